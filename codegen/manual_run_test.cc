@@ -70,7 +70,8 @@ constexpr char kDriver[] = R"cc(
     const int rank = comm.value()->rank();
     const std::vector<int64_t> coordinates = Coordinates(mesh, rank);
     const uint64_t step = 1;
-    ManualModel model({rank, mesh, coordinates, 1, *comm.value(), watch, step});
+    Observer observer(*comm.value());
+    ManualModel model({rank, mesh, coordinates, 1, *comm.value(), watch, step, observer});
     model.Initialize();
     std::ifstream sources("sources_" + std::to_string(rank), std::ios::binary);
     const auto read = [&](const Region& region, float* values) {

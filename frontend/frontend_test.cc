@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/testing.h"
@@ -235,8 +236,6 @@ TEST(FrontendTest, KeepsOnlyWhatIsNeeded) {
   EXPECT_EQ(Ops(analyzed),
             "x: f32[8, 6] = input()\n"
             "y.tanh: f32[8, 6] = tanh(x)\n"
-            "y.print: f32[8, 6] = print(y.tanh)\n"
-            "x.assert_finite: f32[8, 6] = assert_finite(x)\n"
             "p.softmax: f32[8, 6] = softmax(y.tanh)\n"
             "sample_mask: f32[8] = input()\n"
             "metric.mse: f32[] = mse(p.softmax, x, sample_mask)\n"
@@ -244,7 +243,23 @@ TEST(FrontendTest, KeepsOnlyWhatIsNeeded) {
   ASSERT_TRUE(analyzed.module.has_value());
   const ir::Graph& graph = analyzed.module->graph;
   EXPECT_EQ(graph.op(*graph.Find("p.softmax")).phase, ir::Phase::kMetric);
-  EXPECT_EQ(graph.op(*graph.Find("y.print")).phase, ir::Phase::kForward);
+  const ir::Look printed = {.kind = ir::LookKind::kPrint, .value = *graph.Find("y.tanh"), .name = "y.tanh", .line = 2};
+  const ir::Look checked = {.kind = ir::LookKind::kAssertFinite, .value = *graph.Find("x"), .name = "x", .line = 2};
+  EXPECT_EQ(graph.looks, (std::vector<ir::Look>{printed, checked}));
+}
+
+TEST(FrontendTest, LooksByName) {
+  const Analyzed analyzed = AnalyzeBody(
+      "print(\"y.matmul\"); let y = dense(x, 3); print(y.grad); print(local \"y.weight.grad\"); loss reduce_mean(y);");
+  EXPECT_EQ(analyzed.messages, "");
+  ASSERT_TRUE(analyzed.module.has_value());
+  std::vector<std::string> looks;
+  for (const ir::Look& look : analyzed.module->graph.looks) {
+    looks.push_back(absl::StrCat(ir::LookKindName(look.kind), " ", look.name, " ", look.part));
+  }
+  EXPECT_EQ(looks, (std::vector<std::string>{"print y.matmul ", "print y.bias_add grad", "print_local y.weight grad"}));
+  EXPECT_TRUE(absl::StrContains(AnalyzeBody("let y = dense(x, 3); loss reduce_mean(y); print(\"y.matmuls\");").messages,
+                                "help: did you mean `y.matmul`?"));
 }
 
 TEST(FrontendTest, ParametersOfAFunctionHaveNamesOfTheirOwn) {

@@ -1,9 +1,11 @@
 #include "search/planner.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "base/check/check.h"
+#include "search/aside.h"
 #include "search/baselines/baselines.h"
 #include "search/cost/cost.h"
 #include "search/cost/time_prices.h"
@@ -12,6 +14,8 @@
 #include "search/pins/pins.h"
 #include "search/propagate/propagate.h"
 #include "search/regions/objective.h"
+#include "search/regions/polish.h"
+#include "search/sapp/classic_greedy.h"
 #include "search/sapp/sapp.h"
 #include "search/sapp/starts.h"
 #include "search/zero/zero.h"
@@ -19,46 +23,58 @@
 namespace cleave::search {
 namespace {
 
-Prices PricesOf(const PlanningTask& task) {
-  switch (task.options.price) {
-    case ir::Price::kBytes:
-    case ir::Price::kClassic:
-      return {};
-    case ir::Price::kTime:
-      return TimePrices(task.facts, task.cluster, task.mesh);
-  }
-  return {};
+// Whether the algorithm looks for the best plan, and does not follow a rule or pins.
+bool IsSearch(ir::SearchAlgorithm algorithm) {
+  return algorithm == ir::SearchAlgorithm::kSapp || algorithm == ir::SearchAlgorithm::kExact;
 }
 
 }  // namespace
 
-Planner::Planner(const PlanningTask& task) : task_(task), bundles_(FindBundles(task.facts)), prices_(PricesOf(task)) {}
+Planner::Planner(const PlanningTask& task)
+    : task_(task), bundles_(FindBundles(task.facts)), prices_(PricesUnder(task.options.price)) {}
 
-AssignmentOptions Planner::OptionsUnder(ir::Objective objective, double memory_weight) const {
-  AssignmentOptions options = PaidUnder(objective, task_.facts, task_.mesh,
+Prices Planner::PricesUnder(ir::Price price) const {
+  switch (price) {
+    case ir::Price::kBytes:
+    case ir::Price::kClassic:
+      return {};
+    case ir::Price::kTime:
+      return TimePrices(task_.facts, task_.cluster, task_.mesh);
+  }
+  return {};
+}
+
+AssignmentOptions Planner::OptionsUnder(const Pricing& pricing, double memory_weight) const {
+  AssignmentOptions options = PaidUnder(pricing.objective, task_.facts, task_.mesh,
                                         {.gradient_weight = task_.options.gradient_weight,
                                          .dataset = task_.options.dataset,
-                                         .prices = prices_,
+                                         .prices = PricesUnder(pricing.price),
                                          .tuning = task_.options.tuning});
+  if (pricing.saves_work) options.tuning.small_ops = 0;
+  options.prices.may_leave_idle = options.prices.may_leave_idle && pricing.may_leave_idle;
   options.prices = WithMemoryWeight(task_.facts, task_.mesh, memory_weight, std::move(options.prices));
   return options;
 }
 
-std::optional<Planner::Decisions> Planner::Decide(const RegionStep& step, double memory_weight,
+std::optional<Planner::Decisions> Planner::Decide(const RegionStep& step, const Pricing& pricing, double memory_weight,
                                                   Diagnostics& diagnostics) const {
   const SearchOptions& options = task_.options;
-  Assignment assignment(task_.facts, task_.mesh, OptionsUnder(step.objective, memory_weight), step.held);
+  Assignment assignment(task_.facts, task_.mesh, OptionsUnder(pricing, memory_weight), step.held);
   Decisions decisions{.reasons = {.searched = false, .rule = "", .price = options.price}};
   switch (options.algorithm) {
     case ir::SearchAlgorithm::kSapp: {
-      const double cost = Sapp(assignment, bundles_, options.price);
-      if (options.price == ir::Price::kClassic) decisions.cost = cost;
+      if (options.price == ir::Price::kClassic) {
+        decisions.cost =
+            GreedyByClassic(assignment, bundles_, {.redistribution_weight = options.redistribution_weight});
+      } else {
+        Sapp(assignment);
+      }
       decisions.reasons.searched = true;
       break;
     }
     case ir::SearchAlgorithm::kDataParallel:
       DataParallel(assignment);
-      decisions.reasons.rule = "data_parallel cuts the batch on every mesh axis";
+      decisions.reasons.rule = "data_parallel cuts only the batch";
       break;
     case ir::SearchAlgorithm::kReplicate:
       Replicate(assignment);
@@ -69,10 +85,14 @@ std::optional<Planner::Decisions> Planner::Decide(const RegionStep& step, double
       if (!propagation.has_value()) return std::nullopt;
       decisions.reasons.rule = "no pin's cut reaches it";
       decisions.reasons.followed = std::move(propagation->reasons);
+      // The bound is one of the step's own price.
+      const bool is_of_cost = step.objective == ir::Objective::kSpeed && memory_weight == 0;
+      if (is_of_cost) decisions.lower_bound = propagation->lower_bound;
       break;
     }
     case ir::SearchAlgorithm::kExact: {
-      const ExactResult best = FindBest(assignment, bundles_);
+      Sapp(assignment);
+      const ExactResult best = FindBest(assignment, Freedom::Whole(assignment.table()));
       // Under another objective, or with a price for memory, the bound is not a bound of the cost.
       const bool is_of_cost = step.objective == ir::Objective::kSpeed && assignment.options().prices.local == nullptr;
       if (is_of_cost) decisions.lower_bound = best.lower_bound;
@@ -87,7 +107,16 @@ std::optional<Planner::Decisions> Planner::Decide(const RegionStep& step, double
   return decisions;
 }
 
-std::optional<Planner::Decisions> Planner::DecideByRegion(double memory_weight, Diagnostics& diagnostics) const {
+std::optional<Planner::Decisions> Planner::DecideAll(const std::optional<Pricing>& pricing, double memory_weight,
+                                                     Diagnostics& diagnostics) const {
+  if (!task_.pins.regions.empty()) return DecideByRegion(pricing, memory_weight, diagnostics);
+  const ir::Objective objective = task_.options.objective;
+  return Decide({.objective = objective, .held = task_.demands, .spread = task_.demands},
+                pricing.value_or(PricingOf(objective)), memory_weight, diagnostics);
+}
+
+std::optional<Planner::Decisions> Planner::DecideByRegion(const std::optional<Pricing>& pricing, double memory_weight,
+                                                          Diagnostics& diagnostics) const {
   const RegionTask task = {.facts = task_.facts,
                            .demands = task_.demands,
                            .pins = task_.pins,
@@ -95,7 +124,8 @@ std::optional<Planner::Decisions> Planner::DecideByRegion(double memory_weight, 
                            .objective = task_.options.objective};
   ReasonOptions reasons;
   const DecideStep decide = [&](const RegionStep& step) -> std::optional<std::vector<Change>> {
-    std::optional<Decisions> own = Decide(step, memory_weight, diagnostics);
+    std::optional<Decisions> own =
+        Decide(step, pricing.value_or(PricingOf(step.objective)), memory_weight, diagnostics);
     if (!own.has_value()) return std::nullopt;
     own->reasons.followed.merge(reasons.followed);
     reasons = std::move(own->reasons);
@@ -108,6 +138,81 @@ std::optional<Planner::Decisions> Planner::DecideByRegion(double memory_weight, 
       .held = std::move(decided->held), .changes = std::move(decided->changes), .reasons = std::move(reasons)};
 }
 
+std::optional<ir::Objective> Planner::MeasuredObjective() const {
+  if (!IsSearch(task_.options.algorithm) || task_.options.price == ir::Price::kClassic) return std::nullopt;
+  const std::vector<ir::Region>& regions = task_.pins.regions;
+  if (regions.empty()) {
+    // Under `speed` the price that `cost` names decides about whole models.
+    const ir::Objective objective = task_.options.objective;
+    return objective == ir::Objective::kSpeed ? std::nullopt : std::optional(objective);
+  }
+  const ir::Objective objective = regions[0].objective;
+  const bool is_one = std::all_of(regions.begin(), regions.end(),
+                                  [&](const ir::Region& region) { return region.objective == objective; });
+  const bool outside_is_too = task_.options.outside == ir::Outside::kReplicate || task_.options.objective == objective;
+  return is_one && outside_is_too ? std::optional(objective) : std::nullopt;
+}
+
+Measured Planner::MeasureOf(const Assignment& assignment, int zero) const {
+  ir::Plan plan{.cluster = task_.cluster.name, .mesh = task_.mesh, .ops = {}, .search = {}};
+  for (const ir::Op& op : task_.facts.graph->ops) {
+    plan.ops.push_back({.strategy = assignment.strategy(op.id), .output = assignment.demanded_output(op.id)});
+  }
+  if (zero > 0) ShardReplicas(task_.facts, task_.demands, zero, plan);
+  FollowAside(task_.facts, task_.demands, task_.options.dataset.has_value(), plan);
+  return Measure(*task_.facts.graph, plan, task_.cluster, task_.options.fuse);
+}
+
+// Searches under the prices of all objectives, because each only comes near to a measured quantity, and improves the
+// plan that turns out to be the best.
+std::optional<Planner::Decisions> Planner::DecideMeasured(ir::Objective objective, int zero,
+                                                          Diagnostics& diagnostics) const {
+  // Products leave axes idle only for speed, and where the user asked for the price that lets them.
+  const bool may_leave_idle = objective == ir::Objective::kSpeed && task_.options.price == ir::Price::kTime;
+  std::vector<Pricing> pricings = {PricingOf(objective)};
+  for (const ir::Objective other :
+       {ir::Objective::kSpeed, ir::Objective::kMemory, ir::Objective::kComputeToCommunication}) {
+    if (other == objective) continue;
+    pricings.push_back(
+        {.objective = other, .price = task_.options.price, .may_leave_idle = may_leave_idle, .saves_work = true});
+  }
+  if (task_.options.price != ir::Price::kTime) {
+    pricings.push_back(
+        {.objective = ir::Objective::kSpeed, .price = ir::Price::kTime, .may_leave_idle = false, .saves_work = true});
+  }
+  std::optional<Decisions> best;
+  Measured least;
+  for (const Pricing& pricing : pricings) {
+    Diagnostics repeated;  // The warnings of a search do not depend on its price.
+    std::optional<Decisions> decisions =
+        DecideAll(pricing, /*memory_weight=*/0, best.has_value() ? repeated : diagnostics);
+    if (!decisions.has_value()) return std::nullopt;
+    Assignment assignment(task_.facts, task_.mesh, OptionsUnder(pricing, 0), decisions->held);
+    assignment.Apply(decisions->changes);
+    const Measured measured = MeasureOf(assignment, zero);
+    if (best.has_value() && !IsBetter(objective, measured, least)) continue;
+    // A bound is one of the cost under the search's own price.
+    if (best.has_value()) decisions->lower_bound.reset();
+    best = std::move(decisions);
+    least = measured;
+  }
+  Improve(objective, zero, *best);
+  return best;
+}
+
+void Planner::Improve(ir::Objective objective, int zero, Decisions& decisions) const {
+  Pricing pricing = PricingOf(ir::Objective::kSpeed);
+  pricing.may_leave_idle = objective == ir::Objective::kSpeed;
+  Assignment assignment(task_.facts, task_.mesh, OptionsUnder(pricing, 0), decisions.held);
+  assignment.Apply(decisions.changes);
+  const int mark = assignment.mark();
+  const auto measure = [&] { return MeasureOf(assignment, zero); };
+  Polish(assignment, Freedom::Whole(assignment.table()), measure, objective);
+  if (assignment.SetSince(mark).empty()) return;
+  decisions.changes = Snapshot(assignment);
+  decisions.lower_bound.reset();
+}
+
 std::string Planner::ObjectiveText() const {
   if (!task_.pins.regions.empty()) return ObjectivesText(task_.pins.regions);
   return std::string(ObjectiveName(task_.options.objective));
@@ -116,16 +221,16 @@ std::string Planner::ObjectiveText() const {
 std::optional<ir::Plan> Planner::PlanFor(double memory_weight, int zero, Diagnostics& diagnostics) const {
   const GraphFacts& facts = task_.facts;
   const ir::Objective objective = task_.options.objective;
-  std::optional<Decisions> decisions =
-      task_.pins.regions.empty()
-          ? Decide({.objective = objective, .held = task_.demands, .spread = task_.demands}, memory_weight, diagnostics)
-          : DecideByRegion(memory_weight, diagnostics);
+  const std::optional<ir::Objective> measured = memory_weight > 0 ? std::nullopt : MeasuredObjective();
+  std::optional<Decisions> decisions = measured.has_value()
+                                           ? DecideMeasured(*measured, zero, diagnostics)
+                                           : DecideAll(/*pricing=*/std::nullopt, memory_weight, diagnostics);
   if (!decisions.has_value()) return std::nullopt;
   decisions->reasons.keeps_to_memory = memory_weight > 0;
   if (objective != ir::Objective::kSpeed && task_.pins.regions.empty()) decisions->reasons.objective = ObjectiveText();
   // Costs and reasons are given in the prices of the program. During the search memory has a price too, and
   // redistributions are planned in the fastest way.
-  Assignment assignment(facts, task_.mesh, OptionsUnder(ir::Objective::kSpeed, 0), decisions->held);
+  Assignment assignment(facts, task_.mesh, OptionsUnder(PricingOf(ir::Objective::kSpeed), 0), decisions->held);
   assignment.Apply(decisions->changes);
   CLEAVE_CHECK(assignment.cost().impossible == 0) << "a value is read in a layout in which it cannot be made";
 
@@ -150,6 +255,7 @@ std::optional<ir::Plan> Planner::PlanFor(double memory_weight, int zero, Diagnos
     plan.search.zero = zero;
     plan.search.cost = PlanCost(facts, plan, prices_).price;
   }
+  FollowAside(facts, task_.demands, task_.options.dataset.has_value(), plan);
   return plan;
 }
 

@@ -14,6 +14,7 @@
 #include "search/cluster/cluster.h"
 #include "search/cost/facts.h"
 #include "search/cost/prices.h"
+#include "search/regions/measure.h"
 #include "search/regions/regions.h"
 #include "search/sapp/bundles.h"
 #include "search/sapp/reasons.h"
@@ -50,9 +51,33 @@ class Planner {
     ReasonOptions reasons;
   };
 
-  AssignmentOptions OptionsUnder(ir::Objective objective, double memory_weight) const;
-  std::optional<Decisions> Decide(const RegionStep& step, double memory_weight, Diagnostics& diagnostics) const;
-  std::optional<Decisions> DecideByRegion(double memory_weight, Diagnostics& diagnostics) const;
+  // What a search makes least: the prices of an objective under `price`.
+  struct Pricing {
+    ir::Objective objective = ir::Objective::kSpeed;
+    ir::Price price = ir::Price::kBytes;
+    bool may_leave_idle = true;  // Where the price allows it.
+    bool saves_work = false;     // Also on small graphs: the plan is one to compare with others.
+
+    bool operator==(const Pricing&) const = default;
+  };
+
+  Pricing PricingOf(ir::Objective objective) const { return {.objective = objective, .price = task_.options.price}; }
+  Prices PricesUnder(ir::Price price) const;
+  AssignmentOptions OptionsUnder(const Pricing& pricing, double memory_weight) const;
+
+  std::optional<Decisions> Decide(const RegionStep& step, const Pricing& pricing, double memory_weight,
+                                  Diagnostics& diagnostics) const;
+  // Whole models and models with regions; `pricing` nullopt: each region's own.
+  std::optional<Decisions> DecideAll(const std::optional<Pricing>& pricing, double memory_weight,
+                                     Diagnostics& diagnostics) const;
+  std::optional<Decisions> DecideByRegion(const std::optional<Pricing>& pricing, double memory_weight,
+                                          Diagnostics& diagnostics) const;
+
+  // The objective in whose measured quantity the plan is to be the best; nullopt where the search's price decides.
+  std::optional<ir::Objective> MeasuredObjective() const;
+  std::optional<Decisions> DecideMeasured(ir::Objective objective, int zero, Diagnostics& diagnostics) const;
+  void Improve(ir::Objective objective, int zero, Decisions& decisions) const;
+  Measured MeasureOf(const Assignment& assignment, int zero) const;
   std::string ObjectiveText() const;
 
   const PlanningTask task_;

@@ -72,6 +72,7 @@ SearchOptions OptionsFrom(const ir::ParallelSettings& settings) {
   SearchOptions options{.algorithm = settings.search,
                         .price = settings.cost,
                         .gradient_weight = settings.gradient_weight,
+                        .redistribution_weight = settings.redistribution_weight,
                         .objective = settings.objective,
                         .outside = settings.outside,
                         .dataset = std::nullopt,

@@ -25,6 +25,7 @@ struct SearchOptions {
   ir::SearchAlgorithm algorithm = ir::SearchAlgorithm::kSapp;
   ir::Price price = ir::Price::kBytes;
   double gradient_weight = 0.1;
+  double redistribution_weight = 16;                // Under kClassic.
   ir::Objective objective = ir::Objective::kSpeed;  // Of regions each has its own.
   ir::Outside outside = ir::Outside::kReplicate;    // Of ops outside of regions.
   std::optional<ir::DatasetLayout> dataset;         // nullopt: data is read in whatever layout its readers want.

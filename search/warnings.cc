@@ -109,11 +109,9 @@ void WarnOfIdleRanks(const GraphFacts& facts, const ir::Plan& plan, const OpDema
   for (const ir::Op& op : facts.graph->ops) {
     if (!IsModelOp(facts, op.id)) continue;
     const ir::Strategy& strategy = plan.ops[op.id].strategy;
-    // A print shows the whole tensor because the user asked for it.
-    const bool is_effect = ir::DefinitionOf(op).op_class == ir::OpClass::kEffect;
     if (op.kind == ir::OpKind::kCustom && op.attributes.Get(ir::attribute::kRule).empty()) {
       WarnOfNoRule(facts, plan, op.id, diagnostics);
-    } else if (!is_effect && HasOnlyWholeFactors(facts.rule(op.id)) && op.type.elements() > 1) {
+    } else if (HasOnlyWholeFactors(facts.rule(op.id)) && op.type.elements() > 1) {
       whole.push_back(op.id);
     }
     if (IsLopsided(facts.rule(op.id), strategy, plan.mesh)) lopsided.push_back(op.id);

@@ -5,7 +5,6 @@
 #include "absl/strings/str_join.h"
 
 namespace cleave::codegen {
-namespace {
 
 std::string ReductionText(ir::Reduction reduction) {
   switch (reduction) {
@@ -20,6 +19,8 @@ std::string ReductionText(ir::Reduction reduction) {
   }
   return "";
 }
+
+namespace {
 
 class CollectiveEmitter {
  public:

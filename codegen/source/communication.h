@@ -8,6 +8,8 @@
 
 namespace cleave::codegen {
 
+std::string ReductionText(ir::Reduction reduction);  // "Reduction::kSum"
+
 // Writes step `step`, a Collective, with its comment.
 void EmitCollective(Emission& emission, int step, SourceWriter& writer);
 

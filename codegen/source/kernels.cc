@@ -44,7 +44,7 @@ class CallWriter {
  public:
   // `output`: the name of the value that the calls compute.
   CallWriter(Emission& emission, const ir::Step& step, const std::string& output)
-      : emission_(emission), step_(step), compute_(*ir::ComputeOf(step)), output_(output) {}
+      : emission_(emission), compute_(*ir::ComputeOf(step)), output_(output) {}
 
   // `epilogue`, if there is one, is the last argument.
   void Write(const ir::KernelCall& call, const std::string& epilogue, SourceWriter& writer) {
@@ -110,7 +110,9 @@ class CallWriter {
     return emission_.sizes.PieceSize(count.pieces, AxesOf(count.factor)).Text();
   }
   std::string TextOf(const ir::LocalSizes& shape) { return emission_.sizes.ShapeList(Value(shape.tensor)); }
-  std::string TextOf(const ir::LocalRegion& region) { return emission_.sizes.RegionText(Value(region.tensor)); }
+  std::string TextOf(const ir::LocalRegion& region) {
+    return emission_.sizes.RegionText(Value(region.tensor), region.first_dimension);
+  }
   std::string TextOf(const ir::RankNumber& number) {
     return emission_.rank_numbers.Text(number.by_rank, absl::StrCat(output_, "_", number.name));
   }
@@ -119,15 +121,8 @@ class CallWriter {
   }
   std::string TextOf(const ir::FloatNumber& number) { return FloatLiteral(number.value); }
   std::string TextOf(const ir::DoubleNumber& number) { return FormatDouble(number.value); }
-  // The user's name for the tensor, also where it has been gathered for this call.
-  std::string TextOf(const ir::InputCaption&) {
-    const std::string& name = emission_.graph.op(emission_.value(Value(0)).origin).name;
-    return absl::StrCat("{", StringLiteral(name), ", ", StringLiteral(emission_.Place(step_.line)), "}");
-  }
   std::string TextOf(ir::RunValue value) {
     switch (value) {
-      case ir::RunValue::kCommunicator:
-        return "comm";
       case ir::RunValue::kSeed:
         return "seed";
       case ir::RunValue::kStep:
@@ -149,7 +144,6 @@ class CallWriter {
   }
 
   Emission& emission_;
-  const ir::Step& step_;
   const ir::Compute& compute_;
   const std::string& output_;
   bool repeated_ = false;

@@ -17,8 +17,7 @@ std::optional<ir::ValueId> Namesake(const ir::Program& program, const ir::Storag
   return Match(
       step.action,
       [&](const ir::Compute& compute) -> std::optional<ir::ValueId> {
-        const bool effect = ir::DefinitionOf(compute.kind).op_class == ir::OpClass::kEffect;
-        return ir::IsAlias(step) || effect ? std::make_optional(compute.inputs[0]) : std::nullopt;
+        return ir::IsAlias(step) ? std::make_optional(compute.inputs[0]) : std::nullopt;
       },
       [&](const ir::Collective& collective) -> std::optional<ir::ValueId> {
         for (const ir::Transfer& transfer : collective.transfers) {
@@ -27,7 +26,8 @@ std::optional<ir::ValueId> Namesake(const ir::Program& program, const ir::Storag
         return std::nullopt;
       },
       [](const ir::Slice&) -> std::optional<ir::ValueId> { return std::nullopt; },
-      [](const ir::View& view) -> std::optional<ir::ValueId> { return view.input; });
+      [](const ir::View& view) -> std::optional<ir::ValueId> { return view.input; },
+      [](const ir::Glance&) -> std::optional<ir::ValueId> { return std::nullopt; });
 }
 
 }  // namespace

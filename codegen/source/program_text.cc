@@ -15,6 +15,7 @@
 #include "codegen/source/communication.h"
 #include "codegen/source/element_text.h"
 #include "codegen/source/emission.h"
+#include "codegen/source/glance.h"
 #include "codegen/source/kernels.h"
 #include "codegen/source/settings.h"
 #include "codegen/source/stage_order.h"
@@ -250,6 +251,7 @@ class ProgramWriter {
               [&](const ir::Compute&) { EmitKernel(emission_, single.step, writer); },
               [&](const ir::Collective&) { EmitCollective(emission_, single.step, writer); },
               [&](const ir::Slice&) { EmitSlice(emission_, single.step, writer); },
+              [&](const ir::Glance& glance) { EmitGlance(emission_, single.step, glance, writer); },
               [](const ir::View&) {});  // A view is the same memory under the same name.
         });
   }
@@ -343,7 +345,7 @@ class ProgramWriter {
     writer.Line(absl::StrCat("float Loss() const override { return ", loss, "; }"));
     EmitMetricQuery(writer);
     writer.Line("int64_t ArenaBytes() const override { return arena.bytes(); }");
-    if (target().is_device && HasEffects()) writer.Line("bool IsRecordable() const override { return false; }");
+    if (target().is_device && HasGlances()) writer.Line("bool IsRecordable() const override { return false; }");
   }
 
   // The text with which the host reads a value of one element.
@@ -352,12 +354,9 @@ class ProgramWriter {
     return target().is_device ? absl::StrCat("*OnHost(", name, ", 1)") : absl::StrCat(name, "[0]");
   }
 
-  // Prints and assertions act at every step.
-  bool HasEffects() const {
-    return std::any_of(program().steps.begin(), program().steps.end(), [](const ir::Step& step) {
-      const ir::Compute* compute = ir::ComputeOf(step);
-      return compute != nullptr && ir::DefinitionOf(compute->kind).op_class == ir::OpClass::kEffect;
-    });
+  bool HasGlances() const {
+    return std::any_of(program().steps.begin(), program().steps.end(),
+                       [](const ir::Step& step) { return std::holds_alternative<ir::Glance>(step.action); });
   }
 
   // A list in braces goes to a line of its own where it is too long.
@@ -388,6 +387,7 @@ class ProgramWriter {
   void EmitFields(SourceWriter& writer) {
     writer.Line("Comm& comm;");
     writer.Line("Watch& watch;");
+    if (HasGlances()) writer.Line("Observer& observer;");
     writer.Line("const uint64_t seed;");
     if (DrawsNumbers() && !target().is_device) writer.Line("const uint64_t& step;");
     if (NeedsCoordinates()) writer.Line("const std::vector<int64_t>& coordinates;");
@@ -540,6 +540,7 @@ class ProgramWriter {
 
   void EmitConstructor(SourceWriter& writer) {
     std::vector<std::string> initializers = {"comm(context.comm)", "watch(context.watch)", "seed(context.seed)"};
+    if (HasGlances()) initializers.push_back("observer(context.observer)");
     if (DrawsNumbers() && !target().is_device) initializers.push_back("step(context.step)");
     if (NeedsCoordinates()) initializers.push_back("coordinates(context.coordinates)");
     const std::string head = absl::StrCat("explicit ", type_, "(const Context& context)");

@@ -144,28 +144,29 @@ SizeProduct Sizes::CountOf(ir::ValueId value, int begin, int end) {
 
 SizeProduct Sizes::Count(ir::ValueId value) { return CountOf(value, 0, program_.value(value).type.rank()); }
 
-std::string Sizes::ShapeList(ir::ValueId value) {
+std::string Sizes::ShapeList(ir::ValueId value, int first) {
   std::vector<std::string> sizes;
-  for (int d = 0; d < program_.value(value).type.rank(); ++d) sizes.push_back(Size(value, d).Text());
+  for (int d = first; d < program_.value(value).type.rank(); ++d) sizes.push_back(Size(value, d).Text());
   return absl::StrCat("{", absl::StrJoin(sizes, ", "), "}");
 }
 
-std::string Sizes::WholeShapeList(ir::ValueId value) {
-  return absl::StrCat("{", absl::StrJoin(program_.value(value).type.shape, ", "), "}");
+std::string Sizes::WholeShapeList(ir::ValueId value, int first) {
+  const absl::Span<const int64_t> shape = program_.value(value).type.shape;
+  return absl::StrCat("{", absl::StrJoin(shape.subspan(static_cast<size_t>(first)), ", "), "}");
 }
 
-std::string Sizes::BeginList(ir::ValueId value) {
+std::string Sizes::BeginList(ir::ValueId value, int first) {
   std::vector<std::string> begins;
-  for (int d = 0; d < program_.value(value).type.rank(); ++d) begins.push_back(Begin(value, d));
+  for (int d = first; d < program_.value(value).type.rank(); ++d) begins.push_back(Begin(value, d));
   return absl::StrCat("{", absl::StrJoin(begins, ", "), "}");
 }
 
-std::string Sizes::RegionText(ir::ValueId value) {
+std::string Sizes::RegionText(ir::ValueId value, int first) {
   bool cut = false;
-  for (int d = 0; d < program_.value(value).type.rank(); ++d) cut = cut || !Axes(value, d).empty();
-  const std::string shape = WholeShapeList(value);
+  for (int d = first; d < program_.value(value).type.rank(); ++d) cut = cut || !Axes(value, d).empty();
+  const std::string shape = WholeShapeList(value, first);
   if (!cut) return absl::StrCat("WholeRegion(", shape, ")");
-  return absl::StrCat("Region{", shape, ", ", BeginList(value), ", ", ShapeList(value), "}");
+  return absl::StrCat("Region{", shape, ", ", BeginList(value, first), ", ", ShapeList(value, first), "}");
 }
 
 std::vector<Sizes::Constant> Sizes::Constants() const {

@@ -75,10 +75,11 @@ class Sizes {
 
   SizeProduct Count(ir::ValueId value);                        // Elements of the local piece.
   SizeProduct CountOf(ir::ValueId value, int begin, int end);  // Of dimensions [begin, end) of it.
-  std::string ShapeList(ir::ValueId value);                    // "{k256By4, 512}"
-  std::string WholeShapeList(ir::ValueId value);               // "{256, 512}"
-  std::string BeginList(ir::ValueId value);
-  std::string RegionText(ir::ValueId value);  // A Region of runtime/mesh.
+  // Lists of the dimensions from `first` on.
+  std::string ShapeList(ir::ValueId value, int first = 0);       // "{k256By4, 512}"
+  std::string WholeShapeList(ir::ValueId value, int first = 0);  // "{256, 512}"
+  std::string BeginList(ir::ValueId value, int first = 0);
+  std::string RegionText(ir::ValueId value, int first = 0);  // A Region of runtime/mesh.
 
   // The rank's row-major index on the axes: "m0 * 2 + m1".
   std::string IndexText(const std::vector<ir::AxisId>& axes);

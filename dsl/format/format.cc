@@ -233,10 +233,19 @@ class Formatter {
           // A value whose name is `local` must not read as the word.
           const bool is_name = std::holds_alternative<syntax::Name>(print.value.kind);
           const bool wraps = !print.is_local && !is_name && BeginsWithLocal(print.value);
-          emit(print.is_local ? "print(local " : wraps ? "print((" : "print(", print.value, wraps ? "));" : ");");
+          emit(print.is_local ? "print(local "
+               : wraps        ? "print(("
+                              : "print(",
+               print.value, absl::StrCat(wraps ? ")" : "", PartText(print.part), ");"));
         },
-        [&](const syntax::AssertFinite& check) { emit("assert_finite(", check.value, ");"); },
+        [&](const syntax::AssertFinite& check) {
+          emit("assert_finite(", check.value, absl::StrCat(PartText(check.part), ");"));
+        },
         [&](const syntax::Evaluate& evaluate) { emit("", evaluate.value, ";"); });
+  }
+
+  static std::string PartText(const std::optional<syntax::Identifier>& part) {
+    return part ? absl::StrCat(".", part->text) : "";
   }
 
   // Where a text behind `head` stands.

@@ -67,6 +67,8 @@ TEST(FormatTest, Statements) {
   CheckStatement("print(local x);", "print(local x);");
   CheckStatement("print((local(x)));", "print((local(x)));");
   CheckStatement("print(local);", "print(local);");
+  CheckStatement("print( local  w.grad );", "print(local w.grad);");
+  CheckStatement("print((local(x)).grad);", "print((local(x)).grad);");
   CheckStatement("assert_finite( x );", "assert_finite(x);");
   CheckStatement("send(x,1);", "send(x, 1);");
 }

@@ -214,6 +214,9 @@ class TreeGenerator {
     return names;
   }
 
+  // Of a value that is looked at.
+  std::optional<syntax::Identifier> Part() { return Chance(30) ? std::optional(Identifier()) : std::nullopt; }
+
   syntax::Let Let() {
     syntax::Let let{.is_mutable = Chance(30), .names = Names(), .type = std::nullopt, .value = Value(5)};
     if (let.names.size() == 1) let.type = MaybeType();
@@ -248,9 +251,9 @@ class TreeGenerator {
       case 5:
         return syntax::Return{.value = Value(4)};
       case 6:
-        return syntax::Print{.is_local = Chance(50), .value = Value(4)};
+        return syntax::Print{.is_local = Chance(50), .value = Value(4), .part = Part()};
       case 7:
-        return syntax::AssertFinite{.value = Value(4)};
+        return syntax::AssertFinite{.value = Value(4), .part = Part()};
       case 8:
         return syntax::Evaluate{
             .value = Make(syntax::Call{.callee = Make(syntax::Name{.text = PlainWord()}), .arguments = Arguments(3)})};

@@ -88,9 +88,12 @@ metric : METRIC expression SEMICOLON ;
 
 returnStatement : RETURN expression SEMICOLON ;
 
-print : PRINT LPAREN LOCAL? expression RPAREN SEMICOLON ;
+print : PRINT LPAREN LOCAL? looked RPAREN SEMICOLON ;
 
-assertFinite : ASSERT_FINITE LPAREN expression RPAREN SEMICOLON ;
+assertFinite : ASSERT_FINITE LPAREN looked RPAREN SEMICOLON ;
+
+// `w.grad`: a value's gradient, or what the optimizer keeps of a parameter.
+looked : expression PART? ;
 
 assignment : ( name | nameTuple ) ASSIGN expression SEMICOLON ;
 
@@ -180,6 +183,7 @@ TRAIN : 'train' ;
 
 WILDCARD : '_' ;
 NAME : [A-Za-z_] [A-Za-z0-9_]* ;
+PART : '.' NAME ;
 
 // `0..depth` is a range: a float needs a digit after its dot.
 INTEGER : DIGITS ;

@@ -92,7 +92,10 @@ TEST(ParseTest, Statements) {
   CheckStatement("print(local x);", "print local x");
   CheckStatement("print(local);", "print local");
   CheckStatement("print(local[0]);", "print (index local 0)");
+  CheckStatement("print(w.grad);", "print w part grad");
+  CheckStatement("print(local w.adam_m);", "print local w part adam_m");
   CheckStatement("assert_finite(x);", "assert_finite x");
+  CheckStatement("assert_finite(x[0..2].grad);", "assert_finite (index x (range 0 2)) part grad");
   CheckStatement("send(x, 1);", "evaluate (call send x 1)");
   CheckStatement("vmap(f)(x);", "evaluate (call (call vmap f) x)");
   CheckStatement("#[shard((4, 2), (1))] #[priority(0)] let x = y;",

@@ -195,14 +195,27 @@ syntax::Statement::Kind TreeBuilder::BuildStatementKind(Parser::StatementContext
   if (auto* metric = context.metric()) return syntax::Metric{.value = BuildExpression(metric->expression())};
   if (auto* value = context.returnStatement()) return syntax::Return{.value = BuildExpression(value->expression())};
   if (auto* print = context.print()) {
-    return syntax::Print{.is_local = print->LOCAL() != nullptr, .value = BuildExpression(print->expression())};
+    return syntax::Print{.is_local = print->LOCAL() != nullptr,
+                         .value = BuildExpression(print->looked()->expression()),
+                         .part = BuildPart(*print->looked())};
   }
-  if (auto* check = context.assertFinite()) return syntax::AssertFinite{.value = BuildExpression(check->expression())};
+  if (auto* check = context.assertFinite()) {
+    return syntax::AssertFinite{.value = BuildExpression(check->looked()->expression()),
+                                .part = BuildPart(*check->looked())};
+  }
   if (auto* assignment = context.assignment()) {
     return syntax::Assign{.names = BuildNames(assignment->name(), assignment->nameTuple()),
                           .value = BuildExpression(assignment->expression())};
   }
   return BuildEvaluation(*context.evaluation());
+}
+
+std::optional<syntax::Identifier> TreeBuilder::BuildPart(Parser::LookedContext& context) {
+  if (context.PART() == nullptr) return std::nullopt;
+  const antlr4::Token& token = *context.PART()->getSymbol();
+  Span span = places_.SpanOf(token, token);
+  ++span.begin;  // The dot.
+  return syntax::Identifier{.span = span, .text = std::string(places_.TextOf(token).substr(1))};
 }
 
 syntax::Statement::Kind TreeBuilder::BuildEvaluation(Parser::EvaluationContext& context) {

@@ -43,6 +43,7 @@ class TreeBuilder {
   std::vector<syntax::Statement> BuildBlock(Parser::BlockContext& context);
   syntax::Statement BuildStatement(Parser::StatementContext& context);
   syntax::Statement::Kind BuildStatementKind(Parser::StatementContext& context);
+  std::optional<syntax::Identifier> BuildPart(Parser::LookedContext& context);
   syntax::Statement::Kind BuildEvaluation(Parser::EvaluationContext& context);
   syntax::Expression BuildExpression(Parser::ExpressionContext* context);
   Span SpanOf(const antlr4::ParserRuleContext& context) const;

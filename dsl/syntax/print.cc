@@ -84,6 +84,10 @@ class TreePrinter {
         });
   }
 
+  static std::string PrintPart(const std::optional<Identifier>& part) {
+    return part ? absl::StrCat(" part ", part->text) : "";
+  }
+
   static std::string PrintResults(const std::vector<Type>& results) {
     if (results.size() < 2) return results.empty() ? "" : absl::StrCat(" -> ", PrintTree(results[0]));
     std::string text = " -> (tuple";
@@ -142,9 +146,11 @@ class TreePrinter {
         [&](const Metric& metric) { Line(attributes, "metric ", PrintTree(metric.value)); },
         [&](const Return& value) { Line(attributes, "return ", PrintTree(value.value)); },
         [&](const syntax::Print& print) {
-          Line(attributes, print.is_local ? "print local " : "print ", PrintTree(print.value));
+          Line(attributes, print.is_local ? "print local " : "print ", PrintTree(print.value), PrintPart(print.part));
         },
-        [&](const AssertFinite& check) { Line(attributes, "assert_finite ", PrintTree(check.value)); },
+        [&](const AssertFinite& check) {
+          Line(attributes, "assert_finite ", PrintTree(check.value), PrintPart(check.part));
+        },
         [&](const Evaluate& evaluate) { Line(attributes, "evaluate ", PrintTree(evaluate.value)); });
   }
 

@@ -312,17 +312,19 @@ struct Return {
   bool operator==(const Return&) const = default;
 };
 
-// `print(x);`, `print(local x);`
+// `print(x);`, `print(local x);`, `print(w.grad);`
 struct Print {
   bool is_local = false;
   Expression value;
+  std::optional<Identifier> part = {};  // `grad`
 
   bool operator==(const Print&) const = default;
 };
 
-// `assert_finite(x);`
+// `assert_finite(x);`, `assert_finite(w.grad);`
 struct AssertFinite {
   Expression value;
+  std::optional<Identifier> part = {};
 
   bool operator==(const AssertFinite&) const = default;
 };

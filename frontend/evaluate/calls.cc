@@ -26,7 +26,7 @@ Value EvaluateCall(const CallSite& site, Pieces& pieces) {
   const Callee callee = pieces.functions.Find(name->text, frame.function);
   if (const auto* function = std::get_if<const Function*>(&callee)) return CallFunction(**function, site, pieces);
   if (const auto* op = std::get_if<const ir::OpDefinition*>(&callee);
-      op != nullptr && (*op)->op_class != ir::OpClass::kSource && (*op)->op_class != ir::OpClass::kEffect) {
+      op != nullptr && (*op)->op_class != ir::OpClass::kSource) {
     return CallOp(**op, site, pieces);
   }
   if (const auto* op = std::get_if<const dsl::syntax::OpDefinition*>(&callee)) {

@@ -66,7 +66,8 @@ Expansion Evaluator::Finish() && {
           .custom_calls = pieces_.custom_calls.calls(),
           .rank_places = pieces_.ops.rank_places(),
           .loss = pieces_.loss_and_metrics.loss(),
-          .metrics = pieces_.loss_and_metrics.metrics()};
+          .metrics = pieces_.loss_and_metrics.metrics(),
+          .looks_by_name = pieces_.ops.looks_by_name()};
 }
 
 Value Evaluator::Evaluate(const dsl::syntax::Expression& expression, Frame& frame) {

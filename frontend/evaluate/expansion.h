@@ -10,6 +10,7 @@
 
 #include "base/source/source.h"
 #include "frontend/custom_ops/backward.h"
+#include "frontend/evaluate/ops/op_writer.h"
 #include "ir/graph/graph.h"
 #include "ir/sharding/pins/pins.h"
 
@@ -29,6 +30,7 @@ struct Expansion {
   std::map<ir::OpId, Span> rank_places = {};
   std::optional<Span> loss = {};
   std::vector<Span> metrics = {};  // In the order of the graph.
+  std::vector<LookByName> looks_by_name = {};
 };
 
 }  // namespace cleave::frontend

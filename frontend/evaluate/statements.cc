@@ -225,22 +225,24 @@ void RunReturn(const dsl::syntax::Return& result, const dsl::syntax::Statement& 
   frame.result = std::move(value);
 }
 
-void RunEffect(ir::OpKind kind, const dsl::syntax::Expression& expression, ir::Attributes attributes, Span span,
-               Frame& frame, Pieces& pieces) {
+void RunLook(ir::LookKind kind, const dsl::syntax::Expression& expression,
+             const std::optional<dsl::syntax::Identifier>& part, Span span, Frame& frame, Pieces& pieces) {
   const Context& context = pieces.context;
+  const absl::string_view word = kind == ir::LookKind::kAssertFinite ? "assert_finite" : "print";
+  if (const auto* path = std::get_if<dsl::syntax::StringLiteral>(&expression.kind)) {
+    return context.ops.AddLookByName(kind, absl::StrCat(path->value, part ? "." : "", part ? part->text : ""),
+                                     expression.span);
+  }
   const auto* name = std::get_if<dsl::syntax::Name>(&expression.kind);
   const Value value = EvaluateNamed(name ? name->text : "", expression, {}, frame, pieces);
   if (value.is_poison()) return;
   if (!value.is_tensor()) {
-    context.reporter.Report(Error(Code::kE0204, absl::StrCat("`", ir::OpKindName(kind), "` takes a tensor"))
+    context.reporter.Report(Error(Code::kE0204, absl::StrCat("`", word, "` takes a tensor"))
                                 .At(expression.span, absl::StrCat("this is ", DescribeType(value, context.graph()),
                                                                   ", ", ValueText(value, context.graph()))));
     return;
   }
-  Naming before = std::move(frame.naming);
-  frame.naming = Naming{.path = frame.PathOf(name ? name->text : "")};
-  context.ops.AddOp(kind, {{&expression, value.as_tensor()}}, std::move(attributes), frame.At(span));
-  frame.naming = std::move(before);
+  context.ops.AddLook(kind, value.as_tensor(), part ? part->text : "", frame.At(span).span);
 }
 
 void RunLoss(const dsl::syntax::Loss& loss, const dsl::syntax::Statement& statement, Frame& frame, Pieces& pieces) {
@@ -286,10 +288,11 @@ void RunStatement(const dsl::syntax::Statement& statement, Frame& frame, Pieces&
       [&](const dsl::syntax::Metric& metric) { RunMetric(metric, statement, frame, pieces); },
       [&](const dsl::syntax::Return& result) { RunReturn(result, statement, frame, pieces); },
       [&](const dsl::syntax::Print& print) {
-        RunEffect(ir::OpKind::kPrint, print.value, {{ir::attribute::kLocal, print.is_local}}, span, frame, pieces);
+        RunLook(print.is_local ? ir::LookKind::kPrintLocal : ir::LookKind::kPrint, print.value, print.part, span, frame,
+                pieces);
       },
       [&](const dsl::syntax::AssertFinite& check) {
-        RunEffect(ir::OpKind::kAssertFinite, check.value, {}, span, frame, pieces);
+        RunLook(ir::LookKind::kAssertFinite, check.value, check.part, span, frame, pieces);
       },
       [&](const dsl::syntax::Evaluate& evaluate) {
         if (const auto* call = std::get_if<dsl::syntax::Call>(&evaluate.value.kind)) {

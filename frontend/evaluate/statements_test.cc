@@ -28,7 +28,7 @@ void CheckBody(const std::string& body, const std::string& expected) {
 }
 
 TEST(StatementsTest, NamesAreDefinedOnceAndUsed) {
-  CheckBody("let y = relu(x); print(y);", "y.relu(x): f32[8, 6]\ny.print(y.relu): f32[8, 6]");
+  CheckBody("let y = relu(x); print(y);", "y.relu(x): f32[8, 6]\nprint y.relu");
   CheckBody("let y = x;", "W0611: `y` is never used");
   CheckBody("let _y = x;", "");
   CheckBody("let x = 1;", "E0202: `x` is defined twice");
@@ -37,10 +37,11 @@ TEST(StatementsTest, NamesAreDefinedOnceAndUsed) {
   CheckBody("let _y: float = 3;", "");
   CheckBody("relu(x);", "E0211: a value that is not used");
   CheckBody("print(3);", "E0204: `print` takes a tensor");
+  CheckBody("let y = relu(x); print(y.grad); assert_finite(x);", "y.relu(x): f32[8, 6]\nprint y.relu\nassert_finite x");
 }
 
 TEST(StatementsTest, Assignments) {
-  CheckBody("let mut y = x; y = relu(y); print(y);", "y.relu(x): f32[8, 6]\ny.print(y.relu): f32[8, 6]");
+  CheckBody("let mut y = x; y = relu(y); print(y);", "y.relu(x): f32[8, 6]\nprint y.relu");
   CheckBody("let y = x; y = relu(y);", "E0209: `y` cannot be assigned to");
   CheckBody("x = relu(x);", "E0209: `x` cannot be assigned to");
   CheckBody("z = relu(x);", "E0201: unknown name `z`");
@@ -50,9 +51,8 @@ TEST(StatementsTest, Assignments) {
 TEST(StatementsTest, SeveralNames) {
   CheckBody("let (y, z) = pair(x); print(y); print(z);",
             "y_z.h.relu(x): f32[8, 6]\ny_z.w(): f32[6]\ny.mul(y_z.h.relu, y_z.w): f32[8, 6]\n"
-            "z.transpose(y_z.h.relu): f32[6, 8]\ny.print(y.mul): f32[8, 6]\nz.print(z.transpose): f32[6, 8]");
-  CheckBody("let (_, z) = inner(x); print(z);",
-            "z.p.tanh(x): f32[8, 6]\nz.q.exp(x): f32[8, 6]\nz.print(z.q.exp): f32[8, 6]");
+            "z.transpose(y_z.h.relu): f32[6, 8]\nprint y.mul\nprint z.transpose");
+  CheckBody("let (_, z) = inner(x); print(z);", "z.p.tanh(x): f32[8, 6]\nz.q.exp(x): f32[8, 6]\nprint z.q.exp");
   CheckBody("let (_y, _z) = through(x);", "_y.p.tanh(x): f32[8, 6]\n_z.q.exp(x): f32[8, 6]");
   CheckBody("let (_a, _b, _c) = split(x, 3, axis = 1);",
             "_a.slice(x): f32[8, 2]\n_b.slice(x): f32[8, 2]\n_c.slice(x): f32[8, 2]");
@@ -74,11 +74,11 @@ TEST(StatementsTest, SeveralNames) {
 TEST(StatementsTest, SeveralNamesAreAssigned) {
   CheckBody("let mut (y, z) = (x, x); for i in 0..2 { (z, y) = inner(y); } print(z);",
             "z.0.p.tanh(x): f32[8, 6]\ny.0.q.exp(x): f32[8, 6]\nz.1.p.tanh(y.0.q.exp): f32[8, 6]\n"
-            "y.1.q.exp(y.0.q.exp): f32[8, 6]\nz.print(z.1.p.tanh): f32[8, 6]");
+            "y.1.q.exp(y.0.q.exp): f32[8, 6]\nprint z.1.p.tanh");
   CheckBody("let mut (n, m) = (1, 2); (n, m) = (m, n); let _y = x[n, m];",
             "_y.slice(x): f32[1, 1]\n_y.reshape(_y.slice): f32[]");
   CheckBody("let mut y = x; (y, _) = inner(y); print(y);",
-            "y.p.tanh(x): f32[8, 6]\ny.q.exp(x): f32[8, 6]\ny.print(y.p.tanh): f32[8, 6]");
+            "y.p.tanh(x): f32[8, 6]\ny.q.exp(x): f32[8, 6]\nprint y.p.tanh");
   CheckBody("let mut y = x; (y, x) = inner(y);", "E0209: `x` cannot be assigned to");
   CheckBody("let mut y = x; (y, z) = inner(y);", "E0201: unknown name `z`");
   CheckBody("let mut y = x; (y, _) = y;", "E0204: 2 names for f32[8, 6]");
@@ -98,7 +98,7 @@ TEST(StatementsTest, SeveralResults) {
 
 TEST(StatementsTest, Loops) {
   CheckBody("let mut y = x; for i in 0..2 { y = y * i; } print(y);",
-            "y.0.scale(x): f32[8, 6]\ny.1.scale(y.0.scale): f32[8, 6]\ny.print(y.1.scale): f32[8, 6]");
+            "y.0.scale(x): f32[8, 6]\ny.1.scale(y.0.scale): f32[8, 6]\nprint y.1.scale");
   CheckBody("for i in 0..2 { for j in 0..2 { let _z = own(x[i + j]); } }",
             "E0206: argument `x` of `own` is f32[n, k], not 6");
   CheckBody("for i in 2..2 { let _z = undefined; }", "");

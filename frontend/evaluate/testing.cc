@@ -26,6 +26,9 @@ std::string Expanded::Text() const {
     for (const ir::OpId input : op.inputs) inputs.push_back(expansion.graph.op(input).name);
     lines.push_back(absl::StrCat(op.name, "(", absl::StrJoin(inputs, ", "), "): ", op.type.ToString()));
   }
+  for (const ir::Look& look : expansion.graph.looks) {
+    lines.push_back(absl::StrCat(ir::LookKindName(look.kind), " ", expansion.graph.op(look.value).name));
+  }
   return absl::StrJoin(lines, "\n");
 }
 

@@ -1,9 +1,12 @@
 #include "frontend/finish/finish.h"
 
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/text/text.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/roles.h"
 
@@ -21,17 +24,50 @@ void Close(const ir::Graph& graph, Marks& marked) {
   }
 }
 
+// The value of that name, or the part of the value whose name stands before the last dot; nullopt where there is none.
+std::optional<ir::Look> Named(const ir::Graph& graph, const LookByName& look) {
+  if (const std::optional<ir::OpId> op = graph.Find(look.name)) {
+    return ir::Look{.kind = look.kind, .value = *op, .name = "", .line = look.line};
+  }
+  const size_t dot = look.name.rfind('.');
+  if (dot == std::string::npos) return std::nullopt;
+  const std::optional<ir::OpId> op = graph.Find(look.name.substr(0, dot));
+  if (!op.has_value()) return std::nullopt;
+  return ir::Look{.kind = look.kind, .value = *op, .name = "", .line = look.line, .part = look.name.substr(dot + 1)};
+}
+
+// Puts the looks by name among the others.
+void FindLooksByName(Expansion& expansion, Reporter& reporter) {
+  std::vector<ir::Look>& looks = expansion.graph.looks;
+  size_t found = 0;
+  for (const LookByName& by_name : expansion.looks_by_name) {
+    if (std::optional<ir::Look> look = Named(expansion.graph, by_name)) {
+      looks.insert(looks.begin() + static_cast<std::ptrdiff_t>(by_name.place + found), *std::move(look));
+      ++found;
+      continue;
+    }
+    Diagnostic error = Error(Code::kE0611, absl::StrCat("no value is called `", by_name.name, "`"))
+                           .At(by_name.span, "names no value of the model");
+    std::vector<std::string> names;
+    for (const ir::Op& op : expansion.graph.ops) names.push_back(op.name);
+    if (const auto nearest = NearestName(by_name.name, names)) {
+      error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+    }
+    error.help.push_back("`--emit graph` shows the names of all values");
+    reporter.Report(std::move(error));
+  }
+}
+
 }  // namespace
 
 Expansion Tidy(Expansion expansion, Reporter& reporter) {
+  FindLooksByName(expansion, reporter);
   const ir::Graph& graph = expansion.graph;
   Marks trained(graph.ops.size(), false);
   if (graph.loss) trained[*graph.loss] = true;
   Close(graph, trained);
   Marks forward = trained;
-  for (const ir::Op& op : graph.ops) {
-    if (ir::DefinitionOf(op).op_class == ir::OpClass::kEffect) forward[op.id] = true;
-  }
+  for (const ir::Look& look : graph.looks) forward[look.value] = true;
   for (const ir::Pin& pin : expansion.pins) {
     if (expansion.default_pins.count(pin.op) == 0) forward[pin.op] = true;
   }
@@ -62,6 +98,7 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
     result.graph.ops.push_back(std::move(copy));
   }
   ir::CopyRoles(graph, moved, result.graph);
+  for (ir::Look& look : result.graph.looks) look.name = result.graph.op(look.value).name;
   for (ir::Pin& pin : expansion.pins) {
     if (!kept[pin.op]) continue;
     pin.op = moved[pin.op];

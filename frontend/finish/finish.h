@@ -8,8 +8,8 @@
 
 namespace cleave::frontend {
 
-// Keeps the loss, metrics, effects, pinned ops, all that they read, and every input. Ids are renumbered in order, in
-// pins too. Warns of parameters that the loss does not depend on.
+// Keeps the loss, metrics, what is looked at, pinned ops, all that they read, and every input. Ids are renumbered in
+// order, in pins too. Warns of parameters that the loss does not depend on.
 Expansion Tidy(Expansion expansion, Reporter& reporter);
 
 }  // namespace cleave::frontend

@@ -45,7 +45,11 @@ class ParallelReader {
           reporter_, name, value, settings_.cost,
           {{"bytes", ir::Price::kBytes}, {"classic", ir::Price::kClassic}, {"time", ir::Price::kTime}});
     }
-    if (name == "gradient_weight") ReadGradientWeight(value);
+    if (name == "gradient_weight") ReadWeight(name, value, settings_.gradient_weight);
+    if (name == "redistribution_weight") {
+      redistribution_weight_span_ = value.span;
+      ReadWeight(name, value, settings_.redistribution_weight);
+    }
     if (name == "zero") ReadZero(value);
     if (name == "outside") {
       settings_.outside_span = value.span;
@@ -55,6 +59,11 @@ class ParallelReader {
   }
 
   ir::ParallelSettings Finish() {
+    if (!(redistribution_weight_span_ == Span{}) && settings_.cost != ir::Price::kClassic) {
+      reporter_.Report(Error(Code::kE0508, "`redistribution_weight` belongs to the price `classic`")
+                           .At(redistribution_weight_span_, "no other price has it")
+                           .Help("add `cost = classic;`, or leave it out"));
+    }
     if (settings_.devices && !settings_.mesh.empty() && !mesh_is_wrong_) {
       int64_t product = 1;
       std::string text;
@@ -138,14 +147,15 @@ class ParallelReader {
     settings_.memory = ir::Placed<int64_t>{*bytes, value.span};
   }
 
-  void ReadGradientWeight(const dsl::syntax::Expression& value) {
-    const std::optional<double> weight = evaluator_.EvaluateNumber(value, "`gradient_weight`");
+  void ReadWeight(const std::string& name, const dsl::syntax::Expression& value, double& setting) {
+    const std::optional<double> weight = evaluator_.EvaluateNumber(value, absl::StrCat("`", name, "`"));
     if (!weight) return;
     if (*weight < 0) {
-      Impossible(value.span, "`gradient_weight` must be 0 or more", absl::StrCat("this is ", FormatDouble(*weight)));
+      Impossible(value.span, absl::StrCat("`", name, "` must be 0 or more"),
+                 absl::StrCat("this is ", FormatDouble(*weight)));
       return;
     }
-    settings_.gradient_weight = *weight;
+    setting = *weight;
   }
 
   void ReadZero(const dsl::syntax::Expression& value) {
@@ -167,6 +177,7 @@ class ParallelReader {
   Evaluator& evaluator_;
   Reporter& reporter_;
   ir::ParallelSettings settings_;
+  Span redistribution_weight_span_;
   bool mesh_is_wrong_ = false;  // It was reported; its product has no meaning.
 };
 

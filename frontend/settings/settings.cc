@@ -14,8 +14,17 @@ const std::vector<std::string>& TrainSettingNames() {
 }
 
 const std::vector<std::string>& ParallelSettingNames() {
-  static const auto& names = *new std::vector<std::string>{"devices", "mesh", "search",          "dataset", "objective",
-                                                           "memory",  "cost", "gradient_weight", "zero",    "outside"};
+  static const auto& names = *new std::vector<std::string>{"devices",
+                                                           "mesh",
+                                                           "search",
+                                                           "dataset",
+                                                           "objective",
+                                                           "memory",
+                                                           "cost",
+                                                           "gradient_weight",
+                                                           "redistribution_weight",
+                                                           "zero",
+                                                           "outside"};
   return names;
 }
 

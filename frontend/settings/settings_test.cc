@@ -262,6 +262,8 @@ TEST(ParallelTest, RefusesImpossibleValues) {
   CheckParallel("zero = -1;", "E0508]: `zero` is 0, 1, 2, 3 or `auto`");
   CheckParallel("zero = all;", "E0201]: unknown name `all`");
   CheckParallel("memory = 0B;", "E0508]: `memory` must be positive");
+  CheckParallel("cost = classic; redistribution_weight = -1;", "E0508]: `redistribution_weight` must be 0 or more");
+  CheckParallel("redistribution_weight = 0;", "E0508]: `redistribution_weight` belongs to the price `classic`");
   CheckParallel("gradient_weight = -1;", "E0508]: `gradient_weight` must be 0 or more");
   CheckParallel("search = quick;", "E0508]: `search` takes ");
   CheckParallel("cost = money;", "E0508]: `cost` takes `bytes`, `classic` or `time`");

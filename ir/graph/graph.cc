@@ -39,4 +39,25 @@ IdVector<OpId, std::vector<OpId>> Users(const Graph& graph) {
   return users;
 }
 
+absl::string_view LookKindName(LookKind kind) {
+  switch (kind) {
+    case LookKind::kPrint:
+      return "print";
+    case LookKind::kPrintLocal:
+      return "print_local";
+    case LookKind::kAssertFinite:
+      return "assert_finite";
+    case LookKind::kWatch:
+      return "watch";
+  }
+  return "";
+}
+
+std::optional<LookKind> ParseLookKind(absl::string_view name) {
+  for (LookKind kind : {LookKind::kPrint, LookKind::kPrintLocal, LookKind::kAssertFinite, LookKind::kWatch}) {
+    if (LookKindName(kind) == name) return kind;
+  }
+  return std::nullopt;
+}
+
 }  // namespace cleave::ir

@@ -69,6 +69,31 @@ struct Metric {
   bool operator==(const Metric&) const = default;
 };
 
+// How a value is looked at while the program trains.
+enum class LookKind {
+  kPrint,         // The whole tensor.
+  kPrintLocal,    // What each rank holds.
+  kAssertFinite,  // Ends the run where an element is infinite or not a number.
+  kWatch,         // At logged steps: norm, least and largest element, and the share of zeros.
+};
+
+absl::string_view LookKindName(LookKind kind);  // "print_local"
+std::optional<LookKind> ParseLookKind(absl::string_view name);
+
+// A value that is looked at. It is no op: it has no strategy and no price, and the value is taken where and as it lies,
+// so a program computes and sends the same with it and without it.
+struct Look {
+  LookKind kind = LookKind::kPrint;
+  OpId value;
+  std::string name;  // What the value is called where it is shown: "h1.matmul".
+  int line = 0;      // Of the model file; 0 where no line asks for it.
+  // Before Differentiate: what is looked at instead of the value itself, "grad" for its gradient or the name of a slot
+  // of the optimizer, as the update leaves it; empty for the value.
+  std::string part = {};
+
+  bool operator==(const Look&) const = default;
+};
+
 // An axis of the ranks of a manual model.
 struct RankAxis {
   std::string name;  // "dp"; "world" where the model names no axes.
@@ -85,6 +110,7 @@ struct Graph {
   std::optional<OpId> loss;  // A scalar.
   std::vector<Metric> metrics;
   std::vector<StateUpdate> updates;  // Empty before Differentiate.
+  std::vector<Look> looks = {};      // In the order in which they are shown.
   // For a manual model (ir/graph/manual): the axes of its ranks, outermost first; ranks are numbered row-major. Each op
   // then says what one rank computes, and values may differ between ranks. Empty: a model for one device.
   std::vector<RankAxis> rank_axes = {};

@@ -12,6 +12,8 @@ void CopyRoles(const Graph& from, const IdVector<OpId, OpId>& places, Graph& to)
   for (const StateUpdate& update : from.updates) {
     to.updates.push_back({.state = places[update.state], .value = places[update.value]});
   }
+  to.looks = from.looks;
+  for (Look& look : to.looks) look.value = places[look.value];
 }
 
 }  // namespace cleave::ir

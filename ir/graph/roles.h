@@ -7,7 +7,8 @@
 
 namespace cleave::ir {
 
-// Gives `to` the names of `from`, its ranks, and its loss, metrics and updates, whose values are now at `places`.
+// Gives `to` the names of `from`, its ranks, and its loss, metrics, updates and looks, whose values are now at
+// `places`.
 void CopyRoles(const Graph& from, const IdVector<OpId, OpId>& places, Graph& to);
 
 }  // namespace cleave::ir

@@ -15,6 +15,11 @@ constexpr absl::string_view kNoModel = "_";
 
 std::string IdText(OpId id) { return absl::StrCat("%", id.value()); }
 
+// What stands at the end of a line, and the line of the model that causes it.
+std::string CommentText(const Graph& graph, const std::string& name, int line) {
+  return absl::StrCat("  // ", name, line > 0 ? absl::StrCat(", ", graph.file, ":", line) : "", "\n");
+}
+
 std::string OpText(const Graph& graph, const Op& op, const std::string& annotation) {
   std::string text =
       absl::StrCat("  ", IdText(op.id), ": ", op.type.ToString(), " = ", OpKindName(op.kind), "(",
@@ -25,9 +30,7 @@ std::string OpText(const Graph& graph, const Op& op, const std::string& annotati
     absl::StrAppend(&text, " from(", IdText(op.inherits->op), ", (", absl::StrJoin(op.inherits->factors, ", "), "))");
   }
   if (op.gradient_of.has_value()) absl::StrAppend(&text, " gradient_of(", IdText(*op.gradient_of), ")");
-  absl::StrAppend(&text, "  // ", op.name);
-  if (op.line > 0) absl::StrAppend(&text, ", ", graph.file, ":", op.line);
-  return absl::StrCat(text, "\n");
+  return absl::StrCat(text, CommentText(graph, op.name, op.line));
 }
 
 // " ranks(dp = 4, tp = 2)"; empty for a model of one device.
@@ -91,7 +94,24 @@ class GraphParser {
       graph_.updates.push_back(update);
       return absl::OkStatus();
     }
+    if (reader_.Take("look")) return ParseLook();
     return ParseOp();
+  }
+
+  // "print %3  // h1.relu, mnist_mlp.model:7"
+  absl::Status ParseLook() {
+    Look look;
+    CLEAVE_ASSIGN_OR_RETURN(const std::string word, reader_.Word());
+    const std::optional<LookKind> kind = ParseLookKind(word);
+    if (!kind.has_value()) return reader_.Error(absl::StrCat("a way to look at a value instead of `", word, "`"));
+    look.kind = *kind;
+    CLEAVE_ASSIGN_OR_RETURN(look.value, KnownId());
+    if (reader_.NextIsWord()) {
+      CLEAVE_ASSIGN_OR_RETURN(look.part, reader_.Word());
+    }
+    CLEAVE_RETURN_IF_ERROR(ParseComment(look.name, look.line));
+    graph_.looks.push_back(std::move(look));
+    return absl::OkStatus();
   }
 
   // An id of an op above.
@@ -119,7 +139,7 @@ class GraphParser {
     }
     CLEAVE_ASSIGN_OR_RETURN(op.attributes, reader_.ReadAttributes());
     while (reader_.NextIsWord()) CLEAVE_RETURN_IF_ERROR(ParseAnnotation(op));
-    CLEAVE_RETURN_IF_ERROR(ParseComment(op));
+    CLEAVE_RETURN_IF_ERROR(ParseComment(op.name, op.line));
     graph_.ops.push_back(std::move(op));
     return absl::OkStatus();
   }
@@ -153,14 +173,14 @@ class GraphParser {
   }
 
   // "h1.matmul, mnist_mlp.model:7", the second part only where a line causes the op.
-  absl::Status ParseComment(Op& op) {
+  absl::Status ParseComment(std::string& name, int& line) {
     const std::string comment = reader_.Comment();
     if (comment.empty()) return reader_.Error("`// ` and the op's name");
     const size_t comma = comment.find(", ");
-    op.name = comment.substr(0, comma);
+    name = comment.substr(0, comma);
     if (comma == std::string::npos) return absl::OkStatus();
     const size_t colon = comment.rfind(':');
-    if (colon == std::string::npos || !absl::SimpleAtoi(comment.substr(colon + 1), &op.line)) {
+    if (colon == std::string::npos || !absl::SimpleAtoi(comment.substr(colon + 1), &line)) {
       return reader_.Error("a comment that ends with `:` and a line number");
     }
     return absl::OkStatus();
@@ -182,6 +202,10 @@ std::string GraphText(const Graph& graph, const std::function<std::string(const 
   }
   for (const StateUpdate& update : graph.updates) {
     absl::StrAppend(&text, "  update ", IdText(update.state), " = ", IdText(update.value), "\n");
+  }
+  for (const Look& look : graph.looks) {
+    absl::StrAppend(&text, "  look ", LookKindName(look.kind), " ", IdText(look.value), look.part.empty() ? "" : " ",
+                    look.part, CommentText(graph, look.name, look.line));
   }
   return absl::StrCat(text, "}\n");
 }

@@ -16,6 +16,8 @@ constexpr char kText[] = R"(graph MnistMlp "mnist_mlp.model" "xxh3:0f" {
   loss %3
   metric total %3
   update %1 = %2
+  look print_local %2  // h1.matmul, mnist_mlp.model:9
+  look watch %1 grad  // h1.weight
 }
 )";
 
@@ -31,6 +33,9 @@ TEST(TextTest, ParsesAndPrintsBack) {
   EXPECT_EQ(graph->op(OpId(1)).attributes.Get(Attribute<double>{"scale"}), 3.0);
   EXPECT_EQ(graph->op(OpId(4)).inherits, (Inheritance{.op = OpId(2), .factors = {0, -1, 2}}));
   EXPECT_EQ(graph->op(OpId(4)).gradient_of, OpId(2));
+  EXPECT_EQ(graph->looks,
+            (std::vector<Look>{{.kind = LookKind::kPrintLocal, .value = OpId(2), .name = "h1.matmul", .line = 9},
+                               {.kind = LookKind::kWatch, .value = OpId(1), .name = "h1.weight", .part = "grad"}}));
   EXPECT_EQ(graph->updates, (std::vector<StateUpdate>{{OpId(1), OpId(2)}}));
   EXPECT_EQ(GraphText(*graph), kText);
 }

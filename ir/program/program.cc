@@ -115,7 +115,8 @@ std::vector<ValueId> Reads(const Step& step) {
         return values;
       },
       [](const Slice& slice) { return std::vector<ValueId>{slice.input}; },
-      [](const View& view) { return std::vector<ValueId>{view.input}; });
+      [](const View& view) { return std::vector<ValueId>{view.input}; },
+      [](const Glance& glance) { return std::vector<ValueId>{glance.input}; });
 }
 
 std::vector<ValueId> Writes(const Step& step) {
@@ -127,7 +128,8 @@ std::vector<ValueId> Writes(const Step& step) {
         return values;
       },
       [](const Slice& slice) { return std::vector<ValueId>{slice.output}; },
-      [](const View& view) { return std::vector<ValueId>{view.output}; });
+      [](const View& view) { return std::vector<ValueId>{view.output}; },
+      [](const Glance&) { return std::vector<ValueId>(); });
 }
 
 Rule RuleOf(const Program& program, const Compute& compute) {

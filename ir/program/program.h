@@ -1,4 +1,4 @@
-// What a rank executes: ops on local shapes, collectives over groups of mesh axes, slices.
+// What a rank executes: ops on local shapes, collectives over groups of mesh axes, slices, glances at values.
 //
 // All ranks run the same steps; what differs (piece sizes, offsets, group members) follows in closed form from a
 // value's layout and the rank's mesh coordinates. Values are SSA: each is written by exactly one step. Made by
@@ -128,8 +128,18 @@ struct View {
   bool operator==(const View&) const = default;
 };
 
+// Looks at a value of the program: at what each rank holds, without communication. What is shown of it, the ranks put
+// together outside of the step.
+struct Glance {
+  LookKind kind = LookKind::kPrint;
+  ValueId input;
+  int number = 0;  // The place of the Look in the graph; the order in which looks are shown.
+
+  bool operator==(const Glance&) const = default;
+};
+
 struct Step {
-  std::variant<Compute, Collective, Slice, View> action;
+  std::variant<Compute, Collective, Slice, View, Glance> action;
   std::string name;  // "h1.matmul", "h1.matmul.all_reduce"
   Phase phase = Phase::kForward;
   int line = 0;

@@ -81,6 +81,7 @@ class Writer {
   }
 
   std::string StepText(const Step& step) const {
+    if (const Glance* glance = std::get_if<Glance>(&step.action)) return GlanceText(step, *glance);
     const std::vector<ValueId> outputs = Writes(step);
     const std::string types =
         absl::StrJoin(outputs, ", ", [&](std::string* out, ValueId id) { out->append(LocalType(id)); });
@@ -95,14 +96,23 @@ class Writer {
           named_by_comment = false;
         },
         [&](const Slice& slice) { absl::StrAppend(&text, kSliceWord, "(", Id(slice.input), ")"); },
-        [&](const View& view) { absl::StrAppend(&text, kViewWord, "(", Id(view.input), ")"); });
+        [&](const View& view) { absl::StrAppend(&text, kViewWord, "(", Id(view.input), ")"); }, [](const Glance&) {});
     if (step.phase != Phase::kForward) absl::StrAppend(&text, " phase(", PhaseName(step.phase), ")");
     if (!named_by_comment && step.name != program_.value(outputs.front()).name) {
       absl::StrAppend(&text, " name(", QuotedText(step.name), ")");
     }
-    absl::StrAppend(&text, "  // ", comment);
-    if (step.line > 0) absl::StrAppend(&text, ", ", program_.file, ":", step.line);
-    return text;
+    return absl::StrCat(text, TailText(comment, step.line));
+  }
+
+  std::string GlanceText(const Step& step, const Glance& glance) const {
+    const std::string phase = step.phase == Phase::kForward ? "" : absl::StrCat(" phase(", PhaseName(step.phase), ")");
+    return absl::StrCat("  look ", glance.number, " ", LookKindName(glance.kind), "(", Id(glance.input), ")", phase,
+                        TailText(step.name, step.line));
+  }
+
+  // What a step is, and the line of the model that causes it.
+  std::string TailText(const std::string& comment, int line) const {
+    return absl::StrCat("  // ", comment, line > 0 ? absl::StrCat(", ", program_.file, ":", line) : "");
   }
 
   std::string ComputeText(const Compute& compute) const {
@@ -235,6 +245,7 @@ class Parser {
       return absl::OkStatus();
     }
     if (reader_.Take("axis")) return ParseAxis();
+    if (reader_.Take("look")) return ParseGlance();
     if (reader_.Take("value")) return ParseValue();
     return ParseStep();
   }
@@ -292,6 +303,20 @@ class Parser {
     CLEAVE_ASSIGN_OR_RETURN(const int64_t origin, reader_.Id());
     value.origin = OpId(origin);
     program_.values.push_back(std::move(value));
+    return absl::OkStatus();
+  }
+
+  absl::Status ParseGlance() {
+    CLEAVE_ASSIGN_OR_RETURN(const int64_t number, reader_.Integer());
+    CLEAVE_ASSIGN_OR_RETURN(const std::string word, reader_.Word());
+    const std::optional<LookKind> kind = ParseLookKind(word);
+    if (!kind.has_value()) return reader_.Error(absl::StrCat("a way to look at a value instead of `", word, "`"));
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+    CLEAVE_ASSIGN_OR_RETURN(const ValueId input, Value());
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
+    Step step = {.action = Glance{.kind = *kind, .input = input, .number = static_cast<int>(number)}, .name = {}};
+    CLEAVE_RETURN_IF_ERROR(ParseTail(step));
+    program_.steps.push_back(std::move(step));
     return absl::OkStatus();
   }
 

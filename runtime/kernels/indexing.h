@@ -7,19 +7,21 @@
 
 namespace cleave::runtime {
 
-// A tensor [outer, count, inner] over the rows [first_row, first_row + rows) of one of shape [outer, all rows, inner].
+// A tensor [batch, outer, count, inner] over the rows [first_row, first_row + rows) of one of shape
+// [batch, outer, all rows, inner], by indices [batch, count].
 struct RowIndexing {
   int64_t outer = 1;
   int64_t count = 0;
   int64_t rows = 0;
   int64_t inner = 1;
   int64_t first_row = 0;
+  int64_t batch = 1;
 };
 
-// y[o, i, :] = x[o, indices[i] - first_row, :], and zeros where x has no such row.
+// y[b, o, i, :] = x[b, o, indices[b, i] - first_row, :], and zeros where x has no such row.
 void Gather(const float* x, const int32_t* indices, const RowIndexing& indexing, float* y);
 
-// y[o, r, :] = the sum of updates[o, i, :] over the i with indices[i] = first_row + r, in the order of i.
+// y[b, o, r, :] = the sum of updates[b, o, i, :] over the i with indices[b, i] = first_row + r, in the order of i.
 void ScatterAdd(const float* updates, const int32_t* indices, const RowIndexing& indexing, float* y);
 
 // Row i of y [count, depth] is 1 at classes[i] - first, else 0.

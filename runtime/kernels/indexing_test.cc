@@ -10,12 +10,18 @@
 namespace cleave::runtime {
 namespace {
 
+// The place of index `i` of the element of the batch to which `outer`, counted in the whole batch, belongs.
+size_t IndexAt(const RowIndexing& indexing, int64_t outer, int64_t i) {
+  return static_cast<size_t>(outer / indexing.outer * indexing.count + i);
+}
+
 std::vector<float> SumsInOrder(const std::vector<float>& updates, const std::vector<int32_t>& indices,
                                const RowIndexing& indexing) {
-  std::vector<float> sums(static_cast<size_t>(indexing.outer * indexing.rows * indexing.inner), 0.0f);
-  for (int64_t o = 0; o < indexing.outer; ++o) {
+  const int64_t outer = indexing.batch * indexing.outer;
+  std::vector<float> sums(static_cast<size_t>(outer * indexing.rows * indexing.inner), 0.0f);
+  for (int64_t o = 0; o < outer; ++o) {
     for (int64_t i = 0; i < indexing.count; ++i) {
-      const int64_t row = indices[static_cast<size_t>(i)] - indexing.first_row;
+      const int64_t row = indices[IndexAt(indexing, o, i)] - indexing.first_row;
       if (row < 0 || row >= indexing.rows) continue;
       for (int64_t j = 0; j < indexing.inner; ++j) {
         sums[static_cast<size_t>((o * indexing.rows + row) * indexing.inner + j)] +=
@@ -29,9 +35,9 @@ std::vector<float> SumsInOrder(const std::vector<float>& updates, const std::vec
 std::vector<float> RowsOf(const std::vector<float>& x, const std::vector<int32_t>& indices,
                           const RowIndexing& indexing) {
   std::vector<float> y;
-  for (int64_t o = 0; o < indexing.outer; ++o) {
-    for (const int32_t index : indices) {
-      const int64_t row = index - indexing.first_row;
+  for (int64_t o = 0; o < indexing.batch * indexing.outer; ++o) {
+    for (int64_t i = 0; i < indexing.count; ++i) {
+      const int64_t row = indices[IndexAt(indexing, o, i)] - indexing.first_row;
       for (int64_t j = 0; j < indexing.inner; ++j) {
         const bool exists = row >= 0 && row < indexing.rows;
         y.push_back(exists ? x[static_cast<size_t>((o * indexing.rows + row) * indexing.inner + j)] : 0.0f);
@@ -52,13 +58,15 @@ std::vector<int32_t> RandomIndices(int64_t count, int32_t low, int32_t rows, uin
 
 // Tensors that begin `offset` elements after an aligned place.
 void Check(const RowIndexing& indexing, int64_t offset, uint32_t seed) {
-  SCOPED_TRACE(testing::Message() << indexing.outer << " x " << indexing.count << " of rows [" << indexing.first_row
-                                  << ", " << indexing.first_row + indexing.rows << ") x " << indexing.inner
-                                  << ", offset " << offset);
-  const std::vector<int32_t> indices = RandomIndices(indexing.count, static_cast<int32_t>(indexing.first_row) - 2,
-                                                     static_cast<int32_t>(indexing.rows) + 4, seed);
-  const std::vector<float> table = RandomValues(indexing.outer * indexing.rows * indexing.inner, seed + 1);
-  const std::vector<float> updates = RandomValues(indexing.outer * indexing.count * indexing.inner, seed + 2);
+  SCOPED_TRACE(testing::Message() << indexing.batch << " x " << indexing.outer << " x " << indexing.count
+                                  << " of rows [" << indexing.first_row << ", " << indexing.first_row + indexing.rows
+                                  << ") x " << indexing.inner << ", offset " << offset);
+  const std::vector<int32_t> indices =
+      RandomIndices(indexing.batch * indexing.count, static_cast<int32_t>(indexing.first_row) - 2,
+                    static_cast<int32_t>(indexing.rows) + 4, seed);
+  const int64_t outer = indexing.batch * indexing.outer;
+  const std::vector<float> table = RandomValues(outer * indexing.rows * indexing.inner, seed + 1);
+  const std::vector<float> updates = RandomValues(outer * indexing.count * indexing.inner, seed + 2);
   const Placed<int32_t> placed_indices(indices);
   const Placed<float> y(static_cast<int64_t>(updates.size()), offset);
   Gather(Placed<float>(table, offset), placed_indices, indexing, y);
@@ -77,6 +85,8 @@ TEST(IndexingTest, GathersAndAddsInOrder) {
       Check({3, 17, 6, inner, 5}, offset, ++seed);
       Check({1, 3000, 5, inner, 0}, offset, ++seed);
       Check({2, 30, 3000, inner, 100}, offset, ++seed);
+      Check({1, 17, 6, inner, 5, 7}, offset, ++seed);
+      Check({3, 40, 9, inner, 0, 2}, offset, ++seed);
     }
   }
 }
@@ -86,6 +96,8 @@ TEST(IndexingTest, NothingToDo) {
   Check({0, 5, 4, 3, 0}, 0, 2);
   Check({2, 5, 0, 3, 0}, 0, 3);
   Check({2, 5, 4, 0, 0}, 0, 4);
+  Check({2, 5, 4, 3, 0, 0}, 0, 5);
+  Check({2, 0, 4, 3, 0, 3}, 0, 6);
 }
 
 TEST(IndexingTest, ManyOfOneRow) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/memory.h"
@@ -58,31 +59,71 @@ std::vector<T> Unpacked(const std::string& bytes) {
 }
 
 template <typename T>
-std::string PackedPiece(const Region& region, const T* values) {
-  const int64_t count = ElementCount(region.size);
-  return Packed(OnHost(values, count), static_cast<size_t>(count));
+std::vector<T> Copied(const T* values, int64_t count) {
+  values = OnHost(values, count);
+  return std::vector<T>(values, values + count);
 }
 
-// Where every rank's piece of a tensor lies.
-std::vector<Region> GatherPlaces(Comm& comm, const Region& region) {
+// The piece or part of a tensor that a rank holds, and what it says of it.
+struct Held {
+  Region region;
+  int64_t part = 0;
+  std::string said;
+
+  bool IsCopyOf(const Held& other) const {
+    return region.begin == other.region.begin && region.size == other.region.size && part == other.part;
+  }
+};
+
+// What every rank holds, and what it says of it.
+std::vector<Held> GatherHeld(Comm& comm, const Region& region, const Part& part, const std::string& said = "") {
   std::vector<int64_t> mine = region.begin;
   mine.insert(mine.end(), region.size.begin(), region.size.end());
-  const auto dimensions = static_cast<int64_t>(region.shape.size());
-  std::vector<Region> places;
-  for (const std::string& text : comm.GatherText(Packed(mine.data(), mine.size()))) {
-    const std::vector<int64_t> numbers = Unpacked<int64_t>(text);
-    places.push_back(
-        {region.shape, {numbers.begin(), numbers.begin() + dimensions}, {numbers.begin() + dimensions, numbers.end()}});
+  mine.push_back(part.number);
+  const size_t dimensions = region.shape.size();
+  const size_t bytes = mine.size() * sizeof(int64_t);
+  std::vector<Held> held;
+  for (const std::string& text : comm.GatherText(Packed(mine.data(), mine.size()) + said)) {
+    const std::vector<int64_t> numbers = Unpacked<int64_t>(text.substr(0, bytes));
+    const auto sizes = numbers.begin() + static_cast<std::ptrdiff_t>(dimensions);
+    held.push_back(
+        {{region.shape, {numbers.begin(), sizes}, {sizes, numbers.end() - 1}}, numbers.back(), text.substr(bytes)});
   }
-  return places;
+  return held;
 }
 
-// Whether no rank before `rank` has the same piece: one copy is enough.
-bool IsFirstCopy(const std::vector<Region>& places, size_t rank) {
-  for (size_t other = 0; other < rank; ++other) {
-    if (places[other].begin == places[rank].begin && places[other].size == places[rank].size) return false;
+// Whether no rank before `rank` holds the same: one copy is enough.
+bool IsFirstCopy(const std::vector<Held>& held, size_t rank) {
+  return std::none_of(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(rank),
+                      [&](const Held& other) { return other.IsCopyOf(held[rank]); });
+}
+
+double Combined(Reduction reduction, double a, double b) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return a + b;
+    case Reduction::kMax:
+      return a > b ? a : b;
+    case Reduction::kMin:
+      return a < b ? a : b;
+    case Reduction::kProd:
+      return a * b;
   }
-  return true;
+  return a;
+}
+
+const char* ReductionName(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return "sum";
+    case Reduction::kMax:
+      return "maximum";
+    case Reduction::kMin:
+      return "minimum";
+    case Reduction::kProd:
+      return "product";
+  }
+  return "";
 }
 
 // "9216 elements, min -3.5, max 4.25, mean 0.125"; values that are not finite are counted and left out.
@@ -104,10 +145,17 @@ std::string SummaryText(int64_t count, const T* values) {
   return text + Format(", min %.6g, max %.6g, mean %.6g", least, most, sum / static_cast<double>(finite));
 }
 
+Statistics Amount(const std::vector<double>& values) {
+  Statistics all;
+  for (const double value : values) all.Add({1, value * value, value == 0 ? 1.0 : 0.0, value, value});
+  return all;
+}
+
 // One tensor: a headline, and its elements.
 template <typename T>
-void PrintTensor(const std::string& headline, const Shown& shown, const std::vector<int64_t>& shape, const T* values) {
-  std::printf("%s (%s) =\n%s\n", headline.c_str(), shown.place, TensorText(shape, values).c_str());
+void PrintTensor(const std::string& headline, const std::string& place, const std::vector<int64_t>& shape,
+                 const T* values) {
+  std::printf("%s (%s) =\n%s\n", headline.c_str(), place.c_str(), TensorText(shape, values).c_str());
 }
 
 }  // namespace
@@ -121,80 +169,163 @@ std::string TensorText(const std::vector<int64_t>& shape, const T* values) {
   return count > kAll ? text + "\n" + SummaryText(count, values) : text;
 }
 
+void Observer::Keep(int number, std::function<void()> show) {
+  if (occasion_ != Occasion::kAgain) seen_.push_back({number, std::move(show)});
+}
+
+std::string Observer::Place(const Shown& shown) const {
+  return std::string(shown.place) + (occasion_ == Occasion::kTest ? ", test" : "");
+}
+
+void Observer::Show() {
+  std::vector<Seen> seen = std::move(seen_);
+  seen_.clear();
+  std::stable_sort(seen.begin(), seen.end(), [](const Seen& a, const Seen& b) { return a.number < b.number; });
+  for (const Seen& one : seen) one.show();
+  if (!seen.empty() && comm_.rank() == 0) std::fflush(stdout);
+}
+
 template <typename T>
-void Print(Comm& comm, const Shown& shown, const Region& region, const T* values) {
-  const std::vector<Region> places = GatherPlaces(comm, region);
-  const bool sends = IsFirstCopy(places, static_cast<size_t>(comm.rank()));
-  const std::vector<std::string> pieces = comm.GatherText(sends ? PackedPiece(region, values) : "");
-  if (comm.rank() != 0) return;
-  std::vector<T> whole(static_cast<size_t>(ElementCount(region.shape)));
+std::vector<double> Observer::Whole(const Region& region, const Part& part, const std::vector<T>& mine) {
+  const std::vector<Held> held = GatherHeld(comm_, region, part);
+  const bool sends = IsFirstCopy(held, static_cast<size_t>(comm_.rank()));
+  const std::vector<std::string> pieces = comm_.GatherText(sends ? Packed(mine.data(), mine.size()) : "");
+  if (comm_.rank() != 0) return {};
+  const auto count = static_cast<size_t>(ElementCount(region.shape));
+  std::vector<double> whole(count);
+  std::vector<char> begun(count, 0);
   for (size_t rank = 0; rank < pieces.size(); ++rank) {
-    if (!IsFirstCopy(places, rank)) continue;
+    if (!IsFirstCopy(held, rank)) continue;
     const std::vector<T> piece = Unpacked<T>(pieces[rank]);
-    ForEachRun(places[rank], [&](int64_t global, int64_t local, int64_t count) {
-      std::copy_n(piece.begin() + local, count, whole.begin() + global);
+    ForEachRun(held[rank].region, [&](int64_t global, int64_t local, int64_t run) {
+      for (int64_t i = 0; i < run; ++i) {
+        const auto at = static_cast<size_t>(global + i);
+        const auto value = static_cast<double>(piece[static_cast<size_t>(local + i)]);
+        whole[at] = begun[at] != 0 ? Combined(part.reduction, whole[at], value) : value;
+        begun[at] = 1;
+      }
     });
   }
-  PrintTensor(std::string(shown.name) + " " + ShapeText(region.shape), shown, region.shape, whole.data());
-  std::fflush(stdout);
+  return whole;
 }
 
 template <typename T>
-void PrintPieces(Comm& comm, const Shown& shown, const Region& region, const T* values) {
-  const std::vector<Region> places = GatherPlaces(comm, region);
-  const std::vector<std::string> pieces = comm.GatherText(PackedPiece(region, values));
-  if (comm.rank() != 0) return;
-  for (size_t rank = 0; rank < pieces.size(); ++rank) {
-    const Region& place = places[rank];
-    std::string slice;
-    for (size_t d = 0; d < place.shape.size(); ++d) {
-      slice += Format("%s%lld:%lld", d > 0 ? ", " : "", static_cast<long long>(place.begin[d]),
-                      static_cast<long long>(place.begin[d] + place.size[d]));
+void Observer::Print(int number, const Shown& shown, const Region& region, const T* values, const Part& part) {
+  Keep(number, [this, shown, region, part, place = Place(shown), mine = Copied(values, ElementCount(region.size))] {
+    const std::vector<double> whole = Whole(region, part, mine);
+    if (comm_.rank() != 0) return;
+    std::vector<T> rounded;
+    for (const double value : whole) rounded.push_back(static_cast<T>(value));
+    PrintTensor(std::string(shown.name) + " " + ShapeText(region.shape), place, region.shape, rounded.data());
+  });
+}
+
+template <typename T>
+void Observer::PrintPieces(int number, const Shown& shown, const Region& region, const T* values, const Part& part) {
+  Keep(number, [this, shown, region, part, place = Place(shown), mine = Copied(values, ElementCount(region.size))] {
+    const std::vector<Held> held = GatherHeld(comm_, region, part);
+    const std::vector<std::string> pieces = comm_.GatherText(Packed(mine.data(), mine.size()));
+    if (comm_.rank() != 0) return;
+    for (size_t rank = 0; rank < pieces.size(); ++rank) {
+      const Region& its = held[rank].region;
+      std::string slice;
+      for (size_t d = 0; d < its.shape.size(); ++d) {
+        slice += Format("%s%lld:%lld", d > 0 ? ", " : "", static_cast<long long>(its.begin[d]),
+                        static_cast<long long>(its.begin[d] + its.size[d]));
+      }
+      std::string headline =
+          Format("%s[%s] of %s on rank %zu", shown.name, slice.c_str(), ShapeText(its.shape).c_str(), rank);
+      if (part.count > 1) {
+        headline += Format(", part %lld of %lld of the %s", static_cast<long long>(held[rank].part),
+                           static_cast<long long>(part.count), ReductionName(part.reduction));
+      }
+      PrintTensor(headline, place, its.size, Unpacked<T>(pieces[rank]).data());
     }
-    PrintTensor(Format("%s[%s] of %s on rank %zu", shown.name, slice.c_str(), ShapeText(place.shape).c_str(), rank),
-                shown, place.size, Unpacked<T>(pieces[rank]).data());
-  }
-  std::fflush(stdout);
+  });
 }
 
 template <typename T>
-void PrintRanks(Comm& comm, const Shown& shown, const std::vector<int64_t>& shape, const T* values) {
-  const std::vector<std::string> tensors = comm.GatherText(PackedPiece(WholeRegion(shape), values));
-  if (comm.rank() != 0) return;
-  const bool equal =
-      std::all_of(tensors.begin(), tensors.end(), [&](const std::string& tensor) { return tensor == tensors[0]; });
-  const std::string headline = std::string(shown.name) + " " + ShapeText(shape);
-  for (size_t rank = 0; rank < (equal ? 1 : tensors.size()); ++rank) {
-    PrintTensor(equal ? headline : headline + Format(" on rank %zu", rank), shown, shape,
-                Unpacked<T>(tensors[rank]).data());
-  }
-  std::fflush(stdout);
+void Observer::PrintRanks(int number, const Shown& shown, const std::vector<int64_t>& shape, const T* values) {
+  Keep(number, [this, shown, shape, place = Place(shown), mine = Copied(values, ElementCount(shape))] {
+    const std::vector<std::string> tensors = comm_.GatherText(Packed(mine.data(), mine.size()));
+    if (comm_.rank() != 0) return;
+    const bool equal =
+        std::all_of(tensors.begin(), tensors.end(), [&](const std::string& tensor) { return tensor == tensors[0]; });
+    const std::string headline = std::string(shown.name) + " " + ShapeText(shape);
+    for (size_t rank = 0; rank < (equal ? 1 : tensors.size()); ++rank) {
+      PrintTensor(equal ? headline : headline + Format(" on rank %zu", rank), place, shape,
+                  Unpacked<T>(tensors[rank]).data());
+    }
+  });
 }
 
 template <typename T>
-void AssertFinite(const Comm& comm, const Shown& shown, int64_t count, const T* values) {
+void Observer::AssertFinite(int number, const Shown& shown, int64_t count, const T* values) {
   values = OnHost(values, count);
   for (int64_t i = 0; i < count; ++i) {
     const double value = static_cast<double>(values[i]);
     if (std::isfinite(value)) continue;
-    Die(ExitCode::kFailed, Format("`%s` is not finite: element %lld of the piece of rank %d is %g (%s)", shown.name,
-                                  static_cast<long long>(i), comm.rank(), value, shown.place));
+    return Keep(number, [this, shown, i, value, place = Place(shown)] {
+      Die(ExitCode::kFailed, Format("`%s` is not finite: element %lld of the piece of rank %d is %g (%s)", shown.name,
+                                    static_cast<long long>(i), comm_.rank(), value, place.c_str()));
+    });
   }
+}
+
+template <typename T>
+void Observer::Watch(int number, const Shown& shown, const Region& region, const T* values, const Part& part) {
+  if (!is_logged_) return;
+  const int64_t count = ElementCount(region.size);
+  if (part.count > 1) {
+    return Keep(number, [this, shown, region, part, mine = Copied(values, count)] {
+      const std::vector<double> whole = Whole(region, part, mine);
+      if (comm_.rank() == 0) watched_.emplace_back(shown.name, Amount(whole));
+    });
+  }
+  Keep(number, [this, shown, region, part, mine = StatisticsOf(values, count)] {
+    const std::vector<Held> held = GatherHeld(comm_, region, part, Packed(&mine, 1));
+    Statistics all;
+    for (size_t rank = 0; rank < held.size(); ++rank) {
+      if (IsFirstCopy(held, rank)) all.Add(Unpacked<Statistics>(held[rank].said)[0]);
+    }
+    if (comm_.rank() == 0) watched_.emplace_back(shown.name, all);
+  });
+}
+
+template <typename T>
+void Observer::WatchRanks(int number, const Shown& shown, const std::vector<int64_t>& shape, const T* values) {
+  if (!is_logged_) return;
+  Keep(number, [this, shown, mine = StatisticsOf(values, ElementCount(shape))] {
+    const std::vector<std::string> texts = comm_.GatherText(Packed(&mine, 1));
+    if (comm_.rank() != 0) return;
+    const bool equal =
+        std::all_of(texts.begin(), texts.end(), [&](const std::string& text) { return text == texts[0]; });
+    for (size_t rank = 0; rank < (equal ? 1 : texts.size()); ++rank) {
+      watched_.emplace_back(equal ? shown.name : Format("%s@%zu", shown.name, rank),
+                            Unpacked<Statistics>(texts[rank])[0]);
+    }
+  });
 }
 
 template std::string TensorText(const std::vector<int64_t>&, const float*);
 template std::string TensorText(const std::vector<int64_t>&, const int32_t*);
 template std::string TensorText(const std::vector<int64_t>&, const BFloat16*);
-template void Print(Comm&, const Shown&, const Region&, const float*);
-template void Print(Comm&, const Shown&, const Region&, const int32_t*);
-template void Print(Comm&, const Shown&, const Region&, const BFloat16*);
-template void PrintPieces(Comm&, const Shown&, const Region&, const float*);
-template void PrintPieces(Comm&, const Shown&, const Region&, const int32_t*);
-template void PrintPieces(Comm&, const Shown&, const Region&, const BFloat16*);
-template void PrintRanks(Comm&, const Shown&, const std::vector<int64_t>&, const float*);
-template void PrintRanks(Comm&, const Shown&, const std::vector<int64_t>&, const int32_t*);
-template void PrintRanks(Comm&, const Shown&, const std::vector<int64_t>&, const BFloat16*);
-template void AssertFinite(const Comm&, const Shown&, int64_t, const float*);
-template void AssertFinite(const Comm&, const Shown&, int64_t, const BFloat16*);
+template void Observer::Print(int, const Shown&, const Region&, const float*, const Part&);
+template void Observer::Print(int, const Shown&, const Region&, const int32_t*, const Part&);
+template void Observer::Print(int, const Shown&, const Region&, const BFloat16*, const Part&);
+template void Observer::PrintPieces(int, const Shown&, const Region&, const float*, const Part&);
+template void Observer::PrintPieces(int, const Shown&, const Region&, const int32_t*, const Part&);
+template void Observer::PrintPieces(int, const Shown&, const Region&, const BFloat16*, const Part&);
+template void Observer::PrintRanks(int, const Shown&, const std::vector<int64_t>&, const float*);
+template void Observer::PrintRanks(int, const Shown&, const std::vector<int64_t>&, const int32_t*);
+template void Observer::PrintRanks(int, const Shown&, const std::vector<int64_t>&, const BFloat16*);
+template void Observer::AssertFinite(int, const Shown&, int64_t, const float*);
+template void Observer::AssertFinite(int, const Shown&, int64_t, const BFloat16*);
+template void Observer::Watch(int, const Shown&, const Region&, const float*, const Part&);
+template void Observer::Watch(int, const Shown&, const Region&, const int32_t*, const Part&);
+template void Observer::Watch(int, const Shown&, const Region&, const BFloat16*, const Part&);
+template void Observer::WatchRanks(int, const Shown&, const std::vector<int64_t>&, const float*);
+template void Observer::WatchRanks(int, const Shown&, const std::vector<int64_t>&, const int32_t*);
+template void Observer::WatchRanks(int, const Shown&, const std::vector<int64_t>&, const BFloat16*);
 
 }  // namespace cleave::runtime

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -48,6 +49,24 @@ std::string PerRank(const std::vector<T>& values, const char* format) {
     char text[64];
     std::snprintf(text, sizeof text, format, values[rank]);
     members.emplace_back(std::to_string(rank), text);
+  }
+  return JsonObject(members);
+}
+
+// JSON has no word for a number that is not finite.
+std::string JsonNumber(double value) {
+  const std::string text = Format("%.9g", value);
+  return text.find_first_of("in") == std::string::npos ? text : "null";
+}
+
+// The statistics of values by their names.
+std::string WatchedJson(const NamedStatistics& watched) {
+  std::vector<std::pair<std::string, std::string>> members;
+  for (const auto& [name, statistics] : watched) {
+    members.emplace_back(name, JsonObject({{"norm", JsonNumber(std::sqrt(statistics.squares))},
+                                           {"min", JsonNumber(statistics.least)},
+                                           {"max", JsonNumber(statistics.most)},
+                                           {"zeros", JsonNumber(statistics.zeros / statistics.count)}}));
   }
   return JsonObject(members);
 }
@@ -115,6 +134,8 @@ void Report::WriteMetrics(const StepRecord& record) {
       {"seconds", Seconds(record.seconds)},
       {"samples", std::to_string(record.samples)}};
   for (const auto& [name, value] : record.metrics) members.emplace_back(name, Format("%.9g", value));
+  if (record.parameter_norm.has_value()) members.emplace_back("parameter_norm", JsonNumber(*record.parameter_norm));
+  if (!record.watched.empty()) members.emplace_back("watch", WatchedJson(record.watched));
   std::fprintf(metrics_, "%s\n", JsonObject(members).c_str());
   std::fflush(metrics_);
 }

@@ -24,7 +24,9 @@ struct StepRecord {
   int64_t epoch = 0;
   int64_t step_of_epoch = 1;  // From 1.
   float loss = 0;
-  NamedValues metrics;  // Empty where the step was not logged.
+  NamedValues metrics;  // Empty where the step was not logged, as are the two after it.
+  std::optional<double> parameter_norm = {};
+  NamedStatistics watched = {};
   double seconds = 0;
   int64_t samples = 0;
 };

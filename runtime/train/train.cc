@@ -17,6 +17,7 @@
 #include "runtime/launch/launch.h"
 #include "runtime/train/feed.h"
 #include "runtime/train/options.h"
+#include "runtime/train/parameter_norm.h"
 #include "runtime/train/phase.h"
 #include "runtime/train/redistributions.h"
 #include "runtime/train/report.h"
@@ -71,6 +72,7 @@ class Run {
         options_(options),
         comm_(context.comm),
         watch_(context.watch),
+        observer_(context.observer),
         step_(step),
         program_(program),
         batches_(batches),
@@ -126,6 +128,7 @@ class Run {
     const StepScalars scalars = Scalars(step + 1);
     step_ = static_cast<uint64_t>(step) + 1;
     feed_.Training(step);
+    observer_.Begin(Occasion::kTraining, logged);
     program_.Prepare(scalars);
     (logged ? with_metrics_ : gradients_).Run([&] {
       program_.Forward();
@@ -135,12 +138,16 @@ class Run {
     const bool test_follows = (step + 1) % batches_.steps_per_epoch() == 0;
     if (step + 1 < total && !test_follows) feed_.ReadAhead(step + 1);
     const float loss = program_.Loss();
+    double shown = Show();
     if (!IsFinite(loss)) return Explain(step + 1, loss);
     StepRecord record;
+    if (logged) shown += Measure(record);
     for (size_t i = 0; logged && i < settings_.metrics.size(); ++i) {
       record.metrics.emplace_back(settings_.metrics[i], program_.Metric(static_cast<int>(i)));
     }
     update_.Run([&] { program_.Update(scalars); });
+    shown += Show();
+    record.watched = observer_.TakeWatched();
     redistributions_.Print();
 
     record.step = step + 1;
@@ -148,12 +155,26 @@ class Run {
     record.epoch = step / batches_.steps_per_epoch();
     record.step_of_epoch = step % batches_.steps_per_epoch() + 1;
     record.loss = loss;
-    record.seconds = Now() - start;
+    record.seconds = Now() - start - shown;
     record.samples = batches_.batch();
     record_.step_seconds.push_back(record.seconds);
     record_.communication_seconds += CommunicationSeconds(comm_) - communicated;
     report_.Step(record, logged);
     return std::nullopt;
+  }
+
+  // Shows what the program has looked at. Returns the seconds that this took.
+  double Show() {
+    const double start = Now();
+    observer_.Show();
+    return Now() - start;
+  }
+
+  // Measures the parameters with which the loss was computed. Returns the seconds that this took.
+  double Measure(StepRecord& record) {
+    const double start = Now();
+    record.parameter_norm = parameter_norm_.Value();
+    return Now() - start;
   }
 
   StepScalars Scalars(int64_t step) const {
@@ -173,6 +194,7 @@ class Run {
     if (!has_metrics) results.emplace_back("loss", 0.0);
     comm_.CountTraffic(false);
     step_ = 0;
+    observer_.Begin(Occasion::kTest);
     program_.Prepare({.step = 0});
     int64_t samples = 0;
     for (int64_t index = 0; index < count; ++index) {
@@ -181,12 +203,14 @@ class Run {
         program_.Forward();
         program_.Metrics();
       });
+      observer_.Show();
       // A metric is a mean over the whole batch in which padding counts as zero.
       const double weight = static_cast<double>(batches_.batch());
       for (size_t i = 0; i < settings_.metrics.size(); ++i)
         results[i].second += weight * program_.Metric(static_cast<int>(i));
       if (!has_metrics) results[0].second += weight * program_.Loss();
     }
+    observer_.Begin(Occasion::kTraining);
     comm_.CountTraffic(true);
     for (auto& [name, value] : results) value /= static_cast<double>(samples);
     record_.test = results;
@@ -195,6 +219,7 @@ class Run {
 
   // Computes the step again in checking mode and names the first value that is not finite, over all ranks.
   Error Explain(int64_t step, float loss) {
+    observer_.Begin(Occasion::kAgain);
     watch_.BeginChecking(OnHost);
     for (const ParameterView& view : program_.Parameters()) CheckParameter(view);
     for (const ModelInput& input : program_.Inputs()) {
@@ -247,12 +272,14 @@ class Run {
   const Options& options_;
   Comm& comm_;
   Watch& watch_;
+  Observer& observer_;
   uint64_t& step_;  // Context::step.
   TrainingProgram& program_;
   Batches& batches_;
   Report& report_;
   RedistributionLog& redistributions_;
   Feed feed_;
+  const ParameterNorm parameter_norm_{comm_, program_.Parameters()};
   const bool recordable_ = program_.IsRecordable() && comm_.IsRecordable();
   Phase gradients_{"the gradients", recordable_, comm_, watch_};
   Phase with_metrics_{"the metrics and gradients", recordable_, comm_, watch_};
@@ -328,7 +355,8 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
 
   const std::vector<int64_t> coordinates = Coordinates(settings.mesh, comm.rank());
   uint64_t step = 0;
-  const Context context = {comm.rank(), settings.mesh, coordinates, seed, comm, watch, step};
+  Observer observer(comm);
+  const Context context = {comm.rank(), settings.mesh, coordinates, seed, comm, watch, step, observer};
   const std::unique_ptr<TrainingProgram> program = create(context);
   watch.Start("reading the data", 0);
   Result<std::unique_ptr<Batches>> batches = Batches::Open(data.value(), program->Inputs(), seed);

@@ -22,6 +22,8 @@
 // Forward to Backward, Update, and Forward and Metrics of a test. So numbers that differ between steps must be in
 // memory of the device, where Prepare puts them. Each rank is a thread; nothing here is shared between them.
 //
+// What a program looks at is shown between phases, outside of the time and the traffic of a step.
+//
 // Writes what docs/formats/run.md says: step lines on rank 0's standard output, or every rank's, metrics.jsonl and
 // run.json in the run's folder.
 #ifndef CLEAVE_RUNTIME_TRAIN_TRAIN_H_
@@ -34,6 +36,7 @@
 
 #include "runtime/comm/comm.h"
 #include "runtime/data/data.h"
+#include "runtime/kernels/show.h"
 #include "runtime/mesh/mesh.h"
 #include "runtime/npy/parameter_file.h"
 #include "runtime/trace/trace.h"
@@ -50,6 +53,7 @@ struct Context {
   Comm& comm;
   Watch& watch;
   const uint64_t& step;  // The current training step, counted from 1; 0 in testing, where dropout drops nothing.
+  Observer& observer;
 };
 
 // Step-dependent numbers of the optimizer.

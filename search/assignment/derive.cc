@@ -47,7 +47,7 @@ void Assignment::DeriveData(ir::OpId op) {
     return;
   }
   std::vector<LayoutIndex> wanted;
-  for (const Read& read : facts_.data_reads[op]) wanted.push_back(wanted_index(read.reader, read.input));
+  for (const Read& read : facts_.reads[op]) wanted.push_back(wanted_index(read.reader, read.input));
   if (!wanted.empty()) Choose(op, table_.Data(op, wanted));
 }
 

@@ -126,7 +126,7 @@ int StrategyTable::PassingThrough(ir::OpId op, LayoutIndex layout_index) {
     for (const ir::PartialAxis& partial : like.partial) {
       own.passes.push_back({.axis = partial.axis, .group = static_cast<int>(group - rule.linear.begin())});
     }
-    index = Intern(op, own);
+    if (ir::InputLayout(own, rule, 0) == like) index = Intern(op, own);
   }
   passing_.emplace(key, index);
   return index;
@@ -157,6 +157,7 @@ int StrategyTable::Sum(ir::OpId sum, absl::Span<const LayoutIndex> inputs, std::
   for (size_t i = 0; i < inputs.size(); ++i) {
     alike = alike && inputs[i] == first && facts_.op(self.inputs[i]).type.shape == self.type.shape;
   }
+  alike = alike || inputs.size() == 1;
   if (alike && !facts_.continues_other_sum[sum]) {
     const int passing = PassingThrough(sum, first);
     if (passing >= 0) return passing;

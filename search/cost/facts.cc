@@ -28,6 +28,21 @@ std::string RuleKey(const ir::Graph& graph, const ir::Op& op) {
   return key;
 }
 
+// Equal rules have equal numbers. Those of ops that are aside come last, so that the others have the same numbers
+// without them.
+void NumberRules(const IdVector<ir::OpId, uint8_t>& aside, GraphFacts& facts) {
+  std::map<std::string, int> number_by_key;
+  for (const uint8_t turn : {uint8_t{0}, uint8_t{1}}) {
+    for (const ir::Op& op : facts.graph->ops) {
+      if (aside[op.id] != turn) continue;
+      const auto [found, is_new] =
+          number_by_key.emplace(RuleKey(*facts.graph, op), static_cast<int>(facts.rules.size()));
+      if (is_new) facts.rules.push_back(ir::RuleOf(*facts.graph, op));
+      facts.rule_of[op.id] = found->second;
+    }
+  }
+}
+
 Role ForwardRole(const GraphFacts& facts, const ir::Op& op) {
   if (op.kind == ir::OpKind::kInput) return Role::kInput;
   if (op.kind == ir::OpKind::kParameter) return Role::kParameter;
@@ -42,13 +57,50 @@ Role ForwardRole(const GraphFacts& facts, const ir::Op& op) {
   return only_data ? Role::kData : Role::kLight;
 }
 
-Role RoleOf(const GraphFacts& facts, const ir::Op& op) {
+// The ops that only metrics need, or only a look: neither the loss nor an update depends on them. A source is none of
+// these, because it exists whatever reads it.
+IdVector<ir::OpId, uint8_t> AsideOf(const ir::Graph& graph) {
+  IdVector<ir::OpId, uint8_t> is_end(graph.ops.size(), 1), looked_at(graph.ops.size()), needed(graph.ops.size());
+  for (const ir::Op& op : graph.ops) {
+    for (ir::OpId input : op.inputs) is_end[input] = 0;
+  }
+  for (const ir::Look& look : graph.looks) looked_at[look.value] = 1;
+  if (graph.loss.has_value()) needed[*graph.loss] = 1;
+  for (const ir::StateUpdate& update : graph.updates) needed[update.value] = 1;
+  for (auto i = static_cast<int64_t>(graph.ops.size()) - 1; i >= 0; --i) {
+    const ir::Op& op = graph.op(ir::OpId(i));
+    // An op that nothing reads is kept because of a pin.
+    if (is_end[op.id] && !looked_at[op.id] && op.phase != ir::Phase::kMetric) needed[op.id] = 1;
+    if (!needed[op.id]) continue;
+    for (ir::OpId input : op.inputs) needed[input] = 1;
+  }
+  IdVector<ir::OpId, uint8_t> aside;
+  for (const ir::Op& op : graph.ops) aside.push_back(!needed[op.id] && !op.inputs.empty());
+  return aside;
+}
+
+// Backward ops that only give a parameter's gradient another shape: they cost nothing, and partial sums pass through
+// them, so that the gradient is reduced where the update reads it.
+IdVector<ir::OpId, uint8_t> ReshapedGradients(const ir::Graph& graph) {
+  IdVector<ir::OpId, uint8_t> only_for_update(graph.ops.size(), 1);
+  IdVector<ir::OpId, uint8_t> reshaped(graph.ops.size());
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    const ir::Op& op = graph.op(ir::OpId(static_cast<int64_t>(i)));
+    const bool moves = op.phase == ir::Phase::kBackward && ir::DefinitionOf(op).is_alias;
+    reshaped[op.id] = moves && only_for_update[op.id] != 0;
+    if (op.phase == ir::Phase::kUpdate || reshaped[op.id] != 0) continue;
+    for (ir::OpId input : op.inputs) only_for_update[input] = 0;
+  }
+  return reshaped;
+}
+
+Role RoleOf(const GraphFacts& facts, const ir::Op& op, bool is_reshaped_gradient) {
   switch (op.phase) {
     case ir::Phase::kForward:
-    case ir::Phase::kMetric:
+    case ir::Phase::kMetric:  // A source: all others are aside.
       return ForwardRole(facts, op);
     case ir::Phase::kBackward:
-      if (op.inherits.has_value()) return Role::kInherits;
+      if (op.inherits.has_value() && !is_reshaped_gradient) return Role::kInherits;
       return op.inputs.empty() ? Role::kConstant : Role::kSum;
     case ir::Phase::kUpdate:
       return Role::kUpdate;
@@ -124,6 +176,7 @@ void FindUpdateGroups(GraphFacts& facts) {
 }
 
 bool ContinuesOtherSum(const GraphFacts& facts, const ir::Op& sum) {
+  if (sum.inputs.size() == 1) return false;  // A gradient in another shape lies as it was made.
   const std::optional<ir::OpId>& value = facts.op(facts.whole_sums[sum.id]).gradient_of;
   if (!value.has_value() || facts.op(*value).type.rank() != sum.type.rank()) return false;
   return std::any_of(sum.inputs.begin(), sum.inputs.end(), [&](ir::OpId input) {
@@ -148,15 +201,6 @@ void FindSums(GraphFacts& facts) {
   }
 }
 
-std::vector<Read> DataReads(const GraphFacts& facts, ir::OpId data) {
-  std::vector<Read> by_model, by_metrics;
-  for (const Read& read : facts.reads[data]) {
-    if (facts.classes[read.reader] == ir::OpClass::kEffect) continue;
-    (facts.op(read.reader).phase == ir::Phase::kMetric ? by_metrics : by_model).push_back(read);
-  }
-  return by_model.empty() ? by_metrics : by_model;
-}
-
 bool HasInnerFactor(const ir::Rule& rule) {
   return std::any_of(rule.factors.begin(), rule.factors.end(),
                      [](const ir::Factor& factor) { return factor.kind == ir::FactorKind::kInner; });
@@ -164,7 +208,7 @@ bool HasInnerFactor(const ir::Rule& rule) {
 
 std::vector<ir::OpId> InnerGroupOf(const GraphFacts& facts, ir::OpId root) {
   std::vector<ir::OpId> group;
-  if (facts.roles[root] == Role::kInherits) return group;
+  if (facts.roles[root] == Role::kInherits || facts.roles[root] == Role::kAside) return group;
   if (HasInnerFactor(facts.rule(root))) group.push_back(root);
   for (ir::OpId heir : facts.inheritors[root]) {
     if (HasInnerFactor(facts.rule(heir))) group.push_back(heir);
@@ -205,8 +249,8 @@ void FindGradients(GraphFacts& facts) {
     const ir::Op& op = graph.op(ir::OpId(i));
     if (op.phase == ir::Phase::kUpdate) facts.gradient[op.id] = true;
     if (op.phase != ir::Phase::kBackward) continue;
-    if (op.gradient_of.has_value()) {
-      facts.gradient[op.id] = facts.roles[*op.gradient_of] == Role::kParameter;
+    if (op.gradient_of.has_value() && facts.roles[*op.gradient_of] == Role::kParameter) {
+      facts.gradient[op.id] = true;
       continue;
     }
     const std::vector<Read>& reads = facts.reads[op.id];
@@ -215,12 +259,6 @@ void FindGradients(GraphFacts& facts) {
       return role == Role::kUpdate || (role == Role::kSum && facts.gradient[read.reader]);
     });
   }
-}
-
-// Whether this is the gradient by the output of the model, which the loss makes, in any type.
-bool IsHandedBack(const ir::Graph& graph, const ir::Op& op, const IdVector<ir::OpId, uint8_t>& of_loss) {
-  if (op.inherits.has_value() && graph.loss.has_value() && op.inherits->op == *graph.loss) return true;
-  return op.kind == ir::OpKind::kCast && of_loss[op.inputs[0]] != 0;
 }
 
 }  // namespace
@@ -235,7 +273,6 @@ GraphFacts FactsOf(const ir::Graph& graph) {
                    .set_ops = {},
                    .product_flops = IdVector<ir::OpId, double>(count),
                    .reads = IdVector<ir::OpId, std::vector<Read>>(count),
-                   .data_reads = IdVector<ir::OpId, std::vector<Read>>(count),
                    .inheritors = IdVector<ir::OpId, std::vector<ir::OpId>>(count),
                    .leaders = IdVector<ir::OpId, Read>(count),
                    .led = IdVector<ir::OpId, std::vector<ir::OpId>>(count),
@@ -248,30 +285,26 @@ GraphFacts FactsOf(const ir::Graph& graph) {
                    .gradient = IdVector<ir::OpId, uint8_t>(count),
                    .inner_groups = IdVector<ir::OpId, std::vector<ir::OpId>>(count),
                    .inner_kinds = IdVector<ir::OpId, int>(count)};
-  std::map<std::string, int> rule_by_key;
-  IdVector<ir::OpId, uint8_t> of_loss(count);
+  const IdVector<ir::OpId, uint8_t> aside = AsideOf(graph);
+  const IdVector<ir::OpId, uint8_t> reshaped = ReshapedGradients(graph);
+  NumberRules(aside, facts);
   for (const ir::Op& op : graph.ops) {
-    const auto [found, is_new] = rule_by_key.emplace(RuleKey(graph, op), static_cast<int>(facts.rules.size()));
-    if (is_new) facts.rules.push_back(ir::RuleOf(graph, op));
-    facts.rule_of[op.id] = found->second;
     const ir::OpDefinition& definition = ir::DefinitionOf(op);
     facts.classes[op.id] = definition.op_class;
-    facts.roles[op.id] = RoleOf(facts, op);
+    facts.roles[op.id] = aside[op.id] ? Role::kAside : RoleOf(facts, op, reshaped[op.id] != 0);
     facts.updated_parameters.push_back(op.id);
     if (facts.is_set(op.id)) facts.set_ops.push_back(op.id);
     if (facts.roles[op.id] == Role::kProduct) {
       facts.product_flops[op.id] = definition.flops(ir::InputTypes(graph, op), op.type, op.attributes).value();
     }
-    for (size_t i = 0; i < op.inputs.size(); ++i) {
+    for (size_t i = 0; !aside[op.id] && i < op.inputs.size(); ++i) {
       facts.reads[op.inputs[i]].push_back({.reader = op.id, .input = static_cast<int>(i)});
     }
-    of_loss[op.id] = IsHandedBack(graph, op, of_loss);
-    facts.priced[op.id] = op.type.rank() >= 2 && of_loss[op.id] == 0;
+    facts.priced[op.id] = op.type.rank() >= 2 && !aside[op.id];
     if (facts.roles[op.id] == Role::kInherits) facts.inheritors[op.inherits->op].push_back(op.id);
   }
   for (const ir::Op& op : graph.ops) {
     const Role role = facts.roles[op.id];
-    if (role == Role::kInput || role == Role::kData) facts.data_reads[op.id] = DataReads(facts, op.id);
     if (role != Role::kParameter && role != Role::kCopy) continue;
     facts.leaders[op.id] = LeaderOf(facts, op.id);
     if (facts.leaders[op.id].reader != op.id) facts.led[facts.leaders[op.id].reader].push_back(op.id);
@@ -297,7 +330,7 @@ std::vector<Read> GraphFacts::parameter_reads(ir::OpId op) const {
 }
 
 double ReadWeight(const GraphFacts& facts, ir::OpId value, ir::OpId reader, double gradient_weight) {
-  if (!facts.priced[value] || facts.op(reader).phase == ir::Phase::kMetric) return 0;
+  if (!facts.priced[value]) return 0;
   const bool update = facts.op(reader).phase == ir::Phase::kUpdate;
   return facts.gradient[value] || update ? gradient_weight : 1;
 }

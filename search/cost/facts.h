@@ -18,15 +18,16 @@ namespace cleave::search {
 // How an op gets its strategy.
 enum class Role {
   kProduct,    // A forward product: the search chooses.
-  kLight,      // Any other forward or metric op that depends on a parameter: follows the products.
+  kLight,      // Any other forward op that depends on a parameter: follows the products.
   kData,       // A light op that depends on data and constants only: made in the layout in which it is read.
   kInput,      // Data: read in the layout in which it is used.
   kConstant,   // A constant or a scalar of the step: replicated.
   kParameter,  // Stored as its heaviest forward reader reads it.
   kCopy,       // A parameter in another type: as kParameter, made as its heaviest forward reader reads it.
   kInherits,   // A backward op: cut like the forward op it comes from.
-  kSum,        // A backward op of its own: the sum of a value's gradients.
+  kSum,        // A backward op of its own: the sum of a value's gradients, or a parameter's gradient in another shape.
   kUpdate,     // Optimizer state and update: in the storage layout of the parameter.
+  kAside,      // Made for metrics or to be looked at only: follows what it reads, costs nothing, and decides nothing.
 };
 
 // One read of a value.
@@ -46,11 +47,8 @@ struct GraphFacts {
   // The ops whose strategy searches set, in program order: forward products and light ops; all others follow from
   // these.
   std::vector<ir::OpId> set_ops;
-  IdVector<ir::OpId, double> product_flops;     // Of a product; 0 for other ops.
-  IdVector<ir::OpId, std::vector<Read>> reads;  // In program order.
-  // For data: the reads that decide in which layout it is made. These are the reads by ops of the model, or by metrics
-  // where there are no others.
-  IdVector<ir::OpId, std::vector<Read>> data_reads;
+  IdVector<ir::OpId, double> product_flops;              // Of a product; 0 for other ops.
+  IdVector<ir::OpId, std::vector<Read>> reads;           // By ops that are not aside; in program order.
   IdVector<ir::OpId, std::vector<ir::OpId>> inheritors;  // Backward ops that inherit from a forward op.
   // For a parameter or a copy: the read that decides its layout; its own id where nothing reads it.
   IdVector<ir::OpId, Read> leaders;
@@ -64,7 +62,7 @@ struct GraphFacts {
   IdVector<ir::OpId, std::vector<ir::OpId>>
       update_groups;                                // Of a parameter: the states and update ops that lie like it.
   IdVector<ir::OpId, ir::OpId> updated_parameters;  // Of these: that parameter. Of all other ops their own id.
-  // Moving the value costs something: it is neither a vector nor the gradient by the output of the model.
+  // Moving the value costs something: it is no scalar and no vector.
   IdVector<ir::OpId, uint8_t> priced;
   IdVector<ir::OpId, uint8_t>
       gradient;  // The value is (a summand of) a parameter's gradient, or belongs to the update.

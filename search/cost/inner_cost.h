@@ -18,15 +18,12 @@
 namespace cleave::search {
 
 // The price of the collectives inside the distributed forms of the group's members; nothing where no inner factor is
-// cut. Readers of statistics wait for them, so the price has the full weight, except in metrics, which are not priced.
-// REQUIRES: the strategies are valid.
+// cut. Readers of statistics wait for them, so the price has the full weight. REQUIRES: the strategies are valid.
 Cost InnerCost(const GraphFacts& facts, const std::vector<ir::OpId>& group,
                const std::function<const ir::Strategy&(ir::OpId)>& strategy_of, RedistributionPrices& prices);
 
 // Whether the values inside of a distributed form are priced: scalars and vectors are not.
-inline bool InnerValueIsPriced(const ir::Op& inner) {
-  return inner.type.rank() >= 2 && inner.phase != ir::Phase::kMetric;
-}
+inline bool InnerValueIsPriced(const ir::Op& inner) { return inner.type.rank() >= 2; }
 
 }  // namespace cleave::search
 

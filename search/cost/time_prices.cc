@@ -36,17 +36,18 @@ Prices TimePrices(const GraphFacts& facts, const Cluster& cluster, const ir::Mes
   prices.local = [&facts, &cluster, &mesh](ir::OpId op, const ir::Strategy& strategy) {
     return LocalSeconds(facts, cluster, mesh, op, strategy);
   };
-  // Sources exist already, a reshaped tensor is the same bytes, and metrics run at logged steps only.
+  // Sources exist already, a reshaped tensor is the same bytes, and what is aside is no part of a training step.
   prices.local_kind = [&facts](ir::OpId id) {
     const ir::Op& op = facts.op(id);
     const bool is_free = op.inputs.empty() || ir::DefinitionOf(op).is_alias;
-    return is_free || op.phase == ir::Phase::kMetric ? 0 : 1;
+    return is_free || facts.roles[id] == Role::kAside ? 0 : 1;
   };
   prices.is_seconds = true;
   prices.may_leave_idle = true;
   if (cluster.links.empty()) return prices;
   const Link& slowest = cluster.links.front();
   for (const ir::Op& op : facts.graph->ops) {
+    if (facts.roles[op.id] == Role::kAside) continue;
     prices.scale += slowest.latency.value() + static_cast<double>(op.type.bytes().value()) / slowest.bytes_per_second;
   }
   return prices;

@@ -12,47 +12,100 @@
 #include "search/sapp/choices.h"
 #include "search/sapp/descent.h"
 #include "search/sapp/moves.h"
-#include "search/sapp/sapp.h"
 
 namespace cleave::search {
 namespace {
 
-// The strategies of `op` that differ in counts of axes; axes are assigned in the order of the mesh.
-std::vector<int> CanonicalStrategies(StrategyTable& table, const std::vector<AxisClass>& classes, ir::OpId op) {
-  const ir::Rule& rule = table.facts().rule(op);
-  const ir::Mesh& mesh = table.mesh();
-  std::vector<ir::Strategy> reached = {ir::Strategy::Replicated(rule)};
-  for (const AxisClass& own : classes) {
-    // Places one axis after another, each on the same factor as the one before or on a later one, so that every count
-    // arises once.
-    for (const ir::AxisId axis : own.axes) {
-      std::vector<ir::Strategy> next;
-      for (const ir::Strategy& strategy : reached) {
-        int first = 0;
-        for (ir::AxisId earlier : own.axes) {
-          if (earlier == axis) break;
-          const int factor = FactorCutBy(strategy, earlier);
-          first = factor < 0 ? static_cast<int>(rule.factors.size()) : std::max(first, factor);
-        }
-        next.push_back(strategy);
-        for (size_t f = static_cast<size_t>(first); f < rule.factors.size(); ++f) {
-          if (rule.factors[f].kind == ir::FactorKind::kWhole) continue;
-          if (mesh.Size(strategy.cuts[f]) * own.size > rule.factors[f].size) continue;
-          next.push_back(strategy);
-          next.back().cuts[f].push_back(axis);
-        }
-      }
-      reached = std::move(next);
-    }
-  }
-  std::vector<int> numbers;
-  for (const ir::Strategy& strategy : reached) {
-    if (!ir::VerifyStrategy(strategy, rule, mesh).ok()) continue;
-    if (table.facts().roles[op] == Role::kProduct && !UsesAllAxes(strategy, rule, mesh)) continue;
-    numbers.push_back(table.Intern(op, strategy));
-  }
-  return numbers;
+// The mesh axes of `own` that are among `axes`.
+size_t CountIn(const AxisClass& own, const std::vector<ir::AxisId>& axes) {
+  return static_cast<size_t>(std::count_if(own.axes.begin(), own.axes.end(), [&](ir::AxisId axis) {
+    return std::find(axes.begin(), axes.end(), axis) != axes.end();
+  }));
 }
+
+// Makes the strategies of one op that differ in counts of axes; axes are assigned in the order of the mesh. Of each
+// class the op uses no more axes than are open to it, and no fewer than it must.
+class CanonicalStrategies {
+ public:
+  CanonicalStrategies(StrategyTable& table, const std::vector<AxisClass>& classes, ir::OpId op, const OpFreedom& own)
+      : table_(table), classes_(classes), op_(op), own_(own), rule_(table.facts().rule(op)), mesh_(table.mesh()) {}
+
+  std::vector<int> Numbers() const {
+    std::vector<ir::Strategy> reached = {ir::Strategy::Replicated(rule_)};
+    for (const AxisClass& own : classes_) {
+      const std::vector<ir::AxisId> open(own.axes.begin(),
+                                         own.axes.begin() + static_cast<std::ptrdiff_t>(CountIn(own, own_.open)));
+      for (size_t axis = 0; axis < open.size(); ++axis) reached = WithAxis(reached, open, axis);
+    }
+    std::vector<int> numbers;
+    for (const ir::Strategy& strategy : reached) {
+      if (!ir::VerifyStrategy(strategy, rule_, mesh_).ok() || LeavesRequired(strategy)) continue;
+      if (!own_.factors.empty() && TakesOtherFactors(strategy)) continue;
+      numbers.push_back(table_.Intern(op_, strategy));
+    }
+    return numbers;
+  }
+
+ private:
+  // Places one axis after another, each on the same factor as the one before or on a later one, so that every count
+  // arises once.
+  std::vector<ir::Strategy> WithAxis(const std::vector<ir::Strategy>& reached, const std::vector<ir::AxisId>& open,
+                                     size_t axis) const {
+    std::vector<ir::Strategy> next;
+    for (const ir::Strategy& strategy : reached) {
+      int first = 0;
+      for (size_t earlier = 0; earlier < axis; ++earlier) {
+        const int factor = FactorCutBy(strategy, open[earlier]);
+        first = factor < 0 ? static_cast<int>(rule_.factors.size()) : std::max(first, factor);
+      }
+      next.push_back(strategy);
+      for (size_t f = static_cast<size_t>(first); f < rule_.factors.size(); ++f) {
+        if (rule_.factors[f].kind == ir::FactorKind::kWhole) continue;
+        if (mesh_.Size(strategy.cuts[f]) * mesh_.axis(open[axis]).size > rule_.factors[f].size) continue;
+        next.push_back(strategy);
+        next.back().cuts[f].push_back(open[axis]);
+      }
+    }
+    return next;
+  }
+
+  // Whether fewer axes of a class are used than must be, though a factor has elements for one more.
+  bool LeavesRequired(const ir::Strategy& strategy) const {
+    return std::any_of(classes_.begin(), classes_.end(), [&](const AxisClass& own) {
+      std::vector<ir::AxisId> first(own.axes.begin(),
+                                    own.axes.begin() + static_cast<std::ptrdiff_t>(CountIn(own, own_.required)));
+      return !UsesAxes(strategy, rule_, mesh_, first);
+    });
+  }
+
+  // Whether an axis cuts a factor that no axis of its class may cut, while one that may be cut has elements for it.
+  // Said only of classes all of whose axes are required.
+  bool TakesOtherFactors(const ir::Strategy& strategy) const {
+    OpFreedom relaxed{.open = own_.open, .required = {}, .factors = {}};
+    for (const AxisClass& own : classes_) {
+      if (CountIn(own, own_.required) < own.axes.size()) continue;
+      std::vector<int> allowed;  // By any axis of the class; empty: all.
+      bool is_any = false;
+      for (size_t i = 0; i < own_.required.size(); ++i) {
+        if (std::find(own.axes.begin(), own.axes.end(), own_.required[i]) == own.axes.end()) continue;
+        is_any = is_any || own_.factors[i].empty();
+        allowed.insert(allowed.end(), own_.factors[i].begin(), own_.factors[i].end());
+      }
+      for (ir::AxisId axis : own.axes) {
+        relaxed.required.push_back(axis);
+        relaxed.factors.push_back(is_any ? std::vector<int>() : allowed);
+      }
+    }
+    return !Freedom::HasFactors(relaxed, strategy, rule_, mesh_);
+  }
+
+  StrategyTable& table_;
+  const std::vector<AxisClass>& classes_;
+  const ir::OpId op_;
+  const OpFreedom& own_;
+  const ir::Rule& rule_;
+  const ir::Mesh& mesh_;
+};
 
 Domains FixedOr(Network& network, const Assignment& assignment, StrategyTable& table,
                 const std::function<int(ir::OpId)>& domain_of) {
@@ -66,27 +119,27 @@ Domains FixedOr(Network& network, const Assignment& assignment, StrategyTable& t
   return domains;
 }
 
-// The most strategies that `op` could have: each axis at each place of each factor, or idle.
-double MostStrategies(const ir::Rule& rule, const ir::Mesh& mesh) {
+// The most strategies that an op of `rule` could have: each of `axes` axes at each place of each factor, or idle.
+double MostStrategies(const ir::Rule& rule, size_t axes) {
   const auto factors = std::count_if(rule.factors.begin(), rule.factors.end(),
                                      [](const ir::Factor& factor) { return factor.kind != ir::FactorKind::kWhole; });
   double count = 1;
-  for (int axis = 0; axis < mesh.axis_count(); ++axis) count *= static_cast<double>(factors) + 1 + axis;
+  for (size_t axis = 0; axis < axes; ++axis) count *= static_cast<double>(factors) + 1 + static_cast<double>(axis);
   return count;
 }
 
 // The best plan over all strategies, if tables of that size can be made; sets `assignment` to it. Returns whether it
 // is proven to be the best.
-bool SolveWhole(Assignment& assignment) {
+bool SolveWhole(Assignment& assignment, const Freedom& freedom) {
   const SearchTuning& tuning = assignment.options().tuning;
   const GraphFacts& facts = assignment.facts();
   for (ir::OpId op : facts.set_ops) {
-    if (MostStrategies(facts.rule(op), assignment.mesh()) > tuning.exact_strategies) return false;
+    if (MostStrategies(facts.rule(op), freedom.of(op).open.size()) > tuning.exact_strategies) return false;
   }
   assignment.table().prices().set_effort(ir::RedistributionEffort::kFull);
   Network network(assignment.table(), assignment.demands(), assignment.options(),
                   {.entries = tuning.exact_entries, .large_terms = Network::LargeTerms::kBound});
-  Moves moves(assignment.table(), network);
+  Moves moves(assignment.table(), network, freedom);
   const Domains domains = FixedOr(network, assignment, assignment.table(),
                                   [&](ir::OpId op) { return moves.All(op, assignment.index(op)); });
   const int64_t entries = network.Entries(domains, tuning.exact_entries);
@@ -104,7 +157,7 @@ bool SolveWhole(Assignment& assignment) {
 
 // Makes a plan from the best counts, refines it, and sets `assignment` to it if it is cheaper. Returns the bound;
 // nullopt where there are too many counts.
-std::optional<double> SolveRelaxed(Assignment& assignment) {
+std::optional<double> SolveRelaxed(Assignment& assignment, const Freedom& freedom) {
   const SearchTuning& tuning = assignment.options().tuning;
   const ir::Mesh& mesh = assignment.mesh();
   RelaxedPrices prices(mesh);
@@ -135,7 +188,7 @@ std::optional<double> SolveRelaxed(Assignment& assignment) {
       table, assignment.demands(), assignment.options(),
       {.entries = tuning.relaxed_term_entries, .large_terms = Network::LargeTerms::kBound, .breaks_ties = false});
   const Domains domains = FixedOr(network, assignment, table, [&](ir::OpId op) {
-    return network.Domain(op, CanonicalStrategies(table, prices.classes(), op));
+    return network.Domain(op, CanonicalStrategies(table, prices.classes(), op, freedom.of(op)).Numbers());
   });
   if (network.Entries(domains, tuning.relaxed_entries) >= tuning.relaxed_entries) return std::nullopt;
   const Solution solution = EliminateInParts(network.Problem(domains), {.entries = tuning.part_entries});
@@ -147,7 +200,7 @@ std::optional<double> SolveRelaxed(Assignment& assignment) {
   }
   assignment.Apply(changes);
   Network whole(assignment.table(), assignment.demands(), assignment.options(), {});
-  Descent descent(assignment, whole, tuning.work);
+  Descent descent(assignment, whole, freedom, tuning.work);
   descent.Refine();
   assignment.Apply(descent.Changes());
   if (!Cheaper(assignment.cost(), before)) assignment.Rollback(mark);
@@ -156,13 +209,13 @@ std::optional<double> SolveRelaxed(Assignment& assignment) {
 
 }  // namespace
 
-ExactResult FindBest(Assignment& assignment, const Bundles& bundles) {
-  Sapp(assignment, bundles);
-  if (SolveWhole(assignment)) {
+ExactResult FindBest(Assignment& assignment, const Freedom& freedom) {
+  if (SolveWhole(assignment, freedom)) {
     const double cost = assignment.cost().price;
     return {.cost = cost, .lower_bound = cost, .is_proven = true};
   }
-  const std::optional<double> bound = SolveRelaxed(assignment);
+  const bool is_bytes = !assignment.options().prices.is_seconds;
+  const std::optional<double> bound = is_bytes ? SolveRelaxed(assignment, freedom) : std::nullopt;
   const double cost = assignment.cost().price;
   if (!bound.has_value()) return {.cost = cost, .lower_bound = std::nullopt, .is_proven = false};
   const bool is_proven = cost <= *bound * (1 + 1e-9);

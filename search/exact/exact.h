@@ -1,9 +1,9 @@
 // The best plan there is, or how far the best that was found may be from it.
 //
-//   ExactResult result = FindBest(assignment, bundles);   // sets all ops of `assignment`
+//   ExactResult result = FindBest(assignment, freedom);   // sets all ops of `assignment`
 //   if (result.is_proven) …                                   // no plan costs less than result.cost
 //
-// 1. SAPP gives a plan to begin with.
+// 1. `assignment` has a plan to begin with.
 // 2. Where all strategies of all ops (each axis on each factor, in every order) make tables of moderate size, variable
 //    elimination finds the best plan; where the elimination is too wide, an integer program.
 // 3. Where these are too large, a bound: axes of one link class and size are treated as interchangeable, so that a
@@ -15,18 +15,19 @@
 #include <optional>
 
 #include "search/assignment/assignment.h"
-#include "search/sapp/bundles.h"
+#include "search/sapp/freedom.h"
 
 namespace cleave::search {
 
 struct ExactResult {
   double cost = 0;
-  std::optional<double> lower_bound;  // Nullopt where even the counts are too many.
+  std::optional<double> lower_bound;  // Nullopt where even the counts are too many, or the price is another one.
   bool is_proven = false;             // The bound is the cost, up to rounding.
 };
 
-// The price is `bytes`. Every demand is kept. Products use every axis for which one of their factors has elements.
-ExactResult FindBest(Assignment& assignment, const Bundles& bundles);
+// Every demand is kept. `assignment` has a plan within `freedom`, as a search leaves it. The bound of counts is one of
+// the price `bytes`.
+ExactResult FindBest(Assignment& assignment, const Freedom& freedom);
 
 }  // namespace cleave::search
 

@@ -75,7 +75,11 @@ TEST(ExplainTest, BoundAndGapWhereTheyAreKnown) {
   EXPECT_TRUE(absl::StrContains(ExplainPlan(planned.explained()), "not closed"));
   planned.plan.search.lower_bound.reset();
   EXPECT_FALSE(absl::StrContains(ExplainPlan(planned.explained()), "gap"));
-  EXPECT_TRUE(absl::StrContains(ExplainPlan(planned.explained()), "no bound"));
+  EXPECT_TRUE(absl::StrContains(ExplainPlan(planned.explained()), "no bound: there are too many"));
+  planned.plan.search.algorithm = "propagate";
+  EXPECT_TRUE(absl::StrContains(ExplainPlan(planned.explained()), "no bound is known"));
+  planned.plan.search.algorithm = "sapp";
+  EXPECT_FALSE(absl::StrContains(ExplainPlan(planned.explained()), "no bound"));
 }
 
 TEST(ExplainTest, EqualLayersStandThereOnce) {

@@ -91,16 +91,18 @@ std::string CostLine(const ir::Plan& plan) {
   const ir::SearchSummary& search = plan.search;
   if (search.algorithm == "manual") return "none: the model says itself what each rank computes and sends";
   const bool is_exact = search.algorithm == "exact";
+  const bool is_bounded = is_exact || search.algorithm == "propagate";
   std::string text = absl::StrCat(CostText(search.cost, search.price), " under the price ", search.price,
                                   ", gradient_weight ", absl::StrFormat("%g", plan.gradient_weight));
   if (!search.lower_bound.has_value()) {
-    return absl::StrCat(text, is_exact ? "; no bound: there are too many ways to cut ops" : "");
+    if (!is_bounded) return text;
+    return absl::StrCat(text, is_exact ? "; no bound: there are too many ways to cut ops" : "; no bound is known");
   }
   absl::StrAppend(&text, ", at least ", CostText(*search.lower_bound, search.price));
   if (*search.lower_bound > 0) {
     absl::StrAppendFormat(&text, " (gap %.2f%%)", 100 * (search.cost / *search.lower_bound - 1));
   }
-  if (is_exact && search.cost > *search.lower_bound) absl::StrAppend(&text, "; the gap is not closed");
+  if (is_bounded && search.cost > *search.lower_bound) absl::StrAppend(&text, "; the gap is not closed");
   return text;
 }
 

@@ -6,11 +6,10 @@
 //   const MinSum problem = network.Problem(domains);  // search/minsum finds the best choice
 //   assignment.Apply(network.Changes(domains, solution.values));
 //
-// Variables are the ops that a search sets: forward products and light ops, except metrics, which cost nothing and
-// follow what they read. A term is the price of one value: its scope are the ops that make and read it, where forward
-// ops stand for the backward ops that inherit from them, and leaders for their parameters. Equal layers have equal
-// terms: a table is computed once for all of them. The sum of all terms is Assignment::cost() (network_test), in
-// integer units of `unit()`.
+// Variables are the ops that a search sets: forward products and light ops. A term is the price of one value: its scope
+// are the ops that make and read it, where forward ops stand for the backward ops that inherit from them, and leaders
+// for their parameters. Equal layers have equal terms: a table is computed once for all of them. The sum of all terms
+// is Assignment::cost() (network_test), in integer units of `unit()`.
 //
 // A folded network has one variable for a class of ops that are decided together (repeated layers); a term that occurs
 // many times has the sum of all as its table.

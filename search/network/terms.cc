@@ -35,7 +35,6 @@ class Builder {
     terms_.variable_of = IdVector<ir::OpId, int>(facts_.graph->ops.size(), -1);
     std::map<int, int> of_class;
     for (ir::OpId op : facts_.set_ops) {
-      if (facts_.op(op).phase == ir::Phase::kMetric) continue;
       int& variable = terms_.variable_of[op];
       variable = static_cast<int>(terms_.variables.size());
       if (folding_ != nullptr) {
@@ -89,7 +88,6 @@ class Builder {
     switch (role) {
       case Role::kProduct:
       case Role::kLight:
-        if (terms_.variable_of[op] < 0) return {.kind = StrategyFormula::Kind::kNumber, .op = op};
         return {.kind = StrategyFormula::Kind::kVariable, .op = op, .number = terms_.variable_of[op]};
       case Role::kInherits:
         return {.kind = StrategyFormula::Kind::kInherited, .op = op, .inputs = {NodeOf(facts_.op(op).inherits->op)}};
@@ -111,6 +109,7 @@ class Builder {
       case Role::kInput:
         return DataFormula(op);
       case Role::kConstant:
+      case Role::kAside:
         return {.kind = StrategyFormula::Kind::kNumber, .op = op};
     }
     return {};
@@ -140,7 +139,7 @@ class Builder {
       return {.kind = StrategyFormula::Kind::kDataFrom, .op = op, .inputs = {NodeOf(facts_.op(op).inputs[0])}};
     }
     StrategyFormula formula{.kind = StrategyFormula::Kind::kData, .op = op};
-    for (const Read& read : facts_.data_reads[op]) {
+    for (const Read& read : facts_.reads[op]) {
       formula.inputs.push_back(NodeOf(read.reader));
       formula.slots.push_back(read.input);
     }

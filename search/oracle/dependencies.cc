@@ -10,6 +10,7 @@ std::vector<ir::OpId> Deciders(const GraphFacts& facts, const ir::Op& op) {
     case Role::kProduct:
     case Role::kLight:
     case Role::kConstant:
+    case Role::kAside:
       break;
     case Role::kInherits:
       deciders.push_back(op.inherits->op);

@@ -20,9 +20,11 @@ class Walk {
       : assignment_(assignment), options_(options), open_(assignment.OpenOps()), stages_(open_.size() + 1) {
     for (size_t i = 0; i < open_.size(); ++i) {
       const ir::OpId op = open_[i];
-      const bool is_product = assignment_.facts().roles[op] == Role::kProduct;
-      for (const ir::Strategy& strategy : AllStrategies(assignment_.facts().rule(op), assignment_.mesh(), is_product)) {
-        stages_[i].choices.push_back(assignment_.Intern(op, strategy));
+      const bool uses_all = assignment_.facts().roles[op] == Role::kProduct && options.may_take == nullptr;
+      for (const ir::Strategy& strategy : AllStrategies(assignment_.facts().rule(op), assignment_.mesh(), uses_all)) {
+        if (options.may_take == nullptr || options.may_take(op, strategy)) {
+          stages_[i].choices.push_back(assignment_.Intern(op, strategy));
+        }
       }
     }
     SettleInStages();

@@ -10,6 +10,7 @@
 #define CLEAVE_SEARCH_ORACLE_ORACLE_H_
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -24,6 +25,8 @@ struct OracleOptions {
   // priced.
   bool prune = true;
   int64_t most_tried = std::numeric_limits<int64_t>::max();  // Beginnings of plans.
+  // Which strategies an op may take, of all that there are; null: a product uses every axis for which there is a place.
+  std::function<bool(ir::OpId op, const ir::Strategy& strategy)> may_take = nullptr;
 };
 
 struct BestPlan {

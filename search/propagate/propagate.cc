@@ -2,14 +2,22 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "search/exact/exact.h"
+#include "search/propagate/axis_group.h"
+#include "search/propagate/reach.h"
 #include "search/propagate/report.h"
-#include "search/propagate/waves.h"
+#include "search/propagate/trails.h"
 #include "search/sapp/choices.h"
+#include "search/sapp/freedom.h"
+#include "search/sapp/sapp.h"
 
 namespace cleave::search {
 namespace {
@@ -41,17 +49,134 @@ std::vector<AxisGroup> GroupsOf(const OpDemands& demands, const ir::Mesh& mesh) 
   return groups;
 }
 
+// A pinned op and the round in which its cut spreads: lower numbers first.
+struct Seed {
+  int64_t priority = std::numeric_limits<int64_t>::max();
+  ir::OpId op;
+
+  auto operator<=>(const Seed&) const = default;
+};
+
 std::vector<Seed> SeedsOf(const OpDemands& demands, const ir::Pins& pins) {
   std::vector<Seed> seeds;
   for (const auto& [op, demand] : demands) {
-    Seed seed{.op = op, .priority = std::numeric_limits<int64_t>::max()};
+    Seed seed{.op = op};
     for (const ir::Priority& priority : pins.priorities) {
       if (priority.op == op) seed.priority = std::min(seed.priority, priority.value);
     }
     seeds.push_back(seed);
   }
+  std::sort(seeds.begin(), seeds.end());
   return seeds;
 }
+
+class Spreading {
+ public:
+  Spreading(Assignment& assignment, const OpDemands& demands, const ir::Pins& pins)
+      : assignment_(assignment),
+        facts_(assignment.facts()),
+        demands_(demands),
+        groups_(GroupsOf(demands, assignment.mesh())),
+        seeds_(SeedsOf(demands, pins)) {}
+
+  // Sets all open ops.
+  void Run() {
+    std::set<int64_t> priorities;
+    for (const Seed& seed : seeds_) priorities.insert(seed.priority);
+    for (int64_t priority : priorities) {
+      if (priority == *priorities.rbegin()) {
+        LastRound(/*is_only=*/priorities.size() == 1);
+      } else {
+        Round(priority);
+      }
+    }
+  }
+
+  const std::optional<double>& lower_bound() const { return lower_bound_; }
+
+  Spread Result() const {
+    Spread spread{.groups = groups_, .trails = {}, .reaches = {}};
+    std::vector<ir::OpId> pins;
+    for (const Seed& seed : seeds_) pins.push_back(seed.op);
+    for (const AxisGroup& group : groups_) {
+      spread.trails.emplace_back(assignment_, group, pins);
+      spread.reaches.emplace_back(assignment_, demands_, group);
+    }
+    return spread;
+  }
+
+ private:
+  // Decides the ops that the pins up to `priority` reach, as if there were no others.
+  void Round(int64_t priority) {
+    OpDemands own, network = assignment_.demands();
+    for (const Seed& seed : seeds_) {
+      if (seed.priority <= priority) {
+        own.insert(*demands_.find(seed.op));
+      } else {
+        network.erase(seed.op);
+      }
+    }
+    const std::vector<Reach> reaches = ReachesOf(own);
+    const int mark = assignment_.mark();
+    SappWithin(assignment_, network, FreedomUnder(own, reaches, /*is_last=*/false));
+    std::vector<Change> decided;
+    for (ir::OpId op : assignment_.OpenOps()) {
+      const bool is_reached =
+          std::any_of(reaches.begin(), reaches.end(), [&](const Reach& reach) { return reach.reaches(op); });
+      if (is_reached) decided.push_back({op, assignment_.strategy(op)});
+    }
+    assignment_.Rollback(mark);
+    assignment_.Apply(decided);
+  }
+
+  void LastRound(bool is_only) {
+    const Freedom freedom = FreedomUnder(demands_, ReachesOf(demands_), /*is_last=*/true);
+    SappWithin(assignment_, assignment_.demands(), freedom);
+    const ExactResult best = FindBest(assignment_, freedom);
+    if (is_only) lower_bound_ = best.lower_bound;
+  }
+
+  std::vector<Reach> ReachesOf(const OpDemands& pins) const {
+    std::vector<Reach> reaches;
+    for (const AxisGroup& group : groups_) reaches.emplace_back(assignment_, pins, group);
+    return reaches;
+  }
+
+  // An op may place the axes that reach it, except those that cut it already; a product must use them, on the factors
+  // by which they do. What is not reached yet in a round before the last one stands as is cheapest for the others.
+  Freedom FreedomUnder(const OpDemands& pins, const std::vector<Reach>& reaches, bool is_last) const {
+    Freedom freedom = Freedom::Whole(assignment_.table());
+    for (ir::OpId op : facts_.set_ops) {
+      // A pin of a later round is not seen yet.
+      const bool is_later = demands_.count(op) > 0 && pins.count(op) == 0;
+      std::set<ir::AxisId> open;
+      std::map<ir::AxisId, std::vector<int>> required;  // With the factors that they may cut.
+      for (size_t group = 0; group < groups_.size(); ++group) {
+        const bool is_reached = reaches[group].reaches(op);
+        for (ir::AxisId axis : groups_[group]) {
+          if (UsesOf(pins, axis).empty() || (!is_reached && is_last)) continue;
+          if (!is_later && FactorCutBy(assignment_.strategy(op), axis) >= 0) continue;
+          open.insert(axis);
+          if (is_reached && facts_.roles[op] == Role::kProduct) required[axis] = reaches[group].factors(op);
+        }
+      }
+      OpFreedom own{.open = {open.begin(), open.end()}, .required = {}};
+      for (auto& [axis, factors] : required) {
+        own.required.push_back(axis);
+        own.factors.push_back(std::move(factors));
+      }
+      freedom.Set(op, std::move(own));
+    }
+    return freedom;
+  }
+
+  Assignment& assignment_;
+  const GraphFacts& facts_;
+  const OpDemands& demands_;
+  const std::vector<AxisGroup> groups_;
+  const std::vector<Seed> seeds_;
+  std::optional<double> lower_bound_;
+};
 
 std::string AxesText(const ir::Mesh& mesh, const AxisGroup& group) {
   return absl::StrJoin(group, " ",
@@ -59,17 +184,25 @@ std::string AxesText(const ir::Mesh& mesh, const AxisGroup& group) {
 }
 
 // "follows `qkv` (line 7) on m1, by way of `bias_add`, and `x` (line 3) on m0"
-std::string ReasonOf(const GraphFacts& facts, const ir::Mesh& mesh, const Waves& waves, ir::OpId op) {
-  std::vector<std::string> parts;
-  for (size_t group = 0; group < waves.groups().size(); ++group) {
-    const std::optional<Followed> followed = waves.followed(op, group);
-    if (!followed.has_value()) continue;
-    std::string part = absl::StrCat(PlaceText(facts, followed->pin), " on ", AxesText(mesh, waves.groups()[group]));
+std::string ReasonOf(const Assignment& assignment, const Spread& spread, ir::OpId op) {
+  const GraphFacts& facts = assignment.facts();
+  std::vector<std::string> parts, others;
+  for (size_t group = 0; group < spread.groups.size(); ++group) {
+    const std::string axes = AxesText(assignment.mesh(), spread.groups[group]);
+    const std::optional<Followed>& followed = spread.trails[group].followed(op);
+    if (!followed.has_value()) {
+      if (CutsBy(assignment, op, spread.groups[group])) others.push_back(axes);
+      continue;
+    }
+    std::string part = absl::StrCat(PlaceText(facts, followed->pin), " on ", axes);
     const bool direct = followed->neighbour == followed->pin || followed->neighbour == op;
     if (!direct) absl::StrAppend(&part, ", by way of `", facts.op(followed->neighbour).name, "`");
     parts.push_back(std::move(part));
   }
-  return parts.empty() ? "" : absl::StrCat("follows ", absl::StrJoin(parts, ", and "));
+  std::string reason = parts.empty() ? "" : absl::StrCat("follows ", absl::StrJoin(parts, ", and "));
+  if (others.empty()) return reason;
+  const std::string cheapest = absl::StrCat("no pin leads here on ", absl::StrJoin(others, " "), ", which costs least");
+  return reason.empty() ? cheapest : absl::StrCat(reason, "; ", cheapest);
 }
 
 }  // namespace
@@ -82,14 +215,15 @@ std::optional<Propagation> Propagate(Assignment& assignment, const OpDemands& de
     ReportNoPins(assignment, pins, diagnostics);
     return std::nullopt;
   }
-  Waves waves(assignment, GroupsOf(demands, assignment.mesh()), SeedsOf(demands, pins));
-  waves.Run();
-  WarnOfConflicts(assignment, waves, demands, pins, diagnostics);
-  WarnOfUnreached(assignment, waves, diagnostics);
-  Propagation propagation;
+  Spreading spreading(assignment, demands, pins);
+  spreading.Run();
+  const Spread spread = spreading.Result();
+  WarnOfConflicts(assignment, spread, demands, pins, diagnostics);
+  WarnOfUnreached(assignment, spread, diagnostics);
+  Propagation propagation{.reasons = {}, .lower_bound = spreading.lower_bound()};
   for (const ir::Op& op : facts.graph->ops) {
-    if (demands.count(op.id) > 0) continue;
-    std::string reason = ReasonOf(facts, assignment.mesh(), waves, op.id);
+    if (!facts.is_set(op.id) || demands.count(op.id) > 0) continue;
+    std::string reason = ReasonOf(assignment, spread, op.id);
     if (!reason.empty()) propagation.reasons.emplace(op.id, std::move(reason));
   }
   return propagation;

@@ -11,7 +11,12 @@
 #include "gtest/gtest.h"
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/text.h"
+#include "ir/testing/seed.h"
 #include "search/cost/cost.h"
+#include "search/oracle/oracle.h"
+#include "search/pins/pins.h"
+#include "search/propagate/reach.h"
 #include "search/sapp/choices.h"
 #include "search/search.h"
 #include "search/testing/models.h"
@@ -282,30 +287,35 @@ TEST(PropagateTest, ReadersOfOneWeightCutItAlike) {
   }
 }
 
+// Pins on some products of the graph, each with a random strategy that uses all axes for which it has elements.
+ir::Pins RandomPins(const GraphFacts& facts, const ir::Mesh& mesh, std::mt19937_64& random) {
+  ir::Pins pins;
+  for (ir::OpId product : ProductsOf(facts)) {
+    if (random() % 2 == 0) continue;
+    ir::Strategy strategy = ir::Strategy::Replicated(facts.rule(product));
+    for (ir::AxisId axis : mesh.AxisIds()) {
+      const std::vector<int> factors = FactorsFor(strategy, facts.rule(product), mesh, axis);
+      if (factors.empty()) continue;
+      strategy = *Moved(strategy, facts.rule(product), mesh, factors[random() % factors.size()], axis);
+    }
+    pins.pins.push_back(ShardOn(product, ir::InStrategy(strategy, facts.rule(product), mesh), product.value()));
+  }
+  return pins;
+}
+
 // Random pins on random graphs, some with tied weights, must give valid plans, with the price of the whole plan, in any
 // order of the pins.
 TEST(PropagateTest, AnyPinsGiveOneSoundPlan) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
     const ir::Graph graph = testing::RandomSmallGraph(seed);
-    const GraphFacts facts = FactsOf(graph);
-    const std::vector<ir::OpId> products = ProductsOf(facts);
     std::mt19937_64 random(seed);
     const int64_t devices = std::vector<int64_t>{2, 3, 4, 6, 8}[random() % 5];
-    const ir::Mesh mesh = ir::Mesh::OfDevices(devices);
-    ir::Pins pins;
-    for (ir::OpId product : products) {
-      if (random() % 2 == 0) continue;
-      ir::Strategy strategy = ir::Strategy::Replicated(facts.rule(product));
-      for (ir::AxisId axis : mesh.AxisIds()) {
-        const std::vector<int> factors = FactorsFor(strategy, facts.rule(product), mesh, axis);
-        if (factors.empty()) continue;
-        strategy = *Moved(strategy, facts.rule(product), mesh, factors[random() % factors.size()], axis);
-      }
-      pins.pins.push_back(ShardOn(product, ir::InStrategy(strategy, facts.rule(product), mesh), product.value()));
-      if (random() % 2 == 0) pins.priorities.push_back({.op = product, .value = static_cast<int64_t>(random() % 3)});
-    }
+    ir::Pins pins = RandomPins(FactsOf(graph), ir::Mesh::OfDevices(devices), random);
     if (pins.pins.empty()) continue;
+    for (const ir::Pin& pin : pins.pins) {
+      if (random() % 2 == 0) pins.priorities.push_back({.op = pin.op, .value = static_cast<int64_t>(random() % 3)});
+    }
     const SpreadPlan first = Spread(graph, devices, pins);
     ASSERT_TRUE(first.plan.has_value());
     EXPECT_EQ(ir::VerifyPlan(graph, *first.plan), std::vector<std::string>{});
@@ -318,13 +328,126 @@ TEST(PropagateTest, AnyPinsGiveOneSoundPlan) {
   }
 }
 
+// The price of the best of all plans that follow these pins, found by trying them: ops use only axes that reach them,
+// and products must use them, on no other factors than those by which they are reached while these have elements.
+double LeastCost(const GraphFacts& facts, const ir::Mesh& mesh, const ir::Pins& pins) {
+  Diagnostics diagnostics;
+  const OpDemands demands = *ResolvePins(facts, mesh, pins, diagnostics);
+  Assignment assignment(facts, mesh, {.dataset = {}}, demands);
+  std::vector<AxisGroup> axes;  // Each used axis alone.
+  std::vector<Reach> reaches;
+  for (ir::AxisId axis : mesh.AxisIds()) {
+    const bool is_used = std::any_of(demands.begin(), demands.end(),
+                                     [&](const auto& entry) { return FactorCutBy(*entry.second.strategy, axis) >= 0; });
+    if (!is_used) continue;
+    axes.push_back({axis});
+    reaches.emplace_back(assignment, demands, axes.back());
+  }
+  const auto may_take = [&](ir::OpId op, const ir::Strategy& strategy) {
+    AxisGroup used, required;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const ir::AxisId axis = axes[i][0];
+      const int factor = FactorCutBy(strategy, axis);
+      if (!reaches[i].reaches(op)) continue;
+      if (factor >= 0) used.push_back(axis);
+      if (facts.roles[op] != Role::kProduct) continue;
+      required.push_back(axis);
+      const std::vector<int> led = reaches[i].factors(op);
+      if (factor < 0 || std::count(led.begin(), led.end(), factor) > 0) continue;
+      for (int fitting : FactorsFor(strategy, facts.rule(op), mesh, axis)) {
+        if (std::count(led.begin(), led.end(), fitting) > 0) return false;
+      }
+    }
+    size_t cuts = 0;
+    for (const std::vector<ir::AxisId>& factor : strategy.cuts) cuts += factor.size();
+    return cuts == used.size() && UsesAxes(strategy, facts.rule(op), mesh, required);
+  };
+  return TryAllPlans(assignment, {.may_take = may_take})->cost.price;
+}
+
+TEST(PropagateTest, NoPlanThatFollowsThePinsCostsLess) {
+  constexpr int kGraphs = 500;
+  int tried = 0, contradictions = 0;
+  for (uint64_t seed = ir::TestSeed(); tried < kGraphs; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    const int64_t devices = std::vector<int64_t>{2, 3, 4, 5, 6}[random() % 5];
+    const ir::Graph graph = testing::RandomSmallGraph(seed);
+    const GraphFacts facts = FactsOf(graph);
+    const ir::Mesh mesh = ir::Mesh::OfDevices(devices);
+    const ir::Pins pins = RandomPins(facts, mesh, random);
+    if (pins.pins.empty() || facts.set_ops.size() - pins.pins.size() > 8) continue;
+    const SpreadPlan found = Spread(graph, devices, pins);
+    ASSERT_TRUE(found.plan.has_value());
+    const double least = LeastCost(facts, mesh, pins);
+    EXPECT_NEAR(found.plan->search.cost, least, 1e-9 * (1 + least)) << ir::GraphText(graph);
+    ASSERT_TRUE(found.plan->search.lower_bound.has_value());
+    EXPECT_NEAR(*found.plan->search.lower_bound, least, 1e-9 * (1 + least));
+    ++tried;
+    if (found.FirstWith(Code::kW0605) != nullptr) ++contradictions;
+  }
+  EXPECT_GT(contradictions, 50);
+}
+
+// A value that is read by rows and by columns lies in one of these ways, and is moved for the other reader. Made whole,
+// it would need no move, but both of its gradients would be gathered.
+TEST(PropagateTest, AValueWithTwoPinnedReadersIsNotMadeWhole) {
+  for (const int64_t rows : {64, 1024}) {
+    SCOPED_TRACE(rows);
+    const ir::Graph graph = testing::TwoReaders(rows, 128);
+    const ir::Pins pins = PinsOf({ShardOn(*graph.Find("by_rows"), {{8, 1}, {1, 1}}, 10),
+                                  ShardOn(*graph.Find("by_columns"), {{1, 8}, {1, 8}}, 20)});
+    const SpreadPlan found = Spread(graph, 8, pins);
+    ASSERT_TRUE(found.plan.has_value());
+    for (const char* name : {"first", "first.bias", "relu"}) {
+      const ir::Op& op = graph.op(*graph.Find(name));
+      EXPECT_NE(found.plan->ops[op.id].strategy, ir::Strategy::Replicated(ir::RuleOf(graph, op))) << name;
+    }
+    for (const std::vector<int64_t>& slices : {std::vector<int64_t>{8, 1}, {1, 8}}) {
+      ir::Pins pinned = pins;
+      pinned.pins.push_back(ShardOn(*graph.Find("relu"), {slices}, 30));
+      EXPECT_LE(found.plan->search.cost, Spread(graph, 8, pinned).plan->search.cost + 1e-6);
+    }
+    // An all-to-all of the value, and one of a gradient: 7/8 of a rank's eighth, each.
+    const Diagnostic* warning = found.FirstWith(Code::kW0605);
+    ASSERT_NE(warning, nullptr);
+    EXPECT_TRUE(absl::StrContains(warning->message, rows == 64 ? ": 7,168 weighted" : ": 114,688 weighted"))
+        << warning->message;
+  }
+}
+
+// A cut that ends is reported where it does, with the pin from which it comes.
+TEST(PropagateTest, TheEndOfACutIsReported) {
+  ir::GraphBuilder b;
+  const ir::OpId x = b.Add(ir::OpKind::kInput, {},
+                           {{ir::attribute::kData, "x"},
+                            {ir::attribute::kDType, ir::DType::kF32},
+                            {ir::attribute::kShape, ir::Shape{1, 16}}},
+                           "x");
+  const ir::OpId w = b.Add(ir::OpKind::kParameter, {},
+                           {{ir::attribute::kShape, ir::Shape{16, 64}}, {ir::attribute::kInit, "constant"}}, "w");
+  const ir::OpId product = b.Add(ir::OpKind::kMatmul, {x, w}, {}, "product");
+  b.Add(ir::OpKind::kCumsum, {product}, {{ir::attribute::kAxis, int64_t{1}}}, "sums");
+  const ir::Graph graph = std::move(b).Build();
+  const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(product, {{1, 1}, {1, 4}}, 10)}));
+  ASSERT_TRUE(found.plan.has_value());
+  const Diagnostic* warning = found.FirstWith(Code::kW0607);
+  ASSERT_NE(warning, nullptr);
+  EXPECT_EQ(warning->message,
+            "the cut by `m0` and `m1` ends at `sums`, which every rank runs whole; `product` is redistributed: 192 "
+            "weighted bytes per step");
+  EXPECT_EQ(warning->labels[0].span, At(10));
+}
+
 TEST(PropagateTest, AnyNumberOfDevices) {
   const ir::Graph graph = Gpt({});
   for (int64_t devices : {2, 3, 5, 6, 7, 12}) {
     SCOPED_TRACE(devices);
     const ir::Mesh mesh = ir::Mesh::OfDevices(devices);
     const GraphFacts facts = FactsOf(graph);
-    for (ir::OpId product : ProductsOf(facts)) {
+    std::vector<ir::OpId> pinned = ProductsOf(facts);
+    if (devices != 6) pinned.resize(2);  // Every product is pinned once, on axes of two sizes.
+    for (ir::OpId product : pinned) {
       ir::Strategy strategy = ir::Strategy::Replicated(facts.rule(product));
       for (ir::AxisId axis : mesh.AxisIds()) {
         const std::vector<int> factors = FactorsFor(strategy, facts.rule(product), mesh, axis);

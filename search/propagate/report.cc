@@ -18,6 +18,22 @@ namespace {
 constexpr size_t kMostConflicts = 20;
 constexpr size_t kMostProducts = 3;  // The most that are named in a note.
 
+// The axes of `group` that `strategy` does not use, each on the first factor of `rule` that has elements for it.
+ir::Strategy WithRestPlaced(ir::Strategy strategy, const ir::Rule& rule, const ir::Mesh& mesh, const AxisGroup& group) {
+  for (ir::AxisId axis : group) {
+    if (FactorCutBy(strategy, axis) >= 0) continue;
+    const std::vector<int> factors = FactorsFor(strategy, rule, mesh, axis);
+    if (!factors.empty()) strategy = *Moved(strategy, rule, mesh, factors[0], axis);
+  }
+  return strategy;
+}
+
+std::string QuotedAxes(const ir::Mesh& mesh, const AxisGroup& group) {
+  std::vector<std::string> axes;
+  for (ir::AxisId axis : group) axes.push_back(mesh.axis(axis).name);
+  return QuotedList(axes, "and");
+}
+
 // The products among the graph's ops for which `wanted` holds.
 template <typename Wanted>
 std::vector<ir::OpId> HeaviestFirst(const GraphFacts& facts, const Wanted& wanted) {
@@ -57,18 +73,20 @@ std::optional<Span> SpanOf(const ir::Pins& pins, ir::OpId op) {
   return first;
 }
 
+// A value that is redistributed between ops of which at least one follows a pin.
 struct Conflict {
   ir::OpId value;
   ir::OpId reader;
-  double cost = 0;    // Of moving the value and its gradient.
-  ir::OpId made_for;  // The pin that the value follows.
-  ir::OpId read_for;  // The pin that the reader follows.
+  double cost = 0;                   // Of moving the value and its gradient.
+  size_t group = 0;                  // Of mesh axes.
+  std::optional<ir::OpId> made_for;  // The pin that the value follows; nullopt where its maker runs whole.
+  std::optional<ir::OpId> read_for;  // The pin that the reader follows; nullopt where it runs whole.
 };
 
 class Conflicts {
  public:
-  Conflicts(const Assignment& assignment, const Waves& waves, const OpDemands& demands)
-      : assignment_(assignment), facts_(assignment.facts()), waves_(waves), demands_(demands) {}
+  Conflicts(const Assignment& assignment, const Spread& spread, const OpDemands& demands)
+      : assignment_(assignment), facts_(assignment.facts()), spread_(spread), demands_(demands) {}
 
   std::vector<Conflict> Find() const {
     std::vector<Conflict> conflicts;
@@ -85,30 +103,28 @@ class Conflicts {
   std::optional<Conflict> ConflictAt(ir::OpId value) const {
     for (const Read& read : facts_.reads[value]) {
       if (!facts_.is_set(read.reader) || (demands_.count(value) > 0 && demands_.count(read.reader) > 0)) continue;
-      const std::optional<std::pair<ir::OpId, ir::OpId>> pins = PinsThatMeet(value, read);
-      if (!pins.has_value()) continue;
-      const double cost = CostOf(value);
-      if (cost <= 0) continue;
-      return Conflict{
-          .value = value, .reader = read.reader, .cost = cost, .made_for = pins->first, .read_for = pins->second};
+      std::optional<Conflict> conflict = Difference(value, read);
+      if (!conflict.has_value()) continue;
+      conflict->cost = CostOf(value);
+      if (conflict->cost > 0) return conflict;
     }
     return std::nullopt;
   }
 
-  // The pins behind the two layouts of an edge, where an axis cuts them differently. A partial sum must be resolved for
-  // any reader, so it is no conflict.
-  std::optional<std::pair<ir::OpId, ir::OpId>> PinsThatMeet(ir::OpId value, const Read& read) const {
-    const ir::Layout& made = assignment_.seen(value);
-    const ir::Layout& wanted = assignment_.wanted(read.reader, read.input);
-    const std::vector<ir::AxisId> partial = made.PartialAxes();
-    for (size_t group = 0; group < waves_.groups().size(); ++group) {
-      const std::optional<ir::OpId> made_for = PinOf(value, group);
-      const std::optional<ir::OpId> read_for = PinOf(read.reader, group);
-      if (!made_for.has_value() || !read_for.has_value()) continue;
-      for (ir::AxisId axis : waves_.groups()[group]) {
-        if (std::find(partial.begin(), partial.end(), axis) != partial.end()) continue;
-        if (DimensionCutBy(made, axis) != DimensionCutBy(wanted, axis)) return std::pair(*made_for, *read_for);
-      }
+  // The first group whose axes cut the two ends of an edge differently, where a pin leads to one of them.
+  std::optional<Conflict> Difference(ir::OpId value, const Read& read) const {
+    for (size_t group = 0; group < spread_.groups.size(); ++group) {
+      if (Agree(assignment_.seen(value), assignment_.wanted(read.reader, read.input), spread_.groups[group])) continue;
+      const Conflict conflict{.value = value,
+                              .reader = read.reader,
+                              .group = group,
+                              .made_for = PinOf(value, group),
+                              .read_for = PinOf(read.reader, group)};
+      const bool is_made_whole = !conflict.made_for.has_value() && !CutsBy(assignment_, value, spread_.groups[group]);
+      const bool is_read_whole =
+          !conflict.read_for.has_value() && !CutsBy(assignment_, read.reader, spread_.groups[group]);
+      if (conflict.made_for.has_value() && (conflict.read_for.has_value() || is_read_whole)) return conflict;
+      if (conflict.read_for.has_value() && is_made_whole) return conflict;
     }
     return std::nullopt;
   }
@@ -116,7 +132,7 @@ class Conflicts {
   // A pinned op has its layout from its own pin, whether or not that uses the axes.
   std::optional<ir::OpId> PinOf(ir::OpId op, size_t group) const {
     if (demands_.count(op) > 0) return op;
-    const std::optional<Followed> followed = waves_.followed(op, group);
+    const std::optional<Followed>& followed = spread_.trails[group].followed(op);
     if (!followed.has_value()) return std::nullopt;
     return followed->pin;
   }
@@ -143,24 +159,52 @@ class Conflicts {
 
   const Assignment& assignment_;
   const GraphFacts& facts_;
-  const Waves& waves_;
+  const Spread& spread_;
   const OpDemands& demands_;
 };
 
-Diagnostic WarningOf(const Assignment& assignment, const Conflict& conflict, const ir::Pins& pins) {
-  const GraphFacts& facts = assignment.facts();
-  const std::string cost = absl::StrCat(CostText(assignment.options().prices, conflict.cost), " per step");
+Diagnostic ContradictionOf(const GraphFacts& facts, const Conflict& conflict, const std::string& cost,
+                           const ir::Pins& pins) {
   Diagnostic warning = Warning(
       Code::kW0605, absl::StrCat("pins contradict each other at `", facts.op(conflict.value).name,
                                  "`, which is redistributed for `", facts.op(conflict.reader).name, "`: ", cost));
   const bool same = conflict.made_for == conflict.read_for;
-  if (const auto span = SpanOf(pins, conflict.made_for)) {
+  if (const auto span = SpanOf(pins, *conflict.made_for)) {
     warning.labels.push_back({*span, same ? "both ways of cutting it come from this pin" : "cuts it in one way"});
   }
-  if (const auto span = SpanOf(pins, conflict.read_for); span.has_value() && !same) {
+  if (const auto span = SpanOf(pins, *conflict.read_for); span.has_value() && !same) {
     warning.labels.push_back({*span, "cuts it in another"});
     warning.help.push_back("cut both alike, or say with `#[priority(0)]` which one spreads first");
   }
+  return warning;
+}
+
+Diagnostic EndOf(const Assignment& assignment, const Conflict& conflict, const std::string& axes,
+                 const std::string& cost, const ir::Pins& pins) {
+  const GraphFacts& facts = assignment.facts();
+  const ir::OpId whole = conflict.made_for.has_value() ? conflict.reader : conflict.value;
+  Diagnostic warning = Warning(Code::kW0607, absl::StrCat("the cut by ", axes, " ends at `", facts.op(whole).name,
+                                                          "`, which every rank runs whole; `",
+                                                          facts.op(conflict.value).name, "` is redistributed: ", cost));
+  const ir::OpId pin = conflict.made_for.has_value() ? *conflict.made_for : *conflict.read_for;
+  if (const auto span = SpanOf(pins, pin)) warning.labels.push_back({*span, "the cut comes from this pin"});
+  const ir::Strategy divided =
+      WithRestPlaced(assignment.strategy(whole), facts.rule(whole), assignment.mesh(), assignment.mesh().AxisIds());
+  if (!(divided == assignment.strategy(whole))) {
+    warning.help.push_back(absl::StrCat("pin it in `parallel`: ", PinText(assignment, whole, divided)));
+  }
+  return warning;
+}
+
+Diagnostic WarningOf(const Assignment& assignment, const Spread& spread, const Conflict& conflict,
+                     const ir::Pins& pins) {
+  const GraphFacts& facts = assignment.facts();
+  const std::string cost = absl::StrCat(CostText(assignment.options().prices, conflict.cost), " per step");
+  const bool is_contradiction = conflict.made_for.has_value() && conflict.read_for.has_value();
+  Diagnostic warning =
+      is_contradiction
+          ? ContradictionOf(facts, conflict, cost, pins)
+          : EndOf(assignment, conflict, QuotedAxes(assignment.mesh(), spread.groups[conflict.group]), cost, pins);
   const auto input =
       std::find(facts.op(conflict.reader).inputs.begin(), facts.op(conflict.reader).inputs.end(), conflict.value);
   const int slot = static_cast<int>(input - facts.op(conflict.reader).inputs.begin());
@@ -195,11 +239,11 @@ void ReportNoPins(const Assignment& assignment, const ir::Pins& pins, Diagnostic
   diagnostics.Add(std::move(error));
 }
 
-void WarnOfConflicts(const Assignment& assignment, const Waves& waves, const OpDemands& demands, const ir::Pins& pins,
+void WarnOfConflicts(const Assignment& assignment, const Spread& spread, const OpDemands& demands, const ir::Pins& pins,
                      Diagnostics& diagnostics) {
-  const std::vector<Conflict> conflicts = Conflicts(assignment, waves, demands).Find();
+  const std::vector<Conflict> conflicts = Conflicts(assignment, spread, demands).Find();
   for (size_t i = 0; i < conflicts.size() && i < kMostConflicts; ++i) {
-    Diagnostic warning = WarningOf(assignment, conflicts[i], pins);
+    Diagnostic warning = WarningOf(assignment, spread, conflicts[i], pins);
     if (i + 1 == kMostConflicts && conflicts.size() > kMostConflicts) {
       warning.notes.push_back(absl::StrCat(
           "and at ", Plural(static_cast<int64_t>(conflicts.size() - kMostConflicts), "more value"), " that cost less"));
@@ -208,19 +252,22 @@ void WarnOfConflicts(const Assignment& assignment, const Waves& waves, const OpD
   }
 }
 
-void WarnOfUnreached(const Assignment& assignment, const Waves& waves, Diagnostics& diagnostics) {
+void WarnOfUnreached(const Assignment& assignment, const Spread& spread, Diagnostics& diagnostics) {
   const GraphFacts& facts = assignment.facts();
-  for (const AxisGroup& group : waves.groups()) {
+  for (size_t i = 0; i < spread.groups.size(); ++i) {
+    const AxisGroup& group = spread.groups[i];
     const auto divided = [&](ir::OpId op) {
       return WithRestPlaced(assignment.strategy(op), facts.rule(op), assignment.mesh(), group);
     };
+    const auto is_cut = [&](const ir::Strategy& strategy) {
+      return std::any_of(group.begin(), group.end(), [&](ir::AxisId axis) { return FactorCutBy(strategy, axis) >= 0; });
+    };
     const std::vector<ir::OpId> products = HeaviestFirst(facts, [&](ir::OpId op) {
-      return !assignment.fixed(op) && !CutsBy(assignment.strategy(op), group) && CutsBy(divided(op), group);
+      const bool is_whole = !assignment.fixed(op) && !is_cut(assignment.strategy(op)) && is_cut(divided(op));
+      return is_whole && !spread.reaches[i].reaches(op);
     });
     if (products.empty()) continue;
-    std::vector<std::string> axes;
-    for (ir::AxisId axis : group) axes.push_back(assignment.mesh().axis(axis).name);
-    const std::string names = QuotedList(axes, "and");
+    const std::string names = QuotedAxes(assignment.mesh(), group);
     diagnostics.Add(
         Warning(Code::kW0606, absl::StrCat("no pin's cut by ", names, " reaches ", ProductsText(facts, products)))
             .Note(absl::StrCat("the ranks of ", names, " repeat ", products.size() == 1 ? "its" : "their", " work"))

@@ -12,7 +12,9 @@ namespace {
 
 double BytesOf(const GraphFacts& facts) {
   double bytes = 0;
-  for (const ir::Op& op : facts.graph->ops) bytes += static_cast<double>(op.type.bytes().value());
+  for (const ir::Op& op : facts.graph->ops) {
+    if (facts.roles[op.id] != Role::kAside) bytes += static_cast<double>(op.type.bytes().value());
+  }
   return bytes;
 }
 

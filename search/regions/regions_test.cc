@@ -13,6 +13,8 @@
 #include "ir/transforms/differentiate/differentiate.h"
 #include "search/cluster/cluster.h"
 #include "search/memory/memory.h"
+#include "search/regions/measure.h"
+#include "search/regions/objective.h"
 #include "search/search.h"
 
 namespace cleave::search {
@@ -178,8 +180,22 @@ TEST(RegionSearchTest, PinsOfTheBorderAreKept) {
   }
 }
 
+TEST(RegionSearchTest, DataParallelCutsTheBatchInEveryRegion) {
+  Model model;
+  model.pins().pins.push_back({model.op("y.out"), ir::ReplicatePin(), {}});
+  const ir::Plan plan = model.Found({.algorithm = ir::SearchAlgorithm::kDataParallel, .dataset = {}});
+  for (const char* name : {"y.up", "y.relu", "y.down", "z.in_0", "z.up", "z.relu", "z.down"}) {
+    const ir::Op& op = model.graph().op(model.op(name));
+    const ir::Layout layout = ir::OutputLayout(plan.ops[op.id].strategy, ir::RuleOf(model.graph(), op));
+    EXPECT_EQ(plan.mesh.Size(layout.dimensions[0]), 8) << name;
+    EXPECT_TRUE(layout.dimensions[1].empty()) << name;
+  }
+  EXPECT_FALSE(model.IsCut(plan, "head"));
+}
+
 TEST(RegionSearchTest, EachRegionHasItsOwnObjective) {
-  Model speed, mixed;
+  Model speed, mixed;  // The second region differs.
+  speed.pins().regions[1].objective = ir::Objective::kComputeToCommunication;
   mixed.pins().regions[1].objective = ir::Objective::kMemory;
   const ir::Plan fast = speed.Found({});
   const ir::Plan plan = mixed.Found({});
@@ -188,6 +204,26 @@ TEST(RegionSearchTest, EachRegionHasItsOwnObjective) {
   EXPECT_LT(mixed.HeldBelow(plan, "z."), speed.HeldBelow(fast, "z."));
   EXPECT_GE(plan.search.cost, fast.search.cost);
   EXPECT_TRUE(absl::StartsWith(plan.ops[mixed.op("z.up")].reason, "inside region `z` (objective memory): "));
+}
+
+// With one objective for both regions, its plan takes less of what it makes least than the plans of the other two.
+TEST(RegionSearchTest, EachObjectiveIsTheBestByItsOwnMeasure) {
+  const Cluster cluster = CpuCluster(8);
+  for (const ir::Price price : {ir::Price::kBytes, ir::Price::kTime}) {
+    std::map<ir::Objective, Measured> measured;
+    for (const ir::Objective objective :
+         {ir::Objective::kSpeed, ir::Objective::kMemory, ir::Objective::kComputeToCommunication}) {
+      Model model;
+      for (ir::Region& region : model.pins().regions) region.objective = objective;
+      measured[objective] = Measure(model.graph(), model.Found({.price = price, .dataset = {}}), cluster, {});
+    }
+    for (const auto& [objective, own] : measured) {
+      for (const auto& [other, theirs] : measured) {
+        EXPECT_FALSE(IsBetter(objective, theirs, own))
+            << ObjectiveName(other) << " is better than " << ObjectiveName(objective) << " under " << PriceName(price);
+      }
+    }
+  }
 }
 
 TEST(RegionSearchTest, PropagationFollowsThePinsOfItsRegion) {

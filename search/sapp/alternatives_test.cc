@@ -30,7 +30,7 @@ struct Fixture {
         facts(FactsOf(graph)),
         bundles(FindBundles(facts)),
         assignment(facts, ir::Mesh::OfDevices(devices), {.gradient_weight = gradient_weight, .dataset = {}}, {}) {
-    Sapp(assignment, bundles);
+    Sapp(assignment);
   }
 
   ir::Graph graph;

@@ -33,8 +33,8 @@ std::vector<int> FactorsFor(const ir::Strategy& strategy, const ir::Rule& rule, 
   return factors;
 }
 
-bool UsesAllAxes(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh) {
-  const std::vector<ir::AxisId> axes = mesh.AxisIds();
+bool UsesAxes(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh,
+              const std::vector<ir::AxisId>& axes) {
   return std::all_of(axes.begin(), axes.end(), [&](ir::AxisId axis) {
     return FactorCutBy(strategy, axis) >= 0 || FactorsFor(strategy, rule, mesh, axis).empty();
   });

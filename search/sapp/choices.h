@@ -16,8 +16,9 @@ int FactorCutBy(const ir::Strategy& strategy, ir::AxisId axis);
 // piece. In the order of the rule.
 std::vector<int> FactorsFor(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh, ir::AxisId axis);
 
-// Whether no axis is left idle for which a factor has elements.
-bool UsesAllAxes(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh);
+// Whether none of `axes` is left idle for which a factor has elements.
+bool UsesAxes(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh,
+              const std::vector<ir::AxisId>& axes);
 
 // `strategy` with `axis` moved to `factor`, innermost there; nullopt where that is not valid.
 std::optional<ir::Strategy> Moved(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh, int factor,

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "search/cost/classic.h"
 #include "search/sapp/choices.h"
+#include "search/sapp/twins.h"
 
 namespace cleave::search {
 namespace {
@@ -36,12 +36,6 @@ void Decide(Assignment& assignment, const Bundles& bundles, ir::OpId product, in
   }
 }
 
-// Ops that are undecided when all products are decided (because a path of the model has no products) follow their
-// inputs.
-void DecideRest(Assignment& assignment, const std::vector<ir::OpId>& ops) {
-  for (ir::OpId op : ops) assignment.SetDecided(op, true);
-}
-
 }  // namespace
 
 std::vector<ir::OpId> ProductsOf(const GraphFacts& facts) {
@@ -56,12 +50,11 @@ namespace {
 
 // The cost of the tensors that `axis` cuts differently where a decided product or light op makes or reads them.
 double ClassicRedistribution(const Assignment& assignment, ir::OpId product, const ir::Strategy& strategy,
-                             ir::AxisId axis) {
+                             ir::AxisId axis, double weight) {
   const GraphFacts& facts = assignment.facts();
   const ir::Rule& rule = facts.rule(product);
   const auto counts = [&](ir::OpId op) { return facts.is_set(op) && assignment.decided(op); };
   double cost = 0;
-  const double weight = ClassicOptions().redistribution_weight;
   for (size_t i = 0; i < facts.op(product).inputs.size(); ++i) {
     const ir::OpId maker = facts.op(product).inputs[i];
     if (!counts(maker)) continue;
@@ -82,30 +75,40 @@ double ClassicRedistribution(const Assignment& assignment, ir::OpId product, con
 
 }  // namespace
 
-double GreedyByClassic(Assignment& assignment, const Bundles& bundles) {
+double GreedyByClassic(Assignment& assignment, const Bundles& bundles, const ClassicOptions& options) {
   const std::vector<ir::OpId> open = assignment.OpenOps();
+  const std::vector<std::vector<ir::OpId>> twins = TwinsAmong(assignment.facts(), open);
   std::vector<ir::OpId> products = ProductsOf(assignment.facts());
   std::reverse(products.begin(), products.end());
   double total = 0;
   for (ir::AxisId axis : assignment.mesh().AxisIds()) {
     for (ir::OpId op : open) assignment.SetDecided(op, false);
     for (ir::OpId product : products) {
-      if (assignment.fixed(product)) continue;
+      if (assignment.decided(product)) continue;
       const ir::Rule& rule = assignment.facts().rule(product);
       const ir::Strategy current = assignment.strategy(product);
       std::optional<std::pair<double, std::pair<ProductFactor, int>>> best;
       for (int factor : FactorsFor(current, rule, assignment.mesh(), axis)) {
         if (!ClassicAllows(rule, current, factor)) continue;
         const std::optional<ir::Strategy> cut = Moved(current, rule, assignment.mesh(), factor, axis);
-        const double cost = ClassicFactorCost(rule, current, assignment.mesh(), factor) +
-                            ClassicRedistribution(assignment, product, *cut, axis);
+        const double cost = ClassicFactorCost(rule, current, assignment.mesh(), factor, options) +
+                            ClassicRedistribution(assignment, product, *cut, axis, options.redistribution_weight);
         const std::pair candidate(cost, std::pair(ProductFactorOf(rule, factor), factor));
         if (!best.has_value() || candidate < *best) best = candidate;
       }
-      Decide(assignment, bundles, product, best.has_value() ? best->second.second : -1, axis);
-      if (best.has_value()) total += best->first;
+      for (ir::OpId twin : TwinsOf(twins, product)) {
+        Decide(assignment, bundles, twin, best.has_value() ? best->second.second : -1, axis);
+        if (best.has_value()) total += best->first;
+      }
     }
-    DecideRest(assignment, open);
+    // A path of the model without products is not decided yet: its ops follow their inputs.
+    for (ir::OpId op : open) assignment.SetDecided(op, true);
+    // A bundle that twins share has followed one of them, perhaps not as far as the others.
+    std::vector<Change> changes;
+    for (const std::vector<ir::OpId>& alike : twins) {
+      for (ir::OpId twin : alike) changes.push_back({twin, assignment.strategy(alike.back())});
+    }
+    assignment.Apply(changes);
   }
   return total;
 }

@@ -8,11 +8,11 @@
 #include "search/sapp/choices.h"
 
 namespace cleave::search {
-Descent::Descent(Assignment& assignment, Network& network, int64_t work)
+Descent::Descent(Assignment& assignment, Network& network, const Freedom& freedom, int64_t work)
     : assignment_(assignment),
       network_(network),
       tuning_(assignment.options().tuning),
-      moves_(assignment.table(), network_),
+      moves_(assignment.table(), network_, freedom),
       work_(work) {
   for (ir::OpId op : network_.variables()) present_.push_back(moves_.Stay(op, assignment.index(op)));
   cost_ = CostOfOne(present_);
@@ -127,7 +127,7 @@ bool Descent::Reorder(const std::vector<ir::AxisId>& axes) {
 }
 
 bool Descent::RefineFreely() {
-  moves_.RequireAllAxes();
+  moves_.RequireAxes();
   if (assignment_.mesh().axis_count() > tuning_.free_step_axes) return false;
   Domains domains = present_;
   for (size_t v = 0; v < domains.size(); ++v) {
@@ -138,22 +138,22 @@ bool Descent::RefineFreely() {
   return Step([&](ir::OpId op, int present) { return moves_.All(op, present); }, {.tables = Tables::kFree});
 }
 
-bool Descent::UsesAllAxes() const {
+bool Descent::UsesRequired() const {
   for (size_t v = 0; v < present_.size(); ++v) {
     if (network_.fixed(static_cast<int>(v))) continue;
     const ir::OpId op = network_.variables()[v];
-    if (!moves_.UsesAllAxes(op, assignment_.table().strategy(op, network_.domain(present_[v])[0]))) return false;
+    if (!moves_.UsesRequired(op, assignment_.table().strategy(op, network_.domain(present_[v])[0]))) return false;
   }
   return true;
 }
 
-bool Descent::UseAllAxes() {
-  for (int pass = 0; pass < tuning_.idle_axes_passes && !UsesAllAxes(); ++pass) Greedy(assignment_.mesh().AxisIds());
-  return UsesAllAxes();
+bool Descent::UseRequired() {
+  for (int pass = 0; pass < tuning_.idle_axes_passes && !UsesRequired(); ++pass) Greedy(assignment_.mesh().AxisIds());
+  return UsesRequired();
 }
 
 bool Descent::Refine() {
-  moves_.RequireAllAxes();
+  moves_.RequireAxes();
   const std::vector<ir::AxisId> axes = assignment_.mesh().AxisIds();
   const std::vector<AxisClass> classes = AxisClassesOf(assignment_.mesh());
   bool any = false, improved = true;

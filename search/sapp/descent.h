@@ -20,14 +20,14 @@ class Descent {
  public:
   // Starts from the strategies of `assignment`, which it does not change. `work`: the number of table lookups, or of
   // operations that take as long, after which no further step is taken. `network` is of the assignment's table; it
-  // keeps the tables that were computed for the next descent.
-  Descent(Assignment& assignment, Network& network, int64_t work);
+  // keeps the tables that were computed for the next descent. Ops of one variable of it have equal freedom.
+  Descent(Assignment& assignment, Network& network, const Freedom& freedom, int64_t work);
 
-  // Decides `axes` one after another. REQUIRES: only what is fixed was decided before.
+  // Decides `axes` one after another. REQUIRES: only what is fixed, or not open, was decided before.
   void Greedy(const std::vector<ir::AxisId>& axes);
-  // Gives each axis that a product leaves idle, though it has elements for it, to some factor. Returns whether that was
-  // possible.
-  bool UseAllAxes();
+  // Gives each required axis that an op leaves idle, though it has elements for it, to some factor. Returns whether
+  // that was possible.
+  bool UseRequired();
   // Returns whether the plan became cheaper.
   bool Refine();
   // The same in one step in which each op may take any strategy, if the tables are not too large. On small graphs it
@@ -55,7 +55,7 @@ class Descent {
 
   bool Step(const DomainOf& domain_of, const StepOptions& options);
   // About a plan: each domain has one strategy.
-  bool UsesAllAxes() const;
+  bool UsesRequired() const;
   int64_t CostOfOne(const Domains& domains);
   bool MoveRuns(const std::vector<ir::AxisId>& axes);
   bool MovePairs(const std::vector<ir::AxisId>& axes);

@@ -51,7 +51,7 @@ TEST(DescentTest, NeverEndsAboveItsStart) {
         starts[start](assignment);
         const Cost before = assignment.cost();
         Network network = WholeNetwork(assignment);
-        Descent descent(assignment, network, kWork);
+        Descent descent(assignment, network, Freedom::Whole(assignment.table()), kWork);
         const int64_t begin = descent.cost();
         const bool is_better = descent.Refine();
         EXPECT_EQ(is_better, descent.cost() < begin);
@@ -72,7 +72,7 @@ TEST(DescentTest, WithoutWorkNothingMoves) {
   Assignment assignment(facts, ir::Mesh::OfDevices(8), {.dataset = {}}, {});
   DataParallel(assignment);
   Network network = WholeNetwork(assignment);
-  Descent descent(assignment, network, /*work=*/0);
+  Descent descent(assignment, network, Freedom::Whole(assignment.table()), /*work=*/0);
   EXPECT_FALSE(descent.Refine());
   for (const IndexedChange& change : descent.Changes()) {
     EXPECT_EQ(change.strategy, assignment.index(change.op)) << facts.op(change.op).name;
@@ -84,9 +84,9 @@ TEST(DescentTest, GreedyGivesEveryAxisToEveryProduct) {
     const GraphFacts facts = FactsOf(graph);
     Assignment assignment(facts, ir::Mesh::OfDevices(6), {.dataset = {}}, {});
     Network network = WholeNetwork(assignment);
-    Descent descent(assignment, network, kWork);
+    Descent descent(assignment, network, Freedom::Whole(assignment.table()), kWork);
     descent.Greedy(assignment.mesh().AxisIds());
-    EXPECT_TRUE(descent.UseAllAxes());
+    EXPECT_TRUE(descent.UseRequired());
     ExpectTrueCost(descent, network, assignment);
   }
 }
@@ -97,7 +97,7 @@ TEST(DescentTest, FreeStepFindsTheBestPlanOfTheSeedNetwork) {
   const GraphFacts facts = FactsOf(graph);
   Assignment assignment(facts, ir::Mesh::OfDevices(8), {.gradient_weight = 0.1, .dataset = {}}, {});
   Network network = WholeNetwork(assignment);
-  Descent descent(assignment, network, kWork);
+  Descent descent(assignment, network, Freedom::Whole(assignment.table()), kWork);
   descent.Greedy(assignment.mesh().AxisIds());
   descent.RefineFreely();
   assignment.Apply(descent.Changes());
@@ -113,7 +113,7 @@ TEST(DescentTest, FreeStepFindsTheBestPlanOfSmallGraphs) {
     const std::optional<BestPlan> best = TryAllPlans(assignment, {});
     ASSERT_TRUE(best.has_value());
     Network network = WholeNetwork(assignment);
-    Descent descent(assignment, network, kWork);
+    Descent descent(assignment, network, Freedom::Whole(assignment.table()), kWork);
     descent.Greedy(assignment.mesh().AxisIds());
     descent.RefineFreely();
     assignment.Apply(descent.Changes());

@@ -1,6 +1,7 @@
 #include "search/sapp/moves.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "search/sapp/choices.h"
 
@@ -20,13 +21,13 @@ ir::Strategy WithoutAll(ir::Strategy strategy, const std::vector<ir::AxisId>& ax
 
 }  // namespace
 
-Moves::Moves(StrategyTable& table, Network& network)
-    : table_(table), network_(network), all_axes_(table.mesh().AxisIds()) {}
+Moves::Moves(StrategyTable& table, Network& network, Freedom freedom)
+    : table_(table), network_(network), freedom_(std::move(freedom)), all_axes_(table.mesh().AxisIds()) {}
 
 template <typename Make>
 int Moves::Domain(Kind kind, ir::OpId op, int present, const std::vector<ir::AxisId>& axes, const Make& make) {
   const GraphFacts& facts = table_.facts();
-  std::vector<int> key = {static_cast<int>(kind), facts.rule_of[op], MustUseAxes(op), requires_all_axes_, present};
+  std::vector<int> key = {static_cast<int>(kind), facts.rule_of[op], freedom_.class_of(op), requires_axes_, present};
   for (ir::AxisId axis : axes) key.push_back(axis.value());
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   std::vector<int> numbers;
@@ -34,7 +35,8 @@ int Moves::Domain(Kind kind, ir::OpId op, int present, const std::vector<ir::Axi
     // Without the axis, the cut of the other axes in a compound dimension may be invalid.
     if (!ir::VerifyStrategy(strategy, facts.rule(op), table_.mesh()).ok()) continue;
     const int number = table_.Intern(op, strategy);
-    if (requires_all_axes_ && number != present && !UsesAllAxes(op, strategy)) continue;
+    if (number != present && !IsAllowed(op, strategy, table_.strategy(op, present))) continue;
+    if (requires_axes_ && number != present && !UsesRequired(op, strategy)) continue;
     if (std::find(numbers.begin(), numbers.end(), number) == numbers.end()) numbers.push_back(number);
   }
   if (numbers.empty()) numbers.push_back(present);
@@ -43,12 +45,20 @@ int Moves::Domain(Kind kind, ir::OpId op, int present, const std::vector<ir::Axi
   return domain;
 }
 
-bool Moves::MustUseAxes(ir::OpId op) const {
-  return table_.facts().roles[op] == Role::kProduct && !table_.paid().may_leave_idle;
+bool Moves::IsRequired(ir::OpId op, ir::AxisId axis) const {
+  const std::vector<ir::AxisId>& required = freedom_.of(op).required;
+  return std::find(required.begin(), required.end(), axis) != required.end();
 }
 
-bool Moves::UsesAllAxes(ir::OpId op, const ir::Strategy& strategy) const {
-  return !MustUseAxes(op) || cleave::search::UsesAllAxes(strategy, table_.facts().rule(op), table_.mesh());
+bool Moves::IsAllowed(ir::OpId op, const ir::Strategy& strategy, const ir::Strategy& now) const {
+  const OpFreedom& own = freedom_.of(op);
+  const bool keeps_closed =
+      own.open.size() == all_axes_.size() || WithoutAll(strategy, own.open) == WithoutAll(now, own.open);
+  return keeps_closed && Freedom::HasFactors(own, strategy, table_.facts().rule(op), table_.mesh());
+}
+
+bool Moves::UsesRequired(ir::OpId op, const ir::Strategy& strategy) const {
+  return UsesAxes(strategy, table_.facts().rule(op), table_.mesh(), freedom_.of(op).required);
 }
 
 // The strategies with `axis` on some factor, at its place in the order of the mesh; `without` does not use it.
@@ -60,7 +70,7 @@ Moves::Strategies Moves::WithAxis(ir::OpId op, const ir::Strategy& without, ir::
     if (!cut.has_value()) cut = Moved(without, rule, table_.mesh(), factor, axis);
     if (cut.has_value()) strategies.push_back(*std::move(cut));
   }
-  if (strategies.empty() || !MustUseAxes(op)) strategies.push_back(without);
+  if (strategies.empty() || !IsRequired(op, axis)) strategies.push_back(without);
   return strategies;
 }
 
@@ -70,7 +80,7 @@ int Moves::Axis(ir::OpId op, int present, ir::AxisId axis) {
   return Domain(Kind::kAxis, op, present, {axis}, [&] {
     const ir::Strategy& now = table_.strategy(op, present);
     Strategies strategies = WithAxis(op, Without(now, axis), axis);
-    // A product may not stay where it leaves the axis idle though it has elements for it.
+    // An op may not stay where it leaves a required axis idle though it has elements for it.
     const bool may_stay = FactorCutBy(now, axis) >= 0 || strategies.back() == now;
     if (may_stay) {
       strategies.insert(strategies.begin(), now);
@@ -95,7 +105,8 @@ int Moves::Together(ir::OpId op, int present, const std::vector<ir::AxisId>& axe
       }
       if (cut.has_value()) AddNew(*std::move(cut), strategies);
     }
-    if (!MustUseAxes(op)) AddNew(without, strategies);
+    const bool is_required = std::any_of(axes.begin(), axes.end(), [&](auto axis) { return IsRequired(op, axis); });
+    if (!is_required) AddNew(without, strategies);
     return strategies;
   });
 }
@@ -153,17 +164,19 @@ int Moves::Place(ir::OpId op, int present, ir::AxisId axis) {
 
 int Moves::All(ir::OpId op, int present) {
   return Domain(Kind::kAll, op, present, {}, [&] {
-    Strategies strategies = AllStrategies(op);
-    strategies.insert(strategies.begin(), table_.strategy(op, present));
+    const ir::Strategy now = table_.strategy(op, present);
+    Strategies strategies = AllStrategies(op, now);
+    strategies.insert(strategies.begin(), now);
     return strategies;
   });
 }
 
-Moves::Strategies Moves::AllStrategies(ir::OpId op) const {
+Moves::Strategies Moves::AllStrategies(ir::OpId op, const ir::Strategy& now) const {
   const ir::Rule& rule = table_.facts().rule(op);
   const ir::Mesh& mesh = table_.mesh();
-  Strategies reached = {ir::Strategy::Replicated(rule)};
-  for (ir::AxisId axis : all_axes_) {
+  const std::vector<ir::AxisId>& open = freedom_.of(op).open;
+  Strategies reached = {WithoutAll(now, open)};
+  for (ir::AxisId axis : open) {
     Strategies next;
     for (const ir::Strategy& strategy : reached) {
       next.push_back(strategy);
@@ -180,7 +193,7 @@ Moves::Strategies Moves::AllStrategies(ir::OpId op) const {
     reached = std::move(next);
   }
   const auto is_allowed = [&](const ir::Strategy& strategy) {
-    return ir::VerifyStrategy(strategy, rule, mesh).ok() && UsesAllAxes(op, strategy);
+    return ir::VerifyStrategy(strategy, rule, mesh).ok() && UsesRequired(op, strategy);
   };
   reached.erase(std::remove_if(reached.begin(), reached.end(), [&](const ir::Strategy& s) { return !is_allowed(s); }),
                 reached.end());

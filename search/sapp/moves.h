@@ -1,8 +1,7 @@
 // The strategies to which an op may go in one step of a search: sets near its present one, as domains of a Network. The
 // present strategy comes first, if it may stay.
 //
-// Products use every axis for which one of their factors has elements, unless the price lets them leave axes idle;
-// light ops may always leave them idle.
+// A Freedom says which axes an op may place, and which of them it must use.
 #ifndef CLEAVE_SEARCH_SAPP_MOVES_H_
 #define CLEAVE_SEARCH_SAPP_MOVES_H_
 
@@ -11,19 +10,20 @@
 #include "absl/container/flat_hash_map.h"
 #include "search/assignment/strategy_table.h"
 #include "search/network/network.h"
+#include "search/sapp/freedom.h"
 
 namespace cleave::search {
 
 class Moves {
  public:
-  // Both outlive the moves.
-  Moves(StrategyTable& table, Network& network);
+  // Table and network outlive the moves.
+  Moves(StrategyTable& table, Network& network, Freedom freedom);
 
-  // From now on no product may leave an axis idle for which it has elements. Before that, while a plan is built up axis
-  // by axis, this holds only for the axis that is being decided.
-  void RequireAllAxes() { requires_all_axes_ = true; }
+  // From now on no op may leave a required axis idle for which it has elements. Before that, while a plan is built up
+  // axis by axis, this holds only for the axis that is being decided.
+  void RequireAxes() { requires_axes_ = true; }
   // Whether the op may leave idle the axes that `strategy` leaves idle.
-  bool UsesAllAxes(ir::OpId op, const ir::Strategy& strategy) const;
+  bool UsesRequired(ir::OpId op, const ir::Strategy& strategy) const;
 
   // Only the present strategy.
   int Stay(ir::OpId op, int present);
@@ -37,7 +37,7 @@ class Moves {
   int Swap(ir::OpId op, int present, ir::AxisId a, ir::AxisId b);
   // `axis` at other places among the axes of its factor.
   int Place(ir::OpId op, int present, ir::AxisId axis);
-  // Every strategy there is: each axis on a factor or idle, in every order; the present one first.
+  // Every strategy there is: each open axis on a factor or idle, in every order; the present one first.
   int All(ir::OpId op, int present);
 
  private:
@@ -46,14 +46,17 @@ class Moves {
 
   template <typename Make>
   int Domain(Kind kind, ir::OpId op, int present, const std::vector<ir::AxisId>& axes, const Make& make);
-  Strategies AllStrategies(ir::OpId op) const;
-  bool MustUseAxes(ir::OpId op) const;
+  Strategies AllStrategies(ir::OpId op, const ir::Strategy& now) const;
+  bool IsRequired(ir::OpId op, ir::AxisId axis) const;
+  // Whether the axes that are not open are where `now` has them, and the others on factors that may have them.
+  bool IsAllowed(ir::OpId op, const ir::Strategy& strategy, const ir::Strategy& now) const;
   Strategies WithAxis(ir::OpId op, const ir::Strategy& without, ir::AxisId axis) const;
 
   StrategyTable& table_;
   Network& network_;
+  const Freedom freedom_;
   std::vector<ir::AxisId> all_axes_;
-  bool requires_all_axes_ = false;
+  bool requires_axes_ = false;
   absl::flat_hash_map<std::vector<int>, int> known_;
 };
 

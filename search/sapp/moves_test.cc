@@ -22,9 +22,9 @@ struct MovingPlan {
         facts(FactsOf(graph)),
         assignment(facts, mesh, {.dataset = {}}, {}),
         network(assignment.table(), {}, assignment.options(), {}),
-        moves(assignment.table(), network) {
+        moves(assignment.table(), network, Freedom::Whole(assignment.table())) {
     StartUniform(assignment, 1);
-    moves.RequireAllAxes();
+    moves.RequireAxes();
   }
 
   std::vector<ir::Strategy> Domain(ir::OpId op, int number) {
@@ -63,7 +63,7 @@ void CheckDomain(MovingPlan& plan, ir::OpId op, const std::vector<ir::Strategy>&
   const ir::Rule& rule = plan.facts.rule(op);
   for (size_t i = 0; i < strategies.size(); ++i) {
     EXPECT_TRUE(ir::VerifyStrategy(strategies[i], rule, plan.assignment.mesh()).ok());
-    EXPECT_TRUE(plan.moves.UsesAllAxes(op, strategies[i]));
+    EXPECT_TRUE(plan.moves.UsesRequired(op, strategies[i]));
     EXPECT_EQ(std::count(strategies.begin(), strategies.end(), strategies[i]), 1);
   }
 }
@@ -71,6 +71,29 @@ void CheckDomain(MovingPlan& plan, ir::OpId op, const std::vector<ir::Strategy>&
 ir::Strategy WithoutAll(ir::Strategy strategy, const std::vector<ir::AxisId>& axes) {
   for (ir::AxisId axis : axes) strategy = Without(strategy, axis);
   return strategy;
+}
+
+TEST(MovesTest, ClosedAxesStayAndRequiredOnesKeepToTheirFactors) {
+  const ir::Graph graph = testing::SeedNetwork();
+  const GraphFacts facts = FactsOf(graph);
+  Assignment assignment(facts, ir::Mesh::OfDevices(8), {.dataset = {}}, {});
+  StartUniform(assignment, 1);
+  const std::vector<ir::AxisId> axes = assignment.mesh().AxisIds();
+  const ir::OpId op = *graph.Find("h1");
+  const ir::Rule& rule = facts.rule(op);
+  Freedom freedom = Freedom::Whole(assignment.table());
+  freedom.Set(op, {.open = {axes[1], axes[2]}, .required = {axes[1]}, .factors = {{0}}});
+  Network network(assignment.table(), {}, assignment.options(), {});
+  Moves moves(assignment.table(), network, freedom);
+  moves.RequireAxes();
+  const ir::Strategy now = assignment.strategy(op);
+  const std::vector<int>& domain = network.domain(moves.All(op, assignment.index(op)));
+  EXPECT_GT(domain.size(), 4u);
+  for (size_t i = 1; i < domain.size(); ++i) {
+    const ir::Strategy& strategy = assignment.table().strategy(op, domain[i]);
+    EXPECT_EQ(FactorCutBy(strategy, axes[0]), FactorCutBy(now, axes[0])) << CutsText(strategy, rule, assignment.mesh());
+    EXPECT_EQ(FactorCutBy(strategy, axes[1]), 0) << CutsText(strategy, rule, assignment.mesh());
+  }
 }
 
 TEST(MovesTest, OtherAxesStayWhereTheyAre) {

@@ -62,6 +62,8 @@ class Reasons {
       case Role::kUpdate:
         plan.reason = "lies like the parameter that it updates";
         break;
+      case Role::kAside:  // FollowAside says why.
+        break;
     }
     return plan;
   }

@@ -15,7 +15,7 @@ namespace cleave::search {
 struct ReasonOptions {
   bool searched =
       true;          // Whether products were chosen by price; if not, then by the only rule of the algorithm, `rule`.
-  std::string rule;  // "data_parallel cuts the batch on every axis"
+  std::string rule;  // "data_parallel cuts only the batch"
   std::map<ir::OpId, std::string> followed = {};  // For ops that propagation reached: where their cuts come from.
   std::map<ir::OpId, std::string> ruled = {};     // For ops whose strategy has another reason than a pin: the reason.
   ir::Price price =

@@ -1,12 +1,12 @@
 #include "search/sapp/sapp.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "search/baselines/baselines.h"
 #include "search/network/folding.h"
-#include "search/sapp/classic_greedy.h"
 #include "search/sapp/descent.h"
 #include "search/sapp/starts.h"
 
@@ -15,8 +15,11 @@ namespace {
 
 class SappSearch {
  public:
-  explicit SappSearch(Assignment& assignment)
+  SappSearch(Assignment& assignment, const OpDemands& demands, const Freedom& freedom, bool is_whole)
       : assignment_(assignment),
+        demands_(demands),
+        freedom_(freedom),
+        is_whole_(is_whole),
         tuning_(assignment.options().tuning),
         empty_(assignment.mark()),
         ops_(assignment.facts().set_ops) {
@@ -34,7 +37,6 @@ class SappSearch {
     if (was_folded && ops_.size() <= tuning_.large_ops) Improve();
     prices.set_effort(ir::RedistributionEffort::kFull);
     if (!was_folded) Improve();
-    FollowWithMetrics();
   }
 
  private:
@@ -42,17 +44,28 @@ class SappSearch {
   void StartEverywhere() {
     Network::Options options = NetworkOptions();
     if (ops_.size() > tuning_.folded_ops) {
-      options.folding = FoldOps(assignment_.table(), assignment_.demands(), tuning_);
+      Folding folding = FoldOps(assignment_.table(), demands_, tuning_);
+      if (AreAlike(folding)) options.folding = std::move(folding);
     }
-    Network network(assignment_.table(), assignment_.demands(), assignment_.options(), std::move(options));
+    Network network(assignment_.table(), demands_, assignment_.options(), std::move(options));
     Start(network, [&](Descent& descent) { descent.Greedy(Axes(false)); });
     if (ops_.size() <= tuning_.large_ops) {
       Start(network, [&](Descent& descent) { descent.Greedy(Axes(true)); });
-      StartFromUniformPlans(network);
+      if (is_whole_) StartFromUniformPlans(network);
     }
+    if (!is_whole_) return;
     DataParallel(assignment_);
     Start(network, [](Descent&) {});
     if (assignment_.table().paid().may_leave_idle) Start(network, [](Descent&) {});  // Everything replicated.
+  }
+
+  // Whether the ops that share a variable have equal strategies and equal freedom.
+  bool AreAlike(const Folding& folding) const {
+    std::map<int, ir::OpId> first;
+    return std::all_of(ops_.begin(), ops_.end(), [&](ir::OpId op) {
+      const ir::OpId other = first.emplace(folding.variables[op], op).first->second;
+      return assignment_.index(op) == assignment_.index(other) && freedom_.class_of(op) == freedom_.class_of(other);
+    });
   }
 
   Network::Options NetworkOptions() const {
@@ -72,9 +85,10 @@ class SappSearch {
   template <typename Begin>
   void Start(Network& network, const Begin& begin) {
     const bool is_large = ops_.size() > tuning_.large_ops;
-    Descent descent(assignment_, network, is_large ? tuning_.work / tuning_.large_work_divisor : tuning_.work);
+    Descent descent(assignment_, network, freedom_,
+                    is_large ? tuning_.work / tuning_.large_work_divisor : tuning_.work);
     begin(descent);
-    const bool is_allowed = descent.UseAllAxes();
+    const bool is_allowed = descent.UseRequired();
     descent.Refine();
     if (best_.empty() || (is_allowed && descent.cost() < least_)) {
       least_ = descent.cost();
@@ -103,28 +117,18 @@ class SappSearch {
 
   // Decides each op separately, without folding, under the present prices.
   void Improve() {
-    Network whole(assignment_.table(), assignment_.demands(), assignment_.options(), NetworkOptions());
-    Descent descent(assignment_, whole, tuning_.work);
+    Network whole(assignment_.table(), demands_, assignment_.options(), NetworkOptions());
+    Descent descent(assignment_, whole, freedom_, tuning_.work);
     if (descent.Refine()) assignment_.Apply(descent.Changes());
     if (!is_small_) return;
-    Descent free(assignment_, whole, tuning_.work);
+    Descent free(assignment_, whole, freedom_, tuning_.work);
     if (free.RefineFreely()) assignment_.Apply(free.Changes());
   }
 
-  // Metrics cost nothing, so they are made in the layout of what they read.
-  void FollowWithMetrics() {
-    const GraphFacts& facts = assignment_.facts();
-    for (ir::OpId id : ops_) {
-      const ir::Op& op = facts.op(id);
-      if (op.phase != ir::Phase::kMetric || op.inputs.empty()) continue;
-      const ir::Rule& rule = facts.rule(id);
-      const ir::Layout& seen = assignment_.seen(op.inputs[0]);
-      assignment_.Apply(
-          std::vector<Change>{{id, StrategyFromDimensions(seen, rule.inputs[0], rule, assignment_.mesh())}});
-    }
-  }
-
   Assignment& assignment_;
+  const OpDemands& demands_;
+  const Freedom& freedom_;
+  const bool is_whole_;
   const SearchTuning& tuning_;
   int empty_;
   const std::vector<ir::OpId>& ops_;
@@ -135,10 +139,12 @@ class SappSearch {
 
 }  // namespace
 
-double Sapp(Assignment& assignment, const Bundles& bundles, ir::Price price) {
-  if (price == ir::Price::kClassic) return GreedyByClassic(assignment, bundles);
-  SappSearch(assignment).Run();
-  return assignment.cost().price;
+void Sapp(Assignment& assignment) {
+  SappSearch(assignment, assignment.demands(), Freedom::Whole(assignment.table()), /*is_whole=*/true).Run();
+}
+
+void SappWithin(Assignment& assignment, const OpDemands& demands, const Freedom& freedom) {
+  SappSearch(assignment, demands, freedom, /*is_whole=*/false).Run();
 }
 
 }  // namespace cleave::search

@@ -60,7 +60,7 @@ TEST(StartsTest, EveryStartIsAPlanWhoseProductsUseAllAxes) {
           const ir::Strategy& strategy = assignment.strategy(op);
           EXPECT_TRUE(ir::VerifyStrategy(strategy, facts.rule(op), mesh).ok()) << facts.op(op).name;
           if (facts.roles[op] != Role::kProduct) continue;
-          EXPECT_TRUE(UsesAllAxes(strategy, facts.rule(op), mesh)) << facts.op(op).name;
+          EXPECT_TRUE(UsesAxes(strategy, facts.rule(op), mesh, mesh.AxisIds())) << facts.op(op).name;
         }
       }
     }

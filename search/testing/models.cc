@@ -110,6 +110,30 @@ ir::Graph MixtureOfExperts(const ExpertsShape& shape) {
                               ir::Optimizer::Kind::kAdamW);
 }
 
+ir::Graph TwoReaders(int64_t rows, int64_t columns) {
+  ModelBuilder b;
+  const ir::OpId first = b.Dense(b.Input("x", ir::DType::kF32, {rows, columns}), "first", "w0", columns);
+  const ir::OpId value = b.Add(ir::OpKind::kRelu, {first}, "relu");
+  const ir::OpId by_rows = b.Dense(value, "by_rows", "w1", columns);
+  const ir::OpId by_columns = b.Dense(value, "by_columns", "w2", columns);
+  const ir::OpId both = b.Add(ir::OpKind::kAdd, {by_rows, by_columns}, "both");
+  const ir::OpId target = b.Input("target", ir::DType::kF32, {rows, columns});
+  return std::move(b).Trained(b.Add(ir::OpKind::kMse, {both, target}, "loss"), ir::Optimizer::Kind::kSgd);
+}
+
+ir::Graph TwinBranches() {
+  constexpr int64_t kWide = 4096;
+  ModelBuilder b;
+  const ir::OpId x = b.Input("x", ir::DType::kF32, {16, 64});
+  const auto branch = [&](const std::string& name) {
+    return b.Reshape(b.Dense(x, name, name + ".weight", kWide), {16 * kWide, 1}, name + ".flat");
+  };
+  const ir::OpId left = branch("left"), right = branch("right");
+  const ir::OpId sum = b.Add(ir::OpKind::kAdd, {left, right}, "sum");
+  const ir::OpId target = b.Input("target", ir::DType::kF32, {16 * kWide, 1});
+  return std::move(b).Trained(b.Add(ir::OpKind::kMse, {sum, target}, "loss"), ir::Optimizer::Kind::kSgd);
+}
+
 ir::Graph MatmulChain(const std::vector<int64_t>& sizes) {
   ModelBuilder b;
   ir::OpId x = b.Input("x", ir::DType::kF32, {sizes[0], sizes[1]});

@@ -48,6 +48,14 @@ struct ExpertsShape {
 // between two dense layers, mean squared error, AdamW.
 ir::Graph MixtureOfExperts(const ExpertsShape& shape);
 
+// Two products, "by_rows" and "by_columns", read one value, "relu", which is made by light ops from that of a product,
+// "first"; their sum, the mean squared error, SGD. All values are rows x columns.
+ir::Graph TwoReaders(int64_t rows, int64_t columns);
+
+// Two branches of the same shape on one input of 16 x 64: a wide product ("left", "right") whose value is flattened, so
+// that a cut of its columns goes no further; their sum, the mean squared error, SGD.
+ir::Graph TwinBranches();
+
 // A chain of matmuls with nothing between them, "m0", "m1", …: sizes[0] x sizes[1], times sizes[1] x sizes[2], …; not
 // differentiated.
 ir::Graph MatmulChain(const std::vector<int64_t>& sizes);

@@ -118,10 +118,10 @@ struct SearchTuning {
   // rounding would hide the bytes sent.
   double sent_per_kept = 4096;
 
-  // --- Propagation (search/propagate).
+  // --- Objectives (search/regions/polish.h): plans are compared by what their programs take.
 
-  // How often the ops that a round has reached look again whether another strategy has become cheaper.
-  int propagation_sweeps = 4;
+  // Ops of the programs that are made for it. Making and measuring a program takes some microseconds for each op.
+  int64_t measured_ops = 5000;
 
   // --- The alternatives that a plan shows (search/sapp/alternatives.h).
 

@@ -44,6 +44,23 @@ TEST(BytesTest, DataParallel) {
   }
 }
 
+// The gradient that the loss gives to the last layer is sent like any other value, whichever op makes it: columns that
+// feed rows need an activation's all-reduce, or two halves of it, and nothing else.
+TEST(BytesTest, TheGradientOfALoss) {
+  for (const char* loss : {"mse(y, target)", "reduce_mean(square(y - target))", "reduce_sum(abs(y - target))"}) {
+    for (int ranks : {2, 3}) {
+      const std::string text = absl::Substitute(
+          "model Pair() { input x: f32[16, 256]; input target: f32[16, 256];\n"
+          "param w1: f32[256, 256] = he_uniform(); param w2: f32[256, 256] = he_uniform();\n"
+          "let y = matmul(relu(matmul(x, w1)), w2);\nloss $0; }\n"
+          "parallel { devices = $1; gradient_weight = 1.0; }",
+          loss, ranks);
+      EXPECT_DOUBLE_EQ(SentBytesOf(CompileModel(text, ranks)), 2.0 * (ranks - 1) / ranks * 4 * 16 * 256)
+          << loss << ", " << ranks;
+    }
+  }
+}
+
 // Levels 1 and 2 send as much as plain data parallelism; level 3 gathers what the backward pass reads a second time.
 // That is the second matrix: the first layer's input is data, and no backward op reads a bias.
 TEST(BytesTest, ShardedOptimizer) {

@@ -252,6 +252,22 @@ TEST(CountsTest, RowsFeedingColumns) {
   EXPECT_EQ(CollectivesOf(CompileModel(text + kFour, 4), {ir::Phase::kForward}), "all_gather 1");
 }
 
+// A bias that is added to the channels of images, and the scale of a norm, have another shape where they are used.
+// Their gradients are reduced together with all others nevertheless.
+TEST(CountsTest, GradientsThatAreReshaped) {
+  const std::string text =
+      "fn twice(x: f32[b, c, h, w], channels: int) -> f32[b, channels, h, w] {\n"
+      "    let first = relu(group_norm(conv2d(x, channels, 3, padding = 1), 2));\n"
+      "    return relu(group_norm(conv2d(first, channels, 3, padding = 1), 2));\n"
+      "}\n"
+      "model UNet() { input x: f32[8, 1, 16, 16]; input target: f32[8, 1, 16, 16];\n"
+      "let down = twice(x, 4); let bottom = twice(max_pool(down, 2, stride = 2), 8);\n"
+      "let wide = reshape(conv2d(bottom, 16, 1), (8, 4, 2, 2, 8, 8));\n"
+      "let large = reshape(transpose(wide, (0, 1, 4, 2, 5, 3)), (8, 4, 16, 16));\n"
+      "loss mse(conv2d(twice(concat((down, large), axis = 1), 4), 1, 1), target); }\n";
+  EXPECT_EQ(CollectivesOf(CompileModel(text + kDataParallel, 4)), "all_reduce 1");
+}
+
 // With small buckets gradients are reduced as soon as they are made, the last ones in the update.
 TEST(CountsTest, BucketsOfLimitedSize) {
   const std::string text = Layers(6, 256, 32, {}) + kDataParallel;

@@ -85,6 +85,27 @@ TEST_F(CustomOps, WithoutRulesEveryRankRunsThemWhole) {
   }
 }
 
+// The body is called for each of four elements, of which ranks hold some, or parts of each.
+TEST_F(CustomOps, MappedOverElements) {
+  const std::string model = DataPath("tests/end_to_end/custom_ops.model");
+  const std::vector<double> one = Train(model, 1);
+  const std::string mapped = Copy([](const std::string&) { return true; });
+  WriteText(mapped,
+            absl::StrReplaceAll(ReadText(mapped),
+                                {{"scale_rows(h, scale, 1.5);",
+                                  "reshape(vmap(scale_rows, axes = (0, _, _))(reshape(h, (4, 6, width)), scale, 1.5), "
+                                  "(batch, width));"},
+                                 {"weighed_square(scaled, 2);",
+                                  "reshape(vmap(weighed_square)(reshape(scaled, (4, 6, width)), 2), (batch,));"}}));
+  for (const int ranks : {1, 2, 3, 4}) {
+    EXPECT_LE(LargestRelativeDifference(Train(mapped, ranks), one), kTolerance) << ranks << " ranks";
+    EXPECT_EQ(said_, "");
+  }
+  std::ofstream(mapped, std::ios::app) << "parallel {\n    pin \"scaled.scale_rows\" = shard((2, 1, 2), (2,));\n"
+                                          "    pin \"energy.weighed_square\" = shard((1, 2, 2));\n}\n";
+  EXPECT_LE(LargestRelativeDifference(Train(mapped, 4), one), kTolerance);
+}
+
 TEST_F(CustomOps, TheExample) {
   const std::string model = DataPath("examples/custom_op/custom_op.model");
   const std::vector<double> one = Train(model, 1);

@@ -58,7 +58,8 @@ void Coverage::Add(const ir::Program& program) {
     Match(
         step.action, [&](const ir::Compute& compute) { AddCompute(compute, *this); },
         [&](const ir::Collective& collective) { AddCollective(collective, *this); },
-        [&](const ir::Slice&) { ++movements["slice"]; }, [&](const ir::View&) { ++movements["view"]; });
+        [&](const ir::Slice&) { ++movements["slice"]; }, [&](const ir::View&) { ++movements["view"]; },
+        [&](const ir::Glance&) { ++movements["glance"]; });
   }
   for (const ir::Value& value : program.values) AddValue(program, value, *this);
 }

@@ -53,7 +53,8 @@ void Run(const std::string& name, int metrics, const Mesh& mesh, Comm& comm, Wat
   const Sources sources = ReadSources(name + ".sources");
   const std::vector<int64_t> coordinates = Coordinates(mesh, comm.rank());
   uint64_t step = 1;
-  const Context context = {comm.rank(), mesh, coordinates, 1, comm, watch, step};
+  Observer observer(comm);
+  const Context context = {comm.rank(), mesh, coordinates, 1, comm, watch, step, observer};
   auto model = std::make_unique<Model>(context);
   model->Initialize();
   for (const ParameterView& view : model->Parameters()) Take(sources.at(view.name), view.region, view.values);

@@ -75,7 +75,7 @@ void SetPinsAside(ir::Pins& pins, Diagnostics& diagnostics) {
   if (places.empty()) return;
   // All plans for one device are the same, and this search needs no pins to find it.
   if (pins.settings.search == ir::SearchAlgorithm::kPropagate) pins.settings.search = ir::SearchAlgorithm::kReplicate;
-  Diagnostic warning = Warning(Code::kW0607, "pins are set aside, because there is one device");
+  Diagnostic warning = Warning(Code::kW0608, "pins are set aside, because there is one device");
   for (const Span& place : places) warning.labels.push_back({place, "set aside"});
   diagnostics.Add(std::move(warning));
 }

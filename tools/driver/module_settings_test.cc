@@ -48,7 +48,7 @@ std::vector<int32_t> PlacesSetAside(ir::Pins& pins) {
   SetPinsAside(pins, diagnostics);
   std::vector<int32_t> places;
   for (const Diagnostic& warning : diagnostics.items()) {
-    EXPECT_EQ(warning.code, Code::kW0607);
+    EXPECT_EQ(warning.code, Code::kW0608);
     for (const Label& label : warning.labels) places.push_back(label.span.begin);
   }
   return places;

@@ -151,6 +151,11 @@ std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* c
   app.add_option("--rank", options.rank, "With --emit program or source: the program of this rank")
       ->check(WholeNumber(0, kMostDevices - 1));
   app.add_option("--log", log, "reshard: list every redistribution of a step")->check(OneOf({"reshard"}));
+  app.add_option("--watch", options.watch,
+                 "PATTERN: values whose norm, extremes and share of zeros go into metrics.jsonl, by their names in "
+                 "plan.json, with * and ?; may be repeated")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
   CLI::Option* explain =
       app.add_option("--explain", options.explain, "Print the plan as a table, or every choice of one op")
           ->expected(0, 1);

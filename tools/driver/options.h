@@ -34,6 +34,7 @@ struct CompileOptions {
   std::optional<EmitStage> emit;
   std::optional<int> rank;
   bool log_redistributions = false;    // --log reshard
+  std::vector<std::string> watch;      // Patterns of the names of values.
   std::optional<std::string> explain;  // An op, or empty for the whole plan.
   std::vector<std::pair<std::string, std::string>> overrides;
   ErrorFormat error_format = ErrorFormat::kText;

@@ -21,6 +21,7 @@
 #include "tools/driver/plan_file.h"
 #include "tools/driver/rank_table_check.h"
 #include "tools/driver/target_check.h"
+#include "tools/driver/watch.h"
 
 namespace cleave::tools {
 namespace {
@@ -104,13 +105,16 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   ResolvePaths(options.model, module->training);
   const absl::StatusOr<ir::Graph> training = ir::Differentiate(module->graph, module->training.optimizer);
   if (!training.ok()) {
-    if (!absl::IsInvalidArgument(training.status())) return Bug("differentiate", training.status().message(), report);
-    diagnostics.Add(Error(Code::kE0605, std::string(training.status().message())));
+    const absl::Status& status = training.status();
+    if (!absl::IsInvalidArgument(status) && !absl::IsNotFound(status))
+      return Bug("differentiate", status.message(), report);
+    diagnostics.Add(Error(absl::IsNotFound(status) ? Code::kE0611 : Code::kE0605, std::string(status.message())));
     return std::nullopt;
   }
   CheckPrecision(*module, options.target, diagnostics);
   ir::Lowered lowered = ir::ApplyPrecision(*training, module->training.precision);
   module->pins = ir::MovePins(std::move(module->pins), lowered);
+  if (!WatchValues(options.watch, lowered.graph, diagnostics)) return std::nullopt;
   for (const std::string& error : ir::VerifyGraph(lowered.graph)) return Bug("the training graph", error, report);
   return UnderstoodModel{.file = file.file, .module = *std::move(module), .training_graph = std::move(lowered.graph)};
 }

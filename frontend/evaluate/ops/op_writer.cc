@@ -61,6 +61,19 @@ ir::OpId OpWriter::AddValid(ir::OpKind kind, std::vector<ir::OpId> inputs, ir::A
   return builder_.Add(kind, std::move(inputs), std::move(attributes), name);
 }
 
+void OpWriter::AddLook(ir::LookKind kind, ir::OpId op, const std::string& part, Span span) {
+  builder_.mutable_graph().looks.push_back(
+      {.kind = kind, .value = op, .name = "", .line = reporter_.ModelLine(span), .part = part});
+}
+
+void OpWriter::AddLookByName(ir::LookKind kind, std::string name, Span span) {
+  looks_by_name_.push_back({.kind = kind,
+                            .name = std::move(name),
+                            .span = span,
+                            .line = reporter_.ModelLine(span),
+                            .place = graph().looks.size()});
+}
+
 void OpWriter::Rename(const std::map<ir::OpId, std::string>& names) {
   if (names.empty()) return;
   // Added again in the same order, all ops keep their ids.
@@ -76,7 +89,13 @@ void OpWriter::Rename(const std::map<ir::OpId, std::string>& names) {
   }
 }
 
-void OpWriter::MoveToBatched(const ir::Vectorized& batched) { rank_places_ = MovedToBatched(rank_places_, batched); }
+void OpWriter::MoveToBatched(const ir::Vectorized& batched) {
+  rank_places_ = MovedToBatched(rank_places_, batched);
+  for (ir::Look& look : builder_.mutable_graph().looks) {
+    const auto now = batched.find(look.value);
+    if (now != batched.end()) look.value = now->second.value;
+  }
+}
 
 std::string OpWriter::Describe(const Operand& operand) const {
   const ir::Op& op = graph().op(operand.op);

@@ -46,6 +46,15 @@ struct Operation {
   int end = 0;
 };
 
+// `print("h1.weight.grad")`: a look at a value by the name that its op has in the end.
+struct LookByName {
+  ir::LookKind kind{};
+  std::string name;
+  Span span;
+  int line = 0;
+  size_t place = 0;  // The number of other looks before it.
+};
+
 class OpWriter {
  public:
   explicit OpWriter(Reporter& reporter) : reporter_(reporter) {}
@@ -70,6 +79,13 @@ class OpWriter {
   // An op that cannot be wrong, under its full name.
   ir::OpId AddValid(ir::OpKind kind, std::vector<ir::OpId> inputs, ir::Attributes attributes, const std::string& name,
                     Span span);
+
+  // Looks at a tensor, or at the `part` of it (ir::Look), under the name that its op has in the end.
+  void AddLook(ir::LookKind kind, ir::OpId op, const std::string& part, Span span);
+
+  // The same by a name that is looked up when the model is complete.
+  void AddLookByName(ir::LookKind kind, std::string name, Span span);
+  const std::vector<LookByName>& looks_by_name() const { return looks_by_name_; }
 
   // Gives ops other names, made unique as those of new ops are.
   void Rename(const std::map<ir::OpId, std::string>& names);
@@ -99,6 +115,7 @@ class OpWriter {
   ir::GraphBuilder builder_;
   std::optional<Operation> last_;
   std::map<ir::OpId, Span> rank_places_;
+  std::vector<LookByName> looks_by_name_;
 };
 
 // "h1.matmul"; `name` alone where the path is empty.

@@ -1,7 +1,6 @@
 #include "frontend/evaluate/vmap/vmap.h"
 
 #include <optional>
-#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -133,23 +132,6 @@ Value BatchedValue(const Value& value, const ir::Vectorized& batched, int64_t si
                                              absl::StrCat(context.graph().op(shared).name, ".broadcast_to"))}};
 }
 
-void WarnOfUnrolled(const std::vector<ir::Op>& ops, const ir::Vectorized& batched, int64_t size, Span span,
-                    Reporter& reporter) {
-  std::set<std::string> names;
-  for (const ir::Op& op : ops) {
-    if (batched.at(op.id).unrolled)
-      names.insert(op.kind == ir::OpKind::kCustom ? op.attributes.Get(ir::attribute::kOp)
-                                                  : std::string(ir::OpKindName(op.kind)));
-  }
-  if (names.empty() || size == 1) return;
-  const std::vector<std::string> list(names.begin(), names.end());
-  reporter.Report(
-      Warning(Code::kW0616, absl::StrCat(QuotedList(list, "and"), " for each of ", size, " elements by itself"))
-          .At(span, absl::StrCat(QuotedList(list, "and"), list.size() == 1 ? " has" : " have",
-                                 " no form for many elements at once here"))
-          .Note(absl::StrCat("made ", size, " times, on slices whose results are put together")));
-}
-
 }  // namespace
 
 const Value* Vmap::ValueFor(const dsl::syntax::Expression& expression) const {
@@ -205,14 +187,9 @@ Value Vmap::ForAllElements(const Value& result, ir::OpId first, const std::vecto
                            const Context& context) {
   const int64_t size = context.ops.type(inputs.front().whole).shape[0];
   const std::vector<ir::Op> ops = context.ops.builder().RemoveFrom(first);
-  const std::optional<ir::Vectorized> batched = ir::Vectorize(context.ops.builder(), ops, inputs, size, kMaxOps);
-  if (!batched) {
-    budget_.Exhausted(span);
-    return Value{Poison()};
-  }
-  hooks_.move_notes(ops, *batched);
-  WarnOfUnrolled(ops, *batched, size, span, context.reporter);
-  return BatchedValue(result, *batched, size, span, context);
+  const ir::Vectorized batched = ir::Vectorize(context.ops.builder(), ops, inputs, size);
+  hooks_.move_notes(ops, batched);
+  return BatchedValue(result, batched, size, span, context);
 }
 
 }  // namespace cleave::frontend

@@ -190,11 +190,35 @@ TEST(VmapTest, AFunctionThatMapsItselfIsRecursive) {
   EXPECT_NE(analyzed.messages.find("E0205"), std::string::npos) << analyzed.messages;
 }
 
-TEST(VmapTest, WarnsOfWhatIsUnrolled) {
-  const Analyzed analyzed = AnalyzeBody("let i = cast(x, i32); loss reduce_mean(vmap(gather)(x, i));");
-  ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
-  EXPECT_NE(analyzed.messages.find("W0616"), std::string::npos) << analyzed.messages;
-  EXPECT_NE(analyzed.messages.find("for each of 8 elements"), std::string::npos) << analyzed.messages;
+TEST(VmapTest, RowsOfEachTable) {
+  const std::string rows =
+      "fn rows(t: f32[k], i: i32[m]) -> f32[m] { return gather(t, i); }\n"
+      "fn sums(u: f32[m], i: i32[m]) -> f32[4] { return scatter_add(u, i, size = 4); }\n"
+      "fn picked(t: f32[k], i: i32[m]) -> f32[4] { return sums(rows(t, i), i); }\n";
+  ExpectSame("let i = cast(abs(x) * 3.9, i32); loss reduce_sum(square(vmap(picked)(x, i)));",
+             "let i = cast(abs(x) * 3.9, i32);\n"
+             "loss reduce_sum(square(stack((picked(x[0], i[0]), picked(x[1], i[1]), picked(x[2], i[2]), "
+             "picked(x[3], i[3]), picked(x[4], i[4]), picked(x[5], i[5]), picked(x[6], i[6]), picked(x[7], i[7])), "
+             "axis = 0)));",
+             rows);
+}
+
+TEST(VmapTest, ALossWithAMask) {
+  ExpectSame("loss reduce_sum(vmap(f)(x, sin(x), x[.., 0..6]));", "loss reduce_sum(square(x - sin(x)) * x) / 6.0;",
+             "fn f(x: f32[k], y: f32[k], m: f32[k]) -> f32[] { return mse(x, y, mask = m); }\n");
+}
+
+// The model maps over `count` elements what would otherwise be made for each of them.
+TEST(VmapTest, MoreElementsNeedNoMoreOps) {
+  const auto ops = [](int count) {
+    const Analyzed analyzed = AnalyzeBody(
+        absl::StrCat("param t: f32[", count, ", 9, 3] = normal();\nlet i = cast(zeros_like(t[.., 0..2, 0]), i32);\n",
+                     "loss reduce_mean(vmap(gather)(t, i));"),
+        "fn zeros_like(x: f32[..n]) -> f32[..n] { return x * 0.0; }\n");
+    EXPECT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+    return analyzed.module ? analyzed.module->graph.ops.size() : 0;
+  };
+  EXPECT_EQ(ops(2), ops(1000));
 }
 
 }  // namespace

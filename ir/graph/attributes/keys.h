@@ -24,6 +24,8 @@ inline constexpr Attribute<Ints> kAfter{"after"};
 inline constexpr Attribute<int64_t> kDepth{"depth"};   // Classes of one_hot.
 inline constexpr Attribute<int64_t> kRows{"rows"};     // Of the table whose gradient is made.
 inline constexpr Attribute<int64_t> kSize{"size"};     // Elements of one dimension; ranks of a group.
+inline constexpr Attribute<int64_t> kBatch{"batch"};   // Leading dimensions, each of whose elements is by itself.
+inline constexpr Attribute<Ints> kShared{"shared"};    // Inputs of a model's own op without the dimensions of `batch`.
 inline constexpr Attribute<bool> kReverse{"reverse"};  // A running sum from the end.
 
 // Types. `result` is internal: a product of bf16 that stays in f32 has it, others do not.

@@ -29,10 +29,9 @@ void EvaluateAccuracy(const Evaluation& evaluation) {
   evaluation.output.values[0] = sum / GlobalCount(evaluation, label.shape.size());
 }
 
-std::optional<OpId> BatchAccuracy(Lift& lift) {
-  if (HasMask(lift)) return std::nullopt;
-  const OpId guess = lift.Step(OpKind::kArgmax, {lift.value(0)}, {{attribute::kAxis, -1}});
-  return lift.ElementMean(lift.Step(OpKind::kEqual, {guess, lift.value(1)}), lift.rank(1));
+OpId AccuracyTerms(const LossParts& parts) {
+  const OpId guess = parts.Add(OpKind::kArgmax, {parts.inputs()[0]}, {{attribute::kAxis, -1}});
+  return parts.Add(OpKind::kEqual, {guess, parts.inputs()[1]});
 }
 
 InferResult InferShareOfEqual(Types inputs, const Attributes&) {
@@ -64,7 +63,7 @@ OpDefinition DefineAccuracy() {
                       .distribute = DistributeAccuracy,
                       .evaluate = EvaluateAccuracy,
                       .choices = LabelChoices,
-                      .batch = BatchAccuracy,
+                      .batch = [](Lift& lift) { return BatchLoss(lift, AccuracyTerms); },
                       .calls =
                           [](const CallSite& site) {
                             return LossCall(site, "Accuracy", {site.Rows(0), site.Columns(0)});

@@ -20,7 +20,7 @@ InferResult InferBiasAdd(Types inputs, const Attributes&) {
                 {0, absl::StrCat("has ", Plural(features, "element"), " in its last dimension")}}};
 }
 
-std::optional<OpId> BatchBiasAdd(Lift& lift) {
+OpId BatchBiasAdd(Lift& lift) {
   if (!lift.mapped(1)) return lift.Main(lift.Inputs());
   return lift.Instead(OpKind::kAdd, {lift.value(0), lift.Aligned(1, lift.rank(0))});
 }

@@ -18,6 +18,12 @@ InferResult InferBceWithLogits(Types inputs, const Attributes&) {
   return TensorType{DType::kF32, {}};
 }
 
+// softplus(x) - x * t
+OpId BceTerms(const LossParts& parts) {
+  const OpId product = parts.Add(OpKind::kMul, parts.inputs());
+  return parts.Add(OpKind::kSub, {parts.Add(OpKind::kSoftplus, {parts.inputs()[0]}), product});
+}
+
 // (sigmoid(x) - t) / n by the logits, -x / n by the target.
 Gradients BceWithLogitsGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::string by_logits = GradientName(op, "logits");
@@ -29,7 +35,7 @@ Gradients BceWithLogitsGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const OpId negative = builder.Add(OpKind::kNeg, {op.inputs[0]}, {}, by_target);
   const OpId target = builder.Add(OpKind::kMul, {negative, share}, {}, by_target);
   Gradients gradients = {ApplyMask(builder, op, logits, by_logits), ApplyMask(builder, op, target, by_target)};
-  gradients.resize(op.inputs.size());
+  AddMaskGradient(builder, op, dy, BceTerms, gradients);
   return gradients;
 }
 
@@ -37,14 +43,6 @@ void EvaluateBceWithLogits(const Evaluation& evaluation) {
   EvaluateRegression(evaluation, [](double logit, double target) {
     return std::max(logit, 0.0) - logit * target + std::log1p(std::exp(-std::abs(logit)));
   });
-}
-
-// softplus(x) - x * t
-std::optional<OpId> BatchBceWithLogits(Lift& lift) {
-  if (HasMask(lift)) return std::nullopt;
-  const OpId product = lift.Step(OpKind::kMul, lift.Inputs());
-  const OpId all = lift.Step(OpKind::kSub, {lift.Step(OpKind::kSoftplus, {lift.value(0)}), product});
-  return lift.ElementMean(all, lift.rank(0));
 }
 
 }  // namespace
@@ -58,7 +56,7 @@ OpDefinition DefineBceWithLogits() {
                       .gradient = BceWithLogitsGradients,
                       .flops = FlopsPerInputElement<40>,
                       .evaluate = EvaluateBceWithLogits,
-                      .batch = BatchBceWithLogits,
+                      .batch = [](Lift& lift) { return BatchLoss(lift, BceTerms); },
                       .calls = [](const CallSite& site) { return LossCall(site, "BceWithLogits", {site.Elements(0)}); },
                       .need = RowOrderNeed<0>};
 }

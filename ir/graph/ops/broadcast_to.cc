@@ -22,7 +22,7 @@ Gradients BroadcastToGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {SumToType(builder, dy, builder.type(op.inputs[0]), GradientName(op, "x"))};
 }
 
-std::optional<OpId> BatchBroadcastTo(Lift& lift) {
+OpId BatchBroadcastTo(Lift& lift) {
   const Shape& shape = lift.op().attributes.Get(attribute::kShape);
   const OpId x = lift.Aligned(0, static_cast<int>(shape.size()));
   return lift.Main({x}, {{attribute::kShape, Before(lift.size(), shape)}});

@@ -151,7 +151,7 @@ Gradients AllToAllGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {builder.Add(OpKind::kAllToAll, {dy}, std::move(attributes), GradientName(op, "x"))};
 }
 
-std::optional<OpId> BatchAllToAll(Lift& lift) {
+OpId BatchAllToAll(Lift& lift) {
   Attributes attributes = lift.op().attributes;
   attributes.Set(attribute::kSplitAxis, ShiftedAxis(lift.op().attributes.Get(attribute::kSplitAxis)));
   attributes.Set(attribute::kConcatAxis, ShiftedAxis(lift.op().attributes.Get(attribute::kConcatAxis)));

@@ -70,7 +70,7 @@ void EvaluateConcat(const Evaluation& evaluation) {
   }
 }
 
-std::optional<OpId> BatchConcat(Lift& lift) {
+OpId BatchConcat(Lift& lift) {
   std::vector<OpId> inputs;
   for (int i = 0; i < lift.input_count(); ++i) inputs.push_back(lift.Whole(i));
   return lift.Main(inputs, {{attribute::kAxis, ShiftedAxis(lift.op().attributes.Get(attribute::kAxis))}});

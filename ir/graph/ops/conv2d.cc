@@ -133,7 +133,7 @@ OpId BatchAsGroups(Lift& lift) {
   return ChannelsAsElements(lift, lift.Main({ElementsAsChannels(lift, lift.Whole(0)), filters}, attributes));
 }
 
-std::optional<OpId> BatchConv2d(Lift& lift) {
+OpId BatchConv2d(Lift& lift) {
   if (!lift.mapped(1)) return BatchAsSamples(lift);
   if (!lift.mapped(0) && lift.op().attributes.Get(attribute::kGroups) == 1) {
     // Elements are further filters on the same image.
@@ -290,9 +290,7 @@ Gradients ConvTranspose2dGradients(GraphBuilder& builder, const Op& op, OpId dy)
   return {dx, FilterGradient(builder, op, op.inputs[0], dy)};
 }
 
-std::optional<OpId> BatchConvTranspose2d(Lift& lift) {
-  return lift.mapped(1) ? BatchAsGroups(lift) : BatchAsSamples(lift);
-}
+OpId BatchConvTranspose2d(Lift& lift) { return lift.mapped(1) ? BatchAsGroups(lift) : BatchAsSamples(lift); }
 
 // The gradient of conv2d by its filters: (dy, x) to filters of `kernel`; a sum over samples and places, of which a rank
 // adds up its own.

@@ -8,11 +8,22 @@
 namespace cleave::ir {
 namespace {
 
+// -log_softmax(logits)[label]
+OpId CrossEntropyTerms(const LossParts& parts) {
+  const OpId logits = parts.inputs()[0];
+  const int64_t classes = parts.shape(logits).back();
+  const OpId log = parts.Add(OpKind::kLogSoftmax, {logits});
+  const OpId chosen = parts.Add(OpKind::kOneHot, {parts.inputs()[1]}, {{attribute::kDepth, classes}});
+  const OpId kept = parts.Add(OpKind::kWhere, {chosen, log, parts.Constant(0)});
+  const OpId row = parts.Add(OpKind::kReduceSum, {kept}, {{attribute::kAxes, std::vector<int64_t>{-1}}});
+  return parts.Add(OpKind::kNeg, {row});
+}
+
 Gradients CrossEntropyGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::string name = GradientName(op, "logits");
   const OpId plain = builder.Add(OpKind::kCrossEntropyGradient, {op.inputs[0], op.inputs[1], dy}, {}, name);
-  Gradients gradients(op.inputs.size());
-  gradients[0] = ApplyMask(builder, op, plain, name);
+  Gradients gradients = {ApplyMask(builder, op, plain, name), std::nullopt};
+  AddMaskGradient(builder, op, dy, CrossEntropyTerms, gradients);
   return gradients;
 }
 
@@ -33,17 +44,6 @@ void EvaluateCrossEntropy(const Evaluation& evaluation) {
     sum += MaskAt(evaluation, label.shape, r) * (LogSumExp(logits, rows.length) - logits[truth]);
   }
   evaluation.output.values[0] = sum / GlobalCount(evaluation, label.shape.size());
-}
-
-// -log_softmax(logits)[label]
-std::optional<OpId> BatchCrossEntropy(Lift& lift) {
-  if (HasMask(lift)) return std::nullopt;
-  const int rank = lift.rank(0);
-  const OpId log = lift.Step(OpKind::kLogSoftmax, {lift.value(0)});
-  const OpId chosen = lift.Step(OpKind::kOneHot, {lift.value(1)}, {{attribute::kDepth, lift.element(0).back()}});
-  const OpId kept = lift.Step(OpKind::kWhere, {chosen, log, lift.Constant(0)});
-  const OpId row = lift.Step(OpKind::kReduceSum, {kept}, {{attribute::kAxes, std::vector<int64_t>{rank}}});
-  return lift.ElementMean(lift.Step(OpKind::kNeg, {row}), rank - 1);
 }
 
 // (softmax(logits) - one_hot(label)) * dloss / count; zeros in rows whose label is no class.
@@ -179,7 +179,7 @@ OpDefinition DefineCrossEntropy() {
                       .distribute = DistributeCrossEntropy,
                       .evaluate = EvaluateCrossEntropy,
                       .choices = LabelChoices,
-                      .batch = BatchCrossEntropy,
+                      .batch = [](Lift& lift) { return BatchLoss(lift, CrossEntropyTerms); },
                       .calls =
                           [](const CallSite& site) {
                             return LossCall(site, "CrossEntropy", {site.Rows(0), site.Columns(0)});

@@ -25,7 +25,7 @@ InferResult InferCustom(Types inputs, const Attributes& attributes) {
                                            Plural(static_cast<int64_t>(form->Tensors().size()), "tensor"), ", found ",
                                            inputs.size())};
   }
-  const absl::StatusOr<Rule> rule = CustomOpRule(*form, inputs, output.shape);
+  const absl::StatusOr<Rule> rule = BatchedCustomRule(attributes, inputs, output.shape);
   if (rule.ok()) return output;
   OpError error{
       .code = Code::kE0520,
@@ -36,11 +36,12 @@ InferResult InferCustom(Types inputs, const Attributes& attributes) {
 }
 
 Rule CustomRule(Types inputs, const TensorType& output, const Attributes& attributes) {
-  absl::StatusOr<Rule> rule = CustomOpRule(FormOf(attributes), inputs, output.shape);
+  absl::StatusOr<Rule> rule = BatchedCustomRule(attributes, inputs, output.shape);
   CLEAVE_CHECK(rule.ok()) << rule.status().message();
   return *std::move(rule);
 }
 
+// Each element has its own gradient by an input that all share.
 Gradients CustomGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const CustomForm form = FormOf(op.attributes);
   std::vector<OpId> inputs = {dy};
@@ -51,7 +52,13 @@ Gradients CustomGradients(GraphBuilder& builder, const Op& op, OpId dy) {
     if (builder.type(op.inputs[i]).dtype != DType::kF32) continue;
     Attributes attributes = {{attribute::kInput, static_cast<int64_t>(i)}};
     form.Write(attributes);
-    gradients.back() = builder.Add(OpKind::kCustomGradient, inputs, attributes, GradientName(op, form.Tensors()[i]));
+    if (BatchOf(op.attributes) > 0) {
+      attributes.Set(attribute::kBatch, op.attributes.Get(attribute::kBatch));
+      attributes.Set(attribute::kShared, op.attributes.Get(attribute::kShared));
+    }
+    const std::string name = GradientName(op, form.Tensors()[i]);
+    const OpId gradient = builder.Add(OpKind::kCustomGradient, inputs, attributes, name);
+    gradients.back() = SumToType(builder, gradient, builder.type(op.inputs[i]), name);
   }
   return gradients;
 }
@@ -65,13 +72,46 @@ Flops CustomFlops(Types inputs, const TensorType& output, const Attributes&) {
 
 void EvaluateCustom(const Evaluation& evaluation) {
   const CustomForm form = FormOf(evaluation.attributes);
-  const Rule rule = LocalCustomRule(form, evaluation.inputs, evaluation.output.shape);
-  CustomReference(form.name, rule, evaluation.ranges).Forward(evaluation.inputs, evaluation.output);
+  const auto shared = [&](size_t input) { return IsShared(evaluation.attributes, input); };
+  ForEachSlice(evaluation, shared, [&](const Evaluation& slice) {
+    const Rule rule = LocalCustomRule(form, slice.inputs, slice.output.shape);
+    CustomReference(form.name, rule, slice.ranges).Forward(slice.inputs, slice.output);
+  });
+}
+
+// A further level of elements. An input has the dimensions of all levels or of none, so one that an outer level maps
+// and an inner one shares is repeated along the inner ones.
+OpId BatchCustom(Lift& lift) {
+  const Op& op = lift.op();
+  const size_t batch = BatchOf(op.attributes);
+  Attributes attributes = op.attributes;
+  attributes.Set(attribute::kBatch, static_cast<int64_t>(batch) + 1);
+  attributes.Set(attribute::kShape, Before(lift.size(), op.attributes.Get(attribute::kShape)));
+  std::vector<int64_t> shared;
+  std::vector<OpId> inputs;
+  for (int i = 0; i < lift.input_count(); ++i) {
+    if (!IsShared(op.attributes, static_cast<size_t>(i))) {
+      inputs.push_back(lift.Whole(i));
+    } else if (!lift.mapped(i)) {
+      shared.push_back(i);
+      inputs.push_back(lift.value(i));
+    } else {
+      Shape repeated(op.type.shape.begin(), op.type.shape.begin() + static_cast<int64_t>(batch));
+      const Shape element = lift.element(i);
+      const OpId aligned = lift.Aligned(i, static_cast<int>(batch + element.size()));
+      repeated.insert(repeated.end(), element.begin(), element.end());
+      inputs.push_back(batch == 0 ? aligned
+                                  : lift.Step(OpKind::kBroadcastTo, {aligned},
+                                              {{attribute::kShape, Before(lift.size(), repeated)}}));
+    }
+  }
+  attributes.Set(attribute::kShared, shared);
+  return lift.Main(inputs, attributes);
 }
 
 std::vector<KernelCall> CustomCalls(const CallSite& site) {
   const CustomForm form = FormOf(site.attributes);
-  return {CustomCall(form, form.name, {}, 0)};
+  return {CustomCall(site, form, form.name, false)};
 }
 
 // The gradient of an op that a model defines by one of its inputs: (dy, the inputs of the op) -> like input `input`.
@@ -88,15 +128,20 @@ InferResult InferCustomGradient(Types inputs, const Attributes& attributes) {
   }
   if (auto error = CheckDType(inputs, 0, DType::kF32, "dy")) return *error;
   if (auto error = CheckDType(inputs, static_cast<int>(input) + 1, DType::kF32, "x")) return *error;
-  const absl::StatusOr<Rule> rule = CustomOpRule(*form, inputs.subspan(1), inputs[0].shape);
+  const absl::StatusOr<Rule> rule = BatchedCustomRule(attributes, inputs.subspan(1), inputs[0].shape);
   if (!rule.ok()) return OpError{.code = Code::kE0520, .message = std::string(rule.status().message())};
-  return inputs[static_cast<size_t>(input) + 1];
+  TensorType output = inputs[static_cast<size_t>(input) + 1];
+  if (IsShared(attributes, static_cast<size_t>(input))) {
+    const Shape& dy = inputs[0].shape;
+    output.shape.insert(output.shape.begin(), dy.begin(), dy.begin() + static_cast<int64_t>(BatchOf(attributes)));
+  }
+  return output;
 }
 
 Rule CustomGradientRule(Types inputs, const TensorType&, const Attributes& attributes) {
-  const absl::StatusOr<Rule> forward = CustomOpRule(FormOf(attributes), inputs.subspan(1), inputs[0].shape);
+  const absl::StatusOr<Rule> forward = BatchedCustomRule(attributes, inputs.subspan(1), inputs[0].shape);
   CLEAVE_CHECK(forward.ok()) << forward.status().message();
-  return CustomGradientRuleOf(*forward, static_cast<size_t>(attributes.Get(attribute::kInput)));
+  return CustomGradientRuleOf(*forward, attributes);
 }
 
 Flops CustomGradientFlops(Types inputs, const TensorType& output, const Attributes&) {
@@ -107,11 +152,13 @@ Flops CustomGradientFlops(Types inputs, const TensorType& output, const Attribut
 
 void EvaluateCustomGradient(const Evaluation& evaluation) {
   const CustomForm form = FormOf(evaluation.attributes);
-  const absl::Span<const Tensor* const> inputs = evaluation.inputs.subspan(1);
-  const Tensor& dy = *evaluation.inputs[0];
-  const Rule forward = LocalCustomRule(form, inputs, dy.shape);
-  CustomReference(form.name, forward, evaluation.ranges)
-      .Backward(dy, inputs, static_cast<size_t>(evaluation.attributes.Get(attribute::kInput)), evaluation.output);
+  const auto by = static_cast<size_t>(evaluation.attributes.Get(attribute::kInput));
+  const auto shared = [&](size_t input) { return input > 0 && IsShared(evaluation.attributes, input - 1); };
+  ForEachSlice(evaluation, shared, [&](const Evaluation& slice) {
+    const absl::Span<const Tensor* const> inputs = slice.inputs.subspan(1);
+    const Rule forward = LocalCustomRule(form, inputs, slice.inputs[0]->shape);
+    CustomReference(form.name, forward, slice.ranges).Backward(*slice.inputs[0], inputs, by, slice.output);
+  });
 }
 
 std::vector<KernelCall> CustomGradientCalls(const CallSite& site) {
@@ -119,7 +166,7 @@ std::vector<KernelCall> CustomGradientCalls(const CallSite& site) {
   std::vector<DType> dtypes;
   for (const TensorType& input : site.inputs.subspan(1)) dtypes.push_back(input.dtype);
   const auto input = static_cast<size_t>(site.attributes.Get(attribute::kInput));
-  return {CustomCall(form, BackwardName(form, dtypes, input), {ViewArgument(0)}, 1)};
+  return {CustomCall(site, form, BackwardName(form, dtypes, input), true)};
 }
 
 }  // namespace
@@ -136,8 +183,7 @@ OpDefinition DefineCustom() {
       .flops = CustomFlops,
       .evaluate = EvaluateCustom,
       .resize = ResizeShape,
-      // Its body is written for the shapes of its signature.
-      .batch = Unrolled,
+      .batch = BatchCustom,
       .calls = CustomCalls};
 }
 

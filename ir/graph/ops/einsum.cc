@@ -241,7 +241,7 @@ void EvaluateEinsum(const Evaluation& evaluation) {
   });
 }
 
-std::optional<OpId> BatchEinsum(Lift& lift) {
+OpId BatchEinsum(Lift& lift) {
   Formula formula = FormulaOf(lift.op().attributes);
   const std::vector<std::string> names = NamesOf(formula);
   std::string index = "e";

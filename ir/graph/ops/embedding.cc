@@ -53,10 +53,11 @@ void EvaluateEmbedding(const Evaluation& evaluation) {
 
 int64_t EmbeddingChoices(Types inputs, const Attributes&, int input) { return input == 0 ? inputs[1].shape[0] : 0; }
 
-std::optional<OpId> BatchEmbedding(Lift& lift) {
+OpId BatchEmbedding(Lift& lift) {
   if (!lift.mapped(1)) return lift.Main(lift.Inputs());
-  if (lift.mapped(0)) return std::nullopt;
-  return lift.Instead(OpKind::kGather, {lift.value(1), lift.value(0)}, {{attribute::kAxis, 1}});
+  Attributes attributes = {{attribute::kAxis, 1}};
+  if (lift.mapped(0)) attributes.Set(attribute::kBatch, 1);
+  return lift.Instead(OpKind::kGather, {lift.value(1), lift.value(0)}, std::move(attributes));
 }
 
 std::vector<KernelCall> EmbeddingCalls(const CallSite& site) {

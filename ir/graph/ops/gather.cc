@@ -1,7 +1,10 @@
 // Slices of a tensor by number: `indices` take the place of one dimension. An index that the dimension does not have
 // gives zeros, so a rank that holds some of its elements gives these, and the sum over all ranks is the result.
+//
+// `batch`: so many first dimensions are the same in both tensors, and each of their elements is looked up by itself:
+// y[e, i, :] = x[e, indices[e, i], :].
 
-#include <numeric>
+#include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
@@ -12,13 +15,53 @@
 namespace cleave::ir {
 namespace {
 
+// Factors of the dimensions of `indices`: the first are those that `x` has too, the others are new.
+std::vector<FactorList> IndexFactors(Rule& rule, const std::vector<FactorList>& x, size_t batch, const Shape& indices,
+                                     FactorKind kind) {
+  const auto shared = static_cast<int64_t>(batch);
+  std::vector<FactorList> dimensions(x.begin(), x.begin() + shared);
+  for (FactorList& own : AddIndexDimensions(rule, Shape(indices.begin() + shared, indices.end()), kind)) {
+    dimensions.push_back(std::move(own));
+  }
+  return dimensions;
+}
+
+// The dimensions of `indices` behind those that both tensors have.
+template <typename T>
+std::vector<T> Own(const std::vector<T>& indices, size_t batch) {
+  return std::vector<T>(indices.begin() + static_cast<int64_t>(batch), indices.end());
+}
+
+// An error unless the tensors agree in the dimensions of `batch`, and `axis`, counted from the front, comes after them.
+std::optional<OpError> CheckBatch(Types inputs, size_t batch, size_t axis) {
+  const Shape& x = inputs[0].shape;
+  const Shape& indices = inputs[1].shape;
+  if (batch <= std::min({axis, x.size(), indices.size()}) &&
+      std::equal(x.begin(), x.begin() + static_cast<int64_t>(batch), indices.begin())) {
+    return std::nullopt;
+  }
+  return OpError{.code = Code::kE0411,
+                 .message = absl::StrCat(ShapeText(x), " and indices ", ShapeText(indices), " do not share ",
+                                         Plural(static_cast<int64_t>(batch), "dimension"), " before axis ", axis)};
+}
+
+// The attributes of `op` where it works along `axis` and has `batch` dimensions before it.
+Attributes Along(const Op& op, int64_t axis, size_t batch) {
+  Attributes attributes = op.attributes;
+  attributes.Set(attribute::kAxis, axis);
+  if (batch > 0) attributes.Set(attribute::kBatch, static_cast<int64_t>(batch));
+  return attributes;
+}
+
 InferResult InferGather(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
   if (auto error = CheckDType(inputs, 1, DType::kI32, "indices")) return *error;
   auto axes = NormalizeAxes({attributes.Get(attribute::kAxis)}, inputs[0].rank());
   if (OpError* error = std::get_if<OpError>(&axes)) return *error;
   const size_t axis = AxisOf(attributes, inputs[0].rank());
-  return TensorType{DType::kF32, WithDimensions(inputs[0].shape, axis, 1, inputs[1].shape)};
+  const size_t batch = BatchOf(attributes);
+  if (auto error = CheckBatch(inputs, batch, axis)) return *error;
+  return TensorType{DType::kF32, WithDimensions(inputs[0].shape, axis, 1, Own(inputs[1].shape, batch))};
 }
 
 Rule GatherRule(Types inputs, const TensorType&, const Attributes& attributes) {
@@ -26,8 +69,9 @@ Rule GatherRule(Types inputs, const TensorType&, const Attributes& attributes) {
   Rule rule;
   std::vector<FactorList> x = AddDimensions(rule, inputs[0].shape);
   rule.factors[axis] = {.name = "v", .kind = FactorKind::kReduced, .size = inputs[0].shape[axis]};
-  const std::vector<FactorList> indices = AddIndexDimensions(rule, inputs[1].shape, FactorKind::kParallel);
-  rule.output = WithDimensions(x, axis, 1, indices);
+  const size_t batch = BatchOf(attributes);
+  const std::vector<FactorList> indices = IndexFactors(rule, x, batch, inputs[1].shape, FactorKind::kParallel);
+  rule.output = WithDimensions(x, axis, 1, Own(indices, batch));
   rule.inputs = {std::move(x), indices};
   rule.linear = {{0}};
   return rule;
@@ -36,47 +80,52 @@ Rule GatherRule(Types inputs, const TensorType&, const Attributes& attributes) {
 Gradients GatherGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const Shape& x = builder.type(op.inputs[0]).shape;
   const size_t axis = AxisOf(op.attributes, static_cast<int>(x.size()));
-  return {
-      builder.Add(OpKind::kScatterAdd, {dy, op.inputs[1]},
-                  {{attribute::kSize, x[axis]}, {attribute::kAxis, static_cast<int64_t>(axis)}}, GradientName(op, "x")),
-      std::nullopt};
+  Attributes attributes = Along(op, static_cast<int64_t>(axis), BatchOf(op.attributes));
+  attributes.Set(attribute::kSize, x[axis]);
+  return {builder.Add(OpKind::kScatterAdd, {dy, op.inputs[1]}, std::move(attributes), GradientName(op, "x")),
+          std::nullopt};
 }
 
 void EvaluateGather(const Evaluation& evaluation) {
   const Tensor& x = *evaluation.inputs[0];
   const size_t axis = AxisOf(evaluation.attributes, static_cast<int>(x.shape.size()));
-  GatherRows(x, *evaluation.inputs[1],
-             IndexingOf(x.shape, axis, evaluation.inputs[1]->shape, evaluation.ranges[axis].begin), evaluation.output);
+  RowIndexing indexing = IndexingOf(x.shape, axis, BatchOf(evaluation.attributes), evaluation.inputs[1]->shape);
+  indexing.first_row = evaluation.ranges[axis].begin;
+  GatherRows(x, *evaluation.inputs[1], indexing, evaluation.output);
 }
 
 int64_t GatherChoices(Types inputs, const Attributes& attributes, int input) {
   return input == 1 ? inputs[0].shape[AxisOf(attributes, inputs[0].rank())] : 0;
 }
 
-std::optional<OpId> BatchGather(Lift& lift) {
-  const int64_t axis = lift.op().attributes.Get(attribute::kAxis);
-  if (!lift.mapped(1)) return lift.Main(lift.Inputs(), {{attribute::kAxis, ShiftedAxis(axis)}});
-  if (lift.mapped(0)) return std::nullopt;
-  // The elements' dimension stands where the indices do, and moves to the front.
-  const int64_t place = axis < 0 ? axis + lift.rank(0) : axis;
-  const OpId gathered = lift.Main(lift.Inputs(), {{attribute::kAxis, place}});
-  if (place == 0) return gathered;
-  std::vector<int64_t> permutation(lift.shape(gathered).size());
-  std::iota(permutation.begin(), permutation.end(), 0);
-  permutation.erase(permutation.begin() + place);
-  return lift.Step(OpKind::kTranspose, {gathered}, {{attribute::kPermutation, Before(place, permutation)}});
+// The dimension of the elements stands before that which is looked up: a further one of `batch` where both tensors have
+// it, one of x, or in the place of the indices, from where it moves to the front.
+OpId BatchGather(Lift& lift) {
+  const int64_t axis = static_cast<int64_t>(AxisOf(lift.op().attributes, lift.rank(0)));
+  const size_t batch = BatchOf(lift.op().attributes);
+  const auto front = static_cast<int64_t>(batch);
+  if (lift.mapped(0) && lift.mapped(1)) return lift.Main(lift.Inputs(), Along(lift.op(), axis + 1, batch + 1));
+  if (lift.mapped(0)) {
+    const OpId x = lift.Moved(lift.value(0), 0, front);
+    return lift.Moved(lift.Main({x, lift.value(1)}, Along(lift.op(), axis + 1, batch)), front, 0);
+  }
+  const OpId indices = lift.Moved(lift.value(1), 0, front);
+  return lift.Moved(lift.Main({lift.value(0), indices}, Along(lift.op(), axis, batch)), axis, 0);
 }
 
 std::vector<KernelCall> GatherCalls(const CallSite& site) {
   const int axis = static_cast<int>(AxisOf(site.attributes, site.type(0).rank()));
-  return GatherCall(site, {.x = 0, .axis = axis, .indices = 1});
+  const int batch = static_cast<int>(BatchOf(site.attributes));
+  return GatherCall(site, {.x = 0, .axis = axis, .indices = 1, .batch = batch});
 }
 
 // The transpose of gather: slice i of `updates` is added to slice indices[i] of zeros with `size` slices; indices
 // beyond them are left out. A rank computes the slices that it holds.
 
-// The number of dimensions of the result.
-int RankOf(Types inputs) { return inputs[0].rank() - inputs[1].rank() + 1; }
+// The number of dimensions of `indices` that become one.
+int IndexRank(Types inputs, const Attributes& attributes) {
+  return inputs[1].rank() - static_cast<int>(BatchOf(attributes));
+}
 
 InferResult InferScatterAdd(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "updates")) return *error;
@@ -88,7 +137,9 @@ InferResult InferScatterAdd(Types inputs, const Attributes& attributes) {
                    .notes = {"a dimension has at least 1 element"}};
   }
   const int64_t axis = attributes.Get(attribute::kAxis);
-  const int rank = RankOf(inputs);
+  const size_t batch = BatchOf(attributes);
+  const int index_rank = IndexRank(inputs, attributes);
+  const int rank = inputs[0].rank() - index_rank + 1;
   if (axis < -rank || axis >= rank) {
     return OpError{.code = Code::kE0404,
                    .message = absl::StrCat("axis ", axis, " of a result with ", Plural(rank, "dimension")),
@@ -96,9 +147,10 @@ InferResult InferScatterAdd(Types inputs, const Attributes& attributes) {
                              {1, absl::StrCat("is ", ShapeText(inputs[1].shape))}},
                    .notes = {"the dimensions of `indices` become one"}};
   }
+  if (auto error = CheckBatch(inputs, batch, AxisOf(attributes, rank))) return *error;
   const Shape& updates = inputs[0].shape;
   const auto first = updates.begin() + static_cast<int64_t>(AxisOf(attributes, rank));
-  if (Shape(first, first + inputs[1].rank()) != inputs[1].shape) {
+  if (Shape(first, first + index_rank) != Own(inputs[1].shape, batch)) {
     return OpError{
         .code = Code::kE0411,
         .message = absl::StrCat("updates ", ShapeText(updates), " by indices ", ShapeText(inputs[1].shape)),
@@ -106,8 +158,8 @@ InferResult InferScatterAdd(Types inputs, const Attributes& attributes) {
         .notes = {absl::StrCat("`updates` must have the dimensions of `indices` from dimension ",
                                AxisOf(attributes, rank), " on")}};
   }
-  return TensorType{DType::kF32, WithDimensions(updates, AxisOf(attributes, rank), inputs[1].rank(),
-                                                {attributes.Get(attribute::kSize)})};
+  return TensorType{DType::kF32,
+                    WithDimensions(updates, AxisOf(attributes, rank), index_rank, {attributes.Get(attribute::kSize)})};
 }
 
 Rule ScatterAddRule(Types inputs, const TensorType& output, const Attributes& attributes) {
@@ -115,15 +167,17 @@ Rule ScatterAddRule(Types inputs, const TensorType& output, const Attributes& at
   Rule rule;
   rule.output = AddDimensions(rule, output.shape);
   rule.factors[axis].name = "v";
-  const std::vector<FactorList> indices = AddIndexDimensions(rule, inputs[1].shape, FactorKind::kReduced);
-  rule.inputs = {WithDimensions(rule.output, axis, 1, indices), indices};
+  const size_t batch = BatchOf(attributes);
+  const std::vector<FactorList> indices = IndexFactors(rule, rule.output, batch, inputs[1].shape, FactorKind::kReduced);
+  rule.inputs = {WithDimensions(rule.output, axis, 1, Own(indices, batch)), indices};
   rule.linear = {{0}};
   return rule;
 }
 
 Gradients ScatterAddGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add(OpKind::kGather, {dy, op.inputs[1]}, {{attribute::kAxis, op.attributes.Get(attribute::kAxis)}},
-                      GradientName(op, "updates")),
+  Attributes attributes = {{attribute::kAxis, op.attributes.Get(attribute::kAxis)}};
+  if (const size_t batch = BatchOf(op.attributes)) attributes.Set(attribute::kBatch, static_cast<int64_t>(batch));
+  return {builder.Add(OpKind::kGather, {dy, op.inputs[1]}, std::move(attributes), GradientName(op, "updates")),
           std::nullopt};
 }
 
@@ -134,8 +188,9 @@ Flops ScatterAddFlops(Types inputs, const TensorType&, const Attributes&) {
 void EvaluateScatterAdd(const Evaluation& evaluation) {
   const Shape& y = evaluation.output.shape;
   const size_t axis = AxisOf(evaluation.attributes, static_cast<int>(y.size()));
-  ScatterAddRows(*evaluation.inputs[0], *evaluation.inputs[1],
-                 IndexingOf(y, axis, evaluation.inputs[1]->shape, evaluation.ranges[axis].begin), evaluation.output);
+  RowIndexing indexing = IndexingOf(y, axis, BatchOf(evaluation.attributes), evaluation.inputs[1]->shape);
+  indexing.first_row = evaluation.ranges[axis].begin;
+  ScatterAddRows(*evaluation.inputs[0], *evaluation.inputs[1], indexing, evaluation.output);
 }
 
 Attributes ResizeScatterAdd(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes) {
@@ -149,24 +204,36 @@ int64_t ScatterAddChoices(Types, const Attributes& attributes, int input) {
   return input == 1 ? attributes.Get(attribute::kSize) : 0;
 }
 
+// Updates that all elements share are repeated.
+OpId BatchScatterAdd(Lift& lift) {
+  const int64_t axis = static_cast<int64_t>(AxisOf(lift.op().attributes, lift.op().type.rank()));
+  const size_t batch = BatchOf(lift.op().attributes);
+  const auto front = static_cast<int64_t>(batch);
+  if (lift.mapped(1)) return lift.Main({lift.Whole(0), lift.value(1)}, Along(lift.op(), axis + 1, batch + 1));
+  const OpId updates = lift.Moved(lift.value(0), 0, front);
+  return lift.Moved(lift.Main({updates, lift.value(1)}, Along(lift.op(), axis + 1, batch)), front, 0);
+}
+
 std::vector<KernelCall> ScatterAddCalls(const CallSite& site) {
-  return ScatterAddCall(site, static_cast<int>(AxisOf(site.attributes, site.output.rank())));
+  return ScatterAddCall(site, static_cast<int>(AxisOf(site.attributes, site.output.rank())),
+                        static_cast<int>(BatchOf(site.attributes)));
 }
 
 }  // namespace
 
 OpDefinition DefineGather() {
-  return OpDefinition{.op_class = OpClass::kMovement,
-                      .signature = {{.name = "x"}, {.name = "indices"}, OptionalAttribute(attribute::kAxis, 0)},
-                      .summary = "the slices of x along `axis` whose numbers are in `indices`, in their order",
-                      .infer = InferGather,
-                      .rule = GatherRule,
-                      .gradient = GatherGradients,
-                      .flops = FlopsPerElement<0>,
-                      .evaluate = EvaluateGather,
-                      .choices = GatherChoices,
-                      .batch = BatchGather,
-                      .calls = GatherCalls};
+  return OpDefinition{
+      .op_class = OpClass::kMovement,
+      .signature = {{.name = "x"}, {.name = "indices"}, OptionalAttribute(attribute::kAxis, 0), BatchArgument()},
+      .summary = "the slices of x along `axis` whose numbers are in `indices`, in their order",
+      .infer = InferGather,
+      .rule = GatherRule,
+      .gradient = GatherGradients,
+      .flops = FlopsPerElement<0>,
+      .evaluate = EvaluateGather,
+      .choices = GatherChoices,
+      .batch = BatchGather,
+      .calls = GatherCalls};
 }
 
 OpDefinition DefineScatterAdd() {
@@ -175,7 +242,8 @@ OpDefinition DefineScatterAdd() {
       .signature = {{.name = "updates"},
                     {.name = "indices"},
                     RequiredAttribute(attribute::kSize),
-                    OptionalAttribute(attribute::kAxis, 0)},
+                    OptionalAttribute(attribute::kAxis, 0),
+                    BatchArgument()},
       .summary = "slices of updates added up along `axis` by the numbers in `indices`, into `size` slices",
       .infer = InferScatterAdd,
       .rule = ScatterAddRule,
@@ -184,7 +252,7 @@ OpDefinition DefineScatterAdd() {
       .evaluate = EvaluateScatterAdd,
       .resize = ResizeScatterAdd,
       .choices = ScatterAddChoices,
-      .batch = BatchAlongAxis,
+      .batch = BatchScatterAdd,
       .calls = ScatterAddCalls};
 }
 

@@ -20,6 +20,17 @@ InferResult InferHuber(Types inputs, const Attributes& attributes) {
                  .notes = {"it is the difference from which the loss grows linearly, and must be positive"}};
 }
 
+OpId HuberTerms(const LossParts& parts) {
+  const double delta = parts.attributes().Get(attribute::kDelta);
+  const OpId difference = parts.Add(OpKind::kSub, parts.inputs());
+  const OpId distance = parts.Add(OpKind::kAbs, {difference});
+  const OpId near = parts.Add(OpKind::kScale, {parts.Add(OpKind::kSquare, {difference})}, {{attribute::kFactor, 0.5}});
+  const OpId beyond = parts.Add(OpKind::kSub, {distance, parts.Constant(delta / 2)});
+  const OpId far = parts.Add(OpKind::kScale, {beyond}, {{attribute::kFactor, delta}});
+  const OpId is_near = parts.Add(OpKind::kLessEqual, {distance, parts.Constant(delta)});
+  return parts.Add(OpKind::kWhere, {is_near, near, far});
+}
+
 // The derivative by d is d, kept within [-delta, delta].
 Gradients HuberGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const double delta = op.attributes.Get(attribute::kDelta);
@@ -32,7 +43,7 @@ Gradients HuberGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const OpId by_prediction = ApplyMask(builder, op, plain, name);
   const OpId by_target = builder.Add(OpKind::kNeg, {by_prediction}, {}, GradientName(op, "target"));
   Gradients gradients = {by_prediction, by_target};
-  gradients.resize(op.inputs.size());
+  AddMaskGradient(builder, op, dy, HuberTerms, gradients);
   return gradients;
 }
 
@@ -42,18 +53,6 @@ void EvaluateHuber(const Evaluation& evaluation) {
     const double distance = std::abs(prediction - target);
     return distance <= delta ? distance * distance / 2 : delta * (distance - delta / 2);
   });
-}
-
-std::optional<OpId> BatchHuber(Lift& lift) {
-  if (HasMask(lift)) return std::nullopt;
-  const double delta = lift.op().attributes.Get(attribute::kDelta);
-  const OpId difference = lift.Step(OpKind::kSub, lift.Inputs());
-  const OpId distance = lift.Step(OpKind::kAbs, {difference});
-  const OpId near = lift.Step(OpKind::kScale, {lift.Step(OpKind::kSquare, {difference})}, {{attribute::kFactor, 0.5}});
-  const OpId beyond = lift.Step(OpKind::kSub, {distance, lift.Constant(delta / 2)});
-  const OpId far = lift.Step(OpKind::kScale, {beyond}, {{attribute::kFactor, delta}});
-  const OpId is_near = lift.Step(OpKind::kLessEqual, {distance, lift.Constant(delta)});
-  return lift.ElementMean(lift.Step(OpKind::kWhere, {is_near, near, far}), lift.rank(0));
 }
 
 std::vector<KernelCall> HuberCalls(const CallSite& site) {
@@ -73,7 +72,7 @@ OpDefinition DefineHuber() {
                           .evaluate = EvaluateHuber};
   // It is inserted before the mask, which models omit.
   definition.signature.insert(definition.signature.begin() + 2, OptionalAttribute(attribute::kDelta, 1.0));
-  definition.batch = BatchHuber;
+  definition.batch = [](Lift& lift) { return BatchLoss(lift, HuberTerms); };
   definition.calls = HuberCalls;
   definition.need = RowOrderNeed<0>;
   return definition;

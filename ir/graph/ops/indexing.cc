@@ -8,22 +8,22 @@ namespace {
 // A RowIndexing of the runtime.
 CallArgument IndexingArgument(const CallSite& site, const Lookup& lookup) {
   const LocalDimension rows = {lookup.x, lookup.axis};
-  return BracedList{{{site.Elements(lookup.x, 0, lookup.axis), "outer", 1},
-                     {site.Elements(lookup.indices), "count"},
+  const int index_rank = site.type(lookup.indices).rank();
+  return BracedList{{{site.Elements(lookup.x, lookup.batch, lookup.axis), "outer", 1},
+                     {site.Elements(lookup.indices, lookup.batch, index_rank), "count"},
                      {LocalSize{{rows}}, "rows"},
                      {site.Elements(lookup.x, lookup.axis + 1, site.type(lookup.x).rank()), "inner", 1},
-                     {FirstIndex{rows}, "first_row", 0}}};
+                     {FirstIndex{rows}, "first_row", 0},
+                     {site.Elements(lookup.x, 0, lookup.batch), "batch", 1}}};
 }
-
-}  // namespace
-namespace {
 
 // Calls visit(element of the row-wise tensor, element of the indexed one) for every element of a row that exists.
 template <typename Visit>
 void ForEachIndexed(const Tensor& indices, const RowIndexing& indexing, Visit visit) {
-  for (int64_t o = 0; o < indexing.outer; ++o) {
+  for (int64_t o = 0; o < indexing.batch * indexing.outer; ++o) {
+    const double* own = indices.values.data() + o / indexing.outer * indexing.count;
     for (int64_t i = 0; i < indexing.count; ++i) {
-      const int64_t row = static_cast<int64_t>(indices.values[static_cast<size_t>(i)]) - indexing.first_row;
+      const int64_t row = static_cast<int64_t>(own[i]) - indexing.first_row;
       if (row < 0 || row >= indexing.rows) continue;
       for (int64_t e = 0; e < indexing.inner; ++e) {
         visit(static_cast<size_t>((o * indexing.rows + row) * indexing.inner + e),
@@ -35,13 +35,14 @@ void ForEachIndexed(const Tensor& indices, const RowIndexing& indexing, Visit vi
 
 }  // namespace
 
-RowIndexing IndexingOf(const Shape& shape, size_t axis, const Shape& indices, int64_t first_row) {
+RowIndexing IndexingOf(const Shape& shape, size_t axis, size_t batch, const Shape& indices) {
+  const auto shared = static_cast<int64_t>(batch);
   const auto middle = shape.begin() + static_cast<int64_t>(axis);
-  return {.outer = ElementCount(Shape(shape.begin(), middle)),
-          .count = ElementCount(indices),
+  return {.outer = ElementCount(Shape(shape.begin() + shared, middle)),
+          .count = ElementCount(Shape(indices.begin() + shared, indices.end())),
           .rows = *middle,
           .inner = ElementCount(Shape(middle + 1, shape.end())),
-          .first_row = first_row};
+          .batch = ElementCount(Shape(shape.begin(), shape.begin() + shared))};
 }
 
 std::vector<FactorList> AddIndexDimensions(Rule& rule, const Shape& indices, FactorKind kind) {
@@ -64,8 +65,8 @@ std::vector<KernelCall> GatherCall(const CallSite& site, const Lookup& lookup) {
   return {{"Gather", {Pointer{lookup.x}, Pointer{lookup.indices}, IndexingArgument(site, lookup), Pointer{kResult}}}};
 }
 
-std::vector<KernelCall> ScatterAddCall(const CallSite& site, int axis) {
-  const Lookup lookup = {.x = kResult, .axis = axis, .indices = 1};
+std::vector<KernelCall> ScatterAddCall(const CallSite& site, int axis, int batch) {
+  const Lookup lookup = {.x = kResult, .axis = axis, .indices = 1, .batch = batch};
   return {{"ScatterAdd", {Pointer{0}, Pointer{1}, IndexingArgument(site, lookup), Pointer{kResult}}}};
 }
 

@@ -10,17 +10,20 @@
 
 namespace cleave::ir {
 
-// A tensor [outer, count, inner] over the rows [first_row, first_row + rows) of one of shape [outer, all rows, inner].
+// A tensor [batch, outer, count, inner] over the rows [first_row, first_row + rows) of one of shape
+// [batch, outer, all rows, inner], by indices [batch, count].
 struct RowIndexing {
   int64_t outer = 1;
   int64_t count = 1;
   int64_t rows = 1;
   int64_t inner = 1;
   int64_t first_row = 0;
+  int64_t batch = 1;
 };
 
-// For an indexed tensor of (local) shape `shape`, whose dimension `axis` begins at row `first_row`.
-RowIndexing IndexingOf(const Shape& shape, size_t axis, const Shape& indices, int64_t first_row);
+// For an indexed tensor of (local) shape `shape`, whose dimension `axis` is looked up, and whose first `batch`
+// dimensions are those of `indices`, too. It begins at row 0.
+RowIndexing IndexingOf(const Shape& shape, size_t axis, size_t batch, const Shape& indices);
 
 // Factors i0, i1, …, one per dimension of the indices.
 std::vector<FactorList> AddIndexDimensions(Rule& rule, const Shape& indices, FactorKind kind);
@@ -34,10 +37,10 @@ std::vector<T> WithDimensions(std::vector<T> dimensions, size_t axis, int count,
   return dimensions;
 }
 
-// y[o, i, :] = x[o, indices[i] - first_row, :], and zeros where x has no such row.
+// y[b, o, i, :] = x[b, o, indices[b, i] - first_row, :], and zeros where x has no such row.
 void GatherRows(const Tensor& x, const Tensor& indices, const RowIndexing& indexing, Tensor& y);
 
-// y[o, indices[i] - first_row, :] += updates[o, i, :] where y has such a row.
+// y[b, o, indices[b, i] - first_row, :] += updates[b, o, i, :] where y has such a row.
 void ScatterAddRows(const Tensor& updates, const Tensor& indices, const RowIndexing& indexing, Tensor& y);
 
 // The calls that do the same: they look up dimension `axis` of tensor x by tensor `indices`, or add up input 0 along
@@ -46,9 +49,10 @@ struct Lookup {
   int x = 0;
   int axis = 0;
   int indices = 1;
+  int batch = 0;  // The first dimensions that x and indices have in common.
 };
 std::vector<KernelCall> GatherCall(const CallSite& site, const Lookup& lookup);
-std::vector<KernelCall> ScatterAddCall(const CallSite& site, int axis);
+std::vector<KernelCall> ScatterAddCall(const CallSite& site, int axis, int batch = 0);
 
 }  // namespace cleave::ir
 

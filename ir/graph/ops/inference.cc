@@ -45,6 +45,12 @@ DType ElementwiseDType(Types inputs) {
 
 Argument ResultArgument() { return {.name = "result", .kind = ArgumentKind::kDType, .internal = true}; }
 
+Argument BatchArgument() { return {.name = "batch", .kind = ArgumentKind::kInt, .internal = true}; }
+
+size_t BatchOf(const Attributes& attributes) {
+  return attributes.Has(attribute::kBatch) ? static_cast<size_t>(attributes.Get(attribute::kBatch)) : 0;
+}
+
 std::variant<DType, OpError> ResultDType(Types inputs, const Attributes& attributes) {
   const DType factors = inputs[0].dtype;
   if (!attributes.Has(attribute::kResult)) return factors;

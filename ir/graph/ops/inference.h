@@ -36,6 +36,11 @@ DType ElementwiseDType(Types inputs);
 Argument ResultArgument();
 std::variant<DType, OpError> ResultDType(Types inputs, const Attributes& attributes);
 
+// The attribute `batch` of an op that is made for many elements at once (`vmap`): how many first dimensions its tensors
+// have in common, each of whose elements is computed by itself; absent where there are none.
+Argument BatchArgument();
+size_t BatchOf(const Attributes& attributes);
+
 // An error unless input `index` has at least `rank` dimensions.
 std::optional<OpError> CheckRank(Types inputs, int index, int rank);
 

@@ -82,9 +82,10 @@ struct LocalSizes {
   int tensor = 0;
 };
 
-// The whole shape, first indexes and sizes, as a Region of the runtime.
+// The whole shape, first indexes and sizes, as a Region of the runtime, of the dimensions from `first_dimension` on.
 struct LocalRegion {
   int tensor = 0;
+  int first_dimension = 0;
 };
 
 // A number for each rank; `name` is its name if the program keeps a table.
@@ -106,11 +107,8 @@ struct DoubleNumber {
   double value = 0;
 };
 
-// The user's name of the first input, and the place in the model where it is shown.
-struct InputCaption {};
-
 // Values that every program has.
-enum class RunValue { kCommunicator, kSeed, kStep };
+enum class RunValue { kSeed, kStep };
 
 struct Field;
 
@@ -121,7 +119,7 @@ struct BracedList {
 
 using CallArgument = std::variant<Pointer, ScalarInput, LocalSize, FirstIndex, LocalRange, IndexDifference, FirstPiece,
                                   PieceCount, LocalSizes, LocalRegion, RankNumber, ZeroElement, FloatNumber,
-                                  DoubleNumber, InputCaption, RunValue, bool, int64_t, std::string, BracedList>;
+                                  DoubleNumber, RunValue, bool, int64_t, std::string, BracedList>;
 
 // One value in braces: `.stride = 2`. A field whose default in the runtime is `default_number` is left out if it has
 // that value.

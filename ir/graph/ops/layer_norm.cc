@@ -85,7 +85,7 @@ void EvaluateLayerNorm(const Evaluation& evaluation) {
   }
 }
 
-std::optional<OpId> BatchLayerNorm(Lift& lift) {
+OpId BatchLayerNorm(Lift& lift) {
   if (!lift.mapped(1) && !lift.mapped(2)) return lift.Main(lift.Inputs());
   // Normalizes without scale and shift, which are then applied for each element.
   const Shape row = {lift.element(0).back()};

@@ -49,6 +49,15 @@ OpId Lift::Step(OpKind kind, const std::vector<OpId>& inputs, Attributes attribu
 
 OpId Lift::Reshape(OpId x, const Shape& shape) { return Step(OpKind::kReshape, {x}, {{attribute::kShape, shape}}); }
 
+OpId Lift::Moved(OpId x, int64_t from, int64_t to) {
+  if (from == to) return x;
+  std::vector<int64_t> permutation(shape(x).size());
+  std::iota(permutation.begin(), permutation.end(), 0);
+  permutation.erase(permutation.begin() + from);
+  permutation.insert(permutation.begin() + to, from);
+  return Step(OpKind::kTranspose, {x}, {{attribute::kPermutation, permutation}});
+}
+
 OpId Lift::Constant(double value, const Shape& shape) {
   return Step(OpKind::kConstant, {},
               {{attribute::kDType, DType::kF32}, {attribute::kShape, shape}, {attribute::kValue, value}});
@@ -73,9 +82,9 @@ std::vector<int64_t> Before(int64_t first, std::vector<int64_t> rest) {
   return rest;
 }
 
-std::optional<OpId> BatchSame(Lift& lift) { return lift.Main(lift.Inputs()); }
+OpId BatchSame(Lift& lift) { return lift.Main(lift.Inputs()); }
 
-std::optional<OpId> BatchBroadcasting(Lift& lift) {
+OpId BatchBroadcasting(Lift& lift) {
   int rank = 0;
   for (int i = 0; i < lift.input_count(); ++i) rank = std::max(rank, lift.rank(i));
   std::vector<OpId> inputs;
@@ -83,15 +92,10 @@ std::optional<OpId> BatchBroadcasting(Lift& lift) {
   return lift.Main(inputs);
 }
 
-std::optional<OpId> BatchAlongAxis(Lift& lift) {
-  for (int i = 1; i < lift.input_count(); ++i) {
-    if (lift.mapped(i)) return std::nullopt;
-  }
+OpId BatchAlongAxis(Lift& lift) {
   Attributes attributes = lift.op().attributes;
   attributes.Set(attribute::kAxis, ShiftedAxis(lift.op().attributes.Get(attribute::kAxis)));
   return lift.Main(lift.Inputs(), attributes);
 }
-
-std::optional<OpId> Unrolled(Lift&) { return std::nullopt; }
 
 }  // namespace cleave::ir

@@ -1,12 +1,11 @@
 // One op while it gets its batched form (OpDefinition::batch): its present inputs, and functions that add the ops which
 // replace it.
 //
-// A form adds ops that compute the op for all elements. It returns nullopt, and the op is unrolled, if an input is
-// mapped for which it has no form.
+// A form adds ops that compute the op for all elements, whichever inputs are mapped. Their number does not depend on
+// that of the elements.
 #ifndef CLEAVE_IR_GRAPH_OPS_LIFT_H_
 #define CLEAVE_IR_GRAPH_OPS_LIFT_H_
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +27,8 @@ class Lift {
       : builder_(builder), op_(op), inputs_(std::move(inputs)), size_(size) {}
 
   const Op& op() const { return op_; }
+  GraphBuilder& builder() { return builder_; }
   int64_t size() const { return size_; }  // Elements.
-  size_t graph_size() const { return builder_.graph().ops.size(); }
   int input_count() const { return static_cast<int>(inputs_.size()); }
   bool mapped(int input) const { return inputs_[static_cast<size_t>(input)].mapped; }
   OpId value(int input) const { return inputs_[static_cast<size_t>(input)].value; }
@@ -49,6 +48,7 @@ class Lift {
   // Adds an op beside it, or one of those that compose it.
   OpId Step(OpKind kind, const std::vector<OpId>& inputs, Attributes attributes = {});
   OpId Reshape(OpId x, const Shape& shape);
+  OpId Moved(OpId x, int64_t from, int64_t to);  // Dimension `from` of x becomes dimension `to`.
   OpId Constant(double value, const Shape& shape = {});
   // The mean of each element, of `rank` dimensions.
   OpId ElementMean(OpId x, int rank);
@@ -74,10 +74,9 @@ int64_t ShiftedAxis(int64_t axis);
 std::vector<int64_t> Before(int64_t first, std::vector<int64_t> rest);
 
 // For OpDefinition::batch.
-std::optional<OpId> BatchSame(Lift& lift);          // One tensor; what the op looks at are last dimensions.
-std::optional<OpId> BatchBroadcasting(Lift& lift);  // All inputs broadcast.
-std::optional<OpId> BatchAlongAxis(Lift& lift);     // `axis`, of the first tensor, which alone is mapped.
-std::optional<OpId> Unrolled(Lift& lift);           // None: always made for each element by itself.
+OpId BatchSame(Lift& lift);          // One tensor; what the op looks at are last dimensions.
+OpId BatchBroadcasting(Lift& lift);  // All inputs broadcast.
+OpId BatchAlongAxis(Lift& lift);     // One tensor, with an attribute `axis`.
 
 }  // namespace cleave::ir
 

@@ -1,5 +1,7 @@
 #include "ir/graph/ops/losses.h"
 
+#include <numeric>
+
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 
@@ -96,13 +98,51 @@ OpDefinition RegressionGradientOp(ScalarFunction function, std::string summary) 
   return definition;
 }
 
-Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, OpKind kind) {
+OpId LossParts::Add(OpKind kind, std::vector<OpId> inputs, Attributes attributes) const {
+  return builder_.Add(kind, std::move(inputs), std::move(attributes), absl::StrCat(prefix_, ".", OpKindName(kind)));
+}
+
+OpId LossParts::Constant(double value) const {
+  return Add(OpKind::kConstant, {},
+             {{attribute::kDType, DType::kF32}, {attribute::kShape, Shape{}}, {attribute::kValue, value}});
+}
+
+OpId BatchLoss(Lift& lift, LossTerms terms) {
+  const LossParts parts(lift.builder(), lift.op(), {lift.value(0), lift.value(1)}, lift.op().name);
+  OpId all = terms(parts);
+  const int rank = static_cast<int>(lift.shape(all).size()) - (lift.mapped(0) || lift.mapped(1) ? 1 : 0);
+  if (lift.input_count() > 2) {
+    // One number for each sample: the first of the `rank` dimensions.
+    Shape shape = lift.shape(lift.value(2));
+    shape.resize(shape.size() + static_cast<size_t>(rank) - 1, 1);
+    all = lift.Step(OpKind::kMul, {all, lift.Reshape(lift.value(2), shape)});
+  }
+  return lift.ElementMean(all, rank);
+}
+
+void AddMaskGradient(GraphBuilder& builder, const Op& op, OpId dy, LossTerms terms, Gradients& gradients) {
+  if (op.inputs.size() < 3) return;
+  const LossParts parts(builder, op, {op.inputs[0], op.inputs[1]}, GradientName(op, "mask"));
+  OpId sums = terms(parts);
+  const size_t rank = parts.shape(sums).size();
+  double count = 1;
+  for (const int64_t size : parts.shape(sums)) count *= static_cast<double>(size);
+  if (rank > 1) {
+    std::vector<int64_t> axes(rank - 1);
+    std::iota(axes.begin(), axes.end(), 1);
+    sums = parts.Add(OpKind::kReduceSum, {sums}, {{attribute::kAxes, axes}});
+  }
+  const OpId share = parts.Add(OpKind::kScale, {dy}, {{attribute::kFactor, 1 / count}});
+  gradients.push_back(builder.Add(OpKind::kMul, {sums, share}, {}, GradientName(op, "mask")));
+}
+
+Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, OpKind kind, LossTerms terms) {
   const std::string name = GradientName(op, "prediction");
   const OpId plain = builder.Add(kind, {op.inputs[0], op.inputs[1], dy}, {}, name);
   const OpId by_prediction = ApplyMask(builder, op, plain, name);
   const OpId by_target = builder.Add(OpKind::kNeg, {by_prediction}, {}, GradientName(op, "target"));
   Gradients gradients = {by_prediction, by_target};
-  if (op.inputs.size() > 2) gradients.push_back(std::nullopt);
+  AddMaskGradient(builder, op, dy, terms, gradients);
   return gradients;
 }
 
@@ -135,8 +175,6 @@ std::vector<Argument> LossSignature(std::string first, std::string second) {
   return {
       {.name = std::move(first)}, {.name = std::move(second)}, {.name = "mask", .kind = ArgumentKind::kOptionalTensor}};
 }
-
-bool HasMask(const Lift& lift) { return lift.input_count() > 2; }
 
 CallArgument MaskArgument(const CallSite& site, int input) {
   if (static_cast<int>(site.inputs.size()) <= input) return BracedList{};

@@ -30,8 +30,38 @@ Rule RegressionRule(Types inputs, const TensorType& output, const Attributes& at
 // An internal (prediction, target, dloss) -> like prediction, by a function of these and the count of elements.
 OpDefinition RegressionGradientOp(ScalarFunction function, std::string summary);
 
-// Gradients by prediction and target through op `kind` of the form above.
-Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, OpKind kind);
+// A loss, or accuracy, that is being built from ordinary ops.
+class LossParts {
+ public:
+  // Ops get the name `prefix`, a dot and their kind. Keeps a reference to `builder`.
+  LossParts(GraphBuilder& builder, const Op& op, std::vector<OpId> inputs, std::string prefix)
+      : builder_(builder), op_(op), inputs_(std::move(inputs)), prefix_(std::move(prefix)) {}
+
+  const Attributes& attributes() const { return op_.attributes; }
+  const std::vector<OpId>& inputs() const { return inputs_; }  // Without the mask.
+  const Shape& shape(OpId id) const { return builder_.type(id).shape; }
+  OpId Add(OpKind kind, std::vector<OpId> inputs, Attributes attributes = {}) const;
+  OpId Constant(double value) const;
+
+ private:
+  GraphBuilder& builder_;
+  Op op_;
+  std::vector<OpId> inputs_;
+  std::string prefix_;
+};
+
+// The values whose mean is the loss: a number for each element, or for each row of a classification. The inputs may
+// have a further first dimension, both or one of them.
+using LossTerms = OpId (*)(const LossParts& parts);
+
+// For OpDefinition::batch: the mean of the terms for each element.
+OpId BatchLoss(Lift& lift, LossTerms terms);
+
+// Appends the gradient by the mask, if the op has one: the sum of each sample's terms, times its share of the mean.
+void AddMaskGradient(GraphBuilder& builder, const Op& op, OpId dy, LossTerms terms, Gradients& gradients);
+
+// Gradients by prediction, target and mask; by prediction through op `kind` of the form above.
+Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, OpKind kind, LossTerms terms);
 
 // The gradient by one element's loss: the gradient by the mean, divided by the number of input 0's elements.
 OpId ShareOfMean(GraphBuilder& builder, const Op& op, OpId dy, const std::string& name);
@@ -62,9 +92,6 @@ template <int PerRow>
 Flops FlopsPerRow(Types inputs, const TensorType&, const Attributes&) {
   return Flops(static_cast<double>(PerRow) * static_cast<double>(inputs[0].elements() / inputs[0].shape.back()));
 }
-
-// Batched forms do not handle a mask: a mask of samples makes sums that are not means of the elements.
-bool HasMask(const Lift& lift);
 
 // Input `input` as the Mask of the runtime, or none.
 CallArgument MaskArgument(const CallSite& site, int input);

@@ -6,17 +6,14 @@
 namespace cleave::ir {
 namespace {
 
+OpId MaeTerms(const LossParts& parts) { return parts.Add(OpKind::kAbs, {parts.Add(OpKind::kSub, parts.inputs())}); }
+
 Gradients MaeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return RegressionGradients(builder, op, dy, OpKind::kMaeGradient);
+  return RegressionGradients(builder, op, dy, OpKind::kMaeGradient, MaeTerms);
 }
 
 void EvaluateMae(const Evaluation& evaluation) {
   EvaluateRegression(evaluation, [](double prediction, double target) { return std::abs(prediction - target); });
-}
-
-std::optional<OpId> BatchMae(Lift& lift) {
-  if (HasMask(lift)) return std::nullopt;
-  return lift.ElementMean(lift.Step(OpKind::kAbs, {lift.Step(OpKind::kSub, lift.Inputs())}), lift.rank(0));
 }
 
 }  // namespace
@@ -30,7 +27,7 @@ OpDefinition DefineMae() {
                       .gradient = MaeGradients,
                       .flops = FlopsPerInputElement<3>,
                       .evaluate = EvaluateMae,
-                      .batch = BatchMae,
+                      .batch = [](Lift& lift) { return BatchLoss(lift, MaeTerms); },
                       .calls = [](const CallSite& site) { return LossCall(site, "Mae", {site.Elements(0)}); },
                       .need = RowOrderNeed<0>};
 }

@@ -188,7 +188,7 @@ OpId BatchByFormula(Lift& lift) {
   return lift.Instead(OpKind::kEinsum, lift.Inputs(), {{attribute::kEquation, LettersText(formula)}});
 }
 
-std::optional<OpId> BatchMatmul(Lift& lift) {
+OpId BatchMatmul(Lift& lift) {
   const bool shared = lift.mapped(0) && !lift.mapped(1) && lift.rank(1) == 2;
   const bool alike = lift.mapped(0) && lift.mapped(1) && lift.rank(0) == lift.rank(1);
   if (shared || alike) return lift.Main(lift.Inputs());

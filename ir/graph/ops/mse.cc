@@ -4,18 +4,15 @@
 namespace cleave::ir {
 namespace {
 
+OpId MseTerms(const LossParts& parts) { return parts.Add(OpKind::kSquare, {parts.Add(OpKind::kSub, parts.inputs())}); }
+
 Gradients MseGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return RegressionGradients(builder, op, dy, OpKind::kMseGradient);
+  return RegressionGradients(builder, op, dy, OpKind::kMseGradient, MseTerms);
 }
 
 void EvaluateMse(const Evaluation& evaluation) {
   EvaluateRegression(evaluation,
                      [](double prediction, double target) { return (prediction - target) * (prediction - target); });
-}
-
-std::optional<OpId> BatchMse(Lift& lift) {
-  if (HasMask(lift)) return std::nullopt;
-  return lift.ElementMean(lift.Step(OpKind::kSquare, {lift.Step(OpKind::kSub, lift.Inputs())}), lift.rank(0));
 }
 
 }  // namespace
@@ -29,7 +26,7 @@ OpDefinition DefineMse() {
                       .gradient = MseGradients,
                       .flops = FlopsPerInputElement<3>,
                       .evaluate = EvaluateMse,
-                      .batch = BatchMse,
+                      .batch = [](Lift& lift) { return BatchLoss(lift, MseTerms); },
                       .calls = [](const CallSite& site) { return LossCall(site, "Mse", {site.Elements(0)}); },
                       .need = RowOrderNeed<0>};
 }

@@ -101,6 +101,43 @@ Gradients NeighborExchangeGradients(GraphBuilder& builder, const Op& op, OpId dy
                       GradientName(op, "x"))};
 }
 
+// `sizes` for `elements` such messages in one.
+std::vector<int64_t> Joined(std::vector<int64_t> sizes, int64_t elements) {
+  for (int64_t& size : sizes) size *= elements;
+  return sizes;
+}
+
+// Each message holds the parts of all elements, one after another, so there are as many messages as for one.
+OpId BatchNeighborExchange(Lift& lift) {
+  Attributes attributes = lift.op().attributes;
+  const std::vector<int64_t> sends = attributes.Get(attribute::kSendSizes);
+  const std::vector<int64_t> receives = attributes.Get(attribute::kReceiveSizes);
+  attributes.Set(attribute::kSendSizes, Joined(sends, lift.size()));
+  attributes.Set(attribute::kReceiveSizes, Joined(receives, lift.size()));
+  const auto join = [&](const std::vector<OpId>& parts, int64_t axis) {
+    return parts.size() == 1 ? parts[0] : lift.Step(OpKind::kConcat, parts, {{attribute::kAxis, axis}});
+  };
+  std::vector<OpId> messages;
+  int64_t begin = 0;
+  for (const int64_t size : sends) {
+    const OpId parts =
+        lift.Step(OpKind::kSlice, {lift.value(0)},
+                  {{attribute::kBegin, Shape{0, begin}}, {attribute::kEnd, Shape{lift.size(), begin + size}}});
+    messages.push_back(lift.Reshape(parts, {lift.size() * size}));
+    begin += size;
+  }
+  const OpId received = lift.Main({join(messages, 0)}, attributes);
+  std::vector<OpId> parts;
+  begin = 0;
+  for (const int64_t size : Joined(receives, lift.size())) {
+    const OpId message = lift.Step(OpKind::kSlice, {received},
+                                   {{attribute::kBegin, Shape{begin}}, {attribute::kEnd, Shape{begin + size}}});
+    parts.push_back(lift.Reshape(message, {lift.size(), size / lift.size()}));
+    begin += size;
+  }
+  return join(parts, 1);
+}
+
 }  // namespace
 
 OpDefinition DefineNeighborExchange() {
@@ -118,8 +155,7 @@ OpDefinition DefineNeighborExchange() {
                       .rule = WholeRule,
                       .gradient = NeighborExchangeGradients,
                       .flops = FlopsPerElement<0>,
-                      // Its sizes are those of single messages.
-                      .batch = Unrolled};
+                      .batch = BatchNeighborExchange};
 }
 
 }  // namespace cleave::ir

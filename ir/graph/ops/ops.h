@@ -38,7 +38,6 @@ enum class OpClass {
   kElementwise,  // One output element from one element of each input (after broadcasting).
   kReduction,    // Removes or normalises over dimensions: reductions, softmax, layer_norm, losses.
   kMovement,     // Moves elements: reshape, transpose, slice, concat, embedding.
-  kEffect,       // print, assert_finite: kept although nothing reads their value.
 };
 
 // What a value depends on besides the op's inputs, in a manual model (ir/graph/manual). Ops with any such use occur in
@@ -214,9 +213,9 @@ struct OpDefinition {
   // of a table; 0 if any integer is allowed. Null: no input has such a limit.
   int64_t (*choices)(absl::Span<const TensorType> inputs, const Attributes& attributes, int input) = nullptr;
 
-  // Builds ops that compute the op for many elements at once (`vmap`). nullopt if an input is mapped for which there is
-  // no such form: the op is then made for each element separately. Null only for ops that a model cannot call.
-  std::optional<OpId> (*batch)(Lift& lift) = nullptr;
+  // Builds ops that compute the op for many elements at once (`vmap`), whichever of its inputs are mapped. Null only
+  // for ops that a model cannot call.
+  OpId (*batch)(Lift& lift) = nullptr;
 
   // The calls of the runtime that compute it. Null for sources, aliases, ops that need other ranks, and elementwise ops
   // that are computed in a loop.

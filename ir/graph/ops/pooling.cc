@@ -133,7 +133,7 @@ LocalSliding2d PoolingGradientSlidingOf(const Evaluation& evaluation) {
   return SlidingOverOutput(evaluation, PoolingSliding(evaluation.attributes), kImages, evaluation.inputs[0]->shape);
 }
 
-std::optional<OpId> BatchPooling(Lift& lift) {
+OpId BatchPooling(Lift& lift) {
   Shape folded = lift.element(0);
   folded[0] *= lift.size();
   const OpId pooled = lift.Main({lift.Reshape(lift.value(0), folded)});

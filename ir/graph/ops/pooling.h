@@ -39,7 +39,7 @@ Flops PoolingFlops(Types inputs, const TensorType& output, const Attributes& att
 Flops PoolingGradientFlops(Types inputs, const TensorType& output, const Attributes& attributes);
 
 // For OpDefinition::batch: elements become further samples.
-std::optional<OpId> BatchPooling(Lift& lift);
+OpId BatchPooling(Lift& lift);
 
 // function(inputs…, planes, rows, columns, result)
 std::vector<KernelCall> PoolingCall(const CallSite& site, std::string function);

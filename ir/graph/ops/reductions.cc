@@ -36,7 +36,7 @@ Flops ReducingFlops(Types inputs, const TensorType&, const Attributes&) {
   return Flops(static_cast<double>(inputs[0].elements()));
 }
 
-std::optional<OpId> BatchReducing(Lift& lift) {
+OpId BatchReducing(Lift& lift) {
   if (lift.rank(0) == 0) return lift.value(0);  // The reduction of one number is that number.
   Attributes attributes = lift.op().attributes;
   std::vector<int64_t> axes = lift.op().attributes.Get(attribute::kAxes);

@@ -66,8 +66,6 @@ std::string ClassText(OpClass op_class) {
       return "reduction";
     case OpClass::kMovement:
       return "movement";
-    case OpClass::kEffect:
-      return "effect";
   }
   return "";
 }
@@ -86,10 +84,7 @@ std::string TreatmentText(Treatment treatment) {
   return "";
 }
 
-std::string BatchText(const OpDefinition& op) {
-  if (op.batch == nullptr) return "";
-  return op.batch == Unrolled ? "unrolled" : "batched";
-}
+std::string BatchText(const OpDefinition& op) { return op.batch == nullptr ? "" : "batched"; }
 
 std::string ComputedText(const OpDefinition& op) {
   if (op.calls != nullptr) return "calls";
@@ -129,11 +124,11 @@ std::string OpsPage() {
   return page;
 }
 
-// The ops that a model can call; `print` and `assert_finite` are statements.
+// The ops that a model can call.
 std::string LanguageTable() {
   std::string table = "| | |\n|---|---|\n";
   for (const OpDefinition* op : AllOps()) {
-    if (!op->callable || op->op_class == OpClass::kEffect || op->op_class == OpClass::kSource) continue;
+    if (!op->callable || op->op_class == OpClass::kSource) continue;
     absl::StrAppend(&table, "| ", SignatureText(*op, true), " | ", op->summary, " |\n");
   }
   return table;

@@ -128,7 +128,7 @@ Rule ReshapeRule(Types inputs, const TensorType& output, const Attributes&) {
   return ReshapingRule(inputs[0].shape, output.shape);
 }
 
-std::optional<OpId> BatchReshape(Lift& lift) {
+OpId BatchReshape(Lift& lift) {
   return lift.Main(lift.Inputs(), {{attribute::kShape, Before(lift.size(), lift.op().type.shape)}});
 }
 
@@ -152,7 +152,7 @@ Rule FlattenRule(Types inputs, const TensorType& output, const Attributes&) {
   return ReshapingRule(inputs[0].shape, output.shape);
 }
 
-std::optional<OpId> BatchFlatten(Lift& lift) {
+OpId BatchFlatten(Lift& lift) {
   return lift.Instead(OpKind::kReshape, lift.Inputs(),
                       {{attribute::kShape, Before(lift.size(), lift.op().type.shape)}});
 }

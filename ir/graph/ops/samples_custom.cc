@@ -8,6 +8,16 @@ struct CustomSample {
   CustomForm form;
   std::vector<InputForm> inputs;
   Shape output;
+  int64_t batch = 0;
+  std::vector<int64_t> shared = {};
+
+  // Adds what says for which elements the op is made.
+  void Write(Attributes& attributes) const {
+    form.Write(attributes);
+    if (batch == 0) return;
+    attributes.Set(attribute::kBatch, batch);
+    attributes.Set(attribute::kShared, shared);
+  }
 };
 
 std::vector<CustomSample> CustomSamples(Maker& maker) {
@@ -35,13 +45,16 @@ std::vector<CustomSample> CustomSamples(Maker& maker) {
       // Integers beside reals, and no rule.
       {form({{"x"}, {"label"}}, "n k, n -> n", {"k"}), {{{n, k}}, {{n}, Fill::kLabels}}, {n}},
       {form({{"x"}, {"y"}}, "", {}, {{"y"}}), {{{n, k}}, {{h}}}, {k}},
+      // For each of many elements, which share some inputs; levels of them.
+      {form({{"x"}, {"s"}, {"z"}}, "n k, k, n -> n", {"k"}, {{"s"}}), {{{h, n, k}}, {{k}}, {{h, n}}}, {h, n}, 1, {1}},
+      {form({{"x"}, {"y"}}, ""), {{{2}}, {{2, h, n}}}, {2, h, k}, 2, {0}},
   };
 }
 
 void CustomForms(Maker& maker) {
   for (const CustomSample& sample : CustomSamples(maker)) {
     Attributes attributes = {{attribute::kDType, DType::kF32}, {attribute::kShape, sample.output}};
-    sample.form.Write(attributes);
+    sample.Write(attributes);
     maker.Add(sample.inputs, attributes);
   }
 }
@@ -53,7 +66,7 @@ void CustomGradientForms(Maker& maker) {
     for (size_t i = 0; i < sample.inputs.size(); ++i) {
       if (sample.inputs[i].fill == Fill::kLabels) continue;
       Attributes attributes = {{attribute::kInput, static_cast<int64_t>(i)}};
-      sample.form.Write(attributes);
+      sample.Write(attributes);
       maker.Add(inputs, attributes);
     }
   }

@@ -51,7 +51,6 @@ void AddElementwiseSamples(Forms& forms) {
   for (const OpDefinition* op : AllOps()) {
     if (op->element.has_value()) forms[op->kind] = UsualForm(*op);
   }
-  forms[OpKind::kAssertFinite] = SignedUnary();
   for (const OpKind op : {OpKind::kLog, OpKind::kSqrt, OpKind::kRsqrt}) forms[op] = PositiveUnary();
   // Labels are often equal, signed values never.
   for (const OpKind op : {OpKind::kEqual, OpKind::kNotEqual, OpKind::kLess, OpKind::kLessEqual, OpKind::kGreater,
@@ -99,10 +98,6 @@ void AddElementwiseSamples(Forms& forms) {
     Unary(maker, Fill::kSigned, {{attribute::kDType, DType::kF32}});
     Unary(maker, Fill::kSigned, {{attribute::kDType, DType::kI32}});
     Unary(maker, Fill::kLabels, {{attribute::kDType, DType::kF32}});
-  };
-  forms[OpKind::kPrint] = [](Maker& maker) {
-    Unary(maker, Fill::kSigned, {{attribute::kLocal, true}});
-    Unary(maker, Fill::kLabels);
   };
   forms[OpKind::kBiasAdd] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();

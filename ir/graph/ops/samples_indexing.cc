@@ -8,12 +8,18 @@ void AddIndexingSamples(Forms& forms) {
     maker.Add({{{3, a}}, {{b}, Fill::kLabels}});
     maker.Add({{{a, 2, b}}, {{c, 2}, Fill::kLabels}}, {{attribute::kAxis, 1}});
     maker.Add({{{a, 4}}, {{}, Fill::kLabels}}, {{attribute::kAxis, -1}});
+    maker.Add({{{a, 3, b}}, {{a, c}, Fill::kLabels}}, {{attribute::kAxis, 1}, {attribute::kBatch, 1}});
+    maker.Add({{{a, 2, b, 3}}, {{a, 2}, Fill::kLabels}}, {{attribute::kAxis, -1}, {attribute::kBatch, 2}});
   };
   forms[OpKind::kScatterAdd] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
     maker.Add({{{b, a}}, {{b}, Fill::kLabels}}, {{attribute::kSize, 3}});
     maker.Add({{{a, c, 2, b}}, {{c, 2}, Fill::kLabels}}, {{attribute::kSize, 2}, {attribute::kAxis, 1}});
     maker.Add({{{a}}, {{}, Fill::kLabels}}, {{attribute::kSize, 4}, {attribute::kAxis, -1}});
+    maker.Add({{{a, c, b}}, {{a, c}, Fill::kLabels}},
+              {{attribute::kSize, 3}, {attribute::kAxis, 1}, {attribute::kBatch, 1}});
+    maker.Add({{{a, 2, b}}, {{a, 2}, Fill::kLabels}},
+              {{attribute::kSize, 3}, {attribute::kAxis, -1}, {attribute::kBatch, 2}});
   };
   forms[OpKind::kEmbedding] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), e = maker.Size();

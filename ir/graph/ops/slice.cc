@@ -66,7 +66,7 @@ Attributes ResizeSlice(const Attributes& attributes, const Rule& rule, absl::Spa
   return resized;
 }
 
-std::optional<OpId> BatchSlice(Lift& lift) {
+OpId BatchSlice(Lift& lift) {
   return lift.Main(lift.Inputs(), {{attribute::kBegin, Before(0, lift.op().attributes.Get(attribute::kBegin))},
                                    {attribute::kEnd, Before(lift.size(), lift.op().attributes.Get(attribute::kEnd))}});
 }
@@ -138,7 +138,7 @@ void EvaluatePad(const Evaluation& evaluation) {
   CopyShifted(evaluation, 0, PadWindows(input, output, evaluation.attributes));
 }
 
-std::optional<OpId> BatchPad(Lift& lift) {
+OpId BatchPad(Lift& lift) {
   return lift.Main(lift.Inputs(), {{attribute::kBefore, Before(0, lift.op().attributes.Get(attribute::kBefore))},
                                    {attribute::kAfter, Before(0, lift.op().attributes.Get(attribute::kAfter))}});
 }

@@ -68,7 +68,7 @@ void EvaluateTranspose(const Evaluation& evaluation) {
   }
 }
 
-std::optional<OpId> BatchTranspose(Lift& lift) {
+OpId BatchTranspose(Lift& lift) {
   std::vector<int64_t> permutation = PermutationOf(lift.op().attributes, lift.rank(0));
   for (int64_t& dimension : permutation) dimension = ShiftedAxis(dimension);
   return lift.Main(lift.Inputs(), {{attribute::kPermutation, Before(0, permutation)}});

@@ -113,6 +113,10 @@ void FindRoleErrors(const Graph& graph, std::vector<std::string>& errors) {
   };
   if (graph.loss.has_value()) check_scalar(*graph.loss, "the loss");
   for (const Metric& metric : graph.metrics) check_scalar(metric.value, absl::StrCat("metric ", metric.name));
+  for (const Look& look : graph.looks) {
+    if (!graph.ops.contains(look.value))
+      errors.push_back(absl::StrCat("a look at %", look.value.value(), ", which does not exist"));
+  }
   for (const StateUpdate& update : graph.updates) {
     if (!graph.ops.contains(update.state) || !graph.ops.contains(update.value)) {
       errors.push_back("an update names an op that does not exist");

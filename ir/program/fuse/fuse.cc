@@ -62,6 +62,10 @@ class Fuser {
         continue;
       }
       if (!loop_.empty() && step.phase != program_.steps[static_cast<size_t>(loop_.front())].phase) CloseLoop();
+      if (std::holds_alternative<Glance>(step.action) && !loop_.empty() && ReadsLoop(step)) {
+        glances_.push_back(i);
+        continue;
+      }
       if (Joins(step)) {
         loop_.push_back(i);
         continue;
@@ -163,6 +167,8 @@ class Fuser {
     const Phase phase = StepAt(loop_.front()).phase;
     Append(FusedLoop{std::move(loop_)}, phase);
     loop_.clear();
+    for (const int glance : glances_) Append(SingleStep{glance}, phase);
+    glances_.clear();
   }
 
   // The first step after `i` that cannot be moved in front of `value`'s step, or the number of steps if there is none.
@@ -224,6 +230,7 @@ class Fuser {
   Readers readers_;
   Fusion fusion_;
   std::vector<int> loop_;                        // The loop that is being filled.
+  std::vector<int> glances_;                     // At its values, which wait until the loop is complete.
   std::map<int, std::optional<Action>> pieces_;  // Per step of attention: the piece, at its last step.
   std::vector<std::set<int>> attention_steps_;   // Of each attention, both directions.
 };

@@ -74,6 +74,25 @@ Graph Trained(const Graph& forward, const Optimizer& optimizer) {
   return *std::move(graph);
 }
 
+// What is looked at in the middle of a loop is written there, and the loop stays whole.
+TEST(Fuse, AGlanceWaitsForItsLoop) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {4, 6});
+  const OpId a = builder.Add(OpKind::kTanh, {x}, {}, "a");
+  const OpId b = builder.Add(OpKind::kExp, {a}, {}, "b");
+  builder.Add(OpKind::kReduceSum, {b}, {}, "total");
+  Graph graph = std::move(builder).Build();
+  const Program silent = SingleRankProgram(graph);
+  EXPECT_EQ(StagesText(silent, Fuse(silent)), "a b | total");
+  EXPECT_EQ(Fuse(silent).inside.count(Named(silent, "a")), 1u);
+  graph.looks = {{.kind = LookKind::kPrint, .value = a, .name = "look at a"}};
+  const Program program = SingleRankProgram(graph);
+  const Fusion fusion = Fuse(program);
+  EXPECT_EQ(StagesText(program, fusion), "a b | look at a | total");
+  EXPECT_EQ(fusion.inside.count(Named(program, "a")), 0u);
+  EXPECT_TRUE(PlanStorage(program, fusion).root[Named(program, "a")].has_value());
+}
+
 TEST(Fuse, ChainsOfOneShapeBecomeOneLoop) {
   GraphBuilder builder;
   const OpId x = AddInput(builder, "x", {4, 6});

@@ -87,7 +87,7 @@ class StoragePlanner {
       for (const ValueId value : Writes(step)) {
         if (fusion_.inside.count(value) > 0 || !NeedsMemory(compute, value)) continue;
         storage_.root[value] = value;
-        if (IsAlias(step) || IsEffect(compute)) storage_.root[value] = storage_.root[Reads(step).front()];
+        if (IsAlias(step)) storage_.root[value] = storage_.root[Reads(step).front()];
         if (IsSource(step)) permanent_.insert(value);
         if (storage_.root[value].has_value()) classes_[*storage_.root[value]].push_back(value);
       }
@@ -100,10 +100,6 @@ class StoragePlanner {
     if (compute->kind != OpKind::kConstant) return true;
     return absl::c_any_of(readings_[value], [](const Reading& reading) { return !reading.literal; }) ||
            absl::c_any_of(program_.updates, [&](const ProgramUpdate& update) { return update.value == value; });
-  }
-
-  static bool IsEffect(const Compute* compute) {
-    return compute != nullptr && DefinitionOf(compute->kind).op_class == OpClass::kEffect;
   }
 
   // A scalar that calls of the op take by value.

@@ -70,7 +70,7 @@ Bytes WorkspaceOf(const Program& program) {
     Match(
         step.action, [&](const Compute& compute) { most.Include(NeedOf(program, compute)); },
         [&](const Collective& collective) { most.Include(NeedOf(program, collective)); }, [](const Slice&) {},
-        [](const View&) {});
+        [](const View&) {}, [](const Glance&) {});
   }
   return most.total();
 }

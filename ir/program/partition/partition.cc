@@ -14,6 +14,7 @@
 #include "base/status/status_macros.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/unique_names.h"
+#include "ir/program/partition/glances.h"
 #include "ir/program/partition/manual.h"
 #include "ir/program/partition/merge.h"
 #include "ir/program/partition/rewrite.h"
@@ -263,6 +264,7 @@ absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const Pa
   FuseReduceScatters(program);
   RemoveDeadMoves(program);
   if (options.merge_collectives) MergeCollectives(program, options.bucket_bytes);
+  AddGlances(graph, plan, program);
   RenumberValues(program);
   return program;
 }

@@ -5,7 +5,9 @@
 // layout yet, the cheapest redistribution from one that exists is inserted; a layout that was made once is used again.
 // Afterwards an all_reduce that is only sliced becomes a reduce_scatter, and collectives over one group are merged
 // (ir/program/partition/merge.h says which). Data parallelism, tensor parallelism and sharded optimizers are not
-// special cases: their all-reduces, reduce-scatters and all-to-alls follow from the layouts alone.
+// special cases: their all-reduces, reduce-scatters and all-to-alls follow from the layouts alone. What the graph looks
+// at is looked at in the finished program (ir/program/partition/glances.h), which is otherwise the same without the
+// looks.
 #ifndef CLEAVE_IR_PROGRAM_PARTITION_PARTITION_H_
 #define CLEAVE_IR_PROGRAM_PARTITION_PARTITION_H_
 

@@ -102,7 +102,8 @@ void ReplaceReads(Program& program, const std::map<ValueId, ValueId>& replaced) 
         [&](Collective& collective) {
           for (Transfer& transfer : collective.transfers) replace(transfer.input);
         },
-        [&](Slice& slice) { replace(slice.input); }, [&](View& view) { replace(view.input); });
+        [&](Slice& slice) { replace(slice.input); }, [&](View& view) { replace(view.input); },
+        [&](Glance& glance) { replace(glance.input); });
   }
   if (program.loss.has_value()) replace(*program.loss);
   for (ProgramMetric& metric : program.metrics) replace(metric.value);
@@ -194,7 +195,8 @@ void RenumberValues(Program& program) {
         [&](View& view) {
           renumber(view.input);
           renumber(view.output);
-        });
+        },
+        [&](Glance& glance) { renumber(glance.input); });
   }
   if (program.loss.has_value()) renumber(*program.loss);
   for (ProgramMetric& metric : program.metrics) renumber(metric.value);

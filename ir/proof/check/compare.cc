@@ -50,6 +50,29 @@ absl::Status CompareOnRank(const Program& program, const Step& step, ValueId id,
   return absl::OkStatus();
 }
 
+// Every look of the graph is in the program once, at the value that it is meant for.
+absl::Status CheckGlances(const Graph& graph, const Program& program) {
+  std::vector<int> glances(graph.looks.size(), 0);
+  for (const Step& step : program.steps) {
+    const auto* glance = std::get_if<Glance>(&step.action);
+    if (glance == nullptr) continue;
+    const auto number = static_cast<size_t>(glance->number);
+    const bool is_same = number < graph.looks.size() && graph.looks[number].kind == glance->kind &&
+                         graph.looks[number].value == program.value(glance->input).origin &&
+                         graph.looks[number].name == step.name &&
+                         graph.op(graph.looks[number].value).type == program.value(glance->input).type;
+    if (!is_same)
+      return absl::InternalError(absl::StrCat("the program looks at `", step.name, "` in another way than the graph"));
+    ++glances[number];
+  }
+  for (size_t i = 0; i < glances.size(); ++i) {
+    if (glances[i] == 1) continue;
+    return absl::InternalError(
+        absl::StrCat("the program looks at `", graph.looks[i].name, "` ", glances[i], " times instead of once"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckResults(const Graph& graph, const Program& program) {
@@ -75,7 +98,7 @@ absl::Status CheckResults(const Graph& graph, const Program& program) {
     });
     if (!found) return absl::InternalError(absl::StrCat("`", graph.op(update.state).name, "` takes a wrong new value"));
   }
-  return absl::OkStatus();
+  return CheckGlances(graph, program);
 }
 
 Difference LargestDifference(const Tensor& expected, const Tensor& actual) {

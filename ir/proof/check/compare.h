@@ -27,8 +27,8 @@ struct Difference {
 // NaN equals NaN: some ops have no value at some points, on one device as well as on many. REQUIRES: the same shape.
 Difference LargestDifference(const Tensor& expected, const Tensor& actual);
 
-// An Internal error unless the program's loss, metrics and updates are those of the graph: none is lost, and each state
-// takes the value that the graph gives it.
+// An Internal error unless the program's loss, metrics, updates and looks are those of the graph: none is lost, each
+// state takes the value that the graph gives it, and each look is at the value that the graph looks at.
 absl::Status CheckResults(const Graph& graph, const Program& program);
 
 // The element of a value that is farthest from what one device computes.

@@ -137,7 +137,8 @@ class StaticCheck {
       Match(
           step.action, [&](const Compute& compute) { CheckCompute(compute); },
           [&](const Collective& collective) { CheckCollective(collective); },
-          [&](const Slice& slice) { CheckSlice(slice); }, [&](const View& view) { CheckView(view); });
+          [&](const Slice& slice) { CheckSlice(slice); }, [&](const View& view) { CheckView(view); },
+          [](const Glance&) {});  // It takes a value as it lies.
     }
     CheckResults();
     return std::move(findings_);

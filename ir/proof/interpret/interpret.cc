@@ -43,7 +43,8 @@ class Lockstep {
           step.action, [&](const Compute& compute) { return RunCompute(compute); },
           [&](const Collective& collective) { return RunCollective(program_, collective, values_); },
           [&](const Slice& slice) { return RunSlice(program_, slice, values_); },
-          [&](const View& view) { return RunView(program_, view, values_); }));
+          [&](const View& view) { return RunView(program_, view, values_); },
+          [](const Glance&) { return absl::OkStatus(); }));
     }
     return absl::OkStatus();
   }

@@ -109,6 +109,9 @@ struct ParallelSettings {
   std::optional<Placed<int64_t>> memory;  // Bytes per device.
   Price cost = Price::kBytes;
   double gradient_weight = 0.1;
+  // Under `classic`, of each element of a tensor that two neighbours cut differently. 0: ops do not see their
+  // neighbours.
+  double redistribution_weight = 16;
   std::optional<int64_t> zero = 0;        // nullopt: `auto`.
   Outside outside = Outside::kReplicate;  // Of a model with regions.
   Span search_span, objective_span, cost_span, zero_span, mesh_span, outside_span;

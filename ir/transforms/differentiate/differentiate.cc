@@ -4,7 +4,9 @@
 #include <set>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status/status_macros.h"
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
@@ -73,9 +75,53 @@ class Backward {
     }
   }
 
+  // Lets looks at gradients and at slots of the optimizer look at the values that these have become.
+  absl::Status FindLooks() {
+    Graph& graph = builder_.mutable_graph();
+    for (Look& look : graph.looks) {
+      if (look.part.empty()) continue;
+      const std::optional<OpId> value = look.part == "grad" ? GradientOf(look.value) : NewValueOfSlot(look);
+      if (!value.has_value()) return NothingToLookAt(look);
+      look = {.kind = look.kind, .value = *value, .name = absl::StrCat(look.name, ".", look.part), .line = look.line};
+    }
+    return absl::OkStatus();
+  }
+
   Graph Build() && { return std::move(builder_).Build(); }
 
  private:
+  std::optional<OpId> GradientOf(OpId value) const {
+    const auto found = gradients_.find(value);
+    return found == gradients_.end() ? std::nullopt : std::make_optional(found->second);
+  }
+
+  std::optional<OpId> NewValueOfSlot(const Look& look) const {
+    const Graph& graph = builder_.graph();
+    const std::optional<OpId> slot = graph.Find(absl::StrCat(graph.op(look.value).name, ".", look.part));
+    for (const StateUpdate& update : graph.updates) {
+      if (slot == update.state) return update.value;
+    }
+    return std::nullopt;
+  }
+
+  absl::Status NothingToLookAt(const Look& look) const {
+    const std::string looked_at =
+        absl::StrCat("`", look.name, ".", look.part, "`, line ", look.line, ", does not exist: ");
+    if (look.part == "grad") {
+      return absl::NotFoundError(
+          absl::StrCat(looked_at, "the loss does not depend on parameters through `", look.name, "`"));
+    }
+    std::vector<std::string> slots;
+    const std::string prefix = absl::StrCat(look.name, ".");
+    for (const StateUpdate& update : builder_.graph().updates) {
+      const Op& state = builder_.graph().op(update.state);
+      if (absl::StartsWith(state.name, prefix))
+        slots.push_back(absl::StrCat("`", state.name.substr(prefix.size()), "`"));
+    }
+    slots.push_back("`grad`");
+    return absl::NotFoundError(absl::StrCat(looked_at, "of `", look.name, "` there is ", absl::StrJoin(slots, ", ")));
+  }
+
   absl::Status Visit(OpId id) {
     if (of_parameters_.count(id) == 0 || !contributions_.Has(id)) return absl::OkStatus();
     // A copy, because the graph grows.
@@ -115,10 +161,11 @@ class Backward {
   std::map<OpId, OpId> gradients_;
 };
 
-// Drops those ops from `first` on that no update needs: gradients of inputs.
+// Drops those ops from `first` on that no update and no look needs: gradients of inputs.
 Graph WithoutUnused(Graph graph, OpId first) {
   OpSet used;
   for (const StateUpdate& update : graph.updates) used.insert({update.state, update.value});
+  for (const Look& look : graph.looks) used.insert(look.value);
   for (size_t i = graph.ops.size(); i-- > 0;) {
     const Op& op = graph.ops[OpId(static_cast<int64_t>(i))];
     if (op.id < first) used.insert(op.id);
@@ -136,6 +183,7 @@ Graph WithoutUnused(Graph graph, OpId first) {
   for (StateUpdate& update : graph.updates) {
     update = {.state = new_id[update.state], .value = new_id[update.value]};
   }
+  for (Look& look : graph.looks) look.value = new_id[look.value];
   graph.ops = std::move(kept);
   return graph;
 }
@@ -166,6 +214,7 @@ absl::StatusOr<Graph> Differentiate(Graph forward, const Optimizer& optimizer) {
   Backward backward(std::move(forward));
   CLEAVE_RETURN_IF_ERROR(backward.Run());
   backward.AddUpdates(optimizer);
+  CLEAVE_RETURN_IF_ERROR(backward.FindLooks());
   Graph graph = WithoutUnused(std::move(backward).Build(), first_new);
   NameGradients(graph);
   return graph;

@@ -24,7 +24,8 @@ namespace cleave::ir {
 // ops named `<parameter>.momentum`, `<parameter>.adam_m`, `<parameter>.adam_v`; like all new ops they are appended
 // after the forward ops, with phase kUpdate. Gradients are named `<op>.grad`. A loss that is absent, or a
 // differentiable path through an op without gradient, is an InvalidArgument error that names the op and its line. A
-// parameter on which the loss does not depend has no update (the frontend warns).
+// parameter on which the loss does not depend has no update (the frontend warns). Looks at parts of values become looks
+// at gradients and at what the update makes of slots; where there is no such value, that is a NotFound error.
 absl::StatusOr<Graph> Differentiate(Graph forward, const Optimizer& optimizer);
 
 // The parameters of `graph` on which the loss depends, in program order.

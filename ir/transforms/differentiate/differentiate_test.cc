@@ -88,6 +88,27 @@ void CheckGradients(const Graph& forward) {
   }
 }
 
+// The names and values that the looks of `parts` of a value have become, or what is wrong.
+std::string LooksAt(const std::string& value, const std::string& part) {
+  Graph forward = MlpGraph();
+  forward.looks = {{.kind = LookKind::kPrint, .value = *forward.Find(value), .name = value, .line = 7, .part = part}};
+  const absl::StatusOr<Graph> graph = Differentiate(forward, {.kind = Optimizer::Kind::kMomentum});
+  if (!graph.ok()) return std::string(graph.status().message());
+  EXPECT_EQ(graph->looks[0].part, "");
+  return absl::StrCat(graph->looks[0].name, " is ", graph->op(graph->looks[0].value).name);
+}
+
+TEST(DifferentiateTest, LooksAtGradientsAndSlots) {
+  EXPECT_EQ(LooksAt("h1.weight", ""), "h1.weight is h1.weight");
+  EXPECT_EQ(LooksAt("h1.weight", "grad"), "h1.weight.grad is h1.weight.grad");
+  EXPECT_EQ(LooksAt("h1", "grad"), "h1.grad is h1.grad");
+  EXPECT_EQ(LooksAt("h1.weight", "momentum"), "h1.weight.momentum is h1.weight.momentum.new");
+  EXPECT_EQ(LooksAt("h1.weight", "adam_m"),
+            "`h1.weight.adam_m`, line 7, does not exist: of `h1.weight` there is `momentum`, `grad`");
+  EXPECT_EQ(LooksAt("image", "grad"),
+            "`image.grad`, line 7, does not exist: the loss does not depend on parameters through `image`");
+}
+
 TEST(DifferentiateTest, MlpGradients) { CheckGradients(MlpGraph()); }
 TEST(DifferentiateTest, AttentionGradients) { CheckGradients(AttentionGraph()); }
 TEST(DifferentiateTest, MixedGradients) { CheckGradients(MixedGraph()); }

@@ -1,7 +1,6 @@
 // The ops of one expansion of a function, made for many elements at once: `vmap`.
 //
-//   std::optional<Vectorized> result =
-//       Vectorize(builder, builder.RemoveFrom(first), {{.element = x_element, .whole = x}}, 8, 200'000);
+//   Vectorized result = Vectorize(builder, builder.RemoveFrom(first), {{.element = x_element, .whole = x}}, 8);
 //
 // A function is expanded once, on tensors that stand for one element each. Vectorize adds what these ops compute for
 // all `size` elements: an op that depends on an element gets its batched form, whose values have the elements'
@@ -9,11 +8,8 @@
 #ifndef CLEAVE_IR_TRANSFORMS_VECTORIZE_VECTORIZE_H_
 #define CLEAVE_IR_TRANSFORMS_VECTORIZE_VECTORIZE_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -32,19 +28,16 @@ struct MappedInput {
 struct BatchedOp {
   OpId value;  // Has the elements' dimension first if `mapped`.
   bool mapped = false;
-  bool unrolled = false;   // There is no batched form: the op was made for each element separately.
   std::vector<OpId> made;  // All ops that replaced it, in program order.
-  std::vector<OpId> main;  // Those of the op's own kind on the op's own inputs: one, or one per element; empty where it
-                           // was composed of others.
+  std::vector<OpId> main;  // That of the op's own kind on the op's own inputs; empty where it was composed of others.
 };
 
 using Vectorized = std::map<OpId, BatchedOp>;
 
 // REQUIRES: `ops` are the last ops that were removed from `builder`, in program order; each `element` is a source among
-// them with the type of `whole` less its first dimension, which has `size` elements. nullopt where the graph would get
-// more than `max_ops` ops, as unrolling may need; the builder then holds a part of them.
-std::optional<Vectorized> Vectorize(GraphBuilder& builder, absl::Span<const Op> ops,
-                                    absl::Span<const MappedInput> inputs, int64_t size, size_t max_ops);
+// them with the type of `whole` less its first dimension, which has `size` elements.
+Vectorized Vectorize(GraphBuilder& builder, absl::Span<const Op> ops, absl::Span<const MappedInput> inputs,
+                     int64_t size);
 
 }  // namespace cleave::ir
 

@@ -11,6 +11,7 @@
 #include "ir/graph/ops/lift.h"
 #include "ir/graph/ops/samples.h"
 #include "ir/proof/interpret/interpret.h"
+#include "ir/proof/interpret/interpret_ranks.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
 namespace cleave::ir {
@@ -18,7 +19,6 @@ namespace {
 
 constexpr uint64_t kSeed = 5;
 constexpr int kRounds = 3;
-constexpr size_t kMaxOps = 100'000;
 constexpr int64_t kStep = 1;
 
 // Which inputs are mapped.
@@ -75,17 +75,11 @@ OpId AddSource(GraphBuilder& builder, DType dtype, const Shape& shape, const std
                      {{attribute::kDType, dtype}, {attribute::kShape, shape}, {attribute::kData, name}}, name);
 }
 
-// A graph under construction, and an op on tensors of which some are mapped.
-struct Mapped {
-  OpId value;
-  bool unrolled = false;
-};
-
 using Body = std::function<OpId(GraphBuilder& builder, const std::vector<OpId>& inputs)>;
 
 // vmap(body)(inputs), mapped where `mask` says so.
-Mapped AddMapped(GraphBuilder& builder, const std::vector<OpId>& inputs, const Mask& mask, int64_t size,
-                 const Body& body) {
+OpId AddMapped(GraphBuilder& builder, const std::vector<OpId>& inputs, const Mask& mask, int64_t size,
+               const Body& body) {
   const OpId first(static_cast<int64_t>(builder.graph().ops.size()));
   std::vector<MappedInput> mapped;
   std::vector<OpId> elements = inputs;
@@ -101,11 +95,9 @@ Mapped AddMapped(GraphBuilder& builder, const std::vector<OpId>& inputs, const M
   }
   const OpId value = body(builder, elements);
   const std::vector<Op> ops = builder.RemoveFrom(first);
-  const Vectorized result = *Vectorize(builder, ops, mapped, size, kMaxOps);
-  Mapped made{.value = result.at(value).value};
+  const Vectorized result = Vectorize(builder, ops, mapped, size);
   EXPECT_TRUE(result.at(value).mapped);
-  for (const auto& [id, batched] : result) made.unrolled |= batched.unrolled;
-  return made;
+  return result.at(value).value;
 }
 
 Body OpBody(const Sample& sample) {
@@ -152,7 +144,7 @@ std::string MaskText(const Mask& mask) {
   return text;
 }
 
-TEST(VectorizeTest, EveryOpThatAModelCanCallStatesItsForm) {
+TEST(VectorizeTest, EveryOpThatAModelCanCallHasAForm) {
   for (const OpDefinition* op : AllOps()) {
     if (op->callable && op->op_class != OpClass::kSource) {
       EXPECT_NE(op->batch, nullptr) << op->kind;
@@ -174,9 +166,9 @@ TEST(VectorizeTest, ValuesAreThoseOfEachElement) {
         sources.push_back(AddSource(builder, sample.types[i].dtype, value.shape, absl::StrCat("x", i)));
         values[sources.back()] = value;
       }
-      const Mapped made = AddMapped(builder, sources, mask, size, OpBody(sample));
+      const OpId made = AddMapped(builder, sources, mask, size, OpBody(sample));
       ASSERT_TRUE(VerifyGraph(builder.graph()).empty()) << VerifyGraph(builder.graph())[0];
-      const Tensor actual = InterpretGraph(builder.graph(), values, kStep)[made.value];
+      const Tensor actual = InterpretGraph(builder.graph(), values, kStep)[made];
       ASSERT_EQ(actual.shape, Before(size, sample.output.shape));
       for (int64_t e = 0; e < size; ++e) {
         std::vector<Tensor> inputs;
@@ -186,13 +178,33 @@ TEST(VectorizeTest, ValuesAreThoseOfEachElement) {
         ExpectNear(ElementOf(actual, e), EvaluateWhole(sample, inputs));
         if (testing::Test::HasFatalFailure()) return;
       }
-      if (!made.unrolled) batched.insert(sample.op->kind);
+      batched.insert(sample.op->kind);
     }
   });
   for (const OpDefinition* op : AllOps()) {
-    const bool has_form = op->batch != nullptr && op->batch != Unrolled && !Communicates(op->kind);
-    EXPECT_EQ(batched.count(op->kind) > 0, has_form) << op->kind;
+    EXPECT_EQ(batched.count(op->kind) > 0, op->batch != nullptr && !Communicates(op->kind)) << op->kind;
   }
+}
+
+TEST(VectorizeTest, MoreElementsNeedNoMoreOps) {
+  ForEachSample([&](const Sample& sample, Random&) {
+    for (const Mask& mask : MasksOf(sample.types.size())) {
+      SCOPED_TRACE(MaskText(mask));
+      std::set<size_t> counts;
+      for (const int64_t size : {2, 100}) {
+        GraphBuilder builder;
+        std::vector<OpId> sources;
+        for (size_t i = 0; i < mask.size(); ++i) {
+          const Shape& shape = sample.types[i].shape;
+          sources.push_back(
+              AddSource(builder, sample.types[i].dtype, mask[i] ? Before(size, shape) : shape, absl::StrCat("x", i)));
+        }
+        AddMapped(builder, sources, mask, size, OpBody(sample));
+        counts.insert(builder.graph().ops.size());
+      }
+      ASSERT_EQ(counts.size(), 1u);
+    }
+  });
 }
 
 // The gradients of sum(weight * value) by the sources, zeros where there are none.
@@ -236,9 +248,9 @@ TEST(VectorizeTest, GradientsAreThoseOfEachElement) {
         sources.push_back(AddSource(builder, sample.types[i].dtype, value.shape, absl::StrCat("x", i)));
         values[sources.back()] = value;
       }
-      const Mapped made = AddMapped(builder, sources, mask, kSize, OpBody(sample));
+      const OpId made = AddMapped(builder, sources, mask, kSize, OpBody(sample));
       const Tensor weight = RandomTensor(Before(kSize, sample.output.shape), -1, 1, random);
-      const std::vector<Tensor> actual = GradientsOf(std::move(builder), made.value, sources, values, weight);
+      const std::vector<Tensor> actual = GradientsOf(std::move(builder), made, sources, values, weight);
 
       std::vector<Tensor> expected;
       for (OpId source : sources) expected.push_back(Zeros(values[source].shape));
@@ -295,9 +307,9 @@ TEST(VectorizeTest, MapsInsideMaps) {
       values[sources.back()] = value;
     }
     const Body once = [&](GraphBuilder& body, const std::vector<OpId>& inputs) {
-      return AddMapped(body, inputs, inner, kInner, OpBody(sample)).value;
+      return AddMapped(body, inputs, inner, kInner, OpBody(sample));
     };
-    const OpId made = AddMapped(builder, sources, outer, kOuter, once).value;
+    const OpId made = AddMapped(builder, sources, outer, kOuter, once);
     ASSERT_TRUE(VerifyGraph(builder.graph()).empty()) << VerifyGraph(builder.graph())[0];
     const Tensor actual = InterpretGraph(builder.graph(), values, kStep)[made];
     for (int64_t m = 0; m < kOuter; ++m) {
@@ -312,6 +324,37 @@ TEST(VectorizeTest, MapsInsideMaps) {
       }
     }
   });
+}
+
+// Each of two ranks sends parts of 2 and 3 elements, to the other and to itself, and gets 3 and 2.
+TEST(VectorizeTest, MessagesHoldThePartsOfAllElements) {
+  using Ints = std::vector<int64_t>;
+  constexpr int64_t kSize = 3;
+  const Attributes attributes = {{attribute::kPrimitive, "neighbor_exchange_v2"},
+                                 {attribute::kSendSizes, Ints{2, 3}},
+                                 {attribute::kReceiveSizes, Ints{3, 2}},
+                                 {attribute::kSendRanks, Ints{1, 0, 0, 1}},
+                                 {attribute::kReceiveRanks, Ints{0, 1, 1, 0}}};
+  const Body exchange = [&](GraphBuilder& body, const std::vector<OpId>& inputs) {
+    return body.Add(OpKind::kNeighborExchange, inputs, attributes, "exchange");
+  };
+  Random random(kSeed);
+  std::vector<Tensor> wholes;
+  for (int rank = 0; rank < 2; ++rank) wholes.push_back(RandomTensor({kSize, 5}, -1, 1, random));
+  GraphBuilder mapped;
+  mapped.mutable_graph().rank_axes = {{"world", 2}};
+  const OpId x = AddSource(mapped, DType::kF32, {kSize, 5}, "x");
+  const OpId made = AddMapped(mapped, {x}, {true}, kSize, exchange);
+  ASSERT_TRUE(VerifyGraph(mapped.graph()).empty()) << VerifyGraph(mapped.graph())[0];
+  const std::vector<Tensor> actual = InterpretRanks(mapped.graph(), {{x, wholes}}, kStep)[made];
+  GraphBuilder alone;
+  alone.mutable_graph().rank_axes = {{"world", 2}};
+  const OpId value = exchange(alone, {AddSource(alone, DType::kF32, {5}, "x")});
+  for (int64_t e = 0; e < kSize; ++e) {
+    const std::vector<Tensor> elements = {ElementOf(wholes[0], e), ElementOf(wholes[1], e)};
+    const std::vector<Tensor> expected = InterpretRanks(alone.graph(), {{x, elements}}, kStep)[value];
+    for (size_t rank = 0; rank < 2; ++rank) ExpectNear(ElementOf(actual[rank], e), expected[rank]);
+  }
 }
 
 TEST(VectorizeTest, WhatDependsOnNoElementIsMadeOnce) {
@@ -332,13 +375,13 @@ TEST(VectorizeTest, WeightsPerElementMakeABatchedProduct) {
   GraphBuilder builder;
   const OpId x = AddSource(builder, DType::kF32, {3, 5, 4}, "x");
   const OpId w = AddSource(builder, DType::kF32, {3, 2, 4}, "w");
-  const Mapped made =
+  const OpId made =
       AddMapped(builder, {x, w}, {true, true}, 3, [](GraphBuilder& body, const std::vector<OpId>& inputs) {
         return body.Add(OpKind::kMatmul, inputs, {{attribute::kTransposeB, true}}, "y");
       });
-  EXPECT_EQ(builder.graph().op(made.value).kind, OpKind::kMatmul);
-  EXPECT_EQ(builder.graph().op(made.value).name, "y");
-  EXPECT_EQ(builder.graph().op(made.value).type.shape, (Shape{3, 5, 2}));
+  EXPECT_EQ(builder.graph().op(made).kind, OpKind::kMatmul);
+  EXPECT_EQ(builder.graph().op(made).name, "y");
+  EXPECT_EQ(builder.graph().op(made).type.shape, (Shape{3, 5, 2}));
 }
 
 }  // namespace

@@ -12,10 +12,11 @@ void Gather(const float* x, const int32_t* indices, const RowIndexing& indexing,
   const int64_t count = indexing.count;
   const int64_t inner = indexing.inner;
   const size_t bytes = static_cast<size_t>(inner) * sizeof(float);
-#pragma omp parallel for collapse(2) if (indexing.outer * count * inner >= kParallelElements)
-  for (int64_t o = 0; o < indexing.outer; ++o) {
+  const int64_t outer = indexing.batch * indexing.outer;
+#pragma omp parallel for collapse(2) if (outer * count * inner >= kParallelElements)
+  for (int64_t o = 0; o < outer; ++o) {
     for (int64_t i = 0; i < count; ++i) {
-      const int64_t row = indices[i] - indexing.first_row;
+      const int64_t row = indices[o / indexing.outer * count + i] - indexing.first_row;
       float* to = y + (o * count + i) * inner;
       if (row >= 0 && row < rows) {
         std::memcpy(to, x + (o * rows + row) * inner, bytes);
@@ -30,17 +31,18 @@ void ScatterAdd(const float* updates, const int32_t* indices, const RowIndexing&
   const int64_t rows = indexing.rows;
   const int64_t count = indexing.count;
   const int64_t inner = indexing.inner;
-  std::fill_n(y, indexing.outer * rows * inner, 0.0f);
+  const int64_t outer = indexing.batch * indexing.outer;
+  std::fill_n(y, outer * rows * inner, 0.0f);
   // Threads share the columns, so that rows are added in one order.
   constexpr int64_t kColumns = 32;
   const int64_t blocks = (inner + kColumns - 1) / kColumns;
-#pragma omp parallel for collapse(2) if (indexing.outer * count * inner >= kParallelElements)
-  for (int64_t o = 0; o < indexing.outer; ++o) {
+#pragma omp parallel for collapse(2) if (outer * count * inner >= kParallelElements)
+  for (int64_t o = 0; o < outer; ++o) {
     for (int64_t block = 0; block < blocks; ++block) {
       const int64_t begin = block * kColumns;
       const int64_t end = std::min(inner, begin + kColumns);
       for (int64_t i = 0; i < count; ++i) {
-        const int64_t row = indices[i] - indexing.first_row;
+        const int64_t row = indices[o / indexing.outer * count + i] - indexing.first_row;
         if (row < 0 || row >= rows) continue;
         const float* from = updates + (o * count + i) * inner;
         float* to = y + (o * rows + row) * inner;

@@ -23,40 +23,46 @@ bool CanMoveFour(int64_t inner, const T*... places) {
 template <int kCount>
 __global__ void GatherRows(RowIndexing indexing, const float* x, const int32_t* indices, float* y) {
   const int64_t vectors = indexing.inner / kCount;
-  const int64_t all = indexing.outer * indexing.count * vectors;
+  const int64_t all = indexing.batch * indexing.outer * indexing.count * vectors;
   for (int64_t at = FirstElement(); at < all; at += ElementStride()) {
     const int64_t place = at / vectors;
     const int64_t i = place % indexing.count;
-    const int64_t row = static_cast<int64_t>(indices[i]) - indexing.first_row;
+    const int64_t o = place / indexing.count;
+    const int64_t row = static_cast<int64_t>(indices[o / indexing.outer * indexing.count + i]) - indexing.first_row;
     Vector<float, kCount> value = {};
     if (row >= 0 && row < indexing.rows) {
-      value = Load<kCount>(x + (place / indexing.count * indexing.rows + row) * indexing.inner + at % vectors * kCount);
+      value = Load<kCount>(x + (o * indexing.rows + row) * indexing.inner + at % vectors * kCount);
     }
     Store(value, y + at * kCount);
   }
 }
 
-// Where the updates of each row stand in a list of all updates. There are `rows` rows; some updates may be for rows
-// outside of them.
+// Where the updates of each row stand in a list of all updates. There are `rows` rows, those of all elements of the
+// batch one after another; some updates may be for rows outside of those of their element.
 struct Buckets {
   const int32_t* indices;
   int64_t count;
   int64_t rows;
+  int64_t element_count;  // Updates of one element of the batch.
+  int64_t element_rows;
   int64_t first_row;
   int32_t* starts;     // [rows + 1]: the bucket of row r is [starts[r], starts[r + 1]) of the lists.
   int32_t* filled;     // [rows]
   int32_t* unordered;  // [count]
   int32_t* updates;    // [count]: their numbers, ascending in each bucket.
 
-  __device__ int64_t RowOf(int64_t update) const { return static_cast<int64_t>(indices[update]) - first_row; }
-  __device__ bool HasRow(int64_t row) const { return row >= 0 && row < rows; }
+  // -1 for a row outside.
+  __device__ int64_t RowOf(int64_t update) const {
+    const int64_t row = static_cast<int64_t>(indices[update]) - first_row;
+    return row >= 0 && row < element_rows ? update / element_count * element_rows + row : -1;
+  }
 };
 
 // starts[row + 1] = the number of its updates. Sums of integers do not depend on their order.
 __global__ void CountUpdates(Buckets buckets) {
   for (int64_t i = FirstElement(); i < buckets.count; i += ElementStride()) {
     const int64_t row = buckets.RowOf(i);
-    if (buckets.HasRow(row)) atomicAdd(&buckets.starts[row + 1], 1);
+    if (row >= 0) atomicAdd(&buckets.starts[row + 1], 1);
   }
 }
 
@@ -88,7 +94,7 @@ __global__ void SumCounts(Buckets buckets) {
 __global__ void PlaceUpdates(Buckets buckets) {
   for (int64_t i = FirstElement(); i < buckets.count; i += ElementStride()) {
     const int64_t row = buckets.RowOf(i);
-    if (!buckets.HasRow(row)) continue;
+    if (row < 0) continue;
     const int32_t place = buckets.starts[row] + atomicAdd(&buckets.filled[row], 1);
     buckets.unordered[place] = static_cast<int32_t>(i);
   }
@@ -114,8 +120,11 @@ __global__ void SumBuckets(Buckets buckets, int64_t outer, int64_t inner, const 
   const int64_t all = outer * buckets.rows * vectors;
   for (int64_t at = FirstElement(); at < all; at += ElementStride()) {
     const int64_t place = at / vectors;
-    const int64_t row = place % buckets.rows;
-    const float* const from = updates + place / buckets.rows * buckets.count * inner + at % vectors * kCount;
+    const int64_t o = place / buckets.element_rows;  // Of all elements of the batch.
+    const int64_t element = o / outer;
+    const int64_t row = element * buckets.element_rows + place % buckets.element_rows;
+    // Updates are numbered in the whole batch.
+    const float* const from = updates + (o - element) * buckets.element_count * inner + at % vectors * kCount;
     const int32_t end = buckets.starts[row + 1];
     Vector<float, kCount> sum = {};
 #pragma unroll 4
@@ -137,7 +146,7 @@ __global__ void OneHotRows(const int32_t* classes, int64_t count, int64_t depth,
 }  // namespace
 
 void Gather(const float* x, const int32_t* indices, const RowIndexing& indexing, float* y) {
-  const int64_t elements = indexing.outer * indexing.count * indexing.inner;
+  const int64_t elements = indexing.batch * indexing.outer * indexing.count * indexing.inner;
   if (CanMoveFour(indexing.inner, x, y)) {
     Launch(GatherRows<4>, ForElements(elements / 4), indexing, x, indices, y);
   } else {
@@ -146,10 +155,10 @@ void Gather(const float* x, const int32_t* indices, const RowIndexing& indexing,
 }
 
 void ScatterAdd(const float* updates, const int32_t* indices, const RowIndexing& indexing, float* y) {
-  const int64_t elements = indexing.outer * indexing.rows * indexing.inner;
+  const int64_t elements = indexing.batch * indexing.outer * indexing.rows * indexing.inner;
   if (elements == 0) return;
-  const int64_t count = indexing.count;
-  const int64_t rows = indexing.rows;
+  const int64_t count = indexing.batch * indexing.count;
+  const int64_t rows = indexing.batch * indexing.rows;
   ScratchLayout layout;
   const int64_t starts = layout.Add<int32_t>(rows + 1);
   const int64_t filled = layout.Add<int32_t>(rows);
@@ -160,6 +169,8 @@ void ScatterAdd(const float* updates, const int32_t* indices, const RowIndexing&
   const Buckets buckets = {indices,
                            count,
                            rows,
+                           indexing.count,
+                           indexing.rows,
                            indexing.first_row,
                            scratch.At<int32_t>(starts),
                            scratch.At<int32_t>(filled),

@@ -1,0 +1,17 @@
+// Text for glances at values: `print` and `assert_finite`.
+#ifndef CLEAVE_CODEGEN_SOURCE_GLANCE_H_
+#define CLEAVE_CODEGEN_SOURCE_GLANCE_H_
+
+#include "codegen/emit/text.h"
+#include "codegen/source/emission.h"
+#include "ir/program/program.h"
+
+namespace cleave::codegen {
+
+// Writes the call that hands a rank's piece of the value to the Observer of runtime/kernels/show.h. `step`: the number
+// of the glance's step.
+void EmitGlance(Emission& emission, int step, const ir::Glance& glance, SourceWriter& writer);
+
+}  // namespace cleave::codegen
+
+#endif  // CLEAVE_CODEGEN_SOURCE_GLANCE_H_

@@ -1,0 +1,68 @@
+#include "search/aside.h"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ir/sharding/layout/layout.h"
+#include "ir/sharding/strategy/strategy.h"
+
+namespace cleave::search {
+namespace {
+
+bool IsFixed(const OpDemands& demands, ir::OpId op) {
+  const auto found = demands.find(op);
+  return found != demands.end() && found->second.strategy.has_value();
+}
+
+void Follow(ir::OpPlan& plan, ir::Strategy strategy, std::string reason) {
+  plan.strategy = std::move(strategy);
+  plan.decided_by = ir::DecidedBy::kPropagation;
+  plan.reason = std::move(reason);
+  plan.choices.clear();
+}
+
+}  // namespace
+
+void FollowAside(const GraphFacts& facts, const OpDemands& demands, bool data_is_placed, ir::Plan& plan) {
+  const ir::Graph& graph = *facts.graph;
+  // Data that has no place yet.
+  const auto is_loose = [&](ir::OpId op) {
+    return facts.roles[op] == Role::kInput && facts.reads[op].empty() && !data_is_placed && !IsFixed(demands, op);
+  };
+  std::set<ir::OpId> placed;
+  for (const ir::Op& op : graph.ops) {
+    if (facts.roles[op.id] != Role::kAside) continue;
+    const ir::Rule& rule = facts.rule(op.id);
+    if (!IsFixed(demands, op.id)) {
+      std::optional<size_t> leader;
+      for (size_t i = 0; i < op.inputs.size(); ++i) {
+        if (is_loose(op.inputs[i]) && placed.count(op.inputs[i]) == 0) continue;
+        const auto elements = [&](size_t input) { return graph.op(op.inputs[input]).type.elements(); };
+        if (!leader.has_value() || elements(i) > elements(*leader)) leader = i;
+      }
+      ir::Strategy strategy = ir::Strategy::Replicated(rule);
+      std::string reason = "reads data that nothing else reads";
+      if (leader.has_value()) {
+        const ir::OpId maker = op.inputs[*leader];
+        const ir::OpPlan& made = plan.ops[maker];
+        const ir::Layout lies = made.output.value_or(ir::OutputLayout(made.strategy, facts.rule(maker)));
+        strategy = StrategyFromDimensions(lies, rule.inputs[*leader], rule, plan.mesh);
+        reason = absl::StrCat("no part of training: takes ", graph.op(maker).name, " as it lies");
+      }
+      Follow(plan.ops[op.id], std::move(strategy), std::move(reason));
+    }
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const ir::OpId input = op.inputs[i];
+      if (!is_loose(input) || !placed.insert(input).second) continue;
+      const ir::Layout read = ir::InputLayout(plan.ops[op.id].strategy, rule, static_cast<int>(i)).WithoutWindows();
+      const ir::Rule& stored = facts.rule(input);
+      Follow(plan.ops[input], StrategyFromDimensions(read, stored.output, stored, plan.mesh),
+             absl::StrCat("lies as ", op.name, " reads it"));
+    }
+  }
+}
+
+}  // namespace cleave::search

@@ -1,0 +1,19 @@
+// The strategies of ops that are no part of training: those that only metrics or looks need. Private to search.
+#ifndef CLEAVE_SEARCH_ASIDE_H_
+#define CLEAVE_SEARCH_ASIDE_H_
+
+#include "ir/sharding/plan/plan.h"
+#include "search/assignment/assignment.h"
+#include "search/cost/facts.h"
+
+namespace cleave::search {
+
+// Lets every op that is aside follow the largest value that it reads, as this lies after all else has been decided.
+// Inputs of the model that no other op reads lie as these ops read them, unless a setting says how data lies
+// (`data_is_placed`). What `demands` fixes stays. So a model has the same plan with its metrics and prints and without
+// them.
+void FollowAside(const GraphFacts& facts, const OpDemands& demands, bool data_is_placed, ir::Plan& plan);
+
+}  // namespace cleave::search
+
+#endif  // CLEAVE_SEARCH_ASIDE_H_

@@ -1,0 +1,110 @@
+// Metrics and prints change no plan.
+#include "search/aside.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "ir/graph/ops/builder.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/sharding/layout/layout.h"
+#include "search/search.h"
+#include "search/testing.h"
+#include "search/testing/models.h"
+
+namespace cleave::search {
+namespace {
+
+// `graph` with a metric and a print of an expression for every real forward value, which join branches that are
+// otherwise apart.
+ir::Graph LookedAt(ir::Graph graph) {
+  std::vector<ir::OpId> values;
+  for (const ir::Op& op : graph.ops) {
+    if (op.phase == ir::Phase::kForward && op.type.dtype == ir::DType::kF32 && op.type.rank() > 0)
+      values.push_back(op.id);
+  }
+  ir::GraphBuilder builder(std::move(graph));
+  std::vector<ir::Metric> metrics;
+  std::vector<ir::Look> looks;
+  for (size_t i = 0; i < values.size(); ++i) {
+    builder.SetPhase(ir::Phase::kMetric);
+    ir::OpId measured = builder.Add(ir::OpKind::kSoftmax, {values[i]}, {}, absl::StrCat("metric.", i));
+    if (builder.type(values[i]) == builder.type(values[(i + 1) % values.size()])) {
+      measured =
+          builder.Add(ir::OpKind::kAdd, {measured, values[(i + 1) % values.size()]}, {}, absl::StrCat("both.", i));
+    }
+    metrics.push_back(
+        {absl::StrCat("metric_", i), builder.Add(ir::OpKind::kReduceMean, {measured}, {}, absl::StrCat("mean.", i))});
+    builder.SetPhase(ir::Phase::kForward);
+    const ir::OpId shown = builder.Add(ir::OpKind::kTanh, {values[i]}, {}, absl::StrCat("shown.", i));
+    looks.push_back({.kind = ir::LookKind::kPrint, .value = shown, .name = absl::StrCat("shown.", i)});
+    looks.push_back({.kind = ir::LookKind::kAssertFinite, .value = values[i], .name = absl::StrCat("checked.", i)});
+  }
+  ir::Graph result = std::move(builder).Build();
+  result.metrics = metrics;
+  result.looks = looks;
+  return result;
+}
+
+void ExpectSamePlan(const ir::Graph& graph, int devices, const SearchOptions& options) {
+  const ir::Graph looked_at = LookedAt(graph);
+  const ir::Plan expected = FoundPlan(graph, CpuCluster(devices), options);
+  const ir::Plan plan = FoundPlan(looked_at, CpuCluster(devices), options);
+  ASSERT_GT(plan.ops.size(), expected.ops.size());
+  EXPECT_EQ(plan.search.cost, expected.search.cost);
+  for (const ir::Op& op : graph.ops) {
+    // A parameter or an input that training does not read exists for the metrics alone.
+    EXPECT_EQ(plan.ops[op.id], expected.ops[op.id]) << op.name;
+  }
+  EXPECT_EQ(ir::VerifyPlan(looked_at, plan), std::vector<std::string>());
+}
+
+// Propagation needs pins: tests/end_to_end/looks_test has them.
+TEST(AsideTest, NoSearchIsChanged) {
+  const std::vector<ir::Graph> graphs = {
+      testing::SeedNetwork(), testing::Gpt({.batch = 4, .seq = 8, .vocab = 16, .width = 16, .heads = 2, .layers = 2}),
+      testing::MixtureOfExperts({.tokens = 16, .width = 8, .hidden = 16, .experts = 2, .layers = 1})};
+  for (const ir::Graph& graph : graphs) {
+    for (const ir::SearchAlgorithm algorithm : {ir::SearchAlgorithm::kSapp, ir::SearchAlgorithm::kExact,
+                                                ir::SearchAlgorithm::kDataParallel, ir::SearchAlgorithm::kReplicate}) {
+      for (const int devices : {2, 6}) {
+        SCOPED_TRACE(absl::StrCat(AlgorithmName(algorithm), " on ", devices, " devices"));
+        ExpectSamePlan(graph, devices, {.algorithm = algorithm, .dataset = {}});
+      }
+    }
+  }
+}
+
+TEST(AsideTest, NoPriceAndNoObjectiveIsChanged) {
+  const ir::Graph graph = testing::SeedNetwork();
+  for (const ir::Price price : {ir::Price::kTime, ir::Price::kClassic}) {
+    SCOPED_TRACE(PriceName(price));
+    ExpectSamePlan(graph, 8, {.price = price, .dataset = {}});
+  }
+  for (const ir::Objective objective : {ir::Objective::kMemory, ir::Objective::kComputeToCommunication}) {
+    ExpectSamePlan(graph, 8, {.objective = objective, .dataset = {}});
+  }
+}
+
+// An expression that is printed is computed where what it reads lies.
+TEST(AsideTest, FollowsWhatItReads) {
+  const ir::Graph graph = LookedAt(testing::SeedNetwork());
+  const ir::Plan plan =
+      FoundPlan(graph, CpuCluster(2), {.algorithm = ir::SearchAlgorithm::kDataParallel, .dataset = {}});
+  const auto layout = [&](const std::string& name) {
+    const ir::OpId op = *graph.Find(name);
+    return ir::LayoutText(ir::OutputLayout(plan.ops[op].strategy, ir::RuleOf(graph, graph.op(op))), plan.mesh);
+  };
+  int cut = 0;
+  for (const ir::Look& look : graph.looks) {
+    if (look.kind != ir::LookKind::kPrint) continue;
+    const ir::Op& shown = graph.op(look.value);
+    EXPECT_EQ(layout(shown.name), layout(graph.op(shown.inputs[0]).name)) << shown.name;
+    cut += layout(shown.name) == "[m0, -]";
+  }
+  EXPECT_GT(cut, 3);
+}
+
+}  // namespace
+}  // namespace cleave::search

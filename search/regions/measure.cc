@@ -1,0 +1,54 @@
+#include "search/regions/measure.h"
+
+#include <array>
+#include <cmath>
+
+#include "absl/status/statusor.h"
+#include "base/check/check.h"
+#include "ir/program/memory/memory_plan.h"
+#include "ir/program/partition/partition.h"
+#include "ir/transforms/distribute/distribute.h"
+#include "search/cost/predict.h"
+
+namespace cleave::search {
+namespace {
+
+// The quantities in the order in which they count.
+std::array<double, 3> InOrder(ir::Objective objective, const Measured& measured) {
+  const double step = measured.step.value();
+  const auto peak = static_cast<double>(measured.peak.value());
+  switch (objective) {
+    case ir::Objective::kSpeed:
+      return {step, peak, measured.sent_bytes};
+    case ir::Objective::kMemory:
+      return {peak, step, measured.sent_bytes};
+    case ir::Objective::kComputeToCommunication:
+      return {measured.sent_bytes, step, peak};
+  }
+  CLEAVE_UNREACHABLE();
+}
+
+}  // namespace
+
+Measured Measure(const ir::Graph& training_graph, const ir::Plan& plan, const Cluster& cluster,
+                 const ir::FuseOptions& fuse) {
+  const absl::StatusOr<ir::Distributed> distributed = ir::Distribute(training_graph, plan);
+  CLEAVE_CHECK(distributed.ok()) << distributed.status();
+  const absl::StatusOr<ir::Program> program = ir::Partition(distributed->graph, distributed->plan);
+  CLEAVE_CHECK(program.ok()) << program.status();
+  const Prediction predicted = Predict(*program, cluster);
+  return {.step = predicted.step(),
+          .peak = ir::PlanMemory(distributed->graph, *program, fuse).use.prediction.peak,
+          .sent_bytes = predicted.sent_bytes_per_rank};
+}
+
+bool IsBetter(ir::Objective objective, const Measured& a, const Measured& b) {
+  const std::array<double, 3> own = InOrder(objective, a), other = InOrder(objective, b);
+  for (size_t i = 0; i < own.size(); ++i) {
+    // Sums in another order differ by less than this.
+    if (std::abs(own[i] - other[i]) > 1e-9 * std::max(own[i], other[i])) return own[i] < other[i];
+  }
+  return false;
+}
+
+}  // namespace cleave::search

@@ -1,0 +1,150 @@
+#include "search/regions/polish.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "search/network/network.h"
+#include "search/sapp/moves.h"
+
+namespace cleave::search {
+namespace {
+
+class Polisher {
+ public:
+  Polisher(Assignment& assignment, const Freedom& freedom, const std::function<Measured()>& measure,
+           ir::Objective objective)
+      : assignment_(assignment),
+        facts_(assignment.facts()),
+        measure_(measure),
+        objective_(objective),
+        best_(measure()),
+        left_(assignment.options().tuning.measured_ops / static_cast<int64_t>(facts_.graph->ops.size())) {
+    const SearchTuning& tuning = assignment.options().tuning;
+    if (assignment.mesh().axis_count() > tuning.small_axes) return;
+    Network network(assignment.table(), assignment.demands(), assignment.options(), {});
+    Moves moves(assignment.table(), network, freedom);
+    moves.RequireAxes();
+    for (ir::OpId op : network.variables()) {
+      if (assignment.fixed(op)) continue;
+      std::vector<int> strategies = network.domain(moves.All(op, assignment.index(op)));
+      if (strategies.size() < 2) continue;
+      ops_.push_back(op);
+      strategies_.push_back(std::move(strategies));
+    }
+  }
+
+  Measured Run() {
+    if (Plans() <= left_) {
+      TryAll();
+    } else {
+      while (TrySingles() || TryPairs()) {
+      }
+    }
+    return best_;
+  }
+
+ private:
+  // The number of all plans, or a number above what is left.
+  int64_t Plans() const {
+    int64_t plans = 1;
+    for (const std::vector<int>& strategies : strategies_) {
+      plans *= static_cast<int64_t>(strategies.size());
+      if (plans > left_) break;
+    }
+    return plans;
+  }
+
+  // Keeps the assignment's plan, if it is better than the best.
+  bool Keep() {
+    if (left_ <= 0) return false;
+    --left_;
+    if (assignment_.cost().impossible > 0) return false;
+    const Measured measured = measure_();
+    if (!IsBetter(objective_, measured, best_)) return false;
+    best_ = measured;
+    return true;
+  }
+
+  void Set(size_t op, int strategy) {
+    assignment_.Apply(std::vector<IndexedChange>{{.op = ops_[op], .strategy = strategy}});
+  }
+
+  void TryAll() {
+    std::vector<size_t> digits(ops_.size(), 0), kept;
+    for (bool more = !ops_.empty(); more;) {
+      for (size_t op = 0; op < ops_.size(); ++op) Set(op, strategies_[op][digits[op]]);
+      if (Keep() || kept.empty()) kept = digits;
+      more = false;
+      for (size_t op = ops_.size(); op-- > 0 && !more;) {
+        more = ++digits[op] < strategies_[op].size();
+        if (!more) digits[op] = 0;
+      }
+    }
+    for (size_t op = 0; op < kept.size(); ++op) Set(op, strategies_[op][kept[op]]);
+  }
+
+  // Gives one op another strategy, the first that is better; returns whether there was one.
+  bool TrySingles() {
+    bool any = false;
+    for (size_t op = 0; op < ops_.size(); ++op) any |= TryOne(op);
+    return any;
+  }
+  bool TryOne(size_t op) {
+    bool any = false;
+    for (int strategy : strategies_[op]) {
+      const int mark = assignment_.mark();
+      Set(op, strategy);
+      if (Keep()) {
+        any = true;
+      } else {
+        assignment_.Rollback(mark);
+      }
+    }
+    return any;
+  }
+
+  bool TryPairs() {
+    for (size_t a = 0; a < ops_.size(); ++a) {
+      for (size_t b = a + 1; b < ops_.size(); ++b) {
+        if (AreNeighbours(ops_[a], ops_[b]) && TryPair(a, b)) return true;
+      }
+    }
+    return false;
+  }
+  bool TryPair(size_t a, size_t b) {
+    for (int strategy : strategies_[a]) {
+      const int mark = assignment_.mark();
+      Set(a, strategy);
+      if (TryOne(b)) return true;
+      assignment_.Rollback(mark);
+    }
+    return false;
+  }
+
+  // Whether one reads the other's value, or both read one value.
+  bool AreNeighbours(ir::OpId a, ir::OpId b) const {
+    const std::vector<ir::OpId>&of_a = facts_.op(a).inputs, of_b = facts_.op(b).inputs;
+    return std::any_of(of_b.begin(), of_b.end(), [&](ir::OpId input) {
+      return input == a || std::find(of_a.begin(), of_a.end(), input) != of_a.end();
+    });
+  }
+
+  Assignment& assignment_;
+  const GraphFacts& facts_;
+  const std::function<Measured()>& measure_;
+  const ir::Objective objective_;
+  Measured best_;
+  int64_t left_;  // Plans that may still be measured.
+  std::vector<ir::OpId> ops_;
+  std::vector<std::vector<int>> strategies_;  // Per op, by their numbers in the assignment, the present one first.
+};
+
+}  // namespace
+
+Measured Polish(Assignment& assignment, const Freedom& freedom, const std::function<Measured()>& measure,
+                ir::Objective objective) {
+  return Polisher(assignment, freedom, measure, objective).Run();
+}
+
+}  // namespace cleave::search

@@ -1,0 +1,25 @@
+// Improves a plan by what it really takes, where the price of a search only comes near to that.
+//
+//   Polish(assignment, freedom, [&] { return Measure(graph, PlanOf(assignment), cluster, fuse); }, objective);
+//
+// Few plans are all tried. Of more, single ops are changed, then neighbours two by two, for as long as that makes the
+// plan better and `tuning.measured_ops` allows.
+#ifndef CLEAVE_SEARCH_REGIONS_POLISH_H_
+#define CLEAVE_SEARCH_REGIONS_POLISH_H_
+
+#include <functional>
+
+#include "search/assignment/assignment.h"
+#include "search/regions/measure.h"
+#include "search/sapp/freedom.h"
+
+namespace cleave::search {
+
+// `measure` is of the plan that `assignment` has when it is called. The assignment's open ops are changed within
+// `freedom`. Returns what the plan takes in the end.
+Measured Polish(Assignment& assignment, const Freedom& freedom, const std::function<Measured()>& measure,
+                ir::Objective objective);
+
+}  // namespace cleave::search
+
+#endif  // CLEAVE_SEARCH_REGIONS_POLISH_H_

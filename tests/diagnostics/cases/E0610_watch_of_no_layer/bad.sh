@@ -1,0 +1,1 @@
+compile good.model --watch 'logit.*' --plan-only --quiet

@@ -1,0 +1,1 @@
+compile good.model --watch 'logits.*' --plan-only --quiet
