@@ -89,9 +89,10 @@ Gradients GatherGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 void EvaluateGather(const Evaluation& evaluation) {
   const Tensor& x = *evaluation.inputs[0];
   const size_t axis = AxisOf(evaluation.attributes, static_cast<int>(x.shape.size()));
-  RowIndexing indexing = IndexingOf(x.shape, axis, BatchOf(evaluation.attributes), evaluation.inputs[1]->shape);
-  indexing.first_row = evaluation.ranges[axis].begin;
-  GatherRows(x, *evaluation.inputs[1], indexing, evaluation.output);
+  const Tensor& indices = *evaluation.inputs[1];
+  GatherRows(x, indices,
+             IndexingOf(x.shape, axis, BatchOf(evaluation.attributes), indices.shape, evaluation.ranges[axis].begin),
+             evaluation.output);
 }
 
 int64_t GatherChoices(Types inputs, const Attributes& attributes, int input) {
@@ -188,9 +189,10 @@ Flops ScatterAddFlops(Types inputs, const TensorType&, const Attributes&) {
 void EvaluateScatterAdd(const Evaluation& evaluation) {
   const Shape& y = evaluation.output.shape;
   const size_t axis = AxisOf(evaluation.attributes, static_cast<int>(y.size()));
-  RowIndexing indexing = IndexingOf(y, axis, BatchOf(evaluation.attributes), evaluation.inputs[1]->shape);
-  indexing.first_row = evaluation.ranges[axis].begin;
-  ScatterAddRows(*evaluation.inputs[0], *evaluation.inputs[1], indexing, evaluation.output);
+  const Tensor& indices = *evaluation.inputs[1];
+  ScatterAddRows(*evaluation.inputs[0], indices,
+                 IndexingOf(y, axis, BatchOf(evaluation.attributes), indices.shape, evaluation.ranges[axis].begin),
+                 evaluation.output);
 }
 
 Attributes ResizeScatterAdd(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes) {

@@ -35,13 +35,14 @@ void ForEachIndexed(const Tensor& indices, const RowIndexing& indexing, Visit vi
 
 }  // namespace
 
-RowIndexing IndexingOf(const Shape& shape, size_t axis, size_t batch, const Shape& indices) {
+RowIndexing IndexingOf(const Shape& shape, size_t axis, size_t batch, const Shape& indices, int64_t first_row) {
   const auto shared = static_cast<int64_t>(batch);
   const auto middle = shape.begin() + static_cast<int64_t>(axis);
   return {.outer = ElementCount(Shape(shape.begin() + shared, middle)),
           .count = ElementCount(Shape(indices.begin() + shared, indices.end())),
           .rows = *middle,
           .inner = ElementCount(Shape(middle + 1, shape.end())),
+          .first_row = first_row,
           .batch = ElementCount(Shape(shape.begin(), shape.begin() + shared))};
 }
 

@@ -22,8 +22,8 @@ struct RowIndexing {
 };
 
 // For an indexed tensor of (local) shape `shape`, whose dimension `axis` is looked up, and whose first `batch`
-// dimensions are those of `indices`, too. It begins at row 0.
-RowIndexing IndexingOf(const Shape& shape, size_t axis, size_t batch, const Shape& indices);
+// dimensions are those of `indices`, too. It begins at row `first_row` of the whole tensor.
+RowIndexing IndexingOf(const Shape& shape, size_t axis, size_t batch, const Shape& indices, int64_t first_row);
 
 // Factors i0, i1, …, one per dimension of the indices.
 std::vector<FactorList> AddIndexDimensions(Rule& rule, const Shape& indices, FactorKind kind);

@@ -1,6 +1,5 @@
 #include "ir/program/partition/glances.h"
 
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -33,7 +32,7 @@ Form FormOf(const Program& program, const Op& op, const std::optional<Layout>& d
     if (phase == Phase::kMetric && op.phase != Phase::kMetric) continue;
     for (const ValueId value : Writes(program.steps[i])) {
       if (program.value(value).origin != op.id || !program.value(value).layout.windows.empty()) continue;
-      // The tensor that a rank of a manual model sends is a description of the same value.
+      // In a manual model a collective has tensors of other shapes for the same op; they are not its value.
       if (program.value(value).type != op.type) continue;
       const Form form = {value, i};
       if (!best.has_value() || Merit(program, form, demanded) < Merit(program, *best, demanded)) best = form;
@@ -47,7 +46,7 @@ Form FormOf(const Program& program, const Op& op, const std::optional<Layout>& d
 
 void AddGlances(const Graph& graph, const Plan& plan, Program& program) {
   if (graph.looks.empty()) return;
-  std::map<size_t, std::vector<Step>> behind;
+  std::vector<std::vector<Step>> behind(program.steps.size());
   for (size_t i = 0; i < graph.looks.size(); ++i) {
     const Look& look = graph.looks[i];
     const Form form = FormOf(program, graph.op(look.value), plan.ops[look.value].output);
