@@ -1,4 +1,4 @@
-// Text for glances at values: `print` and `assert_finite`.
+// Text for glances at values: `print`, `assert_finite` and `--watch`.
 #ifndef CLEAVE_CODEGEN_SOURCE_GLANCE_H_
 #define CLEAVE_CODEGEN_SOURCE_GLANCE_H_
 

@@ -48,12 +48,12 @@ Page ReadPage(const std::string& path) {
   return page;
 }
 
-// README.md and the pages below docs/, without those of diagnostic codes, whose examples are tested as cases.
+// README.md and the pages of //docs:pages. Those of diagnostic codes are tested as cases.
 std::vector<Page> ReadPages() {
   std::vector<Page> pages = {ReadPage("README.md")};
   for (const auto& entry : std::filesystem::recursive_directory_iterator("docs")) {
     const std::string path = entry.path().string();
-    if (absl::EndsWith(path, ".md") && !absl::StartsWith(path, "docs/errors/")) pages.push_back(ReadPage(path));
+    if (absl::EndsWith(path, ".md")) pages.push_back(ReadPage(path));
   }
   return pages;
 }

@@ -1,7 +1,7 @@
 // Gradients, states of the optimizer and any value by its name: what is shown and what metrics.jsonl says of it agree
 // with each other and with the training, on any number of ranks.
+#include <algorithm>
 #include <cmath>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "base/json/json.h"
 #include "gtest/gtest.h"
+#include "tests/support/command.h"
 #include "tests/support/compile.h"
 
 namespace cleave::tests {
@@ -82,9 +83,9 @@ class Watching : public testing::Test {
     command.insert(command.end(), more.begin(), more.end());
     const CommandResult compiled = Compile(command, folder_);
     EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
-    std::vector<std::string> make = {"make", "COMM=local", "CXXFLAGS=-O1 -std=c++17 -fopenmp"};
+    std::vector<std::string> make = {"COMM=local"};
     if (target == "cuda") make.push_back("STAND_IN=" + DataPath("tests/stand_in"));
-    const CommandResult built = RunCommand(make, out);
+    const CommandResult built = Make(out, make);
     EXPECT_EQ(built.exit_code, 0) << built.err;
     const CommandResult ran = RunCommand({"./run.sh", "--launch", "local"}, out, {"OMP_NUM_THREADS=1"});
     EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
@@ -112,30 +113,23 @@ void ExpectNear(double value, double expected, const std::string& what) {
 }
 
 // By the rule of the optimizer, gradients and states are what takes a parameter from one step to the next.
-TEST_F(Watching, GradientsAndStatesAreThoseOfTheUpdate) {
-  for (const Plan& plan : kPlans) {
-    SCOPED_TRACE(absl::StrCat(plan.ranks, " ranks ", plan.pins));
-    const std::string out = Train(Text("momentum(lr = 0.5, momentum = 0.9)",
-                                       "print(w); print(w.grad); print(w.momentum); print(h.grad);", plan.pins),
-                                  plan.ranks, {});
-    const auto w = Printed(out, "w"), gradient = Printed(out, "w.grad"), momentum = Printed(out, "w.momentum");
-    ASSERT_EQ(w.size(), 3u) << out;
-    ASSERT_EQ(gradient.size(), 3u) << out;
-    ASSERT_EQ(momentum.size(), 3u) << out;
-    EXPECT_EQ(Printed(out, "h.matmul.grad").size(), 3u) << out;
-    for (size_t step = 0; step < 3; ++step) {
-      ASSERT_EQ(w[step].size(), 64u);
-      for (size_t i = 0; i < 64; ++i) {
-        const double before = step == 0 ? 0 : momentum[step - 1][i];
-        ExpectNear(momentum[step][i], 0.9 * before + gradient[step][i], "momentum");
-        if (step < 2) ExpectNear(w[step + 1][i], w[step][i] - 0.5 * momentum[step][i], "w");
-      }
+void ExpectUpdates(const std::string& out) {
+  const auto w = Printed(out, "w"), gradient = Printed(out, "w.grad"), momentum = Printed(out, "w.momentum");
+  ASSERT_EQ(w.size(), 3u) << out;
+  ASSERT_EQ(gradient.size(), 3u) << out;
+  ASSERT_EQ(momentum.size(), 3u) << out;
+  for (size_t step = 0; step < 3; ++step) {
+    ASSERT_EQ(w[step].size(), 64u);
+    for (size_t i = 0; i < 64; ++i) {
+      const double before = step == 0 ? 0 : momentum[step - 1][i];
+      ExpectNear(momentum[step][i], 0.9 * before + gradient[step][i], "momentum");
+      if (step < 2) ExpectNear(w[step + 1][i], w[step][i] - 0.5 * momentum[step][i], "w");
     }
   }
 }
 
 // What was watched, from the numbers that were printed.
-void ExpectAmounts(const Json& watched, const std::vector<double>& values, const std::string& name) {
+void ExpectStatistics(const Json& watched, const std::vector<double>& values, const std::string& name) {
   ASSERT_TRUE(watched.contains(name)) << watched.dump();
   double squares = 0, zeros = 0, least = values[0], most = values[0];
   for (const double value : values) {
@@ -151,7 +145,7 @@ void ExpectAmounts(const Json& watched, const std::vector<double>& values, const
   EXPECT_EQ(found.at("zeros").get<double>(), zeros / static_cast<double>(values.size())) << name;
 }
 
-TEST_F(Watching, AmountsAreThoseOfTheWholeTensors) {
+TEST_F(Watching, StatisticsAreThoseOfTheWholeTensors) {
   const std::vector<std::string> watch = {"--watch", "*.grad", "--watch", "y.*",
                                           "--watch", "w",      "--watch", "w.momentum"};
   const std::string looks = "print(w); print(w.grad); print(h.grad); print(y); print(w.momentum);";
@@ -161,11 +155,12 @@ TEST_F(Watching, AmountsAreThoseOfTheWholeTensors) {
       SCOPED_TRACE(absl::StrCat(target, " ", plan.ranks, " ranks ", plan.pins));
       const std::string out =
           Train(Text("momentum(lr = 0.5, momentum = 0.9)", looks, plan.pins), plan.ranks, watch, target);
+      ExpectUpdates(out);
       const std::vector<Json> steps = Steps(target);
       for (size_t step = 0; step < steps.size(); ++step) {
         const Json& watched = steps[step].at("watch");
         for (const std::string name : {"w", "w.grad", "h.matmul.grad", "y.relu", "w.momentum"}) {
-          ExpectAmounts(watched, Printed(out, name).at(step), name);
+          ExpectStatistics(watched, Printed(out, name).at(step), name);
         }
         EXPECT_TRUE(watched.contains("v.grad"));
         EXPECT_FALSE(watched.contains("h.matmul"));
@@ -176,7 +171,7 @@ TEST_F(Watching, AmountsAreThoseOfTheWholeTensors) {
 
 TEST_F(Watching, WatchingChangesNoTrainingAndTheNormOfTheParametersIsAlwaysThere) {
   std::vector<double> norms;
-  for (const Plan& plan : kPlans) {
+  for (const Plan& plan : {kPlans[1], kPlans[5]}) {
     SCOPED_TRACE(absl::StrCat(plan.ranks, " ranks ", plan.pins));
     const std::string text = Text("adam(lr = 0.1)", "print(w); print(v);", plan.pins);
     const std::string out = Train(text, plan.ranks, {});
@@ -197,7 +192,7 @@ TEST_F(Watching, WatchingChangesNoTrainingAndTheNormOfTheParametersIsAlwaysThere
       const double norm = plain[step].at("parameter_norm").get<double>();
       ExpectNear(norm, std::sqrt(squares), "parameter_norm");
       if (norms.size() < plain.size()) norms.push_back(norm);
-      EXPECT_NEAR(norm, norms[step], 1e-5 * norms[step]) << "one rank";
+      EXPECT_NEAR(norm, norms[step], 1e-5 * norms[step]) << "the first plan";
     }
   }
 }

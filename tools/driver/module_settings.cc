@@ -73,9 +73,9 @@ void SetPinsAside(ir::Pins& pins, Diagnostics& diagnostics) {
     axis.size = 1;
   }
   if (places.empty()) return;
-  // All plans for one device are the same, and this search needs no pins to find it.
+  // With one device there is one plan, and `replicate` finds it without pins.
   if (pins.settings.search == ir::SearchAlgorithm::kPropagate) pins.settings.search = ir::SearchAlgorithm::kReplicate;
-  Diagnostic warning = Warning(Code::kW0608, "pins are set aside, because there is one device");
+  Diagnostic warning = Warning(Code::kW0608, "cuts of pins and of the mesh are set aside, because there is one device");
   for (const Span& place : places) warning.labels.push_back({place, "set aside"});
   diagnostics.Add(std::move(warning));
 }
