@@ -37,9 +37,13 @@ ParameterNorm::ParameterNorm(Comm& comm, std::vector<ParameterView> parameters) 
   }
 }
 
-double ParameterNorm::Value() const {
+double ParameterNorm::Squares() const {
   double squares = 0;
   for (const ParameterView& view : mine_) squares += StatisticsOf(view.values, ElementCount(view.region.size)).squares;
+  return squares;
+}
+
+double ParameterNorm::NormOf(double squares) const {
   double all = 0;
   for (const std::string& text : comm_.GatherText(Format("%.17g", squares))) all += std::strtod(text.c_str(), nullptr);
   return std::sqrt(all);

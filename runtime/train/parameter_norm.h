@@ -13,10 +13,11 @@ namespace cleave::runtime {
 // which ranks may have parameters of their own, it is that of rank 0's.
 class ParameterNorm {
  public:
-  // Called by all ranks, as all of these.
+  // Called by all ranks.
   ParameterNorm(Comm& comm, std::vector<ParameterView> parameters);
 
-  double Value() const;  // The same on all ranks.
+  double Squares() const;               // Of the pieces that this rank counts.
+  double NormOf(double squares) const;  // Called by all ranks, each with its own `squares`; the same on all.
 
  private:
   Comm& comm_;

@@ -141,10 +141,14 @@ class Run {
     double shown = Show();
     if (!IsFinite(loss)) return Explain(step + 1, loss);
     StepRecord record;
-    if (logged) shown += Measure(record);
     for (size_t i = 0; logged && i < settings_.metrics.size(); ++i) {
       record.metrics.emplace_back(settings_.metrics[i], program_.Metric(static_cast<int>(i)));
     }
+    // Of the parameters with which the loss was computed. Ranks send each other their shares only when the step is
+    // over.
+    const double before = Now();
+    const double squares = logged ? parameter_norm_.Squares() : 0;
+    shown += Now() - before;
     update_.Run([&] { program_.Update(scalars); });
     shown += Show();
     record.watched = observer_.TakeWatched();
@@ -156,6 +160,7 @@ class Run {
     record.step_of_epoch = step % batches_.steps_per_epoch() + 1;
     record.loss = loss;
     record.seconds = Now() - start - shown;
+    if (logged) record.parameter_norm = parameter_norm_.NormOf(squares);
     record.samples = batches_.batch();
     record_.step_seconds.push_back(record.seconds);
     record_.communication_seconds += CommunicationSeconds(comm_) - communicated;
@@ -167,13 +172,6 @@ class Run {
   double Show() {
     const double start = Now();
     observer_.Show();
-    return Now() - start;
-  }
-
-  // Measures the parameters with which the loss was computed. Returns the seconds that this took.
-  double Measure(StepRecord& record) {
-    const double start = Now();
-    record.parameter_norm = parameter_norm_.Value();
     return Now() - start;
   }
 
