@@ -156,6 +156,7 @@ template <typename T>
 void PrintTensor(const std::string& headline, const std::string& place, const std::vector<int64_t>& shape,
                  const T* values) {
   std::printf("%s (%s) =\n%s\n", headline.c_str(), place.c_str(), TensorText(shape, values).c_str());
+  std::fflush(stdout);  // A later look may end the job on another rank.
 }
 
 }  // namespace
@@ -182,7 +183,6 @@ void Observer::Show() {
   seen_.clear();
   std::stable_sort(seen.begin(), seen.end(), [](const Seen& a, const Seen& b) { return a.number < b.number; });
   for (const Seen& one : seen) one.show();
-  if (!seen.empty() && comm_.rank() == 0) std::fflush(stdout);
 }
 
 template <typename T>
