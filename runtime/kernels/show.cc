@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "runtime/comm/reduce.h"
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/memory.h"
 #include "runtime/error/error.h"
@@ -98,20 +99,6 @@ bool IsFirstCopy(const std::vector<Held>& held, size_t rank) {
                       [&](const Held& other) { return other.IsCopyOf(held[rank]); });
 }
 
-double Combined(Reduction reduction, double a, double b) {
-  switch (reduction) {
-    case Reduction::kSum:
-      return a + b;
-    case Reduction::kMax:
-      return a > b ? a : b;
-    case Reduction::kMin:
-      return a < b ? a : b;
-    case Reduction::kProd:
-      return a * b;
-  }
-  return a;
-}
-
 const char* ReductionName(Reduction reduction) {
   switch (reduction) {
     case Reduction::kSum:
@@ -201,7 +188,7 @@ std::vector<double> Observer::Whole(const Region& region, const Part& part, cons
       for (int64_t i = 0; i < run; ++i) {
         const auto at = static_cast<size_t>(global + i);
         const auto value = static_cast<double>(piece[static_cast<size_t>(local + i)]);
-        whole[at] = begun[at] != 0 ? Combined(part.reduction, whole[at], value) : value;
+        whole[at] = begun[at] != 0 ? Reduced(part.reduction, whole[at], value) : value;
         begun[at] = 1;
       }
     });
