@@ -68,16 +68,17 @@ start_with_mpirun() {
   export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$threads}"
   # Root may start it, as containers do.
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  forget_ranks_from "$ranks"
   exec mpirun -n "$ranks" --bind-to none --oversubscribe --output-filename log_output ./program "$@"
 }
 
-# Removes the logs that earlier runs have left of ranks from number $1 on, and nothing that is not such a log. Several
-# processes may do so at once.
+# Removes the logs that earlier runs have left of ranks from number $1 on, and nothing that is not such a log. mpirun
+# writes the numbers of ten ranks and more with as many digits, as rank.00. Several processes may do so at once.
 forget_ranks_from() {
   for logs in log_output/1/rank.*; do
     [ -d "$logs" ] && [ ! -L "$logs" ] && [ ! -L log_output/1 ] && [ ! -L log_output ] || continue
-    case ${logs##*/rank.} in '' | *[!0-9]*) continue ;; esac
-    [ "${logs##*/rank.}" -ge "$1" ] || continue
+    number=${logs##*/rank.}
+    case $number in '' | *[!0-9]* | ??????????*) continue ;; 0?*) ;; *) [ "$number" -ge "$1" ] || continue ;; esac
     rm -f "$logs/stdout" "$logs/stderr" "$logs/out" "$logs/err"
     rmdir "$logs" 2>/dev/null
   done
@@ -111,7 +112,6 @@ finish() {
   exit "${stopped:-$code}"
 }
 
-forget_ranks_from "$ranks"
 pids=
 trap 'stopped=130; kill $pids 2>/dev/null' INT
 trap 'stopped=143; kill $pids 2>/dev/null' TERM
@@ -121,12 +121,14 @@ case $launch in
     ;;
   this-rank)
     [ -x program_gloo ] || fail 5 "program_gloo is not built: make COMM=gloo"
+    forget_ranks_from "$ranks"
     start_rank "${RANK_ID:-${RANK:-$SLURM_PROCID}}" ./program_gloo "$@"
     ;;
   rank-table)
     build program_gloo gloo
     here=$(./starter ranks "$table") || exit $?
     unset CLEAVE_SCHEDULER
+    forget_ranks_from "$ranks"
     for rank in $here; do
       start_rank "$rank" RANK_TABLE_FILE="$table" RANK_ID="$rank" ./program_gloo "$@"
     done
@@ -139,6 +141,7 @@ case $launch in
       pids=$!
       read -r CLEAVE_SCHEDULER <log_output/address || fail 5 "the scheduler could not be started"
     fi
+    forget_ranks_from "$ranks"
     rank=0
     while [ "$rank" -lt "${CLEAVE_LOCAL_WORKERS:-$ranks}" ]; do
       start_rank "$rank" CLEAVE_SCHEDULER="$CLEAVE_SCHEDULER" CLEAVE_LOCAL_RANK="$rank" ./program_gloo "$@"

@@ -164,13 +164,14 @@ TEST(LaunchTest, LogsOfRanksThatAreNoMoreAreRemoved) {
     std::filesystem::create_directories(folder);
     WriteText(folder / "stdout", "kept");
   };
-  for (const char* name : {"rank.7", "rank.8", "rank.11", "rank.12", "rank.notes"}) log_in(logs / name);
+  for (const char* name : {"rank.03", "rank.7", "rank.8", "rank.11", "rank.12", "rank.notes"}) log_in(logs / name);
   WriteText(logs / "rank.12/notes", "kept");
   log_in(elsewhere);
   std::filesystem::remove(logs / "rank.13");
   std::filesystem::create_directory_symlink(elsewhere, logs / "rank.13");
   ExpectTheSameLosses("./run.sh --launch mpirun --steps 10 --log-ranks all");
   ExpectLossesInAllLogs();
+  EXPECT_FALSE(std::filesystem::exists(logs / "rank.03"));  // As mpirun calls it where there are ten ranks or more.
   EXPECT_FALSE(std::filesystem::exists(logs / "rank.8"));
   EXPECT_FALSE(std::filesystem::exists(logs / "rank.11"));
   EXPECT_EQ(ReadText(logs / "rank.12/notes"), "kept");
