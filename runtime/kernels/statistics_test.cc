@@ -44,6 +44,7 @@ TEST(StatisticsOf, OtherTypesAndNoElements) {
   EXPECT_EQ(integers.squares, 25);
   EXPECT_EQ(integers.zeros, 1);
   EXPECT_EQ(integers.least, -4);
+  EXPECT_EQ(Of(std::vector<int32_t>{16'777'217}).most, 16'777'217);  // A float would round it.
   const Statistics halves = Of(std::vector<BFloat16>{BFloat16(0.5f), BFloat16(-1.5f)});
   EXPECT_EQ(halves.squares, 2.5);
   EXPECT_EQ(halves.most, 0.5);

@@ -27,11 +27,17 @@ struct Sum {
 };
 struct Max {
   static constexpr float kIdentity = -std::numeric_limits<float>::infinity();
-  __device__ float operator()(float a, float b) const { return a > b || a != a ? a : b; }
+  template <typename T>
+  __device__ T operator()(T a, T b) const {
+    return a > b || a != a ? a : b;
+  }
 };
 struct Min {
   static constexpr float kIdentity = std::numeric_limits<float>::infinity();
-  __device__ float operator()(float a, float b) const { return a < b || a != a ? a : b; }
+  template <typename T>
+  __device__ T operator()(T a, T b) const {
+    return a < b || a != a ? a : b;
+  }
 };
 
 // The sum of exponentials of numbers, relative to the largest one: the sum itself is sum * e^largest. Milakov and

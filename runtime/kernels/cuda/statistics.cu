@@ -15,14 +15,14 @@ constexpr int kStatisticsThreads = 256;
 // Each block's share of the elements; `parts` has one element per block.
 template <typename T>
 __global__ void StatisticsOfParts(const T* values, int64_t count, Statistics* parts) {
-  double squares = 0.0, zeros = 0.0;
-  float least = Min::kIdentity, most = Max::kIdentity;
+  // A float does not hold every int32_t.
+  double squares = 0.0, zeros = 0.0, least = Min::kIdentity, most = Max::kIdentity;
   const Min min;
   const Max max;
   for (int64_t i = FirstElement(); i < count; i += ElementStride()) {
-    const float value = static_cast<float>(values[i]);
-    squares += static_cast<double>(value) * static_cast<double>(value);
-    if (value == 0.0f) zeros += 1.0;
+    const double value = static_cast<double>(values[i]);
+    squares += value * value;
+    if (value == 0.0) zeros += 1.0;
     least = min(least, value);
     most = max(most, value);
   }
@@ -30,11 +30,8 @@ __global__ void StatisticsOfParts(const T* values, int64_t count, Statistics* pa
   zeros = GroupReduce<kStatisticsThreads>(zeros, Sum());
   least = GroupReduce<kStatisticsThreads>(least, min);
   most = GroupReduce<kStatisticsThreads>(most, max);
-  if (threadIdx.x != 0) return;
-  parts[blockIdx.x].squares = squares;
-  parts[blockIdx.x].zeros = zeros;
-  parts[blockIdx.x].least = least;
-  parts[blockIdx.x].most = most;
+  // The host knows the count.
+  if (threadIdx.x == 0) parts[blockIdx.x] = {0.0, squares, zeros, least, most};
 }
 
 }  // namespace
@@ -51,11 +48,7 @@ Statistics StatisticsOf(const T* values, int64_t count) {
   Statistics* const parts = scratch.At<Statistics>(place);
   Launch(StatisticsOfParts<T>, {blocks, kStatisticsThreads}, values, count, parts);
   const Statistics* const on_host = OnHost(parts, blocks);
-  for (int64_t i = 0; i < blocks; ++i) {
-    Statistics part = on_host[i];
-    part.count = 0;
-    all.Add(part);
-  }
+  for (int64_t i = 0; i < blocks; ++i) all.Add(on_host[i]);
   all.count = static_cast<double>(count);
   return all;
 }
