@@ -54,10 +54,7 @@ std::string PerRank(const std::vector<T>& values, const char* format) {
 }
 
 // JSON has no word for a number that is not finite.
-std::string JsonNumber(double value) {
-  const std::string text = Format("%.9g", value);
-  return text.find_first_of("in") == std::string::npos ? text : "null";
-}
+std::string JsonNumber(double value) { return std::isfinite(value) ? Format("%.9g", value) : "null"; }
 
 // The statistics of values by their names.
 std::string WatchedJson(const NamedStatistics& watched) {
@@ -70,8 +67,6 @@ std::string WatchedJson(const NamedStatistics& watched) {
   }
   return JsonObject(members);
 }
-
-std::string Seconds(double seconds) { return Format("%.9g", seconds); }
 
 // `seconds`: of one step.
 std::string StepLine(const StepRecord& record, double seconds, LogFormat format) {
@@ -127,13 +122,12 @@ void Report::Line(const std::string& text) {
 }
 
 void Report::WriteMetrics(const StepRecord& record) {
-  std::vector<std::pair<std::string, std::string>> members = {
-      {"step", std::to_string(record.step)},
-      {"epoch", std::to_string(record.epoch)},
-      {"loss", Format("%.9g", static_cast<double>(record.loss))},
-      {"seconds", Seconds(record.seconds)},
-      {"samples", std::to_string(record.samples)}};
-  for (const auto& [name, value] : record.metrics) members.emplace_back(name, Format("%.9g", value));
+  std::vector<std::pair<std::string, std::string>> members = {{"step", std::to_string(record.step)},
+                                                              {"epoch", std::to_string(record.epoch)},
+                                                              {"loss", JsonNumber(static_cast<double>(record.loss))},
+                                                              {"seconds", JsonNumber(record.seconds)},
+                                                              {"samples", std::to_string(record.samples)}};
+  for (const auto& [name, value] : record.metrics) members.emplace_back(name, JsonNumber(value));
   if (record.parameter_norm.has_value()) members.emplace_back("parameter_norm", JsonNumber(*record.parameter_norm));
   if (!record.watched.empty()) members.emplace_back("watch", WatchedJson(record.watched));
   std::fprintf(metrics_, "%s\n", JsonObject(members).c_str());
@@ -186,17 +180,17 @@ std::string RunJson(const RunRecord& run) {
                              JsonObject({{"count", std::to_string(traffic.count)},
                                          {"bytes", std::to_string(traffic.bytes)},
                                          {"sent_bytes", Format("%.0f", traffic.sent_bytes)},
-                                         {"seconds", Seconds(traffic.seconds)}}));
+                                         {"seconds", JsonNumber(traffic.seconds)}}));
   }
   std::vector<std::pair<std::string, std::string>> test;
-  for (const auto& [name, value] : run.test) test.emplace_back(name, Format("%.9g", value));
+  for (const auto& [name, value] : run.test) test.emplace_back(name, JsonNumber(value));
   std::vector<std::pair<std::string, std::string>> members = {
       {"exit", std::to_string(run.exit)},
       {"steps", std::to_string(run.step_seconds.size())},
-      {"seconds", Seconds(run.seconds)},
-      {"median_step_seconds", Seconds(Median(run.step_seconds))},
-      {"compute_seconds", Seconds((total - run.communication_seconds) / steps)},
-      {"communication_seconds", Seconds(run.communication_seconds / steps)},
+      {"seconds", JsonNumber(run.seconds)},
+      {"median_step_seconds", JsonNumber(Median(run.step_seconds))},
+      {"compute_seconds", JsonNumber((total - run.communication_seconds) / steps)},
+      {"communication_seconds", JsonNumber(run.communication_seconds / steps)},
       {"peak_memory_bytes", PerRank(run.peak_memory_bytes, "%" PRId64)},
       {"data_bytes", PerRank(run.data_bytes, "%" PRId64)},
       {"sent_bytes", PerRank(run.sent_bytes, "%.0f")},

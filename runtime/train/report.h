@@ -24,7 +24,8 @@ struct StepRecord {
   int64_t epoch = 0;
   int64_t step_of_epoch = 1;  // From 1.
   float loss = 0;
-  NamedValues metrics;  // Empty where the step was not logged, as are the two after it.
+  // Of logged steps only.
+  NamedValues metrics;
   std::optional<double> parameter_norm = {};
   NamedStatistics watched = {};
   double seconds = 0;

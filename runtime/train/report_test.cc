@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <string>
 
 namespace cleave::runtime {
@@ -52,6 +53,26 @@ TEST(Report, WritesOneObjectPerStepWithALossThatReadsBackExactly) {
             "{\"step\":1,\"epoch\":0,\"loss\":2.30258512,\"seconds\":0.0032,\"samples\":256}\n"
             "{\"step\":2,\"epoch\":1,\"loss\":0.100000001,\"seconds\":0.5,\"samples\":256,\"accuracy\":0.5}\n");
   EXPECT_EQ(std::strtof(text.c_str() + text.find("2.30"), nullptr), loss);
+}
+
+TEST(Report, NumbersThatAreNotFiniteAreNull) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  {
+    Result<Report> report = Report::Open(Folder(), {.lines = false});
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    report.value().Step({.loss = 0.5f,
+                         .metrics = {{"accuracy", nan}},
+                         .parameter_norm = std::numeric_limits<double>::infinity(),
+                         .seconds = 0.5,
+                         .samples = 8},
+                        true);
+  }
+  EXPECT_EQ(Content(Folder() + "/metrics.jsonl"),
+            "{\"step\":1,\"epoch\":0,\"loss\":0.5,\"seconds\":0.5,\"samples\":8,\"accuracy\":null,"
+            "\"parameter_norm\":null}\n");
+  RunRecord run;
+  run.test = {{"accuracy", nan}};
+  EXPECT_NE(RunJson(run).find("\"test\":{\"accuracy\":null}"), std::string::npos);
 }
 
 TEST(Report, PrintsOneLinePerLoggedStep) {
