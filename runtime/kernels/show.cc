@@ -140,9 +140,13 @@ Statistics Amount(const std::vector<double>& values) {
 
 // One tensor: a headline, and its elements.
 template <typename T>
-void PrintTensor(const std::string& headline, const std::string& place, const std::vector<int64_t>& shape,
-                 const T* values) {
-  std::printf("%s (%s) =\n%s\n", headline.c_str(), place.c_str(), TensorText(shape, values).c_str());
+std::string TensorLines(const std::string& headline, const std::string& place, const std::vector<int64_t>& shape,
+                        const T* values) {
+  return headline + " (" + place + ") =\n" + TensorText(shape, values) + "\n";
+}
+
+void PrintLines(const std::string& lines) {
+  std::fputs(lines.c_str(), stdout);
   std::fflush(stdout);  // A later look may end the job on another rank.
 }
 
@@ -203,31 +207,28 @@ void Observer::Print(int number, const Shown& shown, const Region& region, const
     if (comm_.rank() != 0) return;
     std::vector<T> rounded;
     for (const double value : whole) rounded.push_back(static_cast<T>(value));
-    PrintTensor(std::string(shown.name) + " " + ShapeText(region.shape), place, region.shape, rounded.data());
+    PrintLines(
+        TensorLines(std::string(shown.name) + " " + ShapeText(region.shape), place, region.shape, rounded.data()));
   });
 }
 
 template <typename T>
 void Observer::PrintPieces(int number, const Shown& shown, const Region& region, const T* values, const Part& part) {
   Keep(number, [this, shown, region, part, place = Place(shown), mine = Copied(values, ElementCount(region.size))] {
-    const std::vector<Held> held = GatherHeld(comm_, region, part);
-    const std::vector<std::string> pieces = comm_.GatherText(Packed(mine.data(), mine.size()));
-    if (comm_.rank() != 0) return;
-    for (size_t rank = 0; rank < pieces.size(); ++rank) {
-      const Region& its = held[rank].region;
-      std::string slice;
-      for (size_t d = 0; d < its.shape.size(); ++d) {
-        slice += Format("%s%lld:%lld", d > 0 ? ", " : "", static_cast<long long>(its.begin[d]),
-                        static_cast<long long>(its.begin[d] + its.size[d]));
-      }
-      std::string headline =
-          Format("%s[%s] of %s on rank %zu", shown.name, slice.c_str(), ShapeText(its.shape).c_str(), rank);
-      if (part.count > 1) {
-        headline += Format(", part %lld of %lld of the %s", static_cast<long long>(held[rank].part),
-                           static_cast<long long>(part.count), ReductionName(part.reduction));
-      }
-      PrintTensor(headline, place, its.size, Unpacked<T>(pieces[rank]).data());
+    std::string slice;
+    for (size_t d = 0; d < region.shape.size(); ++d) {
+      slice += Format("%s%lld:%lld", d > 0 ? ", " : "", static_cast<long long>(region.begin[d]),
+                      static_cast<long long>(region.begin[d] + region.size[d]));
     }
+    std::string headline =
+        Format("%s[%s] of %s on rank %d", shown.name, slice.c_str(), ShapeText(region.shape).c_str(), comm_.rank());
+    if (part.count > 1) {
+      headline += Format(", part %lld of %lld of the %s", static_cast<long long>(part.number),
+                         static_cast<long long>(part.count), ReductionName(part.reduction));
+    }
+    const std::vector<std::string> texts = comm_.GatherText(TensorLines(headline, place, region.size, mine.data()));
+    if (comm_.rank() != 0) return;
+    for (const std::string& text : texts) PrintLines(text);
   });
 }
 
@@ -240,8 +241,8 @@ void Observer::PrintRanks(int number, const Shown& shown, const std::vector<int6
         std::all_of(tensors.begin(), tensors.end(), [&](const std::string& tensor) { return tensor == tensors[0]; });
     const std::string headline = std::string(shown.name) + " " + ShapeText(shape);
     for (size_t rank = 0; rank < (equal ? 1 : tensors.size()); ++rank) {
-      PrintTensor(equal ? headline : headline + Format(" on rank %zu", rank), place, shape,
-                  Unpacked<T>(tensors[rank]).data());
+      PrintLines(TensorLines(equal ? headline : headline + Format(" on rank %zu", rank), place, shape,
+                             Unpacked<T>(tensors[rank]).data()));
     }
   });
 }
