@@ -1,4 +1,4 @@
-// What watched values and parameters amount to: sums of squares, extremes, zeros.
+// Statistics of the elements of a tensor: sum of squares, extremes, zeros.
 #ifndef CLEAVE_RUNTIME_KERNELS_STATISTICS_H_
 #define CLEAVE_RUNTIME_KERNELS_STATISTICS_H_
 
@@ -7,7 +7,8 @@
 
 namespace cleave::runtime {
 
-// Of no elements, `least` is infinity and `most` is -infinity. A NaN among the elements makes the other numbers NaN.
+// Of no elements, `least` is infinity and `most` is -infinity. A NaN among the elements makes `squares`, `least` and
+// `most` NaN.
 struct Statistics {
   double count = 0;
   double squares = 0;  // Their sum.
