@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/graph/roles.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/strategy/strategy.h"
 
@@ -63,6 +64,25 @@ void FollowAside(const GraphFacts& facts, const OpDemands& demands, bool data_is
              absl::StrCat("lies as ", op.name, " reads it"));
     }
   }
+}
+
+ir::Graph WithoutAside(const GraphFacts& facts) {
+  ir::Graph all = *facts.graph;
+  all.metrics.clear();
+  all.looks.clear();
+  ir::Graph result;
+  IdVector<ir::OpId, ir::OpId> places(all.ops.size());
+  for (ir::Op& op : all.ops) {
+    if (facts.roles[op.id] == Role::kAside) continue;
+    const ir::OpId id = op.id;
+    places[id] = op.id = ir::OpId(static_cast<int64_t>(result.ops.size()));
+    for (ir::OpId& input : op.inputs) input = places[input];
+    if (op.inherits.has_value()) op.inherits->op = places[op.inherits->op];
+    if (op.gradient_of.has_value()) op.gradient_of = places[*op.gradient_of];
+    result.ops.push_back(std::move(op));
+  }
+  ir::CopyRoles(all, places, result);
+  return result;
 }
 
 }  // namespace cleave::search

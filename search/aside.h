@@ -2,6 +2,7 @@
 #ifndef CLEAVE_SEARCH_ASIDE_H_
 #define CLEAVE_SEARCH_ASIDE_H_
 
+#include "ir/graph/graph.h"
 #include "ir/sharding/plan/plan.h"
 #include "search/assignment/assignment.h"
 #include "search/cost/facts.h"
@@ -13,6 +14,9 @@ namespace cleave::search {
 // (`data_is_placed`). What `demands` fixes stays. So a model has the same plan with its metrics and prints and without
 // them.
 void FollowAside(const GraphFacts& facts, const OpDemands& demands, bool data_is_placed, ir::Plan& plan);
+
+// The training graph without its metrics, its looks and the ops that only these need: by this plans are measured.
+ir::Graph WithoutAside(const GraphFacts& facts);
 
 }  // namespace cleave::search
 

@@ -31,7 +31,10 @@ bool IsSearch(ir::SearchAlgorithm algorithm) {
 }  // namespace
 
 Planner::Planner(const PlanningTask& task)
-    : task_(task), bundles_(FindBundles(task.facts)), prices_(PricesUnder(task.options.price)) {}
+    : task_(task),
+      bundles_(FindBundles(task.facts)),
+      prices_(PricesUnder(task.options.price)),
+      measured_graph_(WithoutAside(task.facts)) {}
 
 Prices Planner::PricesUnder(ir::Price price) const {
   switch (price) {
@@ -159,8 +162,11 @@ Measured Planner::MeasureOf(const Assignment& assignment, int zero) const {
     plan.ops.push_back({.strategy = assignment.strategy(op.id), .output = assignment.demanded_output(op.id)});
   }
   if (zero > 0) ShardReplicas(task_.facts, task_.demands, zero, plan);
-  FollowAside(task_.facts, task_.demands, task_.options.dataset.has_value(), plan);
-  return Measure(*task_.facts.graph, plan, task_.cluster, task_.options.fuse);
+  const IdVector<ir::OpId, ir::OpPlan> all = std::exchange(plan.ops, {});
+  for (const ir::Op& op : task_.facts.graph->ops) {
+    if (task_.facts.roles[op.id] != Role::kAside) plan.ops.push_back(all[op.id]);
+  }
+  return Measure(measured_graph_, plan, task_.cluster, task_.options.fuse);
 }
 
 // Searches under the prices of all objectives, because each only comes near to a measured quantity, and improves the

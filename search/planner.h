@@ -83,6 +83,7 @@ class Planner {
   const PlanningTask task_;
   const Bundles bundles_;
   const Prices prices_;
+  const ir::Graph measured_graph_;
 };
 
 }  // namespace cleave::search

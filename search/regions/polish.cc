@@ -10,6 +10,11 @@
 namespace cleave::search {
 namespace {
 
+// The ops of the graph that is measured.
+int64_t MeasuredOps(const GraphFacts& facts) {
+  return std::count_if(facts.roles.begin(), facts.roles.end(), [](Role role) { return role != Role::kAside; });
+}
+
 class Polisher {
  public:
   Polisher(Assignment& assignment, const Freedom& freedom, const std::function<Measured()>& measure,
@@ -19,7 +24,7 @@ class Polisher {
         measure_(measure),
         objective_(objective),
         best_(measure()),
-        left_(assignment.options().tuning.measured_ops / static_cast<int64_t>(facts_.graph->ops.size())) {
+        left_(assignment.options().tuning.measured_ops / MeasuredOps(facts_)) {
     const SearchTuning& tuning = assignment.options().tuning;
     if (assignment.mesh().axis_count() > tuning.small_axes) return;
     Network network(assignment.table(), assignment.demands(), assignment.options(), {});
