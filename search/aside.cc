@@ -1,6 +1,7 @@
 #include "search/aside.h"
 
-#include <optional>
+#include <algorithm>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <utility>
@@ -16,6 +17,17 @@ namespace {
 bool IsFixed(const OpDemands& demands, ir::OpId op) {
   const auto found = demands.find(op);
   return found != demands.end() && found->second.strategy.has_value();
+}
+
+// How the op's value lies.
+ir::Layout LayoutOf(const GraphFacts& facts, const ir::Plan& plan, ir::OpId op) {
+  const ir::OpPlan& made = plan.ops[op];
+  return made.output.value_or(ir::OutputLayout(made.strategy, facts.rule(op)));
+}
+
+bool IsCut(const ir::Layout& layout) {
+  return std::any_of(layout.dimensions.begin(), layout.dimensions.end(),
+                     [](const auto& axes) { return !axes.empty(); });
 }
 
 void Follow(ir::OpPlan& plan, ir::Strategy strategy, std::string reason) {
@@ -37,21 +49,25 @@ void FollowAside(const GraphFacts& facts, const OpDemands& demands, bool data_is
   for (const ir::Op& op : graph.ops) {
     if (facts.roles[op.id] != Role::kAside) continue;
     const ir::Rule& rule = facts.rule(op.id);
-    if (!IsFixed(demands, op.id)) {
-      std::optional<size_t> leader;
-      for (size_t i = 0; i < op.inputs.size(); ++i) {
-        if (is_loose(op.inputs[i]) && placed.count(op.inputs[i]) == 0) continue;
-        const auto elements = [&](size_t input) { return graph.op(op.inputs[input]).type.elements(); };
-        if (!leader.has_value() || elements(i) > elements(*leader)) leader = i;
-      }
+    if (IsFixed(demands, op.id)) {
+      // It stays.
+    } else if (op.inherits.has_value()) {
+      const ir::OpId forward = op.inherits->op;
+      Follow(plan.ops[op.id], ir::InheritStrategy(plan.ops[forward].strategy, *op.inherits, rule, plan.mesh),
+             absl::StrCat("no part of training: cut like the forward op ", graph.op(forward).name));
+    } else {
       ir::Strategy strategy = ir::Strategy::Replicated(rule);
       std::string reason = "reads data that nothing else reads";
-      if (leader.has_value()) {
-        const ir::OpId maker = op.inputs[*leader];
-        const ir::OpPlan& made = plan.ops[maker];
-        const ir::Layout lies = made.output.value_or(ir::OutputLayout(made.strategy, facts.rule(maker)));
-        strategy = StrategyFromDimensions(lies, rule.inputs[*leader], rule, plan.mesh);
-        reason = absl::StrCat("no part of training: takes ", graph.op(maker).name, " as it lies");
+      std::pair<bool, int64_t> most = {false, -1};  // Whether the value is cut, and its elements.
+      for (size_t i = 0; i < op.inputs.size(); ++i) {
+        const ir::OpId input = op.inputs[i];
+        if (is_loose(input) && placed.count(input) == 0) continue;
+        const ir::Layout lies = LayoutOf(facts, plan, input);
+        const std::pair<bool, int64_t> own = {IsCut(lies), graph.op(input).type.elements()};
+        if (own <= most) continue;
+        most = own;
+        strategy = StrategyFromDimensions(lies, rule.inputs[i], rule, plan.mesh);
+        reason = absl::StrCat("no part of training: takes ", graph.op(input).name, " as it lies");
       }
       Follow(plan.ops[op.id], std::move(strategy), std::move(reason));
     }

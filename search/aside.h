@@ -9,7 +9,8 @@
 
 namespace cleave::search {
 
-// Lets every op that is aside follow the largest value that it reads, as this lies after all else has been decided.
+// Lets every op that is aside follow its forward op, or else the largest of the cut values that it reads, as these lie
+// after all else has been decided.
 // Inputs of the model that no other op reads lie as these ops read them, unless a setting says how data lies
 // (`data_is_placed`). What `demands` fixes stays. So a model has the same plan with its metrics and prints and without
 // them.

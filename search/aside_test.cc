@@ -128,5 +128,39 @@ TEST(AsideTest, FollowsWhatItReads) {
   EXPECT_GT(cut, 3);
 }
 
+// What a step sends under data parallelism.
+std::vector<std::string> CollectivesOf(bool prints_gradient) {
+  ir::GraphBuilder builder;
+  const ir::OpId x = ir::AddInput(builder, "x", {8, 16});
+  const ir::OpId target = ir::AddInput(builder, "target", {8, 64});
+  const ir::OpId narrow =
+      builder.Add(ir::OpKind::kMatmul, {x, ir::AddParameter(builder, "narrow", {16, 16})}, {}, "narrow.product");
+  // No gradient goes through a comparison, so only a look needs that of its value.
+  const ir::OpId mask = builder.Add(ir::OpKind::kGreater, {narrow, x}, {}, "mask");
+  const ir::OpId product =
+      builder.Add(ir::OpKind::kMatmul, {mask, ir::AddParameter(builder, "wide", {16, 64})}, {}, "product");
+  builder.mutable_graph().loss = builder.Add(ir::OpKind::kMae, {product, target}, {}, "loss");
+  if (prints_gradient) {
+    builder.mutable_graph().looks = {{.kind = ir::LookKind::kPrint, .value = mask, .name = "mask", .part = "grad"}};
+  }
+  const ir::Graph graph =
+      ir::TrainingGraph(std::move(builder).Build(), {.kind = ir::Optimizer::Kind::kSgd, .learning_rate = {}});
+  const ir::Plan plan =
+      FoundPlan(graph, CpuCluster(2), {.algorithm = ir::SearchAlgorithm::kDataParallel, .dataset = {}});
+  const absl::StatusOr<ir::Program> program = ir::Partition(graph, plan);
+  EXPECT_TRUE(program.ok()) << program.status();
+  std::vector<std::string> collectives;
+  for (const ir::Step& step : program->steps) {
+    const auto* collective = std::get_if<ir::Collective>(&step.action);
+    if (collective != nullptr) collectives.push_back(std::string(ir::CollectiveKindName(collective->kind)));
+  }
+  return collectives;
+}
+
+// The weight has more elements than the gradient of the product, but is whole on every rank.
+TEST(AsideTest, NothingIsSentForAGradientThatIsOnlyPrinted) {
+  EXPECT_EQ(CollectivesOf(/*prints_gradient=*/true), CollectivesOf(/*prints_gradient=*/false));
+}
+
 }  // namespace
 }  // namespace cleave::search
