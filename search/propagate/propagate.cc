@@ -108,34 +108,37 @@ class Spreading {
  private:
   // Decides the ops that the pins up to `priority` reach, as if there were no others.
   void Round(int64_t priority) {
-    OpDemands own, network = assignment_.demands();
+    OpDemands own, known = assignment_.demands();
     for (const Seed& seed : seeds_) {
       if (seed.priority <= priority) {
         own.insert(*demands_.find(seed.op));
       } else {
-        network.erase(seed.op);
+        known.erase(seed.op);
       }
     }
+    Assignment seen(facts_, assignment_.mesh(), assignment_.options(), known);
+    std::vector<Change> present;
+    for (ir::OpId op : assignment_.OpenOps()) present.push_back({op, assignment_.strategy(op)});
+    seen.Apply(present);
     const std::vector<Reach> reaches = ReachesOf(own);
-    const int mark = assignment_.mark();
-    SappWithin(assignment_, network, FreedomUnder(own, reaches, /*is_last=*/false));
+    SappWithin(seen, FreedomUnder(seen, own, reaches, /*is_last=*/false));
     std::vector<Change> decided;
     for (ir::OpId op : assignment_.OpenOps()) {
       const bool is_reached =
           std::any_of(reaches.begin(), reaches.end(), [&](const Reach& reach) { return reach.reaches(op); });
-      if (is_reached) decided.push_back({op, assignment_.strategy(op)});
+      if (is_reached) decided.push_back({op, seen.strategy(op)});
     }
-    assignment_.Rollback(mark);
     assignment_.Apply(decided);
   }
 
   void LastRound(bool is_only) {
-    const Freedom freedom = FreedomUnder(demands_, ReachesOf(demands_), /*is_last=*/true);
-    SappWithin(assignment_, assignment_.demands(), freedom);
+    const Freedom freedom = FreedomUnder(assignment_, demands_, ReachesOf(demands_), /*is_last=*/true);
+    SappWithin(assignment_, freedom);
     const ExactResult best = FindBest(assignment_, freedom);
     if (is_only) lower_bound_ = best.lower_bound;
   }
 
+  // A pin of a later round passes no cut on either: a cut that went through it would end at it after all.
   std::vector<Reach> ReachesOf(const OpDemands& pins) const {
     std::vector<Reach> reaches;
     for (const AxisGroup& group : groups_) reaches.emplace_back(assignment_, pins, group);
@@ -144,18 +147,17 @@ class Spreading {
 
   // An op may place the axes that reach it, except those that cut it already; a product must use them, on the factors
   // by which they do. What is not reached yet in a round before the last one stands as is cheapest for the others.
-  Freedom FreedomUnder(const OpDemands& pins, const std::vector<Reach>& reaches, bool is_last) const {
-    Freedom freedom = Freedom::Whole(assignment_.table());
+  Freedom FreedomUnder(Assignment& assignment, const OpDemands& pins, const std::vector<Reach>& reaches,
+                       bool is_last) const {
+    Freedom freedom = Freedom::Whole(assignment.table());
     for (ir::OpId op : facts_.set_ops) {
-      // A pin of a later round is not seen yet.
-      const bool is_later = demands_.count(op) > 0 && pins.count(op) == 0;
       std::set<ir::AxisId> open;
       std::map<ir::AxisId, std::vector<int>> required;  // With the factors that they may cut.
       for (size_t group = 0; group < groups_.size(); ++group) {
         const bool is_reached = reaches[group].reaches(op);
         for (ir::AxisId axis : groups_[group]) {
           if (UsesOf(pins, axis).empty() || (!is_reached && is_last)) continue;
-          if (!is_later && FactorCutBy(assignment_.strategy(op), axis) >= 0) continue;
+          if (FactorCutBy(assignment.strategy(op), axis) >= 0) continue;
           open.insert(axis);
           if (is_reached && facts_.roles[op] == Role::kProduct) required[axis] = reaches[group].factors(op);
         }

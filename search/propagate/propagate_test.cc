@@ -328,6 +328,61 @@ TEST(PropagateTest, AnyPinsGiveOneSoundPlan) {
   }
 }
 
+// A pin on `product`, with a random strategy that uses as many of `axes` as have elements.
+ir::Pin RandomPin(const GraphFacts& facts, const ir::Mesh& mesh, ir::OpId product, const AxisGroup& axes,
+                  std::mt19937_64& random) {
+  ir::Strategy strategy = ir::Strategy::Replicated(facts.rule(product));
+  for (ir::AxisId axis : axes) {
+    const std::vector<int> factors = FactorsFor(strategy, facts.rule(product), mesh, axis);
+    if (factors.empty()) continue;
+    strategy = *Moved(strategy, facts.rule(product), mesh, factors[random() % factors.size()], axis);
+  }
+  return ShardOn(product, ir::InStrategy(strategy, facts.rule(product), mesh), product.value());
+}
+
+// The products that the first round divides have the same cuts by the axes of that round, however a later pin cuts.
+TEST(PropagateTest, ARoundDoesNotSeeTheCutsOfLaterPins) {
+  constexpr int64_t kDevices = 4;
+  const ir::Mesh mesh = ir::Mesh::OfDevices(kDevices);
+  const AxisGroup first_axis = {ir::AxisId(0)};
+  int compared = 0;
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    const ir::Graph graph = testing::RandomSmallGraph(seed);
+    const GraphFacts facts = FactsOf(graph);
+    const std::vector<ir::OpId> products = ProductsOf(facts);
+    const ir::OpId later = products[random() % products.size()];
+    ir::Pins pins;
+    for (ir::OpId product : products) {
+      if (product == later || random() % 2 == 0) continue;
+      pins.pins.push_back(RandomPin(facts, mesh, product, first_axis, random));
+      pins.priorities.push_back({.op = product, .value = 0});
+    }
+    if (pins.pins.empty()) continue;
+    std::vector<ir::Plan> plans;
+    for (int i = 0; i < 2; ++i) {
+      ir::Pins all = pins;
+      all.pins.push_back(RandomPin(facts, mesh, later, mesh.AxisIds(), random));
+      plans.push_back(*Spread(graph, kDevices, all).plan);
+    }
+    Diagnostics diagnostics;
+    const OpDemands own = *ResolvePins(facts, mesh, pins, diagnostics);
+    OpDemands demands = own;
+    demands[later].strategy = plans[0].ops[later].strategy;
+    const Assignment assignment(facts, mesh, {.dataset = {}}, demands);
+    const Reach reach(assignment, own, first_axis);
+    for (ir::OpId product : products) {
+      if (!reach.reaches(product)) continue;
+      EXPECT_EQ(FactorCutBy(plans[0].ops[product].strategy, first_axis[0]),
+                FactorCutBy(plans[1].ops[product].strategy, first_axis[0]))
+          << graph.op(product).name;
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 50);
+}
+
 // The price of the best of all plans that follow these pins, found by trying them: ops use only axes that reach them,
 // and products must use them, on no other factors than those by which they are reached while these have elements.
 double LeastCost(const GraphFacts& facts, const ir::Mesh& mesh, const ir::Pins& pins) {

@@ -13,13 +13,17 @@
 namespace cleave::search {
 namespace {
 
+enum class Starts {
+  kPresentPlan,   // What the assignment has.
+  kWrittenPlans,  // That, and plans that people write.
+};
+
 class SappSearch {
  public:
-  SappSearch(Assignment& assignment, const OpDemands& demands, const Freedom& freedom, bool is_whole)
+  SappSearch(Assignment& assignment, const Freedom& freedom, Starts starts)
       : assignment_(assignment),
-        demands_(demands),
         freedom_(freedom),
-        is_whole_(is_whole),
+        starts_(starts),
         tuning_(assignment.options().tuning),
         empty_(assignment.mark()),
         ops_(assignment.facts().set_ops) {
@@ -44,16 +48,16 @@ class SappSearch {
   void StartEverywhere() {
     Network::Options options = NetworkOptions();
     if (ops_.size() > tuning_.folded_ops) {
-      Folding folding = FoldOps(assignment_.table(), demands_, tuning_);
+      Folding folding = FoldOps(assignment_.table(), assignment_.demands(), tuning_);
       if (AreAlike(folding)) options.folding = std::move(folding);
     }
-    Network network(assignment_.table(), demands_, assignment_.options(), std::move(options));
+    Network network(assignment_.table(), assignment_.demands(), assignment_.options(), std::move(options));
     Start(network, [&](Descent& descent) { descent.Greedy(Axes(false)); });
     if (ops_.size() <= tuning_.large_ops) {
       Start(network, [&](Descent& descent) { descent.Greedy(Axes(true)); });
-      if (is_whole_) StartFromUniformPlans(network);
+      if (starts_ == Starts::kWrittenPlans) StartFromUniformPlans(network);
     }
-    if (!is_whole_) return;
+    if (starts_ == Starts::kPresentPlan) return;
     DataParallel(assignment_);
     Start(network, [](Descent&) {});
     if (assignment_.table().paid().may_leave_idle) Start(network, [](Descent&) {});  // Everything replicated.
@@ -117,7 +121,7 @@ class SappSearch {
 
   // Decides each op separately, without folding, under the present prices.
   void Improve() {
-    Network whole(assignment_.table(), demands_, assignment_.options(), NetworkOptions());
+    Network whole(assignment_.table(), assignment_.demands(), assignment_.options(), NetworkOptions());
     Descent descent(assignment_, whole, freedom_, tuning_.work);
     if (descent.Refine()) assignment_.Apply(descent.Changes());
     if (!is_small_) return;
@@ -126,9 +130,8 @@ class SappSearch {
   }
 
   Assignment& assignment_;
-  const OpDemands& demands_;
   const Freedom& freedom_;
-  const bool is_whole_;
+  const Starts starts_;
   const SearchTuning& tuning_;
   int empty_;
   const std::vector<ir::OpId>& ops_;
@@ -140,11 +143,11 @@ class SappSearch {
 }  // namespace
 
 void Sapp(Assignment& assignment) {
-  SappSearch(assignment, assignment.demands(), Freedom::Whole(assignment.table()), /*is_whole=*/true).Run();
+  SappSearch(assignment, Freedom::Whole(assignment.table()), Starts::kWrittenPlans).Run();
 }
 
-void SappWithin(Assignment& assignment, const OpDemands& demands, const Freedom& freedom) {
-  SappSearch(assignment, demands, freedom, /*is_whole=*/false).Run();
+void SappWithin(Assignment& assignment, const Freedom& freedom) {
+  SappSearch(assignment, freedom, Starts::kPresentPlan).Run();
 }
 
 }  // namespace cleave::search

@@ -13,9 +13,9 @@ namespace cleave::search {
 // Sets all ops of `assignment`, under its prices; its tuning says how long the search may take.
 void Sapp(Assignment& assignment);
 
-// The same as Sapp within `freedom`, which is not that of a whole plan, as if the assignment had only the `demands`,
-// which are some of its own. It begins with what the assignment has, not with plans that people write.
-void SappWithin(Assignment& assignment, const OpDemands& demands, const Freedom& freedom);
+// The same as Sapp within `freedom`, which is not that of a whole plan. It begins with what the assignment has, not with
+// plans that people write.
+void SappWithin(Assignment& assignment, const Freedom& freedom);
 
 }  // namespace cleave::search
 
