@@ -32,7 +32,8 @@ IdVector<ir::OpId, int> Numbered(const GraphFacts& facts, const Looks& look) {
 
 }  // namespace
 
-Folding FoldOps(const StrategyTable& table, const OpDemands& demands, const SearchTuning& tuning) {
+Folding FoldOps(const StrategyTable& table, const OpDemands& demands, const IdVector<ir::OpId, int>& kinds,
+                const SearchTuning& tuning) {
   const GraphFacts& facts = table.facts();
   const size_t count = facts.graph->ops.size();
   Looks look(count), next(count);
@@ -40,6 +41,7 @@ Folding FoldOps(const StrategyTable& table, const OpDemands& demands, const Sear
   for (const ir::Op& op : facts.graph->ops) {
     look[op.id] = Mix(static_cast<uint64_t>(facts.rule_of[op.id]), static_cast<uint64_t>(facts.roles[op.id]));
     look[op.id] = Mix(look[op.id], static_cast<uint64_t>(table.local_kind(op.id)));
+    look[op.id] = Mix(look[op.id], static_cast<uint64_t>(kinds[op.id]));
     if (demands.count(op.id) > 0) look[op.id] = Mix(look[op.id], static_cast<uint64_t>(op.id.value()) + 1);
   }
   for (int round = 0; round < tuning.folding_steps; ++round) {

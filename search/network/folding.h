@@ -14,10 +14,12 @@ struct Folding {
   IdVector<ir::OpId, int> values;     // Values of one number have equal terms over the same variables.
 };
 
-// Ops are alike if their surroundings within `tuning.folding_steps` steps along the graph are: equal ops of the middle
-// layers of a deep model form one class, those near its ends are separate. For values, `tuning.folding_value_steps`
-// more steps must look alike. An op with a demand is like no other.
-Folding FoldOps(const StrategyTable& table, const OpDemands& demands, const SearchTuning& tuning);
+// Ops are alike if their kinds are equal, and their surroundings within `tuning.folding_steps` steps along the graph
+// are: equal ops of the middle layers of a deep model form one class, those near its ends are separate. For values,
+// `tuning.folding_value_steps` more steps must look alike. An op with a demand is like no other. `kinds`: equal for ops
+// that have equal strategies to begin with and may go to the same ones.
+Folding FoldOps(const StrategyTable& table, const OpDemands& demands, const IdVector<ir::OpId, int>& kinds,
+                const SearchTuning& tuning);
 
 }  // namespace cleave::search
 

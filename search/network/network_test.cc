@@ -29,6 +29,10 @@ std::vector<int> RandomDomain(Assignment& assignment, ir::OpId op, int count, st
   return domain;
 }
 
+IdVector<ir::OpId, int> AllOfOneKind(const GraphFacts& facts) {
+  return IdVector<ir::OpId, int>(facts.graph->ops.size(), 0);
+}
+
 using PricesFor = std::function<Prices(const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh)>;
 
 // The sum of terms and the price of an assignment agree on random plans of `graph`.
@@ -99,7 +103,8 @@ TEST(NetworkTest, AFoldedNetworkHasThePriceOfThePlan) {
   const ir::Graph graph = testing::Gpt(shape);
   const GraphFacts facts = FactsOf(graph);
   Assignment assignment(facts, ir::Mesh::OfDevices(4), {.dataset = {}}, {});
-  const Network::Options options{.entries = 1 << 20, .folding = FoldOps(assignment.table(), {}, {})};
+  const Network::Options options{.entries = 1 << 20,
+                                 .folding = FoldOps(assignment.table(), {}, AllOfOneKind(facts), {})};
   Network folded(assignment.table(), {}, assignment.options(), options);
   const Network whole(assignment.table(), {}, assignment.options(), {});
   EXPECT_LT(2 * folded.variables().size(), whole.variables().size());
@@ -122,14 +127,33 @@ TEST(FoldingTest, MiddleLayersAreAlikeAndDemandedOpsAreLikeNoOther) {
   const GraphFacts facts = FactsOf(graph);
   StrategyTable table(facts, ir::Mesh::OfDevices(2));
   const ir::OpId first = *graph.Find("x.5.up"), second = *graph.Find("x.6.up");
-  const Folding alike = FoldOps(table, {}, {});
+  const Folding alike = FoldOps(table, {}, AllOfOneKind(facts), {});
   EXPECT_EQ(alike.variables[first], alike.variables[second]);
   EXPECT_NE(alike.variables[first], alike.variables[*graph.Find("x.0.up")]);
-  const Folding demanded = FoldOps(table, {{first, {.strategy = ir::Strategy::Replicated(facts.rule(first))}}}, {});
+  const Folding demanded =
+      FoldOps(table, {{first, {.strategy = ir::Strategy::Replicated(facts.rule(first))}}}, AllOfOneKind(facts), {});
   for (const ir::Op& op : graph.ops) {
     if (op.id == first) continue;
     EXPECT_NE(demanded.variables[first], demanded.variables[op.id]) << op.name;
   }
+}
+
+// One op that may do something else does not keep the layers far from it from sharing their variables.
+TEST(FoldingTest, AnOpOfAnotherKindSplitsOnlyTheLayersNearIt) {
+  testing::GptShape shape;
+  shape.layers = 12;
+  const ir::Graph graph = testing::Gpt(shape);
+  const GraphFacts facts = FactsOf(graph);
+  StrategyTable table(facts, ir::Mesh::OfDevices(2));
+  IdVector<ir::OpId, int> kinds = AllOfOneKind(facts);
+  const ir::OpId other = *graph.Find("x.5.up");
+  kinds[other] = 1;
+  const Folding folding = FoldOps(table, {}, kinds, {});
+  for (const ir::Op& op : graph.ops) {
+    if (op.id == other) continue;
+    EXPECT_NE(folding.variables[other], folding.variables[op.id]) << op.name;
+  }
+  EXPECT_EQ(folding.variables[*graph.Find("x.8.up")], folding.variables[*graph.Find("x.9.up")]);
 }
 
 }  // namespace

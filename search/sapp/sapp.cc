@@ -48,8 +48,7 @@ class SappSearch {
   void StartEverywhere() {
     Network::Options options = NetworkOptions();
     if (ops_.size() > tuning_.folded_ops) {
-      Folding folding = FoldOps(assignment_.table(), assignment_.demands(), tuning_);
-      if (AreAlike(folding)) options.folding = std::move(folding);
+      options.folding = FoldOps(assignment_.table(), assignment_.demands(), Kinds(), tuning_);
     }
     Network network(assignment_.table(), assignment_.demands(), assignment_.options(), std::move(options));
     Start(network, [&](Descent& descent) { descent.Greedy(Axes(false)); });
@@ -63,13 +62,15 @@ class SappSearch {
     if (assignment_.table().paid().may_leave_idle) Start(network, [](Descent&) {});  // Everything replicated.
   }
 
-  // Whether the ops that share a variable have equal strategies and equal freedom.
-  bool AreAlike(const Folding& folding) const {
-    std::map<int, ir::OpId> first;
-    return std::all_of(ops_.begin(), ops_.end(), [&](ir::OpId op) {
-      const ir::OpId other = first.emplace(folding.variables[op], op).first->second;
-      return assignment_.index(op) == assignment_.index(other) && freedom_.class_of(op) == freedom_.class_of(other);
-    });
+  // A number for what an op begins with and how far it may go; 0 for ops that follow from others.
+  IdVector<ir::OpId, int> Kinds() const {
+    IdVector<ir::OpId, int> kinds(assignment_.facts().graph->ops.size(), 0);
+    std::map<std::pair<int, int>, int> numbers;
+    for (ir::OpId op : ops_) {
+      const std::pair own(assignment_.index(op), freedom_.class_of(op));
+      kinds[op] = numbers.emplace(own, static_cast<int>(numbers.size())).first->second;
+    }
+    return kinds;
   }
 
   Network::Options NetworkOptions() const {
