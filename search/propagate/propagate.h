@@ -29,8 +29,8 @@ struct Propagation {
 };
 
 // Sets all open ops of `assignment`, which are replicated; `demands` are those of the assignment, from `pins`. Warns of
-// pins whose cuts contradict each other (W0605), of cuts that end at an op that runs whole (W0607), and of products
-// that no cut reaches (W0606). nullopt after E0309: there is no pin, and more than one device.
+// pins whose cuts contradict each other (W0605), of cuts that end at an op that they do not cut (W0607), and of
+// products that no cut reaches (W0606). nullopt after E0309: there is no pin, and more than one device.
 std::optional<Propagation> Propagate(Assignment& assignment, const OpDemands& demands, const ir::Pins& pins,
                                      Diagnostics& diagnostics);
 

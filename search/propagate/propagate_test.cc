@@ -489,9 +489,33 @@ TEST(PropagateTest, TheEndOfACutIsReported) {
   const Diagnostic* warning = found.FirstWith(Code::kW0607);
   ASSERT_NE(warning, nullptr);
   EXPECT_EQ(warning->message,
-            "the cut by `m0` and `m1` ends at `sums`, which every rank runs whole; `product` is redistributed: 192 "
+            "the cut by `m0` and `m1` ends at `sums`, which `m0` and `m1` do not cut; `product` is redistributed: 192 "
             "weighted bytes per step");
   EXPECT_EQ(warning->labels[0].span, At(10));
+}
+
+// An op may be cut by other axes than those whose cut ends there.
+TEST(PropagateTest, TheEndOfACutNamesItsOwnAxesAlone) {
+  ir::GraphBuilder b;
+  const ir::OpId x = b.Add(ir::OpKind::kInput, {},
+                           {{ir::attribute::kData, "x"},
+                            {ir::attribute::kDType, ir::DType::kF32},
+                            {ir::attribute::kShape, ir::Shape{2, 16}}},
+                           "x");
+  const ir::OpId w = b.Add(ir::OpKind::kParameter, {},
+                           {{ir::attribute::kShape, ir::Shape{16, 64}}, {ir::attribute::kInit, "constant"}}, "w");
+  const ir::OpId product = b.Add(ir::OpKind::kMatmul, {x, w}, {}, "product");
+  const ir::OpId sums = b.Add(ir::OpKind::kCumsum, {product}, {{ir::attribute::kAxis, int64_t{1}}}, "sums");
+  const ir::Graph graph = std::move(b).Build();
+  const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(product, {{2, 1}, {1, 2}}, 10)}));
+  ASSERT_TRUE(found.plan.has_value());
+  EXPECT_EQ(ir::LayoutText(ir::OutputLayout(found.plan->ops[sums].strategy, ir::RuleOf(graph, graph.op(sums))),
+                           found.plan->mesh),
+            "[m0, -]");
+  const Diagnostic* warning = found.FirstWith(Code::kW0607);
+  ASSERT_NE(warning, nullptr);
+  EXPECT_TRUE(absl::StartsWith(warning->message, "the cut by `m1` ends at `sums`, which `m1` does not cut; "))
+      << warning->message;
 }
 
 TEST(PropagateTest, AnyNumberOfDevices) {

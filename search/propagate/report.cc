@@ -79,8 +79,8 @@ struct Conflict {
   ir::OpId reader;
   double cost = 0;                   // Of moving the value and its gradient.
   size_t group = 0;                  // Of mesh axes.
-  std::optional<ir::OpId> made_for;  // The pin that the value follows; nullopt where its maker runs whole.
-  std::optional<ir::OpId> read_for;  // The pin that the reader follows; nullopt where it runs whole.
+  std::optional<ir::OpId> made_for;  // The pin that the value follows; nullopt where its maker does not take the cut.
+  std::optional<ir::OpId> read_for;  // The pin that the reader follows; nullopt where it does not take the cut.
 };
 
 class Conflicts {
@@ -120,11 +120,11 @@ class Conflicts {
                               .group = group,
                               .made_for = PinOf(value, group),
                               .read_for = PinOf(read.reader, group)};
-      const bool is_made_whole = !conflict.made_for.has_value() && !CutsBy(assignment_, value, spread_.groups[group]);
-      const bool is_read_whole =
+      const bool is_maker_uncut = !conflict.made_for.has_value() && !CutsBy(assignment_, value, spread_.groups[group]);
+      const bool is_reader_uncut =
           !conflict.read_for.has_value() && !CutsBy(assignment_, read.reader, spread_.groups[group]);
-      if (conflict.made_for.has_value() && (conflict.read_for.has_value() || is_read_whole)) return conflict;
-      if (conflict.read_for.has_value() && is_made_whole) return conflict;
+      if (conflict.made_for.has_value() && (conflict.read_for.has_value() || is_reader_uncut)) return conflict;
+      if (conflict.read_for.has_value() && is_maker_uncut) return conflict;
     }
     return std::nullopt;
   }
@@ -179,19 +179,20 @@ Diagnostic ContradictionOf(const GraphFacts& facts, const Conflict& conflict, co
   return warning;
 }
 
-Diagnostic EndOf(const Assignment& assignment, const Conflict& conflict, const std::string& axes,
+Diagnostic EndOf(const Assignment& assignment, const Conflict& conflict, const AxisGroup& group,
                  const std::string& cost, const ir::Pins& pins) {
   const GraphFacts& facts = assignment.facts();
-  const ir::OpId whole = conflict.made_for.has_value() ? conflict.reader : conflict.value;
-  Diagnostic warning = Warning(Code::kW0607, absl::StrCat("the cut by ", axes, " ends at `", facts.op(whole).name,
-                                                          "`, which every rank runs whole; `",
-                                                          facts.op(conflict.value).name, "` is redistributed: ", cost));
+  const std::string axes = QuotedAxes(assignment.mesh(), group);
+  const ir::OpId end = conflict.made_for.has_value() ? conflict.reader : conflict.value;
+  Diagnostic warning =
+      Warning(Code::kW0607, absl::StrCat("the cut by ", axes, " ends at `", facts.op(end).name, "`, which ", axes,
+                                         group.size() == 1 ? " does" : " do", " not cut; `",
+                                         facts.op(conflict.value).name, "` is redistributed: ", cost));
   const ir::OpId pin = conflict.made_for.has_value() ? *conflict.made_for : *conflict.read_for;
   if (const auto span = SpanOf(pins, pin)) warning.labels.push_back({*span, "the cut comes from this pin"});
-  const ir::Strategy divided =
-      WithRestPlaced(assignment.strategy(whole), facts.rule(whole), assignment.mesh(), assignment.mesh().AxisIds());
-  if (!(divided == assignment.strategy(whole))) {
-    warning.help.push_back(absl::StrCat("pin it in `parallel`: ", PinText(assignment, whole, divided)));
+  const ir::Strategy divided = WithRestPlaced(assignment.strategy(end), facts.rule(end), assignment.mesh(), group);
+  if (!(divided == assignment.strategy(end))) {
+    warning.help.push_back(absl::StrCat("pin it in `parallel`: ", PinText(assignment, end, divided)));
   }
   return warning;
 }
@@ -201,10 +202,8 @@ Diagnostic WarningOf(const Assignment& assignment, const Spread& spread, const C
   const GraphFacts& facts = assignment.facts();
   const std::string cost = absl::StrCat(CostText(assignment.options().prices, conflict.cost), " per step");
   const bool is_contradiction = conflict.made_for.has_value() && conflict.read_for.has_value();
-  Diagnostic warning =
-      is_contradiction
-          ? ContradictionOf(facts, conflict, cost, pins)
-          : EndOf(assignment, conflict, QuotedAxes(assignment.mesh(), spread.groups[conflict.group]), cost, pins);
+  Diagnostic warning = is_contradiction ? ContradictionOf(facts, conflict, cost, pins)
+                                        : EndOf(assignment, conflict, spread.groups[conflict.group], cost, pins);
   const auto input =
       std::find(facts.op(conflict.reader).inputs.begin(), facts.op(conflict.reader).inputs.end(), conflict.value);
   const int slot = static_cast<int>(input - facts.op(conflict.reader).inputs.begin());

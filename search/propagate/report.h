@@ -30,8 +30,8 @@ void ReportNoPins(const Assignment& assignment, const ir::Pins& pins, Diagnostic
 
 // W0605 for each value that is redistributed because the cuts of two pins contradict each other there: the most
 // expensive first, at most 20, and how many more there are. An edge between two pinned ops is as the user wants it and
-// is not reported. W0607 in the same list for each value that is redistributed because a pin's cut ends there: its
-// maker or a reader runs whole on every rank.
+// is not reported. W0607 in the same list for each value that is redistributed because a pin's cut ends there: it
+// does not cut the value's maker, or a reader.
 void WarnOfConflicts(const Assignment& assignment, const Spread& spread, const OpDemands& demands, const ir::Pins& pins,
                      Diagnostics& diagnostics);
 
