@@ -146,17 +146,20 @@ class Spreading {
   }
 
   // An op may place the axes that reach it, except those that cut it already; a product must use them, on the factors
-  // by which they do. What is not reached yet in a round before the last one stands as is cheapest for the others.
+  // by which they do. An op that nothing reaches in a round before the last one may do what is cheapest for the others:
+  // it is decided later.
   Freedom FreedomUnder(Assignment& assignment, const OpDemands& pins, const std::vector<Reach>& reaches,
                        bool is_last) const {
     Freedom freedom = Freedom::Whole(assignment.table());
     for (ir::OpId op : facts_.set_ops) {
       std::set<ir::AxisId> open;
       std::map<ir::AxisId, std::vector<int>> required;  // With the factors that they may cut.
+      const bool is_any =
+          std::any_of(reaches.begin(), reaches.end(), [&](const Reach& reach) { return reach.reaches(op); });
       for (size_t group = 0; group < groups_.size(); ++group) {
         const bool is_reached = reaches[group].reaches(op);
         for (ir::AxisId axis : groups_[group]) {
-          if (UsesOf(pins, axis).empty() || (!is_reached && is_last)) continue;
+          if (UsesOf(pins, axis).empty() || (!is_reached && (is_last || is_any))) continue;
           if (FactorCutBy(assignment.strategy(op), axis) >= 0) continue;
           open.insert(axis);
           if (is_reached && facts_.roles[op] == Role::kProduct) required[axis] = reaches[group].factors(op);

@@ -224,6 +224,34 @@ TEST(PropagateTest, PriorityChangesTheWinner) {
   EXPECT_EQ(LettersFor(graph, 2, pins), "i i k");
 }
 
+// A sum that is partial over m1 leaves no cut by m1 behind it, in whichever round its pin spreads, though it would be
+// cheaper to cut what follows by m1: the sum is scattered then, and only the means are gathered.
+TEST(PropagateTest, NoRoundPlacesAnAxisThatDoesNotReachTheOp) {
+  ir::GraphBuilder b;
+  const auto input = [&](const std::string& name) {
+    return b.Add(ir::OpKind::kInput, {},
+                 {{ir::attribute::kData, name},
+                  {ir::attribute::kDType, ir::DType::kF32},
+                  {ir::attribute::kShape, ir::Shape{16, 16}}},
+                 name);
+  };
+  const ir::OpId w = b.Add(ir::OpKind::kParameter, {},
+                           {{ir::attribute::kShape, ir::Shape{16, 16}}, {ir::attribute::kInit, "constant"}}, "w");
+  const ir::OpId first = b.Add(ir::OpKind::kMatmul, {input("x"), w}, {}, "first");
+  const ir::OpId relu = b.Add(ir::OpKind::kRelu, {first}, {}, "relu");
+  b.Add(ir::OpKind::kReduceMean, {relu}, {{ir::attribute::kAxes, std::vector<int64_t>{1}}}, "means");
+  const ir::OpId second = b.Add(ir::OpKind::kMatmul, {input("y"), w}, {}, "second");
+  const ir::Graph graph = std::move(b).Build();
+  ir::Pins pins = PinsOf({ShardOn(first, {{2, 2}, {2, 1}}), ShardOn(second, {{2, 1}, {1, 1}})});
+  for (const bool is_ranked : {false, true}) {
+    SCOPED_TRACE(is_ranked);
+    if (is_ranked) pins.priorities = {{.op = first, .value = 0}};
+    const SpreadPlan found = Spread(graph, 4, pins);
+    ASSERT_TRUE(found.plan.has_value());
+    EXPECT_EQ(CutsText(found.plan->ops[relu].strategy, ir::RuleOf(graph, graph.op(relu)), found.plan->mesh), "d0: m0");
+  }
+}
+
 TEST(PropagateTest, RepeatedLayersAreCutLikeThePinnedOne) {
   testing::GptShape shape;
   shape.layers = 3;
