@@ -2,8 +2,8 @@
 // per level.
 //
 // A product A(I, K) x B(K, J) = C(I, J): cutting I costs 0.1 |B| / 2, J costs |A| / 2, K costs |C| / 2, a batch factor
-// nothing. A tensor between two products costs 16 times its elements when the level cuts it differently on both sides,
-// else nothing. Source: the symbolic cost model of D-Rec / SAPP (docs/cost.md).
+// nothing. A tensor between two products costs `redistribution_weight` times its elements when the level cuts it
+// differently on both sides, else nothing. Source: the symbolic cost model of D-Rec / SAPP (docs/cost.md).
 #ifndef CLEAVE_SEARCH_COST_CLASSIC_H_
 #define CLEAVE_SEARCH_COST_CLASSIC_H_
 

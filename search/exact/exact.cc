@@ -79,7 +79,7 @@ class CanonicalStrategies {
   }
 
   // Whether an axis cuts a factor that no axis of its class may cut, while one that may be cut has elements for it.
-  // Said only of classes all of whose axes are required.
+  // Classes with an axis that is not required are not checked: there the bound may be too low, never too high.
   bool TakesOtherFactors(const ir::Strategy& strategy) const {
     OpFreedom relaxed{.open = own_.open, .required = {}, .factors = {}};
     for (const AxisClass& own : classes_) {

@@ -4,9 +4,8 @@
 //
 // All ops that a pin's cut can reach (reach.h) take, jointly, the strategies of the least price. A product is divided
 // by the axes that reach it, on the factors by which they do; a light op may also stay whole. What no cut can reach is
-// replicated. Pins spread in the order of
-// `#[priority]`, those without one last: a round sees only the cuts of pins up to its own priority, and keeps what the
-// rounds before it cut. The order in which pins are written changes nothing.
+// replicated. Pins spread in the order of `#[priority]`, those without one last: a round sees only the cuts of pins up
+// to its own priority, and keeps what the rounds before it cut. The order in which pins are written changes nothing.
 #ifndef CLEAVE_SEARCH_PROPAGATE_PROPAGATE_H_
 #define CLEAVE_SEARCH_PROPAGATE_PROPAGATE_H_
 

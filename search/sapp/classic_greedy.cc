@@ -103,7 +103,8 @@ double GreedyByClassic(Assignment& assignment, const Bundles& bundles, const Cla
     }
     // A path of the model without products is not decided yet: its ops follow their inputs.
     for (ir::OpId op : open) assignment.SetDecided(op, true);
-    // A bundle that twins share has followed one of them, perhaps not as far as the others.
+    // A light op between twins is in the bundle of one of them only, so light ops of twins may differ now: all take the
+    // strategy of the last one.
     std::vector<Change> changes;
     for (const std::vector<ir::OpId>& alike : twins) {
       for (ir::OpId twin : alike) changes.push_back({twin, assignment.strategy(alike.back())});

@@ -7,6 +7,7 @@
 #ifndef CLEAVE_SEARCH_SAPP_FREEDOM_H_
 #define CLEAVE_SEARCH_SAPP_FREEDOM_H_
 
+#include <utility>
 #include <vector>
 
 #include "search/assignment/strategy_table.h"
