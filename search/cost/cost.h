@@ -3,7 +3,8 @@
 //   Cost cost = PlanCost(facts, plan);         // from the layouts of the plan
 //   Cost same = ProgramCost(facts, distributed, program);   // from the collectives of the program made from it
 //
-// docs/cost.md has the formulas. What is not priced: scalars and vectors (loss, biases), and what metrics read.
+// docs/cost.md has the formulas. What is not priced: scalars and vectors (loss, biases), and what only
+// metrics or looks need.
 #ifndef CLEAVE_SEARCH_COST_COST_H_
 #define CLEAVE_SEARCH_COST_COST_H_
 

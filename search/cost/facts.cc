@@ -69,7 +69,7 @@ IdVector<ir::OpId, uint8_t> AsideOf(const ir::Graph& graph) {
   for (const ir::StateUpdate& update : graph.updates) needed[update.value] = 1;
   for (auto i = static_cast<int64_t>(graph.ops.size()) - 1; i >= 0; --i) {
     const ir::Op& op = graph.op(ir::OpId(i));
-    // An op that nothing reads is kept because of a pin.
+    // An op of the model that nothing reads or looks at is there because a pin names it.
     if (is_end[op.id] && !looked_at[op.id] && op.phase != ir::Phase::kMetric) needed[op.id] = 1;
     if (!needed[op.id]) continue;
     for (ir::OpId input : op.inputs) needed[input] = 1;

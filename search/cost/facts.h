@@ -62,7 +62,7 @@ struct GraphFacts {
   IdVector<ir::OpId, std::vector<ir::OpId>>
       update_groups;                                // Of a parameter: the states and update ops that lie like it.
   IdVector<ir::OpId, ir::OpId> updated_parameters;  // Of these: that parameter. Of all other ops their own id.
-  // Moving the value costs something: it is no scalar and no vector.
+  // Moving the value costs something: it has at least two dimensions, and is not aside.
   IdVector<ir::OpId, uint8_t> priced;
   IdVector<ir::OpId, uint8_t>
       gradient;  // The value is (a summand of) a parameter's gradient, or belongs to the update.

@@ -9,9 +9,9 @@
 
 namespace cleave::search {
 
-// The time of redistributions on the cluster's links, and of every op except those of metrics as a separate kernel on
-// the largest local pieces. The arguments outlive the prices. REQUIRES: VerifyCluster finds no error, and every axis of
-// the mesh crosses a link of the cluster.
+// The time of redistributions on the cluster's links, and of every op that is not aside as a separate kernel on the
+// largest local pieces. The arguments outlive the prices. REQUIRES: VerifyCluster finds no error, and every axis of the
+// mesh crosses a link of the cluster.
 Prices TimePrices(const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh);
 
 }  // namespace cleave::search
