@@ -96,12 +96,17 @@ class Fitter {
 
 }  // namespace
 
-ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& plan, const ir::FuseOptions& fuse) {
-  const absl::StatusOr<ir::Distributed> distributed = ir::Distribute(training_graph, plan);
+PlannedProgram ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan) {
+  absl::StatusOr<ir::Distributed> distributed = ir::Distribute(training_graph, plan);
   CLEAVE_CHECK(distributed.ok()) << distributed.status();
-  const absl::StatusOr<ir::Program> program = ir::Partition(distributed->graph, distributed->plan);
+  absl::StatusOr<ir::Program> program = ir::Partition(distributed->graph, distributed->plan);
   CLEAVE_CHECK(program.ok()) << program.status();
-  return ir::PlanMemory(distributed->graph, *program, fuse).use;
+  return {.graph = std::move(distributed->graph), .program = *std::move(program)};
+}
+
+ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& plan, const ir::FuseOptions& fuse) {
+  const PlannedProgram made = ProgramOf(training_graph, plan);
+  return ir::PlanMemory(made.graph, made.program, fuse).use;
 }
 
 double HeldBytes(const GraphFacts& facts, const ir::Mesh& mesh, ir::OpId op, const ir::Strategy& strategy) {

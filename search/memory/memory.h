@@ -18,6 +18,7 @@
 #include "ir/graph/graph.h"
 #include "ir/program/fuse/fuse.h"
 #include "ir/program/memory/memory.h"
+#include "ir/program/program.h"
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/sharding/pins/pins.h"
 #include "ir/sharding/plan/plan.h"
@@ -29,9 +30,17 @@
 
 namespace cleave::search {
 
-// The memory that the program of `plan` needs: Distribute, Partition, then the memory of the program
-// (ir/program/memory). It is exact: the generated program allocates the same. REQUIRES: VerifyGraph and VerifyPlan find
-// no error.
+// The program of a plan, and the graph that it was made from.
+struct PlannedProgram {
+  ir::Graph graph;
+  ir::Program program;
+};
+
+// Distribute, then Partition. REQUIRES: VerifyGraph and VerifyPlan find no error.
+PlannedProgram ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan);
+
+// The memory that the program of `plan` needs (ir/program/memory). It is exact: the generated program allocates the
+// same. REQUIRES: VerifyGraph and VerifyPlan find no error.
 ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& plan, const ir::FuseOptions& fuse = {});
 
 // The bytes that a rank keeps because of the op's value under `strategy`: for a parameter also its gradient and the

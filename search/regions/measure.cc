@@ -1,14 +1,13 @@
 #include "search/regions/measure.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "absl/status/statusor.h"
 #include "base/check/check.h"
 #include "ir/program/memory/memory_plan.h"
-#include "ir/program/partition/partition.h"
-#include "ir/transforms/distribute/distribute.h"
 #include "search/cost/predict.h"
+#include "search/memory/memory.h"
 
 namespace cleave::search {
 namespace {
@@ -32,13 +31,10 @@ std::array<double, 3> InOrder(ir::Objective objective, const Measured& measured)
 
 Measured Measure(const ir::Graph& training_graph, const ir::Plan& plan, const Cluster& cluster,
                  const ir::FuseOptions& fuse) {
-  const absl::StatusOr<ir::Distributed> distributed = ir::Distribute(training_graph, plan);
-  CLEAVE_CHECK(distributed.ok()) << distributed.status();
-  const absl::StatusOr<ir::Program> program = ir::Partition(distributed->graph, distributed->plan);
-  CLEAVE_CHECK(program.ok()) << program.status();
-  const Prediction predicted = Predict(*program, cluster);
+  const PlannedProgram made = ProgramOf(training_graph, plan);
+  const Prediction predicted = Predict(made.program, cluster);
   return {.step = predicted.step(),
-          .peak = ir::PlanMemory(distributed->graph, *program, fuse).use.prediction.peak,
+          .peak = ir::PlanMemory(made.graph, made.program, fuse).use.prediction.peak,
           .sent_bytes = predicted.sent_bytes_per_rank};
 }
 

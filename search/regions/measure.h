@@ -17,7 +17,7 @@ namespace cleave::search {
 
 struct Measured {
   Seconds step{0};        // Predict.
-  Bytes peak{0};          // EstimateMemory.
+  Bytes peak{0};          // PlanMemory.
   double sent_bytes = 0;  // In a step, on all links alike.
 };
 

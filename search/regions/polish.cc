@@ -39,14 +39,13 @@ class Polisher {
     }
   }
 
-  Measured Run() {
+  void Run() {
     if (Plans() <= left_) {
       TryAll();
     } else {
       while (TrySingles() || TryPairs()) {
       }
     }
-    return best_;
   }
 
  private:
@@ -147,9 +146,9 @@ class Polisher {
 
 }  // namespace
 
-Measured Polish(Assignment& assignment, const Freedom& freedom, const std::function<Measured()>& measure,
-                ir::Objective objective) {
-  return Polisher(assignment, freedom, measure, objective).Run();
+void Polish(Assignment& assignment, const Freedom& freedom, const std::function<Measured()>& measure,
+            ir::Objective objective) {
+  Polisher(assignment, freedom, measure, objective).Run();
 }
 
 }  // namespace cleave::search

@@ -3,7 +3,8 @@
 //   Polish(assignment, freedom, [&] { return Measure(graph, PlanOf(assignment), cluster, fuse); }, objective);
 //
 // Few plans are all tried. Of more, single ops are changed, then neighbours two by two, for as long as that makes the
-// plan better and `tuning.measured_ops` allows.
+// plan better and `tuning.measured_ops` allows. On meshes with more axes than `tuning.small_axes` the plan stays as it
+// is: ops have too many strategies there.
 #ifndef CLEAVE_SEARCH_REGIONS_POLISH_H_
 #define CLEAVE_SEARCH_REGIONS_POLISH_H_
 
@@ -16,9 +17,9 @@
 namespace cleave::search {
 
 // `measure` is of the plan that `assignment` has when it is called. The assignment's open ops are changed within
-// `freedom`. Returns what the plan takes in the end.
-Measured Polish(Assignment& assignment, const Freedom& freedom, const std::function<Measured()>& measure,
-                ir::Objective objective);
+// `freedom`.
+void Polish(Assignment& assignment, const Freedom& freedom, const std::function<Measured()>& measure,
+            ir::Objective objective);
 
 }  // namespace cleave::search
 
