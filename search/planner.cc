@@ -31,10 +31,7 @@ bool IsSearch(ir::SearchAlgorithm algorithm) {
 }  // namespace
 
 Planner::Planner(const PlanningTask& task)
-    : task_(task),
-      bundles_(FindBundles(task.facts)),
-      prices_(PricesUnder(task.options.price)),
-      measured_graph_(WithoutAside(task.facts)) {}
+    : task_(task), bundles_(FindBundles(task.facts)), measured_graph_(WithoutAside(task.facts)) {}
 
 Prices Planner::PricesUnder(ir::Price price) const {
   switch (price) {
@@ -64,6 +61,8 @@ std::optional<Planner::Decisions> Planner::Decide(const RegionStep& step, const 
   const SearchOptions& options = task_.options;
   Assignment assignment(task_.facts, task_.mesh, OptionsUnder(pricing, memory_weight), step.held);
   Decisions decisions{.reasons = {.searched = false, .rule = "", .price = options.price}};
+  // Under another objective, or with a price for memory, a bound is not one of the cost.
+  const bool is_of_cost = step.objective == ir::Objective::kSpeed && memory_weight == 0;
   switch (options.algorithm) {
     case ir::SearchAlgorithm::kSapp: {
       if (options.price == ir::Price::kClassic) {
@@ -88,16 +87,12 @@ std::optional<Planner::Decisions> Planner::Decide(const RegionStep& step, const 
       if (!propagation.has_value()) return std::nullopt;
       decisions.reasons.rule = "no pin's cut reaches it";
       decisions.reasons.followed = std::move(propagation->reasons);
-      // The bound is one of the step's own price.
-      const bool is_of_cost = step.objective == ir::Objective::kSpeed && memory_weight == 0;
       if (is_of_cost) decisions.lower_bound = propagation->lower_bound;
       break;
     }
     case ir::SearchAlgorithm::kExact: {
       Sapp(assignment);
       const ExactResult best = FindBest(assignment, Freedom::Whole(assignment.table()));
-      // Under another objective, or with a price for memory, the bound is not a bound of the cost.
-      const bool is_of_cost = step.objective == ir::Objective::kSpeed && assignment.options().prices.local == nullptr;
       if (is_of_cost) decisions.lower_bound = best.lower_bound;
       decisions.reasons.searched = true;
       break;
@@ -173,16 +168,16 @@ Measured Planner::MeasureOf(const Assignment& assignment, int zero) const {
 // plan that turns out to be the best.
 std::optional<Planner::Decisions> Planner::DecideMeasured(ir::Objective objective, int zero,
                                                           Diagnostics& diagnostics) const {
-  // Products leave axes idle only for speed, and where the user asked for the price that lets them.
-  const bool may_leave_idle = objective == ir::Objective::kSpeed && task_.options.price == ir::Price::kTime;
-  std::vector<Pricing> pricings = {PricingOf(objective)};
+  const Pricing own = PricingOf(objective);
+  std::vector<Pricing> pricings = {own};
   for (const ir::Objective other :
        {ir::Objective::kSpeed, ir::Objective::kMemory, ir::Objective::kComputeToCommunication}) {
     if (other == objective) continue;
     pricings.push_back(
-        {.objective = other, .price = task_.options.price, .may_leave_idle = may_leave_idle, .saves_work = true});
+        {.objective = other, .price = own.price, .may_leave_idle = own.may_leave_idle, .saves_work = true});
   }
-  if (task_.options.price != ir::Price::kTime) {
+  if (own.price != ir::Price::kTime) {
+    // The user did not ask for the price that lets products leave axes idle.
     pricings.push_back(
         {.objective = ir::Objective::kSpeed, .price = ir::Price::kTime, .may_leave_idle = false, .saves_work = true});
   }
@@ -197,8 +192,6 @@ std::optional<Planner::Decisions> Planner::DecideMeasured(ir::Objective objectiv
     assignment.Apply(decisions->changes);
     const Measured measured = MeasureOf(assignment, zero);
     if (best.has_value() && !IsBetter(objective, measured, least)) continue;
-    // A bound is one of the cost under the search's own price.
-    if (best.has_value()) decisions->lower_bound.reset();
     best = std::move(decisions);
     least = measured;
   }
@@ -216,7 +209,6 @@ void Planner::Improve(ir::Objective objective, int zero, Decisions& decisions) c
   Polish(assignment, Freedom::Whole(assignment.table()), measure, objective);
   if (assignment.SetSince(mark).empty()) return;
   decisions.changes = Snapshot(assignment);
-  decisions.lower_bound.reset();
 }
 
 std::string Planner::ObjectiveText() const {
@@ -252,16 +244,16 @@ std::optional<ir::Plan> Planner::PlanFor(double memory_weight, int zero, Diagnos
                  .cost = decisions->cost.value_or(assignment.cost().price),
                  .lower_bound = decisions->lower_bound};
   plan.ops = PlansWithReasons(assignment, bundles_, task_.demands, decisions->reasons);
-  NameRegions(task_.pins, plan.ops);
   for (ir::OpId op : BrokenDemands(facts, plan, task_.demands)) {
     CLEAVE_CHECK(false) << "the plan does not keep the pin on " << facts.op(op).name;
   }
   if (zero > 0) {
     ShardReplicas(facts, task_.demands, zero, plan);
     plan.search.zero = zero;
-    plan.search.cost = PlanCost(facts, plan, prices_).price;
+    plan.search.cost = PlanCost(facts, plan, PricesUnder(task_.options.price)).price;
   }
   FollowAside(facts, task_.demands, task_.options.dataset.has_value(), plan);
+  NameRegions(task_.pins, plan.ops);
   return plan;
 }
 

@@ -57,11 +57,12 @@ class Planner {
     ir::Price price = ir::Price::kBytes;
     bool may_leave_idle = true;  // Where the price allows it.
     bool saves_work = false;     // Also on small graphs: the plan is one to compare with others.
-
-    bool operator==(const Pricing&) const = default;
   };
 
-  Pricing PricingOf(ir::Objective objective) const { return {.objective = objective, .price = task_.options.price}; }
+  // Products leave axes idle only for speed.
+  Pricing PricingOf(ir::Objective objective) const {
+    return {.objective = objective, .price = task_.options.price, .may_leave_idle = objective == ir::Objective::kSpeed};
+  }
   Prices PricesUnder(ir::Price price) const;
   AssignmentOptions OptionsUnder(const Pricing& pricing, double memory_weight) const;
 
@@ -82,7 +83,6 @@ class Planner {
 
   const PlanningTask task_;
   const Bundles bundles_;
-  const Prices prices_;
   const ir::Graph measured_graph_;
 };
 
