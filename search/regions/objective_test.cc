@@ -15,9 +15,12 @@
 #include "ir/graph/text.h"
 #include "ir/testing/seed.h"
 #include "search/cluster/cluster.h"
+#include "search/exact/exact.h"
 #include "search/memory/memory.h"
 #include "search/oracle/oracle.h"
 #include "search/regions/measure.h"
+#include "search/sapp/freedom.h"
+#include "search/sapp/sapp.h"
 #include "search/search.h"
 #include "search/testing/models.h"
 #include "search/testing/small_graphs.h"
@@ -132,6 +135,30 @@ TEST_P(ObjectiveTest, NoPlanOfASmallGraphIsBetter) {
     const double least = AllPlans(graph, cluster, std::nullopt).Least(objective);
     EXPECT_LE(QuantityOf(objective, graph, plan, cluster), least * (1 + 1e-9)) << ir::GraphText(graph);
   }
+}
+
+TEST_P(ObjectiveTest, ExactFindsTheBestPrice) {
+  constexpr uint64_t kGraphs = 40;
+  const ir::Objective objective = GetParam();
+  uint64_t best_of_sapp = 0;
+  for (uint64_t seed = ir::TestSeed(); seed < ir::TestSeed() + kGraphs; ++seed) {
+    const ir::Graph graph = RandomSmallGraph(seed, {.most_products = 2, .most_light_ops = 1});
+    SCOPED_TRACE(absl::StrCat("seed ", seed, "\n", ir::GraphText(graph)));
+    const GraphFacts facts = FactsOf(graph);
+    const ir::Mesh mesh = MeshOfCluster(CpuCluster(2 + static_cast<int64_t>(seed % 2)));
+    Assignment assignment(facts, mesh, PaidUnder(objective, facts, mesh, {.dataset = {}}), {});
+    // The memory that ops keep is not settled stage by stage, so all plans are priced.
+    const std::optional<BestPlan> best = TryAllPlans(assignment, {.prune = objective != ir::Objective::kMemory});
+    ASSERT_TRUE(best.has_value());
+    const double rounding = 1e-6 * (1 + best->cost.price);
+    Sapp(assignment);
+    const double sapp = assignment.cost().price;
+    EXPECT_GE(sapp, best->cost.price - rounding) << "no plan is better than the best";
+    if (sapp <= best->cost.price + rounding) ++best_of_sapp;
+    FindBest(assignment, Freedom::Whole(assignment.table()));
+    EXPECT_NEAR(assignment.cost().price, best->cost.price, rounding);
+  }
+  EXPECT_GE(best_of_sapp, kGraphs * 95 / 100);
 }
 
 INSTANTIATE_TEST_SUITE_P(Objectives, ObjectiveTest, ::testing::ValuesIn(kObjectives),
