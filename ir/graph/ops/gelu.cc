@@ -1,7 +1,6 @@
 // Gaussian error linear unit: Hendrycks and Gimpel, 2016, section 2. `gelu` is its tanh form:
 //   x / 2 * (1 + tanh(u)), u = sqrt(2 / pi) * (x + 0.044715 x^3)
-// With s = sigmoid(2 u) that is x s, because tanh(u) = 2 s - 1. `gelu_exact` is the function itself:
-//   x / 2 * (1 + erf(x / sqrt(2)))
+// With s = sigmoid(2 u) that is x s, because tanh(u) = 2 s - 1. `gelu_exact` of the prelude is the function itself.
 
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/elementwise.h"
@@ -11,7 +10,6 @@ namespace {
 
 constexpr double kSlope = 1.5957691216057308;  // 2 sqrt(2 / pi)
 constexpr double kCube = 0.044715;
-constexpr double kSqrtHalf = 0.7071067811865476;
 
 Scalar Share(const Scalar& x) { return Sigmoid(kSlope * (x + kCube * x * x * x)); }
 
@@ -36,12 +34,6 @@ OpDefinition DefineGelu() {
 
 OpDefinition DefineGeluGradient() {
   return UnaryGradientOp(GeluGradientFunction(), "dy times the derivative of gelu at x");
-}
-
-OpDefinition DefineGeluExact() {
-  const Scalar x = Variable("x");
-  return UnaryOp({.value = x * (0.5 * (1 + Erf(kSqrtHalf * x)))},
-                 "x times the normal distribution function, by erf; `gelu` is its tanh form");
 }
 
 }  // namespace cleave::ir
