@@ -13,8 +13,8 @@ namespace cleave::search {
 // Sets all ops of `assignment`, under its prices; its tuning says how long the search may take.
 void Sapp(Assignment& assignment);
 
-// The same as Sapp within `freedom`, which is not that of a whole plan. It begins with what the assignment has, not with
-// plans that people write.
+// The same as Sapp within `freedom`, which is not that of a whole plan. It begins with what the assignment has, not
+// with plans that people write.
 void SappWithin(Assignment& assignment, const Freedom& freedom);
 
 }  // namespace cleave::search

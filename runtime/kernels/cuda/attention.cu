@@ -1,5 +1,5 @@
-// Reading guide: Forward shows the whole idea. Statistics does for the gradients what Forward's first pass does. The
-// other two kernels compute the weights of the softmax again, tile by tile, from what Statistics wrote.
+// Reading guide: Forward shows the whole idea. StatisticsOfRows does for the gradients what Forward's first pass does.
+// The other two kernels compute the weights of the softmax again, tile by tile, from what StatisticsOfRows wrote.
 //
 // With s the scores, p = exp(s - m) / l the weights and d = dout v^T, the gradient by the scores is p (d - sum_j p d).
 #include <cmath>
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out) {
 }
 
 template <typename T, int kHead>
-__global__ void __launch_bounds__(kThreads) Statistics(Operands<T> all) {
+__global__ void __launch_bounds__(kThreads) StatisticsOfRows(Operands<T> all) {
   using Size = Sizes<T, kHead>;
   constexpr int kTile = Size::kTile;
   TileMemory<T, kHead> tiles;
@@ -386,7 +386,7 @@ void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, cons
   const Operands<T> operands(shape, q, k, v, dout, scratch.At<RowStatistics>(place));
   WithHead(shape.head, [&](auto head) {
     constexpr int kHead = decltype(head)::value;
-    Launch(Statistics<T, kHead>, BlocksFor<T, kHead>(shape, shape.rows, 3, 2, 0), operands);
+    Launch(StatisticsOfRows<T, kHead>, BlocksFor<T, kHead>(shape, shape.rows, 3, 2, 0), operands);
     Launch(GradientQuery<T, kHead>, BlocksFor<T, kHead>(shape, shape.rows, 3, 2, 1), operands, dq);
     Launch(GradientKeyValue<T, kHead>, BlocksFor<T, kHead>(shape, shape.columns, 4, 2, 2), operands, dk, dv);
   });
