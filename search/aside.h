@@ -10,10 +10,9 @@
 namespace cleave::search {
 
 // Lets every op that is aside follow its forward op, or else the largest of the cut values that it reads, as these lie
-// after all else has been decided.
-// Inputs of the model that no other op reads lie as these ops read them, unless a setting says how data lies
-// (`data_is_placed`). What `demands` fixes stays. So a model has the same plan with its metrics and prints and without
-// them.
+// after all else has been decided. Inputs of the model that no other op reads lie as these ops read them, unless a
+// setting says how data lies (`data_is_placed`). What `demands` fixes stays. So a model has the same plan with its
+// metrics and prints and without them.
 void FollowAside(const GraphFacts& facts, const OpDemands& demands, bool data_is_placed, ir::Plan& plan);
 
 // The training graph without its metrics, its looks and the ops that only these need: by this plans are measured.

@@ -250,7 +250,7 @@ std::optional<ir::Plan> Planner::PlanFor(double memory_weight, int zero, Diagnos
   if (zero > 0) {
     ShardReplicas(facts, task_.demands, zero, plan);
     plan.search.zero = zero;
-    plan.search.cost = PlanCost(facts, plan, PricesUnder(task_.options.price)).price;
+    plan.search.cost = PlanCost(facts, plan, assignment.options().prices).price;
   }
   FollowAside(facts, task_.demands, task_.options.dataset.has_value(), plan);
   NameRegions(task_.pins, plan.ops);

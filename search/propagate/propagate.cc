@@ -95,13 +95,10 @@ class Spreading {
   const std::optional<double>& lower_bound() const { return lower_bound_; }
 
   Spread Result() const {
-    Spread spread{.groups = groups_, .trails = {}, .reaches = {}};
+    Spread spread{.groups = groups_, .trails = {}, .reaches = ReachesOf(demands_)};
     std::vector<ir::OpId> pins;
     for (const Seed& seed : seeds_) pins.push_back(seed.op);
-    for (const AxisGroup& group : groups_) {
-      spread.trails.emplace_back(assignment_, group, pins);
-      spread.reaches.emplace_back(assignment_, demands_, group);
-    }
+    for (const AxisGroup& group : groups_) spread.trails.emplace_back(assignment_, group, pins);
     return spread;
   }
 

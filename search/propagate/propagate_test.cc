@@ -18,6 +18,7 @@
 #include "search/pins/pins.h"
 #include "search/propagate/reach.h"
 #include "search/sapp/choices.h"
+#include "search/sapp/classic_greedy.h"
 #include "search/search.h"
 #include "search/testing/models.h"
 #include "search/testing/small_graphs.h"
@@ -53,14 +54,6 @@ ir::Pins PinsOf(std::vector<ir::Pin> pins) {
   ir::Pins result;
   result.pins = std::move(pins);
   return result;
-}
-
-std::vector<ir::OpId> ProductsOf(const GraphFacts& facts) {
-  std::vector<ir::OpId> products;
-  for (const ir::Op& op : facts.graph->ops) {
-    if (facts.roles[op.id] == Role::kProduct) products.push_back(op.id);
-  }
-  return products;
 }
 
 struct SpreadPlan {

@@ -11,17 +11,17 @@ namespace cleave::search {
 namespace {
 
 // Products at the same place of repeated layers whose rules are equal, in the order of the first product of each list.
-std::vector<std::vector<ir::OpId>> TwinsIn(const GraphFacts& facts) {
+std::vector<std::vector<ir::OpId>> RepeatedIn(const GraphFacts& facts) {
   std::map<std::pair<std::string, int>, size_t> index;
-  std::vector<std::vector<ir::OpId>> twins;
+  std::vector<std::vector<ir::OpId>> repeated;
   for (const ir::Op& op : facts.graph->ops) {
     if (facts.roles[op.id] != Role::kProduct) continue;
     const std::pair place(LayerNameOf(op.name).place, facts.rule_of[op.id]);
-    const auto [found, is_new] = index.emplace(place, twins.size());
-    if (is_new) twins.emplace_back();
-    twins[found->second].push_back(op.id);
+    const auto [found, is_new] = index.emplace(place, repeated.size());
+    if (is_new) repeated.emplace_back();
+    repeated[found->second].push_back(op.id);
   }
-  return twins;
+  return repeated;
 }
 
 bool Any(const std::vector<uint8_t>& flags) {
@@ -44,7 +44,8 @@ Reach::Reach(const Assignment& assignment, const OpDemands& pins, const AxisGrou
       if (facts_.roles[op.id] == Role::kInput) Mark(op.id, assignment.seen(op.id));
     }
   }
-  while (Spread() || TakeTwins(pins)) {
+  const std::vector<std::vector<ir::OpId>> repeated = RepeatedIn(facts_);
+  while (Spread() || TakeFromOtherLayers(repeated, pins)) {
   }
 }
 
@@ -150,18 +151,18 @@ bool Reach::Visit(ir::OpId op) {
 }
 
 // Gives products that were not reached the factors of the same product in another of the repeated layers.
-bool Reach::TakeTwins(const OpDemands& pins) {
+bool Reach::TakeFromOtherLayers(const std::vector<std::vector<ir::OpId>>& repeated, const OpDemands& pins) {
   bool any = false;
-  for (const std::vector<ir::OpId>& twins : TwinsIn(facts_)) {
-    const auto model = std::find_if(twins.begin(), twins.end(), [&](ir::OpId op) {
+  for (const std::vector<ir::OpId>& products : repeated) {
+    const auto model = std::find_if(products.begin(), products.end(), [&](ir::OpId op) {
       return reached_[op] || (pins.count(op) > 0 && CutsBy(assignment_, op, group_));
     });
-    if (model == twins.end()) continue;
+    if (model == products.end()) continue;
     const std::vector<uint8_t> factors = FactorsOf(*model);
-    for (ir::OpId twin : twins) {
-      if (reached_[twin] || assignment_.fixed(twin)) continue;
-      reached_[twin] = 1;
-      MarkFactors(twin, factors);
+    for (ir::OpId product : products) {
+      if (reached_[product] || assignment_.fixed(product)) continue;
+      reached_[product] = 1;
+      MarkFactors(product, factors);
       any = true;
     }
   }

@@ -35,7 +35,7 @@ class Reach {
   void Mark(ir::OpId value, const ir::Layout& layout);
   bool Spread();
   bool Visit(ir::OpId op);
-  bool TakeTwins(const OpDemands& pins);
+  bool TakeFromOtherLayers(const std::vector<std::vector<ir::OpId>>& repeated, const OpDemands& pins);
   std::vector<uint8_t> FactorsOf(ir::OpId op) const;
   bool MarkFactors(ir::OpId op, const std::vector<uint8_t>& factors);
 

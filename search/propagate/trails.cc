@@ -9,14 +9,15 @@ Trails::Trails(const Assignment& assignment, const AxisGroup& group, const std::
     followed_[pin] = Followed{.pin = pin, .neighbour = pin};
     found_.push_back(pin);
   }
-  Walk(assignment, group, /*as_it_lies=*/true);
-  Walk(assignment, group, /*as_it_lies=*/false);
+  const IdVector<ir::OpId, uint8_t> carries = CarryingValues(assignment);
+  Walk(assignment, group, carries, /*as_it_lies=*/true);
+  Walk(assignment, group, carries, /*as_it_lies=*/false);
 }
 
 // Continues from all ops that were found, and from those that it finds.
-void Trails::Walk(const Assignment& assignment, const AxisGroup& group, bool as_it_lies) {
+void Trails::Walk(const Assignment& assignment, const AxisGroup& group, const IdVector<ir::OpId, uint8_t>& carries,
+                  bool as_it_lies) {
   const GraphFacts& facts = assignment.facts();
-  const IdVector<ir::OpId, uint8_t> carries = CarryingValues(assignment);
   const auto visit = [&](ir::OpId from, ir::OpId to, ir::OpId value, const Read& read) {
     if (followed_[to].has_value() || !carries[value] || !CutsBy(assignment, to, group)) return;
     if (as_it_lies && !Agree(assignment.seen(value), assignment.wanted(read.reader, read.input), group)) return;

@@ -31,7 +31,8 @@ class Trails {
   const std::optional<Followed>& followed(ir::OpId op) const { return followed_[op]; }
 
  private:
-  void Walk(const Assignment& assignment, const AxisGroup& group, bool as_it_lies);
+  void Walk(const Assignment& assignment, const AxisGroup& group, const IdVector<ir::OpId, uint8_t>& carries,
+            bool as_it_lies);
 
   IdVector<ir::OpId, std::optional<Followed>> followed_;
   std::vector<ir::OpId> found_;  // In the order in which they were.

@@ -77,7 +77,7 @@ double ClassicRedistribution(const Assignment& assignment, ir::OpId product, con
 
 double GreedyByClassic(Assignment& assignment, const Bundles& bundles, const ClassicOptions& options) {
   const std::vector<ir::OpId> open = assignment.OpenOps();
-  const std::vector<std::vector<ir::OpId>> twins = TwinsAmong(assignment.facts(), open);
+  const Twins twins = TwinsAmong(assignment.facts(), open);
   std::vector<ir::OpId> products = ProductsOf(assignment.facts());
   std::reverse(products.begin(), products.end());
   double total = 0;
@@ -96,7 +96,7 @@ double GreedyByClassic(Assignment& assignment, const Bundles& bundles, const Cla
         const std::pair candidate(cost, std::pair(ProductFactorOf(rule, factor), factor));
         if (!best.has_value() || candidate < *best) best = candidate;
       }
-      for (ir::OpId twin : TwinsOf(twins, product)) {
+      for (ir::OpId twin : twins.of(product)) {
         Decide(assignment, bundles, twin, best.has_value() ? best->second.second : -1, axis);
         if (best.has_value()) total += best->first;
       }
@@ -106,7 +106,7 @@ double GreedyByClassic(Assignment& assignment, const Bundles& bundles, const Cla
     // A light op between twins is in the bundle of one of them only, so light ops of twins may differ now: all take the
     // strategy of the last one.
     std::vector<Change> changes;
-    for (const std::vector<ir::OpId>& alike : twins) {
+    for (const std::vector<ir::OpId>& alike : twins.lists) {
       for (ir::OpId twin : alike) changes.push_back({twin, assignment.strategy(alike.back())});
     }
     assignment.Apply(changes);

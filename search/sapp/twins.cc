@@ -59,22 +59,17 @@ IdVector<ir::OpId, int> Fates(const GraphFacts& facts, const IdVector<ir::OpId, 
 
 }  // namespace
 
-std::vector<std::vector<ir::OpId>> TwinsAmong(const GraphFacts& facts, const std::vector<ir::OpId>& among) {
+Twins TwinsAmong(const GraphFacts& facts, const std::vector<ir::OpId>& among) {
   const IdVector<ir::OpId, int> fates = Fates(facts, Origins(facts));
-  std::map<int, size_t> index;
-  std::vector<std::vector<ir::OpId>> twins;
+  std::map<int, int> list_of_fate;
+  Twins twins{.lists = {}, .list_of = IdVector<ir::OpId, int>(facts.graph->ops.size(), -1)};
   for (ir::OpId op : among) {
-    const auto [found, is_new] = index.emplace(fates[op], twins.size());
-    if (is_new) twins.emplace_back();
-    twins[found->second].push_back(op);
+    const auto [found, is_new] = list_of_fate.emplace(fates[op], static_cast<int>(twins.lists.size()));
+    if (is_new) twins.lists.emplace_back();
+    twins.list_of[op] = found->second;
+    twins.lists[static_cast<size_t>(found->second)].push_back(op);
   }
   return twins;
-}
-
-const std::vector<ir::OpId>& TwinsOf(const std::vector<std::vector<ir::OpId>>& twins, ir::OpId op) {
-  return *std::find_if(twins.begin(), twins.end(), [&](const std::vector<ir::OpId>& alike) {
-    return std::find(alike.begin(), alike.end(), op) != alike.end();
-  });
 }
 
 }  // namespace cleave::search

@@ -12,12 +12,16 @@
 
 namespace cleave::search {
 
-// The ops of `among`, in lists of twins; an op without a twin has a list of its own. In program order. Time: one pass
-// over the graph in each direction.
-std::vector<std::vector<ir::OpId>> TwinsAmong(const GraphFacts& facts, const std::vector<ir::OpId>& among);
+struct Twins {
+  std::vector<std::vector<ir::OpId>> lists;  // An op without a twin has a list of its own. In program order.
+  IdVector<ir::OpId, int> list_of;           // -1 for ops that are in none.
 
-// The list with `op`. REQUIRES: there is one.
-const std::vector<ir::OpId>& TwinsOf(const std::vector<std::vector<ir::OpId>>& twins, ir::OpId op);
+  // The twins of an op that is in a list, and the op itself.
+  const std::vector<ir::OpId>& of(ir::OpId op) const { return lists[static_cast<size_t>(list_of[op])]; }
+};
+
+// The twins among the ops of `among`. Time: one pass over the graph in each direction.
+Twins TwinsAmong(const GraphFacts& facts, const std::vector<ir::OpId>& among);
 
 }  // namespace cleave::search
 

@@ -12,9 +12,9 @@ namespace {
 // The names of an op's twins, itself included: "left right".
 std::string TwinNames(const ir::Graph& graph, const std::string& op) {
   const GraphFacts facts = FactsOf(graph);
-  const std::vector<std::vector<ir::OpId>> twins = TwinsAmong(facts, facts.set_ops);
+  const Twins twins = TwinsAmong(facts, facts.set_ops);
   std::string names;
-  for (ir::OpId twin : TwinsOf(twins, *graph.Find(op))) {
+  for (ir::OpId twin : twins.of(*graph.Find(op))) {
     names += (names.empty() ? "" : " ") + graph.op(twin).name;
   }
   return names;
@@ -36,7 +36,7 @@ TEST(TwinsTest, RepeatedLayersAreNot) {
 TEST(TwinsTest, PlacesOfAProductDiffer) {
   const ir::Graph graph = testing::Gpt({.layers = 1});
   const GraphFacts facts = FactsOf(graph);
-  for (const std::vector<ir::OpId>& twins : TwinsAmong(facts, facts.set_ops)) {
+  for (const std::vector<ir::OpId>& twins : TwinsAmong(facts, facts.set_ops).lists) {
     const bool has_product =
         std::any_of(twins.begin(), twins.end(), [&](ir::OpId op) { return facts.roles[op] == Role::kProduct; });
     EXPECT_FALSE(has_product && twins.size() > 1) << graph.op(twins[0]).name;
