@@ -1,6 +1,7 @@
 #include "search/propagate/propagate.h"
 
 #include <algorithm>
+#include <map>
 #include <random>
 #include <string>
 #include <utility>
@@ -404,31 +405,38 @@ TEST(PropagateTest, ARoundDoesNotSeeTheCutsOfLaterPins) {
   EXPECT_GT(compared, 50);
 }
 
+// The axes that pins use, each with those that every pin uses alike.
+std::vector<AxisGroup> UsedTogether(const ir::Mesh& mesh, const OpDemands& demands) {
+  std::map<std::vector<int>, AxisGroup> groups;  // By the factor that each pin cuts.
+  for (ir::AxisId axis : mesh.AxisIds()) {
+    std::vector<int> factors;
+    for (const auto& [op, demand] : demands) factors.push_back(FactorCutBy(*demand.strategy, axis));
+    if (*std::max_element(factors.begin(), factors.end()) >= 0) groups[factors].push_back(axis);
+  }
+  std::vector<AxisGroup> used;
+  for (const auto& [factors, group] : groups) used.push_back(group);
+  return used;
+}
+
 // The price of the best of all plans that follow these pins, found by trying them: ops use only axes that reach them,
 // and products must use them, on no other factors than those by which they are reached while these have elements.
 double LeastCost(const GraphFacts& facts, const ir::Mesh& mesh, const ir::Pins& pins) {
   Diagnostics diagnostics;
   const OpDemands demands = *ResolvePins(facts, mesh, pins, diagnostics);
   Assignment assignment(facts, mesh, {.dataset = {}}, demands);
-  std::vector<AxisGroup> axes;  // Each used axis alone.
-  std::vector<Reach> reaches;
-  for (ir::AxisId axis : mesh.AxisIds()) {
-    const bool is_used = std::any_of(demands.begin(), demands.end(),
-                                     [&](const auto& entry) { return FactorCutBy(*entry.second.strategy, axis) >= 0; });
-    if (!is_used) continue;
-    axes.push_back({axis});
-    reaches.emplace_back(assignment, demands, axes.back());
+  std::map<ir::AxisId, Reach> reaches;
+  for (const AxisGroup& group : UsedTogether(mesh, demands)) {
+    for (ir::AxisId axis : group) reaches.emplace(axis, Reach(assignment, demands, group));
   }
   const auto may_take = [&](ir::OpId op, const ir::Strategy& strategy) {
     AxisGroup used, required;
-    for (size_t i = 0; i < axes.size(); ++i) {
-      const ir::AxisId axis = axes[i][0];
+    for (const auto& [axis, reach] : reaches) {
       const int factor = FactorCutBy(strategy, axis);
-      if (!reaches[i].reaches(op)) continue;
+      if (!reach.reaches(op)) continue;
       if (factor >= 0) used.push_back(axis);
       if (facts.roles[op] != Role::kProduct) continue;
       required.push_back(axis);
-      const std::vector<int> led = reaches[i].factors(op);
+      const std::vector<int> led = reach.factors(op);
       if (factor < 0 || std::count(led.begin(), led.end(), factor) > 0) continue;
       for (int fitting : FactorsFor(strategy, facts.rule(op), mesh, axis)) {
         if (std::count(led.begin(), led.end(), fitting) > 0) return false;
