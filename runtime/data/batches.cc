@@ -21,6 +21,12 @@ std::string Join(const std::vector<std::string>& names) {
   return text;
 }
 
+// The sample in row `row` of the input's local piece. Padding repeats a valid one: every value stays in its range.
+int64_t SampleAt(const ModelInput& input, int64_t row, const std::vector<int64_t>& batch) {
+  const auto place = static_cast<size_t>(input.region.begin[0] + row);
+  return place < batch.size() ? batch[place] : 0;
+}
+
 }  // namespace
 
 std::string Describe(const ModelInput& input) {
@@ -102,7 +108,7 @@ void Batches::WriteTo(const std::vector<void*>& places) {
   }
 }
 
-void Batches::LoadTraining(int64_t step) {
+std::vector<int64_t> Batches::TrainingSamples(int64_t step) {
   const int64_t epoch = step / steps_per_epoch();
   if (epoch != epoch_ && shuffle_) {
     order_ = Permutation({seed_, "order of samples", static_cast<uint64_t>(epoch)}, train_samples());
@@ -111,30 +117,58 @@ void Batches::LoadTraining(int64_t step) {
   std::vector<int64_t> samples(static_cast<size_t>(batch_));
   std::iota(samples.begin(), samples.end(), step % steps_per_epoch() * batch_);
   for (int64_t& sample : samples) sample = shuffle_ ? order_[static_cast<size_t>(sample)] : sample;
-  Load(false, samples);
+  return samples;
 }
 
-int64_t Batches::LoadTest(int64_t index) {
+std::vector<int64_t> Batches::TestSamples(int64_t index) const {
   const int64_t begin = index * batch_;
-  const int64_t real = std::min(batch_, test_samples() - begin);
-  std::vector<int64_t> samples;
-  for (int64_t i = 0; i < real; ++i) samples.push_back(begin + i);
+  std::vector<int64_t> samples(static_cast<size_t>(std::min(batch_, test_samples() - begin)));
+  std::iota(samples.begin(), samples.end(), begin);
+  return samples;
+}
+
+void Batches::LoadTraining(int64_t step) { Load(false, TrainingSamples(step)); }
+
+int64_t Batches::LoadTest(int64_t index) {
+  const std::vector<int64_t> samples = TestSamples(index);
   Load(true, samples);
-  return real;
+  return static_cast<int64_t>(samples.size());
+}
+
+void Batches::PrepareTraining(int64_t step, int64_t count) {
+  std::vector<std::vector<int64_t>> batches;
+  for (int64_t i = 0; i < count; ++i) batches.push_back(TrainingSamples(step + i));
+  Prepare(false, batches);
+}
+
+void Batches::PrepareTest(int64_t count) {
+  std::vector<std::vector<int64_t>> batches;
+  for (int64_t i = 0; i < count; ++i) batches.push_back(TestSamples(i));
+  Prepare(true, batches);
+}
+
+void Batches::Prepare(bool test, const std::vector<std::vector<int64_t>>& batches) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (fields_[i] == kMask) continue;
+    std::vector<int64_t> samples;
+    for (const std::vector<int64_t>& batch : batches) {
+      for (int64_t row = 0; row < inputs_[i].region.size[0]; ++row) samples.push_back(SampleAt(inputs_[i], row, batch));
+    }
+    source_->Prepare(test ? Part::kTest : Part::kTrain, fields_[i], samples);
+  }
 }
 
 void Batches::Load(bool test, const std::vector<int64_t>& samples) {
+  Prepare(test, {samples});
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const ModelInput& input = inputs_[i];
 #pragma omp parallel for if (ElementCount(input.region.size) > kParallelElements)
     for (int64_t row = 0; row < input.region.size[0]; ++row) {
-      const size_t place = static_cast<size_t>(input.region.begin[0] + row);
-      const bool real = place < samples.size();
       if (fields_[i] == kMask) {
-        WriteRow(input, row, [&](int64_t) { return real ? 1.0f : 0.0f; });
+        const float is_real = input.region.begin[0] + row < static_cast<int64_t>(samples.size()) ? 1.0f : 0.0f;
+        WriteRow(input, row, [&](int64_t) { return is_real; });
       } else {
-        // Padding repeats a valid sample: every value stays in its range.
-        source_->Read(test ? Part::kTest : Part::kTrain, real ? samples[place] : 0, fields_[i], input, row);
+        source_->Read(test ? Part::kTest : Part::kTrain, SampleAt(input, row, samples), fields_[i], input, row);
       }
     }
   }

@@ -148,6 +148,26 @@ TEST(Digits, HasAllClassesAndDependsOnTheSeed) {
   EXPECT_LT(ink, 1000 * 784 / 5);
 }
 
+// What has been prepared, in part or in whole, is what loading alone would have drawn.
+TEST(Digits, AreTheSameWhenTheyArePrepared) {
+  for (int64_t steps : {1, 3, 5}) {
+    Reader loaded(Digits(50, 25), 10, {2, 1, 1}, {1, 0, 0});
+    Reader prepared(Digits(50, 25), 10, {2, 1, 1}, {1, 0, 0});
+    prepared.batches->PrepareTraining(0, steps);
+    prepared.batches->PrepareTest(3);
+    for (int64_t step = 0; step < 7; ++step) {
+      loaded.batches->LoadTraining(step);
+      prepared.batches->LoadTraining(step);
+      EXPECT_EQ(loaded.image, prepared.image) << step;
+      EXPECT_EQ(loaded.label, prepared.label) << step;
+    }
+    for (int64_t index = 0; index < 3; ++index) {
+      EXPECT_EQ(loaded.batches->LoadTest(index), prepared.batches->LoadTest(index));
+      EXPECT_EQ(loaded.image, prepared.image) << index;
+    }
+  }
+}
+
 std::string OpenMistake(const DataSpec& spec, std::vector<ModelInput> inputs) {
   const Result<std::unique_ptr<Batches>> result = Batches::Open(spec, std::move(inputs), 1);
   return result.ok() ? "no error" : result.error().message;

@@ -88,11 +88,20 @@ class Batches {
   // Fills the inputs with a batch of the test part and returns how many of its samples are real.
   int64_t LoadTest(int64_t index);
 
+  // Makes ready what this rank reads of `count` batches: from training step `step` on, all of one epoch, or from the
+  // beginning of the test part. Loading does that too, so this only makes it faster.
+  void PrepareTraining(int64_t step, int64_t count);
+  void PrepareTest(int64_t count);
+
   // What a reader should know of the data: "tokens: 65 distinct bytes, numbered in byte order"; may be empty.
   std::string note() const;
 
  private:
   Batches() = default;
+  // The samples of one batch, in its order; at the end of the test part there may be fewer than a batch has.
+  std::vector<int64_t> TrainingSamples(int64_t step);
+  std::vector<int64_t> TestSamples(int64_t index) const;
+  void Prepare(bool test, const std::vector<std::vector<int64_t>>& batches);
   void Load(bool test, const std::vector<int64_t>& samples);
 
   std::unique_ptr<Source> source_;

@@ -196,20 +196,22 @@ void DrawDigit(const Glyph& glyph, Draws& draws, uint8_t* pixels) {
   page.Store(draws, pixels);
 }
 
+// Which digit a sample shows: the first of its draws.
+uint32_t DrawClass(Draws& draws) { return draws.Word() % 10; }
+
 // Samples first .. first + count - 1 of the stream that belongs to the seed.
 LabelledImages DrawDigits(uint64_t seed, int64_t first, int64_t count) {
-  const std::vector<std::vector<Glyph>> glyphs = MakeGlyphs();
   LabelledImages images;
   images.pixels.resize(static_cast<size_t>(count) * kSide * kSide);
-  images.labels.resize(static_cast<size_t>(count));
-#pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < count; ++i) {
     Draws draws(seed, first + i);
-    const uint32_t digit = draws.Word() % 10;
-    const std::vector<Glyph>& ways = glyphs[digit];
-    images.labels[static_cast<size_t>(i)] = static_cast<uint8_t>(digit);
-    DrawDigit(ways[draws.Word() % ways.size()], draws, images.pixels.data() + i * kSide * kSide);
+    images.labels.push_back(static_cast<uint8_t>(DrawClass(draws)));
   }
+  images.draw = [glyphs = MakeGlyphs(), seed, first](int64_t image, uint8_t* pixels) {
+    Draws draws(seed, first + image);
+    const std::vector<Glyph>& ways = glyphs[DrawClass(draws)];
+    DrawDigit(ways[draws.Word() % ways.size()], draws, pixels);
+  };
   return images;
 }
 

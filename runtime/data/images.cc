@@ -8,6 +8,33 @@
 namespace cleave::runtime {
 namespace {
 
+// One part's images, of which those that `draw` makes are there when they have been drawn.
+class Images {
+ public:
+  explicit Images(LabelledImages all) : all_(std::move(all)), is_ready_(all_.labels.size(), all_.draw == nullptr) {}
+
+  int64_t Bytes() const { return static_cast<int64_t>(all_.pixels.size() + all_.labels.size()); }
+  const std::vector<uint8_t>& labels() const { return all_.labels; }
+  const uint8_t* Pixels(int64_t image) const { return all_.pixels.data() + image * all_.rows * all_.columns; }
+
+  void Draw(const std::vector<int64_t>& images) {
+    std::vector<int64_t> missing;
+    for (int64_t image : images) {
+      if (!std::exchange(is_ready_[static_cast<size_t>(image)], uint8_t{1})) missing.push_back(image);
+    }
+    const auto count = static_cast<int64_t>(missing.size());
+#pragma omp parallel for schedule(static) if (count > 1)
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t image = missing[static_cast<size_t>(i)];
+      all_.draw(image, all_.pixels.data() + image * all_.rows * all_.columns);
+    }
+  }
+
+ private:
+  LabelledImages all_;
+  std::vector<uint8_t> is_ready_;
+};
+
 class ImageSource final : public Source {
  public:
   ImageSource(LabelledImages train, LabelledImages test) : train_(std::move(train)), test_(std::move(test)) {
@@ -15,26 +42,27 @@ class ImageSource final : public Source {
       normalised_[pixel] = NormalisedPixel(static_cast<int>(pixel));
   }
 
-  int64_t Samples(Part part) const override { return static_cast<int64_t>(Images(part).labels.size()); }
+  int64_t Samples(Part part) const override { return static_cast<int64_t>(Of(part).labels().size()); }
 
-  int64_t Bytes() const override {
-    return static_cast<int64_t>(train_.pixels.size() + train_.labels.size() + test_.pixels.size() +
-                                test_.labels.size());
+  int64_t Bytes() const override { return train_.Bytes() + test_.Bytes(); }
+
+  void Prepare(Part part, int field, const std::vector<int64_t>& samples) override {
+    if (field == kImage) (part == Part::kTrain ? train_ : test_).Draw(samples);
   }
 
   void Read(Part part, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
-    const LabelledImages& images = Images(part);
+    const Images& images = Of(part);
     if (field != kImage)
-      return WriteRow(input, row, [&](int64_t) { return images.labels[static_cast<size_t>(sample)]; });
-    const uint8_t* pixels = images.pixels.data() + sample * images.rows * images.columns;
+      return WriteRow(input, row, [&](int64_t) { return images.labels()[static_cast<size_t>(sample)]; });
+    const uint8_t* pixels = images.Pixels(sample);
     WriteRow(input, row, [&](int64_t element) { return normalised_[pixels[element]]; });
   }
 
  private:
-  const LabelledImages& Images(Part part) const { return part == Part::kTrain ? train_ : test_; }
+  const Images& Of(Part part) const { return part == Part::kTrain ? train_ : test_; }
 
-  const LabelledImages train_;
-  const LabelledImages test_;
+  Images train_;
+  Images test_;
   std::array<float, 256> normalised_;
 };
 

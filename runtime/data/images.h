@@ -3,6 +3,7 @@
 #define CLEAVE_RUNTIME_DATA_IMAGES_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct LabelledImages {
   int64_t columns = 28;
   std::vector<uint8_t> pixels;  // One image after another, row-major, 0 is background.
   std::vector<uint8_t> labels;
+  // Where images are drawn when they are needed: writes the pixels of one of them. Is called from several threads.
+  std::function<void(int64_t image, uint8_t* pixels)> draw = nullptr;
 };
 
 // The value of a pixel for the model: MNIST's mean becomes 0 and its deviation 1.

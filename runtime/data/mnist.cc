@@ -32,7 +32,7 @@ Result<LabelledImages> ReadImages(const std::string& folder, const std::string& 
                         i, labels_path.c_str(), limit)};
   }
   return LabelledImages{images.value().sizes[1], images.value().sizes[2], std::move(images.value().values),
-                        std::move(labels.value().values)};
+                        std::move(labels.value().values), nullptr};
 }
 
 Result<OpenedSource> OpenMnist(const OpenRequest& request) {

@@ -23,7 +23,11 @@ class Source {
   virtual int64_t Bytes() const = 0;
   virtual std::string Note() const { return ""; }
 
-  // Writes sample `sample` of `part`, field number `field`, to row `row` of the input's local piece.
+  // Makes field number `field` of these samples of `part` ready to be read; some may be ready, or be named twice. Free
+  // where all are from the beginning.
+  virtual void Prepare(Part, int /*field*/, const std::vector<int64_t>& /*samples*/) {}
+
+  // Writes sample `sample` of `part`, field number `field`, to row `row` of the input's local piece. Has been prepared.
   virtual void Read(Part part, int64_t sample, int field, const ModelInput& input, int64_t row) const = 0;
 };
 

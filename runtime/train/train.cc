@@ -87,12 +87,17 @@ class Run {
     const Length length = TrainingLength(settings_, options_, batches_.steps_per_epoch());
     const int64_t log_every = options_.log_every.value_or(settings_.log_every);
     const double start = Now();
+    const int64_t of_epoch = batches_.steps_per_epoch();
     for (int64_t step = 0; step < length.steps; ++step) {
+      if (step % of_epoch == 0) {
+        watch_.Start("reading the data", 0);
+        batches_.PrepareTraining(step, std::min(of_epoch, length.steps - step));
+      }
       const bool last = step + 1 == length.steps;
       const bool logged = log_every > 0 && ((step + 1) % log_every == 0 || last);
       if (std::optional<Error> error = Step(step, length.steps, logged)) return error;
-      const bool epoch_ends = (step + 1) % batches_.steps_per_epoch() == 0;
-      if (epoch_ends || (last && !length.cut_short)) Test(step / batches_.steps_per_epoch());
+      const bool epoch_ends = (step + 1) % of_epoch == 0;
+      if (epoch_ends || (last && !length.cut_short)) Test(step / of_epoch);
       record_.seconds = Now() - start;
     }
     return CheckParameters(length.steps);
@@ -187,6 +192,7 @@ class Run {
     const bool whole_only = !has_metrics || !masks_test_;
     const int64_t count = whole_only ? batches_.test_samples() / batches_.batch() : batches_.test_batches();
     if (count == 0) return;
+    batches_.PrepareTest(count);
     NamedValues results;
     for (const std::string& name : settings_.metrics) results.emplace_back(name, 0.0);
     if (!has_metrics) results.emplace_back("loss", 0.0);
