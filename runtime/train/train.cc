@@ -86,19 +86,18 @@ class Run {
   std::optional<Error> Steps() {
     const Length length = TrainingLength(settings_, options_, batches_.steps_per_epoch());
     const int64_t log_every = options_.log_every.value_or(settings_.log_every);
-    const double start = Now();
     const int64_t of_epoch = batches_.steps_per_epoch();
+    start_ = Now();
     for (int64_t step = 0; step < length.steps; ++step) {
       if (step % of_epoch == 0) {
-        watch_.Start("reading the data", 0);
-        batches_.PrepareTraining(step, std::min(of_epoch, length.steps - step));
+        PrepareData([&] { batches_.PrepareTraining(step, std::min(of_epoch, length.steps - step)); });
       }
       const bool last = step + 1 == length.steps;
       const bool logged = log_every > 0 && ((step + 1) % log_every == 0 || last);
       if (std::optional<Error> error = Step(step, length.steps, logged)) return error;
       const bool epoch_ends = (step + 1) % of_epoch == 0;
       if (epoch_ends || (last && !length.cut_short)) Test(step / of_epoch);
-      record_.seconds = Now() - start;
+      record_.seconds = Now() - start_;
     }
     return CheckParameters(length.steps);
   }
@@ -173,6 +172,15 @@ class Run {
     return std::nullopt;
   }
 
+  // Data is made ready outside of the time that training takes.
+  template <typename Prepare>
+  void PrepareData(Prepare prepare) {
+    const double before = Now();
+    watch_.Start("reading the data", 0);
+    prepare();
+    start_ += Now() - before;
+  }
+
   // Shows what the program has looked at. Returns the seconds that this took.
   double Show() {
     const double start = Now();
@@ -192,7 +200,7 @@ class Run {
     const bool whole_only = !has_metrics || !masks_test_;
     const int64_t count = whole_only ? batches_.test_samples() / batches_.batch() : batches_.test_batches();
     if (count == 0) return;
-    batches_.PrepareTest(count);
+    PrepareData([&] { batches_.PrepareTest(count); });
     NamedValues results;
     for (const std::string& name : settings_.metrics) results.emplace_back(name, 0.0);
     if (!has_metrics) results.emplace_back("loss", 0.0);
@@ -290,6 +298,7 @@ class Run {
   Phase update_{"the update", recordable_, comm_, watch_};
   Phase test_{"a test batch", recordable_, comm_, watch_};
   bool masks_test_ = false;
+  double start_ = 0;  // When training began, moved by what is not part of it.
   RunRecord record_;
 };
 
