@@ -34,7 +34,12 @@ struct Demand {
 class Partitioner {
  public:
   Partitioner(const Graph& graph, const Plan& plan)
-      : graph_(graph), plan_(plan), computed_(graph.ops.size()), made_(graph.ops.size()), names_(graph) {
+      : graph_(graph),
+        plan_(plan),
+        computed_(graph.ops.size()),
+        made_(graph.ops.size()),
+        names_(graph),
+        planner_(plan.mesh) {
     program_.model = graph.model;
     program_.file = graph.file;
     program_.mesh = plan.mesh;
@@ -194,7 +199,7 @@ class Partitioner {
     const auto key = std::make_tuple(value.type.dtype, value.type.shape, value.layout, target);
     const auto found = ways_.find(key);
     if (found != ways_.end()) return found->second;
-    CLEAVE_ASSIGN_OR_RETURN(Redistribution way, PlanRedistribution(mesh(), value.type, value.layout, target));
+    CLEAVE_ASSIGN_OR_RETURN(Redistribution way, planner_.Plan(value.type, value.layout, target));
     return ways_.emplace(key, std::move(way)).first->second;
   }
 
@@ -254,6 +259,7 @@ class Partitioner {
   IdVector<OpId, ValueId> computed_;        // As the op itself makes it: where a state is kept from step to step.
   IdVector<OpId, std::vector<Made>> made_;  // What consumers may read.
   UniqueNames names_;
+  RedistributionPlanner planner_;
   std::map<std::tuple<DType, Shape, Layout, Layout>, Redistribution> ways_;
 };
 

@@ -40,23 +40,28 @@ bool Follows(const Place& first, const Place& second) {
   return first.reduction == second.reduction;
 }
 
-// The axes that take part, with those that can make one atom one after another: in the order of the target's
-// dimensions, then of the source's, then the source's partial ones, then by weight those that are in neither.
+// The axes that take part: in the order of the target's dimensions, so that those that can make one atom follow one
+// another, then of the source's dimensions, then the source's partial ones. For a shared problem as ProblemSize says.
 std::vector<AxisId> InAtomOrder(const Mesh& mesh, const std::vector<bool>& moves, const Layout& source,
-                                const Layout& target) {
+                                const Layout& target, ProblemSize size) {
   std::vector<AxisId> order;
   const auto append = [&](AxisId axis) {
     if (moves[static_cast<size_t>(axis.value())] && std::find(order.begin(), order.end(), axis) == order.end()) {
       order.push_back(axis);
     }
   };
-  for (const std::vector<AxisId>& axes : target.dimensions) std::for_each(axes.begin(), axes.end(), append);
-  for (const std::vector<AxisId>& axes : source.dimensions) std::for_each(axes.begin(), axes.end(), append);
+  const auto append_cuts = [&](const Layout& layout) {
+    for (const std::vector<AxisId>& axes : layout.dimensions) std::for_each(axes.begin(), axes.end(), append);
+  };
+  if (size != ProblemSize::kShared) append_cuts(target);
+  append_cuts(source);
   for (const PartialAxis& entry : source.partial) append(entry.axis);
-  std::vector<AxisId> others = mesh.AxisIds();
-  std::stable_sort(others.begin(), others.end(),
-                   [&](AxisId a, AxisId b) { return mesh.axis(a).weight < mesh.axis(b).weight; });
-  std::for_each(others.begin(), others.end(), append);
+  if (size == ProblemSize::kShared) {
+    append_cuts(target);
+    std::stable_sort(order.begin(), order.end(), [&](AxisId a, AxisId b) {
+      return std::pair(mesh.axis(a).weight, mesh.axis(a).size) < std::pair(mesh.axis(b).weight, mesh.axis(b).size);
+    });
+  }
   return order;
 }
 
@@ -98,15 +103,15 @@ void MeasureAtoms(Problem& problem) {
   problem.ticks_per_byte = kTicks / std::max(whole, 1e-9);
 }
 
-// Atoms of one size and weight that the target does not use are of one kind.
-void FindKinds(Problem& problem) {
+// Atoms of one size and weight that the target does not use are of one kind, unless the problem is shared.
+void FindKinds(Problem& problem, ProblemSize size) {
   for (size_t d = 0; d < problem.target.rank(); ++d) {
     for (AtomIndex atom : problem.target.Dimension(d)) problem.atoms[atom].target_dimension = static_cast<int>(d);
   }
   for (size_t i = 0; i < problem.atoms.size(); ++i) {
     Atom& atom = problem.atoms[i];
     atom.kind = static_cast<int>(i);
-    for (size_t j = 0; j < i && atom.target_dimension < 0; ++j) {
+    for (size_t j = 0; j < i && atom.target_dimension < 0 && size != ProblemSize::kShared; ++j) {
       const Atom& other = problem.atoms[j];
       if (other.target_dimension >= 0 || other.ranks != atom.ranks) continue;
       atom.kind = other.kind;
@@ -152,7 +157,7 @@ Problem MakeProblem(const Mesh& mesh, const TensorType& type, const Layout& sour
     const std::vector<AxisId>& before = source.dimensions[d];
     const std::vector<AxisId>& after = target.dimensions[d];
     const auto shared = std::mismatch(before.begin(), before.end(), after.begin(), after.end()).first;
-    problem.fixed.emplace_back(before.begin(), size == ProblemSize::kWhole ? before.begin() : shared);
+    problem.fixed.emplace_back(before.begin(), size == ProblemSize::kMerged ? shared : before.begin());
     problem.fixed_count.push_back(mesh.Size(problem.fixed.back()));
     for (AxisId axis : problem.fixed.back()) moves[static_cast<size_t>(axis.value())] = false;
   }
@@ -165,7 +170,7 @@ Problem MakeProblem(const Mesh& mesh, const TensorType& type, const Layout& sour
     return size == ProblemSize::kMerged && Follows(from[a], from[b]) && Follows(to[a], to[b]);
   };
   AxisId last;
-  for (AxisId axis : InAtomOrder(mesh, moves, source, target)) {
+  for (AxisId axis : InAtomOrder(mesh, moves, source, target, size)) {
     if (problem.atoms.empty() || !is_joined(last, axis)) {
       problem.atoms.push_back({.reduction = from[static_cast<size_t>(axis.value())].reduction});
     }
@@ -175,7 +180,7 @@ Problem MakeProblem(const Mesh& mesh, const TensorType& type, const Layout& sour
   MeasureAtoms(problem);
   problem.source = Arrange(problem.atoms, from, source.dimensions.size());
   problem.target = Arrange(problem.atoms, to, source.dimensions.size());
-  FindKinds(problem);
+  FindKinds(problem, size);
   return problem;
 }
 

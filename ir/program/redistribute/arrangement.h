@@ -94,6 +94,10 @@ struct Problem {
 
 enum class ProblemSize {
   kWhole,   // Every axis that source or target uses is an atom: no path is missed.
+  kShared,  // The same, and axes of equal size and weight have consecutive numbers in the order in which source and
+            // then target use them. So problems that differ only in the names of such axes are equal, and problems
+            // whose atoms are equal are about one set of arrangements. No atoms are interchangeable, for another target
+            // may use them.
   kMerged,  // Axes at the front of a dimension that stay are left out, and axes that can be one atom are joined.
 };
 

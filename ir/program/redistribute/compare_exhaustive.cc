@@ -47,11 +47,11 @@ struct Quality {
   double worst = 1;
 };
 
-void Measure(const Mesh& mesh, const TensorType& type, const Layout& source,
+void Measure(RedistributionPlanner& planner, const TensorType& type, const Layout& source,
              const std::map<Layout, Exhaustive::Distance>& distances, Quality& quality) {
   for (const auto& [target, best] : distances) {
-    if (!UsesEveryAxis(mesh, source, target)) continue;
-    const absl::StatusOr<Redistribution> plan = PlanRedistribution(mesh, type, source, target);
+    if (!UsesEveryAxis(planner.mesh(), source, target)) continue;
+    const absl::StatusOr<Redistribution> plan = planner.Plan(type, source, target);
     const double ratio = best.cost > 0 ? plan->cost / best.cost : 1;
     ++quality.pairs;
     quality.cheapest += ratio < 1 + 1e-9 ? 1 : 0;
@@ -70,19 +70,20 @@ int Main(int problems, unsigned seed, size_t axes_of_two) {
     TensorType type{DType::kF32, Shape(1 + random() % (axes_of_two > 3 ? 2 : 4))};
     for (int64_t& size : type.shape) size = 1 + static_cast<int64_t>(random() % 9) * (random() % 3 == 0 ? 8 : 1);
     if (axes_of_two > 3 && random() % 2 == 0) type.shape.assign(type.shape.size(), int64_t{1} << axes_of_two);
+    RedistributionPlanner planner(mesh);
     const Exhaustive exhaustive(mesh, type, {Reduction::kSum});
     const Layout& source = exhaustive.layouts()[random() % exhaustive.layouts().size()];
     const std::map<Layout, Exhaustive::Distance> distances = exhaustive.From(source);
     if (axes_of_two == 0) {
       for (const Layout& target : exhaustive.layouts()) {
         if (!UsesEveryAxis(mesh, source, target)) continue;
-        const std::string wrong = Disagreement(mesh, type, source, target, distances);
+        const std::string wrong = Disagreement(planner, type, source, target, distances);
         if (wrong.empty()) continue;
         std::printf("problem %d of seed %u: %s\n", i, seed, wrong.c_str());
         return 1;
       }
     }
-    Measure(mesh, type, source, distances, quality);
+    Measure(planner, type, source, distances, quality);
   }
   std::printf("%lld pairs, %.2f%% the cheapest, %.2f%% proven, cost over brute force %.4f in all, %.2f at worst\n",
               static_cast<long long>(quality.pairs),

@@ -156,9 +156,10 @@ bool UsesEveryAxis(const Mesh& mesh, const Layout& source, const Layout& target)
   return used.size() == static_cast<size_t>(mesh.axis_count());
 }
 
-std::string Disagreement(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
-                         const std::map<Layout, Exhaustive::Distance>& distances) {
-  const absl::StatusOr<Redistribution> plan = PlanRedistribution(mesh, type, source, target);
+std::string Disagreement(RedistributionPlanner& planner, const TensorType& type, const Layout& source,
+                         const Layout& target, const std::map<Layout, Exhaustive::Distance>& distances) {
+  const Mesh& mesh = planner.mesh();
+  const absl::StatusOr<Redistribution> plan = planner.Plan(type, source, target);
   const auto best = distances.find(target);
   const std::string what = absl::StrCat(mesh.ToString(), ", ", ShapeText(type.shape), ": ", LayoutText(source, mesh),
                                         " -> ", LayoutText(target, mesh), ": ");

@@ -56,8 +56,8 @@ class Exhaustive {
 bool UsesEveryAxis(const Mesh& mesh, const Layout& source, const Layout& target);
 
 // What is wrong with the planner's answer, compared with brute force; empty if nothing is. REQUIRES: UsesEveryAxis.
-std::string Disagreement(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
-                         const std::map<Layout, Exhaustive::Distance>& distances);
+std::string Disagreement(RedistributionPlanner& planner, const TensorType& type, const Layout& source,
+                         const Layout& target, const std::map<Layout, Exhaustive::Distance>& distances);
 
 }  // namespace cleave::ir
 

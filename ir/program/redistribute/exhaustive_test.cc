@@ -19,13 +19,14 @@ constexpr uint32_t kSeed = 1;
 int64_t ExpectCheapest(const Mesh& mesh, const Shape& shape, size_t every = 1, size_t first = 0) {
   const TensorType type{DType::kF32, shape};
   const Exhaustive exhaustive(mesh, type, {Reduction::kSum, Reduction::kMax});
+  RedistributionPlanner planner(mesh);
   int64_t pairs = 0;
   for (size_t i = first % exhaustive.layouts().size(); i < exhaustive.layouts().size(); i += every) {
     const Layout& source = exhaustive.layouts()[i];
     const std::map<Layout, Exhaustive::Distance> distances = exhaustive.From(source);
     for (const Layout& target : exhaustive.layouts()) {
       if (!UsesEveryAxis(mesh, source, target)) continue;
-      const std::string wrong = Disagreement(mesh, type, source, target, distances);
+      const std::string wrong = Disagreement(planner, type, source, target, distances);
       EXPECT_EQ(wrong, "");
       if (!wrong.empty()) return pairs;
       ++pairs;
@@ -83,12 +84,13 @@ TEST(ExhaustiveTest, AFullGatherHappensOnlyWhereItIsCheapest) {
       const Mesh mesh = MeshOf({2, 2, 2}, weights);
       const TensorType type{DType::kF32, shape};
       const Exhaustive exhaustive(mesh, type, {Reduction::kSum});
+      RedistributionPlanner planner(mesh);
       const Layout whole = Layout::Replicated(type.rank());
       for (const Layout& source : exhaustive.layouts()) {
         if (source == whole) continue;
         const std::map<Layout, Exhaustive::Distance> around = exhaustive.From(source, &whole);
         for (const Layout& target : exhaustive.layouts()) {
-          const auto plan = PlanRedistribution(mesh, type, source, target);
+          const auto plan = planner.Plan(type, source, target);
           if (!plan.ok() || target == whole || target == source || !UsesEveryAxis(mesh, source, target)) continue;
           bool is_full_copy = false;
           for (const Move& move : plan->moves) is_full_copy = is_full_copy || move.result == whole;

@@ -1,6 +1,7 @@
-// Reading guide. A redistribution becomes a `Problem` (arrangement.h), in which only the places of atoms count.
-// `DirectPaths` (direct.h) gives a path at once, `CostBound` (bound.h) gives the least cost of any path. Where they
-// differ, `ShortestPath` (search.h) looks for a better one among the moves of moves.h.
+// Reading guide. A redistribution becomes a `Problem` (arrangement.h), in which only the places of atoms count. Where
+// there are few, `ArrangementGraph` (graph.h) finds the cheapest path among the moves of moves.h, and is kept. Where
+// there are more, `DirectPaths` (direct.h) gives a path at once, `CostBound` (bound.h) gives the least cost of any
+// path, and where they differ, `ShortestPath` (search.h) looks for a better one.
 
 #include "ir/program/redistribute/redistribute.h"
 
@@ -12,6 +13,7 @@
 #include "base/status/status_macros.h"
 #include "ir/program/redistribute/arrangement.h"
 #include "ir/program/redistribute/bound.h"
+#include "ir/program/redistribute/graph.h"
 #include "ir/program/redistribute/moves.h"
 #include "ir/program/redistribute/price.h"
 #include "ir/program/redistribute/search.h"
@@ -21,12 +23,10 @@
 namespace cleave::ir {
 namespace {
 
-// With up to so many atoms all paths are looked at.
-constexpr size_t kMostExhaustedAtoms = 3;
+// With up to so many atoms a graph of all arrangements gives the path.
+constexpr size_t kMostGraphAtoms = 3;
 // With up to so many atoms all moves of an arrangement are looked at, with more only the promising ones.
 constexpr size_t kMostFreeAtoms = 4;
-// The number of moves at which a search that may not look at all of them ends: about 0.3 ms.
-constexpr int64_t kMostMoves = 2000;
 
 double LocalBytes(const Mesh& mesh, const TensorType& type, const Layout& layout) {
   return static_cast<double>(ElementSize(type.dtype).value()) *
@@ -46,7 +46,7 @@ Solution SolveDirectly(const Mesh& mesh, const TensorType& type, const Layout& s
   return {std::move(problem), std::move(path)};
 }
 
-Solution Solve(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target) {
+Solution SolveBySearch(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target) {
   Problem whole = MakeProblem(mesh, type, source, target, ProblemSize::kWhole);
   const bool is_small = whole.atoms.size() <= kMostFreeAtoms;
   const int64_t least = whole.Ticks(CostBound(whole, BoundKind::kProven).AtLeast(whole.source));
@@ -57,11 +57,18 @@ Solution Solve(const Mesh& mesh, const TensorType& type, const Layout& source, c
   if (!is_least() || (is_small && path.collectives > 1)) {
     SearchLimits limits;
     if (!is_small) limits.bound = BoundKind::kEstimate;
-    if (whole.atoms.size() > kMostExhaustedAtoms) limits.most_moves = kMostMoves;
     if (problem.atoms.size() > kMostFreeAtoms) limits.choice = MoveChoice::kPromising;
     path = ShortestPath(problem, std::move(path), limits);
   }
   path.is_cheapest = is_least() || (is_small && path.is_cheapest);
+  return {std::move(problem), std::move(path)};
+}
+
+Solution Solve(const Mesh& mesh, ArrangementGraphs& graphs, const TensorType& type, const Layout& source,
+               const Layout& target) {
+  Problem problem = MakeProblem(mesh, type, source, target, ProblemSize::kShared);
+  if (problem.atoms.size() > kMostGraphAtoms) return SolveBySearch(mesh, type, source, target);
+  FoundPath path = graphs.CheapestPath(problem);
   return {std::move(problem), std::move(path)};
 }
 
@@ -76,11 +83,51 @@ void Append(Redistribution& redistribution, Move move) {
   moves.push_back(std::move(move));
 }
 
-Redistribution PlanWithoutWindows(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
-                                  RedistributionEffort effort) {
+// Sums of the same prices in another order differ in the last bits.
+bool IsCheaper(const Redistribution& a, const Redistribution& b) {
+  const double tolerance = 1e-9 * std::max(a.cost, b.cost);
+  if (a.cost < b.cost - tolerance) return true;
+  return a.cost <= b.cost + tolerance && a.collectives < b.collectives;
+}
+
+absl::Status CheckPartial(const Mesh& mesh, const Layout& source, const Layout& target) {
+  for (const PartialAxis& wanted : target.partial) {
+    if (std::find(source.partial.begin(), source.partial.end(), wanted) == source.partial.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("a tensor that lies as ", LayoutText(source, mesh),
+                                                     " cannot be made partial over `", mesh.axis(wanted.axis).name,
+                                                     "` (", ReductionName(wanted.reduction), ")"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+RedistributionPlanner::RedistributionPlanner(Mesh mesh)
+    : mesh_(std::move(mesh)), graphs_(std::make_unique<ArrangementGraphs>()) {}
+
+RedistributionPlanner::~RedistributionPlanner() = default;
+
+absl::StatusOr<Redistribution> RedistributionPlanner::Plan(const TensorType& type, const Layout& source,
+                                                           const Layout& target, RedistributionEffort effort) {
+  CLEAVE_CHECK(VerifyLayout(source, mesh_, type.rank()).ok()) << LayoutText(source, mesh_);
+  CLEAVE_CHECK(VerifyLayout(target, mesh_, type.rank()).ok()) << LayoutText(target, mesh_);
+  if (source == target) return Redistribution{};
+  if (!source.windows.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("a tensor that lies in windows, as ", LayoutText(source, mesh_),
+                                                   ", cannot be brought into another layout, ",
+                                                   LayoutText(target, mesh_)));
+  }
+  CLEAVE_RETURN_IF_ERROR(CheckPartial(mesh_, source, target));
+  return target.windows.empty() ? PlanWithoutWindows(type, source, target, effort)
+                                : PlanIntoWindows(type, source, target, effort);
+}
+
+Redistribution RedistributionPlanner::PlanWithoutWindows(const TensorType& type, const Layout& source,
+                                                         const Layout& target, RedistributionEffort effort) {
   if (source == target) return {};
-  const auto [problem, path] = effort == RedistributionEffort::kFull ? Solve(mesh, type, source, target)
-                                                                     : SolveDirectly(mesh, type, source, target);
+  const auto [problem, path] = effort == RedistributionEffort::kFull ? Solve(mesh_, *graphs_, type, source, target)
+                                                                     : SolveDirectly(mesh_, type, source, target);
   Redistribution redistribution{.moves = {}, .cost = path.cost, .is_cheapest = path.is_cheapest};
   for (const ArrangementMove& step : path.moves) {
     Move move{.collective = step.collective,
@@ -99,21 +146,14 @@ Redistribution PlanWithoutWindows(const Mesh& mesh, const TensorType& type, cons
   return redistribution;
 }
 
-// Sums of the same prices in another order differ in the last bits.
-bool IsCheaper(const Redistribution& a, const Redistribution& b) {
-  const double tolerance = 1e-9 * std::max(a.cost, b.cost);
-  if (a.cost < b.cost - tolerance) return true;
-  return a.cost <= b.cost + tolerance && a.collectives < b.collectives;
-}
-
-Redistribution PlanIntoWindows(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
-                               RedistributionEffort effort) {
+Redistribution RedistributionPlanner::PlanIntoWindows(const TensorType& type, const Layout& source,
+                                                      const Layout& target, RedistributionEffort effort) {
   std::optional<Redistribution> best;
   bool is_cheapest = true;
-  for (WindowEntry& entry : EntriesInto(mesh, type.shape, target)) {
-    Redistribution way = PlanWithoutWindows(mesh, type, source, entry.before, effort);
+  for (WindowEntry& entry : EntriesInto(mesh_, type.shape, target)) {
+    Redistribution way = PlanWithoutWindows(type, source, entry.before, effort);
     is_cheapest = is_cheapest && way.is_cheapest;
-    way.cost += MoveCost(mesh, type, entry.before, entry.move);
+    way.cost += MoveCost(mesh_, type, entry.before, entry.move);
     Append(way, std::move(entry.move));
     if (!best.has_value() || IsCheaper(way, *best)) best = std::move(way);
   }
@@ -121,32 +161,9 @@ Redistribution PlanIntoWindows(const Mesh& mesh, const TensorType& type, const L
   return *std::move(best);
 }
 
-absl::Status CheckPartial(const Mesh& mesh, const Layout& source, const Layout& target) {
-  for (const PartialAxis& wanted : target.partial) {
-    if (std::find(source.partial.begin(), source.partial.end(), wanted) == source.partial.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("a tensor that lies as ", LayoutText(source, mesh),
-                                                     " cannot be made partial over `", mesh.axis(wanted.axis).name,
-                                                     "` (", ReductionName(wanted.reduction), ")"));
-    }
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
 absl::StatusOr<Redistribution> PlanRedistribution(const Mesh& mesh, const TensorType& type, const Layout& source,
                                                   const Layout& target, RedistributionEffort effort) {
-  CLEAVE_CHECK(VerifyLayout(source, mesh, type.rank()).ok()) << LayoutText(source, mesh);
-  CLEAVE_CHECK(VerifyLayout(target, mesh, type.rank()).ok()) << LayoutText(target, mesh);
-  if (source == target) return Redistribution{};
-  if (!source.windows.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("a tensor that lies in windows, as ", LayoutText(source, mesh),
-                                                   ", cannot be brought into another layout, ",
-                                                   LayoutText(target, mesh)));
-  }
-  CLEAVE_RETURN_IF_ERROR(CheckPartial(mesh, source, target));
-  return target.windows.empty() ? PlanWithoutWindows(mesh, type, source, target, effort)
-                                : PlanIntoWindows(mesh, type, source, target, effort);
+  return RedistributionPlanner(mesh).Plan(type, source, target, effort);
 }
 
 double MoveCost(const Mesh& mesh, const TensorType& type, const Layout& source, const Move& move) {

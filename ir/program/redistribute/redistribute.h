@@ -1,6 +1,7 @@
 // Changing a tensor's layout: a shortest path over layouts.
 //
-//   Redistribution way = *PlanRedistribution(mesh, type, LayoutOf("[m0, -]"), LayoutOf("[-, m0]"));
+//   RedistributionPlanner planner(mesh);
+//   Redistribution way = *planner.Plan(type, LayoutOf("[m0, -]"), LayoutOf("[-, m0]"));
 //   way.moves == {all_to_all over m0, from dimension 0 to dimension 1}
 //
 // Moves, with S the rank's input (output for all-gather) in bytes, n the ranks of the group, w the link weight:
@@ -22,10 +23,11 @@
 // other path is cheaper where `is_cheapest` is true: always where up to three axes are used, and wherever a lower bound
 // is met. On larger meshes the search is bounded, by the number of moves and not by time, and the path costs at most as
 // much as the best of some direct ones. Ties: fewer collectives, then fewer moves (a slice counts once per axis; both
-// where the search is complete), then the first in a fixed order. The same arguments give the same path.
+// where the search is complete), then the first in a fixed order (graph.h). The same arguments give the same path.
 #ifndef CLEAVE_IR_PROGRAM_REDISTRIBUTE_REDISTRIBUTE_H_
 #define CLEAVE_IR_PROGRAM_REDISTRIBUTE_REDISTRIBUTE_H_
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -64,11 +66,40 @@ enum class RedistributionEffort {
   kDirect,  // The best of some direct ways, without a search, for callers that ask for many thousand pairs of layouts.
 };
 
-// The way from `source` to `target`. A target with windows is reached in the cheapest of these ways: from the same
-// layout without windows by a neighbor_exchange, or by a slice where all windows lie within what the ranks hold; or by
-// a slice from a layout in which some of the windowed dimensions are whole. An error where the target is partial over
-// an axis over which the source is not (or with another reduction), because a partial tensor cannot be made. An error
-// also where the source has windows and is not the target: a rank holds only what it reads, and others may lack it.
+class ArrangementGraphs;
+
+// Plans many redistributions on one mesh. Where up to three axes are used, it keeps what it finds out about a type and
+// such axes, so that more ways between the same layouts, or others of the same type, take little time. No answer
+// depends on what was asked before. Not thread-safe.
+class RedistributionPlanner {
+ public:
+  explicit RedistributionPlanner(Mesh mesh);
+  RedistributionPlanner(const RedistributionPlanner&) = delete;
+  RedistributionPlanner& operator=(const RedistributionPlanner&) = delete;
+  ~RedistributionPlanner();
+
+  const Mesh& mesh() const { return mesh_; }
+
+  // The way from `source` to `target`. A target with windows is reached in the cheapest of these ways: from the same
+  // layout without windows by a neighbor_exchange, or by a slice where all windows lie within what the ranks hold; or
+  // by a slice from a layout in which some of the windowed dimensions are whole. An error where the target is partial
+  // over an axis over which the source is not (or with another reduction), because a partial tensor cannot be made. An
+  // error also where the source has windows and is not the target: a rank holds only what it reads, and others may lack
+  // it.
+  absl::StatusOr<Redistribution> Plan(const TensorType& type, const Layout& source, const Layout& target,
+                                      RedistributionEffort effort = RedistributionEffort::kFull);
+
+ private:
+  Redistribution PlanWithoutWindows(const TensorType& type, const Layout& source, const Layout& target,
+                                    RedistributionEffort effort);
+  Redistribution PlanIntoWindows(const TensorType& type, const Layout& source, const Layout& target,
+                                 RedistributionEffort effort);
+
+  const Mesh mesh_;
+  std::unique_ptr<ArrangementGraphs> graphs_;  // They refer to the mesh.
+};
+
+// One way that is planned by itself.
 absl::StatusOr<Redistribution> PlanRedistribution(const Mesh& mesh, const TensorType& type, const Layout& source,
                                                   const Layout& target,
                                                   RedistributionEffort effort = RedistributionEffort::kFull);

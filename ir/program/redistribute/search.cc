@@ -7,6 +7,8 @@
 #include "ir/program/redistribute/search.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <queue>
 #include <tuple>
 #include <utility>
@@ -18,36 +20,14 @@
 namespace cleave::ir {
 namespace {
 
-// Compared in this order: the ticks of what a path costs, then what decides between equal costs.
-struct PathOrder {
-  int64_t ticks = 0;
-  int collectives = 0;
-  int moves = 0;
-
-  auto operator<=>(const PathOrder&) const = default;
-};
-
-struct PathCost {
-  double bytes = 0;
-  int collectives = 0;
-  int moves = 0;
-
-  PathOrder Order(const Problem& problem, double still_to_come) const {
-    return {.ticks = problem.Ticks(bytes + still_to_come), .collectives = collectives, .moves = moves};
-  }
-};
-
-PathCost After(const PathCost& cost, const ArrangementMove& move, double price) {
-  return {.bytes = cost.bytes + price,
-          .collectives = cost.collectives + (move.collective.has_value() ? 1 : 0),
-          .moves = cost.moves + 1};
-}
+// The number of moves at which a search ends: about 0.3 ms.
+constexpr int64_t kMostMoves = 2000;
 
 PathCost After(const Problem& problem, PathCost cost, const Arrangement& start, const ArrangementPath& path) {
   double bytes = problem.LocalBytes(start);
   for (const ArrangementMove& move : path) {
     const double next = problem.LocalBytes(move.result);
-    cost = After(cost, move, PriceOf(problem, move, bytes, next));
+    cost = cost.After(move, PriceOf(problem, move, bytes, next));
     bytes = next;
   }
   return cost;
@@ -57,7 +37,7 @@ class PathSearch {
  public:
   PathSearch(const Problem& problem, const SearchLimits& limits, FoundPath start)
       : problem_(problem), limits_(limits), bound_(problem, limits.bound), best_(std::move(start)) {
-    best_order_ = After(problem, {}, problem.source, best_.moves).Order(problem, 0);
+    best_order_ = After(problem, {}, problem.source, best_.moves).Order(problem);
   }
 
   FoundPath Run() {
@@ -67,7 +47,7 @@ class PathSearch {
       if (order >= best_order_) break;
       queue_.pop();
       if (OrderOf(nodes_[index]) != order) continue;  // A cheaper path came later into the queue.
-      if (seen_moves_ >= limits_.most_moves) {
+      if (seen_moves_ >= kMostMoves) {
         best_.is_cheapest = CanProve() && problem_.Ticks(best_.cost) <= order.ticks;
         return std::move(best_);
       }
@@ -99,8 +79,8 @@ class PathSearch {
     for (ArrangementMove& move : MovesFrom(problem_, here, limits_.choice)) {
       const double price = PriceOf(problem_, move, bytes, problem_.LocalBytes(move.result));
       ++seen_moves_;
-      const PathCost next = After(cost, move, price);
-      if (next.Order(problem_, 0) < best_order_) Reach(next, index, std::move(move));
+      const PathCost next = cost.After(move, price);
+      if (next.Order(problem_) < best_order_) Reach(next, index, std::move(move));
     }
   }
 
@@ -109,7 +89,7 @@ class PathSearch {
     for (ArrangementPath& rest : DirectPaths(problem_, here)) {
       seen_moves_ += static_cast<int64_t>(rest.size());
       const PathCost cost = After(problem_, nodes_[index].cost, here, rest);
-      if (cost.Order(problem_, 0) >= best_order_) continue;
+      if (cost.Order(problem_) >= best_order_) continue;
       ArrangementPath path = PathTo(index);
       std::move(rest.begin(), rest.end(), std::back_inserter(path));
       SetBest(cost, std::move(path));
@@ -117,7 +97,7 @@ class PathSearch {
   }
 
   void SetBest(const PathCost& cost, ArrangementPath path) {
-    best_order_ = cost.Order(problem_, 0);
+    best_order_ = cost.Order(problem_);
     best_ = {.moves = std::move(path), .cost = cost.bytes, .collectives = cost.collectives};
   }
 
@@ -127,7 +107,7 @@ class PathSearch {
     if (is_new) {
       const double bound = bound_.AtLeast(move.result);
       nodes_.push_back({.cost = cost, .bound = bound, .parent = parent, .move = std::move(move)});
-    } else if (cost.Order(problem_, 0) < nodes_[index].cost.Order(problem_, 0)) {
+    } else if (cost.Order(problem_) < nodes_[index].cost.Order(problem_)) {
       nodes_[index].cost = cost;
       nodes_[index].parent = parent;
       nodes_[index].move = std::move(move);
@@ -175,7 +155,7 @@ FoundPath DirectPath(const Problem& problem) {
   std::optional<PathOrder> least;
   for (ArrangementPath& path : DirectPaths(problem, problem.source)) {
     const PathCost cost = After(problem, {}, problem.source, path);
-    const PathOrder order = cost.Order(problem, 0);
+    const PathOrder order = cost.Order(problem);
     if (least.has_value() && order >= *least) continue;
     least = order;
     best = {.moves = std::move(path), .cost = cost.bytes, .collectives = cost.collectives};
