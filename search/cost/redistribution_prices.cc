@@ -135,16 +135,16 @@ EvenForm EvenFormOf(const ir::Mesh& mesh, const ir::Shape& shape, const ir::Layo
 
 std::optional<Cost> RedistributionPrices::Price(TypeIndex type, LayoutIndex source, LayoutIndex target) {
   if (source == target) return Cost{};
-  const std::pair<uint64_t, int> key((static_cast<uint64_t>(source) << 32) | static_cast<uint64_t>(target), type);
+  const Key key = KeyOf(type, source, target);
   Known& known = this->known();
   if (const auto found = known.prices.find(key); found != known.prices.end()) return found->second;
   const ir::TensorType& exact = types_[static_cast<size_t>(type)];
   const ir::Layout& from = layout(source);
   const ir::Layout& to = layout(target);
-  const bool even = IsEven(mesh_, exact.shape) && from.windows.empty() && to.windows.empty();
+  const bool even = IsEven(mesh(), exact.shape) && from.windows.empty() && to.windows.empty();
   const std::optional<Cost> price = relaxation_.price != nullptr ? relaxation_.price(exact, from, to)
                                     : even                       ? PriceOfEven(exact, from, to)
-                                                                 : PriceOfUneven(exact, from, to);
+                                                                 : PriceOfUneven(type, source, target);
   known.prices.emplace(key, price);
   return price;
 }
@@ -153,8 +153,8 @@ std::optional<Cost> RedistributionPrices::Price(TypeIndex type, LayoutIndex sour
 // for all.
 std::optional<Cost> RedistributionPrices::PriceOfEven(const ir::TensorType& type, const ir::Layout& source,
                                                       const ir::Layout& target) {
-  EvenForm form = EvenFormOf(mesh_, type.shape, source, target);
-  const ir::TensorType typical{ir::DType::kF32, ir::Shape(form.shape.size(), 16 * int64_t{mesh_.rank_count()})};
+  EvenForm form = EvenFormOf(mesh(), type.shape, source, target);
+  const ir::TensorType typical{ir::DType::kF32, ir::Shape(form.shape.size(), 16 * int64_t{mesh().rank_count()})};
   const auto [found, is_new] = known().even.emplace(std::pair(form.source, form.target), std::nullopt);
   if (is_new) found->second = Planned(typical, form.source, form.target);
   if (!found->second.has_value()) return std::nullopt;
@@ -165,17 +165,19 @@ std::optional<Cost> RedistributionPrices::PriceOfEven(const ir::TensorType& type
   return cost;
 }
 
-std::optional<Cost> RedistributionPrices::PriceOfUneven(const ir::TensorType& type, ir::Layout source,
-                                                        ir::Layout target) {
-  CanonicalAxes names(mesh_);
-  for (ir::Layout* renamed : {&source, &target}) {
+// Planned once for all pairs of layouts that differ only in the names of equal axes.
+std::optional<Cost> RedistributionPrices::PriceOfUneven(TypeIndex type, LayoutIndex source, LayoutIndex target) {
+  ir::Layout from = layout(source), to = layout(target);
+  CanonicalAxes names(mesh());
+  for (ir::Layout* renamed : {&from, &to}) {
     for (std::vector<ir::AxisId>& axes : renamed->dimensions) names.Rename(axes);
     names.Rename(renamed->partial);
   }
-  const auto [found, is_new] = known().uneven.emplace(std::tuple(type.shape, source, target), std::nullopt);
+  const auto [found, is_new] = known().prices.try_emplace(KeyOf(type, Intern(from), Intern(to)));
   if (!is_new) return found->second;
-  const std::optional<ir::Redistribution> way = Planned(type, source, target);
-  if (way.has_value()) found->second = CostOf(type, source, *way);
+  const ir::TensorType& exact = types_[static_cast<size_t>(type)];
+  const std::optional<ir::Redistribution> way = Planned(exact, from, to);
+  if (way.has_value()) found->second = CostOf(exact, from, *way);
   return found->second;
 }
 
@@ -191,7 +193,7 @@ std::optional<ir::Redistribution> RedistributionPrices::Planned(const ir::Tensor
   work_ += effort_ == ir::RedistributionEffort::kDirect
                ? lookups_per_direct_way_
                : lookups_per_full_way_ << std::min<size_t>(UsedAxes(source, target).size(), 16);
-  absl::StatusOr<ir::Redistribution> way = ir::PlanRedistribution(mesh_, type, source, target, effort_);
+  absl::StatusOr<ir::Redistribution> way = planner_.Plan(type, source, target, effort_);
   if (!way.ok()) return std::nullopt;
   return *std::move(way);
 }

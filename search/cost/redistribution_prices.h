@@ -10,11 +10,11 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/hash/hash.h"
 #include "ir/program/redistribute/redistribute.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
@@ -62,7 +62,7 @@ class RedistributionPrices {
   // the work of planning are used.
   explicit RedistributionPrices(ir::Mesh mesh, LayoutRelaxation relaxation = {}, RedistributionPrice price = nullptr,
                                 const SearchTuning& tuning = {})
-      : mesh_(std::move(mesh)),
+      : planner_(std::move(mesh)),
         relaxation_(std::move(relaxation)),
         price_(std::move(price)),
         lookups_per_direct_way_(tuning.lookups_per_direct_way),
@@ -73,7 +73,7 @@ class RedistributionPrices {
   void set_effort(ir::RedistributionEffort effort) { effort_ = effort; }
   ir::RedistributionEffort effort() const { return effort_; }
 
-  const ir::Mesh& mesh() const { return mesh_; }
+  const ir::Mesh& mesh() const { return planner_.mesh(); }
   LayoutIndex Intern(const ir::Layout& layout);
   TypeIndex Intern(const ir::TensorType& type);
   // The work of the search for redistributions so far, in units of a table lookup: the same on every machine.
@@ -99,27 +99,39 @@ class RedistributionPrices {
   std::optional<ir::Redistribution> Planned(const ir::TensorType& type, const ir::Layout& source,
                                             const ir::Layout& target);
   std::optional<Cost> PriceOfEven(const ir::TensorType& type, const ir::Layout& source, const ir::Layout& target);
-  std::optional<Cost> PriceOfUneven(const ir::TensorType& type, ir::Layout source, ir::Layout target);
+  std::optional<Cost> PriceOfUneven(TypeIndex type, LayoutIndex source, LayoutIndex target);
   Cost CostOf(const ir::TensorType& type, const ir::Layout& source, const ir::Redistribution& way) const;
+
+  // Source and target in one number, which takes less time to hash, and the type.
+  using Key = std::pair<uint64_t, TypeIndex>;
+  static Key KeyOf(TypeIndex type, LayoutIndex source, LayoutIndex target) {
+    return {(static_cast<uint64_t>(source) << 32) | static_cast<uint64_t>(target), type};
+  }
+
+  // By the cuts, which few layouts have in common.
+  struct LayoutHash {
+    size_t operator()(const ir::Layout& layout) const {
+      return absl::Hash<std::vector<std::vector<ir::AxisId>>>()(layout.dimensions);
+    }
+  };
 
   // Prices of one effort.
   struct Known {
-    absl::flat_hash_map<std::pair<uint64_t, int>, std::optional<Cost>> prices;
+    absl::flat_hash_map<Key, std::optional<Cost>> prices;
     // Planned for one shape, which represents all shapes that are cut evenly.
     std::map<std::pair<ir::Layout, ir::Layout>, std::optional<ir::Redistribution>> even;
-    std::map<std::tuple<ir::Shape, ir::Layout, ir::Layout>, std::optional<Cost>> uneven;
   };
 
   Known& known() { return known_[effort_ == ir::RedistributionEffort::kFull ? 0 : 1]; }
 
-  ir::Mesh mesh_;
+  ir::RedistributionPlanner planner_;
   LayoutRelaxation relaxation_;
   RedistributionPrice price_;
   int64_t lookups_per_direct_way_;
   int64_t lookups_per_full_way_;
   ir::RedistributionEffort effort_ = ir::RedistributionEffort::kFull;
   std::deque<ir::Layout> layouts_;  // Callers hold references while more are interned.
-  std::map<ir::Layout, LayoutIndex> layout_index_;
+  absl::flat_hash_map<ir::Layout, LayoutIndex, LayoutHash> layout_index_;
   std::vector<ir::TensorType> types_;
   std::map<std::pair<int, ir::Shape>, TypeIndex> type_index_;
   std::array<Known, 2> known_;
