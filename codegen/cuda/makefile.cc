@@ -29,8 +29,8 @@ constexpr char kHot[] = "runtime/comm/gloo runtime/comm/local runtime/random";
 // With the tests' stand-in for the toolkit, a C++ compiler builds the same sources for the CPU.
 constexpr char kStandIn[] =
     R"make(ifdef STAND_IN
-BUILD = build/stand_in/$(COMM)
-CUDA_BUILD = build/stand_in/cuda
+BUILD = build/stand_in
+CUDA_BUILD = $(BUILD)/cuda
 INCLUDES = -I$(STAND_IN)/include
 COMPILE_CUDA = $(CXX) $(CXXFLAGS) -x c++
 STAND_IN_SOURCES = $(filter-out %_test.cc,$(wildcard $(STAND_IN)/*.cc))
@@ -39,7 +39,7 @@ else
 )make";
 
 constexpr char kToolkit[] =
-    R"make(CUDA_BUILD = build/cuda
+    R"make(CUDA_BUILD = $(BUILD)/cuda
 ifndef NVCC
 NVCC := $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc) \
 	$(wildcard $(or $(CUDA_HOME),/usr/local/cuda)/bin/nvcc))
@@ -108,7 +108,6 @@ CUDA_OBJECTS = $(foreach folder,$(USED),$(if $(wildcard $(folder)/*.cu),$(CUDA_B
 OTHER_OBJECTS = $(CUDA_OBJECTS) $(STAND_IN_OBJECTS)
 )make";
 
-// Objects of CUDA sources do not depend on COMM: all builds share them.
 constexpr char kRules[] =
     R"make($(MAIN_OBJECT): $(MAIN) $(CUDA_BUILD)/archs
 	@mkdir -p $(@D)

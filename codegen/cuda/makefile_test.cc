@@ -81,7 +81,7 @@ TEST(CudaMakefile, CompilesAgainForOtherArchitecturesOnly) {
       << asked;
 }
 
-TEST(CudaMakefile, SharesObjectsForTheDeviceBetweenWaysToConnect) {
+TEST(CudaMakefile, SharesObjectsBetweenWaysToConnect) {
   const std::string folder = Tree("shared");
   ASSERT_EQ(Make(folder, "COMM=local ARCHS=80").exit_code, 0);
   const size_t before = ReadText(folder + "/asked").size();
@@ -90,6 +90,7 @@ TEST(CudaMakefile, SharesObjectsForTheDeviceBetweenWaysToConnect) {
   const std::string asked = ReadText(folder + "/asked").substr(before);
   EXPECT_TRUE(absl::StrContains(asked, "runtime/comm/nccl.cu")) << asked;
   EXPECT_FALSE(absl::StrContains(asked, "program.cu") || absl::StrContains(asked, "runtime/kernels.cu")) << asked;
+  EXPECT_FALSE(absl::StrContains(built.text, "runtime/host/host.cc")) << built.text;
 }
 
 TEST(CudaMakefile, BuildsAgainstAStandInWithoutNvcc) {

@@ -9,7 +9,7 @@ namespace {
 constexpr char kMakefile[] =
     R"make(@OPENING@
 # The files of a folder are compiled as one: most of the time goes into headers that they share. What does not run in
-# every step is compiled quickly rather than for speed.
+# every step is compiled quickly rather than for speed. No object depends on COMM: all builds share those that they link.
 FOLDERS =@FOLDERS@
 HOT = @HOT@
 COLDFLAGS = -O1
@@ -36,7 +36,7 @@ else
 $(error COMM is `$(COMM)`, and must be mpi, gloo or local)
 endif
 
-BUILD = build/$(COMM)
+BUILD = build
 USED = $(filter-out $(UNUSED),$(FOLDERS))
 FOLDER_OBJECTS = $(foreach folder,$(USED),$(if $(wildcard $(folder)/*.cc),$(BUILD)/$(folder).o))
 STARTER_OBJECTS = $(STARTER_FOLDERS:%=$(BUILD)/%.o)

@@ -39,9 +39,13 @@ fi
 case $table in '' | /*) ;; *) table=$PWD/$table ;; esac
 case $0 in */*) cd "${0%/*}" || exit 5 ;; esac
 if [ -z "$launch" ]; then
-  launch=local
-  [ ! -x program_gloo ] && ! make -n COMM=gloo >/dev/null 2>&1 || launch=dynamic
-  ! command -v mpirun >/dev/null 2>&1 || launch=mpirun
+  if command -v mpirun >/dev/null 2>&1; then
+    launch=mpirun
+  elif [ -x program_gloo ] || make -n COMM=gloo >/dev/null 2>&1; then
+    launch=dynamic
+  else
+    launch=local
+  fi
 fi
 
 # Builds what is not there: build NAME COMM

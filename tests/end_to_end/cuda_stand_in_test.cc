@@ -25,19 +25,14 @@ std::string FolderOf(const std::string& target) {
   return folder + "/" + target;
 }
 
-std::vector<std::string> MakeArguments(const std::string& target, const std::string& comm) {
-  std::vector<std::string> arguments = {"COMM=" + comm};
-  if (target == "cuda") arguments.push_back("STAND_IN=" + DataPath("tests/stand_in"));
-  return arguments;
-}
-
 void Build(const Example& example, const std::string& target, const std::string& comm, int devices) {
   std::vector<std::string> arguments = {DataPath(example.model), "--target", target,           "--devices",
                                         std::to_string(devices), "--out",    FolderOf(target), "--quiet"};
   for (const std::string& setting : example.smaller) arguments.insert(arguments.end(), {"--set", setting});
   const CommandResult compiled = Compile(arguments, "");
   ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
-  const CommandResult built = Make(FolderOf(target), MakeArguments(target, comm));
+  const CommandResult built =
+      target == "cuda" ? MakeWithStandIn(FolderOf(target), {"COMM=" + comm}) : Make(FolderOf(target), {"COMM=" + comm});
   ASSERT_EQ(built.exit_code, 0) << built.err;
 }
 

@@ -83,9 +83,7 @@ class Watching : public testing::Test {
     command.insert(command.end(), more.begin(), more.end());
     const CommandResult compiled = Compile(command, folder_);
     EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
-    std::vector<std::string> make = {"COMM=local"};
-    if (target == "cuda") make.push_back("STAND_IN=" + DataPath("tests/stand_in"));
-    const CommandResult built = Make(out, make);
+    const CommandResult built = target == "cuda" ? MakeWithStandIn(out, {"COMM=local"}) : Make(out, {"COMM=local"});
     EXPECT_EQ(built.exit_code, 0) << built.err;
     const CommandResult ran = RunCommand({"./run.sh", "--launch", "local"}, out, {"OMP_NUM_THREADS=1"});
     EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <sstream>
 #include <string>
@@ -21,6 +22,14 @@ CommandResult Make(const std::string& out, const std::vector<std::string>& argum
   std::vector<std::string> command = {"make", "CXXFLAGS=-O1 -std=c++17 -fopenmp"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return RunCommand(command, out);
+}
+
+CommandResult MakeWithStandIn(const std::string& out, std::vector<std::string> arguments) {
+  // Each sandbox has another path. For the compiler's cache it must be the same one.
+  const std::string link = out + "/stand_in";
+  if (!std::filesystem::exists(link)) std::filesystem::create_directory_symlink(DataPath("tests/stand_in"), link);
+  arguments.push_back("STAND_IN=stand_in");
+  return Make(out, arguments);
 }
 
 CommandResult Start(const std::string& out, const std::vector<std::string>& flags,

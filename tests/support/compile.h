@@ -16,6 +16,9 @@ CommandResult Compile(const std::vector<std::string>& arguments, const std::stri
 // share these flags, so the compiler's cache keeps each file of the runtime once.
 CommandResult Make(const std::string& out, const std::vector<std::string>& arguments = {});
 
+// The same for a program for GPUs, against //tests/stand_in:files, which the test has as data.
+CommandResult MakeWithStandIn(const std::string& out, std::vector<std::string> arguments);
+
 // `./run.sh` with `flags` in an output folder.
 CommandResult Start(const std::string& out, const std::vector<std::string>& flags = {},
                     const std::vector<std::string>& environment = {});
