@@ -34,7 +34,7 @@ def runtime_library(name, srcs = [], hdrs = [], private_hdrs = [], deps = [], li
         visibility = ["//runtime:__pkg__"],
     )
 
-def runtime_test(name, srcs, deps, data = [], **kwargs):
+def runtime_test(name, deps, srcs = [], data = [], **kwargs):
     """A cc_test in the language of the runtime."""
     native.cc_test(
         name = name,
@@ -107,7 +107,7 @@ def _program(rule, name, srcs, deps, **kwargs):
         **kwargs
     )
 
-def cuda_test(name, srcs, deps, **kwargs):
+def cuda_test(name, deps, srcs = [], **kwargs):
     """A test of code for the device, compiled against //tests/stand_in: .cu files are tests too."""
     _program(runtime_test, name, srcs, deps, **kwargs)
 
