@@ -100,14 +100,16 @@ Tensor<T> Blank(size_t count) {
   return Tensor<T>(std::vector<T>(count, T{77}));
 }
 
-// Every group that the mesh has, also with its axes in another order.
+// Every group that the mesh has, once, also with its axes in another order.
 inline std::vector<Group> AllGroups() {
   std::vector<Group> groups;
   std::vector<int> axes(Job().mesh().size());
   std::iota(axes.begin(), axes.end(), 0);
   do {
     for (size_t count = 0; count <= axes.size(); ++count) {
-      groups.push_back(Job().CreateGroup({axes.begin(), axes.begin() + static_cast<int64_t>(count)}));
+      const Group group = Job().CreateGroup({axes.begin(), axes.begin() + static_cast<int64_t>(count)});
+      const auto is_group = [&](const Group& other) { return other.id == group.id; };
+      if (std::none_of(groups.begin(), groups.end(), is_group)) groups.push_back(group);
     }
   } while (std::next_permutation(axes.begin(), axes.end()));
   return groups;

@@ -262,11 +262,11 @@ TEST_F(TwoHostsTest, ByASchedulerOnOneOfThem) {
 
 TEST_F(TwoHostsTest, AHostThatNeverJoinsIsNamed) {
   const std::string table = WriteTable(TableText({"10.91.7.1", "10.91.7.2"}, 4));
-  const CommandResult ran = Shell("CLEAVE_JOIN_TIMEOUT=2 " + OnA() + " ./run.sh --launch rank-table " + table);
+  const CommandResult ran = Shell("CLEAVE_JOIN_TIMEOUT=5 " + OnA() + " ./run.sh --launch rank-table " + table);
   EXPECT_EQ(ran.exit_code, 6);
   EXPECT_EQ(ran.err,
             "error: rank 4 on 10.91.7.2, rank 5 on 10.91.7.2, rank 6 on 10.91.7.2, rank 7 on 10.91.7.2 did not join "
-            "within 2 s, 4 of 8 did; the job is ended (CLEAVE_JOIN_TIMEOUT)\n");
+            "within 5 s, 4 of 8 did; the job is ended (CLEAVE_JOIN_TIMEOUT)\n");
 }
 
 // The compiler and the program refuse each wrong rank table, with the same message.
@@ -379,24 +379,24 @@ TEST(LaunchTest, NotEnoughSlots) {
       0);
 }
 
+// Those that do join must do so in time, also on a machine that runs other tests.
 TEST(LaunchTest, ARankThatNeverJoins) {
-  const std::string settings =
-      "CLEAVE_JOIN_TIMEOUT=2 WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + runtime::FreePort();
-  const CommandResult ran = Shell(RanksByNumber(0, 7, settings, "") + kWait);
+  const std::string settings = "WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + runtime::FreePort();
+  const CommandResult ran = Shell(RanksByNumber(0, 7, "CLEAVE_JOIN_TIMEOUT=5 " + settings, "") + kWait);
   EXPECT_EQ(ran.out, "exit 6\nexit 6\nexit 6\nexit 6\nexit 6\nexit 6\nexit 6\n");
-  EXPECT_EQ(ran.err, "error: rank 7 did not join within 2 s, 7 of 8 did; the job is ended (CLEAVE_JOIN_TIMEOUT)\n");
-  const CommandResult without_first = Shell("for i in 1 2; do RANK=$i LOCAL_RANK=$i " + settings +
+  EXPECT_EQ(ran.err, "error: rank 7 did not join within 5 s, 7 of 8 did; the job is ended (CLEAVE_JOIN_TIMEOUT)\n");
+  const CommandResult without_first = Shell("for i in 1 2; do CLEAVE_JOIN_TIMEOUT=1 RANK=$i LOCAL_RANK=$i " + settings +
                                             " ./program_gloo & pids=\"$pids $!\"; done\n" + kWait);
   EXPECT_EQ(without_first.out, "exit 6\nexit 6\n");
   EXPECT_EQ(CountOf(without_first.err, "error:"), 1) << without_first.err;
-  EXPECT_TRUE(Contains(without_first.err, "rank 0 did not join within 2 s")) << without_first.err;
+  EXPECT_TRUE(Contains(without_first.err, "rank 0 did not join within 1 s")) << without_first.err;
 }
 
 TEST(LaunchTest, TooFewRanksForAScheduler) {
-  const CommandResult ran = Shell("CLEAVE_JOIN_TIMEOUT=2 CLEAVE_LOCAL_WORKERS=6 ./run.sh --launch dynamic --quiet");
+  const CommandResult ran = Shell("CLEAVE_JOIN_TIMEOUT=5 CLEAVE_LOCAL_WORKERS=6 ./run.sh --launch dynamic --quiet");
   EXPECT_EQ(ran.exit_code, 6);
   EXPECT_EQ(CountOf(ran.err, "error:"), 1) << ran.err;
-  EXPECT_TRUE(Contains(ran.err, "error: 2 ranks did not join within 2 s, 6 of 8 did (from ")) << ran.err;
+  EXPECT_TRUE(Contains(ran.err, "error: 2 ranks did not join within 5 s, 6 of 8 did (from ")) << ran.err;
 }
 
 TEST(LaunchTest, ARankThatDiesEndsTheJob) {
