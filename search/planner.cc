@@ -39,14 +39,14 @@ Prices Planner::PricesUnder(ir::Price price) const {
     case ir::Price::kClassic:
       return {};
     case ir::Price::kTime:
-      return TimePrices(task_.facts, task_.cluster, task_.mesh);
+      return TimePrices(task_.facts, task_.cluster, task_.mesh, task_.options.execution.fuse);
   }
   return {};
 }
 
 AssignmentOptions Planner::OptionsUnder(const Pricing& pricing, double memory_weight) const {
   AssignmentOptions options = PaidUnder(pricing.objective, task_.facts, task_.mesh,
-                                        {.gradient_weight = task_.options.gradient_weight,
+                                        {.gradient_weight = GradientWeight(task_.options),
                                          .dataset = task_.options.dataset,
                                          .prices = PricesUnder(pricing.price),
                                          .tuning = task_.options.tuning});
@@ -161,7 +161,7 @@ Measured Planner::MeasureOf(const Assignment& assignment, int zero) const {
   for (const ir::Op& op : task_.facts.graph->ops) {
     if (task_.facts.roles[op.id] != Role::kAside) plan.ops.push_back(all[op.id]);
   }
-  return Measure(measured_graph_, plan, task_.cluster, task_.options.fuse);
+  return Measure(measured_graph_, plan, task_.cluster, task_.options.execution);
 }
 
 // Searches under the prices of all objectives, because each only comes near to a measured quantity, and improves the
@@ -177,7 +177,6 @@ std::optional<Planner::Decisions> Planner::DecideMeasured(ir::Objective objectiv
         {.objective = other, .price = own.price, .may_leave_idle = own.may_leave_idle, .saves_work = true});
   }
   if (own.price != ir::Price::kTime) {
-    // The user did not ask for the price that lets products leave axes idle.
     pricings.push_back(
         {.objective = ir::Objective::kSpeed, .price = ir::Price::kTime, .may_leave_idle = false, .saves_work = true});
   }
@@ -201,7 +200,7 @@ std::optional<Planner::Decisions> Planner::DecideMeasured(ir::Objective objectiv
 
 void Planner::Improve(ir::Objective objective, int zero, Decisions& decisions) const {
   Pricing pricing = PricingOf(ir::Objective::kSpeed);
-  pricing.may_leave_idle = objective == ir::Objective::kSpeed;
+  pricing.may_leave_idle = pricing.may_leave_idle && objective == ir::Objective::kSpeed;
   Assignment assignment(task_.facts, task_.mesh, OptionsUnder(pricing, 0), decisions.held);
   assignment.Apply(decisions.changes);
   const int mark = assignment.mark();
@@ -235,7 +234,7 @@ std::optional<ir::Plan> Planner::PlanFor(double memory_weight, int zero, Diagnos
   ir::Plan plan{.cluster = task_.cluster.name,
                 .mesh = task_.mesh,
                 .ops = {},
-                .gradient_weight = task_.options.gradient_weight,
+                .gradient_weight = GradientWeight(task_.options),
                 .search = {}};
   plan.search = {.algorithm = std::string(AlgorithmName(task_.options.algorithm)),
                  .objective = ObjectiveText(),
@@ -243,6 +242,10 @@ std::optional<ir::Plan> Planner::PlanFor(double memory_weight, int zero, Diagnos
                  .seconds = 0,
                  .cost = decisions->cost.value_or(assignment.cost().price),
                  .lower_bound = decisions->lower_bound};
+  // The same sum in another order.
+  if (plan.search.lower_bound.has_value() && plan.search.cost <= *plan.search.lower_bound * (1 + 1e-9)) {
+    plan.search.lower_bound = plan.search.cost;
+  }
   plan.ops = PlansWithReasons(assignment, bundles_, task_.demands, decisions->reasons);
   for (ir::OpId op : BrokenDemands(facts, plan, task_.demands)) {
     CLEAVE_CHECK(false) << "the plan does not keep the pin on " << facts.op(op).name;

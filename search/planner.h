@@ -59,9 +59,11 @@ class Planner {
     bool saves_work = false;     // Also on small graphs: the plan is one to compare with others.
   };
 
-  // Products leave axes idle only for speed.
+  // Products leave axes idle only for speed, and where the user allows it.
   Pricing PricingOf(ir::Objective objective) const {
-    return {.objective = objective, .price = task_.options.price, .may_leave_idle = objective == ir::Objective::kSpeed};
+    return {.objective = objective,
+            .price = task_.options.price,
+            .may_leave_idle = task_.options.leave_idle && objective == ir::Objective::kSpeed};
   }
   Prices PricesUnder(ir::Price price) const;
   AssignmentOptions OptionsUnder(const Pricing& pricing, double memory_weight) const;

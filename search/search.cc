@@ -34,8 +34,8 @@ bool CheckSupported(const ir::Pins& pins, const SearchOptions& options, Diagnost
     case ir::SearchAlgorithm::kReplicate:
       break;
     case ir::SearchAlgorithm::kExact:
-      if (options.price != ir::Price::kBytes) {
-        refuse(absl::StrCat("search = exact` with `cost = ", PriceName(options.price)), settings.search_span,
+      if (options.price == ir::Price::kClassic) {
+        refuse("search = exact` with `cost = classic", settings.search_span,
                "use `search = sapp`, or leave out `cost`");
       }
       break;
@@ -60,7 +60,7 @@ std::optional<ir::Plan> PlanManual(const ir::Graph& graph, const Cluster& cluste
   const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
   const ir::Plan plan = ManualPlan(graph, *mesh, cluster.name);
-  const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster, options.fuse);
+  const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster, options.execution.fuse);
   if (!limit.has_value()) return plan;
   const PlanFor only_plan = [&](double, int) { return plan; };
   return FitMemory(graph, *limit, only_plan, /*zero=*/0, diagnostics, options.tuning);
@@ -68,9 +68,16 @@ std::optional<ir::Plan> PlanManual(const ir::Graph& graph, const Cluster& cluste
 
 }  // namespace
 
+double GradientWeight(const SearchOptions& options) {
+  constexpr double kHidden = 0.1;
+  if (options.gradient_weight.has_value()) return *options.gradient_weight;
+  return options.price == ir::Price::kTime && !options.execution.overlaps ? 1 : kHidden;
+}
+
 SearchOptions OptionsFrom(const ir::ParallelSettings& settings) {
   SearchOptions options{.algorithm = settings.search,
-                        .price = settings.cost,
+                        .price = settings.price(),
+                        .leave_idle = settings.leave_idle,
                         .gradient_weight = settings.gradient_weight,
                         .redistribution_weight = settings.redistribution_weight,
                         .objective = settings.objective,
@@ -139,7 +146,7 @@ std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& c
   const Planner planner(
       {.facts = facts, .mesh = *mesh, .cluster = cluster, .pins = pins, .demands = *demands, .options = own});
   std::optional<ir::Plan> plan;
-  if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster, options.fuse)) {
+  if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster, options.execution.fuse)) {
     bool is_first = true;
     const PlanFor plan_for = [&](double memory_weight, int zero) {
       // The warnings of a search do not depend on the weight, so they are given once.
@@ -152,7 +159,7 @@ std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& c
     plan = planner.PlanFor(/*memory_weight=*/0, options.zero.value_or(0), diagnostics);
   }
   if (!plan.has_value()) return std::nullopt;
-  WarnOfIdleRanks(facts, *plan, *demands, pins, diagnostics);
+  WarnOfIdleRanks(facts, *plan, *demands, pins, options.leave_idle, diagnostics);
   plan->search.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return plan;
 }

@@ -13,10 +13,10 @@
 
 #include "base/diagnostic/diagnostic.h"
 #include "ir/graph/graph.h"
-#include "ir/program/fuse/fuse.h"
 #include "ir/sharding/pins/pins.h"
 #include "ir/sharding/plan/plan.h"
 #include "search/cluster/cluster.h"
+#include "search/cost/execution.h"
 #include "search/tuning/tuning.h"
 
 namespace cleave::search {
@@ -24,16 +24,21 @@ namespace cleave::search {
 struct SearchOptions {
   ir::SearchAlgorithm algorithm = ir::SearchAlgorithm::kSapp;
   ir::Price price = ir::Price::kBytes;
-  double gradient_weight = 0.1;
+  bool leave_idle = false;                          // Products may leave axes idle, where the price is `time`.
+  std::optional<double> gradient_weight;            // nullopt: what the price and the target make of it.
   double redistribution_weight = 16;                // Under kClassic.
   ir::Objective objective = ir::Objective::kSpeed;  // Of regions each has its own.
   ir::Outside outside = ir::Outside::kReplicate;    // Of ops outside of regions.
   std::optional<ir::DatasetLayout> dataset;         // nullopt: data is read in whatever layout its readers want.
   std::optional<int> zero =
-      0;                      // 1 to 3: what replicas share is divided (search/zero); nullopt: as much as memory needs.
-  ir::FuseOptions fuse = {};  // What the target computes as one piece.
-  SearchTuning tuning = {};   // How long the search may look.
+      0;                     // 1 to 3: what replicas share is divided (search/zero); nullopt: as much as memory needs.
+  Execution execution = {};  // How the target runs the program.
+  SearchTuning tuning = {};  // How long the search may look.
 };
+
+// The weight of reducing gradients and gathering updated parameters. Under `time` they have their full price where the
+// target does one thing after the other; elsewhere most of it is hidden behind the backward pass.
+double GradientWeight(const SearchOptions& options);
 
 // The options that the `parallel` block asks for.
 SearchOptions OptionsFrom(const ir::ParallelSettings& settings);

@@ -196,7 +196,7 @@ TEST(SearchTest, SaysWhenDevicesRepeatWork) {
 TEST(SearchTest, RefusesWhatItCannotDo) {
   const std::pair<SearchOptions, Code> cases[] = {
       {{.algorithm = ir::SearchAlgorithm::kManual, .dataset = {}}, Code::kE0711},
-      {{.algorithm = ir::SearchAlgorithm::kExact, .price = ir::Price::kTime, .dataset = {}}, Code::kE0220}};
+      {{.algorithm = ir::SearchAlgorithm::kExact, .price = ir::Price::kClassic, .dataset = {}}, Code::kE0220}};
   for (const auto& [options, code] : cases) {
     Diagnostics diagnostics;
     EXPECT_FALSE(Search(SeedNetwork(), CpuCluster(8), {}, options, diagnostics).has_value());

@@ -101,7 +101,7 @@ bool IsLopsided(const ir::Rule& rule, const ir::Strategy& strategy, const ir::Me
 }  // namespace
 
 void WarnOfIdleRanks(const GraphFacts& facts, const ir::Plan& plan, const OpDemands& demands, const ir::Pins& pins,
-                     Diagnostics& diagnostics) {
+                     bool leave_idle, Diagnostics& diagnostics) {
   const int ranks = plan.mesh.rank_count();
   if (ranks == 1) return;
   std::vector<ir::OpId> whole, lopsided;
@@ -146,6 +146,8 @@ void WarnOfIdleRanks(const GraphFacts& facts, const ir::Plan& plan, const OpDema
                         .Note(NothingCanBeCut(facts) ? "no op of the model has a dimension that can be cut: every rank "
                                                        "runs all of it"
                               : plan.search.algorithm == "propagate" ? unused
+                              : leave_idle ? "a step would take longer, or no op has elements for the other mesh axes: "
+                                             "ranks repeat each other's work"
                               : pinned ? "no op has elements for the other mesh axes, or pins leave them out: ranks "
                                          "repeat each other's work"
                                        : "no op has elements for the other mesh axes: ranks repeat each other's work")

@@ -16,7 +16,7 @@ namespace cleave::search {
 // does. W0603: mesh axes that no op of the model is cut by, so that devices repeat each other's work (a
 // search that was told to replicate gets no such warning). W0604: ops that the model defines without a rule.
 void WarnOfIdleRanks(const GraphFacts& facts, const ir::Plan& plan, const OpDemands& demands, const ir::Pins& pins,
-                     Diagnostics& diagnostics);
+                     bool leave_idle, Diagnostics& diagnostics);
 
 }  // namespace cleave::search
 

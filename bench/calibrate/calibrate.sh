@@ -7,7 +7,7 @@
 set -eu
 
 usage() {
-  echo "usage: calibrate --ranks N --out FILE.json, N at least 2" >&2
+  echo "usage: calibrate --ranks N --out FILE.json" >&2
   exit 2
 }
 
@@ -21,7 +21,7 @@ while [ $# -gt 0 ]; do
   esac
   shift 2
 done
-case $ranks in '' | *[!0-9]* | 0 | 1) usage ;; esac
+case $ranks in '' | *[!0-9]* | 0) usage ;; esac
 [ -n "$out" ] || usage
 case $out in /*) ;; *) out=${BUILD_WORKING_DIRECTORY:-$PWD}/$out ;; esac
 

@@ -39,6 +39,7 @@ search::Link LinkFrom(const Measurements& measurements) {
   search::Link link{.name = "host", .count = measurements.ranks};
   std::set<int64_t> sizes;
   for (const MeasuredCollective& measured : measurements.collectives) sizes.insert(measured.ranks);
+  if (sizes.empty()) return link;  // One rank sends nothing.
   for (int64_t ranks : sizes) link.groups.push_back(FitGroup(measurements.collectives, ranks));
   link.bytes_per_second = link.groups.back().bytes_per_second;
   link.latency = link.groups.back().latency;
@@ -62,6 +63,21 @@ std::vector<search::EfficiencyPoint> EfficiencyFrom(const std::vector<MeasuredPr
     points.push_back({.flops = product.flops, .share = std::min(best, 1.0)});
   }
   return points;
+}
+
+// What fits into a cache is faster by at least this factor than what does not.
+constexpr double kFaster = 1.2;
+
+// The rate never rises with the size: if a smaller size was slower, other work slowed the machine down.
+std::vector<search::Cache> CachesFrom(const std::vector<MeasuredMemory>& memory) {
+  std::vector<search::Cache> caches;
+  double rate = memory.back().bytes_per_second * kFaster;
+  for (size_t i = memory.size() - 1; i-- > 0;) {
+    rate = std::max(rate, memory[i].bytes_per_second);
+    if (caches.empty() && memory[i].bytes_per_second < rate) continue;
+    caches.insert(caches.begin(), {.bytes = memory[i].bytes, .bytes_per_second = rate});
+  }
+  return caches;
 }
 
 }  // namespace
@@ -95,7 +111,9 @@ search::Cluster ClusterFrom(const Measurements& measurements, const std::string&
                           .links = {LinkFrom(measurements)},
                           .memory_per_device = measurements.memory_per_rank,
                           .peak = {},
-                          .memory_bytes_per_second = measurements.memory_bytes_per_second};
+                          .memory_bytes_per_second = measurements.memory.back().bytes_per_second,
+                          .caches = CachesFrom(measurements.memory),
+                          .input_bytes_per_second = measurements.input_bytes_per_second};
   double peak = 0, floor = measurements.products.front().seconds.value();
   for (const MeasuredProduct& product : measurements.products) {
     peak = std::max(peak, RateOf(product));

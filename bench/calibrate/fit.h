@@ -25,11 +25,18 @@ struct MeasuredProduct {
   Seconds seconds{0};
 };
 
+// Memory that is read and written again and again, `bytes` in all.
+struct MeasuredMemory {
+  Bytes bytes{0};
+  double bytes_per_second = 1;
+};
+
 struct Measurements {
   int64_t ranks = 2;
   std::vector<MeasuredCollective> collectives;  // By kind, then ranks, then bytes, all ascending.
   std::vector<MeasuredProduct> products;        // Ascending by flops.
-  double memory_bytes_per_second = 1;           // Read and written by one rank while all ranks do so.
+  std::vector<MeasuredMemory> memory;           // By one rank while all ranks do so; ascending, the last in no cache.
+  double input_bytes_per_second = 0;            // Of a batch of images that one rank reads.
   Bytes memory_per_rank{0};
 };
 
@@ -38,7 +45,8 @@ struct Measurements {
 search::GroupRate FitGroup(const std::vector<MeasuredCollective>& collectives, int64_t ranks);
 
 // Takes groups and ramp from the all-reduces, the ratio of other collectives from the largest ones, peak and efficiency
-// from the products, and the floor of an op from the least time of a product.
+// from the products, the floor of an op from the least time of a product, and caches from the sizes at which memory is
+// faster than at the largest.
 search::Cluster ClusterFrom(const Measurements& measurements, const std::string& name);
 
 }  // namespace cleave::bench

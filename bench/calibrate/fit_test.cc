@@ -35,7 +35,10 @@ TEST(FitGroupTest, LatencyIsNeverNegative) {
 }
 
 Measurements Sample() {
-  Measurements sample{.ranks = 4, .collectives = Exact(2, 3e-6, 5e9), .products = {}, .memory_bytes_per_second = 1e10};
+  Measurements sample{.ranks = 4,
+                      .collectives = Exact(2, 3e-6, 5e9),
+                      .products = {},
+                      .memory = {{.bytes = Bytes(1 << 28), .bytes_per_second = 1e10}}};
   for (const MeasuredCollective& measured : Exact(4, 5e-6, 4e9)) sample.collectives.push_back(measured);
   sample.collectives.back().seconds =
       sample.collectives.back().seconds * 1.5;  // The data no longer fits into the caches.

@@ -22,6 +22,8 @@
 #include "base/check/check.h"
 #include "bench/calibrate/fit.h"
 #include "runtime/comm/comm.h"
+#include "runtime/data/data.h"
+#include "runtime/data/digits.h"
 #include "runtime/launch/launch.h"
 #include "runtime/math/math.h"
 #include "runtime/mesh/mesh.h"
@@ -107,14 +109,39 @@ std::vector<MeasuredProduct> MeasureProducts(runtime::Comm& comm) {
   return measured;
 }
 
-double MeasureMemory(runtime::Comm& comm) {
-  constexpr int64_t kElements = 32 << 20;  // Larger than any cache.
-  std::vector<float> from(kElements, 1), to(kElements, 0);
-  const Seconds seconds = TimeOf(comm, [&] {
+std::vector<MeasuredMemory> MeasureMemory(runtime::Comm& comm) {
+  constexpr int64_t kSmallestBytes = 256 << 10, kLargestBytes = 256 << 20;  // The largest are in no cache.
+  std::vector<MeasuredMemory> measured;
+  for (int64_t bytes = kSmallestBytes; bytes <= kLargestBytes; bytes *= 4) {
+    const auto elements = bytes / static_cast<int64_t>(2 * sizeof(float));
+    const int64_t rounds = std::max<int64_t>(1, (4 << 20) / bytes);  // A short time is not measured well.
+    std::vector<float> from(elements, 1), to(elements, 0);
+    const Seconds seconds = TimeOf(comm, [&] {
+      for (int64_t round = 0; round < rounds; ++round) {
+        float* const source = round % 2 == 0 ? from.data() : to.data();
+        float* const target = round % 2 == 0 ? to.data() : from.data();
 #pragma omp parallel for simd
-    for (int64_t i = 0; i < kElements; ++i) to[i] = 2 * from[i];
-  });
-  return 2.0 * sizeof(float) * kElements / seconds.value();
+        for (int64_t i = 0; i < elements; ++i) target[i] = 0.5f * source[i];
+      }
+    });
+    measured.push_back(
+        {.bytes = Bytes(bytes), .bytes_per_second = static_cast<double>(bytes * rounds) / seconds.value()});
+  }
+  return measured;
+}
+
+// The rate at which a rank reads the images of a batch, in bytes of the tensor.
+double MeasureInput(runtime::Comm& comm) {
+  constexpr int64_t kBatch = 256, kBatches = 32, kPixels = 784;
+  std::vector<float> images(kBatch * kPixels);
+  runtime::Result<std::unique_ptr<runtime::Batches>> batches =
+      runtime::Batches::Open(runtime::Digits(kBatch * kBatches, 0),
+                             {{"image", runtime::WholeRegion({kBatch, kPixels}), images.data()}}, /*seed=*/1);
+  CLEAVE_CHECK(batches.ok()) << batches.error().message;
+  batches.value()->PrepareTraining(0, kBatches);
+  int64_t step = 0;
+  const Seconds seconds = TimeOf(comm, [&] { batches.value()->LoadTraining(step++ % kBatches); });
+  return static_cast<double>(images.size() * sizeof(float)) / seconds.value();
 }
 
 Bytes MemoryPerRank(int64_t ranks) {
@@ -154,8 +181,11 @@ void PrintComparison(const Measurements& measurements, const search::Cluster& cl
     std::snprintf(size, sizeof(size), "%.3g MFLOP", product.flops.value() / 1e6);
     line("matmul", size, product.seconds, PredictedProduct(cluster, product));
   }
-  std::printf("peak %.1f GFLOP/s, memory %.1f GB/s per rank of %d threads\n", cluster.peak.f32 / 1e9,
-              cluster.memory_bytes_per_second / 1e9, omp_get_max_threads());
+  for (const MeasuredMemory& memory : measurements.memory) {
+    std::printf("%-24s %14s %10.1f GB/s\n", "memory", FormatBytes(memory.bytes).c_str(), memory.bytes_per_second / 1e9);
+  }
+  std::printf("peak %.1f GFLOP/s, inputs %.1f GB/s per rank of %d threads\n", cluster.peak.f32 / 1e9,
+              cluster.input_bytes_per_second / 1e9, omp_get_max_threads());
 }
 
 int Write(const search::Cluster& cluster, const std::string& path) {
@@ -181,7 +211,8 @@ int Run(int64_t ranks, const std::string& path) {
   Measurements measurements{.ranks = ranks,
                             .collectives = MeasureCollectives(*comm),
                             .products = MeasureProducts(*comm),
-                            .memory_bytes_per_second = MeasureMemory(*comm),
+                            .memory = MeasureMemory(*comm),
+                            .input_bytes_per_second = MeasureInput(*comm),
                             .memory_per_rank = MemoryPerRank(ranks)};
   if (comm->rank() != 0) return 0;
   const search::Cluster cluster = ClusterFrom(measurements, std::filesystem::path(path).stem().string());
@@ -195,8 +226,8 @@ int Run(int64_t ranks, const std::string& path) {
 int main(int argc, char** argv) {
   const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
   const int64_t ranks = size == nullptr ? 1 : std::atoll(size);
-  if (argc != 2 || ranks < 2) {
-    std::fprintf(stderr, "usage: mpirun -n RANKS measure FILE.json, with two ranks at least\n");
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: mpirun -n RANKS measure FILE.json\n");
     return 2;
   }
   return cleave::bench::Run(ranks, argv[1]);

@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 #include "dsl/syntax/syntax.h"
 #include "frontend/report/report.h"
+#include "frontend/settings/settings.h"
 
 namespace cleave::frontend {
 
@@ -39,6 +40,18 @@ void ReadChoice(Reporter& reporter, const std::string& setting, const dsl::synta
       error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
   }
   reporter.Report(std::move(error));
+}
+
+// Reports anything but `true` or `false`, which may be computed, and leaves `result` as it is.
+inline void ReadBool(Evaluator& evaluator, Reporter& reporter, const std::string& setting,
+                     const dsl::syntax::Expression& expression, bool& result) {
+  const Value value = evaluator.EvaluateStatic(expression);
+  if (std::holds_alternative<bool>(value.kind)) {
+    result = std::get<bool>(value.kind);
+  } else if (!value.is_poison()) {
+    reporter.Report(Error(Code::kE0508, absl::StrCat("`", setting, "` must be a bool"))
+                        .At(expression.span, absl::StrCat("this is ", DescribeType(value, evaluator.graph()))));
+  }
 }
 
 }  // namespace cleave::frontend

@@ -41,14 +41,20 @@ class ParallelReader {
     if (name == "memory") ReadMemory(value);
     if (name == "cost") {
       settings_.cost_span = value.span;
+      ir::Price cost = settings_.price();
       ReadChoice<ir::Price>(
-          reporter_, name, value, settings_.cost,
+          reporter_, name, value, cost,
           {{"bytes", ir::Price::kBytes}, {"classic", ir::Price::kClassic}, {"time", ir::Price::kTime}});
+      settings_.cost = cost;
     }
-    if (name == "gradient_weight") ReadWeight(name, value, settings_.gradient_weight);
+    if (name == "leave_idle") {
+      leave_idle_span_ = value.span;
+      ReadBool(evaluator_, reporter_, name, value, settings_.leave_idle);
+    }
+    if (name == "gradient_weight") settings_.gradient_weight = ReadWeight(name, value);
     if (name == "redistribution_weight") {
       redistribution_weight_span_ = value.span;
-      ReadWeight(name, value, settings_.redistribution_weight);
+      settings_.redistribution_weight = ReadWeight(name, value).value_or(settings_.redistribution_weight);
     }
     if (name == "zero") ReadZero(value);
     if (name == "outside") {
@@ -59,6 +65,11 @@ class ParallelReader {
   }
 
   ir::ParallelSettings Finish() {
+    if (settings_.leave_idle && settings_.price() != ir::Price::kTime) {
+      reporter_.Report(Error(Code::kE0508, "`leave_idle` belongs to the price `time`")
+                           .At(leave_idle_span_, "under other prices the cheapest plan would use one device")
+                           .Help("add `cost = time;`, or leave it out"));
+    }
     if (!(redistribution_weight_span_ == Span{}) && settings_.cost != ir::Price::kClassic) {
       reporter_.Report(Error(Code::kE0508, "`redistribution_weight` belongs to the price `classic`")
                            .At(redistribution_weight_span_, "no other price has it")
@@ -147,15 +158,12 @@ class ParallelReader {
     settings_.memory = ir::Placed<int64_t>{*bytes, value.span};
   }
 
-  void ReadWeight(const std::string& name, const dsl::syntax::Expression& value, double& setting) {
+  std::optional<double> ReadWeight(const std::string& name, const dsl::syntax::Expression& value) {
     const std::optional<double> weight = evaluator_.EvaluateNumber(value, absl::StrCat("`", name, "`"));
-    if (!weight) return;
-    if (*weight < 0) {
-      Impossible(value.span, absl::StrCat("`", name, "` must be 0 or more"),
-                 absl::StrCat("this is ", FormatDouble(*weight)));
-      return;
-    }
-    setting = *weight;
+    if (!weight || *weight >= 0) return weight;
+    Impossible(value.span, absl::StrCat("`", name, "` must be 0 or more"),
+               absl::StrCat("this is ", FormatDouble(*weight)));
+    return std::nullopt;
   }
 
   void ReadZero(const dsl::syntax::Expression& value) {
@@ -177,7 +185,7 @@ class ParallelReader {
   Evaluator& evaluator_;
   Reporter& reporter_;
   ir::ParallelSettings settings_;
-  Span redistribution_weight_span_;
+  Span redistribution_weight_span_, leave_idle_span_;
   bool mesh_is_wrong_ = false;  // It was reported; its product has no meaning.
 };
 

@@ -14,17 +14,10 @@ const std::vector<std::string>& TrainSettingNames() {
 }
 
 const std::vector<std::string>& ParallelSettingNames() {
-  static const auto& names = *new std::vector<std::string>{"devices",
-                                                           "mesh",
-                                                           "search",
-                                                           "dataset",
-                                                           "objective",
-                                                           "memory",
-                                                           "cost",
-                                                           "gradient_weight",
-                                                           "redistribution_weight",
-                                                           "zero",
-                                                           "outside"};
+  static const auto& names =
+      *new std::vector<std::string>{"devices", "mesh",   "search",     "dataset",         "objective",
+                                    "memory",  "cost",   "leave_idle", "gradient_weight", "redistribution_weight",
+                                    "zero",    "outside"};
   return names;
 }
 

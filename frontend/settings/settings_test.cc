@@ -243,6 +243,11 @@ TEST(ParallelTest, ReadsTheOtherWords) {
   EXPECT_EQ(settings("objective = memory;").objective, ir::Objective::kMemory);
   EXPECT_EQ(settings("cost = bytes;").cost, ir::Price::kBytes);
   EXPECT_EQ(settings("cost = time;").cost, ir::Price::kTime);
+  EXPECT_EQ(settings("").price(), ir::Price::kTime);
+  EXPECT_EQ(settings("search = propagate;").price(), ir::Price::kBytes);
+  EXPECT_EQ(settings("search = propagate; cost = time;").price(), ir::Price::kTime);
+  EXPECT_FALSE(settings("").leave_idle);
+  EXPECT_TRUE(settings("leave_idle = true;").leave_idle);
   EXPECT_EQ(settings("devices = batch;").devices->value, 8) << "an argument of the model";
   EXPECT_FALSE(settings("").dataset_given);
 }
@@ -264,6 +269,8 @@ TEST(ParallelTest, RefusesImpossibleValues) {
   CheckParallel("memory = 0B;", "E0508]: `memory` must be positive");
   CheckParallel("cost = classic; redistribution_weight = -1;", "E0508]: `redistribution_weight` must be 0 or more");
   CheckParallel("redistribution_weight = 0;", "E0508]: `redistribution_weight` belongs to the price `classic`");
+  CheckParallel("cost = bytes; leave_idle = true;", "E0508]: `leave_idle` belongs to the price `time`");
+  CheckParallel("leave_idle = 1;", "E0508]: `leave_idle` must be a bool");
   CheckParallel("gradient_weight = -1;", "E0508]: `gradient_weight` must be 0 or more");
   CheckParallel("search = quick;", "E0508]: `search` takes ");
   CheckParallel("cost = money;", "E0508]: `cost` takes `bytes`, `classic` or `time`");

@@ -34,7 +34,7 @@ class TrainReader {
     if (name == "log") ReadLog(value);
     if (name == "log_every") ReadInt(value, name, 1, training_.log_every);
     if (name == "seed") ReadInt(value, name, 0, training_.seed);
-    if (name == "shuffle") ReadBool(value, name, training_.shuffle);
+    if (name == "shuffle") ReadBool(evaluator_, reporter_, name, value, training_.shuffle);
     if (name == "precision") {
       if (reporter_.IsUserPlace(value.span)) places_.precision = value.span;
       ReadChoice<ir::Precision>(
@@ -58,16 +58,6 @@ class TrainReader {
       return;
     }
     result = *number;
-  }
-
-  void ReadBool(const dsl::syntax::Expression& expression, const std::string& what, bool& result) {
-    const Value value = evaluator_.EvaluateStatic(expression);
-    if (std::holds_alternative<bool>(value.kind)) {
-      result = std::get<bool>(value.kind);
-    } else if (!value.is_poison()) {
-      Impossible(expression.span, absl::StrCat("`", what, "` must be a bool"),
-                 absl::StrCat("this is ", DescribeType(value, evaluator_.graph())));
-    }
   }
 
   // Reads a number in [low, high); `high` is infinite if there is no limit, and `open` excludes low itself.
@@ -279,7 +269,8 @@ class TrainReader {
     } else if (call->name == "momentum") {
       optimizer.kind = ir::Optimizer::Kind::kMomentum;
       ReadNumber(arguments[1], "momentum", 0, false, 1, optimizer.momentum);
-      if (arguments[2] != nullptr) ReadBool(*arguments[2]->value, "nesterov", optimizer.nesterov);
+      if (arguments[2] != nullptr)
+        ReadBool(evaluator_, reporter_, "nesterov", *arguments[2]->value, optimizer.nesterov);
       ReadNumber(arguments[3], "weight_decay", 0, false, infinity, optimizer.weight_decay);
     } else {
       optimizer.kind = call->name == "adam" ? ir::Optimizer::Kind::kAdam : ir::Optimizer::Kind::kAdamW;

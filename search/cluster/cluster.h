@@ -87,6 +87,14 @@ struct EfficiencyPoint {
   bool operator==(const EfficiencyPoint&) const = default;
 };
 
+// What a step touches, at most so many bytes, stays in a cache that is read and written at this rate.
+struct Cache {
+  Bytes bytes{0};
+  double bytes_per_second = 1e9;
+
+  bool operator==(const Cache&) const = default;
+};
+
 struct Cluster {
   std::string name;            // "cpu"
   std::vector<Link> links;     // Slowest first; the product of their counts is the number of devices.
@@ -94,8 +102,10 @@ struct Cluster {
   PeakRates peak;
   std::vector<EfficiencyPoint> matrix_efficiency = {};  // Ascending, linear between; empty: products run at the peak.
   double memory_bytes_per_second = 1e9;
-  Seconds kernel_floor{0};      // The least time of one op.
-  double overlap_slowdown = 1;  // How many times longer compute takes while communication goes on.
+  std::vector<Cache> caches = {};     // Ascending by bytes, descending by rate, all faster than the memory.
+  double input_bytes_per_second = 0;  // At which a device's samples are read for a step; 0: they are read ahead of it.
+  Seconds kernel_floor{0};            // The least time of one op.
+  double overlap_slowdown = 1;        // How many times longer compute takes while communication goes on.
 
   int64_t devices() const;
   // Null where no link has the name.
@@ -108,8 +118,7 @@ struct Cluster {
 // when there are none. Presets and parsed files have none.
 std::vector<std::string> VerifyCluster(const Cluster& cluster);
 
-// One host whose cores are the devices. Rates are those of one current server core: a rough guess, not a measurement
-// (bench/calibrate makes one).
+// One host whose cores are the devices, each as fast as a core of one server; bench/calibrate describes another one.
 Cluster CpuCluster(int64_t devices);
 
 // Axes m0, m1, … of prime size, slowest link first, larger primes first within a link. A byte on the slowest link

@@ -14,6 +14,7 @@ constexpr char kLab[] = R"({
   "format": "cleave-cluster", "version": 1, "name": "lab",
   "hosts": ["node1", "node2"],
   "device": {"peak": {"f32": "19.5TFLOP/s", "tf32": "156TFLOP/s"}, "memory": "80GiB", "memory_bandwidth": "2TB/s",
+             "caches": [{"bytes": "40MiB", "bandwidth": "5TB/s"}], "input_bandwidth": "6GB/s",
              "matrix_efficiency": [{"flops": "0FLOP", "share": 0.1}, {"flops": "1GFLOP", "share": 0.6}],
              "kernel_floor": "7us", "overlap_slowdown": 1.2},
   "links": [{"name": "host", "count": 4, "bandwidth": "300GB/s", "latency": "46us", "one_way_ratio": 0.9,
@@ -41,6 +42,8 @@ TEST(ParseClusterJsonTest, ReadsEveryField) {
   EXPECT_EQ(host.peak, (PeakRates{.f32 = 19.5e12, .tf32 = 156e12, .bf16 = 0}));
   EXPECT_EQ(host.memory_per_device, Bytes(int64_t{80} << 30));
   EXPECT_EQ(host.memory_bytes_per_second, 2e12);
+  EXPECT_EQ(host.caches, (std::vector<Cache>{{.bytes = Bytes(40 << 20), .bytes_per_second = 5e12}}));
+  EXPECT_EQ(host.input_bytes_per_second, 6e9);
   EXPECT_EQ(host.matrix_efficiency[1], (EfficiencyPoint{.flops = Flops(1e9), .share = 0.6}));
   EXPECT_DOUBLE_EQ(host.kernel_floor.value(), 7e-6);
   EXPECT_EQ(host.overlap_slowdown, 1.2);

@@ -17,7 +17,7 @@ TEST(MeshOfClusterTest, AxesArePrimeWithLargerOnesOutermost) {
 
 TEST(MeshOfClusterTest, SlowLinksAreOutermostAndWeighMost) {
   Cluster cluster = CpuCluster(8);
-  cluster.links.insert(cluster.links.begin(), Link{.name = "network", .count = 3, .bytes_per_second = 4e8});
+  cluster.links.insert(cluster.links.begin(), Link{.name = "network", .count = 3, .bytes_per_second = 6e8});
   const ir::Mesh mesh = MeshOfCluster(cluster);
   EXPECT_EQ(mesh.ToString(), "m0=3, m1=2, m2=2, m3=2");
   EXPECT_EQ(mesh.axis(ir::AxisId(0)).link, "network");
@@ -91,6 +91,12 @@ TEST(VerifyClusterTest, FindsListsOutOfOrder) {
   cluster.matrix_efficiency = {{.flops = Flops(0), .share = 0.5}, {.flops = Flops(1e9), .share = 0.4}};
   EXPECT_EQ(VerifyCluster(cluster),
             std::vector<std::string>{"a matrix efficiency is less than that of a smaller product: 0.4"});
+  cluster = CpuCluster(8);
+  cluster.caches = {{.bytes = Bytes(10), .bytes_per_second = 1e9}, {.bytes = Bytes(10), .bytes_per_second = 2e9}};
+  EXPECT_EQ(VerifyCluster(cluster),
+            (std::vector<std::string>{"the size of a cache is not greater than 10: 10",
+                                      "the bandwidth of a cache is more than that of a smaller one: 2e+09",
+                                      "the memory bandwidth is more than that of a cache: 1.2e+10"}));
   cluster = CpuCluster(8);
   cluster.links[0].ramp = {.ranks = 1, .points = {{.bytes = Bytes(1), .bytes_per_second = 1e9}}};
   EXPECT_EQ(VerifyCluster(cluster),

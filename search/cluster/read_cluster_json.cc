@@ -160,14 +160,35 @@ absl::StatusOr<std::vector<EfficiencyPoint>> EfficiencyOf(const Json& list, cons
   return points;
 }
 
+absl::StatusOr<std::vector<Cache>> CachesOf(const Json& list, const std::string& where) {
+  CLEAVE_RETURN_IF_ERROR(CheckList(list, where));
+  std::vector<Cache> caches;
+  for (const Json& entry : list) {
+    const std::string place = EntryOf(where, caches.size());
+    CLEAVE_RETURN_IF_ERROR(CheckFields(entry, place, {"bytes", "bandwidth"}));
+    Cache cache;
+    CLEAVE_ASSIGN_OR_RETURN(cache.bytes, BytesAt(entry, "bytes", place));
+    CLEAVE_ASSIGN_OR_RETURN(cache.bytes_per_second, RateAt(entry, "bandwidth", place));
+    caches.push_back(cache);
+  }
+  return caches;
+}
+
 absl::Status ReadDevice(const Json& json, Cluster& cluster) {
   const std::string where = "device";
-  CLEAVE_RETURN_IF_ERROR(CheckFields(json, where, {"peak", "memory_bandwidth"},
-                                     {"memory", "matrix_efficiency", "kernel_floor", "overlap_slowdown"}));
+  CLEAVE_RETURN_IF_ERROR(
+      CheckFields(json, where, {"peak", "memory_bandwidth"},
+                  {"memory", "caches", "input_bandwidth", "matrix_efficiency", "kernel_floor", "overlap_slowdown"}));
   CLEAVE_ASSIGN_OR_RETURN(cluster.peak, PeakOf(json.at("peak"), "device.peak"));
   CLEAVE_ASSIGN_OR_RETURN(cluster.memory_bytes_per_second, RateAt(json, "memory_bandwidth", where));
   if (json.contains("memory")) {
     CLEAVE_ASSIGN_OR_RETURN(cluster.memory_per_device, BytesAt(json, "memory", where));
+  }
+  if (json.contains("caches")) {
+    CLEAVE_ASSIGN_OR_RETURN(cluster.caches, CachesOf(json.at("caches"), "device.caches"));
+  }
+  if (json.contains("input_bandwidth")) {
+    CLEAVE_ASSIGN_OR_RETURN(cluster.input_bytes_per_second, RateAt(json, "input_bandwidth", where));
   }
   if (json.contains("matrix_efficiency")) {
     CLEAVE_ASSIGN_OR_RETURN(cluster.matrix_efficiency,

@@ -99,6 +99,24 @@ void CheckEfficiency(const Cluster& cluster, Findings& findings) {
   }
 }
 
+void CheckMemory(const Cluster& cluster, Findings& findings) {
+  findings.Positive("the memory bandwidth", cluster.memory_bytes_per_second);
+  findings.NotNegative("the input bandwidth", cluster.input_bytes_per_second);
+  double bytes = 0, rate = std::numeric_limits<double>::infinity();
+  for (const Cache& cache : cluster.caches) {
+    findings.Above("the size of a cache", bytes, static_cast<double>(cache.bytes.value()));
+    findings.Positive("the bandwidth of a cache", cache.bytes_per_second);
+    if (cache.bytes_per_second > rate) {
+      findings.Add("the bandwidth of a cache", cache.bytes_per_second, "is more than that of a smaller one");
+    }
+    bytes = static_cast<double>(cache.bytes.value());
+    rate = cache.bytes_per_second;
+  }
+  if (cluster.memory_bytes_per_second > rate) {
+    findings.Add("the memory bandwidth", cluster.memory_bytes_per_second, "is more than that of a cache");
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> VerifyCluster(const Cluster& cluster) {
@@ -109,7 +127,7 @@ std::vector<std::string> VerifyCluster(const Cluster& cluster) {
   findings.NotNegative("the tf32 peak", cluster.peak.tf32);
   findings.NotNegative("the bf16 peak", cluster.peak.bf16);
   CheckEfficiency(cluster, findings);
-  findings.Positive("the memory bandwidth", cluster.memory_bytes_per_second);
+  CheckMemory(cluster, findings);
   findings.NotNegative("the kernel floor", cluster.kernel_floor.value());
   if (!std::isfinite(cluster.overlap_slowdown) || cluster.overlap_slowdown < 1) {
     findings.Add("the slowdown by overlap", cluster.overlap_slowdown, "is less than 1");

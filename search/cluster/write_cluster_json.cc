@@ -48,6 +48,10 @@ Json DeviceJson(const Cluster& cluster) {
   if (cluster.peak.tf32 > 0) json["peak"]["tf32"] = Peak(cluster.peak.tf32);
   if (cluster.peak.bf16 > 0) json["peak"]["bf16"] = Peak(cluster.peak.bf16);
   if (cluster.memory_per_device > Bytes(0)) json["memory"] = Size(cluster.memory_per_device);
+  for (const Cache& cache : cluster.caches) {
+    json["caches"].push_back({{"bytes", Size(cache.bytes)}, {"bandwidth", Rate(cache.bytes_per_second)}});
+  }
+  if (cluster.input_bytes_per_second > 0) json["input_bandwidth"] = Rate(cluster.input_bytes_per_second);
   for (const EfficiencyPoint& point : cluster.matrix_efficiency) {
     json["matrix_efficiency"].push_back(
         {{"flops", FormatQuantity(QuantityKind::kFlops, point.flops.value())}, {"share", point.share}});

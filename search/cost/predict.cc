@@ -1,6 +1,8 @@
 #include "search/cost/predict.h"
 
+#include <algorithm>
 #include <set>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -50,23 +52,99 @@ Seconds StageSeconds(const ir::Program& program, const ir::Fusion& fusion, const
   return KernelSeconds(cluster, arithmetic, BytesTouched(program, fusion, steps));
 }
 
+// What a step touches, each value once.
+Bytes BytesOfStep(const ir::Program& program, const ir::Fusion& fusion) {
+  Bytes bytes;
+  for (const ir::Step& step : program.steps) {
+    if (step.phase == ir::Phase::kMetric || ir::IsAlias(step)) continue;
+    for (ir::ValueId value : ir::Writes(step)) {
+      if (fusion.inside.count(value) == 0) bytes += LocalType(program, value).bytes();
+    }
+  }
+  return bytes;
+}
+
+// Two clocks: of the kernels and of the collectives of a rank.
+class Clocks {
+ public:
+  Clocks(const ir::Program& program, bool overlaps) : ready_(program.values.size(), 0.0), overlaps_(overlaps) {}
+
+  // A phase begins when the collectives of the one before are finished. Those of the update are started in the backward
+  // pass, as soon as they can be.
+  void Enter(ir::Phase phase) {
+    waits_ = true;
+    if (phase != ir::Phase::kUpdate) Wait();
+  }
+
+  void Kernel(const ir::Program& program, const std::vector<int>& steps, Seconds seconds) {
+    if (waits_) Wait();
+    for (int step : steps) kernels_ = std::max(kernels_, Ready(program.steps[static_cast<size_t>(step)]));
+    kernels_ += seconds.value();
+    for (int step : steps) Write(program.steps[static_cast<size_t>(step)], kernels_);
+  }
+
+  void Collective(const ir::Step& step, Seconds seconds) {
+    const double start = std::max(overlaps_ ? Ready(step) : kernels_, collectives_);
+    collectives_ = start + seconds.value();
+    if (!overlaps_) kernels_ = collectives_;
+    Write(step, collectives_);
+  }
+
+  Seconds now() const { return Seconds(std::max(kernels_, collectives_)); }
+
+ private:
+  void Wait() {
+    kernels_ = std::max(kernels_, collectives_);
+    waits_ = false;
+  }
+  double Ready(const ir::Step& step) const {
+    double ready = 0;
+    for (ir::ValueId value : ir::Reads(step)) ready = std::max(ready, ready_[value]);
+    return ready;
+  }
+  void Write(const ir::Step& step, double time) {
+    for (ir::ValueId value : ir::Writes(step)) ready_[value] = time;
+  }
+
+  IdVector<ir::ValueId, double> ready_;  // When the value is there.
+  double kernels_ = 0, collectives_ = 0;
+  bool waits_ = false;
+  bool overlaps_;
+};
+
 }  // namespace
 
-Prediction Predict(const ir::Program& program, const Cluster& cluster) {
+Prediction Predict(const ir::Program& program, const Cluster& machine, const Execution& execution) {
   Prediction prediction;
-  const ir::Fusion fusion = ir::Fuse(program);
+  const ir::Fusion fusion = ir::Fuse(program, execution.fuse);
+  const Cluster cluster = SeenByStep(machine, BytesOfStep(program, fusion));
+  for (const ir::Step& step : program.steps) {
+    const ir::Compute* const compute = ir::ComputeOf(step);
+    if (compute == nullptr || compute->kind != ir::OpKind::kInput) continue;
+    prediction.compute += InputSeconds(cluster, LocalType(program, compute->output).bytes());
+  }
+  Clocks clocks(program, execution.overlaps);
+  clocks.Kernel(program, {}, prediction.compute);
+  ir::Phase phase = ir::Phase::kForward;
   for (const ir::FusedStage& stage : fusion.stages) {
     if (stage.phase == ir::Phase::kMetric) continue;
+    if (std::exchange(phase, stage.phase) != stage.phase) clocks.Enter(phase);
     const std::vector<int> steps = ir::StepsOf(stage);
     const ir::Step& first = program.steps[static_cast<size_t>(steps.front())];
     if (const auto* collective = std::get_if<ir::Collective>(&first.action)) {
-      prediction.communication += CollectiveSeconds(cluster, program.mesh, collective->kind, collective->axes,
-                                                    ir::CollectiveBytes(program, *collective));
+      const Seconds seconds = CollectiveSeconds(cluster, program.mesh, collective->kind, collective->axes,
+                                                ir::CollectiveBytes(program, *collective));
+      prediction.communication += seconds;
       prediction.sent_bytes_per_rank += ir::SentBytes(program, *collective);
+      clocks.Collective(first, seconds);
     } else if (ir::ComputeOf(first) != nullptr) {
-      prediction.compute += StageSeconds(program, fusion, steps, cluster);
+      const Seconds seconds = StageSeconds(program, fusion, steps, cluster);
+      prediction.compute += seconds;
+      clocks.Kernel(program, steps, seconds);
     }
   }
+  const Seconds alone = prediction.compute + prediction.communication;
+  prediction.step = clocks.now() + OverlapLoss(cluster, Seconds(alone.value() - clocks.now().value()));
   return prediction;
 }
 

@@ -1,27 +1,28 @@
 // The time of a step of a program on a cluster, predicted by the formulas of time.h.
 //
-// The time of a step is the sum over its kernels and collectives: generated programs do one after the other. Ops that
-// are emitted as one piece (ir/program/fuse) are one kernel; slices and reshapes take nothing.
+// Ops that are emitted as one piece (ir/program/fuse) are one kernel; slices and reshapes take nothing. Kernels run one
+// after another, and so do collectives. Where the target overlaps them, a collective starts when its inputs are there,
+// and a kernel waits for the collectives that it reads; else everything runs in the order of the program.
 #ifndef CLEAVE_SEARCH_COST_PREDICT_H_
 #define CLEAVE_SEARCH_COST_PREDICT_H_
 
 #include "base/units/units.h"
 #include "ir/program/program.h"
 #include "search/cluster/cluster.h"
+#include "search/cost/execution.h"
 
 namespace cleave::search {
 
 struct Prediction {
   Seconds compute{0};
   Seconds communication{0};
+  Seconds step{0};                 // Less than the sum of both where they overlap.
   double sent_bytes_per_rank = 0;  // Unweighted, of all collectives of a training step.
-
-  Seconds step() const { return compute + communication; }
 };
 
 // Metrics are left out: they run at logged steps only. REQUIRES: every axis of the program's mesh crosses a link of the
 // cluster.
-Prediction Predict(const ir::Program& program, const Cluster& cluster);
+Prediction Predict(const ir::Program& program, const Cluster& cluster, const Execution& execution = {});
 
 }  // namespace cleave::search
 

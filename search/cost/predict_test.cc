@@ -1,5 +1,6 @@
 #include "search/cost/predict.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "gtest/gtest.h"
@@ -25,7 +26,7 @@ TEST(PredictTest, OneRankTalksToNobody) {
   EXPECT_EQ(one.communication, Seconds(0));
   EXPECT_EQ(one.sent_bytes_per_rank, 0);
   EXPECT_GT(one.compute, Seconds(0));
-  EXPECT_EQ(one.step(), one.compute);
+  EXPECT_EQ(one.step, one.compute);
 }
 
 TEST(PredictTest, CommunicationIsLatencyAndBytes) {
@@ -48,6 +49,7 @@ TEST(PredictTest, FusedOpsAreOneKernel) {
   // When every op takes the least time of a kernel, the step takes this time once for each piece.
   Cluster cluster = CpuCluster(1);
   cluster.kernel_floor = Seconds(1);
+  cluster.input_bytes_per_second = 0;
   const ir::Program program = DataParallel(testing::Mlp(4, {4, 4, 4, 1}), cluster);
   int64_t ops = 0;
   for (const ir::Step& step : program.steps) {
@@ -59,6 +61,38 @@ TEST(PredictTest, FusedOpsAreOneKernel) {
   // In the forward pass each of three layers includes its bias, and two include their relu.
   EXPECT_LE(kernels, static_cast<double>(ops - 5));
   EXPECT_GT(kernels, 9);  // The products.
+}
+
+// The gradients of late layers are reduced while those of early layers are computed. Buckets hold 25 MiB.
+TEST(PredictTest, CollectivesRunBesideKernelsWhereTheTargetCan) {
+  Cluster cluster = *ClusterOf(*FindPreset("h100x8"), 8);
+  const ir::Program program = DataParallel(testing::Mlp(4096, {4096, 4096, 4096, 4096, 4096}), cluster);
+  cluster.overlap_slowdown = 1;
+  const Prediction alone = Predict(program, cluster);
+  const Prediction beside = Predict(program, cluster, {.fuse = {}, .overlaps = true});
+  EXPECT_NEAR(alone.step.value(), (alone.compute + alone.communication).value(), 1e-12);
+  EXPECT_EQ(beside.compute, alone.compute);
+  EXPECT_EQ(beside.communication, alone.communication);
+  EXPECT_GE(beside.step, std::max(beside.compute, beside.communication));
+  // Two thirds of the products are in the backward pass; communication lasts longer than all, and begins with the first
+  // gradient.
+  ASSERT_GT(alone.communication.value(), alone.compute.value());
+  EXPECT_LT(beside.step.value(), alone.step.value() - alone.compute.value() / 3);
+  EXPECT_GT(beside.step.value(), alone.communication.value() + alone.compute.value() / 3);
+  // What compute loses meanwhile is a part of what is hidden.
+  cluster.overlap_slowdown = 1.25;
+  const double hidden = (alone.step - beside.step).value();
+  EXPECT_NEAR(Predict(program, cluster, {.fuse = {}, .overlaps = true}).step.value(),
+              beside.step.value() + 0.2 * hidden, 1e-12);
+}
+
+TEST(PredictTest, SamplesAreReadBeforeAStep) {
+  Cluster cluster = CpuCluster(1);
+  const ir::Program program = DataParallel(testing::Mlp(64, {32, 10}), cluster);
+  const double with = Predict(program, cluster).compute.value();
+  cluster.input_bytes_per_second = 0;
+  const double bytes = 64 * 32 * 4 + 64 * 10 * 4;  // Inputs and targets.
+  EXPECT_NEAR(with - Predict(program, cluster).compute.value(), bytes / CpuCluster(1).input_bytes_per_second, 1e-12);
 }
 
 TEST(PredictTest, LargeBatchesComputeLessOnMoreRanks) {

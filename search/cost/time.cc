@@ -40,6 +40,21 @@ Bytes LocalBytes(const ir::Mesh& mesh, const ir::TensorType& type, const ir::Lay
 
 }  // namespace
 
+Cluster SeenByStep(const Cluster& cluster, Bytes touched) {
+  Cluster seen = cluster;
+  for (const Cache& cache : cluster.caches) {
+    if (touched > cache.bytes) continue;
+    seen.memory_bytes_per_second = cache.bytes_per_second;
+    break;
+  }
+  return seen;
+}
+
+Seconds InputSeconds(const Cluster& cluster, Bytes bytes) {
+  if (cluster.input_bytes_per_second == 0) return Seconds(0);
+  return Seconds(static_cast<double>(bytes.value()) / cluster.input_bytes_per_second);
+}
+
 Seconds ArithmeticSeconds(const Cluster& cluster, const ir::OpDefinition& definition,
                           absl::Span<const ir::TensorType> inputs, const ir::TensorType& output,
                           const ir::Attributes& attributes) {
@@ -50,9 +65,9 @@ Seconds ArithmeticSeconds(const Cluster& cluster, const ir::OpDefinition& defini
   return Seconds(flops / rate);
 }
 
-Seconds KernelSeconds(const Cluster& cluster, Seconds arithmetic, Bytes touched) {
+Seconds KernelSeconds(const Cluster& cluster, Seconds arithmetic, Bytes touched, int parts) {
   const Seconds memory(static_cast<double>(touched.value()) / cluster.memory_bytes_per_second);
-  return std::max({arithmetic, memory, cluster.kernel_floor});
+  return std::max({arithmetic, memory, Seconds(cluster.kernel_floor.value() / parts)});
 }
 
 Seconds OpSeconds(const Cluster& cluster, const ir::OpDefinition& definition, absl::Span<const ir::TensorType> inputs,
@@ -96,10 +111,9 @@ Seconds RedistributionSeconds(const Cluster& cluster, const ir::Mesh& mesh, cons
   return total;
 }
 
-Seconds OverlappedSeconds(const Cluster& cluster, Seconds compute, Seconds communication) {
-  // While bytes are sent, compute runs at 1 / slowdown of its speed.
-  const double lost = communication.value() * (1 - 1 / cluster.overlap_slowdown);
-  return Seconds(std::max(communication.value(), compute.value() + lost));
+Seconds OverlapLoss(const Cluster& cluster, Seconds communication) {
+  // Compute runs at 1 / slowdown of its speed.
+  return Seconds(communication.value() * (1 - 1 / cluster.overlap_slowdown));
 }
 
 }  // namespace cleave::search

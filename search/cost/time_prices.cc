@@ -1,8 +1,12 @@
 #include "search/cost/time_prices.h"
 
+#include <map>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "ir/graph/ops/ops.h"
+#include "search/cost/kernel_share.h"
 #include "search/cost/time.h"
 
 namespace cleave::search {
@@ -12,36 +16,63 @@ ir::TensorType LocalType(const ir::TensorType& type, const ir::Layout& layout, c
   return {.dtype = type.dtype, .shape = ir::LargestLocalShape(layout, mesh, type.shape)};
 }
 
-double LocalSeconds(const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh, ir::OpId id,
-                    const ir::Strategy& strategy) {
+// An op's part of the time of its kernel. The parts of a kernel whose time is that of its memory add up to its time.
+double LocalSeconds(const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh, const KernelShare& share,
+                    ir::OpId id, const ir::Strategy& strategy) {
   const ir::Op& op = facts.op(id);
   const ir::Rule& rule = facts.rule(id);
+  if (facts.roles[id] == Role::kInput) {
+    return InputSeconds(cluster, LocalType(op.type, ir::OutputLayout(strategy, rule), mesh).bytes()).value();
+  }
   std::vector<ir::TensorType> inputs;
+  Bytes touched{0};
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const ir::Layout layout = ir::InputLayout(strategy, rule, static_cast<int>(i));
     inputs.push_back(LocalType(facts.op(op.inputs[i]).type, layout, mesh));
+    if (share.reads[i]) touched += inputs.back().bytes();
   }
   const ir::TensorType output = LocalType(op.type, ir::OutputLayout(strategy, rule), mesh);
-  return OpSeconds(cluster, ir::DefinitionOf(op), inputs, output, op.attributes).value();
+  if (share.writes) touched += output.bytes();
+  const Seconds arithmetic = ArithmeticSeconds(cluster, ir::DefinitionOf(op), inputs, output, op.attributes);
+  return KernelSeconds(cluster, arithmetic, touched, share.ops).value();
+}
+
+// What a step of a rank touches, each value once, where all of it is cut evenly.
+Bytes EvenBytesOfStep(const GraphFacts& facts, const IdVector<ir::OpId, KernelShare>& shares, int ranks) {
+  Bytes bytes;
+  for (const ir::Op& op : facts.graph->ops) {
+    if (facts.roles[op.id] == Role::kAside || ir::DefinitionOf(op).is_alias || !shares[op.id].writes) continue;
+    bytes += op.type.bytes();
+  }
+  return Bytes(bytes.value() / ranks);
 }
 
 }  // namespace
 
-Prices TimePrices(const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh) {
+Prices TimePrices(const GraphFacts& facts, const Cluster& machine, const ir::Mesh& mesh, const ir::FuseOptions& fuse) {
   Prices prices;
-  prices.redistribution = [&cluster, &mesh](const ir::TensorType& type, const ir::Layout& source,
-                                            const ir::Redistribution& way) {
+  const auto shares = std::make_shared<const IdVector<ir::OpId, KernelShare>>(KernelSharesOf(facts, fuse));
+  const Cluster cluster = SeenByStep(machine, EvenBytesOfStep(facts, *shares, mesh.rank_count()));
+  prices.redistribution = [cluster, &mesh](const ir::TensorType& type, const ir::Layout& source,
+                                           const ir::Redistribution& way) {
     return RedistributionSeconds(cluster, mesh, type, source, way).value();
   };
-  prices.local = [&facts, &cluster, &mesh](ir::OpId op, const ir::Strategy& strategy) {
-    return LocalSeconds(facts, cluster, mesh, op, strategy);
+  prices.local = [=, &facts, &mesh](ir::OpId op, const ir::Strategy& strategy) {
+    return LocalSeconds(facts, cluster, mesh, (*shares)[op], op, strategy);
   };
-  // Sources exist already, a reshaped tensor is the same bytes, and what is aside is no part of a training step.
-  prices.local_kind = [&facts](ir::OpId id) {
-    const ir::Op& op = facts.op(id);
-    const bool is_free = op.inputs.empty() || ir::DefinitionOf(op).is_alias;
-    return is_free || facts.roles[id] == Role::kAside ? 0 : 1;
-  };
+  // A reshaped tensor is the same bytes, what is aside is no part of a training step, and of the sources only data has
+  // to be read.
+  IdVector<ir::OpId, int> kinds(facts.graph->ops.size(), 0);
+  std::map<KernelShare, int> kind_of_share;
+  for (const ir::Op& op : facts.graph->ops) {
+    const bool is_data = facts.roles[op.id] == Role::kInput && !facts.reads[op.id].empty();
+    const bool is_read = is_data && cluster.input_bytes_per_second > 0;
+    const bool is_free = (op.inputs.empty() && !is_read) || ir::DefinitionOf(op).is_alias;
+    if (is_free || facts.roles[op.id] == Role::kAside) continue;
+    const int next = static_cast<int>(kind_of_share.size()) + 1;
+    kinds[op.id] = kind_of_share.emplace((*shares)[op.id], next).first->second;
+  }
+  prices.local_kind = [kinds = std::move(kinds)](ir::OpId op) { return kinds[op]; };
   prices.is_seconds = true;
   prices.may_leave_idle = true;
   if (cluster.links.empty()) return prices;

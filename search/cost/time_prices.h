@@ -2,6 +2,7 @@
 #ifndef CLEAVE_SEARCH_COST_TIME_PRICES_H_
 #define CLEAVE_SEARCH_COST_TIME_PRICES_H_
 
+#include "ir/program/fuse/fuse.h"
 #include "ir/sharding/mesh/mesh.h"
 #include "search/cluster/cluster.h"
 #include "search/cost/facts.h"
@@ -9,10 +10,11 @@
 
 namespace cleave::search {
 
-// The time of redistributions on the cluster's links, and of every op that is not aside as a separate kernel on the
-// largest local pieces. The arguments outlive the prices. REQUIRES: VerifyCluster finds no error, and every axis of the
-// mesh crosses a link of the cluster.
-Prices TimePrices(const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh);
+// The time of redistributions on the cluster's links, and of every op that is not aside on the largest local pieces, as
+// a part of the kernel in which the program for one rank has it. The arguments outlive the prices. REQUIRES:
+// VerifyCluster finds no error, and every axis of the mesh crosses a link of the cluster.
+Prices TimePrices(const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh,
+                  const ir::FuseOptions& fuse = {});
 
 }  // namespace cleave::search
 

@@ -201,11 +201,22 @@ TEST(MoveSecondsTest, PricesWhatTheRankSendsOrGets) {
   EXPECT_NEAR(seconds(sums, rows), 76e-6 + 7.0 / 8 * 4 * kMiB / 136e9, 1e-12);
 }
 
-TEST(OverlappedSecondsTest, TheLongerOneIsSlowedOrHidesTheOther) {
-  const Cluster a100 = Of("a100x8", 8);  // Slows down by 1.2.
-  EXPECT_DOUBLE_EQ(OverlappedSeconds(a100, Seconds(12), Seconds(6)).value(), 13);
-  EXPECT_DOUBLE_EQ(OverlappedSeconds(a100, Seconds(1), Seconds(6)).value(), 6);
-  EXPECT_DOUBLE_EQ(OverlappedSeconds(a100, Seconds(12), Seconds(0)).value(), 12);
+TEST(SeenByStepTest, WhatFitsIntoACacheIsFaster) {
+  Cluster cluster = CpuCluster(2);
+  cluster.memory_bytes_per_second = 1e9;
+  cluster.caches = {{.bytes = Bytes(100), .bytes_per_second = 8e9}, {.bytes = Bytes(1000), .bytes_per_second = 2e9}};
+  const auto rate = [&](int64_t bytes) { return SeenByStep(cluster, Bytes(bytes)).memory_bytes_per_second; };
+  EXPECT_EQ(rate(100), 8e9);
+  EXPECT_EQ(rate(101), 2e9);
+  EXPECT_EQ(rate(1000), 2e9);
+  EXPECT_EQ(rate(1001), 1e9);
+}
+
+TEST(OverlapLossTest, IsThePartOfTheSpeedThatIsLost) {
+  Cluster cluster = CpuCluster(2);
+  EXPECT_EQ(OverlapLoss(cluster, Seconds(6)).value(), 0);
+  cluster.overlap_slowdown = 1.2;
+  EXPECT_DOUBLE_EQ(OverlapLoss(cluster, Seconds(6)).value(), 1);
 }
 
 }  // namespace

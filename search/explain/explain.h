@@ -16,6 +16,8 @@
 #include "ir/sharding/pins/pins.h"
 #include "ir/sharding/plan/plan.h"
 #include "ir/transforms/distribute/distribute.h"
+#include "search/cluster/cluster.h"
+#include "search/cost/execution.h"
 #include "search/cost/predict.h"
 
 namespace cleave::search {
@@ -24,6 +26,8 @@ namespace cleave::search {
 struct Explained {
   const ir::Graph& graph;
   const ir::Plan& plan;
+  const Cluster& cluster;              // For which it was found.
+  const Execution& execution;          // Of the target.
   const ir::Distributed& distributed;  // Distribute(graph, plan)
   const ir::Program& program;          // Partition(distributed.graph, distributed.plan)
   Prediction predicted;

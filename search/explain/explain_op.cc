@@ -15,6 +15,7 @@
 #include "ir/sharding/layout/layout.h"
 #include "search/assignment/assignment.h"
 #include "search/cost/facts.h"
+#include "search/cost/time_prices.h"
 #include "search/explain/collectives.h"
 #include "search/explain/explain.h"
 #include "search/explain/table.h"
@@ -90,6 +91,8 @@ std::string ChoiceTable(const std::vector<ir::Choice>& choices, const ir::Rule& 
   return text;
 }
 
+bool IsInSeconds(const Explained& explained) { return explained.plan.search.price == "time"; }
+
 // The plan as an assignment; nullptr where the plan does not follow from its forward ops (because it was edited, or its
 // optimizer is sharded).
 std::unique_ptr<Assignment> AssignmentOf(const Explained& explained, const GraphFacts& facts) {
@@ -98,6 +101,10 @@ std::unique_ptr<Assignment> AssignmentOf(const Explained& explained, const Graph
   const std::optional<OpDemands> demands = ResolvePins(facts, plan.mesh, explained.pins, ignored);
   if (!demands.has_value()) return nullptr;
   AssignmentOptions options{.gradient_weight = plan.gradient_weight, .dataset = std::nullopt};
+  if (IsInSeconds(explained)) {
+    options.prices = TimePrices(facts, explained.cluster, plan.mesh, explained.execution.fuse);
+    options.prices.may_leave_idle = explained.pins.settings.leave_idle;
+  }
   if (explained.pins.settings.dataset_given) options.dataset = explained.pins.settings.dataset;
   OpDemands held = *demands;
   if (!explained.pins.regions.empty()) {
@@ -110,14 +117,17 @@ std::unique_ptr<Assignment> AssignmentOf(const Explained& explained, const Graph
   for (ir::OpId op : facts.set_ops) changes.push_back({op, plan.ops[op].strategy});
   assignment->Apply(changes);
   for (const ir::Op& op : explained.graph.ops) {
+    const bool is_only_for_asides = facts.roles[op.id] == Role::kInput && facts.reads[op.id].empty();
+    if (facts.roles[op.id] == Role::kAside || is_only_for_asides) continue;
     if (!(assignment->strategy(op.id) == plan.ops[op.id].strategy)) return nullptr;
   }
   return assignment;
 }
 
-// What would have to change for the next choices to be better. Empty under the price `time`, which is not linear.
+// What would have to change for the next choices to be better: under the price `time` in seconds, else in bytes.
 std::string Conditions(const Explained& explained, const ir::Op& op) {
-  if (explained.plan.ops[op.id].choices.size() < 2 || explained.plan.search.price == "time") return "";
+  if (explained.plan.ops[op.id].choices.size() < 2) return "";
+  const bool is_in_seconds = IsInSeconds(explained);
   const GraphFacts facts = FactsOf(explained.graph);
   const std::unique_ptr<Assignment> assignment = AssignmentOf(explained, facts);
   if (assignment == nullptr) {
@@ -128,8 +138,8 @@ std::string Conditions(const Explained& explained, const ir::Op& op) {
   size_t asked = 0;
   for (const Alternative& other : Alternatives(*assignment, bundles).OthersFor(op.id)) {
     if (asked++ == kAsked) break;
-    const WhatIf what_if(*assignment, other.changes);
-    const double more = what_if.Difference(explained.plan.mesh, explained.plan.gradient_weight);
+    const WhatIf what_if(*assignment, other.changes, is_in_seconds ? std::optional(explained.cluster) : std::nullopt);
+    const double more = what_if.Now();
     std::vector<std::string> conditions = what_if.Conditions();
     if (more < 0) conditions = {"now"};
     if (conditions.empty()) conditions = {"with no gradient_weight and at no speed of a link"};
@@ -137,7 +147,8 @@ std::string Conditions(const Explained& explained, const ir::Op& op) {
     absl::StrAppend(&text,
                     Wrapped("  ", absl::StrCat("`", cuts, "` costs less ", absl::StrJoin(conditions, ", or ")), 4));
   }
-  return text.empty() ? "" : absl::StrCat("\nwhat would have to change, in bytes\n", text);
+  return text.empty() ? ""
+                      : absl::StrCat("\nwhat would have to change, in ", is_in_seconds ? "time" : "bytes", "\n", text);
 }
 
 }  // namespace

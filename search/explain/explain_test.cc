@@ -17,9 +17,9 @@ namespace {
 
 // A model with its plan, as the compiler has them.
 struct Planned {
-  Planned(ir::Graph model, int64_t devices, const SearchOptions& options = {}) : graph(std::move(model)) {
+  Planned(ir::Graph model, int64_t devices, const SearchOptions& options = {})
+      : graph(std::move(model)), cluster(CpuCluster(devices)), execution(options.execution) {
     Diagnostics diagnostics;
-    const Cluster cluster = CpuCluster(devices);
     plan = *Search(graph, cluster, pins, options, diagnostics);
     distributed = *ir::Distribute(graph, plan);
     program = *ir::Partition(distributed.graph, distributed.plan);
@@ -30,6 +30,8 @@ struct Planned {
   Explained explained() const {
     return {.graph = graph,
             .plan = plan,
+            .cluster = cluster,
+            .execution = execution,
             .distributed = distributed,
             .program = program,
             .predicted = predicted,
@@ -38,6 +40,8 @@ struct Planned {
   }
 
   ir::Graph graph;
+  Cluster cluster;
+  Execution execution;
   ir::Pins pins;
   ir::Plan plan;
   ir::Distributed distributed;

@@ -49,8 +49,8 @@ std::string MemoryText(const ir::MemoryPrediction& memory) {
 }
 
 std::string TimeText(const Prediction& predicted) {
-  return absl::StrCat(FormatSeconds(predicted.step()), " per step, predicted: compute ",
-                      FormatSeconds(predicted.compute), ", communication ", FormatSeconds(predicted.communication));
+  return absl::StrCat(FormatSeconds(predicted.step), " per step, predicted: compute ", FormatSeconds(predicted.compute),
+                      ", communication ", FormatSeconds(predicted.communication));
 }
 
 // "x.0..95.ffn.up.matmul f32[1024, 49152]": what ops compute, equal layers together.

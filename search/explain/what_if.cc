@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "base/check/check.h"
 #include "search/cost/inner_cost.h"
+#include "search/cost/time.h"
 
 namespace cleave::search {
 namespace {
@@ -16,22 +17,32 @@ namespace {
 // The most by which a link is made faster or slower.
 constexpr double kFarthest = 64;
 
-ir::Mesh WithLink(const ir::Mesh& mesh, const std::string& link, double factor) {
-  std::vector<ir::MeshAxis> axes = mesh.axes();
+// Multiplies the time of a byte on the link.
+Links WithLink(const Links& links, const std::string& name, double factor) {
+  std::vector<ir::MeshAxis> axes = links.mesh.axes();
   for (ir::MeshAxis& axis : axes) {
-    if (axis.link == link) axis.weight *= factor;
+    if (axis.link == name) axis.weight *= factor;
   }
-  absl::StatusOr<ir::Mesh> changed = ir::Mesh::Create(std::move(axes));
-  CLEAVE_CHECK(changed.ok()) << std::string(changed.status().message());
-  return *std::move(changed);
+  absl::StatusOr<ir::Mesh> mesh = ir::Mesh::Create(std::move(axes));
+  CLEAVE_CHECK(mesh.ok()) << std::string(mesh.status().message());
+  Links changed{.mesh = *std::move(mesh), .cluster = links.cluster};
+  if (!changed.cluster.has_value()) return changed;
+  for (Link& link : changed.cluster->links) {
+    if (link.name != name) continue;
+    link.bytes_per_second /= factor;
+    for (GroupRate& group : link.groups) group.bytes_per_second /= factor;
+    for (RampPoint& point : link.ramp.points) point.bytes_per_second /= factor;
+    if (link.switch_reduction.has_value()) link.switch_reduction->bytes_per_second /= factor;
+  }
+  return changed;
 }
 
-std::vector<std::string> LinksOf(const ir::Mesh& mesh) {
-  std::vector<std::string> links;
-  for (const ir::MeshAxis& axis : mesh.axes()) {
-    if (std::find(links.begin(), links.end(), axis.link) == links.end()) links.push_back(axis.link);
+std::vector<std::string> NamesOf(const Links& links) {
+  std::vector<std::string> names;
+  for (const ir::MeshAxis& axis : links.mesh.axes()) {
+    if (std::find(names.begin(), names.end(), axis.link) == names.end()) names.push_back(axis.link);
   }
-  return links;
+  return names;
 }
 
 // Three digits, rounded to the side on which the statement is true.
@@ -43,8 +54,10 @@ std::string Rounded(double value, bool up) {
 
 }  // namespace
 
-WhatIf::WhatIf(Assignment& assignment, const std::vector<Change>& changes)
-    : facts_(assignment.facts()), mesh_(assignment.mesh()), gradient_weight_(assignment.options().gradient_weight) {
+WhatIf::WhatIf(Assignment& assignment, const std::vector<Change>& changes, std::optional<Cluster> cluster)
+    : facts_(assignment.facts()),
+      links_{.mesh = assignment.mesh(), .cluster = std::move(cluster)},
+      gradient_weight_(assignment.options().gradient_weight) {
   const ir::Graph& graph = *facts_.graph;
   const auto strategies_of = [&] {
     IdVector<ir::OpId, int> indexes;
@@ -66,6 +79,14 @@ WhatIf::WhatIf(Assignment& assignment, const std::vector<Change>& changes)
         std::any_of(group.begin(), group.end(), [&](ir::OpId member) { return before[member] != after[member]; });
     if (inner_differs) groups_.push_back(group);
   }
+  const auto local = [&] {
+    double price = 0;
+    for (const ir::Op& op : graph.ops) {
+      if (before[op.id] == after[op.id]) continue;
+      price += assignment.table().LocalPrice(op.id, assignment.index(op.id));
+    }
+    return price;
+  };
   const auto fill = [&](Side& side) {
     for (ir::OpId value : values) side.moves.push_back(MovesOf(assignment, value));
     for (const std::vector<ir::OpId>& group : groups_) {
@@ -74,8 +95,10 @@ WhatIf::WhatIf(Assignment& assignment, const std::vector<Change>& changes)
     }
   };
   fill(second_);
+  local_ = local();
   assignment.Rollback(mark);
   fill(first_);
+  local_ -= local();
 }
 
 WhatIf::Moves WhatIf::MovesOf(const Assignment& assignment, ir::OpId value) const {
@@ -93,8 +116,14 @@ WhatIf::Moves WhatIf::MovesOf(const Assignment& assignment, ir::OpId value) cons
   return moves;
 }
 
-double WhatIf::CostOf(const Side& side, const ir::Mesh& mesh, double gradient_weight) const {
-  RedistributionPrices prices(mesh);
+double WhatIf::CostOf(const Side& side, const Links& links, double gradient_weight) const {
+  RedistributionPrice seconds = nullptr;
+  if (links.cluster.has_value()) {
+    seconds = [&](const ir::TensorType& type, const ir::Layout& source, const ir::Redistribution& way) {
+      return RedistributionSeconds(*links.cluster, links.mesh, type, source, way).value();
+    };
+  }
+  RedistributionPrices prices(links.mesh, {}, seconds);
   double cost = 0;
   for (const Moves& moves : side.moves) {
     std::vector<RedistributionPrices::Demanded> demands;
@@ -115,32 +144,33 @@ double WhatIf::CostOf(const Side& side, const ir::Mesh& mesh, double gradient_we
   return cost;
 }
 
-double WhatIf::Difference(const ir::Mesh& mesh, double gradient_weight) const {
-  return CostOf(second_, mesh, gradient_weight) - CostOf(first_, mesh, gradient_weight);
+double WhatIf::Difference(const Links& links, double gradient_weight) const {
+  return local_ + CostOf(second_, links, gradient_weight) - CostOf(first_, links, gradient_weight);
 }
 
 std::vector<std::string> WhatIf::GradientConditions() const {
-  const double without = Difference(mesh_, 0);
-  const double slope = Difference(mesh_, 1) - without;
+  const double without = Difference(links_, 0);
+  const double slope = Difference(links_, 1) - without;
   if (slope == 0 || without == 0 || -without / slope <= 0) return {};
   const double even = -without / slope;
   const bool above = slope < 0;
   const std::string number = Rounded(even, above);
   double at = 0;
   CLEAVE_CHECK(absl::SimpleAtod(number, &at)) << number;
-  if (Difference(mesh_, at * (above ? 1.001 : 0.999)) >= 0) return {};
+  if (Difference(links_, at * (above ? 1.001 : 0.999)) >= 0) return {};
   return {absl::StrCat("with a gradient_weight ", above ? "above " : "below ", number, " (now ",
                        absl::StrFormat("%g", gradient_weight_), ")")};
 }
 
 std::vector<std::string> WhatIf::LinkConditions() const {
   std::vector<std::string> conditions;
-  const std::vector<std::string> links = LinksOf(mesh_);
-  if (links.size() < 2) return conditions;  // With one link, all prices would grow in the same way.
-  for (const std::string& link : links) {
+  const std::vector<std::string> names = NamesOf(links_);
+  // With one link, all bytes would cost more in the same way.
+  if (names.size() < 2 && !links_.cluster.has_value()) return conditions;
+  for (const std::string& link : names) {
     for (const bool slower : {false, true}) {
       const auto difference = [&](double times) {
-        return Difference(WithLink(mesh_, link, slower ? times : 1 / times), gradient_weight_);
+        return Difference(WithLink(links_, link, slower ? times : 1 / times), gradient_weight_);
       };
       double low = 1, high = 2;
       while (high <= kFarthest && difference(high) >= 0) {
@@ -163,7 +193,7 @@ std::vector<std::string> WhatIf::LinkConditions() const {
 }
 
 std::vector<std::string> WhatIf::Conditions() const {
-  if (Difference(mesh_, gradient_weight_) <= 0) return {};
+  if (Now() <= 0) return {};
   std::vector<std::string> conditions = GradientConditions();
   for (std::string& condition : LinkConditions()) conditions.push_back(std::move(condition));
   return conditions;

@@ -79,7 +79,9 @@ TEST(NetworkTest, TermsSumUpToThePriceOfThePlan) {
 }
 
 TEST(NetworkTest, TermsCountWhatOpsCostByThemselves) {
-  const PricesFor time = TimePrices;
+  const PricesFor time = [](const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh) {
+    return TimePrices(facts, cluster, mesh);
+  };
   const PricesFor memory = [](const GraphFacts& facts, const Cluster&, const ir::Mesh& mesh) {
     return WithMemoryWeight(facts, mesh, 3, {});
   };

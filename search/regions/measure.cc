@@ -30,11 +30,11 @@ std::array<double, 3> InOrder(ir::Objective objective, const Measured& measured)
 }  // namespace
 
 Measured Measure(const ir::Graph& training_graph, const ir::Plan& plan, const Cluster& cluster,
-                 const ir::FuseOptions& fuse) {
+                 const Execution& execution) {
   const PlannedProgram made = ProgramOf(training_graph, plan);
-  const Prediction predicted = Predict(made.program, cluster);
-  return {.step = predicted.step(),
-          .peak = ir::PlanMemory(made.graph, made.program, fuse).use.prediction.peak,
+  const Prediction predicted = Predict(made.program, cluster, execution);
+  return {.step = predicted.step,
+          .peak = ir::PlanMemory(made.graph, made.program, execution.fuse).use.prediction.peak,
           .sent_bytes = predicted.sent_bytes_per_rank};
 }
 

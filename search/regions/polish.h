@@ -1,6 +1,6 @@
 // Improves a plan by what it really takes, where the price of a search only comes near to that.
 //
-//   Polish(assignment, freedom, [&] { return Measure(graph, PlanOf(assignment), cluster, fuse); }, objective);
+//   Polish(assignment, freedom, [&] { return Measure(graph, PlanOf(assignment), cluster, execution); }, objective);
 //
 // Few plans are all tried. Of more, single ops are changed, then neighbours two by two, for as long as that makes the
 // plan better and `tuning.measured_ops` allows. On meshes with more axes than `tuning.small_axes` the plan stays as it

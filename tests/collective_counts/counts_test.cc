@@ -14,7 +14,7 @@
 namespace cleave::tests {
 namespace {
 
-constexpr char kFour[] = "parallel { devices = 4; gradient_weight = 1.0; }";
+constexpr char kFour[] = "parallel { devices = 4; cost = bytes; gradient_weight = 1.0; }";
 constexpr char kPropagate[] = "parallel { devices = 4; gradient_weight = 1.0; search = propagate; }";
 constexpr char kDataParallel[] = "parallel { devices = 4; gradient_weight = 1.0; search = data_parallel; }";
 

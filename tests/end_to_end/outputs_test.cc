@@ -139,7 +139,7 @@ TEST(OutputsTest, PinOfTheFirstProductOfTheSappNetwork) {
        {std::pair(free, std::string("reduce_scatter")), std::pair(with_output, std::string("all_reduce"))}) {
     const std::string folder = FreshFolder("sapp_pin");
     WriteText(folder + "/pinned.model", model);
-    const CommandResult result = Compile({"pinned.model", "--out", "out"}, folder);
+    const CommandResult result = Compile({"pinned.model", "--set", "cost=bytes", "--out", "out"}, folder);
     ASSERT_EQ(result.exit_code, 0) << result.err;
     for (int rank = 0; rank < 8; ++rank) {
       const std::string program = ReadText(folder + "/out/rank_" + std::to_string(rank) + "/program.ir");

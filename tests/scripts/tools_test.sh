@@ -51,7 +51,7 @@ expect_exit 0 "$tools/compile" "$model" --devices 1024 --plan-only
 expect_output "not proven by simulation: --plan-only"
 expect_output "memory    "
 expect_exit 0 "$tools/compile" "$model" --devices 4 --plan-only --explain
-expect_output "under the price bytes"
+expect_output "under the price time"
 expect_exit 0 "$tools/compile" "$model" --devices 4 --plan-only --explain x.0.ffn.up.matmul
 expect_output "what would have to change"
 expect_exit 2 "$tools/compile" "$model" --devices 4 --plan-only --explain x.0.ffn.upp --error-format json

@@ -13,6 +13,7 @@
 #include "ir/sharding/plan/plan.h"
 #include "ir/transforms/distribute/distribute.h"
 #include "search/cluster/cluster.h"
+#include "search/cost/execution.h"
 #include "search/cost/predict.h"
 
 namespace cleave::tools {
@@ -43,6 +44,7 @@ struct CompiledModel {
   UnderstoodModel model;
   PlannedModel planned;
   SplitProgram split;
+  search::Execution execution;  // Of the target.
   ir::MemoryPlan memory;
   search::Prediction predicted;
   Proof proof;

@@ -39,8 +39,9 @@ bool MakesCode(const CompileOptions& options) {
 // Whether sources are generated, in which a rank counts elements in 32 bits.
 bool MakesSources(const CompileOptions& options) { return MakesCode(options) && options.emit != EmitStage::kProgram; }
 
-ir::FuseOptions FusedBy(const std::string& target) {
-  return target == "cuda" ? codegen::FusedByCuda() : codegen::FusedByCpu();
+search::Execution ExecutionOn(const std::string& target) {
+  const bool is_cuda = target == "cuda";
+  return {.fuse = is_cuda ? codegen::FusedByCuda() : codegen::FusedByCpu(), .overlaps = is_cuda};
 }
 
 std::optional<PlannedModel> MakePlan(const CompileOptions& options, const UnderstoodModel& model, Report& report) {
@@ -49,7 +50,7 @@ std::optional<PlannedModel> MakePlan(const CompileOptions& options, const Unders
   std::optional<search::Cluster> cluster = ChooseCluster(options, model.module, report.diagnostics);
   if (!cluster.has_value()) return std::nullopt;
   search::SearchOptions search = search::OptionsFrom(pins.settings);
-  search.fuse = FusedBy(options.target);
+  search.execution = ExecutionOn(options.target);
   std::optional<ir::Plan> plan = search::Search(model.training_graph, *cluster, pins, search, report.diagnostics);
   if (!plan.has_value()) return std::nullopt;
   for (const std::string& error : ir::VerifyPlan(model.training_graph, *plan)) return Bug("search", error, report);
@@ -130,11 +131,13 @@ std::optional<CompiledModel> CompileModel(const CompileOptions& options, Underst
   std::optional<Proof> proof = NotSimulated();
   if (MakesCode(options)) proof = Prove(model, *split, report);
   if (!proof.has_value()) return std::nullopt;
-  ir::MemoryPlan memory = ir::PlanMemory(split->distributed.graph, split->program, FusedBy(options.target));
-  const search::Prediction predicted = search::Predict(split->program, planned->cluster);
+  const search::Execution execution = ExecutionOn(options.target);
+  ir::MemoryPlan memory = ir::PlanMemory(split->distributed.graph, split->program, execution.fuse);
+  const search::Prediction predicted = search::Predict(split->program, planned->cluster, execution);
   return CompiledModel{.model = std::move(model),
                        .planned = *std::move(planned),
                        .split = *std::move(split),
+                       .execution = execution,
                        .memory = std::move(memory),
                        .predicted = predicted,
                        .proof = *std::move(proof)};

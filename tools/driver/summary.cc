@@ -63,6 +63,8 @@ std::string ProofText(const Proof& proof) {
 search::Explained ExplainedOf(const CompiledModel& compiled) {
   return {.graph = compiled.model.training_graph,
           .plan = compiled.planned.plan,
+          .cluster = compiled.planned.cluster,
+          .execution = compiled.execution,
           .distributed = compiled.split.distributed,
           .program = compiled.split.program,
           .predicted = compiled.predicted,

@@ -107,14 +107,18 @@ struct ParallelSettings {
   bool dataset_given = false;
   Objective objective = Objective::kSpeed;
   std::optional<Placed<int64_t>> memory;  // Bytes per device.
-  Price cost = Price::kBytes;
-  double gradient_weight = 0.1;
+  // nullopt: `bytes` for `propagate`, which follows pins with the least redistribution, else `time`.
+  std::optional<Price> cost;
+  bool leave_idle = false;  // Products may leave mesh axes idle where that takes less time.
+  std::optional<double> gradient_weight;
   // Under `classic`, of each element of a tensor that two neighbours cut differently. 0: ops do not see their
   // neighbours.
   double redistribution_weight = 16;
   std::optional<int64_t> zero = 0;        // nullopt: `auto`.
   Outside outside = Outside::kReplicate;  // Of a model with regions.
   Span search_span, objective_span, cost_span, zero_span, mesh_span, outside_span;
+
+  Price price() const { return cost.value_or(search == SearchAlgorithm::kPropagate ? Price::kBytes : Price::kTime); }
 
   bool operator==(const ParallelSettings&) const = default;
 };

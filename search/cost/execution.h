@@ -1,0 +1,18 @@
+// How a target runs a program, as far as it decides what a step takes.
+#ifndef CLEAVE_SEARCH_COST_EXECUTION_H_
+#define CLEAVE_SEARCH_COST_EXECUTION_H_
+
+#include "ir/program/fuse/fuse.h"
+
+namespace cleave::search {
+
+struct Execution {
+  ir::FuseOptions fuse = {};  // What it computes as one piece.
+  bool overlaps = false;      // Whether collectives run beside kernels that do not need them.
+
+  bool operator==(const Execution&) const = default;
+};
+
+}  // namespace cleave::search
+
+#endif  // CLEAVE_SEARCH_COST_EXECUTION_H_

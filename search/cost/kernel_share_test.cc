@@ -1,0 +1,47 @@
+#include "search/cost/kernel_share.h"
+
+#include "gtest/gtest.h"
+#include "ir/program/partition/partition.h"
+#include "ir/testing/plans.h"
+#include "search/cluster/cluster.h"
+#include "search/cost/cost.h"
+#include "search/cost/facts.h"
+#include "search/cost/predict.h"
+#include "search/cost/time_prices.h"
+#include "search/testing/image_models.h"
+#include "search/testing/models.h"
+
+namespace cleave::search {
+namespace {
+
+// Where memory decides what a kernel takes, the parts of all ops are together the time of the program.
+TEST(KernelShareTest, PartsAddUpToTheProgram) {
+  Cluster cluster = CpuCluster(1);
+  cluster.peak.f32 = 1e30;
+  cluster.kernel_floor = Seconds(0);
+  for (const ir::Graph& graph : {testing::Mlp(64, {784, 512, 512, 10}), testing::Gpt({}), testing::ResNet({})}) {
+    const ir::Plan plan = ir::DataParallelPlan(graph, MeshOfCluster(cluster));
+    const double step = Predict(*ir::Partition(graph, plan), cluster).step.value();
+    const GraphFacts facts = FactsOf(graph);
+    EXPECT_NEAR(PlanCost(facts, plan, TimePrices(facts, cluster, plan.mesh)).price, step, 1e-9 * step);
+  }
+}
+
+// A relu behind a product and its bias neither reads nor stores what lies between.
+TEST(KernelShareTest, OnlyTheEndOfAChainIsStored) {
+  const ir::Graph graph = testing::Mlp(4, {8, 8, 2});
+  const IdVector<ir::OpId, KernelShare> shares = KernelSharesOf(FactsOf(graph), {});
+  int chains = 0;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::kRelu) continue;
+    const ir::OpId bias_add = op.inputs[0], product = graph.op(bias_add).inputs[0];
+    EXPECT_EQ(shares[op.id], (KernelShare{.reads = {0}, .writes = true, .ops = 3}));
+    EXPECT_EQ(shares[bias_add], (KernelShare{.reads = {0, 1}, .writes = false, .ops = 3}));
+    EXPECT_EQ(shares[product], (KernelShare{.reads = {1, 1}, .writes = false, .ops = 3}));
+    ++chains;
+  }
+  EXPECT_EQ(chains, 1);
+}
+
+}  // namespace
+}  // namespace cleave::search
