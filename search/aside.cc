@@ -43,7 +43,7 @@ void FollowAside(const GraphFacts& facts, const OpDemands& demands, bool data_is
   const ir::Graph& graph = *facts.graph;
   // Data that has no place yet.
   const auto is_loose = [&](ir::OpId op) {
-    return facts.roles[op] == Role::kInput && facts.reads[op].empty() && !data_is_placed && !IsFixed(demands, op);
+    return facts.is_unread_data(op) && !data_is_placed && !IsFixed(demands, op);
   };
   std::set<ir::OpId> placed;
   for (const ir::Op& op : graph.ops) {

@@ -31,7 +31,12 @@ bool IsSearch(ir::SearchAlgorithm algorithm) {
 }  // namespace
 
 Planner::Planner(const PlanningTask& task)
-    : task_(task), bundles_(FindBundles(task.facts)), measured_graph_(WithoutAside(task.facts)) {}
+    : task_(task),
+      in_seconds_(task.options.price == ir::Price::kTime || MeasuredObjective().has_value()
+                      ? std::optional(TimePrices(task.facts, task.cluster, task.mesh, task.options.execution.fuse))
+                      : std::nullopt),
+      bundles_(FindBundles(task.facts)),
+      measured_graph_(WithoutAside(task.facts)) {}
 
 Prices Planner::PricesUnder(ir::Price price) const {
   switch (price) {
@@ -39,7 +44,7 @@ Prices Planner::PricesUnder(ir::Price price) const {
     case ir::Price::kClassic:
       return {};
     case ir::Price::kTime:
-      return TimePrices(task_.facts, task_.cluster, task_.mesh, task_.options.execution.fuse);
+      return *in_seconds_;
   }
   return {};
 }
@@ -200,7 +205,7 @@ std::optional<Planner::Decisions> Planner::DecideMeasured(ir::Objective objectiv
 
 void Planner::Improve(ir::Objective objective, int zero, Decisions& decisions) const {
   Pricing pricing = PricingOf(ir::Objective::kSpeed);
-  pricing.may_leave_idle = pricing.may_leave_idle && objective == ir::Objective::kSpeed;
+  pricing.may_leave_idle = PricingOf(objective).may_leave_idle;
   Assignment assignment(task_.facts, task_.mesh, OptionsUnder(pricing, 0), decisions.held);
   assignment.Apply(decisions.changes);
   const int mark = assignment.mark();

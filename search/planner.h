@@ -84,6 +84,7 @@ class Planner {
   std::string ObjectiveText() const;
 
   const PlanningTask task_;
+  const std::optional<Prices> in_seconds_;  // Where some search of this task needs them.
   const Bundles bundles_;
   const ir::Graph measured_graph_;
 };

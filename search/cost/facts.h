@@ -76,6 +76,8 @@ struct GraphFacts {
   const ir::Op& op(ir::OpId id) const { return graph->op(id); }
   // Whether the op is one of `set_ops`.
   bool is_set(ir::OpId id) const { return roles[id] == Role::kProduct || roles[id] == Role::kLight; }
+  // Whether no op of a training step reads this input of the model.
+  bool is_unread_data(ir::OpId id) const { return roles[id] == Role::kInput && reads[id].empty(); }
   // The forward ops that read a parameter, itself or as a copy. REQUIRES: `op` is a parameter or a copy.
   std::vector<Read> parameter_reads(ir::OpId op) const;
 };

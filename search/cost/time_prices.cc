@@ -49,14 +49,17 @@ Bytes EvenBytesOfStep(const GraphFacts& facts, const IdVector<ir::OpId, KernelSh
 
 }  // namespace
 
+RedistributionPrice SecondsOfRedistributions(const Cluster& cluster, const ir::Mesh& mesh) {
+  return [&cluster, &mesh](const ir::TensorType& type, const ir::Layout& source, const ir::Redistribution& way) {
+    return RedistributionSeconds(cluster, mesh, type, source, way).value();
+  };
+}
+
 Prices TimePrices(const GraphFacts& facts, const Cluster& machine, const ir::Mesh& mesh, const ir::FuseOptions& fuse) {
   Prices prices;
   const auto shares = std::make_shared<const IdVector<ir::OpId, KernelShare>>(KernelSharesOf(facts, fuse));
   const Cluster cluster = SeenByStep(machine, EvenBytesOfStep(facts, *shares, mesh.rank_count()));
-  prices.redistribution = [cluster, &mesh](const ir::TensorType& type, const ir::Layout& source,
-                                           const ir::Redistribution& way) {
-    return RedistributionSeconds(cluster, mesh, type, source, way).value();
-  };
+  prices.redistribution = SecondsOfRedistributions(machine, mesh);
   prices.local = [=, &facts, &mesh](ir::OpId op, const ir::Strategy& strategy) {
     return LocalSeconds(facts, cluster, mesh, (*shares)[op], op, strategy);
   };
@@ -65,7 +68,7 @@ Prices TimePrices(const GraphFacts& facts, const Cluster& machine, const ir::Mes
   IdVector<ir::OpId, int> kinds(facts.graph->ops.size(), 0);
   std::map<KernelShare, int> kind_of_share;
   for (const ir::Op& op : facts.graph->ops) {
-    const bool is_data = facts.roles[op.id] == Role::kInput && !facts.reads[op.id].empty();
+    const bool is_data = facts.roles[op.id] == Role::kInput && !facts.is_unread_data(op.id);
     const bool is_read = is_data && cluster.input_bytes_per_second > 0;
     const bool is_free = (op.inputs.empty() && !is_read) || ir::DefinitionOf(op).is_alias;
     if (is_free || facts.roles[op.id] == Role::kAside) continue;

@@ -117,8 +117,7 @@ std::unique_ptr<Assignment> AssignmentOf(const Explained& explained, const Graph
   for (ir::OpId op : facts.set_ops) changes.push_back({op, plan.ops[op].strategy});
   assignment->Apply(changes);
   for (const ir::Op& op : explained.graph.ops) {
-    const bool is_only_for_asides = facts.roles[op.id] == Role::kInput && facts.reads[op.id].empty();
-    if (facts.roles[op.id] == Role::kAside || is_only_for_asides) continue;
+    if (facts.roles[op.id] == Role::kAside || facts.is_unread_data(op.id)) continue;
     if (!(assignment->strategy(op.id) == plan.ops[op.id].strategy)) return nullptr;
   }
   return assignment;

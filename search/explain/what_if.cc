@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "base/check/check.h"
 #include "search/cost/inner_cost.h"
-#include "search/cost/time.h"
+#include "search/cost/time_prices.h"
 
 namespace cleave::search {
 namespace {
@@ -117,13 +117,8 @@ WhatIf::Moves WhatIf::MovesOf(const Assignment& assignment, ir::OpId value) cons
 }
 
 double WhatIf::CostOf(const Side& side, const Links& links, double gradient_weight) const {
-  RedistributionPrice seconds = nullptr;
-  if (links.cluster.has_value()) {
-    seconds = [&](const ir::TensorType& type, const ir::Layout& source, const ir::Redistribution& way) {
-      return RedistributionSeconds(*links.cluster, links.mesh, type, source, way).value();
-    };
-  }
-  RedistributionPrices prices(links.mesh, {}, seconds);
+  RedistributionPrices prices(
+      links.mesh, {}, links.cluster.has_value() ? SecondsOfRedistributions(*links.cluster, links.mesh) : nullptr);
   double cost = 0;
   for (const Moves& moves : side.moves) {
     std::vector<RedistributionPrices::Demanded> demands;

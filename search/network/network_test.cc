@@ -100,9 +100,7 @@ TEST(NetworkTest, TermsCountWhatOpsCostByThemselves) {
 // When the layers of a deep model are decided in the same way, one variable and one table for all of them give the same
 // price.
 TEST(NetworkTest, AFoldedNetworkHasThePriceOfThePlan) {
-  testing::GptShape shape;
-  shape.layers = 12;
-  const ir::Graph graph = testing::Gpt(shape);
+  const ir::Graph graph = testing::Gpt({.layers = 12});
   const GraphFacts facts = FactsOf(graph);
   Assignment assignment(facts, ir::Mesh::OfDevices(4), {.dataset = {}}, {});
   const Network::Options options{.entries = 1 << 20,
@@ -123,9 +121,7 @@ TEST(NetworkTest, AFoldedNetworkHasThePriceOfThePlan) {
 }
 
 TEST(FoldingTest, MiddleLayersAreAlikeAndDemandedOpsAreLikeNoOther) {
-  testing::GptShape shape;
-  shape.layers = 12;
-  const ir::Graph graph = testing::Gpt(shape);
+  const ir::Graph graph = testing::Gpt({.layers = 12});
   const GraphFacts facts = FactsOf(graph);
   StrategyTable table(facts, ir::Mesh::OfDevices(2));
   const ir::OpId first = *graph.Find("x.5.up"), second = *graph.Find("x.6.up");
@@ -142,9 +138,7 @@ TEST(FoldingTest, MiddleLayersAreAlikeAndDemandedOpsAreLikeNoOther) {
 
 // One op that may do something else does not keep the layers far from it from sharing their variables.
 TEST(FoldingTest, AnOpOfAnotherKindSplitsOnlyTheLayersNearIt) {
-  testing::GptShape shape;
-  shape.layers = 12;
-  const ir::Graph graph = testing::Gpt(shape);
+  const ir::Graph graph = testing::Gpt({.layers = 12});
   const GraphFacts facts = FactsOf(graph);
   StrategyTable table(facts, ir::Mesh::OfDevices(2));
   IdVector<ir::OpId, int> kinds = AllOfOneKind(facts);
