@@ -21,7 +21,7 @@ namespace {
 // Settings that this version does not support are refused, not ignored.
 bool CheckSupported(const ir::Pins& pins, const SearchOptions& options, Diagnostics& diagnostics) {
   const auto refuse = [&](const std::string& what, const Span& place, const std::string& help) {
-    Diagnostic error = Error(Code::kE0220, absl::StrCat("`", what, "` is not supported by this version"));
+    Diagnostic error = Error(Code::kE0220, absl::StrCat(what, " is not supported by this version"));
     if (!(place == Span{})) error.labels.push_back({place, "asked for here"});
     error.help.push_back(help);
     diagnostics.Add(std::move(error));
@@ -35,7 +35,7 @@ bool CheckSupported(const ir::Pins& pins, const SearchOptions& options, Diagnost
       break;
     case ir::SearchAlgorithm::kExact:
       if (options.price == ir::Price::kClassic) {
-        refuse("search = exact` with `cost = classic", settings.search_span,
+        refuse("`search = exact` with `cost = classic`", settings.search_span,
                "use `search = sapp`, or leave out `cost`");
       }
       break;
@@ -43,12 +43,12 @@ bool CheckSupported(const ir::Pins& pins, const SearchOptions& options, Diagnost
       break;
   }
   if (options.price == ir::Price::kClassic && options.objective != ir::Objective::kSpeed) {
-    refuse(absl::StrCat("cost = classic` with `objective = ", ObjectiveName(options.objective)),
+    refuse(absl::StrCat("`cost = classic` with `objective = ", ObjectiveName(options.objective), "`"),
            settings.objective_span, "leave out `cost`, or `objective`");
   }
   for (const ir::Region& region : pins.regions) {
     if (options.price != ir::Price::kClassic) break;
-    refuse("cost = classic` with regions", region.span,
+    refuse("`cost = classic` with regions", region.span,
            "leave out `cost`: the classic price decides whole models only");
   }
   return !diagnostics.has_errors();

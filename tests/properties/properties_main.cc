@@ -4,7 +4,10 @@
 //   bazel run //tests/properties -- --cases 1 --seed 4711       # Runs the case of a failure again.
 //   bazel run //tests/properties -- --programs 1000             # Runs cases as programs under mpirun.
 //   bazel run //tests/properties -- --mutants 1000              # Gives broken programs to the proof.
+//   bazel run //tests/properties -- --models 20000              # Compiles and proves random models.
+//   bazel run //tests/properties -- --model-programs 1000       # Runs random models as programs under mpirun.
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +26,7 @@
 #include "tests/properties/case.h"
 #include "tests/properties/coverage.h"
 #include "tests/properties/failure.h"
+#include "tests/properties/model_check.h"
 #include "tests/properties/run_batch.h"
 #include "tests/properties/verdict.h"
 
@@ -32,9 +36,11 @@ namespace {
 struct Options {
   uint64_t seed = 1;  // Of the first case; the others follow.
   uint64_t cases = 2000;
-  uint64_t proof_every = 4;  // Every so many cases, the compiler's own proof runs too.
-  uint64_t programs = 0;     // Instead: so many cases as programs,
-  uint64_t mutants = 0;      // or so many cases with mutants.
+  uint64_t proof_every = 4;     // Every so many cases, the compiler's own proof runs too.
+  uint64_t programs = 0;        // Instead: so many cases as programs,
+  uint64_t mutants = 0;         // or so many cases with mutants,
+  uint64_t models = 0;          // or so many models,
+  uint64_t model_programs = 0;  // or so many models as programs.
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   CaseOptions of_case;
 };
@@ -54,6 +60,10 @@ bool Read(const std::vector<std::string>& arguments, Options& options) {
       options.programs = value;
     } else if (arguments[i] == "--mutants") {
       options.mutants = value;
+    } else if (arguments[i] == "--models") {
+      options.models = value;
+    } else if (arguments[i] == "--model-programs") {
+      options.model_programs = value;
     } else if (arguments[i] == "--threads") {
       options.threads = static_cast<unsigned>(value);
     } else if (arguments[i] == "--ops") {
@@ -67,13 +77,25 @@ bool Read(const std::vector<std::string>& arguments, Options& options) {
   return arguments.size() % 2 == 0;
 }
 
+// A fresh folder of this process.
+std::string FolderOfRun() {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("cleave_properties_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  return folder.string();
+}
+
+int PrintRuns(uint64_t programs, const BatchReport& report) {
+  std::cout << programs << " programs, " << report.compared << " numbers compared, " << report.left_out
+            << " depend on rounding, " << report.failures.size() << " failures\n";
+  return report.failures.empty() ? 0 : 1;
+}
+
 // Batches of programs, one after another in one folder: building a batch keeps all cores busy.
 int RunPrograms(const Options& options) {
   constexpr uint64_t kCasesOfABatch = 10;
   constexpr int64_t kMostRanks = 6;
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("cleave_properties_" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
+  const std::string folder = FolderOfRun();
   BatchReport all;
   for (uint64_t first = 0; first < options.programs; first += kCasesOfABatch) {
     std::vector<uint64_t> seeds;
@@ -82,15 +104,37 @@ int RunPrograms(const Options& options) {
     }
     ir::Random random(seeds.front());
     const ir::Mesh mesh = ir::RandomMesh(ir::RandomInt(random, 1, kMostRanks), random);
-    const BatchReport report = RunBatch(folder.string(), mesh, seeds, {.most_ops = 10});
+    const BatchReport report = RunBatch(folder, mesh, seeds, {.most_ops = 10});
     for (const std::string& failure : report.failures) std::cout << failure << std::endl;
-    all.failures.insert(all.failures.end(), report.failures.begin(), report.failures.end());
-    all.compared += report.compared;
-    all.left_out += report.left_out;
+    all.Add(report);
   }
-  std::cout << options.programs << " programs, " << all.compared << " numbers compared, " << all.left_out
-            << " depend on rounding, " << all.failures.size() << " failures\n";
-  return all.failures.empty() ? 0 : 1;
+  return PrintRuns(options.programs, all);
+}
+
+// Models on all cores, in processes: a crash is the end of one of them, and a failure of all.
+int CheckModelsInProcesses(const Options& options) {
+  std::vector<pid_t> children;
+  for (unsigned i = 0; i < options.threads; ++i) {
+    const uint64_t begin = options.models * i / options.threads, end = options.models * (i + 1) / options.threads;
+    children.push_back(fork());
+    if (children.back() != 0) continue;
+    const ModelReport report = CheckModels(options.seed + begin, static_cast<int64_t>(end - begin), FolderOfRun());
+    std::cout << report.Text() << std::endl;
+    _exit(report.failures == 0 ? 0 : 1);
+  }
+  int failed = 0;
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (status != 0) ++failed;
+  }
+  return failed == 0 ? 0 : 1;
+}
+
+int RunModelPrograms(const Options& options) {
+  const ModelRuns runs = RunModels(options.seed, static_cast<int64_t>(options.model_programs), FolderOfRun());
+  for (const std::string& failure : runs.report.failures) std::cout << failure << std::endl;
+  return PrintRuns(static_cast<uint64_t>(runs.programs), runs.report);
 }
 
 int RunMutants(const Options& options) {
@@ -158,11 +202,13 @@ int main(int argc, char** argv) {
   cleave::tests::properties::Options options;
   if (!cleave::tests::properties::Read(std::vector<std::string>(argv + 1, argv + argc), options)) {
     std::cerr
-        << "usage: properties [--seed N] [--cases N | --programs N | --mutants N] [--proof_every N] [--threads N] "
-           "[--ops N] [--ranks N]\n";
+        << "usage: properties [--seed N] [--cases N | --programs N | --mutants N | --models N | --model-programs N] "
+           "[--proof_every N] [--threads N] [--ops N] [--ranks N]\n";
     return 2;
   }
   if (options.programs > 0) return cleave::tests::properties::RunPrograms(options);
   if (options.mutants > 0) return cleave::tests::properties::RunMutants(options);
+  if (options.models > 0) return cleave::tests::properties::CheckModelsInProcesses(options);
+  if (options.model_programs > 0) return cleave::tests::properties::RunModelPrograms(options);
   return cleave::tests::properties::Run(options).Do();
 }

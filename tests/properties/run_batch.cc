@@ -254,16 +254,29 @@ std::string DriverText(const std::vector<Member>& members, const ir::Mesh& mesh)
 
 }  // namespace
 
+void BatchReport::Add(const BatchReport& other) {
+  compared += other.compared;
+  left_out += other.left_out;
+  failures.insert(failures.end(), other.failures.begin(), other.failures.end());
+}
+
 BatchReport RunBatch(const std::string& folder, const ir::Mesh& mesh, const std::vector<uint64_t>& seeds,
                      const CaseOptions& options) {
-  const double most_movement = options.precision == ir::Precision::kBf16 ? kMostMovementInBf16 : kMostMovement;
+  std::vector<BatchCase> cases;
+  for (const uint64_t seed : seeds) cases.push_back({.seed = seed, .sample = RandomCaseOn(mesh, seed, options)});
+  return RunBatch(folder, mesh, std::move(cases), options.precision);
+}
+
+BatchReport RunBatch(const std::string& folder, const ir::Mesh& mesh, std::vector<BatchCase> cases,
+                     ir::Precision precision) {
+  const double most_movement = precision == ir::Precision::kBf16 ? kMostMovementInBf16 : kMostMovement;
   BatchReport report;
   std::vector<Member> members;
   std::set<std::string> includes;
-  for (uint64_t seed : seeds) {
-    Member member{.seed = seed,
+  for (BatchCase& one : cases) {
+    Member member{.seed = one.seed,
                   .name = absl::StrCat("case_", members.size()),
-                  .sample = RandomCaseOn(mesh, seed, options),
+                  .sample = std::move(one.sample),
                   .sources = {},
                   .steps = {},
                   .learning_rates = {}};
@@ -283,8 +296,8 @@ BatchReport RunBatch(const std::string& folder, const ir::Mesh& mesh, const std:
   for (const std::string& command : {build, run}) {
     const CommandResult result = RunCommand({"sh", "-c", command});
     if (result.exit_code == 0) continue;
-    report.failures.push_back(
-        absl::StrCat("batch of seed ", seeds.front(), ": ", command, "\n", result.out, result.err));
+    report.failures.push_back(absl::StrCat("batch of seed ", members.empty() ? 0 : members.front().seed, ": ", command,
+                                           "\n", result.out, result.err));
     return report;
   }
   for (const Member& member : members) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "ir/graph/training/training.h"
+#include "ir/sharding/mesh/mesh.h"
 #include "tests/properties/case.h"
 
 namespace cleave::tests::properties {
@@ -14,11 +16,22 @@ struct BatchReport {
   int64_t compared = 0;               // Numbers, on all ranks.
   int64_t left_out = 0;               // Numbers that depend on rounding in f32.
   std::vector<std::string> failures;  // What went wrong, with the seed of the case.
+
+  void Add(const BatchReport& other);
 };
 
-// Runs the cases of these seeds, all on `mesh`, as one binary in `folder`: two training steps from the same sources on
-// all ranks and in the interpreter; then loss, metrics and every parameter are compared on every rank. Files of an
-// earlier batch in the folder are used again, so the runtime is compiled once.
+struct BatchCase {
+  uint64_t seed = 0;
+  PlannedGraph sample;
+};
+
+// Runs the cases, all on `mesh`, as one binary in `folder`: two training steps from the same sources on all ranks and
+// in the interpreter; then loss, metrics and every parameter are compared on every rank. Files of an earlier batch in
+// the folder are used again, so the runtime is compiled once.
+BatchReport RunBatch(const std::string& folder, const ir::Mesh& mesh, std::vector<BatchCase> cases,
+                     ir::Precision precision);
+
+// The same for the random cases of these seeds.
 BatchReport RunBatch(const std::string& folder, const ir::Mesh& mesh, const std::vector<uint64_t>& seeds,
                      const CaseOptions& options);
 

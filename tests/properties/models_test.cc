@@ -1,0 +1,32 @@
+// Compiles random models, proves them, and runs some of them as programs.
+
+#include <cstdint>
+#include <iostream>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "ir/testing/seed.h"
+#include "tests/properties/model_check.h"
+#include "tests/support/command.h"
+
+namespace cleave::tests::properties {
+namespace {
+
+TEST(ModelsTest, EveryValidModelIsProven) {
+  constexpr int64_t kModels = 200;
+  const ModelReport report = CheckModels(ir::TestSeed(), kModels, FreshFolder("models"));
+  std::cout << report.Text() << "\n";
+  EXPECT_EQ(report.failures, 0);
+  EXPECT_GT(report.proven, kModels * 3 / 4);
+}
+
+TEST(ModelsTest, ProgramsComputeWhatTheInterpreterComputes) {
+  const ModelRuns runs = RunModels(ir::TestSeed(), /*count=*/12, FreshFolder("model_programs"));
+  for (const std::string& failure : runs.report.failures) ADD_FAILURE() << failure;
+  std::cout << runs.programs << " programs, " << runs.report.compared << " numbers compared, " << runs.report.left_out
+            << " depend on rounding\n";
+  EXPECT_GT(runs.report.compared, runs.report.left_out);
+}
+
+}  // namespace
+}  // namespace cleave::tests::properties
