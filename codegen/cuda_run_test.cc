@@ -1,6 +1,5 @@
 // Generated programs for GPUs are built by a C++ compiler with the stand-in for CUDA and run on the CPU. Every op is
 // compared with the interpreter, and trainings on several ranks, which are threads, with the program for the CPU.
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -10,7 +9,6 @@
 #include "codegen/fixtures/generated_run.h"
 #include "codegen/fixtures/workspace.h"
 #include "gtest/gtest.h"
-#include "ir/proof/interpret/interpret.h"
 #include "ir/testing/graphs.h"
 #include "ir/transforms/precision/precision.h"
 
@@ -18,19 +16,7 @@ namespace cleave::codegen {
 namespace {
 
 TEST(GeneratedCudaProgram, ComputesEveryOpAsTheInterpreterDoes) {
-  const ir::Graph graph = AllOpsGraph();
-  const ir::SourceValues sources = ir::RandomSources(graph, 1);
-  const IdVector<ir::OpId, ir::Tensor> expected = ir::InterpretGraph(graph, sources, 1);
-  const std::string folder = FreshFolder("all_ops");
-  for (const int devices : {1, 4}) {
-    SCOPED_TRACE(absl::StrCat(devices, " ranks"));
-    const std::vector<double> metrics =
-        RunMetrics(CudaRuns(), folder, graph, SplitAllOps(graph, ir::Mesh::OfDevices(devices)), sources);
-    for (size_t i = 0; i < metrics.size(); ++i) {
-      const double value = expected[graph.metrics[i].value].values[0];
-      EXPECT_NEAR(metrics[i], value, 1e-5 + 1e-5 * std::abs(value)) << graph.metrics[i].name;
-    }
-  }
+  ExpectAsInterpreted(CudaRuns(), AllOpsGraph(), {1, 4});
 }
 
 TEST(GeneratedCudaProgram, TrainsAsTheOneForTheCpu) {

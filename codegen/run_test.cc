@@ -1,6 +1,5 @@
 // Builds generated programs with their Makefile and runs them. Compares every op with the interpreter on 1 to 4 ranks,
 // and whole trainings on 1, 2, 3 and 4 ranks with each other.
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,7 +15,6 @@
 #include "codegen/fixtures/workspace.h"
 #include "gtest/gtest.h"
 #include "ir/graph/ops/ops.h"
-#include "ir/proof/interpret/interpret.h"
 #include "ir/testing/graphs.h"
 
 namespace cleave::codegen {
@@ -35,18 +33,7 @@ TEST(GeneratedProgram, ComputesEveryOpAsTheInterpreterDoes) {
   for (const ir::Op& op : graph.ops) kinds.insert(op.kind);
   for (const ir::OpDefinition* op : ir::AllOps()) EXPECT_EQ(kinds.count(op->kind), 1u) << op->kind << " is not tested";
 
-  const ir::SourceValues sources = ir::RandomSources(graph, 1);
-  const IdVector<ir::OpId, ir::Tensor> expected = ir::InterpretGraph(graph, sources, 1);
-  const std::string folder = FreshFolder("all_ops");
-  for (const int devices : {1, 2, 3, 4}) {
-    SCOPED_TRACE(absl::StrCat(devices, " ranks"));
-    const std::vector<double> metrics =
-        RunMetrics(CpuRuns(), folder, graph, SplitAllOps(graph, ir::Mesh::OfDevices(devices)), sources);
-    for (size_t i = 0; i < metrics.size(); ++i) {
-      const double value = expected[graph.metrics[i].value].values[0];
-      EXPECT_NEAR(metrics[i], value, 1e-5 + 1e-5 * std::abs(value)) << graph.metrics[i].name;
-    }
-  }
+  ExpectAsInterpreted(CpuRuns(), graph, {1, 2, 3, 4});
 }
 
 class Trainings : public testing::TestWithParam<ir::Optimizer::Kind> {};

@@ -106,8 +106,8 @@ ElementText NodeText(const ir::Scalar& node, absl::Span<const ElementText> opera
       return CallText("Minimum", operands);
     case ir::Primitive::kAbs:
       return CallText("std::abs", operands);
-    case ir::Primitive::kTruncate:
-      return CallText("static_cast<int32_t>", operands);
+    case ir::Primitive::kToInt32:
+      return CallText("ToInt32", operands);
     case ir::Primitive::kExp:
       return CallText("Exp", operands);
     case ir::Primitive::kLog:

@@ -46,14 +46,14 @@ class CallWriter {
   CallWriter(Emission& emission, const ir::Step& step, const std::string& output)
       : emission_(emission), compute_(*ir::ComputeOf(step)), output_(output) {}
 
-  // `epilogue`, if there is one, is the last argument.
-  void Write(const ir::KernelCall& call, const std::string& epilogue, SourceWriter& writer) {
+  // `bias`, if there is one, is the last argument.
+  void Write(const ir::KernelCall& call, const std::string& bias, SourceWriter& writer) {
     const SizeProduct repetitions = Product(call.repetitions);
     repeated_ = !repetitions.is_one();
     if (repeated_) writer.Open(absl::StrCat("for (int64_t i = 0; i < ", repetitions.Text(), "; ++i) {"));
     std::vector<std::string> arguments;
     for (const ir::CallArgument& argument : call.arguments) arguments.push_back(Text(argument));
-    if (!epilogue.empty()) arguments.push_back(epilogue);
+    if (!bias.empty()) arguments.push_back(bias);
     // `::` is needed because a value of the program may have the name of a function of the model.
     writer.Call(absl::StrCat(call.header.empty() ? "" : "::", call.function, "("), arguments, ");");
     if (repeated_) writer.Close("}");
@@ -149,11 +149,11 @@ class CallWriter {
   bool repeated_ = false;
 };
 
-void WriteCalls(Emission& emission, const ir::Step& step, const std::string& output, const std::string& epilogue,
+void WriteCalls(Emission& emission, const ir::Step& step, const std::string& output, const std::string& bias,
                 SourceWriter& writer) {
   CallWriter calls(emission, step, output);
   for (const ir::KernelCall& call : ir::CallsOf(emission.program, *ir::ComputeOf(step)))
-    calls.Write(call, epilogue, writer);
+    calls.Write(call, bias, writer);
 }
 
 }  // namespace
@@ -173,15 +173,12 @@ void EmitKernel(Emission& emission, int step, SourceWriter& writer) {
   WriteCalls(emission, info, emission.names[output], "", writer);
 }
 
-void EmitMatMulChain(Emission& emission, const ir::MatMulChain& chain, SourceWriter& writer) {
-  std::vector<int> steps = {chain.matmul, chain.bias_add};
-  if (chain.relu.has_value()) steps.push_back(*chain.relu);
-  const ir::ValueId output = ir::ComputeOf(emission.step(steps.back()))->output;
-  const std::string& bias = emission.names[ir::ComputeOf(emission.step(chain.bias_add))->inputs[1]];
-  Announce(emission, steps, "", writer);
-  Watch(emission, steps.back(), output, writer);
-  WriteCalls(emission, emission.step(chain.matmul), emission.names[output],
-             absl::StrCat("{.bias = ", bias, chain.relu.has_value() ? ", .relu = true}" : "}"), writer);
+void EmitMatMulWithBias(Emission& emission, const ir::MatMulWithBias& product, SourceWriter& writer) {
+  const ir::Compute& sum = *ir::ComputeOf(emission.step(product.bias_add));
+  Announce(emission, {product.matmul, product.bias_add}, "", writer);
+  Watch(emission, product.bias_add, sum.output, writer);
+  WriteCalls(emission, emission.step(product.matmul), emission.names[sum.output], emission.names[sum.inputs[1]],
+             writer);
 }
 
 std::set<std::string> KernelHeaders(const ir::Program& program) {

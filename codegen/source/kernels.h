@@ -17,8 +17,8 @@ bool HasKernel(const ir::OpDefinition& op);
 // Writes the step with its comment. REQUIRES: a Compute whose op has a kernel.
 void EmitKernel(Emission& emission, int step, SourceWriter& writer);
 
-// Writes a matrix product together with its bias and perhaps relu.
-void EmitMatMulChain(Emission& emission, const ir::MatMulChain& chain, SourceWriter& writer);
+// Writes a matrix product together with its bias.
+void EmitMatMulWithBias(Emission& emission, const ir::MatMulWithBias& product, SourceWriter& writer);
 
 // Headers of the model's own that declare functions which the program calls, in the output folder:
 // "custom/soft_cap.h".

@@ -242,7 +242,7 @@ class ProgramWriter {
   void EmitStage(const ir::FusedStage& stage, SourceWriter& writer) {
     Match(
         stage.action, [&](const ir::FusedLoop& loop) { emission_.target.emit_loop(emission_, loop, writer); },
-        [&](const ir::MatMulChain& chain) { EmitMatMulChain(emission_, chain, writer); },
+        [&](const ir::MatMulWithBias& product) { EmitMatMulWithBias(emission_, product, writer); },
         [&](const ir::AttentionForward& attention) { EmitAttention(emission_, attention, writer); },
         [&](const ir::AttentionBackward& attention) { EmitAttentionGradient(emission_, attention, writer); },
         [&](const ir::SingleStep& single) {

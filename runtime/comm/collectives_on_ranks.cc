@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/comm/comm.h"
@@ -79,6 +81,26 @@ TYPED_TEST(Collectives, AllReduce) {
           Job().AllReduce(data.data(), count, reduction, group);
           EXPECT_EQ(data.values(), Reduced<TypeParam>(count, group, count, reduction));
         }
+      }
+    }
+  });
+}
+
+// Each member has a NaN in another place. All members must find all of them.
+TYPED_TEST(Collectives, ANaNStaysOneInEveryReduction) {
+  if (std::is_integral_v<TypeParam>) return;
+  OnEveryRank([] {
+    for (const Group& group : AllGroups()) {
+      for (const Reduction reduction : {Reduction::kSum, Reduction::kMax, Reduction::kMin, Reduction::kProd}) {
+        std::vector<TypeParam> values(static_cast<size_t>(group.size) + 1, static_cast<TypeParam>(1.0f));
+        values[static_cast<size_t>(group.index)] = static_cast<TypeParam>(std::nanf(""));
+        const Tensor<TypeParam> data(values);
+        Job().AllReduce(data.data(), group.size + 1, reduction, group);
+        const std::vector<TypeParam> reduced = data.values();
+        for (int member = 0; member < group.size; ++member) {
+          EXPECT_TRUE(std::isnan(static_cast<double>(reduced[static_cast<size_t>(member)]))) << member;
+        }
+        EXPECT_FALSE(std::isnan(static_cast<double>(reduced.back())));
       }
     }
   });

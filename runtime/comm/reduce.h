@@ -9,16 +9,16 @@
 
 namespace cleave::runtime {
 
-// Reduces two elements. In sums and products a NaN stays a NaN.
+// Reduces two elements. A NaN stays a NaN.
 template <typename T>
 CLEAVE_PORTABLE T Reduced(Reduction reduction, T a, T b) {
   switch (reduction) {
     case Reduction::kSum:
       return a + b;
     case Reduction::kMax:
-      return a < b ? b : a;
+      return a < b || b != b ? b : a;
     case Reduction::kMin:
-      return b < a ? b : a;
+      return b < a || b != b ? b : a;
     case Reduction::kProd:
       return a * b;
   }

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "runtime/device/portable.h"
 
@@ -52,6 +53,25 @@ CLEAVE_PORTABLE inline float Exp(float x) {
 // The larger and the smaller of two values; a NaN where either is a NaN.
 CLEAVE_PORTABLE inline float Maximum(float x, float y) { return x < y || y != y ? y : x; }
 CLEAVE_PORTABLE inline float Minimum(float x, float y) { return y < x || y != y ? y : x; }
+
+// Towards zero, to the nearest whole number of 32 bits; a NaN becomes 0. So a GPU converts by itself.
+CLEAVE_PORTABLE inline int32_t ToInt32(float x) {
+#ifdef __CUDA_ARCH__
+  return __float2int_rz(x);
+#else
+  constexpr float kEnd = 2147483648.0f;
+  const int32_t whole = static_cast<int32_t>(x >= -kEnd && x < kEnd ? x : 0.0f);
+  return x >= kEnd ? std::numeric_limits<int32_t>::max() : x < -kEnd ? std::numeric_limits<int32_t>::min() : whole;
+#endif
+}
+
+CLEAVE_PORTABLE inline int32_t ToInt32(int32_t x) { return x; }
+
+// Whether x comes before y when values are ranked from the largest to the smallest: a NaN comes first.
+CLEAVE_PORTABLE inline bool RanksBefore(float x, float y) { return x > y || (x != x && y == y); }
+
+// Whether the two have one place in that ranking: they are equal, or both NaN.
+CLEAVE_PORTABLE inline bool RankAlike(float x, float y) { return x == y || (x != x && y != y); }
 
 // x to the power of a whole number, by repeated squaring.
 template <int kExponent>

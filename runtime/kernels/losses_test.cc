@@ -128,11 +128,11 @@ TEST(Accuracy, TheFirstOfEqualLogitsCounts) {
     at(0, 1) = 2.0f;
     at(0, classes - 1) = 2.0f;  // The second of two equal largest values.
     at(1, classes - 1) = 1.0f;
-    at(3, classes - 1) = std::nanf("");  // A NaN is not larger than another value.
+    at(3, classes - 1) = std::nanf("");  // As for argmax, a NaN comes before all other values.
     const Placed<float> x(logits);
-    const Placed<int32_t> label({1, static_cast<int32_t>(classes - 1), 0, 0});
-    EXPECT_EQ(Written(Accuracy, x.get(), label.get(), 4, classes, 8, SampleMask{}), 0.5f);
-    const Placed<int32_t> others({static_cast<int32_t>(classes - 1), 0, 1, 2});
+    const Placed<int32_t> label({1, static_cast<int32_t>(classes - 1), 1, static_cast<int32_t>(classes - 1)});
+    EXPECT_EQ(Written(Accuracy, x.get(), label.get(), 4, classes, 8, SampleMask{}), 0.375f);
+    const Placed<int32_t> others({static_cast<int32_t>(classes - 1), 0, 1, 0});
     EXPECT_EQ(Written(Accuracy, x.get(), others.get(), 4, classes, 8, SampleMask{}), 0.0f);
   }
 }

@@ -11,7 +11,8 @@
 namespace cleave::runtime {
 
 void MaxPool(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, float* y);
-// The tap of the kernel that saw the largest element, counted row by row; the first of equal ones.
+// The tap of the kernel that saw the largest element, counted row by row; the first of equal ones. A NaN is larger than
+// all other values.
 void MaxPoolIndex(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, int32_t* index);
 // Each element of dy goes to the element that tap `index` saw.
 void MaxPoolGradient(const float* dy, const int32_t* index, int64_t planes, const Sliding& rows, const Sliding& columns,

@@ -26,14 +26,14 @@ std::vector<float> ValuesThatMeet(int64_t count, uint32_t seed) {
   return values;
 }
 
-bool RanksBefore(float a, float b) { return a > b || (std::isnan(a) && !std::isnan(b)); }
+bool ComesFirst(float a, float b) { return a > b || (std::isnan(a) && !std::isnan(b)); }
 
 // Positions of the elements of a line, in the order of their ranks.
 std::vector<int32_t> Sorted(const std::vector<float>& line) {
   std::vector<int32_t> order(line.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-    return RanksBefore(line[static_cast<size_t>(a)], line[static_cast<size_t>(b)]);
+    return ComesFirst(line[static_cast<size_t>(a)], line[static_cast<size_t>(b)]);
   });
   return order;
 }
@@ -69,7 +69,10 @@ TEST(RankingTest, ArgMaxAndFirstEqualAlongEveryDimension) {
         best.push_back(Sorted(line)[0]);
         wanted.push_back(n % 3 == 0 ? line.back() : static_cast<float>(n % 7));
         int32_t first = 0;
-        while (first < length && line[static_cast<size_t>(first)] != wanted.back()) ++first;
+        const auto is_wanted = [&](float value) {
+          return value == wanted.back() || (std::isnan(value) && std::isnan(wanted.back()));
+        };
+        while (first < length && !is_wanted(line[static_cast<size_t>(first)])) ++first;
         equal.push_back(first < length ? first + 100 : kNoIndex);
       }
       const Placed<float> placed(x);

@@ -29,17 +29,10 @@ struct MatMulShape {
   }
 };
 
-// What is done to the product before it is stored: c = relu(a b + bias). T: the type of c.
-template <typename T>
-struct MatMulEpilogue {
-  const T* bias = nullptr;  // n values, added to every row.
-  bool relu = false;
-};
-
-// c = a b. What a library needs for a shape is prepared when a thread first uses it, and kept. In and Out are float or
-// BFloat16, except In = float with Out = BFloat16.
+// c = a b + bias. `bias`, if there is one: n values, added to every row. What a library needs for a shape is prepared
+// when a thread first uses it, and kept. In and Out are float or BFloat16, except In = float with Out = BFloat16.
 template <typename In, typename Out>
-void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const MatMulEpilogue<Out>& epilogue = {});
+void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias = nullptr);
 
 }  // namespace cleave::runtime
 

@@ -37,11 +37,11 @@ class Example final : public ExampleNetwork {
   void Forward() override {
     ++forwards_;
     watch_.Start("h1.relu", 7, h1_, rows_.size * hidden_);
-    MatMul({.m = rows_.size, .n = hidden_, .k = kPixels, .transpose_b = true}, image_, w1_, h1_,
-           {.bias = b1_, .relu = true});
+    MatMul({.m = rows_.size, .n = hidden_, .k = kPixels, .transpose_b = true}, image_, w1_, h1_, b1_);
+    for (int64_t i = 0; i < rows_.size * hidden_; ++i) h1_[i] = h1_[i] < 0 ? 0 : h1_[i];
     Misbehave();
     watch_.Start("logits.matmul", 8, logits_, rows_.size * kClasses);
-    MatMul({.m = rows_.size, .n = kClasses, .k = hidden_, .transpose_b = true}, h1_, w2_, logits_, {.bias = b2_});
+    MatMul({.m = rows_.size, .n = kClasses, .k = hidden_, .transpose_b = true}, h1_, w2_, logits_, b2_);
     watch_.Start("loss", 10, &loss_, 1);
     double loss = 0;
     for (int64_t row = 0; row < rows_.size; ++row) {

@@ -169,6 +169,8 @@ class Run {
     record_.step_seconds.push_back(record.seconds);
     record_.communication_seconds += CommunicationSeconds(comm_) - communicated;
     report_.Step(record, logged);
+    // A parameter that the loss does not depend on, or not yet, shows here.
+    if (logged && !IsFinite(static_cast<float>(*record.parameter_norm))) return CheckParameters(step + 1);
     return std::nullopt;
   }
 
@@ -244,7 +246,7 @@ class Run {
             Format("step %" PRId64 ": the loss is %s; %s", step, NumberText(loss).c_str(), where.c_str())};
   }
 
-  // After the last update no later loss would show that a parameter is not finite.
+  // An Error if a parameter is not finite. After the last update no later loss would show it.
   std::optional<Error> CheckParameters(int64_t steps) {
     watch_.BeginChecking(OnHost);
     for (const ParameterView& view : program_.Parameters()) CheckParameter(view);

@@ -177,6 +177,16 @@ TEST(Train, AParameterThatIsNotFiniteAfterTheLastUpdate) {
       << outcome.output;
 }
 
+TEST(Train, AParameterThatIsNotFiniteEndsTheNextLoggedStep) {
+  const Outcome outcome = OnRanks(2, "FAULT=weight:0", "--steps 20 --log-every 1");
+  EXPECT_EQ(outcome.exit, 6);
+  EXPECT_EQ(Count(outcome.output,
+                  "error: after the update of step 3 the first value that is not finite is inf in `h1.weight` "
+                  "(example.model:14), element 3 of rank 0's piece\n"),
+            1)
+      << outcome.output;
+}
+
 TEST(Train, AKilledRankEndsTheJob) {
   const Outcome outcome = OnRanks(3, "FAULT=kill:1", "");
   EXPECT_NE(outcome.exit, 0);

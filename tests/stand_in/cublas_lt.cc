@@ -36,8 +36,7 @@ struct StandInMatmulDesc {
   uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   const void* bias = nullptr;
 
-  bool HasBias() const { return (epilogue & CUBLASLT_EPILOGUE_BIAS) != 0; }
-  bool HasRelu() const { return (epilogue & CUBLASLT_EPILOGUE_RELU) != 0; }
+  bool HasBias() const { return epilogue == CUBLASLT_EPILOGUE_BIAS; }
 };
 
 struct StandInMatmulPreference {
@@ -149,7 +148,6 @@ void Multiply(const Factors& f, const Pointers& pointers, float alpha, float bet
       float value = alpha * column[static_cast<size_t>(i)];
       if (beta != 0) value += beta * Load(pointers.c, f.c.type, at_c);
       if (f.operation.HasBias()) value += Load(f.operation.bias, f.d.type, i);
-      if (f.operation.HasRelu() && value < 0) value = 0;
       Store(pointers.d, f.d.type, at_d, value);
     }
   }

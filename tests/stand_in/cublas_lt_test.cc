@@ -116,16 +116,16 @@ TEST(CublasLtTest, LayoutsSayWhereElementsLie) {
   EXPECT_EQ(values, kProduct);
 }
 
-TEST(CublasLtTest, BatchesScalesAndEpilogues) {
+TEST(CublasLtTest, BatchesScalesAndBias) {
   const Memory<float> a({1, 2, 3, 4}), b({5, 6, 7, 8}), bias({-100, 1}), d({1, 1, 1, 1, 1, 1, 1, 1, 9});
   // Matrices with columns of two and rows of one element: 2 x 1 times 1 x 2, twice.
   Product product({2, 1, 2, CUBLASLT_ORDER_COL, 2}, {1, 2, 1, CUBLASLT_ORDER_COL, 2}, {2, 2, 2, CUBLASLT_ORDER_COL, 4},
                   2);
-  product.Set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_RELU_BIAS);
+  product.Set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
   product.Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(bias.values));
   ASSERT_EQ(product.Choose(), CUBLAS_STATUS_SUCCESS);
   ASSERT_EQ(product.Run(a.values, b.values, d.values, 2, 3), CUBLAS_STATUS_SUCCESS);
-  EXPECT_EQ(d.Values(), (std::vector<float>{0, 24, 0, 28, 0, 60, 0, 68, 9}));
+  EXPECT_EQ(d.Values(), (std::vector<float>{-87, 24, -85, 28, -55, 60, -49, 68, 9}));
 }
 
 TEST(CublasLtTest, RefusesWhatDoesNotFit) {

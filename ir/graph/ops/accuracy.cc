@@ -1,10 +1,9 @@
 // The share of rows that are classified as their labels say.
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/losses.h"
+#include "ir/graph/ops/ranking.h"
 
 namespace cleave::ir {
 namespace {
@@ -22,7 +21,7 @@ void EvaluateAccuracy(const Evaluation& evaluation) {
   double sum = 0;
   for (int64_t r = 0; r < rows.count; ++r) {
     const double* logits = evaluation.inputs[0]->values.data() + r * rows.length;
-    const int64_t largest = std::max_element(logits, logits + rows.length) - logits;
+    const int64_t largest = FirstRanked(logits, rows.length, 1)[0];
     if (largest == static_cast<int64_t>(label.values[static_cast<size_t>(r)]))
       sum += MaskAt(evaluation, label.shape, r);
   }

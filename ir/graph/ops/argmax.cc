@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "ir/graph/ops/define.h"
@@ -57,7 +58,8 @@ std::vector<KernelCall> ArgmaxCalls(const CallSite& site) {
   return {{"ArgMax", {Pointer{0}, LocalSizes{0}, AxisOf(site.type(0), site.attributes), Pointer{kResult}}}};
 }
 
-// The distributed form of argmax, where value is the maximum of x: the result is the smallest index over all ranks.
+// The distributed form of argmax, where value is the maximum of x: the result is the smallest index over all ranks. A
+// maximum that is a NaN is equal to the NaNs.
 
 InferResult InferFirstEqual(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
@@ -90,12 +92,13 @@ void EvaluateFirstEqual(const Evaluation& evaluation) {
   const int axis = AxisOf({DType::kF32, x.shape}, evaluation.attributes);
   const AxisView view = ViewAround(x.shape, axis);
   const int64_t begin = evaluation.ranges[static_cast<size_t>(axis)].begin;
+  const auto is_equal = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
   std::fill(evaluation.output.values.begin(), evaluation.output.values.end(), static_cast<double>(kNoIndex));
   for (int64_t o = 0; o < view.outer; ++o) {
     for (int64_t i = 0; i < view.inner; ++i) {
       const size_t result = static_cast<size_t>(o * view.inner + i);
       for (int64_t position = 0; position < view.length; ++position) {
-        if (x.values[view.At(o, position, i)] != evaluation.inputs[1]->values[result]) continue;
+        if (!is_equal(x.values[view.At(o, position, i)], evaluation.inputs[1]->values[result])) continue;
         evaluation.output.values[result] = static_cast<double>(begin + position);
         break;
       }

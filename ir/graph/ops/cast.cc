@@ -33,7 +33,7 @@ std::vector<double> Truncates(const Attributes& attributes, int64_t) {
 OpDefinition DefineCast() {
   const Scalar x = Variable("x"), truncates = Variable("truncates");
   OpDefinition definition =
-      UnaryOp({.parameters = {"x", "truncates"}, .value = Select(truncates, Truncate(x), x), .flops = 1},
+      UnaryOp({.parameters = {"x", "truncates"}, .value = Select(truncates, ToInt32(x), x), .flops = 1},
               "each element as another type; f32 to i32 cuts the fraction off", Truncates);
   definition.signature.push_back(RequiredAttribute(attribute::kDType));
   definition.infer = InferCast;

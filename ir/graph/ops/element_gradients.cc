@@ -112,7 +112,7 @@ class GradientOps {
         return OpKind::kPow;
       case Primitive::kVariable:
       case Primitive::kNumber:
-      case Primitive::kTruncate:
+      case Primitive::kToInt32:
       case Primitive::kLogOnePlus:
       case Primitive::kCall:
         break;

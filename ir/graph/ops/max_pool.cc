@@ -1,10 +1,10 @@
 // The largest element under a kernel. Its gradient goes to the element that was the maximum, the first of equals.
 
-#include <algorithm>
 #include <limits>
 
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/pooling.h"
+#include "ir/graph/ops/ranking.h"
 
 namespace cleave::ir {
 namespace {
@@ -27,8 +27,9 @@ void EvaluateMaxPool(const Evaluation& evaluation) {
   const Tensor& x = *evaluation.inputs[0];
   Tensor& y = evaluation.output;
   y.values.assign(y.values.size(), -std::numeric_limits<double>::infinity());
-  ForEachLook(x.shape, y.shape, PoolingSlidingOf(evaluation),
-              [&](size_t from, size_t to, int64_t) { y.values[to] = std::max(y.values[to], x.values[from]); });
+  ForEachLook(x.shape, y.shape, PoolingSlidingOf(evaluation), [&](size_t from, size_t to, int64_t) {
+    if (RanksBefore(x.values[from], y.values[to])) y.values[to] = x.values[from];
+  });
 }
 
 // Which tap of the kernel saw the maximum, rows * columns counted row-major; the first of equals. Taps are used, not
@@ -49,7 +50,7 @@ void EvaluateMaxPoolIndex(const Evaluation& evaluation) {
   Tensor& index = evaluation.output;
   std::vector<double> largest(index.values.size(), -std::numeric_limits<double>::infinity());
   ForEachLook(x.shape, index.shape, PoolingSlidingOf(evaluation), [&](size_t from, size_t to, int64_t tap) {
-    if (x.values[from] <= largest[to]) return;
+    if (!RanksBefore(x.values[from], largest[to])) return;
     largest[to] = x.values[from];
     index.values[to] = static_cast<double>(tap);
   });

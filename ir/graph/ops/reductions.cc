@@ -12,6 +12,7 @@
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/lift.h"
 #include "ir/graph/ops/need.h"
+#include "ir/graph/ops/ranking.h"
 
 namespace cleave::ir {
 namespace {
@@ -212,7 +213,7 @@ void EvaluateReduceMax(const Evaluation& evaluation) {
   const std::vector<int64_t> index = ReducedIndex(evaluation);
   for (size_t i = 0; i < index.size(); ++i) {
     double& most = output[static_cast<size_t>(index[i])];
-    most = std::max(most, evaluation.inputs[0]->values[i]);
+    if (RanksBefore(evaluation.inputs[0]->values[i], most)) most = evaluation.inputs[0]->values[i];
   }
 }
 
@@ -226,7 +227,7 @@ void EvaluateReduceMin(const Evaluation& evaluation) {
   const std::vector<int64_t> index = ReducedIndex(evaluation);
   for (size_t i = 0; i < index.size(); ++i) {
     double& least = output[static_cast<size_t>(index[i])];
-    least = std::min(least, evaluation.inputs[0]->values[i]);
+    if (RanksBefore(-evaluation.inputs[0]->values[i], -least)) least = evaluation.inputs[0]->values[i];
   }
 }
 

@@ -109,21 +109,6 @@ TEST(ValuesTest, Elementwise) {
          {OpKind::kPower, {positive}, {{attribute::kExponent, -1.5}}, T({2}, {1, 0.125})}});
 }
 
-TEST(ValuesTest, NotANumberStaysOne) {
-  const Tensor nan = T({1}, {std::numeric_limits<double>::quiet_NaN()});
-  const Tensor one = T({1}, {1});
-  for (const Case& item :
-       std::vector<Case>{{OpKind::kRelu, {nan}, {}, nan},
-                         {OpKind::kLeakyRelu, {nan}, {}, nan},
-                         {OpKind::kClamp, {nan}, {{attribute::kLow, 0.0}, {attribute::kHigh, 1.0}}, nan},
-                         {OpKind::kMaximum, {nan, one}, {}, nan},
-                         {OpKind::kMaximum, {one, nan}, {}, nan},
-                         {OpKind::kMinimum, {nan, one}, {}, nan},
-                         {OpKind::kMinimum, {one, nan}, {}, nan}}) {
-    EXPECT_TRUE(std::isnan(ValueOf(item).values[0])) << item.op;
-  }
-}
-
 TEST(ValuesTest, ComparisonsAndChoices) {
   const Tensor x = T({3}, {1, 2, 3});
   const Tensor two = T({}, {2});

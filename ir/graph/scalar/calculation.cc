@@ -40,8 +40,8 @@ double Apply(Primitive primitive, double a, double b, double c) {
       return b < a || b != b ? b : a;
     case Primitive::kAbs:
       return std::abs(a);
-    case Primitive::kTruncate:
-      return std::trunc(a);
+    case Primitive::kToInt32:
+      return std::isnan(a) ? 0 : std::clamp(std::trunc(a), -2147483648.0, 2147483647.0);
     case Primitive::kExp:
       return std::exp(a);
     case Primitive::kLog:

@@ -52,7 +52,7 @@ class ReverseAccumulation {
       case Primitive::kLessEqual:
       case Primitive::kGreater:
       case Primitive::kGreaterEqual:
-      case Primitive::kTruncate:
+      case Primitive::kToInt32:
         return;
       case Primitive::kAdd:
         AddTo(of[0], dy);

@@ -61,7 +61,7 @@ bool IsLinear(const Scalar& value, const std::set<std::string>& variables) {
       case Primitive::kMaximum:
       case Primitive::kMinimum:
       case Primitive::kAbs:
-      case Primitive::kTruncate:
+      case Primitive::kToInt32:
       case Primitive::kExp:
       case Primitive::kLog:
       case Primitive::kLogOnePlus:

@@ -35,7 +35,7 @@ double OperationsOf(const Scalar& node) {
     case Primitive::kSelect:
     case Primitive::kMaximum:
     case Primitive::kMinimum:
-    case Primitive::kTruncate:
+    case Primitive::kToInt32:
       return 1;
     case Primitive::kSqrt:
       return 4;
@@ -103,7 +103,7 @@ Scalar Select(const Scalar& condition, const Scalar& a, const Scalar& b) {
 Scalar Maximum(const Scalar& a, const Scalar& b) { return {Primitive::kMaximum, {a, b}}; }
 Scalar Minimum(const Scalar& a, const Scalar& b) { return {Primitive::kMinimum, {a, b}}; }
 Scalar Abs(const Scalar& x) { return {Primitive::kAbs, {x}}; }
-Scalar Truncate(const Scalar& x) { return {Primitive::kTruncate, {x}}; }
+Scalar ToInt32(const Scalar& x) { return {Primitive::kToInt32, {x}}; }
 Scalar Exp(const Scalar& x) { return {Primitive::kExp, {x}}; }
 Scalar Log(const Scalar& x) { return {Primitive::kLog, {x}}; }
 Scalar LogOnePlus(const Scalar& x) { return {Primitive::kLogOnePlus, {x}}; }

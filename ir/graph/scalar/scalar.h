@@ -40,7 +40,7 @@ enum class Primitive {
   kMaximum,  // The larger; a NaN if either is one.
   kMinimum,
   kAbs,
-  kTruncate,  // Towards zero, to a whole number.
+  kToInt32,  // Towards zero, to the nearest whole number of 32 bits; a NaN becomes 0.
   kExp,
   kLog,
   kLogOnePlus,  // log(1 + t) for t in [0, 1].
@@ -125,7 +125,7 @@ Scalar Select(const Scalar& condition, const Scalar& a, const Scalar& b);
 Scalar Maximum(const Scalar& a, const Scalar& b);
 Scalar Minimum(const Scalar& a, const Scalar& b);
 Scalar Abs(const Scalar& x);
-Scalar Truncate(const Scalar& x);
+Scalar ToInt32(const Scalar& x);
 Scalar Exp(const Scalar& x);
 Scalar Log(const Scalar& x);
 Scalar LogOnePlus(const Scalar& x);

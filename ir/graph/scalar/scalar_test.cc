@@ -43,7 +43,7 @@ std::vector<Scalar> Trees() {
           Maximum(x * y, x),
           Minimum(x * x, y),
           Abs(x * y),
-          Truncate(x) * x,
+          ToInt32(x) * x,
           Exp(x * y),
           Log(x * x),
           LogOnePlus(Exp(-x * x)),

@@ -77,19 +77,18 @@ class Fuser {
       CloseLoop();
       if (CanLoop(step)) {
         loop_.push_back(i);
-      } else if (const std::optional<MatMulChain> chain = ChainAt(i); chain.has_value()) {
-        const int last = chain->relu.value_or(chain->bias_add);
-        for (int between = i + 1; between < last; ++between) {
+      } else if (const std::optional<MatMulWithBias> product = ProductWithBias(i); product.has_value()) {
+        for (int between = i + 1; between < product->bias_add; ++between) {
           const Step& other = StepAt(between);
-          if (between == chain->bias_add || IsSource(other)) continue;
+          if (IsSource(other)) continue;
           if (IsCast(other)) {
             Append(FusedLoop{{between}}, other.phase);
           } else {
             Append(SingleStep{between}, other.phase);
           }
         }
-        Append(*chain, step.phase);
-        i = last;
+        Append(*product, step.phase);
+        i = product->bias_add;
       } else {
         Append(SingleStep{i}, step.phase);
       }
@@ -184,27 +183,17 @@ class Fuser {
     return i;
   }
 
-  // The op of step `i` if it is a `kind`, is the only reader of `value`, reads it as its first input and is in the same
-  // phase.
-  const Compute* OnlyReader(int i, OpKind kind, ValueId value, Phase phase) const {
-    if (i >= static_cast<int>(program_.steps.size()) || StepAt(i).phase != phase) return nullptr;
-    const Compute* compute = ComputeOf(StepAt(i));
-    if (compute == nullptr || compute->kind != kind || compute->inputs[0] != value) return nullptr;
-    return readers_.OnlyOnce(value, i) ? compute : nullptr;
-  }
-
-  std::optional<MatMulChain> ChainAt(int i) const {
+  // The matmul at step `i` with its bias_add, if that is the only reader of the product and in the same phase.
+  std::optional<MatMulWithBias> ProductWithBias(int i) const {
     const Compute* matmul = ComputeOf(StepAt(i));
     if (matmul == nullptr || matmul->kind != OpKind::kMatmul) return std::nullopt;
-    const Phase phase = StepAt(i).phase;
-    MatMulChain chain;
-    chain.matmul = i;
-    chain.bias_add = Next(i, matmul->output);
-    const Compute* bias_add = OnlyReader(chain.bias_add, OpKind::kBiasAdd, matmul->output, phase);
-    if (bias_add == nullptr) return std::nullopt;
-    const int after = Next(chain.bias_add, bias_add->output);
-    if (OnlyReader(after, OpKind::kRelu, bias_add->output, phase) != nullptr) chain.relu = after;
-    return chain;
+    const int next = Next(i, matmul->output);
+    if (next >= static_cast<int>(program_.steps.size()) || StepAt(next).phase != StepAt(i).phase) return std::nullopt;
+    const Compute* bias_add = ComputeOf(StepAt(next));
+    const bool adds = bias_add != nullptr && bias_add->kind == OpKind::kBiasAdd &&
+                      bias_add->inputs[0] == matmul->output && readers_.OnlyOnce(matmul->output, next);
+    if (!adds) return std::nullopt;
+    return MatMulWithBias{.matmul = i, .bias_add = next};
   }
 
   void FindInsideValues() {
@@ -265,10 +254,8 @@ std::vector<int> StepsOf(const FusedStage& stage) {
   return Match(
       stage.action, [](const SingleStep& single) { return std::vector<int>{single.step}; },
       [](const FusedLoop& loop) { return loop.steps; },
-      [](const MatMulChain& chain) {
-        std::vector<int> steps = {chain.matmul, chain.bias_add};
-        if (chain.relu.has_value()) steps.push_back(*chain.relu);
-        return steps;
+      [](const MatMulWithBias& product) {
+        return std::vector<int>{product.matmul, product.bias_add};
       },
       [](const AttentionForward& attention) { return attention.steps; },
       [](const AttentionBackward& attention) { return attention.steps; });

@@ -1,7 +1,7 @@
 // Which steps of a program are emitted as one piece: chains of elementwise ops become one loop, a matrix product
-// includes its bias and relu, and attention does not store its scores where the target can avoid it.
+// includes its bias, and attention does not store its scores where the target can avoid it.
 //
-//   h1.matmul, h1.bias_add, h1.relu                 -> MatMulChain
+//   h1.matmul, h1.bias_add                          -> MatMulWithBias
 //   w.momentum' = 0.9 * w.momentum + g; w' = w - lr * w.momentum'   (four ops) -> FusedLoop
 //
 // Only neighbours are joined, so the order of the program stays, and with it the order of collectives. Sources have no
@@ -35,17 +35,16 @@ struct FusedLoop {
   bool operator==(const FusedLoop&) const = default;
 };
 
-// matmul, then bias_add, then perhaps relu; only the last value is stored.
-struct MatMulChain {
+// Only the sum is stored. A relu behind it is a loop: that of the libraries makes 0 of a NaN.
+struct MatMulWithBias {
   int matmul = 0;
   int bias_add = 0;
-  std::optional<int> relu;
 
-  bool operator==(const MatMulChain&) const = default;
+  bool operator==(const MatMulWithBias&) const = default;
 };
 
 struct FusedStage {
-  std::variant<SingleStep, FusedLoop, MatMulChain, AttentionForward, AttentionBackward> action;
+  std::variant<SingleStep, FusedLoop, MatMulWithBias, AttentionForward, AttentionBackward> action;
   Phase phase = Phase::kForward;
 
   bool operator==(const FusedStage&) const = default;

@@ -130,7 +130,7 @@ void Arrangement::Append(size_t d, AtomSpan atoms) {
   for (size_t i = d; i < rank(); ++i) ends_[i] = static_cast<uint8_t>(ends_[i] + copy.size());
 }
 
-void Arrangement::Truncate(size_t d, size_t keep) {
+void Arrangement::ToInt32(size_t d, size_t keep) {
   const size_t begin = Begin(d) + keep;
   const size_t removed = ends_[d] - begin;
   atoms_.erase(atoms_.begin() + static_cast<ptrdiff_t>(begin), atoms_.begin() + ends_[d]);

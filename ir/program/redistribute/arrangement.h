@@ -44,7 +44,7 @@ class Arrangement {
 
   void Append(size_t d, AtomSpan atoms);
   // Keeps only the first `keep` atoms of dimension `d`.
-  void Truncate(size_t d, size_t keep);
+  void ToInt32(size_t d, size_t keep);
   void AddPartial(AtomIndex atom) { atoms_.push_back(atom); }  // REQUIRES: larger than those that are partial.
   void RemovePartial(AtomSpan atoms);
 

@@ -162,7 +162,7 @@ class MoveLister {
       const size_t keep = result.Dimension(d).size();
       result.Append(d, {atom});
       FillPermutes(d, count * size, rest, result);
-      result.Truncate(d, keep);
+      result.ToInt32(d, keep);
     }
   }
 
@@ -186,7 +186,7 @@ ArrangementMove GatherMove(const Arrangement& now, size_t d, size_t keep) {
                        .atoms = AtomList(suffix.begin(), suffix.end()),
                        .from_dimension = static_cast<int>(d),
                        .result = now};
-  move.result.Truncate(d, keep);
+  move.result.ToInt32(d, keep);
   return move;
 }
 

@@ -19,9 +19,9 @@ double Combine(Reduction reduction, double a, double b) {
     case Reduction::kSum:
       return a + b;
     case Reduction::kMax:
-      return std::max(a, b);
+      return a < b || b != b ? b : a;
     case Reduction::kMin:
-      return std::min(a, b);
+      return b < a || b != b ? b : a;
     case Reduction::kProd:
       return a * b;
   }

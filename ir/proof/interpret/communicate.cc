@@ -13,19 +13,11 @@ namespace {
 // The values of a group's members, by their number.
 using Members = std::vector<const Tensor*>;
 
-double Reduced(const std::string& reduction, double a, double b) {
-  if (reduction == "sum") return a + b;
-  if (reduction == "max") return std::max(a, b);
-  if (reduction == "min") return std::min(a, b);
-  CLEAVE_CHECK(reduction == "prod") << reduction;
-  return a * b;
-}
-
-Tensor Reduce(const Members& members, const std::string& reduction) {
+Tensor Reduce(const Members& members, Reduction reduction) {
   Tensor result = *members[0];
   for (size_t m = 1; m < members.size(); ++m) {
     for (size_t i = 0; i < result.values.size(); ++i) {
-      result.values[i] = Reduced(reduction, result.values[i], members[m]->values[i]);
+      result.values[i] = Combine(reduction, result.values[i], members[m]->values[i]);
     }
   }
   return result;
@@ -59,9 +51,9 @@ Tensor ValueOfMember(Communication communication, const Attributes& attributes, 
   std::vector<Tensor> parts;
   switch (communication) {
     case Communication::kAllReduce:
-      return Reduce(members, attributes.Get(attribute::kReduction));
+      return Reduce(members, *ParseReduction(attributes.Get(attribute::kReduction)));
     case Communication::kReduceScatter:
-      return PartOf(Reduce(members, "sum"), attributes.Get(attribute::kAxis), own, size);
+      return PartOf(Reduce(members, Reduction::kSum), attributes.Get(attribute::kAxis), own, size);
     case Communication::kBroadcast:
       return *members[static_cast<size_t>(attributes.Get(attribute::kRoot))];
     case Communication::kAllGather:

@@ -32,7 +32,7 @@ absl::StatusOr<IdVector<ValueId, std::vector<Tensor>>> InterpretProgram(const Pr
 // The part of `whole`, the tensor of `value`, that `rank` holds.
 Tensor LocalPart(const Program& program, const Value& value, const Tensor& whole, int rank);
 
-// Combines two parts of a partial value.
+// Combines two parts of a partial value. A NaN stays a NaN.
 double Combine(Reduction reduction, double a, double b);
 
 // Random sources that keep the graph's values small: floats in (0.5, 1.5) with signs, labels and tokens in the range of

@@ -5,7 +5,8 @@
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
-#include <array>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "runtime/comm/packing.h"
@@ -17,55 +18,66 @@ namespace {
 
 using ElementType = Transport::ElementType;
 
-// MPI has no bf16: for MPI the values are bytes, and functions of ours reduce them.
-class BFloat16OfMpi {
+// MPI's own sums and products of numbers, and reductions of ours: of bf16, which MPI does not have and takes as bytes,
+// and maxima and minima, in which MPI may drop a NaN, on some ranks and not on others.
+class Reductions {
  public:
-  BFloat16OfMpi() {
-    MPI_Type_contiguous(sizeof(BFloat16), MPI_BYTE, &type_);
-    MPI_Type_commit(&type_);
-    const auto create = [this](Reduction reduction, MPI_User_function* function) {
-      constexpr int kCommutes = 1;
-      MPI_Op_create(function, kCommutes, &operations_[static_cast<size_t>(reduction)]);
-    };
-    create(Reduction::kSum, &Reduce<Reduction::kSum>);
-    create(Reduction::kMax, &Reduce<Reduction::kMax>);
-    create(Reduction::kMin, &Reduce<Reduction::kMin>);
-    create(Reduction::kProd, &Reduce<Reduction::kProd>);
+  Reductions() {
+    MPI_Type_contiguous(sizeof(BFloat16), MPI_BYTE, &bfloat16_);
+    MPI_Type_commit(&bfloat16_);
+    Create<BFloat16, Reduction::kSum>(ElementType::kBFloat16);
+    Create<BFloat16, Reduction::kProd>(ElementType::kBFloat16);
+    CreateExtremes<BFloat16>(ElementType::kBFloat16);
+    CreateExtremes<float>(ElementType::kFloat);
+    CreateExtremes<double>(ElementType::kDouble);
   }
 
-  MPI_Datatype type() const { return type_; }
-  MPI_Op operation(Reduction reduction) const { return operations_[static_cast<size_t>(reduction)]; }
+  MPI_Datatype bfloat16() const { return bfloat16_; }
+
+  MPI_Op Of(ElementType type, Reduction reduction) const {
+    const auto ours = operations_.find({type, reduction});
+    if (ours != operations_.end()) return ours->second;
+    switch (reduction) {
+      case Reduction::kSum:
+        return MPI_SUM;
+      case Reduction::kMax:
+        return MPI_MAX;
+      case Reduction::kMin:
+        return MPI_MIN;
+      case Reduction::kProd:
+        return MPI_PROD;
+    }
+    return MPI_OP_NULL;
+  }
 
   // REQUIRES: before MPI_Finalize.
   void Free() {
-    for (MPI_Op& operation : operations_) MPI_Op_free(&operation);
-    MPI_Type_free(&type_);
+    for (auto& [key, operation] : operations_) MPI_Op_free(&operation);
+    MPI_Type_free(&bfloat16_);
   }
 
  private:
-  template <Reduction kReduction>
+  template <typename T, Reduction kReduction>
   static void Reduce(void* in, void* in_out, int* count, MPI_Datatype*) {
-    BFloat16* const result = static_cast<BFloat16*>(in_out);
-    ReduceElements(kReduction, static_cast<const BFloat16*>(in), result, result, *count);
+    T* const result = static_cast<T*>(in_out);
+    ReduceElements(kReduction, static_cast<const T*>(in), result, result, *count);
   }
 
-  MPI_Datatype type_ = MPI_DATATYPE_NULL;
-  std::array<MPI_Op, 4> operations_ = {MPI_OP_NULL, MPI_OP_NULL, MPI_OP_NULL, MPI_OP_NULL};
+  template <typename T, Reduction kReduction>
+  void Create(ElementType type) {
+    constexpr int kCommutes = 1;
+    MPI_Op_create(&Reduce<T, kReduction>, kCommutes, &operations_[{type, kReduction}]);
+  }
+
+  template <typename T>
+  void CreateExtremes(ElementType type) {
+    Create<T, Reduction::kMax>(type);
+    Create<T, Reduction::kMin>(type);
+  }
+
+  MPI_Datatype bfloat16_ = MPI_DATATYPE_NULL;
+  std::map<std::pair<ElementType, Reduction>, MPI_Op> operations_;
 };
-
-MPI_Op MpiOp(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::kSum:
-      return MPI_SUM;
-    case Reduction::kMax:
-      return MPI_MAX;
-    case Reduction::kMin:
-      return MPI_MIN;
-    case Reduction::kProd:
-      return MPI_PROD;
-  }
-  return MPI_OP_NULL;
-}
 
 Problem ProblemOf(int status) {
   if (status == MPI_SUCCESS) return std::nullopt;
@@ -92,7 +104,7 @@ class MpiTransport : public Transport {
 
   Problem AllReduce(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group) override {
     return ProblemOf(MPI_Allreduce(MPI_IN_PLACE, data, static_cast<int>(count), TypeOf(type),
-                                   OperationOf(type, reduction), Of(group)));
+                                   reductions_.Of(type, reduction), Of(group)));
   }
 
   Problem AllGather(ElementType type, const void* piece, void* whole, const std::vector<int64_t>& counts,
@@ -104,8 +116,8 @@ class MpiTransport : public Transport {
 
   Problem ReduceScatter(ElementType type, const void* whole, void* piece, const std::vector<int64_t>& counts,
                         Reduction reduction, const Group& group) override {
-    return ProblemOf(
-        MPI_Reduce_scatter(whole, piece, Ints(counts).data(), TypeOf(type), OperationOf(type, reduction), Of(group)));
+    return ProblemOf(MPI_Reduce_scatter(whole, piece, Ints(counts).data(), TypeOf(type),
+                                        reductions_.Of(type, reduction), Of(group)));
   }
 
   Problem AllToAll(ElementType type, const void* sent, const std::vector<int64_t>& sent_counts, void* received,
@@ -161,7 +173,7 @@ class MpiTransport : public Transport {
     for (MPI_Comm& communicator : communicators_) {
       if (communicator != MPI_COMM_NULL) MPI_Comm_free(&communicator);
     }
-    bfloat16_.Free();
+    reductions_.Free();
     MPI_Finalize();
   }
 
@@ -175,18 +187,14 @@ class MpiTransport : public Transport {
       case ElementType::kInt32:
         return MPI_INT32_T;
       case ElementType::kBFloat16:
-        return bfloat16_.type();
+        return reductions_.bfloat16();
     }
     return MPI_DATATYPE_NULL;
   }
 
-  MPI_Op OperationOf(ElementType type, Reduction reduction) const {
-    return type == ElementType::kBFloat16 ? bfloat16_.operation(reduction) : MpiOp(reduction);
-  }
-
   MPI_Comm Of(const Group& group) const { return communicators_[static_cast<size_t>(group.id)]; }
 
-  BFloat16OfMpi bfloat16_;
+  Reductions reductions_;
   std::vector<MPI_Comm> communicators_;  // By Group::id; null for a group of one rank.
 };
 

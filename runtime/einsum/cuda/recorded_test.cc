@@ -33,7 +33,7 @@ struct Step {
   void Run() const {
     const std::vector<int64_t> cube = {kSize, kSize, kSize};
     const Sliding piece = {.input = {0, kSize}, .output = {0, kSize}, .kernel = 2, .padding = 0};
-    MatMul({.m = kSize, .n = kSize, .k = kSize}, x.get(), x.get() + kSize, product.get(), {.bias = x.get()});
+    MatMul({.m = kSize, .n = kSize, .k = kSize}, x.get(), x.get() + kSize, product.get(), x.get());
     Einsum("i b k, k j b -> j b i", {{x.get(), cube}, {x.get(), cube}}, reordered.get());
     Einsum("i j k -> j", {{x.get(), cube}}, sum.get());
     ScatterAdd(x.get(), indices.get(), {1, kSize, kSize, kSize, 0}, rows.get());

@@ -85,6 +85,20 @@ TEST(Elementwise, PowersByWholeNumbers) {
   }
 }
 
+TEST(Elementwise, WholeNumbersOf32Bits) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::pair<float, int32_t> cases[] = {{1.9f, 1},
+                                             {-1.9f, -1},
+                                             {2147483520.0f, 2147483520},
+                                             {2147483648.0f, 2147483647},
+                                             {infinity, 2147483647},
+                                             {-2147483648.0f, -2147483647 - 1},
+                                             {-infinity, -2147483647 - 1},
+                                             {std::nanf(""), 0}};
+  for (const auto& [x, whole] : cases) EXPECT_EQ(ToInt32(x), whole) << x;
+  EXPECT_EQ(ToInt32(16777217), 16777217);
+}
+
 TEST(Elementwise, BoundsKeepNotANumber) {
   const float nan = std::nanf("");
   EXPECT_EQ(Maximum(1.0f, 2.0f), 2.0f);

@@ -64,7 +64,7 @@ void Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t c
     const float* row = logits + r * classes;
     int64_t best = 0;
     for (int64_t i = 1; i < classes; ++i) {
-      if (row[i] > row[best]) best = i;
+      if (RanksBefore(row[i], row[best])) best = i;
     }
     return best == label[r] ? 1.0f : 0.0f;
   });

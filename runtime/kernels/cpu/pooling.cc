@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/elementwise.h"
 
 namespace cleave::runtime {
 namespace {
@@ -62,8 +63,7 @@ void MaxPool(const float* x, int64_t planes, const Sliding& rows, const Sliding&
     for (int64_t i = 0; i < rows.output.size; ++i) {
       float* const to = y + p * OutputSize(rows, columns) + i * columns.output.size;
       std::fill(to, to + columns.output.size, kLeast);
-      ForEachTap(rows, columns, i,
-                 [&](int64_t j, int64_t element, int32_t) { to[j] = std::max(to[j], from[element]); });
+      ForEachTap(rows, columns, i, [&](int64_t j, int64_t element, int32_t) { to[j] = Maximum(to[j], from[element]); });
     }
   }
 }
@@ -78,7 +78,7 @@ void MaxPoolIndex(const float* x, int64_t planes, const Sliding& rows, const Sli
       std::fill(to, to + columns.output.size, 0);
       std::fill(largest.begin(), largest.end(), kLeast);
       ForEachTap(rows, columns, i, [&, best = largest.data()](int64_t j, int64_t element, int32_t tap) {
-        const bool larger = from[element] > best[j];
+        const bool larger = RanksBefore(from[element], best[j]);
         to[j] = larger ? tap : to[j];
         best[j] = larger ? from[element] : best[j];
       });

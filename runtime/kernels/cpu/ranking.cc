@@ -5,14 +5,13 @@
 #include <numeric>
 
 #include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
 namespace {
 
 // Whether a value ranks before another one whose index is larger.
-bool RanksBefore(float a, float b) { return a > b || (a != a && b == b); }
-
 // [outer, length, inner] around a dimension.
 struct AxisView {
   int64_t outer = 1;
@@ -114,7 +113,7 @@ void FirstEqual(const float* x, const float* value, const std::vector<int64_t>& 
   const AxisView view(shape, axis);
   ForEachLine(view, x, index, [&](const float* line, int64_t place) {
     for (int64_t i = 0; i < view.length; ++i) {
-      if (line[i * view.inner] == value[place]) return static_cast<int32_t>(first + i);
+      if (RankAlike(line[i * view.inner], value[place])) return static_cast<int32_t>(first + i);
     }
     return kNoIndex;
   });

@@ -63,14 +63,15 @@ struct AddExpSums {
   }
 };
 
-// The largest number of a row and where it stands, the first of equal ones.
+// The first ranked number of a row and where it stands, the first of equal ones.
 struct Largest {
   float value;
   int index;
 };
 struct FirstLargest {
   __device__ Largest operator()(const Largest& a, const Largest& b) const {
-    return b.value > a.value || (b.value == a.value && b.index < a.index) ? b : a;
+    const bool is_first = RankAlike(a.value, b.value) ? b.index < a.index : RanksBefore(b.value, a.value);
+    return is_first ? b : a;
   }
 };
 

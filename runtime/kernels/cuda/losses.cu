@@ -138,7 +138,6 @@ __global__ void HitRows(const float* __restrict__ logits, const int32_t* __restr
                         int64_t classes, float* __restrict__ values) {
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
     const float* const from = logits + r * classes;
-    // If the first element is a NaN, it stays the largest.
     Largest own = {classes > 0 ? from[0] : 0.0f, 0};
     const auto compare = [&](int64_t i, float x) { own = FirstLargest()(own, {x, static_cast<int>(i)}); };
     ForEachElement<Form>(classes, compare, Row<Form, false>(from, classes));

@@ -5,6 +5,7 @@
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/device/cuda/slide.cuh"
 #include "runtime/device/portable.h"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/pooling.h"
 
 namespace cleave::runtime {
@@ -55,7 +56,7 @@ __global__ void FindLargest(const float* x, Planes planes, float* y, int32_t* in
     float largest = kLeast;
     int32_t best = 0;
     ForEachElement(planes, x + n / outputs * planes.inputs(), n % outputs, [&](float value, int32_t tap) {
-      const bool larger = value > largest;
+      const bool larger = RanksBefore(value, largest);
       largest = larger ? value : largest;
       best = larger ? tap : best;
     });

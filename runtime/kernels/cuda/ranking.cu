@@ -11,6 +11,7 @@
 #include "runtime/device/memory.h"
 #include "runtime/device/portable.h"
 #include "runtime/kernels/cuda/group.cuh"
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/ranking.h"
 #include "runtime/mesh/mesh.h"
 
@@ -24,20 +25,17 @@ struct Ranked {
   int position;  // kNoIndex: there is no element; it ranks behind all others.
 };
 
-// A NaN comes first.
-__device__ inline bool IsLarger(float a, float b) { return a > b || (a != a && b == b); }
-
-__device__ inline bool RanksBefore(const Ranked& a, const Ranked& b) {
+__device__ inline bool IsAhead(const Ranked& a, const Ranked& b) {
   if (a.position == kNoIndex || b.position == kNoIndex) return a.position < b.position;
-  if (IsLarger(a.value, b.value)) return true;
-  if (IsLarger(b.value, a.value)) return false;
+  if (RanksBefore(a.value, b.value)) return true;
+  if (RanksBefore(b.value, a.value)) return false;
   return a.key < b.key || (a.key == b.key && a.position < b.position);
 }
 
 __device__ inline Ranked NoElement() { return {0.0f, kNoIndex, kNoIndex}; }
 
 struct FirstRanked {
-  __device__ Ranked operator()(const Ranked& a, const Ranked& b) const { return RanksBefore(b, a) ? b : a; }
+  __device__ Ranked operator()(const Ranked& a, const Ranked& b) const { return IsAhead(b, a) ? b : a; }
 };
 
 // GroupReduce finds this function.
@@ -64,7 +62,7 @@ __device__ Ranked FirstBehind(const Line& line, const Ranked* last) {
   Ranked first = NoElement();
   for (int64_t i = threadIdx.x % kThreads; i < line.length; i += kThreads) {
     const Ranked element = line.At(i);
-    if ((last == nullptr || RanksBefore(*last, element)) && RanksBefore(element, first)) first = element;
+    if ((last == nullptr || IsAhead(*last, element)) && IsAhead(element, first)) first = element;
   }
   return GroupReduce<kThreads>(first, FirstRanked());
 }
@@ -103,7 +101,7 @@ __global__ void ArgMaxByThread(const float* x, AxisView view, int64_t lines, int
     const float* const line = x + view.FirstOf(n);
     int64_t best = 0;
     for (int64_t i = 1; i < view.length; ++i) {
-      if (IsLarger(line[i * view.inner], line[best * view.inner])) best = i;
+      if (RanksBefore(line[i * view.inner], line[best * view.inner])) best = i;
     }
     index[n] = static_cast<int32_t>(best);
   }
@@ -123,7 +121,7 @@ __global__ void FirstEqualByThread(const float* x, const float* value, AxisView 
     const float* const line = x + view.FirstOf(n);
     const float wanted = value[n];
     int64_t i = 0;
-    while (i < view.length && !(line[i * view.inner] == wanted)) ++i;
+    while (i < view.length && !RankAlike(line[i * view.inner], wanted)) ++i;
     index[n] = i < view.length ? static_cast<int32_t>(first + i) : kNoIndex;
   }
 }
@@ -139,7 +137,7 @@ __global__ void FirstEqualByWarp(const float* x, const float* value, AxisView vi
     const float wanted = value[n];
     int found = kNoIndex;
     for (int64_t i = threadIdx.x % kWarp; i < view.length && found == kNoIndex; i += kWarp) {
-      if (line[i * view.inner] == wanted) found = static_cast<int>(first + i);
+      if (RankAlike(line[i * view.inner], wanted)) found = static_cast<int>(first + i);
     }
     found = GroupReduce<kWarp>(found, Smaller());
     if (threadIdx.x % kWarp == 0) index[n] = found;

@@ -5,8 +5,8 @@
 // have n rows. Declared row-major instead, a result would get its bias along the wrong dimension: the library adds one
 // value to a row.
 //
-// Where the library has no kernel that also does the epilogue, which may happen with bf16 at places or of sizes that
-// are not even, the epilogue is a separate kernel of ours. Where it has no kernel at all, the product is a kernel of
+// Where the library has no kernel that also adds the bias, which may happen with bf16 at places or of sizes that are
+// not even, a separate kernel of ours adds it. Where it has no kernel at all, the product is a kernel of
 // ours too.
 #include <algorithm>
 #include <cstdint>
@@ -31,7 +31,6 @@ struct Product {
   cudaDataType_t result = CUDA_R_32F;
   Precision precision = Precision::kF32;
   bool has_bias = false;
-  bool relu = false;
   // In bytes, of each matrix of a batch.
   uint32_t alignment_a = 0;
   uint32_t alignment_b = 0;
@@ -40,7 +39,7 @@ struct Product {
 
   bool operator==(const Product& other) const {
     const auto fields = [](const Product& p) {
-      return std::tie(p.factors, p.result, p.precision, p.has_bias, p.relu, p.alignment_a, p.alignment_b, p.alignment_c,
+      return std::tie(p.factors, p.result, p.precision, p.has_bias, p.alignment_a, p.alignment_b, p.alignment_c,
                       p.alignment_bias);
     };
     return shape == other.shape && fields(*this) == fields(other);
@@ -76,11 +75,6 @@ uint32_t AlignmentOf(const void* values, int64_t stride = 0) {
   return static_cast<uint32_t>(bits & (~bits + 1));
 }
 
-cublasLtEpilogue_t EpilogueOf(const Product& product) {
-  if (product.has_bias) return product.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
-  return product.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
-}
-
 template <typename T>
 void SetOfOperation(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute, const T& value,
                     const Product& product) {
@@ -99,7 +93,7 @@ cublasLtMatmulDesc_t DescribeOperation(const Product& product, const void* bias)
   };
   set(CUBLASLT_MATMUL_DESC_TRANSA, product.shape.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, product.shape.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, EpilogueOf(product));
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, product.has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
   if (product.has_bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   return operation;
 }
@@ -184,26 +178,17 @@ bool Multiply(const Product& product, const void* a, const void* b, void* c, con
   return true;
 }
 
-template <typename T>
-struct Epilogue {
-  const T* bias;
-  bool relu;
-
-  __device__ T Of(float value, int64_t column) const {
-    if (bias != nullptr) value += static_cast<float>(bias[column]);
-    return static_cast<T>(relu && value < 0.0f ? 0.0f : value);
-  }
-};
-
 // `product` may be c.
 template <typename T>
-__global__ void ApplyEpilogue(int64_t count, int64_t columns, Epilogue<T> epilogue, const float* product, T* c) {
-  for (int64_t i = FirstElement(); i < count; i += ElementStride()) c[i] = epilogue.Of(product[i], i % columns);
+__global__ void AddBias(int64_t count, int64_t columns, const T* bias, const float* product, T* c) {
+  for (int64_t i = FirstElement(); i < count; i += ElementStride()) {
+    c[i] = static_cast<T>(product[i] + static_cast<float>(bias[i % columns]));
+  }
 }
 
 // One thread for each element of c.
 template <typename In, typename Out>
-__global__ void MultiplyPlainly(MatMulShape shape, const In* a, const In* b, Epilogue<Out> epilogue, Out* c) {
+__global__ void MultiplyPlainly(MatMulShape shape, const In* a, const In* b, const Out* bias, Out* c) {
   const int64_t step_a = shape.transpose_a ? shape.m : 1;
   const int64_t step_b = shape.transpose_b ? 1 : shape.n;
   for (int64_t at = FirstElement(); at < shape.batch * shape.m * shape.n; at += ElementStride()) {
@@ -216,14 +201,14 @@ __global__ void MultiplyPlainly(MatMulShape shape, const In* a, const In* b, Epi
     for (int64_t i = 0; i < shape.k; ++i) {
       sum += static_cast<float>(from_a[i * step_a]) * static_cast<float>(from_b[i * step_b]);
     }
-    c[at] = epilogue.Of(sum, column);
+    if (bias != nullptr) sum += static_cast<float>(bias[column]);
+    c[at] = static_cast<Out>(sum);
   }
 }
 
 // What the library is asked for.
 template <typename In, typename Out>
-Product ProductOf(const MatMulShape& shape, const In* a, const In* b, const Out* c,
-                  const MatMulEpilogue<Out>& epilogue) {
+Product ProductOf(const MatMulShape& shape, const In* a, const In* b, const Out* c, const Out* bias) {
   const auto alignment = [&](const auto* values, int64_t size) {
     return AlignmentOf(values, shape.batch > 1 ? size * static_cast<int64_t>(sizeof *values) : 0);
   };
@@ -232,19 +217,18 @@ Product ProductOf(const MatMulShape& shape, const In* a, const In* b, const Out*
   product.factors = kTypeOf<In>;
   product.result = kTypeOf<Out>;
   product.precision = MatMulPrecision();
-  product.has_bias = epilogue.bias != nullptr;
-  product.relu = epilogue.relu;
+  product.has_bias = bias != nullptr;
   product.alignment_a = alignment(a, shape.m * shape.k);
   product.alignment_b = alignment(b, shape.k * shape.n);
   product.alignment_c = alignment(c, shape.m * shape.n);
-  product.alignment_bias = AlignmentOf(epilogue.bias);
+  product.alignment_bias = AlignmentOf(bias);
   return product;
 }
 
-// Computes the product as f32, so that it is rounded once, and the epilogue by a kernel. Returns false, and does
+// Computes the product as f32, so that it is rounded once, and adds the bias by a kernel. Returns false, and does
 // nothing, where the library cannot.
 template <typename In, typename Out>
-bool MultiplyThenFinish(const MatMulShape& shape, const In* a, const In* b, Out* c, const Epilogue<Out>& epilogue) {
+bool MultiplyThenAdd(const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
   const int64_t count = shape.batch * shape.m * shape.n;
   Scratch room;
   float* product;
@@ -253,42 +237,39 @@ bool MultiplyThenFinish(const MatMulShape& shape, const In* a, const In* b, Out*
   } else {
     product = reinterpret_cast<float*>(room.AtLeast(count * static_cast<int64_t>(sizeof(float))));
   }
-  if (!Multiply(ProductOf(shape, a, b, product, MatMulEpilogue<float>()), a, b, product, nullptr)) return false;
-  Launch(ApplyEpilogue<Out>, ForElements(count), count, shape.n, epilogue, product, c);
+  const float* const no_bias = nullptr;
+  if (!Multiply(ProductOf(shape, a, b, product, no_bias), a, b, product, no_bias)) return false;
+  Launch(AddBias<Out>, ForElements(count), count, shape.n, bias, product, c);
   return true;
 }
 
 // REQUIRES: no size is 0, and a grid has as many blocks as there are batches.
 template <typename In, typename Out>
-void MultiplyBatches(const MatMulShape& shape, const In* a, const In* b, Out* c, const MatMulEpilogue<Out>& epilogue) {
-  if (Multiply(ProductOf(shape, a, b, c, epilogue), a, b, c, epilogue.bias)) return;
-  const Epilogue<Out> after = {epilogue.bias, epilogue.relu};
-  const bool has_epilogue = epilogue.bias != nullptr || epilogue.relu;
-  if (has_epilogue && MultiplyThenFinish(shape, a, b, c, after)) return;
-  Launch(MultiplyPlainly<In, Out>, ForElements(shape.batch * shape.m * shape.n), shape, a, b, after, c);
+void MultiplyBatches(const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
+  if (Multiply(ProductOf(shape, a, b, c, bias), a, b, c, bias)) return;
+  if (bias != nullptr && MultiplyThenAdd(shape, a, b, c, bias)) return;
+  Launch(MultiplyPlainly<In, Out>, ForElements(shape.batch * shape.m * shape.n), shape, a, b, bias, c);
 }
 
 }  // namespace
 
 template <typename In, typename Out>
-void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const MatMulEpilogue<Out>& epilogue) {
+void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
   const int64_t count = shape.batch * shape.m * shape.n;
   if (count == 0) return;
-  if (shape.k == 0) {  // With nothing to contract, the product is the epilogue of zeros.
-    const Epilogue<Out> after = {epilogue.bias, epilogue.relu};
-    return Launch(MultiplyPlainly<In, Out>, ForElements(count), shape, a, b, after, c);
-  }
+  // With nothing to contract, the product is zeros.
+  if (shape.k == 0) return Launch(MultiplyPlainly<In, Out>, ForElements(count), shape, a, b, bias, c);
   constexpr int64_t kMostBatches = 65535;  // Blocks of a grid along its third dimension.
   for (int64_t first = 0; first < shape.batch; first += kMostBatches) {
     MatMulShape part = shape;
     part.batch = std::min(kMostBatches, shape.batch - first);
     MultiplyBatches(part, a + first * shape.m * shape.k, b + first * shape.k * shape.n, c + first * shape.m * shape.n,
-                    epilogue);
+                    bias);
   }
 }
 
-template void MatMul(const MatMulShape&, const float*, const float*, float*, const MatMulEpilogue<float>&);
-template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, float*, const MatMulEpilogue<float>&);
-template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, BFloat16*, const MatMulEpilogue<BFloat16>&);
+template void MatMul(const MatMulShape&, const float*, const float*, float*, const float*);
+template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, float*, const float*);
+template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, BFloat16*, const BFloat16*);
 
 }  // namespace cleave::runtime

@@ -144,7 +144,7 @@ dnnl_primitive_desc_t ChooseForward(const Steps& steps, const dnnl_memory_desc_t
   Check(dnnl_dilated_convolution_forward_desc_init(&operation, dnnl_forward_training, kAlgorithm, &x, &filter, nullptr,
                                                    &y, steps.strides, steps.gaps, steps.before, steps.behind),
         "describing a convolution");
-  return ChooseKernel(&operation, nullptr, nullptr, "choosing a convolution");
+  return ChooseKernel(&operation, nullptr, "choosing a convolution");
 }
 
 // The same for any direction.
@@ -174,8 +174,7 @@ dnnl_primitive_desc_t Choose(Direction direction, const Types& types, const Conv
       ChooseForward(steps, AnyLayout(plain.x, types.factors), AnyLayout(plain.filter, types.factors),
                     AnyLayout(plain.y, types.factors));
   if (forward == nullptr) return nullptr;
-  const dnnl_primitive_desc_t gradient =
-      ChooseKernel(&operation, nullptr, forward, "choosing a convolution's gradient");
+  const dnnl_primitive_desc_t gradient = ChooseKernel(&operation, forward, "choosing a convolution's gradient");
   Check(dnnl_primitive_desc_destroy(forward), "choosing a convolution's gradient");
   return gradient;
 }

@@ -17,11 +17,9 @@ struct Product {
   dnnl_data_type_t factors = dnnl_f32;
   dnnl_data_type_t result = dnnl_f32;
   bool has_bias = false;
-  bool relu = false;
 
   bool operator==(const Product& other) const {
-    return shape == other.shape && factors == other.factors && result == other.result && has_bias == other.has_bias &&
-           relu == other.relu;
+    return shape == other.shape && factors == other.factors && result == other.result && has_bias == other.has_bias;
   }
 };
 
@@ -60,18 +58,6 @@ dnnl_memory_desc_t DescribeBias(dnnl_data_type_t type, int dimensions, int64_t c
   return description;
 }
 
-dnnl_primitive_attr_t EpilogueAttributes(bool relu) {
-  dnnl_primitive_attr_t attributes;
-  Check(dnnl_primitive_attr_create(&attributes), "creating attributes");
-  if (!relu) return attributes;
-  dnnl_post_ops_t after;
-  Check(dnnl_post_ops_create(&after), "creating an epilogue");
-  Check(dnnl_post_ops_append_eltwise(after, 1, dnnl_eltwise_relu, 0, 0), "creating an epilogue");
-  Check(dnnl_primitive_attr_set_post_ops(attributes, after), "setting an epilogue");
-  dnnl_post_ops_destroy(after);
-  return attributes;
-}
-
 PreparedProduct Prepare(const Product& product) {
   const MatMulShape& shape = product.shape;
   PreparedProduct prepared;
@@ -83,9 +69,7 @@ PreparedProduct Prepare(const Product& product) {
 
   dnnl_matmul_desc_t operation;
   Check(dnnl_matmul_desc_init(&operation, &a, &b, product.has_bias ? &bias : nullptr, &c), "describing a product");
-  const dnnl_primitive_attr_t attributes = EpilogueAttributes(product.relu);
-  const dnnl_primitive_desc_t description = ChooseKernel(&operation, attributes, nullptr, "choosing a kernel");
-  dnnl_primitive_attr_destroy(attributes);
+  const dnnl_primitive_desc_t description = ChooseKernel(&operation, nullptr, "choosing a kernel");
   if (description == nullptr) return prepared;
   Check(dnnl_primitive_create(&prepared.primitive, description), "preparing a product");
   dnnl_primitive_desc_destroy(description);
@@ -97,40 +81,38 @@ PreparedProduct Prepare(const Product& product) {
   return prepared;
 }
 
-// With nothing to contract, the product is the epilogue of zeros.
+// With nothing to contract, the product is zeros.
 template <typename T>
-void FillWithoutProduct(const MatMulShape& shape, T* c, const MatMulEpilogue<T>& epilogue) {
+void FillWithoutProduct(const MatMulShape& shape, T* c, const T* bias) {
   for (int64_t row = 0; row < shape.batch * shape.m; ++row) {
     for (int64_t column = 0; column < shape.n; ++column) {
-      const float value = epilogue.bias == nullptr ? 0.0f : static_cast<float>(epilogue.bias[column]);
-      c[row * shape.n + column] = static_cast<T>(epilogue.relu && value < 0 ? 0.0f : value);
+      c[row * shape.n + column] = bias == nullptr ? static_cast<T>(0.0f) : bias[column];
     }
   }
 }
 
 // Computes a product of f32, for processors that have no other.
 template <typename Out>
-void MatMulInFloat(const MatMulShape& shape, const BFloat16* a, const BFloat16* b, Out* c,
-                   const MatMulEpilogue<Out>& epilogue) {
+void MatMulInFloat(const MatMulShape& shape, const BFloat16* a, const BFloat16* b, Out* c, const Out* bias) {
   const ReadAsFloat wide_a(a, shape.batch * shape.m * shape.k);
   const ReadAsFloat wide_b(b, shape.batch * shape.k * shape.n);
-  const ReadAsFloat bias(epilogue.bias, epilogue.bias == nullptr ? 0 : shape.n);
+  const ReadAsFloat wide_bias(bias, bias == nullptr ? 0 : shape.n);
   WrittenAsFloat<Out> wide_c(c, shape.batch * shape.m * shape.n);
-  MatMul(shape, wide_a.values(), wide_b.values(), wide_c.values(), {bias.values(), epilogue.relu});
+  MatMul(shape, wide_a.values(), wide_b.values(), wide_c.values(), wide_bias.values());
 }
 
 }  // namespace
 
 template <typename In, typename Out>
-void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const MatMulEpilogue<Out>& epilogue) {
+void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
   if (shape.batch == 0 || shape.m == 0 || shape.n == 0) return;
-  if (shape.k == 0) return FillWithoutProduct(shape, c, epilogue);
-  const Product product = {shape, kDnnlType<In>, kDnnlType<Out>, epilogue.bias != nullptr, epilogue.relu};
+  if (shape.k == 0) return FillWithoutProduct(shape, c, bias);
+  const Product product = {shape, kDnnlType<In>, kDnnlType<Out>, bias != nullptr};
   thread_local auto& all = *new PreparedList<PreparedProduct>;
   const PreparedProduct& prepared =
       all.Get([&](const PreparedProduct& known) { return known.product == product; }, [&] { return Prepare(product); });
   if constexpr (std::is_same_v<In, BFloat16>) {
-    if (prepared.primitive == nullptr) return MatMulInFloat(shape, a, b, c, epilogue);
+    if (prepared.primitive == nullptr) return MatMulInFloat(shape, a, b, c, bias);
   }
   SetPointer(prepared.a, a);
   SetPointer(prepared.b, b);
@@ -138,14 +120,14 @@ void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const Ma
   std::vector<dnnl_exec_arg_t> arguments = {
       {DNNL_ARG_SRC, prepared.a}, {DNNL_ARG_WEIGHTS, prepared.b}, {DNNL_ARG_DST, prepared.c}};
   if (product.has_bias) {
-    SetPointer(prepared.bias, epilogue.bias);
+    SetPointer(prepared.bias, bias);
     arguments.push_back({DNNL_ARG_BIAS, prepared.bias});
   }
   Execute(prepared.primitive, arguments, "a matrix product");
 }
 
-template void MatMul(const MatMulShape&, const float*, const float*, float*, const MatMulEpilogue<float>&);
-template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, float*, const MatMulEpilogue<float>&);
-template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, BFloat16*, const MatMulEpilogue<BFloat16>&);
+template void MatMul(const MatMulShape&, const float*, const float*, float*, const float*);
+template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, float*, const float*);
+template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, BFloat16*, const BFloat16*);
 
 }  // namespace cleave::runtime
