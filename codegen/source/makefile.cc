@@ -14,7 +14,7 @@ FOLDERS =@FOLDERS@
 HOT = @HOT@
 COLDFLAGS = -O1
 
-STARTER_FOLDERS = runtime/starter runtime/rendezvous runtime/placement runtime/trace runtime/error
+STARTER_FOLDERS = runtime/starter runtime/rendezvous runtime/placement runtime/lock runtime/trace runtime/error
 ifeq ($(COMM),mpi)
 CXX = mpicxx
 PROGRAM = program
@@ -23,7 +23,6 @@ INSTALL = MPI for C++ (Debian: libopenmpi-dev openmpi-bin), or do without: `make
 else ifeq ($(COMM),gloo)
 CXX = g++
 PROGRAM = program_gloo
-STARTER = starter
 UNUSED = runtime/comm/local% runtime/comm/mpi runtime/starter
 COMM_LIBS = -lgloo
 INSTALL = a C++ compiler (Debian: g++)
@@ -61,7 +60,7 @@ ifeq ($(filter -j%,$(MAKEFLAGS)),)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
-all: $(PROGRAM) $(STARTER)
+all: $(PROGRAM) starter
 
 $(PROGRAM): $(MAIN_OBJECT) $(OTHER_OBJECTS) $(FOLDER_OBJECTS)
 	$(CXX) $(CXXFLAGS) -o $@ $^ $(LDLIBS)

@@ -16,7 +16,7 @@ constexpr char kRunScript[] = R"sh(#!/bin/sh
 #
 # Where the environment says that this is one rank of a job (RANK_TABLE_FILE and RANK_ID, RANK and WORLD_SIZE, or SLURM_PROCID),
 # without --launch that rank alone is started. Every rank's output goes on and into log_output/1/rank.N/stdout and stderr.
-# The exit code is that of the first rank that failed.
+# The exit code is that of the first rank that failed; 128 + its number where a signal has ended this script.
 ranks=@COUNT@
 launch=@LAUNCH@
 table=@TABLE@
@@ -48,11 +48,13 @@ if [ -z "$launch" ]; then
   fi
 fi
 
-# Builds what is not there: build NAME COMM
+# Builds what is not there: build NAME COMM. A signal ends the compiler too.
 build() {
-  [ ! -x "$1" ] || return 0
+  [ ! -x "$1" ] || [ ! -x starter ] || return 0
   command -v make >/dev/null 2>&1 || fail 5 "the program is not built, and make is not there"
-  LC_ALL=C make COMM="$2" 2>make.log
+  LC_ALL=C make COMM="$2" 2>make.log &
+  for signal in 1 2 15; do trap "kill $! 2>/dev/null; exit $((128 + signal))" "$signal"; done
+  wait "$!"
   built=$?
   cat make.log >&2
   [ "$built" != 0 ] || return 0
@@ -62,19 +64,6 @@ build() {
 
 # Under mpirun and behind a pipe a program cannot see that a terminal is there.
 [ ! -t 1 ] || export CLEAVE_PROGRESS=1
-
-start_with_mpirun() {
-  command -v mpirun >/dev/null 2>&1 || fail 5 "mpirun is not there: install MPI (Debian: openmpi-bin)"
-  build program mpi
-  # Ranks share the cores. They are not bound: a bound rank would keep its threads on one core.
-  threads=$(($(nproc 2>/dev/null || echo 1) / ranks))
-  [ "$threads" -ge 1 ] || threads=1
-  export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$threads}"
-  # Root may start it, as containers do.
-  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-  forget_ranks_from "$ranks"
-  exec mpirun -n "$ranks" --bind-to none --oversubscribe --output-filename log_output ./program "$@"
-}
 
 # Removes the logs that earlier runs have left of ranks from number $1 on, and nothing that is not such a log. mpirun
 # writes the numbers of ten ranks and more with as many digits, as rank.00. Several processes may do so at once.
@@ -88,80 +77,40 @@ forget_ranks_from() {
   done
 }
 
-# Starts a rank: start_rank NUMBER [VARIABLE=VALUE ...] COMMAND ...
-start_rank() {
-  logs=log_output/1/rank.$1
-  shift
-  mkdir -p "$logs" && rm -f "$logs/out" "$logs/err" && mkfifo "$logs/out" "$logs/err" || exit 5
-  tee "$logs/stdout" <"$logs/out" &
-  tee "$logs/stderr" <"$logs/err" >&2 &
-  env "$@" >"$logs/out" 2>"$logs/err" &
-  pids="$pids $!"
-}
-
-# Waits for all processes. A rank that has lost another ends with 6: what the other ended with says more.
-finish() {
-  code=0
-  for pid in $pids; do
-    wait "$pid"
-    status=$?
-    while kill -0 "$pid" 2>/dev/null; do # A signal interrupts `wait`.
-      wait "$pid"
-      status=$?
-    done
-    [ "$status" = 0 ] || { [ "$code" != 0 ] && [ "$code" != 6 ]; } || code=$status
-  done
-  wait
-  rm -f log_output/address log_output/1/rank.*/out log_output/1/rank.*/err
-  exit "${stopped:-$code}"
-}
-
-pids=
-trap 'stopped=130; kill $pids 2>/dev/null' INT
-trap 'stopped=143; kill $pids 2>/dev/null' TERM
+# From here on ./starter ends all processes that it starts, when it gets a signal and when it is killed.
 case $launch in
   mpirun)
-    start_with_mpirun "$@"
+    command -v mpirun >/dev/null 2>&1 || fail 5 "mpirun is not there: install MPI (Debian: openmpi-bin)"
+    build program mpi
+    # Ranks share the cores. They are not bound: a bound rank would keep its threads on one core.
+    threads=$(($(nproc 2>/dev/null || echo 1) / ranks))
+    [ "$threads" -ge 1 ] || threads=1
+    export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$threads}"
+    # Root may start it, as containers do.
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    forget_ranks_from "$ranks"
+    set -- mpirun -n "$ranks" --bind-to none --oversubscribe --output-filename log_output ./program "$@"
     ;;
   this-rank)
-    [ -x program_gloo ] || fail 5 "program_gloo is not built: make COMM=gloo"
+    [ -x program_gloo ] && [ -x starter ] || fail 5 "program_gloo is not built: make COMM=gloo"
     forget_ranks_from "$ranks"
-    start_rank "${RANK_ID:-${RANK:-$SLURM_PROCID}}" ./program_gloo "$@"
+    set -- ./program_gloo "$@"
     ;;
-  rank-table)
+  rank-table | dynamic)
     build program_gloo gloo
-    here=$(./starter ranks "$table") || exit $?
-    unset CLEAVE_SCHEDULER
     forget_ranks_from "$ranks"
-    for rank in $here; do
-      start_rank "$rank" RANK_TABLE_FILE="$table" RANK_ID="$rank" ./program_gloo "$@"
-    done
-    ;;
-  dynamic)
-    build program_gloo gloo
-    if [ -z "${CLEAVE_SCHEDULER-}" ]; then
-      mkdir -p log_output && rm -f log_output/address && mkfifo log_output/address || exit 5
-      CLEAVE_SCHEDULER=127.0.0.1:0 CLEAVE_WORKERS=$ranks ./starter scheduler >log_output/address &
-      pids=$!
-      read -r CLEAVE_SCHEDULER <log_output/address || fail 5 "the scheduler could not be started"
-    fi
-    forget_ranks_from "$ranks"
-    rank=0
-    while [ "$rank" -lt "${CLEAVE_LOCAL_WORKERS:-$ranks}" ]; do
-      start_rank "$rank" CLEAVE_SCHEDULER="$CLEAVE_SCHEDULER" CLEAVE_LOCAL_RANK="$rank" ./program_gloo "$@"
-      rank=$((rank + 1))
-    done
+    set -- ./program_gloo "$@"
     ;;
   local)
     build program_local local
     forget_ranks_from 1
-    start_rank 0 ./program_local "$@"
+    set -- ./program_local "$@"
     ;;
   *)
     fail 2 "$usage"
     ;;
 esac
-finish
+exec ./starter run "$launch" "$ranks" "$table" "$@"
 )sh";
 
 // A word of the shell.

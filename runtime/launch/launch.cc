@@ -14,9 +14,13 @@ namespace cleave::runtime {
 namespace {
 
 constexpr double kDefaultTimeout = 300;
+constexpr double kLeastTimeout = 60;
+constexpr double kTimeoutInSteps = 20;
+
+const char* GivenTimeout() { return std::getenv("CLEAVE_TIMEOUT"); }
 
 double TimeoutSeconds() {
-  const char* text = std::getenv("CLEAVE_TIMEOUT");
+  const char* text = GivenTimeout();
   if (text == nullptr) return kDefaultTimeout;
   char* end = nullptr;
   const double seconds = std::strtod(text, &end);
@@ -52,6 +56,10 @@ Result<std::unique_ptr<Comm>> Join(const LaunchPlan& plan, Watch& watch) {
   }
   if (std::getenv("OMP_NUM_THREADS") == nullptr) omp_set_num_threads(ThreadsPerRank(*comm));
   return comm;
+}
+
+void FitTimeout(Watch& watch, double step_seconds) {
+  if (GivenTimeout() == nullptr) watch.SetTimeout(std::max(kLeastTimeout, kTimeoutInSteps * step_seconds));
 }
 
 std::optional<Error> Agree(Comm& comm, const std::optional<Error>& mine) {

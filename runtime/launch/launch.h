@@ -6,7 +6,7 @@
 //   std::unique_ptr<Comm> comm = std::move(joined.value());
 //   if (std::optional<Error> error = Agree(*comm, mine)) return Leave(std::move(comm), *error);
 //
-// Environment: CLEAVE_TIMEOUT, seconds after which a rank that stands still ends the job (300); OMP_NUM_THREADS,
+// Environment: CLEAVE_TIMEOUT, seconds after which a rank that stands still ends the job (FitTimeout); OMP_NUM_THREADS,
 // threads per rank (cores of the host divided by its ranks).
 #ifndef CLEAVE_RUNTIME_LAUNCH_LAUNCH_H_
 #define CLEAVE_RUNTIME_LAUNCH_LAUNCH_H_
@@ -31,6 +31,10 @@ struct LaunchPlan {
 // Joins the job; called on the thread of the rank (RunRanks, runtime/comm). An Error, on every rank and already printed
 // on one, when the number of ranks is not the mesh's (code 3) or a rank cannot take part; nothing has been allocated.
 Result<std::unique_ptr<Comm>> Join(const LaunchPlan& plan, Watch& watch);
+
+// A rank that stands still ends the job after 300 s, and once it is known that a step takes so long, after the larger
+// of 60 s and 20 steps; but after CLEAVE_TIMEOUT where that is set.
+void FitTimeout(Watch& watch, double step_seconds);
 
 // Every rank gives its error, if it has one; every rank gets the error of the lowest rank that has one (its message
 // names that rank unless all have the same). Called by all ranks.

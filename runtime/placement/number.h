@@ -1,4 +1,4 @@
-// Private to runtime/placement: whole numbers of environment variables and tables.
+// Whole numbers of environment variables, tables and messages.
 #ifndef CLEAVE_RUNTIME_PLACEMENT_NUMBER_H_
 #define CLEAVE_RUNTIME_PLACEMENT_NUMBER_H_
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kLargestPort = 65535;
 constexpr double kDefaultJoinTimeout = 60;
+constexpr size_t kLongestSecret = 1000;
 
 // A variable that is not empty.
 std::optional<std::string> Variable(const char* name) {
@@ -174,6 +175,13 @@ Result<double> JoinTimeout() {
         Format("CLEAVE_JOIN_TIMEOUT is `%s`, and must be a number of seconds above 0, at most a day", text->c_str())};
   }
   return seconds;
+}
+
+Result<std::string> JobSecret() {
+  const std::string secret = Variable("CLEAVE_SECRET").value_or("");
+  if (secret.size() <= kLongestSecret) return secret;
+  return Error{ExitCode::kUsage,
+               Format("CLEAVE_SECRET has %zu characters, and must have at most %zu", secret.size(), kLongestSecret)};
 }
 
 }  // namespace cleave::runtime

@@ -47,6 +47,9 @@ Result<std::optional<Placement>> FindPlacement();
 // CLEAVE_JOIN_TIMEOUT: seconds within which all ranks must have joined (60).
 Result<double> JoinTimeout();
 
+// CLEAVE_SECRET: what a process must know to join the job; empty: nothing.
+Result<std::string> JobSecret();
+
 }  // namespace cleave::runtime
 
 #endif  // CLEAVE_RUNTIME_PLACEMENT_PLACEMENT_H_

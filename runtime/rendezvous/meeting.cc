@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cstdio>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -16,6 +16,20 @@ namespace cleave::runtime {
 namespace {
 
 constexpr double kLingerSeconds = 5;
+constexpr double kAnswerSeconds = 2;  // In which a rank must say where it is.
+constexpr int kMoreStrangers = 64;    // Connections that have not joined may be so many more than the ranks.
+constexpr int kMostTurnedAwayLogged = 10;
+
+// Takes the same time wherever they differ, so that nobody can find a secret byte by byte.
+bool IsSameSecret(const std::string& given, const std::string& secret) {
+  unsigned difference = given.size() == secret.size() ? 0 : 1;
+  for (size_t i = 0; i < given.size() && !secret.empty(); ++i) {
+    difference |= static_cast<unsigned char>(given[i] ^ secret[i % secret.size()]);
+  }
+  return difference == 0;
+}
+
+bool IsOfThisHostOnly(const Address& address) { return address.host.rfind("127.", 0) == 0 || address.host == "::1"; }
 
 }  // namespace
 
@@ -23,27 +37,38 @@ struct Meeting::State {
   // A connection, and the rank behind it.
   struct Member {
     Socket socket;
-    Inbox inbox;
+    Inbox inbox{Inbox::kLongestOfStranger};
     bool has_joined = false;
     bool has_left = false;
+    bool is_turned_away = false;
+    bool asks = false;
     int rank = -1;  // -1: not known yet.
     int local_rank = -1;
     std::string host;
     std::optional<std::string> offer;
+    std::optional<std::string> answer;
   };
 
   MeetingPlan plan;
   Socket listener;
   std::vector<std::unique_ptr<Member>> members;  // In the order in which they came.
   bool all_have_joined = false;
+  int turned_away = 0;
+  int misfits = 0;                        // Of these, programs that have another plan.
+  std::optional<double> answers_are_due;  // While ranks are asked where they are.
   std::optional<MeetingEnd> end;
 
   void Poll(double deadline);
+  void Hear(Member& member);
   void Welcome(Socket socket);
-  void Take(Member& member, const Packet& message);
-  void TakeJoin(Member& member, const std::vector<std::string>& fields);
+  void Take(Member& member, const Message& message);
+  void TakeJoin(Member& member, const JoinRequest& join);
+  std::string MistakeIn(const JoinRequest& join) const;
+  void TurnAway(Member& member, const std::string& why);
   void GiveRanks();
   void PassOnOffers();
+  void Ask(Member& member);
+  void PassOnAnswers();
   void SayGoodbye();
   void Lose(Member& member);
   void GiveUpWaiting();
@@ -55,7 +80,7 @@ struct Meeting::State {
   }
 
   // The end of the job for all ranks that do not print its reason.
-  Packet Silence() const { return {Packet::Kind::kEnd, {std::to_string(static_cast<int>(end->code)), "", "0"}}; }
+  Message Silence() const { return cleave::runtime::End{end->code, ""}; }
 
   int CountOf(bool Member::*flag) const {
     return static_cast<int>(
@@ -79,6 +104,11 @@ Address Meeting::address() const { return LocalAddress(state_->listener); }
 
 MeetingEnd Meeting::Run() {
   State& state = *state_;
+  if (state.plan.secret.empty() && !IsOfThisHostOnly(address())) {
+    std::fprintf(
+        stderr, "note: who reaches %s can join this job and end it: set CLEAVE_SECRET to the same text for all ranks\n",
+        ToString(address()).c_str());
+  }
   const double deadline = Now() + state.plan.join_timeout;
   while (!state.end.has_value()) {
     state.Poll(deadline);
@@ -92,103 +122,186 @@ MeetingEnd Meeting::Run() {
 void Meeting::State::Poll(double deadline) {
   std::vector<pollfd> waits = {{listener.descriptor(), POLLIN, 0}};
   for (const auto& member : members) waits.push_back({member->socket.descriptor(), POLLIN, 0});
-  const double left = all_have_joined ? 60 : std::max(0.0, deadline - Now());
-  poll(waits.data(), waits.size(), static_cast<int>(std::min(left, 60.0) * 1000) + 1);
-  for (size_t i = 1; i < waits.size() && !end.has_value(); ++i) {
-    Member& member = *members[i - 1];
-    if (waits[i].revents == 0) continue;
-    Inbox::State state = member.inbox.Receive(member.socket);
-    while (const std::optional<Packet> message = member.inbox.Next()) {
-      if (!end.has_value()) Take(member, *message);
-    }
-    if (state == Inbox::State::kOpen || end.has_value()) continue;
-    if (member.has_joined) {
-      Lose(member);
-    } else {
-      member.socket.Close();  // It comes from somebody who is not part of this job.
-    }
+  double until = Now() + 60;
+  if (!all_have_joined) until = std::min(until, deadline);
+  if (answers_are_due.has_value()) until = std::min(until, *answers_are_due);
+  poll(waits.data(), waits.size(), static_cast<int>(std::max(0.0, until - Now()) * 1000) + 1);
+  // What one of them says may change the order of all.
+  std::vector<Member*> heard;
+  for (size_t i = 1; i < waits.size(); ++i) {
+    if (waits[i].revents != 0) heard.push_back(members[i - 1].get());
   }
+  for (Member* const member : heard) {
+    if (member->socket.is_open() && !end.has_value()) Hear(*member);
+  }
+  if (answers_are_due.has_value() && Now() >= *answers_are_due && !end.has_value()) PassOnAnswers();
   RemoveClosed();
   if (waits[0].revents != 0 && !end.has_value()) Welcome(Accept(listener));
 }
 
+// Takes what has arrived from a connection.
+void Meeting::State::Hear(Member& member) {
+  member.inbox.Receive(member.socket);
+  if (member.is_turned_away) {
+    // It has been told, and closes the connection itself: otherwise it might not get what it has been told.
+    const bool is_closed = member.inbox.state() == Inbox::State::kClosed;
+    member.inbox = Inbox(Inbox::kLongestOfStranger);
+    if (is_closed) member.socket.Close();
+    return;
+  }
+  while (const std::optional<Message> message = member.inbox.Next()) {
+    if (!end.has_value() && !member.is_turned_away) Take(member, *message);
+  }
+  if (member.inbox.state() == Inbox::State::kOpen || end.has_value() || member.is_turned_away) return;
+  if (member.has_joined) {
+    Lose(member);
+  } else if (member.inbox.state() == Inbox::State::kMalformed) {
+    TurnAway(member, "what it sent is not what a rank sends");
+  } else {
+    member.socket.Close();  // It comes from somebody who is not part of this job.
+  }
+}
+
 void Meeting::State::Welcome(Socket socket) {
-  if (!socket.is_open() || !Send(socket, {Packet::Kind::kHello, {}})) return;
+  if (!socket.is_open() || !Send(socket, Hello{})) return;
+  if (static_cast<int>(members.size()) - CountOf(&Member::has_joined) >= plan.ranks + kMoreStrangers) {
+    const auto is_stranger = [](const auto& one) { return !one->has_joined; };
+    members.erase(std::find_if(members.begin(), members.end(), is_stranger));
+  }
   members.push_back(std::make_unique<Member>());
   members.back()->socket = std::move(socket);
 }
 
-void Meeting::State::Take(Member& member, const Packet& message) {
-  switch (message.kind) {
-    case Packet::Kind::kJoin:
-      return TakeJoin(member, message.fields);
-    case Packet::Kind::kOffer:
-      if (!member.has_joined || message.fields.size() != 1) return;
-      member.offer = message.fields[0];
-      return PassOnOffers();
-    case Packet::Kind::kLeave:
-      member.has_left = member.has_joined;
-      return SayGoodbye();
-    case Packet::Kind::kHello:
-    case Packet::Kind::kWelcome:
-    case Packet::Kind::kOffers:
-    case Packet::Kind::kBye:
-    case Packet::Kind::kEnd:
-      return;  // Only this side sends such packets.
+void Meeting::State::Take(Member& member, const Message& message) {
+  if (const auto* join = std::get_if<JoinRequest>(&message)) {
+    if (!member.has_joined) TakeJoin(member, *join);
+  } else if (!member.has_joined) {
+    TurnAway(member, "it did not ask to join");
+  } else if (const auto* offer = std::get_if<Offer>(&message)) {
+    member.offer = offer->text;
+    PassOnOffers();
+  } else if (std::holds_alternative<Question>(message)) {
+    Ask(member);
+  } else if (const auto* answer = std::get_if<Answer>(&message)) {
+    member.answer = answer->text;
+    PassOnAnswers();
+  } else if (std::holds_alternative<Departure>(message)) {
+    member.has_left = true;
+    SayGoodbye();
   }
+  // Only this side sends the others.
 }
 
-// Fields: rank or "", ranks that its program has, number on its host, host name.
-void Meeting::State::TakeJoin(Member& member, const std::vector<std::string>& fields) {
-  if (fields.size() != 4 || member.has_joined) return;
-  if (all_have_joined) {
-    Send(member.socket, {Packet::Kind::kEnd, {"3", "the job has all its ranks already", "1"}});
-    return;
+void Meeting::State::TakeJoin(Member& member, const JoinRequest& join) {
+  if (!IsSameSecret(join.secret, plan.secret)) {
+    return TurnAway(member, "its CLEAVE_SECRET is not the one of this job");
+  }
+  if (all_have_joined) return TurnAway(member, "the job has all its ranks already");
+  const std::string mistake = MistakeIn(join);
+  if (!mistake.empty() && plan.secret.empty()) {
+    // It may be a rank of another job. But a scheduler that nobody else has joined knows that those are its own ranks
+    // when as many have come as it waits for.
+    const bool are_ours = plan.gives_ranks && CountOf(&Member::has_joined) == 0 && ++misfits == plan.ranks;
+    if (!are_ours) return TurnAway(member, mistake);
   }
   member.has_joined = true;
-  member.rank = fields[0].empty() ? -1 : std::atoi(fields[0].c_str());
-  member.local_rank = std::atoi(fields[2].c_str());
-  member.host = fields[3];
-  const int ranks = std::atoi(fields[1].c_str());
-  if (ranks != plan.ranks) {
-    return End(ExitCode::kInput, Format("a program with a plan for %d rank%s joined from host %s; this job has %d",
-                                        ranks, ranks == 1 ? "" : "s", member.host.c_str(), plan.ranks));
+  member.inbox.SetLongestPacket(Inbox::kLongestOfMember);
+  member.rank = join.rank.value_or(-1);
+  member.local_rank = join.local_rank;
+  member.host = join.host;
+  if (!mistake.empty()) return End(ExitCode::kInput, mistake);
+  if (CountOf(&Member::has_joined) == plan.ranks) GiveRanks();
+}
+
+// Why a rank that joins cannot be part of this job; empty: it can.
+std::string Meeting::State::MistakeIn(const JoinRequest& join) const {
+  if (join.ranks != plan.ranks) {
+    return Format("a program with a plan for %d rank%s joined from host %s; this job has %d", join.ranks,
+                  join.ranks == 1 ? "" : "s", join.host.c_str(), plan.ranks);
+  }
+  if (join.rank.has_value() == plan.gives_ranks) {
+    return Format("a rank that %s a number joined from host %s; in this job %s", plan.gives_ranks ? "has" : "has not",
+                  join.host.c_str(), plan.gives_ranks ? "the scheduler gives it" : "each has one");
   }
   for (const auto& other : members) {
-    if (member.rank < 0 || other.get() == &member || other->rank != member.rank) continue;
-    return End(ExitCode::kInput, Format("rank %d joined twice, from host %s and from host %s", member.rank,
-                                        other->host.c_str(), member.host.c_str()));
+    if (!other->has_joined || !join.rank.has_value() || other->rank != *join.rank) continue;
+    return Format("rank %d joined twice, from host %s and from host %s", *join.rank, other->host.c_str(),
+                  join.host.c_str());
   }
-  if (CountOf(&Member::has_joined) == plan.ranks) GiveRanks();
+  return "";
+}
+
+// The job goes on without it.
+void Meeting::State::TurnAway(Member& member, const std::string& why) {
+  member.is_turned_away = true;
+  if (++turned_away <= kMostTurnedAwayLogged) {
+    std::fprintf(stderr, "warning: %s was turned away from this job: %s%s\n", PeerName(member.socket).c_str(),
+                 why.c_str(), turned_away == kMostTurnedAwayLogged ? "; what follows is not shown" : "");
+  }
+  Send(member.socket,
+       cleave::runtime::End{ExitCode::kInput, Format("turned away by the job that meets at %s: %s",
+                                                     ToString(LocalAddress(listener)).c_str(), why.c_str())});
+  shutdown(member.socket.descriptor(), SHUT_WR);
 }
 
 void Meeting::State::GiveRanks() {
   all_have_joined = true;
-  // A connection that has not joined by now is not part of this job.
-  members.erase(std::remove_if(members.begin(), members.end(), [](const auto& one) { return !one->has_joined; }),
-                members.end());
+  for (const auto& member : members) {
+    if (!member->has_joined) member->socket.Close();  // It is not part of this job.
+  }
   std::stable_sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
     return std::tie(a->rank, a->host, a->local_rank) < std::tie(b->rank, b->host, b->local_rank);
   });
-  std::vector<std::string> fields = {"", std::to_string(plan.ranks)};
-  for (const auto& member : members) fields.push_back(member->host);
-  for (size_t rank = 0; rank < members.size(); ++rank) {
-    members[rank]->rank = static_cast<int>(rank);
-    fields[0] = std::to_string(rank);
-    Send(members[rank]->socket, {Packet::Kind::kWelcome, fields});
+  cleave::runtime::Welcome welcome;
+  for (const auto& member : members) {
+    if (member->has_joined) welcome.hosts.push_back(member->host);
+  }
+  for (const auto& member : members) {
+    if (!member->has_joined) continue;
+    member->rank = welcome.rank;
+    Send(member->socket, welcome);
+    ++welcome.rank;
   }
 }
 
 void Meeting::State::PassOnOffers() {
   if (!all_have_joined) return;
-  Packet offers = {Packet::Kind::kOffers, {}};
+  Offers offers;
   for (const auto& member : members) {
+    if (!member->has_joined) continue;
     if (!member->offer.has_value()) return;
-    offers.fields.push_back(*member->offer);
+    offers.texts.push_back(*member->offer);
   }
   for (const auto& member : members) {
+    if (!member->has_joined) continue;
     member->offer.reset();
     Send(member->socket, offers);
+  }
+}
+
+void Meeting::State::Ask(Member& member) {
+  if (!all_have_joined) return;
+  member.asks = true;
+  if (answers_are_due.has_value()) return;  // The others are being asked.
+  answers_are_due = Now() + kAnswerSeconds;
+  for (const auto& other : members) {
+    other->answer.reset();
+    if (other->has_joined) Send(other->socket, Question{});
+  }
+}
+
+// Once all have answered, or time is over.
+void Meeting::State::PassOnAnswers() {
+  if (!answers_are_due.has_value()) return;
+  Answers answers;
+  for (const auto& member : members) {
+    if (!member->has_joined) continue;
+    if (!member->answer.has_value() && Now() < *answers_are_due) return;
+    answers.texts.push_back(member->answer.value_or(""));
+  }
+  answers_are_due.reset();
+  for (const auto& member : members) {
+    if (std::exchange(member->asks, false)) Send(member->socket, answers);
   }
 }
 
@@ -196,7 +309,7 @@ void Meeting::State::SayGoodbye() {
   if (!all_have_joined || CountOf(&Member::has_left) < plan.ranks) return;
   // Rank 0 comes last: it may be this very process, which may end when it gets the packet.
   for (auto member = members.rbegin(); member != members.rend(); ++member) {
-    Send((*member)->socket, {Packet::Kind::kBye, {}});
+    if ((*member)->has_joined) Send((*member)->socket, Goodbye{});
   }
   end = MeetingEnd{};
 }
@@ -249,7 +362,7 @@ void Meeting::State::End(ExitCode code, const std::string& message) {
   }
   if (speaker == nullptr) return;
   // The rank that prints comes last: rank 0 may be this very process, which ends when it gets the packet.
-  Send(speaker->socket, {Packet::Kind::kEnd, {std::to_string(static_cast<int>(code)), message, "1"}});
+  Send(speaker->socket, cleave::runtime::End{code, message});
   shutdown(speaker->socket.descriptor(), SHUT_WR);
 }
 
@@ -263,7 +376,9 @@ void Meeting::State::Linger() {
     poll(waits.data(), waits.size(), static_cast<int>((until - Now()) * 1000) + 1);
     for (size_t i = 1; i < waits.size(); ++i) {
       Member& member = *members[i - 1];
-      if (waits[i].revents != 0 && member.inbox.Receive(member.socket) != Inbox::State::kOpen) member.socket.Close();
+      if (waits[i].revents == 0) continue;
+      if (member.inbox.Receive(member.socket) != Inbox::State::kOpen) member.socket.Close();
+      member.inbox = Inbox();  // What it says does not matter any more.
     }
     RemoveClosed();
     if (waits[0].revents == 0) continue;

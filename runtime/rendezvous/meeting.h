@@ -1,11 +1,15 @@
 // Where the ranks of a job meet: one process, rank 0 or a scheduler, listens; all connect to it and stay connected.
 //
-//   Result<std::unique_ptr<Meeting>> meeting = Meeting::Listen({"10.0.0.1", 29617}, {.ranks = 8, .join_timeout = 60});
+//   Result<std::unique_ptr<Meeting>> meeting = Meeting::Listen({"10.0.0.1", 29617}, {.ranks = 8, .secret = "…"});
 //   const MeetingEnd end = meeting.value()->Run();    // Until all have left, or the job cannot go on.
 //
 // It gives the ranks numbers where they have none, sends to all ranks what each of them says (where it can be reached),
 // and ends the job on all ranks when one does not come in time, when two ranks give the same number, or when the
 // connection to a rank closes before the rank has left. Exactly one process says why.
+//
+// Who connects and is not a rank of this job is told so and turned away, and the job goes on. With a secret, the ranks
+// of this job are those that know it. Without one, any program that asks correctly is taken for a rank, and one of
+// another size for a rank of another job.
 //
 // Ranks without numbers are ordered by host name, then by their number on the host, then by when they came.
 #ifndef CLEAVE_RUNTIME_RENDEZVOUS_MEETING_H_
@@ -25,6 +29,7 @@ struct MeetingPlan {
   double join_timeout = 60;        // Seconds.
   bool gives_ranks = false;        // A scheduler does: ranks that join have no number.
   std::vector<std::string> hosts;  // By rank, where they are known before any rank has joined.
+  std::string secret;              // Empty: none.
 };
 
 struct MeetingEnd {

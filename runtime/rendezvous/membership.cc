@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -24,6 +24,8 @@ constexpr double kGreetingSeconds =
     10;  // The time in which whatever listens there must show that it is a meeting point.
 constexpr int kPauseMilliseconds = 20;
 constexpr double kForever = 1e9;
+constexpr std::chrono::seconds kAnswerTime(
+    4);                               // For all ranks to say where they are: more than the meeting point waits.
 constexpr double kGraceSeconds = 10;  // The time that a meeting point has to say why it ends, after the time limit.
 
 std::string HostName() {
@@ -48,22 +50,28 @@ struct Membership::State {
   std::vector<std::string> hosts;
   std::thread watcher;
   std::atomic<bool> is_closing{false};  // By this side: this is not the end of the job.
+  std::mutex sending;                   // Several threads send, one message at a time.
   std::mutex mutex;
   std::condition_variable changed;
   // Protected by `mutex`; `changed` tells of changes:
-  std::vector<std::string> offers;  // Not yet taken by Exchange.
+  std::vector<std::string> offers;   // Not yet taken by Exchange.
+  std::vector<std::string> answers;  // Not yet taken by AskWhere.
   bool has_bye = false;
   std::optional<Error> problem;
 
   Error MeetingPointIsGone() const;
   Error NotReached(const Error& error) const;
-  Result<Packet> Receive(double until);
-  Result<Packet> Await(Packet::Kind kind, double until);
-  Error EndOf(const Packet& message) const;
+  void Say(const Message& message) {
+    const std::lock_guard<std::mutex> lock(sending);
+    Send(socket, message);
+  }
+  Result<Message> Receive(double until);
+  template <typename Expected>
+  Result<Expected> Await(double until);
   std::optional<Error> Open(const JoinPlan& plan);
   std::optional<Error> Reach();
   std::optional<Error> Enter(const JoinPlan& plan);
-  void Listen(const std::function<void(const Error&)>& end);
+  void Listen(const std::function<void(const Error&)>& end, const std::function<std::string()>& where);
 };
 
 Error Membership::State::MeetingPointIsGone() const {
@@ -83,34 +91,31 @@ Error Membership::State::NotReached(const Error& error) const {
                  placement.has_scheduler ? "the scheduler did not start" : "rank 0 did not join", join_timeout)};
 }
 
-Error Membership::State::EndOf(const Packet& message) const {
-  if (message.fields.size() != 3) return MeetingPointIsGone();
-  const bool speaks = message.fields[2] == "1";
-  return {static_cast<ExitCode>(std::atoi(message.fields[0].c_str())), speaks ? message.fields[1] : ""};
-}
-
 // The next message; an Error when time is over, the connection closed, or the job ends.
-Result<Packet> Membership::State::Receive(double until) {
+Result<Message> Membership::State::Receive(double until) {
   while (true) {
-    if (std::optional<Packet> message = inbox.Next()) {
-      if (message->kind == Packet::Kind::kEnd) return EndOf(*message);
+    if (std::optional<Message> message = inbox.Next()) {
+      if (const End* const end = std::get_if<End>(&*message)) return Error{end->code, end->message};
       return *message;
     }
-    if (!WaitToReceive(socket, until) || inbox.Receive(socket) != Inbox::State::kOpen) return MeetingPointIsGone();
+    if (inbox.state() != Inbox::State::kOpen || !WaitToReceive(socket, until)) return MeetingPointIsGone();
+    inbox.Receive(socket);
   }
 }
 
-Result<Packet> Membership::State::Await(Packet::Kind kind, double until) {
-  Result<Packet> message = Receive(until);
-  if (message.ok() && message.value().kind != kind) return MeetingPointIsGone();
-  return message;
+template <typename Expected>
+Result<Expected> Membership::State::Await(double until) {
+  Result<Message> message = Receive(until);
+  if (!message.ok()) return message.error();
+  if (Expected* const expected = std::get_if<Expected>(&message.value())) return std::move(*expected);
+  return MeetingPointIsGone();
 }
 
 // In rank 0: listens. The thread that runs the meeting begins when this rank's own connection waits there, so that this
 // rank is told of everything that happens.
 std::optional<Error> Membership::State::Open(const JoinPlan& plan) {
-  Result<std::unique_ptr<Meeting>> opened =
-      Meeting::Listen(placement.meeting, {plan.ranks, plan.join_timeout, false, placement.hosts});
+  Result<std::unique_ptr<Meeting>> opened = Meeting::Listen(
+      placement.meeting, {plan.ranks, plan.join_timeout, /*gives_ranks=*/false, placement.hosts, plan.secret});
   if (!opened.ok()) return opened.error();
   meeting = std::move(opened.value());
   return std::nullopt;
@@ -126,7 +131,7 @@ std::optional<Error> Membership::State::Reach() {
     socket = std::move(connected.value());
     inbox = Inbox();
     if (meeting != nullptr && !meeting_thread.joinable()) meeting_thread = std::thread([this] { meeting->Run(); });
-    if (Await(Packet::Kind::kHello, std::min(deadline, Now() + kGreetingSeconds)).ok()) return std::nullopt;
+    if (Await<Hello>(std::min(deadline, Now() + kGreetingSeconds)).ok()) return std::nullopt;
     const bool was_closed = inbox.state() == Inbox::State::kClosed;
     if (was_closed && Now() < deadline) {
       poll(nullptr, 0, kPauseMilliseconds);
@@ -141,15 +146,12 @@ std::optional<Error> Membership::State::Reach() {
 
 std::optional<Error> Membership::State::Enter(const JoinPlan& plan) {
   if (const std::optional<Error> error = Reach()) return error;
-  Send(socket, {Packet::Kind::kJoin,
-                {placement.rank.has_value() ? std::to_string(*placement.rank) : "", std::to_string(plan.ranks),
-                 std::to_string(placement.local_rank), HostName()}});
-  const Result<Packet> welcome = Await(Packet::Kind::kWelcome, Now() + join_timeout + kGraceSeconds);
+  Say(JoinRequest{placement.rank, plan.ranks, placement.local_rank, HostName(), plan.secret});
+  Result<Welcome> welcome = Await<Welcome>(Now() + join_timeout + kGraceSeconds);
   if (!welcome.ok()) return welcome.error();
-  const std::vector<std::string>& fields = welcome.value().fields;
-  if (fields.size() != static_cast<size_t>(plan.ranks) + 2) return MeetingPointIsGone();
-  rank = std::atoi(fields[0].c_str());
-  hosts.assign(fields.begin() + 2, fields.end());
+  if (welcome.value().hosts.size() != static_cast<size_t>(plan.ranks)) return MeetingPointIsGone();
+  rank = welcome.value().rank;
+  hosts = std::move(welcome.value().hosts);
   return std::nullopt;
 }
 
@@ -187,21 +189,28 @@ int Membership::local_ranks() const {
   return static_cast<int>(std::count(state_->hosts.begin(), state_->hosts.end(), own));
 }
 
-void Membership::Watch(std::function<void(const Error&)> end) {
-  state_->watcher = std::thread([this, end = std::move(end)] { state_->Listen(end); });
+void Membership::Watch(std::function<void(const Error&)> end, std::function<std::string()> where) {
+  state_->watcher = std::thread([this, end = std::move(end), where = std::move(where)] { state_->Listen(end, where); });
 }
 
 // Takes the messages of the meeting point, until the last one.
-void Membership::State::Listen(const std::function<void(const Error&)>& end) {
+void Membership::State::Listen(const std::function<void(const Error&)>& end,
+                               const std::function<std::string()>& where) {
   while (true) {
-    Result<Packet> packet = Receive(Now() + kForever);
+    Result<Message> message = Receive(Now() + kForever);
+    if (message.ok() && std::holds_alternative<Question>(message.value())) {
+      Say(Answer{where()});
+      continue;
+    }
     std::unique_lock<std::mutex> lock(mutex);
-    if (!packet.ok()) {
-      problem = packet.error();
-    } else if (packet.value().kind == Packet::Kind::kOffers) {
-      offers = std::move(packet.value().fields);
+    if (!message.ok()) {
+      problem = message.error();
+    } else if (Offers* const arrived = std::get_if<Offers>(&message.value())) {
+      offers = std::move(arrived->texts);
+    } else if (Answers* const answered = std::get_if<Answers>(&message.value())) {
+      answers = std::move(answered->texts);
     } else {
-      has_bye = packet.value().kind == Packet::Kind::kBye;
+      has_bye = std::holds_alternative<Goodbye>(message.value());
     }
     lock.unlock();
     if (problem.has_value() && !is_closing) end(*problem);
@@ -210,8 +219,15 @@ void Membership::State::Listen(const std::function<void(const Error&)>& end) {
   }
 }
 
+std::vector<std::string> Membership::AskWhere() {
+  state_->Say(Question{});
+  std::unique_lock<std::mutex> lock(state_->mutex);
+  state_->changed.wait_for(lock, kAnswerTime, [&] { return state_->problem.has_value() || !state_->answers.empty(); });
+  return std::exchange(state_->answers, {});
+}
+
 Result<std::vector<std::string>> Membership::Exchange(const std::string& mine) {
-  Send(state_->socket, {Packet::Kind::kOffer, {mine}});
+  state_->Say(Offer{mine});
   std::unique_lock<std::mutex> lock(state_->mutex);
   state_->changed.wait(lock, [&] { return state_->problem.has_value() || !state_->offers.empty(); });
   if (state_->problem.has_value()) return *state_->problem;
@@ -219,7 +235,7 @@ Result<std::vector<std::string>> Membership::Exchange(const std::string& mine) {
 }
 
 std::optional<Error> Membership::Leave() {
-  Send(state_->socket, {Packet::Kind::kLeave, {}});
+  state_->Say(Departure{});
   std::unique_lock<std::mutex> lock(state_->mutex);
   state_->changed.wait(lock, [&] { return state_->problem.has_value() || state_->has_bye; });
   return state_->problem;

@@ -1,7 +1,7 @@
 // One rank's side of a meeting (meeting.h): joining, telling all others something, leaving, and being told of the end.
 //
 //   Result<std::unique_ptr<Membership>> member = Membership::Join(placement, {.ranks = 8, .join_timeout = 60});
-//   member.value()->Watch([](const Error& end) { … });
+//   member.value()->Watch([](const Error& end) { … }, [] { return "rank 2 is in …"; });
 //   const Result<std::vector<std::string>> all = member.value()->Exchange(where_I_can_be_reached);
 //   …
 //   member.value()->Leave();
@@ -24,6 +24,7 @@ namespace cleave::runtime {
 struct JoinPlan {
   int ranks = 1;             // The ranks that the program has.
   double join_timeout = 60;  // Seconds.
+  std::string secret;        // That ranks of this job know; empty: none.
 };
 
 class Membership {
@@ -42,8 +43,12 @@ class Membership {
   std::string own_address()
       const;  // An address of this host, as a number: the one from which it reaches the meeting point.
 
-  // From now on a thread calls `end`, at most once, when the job must end.
-  void Watch(std::function<void(const Error&)> end);
+  // From now on a thread calls `end`, at most once, when the job must end, and `where`, when a rank asks where all are.
+  void Watch(std::function<void(const Error&)> end, std::function<std::string()> where);
+
+  // What `where` says on every rank, by rank: empty for ranks that do not answer within seconds, as a process that is
+  // stopped. An empty list when the meeting point does not answer. Called after Watch, by any thread.
+  std::vector<std::string> AskWhere();
 
   // The text of every rank, by rank; an Error when the job ends before. Called by all ranks, after Watch.
   Result<std::vector<std::string>> Exchange(const std::string& mine);

@@ -54,13 +54,13 @@ void InThreads(const std::vector<int>& numbers, const Body& body) {
 TEST(Rendezvous, RanksMeetTellEachOtherAndLeave) {
   const Address meeting = FreeAddress();
   InThreads({3, 0, 2, 1}, [&](int rank) {
-    Joined joined = Membership::Join(PlacementOf(rank, meeting), {4, 20});
+    Joined joined = Membership::Join(PlacementOf(rank, meeting), {4, 20, ""});
     ASSERT_TRUE(joined.ok()) << joined.error().message;
     Membership& member = *joined.value();
     EXPECT_EQ(member.rank(), rank);
     EXPECT_EQ(member.local_ranks(), 4);
     EXPECT_EQ(member.own_address(), "127.0.0.1");
-    member.Watch([](const Error& error) { ADD_FAILURE() << error.message; });
+    member.Watch([](const Error& error) { ADD_FAILURE() << error.message; }, [] { return ""; });
     for (const char* round : {"a", "b"}) {
       const Result<std::vector<std::string>> all = member.Exchange(round + std::to_string(rank));
       ASSERT_TRUE(all.ok());
@@ -71,15 +71,15 @@ TEST(Rendezvous, RanksMeetTellEachOtherAndLeave) {
 }
 
 TEST(Rendezvous, ASchedulerNumbersRanksByHostAndNumberThere) {
-  Result<std::unique_ptr<Meeting>> meeting = Meeting::Listen({"127.0.0.1", 0}, {3, 20, true, {}});
+  Result<std::unique_ptr<Meeting>> meeting = Meeting::Listen({"127.0.0.1", 0}, {3, 20, true, {}, ""});
   ASSERT_TRUE(meeting.ok());
   const Address address = meeting.value()->address();
   std::future<MeetingEnd> end = std::async(std::launch::async, [&] { return meeting.value()->Run(); });
   InThreads({2, 0, 1}, [&](int local_rank) {
-    Joined joined = Membership::Join(ByScheduler(local_rank, address), {3, 20});
+    Joined joined = Membership::Join(ByScheduler(local_rank, address), {3, 20, ""});
     ASSERT_TRUE(joined.ok()) << joined.error().message;
     EXPECT_EQ(joined.value()->rank(), local_rank);
-    joined.value()->Watch([](const Error& error) { ADD_FAILURE() << error.message; });
+    joined.value()->Watch([](const Error& error) { ADD_FAILURE() << error.message; }, [] { return ""; });
     EXPECT_EQ(joined.value()->Leave(), std::nullopt);
   });
   EXPECT_EQ(end.get().code, ExitCode::kDone);
@@ -91,7 +91,7 @@ TEST(Rendezvous, ARankThatNeverJoinsIsNamedOnce) {
   InThreads({0, 2, 3}, [&](int rank) {
     Placement placement = PlacementOf(rank, meeting);
     placement.hosts = {"a", "b", "c", "d", "e"};
-    const Joined joined = Membership::Join(placement, {5, 0.5});
+    const Joined joined = Membership::Join(placement, {5, 0.5, ""});
     ASSERT_FALSE(joined.ok());
     EXPECT_EQ(joined.error().code, ExitCode::kFailed);
     if (joined.error().message.empty()) return;
@@ -106,7 +106,7 @@ TEST(Rendezvous, Rank0ThatNeverJoinsIsNamedOnce) {
   const Address meeting = FreeAddress();
   std::atomic<int> said = 0;
   InThreads({1, 2}, [&](int rank) {
-    const Joined joined = Membership::Join(PlacementOf(rank, meeting), {3, 0.3});
+    const Joined joined = Membership::Join(PlacementOf(rank, meeting), {3, 0.3, ""});
     ASSERT_FALSE(joined.ok());
     EXPECT_EQ(joined.error().code, ExitCode::kFailed);
     if (joined.error().message.empty()) return;
@@ -118,12 +118,12 @@ TEST(Rendezvous, Rank0ThatNeverJoinsIsNamedOnce) {
 }
 
 TEST(Rendezvous, ASchedulerSaysHowManyAreMissing) {
-  Result<std::unique_ptr<Meeting>> meeting = Meeting::Listen({"127.0.0.1", 0}, {3, 0.5, true, {}});
+  Result<std::unique_ptr<Meeting>> meeting = Meeting::Listen({"127.0.0.1", 0}, {3, 0.5, true, {}, ""});
   ASSERT_TRUE(meeting.ok());
   const Address address = meeting.value()->address();
   std::future<MeetingEnd> end = std::async(std::launch::async, [&] { return meeting.value()->Run(); });
   InThreads({0, 1}, [&](int local_rank) {
-    const Joined joined = Membership::Join(ByScheduler(local_rank, address), {3, 20});
+    const Joined joined = Membership::Join(ByScheduler(local_rank, address), {3, 20, ""});
     ASSERT_FALSE(joined.ok());
     EXPECT_EQ(joined.error().code, ExitCode::kFailed);
     EXPECT_EQ(joined.error().message, "");
@@ -140,9 +140,9 @@ TEST(Rendezvous, ARankThatIsLostIsNamedByTheLowestThatIsLeft) {
     std::atomic<int> said = 0;
     InThreads({0, 1, 2}, [&](int rank) {
       std::promise<Error> ended;  // It must outlive the thread that uses it.
-      Joined joined = Membership::Join(PlacementOf(rank, meeting), {3, 20});
+      Joined joined = Membership::Join(PlacementOf(rank, meeting), {3, 20, ""});
       ASSERT_TRUE(joined.ok()) << joined.error().message;
-      joined.value()->Watch([&](const Error& error) { ended.set_value(error); });
+      joined.value()->Watch([&](const Error& error) { ended.set_value(error); }, [] { return ""; });
       if (rank == lost) return;
       const Error error = ended.get_future().get();
       EXPECT_EQ(error.code, ExitCode::kFailed);
@@ -155,7 +155,8 @@ TEST(Rendezvous, ARankThatIsLostIsNamedByTheLowestThatIsLeft) {
   }
 }
 
-TEST(Rendezvous, RanksOfAnotherJobAreRefused) {
+// They know the secret, so they were meant to be of this job.
+TEST(Rendezvous, RanksThatDoNotFitEndTheirJob) {
   const Address meeting = FreeAddress();
   std::atomic<int> said = 0;
   const auto expect = [&](const Joined& joined, const std::string& text) {
@@ -166,29 +167,60 @@ TEST(Rendezvous, RanksOfAnotherJobAreRefused) {
     EXPECT_EQ(joined.error().message.rfind(text, 0), 0u) << joined.error().message;
   };
   InThreads({0, 1}, [&](int rank) {
-    expect(Membership::Join(PlacementOf(rank, meeting), {rank + 2, 20}),
+    expect(Membership::Join(PlacementOf(rank, meeting), {rank + 2, 20, "s"}),
            "a program with a plan for 3 ranks joined from host ");
   });
   EXPECT_EQ(said, 1);
   InThreads({0, 1, 1}, [&](int rank) {
-    expect(Membership::Join(PlacementOf(rank, meeting), {4, 20}), "rank 1 joined twice, from host ");
+    expect(Membership::Join(PlacementOf(rank, meeting), {4, 20, "s"}), "rank 1 joined twice, from host ");
   });
   EXPECT_EQ(said, 2);
+}
+
+// Without a secret they may be of another job.
+TEST(Rendezvous, ProgramsOfAnotherSizeEndTheJobOfASchedulerThatHasNoOthers) {
+  Result<std::unique_ptr<Meeting>> meeting = Meeting::Listen({"127.0.0.1", 0}, {3, 20, true, {}, ""});
+  ASSERT_TRUE(meeting.ok());
+  const Address address = meeting.value()->address();
+  std::future<MeetingEnd> end = std::async(std::launch::async, [&] { return meeting.value()->Run(); });
+  InThreads({0, 1, 2}, [&](int local_rank) {
+    const Joined joined = Membership::Join(ByScheduler(local_rank, address), {4, 20, ""});
+    ASSERT_FALSE(joined.ok());
+    EXPECT_EQ(joined.error().code, ExitCode::kInput);
+  });
+  EXPECT_EQ(end.get().code, ExitCode::kInput);
+}
+
+TEST(Rendezvous, WhoAsksIsToldWhereTheOthersAre) {
+  const Address meeting = FreeAddress();
+  InThreads({0, 1, 2}, [&](int rank) {
+    Joined joined = Membership::Join(PlacementOf(rank, meeting), {3, 20, ""});
+    ASSERT_TRUE(joined.ok()) << joined.error().message;
+    Membership& member = *joined.value();
+    // Rank 2 has nothing to say, as a process that is stopped.
+    member.Watch([](const Error& error) { ADD_FAILURE() << error.message; },
+                 [rank] { return rank == 2 ? "" : "rank " + std::to_string(rank) + " is in h1\x1b"; });
+    ASSERT_TRUE(member.Exchange("").ok());  // All watch.
+    if (rank != 2) {
+      EXPECT_EQ(member.AskWhere(), (std::vector<std::string>{"rank 0 is in h1\\x1b", "rank 1 is in h1\\x1b", ""}));
+    }
+    EXPECT_EQ(member.Leave(), std::nullopt);
+  });
 }
 
 TEST(Rendezvous, WhereNobodyCanMeet) {
   const Address taken = FreeAddress();
   const Result<Socket> other = Listen(taken);
   ASSERT_TRUE(other.ok());
-  const Joined in_use = Membership::Join(PlacementOf(0, taken), {2, 5});
+  const Joined in_use = Membership::Join(PlacementOf(0, taken), {2, 5, ""});
   ASSERT_FALSE(in_use.ok());
   EXPECT_EQ(in_use.error().code, ExitCode::kEnvironment);
   EXPECT_EQ(in_use.error().message,
             "cannot listen at " + ToString(taken) + ": port " + std::to_string(taken.port) + " is in use");
-  const Joined elsewhere = Membership::Join(PlacementOf(0, {"192.0.2.1", 5}), {2, 5});
+  const Joined elsewhere = Membership::Join(PlacementOf(0, {"192.0.2.1", 5}), {2, 5, ""});
   ASSERT_FALSE(elsewhere.ok());
   EXPECT_EQ(elsewhere.error().message, "cannot listen at 192.0.2.1:5: `192.0.2.1` is no address of this host");
-  const Joined unknown = Membership::Join(PlacementOf(0, {"no-such-host.invalid", 5}), {2, 5});
+  const Joined unknown = Membership::Join(PlacementOf(0, {"no-such-host.invalid", 5}), {2, 5, ""});
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().code, ExitCode::kEnvironment);
   EXPECT_EQ(unknown.error().message.rfind(
@@ -204,11 +236,11 @@ TEST(Rendezvous, WhatElseListensThereIsNotTakenForRank0) {
   std::thread server([&] {
     Socket caller;
     while (!caller.is_open() && WaitToReceive(other.value(), Now() + 20)) caller = Accept(other.value());
-    Send(caller, {Packet::Kind::kBye, {"220 mail.example"}});
+    Send(caller, Offer{"220 mail.example"});
     Inbox inbox;
-    while (inbox.Receive(caller) == Inbox::State::kOpen) continue;
+    while (inbox.state() == Inbox::State::kOpen && WaitToReceive(caller, Now() + 20)) inbox.Receive(caller);
   });
-  const Joined joined = Membership::Join(PlacementOf(1, address), {2, 20});
+  const Joined joined = Membership::Join(PlacementOf(1, address), {2, 20, ""});
   server.join();
   ASSERT_FALSE(joined.ok());
   EXPECT_EQ(joined.error().code, ExitCode::kEnvironment);
@@ -216,19 +248,23 @@ TEST(Rendezvous, WhatElseListensThereIsNotTakenForRank0) {
                                         " is not rank 0 of this job: is the port in use by another program?");
 }
 
-TEST(Inbox, WhatIsNoPacketIsMalformed) {
+TEST(Inbox, WhatIsNoMessageIsMalformed) {
   Result<Socket> listener = Listen({"127.0.0.1", 0});
   Result<Socket> here = Connect(LocalAddress(listener.value()), Now() + 20);
   ASSERT_TRUE(here.ok());
   ASSERT_TRUE(WaitToReceive(listener.value(), Now() + 20));
   const Socket there = Accept(listener.value());
-  ASSERT_TRUE(Send(here.value(), {Packet::Kind::kOffer, {"", std::string(100000, 'x')}}));
+  ASSERT_TRUE(Send(here.value(), Offers{{"", std::string(100000, 'x')}}));
   Inbox inbox;
-  std::optional<Packet> packet;
-  while (!(packet = inbox.Next()).has_value()) ASSERT_EQ(inbox.Receive(there), Inbox::State::kOpen);
-  EXPECT_EQ(packet->fields[1].size(), 100000u);
+  std::optional<Message> message;
+  while (!(message = inbox.Next()).has_value()) {
+    ASSERT_TRUE(WaitToReceive(there, Now() + 20));
+    ASSERT_EQ(inbox.Receive(there), Inbox::State::kOpen);
+  }
+  EXPECT_EQ(std::get<Offers>(*message).texts[1].size(), 100000u);
   const std::string text = "GET / HTTP/1.1\r\n\r\n";
   ASSERT_EQ(write(here.value().descriptor(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  ASSERT_TRUE(WaitToReceive(there, Now() + 20));
   ASSERT_EQ(inbox.Receive(there), Inbox::State::kOpen);
   EXPECT_FALSE(inbox.Next().has_value());
   EXPECT_EQ(inbox.state(), Inbox::State::kMalformed);

@@ -10,15 +10,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "runtime/trace/trace.h"
 
 namespace cleave::runtime {
 namespace {
 
-constexpr size_t kLongestMessage = size_t{1} << 26;
-constexpr double kPause = 0.02;  // Seconds between two tries to connect.
+constexpr size_t kMostFields = kMostRanks + 2;  // An empty field takes much more memory here than in the packet.
+constexpr double kPause = 0.02;                 // Seconds between two tries to connect.
 
 // The addresses that a name has.
 class Resolved {
@@ -94,6 +96,14 @@ Socket TryToConnect(const Resolved& resolved, double deadline) {
   return Socket();
 }
 
+Address AddressOf(const sockaddr_storage& name, socklen_t size) {
+  char host[NI_MAXHOST] = "";
+  char port[NI_MAXSERV] = "";
+  getnameinfo(reinterpret_cast<const sockaddr*>(&name), size, host, sizeof host, port, sizeof port,
+              NI_NUMERICHOST | NI_NUMERICSERV);
+  return {host, std::atoi(port)};
+}
+
 void AppendNumber(uint32_t number, std::string& bytes) {
   const uint32_t in_order = htonl(number);
   bytes.append(reinterpret_cast<const char*>(&in_order), sizeof in_order);
@@ -159,17 +169,21 @@ Socket Accept(const Socket& listener) {
 Address LocalAddress(const Socket& socket) {
   sockaddr_storage name = {};
   socklen_t size = sizeof name;
-  char host[NI_MAXHOST] = "";
-  char port[NI_MAXSERV] = "";
   getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&name), &size);
-  getnameinfo(reinterpret_cast<sockaddr*>(&name), size, host, sizeof host, port, sizeof port,
-              NI_NUMERICHOST | NI_NUMERICSERV);
-  return {host, std::atoi(port)};
+  return AddressOf(name, size);
 }
 
-bool Send(const Socket& socket, const Packet& packet) {
+std::string PeerName(const Socket& socket) {
+  sockaddr_storage name = {};
+  socklen_t size = sizeof name;
+  getpeername(socket.descriptor(), reinterpret_cast<sockaddr*>(&name), &size);
+  return ToString(AddressOf(name, size));
+}
+
+bool Send(const Socket& socket, const Message& message) {
+  const Packet packet = PacketOf(message);
   std::string body;
-  AppendNumber(static_cast<uint32_t>(packet.kind), body);
+  AppendNumber(packet.kind, body);
   for (const std::string& field : packet.fields) {
     AppendNumber(static_cast<uint32_t>(field.size()), body);
     body += field;
@@ -192,46 +206,39 @@ bool Send(const Socket& socket, const Packet& packet) {
 
 Inbox::State Inbox::Receive(const Socket& socket) {
   char buffer[65536];
-  while (true) {
-    const ssize_t count = recv(socket.descriptor(), buffer, sizeof buffer, 0);
-    if (count > 0) {
-      bytes_.append(buffer, static_cast<size_t>(count));
-      return state_;
-    }
-    if (count == 0) return state_ = State::kClosed;
-    if (errno == EAGAIN) {
-      pollfd wait = {socket.descriptor(), POLLIN, 0};
-      poll(&wait, 1, -1);
-    } else if (errno != EINTR) {
-      return state_ = State::kClosed;
-    }
+  const ssize_t count = recv(socket.descriptor(), buffer, sizeof buffer, 0);
+  if (count > 0) {
+    bytes_.append(buffer, static_cast<size_t>(count));
+  } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
+    state_ = State::kClosed;
   }
+  return state_;
 }
 
-std::optional<Packet> Inbox::Next() {
+std::optional<Message> Inbox::Next() {
   size_t at = 0;
-  if (bytes_.size() < sizeof(uint32_t)) return std::nullopt;
-  const size_t size = NumberAt(bytes_, at);
-  if (size < sizeof(uint32_t) || size > kLongestMessage) {
+  if (state_ == State::kMalformed || bytes_.size() < sizeof(uint32_t)) return std::nullopt;
+  const auto malformed = [this] {
     state_ = State::kMalformed;
     return std::nullopt;
-  }
+  };
+  const size_t size = NumberAt(bytes_, at);
+  if (size < sizeof(uint32_t) || size > longest_) return malformed();
   const size_t end = at + size;
   if (bytes_.size() < end) return std::nullopt;
   Packet packet;
-  packet.kind = static_cast<Packet::Kind>(NumberAt(bytes_, at));
+  packet.kind = NumberAt(bytes_, at);
   while (end - at >= sizeof(uint32_t)) {
     const size_t length = NumberAt(bytes_, at);
-    if (length > end - at) break;
+    if (length > end - at || packet.fields.size() == kMostFields) return malformed();
     packet.fields.push_back(bytes_.substr(at, length));
     at += length;
   }
-  if (at != end) {
-    state_ = State::kMalformed;
-    return std::nullopt;
-  }
+  if (at != end) return malformed();
   bytes_.erase(0, end);
-  return packet;
+  std::optional<Message> message = MessageOf(std::move(packet));
+  if (!message.has_value()) return malformed();
+  return message;
 }
 
 bool WaitToReceive(const Socket& socket, double deadline) {

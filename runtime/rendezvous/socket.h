@@ -1,14 +1,14 @@
-// Private to runtime/rendezvous: TCP connections, and messages of a kind and some fields over them.
+// Private to runtime/rendezvous: TCP connections, and messages over them.
 #ifndef CLEAVE_RUNTIME_RENDEZVOUS_SOCKET_H_
 #define CLEAVE_RUNTIME_RENDEZVOUS_SOCKET_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "runtime/error/error.h"
 #include "runtime/placement/placement.h"
+#include "runtime/rendezvous/message.h"
 
 namespace cleave::runtime {
 
@@ -43,39 +43,37 @@ Socket Accept(const Socket& listener);
 // This end of a connection, or of a listening socket, as a number.
 Address LocalAddress(const Socket& socket);
 
-struct Packet {
-  enum class Kind : uint32_t {
-    kHello =
-        0x434c4531,  // The greeting of a meeting point: other programs that may listen on a port say something else.
-    kJoin,
-    kWelcome,
-    kOffer,
-    kOffers,
-    kLeave,
-    kBye,
-    kEnd
-  };
-  Kind kind = Kind::kHello;
-  std::vector<std::string> fields;
-};
+// The other end of a connection, for messages.
+std::string PeerName(const Socket& socket);
 
-// Whether the packet was handed to the system.
-bool Send(const Socket& socket, const Packet& packet);
+// Whether the message was handed to the system.
+bool Send(const Socket& socket, const Message& message);
 
-// Bytes that have arrived, and the messages in them.
+// Bytes that have arrived, and the messages in them. It never holds more than the longest packet that it takes, and
+// what is received at once.
 class Inbox {
  public:
   enum class State { kOpen, kClosed, kMalformed };
 
-  // Waits until something arrives or the other side closes the connection, and takes it.
+  // Packets of strangers are short: they ask to join.
+  static constexpr size_t kLongestOfStranger = 4096;
+  static constexpr size_t kLongestOfMember = size_t{1} << 26;
+
+  explicit Inbox(size_t longest_packet = kLongestOfMember) : longest_(longest_packet) {}
+
+  // From now on, packets of this size are taken.
+  void SetLongestPacket(size_t bytes) { longest_ = bytes; }
+
+  // Takes what has arrived; does not wait.
   State Receive(const Socket& socket);
 
-  // The next complete packet.
-  std::optional<Packet> Next();
+  // The next complete message. After something that is none, there is no next one, and the state is kMalformed.
+  std::optional<Message> Next();
 
   State state() const { return state_; }
 
  private:
+  size_t longest_;
   std::string bytes_;
   State state_ = State::kOpen;
 };

@@ -34,11 +34,10 @@ std::vector<Reported> reported;
 thread_local Reported of_this_thread = {nullptr, 0};
 
 std::string Position(const Reported& reported_rank) {
-  const std::optional<std::string> collective = reported_rank.watch->CurrentCollective();
-  return collective.has_value()
-             ? Format("rank %d waits in %s", reported_rank.rank, collective->c_str())
-             : Format("rank %d is in %s", reported_rank.rank, reported_rank.watch->CurrentOp().c_str());
+  return Format("rank %d %s", reported_rank.rank, reported_rank.watch->Where().c_str());
 }
+
+bool IsWaiting(const std::string& where) { return where.rfind("waits ", 0) == 0; }
 
 // "; rank 1 waits in …; rank 2 is in …"
 std::string OthersOfThisProcess(const Watch& watch) {
@@ -56,6 +55,29 @@ double Now() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+MissingRanks FindMissing(const std::vector<SeenRank>& ranks, int own) {
+  constexpr int kMostListed = 8;
+  MissingRanks missing;
+  std::string waiting;
+  int listed = 0;
+  for (const SeenRank& seen : ranks) {
+    const bool waits = seen.answers && IsWaiting(seen.where);
+    if (waits && seen.rank < own) missing.is_for_another = true;
+    if (seen.rank == own || (!waits && ++listed > kMostListed)) continue;
+    if (waits) {
+      waiting += Format("; rank %d %s", seen.rank, seen.where.c_str());
+    } else if (seen.answers) {
+      missing.text += Format("; rank %d is missing: it %s", seen.rank, seen.where.c_str());
+    } else {
+      missing.text +=
+          Format("; rank %d is missing: it does not answer%s%s%s", seen.rank,
+                 seen.where.empty() ? "" : " (a moment before, it ", seen.where.c_str(), seen.where.empty() ? "" : ")");
+    }
+  }
+  if (missing.text.empty()) missing.text = waiting;
+  return missing;
 }
 
 // A thread that wakes now and then and compares the heartbeat with what it was.
@@ -172,29 +194,60 @@ void Watch::Check(const char* name, int line, const Tensor& tensor) {
   }
 }
 
+std::string Watch::Where() const {
+  const std::optional<std::string> collective = CurrentCollective();
+  return collective.has_value() ? "waits in " + *collective : "is in " + CurrentOp();
+}
+
+void Watch::SetOthers(Others* others) {
+  const std::lock_guard<std::mutex> lock(others_mutex_);
+  others_ = others;
+}
+
+MissingRanks Watch::Missing() {
+  const std::lock_guard<std::mutex> lock(others_mutex_);
+  return others_ == nullptr ? MissingRanks{OthersOfThisProcess(*this)} : others_->Missing();
+}
+
 void Watch::StartWatchdog(int rank, double seconds) {
+  SetTimeout(seconds);
   watchdog_ = std::make_unique<Watchdog>();
-  watchdog_->thread = std::thread([this, &dog = *watchdog_, rank, seconds] {
+  const double interval = seconds < 4 ? seconds / 4 : 1;
+  watchdog_->thread = std::thread([this, &dog = *watchdog_, rank, interval] {
+    constexpr double kSecondsForAnother = 15;
     int64_t seen = -1;
-    double since = Now();
+    double stood_still = 0;
+    double looked = Now();
     std::unique_lock<std::mutex> lock(dog.mutex);
     while (!dog.stop) {
-      dog.wake.wait_for(lock, std::chrono::duration<double>(seconds < 4 ? seconds / 4 : 1));
+      dog.wake.wait_for(lock, std::chrono::duration<double>(interval));
+      if (dog.stop) return;
+      const double now = Now();
+      stood_still += std::min(now - looked, 2 * interval);  // More has passed where the process was stopped.
+      looked = now;
+      const std::string where = Where();
+      {
+        const std::lock_guard<std::mutex> others_lock(others_mutex_);
+        if (others_ != nullptr) others_->Show(where);
+      }
       const int64_t events = Events();
       if (events != seen) {
         seen = events;
-        since = Now();
+        stood_still = 0;
+        has_stalled_ = false;
         continue;
       }
       // A rank that waits for others gives them time to report themselves: their reports are nearer to the cause.
-      const std::optional<std::string> collective = CurrentCollective();
-      const double limit = collective.has_value() ? seconds * 1.1 + 1 : seconds;
-      if (dog.stop || Now() - since < limit) continue;
-      const std::string where = collective.has_value()
-                                    ? Format("rank %d waits in %s", rank, collective->c_str())
-                                    : Format("rank %d stands still in %s", rank, CurrentOp().c_str());
-      Die(ExitCode::kFailed, Format("%s since %.0f s%s; the job is ended (CLEAVE_TIMEOUT is %g s)", where.c_str(),
-                                    Now() - since, OthersOfThisProcess(*this).c_str(), seconds));
+      const double timeout = timeout_.load(std::memory_order_relaxed);
+      const bool waits = IsWaiting(where);
+      const double limit = waits ? timeout * 1.1 + 1 : timeout;
+      if (stood_still < limit) continue;
+      has_stalled_ = true;
+      const MissingRanks missing = waits ? Missing() : MissingRanks{OthersOfThisProcess(*this)};
+      if (Events() != seen || (missing.is_for_another && stood_still < limit + kSecondsForAnother)) continue;
+      Die(ExitCode::kFailed, Format("rank %d %s since %.0f s%s; the job is ended (CLEAVE_TIMEOUT is %g s)", rank,
+                                    waits ? where.c_str() : ("stands still in " + CurrentOp()).c_str(), stood_still,
+                                    missing.text.c_str(), timeout));
     }
   });
 }
@@ -238,7 +291,7 @@ void HandleSignals(const Watch& watch, int rank) {
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
   for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
   action.sa_handler = OnStop;
-  for (int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  for (int signal : {SIGHUP, SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
 }
 
 }  // namespace cleave::runtime

@@ -27,6 +27,34 @@
 
 namespace cleave::runtime {
 
+// Which ranks a rank waits for, as the end of a sentence: "; rank 1 is missing: it does not answer".
+struct MissingRanks {
+  std::string text;
+  bool is_for_another = false;  // A lower rank that answers waits too: it reports.
+};
+
+// What a rank can learn of the others while it waits for them, for its report. Called by its watchdog.
+class Others {
+ public:
+  virtual ~Others() = default;
+
+  // Tells them where this rank is: "waits in all_reduce for `h1.matmul` (mnist_mlp.model:7)". Called once a second.
+  virtual void Show(const std::string& where) = 0;
+
+  // May take seconds.
+  virtual MissingRanks Missing() = 0;
+};
+
+// A rank as the others see it.
+struct SeenRank {
+  int rank = 0;
+  bool answers = true;  // A process that is stopped does not.
+  std::string where;    // Where it was last seen; empty: not known.
+};
+
+// The ranks that do not wait as rank `own` does; where all wait, what they wait in.
+MissingRanks FindMissing(const std::vector<SeenRank>& ranks, int own);
+
 class Watch {
  public:
   // `model_file` is the name in reports: "mnist_mlp.model". It and every op name must outlive the Watch, as string
@@ -90,8 +118,21 @@ class Watch {
     Check(name, line, {values, count, false});
   }
 
-  // From now on reports name this rank, and a thread ends the job when nothing has happened for `seconds` seconds.
+  // "waits in all_reduce for `h1.matmul` (mnist_mlp.model:7)" or "is in `h1.matmul` (mnist_mlp.model:7)".
+  std::string Where() const;
+
+  // From now on reports name this rank, and a thread ends the job when nothing has happened for `seconds` seconds. Time
+  // in which the whole process was stopped does not count.
   void StartWatchdog(int rank, double seconds);
+
+  // Another limit for the watchdog.
+  void SetTimeout(double seconds) { timeout_.store(seconds, std::memory_order_relaxed); }
+
+  // From now on the watchdog asks there which rank is missing; null: no longer. Returns when it is not asking.
+  void SetOthers(Others* others);
+
+  // Whether the watchdog has found that the rank stands still: the end of another rank is not the cause then.
+  bool HasStalled() const { return has_stalled_.load(); }
 
  private:
   // A tensor of float or BFloat16.
@@ -112,6 +153,7 @@ class Watch {
   }
   void ScanResult();
   int64_t Events() const;  // Of the host and of its GPU.
+  MissingRanks Missing();
 
   struct NamedCollective {
     const char* name;
@@ -135,13 +177,19 @@ class Watch {
   mutable std::mutex collectives_mutex_;  // The rank adds to the list, its watchdog reads it.
   std::vector<NamedCollective> collectives_;
 
+  std::atomic<double> timeout_{0};
+  std::atomic<bool> has_stalled_{false};
+  std::mutex others_mutex_;
+  Others* others_ = nullptr;  // Protected by others_mutex_.
+
   struct Watchdog;
   std::unique_ptr<Watchdog> watchdog_;
 };
 
 // Installs handlers: SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT report the current op of the rank whose thread has
-// crashed and then take their default course; SIGINT and SIGTERM end the process with exit code 128 + signal. The
-// calling thread becomes the rank's; the watchdogs of other ranks of the process name it too. Reports end with `watch`.
+// crashed and then take their default course; SIGHUP, SIGINT and SIGTERM end the process with exit code 128 + signal.
+// The calling thread becomes the rank's; the watchdogs of other ranks of the process name it too. Reports end with
+// `watch`.
 void HandleSignals(const Watch& watch, int rank);
 
 // Seconds of a clock that never goes back.

@@ -1,7 +1,6 @@
 #include "runtime/train/report.h"
 
 #include <errno.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "runtime/lock/lock.h"
 #include "runtime/trace/trace.h"
 
 namespace cleave::runtime {
@@ -23,17 +23,15 @@ bool WantsProgress() {
   return std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && isatty(STDOUT_FILENO) != 0;
 }
 
-// mkdir -p.
-bool MakeFolders(const std::string& path) {
-  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    const std::string part = path.substr(0, end);
-    if (mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) return false;
-    if (end == std::string::npos) return true;
-  }
-}
-
 Error FolderError(const std::string& folder) {
   return {ExitCode::kEnvironment, Format("cannot write to the folder `%s`: %s", folder.c_str(), std::strerror(errno))};
+}
+
+// Only rank 0 sees that a disk is full, as the others train on: it ends the job.
+void CheckWritten(bool is_written, const std::string& where) {
+  if (!is_written) {
+    Die(ExitCode::kEnvironment, Format("cannot write to %s: %s", where.c_str(), std::strerror(errno)));
+  }
 }
 
 std::string JsonObject(const std::vector<std::pair<std::string, std::string>>& members) {
@@ -97,7 +95,7 @@ Result<Report> Report::Open(const std::string& folder, Outputs outputs, LogForma
   report.format_ = format;
   if (!outputs.files) return report;
   report.progress_ = outputs.lines && WantsProgress();
-  if (!MakeFolders(folder)) return FolderError(folder);
+  if (std::optional<Error> error = LockFolder(folder)) return *error;
   std::remove((folder + "/run.json").c_str());
   report.metrics_ = std::fopen((folder + "/metrics.jsonl").c_str(), "w");
   if (report.metrics_ == nullptr) return FolderError(folder);
@@ -118,7 +116,7 @@ Report::~Report() {
 void Report::Line(const std::string& text) {
   if (!outputs_.lines) return;
   std::printf("%s%s\n", progress_ ? "\r\033[K" : "", text.c_str());
-  std::fflush(stdout);
+  CheckWritten(std::fflush(stdout) == 0, "standard output");
 }
 
 void Report::WriteMetrics(const StepRecord& record) {
@@ -130,8 +128,8 @@ void Report::WriteMetrics(const StepRecord& record) {
   for (const auto& [name, value] : record.metrics) members.emplace_back(name, JsonNumber(value));
   if (record.parameter_norm.has_value()) members.emplace_back("parameter_norm", JsonNumber(*record.parameter_norm));
   if (!record.watched.empty()) members.emplace_back("watch", WatchedJson(record.watched));
-  std::fprintf(metrics_, "%s\n", JsonObject(members).c_str());
-  std::fflush(metrics_);
+  const bool is_written = std::fprintf(metrics_, "%s\n", JsonObject(members).c_str()) > 0;
+  CheckWritten(std::fflush(metrics_) == 0 && is_written, "`" + folder_ + "/metrics.jsonl` (rank 0)");
 }
 
 void Report::Step(const StepRecord& record, bool logged) {
@@ -148,7 +146,7 @@ void Report::Step(const StepRecord& record, bool logged) {
     steps_since_line_ = 0;
   } else {
     std::printf("\r\033[K%s", text.c_str());
-    std::fflush(stdout);
+    CheckWritten(std::fflush(stdout) == 0, "standard output");
   }
   last_progress_ = Now();
 }

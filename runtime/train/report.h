@@ -55,8 +55,8 @@ class Report {
     bool lines = true;  // Whether it prints.
   };
 
-  // To write files, makes `folder` if need be, removes an older run.json from it and opens metrics.jsonl. An Error
-  // (exit code 5) when that fails.
+  // To write files, makes `folder` if need be, takes it for this job, removes an older run.json from it and opens
+  // metrics.jsonl. An Error (exit code 5) when that fails. A later line that cannot be written ends the job.
   static Result<Report> Open(const std::string& folder, Outputs outputs, LogFormat format = LogFormat::kCleave);
   Report(Report&& other) noexcept;
   Report(const Report&) = delete;

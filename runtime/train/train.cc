@@ -167,6 +167,9 @@ class Run {
     if (logged) record.parameter_norm = parameter_norm_.NormOf(squares);
     record.samples = batches_.batch();
     record_.step_seconds.push_back(record.seconds);
+    const size_t steps = record_.step_seconds.size();
+    const bool is_power_of_two = (steps & (steps - 1)) == 0;  // The median takes time.
+    if (is_power_of_two) FitTimeout(watch_, Median(record_.step_seconds));
     record_.communication_seconds += CommunicationSeconds(comm_) - communicated;
     report_.Step(record, logged);
     // A parameter that the loss does not depend on, or not yet, shows here.

@@ -28,7 +28,7 @@ Error Said(const Error& error) {
 
 // Ends this process: the job has lost a rank. What this rank was doing says how far the job had come.
 void EndWith(const Error& error, const Watch& watch, int rank) {
-  if (error.message.empty()) _exit(static_cast<int>(error.code));
+  if (error.message.empty() || watch.HasStalled()) _exit(static_cast<int>(error.code));
   Die(error.code, Format("%s; rank %d was in %s", error.message.c_str(), rank, watch.CurrentOp().c_str()));
 }
 
@@ -71,16 +71,18 @@ Result<std::unique_ptr<Comm>> Comm::Start(const Mesh& mesh, Watch& watch) {
   if (placement.ranks.has_value() && *placement.ranks != MeshSize(mesh)) return OtherNumberOfRanks(mesh, placement);
   const Result<double> timeout = JoinTimeout();
   if (!timeout.ok()) return Said(timeout.error());
+  const Result<std::string> secret = JobSecret();
+  if (!secret.ok()) return Said(secret.error());
 
   watch.EnterCollective("the start of the job");
   Result<std::unique_ptr<Membership>> membership =
-      Membership::Join(placement, {static_cast<int>(MeshSize(mesh)), timeout.value()});
+      Membership::Join(placement, {static_cast<int>(MeshSize(mesh)), timeout.value(), secret.value()});
   if (!membership.ok()) return Said(membership.error());
   const int rank = membership.value()->rank();
   job->rank = rank;
   job->local_ranks = membership.value()->local_ranks();
   Result<std::unique_ptr<Transport>> transport =
-      MakeGlooTransport(std::move(membership.value()), timeout.value(),
+      MakeGlooTransport(std::move(membership.value()), timeout.value(), watch,
                         [&watch, rank](const Error& error) { EndWith(error, watch, rank); });
   if (!transport.ok())
     return Said({transport.error().code, Format("rank %d: %s", rank, transport.error().message.c_str())});

@@ -66,10 +66,33 @@ void SetBuffer(ElementType type, void* data, int64_t count, gloo::AllreduceOptio
   }
 }
 
+// The other ranks, at the meeting point.
+class AskedOthers : public Others {
+ public:
+  explicit AskedOthers(Membership& membership) : membership_(membership) {}
+
+  void Show(const std::string&) override {}  // They ask where this rank is.
+
+  MissingRanks Missing() override {
+    std::vector<SeenRank> seen;
+    for (std::string& where : membership_.AskWhere()) {
+      seen.push_back({static_cast<int>(seen.size()), !where.empty(), std::move(where)});
+    }
+    if (seen.empty()) return {"; the process at which the ranks meet does not answer"};
+    return FindMissing(seen, membership_.rank());
+  }
+
+ private:
+  Membership& membership_;
+};
+
 class GlooTransport : public Transport {
  public:
-  GlooTransport(std::unique_ptr<Membership> membership, Connections connections)
-      : membership_(std::move(membership)), connections_(std::move(connections)) {}
+  GlooTransport(std::unique_ptr<Membership> membership, Connections connections, Watch& watch)
+      : membership_(std::move(membership)), connections_(std::move(connections)), others_(*membership_), watch_(watch) {
+    watch_.SetOthers(&others_);
+  }
+  ~GlooTransport() override { watch_.SetOthers(nullptr); }
 
   Problem CreateGroup(const Group& group, const std::vector<int>& members) override {
     return Guarded([&] {
@@ -169,6 +192,7 @@ class GlooTransport : public Transport {
 
   void Leave() override {
     membership_->Leave();
+    watch_.SetOthers(nullptr);
     // Nobody sends any more: the connections may close in any order.
     Guarded([&] {
       for (const GroupState& state : groups_) {
@@ -213,6 +237,8 @@ class GlooTransport : public Transport {
 
   std::unique_ptr<Membership> membership_;
   Connections connections_;
+  AskedOthers others_;
+  Watch& watch_;
   std::vector<GroupState> groups_;  // By Group::id.
   Scratch scratch_;
 };
@@ -220,14 +246,14 @@ class GlooTransport : public Transport {
 }  // namespace
 
 Result<std::unique_ptr<Transport>> MakeGlooTransport(std::unique_ptr<Membership> membership, double timeout,
-                                                     std::function<void(const Error&)> end) {
+                                                     Watch& watch, std::function<void(const Error&)> end) {
   std::unique_ptr<Transport> transport;
   // Sending to a rank that is gone must be an error, which Gloo sees, and not a signal that ends this rank too.
   std::signal(SIGPIPE, SIG_IGN);
   const Problem problem = Guarded([&] {
     Connections connections(*membership, timeout);
-    membership->Watch(std::move(end));
-    transport = std::make_unique<GlooTransport>(std::move(membership), std::move(connections));
+    membership->Watch(std::move(end), [&watch] { return watch.Where(); });
+    transport = std::make_unique<GlooTransport>(std::move(membership), std::move(connections), watch);
   });
   if (problem.has_value()) return Error{ExitCode::kFailed, *problem};
   return transport;

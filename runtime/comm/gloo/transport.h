@@ -19,13 +19,15 @@
 #include "runtime/comm/transport.h"
 #include "runtime/error/error.h"
 #include "runtime/rendezvous/membership.h"
+#include "runtime/trace/trace.h"
 
 namespace cleave::runtime {
 
-// For the members of a meeting that has come together. `timeout`: seconds in which they must connect. `end` is called,
-// on another thread and at most once, when the job must end. An Error has the words of the library.
+// For the members of a meeting that has come together. `timeout`: seconds in which they must connect. The members tell
+// each other what `watch` says, when one of them asks. `end` is called, on another thread and at most once, when the
+// job must end. An Error has the words of the library.
 Result<std::unique_ptr<Transport>> MakeGlooTransport(std::unique_ptr<Membership> membership, double timeout,
-                                                     std::function<void(const Error&)> end);
+                                                     Watch& watch, std::function<void(const Error&)> end);
 
 }  // namespace cleave::runtime
 

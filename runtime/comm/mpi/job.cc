@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "runtime/comm/comm.h"
+#include "runtime/comm/mpi/host_board.h"
 #include "runtime/comm/mpi/transport.h"
 
 namespace cleave::runtime {
@@ -67,8 +68,8 @@ Result<std::unique_ptr<Comm>> Comm::Start(const Mesh& mesh, Watch& watch) {
   MPI_Comm host = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
   MPI_Comm_size(host, &job->local_ranks);
+  job->transport = MakeMpiTransport(HostBoard::Create(host), watch);
   MPI_Comm_free(&host);
-  job->transport = MakeMpiTransport();
   return OfJob(std::move(job));
 }
 

@@ -92,6 +92,11 @@ std::vector<int> Ints(const std::vector<int64_t>& counts) { return {counts.begin
 
 class MpiTransport : public Transport {
  public:
+  MpiTransport(std::unique_ptr<Others> board, Watch& watch) : board_(std::move(board)), watch_(watch) {
+    watch_.SetOthers(board_.get());
+  }
+  ~MpiTransport() override { watch_.SetOthers(nullptr); }
+
   Problem CreateGroup(const Group& group, const std::vector<int>& members) override {
     communicators_.resize(static_cast<size_t>(group.id) + 1, MPI_COMM_NULL);
     MPI_Comm& communicator = communicators_.back();
@@ -194,12 +199,16 @@ class MpiTransport : public Transport {
 
   MPI_Comm Of(const Group& group) const { return communicators_[static_cast<size_t>(group.id)]; }
 
+  const std::unique_ptr<Others> board_;
+  Watch& watch_;
   Reductions reductions_;
   std::vector<MPI_Comm> communicators_;  // By Group::id; null for a group of one rank.
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> MakeMpiTransport() { return std::make_unique<MpiTransport>(); }
+std::unique_ptr<Transport> MakeMpiTransport(std::unique_ptr<Others> board, Watch& watch) {
+  return std::make_unique<MpiTransport>(std::move(board), watch);
+}
 
 }  // namespace cleave::runtime

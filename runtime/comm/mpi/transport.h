@@ -5,11 +5,13 @@
 #include <memory>
 
 #include "runtime/comm/transport.h"
+#include "runtime/trace/trace.h"
 
 namespace cleave::runtime {
 
-// REQUIRES: MPI has been initialized. Its Leave finalizes MPI.
-std::unique_ptr<Transport> MakeMpiTransport();
+// REQUIRES: MPI has been initialized. Its Leave finalizes MPI. Until then `watch` sees the others on the board, which
+// may be null.
+std::unique_ptr<Transport> MakeMpiTransport(std::unique_ptr<Others> board, Watch& watch);
 
 }  // namespace cleave::runtime
 

@@ -1,0 +1,302 @@
+// Reading guide: Start makes a process, Job::Run is the loop that waits for events, Job::End decides what ends when.
+#include "runtime/starter/processes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "runtime/error/error.h"
+#include "runtime/trace/trace.h"
+
+namespace cleave::runtime {
+namespace {
+
+constexpr double kSecondsAfterKill = 1;      // For the others, when a signal has ended one.
+constexpr double kSecondsAfterFailure = 10;  // For the others, when one has ended with an error: they may say more.
+constexpr double kSecondsToEnd = 5;          // For a process that has been told to end.
+constexpr double kDefaultTimeout = 60;       // CLEAVE_TIMEOUT
+constexpr double kInterval = 0.25;           // Between two looks at the clock.
+
+void Say(const std::string& text) { std::fprintf(stderr, "run.sh: %s\n", text.c_str()); }
+
+bool WriteAll(int file, const char* bytes, size_t size) {
+  for (size_t written = 0; written < size;) {
+    const ssize_t count = write(file, bytes + written, size - written);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    written += static_cast<size_t>(count);
+  }
+  return true;
+}
+
+sigset_t Watched() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGCHLD, SIGHUP, SIGINT, SIGTERM}) sigaddset(&set, number);
+  return set;
+}
+
+// Becomes the process. Standard output and error are those given, where they are not -1.
+[[noreturn]] void Become(const Process& process, pid_t parent, int out, int err) {
+  const sigset_t watched = Watched();
+  sigprocmask(SIG_UNBLOCK, &watched, nullptr);
+  prctl(PR_SET_PDEATHSIG, process.last_signal);
+  if (getppid() != parent) _exit(128 + process.last_signal);  // It has ended before it was asked to tell.
+  const int in = open("/dev/null", O_RDONLY);
+  if (dup2(in, STDIN_FILENO) < 0) _exit(5);
+  if (out >= 0 && dup2(out, STDOUT_FILENO) < 0) _exit(5);
+  if (err >= 0 && dup2(err, STDERR_FILENO) < 0) _exit(5);
+  for (const auto& [name, value] : process.environment) setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> arguments;
+  for (const std::string& word : process.command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  std::fprintf(stderr, "error: cannot start `%s`: %s\n", arguments[0], std::strerror(errno));
+  _exit(static_cast<int>(ExitCode::kEnvironment));
+}
+
+pid_t Start(const Process& process, int out, int err) {
+  const pid_t self = getpid();
+  const pid_t child = fork();
+  if (child == 0) Become(process, self, out, err);
+  if (child < 0) Die(ExitCode::kEnvironment, Format("cannot start %s: %s", process.name.c_str(), std::strerror(errno)));
+  return child;
+}
+
+struct Pipe {
+  int read = -1;
+  int write = -1;
+};
+
+Pipe MakePipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) Die(ExitCode::kEnvironment, Format("cannot make a pipe: %s", std::strerror(errno)));
+  return {ends[0], ends[1]};
+}
+
+// What a process writes: it is read from `source`, and goes to `shown` and to the log.
+struct Stream {
+  int source = -1;
+  int shown = -1;
+  int log = -1;
+  std::string name;  // Of the log.
+};
+
+struct Child {
+  std::string name;
+  pid_t id = -1;
+  bool runs = true;
+  bool is_stopped = false;
+  double stopped_seconds = 0;
+};
+
+class Job {
+ public:
+  void Add(const std::string& name, pid_t id) { children_.push_back({name, id}); }
+
+  void StartWithLogs(const Process& process) {
+    if (process.logs.empty()) return Add(process.name, cleave::runtime::Start(process, -1, -1));
+    const Pipe out = MakePipe();
+    const Pipe err = MakePipe();
+    Add(process.name, cleave::runtime::Start(process, out.write, err.write));
+    close(out.write);
+    close(err.write);
+    AddStream(out.read, STDOUT_FILENO, process.logs + "/stdout");
+    AddStream(err.read, STDERR_FILENO, process.logs + "/stderr");
+  }
+
+  int Run();
+
+ private:
+  void AddStream(int source, int shown, const std::string& path);
+  bool Runs() const {
+    return std::any_of(children_.begin(), children_.end(), [](const Child& child) { return child.runs; });
+  }
+  void Copy(Stream& stream);
+  void TakeSignals();
+  void TakeChild(pid_t id, int status);
+  void LookAtStopped(double passed);
+  void EndWithin(double seconds);
+  void Signal(int number);
+
+  std::vector<Child> children_;
+  std::vector<Stream> streams_;
+  int signals_ = -1;
+  std::optional<int> stopped_by_;         // A signal that this process got.
+  int code_ = 0;                          // Of what has failed.
+  std::optional<double> told_to_end_at_;  // When those that still run are told to end.
+  std::optional<double> killed_at_;       // When they are killed.
+};
+
+void Job::AddStream(int source, int shown, const std::string& path) {
+  const int log = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (log < 0) Die(ExitCode::kEnvironment, Format("cannot write to `%s`: %s", path.c_str(), std::strerror(errno)));
+  streams_.push_back({source, shown, log, path});
+}
+
+// Shows and logs what has arrived; closes the stream at its end.
+void Job::Copy(Stream& stream) {
+  char buffer[65536];
+  const ssize_t count = read(stream.source, buffer, sizeof buffer);
+  if (count < 0 && errno == EINTR) return;
+  if (count <= 0) {
+    close(stream.source);
+    close(stream.log);
+    stream.source = -1;
+    return;
+  }
+  const bool is_shown = WriteAll(stream.shown, buffer, static_cast<size_t>(count));
+  const int problem = errno;
+  if (is_shown && WriteAll(stream.log, buffer, static_cast<size_t>(count))) return;
+  if (code_ == static_cast<int>(ExitCode::kEnvironment)) return;  // It has been said.
+  Say(Format("cannot write to %s: %s; the job is ended",
+             is_shown ? Format("`%s`", stream.name.c_str()).c_str() : "the output of run.sh",
+             std::strerror(is_shown ? errno : problem)));
+  code_ = static_cast<int>(ExitCode::kEnvironment);
+  EndWithin(0);
+}
+
+// Those that still run after so long are told to end, and are killed a little later.
+void Job::EndWithin(double seconds) {
+  const double at = Now() + seconds;
+  told_to_end_at_ = std::min(at, told_to_end_at_.value_or(at));
+  killed_at_ = std::min(at + kSecondsToEnd, killed_at_.value_or(at + kSecondsToEnd));
+}
+
+void Job::Signal(int number) {
+  for (const Child& child : children_) {
+    if (child.runs) kill(child.id, number);
+  }
+}
+
+void Job::TakeSignals() {
+  signalfd_siginfo info;
+  while (read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    if (info.ssi_signo == SIGCHLD) continue;
+    if (!stopped_by_.has_value()) stopped_by_ = static_cast<int>(info.ssi_signo);
+    EndWithin(0);
+  }
+  int status = 0;
+  for (pid_t id; (id = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) TakeChild(id, status);
+}
+
+void Job::TakeChild(pid_t id, int status) {
+  const auto child = std::find_if(children_.begin(), children_.end(), [id](const Child& one) { return one.id == id; });
+  if (child == children_.end()) return;  // One that has lost the process that started it.
+  if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+    child->is_stopped = WIFSTOPPED(status);
+    child->stopped_seconds = 0;
+    return;
+  }
+  child->runs = false;
+  const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  const bool was_told = stopped_by_.has_value() || (told_to_end_at_.has_value() && Now() >= *told_to_end_at_);
+  if (code == 0 || was_told) return;
+  if (WIFSIGNALED(status)) {
+    Say(Format("%s was ended by signal %d (%s)", child->name.c_str(), WTERMSIG(status), strsignal(WTERMSIG(status))));
+  }
+  if (code_ == 0 || code_ == static_cast<int>(ExitCode::kFailed)) code_ = code;
+  EndWithin(WIFSIGNALED(status) ? kSecondsAfterKill : kSecondsAfterFailure);
+}
+
+void Job::LookAtStopped(double passed) {
+  const char* const text = std::getenv("CLEAVE_TIMEOUT");
+  const double given = text == nullptr ? 0 : std::strtod(text, nullptr);
+  const double timeout = given > 0 ? given : kDefaultTimeout;
+  for (Child& child : children_) {
+    if (!child.runs || !child.is_stopped) continue;
+    child.stopped_seconds += passed;
+    if (child.stopped_seconds < timeout || told_to_end_at_.has_value()) continue;
+    Say(Format("%s (process %d) is stopped since %.0f s; the job is ended (CLEAVE_TIMEOUT is %g s)", child.name.c_str(),
+               static_cast<int>(child.id), child.stopped_seconds, timeout));
+    code_ = static_cast<int>(ExitCode::kFailed);
+    EndWithin(0);
+  }
+}
+
+// Processes that have lost the one that started them are children of this process now.
+void EndOrphans() {
+  const std::string path = Format("/proc/self/task/%d/children", static_cast<int>(getpid()));
+  while (true) {
+    std::FILE* const file = std::fopen(path.c_str(), "r");
+    int found = 0;
+    for (int id; file != nullptr && std::fscanf(file, "%d", &id) == 1; ++found) kill(id, SIGKILL);
+    if (file != nullptr) std::fclose(file);
+    if (found == 0) return;
+    while (waitpid(-1, nullptr, 0) > 0) continue;
+  }
+}
+
+int Job::Run() {
+  const sigset_t watched = Watched();
+  signals_ = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
+  double looked = Now();
+  bool was_told = false;
+  while (Runs()) {
+    std::vector<pollfd> waits = {{signals_, POLLIN, 0}};
+    for (const Stream& stream : streams_) waits.push_back({stream.source, POLLIN, 0});
+    poll(waits.data(), waits.size(), static_cast<int>(kInterval * 1000));
+    for (size_t i = 0; i < streams_.size(); ++i) {
+      if (waits[i + 1].revents != 0) Copy(streams_[i]);
+    }
+    TakeSignals();
+    // More has passed where this process was stopped too, as by Ctrl-Z.
+    LookAtStopped(std::min(Now() - looked, 2 * kInterval));
+    looked = Now();
+    if (!told_to_end_at_.has_value()) continue;
+    if (looked >= *killed_at_) {
+      Signal(SIGKILL);
+    } else if (looked >= *told_to_end_at_ && !was_told) {
+      was_told = true;
+      Signal(SIGTERM);
+      Signal(SIGCONT);  // One that is stopped takes no other.
+    }
+  }
+  EndOrphans();
+  // What they have written last.
+  for (Stream& stream : streams_) {
+    while (stream.source >= 0) Copy(stream);
+  }
+  return stopped_by_.has_value() ? 128 + *stopped_by_ : code_;
+}
+
+}  // namespace
+
+Announced StartAndRead(const Process& process) {
+  const Pipe out = MakePipe();
+  Announced announced;
+  announced.process = Start(process, out.write, -1);
+  close(out.write);
+  char c = 0;
+  bool is_whole = false;
+  while (!is_whole && read(out.read, &c, 1) == 1) {
+    is_whole = c == '\n';
+    if (!is_whole) announced.line += c;
+  }
+  if (!is_whole) announced.line.clear();
+  close(out.read);
+  return announced;
+}
+
+int RunProcesses(const std::vector<Process>& processes, const std::vector<std::pair<std::string, int>>& started) {
+  const sigset_t watched = Watched();
+  sigprocmask(SIG_BLOCK, &watched, nullptr);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  Job job;
+  for (const auto& [name, id] : started) job.Add(name, id);
+  for (const Process& process : processes) job.StartWithLogs(process);
+  return job.Run();
+}
+
+}  // namespace cleave::runtime
