@@ -5,8 +5,8 @@ namespace {
 
 constexpr char kOpening[] =
     R"make(# `make` builds ./program, whose ranks mpirun starts. `make COMM=gloo` builds ./program_gloo, whose ranks are
-# started one by one (./run.sh --launch rank-table or dynamic), and ./starter: no MPI is needed for that.
-# `make COMM=local` builds ./program_local, whose ranks are threads of one process. All can lie here side by side.
+# started one by one (./run.sh --launch rank-table or dynamic): no MPI is needed for that. `make COMM=local` builds
+# ./program_local, whose ranks are threads of one process. All can lie here side by side, with ./starter for run.sh.
 #
 # Needs a C++17 compiler, oneDNN, and MPI or Gloo; `make CXX=... CXXFLAGS=...` overrides what stands here.
 COMM = mpi

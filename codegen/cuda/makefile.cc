@@ -7,9 +7,9 @@ namespace {
 
 constexpr char kOpening[] =
     R"make(# `make` builds ./program, whose ranks mpirun starts, each with a GPU of its own. `make COMM=gloo` builds
-# ./program_gloo, whose ranks are started one by one (./run.sh --launch rank-table or dynamic), and ./starter.
+# ./program_gloo, whose ranks are started one by one (./run.sh --launch rank-table or dynamic).
 # `make COMM=local` builds ./program_local, whose ranks are threads of one process that share one GPU. All can lie here
-# side by side.
+# side by side, with ./starter for run.sh.
 #
 # Needs the CUDA toolkit and a C++17 compiler, and for more than one process NCCL, and MPI or Gloo. cuDNN is used where
 # it is there.

@@ -57,29 +57,30 @@ bool IsLeftBehind(const std::string& content) {
 
 }  // namespace
 
-std::optional<Error> LockFolder(const std::string& folder) {
+FolderLock::~FolderLock() {
+  if (file_ >= 0) close(file_);
+}
+
+Result<FolderLock> FolderLock::Take(const std::string& folder) {
   if (!MakeFolders(folder)) return FolderError(folder);
   const std::string path = folder + "/.cleave_lock";
-  // Never closed: the end of the process gives the lock back.
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (file < 0) return FolderError(folder);
-  const bool is_locked = flock(file, LOCK_EX | LOCK_NB) == 0;
+  FolderLock lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (lock.file_ < 0) return FolderError(folder);
+  const bool is_locked = flock(lock.file_, LOCK_EX | LOCK_NB) == 0;
   const bool has_locks = is_locked || errno == EWOULDBLOCK;
-  const std::string holder = ContentOf(file);
+  const std::string holder = ContentOf(lock.file_);
   if (!is_locked && (has_locks || !IsLeftBehind(holder))) {
-    close(file);
     return Error{ExitCode::kEnvironment,
                  Format("another job uses the folder `%s`: %s%s", folder.c_str(),
                         holder.empty() ? "it has just begun" : holder.c_str(),
                         has_locks ? "" : Format("; if it has ended, remove `%s`", path.c_str()).c_str())};
   }
   const std::string self = Self() + "\n";
-  if (ftruncate(file, 0) == 0 && pwrite(file, self.data(), self.size(), 0) == static_cast<ssize_t>(self.size())) {
-    return std::nullopt;
+  const ssize_t size = static_cast<ssize_t>(self.size());
+  if (ftruncate(lock.file_, 0) != 0 || pwrite(lock.file_, self.data(), self.size(), 0) != size) {
+    return FolderError(folder);
   }
-  const Error error = FolderError(folder);
-  close(file);
-  return error;
+  return lock;
 }
 
 }  // namespace cleave::runtime

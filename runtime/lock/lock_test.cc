@@ -24,7 +24,8 @@ pid_t Holder(const std::string& folder) {
   EXPECT_EQ(pipe(has_it), 0);
   const pid_t child = fork();
   if (child == 0) {
-    const char answer = LockFolder(folder).has_value() ? 'n' : 'y';
+    const Result<FolderLock> lock = FolderLock::Take(folder);
+    const char answer = lock.ok() ? 'y' : 'n';
     if (write(has_it[1], &answer, 1) == 1) pause();
     _exit(1);
   }
@@ -36,33 +37,35 @@ pid_t Holder(const std::string& folder) {
   return child;
 }
 
-TEST(LockFolder, TheSecondIsToldWhoTheFirstIsAndADeadOneDoesNotCount) {
+TEST(FolderLock, TheSecondIsToldWhoTheFirstIsAndADeadOneDoesNotCount) {
   const std::string folder = FreshFolder() + "/made/here";
   const pid_t first = Holder(folder);
-  const std::optional<Error> refused = LockFolder(folder);
-  ASSERT_TRUE(refused.has_value());
-  EXPECT_EQ(refused->code, ExitCode::kEnvironment);
+  const Result<FolderLock> refused = FolderLock::Take(folder);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ExitCode::kEnvironment);
   char host[256] = "";
   gethostname(host, sizeof host - 1);
-  EXPECT_EQ(refused->message.rfind("another job uses the folder `" + folder + "`: host " + host + ", process " +
-                                       std::to_string(first) + ", since 2",
-                                   0),
+  EXPECT_EQ(refused.error().message.rfind("another job uses the folder `" + folder + "`: host " + host + ", process " +
+                                              std::to_string(first) + ", since 2",
+                                          0),
             0u)
-      << refused->message;
+      << refused.error().message;
   kill(first, SIGKILL);
   waitpid(first, nullptr, 0);
-  EXPECT_FALSE(LockFolder(folder).has_value());
+  const Result<FolderLock> taken = FolderLock::Take(folder);
+  EXPECT_TRUE(taken.ok());
   // The file names this process now.
   std::string content;
   std::getline(std::ifstream(folder + "/.cleave_lock"), content);
   EXPECT_NE(content.find(", process " + std::to_string(getpid()) + ","), std::string::npos) << content;
 }
 
-TEST(LockFolder, AFolderThatCannotBeWrittenTo) {
-  const std::optional<Error> refused = LockFolder("/proc/nothing");
-  ASSERT_TRUE(refused.has_value());
-  EXPECT_EQ(refused->code, ExitCode::kEnvironment);
-  EXPECT_EQ(refused->message.rfind("cannot write to the folder `/proc/nothing`: ", 0), 0u) << refused->message;
+TEST(FolderLock, AFolderThatCannotBeWrittenTo) {
+  const Result<FolderLock> refused = FolderLock::Take("/proc/nothing");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ExitCode::kEnvironment);
+  EXPECT_EQ(refused.error().message.rfind("cannot write to the folder `/proc/nothing`: ", 0), 0u)
+      << refused.error().message;
 }
 
 }  // namespace

@@ -181,6 +181,7 @@ Membership::~Membership() {
 }
 
 int Membership::rank() const { return state_->rank; }
+bool Membership::meets_at_rank_0() const { return !state_->placement.has_scheduler; }
 const std::vector<std::string>& Membership::hosts() const { return state_->hosts; }
 std::string Membership::own_address() const { return LocalAddress(state_->socket).host; }
 

@@ -46,6 +46,9 @@ class Membership {
   // From now on a thread calls `end`, at most once, when the job must end, and `where`, when a rank asks where all are.
   void Watch(std::function<void(const Error&)> end, std::function<std::string()> where);
 
+  // Whether the meeting point is rank 0, and not a scheduler.
+  bool meets_at_rank_0() const;
+
   // What `where` says on every rank, by rank: empty for ranks that do not answer within seconds, as a process that is
   // stopped. An empty list when the meeting point does not answer. Called after Watch, by any thread.
   std::vector<std::string> AskWhere();

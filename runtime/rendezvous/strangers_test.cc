@@ -12,6 +12,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -211,6 +212,18 @@ TEST(Strangers, ARankOfAnotherJobIsToldAndTheJobGoesOn) {
     }
     for (std::thread& rank : ranks) rank.join();
     EXPECT_EQ(end.get().code, ExitCode::kDone);
+  }
+}
+
+TEST(Strangers, AMeetingPointThatOthersReachSaysSo) {
+  for (const auto& [host, secret, notes] :
+       {std::tuple("0.0.0.0", "", 1), {"0.0.0.0", kSecret, 0}, {"127.0.0.1", "", 0}}) {
+    testing::internal::CaptureStderr();
+    Result<std::unique_ptr<Meeting>> meeting = Meeting::Listen({host, 0}, {1, 0.01, true, {}, secret});
+    ASSERT_TRUE(meeting.ok());
+    EXPECT_EQ(meeting.value()->Run().code, ExitCode::kFailed);
+    const std::string log = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(log.find("can join this job and end it: set CLEAVE_SECRET") != std::string::npos, notes == 1) << log;
   }
 }
 

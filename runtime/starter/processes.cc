@@ -26,6 +26,7 @@ constexpr double kSecondsAfterKill = 1;      // For the others, when a signal ha
 constexpr double kSecondsAfterFailure = 10;  // For the others, when one has ended with an error: they may say more.
 constexpr double kSecondsToEnd = 5;          // For a process that has been told to end.
 constexpr double kDefaultTimeout = 60;       // CLEAVE_TIMEOUT
+constexpr double kSecondsToReport = 8;       // For ranks that wait for one that is stopped.
 constexpr double kInterval = 0.25;           // Between two looks at the clock.
 
 void Say(const std::string& text) { std::fprintf(stderr, "run.sh: %s\n", text.c_str()); }
@@ -98,6 +99,7 @@ struct Child {
   pid_t id = -1;
   bool runs = true;
   bool is_stopped = false;
+  bool was_killed = false;  // By this process.
   double stopped_seconds = 0;
 };
 
@@ -123,6 +125,7 @@ class Job {
   bool Runs() const {
     return std::any_of(children_.begin(), children_.end(), [](const Child& child) { return child.runs; });
   }
+  bool WasToldToEnd() const { return told_to_end_at_.has_value() && Now() >= *told_to_end_at_; }
   void Copy(Stream& stream);
   void TakeSignals();
   void TakeChild(pid_t id, int status);
@@ -156,7 +159,9 @@ void Job::Copy(Stream& stream) {
     stream.source = -1;
     return;
   }
-  const bool is_shown = WriteAll(stream.shown, buffer, static_cast<size_t>(count));
+  // What a rank finds wrong while all are being ended is no news.
+  const bool is_consequence = stream.shown == STDERR_FILENO && WasToldToEnd();
+  const bool is_shown = is_consequence || WriteAll(stream.shown, buffer, static_cast<size_t>(count));
   const int problem = errno;
   if (is_shown && WriteAll(stream.log, buffer, static_cast<size_t>(count))) return;
   if (code_ == static_cast<int>(ExitCode::kEnvironment)) return;  // It has been said.
@@ -201,15 +206,20 @@ void Job::TakeChild(pid_t id, int status) {
   }
   child->runs = false;
   const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  const bool was_told = stopped_by_.has_value() || (told_to_end_at_.has_value() && Now() >= *told_to_end_at_);
-  if (code == 0 || was_told) return;
+  if (code == 0 || child->was_killed || WasToldToEnd()) return;
   if (WIFSIGNALED(status)) {
     Say(Format("%s was ended by signal %d (%s)", child->name.c_str(), WTERMSIG(status), strsignal(WTERMSIG(status))));
   }
   if (code_ == 0 || code_ == static_cast<int>(ExitCode::kFailed)) code_ = code;
   EndWithin(WIFSIGNALED(status) ? kSecondsAfterKill : kSecondsAfterFailure);
+  for (Child& other : children_) {
+    if (!other.runs || !other.is_stopped) continue;
+    other.was_killed = true;  // It will not end by itself.
+    kill(other.id, SIGKILL);
+  }
 }
 
+// Ranks that wait for it say so first, and more: in which op.
 void Job::LookAtStopped(double passed) {
   const char* const text = std::getenv("CLEAVE_TIMEOUT");
   const double given = text == nullptr ? 0 : std::strtod(text, nullptr);
@@ -217,7 +227,7 @@ void Job::LookAtStopped(double passed) {
   for (Child& child : children_) {
     if (!child.runs || !child.is_stopped) continue;
     child.stopped_seconds += passed;
-    if (child.stopped_seconds < timeout || told_to_end_at_.has_value()) continue;
+    if (child.stopped_seconds < 1.1 * timeout + kSecondsToReport || told_to_end_at_.has_value()) continue;
     Say(Format("%s (process %d) is stopped since %.0f s; the job is ended (CLEAVE_TIMEOUT is %g s)", child.name.c_str(),
                static_cast<int>(child.id), child.stopped_seconds, timeout));
     code_ = static_cast<int>(ExitCode::kFailed);

@@ -20,6 +20,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -121,19 +122,20 @@ Process RankProcess(int number, std::vector<std::pair<std::string, std::string>>
   return {Format("rank %d", number), logs, std::move(environment), command};
 }
 
-// Nobody else may start a job in this folder while this one runs. A job of several hosts is locked by its rank 0 alone,
-// as all its processes may share the folder.
-void LockOrDie() {
-  if (const std::optional<Error> error = LockFolder(kLogs)) Die(error->code, error->message);
-}
-
 int Run(const std::string& way, const std::string& count, const std::string& table,
         const std::vector<std::string>& command, const std::string& self) {
   const int ranks = WorkersOrDie("the number of ranks", count);
   std::vector<Process> processes;
   std::vector<std::pair<std::string, int>> started;
+  // Nobody else may start a job in this folder while this one runs. A job of several hosts is locked by its rank 0
+  // alone, as all its processes may share the folder.
+  std::optional<FolderLock> lock;
+  const auto take_lock = [&lock] {
+    Result<FolderLock> taken = FolderLock::Take(kLogs);
+    lock.emplace(std::move(ValueOrDie(taken)));
+  };
   if (way == "mpirun") {
-    LockOrDie();
+    take_lock();
     CheckFolderOfMpirun();
     processes.push_back({"mpirun", "", {}, command, SIGTERM});  // mpirun ends its ranks then.
   } else if (way == "this-rank") {
@@ -146,7 +148,7 @@ int Run(const std::string& way, const std::string& count, const std::string& tab
     unsetenv("CLEAVE_SCHEDULER");
     const std::vector<int> here = RanksOfThisHost(table);
     if (static_cast<int>(here.size()) == ranks) {
-      LockOrDie();
+      take_lock();
       MakeSecret();
     }
     for (const int rank : here) {
@@ -155,7 +157,7 @@ int Run(const std::string& way, const std::string& count, const std::string& tab
   } else if (way == "dynamic") {
     std::string scheduler = Variable("CLEAVE_SCHEDULER");
     if (scheduler.empty()) {
-      LockOrDie();
+      take_lock();
       MakeSecret();
       const Announced announced = StartAndRead(
           {"the scheduler", "", {{"CLEAVE_SCHEDULER", "127.0.0.1:0"}, {"CLEAVE_WORKERS", count}}, {self, "scheduler"}});
@@ -170,7 +172,7 @@ int Run(const std::string& way, const std::string& count, const std::string& tab
           RankProcess(rank, {{"CLEAVE_SCHEDULER", scheduler}, {"CLEAVE_LOCAL_RANK", std::to_string(rank)}}, command));
     }
   } else if (way == "local") {
-    LockOrDie();
+    take_lock();
     processes.push_back(RankProcess(0, {}, command));
     processes.back().name = "the process of all ranks";
   } else {

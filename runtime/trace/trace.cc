@@ -71,9 +71,9 @@ MissingRanks FindMissing(const std::vector<SeenRank>& ranks, int own) {
     } else if (seen.answers) {
       missing.text += Format("; rank %d is missing: it %s", seen.rank, seen.where.c_str());
     } else {
-      missing.text +=
-          Format("; rank %d is missing: it does not answer%s%s%s", seen.rank,
-                 seen.where.empty() ? "" : " (a moment before, it ", seen.where.c_str(), seen.where.empty() ? "" : ")");
+      missing.text += Format("; rank %d is missing: it does not answer", seen.rank);
+      // "is in …" or "waits in …"
+      if (!seen.where.empty()) missing.text += ", and was last seen" + seen.where.substr(seen.where.find(' '));
     }
   }
   if (missing.text.empty()) missing.text = waiting;

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "runtime/lock/lock.h"
 #include "runtime/trace/trace.h"
 
 namespace cleave::runtime {
@@ -95,7 +94,9 @@ Result<Report> Report::Open(const std::string& folder, Outputs outputs, LogForma
   report.format_ = format;
   if (!outputs.files) return report;
   report.progress_ = outputs.lines && WantsProgress();
-  if (std::optional<Error> error = LockFolder(folder)) return *error;
+  Result<FolderLock> lock = FolderLock::Take(folder);
+  if (!lock.ok()) return lock.error();
+  report.lock_.emplace(std::move(lock.value()));
   std::remove((folder + "/run.json").c_str());
   report.metrics_ = std::fopen((folder + "/metrics.jsonl").c_str(), "w");
   if (report.metrics_ == nullptr) return FolderError(folder);
@@ -107,6 +108,7 @@ Report::Report(Report&& other) noexcept
       outputs_(other.outputs_),
       format_(other.format_),
       progress_(other.progress_),
+      lock_(std::move(other.lock_)),
       metrics_(std::exchange(other.metrics_, nullptr)) {}
 
 Report::~Report() {

@@ -12,6 +12,7 @@
 
 #include "runtime/comm/comm.h"
 #include "runtime/error/error.h"
+#include "runtime/lock/lock.h"
 #include "runtime/train/train.h"
 
 namespace cleave::runtime {
@@ -81,6 +82,7 @@ class Report {
   double last_progress_ = 0;
   double seconds_since_line_ = 0;
   int64_t steps_since_line_ = 0;
+  std::optional<FolderLock> lock_;
   std::FILE* metrics_ = nullptr;
 };
 

@@ -262,7 +262,8 @@ TEST_F(TwoHostsTest, ByASchedulerOnOneOfThem) {
 
 TEST_F(TwoHostsTest, AHostThatNeverJoinsIsNamed) {
   const std::string table = WriteTable(TableText({"10.91.7.1", "10.91.7.2"}, 4));
-  const CommandResult ran = Shell("CLEAVE_JOIN_TIMEOUT=5 " + OnA() + " ./run.sh --launch rank-table " + table);
+  const CommandResult ran =
+      Shell("CLEAVE_SECRET=s CLEAVE_JOIN_TIMEOUT=5 " + OnA() + " ./run.sh --launch rank-table " + table);
   EXPECT_EQ(ran.exit_code, 6);
   EXPECT_EQ(ran.err,
             "error: rank 4 on 10.91.7.2, rank 5 on 10.91.7.2, rank 6 on 10.91.7.2, rank 7 on 10.91.7.2 did not join "
@@ -342,7 +343,7 @@ TEST(LaunchTest, OtherNumberOfRanksThanThePlanHas) {
 
 TEST(LaunchTest, ASchedulerForAnotherNumberOfRanks) {
   const CommandResult ran =
-      Shell("export CLEAVE_SCHEDULER=127.0.0.1:" + runtime::FreePort() +
+      Shell("export CLEAVE_SECRET=s CLEAVE_SCHEDULER=127.0.0.1:" + runtime::FreePort() +
             "; CLEAVE_WORKERS=4 ./starter scheduler >/dev/null & pids=$!; "
             "for i in 0 1 2 3; do CLEAVE_LOCAL_RANK=$i ./program_gloo & pids=\"$pids $!\"; done\n" +
             kWait);
@@ -443,6 +444,17 @@ TEST(LaunchTest, SignalsEndAllRanks) {
   std::filesystem::remove(BuiltProgram() + "/metrics.jsonl");
   const CommandResult ran = Shell(
       "./run.sh --launch dynamic --quiet --epochs 100000 & while [ ! -s metrics.jsonl ]; do :; done; kill $!; wait $!");
+  EXPECT_EQ(ran.exit_code, 143) << ran.err;
+}
+
+// Also the compiler that run.sh has started.
+TEST(LaunchTest, ASignalEndsTheBuild) {
+  const std::string folder = FreshFolder("build");
+  ASSERT_EQ(Compile({DataPath(kModel), "--devices", "2", "--out", "out"}, folder).exit_code, 0);
+  const CommandResult ran = Shell("cd " + folder +
+                                  "/out; CCACHE_DISABLE=1 setsid ./run.sh --launch local & session=$!; "
+                                  "while [ ! -d build/runtime ]; do :; done; kill $session; wait $session; code=$?; "
+                                  "while ps -s $session -o args= | grep -q 'make COMM'; do :; done; exit $code");
   EXPECT_EQ(ran.exit_code, 143) << ran.err;
 }
 

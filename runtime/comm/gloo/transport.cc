@@ -78,8 +78,10 @@ class AskedOthers : public Others {
     for (std::string& where : membership_.AskWhere()) {
       seen.push_back({static_cast<int>(seen.size()), !where.empty(), std::move(where)});
     }
-    if (seen.empty()) return {"; the process at which the ranks meet does not answer"};
-    return FindMissing(seen, membership_.rank());
+    const int own = membership_.rank();
+    if (!seen.empty()) return FindMissing(seen, own);
+    if (membership_.meets_at_rank_0()) return {"; rank 0 is missing: it does not answer", /*is_for_another=*/own > 1};
+    return {"; the scheduler does not answer", /*is_for_another=*/own > 0};
   }
 
  private:

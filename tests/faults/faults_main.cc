@@ -1,0 +1,67 @@
+// Injects any number of faults into jobs, prints what did not end as it must, and counts what was tried.
+//
+//   bazel run //tests/faults -- --injections 500 --seed 1
+//   bazel run //tests/faults -- --injections 500 --seed 1 --only 217     # One of them again.
+
+#include <atomic>
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "tests/faults/injection.h"
+#include "tests/faults/job.h"
+#include "tests/support/command.h"
+
+namespace cleave::tests::faults {
+namespace {
+
+int Main(const std::vector<std::string>& arguments) {
+  std::map<std::string, int64_t> options = {{"--injections", 500}, {"--seed", 1}, {"--jobs", 2}, {"--only", -1}};
+  for (size_t i = 0; i < arguments.size(); i += 2) {
+    const auto option = options.find(arguments[i]);
+    if (option == options.end() || i + 1 == arguments.size() || !absl::SimpleAtoi(arguments[i + 1], &option->second)) {
+      std::cerr << "use --injections N --seed S --jobs J --only I\n";
+      return 2;
+    }
+  }
+  const std::string folder = FreshFolder("faults");
+  const Program program = BuildProgram(folder);
+  const std::vector<Injection> injections =
+      Injections(static_cast<int>(options["--injections"]), static_cast<uint64_t>(options["--seed"]));
+  std::mutex mutex;
+  std::map<std::string, int> tried;
+  int failures = 0;
+  double longest = 0;
+  std::atomic<size_t> next = 0;
+  const auto work = [&](int worker) {
+    const Program own = Copy(program, absl::StrCat(folder, "/", worker));
+    for (size_t i; (i = next++) < injections.size();) {
+      if (options["--only"] >= 0 && static_cast<size_t>(options["--only"]) != i) continue;
+      const double start = Seconds();
+      const std::optional<std::string> failure = Try(injections[i], own);
+      const std::lock_guard<std::mutex> lock(mutex);
+      longest = std::max(longest, Seconds() - start);
+      const std::string name = ToString(injections[i]);
+      ++tried[name.substr(0, name.find(','))];
+      if (!failure.has_value()) continue;
+      ++failures;
+      std::cout << "FAILED: injection " << i << " (" << name << "): " << *failure << "\n" << std::flush;
+    }
+  };
+  std::vector<std::thread> workers;
+  for (int worker = 0; worker < options["--jobs"]; ++worker) workers.emplace_back(work, worker);
+  for (std::thread& worker : workers) worker.join();
+  for (const auto& [name, count] : tried) std::cout << name << ": " << count << "\n";
+  std::cout << failures << " failures; the longest took " << longest << " s\n";
+  return failures == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace cleave::tests::faults
+
+int main(int argc, char** argv) { return cleave::tests::faults::Main({argv + 1, argv + argc}); }

@@ -1,0 +1,470 @@
+#include "tests/faults/injection.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
+#include "tests/faults/job.h"
+#include "tests/support/command.h"
+#include "tests/support/compile.h"
+
+namespace cleave::tests::faults {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kModel[] = R"(model Faulty(batch: int = 12) {
+    input x: f32[batch, 16];
+    input target: f32[batch, 4];
+    let h = relu(dense(x, 32));
+    let y = dense(h, 4);
+    loss reduce_mean(square(y - target));
+}
+
+train Faulty {
+    data = npy(x = "x.npy", target = "target.npy");
+    optimizer = sgd(lr = 0.001);
+    log_every = 50;
+}
+
+parallel {
+    mesh = (d = 3);
+    search = data_parallel;
+}
+)";
+constexpr int kSamples = 48;
+
+// Jobs run beside other tests, on few cores: what must happen may take this long.
+constexpr double kSecondsToStart = 60;
+constexpr double kSecondsToEnd = 60;
+constexpr int kTimeout = 5;  // CLEAVE_TIMEOUT where it is to be reached.
+
+// A file of float32 numbers in version 1.0 of the format.
+void WriteNpy(const std::string& path, const std::vector<float>& values, int columns) {
+  std::string header = absl::StrCat("{'descr': '<f4', 'fortran_order': False, 'shape': (",
+                                    values.size() / static_cast<size_t>(columns), ", ", columns, "), }");
+  header.resize((10 + header.size()) / 64 * 64 + 64 - 10 - 1, ' ');
+  header += '\n';
+  std::ofstream out(path, std::ios::binary);
+  out << "\x93NUMPY" << '\1' << '\0' << static_cast<char>(header.size() & 255) << static_cast<char>(header.size() >> 8)
+      << header;
+  out.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(float)));
+}
+
+// Data that train well, except that one value of `x` is `odd`.
+void WriteData(const std::string& folder, std::optional<float> odd, uint64_t seed) {
+  fs::create_directories(folder);
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> x(kSamples * 16);
+  std::vector<float> target(kSamples * 4);
+  for (float& value : x) value = uniform(random);
+  for (float& value : target) value = uniform(random);
+  if (odd.has_value()) x[random() % x.size()] = *odd;
+  WriteNpy(folder + "/x.npy", x, 16);
+  WriteNpy(folder + "/target.npy", target, 4);
+}
+
+std::string NameOf(Fault fault) {
+  switch (fault) {
+    case Fault::kKill:
+      return "kill";
+    case Fault::kKillJoining:
+      return "kill at the start";
+    case Fault::kStop:
+      return "stop";
+    case Fault::kSlow:
+      return "slowness";
+    case Fault::kNotFinite:
+      return "a value that is not finite";
+    case Fault::kFullDisk:
+      return "a full disk";
+    case Fault::kLostFile:
+      return "a lost file";
+    case Fault::kTaken:
+      return "a taken port or folder";
+    case Fault::kTwoJobs:
+      return "a second job";
+    case Fault::kSignal:
+      return "a signal to run.sh";
+    case Fault::kKillScript:
+      return "kill of run.sh";
+  }
+  return "";
+}
+
+std::string NameOf(Way way) {
+  switch (way) {
+    case Way::kMpirun:
+      return "mpirun";
+    case Way::kRankTable:
+      return "rank-table";
+    case Way::kDynamic:
+      return "dynamic";
+    case Way::kLocal:
+      return "local";
+  }
+  return "";
+}
+
+// A port of this host that nobody can listen at while this lives.
+class TakenPort {
+ public:
+  TakenPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    const bool is_bound = bind(socket_, reinterpret_cast<sockaddr*>(&address), size) == 0 && listen(socket_, 8) == 0;
+    if (is_bound && getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size) == 0) {
+      number_ = ntohs(address.sin_port);
+    }
+  }
+  ~TakenPort() { close(socket_); }
+  TakenPort(const TakenPort&) = delete;
+  TakenPort& operator=(const TakenPort&) = delete;
+
+  int number() const { return number_; }
+
+ private:
+  const int socket_;
+  int number_ = 0;
+};
+
+int FreePort() { return TakenPort().number(); }
+
+// What the end of a job must be.
+struct Expected {
+  std::vector<int> codes;         // One of these; empty: any but 0.
+  std::vector<std::string> said;  // Each of these.
+};
+
+class Trial {
+ public:
+  Trial(const Injection& injection, const Program& program) : injection_(injection), program_(program) {
+    fs::remove_all(out_);
+  }
+
+  std::optional<std::string> Run() {
+    switch (injection_.fault) {
+      case Fault::kKill:
+      case Fault::kStop:
+        return HurtRank();
+      case Fault::kKillJoining:
+        return KillJoining();
+      case Fault::kSlow:
+        return Slow();
+      case Fault::kNotFinite:
+        return NotFinite();
+      case Fault::kFullDisk:
+        return FullDisk();
+      case Fault::kLostFile:
+        return LostFile();
+      case Fault::kTaken:
+        return Taken();
+      case Fault::kTwoJobs:
+        return TwoJobs();
+      case Fault::kSignal:
+      case Fault::kKillScript:
+        return HurtScript();
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Settings {
+    std::string data;
+    std::string out;
+    std::vector<std::string> flags = {"--quiet"};
+    std::vector<std::string> environment = {};
+  };
+
+  Settings Usual() const { return {.data = program_.data, .out = out_}; }
+
+  // A job that trains until something ends it.
+  Job Start(const Settings& settings) const {
+    std::vector<std::string> flags = {"--launch", NameOf(injection_.way)};
+    if (injection_.way == Way::kRankTable) flags.push_back(program_.folder + "/ranks.json");
+    for (const std::string& flag : settings.flags) flags.push_back(flag);
+    for (const std::string& flag : {std::string("--epochs"), std::string("1000000"), std::string("--data"),
+                                    settings.data, std::string("--out"), settings.out}) {
+      flags.push_back(flag);
+    }
+    // Open MPI's sockets need a short path.
+    std::vector<std::string> environment = {"TMPDIR=/tmp", "OMP_NUM_THREADS=1", absl::StrCat("CLEAVE_PORT=", port_)};
+    for (const std::string& setting : settings.environment) environment.push_back(setting);
+    return Job(program_.folder, flags, environment);
+  }
+
+  size_t MetricsSize() const {
+    std::error_code error;
+    const uintmax_t size = fs::file_size(out_ + "/metrics.jsonl", error);
+    return error ? 0 : static_cast<size_t>(size);
+  }
+
+  // Waits until the job trains; what is wrong if it does not.
+  std::optional<std::string> AwaitSteps(Job& job, size_t more_than = 0) const {
+    const double deadline = Seconds() + kSecondsToStart;
+    while (MetricsSize() <= more_than) {
+      if (job.Wait(0).has_value()) return absl::StrCat("the job ended before it trained:\n", job.Output());
+      if (Seconds() > deadline) return absl::StrCat("the job does not train:\n", job.Output());
+      Sleep(0.01);
+    }
+    return std::nullopt;
+  }
+
+  std::optional<std::string> CheckEnd(Job& job, const Expected& expected) const {
+    const std::optional<int> code = job.Wait(kSecondsToEnd);
+    const std::string output = job.Output();
+    if (!code.has_value()) return absl::StrCat("the job hangs:\n", output);
+    const bool is_expected =
+        expected.codes.empty() ? *code != 0
+                               : std::find(expected.codes.begin(), expected.codes.end(), *code) != expected.codes.end();
+    if (!is_expected) return absl::StrCat("the exit code is ", *code, ":\n", output);
+    for (const std::string& said : expected.said) {
+      if (!absl::StrContains(output, said)) return absl::StrCat("`", said, "` is not said:\n", output);
+    }
+    if (fs::exists(out_ + "/run.json") && injection_.fault != Fault::kNotFinite) return "run.json is there";
+    // What is killed needs a moment to go.
+    for (const double deadline = Seconds() + 20; !job.Processes().empty(); Sleep(0.02)) {
+      if (Seconds() > deadline) {
+        return absl::StrCat("processes are left: ", absl::StrJoin(job.Processes(), ", "), "\n", output);
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::string RankText() const {
+    return injection_.way == Way::kLocal ? "the process of all ranks" : absl::StrCat("rank ", injection_.rank);
+  }
+
+  void Delay() const { Sleep(injection_.milliseconds * 1e-3); }
+
+  std::optional<std::string> HurtRank() {
+    Settings settings = Usual();
+    const bool stops = injection_.fault == Fault::kStop;
+    if (stops) settings.environment.push_back(absl::StrCat("CLEAVE_TIMEOUT=", kTimeout));
+    Job job = Start(settings);
+    if (std::optional<std::string> problem = AwaitSteps(job)) return problem;
+    Delay();
+    kill(job.ProcessOfRank(injection_.rank), stops ? SIGSTOP : SIGKILL);
+    if (!stops) return CheckEnd(job, {.codes = {137}, .said = {RankText()}});
+    Expected expected = {.codes = {6}, .said = {RankText()}};
+    // Ranks that wait say where; of the process of all ranks nobody knows more than that it is stopped.
+    expected.said.push_back(injection_.way == Way::kLocal ? "is stopped since" : " is missing: it does not answer");
+    if (injection_.way != Way::kLocal) expected.said.push_back("(faulty.model:");
+    return CheckEnd(job, expected);
+  }
+
+  std::optional<std::string> KillJoining() {
+    Job job = Start(Usual());
+    const pid_t process = job.ProcessOfRank(injection_.rank);
+    if (process < 0) return absl::StrCat("the rank was not started:\n", job.Output());
+    Delay();
+    kill(process, SIGKILL);
+    return CheckEnd(job, {.codes = {}, .said = {RankText()}});
+  }
+
+  std::optional<std::string> Slow() {
+    Job job = Start(Usual());
+    if (std::optional<std::string> problem = AwaitSteps(job)) return problem;
+    const pid_t process = job.ProcessOfRank(injection_.rank);
+    for (int i = 0; i < 3; ++i) {
+      kill(process, SIGSTOP);
+      Delay();
+      kill(process, SIGCONT);
+      Delay();
+    }
+    if (std::optional<std::string> problem = AwaitSteps(job, MetricsSize())) return problem;
+    if (absl::StrContains(job.Output(), "error")) return job.Output();
+    kill(job.script(), SIGTERM);
+    return CheckEnd(job, {.codes = {128 + SIGTERM}, .said = {}});
+  }
+
+  std::optional<std::string> NotFinite() {
+    Settings settings = Usual();
+    settings.data = program_.folder + "/odd";
+    const bool is_large = injection_.number % 2 == 0;
+    WriteData(settings.data, is_large ? 3e38f : std::nanf(""), injection_.number);
+    Job job = Start(settings);
+    Expected expected = {.codes = {6}, .said = {"the first value that is not finite is ", "(faulty.model", "of rank "}};
+    if (is_large) expected.said[1] = "(faulty.model:";  // It is an op that makes it infinite.
+    return CheckEnd(job, expected);
+  }
+
+  std::optional<std::string> FullDisk() {
+    Settings settings = Usual();
+    // Every process writes a log, and mpirun itself those of its ranks.
+    const bool is_log = injection_.way != Way::kMpirun && injection_.number % 2 == 0;
+    const int rank = injection_.way == Way::kLocal ? 0 : injection_.rank;
+    const std::string path =
+        is_log ? absl::StrCat(program_.folder, "/log_output/1/rank.", rank, "/stdout") : out_ + "/metrics.jsonl";
+    fs::create_directories(fs::path(path).parent_path());
+    fs::remove(path);
+    fs::create_symlink("/dev/full", path);
+    if (is_log) settings.flags = {"--log-ranks", "all"};
+    std::optional<std::string> problem;
+    {
+      Job job = Start(settings);
+      problem = CheckEnd(job, {.codes = {5}, .said = {"cannot write to `", "No space left on device"}});
+    }
+    fs::remove(path);
+    return problem;
+  }
+
+  std::optional<std::string> LostFile() {
+    Settings settings = Usual();
+    settings.data = program_.folder + "/lost";
+    WriteData(settings.data, std::nullopt, injection_.number);
+    const std::string lost = settings.data + (injection_.number % 2 == 0 ? "/x.npy" : "/target.npy");
+    fs::remove(lost);
+    Job job = Start(settings);
+    return CheckEnd(job, {.codes = {3}, .said = {lost}});
+  }
+
+  std::optional<std::string> Taken() {
+    Settings settings = Usual();
+    const TakenPort port;
+    Expected expected = {.codes = {5}, .said = {"cannot write to the folder `/proc/nothing`"}};
+    switch (injection_.way) {
+      case Way::kMpirun:
+        settings.environment.push_back("TMPDIR=/proc/nothing");
+        expected.said = {"mpirun cannot write to the folder `/proc/nothing` (TMPDIR)"};
+        break;
+      case Way::kRankTable:
+        port_ = port.number();
+        expected.said = {absl::StrCat("port ", port.number(), " is in use")};
+        break;
+      case Way::kDynamic:
+        settings.environment.push_back(absl::StrCat("CLEAVE_SCHEDULER=127.0.0.1:", port.number()));
+        settings.environment.push_back("CLEAVE_JOIN_TIMEOUT=3");
+        expected.said = {"is not the scheduler of this job: is the port in use by another program?"};
+        break;
+      case Way::kLocal:
+        settings.out = "/proc/nothing";
+        break;
+    }
+    Job job = Start(settings);
+    return CheckEnd(job, expected);
+  }
+
+  std::optional<std::string> TwoJobs() {
+    Job first = Start(Usual());
+    if (std::optional<std::string> problem = AwaitSteps(first)) return problem;
+    Delay();
+    {
+      Settings settings = Usual();
+      settings.out = out_ + "_of_second";
+      Job second = Start(settings);
+      if (std::optional<std::string> problem = CheckEnd(
+              second, {.codes = {5}, .said = {"another job uses the folder `log_output`: host ", ", since 2"}})) {
+        return absl::StrCat("the second job: ", *problem);
+      }
+    }
+    // The first has not noticed.
+    if (std::optional<std::string> problem = AwaitSteps(first, MetricsSize())) return problem;
+    kill(first.script(), SIGTERM);
+    return CheckEnd(first, {.codes = {128 + SIGTERM}, .said = {}});
+  }
+
+  std::optional<std::string> HurtScript() {
+    Job job = Start(Usual());
+    // Half of the signals come while the job starts.
+    if (injection_.number % 2 == 0) {
+      if (std::optional<std::string> problem = AwaitSteps(job)) return problem;
+    } else {
+      job.ProcessOfRank(injection_.rank);
+    }
+    Delay();
+    constexpr int kSignals[] = {SIGHUP, SIGINT, SIGTERM};
+    const int signal = injection_.fault == Fault::kKillScript ? SIGKILL : kSignals[injection_.number % 3];
+    kill(job.script(), signal);
+    return CheckEnd(job, {.codes = {128 + signal}, .said = {}});
+  }
+
+  const Injection injection_;
+  const Program& program_;
+  const std::string out_ = program_.folder + "/results";
+  int port_ = FreePort();
+};
+
+std::string TableText() {
+  std::vector<std::string> devices;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    devices.push_back(
+        absl::StrCat(R"({"device_id": ")", rank, R"(", "device_ip": "192.168.0.1", "rank_id": ")", rank, R"("})"));
+  }
+  return absl::StrCat(
+      R"({"version": "1.0", "server_count": "1", "server_list": [{"server_id": "127.0.0.1", "device": [)",
+      absl::StrJoin(devices, ", "), R"(], "host_nic_ip": "reserve"}], "status": "completed"})", "\n");
+}
+
+}  // namespace
+
+std::string ToString(const Injection& injection) {
+  return absl::StrCat(NameOf(injection.fault), ", rank ", injection.rank, ", ", injection.milliseconds, " ms, ",
+                      NameOf(injection.way));
+}
+
+std::vector<Injection> Injections(int count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<Injection> injections;
+  std::vector<int> order(kFaults * kWays);
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+  while (static_cast<int>(injections.size()) < count) {
+    for (size_t i = order.size() - 1; i > 0; --i) std::swap(order[i], order[random() % (i + 1)]);
+    for (const int number : order) {
+      if (static_cast<int>(injections.size()) == count) break;
+      Injection injection;
+      injection.fault = static_cast<Fault>(number % kFaults);
+      injection.way = static_cast<Way>(number / kFaults);
+      injection.rank = static_cast<int>(random() % kRanks);
+      injection.milliseconds = static_cast<int>(random() % 300);
+      injection.number = random();
+      injections.push_back(injection);
+    }
+  }
+  return injections;
+}
+
+Program BuildProgram(const std::string& folder) {
+  WriteText(folder + "/faulty.model", kModel);
+  const Program program = {.folder = folder + "/out", .data = folder + "/data"};
+  const CommandResult compiled = Compile({folder + "/faulty.model", "--out", program.folder}, folder);
+  EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
+  for (const char* comm : {"COMM=mpi", "COMM=gloo", "COMM=local"}) {
+    const CommandResult made = Make(program.folder, {comm});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+  }
+  WriteText(program.folder + "/ranks.json", TableText());
+  WriteData(program.data, std::nullopt, 1);
+  return program;
+}
+
+Program Copy(const Program& program, const std::string& folder) {
+  fs::create_directories(folder);
+  for (const char* name : {"run.sh", "starter", "program", "program_gloo", "program_local", "ranks.json"}) {
+    fs::copy(program.folder + "/" + name, folder + "/" + name);
+  }
+  return {.folder = folder, .data = program.data};
+}
+
+std::optional<std::string> Try(const Injection& injection, const Program& program) {
+  return Trial(injection, program).Run();
+}
+
+}  // namespace cleave::tests::faults

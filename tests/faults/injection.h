@@ -1,0 +1,69 @@
+// One fault in one job: the job is started by run.sh as a user would, something goes wrong, and the job must end in
+// time, say what happened, and leave no process behind.
+//
+//   const Program program = BuildProgram(folder);
+//   for (const Injection& injection : Injections(30, seed)) {
+//     if (std::optional<std::string> failure = Try(injection, program)) …
+//   }
+#ifndef CLEAVE_TESTS_FAULTS_INJECTION_H_
+#define CLEAVE_TESTS_FAULTS_INJECTION_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cleave::tests::faults {
+
+enum class Fault {
+  kKill,         // A rank gets SIGKILL while it trains,
+  kKillJoining,  // or while it starts.
+  kStop,         // A rank is stopped for good.
+  kSlow,         // A rank is stopped now and then: nothing must happen.
+  kNotFinite,    // A sample is not finite, or becomes so in an op.
+  kFullDisk,     // A file that the job writes takes no more.
+  kLostFile,     // A file of the data is not there.
+  kTaken,        // The port where ranks meet is another program's; without ports, a folder cannot be written to.
+  kTwoJobs,      // A second job is started in the folder of the first.
+  kSignal,       // run.sh gets SIGHUP, SIGINT or SIGTERM,
+  kKillScript,   // or SIGKILL.
+};
+constexpr int kFaults = 11;
+
+enum class Way { kMpirun, kRankTable, kDynamic, kLocal };
+constexpr int kWays = 4;
+
+constexpr int kRanks = 3;
+
+struct Injection {
+  Fault fault = Fault::kKill;
+  Way way = Way::kMpirun;
+  int rank = 0;          // That has the fault.
+  int milliseconds = 0;  // Between the first step, or the start, and the fault.
+  uint64_t number = 0;   // Decides what else is random.
+};
+
+// "kill of rank 1 after 120 ms, by rank table"
+std::string ToString(const Injection& injection);
+
+// `count` injections: every fault with every way, in an order that `seed` gives, again and again.
+std::vector<Injection> Injections(int count, uint64_t seed);
+
+// A compiled and built program.
+struct Program {
+  std::string folder;  // Of run.sh.
+  std::string data;    // Of its data.
+};
+
+// Fails the test, or prints why, where the program cannot be built.
+Program BuildProgram(const std::string& folder);
+
+// The same program in another folder, so that two jobs can run at once.
+Program Copy(const Program& program, const std::string& folder);
+
+// What was wrong with the end of the job; nullopt: nothing.
+std::optional<std::string> Try(const Injection& injection, const Program& program);
+
+}  // namespace cleave::tests::faults
+
+#endif  // CLEAVE_TESTS_FAULTS_INJECTION_H_
