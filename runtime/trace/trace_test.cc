@@ -115,6 +115,47 @@ TEST(WatchdogDeathTest, ARankThatStandsStillEndsTheJob) {
   EXPECT_EXIT(wait(), testing::ExitedWithCode(6), "rank 3 waits in all_reduce for `h1.relu` \\(a.model:9\\)");
 }
 
+TEST(FindMissing, NamesThoseThatDoNotWait) {
+  const SeenRank waits0 = {0, true, "waits in all_reduce for `loss` (a.model:9)"};
+  const SeenRank waits2 = {2, true, "waits in all_reduce for `loss` (a.model:9)"};
+  const SeenRank computes = {1, true, "is in `h1` (a.model:7)"};
+  const SeenRank silent = {1, false, ""};
+  const SeenRank stopped = {1, false, "waits in all_gather for `h1` (a.model:7)"};
+  EXPECT_EQ(FindMissing({waits0, computes, waits2}, 0).text, "; rank 1 is missing: it is in `h1` (a.model:7)");
+  EXPECT_EQ(FindMissing({waits0, silent, waits2}, 0).text, "; rank 1 is missing: it does not answer");
+  EXPECT_EQ(FindMissing({waits0, stopped, waits2}, 0).text,
+            "; rank 1 is missing: it does not answer, and was last seen in all_gather for `h1` (a.model:7)");
+  EXPECT_EQ(FindMissing({waits0, waits2}, 0).text, "; rank 2 waits in all_reduce for `loss` (a.model:9)");
+  // The lowest rank that waits reports.
+  EXPECT_FALSE(FindMissing({waits0, silent, waits2}, 0).is_for_another);
+  EXPECT_TRUE(FindMissing({waits0, silent, waits2}, 2).is_for_another);
+  EXPECT_FALSE(FindMissing({{0, false, ""}, computes, waits2}, 2).is_for_another);
+}
+
+// Has seen that rank 1 does not answer.
+class Seer : public Others {
+ public:
+  void Show(const std::string&) override {}
+  MissingRanks Missing() override { return {"; rank 1 is missing: it does not answer"}; }
+};
+
+TEST(WatchdogDeathTest, ARankThatWaitsAsksForWhom) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto wait = [] {
+    Watch watch("a.model");
+    Seer seer;
+    watch.SetOthers(&seer);
+    watch.StartWatchdog(3, 1000);
+    watch.SetTimeout(0.2);
+    watch.Start("h1.relu", 9);
+    watch.EnterCollective("all_reduce");
+    pause();
+  };
+  EXPECT_EXIT(
+      wait(), testing::ExitedWithCode(6),
+      "rank 3 waits in all_reduce for `h1.relu` \\(a.model:9\\) since . s; rank 1 is missing: it does not answer");
+}
+
 TEST(Watch, NamesTheCollectiveThatTheGpuIsIn) {
   Watch watch("a.model");
   EXPECT_FALSE(watch.CurrentCollective().has_value());

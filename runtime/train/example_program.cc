@@ -1,6 +1,7 @@
 // The example program for CPUs, by hand; the tests of runtime/train start it under mpirun. FAULT: "nan:RANK" makes a
 // value of h1.relu not finite on that rank at step 3, "weight:RANK" one of h1.weight; "kill:RANK", "crash:RANK" and
-// "stall:RANK" end or stop it there; "before:RANK" ends it before it joins, "init:RANK" when all have joined.
+// "stall:RANK" end it there or let it wait for ever, "freeze:RANK" stops its process; "before:RANK" ends it before it
+// joins, "init:RANK" when all have joined.
 #include "runtime/train/example_program.h"
 
 #include <signal.h>
@@ -101,6 +102,7 @@ class Example final : public ExampleNetwork {
     if (fault_ == 'n') h1_[5] = std::numeric_limits<float>::quiet_NaN();
     if (fault_ == 'k') raise(SIGKILL);
     if (fault_ == 's') pause();
+    if (fault_ == 'f') raise(SIGSTOP);
     if (fault_ == 'c') raise(SIGSEGV);
     if (fault_ == 'w') w1_[3] = std::numeric_limits<float>::infinity();
   }

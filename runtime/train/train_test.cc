@@ -211,5 +211,43 @@ TEST(Train, AStalledRankEndsTheJobAndIsNamed) {
       << outcome.output;
 }
 
+TEST(Train, AStoppedRankIsNamedByOneThatWaitsForIt) {
+  const Outcome outcome = OnRanks(3, "CLEAVE_TIMEOUT=3 FAULT=freeze:1", "");
+  EXPECT_EQ(outcome.exit, 6);
+  EXPECT_EQ(Count(outcome.output, "error: "), 1) << outcome.output;
+  EXPECT_EQ(Count(outcome.output, "error: rank 0 waits in all_reduce for `loss` (example.model:10) since "), 1)
+      << outcome.output;
+  EXPECT_EQ(Count(outcome.output, " s; rank 1 is missing: it does not answer"), 1) << outcome.output;
+}
+
+TEST(Train, AFullDiskIsAnErrorAtTheFirstStep) {
+  const std::string out = Out() + "2";
+  Shell("mkdir -p " + out + " && ln -sf /dev/full " + out + "/metrics.jsonl");
+  const Outcome outcome = OnRanks(2, "", "");
+  EXPECT_EQ(outcome.exit, 5);
+  EXPECT_EQ(
+      Count(outcome.output, "error: cannot write to `" + out + "/metrics.jsonl` (rank 0): No space left on device\n"),
+      1)
+      << outcome.output;
+}
+
+TEST(Train, ASecondJobInTheFolderIsRefused) {
+  const std::string out = Out() + "2";
+  // The lock of a job that ended badly does not count.
+  Shell("mkdir -p " + out + " && echo 'host elsewhere, process 1, since 2026-01-01 00:00:00' > " + out +
+        "/.cleave_lock");
+  EXPECT_EQ(OnRanks(2, "", "--steps 2").exit, 0);
+  const Outcome outcome =
+      Shell("exec 9<>" + out + "/.cleave_lock; flock 9; echo 'host h, process 7, since then' >&9; " +
+            "env TMPDIR=/tmp OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 RANKS=2 "
+            "mpirun --oversubscribe -n 2 " +
+            kProgram + " --out " + out);
+  EXPECT_EQ(outcome.exit, 5);
+  EXPECT_EQ(Count(outcome.output,
+                  "error: rank 0: another job uses the folder `" + out + "`: host h, process 7, since then\n"),
+            1)
+      << outcome.output;
+}
+
 }  // namespace
 }  // namespace cleave::runtime

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +38,7 @@ absl::StatusOr<int> Run(const std::string& folder, std::vector<std::string> comm
   const pid_t child = fork();
   if (child < 0) return absl::UnavailableError(absl::StrCat("cannot start `", command[0], "`: ", strerror(errno)));
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  // It ends with the compiler.
     if (!log.empty()) {
       const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
       setenv("LC_ALL", "C", 1);
