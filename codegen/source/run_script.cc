@@ -72,8 +72,7 @@ forget_ranks_from() {
     [ -d "$logs" ] && [ ! -L "$logs" ] && [ ! -L log_output/1 ] && [ ! -L log_output ] || continue
     number=${logs##*/rank.}
     case $number in '' | *[!0-9]* | ??????????*) continue ;; 0?*) ;; *) [ "$number" -ge "$1" ] || continue ;; esac
-    rm -f "$logs/stdout" "$logs/stderr" "$logs/out" "$logs/err"
-    rmdir "$logs" 2>/dev/null
+    { rm -f "$logs/stdout" "$logs/stderr" && rmdir "$logs"; } 2>/dev/null
   done
 }
 

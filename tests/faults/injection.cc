@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 constexpr char kModel[] = R"(model Faulty(batch: int = 12) {
     input x: f32[batch, 16];
     input target: f32[batch, 4];
-    let h = relu(dense(x, 32));
+    let h = dense(x, 32);
     let y = dense(h, 4);
     loss reduce_mean(square(y - target));
 }
@@ -342,7 +342,7 @@ class Trial {
     Expected expected = {.codes = {5}, .said = {"cannot write to the folder `/proc/nothing`"}};
     switch (injection_.way) {
       case Way::kMpirun:
-        settings.environment.push_back("TMPDIR=/proc/nothing");
+        settings.environment.push_back("OMPI_MCA_orte_tmpdir_base=/proc/nothing");
         expected.said = {"mpirun cannot write to the folder `/proc/nothing` (TMPDIR)"};
         break;
       case Way::kRankTable:
