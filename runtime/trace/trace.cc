@@ -39,6 +39,15 @@ std::string Position(const Reported& reported_rank) {
 
 bool IsWaiting(const std::string& where) { return where.rfind("waits ", 0) == 0; }
 
+// The number of a rank that has joined the job. Before that, a scheduler may not have given it one.
+int RankOf(const Watch& watch, int otherwise) {
+  const std::lock_guard<std::mutex> lock(reported_mutex);
+  for (const Reported& rank : reported) {
+    if (rank.watch == &watch) return rank.rank;
+  }
+  return otherwise;
+}
+
 // "; rank 1 waits in …; rank 2 is in …"
 std::string OthersOfThisProcess(const Watch& watch) {
   const std::lock_guard<std::mutex> lock(reported_mutex);
@@ -245,9 +254,10 @@ void Watch::StartWatchdog(int rank, double seconds) {
       has_stalled_ = true;
       const MissingRanks missing = waits ? Missing() : MissingRanks{OthersOfThisProcess(*this)};
       if (Events() != seen || (missing.is_for_another && stood_still < limit + kSecondsForAnother)) continue;
-      Die(ExitCode::kFailed, Format("rank %d %s since %.0f s%s; the job is ended (CLEAVE_TIMEOUT is %g s)", rank,
-                                    waits ? where.c_str() : ("stands still in " + CurrentOp()).c_str(), stood_still,
-                                    missing.text.c_str(), timeout));
+      Die(ExitCode::kFailed,
+          Format("rank %d %s since %.0f s%s; the job is ended (CLEAVE_TIMEOUT is %g s)", RankOf(*this, rank),
+                 waits ? where.c_str() : ("stands still in " + CurrentOp()).c_str(), stood_still, missing.text.c_str(),
+                 timeout));
     }
   });
 }
