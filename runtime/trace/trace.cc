@@ -247,7 +247,7 @@ void Watch::StartWatchdog(int rank, double seconds) {
         continue;
       }
       // A rank that waits for others gives them time to report themselves: their reports are nearer to the cause.
-      const double timeout = timeout_.load(std::memory_order_relaxed);
+      const double timeout = this->timeout();
       const bool waits = IsWaiting(where);
       const double limit = waits ? timeout * 1.1 + 1 : timeout;
       if (stood_still < limit) continue;

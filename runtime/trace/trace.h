@@ -127,6 +127,7 @@ class Watch {
 
   // Another limit for the watchdog.
   void SetTimeout(double seconds) { timeout_.store(seconds, std::memory_order_relaxed); }
+  double timeout() const { return timeout_.load(std::memory_order_relaxed); }
 
   // From now on the watchdog asks there which rank is missing; null: no longer. Returns when it is not asking.
   void SetOthers(Others* others);
