@@ -51,7 +51,8 @@ constexpr int kSamples = 48;
 // Jobs run beside other tests, on few cores: what must happen may take this long.
 constexpr double kSecondsToStart = 60;
 constexpr double kSecondsToEnd = 60;
-constexpr int kTimeout = 5;  // CLEAVE_TIMEOUT where it is to be reached.
+constexpr int kTimeout =
+    8;  // CLEAVE_TIMEOUT where it is to be reached; ranks that only have no core must not reach it.
 
 // A file of float32 numbers in version 1.0 of the format.
 void WriteNpy(const std::string& path, const std::vector<float>& values, int columns) {
