@@ -1,6 +1,7 @@
 // Reading guide: Start makes a process, Job::Run is the loop that waits for events, Job::End decides what ends when.
 #include "runtime/starter/processes.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -100,15 +101,51 @@ struct Child {
   bool runs = true;
   bool is_stopped = false;
   bool was_killed = false;  // By this process.
+  std::string variable_of_ranks = {};
+  int most_ranks = 0;  // That it had at once.
+  double seconds_with_fewer = 0;
   double stopped_seconds = 0;
 };
+
+// All of a file of /proc.
+std::string Content(const std::string& path) {
+  std::string content;
+  char buffer[4096];
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  for (ssize_t count; file >= 0 && (count = read(file, buffer, sizeof buffer)) > 0;) {
+    content.append(buffer, static_cast<size_t>(count));
+  }
+  if (file >= 0) close(file);
+  return content;
+}
+
+// The processes that one has started and that run.
+std::vector<int> ChildrenOf(pid_t process) {
+  std::vector<int> children;
+  const std::string tasks = Format("/proc/%d/task", static_cast<int>(process));
+  DIR* const folder = opendir(tasks.c_str());
+  for (const dirent* entry; folder != nullptr && (entry = readdir(folder)) != nullptr;) {
+    const std::string text = Content(tasks + "/" + entry->d_name + "/children");
+    char* end = nullptr;
+    for (const char* at = text.c_str(); const long id = std::strtol(at, &end, 10); at = end) {
+      children.push_back(static_cast<int>(id));
+    }
+  }
+  if (folder != nullptr) closedir(folder);
+  return children;
+}
 
 class Job {
  public:
   void Add(const std::string& name, pid_t id) { children_.push_back({name, id}); }
+  void WatchRanks(const std::string& variable) { children_.back().variable_of_ranks = variable + "="; }
 
   void StartWithLogs(const Process& process) {
-    if (process.logs.empty()) return Add(process.name, cleave::runtime::Start(process, -1, -1));
+    if (process.logs.empty()) {
+      Add(process.name, cleave::runtime::Start(process, -1, -1));
+      if (!process.variable_of_ranks.empty()) WatchRanks(process.variable_of_ranks);
+      return;
+    }
     const Pipe out = MakePipe();
     const Pipe err = MakePipe();
     Add(process.name, cleave::runtime::Start(process, out.write, err.write));
@@ -130,6 +167,7 @@ class Job {
   void TakeSignals();
   void TakeChild(pid_t id, int status);
   void LookAtStopped(double passed);
+  void LookAtRanks(double passed);
   void EndWithin(double seconds);
   void Signal(int number);
 
@@ -235,15 +273,27 @@ void Job::LookAtStopped(double passed) {
   }
 }
 
+void Job::LookAtRanks(double passed) {
+  for (Child& child : children_) {
+    if (!child.runs || child.variable_of_ranks.empty() || told_to_end_at_.has_value()) continue;
+    int ranks = 0;
+    for (const int id : ChildrenOf(child.id)) {
+      if (Content(Format("/proc/%d/environ", id)).find(child.variable_of_ranks) != std::string::npos) ++ranks;
+    }
+    child.seconds_with_fewer = ranks < child.most_ranks ? child.seconds_with_fewer + passed : 0;
+    child.most_ranks = std::max(child.most_ranks, ranks);
+    if (child.seconds_with_fewer < kSecondsAfterFailure) continue;
+    Say(Format("%s still runs, and a rank has ended %.0f s ago; the job is ended", child.name.c_str(),
+               child.seconds_with_fewer));
+    code_ = static_cast<int>(ExitCode::kFailed);
+    EndWithin(0);
+  }
+}
+
 // Processes that have lost the one that started them are children of this process now.
 void EndOrphans() {
-  const std::string path = Format("/proc/self/task/%d/children", static_cast<int>(getpid()));
-  while (true) {
-    std::FILE* const file = std::fopen(path.c_str(), "r");
-    int found = 0;
-    for (int id; file != nullptr && std::fscanf(file, "%d", &id) == 1; ++found) kill(id, SIGKILL);
-    if (file != nullptr) std::fclose(file);
-    if (found == 0) return;
+  for (std::vector<int> orphans; !(orphans = ChildrenOf(getpid())).empty();) {
+    for (const int id : orphans) kill(id, SIGKILL);
     while (waitpid(-1, nullptr, 0) > 0) continue;
   }
 }
@@ -262,7 +312,9 @@ int Job::Run() {
     }
     TakeSignals();
     // More has passed where this process was stopped too, as by Ctrl-Z.
-    LookAtStopped(std::min(Now() - looked, 2 * kInterval));
+    const double passed = std::min(Now() - looked, 2 * kInterval);
+    LookAtStopped(passed);
+    LookAtRanks(passed);
     looked = Now();
     if (!told_to_end_at_.has_value()) continue;
     if (looked >= *killed_at_) {

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "tests/faults/injection.h"
 #include "tests/faults/job.h"
 #include "tests/support/command.h"
@@ -29,8 +28,8 @@ int Main(const std::vector<std::string>& arguments) {
       return 2;
     }
   }
-  const std::string folder = FreshFolder("faults");
-  const Program program = BuildProgram(folder);
+  const std::vector<Program> programs =
+      Copies(BuildProgram(FreshFolder("faults")), static_cast<int>(options["--jobs"]));
   const std::vector<Injection> injections =
       Injections(static_cast<int>(options["--injections"]), static_cast<uint64_t>(options["--seed"]));
   std::mutex mutex;
@@ -38,12 +37,11 @@ int Main(const std::vector<std::string>& arguments) {
   int failures = 0;
   double longest = 0;
   std::atomic<size_t> next = 0;
-  const auto work = [&](int worker) {
-    const Program own = Copy(program, absl::StrCat(folder, "/", worker));
+  const auto work = [&](const Program& program) {
     for (size_t i; (i = next++) < injections.size();) {
       if (options["--only"] >= 0 && static_cast<size_t>(options["--only"]) != i) continue;
       const double start = Seconds();
-      const std::optional<std::string> failure = Try(injections[i], own);
+      const std::optional<std::string> failure = Try(injections[i], program);
       const std::lock_guard<std::mutex> lock(mutex);
       longest = std::max(longest, Seconds() - start);
       const std::string name = ToString(injections[i]);
@@ -54,7 +52,7 @@ int Main(const std::vector<std::string>& arguments) {
     }
   };
   std::vector<std::thread> workers;
-  for (int worker = 0; worker < options["--jobs"]; ++worker) workers.emplace_back(work, worker);
+  for (const Program& program : programs) workers.emplace_back(work, program);
   for (std::thread& worker : workers) worker.join();
   for (const auto& [name, count] : tried) std::cout << name << ": " << count << "\n";
   std::cout << failures << " failures; the longest took " << longest << " s\n";

@@ -4,7 +4,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/faults/injection.h"
 #include "tests/support/command.h"
@@ -17,8 +16,7 @@ constexpr uint64_t kSeed = 1;
 constexpr int kJobs = 3;  // Some faults are mostly waited for.
 
 TEST(Faults, EachJobEndsInTimeAndSaysWhy) {
-  const std::string folder = FreshFolder("faults");
-  const Program program = BuildProgram(folder);
+  const std::vector<Program> programs = Copies(BuildProgram(FreshFolder("faults")), kJobs);
   ASSERT_FALSE(HasFailure());
   const std::vector<Injection> injections = Injections(kInjections, kSeed);
   std::vector<std::string> failures(injections.size());
@@ -26,8 +24,8 @@ TEST(Faults, EachJobEndsInTimeAndSaysWhy) {
   std::vector<std::thread> workers;
   for (int worker = 0; worker < kJobs; ++worker) {
     workers.emplace_back([&, worker] {
-      const Program own = Copy(program, absl::StrCat(folder, "/", worker));
-      for (size_t i; (i = next++) < injections.size();) failures[i] = Try(injections[i], own).value_or("");
+      const Program& program = programs[static_cast<size_t>(worker)];
+      for (size_t i; (i = next++) < injections.size();) failures[i] = Try(injections[i], program).value_or("");
     });
   }
   for (std::thread& worker : workers) worker.join();

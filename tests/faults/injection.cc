@@ -456,12 +456,17 @@ Program BuildProgram(const std::string& folder) {
   return program;
 }
 
-Program Copy(const Program& program, const std::string& folder) {
-  fs::create_directories(folder);
-  for (const char* name : {"run.sh", "starter", "program", "program_gloo", "program_local", "ranks.json"}) {
-    fs::copy(program.folder + "/" + name, folder + "/" + name);
+std::vector<Program> Copies(const Program& program, int count) {
+  std::vector<Program> copies;
+  for (int i = 0; i < count; ++i) {
+    const std::string folder = absl::StrCat(program.folder, "_", i);
+    fs::create_directories(folder);
+    for (const char* name : {"run.sh", "starter", "program", "program_gloo", "program_local", "ranks.json"}) {
+      fs::copy(program.folder + "/" + name, folder + "/" + name);
+    }
+    copies.push_back({.folder = folder, .data = program.data});
   }
-  return {.folder = folder, .data = program.data};
+  return copies;
 }
 
 std::optional<std::string> Try(const Injection& injection, const Program& program) {

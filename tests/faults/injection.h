@@ -58,8 +58,9 @@ struct Program {
 // Fails the test, or prints why, where the program cannot be built.
 Program BuildProgram(const std::string& folder);
 
-// The same program in another folder, so that two jobs can run at once.
-Program Copy(const Program& program, const std::string& folder);
+// The same program in `count` other folders, so that as many jobs can run at once. REQUIRES: no job runs: a process
+// that is being started would have the copies open, and what is open for writing cannot be run.
+std::vector<Program> Copies(const Program& program, int count);
 
 // What was wrong with the end of the job; nullopt: nothing.
 std::optional<std::string> Try(const Injection& injection, const Program& program);
