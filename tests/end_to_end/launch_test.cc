@@ -447,6 +447,17 @@ TEST(LaunchTest, SignalsEndAllRanks) {
   EXPECT_EQ(ran.exit_code, 143) << ran.err;
 }
 
+// A rank that dies while it connects to mpirun may leave it waiting for ever. Here mpirun is one that never notices.
+TEST(LaunchTest, AnMpirunThatDoesNotNoticeTheEndOfARank) {
+  const std::string folder = FreshFolder("mpirun");
+  WriteText(folder + "/mpirun",
+            "#!/bin/sh\nOMPI_COMM_WORLD_RANK=0 sleep 1000 &\nOMPI_COMM_WORLD_RANK=1 sleep 1 &\nsleep 1000\n");
+  const CommandResult ran = Shell("chmod +x " + folder + "/mpirun; PATH=" + folder + ":$PATH ./run.sh --launch mpirun");
+  EXPECT_EQ(ran.exit_code, 6);
+  EXPECT_TRUE(Contains(ran.err, "run.sh: mpirun still runs, and a rank has ended 10 s ago; the job is ended\n"))
+      << ran.err;
+}
+
 // Also the compiler that run.sh has started.
 TEST(LaunchTest, ASignalEndsTheBuild) {
   const std::string folder = FreshFolder("build");
