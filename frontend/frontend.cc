@@ -175,7 +175,7 @@ void AddNamedPins(const dsl::syntax::Parallel& parallel, Evaluator& evaluator, R
 }
 
 void CheckOutside(const ir::ParallelSettings& settings, const std::vector<ir::Region>& regions, Reporter& reporter) {
-  if (settings.outside_span == Span{} || !regions.empty() || reporter.has_errors()) return;
+  if (!settings.outside_span.is_somewhere() || !regions.empty() || reporter.has_errors()) return;
   reporter.Report(Error(Code::kE0323, "`outside` in a model without regions")
                       .At(settings.outside_span, "says how ops outside of regions run")
                       .Help("remove it, or write `#[region(…)]` before a call"));
@@ -227,16 +227,13 @@ std::string HashOf(absl::string_view text, const FrontendOptions& options) {
 
 }  // namespace
 
-std::optional<Module> Analyze(const dsl::syntax::File& file, const SourceSet& sources, const FrontendOptions& options,
+std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources, const FrontendOptions& options,
                               Diagnostics& diagnostics) {
   Reporter reporter(sources, diagnostics);
-  // Texts that the user has not written. Their ids follow those of the user's files, so that every place is unique.
-  SourceSet texts;
-  for (size_t i = 0; i < sources.size(); ++i) texts.Add("", "");
   Diagnostics prelude_mistakes;
-  const std::optional<dsl::syntax::File> prelude =
-      dsl::Parse(texts.Add("prelude.model", std::string(PreludeText())), texts, prelude_mistakes);
-  CLEAVE_CHECK(prelude.has_value()) << RenderText(prelude_mistakes, texts);
+  const FileId prelude_text = sources.Add("prelude.model", std::string(PreludeText()), TextOrigin::kBuiltIn);
+  const std::optional<dsl::syntax::File> prelude = dsl::Parse(prelude_text, sources, prelude_mistakes);
+  CLEAVE_CHECK(prelude.has_value()) << RenderText(prelude_mistakes, sources);
 
   const Items items = CollectItems(file, reporter);
   const FunctionTable functions(file, *prelude, reporter);
@@ -251,7 +248,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, const SourceSet& so
                                   reporter),
        .parallel = CheckSettingNames("parallel", ParallelSettingNames(),
                                      TextsOf(items.parallel ? items.parallel->settings : kNone), reporter)},
-      texts, reporter);
+      sources, reporter);
 
   const std::string folder = std::filesystem::path(sources.file(file.file).path()).parent_path().string();
   const CustomOps custom_ops(file, folder, options.target, reporter);

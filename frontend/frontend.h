@@ -68,7 +68,7 @@ struct FrontendOptions {
 };
 
 // Nullopt when the file has an error; warnings do not stop it.
-std::optional<Module> Analyze(const dsl::syntax::File& file, const SourceSet& sources, const FrontendOptions& options,
+std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources, const FrontendOptions& options,
                               Diagnostics& diagnostics);
 
 }  // namespace cleave::frontend

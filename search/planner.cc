@@ -244,7 +244,6 @@ std::optional<ir::Plan> Planner::PlanFor(double memory_weight, int zero, Diagnos
   plan.search = {.algorithm = std::string(AlgorithmName(task_.options.algorithm)),
                  .objective = ObjectiveText(),
                  .price = std::string(PriceName(task_.options.price)),
-                 .seconds = 0,
                  .cost = decisions->cost.value_or(assignment.cost().price),
                  .lower_bound = decisions->lower_bound};
   // The same sum in another order.

@@ -1,6 +1,5 @@
 #include "search/search.h"
 
-#include <chrono>
 #include <map>
 #include <string>
 #include <utility>
@@ -22,7 +21,7 @@ namespace {
 bool CheckSupported(const ir::Pins& pins, const SearchOptions& options, Diagnostics& diagnostics) {
   const auto refuse = [&](const std::string& what, const Span& place, const std::string& help) {
     Diagnostic error = Error(Code::kE0220, absl::StrCat(what, " is not supported by this version"));
-    if (!(place == Span{})) error.labels.push_back({place, "asked for here"});
+    std::move(error).At(place, "asked for here");
     error.help.push_back(help);
     diagnostics.Add(std::move(error));
   };
@@ -130,7 +129,6 @@ absl::string_view PriceName(ir::Price price) {
 
 std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
                                const SearchOptions& options, Diagnostics& diagnostics) {
-  const auto start = std::chrono::steady_clock::now();
   if (!CheckManualSettings(training_graph, options.algorithm, pins, diagnostics)) return std::nullopt;
   if (training_graph.is_manual()) return PlanManual(training_graph, cluster, pins, options, diagnostics);
   if (!CheckSupported(pins, options, diagnostics)) return std::nullopt;
@@ -160,7 +158,6 @@ std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& c
   }
   if (!plan.has_value()) return std::nullopt;
   WarnOfIdleRanks(facts, *plan, *demands, pins, options.leave_idle, diagnostics);
-  plan->search.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return plan;
 }
 

@@ -4,6 +4,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/program/partition/partition.h"
 #include "ir/transforms/distribute/distribute.h"
+#include "search/cluster/presets.h"
 #include "search/cluster/resolve.h"
 #include "search/cost/cost.h"
 #include "search/cost/predict.h"
@@ -21,7 +22,7 @@ using testing::Mlp;
 
 Cluster Named(const std::string& name, int64_t devices) {
   Diagnostics diagnostics;
-  return ResolveCluster({.name_or_path = name, .devices = devices}, diagnostics).value_or(Cluster{});
+  return ResolveCluster({.name_or_path = name, .devices = devices}, *FindPreset(name), diagnostics).value_or(Cluster{});
 }
 
 ir::Plan Found(const ir::Graph& graph, const Cluster& cluster, ir::Price price, double gradient_weight = 0.1,

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/driver/exit_code.h"
+#include "tools/driver/standard_output.h"
 #include "tools/plan_diff/command.h"
 #include "tools/user_folder/user_folder.h"
 
@@ -13,5 +13,5 @@ int main(int argc, char** argv) {
   const cleave::tools::DiffAnswer answer = cleave::tools::RunDiff(std::vector<std::string>(argv + 1, argv + argc));
   std::cout << answer.output;
   std::cerr << answer.error;
-  return answer.exit_code;
+  return static_cast<int>(cleave::tools::EndOutput(static_cast<cleave::tools::ExitCode>(answer.exit_code)));
 }

@@ -38,7 +38,7 @@ absl::Span<const Code> AllCodes() {
 }
 
 Diagnostic&& Diagnostic::At(Span span, std::string text) && {
-  labels.push_back({.span = span, .text = std::move(text)});
+  if (span.is_somewhere()) labels.push_back({.span = span, .text = std::move(text)});
   return std::move(*this);
 }
 

@@ -48,11 +48,11 @@ struct Diagnostic {
   Severity severity = Severity::kError;
   Code code{};
   std::string message;
-  std::vector<Label> labels;  // The first is the primary one; empty where the mistake has no place in a source file.
+  std::vector<Label> labels;  // The first is the primary one; empty where the mistake has no place in a text.
   std::vector<std::string> notes;
   std::vector<std::string> help;
 
-  // Each returns *this, so that a diagnostic can be written as one expression.
+  // Each returns *this, so that a diagnostic can be written as one expression. A label without a place is left out.
   Diagnostic&& At(Span span, std::string text) &&;
   Diagnostic&& Note(std::string text) &&;
   Diagnostic&& Help(std::string text) &&;

@@ -136,13 +136,21 @@ TEST(DiagnosticTest, EmptyRangeAtTheEndOfTheFileIsShown) {
   EXPECT_NE(text.find(" 1 | x\n   |  ^ here\n"), std::string::npos) << text;
 }
 
-TEST(DiagnosticTest, LabelsInTextsThatAreNoSourcesAreNotShown) {
+TEST(DiagnosticTest, LabelsInArgumentsBecomeNotes) {
   SourceSet sources;
   const FileId file = sources.Add("a.model", "x");
-  const Diagnostic error = Error(AnyCode(), "m").At(Span{FileId(1), 3, 4}, "there").At(Span{file, 0, 1}, "here");
-  const Diagnostic without = Error(AnyCode(), "m").At(Span{file, 0, 1}, "here");
-  EXPECT_EQ(RenderText(error, sources), RenderText(without, sources));
-  EXPECT_EQ(RenderJson(error, sources), RenderJson(without, sources));
+  const FileId argument = sources.Add("--set memory=1KiB", "memory = 1KiB", TextOrigin::kCommandLine);
+  const FileId prelude = sources.Add("prelude.model", "x", TextOrigin::kBuiltIn);
+  const Diagnostic error = Error(AnyCode(), "m")
+                               .At(Span{argument, 9, 13}, "asked for here")
+                               .At(Span{file, 0, 1}, "here")
+                               .At(Span{prelude, 0, 1}, "there")
+                               .At(Span{}, "nowhere")
+                               .Note("n");
+  const Diagnostic shown =
+      Error(AnyCode(), "m").At(Span{file, 0, 1}, "here").Note("asked for here: `--set memory=1KiB`").Note("n");
+  EXPECT_EQ(RenderText(error, sources), RenderText(shown, sources));
+  EXPECT_EQ(RenderJson(error, sources), RenderJson(shown, sources));
 }
 
 TEST(DiagnosticTest, JsonHasEveryFieldOnOneLine) {

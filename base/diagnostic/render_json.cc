@@ -10,7 +10,7 @@ namespace cleave {
 std::string RenderJson(const Diagnostic& diagnostic, const SourceSet& sources) {
   Json spans = Json::array();
   for (const Label& label : ShownLabels(diagnostic, sources)) {
-    const SourceFile& file = sources.file(label.span.file);
+    const SourceFile& file = sources.file(*label.span.file);
     const LineColumn begin = file.Locate(label.span.begin);
     const LineColumn end = file.Locate(label.span.end);
     spans.push_back({{"file", file.path()},
@@ -25,7 +25,7 @@ std::string RenderJson(const Diagnostic& diagnostic, const SourceSet& sources) {
                        {"code", std::string(CodeName(diagnostic.code))},
                        {"message", diagnostic.message},
                        {"spans", spans},
-                       {"notes", diagnostic.notes},
+                       {"notes", ShownNotes(diagnostic, sources)},
                        {"help", diagnostic.help}};
   return JsonLine(object);
 }

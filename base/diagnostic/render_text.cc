@@ -145,12 +145,12 @@ std::string RenderExcerpts(const Diagnostic& diagnostic, const SourceSet& source
   const std::vector<Label> labels = ShownLabels(diagnostic, sources);
   int last_line = 1;
   for (const Label& label : labels) {
-    last_line = std::max(last_line, sources.file(label.span.file).Locate(label.span.begin).line);
+    last_line = std::max(last_line, sources.file(*label.span.file).Locate(label.span.begin).line);
   }
   const int gutter = static_cast<int>(std::to_string(last_line).size());
   std::vector<FileId> files;  // In the order of the labels.
   for (const Label& label : labels) {
-    if (std::find(files.begin(), files.end(), label.span.file) == files.end()) files.push_back(label.span.file);
+    if (std::find(files.begin(), files.end(), *label.span.file) == files.end()) files.push_back(*label.span.file);
   }
   std::string text;
   for (const FileId id : files) {
@@ -167,7 +167,7 @@ std::string RenderExcerpts(const Diagnostic& diagnostic, const SourceSet& source
     absl::StrAppend(&text, std::string(static_cast<size_t>(gutter) + 1, ' '), id == files.front() ? "-->" : ":::", " ",
                     file.path(), ":", place.line, ":", place.column, "\n", excerpt.Render());
   }
-  if (!files.empty() && !(diagnostic.notes.empty() && diagnostic.help.empty())) {
+  if (!files.empty() && !(ShownNotes(diagnostic, sources).empty() && diagnostic.help.empty())) {
     absl::StrAppend(&text, std::string(static_cast<size_t>(gutter) + 2, ' '), "|\n");
   }
   return text;
@@ -178,7 +178,7 @@ std::string RenderExcerpts(const Diagnostic& diagnostic, const SourceSet& source
 std::string RenderText(const Diagnostic& diagnostic, const SourceSet& sources) {
   std::string text = absl::StrCat(SeverityName(diagnostic.severity), "[", CodeName(diagnostic.code),
                                   "]: ", diagnostic.message, "\n", RenderExcerpts(diagnostic, sources));
-  for (const std::string& note : diagnostic.notes) absl::StrAppend(&text, "note: ", note, "\n");
+  for (const std::string& note : ShownNotes(diagnostic, sources)) absl::StrAppend(&text, "note: ", note, "\n");
   for (const std::string& help : diagnostic.help) absl::StrAppend(&text, "help: ", help, "\n");
   return text;
 }

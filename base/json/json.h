@@ -4,8 +4,9 @@
 //   CLEAVE_RETURN_IF_ERROR(CheckFields(document, "plan", {"version"}, {"warnings"}));
 //   CLEAVE_ASSIGN_OR_RETURN(const int64_t version, IntegerAt(document, "version", "plan"));
 //
-// `where` is the path of `object`, as messages show it. Errors are InvalidArgument. Functions that read a field REQUIRE
-// that CheckFields found it.
+// `where` is the path of `object`, as messages show it: "links[0].curve", "ops[`relu`].factors" (the item whose name is
+// `relu`); a first word that is no field of the document, such as "plan" here, is the document. WithPlace finds its
+// line and column. Errors are InvalidArgument. Functions that read a field REQUIRE that CheckFields found it.
 #ifndef CLEAVE_BASE_JSON_JSON_H_
 #define CLEAVE_BASE_JSON_JSON_H_
 
@@ -25,8 +26,12 @@ using Json = nlohmann::ordered_json;
 // "WHERE: WHAT".
 absl::Status JsonError(const std::string& where, const std::string& what);
 
-// The document; an object in which a key occurs twice is refused.
+// The document; an object in which a key occurs twice is refused. Errors say line and column.
 absl::StatusOr<Json> ParseStrictJson(absl::string_view text);
+
+// An error of JsonError about the document in `text`, with the line and the column of its place, or of the nearest
+// place around it that there is, in front. Other statuses stay as they are.
+absl::Status WithPlace(absl::Status status, absl::string_view text);
 
 // `object` is an object with all of the `required` fields, some of the `optional` ones and no others.
 absl::Status CheckFields(const Json& object, const std::string& where, const std::set<std::string>& required,

@@ -12,11 +12,31 @@ TEST(ParseStrictJsonTest, TakesADocument) {
 }
 
 TEST(ParseStrictJsonTest, RefusesBrokenTextAndAKeyTwice) {
-  EXPECT_EQ(ParseStrictJson(R"({"a": NaN})").status().message(), "not valid JSON");
-  EXPECT_EQ(ParseStrictJson(R"({"a": 1)").status().message(), "not valid JSON");
-  EXPECT_EQ(ParseStrictJson("").status().message(), "not valid JSON");
-  EXPECT_EQ(ParseStrictJson(R"([{"a": 1}, {"b": {"a": 1, "a": 2}}])").status().message(),
-            "the key \"a\" occurs twice in one object");
+  EXPECT_EQ(ParseStrictJson("{\"a\":\n  NaN}").status().message(), "line 2, column 3: not valid JSON");
+  EXPECT_EQ(ParseStrictJson(R"({"a": 1)").status().message(), "line 1, column 8: not valid JSON");
+  EXPECT_EQ(ParseStrictJson("").status().message(), "line 1, column 1: not valid JSON");
+  EXPECT_EQ(ParseStrictJson("[{\"a\": 1},\n {\"b\": {\"a\": \"\\\"\", \"\\u0061\": 2}}]").status().message(),
+            "line 2, column 20: the key \"a\" occurs twice in one object");
+}
+
+TEST(WithPlaceTest, SaysLineAndColumnOfThePath) {
+  const std::string text =
+      "{\"mesh\": [1, {\"x\": 2}],\n"
+      " \"ops\": [{\"name\": \"a\"},\n"
+      "  {\"name\": \"b\", \"factors\": {\"m\": \"}\", \"n\": []}}]}";
+  ASSERT_TRUE(ParseStrictJson(text).ok());
+  const auto place = [&](const std::string& where) {
+    return std::string(WithPlace(JsonError(where, "wrong"), text).message());
+  };
+  EXPECT_EQ(place("plan"), "line 1, column 1: plan: wrong");
+  EXPECT_EQ(place("plan.mesh"), "line 1, column 10: plan.mesh: wrong");
+  EXPECT_EQ(place("mesh[1].x"), "line 1, column 20: mesh[1].x: wrong");
+  EXPECT_EQ(place("mesh[1].y"), "line 1, column 14: mesh[1].y: wrong");
+  EXPECT_EQ(place("mesh[2]"), "line 1, column 10: mesh[2]: wrong");
+  EXPECT_EQ(place("ops[`b`].factors.n"), "line 3, column 44: ops[`b`].factors.n: wrong");
+  EXPECT_EQ(place("ops[`c`]"), "line 2, column 9: ops[`c`]: wrong");
+  EXPECT_EQ(WithPlace(absl::OkStatus(), text), absl::OkStatus());
+  EXPECT_EQ(WithPlace(absl::NotFoundError("x"), text), absl::NotFoundError("x"));
 }
 
 TEST(CheckFieldsTest, NamesWhatIsMissingOrUnknown) {

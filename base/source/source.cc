@@ -14,7 +14,8 @@ Span Cover(Span a, Span b) {
   return Span{.file = a.file, .begin = std::min(a.begin, b.begin), .end = std::max(a.end, b.end)};
 }
 
-SourceFile::SourceFile(std::string path, std::string text) : path_(std::move(path)), text_(std::move(text)) {
+SourceFile::SourceFile(std::string path, std::string text, TextOrigin origin)
+    : path_(std::move(path)), text_(std::move(text)), origin_(origin) {
   constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (absl::StartsWith(text_, kByteOrderMark)) text_.erase(0, kByteOrderMark.size());
   absl::StrReplaceAll({{"\r\n", "\n"}}, &text_);
@@ -44,9 +45,14 @@ absl::string_view SourceFile::Line(int line) const {
   return absl::string_view(text_).substr(begin, end - begin);
 }
 
-FileId SourceSet::Add(std::string path, std::string text) {
-  files_.push_back(std::make_unique<SourceFile>(std::move(path), std::move(text)));
+FileId SourceSet::Add(std::string path, std::string text, TextOrigin origin) {
+  files_.push_back(std::make_unique<SourceFile>(std::move(path), std::move(text), origin));
   return FileId(static_cast<int64_t>(files_.size()) - 1);
+}
+
+const SourceFile& SourceSet::file(FileId id) const {
+  CLEAVE_CHECK(id.value() >= 0 && static_cast<size_t>(id.value()) < files_.size()) << "no file " << id.value();
+  return *files_[static_cast<size_t>(id.value())];
 }
 
 }  // namespace cleave

@@ -26,6 +26,18 @@ TEST(SourceTest, RemovesByteOrderMarkAndCarriageReturns) {
   EXPECT_EQ(file.text(), "one\ntwo\n");
 }
 
+TEST(SourceTest, APlaceIsInATextOfOneOriginOrNowhere) {
+  SourceSet sources;
+  const Span in_file{sources.Add("a.model", "x"), 0, 1};
+  const Span in_argument{sources.Add("--set x=1", "x = 1", TextOrigin::kCommandLine), 4, 5};
+  EXPECT_TRUE(sources.IsIn(TextOrigin::kFile, in_file));
+  EXPECT_FALSE(sources.IsIn(TextOrigin::kFile, in_argument));
+  EXPECT_TRUE(sources.IsIn(TextOrigin::kCommandLine, in_argument));
+  EXPECT_FALSE(sources.IsIn(TextOrigin::kFile, Span{}));
+}
+
+TEST(SourceDeathTest, AFileOfAnotherSetIsAMistakeOfOurs) { EXPECT_DEATH(SourceSet().file(FileId(7)), "no file 7"); }
+
 TEST(SourceTest, CoverSpansBoth) {
   EXPECT_EQ(Cover(Span{FileId(0), 4, 6}, Span{FileId(0), 1, 2}), (Span{FileId(0), 1, 6}));
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace cleave {
 namespace {
@@ -75,6 +76,22 @@ std::string FormatCount(int64_t count) {
     digits.insert(i, ",");
   }
   return digits;
+}
+
+std::optional<size_t> FindDirectionControl(absl::string_view text) {
+  for (size_t at = text.find('\xE2'); at != absl::string_view::npos && text.size() - at >= 3;
+       at = text.find('\xE2', at + 1)) {
+    const absl::string_view rest = text.substr(at + 1, 2);
+    const bool embeds = rest >= "\x80\xAA" && rest <= "\x80\xAE";
+    const bool isolates = rest >= "\x81\xA6" && rest <= "\x81\xA9";
+    if (embeds || isolates) return at;
+  }
+  return std::nullopt;
+}
+
+std::string DirectionControlName(absl::string_view text, size_t offset) {
+  const auto low_bits = [&](size_t byte) { return static_cast<unsigned char>(text[offset + byte]) & 0x3F; };
+  return absl::StrFormat("U+%04X", 0x2000 | low_bits(1) << 6 | low_bits(2));
 }
 
 }  // namespace cleave

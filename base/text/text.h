@@ -27,6 +27,14 @@ std::string FormatDouble(double value);
 // An element count with separators: 1,234,567.
 std::string FormatCount(int64_t count);
 
+// The offset of the first control character (U+202A to U+202E, U+2066 to U+2069) that changes the order in which text
+// is shown, so that what a reader sees is not what a compiler reads. Each takes three bytes. (Boucher, Anderson: Trojan
+// Source, 2021.)
+std::optional<size_t> FindDirectionControl(absl::string_view text);
+
+// "U+202E". REQUIRES: such a character is at `offset`.
+std::string DirectionControlName(absl::string_view text, size_t offset);
+
 }  // namespace cleave
 
 #endif  // CLEAVE_BASE_TEXT_TEXT_H_

@@ -51,6 +51,17 @@ TEST(TextTest, FormatDoubleReadsBackExactlyForAnyBits) {
   }
 }
 
+TEST(TextTest, FindsCharactersThatChangeTheDirectionOfText) {
+  for (const std::string text : {"\u202a", "\u202e", "\u2066", "\u2069"}) {
+    EXPECT_EQ(FindDirectionControl("\u2028a" + text), 4u) << DirectionControlName(text, 0);
+  }
+  EXPECT_EQ(DirectionControlName("a\u202e", 1), "U+202E");
+  EXPECT_EQ(DirectionControlName("\u2067", 0), "U+2067");
+  for (const char* text : {"", "\u2029", "\u202f", "\u2065", "\u206a", "…\xe2\x80"}) {
+    EXPECT_EQ(FindDirectionControl(text), std::nullopt) << text;
+  }
+}
+
 TEST(TextTest, FormatCountSeparatesThousands) {
   EXPECT_EQ(FormatCount(0), "0");
   EXPECT_EQ(FormatCount(999), "999");

@@ -125,6 +125,18 @@ TEST(LoadSourceTest, NulByte) {
             "help: save the file as UTF-8\n");
 }
 
+TEST(LoadSourceTest, CharactersThatChangeTheDirectionOfText) {
+  EXPECT_EQ(ErrorFor(WriteFile("trojan.model", "model M {\r\n    // \u202e} x\n}\n")),
+            "error[E0103]: the character U+202E changes the direction of the text behind it\n"
+            "  --> trojan.model:2:8\n"
+            "   |\n"
+            " 2 |     // ???} x\n"
+            "   |        ^^^ this character\n"
+            "   |\n"
+            "note: the file would not be what it looks like\n"
+            "help: remove it\n");
+}
+
 TEST(LoadSourceTest, SizeLimit) {
   SourceSet sources;
   Diagnostics diagnostics;
@@ -132,7 +144,7 @@ TEST(LoadSourceTest, SizeLimit) {
   EXPECT_TRUE(LoadSource(path, sources, diagnostics));
   std::ofstream(path, std::ios::app) << "\n";
   EXPECT_EQ(ErrorFor(path),
-            "error[E0113]: `large.model` has 16,777,217 bytes; a model file has at most 16,777,216 (16 MiB)\n"
+            "error[E0113]: `large.model` has 16,777,217 bytes; a model file has at most 16,777,216\n"
             "help: write repeated parts as a function and a `for` loop\n");
   std::filesystem::remove(path);
 }

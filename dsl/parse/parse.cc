@@ -86,13 +86,14 @@ void AddInOrder(std::vector<Diagnostic> errors, Diagnostics& diagnostics) {
 
 std::optional<syntax::File> Parse(FileId id, const SourceSet& sources, Diagnostics& diagnostics) {
   const SourceFile& source = sources.file(id);
-  if (std::optional<Diagnostic> error = CheckSize(source.path(), static_cast<int64_t>(source.text().size()))) {
-    diagnostics.Add(*std::move(error));
+  if (static_cast<int64_t>(source.text().size()) > kMaxSourceBytes) {
+    diagnostics.Add(TooLarge(absl::StrCat("`", source.path(), "` has ", source.text().size(), " bytes")));
     return std::nullopt;
   }
-  if (std::optional<BadByte> bad = FindBadByte(source.text(), 0)) {
+  if (std::optional<BadText> bad = FindBadText(source.text())) {
     const auto place = static_cast<int32_t>(bad->offset);
-    diagnostics.Add(std::move(bad->diagnostic).At(Span{.file = id, .begin = place, .end = place + 1}, "this byte"));
+    const auto end = place + static_cast<int32_t>(bad->size);
+    diagnostics.Add(std::move(bad->diagnostic).At(Span{.file = id, .begin = place, .end = end}, bad->label));
     return std::nullopt;
   }
   const TokenPlaces places(id, source.text());

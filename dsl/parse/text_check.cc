@@ -1,8 +1,9 @@
 #include "dsl/parse/text_check.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/text/text.h"
@@ -10,6 +11,8 @@
 
 namespace cleave::dsl {
 namespace {
+
+constexpr size_t kDirectionControlBytes = 3;
 
 uint8_t ByteAt(absl::string_view text, size_t offset) { return static_cast<uint8_t>(text[offset]); }
 
@@ -41,30 +44,51 @@ std::optional<size_t> FindInvalidUtf8(absl::string_view text) {
   return std::nullopt;
 }
 
-std::optional<BadByte> FindBadByte(absl::string_view text, size_t file_offset_shift) {
+std::optional<BadText> FindBadText(absl::string_view whole) {
+  absl::string_view text = whole;
   const std::optional<size_t> invalid = FindInvalidUtf8(text);
-  const size_t nul = text.find('\0');
-  if (nul != absl::string_view::npos && (!invalid || nul < *invalid)) {
-    return BadByte{
-        .offset = nul,
-        .diagnostic = Error(Code::kE0112, absl::StrCat("the file has a NUL byte at offset ", nul + file_offset_shift))
-                          .Note("a model file is text; this one may be a binary file or UTF-16")
-                          .Help("save the file as UTF-8")};
+  text = text.substr(0, invalid.value_or(text.size()));
+  const size_t nul = std::min(text.find('\0'), text.size());
+  text = text.substr(0, nul);
+  if (const std::optional<size_t> control = FindDirectionControl(text)) {
+    return BadText{
+        .offset = *control,
+        .size = kDirectionControlBytes,
+        .label = "this character",
+        .diagnostic = Error(Code::kE0103, absl::StrCat("the character ", DirectionControlName(text, *control),
+                                                       " changes the direction of the text behind it"))
+                          .Note("the file would not be what it looks like")
+                          .Help("remove it")};
+  }
+  if (nul < invalid.value_or(whole.size())) {
+    return BadText{.offset = nul,
+                   .label = "this byte",
+                   .diagnostic = Error(Code::kE0112, absl::StrCat("the file has a NUL byte at offset ", nul))
+                                     .Note("a model file is text; this one may be a binary file or UTF-16")
+                                     .Help("save the file as UTF-8")};
   }
   if (!invalid) return std::nullopt;
-  return BadByte{
+  return BadText{
       .offset = *invalid,
+      .label = "this byte",
       .diagnostic = Error(Code::kE0111, absl::StrFormat("the file is not valid UTF-8: byte 0x%02x at offset %d",
-                                                        ByteAt(text, *invalid), *invalid + file_offset_shift))
+                                                        ByteAt(whole, *invalid), *invalid))
                         .Help("save the file as UTF-8")};
 }
 
-std::optional<Diagnostic> CheckSize(absl::string_view path, int64_t bytes) {
-  if (bytes <= kMaxSourceBytes) return std::nullopt;
-  return Error(Code::kE0113,
-               absl::StrCat("`", absl::Utf8SafeCHexEscape(path), "` has ", FormatCount(bytes),
-                            " bytes; a model file has at most ", FormatCount(kMaxSourceBytes), " (16 MiB)"))
-      .Help("write repeated parts as a function and a `for` loop");
+std::string WithoutBadText(std::string text) {
+  for (size_t offset = 0; offset < text.size();) {
+    const size_t length = SequenceLength(text, offset);
+    const bool is_bad = length == 0 || text[offset] == '\0' ||
+                        FindDirectionControl(absl::string_view(text).substr(offset, length)).has_value();
+    if (is_bad) text.replace(offset, std::max<size_t>(1, length), std::max<size_t>(1, length), '?');
+    offset += std::max<size_t>(1, length);
+  }
+  return text;
+}
+
+Diagnostic TooLarge(std::string message) {
+  return Error(Code::kE0113, std::move(message)).Help("write repeated parts as a function and a `for` loop");
 }
 
 }  // namespace cleave::dsl

@@ -1,9 +1,10 @@
-// Whether a text can be handed to the lexer at all: its size, NUL bytes, and its encoding.
+// Whether a text can be handed to the lexer at all: its size, NUL bytes, its encoding, and characters that hide others.
 #ifndef CLEAVE_DSL_PARSE_TEXT_CHECK_H_
 #define CLEAVE_DSL_PARSE_TEXT_CHECK_H_
 
 #include <cstddef>
 #include <optional>
+#include <string>
 
 #include "absl/strings/string_view.h"
 #include "base/diagnostic/diagnostic.h"
@@ -15,17 +16,21 @@ namespace cleave::dsl {
 // nothing past U+10FFFF).
 std::optional<size_t> FindInvalidUtf8(absl::string_view text);
 
-// The offset of the first byte that a source text must not have, a NUL or a byte that is not UTF-8, and the diagnostic
-// for it without its label. `file_offset_shift` is added to the offset in the message: what was removed from the text
-// since it was read.
-struct BadByte {
+// The first bytes that a source text must not have: a NUL, a byte that is not UTF-8, or a character that changes the
+// direction of text; what a label says of them, and the diagnostic without that label.
+struct BadText {
   size_t offset = 0;
+  size_t size = 1;
+  std::string label;
   Diagnostic diagnostic;
 };
-std::optional<BadByte> FindBadByte(absl::string_view text, size_t file_offset_shift);
+std::optional<BadText> FindBadText(absl::string_view text);
 
-// "the file has 17,000,000 bytes; …" when it has more than kMaxSourceBytes.
-std::optional<Diagnostic> CheckSize(absl::string_view path, int64_t bytes);
+// `text` with as many question marks in place of all such bytes.
+std::string WithoutBadText(std::string text);
+
+// The diagnostic for a text with more than kMaxSourceBytes.
+Diagnostic TooLarge(std::string message);
 
 }  // namespace cleave::dsl
 

@@ -26,12 +26,16 @@ TEST(FindInvalidUtf8Test, IllFormedText) {
   EXPECT_EQ(FindInvalidUtf8("\xff"), 0u);
 }
 
-TEST(FindBadByteTest, TheFirstOfBothKinds) {
-  EXPECT_FALSE(FindBadByte("fine", 0));
-  EXPECT_EQ(FindBadByte(std::string("a\0\xff", 3), 0)->diagnostic.code, Code::kE0112);
-  EXPECT_EQ(FindBadByte(std::string("a\xff\0", 3), 0)->diagnostic.code, Code::kE0111);
-  EXPECT_EQ(FindBadByte(std::string("a\xff", 2), 3)->diagnostic.message,
-            "the file is not valid UTF-8: byte 0xff at offset 4");
+TEST(FindBadTextTest, TheFirstOfAllKinds) {
+  EXPECT_FALSE(FindBadText("fine"));
+  EXPECT_EQ(FindBadText(std::string("a\0\xff\u202e", 6))->diagnostic.code, Code::kE0112);
+  EXPECT_EQ(FindBadText(std::string("a\xff\0\u202e", 6))->diagnostic.code, Code::kE0111);
+  EXPECT_EQ(FindBadText(std::string("a\u202e\0\xff", 6))->diagnostic.code, Code::kE0103);
+  EXPECT_EQ(FindBadText("a\xff")->diagnostic.message, "the file is not valid UTF-8: byte 0xff at offset 1");
+}
+
+TEST(WithoutBadTextTest, EveryBadByteBecomesAQuestionMark) {
+  EXPECT_EQ(WithoutBadText(std::string("a\0\xff\u202eü\xe2\x80", 10)), "a?????ü??");
 }
 
 }  // namespace

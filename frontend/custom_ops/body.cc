@@ -2,18 +2,22 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/file/file.h"
+#include "base/text/text.h"
 
 namespace cleave::frontend {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int64_t kMostBodyBytes = int64_t{16} << 20;
 
 // Whether the name can stand between the quotes of an #include on every system.
 bool IsPlainName(const std::string& name) {
@@ -82,18 +86,24 @@ const BodyFile* LoadBody(const std::string& folder, const std::string& path, Spa
                         .Help("rename one of the files"));
     return nullptr;
   }
-  std::error_code failure;
-  std::ostringstream text;
-  std::ifstream in;
-  if (fs::is_regular_file(source, failure)) in.open(source, std::ios::binary);
-  if (in.is_open()) text << in.rdbuf();
-  if (!in.is_open() || in.bad()) {
-    reporter.Report(Error(Code::kE0114, absl::StrCat("cannot read `", source.string(), "`"))
+  absl::StatusOr<std::string> text = ReadFile(source.string(), {.what = "C++ body", .most_bytes = kMostBodyBytes});
+  if (!text.ok()) {
+    reporter.Report(Error(Code::kE0114, std::string(text.status().message()))
                         .At(place, "the C++ body of the op")
                         .Note("the path starts from the folder of the model file"));
     return nullptr;
   }
-  return &files.emplace_back(BodyFile{absl::StrCat("custom/", name), source.string(), text.str()});
+  if (const std::optional<size_t> control = FindDirectionControl(*text)) {
+    const auto line = std::count(text->begin(), text->begin() + static_cast<int64_t>(*control), '\n') + 1;
+    reporter.Report(Error(Code::kE0103, absl::StrCat("the character ", DirectionControlName(*text, *control),
+                                                     " in line ", line, " of ", QuotedPath(source.string()),
+                                                     " changes the direction of the text behind it"))
+                        .At(place, "the C++ body of the op")
+                        .Note("the file would not be what it looks like")
+                        .Help("remove it"));
+    return nullptr;
+  }
+  return &files.emplace_back(BodyFile{absl::StrCat("custom/", name), source.string(), *std::move(text)});
 }
 
 bool DefinesFunction(absl::string_view text, absl::string_view name) {

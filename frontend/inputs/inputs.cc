@@ -81,8 +81,8 @@ void CheckFiles(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, 
   }
   for (const auto& [name, place] : unused) {
     Diagnostic error = Error(Code::kE0512, absl::StrCat("`npy` has a file for `", name, "`, which is no input"))
+                           .At(place, "given here")
                            .Note(absl::StrCat("the inputs are ", QuotedList(names, "and")));
-    if (!(place == Span{})) error.labels.push_back({place, "given here"});
     if (auto nearest = NearestName(name, names)) error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
     reporter.Report(std::move(error));
   }

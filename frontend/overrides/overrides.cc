@@ -27,7 +27,8 @@ class Overrider {
 
   OverrideResult Run() {
     for (const auto& [name, value] : request_.overrides) {
-      context_ = absl::StrCat("`--set ", name, "=", value, "`");
+      argument_ = absl::StrCat("--set ", name, "=", value);
+      context_ = absl::StrCat("`", argument_, "`");
       Apply(name, value);
     }
     return std::move(result_);
@@ -111,7 +112,8 @@ class Overrider {
   // The text is read as the only setting of a block, so that values look as they do in a file.
   std::optional<dsl::syntax::Setting> Read(const std::string& name, const std::string& value) {
     Diagnostics mistakes;
-    const FileId file = texts_.Add("--set", absl::StrCat("train x { ", name, " = ", value, "; }"));
+    const FileId file =
+        texts_.Add(argument_, absl::StrCat("train x { ", name, " = ", value, "; }"), TextOrigin::kCommandLine);
     std::optional<dsl::syntax::File> parsed = dsl::Parse(file, texts_, mistakes);
     const auto* train =
         parsed && parsed->items.size() == 1 ? std::get_if<dsl::syntax::Train>(&parsed->items[0].kind) : nullptr;
@@ -126,6 +128,7 @@ class Overrider {
   SourceSet& texts_;
   Reporter& reporter_;
   OverrideResult result_;
+  std::string argument_;
   std::string context_;
 };
 

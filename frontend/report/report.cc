@@ -14,7 +14,7 @@ Span Reporter::UserPlace(Span span) const {
   return span;
 }
 
-int Reporter::Line(Span span) const { return IsUserPlace(span) ? sources_.file(span.file).Locate(span.begin).line : 0; }
+int Reporter::Line(Span span) const { return IsUserPlace(span) ? sources_.file(*span.file).Locate(span.begin).line : 0; }
 
 int Reporter::ModelLine(Span span) const { return calls_.empty() ? Line(span) : Line(calls_.front().call); }
 
@@ -48,7 +48,7 @@ void Reporter::Report(Diagnostic diagnostic) {
   std::string key = absl::StrCat(CodeName(diagnostic.code), "|", diagnostic.message);
   if (!diagnostic.labels.empty()) {
     const Span& place = diagnostic.labels.front().span;
-    absl::StrAppend(&key, "|", place.file.value(), ":", place.begin, "-", place.end);
+    absl::StrAppend(&key, "|", place.file->value(), ":", place.begin, "-", place.end);
   }
   if (diagnostic.severity == Severity::kError) has_errors_ = true;
   if (!said_.insert(std::move(key)).second) return;

@@ -18,9 +18,7 @@ namespace cleave::frontend {
 
 class Reporter {
  public:
-  // Files with ids below `user_files` are the user's.
-  Reporter(const SourceSet& sources, Diagnostics& diagnostics)
-      : sources_(sources), diagnostics_(diagnostics), user_files_(static_cast<int>(sources.size())) {}
+  Reporter(const SourceSet& sources, Diagnostics& diagnostics) : sources_(sources), diagnostics_(diagnostics) {}
 
   void Report(Diagnostic diagnostic);
 
@@ -35,7 +33,7 @@ class Reporter {
   // While set, every diagnostic gets this note: "on rank 3".
   void SetNote(std::string note) { note_ = std::move(note); }
 
-  bool IsUserPlace(Span span) const { return span.file.value() < user_files_; }
+  bool IsUserPlace(Span span) const { return sources_.IsIn(TextOrigin::kFile, span); }
 
   // The innermost place in the user's files on the way to `span`; `span` itself if it is such a place.
   Span UserPlace(Span span) const;
@@ -57,7 +55,6 @@ class Reporter {
 
   const SourceSet& sources_;
   Diagnostics& diagnostics_;
-  int user_files_;
   std::vector<CallUnderWay> calls_;
   std::string context_;
   std::string note_;

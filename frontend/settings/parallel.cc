@@ -70,7 +70,7 @@ class ParallelReader {
                            .At(leave_idle_span_, "under other prices the cheapest plan would use one device")
                            .Help("add `cost = time;`, or leave it out"));
     }
-    if (!(redistribution_weight_span_ == Span{}) && settings_.cost != ir::Price::kClassic) {
+    if (redistribution_weight_span_.is_somewhere() && settings_.cost != ir::Price::kClassic) {
       reporter_.Report(Error(Code::kE0508, "`redistribution_weight` belongs to the price `classic`")
                            .At(redistribution_weight_span_, "no other price has it")
                            .Help("add `cost = classic;`, or leave it out"));

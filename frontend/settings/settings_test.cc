@@ -219,14 +219,14 @@ TEST(ParallelTest, ReadsTheMemoryLimitAndAnAutomaticZero) {
   const ir::ParallelSettings& settings = analyzed.module->pins.settings;
   EXPECT_EQ(settings.memory->value, int64_t{40} << 30);
   EXPECT_EQ(settings.zero, std::nullopt);
-  EXPECT_FALSE(settings.zero_span == Span{});
+  EXPECT_TRUE(settings.zero_span.is_somewhere());
 }
 
 TEST(ParallelTest, ReadsTheObjective) {
   const Analyzed analyzed = WithBlocks("parallel { objective = compute_to_communication; }");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
   EXPECT_EQ(analyzed.module->pins.settings.objective, ir::Objective::kComputeToCommunication);
-  EXPECT_FALSE(analyzed.module->pins.settings.objective_span == Span{});
+  EXPECT_TRUE(analyzed.module->pins.settings.objective_span.is_somewhere());
 }
 
 TEST(ParallelTest, ReadsTheOtherWords) {

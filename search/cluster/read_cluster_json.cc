@@ -241,10 +241,7 @@ absl::Status CheckWhole(const Machines& machines) {
   return of_all.empty() ? absl::OkStatus() : JsonError("cluster", of_all.front());
 }
 
-}  // namespace
-
-absl::StatusOr<Machines> ParseClusterJson(absl::string_view text) {
-  CLEAVE_ASSIGN_OR_RETURN(const Json document, ParseStrictJson(text));
+absl::StatusOr<Machines> MachinesOf(const Json& document) {
   CLEAVE_RETURN_IF_ERROR(
       CheckFields(document, "cluster", {"format", "version", "name", "device", "links"}, {"hosts", "network"}));
   CLEAVE_ASSIGN_OR_RETURN(const std::string format, StringAt(document, "format", "cluster"));
@@ -264,6 +261,15 @@ absl::StatusOr<Machines> ParseClusterJson(absl::string_view text) {
   }
   CLEAVE_RETURN_IF_ERROR(ReadNetwork(document, machines));
   CLEAVE_RETURN_IF_ERROR(CheckWhole(machines));
+  return machines;
+}
+
+}  // namespace
+
+absl::StatusOr<Machines> ParseClusterJson(absl::string_view text) {
+  CLEAVE_ASSIGN_OR_RETURN(const Json document, ParseStrictJson(text));
+  absl::StatusOr<Machines> machines = MachinesOf(document);
+  if (!machines.ok()) return WithPlace(machines.status(), text);
   return machines;
 }
 

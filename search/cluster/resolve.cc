@@ -1,14 +1,12 @@
 #include "search/cluster/resolve.h"
 
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/file/file.h"
 #include "base/text/text.h"
 #include "search/cluster/cluster_json.h"
-#include "search/cluster/machines.h"
 #include "search/cluster/presets.h"
 
 namespace cleave::search {
@@ -29,37 +27,24 @@ Diagnostic UnknownCluster(const std::string& name) {
   return error;
 }
 
+constexpr int64_t kMostFileBytes = int64_t{16} << 20;
+
 std::optional<Machines> ReadClusterFile(const std::string& path, Diagnostics& diagnostics) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (!in) {
-    diagnostics.Add(Error(Code::kE0607, absl::StrCat("cannot read the cluster file `", path, "`")));
+  const absl::StatusOr<std::string> text =
+      ReadFile(path, {.what = "cluster file", .most_bytes = kMostFileBytes, .pipes = Pipes::kRead});
+  if (!text.ok()) {
+    diagnostics.Add(Error(Code::kE0607, std::string(text.status().message())));
     return std::nullopt;
   }
-  absl::StatusOr<Machines> machines = ParseClusterJson(text.str());
+  absl::StatusOr<Machines> machines = ParseClusterJson(*text);
   if (machines.ok()) return *std::move(machines);
   diagnostics.Add(Error(Code::kE0607, absl::StrCat("the cluster file `", path, "` cannot be used"))
                       .Note(std::string(machines.status().message())));
   return std::nullopt;
 }
 
-std::optional<Machines> FindMachines(const std::string& name_or_path, Diagnostics& diagnostics) {
-  if (std::optional<Machines> preset = FindPreset(name_or_path)) return preset;
-  if (name_or_path.find_first_of("/.") != std::string::npos) return ReadClusterFile(name_or_path, diagnostics);
-  diagnostics.Add(UnknownCluster(name_or_path));
-  return std::nullopt;
-}
-
-// Files, and presets with a number of hosts, say how many devices there are, except for hosts of any size.
-DeviceCounts CountsOf(const ClusterRequest& request, const Machines& machines) {
-  DeviceCounts counts{.given = request.devices, .otherwise = machines.devices()};
-  if (!counts.given.has_value() && machines.hosts > 0 && !machines.any_devices) counts.given = machines.devices();
-  return counts;
-}
-
 int64_t DevicesOf(const ClusterRequest& request, const Machines& machines) {
-  const DeviceCounts counts = CountsOf(request, machines);
+  const DeviceCounts counts = CountDevices(request, machines);
   return counts.given.value_or(request.model_devices.value_or(counts.otherwise));
 }
 
@@ -67,9 +52,7 @@ Diagnostic WrongDevices(const ClusterRequest& request, const Machines& machines)
   const int64_t devices = DevicesOf(request, machines);
   Diagnostic error =
       Error(Code::kE0608, absl::StrCat("cluster `", request.name_or_path, "` cannot be ", Plural(devices, "device")));
-  if (!request.devices.has_value() && !(request.model_span == Span{})) {
-    error.labels.push_back({request.model_span, "asked for here"});
-  }
+  if (!request.devices.has_value()) std::move(error).At(request.model_span, "asked for here");
   std::string most;
   if (machines.hosts > 0 && !machines.any_devices) most = absl::StrCat(", ", machines.devices(), " in all");
   error.notes.push_back(machines.any_devices ? absl::StrCat("it has ", Plural(machines.hosts, "host"), " of equal size")
@@ -84,17 +67,24 @@ Diagnostic WrongDevices(const ClusterRequest& request, const Machines& machines)
 
 }  // namespace
 
-std::optional<DeviceCounts> CountDevices(const ClusterRequest& request, Diagnostics& diagnostics) {
-  const std::optional<Machines> machines = FindMachines(request.name_or_path, diagnostics);
-  if (!machines.has_value()) return std::nullopt;
-  return CountsOf(request, *machines);
+std::optional<Machines> FindMachines(const std::string& name_or_path, Diagnostics& diagnostics) {
+  if (std::optional<Machines> preset = FindPreset(name_or_path)) return preset;
+  if (name_or_path.find_first_of("/.") != std::string::npos) return ReadClusterFile(name_or_path, diagnostics);
+  diagnostics.Add(UnknownCluster(name_or_path));
+  return std::nullopt;
 }
 
-std::optional<Cluster> ResolveCluster(const ClusterRequest& request, Diagnostics& diagnostics) {
-  const std::optional<Machines> machines = FindMachines(request.name_or_path, diagnostics);
-  if (!machines.has_value()) return std::nullopt;
-  std::optional<Cluster> cluster = ClusterOf(*machines, DevicesOf(request, *machines));
-  if (!cluster.has_value()) diagnostics.Add(WrongDevices(request, *machines));
+DeviceCounts CountDevices(const ClusterRequest& request, const Machines& machines) {
+  DeviceCounts counts{.given = request.devices, .otherwise = machines.devices()};
+  // Files, and presets with a number of hosts, say how many devices there are, except for hosts of any size.
+  if (!counts.given.has_value() && machines.hosts > 0 && !machines.any_devices) counts.given = machines.devices();
+  return counts;
+}
+
+std::optional<Cluster> ResolveCluster(const ClusterRequest& request, const Machines& machines,
+                                      Diagnostics& diagnostics) {
+  std::optional<Cluster> cluster = ClusterOf(machines, DevicesOf(request, machines));
+  if (!cluster.has_value()) diagnostics.Add(WrongDevices(request, machines));
   return cluster;
 }
 

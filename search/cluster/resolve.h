@@ -1,6 +1,9 @@
 // The cluster that a user names: a preset, or a file.
 //
-//   std::optional<Cluster> cluster = ResolveCluster({.name_or_path = "h100x8", .devices = 32}, diagnostics);
+//   std::optional<Machines> machines = FindMachines("h100x8", diagnostics);
+//   std::optional<Cluster> cluster = ResolveCluster({.name_or_path = "h100x8", .devices = 32}, *machines, diagnostics);
+//
+// A file may be a pipe, so it is read once.
 #ifndef CLEAVE_SEARCH_CLUSTER_RESOLVE_H_
 #define CLEAVE_SEARCH_CLUSTER_RESOLVE_H_
 
@@ -9,6 +12,7 @@
 
 #include "base/diagnostic/diagnostic.h"
 #include "search/cluster/cluster.h"
+#include "search/cluster/machines.h"
 
 namespace cleave::search {
 
@@ -16,7 +20,7 @@ struct ClusterRequest {
   std::string name_or_path;        // "cpu", "h100x8*4", "lab.json"
   std::optional<int64_t> devices;  // Asked for; nullopt: as the cluster says, else the model, else one host's.
   std::optional<int64_t> model_devices = std::nullopt;
-  Span model_span = {};  // Where the model says how many.
+  Span model_span = {};  // Where the model says how many; nowhere where it does not.
 };
 
 // What is known of the number of devices before the model is read: `given` holds whatever the model says, `otherwise`
@@ -28,12 +32,17 @@ struct DeviceCounts {
   bool operator==(const DeviceCounts&) const = default;
 };
 
-// nullopt after E0606 or E0607. What `request` has from the model is not used.
-std::optional<DeviceCounts> CountDevices(const ClusterRequest& request, Diagnostics& diagnostics);
+// nullopt after E0606 (neither a preset nor a file) or E0607 (a file that is not a cluster). A name without `/` and `.`
+// is only looked for among the presets.
+std::optional<Machines> FindMachines(const std::string& name_or_path, Diagnostics& diagnostics);
 
-// nullopt after E0606 (neither a preset nor a file), E0607 (a file that is not a cluster) or E0608 (the machines cannot
-// be `devices`). A name without `/` and `.` is only looked for among the presets.
-std::optional<Cluster> ResolveCluster(const ClusterRequest& request, Diagnostics& diagnostics);
+// What `request` has from the model is not used.
+DeviceCounts CountDevices(const ClusterRequest& request, const Machines& machines);
+
+// The devices that are asked for, of the machines that the request names. nullopt after E0608: the machines cannot be
+// so many.
+std::optional<Cluster> ResolveCluster(const ClusterRequest& request, const Machines& machines,
+                                      Diagnostics& diagnostics);
 
 }  // namespace cleave::search
 

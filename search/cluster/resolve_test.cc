@@ -12,7 +12,9 @@ namespace {
 // The cluster's name and devices, or the first diagnostic: code, message, notes and help.
 std::string Outcome(const std::string& name, std::optional<int64_t> devices) {
   Diagnostics diagnostics;
-  const std::optional<Cluster> cluster = ResolveCluster({.name_or_path = name, .devices = devices}, diagnostics);
+  const std::optional<Machines> machines = FindMachines(name, diagnostics);
+  const std::optional<Cluster> cluster =
+      machines ? ResolveCluster({.name_or_path = name, .devices = devices}, *machines, diagnostics) : std::nullopt;
   if (cluster.has_value()) return cluster->name + " " + std::to_string(cluster->devices());
   const Diagnostic& error = diagnostics.items().at(0);
   std::string text = std::string(CodeName(error.code)) + ": " + error.message;
@@ -33,7 +35,8 @@ TEST(ResolveClusterTest, TakesPresets) {
 TEST(ResolveClusterTest, TheModelCountsWhereTheClusterDoesNotSay) {
   const auto devices = [](const std::string& name) {
     Diagnostics diagnostics;
-    return ResolveCluster({.name_or_path = name, .devices = std::nullopt, .model_devices = 4}, diagnostics)->devices();
+    const ClusterRequest request{.name_or_path = name, .devices = std::nullopt, .model_devices = 4};
+    return ResolveCluster(request, *FindPreset(name), diagnostics)->devices();
   };
   EXPECT_EQ(devices("cpu"), 4);
   EXPECT_EQ(devices("cpu*2"), 4);
@@ -43,16 +46,12 @@ TEST(ResolveClusterTest, TheModelCountsWhereTheClusterDoesNotSay) {
 
 TEST(CountDevicesTest, SaysWhatTheModelCanStillDecide) {
   const auto counts = [](const std::string& name, std::optional<int64_t> devices) {
-    Diagnostics diagnostics;
-    return *CountDevices({.name_or_path = name, .devices = devices}, diagnostics);
+    return CountDevices({.name_or_path = name, .devices = devices}, *FindPreset(name));
   };
   EXPECT_EQ(counts("cpu", std::nullopt), (DeviceCounts{.given = std::nullopt, .otherwise = 1}));
   EXPECT_EQ(counts("h100x8", std::nullopt), (DeviceCounts{.given = std::nullopt, .otherwise = 8}));
   EXPECT_EQ(counts("h100x8*4", std::nullopt), (DeviceCounts{.given = 32, .otherwise = 32}));
   EXPECT_EQ(counts("h100x8", 16).given, 16);
-  Diagnostics diagnostics;
-  EXPECT_FALSE(CountDevices({.name_or_path = "mainframe", .devices = 2}, diagnostics).has_value());
-  EXPECT_EQ(diagnostics.items()[0].code, Code::kE0606);
 }
 
 TEST(ResolveClusterTest, NamesTheNearestDevices) {
@@ -87,9 +86,10 @@ TEST(ResolveClusterTest, ReadsFiles) {
   EXPECT_EQ(Outcome(path, 2), "lab 2");
   EXPECT_EQ(Outcome(path, 16).substr(0, 5), "E0608");
   std::ofstream(path) << "{\"format\": 1}";
-  EXPECT_EQ(Outcome(path, 8),
-            "E0607: the cluster file `" + path + "` cannot be used; cluster: the field \"device\" is missing");
-  EXPECT_EQ(Outcome("no/such.json", 8), "E0607: cannot read the cluster file `no/such.json`");
+  EXPECT_EQ(Outcome(path, 8), "E0607: the cluster file `" + path +
+                                  "` cannot be used; line 1, column 1: cluster: the field \"device\" is missing");
+  EXPECT_EQ(Outcome("no/such.json", 8), "E0607: cannot read `no/such.json`: no such file or directory");
+  EXPECT_EQ(Outcome("/dev/zero", 8), "E0607: `/dev/zero` is a device, not a cluster file");
 }
 
 }  // namespace

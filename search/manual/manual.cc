@@ -10,8 +10,6 @@
 namespace cleave::search {
 namespace {
 
-bool IsWritten(const Span& span) { return !(span == Span{}); }
-
 class ManualSettings {
  public:
   ManualSettings(ir::SearchAlgorithm algorithm, const ir::Pins& pins, Diagnostics& diagnostics)
@@ -37,12 +35,12 @@ class ManualSettings {
 
  private:
   void RefuseWritten(const std::string& what, const Span& span) {
-    if (IsWritten(span)) Refuse(what, span, "leave it out");
+    if (span.is_somewhere()) Refuse(what, span, "leave it out");
   }
 
   void Refuse(const std::string& what, const Span& span, const std::string& help) {
     Diagnostic error = Error(Code::kE0708, "a manual model has no use for " + what);
-    if (IsWritten(span)) error.labels.push_back({span, "tells a search what to do"});
+    std::move(error).At(span, "tells a search what to do");
     error.notes.push_back("its ranks compute and communicate as the model says: nothing is searched");
     error.help.push_back(help);
     diagnostics_.Add(std::move(error));
@@ -62,8 +60,7 @@ bool CheckManualSettings(const ir::Graph& graph, ir::SearchAlgorithm algorithm, 
   if (graph.is_manual()) return ManualSettings(algorithm, pins, diagnostics).Check();
   if (algorithm != ir::SearchAlgorithm::kManual) return true;
   Diagnostic error = Error(Code::kE0711, "`search = manual` on a model for one device");
-  const Span& place = pins.settings.search_span;
-  if (IsWritten(place)) error.labels.push_back({place, "asked for here"});
+  std::move(error).At(pins.settings.search_span, "asked for here");
   error.help.push_back("write `#[manual]` before the model and say in it what each rank does, or use another search");
   diagnostics.Add(std::move(error));
   return false;
@@ -73,8 +70,7 @@ ir::Plan ManualPlan(const ir::Graph& graph, const ir::Mesh& mesh, const std::str
   CLEAVE_CHECK(ir::RankCount(graph.rank_axes) == mesh.rank_count())
       << "a model of " << ir::RankCount(graph.rank_axes) << " ranks on a mesh of " << mesh.rank_count();
   ir::Plan plan{.cluster = cluster, .mesh = mesh, .ops = {}, .search = {}};
-  plan.search = {
-      .algorithm = "manual", .objective = "none", .price = "none", .seconds = 0, .cost = 0, .lower_bound = {}};
+  plan.search = {.algorithm = "manual", .objective = "none", .price = "none", .cost = 0, .lower_bound = {}};
   for (const ir::Op& op : graph.ops) {
     plan.ops.push_back({.strategy = ir::Strategy::Replicated(ir::RuleOf(graph, op)),
                         .output = std::nullopt,

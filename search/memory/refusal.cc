@@ -58,7 +58,7 @@ Diagnostic NothingFits(const ir::Graph& graph, const MemoryLimit& limit, const M
       hopeless
           ? absl::StrCat("parameters of ", FormatBytes(parameters), " on ", Plural(devices, "device"), " exceed ", room)
           : absl::StrCat("no plan fits into ", room, ": the smallest one needs ", FormatBytes(smallest.peak())));
-  if (!(limit.span == Span{})) error.labels.push_back({limit.span, absl::StrCat(limit.bytes.value(), " bytes")});
+  std::move(error).At(limit.span, absl::StrCat(limit.bytes.value(), " bytes"));
   const ir::MemoryPrediction& memory = smallest.use.prediction;
   error.notes.push_back(absl::StrCat("the smallest plan needs ", memory.peak.value(), " bytes: parameters ",
                                      FormatBytes(memory.parameters), ", gradients ", FormatBytes(memory.gradients),

@@ -67,7 +67,7 @@ std::string PinText(const Assignment& assignment, ir::OpId op, const ir::Strateg
 std::optional<Span> SpanOf(const ir::Pins& pins, ir::OpId op) {
   std::optional<Span> first;
   for (const ir::Pin& pin : pins.pins) {
-    if (!(pin.op == op) || pin.span == Span{}) continue;
+    if (!(pin.op == op) || !pin.span.is_somewhere()) continue;
     if (!first.has_value() || pin.span.begin < first->begin) first = pin.span;
   }
   return first;
@@ -224,8 +224,7 @@ std::string PlaceText(const GraphFacts& facts, ir::OpId op) {
 void ReportNoPins(const Assignment& assignment, const ir::Pins& pins, Diagnostics& diagnostics) {
   const GraphFacts& facts = assignment.facts();
   Diagnostic error = Error(Code::kE0309, "propagation has no pin to start from");
-  if (!(pins.settings.search_span == Span{}))
-    error.labels.push_back({pins.settings.search_span, "spreads the cuts of pins"});
+  std::move(error).At(pins.settings.search_span, "spreads the cuts of pins");
   const std::vector<ir::OpId> products = HeaviestFirst(facts, [](ir::OpId) { return true; });
   if (!products.empty()) {
     error.notes.push_back(absl::StrCat("the heaviest products are ", ProductsText(facts, products)));

@@ -5,21 +5,29 @@
 namespace cleave::tools {
 namespace {
 
+std::string ClusterName(const CompileOptions& options) {
+  if (!options.cluster.empty()) return options.cluster;
+  return options.target == "cuda" ? "h100x8" : "cpu";
+}
+
 search::ClusterRequest RequestOf(const CompileOptions& options) {
-  const std::string of_target = options.target == "cuda" ? "h100x8" : "cpu";
-  return {.name_or_path = options.cluster.empty() ? of_target : options.cluster, .devices = options.devices};
+  return {.name_or_path = ClusterName(options), .devices = options.devices};
 }
 
 }  // namespace
 
-std::optional<search::DeviceCounts> DevicesAskedFor(const CompileOptions& options, Diagnostics& diagnostics) {
-  std::optional<search::DeviceCounts> devices = search::CountDevices(RequestOf(options), diagnostics);
-  if (devices.has_value() && options.cluster.empty()) devices->otherwise = 1;
+std::optional<search::Machines> MachinesAskedFor(const CompileOptions& options, Diagnostics& diagnostics) {
+  return search::FindMachines(ClusterName(options), diagnostics);
+}
+
+search::DeviceCounts DevicesAskedFor(const CompileOptions& options, const search::Machines& machines) {
+  search::DeviceCounts devices = search::CountDevices(RequestOf(options), machines);
+  if (options.cluster.empty()) devices.otherwise = 1;
   return devices;
 }
 
-std::optional<search::Cluster> ChooseCluster(const CompileOptions& options, const frontend::Module& module,
-                                             Diagnostics& diagnostics) {
+std::optional<search::Cluster> ChooseCluster(const CompileOptions& options, const search::Machines& machines,
+                                             const frontend::Module& module, Diagnostics& diagnostics) {
   const ir::ParallelSettings& settings = module.pins.settings;
   search::ClusterRequest request = RequestOf(options);
   if (settings.devices.has_value()) {
@@ -33,7 +41,7 @@ std::optional<search::Cluster> ChooseCluster(const CompileOptions& options, cons
   } else if (options.cluster.empty()) {
     request.model_devices = 1;
   }
-  std::optional<search::Cluster> cluster = search::ResolveCluster(request, diagnostics);
+  std::optional<search::Cluster> cluster = search::ResolveCluster(request, machines, diagnostics);
   if (!cluster.has_value()) return std::nullopt;
   return WithPrecision(*std::move(cluster), options.target, module.training.precision);
 }

@@ -12,15 +12,19 @@
 
 namespace cleave::tools {
 
-// The number of devices, as far as the command line gives it. If it names no cluster, a model that gives no number is
-// for one device. nullopt after E0606 or E0607.
-std::optional<search::DeviceCounts> DevicesAskedFor(const CompileOptions& options, Diagnostics& diagnostics);
+// The machines of `--cluster`; without it one CPU host, or for GPUs hosts with eight H100. nullopt after E0606 or
+// E0607.
+std::optional<search::Machines> MachinesAskedFor(const CompileOptions& options, Diagnostics& diagnostics);
 
-// The cluster on which a plan is searched. Its number of devices is, in this order: `--devices`, what the cluster
-// itself says, `devices` or the mesh of the model's `parallel` block. Where `--cluster` is not given, the cluster is
-// one CPU host, or for GPUs hosts with eight H100. nullopt after E0606 to E0608.
-std::optional<search::Cluster> ChooseCluster(const CompileOptions& options, const frontend::Module& module,
-                                             Diagnostics& diagnostics);
+// The number of devices, as far as the command line gives it. If it names no cluster, a model that gives no number is
+// for one device.
+search::DeviceCounts DevicesAskedFor(const CompileOptions& options, const search::Machines& machines);
+
+// The cluster on which a plan is searched: of `machines`, which MachinesAskedFor returned. Its number of devices is, in
+// this order: `--devices`, what the cluster itself says, `devices` or the mesh of the model's `parallel` block. nullopt
+// after E0608.
+std::optional<search::Cluster> ChooseCluster(const CompileOptions& options, const search::Machines& machines,
+                                             const frontend::Module& module, Diagnostics& diagnostics);
 
 // `cluster` as programs for `target` use it: on GPUs the matrix units take f32 tensors only where the model lets them
 // round.

@@ -10,7 +10,9 @@ std::string Chosen(const CompileOptions& options, const ir::ParallelSettings& se
   frontend::Module module;
   module.pins.settings = settings;
   Diagnostics diagnostics;
-  const std::optional<search::Cluster> cluster = ChooseCluster(options, module, diagnostics);
+  const std::optional<search::Machines> machines = MachinesAskedFor(options, diagnostics);
+  const std::optional<search::Cluster> cluster =
+      machines ? ChooseCluster(options, *machines, module, diagnostics) : std::nullopt;
   return cluster.has_value() ? cluster->name + " " + std::to_string(cluster->devices())
                              : std::string(CodeName(diagnostics.items().at(0).code));
 }
@@ -54,11 +56,11 @@ TEST(ChooseClusterTest, TheCommandLineWinsOverTheModel) {
 TEST(ChooseClusterTest, ModelsThatSayNothingAreForOneDeviceOrForTheCluster) {
   const auto otherwise = [](const std::string& cluster) {
     Diagnostics diagnostics;
-    return DevicesAskedFor(Asked("cuda", cluster, std::nullopt), diagnostics);
+    const CompileOptions options = Asked("cuda", cluster, std::nullopt);
+    return DevicesAskedFor(options, *MachinesAskedFor(options, diagnostics));
   };
   EXPECT_EQ(otherwise(""), (search::DeviceCounts{.given = std::nullopt, .otherwise = 1}));
   EXPECT_EQ(otherwise("h100x8"), (search::DeviceCounts{.given = std::nullopt, .otherwise = 8}));
-  EXPECT_EQ(otherwise("nonesuch"), std::nullopt);
 }
 
 TEST(ChooseClusterTest, MatrixUnitsOfGpusTakeF32OnlyWhereItMayBeRounded) {

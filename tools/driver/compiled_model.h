@@ -13,6 +13,7 @@
 #include "ir/sharding/plan/plan.h"
 #include "ir/transforms/distribute/distribute.h"
 #include "search/cluster/cluster.h"
+#include "search/cluster/machines.h"
 #include "search/cost/execution.h"
 #include "search/cost/predict.h"
 
@@ -21,7 +22,8 @@ namespace cleave::tools {
 // A model after the command line's settings, and the graph of one training step.
 struct UnderstoodModel {
   FileId file;
-  frontend::Module module;  // Forward graph, training, pins.
+  search::Machines machines;  // For which `--cluster` asks.
+  frontend::Module module;    // Forward graph, training, pins.
   ir::Graph training_graph;
 };
 

@@ -47,7 +47,7 @@ search::Execution ExecutionOn(const std::string& target) {
 std::optional<PlannedModel> MakePlan(const CompileOptions& options, const UnderstoodModel& model, Report& report) {
   if (!options.plan_file.empty()) return ReadPlanFile(options, model, report.diagnostics);
   const ir::Pins& pins = model.module.pins;
-  std::optional<search::Cluster> cluster = ChooseCluster(options, model.module, report.diagnostics);
+  std::optional<search::Cluster> cluster = ChooseCluster(options, model.machines, model.module, report.diagnostics);
   if (!cluster.has_value()) return std::nullopt;
   search::SearchOptions search = search::OptionsFrom(pins.settings);
   search.execution = ExecutionOn(options.target);
@@ -90,12 +90,13 @@ std::optional<dsl::syntax::File> ReadModel(const CompileOptions& options, Report
 std::optional<UnderstoodModel> Understand(const CompileOptions& options, const dsl::syntax::File& file,
                                           Report& report) {
   Diagnostics& diagnostics = report.diagnostics;
-  const std::optional<search::DeviceCounts> devices = DevicesAskedFor(options, diagnostics);
-  if (!devices.has_value()) return std::nullopt;
+  std::optional<search::Machines> machines = MachinesAskedFor(options, diagnostics);
+  if (!machines.has_value()) return std::nullopt;
+  const search::DeviceCounts devices = DevicesAskedFor(options, *machines);
   std::optional<frontend::Module> module = frontend::Analyze(file, report.sources,
                                                              {.overrides = options.overrides,
-                                                              .devices = devices->given,
-                                                              .default_devices = devices->otherwise,
+                                                              .devices = devices.given,
+                                                              .default_devices = devices.otherwise,
                                                               .target = options.target,
                                                               .override_folder = "."},
                                                              diagnostics);
@@ -117,7 +118,10 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   module->pins = ir::MovePins(std::move(module->pins), lowered);
   if (!WatchValues(options.watch, lowered.graph, diagnostics)) return std::nullopt;
   for (const std::string& error : ir::VerifyGraph(lowered.graph)) return Bug("the training graph", error, report);
-  return UnderstoodModel{.file = file.file, .module = *std::move(module), .training_graph = std::move(lowered.graph)};
+  return UnderstoodModel{.file = file.file,
+                         .machines = *std::move(machines),
+                         .module = *std::move(module),
+                         .training_graph = std::move(lowered.graph)};
 }
 
 std::optional<CompiledModel> CompileModel(const CompileOptions& options, UnderstoodModel model, Report& report) {

@@ -1,12 +1,11 @@
 #include "tools/driver/plan_file.h"
 
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/file/file.h"
 #include "base/text/text.h"
 #include "ir/graph/manual/manual.h"
 #include "ir/program/plan_json/plan_json.h"
@@ -16,6 +15,8 @@
 
 namespace cleave::tools {
 namespace {
+
+constexpr int64_t kMostFileBytes = int64_t{256} << 20;
 
 class PlanFile {
  public:
@@ -38,14 +39,13 @@ class PlanFile {
   }
 
   std::optional<ir::Plan> ReadPlan() {
-    std::ifstream in(options_.plan_file, std::ios::binary);
-    std::ostringstream text;
-    if (in) text << in.rdbuf();
-    if (!in) {
-      diagnostics_.Add(Error(Code::kE0604, absl::StrCat("cannot read the plan file `", options_.plan_file, "`")));
+    const absl::StatusOr<std::string> text =
+        ReadFile(options_.plan_file, {.what = "plan file", .most_bytes = kMostFileBytes, .pipes = Pipes::kRead});
+    if (!text.ok()) {
+      diagnostics_.Add(Error(Code::kE0604, std::string(text.status().message())));
       return std::nullopt;
     }
-    absl::StatusOr<ir::Plan> plan = ir::ParsePlanJson(text.str(), model_.training_graph);
+    absl::StatusOr<ir::Plan> plan = ir::ParsePlanJson(*text, model_.training_graph);
     if (!plan.ok()) {
       diagnostics_.Add(PlanError("does not fit this model").Note(std::string(plan.status().message())));
       return std::nullopt;
@@ -76,14 +76,16 @@ class PlanFile {
 
   std::optional<search::Cluster> FindCluster(const ir::Plan& plan) {
     const std::string is_for = absl::StrCat("is for cluster `", plan.cluster, "`");
-    if (options_.cluster.empty() && !search::FindPreset(plan.cluster).has_value()) {
+    const std::optional<search::Machines> machines =
+        options_.cluster.empty() ? search::FindPreset(plan.cluster) : model_.machines;
+    if (!machines.has_value()) {
       diagnostics_.Add(PlanError(absl::StrCat(is_for, ", which is not a preset"))
                            .Help("name the file that describes it: `--cluster FILE.json`"));
       return std::nullopt;
     }
     std::optional<search::Cluster> cluster = search::ResolveCluster(
         {.name_or_path = options_.cluster.empty() ? plan.cluster : options_.cluster, .devices = plan.mesh.rank_count()},
-        diagnostics_);
+        *machines, diagnostics_);
     if (!cluster.has_value()) return std::nullopt;
     if (cluster->name != plan.cluster) {
       diagnostics_.Add(PlanError(absl::StrCat(is_for, ", not `", cluster->name, "`"))

@@ -1,11 +1,9 @@
 #include "tools/plan_diff/command.h"
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/file/file.h"
+#include "base/status/status_macros.h"
 #include "tools/plan_diff/plan_diff.h"
 
 namespace cleave::tools {
@@ -15,15 +13,12 @@ constexpr char kUsage[] =
     "usage: diff A.json B.json [--json]\n"
     "  what changed from one plan.json to another; exit code 0: nothing, 1: something\n";
 
-absl::StatusOr<PlanView> ReadFile(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    return absl::NotFoundError(absl::StrCat("`", path, "` is a folder"));
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (!in) return absl::NotFoundError(absl::StrCat("cannot read `", path, "`"));
-  absl::StatusOr<PlanView> view = ReadPlanView(text.str());
+constexpr int64_t kMostFileBytes = int64_t{256} << 20;
+
+absl::StatusOr<PlanView> ReadPlan(const std::string& path) {
+  CLEAVE_ASSIGN_OR_RETURN(const std::string text,
+                          ReadFile(path, {.what = "plan file", .most_bytes = kMostFileBytes, .pipes = Pipes::kRead}));
+  absl::StatusOr<PlanView> view = ReadPlanView(text);
   if (!view.ok()) return absl::InvalidArgumentError(absl::StrCat("`", path, "`: ", view.status().message()));
   return view;
 }
@@ -47,8 +42,8 @@ DiffAnswer RunDiff(const std::vector<std::string>& words) {
     return {.exit_code = 2,
             .error = absl::StrCat("error: two plan files are expected, found ", paths.size(), "\n", kUsage)};
   }
-  const absl::StatusOr<PlanView> before = ReadFile(paths[0]);
-  const absl::StatusOr<PlanView> after = before.ok() ? ReadFile(paths[1]) : before;
+  const absl::StatusOr<PlanView> before = ReadPlan(paths[0]);
+  const absl::StatusOr<PlanView> after = before.ok() ? ReadPlan(paths[1]) : before;
   for (const auto* read : {&before, &after}) {
     if (!read->ok()) return {.exit_code = 3, .error = absl::StrCat("error: ", read->status().message(), "\n")};
   }

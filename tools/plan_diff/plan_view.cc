@@ -175,10 +175,7 @@ absl::Status ReadFigures(const Json& document, PlanView& view) {
                  {"parameters", "gradients", "optimizer", "activations", "buffers", "peak"});
 }
 
-}  // namespace
-
-absl::StatusOr<PlanView> ReadPlanView(absl::string_view text) {
-  CLEAVE_ASSIGN_OR_RETURN(const Json document, ParseStrictJson(text));
+absl::StatusOr<PlanView> ViewOf(const Json& document) {
   CLEAVE_RETURN_IF_ERROR(NeedFields(document, "plan", {"format", "version"}));
   CLEAVE_ASSIGN_OR_RETURN(const std::string format, StringAt(document, "format", "plan"));
   if (format != "cleave-plan") {
@@ -194,6 +191,15 @@ absl::StatusOr<PlanView> ReadPlanView(absl::string_view text) {
   CLEAVE_RETURN_IF_ERROR(ReadList(document, "tensors", TensorOf, view.tensors));
   CLEAVE_RETURN_IF_ERROR(ReadList(document, "collectives", CollectiveOf, view.collectives));
   CLEAVE_RETURN_IF_ERROR(ReadFigures(document, view));
+  return view;
+}
+
+}  // namespace
+
+absl::StatusOr<PlanView> ReadPlanView(absl::string_view text) {
+  CLEAVE_ASSIGN_OR_RETURN(const Json document, ParseStrictJson(text));
+  absl::StatusOr<PlanView> view = ViewOf(document);
+  if (!view.ok()) return WithPlace(view.status(), text);
   return view;
 }
 

@@ -23,13 +23,8 @@ Example MakeExample(const Mesh& mesh) {
   example.graph.hash = "xxh3:0123456789abcdef";
   std::mt19937_64 random(3);
   example.plan = RandomPlan(example.graph, mesh, random);
-  example.plan.search = {.algorithm = "sapp",
-                         .objective = "speed",
-                         .price = "bytes",
-                         .zero = 3,
-                         .seconds = 0.001,
-                         .cost = 123.25,
-                         .lower_bound = 100.0};
+  example.plan.search = {
+      .algorithm = "sapp", .objective = "speed", .price = "bytes", .zero = 3, .cost = 123.25, .lower_bound = 100.0};
   example.plan.ops[OpId(2)].reason = "a reason with \"quotes\"";
   example.plan.ops[OpId(2)].choices = {{.strategy = example.plan.ops[OpId(2)].strategy, .cost = 1.5, .chosen = true}};
   Choice second{.strategy = example.plan.ops[OpId(2)].strategy, .cost = 24.5};

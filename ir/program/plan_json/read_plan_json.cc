@@ -169,13 +169,12 @@ absl::Status CheckModel(const Json& model, const Graph& graph) {
 }
 
 absl::StatusOr<SearchSummary> SearchOf(const Json& json, double& gradient_weight) {
-  CLEAVE_RETURN_IF_ERROR(CheckFields(json, "search", {"algorithm", "objective", "price", "seconds", "cost"},
-                                     {"lower_bound", "gap", "gradient_weight", "zero"}));
+  CLEAVE_RETURN_IF_ERROR(CheckFields(json, "search", {"algorithm", "objective", "price", "cost"},
+                                     {"lower_bound", "gap", "gradient_weight", "zero", "seconds"}));
   SearchSummary search;
   CLEAVE_ASSIGN_OR_RETURN(search.algorithm, StringAt(json, "algorithm", "search"));
   CLEAVE_ASSIGN_OR_RETURN(search.objective, StringAt(json, "objective", "search"));
   CLEAVE_ASSIGN_OR_RETURN(search.price, StringAt(json, "price", "search"));
-  CLEAVE_ASSIGN_OR_RETURN(search.seconds, NumberAt(json, "seconds", "search"));
   CLEAVE_ASSIGN_OR_RETURN(search.cost, NumberAt(json, "cost", "search"));
   if (json.contains("lower_bound") && !json.at("lower_bound").is_null()) {
     CLEAVE_ASSIGN_OR_RETURN(search.lower_bound, NumberAt(json, "lower_bound", "search"));
@@ -191,10 +190,7 @@ absl::StatusOr<SearchSummary> SearchOf(const Json& json, double& gradient_weight
   return search;
 }
 
-}  // namespace
-
-absl::StatusOr<Plan> ParsePlanJson(absl::string_view text, const Graph& graph) {
-  CLEAVE_ASSIGN_OR_RETURN(const Json document, ParseStrictJson(text));
+absl::StatusOr<Plan> PlanOf(const Json& document, const Graph& graph) {
   CLEAVE_RETURN_IF_ERROR(CheckFields(document, "plan",
                                      {"format", "version", "model", "cluster", "mesh", "search", "ops"},
                                      {"tensors", "collectives", "predicted", "warnings"}));
@@ -231,6 +227,15 @@ absl::StatusOr<Plan> ParsePlanJson(absl::string_view text, const Graph& graph) {
   for (const Op& op : graph.ops) {
     if (seen.count(op.name) == 0) return JsonError("ops", absl::StrCat("the op `", op.name, "` is missing"));
   }
+  return plan;
+}
+
+}  // namespace
+
+absl::StatusOr<Plan> ParsePlanJson(absl::string_view text, const Graph& graph) {
+  CLEAVE_ASSIGN_OR_RETURN(const Json document, ParseStrictJson(text));
+  absl::StatusOr<Plan> plan = PlanOf(document, graph);
+  if (!plan.ok()) return WithPlace(plan.status(), text);
   return plan;
 }
 

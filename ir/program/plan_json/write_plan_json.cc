@@ -159,8 +159,8 @@ Json WarningsJson(const PlanFacts& facts) {
     int line = 0;
     for (const Label& label : diagnostic.labels) {
       const Span& span = label.span;
-      const bool is_known = facts.sources != nullptr && static_cast<size_t>(span.file.value()) < facts.sources->size();
-      if (is_known && line == 0) line = facts.sources->file(span.file).Locate(span.begin).line;
+      const bool is_in_file = facts.sources != nullptr && facts.sources->IsIn(TextOrigin::kFile, span);
+      if (is_in_file && line == 0) line = facts.sources->file(*span.file).Locate(span.begin).line;
     }
     warnings.push_back({{"code", Text(CodeName(diagnostic.code))}, {"line", line}, {"message", diagnostic.message}});
   }
@@ -174,15 +174,10 @@ Json SearchJson(const Plan& plan) {
     lower_bound = *search.lower_bound;
     gap = *search.lower_bound > 0 ? search.cost / *search.lower_bound - 1 : 0.0;
   }
-  return {{"algorithm", search.algorithm},
-          {"objective", search.objective},
-          {"price", search.price},
-          {"gradient_weight", plan.gradient_weight},
-          {"zero", search.zero},
-          {"seconds", search.seconds},
-          {"cost", search.cost},
-          {"lower_bound", lower_bound},
-          {"gap", gap}};
+  return {{"algorithm", search.algorithm}, {"objective", search.objective},
+          {"price", search.price},         {"gradient_weight", plan.gradient_weight},
+          {"zero", search.zero},           {"cost", search.cost},
+          {"lower_bound", lower_bound},    {"gap", gap}};
 }
 
 }  // namespace
