@@ -260,7 +260,8 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   if (items.manual) evaluator.SetRanks(RanksOf(module.pins.settings, options, reporter));
   evaluator.RunModel(*items.model);
   module.training =
-      ReadTrain(overridden.train, evaluator, reporter, {.npy = module.npy_places, .precision = module.precision_place});
+      ReadTrain(overridden.train, evaluator, reporter,
+                {.data = module.data_place, .npy = module.npy_places, .precision = module.precision_place});
   module.training.present = items.train != nullptr;
   evaluator.FinishRegions(module.pins.settings);
   // If ops are missing because of a mistake, a name is not reported as wrong.
@@ -270,9 +271,8 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
 
   Expansion expansion = std::move(evaluator).Finish();
   CheckOutside(module.pins.settings, expansion.regions, reporter);
-  if (module.training.present) {
-    CheckInputs(expansion.graph, expansion.inputs, module.training.data, module.npy_places, reporter);
-  }
+  const DataPlaces places{.model = items.model->name.span, .data = module.data_place, .files = module.npy_places};
+  CheckInputs(expansion.graph, expansion.inputs, module.training.data, places, reporter);
   if (expansion.graph.is_manual() && !reporter.has_errors()) CheckVariance(expansion, reporter);
   if (reporter.has_errors()) return std::nullopt;
   expansion = Tidy(std::move(expansion), reporter);

@@ -41,9 +41,10 @@ struct Module {
   ir::Graph graph;
   ir::Training training;
   ir::Pins pins;
-  // By name, where parameters and inputs name the .npy files with their values; files that `--set` names are left out.
+  // By name, where parameters and inputs name the .npy files with their values.
   std::map<std::string, Span> npy_places = {};
-  std::optional<Span> precision_place = {};        // Where the `train` block sets it.
+  Span data_place = {};                            // Where `data` is set.
+  Span precision_place = {};                       // Where it is set.
   std::map<std::string, CustomFile> custom_files;  // By path in the output folder, "custom/soft_cap.h".
 
   bool operator==(const Module&) const = default;

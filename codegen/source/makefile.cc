@@ -8,13 +8,18 @@ namespace {
 
 constexpr char kMakefile[] =
     R"make(@OPENING@
+# Nothing is built from files of two compiles.
+ifneq ($(wildcard .cleave_next),)
+$(error a compile was stopped while it wrote this folder: compile the model again)
+endif
+
 # The files of a folder are compiled as one: most of the time goes into headers that they share. What does not run in
 # every step is compiled quickly rather than for speed. No object depends on COMM: all builds share those that they link.
 FOLDERS =@FOLDERS@
 HOT = @HOT@
 COLDFLAGS = -O1
 
-STARTER_FOLDERS = runtime/starter runtime/rendezvous runtime/placement runtime/lock runtime/trace runtime/error
+STARTER_FOLDERS = runtime/starter runtime/rendezvous runtime/placement runtime/file runtime/lock runtime/trace runtime/error
 ifeq ($(COMM),mpi)
 CXX = mpicxx
 PROGRAM = program

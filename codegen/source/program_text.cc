@@ -19,6 +19,7 @@
 #include "codegen/source/kernels.h"
 #include "codegen/source/settings.h"
 #include "codegen/source/stage_order.h"
+#include "ir/graph/ops/limit.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/sharding/layout/layout.h"
 
@@ -268,48 +269,6 @@ class ProgramWriter {
     }
   }
 
-  // The limit that `compute` sets for the integers of `value`, which must be less than it; 0 if any integer will do.
-  int64_t ChoicesOf(const ir::Compute& compute, ir::ValueId value) const {
-    const ir::OpDefinition& definition = ir::DefinitionOf(compute.kind);
-    if (definition.choices == nullptr) return 0;
-    std::vector<ir::TensorType> types;
-    for (const ir::ValueId input : compute.inputs) types.push_back(program().value(input).type);
-    int64_t least = 0;
-    for (size_t i = 0; i < types.size(); ++i) {
-      if (compute.inputs[i] != value) continue;
-      const int64_t choices = definition.choices(types, compute.attributes, static_cast<int>(i));
-      if (choices > 0) least = least == 0 ? choices : std::min(least, choices);
-    }
-    return least;
-  }
-
-  // Labels are less than the number of classes, tokens less than the number of rows of their table. Returns the
-  // smallest bound of all uses; 0 if there is none.
-  int64_t LimitOf(ir::ValueId input) const {
-    int64_t limit = 0;
-    std::set<ir::ValueId> same = {input};
-    for (const ir::Step& step : program().steps) {
-      for (const ir::ValueId value : ir::Reads(step)) {
-        if (same.count(value) == 0) continue;
-        const ir::Compute* compute = ir::ComputeOf(step);
-        if (compute == nullptr) {
-          for (const ir::ValueId output : ir::Writes(step)) {
-            const bool is_copy = program().is_manual || program().value(output).origin == program().value(value).origin;
-            if (is_copy) same.insert(output);
-          }
-          continue;
-        }
-        if (const int64_t choices = ChoicesOf(*compute, value); choices > 0) {
-          limit = limit == 0 ? choices : std::min(limit, choices);
-        } else if (ir::DefinitionOf(compute->kind).op_class == ir::OpClass::kMovement &&
-                   program().value(compute->output).type.dtype == ir::DType::kI32) {
-          same.insert(compute->output);
-        }
-      }
-    }
-    return limit;
-  }
-
   void EmitQueries(SourceWriter& writer) {
     writer.Gap();
     writer.Open("std::vector<ModelInput> Inputs() override {");
@@ -322,7 +281,7 @@ class ProgramWriter {
                                             emission_.sizes.RegionText(compute->output),
                                             emission_.names[compute->output]};
       if (emission_.value(compute->output).type.dtype == ir::DType::kI32) {
-        arguments.push_back(absl::StrCat(LimitOf(compute->output)));
+        arguments.push_back(absl::StrCat(ir::LimitOf(emission_.graph, compute->op)));
       }
       writer.Call("inputs.emplace_back(", arguments, ");");
     }

@@ -38,6 +38,7 @@ elif [ -n "${RANK_TABLE_FILE-}" ]; then
 fi
 case $table in '' | /*) ;; *) table=$PWD/$table ;; esac
 case $0 in */*) cd "${0%/*}" || exit 5 ;; esac
+[ ! -e .cleave_next ] || fail 5 "a compile was stopped while it wrote this folder: compile the model again"
 if [ -z "$launch" ]; then
   if command -v mpirun >/dev/null 2>&1; then
     launch=mpirun

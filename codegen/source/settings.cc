@@ -8,6 +8,7 @@
 #include "base/status/status_macros.h"
 #include "base/text/text.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/training/samples.h"
 
 namespace cleave::codegen {
 namespace {
@@ -25,18 +26,13 @@ absl::StatusOr<std::string> DataText(const ir::DataSource& data) {
                         "})");
   }
   if (data.kind == "tokens") return absl::StrCat("Tokens(", StringLiteral(data.path), ")");
-  if (data.kind != "digits" && data.kind != "synthetic") {
+  const std::optional<ir::MadeSamples> made = ir::MadeSamplesOf(data);
+  if (!made.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat("no data source `", data.kind, "` for generated programs"));
   }
-  const bool digits = data.kind == "digits";
-  const absl::string_view function = digits ? "Digits" : "Synthetic";
+  const absl::string_view function = data.kind == "digits" ? "Digits" : "Synthetic";
   if (data.numbers.empty()) return absl::StrCat(function, "()");
-  const auto number = [&](const std::string& name, int64_t otherwise) {
-    const auto found = data.numbers.find(name);
-    return found == data.numbers.end() ? otherwise : static_cast<int64_t>(found->second);
-  };
-  return absl::StrCat(function, "(", number("train", digits ? 20000 : 8192), ", ", number("test", digits ? 4000 : 0),
-                      ")");
+  return absl::StrCat(function, "(", made->train, ", ", made->test, ")");
 }
 
 absl::string_view FormText(ir::Schedule::Form form) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/text/text.h"
+#include "ir/graph/training/samples.h"
 
 namespace cleave::frontend {
 namespace {
@@ -88,13 +89,47 @@ void CheckFiles(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, 
   }
 }
 
+// Windows of a text have one length.
+void CheckLengths(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, Reporter& reporter) {
+  const auto& [first, first_span] = *inputs.begin();
+  const ir::TensorType& wanted = graph.op(first).type;
+  for (const auto& [id, span] : inputs) {
+    const ir::TensorType& type = graph.op(id).type;
+    if (wanted.rank() != 2 || type.rank() != 2 || type.shape[1] == wanted.shape[1]) continue;
+    reporter.Report(Error(Code::kE0512, "inputs with windows of different lengths")
+                        .At(span, absl::StrCat("`", graph.op(id).name, "` has ", type.shape[1], " tokens per sample"))
+                        .At(first_span, absl::StrCat("`", graph.op(first).name, "` has ", wanted.shape[1]))
+                        .Note("`next` is `tokens`, one byte later"));
+  }
+}
+
+// A program trains on whole batches only.
+void CheckSamples(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, const ir::DataSource& data,
+                  const DataPlaces& places, Reporter& reporter) {
+  const std::optional<ir::MadeSamples> made = ir::MadeSamplesOf(data);
+  const auto& [first, declared] = *inputs.begin();
+  const ir::Shape& shape = graph.op(first).type.shape;
+  if (!made || shape.empty() || made->train >= shape[0]) return;
+  reporter.Report(Error(Code::kE0515, absl::StrCat("`", data.kind, "` has ", Plural(made->train, "training sample"),
+                                                   ", fewer than one batch of ", shape[0]))
+                      .At(places.data.is_somewhere() ? places.data : declared,
+                          places.data.is_somewhere() ? "of so few samples" : "this is a batch")
+                      .Help(absl::StrCat("`data = ", data.kind, "(train = ", shape[0], ")`, or a smaller batch")));
+}
+
 }  // namespace
 
 void CheckInputs(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, const ir::DataSource& data,
-                 const std::map<std::string, Span>& npy_places, Reporter& reporter) {
-  if (inputs.empty()) return;
+                 const DataPlaces& places, Reporter& reporter) {
+  if (inputs.empty()) {
+    reporter.Report(Error(Code::kE0511, "the model has no inputs")
+                        .At(places.model, "trains on no data")
+                        .Help("declare what it learns from: `input x: f32[batch, 784];`"));
+    return;
+  }
   CheckBatch(graph, inputs, reporter);
-  if (data.kind == "npy") return CheckFiles(graph, inputs, data, npy_places, reporter);
+  CheckSamples(graph, inputs, data, places, reporter);
+  if (data.kind == "npy") return CheckFiles(graph, inputs, data, places.files, reporter);
   const std::vector<Field> fields = FieldsOf(data);
   if (fields.empty()) return;
 
@@ -109,6 +144,7 @@ void CheckInputs(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs,
   const bool by_name = std::all_of(inputs.begin(), inputs.end(), [&](const auto& input) {
     return std::find(names.begin(), names.end(), graph.op(input.first).name) != names.end();
   });
+  if (data.kind == "tokens") CheckLengths(graph, inputs, reporter);
   size_t position = 0;
   for (const auto& [id, span] : inputs) {
     const ir::Op& op = graph.op(id);

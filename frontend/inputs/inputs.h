@@ -11,11 +11,18 @@
 
 namespace cleave::frontend {
 
+// Where a model says what its data is.
+struct DataPlaces {
+  Span model;                         // Its name.
+  Span data;                          // The setting; nowhere if there is none.
+  std::map<std::string, Span> files;  // Of `npy`, by the input that a file is for.
+};
+
 // `inputs`: the model's inputs in program order, each with the place of its declaration. A source's fields go to the
 // inputs of the same names if every input has the name of a field, else to the inputs in order; files of `npy` go to
-// inputs by name only. `npy_places`: where the user's file names them.
+// inputs by name only.
 void CheckInputs(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, const ir::DataSource& data,
-                 const std::map<std::string, Span>& npy_places, Reporter& reporter);
+                 const DataPlaces& places, Reporter& reporter);
 
 }  // namespace cleave::frontend
 

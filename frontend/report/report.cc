@@ -14,18 +14,25 @@ Span Reporter::UserPlace(Span span) const {
   return span;
 }
 
-int Reporter::Line(Span span) const { return IsUserPlace(span) ? sources_.file(*span.file).Locate(span.begin).line : 0; }
+int Reporter::Line(Span span) const {
+  return IsUserPlace(span) ? sources_.file(*span.file).Locate(span.begin).line : 0;
+}
 
 int Reporter::ModelLine(Span span) const { return calls_.empty() ? Line(span) : Line(calls_.front().call); }
 
 void Reporter::Report(Diagnostic diagnostic) {
-  const bool elsewhere = !diagnostic.labels.empty() && !IsUserPlace(diagnostic.labels.front().span);
+  // A place on the command line is shown where the message does not begin with the argument.
+  const auto is_argument = [&](const Label& label) {
+    return context_.empty() && sources_.IsIn(TextOrigin::kCommandLine, label.span);
+  };
+  const bool elsewhere = !diagnostic.labels.empty() && !IsUserPlace(diagnostic.labels.front().span) &&
+                         !is_argument(diagnostic.labels.front());
   if (elsewhere && diagnostic.severity == Severity::kWarning) return;  // The user cannot change the prelude.
 
   std::vector<Label> labels;
   for (size_t i = 0; i < diagnostic.labels.size(); ++i) {
     Label& label = diagnostic.labels[i];
-    if (IsUserPlace(label.span)) {
+    if (IsUserPlace(label.span) || is_argument(label)) {
       labels.push_back(std::move(label));
     } else if (i == 0 && IsUserPlace(UserPlace(label.span))) {
       labels.push_back({UserPlace(label.span), std::move(label.text)});

@@ -32,10 +32,11 @@ const std::vector<std::string>& ParallelSettingNames();
 SettingTexts CheckSettingNames(const std::string& block, const std::vector<std::string>& known, SettingTexts settings,
                                Reporter& reporter);
 
-// Where the file sets what later stages may complain about.
+// Where that is set about which later stages may complain.
 struct TrainPlaces {
+  Span& data;
   std::map<std::string, Span>& npy;  // The .npy file of an input, by the input's name.
-  std::optional<Span>& precision;
+  Span& precision;
 };
 
 // REQUIRES (both): the names were checked. After a mistake, which is reported, a setting keeps its default.

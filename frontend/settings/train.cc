@@ -27,7 +27,10 @@ class TrainReader {
   void Read(const SettingText& text) {
     const std::string& name = text.setting.name.text;
     const dsl::syntax::Expression& value = text.setting.value;
-    if (name == "data") ReadData(value, text.path_prefix);
+    if (name == "data") {
+      places_.data = value.span;
+      ReadData(value, text.path_prefix);
+    }
     if (name == "optimizer") ReadOptimizer(value);
     if (name == "epochs") ReadInt(value, name, 1, training_.epochs);
     if (name == "steps") ReadInt(value, name, 0, training_.steps);
@@ -36,7 +39,7 @@ class TrainReader {
     if (name == "seed") ReadInt(value, name, 0, training_.seed);
     if (name == "shuffle") ReadBool(evaluator_, reporter_, name, value, training_.shuffle);
     if (name == "precision") {
-      if (reporter_.IsUserPlace(value.span)) places_.precision = value.span;
+      places_.precision = value.span;
       ReadChoice<ir::Precision>(
           reporter_, name, value, training_.precision,
           {{"f32", ir::Precision::kF32}, {"tf32", ir::Precision::kTf32}, {"bf16", ir::Precision::kBf16}});
@@ -172,9 +175,7 @@ class TrainReader {
     }
     if (data.files.empty()) return Impossible(span, "`npy` without files", "expected a file for each input");
     places_.npy.clear();
-    for (const auto& [name, place] : places) {
-      if (reporter_.IsUserPlace(place)) places_.npy[name] = place;
-    }
+    for (const auto& [name, place] : places) places_.npy[name] = place;
     training_.data = std::move(data);
   }
 

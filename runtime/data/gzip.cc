@@ -29,12 +29,14 @@ std::string Mistake(int code, const z_stream& stream) {
   return "is damaged (" + message + ")";
 }
 
-// Appends the content of the member that begins at byte `at`, and moves `at` behind it.
-int ReadMember(z_stream& stream, const std::vector<uint8_t>& bytes, size_t& at, std::vector<uint8_t>& output) {
+// Appends the content of the member that begins at byte `at`, and moves `at` behind it; stops in it, with Z_OK, once
+// there are `most_bytes`.
+int ReadMember(z_stream& stream, const std::vector<uint8_t>& bytes, size_t most_bytes, size_t& at,
+               std::vector<uint8_t>& output) {
   size_t written = output.size();
   int code = inflateReset(&stream);
-  while (code == Z_OK) {
-    if (written == output.size()) output.resize(std::max(kSmallestOutput, 2 * written));
+  while (code == Z_OK && written < most_bytes) {
+    if (written == output.size()) output.resize(std::min(most_bytes, std::max(kSmallestOutput, 2 * written)));
     stream.next_in = const_cast<Bytef*>(bytes.data() + at);
     stream.avail_in = static_cast<uInt>(std::min(kLargestPiece, bytes.size() - at));
     stream.next_out = output.data() + written;
@@ -51,17 +53,20 @@ int ReadMember(z_stream& stream, const std::vector<uint8_t>& bytes, size_t& at, 
 
 bool LooksLikeGzip(const std::vector<uint8_t>& bytes) { return BeginsLikeGzip(bytes, 0); }
 
-Result<std::vector<uint8_t>> Gunzip(const std::vector<uint8_t>& bytes) {
+Result<std::vector<uint8_t>> Gunzip(const std::vector<uint8_t>& bytes, size_t most_bytes) {
   std::vector<uint8_t> output;
   z_stream stream = {};
   size_t at = 0;
   int code = inflateInit2(&stream, kGzip);
   while (code == Z_OK) {
-    code = ReadMember(stream, bytes, at, output);
+    code = ReadMember(stream, bytes, most_bytes, at, output);
+    if (output.size() == most_bytes) break;
     if (code == Z_STREAM_END && at < bytes.size() && BeginsLikeGzip(bytes, at)) code = Z_OK;
   }
   std::string mistake;
-  if (code != Z_STREAM_END) {
+  if (output.size() == most_bytes) {
+    // What follows was not asked for.
+  } else if (code != Z_STREAM_END) {
     mistake = Mistake(code, stream);
   } else if (at < bytes.size()) {
     mistake = "has something else after the compressed data";

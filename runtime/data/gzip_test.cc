@@ -75,6 +75,14 @@ TEST(Gunzip, ReadsHeadersWithAllFieldsAndSeveralMembers) {
   EXPECT_EQ(Gunzip(file).value(), (Bytes{'o', 'n', 'e', 't', 'w', 'o'}));
 }
 
+TEST(Gunzip, StopsWhereNoMoreIsWanted) {
+  const Bytes file = Compress(Bytes(size_t{100} << 20, 'a'));
+  EXPECT_EQ(Gunzip(file, 0).value(), Bytes());
+  EXPECT_EQ(Gunzip(file, 70000).value(), Bytes(70000, 'a'));
+  EXPECT_EQ(Gunzip(Compress({'a'}), 70000).value(), Bytes{'a'});
+  EXPECT_FALSE(Gunzip({0x1F, 0x8B, 7, 0}, 70000).ok());
+}
+
 TEST(Gunzip, EveryTruncationIsAnError) {
   for (const Bytes& content : {Bytes{'x'}, Words(3000)}) {
     for (const int level : {0, 6}) {

@@ -154,7 +154,7 @@ TEST_F(Mnist_, TooLong) {
   Bytes labels = Labels(12);
   labels.push_back(1);
   Write(kTrainLabels, labels);
-  EXPECT_EQ(Mistake(), "`DIR/train-labels-idx1-ubyte` is too long: its header says 12 = 12 values, it holds 13");
+  EXPECT_EQ(Mistake(), "`DIR/train-labels-idx1-ubyte` is too long: its header says 12 = 12 values, and more follow");
 }
 
 TEST_F(Mnist_, SizesThatOverflow) {

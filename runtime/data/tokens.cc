@@ -6,8 +6,8 @@
 #include <cinttypes>
 #include <utility>
 
-#include "runtime/data/file.h"
 #include "runtime/data/source.h"
+#include "runtime/file/file.h"
 
 namespace cleave::runtime {
 namespace {

@@ -1,15 +1,9 @@
 // Reading guide: Open checks everything that the size and the header show; ReadRun is the only place that reads values.
 #include "runtime/npy/npy.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -26,24 +20,6 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
   std::string text = "[";
   for (size_t d = 0; d < shape.size(); ++d) text += Format("%s%" PRId64, d > 0 ? ", " : "", shape[d]);
   return text + "]";
-}
-
-// Exactly `count` bytes from `offset` on.
-std::optional<Error> ReadBytes(const std::string& path, int descriptor, int64_t offset, int64_t count, void* target) {
-  char* next = static_cast<char*>(target);
-  while (count > 0) {
-    const ssize_t got = pread(descriptor, next, static_cast<size_t>(count), static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return NpyError(Format("cannot read `%s`: %s", path.c_str(), std::strerror(errno)));
-    if (got == 0) {
-      return NpyError(Format("`%s` became shorter while it was read: %" PRId64 " bytes are missing at offset %" PRId64,
-                             path.c_str(), count, offset));
-    }
-    next += got;
-    offset += got;
-    count -= got;
-  }
-  return std::nullopt;
 }
 
 // Whether `value` of a file can be held by To.
@@ -67,15 +43,15 @@ std::optional<Error> Convert(const std::string& path, int64_t first, int64_t cou
 
 // Values of a file, which are To or the wider From. `offset`: of the file's first value.
 template <typename From, typename To>
-std::optional<Error> ReadValues(const std::string& path, int descriptor, int64_t offset, bool is_wide, int64_t first,
-                                int64_t count, To* values) {
+std::optional<Error> ReadValues(const File& file, int64_t offset, bool is_wide, int64_t first, int64_t count,
+                                To* values) {
   static_assert(sizeof(From) == 8 && sizeof(To) == 4);
-  if (!is_wide) return ReadBytes(path, descriptor, offset + first * 4, count * 4, values);
+  if (!is_wide) return file.Read(offset + first * 4, count * 4, values);
   std::vector<From> wide(static_cast<size_t>(std::min(count, kChunk)));
   for (int64_t done = 0; done < count; done += kChunk) {
     const int64_t now = std::min(kChunk, count - done);
-    if (auto error = ReadBytes(path, descriptor, offset + (first + done) * 8, now * 8, wide.data())) return error;
-    if (auto error = Convert(path, first + done, now, wide.data(), values + done)) return error;
+    if (auto error = file.Read(offset + (first + done) * 8, now * 8, wide.data())) return error;
+    if (auto error = Convert(file.path(), first + done, now, wide.data(), values + done)) return error;
   }
   return std::nullopt;
 }
@@ -106,22 +82,6 @@ std::optional<Error> CheckSize(const std::string& path, const NpyHeader& header,
                          NpyTypeName(header.type), bytes, actual));
 }
 
-// Opens a regular file; its size goes to `bytes`.
-Result<int> OpenRegular(const std::string& path, int64_t& bytes) {
-  struct stat status;
-  if (stat(path.c_str(), &status) != 0) {
-    return NpyError(Format("cannot read `%s`: %s", path.c_str(), std::strerror(errno)));
-  }
-  if (!S_ISREG(status.st_mode)) {
-    return NpyError(Format("cannot read `%s`: it is %s, not a file", path.c_str(),
-                           S_ISDIR(status.st_mode) ? "a directory" : "a device or a pipe"));
-  }
-  bytes = status.st_size;
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return NpyError(Format("cannot read `%s`: %s", path.c_str(), std::strerror(errno)));
-  return descriptor;
-}
-
 std::optional<Error> ReadParameter(const ParameterFile& wanted, const Region& piece, float* values) {
   Result<NpyFile> file = NpyFile::Open(wanted.path);
   if (!file.ok()) return file.error();
@@ -133,15 +93,13 @@ std::optional<Error> ReadParameter(const ParameterFile& wanted, const Region& pi
 }  // namespace
 
 Result<NpyFile> NpyFile::Open(const std::string& path) {
-  int64_t bytes = 0;
-  const Result<int> descriptor = OpenRegular(path, bytes);
-  if (!descriptor.ok()) return descriptor.error();
-  NpyFile file(path, descriptor.value());
+  Result<File> opened = File::Open(path);
+  if (!opened.ok()) return opened.error();
+  NpyFile file(std::move(opened.value()));
+  const int64_t bytes = file.file_.bytes();
 
   std::string start(static_cast<size_t>(std::min(bytes, kNpyPreamble)), '\0');
-  if (auto error = ReadBytes(path, file.descriptor_, 0, static_cast<int64_t>(start.size()), start.data())) {
-    return *error;
-  }
+  if (auto error = file.file_.Read(0, static_cast<int64_t>(start.size()), start.data())) return *error;
   const Result<NpyHeaderPlace> place = FindNpyHeader(path, start);
   if (!place.ok()) return place.error();
   const auto [begin, size] = place.value();
@@ -150,7 +108,7 @@ Result<NpyFile> NpyFile::Open(const std::string& path) {
                            begin + size, bytes));
   }
   std::string text(static_cast<size_t>(size), '\0');
-  if (auto error = ReadBytes(path, file.descriptor_, begin, size, text.data())) return *error;
+  if (auto error = file.file_.Read(begin, size, text.data())) return *error;
   Result<NpyHeader> header = ParseNpyHeader(path, text);
   if (!header.ok()) return header.error();
   file.header_ = std::move(header.value());
@@ -159,21 +117,12 @@ Result<NpyFile> NpyFile::Open(const std::string& path) {
   return file;
 }
 
-NpyFile::~NpyFile() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
-NpyFile::NpyFile(NpyFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      header_(std::move(other.header_)) {}
-
 std::string NpyFile::TypeText() const { return NpyTypeName(header_.type) + ShapeText(header_.shape); }
 
 std::optional<Error> NpyFile::CheckFits(const std::string& what, bool is_float,
                                         const std::vector<int64_t>& shape) const {
   if (is_float == this->is_float() && shape == header_.shape) return std::nullopt;
-  return NpyError(Format("`%s` holds %s, and %s is %s%s", path_.c_str(), TypeText().c_str(), what.c_str(),
+  return NpyError(Format("`%s` holds %s, and %s is %s%s", path().c_str(), TypeText().c_str(), what.c_str(),
                          is_float ? "f32" : "i32", ShapeText(shape).c_str()));
 }
 
@@ -183,7 +132,7 @@ std::optional<Error> NpyFile::CheckFitsBatches(const std::string& what, bool is_
   if (!samples.empty() && !header_.shape.empty()) samples[0] = header_.shape[0];
   std::optional<Error> error = CheckFits(what, is_float, samples);
   if (!error.has_value()) return std::nullopt;
-  return NpyError(Format("`%s` holds %s, and %s is %s%s: %s", path_.c_str(), TypeText().c_str(), what.c_str(),
+  return NpyError(Format("`%s` holds %s, and %s is %s%s: %s", path().c_str(), TypeText().c_str(), what.c_str(),
                          is_float ? "f32" : "i32", ShapeText(shape).c_str(),
                          is_float == this->is_float() ? "all dimensions but the first, of the samples, must be equal"
                                                       : "f32 takes floats, i32 integers"));
@@ -205,7 +154,7 @@ std::optional<Error> NpyFile::CheckValues(int64_t limit) const {
       if (value >= 0 && value < limit) continue;
       return NpyError(Format("value %" PRId32 " at index %" PRId64 " of `%s` is out of range: the model has %" PRId64
                              " classes",
-                             value, first + i, path_.c_str(), limit));
+                             value, first + i, path().c_str(), limit));
     }
   }
   return std::nullopt;
@@ -218,12 +167,12 @@ std::optional<Error> NpyFile::Read(const Region& piece, int32_t* values) const {
 
 std::optional<Error> NpyFile::ReadRun(int64_t first, int64_t count, float* values) const {
   const bool is_wide = header_.type == NpyType::kFloat64;
-  return ReadValues<double>(path_, descriptor_, header_.data_offset, is_wide, first, count, values);
+  return ReadValues<double>(file_, header_.data_offset, is_wide, first, count, values);
 }
 
 std::optional<Error> NpyFile::ReadRun(int64_t first, int64_t count, int32_t* values) const {
   const bool is_wide = header_.type == NpyType::kInt64;
-  return ReadValues<int64_t>(path_, descriptor_, header_.data_offset, is_wide, first, count, values);
+  return ReadValues<int64_t>(file_, header_.data_offset, is_wide, first, count, values);
 }
 
 std::optional<Error> CheckSampleCounts(const std::vector<NpyFile>& files) {

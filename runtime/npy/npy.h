@@ -16,9 +16,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/error/error.h"
+#include "runtime/file/file.h"
 #include "runtime/mesh/mesh.h"
 #include "runtime/npy/parameter_file.h"
 
@@ -37,11 +39,8 @@ class NpyFile {
  public:
   // Opens a file whose header and size are as they must be.
   static Result<NpyFile> Open(const std::string& path);
-  ~NpyFile();
-  NpyFile(NpyFile&& other) noexcept;
-  NpyFile& operator=(NpyFile&&) = delete;
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
   const NpyHeader& header() const { return header_; }
   bool is_float() const { return header_.type == NpyType::kFloat32 || header_.type == NpyType::kFloat64; }
 
@@ -68,10 +67,9 @@ class NpyFile {
   std::optional<Error> ReadRun(int64_t first, int64_t count, int32_t* values) const;
 
  private:
-  NpyFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  explicit NpyFile(File file) : file_(std::move(file)) {}
 
-  std::string path_;
-  int descriptor_ = -1;
+  File file_;
   NpyHeader header_;
 };
 

@@ -1,13 +1,18 @@
 #include "runtime/placement/json.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 
 namespace cleave::runtime {
 namespace {
 
 constexpr int kDeepest = 64;
+
+// Each key is compared with those before it.
+constexpr size_t kMostMembers = 1000;
 
 void AppendUtf8(uint32_t point, std::string& text) {
   if (point < 0x80) {
@@ -30,13 +35,16 @@ void AppendUtf8(uint32_t point, std::string& text) {
 // Recursive descent; every function returns false where the text is not what JSON allows there.
 class Reader {
  public:
-  explicit Reader(const std::string& text) : at_(text.data()), end_(text.data() + text.size()) {}
+  explicit Reader(const std::string& text) : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
 
   bool Document(Json& value) {
     if (!Value(value, 0)) return false;
     SkipSpace();
     return at_ == end_;
   }
+
+  // How far the text was read.
+  size_t offset() const { return static_cast<size_t>(at_ - begin_); }
 
  private:
   void SkipSpace() {
@@ -60,6 +68,7 @@ class Reader {
   bool Value(Json& value, int depth) {
     SkipSpace();
     if (at_ == end_ || depth > kDeepest) return false;
+    value.offset = offset();
     switch (*at_) {
       case '{':
         return Object(value, depth);
@@ -88,7 +97,9 @@ class Reader {
     do {
       std::pair<std::string, Json> member;
       SkipSpace();
-      if (!String(member.first) || value.Find(member.first) != nullptr) return false;
+      if (value.members.size() == kMostMembers || !String(member.first) || value.Find(member.first) != nullptr) {
+        return false;
+      }
       if (!Take(':') || !Value(member.second, depth + 1)) return false;
       value.members.push_back(std::move(member));
     } while (Take(','));
@@ -177,6 +188,7 @@ class Reader {
     return Word("\"");
   }
 
+  const char* const begin_;
   const char* at_;
   const char* const end_;
 };
@@ -190,10 +202,19 @@ const Json* Json::Find(const std::string& key) const {
   return nullptr;
 }
 
-std::optional<Json> ParseJson(const std::string& text) {
+std::string PlaceIn(const std::string& text, size_t offset) {
+  const auto end = text.begin() + static_cast<int64_t>(std::min(offset, text.size()));
+  const auto line = std::find(std::make_reverse_iterator(end), text.rend(), '\n').base();
+  const auto column =
+      std::count_if(line, end, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }) + 1;
+  return Format("line %td, column %td", std::count(text.begin(), end, '\n') + 1, column);
+}
+
+Result<Json> ParseJson(const std::string& text) {
   Json value;
-  if (!Reader(text).Document(value)) return std::nullopt;
-  return value;
+  Reader reader(text);
+  if (reader.Document(value)) return value;
+  return Error{ExitCode::kInput, "is not valid JSON at " + PlaceIn(text, reader.offset())};
 }
 
 }  // namespace cleave::runtime

@@ -20,14 +20,15 @@ std::string Table(const std::string& replace = "", const std::string& with = "")
   return text;
 }
 
-// The error that the table with this change gives.
+// The error that the table with this change gives, without its place.
 std::string Mistake(const std::string& replace, const std::string& with) {
   const Result<RankTable> table = ParseRankTable(Table(replace, with), "t.json");
   if (table.ok()) return "nothing";
   EXPECT_EQ(table.error().code, ExitCode::kInput);
   const std::string begin = "the rank table `t.json` ";
   EXPECT_EQ(table.error().message.substr(0, begin.size()), begin);
-  return table.error().message.substr(begin.size());
+  const std::string mistake = table.error().message.substr(begin.size());
+  return mistake.substr(0, mistake.find(", at line"));
 }
 
 TEST(RankTable, GivesServerAndDeviceOfEachRank) {
@@ -77,6 +78,14 @@ TEST(RankTable, FieldsOfAnotherForm) {
             "has status \"initializing\"; only a \"completed\" table names all ranks");
 }
 
+TEST(RankTable, MistakesHaveAPlace) {
+  EXPECT_EQ(ParseRankTable(Table("\"rank_id\": \"1\"", "\"rank_id\": 1"), "t").error().message,
+            "the rank table `t` has a `rank_id` in device[0] of server 10.0.0.2 that is not a string, or an empty one, "
+            "at line 5, column 98");
+  EXPECT_EQ(ParseRankTable(Table(", \"rank_id\": \"2\"", ""), "t").error().message,
+            "the rank table `t` has no `rank_id` in device[1] of server 10.0.0.1, at line 3, column 42");
+}
+
 TEST(RankTable, WhatStandsTwice) {
   EXPECT_EQ(Mistake("\"device_id\": \"1\"", "\"device_id\": \"0\""), "has device 0 of server 10.0.0.1 twice");
   EXPECT_EQ(Mistake("10.0.0.2", "10.0.0.1"), "has server 10.0.0.1 twice");
@@ -85,13 +94,15 @@ TEST(RankTable, WhatStandsTwice) {
 }
 
 TEST(RankTable, WhatIsNoTable) {
-  EXPECT_EQ(Mistake("}]", "]"), "is not valid JSON");
+  EXPECT_EQ(Mistake("}]", "]"), "is not valid JSON at line 3, column 101");
   EXPECT_EQ(ParseRankTable("[]", "t").error().message, "the rank table `t` is not an object");
   EXPECT_EQ(
       ParseRankTable("{\"version\": \"1.0\", \"status\": \"completed\", \"server_list\": []}", "t").error().message,
-      "the rank table `t` has a `server_list` that is not a list, or an empty one");
+      "the rank table `t` has a `server_list` that is not a list, or an empty one, at line 1, column 58");
   EXPECT_EQ(ReadRankTable("no/such/file").error().message,
-            "the rank table `no/such/file` cannot be read: No such file or directory");
+            "the rank table: cannot read `no/such/file`: No such file or directory");
+  EXPECT_EQ(ReadRankTable("/dev/zero").error().message,
+            "the rank table: cannot read `/dev/zero`: it is a device or a pipe, not a file");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/file/file.h"
 #include "base/units/units.h"
 #include "codegen/codegen.h"
 #include "dsl/syntax/print.h"
@@ -156,10 +157,10 @@ ExitCode MissingHere(const absl::Status& status, const CompileOptions& options, 
 // The user's C++ may be wrong; else the generated program is.
 ExitCode BuildFailed(const std::string& folder, const LaunchResult& result, const CompileOptions& options,
                      const frontend::Module& module, Report& report) {
-  const std::string program = absl::StrCat(folder, options.target == "cuda" ? "/program.cu" : "/program.cc");
-  std::optional<Diagnostic> error =
-      BodyError({.log = result.build_log, .program = ReadFile(program).value_or(""), .bodies = module.custom_files},
-                report.sources);
+  const std::string path = absl::StrCat(folder, options.target == "cuda" ? "/program.cu" : "/program.cc");
+  const absl::StatusOr<std::string> program = ReadFile(path, {.what = "program", .most_bytes = int64_t{64} << 20});
+  std::optional<Diagnostic> error = BodyError(
+      {.log = result.build_log, .program = program.value_or(""), .bodies = module.custom_files}, report.sources);
   if (!error.has_value()) {
     std::cerr << result.build_log << "internal error: the generated program does not build (exit code "
               << result.exit_code << ")\n";

@@ -8,10 +8,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "ir/graph/ops/limit.h"
+#include "runtime/data/data.h"
+#include "runtime/data/mnist.h"
+#include "runtime/data/tokens.h"
 #include "runtime/npy/npy.h"
 
 namespace cleave::tools {
 namespace {
+
+constexpr int64_t kDigits = 10;
+constexpr char kReadAtStart[] = "the program reads it at its start: paths start from the folder of the model file";
 
 class FileCheck {
  public:
@@ -22,7 +29,10 @@ class FileCheck {
     for (const ir::Op& op : module_.graph.ops) {
       if (op.kind == ir::OpKind::kParameter && op.attributes.Get(ir::attribute::kInit) == "npy") CheckParameter(op);
     }
-    CheckData();
+    const ir::DataSource& data = module_.training.data;
+    if (data.kind == "npy") CheckArrays();
+    if (data.kind == "digits") CheckClasses();
+    if (data.kind == "mnist" || data.kind == "tokens") CheckOpens();
     return !failed_;
   }
 
@@ -39,9 +49,7 @@ class FileCheck {
     const std::string place = (folder_ / path).lexically_normal().string();
     std::error_code ignored;
     if (!std::filesystem::exists(place, ignored)) {
-      Add(Warning(Code::kW0617, absl::StrCat("there is no file `", place, "`"))
-              .Note("the program reads it at its start: paths start from the folder of the model file"),
-          tensor);
+      Add(Warning(Code::kW0617, absl::StrCat("there is no file `", place, "`")).Note(kReadAtStart), tensor);
       return std::nullopt;
     }
     runtime::Result<runtime::NpyFile> file = runtime::NpyFile::Open(place);
@@ -57,7 +65,50 @@ class FileCheck {
     if (error) Add(Error(Code::kE0514, error->message), op.name);
   }
 
-  void CheckData() {
+  void AddAtData(Diagnostic diagnostic) {
+    failed_ = failed_ || diagnostic.severity == Severity::kError;
+    diagnostics_.Add(std::move(diagnostic).At(module_.data_place, "named here"));
+  }
+
+  // The data is opened as the program opens it, which finds all that may be wrong with it.
+  void CheckOpens() {
+    const ir::DataSource& data = module_.training.data;
+    const std::string place = (folder_ / data.path).lexically_normal().string();
+    std::error_code ignored;
+    if (!std::filesystem::exists(place, ignored)) {
+      AddAtData(Warning(Code::kW0617, absl::StrCat("there is no `", place, "`")).Note(kReadAtStart));
+      return;
+    }
+    const runtime::DataSpec spec = data.kind == "mnist" ? runtime::Mnist(place) : runtime::Tokens(place);
+    const auto opened = runtime::Batches::Open(spec, Inputs(), static_cast<uint64_t>(module_.training.seed));
+    if (!opened.ok()) AddAtData(Error(Code::kE0512, opened.error().message));
+  }
+
+  std::vector<runtime::ModelInput> Inputs() const {
+    std::vector<runtime::ModelInput> inputs;
+    for (const ir::Op& op : module_.graph.ops) {
+      if (op.kind != ir::OpKind::kInput) continue;
+      const runtime::Region whole = runtime::WholeRegion(op.type.shape);
+      if (op.type.dtype == ir::DType::kF32) {
+        inputs.emplace_back(op.name, whole, static_cast<float*>(nullptr));
+      } else {
+        inputs.emplace_back(op.name, whole, static_cast<int32_t*>(nullptr), ir::LimitOf(module_.graph, op.id));
+      }
+    }
+    return inputs;
+  }
+
+  void CheckClasses() {
+    for (const ir::Op& op : module_.graph.ops) {
+      if (op.kind != ir::OpKind::kInput || op.type.dtype != ir::DType::kI32) continue;
+      const int64_t classes = ir::LimitOf(module_.graph, op.id);
+      if (classes == 0 || classes >= kDigits) continue;
+      AddAtData(Error(Code::kE0512, absl::StrCat("input `", op.name, "` has labels of ", classes,
+                                                 " classes; `digits` has ", kDigits)));
+    }
+  }
+
+  void CheckArrays() {
     std::vector<runtime::NpyFile> files;
     int64_t batch = 0;
     for (const auto& [name, path] : module_.training.data.files) {

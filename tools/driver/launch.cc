@@ -15,11 +15,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/file/file.h"
 #include "base/status/status_macros.h"
-#include "tools/driver/output.h"
 
 namespace cleave::tools {
 namespace {
+
+// What `make` has printed.
+std::string TextOf(const std::string& log) {
+  return ReadFile(log, {.what = "log", .most_bytes = int64_t{64} << 20}).value_or("");
+}
 
 bool IsOnPath(const std::string& program) {
   const char* path = std::getenv("PATH");
@@ -40,7 +45,7 @@ absl::StatusOr<int> Run(const std::string& folder, std::vector<std::string> comm
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);  // It ends with the compiler.
     if (!log.empty()) {
-      const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+      const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0644);
       setenv("LC_ALL", "C", 1);
       if (file < 0 || dup2(file, STDOUT_FILENO) < 0 || dup2(file, STDERR_FILENO) < 0) _exit(127);
     }
@@ -63,7 +68,7 @@ std::string CommOf(const std::string& launch) {
 
 // A Makefile that does not find a library ends with "Makefile:83: *** NCCL is not there: install it.  Stop.".
 std::string WhatIsMissing(const std::string& log) {
-  const std::vector<std::string> parts = absl::StrSplit(ReadFile(log).value_or(""), absl::MaxSplits("*** ", 1));
+  const std::vector<std::string> parts = absl::StrSplit(TextOf(log), absl::MaxSplits("*** ", 1));
   const std::string said = parts.back();
   return said.substr(0, said.find(".  Stop."));
 }
@@ -112,8 +117,7 @@ absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::s
   CLEAVE_ASSIGN_OR_RETURN(const int possible, Run(folder, {"make", "-n", comm}, log));
   if (possible != 0) return absl::UnavailableError(WhatIsMissing(log));
   CLEAVE_ASSIGN_OR_RETURN(const int built, Run(folder, {"make", comm}, log));
-  if (built != 0)
-    return LaunchResult{.exit_code = built, .failed_step = "make", .build_log = ReadFile(log).value_or("")};
+  if (built != 0) return LaunchResult{.exit_code = built, .failed_step = "make", .build_log = TextOf(log)};
   CLEAVE_ASSIGN_OR_RETURN(const int ran, Run(folder, {"./run.sh"}, ""));
   return LaunchResult{.exit_code = ran, .failed_step = ran == 0 ? "" : "./run.sh", .build_log = ""};
 }

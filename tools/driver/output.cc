@@ -1,16 +1,22 @@
+// Reading guide: WriteOutput is the protocol; a Target is the folder while it is written.
 #include "tools/driver/output.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <optional>
 #include <set>
-#include <sstream>
 #include <system_error>
+#include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/file/file.h"
 #include "base/status/status_macros.h"
 
 namespace cleave::tools {
@@ -21,118 +27,265 @@ namespace fs = std::filesystem;
 // Lists the files of the last compile, one per line. It marks a folder as ours and shows what an earlier compile has
 // left.
 constexpr char kManifest[] = ".cleave_files";
+constexpr char kStaging[] = ".cleave_staging";
+constexpr char kNext[] = ".cleave_next";
+constexpr char kLock[] = ".cleave_lock";
+constexpr int64_t kMostManifestBytes = int64_t{64} << 20;
+
+std::error_code LastError() { return std::error_code(errno, std::generic_category()); }
 
 absl::Status Failure(const std::string& attempt, const fs::path& path, const std::error_code& error) {
   return absl::UnavailableError(absl::StrCat("cannot ", attempt, " `", path.string(), "`: ", error.message()));
 }
 
-absl::Status WriteFile(const fs::path& path, const std::string& text, bool executable) {
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
-  if (error) return Failure("create the folder", path.parent_path(), error);
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out) return Failure("write", path, std::error_code(errno, std::generic_category()));
-  if (executable) {
-    fs::permissions(path, fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec, fs::perm_options::add,
-                    error);
-    if (error) return Failure("make executable", path, error);
-  }
-  return absl::OkStatus();
-}
-
-std::vector<std::string> ManifestOf(const fs::path& folder) {
-  std::vector<std::string> paths;
-  std::ifstream in(folder / kManifest);
-  for (std::string line; std::getline(in, line);) {
-    // A manifest that was edited must not make us remove what lies elsewhere.
-    const fs::path path(line);
-    const bool inside = path.is_relative() && std::find(path.begin(), path.end(), "..") == path.end();
-    if (!line.empty() && inside) paths.push_back(line);
-  }
-  return paths;
-}
-
-// Removes a folder when it goes out of scope.
-class ScopedFolder {
+class Descriptor {
  public:
-  explicit ScopedFolder(fs::path path) : path_(std::move(path)) {}
-  ScopedFolder(const ScopedFolder&) = delete;
-  ScopedFolder& operator=(const ScopedFolder&) = delete;
-  ~ScopedFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
   }
-  const fs::path& path() const { return path_; }
+  int number() const { return number_; }
 
  private:
-  fs::path path_;
+  int number_;
 };
 
-}  // namespace
+// The folder, which stays the same one when its path begins to lead elsewhere. Paths are relative to it.
+class Target {
+ public:
+  // FailedPrecondition if it belongs to another user.
+  static absl::StatusOr<Target> Open(const fs::path& path, std::function<void()> before_change) {
+    Descriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    struct stat status;
+    if (folder.number() < 0 || fstat(folder.number(), &status) != 0)
+      return Failure("open the folder", path, LastError());
+    if (status.st_uid != geteuid()) {
+      return absl::FailedPreconditionError(absl::StrCat("the folder `", path.string(), "` belongs to user ",
+                                                        status.st_uid, ", who could change what is written"));
+    }
+    return Target(path, std::move(folder), std::move(before_change));
+  }
 
-std::optional<std::string> ReadFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
+  // A lock that ends with the returned descriptor.
+  absl::StatusOr<Descriptor> Lock() const {
+    before_change_();
+    Descriptor lock(open(Real(kLock).c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (lock.number() < 0) return Failure("write", Shown(kLock), LastError());
+    // Some file systems of clusters have no locks; there nothing tells that two compiles meet.
+    if (flock(lock.number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      return absl::UnavailableError(
+          absl::StrCat("another compile is writing into the folder `", path_.string(), "` at this moment"));
+    }
+    return lock;
+  }
+
+  bool Has(const std::string& path) const {
+    std::error_code ignored;
+    return fs::exists(fs::symlink_status(Real(path), ignored));
+  }
+
+  // Whether a file of the last compile need not be written again.
+  bool Holds(const OutputFile& file) const {
+    struct stat status;
+    if (lstat(Real(file.path).c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    if (file.executable && (status.st_mode & S_IXUSR) == 0) return false;
+    const auto bytes = static_cast<int64_t>(file.text.size());
+    if (status.st_size != bytes || !CheckParents(file.path).ok()) return false;
+    const absl::StatusOr<std::string> text = ReadFile(Real(file.path), {.what = "file", .most_bytes = bytes});
+    return text.ok() && *text == file.text;
+  }
+
+  std::set<std::string> Manifest(const std::string& folder) const {
+    const absl::StatusOr<std::string> text =
+        ReadFile(Real(folder + kManifest), {.what = "list of files", .most_bytes = kMostManifestBytes});
+    std::set<std::string> paths;
+    if (!text.ok()) return paths;
+    for (const absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
+      // A manifest that was edited must not make us remove what lies elsewhere.
+      const fs::path path{std::string(line)};
+      if (path.is_relative() && std::find(path.begin(), path.end(), "..") == path.end()) paths.emplace(line);
+    }
+    return paths;
+  }
+
+  // Whether a file can take this place. What is found only while files are replaced would leave the folder unfinished.
+  absl::Status CheckPlace(const fs::path& path) const {
+    CLEAVE_RETURN_IF_ERROR(CheckParents(path));
+    std::error_code ignored;
+    if (fs::is_directory(fs::symlink_status(Real(path), ignored))) {
+      return Failure("write", Shown(path), std::make_error_code(std::errc::is_a_directory));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Create(const std::string& path, const std::string& text, bool executable) const {
+    CLEAVE_RETURN_IF_ERROR(CreateParents(path));
+    before_change_();
+    const int mode = executable ? 0777 : 0666;
+    const Descriptor file(open(Real(path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (file.number() < 0) return Failure("write", Shown(path), LastError());
+    for (size_t done = 0; done < text.size();) {
+      const ssize_t count = write(file.number(), text.data() + done, text.size() - done);
+      if (count < 0 && errno != EINTR) return Failure("write", Shown(path), LastError());
+      done += static_cast<size_t>(std::max<ssize_t>(0, count));
+    }
+    return absl::OkStatus();
+  }
+
+  // Nobody else can put anything there.
+  absl::Status CreatePrivateFolder(const std::string& path) const {
+    before_change_();
+    return mkdir(Real(path).c_str(), 0700) == 0 ? absl::OkStatus()
+                                                : Failure("create the folder", Shown(path), LastError());
+  }
+
+  absl::Status Move(const std::string& from, const std::string& to) const {
+    CLEAVE_RETURN_IF_ERROR(CreateParents(to));
+    before_change_();
+    return rename(Real(from).c_str(), Real(to).c_str()) == 0 ? absl::OkStatus()
+                                                             : Failure("write", Shown(to), LastError());
+  }
+
+  // With the folders that it leaves empty, such as that of a rank that the new plan does not have.
+  absl::Status Remove(const std::string& path) const {
+    CLEAVE_RETURN_IF_ERROR(CheckParents(path));
+    before_change_();
+    if (unlink(Real(path).c_str()) != 0 && errno != ENOENT && errno != ENOTDIR) {
+      return Failure("remove", Shown(path), LastError());
+    }
+    for (fs::path left = fs::path(path).parent_path(); !left.empty(); left = left.parent_path()) {
+      before_change_();
+      if (rmdir(Real(left).c_str()) != 0 && errno != ENOENT) break;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RemoveAll(const std::string& path) const {
+    before_change_();
+    std::error_code error;
+    fs::remove_all(Real(path), error);
+    return error ? Failure("remove", Shown(path), error) : absl::OkStatus();
+  }
+
+  // The files in a folder and those below it, relative to that folder, in the order of their names.
+  absl::StatusOr<std::set<std::string>> FilesIn(const std::string& folder) const {
+    std::set<std::string> files;
+    std::error_code error;
+    for (fs::recursive_directory_iterator entry(Real(folder), error), end; !error && entry != end;
+         entry.increment(error)) {
+      if (!entry->is_directory(error)) files.insert(entry->path().lexically_relative(Real(folder)).string());
+    }
+    if (error) return Failure("look into the folder", Shown(folder), error);
+    return files;
+  }
+
+ private:
+  Target(fs::path path, Descriptor folder, std::function<void()> before_change)
+      : path_(std::move(path)), folder_(std::move(folder)), before_change_(std::move(before_change)) {}
+
+  fs::path Real(const fs::path& path) const {
+    return fs::path(absl::StrCat("/proc/self/fd/", folder_.number())) / path;
+  }
+  fs::path Shown(const fs::path& path) const { return path_ / path; }
+
+  // A link would lead out of the folder.
+  absl::Status CheckParents(const fs::path& path) const {
+    for (fs::path parent = path.parent_path(); !parent.empty(); parent = parent.parent_path()) {
+      std::error_code ignored;
+      const fs::file_status status = fs::symlink_status(Real(parent), ignored);
+      if (!fs::exists(status) || fs::is_directory(status)) continue;
+      return absl::UnavailableError(absl::StrCat("cannot write `", Shown(path).string(), "`: `", Shown(parent).string(),
+                                                 "` is ", fs::is_symlink(status) ? "a symbolic link" : "not a folder"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CreateParents(const fs::path& path) const {
+    CLEAVE_RETURN_IF_ERROR(CheckParents(path));
+    if (!path.has_parent_path() || Has(path.parent_path().string())) return absl::OkStatus();
+    before_change_();
+    std::error_code error;
+    fs::create_directories(Real(path.parent_path()), error);
+    return error ? Failure("create the folder", Shown(path.parent_path()), error) : absl::OkStatus();
+  }
+
+  fs::path path_;
+  Descriptor folder_;
+  std::function<void()> before_change_;
+};
+
+// Whether a folder holds nothing, or nothing but what a compile has begun.
+absl::StatusOr<bool> IsEmpty(const std::string& folder) {
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    if (name != kStaging && name != kNext && name != kLock) return false;
+  }
+  if (error) return Failure("look into the folder", folder, error);
+  return true;
 }
+
+// Removes what the next compile does not have, and puts what is in kNext in its place; the manifest last, because until
+// then it says what has to be removed. Each step can be done again.
+absl::Status Finish(const Target& target) {
+  const std::string next = absl::StrCat(kNext, "/");
+  CLEAVE_ASSIGN_OR_RETURN(std::set<std::string> files, target.FilesIn(kNext));
+  // Without one, only the last step is missing.
+  const bool has_manifest = files.erase(kManifest) > 0;
+  if (has_manifest) {
+    const std::set<std::string> kept = target.Manifest(next);
+    for (const std::string& file : target.Manifest("")) {
+      if (kept.count(file) == 0) CLEAVE_RETURN_IF_ERROR(target.Remove(file));
+    }
+    for (const std::string& file : files) CLEAVE_RETURN_IF_ERROR(target.Move(next + file, file));
+    CLEAVE_RETURN_IF_ERROR(target.Move(next + kManifest, kManifest));
+  }
+  CLEAVE_RETURN_IF_ERROR(target.Move(kNext, kStaging));
+  return target.RemoveAll(kStaging);
+}
+
+}  // namespace
 
 absl::Status CheckOutputFolder(const std::string& folder) {
   std::error_code error;
   const fs::file_status status = fs::status(folder, error);
   if (!fs::exists(status)) return absl::OkStatus();
   if (!fs::is_directory(status)) return absl::FailedPreconditionError(absl::StrCat("`", folder, "` is not a folder"));
-  if (fs::exists(fs::path(folder) / kManifest, error)) return absl::OkStatus();
-  const bool empty = fs::is_empty(folder, error);
-  if (error) return Failure("look into the folder", folder, error);
-  if (empty) return absl::OkStatus();
+  CLEAVE_RETURN_IF_ERROR(Target::Open(folder, [] {}).status());
+  if (fs::exists(fs::path(folder) / kManifest, error) || fs::exists(fs::path(folder) / kNext, error)) {
+    return absl::OkStatus();
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const bool is_empty, IsEmpty(folder));
+  if (is_empty) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("the folder `", folder, "` holds files that no compile has written"));
 }
 
-absl::Status WriteOutput(const std::string& folder, const std::vector<OutputFile>& files) {
+absl::Status WriteOutput(const std::string& folder, const std::vector<OutputFile>& files,
+                         const std::function<void()>& before_change) {
   CLEAVE_RETURN_IF_ERROR(CheckOutputFolder(folder));
-  const fs::path target = fs::absolute(folder).lexically_normal();
-  const fs::path parent = (target.has_filename() ? target : target.parent_path()).parent_path();
   std::error_code error;
-  fs::create_directories(parent, error);
-  if (error) return Failure("create the folder", parent, error);
-  const ScopedFolder staging(parent / absl::StrCat(".cleave_", getpid()));
-
-  std::string manifest;
-  std::set<std::string> paths;
+  before_change();
+  fs::create_directories(folder, error);
+  if (error) return Failure("create the folder", folder, error);
+  CLEAVE_ASSIGN_OR_RETURN(const Target target, Target::Open(folder, before_change));
+  CLEAVE_ASSIGN_OR_RETURN(const Descriptor lock, target.Lock());
+  CLEAVE_RETURN_IF_ERROR(target.RemoveAll(kStaging));
+  if (target.Has(kNext)) CLEAVE_RETURN_IF_ERROR(Finish(target));
+  CLEAVE_RETURN_IF_ERROR(target.CreatePrivateFolder(kStaging));
+  const std::string staging = absl::StrCat(kStaging, "/");
+  OutputFile manifest{.path = kManifest, .text = ""};
   for (const OutputFile& file : files) {
-    paths.insert(file.path);
-    absl::StrAppend(&manifest, file.path, "\n");
-    CLEAVE_RETURN_IF_ERROR(WriteFile(staging.path() / file.path, file.text, file.executable));
+    absl::StrAppend(&manifest.text, file.path, "\n");
+    if (target.Holds(file)) continue;
+    CLEAVE_RETURN_IF_ERROR(target.CheckPlace(file.path));
+    CLEAVE_RETURN_IF_ERROR(target.Create(staging + file.path, file.text, file.executable));
   }
-  CLEAVE_RETURN_IF_ERROR(WriteFile(staging.path() / kManifest, manifest, /*executable=*/false));
-
-  const std::vector<std::string> earlier = ManifestOf(target);
-  fs::create_directories(target, error);
-  if (error) return Failure("create the folder", target, error);
-  // The manifest comes first: if we are stopped before the end, the folder is still known as ours.
-  fs::rename(staging.path() / kManifest, target / kManifest, error);
-  if (error) return Failure("write", target / kManifest, error);
-  for (const OutputFile& file : files) {
-    const fs::path place = target / file.path;
-    if (ReadFile(place) == file.text) continue;
-    fs::create_directories(place.parent_path(), error);
-    if (error) return Failure("create the folder", place.parent_path(), error);
-    fs::rename(staging.path() / file.path, place, error);
-    if (error) return Failure("write", place, error);
-  }
-  for (const std::string& path : earlier) {
-    if (paths.count(path) > 0) continue;
-    fs::remove(target / path, error);
-    // A rank that the new plan does not have leaves an empty folder, which is removed with its last file.
-    const fs::path left = (target / path).parent_path();
-    if (left != target && fs::is_empty(left, error) && !error) fs::remove(left, error);
-  }
-  return absl::OkStatus();
+  CLEAVE_RETURN_IF_ERROR(target.Create(staging + kManifest, manifest.text, /*executable=*/false));
+  CLEAVE_RETURN_IF_ERROR(target.Move(kStaging, kNext));
+  return Finish(target);
 }
 
 }  // namespace cleave::tools

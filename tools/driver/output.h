@@ -1,8 +1,8 @@
-// The output folder: written completely or not at all, and never over files of somebody else.
+// The output folder: the whole of one compile or the whole of the next, and never files of somebody else.
 #ifndef CLEAVE_TOOLS_DRIVER_OUTPUT_H_
 #define CLEAVE_TOOLS_DRIVER_OUTPUT_H_
 
-#include <optional>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,17 +16,23 @@ struct OutputFile {
   bool executable = false;
 };
 
-// Fails with FailedPrecondition when `folder` exists, is not empty and was not written by WriteOutput.
+// Fails with FailedPrecondition when `folder` exists and was not written by WriteOutput (unless it is empty), or
+// belongs to another user, who could change what is written. It may be a symbolic link to a folder of the user.
 absl::Status CheckOutputFolder(const std::string& folder);
 
-// Writes all files: first into a hidden folder beside `folder`, so that a full disk or a missing permission shows
-// before anything changes, then by renaming each file into its place. A file whose text has not changed keeps its time,
-// so that `make` builds only what is new. Files of an earlier compile that are not in `files` are removed; everything
-// else in the folder (logs, binaries) stays.
-absl::Status WriteOutput(const std::string& folder, const std::vector<OutputFile>& files);
-
-// The bytes of a file; nullopt if it cannot be read.
-std::optional<std::string> ReadFile(const std::string& path);
+// Replaces the files of the last compile. A file whose text has not changed keeps its time, so that `make` builds only
+// what is new; files of the last compile that are not in `files` are removed; everything else in the folder (objects,
+// logs, binaries) stays. Symbolic links in the folder are replaced, not followed.
+//
+// New files are first written into a folder of their own, `.cleave_staging`, so that a full disk or a missing
+// permission shows before anything changes. Renaming that folder to `.cleave_next` is the moment from which the new
+// compile counts: while there is one, `make` and run.sh refuse the folder, and the next call finishes what this one has
+// begun. So it may be stopped anywhere. Two calls at once on one folder: the second fails.
+//
+// `before_change` is called before each change of the file system.
+absl::Status WriteOutput(
+    const std::string& folder, const std::vector<OutputFile>& files,
+    const std::function<void()>& before_change = [] {});
 
 }  // namespace cleave::tools
 

@@ -1,10 +1,18 @@
 #include "tools/driver/output.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -82,6 +90,163 @@ TEST_F(OutputTest, SaysWhatCouldNotBeWritten) {
   const absl::Status status = WriteOutput((root_ / "file/out").string(), {{"a", "1"}});
   EXPECT_FALSE(status.ok());
   EXPECT_NE(std::string(status.message()).find("file"), std::string::npos) << status;
+}
+
+// Everything in the folder but what belongs to the protocol, with the texts.
+std::map<std::string, std::string> Contents(const fs::path& folder) {
+  std::map<std::string, std::string> contents;
+  if (!fs::exists(folder)) return contents;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string path = entry.path().lexically_relative(folder).string();
+    if (path.rfind(".cleave", 0) == 0 || entry.is_directory()) continue;
+    std::ifstream in(entry.path());
+    contents[path] = std::string(std::istreambuf_iterator<char>(in), {});
+  }
+  return contents;
+}
+
+// Runs WriteOutput in a process that ends, as if it were killed, before change number `k`. Returns whether it ended so.
+bool WriteAndStop(const std::string& folder, const std::vector<OutputFile>& files, int k) {
+  const pid_t child = fork();
+  if (child == 0) {
+    int changes = 0;
+    const absl::Status written = WriteOutput(folder, files, [&] {
+      if (changes++ == k) raise(SIGKILL);
+    });
+    _exit(written.ok() ? 0 : 1);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) << status;
+  return WIFSIGNALED(status);
+}
+
+TEST_F(OutputTest, StoppedAnywhereTheFolderIsOldOrNewOrRefused) {
+  const std::vector<OutputFile> old_files = {
+      {"run.sh", "old", true}, {"same", "same"}, {"rank_0/a.ir", "old"}, {"rank_1/a.ir", "old"}};
+  const std::vector<OutputFile> new_files = {
+      {"run.sh", "new", true}, {"same", "same"}, {"rank_0/a.ir", "new"}, {"custom/op.h", "new"}};
+  const std::map<std::string, std::string> mine = {{"build/program.o", "mine"}, {"metrics.jsonl", "mine"}};
+  const auto expected = [&](const std::vector<OutputFile>& files) {
+    std::map<std::string, std::string> contents = mine;
+    for (const OutputFile& file : files) contents[file.path] = file.text;
+    return contents;
+  };
+  int old_folders = 0, new_folders = 0, refused = 0;
+  for (int k = 0;; ++k) {
+    SCOPED_TRACE(k);
+    fs::remove_all(Folder());
+    ASSERT_TRUE(WriteOutput(Folder(), old_files).ok());
+    for (const auto& [path, text] : mine) Write("out/" + path, text);
+    const auto past = fs::file_time_type::clock::now() - std::chrono::hours(1);
+    fs::last_write_time(root_ / "out/same", past);
+    const bool stopped = WriteAndStop(Folder(), new_files, k);
+    const bool is_old = Contents(Folder()) == expected(old_files), is_new = Contents(Folder()) == expected(new_files);
+    const bool is_refused = fs::exists(root_ / "out/.cleave_next");
+    EXPECT_TRUE(is_old || is_new || is_refused);
+    old_folders += is_old && !is_refused;
+    new_folders += is_new && !is_refused;
+    refused += is_refused;
+    EXPECT_TRUE(CheckOutputFolder(Folder()).ok());
+    // The next compile may be any, and finds everything as it should be.
+    const std::vector<OutputFile>& next = k % 2 == 0 ? new_files : old_files;
+    EXPECT_TRUE(WriteOutput(Folder(), next).ok());
+    EXPECT_EQ(Contents(Folder()), expected(next));
+    EXPECT_FALSE(fs::exists(root_ / "out/.cleave_next"));
+    EXPECT_FALSE(fs::exists(root_ / "out/.cleave_staging"));
+    EXPECT_EQ(fs::last_write_time(root_ / "out/same"), past);
+    if (!stopped) break;
+  }
+  EXPECT_GT(old_folders, 5);
+  EXPECT_GT(refused, 5);
+  EXPECT_GE(new_folders, 2);
+}
+
+TEST_F(OutputTest, StoppedInTheFirstCompileTheFolderIsStillOurs) {
+  const std::vector<OutputFile> files = {{"run.sh", "new", true}, {"rank_0/a.ir", "new"}};
+  bool stopped = true;
+  for (int k = 0; stopped; ++k) {
+    SCOPED_TRACE(k);
+    fs::remove_all(Folder());
+    stopped = WriteAndStop(Folder(), files, k);
+    EXPECT_TRUE(CheckOutputFolder(Folder()).ok());
+    EXPECT_TRUE(WriteOutput(Folder(), {{"a", "1"}}).ok());
+    EXPECT_EQ(Contents(Folder()), (std::map<std::string, std::string>{{"a", "1"}}));
+  }
+}
+
+TEST_F(OutputTest, NobodyElsePutsFilesIntoWhatIsStaged) {
+  // Another user can only begin a folder under the name; what lies in it is never taken.
+  ASSERT_TRUE(WriteOutput(Folder(), {{"a", "1"}}).ok());
+  Write("out/.cleave_staging/run.sh", "rm -rf /");
+  ASSERT_TRUE(WriteOutput(Folder(), {{"a", "2"}}).ok());
+  EXPECT_FALSE(fs::exists(root_ / "out/run.sh"));
+  fs::create_directory_symlink(root_ / "elsewhere", root_ / "out/.cleave_staging");
+  Write("elsewhere/a", "mine");
+  ASSERT_TRUE(WriteOutput(Folder(), {{"a", "3"}}).ok());
+  EXPECT_TRUE(fs::exists(root_ / "elsewhere/a"));
+}
+
+TEST_F(OutputTest, AFolderOfAnotherUserIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make one";
+  fs::create_directories(Folder());
+  ASSERT_EQ(chown(Folder().c_str(), 12345, 12345), 0);
+  EXPECT_EQ(CheckOutputFolder(Folder()).message(),
+            "the folder `" + Folder() + "` belongs to user 12345, who could change what is written");
+  EXPECT_FALSE(WriteOutput(Folder(), {{"a", "1"}}).ok());
+  EXPECT_TRUE(fs::is_empty(Folder()));
+}
+
+TEST_F(OutputTest, TheFolderMayBeALinkAndFilesInItAreReplacedNotFollowed) {
+  fs::create_directories(root_ / "scratch");
+  fs::create_directory_symlink(root_ / "scratch", Folder());
+  Write("precious", "mine");
+  ASSERT_TRUE(WriteOutput(Folder(), {{"a", "1"}}).ok());
+  fs::remove(root_ / "scratch/a");
+  fs::create_symlink(root_ / "precious", root_ / "scratch/a");
+  ASSERT_TRUE(WriteOutput(Folder(), {{"a", "mine"}}).ok());
+  EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(root_ / "scratch/a")));
+  EXPECT_TRUE(fs::is_symlink(Folder()));
+  std::ifstream in(root_ / "precious");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "mine");
+}
+
+TEST_F(OutputTest, WhatStandsInTheWayIsFoundBeforeAnythingChanges) {
+  ASSERT_TRUE(WriteOutput(Folder(), {{"a", "1"}}).ok());
+  fs::create_directories(root_ / "out/b");
+  Write("out/c", "mine");
+  Write("elsewhere/d", "mine");
+  fs::create_directory_symlink(root_ / "elsewhere", root_ / "out/link");
+  for (const char* path : {"b", "c/d", "link/d"}) {
+    SCOPED_TRACE(path);
+    const absl::Status status = WriteOutput(Folder(), {{"a", "2"}, {path, "1"}});
+    EXPECT_FALSE(status.ok());
+    EXPECT_NE(std::string(status.message()).find(std::string("out/") + path), std::string::npos) << status;
+    EXPECT_EQ(Read("a"), "1");
+    EXPECT_FALSE(fs::exists(root_ / "out/.cleave_next"));
+  }
+  ASSERT_TRUE(WriteOutput(Folder(), {{"a", "2"}}).ok());
+}
+
+TEST_F(OutputTest, TwoCompilesAtOnceDoNotMix) {
+  ASSERT_TRUE(WriteOutput(Folder(), {{"a", "1"}}).ok());
+  absl::Status second;
+  bool is_first = true;
+  ASSERT_TRUE(WriteOutput(Folder(), {{"a", "2"}}, [&] {
+                // Behind the lock.
+                if (fs::exists(root_ / "out/.cleave_staging") && std::exchange(is_first, false)) {
+                  second = WriteOutput(Folder(), {{"a", "3"}});
+                }
+              }).ok());
+  EXPECT_EQ(second.message(), "another compile is writing into the folder `" + Folder() + "` at this moment");
+  EXPECT_EQ(Read("a"), "2");
+}
+
+TEST_F(OutputTest, AMissingRightIsGivenBack) {
+  ASSERT_TRUE(WriteOutput(Folder(), {{"run.sh", "1", true}}).ok());
+  fs::permissions(root_ / "out/run.sh", fs::perms::owner_exec, fs::perm_options::remove);
+  ASSERT_TRUE(WriteOutput(Folder(), {{"run.sh", "1", true}}).ok());
+  EXPECT_NE(fs::status(root_ / "out/run.sh").permissions() & fs::perms::owner_exec, fs::perms::none);
 }
 
 TEST_F(OutputTest, AnEditedManifestCannotReachOutside) {

@@ -25,9 +25,8 @@ bool CheckRegionDevices(const ir::Pins& pins, const std::string& target, Diagnos
 
 void CheckPrecision(const frontend::Module& module, const std::string& target, Diagnostics& diagnostics) {
   if (module.training.precision != ir::Precision::kTf32 || target != "cpu") return;
-  Diagnostic warning = Warning(Code::kW0618, "`precision = tf32` is f32 on the CPU");
-  if (module.precision_place.has_value()) std::move(warning).At(*module.precision_place, "multiplies in f32 here");
-  diagnostics.Add(std::move(warning)
+  diagnostics.Add(Warning(Code::kW0618, "`precision = tf32` is f32 on the CPU")
+                      .At(module.precision_place, "multiplies in f32 here")
                       .Note("tf32 is a format of the matrix units of GPUs")
                       .Help("`--target cuda`, or `precision = bf16`, which both targets have"));
 }
