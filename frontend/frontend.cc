@@ -271,8 +271,8 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
 
   Expansion expansion = std::move(evaluator).Finish();
   CheckOutside(module.pins.settings, expansion.regions, reporter);
-  const DataPlaces places{.model = items.model->name.span, .data = module.data_place, .files = module.npy_places};
-  CheckInputs(expansion.graph, expansion.inputs, module.training.data, places, reporter);
+  CheckInputs(expansion.graph, items.model->name.span, expansion.inputs, module.training.data, module.npy_places,
+              reporter);
   if (expansion.graph.is_manual() && !reporter.has_errors()) CheckVariance(expansion, reporter);
   if (reporter.has_errors()) return std::nullopt;
   expansion = Tidy(std::move(expansion), reporter);

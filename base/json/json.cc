@@ -12,6 +12,8 @@
 namespace cleave {
 namespace {
 
+constexpr int kDeepest = 100;
+
 // The payload of a status of JsonError: the path of the place.
 constexpr char kWhere[] = "cleave/json";
 
@@ -64,7 +66,13 @@ absl::StatusOr<Json> ParseStrictJson(absl::string_view text) {
   std::vector<std::set<std::string>> open_objects;
   std::optional<std::string> duplicate;
   size_t keys = 0, keys_before_duplicate = 0;
-  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
+  bool is_too_deep = false;
+  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    // What is refused here is skipped and takes no memory.
+    if (depth > kDeepest) {
+      is_too_deep = true;
+      return false;
+    }
     if (event == Json::parse_event_t::object_start) open_objects.emplace_back();
     if (event == Json::parse_event_t::object_end) open_objects.pop_back();
     if (event != Json::parse_event_t::key) return true;
@@ -76,6 +84,7 @@ absl::StatusOr<Json> ParseStrictJson(absl::string_view text) {
     return true;
   };
   Json document = Json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
+  if (is_too_deep) return absl::InvalidArgumentError(absl::StrCat("nested more than ", kDeepest, " deep"));
   if (document.is_discarded()) {
     MistakeFinder finder;
     Json::sax_parse(text.begin(), text.end(), &finder);

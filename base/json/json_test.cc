@@ -19,6 +19,13 @@ TEST(ParseStrictJsonTest, RefusesBrokenTextAndAKeyTwice) {
             "line 2, column 20: the key \"a\" occurs twice in one object");
 }
 
+TEST(ParseStrictJsonTest, NestingHasALimit) {
+  const auto nested = [](size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  EXPECT_TRUE(ParseStrictJson(nested(100)).ok());
+  EXPECT_EQ(ParseStrictJson(nested(1000000)).status().message(), "nested more than 100 deep");
+  EXPECT_EQ(ParseStrictJson("{\"a\": " + nested(200) + "}").status().message(), "nested more than 100 deep");
+}
+
 TEST(WithPlaceTest, SaysLineAndColumnOfThePath) {
   const std::string text =
       "{\"mesh\": [1, {\"x\": 2}],\n"

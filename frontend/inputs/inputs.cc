@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/text/text.h"
-#include "ir/graph/training/samples.h"
 
 namespace cleave::frontend {
 namespace {
@@ -103,33 +102,18 @@ void CheckLengths(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs
   }
 }
 
-// A program trains on whole batches only.
-void CheckSamples(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, const ir::DataSource& data,
-                  const DataPlaces& places, Reporter& reporter) {
-  const std::optional<ir::MadeSamples> made = ir::MadeSamplesOf(data);
-  const auto& [first, declared] = *inputs.begin();
-  const ir::Shape& shape = graph.op(first).type.shape;
-  if (!made || shape.empty() || made->train >= shape[0]) return;
-  reporter.Report(Error(Code::kE0515, absl::StrCat("`", data.kind, "` has ", Plural(made->train, "training sample"),
-                                                   ", fewer than one batch of ", shape[0]))
-                      .At(places.data.is_somewhere() ? places.data : declared,
-                          places.data.is_somewhere() ? "of so few samples" : "this is a batch")
-                      .Help(absl::StrCat("`data = ", data.kind, "(train = ", shape[0], ")`, or a smaller batch")));
-}
-
 }  // namespace
 
-void CheckInputs(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, const ir::DataSource& data,
-                 const DataPlaces& places, Reporter& reporter) {
+void CheckInputs(const ir::Graph& graph, Span model, const std::map<ir::OpId, Span>& inputs, const ir::DataSource& data,
+                 const std::map<std::string, Span>& npy_places, Reporter& reporter) {
   if (inputs.empty()) {
     reporter.Report(Error(Code::kE0511, "the model has no inputs")
-                        .At(places.model, "trains on no data")
+                        .At(model, "trains on no data")
                         .Help("declare what it learns from: `input x: f32[batch, 784];`"));
     return;
   }
   CheckBatch(graph, inputs, reporter);
-  CheckSamples(graph, inputs, data, places, reporter);
-  if (data.kind == "npy") return CheckFiles(graph, inputs, data, places.files, reporter);
+  if (data.kind == "npy") return CheckFiles(graph, inputs, data, npy_places, reporter);
   const std::vector<Field> fields = FieldsOf(data);
   if (fields.empty()) return;
 

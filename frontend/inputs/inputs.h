@@ -11,18 +11,11 @@
 
 namespace cleave::frontend {
 
-// Where a model says what its data is.
-struct DataPlaces {
-  Span model;                         // Its name.
-  Span data;                          // The setting; nowhere if there is none.
-  std::map<std::string, Span> files;  // Of `npy`, by the input that a file is for.
-};
-
 // `inputs`: the model's inputs in program order, each with the place of its declaration. A source's fields go to the
 // inputs of the same names if every input has the name of a field, else to the inputs in order; files of `npy` go to
-// inputs by name only.
-void CheckInputs(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, const ir::DataSource& data,
-                 const DataPlaces& places, Reporter& reporter);
+// inputs by name only. `model`: the place of its name; `npy_places`: where the files of `npy` are named, by input.
+void CheckInputs(const ir::Graph& graph, Span model, const std::map<ir::OpId, Span>& inputs, const ir::DataSource& data,
+                 const std::map<std::string, Span>& npy_places, Reporter& reporter);
 
 }  // namespace cleave::frontend
 

@@ -18,6 +18,13 @@ expect_exit() {
   local exit_code=$?
   [ "$exit_code" = "$expected" ] || fail "$* exits with $exit_code, not $expected"
 }
+# Expects the command to see that nothing of what it prints is kept.
+expect_full() {
+  "$@" >/dev/full 2>output </dev/null
+  local exit_code=$?
+  [ "$exit_code" = 5 ] || fail "$* exits with $exit_code on a full disk, not 5"
+  expect_output "cannot write to standard output: No space left on device"
+}
 expect_output() { grep -qF -- "$1" output || fail "the output does not say: $1"; }
 
 mkdir -p "$TEST_TMPDIR/elsewhere"
@@ -37,6 +44,23 @@ expect_exit 1 "$tools/diff" four.json zero.json --json
 expect_output '"equal": false'
 expect_exit 2 "$tools/diff" four.json
 expect_exit 3 "$tools/diff" four.json "$model"
+
+expect_exit 1 "$tools/diff" <(cat four.json) <(cat zero.json)
+expect_exit 3 "$tools/diff" four.json /dev/zero
+expect_output "is a device, not a plan file"
+
+mkdir removed
+(cd removed && rmdir ../removed && "$tools/compile" --help) >output 2>&1
+[ $? = 5 ] || fail "compile starts in a folder that was removed"
+
+expect_full "$tools/compile" --help
+expect_full "$tools/compile" "$model" --plan-only
+expect_full "$tools/compile" "$model" --plan-only --log reshard --quiet
+for stage in ast graph plan program source; do expect_full "$tools/compile" "$model" --emit $stage; done
+expect_full "$tools/diff" --help
+expect_full "$tools/diff" four.json zero.json
+expect_full "$tools/explain"
+expect_exit 0 "$tools/compile" "$model" --plan-only --plan <(cat four.json)
 
 expect_exit 0 "$tools/explain" E0304
 expect_output "# E0304: "

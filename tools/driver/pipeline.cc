@@ -15,8 +15,8 @@
 #include "ir/transforms/precision/precision.h"
 #include "search/search.h"
 #include "tools/driver/choose_cluster.h"
+#include "tools/driver/data_check.h"
 #include "tools/driver/element_limit.h"
-#include "tools/driver/files.h"
 #include "tools/driver/module_settings.h"
 #include "tools/driver/plan_file.h"
 #include "tools/driver/rank_table_check.h"
@@ -103,7 +103,7 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   if (!module.has_value() || !CheckRegionDevices(module->pins, options.target, diagnostics)) return std::nullopt;
   ApplyOptions(options, *module);
   if (options.devices == 1 && options.plan_file.empty()) SetPinsAside(module->pins, diagnostics);
-  if (!CheckFiles(*module, diagnostics)) return std::nullopt;
+  if (!CheckData(*module, MakesSources(options), diagnostics)) return std::nullopt;
   ResolvePaths(options.model, module->training);
   const absl::StatusOr<ir::Graph> training = ir::Differentiate(module->graph, module->training.optimizer);
   if (!training.ok()) {

@@ -5,7 +5,7 @@
 namespace cleave::tools {
 
 // Enters it where `bazel run` has started the program in another folder. Returns false, after reporting on standard
-// error, when it cannot be entered.
+// error, when it cannot be entered, or when the current folder was removed, so that no path can start from it.
 bool EnterUserFolder();
 
 }  // namespace cleave::tools

@@ -1,4 +1,4 @@
-#include "tools/driver/files.h"
+#include "tools/driver/data_check.h"
 
 #include <filesystem>
 #include <optional>
@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "ir/graph/ops/limit.h"
+#include "ir/graph/training/samples.h"
 #include "runtime/data/data.h"
 #include "runtime/data/mnist.h"
 #include "runtime/data/tokens.h"
@@ -20,10 +21,13 @@ namespace {
 constexpr int64_t kDigits = 10;
 constexpr char kReadAtStart[] = "the program reads it at its start: paths start from the folder of the model file";
 
-class FileCheck {
+class DataCheck {
  public:
-  FileCheck(const frontend::Module& module, Diagnostics& diagnostics)
-      : module_(module), diagnostics_(diagnostics), folder_(std::filesystem::path(module.graph.file).parent_path()) {}
+  DataCheck(const frontend::Module& module, bool makes_program, Diagnostics& diagnostics)
+      : module_(module),
+        makes_program_(makes_program),
+        diagnostics_(diagnostics),
+        folder_(std::filesystem::path(module.graph.file).parent_path()) {}
 
   bool Run() {
     for (const ir::Op& op : module_.graph.ops) {
@@ -31,8 +35,9 @@ class FileCheck {
     }
     const ir::DataSource& data = module_.training.data;
     if (data.kind == "npy") CheckArrays();
-    if (data.kind == "digits") CheckClasses();
-    if (data.kind == "mnist" || data.kind == "tokens") CheckOpens();
+    if (makes_program_ && data.kind == "digits") CheckClasses();
+    if (makes_program_ && (data.kind == "mnist" || data.kind == "tokens")) CheckOpens();
+    if (makes_program_) CheckMade();
     return !failed_;
   }
 
@@ -98,6 +103,17 @@ class FileCheck {
     return inputs;
   }
 
+  // A program trains on whole batches only.
+  void CheckMade() {
+    const ir::DataSource& data = module_.training.data;
+    const std::optional<ir::MadeSamples> made = ir::MadeSamplesOf(data);
+    const int64_t batch = Inputs().front().region.shape[0];
+    if (!made.has_value() || made->train >= batch) return;
+    AddAtData(Error(Code::kE0515, absl::StrCat("`", data.kind, "` has ", Plural(made->train, "training sample"),
+                                               ", fewer than one batch of ", batch))
+                  .Help(absl::StrCat("`data = ", data.kind, "(train = ", batch, ")`, or a smaller batch")));
+  }
+
   void CheckClasses() {
     for (const ir::Op& op : module_.graph.ops) {
       if (op.kind != ir::OpKind::kInput || op.type.dtype != ir::DType::kI32) continue;
@@ -138,6 +154,7 @@ class FileCheck {
   }
 
   const frontend::Module& module_;
+  const bool makes_program_;
   Diagnostics& diagnostics_;
   const std::filesystem::path folder_;
   bool failed_ = false;
@@ -145,8 +162,8 @@ class FileCheck {
 
 }  // namespace
 
-bool CheckFiles(const frontend::Module& module, Diagnostics& diagnostics) {
-  return FileCheck(module, diagnostics).Run();
+bool CheckData(const frontend::Module& module, bool makes_program, Diagnostics& diagnostics) {
+  return DataCheck(module, makes_program, diagnostics).Run();
 }
 
 }  // namespace cleave::tools

@@ -1,0 +1,2 @@
+seq 200 > letters.txt
+compile bad.model --plan-only --quiet

@@ -1,0 +1,1 @@
+compile good.model --emit graph > graph.ir

@@ -1,0 +1,1 @@
+compile good.model --plan /dev/zero --plan-only --quiet

@@ -1,0 +1,1 @@
+compile good.model --cluster /dev/zero --plan-only --quiet

@@ -1,0 +1,1 @@
+compile good.model --launch rank-table /dev/zero --quiet

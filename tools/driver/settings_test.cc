@@ -1,0 +1,141 @@
+// Every setting with every value of a list, in the file and by `--set`: the compiler says the same, and says it.
+#include "frontend/settings/settings.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/diagnostic/diagnostic.h"
+#include "gtest/gtest.h"
+#include "tools/driver/pipeline.h"
+#include "tools/driver/report.h"
+
+namespace cleave::tools {
+namespace {
+
+using Settings = std::map<std::string, std::string>;
+
+// Each is right for some settings and wrong for all others.
+constexpr const char* kValues[] = {"0",
+                                   "-1",
+                                   "3",
+                                   "1.5",
+                                   "1KiB",
+                                   "true",
+                                   "nonesuch",
+                                   "\"nonesuch\"",
+                                   "propagate",
+                                   "exact",
+                                   "manual",
+                                   "replicate",
+                                   "classic",
+                                   "(a = 2)",
+                                   "(a = 0)",
+                                   "(2, 2)",
+                                   "{\"x\": layout(\"a\", _)}",
+                                   "sgd(lr = -1.0)",
+                                   "synthetic(train = 3)",
+                                   "mnist(\"nowhere\")",
+                                   "npy(x = \"nowhere.npy\")"};
+
+std::string BlockText(const std::string& head, const Settings& settings) {
+  std::string text = absl::StrCat(head, " {\n");
+  for (const auto& [name, value] : settings) absl::StrAppend(&text, "    ", name, " = ", value, ";\n");
+  return absl::StrCat(text, "}\n");
+}
+
+struct ModelText {
+  std::string model;
+  Settings train = {{"data", "synthetic()"}, {"steps", "10"}};
+  Settings parallel = {};
+
+  std::string ToString() const {
+    return absl::StrCat(model, BlockText("train M", train), parallel.empty() ? "" : BlockText("parallel", parallel));
+  }
+};
+
+const std::vector<ModelText>& Models() {
+  static const auto& models =
+      *new std::vector<ModelText>{{.model = "model M(batch: int = 8) {\n"
+                                            "    input x: f32[batch, 4];\n"
+                                            "    input label: i32[batch];\n"
+                                            "    loss cross_entropy(dense(x, 4), label);\n"
+                                            "}\n"},
+                                  {.model = "#[manual]\n"
+                                            "model M(batch: int = 8) {\n"
+                                            "    input x: f32[batch, 4];\n"
+                                            "    param w: f32[4, 4] = normal(std = 0.1);\n"
+                                            "    loss all_reduce(reduce_mean(matmul(x, w)), sum);\n"
+                                            "}\n"}};
+  return models;
+}
+
+struct Outcome {
+  std::vector<std::string> codes;  // Of everything that was reported, in the order of the codes.
+  bool is_refused = false;
+  std::string text;  // For messages of this test.
+};
+
+// What a compile for four devices says. Writes nothing.
+Outcome Compile(const std::string& text, std::vector<std::pair<std::string, std::string>> overrides) {
+  CompileOptions options;
+  options.model = testing::TempDir() + "/settings.model";
+  options.devices = 4;
+  options.plan_only = true;
+  options.overrides = std::move(overrides);
+  std::ofstream(options.model) << text;
+  Report report;
+  Outcome outcome{.is_refused = true};
+  if (const std::optional<dsl::syntax::File> file = ReadModel(options, report)) {
+    if (std::optional<UnderstoodModel> model = Understand(options, *file, report)) {
+      outcome.is_refused = !CompileModel(options, *std::move(model), report).has_value();
+    }
+  }
+  outcome.text = ReportText(report, ErrorFormat::kText);
+  EXPECT_EQ(report.bug, "");
+  EXPECT_EQ(outcome.is_refused, report.diagnostics.has_errors()) << outcome.text;
+  EXPECT_EQ(outcome.text.empty(), ReportText(report, ErrorFormat::kJson).empty());
+  for (const Diagnostic& item : report.diagnostics.items()) outcome.codes.emplace_back(CodeName(item.code));
+  std::sort(outcome.codes.begin(), outcome.codes.end());
+  return outcome;
+}
+
+// Whether a value of the list was refused.
+bool TryValues(const std::string& setting, Settings ModelText::*block) {
+  bool any_refused = false;
+  for (const ModelText& model : Models()) {
+    for (const char* value : kValues) {
+      SCOPED_TRACE(absl::StrCat(model.model, setting, " = ", value));
+      ModelText changed = model;
+      (changed.*block)[setting] = value;
+      const Outcome in_file = Compile(changed.ToString(), {});
+      const Outcome by_argument = Compile(model.ToString(), {{setting, value}});
+      EXPECT_EQ(by_argument.codes, in_file.codes) << by_argument.text << "\n" << in_file.text;
+      any_refused = any_refused || by_argument.is_refused;
+    }
+  }
+  return any_refused;
+}
+
+TEST(SettingsTest, TheCommandLineIsReadLikeTheFile) {
+  for (const std::string& setting : frontend::TrainSettingNames()) {
+    EXPECT_TRUE(TryValues(setting, &ModelText::train)) << setting;
+  }
+  for (const std::string& setting : frontend::ParallelSettingNames()) {
+    EXPECT_TRUE(TryValues(setting, &ModelText::parallel)) << setting;
+  }
+}
+
+TEST(SettingsTest, AnArgumentThatASearchRefusesIsShown) {
+  EXPECT_NE(Compile(Models()[0].ToString(), {{"memory", "1KiB"}}).text.find("1024 bytes: `--set memory=1KiB`"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace cleave::tools
