@@ -44,17 +44,20 @@ class MistakeFinder : public nlohmann::json_sax<Json> {
   size_t mistake_ = 0;
 };
 
+// `place`: the path whose line and column are wanted.
+absl::Status ErrorAbout(const std::string& where, const std::string& place, const std::string& what) {
+  absl::Status status = absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
+  status.SetPayload(kWhere, absl::Cord(place));
+  return status;
+}
+
 absl::Status ErrorAt(absl::string_view text, size_t offset, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(LineAndColumn(text, offset), ": ", what));
 }
 
 }  // namespace
 
-absl::Status JsonError(const std::string& where, const std::string& what) {
-  absl::Status status = absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
-  status.SetPayload(kWhere, absl::Cord(where));
-  return status;
-}
+absl::Status JsonError(const std::string& where, const std::string& what) { return ErrorAbout(where, where, what); }
 
 absl::Status WithPlace(absl::Status status, absl::string_view text) {
   const auto where = status.GetPayload(kWhere);
@@ -105,7 +108,7 @@ absl::Status CheckFields(const Json& object, const std::string& where, const std
   }
   for (const auto& [name, value] : object.items()) {
     if (required.count(name) == 0 && optional.count(name) == 0) {
-      return JsonError(where, absl::StrCat("unknown field \"", name, "\""));
+      return ErrorAbout(where, absl::StrCat(where, ".", name), absl::StrCat("unknown field \"", name, "\""));
     }
   }
   return absl::OkStatus();

@@ -33,7 +33,7 @@ bool CheckLaw(const std::string& text) {
     for (const Label& label : diagnostic.labels) {
       EXPECT_LE(0, label.span.begin);
       EXPECT_LE(label.span.begin, label.span.end);
-      EXPECT_LE(static_cast<size_t>(label.span.end), sources.file(label.span.file).text().size());
+      EXPECT_LE(static_cast<size_t>(label.span.end), sources.file(*label.span.file).text().size());
     }
   }
   if (file) {

@@ -107,6 +107,8 @@ void CheckLengths(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs
 void CheckInputs(const ir::Graph& graph, Span model, const std::map<ir::OpId, Span>& inputs, const ir::DataSource& data,
                  const std::map<std::string, Span>& npy_places, Reporter& reporter) {
   if (inputs.empty()) {
+    // After a mistake there may be inputs that could not be declared.
+    if (reporter.has_errors()) return;
     reporter.Report(Error(Code::kE0511, "the model has no inputs")
                         .At(model, "trains on no data")
                         .Help("declare what it learns from: `input x: f32[batch, 784];`"));

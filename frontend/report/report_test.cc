@@ -8,13 +8,16 @@ namespace {
 class ReporterTest : public testing::Test {
  protected:
   ReporterTest()
-      : file_(sources_.Add("a.model", "first line\nsecond line\nthird line\n")), reporter_(sources_, diagnostics_) {}
+      : file_(sources_.Add("a.model", "first line\nsecond line\nthird line\n")),
+        prelude_(sources_.Add("prelude.model", "fn dense(x)", TextOrigin::kBuiltIn)),
+        reporter_(sources_, diagnostics_) {}
 
   Span At(int begin, int end) const { return {file_, begin, end}; }
-  Span Elsewhere() const { return {FileId(1), 3, 5}; }
+  Span Elsewhere() const { return {prelude_, 3, 5}; }
 
   SourceSet sources_;
   FileId file_;
+  FileId prelude_;
   Diagnostics diagnostics_;
   Reporter reporter_;
 };
@@ -67,6 +70,17 @@ TEST_F(ReporterTest, NamesTheOverrideWhereThereIsNoPlace) {
   reporter_.Report(Error(Code::kE0508, "`epochs` must be at least 1").At(Elsewhere(), "this is 0"));
   ASSERT_EQ(diagnostics_.items().size(), 1u);
   EXPECT_EQ(diagnostics_.items()[0].message, "`--set epochs=0`: `epochs` must be at least 1");
+}
+
+TEST_F(ReporterTest, KeepsAPlaceOnTheCommandLineWhereTheMessageDoesNotNameIt) {
+  const Span argument{sources_.Add("--set seed=x", "seed = x", TextOrigin::kCommandLine), 7, 8};
+  reporter_.Report(Error(Code::kE0508, "said later").At(argument, "this is x"));
+  reporter_.SetContext("`--set seed=x`");
+  reporter_.Report(Error(Code::kE0508, "said now").At(argument, "this is x"));
+  ASSERT_EQ(diagnostics_.items().size(), 2u);
+  EXPECT_EQ(diagnostics_.items()[0].labels, (std::vector<Label>{{argument, "this is x"}}));
+  EXPECT_TRUE(diagnostics_.items()[1].labels.empty());
+  EXPECT_EQ(diagnostics_.items()[1].message, "`--set seed=x`: said now");
 }
 
 }  // namespace

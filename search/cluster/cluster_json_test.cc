@@ -24,12 +24,15 @@ constexpr char kLab[] = R"({
   "network": {"bandwidth": "25GB/s", "latency": "150us", "latency_per_doubling": "100us"}
 })";
 
-// The message for kLab with `from` replaced by `to`; "accepted" if there is none.
+// The message for kLab with `from` replaced by `to`, without its place; "accepted" if there is none.
 std::string MessageOf(absl::string_view from, absl::string_view to) {
   const std::string text = absl::StrReplaceAll(kLab, {{from, to}});
   EXPECT_NE(text, kLab) << from;
   const absl::StatusOr<Machines> machines = ParseClusterJson(text);
-  return machines.ok() ? "accepted" : std::string(machines.status().message());
+  if (machines.ok()) return "accepted";
+  const std::string message(machines.status().message());
+  EXPECT_EQ(message.substr(0, 5), "line ") << message;
+  return message.substr(message.find(": ") + 2);
 }
 
 TEST(ParseClusterJsonTest, ReadsEveryField) {
@@ -75,6 +78,15 @@ TEST(ParseClusterJsonTest, RefusesQuantitiesThatCannotBe) {
   EXPECT_EQ(MessageOf("\"193GB/s\"", "\"0B/s\""), "links[0].groups[0].bus_bandwidth: zero is not possible here");
   EXPECT_EQ(MessageOf("\"20GB/s\"", "\"20GB\""),
             "links[0].ramp.points[0].bus_bandwidth: \"20GB\" has an unknown unit; expected one like \"450GB/s\"");
+}
+
+TEST(ParseClusterJsonTest, MistakesHaveAPlace) {
+  EXPECT_EQ(
+      ParseClusterJson(absl::StrReplaceAll(kLab, {{"\"20GB/s\"", "\"20GB\""}})).status().message(),
+      "line 10, column 81: links[0].ramp.points[0].bus_bandwidth: \"20GB\" has an unknown unit; expected one like "
+      "\"450GB/s\"");
+  EXPECT_EQ(ParseClusterJson(absl::StrReplaceAll(kLab, {{"\"network\":", "\"netwrok\":"}})).status().message(),
+            "line 12, column 14: cluster: unknown field \"netwrok\"");
 }
 
 TEST(ParseClusterJsonTest, RefusesFieldsThatDoNotBelong) {

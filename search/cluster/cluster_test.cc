@@ -43,7 +43,7 @@ TEST(MeshForTest, AProductOtherThanTheDevicesIsAnError) {
   Diagnostics diagnostics;
   const std::vector<ir::NamedAxis> named = {{.name = "dp", .size = 3, .span = {}},
                                             {.name = "tp", .size = 2, .span = {}}};
-  EXPECT_FALSE(MeshFor(CpuCluster(8), named, Span{}, diagnostics).has_value());
+  EXPECT_FALSE(MeshFor(CpuCluster(8), named, Span{FileId(0), 1, 2}, diagnostics).has_value());
   ASSERT_EQ(diagnostics.error_count(), 1);
   EXPECT_EQ(diagnostics.items()[0].message, "the mesh has 6 ranks, but there are 8 devices");
   EXPECT_EQ(diagnostics.items()[0].labels[0].text, "3 x 2 = 6");

@@ -76,14 +76,14 @@ const std::vector<ModelText>& Models() {
   return models;
 }
 
-struct Outcome {
+struct Answer {
   std::vector<std::string> codes;  // Of everything that was reported, in the order of the codes.
   bool is_refused = false;
   std::string text;  // For messages of this test.
 };
 
 // What a compile for four devices says. Writes nothing.
-Outcome Compile(const std::string& text, std::vector<std::pair<std::string, std::string>> overrides) {
+Answer CompileModelWith(const std::string& text, std::vector<std::pair<std::string, std::string>> overrides) {
   CompileOptions options;
   options.model = testing::TempDir() + "/settings.model";
   options.devices = 4;
@@ -91,7 +91,7 @@ Outcome Compile(const std::string& text, std::vector<std::pair<std::string, std:
   options.overrides = std::move(overrides);
   std::ofstream(options.model) << text;
   Report report;
-  Outcome outcome{.is_refused = true};
+  Answer outcome{.is_refused = true};
   if (const std::optional<dsl::syntax::File> file = ReadModel(options, report)) {
     if (std::optional<UnderstoodModel> model = Understand(options, *file, report)) {
       outcome.is_refused = !CompileModel(options, *std::move(model), report).has_value();
@@ -114,8 +114,8 @@ bool TryValues(const std::string& setting, Settings ModelText::*block) {
       SCOPED_TRACE(absl::StrCat(model.model, setting, " = ", value));
       ModelText changed = model;
       (changed.*block)[setting] = value;
-      const Outcome in_file = Compile(changed.ToString(), {});
-      const Outcome by_argument = Compile(model.ToString(), {{setting, value}});
+      const Answer in_file = CompileModelWith(changed.ToString(), {});
+      const Answer by_argument = CompileModelWith(model.ToString(), {{setting, value}});
       EXPECT_EQ(by_argument.codes, in_file.codes) << by_argument.text << "\n" << in_file.text;
       any_refused = any_refused || by_argument.is_refused;
     }
@@ -133,7 +133,7 @@ TEST(SettingsTest, TheCommandLineIsReadLikeTheFile) {
 }
 
 TEST(SettingsTest, AnArgumentThatASearchRefusesIsShown) {
-  EXPECT_NE(Compile(Models()[0].ToString(), {{"memory", "1KiB"}}).text.find("1024 bytes: `--set memory=1KiB`"),
+  EXPECT_NE(CompileModelWith(Models()[0].ToString(), {{"memory", "1KiB"}}).text.find("1024 bytes: `--set memory=1KiB`"),
             std::string::npos);
 }
 

@@ -112,9 +112,10 @@ TEST(PlanDiffTest, TextIsNarrowAndJsonHoldsEverything) {
 
 TEST(PlanViewTest, SaysWhatIsWrong) {
   const auto error = [](const std::string& text) { return std::string(ReadPlanView(text).status().message()); };
-  EXPECT_EQ(error("{"), "not valid JSON");
+  EXPECT_EQ(error("{"), "line 1, column 2: not valid JSON");
   EXPECT_TRUE(absl::StrContains(error(With("\"version\": 1", "\"version\": 1, \"version\": 1")), "occurs twice"));
-  EXPECT_EQ(error(With("\"version\": 1", "\"version\": 2")), "plan.version: this version reads 1, found 2");
+  EXPECT_EQ(error(With("\"version\": 1", "\"version\": 2")),
+            "line 2, column 38: plan.version: this version reads 1, found 2");
   EXPECT_TRUE(absl::StrContains(error(With("cleave-plan", "plan")), "plan.format"));
   EXPECT_TRUE(absl::StrContains(error(With("\"tensors\"", "\"tensor\"")), "the field \"tensors\" is missing"));
   EXPECT_TRUE(absl::StrContains(error(With("\"cost\": 10,", "\"cost\": \"x\",")), "expected a number"));
@@ -154,7 +155,7 @@ TEST_F(DiffCommandTest, ExitCodes) {
   EXPECT_EQ(RunDiff({"nowhere.json", a}).exit_code, 3);
   const DiffAnswer broken = RunDiff({a, File("broken.json", "{")});
   EXPECT_EQ(broken.exit_code, 3);
-  EXPECT_TRUE(absl::StrContains(broken.error, "broken.json`: not valid JSON")) << broken.error;
+  EXPECT_TRUE(absl::StrContains(broken.error, "broken.json`: line 1, column 2: not valid JSON")) << broken.error;
 }
 
 }  // namespace

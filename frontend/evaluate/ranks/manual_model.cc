@@ -20,11 +20,13 @@ std::optional<Value> RankName(const std::string& name, Span span, const ManualMo
 
 void ReportNotManual(const std::string& what, Span span, std::string label, const ManualModel& model,
                      Reporter& reporter) {
-  Diagnostic error = Error(Code::kE0707, absl::StrCat(what, " outside a manual model")).At(span, std::move(label));
   if (model.attribute) {
-    error.message = absl::StrCat(what, " where the number of ranks is not known yet");
-    error.labels.front().text = "arguments of the model and `parallel` say how many ranks there are";
-  } else if (model.name) {
+    reporter.Report(Error(Code::kE0707, absl::StrCat(what, " where the number of ranks is not known yet"))
+                        .At(span, "arguments of the model and `parallel` say how many ranks there are"));
+    return;
+  }
+  Diagnostic error = Error(Code::kE0707, absl::StrCat(what, " outside a manual model")).At(span, std::move(label));
+  if (model.name) {
     error.labels.push_back({*model.name, "the model is for one device"});
     error.help.push_back("write `#[manual]` above the model");
   }
