@@ -4,13 +4,17 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <set>
 #include <sstream>
 #include <utility>
+#include <vector>
+
+#include "runtime/file/file.h"
 
 namespace cleave::runtime {
 namespace {
+
+constexpr int64_t kMostListBytes = int64_t{64} << 20;
 
 bool IsAskedFor() {
   const char* log = std::getenv("CLEAVE_LOG");
@@ -83,13 +87,12 @@ void RedistributionLog::Print() {
   on_ = false;
   watch_.Observe(nullptr);
   const std::string path = folder_ + "/" + kRedistributionsFile;
-  std::ifstream in(path);
-  std::ostringstream list;
-  if (in) list << in.rdbuf();
-  if (in) {
-    std::printf("redistributions of a step, measured on rank 0:\n%s", WithMeasured(list.str(), measured_).c_str());
+  const Result<std::vector<uint8_t>> list = ReadFile(path, kMostListBytes);
+  if (list.ok()) {
+    const std::string text(list.value().begin(), list.value().end());
+    std::printf("redistributions of a step, measured on rank 0:\n%s", WithMeasured(text, measured_).c_str());
   } else {
-    std::fprintf(stderr, "warning: CLEAVE_LOG=reshard: cannot read `%s`, which a compile writes\n", path.c_str());
+    std::fprintf(stderr, "warning: CLEAVE_LOG=reshard: %s; a compile writes it\n", list.error().message.c_str());
   }
   std::fflush(stdout);
 }

@@ -70,7 +70,7 @@ const std::vector<ModelText>& Models() {
                                   {.model = "#[manual]\n"
                                             "model M(batch: int = 8) {\n"
                                             "    input x: f32[batch, 4];\n"
-                                            "    param w: f32[4, 4] = normal(std = 0.1);\n"
+                                            "    param w: f32[4, 4] = zeros();\n"
                                             "    loss all_reduce(reduce_mean(matmul(x, w)), sum);\n"
                                             "}\n"}};
   return models;

@@ -11,8 +11,8 @@
 namespace cleave::tools {
 
 ExitCode EndOutput(ExitCode code, ErrorFormat format) {
-  std::cout.flush();
   errno = 0;
+  std::cout.flush();
   const bool flushed = std::fflush(stdout) == 0;
   const int error = errno;
   if (flushed && std::cout.good() && std::ferror(stdout) == 0) {
