@@ -56,12 +56,12 @@ class Descriptor {
 class Target {
  public:
   // FailedPrecondition if it belongs to another user.
-  static absl::StatusOr<Target> Open(const fs::path& path, std::function<void()> before_change) {
+  static absl::StatusOr<Target> Open(const fs::path& path, uid_t user, std::function<void()> before_change) {
     Descriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     struct stat status;
     if (folder.number() < 0 || fstat(folder.number(), &status) != 0)
       return Failure("open the folder", path, LastError());
-    if (status.st_uid != geteuid()) {
+    if (status.st_uid != user) {
       return absl::FailedPreconditionError(absl::StrCat("the folder `", path.string(), "` belongs to user ",
                                                         status.st_uid, ", who could change what is written"));
     }
@@ -148,11 +148,12 @@ class Target {
                                                              : Failure("write", Shown(to), LastError());
   }
 
-  // With the folders that it leaves empty, such as that of a rank that the new plan does not have.
+  // With the folders that it leaves empty, such as that of a rank that the new plan does not have. A folder or a link
+  // that the user has put in its place stays.
   absl::Status Remove(const std::string& path) const {
-    CLEAVE_RETURN_IF_ERROR(CheckParents(path));
+    if (!CheckParents(path).ok()) return absl::OkStatus();
     before_change_();
-    if (unlink(Real(path).c_str()) != 0 && errno != ENOENT && errno != ENOTDIR) {
+    if (unlink(Real(path).c_str()) != 0 && errno != ENOENT && errno != ENOTDIR && errno != EISDIR) {
       return Failure("remove", Shown(path), LastError());
     }
     for (fs::path left = fs::path(path).parent_path(); !left.empty(); left = left.parent_path()) {
@@ -248,12 +249,12 @@ absl::Status Finish(const Target& target) {
 
 }  // namespace
 
-absl::Status CheckOutputFolder(const std::string& folder) {
+absl::Status CheckOutputFolder(const std::string& folder, uid_t user) {
   std::error_code error;
   const fs::file_status status = fs::status(folder, error);
   if (!fs::exists(status)) return absl::OkStatus();
   if (!fs::is_directory(status)) return absl::FailedPreconditionError(absl::StrCat("`", folder, "` is not a folder"));
-  CLEAVE_RETURN_IF_ERROR(Target::Open(folder, [] {}).status());
+  CLEAVE_RETURN_IF_ERROR(Target::Open(folder, user, [] {}).status());
   if (fs::exists(fs::path(folder) / kManifest, error) || fs::exists(fs::path(folder) / kNext, error)) {
     return absl::OkStatus();
   }
@@ -270,7 +271,7 @@ absl::Status WriteOutput(const std::string& folder, const std::vector<OutputFile
   before_change();
   fs::create_directories(folder, error);
   if (error) return Failure("create the folder", folder, error);
-  CLEAVE_ASSIGN_OR_RETURN(const Target target, Target::Open(folder, before_change));
+  CLEAVE_ASSIGN_OR_RETURN(const Target target, Target::Open(folder, geteuid(), before_change));
   CLEAVE_ASSIGN_OR_RETURN(const Descriptor lock, target.Lock());
   CLEAVE_RETURN_IF_ERROR(target.RemoveAll(kStaging));
   if (target.Has(kNext)) CLEAVE_RETURN_IF_ERROR(Finish(target));

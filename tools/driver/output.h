@@ -2,6 +2,9 @@
 #ifndef CLEAVE_TOOLS_DRIVER_OUTPUT_H_
 #define CLEAVE_TOOLS_DRIVER_OUTPUT_H_
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -17,8 +20,9 @@ struct OutputFile {
 };
 
 // Fails with FailedPrecondition when `folder` exists and was not written by WriteOutput (unless it is empty), or
-// belongs to another user, who could change what is written. It may be a symbolic link to a folder of the user.
-absl::Status CheckOutputFolder(const std::string& folder);
+// belongs to another user than `user`, who could change what is written. It may be a symbolic link to a folder of the
+// user.
+absl::Status CheckOutputFolder(const std::string& folder, uid_t user = geteuid());
 
 // Replaces the files of the last compile. A file whose text has not changed keeps its time, so that `make` builds only
 // what is new; files of the last compile that are not in `files` are removed; everything else in the folder (objects,

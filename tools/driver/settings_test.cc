@@ -25,18 +25,13 @@ using Settings = std::map<std::string, std::string>;
 constexpr const char* kValues[] = {"0",
                                    "-1",
                                    "3",
-                                   "1.5",
                                    "1KiB",
                                    "true",
                                    "nonesuch",
-                                   "\"nonesuch\"",
                                    "propagate",
-                                   "exact",
                                    "manual",
-                                   "replicate",
                                    "classic",
                                    "(a = 2)",
-                                   "(a = 0)",
                                    "(2, 2)",
                                    "{\"x\": layout(\"a\", _)}",
                                    "sgd(lr = -1.0)",
@@ -77,7 +72,7 @@ const std::vector<ModelText>& Models() {
 }
 
 struct Answer {
-  std::vector<std::string> codes;  // Of everything that was reported, in the order of the codes.
+  std::vector<std::string> codes;  // Of everything that was reported, each once.
   bool is_refused = false;
   std::string text;  // For messages of this test.
 };
@@ -102,7 +97,9 @@ Answer CompileModelWith(const std::string& text, std::vector<std::pair<std::stri
   EXPECT_EQ(outcome.is_refused, report.diagnostics.has_errors()) << outcome.text;
   EXPECT_EQ(outcome.text.empty(), ReportText(report, ErrorFormat::kJson).empty());
   for (const Diagnostic& item : report.diagnostics.items()) outcome.codes.emplace_back(CodeName(item.code));
+  // The same mistake in two places of a setting is one where there are no places.
   std::sort(outcome.codes.begin(), outcome.codes.end());
+  outcome.codes.erase(std::unique(outcome.codes.begin(), outcome.codes.end()), outcome.codes.end());
   return outcome;
 }
 
@@ -133,7 +130,7 @@ TEST(SettingsTest, TheCommandLineIsReadLikeTheFile) {
 }
 
 TEST(SettingsTest, AnArgumentThatASearchRefusesIsShown) {
-  EXPECT_NE(CompileModelWith(Models()[0].ToString(), {{"memory", "1KiB"}}).text.find("1024 bytes: `--set memory=1KiB`"),
+  EXPECT_NE(CompileModelWith(Models()[0].ToString(), {{"memory", "100"}}).text.find("100 bytes: `--set memory=100`"),
             std::string::npos);
 }
 
