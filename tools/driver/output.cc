@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr char kManifest[] = ".cleave_files";
 constexpr char kStaging[] = ".cleave_staging";
 constexpr char kNext[] = ".cleave_next";
-constexpr char kLock[] = ".cleave_lock";
+constexpr char kLock[] = ".cleave_compile_lock";
 constexpr int64_t kMostManifestBytes = int64_t{64} << 20;
 
 std::error_code LastError() { return std::error_code(errno, std::generic_category()); }
