@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/text/text.h"
 #include "ir/graph/ops/limit.h"
 #include "ir/graph/training/samples.h"
@@ -86,7 +87,12 @@ class DataCheck {
     }
     const runtime::DataSpec spec = data.kind == "mnist" ? runtime::Mnist(place) : runtime::Tokens(place);
     const auto opened = runtime::Batches::Open(spec, Inputs(), static_cast<uint64_t>(module_.training.seed));
-    if (!opened.ok()) AddAtData(Error(Code::kE0512, opened.error().message));
+    if (opened.ok()) return;
+    // A program prints all mistakes in its files, each as an error.
+    std::vector<std::string> mistakes = absl::StrSplit(opened.error().message, "\nerror: ");
+    Diagnostic error = Error(Code::kE0512, std::move(mistakes.front()));
+    error.notes.assign(mistakes.begin() + 1, mistakes.end());
+    AddAtData(std::move(error));
   }
 
   std::vector<runtime::ModelInput> Inputs() const {
