@@ -17,7 +17,7 @@ ir::Graph ModelOf(int64_t ranks) {
   return std::move(builder).Build();
 }
 
-const Span kSomewhere{.begin = 3, .end = 7};
+const Span kSomewhere{.file = FileId(0), .begin = 3, .end = 7};
 
 // The code that the settings get; nullopt where they are right.
 std::optional<Code> CodeOf(int64_t ranks, const std::function<void(ir::Pins& pins)>& set) {
