@@ -138,12 +138,11 @@ std::vector<int> ChildrenOf(pid_t process) {
 class Job {
  public:
   void Add(const std::string& name, pid_t id) { children_.push_back({name, id}); }
-  void WatchRanks(const std::string& variable) { children_.back().variable_of_ranks = variable + "="; }
 
   void StartWithLogs(const Process& process) {
     if (process.logs.empty()) {
       Add(process.name, cleave::runtime::Start(process, -1, -1));
-      if (!process.variable_of_ranks.empty()) WatchRanks(process.variable_of_ranks);
+      children_.back().variable_of_ranks = process.variable_of_ranks;
       return;
     }
     const Pipe out = MakePipe();

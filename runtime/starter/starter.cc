@@ -138,7 +138,7 @@ int Run(const std::string& way, const std::string& count, const std::string& tab
     take_lock();
     CheckFolderOfMpirun();
     // When mpirun gets SIGTERM, it ends its ranks.
-    processes.push_back({"mpirun", "", {}, command, SIGTERM, "OMPI_COMM_WORLD_RANK"});
+    processes.push_back({"mpirun", "", {}, command, SIGTERM, "OMPI_COMM_WORLD_RANK="});
   } else if (way == "this-rank") {
     std::string number = Variable("RANK_ID");
     for (const char* name : {"RANK", "SLURM_PROCID"}) {
