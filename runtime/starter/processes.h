@@ -21,8 +21,8 @@ struct Process {
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<std::string> command;
   int last_signal = 9;  // What it gets when this process is killed.
-  // It starts ranks, which have this variable, and should end when one of them has; empty: it starts none. An mpirun
-  // may wait for ever when a rank dies before it has reached it.
+  // It starts ranks, which have this variable ("NAME="), and should end when one of them has; empty: it starts none. An
+  // mpirun may wait for ever when a rank dies before it has reached it.
   std::string variable_of_ranks = {};
 };
 
