@@ -4,13 +4,12 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace cleave::runtime {
 
-// "node[01-03,7],login" -> node01 node02 node03 node7 login: in the order of the text; a name may have several
-// brackets. nullopt where `text` is not such a list, or one of more than 2^20 names.
-std::optional<std::vector<std::string>> ExpandNodeList(const std::string& text);
+// The first host of a list: that of "node[01-03,7],login" is node01, and a name may have several brackets. nullopt
+// where `text` is not such a list.
+std::optional<std::string> FirstNode(const std::string& text);
 
 }  // namespace cleave::runtime
 

@@ -123,13 +123,13 @@ Result<std::optional<Placement>> FromSlurm() {
   if (!list.has_value()) {
     return Wrong("SLURM_PROCID is set and SLURM_STEP_NODELIST, whose first host is that of rank 0, is not");
   }
-  const std::optional<std::vector<std::string>> hosts = ExpandNodeList(*list);
-  if (!hosts.has_value()) {
+  const std::optional<std::string> host = FirstNode(*list);
+  if (!host.has_value()) {
     return Wrong(Format("%s is `%s`, which is not a list of hosts such as `node[01-04,7]`", name, list->c_str()));
   }
   const Result<int> port = MeetingPort();
   if (!port.ok()) return port.error();
-  placement.value().meeting = {hosts->front(), port.value()};
+  placement.value().meeting = {*host, port.value()};
   return std::optional<Placement>(placement.value());
 }
 
