@@ -1,0 +1,73 @@
+"""Fuzz targets: programs around one function that takes any bytes and must end well.
+
+Each is built in two ways. By default it runs over its corpus and over random changes of it (replay_main.cc). With
+`--config=fuzz` libFuzzer runs it: from Debian's libclang-rt-14-dev, linked to what g++ has compiled.
+"""
+
+_LIBFUZZER = "/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux/libclang_rt.fuzzer-x86_64.a"
+
+# libfuzzer.cc takes the place of these functions.
+_WRAPPED = [
+    "LLVMFuzzerTestOneInput",
+    "__sanitizer_cov_trace_pc",
+    "_Exit",
+    "_exit",
+]
+
+# Names, and signs of the grammar in quotes, as a dictionary.
+_DICTIONARY = """
+    ( grep -aohE '[A-Za-z_][A-Za-z0-9_-]{1,30}' $(SRCS)
+      grep -aohE "'[^'A-Za-z\\\\]{1,3}'" $(SRCS) | tr -d "'"
+    ) | LC_ALL=C sort -u | sed 's/["\\\\]/\\\\&/g; s/.*/"&"/' > $@"""
+
+def fuzz_target(name, corpus, deps, words = [], srcs = []):
+    """The target of `name`.cc, `name`.corpus, which lists the files of its corpus, and `name`.words, a dictionary.
+
+    Args:
+      name: of the target.
+      corpus: labels of files; those that are scripts, expected outputs or pages are left out.
+      deps: libraries.
+      words: text files whose words make up the dictionary.
+      srcs: files that `name`.cc includes.
+    """
+    native.cc_binary(
+        name = name,
+        testonly = True,
+        srcs = [name + ".cc", "input.h"] + srcs,
+        linkopts = select({
+            ":by_libfuzzer": ["-Wl,--wrap=" + function for function in _WRAPPED] + [_LIBFUZZER, "-lpthread", "-ldl"],
+            "//conditions:default": ["-lpthread"],
+        }),
+        deps = deps + select({
+            ":by_libfuzzer": [":libfuzzer"],
+            "//conditions:default": [":replay"],
+        }),
+    )
+    native.genrule(
+        name = name + "_corpus",
+        testonly = True,
+        srcs = corpus,
+        outs = [name + ".corpus"],
+        cmd = "printf '%s\\n' $(rootpaths " + ") $(rootpaths ".join(corpus) + ") | grep -vE '\\.(sh|txt|md)$$' > $@",
+    )
+    native.genrule(
+        name = name + "_words",
+        testonly = True,
+        srcs = words + corpus,
+        outs = [name + ".words"],
+        cmd = _DICTIONARY,
+    )
+    native.filegroup(
+        name = name + "_inputs",
+        testonly = True,
+        srcs = corpus + [name + ".corpus", name + ".words"],
+    )
+
+def text_constant(name, src):
+    """`name`.inc: a string literal with the text of `src`, to be included where a constant is initialized."""
+    native.genrule(
+        name = name + "_inc",
+        srcs = [src],
+        outs = [name + ".inc"],
+        cmd = "(echo 'R\"model(' | tr -d '\\n'; cat $<; echo ')model\"') > $@",
+    )

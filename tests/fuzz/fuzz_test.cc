@@ -1,0 +1,77 @@
+// Runs every target over its corpus and over random changes of it. CLEAVE_TEST_SEED sets another seed.
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+
+#include "ir/testing/seed.h"
+#include "tests/fuzz/mutations.h"
+#include "tests/support/command.h"
+
+namespace cleave::tests::fuzz {
+namespace {
+
+struct Target {
+  std::string name;
+  int mutations;  // Together all targets take a few seconds.
+};
+
+std::ostream& operator<<(std::ostream& stream, const Target& target) { return stream << target.name; }
+
+class FuzzTest : public testing::TestWithParam<Target> {};
+
+TEST_P(FuzzTest, AnyInputEndsWell) {
+  const std::string target = "tests/fuzz/" + GetParam().name;
+  const CommandResult result =
+      RunCommand({DataPath(target), "--corpus", DataPath(target + ".corpus"), "--words", DataPath(target + ".words"),
+                  "--mutations", std::to_string(GetParam().mutations), "--seed", std::to_string(ir::TestSeed())});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, FuzzTest,
+                         testing::Values(Target{"cluster_file", 5000}, Target{"command_line", 1000},
+                                         Target{"model_graph", 300}, Target{"model_program", 30},
+                                         Target{"model_text", 300}, Target{"npy", 5000}, Target{"packets", 5000},
+                                         Target{"placement", 5000}, Target{"plan_file", 300},
+                                         Target{"rank_table", 5000}, Target{"samples", 5000}, Target{"settings", 100}),
+                         [](const testing::TestParamInfo<Target>& info) { return info.param.name; });
+
+// The runs above would say nothing if this one ended well.
+TEST(ReplayTest, NoticesEveryEarlyEnd) {
+  const std::string folder = FreshFolder("ends_early");
+  WriteText(folder + "/-", "-");
+  const std::string program = DataPath("tests/fuzz/ends_early");
+  EXPECT_EQ(RunCommand({program, folder + "/-"}, folder).exit_code, 0);
+  for (const std::string way : {"abort", "exit code 70", "x: exit code 0", "throw", "memory"}) {
+    SCOPED_TRACE(way);
+    WriteText(folder + "/input", way);
+    const CommandResult result =
+        RunCommand({program, folder + "/-", folder + "/input"}, folder, {"TEST_UNDECLARED_OUTPUTS_DIR=" + folder});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.err.find("run 2 ended"), std::string::npos) << result.err;
+    const size_t path = result.err.find(folder);
+    ASSERT_NE(path, std::string::npos) << result.err;
+    EXPECT_EQ(ReadText(result.err.substr(path, result.err.find('\n', path) - path)), way);
+  }
+}
+
+TEST(MutationsTest, ChangesAreSmallAndDiffer) {
+  std::mt19937_64 random(1);
+  const std::string text(1000, 'a');
+  int changed = 0;
+  for (int i = 0; i < 100; ++i) {
+    const std::string mutated = Mutated({text}, {"word"}, random);
+    EXPECT_LE(mutated.size(), text.size() + 4 * 64);
+    EXPECT_GE(mutated.size() + 4 * 64, text.size());
+    changed += mutated == text ? 0 : 1;
+  }
+  EXPECT_GT(changed, 90);
+}
+
+TEST(MutationsTest, DictionariesHaveEscapes) {
+  EXPECT_EQ(DictionaryWords("\"let\"\n\"a\\\"b\"\n\"\\\\\"\n\"\\x41\\x00\"\n"),
+            (std::vector<std::string>{"let", "a\"b", "\\", std::string("A\0", 2)}));
+}
+
+}  // namespace
+}  // namespace cleave::tests::fuzz
