@@ -16,9 +16,7 @@ _WRAPPED = [
 
 # Names, and signs of the grammar in quotes, as a dictionary.
 _DICTIONARY = """
-    ( grep -aohE '[A-Za-z_][A-Za-z0-9_-]{1,30}' $(SRCS)
-      grep -aohE "'[^'A-Za-z\\\\]{1,3}'" $(SRCS) | tr -d "'"
-    ) | LC_ALL=C sort -u | sed 's/["\\\\]/\\\\&/g; s/.*/"&"/' > $@"""
+    cat $(SRCS) | { grep -aoE "[A-Za-z_][A-Za-z0-9_-]{1,30}|'[^'A-Za-z\\\\]{1,3}'" || true; } | tr -d "'" | LC_ALL=C sort -u | sed 's/["\\\\]/\\\\&/g; s/.*/"&"/' > $@"""
 
 def fuzz_target(name, corpus, deps, words = [], srcs = []):
     """The target of `name`.cc, `name`.corpus, which lists the files of its corpus, and `name`.words, a dictionary.
