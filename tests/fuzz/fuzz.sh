@@ -52,15 +52,15 @@ library=/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux/libclang_rt.fuzzer-x86_64.a
   exit 5
 }
 
-inputs=$PWD
 build() { (cd "$root" && ./bazelw "$1" --config=fuzz "${@:2}"); }
 build build --symlink_prefix=/ "${targets[@]/#///tests/fuzz:}"
 programs=$(build info bazel-bin 2>/dev/null)/tests/fuzz
 
 # Leaks are not looked for: the parser's tables, which are kept for the next run, would take most of the time.
-export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:${ASAN_OPTIONS:-}
+export ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=64:${ASAN_OPTIONS:-}
 export UBSAN_OPTIONS=print_stacktrace=1:${UBSAN_OPTIONS:-}
-limits=(-timeout=10 -timeout_exitcode=77 -rss_limit_mb=2048 -max_len=8192)
+# What takes 10 seconds without sanitizers takes a minute with them.
+limits=(-timeout=60 -timeout_exitcode=77 -rss_limit_mb=2048 -max_len=8192)
 
 if [ -n "$repeat" ]; then
   exec "$programs/${targets[0]}" "${limits[@]}" "$repeat"
