@@ -10,12 +10,14 @@ namespace cleave::frontend {
 namespace {
 
 constexpr int64_t kMaxSteps = 2'000'000;
-constexpr int kMaxDepth = 2000;  // Of expressions within calls: as deep as the stack allows.
+constexpr int64_t kMaxStepsAfterMistake = 100'000;  // To find further ones: to report one takes longer than a step.
+constexpr int kMaxDepth = 2000;                     // Of expressions within calls: as deep as the stack allows.
 
 }  // namespace
 
 bool Budget::Exhausted(Span span) {
   if (exhausted_) return true;
+  if (reporter_.has_errors() && ++steps_after_mistake_ > kMaxStepsAfterMistake) return exhausted_ = true;
   std::string why;
   if (++steps_ > kMaxSteps) why = absl::StrCat("expanding it takes more than ", FormatCount(kMaxSteps), " steps");
   if (ops_.graph().ops.size() > kMaxOps) why = absl::StrCat("it has more than ", FormatCount(kMaxOps), " ops");

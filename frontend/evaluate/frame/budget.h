@@ -15,7 +15,8 @@ class Budget {
   Budget(const Budget&) = delete;
   Budget& operator=(const Budget&) = delete;
 
-  // Counts a step. Returns whether the model is too large, which is reported once, at `span`; then everything stops.
+  // Counts a step. Returns whether the model is too large, or enough of it was read after a mistake; then everything
+  // stops. The first is reported once, at `span`.
   bool Exhausted(Span span);
   bool is_exhausted() const { return exhausted_; }
 
@@ -27,6 +28,7 @@ class Budget {
   const OpWriter& ops_;
   Reporter& reporter_;
   int64_t steps_ = 0;
+  int64_t steps_after_mistake_ = 0;
   int depth_ = 0;
   bool exhausted_ = false;
 };
