@@ -10,7 +10,7 @@ namespace cleave::frontend {
 namespace {
 
 constexpr int64_t kMaxSteps = 2'000'000;
-constexpr int64_t kMaxStepsAfterMistake = 100'000;  // To find further ones: to report one takes longer than a step.
+constexpr int64_t kMaxStepsAfterMistake = 20'000;  // To find further ones: to report one takes longer than a step.
 constexpr int kMaxDepth = 2000;                     // Of expressions within calls: as deep as the stack allows.
 
 }  // namespace
