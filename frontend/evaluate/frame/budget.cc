@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMaxSteps = 2'000'000;
 constexpr int64_t kMaxStepsAfterMistake = 20'000;  // To find further ones: to report one takes longer than a step.
-constexpr int kMaxDepth = 2000;                     // Of expressions within calls: as deep as the stack allows.
+constexpr int kMaxDepth = 2000;                    // Of expressions within calls: as deep as the stack allows.
 
 }  // namespace
 
