@@ -25,7 +25,8 @@ TEST_P(FuzzTest, AnyInputEndsWell) {
   const CommandResult result =
       RunCommand({DataPath(target), "--corpus", DataPath(target + ".corpus"), "--words", DataPath(target + ".words"),
                   "--mutations", std::to_string(GetParam().mutations), "--seed", std::to_string(ir::TestSeed())});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.exit_code, 0) << result.err
+                                 << "under Bazel it is in bazel-testlogs/tests/fuzz/fuzz_test/test.outputs";
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, FuzzTest,
