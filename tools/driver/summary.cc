@@ -41,8 +41,10 @@ std::string ManualProofText(const ir::ManualReport& proof) {
                         "; not proven by simulation: ", absl::StrFormat("%.1e", proof.operations),
                         " operations a step are too many");
   }
-  return absl::StrCat("proven on ", Plural(proof.ranks, "simulated rank"), ", ", Plural(proof.values, "value"),
-                      " compared, gradients of ", Plural(proof.parameters, "parameter"), " measured");
+  return absl::StrCat(
+      "proven on ", Plural(proof.ranks, "simulated rank"), ", ", Plural(proof.values, "value"), " compared",
+      proof.unmeasured.empty() ? absl::StrCat(", gradients of ", Plural(proof.parameters, "parameter"), " measured")
+                               : absl::StrCat("; gradients not measured: ", proof.unmeasured));
 }
 
 std::string ProofText(const Proof& proof) {

@@ -43,6 +43,7 @@ struct ManualReport {
   int ranks = 0;
   int64_t values = 0;        // Tensors compared, each on all ranks.
   int parameters = 0;        // Parameters whose gradients were compared with how the loss changes.
+  std::string unmeasured;    // Why they were not; empty where they were.
   bool is_simulated = true;  // False: a step takes more than kMostOperations, so there is only the static check.
   double operations = 0;     // Arithmetic operations of one simulated step on all ranks.
 };
@@ -53,7 +54,8 @@ inline constexpr double kMostOperations = 2e8;
 // Runs the shrunk program of a manual model on all its ranks, with the constants that its gradients have for the small
 // sizes. Every value must be the one that the model's ops compute rank by rank (ir/graph/manual). Ranks that should
 // hold the same value must do so. Along a random direction of all parameters the loss must change by what the gradients
-// say. An Internal error names the first wrong tensor, or the loss. `optimizer` is the one with which `graph` was
+// say; where no sources are found on which loss and gradients are numbers and the loss is smooth, the report says so.
+// An Internal error names the first wrong tensor, or the loss. `optimizer` is the one with which `graph` was
 // differentiated. REQUIRES: graph.is_manual().
 absl::StatusOr<ManualReport> CheckManual(const Graph& graph, const Optimizer& optimizer, const Program& program);
 

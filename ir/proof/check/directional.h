@@ -20,16 +20,19 @@ struct DirectionalDerivative {
   double gradient = 0;   // The sum of gradient times direction; for local parameters over all ranks.
   double measured = 0;   // The central difference of the loss.
   double tolerance = 0;  // Of their difference: rounding, and the curvature of the loss.
+  double roughness = 0;  // How far the loss is from smooth at this length, as an error of `measured`.
 
   bool agrees() const;
+  // The loss is smooth here and changes in another way. If neither, the derivative cannot be measured here: the loss
+  // has a kink, it is no number, or rounding changes it as much as the parameters do.
+  bool differs() const;
 };
 
 // The values of a program on its ranks: [value][rank].
 using ProgramValues = IdVector<ValueId, std::vector<Tensor>>;
 
 // Moves the parameters by `length` both ways along a direction drawn from `seed`. `values` are those of the program on
-// `sources`. The loss may have kinks, so a mismatch is a mistake only if it is found again elsewhere. REQUIRES: the
-// program has a loss.
+// `sources`. REQUIRES: the program has a loss.
 absl::StatusOr<DirectionalDerivative> DerivativeAlong(uint64_t seed, double length, const Graph& graph,
                                                       const Program& program, const RankSources& sources,
                                                       const ProgramValues& values, int64_t step);

@@ -15,6 +15,7 @@
 #include "ir/proof/check/check.h"
 #include "ir/proof/check/compare.h"
 #include "ir/proof/check/directional.h"
+#include "ir/proof/check/domain.h"
 #include "ir/proof/check/shrink.h"
 #include "ir/proof/interpret/interpret.h"
 #include "ir/proof/interpret/interpret_ranks.h"
@@ -87,12 +88,12 @@ bool RenewConstants(const Graph& graph, const Optimizer& optimizer, Shrunk& shru
 }
 
 // Random values, equal on all ranks except where they are local.
-RankSources RandomRankSources(const Graph& graph, int ranks, uint64_t seed) {
+RankSources RandomRankSources(const Graph& graph, int ranks, uint64_t seed, const SourceRanges& ranges) {
   RankSources sources;
   for (int rank = 0; rank < ranks; ++rank) {
     // Seeds lie far apart, so that no rank of one draw has the values of another draw.
     constexpr uint64_t kSeedsPerDraw = 1'000'003;
-    SourceValues own = RandomSources(graph, seed * kSeedsPerDraw + static_cast<uint64_t>(rank));
+    SourceValues own = RandomSources(graph, seed * kSeedsPerDraw + static_cast<uint64_t>(rank), ranges);
     for (auto& [op, tensor] : own) {
       const Attributes& attributes = graph.op(op).attributes;
       const bool is_local = attributes.IsSet(attribute::kLocal);
@@ -117,27 +118,69 @@ class ManualCheck {
   }
 
   absl::Status Run(ManualReport& report) const {
-    DirectionalDerivative worst;
+    const Domain domain = FindSources(report.operations);
     constexpr uint64_t kDraws = 3;
+    std::string mistake;
     for (uint64_t draw = 1; draw <= kDraws; ++draw) {
-      const RankSources sources = RandomRankSources(graph_, program_.mesh.rank_count(), draw);
+      const RankSources sources = SourcesIn(domain.ranges, draw);
       CLEAVE_ASSIGN_OR_RETURN(const ProgramValues values, InterpretProgram(program_, sources, kStep));
       if (draw == 1) CLEAVE_RETURN_IF_ERROR(CompareValues(sources, values, report));
       if (!program_.loss.has_value()) return absl::OkStatus();
-      for (const double length : {1e-6, 1e-7}) {
+      if (!domain.found()) {
+        report.unmeasured = NoValueText(domain);
+        return absl::OkStatus();
+      }
+      std::vector<DirectionalDerivative> different;
+      for (const double length : {1e-6, 1e-7, 1e-5, 1e-4}) {
         CLEAVE_ASSIGN_OR_RETURN(const DirectionalDerivative derivative,
                                 DerivativeAlong(draw, length, graph_, program_, sources, values, kStep));
         report.parameters = derivative.parameters;
         if (derivative.agrees()) return absl::OkStatus();
-        worst = derivative;
+        if (derivative.differs()) different.push_back(derivative);
       }
+      if (mistake.empty()) mistake = MistakeText(different);
     }
-    return absl::InternalError(absl::StrCat("the gradients say that the loss changes by ", worst.gradient,
-                                            " along a random direction of all parameters, it changes by ",
-                                            worst.measured));
+    if (!mistake.empty()) return absl::InternalError(mistake);
+    report.parameters = 0;
+    report.unmeasured = absl::StrCat("the loss is not smooth at any of ", kDraws, " places");
+    return absl::OkStatus();
   }
 
  private:
+  // Of derivatives that are not what the gradients say, measured at one place; empty unless two of them are the same.
+  // Where rounding decides what is measured, each length gives something else.
+  static std::string MistakeText(const std::vector<DirectionalDerivative>& different) {
+    for (size_t i = 0; i < different.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        const double tolerance = different[i].tolerance + different[j].tolerance;
+        if (std::abs(different[i].measured - different[j].measured) > tolerance) continue;
+        return absl::StrCat("the gradients say that the loss changes by ", different[i].gradient,
+                            " along a random direction of all parameters, it changes by ", different[i].measured);
+      }
+    }
+    return "";
+  }
+
+  RankSources SourcesIn(const SourceRanges& ranges, uint64_t draw) const {
+    return RandomRankSources(graph_, program_.mesh.rank_count(), draw, ranges);
+  }
+
+  // Sources on which the model has values. The search takes no longer than the most costly step that is simulated.
+  Domain FindSources(double operations) const {
+    constexpr double kMostTries = 300;
+    const double affordable = kMostOperations / std::max(operations, 1.0);
+    return FindDomain(graph_, static_cast<int>(std::clamp(affordable, 3.0, kMostTries)),
+                      [&](const SourceRanges& ranges) { return InterpretRanks(graph_, SourcesIn(ranges, 1), kStep); });
+  }
+
+  std::string NoValueText(const Domain& domain) const {
+    std::string text =
+        absl::StrCat("no numbers found for which the loss and its gradients have values, in ", domain.tries, " tries");
+    if (!domain.left.first.has_value()) return text;
+    const Op& op = graph_.op(*domain.left.first);
+    return absl::StrCat(text, ": see `", op.name, "`", op.line > 0 ? absl::StrCat(" in line ", op.line) : "");
+  }
+
   // Compares every value with what the op makes of it, and compares the ranks that should hold the same value.
   absl::Status CompareValues(const RankSources& sources, const ProgramValues& actual, ManualReport& report) const {
     const IdVector<OpId, TensorOnRanks> expected = InterpretRanks(graph_, sources, kStep);

@@ -35,9 +35,16 @@ Tensor LocalPart(const Program& program, const Value& value, const Tensor& whole
 // Combines two parts of a partial value. A NaN stays a NaN.
 double Combine(Reduction reduction, double a, double b);
 
-// Random sources that keep the graph's values small: floats in (0.5, 1.5) with signs, labels and tokens in the range of
-// their use.
-SourceValues RandomSources(const Graph& graph, uint64_t seed);
+// Where the floats of a source are drawn: `center` plus or minus `spread` times a number in (0.5, 1.5).
+struct SourceRange {
+  double center = 0;
+  double spread = 1;
+};
+using SourceRanges = std::map<OpId, SourceRange>;
+
+// Random sources: floats in their range, those of states positive; labels and tokens in the range of their use. What
+// has no range is drawn from the default one, which keeps the graph's values small.
+SourceValues RandomSources(const Graph& graph, uint64_t seed, const SourceRanges& ranges = {});
 
 }  // namespace cleave::ir
 

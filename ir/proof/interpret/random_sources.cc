@@ -35,7 +35,7 @@ int64_t SmallestRange(const Graph& graph, const IdVector<OpId, std::vector<OpId>
 
 }  // namespace
 
-SourceValues RandomSources(const Graph& graph, uint64_t seed) {
+SourceValues RandomSources(const Graph& graph, uint64_t seed, const SourceRanges& ranges) {
   const IdVector<OpId, std::vector<OpId>> users = Users(graph);
   SourceValues sources;
   for (const Op& op : graph.ops) {
@@ -44,14 +44,17 @@ SourceValues RandomSources(const Graph& graph, uint64_t seed) {
     std::mt19937_64 generator(seed + 0x9E3779B97F4A7C15ull * static_cast<uint64_t>(op.id.value() + 1));
     std::uniform_real_distribution<double> magnitude(0.5, 1.5);
     Tensor tensor = Zeros(op.type.shape);
-    const int64_t range = SmallestRange(graph, users, op.id, 4);
+    const int64_t choices = SmallestRange(graph, users, op.id, 4);
+    const auto range = ranges.find(op.id);
+    const auto [center, spread] = range == ranges.end() ? SourceRange{} : range->second;
     for (double& value : tensor.values) {
       if (op.type.dtype == DType::kI32) {
-        value = static_cast<double>(generator() % static_cast<uint64_t>(std::max<int64_t>(range, 1)));
+        value = static_cast<double>(generator() % static_cast<uint64_t>(std::max<int64_t>(choices, 1)));
       } else {
         // The second moments of an optimizer are squares.
         const bool positive = op.kind == OpKind::kState || (generator() & 1) != 0;
-        value = positive ? magnitude(generator) : -magnitude(generator);
+        const double distance = spread * magnitude(generator);
+        value = center + (positive ? distance : -distance);
       }
     }
     sources[op.id] = std::move(tensor);
