@@ -24,16 +24,6 @@ std::vector<OpForm> FormsOf(const OpDefinition& op) {
   return forms;
 }
 
-Shape SizesOf(const std::vector<FactorList>& dimensions, const std::vector<int64_t>& sizes) {
-  Shape shape;
-  for (const FactorList& factors : dimensions) {
-    int64_t size = 1;
-    for (int factor : factors) size *= sizes[static_cast<size_t>(factor)];
-    shape.push_back(size);
-  }
-  return shape;
-}
-
 }  // namespace
 
 const std::vector<std::vector<OpForm>>& OpForms() {
@@ -51,9 +41,10 @@ const std::vector<std::vector<OpForm>>& OpForms() {
 
 std::vector<int64_t> RandomSizes(const OpForm& form, int64_t largest, Random& random) {
   std::vector<int64_t> sizes;
-  for (const Factor& factor : form.rule.factors) {
+  for (size_t f = 0; f < form.rule.factors.size(); ++f) {
     const int64_t least = random() % 12 == 0 ? 1 : 2;
-    sizes.push_back(factor.fixed_size ? factor.size : RandomInt(random, least, largest));
+    const bool is_free = form.rule.IsFree(static_cast<int>(f));
+    sizes.push_back(is_free ? RandomInt(random, least, largest) : form.rule.factors[f].size);
   }
   return sizes;
 }
@@ -64,24 +55,25 @@ std::optional<std::vector<int64_t>> SizesThatFit(const OpForm& form, size_t inpu
   if (dimensions.size() != shape.size()) return std::nullopt;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (dimensions[d].size() != 1 || form.rule.WindowOf(static_cast<int>(input), d) != nullptr) return std::nullopt;
-    const size_t factor = static_cast<size_t>(dimensions[d].front());
-    if (form.rule.factors[factor].fixed_size && form.rule.factors[factor].size != shape[d]) return std::nullopt;
-    sizes[factor] = shape[d];
+    const int factor = dimensions[d].front();
+    const int64_t size = form.rule.factors[static_cast<size_t>(factor)].size;
+    if (!form.rule.IsFree(factor) && size != shape[d]) return std::nullopt;
+    sizes[static_cast<size_t>(factor)] = shape[d];
   }
-  if (SizesOf(dimensions, sizes) != shape) return std::nullopt;  // One factor in two dimensions of different sizes.
+  for (size_t d = 0; d < shape.size(); ++d) {
+    // One factor in two dimensions of different sizes.
+    if (sizes[static_cast<size_t>(dimensions[d].front())] != shape[d]) return std::nullopt;
+  }
   return sizes;
 }
 
 OpForm Resized(const OpForm& form, const std::vector<int64_t>& sizes) {
   OpForm resized = form;
+  for (size_t f = 0; f < sizes.size(); ++f) resized.rule.factors[f].size = sizes[f];
   for (size_t input = 0; input < form.types.size(); ++input) {
-    Shape shape = SizesOf(form.rule.inputs[input], sizes);
-    for (size_t d = 0; d < shape.size(); ++d) {
-      if (form.rule.WindowOf(static_cast<int>(input), d) != nullptr) shape[d] = form.types[input].shape[d];
-    }
-    resized.types[input].shape = std::move(shape);
+    resized.types[input].shape = resized.rule.InputShape(static_cast<int>(input));
   }
-  if (form.op->resize != nullptr) resized.attributes = form.op->resize(form.attributes, form.rule, sizes);
+  if (form.op->resize != nullptr) resized.attributes = form.op->resize(form.attributes, resized.rule);
   return resized;
 }
 

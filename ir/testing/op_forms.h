@@ -32,7 +32,7 @@ std::vector<int64_t> RandomSizes(const OpForm& form, int64_t largest, Random& ra
 std::optional<std::vector<int64_t>> SizesThatFit(const OpForm& form, size_t input, const Shape& shape,
                                                  std::vector<int64_t> sizes);
 
-// The same form with other sizes. REQUIRES: factors of a fixed size keep it.
+// The same form with other sizes. REQUIRES: factors that are not free keep their sizes.
 OpForm Resized(const OpForm& form, const std::vector<int64_t>& sizes);
 
 }  // namespace cleave::ir

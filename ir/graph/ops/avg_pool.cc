@@ -52,6 +52,7 @@ OpDefinition DefineAvgPool() {
                       .gradient = AvgPoolGradients,
                       .flops = PoolingFlops,
                       .evaluate = EvaluateAvgPool,
+                      .resize = ResizePooling,
                       .batch = BatchPooling,
                       .calls = [](const CallSite& site) { return PoolingCall(site, "AvgPool"); }};
 }
@@ -65,6 +66,7 @@ OpDefinition DefineAvgPoolGradient() {
                       .rule = AvgPoolGradientRule,
                       .flops = PoolingGradientFlops,
                       .evaluate = EvaluateAvgPoolGradient,
+                      .resize = ResizePooling,
                       .calls = [](const CallSite& site) { return PoolingGradientCall(site, "AvgPoolGradient"); }};
 }
 

@@ -41,7 +41,6 @@ Rule ShiftedRule(const std::vector<std::vector<Window>>& windows, const Shape& o
     for (size_t d = 0; d < output.size(); ++d) {
       if (!IsShifted(windows[i][d])) continue;
       rule.windows.push_back({.input = input, .dimension = static_cast<int>(d), .window = windows[i][d]});
-      rule.factors[d].fixed_size = true;
     }
   }
   return rule;

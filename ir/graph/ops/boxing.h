@@ -13,8 +13,8 @@ namespace cleave::ir {
 // Per dimension the window of the input. REQUIRES: all of the same rank.
 std::vector<Window> ShiftedWindows(const Shape& input, const Shape& output, const std::vector<int64_t>& offset);
 
-// Factors d0, d1, …, one per dimension of the output; sizes of those that an input reads in windows are fixed. Linear
-// in all inputs together. `windows`: per input and dimension.
+// Factors d0, d1, …, one per dimension of the output. Linear in all inputs together. `windows`: per input and
+// dimension.
 Rule ShiftedRule(const std::vector<std::vector<Window>>& windows, const Shape& output);
 
 // Copies into the local output what it takes of local input `input`. REQUIRES: the rule is that of ShiftedRule.

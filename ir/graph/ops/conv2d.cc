@@ -361,7 +361,7 @@ OpDefinition DefineConv2d() {
                       .gradient = Conv2dGradients,
                       .flops = Conv2dFlops,
                       .evaluate = EvaluateConv2d,
-                      .resize = ResizeGroups,
+                      .resize = ResizeConvolution,
                       .batch = BatchConv2d,
                       .calls = Conv2dCalls,
                       .need = Conv2dNeed};
@@ -378,7 +378,7 @@ OpDefinition DefineConv2dGradientInput() {
       .rule = Conv2dGradientInputRule,
       .flops = Conv2dGradientInputFlops,
       .evaluate = EvaluateConv2dGradientInput,
-      .resize = ResizeGroups,
+      .resize = ResizeConvolution,
       .calls = Conv2dGradientInputCalls,
       .need = Conv2dGradientInputNeed};
 }
@@ -409,7 +409,7 @@ OpDefinition DefineConv2dGradientFilter() {
       .rule = Conv2dGradientFilterRule,
       .flops = Conv2dGradientFilterFlops,
       .evaluate = EvaluateConv2dGradientFilter,
-      .resize = ResizeGroups,
+      .resize = ResizeConvolution,
       .calls = Conv2dGradientFilterCalls,
       .need = Conv2dGradientFilterNeed};
 }

@@ -34,17 +34,14 @@ void AddFactors(ConvolutionOutput output, const ConvolutionShapes& shapes, int64
   };
   const FactorKind sample = reduced_but_for(ConvolutionOutput::kX, ConvolutionOutput::kY);
   const Shape& images = output == ConvolutionOutput::kX ? shapes.x : shapes.y;
-  const auto add_fixed = [&](const char* name, int64_t size, FactorKind kind) {
-    rule.factors[static_cast<size_t>(AddFactor(rule, name, size, kind))].fixed_size = true;
-  };
   AddFactor(rule, "n", shapes.y[0], sample);
   if (groups > 1) AddFactor(rule, "g", groups);
   AddFactor(rule, "o", shapes.y[1] / groups, reduced_but_for(ConvolutionOutput::kFilter, ConvolutionOutput::kY));
   AddFactor(rule, "c", shapes.filter[1], reduced_but_for(ConvolutionOutput::kX, ConvolutionOutput::kFilter));
-  add_fixed("h", images[2], sample);
-  add_fixed("w", images[3], sample);
-  add_fixed("kh", shapes.filter[2], FactorKind::kWhole);
-  add_fixed("kw", shapes.filter[3], FactorKind::kWhole);
+  AddFactor(rule, "h", images[2], sample);
+  AddFactor(rule, "w", images[3], sample);
+  AddFactor(rule, "kh", shapes.filter[2], FactorKind::kWhole);
+  AddFactor(rule, "kw", shapes.filter[3], FactorKind::kWhole);
 }
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -94,15 +91,15 @@ Rule ConvolutionRule(ConvolutionOutput output, const ConvolutionShapes& shapes, 
       Grouped(factors, factors.o), {factors.c}, {factors.kernel_rows}, {factors.kernel_columns}};
   const Sliding2d sliding = ConvolutionSliding(attributes, shapes.filter[2], shapes.filter[3]);
   const auto over_x = [&](int input) {
-    rule.windows = {{input, 2, sliding.rows.OverInput(shapes.x[2], shapes.y[2])},
-                    {input, 3, sliding.columns.OverInput(shapes.x[3], shapes.y[3])}};
+    rule.windows = {KernelWindow(input, 2, sliding.rows, shapes.x[2], shapes.y[2]),
+                    KernelWindow(input, 3, sliding.columns, shapes.x[3], shapes.y[3])};
   };
   switch (output) {
     case ConvolutionOutput::kX:
       rule.inputs = {y, filter};
       rule.output = x;
-      rule.windows = {{0, 2, sliding.rows.OverOutput(shapes.x[2], shapes.y[2])},
-                      {0, 3, sliding.columns.OverOutput(shapes.x[3], shapes.y[3])}};
+      rule.windows = {PlacesWindow(0, 2, sliding.rows, shapes.x[2], shapes.y[2]),
+                      PlacesWindow(0, 3, sliding.columns, shapes.x[3], shapes.y[3])};
       break;
     case ConvolutionOutput::kFilter:
       rule.inputs = {y, x};
@@ -115,6 +112,8 @@ Rule ConvolutionRule(ConvolutionOutput output, const ConvolutionShapes& shapes, 
       over_x(0);
       break;
   }
+  rule.windows[0].taps = factors.kernel_rows;
+  rule.windows[1].taps = factors.kernel_columns;
   rule.linear = {{0}, {1}};
   return rule;
 }
@@ -132,11 +131,26 @@ LocalSliding2d ConvolutionSlidingOf(const Evaluation& evaluation, ConvolutionOut
                                          : SlidingOverInput(evaluation, sliding, images, local.x);
 }
 
-Attributes ResizeGroups(const Attributes& attributes, const Rule&, absl::Span<const int64_t> factor_sizes) {
-  Attributes resized = attributes;
-  const int g = FactorsOf(attributes).g;
-  if (g >= 0) resized.Set(attribute::kGroups, factor_sizes[static_cast<size_t>(g)]);
-  return resized;
+Attributes ResizeConvolution(const Attributes& attributes, const Rule& resized) {
+  const Factors factors = FactorsOf(attributes);
+  const auto size = [&](int factor) { return resized.factors[static_cast<size_t>(factor)].size; };
+  const Sliding2d sliding = SlidingOf(resized);
+  Attributes result = attributes;
+  if (factors.g >= 0) result.Set(attribute::kGroups, size(factors.g));
+  SetPair(attribute::kStride, sliding.rows.stride, sliding.columns.stride, result);
+  SetPair(attribute::kPadding, sliding.rows.padding, sliding.columns.padding, result);
+  SetPair(attribute::kDilation, sliding.rows.dilation, sliding.columns.dilation, result);
+  const int64_t rows = size(factors.images.rows);
+  const int64_t columns = size(factors.images.columns);
+  if (attributes.Has(attribute::kKernel)) {
+    SetPair(attribute::kKernel, size(factors.kernel_rows), size(factors.kernel_columns), result);
+  }
+  if (attributes.Has(attribute::kImageSize)) SetPair(attribute::kImageSize, rows, columns, result);
+  if (attributes.Has(attribute::kOutputPadding)) {
+    SetPair(attribute::kOutputPadding, rows - sliding.rows.InputSize(resized.windows[0].window.elements),
+            columns - sliding.columns.InputSize(resized.windows[1].window.elements), result);
+  }
+  return result;
 }
 
 std::vector<KernelCall> ConvolutionCall(const CallSite& site, std::string function, const ConvolutionTensors& tensors) {

@@ -84,8 +84,8 @@ void ForEachProduct(const ConvolutionShapes& shapes, const LocalSliding2d& slidi
 LocalSliding2d ConvolutionSlidingOf(const Evaluation& evaluation, ConvolutionOutput output,
                                     const ConvolutionShapes& local);
 
-// For OpDefinition::resize: the number of groups.
-Attributes ResizeGroups(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes);
+// For OpDefinition::resize.
+Attributes ResizeConvolution(const Attributes& attributes, const Rule& resized);
 
 }  // namespace cleave::ir
 

@@ -108,11 +108,10 @@ void EvaluateEmbeddingGradient(const Evaluation& evaluation) {
                  evaluation.output);
 }
 
-Attributes ResizeEmbeddingGradient(const Attributes& attributes, const Rule& rule,
-                                   absl::Span<const int64_t> factor_sizes) {
-  Attributes resized = attributes;
-  resized.Set(attribute::kRows, SizesOf(rule.output, factor_sizes)[0]);
-  return resized;
+Attributes ResizeEmbeddingGradient(const Attributes& attributes, const Rule& resized) {
+  Attributes result = attributes;
+  result.Set(attribute::kRows, resized.OutputShape()[0]);
+  return result;
 }
 
 int64_t EmbeddingGradientChoices(Types, const Attributes& attributes, int input) {

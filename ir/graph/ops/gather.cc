@@ -195,11 +195,11 @@ void EvaluateScatterAdd(const Evaluation& evaluation) {
                  evaluation.output);
 }
 
-Attributes ResizeScatterAdd(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes) {
-  const Shape shape = SizesOf(rule.output, factor_sizes);
-  Attributes resized = attributes;
-  resized.Set(attribute::kSize, shape[AxisOf(attributes, static_cast<int>(shape.size()))]);
-  return resized;
+Attributes ResizeScatterAdd(const Attributes& attributes, const Rule& resized) {
+  const Shape shape = resized.OutputShape();
+  Attributes result = attributes;
+  result.Set(attribute::kSize, shape[AxisOf(attributes, static_cast<int>(shape.size()))]);
+  return result;
 }
 
 int64_t ScatterAddChoices(Types, const Attributes& attributes, int input) {

@@ -87,6 +87,7 @@ OpDefinition DefineMaxPool() {
                       .gradient = MaxPoolGradients,
                       .flops = PoolingFlops,
                       .evaluate = EvaluateMaxPool,
+                      .resize = ResizePooling,
                       .batch = BatchPooling,
                       .calls = [](const CallSite& site) { return PoolingCall(site, "MaxPool"); }};
 }
@@ -100,6 +101,7 @@ OpDefinition DefineMaxPoolIndex() {
                       .rule = MaxPoolIndexRule,
                       .flops = PoolingFlops,
                       .evaluate = EvaluateMaxPoolIndex,
+                      .resize = ResizePooling,
                       .calls = [](const CallSite& site) { return PoolingCall(site, "MaxPoolIndex"); }};
 }
 
@@ -113,6 +115,7 @@ OpDefinition DefineMaxPoolGradient() {
       .rule = MaxPoolGradientRule,
       .flops = PoolingGradientFlops,
       .evaluate = EvaluateMaxPoolGradient,
+      .resize = ResizePooling,
       .calls = [](const CallSite& site) { return PoolingGradientCall(site, "MaxPoolGradient"); }};
 }
 

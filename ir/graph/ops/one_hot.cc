@@ -38,10 +38,10 @@ void EvaluateOneHot(const Evaluation& evaluation) {
   }
 }
 
-Attributes ResizeOneHot(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes) {
-  Attributes resized = attributes;
-  resized.Set(attribute::kDepth, SizesOf(rule.output, factor_sizes).back());
-  return resized;
+Attributes ResizeOneHot(const Attributes& attributes, const Rule& resized) {
+  Attributes result = attributes;
+  result.Set(attribute::kDepth, resized.OutputShape().back());
+  return result;
 }
 
 int64_t OneHotChoices(Types, const Attributes& attributes, int) { return attributes.Get(attribute::kDepth); }

@@ -204,10 +204,9 @@ struct OpDefinition {
   // for ops that need other ranks (RankUse::kOthers).
   std::function<void(const Evaluation& evaluation)> evaluate = nullptr;
 
-  // The attributes of the same op when its factors have other sizes (a reshape's target shape, one_hot's depth). Null
-  // where attributes hold no sizes.
-  Attributes (*resize)(const Attributes& attributes, const Rule& rule,
-                       absl::Span<const int64_t> factor_sizes) = nullptr;
+  // The attributes of the same op when its rule has other sizes and windows (a reshape's target shape, a slice's
+  // begin). Null where attributes hold none.
+  Attributes (*resize)(const Attributes& attributes, const Rule& resized) = nullptr;
 
   // The number of values that the integers of input `input` may take, counted from 0: the classes of a label, the rows
   // of a table; 0 if any integer is allowed. Null: no input has such a limit.

@@ -7,18 +7,18 @@ namespace {
 
 constexpr ImageFactors kImages = {.rows = 2, .columns = 3};
 
-// Factors n, c, h, w; all of `inputs` read rows and columns in windows.
-Rule ImagesRule(size_t inputs, const Shape& output, const Window& rows, const Window& columns, LinearGroups linear) {
+// Factors n, c, h, w; all of `inputs` read rows and columns in windows, those of input 0.
+Rule ImagesRule(size_t inputs, const Shape& output, const InputWindow& rows, const InputWindow& columns,
+                LinearGroups linear) {
   Rule rule;
   const char* const names[] = {"n", "c", "h", "w"};
-  for (size_t d = 0; d < 4; ++d) {
-    rule.output.push_back({AddFactor(rule, names[d], output[d])});
-    rule.factors.back().fixed_size = d >= 2;
-  }
+  for (size_t d = 0; d < 4; ++d) rule.output.push_back({AddFactor(rule, names[d], output[d])});
   for (size_t i = 0; i < inputs; ++i) {
     rule.inputs.push_back(rule.output);
-    rule.windows.push_back({static_cast<int>(i), kImages.rows, rows});
-    rule.windows.push_back({static_cast<int>(i), kImages.columns, columns});
+    for (InputWindow entry : {rows, columns}) {
+      entry.input = static_cast<int>(i);
+      rule.windows.push_back(entry);
+    }
   }
   rule.linear = std::move(linear);
   return rule;
@@ -106,15 +106,28 @@ InferResult InferPoolingGradient(Types inputs, const Attributes& attributes) {
 Rule PoolingRule(Types inputs, const TensorType& output, const Attributes& attributes, LinearGroups linear) {
   const Shape& images = inputs[0].shape;
   const Sliding2d sliding = PoolingSliding(attributes);
-  return ImagesRule(1, output.shape, sliding.rows.OverInput(images[2], output.shape[2]),
-                    sliding.columns.OverInput(images[3], output.shape[3]), std::move(linear));
+  return ImagesRule(1, output.shape, KernelWindow(0, kImages.rows, sliding.rows, images[2], output.shape[2]),
+                    KernelWindow(0, kImages.columns, sliding.columns, images[3], output.shape[3]), std::move(linear));
 }
 
 Rule PoolingGradientRule(Types inputs, const TensorType& output, const Attributes& attributes, LinearGroups linear) {
   const Shape& dy = inputs[0].shape;
   const Sliding2d sliding = PoolingSliding(attributes);
-  return ImagesRule(inputs.size(), output.shape, sliding.rows.OverOutput(output.shape[2], dy[2]),
-                    sliding.columns.OverOutput(output.shape[3], dy[3]), std::move(linear));
+  return ImagesRule(inputs.size(), output.shape, PlacesWindow(0, kImages.rows, sliding.rows, output.shape[2], dy[2]),
+                    PlacesWindow(0, kImages.columns, sliding.columns, output.shape[3], dy[3]), std::move(linear));
+}
+
+Attributes ResizePooling(const Attributes& attributes, const Rule& resized) {
+  const Sliding2d sliding = SlidingOf(resized);
+  Attributes result = attributes;
+  SetPair(attribute::kKernel, sliding.rows.kernel, sliding.columns.kernel, result);
+  SetPair(attribute::kStride, sliding.rows.stride, sliding.columns.stride, result);
+  SetPair(attribute::kPadding, sliding.rows.padding, sliding.columns.padding, result);
+  if (attributes.Has(attribute::kImageSize)) {
+    const Shape images = resized.OutputShape();
+    SetPair(attribute::kImageSize, images[2], images[3], result);
+  }
+  return result;
 }
 
 Flops PoolingFlops(Types, const TensorType& output, const Attributes& attributes) {

@@ -34,6 +34,9 @@ Rule PoolingRule(Types inputs, const TensorType& output, const Attributes& attri
 // The same for images that are made from inputs of one shape, which are read in windows.
 Rule PoolingGradientRule(Types inputs, const TensorType& output, const Attributes& attributes, LinearGroups linear);
 
+// For OpDefinition::resize of poolings and their gradients.
+Attributes ResizePooling(const Attributes& attributes, const Rule& resized);
+
 // One operation per tap at each place of the kernel.
 Flops PoolingFlops(Types inputs, const TensorType& output, const Attributes& attributes);
 Flops PoolingGradientFlops(Types inputs, const TensorType& output, const Attributes& attributes);

@@ -66,11 +66,18 @@ Rule TopKRule(Types inputs, const TensorType& output, const Attributes&) {
   Rule rule;
   rule.output = AddDimensions(rule, Shape(output.shape.begin(), output.shape.end() - 1));
   rule.inputs = {rule.output};
-  rule.inputs[0].push_back({AddFactor(rule, "n", inputs[0].shape.back(), FactorKind::kInner)});
-  rule.factors.back().fixed_size = true;
-  rule.output.push_back({AddFactor(rule, "k", output.shape.back(), FactorKind::kWhole)});
-  rule.factors.back().fixed_size = true;
+  const int elements = AddFactor(rule, "n", inputs[0].shape.back(), FactorKind::kInner);
+  const int rank = AddFactor(rule, "k", output.shape.back(), FactorKind::kWhole);
+  rule.inputs[0].push_back({elements});
+  rule.output.push_back({rank});
+  rule.selections = {{.part = rank, .whole = elements}};
   return rule;
+}
+
+Attributes ResizeTopK(const Attributes& attributes, const Rule& resized) {
+  Attributes result = attributes;
+  result.Set(attribute::kK, resized.OutputShape().back());
+  return result;
 }
 
 std::vector<Argument> TopKSignature() { return {{.name = "x"}, RequiredAttribute(attribute::kK)}; }
@@ -99,7 +106,7 @@ Rule CandidatesRule(Types inputs, const TensorType& output, const Attributes& at
   rule.inputs = {rule.output};
   const int piece = AddFactor(rule, "p", pieces);
   const int rank = AddFactor(rule, "k", attributes.Get(attribute::kK), FactorKind::kWhole);
-  for (int factor : {piece, rank}) rule.factors[static_cast<size_t>(factor)].fixed_size = true;
+  rule.factors[static_cast<size_t>(piece)].fixed_size = true;
   rule.inputs[0].push_back({piece});
   rule.output.push_back({piece, rank});
   // Pieces [b, e) have exactly the elements floor(b * n / pieces) up to floor(e * n / pieces), as in all cuts.
@@ -109,8 +116,16 @@ Rule CandidatesRule(Types inputs, const TensorType& output, const Attributes& at
                               .outer = pieces,
                               .numerator = elements,
                               .denominator = pieces,
-                              .last = elements - pieces}}};
+                              .last = elements - pieces},
+                   .cause = WindowCause::kPieces}};
   return rule;
+}
+
+Attributes ResizeCandidates(const Attributes& attributes, const Rule& resized) {
+  Attributes result = attributes;
+  result.Set(attribute::kK, resized.factors[static_cast<size_t>(resized.output.back().back())].size);
+  result.Set(attribute::kElements, resized.windows[0].window.elements);
+  return result;
 }
 
 std::vector<Argument> CandidatesSignature() {

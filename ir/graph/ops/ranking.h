@@ -42,15 +42,17 @@ inline bool RanksBefore(double a, double b) { return a > b || (a != a && b == b)
 // The positions of the first ranked of `length` elements, at most `count`.
 std::vector<int64_t> FirstRanked(const double* row, int64_t length, int64_t count);
 
-// (x [.., n]; k) -> [.., k] of `dtype`. In the rule n is inner and k whole; both are fixed: k must not exceed n.
+// (x [.., n]; k) -> [.., k] of `dtype`. In the rule n is inner and k, a selection of it, whole.
 InferResult InferTopK(Types inputs, const Attributes& attributes, DType dtype);
 Rule TopKRule(Types inputs, const TensorType& output, const Attributes& attributes);
+Attributes ResizeTopK(const Attributes& attributes, const Rule& resized);
 std::vector<Argument> TopKSignature();
 
 // (x [.., n]; k, pieces, elements = n) -> [.., pieces * k]: the candidates of each piece, one piece after another. In
 // the rule x is read in windows of the pieces.
 InferResult InferCandidates(Types inputs, const Attributes& attributes, DType dtype);
 Rule CandidatesRule(Types inputs, const TensorType& output, const Attributes& attributes);
+Attributes ResizeCandidates(const Attributes& attributes, const Rule& resized);
 std::vector<Argument> CandidatesSignature();
 // Adds an op of that form for the last dimension of x cut into `pieces`.
 OpId AddCandidates(GraphBuilder& builder, OpKind kind, const Op& op, int64_t pieces, const std::string& name);

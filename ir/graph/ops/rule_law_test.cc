@@ -220,22 +220,17 @@ TEST(RuleLawTest, LinearGroupsAreLinear) {
 TEST(RuleLawTest, Resize) {
   ForEachSample([](const Sample& sample, Random& random) {
     Rule expected = sample.rule;
-    std::vector<int64_t> sizes;
-    for (Factor& factor : expected.factors) {
-      if (!factor.fixed_size) factor.size = RandomInt(random, 2, 7);
-      sizes.push_back(factor.size);
+    for (size_t f = 0; f < expected.factors.size(); ++f) {
+      if (sample.rule.IsFree(static_cast<int>(f))) expected.factors[f].size = RandomInt(random, 2, 7);
     }
     std::vector<TensorType> types = sample.types;
-    for (size_t i = 0; i < types.size(); ++i) types[i].shape = SizesOf(expected.inputs[i], sizes);
-    for (const InputWindow& entry : expected.windows) {
-      types[static_cast<size_t>(entry.input)].shape[static_cast<size_t>(entry.dimension)] = entry.window.elements;
-    }
+    for (size_t i = 0; i < types.size(); ++i) types[i].shape = expected.InputShape(static_cast<int>(i));
     const Attributes attributes =
-        sample.op->resize == nullptr ? sample.attributes : sample.op->resize(sample.attributes, sample.rule, sizes);
+        sample.op->resize == nullptr ? sample.attributes : sample.op->resize(sample.attributes, expected);
     const InferResult result = InferChecked(*sample.op, types, attributes);
     ASSERT_TRUE(std::holds_alternative<TensorType>(result)) << std::get<OpError>(result).message;
     const TensorType& output = std::get<TensorType>(result);
-    EXPECT_EQ(output.shape, SizesOf(expected.output, sizes));
+    EXPECT_EQ(output.shape, expected.OutputShape());
     EXPECT_EQ(sample.op->rule(types, output, attributes), expected);
   });
 }

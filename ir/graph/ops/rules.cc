@@ -67,20 +67,10 @@ std::vector<int64_t> BroadcastIndex(const Shape& output, const Shape& input) {
   return result;
 }
 
-Shape SizesOf(const std::vector<FactorList>& dimensions, absl::Span<const int64_t> factor_sizes) {
-  Shape shape;
-  for (const FactorList& dimension : dimensions) {
-    int64_t size = 1;
-    for (int factor : dimension) size *= factor_sizes[static_cast<size_t>(factor)];
-    shape.push_back(size);
-  }
-  return shape;
-}
-
-Attributes ResizeShape(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes) {
-  Attributes resized = attributes;
-  resized.Set(attribute::kShape, SizesOf(rule.output, factor_sizes));
-  return resized;
+Attributes ResizeShape(const Attributes& attributes, const Rule& resized) {
+  Attributes result = attributes;
+  result.Set(attribute::kShape, resized.OutputShape());
+  return result;
 }
 
 OpId SumToType(GraphBuilder& builder, OpId gradient, TensorType type, const std::string& name) {

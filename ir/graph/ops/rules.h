@@ -29,11 +29,8 @@ std::optional<Shape> BroadcastShape(const Shape& a, const Shape& b);
 // For every element of `output` (row-major) the index of the element of `input` that it reads under broadcasting.
 std::vector<int64_t> BroadcastIndex(const Shape& output, const Shape& input);
 
-// The sizes of a tensor's dimensions when factors have `factor_sizes`.
-Shape SizesOf(const std::vector<FactorList>& dimensions, absl::Span<const int64_t> factor_sizes);
-
 // For OpDefinition::resize of ops whose attribute `shape` is the shape of their output.
-Attributes ResizeShape(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes);
+Attributes ResizeShape(const Attributes& attributes, const Rule& resized);
 
 // Sums `gradient`, of the shape of the output, over the dimensions along which a value of `type` was broadcast. Takes a
 // copy: types that the builder holds move when ops are added.

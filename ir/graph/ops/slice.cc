@@ -58,12 +58,15 @@ void EvaluateSlice(const Evaluation& evaluation) {
   CopyShifted(evaluation, 0, ShiftedWindows(input, output, evaluation.attributes.Get(attribute::kBegin)));
 }
 
-Attributes ResizeSlice(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes) {
-  Attributes resized = attributes;
-  std::vector<int64_t> end = SizesOf(rule.output, factor_sizes);
-  for (size_t d = 0; d < end.size(); ++d) end[d] += attributes.Get(attribute::kBegin)[d];
-  resized.Set(attribute::kEnd, end);
-  return resized;
+Attributes ResizeSlice(const Attributes& attributes, const Rule& resized) {
+  std::vector<int64_t> end = resized.OutputShape();
+  std::vector<int64_t> begin(end.size(), 0);
+  for (const InputWindow& entry : resized.windows) begin[static_cast<size_t>(entry.dimension)] = entry.window.first;
+  for (size_t d = 0; d < end.size(); ++d) end[d] += begin[d];
+  Attributes result = attributes;
+  result.Set(attribute::kBegin, begin);
+  result.Set(attribute::kEnd, end);
+  return result;
 }
 
 OpId BatchSlice(Lift& lift) {
@@ -138,6 +141,21 @@ void EvaluatePad(const Evaluation& evaluation) {
   CopyShifted(evaluation, 0, PadWindows(input, output, evaluation.attributes));
 }
 
+Attributes ResizePad(const Attributes& attributes, const Rule& resized) {
+  std::vector<int64_t> before(resized.output.size(), 0);
+  std::vector<int64_t> after = before;
+  for (const InputWindow& entry : resized.windows) {
+    const Window& window = entry.window;
+    const size_t d = static_cast<size_t>(entry.dimension);
+    before[d] = -window.first;
+    after[d] = window.outer - before[d] - window.elements;
+  }
+  Attributes result = attributes;
+  result.Set(attribute::kBefore, before);
+  result.Set(attribute::kAfter, after);
+  return result;
+}
+
 OpId BatchPad(Lift& lift) {
   return lift.Main(lift.Inputs(), {{attribute::kBefore, Before(0, lift.op().attributes.Get(attribute::kBefore))},
                                    {attribute::kAfter, Before(0, lift.op().attributes.Get(attribute::kAfter))}});
@@ -176,6 +194,7 @@ OpDefinition DefinePad() {
       .gradient = PadGradients,
       .flops = FlopsPerElement<0>,
       .evaluate = EvaluatePad,
+      .resize = ResizePad,
       .batch = BatchPad,
       .calls = PadCalls};
 }

@@ -23,23 +23,13 @@ LocalSliding OverOutput(const Sliding& sliding, const FactorRange& range, int64_
 
 }  // namespace
 
-int64_t Sliding::OutputSize(int64_t input) const {
-  const int64_t room = input + 2 * padding - span();
-  return room < 0 ? 0 : room / stride + 1;
-}
-
-Window Sliding::OverInput(int64_t input, int64_t output) const {
-  return {.elements = input, .outer = output, .numerator = stride, .first = -padding, .last = span() - 1 - padding};
-}
-
-Window Sliding::OverOutput(int64_t input, int64_t output) const {
-  return {
-      .elements = output, .outer = input, .denominator = stride, .first = padding - span() + stride, .last = padding};
-}
-
 Pair PairOf(const Attributes& attributes, Attribute<std::vector<int64_t>> key) {
   const std::vector<int64_t>& numbers = attributes.Get(key);
   return {.rows = numbers.front(), .columns = numbers.back()};
+}
+
+void SetPair(Attribute<std::vector<int64_t>> key, int64_t rows, int64_t columns, Attributes& attributes) {
+  attributes.Set(key, std::vector<int64_t>{rows, columns});
 }
 
 std::optional<OpError> CheckPair(const Attributes& attributes, Attribute<std::vector<int64_t>> key, int64_t least) {
@@ -95,6 +85,8 @@ std::optional<OpError> CheckFits(Types inputs, int index, const Sliding2d& slidi
 Shape SlidOver(const Shape& images, int64_t channels, const Sliding2d& sliding) {
   return {images[0], channels, sliding.rows.OutputSize(images[2]), sliding.columns.OutputSize(images[3])};
 }
+
+Sliding2d SlidingOf(const Rule& rule) { return {.rows = rule.windows[0].sliding, .columns = rule.windows[1].sliding}; }
 
 int64_t LocalSliding::At(int64_t i, int64_t tap) const {
   const int64_t whole = (output.begin + i) * sliding.stride - sliding.padding + tap * sliding.dilation;

@@ -1,8 +1,7 @@
 // A kernel that slides over the rows and columns of images [n, c, h, w]: shared by convolutions and poolings. Inside of
 // ir/graph/ops only.
 //
-// Output element i looks with tap t of the kernel at input element i * stride - padding + t * dilation; where there is
-// no such element it sees padding. Padding is at the ends of the whole image, never at the border of a rank's piece.
+// Padding is at the ends of the whole image, never at the border of a rank's piece.
 #ifndef CLEAVE_IR_GRAPH_OPS_SLIDING_H_
 #define CLEAVE_IR_GRAPH_OPS_SLIDING_H_
 
@@ -15,25 +14,9 @@
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/tensor/piece/piece.h"
+#include "ir/tensor/piece/sliding.h"
 
 namespace cleave::ir {
-
-// Along one dimension.
-struct Sliding {
-  int64_t kernel = 1;
-  int64_t stride = 1;
-  int64_t padding = 0;  // On each side.
-  int64_t dilation = 1;
-
-  // The number of elements from the first to the last at which the kernel looks at one place.
-  int64_t span() const { return dilation * (kernel - 1) + 1; }
-  // The number of places of the kernel over `input` elements; 0 or negative where it does not fit.
-  int64_t OutputSize(int64_t input) const;
-  // The window of the input, which has `input` elements, that a piece of the output reads; and the window of the
-  // output, which has `output` elements, that reads a piece of the input.
-  Window OverInput(int64_t input, int64_t output) const;
-  Window OverOutput(int64_t input, int64_t output) const;
-};
 
 struct Sliding2d {
   Sliding rows;
@@ -46,6 +29,7 @@ struct Pair {
   int64_t columns = 0;
 };
 Pair PairOf(const Attributes& attributes, Attribute<std::vector<int64_t>> key);
+void SetPair(Attribute<std::vector<int64_t>> key, int64_t rows, int64_t columns, Attributes& attributes);
 
 // A kernel, stride, padding or dilation is at most this: places in a padded image then fit int64_t.
 inline constexpr int64_t kMaxSliding = (int64_t{1} << 31) - 1;
@@ -98,6 +82,9 @@ struct LocalSliding2d {
     }
   }
 };
+
+// How the kernel of a rule's first windows slides: those of the rows, then those of the columns.
+Sliding2d SlidingOf(const Rule& rule);
 
 // The two factors of a rule that stand for rows and columns.
 struct ImageFactors {

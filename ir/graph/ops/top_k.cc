@@ -145,11 +145,17 @@ Rule TopKGradientRule(Types inputs, const TensorType& output, const Attributes&)
   rule.inputs = {rule.output, rule.output};
   const int rank = AddFactor(rule, "k", inputs[0].shape.back(), FactorKind::kReduced);
   const int element = AddFactor(rule, "n", output.shape.back());
-  for (int factor : {rank, element}) rule.factors[static_cast<size_t>(factor)].fixed_size = true;
   for (std::vector<FactorList>& input : rule.inputs) input.push_back({rank});
   rule.output.push_back({element});
   rule.linear = {{0}};
+  rule.selections = {{.part = rank, .whole = element}};
   return rule;
+}
+
+Attributes ResizeTopKGradient(const Attributes& attributes, const Rule& resized) {
+  Attributes result = attributes;
+  result.Set(attribute::kElements, resized.OutputShape().back());
+  return result;
 }
 
 void EvaluateTopKGradient(const Evaluation& evaluation) {
@@ -183,6 +189,7 @@ OpDefinition DefineTopK() {
       .flops = FlopsPerInputElement<4>,
       .distribute = DistributeTopK,
       .evaluate = EvaluateTopK,
+      .resize = ResizeTopK,
       .batch = BatchSame,
       .calls = [](const CallSite& site) { return RowsCall(site, "TopK", {site.attributes.Get(attribute::kK)}); }};
 }
@@ -197,6 +204,7 @@ OpDefinition DefineTopKIndices() {
                       .flops = FlopsPerInputElement<4>,
                       .distribute = DistributeTopKIndices,
                       .evaluate = EvaluateTopKIndices,
+                      .resize = ResizeTopK,
                       .batch = BatchSame,
                       .calls = [](const CallSite& site) {
                         return RowsCall(site, "TopKIndices", {site.attributes.Get(attribute::kK)});
@@ -212,6 +220,7 @@ OpDefinition DefineTopKCandidates() {
                       .rule = CandidatesRule,
                       .flops = FlopsPerInputElement<4>,
                       .evaluate = EvaluateTopKCandidates,
+                      .resize = ResizeCandidates,
                       .calls = [](const CallSite& site) { return CandidatesCall(site, "TopKCandidates"); }};
 }
 
@@ -224,6 +233,7 @@ OpDefinition DefineTopKCandidateIndices() {
                       .rule = CandidatesRule,
                       .flops = FlopsPerInputElement<4>,
                       .evaluate = EvaluateTopKCandidateIndices,
+                      .resize = ResizeCandidates,
                       .calls = [](const CallSite& site) { return CandidatesCall(site, "TopKCandidateIndices"); }};
 }
 
@@ -239,6 +249,7 @@ OpDefinition DefineTopKMerge() {
       .rule = TopKMergeRule,
       .flops = FlopsPerInputElement<4>,
       .evaluate = EvaluateTopKMerge,
+      .resize = ResizeTopK,
       .calls = [](const CallSite& site) { return RowsCall(site, "TopKMerge", {site.attributes.Get(attribute::kK)}); }};
 }
 
@@ -251,6 +262,7 @@ OpDefinition DefineTopKGradient() {
                       .rule = TopKGradientRule,
                       .flops = FlopsPerInputElement<1>,
                       .evaluate = EvaluateTopKGradient,
+                      .resize = ResizeTopKGradient,
                       .calls = TopKGradientCalls};
 }
 

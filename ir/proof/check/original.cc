@@ -24,22 +24,21 @@ bool WasReplaced(const Op& op, const Distributed& distributed) {
   return false;
 }
 
-void TakeSizes(const std::vector<FactorList>& dimensions, const Shape& shape, std::vector<int64_t>& sizes) {
+void TakeSizes(const std::vector<FactorList>& dimensions, const Shape& shape, Rule& rule) {
   for (size_t d = 0; d < dimensions.size(); ++d) {
-    if (dimensions[d].size() == 1) sizes[static_cast<size_t>(dimensions[d].front())] = shape[d];
+    if (dimensions[d].size() == 1) rule.factors[static_cast<size_t>(dimensions[d].front())].size = shape[d];
   }
 }
 
-// The attributes of a replaced op for the new types of its inputs and its value.
+// The attributes of a replaced op for the new types of its inputs and its value. Such an op reads no windows: its inner
+// factors are those of whole rows.
 Attributes ResizedAttributes(const Graph& graph, const Op& op, const Graph& resized, const TensorType& type) {
   const OpDefinition& definition = DefinitionOf(op);
   if (definition.resize == nullptr) return op.attributes;
-  const Rule rule = RuleOf(graph, op);
-  std::vector<int64_t> sizes;
-  for (const Factor& factor : rule.factors) sizes.push_back(factor.size);
-  for (size_t i = 0; i < op.inputs.size(); ++i) TakeSizes(rule.inputs[i], resized.op(op.inputs[i]).type.shape, sizes);
-  TakeSizes(rule.output, type.shape, sizes);
-  return definition.resize(op.attributes, rule, sizes);
+  Rule rule = RuleOf(graph, op);
+  for (size_t i = 0; i < op.inputs.size(); ++i) TakeSizes(rule.inputs[i], resized.op(op.inputs[i]).type.shape, rule);
+  TakeSizes(rule.output, type.shape, rule);
+  return definition.resize(op.attributes, rule);
 }
 
 Graph WithSizesOf(const Graph& graph, const Distributed& distributed, const Graph& shrunk) {

@@ -19,27 +19,35 @@
 namespace cleave::ir {
 namespace {
 
-// Sizes of the dimensions of an op's value under the new sizes of its rule's factors.
-Shape ShapeOf(const std::vector<FactorList>& dimensions, const std::vector<int64_t>& sizes) {
-  Shape shape;
-  for (const FactorList& factors : dimensions) {
-    int64_t size = 1;
-    for (int factor : factors) size *= sizes[static_cast<size_t>(factor)];
-    shape.push_back(size);
-  }
-  return shape;
-}
-
-void ResizeGraph(const std::vector<Rule>& rules, SizeClasses& classes, Graph& graph) {
+// Gives every op the rule of `rules` by type and attributes. Returns what does not fit together.
+std::vector<std::string> ResizeGraph(const std::vector<Rule>& rules, Graph& graph) {
   for (Op& op : graph.ops) {
     const Rule& rule = rules[static_cast<size_t>(op.id.value())];
-    std::vector<int64_t> sizes;
-    for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
-      sizes.push_back(classes.NewSize(op.id, static_cast<int>(factor)));
-    }
-    op.type.shape = ShapeOf(rule.output, sizes);
+    op.type.shape = rule.OutputShape();
     const OpDefinition& definition = DefinitionOf(op);
-    if (definition.resize != nullptr) op.attributes = definition.resize(op.attributes, rule, sizes);
+    if (definition.resize != nullptr) op.attributes = definition.resize(op.attributes, rule);
+  }
+  std::vector<std::string> errors = VerifyGraph(graph);
+  if (!errors.empty()) return errors;
+  for (const Op& op : graph.ops) {
+    if (RuleOf(graph, op) != rules[static_cast<size_t>(op.id.value())])
+      errors.push_back(absl::StrCat("`", op.name, "` has another rule than its sizes"));
+  }
+  return errors;
+}
+
+// Gives the values that ops read in windows the windows of the small ops. REQUIRES: they have those of the large ones.
+void ResizeWindows(const std::vector<Rule>& rules, Program& program) {
+  for (const Step& step : program.steps) {
+    const auto* compute = std::get_if<Compute>(&step.action);
+    if (compute == nullptr) continue;
+    for (size_t input = 0; input < compute->inputs.size(); ++input) {
+      for (DimensionWindow& entry : program.values[compute->inputs[input]].layout.windows) {
+        const Rule& rule = rules[static_cast<size_t>(compute->op.value())];
+        const Window* window = rule.WindowOf(static_cast<int>(input), static_cast<size_t>(entry.dimension));
+        if (window != nullptr) entry.window = *window;
+      }
+    }
   }
 }
 
@@ -93,14 +101,9 @@ void ResizeMoves(const Graph& graph, Program& program) {
   }
 }
 
-}  // namespace
-
-absl::StatusOr<Shrunk> Shrink(const Graph& graph, const Program& program, const Mesh& short_mesh) {
-  Shrunk shrunk{.graph = graph, .program = program};
-  shrunk.program.mesh = short_mesh;
-
-  std::vector<Rule> rules;
-  for (const Op& op : graph.ops) rules.push_back(RuleOf(graph, op));
+// The rules of all ops with small sizes.
+std::vector<Rule> SmallRules(const std::vector<Rule>& rules, const Graph& graph, const Program& program,
+                             const Mesh& short_mesh) {
   SizeClasses classes(graph, rules);
   for (const Step& step : program.steps) {
     const auto* compute = std::get_if<Compute>(&step.action);
@@ -110,16 +113,29 @@ absl::StatusOr<Shrunk> Shrink(const Graph& graph, const Program& program, const 
       // Every prefix of the axes cuts the dimension in some layout between the two.
       for (size_t count = 1; count <= axes.size(); ++count) {
         const absl::Span<const AxisId> prefix = absl::MakeConstSpan(axes).first(count);
-        classes.AddCut(compute->op, static_cast<int>(factor), program.mesh.Size(prefix),
-                       shrunk.program.mesh.Size(prefix));
+        classes.AddCut(compute->op, static_cast<int>(factor), program.mesh.Size(prefix), short_mesh.Size(prefix));
       }
     }
   }
   classes.ChooseSizes();
-  ResizeGraph(rules, classes, shrunk.graph);
-  if (const std::vector<std::string> errors = VerifyGraph(shrunk.graph); !errors.empty()) {
+  std::vector<Rule> small;
+  for (const Op& op : graph.ops) small.push_back(classes.Resized(op.id, rules[static_cast<size_t>(op.id.value())]));
+  return small;
+}
+
+}  // namespace
+
+absl::StatusOr<Shrunk> Shrink(const Graph& graph, const Program& program, const Mesh& short_mesh) {
+  Shrunk shrunk{.graph = graph, .program = program};
+  shrunk.program.mesh = short_mesh;
+
+  std::vector<Rule> rules;
+  for (const Op& op : graph.ops) rules.push_back(RuleOf(graph, op));
+  rules = SmallRules(rules, graph, program, short_mesh);
+  if (const std::vector<std::string> errors = ResizeGraph(rules, shrunk.graph); !errors.empty()) {
     return absl::InternalError(absl::StrCat("the shrunk graph is not sound: ", absl::StrJoin(errors, "; ")));
   }
+  ResizeWindows(rules, shrunk.program);
   for (Value& value : shrunk.program.values) value.type = shrunk.graph.op(value.origin).type;
   if (program.is_manual) ResizeMoves(shrunk.graph, shrunk.program);
   for (Step& step : shrunk.program.steps) {

@@ -1,24 +1,41 @@
 #include "ir/proof/check/size_classes.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <numeric>
 
+#include "base/check/check.h"
+#include "ir/proof/check/small_sliding.h"
+
 namespace cleave::ir {
+namespace {
+
+// The sum or product of sizes, at most `most`: an original size, so what is larger is too large anyway.
+int64_t SumUpTo(int64_t most, int64_t a, int64_t b) { return a > most - b ? most : a + b; }
+int64_t ProductUpTo(int64_t most, int64_t a, int64_t b) { return a > most / b ? most : a * b; }
+
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+
+std::vector<int64_t> NumbersOf(const Window& window) {
+  return {window.elements, window.outer, window.numerator, window.denominator, window.first, window.last};
+}
+
+}  // namespace
 
 SizeClasses::SizeClasses(const Graph& graph, const std::vector<Rule>& rules) : first_node_(graph.ops.size()) {
+  const auto rule = [&rules](OpId id) -> const Rule& { return rules[static_cast<size_t>(id.value())]; };
   for (const Op& op : graph.ops) {
     first_node_[op.id] = static_cast<int>(parent_.size());
-    for (const Factor& factor : rules[static_cast<size_t>(op.id.value())].factors) {
-      parent_.push_back(static_cast<int>(parent_.size()));
-      // A size of 1 means broadcasting or nothing at all, so it never changes and no other size becomes 1.
-      classes_.push_back(SizeClass{
-          .original = factor.size, .size = factor.size, .fixed = factor.fixed_size || factor.size == 1, .cuts = {}});
-    }
+    for (const Factor& factor : rule(op.id).factors) AddNode(factor.size, factor.fixed_size);
   }
-  const auto rule = [&rules](OpId id) -> const Rule& { return rules[static_cast<size_t>(id.value())]; };
   for (const Op& op : graph.ops) {
     for (size_t input = 0; input < op.inputs.size(); ++input) {
       TieInput(rule(op.inputs[input]), rule(op.id), op, static_cast<int>(input));
+    }
+    for (const Selection& selection : rule(op.id).selections) {
+      const int part = Node(op.id, selection.part);
+      parts_.push_back({.whole = Node(op.id, selection.whole), .part = part, .begin = 0, .end = Class(part).original});
     }
   }
   for (const StateUpdate& update : graph.updates) {
@@ -27,21 +44,86 @@ SizeClasses::SizeClasses(const Graph& graph, const std::vector<Rule>& rules) : f
       Tie(Nodes(update.state, state.output[d]), Nodes(update.value, rule(update.value).output[d]));
     }
   }
+  AddSegments();
+}
+
+int SizeClasses::AddNode(int64_t original, bool fixed) {
+  parent_.push_back(static_cast<int>(parent_.size()));
+  // A size of 1 means broadcasting or nothing at all, so it never changes and no other size becomes 1.
+  classes_.push_back(SizeClass{.original = original, .size = original, .fixed = fixed || original == 1, .cuts = {}});
+  return parent_.back();
 }
 
 void SizeClasses::TieInput(const Rule& producer, const Rule& consumer, const Op& op, int input) {
   const OpId producer_op = op.inputs[static_cast<size_t>(input)];
+  const std::vector<FactorList>& dimensions = consumer.inputs[static_cast<size_t>(input)];
   for (size_t d = 0; d < producer.output.size(); ++d) {
-    const std::vector<int> made = Nodes(producer_op, producer.output[d]);
-    const std::vector<int> read = Nodes(op.id, consumer.inputs[static_cast<size_t>(input)][d]);
-    if (consumer.WindowOf(input, d) == nullptr) {
-      Tie(made, read);
-      continue;
-    }
-    // A window is given in elements, so the dimensions that it connects keep their sizes.
-    for (int node : made) Fix(Root(node));
-    for (int node : read) Fix(Root(node));
+    if (consumer.WindowOf(input, d) != nullptr) continue;
+    Tie(Nodes(producer_op, producer.output[d]), Nodes(op.id, dimensions[d]));
   }
+  for (const InputWindow& entry : consumer.windows) {
+    if (entry.input != input) continue;
+    const size_t d = static_cast<size_t>(entry.dimension);
+    TieWindow(entry, op, Node(op.id, dimensions[d].front()), Nodes(producer_op, producer.output[d]));
+  }
+}
+
+void SizeClasses::TieWindow(const InputWindow& entry, const Op& op, int factor, std::vector<int> made) {
+  WindowedInput windowed = {.elements = AddNode(entry.window.elements, /*fixed=*/false)};
+  Tie(std::move(made), {windowed.elements});
+  switch (entry.cause) {
+    case WindowCause::kShift:
+      windowed.part = AddPart(entry.window, factor, windowed.elements);
+      break;
+    case WindowCause::kKernel:
+    case WindowCause::kPlaces:
+      windowed.slide = AddSlide(entry, op, factor, windowed.elements);
+      break;
+    case WindowCause::kPieces:
+      Class(windowed.elements).cuts.insert({entry.window.outer, entry.window.outer});
+      break;
+  }
+  windows_[{op.id, entry.input, entry.dimension}] = windowed;
+}
+
+int SizeClasses::AddPart(const Window& window, int factor, int elements) {
+  const bool is_slice = window.first >= 0 && window.first <= window.elements - window.outer;
+  const bool is_placed = window.first <= 0 && -window.first <= window.outer - window.elements;
+  if (is_slice) {
+    parts_.push_back({.whole = elements, .part = factor, .begin = window.first, .end = window.first + window.outer});
+  } else if (is_placed) {
+    parts_.push_back(
+        {.whole = factor, .part = elements, .begin = -window.first, .end = window.elements - window.first});
+  } else {
+    Fix(factor);
+    Fix(elements);
+    return -1;
+  }
+  return static_cast<int>(parts_.size()) - 1;
+}
+
+int SizeClasses::AddSlide(const InputWindow& entry, const Op& op, int factor, int elements) {
+  const bool over_input = entry.cause == WindowCause::kKernel;
+  Slide slide = {.elements = over_input ? elements : factor,
+                 .places = over_input ? factor : elements,
+                 .taps = entry.taps < 0 ? -1 : Node(op.id, entry.taps),
+                 .original = entry.sliding,
+                 .sliding = entry.sliding,
+                 .has_rest = false};
+  slide.has_rest = Class(slide.elements).original > entry.sliding.InputSize(Class(slide.places).original);
+  const int number = static_cast<int>(slides_.size());
+  const auto [reader, is_first] = readers_.insert(
+      {{op.inputs[static_cast<size_t>(entry.input)], entry.dimension, NumbersOf(entry.window)}, number});
+  if (!is_first) {
+    Slide& other = slides_[static_cast<size_t>(reader->second)];
+    Unite(over_input ? other.places : other.elements, factor);
+    // Two kernels through which the same elements are seen stay as they are.
+    if (other.original != slide.original || (other.taps < 0) != (slide.taps < 0)) {
+      other.least_span = slide.least_span = slide.original.span();
+    }
+  }
+  slides_.push_back(slide);
+  return number;
 }
 
 std::vector<int> SizeClasses::Nodes(OpId op, const FactorList& factors) const {
@@ -53,28 +135,24 @@ std::vector<int> SizeClasses::Nodes(OpId op, const FactorList& factors) const {
 void SizeClasses::Tie(std::vector<int> a, std::vector<int> b) {
   if (a.size() > b.size()) std::swap(a, b);
   if (a.empty()) {  // A broadcast dimension: size 1.
-    for (int node : b) classes_[static_cast<size_t>(Root(node))].fixed = true;
+    for (int node : b) Fix(node);
     return;
   }
-  const auto original = [this](int node) { return classes_[static_cast<size_t>(Root(node))].original; };
-  const bool alike = a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
-                                                        [&](int x, int y) { return original(x) == original(y); });
+  const bool alike = a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](int x, int y) {
+                       return Class(x).original == Class(y).original;
+                     });
   if (alike) {
     for (size_t i = 0; i < a.size(); ++i) Unite(a[i], b[i]);
   } else if (a.size() == 1) {
     products_.push_back({.whole = a.front(), .parts = b});
   } else {
-    for (int node : a) classes_[static_cast<size_t>(Root(node))].fixed = true;
-    for (int node : b) classes_[static_cast<size_t>(Root(node))].fixed = true;
+    for (int node : a) Fix(node);
+    for (int node : b) Fix(node);
   }
 }
 
-int SizeClasses::Root(int node) {
-  while (parent_[static_cast<size_t>(node)] != node) {
-    int& parent = parent_[static_cast<size_t>(node)];
-    parent = parent_[static_cast<size_t>(parent)];
-    node = parent;
-  }
+int SizeClasses::Root(int node) const {
+  while (parent_[static_cast<size_t>(node)] != node) node = parent_[static_cast<size_t>(node)];
   return node;
 }
 
@@ -82,18 +160,52 @@ void SizeClasses::Unite(int a, int b) {
   a = Root(a);
   b = Root(b);
   if (a == b) return;
+  SizeClass& kept = classes_[static_cast<size_t>(a)];
+  const SizeClass& other = classes_[static_cast<size_t>(b)];
+  kept.fixed |= other.fixed;
+  kept.is_segment &= other.is_segment;
+  kept.cuts.insert(other.cuts.begin(), other.cuts.end());
   parent_[static_cast<size_t>(b)] = a;
-  classes_[static_cast<size_t>(a)].fixed |= classes_[static_cast<size_t>(b)].fixed;
+}
+
+void SizeClasses::AddSegments() {
+  std::map<int, std::vector<Part*>> parts_of;
+  for (Part& part : parts_) parts_of[Root(part.whole)].push_back(&part);
+  for (const auto& [whole, parts] : parts_of) {
+    std::set<int64_t> places = {0, Class(whole).original};
+    for (const Part* part : parts) places.insert({part->begin, part->end});
+    std::map<int64_t, int> index;  // By place: the number of segments in front of it.
+    std::vector<int> segments;
+    for (auto place = places.begin(); place != places.end(); ++place) {
+      index[*place] = static_cast<int>(segments.size());
+      if (const auto next = std::next(place); next != places.end()) {
+        segments.push_back(AddNode(*next - *place, /*fixed=*/false));
+        classes_.back().is_segment = true;
+      }
+    }
+    sums_.push_back({.whole = whole, .segments = segments});
+    for (Part* part : parts) {
+      const auto begin = segments.begin() + index[part->begin];
+      const auto end = segments.begin() + index[part->end];
+      part->before.assign(segments.begin(), begin);
+      if (end - begin == 1) {
+        Unite(part->part, *begin);
+      } else {
+        sums_.push_back({.whole = part->part, .segments = {begin, end}});
+      }
+    }
+  }
 }
 
 void SizeClasses::AddCut(OpId op, int factor, int64_t pieces, int64_t new_pieces) {
-  classes_[static_cast<size_t>(Root(Node(op, factor)))].cuts.insert({pieces, new_pieces});
+  Class(Node(op, factor)).cuts.insert({pieces, new_pieces});
 }
 
-// Whether the new numbers of pieces cut `size` as the old ones cut the original size.
-bool SizeClasses::Keeps(const SizeClass& size_class, int64_t size) {
+// How many of the cuts treat `size` as they treated the original size: the new numbers of pieces divide it or not, and
+// it is smaller than, equal to or larger than them.
+int64_t SizeClasses::KeptCuts(const SizeClass& size_class, int64_t size) {
   const auto sign = [](int64_t value) { return (value > 0) - (value < 0); };
-  return std::all_of(size_class.cuts.begin(), size_class.cuts.end(), [&](const std::pair<int64_t, int64_t>& cut) {
+  return std::count_if(size_class.cuts.begin(), size_class.cuts.end(), [&](const std::pair<int64_t, int64_t>& cut) {
     const auto [pieces, new_pieces] = cut;
     if (new_pieces == 1) return true;
     return (size_class.original % pieces == 0) == (size % new_pieces == 0) &&
@@ -101,79 +213,207 @@ bool SizeClasses::Keeps(const SizeClass& size_class, int64_t size) {
   });
 }
 
-int64_t SizeClasses::SmallSize(const SizeClass& size_class) const {
-  // Two and three alternate, so that dimensions that were mixed up seldom have the same size.
-  const int64_t start = 2 + (size_class.original / 2) % 2;
-  for (int64_t size = start; size < size_class.original; ++size) {
-    if (Keeps(size_class, size)) return size;
+// The smallest size from `least` on that keeps all cuts, or as many as any. On a shortened mesh not all can always be
+// kept: 4 and 8 pieces may both have become 3.
+int64_t SizeClasses::SmallSize(const SizeClass& size_class, int64_t least) {
+  // Whether cuts are kept repeats with the period of all numbers of pieces.
+  constexpr int64_t kLongestPeriod = 4096;
+  int64_t period = 1;
+  int64_t most_pieces = 1;
+  for (const auto& [pieces, new_pieces] : size_class.cuts) {
+    period = std::min(std::lcm(period, new_pieces), kLongestPeriod);
+    most_pieces = std::max(most_pieces, new_pieces);
   }
-  return size_class.original;
+  const int64_t last = SumUpTo(size_class.original, least, most_pieces + period);
+  int64_t best = size_class.original;
+  int64_t most_kept = -1;
+  for (int64_t size = least; size <= last; ++size) {
+    const int64_t kept = KeptCuts(size_class, size);
+    if (kept <= most_kept) continue;
+    best = size;
+    most_kept = kept;
+    if (kept == static_cast<int64_t>(size_class.cuts.size())) break;
+  }
+  return best;
 }
 
 void SizeClasses::ChooseSizes() {
   for (Product& product : products_) {
-    product.whole = Root(product.whole);
-    for (int& part : product.parts) part = Root(part);
     // The whole is cut as its most major part that is larger than 1 is cut, where that is possible.
-    const auto major = std::find_if(product.parts.begin(), product.parts.end(),
-                                    [this](int part) { return classes_[static_cast<size_t>(part)].original > 1; });
+    const auto major =
+        std::find_if(product.parts.begin(), product.parts.end(), [this](int part) { return Class(part).original > 1; });
     if (major == product.parts.end()) continue;
-    SizeClass& part = classes_[static_cast<size_t>(*major)];
-    for (const auto& cut : classes_[static_cast<size_t>(product.whole)].cuts) {
+    SizeClass& part = Class(*major);
+    for (const auto& cut : Class(product.whole).cuts) {
       if (part.original % cut.first == 0) part.cuts.insert(cut);
     }
   }
-  for (SizeClass& size_class : classes_) {
-    size_class.size = size_class.fixed ? size_class.original : SmallSize(size_class);
-  }
-  while (!ApplyProducts()) {
+  while (!ChooseSlidings() || !SolveAll()) {
   }
 }
 
-// Sets the size of every product from its parts. Returns false when some sizes had to be fixed, so that it has to be
-// done again. Each time at least one more class is fixed, and with the original sizes every product holds.
-bool SizeClasses::ApplyProducts() {
-  // A whole may be a part of another product. With as many rounds as there are products every chain is settled.
-  for (size_t round = 0; round <= products_.size(); ++round) {
-    bool changed = false;
-    for (const Product& product : products_) {
-      SizeClass& whole = classes_[static_cast<size_t>(product.whole)];
-      int64_t size = 1;
-      for (int part : product.parts) size *= classes_[static_cast<size_t>(part)].size;
-      if (size == whole.size) continue;
-      if (whole.fixed) {
-        for (int part : product.parts) Fix(part);
-        return false;
-      }
-      whole.size = size;
-      changed = true;
-    }
-    if (!changed) break;
+bool SizeClasses::ChooseSlidings() {
+  for (SizeClass& size_class : classes_) {
+    size_class.is_given = false;
+    // Two and three alternate, so that dimensions that were mixed up seldom have the same size.
+    const int64_t start = size_class.is_segment ? 1 : 2 + (size_class.original / 2) % 2;
+    size_class.size =
+        size_class.fixed || start >= size_class.original ? size_class.original : SmallSize(size_class, start);
   }
-  for (const Product& product : products_) {
-    SizeClass& whole = classes_[static_cast<size_t>(product.whole)];
-    int64_t size = 1;
-    for (int part : product.parts) size *= classes_[static_cast<size_t>(part)].size;
-    // Two products contradict each other, or the cuts would treat a whole otherwise than before. Then only the original
-    // sizes are left, and where they stand already there is nothing better.
-    const bool fixed = whole.fixed && std::all_of(product.parts.begin(), product.parts.end(), [this](int part) {
-                         return classes_[static_cast<size_t>(part)].fixed;
-                       });
-    if (!fixed && (size != whole.size || !Keeps(whole, whole.size))) {
-      Fix(product.whole);
-      for (int part : product.parts) Fix(part);
+  for (Slide& slide : slides_) {
+    slide.sliding = slide.original;
+    if (slide.taps < 0) {
+      slide.sliding = SmallSliding(slide.original, slide.least_span);
+      continue;
+    }
+    SizeClass& taps = Class(slide.taps);
+    if (taps.fixed) continue;
+    slide.sliding = SmallSliding(slide.original, slide.least_span);
+    if (taps.is_given && taps.size != slide.sliding.kernel) {
+      Fix(slide.taps);
       return false;
     }
+    taps.size = slide.sliding.kernel;
+    taps.is_given = true;
   }
   return true;
 }
 
-void SizeClasses::Fix(int root) {
-  SizeClass& size_class = classes_[static_cast<size_t>(root)];
+bool SizeClasses::Enlarge(const Slide& slide) {
+  if (slide.sliding == slide.original) return false;
+  const int64_t least_span = 2 * slide.sliding.span();
+  // The op and its gradients have the same kernel.
+  const Slide pattern = slide;
+  for (Slide& other : slides_) {
+    const bool is_same = Root(other.elements) == Root(pattern.elements) && Root(other.places) == Root(pattern.places) &&
+                         other.original == pattern.original;
+    if (is_same) other.least_span = std::max(other.least_span, least_span);
+  }
+  return true;
+}
+
+void SizeClasses::Fix(int node) {
+  SizeClass& size_class = Class(node);
   size_class.fixed = true;
+  size_class.is_given = false;
   size_class.size = size_class.original;
 }
 
-int64_t SizeClasses::NewSize(OpId op, int factor) { return classes_[static_cast<size_t>(Root(Node(op, factor)))].size; }
+bool SizeClasses::Grow(int node, int64_t least) {
+  SizeClass& size_class = Class(node);
+  if (size_class.size >= least) return true;
+  if (size_class.fixed || size_class.is_given || least > size_class.original) return false;
+  size_class.size = SmallSize(size_class, least);
+  changed_ = true;
+  return true;
+}
+
+bool SizeClasses::Solve(const Product& product) {
+  int64_t size = 1;
+  for (int part : product.parts) size = ProductUpTo(kMost, size, Class(part).size);
+  if (!Grow(product.whole, size)) return false;
+  const int64_t whole = Class(product.whole).size;
+  if (whole == size) return true;
+  return std::any_of(product.parts.begin(), product.parts.end(), [&](int part) {
+    const int64_t others = size / Class(part).size;
+    return Grow(part, whole / others + (whole % others != 0 ? 1 : 0));
+  });
+}
+
+bool SizeClasses::Solve(const Sum& sum) {
+  int64_t size = 0;
+  for (int segment : sum.segments) size = SumUpTo(kMost, size, Class(segment).size);
+  if (!Grow(sum.whole, size)) return false;
+  const int64_t lacking = Class(sum.whole).size - size;
+  if (lacking == 0) return true;
+  // The longest grows, best one whose size is no dimension's.
+  std::vector<int> order = sum.segments;
+  std::stable_sort(order.begin(), order.end(), [this](int a, int b) {
+    return std::pair(Class(a).is_segment, Class(a).original) > std::pair(Class(b).is_segment, Class(b).original);
+  });
+  return std::any_of(order.begin(), order.end(),
+                     [&](int segment) { return Grow(segment, SumUpTo(kMost, Class(segment).size, lacking)); });
+}
+
+bool SizeClasses::Solve(const Slide& slide) {
+  const Sliding& sliding = slide.sliding;
+  const int64_t least_rest = slide.has_rest ? 1 : 0;
+  const int64_t most_rest = slide.has_rest ? sliding.stride - 1 : 0;
+  if (!Grow(slide.elements, sliding.InputSize(Class(slide.places).size) + least_rest)) return false;
+  const int64_t more = Class(slide.elements).size - sliding.InputSize(1) - most_rest;
+  const int64_t places = 1 + (more <= 0 ? 0 : more / sliding.stride + (more % sliding.stride != 0 ? 1 : 0));
+  return Grow(slide.places, places);
+}
+
+bool SizeClasses::SolveAll() {
+  // A chain of equations is settled in as many rounds as it is long, and sizes settle within a few more.
+  const size_t rounds = 100 + products_.size() + sums_.size() + slides_.size();
+  for (size_t round = 0; round <= rounds; ++round) {
+    changed_ = false;
+    const bool is_last = round == rounds;
+    // Fixes the sizes of an equation that does not hold, or that still changes when all should be settled.
+    const auto settle = [&](const auto& equation, const std::vector<int>& sizes) {
+      if (Solve(equation) && !(is_last && changed_)) return true;
+      for (int node : sizes) Fix(node);
+      return false;
+    };
+    for (const Sum& sum : sums_) {
+      std::vector<int> sizes = sum.segments;
+      sizes.push_back(sum.whole);
+      if (!settle(sum, sizes)) return false;
+    }
+    for (const Slide& slide : slides_) {
+      if (Solve(slide) && !(is_last && changed_)) continue;
+      if (Enlarge(slide)) return false;
+      Fix(slide.elements);
+      Fix(slide.places);
+      if (slide.taps >= 0) Fix(slide.taps);
+      return false;
+    }
+    for (const Product& product : products_) {
+      std::vector<int> sizes = product.parts;
+      sizes.push_back(product.whole);
+      if (!settle(product, sizes)) return false;
+    }
+    if (!changed_) return true;
+  }
+  CLEAVE_UNREACHABLE();
+}
+
+Rule SizeClasses::Resized(OpId op, const Rule& rule) const {
+  Rule resized = rule;
+  for (size_t f = 0; f < rule.factors.size(); ++f) {
+    resized.factors[f].size = Class(Node(op, static_cast<int>(f))).size;
+  }
+  for (InputWindow& entry : resized.windows) {
+    const WindowedInput& windowed = windows_.at({op, entry.input, entry.dimension});
+    const int factor = rule.inputs[static_cast<size_t>(entry.input)][static_cast<size_t>(entry.dimension)].front();
+    const int64_t outer = resized.factors[static_cast<size_t>(factor)].size;
+    const int64_t elements = Class(windowed.elements).size;
+    switch (entry.cause) {
+      case WindowCause::kShift: {
+        if (windowed.part < 0) break;
+        int64_t offset = 0;
+        for (int segment : parts_[static_cast<size_t>(windowed.part)].before) offset += Class(segment).size;
+        if (elements < outer) offset = -offset;
+        entry.window = {.elements = elements, .outer = outer, .first = offset, .last = offset};
+        break;
+      }
+      case WindowCause::kKernel:
+        entry.sliding = slides_[static_cast<size_t>(windowed.slide)].sliding;
+        entry.window = entry.sliding.OverInput(elements, outer);
+        break;
+      case WindowCause::kPlaces:
+        entry.sliding = slides_[static_cast<size_t>(windowed.slide)].sliding;
+        entry.window = entry.sliding.OverOutput(outer, elements);
+        break;
+      case WindowCause::kPieces:
+        entry.window.elements = entry.window.numerator = elements;
+        entry.window.last = elements - outer;
+        break;
+    }
+  }
+  return resized;
+}
 
 }  // namespace cleave::ir

@@ -1,9 +1,22 @@
-// The unknown sizes of a graph: factors of ops that its shapes tie together, and the small sizes chosen for them.
+// The unknown sizes of a graph: dimensions and factors of ops that its shapes tie together, and the small sizes and
+// windows chosen for them.
+//
+// Sizes that must be equal are one class. The others hang together in four ways, whichever ops they come from:
+//   product    a dimension is one factor for one op and several for another
+//   sum        a dimension is cut at places (a slice's begin and end, the borders of what is concatenated or padded)
+//              into segments, and what is cut out of it is a run of segments
+//   sliding    places of a kernel over elements: elements = (places - 1) * stride + span - 2 * padding + rest
+//   selection  k of n elements: the first segment of a dimension
+// All classes start with their smallest sizes. Wherever such an equation does not hold, one of its sizes grows, until
+// all hold. A size never becomes larger than the original one; where that does not suffice, the sizes of the equation
+// are fixed to the original ones, for which it holds, and all begins again.
 #ifndef CLEAVE_IR_PROOF_CHECK_SIZE_CLASSES_H_
 #define CLEAVE_IR_PROOF_CHECK_SIZE_CLASSES_H_
 
 #include <cstdint>
+#include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,42 +33,98 @@ class SizeClasses {
   // Notes that some step cuts this factor into `pieces`, and on the shortened mesh into `new_pieces`.
   void AddCut(OpId op, int factor, int64_t pieces, int64_t new_pieces);
 
-  // Call once, after all AddCut.
+  // Call once, after all AddCut. Without it, all sizes are the original ones.
   void ChooseSizes();
 
-  // REQUIRES: ChooseSizes was called.
-  int64_t NewSize(OpId op, int factor);
+  // The rule of an op with the sizes and windows chosen.
+  Rule Resized(OpId op, const Rule& rule) const;
 
  private:
-  // The size of a class may be the product of others: a dimension that is one factor for one op and several for
-  // another.
+  struct SizeClass {
+    int64_t original = 1;
+    int64_t size = 1;
+    bool fixed = false;                          // To the original size.
+    bool is_given = false;                       // By the kernel that was chosen.
+    bool is_segment = false;                     // Only between two places; no dimension has this size.
+    std::set<std::pair<int64_t, int64_t>> cuts;  // (pieces, new pieces)
+  };
   struct Product {
     int whole;
     std::vector<int> parts;
   };
-  struct SizeClass {
-    int64_t original = 1;
-    int64_t size = 1;
-    bool fixed = false;
-    std::set<std::pair<int64_t, int64_t>> cuts;  // (pieces, new pieces)
+  struct Sum {
+    int whole;
+    std::vector<int> segments;
+  };
+  // Elements [begin, end) of `whole` are `part`.
+  struct Part {
+    int whole;
+    int part;
+    int64_t begin;
+    int64_t end;
+    std::vector<int> before = {};  // The segments in front of it.
+  };
+  struct Slide {
+    int elements;
+    int places;
+    int taps;  // -1: the kernel's elements are no dimension.
+    Sliding original;
+    Sliding sliding;
+    bool has_rest;           // The kernel does not look at some last elements.
+    int64_t least_span = 1;  // Of the kernel that is chosen.
+  };
+  // A dimension that an op reads in windows, and its place in parts_ or slides_; -1 where it has none.
+  struct WindowedInput {
+    int elements;
+    int part = -1;
+    int slide = -1;
   };
 
-  int Root(int node);
+  int AddNode(int64_t original, bool fixed);
+  int Root(int node) const;
+  SizeClass& Class(int node) { return classes_[static_cast<size_t>(Root(node))]; }
+  const SizeClass& Class(int node) const { return classes_[static_cast<size_t>(Root(node))]; }
   int Node(OpId op, int factor) const { return first_node_[op] + factor; }
+  std::vector<int> Nodes(OpId op, const FactorList& factors) const;
   void Unite(int a, int b);
   void Tie(std::vector<int> a, std::vector<int> b);
   // Ties the dimensions in which `op` reads its input to those in which that value was made.
   void TieInput(const Rule& producer, const Rule& consumer, const Op& op, int input);
-  std::vector<int> Nodes(OpId op, const FactorList& factors) const;
-  static bool Keeps(const SizeClass& size_class, int64_t size);
-  int64_t SmallSize(const SizeClass& size_class) const;
-  bool ApplyProducts();
-  void Fix(int root);
+  void TieWindow(const InputWindow& entry, const Op& op, int factor, std::vector<int> made);
+  int AddPart(const Window& window, int factor, int elements);
+  int AddSlide(const InputWindow& entry, const Op& op, int factor, int elements);
+
+  // Cuts every dimension of which there are parts into segments.
+  void AddSegments();
+  // Chooses small kernels; false if that fixed a size.
+  bool ChooseSlidings();
+  // Gives the kernel of an equation that cannot hold a larger one; false if it has its original one.
+  bool Enlarge(const Slide& slide);
+
+  static int64_t KeptCuts(const SizeClass& size_class, int64_t size);
+  static int64_t SmallSize(const SizeClass& size_class, int64_t least);
+  void Fix(int node);
+
+  // Each returns false if the equation cannot hold with the sizes that are fixed.
+  bool Grow(int node, int64_t least);
+  bool Solve(const Product& product);
+  bool Solve(const Sum& sum);
+  bool Solve(const Slide& slide);
+  // Tries to make all equations hold. Fixes sizes and returns false where that fails.
+  bool SolveAll();
 
   IdVector<OpId, int> first_node_;
   std::vector<int> parent_;
   std::vector<SizeClass> classes_;  // By root node.
   std::vector<Product> products_;
+  std::vector<Part> parts_;
+  std::vector<Sum> sums_;
+  std::vector<Slide> slides_;
+  // By op, input and dimension.
+  std::map<std::tuple<OpId, int, int>, WindowedInput> windows_;
+  // By the value's op, its dimension and the window: the slide. Who reads the same windows has as many of them.
+  std::map<std::tuple<OpId, int, std::vector<int64_t>>, int> readers_;
+  bool changed_ = false;  // Since the last round of equations.
 };
 
 }  // namespace cleave::ir

@@ -57,6 +57,16 @@ std::string FindTensorError(const Rule& rule, const std::vector<FactorList>& dim
   return "";
 }
 
+Shape SizesOf(const Rule& rule, const std::vector<FactorList>& dimensions) {
+  Shape shape;
+  for (const FactorList& dimension : dimensions) {
+    int64_t size = 1;
+    for (int factor : dimension) size *= rule.factors[static_cast<size_t>(factor)].size;
+    shape.push_back(size);
+  }
+  return shape;
+}
+
 bool Names(const std::vector<FactorList>& dimensions, int factor) {
   for (const FactorList& dimension : dimensions) {
     for (int other : dimension) {
@@ -90,12 +100,50 @@ std::string FindFactorError(const Rule& rule) {
 
 }  // namespace
 
+InputWindow KernelWindow(int input, int dimension, const Sliding& sliding, int64_t elements, int64_t places) {
+  return {.input = input,
+          .dimension = dimension,
+          .window = sliding.OverInput(elements, places),
+          .cause = WindowCause::kKernel,
+          .sliding = sliding};
+}
+
+InputWindow PlacesWindow(int input, int dimension, const Sliding& sliding, int64_t elements, int64_t places) {
+  return {.input = input,
+          .dimension = dimension,
+          .window = sliding.OverOutput(elements, places),
+          .cause = WindowCause::kPlaces,
+          .sliding = sliding};
+}
+
 const Window* Rule::WindowOf(int input, size_t dimension) const {
   for (const InputWindow& entry : windows) {
     if (entry.input == input && static_cast<size_t>(entry.dimension) == dimension) return &entry.window;
   }
   return nullptr;
 }
+
+bool Rule::IsFree(int factor) const {
+  if (factors[static_cast<size_t>(factor)].fixed_size) return false;
+  for (const InputWindow& entry : windows) {
+    const FactorList& read = inputs[static_cast<size_t>(entry.input)][static_cast<size_t>(entry.dimension)];
+    if (read == FactorList{factor} || entry.taps == factor) return false;
+  }
+  for (const Selection& selection : selections) {
+    if (selection.part == factor || selection.whole == factor) return false;
+  }
+  return true;
+}
+
+Shape Rule::InputShape(int input) const {
+  Shape shape = SizesOf(*this, inputs[static_cast<size_t>(input)]);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (const Window* window = WindowOf(input, d)) shape[d] = window->elements;
+  }
+  return shape;
+}
+
+Shape Rule::OutputShape() const { return SizesOf(*this, output); }
 
 std::string Rule::ToString() const {
   std::vector<std::string> parts;

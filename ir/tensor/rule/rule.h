@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ir/tensor/piece/piece.h"
+#include "ir/tensor/piece/sliding.h"
 #include "ir/tensor/types/types.h"
 
 namespace cleave::ir {
@@ -27,7 +28,7 @@ struct Factor {
   FactorKind kind = FactorKind::kParallel;
   int64_t size = 1;
   Reduction reduction = Reduction::kSum;  // Of a reduced factor.
-  // The meaning of the op depends on this exact size (a slice's bounds), so the proof never shrinks it.
+  // The meaning of the op depends on this exact size (the two halves of a rope), so the proof never shrinks it.
   bool fixed_size = false;
 
   bool operator==(const Factor&) const = default;
@@ -36,6 +37,15 @@ struct Factor {
 // Indexes into Rule::factors, major first.
 using FactorList = std::vector<int>;
 
+// Why a dimension is read in windows. It says how the size of the dimension, that of its factor and the numbers of the
+// window belong together.
+enum class WindowCause {
+  kShift,   // One of the two is a part of the other, from where the window says: slice, pad, concat.
+  kKernel,  // The factor counts the places of a kernel that slides over the dimension.
+  kPlaces,  // The dimension counts the places of a kernel that slides over the factor: the gradient of kKernel.
+  kPieces,  // The factor counts pieces of the dimension.
+};
+
 // An input's dimension that is read in windows of its factor: the axes that cut the factor (a convolution's output
 // rows) cut what is read of the dimension (its input rows). The dimension names that one factor alone, and its size is
 // the window's.
@@ -43,8 +53,23 @@ struct InputWindow {
   int input = 0;
   int dimension = 0;
   Window window;
+  WindowCause cause = WindowCause::kShift;
+  Sliding sliding = {};  // Of a kernel.
+  int taps = -1;         // The factor that counts the kernel's elements; -1 where they are no dimension.
 
   bool operator==(const InputWindow&) const = default;
+};
+
+// The windows through which places of a kernel read `elements` elements, and elements their places.
+InputWindow KernelWindow(int input, int dimension, const Sliding& sliding, int64_t elements, int64_t places);
+InputWindow PlacesWindow(int input, int dimension, const Sliding& sliding, int64_t elements, int64_t places);
+
+// Factor `part` counts the first elements of factor `whole`, perhaps in another order: the k largest of n.
+struct Selection {
+  int part = 0;
+  int whole = 0;
+
+  bool operator==(const Selection&) const = default;
 };
 
 struct Rule {
@@ -56,9 +81,17 @@ struct Rule {
   // relu: {}.
   std::vector<std::vector<int>> linear;
   std::vector<InputWindow> windows = {};  // Ordered by input and dimension.
+  std::vector<Selection> selections = {};
 
   // Null where the dimension is read by pieces.
   const Window* WindowOf(int input, size_t dimension) const;
+
+  // Whether the factor may have another size while all other numbers stay as they are.
+  bool IsFree(int factor) const;
+
+  // The sizes of the dimensions of an input, and of the output.
+  Shape InputShape(int input) const;
+  Shape OutputShape() const;
 
   // "i k, k j -> i j"; compound dimensions stand in parentheses, broadcast ones are "1", windowed ones "h~".
   std::string ToString() const;
