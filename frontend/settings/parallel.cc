@@ -75,14 +75,16 @@ class ParallelReader {
                            .At(redistribution_weight_span_, "no other price has it")
                            .Help("add `cost = classic;`, or leave it out"));
     }
-    if (settings_.devices && !settings_.mesh.empty() && !mesh_is_wrong_) {
+    if (!mesh_is_wrong_) {
       int64_t product = 1;
       std::string text;
       for (const ir::NamedAxis& axis : settings_.mesh) {
         product = std::min(kMaxDevices + 1, product * axis.size);
         absl::StrAppend(&text, text.empty() ? "" : " x ", axis.size);
       }
-      if (product != settings_.devices->value) {
+      if (product > kMaxDevices) {
+        Impossible(settings_.mesh_span, "a mesh has at most 1,048,576 devices", absl::StrCat("this is ", text));
+      } else if (settings_.devices && !settings_.mesh.empty() && product != settings_.devices->value) {
         reporter_.Report(
             Error(Code::kE0306, absl::StrCat("the mesh has ", product, " devices, not ", settings_.devices->value))
                 .At(settings_.mesh_span,
@@ -160,8 +162,9 @@ class ParallelReader {
 
   std::optional<double> ReadWeight(const std::string& name, const dsl::syntax::Expression& value) {
     const std::optional<double> weight = evaluator_.EvaluateNumber(value, absl::StrCat("`", name, "`"));
-    if (!weight || *weight >= 0) return weight;
-    Impossible(value.span, absl::StrCat("`", name, "` must be 0 or more"),
+    constexpr double kMost = 1e9;  // Beside larger ones no other cost would count.
+    if (!weight || (*weight >= 0 && *weight <= kMost)) return weight;
+    Impossible(value.span, absl::StrCat("`", name, "` must be 0 to 1e9"),
                absl::StrCat("this is ", FormatDouble(*weight)));
     return std::nullopt;
   }

@@ -152,6 +152,9 @@ TEST(TrainTest, CountsOutOfRange) {
   CheckTrain("epochs = many;", "E0201]: unknown name `many`");
   CheckTrain("steps = -1;", "E0508]: `steps` must be at least 0");
   CheckTrain("log_every = 0;", "E0508]: `log_every` must be at least 1");
+  CheckTrain("epochs = 9223372036854775807;", "E0508]: `epochs` must be at most 1,000,000,000");
+  CheckTrain("data = synthetic(train = 1099511627776);", "E0508]: `train` must be at most 1,000,000,000");
+  CheckTrain("data = digits(test = 1000000001);", "E0508]: `test` must be at most 1,000,000,000");
   CheckTrain("seed = -1;", "E0508]: `seed` must be at least 0");
   CheckTrain("shuffle = 0;", "E0508]: `shuffle` must be a bool");
   CheckTrain("log = \"json\";", "E0508]: `log` is \"cleave\" or \"mindspore\"");
@@ -260,6 +263,7 @@ TEST(ParallelTest, RefusesImpossibleValues) {
   CheckParallel("mesh = 4;", "E0508]: `mesh` is a list of named axes");
   CheckParallel("mesh = ();", "E0508]: `mesh` is a list of named axes");
   CheckParallel("mesh = (dp = 0);", "E0508]: a mesh axis has 1 to 1,048,576 devices");
+  CheckParallel("mesh = (dp = 1024, tp = 1025);", "E0508]: a mesh has at most 1,048,576 devices");
   CheckParallel("mesh = (dp = 2, dp = 2);", "E0202]: mesh axis `dp` is defined twice");
   CheckParallel("mesh = (4,);", "E0508]: an axis of the mesh needs a name");
   CheckParallel("mesh = (dp = 2); devices = 4;", "E0306]: the mesh has 2 devices, not 4");
@@ -267,11 +271,12 @@ TEST(ParallelTest, RefusesImpossibleValues) {
   CheckParallel("zero = -1;", "E0508]: `zero` is 0, 1, 2, 3 or `auto`");
   CheckParallel("zero = all;", "E0201]: unknown name `all`");
   CheckParallel("memory = 0B;", "E0508]: `memory` must be positive");
-  CheckParallel("cost = classic; redistribution_weight = -1;", "E0508]: `redistribution_weight` must be 0 or more");
+  CheckParallel("cost = classic; redistribution_weight = -1;", "E0508]: `redistribution_weight` must be 0 to 1e9");
   CheckParallel("redistribution_weight = 0;", "E0508]: `redistribution_weight` belongs to the price `classic`");
   CheckParallel("cost = bytes; leave_idle = true;", "E0508]: `leave_idle` belongs to the price `time`");
   CheckParallel("leave_idle = 1;", "E0508]: `leave_idle` must be a bool");
-  CheckParallel("gradient_weight = -1;", "E0508]: `gradient_weight` must be 0 or more");
+  CheckParallel("gradient_weight = -1;", "E0508]: `gradient_weight` must be 0 to 1e9");
+  CheckParallel("gradient_weight = 1.1e9;", "E0508]: `gradient_weight` must be 0 to 1e9");
   CheckParallel("search = quick;", "E0508]: `search` takes ");
   CheckParallel("cost = money;", "E0508]: `cost` takes `bytes`, `classic` or `time`");
   CheckParallel("objective = 2;", "E0508]: `objective` takes ");

@@ -32,7 +32,7 @@ class TrainReader {
       ReadData(value, text.path_prefix);
     }
     if (name == "optimizer") ReadOptimizer(value);
-    if (name == "epochs") ReadInt(value, name, 1, training_.epochs);
+    if (name == "epochs") ReadCount(value, name, 1, training_.epochs);
     if (name == "steps") ReadInt(value, name, 0, training_.steps);
     if (name == "log") ReadLog(value);
     if (name == "log_every") ReadInt(value, name, 1, training_.log_every);
@@ -61,6 +61,20 @@ class TrainReader {
       return;
     }
     result = *number;
+  }
+
+  // Reads a number of epochs or of samples that are made: few enough to be counted together, and for an order of the
+  // samples to be kept in memory.
+  void ReadCount(const dsl::syntax::Expression& value, const std::string& what, int64_t low, int64_t& result) {
+    constexpr int64_t kMost = 1'000'000'000;
+    int64_t count = low;
+    ReadInt(value, what, low, count);
+    if (count <= kMost) {
+      result = count;
+    } else {
+      Impossible(value.span, absl::StrCat("`", what, "` must be at most ", FormatCount(kMost)),
+                 absl::StrCat("this is ", count));
+    }
   }
 
   // Reads a number in [low, high); `high` is infinite if there is no limit, and `open` excludes low itself.
@@ -199,10 +213,11 @@ class TrainReader {
       data.path = *path;
     } else {
       for (const auto& [index, name] : {std::pair<int, const char*>{0, "train"}, {1, "test"}}) {
-        if (call->arguments[static_cast<size_t>(index)] == nullptr) continue;
-        int64_t count = -1;
-        ReadInt(call->arguments[static_cast<size_t>(index)], name, index == 0 ? 1 : 0, count);
-        if (count >= 0) data.numbers[name] = static_cast<double>(count);
+        const dsl::syntax::Argument* argument = call->arguments[static_cast<size_t>(index)];
+        if (argument == nullptr) continue;
+        int64_t count = 0;
+        ReadCount(*argument->value, name, index == 0 ? 1 : 0, count);
+        data.numbers[name] = static_cast<double>(count);
       }
     }
     training_.data = std::move(data);

@@ -47,7 +47,9 @@ struct Length {
 
 Length TrainingLength(const TrainingSettings& settings, const Options& options, int64_t steps_per_epoch) {
   Length length;
-  length.steps = options.epochs.value_or(settings.epochs) * steps_per_epoch;
+  const int64_t epochs = options.epochs.value_or(settings.epochs);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  length.steps = epochs > kMost / steps_per_epoch ? kMost : epochs * steps_per_epoch;
   if (options.steps.has_value()) {
     // Without --epochs the flag alone decides, even beyond what the model says.
     length.steps = options.epochs.has_value() ? std::min(length.steps, *options.steps) : *options.steps;

@@ -96,6 +96,9 @@ TEST(Train, FlagsDecideLengthAndOutput) {
   EXPECT_NE(Losses(1), seed1);
   OnRanks(1, "", "--steps 70");
   EXPECT_EQ(Losses(1).size(), 70u);
+  // More steps than can be counted.
+  OnRanks(1, "", "--epochs 9223372036854775807 --steps 7");
+  EXPECT_EQ(Losses(1).size(), 7u);
   // Every rank prints the loss, and one writes it.
   EXPECT_EQ(Count(OnRanks(3, "", "--steps 4 --log-every 2 --log-ranks all").output, " | loss "), 6);
   EXPECT_EQ(Losses(3).size(), 4u);

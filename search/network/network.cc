@@ -164,6 +164,7 @@ Network::Network(StrategyTable& table, const OpDemands& demands, const Assignmen
     if (scale == 0) total += static_cast<double>(op.type.bytes().value());
     total += table.LocalPrice(op.id, 0);
   }
+  total *= std::max(1.0, gradient_weight_);
   unit_ = std::exp2(std::ceil(std::log2(total)) - 50);
 }
 

@@ -1,5 +1,6 @@
 #include "tools/driver/driver.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
@@ -130,7 +131,8 @@ std::optional<std::vector<OutputFile>> OutputFiles(const CompileOptions& options
   files.push_back({.path = "plan.json", .text = PlanText(compiled, report)});
   files.push_back({.path = "redistributions.txt", .text = ir::RedistributionsText(program)});
   const std::string graph = PlannedGraphText(compiled.split.distributed);
-  for (int rank = 0; rank < compiled.planned.plan.mesh.rank_count(); ++rank) {
+  constexpr int kMostRanks = 256;  // Of a million ranks the texts would be gigabytes.
+  for (int rank = 0; rank < std::min(compiled.planned.plan.mesh.rank_count(), kMostRanks); ++rank) {
     files.push_back({.path = absl::StrCat("rank_", rank, "/graph.ir"), .text = graph});
     files.push_back({.path = absl::StrCat("rank_", rank, "/program.ir"), .text = ir::ProgramText(program, rank)});
   }

@@ -8,20 +8,11 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "ir/program/memory/element_counts.h"
 
 namespace cleave::tools {
 namespace {
-
-// The text of the line of the model that causes `op`; nullopt if there is none.
-std::optional<Span> LineOf(const ir::Op& op, FileId file, const SourceSet& sources) {
-  if (op.line <= 0) return std::nullopt;
-  const SourceFile& source = sources.file(file);
-  const absl::string_view line = absl::StripAsciiWhitespace(source.Line(op.line));
-  if (line.empty()) return std::nullopt;
-  const auto begin = static_cast<int32_t>(line.data() - source.text().data());
-  return Span{.file = file, .begin = begin, .end = begin + static_cast<int32_t>(line.size())};
-}
 
 std::string Message(const ir::Value& value, const ir::LargeCount& count) {
   const std::string more = absl::StrCat(", more than ", ir::kMaxRankElements);
@@ -33,6 +24,15 @@ std::string Message(const ir::Value& value, const ir::LargeCount& count) {
 }
 
 }  // namespace
+
+std::optional<Span> LineOf(const ir::Op& op, FileId file, const SourceSet& sources) {
+  if (op.line <= 0) return std::nullopt;
+  const SourceFile& source = sources.file(file);
+  const absl::string_view line = absl::StripAsciiWhitespace(source.Line(op.line));
+  if (line.empty()) return std::nullopt;
+  const auto begin = static_cast<int32_t>(line.data() - source.text().data());
+  return Span{.file = file, .begin = begin, .end = begin + static_cast<int32_t>(line.size())};
+}
 
 bool CheckElementLimit(const SplitProgram& split, FileId file, const SourceSet& sources, Diagnostics& diagnostics) {
   const ir::Program& program = split.program;
@@ -59,6 +59,21 @@ bool CheckElementLimit(const SplitProgram& split, FileId file, const SourceSet& 
   error.help.push_back("use more devices, a smaller batch, or a pin that cuts it");
   diagnostics.Add(std::move(error));
   return false;
+}
+
+void AddTooLarge(const ir::LargeDimension& large, const ir::Op& op, FileId file, const SourceSet& sources,
+                 Diagnostics& diagnostics) {
+  const std::string what = absl::StrCat("`", op.name, "` has ", large.size, " elements in dimension ", large.dimension);
+  Diagnostic error = Error(Code::kE0213, "the model is too large to be proven");
+  if (const std::optional<Span> line = LineOf(op, file, sources); line.has_value()) {
+    error.labels.push_back({*line, what});
+  } else {
+    error.notes.push_back(what);
+  }
+  error.notes.push_back(absl::StrFormat(
+      "a program is proven with small sizes, but what the ops make of this one stays large: %.1e elements, of %.1e",
+      large.elements, large.most));
+  diagnostics.Add(std::move(error));
 }
 
 }  // namespace cleave::tools

@@ -77,6 +77,11 @@ std::optional<Proof> Prove(const UnderstoodModel& model, const SplitProgram& spl
   const absl::StatusOr<ir::SimulationReport> proof =
       ir::CheckBySimulation(model.training_graph, split.distributed, split.program);
   if (!proof.ok()) return Bug("partition (simulated proof)", proof.status().message(), report);
+  if (proof->too_large.has_value()) {
+    const ir::Op& op = split.distributed.graph.op(proof->too_large->op);
+    AddTooLarge(*proof->too_large, op, model.file, report.sources, report.diagnostics);
+    return std::nullopt;
+  }
   return *proof;
 }
 

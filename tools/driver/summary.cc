@@ -37,9 +37,9 @@ std::string TargetLine(const CompileOptions& options, const ir::Plan& plan) {
 
 std::string ManualProofText(const ir::ManualReport& proof) {
   if (!proof.is_simulated) {
-    return absl::StrCat("checked statically on all ", Plural(proof.ranks, "rank"),
-                        "; not proven by simulation: ", absl::StrFormat("%.1e", proof.operations),
-                        " operations a step are too many");
+    return absl::StrCat("checked statically on all ", Plural(proof.ranks, "rank"), "; not proven by simulation: ",
+                        absl::StrFormat("%.1e operations on %.1e elements", proof.operations, proof.elements),
+                        " a step are too many");
   }
   return absl::StrCat(
       "proven on ", Plural(proof.ranks, "simulated rank"), ", ", Plural(proof.values, "value"), " compared",

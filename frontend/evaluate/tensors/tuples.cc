@@ -27,6 +27,13 @@ std::optional<std::vector<int64_t>> PartSizes(const dsl::syntax::Expression& exp
   }
   const std::vector<int64_t>& given = *numbers;
   if (parts.is_int()) {
+    if (given[0] > static_cast<int64_t>(kMaxOps) && size % given[0] == 0) {
+      context.reporter.Report(
+          Error(Code::kE0213, "the model is too large")
+              .At(expression.span, absl::StrCat("each of ", FormatCount(given[0]), " parts is an op, and it may have ",
+                                                FormatCount(static_cast<int64_t>(kMaxOps)))));
+      return std::nullopt;
+    }
     if (given[0] >= 1 && size % given[0] == 0) {
       return std::vector<int64_t>(static_cast<size_t>(given[0]), size / given[0]);
     }

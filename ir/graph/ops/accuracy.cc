@@ -33,6 +33,13 @@ OpId AccuracyTerms(const LossParts& parts) {
   return parts.Add(OpKind::kEqual, {guess, parts.inputs()[1]});
 }
 
+InferResult InferAccuracy(Types inputs, const Attributes& attributes) {
+  const InferResult result = InferClassification(inputs, attributes);
+  if (std::holds_alternative<OpError>(result)) return result;
+  if (auto error = CheckIndexed(inputs, inputs[0].rank() - 1)) return *error;
+  return result;
+}
+
 InferResult InferShareOfEqual(Types inputs, const Attributes&) {
   if (auto error = CheckDType(inputs, 0, DType::kI32, "x")) return *error;
   if (auto error = CheckDType(inputs, 1, DType::kI32, "y")) return *error;
@@ -56,7 +63,7 @@ OpDefinition DefineAccuracy() {
   return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = LossSignature("logits", "label"),
                       .summary = "share of the rows whose largest logit, the first of equal ones, is at the label",
-                      .infer = InferClassification,
+                      .infer = InferAccuracy,
                       .rule = ClassificationRule,
                       .flops = FlopsPerInputElement<1>,
                       .distribute = DistributeAccuracy,

@@ -13,6 +13,12 @@ namespace {
 std::optional<OpError> CheckFilters(Types inputs) {
   if (auto error = CheckDType(inputs, 1, inputs[0].dtype, "filter")) return error;
   const Shape& filter = inputs[1].shape;
+  for (size_t d = 2; d < filter.size(); ++d) {
+    if (filter[d] <= kMaxSliding) continue;
+    return OpError{.code = Code::kE0413,
+                   .message = absl::StrCat("a kernel over ", filter[d], " elements, more than ", kMaxSliding),
+                   .about = {{1, absl::StrCat("has ", filter[d], " in dimension ", d)}}};
+  }
   if (filter.size() == 4) return std::nullopt;
   return OpError{.code = Code::kE0408,
                  .message = absl::StrCat("filters have 4 dimensions, found ", filter.size()),
@@ -166,7 +172,7 @@ InferResult InferConv2dGradientInput(Types inputs, const Attributes& attributes)
   if (auto error = CheckConvolution(attributes)) return *error;
   const auto dtype = ResultDType(inputs, attributes);
   if (const OpError* error = std::get_if<OpError>(&dtype)) return *error;
-  if (auto error = CheckPair(attributes, attribute::kImageSize, 1)) return *error;
+  if (auto error = CheckPair(attributes, attribute::kImageSize, 1, kMaxElements)) return *error;
   const Shape& filter = inputs[1].shape;
   const Shape images = ImagesShape(inputs, attributes);
   const Shape expected = SlidOver(images, filter[0], ConvolutionSliding(attributes, filter[2], filter[3]));

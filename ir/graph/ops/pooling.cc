@@ -89,7 +89,7 @@ InferResult InferPoolingGradient(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "dy")) return *error;
   if (auto error = CheckImages(inputs, 0, "dy")) return *error;
   if (auto error = CheckPooling(attributes)) return *error;
-  if (auto error = CheckPair(attributes, attribute::kImageSize, 1)) return *error;
+  if (auto error = CheckPair(attributes, attribute::kImageSize, 1, kMaxElements)) return *error;
   const Pair size = PairOf(attributes, attribute::kImageSize);
   const Shape& dy = inputs[0].shape;
   const Shape images = {dy[0], dy[1], size.rows, size.columns};

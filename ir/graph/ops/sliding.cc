@@ -32,7 +32,8 @@ void SetPair(Attribute<std::vector<int64_t>> key, int64_t rows, int64_t columns,
   attributes.Set(key, std::vector<int64_t>{rows, columns});
 }
 
-std::optional<OpError> CheckPair(const Attributes& attributes, Attribute<std::vector<int64_t>> key, int64_t least) {
+std::optional<OpError> CheckPair(const Attributes& attributes, Attribute<std::vector<int64_t>> key, int64_t least,
+                                 int64_t most) {
   const std::vector<int64_t>& numbers = attributes.Get(key);
   if (numbers.empty() || numbers.size() > 2) {
     return OpError{
@@ -41,10 +42,10 @@ std::optional<OpError> CheckPair(const Attributes& attributes, Attribute<std::ve
         .help = {absl::StrCat(key.name, " = (rows, columns), or one number for both")}};
   }
   for (int64_t number : numbers) {
-    if (number >= least && number <= kMaxSliding) continue;
+    if (number >= least && number <= most) continue;
     return OpError{.code = Code::kE0409,
                    .message = absl::StrCat("`", key.name, "` is ", number),
-                   .notes = {absl::StrCat("it is ", least, " to ", kMaxSliding)}};
+                   .notes = {absl::StrCat("it is ", least, " to ", most)}};
   }
   return std::nullopt;
 }

@@ -34,8 +34,9 @@ void SetPair(Attribute<std::vector<int64_t>> key, int64_t rows, int64_t columns,
 // A kernel, stride, padding or dilation is at most this: places in a padded image then fit int64_t.
 inline constexpr int64_t kMaxSliding = (int64_t{1} << 31) - 1;
 
-// An error unless the attribute holds one or two numbers from `least` to kMaxSliding.
-std::optional<OpError> CheckPair(const Attributes& attributes, Attribute<std::vector<int64_t>> key, int64_t least);
+// An error unless the attribute holds one or two numbers from `least` to `most`.
+std::optional<OpError> CheckPair(const Attributes& attributes, Attribute<std::vector<int64_t>> key, int64_t least,
+                                 int64_t most = kMaxSliding);
 
 // An error unless input `index` is f32 with four dimensions; `argument` is its name in the signature.
 std::optional<OpError> CheckImages(Types inputs, int index, const std::string& argument);

@@ -4,6 +4,7 @@
 #define CLEAVE_IR_PROOF_CHECK_CHECK_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,21 @@ namespace cleave::ir {
 // have the layouts they need. Returns the errors; empty when the program is valid.
 std::vector<std::string> CheckStatically(const Program& program);
 
+// A dimension that cannot be made small, so that a program is too large to be simulated.
+struct LargeDimension {
+  OpId op;
+  int dimension = 0;    // Of the op's value.
+  int64_t size = 0;     // In the smallest program that was found.
+  double elements = 0;  // That the simulation would take, and the most that it may take.
+  double most = 0;
+};
+
 struct SimulationReport {
-  int ranks = 0;                           // Of the largest mesh simulated.
-  int64_t values = 0;                      // Tensors compared, each on all ranks of a mesh.
-  double largest_difference = 0;           // Relative to the largest element of the tensor, or absolute below 1.
-  std::vector<std::string> axes_left_out;  // Axes that are in no mesh simulated; the static check covers them.
+  int ranks = 0;                            // Of the largest mesh simulated.
+  int64_t values = 0;                       // Tensors compared, each on all ranks of a mesh.
+  double largest_difference = 0;            // Relative to the largest element of the tensor, or absolute below 1.
+  std::vector<std::string> axes_left_out;   // Axes that are in no mesh simulated; the static check covers them.
+  std::optional<LargeDimension> too_large;  // Then the program is not proven.
 };
 
 // Runs the shrunk program (ir/proof/check/shrink.h) on the ranks of short meshes (ir/proof/check/short_meshes.h) and
@@ -44,8 +55,9 @@ struct ManualReport {
   int64_t values = 0;        // Tensors compared, each on all ranks.
   int parameters = 0;        // Parameters whose gradients were compared with how the loss changes.
   std::string unmeasured;    // Why they were not; empty where they were.
-  bool is_simulated = true;  // False: a step takes more than kMostOperations, so there is only the static check.
+  bool is_simulated = true;  // False: a step takes too many operations or elements, so there is only the static check.
   double operations = 0;     // Arithmetic operations of one simulated step on all ranks.
+  double elements = 0;       // Elements of all tensors of that step.
 };
 
 // The most operations of a step that is simulated: a second or two for all that is compared.

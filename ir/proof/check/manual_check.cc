@@ -17,6 +17,7 @@
 #include "ir/proof/check/directional.h"
 #include "ir/proof/check/domain.h"
 #include "ir/proof/check/shrink.h"
+#include "ir/proof/check/simulation_size.h"
 #include "ir/proof/interpret/interpret.h"
 #include "ir/proof/interpret/interpret_ranks.h"
 #include "ir/transforms/differentiate/differentiate.h"
@@ -234,8 +235,10 @@ absl::StatusOr<ManualReport> CheckManual(const Graph& graph, const Optimizer& op
   CLEAVE_RETURN_IF_ERROR(CheckResults(graph, program));
   CLEAVE_ASSIGN_OR_RETURN(Shrunk shrunk, Shrink(graph, program, program.mesh));
   if (!RenewConstants(graph, optimizer, shrunk)) shrunk = {.graph = graph, .program = program};
-  ManualReport report{.ranks = program.mesh.rank_count(), .operations = OperationsOf(shrunk.program)};
-  report.is_simulated = report.operations <= kMostOperations;
+  ManualReport report{.ranks = program.mesh.rank_count(),
+                      .operations = OperationsOf(shrunk.program),
+                      .elements = SimulatedElements(shrunk.graph, shrunk.program)};
+  report.is_simulated = report.operations <= kMostOperations && report.elements <= MostElements(shrunk.program);
   if (!report.is_simulated) return report;
   CLEAVE_RETURN_IF_ERROR(ManualCheck(shrunk.graph, shrunk.program).Run(report));
   return report;

@@ -3,8 +3,9 @@
 // The steps stay as they are, only sizes change. Factors that rules tie together are one unknown. Its new size is the
 // smallest from 2 that keeps, for every number N of pieces into which some op cuts it, whether N divides it and whether
 // it is smaller than, equal to or larger than N. So what is uneven stays uneven, and what leaves ranks empty still
-// does. Compound dimensions follow from their factors. Sizes on which the meaning of an op depends stay. Where ties
-// contradict each other, the sizes involved stay as they are.
+// does. Compound dimensions follow from their factors. Dimensions that are cut at places or seen through a kernel
+// shrink together with the places and the kernel (size_classes.h), and the windows of values with them. Sizes on which
+// the meaning of an op depends stay. Where ties contradict each other, the sizes involved stay as they are.
 #ifndef CLEAVE_IR_PROOF_CHECK_SHRINK_H_
 #define CLEAVE_IR_PROOF_CHECK_SHRINK_H_
 

@@ -11,6 +11,7 @@
 #include "ir/proof/check/original.h"
 #include "ir/proof/check/short_meshes.h"
 #include "ir/proof/check/shrink.h"
+#include "ir/proof/check/simulation_size.h"
 
 namespace cleave::ir {
 namespace {
@@ -44,7 +45,7 @@ absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Dis
                                                    const Program& program) {
   CLEAVE_ASSIGN_OR_RETURN(const SimulationReport report, CheckBySimulation(distributed.graph, program));
   // Nothing was replaced, so the graphs are the same.
-  if (distributed.graph.ops == graph.ops) return report;
+  if (distributed.graph.ops == graph.ops || report.too_large.has_value()) return report;
   for (const Mesh& mesh : ShortMeshesOf(program).meshes) {
     CLEAVE_ASSIGN_OR_RETURN(const Shrunk shrunk, Shrink(distributed.graph, program, mesh));
     CLEAVE_RETURN_IF_ERROR(CompareWithOriginal(graph, distributed, shrunk.graph));
@@ -59,6 +60,8 @@ absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Pro
   report.axes_left_out = short_meshes.left_out;
   for (const Mesh& mesh : short_meshes.meshes) {
     CLEAVE_ASSIGN_OR_RETURN(const Shrunk shrunk, Shrink(graph, program, mesh));
+    report.too_large = FindTooLarge(shrunk.graph, shrunk.program);
+    if (report.too_large.has_value()) return report;
     CLEAVE_RETURN_IF_ERROR(Simulate(shrunk, report));
   }
   return report;

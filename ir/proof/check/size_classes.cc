@@ -69,7 +69,7 @@ void SizeClasses::TieInput(const Rule& producer, const Rule& consumer, const Op&
 }
 
 void SizeClasses::TieWindow(const InputWindow& entry, const Op& op, int factor, std::vector<int> made) {
-  WindowedInput windowed = {.elements = AddNode(entry.window.elements, /*fixed=*/false)};
+  WindowedInput windowed = {.elements = AddNode(entry.window.elements, /*fixed=*/false), .factor = factor};
   Tie(std::move(made), {windowed.elements});
   switch (entry.cause) {
     case WindowCause::kShift:
@@ -109,8 +109,8 @@ int SizeClasses::AddSlide(const InputWindow& entry, const Op& op, int factor, in
                  .taps = entry.taps < 0 ? -1 : Node(op.id, entry.taps),
                  .original = entry.sliding,
                  .sliding = entry.sliding,
-                 .has_rest = false};
-  slide.has_rest = Class(slide.elements).original > entry.sliding.InputSize(Class(slide.places).original);
+                 .rest = 0};
+  slide.rest = Class(slide.elements).original - entry.sliding.InputSize(Class(slide.places).original);
   const int number = static_cast<int>(slides_.size());
   const auto [reader, is_first] = readers_.insert(
       {{op.inputs[static_cast<size_t>(entry.input)], entry.dimension, NumbersOf(entry.window)}, number});
@@ -119,7 +119,7 @@ int SizeClasses::AddSlide(const InputWindow& entry, const Op& op, int factor, in
     Unite(over_input ? other.places : other.elements, factor);
     // Two kernels through which the same elements are seen stay as they are.
     if (other.original != slide.original || (other.taps < 0) != (slide.taps < 0)) {
-      other.least_span = slide.least_span = slide.original.span();
+      other.attempt = slide.attempt = kSlidings;
     }
   }
   slides_.push_back(slide);
@@ -164,6 +164,7 @@ void SizeClasses::Unite(int a, int b) {
   const SizeClass& other = classes_[static_cast<size_t>(b)];
   kept.fixed |= other.fixed;
   kept.is_segment &= other.is_segment;
+  kept.is_linear |= other.is_linear;
   kept.cuts.insert(other.cuts.begin(), other.cuts.end());
   parent_[static_cast<size_t>(b)] = a;
 }
@@ -199,6 +200,10 @@ void SizeClasses::AddSegments() {
 
 void SizeClasses::AddCut(OpId op, int factor, int64_t pieces, int64_t new_pieces) {
   Class(Node(op, factor)).cuts.insert({pieces, new_pieces});
+  for (auto entry = windows_.lower_bound({op, 0, 0}); entry != windows_.end(); ++entry) {
+    if (std::get<0>(entry->first) != op) break;
+    if (entry->second.factor == Node(op, factor)) Class(entry->second.elements).cuts.insert({pieces, new_pieces});
+  }
 }
 
 // How many of the cuts treat `size` as they treated the original size: the new numbers of pieces divide it or not, and
@@ -215,19 +220,22 @@ int64_t SizeClasses::KeptCuts(const SizeClass& size_class, int64_t size) {
 
 // The smallest size from `least` on that keeps all cuts, or as many as any. On a shortened mesh not all can always be
 // kept: 4 and 8 pieces may both have become 3.
-int64_t SizeClasses::SmallSize(const SizeClass& size_class, int64_t least) {
+int64_t SizeClasses::SmallSize(const SizeClass& size_class, int64_t least) const {
+  if (size_class.is_linear && is_relaxed_) return least;
+  const int64_t step = size_class.is_linear ? modulus_ : 1;
+  const int64_t first = least + (size_class.original - least) % step;
   // Whether cuts are kept repeats with the period of all numbers of pieces.
   constexpr int64_t kLongestPeriod = 4096;
-  int64_t period = 1;
+  int64_t period = step;
   int64_t most_pieces = 1;
   for (const auto& [pieces, new_pieces] : size_class.cuts) {
     period = std::min(std::lcm(period, new_pieces), kLongestPeriod);
     most_pieces = std::max(most_pieces, new_pieces);
   }
-  const int64_t last = SumUpTo(size_class.original, least, most_pieces + period);
+  const int64_t last = SumUpTo(size_class.original, first, most_pieces + period);
   int64_t best = size_class.original;
   int64_t most_kept = -1;
-  for (int64_t size = least; size <= last; ++size) {
+  for (int64_t size = first; size <= last; size += step) {
     const int64_t kept = KeptCuts(size_class, size);
     if (kept <= most_kept) continue;
     best = size;
@@ -235,6 +243,31 @@ int64_t SizeClasses::SmallSize(const SizeClass& size_class, int64_t least) {
     if (kept == static_cast<int64_t>(size_class.cuts.size())) break;
   }
   return best;
+}
+
+void SizeClasses::ChooseModulus() {
+  for (const Sum& sum : sums_) {
+    Class(sum.whole).is_linear = true;
+    for (int segment : sum.segments) Class(segment).is_linear = true;
+  }
+  for (const Slide& slide : slides_) {
+    Class(slide.elements).is_linear = true;
+    Class(slide.places).is_linear = true;
+  }
+  constexpr int64_t kLargestModulus = 64;
+  for (const SizeClass& size_class : classes_) {
+    for (const auto& [pieces, new_pieces] : size_class.cuts) {
+      is_shortened_ |= pieces != new_pieces;
+      modulus_ = std::min(std::lcm(modulus_, new_pieces), kLargestModulus);
+    }
+  }
+  if (is_shortened_) modulus_ = 1;
+}
+
+bool SizeClasses::Relax() {
+  if (is_relaxed_ || !is_shortened_) return false;
+  is_relaxed_ = true;
+  return true;
 }
 
 void SizeClasses::ChooseSizes() {
@@ -248,6 +281,7 @@ void SizeClasses::ChooseSizes() {
       if (part.original % cut.first == 0) part.cuts.insert(cut);
     }
   }
+  ChooseModulus();
   while (!ChooseSlidings() || !SolveAll()) {
   }
 }
@@ -263,12 +297,16 @@ bool SizeClasses::ChooseSlidings() {
   for (Slide& slide : slides_) {
     slide.sliding = slide.original;
     if (slide.taps < 0) {
-      slide.sliding = SmallSliding(slide.original, slide.least_span);
+      slide.sliding = SmallSliding(slide.original, slide.attempt);
       continue;
     }
     SizeClass& taps = Class(slide.taps);
-    if (taps.fixed) continue;
-    slide.sliding = SmallSliding(slide.original, slide.least_span);
+    // A kernel of one element stays one, whatever its stride and padding become.
+    if (taps.fixed && taps.original > 1) continue;
+    do {
+      slide.sliding = SmallSliding(slide.original, slide.attempt);
+    } while (KeptCuts(taps, slide.sliding.kernel) < static_cast<int64_t>(taps.cuts.size()) &&
+             slide.attempt++ < kSlidings);
     if (taps.is_given && taps.size != slide.sliding.kernel) {
       Fix(slide.taps);
       return false;
@@ -279,15 +317,15 @@ bool SizeClasses::ChooseSlidings() {
   return true;
 }
 
-bool SizeClasses::Enlarge(const Slide& slide) {
+bool SizeClasses::TryAnother(const Slide& slide) {
   if (slide.sliding == slide.original) return false;
-  const int64_t least_span = 2 * slide.sliding.span();
   // The op and its gradients have the same kernel.
   const Slide pattern = slide;
   for (Slide& other : slides_) {
-    const bool is_same = Root(other.elements) == Root(pattern.elements) && Root(other.places) == Root(pattern.places) &&
-                         other.original == pattern.original;
-    if (is_same) other.least_span = std::max(other.least_span, least_span);
+    const bool shares_taps = pattern.taps >= 0 && other.taps >= 0 && Root(other.taps) == Root(pattern.taps);
+    const bool shares_sizes =
+        Root(other.elements) == Root(pattern.elements) && Root(other.places) == Root(pattern.places);
+    if ((shares_taps || shares_sizes) && other.original == pattern.original) other.attempt = pattern.attempt + 1;
   }
   return true;
 }
@@ -337,8 +375,9 @@ bool SizeClasses::Solve(const Sum& sum) {
 
 bool SizeClasses::Solve(const Slide& slide) {
   const Sliding& sliding = slide.sliding;
-  const int64_t least_rest = slide.has_rest ? 1 : 0;
-  const int64_t most_rest = slide.has_rest ? sliding.stride - 1 : 0;
+  const bool is_original = sliding == slide.original;
+  const int64_t least_rest = is_original ? slide.rest : slide.rest > 0 ? 1 : 0;
+  const int64_t most_rest = is_original ? slide.rest : slide.rest > 0 ? sliding.stride - 1 : 0;
   if (!Grow(slide.elements, sliding.InputSize(Class(slide.places).size) + least_rest)) return false;
   const int64_t more = Class(slide.elements).size - sliding.InputSize(1) - most_rest;
   const int64_t places = 1 + (more <= 0 ? 0 : more / sliding.stride + (more % sliding.stride != 0 ? 1 : 0));
@@ -354,6 +393,7 @@ bool SizeClasses::SolveAll() {
     // Fixes the sizes of an equation that does not hold, or that still changes when all should be settled.
     const auto settle = [&](const auto& equation, const std::vector<int>& sizes) {
       if (Solve(equation) && !(is_last && changed_)) return true;
+      if (Relax()) return false;
       for (int node : sizes) Fix(node);
       return false;
     };
@@ -364,7 +404,7 @@ bool SizeClasses::SolveAll() {
     }
     for (const Slide& slide : slides_) {
       if (Solve(slide) && !(is_last && changed_)) continue;
-      if (Enlarge(slide)) return false;
+      if (Relax() || TryAnother(slide)) return false;
       Fix(slide.elements);
       Fix(slide.places);
       if (slide.taps >= 0) Fix(slide.taps);

@@ -7,9 +7,11 @@
 //              into segments, and what is cut out of it is a run of segments
 //   sliding    places of a kernel over elements: elements = (places - 1) * stride + span - 2 * padding + rest
 //   selection  k of n elements: the first segment of a dimension
-// All classes start with their smallest sizes. Wherever such an equation does not hold, one of its sizes grows, until
-// all hold. A size never becomes larger than the original one; where that does not suffice, the sizes of the equation
-// are fixed to the original ones, for which it holds, and all begins again.
+// All classes start with their smallest sizes; those in sums and slidings with numbers that leave the same rest as the
+// original ones by all numbers of pieces, so that what is even stays even in all of them together. Wherever such an
+// equation does not hold, one of its sizes grows, until all hold. A size never becomes larger than the original one;
+// where that does not suffice, the sizes of the equation are fixed to the original ones, for which it holds, and all
+// begins again.
 #ifndef CLEAVE_IR_PROOF_CHECK_SIZE_CLASSES_H_
 #define CLEAVE_IR_PROOF_CHECK_SIZE_CLASSES_H_
 
@@ -30,7 +32,8 @@ class SizeClasses {
   // Ties the factors of every op to those of the ops whose values it reads. `rules` holds one rule per op.
   SizeClasses(const Graph& graph, const std::vector<Rule>& rules);
 
-  // Notes that some step cuts this factor into `pieces`, and on the shortened mesh into `new_pieces`.
+  // Notes that some step cuts this factor into `pieces`, and on the shortened mesh into `new_pieces`. So are the
+  // dimensions cut that the op reads in windows of the factor, before their windows are exchanged.
   void AddCut(OpId op, int factor, int64_t pieces, int64_t new_pieces);
 
   // Call once, after all AddCut. Without it, all sizes are the original ones.
@@ -46,6 +49,7 @@ class SizeClasses {
     bool fixed = false;                          // To the original size.
     bool is_given = false;                       // By the kernel that was chosen.
     bool is_segment = false;                     // Only between two places; no dimension has this size.
+    bool is_linear = false;                      // In a sum or a sliding.
     std::set<std::pair<int64_t, int64_t>> cuts;  // (pieces, new pieces)
   };
   struct Product {
@@ -70,12 +74,13 @@ class SizeClasses {
     int taps;  // -1: the kernel's elements are no dimension.
     Sliding original;
     Sliding sliding;
-    bool has_rest;           // The kernel does not look at some last elements.
-    int64_t least_span = 1;  // Of the kernel that is chosen.
+    int64_t rest;     // Last elements at which the kernel does not look.
+    int attempt = 0;  // Of SmallSliding.
   };
-  // A dimension that an op reads in windows, and its place in parts_ or slides_; -1 where it has none.
+  // A dimension that an op reads in windows of a factor, and its place in parts_ or slides_; -1 where it has none.
   struct WindowedInput {
     int elements;
+    int factor;
     int part = -1;
     int slide = -1;
   };
@@ -98,11 +103,14 @@ class SizeClasses {
   void AddSegments();
   // Chooses small kernels; false if that fixed a size.
   bool ChooseSlidings();
-  // Gives the kernel of an equation that cannot hold a larger one; false if it has its original one.
-  bool Enlarge(const Slide& slide);
+  // Gives an equation that cannot hold another kernel; false if it has its original one.
+  bool TryAnother(const Slide& slide);
 
   static int64_t KeptCuts(const SizeClass& size_class, int64_t size);
-  static int64_t SmallSize(const SizeClass& size_class, int64_t least);
+  int64_t SmallSize(const SizeClass& size_class, int64_t least) const;
+  void ChooseModulus();
+  // Where no sizes keep all cuts: whether it helps to keep fewer.
+  bool Relax();
   void Fix(int node);
 
   // Each returns false if the equation cannot hold with the sizes that are fixed.
@@ -124,7 +132,12 @@ class SizeClasses {
   std::map<std::tuple<OpId, int, int>, WindowedInput> windows_;
   // By the value's op, its dimension and the window: the slide. Who reads the same windows has as many of them.
   std::map<std::tuple<OpId, int, std::vector<int64_t>>, int> readers_;
-  bool changed_ = false;  // Since the last round of equations.
+  // Linear sizes become numbers with the same rest by this: all numbers of pieces divide it, so sums and multiples of
+  // such sizes are cut as the original ones. 1 on a shortened mesh, where the same pieces are other numbers.
+  int64_t modulus_ = 1;
+  bool is_shortened_ = false;
+  bool is_relaxed_ = false;  // Linear sizes need not keep their cuts.
+  bool changed_ = false;     // Since the last round of equations.
 };
 
 }  // namespace cleave::ir

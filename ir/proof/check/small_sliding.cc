@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <random>
 
 namespace cleave::ir {
 namespace {
@@ -17,19 +19,16 @@ std::array<int, 8> RelationsOf(const Sliding& sliding) {
           Sign(sliding.dilation - 1),
           Sign(sliding.padding),
           Sign(span - sliding.stride),
-          Sign(sliding.padding - sliding.kernel),
+          Sign(sliding.padding - span),
           Sign(2 * sliding.padding - (span - 1)),
           Sign(span - 2 * sliding.padding - sliding.stride)};
 }
 
-}  // namespace
-
-Sliding SmallSliding(const Sliding& original, int64_t least_span) {
-  if (std::max({original.kernel, original.stride, original.padding, original.dilation}) <= kSmall) return original;
+Sliding SmallestSliding(const Sliding& original) {
   const std::array<int, 8> relations = RelationsOf(original);
-  // Every relation can be had with a span that is just above the least one, a stride and a padding not far above it.
-  for (int64_t span = least_span; span <= std::min(least_span + kSmall, original.span()); ++span) {
-    for (int64_t dilation = 1; dilation <= std::min<int64_t>(original.dilation, 3); ++dilation) {
+  // Every relation can be had with a small span, and a stride and a padding not far above it.
+  for (int64_t span = 1; span <= std::min(kSmall, original.span()); ++span) {
+    for (int64_t dilation = 1; dilation <= std::min(original.dilation, kSmall); ++dilation) {
       if ((span - 1) % dilation != 0) continue;
       for (int64_t padding = 0; padding <= std::min(span + 2, original.padding); ++padding) {
         for (int64_t stride = 1; stride <= std::min(span + 2, original.stride); ++stride) {
@@ -39,6 +38,32 @@ Sliding SmallSliding(const Sliding& original, int64_t least_span) {
         }
       }
     }
+  }
+  return original;
+}
+
+}  // namespace
+
+Sliding SmallSliding(const Sliding& original, int attempt) {
+  if (std::max({original.kernel, original.stride, original.padding, original.dilation}) <= kSmall) return original;
+  if (attempt >= kSlidings) return original;
+  if (attempt == 0) {
+    const Sliding smallest = SmallestSliding(original);
+    if (smallest != original) return smallest;
+  }
+  const std::array<int, 8> relations = RelationsOf(original);
+  const int64_t largest = kSmall + attempt;
+  std::minstd_rand random(static_cast<uint32_t>(attempt));
+  const auto draw = [&](int64_t least, int64_t most) {
+    return least + static_cast<int64_t>(random() % static_cast<uint64_t>(std::min(most, largest) - least + 1));
+  };
+  constexpr int kDraws = 3000;
+  for (int i = 0; i < kDraws; ++i) {
+    const Sliding sliding = {.kernel = draw(1, original.kernel),
+                             .stride = draw(1, original.stride),
+                             .padding = draw(0, original.padding),
+                             .dilation = draw(1, original.dilation)};
+    if (RelationsOf(sliding) == relations) return sliding;
   }
   return original;
 }

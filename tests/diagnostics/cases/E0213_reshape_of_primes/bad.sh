@@ -1,0 +1,1 @@
+compile bad.model --devices 2 --out out --quiet

@@ -1,0 +1,1 @@
+compile good.model --devices 2 --out out --quiet
