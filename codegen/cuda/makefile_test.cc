@@ -35,7 +35,7 @@ done
 exec g++ "$@"
 )sh";
 
-// A program of three folders; the folder for NCCL needs the header of NCCL.
+// A program of three folders; the folder for NCCL needs the header of NCCL. Those of the starter are made up.
 std::string Tree(const std::string& name) {
   const std::string folder = FreshFolder(name);
   WriteText(folder + "/Makefile", CudaMakefile({.folders = {"runtime/kernels", "runtime/host", "runtime/comm/nccl"}}));
@@ -46,6 +46,10 @@ std::string Tree(const std::string& name) {
   WriteText(folder + "/runtime/kernels/two.cu", "int Two() { return 2; }\n");
   WriteText(folder + "/runtime/host/host.cc", "int Host() { return 3; }\n");
   WriteText(folder + "/runtime/comm/nccl/nccl.cu", "#include <nccl.h>\nint Version() { return NCCL_MAJOR; }\n");
+  for (const std::string name : {"rendezvous", "placement", "file", "lock", "trace", "error"}) {
+    WriteText(absl::StrCat(folder, "/runtime/", name, "/", name, ".cc"), "");
+  }
+  WriteText(folder + "/runtime/starter/starter.cc", "int main() {}\n");
   WriteText(folder + "/nccl/include/nccl.h", "#define NCCL_MAJOR 2\n");
   WriteText(folder + "/asked", "");
   return folder;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <numeric>
 #include <random>
 #include <string>
@@ -87,23 +88,30 @@ TYPED_TEST(Collectives, AllReduce) {
 }
 
 // Each member has a NaN in another place. All members must find all of them.
-TYPED_TEST(Collectives, ANaNStaysOneInEveryReduction) {
-  if (std::is_integral_v<TypeParam>) return;
-  OnEveryRank([] {
-    for (const Group& group : AllGroups()) {
-      for (const Reduction reduction : {Reduction::kSum, Reduction::kMax, Reduction::kMin, Reduction::kProd}) {
-        std::vector<TypeParam> values(static_cast<size_t>(group.size) + 1, static_cast<TypeParam>(1.0f));
-        values[static_cast<size_t>(group.index)] = static_cast<TypeParam>(std::nanf(""));
-        const Tensor<TypeParam> data(values);
-        Job().AllReduce(data.data(), group.size + 1, reduction, group);
-        const std::vector<TypeParam> reduced = data.values();
-        for (int member = 0; member < group.size; ++member) {
-          EXPECT_TRUE(std::isnan(static_cast<double>(reduced[static_cast<size_t>(member)]))) << member;
-        }
-        EXPECT_FALSE(std::isnan(static_cast<double>(reduced.back())));
+template <typename T>
+void ExpectNansKept(std::initializer_list<Reduction> reductions) {
+  if (std::is_integral_v<T>) return;
+  for (const Group& group : AllGroups()) {
+    for (const Reduction reduction : reductions) {
+      std::vector<T> values(static_cast<size_t>(group.size) + 1, static_cast<T>(1.0f));
+      values[static_cast<size_t>(group.index)] = static_cast<T>(std::nanf(""));
+      const Tensor<T> data(values);
+      Job().AllReduce(data.data(), group.size + 1, reduction, group);
+      const std::vector<T> reduced = data.values();
+      for (int member = 0; member < group.size; ++member) {
+        EXPECT_TRUE(std::isnan(static_cast<double>(reduced[static_cast<size_t>(member)]))) << member;
       }
+      EXPECT_FALSE(std::isnan(static_cast<double>(reduced.back())));
     }
-  });
+  }
+}
+
+TYPED_TEST(Collectives, SumsAndProductsKeepNans) {
+  OnEveryRank([] { ExpectNansKept<TypeParam>({Reduction::kSum, Reduction::kProd}); });
+}
+
+TYPED_TEST(Collectives, ExtremesKeepNans) {
+  OnEveryRank([] { ExpectNansKept<TypeParam>({Reduction::kMax, Reduction::kMin}); });
 }
 
 TYPED_TEST(Collectives, AllReduceOfProducts) {

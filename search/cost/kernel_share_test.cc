@@ -27,20 +27,20 @@ TEST(KernelShareTest, PartsAddUpToTheProgram) {
   }
 }
 
-// A relu behind a product and its bias neither reads nor stores what lies between.
-TEST(KernelShareTest, OnlyTheEndOfAChainIsStored) {
+// A product with its bias stores the sum alone.
+TEST(KernelShareTest, AProductWithItsBiasIsStoredOnce) {
   const ir::Graph graph = testing::Mlp(4, {8, 8, 2});
   const IdVector<ir::OpId, KernelShare> shares = KernelSharesOf(FactsOf(graph), {});
-  int chains = 0;
+  int products = 0;
   for (const ir::Op& op : graph.ops) {
     if (op.kind != ir::OpKind::kRelu) continue;
     const ir::OpId bias_add = op.inputs[0], product = graph.op(bias_add).inputs[0];
-    EXPECT_EQ(shares[op.id], (KernelShare{.reads = {0}, .writes = true, .ops = 3}));
-    EXPECT_EQ(shares[bias_add], (KernelShare{.reads = {0, 1}, .writes = false, .ops = 3}));
-    EXPECT_EQ(shares[product], (KernelShare{.reads = {1, 1}, .writes = false, .ops = 3}));
-    ++chains;
+    EXPECT_EQ(shares[op.id], (KernelShare{.reads = {1}, .writes = true, .ops = 1}));
+    EXPECT_EQ(shares[bias_add], (KernelShare{.reads = {0, 1}, .writes = true, .ops = 2}));
+    EXPECT_EQ(shares[product], (KernelShare{.reads = {1, 1}, .writes = false, .ops = 2}));
+    ++products;
   }
-  EXPECT_EQ(chains, 1);
+  EXPECT_EQ(products, 1);
 }
 
 }  // namespace

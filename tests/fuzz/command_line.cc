@@ -23,8 +23,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CLEAVE_CHECK(!options.model.empty());
   if (options.cluster.find_first_of("/.") != std::string::npos) return 0;  // Whatever file it names would be read.
   Diagnostics diagnostics;
-  const bool found = tools::DevicesAskedFor(options, diagnostics).has_value();
-  CLEAVE_CHECK(found != diagnostics.has_errors());
+  const auto machines = tools::MachinesAskedFor(options, diagnostics);
+  CLEAVE_CHECK(machines.has_value() != diagnostics.has_errors());
+  if (machines.has_value()) tools::DevicesAskedFor(options, *machines);
   RenderText(diagnostics, {});
   return 0;
 }

@@ -141,12 +141,15 @@ std::string SourcesText(const Member& member) {
   return text;
 }
 
-// The sources of the program: f32 parameters and inputs, and the optimizer's initial state.
+// The sources of the program: f32 parameters and inputs, samples that count or do not, and the optimizer's initial
+// state.
 ir::SourceValues ProgramSources(const ir::Graph& graph) {
   ir::SourceValues sources = ir::RandomSources(graph, /*seed=*/1);
   for (auto& [id, tensor] : sources) {
+    const ir::Op& op = graph.op(id);
     for (double& value : tensor.values) {
-      value = graph.op(id).kind == ir::OpKind::kState ? 0 : static_cast<double>(static_cast<float>(value));
+      if (op.name == "sample_mask") value = value > 0 ? 1 : 0;
+      value = op.kind == ir::OpKind::kState ? 0 : static_cast<double>(static_cast<float>(value));
     }
   }
   return sources;

@@ -54,8 +54,7 @@ TEST(OpWriterTest, AMistakeHasALabelOnEachArgument) {
                       {bench.expression().span, ""});
   EXPECT_EQ(bench.TextOf(result), "E0401: inner sizes 6 and 8 of a matrix product differ: 8x6 by 8x6");
   EXPECT_EQ(bench.OpsText(), "");
-  EXPECT_EQ(bench.LabelsText(),
-            "`x` is f32[8, 6], has 8 in dimension 0\n`x` is f32[8, 6], has 6 in dimension 1");
+  EXPECT_EQ(bench.LabelsText(), "`x` is f32[8, 6], has 8 in dimension 0\n`x` is f32[8, 6], has 6 in dimension 1");
 }
 
 TEST(OpWriterTest, HelpNamesWhatStandsInTheCall) {

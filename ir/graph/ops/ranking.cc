@@ -117,7 +117,8 @@ Rule CandidatesRule(Types inputs, const TensorType& output, const Attributes& at
                               .numerator = elements,
                               .denominator = pieces,
                               .last = elements - pieces},
-                   .cause = WindowCause::kPieces}};
+                   .cause = WindowCause::kPieces,
+                   .taps = rank}};
   return rule;
 }
 

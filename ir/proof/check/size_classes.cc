@@ -34,8 +34,7 @@ SizeClasses::SizeClasses(const Graph& graph, const std::vector<Rule>& rules) : f
       TieInput(rule(op.inputs[input]), rule(op.id), op, static_cast<int>(input));
     }
     for (const Selection& selection : rule(op.id).selections) {
-      const int part = Node(op.id, selection.part);
-      parts_.push_back({.whole = Node(op.id, selection.whole), .part = part, .begin = 0, .end = Class(part).original});
+      AddSelection(Node(op.id, selection.part), Node(op.id, selection.whole));
     }
   }
   for (const StateUpdate& update : graph.updates) {
@@ -81,9 +80,17 @@ void SizeClasses::TieWindow(const InputWindow& entry, const Op& op, int factor, 
       break;
     case WindowCause::kPieces:
       Class(windowed.elements).cuts.insert({entry.window.outer, entry.window.outer});
+      // A piece gives as many candidates as are wanted, which may be more than there are elements.
+      if (Class(Node(op.id, entry.taps)).original <= Class(windowed.elements).original) {
+        AddSelection(Node(op.id, entry.taps), windowed.elements);
+      }
       break;
   }
   windows_[{op.id, entry.input, entry.dimension}] = windowed;
+}
+
+void SizeClasses::AddSelection(int part, int whole) {
+  parts_.push_back({.whole = whole, .part = part, .begin = 0, .end = Class(part).original});
 }
 
 int SizeClasses::AddPart(const Window& window, int factor, int elements) {

@@ -96,6 +96,7 @@ class SizeClasses {
   // Ties the dimensions in which `op` reads its input to those in which that value was made.
   void TieInput(const Rule& producer, const Rule& consumer, const Op& op, int input);
   void TieWindow(const InputWindow& entry, const Op& op, int factor, std::vector<int> made);
+  void AddSelection(int part, int whole);
   int AddPart(const Window& window, int factor, int elements);
   int AddSlide(const InputWindow& entry, const Op& op, int factor, int elements);
 

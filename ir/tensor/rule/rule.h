@@ -55,7 +55,9 @@ struct InputWindow {
   Window window;
   WindowCause cause = WindowCause::kShift;
   Sliding sliding = {};  // Of a kernel.
-  int taps = -1;         // The factor that counts the kernel's elements; -1 where they are no dimension.
+  // The factor that counts the kernel's elements, or with kPieces what is taken of the dimension; -1 where there is
+  // none.
+  int taps = -1;
 
   bool operator==(const InputWindow&) const = default;
 };

@@ -21,7 +21,7 @@ void ExpectProductAt(int64_t offset) {
   }
   const DeviceVector<T> device_a(a), device_b(b), c(static_cast<int64_t>(a.size()));
   MatMul({.m = kSize, .n = kSize, .k = kSize}, device_a.get() + offset, device_b.get() + offset, c.get() + offset,
-         {.bias = device_b.get() + offset});
+         device_b.get() + offset);
   const std::vector<T> values = c.Values();
   for (int64_t i = 0; i < kSize * kSize; ++i) {
     const float value = values[static_cast<size_t>(offset + i)];
