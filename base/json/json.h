@@ -27,7 +27,7 @@ using Json = nlohmann::ordered_json;
 absl::Status JsonError(const std::string& where, const std::string& what);
 
 // The document; an object in which a key occurs twice is refused, and so are values nested more than 100 deep. Errors
-// say line and column.
+// of the text and of its keys say line and column.
 absl::StatusOr<Json> ParseStrictJson(absl::string_view text);
 
 // An error of JsonError about the document in `text`, with the line and the column of its place, or of the nearest

@@ -66,17 +66,6 @@ build() {
 # Under mpirun and behind a pipe a program cannot see that a terminal is there.
 [ ! -t 1 ] || export CLEAVE_PROGRESS=1
 
-# Removes the logs that earlier runs have left of ranks from number $1 on, and nothing that is not such a log. mpirun
-# writes the numbers of ten ranks and more with as many digits, as rank.00. Several processes may do so at once.
-forget_ranks_from() {
-  for logs in log_output/1/rank.*; do
-    [ -d "$logs" ] && [ ! -L "$logs" ] && [ ! -L log_output/1 ] && [ ! -L log_output ] || continue
-    number=${logs##*/rank.}
-    case $number in '' | *[!0-9]* | ??????????*) continue ;; 0?*) ;; *) [ "$number" -ge "$1" ] || continue ;; esac
-    { rm -f "$logs/stdout" "$logs/stderr" && rmdir "$logs"; } 2>/dev/null
-  done
-}
-
 # From here on ./starter ends all processes that it starts, when it gets a signal and when it is killed.
 case $launch in
   mpirun)
@@ -88,22 +77,18 @@ case $launch in
     export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$threads}"
     # Root may start it, as containers do.
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    forget_ranks_from "$ranks"
     set -- mpirun -n "$ranks" --bind-to none --oversubscribe --output-filename log_output ./program "$@"
     ;;
   this-rank)
     [ -x program_gloo ] && [ -x starter ] || fail 5 "program_gloo is not built: make COMM=gloo"
-    forget_ranks_from "$ranks"
     set -- ./program_gloo "$@"
     ;;
   rank-table | dynamic)
     build program_gloo gloo
-    forget_ranks_from "$ranks"
     set -- ./program_gloo "$@"
     ;;
   local)
     build program_local local
-    forget_ranks_from 1
     set -- ./program_local "$@"
     ;;
   *)

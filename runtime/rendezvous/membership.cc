@@ -20,13 +20,14 @@
 namespace cleave::runtime {
 namespace {
 
-constexpr double kGreetingSeconds =
-    10;  // The time in which whatever listens there must show that it is a meeting point.
+// The time in which whatever listens there must show that it is a meeting point.
+constexpr double kGreetingSeconds = 10;
 constexpr int kPauseMilliseconds = 20;
 constexpr double kForever = 1e9;
-constexpr std::chrono::seconds kAnswerTime(
-    4);                               // For all ranks to say where they are: more than the meeting point waits.
-constexpr double kGraceSeconds = 10;  // The time that a meeting point has to say why it ends, after the time limit.
+// For all ranks to say where they are: more than the meeting point waits.
+constexpr std::chrono::seconds kAnswerTime{4};
+// The time that a meeting point has to say why it ends, after the time limit.
+constexpr double kGraceSeconds = 10;
 
 std::string HostName() {
   char name[256] = "";
@@ -221,8 +222,9 @@ void Membership::State::Listen(const std::function<void(const Error&)>& end,
 }
 
 std::vector<std::string> Membership::AskWhere() {
-  state_->Say(Question{});
   std::unique_lock<std::mutex> lock(state_->mutex);
+  state_->answers.clear();  // An answer to an earlier question that came too late.
+  state_->Say(Question{});
   state_->changed.wait_for(lock, kAnswerTime, [&] { return state_->problem.has_value() || !state_->answers.empty(); });
   return std::exchange(state_->answers, {});
 }

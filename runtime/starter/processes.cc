@@ -32,20 +32,34 @@ constexpr double kInterval = 0.25;           // Between two looks at the clock.
 
 void Say(const std::string& text) { std::fprintf(stderr, "run.sh: %s\n", text.c_str()); }
 
+// Waits for some seconds until something can be read or written there.
+bool WaitFor(int file, short event, double seconds) {
+  pollfd wait = {file, event, 0};
+  return poll(&wait, 1, static_cast<int>(seconds * 1000)) > 0;
+}
+
 bool WriteAll(int file, const char* bytes, size_t size) {
   for (size_t written = 0; written < size;) {
     const ssize_t count = write(file, bytes + written, size - written);
     if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) {  // A reader that is slow, of an output that does not block.
+      WaitFor(file, POLLOUT, kInterval);
+      continue;
+    }
     if (count < 0) return false;
     written += static_cast<size_t>(count);
   }
   return true;
 }
 
+// SIGHUP only where it is not ignored: under nohup a job goes on without its terminal.
 sigset_t Watched() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : {SIGCHLD, SIGHUP, SIGINT, SIGTERM}) sigaddset(&set, number);
+  for (const int number : {SIGCHLD, SIGINT, SIGTERM}) sigaddset(&set, number);
+  struct sigaction at_hangup = {};
+  sigaction(SIGHUP, nullptr, &at_hangup);
+  if (at_hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
   return set;
 }
 
@@ -53,6 +67,7 @@ sigset_t Watched() {
 [[noreturn]] void Become(const Process& process, pid_t parent, int out, int err) {
   const sigset_t watched = Watched();
   sigprocmask(SIG_UNBLOCK, &watched, nullptr);
+  signal(SIGPIPE, SIG_DFL);
   prctl(PR_SET_PDEATHSIG, process.last_signal);
   if (getppid() != parent) _exit(128 + process.last_signal);  // It has ended before it was asked to tell.
   const int in = open("/dev/null", O_RDONLY);
@@ -289,11 +304,12 @@ void Job::LookAtRanks(double passed) {
   }
 }
 
-// Processes that have lost the one that started them are children of this process now.
+// Processes that have lost the one that started them are children of this process now; and so are their children, when
+// they have ended.
 void EndOrphans() {
   for (std::vector<int> orphans; !(orphans = ChildrenOf(getpid())).empty();) {
     for (const int id : orphans) kill(id, SIGKILL);
-    while (waitpid(-1, nullptr, 0) > 0) continue;
+    for (const int id : orphans) waitpid(id, nullptr, 0);
   }
 }
 
@@ -325,9 +341,9 @@ int Job::Run() {
     }
   }
   EndOrphans();
-  // What they have written last.
+  // What they have written last. An orphan that was not found may still hold the other end.
   for (Stream& stream : streams_) {
-    while (stream.source >= 0) Copy(stream);
+    while (stream.source >= 0 && WaitFor(stream.source, POLLIN, kSecondsToEnd)) Copy(stream);
   }
   return stopped_by_.has_value() ? 128 + *stopped_by_ : code_;
 }
@@ -353,6 +369,7 @@ Announced StartAndRead(const Process& process) {
 int RunProcesses(const std::vector<Process>& processes, const std::vector<std::pair<std::string, int>>& started) {
   const sigset_t watched = Watched();
   sigprocmask(SIG_BLOCK, &watched, nullptr);
+  signal(SIGPIPE, SIG_IGN);  // An output that nobody reads any more is an error of `write`.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   Job job;
   for (const auto& [name, id] : started) job.Add(name, id);

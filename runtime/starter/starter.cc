@@ -2,13 +2,13 @@
 //
 //   starter run WAY RANKS TABLE COMMAND…    the processes of this host of a job of RANKS ranks, until all have ended;
 //                                           WAY as in `run.sh --launch`, or this-rank; TABLE: of rank-table, else empty
-//   starter scheduler                       the scheduler of a dynamic start: listens at CLEAVE_SCHEDULER (port 0: a
-//   free
-//                                           one), says on standard output where, gives CLEAVE_WORKERS ranks their
-//                                           numbers, and ends with the job
+//   starter scheduler                       the scheduler of a dynamic start: listens at CLEAVE_SCHEDULER, where port 0
+//                                           is a free one, says on standard output where, gives CLEAVE_WORKERS ranks
+//                                           their numbers, and ends with the job
 //
 // Exit codes are those of a program: 2 usage, 3 the table is wrong, 5 the address cannot be listened at, or a folder
 // cannot be used, 6 ranks are missing or were lost; of `run`, that of the process that failed first.
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -101,13 +101,41 @@ void CheckFolderOfMpirun() {
     if (!Variable(name).empty()) folder = Variable(name);
   }
   std::string path = folder + "/cleave_XXXXXX";
-  const int file = mkstemp(path.data());
+  const int file = mkostemp(path.data(), O_CLOEXEC);
   const int problem = file < 0 ? errno : posix_fallocate(file, 0, 1 << 20);
   if (file >= 0) unlink(path.c_str());
+  if (file >= 0) close(file);
   if (problem != 0) {
     Die(ExitCode::kEnvironment,
         Format("mpirun cannot write to the folder `%s` (TMPDIR): %s", folder.c_str(), std::strerror(problem)));
   }
+}
+
+bool IsFolder(const std::string& path) {
+  struct stat status;
+  return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+// Removes the logs that earlier jobs have left of ranks from `first` on, and nothing that is not such a log. mpirun
+// writes the numbers of ten ranks and more with as many digits, as rank.00. Several processes may do so at once.
+void ForgetRanksFrom(int first) {
+  constexpr char kRank[] = "rank.";
+  const std::string all = Format("%s/1", kLogs);
+  if (!IsFolder(kLogs) || !IsFolder(all)) return;
+  DIR* const folder = opendir(all.c_str());
+  for (const dirent* entry; folder != nullptr && (entry = readdir(folder)) != nullptr;) {
+    const std::string name = entry->d_name;
+    if (name.rfind(kRank, 0) != 0) continue;
+    const std::string number = name.substr(sizeof kRank - 1);
+    const bool is_number =
+        !number.empty() && number.size() < 10 && number.find_first_not_of("0123456789") == std::string::npos;
+    const bool has_zeros = number.size() > 1 && number[0] == '0';
+    const std::string logs = all + "/" + name;
+    if (!is_number || (!has_zeros && std::atoi(number.c_str()) < first) || !IsFolder(logs)) continue;
+    for (const char* const log : {"/stdout", "/stderr"}) unlink((logs + log).c_str());
+    rmdir(logs.c_str());
+  }
+  if (folder != nullptr) closedir(folder);
 }
 
 // A process of the job, which writes to logs of that number.
@@ -179,6 +207,7 @@ int Run(const std::string& way, const std::string& count, const std::string& tab
   } else {
     Die(ExitCode::kUsage, Format("there is no way `%s` to start a job", way.c_str()));
   }
+  ForgetRanksFrom(way == "local" ? 1 : ranks);
   return RunProcesses(processes, started);
 }
 

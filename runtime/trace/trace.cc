@@ -301,7 +301,11 @@ void HandleSignals(const Watch& watch, int rank) {
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
   for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
   action.sa_handler = OnStop;
-  for (int signal : {SIGHUP, SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  for (int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  // Under nohup it stays ignored.
+  struct sigaction at_hangup = {};
+  sigaction(SIGHUP, nullptr, &at_hangup);
+  if (at_hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
 }
 
 }  // namespace cleave::runtime

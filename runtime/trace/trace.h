@@ -188,9 +188,9 @@ class Watch {
 };
 
 // Installs handlers: SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT report the current op of the rank whose thread has
-// crashed and then take their default course; SIGHUP, SIGINT and SIGTERM end the process with exit code 128 + signal.
-// The calling thread becomes the rank's; the watchdogs of other ranks of the process name it too. Reports end with
-// `watch`.
+// crashed and then take their default course; SIGHUP, SIGINT and SIGTERM end the process with exit code 128 + signal,
+// but for a SIGHUP that is ignored, as under nohup. The calling thread becomes the rank's; the watchdogs of other ranks
+// of the process name it too. Reports end with `watch`.
 void HandleSignals(const Watch& watch, int rank);
 
 // Seconds of a clock that never goes back.

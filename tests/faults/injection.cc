@@ -51,8 +51,8 @@ constexpr int kSamples = 48;
 // Jobs run beside other tests, on few cores: what must happen may take this long.
 constexpr double kSecondsToStart = 60;
 constexpr double kSecondsToEnd = 60;
-constexpr int kTimeout =
-    8;  // CLEAVE_TIMEOUT where it is to be reached; ranks that only have no core must not reach it.
+// CLEAVE_TIMEOUT where it is to be reached; ranks that only have no core must not reach it.
+constexpr int kTimeout = 8;
 
 // A file of float32 numbers in version 1.0 of the format.
 void WriteNpy(const std::string& path, const std::vector<float>& values, int columns) {
@@ -192,14 +192,16 @@ class Trial {
     std::string out;
     std::vector<std::string> flags = {"--quiet"};
     std::vector<std::string> environment = {};
+    std::optional<Way> way = std::nullopt;  // Another one than that of the injection.
   };
 
   Settings Usual() const { return {.data = program_.data, .out = out_}; }
 
   // A job that trains until something ends it.
   Job Start(const Settings& settings) const {
-    std::vector<std::string> flags = {"--launch", NameOf(injection_.way)};
-    if (injection_.way == Way::kRankTable) flags.push_back(program_.folder + "/ranks.json");
+    const Way way = settings.way.value_or(injection_.way);
+    std::vector<std::string> flags = {"--launch", NameOf(way)};
+    if (way == Way::kRankTable) flags.push_back(program_.folder + "/ranks.json");
     for (const std::string& flag : settings.flags) flags.push_back(flag);
     for (const std::string& flag : {std::string("--epochs"), std::string("1000000"), std::string("--data"),
                                     settings.data, std::string("--out"), settings.out}) {
@@ -262,7 +264,9 @@ class Trial {
     Job job = Start(settings);
     if (std::optional<std::string> problem = AwaitSteps(job)) return problem;
     Delay();
-    kill(job.ProcessOfRank(injection_.rank), stops ? SIGSTOP : SIGKILL);
+    const pid_t process = job.ProcessOfRank(injection_.rank);
+    if (process <= 0) return absl::StrCat("the rank is not there:\n", job.Output());
+    kill(process, stops ? SIGSTOP : SIGKILL);
     if (!stops) return CheckEnd(job, {.codes = {137}, .said = {RankText()}});
     Expected expected = {.codes = {6}, .said = {RankText()}};
     // Ranks that wait say where; of the process of all ranks nobody knows more than that it is stopped.
@@ -274,7 +278,7 @@ class Trial {
   std::optional<std::string> KillJoining() {
     Job job = Start(Usual());
     const pid_t process = job.ProcessOfRank(injection_.rank);
-    if (process < 0) return absl::StrCat("the rank was not started:\n", job.Output());
+    if (process <= 0) return absl::StrCat("the rank was not started:\n", job.Output());
     Delay();
     kill(process, SIGKILL);
     return CheckEnd(job, {.codes = {}, .said = {RankText()}});
@@ -284,6 +288,7 @@ class Trial {
     Job job = Start(Usual());
     if (std::optional<std::string> problem = AwaitSteps(job)) return problem;
     const pid_t process = job.ProcessOfRank(injection_.rank);
+    if (process <= 0) return absl::StrCat("the rank is not there:\n", job.Output());
     for (int i = 0; i < 3; ++i) {
       kill(process, SIGSTOP);
       Delay();
@@ -370,12 +375,15 @@ class Trial {
     {
       Settings settings = Usual();
       settings.out = out_ + "_of_second";
+      settings.way = static_cast<Way>(injection_.number % kWays);
       Job second = Start(settings);
       if (std::optional<std::string> problem = CheckEnd(
               second, {.codes = {5}, .said = {"another job uses the folder `log_output`: host ", ", since 2"}})) {
         return absl::StrCat("the second job: ", *problem);
       }
     }
+    const std::string logs = program_.folder + "/log_output/1/rank.1";
+    if (injection_.way != Way::kLocal && !fs::exists(logs)) return "the second job has removed logs of the first";
     // The first has not noticed.
     if (std::optional<std::string> problem = AwaitSteps(first, MetricsSize())) return problem;
     kill(first.script(), SIGTERM);

@@ -35,6 +35,8 @@ std::string Content(const std::string& path) {
 [[noreturn]] void Become(const std::string& folder, const std::vector<std::string>& flags,
                          const std::vector<std::string>& environment, const std::string& log) {
   setsid();
+  // A test that was started under nohup hands on that it ignores some.
+  for (const int number : {SIGHUP, SIGINT, SIGTERM}) signal(number, SIG_DFL);
   for (const std::string& setting : environment) putenv(const_cast<char*>(setting.c_str()));
   std::vector<char*> arguments = {const_cast<char*>("./run.sh")};
   for (const std::string& flag : flags) arguments.push_back(const_cast<char*>(flag.c_str()));
@@ -70,6 +72,7 @@ Job::Job(const std::string& folder, const std::vector<std::string>& flags,
   all.push_back(marker_);
   script_ = fork();
   if (script_ == 0) Become(folder, flags, all, log_);
+  if (script_ < 0) std::abort();
 }
 
 Job::~Job() {

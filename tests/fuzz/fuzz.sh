@@ -79,8 +79,9 @@ for target in "${targets[@]}"; do
       [ $done -lt "$executions" ] || break
       amount=-runs=$((executions - done))
     else
-      [ $((SECONDS - begin)) -lt "$seconds" ] || break
-      amount=-max_total_time=$((seconds - (SECONDS - begin)))
+      left=$((seconds - (SECONDS - begin)))
+      [ "$left" -gt 0 ] || break
+      amount=-max_total_time=$left
     fi
     code=0
     "$programs/$target" "${limits[@]}" "$amount" -seed=$((seed + findings)) -print_final_stats=1 \

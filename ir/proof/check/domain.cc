@@ -56,7 +56,6 @@ Undefined UndefinedOf(const Graph& graph, const IdVector<OpId, TensorOnRanks>& v
   Undefined undefined;
   std::vector<OpId> results;
   if (graph.loss.has_value()) results.push_back(*graph.loss);
-  for (const Metric& metric : graph.metrics) results.push_back(metric.value);
   for (const StateUpdate& update : graph.updates) results.push_back(update.value);
   for (OpId result : results) undefined.results += InfiniteElements(values[result]);
   for (const Op& op : graph.ops) {

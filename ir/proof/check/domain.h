@@ -19,7 +19,7 @@ namespace cleave::ir {
 
 // What has no finite value on some sources.
 struct Undefined {
-  int64_t results = 0;        // Elements of the loss, the metrics and the new states.
+  int64_t results = 0;        // Elements of the loss and the new states.
   int64_t origins = 0;        // Elements that an op makes of finite inputs.
   std::optional<OpId> first;  // The first op that makes such elements.
 };

@@ -14,8 +14,8 @@ namespace cleave::ir {
 // several copies.
 double SimulatedElements(const Graph& graph, const Program& program);
 
-// How many are simulated: 16 million, below 200 MB, and as many more as programs of many steps and ranks need with
-// small sizes.
+// How many are simulated: 16 million, which is below 200 MB, or 4096 for each value and rank where that is more, as
+// programs of many steps on many ranks need with small sizes.
 double MostElements(const Program& program);
 
 // The dimension that makes a simulation of this shrunk program too large; nullopt if it is not.

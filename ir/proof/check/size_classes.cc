@@ -332,7 +332,8 @@ bool SizeClasses::TryAnother(const Slide& slide) {
     const bool shares_taps = pattern.taps >= 0 && other.taps >= 0 && Root(other.taps) == Root(pattern.taps);
     const bool shares_sizes =
         Root(other.elements) == Root(pattern.elements) && Root(other.places) == Root(pattern.places);
-    if ((shares_taps || shares_sizes) && other.original == pattern.original) other.attempt = pattern.attempt + 1;
+    if ((shares_taps || shares_sizes) && other.original == pattern.original)
+      other.attempt = std::max(other.attempt, pattern.attempt + 1);
   }
   return true;
 }

@@ -34,7 +34,10 @@ std::unique_ptr<HostBoard> HostBoard::Create(MPI_Comm host) {
   int file = -1;
   if (own == 0) {
     file = mkostemp(name, O_CLOEXEC);
-    if (file < 0 || posix_fallocate(file, 0, static_cast<off_t>(bytes)) != 0) name[0] = '\0';
+    if (file < 0 || posix_fallocate(file, 0, static_cast<off_t>(bytes)) != 0) {
+      if (file >= 0) unlink(name);
+      name[0] = '\0';
+    }
   }
   MPI_Bcast(name, sizeof name, MPI_CHAR, 0, host);
   if (own != 0 && name[0] != '\0') file = open(name, O_RDWR | O_CLOEXEC);

@@ -11,7 +11,6 @@
 namespace cleave::runtime {
 namespace {
 
-// Whether a value ranks before another one whose index is larger.
 // [outer, length, inner] around a dimension.
 struct AxisView {
   int64_t outer = 1;
