@@ -66,12 +66,8 @@ Rule TopKRule(Types inputs, const TensorType& output, const Attributes&) {
   Rule rule;
   rule.output = AddDimensions(rule, Shape(output.shape.begin(), output.shape.end() - 1));
   rule.inputs = {rule.output};
-  // Where rows are cut, as many candidates as all pieces give must have indices, whatever the number of ranks.
-  constexpr int64_t kMostPieces = int64_t{1} << 20;
-  const int64_t k = output.shape.back();
-  const FactorKind kind = k <= kNoIndex / kMostPieces ? FactorKind::kInner : FactorKind::kWhole;
-  const int elements = AddFactor(rule, "n", inputs[0].shape.back(), kind);
-  const int rank = AddFactor(rule, "k", k, FactorKind::kWhole);
+  const int elements = AddFactor(rule, "n", inputs[0].shape.back(), FactorKind::kInner);
+  const int rank = AddFactor(rule, "k", output.shape.back(), FactorKind::kWhole);
   rule.inputs[0].push_back({elements});
   rule.output.push_back({rank});
   rule.selections = {{.part = rank, .whole = elements}};
