@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -88,6 +89,14 @@ double LearningRateOf(const ir::Graph& graph, const IdVector<ir::OpId, ir::Tenso
   return 0;
 }
 
+// Whether a value is too large for f32: what a program computes from it is infinite or no number.
+bool Overflows(const IdVector<ir::OpId, ir::Tensor>& values) {
+  return std::any_of(values.begin(), values.end(), [](const ir::Tensor& tensor) {
+    return std::any_of(tensor.values.begin(), tensor.values.end(),
+                       [](double value) { return std::abs(value) > std::numeric_limits<float>::max(); });
+  });
+}
+
 void AddMovement(const ir::Tensor& moved, Expected& expected) {
   for (size_t i = 0; i < moved.values.size(); ++i) {
     const double calm = expected.tensor.values[i];
@@ -105,15 +114,18 @@ void Interpret(Member& member) {
   ir::SourceValues sources = member.sources;
   std::vector<ir::SourceValues> disturbed(kDraws, member.sources);
   std::mt19937_64 random(member.seed);
+  bool overflows = false;
   for (int step = 1; step <= kSteps; ++step) {
     const IdVector<ir::OpId, ir::Tensor> values = ir::InterpretGraph(graph, sources, step);
     UpdateStates(graph, values, sources);
+    overflows |= Overflows(values);
     ExpectedStep& expected = member.steps.emplace_back();
     for (const auto& [name, id] : printed) {
       double scale = 1;
       for (double value : values[id].values) scale = std::max(scale, std::abs(value));
-      expected[name] = {
-          .tensor = values[id], .scale = scale, .movement = std::vector<double>(values[id].values.size(), 0)};
+      expected[name] = {.tensor = values[id],
+                        .scale = scale,
+                        .movement = std::vector<double>(values[id].values.size(), overflows ? INFINITY : 0)};
     }
     for (ir::SourceValues& moving : disturbed) {
       const IdVector<ir::OpId, ir::Tensor> moved =

@@ -36,7 +36,7 @@ absl::Status CompareOnRank(const Program& program, const Step& step, ValueId id,
     return absl::InternalError(absl::StrCat("`", value.name, "` is ", ShapeText(whole.shape), " on rank ", rank,
                                             ", its slice of one device is ", ShapeText(wanted.shape)));
   }
-  const Difference difference = LargestDifference(wanted, whole);
+  const Difference difference = LargestDifference(expected, wanted, whole);
   comparison.largest_difference = std::max(comparison.largest_difference, difference.relative);
   if (difference.relative > kTolerance && (comparison.wrong.empty() || comparison.wrong.back().value != id)) {
     comparison.wrong.push_back({.value = id,
@@ -101,9 +101,9 @@ absl::Status CheckResults(const Graph& graph, const Program& program) {
   return CheckGlances(graph, program);
 }
 
-Difference LargestDifference(const Tensor& expected, const Tensor& actual) {
+Difference LargestDifference(const Tensor& whole, const Tensor& expected, const Tensor& actual) {
   double scale = 1;
-  for (double value : expected.values) {
+  for (double value : whole.values) {
     if (std::isfinite(value)) scale = std::max(scale, std::abs(value));
   }
   Difference largest;

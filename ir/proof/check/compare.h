@@ -20,12 +20,14 @@ namespace cleave::ir {
 inline constexpr double kTolerance = 1e-9;
 
 struct Difference {
-  double relative = 0;  // To the largest element of the tensor, or absolute below 1.
+  double relative = 0;  // To the largest element of the whole tensor, or absolute below 1.
   size_t element = 0;
 };
 
-// NaN equals NaN: some ops have no value at some points, on one device as well as on many. REQUIRES: the same shape.
-Difference LargestDifference(const Tensor& expected, const Tensor& actual);
+// Of a tensor or a part of it. Rounding errors are as large as the whole tensor's elements make them, also where a part
+// of it is nearly zero. NaN equals NaN: some ops have no value at some points, on one device as well as on many.
+// REQUIRES: `expected` and `actual` have the same shape.
+Difference LargestDifference(const Tensor& whole, const Tensor& expected, const Tensor& actual);
 
 // An Internal error unless the program's loss, metrics, updates and looks are those of the graph: none is lost, each
 // state takes the value that the graph gives it, and each look is at the value that the graph looks at.

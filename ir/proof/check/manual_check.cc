@@ -214,7 +214,7 @@ class ManualCheck {
                               const Tensor& expected, const std::string& whose) {
     if (actual.shape != expected.shape)
       return absl::InternalError(absl::StrCat("`", value.name, "` has another shape"));
-    const Difference difference = LargestDifference(expected, actual);
+    const Difference difference = LargestDifference(expected, expected, actual);
     if (difference.relative <= kTolerance) return absl::OkStatus();
     return absl::InternalError(absl::StrCat("`", value.name, "` (step `", step.name, "`, line ", step.line,
                                             ") is wrong on rank ", rank, ": element ", difference.element, " is ",

@@ -66,7 +66,8 @@ std::string FindDifference(const Graph& original, const Distributed& distributed
   const IdVector<OpId, Tensor> actual = InterpretGraph(shrunk, sources, kStep);
   IdVector<OpId, char> hangs;
   for (const Op& op : original.ops) {
-    const Difference difference = LargestDifference(expected[op.id], actual[distributed.values[op.id]]);
+    const Difference difference =
+        LargestDifference(expected[op.id], expected[op.id], actual[distributed.values[op.id]]);
     if (difference.relative <= kTolerance) continue;
     if (hangs.empty()) hangs = HangOnRounding(original, original_sources, kStep);
     if (hangs[op.id]) continue;
