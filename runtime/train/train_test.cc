@@ -170,24 +170,22 @@ TEST(Train, ALossThatIsNotFiniteNamesStepTensorLineAndRank) {
   }
 }
 
-TEST(Train, AParameterThatIsNotFiniteAfterTheLastUpdate) {
-  const Outcome outcome = OnRanks(2, "FAULT=weight:1", "--steps 3");
+// Rank `bad` of two has a parameter that is not finite from step 3 on.
+void ExpectAParameterEndsTheJob(const std::string& bad, const std::string& flags) {
+  const Outcome outcome = OnRanks(2, "FAULT=weight:" + bad, flags);
   EXPECT_EQ(outcome.exit, 6);
   EXPECT_EQ(Count(outcome.output,
                   "error: after the update of step 3 the first value that is not finite is inf in `h1.weight` "
-                  "(example.model:14), element 3 of rank 1's piece\n"),
+                  "(example.model:14), element 3 of rank " +
+                      bad + "'s piece\n"),
             1)
       << outcome.output;
 }
 
+TEST(Train, AParameterThatIsNotFiniteAfterTheLastUpdate) { ExpectAParameterEndsTheJob("1", "--steps 3"); }
+
 TEST(Train, AParameterThatIsNotFiniteEndsTheNextLoggedStep) {
-  const Outcome outcome = OnRanks(2, "FAULT=weight:0", "--steps 20 --log-every 1");
-  EXPECT_EQ(outcome.exit, 6);
-  EXPECT_EQ(Count(outcome.output,
-                  "error: after the update of step 3 the first value that is not finite is inf in `h1.weight` "
-                  "(example.model:14), element 3 of rank 0's piece\n"),
-            1)
-      << outcome.output;
+  ExpectAParameterEndsTheJob("0", "--steps 20 --log-every 1");
 }
 
 TEST(Train, AKilledRankEndsTheJob) {

@@ -18,16 +18,17 @@ _WRAPPED = [
 _DICTIONARY = """
     cat $(SRCS) | { grep -aoE "[A-Za-z_][A-Za-z0-9_-]{1,30}|'[^'A-Za-z\\\\]{1,3}'" || true; } | tr -d "'" | LC_ALL=C sort -u | sed 's/["\\\\]/\\\\&/g; s/.*/"&"/' > $@"""
 
-def fuzz_target(name, corpus, deps, words = [], srcs = []):
+def fuzz_target(name, deps, corpus = [], words = [], srcs = []):
     """The target of `name`.cc, `name`.corpus, which lists the files of its corpus, and `name`.words, a dictionary.
 
     Args:
-      name: of the target.
-      corpus: labels of files; those that are scripts, expected outputs or pages are left out.
+      name: of the target. The files in corpus/`name` are part of its corpus.
       deps: libraries.
+      corpus: labels of more files; those that are scripts, expected outputs or pages are left out.
       words: text files whose words make up the dictionary.
       srcs: files that `name`.cc includes.
     """
+    inputs = native.glob(["corpus/%s/*" % name]) + corpus
     native.cc_binary(
         name = name,
         testonly = True,
@@ -44,21 +45,21 @@ def fuzz_target(name, corpus, deps, words = [], srcs = []):
     native.genrule(
         name = name + "_corpus",
         testonly = True,
-        srcs = corpus,
+        srcs = inputs,
         outs = [name + ".corpus"],
-        cmd = "printf '%s\\n' $(rootpaths " + ") $(rootpaths ".join(corpus) + ") | grep -vE '\\.(sh|txt|md)$$' > $@",
+        cmd = "printf '%s\\n' $(rootpaths " + ") $(rootpaths ".join(inputs) + ") | grep -vE '\\.(sh|txt|md)$$' > $@",
     )
     native.genrule(
         name = name + "_words",
         testonly = True,
-        srcs = words + corpus,
+        srcs = words + inputs,
         outs = [name + ".words"],
         cmd = _DICTIONARY,
     )
     native.filegroup(
         name = name + "_inputs",
         testonly = True,
-        srcs = corpus + [name + ".corpus", name + ".words"],
+        srcs = inputs + [name + ".corpus", name + ".words"],
     )
 
 def text_constant(name, src):
