@@ -87,31 +87,35 @@ TYPED_TEST(Collectives, AllReduce) {
   });
 }
 
-// Each member has a NaN in another place. All members must find all of them.
-template <typename T>
-void ExpectNansKept(std::initializer_list<Reduction> reductions) {
-  if (std::is_integral_v<T>) return;
-  for (const Group& group : AllGroups()) {
-    for (const Reduction reduction : reductions) {
-      std::vector<T> values(static_cast<size_t>(group.size) + 1, static_cast<T>(1.0f));
-      values[static_cast<size_t>(group.index)] = static_cast<T>(std::nanf(""));
-      const Tensor<T> data(values);
-      Job().AllReduce(data.data(), group.size + 1, reduction, group);
-      const std::vector<T> reduced = data.values();
-      for (int member = 0; member < group.size; ++member) {
-        EXPECT_TRUE(std::isnan(static_cast<double>(reduced[static_cast<size_t>(member)]))) << member;
+// Each member has a NaN in another place. All members must find all of them, and numbers beside them.
+TYPED_TEST(Collectives, KeepNans) {
+  if (std::is_integral_v<TypeParam>) return;
+  OnEveryRank([] {
+    for (const Group& group : AllGroups()) {
+      for (const Reduction reduction : {Reduction::kSum, Reduction::kMax, Reduction::kMin, Reduction::kProd}) {
+        std::vector<TypeParam> values(static_cast<size_t>(group.size) + 1, static_cast<TypeParam>(-1.0f));
+        values[static_cast<size_t>(group.index)] =
+            static_cast<TypeParam>(group.index % 2 == 0 ? std::nanf("") : -std::nanf(""));
+        const auto is_nan = [](TypeParam value) { return std::isnan(static_cast<double>(value)); };
+
+        const Tensor<TypeParam> data(values);
+        Job().AllReduce(data.data(), group.size + 1, reduction, group);
+        const std::vector<TypeParam> reduced = data.values();
+        EXPECT_TRUE(std::all_of(reduced.begin(), reduced.end() - 1, is_nan));
+        EXPECT_FALSE(is_nan(reduced.back()));
+
+        const Tensor<TypeParam> whole(values);
+        Cut cut{.dimension = 0, .sizes = std::vector<int64_t>(static_cast<size_t>(group.size), 1)};
+        ++cut.sizes.back();  // The last member takes the number, too.
+        const int64_t taken = cut.sizes[static_cast<size_t>(group.index)];
+        const Tensor<TypeParam> piece = Blank<TypeParam>(taken);
+        Job().ReduceScatter(whole.data(), piece.data(), {group.size + 1}, cut, reduction, group);
+        const std::vector<TypeParam> scattered = piece.values();
+        EXPECT_TRUE(is_nan(scattered.front()));
+        if (taken == 2) EXPECT_FALSE(is_nan(scattered.back()));
       }
-      EXPECT_FALSE(std::isnan(static_cast<double>(reduced.back())));
     }
-  }
-}
-
-TYPED_TEST(Collectives, SumsAndProductsKeepNans) {
-  OnEveryRank([] { ExpectNansKept<TypeParam>({Reduction::kSum, Reduction::kProd}); });
-}
-
-TYPED_TEST(Collectives, ExtremesKeepNans) {
-  OnEveryRank([] { ExpectNansKept<TypeParam>({Reduction::kMax, Reduction::kMin}); });
+  });
 }
 
 TYPED_TEST(Collectives, AllReduceOfProducts) {

@@ -41,14 +41,13 @@ ON_CPUS = [
     "//runtime/random",
 ]
 
-def collectives_test(deps, script = "//runtime/comm:collectives_on_threads.sh", programs = [], without = None):
+def collectives_test(deps, script = "//runtime/comm:collectives_on_threads.sh", programs = []):
     """The test of collectives on 1 to 8 ranks.
 
     Args:
       deps: what connects the ranks, and the device that they compute on.
       script: starts the ranks of the program that is its first argument.
       programs: further arguments of the script.
-      without: tests that are left out, as a pattern of GoogleTest.
     """
     native.cc_binary(
         name = "collectives_on_ranks",
@@ -62,5 +61,4 @@ def collectives_test(deps, script = "//runtime/comm:collectives_on_threads.sh", 
         srcs = [script],
         args = ["$(location %s)" % argument for argument in arguments],
         data = arguments,
-        env = {"GTEST_FILTER": "-" + without} if without else {},
     )

@@ -22,6 +22,7 @@ size_t SizeOf(ncclDataType_t type) {
     case ncclInt32:
     case ncclFloat32:
       return 4;
+    case ncclInt64:
     case ncclFloat64:
       return 8;
     case ncclBfloat16:
@@ -57,9 +58,9 @@ T Combine(ncclRedOp_t operation, T a, T b) {
     case ncclProd:
       return a * b;
     case ncclMax:
-      return std::max(a, b);
+      return b != b || a > b ? a : b;  // Without NaNs, as NCCL's.
     case ncclMin:
-      return std::min(a, b);
+      return b != b || a < b ? a : b;
     case ncclNumOps:
       break;
   }
@@ -87,6 +88,9 @@ std::vector<char> Reduced(const std::vector<const void*>& sources, size_t count,
       break;
     case ncclFloat32:
       ReduceOf<float>(sources, count, operation, result.data());
+      break;
+    case ncclInt64:
+      ReduceOf<int64_t>(sources, count, operation, result.data());
       break;
     case ncclFloat64:
       ReduceOf<double>(sources, count, operation, result.data());

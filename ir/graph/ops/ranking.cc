@@ -7,6 +7,15 @@
 #include "base/text/text.h"
 
 namespace cleave::ir {
+namespace {
+
+// Into how many pieces rows may be cut of which the first ranked elements are `ranked`. The candidates of all pieces
+// are a tensor whose rows have indices.
+int64_t MaxPieces(const Shape& ranked) {
+  return std::min(kNoIndex / ranked.back(), kMaxElements / CountUpToLimit(ranked));
+}
+
+}  // namespace
 
 std::optional<OpError> CheckIndexed(Types inputs, int axis) {
   const int64_t elements = inputs[0].shape[static_cast<size_t>(axis)];
@@ -68,6 +77,7 @@ Rule TopKRule(Types inputs, const TensorType& output, const Attributes&) {
   rule.inputs = {rule.output};
   const int elements = AddFactor(rule, "n", inputs[0].shape.back(), FactorKind::kInner);
   const int rank = AddFactor(rule, "k", output.shape.back(), FactorKind::kWhole);
+  rule.factors[static_cast<size_t>(elements)].max_pieces = MaxPieces(output.shape);
   rule.inputs[0].push_back({elements});
   rule.output.push_back({rank});
   rule.selections = {{.part = rank, .whole = elements}};

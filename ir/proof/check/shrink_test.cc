@@ -192,7 +192,7 @@ std::vector<NamedLayers> Models() {
       {"the largest",
        {8, (int64_t{1} << 31) - 1},
        [](Layers& l, OpId x) {
-         return l.Add(OpKind::kTopK, {x}, {{attribute::kK, l.Number(1, 1 << 27)}});
+         return l.Add(OpKind::kTopK, {x}, {{attribute::kK, l.Number(1, 1 << 30)}});
        }},
   };
 }

@@ -131,10 +131,7 @@ class CountsReader {
   absl::Status Demanded(int index, int64_t count) {
     const Factor& factor = rule_.factors[static_cast<size_t>(index)];
     std::optional<int64_t>& known = counts_[static_cast<size_t>(index)];
-    if (count > 1 && factor.kind == FactorKind::kWhole) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("factor `", factor.name, "` must not be cut: the op has no form that is split along it"));
-    }
+    CLEAVE_RETURN_IF_ERROR(CheckPieces(factor, count));
     if (known.has_value() && *known != count) {
       return absl::InvalidArgumentError(absl::StrCat("factor `", factor.name, "` is cut into ", *known,
                                                      " by one input and into ", count, " by another"));

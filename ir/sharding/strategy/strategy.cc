@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check/check.h"
 #include "base/status/status_macros.h"
+#include "base/text/text.h"
 #include "ir/sharding/mesh/axis_use.h"
 
 namespace cleave::ir {
@@ -111,6 +112,19 @@ void CutByLayout(const Layout& layout, const std::vector<FactorList>& dimensions
 
 }  // namespace
 
+absl::Status CheckPieces(const Factor& factor, int64_t count) {
+  if (count > 1 && factor.kind == FactorKind::kWhole) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("factor `", factor.name, "` must not be cut: the op has no form that is split along it"));
+  }
+  if (count > factor.max_pieces) {
+    return absl::InvalidArgumentError(absl::StrCat("factor `", factor.name, "` must not be cut into more than ",
+                                                   Plural(factor.max_pieces, "piece"),
+                                                   ": what the op exchanges then would have too many elements"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status VerifyStrategy(const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
   if (strategy.cuts.size() != rule.factors.size()) {
     return absl::InvalidArgumentError(
@@ -118,9 +132,7 @@ absl::Status VerifyStrategy(const Strategy& strategy, const Rule& rule, const Me
   }
   CLEAVE_RETURN_IF_ERROR(VerifyAxes(strategy, rule, mesh));
   for (size_t i = 0; i < rule.factors.size(); ++i) {
-    if (rule.factors[i].kind == FactorKind::kWhole && mesh.Size(strategy.cuts[i]) > 1) {
-      return absl::InvalidArgumentError(absl::StrCat("factor `", rule.factors[i].name, "` must not be cut"));
-    }
+    CLEAVE_RETURN_IF_ERROR(CheckPieces(rule.factors[i], mesh.Size(strategy.cuts[i])));
   }
   for (const std::vector<FactorList>& input : rule.inputs) {
     for (const FactorList& factors : input) {

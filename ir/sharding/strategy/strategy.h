@@ -42,7 +42,10 @@ struct Strategy {
   bool operator==(const Strategy&) const = default;
 };
 
-// Checks that no axis is used twice, that no whole factor is cut, and that the axes of a reduced factor and of a
+// An error where no strategy may cut the factor into `count` pieces. The message is for the user.
+absl::Status CheckPieces(const Factor& factor, int64_t count);
+
+// Checks that no axis is used twice, that CheckPieces allows what each factor is cut into, and that the axes of a reduced factor and of a
 // pass-through are distinct. In a compound dimension an axis may cut a factor only when all more major factors of that
 // dimension are exhausted (cut into single elements). Its cut must divide the factor, unless no elements of less major
 // factors follow, because only then the pieces are those of the layout convention. A factor that is the only one of its

@@ -84,7 +84,14 @@ TEST(StrategyTest, RefusesWhatIsInvalid) {
   twice.passes = {{.axis = kM1, .group = 2}};
   EXPECT_EQ(VerifyStrategy(twice, rule, mesh).message(), "the op has no linear group 2");
   rule.factors[2].kind = FactorKind::kWhole;
-  EXPECT_EQ(VerifyStrategy(Cuts({{}, {}, {kM0}}), rule, mesh).message(), "factor `j` must not be cut");
+  EXPECT_EQ(VerifyStrategy(Cuts({{}, {}, {kM0}}), rule, mesh).message(),
+            "factor `j` must not be cut: the op has no form that is split along it");
+  rule.factors[2].kind = FactorKind::kInner;
+  rule.factors[2].max_pieces = 3;
+  EXPECT_TRUE(VerifyStrategy(Cuts({{}, {}, {kM0}}), rule, mesh).ok());
+  EXPECT_EQ(
+      VerifyStrategy(Cuts({{}, {}, {kM0, kM1}}), rule, mesh).message(),
+      "factor `j` must not be cut into more than 3 pieces: what the op exchanges then would have too many elements");
 }
 
 TEST(StrategyTest, CompoundDimensionsAreCutMajorFirst) {

@@ -6,6 +6,8 @@
 #ifndef CLEAVE_IR_TENSOR_RULE_RULE_H_
 #define CLEAVE_IR_TENSOR_RULE_RULE_H_
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,8 @@ struct Factor {
   Reduction reduction = Reduction::kSum;  // Of a reduced factor.
   // The meaning of the op depends on this exact size (the two halves of a rope), so the proof never shrinks it.
   bool fixed_size = false;
+  // Into more pieces it must not be cut: the distributed form would have a value that is too large to be counted.
+  int64_t max_pieces = std::numeric_limits<int64_t>::max();
 
   bool operator==(const Factor&) const = default;
 };

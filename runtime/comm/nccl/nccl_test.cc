@@ -120,18 +120,22 @@ TEST_F(NcclDeathTest, CollectivesCanBeRecorded) {
 // One gradient is reduced while the next is made.
 void ReplayOverlap(Comm& comm, Watch& watch) {
   if (!comm.IsRecordable()) std::abort();
+  const auto work = [&](float* first, float* second) {
+    CopyBytes(second, first, 16);
+    Pending pending = comm.Overlap([&] { comm.AllReduce(first, 4, Reduction::kSum, comm.world()); });
+    CopyBytes(second + 2, second, 8);
+    Pending other = comm.Overlap([&] { comm.AllReduce(second, 4, Reduction::kMax, comm.world()); });
+    comm.Finish(pending);
+    comm.Finish(other);
+  };
+  watch.Start("gradients", 7);
+  work(Numbers(), Numbers());  // Takes the workspaces that the recorded call takes again.
   float* const first = Numbers();
   float* const second = Numbers();
   cudaGraph_t graph;
   cudaGraphExec_t exec;
   cudaStreamBeginCapture(ComputeStream(), cudaStreamCaptureModeThreadLocal);
-  watch.Start("gradients", 7);
-  CopyBytes(second, first, 16);
-  Pending pending = comm.Overlap([&] { comm.AllReduce(first, 4, Reduction::kSum, comm.world()); });
-  CopyBytes(second + 2, second, 8);
-  Pending other = comm.Overlap([&] { comm.AllReduce(second, 4, Reduction::kMax, comm.world()); });
-  comm.Finish(pending);
-  comm.Finish(other);
+  work(first, second);
   cudaStreamEndCapture(ComputeStream(), &graph);
   CheckCuda(cudaGraphInstantiate(&exec, graph, 0), "instantiating");
   CheckCuda(cudaGraphLaunch(exec, ComputeStream()), "launching");

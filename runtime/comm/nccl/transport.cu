@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/comm/nccl/extremes.h"
 #include "runtime/comm/nccl/transport.h"
 #include "runtime/comm/packing.h"
 #include "runtime/device/cuda/cuda.h"
@@ -39,6 +40,8 @@ ncclRedOp_t NcclOperation(Reduction reduction) {
   }
   return ncclNumOps;
 }
+
+ncclDataType_t KeyType(const Keys& keys) { return keys.size() == 8 ? ncclInt64 : ncclInt32; }
 
 // The calls between its construction and End are one call for NCCL, which sees all of them before it begins any. The
 // result is that of the first one that is refused.
@@ -87,6 +90,14 @@ Problem NcclTransport::CreateGroup(const Group& group, const std::vector<int>& m
 }
 
 Problem NcclTransport::AllReduce(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group) {
+  if (IsByKeys(type, reduction)) {
+    const Keys keys(type, data, count, reduction);
+    Problem problem = Taken(ncclAllReduce(keys.get(), keys.get(), static_cast<size_t>(count), KeyType(keys),
+                                          NcclOperation(reduction), Of(group).get(), CurrentStream()),
+                            group);
+    if (!problem) keys.ToNumbers(0, count, data);
+    return problem;
+  }
   return Taken(ncclAllReduce(data, data, static_cast<size_t>(count), NcclType(type), NcclOperation(reduction),
                              Of(group).get(), CurrentStream()),
                group);
@@ -114,11 +125,26 @@ Problem NcclTransport::AllGather(ElementType type, const void* piece, void* whol
 
 Problem NcclTransport::ReduceScatter(ElementType type, const void* whole, void* piece,
                                      const std::vector<int64_t>& counts, Reduction reduction, const Group& group) {
+  if (!IsByKeys(type, reduction)) {
+    return ReduceScatter({NcclType(type), NcclOperation(reduction), Comm::SizeOf(type)}, whole, piece, counts, group);
+  }
+  const std::vector<int64_t> places = Begins(counts);
+  const size_t me = static_cast<size_t>(group.index);
+  const Keys keys(type, whole, places.back(), reduction);
+  std::byte* const own = keys.get() + places[me] * keys.size();
+  Problem problem =
+      ReduceScatter({KeyType(keys), NcclOperation(reduction), keys.size()}, keys.get(), own, counts, group);
+  if (!problem) keys.ToNumbers(places[me], counts[me], piece);
+  return problem;
+}
+
+Problem NcclTransport::ReduceScatter(const Reduced& reduced, const void* whole, void* piece,
+                                     const std::vector<int64_t>& counts, const Group& group) {
   const ncclComm_t communicator = Of(group).get();
   const cudaStream_t stream = CurrentStream();
   if (AllTheSame(counts)) {
-    return Taken(ncclReduceScatter(whole, piece, static_cast<size_t>(counts[0]), NcclType(type),
-                                   NcclOperation(reduction), communicator, stream),
+    return Taken(ncclReduceScatter(whole, piece, static_cast<size_t>(counts[0]), reduced.type, reduced.operation,
+                                   communicator, stream),
                  group);
   }
   const std::vector<int64_t> places = Begins(counts);
@@ -127,9 +153,9 @@ Problem NcclTransport::ReduceScatter(ElementType type, const void* whole, void* 
     const size_t i = static_cast<size_t>(member);
     if (counts[i] == 0) continue;
     // Only the root receives.
-    calls.Add(ncclReduce(At(whole, places[i], type), member == group.index ? piece : nullptr,
-                         static_cast<size_t>(counts[i]), NcclType(type), NcclOperation(reduction), member, communicator,
-                         stream));
+    calls.Add(ncclReduce(static_cast<const std::byte*>(whole) + places[i] * reduced.bytes,
+                         member == group.index ? piece : nullptr, static_cast<size_t>(counts[i]), reduced.type,
+                         reduced.operation, member, communicator, stream));
   }
   return Taken(calls.End(), group);
 }

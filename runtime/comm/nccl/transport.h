@@ -3,6 +3,7 @@
 //   all_reduce, broadcast          NCCL's of that name
 //   all_gather, reduce_scatter     NCCL's where all pieces are of one size, else a broadcast, or a reduction, for each
 //                                  member, in one group
+//   a maximum or a minimum        of keys, which keep NaNs (extremes.h)
 //   all_to_all, send_receive       sends and receives in one group
 //   barrier                        an all-reduce of one number: it stands in the order of the GPU's work
 //
@@ -48,6 +49,15 @@ class NcclTransport : public Transport {
 
  private:
   Communicator& Of(const Group& group) { return communicators_[static_cast<size_t>(group.id)]; }
+
+  // What NCCL reduces; `bytes` of each element.
+  struct Reduced {
+    ncclDataType_t type;
+    ncclRedOp_t operation;
+    int64_t bytes;
+  };
+  Problem ReduceScatter(const Reduced& reduced, const void* whole, void* piece, const std::vector<int64_t>& counts,
+                        const Group& group);
 
   // Waits until NCCL has taken a call.
   Problem Taken(ncclResult_t result, const Group& group);

@@ -32,7 +32,14 @@ enum ncclResult_t {
   ncclInProgress = 7
 };
 
-enum ncclDataType_t { ncclInt32 = 2, ncclFloat32 = 7, ncclFloat64 = 8, ncclBfloat16 = 9, ncclNumTypes = 12 };
+enum ncclDataType_t {
+  ncclInt32 = 2,
+  ncclInt64 = 4,
+  ncclFloat32 = 7,
+  ncclFloat64 = 8,
+  ncclBfloat16 = 9,
+  ncclNumTypes = 12
+};
 
 enum ncclRedOp_t { ncclSum = 0, ncclProd = 1, ncclMax = 2, ncclMin = 3, ncclNumOps = 5 };
 
