@@ -256,7 +256,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   evaluator.SetModel(*items.model, items.manual);
   DefineArguments(*items.model, overridden.arguments, evaluator, reporter);
   Module module;
-  module.pins.settings = ReadParallel(overridden.parallel, evaluator, reporter);
+  module.pins.settings = ReadParallel(overridden.parallel, options.devices.has_value(), evaluator, reporter);
   if (items.manual) evaluator.SetRanks(RanksOf(module.pins.settings, options, reporter));
   evaluator.RunModel(*items.model);
   module.training =

@@ -64,7 +64,7 @@ class ParallelReader {
     }
   }
 
-  ir::ParallelSettings Finish() {
+  ir::ParallelSettings Finish(bool knows_devices) {
     if (settings_.leave_idle && settings_.price() != ir::Price::kTime) {
       reporter_.Report(Error(Code::kE0508, "`leave_idle` belongs to the price `time`")
                            .At(leave_idle_span_, "under other prices the cheapest plan would use one device")
@@ -84,7 +84,8 @@ class ParallelReader {
       }
       if (product > kMaxDevices) {
         Impossible(settings_.mesh_span, "a mesh has at most 1,048,576 devices", absl::StrCat("this is ", text));
-      } else if (settings_.devices && !settings_.mesh.empty() && product != settings_.devices->value) {
+      } else if (settings_.devices && !knows_devices && !settings_.mesh.empty() &&
+                 product != settings_.devices->value) {
         reporter_.Report(
             Error(Code::kE0306, absl::StrCat("the mesh has ", product, " devices, not ", settings_.devices->value))
                 .At(settings_.mesh_span,
@@ -194,14 +195,15 @@ class ParallelReader {
 
 }  // namespace
 
-ir::ParallelSettings ReadParallel(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter) {
+ir::ParallelSettings ReadParallel(const SettingTexts& settings, bool knows_devices, Evaluator& evaluator,
+                                  Reporter& reporter) {
   ParallelReader reader(evaluator, reporter);
   for (const SettingText& text : settings) {
     reporter.SetContext(text.context);
     reader.Read(text.setting);
     reporter.SetContext("");
   }
-  return reader.Finish();
+  return reader.Finish(knows_devices);
 }
 
 }  // namespace cleave::frontend

@@ -41,7 +41,9 @@ struct TrainPlaces {
 
 // REQUIRES (both): the names were checked. After a mistake, which is reported, a setting keeps its default.
 ir::Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter, TrainPlaces places);
-ir::ParallelSettings ReadParallel(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter);
+// `knows_devices`: the number of devices is known already, and `devices` in the block is not asked for.
+ir::ParallelSettings ReadParallel(const SettingTexts& settings, bool knows_devices, Evaluator& evaluator,
+                                  Reporter& reporter);
 
 // The layouts that `dataset` gives inputs, as pins. REQUIRES: the model has been run.
 void AddDatasetPins(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter);

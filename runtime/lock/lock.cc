@@ -23,10 +23,6 @@ bool MakeFolders(const std::string& path) {
   }
 }
 
-Error FolderError(const std::string& folder) {
-  return {ExitCode::kEnvironment, Format("cannot write to the folder `%s`: %s", folder.c_str(), std::strerror(errno))};
-}
-
 // "host a, process 7, since 2026-01-31 12:00:00"
 std::string Self() {
   char host[256] = "";
@@ -56,6 +52,10 @@ bool IsLeftBehind(const std::string& content) {
 }
 
 }  // namespace
+
+Error FolderError(const std::string& folder) {
+  return {ExitCode::kEnvironment, Format("cannot write to the folder `%s`: %s", folder.c_str(), std::strerror(errno))};
+}
 
 FolderLock::~FolderLock() {
   if (file_ >= 0) close(file_);

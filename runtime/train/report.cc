@@ -22,10 +22,6 @@ bool WantsProgress() {
   return std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && isatty(STDOUT_FILENO) != 0;
 }
 
-Error FolderError(const std::string& folder) {
-  return {ExitCode::kEnvironment, Format("cannot write to the folder `%s`: %s", folder.c_str(), std::strerror(errno))};
-}
-
 // Only rank 0 sees that a disk is full, as the others train on: it ends the job.
 void CheckWritten(bool is_written, const std::string& where) {
   if (!is_written) {

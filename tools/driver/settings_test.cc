@@ -134,5 +134,12 @@ TEST(SettingsTest, AnArgumentThatASearchRefusesIsShown) {
             std::string::npos);
 }
 
+TEST(SettingsTest, TheDevicesOfTheCommandLineOverruleTheModels) {
+  const std::string model =
+      "model M { input x: f32[8, 4]; loss reduce_mean(square(dense(x, 4))); } parallel { devices = 8; }";
+  EXPECT_FALSE(CompileModelWith(model, {{"mesh", "(a = 4)"}}).is_refused) << "the compile is for four";
+  EXPECT_EQ(CompileModelWith(model, {{"mesh", "(a = 8)"}}).codes, std::vector<std::string>{"E0306"});
+}
+
 }  // namespace
 }  // namespace cleave::tools
