@@ -24,11 +24,14 @@ struct KeyOf<double> {
   using Key = int64_t;
 };
 
+template <typename Key>
+constexpr Key kAllButTheSign = std::numeric_limits<Key>::max();
+
 // The bits of a positive number, read as an integer, grow with it; those of a negative one fall, unless all but the
 // sign are turned around. Doing that twice gives the bits again.
 template <typename Key>
 __device__ Key Turned(Key bits) {
-  return bits < 0 ? bits ^ std::numeric_limits<Key>::max() : bits;
+  return bits < 0 ? bits ^ kAllButTheSign<Key> : bits;
 }
 
 // `nan` is the key of every NaN.
