@@ -31,7 +31,7 @@ void OpenLoops(const LoopShape& shape, SourceWriter& writer) {
 
 void EmitLoop(Emission& emission, const ir::FusedLoop& loop, SourceWriter& writer) {
   const std::vector<int> outputs = WritingSteps(emission, loop);
-  Announce(emission, loop.steps, "", writer);
+  Announce(emission, loop.steps, InPlaceText(emission, loop), writer);
   Watch(emission, outputs.front(), ir::ComputeOf(emission.step(outputs.front()))->output, writer);
   const LoopShape shape = ShapeOf(emission, loop);
   const auto element = [&](ir::ValueId value, const LoopSpan& span) {
@@ -41,7 +41,12 @@ void EmitLoop(Emission& emission, const ir::FusedLoop& loop, SourceWriter& write
   EmitLoopBody(emission, loop,
                {.read = element,
                 .write = [&](ir::ValueId value) { return element(value, shape.All()); },
-                .step_number = [&](ir::ValueId value) { return emission.names[value]; }},
+                .step_number = [&](ir::ValueId value) { return emission.names[value]; },
+                .local = [&](ir::ValueId value) { return emission.names[value]; },
+                .term =
+                    [&](ir::ValueId value) {
+                      return emission.identifiers.Unique(absl::StrCat(emission.names[value].substr(0, 16), "_term"));
+                    }},
                writer);
   for (size_t i = 0; i < shape.axes.size(); ++i) writer.Close("}");
   WatchOtherResults(emission, outputs, writer);

@@ -27,20 +27,20 @@ std::set<std::string> WordsOfRuntime() {
   return words;
 }
 
-bool HasSmallLetter(const std::string& name) {
-  for (const char c : name) {
-    if (absl::ascii_islower(static_cast<unsigned char>(c))) return true;
+// The program may have a function of this name for one element of the op.
+bool IsOp(absl::string_view name) {
+  for (const ir::OpKind kind : ir::AllOpKinds()) {
+    if (TypeName(ir::OpKindName(kind)) == name) return true;
   }
   return false;
 }
 
 }  // namespace
 
-std::string KernelName(Emission& emission, int step) {
+std::string KernelName(Emission& emission, absl::string_view wish) {
   static const auto* const runtime = new std::set<std::string>(WordsOfRuntime());
-  std::string name = TypeName(emission.step(step).name);
-  // Names without small letters are macros: NULL.
-  if (!HasSmallLetter(name) || runtime->count(name) > 0) absl::StrAppend(&name, "Kernel");
+  std::string name(wish);
+  if (runtime->count(name) > 0 || IsOp(name)) absl::StrAppend(&name, "Kernel");
   std::string candidate = name;
   for (int number = 2; runtime->count(candidate) > 0 || !emission.identifiers.Take(candidate); ++number) {
     candidate = absl::StrCat(name, "_", number);

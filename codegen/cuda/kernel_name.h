@@ -4,13 +4,15 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "codegen/source/emission.h"
 
 namespace cleave::codegen {
 
-// "H2Relu" for a step h2.relu, as a profiler shows it. No other kernel and nothing in the runtime has this name, which
-// the program could otherwise confuse with it.
-std::string KernelName(Emission& emission, int step);
+// `wish`, a word for what the kernel computes ("BiasAddRelu"), as a profiler shows it. Where an op or something in the
+// runtime has that name, "Kernel" follows, and where another kernel has it, a number: "Relu" becomes "ReluKernel",
+// then "ReluKernel_2".
+std::string KernelName(Emission& emission, absl::string_view wish);
 
 }  // namespace cleave::codegen
 

@@ -1,28 +1,38 @@
-// A thread takes one element after another; the distance between them is the number of threads. Where everything that
-// it reads and writes lies in one piece, it takes several neighbours at a time: one load of 16 bytes instead of four
-// loads.
+// A thread takes one group of neighbours after another; the distance between them is the number of threads. Where
+// everything that the kernel reads and writes lies in one piece, a group is one load of 16 bytes instead of four loads;
+// otherwise it is one element.
 //
-//   __global__ void H2Relu(const float* __restrict__ h2_matmul, const float* __restrict__ h2_bias,
-//                          float* __restrict__ h2_relu) {
-//     for (int64_t at = 4 * FirstElement(); at < k256By4 * 512; at += 4 * ElementStride()) {
-//       const int64_t j = at % 512;
-//       const auto h2_matmul_4 = Load<4>(h2_matmul + at);
-//       const auto h2_bias_4 = Load<4>(h2_bias + j);
-//       Vector<float, 4> h2_relu_4;
+//   template <int kWidth, int64_t kSizeJ>
+//   __global__ void BiasAddRelu(int64_t count, const float* __restrict__ x, const float* __restrict__ bias,
+//                               float* __restrict__ relu) {
+//     for (int64_t at = kWidth * FirstElement(); at < count; at += kWidth * ElementStride()) {
+//       const int64_t j = at % kSizeJ;
+//       const auto x_vector = Load<kWidth>(x + at);
+//       const auto bias_vector = Load<kWidth>(bias + j);
+//       Vector<float, kWidth> relu_vector;
 //   #pragma unroll
-//       for (int v = 0; v < 4; ++v) {
-//         h2_relu_4[v] = Maximum(h2_matmul_4[v] + h2_bias_4[v], 0.0f);
+//       for (int v = 0; v < kWidth; ++v) {
+//         relu_vector[v] = Maximum(x_vector[v] + bias_vector[v], 0.0f);
 //       }
-//       Store(h2_relu_4, h2_relu + at);
+//       Store(relu_vector, relu + at);
 //     }
 //   }
+//
+//   Launch(BiasAddRelu<4, 512>, ForElements(k256By4 * 512 / 4), k256By4 * 512, h2_matmul, h2_bias, h2_relu);
+//
+// Nothing in the text says which tensors of the model it is about: loops that differ only in their sizes and buffers
+// are launches of one kernel. The width and the sizes by which indexes are divided are constants of each launch, as
+// division by a constant is cheap; the number of elements is only compared, so it is an argument.
 #include "codegen/cuda/loop.h"
 
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "codegen/cuda/kernel_name.h"
+#include "codegen/cuda/kernel_words.h"
 #include "codegen/source/loop.h"
 
 namespace cleave::codegen {
@@ -31,49 +41,78 @@ namespace {
 // A buffer that the kernel uses, under the name that its values share.
 struct Buffer {
   ir::ValueId value;
+  std::string parameter;
   bool written = false;
 };
 
 // Neighbouring elements of a buffer that a thread holds.
 struct Registers {
   std::string name;
-  std::string place;  // "h2_matmul + at"
+  std::string place;  // "x + at"
   ir::DType dtype = ir::DType::kF32;
   bool loaded = false;
   bool stored = false;
 };
 
+// The size of an axis as the kernel names it.
+struct AxisSize {
+  std::string name;
+  SizeProduct argument;
+};
+
+// A number that differs between steps.
+struct StepNumber {
+  ir::ValueId value;
+  std::string parameter;
+};
+
 class KernelEmitter {
  public:
   KernelEmitter(Emission& emission, const ir::FusedLoop& loop)
-      : emission_(emission), loop_(loop), shape_(ShapeOf(emission, loop)), width_(Width()) {
-    for (const int i : loop_.steps) {
-      const ir::Compute& compute = ComputeAt(i);
-      for (const ir::ValueId value : compute.inputs) names_.Reserve(emission_.names[value]);
-      names_.Reserve(emission_.names[compute.output]);
-    }
+      : emission_(emission),
+        loop_(loop),
+        words_(emission, loop),
+        shape_(ShapeOf(emission, loop)),
+        count_(Count()),
+        width_(Width()) {
     // With one axis its index is the element's number.
     at_ = shape_.axes.size() > 1 ? names_.Unique("at") : "i";
     lane_ = names_.Unique("v");
-    PassSizes();
+    bound_ = names_.Unique("count");
+    // No index uses the outermost size.
+    for (size_t i = 1; i < shape_.axes.size(); ++i) NameSize(shape_.axes[i]);
   }
 
   void Run(SourceWriter& writer) {
-    SourceWriter statements(width_ > 1 ? 6 : 4);
+    SourceWriter statements(6);
     EmitLoopBody(emission_, loop_,
                  {.read = [this](ir::ValueId value, const LoopSpan& span) { return Read(value, span); },
                   .write = [this](ir::ValueId value) { return Write(value); },
-                  .step_number = [this](ir::ValueId value) { return StepNumber(value); }},
+                  .step_number = [this](ir::ValueId value) { return NumberOf(value); },
+                  .local = [this](ir::ValueId value) { return names_.Unique(words_.Of(value)); },
+                  .term = [this](ir::ValueId value) { return names_.Unique(absl::StrCat(words_.Of(value), "_term")); }},
                  statements);
-    const std::string name = KernelName(emission_, loop_.steps.back());
-    EmitKernel(name, statements);
-    EmitLaunch(name, writer);
+    SourceWriter body(2);
+    EmitBody(statements, body);
+    EmitLaunch(Kernel(body), writer);
   }
 
  private:
   const ir::Compute& ComputeAt(int i) const { return *ir::ComputeOf(emission_.step(i)); }
   ir::DType TypeOf(ir::ValueId value) const { return emission_.value(value).type.dtype; }
   bool HasMemory(ir::ValueId value) const { return emission_.storage.root[value].has_value(); }
+
+  SizeProduct Count() const {
+    SizeProduct count(1);
+    for (const LoopShape::Axis& axis : shape_.axes) count *= axis.size;
+    return count;
+  }
+
+  // Whether the elements of a group lie next to each other in an operand, instead of being one and the same.
+  bool HasInnermostAxis(const LoopSpan& span) const {
+    const std::vector<bool> has = shape_.AxesOf(span);
+    return has.empty() || has.back();
+  }
 
   // The number of elements that a thread takes at once: 16 bytes of the widest type if the contiguous runs of every
   // operand are multiples of that number (buffers begin at multiples of 64 bytes), otherwise one.
@@ -85,7 +124,7 @@ class KernelEmitter {
       for (size_t input = 0; input < compute.inputs.size(); ++input) {
         const LoopSpan span = *ir::SpanOfInput(emission_.program, compute, static_cast<int>(input));
         const ir::ValueId value = compute.inputs[input];
-        if (HasMemory(value) && shape_.AxesOf(span).back()) is_narrow &= TypeOf(value) == ir::DType::kBf16;
+        if (HasMemory(value) && HasInnermostAxis(span)) is_narrow &= TypeOf(value) == ir::DType::kBf16;
       }
       if (HasMemory(compute.output)) is_narrow &= TypeOf(compute.output) == ir::DType::kBf16;
     }
@@ -94,48 +133,50 @@ class KernelEmitter {
     return run.IsMultipleOf(4) ? 4 : 1;
   }
 
-  // Sizes that differ between ranks are members of the program's struct, so they are passed to the kernel.
-  void PassSizes() {
-    SizeProduct count(1);
-    for (const LoopShape::Axis& axis : shape_.axes) count *= axis.size;
-    count_ = count;
-    bound_ = count.Text();
-    if (count.is_constant()) return;
-    bound_ = names_.Unique("count");
-    sizes_.push_back({bound_, count.Text()});
-    // No index uses the outermost size.
-    for (size_t i = 1; i < shape_.axes.size(); ++i) {
-      LoopShape::Axis& axis = shape_.axes[i];
-      if (axis.size.is_constant()) continue;
-      const std::string name = names_.Unique(absl::StrCat("size_", axis.index));
-      sizes_.push_back({name, axis.size.Text()});
-      axis.size = SizeProduct::Symbol(name);
+  // Sizes that differ between ranks are members of the program's struct, so they are arguments of the kernel.
+  void NameSize(LoopShape::Axis& axis) {
+    const std::string name = axis.size.is_constant() ? absl::StrCat("kSize", absl::AsciiStrToUpper(axis.index))
+                                                     : names_.Unique(absl::StrCat("size_", axis.index));
+    axis_sizes_.push_back({name, axis.size});
+    axis.size = SizeProduct::Symbol(name);
+  }
+
+  // Those that indexes are made of.
+  std::vector<AxisSize> UsedSizes(bool constant) const {
+    std::vector<AxisSize> used;
+    if (indexed_axes_.empty()) return used;
+    for (size_t i = 0; i < axis_sizes_.size(); ++i) {
+      if (i + 1 >= *indexed_axes_.begin() && axis_sizes_[i].argument.is_constant() == constant) {
+        used.push_back(axis_sizes_[i]);
+      }
     }
+    return used;
   }
 
   std::string Read(ir::ValueId value, const LoopSpan& span) {
-    BufferOf(value);
-    const std::vector<bool> has = shape_.AxesOf(span);
+    const std::string parameter = BufferOf(value).parameter;
     const std::string index = IndexText(span);
-    if (width_ == 1 || !has.back()) return absl::StrCat(emission_.names[value], "[", index, "]");
-    Registers& registers = RegistersOf(value, index);
+    if (!HasInnermostAxis(span)) return absl::StrCat(parameter, "[", index, "]");
+    Registers& registers = RegistersOf(value, parameter, index);
     registers.loaded |= !registers.stored;
     return absl::StrCat(registers.name, "[", lane_, "]");
   }
 
   std::string Write(ir::ValueId value) {
-    BufferOf(value).written = true;
-    if (width_ == 1) return absl::StrCat(emission_.names[value], "[", at_, "]");
-    Registers& registers = RegistersOf(value, at_);
+    Buffer& buffer = BufferOf(value);
+    buffer.written = true;
+    Registers& registers = RegistersOf(value, buffer.parameter, at_);
     registers.stored = true;
     return absl::StrCat(registers.name, "[", lane_, "]");
   }
 
-  std::string StepNumber(ir::ValueId value) {
-    if (std::find(step_numbers_.begin(), step_numbers_.end(), value) == step_numbers_.end()) {
-      step_numbers_.push_back(value);
+  std::string NumberOf(ir::ValueId value) {
+    auto found = std::find_if(step_numbers_.begin(), step_numbers_.end(),
+                              [&](const StepNumber& number) { return number.value == value; });
+    if (found == step_numbers_.end()) {
+      found = step_numbers_.insert(found, {value, names_.Unique(emission_.names[value])});
     }
-    return absl::StrCat(emission_.names[value], "[0]");
+    return absl::StrCat(found->parameter, "[0]");
   }
 
   std::string IndexText(const LoopSpan& span) {
@@ -151,62 +192,32 @@ class KernelEmitter {
     for (Buffer& buffer : buffers_) {
       if (emission_.names[buffer.value] == emission_.names[value]) return buffer;
     }
-    return buffers_.emplace_back(Buffer{.value = value});
+    return buffers_.emplace_back(Buffer{.value = value, .parameter = names_.Unique(words_.Of(value))});
   }
 
-  Registers& RegistersOf(ir::ValueId value, const std::string& index) {
-    const std::string place = absl::StrCat(emission_.names[value], " + ", index);
+  Registers& RegistersOf(ir::ValueId value, const std::string& parameter, const std::string& index) {
+    const std::string place = absl::StrCat(parameter, " + ", index);
     for (Registers& registers : registers_) {
       if (registers.place == place) return registers;
     }
-    return registers_.emplace_back(Registers{.name = names_.Unique(absl::StrCat(emission_.names[value], "_", width_)),
-                                             .place = place,
-                                             .dtype = TypeOf(value)});
+    return registers_.emplace_back(
+        Registers{.name = names_.Unique(absl::StrCat(parameter, "_vector")), .place = place, .dtype = TypeOf(value)});
   }
 
-  void EmitKernel(const std::string& name, const SourceWriter& statements) {
-    SourceWriter& writer = emission_.kernels;
-    Announce(emission_, loop_.steps, "", writer);
-    std::vector<std::string> parameters;
-    for (const auto& [size, text] : sizes_) parameters.push_back(absl::StrCat("int64_t ", size));
-    for (const Buffer& buffer : buffers_) {
-      if (!buffer.written) parameters.push_back(absl::StrCat("const ", ParameterText(buffer)));
+  // What is between the braces of the kernel.
+  void EmitBody(const SourceWriter& statements, SourceWriter& writer) const {
+    writer.Open(absl::StrCat("for (int64_t ", at_, " = kWidth * FirstElement(); ", at_, " < ", bound_, "; ", at_,
+                             " += kWidth * ElementStride()) {"));
+    EmitIndexes(writer);
+    EmitLoads(writer);
+    writer.Unindented("#pragma unroll");
+    writer.Open(absl::StrCat("for (int ", lane_, " = 0; ", lane_, " < kWidth; ++", lane_, ") {"));
+    writer.Append(statements);
+    writer.Close("}");
+    for (const Registers& registers : registers_) {
+      if (registers.stored) writer.Line(absl::StrCat("Store(", registers.name, ", ", registers.place, ");"));
     }
-    for (const ir::ValueId number : step_numbers_) {
-      parameters.push_back(absl::StrCat("const float* __restrict__ ", emission_.names[number]));
-    }
-    for (const Buffer& buffer : buffers_) {
-      if (buffer.written) parameters.push_back(ParameterText(buffer));
-    }
-    writer.Function(absl::StrCat("__global__ void ", name, "("), parameters, ") {");
-    SourceWriter body(2);
-    const std::string step = width_ > 1 ? absl::StrCat(width_, " * ") : "";
-    body.Open(absl::StrCat("for (int64_t ", at_, " = ", step, "FirstElement(); ", at_, " < ", bound_, "; ", at_,
-                           " += ", step, "ElementStride()) {"));
-    EmitIndexes(body);
-    if (width_ > 1) {
-      EmitLoads(body);
-      body.Unindented("#pragma unroll");
-      body.Open(absl::StrCat("for (int ", lane_, " = 0; ", lane_, " < ", width_, "; ++", lane_, ") {"));
-      body.Append(statements);
-      body.Close("}");
-      EmitStores(body);
-    } else {
-      body.Append(statements);
-    }
-    body.Close("}");
-    writer.Append(body);
-    writer.Line("}");
-  }
-
-  // "float* __restrict__ x": memory that is read and written only under this name.
-  std::string ParameterText(const Buffer& buffer) const {
-    const bool has_two_names = std::any_of(buffers_.begin(), buffers_.end(), [&](const Buffer& other) {
-      return emission_.names[other.value] != emission_.names[buffer.value] &&
-             emission_.storage.SameBuffer(other.value, buffer.value) && (other.written || buffer.written);
-    });
-    return absl::StrCat(ElementTypeName(TypeOf(buffer.value)), has_two_names ? "* " : "* __restrict__ ",
-                        emission_.names[buffer.value]);
+    writer.Close("}");
   }
 
   // Row-major: the last axis changes fastest.
@@ -225,30 +236,70 @@ class KernelEmitter {
     for (const Registers& registers : registers_) {
       if (registers.loaded) {
         writer.Assign(absl::StrCat(registers.stored ? "auto " : "const auto ", registers.name),
-                      absl::StrCat("Load<", width_, ">(", registers.place, ")"));
+                      absl::StrCat("Load<kWidth>(", registers.place, ")"));
       } else {
-        writer.Line(absl::StrCat("Vector<", ElementTypeName(registers.dtype), ", ", width_, "> ", registers.name, ";"));
+        writer.Line(absl::StrCat("Vector<", ElementTypeName(registers.dtype), ", kWidth> ", registers.name, ";"));
       }
     }
   }
 
-  void EmitStores(SourceWriter& writer) const {
-    for (const Registers& registers : registers_) {
-      if (registers.stored) writer.Line(absl::StrCat("Store(", registers.name, ", ", registers.place, ");"));
+  // The name of the kernel with this body; it is written unless the program has it already.
+  std::string Kernel(const SourceWriter& body) {
+    std::vector<std::string> constants = {"int kWidth"};
+    for (const AxisSize& size : UsedSizes(true)) constants.push_back(absl::StrCat("int64_t ", size.name));
+    const std::string head = absl::StrCat("template <", absl::StrJoin(constants, ", "), ">");
+    const std::vector<std::string> parameters = Parameters();
+    std::string& name =
+        emission_.kernel_names[absl::StrCat(head, "\n", absl::StrJoin(parameters, "\n"), "\n", body.text())];
+    if (!name.empty()) return name;
+    name = KernelName(emission_, words_.Kernel());
+    emission_.kernels.Gap();
+    emission_.kernels.Line(head);
+    emission_.kernels.Function(absl::StrCat("__global__ void ", name, "("), parameters, ") {");
+    emission_.kernels.Append(body);
+    emission_.kernels.Line("}");
+    return name;
+  }
+
+  std::vector<std::string> Parameters() const {
+    std::vector<std::string> parameters = {absl::StrCat("int64_t ", bound_)};
+    for (const AxisSize& size : UsedSizes(false)) parameters.push_back(absl::StrCat("int64_t ", size.name));
+    for (const Buffer& buffer : buffers_) {
+      if (!buffer.written) parameters.push_back(absl::StrCat("const ", ParameterText(buffer)));
     }
+    for (const StepNumber& number : step_numbers_) {
+      parameters.push_back(absl::StrCat("const float* __restrict__ ", number.parameter));
+    }
+    for (const Buffer& buffer : buffers_) {
+      if (buffer.written) parameters.push_back(ParameterText(buffer));
+    }
+    return parameters;
+  }
+
+  // "float* __restrict__ x": memory that is read and written only under this name.
+  std::string ParameterText(const Buffer& buffer) const {
+    const bool has_two_names = std::any_of(buffers_.begin(), buffers_.end(), [&](const Buffer& other) {
+      return other.parameter != buffer.parameter && emission_.storage.SameBuffer(other.value, buffer.value) &&
+             (other.written || buffer.written);
+    });
+    return absl::StrCat(ElementTypeName(TypeOf(buffer.value)), has_two_names ? "* " : "* __restrict__ ",
+                        buffer.parameter);
   }
 
   void EmitLaunch(const std::string& name, SourceWriter& writer) {
     const std::vector<int> outputs = WritingSteps(emission_, loop_);
-    Announce(emission_, loop_.steps, "", writer);
+    Announce(emission_, loop_.steps, InPlaceText(emission_, loop_), writer);
     Watch(emission_, outputs.front(), ComputeAt(outputs.front()).output, writer);
-    const std::string count = width_ > 1 ? absl::StrCat(count_.Text(), " / ", width_) : count_.Text();
-    std::vector<std::string> arguments = {name, absl::StrCat("ForElements(", count, ")")};
-    for (const auto& [size, text] : sizes_) arguments.push_back(text);
+    std::vector<std::string> constants = {absl::StrCat(width_)};
+    for (const AxisSize& size : UsedSizes(true)) constants.push_back(size.argument.Text());
+    const std::string groups = width_ > 1 ? absl::StrCat(count_.Text(), " / ", width_) : count_.Text();
+    std::vector<std::string> arguments = {absl::StrCat(name, "<", absl::StrJoin(constants, ", "), ">"),
+                                          absl::StrCat("ForElements(", groups, ")"), count_.Text()};
+    for (const AxisSize& size : UsedSizes(false)) arguments.push_back(size.argument.Text());
     for (const Buffer& buffer : buffers_) {
       if (!buffer.written) arguments.push_back(emission_.names[buffer.value]);
     }
-    for (const ir::ValueId number : step_numbers_) arguments.push_back(emission_.StepNumberPlace(number));
+    for (const StepNumber& number : step_numbers_) arguments.push_back(emission_.StepNumberPlace(number.value));
     for (const Buffer& buffer : buffers_) {
       if (buffer.written) arguments.push_back(emission_.names[buffer.value]);
     }
@@ -258,17 +309,18 @@ class KernelEmitter {
 
   Emission& emission_;
   const ir::FusedLoop& loop_;
-  LoopShape shape_;
+  KernelWords words_;
+  LoopShape shape_;    // The sizes of its axes are names of the kernel, except for the outermost.
+  SizeProduct count_;  // Of the elements.
   int width_;
-  Identifiers names_;  // Those of the kernel.
-  std::string at_;     // The element's number.
-  std::string lane_;   // Its number among those that a thread takes at once.
-  SizeProduct count_;
-  std::string bound_;
-  std::vector<std::pair<std::string, std::string>> sizes_;  // Parameter and argument.
-  std::vector<Buffer> buffers_;                             // In the order in which they are named.
+  Identifiers names_;                 // Those of the kernel.
+  std::string at_;                    // The number of the first element of a group.
+  std::string lane_;                  // An element's number in its group.
+  std::string bound_;                 // The number of elements.
+  std::vector<AxisSize> axis_sizes_;  // From the second axis on.
+  std::vector<Buffer> buffers_;       // In the order in which they are named.
   std::vector<Registers> registers_;
-  std::vector<ir::ValueId> step_numbers_;
+  std::vector<StepNumber> step_numbers_;
   std::set<size_t> indexed_axes_;
 };
 

@@ -1,8 +1,12 @@
 #include "codegen/source/communication.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "codegen/source/buckets.h"
 
 namespace cleave::codegen {
 
@@ -31,7 +35,7 @@ class CollectiveEmitter {
         writer_(writer) {}
 
   void Run() {
-    Announce(emission_, {step_}, collective_.why, writer_);
+    Announce(emission_, {step_}, Explanation(), writer_);
     Watch(emission_, step_, collective_.transfers.front().output, writer_);
     Communicate();
   }
@@ -39,7 +43,7 @@ class CollectiveEmitter {
   // Nothing may read the result before it has arrived, so the watch is not told where it lies.
   void Start(const std::string& pending) {
     const ir::Step& step = emission_.step(step_);
-    Announce(emission_, {step_}, collective_.why, writer_);
+    Announce(emission_, {step_}, Explanation(), writer_);
     writer_.Open(absl::StrCat("Pending ", pending, " = comm.Overlap([&] {"));
     writer_.Call("watch.Start(", {StringLiteral(step.name), absl::StrCat(step.line)}, ");");
     Communicate();
@@ -47,6 +51,39 @@ class CollectiveEmitter {
   }
 
  private:
+  // "gradient of h1.weight; 1605632 bytes among 4 ranks, each sends 2408448", with bytes as plan.json counts them.
+  std::string Explanation() const {
+    const int64_t bytes = ir::CollectiveBytes(emission_.program, collective_).value();
+    const int ranks = emission_.program.mesh.Size(collective_.axes);
+    const auto sent = static_cast<int64_t>(std::ceil(ir::SentBytes(emission_.program, collective_)));
+    const std::string amount = absl::StrCat(collective_.why, collective_.why.empty() ? "" : "; ", bytes, " bytes ");
+    if (collective_.kind == ir::CollectiveKind::kBroadcast) {
+      return absl::StrCat(amount, "from member ", collective_.root, " of ", ranks, " ranks");
+    }
+    return absl::StrCat(amount, "among ", ranks, " ranks, each sends ", SendsAlike() ? "" : "at most ", sent);
+  }
+
+  // Whether every rank sends as much as every other.
+  bool SendsAlike() const {
+    switch (collective_.kind) {
+      case ir::CollectiveKind::kAllReduce:
+      case ir::CollectiveKind::kAllGather:
+      case ir::CollectiveKind::kReduceScatter:
+      case ir::CollectiveKind::kAllToAll:
+      case ir::CollectiveKind::kBroadcast:
+        return std::all_of(collective_.transfers.begin(), collective_.transfers.end(),
+                           [&](const ir::Transfer& transfer) {
+                             return emission_.sizes.IsEven(transfer.input) && emission_.sizes.IsEven(transfer.output);
+                           });
+      case ir::CollectiveKind::kPermute:
+      case ir::CollectiveKind::kNeighborExchange:
+      case ir::CollectiveKind::kSendReceive:
+      case ir::CollectiveKind::kNeighborExchangeV2:
+        return false;
+    }
+    return false;
+  }
+
   void Communicate() {
     if (collective_.kind == ir::CollectiveKind::kAllReduce) return AllReduce();
     if (collective_.transfers.size() > 1) return Merged();
@@ -68,15 +105,9 @@ class CollectiveEmitter {
       writer_.Call("Copy(", {Name(transfer.input), Count(transfer.input), Name(transfer.output)}, ");");
     }
     const std::string reduction = ReductionText(collective_.reduction);
-    const auto bucket = emission_.storage.buckets.find(step_);
-    if (bucket != emission_.storage.buckets.end()) {
-      // One buffer after another, from the beginning of the first to the end of the last.
-      const ir::BufferPlan::Buffer& first = *emission_.storage.buffers.Find(bucket->second.front());
-      const ir::BufferPlan::Buffer& last = *emission_.storage.buffers.Find(bucket->second.back());
-      const ir::ValueId front = collective_.transfers.front().output;
-      const int64_t bytes = last.offset + last.size.value() - first.offset;
-      const int64_t count = bytes / ir::ElementSize(emission_.value(front).type.dtype).value();
-      return Call("AllReduce", {Name(front), absl::StrCat(count), reduction, Group()});
+    if (emission_.storage.buckets.count(step_) > 0) {
+      return Call("AllReduce",
+                  {emission_.Bucket(step_), absl::StrCat(BucketElements(emission_, step_)), reduction, Group()});
     }
     for (const ir::Transfer& transfer : collective_.transfers) {
       Call("AllReduce", {Name(transfer.output), Count(transfer.output), reduction, Group()});

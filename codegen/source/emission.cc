@@ -2,6 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "ir/sharding/layout/layout.h"
 
 namespace cleave::codegen {
 namespace {
@@ -27,6 +29,16 @@ const std::string& Emission::Group(const std::vector<ir::AxisId>& axes) {
   return groups[axes] = identifiers.Unique(name);
 }
 
+const std::string& Emission::Bucket(int i) {
+  std::string& name = buckets[i];
+  if (name.empty()) {
+    const auto& kind = std::get<ir::Collective>(step(i).action).kind;
+    const std::string suffix = absl::StrCat(".", ir::CollectiveKindName(kind));
+    name = identifiers.Unique(absl::StrReplaceAll(step(i).name, {{suffix, "_bucket"}}));
+  }
+  return name;
+}
+
 const std::string& Emission::StepNumberPlace(ir::ValueId value) {
   std::string& place = step_number_places[value];
   if (place.empty()) place = identifiers.Unique(absl::StrCat(names[value], "_place"));
@@ -37,6 +49,13 @@ std::string Emission::Place(int line) const {
   const size_t slash = program.file.rfind('/');
   const std::string file = slash == std::string::npos ? program.file : program.file.substr(slash + 1);
   return line > 0 ? absl::StrCat(file, ":", line) : file;
+}
+
+std::string TensorText(const Emission& emission, ir::ValueId value) {
+  const ir::Value& info = emission.value(value);
+  const ir::Layout cut = {.dimensions = info.layout.dimensions, .partial = {}};
+  if (cut == ir::Layout::Replicated(info.type.rank())) return info.type.ToString();
+  return absl::StrCat(info.type.ToString(), " cut as ", ir::LayoutText(cut, emission.program.mesh));
 }
 
 absl::string_view ElementTypeName(ir::DType dtype) {

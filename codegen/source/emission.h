@@ -36,7 +36,9 @@ struct Emission {
   Sizes& sizes;
   RankNumbers& rank_numbers;
   SourceWriter& kernels;                                  // The text above the program's struct.
+  std::map<std::string, std::string> kernel_names = {};   // Of the kernels written so far, by their text without it.
   std::map<std::vector<ir::AxisId>, std::string> groups;  // The groups used so far and their names.
+  std::map<int, std::string> buckets = {};  // The merged collectives so far whose tensors lie in one piece; its name.
   std::map<ir::ValueId, std::string> step_number_places = {};
   ElementFunctions element_functions = {};  // The ones that the program calls; they are written above its kernels.
 
@@ -46,12 +48,19 @@ struct Emission {
   // The Group of the ranks that differ on `axes`: "group_m0_m1".
   const std::string& Group(const std::vector<ir::AxisId>& axes);
 
+  // The tensors of step `step`, a collective with a bucket (ir/program/fuse/storage.h), as one: "gradients_bucket".
+  const std::string& Bucket(int step);
+
   // The place from which kernels of a device read a number that differs between steps: "learning_rate_place".
   const std::string& StepNumberPlace(ir::ValueId value);
 
   // "mnist_mlp.model:7", or only the file if there is no line.
   std::string Place(int line) const;
 };
+
+// "f32[256, 512] cut as [m0 m1, -]"; nothing is said of the cuts of a tensor that every rank holds whole. Partial sums
+// are not mentioned, because an all-reduce completes them in place.
+std::string TensorText(const Emission& emission, ir::ValueId value);
 
 // "float", "BFloat16" or "int32_t".
 absl::string_view ElementTypeName(ir::DType dtype);

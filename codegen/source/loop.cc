@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check/check.h"
 #include "codegen/source/element_text.h"
 #include "ir/sharding/layout/layout.h"
@@ -147,15 +148,16 @@ class BodyEmitter {
   }
 
   void NameLocal(ir::ValueId value, const ElementText& expression) {
-    Declare(emission_.value(value).type.dtype, emission_.names[value], expression.text);
-    pending_[value] = {.expression = {emission_.names[value]}, .reads = {}, .named = true};
+    const std::string name = elements_.local(value);
+    Declare(emission_.value(value).type.dtype, name, expression.text);
+    pending_[value] = {.expression = {name}, .reads = {}, .named = true};
   }
 
   // Gives a long argument a name of its own.
   void NameArgument(ir::ValueId value, ElementText& argument) {
     constexpr size_t kLong = 24;
     if (argument.text.size() <= kLong) return;
-    const std::string name = emission_.identifiers.Unique(absl::StrCat(emission_.names[value].substr(0, 16), "_term"));
+    const std::string name = elements_.term(value);
     Declare(emission_.value(value).type.dtype, name, argument.text);
     argument = {name};
   }
@@ -242,6 +244,25 @@ std::vector<int> WritingSteps(const Emission& emission, const ir::FusedLoop& loo
 
 void EmitLoopBody(Emission& emission, const ir::FusedLoop& loop, const LoopElements& elements, SourceWriter& writer) {
   BodyEmitter(emission, loop, elements, writer).Run();
+}
+
+std::string InPlaceText(const Emission& emission, const ir::FusedLoop& loop) {
+  const std::vector<int> writing = WritingSteps(emission, loop);
+  std::vector<std::string> texts;
+  std::set<ir::ValueId> said;
+  for (const int i : writing) {
+    const ir::ValueId output = ComputeAt(emission, i).output;
+    for (const int reading : loop.steps) {
+      for (const ir::ValueId input : ComputeAt(emission, reading).inputs) {
+        if (!emission.storage.SameBuffer(input, output) || emission.names[input] == emission.names[output]) continue;
+        if (emission.fusion.written_by[input] == emission.fusion.written_by[output]) continue;
+        if (!said.insert(output).second) continue;
+        texts.push_back(absl::StrCat(writing.size() > 1 ? absl::StrCat(emission.names[output], " ") : "",
+                                     "written over ", emission.names[input]));
+      }
+    }
+  }
+  return absl::StrJoin(texts, ", ");
 }
 
 void WatchOtherResults(Emission& emission, const std::vector<int>& writing_steps, SourceWriter& writer) {

@@ -45,11 +45,17 @@ struct LoopElements {
   std::function<std::string(ir::ValueId value, const LoopSpan& span)> read;
   std::function<std::string(ir::ValueId value)> write;
   std::function<std::string(ir::ValueId value)> step_number;  // A number that differs between steps.
+  // Names for constants: one for a value that is not in memory, and one for a part of an expression, the value's.
+  std::function<std::string(ir::ValueId value)> local;
+  std::function<std::string(ir::ValueId value)> term;
 };
 
 // Writes the statements. Values that only the loop uses become local constants, or part of the expression that uses
 // them. Arithmetic is in f32, whatever the numbers are stored as.
 void EmitLoopBody(Emission& emission, const ir::FusedLoop& loop, const LoopElements& elements, SourceWriter& writer);
+
+// "written over x": which values of the program the loop's results replace in memory; empty if none.
+std::string InPlaceText(const Emission& emission, const ir::FusedLoop& loop);
 
 // The lines for the watch about the values that a loop writes, without the first.
 void WatchOtherResults(Emission& emission, const std::vector<int>& writing_steps, SourceWriter& writer);

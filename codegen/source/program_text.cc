@@ -12,6 +12,7 @@
 #include "base/match/match.h"
 #include "base/status/status_macros.h"
 #include "codegen/source/attention.h"
+#include "codegen/source/buckets.h"
 #include "codegen/source/communication.h"
 #include "codegen/source/element_text.h"
 #include "codegen/source/emission.h"
@@ -359,6 +360,7 @@ class ProgramWriter {
     EmitBuffers("Parameters, state of the optimizer and constants.",
                 {ir::OpKind::kParameter, ir::OpKind::kState, ir::OpKind::kConstant, ir::OpKind::kRankValue}, writer);
     EmitBuffers("Values of a step; those that are not needed at the same time share memory.", {}, writer);
+    EmitBuckets(emission_, writer);
   }
 
   void EmitStepNumbers(SourceWriter& writer) {
@@ -423,28 +425,20 @@ class ProgramWriter {
       if (!takes) continue;
       for (const ir::ValueId value : ir::Writes(step)) chosen.insert(value);
     }
+    const std::set<ir::ValueId> bucketed = RootsInBuckets(emission_.storage);
     std::vector<SourceWriter::Commented> rows;
     for (const ir::ValueId value : emission_.names.declared) {
-      if (chosen.count(value) == 0) continue;
-      const ir::Value& info = emission_.value(value);
+      if (chosen.count(value) == 0 || bucketed.count(*emission_.storage.root[value]) > 0) continue;
       const ir::BufferPlan::Buffer& buffer = *emission_.storage.buffers.Find(*emission_.storage.root[value]);
-      const absl::string_view type = ElementTypeName(info.type.dtype);
+      const absl::string_view type = ElementTypeName(emission_.value(value).type.dtype);
       rows.push_back(
           {absl::StrCat(type, "* const ", emission_.names[value], " = arena.At<", type, ">(", buffer.offset, ");"),
-           absl::StrCat(info.type.ToString(), CutText(info.layout))});
+           TensorText(emission_, value)});
     }
     if (rows.empty()) return;
     writer.Gap();
     writer.Comment(title);
     writer.Table(rows);
-  }
-
-  // " cut as [m0 m1, -]"; nothing for a tensor that every rank holds whole. Partial sums are not mentioned, because an
-  // all-reduce completes them in place.
-  std::string CutText(const ir::Layout& layout) const {
-    const ir::Layout cut = {.dimensions = layout.dimensions, .partial = {}};
-    if (cut == ir::Layout::Replicated(static_cast<int>(layout.dimensions.size()))) return "";
-    return absl::StrCat(" cut as ", ir::LayoutText(cut, program().mesh));
   }
 
   void EmitOpening(SourceWriter& writer) {

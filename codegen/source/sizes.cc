@@ -136,6 +136,14 @@ std::string Sizes::IndexText(const std::vector<ir::AxisId>& axes) {
   return text.empty() ? "0" : text;
 }
 
+bool Sizes::IsEven(ir::ValueId value) const {
+  for (int d = 0; d < program_.value(value).type.rank(); ++d) {
+    if (program_.value(value).layout.WindowOf(static_cast<size_t>(d)) != nullptr) return false;
+    if (Whole(value, d) % program_.mesh.Size(Axes(value, d)) != 0) return false;
+  }
+  return true;
+}
+
 SizeProduct Sizes::CountOf(ir::ValueId value, int begin, int end) {
   SizeProduct count;
   for (int d = begin; d < end; ++d) count *= Size(value, d);

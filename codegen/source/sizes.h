@@ -73,6 +73,9 @@ class Sizes {
   SizeProduct PieceSize(int64_t elements, const std::vector<ir::AxisId>& axes);
   std::string PieceBegin(int64_t elements, const std::vector<ir::AxisId>& axes);
 
+  // Whether all ranks hold local pieces of the same size.
+  bool IsEven(ir::ValueId value) const;
+
   SizeProduct Count(ir::ValueId value);                        // Elements of the local piece.
   SizeProduct CountOf(ir::ValueId value, int begin, int end);  // Of dimensions [begin, end) of it.
   // Lists of the dimensions from `first` on.
