@@ -252,7 +252,7 @@ class KernelEmitter {
     std::string& name =
         emission_.kernel_names[absl::StrCat(head, "\n", absl::StrJoin(parameters, "\n"), "\n", body.text())];
     if (!name.empty()) return name;
-    name = KernelName(emission_, words_.Kernel());
+    name = KernelName(emission_, absl::StrCat(words_.Kernel(), OverText()));
     emission_.kernels.Gap();
     emission_.kernels.Line(head);
     emission_.kernels.Function(absl::StrCat("__global__ void ", name, "("), parameters, ") {");
@@ -276,13 +276,25 @@ class KernelEmitter {
     return parameters;
   }
 
-  // "float* __restrict__ x": memory that is read and written only under this name.
-  std::string ParameterText(const Buffer& buffer) const {
-    const bool has_two_names = std::any_of(buffers_.begin(), buffers_.end(), [&](const Buffer& other) {
+  // "OverX": the kernel writes over what it reads as `x`, under another name.
+  std::string OverText() const {
+    std::string text;
+    for (const Buffer& buffer : buffers_) {
+      if (!buffer.written && HasTwoNames(buffer)) absl::StrAppend(&text, "Over", TypeName(buffer.parameter));
+    }
+    return text;
+  }
+
+  bool HasTwoNames(const Buffer& buffer) const {
+    return std::any_of(buffers_.begin(), buffers_.end(), [&](const Buffer& other) {
       return other.parameter != buffer.parameter && emission_.storage.SameBuffer(other.value, buffer.value) &&
              (other.written || buffer.written);
     });
-    return absl::StrCat(ElementTypeName(TypeOf(buffer.value)), has_two_names ? "* " : "* __restrict__ ",
+  }
+
+  // "float* __restrict__ x": memory that is read and written only under this name.
+  std::string ParameterText(const Buffer& buffer) const {
+    return absl::StrCat(ElementTypeName(TypeOf(buffer.value)), HasTwoNames(buffer) ? "* " : "* __restrict__ ",
                         buffer.parameter);
   }
 

@@ -13,23 +13,18 @@ const ir::BufferPlan::Buffer& BufferOfRoot(const Emission& emission, ir::ValueId
   return *emission.storage.buffers.Find(root);
 }
 
-int64_t BytesOfElement(const Emission& emission, const ir::Bucket& bucket) {
-  return ir::ElementSize(emission.value(bucket.front()).type.dtype).value();
-}
-
-int64_t BucketBytes(const Emission& emission, const ir::Bucket& bucket) {
-  const ir::BufferPlan::Buffer& last = BufferOfRoot(emission, bucket.back());
-  return last.offset + last.size.value() - BufferOfRoot(emission, bucket.front()).offset;
-}
-
-void AddRows(const Emission& emission, const ir::Bucket& bucket, const std::string& name, const std::string& collective,
-             const std::map<ir::ValueId, ir::ValueId>& declared, std::vector<SourceWriter::Commented>& rows) {
-  const absl::string_view type = ElementTypeName(emission.value(bucket.front()).type.dtype);
+// `declared`: by root, the value that gives the buffer its name.
+void AddRows(Emission& emission, int step, const std::map<ir::ValueId, ir::ValueId>& declared,
+             std::vector<SourceWriter::Commented>& rows) {
+  const ir::Bucket& bucket = emission.storage.buckets.at(step);
+  const std::string& name = emission.Bucket(step);
+  const ir::DType dtype = emission.value(bucket.front()).type.dtype;
+  const absl::string_view type = ElementTypeName(dtype);
   const int64_t begin = BufferOfRoot(emission, bucket.front()).offset;
   rows.push_back({absl::StrCat(type, "* const ", name, " = arena.At<", type, ">(", begin, ");"),
-                  absl::StrCat(BucketBytes(emission, bucket), " bytes for ", collective)});
+                  absl::StrCat(BucketBytes(emission, step), " bytes for ", emission.step(step).name)});
   for (const ir::ValueId root : bucket) {
-    const int64_t place = (BufferOfRoot(emission, root).offset - begin) / BytesOfElement(emission, bucket);
+    const int64_t place = (BufferOfRoot(emission, root).offset - begin) / ir::ElementSize(dtype).value();
     const ir::ValueId value = declared.at(root);
     rows.push_back({absl::StrCat(type, "* const ", emission.names[value], " = ", name,
                                  place > 0 ? absl::StrCat(" + ", place) : "", ";"),
@@ -45,9 +40,10 @@ std::set<ir::ValueId> RootsInBuckets(const ir::Storage& storage) {
   return roots;
 }
 
-int64_t BucketElements(const Emission& emission, int step) {
+int64_t BucketBytes(const Emission& emission, int step) {
   const ir::Bucket& bucket = emission.storage.buckets.at(step);
-  return BucketBytes(emission, bucket) / BytesOfElement(emission, bucket);
+  const ir::BufferPlan::Buffer& last = BufferOfRoot(emission, bucket.back());
+  return last.offset + last.size.value() - BufferOfRoot(emission, bucket.front()).offset;
 }
 
 void EmitBuckets(Emission& emission, SourceWriter& writer) {
@@ -55,11 +51,9 @@ void EmitBuckets(Emission& emission, SourceWriter& writer) {
   writer.Gap();
   writer.Comment("Tensors that one collective sends lie one after another.");
   std::vector<SourceWriter::Commented> rows;
-  std::map<ir::ValueId, ir::ValueId> declared;  // By root.
+  std::map<ir::ValueId, ir::ValueId> declared;
   for (const ir::ValueId value : emission.names.declared) declared.emplace(*emission.storage.root[value], value);
-  for (const auto& [step, bucket] : emission.storage.buckets) {
-    AddRows(emission, bucket, emission.Bucket(step), emission.step(step).name, declared, rows);
-  }
+  for (const auto& [step, bucket] : emission.storage.buckets) AddRows(emission, step, declared, rows);
   writer.Table(rows);
 }
 

@@ -18,7 +18,7 @@ namespace cleave::codegen {
 std::set<ir::ValueId> RootsInBuckets(const ir::Storage& storage);
 
 // From the beginning of the first buffer to the end of the last. REQUIRES: step `step` has a bucket.
-int64_t BucketElements(const Emission& emission, int step);
+int64_t BucketBytes(const Emission& emission, int step);
 
 // Declares the buckets that the program uses, each with its buffers.
 void EmitBuckets(Emission& emission, SourceWriter& writer);

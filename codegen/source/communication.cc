@@ -51,17 +51,22 @@ class CollectiveEmitter {
   }
 
  private:
-  // "gradient of h1.weight; 1605632 bytes among 4 ranks, each sends 2408448", with bytes as plan.json counts them.
+  // "gradient of h1.weight; each of 4 ranks sends 2408448 bytes", counted as plan.json counts them. Of a bucket also
+  // what lies between its tensors is sent.
   std::string Explanation() const {
-    const int64_t bytes = ir::CollectiveBytes(emission_.program, collective_).value();
+    const std::string why = absl::StrCat(collective_.why, collective_.why.empty() ? "" : "; ");
     const int ranks = emission_.program.mesh.Size(collective_.axes);
-    const auto sent = static_cast<int64_t>(std::ceil(ir::SentBytes(emission_.program, collective_)));
-    const std::string amount = absl::StrCat(collective_.why, collective_.why.empty() ? "" : "; ", bytes, " bytes ");
+    const int64_t bytes = ir::CollectiveBytes(emission_.program, collective_).value();
     if (collective_.kind == ir::CollectiveKind::kBroadcast) {
-      return absl::StrCat(amount, "from member ", collective_.root, " of ", ranks, " ranks");
+      return absl::StrCat(why, "rank ", collective_.root, " of ", ranks, " sends ", bytes, " bytes to the others");
     }
-    return absl::StrCat(amount, "among ", ranks, " ranks, each sends ", SendsAlike() ? "" : "at most ", sent);
+    double sent = ir::SentBytes(emission_.program, collective_);
+    if (HasBucket()) sent *= static_cast<double>(BucketBytes(emission_, step_)) / static_cast<double>(bytes);
+    return absl::StrCat(why, "each of ", ranks, " ranks sends ", SendsAlike() ? "" : "at most ",
+                        static_cast<int64_t>(std::ceil(sent)), " bytes");
   }
+
+  bool HasBucket() const { return emission_.storage.buckets.count(step_) > 0; }
 
   // Whether every rank sends as much as every other.
   bool SendsAlike() const {
@@ -105,9 +110,10 @@ class CollectiveEmitter {
       writer_.Call("Copy(", {Name(transfer.input), Count(transfer.input), Name(transfer.output)}, ");");
     }
     const std::string reduction = ReductionText(collective_.reduction);
-    if (emission_.storage.buckets.count(step_) > 0) {
-      return Call("AllReduce",
-                  {emission_.Bucket(step_), absl::StrCat(BucketElements(emission_, step_)), reduction, Group()});
+    if (HasBucket()) {
+      const ir::DType dtype = emission_.value(collective_.transfers.front().output).type.dtype;
+      const int64_t count = BucketBytes(emission_, step_) / ir::ElementSize(dtype).value();
+      return Call("AllReduce", {emission_.Bucket(step_), absl::StrCat(count), reduction, Group()});
     }
     for (const ir::Transfer& transfer : collective_.transfers) {
       Call("AllReduce", {Name(transfer.output), Count(transfer.output), reduction, Group()});

@@ -13,9 +13,11 @@ bool IsChecked(ir::Phase phase) { return phase == ir::Phase::kForward || phase =
 
 std::string NamesOf(const Emission& emission, const std::vector<int>& steps, size_t begin, size_t end) {
   constexpr size_t kNamed = 4;
+  constexpr size_t kShort = 90;  // With the place in the model on one line.
   std::vector<std::string> names;
   for (size_t i = begin; i < end; ++i) names.push_back(emission.step(steps[i]).name);
-  if (names.size() <= kNamed) return absl::StrJoin(names, ", ");
+  const std::string all = absl::StrJoin(names, ", ");
+  if (names.size() <= kNamed || all.size() <= kShort) return all;
   return absl::StrCat(names.front(), " ... ", names.back(), " (", names.size(), " ops)");
 }
 

@@ -257,8 +257,8 @@ std::string InPlaceText(const Emission& emission, const ir::FusedLoop& loop) {
         if (!emission.storage.SameBuffer(input, output) || emission.names[input] == emission.names[output]) continue;
         if (emission.fusion.written_by[input] == emission.fusion.written_by[output]) continue;
         if (!said.insert(output).second) continue;
-        texts.push_back(absl::StrCat(writing.size() > 1 ? absl::StrCat(emission.names[output], " ") : "",
-                                     "written over ", emission.names[input]));
+        texts.push_back(
+            absl::StrCat(writing.size() > 1 ? emission.names[output] : "written", " over ", emission.names[input]));
       }
     }
   }

@@ -54,7 +54,8 @@ struct LoopElements {
 // them. Arithmetic is in f32, whatever the numbers are stored as.
 void EmitLoopBody(Emission& emission, const ir::FusedLoop& loop, const LoopElements& elements, SourceWriter& writer);
 
-// "written over x": which values of the program the loop's results replace in memory; empty if none.
+// "written over x": which values, read here for the last time, the loop's results replace in memory; empty if none.
+// Where the loop has several results they are named: "y over x".
 std::string InPlaceText(const Emission& emission, const ir::FusedLoop& loop);
 
 // The lines for the watch about the values that a loop writes, without the first.
