@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -34,18 +33,26 @@ std::string OpWord(const Emission& emission, const ir::Compute& compute) {
 }  // namespace
 
 KernelWords::KernelWords(const Emission& emission, const ir::FusedLoop& loop) : emission_(emission) {
-  std::set<ir::ValueId> made;
   for (const int i : loop.steps) {
     computes_.push_back(ir::ComputeOf(emission.step(i)));
-    made.insert(computes_.back()->output);
-  }
-  for (const ir::ProgramUpdate& update : emission.program.updates) {
-    if (made.count(update.value) == 0) continue;
-    states_[update.state] = update.state;
-    states_[update.value] = update.state;
-    const ir::Op& origin = OriginOf(update.state);
+    const ir::ValueId output = computes_.back()->output;
+    const std::optional<ir::ValueId> state = StateUpdatedBy(output);
+    if (!state.has_value()) continue;
+    states_[*state] = *state;
+    states_[output] = *state;
+    const ir::Op& origin = OriginOf(*state);
     if (origin.kind == ir::OpKind::kParameter) parameters_.push_back(origin.name);
   }
+}
+
+// An updated state is the root of its new value, unless that is copied at the end of the step.
+std::optional<ir::ValueId> KernelWords::StateUpdatedBy(ir::ValueId value) const {
+  for (const ir::ProgramUpdate& copy : emission_.storage.copies) {
+    if (copy.value == value) return copy.state;
+  }
+  const std::optional<ir::ValueId> root = emission_.storage.root[value];
+  if (!root.has_value() || *root == value || emission_.fusion.written_by[*root] >= 0) return std::nullopt;
+  return root;
 }
 
 std::string KernelWords::Kernel() const {

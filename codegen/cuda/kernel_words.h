@@ -8,6 +8,7 @@
 #define CLEAVE_CODEGEN_CUDA_KERNEL_WORDS_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ class KernelWords {
 
  private:
   const ir::Op& OriginOf(ir::ValueId value) const { return emission_.graph.op(emission_.value(value).origin); }
+  std::optional<ir::ValueId> StateUpdatedBy(ir::ValueId value) const;
   // `name` without the name of the parameter before it: "adam_v.root"; empty if it does not begin with one.
   std::string WithoutParameter(const std::string& name) const;
 

@@ -1,8 +1,9 @@
 #include "codegen/source/emission.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "ir/sharding/layout/layout.h"
 
 namespace cleave::codegen {
@@ -34,9 +35,13 @@ const std::string& Emission::Group(const std::vector<ir::AxisId>& axes) {
 const std::string& Emission::Bucket(int i) {
   std::string& name = buckets[i];
   if (name.empty()) {
+    // A step's name is "gradients.all_reduce_1", or that of an op of the model.
     const auto& kind = std::get<ir::Collective>(step(i).action).kind;
     const std::string suffix = absl::StrCat(".", ir::CollectiveKindName(kind));
-    name = identifiers.Unique(absl::StrReplaceAll(step(i).name, {{suffix, "_bucket"}}));
+    std::string wish = step(i).name;
+    const size_t place = wish.rfind(suffix);
+    if (place != std::string::npos) wish.erase(place, suffix.size());
+    name = identifiers.Unique(wish.insert(std::min(place, wish.size()), "_bucket"));
   }
   return name;
 }

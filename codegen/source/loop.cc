@@ -182,6 +182,19 @@ class BodyEmitter {
   std::set<ir::ValueId> reads_;  // Buffers that the current step's expression reads.
 };
 
+// The name of what the loop reads in the buffer into which it writes `output`; empty if it reads nothing there, or
+// under the same name.
+std::string ReplacedBy(const Emission& emission, const ir::FusedLoop& loop, ir::ValueId output) {
+  for (const int i : loop.steps) {
+    for (const ir::ValueId input : ComputeAt(emission, i).inputs) {
+      const bool is_made_here = emission.fusion.written_by[input] == emission.fusion.written_by[output];
+      if (is_made_here || !emission.storage.SameBuffer(input, output)) continue;
+      if (emission.names[input] != emission.names[output]) return emission.names[input];
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 LoopShape ShapeOf(Emission& emission, const ir::FusedLoop& loop) {
@@ -249,18 +262,11 @@ void EmitLoopBody(Emission& emission, const ir::FusedLoop& loop, const LoopEleme
 std::string InPlaceText(const Emission& emission, const ir::FusedLoop& loop) {
   const std::vector<int> writing = WritingSteps(emission, loop);
   std::vector<std::string> texts;
-  std::set<ir::ValueId> said;
   for (const int i : writing) {
     const ir::ValueId output = ComputeAt(emission, i).output;
-    for (const int reading : loop.steps) {
-      for (const ir::ValueId input : ComputeAt(emission, reading).inputs) {
-        if (!emission.storage.SameBuffer(input, output) || emission.names[input] == emission.names[output]) continue;
-        if (emission.fusion.written_by[input] == emission.fusion.written_by[output]) continue;
-        if (!said.insert(output).second) continue;
-        texts.push_back(
-            absl::StrCat(writing.size() > 1 ? emission.names[output] : "written", " over ", emission.names[input]));
-      }
-    }
+    const std::string replaced = ReplacedBy(emission, loop, output);
+    if (replaced.empty()) continue;
+    texts.push_back(absl::StrCat(writing.size() > 1 ? emission.names[output] : "written", " over ", replaced));
   }
   return absl::StrJoin(texts, ", ");
 }
