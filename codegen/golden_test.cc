@@ -241,6 +241,26 @@ TEST(ProgramText, SeveralTensorsInOneCall) {
   EXPECT_TRUE(absl::StrContains(text, "each of 3 ranks sends at most 1769472 bytes")) << text;
 }
 
+// 6 rows on 4 ranks are uneven; gradients that only one axis makes partial are sent as one piece.
+TEST(ProgramText, CollectivesSayHowManyBytesARankSends) {
+  const ir::Training training = DigitsTraining();
+  const ir::Graph graph = ir::TrainingGraph(MlpForward(6, {8, 6, 3}), training.optimizer);
+  const Cuts cuts = {{"image", {{"d0", {0}}}},     {"label", {{"d0", {0, 1}}}},
+                     {"h1.weight", {{"d0", {0}}}}, {"h1.matmul", {{"i", {0}}, {"j", {1}}}},
+                     {"h2.weight", {{"d1", {0}}}}, {"h2.matmul", {{"k", {0}}, {"i", {1}}}}};
+  const std::string text = ProgramText(graph, PartitionedProgram(graph, ir::Mesh::OfDevices(4), cuts), training);
+  EXPECT_EQ(text, Formatted(text));
+  for (const char* part :
+       {"loss.all_reduce, mnist_mlp.model:10: partial sums of loss; each of 4 ranks sends 6 bytes\n",
+        "it lies as [m0 m1]; each of 4 ranks sends at most\n    // 8 bytes\n",     // permute
+        "lies as [m1 m0, -]; each of 2 ranks sends at most 18 bytes\n",            // all_gather
+        "gradient of h1.weight; each of 2 ranks sends 6272 bytes\n",               // reduce_scatter
+        "    comm.AllReduce(gradients_bucket, 88, Reduction::kSum, group_m1);\n",  // 352 bytes
+        "// 352 bytes for gradients.all_reduce\n  float* const logits_bias_grad = gradients_bucket;"}) {
+    EXPECT_TRUE(absl::StrContains(text, part)) << part << text;
+  }
+}
+
 // A model whose names could break the text.
 ir::Graph OddlyNamed(const ir::Training& training) {
   ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
