@@ -65,7 +65,7 @@ using MakefileOf = std::string (*)(const ProgramSources& sources);
 
 absl::StatusOr<std::vector<GeneratedFile>> Generate(const Target& target, MakefileOf makefile,
                                                     const CodegenInput& input, const CodegenOptions& options) {
-  CLEAVE_ASSIGN_OR_RETURN(std::string text, ProgramText(target, input, options.rank));
+  CLEAVE_ASSIGN_OR_RETURN(std::string text, ProgramText(target, input, {options.rank, options.repeats_layers}));
   std::vector<NeededFile> runtime = RuntimeOf(target, text);
   std::vector<GeneratedFile> files = {{.path = std::string(target.source_file), .text = std::move(text)}};
   files.push_back({.path = "Makefile",

@@ -31,6 +31,7 @@ struct CodegenOptions {
   // Only the program of this rank, with its coordinates as constants.
   std::optional<int> rank;
   LaunchDefault launch;
+  bool repeats_layers = false;  // Equal layers one by one (TextOptions).
 };
 
 // C++17 with OpenMP, oneDNN, and MPI or Gloo. `training.data.path` is written as it is: it should be absolute, or

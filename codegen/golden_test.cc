@@ -147,6 +147,25 @@ TEST(CudaText, LoopsThatDifferOnlyInSizesAndBuffersAreOneKernel) {
   }
 }
 
+std::string TransformerOf(int64_t depth) {
+  const ir::Training training = DigitsTraining();
+  const ir::Graph graph = ir::TrainingGraph(TransformerForward({.depth = depth}), training.optimizer);
+  return ProgramText(graph, SingleRankProgram(graph), training);
+}
+
+TEST(ProgramText, OfThreeLayers) {
+  const std::string text = TransformerOf(3);
+  EXPECT_EQ(text, Formatted(text));
+  CheckGolden("transformer_3_layers.golden", text);
+}
+
+TEST(ProgramText, IsAsLongForEveryNumberOfLayers) {
+  const auto lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
+  const auto three = lines(TransformerOf(3));
+  EXPECT_EQ(lines(TransformerOf(12)), three);
+  EXPECT_EQ(lines(TransformerOf(40)), three);
+}
+
 // The value of one element is a function with the op's name.
 TEST(CudaText, KernelsAreNotNamedLikeWhatTheProgramUses) {
   const ir::Training training = DigitsTraining();

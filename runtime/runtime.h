@@ -11,6 +11,7 @@
 #include "runtime/data/synthetic.h"       // IWYU pragma: export
 #include "runtime/data/tokens.h"          // IWYU pragma: export
 #include "runtime/device/device.h"        // IWYU pragma: export
+#include "runtime/device/layers.h"        // IWYU pragma: export
 #include "runtime/einsum/einsum.h"        // IWYU pragma: export
 #include "runtime/kernels/attention.h"    // IWYU pragma: export
 #include "runtime/kernels/dropout.h"      // IWYU pragma: export

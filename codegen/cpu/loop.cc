@@ -1,6 +1,13 @@
 #include "codegen/cpu/loop.h"
 
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "codegen/emit/identifiers.h"
+#include "codegen/source/kernel_name.h"
+#include "codegen/source/kernel_words.h"
 #include "codegen/source/loop.h"
 
 namespace cleave::codegen {
@@ -27,6 +34,91 @@ void OpenLoops(const LoopShape& shape, SourceWriter& writer) {
   }
 }
 
+// A loop that updates a parameter, as a call of a function that all parameters share:
+//
+//   void AdamWUpdate(int64_t count, const float* gradient, float learning_rate, float* adam_m, …) { … }
+//   AdamWUpdate(49152, h1_weight_grad, learning_rate, h1_weight_adam_m, …);
+class Update {
+ public:
+  Update(Emission& emission, const ir::FusedLoop& loop) : emission_(emission), loop_(loop), words_(emission, loop) {
+    for (const char* own : {"count", "i"}) names_.Reserve(own);
+  }
+
+  bool IsFunction(const LoopShape& shape) const { return words_.IsUpdate() && shape.axes.size() == 1; }
+
+  void Write(const LoopShape& shape, SourceWriter& writer) {
+    SourceWriter statements(4);
+    EmitLoopBody(emission_, loop_,
+                 {.read = [this](ir::ValueId value, const LoopSpan&) { return Element(value, false); },
+                  .write = [this](ir::ValueId value) { return Element(value, true); },
+                  .step_number = [this](ir::ValueId value) { return NumberOf(value); },
+                  .local = [this](ir::ValueId value) { return names_.Unique(words_.Of(value)); },
+                  .term = [this](ir::ValueId value) { return names_.Unique(absl::StrCat(words_.Of(value), "_term")); }},
+                 statements);
+    std::vector<std::string> arguments = {shape.axes[0].size.Text()};
+    for (const Parameter& parameter : parameters_) arguments.push_back(emission_.names[parameter.value]);
+    writer.Call(absl::StrCat(Function(statements), "("), arguments, ");");
+  }
+
+ private:
+  struct Parameter {
+    ir::ValueId value;
+    std::string name;
+    bool is_number = false;
+    bool is_written = false;
+  };
+
+  Parameter& ParameterOf(ir::ValueId value) {
+    for (Parameter& known : parameters_) {
+      if (emission_.names[known.value] == emission_.names[value]) return known;
+    }
+    return parameters_.emplace_back(Parameter{.value = value, .name = names_.Unique(words_.Of(value))});
+  }
+
+  std::string Element(ir::ValueId value, bool is_written) {
+    Parameter& parameter = ParameterOf(value);
+    parameter.is_written |= is_written;
+    return absl::StrCat(parameter.name, "[i]");
+  }
+
+  std::string NumberOf(ir::ValueId value) {
+    for (const Parameter& known : parameters_) {
+      if (known.value == value) return known.name;
+    }
+    const std::string name = names_.Unique(emission_.value(value).name);
+    parameters_.push_back({.value = value, .name = name, .is_number = true});
+    return name;
+  }
+
+  // The name of the function with these statements; it is written unless the program has it already.
+  std::string Function(const SourceWriter& statements) {
+    std::vector<std::string> parameters = {"int64_t count"};
+    for (const Parameter& parameter : parameters_) {
+      const absl::string_view type = ElementTypeName(emission_.value(parameter.value).type.dtype);
+      parameters.push_back(absl::StrCat(parameter.is_number || parameter.is_written ? "" : "const ", type,
+                                        parameter.is_number ? " " : "* ", parameter.name));
+    }
+    std::string& name = emission_.kernel_names[absl::StrCat(absl::StrJoin(parameters, "\n"), "\n", statements.text())];
+    if (!name.empty()) return name;
+    name = KernelName(emission_, words_.Kernel());
+    SourceWriter& writer = emission_.kernels;
+    writer.Gap();
+    writer.Function(absl::StrCat("void ", name, "("), parameters, ") {");
+    writer.Unindented(absl::StrCat("#pragma omp parallel for simd if (parallel : count >= ", kParallelElements, ")"));
+    writer.Line("  for (int64_t i = 0; i < count; ++i) {");
+    writer.Append(statements);
+    writer.Line("  }");
+    writer.Line("}");
+    return name;
+  }
+
+  Emission& emission_;
+  const ir::FusedLoop& loop_;
+  KernelWords words_;
+  Identifiers names_;  // Those of the function.
+  std::vector<Parameter> parameters_;
+};
+
 }  // namespace
 
 void EmitLoop(Emission& emission, const ir::FusedLoop& loop, SourceWriter& writer) {
@@ -34,6 +126,10 @@ void EmitLoop(Emission& emission, const ir::FusedLoop& loop, SourceWriter& write
   Announce(emission, loop.steps, InPlaceText(emission, loop), writer);
   Watch(emission, outputs.front(), ir::ComputeOf(emission.step(outputs.front()))->output, writer);
   const LoopShape shape = ShapeOf(emission, loop);
+  if (Update update(emission, loop); update.IsFunction(shape)) {
+    update.Write(shape, writer);
+    return WatchOtherResults(emission, outputs, writer);
+  }
   const auto element = [&](ir::ValueId value, const LoopSpan& span) {
     return absl::StrCat(emission.names[value], "[", shape.IndexText(span), "]");
   };

@@ -31,8 +31,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "codegen/cuda/kernel_name.h"
-#include "codegen/cuda/kernel_words.h"
+#include "codegen/source/kernel_name.h"
+#include "codegen/source/kernel_words.h"
 #include "codegen/source/loop.h"
 
 namespace cleave::codegen {

@@ -45,7 +45,8 @@ class CollectiveEmitter {
     const ir::Step& step = emission_.step(step_);
     Announce(emission_, {step_}, Explanation(), writer_);
     writer_.Open(absl::StrCat("Pending ", pending, " = comm.Overlap([&] {"));
-    writer_.Call("watch.Start(", {StringLiteral(step.name), absl::StrCat(step.line)}, ");");
+    writer_.Call("watch.Start(",
+                 {OpNameText(emission_.layer, step.name), LineText(emission_.layer, step.name, step.line)}, ");");
     Communicate();
     writer_.Close("});");
   }
@@ -113,7 +114,10 @@ class CollectiveEmitter {
     if (HasBucket()) {
       const ir::DType dtype = emission_.value(collective_.transfers.front().output).type.dtype;
       const int64_t count = BucketBytes(emission_, step_) / ir::ElementSize(dtype).value();
-      return Call("AllReduce", {emission_.Bucket(step_), absl::StrCat(count), reduction, Group()});
+      // In the function of a layer a bucket is known by its first tensor.
+      const std::string& name =
+          emission_.layer == nullptr ? emission_.Bucket(step_) : Name(collective_.transfers.front().output);
+      return Call("AllReduce", {name, absl::StrCat(count), reduction, Group()});
     }
     for (const ir::Transfer& transfer : collective_.transfers) {
       Call("AllReduce", {Name(transfer.output), Count(transfer.output), reduction, Group()});
@@ -124,7 +128,7 @@ class CollectiveEmitter {
   void Merged() {
     const bool gathers = collective_.kind == ir::CollectiveKind::kAllGather;
     const ir::DType dtype = emission_.value(collective_.transfers.front().input).type.dtype;
-    const std::string list = emission_.identifiers.Unique(emission_.step(step_).name);
+    const std::string list = emission_.identifiers.Unique(LocalWish(emission_.layer, emission_.step(step_).name));
     writer_.Line(absl::StrCat("const std::vector<", gathers ? "Gathered" : "Scattered", "<", ElementTypeName(dtype),
                               ">> ", list, " = {"));
     SourceWriter tensors(writer_.indent() + 4);

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/layer_names/layer_names.h"
 #include "ir/sharding/layout/layout.h"
 
 namespace cleave::codegen {
@@ -16,13 +19,30 @@ std::string NamesOf(const Emission& emission, const std::vector<int>& steps, siz
   constexpr size_t kNamed = 4;
   constexpr size_t kShort = 90;  // With the place in the model on one line.
   std::vector<std::string> names;
-  for (size_t i = begin; i < end; ++i) names.push_back(emission.step(steps[i]).name);
+  for (size_t i = begin; i < end; ++i) names.push_back(ShownName(emission.layer, emission.step(steps[i]).name));
   const std::string all = absl::StrJoin(names, ", ");
   if (names.size() <= kNamed || all.size() <= kShort) return all;
   return absl::StrCat(names.front(), " ... ", names.back(), " (", names.size(), " ops)");
 }
 
+// The part of the model that an op belongs to: "x.3.attn" of "x.3.attn.query.slice", "normal" of "normal.layer_norm".
+std::string SectionOf(const std::string& name) {
+  const std::vector<std::string> parts = absl::StrSplit(name, '.');
+  size_t taken = 1;
+  int64_t number = 0;
+  while (taken + 1 < parts.size() && absl::SimpleAtoi(parts[taken], &number)) taken += 2;
+  return absl::StrJoin(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(taken), ".");
+}
+
 }  // namespace
+
+const ir::Compute* Emission::SourceOf(ir::ValueId value) const {
+  for (const ir::Step& step : program.steps) {
+    const ir::Compute* compute = ir::ComputeOf(step);
+    if (compute != nullptr && compute->output == value && ir::IsSource(step)) return compute;
+  }
+  return nullptr;
+}
 
 const std::string& Emission::Group(const std::vector<ir::AxisId>& axes) {
   const auto found = groups.find(axes);
@@ -91,7 +111,8 @@ std::string ElementLiteral(ir::DType dtype, double value) {
 
 void Watch(Emission& emission, int step, ir::ValueId value, SourceWriter& writer) {
   const ir::Step& info = emission.step(step);
-  std::vector<std::string> arguments = {StringLiteral(info.name), absl::StrCat(info.line)};
+  std::vector<std::string> arguments = {OpNameText(emission.layer, info.name),
+                                        LineText(emission.layer, info.name, info.line)};
   if (IsChecked(info.phase) && emission.storage.root[value].has_value()) {
     arguments.push_back(emission.names[value]);
     arguments.push_back(emission.sizes.Count(value).Text());
@@ -100,7 +121,10 @@ void Watch(Emission& emission, int step, ir::ValueId value, SourceWriter& writer
 }
 
 void Announce(Emission& emission, const std::vector<int>& steps, absl::string_view comment, SourceWriter& writer) {
-  writer.Gap();
+  std::string section = SectionOf(emission.step(steps.front()).name);
+  if (section != emission.section) writer.Gap();
+  emission.section = std::move(section);
+  if (steps.size() == 1 && comment.empty()) return;
   std::vector<std::string> parts;
   for (size_t begin = 0; begin < steps.size();) {
     const int line = emission.step(steps[begin]).line;
@@ -112,7 +136,8 @@ void Announce(Emission& emission, const std::vector<int>& steps, absl::string_vi
     begin = end;
   }
   if (parts.size() > 4) parts = {parts.front(), "...", parts.back()};
-  writer.Comment(absl::StrCat(absl::StrJoin(parts, "; "), comment.empty() ? "" : ": ", comment));
+  const std::string more = emission.layer == nullptr ? std::string(comment) : FoldedText(comment);
+  writer.Comment(absl::StrCat(absl::StrJoin(parts, "; "), more.empty() ? "" : ": ", more));
 }
 
 }  // namespace cleave::codegen

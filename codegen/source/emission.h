@@ -10,6 +10,7 @@
 #include "codegen/emit/identifiers.h"
 #include "codegen/emit/text.h"
 #include "codegen/source/element_text.h"
+#include "codegen/source/layer_scope.h"
 #include "codegen/source/names.h"
 #include "codegen/source/rank_numbers.h"
 #include "codegen/source/sizes.h"
@@ -31,7 +32,7 @@ struct Emission {
   const ir::Fusion& fusion;
   const ir::Storage& storage;
   const ir::MemoryUse& memory;
-  const Names& names;
+  Names& names;
   Identifiers& identifiers;
   Sizes& sizes;
   RankNumbers& rank_numbers;
@@ -41,9 +42,17 @@ struct Emission {
   std::map<int, std::string> buckets = {};  // The merged collectives so far whose tensors lie in one piece; its name.
   std::map<ir::ValueId, std::string> step_number_places = {};
   ElementFunctions element_functions = {};  // The ones that the program calls; they are written above its kernels.
+  const LayerScope* layer = nullptr;        // Of the function that is being written, if it is one of layers.
+  std::string section = {};                 // Of the model, to which the last statement belongs.
 
   const ir::Step& step(int i) const { return program.steps[static_cast<size_t>(i)]; }
   const ir::Value& value(ir::ValueId id) const { return program.value(id); }
+
+  // Where a value lies in the arena, in bytes.
+  int64_t OffsetOf(ir::ValueId value) const { return storage.buffers.Find(*storage.root[value])->offset; }
+
+  // The op that makes a source value (a parameter, a constant, …), or null.
+  const ir::Compute* SourceOf(ir::ValueId value) const;
 
   // The Group of the ranks that differ on `axes`: "group_m0_m1".
   const std::string& Group(const std::vector<ir::AxisId>& axes);
@@ -68,8 +77,9 @@ absl::string_view ElementTypeName(ir::DType dtype);
 // A number of elements of the type: "0.5f", "BFloat16(0.5f)", "int32_t{2}".
 std::string ElementLiteral(ir::DType dtype, double value);
 
-// Writes the comment of the steps, and tells the watch that they begin: `watch.Start("h1.matmul", 7, h1_matmul, k256By4
-// * 512);`. `comment` is what to add to the names; it may be empty.
+// Begins the text of steps that run as one piece: an empty line where another part of the model begins, and a comment
+// with their names where the line for the watch does not say all. `comment` is what to add to the names; it may be
+// empty.
 void Announce(Emission& emission, const std::vector<int>& steps, absl::string_view comment, SourceWriter& writer);
 
 // Writes only the line for the watch, for a step with result `value`.

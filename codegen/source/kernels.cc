@@ -13,15 +13,6 @@
 namespace cleave::codegen {
 namespace {
 
-// The op that makes a source value, or null.
-const ir::Compute* SourceOf(const ir::Program& program, ir::ValueId value) {
-  for (const ir::Step& step : program.steps) {
-    const ir::Compute* compute = ir::ComputeOf(step);
-    if (compute != nullptr && compute->output == value && ir::IsSource(step)) return compute;
-  }
-  return nullptr;
-}
-
 // "a + number - b", with numbers put together.
 std::string DifferenceText(const std::string& a, int64_t number, const std::string& b) {
   int64_t value = 0;
@@ -89,7 +80,7 @@ class CallWriter {
   std::string TextOf(const ir::ScalarInput& scalar) {
     const ir::ValueId value = Value(scalar.input);
     if (emission_.storage.root[value].has_value()) return Name(scalar.input);
-    const ir::Compute* source = SourceOf(emission_.program, value);
+    const ir::Compute* source = emission_.SourceOf(value);
     CLEAVE_CHECK(source != nullptr && source->kind == ir::OpKind::kConstant)
         << "`" << Name(scalar.input) << "` has no memory";
     return FloatLiteral(source->attributes.Get(ir::attribute::kValue));
@@ -132,7 +123,7 @@ class CallWriter {
   }
   std::string TextOf(bool truth) { return truth ? "true" : "false"; }
   std::string TextOf(int64_t number) { return absl::StrCat(number); }
-  std::string TextOf(const std::string& text) { return StringLiteral(text); }
+  std::string TextOf(const std::string& text) { return NameCharactersText(emission_.layer, text); }
   std::string TextOf(const ir::BracedList& list) {
     std::vector<std::string> texts;
     for (const ir::Field& field : list.fields) {

@@ -77,17 +77,14 @@ class BodyEmitter {
 
   // A constant that is not stored, or a number that depends on the step.
   ElementText SourceOperand(ir::ValueId value) const {
-    for (const ir::Step& step : emission_.program.steps) {
-      const ir::Compute* compute = ir::ComputeOf(step);
-      if (compute == nullptr || compute->output != value) continue;
-      if (compute->kind != ir::OpKind::kConstant) return {elements_.step_number(value)};
-      const double number = compute->attributes.Get(ir::attribute::kValue);
-      const std::string text = emission_.value(value).type.dtype == ir::DType::kI32
-                                   ? absl::StrCat(static_cast<int64_t>(number))
-                                   : FloatLiteral(number);
-      return {text, text[0] == '-' ? Binding::kUnary : Binding::kPrimary};
-    }
-    return {"0"};
+    const ir::Compute* source = emission_.SourceOf(value);
+    CLEAVE_CHECK(source != nullptr) << "`" << emission_.value(value).name << "` has no source";
+    if (source->kind != ir::OpKind::kConstant) return {elements_.step_number(value)};
+    const double number = source->attributes.Get(ir::attribute::kValue);
+    const std::string text = emission_.value(value).type.dtype == ir::DType::kI32
+                                 ? absl::StrCat(static_cast<int64_t>(number))
+                                 : FloatLiteral(number);
+    return {text, text[0] == '-' ? Binding::kUnary : Binding::kPrimary};
   }
 
   void EmitStep(const ir::Compute& compute) {

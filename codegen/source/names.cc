@@ -35,13 +35,16 @@ std::optional<ir::ValueId> Namesake(const ir::Program& program, const ir::Storag
 Names NameValues(const ir::Program& program, const ir::Storage& storage, Identifiers& identifiers) {
   Names names;
   names.names = IdVector<ir::ValueId, std::string>(program.values.size());
+  names.named = IdVector<ir::ValueId, ir::ValueId>(program.values.size());
   for (const ir::Step& step : program.steps) {
     for (const ir::ValueId value : ir::Writes(step)) {
       if (const std::optional<ir::ValueId> namesake = Namesake(program, storage, step, value); namesake.has_value()) {
         names.names[value] = names[*namesake];
+        names.named[value] = names.named[*namesake];
         continue;
       }
       names.names[value] = identifiers.Unique(program.value(value).name);
+      names.named[value] = value;
       if (storage.root[value].has_value()) names.declared.push_back(value);
     }
   }

@@ -5,6 +5,7 @@
 #ifndef CLEAVE_CODEGEN_SOURCE_NAMES_H_
 #define CLEAVE_CODEGEN_SOURCE_NAMES_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,14 @@ namespace cleave::codegen {
 
 struct Names {
   IdVector<ir::ValueId, std::string> names;
-  std::vector<ir::ValueId> declared;  // Values with a name and memory of their own, in program order.
+  IdVector<ir::ValueId, ir::ValueId> named;          // The value whose name a value has; often itself.
+  std::vector<ir::ValueId> declared;                 // Values with a name and memory of their own, in program order.
+  std::map<ir::ValueId, std::string> in_layer = {};  // Names in the function of a layer that is being written.
 
-  const std::string& operator[](ir::ValueId value) const { return names[value]; }
+  const std::string& operator[](ir::ValueId value) const {
+    const auto found = in_layer.find(value);
+    return found == in_layer.end() ? names[value] : found->second;
+  }
 };
 
 Names NameValues(const ir::Program& program, const ir::Storage& storage, Identifiers& identifiers);

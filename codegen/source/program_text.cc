@@ -1,6 +1,7 @@
 #include "codegen/source/program_text.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -18,8 +19,10 @@
 #include "codegen/source/emission.h"
 #include "codegen/source/glance.h"
 #include "codegen/source/kernels.h"
+#include "codegen/source/layered_text.h"
 #include "codegen/source/settings.h"
 #include "codegen/source/stage_order.h"
+#include "codegen/source/statements.h"
 #include "ir/graph/ops/limit.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/sharding/layout/layout.h"
@@ -37,7 +40,8 @@ std::string StructName(const std::string& model) {
 
 class ProgramWriter {
  public:
-  ProgramWriter(const Emission& emission) : emission_(emission), type_(StructName(emission.program.model)) {
+  ProgramWriter(const Emission& emission, const TextOptions& options)
+      : emission_(emission), options_(options), type_(StructName(emission.program.model)) {
     emission_.identifiers.Reserve(type_);
     for (const ir::OpDefinition* op : ir::AllOps()) {
       if (op->element.has_value()) emission_.identifiers.Reserve(TypeName(op->name()));
@@ -46,26 +50,28 @@ class ProgramWriter {
 
   absl::StatusOr<std::string> Run() {
     CLEAVE_RETURN_IF_ERROR(CheckSteps());
+    order_ = OrderStages(emission_);
+    LayeredText text(emission_, Lists(), options_.repeats_layers);
     // Functions are written first, because only then is known which sizes, coordinates and groups must be declared.
     SourceWriter functions(kMemberIndent);
-    EmitInitialize(functions);
+    EmitInitialize(text, functions);
     if (target().is_device) EmitPrepare(functions);
-    order_ = OrderStages(emission_);
-    EmitPhase("void Forward() override {", ir::Phase::kForward, functions);
-    EmitPhase("void Metrics() override {", ir::Phase::kMetric, functions);
-    EmitPhase("void Backward() override {", ir::Phase::kBackward, functions);
-    EmitPhase(UsesScalars() && !target().is_device ? "void Update(const StepScalars& scalars) override {"
-                                                   : "void Update(const StepScalars&) override {",
-              ir::Phase::kUpdate, functions);
-    EmitQueries(functions);
+    EmitPhase("void Forward() override {", kForward, text, functions);
+    EmitPhase("void Metrics() override {", kMetrics, text, functions);
+    EmitPhase("void Backward() override {", kBackward, text, functions);
+    EmitPhase(TakesScalars() ? "void Update(const StepScalars& scalars) override {"
+                             : "void Update(const StepScalars&) override {",
+              kUpdate, text, functions);
+    EmitQueries(text, functions);
     SourceWriter fields(kMemberIndent);
-    EmitFields(fields);
+    EmitFields(text, fields);
 
     SourceWriter writer;
     EmitOpening(writer);
     writer.Append(emission_.element_functions.definitions());
     writer.Gap();
     writer.Append(emission_.kernels);
+    text.WriteStructs(writer);
     writer.Gap();
     writer.Open(absl::StrCat("struct ", type_, " final : TrainingProgram {"));
     EmitConstructor(writer);
@@ -120,27 +126,93 @@ class ProgramWriter {
     return nullptr;
   }
 
-  bool UsesScalars() const { return !StepScalarOps().empty(); }
+  // What is written statement by statement.
+  enum List : size_t { kInitialize, kForward, kMetrics, kBackward, kUpdate, kParameters };
 
-  void EmitInitialize(SourceWriter& writer) {
-    writer.Open("void Initialize() override {");
-    for (const ir::Step& step : program().steps) {
-      const ir::Compute* compute = ir::ComputeOf(step);
-      if (compute == nullptr || !ir::IsSource(step) || !emission_.storage.root[compute->output].has_value()) continue;
-      if (compute->kind == ir::OpKind::kParameter) EmitParameter(step, *compute, writer);
-      if (compute->kind == ir::OpKind::kState) EmitFill(*compute, 0, writer);
-      if (compute->kind == ir::OpKind::kConstant)
-        EmitFill(*compute, compute->attributes.Get(ir::attribute::kValue), writer);
-      if (compute->kind == ir::OpKind::kRankValue) EmitRankValue(*compute, writer);
+  std::vector<StatementList> Lists() {
+    std::vector<StatementList> lists;
+    lists.push_back(ListOfSources(
+        "Initialize", {ir::OpKind::kParameter, ir::OpKind::kState, ir::OpKind::kConstant, ir::OpKind::kRankValue},
+        [this](int step, SourceWriter& writer) { EmitInitialValue(step, writer); }));
+    lists.push_back(ListOfPhase("Forward", ir::Phase::kForward));
+    lists.push_back(ListOfPhase("Metrics", ir::Phase::kMetric));
+    lists.push_back(ListOfPhase("Backward", ir::Phase::kBackward));
+    StatementList& update = lists.emplace_back(ListOfPhase("Update", ir::Phase::kUpdate));
+    if (TakesScalars()) {
+      update.parameters = ", const StepScalars& scalars";
+      update.arguments = ", scalars";
+      update.begin = [this](SourceWriter& writer) { EmitStepScalars(writer); };
     }
+    StatementList& parameters =
+        lists.emplace_back(ListOfSources("ListParameters", {ir::OpKind::kParameter},
+                                         [this](int step, SourceWriter& writer) { EmitParameterView(step, writer); }));
+    parameters.parameters = ", std::vector<ParameterView>& parameters";
+    parameters.arguments = ", parameters";
+    return lists;
+  }
+
+  // The sources of these kinds that have memory.
+  StatementList ListOfSources(std::string function, const std::set<ir::OpKind>& kinds,
+                              std::function<void(int step, SourceWriter& writer)> emit) {
+    StatementList list{.function = std::move(function)};
+    std::vector<int> steps;
+    for (int i = 0; i < static_cast<int>(program().steps.size()); ++i) {
+      const ir::Compute* compute = ir::ComputeOf(emission_.step(i));
+      if (compute == nullptr || !ir::IsSource(emission_.step(i)) || kinds.count(compute->kind) == 0) continue;
+      if (!emission_.storage.root[compute->output].has_value()) continue;
+      steps.push_back(i);
+      list.statements.push_back(StatementOfSource(emission_, i));
+    }
+    list.emit = [steps, emit = std::move(emit)](int place, SourceWriter& writer) {
+      emit(steps[static_cast<size_t>(place)], writer);
+    };
+    return list;
+  }
+
+  StatementList ListOfPhase(std::string function, ir::Phase phase) {
+    StatementList list{.function = std::move(function)};
+    std::vector<OrderedStage> stages;
+    for (const OrderedStage& ordered : order_) {
+      if (ordered.phase != phase) continue;
+      stages.push_back(ordered);
+      list.statements.push_back(StatementOf(emission_, ordered));
+    }
+    list.emit = [this, stages = std::move(stages)](int place, SourceWriter& writer) {
+      const size_t i = static_cast<size_t>(place);
+      // The action waits for several collectives, one after another.
+      const auto finishes = [](const OrderedStage& ordered) { return ordered.what == StageAction::What::kFinish; };
+      if (finishes(stages[i]) && (i == 0 || !finishes(stages[i - 1]))) writer.Gap();
+      EmitOrdered(stages[i], writer);
+    };
+    return list;
+  }
+
+  bool TakesScalars() const { return !StepScalarOps().empty() && !target().is_device; }
+
+  void EmitInitialize(LayeredText& text, SourceWriter& writer) {
+    SourceWriter body(kMemberIndent + 2);
+    text.Write(kInitialize, writer, body);
+    writer.Gap();
+    writer.Open("void Initialize() override {");
+    writer.Append(body);
     writer.Close("}");
+  }
+
+  void EmitInitialValue(int i, SourceWriter& writer) {
+    const ir::Step& step = emission_.step(i);
+    const ir::Compute& compute = *ir::ComputeOf(step);
+    if (compute.kind == ir::OpKind::kParameter) return EmitParameter(step, compute, writer);
+    if (compute.kind == ir::OpKind::kRankValue) return EmitRankValue(compute, writer);
+    const bool is_constant = compute.kind == ir::OpKind::kConstant;
+    EmitFill(compute, is_constant ? compute.attributes.Get(ir::attribute::kValue) : 0, writer);
   }
 
   void EmitParameter(const ir::Step& step, const ir::Compute& compute, SourceWriter& writer) {
     const std::string& init = compute.attributes.Get(ir::attribute::kInit);
     const double first = compute.attributes.Get(ir::attribute::kFirst);
     if (init == "npy") {
-      return writer.Comment(absl::StrCat(step.name, ": from a file that `main` names, when this is done."));
+      return writer.Comment(
+          absl::StrCat(ShownName(emission_.layer, step.name), ": from a file that `main` names, when this is done."));
     }
     if (init == "constant") return EmitFill(compute, first, writer);
     writer.Call(init == "uniform" ? "InitializeUniform(" : "InitializeNormal(",
@@ -159,11 +231,12 @@ class ProgramWriter {
   // Each rank draws different numbers for a local parameter.
   std::string StreamName(const ir::Step& step, const ir::Compute& compute) {
     const bool is_local = compute.attributes.IsSet(ir::attribute::kLocal);
-    if (!is_local) return StringLiteral(step.name);
+    if (!is_local) return NameCharactersText(emission_.layer, step.name);
     std::vector<int64_t> ranks(static_cast<size_t>(program().mesh.rank_count()));
     std::iota(ranks.begin(), ranks.end(), 0);
     const std::string rank = emission_.rank_numbers.Text(ranks, "rank");
-    return absl::StrCat("(", StringLiteral(absl::StrCat(step.name, "@")), " + std::to_string(", rank, ")).c_str()");
+    return absl::StrCat("(std::string(", NameStringText(emission_.layer, step.name), ") + \"@\" + std::to_string(",
+                        rank, ")).c_str()");
   }
 
   void EmitFill(const ir::Compute& compute, double value, SourceWriter& writer) {
@@ -189,19 +262,13 @@ class ProgramWriter {
     writer.Close("}");
   }
 
-  void EmitPhase(absl::string_view head, ir::Phase phase, SourceWriter& writer) {
-    writer.Gap();
+  void EmitPhase(absl::string_view head, List list, LayeredText& text, SourceWriter& writer) {
     SourceWriter body(kMemberIndent + 2);
-    if (phase == ir::Phase::kUpdate && !target().is_device) EmitStepScalars(body);
-    bool is_row = false;  // The action waits for several collectives, one after another.
-    for (const OrderedStage& ordered : order_) {
-      if (ordered.phase != phase) continue;
-      const bool finishes = ordered.what == StageAction::What::kFinish;
-      if (finishes && !is_row) body.Gap();
-      is_row = finishes;
-      EmitOrdered(ordered, body);
-    }
-    if (phase == ir::Phase::kUpdate) EmitCopies(body);
+    emission_.section.clear();
+    if (list == kUpdate && TakesScalars()) EmitStepScalars(body);
+    text.Write(list, writer, body);
+    if (list == kUpdate) EmitCopies(body);
+    writer.Gap();
     if (body.text().empty()) return writer.Line(absl::StrCat(head, "}"));
     writer.Open(head);
     // The first comment needs no empty line before it.
@@ -270,7 +337,7 @@ class ProgramWriter {
     }
   }
 
-  void EmitQueries(SourceWriter& writer) {
+  void EmitQueries(LayeredText& text, SourceWriter& writer) {
     writer.Gap();
     writer.Open("std::vector<ModelInput> Inputs() override {");
     writer.Line("std::vector<ModelInput> inputs;");
@@ -288,16 +355,12 @@ class ProgramWriter {
     }
     writer.Line("return inputs;");
     writer.Close("}");
+    SourceWriter parameters(kMemberIndent + 2);
+    text.Write(kParameters, writer, parameters);
     writer.Gap();
     writer.Open("std::vector<ParameterView> Parameters() override {");
     writer.Line("std::vector<ParameterView> parameters;");
-    for (const ir::Step& step : program().steps) {
-      const ir::Compute* compute = ir::ComputeOf(step);
-      if (compute == nullptr || compute->kind != ir::OpKind::kParameter) continue;
-      EmitParameterView({StringLiteral(step.name), absl::StrCat(step.line), emission_.sizes.RegionText(compute->output),
-                         emission_.names[compute->output]},
-                        writer);
-    }
+    writer.Append(parameters);
     writer.Line("return parameters;");
     writer.Close("}");
     writer.Gap();
@@ -320,7 +383,12 @@ class ProgramWriter {
   }
 
   // A list in braces goes to a line of its own where it is too long.
-  static void EmitParameterView(const std::vector<std::string>& fields, SourceWriter& writer) {
+  void EmitParameterView(int i, SourceWriter& writer) {
+    const ir::Step& step = emission_.step(i);
+    const ir::ValueId value = ir::ComputeOf(step)->output;
+    const std::vector<std::string> fields = {NameStringText(emission_.layer, step.name),
+                                             LineText(emission_.layer, step.name, step.line),
+                                             emission_.sizes.RegionText(value), emission_.names[value]};
     const std::string line = absl::StrCat("parameters.push_back({", absl::StrJoin(fields, ", "), "});");
     if (writer.indent() + static_cast<int>(line.size()) <= SourceWriter::kColumns) return writer.Line(line);
     const std::string list = absl::StrCat("    {", absl::StrJoin(fields, ", "), "});");
@@ -344,7 +412,7 @@ class ProgramWriter {
     writer.Close("}");
   }
 
-  void EmitFields(SourceWriter& writer) {
+  void EmitFields(const LayeredText& text, SourceWriter& writer) {
     writer.Line("Comm& comm;");
     writer.Line("Watch& watch;");
     if (HasGlances()) writer.Line("Observer& observer;");
@@ -356,11 +424,13 @@ class ProgramWriter {
     writer.Gap();
     writer.Line("Arena arena{kArenaBytes, kPeakBytes};");
     if (target().is_device) EmitStepNumbers(writer);
-    EmitBuffers("The data of a step.", {ir::OpKind::kInput}, writer);
+    text.WriteFields(writer);
+    EmitBuffers("The data of a step.", {ir::OpKind::kInput}, text, writer);
     EmitBuffers("Parameters, state of the optimizer and constants.",
-                {ir::OpKind::kParameter, ir::OpKind::kState, ir::OpKind::kConstant, ir::OpKind::kRankValue}, writer);
-    EmitBuffers("Values of a step; those that are not needed at the same time share memory.", {}, writer);
-    EmitBuckets(emission_, writer);
+                {ir::OpKind::kParameter, ir::OpKind::kState, ir::OpKind::kConstant, ir::OpKind::kRankValue}, text,
+                writer);
+    EmitBuffers("Values of a step; those that are not needed at the same time share memory.", {}, text, writer);
+    EmitBuckets(emission_, text, writer);
   }
 
   void EmitStepNumbers(SourceWriter& writer) {
@@ -417,7 +487,8 @@ class ProgramWriter {
 
   // Declares the buffers of the values that ops of the given kinds make; if none are given, of all values except
   // sources.
-  void EmitBuffers(absl::string_view title, const std::set<ir::OpKind>& kinds, SourceWriter& writer) {
+  void EmitBuffers(absl::string_view title, const std::set<ir::OpKind>& kinds, const LayeredText& text,
+                   SourceWriter& writer) {
     std::set<ir::ValueId> chosen;
     for (const ir::Step& step : program().steps) {
       const ir::Compute* compute = ir::ComputeOf(step);
@@ -428,12 +499,12 @@ class ProgramWriter {
     const std::set<ir::ValueId> bucketed = RootsInBuckets(emission_.storage);
     std::vector<SourceWriter::Commented> rows;
     for (const ir::ValueId value : emission_.names.declared) {
-      if (chosen.count(value) == 0 || bucketed.count(*emission_.storage.root[value]) > 0) continue;
-      const ir::BufferPlan::Buffer& buffer = *emission_.storage.buffers.Find(*emission_.storage.root[value]);
+      const bool is_elsewhere = text.IsOfLayer(value) || bucketed.count(*emission_.storage.root[value]) > 0;
+      if (chosen.count(value) == 0 || is_elsewhere) continue;
       const absl::string_view type = ElementTypeName(emission_.value(value).type.dtype);
-      rows.push_back(
-          {absl::StrCat(type, "* const ", emission_.names[value], " = arena.At<", type, ">(", buffer.offset, ");"),
-           TensorText(emission_, value)});
+      rows.push_back({absl::StrCat(type, "* const ", emission_.names[value], " = arena.At<", type, ">(",
+                                   emission_.OffsetOf(value), ");"),
+                      TensorText(emission_, value)});
     }
     if (rows.empty()) return;
     writer.Gap();
@@ -508,6 +579,7 @@ class ProgramWriter {
   }
 
   Emission emission_;
+  const TextOptions& options_;
   std::string type_;
   std::vector<OrderedStage> order_;
   std::map<const ir::FusedStage*, std::string> pending_;  // The names of collectives that are under way.
@@ -515,7 +587,8 @@ class ProgramWriter {
 
 }  // namespace
 
-absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput& input, std::optional<int> rank) {
+absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput& input, const TextOptions& options) {
+  const std::optional<int>& rank = options.rank;
   const auto& [graph, program, memory, training] = input;
   if (rank.has_value() && (*rank < 0 || *rank >= program.mesh.rank_count())) {
     return absl::InvalidArgumentError(
@@ -525,7 +598,7 @@ absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput
   Identifiers identifiers;
   Sizes sizes(program, rank, identifiers);
   RankNumbers rank_numbers(program.mesh, sizes, identifiers);
-  const Names names = NameValues(program, memory.storage, identifiers);
+  Names names = NameValues(program, memory.storage, identifiers);
   SourceWriter kernels;
   return ProgramWriter({.target = target,
                         .graph = graph,
@@ -539,7 +612,8 @@ absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput
                         .sizes = sizes,
                         .rank_numbers = rank_numbers,
                         .kernels = kernels,
-                        .groups = {}})
+                        .groups = {}},
+                       options)
       .Run();
 }
 

@@ -22,8 +22,13 @@ struct CodegenInput {
   const ir::Training& training;
 };
 
-// The program of `rank`, or one for all ranks where there is none. Errors as for GenerateCpu (codegen/codegen.h).
-absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput& input, std::optional<int> rank);
+struct TextOptions {
+  std::optional<int> rank;      // Only the program of this rank; otherwise one for all ranks.
+  bool repeats_layers = false;  // Equal layers one by one, for tests that compare them with those written once.
+};
+
+// Errors as for GenerateCpu (codegen/codegen.h).
+absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput& input, const TextOptions& options);
 
 }  // namespace cleave::codegen
 

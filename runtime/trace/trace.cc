@@ -129,19 +129,19 @@ void Watch::LeaveCollective() {
 
 namespace {
 
-std::string OpText(const char* op, const char* model_file, int line) {
-  if (op[0] == '\0') return "no op";
-  return line > 0 ? Format("`%s` (%s:%d)", op, model_file, line) : Format("`%s` (%s)", op, model_file);
+std::string OpText(OpName op, const char* model_file, int line) {
+  const std::string name = op.ToString();
+  if (name.empty()) return "no op";
+  return line > 0 ? Format("`%s` (%s:%d)", name.c_str(), model_file, line)
+                  : Format("`%s` (%s)", name.c_str(), model_file);
 }
 
 }  // namespace
 
-std::string Watch::CurrentOp() const {
-  return OpText(op_.load(std::memory_order_relaxed), model_file_, line_.load(std::memory_order_relaxed));
-}
+std::string Watch::CurrentOp() const { return OpText(Op(), model_file_, line_.load(std::memory_order_relaxed)); }
 
 int32_t Watch::NumberOfCollective(const char* name) {
-  const char* const op = op_.load(std::memory_order_relaxed);
+  const OpName op = Op();
   const int line = line_.load(std::memory_order_relaxed);
   const std::lock_guard<std::mutex> lock(collectives_mutex_);
   for (size_t i = 0; i < collectives_.size(); ++i) {
@@ -184,12 +184,11 @@ std::optional<Watch::NotFinite> Watch::EndChecking() {
 }
 
 void Watch::ScanResult() {
-  if (result_.values != nullptr)
-    Check(op_.load(std::memory_order_relaxed), line_.load(std::memory_order_relaxed), result_);
+  if (result_.values != nullptr) Check(Op().ToString(), line_.load(std::memory_order_relaxed), result_);
   ++order_;
 }
 
-void Watch::Check(const char* name, int line, const Tensor& tensor) {
+void Watch::Check(const std::string& name, int line, const Tensor& tensor) {
   if (found_.has_value()) return;
   const void* values = tensor.values;
   const int64_t size = tensor.is_bfloat16 ? sizeof(BFloat16) : sizeof(float);

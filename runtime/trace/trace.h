@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "runtime/device/bfloat16.h"
+#include "runtime/trace/op_name.h"
 
 namespace cleave::runtime {
 
@@ -65,12 +66,10 @@ class Watch {
   ~Watch();
 
   // A new op begins. `line` 0: no line of the model causes it.
-  void Start(const char* op, int line) { Begin(op, line, {}); }
-  void Start(const char* op, int line, const float* result, int64_t count) { Begin(op, line, {result, count, false}); }
-  void Start(const char* op, int line, const BFloat16* result, int64_t count) {
-    Begin(op, line, {result, count, true});
-  }
-  void Start(const char* op, int line, const int32_t*, int64_t) { Begin(op, line, {}); }  // Always finite.
+  void Start(OpName op, int line) { Begin(op, line, {}); }
+  void Start(OpName op, int line, const float* result, int64_t count) { Begin(op, line, {result, count, false}); }
+  void Start(OpName op, int line, const BFloat16* result, int64_t count) { Begin(op, line, {result, count, true}); }
+  void Start(OpName op, int line, const int32_t*, int64_t) { Begin(op, line, {}); }  // Always finite.
 
   // The last op of a phase has ended.
   void Finish() { Begin("", 0, {}); }
@@ -106,7 +105,7 @@ class Watch {
     float value = 0;
   };
   // `observer` is called with every op that ends, until it is replaced or, with null, removed. For measurements.
-  void Observe(std::function<void(const char* op)> observer) { observer_ = std::move(observer); }
+  void Observe(std::function<void(OpName op)> observer) { observer_ = std::move(observer); }
 
   // Checking mode reads values at the place that this function returns. Null: it reads them where they are.
   using Reader = const void* (*)(const void* values, int64_t bytes);
@@ -114,7 +113,7 @@ class Watch {
   std::optional<NotFinite> EndChecking();  // Checking mode ends; returns what was found, if anything.
 
   // Checks a tensor that no op has just computed, such as a parameter. REQUIRES: checking mode.
-  void Check(const char* name, int line, const float* values, int64_t count) {
+  void Check(const std::string& name, int line, const float* values, int64_t count) {
     Check(name, line, {values, count, false});
   }
 
@@ -142,12 +141,14 @@ class Watch {
     int64_t count = 0;
     bool is_bfloat16 = false;
   };
-  void Check(const char* name, int line, const Tensor& tensor);
+  void Check(const std::string& name, int line, const Tensor& tensor);
 
-  void Begin(const char* op, int line, const Tensor& result) {
+  OpName Op() const { return {op_.load(std::memory_order_relaxed), layer_.load(std::memory_order_relaxed)}; }
+  void Begin(OpName op, int line, const Tensor& result) {
     if (checking_) ScanResult();
-    if (observer_) observer_(op_.load(std::memory_order_relaxed));
-    op_.store(op, std::memory_order_relaxed);
+    if (observer_) observer_(Op());
+    op_.store(op.text, std::memory_order_relaxed);
+    layer_.store(op.layer, std::memory_order_relaxed);
     line_.store(line, std::memory_order_relaxed);
     result_ = result;
     events_.store(events_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -158,19 +159,20 @@ class Watch {
 
   struct NamedCollective {
     const char* name;
-    const char* op;
+    OpName op;
     int line;
   };
 
   const char* model_file_;
   std::atomic<const char*> op_{""};
+  std::atomic<int64_t> layer_{-1};
   std::atomic<int> line_{0};
   std::atomic<const char*> collective_{nullptr};
   std::atomic<int64_t> events_{0};  // Ops and collectives begun or ended so far: the heartbeat.
   Tensor result_;
   bool checking_ = false;
   Reader reader_ = nullptr;
-  std::function<void(const char*)> observer_;
+  std::function<void(OpName)> observer_;
   int64_t order_ = 0;
   std::optional<NotFinite> found_;
 

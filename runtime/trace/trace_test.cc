@@ -242,5 +242,15 @@ TEST(SignalsDeathTest, StopAndCrash) {
   EXPECT_EXIT(receive(SIGFPE), testing::KilledBySignal(SIGFPE), "rank 2: .* in `h1.relu` \\(a.model:9\\)");
 }
 
+TEST(OpNameTest, LayersShareAText) {
+  EXPECT_EQ(OpName("h1.matmul").ToString(), "h1.matmul");
+  EXPECT_EQ(OpName("a#b").ToString(), "a#b") << "no layer";
+  EXPECT_EQ(OpName("x.#.norm1", 12).ToString(), "x.12.norm1");
+  Watch watch("a.model");
+  watch.Start({"x.#.norm1", 3}, 7);
+  EXPECT_EQ(watch.CurrentOp(), "`x.3.norm1` (a.model:7)");
+  EXPECT_FALSE(OpName("x.#.norm1", 3) == OpName("x.#.norm1", 4));
+}
+
 }  // namespace
 }  // namespace cleave::runtime

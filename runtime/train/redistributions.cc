@@ -68,14 +68,14 @@ RedistributionLog::RedistributionLog(const Comm& comm, Watch& watch, std::string
     : comm_(comm), watch_(watch), folder_(std::move(folder)), on_(IsAskedFor() && comm.rank() == 0) {
   if (!on_) return;
   bytes_ = BytesOf(comm_);
-  watch_.Observe([this](const char* op) { EndOf(op); });
+  watch_.Observe([this](OpName op) { EndOf(op.ToString()); });
 }
 
 RedistributionLog::~RedistributionLog() {
   if (on_) watch_.Observe(nullptr);
 }
 
-void RedistributionLog::EndOf(const char* op) {
+void RedistributionLog::EndOf(const std::string& op) {
   const int64_t bytes = BytesOf(comm_);
   Measured& measured = measured_[op];
   ++measured.runs;

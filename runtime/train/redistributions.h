@@ -36,7 +36,7 @@ class RedistributionLog {
   void Print();
 
  private:
-  void EndOf(const char* op);
+  void EndOf(const std::string& op);
 
   const Comm& comm_;
   Watch& watch_;

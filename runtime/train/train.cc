@@ -242,7 +242,7 @@ class Run {
     watch_.BeginChecking(OnHost);
     for (const ParameterView& view : program_.Parameters()) CheckParameter(view);
     for (const ModelInput& input : program_.Inputs()) {
-      if (input.is_float) watch_.Check(input.name.c_str(), 0, input.floats, ElementCount(input.region.size));
+      if (input.is_float) watch_.Check(input.name, 0, input.floats, ElementCount(input.region.size));
     }
     program_.Forward();
     program_.Backward();

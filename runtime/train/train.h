@@ -66,7 +66,7 @@ struct StepScalars {
 
 // A parameter's local piece.
 struct ParameterView {
-  const char* name;
+  std::string name;
   int line;
   Region region;
   float* values;

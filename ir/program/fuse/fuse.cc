@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/layer_names/layer_names.h"
 #include "base/match/match.h"
 #include "ir/graph/ops/ops.h"
 
@@ -136,11 +137,18 @@ class Fuser {
     const Value& mine = program_.value(compute.output);
     const Value& theirs = program_.value(ComputeOf(StepAt(loop_.front()))->output);
     if (mine.type.shape != theirs.type.shape || mine.layout.dimensions != theirs.layout.dimensions) return false;
+    if (IsOfAnotherLayer(step) && !ReadsLoop(step)) return false;
     for (size_t input = 0; input < compute.inputs.size(); ++input) {
       if (!WrittenInLoop(compute.inputs[input])) continue;
       if (program_.value(compute.inputs[input]).type.shape != mine.type.shape) return false;
     }
     return true;
+  }
+
+  // What has nothing to do with the loop and belongs to another layer stays apart, so that the stages of equal layers
+  // are equal.
+  bool IsOfAnotherLayer(const Step& step) const {
+    return LayerNameOf(step.name).numbers != LayerNameOf(StepAt(loop_.back()).name).numbers;
   }
 
   using Action = decltype(FusedStage::action);

@@ -1,9 +1,13 @@
 #include "ir/program/fuse/storage.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "absl/algorithm/container.h"
+#include "base/layer_names/layer_names.h"
 #include "base/match/match.h"
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/ops.h"
@@ -277,7 +281,27 @@ class StoragePlanner {
     }
     std::vector<Bucket> buckets;
     for (const auto& [step, bucket] : storage_.buckets) buckets.push_back(bucket);
-    storage_.buffers = PlanBuffers(stages, requests, buckets);
+    storage_.buffers = PlanBuffers(stages, requests, buckets, FamiliesOf(requests));
+  }
+
+  // Values whose names differ only in the layer's number, of one size.
+  std::vector<Family> FamiliesOf(const std::vector<BufferRequest>& requests) const {
+    using Member = std::pair<std::vector<int64_t>, ValueId>;
+    std::map<std::pair<std::string, Bytes>, std::vector<Member>> by_place;
+    for (const BufferRequest& request : requests) {
+      if (bucketed_.count(request.value) > 0) continue;
+      LayerName name = LayerNameOf(program_.value(request.value).name);
+      if (name.numbers.empty()) continue;
+      by_place[{std::move(name.place), request.size}].emplace_back(std::move(name.numbers), request.value);
+    }
+    std::vector<Family> families;
+    for (auto& [place, members] : by_place) {
+      if (members.size() < 2) continue;
+      absl::c_sort(members);
+      Family& family = families.emplace_back();
+      for (const auto& [numbers, value] : members) family.push_back(value);
+    }
+    return families;
   }
 
   Stage AskedFor() const {

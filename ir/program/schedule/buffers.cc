@@ -1,7 +1,10 @@
 #include "ir/program/schedule/buffers.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "base/check/check.h"
 
@@ -41,62 +44,229 @@ std::map<ValueId, LiveRange> LiveRanges(const std::vector<Stage>& stages, const 
 
 namespace {
 
-// What is placed as one piece: a value, or the values of a bucket one after another.
+using Ranges = std::vector<LiveRange>;  // Ordered; no two meet.
+
+bool Meet(const Ranges& ranges, const LiveRange& range) {
+  const auto found = std::lower_bound(ranges.begin(), ranges.end(), range.first,
+                                      [](const LiveRange& a, int64_t stage) { return a.last < stage; });
+  return found != ranges.end() && found->Meets(range);
+}
+
+bool Meet(const Ranges& a, const Ranges& b) {
+  const Ranges& shorter = a.size() < b.size() ? a : b;
+  const Ranges& longer = a.size() < b.size() ? b : a;
+  return std::any_of(shorter.begin(), shorter.end(), [&](const LiveRange& range) { return Meet(longer, range); });
+}
+
+// Sorts ranges, or returns false where two meet. Empty ones are left out.
+bool SortRanges(Ranges& ranges) {
+  std::erase_if(ranges, [](const LiveRange& range) { return range.first > range.last; });
+  std::sort(ranges.begin(), ranges.end(), [](const LiveRange& a, const LiveRange& b) { return a.first < b.first; });
+  return std::adjacent_find(ranges.begin(), ranges.end(),
+                            [](const LiveRange& a, const LiveRange& b) { return a.Meets(b); }) == ranges.end();
+}
+
+// What is placed as one piece: a value, the values of a bucket one after another, or slots at equal distances, in which
+// the values of equal layers lie.
 struct Item {
-  std::vector<ValueId> values;
-  std::vector<int64_t> offsets;  // Within the item.
-  int64_t size = 0;              // Aligned.
-  LiveRange live;
-  int64_t offset = 0;  // In the arena.
+  struct Part {
+    ValueId value;
+    int64_t slot = 0;
+    int64_t offset = 0;  // Within the slot.
+  };
+  std::vector<Part> parts;
+  int64_t slot_size = 0;      // Aligned.
+  std::vector<Ranges> slots;  // When each is in use.
+  int64_t stride = 0;         // From one slot to the next.
+  int64_t offset = 0;         // Of the first slot, in the arena.
+
+  int64_t size() const { return slot_size * static_cast<int64_t>(slots.size()); }
 };
 
-std::vector<Item> MakeItems(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests,
-                            const std::vector<Bucket>& buckets) {
-  const std::map<ValueId, LiveRange> ranges = LiveRanges(stages, requests);
-  std::map<ValueId, Bytes> sizes;
-  for (const BufferRequest& request : requests) sizes[request.value] = request.size;
-  std::vector<Item> items;
-  std::map<ValueId, bool> in_bucket;
-  const auto append = [&](Item& item, ValueId value) {
-    CLEAVE_CHECK(sizes.count(value) > 0) << "value " << value.value() << " of a bucket asks for no memory";
-    CLEAVE_CHECK(!in_bucket[value]) << "value " << value.value() << " is in two buckets";
-    in_bucket[value] = true;
-    const LiveRange& live = ranges.at(value);
-    if (item.values.empty()) {
-      item.live = live;
-    } else if (live.first <= live.last) {
-      item.live = item.live.first > item.live.last
-                      ? live
-                      : LiveRange{std::min(item.live.first, live.first), std::max(item.live.last, live.last)};
-    }
-    item.values.push_back(value);
-    item.offsets.push_back(item.size);
-    item.size += Aligned(sizes.at(value).value());
-  };
-  for (const Bucket& bucket : buckets) {
-    Item item;
-    for (const ValueId value : bucket) append(item, value);
-    if (!item.values.empty()) items.push_back(std::move(item));
-  }
-  for (const BufferRequest& request : requests) {
-    if (in_bucket[request.value]) continue;
-    Item item;
-    append(item, request.value);
-    items.push_back(std::move(item));
-  }
-  return items;
-}
+// A slot of a placed item.
+struct Placed {
+  int64_t begin = 0;
+  int64_t end = 0;
+  const Ranges* ranges = nullptr;
+};
 
-// The lowest offset at which `item` does not overlap any of the placed items that live at the same time.
-int64_t LowestFreeOffset(const Item& item, const std::vector<const Item*>& placed_by_offset) {
-  int64_t offset = 0;
-  for (const Item* other : placed_by_offset) {
-    if (!other->live.Meets(item.live)) continue;
-    if (offset + item.size <= other->offset) break;
-    offset = std::max(offset, other->offset + other->size);
+// How the beginning, or the end, of the lives of a family's values changes from layer to layer: -1, 0 or 1.
+using Trend = std::pair<int, int>;
+
+class Planner {
+ public:
+  Planner(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests)
+      : ranges_(LiveRanges(stages, requests)), requests_(requests) {
+    for (const BufferRequest& request : requests) sizes_[request.value] = request.size;
   }
-  return offset;
-}
+
+  BufferPlan Run(const std::vector<Bucket>& buckets, const std::vector<Family>& families) && {
+    for (const Bucket& bucket : buckets) AddBucket(bucket);
+    AddFamilies(families);
+    for (const BufferRequest& request : requests_) {
+      if (taken_.count(request.value) == 0) AddBucket({request.value});
+    }
+    std::stable_sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
+      return a.size() != b.size() ? a.size() > b.size() : a.parts.front().value < b.parts.front().value;
+    });
+    for (Item& item : items_) Place(item);
+    return Plan();
+  }
+
+ private:
+  void Take(ValueId value) {
+    CLEAVE_CHECK(sizes_.count(value) > 0) << "value " << value.value() << " of a bucket asks for no memory";
+    CLEAVE_CHECK(taken_.insert(value).second) << "value " << value.value() << " is in two buckets";
+  }
+
+  void AddBucket(const Bucket& bucket) {
+    if (bucket.empty()) return;
+    Item item;
+    LiveRange live;
+    for (const ValueId value : bucket) {
+      Take(value);
+      item.parts.push_back({.value = value, .slot = 0, .offset = item.slot_size});
+      item.slot_size += Aligned(sizes_.at(value).value());
+      const LiveRange& range = ranges_.at(value);
+      if (range.first > range.last) continue;
+      live = live.first > live.last ? range
+                                    : LiveRange{std::min(live.first, range.first), std::max(live.last, range.last)};
+    }
+    item.slots = {live.first > live.last ? Ranges{} : Ranges{live}};
+    items_.push_back(std::move(item));
+  }
+
+  // Values of layers that live one after another share one slot, or take turns in two. The others get a slot for each
+  // layer; families whose values begin and end to live in the same order of layers share these slots.
+  void AddFamilies(const std::vector<Family>& families) {
+    std::map<std::pair<size_t, Trend>, std::vector<const Family*>> by_trend;  // By the number of layers.
+    for (const Family& family : families) {
+      for (const ValueId value : family) Take(value);
+      bool in_turns = false;
+      for (size_t slots = 1; slots <= 2 && !in_turns; ++slots) in_turns = AddInTurns(family, slots);
+      if (!in_turns) by_trend[{family.size(), TrendOf(family)}].push_back(&family);
+    }
+    for (const auto& [key, together] : by_trend) AddLayers(together);
+  }
+
+  bool AddInTurns(const Family& family, size_t slots) {
+    Item item{.slots = std::vector<Ranges>(slots)};
+    for (size_t layer = 0; layer < family.size(); ++layer) {
+      item.parts.push_back({.value = family[layer], .slot = static_cast<int64_t>(layer % slots), .offset = 0});
+      item.slots[layer % slots].push_back(ranges_.at(family[layer]));
+    }
+    for (Ranges& ranges : item.slots) {
+      if (!SortRanges(ranges)) return false;
+    }
+    item.slot_size = item.stride = Aligned(sizes_.at(family.front()).value());
+    items_.push_back(std::move(item));
+    return true;
+  }
+
+  Trend TrendOf(const Family& family) const {
+    const LiveRange& first = ranges_.at(family.front());
+    const LiveRange& last = ranges_.at(family.back());
+    const auto sign = [](int64_t a, int64_t b) { return a < b ? 1 : a > b ? -1 : 0; };
+    return {sign(first.first, last.first), sign(first.last, last.last)};
+  }
+
+  void AddLayers(const std::vector<const Family*>& families) {
+    const size_t layers = families.front()->size();
+    Item item{.slots = std::vector<Ranges>(layers)};
+    for (const Family* family : families) {
+      for (size_t layer = 0; layer < layers; ++layer) {
+        const LiveRange& range = ranges_.at((*family)[layer]);
+        item.parts.push_back(
+            {.value = (*family)[layer], .slot = static_cast<int64_t>(layer), .offset = item.slot_size});
+        Ranges& slot = item.slots[layer];
+        if (slot.empty()) {
+          slot.push_back(range);
+        } else {
+          slot[0] = {std::min(slot[0].first, range.first), std::max(slot[0].last, range.last)};
+        }
+      }
+      item.slot_size += Aligned(sizes_.at(family->front()).value());
+    }
+    item.stride = item.slot_size;
+    items_.push_back(std::move(item));
+  }
+
+  // Puts the item at the lowest place where nothing in use at the same time lies. Slots may also have the distance of
+  // slots that are placed: then those of one layer fit into those that others leave.
+  void Place(Item& item) {
+    if (item.slots.size() == 1) {
+      item.offset = LowestFor(item.slots[0], item.slot_size);
+    } else {
+      int64_t best = std::numeric_limits<int64_t>::max();
+      std::set<int64_t> strides = strides_;
+      strides.insert(item.slot_size);
+      for (const int64_t stride : strides) {
+        if (stride < item.slot_size) continue;
+        const int64_t offset = LowestFor(item, stride);
+        const int64_t end = offset + stride * static_cast<int64_t>(item.slots.size() - 1) + item.slot_size;
+        if (std::max(end, total_) >= best) continue;
+        best = std::max(end, total_);
+        item.offset = offset;
+        item.stride = stride;
+      }
+      strides_.insert(item.stride);
+    }
+    for (size_t slot = 0; slot < item.slots.size(); ++slot) {
+      const int64_t begin = item.offset + item.stride * static_cast<int64_t>(slot);
+      const Placed placed = {begin, begin + item.slot_size, &item.slots[slot]};
+      placed_.insert(std::upper_bound(placed_.begin(), placed_.end(), begin,
+                                      [](int64_t offset, const Placed& other) { return offset < other.begin; }),
+                     placed);
+      total_ = std::max(total_, placed.end);
+    }
+  }
+
+  // The lowest place from `least` on for a slot.
+  int64_t LowestFor(const Ranges& ranges, int64_t size, int64_t least = 0) const {
+    int64_t offset = least;
+    for (const Placed& other : placed_) {
+      if (other.end <= offset) continue;
+      if (offset + size <= other.begin) break;
+      if (Meet(*other.ranges, ranges)) offset = other.end;
+    }
+    return offset;
+  }
+
+  // The lowest place for all slots of an item.
+  int64_t LowestFor(const Item& item, int64_t stride) const {
+    int64_t offset = 0;
+    for (size_t fitting = 0, slot = 0; fitting < item.slots.size(); slot = (slot + 1) % item.slots.size()) {
+      const int64_t distance = stride * static_cast<int64_t>(slot);
+      const int64_t place = LowestFor(item.slots[slot], item.slot_size, offset + distance) - distance;
+      fitting = place == offset ? fitting + 1 : 1;
+      offset = place;
+    }
+    return offset;
+  }
+
+  BufferPlan Plan() const {
+    BufferPlan plan;
+    plan.total = Bytes(total_);
+    for (const Item& item : items_) {
+      for (const Item::Part& part : item.parts) {
+        plan.buffers.push_back(
+            {part.value, item.offset + item.stride * part.slot + part.offset, sizes_.at(part.value)});
+      }
+    }
+    std::sort(plan.buffers.begin(), plan.buffers.end(),
+              [](const BufferPlan::Buffer& a, const BufferPlan::Buffer& b) { return a.value < b.value; });
+    return plan;
+  }
+
+  const std::map<ValueId, LiveRange> ranges_;
+  const std::vector<BufferRequest>& requests_;
+  std::map<ValueId, Bytes> sizes_;
+  std::set<ValueId> taken_;
+  std::vector<Item> items_;
+  std::vector<Placed> placed_;  // Ordered by place.
+  std::set<int64_t> strides_;   // Of placed items.
+  int64_t total_ = 0;
+};
 
 }  // namespace
 
@@ -107,30 +277,8 @@ const BufferPlan::Buffer* BufferPlan::Find(ValueId value) const {
 }
 
 BufferPlan PlanBuffers(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests,
-                       const std::vector<Bucket>& buckets) {
-  std::vector<Item> items = MakeItems(stages, requests, buckets);
-  std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
-    return a.size != b.size ? a.size > b.size : a.values.front() < b.values.front();
-  });
-  std::vector<const Item*> placed;
-  BufferPlan plan;
-  for (Item& item : items) {
-    item.offset = LowestFreeOffset(item, placed);
-    const auto after = std::upper_bound(placed.begin(), placed.end(), item.offset,
-                                        [](int64_t offset, const Item* other) { return offset < other->offset; });
-    placed.insert(after, &item);
-    plan.total = std::max(plan.total, Bytes(item.offset + item.size));
-  }
-  std::map<ValueId, Bytes> sizes;
-  for (const BufferRequest& request : requests) sizes[request.value] = request.size;
-  for (const Item& item : items) {
-    for (size_t i = 0; i < item.values.size(); ++i) {
-      plan.buffers.push_back({item.values[i], item.offset + item.offsets[i], sizes.at(item.values[i])});
-    }
-  }
-  std::sort(plan.buffers.begin(), plan.buffers.end(),
-            [](const BufferPlan::Buffer& a, const BufferPlan::Buffer& b) { return a.value < b.value; });
-  return plan;
+                       const std::vector<Bucket>& buckets, const std::vector<Family>& families) {
+  return Planner(stages, requests).Run(buckets, families);
 }
 
 StageDemand PeakDemand(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests) {

@@ -30,6 +30,10 @@ struct BufferRequest {
 // collective.
 using Bucket = std::vector<ValueId>;
 
+// What equal layers have in one place, one value for each layer, in their order; all of one size. Their offsets are
+// `a + layer * b`, or take turns between two.
+using Family = std::vector<ValueId>;
+
 struct BufferPlan {
   struct Buffer {
     ValueId value;
@@ -57,9 +61,10 @@ struct LiveRange {
 // always live.
 std::map<ValueId, LiveRange> LiveRanges(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests);
 
-// First fit by decreasing size over live ranges. `requests` lists exactly the values that need memory.
+// First fit by decreasing size over live ranges. `requests` lists exactly the values that need memory. A value is in at
+// most one bucket or family.
 BufferPlan PlanBuffers(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests,
-                       const std::vector<Bucket>& buckets);
+                       const std::vector<Bucket>& buckets, const std::vector<Family>& families = {});
 
 // The most bytes that any stage needs at once: no plan can need less. The first such stage is that of the peak.
 struct StageDemand {

@@ -55,6 +55,7 @@ struct BufferProblem {
   std::vector<Stage> stages;
   std::vector<BufferRequest> requests;
   std::vector<Bucket> buckets;
+  std::vector<Family> families = {};
 };
 
 BufferProblem RandomProblem(std::mt19937& random) {
@@ -73,7 +74,17 @@ BufferProblem RandomProblem(std::mt19937& random) {
     for (int64_t writes = 1 + below(2); writes > 0 && written < values; --writes) stage.writes.push_back(V(written++));
     result.stages.push_back(stage);
   }
-  if (values > 6 && below(2) == 0) result.buckets.push_back({V(values - 1), V(values - 4), V(values - 3)});
+  // Families of neighbours: of layers that run one after another, or of tensors that live together.
+  for (int64_t first = 0; first + 5 < values && below(2) == 0; first += 6) {
+    Family family;
+    for (int64_t i = first; i <= first + 1 + below(2); ++i) family.push_back(V(i));
+    for (const ValueId value : family) {
+      result.requests[static_cast<size_t>(value.value())].size = result.requests[static_cast<size_t>(first)].size;
+    }
+    result.families.push_back(std::move(family));
+  }
+  const bool is_free = result.families.empty() || result.families.back().back() < V(values - 4);
+  if (values > 6 && is_free && below(2) == 0) result.buckets.push_back({V(values - 1), V(values - 4), V(values - 3)});
   return result;
 }
 
@@ -98,6 +109,44 @@ Range NaiveRange(const BufferProblem& example, const BufferRequest& request) {
   return range;
 }
 
+// At equal distances, or in turns.
+void ExpectRegular(const BufferPlan& plan, const Family& family) {
+  const auto offset = [&](size_t i) { return plan.Find(family[i])->offset; };
+  bool in_turns = true;
+  bool at_distances = true;
+  for (size_t i = 2; i < family.size(); ++i) {
+    in_turns &= offset(i) == offset(i - 2);
+    at_distances &= offset(i) - offset(i - 1) == offset(1) - offset(0);
+  }
+  EXPECT_TRUE(in_turns || at_distances) << "from value " << family[0].value();
+}
+
+// Each layer has a temporary value and one that the backward pass reads, which makes a gradient that stays.
+TEST(PlanBuffers, LayersLieAtEqualDistances) {
+  constexpr int64_t kLayers = 5;
+  std::vector<BufferRequest> requests;
+  std::vector<Stage> stages;
+  Family temporary, kept, gradients;
+  for (int64_t i = 0; i < kLayers; ++i) {
+    temporary.push_back(V(i));
+    kept.push_back(V(kLayers + i));
+    gradients.push_back(V(2 * kLayers + i));
+  }
+  for (int64_t i = 0; i < 3 * kLayers; ++i) requests.push_back(Request(i, i < kLayers ? 640 : 64));
+  for (size_t i = 0; i < kLayers; ++i) {
+    stages.push_back({.reads = {}, .writes = {temporary[i]}});
+    stages.push_back({.reads = {temporary[i]}, .writes = {kept[i]}});
+  }
+  for (size_t i = kLayers; i-- > 0;) stages.push_back({.reads = {kept[i]}, .writes = {gradients[i]}});
+  stages.push_back({.reads = gradients, .writes = {}});
+  const BufferPlan plan = PlanBuffers(stages, requests, {}, {temporary, kept, gradients});
+  for (const Family& family : {temporary, kept, gradients}) ExpectRegular(plan, family);
+  EXPECT_EQ(plan.Find(temporary[0])->offset, plan.Find(temporary[4])->offset);
+  EXPECT_EQ(plan.Find(kept[1])->offset - plan.Find(kept[0])->offset, 64);
+  // A gradient lies where the layer behind kept its value, or where the temporary values were.
+  EXPECT_EQ(plan.total, Bytes(640 + 64 * kLayers));
+}
+
 TEST(PlanBuffers, RandomStagesNeverOverlapAndStayNearTheLowerBound) {
   double ratio_sum = 0;
   int ratios = 0;
@@ -105,7 +154,8 @@ TEST(PlanBuffers, RandomStagesNeverOverlapAndStayNearTheLowerBound) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
     const BufferProblem example = RandomProblem(random);
-    const BufferPlan plan = PlanBuffers(example.stages, example.requests, example.buckets);
+    const BufferPlan plan = PlanBuffers(example.stages, example.requests, example.buckets, example.families);
+    for (const Family& family : example.families) ExpectRegular(plan, family);
     ASSERT_EQ(plan.buffers.size(), example.requests.size());
     for (const BufferRequest& a : example.requests) {
       const BufferPlan::Buffer& at = *plan.Find(a.value);
@@ -137,7 +187,7 @@ TEST(PlanBuffers, RandomStagesNeverOverlapAndStayNearTheLowerBound) {
       ratio_sum += static_cast<double>(plan.total.value()) / static_cast<double>(peak);
       ++ratios;
     }
-    const BufferPlan again = PlanBuffers(example.stages, example.requests, example.buckets);
+    const BufferPlan again = PlanBuffers(example.stages, example.requests, example.buckets, example.families);
     for (size_t i = 0; i < plan.buffers.size(); ++i) EXPECT_EQ(plan.buffers[i].offset, again.buffers[i].offset);
   }
   EXPECT_LT(ratio_sum / ratios, 1.15);

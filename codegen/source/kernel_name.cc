@@ -1,4 +1,4 @@
-#include "codegen/cuda/kernel_name.h"
+#include "codegen/source/kernel_name.h"
 
 #include <set>
 

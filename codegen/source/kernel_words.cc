@@ -1,4 +1,4 @@
-#include "codegen/cuda/kernel_words.h"
+#include "codegen/source/kernel_words.h"
 
 #include <algorithm>
 #include <optional>

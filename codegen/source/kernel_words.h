@@ -4,8 +4,8 @@
 //   mixed = attended + back.bias_add.f32                       kernel ToF32Add, parameters x and y, result add
 //   h1.weight.momentum, h1.weight, their new values            kernel MomentumUpdate, parameters gradient, momentum and
 //                                                              parameter
-#ifndef CLEAVE_CODEGEN_CUDA_KERNEL_WORDS_H_
-#define CLEAVE_CODEGEN_CUDA_KERNEL_WORDS_H_
+#ifndef CLEAVE_CODEGEN_SOURCE_KERNEL_WORDS_H_
+#define CLEAVE_CODEGEN_SOURCE_KERNEL_WORDS_H_
 
 #include <map>
 #include <optional>
@@ -22,6 +22,9 @@ class KernelWords {
 
   // "AdamWUpdate" for a loop that updates a parameter, otherwise the ops: "GeluGradientToF32", "MulAddAnd3More".
   std::string Kernel() const;
+
+  // Whether the loop updates a parameter.
+  bool IsUpdate() const { return !parameters_.empty(); }
 
   // A value that the loop reads or computes: "parameter", "gradient" and the name of the slot in an update; otherwise
   // the op that makes it in the loop ("gelu"), or the argument as which an op reads it ("x"). Several values may have
@@ -42,4 +45,4 @@ class KernelWords {
 
 }  // namespace cleave::codegen
 
-#endif  // CLEAVE_CODEGEN_CUDA_KERNEL_WORDS_H_
+#endif  // CLEAVE_CODEGEN_SOURCE_KERNEL_WORDS_H_

@@ -1,6 +1,6 @@
 // The names of kernels.
-#ifndef CLEAVE_CODEGEN_CUDA_KERNEL_NAME_H_
-#define CLEAVE_CODEGEN_CUDA_KERNEL_NAME_H_
+#ifndef CLEAVE_CODEGEN_SOURCE_KERNEL_NAME_H_
+#define CLEAVE_CODEGEN_SOURCE_KERNEL_NAME_H_
 
 #include <string>
 
@@ -16,4 +16,4 @@ std::string KernelName(Emission& emission, absl::string_view wish);
 
 }  // namespace cleave::codegen
 
-#endif  // CLEAVE_CODEGEN_CUDA_KERNEL_NAME_H_
+#endif  // CLEAVE_CODEGEN_SOURCE_KERNEL_NAME_H_

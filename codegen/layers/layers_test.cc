@@ -1,0 +1,94 @@
+#include "codegen/layers/layers.h"
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace cleave::codegen {
+namespace {
+
+// Buffers by number: 0 is "x", 10 + i "x.i.weight", 20 + i "x.i.out".
+std::string BufferName(int buffer) {
+  if (buffer == 0) return "x";
+  return absl::StrCat("x.", buffer % 10, buffer < 20 ? ".weight" : ".out");
+}
+
+// out = weight * the output of the layer before.
+Statement Product(int layer, int line = 7) {
+  const int before = layer == 0 ? 0 : 20 + layer - 1;
+  return {"product", {before, 10 + layer, 20 + layer}, {{absl::StrCat("x.", layer, ".product"), line}}};
+}
+// Names its own layer, and the one before.
+Statement Half(int layer) {
+  return {
+      "half",
+      {20 + layer},
+      {{absl::StrCat("x.", layer, ".half"), 7}, {layer == 0 ? "x.grad" : absl::StrCat("x.", layer - 1, ".grad"), 7}}};
+}
+
+LayerPlan PlanOf(const std::vector<std::vector<Statement>>& lists) { return PlanLayers(lists, 1, BufferName); }
+
+TEST(LayersTest, ColumnsBecomeFields) {
+  const LayerPlan plan = PlanOf({{Product(0), Product(1), Product(2)}});
+  ASSERT_EQ(plan.groups.size(), 1u);
+  EXPECT_EQ(plan.groups[0].prefix, "x.");
+  EXPECT_EQ(plan.groups[0].first, 0);
+  EXPECT_EQ(plan.groups[0].count, 3);
+  ASSERT_EQ(plan.groups[0].fields.size(), 3u);
+  EXPECT_EQ(plan.groups[0].fields[0].name, "previous.out");
+  EXPECT_EQ(plan.groups[0].fields[0].buffers, (std::map<int64_t, int>{{0, 0}, {1, 20}, {2, 21}}));
+  EXPECT_EQ(plan.groups[0].fields[1].name, "weight");
+  EXPECT_EQ(plan.groups[0].fields[2].name, "out");
+  ASSERT_EQ(plan.bodies.size(), 1u);
+  EXPECT_EQ(plan.bodies[0].fields, (std::vector<std::vector<int>>{{0, 1, 2}}));
+  EXPECT_EQ(plan.bodies[0].names[0][0], (LayerText{.text = "x.#.product", .line = 7}));
+}
+
+// The output of a layer is its own, and so is the input of the next one, which is the same buffer.
+TEST(LayersTest, BuffersBelongToTheLayerOfTheirName) {
+  const LayerPlan plan = PlanOf({{Product(0), Product(1), Product(2)}});
+  EXPECT_EQ(plan.owners.count(0), 0u) << "no layer's";
+  ASSERT_EQ(plan.owners.count(20), 1u);
+  EXPECT_EQ(plan.owners.at(20).layer, 0);
+  EXPECT_EQ(plan.groups[0].fields[plan.owners.at(20).field].name, "out");
+}
+
+TEST(LayersTest, ListsShareFields) {
+  const LayerPlan plan = PlanOf({{Product(0), Product(1), Product(2)}, {Half(2), Half(1), Half(0)}});
+  ASSERT_EQ(plan.bodies.size(), 2u);
+  EXPECT_EQ(plan.groups[0].fields.size(), 3u);
+  EXPECT_EQ(plan.bodies[1].fields, (std::vector<std::vector<int>>{{2}}));
+}
+
+TEST(LayersTest, NamesAndLinesMayHaveExceptions) {
+  const LayerPlan plan = PlanOf({{Half(3), Half(2), Half(1), Half(0)}});
+  ASSERT_EQ(plan.bodies.size(), 1u);
+  EXPECT_EQ(plan.bodies[0].names[0][1],
+            (LayerText{.text = "x.#.grad", .shift = -1, .exceptions = {{0, "x.grad"}}, .line = 7}));
+
+  const LayerPlan lines = PlanOf({{Product(0, 6), Product(1), Product(2), Product(3)}});
+  ASSERT_EQ(lines.bodies.size(), 1u);
+  EXPECT_EQ(lines.bodies[0].names[0][0].line, 7);
+  EXPECT_EQ(lines.bodies[0].names[0][0].other_lines, (std::map<int64_t, int>{{0, 6}}));
+}
+
+TEST(LayersTest, WhatHasNoLayersStays) {
+  const Statement plain = {"half", {0}, {{"a.half", 1}}};
+  EXPECT_TRUE(PlanOf({{plain, plain, plain}}).bodies.empty());
+  EXPECT_TRUE(PlanOf({{Product(0), Product(2), Product(4)}}).bodies.empty()) << "layers 1 and 3 are missing";
+  EXPECT_TRUE(PlanOf({}).bodies.empty());
+}
+
+// In the first layer the column of `before` and that of `after` have one buffer, in the second they do not.
+TEST(LayersTest, TheModelIsClear) {
+  const auto both = [](int layer, int before, int after) {
+    return Statement{"both", {before, after}, {{absl::StrCat("x.", layer, ".both"), 1}}};
+  };
+  const LayerPlan plan = PlanOf({{both(0, 20, 20), both(1, 21, 22)}});
+  ASSERT_EQ(plan.bodies.size(), 1u);
+  EXPECT_EQ(plan.bodies[0].model, 1u);
+  EXPECT_TRUE(PlanOf({{both(0, 20, 20), both(1, 22, 22), both(2, 21, 21)}}).bodies.size() == 1u)
+      << "always the same buffer: one field";
+}
+
+}  // namespace
+}  // namespace cleave::codegen

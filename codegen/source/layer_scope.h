@@ -1,0 +1,43 @@
+// What stands in the text of a function that is written once for several layers.
+#ifndef CLEAVE_CODEGEN_SOURCE_LAYER_SCOPE_H_
+#define CLEAVE_CODEGEN_SOURCE_LAYER_SCOPE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "codegen/layers/layers.h"
+
+namespace cleave::codegen {
+
+struct LayerScope {
+  std::string number;  // "layer.i"
+  int64_t first = 0;   // The layers for which the function is written.
+  int64_t last = 0;
+  std::map<std::string, LayerText> names;  // By the name in the layer by which it is written.
+};
+
+// An OpName of the runtime: `"h1.matmul"`, or `{"x.#.norm1.layer_norm", layer.i}`. `scope` may be null.
+std::string OpNameText(const LayerScope* scope, const std::string& name);
+
+// The line of the model that a name comes from: "8", "layer.i == 0 ? 6 : 8".
+std::string LineText(const LayerScope* scope, const std::string& name, int line);
+
+// The name as a std::string, and as characters that live to the end of the statement.
+std::string NameStringText(const LayerScope* scope, const std::string& name);
+std::string NameCharactersText(const LayerScope* scope, const std::string& name);
+
+// For comments: "x.0..11.norm1.layer_norm".
+std::string ShownName(const LayerScope* scope, const std::string& name);
+
+// The wish for a local identifier: "norm1.layer_norm".
+std::string LocalWish(const LayerScope* scope, const std::string& name);
+
+// "i * 4096 + 128", "i == 0 ? 64 : i * 4096 + 128": numbers by layer, where `i` is the layer. An empty text where it
+// would take more than two exceptions.
+std::string NumberByLayer(const std::map<int64_t, int64_t>& numbers, absl::string_view i);
+
+}  // namespace cleave::codegen
+
+#endif  // CLEAVE_CODEGEN_SOURCE_LAYER_SCOPE_H_

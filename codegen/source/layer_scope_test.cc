@@ -1,0 +1,44 @@
+#include "codegen/source/layer_scope.h"
+
+#include "gtest/gtest.h"
+
+namespace cleave::codegen {
+namespace {
+
+LayerScope Scope() {
+  LayerScope scope{.number = "layer.i", .first = 0, .last = 11};
+  scope.names["x.3.norm"] = {.text = "x.#.norm", .line = 8};
+  scope.names["x.2.grad"] = {
+      .text = "x.#.grad", .shift = -1, .exceptions = {{0, "embed.grad"}}, .line = 8, .other_lines = {{0, 6}}};
+  return scope;
+}
+
+TEST(LayerScopeTest, NamesOfALayer) {
+  const LayerScope scope = Scope();
+  EXPECT_EQ(OpNameText(&scope, "x.3.norm"), "{\"x.#.norm\", layer.i}");
+  EXPECT_EQ(OpNameText(&scope, "x.2.grad"),
+            "layer.i == 0 ? OpName(\"embed.grad\") : OpName(\"x.#.grad\", layer.i - 1)");
+  EXPECT_EQ(OpNameText(&scope, "logits"), "\"logits\"");
+  EXPECT_EQ(OpNameText(nullptr, "x.3.norm"), "\"x.3.norm\"");
+  EXPECT_EQ(NameCharactersText(&scope, "x.3.norm"), "OpName{\"x.#.norm\", layer.i}.ToString().c_str()");
+  EXPECT_EQ(NameCharactersText(nullptr, "x.3.norm"), "\"x.3.norm\"");
+  EXPECT_EQ(LineText(&scope, "x.2.grad", 8), "layer.i == 0 ? 6 : 8");
+  EXPECT_EQ(LineText(&scope, "logits", 9), "9");
+  EXPECT_EQ(ShownName(&scope, "x.3.norm"), "x.0..11.norm");
+  EXPECT_EQ(ShownName(&scope, "x.2.grad"), "x.0..10.grad") << "without the exception";
+  EXPECT_EQ(LocalWish(&scope, "x.3.norm"), "norm");
+}
+
+TEST(LayerScopeTest, NumbersByLayer) {
+  EXPECT_EQ(NumberByLayer({{0, 64}, {1, 192}, {2, 320}}, "i"), "64 + i * 128");
+  EXPECT_EQ(NumberByLayer({{0, 0}, {1, 128}}, "i"), "i * 128");
+  EXPECT_EQ(NumberByLayer({{2, 100}, {3, 90}, {4, 80}}, "i"), "120 - i * 10");
+  EXPECT_EQ(NumberByLayer({{0, 7}, {1, 7}, {2, 7}}, "i"), "7");
+  EXPECT_EQ(NumberByLayer({{5, 7}}, "i"), "7");
+  EXPECT_EQ(NumberByLayer({{0, 900}, {1, 64}, {2, 128}}, "i"), "i == 0 ? 900 : i * 64");
+  EXPECT_EQ(NumberByLayer({{0, 64}, {1, 192}, {2, 64}, {3, 192}}, "i"), "64 + i % 2 * 128");
+  EXPECT_EQ(NumberByLayer({{0, 1}, {1, 7}, {2, 3}, {3, 50}, {4, 2}}, "i"), "");
+}
+
+}  // namespace
+}  // namespace cleave::codegen

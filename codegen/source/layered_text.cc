@@ -1,0 +1,244 @@
+#include "codegen/source/layered_text.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/check/check.h"
+#include "codegen/emit/identifiers.h"
+
+namespace cleave::codegen {
+namespace {
+
+// Fewer statements are not worth a function.
+constexpr int kLeastPeriod = 2;
+
+// Elements of a list are numbered from 0.
+std::string IndexText(const LayerGroup& group, const std::string& i) {
+  return group.first == 0 ? i : absl::StrCat(i, " - ", group.first);
+}
+
+}  // namespace
+
+LayeredText::LayeredText(Emission& emission, std::vector<StatementList> lists, bool repeats_layers)
+    : emission_(emission), lists_(std::move(lists)) {
+  if (repeats_layers) return;
+  std::vector<std::vector<Statement>> statements;
+  for (const StatementList& list : lists_) statements.push_back(list.statements);
+  plan_ = PlanLayers(statements, kLeastPeriod, [&](int buffer) { return emission_.value(ir::ValueId(buffer)).name; });
+  NameTensors();
+}
+
+void LayeredText::NameTensors() {
+  for (const LayerGroup& group : plan_.groups) {
+    Group& named = groups_.emplace_back();
+    if (group.fields.empty()) continue;
+    named.type = absl::StrCat(TypeName(group.prefix), "Layer");
+    while (!emission_.identifiers.Take(named.type)) absl::StrAppend(&named.type, "_");
+    named.layers = emission_.identifiers.Unique(absl::StrCat(group.prefix, "layers"));
+    Identifiers fields;
+    for (const char* own : {"arena", "i"}) fields.Reserve(own);
+    for (const LayerField& field : group.fields) named.fields.push_back(fields.Unique(field.name));
+  }
+  for (size_t i = 0; i < emission_.names.names.size(); ++i) {
+    const ir::ValueId value(static_cast<int64_t>(i));
+    if (!emission_.storage.root[value].has_value()) continue;
+    const auto owner = plan_.owners.find(static_cast<int>(emission_.names.named[value].value()));
+    if (owner == plan_.owners.end()) continue;
+    const auto& [group, layer, field] = owner->second;
+    emission_.names.names[value] =
+        absl::StrCat(groups_[group].layers, "[", layer - plan_.groups[group].first, "].", groups_[group].fields[field]);
+  }
+}
+
+const LayerBody* LayeredText::BodyAt(size_t list, int place) const {
+  for (const LayerBody& body : plan_.bodies) {
+    if (body.list != static_cast<int>(list)) continue;
+    for (const LayerBody::Occurrence& occurrence : body.occurrences) {
+      if (occurrence.begin == place) return &body;
+    }
+  }
+  return nullptr;
+}
+
+void LayeredText::Write(size_t list, SourceWriter& functions, SourceWriter& statements) {
+  const int count = static_cast<int>(lists_[list].statements.size());
+  for (int place = 0; place < count;) {
+    const LayerBody* const body = BodyAt(list, place);
+    if (body == nullptr) {
+      lists_[list].emit(place++, statements);
+      continue;
+    }
+    size_t first = 0;
+    while (body->occurrences[first].begin != place) ++first;
+    size_t last = first;
+    const auto follows = [&](size_t o) {
+      const LayerBody::Occurrence& a = body->occurrences[o];
+      const LayerBody::Occurrence& b = body->occurrences[o + 1];
+      const int64_t direction = body->occurrences[first + 1].layer - body->occurrences[first].layer;
+      return b.begin == a.begin + body->period && b.layer - a.layer == direction && std::abs(direction) == 1;
+    };
+    while (last + 1 < body->occurrences.size() && follows(last)) ++last;
+    WriteCalls(*body, first, last, FunctionOf(*body, functions), statements);
+    place = body->occurrences[last].begin + body->period;
+  }
+}
+
+// The function of a body, which is written when it is first called.
+const std::string& LayeredText::FunctionOf(const LayerBody& body, SourceWriter& functions) {
+  const auto [name, is_new] = functions_.try_emplace(&body);
+  if (!is_new) return name->second;
+  const StatementList& list = lists_[static_cast<size_t>(body.list)];
+  const Group& group = groups_[body.group];
+  name->second = absl::StrCat(list.function, group.type);
+  for (int number = 2; !emission_.identifiers.Take(name->second); ++number) {
+    name->second = absl::StrCat(list.function, group.type, number);
+  }
+  SourceWriter statements(functions.indent() + 2);
+  const std::string section = std::exchange(emission_.section, "");
+  list.begin(statements);
+  WriteModel(body, statements);
+  emission_.section = section;
+  functions.Gap();
+  functions.Open(absl::StrCat("void ", name->second, "(const ", group.type, "& layer", list.parameters, ") {"));
+  functions.Append(statements);
+  functions.Close("}");
+  return name->second;
+}
+
+// Writes the body by its model, with the names that stand for those of all layers.
+void LayeredText::WriteModel(const LayerBody& body, SourceWriter& writer) {
+  const StatementList& list = lists_[static_cast<size_t>(body.list)];
+  const Group& group = groups_[body.group];
+  LayerScope scope{.number = "layer.i"};
+  const auto [least, most] = std::minmax_element(
+      body.occurrences.begin(), body.occurrences.end(),
+      [](const LayerBody::Occurrence& a, const LayerBody::Occurrence& b) { return a.layer < b.layer; });
+  scope.first = least->layer;
+  scope.last = most->layer;
+  const int begin = body.occurrences[body.model].begin;
+  for (int i = 0; i < body.period; ++i) {
+    const Statement& statement = list.statements[static_cast<size_t>(begin + i)];
+    std::map<int, std::string> texts;  // By buffer.
+    for (size_t slot = 0; slot < statement.buffers.size(); ++slot) {
+      const int field = body.fields[static_cast<size_t>(i)][slot];
+      if (field >= 0) texts[statement.buffers[slot]] = absl::StrCat("layer.", group.fields[static_cast<size_t>(field)]);
+    }
+    scope.names.clear();
+    for (size_t slot = 0; slot < statement.names.size(); ++slot) {
+      scope.names[statement.names[slot].text] = body.names[static_cast<size_t>(i)][slot];
+    }
+    emission_.names.in_layer.clear();
+    for (size_t v = 0; v < emission_.names.names.size(); ++v) {
+      const ir::ValueId value(static_cast<int64_t>(v));
+      if (emission_.storage.root[value].has_value()) {
+        const auto text = texts.find(static_cast<int>(emission_.names.named[value].value()));
+        if (text != texts.end()) emission_.names.in_layer[value] = text->second;
+      } else if (const std::string& name = emission_.value(value).name; scope.names.count(name) > 0) {
+        emission_.names.in_layer[value] = emission_.identifiers.Unique(LocalWish(&scope, name));
+      }
+    }
+    emission_.layer = &scope;
+    list.emit(begin + i, writer);
+  }
+  emission_.layer = nullptr;
+  emission_.names.in_layer.clear();
+}
+
+void LayeredText::WriteCalls(const LayerBody& body, size_t first, size_t last, const std::string& function,
+                             SourceWriter& writer) const {
+  const LayerGroup& group = plan_.groups[body.group];
+  const Group& named = groups_[body.group];
+  const std::string arguments = lists_[static_cast<size_t>(body.list)].arguments;
+  const int64_t from = body.occurrences[first].layer;
+  const int64_t to = body.occurrences[last].layer;
+  writer.Gap();
+  if (first == last) {
+    writer.Line(absl::StrCat(function, "(", named.layers, "[", from - group.first, "]", arguments, ");"));
+    return;
+  }
+  if (from == group.first && to == group.first + group.count - 1) {
+    writer.Line(
+        absl::StrCat("for (const ", named.type, "& layer : ", named.layers, ") ", function, "(layer", arguments, ");"));
+    return;
+  }
+  const bool is_up = from < to;
+  writer.Line(absl::StrCat("for (int64_t i = ", from, "; i ", is_up ? "<= " : ">= ", to, "; ", is_up ? "++" : "--",
+                           "i) ", function, "(", named.layers, "[", IndexText(group, "i"), "]", arguments, ");"));
+}
+
+void LayeredText::WriteStructs(SourceWriter& writer) const {
+  for (size_t group = 0; group < groups_.size(); ++group) {
+    if (!groups_[group].fields.empty()) WriteStruct(group, writer);
+  }
+}
+
+void LayeredText::WriteStruct(size_t group, SourceWriter& writer) const {
+  const LayerGroup& planned = plan_.groups[group];
+  writer.Gap();
+  writer.Comment(absl::StrCat("The tensors of layer i, whose names begin with ", planned.prefix, "i: i is ",
+                              planned.first, " to ", planned.first + planned.count - 1, "."));
+  writer.Open(absl::StrCat("struct ", groups_[group].type, " {"));
+  writer.Line("const Arena& arena;");
+  writer.Line("const int64_t i;");
+  writer.Gap();
+  std::vector<SourceWriter::Commented> rows;
+  for (size_t field = 0; field < planned.fields.size(); ++field) {
+    const ir::ValueId value(planned.fields[field].buffers.begin()->second);
+    rows.push_back({FieldText(group, field), TensorText(emission_, value)});
+  }
+  writer.Table(rows);
+  writer.Close("};");
+}
+
+// Some layers may lack the tensor.
+std::string LayeredText::FieldText(size_t group, size_t field) const {
+  const LayerGroup& planned = plan_.groups[group];
+  const LayerField& tensor = planned.fields[field];
+  std::map<int64_t, int64_t> offsets;
+  for (const auto& [layer, buffer] : tensor.buffers) offsets[layer] = emission_.OffsetOf(ir::ValueId(buffer));
+  const absl::string_view type =
+      ElementTypeName(emission_.value(ir::ValueId(tensor.buffers.begin()->second)).type.dtype);
+  const std::string head = absl::StrCat(type, "* const ", groups_[group].fields[field], " = ");
+  std::string absent;
+  const int64_t first = offsets.begin()->first;
+  const int64_t last = offsets.rbegin()->first;
+  if (first > planned.first) absl::StrAppend(&absent, "i < ", first, " ? nullptr : ");
+  if (last < planned.first + planned.count - 1) absl::StrAppend(&absent, "i > ", last, " ? nullptr : ");
+  std::string place = NumberByLayer(offsets, "i");
+  if (place.empty()) {
+    std::vector<std::string> list;
+    for (int64_t layer = planned.first; layer < planned.first + planned.count; ++layer) {
+      const auto found = offsets.find(layer);
+      list.push_back(absl::StrCat(found == offsets.end() ? 0 : found->second));
+    }
+    place = absl::StrCat("std::array<int64_t, ", list.size(), ">{", absl::StrJoin(list, ", "), "}[",
+                         IndexText(planned, "i"), "]");
+  }
+  return absl::StrCat(head, absent, "arena.At<", type, ">(", place, ");");
+}
+
+std::string LayeredText::LayersIn(const std::vector<ir::ValueId>& values) const {
+  std::map<size_t, int> counts;
+  for (const ir::ValueId value : values) {
+    const auto owner = plan_.owners.find(static_cast<int>(emission_.names.named[value].value()));
+    if (owner != plan_.owners.end()) ++counts[owner->second.group];
+  }
+  std::string text;
+  for (const auto& [group, count] : counts) {
+    absl::StrAppend(&text, ", with ", count, " tensors of ", groups_[group].layers);
+  }
+  return text;
+}
+
+void LayeredText::WriteFields(SourceWriter& writer) const {
+  for (size_t group = 0; group < groups_.size(); ++group) {
+    if (groups_[group].fields.empty()) continue;
+    const LayerGroup& planned = plan_.groups[group];
+    writer.Line(absl::StrCat("const std::vector<", groups_[group].type, "> ", groups_[group].layers, " = MakeLayers<",
+                             groups_[group].type, ">(arena, ", planned.first, ", ", planned.count, ");"));
+  }
+}
+
+}  // namespace cleave::codegen

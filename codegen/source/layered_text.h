@@ -1,0 +1,74 @@
+// The functions of a program, with equal layers written once: a struct with the tensors of a layer, a function for what
+// all of them do, and a loop that calls it.
+//
+//   struct XLayer { … float* const norm1_weight = arena.At<float>(786432 + i * 790528); … };
+//   void ForwardXLayer(const XLayer& layer) { LayerNorm(layer.previous_add, layer.norm1_weight, …); }
+//   void Forward() override { …  for (const XLayer& layer : x_layers) ForwardXLayer(layer);  … }
+#ifndef CLEAVE_CODEGEN_SOURCE_LAYERED_TEXT_H_
+#define CLEAVE_CODEGEN_SOURCE_LAYERED_TEXT_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "codegen/layers/layers.h"
+#include "codegen/source/emission.h"
+
+namespace cleave::codegen {
+
+// Statements in the order of the text.
+struct StatementList {
+  std::string function;  // "Forward": functions of its layers begin with it.
+  std::vector<Statement> statements;
+  std::function<void(int place, SourceWriter& writer)> emit;  // Writes one statement.
+  // What its functions are given beside the layer, and what they begin with.
+  std::string parameters = {};  // ", const StepScalars& scalars"
+  std::string arguments = {};   // ", scalars"
+  std::function<void(SourceWriter& writer)> begin = [](SourceWriter&) {};
+};
+
+class LayeredText {
+ public:
+  // Finds the layers, unless they are to be repeated, and names their tensors: outside of their functions a tensor is
+  // `x_layers[3].norm1_weight`.
+  LayeredText(Emission& emission, std::vector<StatementList> lists, bool repeats_layers);
+
+  // Writes the statements of a list, and the functions that they call.
+  void Write(size_t list, SourceWriter& functions, SourceWriter& statements);
+
+  // Whether a value lies in the struct of a layer, and needs no declaration of its own.
+  bool IsOfLayer(ir::ValueId value) const { return plan_.owners.count(static_cast<int>(value.value())) > 0; }
+
+  // ", with 12 of x_layers": the groups of layers that have tensors among these values; empty where none has.
+  std::string LayersIn(const std::vector<ir::ValueId>& values) const;
+
+  void WriteStructs(SourceWriter& writer) const;
+  void WriteFields(SourceWriter& writer) const;
+
+ private:
+  struct Group {
+    std::string type;                 // "XLayer"
+    std::string layers;               // "x_layers"
+    std::vector<std::string> fields;  // Their identifiers.
+  };
+
+  void NameTensors();
+  const LayerBody* BodyAt(size_t list, int place) const;
+  const std::string& FunctionOf(const LayerBody& body, SourceWriter& functions);
+  void WriteModel(const LayerBody& body, SourceWriter& writer);
+  void WriteCalls(const LayerBody& body, size_t first, size_t last, const std::string& function,
+                  SourceWriter& writer) const;
+  void WriteStruct(size_t group, SourceWriter& writer) const;
+  std::string FieldText(size_t group, size_t field) const;
+
+  Emission& emission_;
+  std::vector<StatementList> lists_;
+  LayerPlan plan_;
+  std::vector<Group> groups_;  // By the plan's.
+  std::map<const LayerBody*, std::string> functions_;
+};
+
+}  // namespace cleave::codegen
+
+#endif  // CLEAVE_CODEGEN_SOURCE_LAYERED_TEXT_H_

@@ -1,0 +1,151 @@
+#include "codegen/source/statements.h"
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/match/match.h"
+#include "base/text/text.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/graph/reader.h"
+#include "ir/sharding/layout/layout.h"
+
+namespace cleave::codegen {
+namespace {
+
+std::string AxesText(const std::vector<ir::AxisId>& axes) {
+  return absl::StrJoin(axes, ",", [](std::string* out, ir::AxisId axis) { absl::StrAppend(out, axis.value()); });
+}
+
+class StatementBuilder {
+ public:
+  explicit StatementBuilder(const Emission& emission) : emission_(emission) {}
+
+  void Add(absl::string_view text) { absl::StrAppend(&statement_.shape, text, " "); }
+  void Add(int64_t number) { absl::StrAppend(&statement_.shape, number, " "); }
+
+  void AddStep(int index) {
+    const ir::Step& step = emission_.step(index);
+    Add(static_cast<int64_t>(step.phase));
+    line_ = step.line;
+    statement_.names.push_back({step.name, line_});
+    Match(step.action, [this, index](const auto& action) { AddAction(index, action); });
+    Add("\n");
+  }
+
+  void AddValue(ir::ValueId value) {
+    const ir::Value& info = emission_.value(value);
+    Add(info.type.ToString());
+    Add(ir::LayoutText(info.layout, emission_.program.mesh));
+    const std::optional<ir::ValueId> root = emission_.storage.root[value];
+    if (!root.has_value()) return AddWithoutMemory(value);
+    const ir::ValueId named = emission_.names.named[value];
+    // Which values of the statement share a buffer, and which a name.
+    Add(places_.try_emplace({'r', *root}, places_.size()).first->second);
+    Add(places_.try_emplace({'n', named}, places_.size()).first->second);
+    statement_.buffers.push_back(named.value());
+  }
+
+  Statement Take() && { return std::move(statement_); }
+
+ private:
+  // What exists only within the statement, or is written as a number.
+  void AddWithoutMemory(ir::ValueId value) {
+    if (emission_.fusion.written_by[value] >= 0) {
+      return Add(absl::StrCat("local", places_.try_emplace({'l', value}, places_.size()).first->second));
+    }
+    const ir::Compute* source = emission_.SourceOf(value);
+    if (source != nullptr && source->kind == ir::OpKind::kConstant) {
+      return Add(absl::StrCat("constant ", FormatDouble(source->attributes.Get(ir::attribute::kValue))));
+    }
+    Add(absl::StrCat("value ", value.value()));
+  }
+
+  void AddAction(int, const ir::Compute& compute) {
+    ir::Attributes attributes = compute.attributes;
+    if (attributes.Has(ir::attribute::kKey)) {
+      statement_.names.push_back({attributes.Get(ir::attribute::kKey), line_});
+      attributes.Erase(ir::attribute::kKey);
+    }
+    Add(ir::OpKindName(compute.kind));
+    Add(ir::AttributesText(attributes));
+    for (const std::vector<ir::AxisId>& cut : compute.strategy.cuts) Add(absl::StrCat("cut", AxesText(cut)));
+    for (const ir::ValueId input : compute.inputs) AddValue(input);
+    AddValue(compute.output);
+    Add(static_cast<int64_t>(emission_.fusion.inside.count(compute.output)));
+  }
+
+  void AddAction(int index, const ir::Collective& collective) {
+    Add(ir::CollectiveKindName(collective.kind));
+    Add(AxesText(collective.axes));
+    Add(static_cast<int64_t>(collective.reduction));
+    Add(collective.root);
+    for (const ir::Transfer& transfer : collective.transfers) {
+      AddValue(transfer.input);
+      AddValue(transfer.output);
+      Add(transfer.from_dimension);
+      Add(transfer.to_dimension);
+    }
+    if (collective.messages.has_value()) {
+      const ir::Messages& messages = *collective.messages;
+      for (const auto* numbers :
+           {&messages.send_sizes, &messages.receive_sizes, &messages.send_ranks, &messages.receive_ranks}) {
+        Add(absl::StrCat("messages ", absl::StrJoin(*numbers, ",")));
+      }
+    }
+    Add(static_cast<int64_t>(emission_.storage.buckets.count(index)));
+  }
+
+  void AddAction(int, const ir::Slice& slice) {
+    Add("slice");
+    AddValue(slice.input);
+    AddValue(slice.output);
+  }
+
+  void AddAction(int, const ir::View& view) {
+    Add("view");
+    AddValue(view.input);
+    AddValue(view.output);
+  }
+
+  // Looks are numbered one by one.
+  void AddAction(int, const ir::Glance& glance) { Add(absl::StrCat("glance ", glance.number)); }
+
+  const Emission& emission_;
+  Statement statement_;
+  int line_ = 0;  // Of the current step.
+  std::map<std::pair<char, ir::ValueId>, int64_t> places_;
+};
+
+}  // namespace
+
+Statement StatementOf(const Emission& emission, const OrderedStage& ordered) {
+  StatementBuilder builder(emission);
+  builder.Add(static_cast<int64_t>(ordered.what));
+  // What is started in one place and awaited in another is said where it happens.
+  if (ordered.what != StageAction::What::kRun) builder.Add(ir::StepsOf(*ordered.stage).front());
+  builder.Add(static_cast<int64_t>(ordered.stage->action.index()));
+  for (const int step : ir::StepsOf(*ordered.stage)) builder.AddStep(step);
+  const auto add_attention = [&](const ir::AttentionInputs& inputs) {
+    for (const ir::ValueId value : {inputs.q, inputs.k, inputs.v, inputs.scores}) builder.AddValue(value);
+    builder.Add(FormatDouble(inputs.scale));
+    builder.Add(inputs.causal);
+  };
+  if (const auto* forward = std::get_if<ir::AttentionForward>(&ordered.stage->action)) {
+    add_attention(forward->inputs);
+  }
+  if (const auto* backward = std::get_if<ir::AttentionBackward>(&ordered.stage->action)) {
+    add_attention(backward->inputs);
+  }
+  return std::move(builder).Take();
+}
+
+Statement StatementOfSource(const Emission& emission, int step) {
+  StatementBuilder builder(emission);
+  builder.AddStep(step);
+  return std::move(builder).Take();
+}
+
+}  // namespace cleave::codegen

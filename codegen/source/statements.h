@@ -1,0 +1,20 @@
+// The stages of a program as statements in which equal layers can be found (codegen/layers).
+#ifndef CLEAVE_CODEGEN_SOURCE_STATEMENTS_H_
+#define CLEAVE_CODEGEN_SOURCE_STATEMENTS_H_
+
+#include "codegen/layers/layers.h"
+#include "codegen/source/emission.h"
+#include "codegen/source/stage_order.h"
+
+namespace cleave::codegen {
+
+// The statement's buffers are values with a name and memory of their own (Names::named). Two stages of one shape have
+// the same text but for names of these and of ops: all else that the emitters look at is in the shape.
+Statement StatementOf(const Emission& emission, const OrderedStage& ordered);
+
+// The same for the initialization of a source, and for its entry in a list of parameters or inputs.
+Statement StatementOfSource(const Emission& emission, int step);
+
+}  // namespace cleave::codegen
+
+#endif  // CLEAVE_CODEGEN_SOURCE_STATEMENTS_H_

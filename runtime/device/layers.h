@@ -1,0 +1,29 @@
+// The tensors of equal layers in an arena.
+//
+//   struct Layer {
+//     const Arena& arena;
+//     const int64_t i;
+//     float* const weight = arena.At<float>(4096 + i * 1024);
+//   };
+//   const std::vector<Layer> layers = MakeLayers<Layer>(arena, 0, 12);
+#ifndef CLEAVE_RUNTIME_DEVICE_LAYERS_H_
+#define CLEAVE_RUNTIME_DEVICE_LAYERS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/device/device.h"
+
+namespace cleave::runtime {
+
+// Layers first, first + 1, …: `count` of them.
+template <typename Layer>
+std::vector<Layer> MakeLayers(const Arena& arena, int64_t first, int64_t count) {
+  std::vector<Layer> layers;
+  for (int64_t i = first; i < first + count; ++i) layers.push_back(Layer{arena, i});
+  return layers;
+}
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_DEVICE_LAYERS_H_
