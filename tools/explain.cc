@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/driver/standard_output.h"
+#include "tools/command_line/standard_output.h"
 #include "tools/error_pages/error_pages.h"
 
 int main(int argc, char** argv) {

@@ -90,7 +90,16 @@ std::optional<FileId> LoadSource(absl::string_view path_view, SourceSet& sources
     diagnostics.Add(CannotRead(path, read.status()));
     return std::nullopt;
   }
-  std::string text = *std::move(read);
+  return AddSource(path, *std::move(read), sources, diagnostics);
+}
+
+std::optional<FileId> AddSource(const std::string& path, std::string text, SourceSet& sources,
+                                Diagnostics& diagnostics) {
+  if (text.size() > static_cast<size_t>(kMaxSourceBytes)) {
+    diagnostics.Add(
+        TooLarge(absl::StrCat(QuotedPath(path), " has more than ", FormatCount(kMaxSourceBytes), " bytes")));
+    return std::nullopt;
+  }
   std::optional<BadText> bad = FindBadText(text);
   if (bad) {
     const absl::string_view kind = BinaryKind(text);

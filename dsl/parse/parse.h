@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/strings/string_view.h"
 #include "base/diagnostic/diagnostic.h"
@@ -27,6 +28,10 @@ inline constexpr int64_t kMaxSourceBytes = int64_t{16} << 20;
 // Reads the file at `path` into `sources`. A path that is no readable, regular UTF-8 text file gives a diagnostic that
 // says what was found there (a directory, a pipe, a compiled program, …) and nullopt.
 std::optional<FileId> LoadSource(absl::string_view path, SourceSet& sources, Diagnostics& diagnostics);
+
+// The same for a text that was read already, such as that of a pipe. `path` is what is shown for it.
+std::optional<FileId> AddSource(const std::string& path, std::string text, SourceSet& sources,
+                                Diagnostics& diagnostics);
 
 // Parses one file. Returns nullopt exactly when it has added at least one error to `diagnostics`.
 std::optional<syntax::File> Parse(FileId file, const SourceSet& sources, Diagnostics& diagnostics);

@@ -12,9 +12,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cleave;
   const std::vector<std::string> words = tests::fuzz::Split(tests::fuzz::Text(data, size), '\n');
-  std::vector<const char*> arguments = {"compile"};
-  for (const std::string& word : words) arguments.push_back(word.c_str());
-  const auto parsed = tools::ParseCommandLine(static_cast<int>(arguments.size()), arguments.data());
+  const auto parsed = tools::ParseCommandLine(tools::Command::kCompile, "compile", "Compiles a model.", words);
   if (const auto* exit = std::get_if<tools::EarlyExit>(&parsed)) {
     CLEAVE_CHECK(!exit->text.empty() && exit->code != tools::ExitCode::kInternal);
     return 0;

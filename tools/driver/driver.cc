@@ -6,6 +6,7 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,6 +23,7 @@
 #include "ir/program/text.h"
 #include "ir/sharding/strategy/strategy.h"
 #include "search/explain/explain.h"
+#include "tools/command_line/usage.h"
 #include "tools/driver/body_error.h"
 #include "tools/driver/compiled_model.h"
 #include "tools/driver/launch.h"
@@ -29,7 +31,6 @@
 #include "tools/driver/pipeline.h"
 #include "tools/driver/report.h"
 #include "tools/driver/summary.h"
-#include "tools/driver/usage.h"
 
 namespace cleave::tools {
 namespace {
@@ -177,7 +178,7 @@ ExitCode BuildAndStart(const std::string& folder, const CompileOptions& options,
                        Report& report) {
   const absl::Status possible = CanBuildAndRun(options.target, options.launch);
   if (!possible.ok()) return MissingHere(possible, options, report);
-  const absl::StatusOr<LaunchResult> result = BuildAndRun(folder, options.launch);
+  const absl::StatusOr<LaunchResult> result = BuildAndRun(folder, options.launch, options.run_arguments);
   if (!result.ok()) return MissingHere(result.status(), options, report);
   if (result->exit_code == 0) return ExitCode::kDone;
   if (result->failed_step == "make") return BuildFailed(folder, *result, options, module, report);
@@ -199,6 +200,15 @@ ExitCode Explain(const CompileOptions& options, const CompiledModel& compiled) {
 
 bool Writes(const CompileOptions& options) { return !options.emit.has_value() && !options.plan_only; }
 
+bool WritesPlan(const CompileOptions& options) { return options.plan_only && !options.out.empty(); }
+
+// Whether plan.json was written.
+bool WritePlanAlone(const CompileOptions& options, const CompiledModel& compiled, Report& report) {
+  const absl::Status written = WritePlan(options.out, PlanText(compiled, report));
+  if (!written.ok()) report.diagnostics.Add(OutputError(written));
+  return written.ok();
+}
+
 // Prints and writes what a finished compile has made. `start` is when it began.
 ExitCode PrintAndWrite(const CompileOptions& options, const CompiledModel& compiled, Clock::time_point start,
                        Report& report) {
@@ -208,23 +218,26 @@ ExitCode PrintAndWrite(const CompileOptions& options, const CompiledModel& compi
   if (options.log_redistributions) std::cout << ir::RedistributionsText(compiled.split.program);
   const std::string folder = OutputFolder(options);
   if (Writes(options) && !Write(folder, options, compiled, report)) return ExitCodeOf(report);
+  if (WritesPlan(options) && !WritePlanAlone(options, compiled, report)) return ExitCodeOf(report);
   if (options.quiet) return ExitCode::kDone;
   std::cout << Summary(options, compiled, Seconds(std::chrono::duration<double>(Clock::now() - start).count()));
   if (Writes(options)) {
     std::cout << "written to " << folder << (options.run ? "" : "; build and start it with `make && ./run.sh` there")
               << "\n";
   }
+  if (WritesPlan(options)) std::cout << "written to " << (std::filesystem::path(folder) / "plan.json").string() << "\n";
   std::cout.flush();
   return ExitCode::kDone;
 }
 
 ExitCode Run(const CompileOptions& options, Report& report) {
   const Clock::time_point start = Clock::now();
-  if (Writes(options)) {
-    if (const absl::Status ours = CheckOutputFolder(OutputFolder(options)); !ours.ok()) {
-      report.diagnostics.Add(OutputError(ours));
-      return ExitCodeOf(report);
-    }
+  absl::Status ours;
+  if (Writes(options)) ours = CheckOutputFolder(OutputFolder(options));
+  if (WritesPlan(options)) ours = CheckPlanFolder(options.out);
+  if (!ours.ok()) {
+    report.diagnostics.Add(OutputError(ours));
+    return ExitCodeOf(report);
   }
   const std::optional<dsl::syntax::File> file = ReadModel(options, report);
   if (!file.has_value()) return ExitCodeOf(report);
@@ -257,6 +270,13 @@ ExitCode RunCompiler(const CompileOptions& options) {
   const ExitCode code = Run(options, report);
   std::cerr << ReportText(report, options.error_format);
   return code;
+}
+
+ExitCode RunCommandLine(Command command, const std::string& name, const std::string& summary,
+                        const std::vector<std::string>& words) {
+  const auto parsed = ParseCommandLine(command, name, summary, words);
+  const auto* exit = std::get_if<EarlyExit>(&parsed);
+  return exit != nullptr ? Print(*exit) : RunCompiler(std::get<CompileOptions>(parsed));
 }
 
 }  // namespace cleave::tools

@@ -111,14 +111,17 @@ absl::Status CanBuildAndRun(const std::string& target, const std::string& launch
   return FindGpu();
 }
 
-absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch) {
+absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch,
+                                         const std::vector<std::string>& arguments) {
   const std::string log = absl::StrCat(folder, "/make.log");
   const std::string comm = absl::StrCat("COMM=", CommOf(launch));
   CLEAVE_ASSIGN_OR_RETURN(const int possible, Run(folder, {"make", "-n", comm}, log));
   if (possible != 0) return absl::UnavailableError(WhatIsMissing(log));
   CLEAVE_ASSIGN_OR_RETURN(const int built, Run(folder, {"make", comm}, log));
   if (built != 0) return LaunchResult{.exit_code = built, .failed_step = "make", .build_log = TextOf(log)};
-  CLEAVE_ASSIGN_OR_RETURN(const int ran, Run(folder, {"./run.sh"}, ""));
+  std::vector<std::string> command = {"./run.sh"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  CLEAVE_ASSIGN_OR_RETURN(const int ran, Run(folder, std::move(command), ""));
   return LaunchResult{.exit_code = ran, .failed_step = ran == 0 ? "" : "./run.sh", .build_log = ""};
 }
 

@@ -3,10 +3,11 @@
 #define CLEAVE_TOOLS_DRIVER_LAUNCH_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "tools/driver/exit_code.h"
+#include "tools/command_line/exit_code.h"
 
 namespace cleave::tools {
 
@@ -20,9 +21,10 @@ struct LaunchResult {
 // An Unavailable error names a tool that is missing and where to get it, or says that there is no GPU.
 absl::Status CanBuildAndRun(const std::string& target, const std::string& launch);
 
-// Runs `make` and then `./run.sh` in `folder`. What the program prints goes to our own standard output and error. An
-// Unavailable error says which library the Makefile does not find.
-absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch);
+// Runs `make` and then `./run.sh` with `arguments` in `folder`. What the program prints goes to our own standard output
+// and error. An Unavailable error says which library the Makefile does not find.
+absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch,
+                                         const std::vector<std::string>& arguments);
 
 }  // namespace cleave::tools
 

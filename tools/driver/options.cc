@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/text/text.h"
-#include "tools/driver/usage.h"
+#include "absl/strings/str_join.h"
+#include "search/cluster/presets.h"
 
 namespace cleave::tools {
 namespace {
@@ -28,63 +25,15 @@ const std::map<std::string, EmitStage>& Stages() {
   return stages;
 }
 
-EarlyExit UsageError(ErrorFormat format, const std::string& message) {
-  return {.code = ExitCode::kUsage, .text = UsageErrorText(format, message, "`--help` lists the options")};
-}
-
-// The format of errors that a command line asks for, even if something else in it is wrong.
-ErrorFormat FormatAskedFor(int argc, const char* const* argv) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word == "--error-format=json") return ErrorFormat::kJson;
-    if (word == "--error-format" && i + 1 < argc && std::string(argv[i + 1]) == "json") return ErrorFormat::kJson;
-  }
-  return ErrorFormat::kText;
-}
-
-EarlyExit ExitOf(const CLI::App& app, const CLI::ParseError& error, ErrorFormat format) {
-  std::ostringstream out, err;
-  if (app.exit(error, out, err) == 0) return {.code = ExitCode::kDone, .text = out.str()};
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
-    std::string left;
-    for (const std::string& word : app.remaining()) absl::StrAppend(&left, left.empty() ? "" : " ", word);
-    return UsageError(format, absl::StrCat("unexpected `", left, "`"));
-  }
-  return UsageError(format, error.what());
-}
-
-// Whole numbers from `low`, up to what 63 bits hold if there is no `high`. (The checks of CLI11 print a double's whole
-// range.)
-CLI::Validator WholeNumber(int64_t low, std::optional<int64_t> high = std::nullopt) {
-  const auto check = [low, high](const std::string& text) -> std::string {
-    int64_t value = 0;
-    if (absl::SimpleAtoi(text, &value) && value >= low && (!high || value <= *high)) return "";
-    return absl::StrCat("`", text, "` is not a whole number ",
-                        high ? absl::StrCat("from ", FormatCount(low), " to ", FormatCount(*high))
-                             : absl::StrCat("of at least ", FormatCount(low)));
-  };
-  return CLI::Validator(check, "");
-}
-
-CLI::Validator OneOf(std::vector<std::string> words) {
-  const auto check = [words](const std::string& text) -> std::string {
-    if (std::find(words.begin(), words.end(), text) != words.end()) return "";
-    const auto nearest = NearestName(text, words);
-    return absl::StrCat("`", text, "` is not ", QuotedList(words, "or"),
-                        nearest ? absl::StrCat("; did you mean `", *nearest, "`?") : "");
-  };
-  return CLI::Validator(check, "");
-}
-
 // `--launch rank-table FILE` as one word behind the option, so that each option has one.
-std::vector<std::string> WithTableInOneWord(int argc, const char* const* argv) {
-  std::vector<std::string> words;
-  for (int i = 0; i < argc; ++i) {
-    words.emplace_back(argv[i]);
-    const bool names_table = i > 0 && words.back() == kRankTable && std::string(argv[i - 1]) == "--launch";
-    if (names_table && i + 1 < argc) absl::StrAppend(&words.back(), " ", argv[++i]);
+std::vector<std::string> WithTableInOneWord(const std::vector<std::string>& words) {
+  std::vector<std::string> joined;
+  for (size_t i = 0; i < words.size(); ++i) {
+    joined.push_back(words[i]);
+    const bool names_table = i > 0 && words[i] == kRankTable && words[i - 1] == "--launch";
+    if (names_table && i + 1 < words.size()) absl::StrAppend(&joined.back(), " ", words[++i]);
   }
-  return words;
+  return joined;
 }
 
 // Reads what `--launch` says into `options`; returns what is wrong with it, or an empty text.
@@ -95,9 +44,8 @@ std::string ReadLaunch(const std::string& launch, CompileOptions& options) {
   if (options.launch == kRankTable) {
     return options.rank_table.empty() ? "--launch rank-table: the table is missing: `--launch rank-table FILE`" : "";
   }
-  const std::vector<std::string> ways = {"mpirun", kRankTable, "dynamic", "local"};
-  if (std::find(ways.begin(), ways.end(), launch) != ways.end()) return "";
-  return absl::StrCat("--launch: ", OneOf(ways)(launch));
+  const std::string mistake = NotOneOf(launch, {"mpirun", kRankTable, "dynamic", "local"});
+  return mistake.empty() ? "" : absl::StrCat("--launch: ", mistake);
 }
 
 // Options that contradict each other; empty if there are none.
@@ -117,80 +65,143 @@ std::string Contradiction(const CompileOptions& options) {
   return "";
 }
 
-}  // namespace
-
-std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* const* argv) {
-  const ErrorFormat format = FormatAskedFor(argc, argv);
+// A command line as it is typed, where that is not what CompileOptions hold.
+struct TypedOptions {
   CompileOptions options;
   std::vector<std::string> sets;
-  std::string emit, error_format, launch, log;
-  CLI::App app("Compiles a .model file into a program that trains it on any number of ranks.", "compile");
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
-  app.add_option("MODEL", options.model, "The model file")->required();
-  app.add_option("--devices", options.devices, "Number of ranks (default: the model's, else 1)")
+  std::string emit, error_format, launch, log, op;
+};
+
+void AddPlanOptions(CLI::App& app, TypedOptions& typed) {
+  CompileOptions& options = typed.options;
+  SetValue(app.add_option("--devices", options.devices, "Number of ranks (default: the model's, else 1)"), "N")
       ->check(WholeNumber(1, kMostDevices));
-  app.add_option("--cluster", options.cluster,
-                 "The machines: a preset (cpu, h100x8, h100x8*4, ...) or a JSON file (default: cpu; with --target "
-                 "cuda h100x8)");
-  app.add_option("--search", options.search,
-                 "How the plan is found: sapp, propagate, exact, data_parallel, replicate or manual")
-      ->check(OneOf({"sapp", "propagate", "exact", "data_parallel", "replicate", "manual"}));
-  app.add_option("--target", options.target, "cpu (default) or cuda")->check(OneOf({"cpu", "cuda"}));
-  app.add_option("--out", options.out, "Output folder (default: out/<model>)");
+  SetValue(app.add_option("--cluster", options.cluster,
+                          "The machines; with a number of hosts as in h100x8*4 (default: cpu; with --target cuda "
+                          "h100x8)"),
+           absl::StrCat(absl::StrJoin(search::PresetNames(), "|"), "|FILE.json"));
+  SetValue(app.add_option("--search", options.search, "How the plan is found"),
+           "sapp|propagate|exact|data_parallel|replicate|manual");
+  SetValue(app.add_option("--target", options.target, "What the program runs on (default: cpu)"), "cpu|cuda");
+  SetValue(app.add_option("--plan", options.plan_file, "Take the plan from a plan.json instead of searching"),
+           "FILE.json");
+}
+
+void AddProgramOptions(CLI::App& app, TypedOptions& typed) {
+  CompileOptions& options = typed.options;
+  SetValue(app.add_option("--launch", typed.launch, "How run.sh starts the ranks (default: run.sh chooses)"),
+           "mpirun|rank-table FILE.json|dynamic|local");
+  SetValue(app.add_option("--steps", options.steps, "Stop training after so many steps"), "N")->check(WholeNumber(1));
+  SetValue(app.add_option("--seed", options.seed, "Seed of initial values and of the order of samples"), "N")
+      ->check(WholeNumber(0));
+  SetValue(app.add_option("--watch", options.watch,
+                          "Values whose norm, extremes and share of zeros go into metrics.jsonl, by their names in "
+                          "plan.json, with * and ?; may be repeated"),
+           "PATTERN")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+}
+
+// What a compile can do other than write a program.
+void AddStageOptions(CLI::App& app, TypedOptions& typed) {
+  CompileOptions& options = typed.options;
   app.add_flag("--run", options.run, "Build the program and start it on this machine");
-  app.add_option("--launch", launch,
-                 "How run.sh starts the ranks: mpirun, rank-table FILE, dynamic or local (default: run.sh chooses)");
-  app.add_option("--steps", options.steps, "Stop training after so many steps")->check(WholeNumber(1));
-  app.add_option("--seed", options.seed, "Seed of initial values and of the order of samples")->check(WholeNumber(0));
   app.add_flag("--plan-only", options.plan_only,
-               "Find the plan, print what it needs on each rank, write nothing; not proven by simulation");
-  app.add_option("--plan", options.plan_file, "Take the plan from a plan.json instead of searching");
-  app.add_option("--emit", emit,
-                 "Print one stage and stop: ast, graph (with --search or --plan as planned), plan, program or source")
-      ->check(OneOf({"ast", "graph", "plan", "program", "source"}));
-  app.add_option("--rank", options.rank, "With --emit program or source: the program of this rank")
+               "Find the plan and print what it needs on each rank; not proven by simulation. Writes nothing, or with "
+               "--out its plan.json");
+  SetValue(app.add_option("--emit", typed.emit, "Print one stage and stop; graph: with --search or --plan as planned"),
+           absl::StrJoin(Stages(), "|", [](std::string* text, const auto& stage) { text->append(stage.first); }));
+  SetValue(app.add_option("--rank", options.rank, "With --emit program or source: the program of this rank"), "N")
       ->check(WholeNumber(0, kMostDevices - 1));
-  app.add_option("--log", log, "reshard: list every redistribution of a step")->check(OneOf({"reshard"}));
-  app.add_option("--watch", options.watch,
-                 "PATTERN: values whose norm, extremes and share of zeros go into metrics.jsonl, by their names in "
-                 "plan.json, with * and ?; may be repeated")
+}
+
+void AddReportOptions(CLI::App& app, TypedOptions& typed) {
+  SetValue(app.add_option("--log", typed.log, "List every redistribution of a step"), "reshard");
+  SetValue(app.add_option("--set", typed.sets, "A model argument, or a setting of the train or parallel block"),
+           "NAME=VALUE")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
-  CLI::Option* explain =
-      app.add_option("--explain", options.explain, "Print the plan as a table, or every choice of one op")
-          ->expected(0, 1);
-  app.add_option("--set", sets, "name=value: a model argument, or a setting of the train or parallel block")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
-  app.add_option("--error-format", error_format, "text (default) or json, one object a line")
-      ->check(OneOf({"text", "json"}));
-  app.add_flag("--quiet", options.quiet, "Print errors and warnings only");
-  const std::vector<std::string> words = WithTableInOneWord(argc, argv);
-  std::vector<const char*> arguments;
-  for (const std::string& word : words) arguments.push_back(word.c_str());
-  try {
-    app.parse(static_cast<int>(arguments.size()), arguments.data());
-  } catch (const CLI::ParseError& error) {
-    return ExitOf(app, error, format);
+  SetValue(app.add_option("--error-format", typed.error_format, "json: one object a line (default: text)"),
+           "text|json");
+  app.add_flag("--quiet", typed.options.quiet, "Print errors and warnings only");
+}
+
+const char* UseOfOut(Command command) {
+  switch (command) {
+    case Command::kCompile:
+    case Command::kRun:
+      return "Output folder (default: out/<model>)";
+    case Command::kPlan:
+      return "Write plan.json into this folder (default: nothing is written)";
+    case Command::kExplain:
+      break;  // It has no such option.
   }
-  if (options.model.empty()) return UsageError(format, "MODEL is required");
-  if (explain->count() > 0 && !options.explain.has_value()) options.explain = "";
-  if (!emit.empty()) options.emit = Stages().at(emit);
-  options.error_format = format;
-  options.log_redistributions = log == "reshard";
-  for (const std::string& set : sets) {
+  return "";
+}
+
+void AddOptions(Command command, CLI::App& app, TypedOptions& typed) {
+  CompileOptions& options = typed.options;
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  const bool explains = command == Command::kExplain;
+  SetValue(app.add_option("MODEL", options.model, explains ? "The model file, or a diagnostic code" : "The model file")
+               ->required(),
+           explains ? "FILE.model|CODE" : "FILE.model");
+  AddPlanOptions(app, typed);
+  if (command == Command::kCompile || command == Command::kRun) AddProgramOptions(app, typed);
+  if (command == Command::kCompile) AddStageOptions(app, typed);
+  if (explains) {
+    SetValue(app.add_option("OP", typed.op, "Show every choice of this op (default: the plan as a table)"), "OP");
+  } else {
+    SetValue(app.add_option("--out", options.out, UseOfOut(command)), "FOLDER");
+    SetValue(app.add_option("--explain", options.explain, "Print the plan as a table, or every choice of one op"), "OP")
+        ->expected(0, 1);
+  }
+  AddReportOptions(app, typed);
+}
+
+// What is wrong with the values that were typed, or an empty text; reads them into the options.
+std::string ReadTyped(TypedOptions& typed) {
+  CompileOptions& options = typed.options;
+  if (options.model.empty()) return "MODEL is required";
+  if (!typed.emit.empty()) options.emit = Stages().at(typed.emit);
+  options.error_format = typed.error_format == "json" ? ErrorFormat::kJson : ErrorFormat::kText;
+  options.log_redistributions = typed.log == "reshard";
+  for (const std::string& set : typed.sets) {
     const size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0) {
-      return UsageError(format, absl::StrCat("--set: expected name=value, found `", set, "`"));
+      return absl::StrCat("--set: expected name=value, found `", set, "`");
     }
     options.overrides.emplace_back(set.substr(0, equals), set.substr(equals + 1));
   }
-  if (!launch.empty()) {
-    if (const std::string mistake = ReadLaunch(launch, options); !mistake.empty()) return UsageError(format, mistake);
+  if (!typed.launch.empty()) {
+    if (const std::string mistake = ReadLaunch(typed.launch, options); !mistake.empty()) return mistake;
   }
-  if (const std::string contradiction = Contradiction(options); !contradiction.empty()) {
-    return UsageError(format, contradiction);
-  }
+  return Contradiction(options);
+}
+
+}  // namespace
+
+void DescribeOptions(Command command, CLI::App& app) {
+  // The options point into it for as long as there is an app.
+  AddOptions(command, app, *new TypedOptions);
+}
+
+std::variant<CompileOptions, EarlyExit> ParseCommandLine(Command command, const std::string& name,
+                                                         const std::string& summary,
+                                                         const std::vector<std::string>& words) {
+  const ErrorFormat format = FormatAskedFor(words);
+  const auto end = command == Command::kRun ? std::find(words.begin(), words.end(), "--") : words.end();
+  TypedOptions typed;
+  CLI::App app(summary, name);
+  AddOptions(command, app, typed);
+  if (auto exit = Parse(app, WithTableInOneWord({words.begin(), end}), format)) return *std::move(exit);
+  CompileOptions& options = typed.options;
+  if (end != words.end()) options.run_arguments.assign(end + 1, words.end());
+  options.run |= command == Command::kRun;
+  options.plan_only |= command == Command::kPlan || command == Command::kExplain;
+  const CLI::Option* explain = command == Command::kExplain ? nullptr : app.get_option("--explain");
+  if (explain == nullptr || (explain->count() > 0 && !options.explain.has_value())) options.explain = typed.op;
+  if (const std::string mistake = ReadTyped(typed); !mistake.empty()) return UsageError(format, mistake);
   return options;
 }
 

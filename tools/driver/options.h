@@ -1,4 +1,4 @@
-// The command line of //tools:compile.
+// The command lines of the commands that compile a model.
 #ifndef CLEAVE_TOOLS_DRIVER_OPTIONS_H_
 #define CLEAVE_TOOLS_DRIVER_OPTIONS_H_
 
@@ -9,12 +9,12 @@
 #include <variant>
 #include <vector>
 
-#include "tools/driver/exit_code.h"
+#include "tools/command_line/parse.h"
+#include "tools/command_line/usage.h"
 
 namespace cleave::tools {
 
 enum class EmitStage { kAst, kGraph, kPlan, kProgram, kSource };
-enum class ErrorFormat { kText, kJson };
 
 // Settings that are absent are taken from the model's `parallel` and `train` blocks.
 struct CompileOptions {
@@ -23,10 +23,11 @@ struct CompileOptions {
   std::string cluster;                // Preset or file; empty: that of the plan file, or else the target's.
   std::optional<std::string> search;  // "sapp", "data_parallel", …
   std::string target = "cpu";
-  std::string out;  // Empty: out/<stem of the model file>.
+  std::string out;  // Empty: out/<stem of the model file>, or with plan_only none.
   bool run = false;
-  std::string launch;      // "mpirun", "rank-table", "dynamic" or "local"; empty: run.sh decides.
-  std::string rank_table;  // With rank-table: the path of the table.
+  std::vector<std::string> run_arguments;  // Of run.sh.
+  std::string launch;                      // "mpirun", "rank-table", "dynamic" or "local"; empty: run.sh decides.
+  std::string rank_table;                  // With rank-table: the path of the table.
   std::optional<int64_t> steps;
   std::optional<int64_t> seed;
   bool plan_only = false;
@@ -41,14 +42,21 @@ struct CompileOptions {
   bool quiet = false;
 };
 
-// A command line that asks for something other than compiling: print `text` (to standard error unless `code` is kDone)
-// and exit.
-struct EarlyExit {
-  ExitCode code = ExitCode::kUsage;
-  std::string text;
+// What is done with a model: a command has the options that make sense with it.
+enum class Command {
+  kCompile,  // Writes a program, or what the options ask for.
+  kRun,      // Writes, builds and starts a program. What follows `--` goes to its run.sh.
+  kPlan,     // --plan-only
+  kExplain,  // --plan-only --explain, with the op as the second argument.
 };
 
-std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* const* argv);
+// Adds the options and arguments of a command, to be shown; they are not to be parsed.
+void DescribeOptions(Command command, CLI::App& app);
+
+// Parses the words that follow the name of the command. `name` and `summary` are shown in its help.
+std::variant<CompileOptions, EarlyExit> ParseCommandLine(Command command, const std::string& name,
+                                                         const std::string& summary,
+                                                         const std::vector<std::string>& words);
 
 }  // namespace cleave::tools
 

@@ -8,26 +8,27 @@
 namespace cleave::tools {
 namespace {
 
-std::variant<CompileOptions, EarlyExit> Parse(std::vector<const char*> arguments) {
-  arguments.insert(arguments.begin(), "compile");
-  return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data());
+using Words = std::vector<std::string>;
+
+std::variant<CompileOptions, EarlyExit> Read(const Words& words, Command command) {
+  return ParseCommandLine(command, "compile", "Compiles a model.", words);
 }
 
-CompileOptions Options(const std::vector<const char*>& arguments) {
-  const auto parsed = Parse(arguments);
+CompileOptions Options(const Words& words, Command command = Command::kCompile) {
+  const auto parsed = Read(words, command);
   const auto* exit = std::get_if<EarlyExit>(&parsed);
   EXPECT_EQ(exit, nullptr) << (exit == nullptr ? "" : exit->text);
   return exit == nullptr ? std::get<CompileOptions>(parsed) : CompileOptions();
 }
 
-std::string ErrorOf(const std::vector<const char*>& arguments) {
-  const auto parsed = Parse(arguments);
+std::string ErrorOf(const Words& words, Command command = Command::kCompile) {
+  const auto parsed = Read(words, command);
   const auto* exit = std::get_if<EarlyExit>(&parsed);
   return exit == nullptr ? "" : exit->text.substr(0, exit->text.find('\n'));
 }
 
-ExitCode ExitOf(const std::vector<const char*>& arguments) {
-  const auto parsed = Parse(arguments);
+ExitCode ExitOf(const Words& words, Command command = Command::kCompile) {
+  const auto parsed = Read(words, command);
   const auto* exit = std::get_if<EarlyExit>(&parsed);
   return exit == nullptr ? ExitCode::kInternal : exit->code;
 }
@@ -100,18 +101,17 @@ TEST(OptionsTest, WaysToLaunch) {
 }
 
 TEST(OptionsTest, UsageErrors) {
-  for (const std::vector<const char*>& arguments :
-       std::vector<std::vector<const char*>>{{},
-                                             {"a.model", "--devices", "0"},
-                                             {"a.model", "--devices", "many"},
-                                             {"a.model", "--search", "magic"},
-                                             {"a.model", "--emit", "assembly"},
-                                             {"a.model", "--set", "batch"},
-                                             {"a.model", "--set", "=3"},
-                                             {"a.model", "--steps", "-1"},
-                                             {"a.model", "--no-such-option"},
-                                             {"a.model", "b.model"}}) {
-    EXPECT_EQ(ExitOf(arguments), ExitCode::kUsage);
+  for (const Words& words : std::vector<Words>{{},
+                                               {"a.model", "--devices", "0"},
+                                               {"a.model", "--devices", "many"},
+                                               {"a.model", "--search", "magic"},
+                                               {"a.model", "--emit", "assembly"},
+                                               {"a.model", "--set", "batch"},
+                                               {"a.model", "--set", "=3"},
+                                               {"a.model", "--steps", "-1"},
+                                               {"a.model", "--no-such-option"},
+                                               {"a.model", "b.model"}}) {
+    EXPECT_EQ(ExitOf(words), ExitCode::kUsage);
   }
 }
 
@@ -150,6 +150,38 @@ TEST(OptionsTest, UsageErrorsComeAsJsonWhereThatIsAskedFor) {
   EXPECT_EQ(ErrorOf({"a.model", "--devices", "0", "--error-format", "json"}), json);
   EXPECT_EQ(ErrorOf({"--error-format=json", "a.model", "--devices", "0"}), json);
   EXPECT_EQ(ErrorOf({"--error-format", "text", "--bogus", "a.model"}), "error: unexpected `--bogus`");
+}
+
+TEST(OptionsTest, AMistypedOptionGetsTheNearest) {
+  EXPECT_EQ(ErrorOf({"a.model", "--devcies", "4"}), "error: unexpected `--devcies 4`; did you mean `--devices`?");
+  EXPECT_EQ(ErrorOf({"a.model", "--targt=cuda"}), "error: unexpected `--targt=cuda`; did you mean `--target`?");
+}
+
+TEST(OptionsTest, RunStartsTheProgramWithWhatFollowsTwoDashes) {
+  const CompileOptions options =
+      Options({"a.model", "--devices", "2", "--", "--launch", "local", "--", "--steps"}, Command::kRun);
+  EXPECT_TRUE(options.run);
+  EXPECT_EQ(options.devices, 2);
+  EXPECT_EQ(options.launch, "");
+  EXPECT_EQ(options.run_arguments, (Words{"--launch", "local", "--", "--steps"}));
+  EXPECT_EQ(Options({"a.model", "--launch", "local"}, Command::kRun).launch, "local");
+  EXPECT_EQ(ErrorOf({"--", "a.model"}, Command::kRun), "error: MODEL is required");
+  EXPECT_EQ(Options({"--", "a.model"}).model, "a.model");
+  EXPECT_EQ(ErrorOf({"a.model", "--plan-only"}, Command::kRun), "error: unexpected `--plan-only`");
+}
+
+TEST(OptionsTest, PlanAndExplainWriteNoProgram) {
+  const CompileOptions plan = Options({"a.model", "--out", "plans"}, Command::kPlan);
+  EXPECT_TRUE(plan.plan_only);
+  EXPECT_EQ(plan.out, "plans");
+  EXPECT_EQ(plan.explain, std::nullopt);
+  EXPECT_EQ(Options({"a.model", "--explain"}, Command::kPlan).explain, "");
+  const CompileOptions table = Options({"a.model"}, Command::kExplain);
+  EXPECT_TRUE(table.plan_only);
+  EXPECT_EQ(table.explain, "");
+  EXPECT_EQ(Options({"a.model", "h1.matmul", "--search", "exact"}, Command::kExplain).explain, "h1.matmul");
+  EXPECT_EQ(ErrorOf({"a.model", "--run"}, Command::kPlan).substr(0, 25), "error: unexpected `--run`");
+  EXPECT_EQ(ErrorOf({"a.model", "--out=x"}, Command::kExplain), "error: unexpected `--out=x`; did you mean `--set`?");
 }
 
 TEST(OptionsTest, HelpIsNoError) { EXPECT_EQ(ExitOf({"--help"}), ExitCode::kDone); }

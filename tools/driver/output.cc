@@ -9,11 +9,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <system_error>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file/file.h"
@@ -30,6 +32,7 @@ constexpr char kManifest[] = ".cleave_files";
 constexpr char kStaging[] = ".cleave_staging";
 constexpr char kNext[] = ".cleave_next";
 constexpr char kLock[] = ".cleave_compile_lock";
+constexpr char kPlan[] = "plan.json";
 constexpr int64_t kMostManifestBytes = int64_t{64} << 20;
 
 std::error_code LastError() { return std::error_code(errno, std::generic_category()); }
@@ -217,14 +220,36 @@ class Target {
   std::function<void()> before_change_;
 };
 
-// Whether a folder holds nothing, or nothing but what a compile has begun.
+// Whether a file is a plan, by the format that it names at its beginning.
+bool IsPlan(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return false;
+  std::ifstream file(path, std::ios::binary);
+  std::string beginning(256, '\0');
+  file.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+  return absl::StrContains(beginning, "\"cleave-plan\"");
+}
+
+// Whether a folder holds nothing, or nothing but what a compile has begun and a plan without its program.
 absl::StatusOr<bool> IsEmpty(const std::string& folder) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename();
+    if (name == kPlan && IsPlan(entry->path())) continue;
     if (name != kStaging && name != kNext && name != kLock) return false;
   }
   if (error) return Failure("look into the folder", folder, error);
+  return true;
+}
+
+// Whether there is a folder, to which a link may lead. FailedPrecondition if there is something else, or it belongs to
+// another user.
+absl::StatusOr<bool> IsFolderOf(uid_t user, const std::string& folder) {
+  std::error_code error;
+  const fs::file_status status = fs::status(folder, error);
+  if (!fs::exists(status)) return false;
+  if (!fs::is_directory(status)) return absl::FailedPreconditionError(absl::StrCat("`", folder, "` is not a folder"));
+  CLEAVE_RETURN_IF_ERROR(Target::Open(folder, user, [] {}).status());
   return true;
 }
 
@@ -249,12 +274,40 @@ absl::Status Finish(const Target& target) {
 
 }  // namespace
 
-absl::Status CheckOutputFolder(const std::string& folder, uid_t user) {
+absl::Status CheckPlanFolder(const std::string& folder, uid_t user) {
+  CLEAVE_ASSIGN_OR_RETURN(const bool exists, IsFolderOf(user, folder));
+  if (!exists) return absl::OkStatus();
   std::error_code error;
-  const fs::file_status status = fs::status(folder, error);
-  if (!fs::exists(status)) return absl::OkStatus();
-  if (!fs::is_directory(status)) return absl::FailedPreconditionError(absl::StrCat("`", folder, "` is not a folder"));
-  CLEAVE_RETURN_IF_ERROR(Target::Open(folder, user, [] {}).status());
+  for (const char* name : {kManifest, kStaging, kNext}) {
+    if (!fs::exists(fs::path(folder) / name, error)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("the folder `", folder, "` holds a program, of which its plan.json is a part"));
+  }
+  const fs::path plan = fs::path(folder) / kPlan;
+  if (!fs::exists(fs::symlink_status(plan, error)) || IsPlan(plan)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("`", plan.string(), "` is not a plan that a compile has written"));
+}
+
+absl::Status WritePlan(const std::string& folder, const std::string& text, const std::function<void()>& before_change) {
+  CLEAVE_RETURN_IF_ERROR(CheckPlanFolder(folder));
+  std::error_code error;
+  before_change();
+  fs::create_directories(folder, error);
+  if (error) return Failure("create the folder", folder, error);
+  CLEAVE_ASSIGN_OR_RETURN(const Target target, Target::Open(folder, geteuid(), before_change));
+  const std::string next = absl::StrCat(".", kPlan, ".", getpid());
+  CLEAVE_RETURN_IF_ERROR(target.Remove(next));  // A process with this number was stopped.
+  absl::Status written = target.CheckPlace(kPlan);
+  if (written.ok()) written = target.Create(next, text, /*executable=*/false);
+  if (written.ok()) written = target.Move(next, kPlan);
+  if (!written.ok()) target.Remove(next).IgnoreError();
+  return written;
+}
+
+absl::Status CheckOutputFolder(const std::string& folder, uid_t user) {
+  CLEAVE_ASSIGN_OR_RETURN(const bool exists, IsFolderOf(user, folder));
+  if (!exists) return absl::OkStatus();
+  std::error_code error;
   if (fs::exists(fs::path(folder) / kManifest, error) || fs::exists(fs::path(folder) / kNext, error)) {
     return absl::OkStatus();
   }

@@ -1,4 +1,5 @@
-// The output folder: the whole of one compile or the whole of the next, and never files of somebody else.
+// The output folder: the whole of one compile or the whole of the next, and never files of somebody else; or a plan
+// alone.
 #ifndef CLEAVE_TOOLS_DRIVER_OUTPUT_H_
 #define CLEAVE_TOOLS_DRIVER_OUTPUT_H_
 
@@ -19,9 +20,9 @@ struct OutputFile {
   bool executable = false;
 };
 
-// Fails with FailedPrecondition when `folder` exists and was not written by WriteOutput (unless it is empty), or
-// belongs to another user than `user`, who could change what is written. It may be a symbolic link to a folder of the
-// user.
+// Fails with FailedPrecondition when `folder` exists and was not written by WriteOutput (unless it is empty, or holds
+// nothing but what WritePlan wrote), or belongs to another user than `user`, who could change what is written. It may
+// be a symbolic link to a folder of the user.
 absl::Status CheckOutputFolder(const std::string& folder, uid_t user = geteuid());
 
 // Replaces the files of the last compile. A file whose text has not changed keeps its time, so that `make` builds only
@@ -37,6 +38,15 @@ absl::Status CheckOutputFolder(const std::string& folder, uid_t user = geteuid()
 absl::Status WriteOutput(
     const std::string& folder, const std::vector<OutputFile>& files,
     const std::function<void()>& before_change = [] {});
+
+// Fails with FailedPrecondition when `folder` is no folder, belongs to another user than `user`, holds a program that
+// WriteOutput has written or begun, or a plan.json that is no plan. Other files may be there.
+absl::Status CheckPlanFolder(const std::string& folder, uid_t user = geteuid());
+
+// Writes plan.json into `folder` and nothing else, where CheckPlanFolder allows it: under another name, which is then
+// renamed, so that it is there as a whole or as it was.
+absl::Status WritePlan(
+    const std::string& folder, const std::string& text, const std::function<void()>& before_change = [] {});
 
 }  // namespace cleave::tools
 

@@ -268,5 +268,74 @@ TEST_F(OutputTest, AnEditedManifestCannotReachOutside) {
   EXPECT_FALSE(fs::exists(root_ / "out/a"));
 }
 
+constexpr char kAPlan[] = "{\n \"format\": \"cleave-plan\",\n \"version\": 1\n}\n";
+
+TEST_F(OutputTest, APlanAloneIsTheOnlyFile) {
+  ASSERT_TRUE(WritePlan(Folder() + "/deep/er", kAPlan).ok());
+  EXPECT_EQ(Read("deep/er/plan.json"), kAPlan);
+  EXPECT_EQ(std::distance(fs::directory_iterator(root_ / "out/deep/er"), fs::directory_iterator()), 1);
+}
+
+TEST_F(OutputTest, APlanReplacesAPlanBesideOtherFiles) {
+  Write("out/notes.txt", "mine");
+  ASSERT_TRUE(WritePlan(Folder(), kAPlan).ok());
+  ASSERT_TRUE(WritePlan(Folder(), std::string(kAPlan) + "\n").ok());
+  EXPECT_EQ(Read("plan.json"), std::string(kAPlan) + "\n");
+  EXPECT_EQ(Read("notes.txt"), "mine");
+  EXPECT_EQ(std::distance(fs::directory_iterator(root_ / "out"), fs::directory_iterator()), 2);
+}
+
+TEST_F(OutputTest, APlanDoesNotReplaceThatOfAProgram) {
+  ASSERT_TRUE(WriteOutput(Folder(), {{"plan.json", kAPlan}, {"program.cc", "1"}}).ok());
+  const absl::Status refused = WritePlan(Folder(), std::string(kAPlan) + "\n");
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(refused.message(),
+            absl::StrCat("the folder `", Folder(), "` holds a program, of which its plan.json is a part"));
+  EXPECT_EQ(Read("plan.json"), kAPlan);
+  fs::remove_all(root_ / "out");
+  fs::create_directories(root_ / "out/.cleave_next");
+  EXPECT_EQ(CheckPlanFolder(Folder()).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(OutputTest, APlanDoesNotReplaceWhatIsNone) {
+  Write("out/plan.json", "{\"weekend\": \"hiking\"}");
+  EXPECT_EQ(WritePlan(Folder(), kAPlan).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Read("plan.json"), "{\"weekend\": \"hiking\"}");
+  fs::remove(root_ / "out/plan.json");
+  fs::create_directory(root_ / "out/plan.json");
+  EXPECT_FALSE(WritePlan(Folder(), kAPlan).ok());
+  Write("file", "");
+  EXPECT_EQ(WritePlan((root_ / "file").string(), kAPlan).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(CheckPlanFolder(root_.string(), geteuid() + 1).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(OutputTest, ALinkInThePlaceOfAPlanIsReplaced) {
+  Write("elsewhere.json", kAPlan);
+  fs::create_directories(root_ / "out");
+  fs::create_symlink("../elsewhere.json", root_ / "out/plan.json");
+  ASSERT_TRUE(WritePlan(Folder(), std::string(kAPlan) + "\n").ok());
+  EXPECT_FALSE(fs::is_symlink(root_ / "out/plan.json"));
+  std::ostringstream elsewhere;
+  elsewhere << std::ifstream(root_ / "elsewhere.json").rdbuf();
+  EXPECT_EQ(elsewhere.str(), kAPlan);
+}
+
+// Before each change of the file system there is the whole of the last plan, and nothing else of ours in the end.
+TEST_F(OutputTest, APlanIsReplacedInOneStep) {
+  ASSERT_TRUE(WritePlan(Folder(), kAPlan).ok());
+  int changes = 0;
+  ASSERT_TRUE(WritePlan(Folder(), std::string(kAPlan) + "\n", [&] {
+                EXPECT_EQ(Read("plan.json"), kAPlan);
+                ++changes;
+              }).ok());
+  EXPECT_GE(changes, 3);
+}
+
+TEST_F(OutputTest, ACompileTakesAFolderThatHoldsAPlanAlone) {
+  ASSERT_TRUE(WritePlan(Folder(), kAPlan).ok());
+  ASSERT_TRUE(WriteOutput(Folder(), {{"plan.json", "2"}, {"program.cc", "2"}}).ok());
+  EXPECT_EQ(Read("plan.json"), "2");
+}
+
 }  // namespace
 }  // namespace cleave::tools

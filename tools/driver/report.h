@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "base/diagnostic/diagnostic.h"
 #include "base/source/source.h"
-#include "tools/driver/exit_code.h"
+#include "tools/command_line/exit_code.h"
 #include "tools/driver/options.h"
 
 namespace cleave::tools {

@@ -1,6 +1,7 @@
 #include "tools/plan_diff/command.h"
 
-#include "absl/strings/match.h"
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/file/file.h"
 #include "base/status/status_macros.h"
@@ -8,10 +9,6 @@
 
 namespace cleave::tools {
 namespace {
-
-constexpr char kUsage[] =
-    "usage: diff A.json B.json [--json]\n"
-    "  what changed from one plan.json to another; exit code 0: nothing, 1: something\n";
 
 constexpr int64_t kMostFileBytes = int64_t{256} << 20;
 
@@ -23,32 +20,40 @@ absl::StatusOr<PlanView> ReadPlan(const std::string& path) {
   return view;
 }
 
+struct DiffOptions {
+  std::string before;
+  std::string after;
+  bool as_json = false;
+};
+
+void AddOptions(CLI::App& app, DiffOptions& options) {
+  SetValue(app.add_option("BEFORE", options.before, "A plan.json")->required(), "FILE.json");
+  SetValue(app.add_option("AFTER", options.after, "A plan.json to compare with it")->required(), "FILE.json");
+  app.add_flag("--json", options.as_json, "Print every change as JSON");
+  app.footer("Exit code 0: the plans are equal, 1: they differ.");
+}
+
 }  // namespace
 
-DiffAnswer RunDiff(const std::vector<std::string>& words) {
-  std::vector<std::string> paths;
-  bool as_json = false;
-  for (const std::string& word : words) {
-    if (word == "--help" || word == "-h") return {.exit_code = 0, .output = kUsage};
-    if (word == "--json") {
-      as_json = true;
-    } else if (absl::StartsWith(word, "-")) {
-      return {.exit_code = 2, .error = absl::StrCat("error: unexpected `", word, "`\n", kUsage)};
-    } else {
-      paths.push_back(word);
-    }
+void DescribeDiff(CLI::App& app) { AddOptions(app, *new DiffOptions); }
+
+DiffAnswer RunDiff(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
+  DiffOptions options;
+  CLI::App app(summary, name);
+  AddOptions(app, options);
+  if (auto exit = Parse(app, words)) {
+    if (exit->code == ExitCode::kDone) return {.exit_code = exit->code, .output = std::move(exit->text)};
+    return {.exit_code = exit->code, .error = std::move(exit->text)};
   }
-  if (paths.size() != 2) {
-    return {.exit_code = 2,
-            .error = absl::StrCat("error: two plan files are expected, found ", paths.size(), "\n", kUsage)};
-  }
-  const absl::StatusOr<PlanView> before = ReadPlan(paths[0]);
-  const absl::StatusOr<PlanView> after = before.ok() ? ReadPlan(paths[1]) : before;
+  const absl::StatusOr<PlanView> before = ReadPlan(options.before);
+  const absl::StatusOr<PlanView> after = before.ok() ? ReadPlan(options.after) : before;
   for (const auto* read : {&before, &after}) {
-    if (!read->ok()) return {.exit_code = 3, .error = absl::StrCat("error: ", read->status().message(), "\n")};
+    if (read->ok()) continue;
+    return {.exit_code = ExitCode::kModelWrong, .error = absl::StrCat("error: ", read->status().message(), "\n")};
   }
   const PlanDiff diff = Diff(*before, *after);
-  return {.exit_code = diff.is_empty() ? 0 : 1, .output = as_json ? DiffJson(diff) : DiffText(diff)};
+  return {.exit_code = diff.is_empty() ? ExitCode::kDone : ExitCode::kDiffers,
+          .output = options.as_json ? DiffJson(diff) : DiffText(diff)};
 }
 
 }  // namespace cleave::tools

@@ -1,21 +1,25 @@
-// The command line of //tools:diff.
+// The command that compares two plans.
 #ifndef CLEAVE_TOOLS_PLAN_DIFF_COMMAND_H_
 #define CLEAVE_TOOLS_PLAN_DIFF_COMMAND_H_
 
 #include <string>
 #include <vector>
 
+#include "tools/command_line/parse.h"
+
 namespace cleave::tools {
 
-// Exit codes: 0 the plans are equal, 1 they differ, 2 usage, 3 a file that cannot be read or is no plan.
 struct DiffAnswer {
-  int exit_code = 0;
-  std::string output = "";  // For standard output.
-  std::string error = "";   // For standard error.
+  ExitCode exit_code = ExitCode::kDone;  // kDiffers; kModelWrong for a file that cannot be read or is no plan; kUsage.
+  std::string output = "";               // For standard output.
+  std::string error = "";                // For standard error.
 };
 
-// `words`: two paths, and `--json` anywhere.
-DiffAnswer RunDiff(const std::vector<std::string>& words);
+// Adds the options and arguments, to be shown.
+void DescribeDiff(CLI::App& app);
+
+// `words`: two paths, and `--json` anywhere. `name` and `summary` are shown in the help.
+DiffAnswer RunDiff(const std::string& name, const std::string& summary, const std::vector<std::string>& words);
 
 }  // namespace cleave::tools
 

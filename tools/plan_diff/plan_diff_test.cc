@@ -142,19 +142,24 @@ class DiffCommandTest : public testing::Test {
   }
 };
 
+DiffAnswer Answer(const std::vector<std::string>& words) { return RunDiff("diff", "Compares two plans.", words); }
+
 TEST_F(DiffCommandTest, ExitCodes) {
   const std::string a = File("a.json", kPlan), b = File("b.json", With("\"peak\": 5", "\"peak\": 6"));
-  EXPECT_EQ(RunDiff({a, a}).exit_code, 0);
-  EXPECT_EQ(RunDiff({a, b}).exit_code, 1);
-  EXPECT_EQ(RunDiff({a, b, "--json"}).exit_code, 1);
-  EXPECT_EQ(RunDiff({"--help"}).exit_code, 0);
-  EXPECT_EQ(RunDiff({a}).exit_code, 2);
-  EXPECT_EQ(RunDiff({a, a, a}).exit_code, 2);
-  EXPECT_EQ(RunDiff({a, b, "--yaml"}).exit_code, 2);
-  EXPECT_EQ(RunDiff({a, testing::TempDir()}).exit_code, 3);
-  EXPECT_EQ(RunDiff({"nowhere.json", a}).exit_code, 3);
-  const DiffAnswer broken = RunDiff({a, File("broken.json", "{")});
-  EXPECT_EQ(broken.exit_code, 3);
+  EXPECT_EQ(Answer({a, a}).exit_code, ExitCode::kDone);
+  EXPECT_EQ(Answer({a, b}).exit_code, ExitCode::kDiffers);
+  EXPECT_EQ(Answer({a, b, "--json"}).exit_code, ExitCode::kDiffers);
+  EXPECT_EQ(Answer({"--help"}).exit_code, ExitCode::kDone);
+  EXPECT_EQ(Answer({a}).exit_code, ExitCode::kUsage);
+  EXPECT_EQ(Answer({a, a, a}).exit_code, ExitCode::kUsage);
+  EXPECT_EQ(Answer({a, b, "--yaml"}).exit_code, ExitCode::kUsage);
+  EXPECT_EQ(Answer({a, testing::TempDir()}).exit_code, ExitCode::kModelWrong);
+  EXPECT_EQ(Answer({"nowhere.json", a}).exit_code, ExitCode::kModelWrong);
+  EXPECT_EQ(Answer({a, b, "--jsno"}).error,
+            "error: unexpected `--jsno`; did you mean `--json`?\nhelp: `--help` lists the options\n");
+  EXPECT_EQ(Answer({a}).error, "error: AFTER is required\nhelp: `--help` lists the options\n");
+  const DiffAnswer broken = Answer({a, File("broken.json", "{")});
+  EXPECT_EQ(broken.exit_code, ExitCode::kModelWrong);
   EXPECT_TRUE(absl::StrContains(broken.error, "broken.json`: line 1, column 2: not valid JSON")) << broken.error;
 }
 

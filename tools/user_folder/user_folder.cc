@@ -5,20 +5,23 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <string>
 #include <system_error>
 
 namespace cleave::tools {
 
 bool EnterUserFolder() {
-  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
-  if (folder != nullptr && chdir(folder) != 0) {
-    std::cerr << "error: cannot enter the folder " << folder << "\n";
-    return false;
-  }
   std::error_code error;
   const std::filesystem::path current = std::filesystem::current_path(error);
-  if (!error) return true;
-  std::cerr << "error: the current folder cannot be found: " << error.message() << "\n";
+  if (error) {
+    std::cerr << "error: the current folder cannot be found: " << error.message() << "\n";
+    return false;
+  }
+  // Programs that `bazel run` has started hand the variable on to those that they start, in whatever folder.
+  const bool is_run_by_bazel = current.string().find(".runfiles/") != std::string::npos;
+  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
+  if (folder == nullptr || !is_run_by_bazel || chdir(folder) == 0) return true;
+  std::cerr << "error: cannot enter the folder " << folder << "\n";
   return false;
 }
 

@@ -4,8 +4,9 @@
 
 namespace cleave::tools {
 
-// Enters it where `bazel run` has started the program in another folder. Returns false, after reporting on standard
-// error, when it cannot be entered, or when the current folder was removed, so that no path can start from it.
+// Enters it where `bazel run` has started the program in another folder, that of its data. Returns false, after
+// reporting on standard error, when it cannot be entered, or when the current folder was removed, so that no path can
+// start from it.
 bool EnterUserFolder();
 
 }  // namespace cleave::tools

@@ -1,12 +1,16 @@
 // A mistake on the command line, in the format in which the user wants errors.
-#ifndef CLEAVE_TOOLS_DRIVER_USAGE_H_
-#define CLEAVE_TOOLS_DRIVER_USAGE_H_
+#ifndef CLEAVE_TOOLS_COMMAND_LINE_USAGE_H_
+#define CLEAVE_TOOLS_COMMAND_LINE_USAGE_H_
 
 #include <string>
-
-#include "tools/driver/options.h"
+#include <vector>
 
 namespace cleave::tools {
+
+enum class ErrorFormat { kText, kJson };
+
+// The format of errors that a command line asks for with `--error-format`, even if something else in it is wrong.
+ErrorFormat FormatAskedFor(const std::vector<std::string>& words);
 
 // "error: MESSAGE" and "help: HELP" (if not empty) on separate lines, or one JSON object with the fields of a
 // diagnostic, whose code is null. Ends with a newline.
@@ -14,4 +18,4 @@ std::string UsageErrorText(ErrorFormat format, const std::string& message, const
 
 }  // namespace cleave::tools
 
-#endif  // CLEAVE_TOOLS_DRIVER_USAGE_H_
+#endif  // CLEAVE_TOOLS_COMMAND_LINE_USAGE_H_

@@ -1,9 +1,17 @@
-#include "tools/driver/usage.h"
+#include "tools/command_line/usage.h"
 
 #include "absl/strings/str_cat.h"
 #include "base/json/json.h"
 
 namespace cleave::tools {
+
+ErrorFormat FormatAskedFor(const std::vector<std::string>& words) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--error-format=json") return ErrorFormat::kJson;
+    if (words[i] == "--error-format" && i + 1 < words.size() && words[i + 1] == "json") return ErrorFormat::kJson;
+  }
+  return ErrorFormat::kText;
+}
 
 std::string UsageErrorText(ErrorFormat format, const std::string& message, const std::string& help) {
   if (format == ErrorFormat::kText) {

@@ -1,9 +1,11 @@
-#include "tools/driver/standard_output.h"
+#include "tools/command_line/standard_output.h"
 
 #include <cstdio>
 #include <iostream>
+#include <string>
 
-#include "tools/driver/report.h"
+#include "base/diagnostic/diagnostic.h"
+#include "base/source/source.h"
 
 namespace cleave::tools {
 
@@ -13,10 +15,9 @@ ExitCode EndOutput(ExitCode code, ErrorFormat format) {
     return std::cerr.good() || code != ExitCode::kDone ? code : ExitCode::kEnvironment;
   }
   // The system gave its reason when the output was written, which may be long ago.
-  Report report;
-  report.diagnostics.Add(Error(Code::kE0602, "cannot write to standard output")
-                             .Note("a part of what was printed is lost: the disk may be full"));
-  std::cerr << ReportText(report, format);
+  const Diagnostic error = Error(Code::kE0602, "cannot write to standard output")
+                               .Note("a part of what was printed is lost: the disk may be full");
+  std::cerr << (format == ErrorFormat::kText ? RenderText(error, SourceSet()) : RenderJson(error, SourceSet()) + "\n");
   return ExitCode::kEnvironment;
 }
 

@@ -1,11 +1,12 @@
 // Exit codes of the tools (docs/formats/exit_codes.md). Other programs read them.
-#ifndef CLEAVE_TOOLS_DRIVER_EXIT_CODE_H_
-#define CLEAVE_TOOLS_DRIVER_EXIT_CODE_H_
+#ifndef CLEAVE_TOOLS_COMMAND_LINE_EXIT_CODE_H_
+#define CLEAVE_TOOLS_COMMAND_LINE_EXIT_CODE_H_
 
 namespace cleave::tools {
 
 enum class ExitCode {
   kDone = 0,
+  kDiffers = 1,  // Of commands that compare: they have found a difference.
   kUsage = 2,
   kModelWrong = 3,  // The model, the C++ body of an op, a pin, a plan or the data is wrong.
   kNoPlanFits = 4,
@@ -16,4 +17,4 @@ enum class ExitCode {
 
 }  // namespace cleave::tools
 
-#endif  // CLEAVE_TOOLS_DRIVER_EXIT_CODE_H_
+#endif  // CLEAVE_TOOLS_COMMAND_LINE_EXIT_CODE_H_

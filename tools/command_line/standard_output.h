@@ -1,9 +1,9 @@
 // The end of a tool: whether its results were written.
-#ifndef CLEAVE_TOOLS_DRIVER_STANDARD_OUTPUT_H_
-#define CLEAVE_TOOLS_DRIVER_STANDARD_OUTPUT_H_
+#ifndef CLEAVE_TOOLS_COMMAND_LINE_STANDARD_OUTPUT_H_
+#define CLEAVE_TOOLS_COMMAND_LINE_STANDARD_OUTPUT_H_
 
-#include "tools/driver/exit_code.h"
-#include "tools/driver/options.h"
+#include "tools/command_line/exit_code.h"
+#include "tools/command_line/usage.h"
 
 namespace cleave::tools {
 
@@ -13,4 +13,4 @@ ExitCode EndOutput(ExitCode code, ErrorFormat format = ErrorFormat::kText);
 
 }  // namespace cleave::tools
 
-#endif  // CLEAVE_TOOLS_DRIVER_STANDARD_OUTPUT_H_
+#endif  // CLEAVE_TOOLS_COMMAND_LINE_STANDARD_OUTPUT_H_

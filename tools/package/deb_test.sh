@@ -1,0 +1,51 @@
+#!/bin/bash
+# What is in the Debian package, that it is the same each time, and that its binary runs.
+set -u
+
+package=$PWD/tools/package/cleave.deb
+version=$(cat VERSION)
+failures=0
+fail() {
+  echo "FAILED: $1" >&2
+  failures=$((failures + 1))
+}
+field() { dpkg-deb --field "$package" "$1"; }
+expect_field() { [ "$(field "$1")" = "$2" ] || fail "$1 is $(field "$1"), not $2"; }
+
+expect_field Package cleave
+expect_field Version "$version"
+expect_field Architecture "$(dpkg --print-architecture)"
+# Each library that the binary links directly belongs to a package that is named.
+for name in libabsl20220623 libantlr4-runtime4.9 coinor-libcbc3 libc6 libstdc++6 libxxhash0; do
+  field Depends | tr ',' '\n' | grep -qE "^ ?${name//+/\\+}( |$)" || fail "it does not depend on $name: $(field Depends)"
+done
+# Whoever only plans needs no compiler; whoever trains does.
+for name in g++ make libdnnl-dev libopenmpi-dev openmpi-bin zlib1g-dev; do
+  field Recommends | tr ',' '\n' | grep -qE "^ ?${name//+/\\+}$" || fail "it does not recommend $name"
+  field Depends | tr ',' '\n' | grep -qE "^ ?${name//+/\\+}( |$)" && fail "it depends on $name"
+done
+
+tree=$TEST_TMPDIR/tree
+dpkg-deb --extract "$package" "$tree" || fail "it cannot be unpacked"
+found=$(cd "$tree" && find . -type f -printf '%m %p\n' | sort -k2)
+expected="755 ./usr/bin/cleave
+644 ./usr/share/bash-completion/completions/cleave
+644 ./usr/share/doc/cleave/README.md
+644 ./usr/share/zsh/vendor-completions/_cleave"
+[ "$found" = "$expected" ] || fail "it holds:
+$found"
+dpkg-deb --ctrl-tarfile "$package" | tar -xO ./md5sums >sums || fail "it has no sums"
+(cd "$tree" && md5sum --quiet -c) <sums || fail "the sums are wrong"
+dpkg-deb --contents "$package" | grep -v ' root/root ' && fail "not all belongs to root"
+
+[ "$(env -i "$tree/usr/bin/cleave" --version)" = "cleave $version" ] || fail "its binary is not version $version"
+"$tree/usr/bin/cleave" completion bash | cmp - "$tree/usr/share/bash-completion/completions/cleave" || fail "bash"
+"$tree/usr/bin/cleave" completion zsh | cmp - "$tree/usr/share/zsh/vendor-completions/_cleave" || fail "zsh"
+
+# Made again in another folder, at another time, under another locale and umask.
+(umask 077 && LC_ALL=C.UTF-8 TMPDIR=$TEST_TMPDIR tools/package/deb.sh "$TEST_TMPDIR/again.deb" "$tree/usr/bin/cleave" \
+  VERSION README.md "$tree/usr/share/bash-completion/completions/cleave" "$tree/usr/share/zsh/vendor-completions/_cleave") ||
+  fail "it cannot be made again"
+cmp "$package" "$TEST_TMPDIR/again.deb" || fail "the same files give another package"
+
+exit $((failures > 0))
