@@ -54,8 +54,10 @@ std::optional<EarlyExit> Parse(CLI::App& app, const std::vector<std::string>& wo
   } catch (const CLI::ParseError& error) {
     std::ostringstream out, err;
     if (app.exit(error, out, err) == 0) return EarlyExit{.code = ExitCode::kDone, .text = out.str()};
-    const bool is_unexpected = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
-    return UsageError(format, is_unexpected ? Unexpected(app) : error.what());
+    // What is there and wrong comes before what is missing.
+    const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+    const bool is_unexpected = code == CLI::ExitCodes::ExtrasError || code == CLI::ExitCodes::RequiredError;
+    return UsageError(format, is_unexpected && !app.remaining().empty() ? Unexpected(app) : error.what());
   }
   return std::nullopt;
 }

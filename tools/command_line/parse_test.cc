@@ -33,7 +33,7 @@ std::string ErrorOf(const std::vector<std::string>& words, ErrorFormat format = 
 TEST(ParseTest, WordsAreCheckedWhereTheyAreAll) {
   EXPECT_EQ(ErrorOf({"--target", "cuda", "--plan", "anything", "--launch=everything", "--quiet"}), "");
   EXPECT_EQ(ErrorOf({"--target", "cud"}),
-            "error: --target: `cud` is not `cpu` or `cuda`; did you mean `cpu`?\nhelp: `--help` lists the options\n");
+            "error: --target: `cud` is not `cpu` or `cuda`; did you mean `cuda`?\nhelp: `--help` lists the options\n");
 }
 
 TEST(ParseTest, UnexpectedWordsGetTheNearestOption) {

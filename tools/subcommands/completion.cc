@@ -2,6 +2,7 @@
 #include "tools/subcommands/completion.h"
 
 #include <map>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -115,10 +116,11 @@ std::string BashParts(const std::vector<Subcommand>& subcommands) {
   std::string text;
   for (const Subcommand& subcommand : subcommands) {
     const Syntax syntax = SyntaxOf(subcommand);
-    std::vector<std::string> options, arguments;
+    std::vector<std::string> options;
+    std::set<std::string> arguments;
     for (const SyntaxPart& option : syntax.options) options.push_back(option.name);
     for (const SyntaxPart& argument : syntax.arguments) {
-      arguments.insert(arguments.end(), argument.alternatives.begin(), argument.alternatives.end());
+      arguments.insert(argument.alternatives.begin(), argument.alternatives.end());
     }
     absl::StrAppend(&text, "    ", subcommand.name, ")\n      if [[ $current == -* ]]; then\n",
                     "        _cleave_offer \"$current\" '", absl::StrJoin(options, "|"), "'\n      else\n",
