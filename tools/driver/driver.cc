@@ -150,10 +150,12 @@ bool Write(const std::string& folder, const CompileOptions& options, const Compi
 }
 
 ExitCode MissingHere(const absl::Status& status, const CompileOptions& options, Report& report) {
-  report.diagnostics.Add(Error(Code::kE0603, std::string(status.message()))
-                             .Help(options.target == "cuda"
-                                       ? "the sources are written: build and start them on a machine with a GPU"
-                                       : "`./bazelw` installs what is missing on Debian"));
+  report.diagnostics.Add(
+      Error(Code::kE0603, std::string(status.message()))
+          .Help(options.target == "cuda"
+                    ? "the sources are written: build and start them on a machine with a GPU"
+                    : "on Debian, programs need: `apt-get install make g++ libdnnl-dev libopenmpi-dev "
+                      "openmpi-bin zlib1g-dev`"));
   return ExitCodeOf(report);
 }
 

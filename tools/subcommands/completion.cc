@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -71,6 +72,15 @@ complete -F _cleave cleave
 constexpr char kZsh[] = R"zsh(#compdef cleave
 # Completion of `cleave` for zsh, printed by `cleave completion zsh`.
 
+# Offers files whose names match $1, and the words $2...
+_cleave_either() {
+  local pattern=$1 found=1
+  shift
+  compadd -- "$@" && found=0
+  _files -g "$pattern" && found=0
+  return found
+}
+
 _cleave() {
   local context state state_descr line
   typeset -A opt_args
@@ -136,24 +146,18 @@ std::string ZshText(const std::string& text) {
 
 // What completes a value: "(cpu cuda)", "_files -g \"*.model\"".
 std::string ZshAction(const SyntaxPart& part) {
-  std::vector<std::string> words, actions;
+  std::string words, files;
   for (const std::string& alternative : part.alternatives) {
-    if (alternative == "FOLDER") {
-      actions.push_back("_files -/");
-    } else if (alternative.rfind("FILE", 0) == 0) {
-      actions.push_back(absl::StrCat("_files -g \"*", alternative.substr(4), "\""));
-    } else if (IsWord(alternative) || absl::ascii_isdigit(alternative.back())) {
-      words.push_back(alternative);
-    } else if (alternative.find(' ') != alternative.npos) {
-      words.push_back(alternative.substr(0, alternative.find(' ')));
+    if (alternative == "FOLDER") return "_files -/";
+    const std::string word = alternative.substr(0, alternative.find(' '));
+    if (absl::StartsWith(alternative, "FILE")) {
+      files = absl::StrCat("\"*", alternative.substr(4), "\"");
+    } else if (IsWord(word) || absl::ascii_isdigit(word.back())) {
+      absl::StrAppend(&words, words.empty() ? "" : " ", word);
     }
   }
-  if (!words.empty()) actions.push_back(absl::StrCat("(", absl::StrJoin(words, " "), ")"));
-  if (actions.size() < 2) return actions.empty() ? "" : actions[0];
-  std::string text = "_alternative";
-  for (const std::string& action : actions)
-    absl::StrAppend(&text, " \"value:value:", absl::StrReplaceAll(action, {{"\"", "\\\""}}), "\"");
-  return text;
+  if (files.empty()) return words.empty() ? "" : absl::StrCat("(", words, ")");
+  return words.empty() ? absl::StrCat("_files -g ", files) : absl::StrCat(" _cleave_either ", files, " ", words);
 }
 
 std::string ZshSpecification(const SyntaxPart& part, bool is_argument) {
