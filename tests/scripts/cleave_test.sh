@@ -22,7 +22,6 @@ expect_folder() { [ "$(ls -A "$1" | tr '\n' ' ')" = "$2" ] || fail "$1 holds $(l
 
 folder="$TEST_TMPDIR/a folder ü"
 mkdir "$folder" && cd "$folder" || exit 1
-export HOME=$TEST_TMPDIR/home XDG_CACHE_HOME=$TEST_TMPDIR/home/.cache
 cleave=$data/tools/cleave
 cat >"größe 1.model" <<END
 model Tiny(batch: int = 8) {
@@ -93,11 +92,12 @@ expect_exit 0 "$cleave" fmt typed.model
 cmp typed.model "$model" >output || fail "fmt in place"
 
 # clean: nothing, then something.
-expect_exit 0 "$cleave" clean
-expect_output "there is no cache at $XDG_CACHE_HOME/cleave/runtime"
-mkdir -p "$XDG_CACHE_HOME/cleave/runtime/key" && echo 123 >"$XDG_CACHE_HOME/cleave/runtime/key/a"
-expect_exit 0 "$cleave" clean
-expect_output "removed 4 bytes from"
+cache=$TEST_TMPDIR/cache
+expect_exit 0 env XDG_CACHE_HOME="$cache" "$cleave" clean
+expect_output "there is no cache at $cache/cleave/runtime"
+mkdir -p "$cache/cleave/runtime/key" && echo 123 >"$cache/cleave/runtime/key/a"
+expect_exit 0 env XDG_CACHE_HOME="$cache" "$cleave" clean
+expect_output "removed 1 file, 4 bytes, from"
 
 # run: what follows -- goes to the program, and its exit code comes back.
 expect_exit 0 "$cleave" run "$model" --devices 2 --launch local --set 'train.steps=4' --out run

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <set>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -27,20 +26,22 @@ std::optional<fs::path> CacheHome() {
   return std::nullopt;
 }
 
-int64_t BytesOfFile(const fs::path& path) {
-  struct stat status;
-  return lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : 0;
-}
+struct Content {
+  int64_t files = 0;  // Everything but folders.
+  int64_t bytes = 0;  // Of regular files.
+};
 
-// Of all files at `path` and below it, without those that links lead to.
-int64_t BytesAt(const fs::path& path) {
-  int64_t bytes = BytesOfFile(path);
+// What is below `folder`, without what links lead to.
+Content ContentOf(const fs::path& folder) {
+  Content content;
   std::error_code error;
-  if (!fs::is_directory(fs::symlink_status(path, error))) return bytes;
-  for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
-    bytes += BytesOfFile(entry->path());
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    struct stat status;
+    if (lstat(entry->path().c_str(), &status) != 0 || S_ISDIR(status.st_mode)) continue;
+    ++content.files;
+    if (S_ISREG(status.st_mode)) content.bytes += status.st_size;
   }
-  return bytes;
+  return content;
 }
 
 ExitCode Fail(std::ostream& err, const std::string& message) {
@@ -48,32 +49,15 @@ ExitCode Fail(std::ostream& err, const std::string& message) {
   return ExitCode::kEnvironment;
 }
 
-std::string BytesText(int64_t bytes) { return absl::StrCat(FormatCount(bytes), bytes == 1 ? " byte" : " bytes"); }
-
-// Removes what is in `folder`, and then the folder.
 ExitCode RemoveCache(const fs::path& folder, std::ostream& out, std::ostream& err) {
+  const Content before = ContentOf(folder);
   std::error_code error;
-  std::set<fs::path> entries;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    entries.insert(entry->path());
-  }
-  if (error) return Fail(err, absl::StrCat("cannot look into ", QuotedPath(folder.string()), ": ", error.message()));
-  ExitCode code = ExitCode::kDone;
-  int64_t removed_bytes = 0;
-  for (const fs::path& entry : entries) {
-    const int64_t bytes = BytesAt(entry);
-    fs::remove_all(entry, error);
-    const int64_t left = BytesAt(entry);
-    removed_bytes += bytes - left;
-    if (error) {
-      code = Fail(err, absl::StrCat("cannot remove ", QuotedPath(entry.string()), ": ", error.message()));
-    } else {
-      out << "removed " << entry.filename().string() << ", " << BytesText(bytes) << "\n";
-    }
-  }
-  fs::remove(folder, error);  // Stays where a build has begun to fill it again.
-  out << "removed " << BytesText(removed_bytes) << " from " << folder.string() << "\n";
-  return code;
+  fs::remove_all(folder, error);
+  const Content left = ContentOf(folder);
+  out << "removed " << Plural(before.files - left.files, "file") << ", " << FormatCount(before.bytes - left.bytes)
+      << " bytes, from " << folder.string() << "\n";
+  if (!error) return ExitCode::kDone;
+  return Fail(err, absl::StrCat("cannot remove all of ", QuotedPath(folder.string()), ": ", error.message()));
 }
 
 }  // namespace

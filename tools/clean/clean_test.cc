@@ -1,6 +1,7 @@
 #include "tools/clean/clean.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -50,8 +51,7 @@ TEST_F(CleanTest, SaysWhatItRemoves) {
   Write(".cache/cleave/packages_present", 7);
   const Outcome outcome = Clean();
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.err;
-  EXPECT_EQ(outcome.out, absl::StrCat("removed key_1, 1,234 bytes\nremoved key_2, 1 byte\nremoved 1,235 bytes from ",
-                                      cache_.string(), "\n"));
+  EXPECT_EQ(outcome.out, absl::StrCat("removed 3 files, 1,235 bytes, from ", cache_.string(), "\n"));
   EXPECT_FALSE(fs::exists(cache_));
   EXPECT_TRUE(fs::exists(root_ / ".cache/cleave/packages_present"));
 }
@@ -83,8 +83,7 @@ TEST_F(CleanTest, LinksAreRemovedNotFollowed) {
   fs::create_symlink(root_ / "thesis/years.tex", cache_ / "key/file");
   const Outcome outcome = Clean();
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.err;
-  EXPECT_EQ(outcome.out,
-            absl::StrCat("removed key, 0 bytes\nremoved link, 0 bytes\nremoved 0 bytes from ", cache_.string(), "\n"));
+  EXPECT_EQ(outcome.out, absl::StrCat("removed 3 files, 0 bytes, from ", cache_.string(), "\n"));
   EXPECT_TRUE(fs::exists(root_ / "thesis/years.tex"));
 }
 
@@ -109,6 +108,17 @@ TEST_F(CleanTest, WithoutAHomeThereIsNoPlace) {
   const Outcome outcome = Clean();
   EXPECT_EQ(outcome.code, ExitCode::kEnvironment);
   EXPECT_EQ(outcome.err, "error: neither XDG_CACHE_HOME nor HOME says where the cache is\n");
+}
+
+TEST_F(CleanTest, WhatCannotBeRemovedIsReported) {
+  if (geteuid() == 0) GTEST_SKIP() << "root removes everything";
+  Write(".cache/cleave/runtime/key/a", 6);
+  fs::permissions(cache_ / "key", fs::perms::owner_read | fs::perms::owner_exec);
+  const Outcome outcome = Clean();
+  fs::permissions(cache_ / "key", fs::perms::owner_all);
+  EXPECT_EQ(outcome.code, ExitCode::kEnvironment);
+  EXPECT_EQ(outcome.out, absl::StrCat("removed 0 files, 0 bytes, from ", cache_.string(), "\n"));
+  EXPECT_EQ(outcome.err, absl::StrCat("error: cannot remove all of `", cache_.string(), "`: Permission denied\n"));
 }
 
 TEST_F(CleanTest, Usage) {

@@ -50,6 +50,7 @@ expect "folder two words" compile --out ""
 expect "bash zsh" completion ""
 expect "fmt" help f
 expect "E0304" explain E0304
+expect "a.model folder two words" explain ""
 expect "" run a.model -- --st
 COMP_WORDS=(cleave fmt 'two\ words/gr') COMP_CWORD=2
 _cleave 2>/dev/null

@@ -40,5 +40,5 @@ Description: compiler of models into programs that train them on many ranks
  .
  The recommended packages build and start the programs that it writes.
 END
-dpkg-deb --root-owner-group -Zxz -z6 --threads-max=1 --build "$root" "$folder/cleave.deb" >/dev/null
+dpkg-deb --root-owner-group -Zxz -z2 --threads-max=1 --build "$root" "$folder/cleave.deb" >/dev/null
 cp "$folder/cleave.deb" "$package"

@@ -37,8 +37,8 @@ _cleave_offer() {
           [[ $alternative == FOLDER ]] || compgen -f -X "!*${alternative#FILE}" -- "$name"
         )
         ;;
-      # Of these only the codes of diagnostics are listed.
-      [[:upper:]]*) [[ $alternative != *[0-9] || $alternative != "$1"* ]] || COMPREPLY+=("$alternative") ;;
+      # Of these only the codes of diagnostics are listed, and only where one has begun: there are many.
+      [[:upper:]]*) [[ -z $1 || $alternative != *[0-9] || $alternative != "$1"* ]] || COMPREPLY+=("$alternative") ;;
       *) [[ $alternative != "$1"* ]] || COMPREPLY+=("${alternative%% *}") ;;
     esac
   done
