@@ -43,6 +43,8 @@ CLI::Option* SetValue(CLI::Option* option, const std::string& alternatives);
 
 // The alternatives of an option, in order; none for a flag.
 std::vector<std::string> AlternativesOf(const CLI::Option& option);
+
+// Whether an alternative is a word that stands for itself.
 bool IsWord(const std::string& alternative);
 
 // "`x` is not `a` or `b`; did you mean …" where `word` is none of `words`; empty where it is.

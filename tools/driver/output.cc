@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/file/file.h"
 #include "base/status/status_macros.h"
@@ -300,8 +301,9 @@ absl::Status WritePlan(const std::string& folder, const std::string& text, const
   absl::Status written = target.CheckPlace(kPlan);
   if (written.ok()) written = target.Create(next, text, /*executable=*/false);
   if (written.ok()) written = target.Move(next, kPlan);
-  if (!written.ok()) target.Remove(next).IgnoreError();
-  return written;
+  if (written.ok()) return written;
+  target.Remove(next).IgnoreError();
+  return absl::Status(written.code(), absl::StrReplaceAll(written.message(), {{next, kPlan}}));
 }
 
 absl::Status CheckOutputFolder(const std::string& folder, uid_t user) {

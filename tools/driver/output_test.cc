@@ -331,6 +331,16 @@ TEST_F(OutputTest, APlanIsReplacedInOneStep) {
   EXPECT_GE(changes, 3);
 }
 
+TEST_F(OutputTest, APlanThatCannotBeWrittenLeavesTheLast) {
+  ASSERT_TRUE(WritePlan(Folder(), kAPlan).ok());
+  const std::string next = absl::StrCat(".plan.json.", getpid());
+  const absl::Status failed = WritePlan(Folder(), "{}", [&] {
+    if (!fs::exists(root_ / "out" / next)) fs::create_directory(root_ / "out" / next);
+  });
+  EXPECT_EQ(failed.message(), absl::StrCat("cannot write `", Folder(), "/plan.json`: File exists"));
+  EXPECT_EQ(Read("plan.json"), kAPlan);
+}
+
 TEST_F(OutputTest, ACompileTakesAFolderThatHoldsAPlanAlone) {
   ASSERT_TRUE(WritePlan(Folder(), kAPlan).ok());
   ASSERT_TRUE(WriteOutput(Folder(), {{"plan.json", "2"}, {"program.cc", "2"}}).ok());

@@ -74,12 +74,10 @@ absl::Status Replace(const std::string& path, const std::string& text) {
   std::string next = target + ".XXXXXX";
   const int file = mkstemp(next.data());
   if (file < 0) return CannotWrite(path, errno);
-  bool is_written = WriteAll(file, text) && fchmod(file, status.st_mode & 07777) == 0;
-  // Root keeps the owner; for others it is their own file, or the system refuses.
-  if (is_written && (status.st_uid != geteuid() || status.st_gid != getegid())) {
-    is_written = fchown(file, status.st_uid, status.st_gid) == 0 || status.st_uid == geteuid();
-  }
-  is_written = is_written && rename(next.c_str(), target.c_str()) == 0;
+  // Root keeps the owner. Nobody else can, and then a file of somebody else stays as it is.
+  const bool keeps_owner = fchown(file, status.st_uid, status.st_gid) == 0 || status.st_uid == geteuid();
+  const bool is_written = keeps_owner && WriteAll(file, text) && fchmod(file, status.st_mode & 07777) == 0 &&
+                          rename(next.c_str(), target.c_str()) == 0;
   const int reason = errno;
   close(file);
   if (is_written) return absl::OkStatus();

@@ -63,7 +63,9 @@ std::vector<std::string> Patched(const std::vector<std::string>& before, const s
       for (; next < until; ++next) after.push_back(before.at(next));
       continue;
     }
-    if (lines[i][0] != '+') EXPECT_EQ(before.at(next++), lines[i].substr(1));
+    if (lines[i][0] != '+') {
+      EXPECT_EQ(before.at(next++), lines[i].substr(1));
+    }
     if (lines[i][0] != '-') after.push_back(lines[i].substr(1));
     changes += lines[i][0] != ' ';
   }
@@ -93,7 +95,9 @@ TEST(LineDiffTest, LeadsFromOneTextToTheOtherWithTheFewestChanges) {
     const std::vector<std::string> before = lines(), after = lines();
     const std::string diff = Diff(Joined(before), Joined(after));
     int changes = 0;
-    if (before != after) EXPECT_EQ(Patched(before, diff, changes), after) << diff;
+    if (before != after) {
+      EXPECT_EQ(Patched(before, diff, changes), after) << diff;
+    }
     EXPECT_EQ(changes, FewestChanges(before, after)) << diff;
   }
 }

@@ -38,7 +38,7 @@ TEST(SubcommandsTest, HelpOfEachListsItsSyntax) {
     SCOPED_TRACE(subcommand.name);
     const std::string help = Cleave({"help", subcommand.name}).out;
     EXPECT_TRUE(absl::StartsWith(help, absl::StrCat(subcommand.summary, ".\nUsage: cleave ", subcommand.name))) << help;
-    if (subcommand.name != "explain") EXPECT_EQ(Cleave({subcommand.name, "--help"}).out, help);
+    EXPECT_EQ(Cleave({subcommand.name, "--help"}).out, help);
     const Syntax syntax = SyntaxOf(subcommand);
     for (const SyntaxPart& option : syntax.options) EXPECT_TRUE(absl::StrContains(help, option.name)) << option.name;
     for (const SyntaxPart& argument : syntax.arguments) {
