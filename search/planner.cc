@@ -156,11 +156,16 @@ std::optional<ir::Objective> Planner::MeasuredObjective() const {
   return is_one && outside_is_too ? std::optional(objective) : std::nullopt;
 }
 
+// Without reasons.
+IdVector<ir::OpId, ir::OpPlan> Planner::OpPlansOf(const Assignment& assignment) const {
+  IdVector<ir::OpId, ir::OpPlan> plans;
+  for (const ir::Op& op : task_.facts.graph->ops) plans.push_back(OpPlanOf(assignment, op.id));
+  return plans;
+}
+
 Measured Planner::MeasureOf(const Assignment& assignment, int zero) const {
   ir::Plan plan{.cluster = task_.cluster.name, .mesh = task_.mesh, .ops = {}, .search = {}};
-  for (const ir::Op& op : task_.facts.graph->ops) {
-    plan.ops.push_back({.strategy = assignment.strategy(op.id), .output = assignment.demanded_output(op.id)});
-  }
+  plan.ops = OpPlansOf(assignment);
   if (zero > 0) ShardReplicas(task_.facts, task_.demands, zero, plan);
   const IdVector<ir::OpId, ir::OpPlan> all = std::exchange(plan.ops, {});
   for (const ir::Op& op : task_.facts.graph->ops) {
@@ -220,20 +225,27 @@ std::string Planner::ObjectiveText() const {
   return std::string(ObjectiveName(task_.options.objective));
 }
 
-std::optional<ir::Plan> Planner::PlanFor(double memory_weight, int zero, Diagnostics& diagnostics) const {
-  const GraphFacts& facts = task_.facts;
-  const ir::Objective objective = task_.options.objective;
-  const std::optional<ir::Objective> measured = memory_weight > 0 ? std::nullopt : MeasuredObjective();
-  std::optional<Decisions> decisions = measured.has_value()
-                                           ? DecideMeasured(*measured, zero, diagnostics)
-                                           : DecideAll(/*pricing=*/std::nullopt, memory_weight, diagnostics);
+bool Planner::DecidesForAllZero(double memory_weight) const {
+  return memory_weight > 0 || !MeasuredObjective().has_value();
+}
+
+std::optional<Planner::Decisions> Planner::DecideFor(double memory_weight, int zero, Diagnostics& diagnostics) const {
+  std::optional<Decisions> decisions = DecidesForAllZero(memory_weight)
+                                           ? DecideAll(/*pricing=*/std::nullopt, memory_weight, diagnostics)
+                                           : DecideMeasured(*MeasuredObjective(), zero, diagnostics);
   if (!decisions.has_value()) return std::nullopt;
   decisions->reasons.keeps_to_memory = memory_weight > 0;
+  const ir::Objective objective = task_.options.objective;
   if (objective != ir::Objective::kSpeed && task_.pins.regions.empty()) decisions->reasons.objective = ObjectiveText();
+  return decisions;
+}
+
+ir::Plan Planner::PlanOf(const Decisions& decisions, int zero, Detail detail) const {
+  const GraphFacts& facts = task_.facts;
   // Costs and reasons are given in the prices of the program. During the search memory has a price too, and
   // redistributions are planned in the fastest way.
-  Assignment assignment(facts, task_.mesh, OptionsUnder(PricingOf(ir::Objective::kSpeed), 0), decisions->held);
-  assignment.Apply(decisions->changes);
+  Assignment assignment(facts, task_.mesh, OptionsUnder(PricingOf(ir::Objective::kSpeed), 0), decisions.held);
+  assignment.Apply(decisions.changes);
   CLEAVE_CHECK(assignment.cost().impossible == 0) << "a value is read in a layout in which it cannot be made";
 
   ir::Plan plan{.cluster = task_.cluster.name,
@@ -244,13 +256,14 @@ std::optional<ir::Plan> Planner::PlanFor(double memory_weight, int zero, Diagnos
   plan.search = {.algorithm = std::string(AlgorithmName(task_.options.algorithm)),
                  .objective = ObjectiveText(),
                  .price = std::string(PriceName(task_.options.price)),
-                 .cost = decisions->cost.value_or(assignment.cost().price),
-                 .lower_bound = decisions->lower_bound};
+                 .cost = decisions.cost.value_or(assignment.cost().price),
+                 .lower_bound = decisions.lower_bound};
   // The same sum in another order.
   if (plan.search.lower_bound.has_value() && plan.search.cost <= *plan.search.lower_bound * (1 + 1e-9)) {
     plan.search.lower_bound = plan.search.cost;
   }
-  plan.ops = PlansWithReasons(assignment, bundles_, task_.demands, decisions->reasons);
+  plan.ops = detail == Detail::kReasons ? PlansWithReasons(assignment, bundles_, task_.demands, decisions.reasons)
+                                        : OpPlansOf(assignment);
   for (ir::OpId op : BrokenDemands(facts, plan, task_.demands)) {
     CLEAVE_CHECK(false) << "the plan does not keep the pin on " << facts.op(op).name;
   }

@@ -37,11 +37,6 @@ class Planner {
   // REQUIRES: Search supports the algorithm.
   explicit Planner(const PlanningTask& task);
 
-  // The plan when each byte that a rank keeps costs `memory_weight` in the price of the search, which is left out of
-  // search.cost; nullopt after errors. REQUIRES: 0 <= zero <= 3.
-  std::optional<ir::Plan> PlanFor(double memory_weight, int zero, Diagnostics& diagnostics) const;
-
- private:
   // How the ops were decided.
   struct Decisions {
     OpDemands held = {};                     // The demands on ops that the search does not decide.
@@ -50,6 +45,19 @@ class Planner {
     std::optional<double> lower_bound = {};  // A bound of any plan's cost.
     ReasonOptions reasons;
   };
+
+  // The decisions when each byte that a rank keeps costs `memory_weight` in the price of the search; nullopt after
+  // errors. REQUIRES: 0 <= zero <= 3.
+  std::optional<Decisions> DecideFor(double memory_weight, int zero, Diagnostics& diagnostics) const;
+  // Whether DecideFor gives the same for each `zero`.
+  bool DecidesForAllZero(double memory_weight) const;
+
+  // What a plan says besides the strategies. Reasons, with the choices that ops had, take longer than the rest.
+  enum class Detail { kStrategies, kReasons };
+  // The plan that follows from decisions. The weight of memory is left out of search.cost.
+  ir::Plan PlanOf(const Decisions& decisions, int zero, Detail detail) const;
+
+ private:
 
   // What a search makes least: the prices of an objective under `price`.
   struct Pricing {
@@ -78,6 +86,7 @@ class Planner {
 
   // The objective in whose measured quantity the plan is to be the best; nullopt where the search's price decides.
   std::optional<ir::Objective> MeasuredObjective() const;
+  IdVector<ir::OpId, ir::OpPlan> OpPlansOf(const Assignment& assignment) const;
   std::optional<Decisions> DecideMeasured(ir::Objective objective, int zero, Diagnostics& diagnostics) const;
   void Improve(ir::Objective objective, int zero, Decisions& decisions) const;
   Measured MeasureOf(const Assignment& assignment, int zero) const;

@@ -62,7 +62,31 @@ std::optional<ir::Plan> PlanManual(const ir::Graph& graph, const Cluster& cluste
   const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster, options.execution.fuse);
   if (!limit.has_value()) return plan;
   const PlanFor only_plan = [&](double, int) { return plan; };
-  return FitMemory(graph, *limit, only_plan, /*zero=*/0, diagnostics, options.tuning);
+  std::optional<Fit> fit = FitMemory(graph, *limit, only_plan, /*zero=*/0, diagnostics, options.tuning);
+  return fit.has_value() ? std::optional(std::move(fit->plan)) : std::nullopt;
+}
+
+// The cheapest plan that fits into memory; nullopt after errors. Only that plan gets its reasons, because finding them
+// takes longer than a search.
+std::optional<ir::Plan> PlanWithin(const MemoryLimit& limit, const Planner& planner, const ir::Graph& graph,
+                                   const SearchOptions& options, Diagnostics& diagnostics) {
+  std::map<std::pair<double, int>, Planner::Decisions> decided;  // By weight and ZeRO level.
+  const auto key = [&](double weight, int zero) { return std::pair(weight, planner.DecidesForAllZero(weight) ? 0 : zero); };
+  const PlanFor plan_for = [&](double weight, int zero) -> std::optional<ir::Plan> {
+    auto found = decided.find(key(weight, zero));
+    if (found == decided.end()) {
+      // The warnings of a search do not depend on the weight, so they are given once.
+      Diagnostics repeated;
+      std::optional<Planner::Decisions> own =
+          planner.DecideFor(weight, zero, decided.empty() ? diagnostics : repeated);
+      if (!own.has_value()) return std::nullopt;
+      found = decided.emplace(key(weight, zero), *std::move(own)).first;
+    }
+    return planner.PlanOf(found->second, zero, Planner::Detail::kStrategies);
+  };
+  const std::optional<Fit> fit = FitMemory(graph, limit, plan_for, options.zero, diagnostics, options.tuning);
+  if (!fit.has_value()) return std::nullopt;
+  return planner.PlanOf(decided.at(key(fit->weight, fit->zero)), fit->zero, Planner::Detail::kReasons);
 }
 
 }  // namespace
@@ -145,16 +169,11 @@ std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& c
       {.facts = facts, .mesh = *mesh, .cluster = cluster, .pins = pins, .demands = *demands, .options = own});
   std::optional<ir::Plan> plan;
   if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster, options.execution.fuse)) {
-    bool is_first = true;
-    const PlanFor plan_for = [&](double memory_weight, int zero) {
-      // The warnings of a search do not depend on the weight, so they are given once.
-      Diagnostics repeated;
-      Diagnostics& own = std::exchange(is_first, false) ? diagnostics : repeated;
-      return planner.PlanFor(memory_weight, zero, own);
-    };
-    plan = FitMemory(training_graph, *limit, plan_for, options.zero, diagnostics, options.tuning);
+    plan = PlanWithin(*limit, planner, training_graph, options, diagnostics);
   } else {
-    plan = planner.PlanFor(/*memory_weight=*/0, options.zero.value_or(0), diagnostics);
+    const int zero = options.zero.value_or(0);
+    const std::optional<Planner::Decisions> decisions = planner.DecideFor(/*memory_weight=*/0, zero, diagnostics);
+    if (decisions.has_value()) plan = planner.PlanOf(*decisions, zero, Planner::Detail::kReasons);
   }
   if (!plan.has_value()) return std::nullopt;
   WarnOfIdleRanks(facts, *plan, *demands, pins, options.leave_idle, diagnostics);

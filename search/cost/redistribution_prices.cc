@@ -42,9 +42,16 @@ struct TwoCuts {
 class CanonicalAxes {
  public:
   explicit CanonicalAxes(const ir::Mesh& mesh)
-      : mesh_(mesh),
-        names_(static_cast<size_t>(mesh.axis_count()), ir::AxisId(-1)),
-        taken_(static_cast<size_t>(mesh.axis_count()), false) {}
+      : CanonicalAxes(mesh, std::vector<ir::AxisId>(static_cast<size_t>(mesh.axis_count()), ir::AxisId(-1))) {}
+  // Goes on after axes that have names already; -1 for those that have none.
+  CanonicalAxes(const ir::Mesh& mesh, std::vector<ir::AxisId> names)
+      : mesh_(mesh), names_(std::move(names)), taken_(names_.size(), false) {
+    for (ir::AxisId name : names_) {
+      if (name.value() >= 0) taken_[static_cast<size_t>(name.value())] = true;
+    }
+  }
+
+  const std::vector<ir::AxisId>& names() const { return names_; }
 
   ir::AxisId Rename(ir::AxisId axis) {
     ir::AxisId& name = names_[static_cast<size_t>(axis.value())];
@@ -62,6 +69,10 @@ class CanonicalAxes {
   }
   void Rename(std::vector<ir::AxisId>& axes) {
     for (ir::AxisId& axis : axes) axis = Rename(axis);
+  }
+  void Rename(ir::Layout& layout) {
+    for (std::vector<ir::AxisId>& axes : layout.dimensions) Rename(axes);
+    Rename(layout.partial);
   }
   void Rename(std::vector<ir::PartialAxis>& partials) {
     for (ir::PartialAxis& partial : partials) partial.axis = Rename(partial.axis);
@@ -165,19 +176,29 @@ std::optional<Cost> RedistributionPrices::PriceOfEven(const ir::TensorType& type
   return cost;
 }
 
+const RedistributionPrices::CanonicalSource& RedistributionPrices::CanonicalSourceOf(LayoutIndex source) {
+  const auto [found, is_new] = canonical_sources_.try_emplace(source);
+  if (is_new) {
+    CanonicalAxes names(mesh());
+    ir::Layout from = layout(source);
+    names.Rename(from);
+    found->second = {.layout = Intern(from), .names = names.names()};
+  }
+  return found->second;
+}
+
 // Planned once for all pairs of layouts that differ only in the names of equal axes.
 std::optional<Cost> RedistributionPrices::PriceOfUneven(TypeIndex type, LayoutIndex source, LayoutIndex target) {
-  ir::Layout from = layout(source), to = layout(target);
-  CanonicalAxes names(mesh());
-  for (ir::Layout* renamed : {&from, &to}) {
-    for (std::vector<ir::AxisId>& axes : renamed->dimensions) names.Rename(axes);
-    names.Rename(renamed->partial);
-  }
-  const auto [found, is_new] = known().prices.try_emplace(KeyOf(type, Intern(from), Intern(to)));
+  const CanonicalSource& canonical = CanonicalSourceOf(source);
+  CanonicalAxes names(mesh(), canonical.names);
+  ir::Layout to = layout(target);
+  names.Rename(to);
+  const LayoutIndex first = canonical.layout, last = Intern(to);
+  const auto [found, is_new] = known().prices.try_emplace(KeyOf(type, first, last));
   if (!is_new) return found->second;
   const ir::TensorType& exact = types_[static_cast<size_t>(type)];
-  const std::optional<ir::Redistribution> way = Planned(exact, from, to);
-  if (way.has_value()) found->second = CostOf(exact, from, *way);
+  const std::optional<ir::Redistribution> way = Planned(exact, layout(first), to);
+  if (way.has_value()) found->second = CostOf(exact, layout(first), *way);
   return found->second;
 }
 

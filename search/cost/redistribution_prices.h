@@ -98,6 +98,13 @@ class RedistributionPrices {
  private:
   std::optional<ir::Redistribution> Planned(const ir::TensorType& type, const ir::Layout& source,
                                             const ir::Layout& target);
+  // A source layout with the names of equal axes in the order in which it uses them, and the new name of each axis (-1:
+  // it uses none).
+  struct CanonicalSource {
+    LayoutIndex layout = 0;
+    std::vector<ir::AxisId> names;
+  };
+  const CanonicalSource& CanonicalSourceOf(LayoutIndex source);
   std::optional<Cost> PriceOfEven(const ir::TensorType& type, const ir::Layout& source, const ir::Layout& target);
   std::optional<Cost> PriceOfUneven(TypeIndex type, LayoutIndex source, LayoutIndex target);
   Cost CostOf(const ir::TensorType& type, const ir::Layout& source, const ir::Redistribution& way) const;
@@ -132,6 +139,7 @@ class RedistributionPrices {
   ir::RedistributionEffort effort_ = ir::RedistributionEffort::kFull;
   std::deque<ir::Layout> layouts_;  // Callers hold references while more are interned.
   absl::flat_hash_map<ir::Layout, LayoutIndex, LayoutHash> layout_index_;
+  absl::flat_hash_map<LayoutIndex, CanonicalSource> canonical_sources_;
   std::vector<ir::TensorType> types_;
   std::map<std::pair<int, ir::Shape>, TypeIndex> type_index_;
   std::array<Known, 2> known_;

@@ -77,12 +77,20 @@ class Fitter {
   bool Try(double weight, int zero) {
     std::optional<ir::Plan> plan = plan_for_(weight * unit_, zero);
     if (!plan.has_value()) return false;
-    ir::MemoryUse use = EstimateMemory(graph_, *plan, limit_.fuse);
+    ir::MemoryUse use = UseOf(*plan);
     last_ = Measured{.plan = *std::move(plan), .weight = weight * unit_, .zero = zero, .use = std::move(use)};
     if (!smallest_.has_value() || last_->peak() < smallest_->peak()) smallest_ = last_;
     const auto cost = [](const Measured& measured) { return measured.plan.search.cost; };
     if (Fits(*last_) && (!best_.has_value() || cost(*last_) < cost(*best_))) best_ = last_;
     return true;
+  }
+
+  // Weights that differ little often give the same plan. Its program is then not made again.
+  ir::MemoryUse UseOf(const ir::Plan& plan) const {
+    for (const std::optional<Measured>* known : {&last_, &smallest_, &best_}) {
+      if (known->has_value() && (*known)->plan.ops == plan.ops) return (*known)->use;
+    }
+    return EstimateMemory(graph_, plan, limit_.fuse);
   }
 
   const ir::Graph& graph_;
@@ -147,15 +155,17 @@ std::optional<MemoryLimit> MemoryLimitOf(const ir::ParallelSettings& settings, c
                      .fuse = fuse};
 }
 
-std::optional<ir::Plan> FitMemory(const ir::Graph& training_graph, const MemoryLimit& limit, const PlanFor& plan_for,
-                                  std::optional<int> zero, Diagnostics& diagnostics, const SearchTuning& tuning) {
+std::optional<Fit> FitMemory(const ir::Graph& training_graph, const MemoryLimit& limit, const PlanFor& plan_for,
+                             std::optional<int> zero, Diagnostics& diagnostics, const SearchTuning& tuning) {
   Fitter fitter(training_graph, limit, plan_for, tuning);
   for (int level = zero.value_or(0); level <= zero.value_or(3); ++level) {
     if (!fitter.Level(level)) return std::nullopt;
     // More division does not send less.
     if (fitter.fits_unweighted()) break;
   }
-  if (fitter.best().has_value()) return fitter.best()->plan;
+  if (const std::optional<Measured>& best = fitter.best(); best.has_value()) {
+    return Fit{.plan = best->plan, .weight = best->weight, .zero = best->zero};
+  }
   diagnostics.Add(NothingFits(training_graph, limit, fitter.smallest(), plan_for));
   return std::nullopt;
 }

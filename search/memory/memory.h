@@ -70,12 +70,19 @@ std::optional<MemoryLimit> MemoryLimitOf(const ir::ParallelSettings& settings, c
 // usually does.
 using PlanFor = std::function<std::optional<ir::Plan>(double memory_weight, int zero)>;
 
+// A plan that fits, and the arguments with which `plan_for` made it.
+struct Fit {
+  ir::Plan plan;
+  double weight = 0;
+  int zero = 0;
+};
+
 // The cheapest plan found that stays within the limit: weights are bisected, with at most MostPlansPerLevel plans per
 // level. `zero` is the level, nullopt for `auto`: 0, 1, 2, 3 in this order until one fits without any weight; of those
 // that fit, the cheapest is taken, and of equal ones the lowest level. Where none fits, the result is nullopt, and
 // E0313 says the least memory that a plan needs, the tensors that need most of it, and what else would save memory.
-std::optional<ir::Plan> FitMemory(const ir::Graph& training_graph, const MemoryLimit& limit, const PlanFor& plan_for,
-                                  std::optional<int> zero, Diagnostics& diagnostics, const SearchTuning& tuning = {});
+std::optional<Fit> FitMemory(const ir::Graph& training_graph, const MemoryLimit& limit, const PlanFor& plan_for,
+                             std::optional<int> zero, Diagnostics& diagnostics, const SearchTuning& tuning = {});
 
 // The most plans: one without a weight, a ladder of weights, and the halvings of its last step.
 int MostPlansPerLevel(const SearchTuning& tuning);

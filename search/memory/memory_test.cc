@@ -93,14 +93,14 @@ TEST(FitMemoryTest, AnswersFitWheneverAPlanDoes) {
     for (const Bytes peak : plans.Peaks()) {
       for (const Bytes limit : {peak - Bytes(1), peak}) {
         Diagnostics diagnostics;
-        const std::optional<ir::Plan> plan =
+        const std::optional<Fit> fit =
             FitMemory(graph, {.bytes = limit, .span = {}, .source = "`memory`"}, plans.Search(), zero, diagnostics);
-        ASSERT_EQ(plan.has_value(), plans.Smallest(zero) <= limit) << limit.value();
-        ASSERT_EQ(diagnostics.has_errors(), !plan.has_value());
-        ++(plan.has_value() ? found : refused);
-        if (!plan.has_value()) continue;
-        EXPECT_LE(EstimateMemory(graph, *plan).prediction.peak, limit);
-        EXPECT_EQ(plan->search.zero, zero.value_or(plan->search.zero));
+        ASSERT_EQ(fit.has_value(), plans.Smallest(zero) <= limit) << limit.value();
+        ASSERT_EQ(diagnostics.has_errors(), !fit.has_value());
+        ++(fit.has_value() ? found : refused);
+        if (!fit.has_value()) continue;
+        EXPECT_LE(EstimateMemory(graph, fit->plan).prediction.peak, limit);
+        EXPECT_EQ(fit->plan.search.zero, zero.value_or(fit->zero));
       }
     }
   }
@@ -115,7 +115,10 @@ TEST(FitMemoryTest, RoomEnoughGivesTheUnweightedPlanAtOnce) {
   const int before = plans.searches();
   Diagnostics diagnostics;
   const MemoryLimit limit = {.bytes = Bytes(1 << 30), .span = {}, .source = "`memory`"};
-  EXPECT_EQ(FitMemory(graph, limit, plans.Search(), std::nullopt, diagnostics), unweighted);
+  const std::optional<Fit> fit = FitMemory(graph, limit, plans.Search(), std::nullopt, diagnostics);
+  ASSERT_TRUE(fit.has_value());
+  EXPECT_EQ(fit->plan, unweighted);
+  EXPECT_EQ(fit->weight, 0);
   EXPECT_EQ(plans.searches() - before, 1);
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "search/cost/inner_cost.h"
 
@@ -38,6 +40,13 @@ class Odometer {
   std::vector<int> digits_;
 };
 
+// The layouts that one tensor of a term has over the choices of its variables.
+struct LayoutColumn {
+  int formula = 0;                   // The places of `numbers` are those of its column.
+  std::vector<size_t> numbers;       // Of `layouts`.
+  std::vector<LayoutIndex> layouts;  // Each once, in the order in which they come first.
+};
+
 // The strategy that each formula of a term gives, for all choices of its variables.
 class Columns {
  public:
@@ -48,13 +57,29 @@ class Columns {
   }
 
   const std::vector<int>& sizes() const { return sizes_; }
-  int Number(int formula, const std::vector<int>& digits) const {
+  // The strategy numbers of a formula over its own variables, and the place of a choice among them.
+  const std::vector<int>& numbers(int formula) const { return columns_[static_cast<size_t>(formula)].numbers; }
+  size_t Place(int formula, const std::vector<int>& digits) const {
     const Column& column = columns_[static_cast<size_t>(formula)];
-    int offset = 0;
+    int place = 0;
     for (int variable : column.variables) {
-      offset += digits[static_cast<size_t>(variable)] * column.strides[static_cast<size_t>(variable)];
+      place += digits[static_cast<size_t>(variable)] * column.strides[static_cast<size_t>(variable)];
     }
-    return column.numbers[static_cast<size_t>(offset)];
+    return static_cast<size_t>(place);
+  }
+  int Number(int formula, const std::vector<int>& digits) const { return numbers(formula)[Place(formula, digits)]; }
+  // The layouts in which the formula's op reads its input `slot`, or makes its value for slot -1.
+  LayoutColumn LayoutsOf(int formula, int slot) const {
+    const ir::OpId op = kind_.formulas[static_cast<size_t>(formula)].op;
+    LayoutColumn column{.formula = formula, .numbers = {}, .layouts = {}};
+    absl::flat_hash_map<LayoutIndex, size_t> known;
+    for (int number : numbers(formula)) {
+      const LayoutIndex layout = slot < 0 ? table_.output(op, number) : table_.input(op, number, slot);
+      const auto [found, is_new] = known.emplace(layout, column.layouts.size());
+      if (is_new) column.layouts.push_back(layout);
+      column.numbers.push_back(found->second);
+    }
+    return column;
   }
   LayoutIndex Seen(int formula, const std::vector<int>& digits) const {
     const StrategyFormula& own = kind_.formulas[static_cast<size_t>(formula)];
@@ -135,6 +160,54 @@ class Columns {
   std::vector<LayoutIndex> layouts_;
 };
 
+// What the redistributions of a term's value cost. Many choices of strategies give the same layouts, whose cost is
+// found once.
+class Moves {
+ public:
+  // `most`: the number of choices.
+  Moves(StrategyTable& table, const TermKind& kind, const Columns& columns, double weight, size_t most)
+      : table_(table), kind_(kind), columns_(columns) {
+    tensors_.push_back(columns.LayoutsOf(kind.made, -1));
+    const LayoutIndex seen = kind.formulas[static_cast<size_t>(kind.made)].seen;
+    if (seen >= 0) demands_.push_back({.layout = seen, .weight = weight});
+    for (const TermRead& read : kind.reads) {
+      tensors_.push_back(columns.LayoutsOf(read.formula, read.slot));
+      demands_.push_back({.layout = 0, .weight = read.weight});
+    }
+    size_t combinations = 1;
+    for (const LayoutColumn& tensor : tensors_) combinations = std::min(combinations * tensor.layouts.size(), most + 1);
+    if (combinations <= most) known_.resize(combinations);
+  }
+
+  Cost CostOf(const std::vector<int>& digits) {
+    size_t combination = 0;
+    const size_t first_read = demands_.size() - kind_.reads.size();
+    LayoutIndex produced = 0;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const LayoutColumn& tensor = tensors_[i];
+      const size_t number = tensor.numbers[columns_.Place(tensor.formula, digits)];
+      combination = combination * tensor.layouts.size() + number;
+      (i == 0 ? produced : demands_[first_read + i - 1].layout) = tensor.layouts[number];
+    }
+    if (known_.empty()) return Serve(produced);
+    std::optional<Cost>& known = known_[combination];
+    if (!known.has_value()) known = Serve(produced);
+    return *known;
+  }
+
+ private:
+  Cost Serve(LayoutIndex produced) {
+    return table_.prices().Serve(table_.type(kind_.value), produced, demands_);
+  }
+
+  StrategyTable& table_;
+  const TermKind& kind_;
+  const Columns& columns_;
+  std::vector<LayoutColumn> tensors_;  // The value as it is made, then as each of `kind.reads` wants it.
+  std::vector<RedistributionPrices::Demanded> demands_;
+  std::vector<std::optional<Cost>> known_;  // By the layouts of the tensors; empty where that is longer than `most`.
+};
+
 CostTable Multiple(const CostTable& table, int64_t times) {
   CostTable result = table;
   for (int64_t& cost : result.costs) cost = cost >= kForbidden / times ? kForbidden : cost * times;
@@ -194,6 +267,21 @@ Cost Network::CostOfInner(const TermKind& kind, const std::vector<int>& numbers)
   return found->second;
 }
 
+std::vector<Network::OwnCost> Network::OwnCosts(const TermKind& kind, const std::vector<int>& numbers) {
+  const StrategyFormula& made = kind.formulas[static_cast<size_t>(kind.made)];
+  const bool breaks_ties = made.kind == StrategyFormula::Kind::kVariable && options_.breaks_ties;
+  std::vector<OwnCost> costs;
+  for (int number : numbers) {
+    OwnCost own{.price = table_.LocalPrice(kind.value, number)};
+    if (breaks_ties) {
+      const int idle = IdleAxes(table_.strategy(made.op, number), table_.mesh());
+      own.units = kIdleAxis * (table_.paid().may_leave_idle ? table_.mesh().axis_count() - idle : idle);
+    }
+    costs.push_back(own);
+  }
+  return costs;
+}
+
 int Network::TableOf(const TermKind& kind, const Domains& own) {
   std::vector<int> key = own;
   key.push_back(kind.id);
@@ -206,8 +294,13 @@ int Network::TableOf(const TermKind& kind, const Domains& own) {
   CostTable costs{.sizes = columns.sizes(), .costs = {}};
   std::vector<int> all;
   for (int i = 0; i < kind.variables; ++i) all.push_back(i);
-  const StrategyFormula& made = kind.formulas[static_cast<size_t>(kind.made)];
-  std::vector<RedistributionPrices::Demanded> demands;
+  size_t choices = 1;
+  for (int size : columns.sizes()) choices *= static_cast<size_t>(size);
+  costs.costs.reserve(choices);
+  const double weight = table_.facts().gradient[kind.value] ? gradient_weight_ : 1;
+  std::optional<Moves> moves;
+  if (kind.moves) moves.emplace(table_, kind, columns, weight, choices);
+  const std::vector<OwnCost> own_costs = kind.local ? OwnCosts(kind, columns.numbers(kind.made)) : std::vector<OwnCost>();
   std::vector<int> group;
   Odometer odometer(all, columns.sizes());
   do {
@@ -218,24 +311,12 @@ int Network::TableOf(const TermKind& kind, const Domains& own) {
       for (int member : kind.inner) group.push_back(columns.Number(member, digits));
       cost = CostOfInner(kind, group);
     }
-    if (kind.moves) {
-      demands.clear();
-      const double weight = table_.facts().gradient[kind.value] ? gradient_weight_ : 1;
-      if (made.seen >= 0) demands.push_back({.layout = made.seen, .weight = weight});
-      for (const TermRead& read : kind.reads) {
-        demands.push_back({.layout = columns.Wanted(read.formula, read.slot, digits), .weight = read.weight});
-      }
-      const LayoutIndex produced = table_.output(made.op, columns.Number(kind.made, digits));
-      cost = cost + table_.prices().Serve(table_.type(kind.value), produced, demands);
-    }
+    if (moves.has_value()) cost = cost + moves->CostOf(digits);
     int64_t units = 0;
     if (kind.local) {
-      const int number = columns.Number(kind.made, digits);
-      cost.price += table_.LocalPrice(kind.value, number);
-      if (made.kind == StrategyFormula::Kind::kVariable && options_.breaks_ties) {
-        const int idle = IdleAxes(table_.strategy(made.op, number), table_.mesh());
-        units += kIdleAxis * (table_.paid().may_leave_idle ? table_.mesh().axis_count() - idle : idle);
-      }
+      const OwnCost& local = own_costs[columns.Place(kind.made, digits)];
+      cost.price += local.price;
+      units = local.units;
     }
     costs.costs.push_back(std::min(Units(cost) + units, kForbidden));
   } while (odometer.Next());

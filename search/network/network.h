@@ -88,7 +88,14 @@ class Network {
     std::vector<int> strategies;
   };
 
+  // What an op costs by itself under a strategy, and the units that break ties.
+  struct OwnCost {
+    double price = 0;
+    int64_t units = 0;
+  };
+
   int TableOf(const TermKind& kind, const Domains& own);
+  std::vector<OwnCost> OwnCosts(const TermKind& kind, const std::vector<int>& numbers);
   Cost CostOfInner(const TermKind& kind, const std::vector<int>& numbers);
   int64_t Units(const Cost& cost) const;
 

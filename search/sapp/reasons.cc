@@ -22,12 +22,7 @@ class Reasons {
         options_(options) {}
 
   ir::OpPlan PlanOf(ir::OpId op) {
-    ir::OpPlan plan{.strategy = assignment_.strategy(op),
-                    .output = assignment_.demanded_output(op),
-                    .decided_by = ir::DecidedBy::kFallback,
-                    .reason = "",
-                    .choices = {}};
-    if (plan.output.has_value() && *plan.output == assignment_.produced(op)) plan.output.reset();
+    ir::OpPlan plan = OpPlanOf(assignment_, op);
     if (demands_.count(op) > 0) {
       plan.decided_by = ir::DecidedBy::kPin;
       plan.reason = absl::StrCat("pinned by the user; causes ", Text(assignment_.CostAround(op).price), " per step");
@@ -140,6 +135,12 @@ class Reasons {
 };
 
 }  // namespace
+
+ir::OpPlan OpPlanOf(const Assignment& assignment, ir::OpId op) {
+  ir::OpPlan plan{.strategy = assignment.strategy(op), .output = assignment.demanded_output(op)};
+  if (plan.output.has_value() && *plan.output == assignment.produced(op)) plan.output.reset();
+  return plan;
+}
 
 IdVector<ir::OpId, ir::OpPlan> PlansWithReasons(Assignment& assignment, const Bundles& bundles,
                                                 const OpDemands& demands, const ReasonOptions& options) {

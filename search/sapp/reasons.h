@@ -24,6 +24,9 @@ struct ReasonOptions {
   std::string objective = "";    // The objective of the search, where it is not `speed`.
 };
 
+// The strategy and the demanded output of one op, without a reason.
+ir::OpPlan OpPlanOf(const Assignment& assignment, ir::OpId op);
+
 // The plan of a finished assignment, with decided_by, reasons and choices; leaves the assignment as it was.
 IdVector<ir::OpId, ir::OpPlan> PlansWithReasons(Assignment& assignment, const Bundles& bundles,
                                                 const OpDemands& demands, const ReasonOptions& options);

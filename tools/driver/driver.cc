@@ -1,11 +1,11 @@
 #include "tools/driver/driver.h"
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -29,6 +29,7 @@
 #include "tools/driver/launch.h"
 #include "tools/driver/output.h"
 #include "tools/driver/pipeline.h"
+#include "tools/driver/rank_files.h"
 #include "tools/driver/report.h"
 #include "tools/driver/summary.h"
 
@@ -131,11 +132,8 @@ std::optional<std::vector<OutputFile>> OutputFiles(const CompileOptions& options
   }
   files.push_back({.path = "plan.json", .text = PlanText(compiled, report)});
   files.push_back({.path = "redistributions.txt", .text = ir::RedistributionsText(program)});
-  const std::string graph = PlannedGraphText(compiled.split.distributed);
-  constexpr int kMostRanks = 256;  // Of a million ranks the texts would be gigabytes.
-  for (int rank = 0; rank < std::min(compiled.planned.plan.mesh.rank_count(), kMostRanks); ++rank) {
-    files.push_back({.path = absl::StrCat("rank_", rank, "/graph.ir"), .text = graph});
-    files.push_back({.path = absl::StrCat("rank_", rank, "/program.ir"), .text = ir::ProgramText(program, rank)});
+  for (OutputFile& file : RankFiles(PlannedGraphText(compiled.split.distributed), program)) {
+    files.push_back(std::move(file));
   }
   return files;
 }

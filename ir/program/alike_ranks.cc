@@ -1,0 +1,41 @@
+#include "ir/program/alike_ranks.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "ir/sharding/layout/layout.h"
+
+namespace cleave::ir {
+namespace {
+
+// Whether all ranks hold equally many elements of each dimension.
+bool HasEqualPieces(const Value& value, const Mesh& mesh) {
+  if (!value.layout.windows.empty()) return false;
+  const std::vector<int64_t> pieces = CutCounts(value.layout, mesh);
+  for (size_t d = 0; d < pieces.size(); ++d) {
+    if (value.type.shape[d] % pieces[d] != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<int> LowestAlikeRanks(const Program& program) {
+  std::vector<int> lowest(static_cast<size_t>(program.mesh.rank_count()), 0);
+  std::set<std::pair<Shape, std::string>> told_apart;
+  for (const Value& value : program.values) {
+    if (HasEqualPieces(value, program.mesh)) continue;
+    if (!told_apart.emplace(value.type.shape, LayoutText(value.layout, program.mesh)).second) continue;
+    std::map<std::pair<int, Shape>, int> first;
+    for (int rank = 0; rank < program.mesh.rank_count(); ++rank) {
+      int& own = lowest[static_cast<size_t>(rank)];
+      own = first.emplace(std::pair(own, LocalShape(value.layout, program.mesh, value.type.shape, rank)), rank)
+                .first->second;
+    }
+  }
+  return lowest;
+}
+
+}  // namespace cleave::ir
