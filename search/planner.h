@@ -58,7 +58,6 @@ class Planner {
   ir::Plan PlanOf(const Decisions& decisions, int zero, Detail detail) const;
 
  private:
-
   // What a search makes least: the prices of an objective under `price`.
   struct Pricing {
     ir::Objective objective = ir::Objective::kSpeed;

@@ -71,14 +71,15 @@ std::optional<ir::Plan> PlanManual(const ir::Graph& graph, const Cluster& cluste
 std::optional<ir::Plan> PlanWithin(const MemoryLimit& limit, const Planner& planner, const ir::Graph& graph,
                                    const SearchOptions& options, Diagnostics& diagnostics) {
   std::map<std::pair<double, int>, Planner::Decisions> decided;  // By weight and ZeRO level.
-  const auto key = [&](double weight, int zero) { return std::pair(weight, planner.DecidesForAllZero(weight) ? 0 : zero); };
+  const auto key = [&](double weight, int zero) {
+    return std::pair(weight, planner.DecidesForAllZero(weight) ? 0 : zero);
+  };
   const PlanFor plan_for = [&](double weight, int zero) -> std::optional<ir::Plan> {
     auto found = decided.find(key(weight, zero));
     if (found == decided.end()) {
       // The warnings of a search do not depend on the weight, so they are given once.
       Diagnostics repeated;
-      std::optional<Planner::Decisions> own =
-          planner.DecideFor(weight, zero, decided.empty() ? diagnostics : repeated);
+      std::optional<Planner::Decisions> own = planner.DecideFor(weight, zero, decided.empty() ? diagnostics : repeated);
       if (!own.has_value()) return std::nullopt;
       found = decided.emplace(key(weight, zero), *std::move(own)).first;
     }

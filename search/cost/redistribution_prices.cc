@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/check/check.h"
+
 namespace cleave::search {
 
 bool Cheaper(const Cost& a, const Cost& b) {
@@ -19,6 +21,7 @@ LayoutIndex RedistributionPrices::Intern(const ir::Layout& exact) {
   const ir::Layout layout = relaxation_.representative == nullptr ? exact : relaxation_.representative(exact);
   const auto [found, is_new] = layout_index_.emplace(layout, static_cast<LayoutIndex>(layouts_.size()));
   if (is_new) layouts_.push_back(layout);
+  CLEAVE_CHECK(layouts_.size() <= size_t{1} << kLayoutBits) << "too many layouts";
   return found->second;
 }
 
@@ -26,6 +29,7 @@ TypeIndex RedistributionPrices::Intern(const ir::TensorType& type) {
   const auto [found, is_new] =
       type_index_.emplace(std::pair(static_cast<int>(type.dtype), type.shape), static_cast<TypeIndex>(types_.size()));
   if (is_new) types_.push_back(type);
+  CLEAVE_CHECK(types_.size() <= size_t{1} << kTypeBits) << "too many types";
   return found->second;
 }
 
@@ -148,16 +152,22 @@ std::optional<Cost> RedistributionPrices::Price(TypeIndex type, LayoutIndex sour
   if (source == target) return Cost{};
   const Key key = KeyOf(type, source, target);
   Known& known = this->known();
-  if (const auto found = known.prices.find(key); found != known.prices.end()) return found->second;
+  if (const auto found = known.prices.find(key); found != known.prices.end()) {
+    return known.costs[static_cast<size_t>(found->second)];
+  }
   const ir::TensorType& exact = types_[static_cast<size_t>(type)];
   const ir::Layout& from = layout(source);
   const ir::Layout& to = layout(target);
   const bool even = IsEven(mesh(), exact.shape) && from.windows.empty() && to.windows.empty();
-  const std::optional<Cost> price = relaxation_.price != nullptr ? relaxation_.price(exact, from, to)
-                                    : even                       ? PriceOfEven(exact, from, to)
-                                                                 : PriceOfUneven(type, source, target);
-  known.prices.emplace(key, price);
-  return price;
+  const auto add = [&](const std::optional<Cost>& cost) {
+    known.costs.push_back(cost);
+    return static_cast<int>(known.costs.size()) - 1;
+  };
+  const int index = relaxation_.price != nullptr ? add(relaxation_.price(exact, from, to))
+                    : even                       ? add(PriceOfEven(exact, from, to))
+                                                 : PriceOfUneven(type, source, target);
+  known.prices.emplace(key, index);
+  return known.costs[static_cast<size_t>(index)];
 }
 
 // Where all pieces are equal, bytes are proportional to the size: a redistribution that is planned for one shape holds
@@ -188,18 +198,20 @@ const RedistributionPrices::CanonicalSource& RedistributionPrices::CanonicalSour
 }
 
 // Planned once for all pairs of layouts that differ only in the names of equal axes.
-std::optional<Cost> RedistributionPrices::PriceOfUneven(TypeIndex type, LayoutIndex source, LayoutIndex target) {
+int RedistributionPrices::PriceOfUneven(TypeIndex type, LayoutIndex source, LayoutIndex target) {
   const CanonicalSource& canonical = CanonicalSourceOf(source);
   CanonicalAxes names(mesh(), canonical.names);
   ir::Layout to = layout(target);
   names.Rename(to);
   const LayoutIndex first = canonical.layout, last = Intern(to);
-  const auto [found, is_new] = known().prices.try_emplace(KeyOf(type, first, last));
+  Known& known = this->known();
+  const auto index = static_cast<int>(known.costs.size());
+  const auto [found, is_new] = known.prices.emplace(KeyOf(type, first, last), index);
   if (!is_new) return found->second;
   const ir::TensorType& exact = types_[static_cast<size_t>(type)];
   const std::optional<ir::Redistribution> way = Planned(exact, layout(first), to);
-  if (way.has_value()) found->second = CostOf(exact, layout(first), *way);
-  return found->second;
+  known.costs.push_back(way.has_value() ? std::optional(CostOf(exact, layout(first), *way)) : std::nullopt);
+  return index;
 }
 
 Cost RedistributionPrices::CostOf(const ir::TensorType& type, const ir::Layout& source,

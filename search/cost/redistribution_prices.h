@@ -106,13 +106,16 @@ class RedistributionPrices {
   };
   const CanonicalSource& CanonicalSourceOf(LayoutIndex source);
   std::optional<Cost> PriceOfEven(const ir::TensorType& type, const ir::Layout& source, const ir::Layout& target);
-  std::optional<Cost> PriceOfUneven(TypeIndex type, LayoutIndex source, LayoutIndex target);
+  // An index into Known::costs.
+  int PriceOfUneven(TypeIndex type, LayoutIndex source, LayoutIndex target);
   Cost CostOf(const ir::TensorType& type, const ir::Layout& source, const ir::Redistribution& way) const;
 
-  // Source and target in one number, which takes less time to hash, and the type.
-  using Key = std::pair<uint64_t, TypeIndex>;
+  // Type, source and target in one number, which takes little time to hash.
+  using Key = uint64_t;
+  static constexpr int kLayoutBits = 24, kTypeBits = 16;
   static Key KeyOf(TypeIndex type, LayoutIndex source, LayoutIndex target) {
-    return {(static_cast<uint64_t>(source) << 32) | static_cast<uint64_t>(target), type};
+    return (static_cast<Key>(type) << (2 * kLayoutBits)) | (static_cast<Key>(source) << kLayoutBits) |
+           static_cast<Key>(target);
   }
 
   // By the cuts, which few layouts have in common.
@@ -124,7 +127,8 @@ class RedistributionPrices {
 
   // Prices of one effort.
   struct Known {
-    absl::flat_hash_map<Key, std::optional<Cost>> prices;
+    absl::flat_hash_map<Key, int> prices;  // Indices into `costs`: small, because there are many more keys.
+    std::vector<std::optional<Cost>> costs;
     // Planned for one shape, which represents all shapes that are cut evenly.
     std::map<std::pair<ir::Layout, ir::Layout>, std::optional<ir::Redistribution>> even;
   };

@@ -196,9 +196,7 @@ class Moves {
   }
 
  private:
-  Cost Serve(LayoutIndex produced) {
-    return table_.prices().Serve(table_.type(kind_.value), produced, demands_);
-  }
+  Cost Serve(LayoutIndex produced) { return table_.prices().Serve(table_.type(kind_.value), produced, demands_); }
 
   StrategyTable& table_;
   const TermKind& kind_;
@@ -300,7 +298,8 @@ int Network::TableOf(const TermKind& kind, const Domains& own) {
   const double weight = table_.facts().gradient[kind.value] ? gradient_weight_ : 1;
   std::optional<Moves> moves;
   if (kind.moves) moves.emplace(table_, kind, columns, weight, choices);
-  const std::vector<OwnCost> own_costs = kind.local ? OwnCosts(kind, columns.numbers(kind.made)) : std::vector<OwnCost>();
+  const std::vector<OwnCost> own_costs =
+      kind.local ? OwnCosts(kind, columns.numbers(kind.made)) : std::vector<OwnCost>();
   std::vector<int> group;
   Odometer odometer(all, columns.sizes());
   do {

@@ -301,6 +301,7 @@ class Merger {
     }
     std::stable_sort(units.begin(), units.end(), [&](size_t a, size_t b) { return places_[a] < places_[b]; });
     std::vector<Step> ordered;
+    ordered.reserve(units.size());
     std::vector<char> begun(program_.steps.size(), 0);
     for (size_t unit : units) Emit(unit, begun, ordered);
     program_.steps = std::move(ordered);
@@ -316,8 +317,9 @@ class Merger {
     ordered.push_back(MergedStep(unit));
   }
 
+  // Takes the steps of the unit, which are not looked at again.
   Step MergedStep(size_t unit) {
-    Step merged = StepAt(unit);
+    Step merged = std::move(program_.steps[unit]);
     merged.phase = places_[unit].phase;
     const std::vector<size_t>& members = members_[unit];
     if (members.size() == 1) return merged;
@@ -330,18 +332,19 @@ class Merger {
       reasons.push_back(part.why);
     }
     collective.why = MergedReason(reasons);
-    merged.name = NameOf(unit, collective);
+    merged.name = NameOf(unit, merged.name, collective);
     return merged;
   }
 
-  std::string NameOf(size_t unit, const Collective& collective) {
+  // `own`: the name of the unit's first member.
+  std::string NameOf(size_t unit, const std::string& own, const Collective& collective) {
     const bool gathers = collective.kind == CollectiveKind::kAllGather;
     const std::string kind(CollectiveKindName(collective.kind));
     std::string wish;
     switch (timings_[unit]) {
       case Timing::kAlone:
       case Timing::kPrompt:
-        return StepAt(unit).name;
+        return own;
       case Timing::kGradient:
         wish = absl::StrCat("gradients.", kind);
         break;
