@@ -21,7 +21,6 @@ CXXFLAGS = -O2 -std=c++17 -fopenmp
 NVCCFLAGS = -O3 -std=c++17 -lineinfo -Xcompiler -fopenmp
 LDLIBS = $(COMM_LIBS) $(CUDA_LIBS) -lpthread
 MAIN = program.cu
-MAIN_OBJECT = $(CUDA_BUILD)/$(MAIN:.cu=.o)
 )make";
 
 constexpr char kHot[] = "runtime/comm/gloo runtime/comm/local runtime/random";
@@ -29,18 +28,15 @@ constexpr char kHot[] = "runtime/comm/gloo runtime/comm/local runtime/random";
 // With the tests' stand-in for the toolkit, a C++ compiler builds the same sources for the CPU.
 constexpr char kStandIn[] =
     R"make(ifdef STAND_IN
-BUILD = build/stand_in
-CUDA_BUILD = $(BUILD)/cuda
 INCLUDES = -I$(STAND_IN)/include
 COMPILE_CUDA = $(CXX) $(CXXFLAGS) -x c++
-STAND_IN_SOURCES = $(filter-out %_test.cc,$(wildcard $(STAND_IN)/*.cc))
-STAND_IN_OBJECTS = $(STAND_IN_SOURCES:$(STAND_IN)/%.cc=$(CUDA_BUILD)/stand_in/%.o)
+OTHER_FOLDERS = $(STAND_IN)
+FLAGS_$(STAND_IN) = -O2
 else
 )make";
 
 constexpr char kToolkit[] =
-    R"make(CUDA_BUILD = $(BUILD)/cuda
-ifndef NVCC
+    R"make(ifndef NVCC
 NVCC := $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc) \
 	$(wildcard $(or $(CUDA_HOME),/usr/local/cuda)/bin/nvcc))
 endif
@@ -73,7 +69,8 @@ COMPILE_CUDA = $(NVCC) $(NVCCFLAGS) $(CODE) --threads $(words $(ARCHS))
 
 constexpr char kLibraries[] =
     R"make(
-INCLUDES = $(foreach home,$(CUDA_HOME) $(NCCL_HOME) $(CUDNN_HOME),-I$(home)/include)
+INCLUDES = $(foreach home,$(CUDA_HOME) $(CUDNN_HOME),-I$(home)/include)
+FLAGS_runtime/comm/nccl = $(NCCL_HOME:%=-I%/include)
 # Where pip has put a library whose header the compiler does not find: $(call home,HEADER,PACKAGE)
 PIP = $(shell python3 -c 'import nvidia; print(*nvidia.__path__)' 2>/dev/null)
 home = $(if $(call has,$(1)),,$(wildcard $(addsuffix /$(2),$(PIP))))
@@ -96,46 +93,20 @@ ifneq ($(call has,cudnn.h),)
 CUDA_LIBS += $(call library,cudnn)
 endif
 ifneq ($(COMM),local)
-ifeq ($(call has,nccl.h),)
+ifeq ($(call has,nccl.h,$(FLAGS_runtime/comm/nccl)),)
 $(error NCCL is not there: install it (libnccl-dev of NVIDIA's packages, or nvidia-nccl by pip), or say where it is: \
 	make NCCL_HOME=/path; or do without: `make COMM=local` for ranks that share one GPU)
 endif
 CUDA_LIBS += $(call library,nccl)
 endif
 endif
-
-CUDA_OBJECTS = $(foreach folder,$(USED),$(if $(wildcard $(folder)/*.cu),$(CUDA_BUILD)/$(folder).o))
-OTHER_OBJECTS = $(CUDA_OBJECTS) $(STAND_IN_OBJECTS)
-)make";
-
-constexpr char kRules[] =
-    R"make($(MAIN_OBJECT): $(MAIN) $(CUDA_BUILD)/archs
-	@mkdir -p $(@D)
-	$(COMPILE_CUDA) -I. $(INCLUDES) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
-
-$(CUDA_OBJECTS): $(CUDA_BUILD)/%.o: $(CUDA_BUILD)/archs $$(wildcard $$*/*.cu)
-	@mkdir -p $(@D)
-	printf '#include "%s"\n' $(wildcard $*/*.cu) >$(@:.o=.cu)
-	$(COMPILE_CUDA) -I. $(INCLUDES) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $(@:.o=.cu)
-
-# Written anew when other architectures are asked for: then all is compiled again.
-$(CUDA_BUILD)/archs: always
-	@mkdir -p $(@D)
-	@echo '$(ARCHS)' | cmp -s - $@ || echo '$(ARCHS)' >$@
-
-$(STAND_IN_OBJECTS): $(CUDA_BUILD)/stand_in/%.o: $(STAND_IN)/%.cc
-	@mkdir -p $(@D)
-	$(CXX) -O2 -std=c++17 -fopenmp -I$(STAND_IN) $(INCLUDES) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
-
-.PHONY: always
 )make";
 
 }  // namespace
 
 std::string CudaMakefile(const ProgramSources& sources) {
-  return Makefile(
-      {.opening = kOpening, .hot = kHot, .libraries = absl::StrCat(kStandIn, kToolkit, kLibraries), .rules = kRules},
-      sources);
+  return Makefile({.opening = kOpening, .hot = kHot, .libraries = absl::StrCat(kStandIn, kToolkit, kLibraries)},
+                  sources);
 }
 
 }  // namespace cleave::codegen

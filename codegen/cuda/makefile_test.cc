@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/fixtures/workspace.h"
+#include "codegen/runtime_files/runtime_files.h"
 #include "gtest/gtest.h"
 
 namespace cleave::codegen {
@@ -17,6 +18,7 @@ if [ "$1" = --list-gpu-arch ]; then
   printf 'compute_80\ncompute_90\ncompute_100\n'
   exit
 fi
+case " $* " in *" --dryrun "*) exit ;; esac
 echo "$*" >>asked
 skip=
 for word; do
@@ -50,13 +52,16 @@ std::string Tree(const std::string& name) {
     WriteText(absl::StrCat(folder, "/runtime/", name, "/", name, ".cc"), "");
   }
   WriteText(folder + "/runtime/starter/starter.cc", "int main() {}\n");
+  for (const RuntimeFile& file : RuntimeFiles()) {
+    if (absl::EndsWith(file.path, ".sh")) WriteText(absl::StrCat(folder, "/", file.path), std::string(file.text));
+  }
   WriteText(folder + "/nccl/include/nccl.h", "#define NCCL_MAJOR 2\n");
   WriteText(folder + "/asked", "");
   return folder;
 }
 
 CommandOutput Make(const std::string& folder, const std::string& arguments) {
-  return RunShell(folder, absl::StrCat("make NVCC=./nvcc CUDA_HOME=/nonexistent CUDA_LIBS= ", arguments));
+  return RunShell(folder, absl::StrCat("CLEAVE_CACHE=off make NVCC=./nvcc CUDA_HOME=/nonexistent CUDA_LIBS= ", arguments));
 }
 
 TEST(CudaMakefile, BuildsForTheArchitecturesAskedFor) {
@@ -89,7 +94,7 @@ TEST(CudaMakefile, SharesObjectsBetweenWaysToConnect) {
   const std::string folder = Tree("shared");
   ASSERT_EQ(Make(folder, "COMM=local ARCHS=80").exit_code, 0);
   const size_t before = ReadText(folder + "/asked").size();
-  const CommandOutput built = Make(folder, "COMM=mpi CXX=g++ ARCHS=80 NCCL_HOME=nccl");
+  const CommandOutput built = Make(folder, "COMM=mpi MPICXX=g++ ARCHS=80 NCCL_HOME=nccl");
   ASSERT_EQ(built.exit_code, 0) << built.text;
   const std::string asked = ReadText(folder + "/asked").substr(before);
   EXPECT_TRUE(absl::StrContains(asked, "runtime/comm/nccl.cu")) << asked;
@@ -120,7 +125,7 @@ TEST(CudaMakefile, SaysWhatIsNotThere) {
   };
   EXPECT_TRUE(absl::StrContains(said("NVCC=no_such_nvcc"), "nvcc is not there: install the CUDA toolkit"));
   EXPECT_TRUE(absl::StrContains(said("ARCHS='80 91'"), "does not know the architectures 91: name others"));
-  const std::string no_mpi = said("CXX=no_such_mpicxx");
+  const std::string no_mpi = said("MPICXX=no_such_mpicxx");
   EXPECT_TRUE(absl::StrContains(no_mpi, "install MPI for C++") && absl::StrContains(no_mpi, "`make COMM=local`"));
   const std::string no_nccl = said("CXX='g++ -nostdinc' NCCL_HOME=/nonexistent");
   EXPECT_TRUE(absl::StrContains(no_nccl, "NCCL is not there: install it") &&

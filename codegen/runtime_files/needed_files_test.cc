@@ -26,6 +26,7 @@ constexpr RuntimeFile kFiles[] = {
      "#include <cmath>\n\n#include \"runtime/kernels/cpu/table.h\"\n#include \"runtime/kernels/wave.h\"\n"},
     {"runtime/kernels/sine.h", "// As in Wave.\nvoid Sine();\n"},
     {"runtime/kernels/wave.h", "#include \"runtime/kernels/sine.h\"\n\nvoid Wave();\n"},
+    {"runtime/objects/objects.sh", "# Names.\n"},
     {"runtime/runtime.h",
      "// All.\n#include \"runtime/kernels/sine.h\"\n#include \"runtime/kernels/wave.h\"  // IWYU pragma: export\n\n"
      "#endif\n"},
@@ -47,25 +48,25 @@ std::string TextFor(absl::string_view program, absl::string_view path) {
 
 TEST(NeededFiles, AreThoseOfTheNamesInTheProgram) {
   constexpr absl::string_view kNone = "#include \"runtime/runtime.h\"\nSines(); Wav(); e();\n";
-  EXPECT_EQ(PathsFor(kNone), "error/error.cc error/error.h runtime.h starter/starter.cc");
+  EXPECT_EQ(PathsFor(kNone), "error/error.cc error/error.h objects/objects.sh runtime.h starter/starter.cc");
   EXPECT_EQ(TextFor(kNone, "runtime/runtime.h"), "// All.\n\n#endif\n");
   constexpr absl::string_view kSine = "#include \"runtime/runtime.h\"\nSine();\n";
   EXPECT_EQ(PathsFor(kSine),
-            "error/error.cc error/error.h kernels/cpu/fast_sine.cc kernels/sine.h runtime.h starter/starter.cc");
+            "error/error.cc error/error.h kernels/cpu/fast_sine.cc kernels/sine.h objects/objects.sh runtime.h starter/starter.cc");
   EXPECT_EQ(TextFor(kSine, "runtime/runtime.h"), "// All.\n#include \"runtime/kernels/sine.h\"\n\n#endif\n");
 }
 
 TEST(NeededFiles, BringWhatTheyInclude) {
   EXPECT_EQ(PathsFor("#include \"runtime/runtime.h\"\nWave();\n"),
             "error/error.cc error/error.h kernels/cpu/fast_sine.cc kernels/cpu/table.cc kernels/cpu/table.h "
-            "kernels/cpu/wave.cc kernels/sine.h kernels/wave.h runtime.h starter/starter.cc");
+            "kernels/cpu/wave.cc kernels/sine.h kernels/wave.h objects/objects.sh runtime.h starter/starter.cc");
   EXPECT_EQ(PathsFor("#include \"runtime/kernels/sine.h\"\n"),
-            "error/error.cc error/error.h kernels/cpu/fast_sine.cc kernels/sine.h starter/starter.cc");
+            "error/error.cc error/error.h kernels/cpu/fast_sine.cc kernels/sine.h objects/objects.sh starter/starter.cc");
 }
 
 TEST(NeededFiles, ForBodiesOfOpsAreViewsOfTensors) {
   EXPECT_EQ(PathsFor("#include \"custom/soft_cap.h\"\n"),
-            "custom/view.h error/error.cc error/error.h starter/starter.cc");
+            "custom/view.h error/error.cc error/error.h objects/objects.sh starter/starter.cc");
 }
 
 TEST(NeededFilesDeathTest, AHeaderThatIsNotThereIsNoticed) {

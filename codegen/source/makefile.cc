@@ -13,45 +13,46 @@ ifneq ($(wildcard .cleave_next),)
 $(error a compile was stopped while it wrote this folder: compile the model again)
 endif
 
-# The files of a folder are compiled as one: most of the time goes into headers that they share. What does not run in
-# every step is compiled quickly rather than for speed. No object depends on COMM: all builds share those that they link.
+# The files of a folder are compiled as one unit, FOLDER.cc or FOLDER.cu: most of the time goes into headers that they
+# share. What does not run in every step is compiled quickly rather than for speed. No unit depends on COMM: all builds
+# share those that they link.
 FOLDERS =@FOLDERS@
 HOT = @HOT@
 COLDFLAGS = -O1
 
 STARTER_FOLDERS = runtime/starter runtime/rendezvous runtime/placement runtime/file runtime/lock runtime/trace runtime/error
+CXX = g++
+MPICXX = mpicxx
+LINK = $(CXX)
 ifeq ($(COMM),mpi)
-CXX = mpicxx
+LINK = $(MPICXX)
 PROGRAM = program
 UNUSED = runtime/comm/gloo runtime/comm/local% runtime/placement runtime/rendezvous runtime/starter
-INSTALL = MPI for C++ (Debian: libopenmpi-dev openmpi-bin), or do without: `make COMM=local` for ranks that are threads
 else ifeq ($(COMM),gloo)
-CXX = g++
 PROGRAM = program_gloo
 UNUSED = runtime/comm/local% runtime/comm/mpi runtime/starter
 COMM_LIBS = -lgloo
-INSTALL = a C++ compiler (Debian: g++)
 else ifeq ($(COMM),local)
-CXX = g++
 PROGRAM = program_local
 UNUSED = runtime/comm/gloo runtime/comm/mpi runtime/comm/nccl runtime/placement runtime/rendezvous runtime/starter
-INSTALL = a C++ compiler (Debian: g++)
 else
 $(error COMM is `$(COMM)`, and must be mpi, gloo or local)
 endif
 
 BUILD = build
 USED = $(filter-out $(UNUSED),$(FOLDERS))
-FOLDER_OBJECTS = $(foreach folder,$(USED),$(if $(wildcard $(folder)/*.cc),$(BUILD)/$(folder).o))
-STARTER_OBJECTS = $(STARTER_FOLDERS:%=$(BUILD)/%.o)
 
-# Whether the compiler finds a header: $(call has,NAME)
+# Whether the compiler finds a header: $(call has,NAME,FLAGS)
 HASH := \#
-has = $(shell echo '$(HASH)include <$(1)>' | $(CXX) $(INCLUDES) -E -x c++ - >/dev/null 2>&1 && echo there)
+has = $(shell echo '$(HASH)include <$(1)>' | $(CXX) $(2) $(INCLUDES) -E -x c++ - >/dev/null 2>&1 && echo there)
 
 ifneq ($(MAKECMDGOALS),clean)
 ifeq ($(shell command -v $(firstword $(CXX)) 2>/dev/null),)
-$(error the compiler `$(firstword $(CXX))` is not there: install $(INSTALL))
+$(error the compiler `$(firstword $(CXX))` is not there: install a C++ compiler (Debian: g++))
+endif
+ifeq ($(shell command -v $(firstword $(LINK)) 2>/dev/null),)
+$(error the compiler `$(firstword $(LINK))` is not there: install MPI for C++ (Debian: libopenmpi-dev openmpi-bin), \
+	or do without: `make COMM=local` for ranks that are threads)
 endif
 @LIBRARIES@@ZLIB@ifeq ($(COMM),gloo)
 ifeq ($(call has,gloo/config.h),)
@@ -65,29 +66,71 @@ ifeq ($(filter -j%,$(MAKEFLAGS)),)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
-all: $(PROGRAM) starter
+# Of a unit: its sources, how it is compiled, and how its compiler reads headers.
+sources = $(if $(filter $(MAIN),$(1)),$(1),$(filter-out %_test.cc,$(wildcard $(basename $(1))/*$(suffix $(1)))))
+flags = $(if $(filter $(MAIN) $(HOT:%=%.cc) %.cu,$(1)),,$(COLDFLAGS)) $(FLAGS_$(basename $(1)))
+compiler = $(if $(filter runtime/comm/mpi.cc,$(1)),$(MPICXX),$(CXX))
+compile = $(strip $(if $(filter %.cu,$(1)),$(COMPILE_CUDA),$(compiler) $(CXXFLAGS)) $(flags) -I. $(INCLUDES))
+preprocess = $(strip $(compiler) $(CXXFLAGS) $(flags) -I. $(INCLUDES) -E -x c++ -)
+described = '$(1)' '$(compile)' '$(preprocess)' '$(sources)'
 
-$(PROGRAM): $(MAIN_OBJECT) $(OTHER_OBJECTS) $(FOLDER_OBJECTS)
-	$(CXX) $(CXXFLAGS) -o $@ $^ $(LDLIBS)
+units = $(foreach folder,$(1),$(addprefix $(folder),$(sort $(suffix $(wildcard $(folder)/*.cc $(folder)/*.cu)))))
+$(PROGRAM)_UNITS := $(MAIN) $(call units,$(USED) $(OTHER_FOLDERS))
+starter_UNITS := $(call units,$(STARTER_FOLDERS))
+UNITS := $($(PROGRAM)_UNITS) $(filter-out $($(PROGRAM)_UNITS),$(starter_UNITS))
 
-starter: $(STARTER_OBJECTS)
-	$(CXX) $(CXXFLAGS) -o $@ $^ -lpthread
+# An object is named UNIT.KEY.o after all that it is made from, so one that is there is right. Those of the runtime are
+# kept for all folders of this user; where they cannot be, or CLEAVE_CACHE is `off`, each folder has its own.
+objects.sh = sh runtime/objects/objects.sh
+ifneq ($(MAKECMDGOALS),clean)
+NAMES := $(shell $(objects.sh) names $(foreach unit,$(UNITS),$(call described,$(unit))))
+SOURCES := $(shell $(objects.sh) sources)
+CACHE := $(shell $(objects.sh) cache)
+ifneq ($(words $(NAMES)),$(words $(UNITS)))
+$(error the objects have no names: runtime/objects/objects.sh has failed)
+endif
+endif
+names = $(filter $($(1)_UNITS:%=%.%),$(NAMES))
+objects = $(foreach name,$(names),$(or $(wildcard $(CACHE:%=%/$(name).o)),$(BUILD)/$(name).o))
 
-# -MMD writes what an object was made from, and -MP lets a file of those go; a file that has come to a folder is among
-# its sources.
-.SECONDEXPANSION:
-@RULES@
-$(sort $(FOLDER_OBJECTS) $(STARTER_OBJECTS)): $(BUILD)/%.o: $$(wildcard $$*/*.cc)
+# What a program is made from is in $(BUILD)/PROGRAM.made_from. It is linked again unless that is the same.
+starter_LINK = $(CXX) $(CXXFLAGS)
+starter_LIBS = -lpthread
+$(PROGRAM)_LINK = $(LINK) $(CXXFLAGS)
+$(PROGRAM)_LIBS = $(LDLIBS)
+made_from = $(SOURCES) $(names) $($(1)_LINK) $($(1)_LIBS)
+is_made = $(if $(subst |$(strip $(made_from))|,,|$(strip $(file <$(BUILD)/$(1).made_from))|),,$(1))
+PROGRAMS = $(PROGRAM) starter
+
+all: $(PROGRAMS)
+
+$(PROGRAM): | $(call objects,$(PROGRAM))
+starter: | $(call objects,starter)
+
+# What is being written has another name until it is complete.
+PART := $(shell echo $$PPID).part
+
+$(PROGRAMS):
+	@mkdir -p $(dir $@ $(BUILD)/$@) && rm -f $(BUILD)/$@.made_from
+	$($@_LINK) -o $@.$(PART) $(call objects,$@) $($@_LIBS)
+	@mv $@.$(PART) $@ && echo '$(strip $(call made_from,$@))' >$(BUILD)/$@.$(PART) && mv $(BUILD)/$@.$(PART) $(BUILD)/$@.made_from
+	$(if $(CACHE),@$(objects.sh) used $(CACHE) $(filter $(CACHE)/%,$(call objects,$@)))
+
+unit = $(basename $*)
+source = $(if $(filter $(MAIN),$(unit)),$(MAIN),$(BUILD)/$(unit))
+$(BUILD)/%.o:
 	@mkdir -p $(@D)
-	printf '#include "%s"\n' $(wildcard $*/*.cc) >$(@:.o=.cc)
-	$(CXX) $(CXXFLAGS) $(if $(filter $(HOT),$*),,$(COLDFLAGS)) -I. $(INCLUDES) -MMD -MP -MF $(@:.o=.d) -c -o $@ $(@:.o=.cc)
+	$(if $(filter $(MAIN),$(unit)),,@printf '#include "%s"\n' $(call sources,$(unit)) >$(source))
+	$(call compile,$(unit)) -c -o $@.$(PART) $(source)
+	@[ "`$(objects.sh) names $(call described,$(unit))`" = '$*' ] || \
+	  { echo '$(unit) has changed while it was compiled: start make again' >&2; rm -f $@.$(PART); exit 1; }
+	@rm -f $(BUILD)/$(unit).*.o && mv $@.$(PART) $@
+	$(if $(CACHE),$(if $(filter $(MAIN),$(unit)),,@$(objects.sh) keep $@ $*.o $(CACHE)))
 
 clean:
 	rm -rf build program program_gloo program_local starter
 
-.PHONY: all clean
-
--include $(MAIN_OBJECT:.o=.d) $(OTHER_OBJECTS:.o=.d) $(FOLDER_OBJECTS:.o=.d) $(STARTER_OBJECTS:.o=.d)
+.PHONY: all clean $(filter-out $(foreach program,$(PROGRAMS),$(call is_made,$(program))),$(PROGRAMS))
 )make";
 
 constexpr char kZlib[] =
@@ -106,8 +149,7 @@ std::string Makefile(const MakefileOfTarget& target, const ProgramSources& sourc
                                          {"@FOLDERS@", list},
                                          {"@HOT@", target.hot},
                                          {"@LIBRARIES@", target.libraries},
-                                         {"@ZLIB@", sources.read_compressed_files ? kZlib : ""},
-                                         {"@RULES@", target.rules}});
+                                         {"@ZLIB@", sources.read_compressed_files ? kZlib : ""}});
 }
 
 }  // namespace cleave::codegen

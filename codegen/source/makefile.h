@@ -1,9 +1,10 @@
 // The Makefile that travels with a generated program: text that all targets share, around the text of one target.
 //
-//   const std::string text = Makefile({.opening = …, .hot = "runtime/random", .rules = …}, {.folders = …});
+//   const std::string text = Makefile({.opening = …, .hot = "runtime/random"}, {.folders = …});
 //
-// The text of a target may use what the shared text defines: COMM, CXX, PROGRAM, BUILD, USED (folders), $(call
-// has,HEADER).
+// The text of a target may use what the shared text defines: COMM, CXX, PROGRAM, $(call has,HEADER). It may define
+// INCLUDES; COMPILE_CUDA, the command for units of .cu files; OTHER_FOLDERS, with sources beside those of the runtime;
+// and FLAGS_FOLDER, flags for one folder.
 #ifndef CLEAVE_CODEGEN_SOURCE_MAKEFILE_H_
 #define CLEAVE_CODEGEN_SOURCE_MAKEFILE_H_
 
@@ -14,10 +15,9 @@ namespace cleave::codegen {
 
 // Each text consists of whole lines.
 struct MakefileOfTarget {
-  std::string opening;         // What `make` builds and needs; CXXFLAGS, LDLIBS, MAIN, MAIN_OBJECT.
+  std::string opening;         // What `make` builds and needs; COMM, CXXFLAGS, LDLIBS, MAIN.
   std::string hot;             // Folders that are compiled for speed.
   std::string libraries = "";  // Finds libraries and tools, and says what to install where one is missing.
-  std::string rules;           // How MAIN_OBJECT is made, and OTHER_OBJECTS where `libraries` names some.
 };
 
 // What lies beside the program.

@@ -49,10 +49,20 @@ if [ -z "$launch" ]; then
   fi
 fi
 
-# Builds what is not there: build NAME COMM. A signal ends the compiler too.
+# Whether a program was made from the sources that lie here, if any do.
+is_built() {
+  [ -x "$1" ] && [ -x starter ] || return 1
+  [ -e program.cc ] || [ -e program.cu ] || return 0
+  sources=$(sh runtime/objects/objects.sh sources)
+  for name in "$1" starter; do
+    case $(cat "build/$name.made_from" 2>/dev/null) in "$sources "*) ;; *) return 1 ;; esac
+  done
+}
+
+# Builds what is not there, or was made from other sources: build NAME COMM. A signal ends the compiler too.
 build() {
-  [ ! -x "$1" ] || [ ! -x starter ] || return 0
-  command -v make >/dev/null 2>&1 || fail 5 "the program is not built, and make is not there"
+  ! is_built "$1" || return 0
+  command -v make >/dev/null 2>&1 || fail 5 "$1 is not built from the sources in this folder, and make is not there"
   LC_ALL=C make COMM="$2" 2>make.log &
   for signal in 1 2 15; do trap "kill $! 2>/dev/null; exit $((128 + signal))" "$signal"; done
   wait "$!"
@@ -80,7 +90,7 @@ case $launch in
     set -- mpirun -n "$ranks" --bind-to none --oversubscribe --output-filename log_output ./program "$@"
     ;;
   this-rank)
-    [ -x program_gloo ] && [ -x starter ] || fail 5 "program_gloo is not built: make COMM=gloo"
+    is_built program_gloo || fail 5 "program_gloo is not built from the sources in this folder: make COMM=gloo"
     set -- ./program_gloo "$@"
     ;;
   rank-table | dynamic)

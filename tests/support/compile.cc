@@ -25,7 +25,7 @@ CommandResult Make(const std::string& out, const std::vector<std::string>& argum
 }
 
 CommandResult MakeWithStandIn(const std::string& out, std::vector<std::string> arguments) {
-  // Each sandbox has another path. For the compiler's cache it must be the same one.
+  // Each sandbox has another path. An object is named after the command that makes it, so that must be the same.
   const std::string link = out + "/stand_in";
   if (!std::filesystem::exists(link)) std::filesystem::create_directory_symlink(DataPath("tests/stand_in"), link);
   arguments.push_back("STAND_IN=stand_in");

@@ -13,7 +13,7 @@ namespace cleave::tests {
 CommandResult Compile(const std::vector<std::string>& arguments, const std::string& folder);
 
 // `make` with `arguments` in an output folder, with little optimization: what is built runs a few steps. All tests
-// share these flags, so the compiler's cache keeps each file of the runtime once.
+// share these flags, so they share the objects of the runtime.
 CommandResult Make(const std::string& out, const std::vector<std::string>& arguments = {});
 
 // The same for a program for GPUs, against //tests/stand_in:files, which the test has as data.

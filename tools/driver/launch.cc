@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file/file.h"
@@ -66,11 +67,12 @@ std::string CommOf(const std::string& launch) {
   return launch == "local" ? "local" : "gloo";
 }
 
-// A Makefile that does not find a library ends with "Makefile:83: *** NCCL is not there: install it.  Stop.".
+// A Makefile that does not find a library ends with "Makefile:83: *** NCCL is not there: install it.  Stop.". Empty
+// where it was something else that went wrong.
 std::string WhatIsMissing(const std::string& log) {
-  const std::vector<std::string> parts = absl::StrSplit(TextOf(log), absl::MaxSplits("*** ", 1));
-  const std::string said = parts.back();
-  return said.substr(0, said.find(".  Stop."));
+  const std::vector<std::string> parts = absl::StrSplit(log, absl::MaxSplits("*** ", 1));
+  const size_t end = parts.back().find(".  Stop.");
+  return absl::StartsWith(log, "Makefile:") && end != std::string::npos ? parts.back().substr(0, end) : "";
 }
 
 // It is searched in the way in which the Makefile does it.
@@ -115,10 +117,12 @@ absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::s
                                          const std::vector<std::string>& arguments) {
   const std::string log = absl::StrCat(folder, "/make.log");
   const std::string comm = absl::StrCat("COMM=", CommOf(launch));
-  CLEAVE_ASSIGN_OR_RETURN(const int possible, Run(folder, {"make", "-n", comm}, log));
-  if (possible != 0) return absl::UnavailableError(WhatIsMissing(log));
   CLEAVE_ASSIGN_OR_RETURN(const int built, Run(folder, {"make", comm}, log));
-  if (built != 0) return LaunchResult{.exit_code = built, .failed_step = "make", .build_log = TextOf(log)};
+  if (built != 0) {
+    std::string said = TextOf(log);
+    if (const std::string missing = WhatIsMissing(said); !missing.empty()) return absl::UnavailableError(missing);
+    return LaunchResult{.exit_code = built, .failed_step = "make", .build_log = std::move(said)};
+  }
   std::vector<std::string> command = {"./run.sh"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   CLEAVE_ASSIGN_OR_RETURN(const int ran, Run(folder, std::move(command), ""));
