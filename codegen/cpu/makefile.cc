@@ -21,8 +21,6 @@ constexpr char kHot[] =
 
 }  // namespace
 
-std::string CpuMakefile(const ProgramSources& sources) {
-  return Makefile({.opening = kOpening, .hot = kHot}, sources);
-}
+std::string CpuMakefile(const ProgramSources& sources) { return Makefile({.opening = kOpening, .hot = kHot}, sources); }
 
 }  // namespace cleave::codegen

@@ -51,7 +51,9 @@ std::string Tree(const std::string& name) {
   for (const std::string name : {"rendezvous", "placement", "file", "lock", "trace", "error"}) {
     WriteText(absl::StrCat(folder, "/runtime/", name, "/", name, ".cc"), "");
   }
-  WriteText(folder + "/runtime/starter/starter.cc", "int main() {}\n");
+  for (const std::string name : {"starter", "scheduler"}) {
+    WriteText(absl::StrCat(folder, "/runtime/", name, "/", name, ".cc"), "int main() {}\n");
+  }
   for (const RuntimeFile& file : RuntimeFiles()) {
     if (absl::EndsWith(file.path, ".sh")) WriteText(absl::StrCat(folder, "/", file.path), std::string(file.text));
   }
@@ -61,7 +63,8 @@ std::string Tree(const std::string& name) {
 }
 
 CommandOutput Make(const std::string& folder, const std::string& arguments) {
-  return RunShell(folder, absl::StrCat("CLEAVE_CACHE=off make NVCC=./nvcc CUDA_HOME=/nonexistent CUDA_LIBS= ", arguments));
+  return RunShell(folder,
+                  absl::StrCat("CLEAVE_CACHE=off make NVCC=./nvcc CUDA_HOME=/nonexistent CUDA_LIBS= ", arguments));
 }
 
 TEST(CudaMakefile, BuildsForTheArchitecturesAskedFor) {

@@ -16,6 +16,7 @@ namespace {
 constexpr absl::string_view kEverything = "runtime/runtime.h";
 constexpr absl::string_view kViewsOfTensors = "runtime/custom/view.h";
 constexpr absl::string_view kStarter = "runtime/starter/starter.cc";
+constexpr absl::string_view kScheduler = "runtime/scheduler/scheduler.cc";
 constexpr absl::string_view kNamesOfObjects = "runtime/objects/objects.sh";
 
 bool IsPartOfName(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
@@ -142,6 +143,7 @@ std::vector<NeededFile> NeededFiles(absl::string_view program, absl::Span<const 
     if (!absl::StartsWith(path, "runtime/")) needs.Add(kViewsOfTensors);
   }
   needs.Add(kStarter);
+  needs.Add(kScheduler);
   needs.Add(kNamesOfObjects);
   std::vector<NeededFile> needed;
   for (const RuntimeFile& file : files) {

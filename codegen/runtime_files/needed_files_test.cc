@@ -30,6 +30,7 @@ constexpr RuntimeFile kFiles[] = {
     {"runtime/runtime.h",
      "// All.\n#include \"runtime/kernels/sine.h\"\n#include \"runtime/kernels/wave.h\"  // IWYU pragma: export\n\n"
      "#endif\n"},
+    {"runtime/scheduler/scheduler.cc", "#include \"runtime/error/error.h\"\n"},
     {"runtime/starter/starter.cc", "#include \"runtime/error/error.h\"\n"},
 };
 
@@ -48,25 +49,29 @@ std::string TextFor(absl::string_view program, absl::string_view path) {
 
 TEST(NeededFiles, AreThoseOfTheNamesInTheProgram) {
   constexpr absl::string_view kNone = "#include \"runtime/runtime.h\"\nSines(); Wav(); e();\n";
-  EXPECT_EQ(PathsFor(kNone), "error/error.cc error/error.h objects/objects.sh runtime.h starter/starter.cc");
+  EXPECT_EQ(PathsFor(kNone),
+            "error/error.cc error/error.h objects/objects.sh runtime.h scheduler/scheduler.cc starter/starter.cc");
   EXPECT_EQ(TextFor(kNone, "runtime/runtime.h"), "// All.\n\n#endif\n");
   constexpr absl::string_view kSine = "#include \"runtime/runtime.h\"\nSine();\n";
   EXPECT_EQ(PathsFor(kSine),
-            "error/error.cc error/error.h kernels/cpu/fast_sine.cc kernels/sine.h objects/objects.sh runtime.h starter/starter.cc");
+            "error/error.cc error/error.h kernels/cpu/fast_sine.cc kernels/sine.h objects/objects.sh runtime.h "
+            "scheduler/scheduler.cc starter/starter.cc");
   EXPECT_EQ(TextFor(kSine, "runtime/runtime.h"), "// All.\n#include \"runtime/kernels/sine.h\"\n\n#endif\n");
 }
 
 TEST(NeededFiles, BringWhatTheyInclude) {
   EXPECT_EQ(PathsFor("#include \"runtime/runtime.h\"\nWave();\n"),
             "error/error.cc error/error.h kernels/cpu/fast_sine.cc kernels/cpu/table.cc kernels/cpu/table.h "
-            "kernels/cpu/wave.cc kernels/sine.h kernels/wave.h objects/objects.sh runtime.h starter/starter.cc");
+            "kernels/cpu/wave.cc kernels/sine.h kernels/wave.h objects/objects.sh runtime.h scheduler/scheduler.cc "
+            "starter/starter.cc");
   EXPECT_EQ(PathsFor("#include \"runtime/kernels/sine.h\"\n"),
-            "error/error.cc error/error.h kernels/cpu/fast_sine.cc kernels/sine.h objects/objects.sh starter/starter.cc");
+            "error/error.cc error/error.h kernels/cpu/fast_sine.cc kernels/sine.h objects/objects.sh "
+            "scheduler/scheduler.cc starter/starter.cc");
 }
 
 TEST(NeededFiles, ForBodiesOfOpsAreViewsOfTensors) {
   EXPECT_EQ(PathsFor("#include \"custom/soft_cap.h\"\n"),
-            "custom/view.h error/error.cc error/error.h objects/objects.sh starter/starter.cc");
+            "custom/view.h error/error.cc error/error.h objects/objects.sh scheduler/scheduler.cc starter/starter.cc");
 }
 
 TEST(NeededFilesDeathTest, AHeaderThatIsNotThereIsNoticed) {

@@ -14,27 +14,33 @@ $(error a compile was stopped while it wrote this folder: compile the model agai
 endif
 
 # The files of a folder are compiled as one unit, FOLDER.cc or FOLDER.cu: most of the time goes into headers that they
-# share. What does not run in every step is compiled quickly rather than for speed. No unit depends on COMM: all builds
-# share those that they link.
+# share. What computes little in a step (COLD), or next to nothing (IDLE), is compiled quickly rather than for speed. No
+# unit depends on COMM: all builds share those that they link.
 FOLDERS =@FOLDERS@
 HOT = @HOT@
+IDLE = runtime/file runtime/launch runtime/lock runtime/placement runtime/rendezvous runtime/scheduler runtime/starter runtime/train
 COLDFLAGS = -O1
+IDLEFLAGS = -Og
 
-STARTER_FOLDERS = runtime/starter runtime/rendezvous runtime/placement runtime/file runtime/lock runtime/trace runtime/error
+STARTER_FOLDERS = runtime/starter runtime/lock runtime/trace runtime/error
+SCHEDULER_FOLDERS = runtime/rendezvous runtime/placement runtime/scheduler runtime/file runtime/trace runtime/error
 CXX = g++
 MPICXX = mpicxx
 LINK = $(CXX)
+PROGRAMS = $(PROGRAM) starter
 ifeq ($(COMM),mpi)
 LINK = $(MPICXX)
 PROGRAM = program
-UNUSED = runtime/comm/gloo runtime/comm/local% runtime/placement runtime/rendezvous runtime/starter
+UNUSED = runtime/comm/gloo runtime/comm/local% runtime/placement runtime/rendezvous runtime/scheduler runtime/starter
 else ifeq ($(COMM),gloo)
 PROGRAM = program_gloo
-UNUSED = runtime/comm/local% runtime/comm/mpi runtime/starter
+PROGRAMS += scheduler
+UNUSED = runtime/comm/local% runtime/comm/mpi runtime/scheduler runtime/starter
 COMM_LIBS = -lgloo
 else ifeq ($(COMM),local)
 PROGRAM = program_local
-UNUSED = runtime/comm/gloo runtime/comm/mpi runtime/comm/nccl runtime/placement runtime/rendezvous runtime/starter
+UNUSED = runtime/comm/gloo runtime/comm/mpi runtime/comm/nccl runtime/placement runtime/rendezvous runtime/scheduler \
+	runtime/starter
 else
 $(error COMM is `$(COMM)`, and must be mpi, gloo or local)
 endif
@@ -68,16 +74,19 @@ endif
 
 # Of a unit: its sources, how it is compiled, and how its compiler reads headers.
 sources = $(if $(filter $(MAIN),$(1)),$(1),$(filter-out %_test.cc,$(wildcard $(basename $(1))/*$(suffix $(1)))))
-flags = $(if $(filter $(MAIN) $(HOT:%=%.cc) %.cu,$(1)),,$(COLDFLAGS)) $(FLAGS_$(basename $(1)))
+level = $(if $(filter $(MAIN) $(HOT:%=%.cc) %.cu,$(1)),,$(if $(filter $(IDLE:%=%.cc),$(1)),$(IDLEFLAGS),$(COLDFLAGS)))
+flags = $(level) $(FLAGS_$(basename $(1)))
 compiler = $(if $(filter runtime/comm/mpi.cc,$(1)),$(MPICXX),$(CXX))
 compile = $(strip $(if $(filter %.cu,$(1)),$(COMPILE_CUDA),$(compiler) $(CXXFLAGS)) $(flags) -I. $(INCLUDES))
-preprocess = $(strip $(compiler) $(CXXFLAGS) $(flags) -I. $(INCLUDES) -E -x c++ -)
+preprocess = $(strip $(compiler) $(CXXFLAGS) $(flags) -I. $(INCLUDES) -E -dD -x c++ -)
 described = '$(1)' '$(compile)' '$(preprocess)' '$(sources)'
 
 units = $(foreach folder,$(1),$(addprefix $(folder),$(sort $(suffix $(wildcard $(folder)/*.cc $(folder)/*.cu)))))
 $(PROGRAM)_UNITS := $(MAIN) $(call units,$(USED) $(OTHER_FOLDERS))
 starter_UNITS := $(call units,$(STARTER_FOLDERS))
-UNITS := $($(PROGRAM)_UNITS) $(filter-out $($(PROGRAM)_UNITS),$(starter_UNITS))
+scheduler_UNITS := $(call units,$(SCHEDULER_FOLDERS))
+UNITS := $($(PROGRAM)_UNITS)
+UNITS += $(filter-out $(UNITS),$(sort $(foreach program,$(PROGRAMS),$($(program)_UNITS))))
 
 # An object is named UNIT.KEY.o after all that it is made from, so one that is there is right. Those of the runtime are
 # kept for all folders of this user; where they cannot be, or CLEAVE_CACHE is `off`, each folder has its own.
@@ -86,6 +95,9 @@ ifneq ($(MAKECMDGOALS),clean)
 NAMES := $(shell $(objects.sh) names $(foreach unit,$(UNITS),$(call described,$(unit))))
 SOURCES := $(shell $(objects.sh) sources)
 CACHE := $(shell $(objects.sh) cache)
+ifdef CACHE
+IGNORED := $(shell $(objects.sh) used $(CACHE) $(wildcard $(NAMES:%=$(CACHE)/%.o)))
+endif
 ifneq ($(words $(NAMES)),$(words $(UNITS)))
 $(error the objects have no names: runtime/objects/objects.sh has failed)
 endif
@@ -94,27 +106,23 @@ names = $(filter $($(1)_UNITS:%=%.%),$(NAMES))
 objects = $(foreach name,$(names),$(or $(wildcard $(CACHE:%=%/$(name).o)),$(BUILD)/$(name).o))
 
 # What a program is made from is in $(BUILD)/PROGRAM.made_from. It is linked again unless that is the same.
-starter_LINK = $(CXX) $(CXXFLAGS)
-starter_LIBS = -lpthread
-$(PROGRAM)_LINK = $(LINK) $(CXXFLAGS)
-$(PROGRAM)_LIBS = $(LDLIBS)
-made_from = $(SOURCES) $(names) $($(1)_LINK) $($(1)_LIBS)
+link = $(if $(filter $(PROGRAM),$(1)),$(LINK),$(CXX)) $(CXXFLAGS)
+libraries = $(if $(filter $(PROGRAM),$(1)),$(LDLIBS),-lpthread)
+made_from = $(SOURCES) $(names) $(link) $(libraries)
 is_made = $(if $(subst |$(strip $(made_from))|,,|$(strip $(file <$(BUILD)/$(1).made_from))|),,$(1))
-PROGRAMS = $(PROGRAM) starter
-
 all: $(PROGRAMS)
 
 $(PROGRAM): | $(call objects,$(PROGRAM))
 starter: | $(call objects,starter)
+scheduler: | $(call objects,scheduler)
 
 # What is being written has another name until it is complete.
 PART := $(shell echo $$PPID).part
 
 $(PROGRAMS):
 	@mkdir -p $(dir $@ $(BUILD)/$@) && rm -f $(BUILD)/$@.made_from
-	$($@_LINK) -o $@.$(PART) $(call objects,$@) $($@_LIBS)
+	$(call link,$@) -o $@.$(PART) $(call objects,$@) $(call libraries,$@)
 	@mv $@.$(PART) $@ && echo '$(strip $(call made_from,$@))' >$(BUILD)/$@.$(PART) && mv $(BUILD)/$@.$(PART) $(BUILD)/$@.made_from
-	$(if $(CACHE),@$(objects.sh) used $(CACHE) $(filter $(CACHE)/%,$(call objects,$@)))
 
 unit = $(basename $*)
 source = $(if $(filter $(MAIN),$(unit)),$(MAIN),$(BUILD)/$(unit))
@@ -128,7 +136,7 @@ $(BUILD)/%.o:
 	$(if $(CACHE),$(if $(filter $(MAIN),$(unit)),,@$(objects.sh) keep $@ $*.o $(CACHE)))
 
 clean:
-	rm -rf build program program_gloo program_local starter
+	rm -rf build program program_gloo program_local starter scheduler
 
 .PHONY: all clean $(filter-out $(foreach program,$(PROGRAMS),$(call is_made,$(program))),$(PROGRAMS))
 )make";

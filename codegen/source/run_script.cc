@@ -20,6 +20,7 @@ constexpr char kRunScript[] = R"sh(#!/bin/sh
 ranks=@COUNT@
 launch=@LAUNCH@
 table=@TABLE@
+here=
 
 fail() {
   echo "run.sh: $2" >&2
@@ -49,21 +50,23 @@ if [ -z "$launch" ]; then
   fi
 fi
 
-# Whether a program was made from the sources that lie here, if any do.
-is_built() {
-  [ -x "$1" ] && [ -x starter ] || return 1
-  [ -e program.cc ] || [ -e program.cu ] || return 0
-  sources=$(sh runtime/objects/objects.sh sources)
-  for name in "$1" starter; do
-    case $(cat "build/$name.made_from" 2>/dev/null) in "$sources "*) ;; *) return 1 ;; esac
+# Whether all these programs were made from the sources that lie here, if any do.
+are_built() {
+  sources=
+  [ ! -e program.cc ] && [ ! -e program.cu ] || sources=$(sh runtime/objects/objects.sh sources)
+  for name; do
+    [ -x "$name" ] || return 1
+    [ -z "$sources" ] || case $(cat "build/$name.made_from" 2>/dev/null) in "$sources "*) ;; *) return 1 ;; esac
   done
 }
 
-# Builds what is not there, or was made from other sources: build NAME COMM. A signal ends the compiler too.
+# Builds what is not there, or was made from other sources: build COMM PROGRAM…. A signal ends the compiler too.
 build() {
-  ! is_built "$1" || return 0
+  comm=$1
+  shift
+  ! are_built "$@" || return 0
   command -v make >/dev/null 2>&1 || fail 5 "$1 is not built from the sources in this folder, and make is not there"
-  LC_ALL=C make COMM="$2" 2>make.log &
+  LC_ALL=C make COMM="$comm" 2>make.log &
   for signal in 1 2 15; do trap "kill $! 2>/dev/null; exit $((128 + signal))" "$signal"; done
   wait "$!"
   built=$?
@@ -80,7 +83,7 @@ build() {
 case $launch in
   mpirun)
     command -v mpirun >/dev/null 2>&1 || fail 5 "mpirun is not there: install MPI (Debian: openmpi-bin)"
-    build program mpi
+    build mpi program starter
     # Ranks share the cores. They are not bound: a bound rank would keep its threads on one core.
     threads=$(($(nproc 2>/dev/null || echo 1) / ranks))
     [ "$threads" -ge 1 ] || threads=1
@@ -90,22 +93,23 @@ case $launch in
     set -- mpirun -n "$ranks" --bind-to none --oversubscribe --output-filename log_output ./program "$@"
     ;;
   this-rank)
-    is_built program_gloo || fail 5 "program_gloo is not built from the sources in this folder: make COMM=gloo"
+    are_built program_gloo starter || fail 5 "program_gloo is not built from the sources in this folder: make COMM=gloo"
     set -- ./program_gloo "$@"
     ;;
   rank-table | dynamic)
-    build program_gloo gloo
+    build gloo program_gloo starter scheduler
+    [ "$launch" != rank-table ] || here=$(./scheduler ranks "$table") || exit $?
     set -- ./program_gloo "$@"
     ;;
   local)
-    build program_local local
+    build local program_local starter
     set -- ./program_local "$@"
     ;;
   *)
     fail 2 "$usage"
     ;;
 esac
-exec ./starter run "$launch" "$ranks" "$table" "$@"
+exec ./starter "$launch" "$ranks" "$table" "$here" "$@"
 )sh";
 
 // A word of the shell.

@@ -161,19 +161,8 @@ std::string TensorText(const std::vector<int64_t>& shape, const T* values) {
   return count > kAll ? text + "\n" + SummaryText(count, values) : text;
 }
 
-void Observer::Keep(int number, std::function<void()> show) {
-  if (occasion_ != Occasion::kAgain) seen_.push_back({number, std::move(show)});
-}
-
 std::string Observer::Place(const Shown& shown) const {
   return std::string(shown.place) + (occasion_ == Occasion::kTest ? ", test" : "");
-}
-
-void Observer::Show() {
-  std::vector<Seen> seen = std::move(seen_);
-  seen_.clear();
-  std::stable_sort(seen.begin(), seen.end(), [](const Seen& a, const Seen& b) { return a.number < b.number; });
-  for (const Seen& one : seen) one.show();
 }
 
 template <typename T>

@@ -1,111 +1,16 @@
-// Looking at values while a model trains: `print`, `assert_finite`, and what `--watch` asks for.
-//
-//   observer.Print(0, {"h1.relu", "mnist_mlp.model:7"}, region, h1_relu);  // In Forward: keeps what the rank holds.
-//   …
-//   observer.Show();                                                       // Between phases, by all ranks: prints.
-//
-// A program hands over its rank's piece at the place where the value is made, and goes on. Ranks send each other
-// nothing before Show, which the training loop calls outside of the time and the traffic of a step.
+// How an Observer shows tensors. Its members that take tensors are defined here: a program that names it needs them.
 #ifndef CLEAVE_RUNTIME_KERNELS_SHOW_H_
 #define CLEAVE_RUNTIME_KERNELS_SHOW_H_
 
 #include <cstdint>
-#include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "runtime/comm/comm.h"
-#include "runtime/kernels/statistics.h"
-#include "runtime/mesh/mesh.h"
+#include "runtime/kernels/observer.h"
 
 namespace cleave::runtime {
 
-// What is looked at, and where the model asks for it: "h1", "mnist_mlp.model:7".
-struct Shown {
-  const char* name = "";
-  const char* place = "";
-};
-
-// Of a value that ranks hold in parts: which one this rank holds, and what makes the value of all of them.
-struct Part {
-  int64_t number = 0;
-  int64_t count = 1;
-  Reduction reduction = Reduction::kSum;
-};
-
-// What a step is run for.
-enum class Occasion {
-  kTraining,
-  kTest,   // What is printed says so.
-  kAgain,  // It has been run before, and nothing is shown again.
-};
-
-using NamedStatistics = std::vector<std::pair<std::string, Statistics>>;
-
-// What one rank has seen. `number`: the place among the looks of the model, in which order they are shown. What is
-// printed is in docs/formats/run.md. T is float, int32_t or BFloat16.
-class Observer {
- public:
-  explicit Observer(Comm& comm) : comm_(comm) {}
-
-  // The whole tensor, put together from the pieces that the ranks have in any layout.
-  template <typename T>
-  void Print(int number, const Shown& shown, const Region& region, const T* values, const Part& part = {});
-
-  // Every rank's piece and where it lies.
-  template <typename T>
-  void PrintPieces(int number, const Shown& shown, const Region& region, const T* values, const Part& part = {});
-
-  // For a model in which each rank has a tensor of its own: the tensor once where all ranks have the same one, and
-  // otherwise the tensor of every rank.
-  template <typename T>
-  void PrintRanks(int number, const Shown& shown, const std::vector<int64_t>& shape, const T* values);
-
-  // When it is shown, a value that is not finite ends the program with exit code 6 and a message that names tensor,
-  // place, rank and element.
-  template <typename T>
-  void AssertFinite(int number, const Shown& shown, int64_t count, const T* values);
-  void AssertFinite(int, const Shown&, int64_t, const int32_t*) {}
-
-  // At logged steps of training: what the elements of the tensor amount to.
-  template <typename T>
-  void Watch(int number, const Shown& shown, const Region& region, const T* values, const Part& part = {});
-
-  // The same for a model in which each rank has a tensor of its own: of the tensor where all ranks have the same one,
-  // and otherwise of each rank's, as "h1@2".
-  template <typename T>
-  void WatchRanks(int number, const Shown& shown, const std::vector<int64_t>& shape, const T* values);
-
-  void Begin(Occasion occasion, bool is_logged = false) {
-    occasion_ = occasion;
-    is_logged_ = is_logged;
-  }
-
-  // Shows what has been seen since the last time. Called by all ranks, which have seen the same values; rank 0 prints.
-  void Show();
-
-  // What was watched and has been shown since this was last called, in the order in which it was shown; on rank 0.
-  NamedStatistics TakeWatched() { return std::exchange(watched_, {}); }
-
- private:
-  struct Seen {
-    int number = 0;
-    std::function<void()> show;
-  };
-
-  void Keep(int number, std::function<void()> show);
-  // The whole tensor on rank 0, of which this rank holds `mine`; nothing on other ranks.
-  template <typename T>
-  std::vector<double> Whole(const Region& region, const Part& part, const std::vector<T>& mine);
-  std::string Place(const Shown& shown) const;  // "mnist_mlp.model:7, test"
-
-  Comm& comm_;
-  Occasion occasion_ = Occasion::kTraining;
-  bool is_logged_ = false;
-  NamedStatistics watched_;
-  std::vector<Seen> seen_;
-};
+class Observer;  // Defined in observer.h; codegen/runtime_files finds this file by its name.
 
 // "[[1, 2], [3, 4]]", a row per line. If there are more than 1000 elements, only the first and last three per
 // dimension, and a line with the number of elements and their smallest, largest and mean value.

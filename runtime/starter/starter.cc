@@ -1,13 +1,10 @@
-// Runs the processes of a generated program, for run.sh, and what they need beside the program itself.
+// Runs the processes of a generated program, for run.sh.
 //
-//   starter run WAY RANKS TABLE COMMAND…    the processes of this host of a job of RANKS ranks, until all have ended;
-//                                           WAY as in `run.sh --launch`, or this-rank; TABLE: of rank-table, else empty
-//   starter scheduler                       the scheduler of a dynamic start: listens at CLEAVE_SCHEDULER, where port 0
-//                                           is a free one, says on standard output where, gives CLEAVE_WORKERS ranks
-//                                           their numbers, and ends with the job
+//   starter WAY RANKS TABLE HERE COMMAND…    the processes of this host of a job of RANKS ranks, until all have ended
 //
-// Exit codes are those of a program: 2 usage, 3 the table is wrong, 5 the address cannot be listened at, or a folder
-// cannot be used, 6 ranks are missing or were lost; of `run`, that of the process that failed first.
+// WAY is as in `run.sh --launch`, or this-rank. Of rank-table: the path of the TABLE, and which of its ranks are HERE,
+// as `scheduler ranks` prints them; else these are empty. The exit code is 2 for wrong usage, 5 where a folder cannot
+// be used, and else that of the process that failed first.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,62 +22,13 @@
 
 #include "runtime/error/error.h"
 #include "runtime/lock/lock.h"
-#include "runtime/placement/placement.h"
-#include "runtime/placement/rank_table.h"
-#include "runtime/rendezvous/meeting.h"
+#include "runtime/starter/environment.h"
 #include "runtime/starter/processes.h"
 
 namespace cleave::runtime {
 namespace {
 
-constexpr int kMostWorkers = 1 << 20;
 constexpr char kLogs[] = "log_output";
-
-template <typename T>
-T& ValueOrDie(Result<T>& result) {
-  if (!result.ok()) Die(result.error().code, result.error().message);
-  return result.value();
-}
-
-// A variable of the environment; empty where it is not set.
-std::string Variable(const char* name) {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? "" : text;
-}
-
-// A number of ranks.
-int WorkersOrDie(const std::string& name, const std::string& text) {
-  char* end = nullptr;
-  const long ranks = std::strtol(text.c_str(), &end, 10);
-  if (ranks < 1 || ranks > kMostWorkers || *end != '\0') {
-    Die(ExitCode::kUsage,
-        Format("%s is `%s`, and must be the number of ranks, from 1 to %d", name.c_str(), text.c_str(), kMostWorkers));
-  }
-  return static_cast<int>(ranks);
-}
-
-// Whether the server is this host: by its name, or because this host has the address.
-bool IsThisHost(const std::string& server) {
-  char name[256] = "";
-  gethostname(name, sizeof name - 1);
-  return server == name || Meeting::Listen({server, 0}, {}).ok();
-}
-
-// The numbers of those ranks of the table that are on this host.
-std::vector<int> RanksOfThisHost(const std::string& path) {
-  Result<RankTable> table = ReadRankTable(path);
-  const std::vector<RankTable::Device>& ranks = ValueOrDie(table).ranks;
-  std::map<std::string, bool> is_here;  // By server. A host may have several names.
-  std::vector<int> found;
-  for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    const std::string& server = ranks[rank].server;
-    if (is_here.count(server) == 0) is_here[server] = IsThisHost(server);
-    if (is_here[server]) found.push_back(static_cast<int>(rank));
-  }
-  if (!found.empty()) return found;
-  Die(ExitCode::kEnvironment,
-      Format("no server of the rank table `%s` is this host; the first is %s", path.c_str(), ranks[0].server.c_str()));
-}
 
 // Ranks of one host know each other by a text that nobody else can guess. Those of several hosts are given one by who
 // starts them.
@@ -150,7 +96,22 @@ Process RankProcess(int number, std::vector<std::pair<std::string, std::string>>
   return {Format("rank %d", number), logs, std::move(environment), command};
 }
 
-int Run(const std::string& way, const std::string& count, const std::string& table,
+// The program beside this one.
+std::string Scheduler(const std::string& self) { return self.substr(0, self.rfind('/') + 1) + "scheduler"; }
+
+std::vector<int> Numbers(const std::string& text) {
+  std::vector<int> numbers;
+  for (const char* at = text.c_str(); *at != '\0';) {
+    char* end = nullptr;
+    const long number = std::strtol(at, &end, 10);
+    if (end == at) break;
+    numbers.push_back(static_cast<int>(number));
+    at = end;
+  }
+  return numbers;
+}
+
+int Run(const std::string& way, const std::string& count, const std::string& table, const std::vector<int>& here,
         const std::vector<std::string>& command, const std::string& self) {
   const int ranks = WorkersOrDie("the number of ranks", count);
   std::vector<Process> processes;
@@ -160,7 +121,8 @@ int Run(const std::string& way, const std::string& count, const std::string& tab
   std::optional<FolderLock> lock;
   const auto take_lock = [&lock] {
     Result<FolderLock> taken = FolderLock::Take(kLogs);
-    lock.emplace(std::move(ValueOrDie(taken)));
+    if (!taken.ok()) Die(taken.error().code, taken.error().message);
+    lock.emplace(std::move(taken.value()));
   };
   if (way == "mpirun") {
     take_lock();
@@ -175,7 +137,6 @@ int Run(const std::string& way, const std::string& count, const std::string& tab
     processes.push_back(RankProcess(std::atoi(number.c_str()), {}, command));
   } else if (way == "rank-table") {
     unsetenv("CLEAVE_SCHEDULER");
-    const std::vector<int> here = RanksOfThisHost(table);
     if (static_cast<int>(here.size()) == ranks) {
       take_lock();
       MakeSecret();
@@ -189,7 +150,7 @@ int Run(const std::string& way, const std::string& count, const std::string& tab
       take_lock();
       MakeSecret();
       const Announced announced = StartAndRead(
-          {"the scheduler", "", {{"CLEAVE_SCHEDULER", "127.0.0.1:0"}, {"CLEAVE_WORKERS", count}}, {self, "scheduler"}});
+          {"the scheduler", "", {{"CLEAVE_SCHEDULER", "127.0.0.1:0"}, {"CLEAVE_WORKERS", count}}, {Scheduler(self)}});
       if (announced.line.empty()) Die(ExitCode::kEnvironment, "the scheduler could not be started");
       scheduler = announced.line;
       started.emplace_back("the scheduler", announced.process);
@@ -211,32 +172,9 @@ int Run(const std::string& way, const std::string& count, const std::string& tab
   return RunProcesses(processes, started);
 }
 
-int RunScheduler() {
-  // Otherwise a shell that stops it would print that.
-  signal(SIGTERM, [](int number) { _exit(128 + number); });
-  const std::string at = Variable("CLEAVE_SCHEDULER");
-  const std::optional<Address> address = ParseAddress(at, /*least_port=*/0);
-  if (!address.has_value()) {
-    Die(ExitCode::kUsage, Format("CLEAVE_SCHEDULER is `%s`, and must say where to listen, such as `10.0.0.1:%d`",
-                                 at.c_str(), kDefaultPort));
-  }
-  const int ranks = WorkersOrDie("CLEAVE_WORKERS", Variable("CLEAVE_WORKERS"));
-  Result<double> timeout = JoinTimeout();
-  Result<std::string> secret = JobSecret();
-  Result<std::unique_ptr<Meeting>> meeting =
-      Meeting::Listen(*address, {ranks, ValueOrDie(timeout), /*gives_ranks=*/true, {}, ValueOrDie(secret)});
-  std::printf("%s\n", ToString(ValueOrDie(meeting)->address()).c_str());
-  std::fflush(stdout);
-  const MeetingEnd outcome = meeting.value()->Run();
-  if (!outcome.message.empty()) std::fprintf(stderr, "error: %s\n", outcome.message.c_str());
-  return static_cast<int>(outcome.code);
-}
-
 int Main(int argc, char** argv) {
-  const std::string command = argc > 1 ? argv[1] : "";
-  if (command == "run" && argc > 5) return Run(argv[2], argv[3], argv[4], {argv + 5, argv + argc}, argv[0]);
-  if (command == "scheduler" && argc == 2) return RunScheduler();
-  Die(ExitCode::kUsage, "use `starter run WAY RANKS TABLE COMMAND…` or `starter scheduler`");
+  if (argc > 5) return Run(argv[1], argv[2], argv[3], Numbers(argv[4]), {argv + 5, argv + argc}, argv[0]);
+  Die(ExitCode::kUsage, "use `starter WAY RANKS TABLE HERE COMMAND…`");
 }
 
 }  // namespace

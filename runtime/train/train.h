@@ -36,7 +36,7 @@
 
 #include "runtime/comm/comm.h"
 #include "runtime/data/data.h"
-#include "runtime/kernels/show.h"
+#include "runtime/kernels/observer.h"
 #include "runtime/mesh/mesh.h"
 #include "runtime/npy/parameter_file.h"
 #include "runtime/trace/trace.h"

@@ -253,7 +253,7 @@ TEST_F(TwoHostsTest, ByRankTable) {
 
 TEST_F(TwoHostsTest, ByASchedulerOnOneOfThem) {
   ExpectTheSameLosses("export CLEAVE_SCHEDULER=10.91.7.1:29617; CLEAVE_WORKERS=8 " + OnA() +
-                      " ./starter scheduler >/dev/null & pids=$!\n"
+                      " ./scheduler >/dev/null & pids=$!\n"
                       "for i in 0 1 2 3; do CLEAVE_LOCAL_RANK=$i " +
                       OnA() +
                       " ./program_gloo --steps 10 --quiet & pids=\"$pids $!\"; "
@@ -348,7 +348,7 @@ TEST(LaunchTest, OtherNumberOfRanksThanThePlanHas) {
 TEST(LaunchTest, ASchedulerForAnotherNumberOfRanks) {
   const CommandResult ran =
       Shell("export CLEAVE_SECRET=s CLEAVE_SCHEDULER=127.0.0.1:" + runtime::FreePort() +
-            "; CLEAVE_WORKERS=4 ./starter scheduler >/dev/null & pids=$!; "
+            "; CLEAVE_WORKERS=4 ./scheduler >/dev/null & pids=$!; "
             "for i in 0 1 2 3; do CLEAVE_LOCAL_RANK=$i ./program_gloo & pids=\"$pids $!\"; done\n" +
             kWait);
   EXPECT_EQ(ran.out, "exit 3\nexit 3\nexit 3\nexit 3\nexit 3\n");
@@ -428,7 +428,7 @@ TEST(LaunchTest, ARankThatDiesEndsTheJob) {
 TEST(LaunchTest, APortThatIsInUse) {
   const std::string port = runtime::FreePort();
   const CommandResult ran = Shell("mkfifo said; CLEAVE_SCHEDULER=127.0.0.1:" + port +
-                                  " CLEAVE_WORKERS=1 ./starter scheduler >said & read -r line <said; " +
+                                  " CLEAVE_WORKERS=1 ./scheduler >said & read -r line <said; " +
                                   "RANK=0 WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + port +
                                   " ./program_gloo; code=$?; kill $!; rm said; exit $code");
   EXPECT_EQ(ran.exit_code, 5);

@@ -161,7 +161,7 @@ cublasStatus_t Set(T& field, const void* value, size_t bytes) {
 }
 
 template <typename T>
-cublasStatus_t Destroy(T* object) {
+cublasStatus_t DestroyObject(T* object) {
   delete object;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -192,7 +192,7 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   *handle = new StandInCublasLt;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return Destroy(handle); }
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return DestroyObject(handle); }
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t type, uint64_t rows,
                                           uint64_t columns, int64_t leading_dimension) {
@@ -216,7 +216,7 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
   }
   return CUBLAS_STATUS_INVALID_VALUE;
 }
-cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) { return Destroy(layout); }
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) { return DestroyObject(layout); }
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* operation, cublasComputeType_t compute,
                                         cudaDataType_t scale) {
@@ -237,7 +237,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation, cu
   }
   return CUBLAS_STATUS_INVALID_VALUE;
 }
-cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t operation) { return Destroy(operation); }
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t operation) { return DestroyObject(operation); }
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
   *preference = new StandInMatmulPreference;
@@ -262,7 +262,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   }
   return CUBLAS_STATUS_INVALID_VALUE;
 }
-cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) { return Destroy(preference); }
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) { return DestroyObject(preference); }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,

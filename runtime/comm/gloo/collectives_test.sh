@@ -4,7 +4,7 @@
 set -u
 program=$1
 same_bits=$2
-starter=$3
+scheduler=$3
 export OMP_NUM_THREADS=1 CLEAVE_JOIN_TIMEOUT=30
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -17,7 +17,7 @@ expect_done() { for pid in "$@"; do wait "$pid" || failed=1; done; }
 start_scheduler() {
   rm -f "$folder/address"
   mkfifo "$folder/address"
-  CLEAVE_SCHEDULER=127.0.0.1:0 CLEAVE_WORKERS=$1 "$starter" scheduler >"$folder/address" &
+  CLEAVE_SCHEDULER=127.0.0.1:0 CLEAVE_WORKERS=$1 "$scheduler" >"$folder/address" &
   pids=$!
   read -r address <"$folder/address"
 }
