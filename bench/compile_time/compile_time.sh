@@ -1,55 +1,67 @@
 #!/bin/bash
-# Question: how long does a compile take, from model to plan, to sources, and to a running binary?
+# Questions: how long from a model to a plan, to sources, and from `compile --run` to the end of the first step, with a cache of compiled runtimes and
+# without? How many lines has the program?
 #
-# For each example with the number of ranks that it names, and for GPT-2 with 1, 12 (as it is) and 96 layers on 8 GPUs: seconds of processor time
-# until the plan is printed (median of REPETITIONS). For some examples and number of ranks: seconds of the compiler alone (median of REPETITIONS), and of compiler and `make` into an empty folder.
+# First, for each example on the ranks that it asks for, and for GPT-2 of 1, 12 and 96 layers on 8 GPUs: seconds of processor time until the plan is
+# printed, the median of REPETITIONS. Then, for some examples and ways to start them: wall seconds and, in brackets, processor seconds of the compiler and of all that it starts, medians of
+# REPETITIONS. Cold: an empty cache and an empty folder. Warm: the folder was built before, and the model has another learning rate.
 #
-#   bazel run //bench/compile_time [-- REPETITIONS]
+#   bazel run //bench/compile_time [-- REPETITIONS [RANKS]]
 set -eu
 
 repetitions=${1:-5}
-compile=$PWD/tools/compile
+ranks=${2:-2}
+compile=${CLEAVE_COMPILE:-$PWD/tools/compile} # CLEAVE_COMPILE: another compiler, to compare with.
 root=$PWD
+examples=$root/examples
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+export XDG_CACHE_HOME=$folder/cache
 
-now() { date +%s.%N; }
-median() { sort -g | awk '{ v[NR] = $1 } END { printf "%.3f", v[int((NR + 1) / 2)] }'; }
-
-# Seconds of processor time to plan a model.
-plan() {
-  : >"$folder/times"
-  for _ in $(seq "$repetitions"); do
-    (TIMEFORMAT='%U'; time "$compile" "$@" --plan-only --quiet) 2>&1 | tail -n 1 >>"$folder/times"
-  done
-  median <"$folder/times"
+# measure COMMAND...: "wall processor".
+measure() {
+  local TIMEFORMAT='%R %U %S'
+  { time "$@" >"$folder/log" 2>&1; } 2>"$folder/time" || { cat "$folder/log" >&2; exit 1; }
+  awk '{ print $1, $2 + $3 }' "$folder/time"
+}
+# Lines "wall processor" to "median (median)".
+medians() {
+  tee "$folder/all" | cut -d' ' -f1 | sort -g | awk '{ v[NR] = $1 } END { printf "%.2f ", v[int((NR + 1) / 2)] }'
+  cut -d' ' -f2 "$folder/all" | sort -g | awk '{ v[NR] = $1 } END { printf "(%.2f)", v[int((NR + 1) / 2)] }'
 }
 
-printf '%-50s %18s\n' model 'to plan, s'
-for model in "$root"/examples/*/*.model; do
-  printf '%-50s %18s\n' "${model#"$root"/examples/}" "$(plan "$model")"
-done
+# The processor time of planning a model.
+plan() {
+  for _ in $(seq "$repetitions"); do measure "$compile" "$@" --plan-only --quiet; done | cut -d' ' -f2 | sort -g |
+    awk '{ v[NR] = $1 } END { printf "%.2f", v[int((NR + 1) / 2)] }'
+}
+
+printf '%-40s %10s\n' model 'to plan, s'
+for model in "$examples"/*/*.model; do printf '%-40s %10s\n' "${model#"$examples"/}" "$(plan "$model")"; done
 for depth in 1 12 96; do
-  printf '%-50s %18s\n' "gpt2.model, depth $depth" \
+  printf '%-40s %10s\n' "gpt2.model, depth $depth" \
     "$(plan "$root/bench/gpu/gpt2.model" --devices 8 --target cuda --set "depth=$depth")"
 done
 
-printf '%-12s %6s %18s %18s\n' model ranks 'to sources, s' 'to binary, s'
-for name in mnist_mlp sapp_mlp tiny_gpt; do
-  for ranks in 1 8; do
-    model=$root/examples/$name/$name.model
-    : >"$folder/times"
-    for _ in $(seq "$repetitions"); do
-      rm -rf "$folder/out"
-      start=$(now)
-      "$compile" "$model" --devices "$ranks" --out "$folder/out" --quiet
-      awk -v a="$start" -v b="$(now)" 'BEGIN { print b - a }' >>"$folder/times"
-    done
-    start=$(now)
-    rm -rf "$folder/out"
-    "$compile" "$model" --devices "$ranks" --out "$folder/out" --quiet
-    make -s -C "$folder/out" >/dev/null
-    total=$(awk -v a="$start" -v b="$(now)" 'BEGIN { printf "%.2f", b - a }')
-    printf '%-12s %6s %18s %18s\n' "$name" "$ranks" "$(median <"$folder/times")" "$total"
+sources() { rm -rf "$folder/out" && measure "$compile" "${model[@]}" --out "$folder/out" --quiet; }
+first_step() { measure "$compile" "${model[@]}" --steps 1 --launch "$way" --out "$folder/out" --run; }
+cold() { rm -rf "$folder/out" "$XDG_CACHE_HOME" && first_step; }
+# $1: a number that no other repetition has.
+warm() {
+  sed -E "s/lr = [-0-9.e]+/lr = 0.0$((1000 + $1))/" "$examples/$name/$name.model" >"$edited"
+  model[0]=$edited
+  first_step
+}
+
+printf '%-10s %6s %7s %6s %16s %16s %16s\n' model ranks way lines 'sources, s' 'cold step, s' 'warm step, s'
+for name in mnist_mlp mnist_cnn tiny_gpt; do
+  cp -rL "$examples/$name" "$folder" && edited=$folder/$name/edited.model
+  for way in mpirun local; do
+    model=("$examples/$name/$name.model" --devices "$ranks")
+    times=$(for _ in $(seq "$repetitions"); do sources; done | medians)
+    lines=$(wc -l <"$folder/out/program.cc")
+    times_cold=$(for _ in $(seq "$repetitions"); do cold; done | medians)
+    times_warm=$(for i in $(seq "$repetitions"); do warm "$i"; done | medians)
+    printf '%-10s %6s %7s %6s %16s %16s %16s\n' "$name" "$ranks" "$way" "$lines" "$times" "$times_cold" "$times_warm"
   done
 done
