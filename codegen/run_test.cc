@@ -88,7 +88,7 @@ TEST(GeneratedProgram, SaysWhatTheMachineLacks) {
   const CommandOutput run = RunShell(folder, "PATH=/nonexistent /bin/sh ./run.sh --launch mpirun");
   EXPECT_EQ(run.exit_code, 5);
   EXPECT_EQ(run.text, "run.sh: mpirun is not there: install MPI (Debian: openmpi-bin)\n");
-  const CommandOutput built = RunShell(folder, "make CXX=no_such_compiler");
+  const CommandOutput built = RunShell(folder, "make MPICXX=no_such_compiler");
   EXPECT_NE(built.exit_code, 0);
   EXPECT_TRUE(absl::StrContains(built.text, "the compiler `no_such_compiler` is not there: install MPI")) << built.text;
 }
