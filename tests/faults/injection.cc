@@ -469,7 +469,8 @@ std::vector<Program> Copies(const Program& program, int count) {
   for (int i = 0; i < count; ++i) {
     const std::string folder = absl::StrCat(program.folder, "_", i);
     fs::create_directories(folder);
-    for (const char* name : {"run.sh", "starter", "program", "program_gloo", "program_local", "scheduler", "ranks.json"}) {
+    for (const char* name :
+         {"run.sh", "starter", "program", "program_gloo", "program_local", "scheduler", "ranks.json"}) {
       fs::copy(program.folder + "/" + name, folder + "/" + name);
     }
     copies.push_back({.folder = folder, .data = program.data});
