@@ -24,8 +24,8 @@ struct NeededFile {
 };
 
 // Those of `files`, which are the runtime for the target, that the program with this text needs, ordered by path as
-// `files` are. The starter and the scheduler, separate programs, are included, and what the Makefile calls. So is runtime/custom/view.h where the model defines ops:
-// the bodies are in headers that do not belong to the runtime.
+// `files` are. The starter and the scheduler, separate programs, are included, and what the Makefile calls. So is
+// runtime/custom/view.h where the model defines ops: the bodies are in headers that do not belong to the runtime.
 std::vector<NeededFile> NeededFiles(absl::string_view program, absl::Span<const RuntimeFile> files);
 
 // The names that a header declares outside of any type, in order.

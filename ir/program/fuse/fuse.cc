@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "base/layer_names/layer_names.h"
 #include "base/match/match.h"
@@ -42,6 +44,10 @@ class Fuser {
  public:
   Fuser(const Program& program, const FuseOptions& options) : program_(program), readers_(program) {
     fusion_.written_by = IdVector<ValueId, int>(program.values.size(), -1);
+    for (const Step& step : program.steps) {
+      const Compute* compute = ComputeOf(step);
+      if (compute != nullptr && compute->kind == OpKind::kParameter) parameters_.insert(step.name);
+    }
     if (options.largest_attention_head == 0) return;
     for (Attention& attention : FindAttention(program, options.largest_attention_head)) {
       attention_steps_.emplace_back(attention.forward.steps.begin(), attention.forward.steps.end());
@@ -137,7 +143,7 @@ class Fuser {
     const Value& mine = program_.value(compute.output);
     const Value& theirs = program_.value(ComputeOf(StepAt(loop_.front()))->output);
     if (mine.type.shape != theirs.type.shape || mine.layout.dimensions != theirs.layout.dimensions) return false;
-    if (IsOfAnotherLayer(step) && !ReadsLoop(step)) return false;
+    if (!ReadsLoop(step) && PartOf(step) != PartOf(StepAt(loop_.back()))) return false;
     for (size_t input = 0; input < compute.inputs.size(); ++input) {
       if (!WrittenInLoop(compute.inputs[input])) continue;
       if (program_.value(compute.inputs[input]).type.shape != mine.type.shape) return false;
@@ -145,10 +151,17 @@ class Fuser {
     return true;
   }
 
-  // What has nothing to do with the loop and belongs to another layer stays apart, so that the stages of equal layers
-  // are equal.
-  bool IsOfAnotherLayer(const Step& step) const {
-    return LayerNameOf(step.name).numbers != LayerNameOf(StepAt(loop_.back()).name).numbers;
+  // Steps of different parts that share nothing stay apart, so that equal parts have equal stages: a part is a layer,
+  // by its numbers, and in the update a parameter.
+  std::pair<std::vector<int64_t>, std::string> PartOf(const Step& step) const {
+    if (step.phase != Phase::kUpdate) return {LayerNameOf(step.name).numbers, ""};
+    std::string name = step.name;
+    while (parameters_.count(name) == 0) {
+      const size_t dot = name.rfind('.');
+      if (dot == std::string::npos) return {LayerNameOf(step.name).numbers, ""};
+      name.resize(dot);
+    }
+    return {{}, std::move(name)};
   }
 
   using Action = decltype(FusedStage::action);
@@ -225,6 +238,7 @@ class Fuser {
 
   const Program& program_;
   Readers readers_;
+  std::set<std::string> parameters_;  // Their names.
   Fusion fusion_;
   std::vector<int> loop_;                        // The loop that is being filled.
   std::vector<int> glances_;                     // At its values, which wait until the loop is complete.

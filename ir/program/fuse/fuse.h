@@ -4,8 +4,8 @@
 //   h1.matmul, h1.bias_add                          -> MatMulWithBias
 //   w.momentum' = 0.9 * w.momentum + g; w' = w - lr * w.momentum'   (four ops) -> FusedLoop
 //
-// Chains of different layers that share nothing stay apart. Only neighbours are joined, so the order of the program stays, and with it the order of collectives. Sources have no
-// stage.
+// Chains of different layers that share nothing stay apart, and so do updates of different parameters. Only neighbours
+// are joined, so the order of the program stays, and with it the order of collectives. Sources have no stage.
 #ifndef CLEAVE_IR_PROGRAM_FUSE_FUSE_H_
 #define CLEAVE_IR_PROGRAM_FUSE_FUSE_H_
 
