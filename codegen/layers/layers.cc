@@ -112,6 +112,8 @@ class Planner {
     // A body in which one buffer stands for two fields wherever it is written stays as it is.
     std::erase_if(plan_.bodies, [&](LayerBody& body) { return !ChooseModel(body); });
     DropUnusedFields();
+    // Layers without a tensor of their own have no struct.
+    std::erase_if(plan_.bodies, [&](const LayerBody& body) { return plan_.groups[body.group].fields.empty(); });
     NameFields();
     FindOwners();
     return std::move(plan_);
@@ -279,7 +281,7 @@ class Planner {
     return static_cast<int>(field);
   }
 
-  // Within each statement a buffer stands for one field, or for none.
+  // Within each statement a buffer stands for one field, or for none, and a name for one text.
   bool ChooseModel(LayerBody& body) const {
     for (size_t o = 0; o < body.occurrences.size(); ++o) {
       const auto is_clear = [&](int i) {
@@ -288,6 +290,12 @@ class Planner {
         for (size_t slot = 0; slot < buffers.size(); ++slot) {
           const int field = body.fields[static_cast<size_t>(i)][slot];
           if (stands_for.emplace(buffers[slot], field).first->second != field) return false;
+        }
+        const std::vector<Statement::Name>& names = At(body.list, body.occurrences[o].begin + i).names;
+        std::map<std::string, const LayerText*> texts;
+        for (size_t slot = 0; slot < names.size(); ++slot) {
+          const LayerText& text = body.names[static_cast<size_t>(i)][slot];
+          if (*texts.emplace(names[slot].text, &text).first->second != text) return false;
         }
         return true;
       };

@@ -70,7 +70,7 @@ struct LayerBody {
   // or -1 for a buffer that is the same in all layers; and the names.
   std::vector<std::vector<int>> fields;
   std::vector<std::vector<LayerText>> names;
-  // The occurrence by which the body is written: no buffer stands in it for two fields.
+  // The occurrence by which the body is written: no buffer stands in it for two fields, no name for two texts.
   size_t model = 0;
 };
 

@@ -90,5 +90,24 @@ TEST(LayersTest, TheModelIsClear) {
       << "always the same buffer: one field";
 }
 
+// A sum in place, layer after layer: nothing belongs to a layer, so there is no struct to write.
+TEST(LayersTest, LayersWithoutTensorsStay) {
+  const auto sum = [](int layer) { return Statement{"sum", {0, 0}, {{absl::StrCat("x.", layer, ".sum"), 1}}}; };
+  EXPECT_TRUE(PlanOf({{sum(0), sum(1), sum(2)}}).bodies.empty());
+}
+
+// In layer 0 both names are "x.0.a": only another layer shows which text each of them is.
+TEST(LayersTest, ANameOfTheModelHasOneText) {
+  const auto pair = [](int layer) {
+    return Statement{
+        "pair",
+        {10 + layer},
+        {{absl::StrCat("x.", layer, ".a"), 1}, {layer == 0 ? "x.0.a" : absl::StrCat("x.", layer - 1, ".a"), 1}}};
+  };
+  const LayerPlan plan = PlanOf({{pair(0), pair(1), pair(2), pair(3)}});
+  ASSERT_EQ(plan.bodies.size(), 1u);
+  EXPECT_NE(plan.bodies[0].model, 0u);
+}
+
 }  // namespace
 }  // namespace cleave::codegen

@@ -13,10 +13,16 @@
 namespace cleave::codegen {
 namespace {
 
-const LayerText* TextIn(const LayerScope* scope, const std::string& name) {
+const LayerText* Find(const LayerScope* scope, const std::string& name) {
   if (scope == nullptr) return nullptr;
   const auto found = scope->names.find(name);
-  return found == scope->names.end() || found->second.text.find('#') == std::string::npos ? nullptr : &found->second;
+  return found == scope->names.end() ? nullptr : &found->second;
+}
+
+// Null for a name that is the same in all layers.
+const LayerText* TextIn(const LayerScope* scope, const std::string& name) {
+  const LayerText* const text = Find(scope, name);
+  return text == nullptr || text->text.find('#') == std::string::npos ? nullptr : text;
 }
 
 // "layer.i - 1"
@@ -33,7 +39,9 @@ std::optional<std::string> InTurns(const std::map<int64_t, int64_t>& numbers, ab
     if (known.value_or(number) != number) return std::nullopt;
     known = number;
   }
-  if (numbers.size() < 3 || *by_rest[0] == *by_rest[1]) return std::nullopt;
+  if (numbers.size() < 3 || !by_rest[0].has_value() || !by_rest[1].has_value() || by_rest[0] == by_rest[1]) {
+    return std::nullopt;
+  }
   const int64_t difference = *by_rest[1] - *by_rest[0];
   return absl::StrCat(*by_rest[0], difference > 0 ? " + " : " - ", i, " % 2 * ", std::abs(difference));
 }
@@ -53,7 +61,7 @@ std::string OpNameText(const LayerScope* scope, const std::string& name) {
 }
 
 std::string LineText(const LayerScope* scope, const std::string& name, int line) {
-  const LayerText* const text = TextIn(scope, name);
+  const LayerText* const text = Find(scope, name);
   if (text == nullptr) return absl::StrCat(line);
   std::string choice;
   for (const auto& [layer, other] : text->other_lines) {

@@ -10,6 +10,7 @@ LayerScope Scope() {
   scope.names["x.3.norm"] = {.text = "x.#.norm", .line = 8};
   scope.names["x.2.grad"] = {
       .text = "x.#.grad", .shift = -1, .exceptions = {{0, "embed.grad"}}, .line = 8, .other_lines = {{0, 6}}};
+  scope.names["loss"] = {.text = "loss", .line = 9, .other_lines = {{11, 12}}};
   return scope;
 }
 
@@ -24,6 +25,7 @@ TEST(LayerScopeTest, NamesOfALayer) {
   EXPECT_EQ(NameCharactersText(nullptr, "x.3.norm"), "\"x.3.norm\"");
   EXPECT_EQ(LineText(&scope, "x.2.grad", 8), "layer.i == 0 ? 6 : 8");
   EXPECT_EQ(LineText(&scope, "logits", 9), "9");
+  EXPECT_EQ(LineText(&scope, "loss", 9), "layer.i == 11 ? 12 : 9") << "a name that all layers share";
   EXPECT_EQ(ShownName(&scope, "x.3.norm"), "x.0..11.norm");
   EXPECT_EQ(ShownName(&scope, "x.2.grad"), "x.0..10.grad") << "without the exception";
   EXPECT_EQ(LocalWish(&scope, "x.3.norm"), "norm");
@@ -37,6 +39,7 @@ TEST(LayerScopeTest, NumbersByLayer) {
   EXPECT_EQ(NumberByLayer({{5, 7}}, "i"), "7");
   EXPECT_EQ(NumberByLayer({{0, 900}, {1, 64}, {2, 128}}, "i"), "i == 0 ? 900 : i * 64");
   EXPECT_EQ(NumberByLayer({{0, 64}, {1, 192}, {2, 64}, {3, 192}}, "i"), "64 + i % 2 * 128");
+  EXPECT_EQ(NumberByLayer({{0, 7}, {2, 7}, {4, 7}}, "i"), "") << "layers that are all even";
   EXPECT_EQ(NumberByLayer({{0, 1}, {1, 7}, {2, 3}, {3, 50}, {4, 2}}, "i"), "");
 }
 

@@ -117,7 +117,7 @@ starter: | $(call objects,starter)
 scheduler: | $(call objects,scheduler)
 
 # What is being written has another name until it is complete.
-PART := $(shell echo $$PPID).part
+PART := $(shell mktemp -u XXXXXXXX).part
 
 $(PROGRAMS):
 	@mkdir -p $(dir $@ $(BUILD)/$@) && rm -f $(BUILD)/$@.made_from
@@ -128,11 +128,11 @@ unit = $(basename $*)
 source = $(if $(filter $(MAIN),$(unit)),$(MAIN),$(BUILD)/$(unit))
 $(BUILD)/%.o:
 	@mkdir -p $(@D)
-	$(if $(filter $(MAIN),$(unit)),,@printf '#include "%s"\n' $(call sources,$(unit)) >$(source))
+	$(if $(filter $(MAIN),$(unit)),,@printf '#include "%s"\n' $(call sources,$(unit)) >$(source).$(PART) && mv $(source).$(PART) $(source))
 	$(call compile,$(unit)) -c -o $@.$(PART) $(source)
 	@[ "`$(objects.sh) names $(call described,$(unit))`" = '$*' ] || \
 	  { echo '$(unit) has changed while it was compiled: start make again' >&2; rm -f $@.$(PART); exit 1; }
-	@rm -f $(BUILD)/$(unit).*.o && mv $@.$(PART) $@
+	@mv $@.$(PART) $@ && for other in $(BUILD)/$(unit).*.o; do [ $$other = $@ ] || rm -f $$other; done
 	$(if $(CACHE),$(if $(filter $(MAIN),$(unit)),,@$(objects.sh) keep $@ $*.o $(CACHE)))
 
 clean:

@@ -113,16 +113,20 @@ cache() {
   [ "${CLEAVE_CACHE-}" != off ] || return 0
   case ${XDG_CACHE_HOME-} in
     /*) folder=$XDG_CACHE_HOME/cleave ;;
-    *) folder=${HOME:-/nonexistent}/.cache/cleave ;;
+    *) case ${HOME-} in /*) folder=$HOME/.cache/cleave ;; *) return 0 ;; esac ;;
   esac
   case $folder in *[!A-Za-z0-9_./+-]*) return 0 ;; esac # `make` has no way to write other names.
+  (umask 077 && mkdir -p "$folder/runtime") 2>/dev/null
   # What another user can write could be anybody's code.
-  mkdir -p -m 700 "$folder" 2>/dev/null && [ -O "$folder" ] && [ -w "$folder" ] && echo "$folder"
+  for part in "$folder" "$folder/runtime"; do
+    [ ! -L "$part" ] && [ -O "$part" ] && [ -w "$part" ] && [ -z "$(find "$part" -prune -perm /022)" ] || return 0
+  done
+  echo "$folder"
 }
 
 keep() {
-  part=$3/$2.$$.part
-  [ -e "$3/$2" ] || { mkdir -p "${part%/*}" && cp "$1" "$part" && mv "$part" "$3/$2"; } 2>/dev/null || rm -f "$part"
+  [ ! -e "$3/$2" ] && mkdir -p "$(dirname "$3/$2")" 2>/dev/null && part=$(mktemp "$3/$2.XXXXXX.part" 2>/dev/null) || return 0
+  { cp "$1" "$part" && chmod 644 "$part" && mv "$part" "$3/$2"; } 2>/dev/null || rm -f "$part"
 }
 
 used() {

@@ -79,8 +79,8 @@ void Run(const std::string& name, int metrics, const Mesh& mesh, Comm& comm, Wat
     for (const ParameterView& view : model->Parameters()) {
       ForEachRun(view.region, [&](int64_t global, int64_t local, int64_t count) {
         for (int64_t i = 0; i < count; ++i) {
-          std::fprintf(out, "%d %s %d %.9g\n", static_cast<int>(step), view.name, static_cast<int>(global + i),
-                       view.values[local + i]);
+          std::fprintf(out, "%d %s %d %.9g\n", static_cast<int>(step), view.name.c_str(),
+                       static_cast<int>(global + i), view.values[local + i]);
         }
       });
     }
