@@ -96,13 +96,12 @@ TEST(LayersTest, LayersWithoutTensorsStay) {
   EXPECT_TRUE(PlanOf({{sum(0), sum(1), sum(2)}}).bodies.empty());
 }
 
-// In layer 0 both names are "x.0.a": only another layer shows which text each of them is.
+// In layer 0 two names are "x.0.a": only another layer shows which text each of them is.
 TEST(LayersTest, ANameOfTheModelHasOneText) {
   const auto pair = [](int layer) {
-    return Statement{
-        "pair",
-        {10 + layer},
-        {{absl::StrCat("x.", layer, ".a"), 1}, {layer == 0 ? "x.0.a" : absl::StrCat("x.", layer - 1, ".a"), 1}}};
+    const std::string own = absl::StrCat("x.", layer, ".a");
+    const std::string before = layer == 0 ? own : absl::StrCat("x.", layer - 1, ".a");
+    return Statement{"pair", {10 + layer}, {{absl::StrCat("x.", layer, ".b"), 1}, {own, 1}, {before, 1}}};
   };
   const LayerPlan plan = PlanOf({{pair(0), pair(1), pair(2), pair(3)}});
   ASSERT_EQ(plan.bodies.size(), 1u);
