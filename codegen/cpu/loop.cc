@@ -1,12 +1,12 @@
 #include "codegen/cpu/loop.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "codegen/emit/identifiers.h"
-#include "codegen/source/kernel_name.h"
+#include "codegen/source/kernel_text.h"
 #include "codegen/source/kernel_words.h"
 #include "codegen/source/loop.h"
 
@@ -98,18 +98,13 @@ class Update {
       parameters.push_back(absl::StrCat(parameter.is_number || parameter.is_written ? "" : "const ", type,
                                         parameter.is_number ? " " : "* ", parameter.name));
     }
-    std::string& name = emission_.kernel_names[absl::StrCat(absl::StrJoin(parameters, "\n"), "\n", statements.text())];
-    if (!name.empty()) return name;
-    name = KernelName(emission_, words_.Kernel());
-    SourceWriter& writer = emission_.kernels;
-    writer.Gap();
-    writer.Function(absl::StrCat("void ", name, "("), parameters, ") {");
-    writer.Unindented(absl::StrCat("#pragma omp parallel for simd if (parallel : count >= ", kParallelElements, ")"));
-    writer.Line("  for (int64_t i = 0; i < count; ++i) {");
-    writer.Append(statements);
-    writer.Line("  }");
-    writer.Line("}");
-    return name;
+    SourceWriter body;
+    body.Unindented(absl::StrCat("#pragma omp parallel for simd if (parallel : count >= ", kParallelElements, ")"));
+    body.Line("  for (int64_t i = 0; i < count; ++i) {");
+    body.Append(statements);
+    body.Line("  }");
+    return WriteKernel(emission_,
+                       {.wish = words_.Kernel(), .result = "void", .parameters = std::move(parameters), .body = body});
   }
 
   Emission& emission_;

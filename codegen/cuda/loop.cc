@@ -31,7 +31,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "codegen/source/kernel_name.h"
+#include "codegen/source/kernel_text.h"
 #include "codegen/source/kernel_words.h"
 #include "codegen/source/loop.h"
 
@@ -247,18 +247,11 @@ class KernelEmitter {
   std::string Kernel(const SourceWriter& body) {
     std::vector<std::string> constants = {"int kWidth"};
     for (const AxisSize& size : UsedSizes(true)) constants.push_back(absl::StrCat("int64_t ", size.name));
-    const std::string head = absl::StrCat("template <", absl::StrJoin(constants, ", "), ">");
-    const std::vector<std::string> parameters = Parameters();
-    std::string& name =
-        emission_.kernel_names[absl::StrCat(head, "\n", absl::StrJoin(parameters, "\n"), "\n", body.text())];
-    if (!name.empty()) return name;
-    name = KernelName(emission_, absl::StrCat(words_.Kernel(), OverText()));
-    emission_.kernels.Gap();
-    emission_.kernels.Line(head);
-    emission_.kernels.Function(absl::StrCat("__global__ void ", name, "("), parameters, ") {");
-    emission_.kernels.Append(body);
-    emission_.kernels.Line("}");
-    return name;
+    return WriteKernel(emission_, {.wish = absl::StrCat(words_.Kernel(), OverText()),
+                                   .template_head = absl::StrCat("template <", absl::StrJoin(constants, ", "), ">"),
+                                   .result = "__global__ void",
+                                   .parameters = Parameters(),
+                                   .body = body});
   }
 
   std::vector<std::string> Parameters() const {

@@ -28,7 +28,8 @@ struct Statement {
     std::string text;  // "x.3.norm1.layer_norm"
     int line = 0;      // Of the model.
   };
-  std::vector<Name> names;  // The ops and parameters that it names, in order.
+  std::vector<Name> names;       // The ops and parameters that it names, in order.
+  std::vector<int> locals = {};  // What exists only within it and has a name there.
 };
 
 // A name in all layers: `text` with '#' for the number of the layer plus `shift`, except in some layers.

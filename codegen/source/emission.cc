@@ -36,14 +36,6 @@ std::string SectionOf(const std::string& name) {
 
 }  // namespace
 
-const ir::Compute* Emission::SourceOf(ir::ValueId value) const {
-  for (const ir::Step& step : program.steps) {
-    const ir::Compute* compute = ir::ComputeOf(step);
-    if (compute != nullptr && compute->output == value && ir::IsSource(step)) return compute;
-  }
-  return nullptr;
-}
-
 const std::string& Emission::Group(const std::vector<ir::AxisId>& axes) {
   const auto found = groups.find(axes);
   if (found != groups.end()) return found->second;
@@ -83,6 +75,15 @@ std::string TensorText(const Emission& emission, ir::ValueId value) {
   const ir::Layout cut = {.dimensions = info.layout.dimensions, .partial = {}};
   if (cut == ir::Layout::Replicated(info.type.rank())) return info.type.ToString();
   return absl::StrCat(info.type.ToString(), " cut as ", ir::LayoutText(cut, emission.program.mesh));
+}
+
+IdVector<ir::ValueId, const ir::Compute*> SourcesOf(const ir::Program& program) {
+  IdVector<ir::ValueId, const ir::Compute*> sources(program.values.size(), nullptr);
+  for (const ir::Step& step : program.steps) {
+    const ir::Compute* compute = ir::ComputeOf(step);
+    if (compute != nullptr && ir::IsSource(step)) sources[compute->output] = compute;
+  }
+  return sources;
 }
 
 absl::string_view ElementTypeName(ir::DType dtype) {

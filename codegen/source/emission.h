@@ -32,6 +32,7 @@ struct Emission {
   const ir::Fusion& fusion;
   const ir::Storage& storage;
   const ir::MemoryUse& memory;
+  const IdVector<ir::ValueId, const ir::Compute*> sources;  // SourcesOf(program).
   Names& names;
   Identifiers& identifiers;
   Sizes& sizes;
@@ -52,7 +53,7 @@ struct Emission {
   int64_t OffsetOf(ir::ValueId value) const { return storage.buffers.Find(*storage.root[value])->offset; }
 
   // The op that makes a source value (a parameter, a constant, …), or null.
-  const ir::Compute* SourceOf(ir::ValueId value) const;
+  const ir::Compute* SourceOf(ir::ValueId value) const { return sources[value]; }
 
   // The Group of the ranks that differ on `axes`: "group_m0_m1".
   const std::string& Group(const std::vector<ir::AxisId>& axes);
@@ -70,6 +71,9 @@ struct Emission {
 // "f32[256, 512] cut as [m0 m1, -]"; nothing is said of the cuts of a tensor that every rank holds whole. Partial sums
 // are not mentioned, because an all-reduce completes them in place.
 std::string TensorText(const Emission& emission, ir::ValueId value);
+
+// For each value the op that makes it if it is a source, else null.
+IdVector<ir::ValueId, const ir::Compute*> SourcesOf(const ir::Program& program);
 
 // "float", "BFloat16" or "int32_t".
 absl::string_view ElementTypeName(ir::DType dtype);

@@ -1,11 +1,11 @@
 #include "codegen/source/layered_text.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/check/check.h"
 #include "codegen/emit/identifiers.h"
 
 namespace cleave::codegen {
@@ -27,6 +27,9 @@ LayeredText::LayeredText(Emission& emission, std::vector<StatementList> lists, b
   std::vector<std::vector<Statement>> statements;
   for (const StatementList& list : lists_) statements.push_back(list.statements);
   plan_ = PlanLayers(statements, kLeastPeriod, [&](int buffer) { return emission_.value(ir::ValueId(buffer)).name; });
+  for (const LayerBody& body : plan_.bodies) {
+    for (size_t o = 0; o < body.occurrences.size(); ++o) places_[{body.list, body.occurrences[o].begin}] = {&body, o};
+  }
   NameTensors();
 }
 
@@ -52,36 +55,26 @@ void LayeredText::NameTensors() {
   }
 }
 
-const LayerBody* LayeredText::BodyAt(size_t list, int place) const {
-  for (const LayerBody& body : plan_.bodies) {
-    if (body.list != static_cast<int>(list)) continue;
-    for (const LayerBody::Occurrence& occurrence : body.occurrences) {
-      if (occurrence.begin == place) return &body;
-    }
-  }
-  return nullptr;
-}
-
 void LayeredText::Write(size_t list, SourceWriter& functions, SourceWriter& statements) {
   const int count = static_cast<int>(lists_[list].statements.size());
   for (int place = 0; place < count;) {
-    const LayerBody* const body = BodyAt(list, place);
-    if (body == nullptr) {
+    const auto found = places_.find({static_cast<int>(list), place});
+    if (found == places_.end()) {
       lists_[list].emit(place++, statements);
       continue;
     }
-    size_t first = 0;
-    while (body->occurrences[first].begin != place) ++first;
-    size_t last = first;
+    const LayerBody* const body = found->second.first;
+    const size_t first = found->second.second;
+    const std::vector<LayerBody::Occurrence>& occurrences = body->occurrences;
     const auto follows = [&](size_t o) {
-      const LayerBody::Occurrence& a = body->occurrences[o];
-      const LayerBody::Occurrence& b = body->occurrences[o + 1];
-      const int64_t direction = body->occurrences[first + 1].layer - body->occurrences[first].layer;
-      return b.begin == a.begin + body->period && b.layer - a.layer == direction && std::abs(direction) == 1;
+      const int64_t direction = occurrences[first + 1].layer - occurrences[first].layer;
+      return occurrences[o + 1].begin == occurrences[o].begin + body->period &&
+             occurrences[o + 1].layer - occurrences[o].layer == direction && std::abs(direction) == 1;
     };
-    while (last + 1 < body->occurrences.size() && follows(last)) ++last;
+    size_t last = first;
+    while (last + 1 < occurrences.size() && follows(last)) ++last;
     WriteCalls(*body, first, last, FunctionOf(*body, functions), statements);
-    place = body->occurrences[last].begin + body->period;
+    place = occurrences[last].begin + body->period;
   }
 }
 
@@ -120,24 +113,21 @@ void LayeredText::WriteModel(const LayerBody& body, SourceWriter& writer) {
   const int begin = body.occurrences[body.model].begin;
   for (int i = 0; i < body.period; ++i) {
     const Statement& statement = list.statements[static_cast<size_t>(begin + i)];
-    std::map<int, std::string> texts;  // By buffer.
-    for (size_t slot = 0; slot < statement.buffers.size(); ++slot) {
-      const int field = body.fields[static_cast<size_t>(i)][slot];
-      if (field >= 0) texts[statement.buffers[slot]] = absl::StrCat("layer.", group.fields[static_cast<size_t>(field)]);
-    }
     scope.names.clear();
     for (size_t slot = 0; slot < statement.names.size(); ++slot) {
       scope.names[statement.names[slot].text] = body.names[static_cast<size_t>(i)][slot];
     }
-    emission_.names.in_layer.clear();
-    for (size_t v = 0; v < emission_.names.names.size(); ++v) {
-      const ir::ValueId value(static_cast<int64_t>(v));
-      if (emission_.storage.root[value].has_value()) {
-        const auto text = texts.find(static_cast<int>(emission_.names.named[value].value()));
-        if (text != texts.end()) emission_.names.in_layer[value] = text->second;
-      } else if (const std::string& name = emission_.value(value).name; scope.names.count(name) > 0) {
-        emission_.names.in_layer[value] = emission_.identifiers.Unique(LocalWish(&scope, name));
-      }
+    std::map<ir::ValueId, std::string>& names = emission_.names.in_layer;
+    names.clear();
+    for (size_t slot = 0; slot < statement.buffers.size(); ++slot) {
+      const int field = body.fields[static_cast<size_t>(i)][slot];
+      if (field < 0) continue;
+      names[ir::ValueId(statement.buffers[slot])] = absl::StrCat("layer.", group.fields[static_cast<size_t>(field)]);
+    }
+    for (const int local : statement.locals) {
+      std::string& name = names[ir::ValueId(local)];
+      const std::string& wish = emission_.value(ir::ValueId(local)).name;
+      if (name.empty()) name = emission_.identifiers.Unique(LocalWish(&scope, wish));
     }
     emission_.layer = &scope;
     list.emit(begin + i, writer);

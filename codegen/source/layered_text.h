@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/layers/layers.h"
@@ -54,7 +55,6 @@ class LayeredText {
   };
 
   void NameTensors();
-  const LayerBody* BodyAt(size_t list, int place) const;
   const std::string& FunctionOf(const LayerBody& body, SourceWriter& functions);
   void WriteModel(const LayerBody& body, SourceWriter& writer);
   void WriteCalls(const LayerBody& body, size_t first, size_t last, const std::string& function,
@@ -66,6 +66,8 @@ class LayeredText {
   std::vector<StatementList> lists_;
   LayerPlan plan_;
   std::vector<Group> groups_;  // By the plan's.
+  // By list and place: the body that begins there, and which of its occurrences.
+  std::map<std::pair<int, int>, std::pair<const LayerBody*, size_t>> places_;
   std::map<const LayerBody*, std::string> functions_;
 };
 

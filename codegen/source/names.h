@@ -18,12 +18,13 @@ namespace cleave::codegen {
 
 struct Names {
   IdVector<ir::ValueId, std::string> names;
-  IdVector<ir::ValueId, ir::ValueId> named;          // The value whose name a value has; often itself.
-  std::vector<ir::ValueId> declared;                 // Values with a name and memory of their own, in program order.
-  std::map<ir::ValueId, std::string> in_layer = {};  // Names in the function of a layer that is being written.
+  IdVector<ir::ValueId, ir::ValueId> named;  // The value whose name a value has; often itself.
+  std::vector<ir::ValueId> declared;         // Values with a name and memory of their own, in program order.
+  // Names in the function of a layer that is being written, by the value that has the name.
+  std::map<ir::ValueId, std::string> in_layer = {};
 
   const std::string& operator[](ir::ValueId value) const {
-    const auto found = in_layer.find(value);
+    const auto found = in_layer.find(named[value]);
     return found == in_layer.end() ? names[value] : found->second;
   }
 };

@@ -99,7 +99,7 @@ class ProgramWriter {
                                                      "` has no emission for ", target().name));
       }
       for (const ir::ValueId input : compute->inputs) {
-        if (!emission_.storage.root[input].has_value() && StepScalarOf(input) != nullptr &&
+        if (!emission_.storage.root[input].has_value() && IsStepScalar(input) &&
             (step.phase != ir::Phase::kUpdate || !HasElementText(compute->kind))) {
           return absl::UnimplementedError(
               absl::StrCat("op `", step.name, "` reads a number of the optimizer outside of an elementwise update"));
@@ -117,13 +117,9 @@ class ProgramWriter {
     return absl::OkStatus();
   }
 
-  // The step_scalar op that makes `value`, or null.
-  const ir::Compute* StepScalarOf(ir::ValueId value) const {
-    for (const ir::Step& step : program().steps) {
-      const ir::Compute* compute = ir::ComputeOf(step);
-      if (compute != nullptr && compute->kind == ir::OpKind::kStepScalar && compute->output == value) return compute;
-    }
-    return nullptr;
+  bool IsStepScalar(ir::ValueId value) const {
+    const ir::Compute* source = emission_.SourceOf(value);
+    return source != nullptr && source->kind == ir::OpKind::kStepScalar;
   }
 
   // What is written statement by statement.
@@ -607,6 +603,7 @@ absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput
                         .fusion = memory.fusion,
                         .storage = memory.storage,
                         .memory = memory.use,
+                        .sources = SourcesOf(program),
                         .names = names,
                         .identifiers = identifiers,
                         .sizes = sizes,

@@ -54,6 +54,7 @@ class StatementBuilder {
   // What exists only within the statement, or is written as a number.
   void AddWithoutMemory(ir::ValueId value) {
     if (emission_.fusion.written_by[value] >= 0) {
+      statement_.locals.push_back(value.value());
       return Add(absl::StrCat("local", places_.try_emplace({'l', value}, places_.size()).first->second));
     }
     const ir::Compute* source = emission_.SourceOf(value);

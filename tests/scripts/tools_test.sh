@@ -3,21 +3,8 @@
 set -u
 
 data=$PWD
-failures=0
+. tests/scripts/expect.sh
 
-fail() {
-  echo "FAILED: $1" >&2
-  sed 's/^/  | /' output >&2
-  failures=$((failures + 1))
-}
-# Expects the exit code $1 of the command after it; what it prints goes to `output`.
-expect_exit() {
-  local expected=$1
-  shift
-  "$@" >output 2>&1 </dev/null
-  local exit_code=$?
-  [ "$exit_code" = "$expected" ] || fail "$* exits with $exit_code, not $expected"
-}
 # Expects the command to see that nothing of what it prints is kept.
 expect_full() {
   "$@" >/dev/full 2>output </dev/null
@@ -25,7 +12,6 @@ expect_full() {
   [ "$exit_code" = 5 ] || fail "$* exits with $exit_code on a full disk, not 5"
   expect_output "cannot write to standard output"
 }
-expect_output() { grep -qF -- "$1" output || fail "the output does not say: $1"; }
 
 mkdir -p "$TEST_TMPDIR/elsewhere"
 cd "$TEST_TMPDIR/elsewhere" || exit 1

@@ -35,19 +35,7 @@ expected="755 ./usr/bin/cleave
 [ "$found" = "$expected" ] || fail "it holds:
 $found"
 # What a program needs is what the command says where nothing is.
-cat >"$TEST_TMPDIR/tiny.model" <<END
-model Tiny(batch: int = 8) {
-    input x: f32[batch, 4];
-    input label: i32[batch];
-    let logits = dense(x, 3);
-    loss cross_entropy(logits, label);
-}
-
-train Tiny {
-    data = synthetic();
-    steps = 3;
-}
-END
+cp tools/package/tiny.model "$TEST_TMPDIR"
 (cd "$TEST_TMPDIR" && PATH=/nowhere "$tree/usr/bin/cleave" run tiny.model --quiet 2>said)
 [ $? = 5 ] || fail "a program runs without make"
 [ "$(sed -n 's/^help: .*`apt-get install \(.*\)`$/\1/p' "$TEST_TMPDIR/said")" = "$(field Recommends | tr -d ,)" ] ||

@@ -3,6 +3,7 @@
 set -u
 
 install=$PWD/tools/package/install
+model=$PWD/tools/package/tiny.model
 failures=0
 fail() {
   echo "FAILED: $1" >&2
@@ -38,19 +39,7 @@ expect_files "$TEST_TMPDIR/absolute"
 # The binary needs nothing but itself: neither these folders nor their data.
 mkdir "$TEST_TMPDIR/elsewhere"
 cd "$TEST_TMPDIR/elsewhere" || exit 1
-cat >tiny.model <<END
-model Tiny(batch: int = 8) {
-    input x: f32[batch, 4];
-    input label: i32[batch];
-    let logits = dense(x, 3);
-    loss cross_entropy(logits, label);
-}
-
-train Tiny {
-    data = synthetic();
-    steps = 3;
-}
-END
+cp "$model" .
 cleave=$TEST_TMPDIR/absolute/bin/cleave
 env -i "$cleave" compile tiny.model --devices 2 --quiet || fail "the installed cleave compiles nothing"
 [ -e out/tiny/program.cc ] && [ -e out/tiny/runtime ] || fail "there is no program"

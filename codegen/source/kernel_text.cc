@@ -1,9 +1,10 @@
-#include "codegen/source/kernel_name.h"
+#include "codegen/source/kernel_text.h"
 
 #include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "codegen/runtime_files/runtime_files.h"
 
 namespace cleave::codegen {
@@ -35,8 +36,6 @@ bool IsOp(absl::string_view name) {
   return false;
 }
 
-}  // namespace
-
 std::string KernelName(Emission& emission, absl::string_view wish) {
   static const auto* const runtime = new std::set<std::string>(WordsOfRuntime());
   std::string name(wish);
@@ -46,6 +45,23 @@ std::string KernelName(Emission& emission, absl::string_view wish) {
     candidate = absl::StrCat(name, "_", number);
   }
   return candidate;
+}
+
+}  // namespace
+
+const std::string& WriteKernel(Emission& emission, const KernelText& kernel) {
+  const std::string parameters = absl::StrJoin(kernel.parameters, "\n");
+  std::string& name =
+      emission.kernel_names[absl::StrCat(kernel.template_head, "\n", parameters, "\n", kernel.body.text())];
+  if (!name.empty()) return name;
+  name = KernelName(emission, kernel.wish);
+  SourceWriter& writer = emission.kernels;
+  writer.Gap();
+  if (!kernel.template_head.empty()) writer.Line(kernel.template_head);
+  writer.Function(absl::StrCat(kernel.result, " ", name, "("), kernel.parameters, ") {");
+  writer.Append(kernel.body);
+  writer.Line("}");
+  return name;
 }
 
 }  // namespace cleave::codegen

@@ -1,0 +1,28 @@
+// Functions that the loops of a program have in common: kernels on a GPU, updates of parameters on a CPU.
+#ifndef CLEAVE_CODEGEN_SOURCE_KERNEL_TEXT_H_
+#define CLEAVE_CODEGEN_SOURCE_KERNEL_TEXT_H_
+
+#include <string>
+#include <vector>
+
+#include "codegen/source/emission.h"
+
+namespace cleave::codegen {
+
+// A function above the program's struct that loops have in common.
+struct KernelText {
+  std::string wish;                // A word for what it computes, as a profiler shows it: "BiasAddRelu".
+  std::string template_head = {};  // "template <int kWidth>", or empty.
+  std::string result;              // "__global__ void"
+  std::vector<std::string> parameters;
+  const SourceWriter& body;
+};
+
+// Writes the function unless the program has one with the same text, and returns its name: the wish; where an op or
+// something in the runtime is called so, "Kernel" follows, and where another kernel is, a number: "Relu" becomes
+// "ReluKernel", then "ReluKernel_2".
+const std::string& WriteKernel(Emission& emission, const KernelText& kernel);
+
+}  // namespace cleave::codegen
+
+#endif  // CLEAVE_CODEGEN_SOURCE_KERNEL_TEXT_H_
