@@ -54,22 +54,23 @@ bool CheckSupported(const ir::Pins& pins, const SearchOptions& options, Diagnost
 }
 
 // The only plan that there is, if it fits into memory.
-std::optional<ir::Plan> PlanManual(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
-                                   const SearchOptions& options, Diagnostics& diagnostics) {
+std::optional<Found> PlanManual(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
+                                const SearchOptions& options, Diagnostics& diagnostics) {
   const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
   const ir::Plan plan = ManualPlan(graph, *mesh, cluster.name);
   const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster, options.execution.fuse);
-  if (!limit.has_value()) return plan;
+  if (!limit.has_value()) return Found{.plan = plan, .program = std::nullopt};
   const PlanFor only_plan = [&](double, int) { return plan; };
   std::optional<Fit> fit = FitMemory(graph, *limit, only_plan, /*zero=*/0, diagnostics, options.tuning);
-  return fit.has_value() ? std::optional(std::move(fit->plan)) : std::nullopt;
+  if (!fit.has_value()) return std::nullopt;
+  return Found{.plan = std::move(fit->plan), .program = std::move(fit->program)};
 }
 
 // The cheapest plan that fits into memory; nullopt after errors. Only that plan gets its reasons, because finding them
 // takes longer than a search.
-std::optional<ir::Plan> PlanWithin(const MemoryLimit& limit, const Planner& planner, const ir::Graph& graph,
-                                   const SearchOptions& options, Diagnostics& diagnostics) {
+std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner, const ir::Graph& graph,
+                                const SearchOptions& options, Diagnostics& diagnostics) {
   std::map<std::pair<double, int>, Planner::Decisions> decided;  // By weight and ZeRO level.
   const auto key = [&](double weight, int zero) {
     return std::pair(weight, planner.DecidesForAllZero(weight) ? 0 : zero);
@@ -85,9 +86,10 @@ std::optional<ir::Plan> PlanWithin(const MemoryLimit& limit, const Planner& plan
     }
     return planner.PlanOf(found->second, zero, Planner::Detail::kStrategies);
   };
-  const std::optional<Fit> fit = FitMemory(graph, limit, plan_for, options.zero, diagnostics, options.tuning);
+  std::optional<Fit> fit = FitMemory(graph, limit, plan_for, options.zero, diagnostics, options.tuning);
   if (!fit.has_value()) return std::nullopt;
-  return planner.PlanOf(decided.at(key(fit->weight, fit->zero)), fit->zero, Planner::Detail::kReasons);
+  return Found{.plan = planner.PlanOf(decided.at(key(fit->weight, fit->zero)), fit->zero, Planner::Detail::kReasons),
+               .program = std::move(fit->program)};
 }
 
 }  // namespace
@@ -152,8 +154,8 @@ absl::string_view PriceName(ir::Price price) {
   return "";
 }
 
-std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
-                               const SearchOptions& options, Diagnostics& diagnostics) {
+std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
+                                      const SearchOptions& options, Diagnostics& diagnostics) {
   if (!CheckManualSettings(training_graph, options.algorithm, pins, diagnostics)) return std::nullopt;
   if (training_graph.is_manual()) return PlanManual(training_graph, cluster, pins, options, diagnostics);
   if (!CheckSupported(pins, options, diagnostics)) return std::nullopt;
@@ -168,17 +170,25 @@ std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& c
   if (!pins.regions.empty() && !own.dataset.has_value()) own.dataset = ir::DatasetLayout::kFullBatch;
   const Planner planner(
       {.facts = facts, .mesh = *mesh, .cluster = cluster, .pins = pins, .demands = *demands, .options = own});
-  std::optional<ir::Plan> plan;
+  std::optional<Found> found;
   if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster, options.execution.fuse)) {
-    plan = PlanWithin(*limit, planner, training_graph, options, diagnostics);
+    found = PlanWithin(*limit, planner, training_graph, options, diagnostics);
   } else {
     const int zero = options.zero.value_or(0);
     const std::optional<Planner::Decisions> decisions = planner.DecideFor(/*memory_weight=*/0, zero, diagnostics);
-    if (decisions.has_value()) plan = planner.PlanOf(*decisions, zero, Planner::Detail::kReasons);
+    if (decisions.has_value()) {
+      found = Found{.plan = planner.PlanOf(*decisions, zero, Planner::Detail::kReasons), .program = std::nullopt};
+    }
   }
-  if (!plan.has_value()) return std::nullopt;
-  WarnOfIdleRanks(facts, *plan, *demands, pins, options.leave_idle, diagnostics);
-  return plan;
+  if (!found.has_value()) return std::nullopt;
+  WarnOfIdleRanks(facts, found->plan, *demands, pins, options.leave_idle, diagnostics);
+  return found;
+}
+
+std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
+                               const SearchOptions& options, Diagnostics& diagnostics) {
+  std::optional<Found> found = SearchForProgram(training_graph, cluster, pins, options, diagnostics);
+  return found.has_value() ? std::optional(std::move(found->plan)) : std::nullopt;
 }
 
 }  // namespace cleave::search

@@ -17,6 +17,7 @@
 #include "ir/sharding/plan/plan.h"
 #include "search/cluster/cluster.h"
 #include "search/cost/execution.h"
+#include "search/memory/memory.h"
 #include "search/tuning/tuning.h"
 
 namespace cleave::search {
@@ -53,6 +54,14 @@ absl::string_view PriceName(ir::Price price);
 // taken from `options`. REQUIRES: VerifyGraph finds no error.
 std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
                                const SearchOptions& options, Diagnostics& diagnostics);
+
+// The plan, and its program where one was made to measure it. The plan inside of the program is without reasons.
+struct Found {
+  ir::Plan plan;
+  std::optional<PlannedProgram> program;
+};
+std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
+                                      const SearchOptions& options, Diagnostics& diagnostics);
 
 }  // namespace cleave::search
 

@@ -12,9 +12,13 @@ namespace {
 
 using Demands = std::vector<RedistributionPrices::Demanded>;
 
+// The states that take each value at the end of a step.
+using StatesOf = IdVector<ir::OpId, std::vector<ir::OpId>>;
+
 // The price of the redistributions of `op`'s value. What is made for one reader serves later readers too, unless it is
 // made again in each phase.
-Cost ValueCost(const GraphFacts& facts, const ir::Plan& plan, const ir::Op& op, RedistributionPrices& prices) {
+Cost ValueCost(const GraphFacts& facts, const ir::Plan& plan, const ir::Op& op, const StatesOf& states,
+               RedistributionPrices& prices) {
   const ir::OpPlan& own = plan.ops[op.id];
   const double g = plan.gradient_weight;
   std::map<ir::Phase, Demands> demands;
@@ -27,10 +31,9 @@ Cost ValueCost(const GraphFacts& facts, const ir::Plan& plan, const ir::Op& op, 
            ir::InputLayout(plan.ops[read.reader].strategy, facts.rule(read.reader), read.input),
            ReadWeight(facts, op.id, read.reader, g));
   }
-  for (const ir::StateUpdate& update : facts.graph->updates) {
-    if (update.value != op.id) continue;
+  for (const ir::OpId state : states[op.id]) {
     // A state is kept as its own strategy says, whatever layout its readers see.
-    demand(ir::Phase::kUpdate, ir::OutputLayout(plan.ops[update.state].strategy, facts.rule(update.state)), g);
+    demand(ir::Phase::kUpdate, ir::OutputLayout(plan.ops[state].strategy, facts.rule(state)), g);
   }
   const LayoutIndex produced = prices.Intern(ir::OutputLayout(own.strategy, facts.rule(op.id)));
   Cost cost;
@@ -44,12 +47,14 @@ Cost ValueCost(const GraphFacts& facts, const ir::Plan& plan, const ir::Op& op, 
 
 Cost PlanCost(const GraphFacts& facts, const ir::Plan& plan, const Prices& prices) {
   RedistributionPrices redistributions(plan.mesh, {}, prices.redistribution);
+  StatesOf states(facts.graph->ops.size());
+  for (const ir::StateUpdate& update : facts.graph->updates) states[update.value].push_back(update.state);
   Cost total;
   for (const ir::Op& op : facts.graph->ops) {
     if (prices.local != nullptr && prices.local_kind(op.id) != 0) {
       total.price += prices.local(op.id, plan.ops[op.id].strategy);
     }
-    if (facts.priced[op.id]) total = total + ValueCost(facts, plan, op, redistributions);
+    if (facts.priced[op.id]) total = total + ValueCost(facts, plan, op, states, redistributions);
     const auto strategy_of = [&](ir::OpId id) -> const ir::Strategy& { return plan.ops[id].strategy; };
     total = total + InnerCost(facts, facts.inner_groups[op.id], strategy_of, redistributions);
   }

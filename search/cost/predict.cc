@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "ir/graph/ops/ops.h"
-#include "ir/program/fuse/fuse.h"
 #include "search/cost/time.h"
 
 namespace cleave::search {
@@ -114,16 +113,19 @@ class Clocks {
 
 }  // namespace
 
-Prediction Predict(const ir::Program& program, const Cluster& machine, const Execution& execution) {
+Prediction Predict(const ir::Program& program, const Cluster& cluster, const Execution& execution) {
+  return Predict(program, ir::Fuse(program, execution.fuse), cluster, execution.overlaps);
+}
+
+Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const Cluster& machine, bool overlaps) {
   Prediction prediction;
-  const ir::Fusion fusion = ir::Fuse(program, execution.fuse);
   const Cluster cluster = SeenByStep(machine, BytesOfStep(program, fusion));
   for (const ir::Step& step : program.steps) {
     const ir::Compute* const compute = ir::ComputeOf(step);
     if (compute == nullptr || compute->kind != ir::OpKind::kInput) continue;
     prediction.compute += InputSeconds(cluster, LocalType(program, compute->output).bytes());
   }
-  Clocks clocks(program, execution.overlaps);
+  Clocks clocks(program, overlaps);
   clocks.Kernel(program, {}, prediction.compute);
   ir::Phase phase = ir::Phase::kForward;
   for (const ir::FusedStage& stage : fusion.stages) {

@@ -7,6 +7,7 @@
 #define CLEAVE_SEARCH_COST_PREDICT_H_
 
 #include "base/units/units.h"
+#include "ir/program/fuse/fuse.h"
 #include "ir/program/program.h"
 #include "search/cluster/cluster.h"
 #include "search/cost/execution.h"
@@ -23,6 +24,8 @@ struct Prediction {
 // Metrics are left out: they run at logged steps only. REQUIRES: every axis of the program's mesh crosses a link of the
 // cluster.
 Prediction Predict(const ir::Program& program, const Cluster& cluster, const Execution& execution = {});
+// The same where the fusion of the program is known.
+Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const Cluster& cluster, bool overlaps);
 
 }  // namespace cleave::search
 

@@ -3,15 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
-#include "ir/program/memory/memory_plan.h"
+#include "base/status/status_macros.h"
+#include "ir/graph/ops/ops.h"
 #include "ir/program/partition/partition.h"
 #include "ir/sharding/layout/layout.h"
-#include "ir/transforms/distribute/distribute.h"
 #include "search/memory/refusal.h"
 
 namespace cleave::search {
@@ -47,50 +49,98 @@ class Fitter {
   bool Level(int zero) {
     unit_ = 1;
     if (!Try(0, zero)) return false;
-    const Measured plain = *last_;
-    fits_unweighted_ = Fits(plain);
+    fits_unweighted_ = LastFits();
     if (fits_unweighted_) return true;
-    unit_ = plain.plan.search.cost > 0 ? plain.plan.search.cost / static_cast<double>(plain.peak().value()) : 1;
+    const double cost = tried_.back().plan.search.cost;
+    unit_ = cost > 0 ? cost / static_cast<double>(Peak(tried_.back()).value()) : 1;
     // Finds the first weight of a coarse ladder whose plan fits.
     int high = tuning_.first_memory_exponent;
     for (;; high += tuning_.memory_exponent_step) {
       if (!Try(std::exp2(high), zero)) return false;
-      if (Fits(*last_)) break;
+      if (LastFits()) break;
       if (high + tuning_.memory_exponent_step > tuning_.last_memory_exponent) return true;
     }
     for (int low = high - tuning_.memory_exponent_step; high - low > 1;) {
       const int middle = (low + high) / 2;
       if (!Try(std::exp2(middle), zero)) return false;
-      (Fits(*last_) ? high : low) = middle;
+      (LastFits() ? high : low) = middle;
     }
     return true;
   }
 
-  // The cheapest plan that fits, and the plan that needs least memory, of all that were tried.
-  const std::optional<Measured>& best() const { return best_; }
-  const Measured& smallest() const { return *smallest_; }
   bool fits_unweighted() const { return fits_unweighted_; }
 
+  // The cheapest plan that fits, of all that were tried; of equal ones the first.
+  std::optional<Fit> TakeBest() {
+    Tried* best = nullptr;
+    for (Tried& own : tried_) {
+      const bool is_cheaper = best == nullptr || own.plan.search.cost < best->plan.search.cost;
+      if (own.program != nullptr && is_cheaper) best = &own;
+    }
+    if (best == nullptr) return std::nullopt;
+    return Fit{.plan = std::move(best->plan),
+               .program = std::move(*best->program),
+               .weight = best->weight,
+               .zero = best->zero};
+  }
+
+  // The plan that needs least, of all that were tried; of equal ones the first. Where a plan needs at least more than
+  // another one needs in all, its program is not made. REQUIRES: a plan was tried.
+  Measured TakeSmallest() {
+    std::vector<size_t> order(tried_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return tried_[a].at_least < tried_[b].at_least; });
+    std::optional<std::pair<Bytes, size_t>> least;
+    for (const size_t i : order) {
+      if (least.has_value() && least->first < tried_[i].at_least) break;
+      const std::pair own(Peak(tried_[i]), i);
+      if (!least.has_value() || own < *least) least = own;
+    }
+    Tried& smallest = tried_[least->second];
+    return {.plan = std::move(smallest.plan),
+            .weight = smallest.weight,
+            .zero = smallest.zero,
+            .use = *std::move(smallest.use)};
+  }
+
  private:
-  bool Fits(const Measured& measured) const { return measured.peak() <= limit_.bytes; }
+  struct Tried {
+    ir::Plan plan;
+    double weight = 0;
+    int zero = 0;
+    Bytes at_least;
+    std::optional<ir::MemoryUse> use = {};         // Where the program was made.
+    std::shared_ptr<PlannedProgram> program = {};  // Where it was made and fits.
+  };
 
   bool Try(double weight, int zero) {
     std::optional<ir::Plan> plan = plan_for_(weight * unit_, zero);
     if (!plan.has_value()) return false;
-    ir::MemoryUse use = UseOf(*plan);
-    last_ = Measured{.plan = *std::move(plan), .weight = weight * unit_, .zero = zero, .use = std::move(use)};
-    if (!smallest_.has_value() || last_->peak() < smallest_->peak()) smallest_ = last_;
-    const auto cost = [](const Measured& measured) { return measured.plan.search.cost; };
-    if (Fits(*last_) && (!best_.has_value() || cost(*last_) < cost(*best_))) best_ = last_;
+    const Bytes at_least = LeastMemory(graph_, *plan);
+    tried_.push_back({.plan = *std::move(plan), .weight = weight * unit_, .zero = zero, .at_least = at_least});
     return true;
   }
 
-  // Weights that differ little often give the same plan. Its program is then not made again.
-  ir::MemoryUse UseOf(const ir::Plan& plan) const {
-    for (const std::optional<Measured>* known : {&last_, &smallest_, &best_}) {
-      if (known->has_value() && (*known)->plan.ops == plan.ops) return (*known)->use;
+  bool LastFits() { return tried_.back().at_least <= limit_.bytes && Peak(tried_.back()) <= limit_.bytes; }
+
+  // Makes the program of the plan, unless it was made before: weights that differ little often give the same plan.
+  Bytes Peak(Tried& own) {
+    if (own.use.has_value()) return own.use->prediction.peak;
+    const auto same = std::find_if(tried_.begin(), tried_.end(), [&](const Tried& other) {
+      return other.use.has_value() && other.at_least == own.at_least && other.plan.ops == own.plan.ops;
+    });
+    if (same != tried_.end()) {
+      own.use = same->use;
+      own.program = same->program;
+      return own.use->prediction.peak;
     }
-    return EstimateMemory(graph_, plan, limit_.fuse);
+    absl::StatusOr<PlannedProgram> made = ProgramOf(graph_, own.plan, limit_.fuse);
+    CLEAVE_CHECK(made.ok()) << made.status();
+    own.use = made->memory.use;
+    const Bytes peak = own.use->prediction.peak;
+    if (peak <= limit_.bytes) own.program = std::make_shared<PlannedProgram>(*std::move(made));
+    return peak;
   }
 
   const ir::Graph& graph_;
@@ -99,22 +149,34 @@ class Fitter {
   const SearchTuning& tuning_;
   double unit_ = 1;
   bool fits_unweighted_ = false;
-  std::optional<Measured> last_, best_, smallest_;
+  std::vector<Tried> tried_;
 };
 
 }  // namespace
 
-PlannedProgram ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan) {
-  absl::StatusOr<ir::Distributed> distributed = ir::Distribute(training_graph, plan);
-  CLEAVE_CHECK(distributed.ok()) << distributed.status();
-  absl::StatusOr<ir::Program> program = ir::Partition(distributed->graph, distributed->plan);
-  CLEAVE_CHECK(program.ok()) << program.status();
-  return {.graph = std::move(distributed->graph), .program = *std::move(program)};
+absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
+                                         const ir::FuseOptions& fuse) {
+  CLEAVE_ASSIGN_OR_RETURN(ir::Distributed distributed, ir::Distribute(training_graph, plan));
+  CLEAVE_ASSIGN_OR_RETURN(ir::Program program, ir::Partition(distributed.graph, distributed.plan));
+  ir::MemoryPlan memory = ir::PlanMemory(distributed.graph, program, fuse);
+  return PlannedProgram{
+      .distributed = std::move(distributed), .program = std::move(program), .memory = std::move(memory)};
 }
 
 ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& plan, const ir::FuseOptions& fuse) {
-  const PlannedProgram made = ProgramOf(training_graph, plan);
-  return ir::PlanMemory(made.graph, made.program, fuse).use;
+  absl::StatusOr<PlannedProgram> made = ProgramOf(training_graph, plan, fuse);
+  CLEAVE_CHECK(made.ok()) << made.status();
+  return std::move(made->memory.use);
+}
+
+Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan) {
+  Bytes bytes;
+  for (const ir::Op& op : training_graph.ops) {
+    if (op.kind != ir::OpKind::kParameter && op.kind != ir::OpKind::kState && op.kind != ir::OpKind::kInput) continue;
+    const ir::Layout layout = ir::OutputLayout(plan.ops[op.id].strategy, ir::RuleOf(training_graph, op));
+    bytes += LocalBytes(op.type, layout, plan.mesh);
+  }
+  return bytes;
 }
 
 double HeldBytes(const GraphFacts& facts, const ir::Mesh& mesh, ir::OpId op, const ir::Strategy& strategy) {
@@ -163,10 +225,8 @@ std::optional<Fit> FitMemory(const ir::Graph& training_graph, const MemoryLimit&
     // More division does not send less.
     if (fitter.fits_unweighted()) break;
   }
-  if (const std::optional<Measured>& best = fitter.best(); best.has_value()) {
-    return Fit{.plan = best->plan, .weight = best->weight, .zero = best->zero};
-  }
-  diagnostics.Add(NothingFits(training_graph, limit, fitter.smallest(), plan_for));
+  if (std::optional<Fit> best = fitter.TakeBest()) return best;
+  diagnostics.Add(NothingFits(training_graph, limit, fitter.TakeSmallest(), plan_for));
   return std::nullopt;
 }
 

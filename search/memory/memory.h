@@ -18,11 +18,13 @@
 #include "ir/graph/graph.h"
 #include "ir/program/fuse/fuse.h"
 #include "ir/program/memory/memory.h"
+#include "ir/program/memory/memory_plan.h"
 #include "ir/program/program.h"
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/sharding/pins/pins.h"
 #include "ir/sharding/plan/plan.h"
 #include "ir/sharding/strategy/strategy.h"
+#include "ir/transforms/distribute/distribute.h"
 #include "search/cluster/cluster.h"
 #include "search/cost/facts.h"
 #include "search/cost/prices.h"
@@ -30,18 +32,25 @@
 
 namespace cleave::search {
 
-// The program of a plan, and the graph that it was made from.
+// The program of a plan, the graph that it was made from, and how it lies in memory.
 struct PlannedProgram {
-  ir::Graph graph;
+  ir::Distributed distributed;
   ir::Program program;
+  ir::MemoryPlan memory;
 };
 
-// Distribute, then Partition. REQUIRES: VerifyGraph and VerifyPlan find no error.
-PlannedProgram ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan);
+// Distribute, Partition, then PlanMemory. An Internal error where one of them finds one. REQUIRES: VerifyGraph and
+// VerifyPlan find no error.
+absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
+                                         const ir::FuseOptions& fuse = {});
 
 // The memory that the program of `plan` needs (ir/program/memory). It is exact: the generated program allocates the
 // same. REQUIRES: VerifyGraph and VerifyPlan find no error.
 ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& plan, const ir::FuseOptions& fuse = {});
+
+// What a rank holds throughout: parameters, optimizer state and inputs. EstimateMemory's peak is never less, and this
+// takes no program to find.
+Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan);
 
 // The bytes that a rank keeps because of the op's value under `strategy`: for a parameter also its gradient and the
 // optimizer's state; for a forward value only if the backward pass reads it; for all others nothing. ZeRO is not
@@ -70,17 +79,19 @@ std::optional<MemoryLimit> MemoryLimitOf(const ir::ParallelSettings& settings, c
 // usually does.
 using PlanFor = std::function<std::optional<ir::Plan>(double memory_weight, int zero)>;
 
-// A plan that fits, and the arguments with which `plan_for` made it.
+// A plan that fits, its program, and the arguments with which `plan_for` made it.
 struct Fit {
   ir::Plan plan;
+  PlannedProgram program;
   double weight = 0;
   int zero = 0;
 };
 
 // The cheapest plan found that stays within the limit: weights are bisected, with at most MostPlansPerLevel plans per
-// level. `zero` is the level, nullopt for `auto`: 0, 1, 2, 3 in this order until one fits without any weight; of those
-// that fit, the cheapest is taken, and of equal ones the lowest level. Where none fits, the result is nullopt, and
-// E0313 says the least memory that a plan needs, the tensors that need most of it, and what else would save memory.
+// level. A program is made only of plans whose LeastMemory fits. `zero` is the level, nullopt for `auto`: 0, 1, 2, 3 in
+// this order until one fits without any weight; of those that fit, the cheapest is taken, and of equal ones the lowest
+// level. Where none fits, the result is nullopt, and E0313 says the least memory that a plan needs, the tensors that
+// need most of it, and what else would save memory.
 std::optional<Fit> FitMemory(const ir::Graph& training_graph, const MemoryLimit& limit, const PlanFor& plan_for,
                              std::optional<int> zero, Diagnostics& diagnostics, const SearchTuning& tuning = {});
 

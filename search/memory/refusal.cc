@@ -39,6 +39,7 @@ std::vector<std::string> ShardingNotes(const ir::Graph& graph, const MemoryLimit
   for (int zero = smallest.zero + 1; zero <= 3; ++zero) {
     const std::optional<ir::Plan> plan = plan_for(smallest.weight, zero);
     if (!plan.has_value()) break;
+    if (LeastMemory(graph, *plan) >= smallest.peak()) continue;
     const Bytes peak = EstimateMemory(graph, *plan, limit.fuse).prediction.peak;
     if (peak < smallest.peak()) notes.push_back(absl::StrCat("`zero = ", zero, "` would need ", FormatBytes(peak)));
   }

@@ -31,10 +31,11 @@ std::array<double, 3> InOrder(ir::Objective objective, const Measured& measured)
 
 Measured Measure(const ir::Graph& training_graph, const ir::Plan& plan, const Cluster& cluster,
                  const Execution& execution) {
-  const PlannedProgram made = ProgramOf(training_graph, plan);
-  const Prediction predicted = Predict(made.program, cluster, execution);
+  const absl::StatusOr<PlannedProgram> made = ProgramOf(training_graph, plan, execution.fuse);
+  CLEAVE_CHECK(made.ok()) << made.status();
+  const Prediction predicted = Predict(made->program, made->memory.fusion, cluster, execution.overlaps);
   return {.step = predicted.step,
-          .peak = ir::PlanMemory(made.graph, made.program, execution.fuse).use.prediction.peak,
+          .peak = made->memory.use.prediction.peak,
           .sent_bytes = predicted.sent_bytes_per_rank};
 }
 

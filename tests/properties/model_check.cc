@@ -39,7 +39,7 @@ bool HasCustomOps(const ir::Graph& graph) {
 std::string GenerationFailure(const tools::CompiledModel& compiled) {
   const codegen::CodegenInput input = {.graph = compiled.split.distributed.graph,
                                        .program = compiled.split.program,
-                                       .memory = compiled.memory,
+                                       .memory = compiled.split.memory,
                                        .training = compiled.model.module.training};
   const auto files = codegen::GenerateCpu(input);
   return files.ok() ? "" : absl::StrCat("codegen: ", files.status().message());

@@ -7,15 +7,13 @@
 #include "base/source/source.h"
 #include "frontend/frontend.h"
 #include "ir/graph/graph.h"
-#include "ir/program/memory/memory_plan.h"
-#include "ir/program/program.h"
 #include "ir/proof/check/check.h"
 #include "ir/sharding/plan/plan.h"
-#include "ir/transforms/distribute/distribute.h"
 #include "search/cluster/cluster.h"
 #include "search/cluster/machines.h"
 #include "search/cost/execution.h"
 #include "search/cost/predict.h"
+#include "search/memory/memory.h"
 
 namespace cleave::tools {
 
@@ -32,11 +30,6 @@ struct PlannedModel {
   ir::Plan plan;
 };
 
-struct SplitProgram {
-  ir::Distributed distributed;  // Graph and plan, in which ops that cut inner factors have their distributed form.
-  ir::Program program;          // Made from both, and checked statically.
-};
-
 // A plan that is only shown is not simulated.
 struct NotSimulated {};
 using Proof = std::variant<NotSimulated, ir::SimulationReport, ir::ManualReport>;
@@ -45,9 +38,8 @@ using Proof = std::variant<NotSimulated, ir::SimulationReport, ir::ManualReport>
 struct CompiledModel {
   UnderstoodModel model;
   PlannedModel planned;
-  SplitProgram split;
-  search::Execution execution;  // Of the target.
-  ir::MemoryPlan memory;
+  search::PlannedProgram split;  // Of the plan, checked statically.
+  search::Execution execution;   // Of the target.
   search::Prediction predicted;
   Proof proof;
 };

@@ -48,7 +48,7 @@ std::string PlanText(const CompiledModel& compiled, const Report& report) {
                       {.predicted_compute = compiled.predicted.compute,
                        .predicted_communication = compiled.predicted.communication,
                        .sent_bytes_per_rank = compiled.predicted.sent_bytes_per_rank,
-                       .memory = compiled.memory.use.prediction,
+                       .memory = compiled.split.memory.use.prediction,
                        .warnings = &report.diagnostics,
                        .sources = &report.sources});
 }
@@ -73,7 +73,7 @@ std::optional<std::vector<codegen::GeneratedFile>> Generate(const CompileOptions
   const auto generate = options.target == "cuda" ? codegen::GenerateCuda : codegen::GenerateCpu;
   absl::StatusOr<std::vector<codegen::GeneratedFile>> files = generate({.graph = compiled.split.distributed.graph,
                                                                         .program = compiled.split.program,
-                                                                        .memory = compiled.memory,
+                                                                        .memory = compiled.split.memory,
                                                                         .training = compiled.model.module.training},
                                                                        how);
   if (files.ok()) return *std::move(files);

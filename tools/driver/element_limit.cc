@@ -34,7 +34,8 @@ std::optional<Span> LineOf(const ir::Op& op, FileId file, const SourceSet& sourc
   return Span{.file = file, .begin = begin, .end = begin + static_cast<int32_t>(line.size())};
 }
 
-bool CheckElementLimit(const SplitProgram& split, FileId file, const SourceSet& sources, Diagnostics& diagnostics) {
+bool CheckElementLimit(const search::PlannedProgram& split, FileId file, const SourceSet& sources,
+                       Diagnostics& diagnostics) {
   const ir::Program& program = split.program;
   const std::vector<ir::LargeCount> counts = ir::LargeCounts(program);
   if (counts.empty()) return true;

@@ -10,9 +10,9 @@
 #include "codegen/codegen.h"
 #include "dsl/parse/parse.h"
 #include "ir/graph/ops/ops.h"
-#include "ir/program/partition/partition.h"
 #include "ir/transforms/differentiate/differentiate.h"
 #include "ir/transforms/precision/precision.h"
+#include "search/memory/memory.h"
 #include "search/search.h"
 #include "tools/driver/choose_cluster.h"
 #include "tools/driver/data_check.h"
@@ -44,30 +44,45 @@ search::Execution ExecutionOn(const std::string& target) {
   return {.fuse = is_cuda ? codegen::FusedByCuda() : codegen::FusedByCpu(), .overlaps = is_cuda};
 }
 
-std::optional<PlannedModel> MakePlan(const CompileOptions& options, const UnderstoodModel& model, Report& report) {
-  if (!options.plan_file.empty()) return ReadPlanFile(options, model, report.diagnostics);
+// A plan, and its program where the search made it.
+struct Planning {
+  PlannedModel planned;
+  std::optional<search::PlannedProgram> program;
+};
+
+std::optional<Planning> MakePlan(const CompileOptions& options, const UnderstoodModel& model, Report& report) {
+  if (!options.plan_file.empty()) {
+    std::optional<PlannedModel> read = ReadPlanFile(options, model, report.diagnostics);
+    if (!read.has_value()) return std::nullopt;
+    return Planning{.planned = *std::move(read), .program = std::nullopt};
+  }
   const ir::Pins& pins = model.module.pins;
   std::optional<search::Cluster> cluster = ChooseCluster(options, model.machines, model.module, report.diagnostics);
   if (!cluster.has_value()) return std::nullopt;
   search::SearchOptions search = search::OptionsFrom(pins.settings);
   search.execution = ExecutionOn(options.target);
-  std::optional<ir::Plan> plan = search::Search(model.training_graph, *cluster, pins, search, report.diagnostics);
-  if (!plan.has_value()) return std::nullopt;
-  for (const std::string& error : ir::VerifyPlan(model.training_graph, *plan)) return Bug("search", error, report);
-  return PlannedModel{.cluster = *std::move(cluster), .plan = *std::move(plan)};
+  std::optional<search::Found> found =
+      search::SearchForProgram(model.training_graph, *cluster, pins, search, report.diagnostics);
+  if (!found.has_value()) return std::nullopt;
+  for (const std::string& error : ir::VerifyPlan(model.training_graph, found->plan))
+    return Bug("search", error, report);
+  return Planning{.planned = {.cluster = *std::move(cluster), .plan = std::move(found->plan)},
+                  .program = std::move(found->program)};
 }
 
-std::optional<SplitProgram> Split(const UnderstoodModel& model, const PlannedModel& planned, Report& report) {
-  absl::StatusOr<ir::Distributed> distributed = ir::Distribute(model.training_graph, planned.plan);
-  if (!distributed.ok()) return Bug("distribute", distributed.status().message(), report);
-  absl::StatusOr<ir::Program> program = ir::Partition(distributed->graph, distributed->plan);
-  if (!program.ok()) return Bug("partition", program.status().message(), report);
-  for (const std::string& finding : ir::CheckStatically(*program))
+std::optional<search::PlannedProgram> Split(const UnderstoodModel& model, Planning& planning,
+                                            const ir::FuseOptions& fuse, Report& report) {
+  if (!planning.program.has_value()) {
+    absl::StatusOr<search::PlannedProgram> made = search::ProgramOf(model.training_graph, planning.planned.plan, fuse);
+    if (!made.ok()) return Bug("partition", made.status().message(), report);
+    planning.program = *std::move(made);
+  }
+  for (const std::string& finding : ir::CheckStatically(planning.program->program))
     return Bug("partition (static proof)", finding, report);
-  return SplitProgram{.distributed = *std::move(distributed), .program = *std::move(program)};
+  return std::move(planning.program);
 }
 
-std::optional<Proof> Prove(const UnderstoodModel& model, const SplitProgram& split, Report& report) {
+std::optional<Proof> Prove(const UnderstoodModel& model, const search::PlannedProgram& split, Report& report) {
   if (model.training_graph.is_manual()) {
     const absl::StatusOr<ir::ManualReport> proof =
         ir::CheckManual(model.training_graph, model.module.training.optimizer, split.program);
@@ -130,24 +145,24 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
 }
 
 std::optional<CompiledModel> CompileModel(const CompileOptions& options, UnderstoodModel model, Report& report) {
-  std::optional<PlannedModel> planned = MakePlan(options, model, report);
-  if (!planned.has_value()) return std::nullopt;
-  if (!CheckRankTable(options.rank_table, planned->plan.mesh.rank_count(), report.diagnostics)) return std::nullopt;
-  std::optional<SplitProgram> split = Split(model, *planned, report);
+  std::optional<Planning> planning = MakePlan(options, model, report);
+  if (!planning.has_value()) return std::nullopt;
+  PlannedModel& planned = planning->planned;
+  if (!CheckRankTable(options.rank_table, planned.plan.mesh.rank_count(), report.diagnostics)) return std::nullopt;
+  const search::Execution execution = ExecutionOn(options.target);
+  std::optional<search::PlannedProgram> split = Split(model, *planning, execution.fuse, report);
   if (!split.has_value()) return std::nullopt;
   if (MakesSources(options) && !CheckElementLimit(*split, model.file, report.sources, report.diagnostics))
     return std::nullopt;
   std::optional<Proof> proof = NotSimulated();
   if (MakesCode(options)) proof = Prove(model, *split, report);
   if (!proof.has_value()) return std::nullopt;
-  const search::Execution execution = ExecutionOn(options.target);
-  ir::MemoryPlan memory = ir::PlanMemory(split->distributed.graph, split->program, execution.fuse);
-  const search::Prediction predicted = search::Predict(split->program, planned->cluster, execution);
+  const search::Prediction predicted =
+      search::Predict(split->program, split->memory.fusion, planned.cluster, execution.overlaps);
   return CompiledModel{.model = std::move(model),
-                       .planned = *std::move(planned),
+                       .planned = std::move(planned),
                        .split = *std::move(split),
                        .execution = execution,
-                       .memory = std::move(memory),
                        .predicted = predicted,
                        .proof = *std::move(proof)};
 }

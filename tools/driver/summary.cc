@@ -70,7 +70,7 @@ search::Explained ExplainedOf(const CompiledModel& compiled) {
           .distributed = compiled.split.distributed,
           .program = compiled.split.program,
           .predicted = compiled.predicted,
-          .memory = compiled.memory.use.prediction,
+          .memory = compiled.split.memory.use.prediction,
           .pins = compiled.model.module.pins};
 }
 
