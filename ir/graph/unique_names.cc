@@ -5,6 +5,7 @@
 namespace cleave::ir {
 
 UniqueNames::UniqueNames(const Graph& graph) {
+  taken_.reserve(graph.ops.size());
   for (const Op& op : graph.ops) taken_.insert(op.name);
 }
 

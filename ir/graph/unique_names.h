@@ -6,9 +6,9 @@
 #ifndef CLEAVE_IR_GRAPH_UNIQUE_NAMES_H_
 #define CLEAVE_IR_GRAPH_UNIQUE_NAMES_H_
 
-#include <set>
 #include <string>
 
+#include "absl/container/flat_hash_set.h"
 #include "ir/graph/graph.h"
 
 namespace cleave::ir {
@@ -22,7 +22,7 @@ class UniqueNames {
   std::string Take(const std::string& wish);
 
  private:
-  std::set<std::string> taken_;
+  absl::flat_hash_set<std::string> taken_;
 };
 
 }  // namespace cleave::ir

@@ -138,6 +138,12 @@ Rule RuleOf(const Program& program, const Compute& compute) {
   return DefinitionOf(compute.kind).rule(inputs, program.value(compute.output).type, compute.attributes);
 }
 
+const Rule& RuleOf(const Program& program, const Compute& compute, RuleTable& rules) {
+  std::vector<const TensorType*> inputs;
+  for (ValueId input : compute.inputs) inputs.push_back(&program.value(input).type);
+  return rules.Of(compute.kind, inputs, program.value(compute.output).type, compute.attributes);
+}
+
 PermutePartners PartnersOf(const Program& program, const Collective& collective, int rank) {
   CLEAVE_CHECK(collective.kind == CollectiveKind::kPermute && collective.transfers.size() == 1)
       << CollectiveKindName(collective.kind);

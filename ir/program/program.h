@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "base/strong_id/strong_id.h"
 #include "ir/graph/graph.h"
+#include "ir/graph/ops/rule_table.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/sharding/strategy/strategy.h"
@@ -188,6 +189,8 @@ std::vector<ValueId> Writes(const Step& step);
 
 // The rule of a Compute on the whole tensors.
 Rule RuleOf(const Program& program, const Compute& compute);
+// The same from a table of those that were made.
+const Rule& RuleOf(const Program& program, const Compute& compute, RuleTable& rules);
 
 // The rank to which a rank sends its piece in a permute, and the rank from which it gets its new one. Both are in its
 // group; they are the rank itself where it keeps what it has. Every member sends once and receives once. REQUIRES: the

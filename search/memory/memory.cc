@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 #include "base/status/status_macros.h"
-#include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/rule_table.h"
 #include "ir/program/partition/partition.h"
 #include "ir/sharding/layout/layout.h"
 #include "search/memory/refusal.h"
@@ -171,9 +171,10 @@ ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& pl
 
 Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan) {
   Bytes bytes;
+  ir::RuleTable rules;
   for (const ir::Op& op : training_graph.ops) {
     if (op.kind != ir::OpKind::kParameter && op.kind != ir::OpKind::kState && op.kind != ir::OpKind::kInput) continue;
-    const ir::Layout layout = ir::OutputLayout(plan.ops[op.id].strategy, ir::RuleOf(training_graph, op));
+    const ir::Layout layout = ir::OutputLayout(plan.ops[op.id].strategy, rules.Of(training_graph, op));
     bytes += LocalBytes(op.type, layout, plan.mesh);
   }
   return bytes;

@@ -39,11 +39,20 @@ std::optional<ir::Strategy> WithMoved(ir::Strategy strategy, const ir::Rule& rul
   return strategy;
 }
 
-// The changes of ops that a search sets since `mark`.
+// The changes of ops that a search sets since `mark`; the others follow from them.
+std::vector<IndexedChange> IndexedChangesSince(const Assignment& assignment, int mark) {
+  std::vector<IndexedChange> changes;
+  for (ir::OpId op : assignment.SetSince(mark)) {
+    if (assignment.facts().is_set(op)) changes.push_back({op, assignment.index(op)});
+  }
+  return changes;
+}
+
+// The same with the strategies themselves.
 std::vector<Change> ChangesSince(const Assignment& assignment, int mark) {
   std::vector<Change> changes;
-  for (ir::OpId op : assignment.SetSince(mark)) {
-    if (assignment.facts().is_set(op)) changes.push_back({op, assignment.strategy(op)});
+  for (const IndexedChange& change : IndexedChangesSince(assignment, mark)) {
+    changes.push_back({change.op, assignment.strategy(change.op)});
   }
   return changes;
 }
@@ -104,21 +113,22 @@ std::optional<Alternative> Alternatives::Cheapest(ir::OpId product, const ir::St
     assignment_.ReleasePrices();
   };
   const int mark = assignment_.mark();
-  int best = 0;
+  std::vector<IndexedChange> best;
   Cost least;
   for (int variant = 0; variant<4; variant += moved.size()> 1 ? 3 : 1) {
     apply(variant);
     const Cost cost = assignment_.cost();
+    if (variant == 0 || Cheaper(cost, least)) {
+      best = IndexedChangesSince(assignment_, mark);
+      least = cost;
+    }
     assignment_.Rollback(mark);
-    if (variant > 0 && !Cheaper(cost, least)) continue;
-    best = variant;
-    least = cost;
   }
   if (least.impossible > 0) return std::nullopt;
   const Cost before = assignment_.cost();
   const Cost around = assignment_.CostAround(product);
   const ir::CostParts own = PartsAround(assignment_, product);
-  apply(best);
+  assignment_.Apply(best);
   ir::CostParts parts = PartsAround(assignment_, product);
   const std::vector<ir::OpId> priced = assignment_.PricedSince(mark);
   const double gradients = GradientPart(assignment_, priced);

@@ -6,9 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/layer_names/layer_names.h"
 #include "base/match/match.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/rule_table.h"
 
 namespace cleave::ir {
 namespace {
@@ -108,13 +110,15 @@ class Fuser {
  private:
   const Step& StepAt(int i) const { return program_.steps[static_cast<size_t>(i)]; }
 
-  bool CanLoop(const Step& step) const {
+  bool CanLoop(const Step& step) {
     const Compute* compute = ComputeOf(step);
     if (compute == nullptr || !CanBeLooped(DefinitionOf(compute->kind))) return false;
-    for (size_t input = 0; input < compute->inputs.size(); ++input) {
-      if (!SpanOfInput(program_, *compute, static_cast<int>(input)).has_value()) return false;
+    const Rule& rule = RuleOf(program_, *compute, rules_);
+    const auto [found, is_new] = has_spans_.emplace(&rule, true);
+    for (size_t input = 0; is_new && input < compute->inputs.size(); ++input) {
+      found->second = found->second && SpanOfInput(rule, static_cast<int>(input)).has_value();
     }
-    return true;
+    return found->second;
   }
 
   // A cast of a bias, for example, stands between a product and the op that adds the bias.
@@ -137,7 +141,7 @@ class Fuser {
 
   // Whether the open loop takes `step`: its index space must be the same, and what it reads of the loop's values it
   // must read at the loop's own index.
-  bool Joins(const Step& step) const {
+  bool Joins(const Step& step) {
     if (loop_.empty() || !CanLoop(step)) return false;
     const Compute& compute = *ComputeOf(step);
     const Value& mine = program_.value(compute.output);
@@ -238,7 +242,9 @@ class Fuser {
 
   const Program& program_;
   Readers readers_;
-  std::set<std::string> parameters_;  // Their names.
+  RuleTable rules_;
+  absl::flat_hash_map<const Rule*, bool> has_spans_;  // Whether each input has one.
+  std::set<std::string> parameters_;                  // Their names.
   Fusion fusion_;
   std::vector<int> loop_;                        // The loop that is being filled.
   std::vector<int> glances_;                     // At its values, which wait until the loop is complete.
@@ -284,7 +290,10 @@ std::vector<int> StepsOf(const FusedStage& stage) {
 }
 
 std::optional<std::vector<bool>> SpanOfInput(const Program& program, const Compute& compute, int input) {
-  const Rule rule = RuleOf(program, compute);
+  return SpanOfInput(RuleOf(program, compute), input);
+}
+
+std::optional<std::vector<bool>> SpanOfInput(const Rule& rule, int input) {
   std::map<int, size_t> dimension_of_factor;
   for (size_t d = 0; d < rule.output.size(); ++d) {
     if (rule.output[d].size() > 1) return std::nullopt;

@@ -77,6 +77,8 @@ std::vector<int> StepsOf(const FusedStage& stage);
 // repeated along it. nullopt where the input's dimensions are not those of the output in the same order; such an op
 // cannot be part of a loop.
 std::optional<std::vector<bool>> SpanOfInput(const Program& program, const Compute& compute, int input);
+// The same for an op with this rule.
+std::optional<std::vector<bool>> SpanOfInput(const Rule& rule, int input);
 
 // The Compute of a step, or null.
 const Compute* ComputeOf(const Step& step);

@@ -11,6 +11,7 @@
 #include "base/match/match.h"
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/rule_table.h"
 
 namespace cleave::ir {
 namespace {
@@ -62,7 +63,7 @@ class StoragePlanner {
           bool own_index = false;
           if (loop) {
             const std::optional<std::vector<bool>> span =
-                SpanOfInput(program_, *ComputeOf(step), static_cast<int>(input));
+                SpanOfInput(RuleOf(program_, *ComputeOf(step), rules_), static_cast<int>(input));
             own_index = span.has_value() && Covers(*span, step);
           }
           const bool literal = loop || TakesLiteral(step, input);
@@ -326,6 +327,7 @@ class StoragePlanner {
 
   const Program& program_;
   const Fusion& fusion_;
+  RuleTable rules_;
   IdVector<ValueId, std::vector<Reading>> readings_;
   IdVector<ValueId, std::vector<ValueId>> classes_;
   std::set<ValueId> permanent_;  // Inputs, parameters, states, constants: only their update may overwrite them.

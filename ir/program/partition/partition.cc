@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status/status_macros.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/rule_table.h"
 #include "ir/graph/unique_names.h"
 #include "ir/program/partition/glances.h"
 #include "ir/program/partition/manual.h"
@@ -44,6 +45,7 @@ class Partitioner {
     program_.file = graph.file;
     program_.mesh = plan.mesh;
     program_.is_manual = graph.is_manual();
+    program_.steps.reserve(2 * graph.ops.size());
   }
 
   absl::StatusOr<Program> Run() && {
@@ -62,7 +64,7 @@ class Partitioner {
   absl::Status Add(const Op& op) {
     if (DefinitionOf(op).rank_use == RankUse::kOthers) return AddManual(op);
     const OpPlan& op_plan = plan_.ops[op.id];
-    const Rule rule = RuleOf(graph_, op);
+    const Rule& rule = rules_.Of(graph_, op);
     Compute compute{.op = op.id,
                     .kind = op.kind,
                     .attributes = op.attributes,
@@ -258,6 +260,7 @@ class Partitioner {
   Program program_;
   IdVector<OpId, ValueId> computed_;        // As the op itself makes it: where a state is kept from step to step.
   IdVector<OpId, std::vector<Made>> made_;  // What consumers may read.
+  RuleTable rules_;
   UniqueNames names_;
   RedistributionPlanner planner_;
   std::map<std::tuple<DType, Shape, Layout, Layout>, Redistribution> ways_;

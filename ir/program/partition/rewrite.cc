@@ -110,6 +110,15 @@ void ReplaceReads(Program& program, const std::map<ValueId, ValueId>& replaced) 
   for (ProgramUpdate& update : program.updates) replace(update.value);
 }
 
+void RemoveSteps(Program& program, const std::set<size_t>& removed) {
+  if (removed.empty()) return;
+  size_t kept = *removed.begin();
+  for (size_t i = kept; i < program.steps.size(); ++i) {
+    if (removed.count(i) == 0) program.steps[kept++] = std::move(program.steps[i]);
+  }
+  program.steps.resize(kept);
+}
+
 }  // namespace
 
 void FuseReduceScatters(Program& program) {
@@ -142,37 +151,29 @@ void FuseReduceScatters(Program& program) {
     }
     for (size_t i : found->second) std::get<Slice>(program.steps[i].action).input = transfer.output;
   }
-  std::vector<Step> kept;
-  for (size_t i = 0; i < program.steps.size(); ++i) {
-    if (dropped.count(i) == 0) kept.push_back(std::move(program.steps[i]));
-  }
-  program.steps = std::move(kept);
-  ReplaceReads(program, replaced);
+  RemoveSteps(program, dropped);
+  if (!replaced.empty()) ReplaceReads(program, replaced);
 }
 
 void RemoveDeadMoves(Program& program) {
   IdVector<ValueId, int> uses = CountUses(program);
-  std::vector<Step> kept;
+  std::set<size_t> dead;
   for (size_t i = program.steps.size(); i-- > 0;) {
-    Step& step = program.steps[i];
+    const Step& step = program.steps[i];
+    if (std::holds_alternative<Compute>(step.action)) continue;
     const std::vector<ValueId> writes = Writes(step);
-    const bool is_dead = !std::holds_alternative<Compute>(step.action) &&
-                         std::all_of(writes.begin(), writes.end(), [&](ValueId value) { return uses[value] == 0; });
-    if (is_dead) {
-      for (ValueId value : Reads(step)) --uses[value];
-    } else {
-      kept.push_back(std::move(step));
-    }
+    if (!std::all_of(writes.begin(), writes.end(), [&](ValueId value) { return uses[value] == 0; })) continue;
+    for (ValueId value : Reads(step)) --uses[value];
+    dead.insert(i);
   }
-  std::reverse(kept.begin(), kept.end());
-  program.steps = std::move(kept);
+  RemoveSteps(program, dead);
 }
 
 void RenumberValues(Program& program) {
   IdVector<ValueId, Value> values;
   IdVector<ValueId, ValueId> renumbered(program.values.size());
   for (const Step& step : program.steps) {
-    for (ValueId value : Writes(step)) renumbered[value] = values.push_back(program.values[value]);
+    for (ValueId value : Writes(step)) renumbered[value] = values.push_back(std::move(program.values[value]));
   }
   const auto renumber = [&](ValueId& value) { value = renumbered[value]; };
   for (Step& step : program.steps) {

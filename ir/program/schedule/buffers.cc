@@ -18,14 +18,21 @@ int64_t Aligned(int64_t size) {
 }  // namespace
 
 std::map<ValueId, LiveRange> LiveRanges(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests) {
-  std::map<ValueId, LiveRange> first_to_last;
-  std::map<ValueId, bool> written_first;
+  const auto is_smaller = [](const BufferRequest& a, const BufferRequest& b) { return a.value < b.value; };
+  const auto last = std::max_element(requests.begin(), requests.end(), is_smaller);
+  const size_t count = last == requests.end() ? 0 : static_cast<size_t>(last->value.value()) + 1;
+  IdVector<ValueId, LiveRange> first_to_last(count);  // Empty for values that no stage names.
+  IdVector<ValueId, char> written_first(count, 0);
   for (size_t i = 0; i < stages.size(); ++i) {
     const int64_t stage = static_cast<int64_t>(i);
     const auto touch = [&](ValueId value, bool write) {
-      const auto [range, is_new] = first_to_last.try_emplace(value, LiveRange{stage, stage});
-      range->second.last = stage;
-      if (is_new) written_first[value] = write;
+      if (!first_to_last.contains(value)) return;
+      LiveRange& range = first_to_last[value];
+      if (range.first > range.last) {
+        range.first = stage;
+        written_first[value] = write;
+      }
+      range.last = stage;
     };
     for (const ValueId value : stages[i].reads) touch(value, false);
     for (const ValueId value : stages[i].writes) touch(value, true);
@@ -33,11 +40,11 @@ std::map<ValueId, LiveRange> LiveRanges(const std::vector<Stage>& stages, const 
   const int64_t stage_count = static_cast<int64_t>(stages.size());
   std::map<ValueId, LiveRange> ranges;
   for (const BufferRequest& request : requests) {
-    const auto found = first_to_last.find(request.value);
-    LiveRange range = found == first_to_last.end() ? LiveRange{} : found->second;
-    if (request.live_from_start || (found != first_to_last.end() && !written_first[request.value])) range.first = 0;
+    LiveRange range = first_to_last[request.value];
+    const bool is_named = range.first <= range.last;
+    if (request.live_from_start || (is_named && !written_first[request.value])) range.first = 0;
     if (request.always_live) range = {0, std::max<int64_t>(stage_count - 1, 0)};
-    ranges[request.value] = range;
+    ranges.insert_or_assign(ranges.end(), request.value, range);
   }
   return ranges;
 }

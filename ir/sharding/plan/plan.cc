@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/rule_table.h"
 
 namespace cleave::ir {
 namespace {
@@ -55,9 +56,10 @@ std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
   std::vector<std::string> errors;
   if (graph.is_manual()) errors = VerifyRanks(graph.rank_axes, plan.mesh);
   if (!errors.empty()) return errors;
+  RuleTable rules;
   for (const Op& op : graph.ops) {
     const OpPlan& planned = plan.ops[op.id];
-    const Rule rule = RuleOf(graph, op);
+    const Rule& rule = rules.Of(graph, op);
     if (const absl::Status valid = VerifyStrategy(planned.strategy, rule, plan.mesh); !valid.ok()) {
       errors.push_back(absl::StrCat("`", op.name, "`: ", valid.message()));
       continue;

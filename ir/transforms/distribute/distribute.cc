@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status/status_macros.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/rule_table.h"
 #include "ir/graph/roles.h"
 #include "ir/graph/unique_names.h"
 #include "ir/transforms/distribute/built_form.h"
@@ -26,13 +27,16 @@ namespace {
 class Rewriter {
  public:
   Rewriter(const Graph& graph, const Plan& plan) : graph_(graph), plan_(plan), names_(graph) {
-    result_.plan = plan;
-    result_.plan.ops = {};
+    result_.plan = {.cluster = plan.cluster,
+                    .mesh = plan.mesh,
+                    .ops = {},
+                    .gradient_weight = plan.gradient_weight,
+                    .search = plan.search};
   }
 
   absl::StatusOr<Distributed> Run() && {
     for (const Op& op : graph_.ops) {
-      if (CutsInnerFactor(plan_.ops[op.id].strategy, RuleOf(graph_, op), plan_.mesh)) {
+      if (CutsInnerFactor(plan_.ops[op.id].strategy, rules_.Of(graph_, op), plan_.mesh)) {
         CLEAVE_RETURN_IF_ERROR(Replace(op));
       } else {
         Keep(op);
@@ -171,6 +175,7 @@ class Rewriter {
   const Plan& plan_;
   Distributed result_;
   std::set<OpId> replaced_;
+  RuleTable rules_;
   UniqueNames names_;
   std::map<std::pair<OpId, Layout>, int> inputs_;
   std::map<Computation, int> computations_;
