@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/rule_table.h"
 #include "search/assignment/assignment.h"
 #include "search/cost/cost.h"
 #include "search/sapp/bundles.h"
@@ -202,6 +203,32 @@ TEST(SearchTest, RefusesWhatItCannotDo) {
     ASSERT_EQ(diagnostics.error_count(), 1);
     EXPECT_EQ(diagnostics.items()[0].code, code);
   }
+}
+
+// Layers are equal, so what is made for one holds for all: only the first and the last differ.
+TEST(DepthTest, RulesDoNotGrowWithIt) {
+  const auto rules_of = [](int layers) {
+    const ir::Graph graph = Gpt({.layers = layers});
+    ir::RuleTable rules;
+    for (const ir::Op& op : graph.ops) rules.Of(graph, op);
+    return rules.size();
+  };
+  EXPECT_EQ(rules_of(30), rules_of(3));
+}
+
+// The search measures plans against a limit; the program that it made is that of the plan that it returns.
+TEST(SearchForProgramTest, GivesTheProgramThatWasMeasured) {
+  const ir::Graph graph = Gpt({});
+  Diagnostics diagnostics;
+  const std::optional<Found> free = SearchForProgram(graph, CpuCluster(4), {}, {.dataset = {}}, diagnostics);
+  ASSERT_TRUE(free.has_value());
+  EXPECT_FALSE(free->program.has_value());
+  ir::Pins pins;
+  pins.settings.memory = ir::Placed<int64_t>{.value = int64_t{1} << 40, .span = {}};
+  const std::optional<Found> limited = SearchForProgram(graph, CpuCluster(4), pins, {.dataset = {}}, diagnostics);
+  ASSERT_TRUE(limited.has_value() && limited->program.has_value());
+  EXPECT_EQ(limited->plan, free->plan);
+  EXPECT_EQ(limited->program->program, ProgramOf(graph, limited->plan)->program);
 }
 
 }  // namespace

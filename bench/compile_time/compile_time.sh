@@ -2,8 +2,9 @@
 # Questions: how long from a model to a plan, to sources, and from `compile --run` to the end of the first step, with a cache of compiled runtimes and
 # without? How many lines has the program?
 #
-# First, for each example on the ranks that it asks for, and for GPT-2 of 1, 12 and 96 layers on 8 GPUs: seconds of processor time until the plan is
-# printed, the median of REPETITIONS. Then, for some examples and ways to start them: wall seconds and, in brackets, processor seconds of the compiler and of all that it starts, medians of
+# First, for each example on the ranks that it asks for, for GPT-2 of 1, 12 and 96 layers on 8 GPUs, and for the shape of GPT-3 with 12 and 96 layers on
+# 8 and 1,024 GPUs, with memory enough and with far too little: seconds of processor time until the plan is printed or refused, the median of
+# REPETITIONS. Then, for some examples and ways to start them: wall seconds and, in brackets, processor seconds of the compiler and of all that it starts, medians of
 # REPETITIONS. Cold: an empty cache and an empty folder. Warm: the folder was built before, and the model has another learning rate.
 #
 #   bazel run //bench/compile_time [-- REPETITIONS [RANKS]]
@@ -30,9 +31,10 @@ medians() {
   cut -d' ' -f2 "$folder/all" | sort -g | awk '{ v[NR] = $1 } END { printf "(%.2f)", v[int((NR + 1) / 2)] }'
 }
 
-# The processor time of planning a model.
+# The processor time of planning a model, or of finding that no plan fits.
+plan_or_refuse() { "$compile" "$@" --plan-only --quiet || [ $? -eq 4 ]; }
 plan() {
-  for _ in $(seq "$repetitions"); do measure "$compile" "$@" --plan-only --quiet; done | cut -d' ' -f2 | sort -g |
+  for _ in $(seq "$repetitions"); do measure plan_or_refuse "$@"; done | cut -d' ' -f2 | sort -g |
     awk '{ v[NR] = $1 } END { printf "%.2f", v[int((NR + 1) / 2)] }'
 }
 
@@ -41,6 +43,16 @@ for model in "$examples"/*/*.model; do printf '%-40s %10s\n' "${model#"$examples
 for depth in 1 12 96; do
   printf '%-40s %10s\n' "gpt2.model, depth $depth" \
     "$(plan "$root/bench/gpu/gpt2.model" --devices 8 --target cuda --set "depth=$depth")"
+done
+gpt3=(--target cuda --set width=12288 --set heads=96 --set batch=1536 --set seq=2048)
+for memory in 2000TiB 3GiB; do
+  for depth in 12 96; do
+    for hosts in 1 128; do
+      printf '%-40s %10s\n' "GPT-3, $depth layers, $((8 * hosts)) GPUs, $memory" \
+        "$(plan "$root/bench/gpu/gpt2.model" --cluster "h100x8*$hosts" "${gpt3[@]}" --set "devices=$((8 * hosts))" \
+          --set "depth=$depth" --set "memory=$memory")"
+    done
+  done
 done
 
 sources() { rm -rf "$folder/out" && measure "$compile" "${model[@]}" --out "$folder/out" --quiet; }

@@ -154,6 +154,40 @@ TEST(FitMemoryTest, ARefusalNamesWhatBindsAndWhatHelps) {
   EXPECT_TRUE(absl::StrContains(alone, "error[E0313]: parameters of ")) << alone;
 }
 
+// What was measured is what is compiled: nobody makes the program again.
+TEST(FitMemoryTest, GivesTheProgramOfItsPlan) {
+  const ir::Graph graph = Gpt({});
+  FewPlans plans(graph, 4);
+  for (const Bytes limit : plans.Peaks()) {
+    Diagnostics diagnostics;
+    const std::optional<Fit> fit =
+        FitMemory(graph, {.bytes = limit, .span = {}, .source = "`memory`"}, plans.Search(), std::nullopt, diagnostics);
+    ASSERT_TRUE(fit.has_value());
+    const absl::StatusOr<PlannedProgram> made = ProgramOf(graph, fit->plan);
+    ASSERT_TRUE(made.ok());
+    EXPECT_EQ(fit->program.program, made->program);
+    EXPECT_EQ(fit->program.memory.use.prediction, made->memory.use.prediction);
+  }
+}
+
+TEST(LeastMemoryTest, IsNeverMoreThanThePeak) {
+  for (const ir::Graph& graph : {Mlp(64, {64, 96, 32, 8}), Gpt({})}) {
+    Bytes undivided;
+    for (const int zero : {0, 1, 2, 3}) {
+      for (const ir::SearchAlgorithm algorithm :
+           {ir::SearchAlgorithm::kReplicate, ir::SearchAlgorithm::kDataParallel, ir::SearchAlgorithm::kSapp}) {
+        const ir::Plan plan = Found(graph, 4, algorithm, zero);
+        const ir::MemoryPrediction memory = EstimateMemory(graph, plan).prediction;
+        const Bytes least = LeastMemory(graph, plan);
+        EXPECT_GE(least, memory.parameters + memory.optimizer);
+        EXPECT_LE(least, memory.peak);
+        if (zero == 0) undivided = std::max(undivided, least);
+        if (zero > 0) EXPECT_LT(least, undivided) << zero;
+      }
+    }
+  }
+}
+
 TEST(EstimateMemoryTest, AddsUpAndNamesTheLargestFirst) {
   const ir::Graph graph = Gpt({});
   for (const int zero : {0, 1, 2, 3}) {
