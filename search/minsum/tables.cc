@@ -49,6 +49,10 @@ class Sweep {
     Descend(0, Summed(rows_.data(), 0), visit);
   }
 
+  // Appends for every choice of the kept variables, in row-major order, the least sum over the values of the one that
+  // leaves.
+  void AppendLeast(std::vector<int64_t>& least) { DescendToLeast(0, rows_.data(), least); }
+
   const std::vector<int>& sizes() const { return sizes_; }
   size_t last_size() const { return last_size_; }
   int64_t entries() const {
@@ -76,15 +80,44 @@ class Sweep {
 
   // `row` with the tables of this depth added; itself where there are none.
   const int64_t* Summed(const int64_t* row, size_t depth) {
-    int64_t* sums = rows_.data() + depth * last_size_;
-    for (const Operand* operand : by_depth_[depth]) {
-      const int64_t* at = operand->at;
-      for (size_t value = 0; value < last_size_; ++value, at += operand->last_stride) {
-        sums[value] = std::min(row[value] + *at, kForbidden);
-      }
-      row = sums;
-    }
+    for (const Operand* operand : by_depth_[depth]) row = Added(row, *operand, depth);
     return row;
+  }
+
+  const int64_t* Added(const int64_t* row, const Operand& operand, size_t depth) {
+    int64_t* sums = rows_.data() + depth * last_size_;
+    const int64_t* at = operand.at;
+    for (size_t value = 0; value < last_size_; ++value, at += operand.last_stride) {
+      sums[value] = std::min(row[value] + *at, kForbidden);
+    }
+    return sums;
+  }
+
+  // The least entry of `row` with the tables of this depth added. The last of them is not written into a row. No sum
+  // of two costs passes what an entry can hold.
+  int64_t LeastSum(const int64_t* row, size_t depth) {
+    const std::vector<const Operand*>& operands = by_depth_[depth];
+    if (operands.empty()) return *std::min_element(row, row + last_size_);
+    for (size_t i = 0; i + 1 < operands.size(); ++i) row = Added(row, *operands[i], depth);
+    const int64_t* at = operands.back()->at;
+    int64_t least = kForbidden;
+    if (operands.back()->last_stride == 0) {
+      return std::min(least, *std::min_element(row, row + last_size_) + *at);
+    }
+    const size_t stride = operands.back()->last_stride;
+    for (size_t value = 0; value < last_size_; ++value, at += stride) least = std::min(least, row[value] + *at);
+    return least;
+  }
+
+  void DescendToLeast(size_t depth, const int64_t* row, std::vector<int64_t>& least) {
+    if (depth == sizes_.size()) return least.push_back(LeastSum(row, depth));
+    row = Summed(row, depth);
+    const size_t size = static_cast<size_t>(sizes_[depth]);
+    for (size_t value = 0; value < size; ++value) {
+      DescendToLeast(depth + 1, row, least);
+      for (Operand* operand : moved_[depth]) operand->at += operand->strides[depth];
+    }
+    for (Operand* operand : moved_[depth]) operand->at -= size * operand->strides[depth];
   }
 
   template <typename Visit>
@@ -150,7 +183,7 @@ const LeftOver& TableStore::LeaveLast(const BucketForm& form) {
   Sweep sweep(*this, form);
   CostTable made{.sizes = sweep.sizes(), .costs = {}};
   made.costs.reserve(static_cast<size_t>(sweep.entries()));
-  sweep.Run([&](absl::Span<const int64_t> row) { made.costs.push_back(*std::min_element(row.begin(), row.end())); });
+  sweep.AppendLeast(made.costs);
   entries_ += sweep.entries();
   work_ += sweep.work();
   if (form[1] >= 0) left.along = Intern(TakenAlong(static_cast<size_t>(form[1]), made));

@@ -34,9 +34,8 @@ Measured Measure(const ir::Graph& training_graph, const ir::Plan& plan, const Cl
   const absl::StatusOr<PlannedProgram> made = ProgramOf(training_graph, plan, execution.fuse);
   CLEAVE_CHECK(made.ok()) << made.status();
   const Prediction predicted = Predict(made->program, made->memory.fusion, cluster, execution.overlaps);
-  return {.step = predicted.step,
-          .peak = made->memory.use.prediction.peak,
-          .sent_bytes = predicted.sent_bytes_per_rank};
+  return {
+      .step = predicted.step, .peak = made->memory.use.prediction.peak, .sent_bytes = predicted.sent_bytes_per_rank};
 }
 
 bool IsBetter(ir::Objective objective, const Measured& a, const Measured& b) {

@@ -1,9 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <random>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -76,12 +77,14 @@ TEST(FreeListsTest, AnotherThreadMayDelete) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(FreeListsTest, DeletedBlocksAreUsedAgain) {
   for (const size_t bytes : {1u, 16u, 40u, 1000u, 1024u}) {
-    std::set<void*> first, second;
-    for (int i = 0; i < 100; ++i) first.insert(::operator new(bytes));
-    EXPECT_EQ(first.size(), 100u);
+    std::array<void*, 100> first = {}, second = {};
+    for (void*& block : first) block = ::operator new(bytes);
     for (void* block : first) ::operator delete(block);
-    for (int i = 0; i < 100; ++i) second.insert(::operator new(bytes));
+    for (void*& block : second) block = ::operator new(bytes);
+    std::sort(first.begin(), first.end());
+    std::sort(second.begin(), second.end());
     EXPECT_EQ(second, first) << bytes;
+    EXPECT_EQ(std::unique(first.begin(), first.end()), first.end());
     for (void* block : second) ::operator delete(block);
   }
 }
