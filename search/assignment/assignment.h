@@ -164,7 +164,7 @@ class Assignment {
   Cost cost_;
   std::vector<Record> journal_;
   int64_t work_ = 0;
-  std::vector<RedistributionPrices::Demanded> demands_;  // Of the value being priced.
+  std::vector<LayoutDemand> demands_;  // Of the value being priced.
   std::vector<ir::OpId> dirty_;
   IdVector<ir::OpId, uint8_t> quiet_;                                        // Moving the value never costs.
   absl::flat_hash_map<std::pair<int, std::vector<int>>, Cost> inner_costs_;  // (inner kind, strategies of the group).

@@ -16,7 +16,7 @@ ValueParts MovesOf(Assignment& assignment, ir::OpId value) {
   const GraphFacts& facts = assignment.facts();
   StrategyTable& table = assignment.table();
   const double g = assignment.options().gradient_weight;
-  std::vector<RedistributionPrices::Demanded> full, gradient;
+  std::vector<LayoutDemand> full, gradient;
   // Both lists ask for the same layouts in the same order, so that both are served in the same way.
   const auto demand = [&](LayoutIndex layout, double weight, bool light) {
     full.push_back({.layout = layout, .weight = light ? 0 : weight});

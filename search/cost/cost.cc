@@ -10,7 +10,7 @@
 namespace cleave::search {
 namespace {
 
-using Demands = std::vector<RedistributionPrices::Demanded>;
+using Demands = std::vector<LayoutDemand>;
 
 // The states that take each value at the end of a step.
 using StatesOf = IdVector<ir::OpId, std::vector<ir::OpId>>;

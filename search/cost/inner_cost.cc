@@ -72,7 +72,7 @@ Cost InnerCost(const GraphFacts& facts, const std::vector<ir::OpId>& group,
   const absl::StatusOr<ir::Distributed> distributed = ir::Distribute(own.graph, own.plan);
   CLEAVE_CHECK(distributed.ok()) << distributed.status();
   const auto rule = [&](ir::OpId op) { return ir::RuleOf(distributed->graph, distributed->graph.op(op)); };
-  IdVector<ir::OpId, std::vector<RedistributionPrices::Demanded>> demands(distributed->graph.ops.size());
+  IdVector<ir::OpId, std::vector<LayoutDemand>> demands(distributed->graph.ops.size());
   for (const ir::Op& reader : distributed->graph.ops) {
     for (size_t i = 0; i < reader.inputs.size(); ++i) {
       const ir::Layout wanted =
@@ -84,7 +84,7 @@ Cost InnerCost(const GraphFacts& facts, const std::vector<ir::OpId>& group,
   for (const ir::Op& op : distributed->graph.ops) {
     if (!InnerValueIsPriced(op)) continue;
     const ir::OpPlan& planned = distributed->plan.ops[op.id];
-    std::vector<RedistributionPrices::Demanded> wanted = demands[op.id];
+    std::vector<LayoutDemand> wanted = demands[op.id];
     if (distributed->values[distributed->originals[op.id]] == op.id) {
       // Readers of the value are priced elsewhere, in the layout in which the replaced op makes it.
       wanted.clear();

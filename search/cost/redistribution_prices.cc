@@ -17,6 +17,15 @@ bool Cheaper(const Cost& a, const Cost& b) {
   return a.collectives < b.collectives;
 }
 
+namespace {
+
+// Whether all intermediate pieces are equal: every axis of the mesh may cut every dimension there.
+bool IsEven(const ir::Mesh& mesh, const ir::Shape& shape) {
+  return std::all_of(shape.begin(), shape.end(), [&](int64_t size) { return size % mesh.rank_count() == 0; });
+}
+
+}  // namespace
+
 LayoutIndex RedistributionPrices::Intern(const ir::Layout& exact) {
   const ir::Layout layout = relaxation_.representative == nullptr ? exact : relaxation_.representative(exact);
   const auto [found, is_new] = layout_index_.emplace(layout, static_cast<LayoutIndex>(layouts_.size()));
@@ -28,7 +37,10 @@ LayoutIndex RedistributionPrices::Intern(const ir::Layout& exact) {
 TypeIndex RedistributionPrices::Intern(const ir::TensorType& type) {
   const auto [found, is_new] =
       type_index_.emplace(std::pair(static_cast<int>(type.dtype), type.shape), static_cast<TypeIndex>(types_.size()));
-  if (is_new) types_.push_back(type);
+  if (is_new) {
+    types_.push_back(type);
+    is_even_.push_back(IsEven(mesh(), type.shape));
+  }
   CLEAVE_CHECK(types_.size() <= size_t{1} << kTypeBits) << "too many types";
   return found->second;
 }
@@ -99,11 +111,6 @@ std::set<ir::AxisId> UsedAxes(const ir::Layout& source, const ir::Layout& target
   return used;
 }
 
-// Whether all intermediate pieces are equal: every axis of the mesh may cut every dimension there.
-bool IsEven(const ir::Mesh& mesh, const ir::Shape& shape) {
-  return std::all_of(shape.begin(), shape.end(), [&](int64_t size) { return size % mesh.rank_count() == 0; });
-}
-
 // One form for all redistributions of evenly cut tensors that cost the same per byte: dimensions that nothing cuts are
 // joined, dimensions are sorted, axes are renamed.
 struct EvenForm {
@@ -149,25 +156,29 @@ EvenForm EvenFormOf(const ir::Mesh& mesh, const ir::Shape& shape, const ir::Layo
 }  // namespace
 
 std::optional<Cost> RedistributionPrices::Price(TypeIndex type, LayoutIndex source, LayoutIndex target) {
-  if (source == target) return Cost{};
+  return price(NumberOf(type, source, target));
+}
+
+RedistributionPrices::PriceNumber RedistributionPrices::Add(const std::optional<Cost>& cost) {
+  known().costs.push_back(cost);
+  return static_cast<PriceNumber>(known().costs.size()) - 1;
+}
+
+RedistributionPrices::PriceNumber RedistributionPrices::NumberOf(TypeIndex type, LayoutIndex source,
+                                                                 LayoutIndex target) {
+  if (source == target) return 0;
+  if (relaxation_.price == nullptr && !is_even_[static_cast<size_t>(type)]) return NumberOfUneven(type, source, target);
   const Key key = KeyOf(type, source, target);
-  Known& known = this->known();
-  if (const auto found = known.prices.find(key); found != known.prices.end()) {
-    return known.costs[static_cast<size_t>(found->second)];
-  }
+  if (const auto found = known().prices.find(key); found != known().prices.end()) return found->second;
   const ir::TensorType& exact = types_[static_cast<size_t>(type)];
   const ir::Layout& from = layout(source);
   const ir::Layout& to = layout(target);
-  const bool even = IsEven(mesh(), exact.shape) && from.windows.empty() && to.windows.empty();
-  const auto add = [&](const std::optional<Cost>& cost) {
-    known.costs.push_back(cost);
-    return static_cast<int>(known.costs.size()) - 1;
-  };
-  const int index = relaxation_.price != nullptr ? add(relaxation_.price(exact, from, to))
-                    : even                       ? add(PriceOfEven(exact, from, to))
-                                                 : PriceOfUneven(type, source, target);
-  known.prices.emplace(key, index);
-  return known.costs[static_cast<size_t>(index)];
+  const bool has_windows = !from.windows.empty() || !to.windows.empty();
+  const PriceNumber number = relaxation_.price != nullptr ? Add(relaxation_.price(exact, from, to))
+                             : has_windows                ? NumberOfUneven(type, source, target)
+                                                          : Add(PriceOfEven(exact, from, to));
+  known().prices.emplace(key, number);
+  return number;
 }
 
 // Where all pieces are equal, bytes are proportional to the size: a redistribution that is planned for one shape holds
@@ -186,32 +197,41 @@ std::optional<Cost> RedistributionPrices::PriceOfEven(const ir::TensorType& type
   return cost;
 }
 
-const RedistributionPrices::CanonicalSource& RedistributionPrices::CanonicalSourceOf(LayoutIndex source) {
-  const auto [found, is_new] = canonical_sources_.try_emplace(source);
-  if (is_new) {
-    CanonicalAxes names(mesh());
-    ir::Layout from = layout(source);
-    names.Rename(from);
-    found->second = {.layout = Intern(from), .names = names.names()};
-  }
-  return found->second;
+RedistributionPrices::CanonicalSource RedistributionPrices::CanonicalSourceOf(LayoutIndex source) {
+  if (const auto found = canonical_sources_.find(source); found != canonical_sources_.end()) return found->second;
+  CanonicalAxes names(mesh());
+  ir::Layout from = layout(source);
+  names.Rename(from);
+  const auto [number, is_new] = axis_names_index_.emplace(names.names(), static_cast<int>(axis_names_.size()));
+  if (is_new) axis_names_.push_back(names.names());
+  const CanonicalSource canonical{.layout = Intern(from), .names = number->second};
+  canonical_sources_.emplace(source, canonical);
+  return canonical;
+}
+
+LayoutIndex RedistributionPrices::CanonicalTargetOf(LayoutIndex target, int names) {
+  const std::pair key(target, names);
+  if (const auto found = canonical_targets_.find(key); found != canonical_targets_.end()) return found->second;
+  ir::Layout to = layout(target);
+  CanonicalAxes(mesh(), axis_names_[static_cast<size_t>(names)]).Rename(to);
+  const LayoutIndex canonical = Intern(to);
+  canonical_targets_.emplace(key, canonical);
+  return canonical;
 }
 
 // Planned once for all pairs of layouts that differ only in the names of equal axes.
-int RedistributionPrices::PriceOfUneven(TypeIndex type, LayoutIndex source, LayoutIndex target) {
-  const CanonicalSource& canonical = CanonicalSourceOf(source);
-  CanonicalAxes names(mesh(), canonical.names);
-  ir::Layout to = layout(target);
-  names.Rename(to);
-  const LayoutIndex first = canonical.layout, last = Intern(to);
-  Known& known = this->known();
-  const auto index = static_cast<int>(known.costs.size());
-  const auto [found, is_new] = known.prices.emplace(KeyOf(type, first, last), index);
-  if (!is_new) return found->second;
+RedistributionPrices::PriceNumber RedistributionPrices::NumberOfUneven(TypeIndex type, LayoutIndex source,
+                                                                       LayoutIndex target) {
+  const CanonicalSource canonical = CanonicalSourceOf(source);
+  const LayoutIndex first = canonical.layout, last = CanonicalTargetOf(target, canonical.names);
+  if (first == last) return 0;
+  const Key key = KeyOf(type, first, last);
+  if (const auto found = known().prices.find(key); found != known().prices.end()) return found->second;
   const ir::TensorType& exact = types_[static_cast<size_t>(type)];
-  const std::optional<ir::Redistribution> way = Planned(exact, layout(first), to);
-  known.costs.push_back(way.has_value() ? std::optional(CostOf(exact, layout(first), *way)) : std::nullopt);
-  return index;
+  const std::optional<ir::Redistribution> way = Planned(exact, layout(first), layout(last));
+  const PriceNumber number = Add(way.has_value() ? std::optional(CostOf(exact, layout(first), *way)) : std::nullopt);
+  known().prices.emplace(key, number);
+  return number;
 }
 
 Cost RedistributionPrices::CostOf(const ir::TensorType& type, const ir::Layout& source,
@@ -231,24 +251,14 @@ std::optional<ir::Redistribution> RedistributionPrices::Planned(const ir::Tensor
   return *std::move(way);
 }
 
-Cost RedistributionPrices::Serve(TypeIndex type, LayoutIndex produced, const std::vector<Demanded>& reads) {
-  available_.assign(1, produced);
-  Cost total;
-  for (const Demanded& read : reads) {
-    if (read.weight == 0 || std::find(available_.begin(), available_.end(), read.layout) != available_.end()) continue;
-    std::optional<Cost> least;
-    for (LayoutIndex source : available_) {
-      const std::optional<Cost> price = Price(type, source, read.layout);
-      if (price.has_value() && (!least.has_value() || Cheaper(*price, *least))) least = price;
-    }
-    available_.push_back(read.layout);
-    if (!least.has_value()) {
-      ++total.impossible;
-    } else {
-      total = total + Cost{.price = read.weight * least->price, .collectives = least->collectives, .impossible = 0};
-    }
-  }
-  return total;
+Cost RedistributionPrices::Serve(TypeIndex type, LayoutIndex produced, const std::vector<LayoutDemand>& reads) {
+  const auto layout_of = [&](size_t tensor) { return tensor == 0 ? produced : reads[tensor - 1].layout; };
+  return ServeInOrder(
+      reads, [&](size_t a, size_t b) { return layout_of(a) == layout_of(b); },
+      [&](size_t source, size_t target) -> const std::optional<Cost>& {
+        return price(NumberOf(type, layout_of(source), layout_of(target)));
+      },
+      made_);
 }
 
 }  // namespace cleave::search

@@ -4,7 +4,9 @@
 #ifndef CLEAVE_SEARCH_COST_REDISTRIBUTION_PRICES_H_
 #define CLEAVE_SEARCH_COST_REDISTRIBUTION_PRICES_H_
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -15,6 +17,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
+#include "absl/types/span.h"
 #include "ir/program/redistribute/redistribute.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
@@ -45,6 +48,38 @@ bool Cheaper(const Cost& a, const Cost& b);
 
 using LayoutIndex = int;
 using TypeIndex = int;
+
+// The layout that one reader demands of a value, and the price of a byte that is sent for it (0: the demand is not
+// priced, and what is made for it serves no other reader).
+struct LayoutDemand {
+  LayoutIndex layout = 0;
+  double weight = 1;
+};
+
+// Serves readers in order, each from the cheapest of the tensors that exist by then; a tensor that was made once is
+// used again. Tensor 0 is the value as it is made, tensor i what reads[i - 1] demands. `lie_alike(i, j)`: whether these
+// two are the same; `price(i, j)`: the price of making j from i, nullopt where there is no way. `made` is scratch
+// space.
+template <typename LieAlike, typename PriceOf>
+Cost ServeInOrder(absl::Span<const LayoutDemand> reads, const LieAlike& lie_alike, const PriceOf& price,
+                  std::vector<size_t>& made) {
+  made.assign(1, 0);
+  Cost total;
+  for (size_t tensor = 1; tensor <= reads.size(); ++tensor) {
+    const double weight = reads[tensor - 1].weight;
+    if (weight == 0) continue;
+    if (std::any_of(made.begin(), made.end(), [&](size_t other) { return lie_alike(other, tensor); })) continue;
+    std::optional<Cost> least;
+    for (const size_t source : made) {
+      const std::optional<Cost>& own = price(source, tensor);
+      if (own.has_value() && (!least.has_value() || Cheaper(*own, *least))) least = own;
+    }
+    made.push_back(tensor);
+    total = total + (least.has_value() ? Cost{.price = weight * least->price, .collectives = least->collectives}
+                                       : Cost{.impossible = 1});
+  }
+  return total;
+}
 
 // Prices that differ from those of the program: many layouts are treated as one, and the price between two of them is a
 // lower bound.
@@ -84,30 +119,30 @@ class RedistributionPrices {
   // The cheapest way from `source` to `target`; nullopt where there is none (a partial sum cannot be made).
   std::optional<Cost> Price(TypeIndex type, LayoutIndex source, LayoutIndex target);
 
-  // The layout that one reader demands of a value, and the price of a byte that is sent for it (0: the demand is not
-  // priced, and what is made for it serves no other reader).
-  struct Demanded {
-    LayoutIndex layout = 0;
-    double weight = 1;
-  };
+  // ServeInOrder() of a value that is made as `produced`.
+  Cost Serve(TypeIndex type, LayoutIndex produced, const std::vector<LayoutDemand>& reads);
 
-  // Serves `reads` in order, each from the cheapest of the layouts that exist by then; a layout that was made once is
-  // used again.
-  Cost Serve(TypeIndex type, LayoutIndex produced, const std::vector<Demanded>& reads);
+  // A number for a price, for callers that look it up often; it holds until the effort is set.
+  using PriceNumber = int;
+  PriceNumber NumberOf(TypeIndex type, LayoutIndex source, LayoutIndex target);
+  // As Price().
+  const std::optional<Cost>& price(PriceNumber number) { return known().costs[static_cast<size_t>(number)]; }
 
  private:
   std::optional<ir::Redistribution> Planned(const ir::TensorType& type, const ir::Layout& source,
                                             const ir::Layout& target);
-  // A source layout with the names of equal axes in the order in which it uses them, and the new name of each axis (-1:
-  // it uses none).
+  // A source layout with the names of equal axes in the order in which it uses them, and the number of these names.
   struct CanonicalSource {
     LayoutIndex layout = 0;
-    std::vector<ir::AxisId> names;
+    int names = 0;  // Of axis_names_.
   };
-  const CanonicalSource& CanonicalSourceOf(LayoutIndex source);
+  CanonicalSource CanonicalSourceOf(LayoutIndex source);
+  // A target with the names that its source has given; axes that have none are named in the order in which it uses
+  // them.
+  LayoutIndex CanonicalTargetOf(LayoutIndex target, int names);
   std::optional<Cost> PriceOfEven(const ir::TensorType& type, const ir::Layout& source, const ir::Layout& target);
-  // An index into Known::costs.
-  int PriceOfUneven(TypeIndex type, LayoutIndex source, LayoutIndex target);
+  PriceNumber NumberOfUneven(TypeIndex type, LayoutIndex source, LayoutIndex target);
+  PriceNumber Add(const std::optional<Cost>& cost);
   Cost CostOf(const ir::TensorType& type, const ir::Layout& source, const ir::Redistribution& way) const;
 
   // Type, source and target in one number, which takes little time to hash.
@@ -127,8 +162,8 @@ class RedistributionPrices {
 
   // Prices of one effort.
   struct Known {
-    absl::flat_hash_map<Key, int> prices;  // Indices into `costs`: small, because there are many more keys.
-    std::vector<std::optional<Cost>> costs;
+    absl::flat_hash_map<Key, PriceNumber> prices;  // Indices into `costs`: small, because there are many more keys.
+    std::vector<std::optional<Cost>> costs = {Cost{}};  // First that between equal layouts.
     // Planned for one shape, which represents all shapes that are cut evenly.
     std::map<std::pair<ir::Layout, ir::Layout>, std::optional<ir::Redistribution>> even;
   };
@@ -144,11 +179,15 @@ class RedistributionPrices {
   std::deque<ir::Layout> layouts_;  // Callers hold references while more are interned.
   absl::flat_hash_map<ir::Layout, LayoutIndex, LayoutHash> layout_index_;
   absl::flat_hash_map<LayoutIndex, CanonicalSource> canonical_sources_;
+  absl::flat_hash_map<std::pair<LayoutIndex, int>, LayoutIndex> canonical_targets_;
+  std::vector<std::vector<ir::AxisId>> axis_names_;  // The new name of each axis; -1 for an axis that has none.
+  absl::flat_hash_map<std::vector<ir::AxisId>, int> axis_names_index_;
   std::vector<ir::TensorType> types_;
+  std::vector<bool> is_even_;  // By type: whether all pieces are equal wherever it is cut.
   std::map<std::pair<int, ir::Shape>, TypeIndex> type_index_;
   std::array<Known, 2> known_;
   int64_t work_ = 0;
-  std::vector<LayoutIndex> available_;  // For the value being served; kept to avoid allocations.
+  std::vector<size_t> made_;  // For the value being served; kept to avoid allocations.
 };
 
 }  // namespace cleave::search

@@ -121,7 +121,7 @@ double WhatIf::CostOf(const Side& side, const Links& links, double gradient_weig
       links.mesh, {}, links.cluster.has_value() ? SecondsOfRedistributions(*links.cluster, links.mesh) : nullptr);
   double cost = 0;
   for (const Moves& moves : side.moves) {
-    std::vector<RedistributionPrices::Demanded> demands;
+    std::vector<LayoutDemand> demands;
     for (const Demanded& demand : moves.demands) {
       demands.push_back({.layout = prices.Intern(demand.layout),
                          .weight = demand.weight * (demand.is_gradient ? gradient_weight : 1)});

@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/testing/seed.h"
+#include "search/minsum/pruning.h"
 #include "search/minsum/random_problem.h"
 
 namespace cleave::search {
@@ -213,6 +214,88 @@ TEST(EliminateInPartsTest, BoundsWideProblemsWell) {
     EXPECT_GT(found.lower_bound, least / 2);
     EXPECT_LT(found.cost, least * 3 / 2);
   }
+}
+
+// A term's table without the values that are not left.
+CostTable LeftOf(const MinSum& problem, const CostTerm& term, const Pruning& pruning) {
+  CostTable table;
+  for (int variable : term.scope) table.sizes.push_back(static_cast<int>(pruning.Left(variable).size()));
+  const CostTable& whole = problem.tables[static_cast<size_t>(term.table)];
+  for (size_t entry = 0; entry < whole.costs.size(); ++entry) {
+    size_t rest = entry;
+    bool is_left = true;
+    for (size_t i = term.scope.size(); i-- > 0;) {
+      const auto size = static_cast<size_t>(whole.sizes[i]);
+      const std::vector<int>& left = pruning.Left(term.scope[i]);
+      is_left = is_left && std::find(left.begin(), left.end(), static_cast<int>(rest % size)) != left.end();
+      rest /= size;
+    }
+    if (is_left) table.costs.push_back(whole.costs[entry]);
+  }
+  return table;
+}
+
+// What a term costs at least with each value of the first variable of its scope.
+std::vector<int64_t> LeastOfFirst(const MinSum& problem, const CostTerm& term) {
+  const CostTable& table = problem.tables[static_cast<size_t>(term.table)];
+  std::vector<int64_t> least(static_cast<size_t>(table.sizes[0]), kForbidden);
+  const size_t inner = table.costs.size() / least.size();
+  for (size_t i = 0; i < table.costs.size(); ++i) least[i / inner] = std::min(least[i / inner], table.costs[i]);
+  return least;
+}
+
+// Some terms are expected before, as far as their first variable says what they cost. Returns whether values are left
+// for all variables.
+bool PruneAll(const MinSum& problem, Pruning& pruning) {
+  std::vector<std::pair<size_t, Pruning::Expected>> expected;
+  for (size_t i = 0; i < problem.terms.size(); i += 2) {
+    const CostTerm& term = problem.terms[i];
+    if (!term.scope.empty()) expected.emplace_back(i, pruning.Expect(term.scope[0], LeastOfFirst(problem, term)));
+  }
+  for (size_t i = 0; i < problem.terms.size(); ++i) {
+    for (int variable : problem.terms[i].scope) {
+      if (!pruning.Prune(variable)) return false;
+    }
+    if (!expected.empty() && expected.front().first == i) {
+      pruning.Forget(expected.front().second);
+      expected.erase(expected.begin());
+    }
+    pruning.Add(problem.terms[i].scope, LeftOf(problem, problem.terms[i], pruning), 1);
+  }
+  for (size_t v = 0; v < problem.domains.size(); ++v) {
+    if (!pruning.Prune(static_cast<int>(v))) return false;
+  }
+  return true;
+}
+
+TEST(PruningTest, KeepsTheBestChoiceAndLeavesOutWhatIsTooExpensive) {
+  std::mt19937_64 random(ir::TestSeed());
+  int64_t left_out = 0;
+  for (int turn = 0; turn < 2000; ++turn) {
+    const MinSum problem = RandomProblem(OptionsInTurn(turn), random);
+    const Solution best = BruteForce(problem);
+    if (best.cost == kForbidden) continue;
+    Pruning pruning(problem.domains, best.cost + 1 + static_cast<int64_t>(random() % 3));
+    ASSERT_TRUE(PruneAll(problem, pruning)) << ToString(problem);
+    for (size_t v = 0; v < problem.domains.size(); ++v) {
+      const std::vector<int>& left = pruning.Left(static_cast<int>(v));
+      ASSERT_TRUE(std::find(left.begin(), left.end(), best.values[v]) != left.end()) << ToString(problem);
+      left_out += problem.domains[v] - static_cast<int64_t>(left.size());
+    }
+  }
+  EXPECT_GT(left_out, 1000);
+}
+
+TEST(PruningTest, CountsATermAsOftenAsItOccurs) {
+  Pruning pruning({2, 3}, 12);
+  pruning.Add({0, 1}, TwoVariables().tables[0], 2);  // Least for the values of the second: 4, 2, 0.
+  EXPECT_TRUE(pruning.Prune(1));
+  EXPECT_THAT(pruning.Left(1), ElementsAre(0, 1, 2));
+  pruning.Add({1}, {.sizes = {3}, .costs = {2, 3, 5}}, 3);  // With these 10, 11, 15.
+  EXPECT_TRUE(pruning.Prune(1));
+  EXPECT_THAT(pruning.Left(1), ElementsAre(0, 1));
+  pruning.Add({}, {.sizes = {}, .costs = {2}}, 1);
+  EXPECT_FALSE(pruning.Prune(1));
 }
 
 }  // namespace

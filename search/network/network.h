@@ -35,6 +35,9 @@
 
 namespace cleave::search {
 
+// Costs that occur several times.
+CostTable Multiple(const CostTable& table, int64_t times);
+
 // Per variable the number of a domain.
 using Domains = std::vector<int>;
 
@@ -66,10 +69,19 @@ class Network {
   const std::vector<int>& domain(int number) const { return domains_[static_cast<size_t>(number)].strategies; }
 
   MinSum Problem(const Domains& domains);
+
+  // A problem over parts of the domains.
+  struct Narrow {
+    Domains domains;
+    MinSum problem;
+  };
+  // The same without strategies that no plan of these domains below `below` has, many of which are found before their
+  // prices are asked for. nullopt where there is no such plan.
+  std::optional<Narrow> ProblemBelow(const Domains& domains, int64_t below);
   // The entries of all tables of that problem, equal ones once; `most` where there are more. Terms that are split do
   // not count.
   int64_t Entries(const Domains& domains, int64_t most) const;
-  // Whether the last problem's cost is the plan's price.
+  // Whether the last problem's costs are the prices of its plans.
   bool is_exact() const { return is_exact_; }
 
   // The strategies of all ops that `values` choose.
@@ -83,6 +95,8 @@ class Network {
   static constexpr int64_t kIdleAxis = 1;
 
  private:
+  class Narrowing;
+
   struct DomainEntry {
     ir::OpId op;  // One of those it belongs to.
     std::vector<int> strategies;
@@ -94,7 +108,11 @@ class Network {
     int64_t units = 0;
   };
 
+  // The index of a table that is made once.
   int TableOf(const TermKind& kind, const Domains& own);
+  // The term, or its parts where its table over domains of these sizes would be too large.
+  std::vector<const Term*> PartsOf(const Term& term, const std::vector<int>& sizes);
+  std::vector<int> SizesOf(const Domains& domains) const;
   std::vector<OwnCost> OwnCosts(const TermKind& kind, const std::vector<int>& numbers);
   Cost CostOfInner(const TermKind& kind, const std::vector<int>& numbers);
   int64_t Units(const Cost& cost) const;
@@ -110,6 +128,7 @@ class Network {
   absl::flat_hash_map<std::pair<int, std::vector<int>>, int> domain_index_;  // (rule, strategies).
   absl::flat_hash_map<std::vector<int>, int> table_index_;  // (domains, term kind) -> index into tables_.
   std::vector<CostTable> tables_;
+  absl::flat_hash_map<std::pair<int, int>, CostTable> own_tables_;  // (term kind, domain): what ops cost by themselves.
   absl::flat_hash_map<std::pair<int, std::vector<int>>, Cost> inner_costs_;  // (inner kind, strategies of the group).
 };
 

@@ -1,6 +1,7 @@
 #include "search/network/network.h"
 
 #include <functional>
+#include <optional>
 #include <random>
 
 #include "gtest/gtest.h"
@@ -118,6 +119,45 @@ TEST(NetworkTest, AFoldedNetworkHasThePriceOfThePlan) {
   const double idle = Network::kIdleAxis * folded.unit() * static_cast<double>(whole.variables().size()) * 2;
   EXPECT_NEAR(static_cast<double>(CostOf(folded.Problem(domains), values)) * folded.unit(), tied,
               1e-9 * cost.price + idle);
+}
+
+// Also where terms are split, as those of the transformer are: its best cost is then not that of a plan.
+TEST(NetworkTest, TheProblemBelowACostHasTheSameBestPlan) {
+  size_t left_out = 0;
+  for (const ir::Graph& graph : {testing::SeedNetwork(), testing::Gpt({}), testing::Mlp(6, {5, 7, 3})}) {
+    const GraphFacts facts = FactsOf(graph);
+    const Cluster cluster = CpuCluster(4);
+    const ir::Mesh mesh = MeshOfCluster(cluster);
+    Assignment assignment(facts, mesh, {.prices = TimePrices(facts, cluster, mesh)}, {});
+    Network network(assignment.table(), {}, assignment.options(), {});
+    std::mt19937 random(7);
+    Domains domains;
+    for (ir::OpId op : network.variables()) {
+      domains.push_back(network.Domain(op, RandomDomain(assignment, op, 5, random)));
+    }
+    const MinSum problem = network.Problem(domains);
+    const bool is_exact = network.is_exact();
+    const int64_t best = Eliminate(problem, {})->cost;
+    const std::optional<Network::Narrow> narrow = network.ProblemBelow(domains, best + 1);
+    ASSERT_TRUE(narrow.has_value());
+    ASSERT_EQ(VerifyMinSum(narrow->problem), std::vector<std::string>{});
+    ASSERT_EQ(network.is_exact(), is_exact);
+    const Solution found = *Eliminate(narrow->problem, {});
+    EXPECT_EQ(found.cost, best);
+    Domains chosen;
+    for (size_t v = 0; v < domains.size(); ++v) {
+      const int strategy = network.domain(narrow->domains[v])[static_cast<size_t>(found.values[v])];
+      chosen.push_back(network.Domain(network.variables()[v], {strategy}));
+    }
+    const int64_t price = CostOf(network.Problem(chosen), std::vector<int>(domains.size(), 0));
+    EXPECT_TRUE(price == best || !is_exact);
+    for (size_t v = 0; v < domains.size(); ++v) {
+      left_out += network.domain(domains[v]).size() - network.domain(narrow->domains[v]).size();
+    }
+    const std::optional<Network::Narrow> nothing = network.ProblemBelow(domains, best);
+    EXPECT_TRUE(!nothing.has_value() || Eliminate(nothing->problem, {})->cost >= best);
+  }
+  EXPECT_GT(left_out, 20u);
 }
 
 TEST(FoldingTest, MiddleLayersAreAlikeAndDemandedOpsAreLikeNoOther) {

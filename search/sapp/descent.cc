@@ -40,9 +40,19 @@ bool Descent::Step(const DomainOf& domain_of, const StepOptions& options) {
     domains[v] = domain_of(variables[v], network_.domain(present_[v])[0]);
   }
   if (domains == present_) return false;
-  const MinSum problem = network_.Problem(domains);
-  std::optional<Solution> solution = Eliminate(problem, TableLimits(options.tables));
+  MinSum problem;
+  bool is_possible = true;
+  if (!options.prunes) {
+    problem = network_.Problem(domains);
+  } else if (std::optional<Network::Narrow> narrow = network_.ProblemBelow(domains, cost_)) {
+    domains = std::move(narrow->domains);
+    problem = std::move(narrow->problem);
+  } else {
+    is_possible = false;
+  }
   work_ -= static_cast<int64_t>(variables.size()) + assignment_.table().prices().work() - planned;
+  if (!is_possible) return false;
+  std::optional<Solution> solution = Eliminate(problem, TableLimits(options.tables));
   if (!solution.has_value() && options.tables != Tables::kNarrow) return false;
   if (!solution.has_value()) solution = EliminateInParts(problem, tuning_.narrow_step);
   work_ -= solution->work / tuning_.sums_per_lookup;
@@ -106,7 +116,7 @@ bool Descent::MoveTriples(const std::vector<ir::AxisId>& axes) {
             [&](ir::OpId op, int present) {
               return moves_.Each(op, present, {axes[i], axes[j], axes[k]});
             },
-            {.tables = Tables::kWide});
+            {.tables = Tables::kWide, .prunes = true});
       }
     }
   }
@@ -135,7 +145,8 @@ bool Descent::RefineFreely() {
       domains[v] = moves_.All(network_.variables()[v], network_.domain(present_[v])[0]);
   }
   if (network_.Entries(domains, tuning_.free_step_entries) == tuning_.free_step_entries) return false;
-  return Step([&](ir::OpId op, int present) { return moves_.All(op, present); }, {.tables = Tables::kFree});
+  return Step([&](ir::OpId op, int present) { return moves_.All(op, present); },
+              {.tables = Tables::kFree, .prunes = true});
 }
 
 bool Descent::UsesRequired() const {

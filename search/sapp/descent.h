@@ -49,6 +49,7 @@ class Descent {
   struct StepOptions {
     bool must_move = false;  // Some ops may not stay where they are.
     Tables tables = Tables::kNarrow;
+    bool prunes = false;  // Strategies that cost too much are left out. Takes time itself, where few are found.
   };
 
   const EliminationLimits& TableLimits(Tables tables) const;

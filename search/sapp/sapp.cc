@@ -35,22 +35,22 @@ class SappSearch {
   void Run() {
     RedistributionPrices& prices = assignment_.table().prices();
     prices.set_effort(is_small_ ? ir::RedistributionEffort::kFull : ir::RedistributionEffort::kDirect);
-    StartEverywhere();
+    const bool is_folded = ops_.size() > tuning_.folded_ops;
+    Network network = MakeNetwork(is_folded);
+    StartEverywhere(network);
     assignment_.Apply(best_);
-    const bool was_folded = ops_.size() > tuning_.folded_ops;
-    if (was_folded && ops_.size() <= tuning_.large_ops) Improve();
+    if (is_small_ && !is_folded) return Improve(network);
+    if (!is_folded) prices.set_effort(ir::RedistributionEffort::kFull);
+    if (!is_folded || ops_.size() <= tuning_.large_ops) {
+      Network whole = MakeNetwork(/*is_folded=*/false);
+      Improve(whole);
+    }
     prices.set_effort(ir::RedistributionEffort::kFull);
-    if (!was_folded) Improve();
   }
 
  private:
   // Sets `best_`.
-  void StartEverywhere() {
-    Network::Options options = NetworkOptions();
-    if (ops_.size() > tuning_.folded_ops) {
-      options.folding = FoldOps(assignment_.table(), assignment_.demands(), Kinds(), tuning_);
-    }
-    Network network(assignment_.table(), assignment_.demands(), assignment_.options(), std::move(options));
+  void StartEverywhere(Network& network) {
     Start(network, [&](Descent& descent) { descent.Greedy(Axes(false)); });
     if (ops_.size() <= tuning_.large_ops) {
       Start(network, [&](Descent& descent) { descent.Greedy(Axes(true)); });
@@ -73,10 +73,11 @@ class SappSearch {
     return kinds;
   }
 
-  Network::Options NetworkOptions() const {
+  Network MakeNetwork(bool is_folded) const {
     Network::Options options;
     if (is_small_) options.entries = tuning_.small_term_entries;
-    return options;
+    if (is_folded) options.folding = FoldOps(assignment_.table(), assignment_.demands(), Kinds(), tuning_);
+    return Network(assignment_.table(), assignment_.demands(), assignment_.options(), std::move(options));
   }
 
   std::vector<ir::AxisId> Axes(bool reversed) const {
@@ -120,9 +121,8 @@ class SappSearch {
     }
   }
 
-  // Decides each op separately, without folding, under the present prices.
-  void Improve() {
-    Network whole(assignment_.table(), assignment_.demands(), assignment_.options(), NetworkOptions());
+  // Decides each op separately, under the present prices. `whole` is not folded, and its tables are of these prices.
+  void Improve(Network& whole) {
     Descent descent(assignment_, whole, freedom_, tuning_.work);
     if (descent.Refine()) assignment_.Apply(descent.Changes());
     if (!is_small_) return;

@@ -64,12 +64,19 @@ Solution SolveBySearch(const Mesh& mesh, const TensorType& type, const Layout& s
   return {std::move(problem), std::move(path)};
 }
 
-Solution Solve(const Mesh& mesh, ArrangementGraphs& graphs, const TensorType& type, const Layout& source,
-               const Layout& target) {
+Solution SolveInFull(const Mesh& mesh, ArrangementGraphs& graphs, const TensorType& type, const Layout& source,
+                     const Layout& target) {
   Problem problem = MakeProblem(mesh, type, source, target, ProblemSize::kShared);
   if (problem.atoms.size() > kMostGraphAtoms) return SolveBySearch(mesh, type, source, target);
   FoundPath path = graphs.CheapestPath(problem);
   return {std::move(problem), std::move(path)};
+}
+
+Solution Solve(const Mesh& mesh, ArrangementGraphs& graphs, const TensorType& type, const Layout& source,
+               const Layout& target, RedistributionEffort effort) {
+  if (source == target) return {.problem = {.mesh = mesh, .type = type}, .path = {.moves = {}, .is_cheapest = true}};
+  return effort == RedistributionEffort::kFull ? SolveInFull(mesh, graphs, type, source, target)
+                                               : SolveDirectly(mesh, type, source, target);
 }
 
 void Append(Redistribution& redistribution, Move move) {
@@ -83,8 +90,33 @@ void Append(Redistribution& redistribution, Move move) {
   moves.push_back(std::move(move));
 }
 
+Redistribution WayOf(const Solution& solution) {
+  const auto& [problem, path] = solution;
+  Redistribution redistribution{.moves = {}, .cost = path.cost, .is_cheapest = path.is_cheapest};
+  for (const ArrangementMove& step : path.moves) {
+    Move move{.collective = step.collective,
+              .axes = problem.AxesOf(step.atoms),
+              .from_dimension = step.from_dimension,
+              .to_dimension = step.to_dimension,
+              .result = problem.LayoutOf(step.result)};
+    if (step.collective == CollectiveKind::kAllReduce || step.collective == CollectiveKind::kReduceScatter) {
+      move.reduction = problem.atom(step.atoms.front()).reduction;
+    }
+    if (step.collective == CollectiveKind::kAllReduce || step.collective == CollectiveKind::kPermute) {
+      std::sort(move.axes.begin(), move.axes.end());
+    }
+    Append(redistribution, std::move(move));
+  }
+  return redistribution;
+}
+
+struct Price {
+  double cost = 0;
+  int collectives = 0;
+};
+
 // Sums of the same prices in another order differ in the last bits.
-bool IsCheaper(const Redistribution& a, const Redistribution& b) {
+bool IsCheaper(const Price& a, const Price& b) {
   const double tolerance = 1e-9 * std::max(a.cost, b.cost);
   if (a.cost < b.cost - tolerance) return true;
   return a.cost <= b.cost + tolerance && a.collectives < b.collectives;
@@ -125,40 +157,32 @@ absl::StatusOr<Redistribution> RedistributionPlanner::Plan(const TensorType& typ
 
 Redistribution RedistributionPlanner::PlanWithoutWindows(const TensorType& type, const Layout& source,
                                                          const Layout& target, RedistributionEffort effort) {
-  if (source == target) return {};
-  const auto [problem, path] = effort == RedistributionEffort::kFull ? Solve(mesh_, *graphs_, type, source, target)
-                                                                     : SolveDirectly(mesh_, type, source, target);
-  Redistribution redistribution{.moves = {}, .cost = path.cost, .is_cheapest = path.is_cheapest};
-  for (const ArrangementMove& step : path.moves) {
-    Move move{.collective = step.collective,
-              .axes = problem.AxesOf(step.atoms),
-              .from_dimension = step.from_dimension,
-              .to_dimension = step.to_dimension,
-              .result = problem.LayoutOf(step.result)};
-    if (step.collective == CollectiveKind::kAllReduce || step.collective == CollectiveKind::kReduceScatter) {
-      move.reduction = problem.atom(step.atoms.front()).reduction;
-    }
-    if (step.collective == CollectiveKind::kAllReduce || step.collective == CollectiveKind::kPermute) {
-      std::sort(move.axes.begin(), move.axes.end());
-    }
-    Append(redistribution, std::move(move));
-  }
-  return redistribution;
+  return WayOf(Solve(mesh_, *graphs_, type, source, target, effort));
 }
 
 Redistribution RedistributionPlanner::PlanIntoWindows(const TensorType& type, const Layout& source,
                                                       const Layout& target, RedistributionEffort effort) {
-  std::optional<Redistribution> best;
+  std::vector<WindowEntry> entries = EntriesInto(mesh_, type.shape, target);
+  std::optional<Solution> best;
+  Price least;
+  size_t last = 0;
   bool is_cheapest = true;
-  for (WindowEntry& entry : EntriesInto(mesh_, type.shape, target)) {
-    Redistribution way = PlanWithoutWindows(type, source, entry.before, effort);
-    is_cheapest = is_cheapest && way.is_cheapest;
-    way.cost += MoveCost(mesh_, type, entry.before, entry.move);
-    Append(way, std::move(entry.move));
-    if (!best.has_value() || IsCheaper(way, *best)) best = std::move(way);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const WindowEntry& entry = entries[i];
+    Solution solution = Solve(mesh_, *graphs_, type, source, entry.before, effort);
+    is_cheapest = is_cheapest && solution.path.is_cheapest;
+    const Price price{.cost = solution.path.cost + MoveCost(mesh_, type, entry.before, entry.move),
+                      .collectives = solution.path.collectives + (entry.move.collective.has_value() ? 1 : 0)};
+    if (best.has_value() && !IsCheaper(price, least)) continue;
+    best.emplace(std::move(solution));
+    least = price;
+    last = i;
   }
-  best->is_cheapest = is_cheapest;
-  return *std::move(best);
+  Redistribution way = WayOf(*best);
+  way.cost = least.cost;
+  way.is_cheapest = is_cheapest;
+  Append(way, std::move(entries[last].move));
+  return way;
 }
 
 absl::StatusOr<Redistribution> PlanRedistribution(const Mesh& mesh, const TensorType& type, const Layout& source,
