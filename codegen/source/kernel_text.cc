@@ -1,7 +1,5 @@
 #include "codegen/source/kernel_text.h"
 
-#include <set>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -10,22 +8,18 @@
 namespace cleave::codegen {
 namespace {
 
-// Every word of the runtime, also of its comments, that begins with a capital letter.
-std::set<std::string> WordsOfRuntime() {
-  std::set<std::string> words;
+bool IsLetter(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// Whether a word stands anywhere in the runtime, also in its comments.
+bool IsWordOfRuntime(absl::string_view word) {
   for (const RuntimeFile& file : RuntimeFiles()) {
-    std::string word;
-    for (const char c : file.text) {
-      const auto byte = static_cast<unsigned char>(c);
-      if (absl::ascii_isalnum(byte) || c == '_') {
-        word.push_back(c);
-        continue;
-      }
-      if (!word.empty() && absl::ascii_isupper(static_cast<unsigned char>(word[0]))) words.insert(word);
-      word.clear();
+    for (size_t at = file.text.find(word); at != absl::string_view::npos; at = file.text.find(word, at + 1)) {
+      const size_t end = at + word.size();
+      const bool begins = at == 0 || !IsLetter(file.text[at - 1]);
+      if (begins && (end == file.text.size() || !IsLetter(file.text[end]))) return true;
     }
   }
-  return words;
+  return false;
 }
 
 // The program may have a function of this name for one element of the op.
@@ -37,11 +31,10 @@ bool IsOp(absl::string_view name) {
 }
 
 std::string KernelName(Emission& emission, absl::string_view wish) {
-  static const auto* const runtime = new std::set<std::string>(WordsOfRuntime());
   std::string name(wish);
-  if (runtime->count(name) > 0 || IsOp(name)) absl::StrAppend(&name, "Kernel");
+  if (IsWordOfRuntime(name) || IsOp(name)) absl::StrAppend(&name, "Kernel");
   std::string candidate = name;
-  for (int number = 2; runtime->count(candidate) > 0 || !emission.identifiers.Take(candidate); ++number) {
+  for (int number = 2; IsWordOfRuntime(candidate) || !emission.identifiers.Take(candidate); ++number) {
     candidate = absl::StrCat(name, "_", number);
   }
   return candidate;

@@ -254,6 +254,20 @@ absl::StatusOr<bool> IsFolderOf(uid_t user, const std::string& folder) {
   return true;
 }
 
+// Moves `files`, ordered by path, out of the folder `from`; those of a folder that is not there yet together with it.
+absl::Status MoveAll(const Target& target, const std::string& from, const std::set<std::string>& files) {
+  std::string moved;  // "runtime/"
+  for (const std::string& file : files) {
+    if (!moved.empty() && absl::StartsWith(file, moved)) continue;
+    const std::string top = file.substr(0, file.find('/'));
+    const bool is_new_folder = top != file && !target.Has(top);
+    moved = is_new_folder ? absl::StrCat(top, "/") : "";
+    const std::string& path = is_new_folder ? top : file;
+    CLEAVE_RETURN_IF_ERROR(target.Move(from + path, path));
+  }
+  return absl::OkStatus();
+}
+
 // Removes what the next compile does not have, and puts what is in kNext in its place; the manifest last, because until
 // then it says what has to be removed. Each step can be done again.
 absl::Status Finish(const Target& target) {
@@ -266,7 +280,7 @@ absl::Status Finish(const Target& target) {
     for (const std::string& file : target.Manifest("")) {
       if (kept.count(file) == 0) CLEAVE_RETURN_IF_ERROR(target.Remove(file));
     }
-    for (const std::string& file : files) CLEAVE_RETURN_IF_ERROR(target.Move(next + file, file));
+    CLEAVE_RETURN_IF_ERROR(MoveAll(target, next, files));
     CLEAVE_RETURN_IF_ERROR(target.Move(next + kManifest, kManifest));
   }
   CLEAVE_RETURN_IF_ERROR(target.Move(kNext, kStaging));
