@@ -49,6 +49,8 @@ absl::StatusOr<Mesh> Mesh::Create(std::vector<MeshAxis> axes) {
   }
   Mesh mesh;
   mesh.axes_ = std::move(axes);
+  mesh.strides_.assign(mesh.axes_.size(), 1);
+  for (size_t i = mesh.axes_.size(); i-- > 1;) mesh.strides_[i - 1] = mesh.strides_[i] * mesh.axes_[i].size;
   mesh.rank_count_ = static_cast<int>(ranks);
   return mesh;
 }
@@ -101,9 +103,12 @@ int Mesh::Rank(absl::Span<const int> coordinates) const {
 }
 
 int64_t Mesh::Index(int rank, absl::Span<const AxisId> axes) const {
-  const std::vector<int> coordinates = Coordinates(rank);
+  CLEAVE_CHECK(rank >= 0 && rank < rank_count_) << "rank " << rank << " of " << rank_count_;
   int64_t index = 0;
-  for (AxisId id : axes) index = index * axis(id).size + coordinates[static_cast<size_t>(id.value())];
+  for (AxisId id : axes) {
+    const int64_t size = axis(id).size;
+    index = index * size + rank / strides_[static_cast<size_t>(id.value())] % size;
+  }
   return index;
 }
 

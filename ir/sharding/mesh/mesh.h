@@ -62,6 +62,7 @@ class Mesh {
 
  private:
   std::vector<MeshAxis> axes_;
+  std::vector<int64_t> strides_;  // Per axis the distance of ranks whose coordinate there differs by one.
   int rank_count_ = 1;
 };
 
