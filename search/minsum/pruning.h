@@ -11,7 +11,7 @@
 // What is known of a table before it is made is counted by Expect() until then.
 //
 // Every choice costs at least the least entry of each table; a choice with value x of variable v costs more by what the
-// tables of v have more at x (reverse propagation of the lower bound, Larrosa 2002). Tables whose costs decide much,
+// tables of v have more at x (node consistency of weighted problems, Larrosa 2002). Tables whose costs decide much,
 // and small ones, should come first.
 #ifndef CLEAVE_SEARCH_MINSUM_PRUNING_H_
 #define CLEAVE_SEARCH_MINSUM_PRUNING_H_
