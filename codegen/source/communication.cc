@@ -44,7 +44,7 @@ class CollectiveEmitter {
   void Start(const std::string& pending) {
     const ir::Step& step = emission_.step(step_);
     Announce(emission_, {step_}, Explanation(), writer_);
-    writer_.Open(absl::StrCat("Pending ", pending, " = comm.Overlap([&] {"));
+    writer_.Open(absl::StrCat(pending, " = comm.Overlap([&] {"));
     writer_.Call("watch.Start(",
                  {OpNameText(emission_.layer, step.name), LineText(emission_.layer, step.name, step.line)}, ");");
     Communicate();

@@ -13,7 +13,8 @@ std::string ReductionText(ir::Reduction reduction);  // "Reduction::kSum"
 // Writes step `step`, a Collective, with its comment.
 void EmitCollective(Emission& emission, int step, SourceWriter& writer);
 
-// The same, except that the program goes on while the collective is under way, under the name `pending`.
+// The same, except that the program goes on while the collective is under way. Its handle goes to `pending`: "Pending
+// sums_pending", a variable that is declared there.
 void EmitStart(Emission& emission, int step, const std::string& pending, SourceWriter& writer);
 
 // Writes step `step`, a Slice: each rank keeps a box of what it has.

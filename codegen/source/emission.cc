@@ -44,6 +44,13 @@ const std::string& Emission::Group(const std::vector<ir::AxisId>& axes) {
   return groups[axes] = identifiers.Unique(name);
 }
 
+std::string Emission::PendingPlace(int i) const {
+  const auto in_layer = names.in_layer.find(PendingOf(i));
+  if (in_layer != names.in_layer.end()) return in_layer->second;
+  const auto found = pending.find(i);
+  return found == pending.end() ? "" : found->second;
+}
+
 const std::string& Emission::Bucket(int i) {
   std::string& name = buckets[i];
   if (name.empty()) {

@@ -43,6 +43,9 @@ struct Emission {
   std::map<int, std::string> buckets = {};  // The merged collectives so far whose tensors lie in one piece; its name.
   std::map<ir::ValueId, std::string> step_number_places = {};
   ElementFunctions element_functions = {};  // The ones that the program calls; they are written above its kernels.
+  // Where the program keeps the handles of collectives that begin in one function and end in another, by step:
+  // "pending[x_layers[3].gradients_all_reduce_pending]".
+  std::map<int, std::string> pending = {};
   const LayerScope* layer = nullptr;        // Of the function that is being written, if it is one of layers.
   std::string section = {};                 // Of the model, to which the last statement belongs.
 
@@ -54,6 +57,12 @@ struct Emission {
 
   // The op that makes a source value (a parameter, a constant, …), or null.
   const ir::Compute* SourceOf(ir::ValueId value) const { return sources[value]; }
+
+  // What stands among values for the handle of a collective that runs beside other work.
+  ir::ValueId PendingOf(int step) const { return ir::ValueId(static_cast<int64_t>(program.values.size()) + step); }
+
+  // Where such a handle is kept; empty for a variable of the function.
+  std::string PendingPlace(int step) const;
 
   // The Group of the ranks that differ on `axes`: "group_m0_m1".
   const std::string& Group(const std::vector<ir::AxisId>& axes);

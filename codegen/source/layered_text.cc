@@ -19,6 +19,28 @@ std::string IndexText(const LayerGroup& group, const std::string& i) {
   return group.first == 0 ? i : absl::StrCat(i, " - ", group.first);
 }
 
+// A number in each layer i, between `begin` and `end`; `absent` in layers that have none.
+std::string ByLayer(const LayerGroup& group, const std::map<int64_t, int64_t>& numbers, absl::string_view absent,
+                    absl::string_view begin = "", absl::string_view end = "") {
+  const int64_t last = group.first + group.count - 1;
+  std::string choice;
+  if (numbers.begin()->first > group.first) {
+    absl::StrAppend(&choice, "i < ", numbers.begin()->first, " ? ", absent, " : ");
+  }
+  if (numbers.rbegin()->first < last) absl::StrAppend(&choice, "i > ", numbers.rbegin()->first, " ? ", absent, " : ");
+  std::string number = NumberByLayer(numbers, "i");
+  if (number.empty()) {
+    std::vector<std::string> list;
+    for (int64_t layer = group.first; layer <= last; ++layer) {
+      const auto found = numbers.find(layer);
+      list.push_back(absl::StrCat(found == numbers.end() ? 0 : found->second));
+    }
+    number = absl::StrCat("std::array<int64_t, ", list.size(), ">{", absl::StrJoin(list, ", "), "}[",
+                          IndexText(group, "i"), "]");
+  }
+  return absl::StrCat(choice, begin, number, end);
+}
+
 }  // namespace
 
 LayeredText::LayeredText(Emission& emission, std::vector<StatementList> lists, bool repeats_layers)
@@ -26,11 +48,43 @@ LayeredText::LayeredText(Emission& emission, std::vector<StatementList> lists, b
   if (repeats_layers) return;
   std::vector<std::vector<Statement>> statements;
   for (const StatementList& list : lists_) statements.push_back(list.statements);
-  plan_ = PlanLayers(statements, kLeastPeriod, [&](int buffer) { return emission_.value(ir::ValueId(buffer)).name; });
+  plan_ = PlanLayers(statements, kLeastPeriod, [&](int buffer) { return BufferName(buffer); });
   for (const LayerBody& body : plan_.bodies) {
     for (size_t o = 0; o < body.occurrences.size(); ++o) places_[{body.list, body.occurrences[o].begin}] = {&body, o};
   }
   NameTensors();
+  NamePending();
+}
+
+bool LayeredText::IsPending(int buffer) const { return buffer >= static_cast<int>(emission_.program.values.size()); }
+
+std::string LayeredText::BufferName(int buffer) const {
+  if (!IsPending(buffer)) return emission_.value(ir::ValueId(buffer)).name;
+  return absl::StrCat(emission_.step(buffer - static_cast<int>(emission_.PendingOf(0).value())).name, ".pending");
+}
+
+void LayeredText::NamePending() {
+  for (size_t g = 0; g < plan_.groups.size(); ++g) {
+    for (const LayerField& field : plan_.groups[g].fields) {
+      for (const auto& [layer, buffer] : field.buffers) {
+        if (IsPending(buffer)) pending_numbers_.emplace(buffer, static_cast<int64_t>(pending_numbers_.size()));
+      }
+    }
+  }
+  if (pending_numbers_.empty()) return;
+  pending_ = emission_.identifiers.Unique("pending");
+  for (const auto& [buffer, number] : pending_numbers_) {
+    const auto owner = plan_.owners.find(buffer);
+    const std::string place = owner == plan_.owners.end() ? absl::StrCat(number) : OwnedName(owner->second);
+    emission_.pending[buffer - static_cast<int>(emission_.PendingOf(0).value())] =
+        absl::StrCat(pending_, "[", place, "]");
+  }
+}
+
+// "x_layers[3].norm1_weight"
+std::string LayeredText::OwnedName(const LayerPlan::Owner& owner) const {
+  const Group& group = groups_[owner.group];
+  return absl::StrCat(group.layers, "[", owner.layer - plan_.groups[owner.group].first, "].", group.fields[owner.field]);
 }
 
 void LayeredText::NameTensors() {
@@ -49,9 +103,7 @@ void LayeredText::NameTensors() {
     if (!emission_.storage.root[value].has_value()) continue;
     const auto owner = plan_.owners.find(static_cast<int>(emission_.names.named[value].value()));
     if (owner == plan_.owners.end()) continue;
-    const auto& [group, layer, field] = owner->second;
-    emission_.names.names[value] =
-        absl::StrCat(groups_[group].layers, "[", layer - plan_.groups[group].first, "].", groups_[group].fields[field]);
+    emission_.names.names[value] = OwnedName(owner->second);
   }
 }
 
@@ -122,7 +174,9 @@ void LayeredText::WriteModel(const LayerBody& body, SourceWriter& writer) {
     for (size_t slot = 0; slot < statement.buffers.size(); ++slot) {
       const int field = body.fields[static_cast<size_t>(i)][slot];
       if (field < 0) continue;
-      names[ir::ValueId(statement.buffers[slot])] = absl::StrCat("layer.", group.fields[static_cast<size_t>(field)]);
+      const std::string place = absl::StrCat("layer.", group.fields[static_cast<size_t>(field)]);
+      names[ir::ValueId(statement.buffers[slot])] =
+          IsPending(statement.buffers[slot]) ? absl::StrCat(pending_, "[", place, "]") : place;
     }
     for (const int local : statement.locals) {
       std::string& name = names[ir::ValueId(local)];
@@ -174,39 +228,26 @@ void LayeredText::WriteStruct(size_t group, SourceWriter& writer) const {
   writer.Line("const int64_t i;");
   writer.Gap();
   std::vector<SourceWriter::Commented> rows;
-  for (size_t field = 0; field < planned.fields.size(); ++field) {
-    const ir::ValueId value(planned.fields[field].buffers.begin()->second);
-    rows.push_back({FieldText(group, field), TensorText(emission_, value)});
-  }
+  for (size_t field = 0; field < planned.fields.size(); ++field) rows.push_back(FieldRow(group, field));
   writer.Table(rows);
   writer.Close("};");
 }
 
-// Some layers may lack the tensor.
-std::string LayeredText::FieldText(size_t group, size_t field) const {
-  const LayerGroup& planned = plan_.groups[group];
-  const LayerField& tensor = planned.fields[field];
-  std::map<int64_t, int64_t> offsets;
-  for (const auto& [layer, buffer] : tensor.buffers) offsets[layer] = emission_.OffsetOf(ir::ValueId(buffer));
-  const absl::string_view type =
-      ElementTypeName(emission_.value(ir::ValueId(tensor.buffers.begin()->second)).type.dtype);
-  const std::string head = absl::StrCat(type, "* const ", groups_[group].fields[field], " = ");
-  std::string absent;
-  const int64_t first = offsets.begin()->first;
-  const int64_t last = offsets.rbegin()->first;
-  if (first > planned.first) absl::StrAppend(&absent, "i < ", first, " ? nullptr : ");
-  if (last < planned.first + planned.count - 1) absl::StrAppend(&absent, "i > ", last, " ? nullptr : ");
-  std::string place = NumberByLayer(offsets, "i");
-  if (place.empty()) {
-    std::vector<std::string> list;
-    for (int64_t layer = planned.first; layer < planned.first + planned.count; ++layer) {
-      const auto found = offsets.find(layer);
-      list.push_back(absl::StrCat(found == offsets.end() ? 0 : found->second));
-    }
-    place = absl::StrCat("std::array<int64_t, ", list.size(), ">{", absl::StrJoin(list, ", "), "}[",
-                         IndexText(planned, "i"), "]");
+SourceWriter::Commented LayeredText::FieldRow(size_t group, size_t field) const {
+  const std::map<int64_t, int>& buffers = plan_.groups[group].fields[field].buffers;
+  const std::string& name = groups_[group].fields[field];
+  std::map<int64_t, int64_t> numbers;
+  if (IsPending(buffers.begin()->second)) {
+    for (const auto& [layer, buffer] : buffers) numbers[layer] = pending_numbers_.at(buffer);
+    return {absl::StrCat("const int64_t ", name, " = ", ByLayer(plan_.groups[group], numbers, "-1"), ";"),
+            absl::StrCat("in `", pending_, "`")};
   }
-  return absl::StrCat(head, absent, "arena.At<", type, ">(", place, ");");
+  const ir::ValueId value(buffers.begin()->second);
+  for (const auto& [layer, buffer] : buffers) numbers[layer] = emission_.OffsetOf(ir::ValueId(buffer));
+  const absl::string_view type = ElementTypeName(emission_.value(value).type.dtype);
+  const std::string place = absl::StrCat("arena.At<", type, ">(");
+  return {absl::StrCat(type, "* const ", name, " = ", ByLayer(plan_.groups[group], numbers, "nullptr", place, ")"), ";"),
+          TensorText(emission_, value)};
 }
 
 std::string LayeredText::LayersIn(const std::vector<ir::ValueId>& values) const {
@@ -229,6 +270,9 @@ void LayeredText::WriteFields(SourceWriter& writer) const {
     writer.Line(absl::StrCat("const std::vector<", groups_[group].type, "> ", groups_[group].layers, " = MakeLayers<",
                              groups_[group].type, ">(arena, ", planned.first, ", ", planned.count, ");"));
   }
+  if (pending_numbers_.empty()) return;
+  writer.Line(absl::StrCat("std::array<Pending, ", pending_numbers_.size(), "> ", pending_,
+                           ";  // Collectives that run beside the work of other layers."));
 }
 
 }  // namespace cleave::codegen

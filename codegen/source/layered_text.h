@@ -54,18 +54,25 @@ class LayeredText {
     std::vector<std::string> fields;  // Their identifiers.
   };
 
+  std::string BufferName(int buffer) const;
+  bool IsPending(int buffer) const;
+  std::string OwnedName(const LayerPlan::Owner& owner) const;
   void NameTensors();
+  void NamePending();
   const std::string& FunctionOf(const LayerBody& body, SourceWriter& functions);
   void WriteModel(const LayerBody& body, SourceWriter& writer);
   void WriteCalls(const LayerBody& body, size_t first, size_t last, const std::string& function,
                   SourceWriter& writer) const;
   void WriteStruct(size_t group, SourceWriter& writer) const;
-  std::string FieldText(size_t group, size_t field) const;
+  SourceWriter::Commented FieldRow(size_t group, size_t field) const;
 
   Emission& emission_;
   std::vector<StatementList> lists_;
   LayerPlan plan_;
   std::vector<Group> groups_;  // By the plan's.
+  // The handles of collectives that functions of layers begin or await: where they lie, and the number of each there.
+  std::string pending_;
+  std::map<int, int64_t> pending_numbers_;
   // By list and place: the body that begins there, and which of its occurrences.
   std::map<std::pair<int, int>, std::pair<const LayerBody*, size_t>> places_;
   std::map<const LayerBody*, std::string> functions_;

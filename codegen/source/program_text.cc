@@ -295,12 +295,17 @@ class ProgramWriter {
         return EmitStage(*ordered.stage, writer);
       case StageAction::What::kStart: {
         const int step = std::get<ir::SingleStep>(ordered.stage->action).step;
-        std::string& pending = pending_[ordered.stage];
+        const std::string place = emission_.PendingPlace(step);
+        if (!place.empty()) return EmitStart(emission_, step, place, writer);
+        std::string& pending = pending_[step];
         pending = emission_.identifiers.Unique(absl::StrCat(emission_.step(step).name, ".pending"));
-        return EmitStart(emission_, step, pending, writer);
+        return EmitStart(emission_, step, absl::StrCat("Pending ", pending), writer);
       }
-      case StageAction::What::kFinish:
-        return writer.Line(absl::StrCat("comm.Finish(", pending_[ordered.stage], ");"));
+      case StageAction::What::kFinish: {
+        const int step = std::get<ir::SingleStep>(ordered.stage->action).step;
+        const std::string place = emission_.PendingPlace(step);
+        return writer.Line(absl::StrCat("comm.Finish(", place.empty() ? pending_.at(step) : place, ");"));
+      }
     }
   }
 
@@ -578,7 +583,7 @@ class ProgramWriter {
   const TextOptions& options_;
   std::string type_;
   std::vector<OrderedStage> order_;
-  std::map<const ir::FusedStage*, std::string> pending_;  // The names of collectives that are under way.
+  std::map<int, std::string> pending_;  // Variables for collectives that are under way, by step.
 };
 
 }  // namespace

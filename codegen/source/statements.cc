@@ -30,7 +30,7 @@ class StatementBuilder {
     const ir::Step& step = emission_.step(index);
     Add(static_cast<int64_t>(step.phase));
     line_ = step.line;
-    statement_.names.push_back({step.name, line_});
+    AddName(index);
     Match(step.action, [this, index](const auto& action) { AddAction(index, action); });
     Add("\n");
   }
@@ -47,6 +47,11 @@ class StatementBuilder {
     Add(places_.try_emplace({'n', named}, places_.size()).first->second);
     statement_.buffers.push_back(named.value());
   }
+
+  // The statement begins or awaits a collective.
+  void AddPending(int step) { statement_.buffers.push_back(static_cast<int>(emission_.PendingOf(step).value())); }
+
+  void AddName(int step) { statement_.names.push_back({emission_.step(step).name, emission_.step(step).line}); }
 
   Statement Take() && { return std::move(statement_); }
 
@@ -125,8 +130,11 @@ class StatementBuilder {
 Statement StatementOf(const Emission& emission, const OrderedStage& ordered) {
   StatementBuilder builder(emission);
   builder.Add(static_cast<int64_t>(ordered.what));
-  // What is started in one place and awaited in another is said where it happens.
-  if (ordered.what != StageAction::What::kRun) builder.Add(ir::StepsOf(*ordered.stage).front());
+  if (ordered.what != StageAction::What::kRun) builder.AddPending(ir::StepsOf(*ordered.stage).front());
+  if (ordered.what == StageAction::What::kFinish) {
+    builder.AddName(ir::StepsOf(*ordered.stage).front());
+    return std::move(builder).Take();
+  }
   builder.Add(static_cast<int64_t>(ordered.stage->action.index()));
   for (const int step : ir::StepsOf(*ordered.stage)) builder.AddStep(step);
   const auto add_attention = [&](const ir::AttentionInputs& inputs) {

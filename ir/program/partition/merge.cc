@@ -20,6 +20,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
+#include "base/layer_names/layer_names.h"
 
 namespace cleave::ir {
 namespace {
@@ -191,22 +192,72 @@ class Merger {
             .dtype = program_.value(collective.transfers[0].input).type.dtype};
   }
 
-  // Adds `step` to the open bucket of its key. A bucket that is full after that is handed to `close`.
+  Bytes BytesOf(size_t step) const { return CollectiveBytes(program_, CollectiveAt(step)); }
+  bool Exceeds(Bytes bytes) const { return bucket_bytes_ > Bytes(0) && bytes > bucket_bytes_; }
+
   template <typename Close>
-  void Put(size_t step, std::map<Key, Bucket>& open, const Close& close) {
-    const Key key = KeyOf(step);
-    const Bytes bytes = CollectiveBytes(program_, CollectiveAt(step));
-    const bool limited = bucket_bytes_ > Bytes(0);
-    Bucket& bucket = open[key];
-    const auto flush = [&] {
-      bucket.full = true;
-      close(bucket);
-      bucket = {};
-    };
-    if (limited && !bucket.steps.empty() && bucket.bytes + bytes > bucket_bytes_) flush();
+  static void Flush(Bucket& bucket, const Close& close) {
+    bucket.full = true;
+    close(bucket);
+    bucket = {};
+  }
+
+  // Adds `step` to a bucket. One that is full is handed to `close`.
+  template <typename Close>
+  void Put(size_t step, Bucket& bucket, const Close& close) const {
+    const Bytes bytes = BytesOf(step);
+    if (!bucket.steps.empty() && Exceeds(bucket.bytes + bytes)) Flush(bucket, close);
     bucket.steps.push_back(step);
     bucket.bytes += bytes;
-    if (limited && bucket.bytes >= bucket_bytes_) flush();
+    if (bucket_bytes_ > Bytes(0) && bucket.bytes >= bucket_bytes_) Flush(bucket, close);
+  }
+
+  // What begins the name of the tensor that a collective takes, up to its layer's number; and that number.
+  std::optional<std::pair<std::string, int64_t>> LayerOf(size_t step) const {
+    LayerName name = LayerNameOf(program_.value(CollectiveAt(step).transfers[0].input).name);
+    if (name.numbers.empty()) return std::nullopt;
+    return std::make_pair(name.place.substr(0, name.place.find('#')), name.numbers.front());
+  }
+
+  // Collectives of one key for the tensors of layers whose names begin alike.
+  struct Layers {
+    std::map<int64_t, std::vector<size_t>> steps;  // By the layer's number.
+    Bytes bytes;
+  };
+
+  std::map<std::string, Layers> LayersAmong(const std::vector<size_t>& steps) const {
+    std::map<std::string, Layers> by_prefix;
+    for (const size_t step : steps) {
+      const auto layer = LayerOf(step);
+      if (!layer.has_value()) continue;
+      Layers& layers = by_prefix[layer->first];
+      layers.steps[layer->second].push_back(step);
+      layers.bytes += BytesOf(step);
+    }
+    std::erase_if(by_prefix, [](const auto& entry) { return entry.second.steps.size() < 2; });
+    return by_prefix;
+  }
+
+  // Puts collectives of one key into buckets, in their order. Layers that one bucket cannot hold together have buckets
+  // of their own, which are alike in layers that are.
+  template <typename Close>
+  void PutAll(const std::vector<size_t>& steps, const Close& close) const {
+    const std::map<std::string, Layers> by_prefix = LayersAmong(steps);
+    Bucket open;
+    for (const size_t step : steps) {
+      const auto layer = LayerOf(step);
+      const auto layers = layer.has_value() ? by_prefix.find(layer->first) : by_prefix.end();
+      if (layers == by_prefix.end() || !Exceeds(layers->second.bytes)) {
+        Put(step, open, close);
+        continue;
+      }
+      const std::vector<size_t>& of_layer = layers->second.steps.at(layer->second);
+      if (of_layer.front() != step) continue;  // It is in the buckets of its layer.
+      Bucket bucket;
+      for (const size_t member : of_layer) Put(member, bucket, close);
+      if (!bucket.steps.empty()) Flush(bucket, close);
+    }
+    close(open);
   }
 
   // The members run as one step at `place`.
@@ -236,20 +287,21 @@ class Merger {
         close(bucket);
         bucket = {};
       }
-      if (timings_[i] == Timing::kPrompt) Put(i, open, close);
+      if (timings_[i] == Timing::kPrompt) Put(i, open[KeyOf(i)], close);
     }
     for (const auto& [key, bucket] : open) close(bucket);
   }
 
   void FormAhead() {
-    std::map<Key, Bucket> open;
-    const auto close = [&](const Bucket& bucket) {
-      if (!bucket.steps.empty()) Join(bucket, places_[bucket.steps.front()]);
-    };
+    std::map<Key, std::vector<size_t>> ahead;
     for (size_t i = 0; i < program_.steps.size(); ++i) {
-      if (timings_[i] == Timing::kAhead) Put(i, open, close);
+      if (timings_[i] == Timing::kAhead) ahead[KeyOf(i)].push_back(i);
     }
-    for (const auto& [key, bucket] : open) close(bucket);
+    for (const auto& [key, steps] : ahead) {
+      PutAll(steps, [&](const Bucket& bucket) {
+        if (!bucket.steps.empty()) Join(bucket, places_[bucket.steps.front()]);
+      });
+    }
   }
 
   // The place at which the value that a collective reads is made.
@@ -265,12 +317,13 @@ class Merger {
     for (auto begin = late.begin(); begin != late.end();) {
       const auto end = std::find_if(begin, late.end(), [&](size_t step) { return levels_[step] != levels_[*begin]; });
       std::stable_sort(begin, end, [&](size_t a, size_t b) { return MadeAt(a) < MadeAt(b); });
-      std::map<Key, Bucket> open;
-      const auto close = [&](const Bucket& bucket) {
-        if (!bucket.steps.empty()) Join(bucket, LatePlace(bucket));
-      };
-      for (auto step = begin; step != end; ++step) Put(*step, open, close);
-      for (const auto& [key, bucket] : open) close(bucket);
+      std::map<Key, std::vector<size_t>> by_key;
+      for (auto step = begin; step != end; ++step) by_key[KeyOf(*step)].push_back(*step);
+      for (const auto& [key, steps] : by_key) {
+        PutAll(steps, [&](const Bucket& bucket) {
+          if (!bucket.steps.empty()) Join(bucket, LatePlace(bucket));
+        });
+      }
       begin = end;
     }
   }
@@ -319,9 +372,10 @@ class Merger {
 
   // Takes the steps of the unit, which are not looked at again.
   Step MergedStep(size_t unit) {
+    const std::vector<size_t>& members = members_[unit];
+    const std::string prefix = members.size() > 1 ? LayerPrefix(unit) : "";
     Step merged = std::move(program_.steps[unit]);
     merged.phase = places_[unit].phase;
-    const std::vector<size_t>& members = members_[unit];
     if (members.size() == 1) return merged;
     Collective& collective = std::get<Collective>(merged.action);
     std::vector<std::string> reasons = {collective.why};
@@ -332,12 +386,21 @@ class Merger {
       reasons.push_back(part.why);
     }
     collective.why = MergedReason(reasons);
-    merged.name = NameOf(unit, merged.name, collective);
+    merged.name = NameOf(unit, merged.name, collective, prefix);
     return merged;
   }
 
-  // `own`: the name of the unit's first member.
-  std::string NameOf(size_t unit, const std::string& own, const Collective& collective) {
+  // "x.3." where all members are of one layer, else nothing.
+  std::string LayerPrefix(size_t unit) const {
+    const auto layer = LayerOf(unit);
+    const std::vector<size_t>& members = members_[unit];
+    const bool is_one = layer.has_value() && std::all_of(members.begin(), members.end(),
+                                                         [&](size_t member) { return LayerOf(member) == layer; });
+    return is_one ? absl::StrCat(layer->first, layer->second, ".") : "";
+  }
+
+  // `own`: the name of the unit's first member. `prefix`: its LayerPrefix.
+  std::string NameOf(size_t unit, const std::string& own, const Collective& collective, const std::string& prefix) {
     const bool gathers = collective.kind == CollectiveKind::kAllGather;
     const std::string kind(CollectiveKindName(collective.kind));
     std::string wish;
@@ -346,13 +409,13 @@ class Merger {
       case Timing::kPrompt:
         return own;
       case Timing::kGradient:
-        wish = absl::StrCat("gradients.", kind);
+        wish = absl::StrCat(prefix, "gradients.", kind);
         break;
       case Timing::kUpdate:
-        wish = absl::StrCat(gathers ? "parameters." : "update.", kind);
+        wish = absl::StrCat(prefix, gathers ? "parameters." : "update.", kind);
         break;
       case Timing::kAhead:
-        wish = absl::StrCat("parameters.", kind);
+        wish = absl::StrCat(prefix, "parameters.", kind);
         break;
     }
     std::string name = wish;

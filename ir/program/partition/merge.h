@@ -2,7 +2,9 @@
 //
 // Only all_reduces, reduce_scatters and all_gathers of one kind, group, reduction and element type are merged, and only
 // as many as `bucket_bytes` allows: packing needs memory of that size, and a reduction that waits for all others
-// overlaps with nothing. A single tensor may be larger. What may be merged, and where the merged step stands:
+// overlaps with nothing. A single tensor may be larger. Tensors of repeated layers (x.0.weight, x.1.weight, …) that are
+// too many for one bucket are merged layer by layer, so that equal layers communicate alike. What may be merged, and
+// where the merged step stands:
 //
 //   gradients       Reductions that the backward pass or its end asks for and only the update reads. Buckets fill
 //                   in the order in which the backward pass makes the gradients. A full bucket is reduced as soon as
