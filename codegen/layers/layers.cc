@@ -1,6 +1,9 @@
 #include "codegen/layers/layers.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/check/check.h"
 #include "base/layer_names/layer_names.h"
 #include "codegen/layers/repeats.h"
 
@@ -36,29 +40,62 @@ std::optional<OfLayer> SplitName(absl::string_view name, absl::string_view prefi
   return result;
 }
 
-// What comes before the only number in which all names differ: "x." of {"x.0.norm", "x.1.norm"}.
-std::optional<std::string> PrefixOf(const std::vector<std::string>& names) {
-  std::vector<std::vector<std::string>> parts;
-  for (const std::string& name : names) {
-    parts.push_back(absl::StrSplit(name, '.'));
-    if (parts.back().size() != parts.front().size()) return std::nullopt;
-  }
-  std::optional<size_t> place;
-  for (size_t i = 0; i < parts.front().size(); ++i) {
-    const bool differs = std::any_of(parts.begin(), parts.end(),
-                                     [&](const std::vector<std::string>& name) { return name[i] != parts[0][i]; });
-    if (!differs) continue;
-    if (place.has_value()) return std::nullopt;
-    place = i;
-  }
-  if (!place.has_value() || *place == 0) return std::nullopt;
-  std::set<std::string> distinct;
+// A name with one of its numbers taken out: "x.", "x.#.norm" and 3 of "x.3.norm".
+struct Numbered {
+  std::string prefix;
+  std::string place;
   int64_t number = 0;
-  for (const std::vector<std::string>& name : parts) {
-    if (!absl::SimpleAtoi(name[*place], &number) || !distinct.insert(name[*place]).second) return std::nullopt;
+};
+
+// One for each number that does not begin the name, in their order.
+std::vector<Numbered> NumberedForms(const std::string& name) {
+  std::vector<std::string> parts = absl::StrSplit(name, '.');
+  std::vector<Numbered> forms;
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const LayerName part = LayerNameOf(parts[i]);
+    if (part.numbers.empty()) continue;
+    const std::string own = std::exchange(parts[i], "#");
+    const std::string prefix =
+        absl::StrCat(absl::StrJoin(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(i), "."), ".");
+    forms.push_back({prefix, absl::StrJoin(parts, "."), part.numbers.front()});
+    parts[i] = own;
   }
-  const std::vector<std::string>& first = parts.front();
-  return absl::StrCat(absl::StrJoin(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(*place), "."), ".");
+  return forms;
+}
+
+// Occurrences of a repeat, by their beginnings, that are layers of one loop: their names begin with `prefix` and a
+// number.
+struct Loop {
+  std::string prefix;
+  std::vector<int> begins;
+};
+
+// The fewest loops to which names belong, one name for each of `begins`: names of a loop differ in one number. Empty
+// where no two names do. `place` by which the loops are ordered.
+std::vector<Loop> LoopsOf(const std::vector<std::string>& names, const std::vector<int>& begins) {
+  std::vector<std::vector<Numbered>> forms;
+  size_t numbers = std::numeric_limits<size_t>::max();
+  for (const std::string& name : names) {
+    forms.push_back(NumberedForms(name));
+    numbers = std::min(numbers, forms.back().size());
+  }
+  std::vector<Loop> best;
+  for (size_t n = 0; n < numbers; ++n) {
+    std::map<std::string, Loop> loops;  // By the names' place.
+    std::set<std::pair<std::string, int64_t>> distinct;
+    for (size_t i = 0; i < names.size(); ++i) {
+      const Numbered& form = forms[i][n];
+      Loop& loop = loops[form.place];
+      loop.prefix = form.prefix;
+      loop.begins.push_back(begins[i]);
+      distinct.emplace(form.place, form.number);
+    }
+    const bool is_better = best.empty() ? loops.size() < names.size() : loops.size() < best.size();
+    if (distinct.size() < names.size() || !is_better) continue;
+    best.clear();
+    for (auto& [place, loop] : loops) best.push_back(std::move(loop));
+  }
+  return best;
 }
 
 // One text for the names of all layers.
@@ -95,19 +132,31 @@ bool TakeLines(const std::map<int64_t, int>& lines, LayerText& text) {
   return text.other_lines.size() <= kMostExceptions;
 }
 
+// "previous." for what the layer before has, "next." for what the next one has.
+std::string ShiftWord(int64_t shift) {
+  if (shift == 0) return "";
+  const std::string word = shift < 0 ? "previous" : "next";
+  return absl::StrCat(word, std::abs(shift) == 1 ? "" : absl::StrCat(std::abs(shift)), ".");
+}
+
 class Planner {
  public:
-  Planner(const std::vector<std::vector<Statement>>& lists, int least_period,
+  Planner(const std::vector<std::vector<Statement>>& lists, int least_saved,
           const std::function<std::string(int)>& buffer_name)
-      : lists_(lists), least_period_(least_period), buffer_name_(buffer_name) {}
+      : lists_(lists), least_saved_(least_saved), buffer_name_(buffer_name) {}
 
   LayerPlan Run() && {
     for (size_t list = 0; list < lists_.size(); ++list) {
-      for (const Repeat& repeat : FindRepeats(SymbolsOf(lists_[list]), StartsOf(lists_[list]), least_period_)) {
-        AddBody(static_cast<int>(list), repeat);
+      for (const Repeat& repeat : FindRepeats(SymbolsOf(lists_[list]), StartsOf(lists_[list]), least_saved_)) {
+        for (const Loop& loop : LoopsOfBody(static_cast<int>(list), repeat)) {
+          if (loop.begins.size() > 1) AddBody(static_cast<int>(list), repeat.period, loop);
+        }
       }
     }
-    DropGapped();
+    std::sort(plan_.bodies.begin(), plan_.bodies.end(), [](const LayerBody& a, const LayerBody& b) {
+      return std::make_pair(a.list, a.occurrences[0].begin) < std::make_pair(b.list, b.occurrences[0].begin);
+    });
+    NumberLayers();
     for (LayerBody& body : plan_.bodies) TakeColumns(body);
     // A body in which one buffer stands for two fields wherever it is written stays as it is.
     std::erase_if(plan_.bodies, [&](LayerBody& body) { return !ChooseModel(body); });
@@ -145,39 +194,39 @@ class Planner {
     return starts;
   }
 
-  // The names that stand at one place of a body, by occurrence.
-  std::vector<std::string> NamesAt(int list, const Repeat& repeat, int statement, size_t slot) const {
-    std::vector<std::string> names;
-    for (const int begin : repeat.begins) names.push_back(At(list, begin + statement).names[slot].text);
-    return names;
-  }
-
-  std::optional<std::string> PrefixOfBody(int list, const Repeat& repeat) const {
-    for (int i = 0; i < repeat.period; ++i) {
-      for (size_t slot = 0; slot < At(list, repeat.begins[0] + i).names.size(); ++slot) {
-        if (const auto prefix = PrefixOf(NamesAt(list, repeat, i, slot))) return prefix;
+  // The loops whose layers the occurrences of a repeat are, by the names that show the fewest.
+  std::vector<Loop> LoopsOfBody(int list, const Repeat& repeat) const {
+    std::vector<Loop> best;
+    for (int i = 0; i < repeat.period && best.size() != 1; ++i) {
+      for (size_t slot = 0; slot < At(list, repeat.begins[0] + i).names.size() && best.size() != 1; ++slot) {
+        std::vector<std::string> names;
+        for (const int begin : repeat.begins) names.push_back(At(list, begin + i).names[slot].text);
+        std::vector<Loop> loops = LoopsOf(names, repeat.begins);
+        if (!loops.empty() && (best.empty() || loops.size() < best.size())) best = std::move(loops);
       }
     }
-    return std::nullopt;
+    return best;
   }
 
   // Where the names of every occurrence have a number: statement and slot.
-  using Numbered = std::vector<std::pair<int, size_t>>;
-  Numbered NumberedNames(int list, const Repeat& repeat, const std::string& prefix) const {
-    Numbered numbered;
-    for (int i = 0; i < repeat.period; ++i) {
-      for (size_t slot = 0; slot < At(list, repeat.begins[0] + i).names.size(); ++slot) {
-        const std::vector<std::string> names = NamesAt(list, repeat, i, slot);
-        const bool always = std::all_of(names.begin(), names.end(),
-                                        [&](const std::string& name) { return SplitName(name, prefix).has_value(); });
+  using Slots = std::vector<std::pair<int, size_t>>;
+  Slots NumberedNames(int list, int period, const Loop& loop) const {
+    Slots numbered;
+    for (int i = 0; i < period; ++i) {
+      for (size_t slot = 0; slot < At(list, loop.begins[0] + i).names.size(); ++slot) {
+        const bool always = std::all_of(loop.begins.begin(), loop.begins.end(), [&](int begin) {
+          return SplitName(At(list, begin + i).names[slot].text, loop.prefix).has_value();
+        });
         if (always) numbered.emplace_back(i, slot);
       }
     }
     return numbered;
   }
 
-  // The number that most of these names of an occurrence have.
-  int64_t LayerOf(int list, int begin, const Numbered& numbered, const std::string& prefix) const {
+  // The number that most of these names of an occurrence have; of two that as many have the smaller one. Occurrences
+  // differ only in their numbers, so that all of them decide alike, and names with another number are written with the
+  // distance to it.
+  int64_t LayerOf(int list, int begin, const Slots& numbered, const std::string& prefix) const {
     std::map<int64_t, int> votes;
     for (const auto& [i, slot] : numbered) {
       ++votes[SplitName(At(list, begin + i).names[slot].text, prefix)->layer];
@@ -187,36 +236,40 @@ class Planner {
         ->first;
   }
 
-  void AddBody(int list, const Repeat& repeat) {
-    const std::optional<std::string> prefix = PrefixOfBody(list, repeat);
-    if (!prefix.has_value()) return;
-    const Numbered numbered = NumberedNames(list, repeat, *prefix);
+  void AddBody(int list, int period, const Loop& loop) {
+    const Slots numbered = NumberedNames(list, period, loop);
     if (numbered.empty()) return;
-    LayerBody body{.list = list, .period = repeat.period};
+    LayerBody body{.list = list, .period = period};
     std::set<int64_t> layers;
-    for (const int begin : repeat.begins) {
-      const int64_t layer = LayerOf(list, begin, numbered, *prefix);
+    for (const int begin : loop.begins) {
+      const int64_t layer = LayerOf(list, begin, numbered, loop.prefix);
       if (!layers.insert(layer).second) return;
       body.occurrences.push_back({.begin = begin, .layer = layer});
     }
-    for (int i = 0; i < repeat.period; ++i) {
+    if (!NameOps(body, loop.prefix)) return;
+    body.group = GroupOf(loop.prefix);
+    plan_.bodies.push_back(std::move(body));
+  }
+
+  // Finds the texts that stand for the names of all occurrences.
+  bool NameOps(LayerBody& body, const std::string& prefix) const {
+    body.names.clear();
+    for (int i = 0; i < body.period; ++i) {
       std::vector<LayerText>& texts = body.names.emplace_back();
-      for (size_t slot = 0; slot < At(list, repeat.begins[0] + i).names.size(); ++slot) {
+      for (size_t slot = 0; slot < At(body.list, body.occurrences[0].begin + i).names.size(); ++slot) {
         std::map<int64_t, std::string> names;
         std::map<int64_t, int> lines;
         for (const LayerBody::Occurrence& occurrence : body.occurrences) {
-          const Statement::Name& name = At(list, occurrence.begin + i).names[slot];
+          const Statement::Name& name = At(body.list, occurrence.begin + i).names[slot];
           names[occurrence.layer] = name.text;
           lines[occurrence.layer] = name.line;
         }
-        std::optional<LayerText> text = TextOf(names, *prefix);
-        if (!text.has_value() || !TakeLines(lines, *text)) return;
+        std::optional<LayerText> text = TextOf(names, prefix);
+        if (!text.has_value() || !TakeLines(lines, *text)) return false;
         texts.push_back(*std::move(text));
       }
     }
-    body.group = GroupOf(*prefix);
-    layers_[body.group].insert(layers.begin(), layers.end());
-    plan_.bodies.push_back(std::move(body));
+    return true;
   }
 
   size_t GroupOf(const std::string& prefix) {
@@ -224,19 +277,38 @@ class Planner {
       if (plan_.groups[i].prefix == prefix) return i;
     }
     plan_.groups.push_back({.prefix = prefix});
-    layers_.emplace_back();
     return plan_.groups.size() - 1;
   }
 
-  // The layers of a group are numbered without gaps.
-  void DropGapped() {
-    for (size_t i = 0; i < plan_.groups.size(); ++i) {
-      LayerGroup& group = plan_.groups[i];
-      group.first = *layers_[i].begin();
-      group.count = *layers_[i].rbegin() - group.first + 1;
-      if (group.count == static_cast<int64_t>(layers_[i].size())) continue;
-      std::erase_if(plan_.bodies, [&](const LayerBody& body) { return body.group == i; });
+  // Finds the first layer of each group, their number and their step. Bodies that begin with another layer of a step
+  // than the first one's are numbered like those that begin with that.
+  void NumberLayers() {
+    for (size_t g = 0; g < plan_.groups.size(); ++g) {
+      LayerGroup& group = plan_.groups[g];
+      int64_t first = std::numeric_limits<int64_t>::max();
+      int64_t last = 0;
+      int64_t step = 0;
+      for (const LayerBody& body : plan_.bodies) {
+        if (body.group != g) continue;
+        for (const auto& [begin, layer] : body.occurrences) {
+          first = std::min(first, layer);
+          last = std::max(last, layer);
+          step = std::gcd(step, layer - body.occurrences[0].layer);
+        }
+      }
+      group.first = first;
+      group.step = step;
+      group.count = (last - first) / step + 1;
+      for (LayerBody& body : plan_.bodies) {
+        if (body.group == g) MoveLayers(body, group.prefix, (body.occurrences[0].layer - first) % step);
+      }
     }
+  }
+
+  void MoveLayers(LayerBody& body, const std::string& prefix, int64_t distance) const {
+    if (distance == 0) return;
+    for (auto& [begin, layer] : body.occurrences) layer -= distance;
+    CLEAVE_CHECK(NameOps(body, prefix)) << "names of layers of " << prefix << " depend on how these are numbered";
   }
 
   void TakeColumns(LayerBody& body) {
@@ -352,7 +424,7 @@ class Planner {
           const auto most = std::max_element(votes.begin(), votes.end(),
                                              [](const auto& a, const auto& b) { return a.second < b.second; });
           const auto& [shift, rest] = most->first;
-          name = shift == -1 ? absl::StrCat("previous.", rest) : shift == 1 ? absl::StrCat("next.", rest) : rest;
+          name = absl::StrCat(ShiftWord(shift), rest);
         }
         field.name = name;
         for (int number = 2; !taken.insert(field.name).second; ++number) field.name = absl::StrCat(name, ".", number);
@@ -360,14 +432,15 @@ class Planner {
     }
   }
 
-  // A buffer belongs to the layer whose number its name has, if a field of the layer holds it.
+  // A buffer belongs to the layer whose number its name has, or to the last one before that, if a field of the layer
+  // holds it.
   void FindOwners() {
     for (size_t g = 0; g < plan_.groups.size(); ++g) {
       const LayerGroup& group = plan_.groups[g];
       for (size_t f = 0; f < group.fields.size(); ++f) {
         for (const auto& [layer, buffer] : group.fields[f].buffers) {
           const std::optional<OfLayer> split = SplitName(buffer_name_(buffer), group.prefix);
-          if (!split.has_value() || split->layer != layer) continue;
+          if (!split.has_value() || split->layer < layer || split->layer >= layer + group.step) continue;
           plan_.owners.emplace(buffer, LayerPlan::Owner{.group = g, .layer = layer, .field = f});
         }
       }
@@ -375,19 +448,18 @@ class Planner {
   }
 
   const std::vector<std::vector<Statement>>& lists_;
-  const int least_period_;
+  const int least_saved_;
   const std::function<std::string(int)>& buffer_name_;
   std::map<std::string, int> symbols_;
   LayerPlan plan_;
-  std::vector<std::set<int64_t>> layers_;                                    // By group.
   std::map<std::tuple<size_t, int64_t, int>, std::vector<size_t>> holders_;  // Fields that have a buffer in a layer.
 };
 
 }  // namespace
 
-LayerPlan PlanLayers(const std::vector<std::vector<Statement>>& lists, int least_period,
+LayerPlan PlanLayers(const std::vector<std::vector<Statement>>& lists, int least_saved,
                      const std::function<std::string(int buffer)>& buffer_name) {
-  return Planner(lists, least_period, buffer_name).Run();
+  return Planner(lists, least_saved, buffer_name).Run();
 }
 
 }  // namespace cleave::codegen

@@ -49,10 +49,12 @@ struct LayerField {
   std::map<int64_t, int> buffers;  // By layer; some layers may lack it.
 };
 
-// Layers that share a beginning of their names: "x.0", "x.1", …
+// Layers that share a beginning of their names: "x.0", "x.1", … Where layers take turns between several forms, those of
+// one turn are one layer, which has the number of the first of them: "x.0" and "x.1" are layer 0, then comes layer 2.
 struct LayerGroup {
   std::string prefix;  // "x."
-  int64_t first = 0;   // Layers [first, first + count).
+  int64_t first = 0;   // Layers first, first + step, …: `count` of them. Some of them may stand apart.
+  int64_t step = 1;
   int64_t count = 0;
   std::vector<LayerField> fields;
 };
@@ -66,7 +68,7 @@ struct LayerBody {
     int begin = 0;  // Its first statement.
     int64_t layer = 0;
   };
-  std::vector<Occurrence> occurrences;  // At least two, ordered by their places.
+  std::vector<Occurrence> occurrences;  // At least two, of different layers, ordered by their places.
   // What replaces the buffers and names of one occurrence, by the statement's place in the body: the index of a field,
   // or -1 for a buffer that is the same in all layers; and the names.
   std::vector<std::vector<int>> fields;
@@ -88,8 +90,8 @@ struct LayerPlan {
   std::map<int, Owner> owners;  // By buffer.
 };
 
-// `buffer_name`: the name of a buffer's value, "x.3.norm1.weight". A body has at least `least_period` statements.
-LayerPlan PlanLayers(const std::vector<std::vector<Statement>>& lists, int least_period,
+// `buffer_name`: the name of a buffer's value, "x.3.norm1.weight". A body saves at least `least_saved` statements.
+LayerPlan PlanLayers(const std::vector<std::vector<Statement>>& lists, int least_saved,
                      const std::function<std::string(int buffer)>& buffer_name);
 
 }  // namespace cleave::codegen

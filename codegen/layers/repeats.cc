@@ -11,20 +11,24 @@ struct Run {
   int begin = 0;
   int period = 0;
   int count = 0;
-  int slack = 0;  // It could begin so many symbols later.
+  int before = 0;  // So many symbols before it are the last ones of the sequence.
+  int behind = 0;  // So many symbols behind it are the first ones of the sequence.
 
   // Symbols that need not be said again.
   int saved() const { return (count - 1) * period; }
+  int end() const { return begin + period * count; }
 };
 
 class Finder {
  public:
-  Finder(const std::vector<int>& symbols, const std::set<int>& starts, int least_period)
-      : symbols_(symbols), starts_(starts), least_period_(least_period), taken_(symbols.size(), false) {}
+  Finder(const std::vector<int>& symbols, const std::set<int>& starts, int least_saved)
+      : symbols_(symbols), starts_(starts), least_saved_(least_saved), taken_(symbols.size(), false) {}
 
   std::vector<Repeat> Run() && {
     std::vector<Repeat> repeats;
-    for (struct Run run = Longest(); run.count > 1; run = Longest()) repeats.push_back(Take(run));
+    for (struct Run run = Longest(); run.count > 1; run = Longest()) {
+      for (const auto& [offset, length] : PartsOf(run)) repeats.push_back(Take(run, offset, length));
+    }
     std::sort(repeats.begin(), repeats.end(), [](const Repeat& a, const Repeat& b) { return a.begins < b.begins; });
     return repeats;
   }
@@ -51,9 +55,7 @@ class Finder {
       if (before.size() > kPlaces) before.erase(before.begin());
     }
     std::vector<std::pair<int, int>> by_count;
-    for (const auto& [distance, count] : seen) {
-      if (distance >= least_period_) by_count.emplace_back(-count, distance);
-    }
+    for (const auto& [distance, count] : seen) by_count.emplace_back(-count, distance);
     std::sort(by_count.begin(), by_count.end());
     by_count.resize(std::min(by_count.size(), kTried));
     std::vector<int> periods;
@@ -73,55 +75,69 @@ class Finder {
           ++matched;
           continue;
         }
-        const struct Run run = {i - matched, period, matched / period + 1, matched % period};
-        if (run.saved() > best.saved()) best = run;
+        const struct Run run = {i - matched, period, matched / period + 1, 0, matched % period};
+        if (run.saved() >= least_saved_ && run.saved() > best.saved()) best = run;
         matched = 0;
       }
     }
     const auto start = starts_.lower_bound(best.begin);
-    if (start != starts_.end() && *start <= best.begin + best.slack) best.begin = *start;
+    if (start != starts_.end() && *start <= best.begin + best.behind) {
+      best.before = *start - best.begin;
+      best.behind -= best.before;
+      best.begin = *start;
+    }
     return best;
   }
 
-  bool StandsAt(const struct Run& run, int begin) const {
-    for (int i = 0; i < run.period; ++i) {
+  // The pieces into which the run's sequence is cut, by offset and length.
+  static std::vector<std::pair<int, int>> PartsOf(const struct Run& run) {
+    const int cut = 2 * run.behind > run.period   ? run.behind
+                    : 2 * run.before > run.period ? run.period - run.before
+                                                  : 0;
+    if (cut == 0) return {{0, run.period}};
+    return {{0, cut}, {cut, run.period - cut}};
+  }
+
+  bool StandsAt(int begin, int other, int length) const {
+    for (int i = 0; i < length; ++i) {
       const size_t place = static_cast<size_t>(begin + i);
-      if (taken_[place] || symbols_[place] != symbols_[static_cast<size_t>(run.begin + i)]) return false;
+      if (taken_[place] || symbols_[place] != symbols_[static_cast<size_t>(other + i)]) return false;
     }
     return true;
   }
 
-  // The run's sequence wherever it stands.
-  Repeat Take(const struct Run& run) {
-    Repeat repeat{.period = run.period, .begins = {}};
-    for (int begin = 0; begin + run.period <= size();) {
-      // Places within the run are those of its own beginnings.
-      const bool is_inside = begin > run.begin && begin < run.begin + run.period * run.count;
-      const bool crosses = begin < run.begin && begin + run.period > run.begin;
-      const bool fits = is_inside ? (begin - run.begin) % run.period == 0 : !crosses;
-      if (fits && StandsAt(run, begin)) {
+  // A part of the run's sequence wherever it stands.
+  Repeat Take(const struct Run& run, int offset, int length) {
+    Repeat repeat{.period = length, .begins = {}};
+    const int first = run.begin + offset;
+    const bool is_whole = length == run.period;
+    const int from = is_whole ? run.begin : run.begin - run.before;
+    const int to = is_whole ? run.end() : run.end() + run.behind;
+    for (int begin = 0; begin + length <= size();) {
+      // Within the run a part stands only where the sequence has it.
+      const bool is_inside = begin < to && begin + length > from;
+      const bool fits = !is_inside || (begin >= from && begin + length <= to && (begin - first) % run.period == 0);
+      if (fits && StandsAt(begin, first, length)) {
         repeat.begins.push_back(begin);
-        begin += run.period;
+        begin += length;
       } else {
         ++begin;
       }
     }
-    for (const int begin : repeat.begins) {
-      std::fill_n(taken_.begin() + begin, run.period, true);
-    }
+    for (const int begin : repeat.begins) std::fill_n(taken_.begin() + begin, length, true);
     return repeat;
   }
 
   const std::vector<int>& symbols_;
   const std::set<int>& starts_;
-  const int least_period_;
+  const int least_saved_;
   std::vector<bool> taken_;
 };
 
 }  // namespace
 
-std::vector<Repeat> FindRepeats(const std::vector<int>& symbols, const std::set<int>& starts, int least_period) {
-  return Finder(symbols, starts, least_period).Run();
+std::vector<Repeat> FindRepeats(const std::vector<int>& symbols, const std::set<int>& starts, int least_saved) {
+  return Finder(symbols, starts, least_saved).Run();
 }
 
 }  // namespace cleave::codegen

@@ -46,8 +46,8 @@ struct Emission {
   // Where the program keeps the handles of collectives that begin in one function and end in another, by step:
   // "pending[x_layers[3].gradients_all_reduce_pending]".
   std::map<int, std::string> pending = {};
-  const LayerScope* layer = nullptr;        // Of the function that is being written, if it is one of layers.
-  std::string section = {};                 // Of the model, to which the last statement belongs.
+  const LayerScope* layer = nullptr;  // Of the function that is being written, if it is one of layers.
+  std::string section = {};           // Of the model, to which the last statement belongs.
 
   const ir::Step& step(int i) const { return program.steps[static_cast<size_t>(i)]; }
   const ir::Value& value(ir::ValueId id) const { return program.value(id); }

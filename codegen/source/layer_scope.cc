@@ -82,6 +82,10 @@ std::string NameCharactersText(const LayerScope* scope, const std::string& name)
   return absl::StrCat(NameStringText(scope, name), is_literal ? "" : ".c_str()");
 }
 
+std::string LayerNumbers(int64_t first, int64_t last, int64_t step) {
+  return absl::StrCat(first, step == 1 ? "" : absl::StrCat(", ", first + step), " to ", last);
+}
+
 std::string ShownName(const LayerScope* scope, const std::string& name) {
   const LayerText* const text = TextIn(scope, name);
   if (text == nullptr) return name;
@@ -89,7 +93,8 @@ std::string ShownName(const LayerScope* scope, const std::string& name) {
   int64_t last = scope->last;
   while (text->exceptions.count(first) > 0) ++first;
   while (text->exceptions.count(last) > 0) --last;
-  const std::string range = absl::StrCat(first + text->shift, "..", last + text->shift);
+  const std::string second = scope->step == 1 ? "" : absl::StrCat(",", first + scope->step + text->shift);
+  const std::string range = absl::StrCat(first + text->shift, second, "..", last + text->shift);
   return absl::StrReplaceAll(text->text, {{"#", range}});
 }
 
@@ -102,8 +107,9 @@ std::string NumberByLayer(const std::map<int64_t, int64_t>& numbers, absl::strin
   if (const std::optional<std::string> text = InTurns(numbers, i)) return *text;
   std::map<std::pair<int64_t, int64_t>, int> lines;  // Stride and the number of layer 0; how many layers agree.
   for (auto next = numbers.begin(), at = next++; next != numbers.end(); at = next++) {
-    if (next->first != at->first + 1) continue;
-    const int64_t stride = next->second - at->second;
+    const int64_t layers = next->first - at->first;
+    if ((next->second - at->second) % layers != 0) continue;
+    const int64_t stride = (next->second - at->second) / layers;
     ++lines[{stride, at->second - at->first * stride}];
   }
   if (numbers.size() == 1) lines[{0, numbers.begin()->second}] = 1;
@@ -122,8 +128,9 @@ std::string NumberByLayer(const std::map<int64_t, int64_t>& numbers, absl::strin
     absl::StrAppend(&text, i, " == ", layer, " ? ", number, " : ");
   }
   if (stride == 0) return absl::StrCat(text, base);
-  if (base == 0 && stride > 0) return absl::StrCat(text, i, " * ", stride);
-  return absl::StrCat(text, base, stride > 0 ? " + " : " - ", i, " * ", std::abs(stride));
+  const std::string product = std::abs(stride) == 1 ? std::string(i) : absl::StrCat(i, " * ", std::abs(stride));
+  if (base == 0 && stride > 0) return absl::StrCat(text, product);
+  return absl::StrCat(text, base, stride > 0 ? " + " : " - ", product);
 }
 
 }  // namespace cleave::codegen

@@ -15,6 +15,7 @@ struct LayerScope {
   std::string number;  // "layer.i"
   int64_t first = 0;   // The layers for which the function is written.
   int64_t last = 0;
+  int64_t step = 1;                        // From one to the next.
   std::map<std::string, LayerText> names;  // By the name in the layer by which it is written.
 };
 
@@ -28,7 +29,10 @@ std::string LineText(const LayerScope* scope, const std::string& name, int line)
 std::string NameStringText(const LayerScope* scope, const std::string& name);
 std::string NameCharactersText(const LayerScope* scope, const std::string& name);
 
-// For comments: "x.0..11.norm1.layer_norm".
+// "0 to 11", or "0, 2 to 10" where layers have numbers `step` apart.
+std::string LayerNumbers(int64_t first, int64_t last, int64_t step);
+
+// For comments: "x.0..11.norm1.layer_norm", "x.0,2..10.norm1.layer_norm".
 std::string ShownName(const LayerScope* scope, const std::string& name);
 
 // The wish for a local identifier: "norm1.layer_norm".

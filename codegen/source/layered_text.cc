@@ -12,31 +12,41 @@ namespace cleave::codegen {
 namespace {
 
 // Fewer statements are not worth a function.
-constexpr int kLeastPeriod = 2;
+constexpr int kLeastSaved = 2;
 
-// Elements of a list are numbered from 0.
-std::string IndexText(const LayerGroup& group, const std::string& i) {
-  return group.first == 0 ? i : absl::StrCat(i, " - ", group.first);
+int64_t LastLayer(const LayerGroup& group) { return group.first + (group.count - 1) * group.step; }
+
+int64_t IndexOf(const LayerGroup& group, int64_t layer) { return (layer - group.first) / group.step; }
+
+// Elements of a list are numbered from 0: "i", "i - 1", "(i - 1) / 2" for layer i.
+std::string IndexText(const LayerGroup& group, int64_t shift = 0) {
+  const int64_t distance = shift - group.first;
+  std::string index = distance == 0 ? "i" : absl::StrCat("i ", distance < 0 ? "- " : "+ ", std::abs(distance));
+  if (group.step == 1) return index;
+  return absl::StrCat(distance == 0 ? index : absl::StrCat("(", index, ")"), " / ", group.step);
 }
 
 // A number in each layer i, between `begin` and `end`; `absent` in layers that have none.
 std::string ByLayer(const LayerGroup& group, const std::map<int64_t, int64_t>& numbers, absl::string_view absent,
                     absl::string_view begin = "", absl::string_view end = "") {
-  const int64_t last = group.first + group.count - 1;
   std::string choice;
   if (numbers.begin()->first > group.first) {
     absl::StrAppend(&choice, "i < ", numbers.begin()->first, " ? ", absent, " : ");
   }
-  if (numbers.rbegin()->first < last) absl::StrAppend(&choice, "i > ", numbers.rbegin()->first, " ? ", absent, " : ");
-  std::string number = NumberByLayer(numbers, "i");
+  if (numbers.rbegin()->first < LastLayer(group)) {
+    absl::StrAppend(&choice, "i > ", numbers.rbegin()->first, " ? ", absent, " : ");
+  }
+  std::map<int64_t, int64_t> by_index;
+  for (const auto& [layer, number] : numbers) by_index[group.step == 1 ? layer : IndexOf(group, layer)] = number;
+  std::string number = NumberByLayer(by_index, group.step == 1 ? "i" : IndexText(group));
   if (number.empty()) {
     std::vector<std::string> list;
-    for (int64_t layer = group.first; layer <= last; ++layer) {
+    for (int64_t layer = group.first; layer <= LastLayer(group); layer += group.step) {
       const auto found = numbers.find(layer);
       list.push_back(absl::StrCat(found == numbers.end() ? 0 : found->second));
     }
-    number = absl::StrCat("std::array<int64_t, ", list.size(), ">{", absl::StrJoin(list, ", "), "}[",
-                          IndexText(group, "i"), "]");
+    number =
+        absl::StrCat("std::array<int64_t, ", list.size(), ">{", absl::StrJoin(list, ", "), "}[", IndexText(group), "]");
   }
   return absl::StrCat(choice, begin, number, end);
 }
@@ -48,7 +58,7 @@ LayeredText::LayeredText(Emission& emission, std::vector<StatementList> lists, b
   if (repeats_layers) return;
   std::vector<std::vector<Statement>> statements;
   for (const StatementList& list : lists_) statements.push_back(list.statements);
-  plan_ = PlanLayers(statements, kLeastPeriod, [&](int buffer) { return BufferName(buffer); });
+  plan_ = PlanLayers(statements, kLeastSaved, [&](int buffer) { return BufferName(buffer); });
   for (const LayerBody& body : plan_.bodies) {
     for (size_t o = 0; o < body.occurrences.size(); ++o) places_[{body.list, body.occurrences[o].begin}] = {&body, o};
   }
@@ -84,14 +94,15 @@ void LayeredText::NamePending() {
 // "x_layers[3].norm1_weight"
 std::string LayeredText::OwnedName(const LayerPlan::Owner& owner) const {
   const Group& group = groups_[owner.group];
-  return absl::StrCat(group.layers, "[", owner.layer - plan_.groups[owner.group].first, "].", group.fields[owner.field]);
+  return absl::StrCat(group.layers, "[", IndexOf(plan_.groups[owner.group], owner.layer), "].",
+                      group.fields[owner.field]);
 }
 
 void LayeredText::NameTensors() {
   for (const LayerGroup& group : plan_.groups) {
     Group& named = groups_.emplace_back();
     if (group.fields.empty()) continue;
-    named.type = absl::StrCat(TypeName(group.prefix), "Layer");
+    named.type = absl::StrCat(TypeName(group.prefix), group.step == 1 ? "Layer" : "Layers");
     while (!emission_.identifiers.Take(named.type)) absl::StrAppend(&named.type, "_");
     named.layers = emission_.identifiers.Unique(absl::StrCat(group.prefix, "layers"));
     Identifiers fields;
@@ -109,25 +120,82 @@ void LayeredText::NameTensors() {
 
 void LayeredText::Write(size_t list, SourceWriter& functions, SourceWriter& statements) {
   const int count = static_cast<int>(lists_[list].statements.size());
+  std::vector<Call> calls;  // That follow each other.
   for (int place = 0; place < count;) {
     const auto found = places_.find({static_cast<int>(list), place});
     if (found == places_.end()) {
+      WriteCalls(calls, functions, statements);
+      calls.clear();
       lists_[list].emit(place++, statements);
       continue;
     }
-    const LayerBody* const body = found->second.first;
-    const size_t first = found->second.second;
-    const std::vector<LayerBody::Occurrence>& occurrences = body->occurrences;
-    const auto follows = [&](size_t o) {
-      const int64_t direction = occurrences[first + 1].layer - occurrences[first].layer;
-      return occurrences[o + 1].begin == occurrences[o].begin + body->period &&
-             occurrences[o + 1].layer - occurrences[o].layer == direction && std::abs(direction) == 1;
-    };
-    size_t last = first;
-    while (last + 1 < occurrences.size() && follows(last)) ++last;
-    WriteCalls(*body, first, last, FunctionOf(*body, functions), statements);
-    place = occurrences[last].begin + body->period;
+    const auto [body, occurrence] = found->second;
+    calls.push_back({.body = body, .layer = body->occurrences[occurrence].layer});
+    place += body->period;
   }
+  WriteCalls(calls, functions, statements);
+}
+
+// The loop at the beginning of calls that follow each other: the one that takes most of them.
+LayeredText::Loop LayeredText::LoopAt(const std::vector<Call>& calls, size_t begin) {
+  constexpr size_t kMostCalls = 4;  // In a pass.
+  Loop best{.calls = 1, .passes = 1};
+  for (size_t length = 1; length <= kMostCalls && begin + 2 * length <= calls.size(); ++length) {
+    const int64_t distance = calls[begin + length].layer - calls[begin].layer;
+    const auto follows = [&](size_t i) {
+      return calls[i + length].body == calls[i].body && calls[i + length].layer - calls[i].layer == distance;
+    };
+    size_t alike = 0;
+    while (begin + alike + length < calls.size() && follows(begin + alike)) ++alike;
+    const size_t passes = alike / length + 1;
+    if (passes < 2 || distance == 0) continue;
+    if (passes * length > best.calls * best.passes) best = {.calls = length, .passes = passes, .distance = distance};
+  }
+  return best;
+}
+
+void LayeredText::WriteCalls(const std::vector<Call>& calls, SourceWriter& functions, SourceWriter& statements) {
+  for (size_t begin = 0; begin < calls.size();) {
+    const Loop loop = LoopAt(calls, begin);
+    statements.Gap();
+    WriteLoop(calls, begin, loop, functions, statements);
+    begin += loop.calls * loop.passes;
+  }
+}
+
+void LayeredText::WriteLoop(const std::vector<Call>& calls, size_t begin, const Loop& loop, SourceWriter& functions,
+                            SourceWriter& statements) {
+  const auto call = [&](const Call& of, const std::string& layer) {
+    const StatementList& list = lists_[static_cast<size_t>(of.body->list)];
+    return absl::StrCat(FunctionOf(*of.body, functions), "(", layer, list.arguments, ");");
+  };
+  const Call& first = calls[begin];
+  const LayerGroup& group = plan_.groups[first.body->group];
+  const Group& named = groups_[first.body->group];
+  if (loop.passes == 1) {
+    return statements.Line(call(first, absl::StrCat(named.layers, "[", IndexOf(group, first.layer), "]")));
+  }
+  const int64_t last = first.layer + loop.distance * static_cast<int64_t>(loop.passes - 1);
+  if (loop.calls == 1 && first.layer == group.first && last == LastLayer(group) && loop.distance == group.step) {
+    return statements.Line(
+        absl::StrCat("for (const ", named.type, "& layer : ", named.layers, ") ", call(first, "layer")));
+  }
+  const bool is_up = loop.distance > 0;
+  const int64_t distance = std::abs(loop.distance);
+  const std::string next =
+      distance == 1 ? absl::StrCat(is_up ? "++" : "--", "i") : absl::StrCat("i ", is_up ? "+= " : "-= ", distance);
+  const std::string head =
+      absl::StrCat("for (int64_t i = ", first.layer, "; i ", is_up ? "<= " : ">= ", last, "; ", next, ") ");
+  std::vector<std::string> lines;
+  for (size_t i = begin; i < begin + loop.calls; ++i) {
+    const size_t of = calls[i].body->group;
+    const std::string index = IndexText(plan_.groups[of], calls[i].layer - first.layer);
+    lines.push_back(call(calls[i], absl::StrCat(groups_[of].layers, "[", index, "]")));
+  }
+  if (lines.size() == 1) return statements.Line(absl::StrCat(head, lines[0]));
+  statements.Open(absl::StrCat(head, "{"));
+  for (const std::string& line : lines) statements.Line(line);
+  statements.Close("}");
 }
 
 // The function of a body, which is written when it is first called.
@@ -156,7 +224,7 @@ const std::string& LayeredText::FunctionOf(const LayerBody& body, SourceWriter& 
 void LayeredText::WriteModel(const LayerBody& body, SourceWriter& writer) {
   const StatementList& list = lists_[static_cast<size_t>(body.list)];
   const Group& group = groups_[body.group];
-  LayerScope scope{.number = "layer.i"};
+  LayerScope scope{.number = "layer.i", .step = plan_.groups[body.group].step};
   const auto [least, most] = std::minmax_element(
       body.occurrences.begin(), body.occurrences.end(),
       [](const LayerBody::Occurrence& a, const LayerBody::Occurrence& b) { return a.layer < b.layer; });
@@ -190,28 +258,6 @@ void LayeredText::WriteModel(const LayerBody& body, SourceWriter& writer) {
   emission_.names.in_layer.clear();
 }
 
-void LayeredText::WriteCalls(const LayerBody& body, size_t first, size_t last, const std::string& function,
-                             SourceWriter& writer) const {
-  const LayerGroup& group = plan_.groups[body.group];
-  const Group& named = groups_[body.group];
-  const std::string arguments = lists_[static_cast<size_t>(body.list)].arguments;
-  const int64_t from = body.occurrences[first].layer;
-  const int64_t to = body.occurrences[last].layer;
-  writer.Gap();
-  if (first == last) {
-    writer.Line(absl::StrCat(function, "(", named.layers, "[", from - group.first, "]", arguments, ");"));
-    return;
-  }
-  if (from == group.first && to == group.first + group.count - 1) {
-    writer.Line(
-        absl::StrCat("for (const ", named.type, "& layer : ", named.layers, ") ", function, "(layer", arguments, ");"));
-    return;
-  }
-  const bool is_up = from < to;
-  writer.Line(absl::StrCat("for (int64_t i = ", from, "; i ", is_up ? "<= " : ">= ", to, "; ", is_up ? "++" : "--",
-                           "i) ", function, "(", named.layers, "[", IndexText(group, "i"), "]", arguments, ");"));
-}
-
 void LayeredText::WriteStructs(SourceWriter& writer) const {
   for (size_t group = 0; group < groups_.size(); ++group) {
     if (!groups_[group].fields.empty()) WriteStruct(group, writer);
@@ -221,8 +267,13 @@ void LayeredText::WriteStructs(SourceWriter& writer) const {
 void LayeredText::WriteStruct(size_t group, SourceWriter& writer) const {
   const LayerGroup& planned = plan_.groups[group];
   writer.Gap();
-  writer.Comment(absl::StrCat("The tensors of layer i, whose names begin with ", planned.prefix, "i: i is ",
-                              planned.first, " to ", planned.first + planned.count - 1, "."));
+  const std::string numbers = absl::StrCat("i is ", LayerNumbers(planned.first, LastLayer(planned), planned.step), ".");
+  if (planned.step == 1) {
+    writer.Comment(absl::StrCat("The tensors of layer i, whose names begin with ", planned.prefix, "i: ", numbers));
+  } else {
+    writer.Comment(absl::StrCat("The tensors of layers i to i + ", planned.step - 1, ", whose names begin with ",
+                                planned.prefix, "i and so on: ", numbers));
+  }
   writer.Open(absl::StrCat("struct ", groups_[group].type, " {"));
   writer.Line("const Arena& arena;");
   writer.Line("const int64_t i;");
@@ -246,8 +297,9 @@ SourceWriter::Commented LayeredText::FieldRow(size_t group, size_t field) const 
   for (const auto& [layer, buffer] : buffers) numbers[layer] = emission_.OffsetOf(ir::ValueId(buffer));
   const absl::string_view type = ElementTypeName(emission_.value(value).type.dtype);
   const std::string place = absl::StrCat("arena.At<", type, ">(");
-  return {absl::StrCat(type, "* const ", name, " = ", ByLayer(plan_.groups[group], numbers, "nullptr", place, ")"), ";"),
-          TensorText(emission_, value)};
+  return {
+      absl::StrCat(type, "* const ", name, " = ", ByLayer(plan_.groups[group], numbers, "nullptr", place, ")"), ";"),
+      TensorText(emission_, value)};
 }
 
 std::string LayeredText::LayersIn(const std::vector<ir::ValueId>& values) const {
@@ -268,7 +320,8 @@ void LayeredText::WriteFields(SourceWriter& writer) const {
     if (groups_[group].fields.empty()) continue;
     const LayerGroup& planned = plan_.groups[group];
     writer.Line(absl::StrCat("const std::vector<", groups_[group].type, "> ", groups_[group].layers, " = MakeLayers<",
-                             groups_[group].type, ">(arena, ", planned.first, ", ", planned.count, ");"));
+                             groups_[group].type, ">(arena, ", planned.first, ", ", planned.count,
+                             planned.step == 1 ? "" : absl::StrCat(", ", planned.step), ");"));
   }
   if (pending_numbers_.empty()) return;
   writer.Line(absl::StrCat("std::array<Pending, ", pending_numbers_.size(), "> ", pending_,

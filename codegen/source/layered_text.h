@@ -54,6 +54,17 @@ class LayeredText {
     std::vector<std::string> fields;  // Their identifiers.
   };
 
+  // A call of the function of a body.
+  struct Call {
+    const LayerBody* body = nullptr;
+    int64_t layer = 0;
+  };
+  struct Loop {
+    size_t calls = 0;  // In a pass.
+    size_t passes = 0;
+    int64_t distance = 0;  // From a layer to that of the next pass.
+  };
+
   std::string BufferName(int buffer) const;
   bool IsPending(int buffer) const;
   std::string OwnedName(const LayerPlan::Owner& owner) const;
@@ -61,8 +72,10 @@ class LayeredText {
   void NamePending();
   const std::string& FunctionOf(const LayerBody& body, SourceWriter& functions);
   void WriteModel(const LayerBody& body, SourceWriter& writer);
-  void WriteCalls(const LayerBody& body, size_t first, size_t last, const std::string& function,
-                  SourceWriter& writer) const;
+  void WriteCalls(const std::vector<Call>& calls, SourceWriter& functions, SourceWriter& statements);
+  void WriteLoop(const std::vector<Call>& calls, size_t begin, const Loop& loop, SourceWriter& functions,
+                 SourceWriter& statements);
+  static Loop LoopAt(const std::vector<Call>& calls, size_t begin);
   void WriteStruct(size_t group, SourceWriter& writer) const;
   SourceWriter::Commented FieldRow(size_t group, size_t field) const;
 

@@ -16,11 +16,11 @@
 
 namespace cleave::runtime {
 
-// Layers first, first + 1, …: `count` of them.
+// Layers first, first + step, …: `count` of them.
 template <typename Layer>
-std::vector<Layer> MakeLayers(const Arena& arena, int64_t first, int64_t count) {
+std::vector<Layer> MakeLayers(const Arena& arena, int64_t first, int64_t count, int64_t step = 1) {
   std::vector<Layer> layers;
-  for (int64_t i = first; i < first + count; ++i) layers.push_back(Layer{arena, i});
+  for (int64_t n = 0; n < count; ++n) layers.push_back(Layer{arena, first + n * step});
   return layers;
 }
 
