@@ -70,21 +70,21 @@ struct Loop {
   std::vector<int> begins;
 };
 
-// The fewest loops to which names belong, one name for each of `begins`: names of a loop differ in one number. Empty
-// where no two names do. `place` by which the loops are ordered.
+// The fewest loops to which names belong, one name for each of `begins`: names of a loop differ in one number. A name
+// without it is alone. Empty where no two names are of one loop.
 std::vector<Loop> LoopsOf(const std::vector<std::string>& names, const std::vector<int>& begins) {
   std::vector<std::vector<Numbered>> forms;
-  size_t numbers = std::numeric_limits<size_t>::max();
+  size_t numbers = 0;
   for (const std::string& name : names) {
     forms.push_back(NumberedForms(name));
-    numbers = std::min(numbers, forms.back().size());
+    numbers = std::max(numbers, forms.back().size());
   }
   std::vector<Loop> best;
   for (size_t n = 0; n < numbers; ++n) {
     std::map<std::string, Loop> loops;  // By the names' place.
     std::set<std::pair<std::string, int64_t>> distinct;
     for (size_t i = 0; i < names.size(); ++i) {
-      const Numbered& form = forms[i][n];
+      const Numbered form = n < forms[i].size() ? forms[i][n] : Numbered{.prefix = "", .place = names[i]};
       Loop& loop = loops[form.place];
       loop.prefix = form.prefix;
       loop.begins.push_back(begins[i]);
@@ -147,9 +147,14 @@ class Planner {
 
   LayerPlan Run() && {
     for (size_t list = 0; list < lists_.size(); ++list) {
-      for (const Repeat& repeat : FindRepeats(SymbolsOf(lists_[list]), StartsOf(lists_[list]), least_saved_)) {
-        for (const Loop& loop : LoopsOfBody(static_cast<int>(list), repeat)) {
-          if (loop.begins.size() > 1) AddBody(static_cast<int>(list), repeat.period, loop);
+      const int number = static_cast<int>(list);
+      const RepeatOptions options = {
+          .least_saved = least_saved_, .starts = StartsOf(lists_[list]), .accepts = [&](const Repeat& repeat) {
+            return !LoopsOfBody(number, repeat).empty();
+          }};
+      for (const Repeat& repeat : FindRepeats(SymbolsOf(lists_[list]), options)) {
+        for (const Loop& loop : LoopsOfBody(number, repeat)) {
+          if (loop.begins.size() > 1) AddBody(number, repeat.period, loop);
         }
       }
     }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
+#include <utility>
 
 namespace cleave::codegen {
 namespace {
@@ -21,8 +24,8 @@ struct Run {
 
 class Finder {
  public:
-  Finder(const std::vector<int>& symbols, const std::set<int>& starts, int least_saved)
-      : symbols_(symbols), starts_(starts), least_saved_(least_saved), taken_(symbols.size(), false) {}
+  Finder(const std::vector<int>& symbols, const RepeatOptions& options)
+      : symbols_(symbols), options_(options), taken_(symbols.size(), false) {}
 
   std::vector<Repeat> Run() && {
     std::vector<Repeat> repeats;
@@ -63,30 +66,46 @@ class Finder {
     return periods;
   }
 
-  // The run that saves most; of several the one with the shortest period, then the first.
-  struct Run Longest() const {
-    struct Run best;
-    std::vector<int> periods = Periods();
-    std::sort(periods.begin(), periods.end());
-    for (const int period : periods) {
-      int matched = 0;  // Symbols before `i` that equal those a period later.
-      for (int i = 0; i + period <= size(); ++i) {
-        if (i + period < size() && Matches(i, i + period)) {
-          ++matched;
-          continue;
-        }
-        const struct Run run = {i - matched, period, matched / period + 1, 0, matched % period};
-        if (run.saved() >= least_saved_ && run.saved() > best.saved()) best = run;
-        matched = 0;
+  // Where a sequence of `period` symbols follows itself and saves enough.
+  void AddRuns(int period, std::vector<struct Run>& runs) const {
+    int matched = 0;  // Symbols before `i` that equal those a period later.
+    for (int i = 0; i + period <= size(); ++i) {
+      if (i + period < size() && Matches(i, i + period)) {
+        ++matched;
+        continue;
       }
+      const struct Run run = {i - matched, period, matched / period + 1, 0, matched % period};
+      if (run.count > 1 && run.saved() >= options_.least_saved) runs.push_back(run);
+      matched = 0;
     }
-    const auto start = starts_.lower_bound(best.begin);
-    if (start != starts_.end() && *start <= best.begin + best.behind) {
-      best.before = *start - best.begin;
-      best.behind -= best.before;
-      best.begin = *start;
+  }
+
+  // The run that saves most and is worth it; of several the one with the shortest period, then the first. One of less
+  // than two if there is none.
+  struct Run Longest() {
+    std::vector<struct Run> runs;
+    for (const int period : Periods()) AddRuns(period, runs);
+    std::sort(runs.begin(), runs.end(), [](const struct Run& a, const struct Run& b) {
+      return std::make_tuple(-a.saved(), a.period, a.begin) < std::make_tuple(-b.saved(), b.period, b.begin);
+    });
+    for (struct Run run : runs) {
+      const std::pair<int, int> key = {run.begin, run.period};
+      if (refused_.count(key) > 0) continue;
+      BeginAtStart(run);
+      Repeat repeat{.period = run.period, .begins = {}};
+      for (int i = 0; i < run.count; ++i) repeat.begins.push_back(run.begin + i * run.period);
+      if (options_.accepts(repeat)) return run;
+      refused_.insert(key);
     }
-    return best;
+    return {};
+  }
+
+  void BeginAtStart(struct Run& run) const {
+    const auto start = options_.starts.lower_bound(run.begin);
+    if (start == options_.starts.end() || *start > run.begin + run.behind) return;
+    run.before = *start - run.begin;
+    run.behind -= run.before;
+    run.begin = *start;
   }
 
   // The pieces into which the run's sequence is cut, by offset and length.
@@ -129,15 +148,15 @@ class Finder {
   }
 
   const std::vector<int>& symbols_;
-  const std::set<int>& starts_;
-  const int least_saved_;
+  const RepeatOptions& options_;
+  std::set<std::pair<int, int>> refused_;  // Runs that are not worth saying once, by begin and period.
   std::vector<bool> taken_;
 };
 
 }  // namespace
 
-std::vector<Repeat> FindRepeats(const std::vector<int>& symbols, const std::set<int>& starts, int least_saved) {
-  return Finder(symbols, starts, least_saved).Run();
+std::vector<Repeat> FindRepeats(const std::vector<int>& symbols, const RepeatOptions& options) {
+  return Finder(symbols, options).Run();
 }
 
 }  // namespace cleave::codegen

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/layer_names/layer_names.h"
 #include "base/match/match.h"
 #include "base/text/text.h"
 #include "ir/graph/ops/ops.h"
@@ -132,7 +133,9 @@ Statement StatementOf(const Emission& emission, const OrderedStage& ordered) {
   builder.Add(static_cast<int64_t>(ordered.what));
   if (ordered.what != StageAction::What::kRun) builder.AddPending(ir::StepsOf(*ordered.stage).front());
   if (ordered.what == StageAction::What::kFinish) {
-    builder.AddName(ir::StepsOf(*ordered.stage).front());
+    const int step = ir::StepsOf(*ordered.stage).front();
+    builder.AddName(step);
+    builder.Add(LayerNameOf(emission.step(step).name).place);  // Each of a layer's is a statement of its own.
     return std::move(builder).Take();
   }
   builder.Add(static_cast<int64_t>(ordered.stage->action.index()));
