@@ -148,10 +148,9 @@ class Planner {
   LayerPlan Run() && {
     for (size_t list = 0; list < lists_.size(); ++list) {
       const int number = static_cast<int>(list);
-      const RepeatOptions options = {
-          .least_saved = least_saved_, .starts = StartsOf(lists_[list]), .accepts = [&](const Repeat& repeat) {
-            return !LoopsOfBody(number, repeat).empty();
-          }};
+      const RepeatOptions options = {.least_saved = least_saved_,
+                                     .starts = StartsOf(lists_[list]),
+                                     .loops = [&](const Repeat& repeat) { return LoopsOfBody(number, repeat).size(); }};
       for (const Repeat& repeat : FindRepeats(SymbolsOf(lists_[list]), options)) {
         for (const Loop& loop : LoopsOfBody(number, repeat)) {
           if (loop.begins.size() > 1) AddBody(number, repeat.period, loop);

@@ -14,8 +14,7 @@ struct Run {
   int begin = 0;
   int period = 0;
   int count = 0;
-  int before = 0;  // So many symbols before it are the last ones of the sequence.
-  int behind = 0;  // So many symbols behind it are the first ones of the sequence.
+  int slack = 0;  // It could begin so many symbols later.
 
   // Symbols that need not be said again.
   int saved() const { return (count - 1) * period; }
@@ -30,7 +29,7 @@ class Finder {
   std::vector<Repeat> Run() && {
     std::vector<Repeat> repeats;
     for (struct Run run = Longest(); run.count > 1; run = Longest()) {
-      for (const auto& [offset, length] : PartsOf(run)) repeats.push_back(Take(run, offset, length));
+      Take(run, repeats);
     }
     std::sort(repeats.begin(), repeats.end(), [](const Repeat& a, const Repeat& b) { return a.begins < b.begins; });
     return repeats;
@@ -74,7 +73,7 @@ class Finder {
         ++matched;
         continue;
       }
-      const struct Run run = {i - matched, period, matched / period + 1, 0, matched % period};
+      const struct Run run = {i - matched, period, matched / period + 1, matched % period};
       if (run.count > 1 && run.saved() >= options_.least_saved) runs.push_back(run);
       matched = 0;
     }
@@ -92,9 +91,7 @@ class Finder {
       const std::pair<int, int> key = {run.begin, run.period};
       if (refused_.count(key) > 0) continue;
       BeginAtStart(run);
-      Repeat repeat{.period = run.period, .begins = {}};
-      for (int i = 0; i < run.count; ++i) repeat.begins.push_back(run.begin + i * run.period);
-      if (options_.accepts(repeat)) return run;
+      if (options_.loops(Repeated(run, 0, run.period, {})) > 0) return run;
       refused_.insert(key);
     }
     return {};
@@ -102,48 +99,99 @@ class Finder {
 
   void BeginAtStart(struct Run& run) const {
     const auto start = options_.starts.lower_bound(run.begin);
-    if (start == options_.starts.end() || *start > run.begin + run.behind) return;
-    run.before = *start - run.begin;
-    run.behind -= run.before;
-    run.begin = *start;
+    if (start != options_.starts.end() && *start <= run.begin + run.slack) run.begin = *start;
   }
 
-  // The pieces into which the run's sequence is cut, by offset and length.
-  static std::vector<std::pair<int, int>> PartsOf(const struct Run& run) {
-    const int cut = 2 * run.behind > run.period   ? run.behind
-                    : 2 * run.before > run.period ? run.period - run.before
-                                                  : 0;
-    if (cut == 0) return {{0, run.period}};
-    return {{0, cut}, {cut, run.period - cut}};
+  // A part of a run's sequence, and a place beside the run where it stands once more.
+  struct Piece {
+    int offset = 0;
+    int length = 0;
+    int place = 0;
+  };
+
+  // The pieces of the sequence that follow each other behind the run, or before it, with a few other symbols between
+  // them, as if the sequence began at `beside`. None where they are too few or too many or of no layer of the same
+  // loop.
+  std::vector<Piece> PiecesBeside(const struct Run& run, int beside, int direction) const {
+    constexpr int kMostBetween = 8;
+    constexpr size_t kMostPieces = 4;
+    const int first = direction > 0 ? 0 : run.period - 1;
+    const auto matches = [&](int i, int skipped) {
+      const int place = beside + first + direction * (i + skipped);
+      return i >= run.period || (place >= 0 && place < size() && Matches(run.begin + first + direction * i, place));
+    };
+    std::vector<Piece> pieces;
+    int skipped = 0;
+    int i = 0;
+    for (; i < run.period; ++i) {
+      int more = 0;
+      if (!matches(i, skipped)) {
+        more = 1;
+        while (more <= kMostBetween && !(matches(i, skipped + more) && matches(i + 1, skipped + more))) ++more;
+      }
+      if (more > kMostBetween) break;
+      skipped += more;
+      const int offset = first + direction * i;
+      const int place = beside + offset + direction * skipped;
+      if (pieces.empty() || more > 0) pieces.push_back({.offset = offset, .length = 0, .place = place});
+      Piece& piece = pieces.back();
+      ++piece.length;
+      piece.offset = std::min(piece.offset, offset);
+      piece.place = std::min(piece.place, place);
+    }
+    if (2 * i <= run.period || pieces.size() > kMostPieces) return {};
+    const bool is_same_loop = std::all_of(pieces.begin(), pieces.end(), [&](const Piece& piece) {
+      return options_.loops(Repeated(run, piece.offset, piece.length, {piece})) == 1;
+    });
+    return is_same_loop ? pieces : std::vector<Piece>();
   }
 
-  bool StandsAt(int begin, int other, int length) const {
-    for (int i = 0; i < length; ++i) {
+  // A part of the sequence in all places of the run, and in those pieces that have it.
+  static Repeat Repeated(const struct Run& run, int offset, int length, const std::vector<Piece>& pieces) {
+    Repeat repeat{.period = length, .begins = {}};
+    for (int i = 0; i < run.count; ++i) repeat.begins.push_back(run.begin + i * run.period + offset);
+    for (const Piece& piece : pieces) {
+      if (piece.offset > offset || piece.offset + piece.length < offset + length) continue;
+      repeat.begins.push_back(piece.place + offset - piece.offset);
+    }
+    std::sort(repeat.begins.begin(), repeat.begins.end());
+    return repeat;
+  }
+
+  // Takes the run's sequence: wherever it stands as a whole, or in pieces that also stand beside the run.
+  void Take(const struct Run& run, std::vector<Repeat>& repeats) {
+    std::vector<Piece> pieces = PiecesBeside(run, run.end(), 1);
+    for (const Piece& piece : PiecesBeside(run, run.begin - run.period, -1)) pieces.push_back(piece);
+    std::set<int> ends = {run.period};
+    for (const Piece& piece : pieces) ends.insert({piece.offset, piece.offset + piece.length});
+    ends.erase(0);
+    int offset = 0;
+    for (const int end : ends) {
+      repeats.push_back(ends.size() == 1 ? Everywhere(run) : Repeated(run, offset, end - offset, pieces));
+      for (const int begin : repeats.back().begins) std::fill_n(taken_.begin() + begin, end - offset, true);
+      offset = end;
+    }
+  }
+
+  bool StandsAt(const struct Run& run, int begin) const {
+    for (int i = 0; i < run.period; ++i) {
       const size_t place = static_cast<size_t>(begin + i);
-      if (taken_[place] || symbols_[place] != symbols_[static_cast<size_t>(other + i)]) return false;
+      if (taken_[place] || symbols_[place] != symbols_[static_cast<size_t>(run.begin + i)]) return false;
     }
     return true;
   }
 
-  // A part of the run's sequence wherever it stands.
-  Repeat Take(const struct Run& run, int offset, int length) {
-    Repeat repeat{.period = length, .begins = {}};
-    const int first = run.begin + offset;
-    const bool is_whole = length == run.period;
-    const int from = is_whole ? run.begin : run.begin - run.before;
-    const int to = is_whole ? run.end() : run.end() + run.behind;
-    for (int begin = 0; begin + length <= size();) {
-      // Within the run a part stands only where the sequence has it.
-      const bool is_inside = begin < to && begin + length > from;
-      const bool fits = !is_inside || (begin >= from && begin + length <= to && (begin - first) % run.period == 0);
-      if (fits && StandsAt(begin, first, length)) {
-        repeat.begins.push_back(begin);
-        begin += length;
-      } else {
-        ++begin;
-      }
+  Repeat Everywhere(const struct Run& run) const {
+    Repeat repeat{.period = run.period, .begins = {}};
+    for (int begin = 0; begin + run.period <= size();) {
+      // Places within the run are those of its own beginnings.
+      const bool is_inside = begin > run.begin && begin < run.end();
+      const bool crosses = begin < run.begin && begin + run.period > run.begin;
+      const bool fits = is_inside ? (begin - run.begin) % run.period == 0 : !crosses;
+      const bool stands = fits && StandsAt(run, begin);
+      if (stands) repeat.begins.push_back(begin);
+      begin += stands ? run.period : 1;
     }
-    for (const int begin : repeat.begins) std::fill_n(taken_.begin() + begin, length, true);
     return repeat;
   }
 

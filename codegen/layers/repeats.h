@@ -4,6 +4,7 @@
 #ifndef CLEAVE_CODEGEN_LAYERS_REPEATS_H_
 #define CLEAVE_CODEGEN_LAYERS_REPEATS_H_
 
+#include <cstddef>
 #include <functional>
 #include <set>
 #include <vector>
@@ -24,17 +25,19 @@ struct RepeatOptions {
   // Places where a repeat had better begin. What repeats may begin at several places, which are one repeat if all but
   // the first and last few symbols are the same.
   std::set<int> starts = {};
-  // Whether what follows itself is worth saying once.
-  std::function<bool(const Repeat& repeat)> accepts = [](const Repeat&) { return true; };
+  // Of how many loops these are the passes; 0 where they are worth nothing.
+  std::function<size_t(const Repeat& repeat)> loops = [](const Repeat&) { return 1; };
 };
 
 // Repeats that do not overlap each other, ordered by their first place. What follows itself directly most is found
 // first, then all its other places, then the same in what is left. Takes time proportional to the length for each
 // period that is tried, of which there are few: the distances at which symbols return.
 //
-// Where more than half of the symbols stand once more, before or behind, they are a repeat, and the others are another:
+// Where more than half of what follows itself stands once more, before or behind, as another pass of the same loop,
+// with a few others between or without the last ones, each piece of it is a repeat:
 //
 //   FindRepeats({1, 2, 3, 1, 2, 3, 1, 2, 8}) -> period 2 at 0, 3, 6; period 1 at 2, 5
+//   FindRepeats({1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 7, 3, 4}) -> period 2 at 0, 4, 8; period 2 at 2, 6, 11
 std::vector<Repeat> FindRepeats(const std::vector<int>& symbols, const RepeatOptions& options = {});
 
 }  // namespace cleave::codegen

@@ -51,6 +51,15 @@ class CollectiveEmitter {
     writer_.Close("});");
   }
 
+  // The arguments that a call for the tensor alone would have.
+  std::vector<std::string> Listed(const ir::Transfer& transfer) {
+    const bool gathers = collective_.kind == ir::CollectiveKind::kAllGather;
+    const ir::ValueId whole = gathers ? transfer.output : transfer.input;
+    const std::string cut =
+        gathers ? Cut(transfer.input, transfer.from_dimension) : Cut(transfer.output, transfer.to_dimension);
+    return {Name(transfer.input), Name(transfer.output), emission_.sizes.ShapeList(whole), cut};
+  }
+
  private:
   // "gradient of h1.weight; each of 4 ranks sends 2408448 bytes", counted as plan.json counts them. Of a bucket also
   // what lies between its tensors is sent.
@@ -124,23 +133,21 @@ class CollectiveEmitter {
     }
   }
 
-  // One call for all tensors. Each tensor has the arguments of a call for it alone.
+  // One call for all tensors.
   void Merged() {
-    const bool gathers = collective_.kind == ir::CollectiveKind::kAllGather;
-    const ir::DType dtype = emission_.value(collective_.transfers.front().input).type.dtype;
     const std::string list = emission_.identifiers.Unique(LocalWish(emission_.layer, emission_.step(step_).name));
-    writer_.Line(absl::StrCat("const std::vector<", gathers ? "Gathered" : "Scattered", "<", ElementTypeName(dtype),
-                              ">> ", list, " = {"));
-    SourceWriter tensors(writer_.indent() + 4);
-    for (const ir::Transfer& transfer : collective_.transfers) {
-      const ir::ValueId whole = gathers ? transfer.output : transfer.input;
-      const std::string cut =
-          gathers ? Cut(transfer.input, transfer.from_dimension) : Cut(transfer.output, transfer.to_dimension);
-      tensors.Call("{", {Name(transfer.input), Name(transfer.output), emission_.sizes.ShapeList(whole), cut}, "},");
+    const auto in_loops = emission_.tensor_lists.find(step_);
+    if (emission_.layer == nullptr && in_loops != emission_.tensor_lists.end()) {
+      writer_.Line(absl::StrCat(ListType(emission_, step_), " ", list, ";"));
+      in_loops->second(list, writer_);
+    } else {
+      writer_.Line(absl::StrCat("const ", ListType(emission_, step_), " ", list, " = {"));
+      SourceWriter tensors(writer_.indent() + 4);
+      for (const ir::Transfer& transfer : collective_.transfers) tensors.Call("{", Listed(transfer), "},");
+      writer_.Append(tensors);
+      writer_.Line("};");
     }
-    writer_.Append(tensors);
-    writer_.Line("};");
-    if (gathers) return Call("AllGather", {list, Group()});
+    if (collective_.kind == ir::CollectiveKind::kAllGather) return Call("AllGather", {list, Group()});
     Call("ReduceScatter", {list, ReductionText(collective_.reduction), Group()});
   }
 
@@ -299,6 +306,25 @@ void EmitCollective(Emission& emission, int step, SourceWriter& writer) {
 
 void EmitStart(Emission& emission, int step, const std::string& pending, SourceWriter& writer) {
   CollectiveEmitter(emission, step, writer).Start(pending);
+}
+
+bool TakesList(const Emission& emission, int step) {
+  const auto* collective = std::get_if<ir::Collective>(&emission.step(step).action);
+  return collective != nullptr && collective->transfers.size() > 1 &&
+         collective->kind != ir::CollectiveKind::kAllReduce;
+}
+
+std::string ListType(const Emission& emission, int step) {
+  const auto& collective = std::get<ir::Collective>(emission.step(step).action);
+  const bool gathers = collective.kind == ir::CollectiveKind::kAllGather;
+  const ir::DType dtype = emission.value(collective.transfers.front().input).type.dtype;
+  return absl::StrCat("std::vector<", gathers ? "Gathered" : "Scattered", "<", ElementTypeName(dtype), ">>");
+}
+
+void EmitListed(Emission& emission, int step, size_t transfer, const std::string& list, SourceWriter& writer) {
+  const auto& collective = std::get<ir::Collective>(emission.step(step).action);
+  writer.Call(absl::StrCat(list, ".push_back({"),
+              CollectiveEmitter(emission, step, writer).Listed(collective.transfers[transfer]), "});");
 }
 
 void EmitSlice(Emission& emission, int step, SourceWriter& writer) {

@@ -2,6 +2,7 @@
 #ifndef CLEAVE_CODEGEN_SOURCE_EMISSION_H_
 #define CLEAVE_CODEGEN_SOURCE_EMISSION_H_
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -46,6 +47,8 @@ struct Emission {
   // Where the program keeps the handles of collectives that begin in one function and end in another, by step:
   // "pending[x_layers[3].gradients_all_reduce_pending]".
   std::map<int, std::string> pending = {};
+  // Writes the tensors of a merged gather or scatter, a step, one by one: for lists in which layers are loops.
+  std::map<int, std::function<void(const std::string& list, SourceWriter& writer)>> tensor_lists = {};
   const LayerScope* layer = nullptr;  // Of the function that is being written, if it is one of layers.
   std::string section = {};           // Of the model, to which the last statement belongs.
 

@@ -258,6 +258,11 @@ void LayeredText::WriteModel(const LayerBody& body, SourceWriter& writer) {
   emission_.names.in_layer.clear();
 }
 
+bool LayeredText::HasLayers(size_t list) const {
+  return std::any_of(plan_.bodies.begin(), plan_.bodies.end(),
+                     [&](const LayerBody& body) { return body.list == static_cast<int>(list); });
+}
+
 void LayeredText::WriteStructs(SourceWriter& writer) const {
   for (size_t group = 0; group < groups_.size(); ++group) {
     if (!groups_[group].fields.empty()) WriteStruct(group, writer);

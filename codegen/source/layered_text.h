@@ -44,6 +44,12 @@ class LayeredText {
   // ", with 12 of x_layers": the groups of layers that have tensors among these values; empty where none has.
   std::string LayersIn(const std::vector<ir::ValueId>& values) const;
 
+  // Whether some of a list's statements are of layers.
+  bool HasLayers(size_t list) const;
+
+  // Other arguments for the functions of a list that are called from now on.
+  void SetArguments(size_t list, std::string arguments) { lists_[list].arguments = std::move(arguments); }
+
   void WriteStructs(SourceWriter& writer) const;
   void WriteFields(SourceWriter& writer) const;
 

@@ -54,6 +54,7 @@ class ProgramWriter {
     LayeredText text(emission_, Lists(), options_.repeats_layers);
     // Functions are written first, because only then is known which sizes, coordinates and groups must be declared.
     SourceWriter functions(kMemberIndent);
+    LayTensorsOut(text, functions);
     EmitInitialize(text, functions);
     if (target().is_device) EmitPrepare(functions);
     EmitPhase("void Forward() override {", kForward, text, functions);
@@ -144,7 +145,42 @@ class ProgramWriter {
                                          [this](int step, SourceWriter& writer) { EmitParameterView(step, writer); }));
     parameters.parameters = ", std::vector<ParameterView>& parameters";
     parameters.arguments = ", parameters";
+    for (const OrderedStage& ordered : order_) {
+      const int step = ir::StepsOf(*ordered.stage).front();
+      if (ordered.what == StageAction::What::kFinish || !TakesList(emission_, step)) continue;
+      tensor_lists_[step] = lists.size();
+      lists.push_back(ListOfTensors(step));
+    }
     return lists;
+  }
+
+  // The tensors that a merged collective gathers or scatters.
+  StatementList ListOfTensors(int step) {
+    const auto& collective = std::get<ir::Collective>(emission_.step(step).action);
+    const bool gathers = collective.kind == ir::CollectiveKind::kAllGather;
+    StatementList list{.function = gathers ? "Gather" : "Scatter"};
+    list.parameters = absl::StrCat(", ", ListType(emission_, step), "& tensors");
+    for (size_t i = 0; i < collective.transfers.size(); ++i) {
+      list.statements.push_back(StatementOfTransfer(emission_, step, i));
+    }
+    list.emit = [this, step](int place, SourceWriter& writer) {
+      const std::string& name = emission_.layer == nullptr ? list_ : "tensors";
+      EmitListed(emission_, step, static_cast<size_t>(place), name, writer);
+    };
+    return list;
+  }
+
+  // Lets lists with tensors of layers be written by loops. `functions`: where the functions of layers are written.
+  void LayTensorsOut(LayeredText& text, SourceWriter& functions) {
+    for (const auto& [step, list] : tensor_lists_) {
+      if (!text.HasLayers(list)) continue;
+      emission_.tensor_lists[step] = [this, &text, &functions, list = list](const std::string& name,
+                                                                            SourceWriter& writer) {
+        list_ = name;
+        text.SetArguments(list, absl::StrCat(", ", name));
+        text.Write(list, functions, writer);
+      };
+    }
   }
 
   // The sources of these kinds that have memory.
@@ -583,6 +619,8 @@ class ProgramWriter {
   const TextOptions& options_;
   std::string type_;
   std::vector<OrderedStage> order_;
+  std::map<int, size_t> tensor_lists_;  // Of merged collectives, by step.
+  std::string list_;                    // The name of the one that is being written.
   std::map<int, std::string> pending_;  // Variables for collectives that are under way, by step.
 };
 

@@ -49,6 +49,11 @@ class StatementBuilder {
     statement_.buffers.push_back(named.value());
   }
 
+  void AddTransfer(const ir::Transfer& transfer) {
+    statement_.names.push_back({emission_.value(transfer.input).name, 0});
+    AddTensors(transfer);
+  }
+
   // The statement begins or awaits a collective.
   void AddPending(int step) { statement_.buffers.push_back(static_cast<int>(emission_.PendingOf(step).value())); }
 
@@ -57,6 +62,13 @@ class StatementBuilder {
   Statement Take() && { return std::move(statement_); }
 
  private:
+  void AddTensors(const ir::Transfer& transfer) {
+    AddValue(transfer.input);
+    AddValue(transfer.output);
+    Add(transfer.from_dimension);
+    Add(transfer.to_dimension);
+  }
+
   // What exists only within the statement, or is written as a number.
   void AddWithoutMemory(ir::ValueId value) {
     if (emission_.fusion.written_by[value] >= 0) {
@@ -90,10 +102,7 @@ class StatementBuilder {
     Add(static_cast<int64_t>(collective.reduction));
     Add(collective.root);
     for (const ir::Transfer& transfer : collective.transfers) {
-      AddValue(transfer.input);
-      AddValue(transfer.output);
-      Add(transfer.from_dimension);
-      Add(transfer.to_dimension);
+      AddTensors(transfer);
     }
     if (collective.messages.has_value()) {
       const ir::Messages& messages = *collective.messages;
@@ -151,6 +160,14 @@ Statement StatementOf(const Emission& emission, const OrderedStage& ordered) {
   if (const auto* backward = std::get_if<ir::AttentionBackward>(&ordered.stage->action)) {
     add_attention(backward->inputs);
   }
+  return std::move(builder).Take();
+}
+
+Statement StatementOfTransfer(const Emission& emission, int step, size_t transfer) {
+  const auto& collective = std::get<ir::Collective>(emission.step(step).action);
+  StatementBuilder builder(emission);
+  builder.Add(step);  // The lists of several collectives differ.
+  builder.AddTransfer(collective.transfers[transfer]);
   return std::move(builder).Take();
 }
 

@@ -12,6 +12,9 @@ namespace cleave::codegen {
 // the same text but for names of these and of ops: all else that the emitters look at is in the shape.
 Statement StatementOf(const Emission& emission, const OrderedStage& ordered);
 
+// The same for a tensor in the list of a merged gather or scatter.
+Statement StatementOfTransfer(const Emission& emission, int step, size_t transfer);
+
 // The same for the initialization of a source, and for its entry in a list of parameters or inputs.
 Statement StatementOfSource(const Emission& emission, int step);
 
