@@ -74,8 +74,63 @@ TEST(LayersTest, NamesAndLinesMayHaveExceptions) {
 TEST(LayersTest, WhatHasNoLayersStays) {
   const Statement plain = {"half", {0}, {{"a.half", 1}}};
   EXPECT_TRUE(PlanOf({{plain, plain, plain}}).bodies.empty());
-  EXPECT_TRUE(PlanOf({{Product(0), Product(2), Product(4)}}).bodies.empty()) << "layers 1 and 3 are missing";
   EXPECT_TRUE(PlanOf({}).bodies.empty());
+}
+
+// Some layers may stand apart: layer 2 has no statement here.
+TEST(LayersTest, LayersMayBeMissing) {
+  const LayerPlan plan = PlanOf({{Half(0), Half(1), Half(3), Half(4)}});
+  ASSERT_EQ(plan.bodies.size(), 1u);
+  EXPECT_EQ(plan.groups[0].step, 1);
+  EXPECT_EQ(plan.groups[0].count, 5);
+}
+
+// Even layers have a product, odd ones a half of it; backwards, a body begins with an odd layer.
+TEST(LayersTest, LayersMayTakeTurns) {
+  const LayerPlan plan =
+      PlanOf({{Product(0), Half(1), Product(2), Half(3), Product(4), Half(5)}, {Half(5), Half(3), Half(1)}});
+  ASSERT_EQ(plan.groups.size(), 1u);
+  EXPECT_EQ(plan.groups[0].first, 0);
+  EXPECT_EQ(plan.groups[0].step, 2);
+  EXPECT_EQ(plan.groups[0].count, 3);
+  ASSERT_EQ(plan.bodies.size(), 2u);
+  EXPECT_EQ(plan.bodies[0].names[1][0], (LayerText{.text = "x.#.half", .shift = 1, .line = 7}));
+  EXPECT_EQ(plan.bodies[1].occurrences[0].layer, 4) << "layer 5 is the second one of layer 4's turn";
+  EXPECT_EQ(plan.bodies[1].names[0][0], (LayerText{.text = "x.#.half", .shift = 1, .line = 7}));
+  const size_t odd = static_cast<size_t>(plan.bodies[1].fields[0][0]);
+  EXPECT_EQ(plan.groups[0].fields[odd].name, "next.out");
+  EXPECT_EQ(plan.owners.at(23).layer, 2);
+  EXPECT_EQ(plan.owners.at(23).field, odd);
+}
+
+// The same statements in two loops of the model.
+TEST(LayersTest, EachLoopHasItsLayers) {
+  const auto of = [](const std::string& loop, int layer, int buffer) {
+    return Statement{"same", {buffer}, {{absl::StrCat(loop, ".", layer, ".same"), 1}}};
+  };
+  const Statement before = {"same", {0}, {{"same", 1}}};
+  const LayerPlan plan =
+      PlanOf({{before, of("x", 0, 10), of("x", 1, 11), of("y", 0, 20), of("y", 1, 21), of("y", 2, 22)}});
+  ASSERT_EQ(plan.groups.size(), 2u);
+  EXPECT_EQ(plan.groups[0].prefix, "x.");
+  EXPECT_EQ(plan.groups[0].count, 2);
+  EXPECT_EQ(plan.groups[1].prefix, "y.");
+  EXPECT_EQ(plan.groups[1].count, 3);
+  ASSERT_EQ(plan.bodies.size(), 2u);
+  EXPECT_EQ(plan.bodies[1].occurrences[0].begin, 3);
+}
+
+// As many names have the number of the layer as that of the one before: all occurrences decide for the smaller one.
+TEST(LayersTest, OfTwoNumbersTheSmallerOneIsTheLayers) {
+  const auto both = [](int layer) {
+    return Statement{
+        "both", {20 + layer}, {{absl::StrCat("x.", layer, ".a"), 1}, {absl::StrCat("x.", layer - 1, ".b"), 1}}};
+  };
+  const LayerPlan plan = PlanOf({{both(3), both(2), both(1)}});
+  ASSERT_EQ(plan.bodies.size(), 1u);
+  EXPECT_EQ(plan.groups[0].first, 0);
+  EXPECT_EQ(plan.bodies[0].names[0][0], (LayerText{.text = "x.#.a", .shift = 1, .line = 1}));
+  EXPECT_EQ(plan.bodies[0].names[0][1], (LayerText{.text = "x.#.b", .line = 1}));
 }
 
 // In the first layer the column of `before` and that of `after` have one buffer, in the second they do not.

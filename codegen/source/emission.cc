@@ -45,10 +45,16 @@ const std::string& Emission::Group(const std::vector<ir::AxisId>& axes) {
 }
 
 std::string Emission::PendingPlace(int i) const {
-  const auto in_layer = names.in_layer.find(PendingOf(i));
+  const auto in_layer = names.in_layer.find(NumberOf(i));
   if (in_layer != names.in_layer.end()) return in_layer->second;
   const auto found = pending.find(i);
   return found == pending.end() ? "" : found->second;
+}
+
+std::string Emission::LookNumber(int i) const {
+  const auto in_layer = names.in_layer.find(NumberOf(i));
+  return in_layer != names.in_layer.end() ? in_layer->second
+                                          : absl::StrCat(std::get<ir::Glance>(step(i).action).number);
 }
 
 const std::string& Emission::Bucket(int i) {

@@ -61,11 +61,15 @@ struct Emission {
   // The op that makes a source value (a parameter, a constant, …), or null.
   const ir::Compute* SourceOf(ir::ValueId value) const { return sources[value]; }
 
-  // What stands among values for the handle of a collective that runs beside other work.
-  ir::ValueId PendingOf(int step) const { return ir::ValueId(static_cast<int64_t>(program.values.size()) + step); }
+  // What stands among values for the number of a step: that of a look, or that of the handle of a collective that runs
+  // beside other work.
+  ir::ValueId NumberOf(int step) const { return ir::ValueId(static_cast<int64_t>(program.values.size()) + step); }
 
   // Where such a handle is kept; empty for a variable of the function.
   std::string PendingPlace(int step) const;
+
+  // The number of a look: "3", "layer.attn_out_matmul_look".
+  std::string LookNumber(int step) const;
 
   // The Group of the ranks that differ on `axes`: "group_m0_m1".
   const std::string& Group(const std::vector<ir::AxisId>& axes);

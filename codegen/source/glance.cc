@@ -41,8 +41,8 @@ void EmitGlance(Emission& emission, int step, const ir::Glance& glance, SourceWr
   const ir::Step& info = emission.step(step);
   const ir::Value& value = emission.value(glance.input);
   const std::string caption =
-      absl::StrCat("{", StringLiteral(info.name), ", ", StringLiteral(emission.Place(info.line)), "}");
-  std::vector<std::string> arguments = {absl::StrCat(glance.number), caption};
+      absl::StrCat("{", NameStringText(emission.layer, info.name), ", ", StringLiteral(emission.Place(info.line)), "}");
+  std::vector<std::string> arguments = {emission.LookNumber(step), caption};
   if (glance.kind == ir::LookKind::kAssertFinite) {
     arguments.push_back(emission.sizes.Count(glance.input).Text());
   } else if (emission.program.is_manual) {

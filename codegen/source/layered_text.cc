@@ -63,31 +63,39 @@ LayeredText::LayeredText(Emission& emission, std::vector<StatementList> lists, b
     for (size_t o = 0; o < body.occurrences.size(); ++o) places_[{body.list, body.occurrences[o].begin}] = {&body, o};
   }
   NameTensors();
-  NamePending();
+  FindNumbers();
 }
 
-bool LayeredText::IsPending(int buffer) const { return buffer >= static_cast<int>(emission_.program.values.size()); }
+bool LayeredText::IsNumber(int buffer) const { return buffer >= static_cast<int>(emission_.program.values.size()); }
+
+int LayeredText::StepOfNumber(int buffer) const { return buffer - static_cast<int>(emission_.NumberOf(0).value()); }
+
+bool LayeredText::IsPending(int buffer) const {
+  return IsNumber(buffer) && std::holds_alternative<ir::Collective>(emission_.step(StepOfNumber(buffer)).action);
+}
 
 std::string LayeredText::BufferName(int buffer) const {
-  if (!IsPending(buffer)) return emission_.value(ir::ValueId(buffer)).name;
-  return absl::StrCat(emission_.step(buffer - static_cast<int>(emission_.PendingOf(0).value())).name, ".pending");
+  if (!IsNumber(buffer)) return emission_.value(ir::ValueId(buffer)).name;
+  return absl::StrCat(emission_.step(StepOfNumber(buffer)).name, IsPending(buffer) ? ".pending" : ".look");
 }
 
-void LayeredText::NamePending() {
-  for (size_t g = 0; g < plan_.groups.size(); ++g) {
-    for (const LayerField& field : plan_.groups[g].fields) {
+void LayeredText::FindNumbers() {
+  for (const LayerGroup& group : plan_.groups) {
+    for (const LayerField& field : group.fields) {
       for (const auto& [layer, buffer] : field.buffers) {
-        if (IsPending(buffer)) pending_numbers_.emplace(buffer, static_cast<int64_t>(pending_numbers_.size()));
+        if (!IsNumber(buffer) || numbers_.count(buffer) > 0) continue;
+        const auto* look = std::get_if<ir::Glance>(&emission_.step(StepOfNumber(buffer)).action);
+        numbers_[buffer] = look != nullptr ? look->number : pending_count_++;
       }
     }
   }
-  if (pending_numbers_.empty()) return;
+  if (pending_count_ == 0) return;
   pending_ = emission_.identifiers.Unique("pending");
-  for (const auto& [buffer, number] : pending_numbers_) {
+  for (const auto& [buffer, number] : numbers_) {
+    if (!IsPending(buffer)) continue;
     const auto owner = plan_.owners.find(buffer);
     const std::string place = owner == plan_.owners.end() ? absl::StrCat(number) : OwnedName(owner->second);
-    emission_.pending[buffer - static_cast<int>(emission_.PendingOf(0).value())] =
-        absl::StrCat(pending_, "[", place, "]");
+    emission_.pending[StepOfNumber(buffer)] = absl::StrCat(pending_, "[", place, "]");
   }
 }
 
@@ -293,10 +301,10 @@ SourceWriter::Commented LayeredText::FieldRow(size_t group, size_t field) const 
   const std::map<int64_t, int>& buffers = plan_.groups[group].fields[field].buffers;
   const std::string& name = groups_[group].fields[field];
   std::map<int64_t, int64_t> numbers;
-  if (IsPending(buffers.begin()->second)) {
-    for (const auto& [layer, buffer] : buffers) numbers[layer] = pending_numbers_.at(buffer);
+  if (IsNumber(buffers.begin()->second)) {
+    for (const auto& [layer, buffer] : buffers) numbers[layer] = numbers_.at(buffer);
     return {absl::StrCat("const int64_t ", name, " = ", ByLayer(plan_.groups[group], numbers, "-1"), ";"),
-            absl::StrCat("in `", pending_, "`")};
+            IsPending(buffers.begin()->second) ? absl::StrCat("in `", pending_, "`") : "among all looks"};
   }
   const ir::ValueId value(buffers.begin()->second);
   for (const auto& [layer, buffer] : buffers) numbers[layer] = emission_.OffsetOf(ir::ValueId(buffer));
@@ -328,8 +336,8 @@ void LayeredText::WriteFields(SourceWriter& writer) const {
                              groups_[group].type, ">(arena, ", planned.first, ", ", planned.count,
                              planned.step == 1 ? "" : absl::StrCat(", ", planned.step), ");"));
   }
-  if (pending_numbers_.empty()) return;
-  writer.Line(absl::StrCat("std::array<Pending, ", pending_numbers_.size(), "> ", pending_,
+  if (pending_count_ == 0) return;
+  writer.Line(absl::StrCat("std::array<Pending, ", pending_count_, "> ", pending_,
                            ";  // Collectives that run beside the work of other layers."));
 }
 

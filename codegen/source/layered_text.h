@@ -72,10 +72,12 @@ class LayeredText {
   };
 
   std::string BufferName(int buffer) const;
+  bool IsNumber(int buffer) const;
+  int StepOfNumber(int buffer) const;
   bool IsPending(int buffer) const;
   std::string OwnedName(const LayerPlan::Owner& owner) const;
   void NameTensors();
-  void NamePending();
+  void FindNumbers();
   const std::string& FunctionOf(const LayerBody& body, SourceWriter& functions);
   void WriteModel(const LayerBody& body, SourceWriter& writer);
   void WriteCalls(const std::vector<Call>& calls, SourceWriter& functions, SourceWriter& statements);
@@ -88,10 +90,10 @@ class LayeredText {
   Emission& emission_;
   std::vector<StatementList> lists_;
   LayerPlan plan_;
-  std::vector<Group> groups_;  // By the plan's.
-  // The handles of collectives that functions of layers begin or await: where they lie, and the number of each there.
-  std::string pending_;
-  std::map<int, int64_t> pending_numbers_;
+  std::vector<Group> groups_;       // By the plan's.
+  std::map<int, int64_t> numbers_;  // Of steps that functions of layers name by one (Emission::NumberOf).
+  std::string pending_;             // Where the handles of collectives lie that such functions begin or await,
+  int64_t pending_count_ = 0;       // and how many.
   // By list and place: the body that begins there, and which of its occurrences.
   std::map<std::pair<int, int>, std::pair<const LayerBody*, size_t>> places_;
   std::map<const LayerBody*, std::string> functions_;

@@ -54,8 +54,7 @@ class StatementBuilder {
     AddTensors(transfer);
   }
 
-  // The statement begins or awaits a collective.
-  void AddPending(int step) { statement_.buffers.push_back(static_cast<int>(emission_.PendingOf(step).value())); }
+  void AddNumber(int step) { statement_.buffers.push_back(static_cast<int>(emission_.NumberOf(step).value())); }
 
   void AddName(int step) { statement_.names.push_back({emission_.step(step).name, emission_.step(step).line}); }
 
@@ -126,8 +125,13 @@ class StatementBuilder {
     AddValue(view.output);
   }
 
-  // Looks are numbered one by one.
-  void AddAction(int, const ir::Glance& glance) { Add(absl::StrCat("glance ", glance.number)); }
+  void AddAction(int index, const ir::Glance& glance) {
+    Add("glance");
+    Add(static_cast<int64_t>(glance.kind));
+    Add(line_);
+    AddNumber(index);
+    AddValue(glance.input);
+  }
 
   const Emission& emission_;
   Statement statement_;
@@ -140,7 +144,7 @@ class StatementBuilder {
 Statement StatementOf(const Emission& emission, const OrderedStage& ordered) {
   StatementBuilder builder(emission);
   builder.Add(static_cast<int64_t>(ordered.what));
-  if (ordered.what != StageAction::What::kRun) builder.AddPending(ir::StepsOf(*ordered.stage).front());
+  if (ordered.what != StageAction::What::kRun) builder.AddNumber(ir::StepsOf(*ordered.stage).front());
   if (ordered.what == StageAction::What::kFinish) {
     const int step = ir::StepsOf(*ordered.stage).front();
     builder.AddName(step);

@@ -24,8 +24,8 @@ namespace cleave::runtime {
 
 // What is looked at, and where the model asks for it: "h1", "mnist_mlp.model:7".
 struct Shown {
-  const char* name = "";
-  const char* place = "";
+  std::string name;
+  std::string place;
 };
 
 // Of a value that ranks hold in parts: which one this rank holds, and what makes the value of all of them.

@@ -162,7 +162,7 @@ std::string TensorText(const std::vector<int64_t>& shape, const T* values) {
 }
 
 std::string Observer::Place(const Shown& shown) const {
-  return std::string(shown.place) + (occasion_ == Occasion::kTest ? ", test" : "");
+  return shown.place + (occasion_ == Occasion::kTest ? ", test" : "");
 }
 
 template <typename T>
@@ -196,8 +196,7 @@ void Observer::Print(int number, const Shown& shown, const Region& region, const
     if (comm_.rank() != 0) return;
     std::vector<T> rounded;
     for (const double value : whole) rounded.push_back(static_cast<T>(value));
-    PrintLines(
-        TensorLines(std::string(shown.name) + " " + ShapeText(region.shape), place, region.shape, rounded.data()));
+    PrintLines(TensorLines(shown.name + " " + ShapeText(region.shape), place, region.shape, rounded.data()));
   });
 }
 
@@ -209,8 +208,8 @@ void Observer::PrintPieces(int number, const Shown& shown, const Region& region,
       slice += Format("%s%lld:%lld", d > 0 ? ", " : "", static_cast<long long>(region.begin[d]),
                       static_cast<long long>(region.begin[d] + region.size[d]));
     }
-    std::string headline =
-        Format("%s[%s] of %s on rank %d", shown.name, slice.c_str(), ShapeText(region.shape).c_str(), comm_.rank());
+    std::string headline = Format("%s[%s] of %s on rank %d", shown.name.c_str(), slice.c_str(),
+                                  ShapeText(region.shape).c_str(), comm_.rank());
     if (part.count > 1) {
       headline += Format(", part %lld of %lld of the %s", static_cast<long long>(part.number),
                          static_cast<long long>(part.count), ReductionName(part.reduction));
@@ -228,7 +227,7 @@ void Observer::PrintRanks(int number, const Shown& shown, const std::vector<int6
     if (comm_.rank() != 0) return;
     const bool equal =
         std::all_of(tensors.begin(), tensors.end(), [&](const std::string& tensor) { return tensor == tensors[0]; });
-    const std::string headline = std::string(shown.name) + " " + ShapeText(shape);
+    const std::string headline = shown.name + " " + ShapeText(shape);
     for (size_t rank = 0; rank < (equal ? 1 : tensors.size()); ++rank) {
       PrintLines(TensorLines(equal ? headline : headline + Format(" on rank %zu", rank), place, shape,
                              Unpacked<T>(tensors[rank]).data()));
@@ -243,8 +242,8 @@ void Observer::AssertFinite(int number, const Shown& shown, int64_t count, const
     const double value = static_cast<double>(values[i]);
     if (std::isfinite(value)) continue;
     return Keep(number, [this, shown, i, value, place = Place(shown)] {
-      Die(ExitCode::kFailed, Format("`%s` is not finite: element %lld of the piece of rank %d is %g (%s)", shown.name,
-                                    static_cast<long long>(i), comm_.rank(), value, place.c_str()));
+      Die(ExitCode::kFailed, Format("`%s` is not finite: element %lld of the piece of rank %d is %g (%s)",
+                                    shown.name.c_str(), static_cast<long long>(i), comm_.rank(), value, place.c_str()));
     });
   }
 }
@@ -278,7 +277,7 @@ void Observer::WatchRanks(int number, const Shown& shown, const std::vector<int6
     const bool equal =
         std::all_of(texts.begin(), texts.end(), [&](const std::string& text) { return text == texts[0]; });
     for (size_t rank = 0; rank < (equal ? 1 : texts.size()); ++rank) {
-      watched_.emplace_back(equal ? shown.name : Format("%s@%zu", shown.name, rank),
+      watched_.emplace_back(equal ? shown.name : Format("%s@%zu", shown.name.c_str(), rank),
                             Unpacked<Statistics>(texts[rank])[0]);
     }
   });
