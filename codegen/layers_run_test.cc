@@ -1,15 +1,20 @@
-// Programs in which equal layers are written once train to the same losses as those that repeat them.
+// Programs in which equal layers are written once: they have as many lines at any depth, and train to the same losses
+// as those that repeat them.
 
+#include <algorithm>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "codegen/fixtures/fixtures.h"
 #include "codegen/fixtures/generated_run.h"
 #include "gtest/gtest.h"
+#include "ir/program/memory/memory_plan.h"
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/testing/graphs.h"
 #include "ir/testing/seed.h"
+#include "ir/transforms/precision/precision.h"
 
 namespace cleave::codegen {
 namespace {
@@ -24,35 +29,118 @@ ir::Training TokenTraining() {
   return training;
 }
 
-// The batch is cut, but some layers have an op that is cut along another dimension, so that layers differ.
-Cuts RandomCuts(std::mt19937& random, int64_t depth) {
+// A model of which layers are equal, and how it is written.
+struct Layers {
+  std::string name;
+  TransformerSizes sizes;
+  bool on_gpu = false;
+  int ranks = 1;
+  Bytes bucket = Bytes(25 << 20);
+  bool is_bf16 = false;
+  bool shares_parameters = false;  // Each rank keeps a part of each weight, which is gathered where it is read.
+  bool is_watched = false;         // A value of each layer.
+};
+
+// The layers of a small transformer, whose gradients are some 15 KB each.
+std::vector<Layers> AllLayers() {
+  const TransformerSizes plain = {.width = 16, .depth = 4};
+  const TransformerSizes turns = {.width = 16, .depth = 4, .turn = 2};
+  const TransformerSizes turns_twice = {.width = 16, .depth = 4, .turn = 2, .loops = 2};
+  return {
+      {.name = "watched", .sizes = plain, .is_watched = true},
+      {.name = "in_turns_twice", .sizes = turns_twice},
+      {.name = "buckets", .sizes = plain, .on_gpu = true, .ranks = 2, .bucket = Bytes(12 << 10), .is_bf16 = true},
+      {.name = "gathers", .sizes = plain, .ranks = 2, .shares_parameters = true},
+      {.name = "gathers_in_buckets",
+       .sizes = turns,
+       .on_gpu = true,
+       .ranks = 2,
+       .bucket = Bytes(12 << 10),
+       .shares_parameters = true},
+  };
+}
+
+// The batch is cut, and with `shares_parameters` the first dimension of each weight.
+Cuts CutsOf(const Layers& layers, const ir::Graph& graph) {
   Cuts cuts = {{"tokens", {{"d0", {0}}}}, {"next", {{"d0", {0}}}}};
-  for (int64_t layer = 0; layer < depth; ++layer) {
-    if (random() % 3 == 0) cuts[absl::StrCat("x.", layer, ".hidden.gelu")] = {{"d2", {0}}};
+  for (const ir::Op& op : graph.ops) {
+    if (layers.shares_parameters && op.kind == ir::OpKind::kParameter) cuts[op.name] = {{"d0", {0}}};
   }
   return cuts;
 }
 
-void ExpectTheSame(const RunTarget& target, const std::string& folder) {
-  const uint64_t seed = ir::TestSeed();
-  SCOPED_TRACE(absl::StrCat("seed ", seed));
-  std::mt19937 random(static_cast<uint32_t>(seed));
-  const ir::Training training = TokenTraining();
-  for (const int ranks : {1, 2}) {
-    const TransformerSizes sizes = {.width = 16, .depth = 2 + static_cast<int64_t>(random() % 4)};
-    const ir::Graph graph = ir::TrainingGraph(TransformerForward(sizes), training.optimizer);
-    const ir::Mesh mesh = ir::Mesh::OfDevices(ranks);
-    const ir::Program program =
-        ranks == 1 ? SingleRankProgram(graph) : PartitionedProgram(graph, mesh, RandomCuts(random, sizes.depth));
-    TrainingRuns runs(graph, training, absl::StrCat(folder, ranks), /*tolerance=*/0);
-    const std::string what = absl::StrCat(sizes.depth, " layers on ", ranks, " ranks");
-    runs.Run(target, program, absl::StrCat(what, ", repeated"), {.repeats_layers = true});
-    runs.Run(target, program, what);
+struct Compiled {
+  ir::Graph graph;
+  ir::Program program;
+};
+
+Compiled Compile(const Layers& layers) {
+  ir::Graph graph = ir::TrainingGraph(TransformerForward(layers.sizes), TokenTraining().optimizer);
+  if (layers.is_bf16) graph = ir::ApplyPrecision(graph, ir::Precision::kBf16).graph;
+  if (layers.is_watched) {
+    for (const ir::Op& op : graph.ops) {
+      if (op.name.find("hidden.gelu") == std::string::npos || op.phase != ir::Phase::kForward) continue;
+      graph.looks.push_back({.kind = ir::LookKind::kWatch, .value = op.id, .name = op.name, .line = op.line});
+    }
+  }
+  if (layers.ranks == 1 && !layers.is_watched) return {graph, SingleRankProgram(graph)};
+  const Cuts cuts = layers.ranks == 1 ? Cuts() : CutsOf(layers, graph);
+  return {graph, PartitionedProgram(graph, ir::Mesh::OfDevices(layers.ranks), cuts, {.bucket_bytes = layers.bucket})};
+}
+
+int64_t LinesOf(const RunTarget& target, const Compiled& compiled, const CodegenOptions& options = {}) {
+  const auto& [graph, program] = compiled;
+  const auto files =
+      target.generate({graph, program, ir::PlanMemory(graph, program, target.fuse), TokenTraining()}, options);
+  EXPECT_TRUE(files.ok()) << files.status();
+  if (!files.ok()) return 0;
+  const auto source = std::find_if(files->begin(), files->end(),
+                                   [&](const GeneratedFile& file) { return file.path == target.source_file; });
+  return std::count(source->text.begin(), source->text.end(), '\n');
+}
+
+class LayersRunTest : public testing::TestWithParam<Layers> {};
+
+TEST_P(LayersRunTest, AnyDepthHasAsManyLines) {
+  Layers flat = GetParam(), deep = GetParam();
+  flat.sizes.depth = 8;
+  deep.sizes.depth = 12;
+  for (const RunTarget& target : {CpuRuns(), CudaRuns()}) {
+    const Compiled compiled = Compile(flat);
+    EXPECT_EQ(LinesOf(target, compiled), LinesOf(target, Compile(deep))) << target.source_file;
+    EXPECT_LT(LinesOf(target, compiled), LinesOf(target, compiled, {.repeats_layers = true}));
   }
 }
 
-TEST(LayersRunTest, OnTheCpu) { ExpectTheSame(CpuRuns(), "layers_cpu"); }
-TEST(LayersRunTest, OnAGpu) { ExpectTheSame(CudaRuns(), "layers_cuda"); }
+void ExpectTheSame(const RunTarget& target, const Compiled& compiled, const std::string& folder) {
+  TrainingRuns runs(compiled.graph, TokenTraining(), folder, /*tolerance=*/0);
+  runs.Run(target, compiled.program, "repeated", {.repeats_layers = true});
+  runs.Run(target, compiled.program, "written once");
+}
+
+TEST_P(LayersRunTest, TrainsTheSame) {
+  ExpectTheSame(GetParam().on_gpu ? CudaRuns() : CpuRuns(), Compile(GetParam()),
+                absl::StrCat("layers_", GetParam().name));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LayersRunTest, testing::ValuesIn(AllLayers()),
+                         [](const auto& info) { return info.param.name; });
+
+// Some layers have an op that is cut along another dimension than the batch, so that they differ.
+TEST(LayersOfSeveralPlansTest, TrainTheSame) {
+  const uint64_t seed = ir::TestSeed();
+  SCOPED_TRACE(absl::StrCat("seed ", seed));
+  std::mt19937 random(static_cast<uint32_t>(seed));
+  Layers layers = {
+      .name = "mixed", .sizes = {.width = 16, .depth = 2 + static_cast<int64_t>(random() % 4)}, .ranks = 2};
+  const ir::Graph graph = Compile(layers).graph;
+  Cuts cuts = CutsOf(layers, graph);
+  for (int64_t layer = 0; layer < layers.sizes.depth; ++layer) {
+    if (random() % 3 == 0) cuts[absl::StrCat("x.", layer, ".hidden.gelu")] = {{"d2", {0}}};
+  }
+  const ir::Program program = PartitionedProgram(graph, ir::Mesh::OfDevices(2), cuts);
+  ExpectTheSame(random() % 2 == 0 ? CpuRuns() : CudaRuns(), {graph, program}, "layers_mixed");
+}
 
 }  // namespace
 }  // namespace cleave::codegen
