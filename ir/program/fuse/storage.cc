@@ -282,19 +282,31 @@ class StoragePlanner {
     }
     std::vector<Bucket> buckets;
     for (const auto& [step, bucket] : storage_.buckets) buckets.push_back(bucket);
-    storage_.buffers = PlanBuffers(stages, requests, buckets, FamiliesOf(requests));
+    storage_.buffers = PlanBuffers(stages, requests, buckets, FamiliesOf(requests, buckets));
+    if (buckets.empty()) return;
+    // Regular places of buckets may take more memory.
+    BufferPlan apart = PlanBuffers(stages, requests, buckets, FamiliesOf(requests, {}));
+    if (apart.total < storage_.buffers.total) storage_.buffers = std::move(apart);
   }
 
-  // Values whose names differ only in the layer's number, of one size.
-  std::vector<Family> FamiliesOf(const std::vector<BufferRequest>& requests) const {
+  // Values whose names differ only in the layer's number, of one size, and buckets of such values.
+  std::vector<Family> FamiliesOf(const std::vector<BufferRequest>& requests, const std::vector<Bucket>& buckets) const {
     using Member = std::pair<std::vector<int64_t>, ValueId>;
-    std::map<std::pair<std::string, Bytes>, std::vector<Member>> by_place;
+    std::map<std::vector<std::pair<std::string, Bytes>>, std::vector<Member>> by_place;
+    std::map<ValueId, Bytes> sizes;
+    for (const BufferRequest& request : requests) sizes[request.value] = request.size;
+    const auto add = [&](const Bucket& bucket) {
+      std::vector<std::pair<std::string, Bytes>> places;
+      for (const ValueId value : bucket) {
+        places.emplace_back(LayerNameOf(program_.value(value).name).place, sizes.at(value));
+      }
+      LayerName name = LayerNameOf(program_.value(bucket.front()).name);
+      if (!name.numbers.empty()) by_place[std::move(places)].emplace_back(std::move(name.numbers), bucket.front());
+    };
     for (const BufferRequest& request : requests) {
-      if (bucketed_.count(request.value) > 0) continue;
-      LayerName name = LayerNameOf(program_.value(request.value).name);
-      if (name.numbers.empty()) continue;
-      by_place[{std::move(name.place), request.size}].emplace_back(std::move(name.numbers), request.value);
+      if (bucketed_.count(request.value) == 0) add({request.value});
     }
+    for (const Bucket& bucket : buckets) add(bucket);
     std::vector<Family> families;
     for (auto& [place, members] : by_place) {
       if (members.size() < 2) continue;

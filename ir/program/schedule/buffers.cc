@@ -108,8 +108,13 @@ class Planner {
   }
 
   BufferPlan Run(const std::vector<Bucket>& buckets, const std::vector<Family>& families) && {
-    for (const Bucket& bucket : buckets) AddBucket(bucket);
+    for (const Bucket& bucket : buckets) {
+      if (!bucket.empty()) buckets_[bucket.front()] = bucket;
+    }
     AddFamilies(families);
+    for (const Bucket& bucket : buckets) {
+      if (!bucket.empty() && taken_.count(bucket.front()) == 0) AddBucket(bucket);
+    }
     for (const BufferRequest& request : requests_) {
       if (taken_.count(request.value) == 0) AddBucket({request.value});
     }
@@ -127,20 +132,44 @@ class Planner {
   }
 
   void AddBucket(const Bucket& bucket) {
-    if (bucket.empty()) return;
     Item item;
-    LiveRange live;
-    for (const ValueId value : bucket) {
-      Take(value);
-      item.parts.push_back({.value = value, .slot = 0, .offset = item.slot_size});
-      item.slot_size += Aligned(sizes_.at(value).value());
-      const LiveRange& range = ranges_.at(value);
-      if (range.first > range.last) continue;
-      live = live.first > live.last ? range
-                                    : LiveRange{std::min(live.first, range.first), std::max(live.last, range.last)};
-    }
+    for (const ValueId value : bucket) Take(value);
+    AddParts(bucket, 0, 0, item);
+    item.slot_size = SizeOf(bucket);
+    const LiveRange live = RangeOf(bucket);
     item.slots = {live.first > live.last ? Ranges{} : Ranges{live}};
     items_.push_back(std::move(item));
+  }
+
+  // The bucket that a value of a family begins, or the value alone.
+  Bucket BucketOf(ValueId value) const {
+    const auto found = buckets_.find(value);
+    return found == buckets_.end() ? Bucket{value} : found->second;
+  }
+
+  int64_t SizeOf(const Bucket& bucket) const {
+    int64_t size = 0;
+    for (const ValueId value : bucket) size += Aligned(sizes_.at(value).value());
+    return size;
+  }
+
+  // From the first use of one of the values to the last.
+  LiveRange RangeOf(const Bucket& bucket) const {
+    LiveRange live;
+    for (const ValueId value : bucket) live = Joined(live, ranges_.at(value));
+    return live;
+  }
+
+  static LiveRange Joined(const LiveRange& a, const LiveRange& b) {
+    if (b.first > b.last) return a;
+    return a.first > a.last ? b : LiveRange{std::min(a.first, b.first), std::max(a.last, b.last)};
+  }
+
+  void AddParts(const Bucket& bucket, size_t slot, int64_t offset, Item& item) const {
+    for (const ValueId value : bucket) {
+      item.parts.push_back({.value = value, .slot = static_cast<int64_t>(slot), .offset = offset});
+      offset += Aligned(sizes_.at(value).value());
+    }
   }
 
   // Values of layers that live one after another share one slot, or take turns in two. The others get a slot for each
@@ -148,7 +177,9 @@ class Planner {
   void AddFamilies(const std::vector<Family>& families) {
     std::map<std::pair<size_t, Trend>, std::vector<const Family*>> by_trend;  // By the number of layers.
     for (const Family& family : families) {
-      for (const ValueId value : family) Take(value);
+      for (const ValueId first : family) {
+        for (const ValueId value : BucketOf(first)) Take(value);
+      }
       bool in_turns = false;
       for (size_t slots = 1; slots <= 2 && !in_turns; ++slots) in_turns = AddInTurns(family, slots);
       if (!in_turns) by_trend[{family.size(), TrendOf(family)}].push_back(&family);
@@ -159,20 +190,21 @@ class Planner {
   bool AddInTurns(const Family& family, size_t slots) {
     Item item{.slots = std::vector<Ranges>(slots)};
     for (size_t layer = 0; layer < family.size(); ++layer) {
-      item.parts.push_back({.value = family[layer], .slot = static_cast<int64_t>(layer % slots), .offset = 0});
-      item.slots[layer % slots].push_back(ranges_.at(family[layer]));
+      const Bucket bucket = BucketOf(family[layer]);
+      AddParts(bucket, layer % slots, 0, item);
+      item.slots[layer % slots].push_back(RangeOf(bucket));
     }
     for (Ranges& ranges : item.slots) {
       if (!SortRanges(ranges)) return false;
     }
-    item.slot_size = item.stride = Aligned(sizes_.at(family.front()).value());
+    item.slot_size = item.stride = SizeOf(BucketOf(family.front()));
     items_.push_back(std::move(item));
     return true;
   }
 
   Trend TrendOf(const Family& family) const {
-    const LiveRange& first = ranges_.at(family.front());
-    const LiveRange& last = ranges_.at(family.back());
+    const LiveRange first = RangeOf(BucketOf(family.front()));
+    const LiveRange last = RangeOf(BucketOf(family.back()));
     const auto sign = [](int64_t a, int64_t b) { return a < b ? 1 : a > b ? -1 : 0; };
     return {sign(first.first, last.first), sign(first.last, last.last)};
   }
@@ -182,9 +214,9 @@ class Planner {
     Item item{.slots = std::vector<Ranges>(layers)};
     for (const Family* family : families) {
       for (size_t layer = 0; layer < layers; ++layer) {
-        const LiveRange& range = ranges_.at((*family)[layer]);
-        item.parts.push_back(
-            {.value = (*family)[layer], .slot = static_cast<int64_t>(layer), .offset = item.slot_size});
+        const Bucket bucket = BucketOf((*family)[layer]);
+        const LiveRange range = RangeOf(bucket);
+        AddParts(bucket, layer, item.slot_size, item);
         Ranges& slot = item.slots[layer];
         if (slot.empty()) {
           slot.push_back(range);
@@ -192,7 +224,7 @@ class Planner {
           slot[0] = {std::min(slot[0].first, range.first), std::max(slot[0].last, range.last)};
         }
       }
-      item.slot_size += Aligned(sizes_.at(family->front()).value());
+      item.slot_size += SizeOf(BucketOf(family->front()));
     }
     item.stride = item.slot_size;
     items_.push_back(std::move(item));
@@ -268,6 +300,7 @@ class Planner {
   const std::map<ValueId, LiveRange> ranges_;
   const std::vector<BufferRequest>& requests_;
   std::map<ValueId, Bytes> sizes_;
+  std::map<ValueId, Bucket> buckets_;  // By their first values.
   std::set<ValueId> taken_;
   std::vector<Item> items_;
   std::vector<Placed> placed_;  // Ordered by place.

@@ -31,7 +31,8 @@ struct BufferRequest {
 using Bucket = std::vector<ValueId>;
 
 // What equal layers have in one place, one value for each layer, in their order; all of one size. Their offsets are
-// `a + layer * b`, or take turns between two.
+// `a + layer * b`, or take turns between two. Or the first value of a bucket for each layer, where all of these buckets
+// have the same sizes.
 using Family = std::vector<ValueId>;
 
 struct BufferPlan {
@@ -62,7 +63,7 @@ struct LiveRange {
 std::map<ValueId, LiveRange> LiveRanges(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests);
 
 // First fit by decreasing size over live ranges. `requests` lists exactly the values that need memory. A value is in at
-// most one bucket or family.
+// most one bucket and one family.
 BufferPlan PlanBuffers(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests,
                        const std::vector<Bucket>& buckets, const std::vector<Family>& families = {});
 

@@ -121,6 +121,29 @@ void ExpectRegular(const BufferPlan& plan, const Family& family) {
   EXPECT_TRUE(in_turns || at_distances) << "from value " << family[0].value();
 }
 
+// A bucket for each layer: the buckets lie at equal distances, and the values of each one after another.
+TEST(PlanBuffers, BucketsOfLayersLieAtEqualDistances) {
+  constexpr int64_t kLayers = 4;
+  std::vector<BufferRequest> requests;
+  Stage last;
+  std::vector<Stage> stages;
+  std::vector<Bucket> buckets;
+  Family firsts;
+  for (int64_t i = 0; i < kLayers; ++i) {
+    requests.push_back(Request(2 * i, 100));
+    requests.push_back(Request(2 * i + 1, 64));
+    stages.push_back({.reads = {}, .writes = {V(2 * i), V(2 * i + 1)}});
+    buckets.push_back({V(2 * i), V(2 * i + 1)});
+    firsts.push_back(V(2 * i));
+    last.reads.insert(last.reads.end(), buckets.back().begin(), buckets.back().end());
+  }
+  stages.push_back(last);
+  const BufferPlan plan = PlanBuffers(stages, requests, buckets, {firsts});
+  ExpectRegular(plan, firsts);
+  for (const Bucket& bucket : buckets) EXPECT_EQ(plan.Find(bucket[1])->offset, plan.Find(bucket[0])->offset + 128);
+  EXPECT_EQ(plan.total, Bytes(kLayers * 192));
+}
+
 // Each layer has a temporary value and one that the backward pass reads, which makes a gradient that stays.
 TEST(PlanBuffers, LayersLieAtEqualDistances) {
   constexpr int64_t kLayers = 5;
