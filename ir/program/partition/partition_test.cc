@@ -476,6 +476,33 @@ TEST(PartitionMergeTest, FullBucketsLeaveDuringTheBackwardPass) {
             "l4.weight l3.weight gradients.all_reduce l2.weight l1.weight gradients.all_reduce_1");
 }
 
+// The tensors of each collective of gradients, in their order.
+std::string GradientBuckets(const Program& program) {
+  std::vector<std::string> buckets;
+  for (const Step& step : program.steps) {
+    const Collective* collective = std::get_if<Collective>(&step.action);
+    if (collective == nullptr || step.name.find("gradients") == std::string::npos) continue;
+    buckets.push_back(absl::StrCat(step.name, " ", collective->transfers.size()));
+  }
+  return absl::StrJoin(buckets, ", ");
+}
+
+// Layers "x.1" to "x.4" have gradients of 288 bytes each.
+TEST(PartitionMergeTest, LayersThatAreTooManyForOneBucketAreMergedOneByOne) {
+  Graph graph = Dense({.widths = {8, 8, 8, 8, 8}, .batch = 8});
+  Hand hand;
+  for (int layer = 1; layer <= 4; ++layer) hand.cuts[absl::StrCat("x.", layer, ".matmul")] = {{"i", "m0"}};
+  for (Op& op : graph.ops) {
+    if (op.name[0] == 'l' && op.name[2] == '.') op.name = absl::StrCat("x.", op.name.substr(1));
+  }
+  const Plan plan = HandPlan(graph, MeshOf({2}), hand).Make();
+  EXPECT_EQ(GradientBuckets(Split(graph, plan, {.bucket_bytes = Bytes(4 * 288)})), "gradients.all_reduce 8");
+  EXPECT_EQ(GradientBuckets(Split(graph, plan, {.bucket_bytes = Bytes(3 * 288)})),
+            "x.4.gradients.all_reduce 2, x.3.gradients.all_reduce 2, x.2.gradients.all_reduce 2, "
+            "x.1.gradients.all_reduce 2");
+  EXPECT_EQ(GradientBuckets(Split(graph, plan, {.bucket_bytes = Bytes(0)})), "gradients.all_reduce 8");
+}
+
 TEST(PartitionMergeTest, TheProofAsksForOneElementTypeToACall) {
   const Graph graph = Dense({.widths = {8, 8}, .batch = 8});
   const Hand hand{.cuts = {{"l1.matmul", {{"i", "m0"}}}}, .storage = {}, .output = {}};
