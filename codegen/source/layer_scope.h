@@ -16,6 +16,7 @@ struct LayerScope {
   int64_t first = 0;   // The layers for which the function is written.
   int64_t last = 0;
   int64_t step = 1;                        // From one to the next.
+  bool is_function = true;                 // Rather than a loop in a function for the whole model.
   std::map<std::string, LayerText> names;  // By the name in the layer by which it is written.
 };
 

@@ -185,8 +185,14 @@ void LayeredText::WriteLoop(const std::vector<Call>& calls, size_t begin, const 
   }
   const int64_t last = first.layer + loop.distance * static_cast<int64_t>(loop.passes - 1);
   if (loop.calls == 1 && first.layer == group.first && last == LastLayer(group) && loop.distance == group.step) {
-    return statements.Line(
-        absl::StrCat("for (const ", named.type, "& layer : ", named.layers, ") ", call(first, "layer")));
+    const std::string head = absl::StrCat("for (const ", named.type, "& layer : ", named.layers, ") ");
+    const bool is_only_loop = loop.passes == first.body->occurrences.size();
+    if (!is_only_loop || !lists_[static_cast<size_t>(first.body->list)].is_inline) {
+      return statements.Line(absl::StrCat(head, call(first, "layer")));
+    }
+    statements.Open(absl::StrCat(head, "{"));
+    WriteModel(*first.body, /*is_function=*/false, statements);
+    return statements.Close("}");
   }
   const bool is_up = loop.distance > 0;
   const int64_t distance = std::abs(loop.distance);
@@ -217,10 +223,8 @@ const std::string& LayeredText::FunctionOf(const LayerBody& body, SourceWriter& 
     name->second = absl::StrCat(list.function, group.type, number);
   }
   SourceWriter statements(functions.indent() + 2);
-  const std::string section = std::exchange(emission_.section, "");
   list.begin(statements);
-  WriteModel(body, statements);
-  emission_.section = section;
+  WriteModel(body, /*is_function=*/true, statements);
   functions.Gap();
   functions.Open(absl::StrCat("void ", name->second, "(const ", group.type, "& layer", list.parameters, ") {"));
   functions.Append(statements);
@@ -229,15 +233,16 @@ const std::string& LayeredText::FunctionOf(const LayerBody& body, SourceWriter& 
 }
 
 // Writes the body by its model, with the names that stand for those of all layers.
-void LayeredText::WriteModel(const LayerBody& body, SourceWriter& writer) {
+void LayeredText::WriteModel(const LayerBody& body, bool is_function, SourceWriter& writer) {
   const StatementList& list = lists_[static_cast<size_t>(body.list)];
   const Group& group = groups_[body.group];
-  LayerScope scope{.number = "layer.i", .step = plan_.groups[body.group].step};
+  LayerScope scope{.number = "layer.i", .step = plan_.groups[body.group].step, .is_function = is_function};
   const auto [least, most] = std::minmax_element(
       body.occurrences.begin(), body.occurrences.end(),
       [](const LayerBody::Occurrence& a, const LayerBody::Occurrence& b) { return a.layer < b.layer; });
   scope.first = least->layer;
   scope.last = most->layer;
+  const std::string section = std::exchange(emission_.section, "");
   const int begin = body.occurrences[body.model].begin;
   for (int i = 0; i < body.period; ++i) {
     const Statement& statement = list.statements[static_cast<size_t>(begin + i)];
@@ -264,6 +269,7 @@ void LayeredText::WriteModel(const LayerBody& body, SourceWriter& writer) {
   }
   emission_.layer = nullptr;
   emission_.names.in_layer.clear();
+  emission_.section = section;
 }
 
 bool LayeredText::HasLayers(size_t list) const {

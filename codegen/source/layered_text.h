@@ -21,6 +21,8 @@ namespace cleave::codegen {
 // Statements in the order of the text.
 struct StatementList {
   std::string function;  // "Forward": functions of its layers begin with it.
+  // Whether a loop over all layers contains the statements themselves, rather than a call.
+  bool is_inline = false;
   std::vector<Statement> statements;
   std::function<void(int place, SourceWriter& writer)> emit;  // Writes one statement.
   // What its functions are given beside the layer, and what they begin with.
@@ -79,7 +81,7 @@ class LayeredText {
   void NameTensors();
   void FindNumbers();
   const std::string& FunctionOf(const LayerBody& body, SourceWriter& functions);
-  void WriteModel(const LayerBody& body, SourceWriter& writer);
+  void WriteModel(const LayerBody& body, bool is_function, SourceWriter& writer);
   void WriteCalls(const std::vector<Call>& calls, SourceWriter& functions, SourceWriter& statements);
   void WriteLoop(const std::vector<Call>& calls, size_t begin, const Loop& loop, SourceWriter& functions,
                  SourceWriter& statements);

@@ -135,6 +135,7 @@ class ProgramWriter {
     lists.push_back(ListOfPhase("Metrics", ir::Phase::kMetric));
     lists.push_back(ListOfPhase("Backward", ir::Phase::kBackward));
     StatementList& update = lists.emplace_back(ListOfPhase("Update", ir::Phase::kUpdate));
+    update.is_inline = true;
     if (TakesScalars()) {
       update.parameters = ", const StepScalars& scalars";
       update.arguments = ", scalars";
@@ -158,13 +159,14 @@ class ProgramWriter {
   StatementList ListOfTensors(int step) {
     const auto& collective = std::get<ir::Collective>(emission_.step(step).action);
     const bool gathers = collective.kind == ir::CollectiveKind::kAllGather;
-    StatementList list{.function = gathers ? "Gather" : "Scatter"};
+    StatementList list{.function = gathers ? "Gather" : "Scatter", .is_inline = true};
     list.parameters = absl::StrCat(", ", ListType(emission_, step), "& tensors");
     for (size_t i = 0; i < collective.transfers.size(); ++i) {
       list.statements.push_back(StatementOfTransfer(emission_, step, i));
     }
     list.emit = [this, step](int place, SourceWriter& writer) {
-      const std::string& name = emission_.layer == nullptr ? list_ : "tensors";
+      const bool is_argument = emission_.layer != nullptr && emission_.layer->is_function;
+      const std::string& name = is_argument ? "tensors" : list_;
       EmitListed(emission_, step, static_cast<size_t>(place), name, writer);
     };
     return list;
@@ -186,19 +188,35 @@ class ProgramWriter {
   // The sources of these kinds that have memory.
   StatementList ListOfSources(std::string function, const std::set<ir::OpKind>& kinds,
                               std::function<void(int step, SourceWriter& writer)> emit) {
-    StatementList list{.function = std::move(function)};
+    StatementList list{.function = std::move(function), .is_inline = true};
     std::vector<int> steps;
     for (int i = 0; i < static_cast<int>(program().steps.size()); ++i) {
       const ir::Compute* compute = ir::ComputeOf(emission_.step(i));
       if (compute == nullptr || !ir::IsSource(emission_.step(i)) || kinds.count(compute->kind) == 0) continue;
-      if (!emission_.storage.root[compute->output].has_value()) continue;
-      steps.push_back(i);
-      list.statements.push_back(StatementOfSource(emission_, i));
+      if (emission_.storage.root[compute->output].has_value()) steps.push_back(i);
     }
+    SortByParameter(steps);
+    for (const int step : steps) list.statements.push_back(StatementOfSource(emission_, step));
     list.emit = [steps, emit = std::move(emit)](int place, SourceWriter& writer) {
       emit(steps[static_cast<size_t>(place)], writer);
     };
     return list;
+  }
+
+  // Puts what the optimizer keeps of a parameter behind it.
+  void SortByParameter(std::vector<int>& steps) const {
+    std::map<std::string, size_t> parameters;
+    std::map<int, size_t> places;  // By step.
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const ir::Step& step = emission_.step(steps[i]);
+      const ir::OpKind kind = ir::ComputeOf(step)->kind;
+      places[steps[i]] = i;
+      if (kind == ir::OpKind::kParameter) parameters[step.name] = i;
+      if (kind != ir::OpKind::kState) continue;
+      const auto parameter = parameters.find(step.name.substr(0, step.name.rfind('.')));  // Of "h1.weight.momentum".
+      if (parameter != parameters.end()) places[steps[i]] = parameter->second;
+    }
+    std::stable_sort(steps.begin(), steps.end(), [&](int a, int b) { return places.at(a) < places.at(b); });
   }
 
   StatementList ListOfPhase(std::string function, ir::Phase phase) {
