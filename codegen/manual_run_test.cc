@@ -58,6 +58,7 @@ constexpr char kDriver[] = R"cc(
 #define main train_main
 #include "PROGRAM"
 #undef main
+#include "runtime/comm/run_ranks.h"
 
 #include <fstream>
 

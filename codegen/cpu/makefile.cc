@@ -15,9 +15,7 @@ LDLIBS = $(COMM_LIBS) -ldnnl -lpthread
 MAIN = program.cc
 )make";
 
-constexpr char kHot[] =
-    "runtime/comm/gloo runtime/comm/local runtime/einsum runtime/einsum/cpu runtime/kernels/cpu runtime/math/onednn "
-    "runtime/random";
+constexpr char kHot[] = "runtime/comm/gloo runtime/comm/local runtime/einsum/cpu runtime/kernels/cpu runtime/random";
 
 }  // namespace
 

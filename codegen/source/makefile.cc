@@ -13,17 +13,25 @@ ifneq ($(wildcard .cleave_next),)
 $(error a compile was stopped while it wrote this folder: compile the model again)
 endif
 
-# The files of a folder are compiled as one unit, FOLDER.cc or FOLDER.cu: most of the time goes into headers that they
-# share. What computes little in a step (COLD), or next to nothing (IDLE), is compiled quickly rather than for speed. No
-# unit depends on COMM: all builds share those that they link.
+# The files of a folder are compiled as one unit, FOLDER.cc or FOLDER.cu, with those of other folders that are needed
+# whenever it is (WITH_FOLDER): most of the time goes into headers that they share. What computes little in a step
+# (COLD), or next to nothing (IDLE), is compiled quickly rather than for speed. No unit depends on COMM: all builds share
+# those that they link.
 FOLDERS =@FOLDERS@
+WITH_runtime/comm = runtime/comm/host runtime/device/cpu
+WITH_runtime/data = runtime/kernels runtime/npy
+WITH_runtime/einsum/cpu = runtime/einsum
+WITH_runtime/random = runtime/math runtime/math/onednn
+WITH_runtime/rendezvous = runtime/placement
+WITH_runtime/trace = runtime/error runtime/file runtime/lock runtime/mesh
+WITH_runtime/train = runtime/launch
 HOT = @HOT@
-IDLE = runtime/file runtime/launch runtime/lock runtime/placement runtime/rendezvous runtime/scheduler runtime/starter runtime/train
+IDLE = runtime/comm/mpi runtime/rendezvous runtime/scheduler runtime/starter runtime/trace runtime/train
 COLDFLAGS = -O1
 IDLEFLAGS = -Og
 
-STARTER_FOLDERS = runtime/starter runtime/lock runtime/trace runtime/error
-SCHEDULER_FOLDERS = runtime/rendezvous runtime/placement runtime/scheduler runtime/file runtime/trace runtime/error
+STARTER_FOLDERS = runtime/starter runtime/trace
+SCHEDULER_FOLDERS = runtime/rendezvous runtime/scheduler runtime/trace
 CXX = g++
 MPICXX = mpicxx
 LINK = $(CXX)
@@ -72,16 +80,23 @@ ifeq ($(filter -j%,$(MAKEFLAGS)),)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
-# Of a unit: its sources, how it is compiled, and how its compiler reads headers.
-sources = $(if $(filter $(MAIN),$(1)),$(1),$(filter-out %_test.cc,$(wildcard $(basename $(1))/*$(suffix $(1)))))
+# Of a unit: its sources, how it is compiled, and how its compiler reads headers. Only Gloo throws exceptions, and the
+# bodies of a model's own ops may.
+THROWING = runtime/comm/gloo.cc $(if $(wildcard custom),$(MAIN))
+folders = $(basename $(1)) $(WITH_$(basename $(1)))
+sources = $(if $(filter $(MAIN),$(1)),$(1),$(filter-out %_test.cc,$(wildcard $(addsuffix /*$(suffix $(1)),$(folders)))))
+FLAGS_runtime/comm/mpi = -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX
 level = $(if $(filter $(MAIN) $(HOT:%=%.cc) %.cu,$(1)),,$(if $(filter $(IDLE:%=%.cc),$(1)),$(IDLEFLAGS),$(COLDFLAGS)))
 flags = $(level) $(FLAGS_$(basename $(1)))
 compiler = $(if $(filter runtime/comm/mpi.cc,$(1)),$(MPICXX),$(CXX))
-compile = $(strip $(if $(filter %.cu,$(1)),$(COMPILE_CUDA),$(compiler) $(CXXFLAGS)) $(flags) -I. $(INCLUDES))
-preprocess = $(strip $(compiler) $(CXXFLAGS) $(flags) -I. $(INCLUDES) -E -dD -x c++ -)
+host = $(compiler) $(CXXFLAGS) $(if $(filter $(THROWING),$(1)),,-fno-exceptions)
+compile = $(strip $(if $(filter %.cu,$(1)),$(COMPILE_CUDA),$(host)) $(flags) -I. $(INCLUDES))
+preprocess = $(strip $(host) $(flags) -I. $(INCLUDES) -E -dD -x c++ -)
 described = '$(1)' '$(compile)' '$(preprocess)' '$(sources)'
 
-units = $(foreach folder,$(1),$(addprefix $(folder),$(sort $(suffix $(wildcard $(folder)/*.cc $(folder)/*.cu)))))
+joined = $(foreach folder,$(1),$(WITH_$(folder)))
+units = $(foreach folder,$(filter-out $(joined),$(1)),\
+	$(addprefix $(folder),$(sort $(suffix $(wildcard $(folder)/*.cc $(folder)/*.cu)))))
 $(PROGRAM)_UNITS := $(MAIN) $(call units,$(USED) $(OTHER_FOLDERS))
 starter_UNITS := $(call units,$(STARTER_FOLDERS))
 scheduler_UNITS := $(call units,$(SCHEDULER_FOLDERS))

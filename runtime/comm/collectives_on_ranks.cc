@@ -15,6 +15,7 @@
 
 #include "runtime/comm/comm.h"
 #include "runtime/comm/on_every_rank.h"
+#include "runtime/comm/run_ranks.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {

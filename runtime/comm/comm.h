@@ -19,7 +19,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -113,11 +112,6 @@ struct Traffic {
 // This rank's number according to the environment, before the job has been joined; nullopt where the environment does
 // not say it, as in a program that was started alone.
 std::optional<int> RankFromEnvironment();
-
-// Runs `rank_main` for every rank that lives in this process: on this thread where a rank is a process, on a thread for
-// each rank of the mesh where ranks are threads. A Comm is started in it. Returns the exit code of the lowest rank that
-// has one other than 0.
-int RunRanks(const Mesh& mesh, const std::function<int()>& rank_main);
 
 class Comm {
  public:

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/comm/comm.h"
+#include "runtime/comm/run_ranks.h"
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/workspace.h"

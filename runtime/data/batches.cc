@@ -89,8 +89,8 @@ Result<std::unique_ptr<Batches>> Batches::Open(const DataSpec& spec, std::vector
 
 Batches::~Batches() = default;
 
-int64_t Batches::train_samples() const { return source_->Samples(Part::kTrain); }
-int64_t Batches::test_samples() const { return source_->Samples(Part::kTest); }
+int64_t Batches::train_samples() const { return source_->Samples(DataSplit::kTrain); }
+int64_t Batches::test_samples() const { return source_->Samples(DataSplit::kTest); }
 int64_t Batches::steps_per_epoch() const { return train_samples() / batch_; }
 int64_t Batches::test_batches() const { return (test_samples() + batch_ - 1) / batch_; }
 std::string Batches::note() const { return source_->Note(); }
@@ -154,7 +154,7 @@ void Batches::Prepare(bool test, const std::vector<std::vector<int64_t>>& batche
     for (const std::vector<int64_t>& batch : batches) {
       for (int64_t row = 0; row < inputs_[i].region.size[0]; ++row) samples.push_back(SampleAt(inputs_[i], row, batch));
     }
-    source_->Prepare(test ? Part::kTest : Part::kTrain, fields_[i], samples);
+    source_->Prepare(test ? DataSplit::kTest : DataSplit::kTrain, fields_[i], samples);
   }
 }
 
@@ -168,7 +168,8 @@ void Batches::Load(bool test, const std::vector<int64_t>& samples) {
         const float is_real = input.region.begin[0] + row < static_cast<int64_t>(samples.size()) ? 1.0f : 0.0f;
         WriteRow(input, row, [&](int64_t) { return is_real; });
       } else {
-        source_->Read(test ? Part::kTest : Part::kTrain, SampleAt(input, row, samples), fields_[i], input, row);
+        source_->Read(test ? DataSplit::kTest : DataSplit::kTrain, SampleAt(input, row, samples), fields_[i], input,
+                      row);
       }
     }
   }

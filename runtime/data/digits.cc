@@ -25,48 +25,78 @@ struct Point {
 using Stroke = std::vector<Point>;
 using Glyph = std::vector<Stroke>;
 
-// Part of an ellipse, angles in degrees, clockwise on the page from the right; ends where the last point is given by
-// `to`.
-Stroke Arc(Point centre, float radius_x, float radius_y, float from, float to) {
-  constexpr int kSteps = 14;
-  Stroke stroke;
-  for (int i = 0; i <= kSteps; ++i) {
-    const float angle = (from + (to - from) * static_cast<float>(i) / kSteps) * kPi / 180;
-    stroke.push_back({centre.x + radius_x * std::cos(angle), centre.y + radius_y * std::sin(angle)});
+// Draws glyphs: the ways in which people write each digit, as strokes of points.
+class Scribe {
+ public:
+  // From here on another way to write `digit`.
+  Scribe& Digit(int digit) {
+    ways_ = &digits_[static_cast<size_t>(digit)];
+    ways_->emplace_back();
+    return Lift();
   }
-  return stroke;
-}
 
-Stroke operator+(Stroke first, const Stroke& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
+  // Another stroke begins.
+  Scribe& Lift() {
+    ways_->back().emplace_back();
+    return *this;
+  }
 
-// The ways in which people write each digit.
+  Scribe& To(float x, float y) {
+    ways_->back().back().push_back({x, y});
+    return *this;
+  }
+
+  // Part of an ellipse, angles in degrees, clockwise on the page from the right.
+  Scribe& Arc(float centre_x, float centre_y, float radius_x, float radius_y, float from, float to) {
+    constexpr int kSteps = 14;
+    for (int i = 0; i <= kSteps; ++i) {
+      const float angle = (from + (to - from) * static_cast<float>(i) / kSteps) * kPi / 180;
+      To(centre_x + radius_x * std::cos(angle), centre_y + radius_y * std::sin(angle));
+    }
+    return *this;
+  }
+
+  const std::vector<std::vector<Glyph>>& digits() const { return digits_; }
+
+ private:
+  std::vector<std::vector<Glyph>> digits_ = std::vector<std::vector<Glyph>>(10);
+  std::vector<Glyph>* ways_ = nullptr;
+};
+
 std::vector<std::vector<Glyph>> MakeGlyphs() {
-  return {
-      {{Arc({.5f, .5f}, .27f, .40f, -90, 275)}, {Arc({.5f, .5f}, .20f, .40f, -60, 300)}},
-      {{{{.50f, .10f}, {.50f, .90f}}},
-       {{{.34f, .27f}, {.54f, .10f}, {.52f, .90f}}},
-       {{{.36f, .26f}, {.52f, .11f}, {.52f, .89f}}, {{.34f, .90f}, {.70f, .90f}}}},
-      {{Arc({.49f, .33f}, .25f, .23f, -170, 40) + Stroke{{.25f, .90f}, {.77f, .88f}}},
-       {Arc({.49f, .32f}, .24f, .22f, -170, 50) + Arc({.36f, .82f}, .10f, .09f, -20, -340) +
-        Stroke{{.60f, .88f}, {.80f, .84f}}}},
-      {{Arc({.46f, .30f}, .24f, .20f, -150, 80) + Arc({.46f, .70f}, .27f, .21f, -80, 150)},
-       {Stroke{{.26f, .12f}, {.72f, .12f}, {.48f, .42f}} + Arc({.46f, .67f}, .27f, .24f, -80, 150)}},
-      {{{{.60f, .10f}, {.22f, .63f}, {.82f, .61f}}, {{.64f, .36f}, {.62f, .92f}}},
-       {{{.28f, .12f}, {.25f, .50f}, {.70f, .50f}}, {{.72f, .12f}, {.68f, .92f}}}},
-      {{Stroke{{.74f, .11f}, {.34f, .12f}, {.30f, .46f}} + Arc({.48f, .66f}, .26f, .24f, -130, 150)},
-       {Stroke{{.36f, .12f}, {.32f, .44f}} + Arc({.47f, .66f}, .27f, .24f, -120, 140), {{.36f, .12f}, {.76f, .10f}}}},
-      {{Stroke{{.66f, .10f}, {.42f, .32f}, {.29f, .60f}} + Arc({.50f, .68f}, .22f, .21f, 180, -190)},
-       {Arc({.62f, .55f}, .34f, .44f, -100, -190) + Arc({.49f, .70f}, .20f, .19f, 190, -160)}},
-      {{{{.22f, .13f}, {.78f, .12f}, {.42f, .90f}}},
-       {{{.24f, .14f}, {.76f, .12f}, {.46f, .90f}}, {{.38f, .52f}, {.70f, .50f}}}},
-      {{Arc({.5f, .30f}, .20f, .19f, 90, 450), Arc({.5f, .70f}, .25f, .21f, -90, 270)},
-       {Arc({.5f, .30f}, .20f, .19f, -30, -270) + Arc({.5f, .70f}, .23f, .20f, -90, 200) + Stroke{{.68f, .22f}}}},
-      {{Arc({.49f, .32f}, .22f, .21f, 0, -360) + Stroke{{.71f, .40f}, {.66f, .90f}}},
-       {Arc({.49f, .32f}, .22f, .20f, -20, -350) + Stroke{{.72f, .55f}} + Arc({.50f, .66f}, .22f, .24f, 0, 140)}},
-  };
+  Scribe scribe;
+  scribe.Digit(0).Arc(.5f, .5f, .27f, .40f, -90, 275);
+  scribe.Digit(0).Arc(.5f, .5f, .20f, .40f, -60, 300);
+  scribe.Digit(1).To(.50f, .10f).To(.50f, .90f);
+  scribe.Digit(1).To(.34f, .27f).To(.54f, .10f).To(.52f, .90f);
+  scribe.Digit(1).To(.36f, .26f).To(.52f, .11f).To(.52f, .89f).Lift().To(.34f, .90f).To(.70f, .90f);
+  scribe.Digit(2).Arc(.49f, .33f, .25f, .23f, -170, 40).To(.25f, .90f).To(.77f, .88f);
+  scribe.Digit(2)
+      .Arc(.49f, .32f, .24f, .22f, -170, 50)
+      .Arc(.36f, .82f, .10f, .09f, -20, -340)
+      .To(.60f, .88f)
+      .To(.80f, .84f);
+  scribe.Digit(3).Arc(.46f, .30f, .24f, .20f, -150, 80).Arc(.46f, .70f, .27f, .21f, -80, 150);
+  scribe.Digit(3).To(.26f, .12f).To(.72f, .12f).To(.48f, .42f).Arc(.46f, .67f, .27f, .24f, -80, 150);
+  scribe.Digit(4).To(.60f, .10f).To(.22f, .63f).To(.82f, .61f).Lift().To(.64f, .36f).To(.62f, .92f);
+  scribe.Digit(4).To(.28f, .12f).To(.25f, .50f).To(.70f, .50f).Lift().To(.72f, .12f).To(.68f, .92f);
+  scribe.Digit(5).To(.74f, .11f).To(.34f, .12f).To(.30f, .46f).Arc(.48f, .66f, .26f, .24f, -130, 150);
+  scribe.Digit(5)
+      .To(.36f, .12f)
+      .To(.32f, .44f)
+      .Arc(.47f, .66f, .27f, .24f, -120, 140)
+      .Lift()
+      .To(.36f, .12f)
+      .To(.76f, .10f);
+  scribe.Digit(6).To(.66f, .10f).To(.42f, .32f).To(.29f, .60f).Arc(.50f, .68f, .22f, .21f, 180, -190);
+  scribe.Digit(6).Arc(.62f, .55f, .34f, .44f, -100, -190).Arc(.49f, .70f, .20f, .19f, 190, -160);
+  scribe.Digit(7).To(.22f, .13f).To(.78f, .12f).To(.42f, .90f);
+  scribe.Digit(7).To(.24f, .14f).To(.76f, .12f).To(.46f, .90f).Lift().To(.38f, .52f).To(.70f, .50f);
+  scribe.Digit(8).Arc(.5f, .30f, .20f, .19f, 90, 450).Lift().Arc(.5f, .70f, .25f, .21f, -90, 270);
+  scribe.Digit(8).Arc(.5f, .30f, .20f, .19f, -30, -270).Arc(.5f, .70f, .23f, .20f, -90, 200).To(.68f, .22f);
+  scribe.Digit(9).Arc(.49f, .32f, .22f, .21f, 0, -360).To(.71f, .40f).To(.66f, .90f);
+  scribe.Digit(9).Arc(.49f, .32f, .22f, .20f, -20, -350).To(.72f, .55f).Arc(.50f, .66f, .22f, .24f, 0, 140);
+  return scribe.digits();
 }
 
 // A sample's random numbers, one after another.

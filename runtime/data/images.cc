@@ -42,16 +42,16 @@ class ImageSource final : public Source {
       normalised_[pixel] = NormalisedPixel(static_cast<int>(pixel));
   }
 
-  int64_t Samples(Part part) const override { return static_cast<int64_t>(Of(part).labels().size()); }
+  int64_t Samples(DataSplit split) const override { return static_cast<int64_t>(Of(split).labels().size()); }
 
   int64_t Bytes() const override { return train_.Bytes() + test_.Bytes(); }
 
-  void Prepare(Part part, int field, const std::vector<int64_t>& samples) override {
-    if (field == kImage) (part == Part::kTrain ? train_ : test_).Draw(samples);
+  void Prepare(DataSplit split, int field, const std::vector<int64_t>& samples) override {
+    if (field == kImage) (split == DataSplit::kTrain ? train_ : test_).Draw(samples);
   }
 
-  void Read(Part part, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
-    const Images& images = Of(part);
+  void Read(DataSplit split, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
+    const Images& images = Of(split);
     if (field != kImage)
       return WriteRow(input, row, [&](int64_t) { return images.labels()[static_cast<size_t>(sample)]; });
     const uint8_t* pixels = images.Pixels(sample);
@@ -59,7 +59,7 @@ class ImageSource final : public Source {
   }
 
  private:
-  const Images& Of(Part part) const { return part == Part::kTrain ? train_ : test_; }
+  const Images& Of(DataSplit split) const { return split == DataSplit::kTrain ? train_ : test_; }
 
   Images train_;
   Images test_;

@@ -13,10 +13,12 @@ class NpySource final : public Source {
  public:
   explicit NpySource(std::vector<NpyFile> files) : files_(std::move(files)) {}
 
-  int64_t Samples(Part part) const override { return part == Part::kTrain ? files_[0].header().shape[0] : 0; }
+  int64_t Samples(DataSplit split) const override {
+    return split == DataSplit::kTrain ? files_[0].header().shape[0] : 0;
+  }
   int64_t Bytes() const override { return 0; }
 
-  void Read(Part, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
+  void Read(DataSplit, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
     const NpyFile& file = files_[static_cast<size_t>(field)];
     const Region piece = SampleRegion(input.region);
     const int64_t source = sample * ElementCount(piece.shape);

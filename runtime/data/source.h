@@ -13,22 +13,23 @@
 
 namespace cleave::runtime {
 
-enum class Part { kTrain, kTest };
+enum class DataSplit { kTrain, kTest };
 
 class Source {
  public:
   virtual ~Source() = default;
 
-  virtual int64_t Samples(Part part) const = 0;
+  virtual int64_t Samples(DataSplit split) const = 0;
   virtual int64_t Bytes() const = 0;
   virtual std::string Note() const { return ""; }
 
-  // Makes field number `field` of these samples of `part` ready to be read; some may be ready, or be named twice. Free
+  // Makes field number `field` of these samples of `split` ready to be read; some may be ready, or be named twice. Free
   // where all are from the beginning.
-  virtual void Prepare(Part, int /*field*/, const std::vector<int64_t>& /*samples*/) {}
+  virtual void Prepare(DataSplit, int /*field*/, const std::vector<int64_t>& /*samples*/) {}
 
-  // Writes sample `sample` of `part`, field number `field`, to row `row` of the input's local piece. Has been prepared.
-  virtual void Read(Part part, int64_t sample, int field, const ModelInput& input, int64_t row) const = 0;
+  // Writes sample `sample` of `split`, field number `field`, to row `row` of the input's local piece. Has been
+  // prepared.
+  virtual void Read(DataSplit split, int64_t sample, int field, const ModelInput& input, int64_t row) const = 0;
 };
 
 // The piece of one sample that an input holds: its region without the batch.

@@ -55,7 +55,7 @@ class SyntheticSource final : public Source {
     }
   }
 
-  int64_t Samples(Part part) const override { return part == Part::kTrain ? train_ : test_; }
+  int64_t Samples(DataSplit split) const override { return split == DataSplit::kTrain ? train_ : test_; }
 
   int64_t Bytes() const override {
     size_t bytes = 0;
@@ -64,8 +64,8 @@ class SyntheticSource final : public Source {
     return static_cast<int64_t>(bytes);
   }
 
-  void Read(Part part, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
-    if (part == Part::kTest) sample += train_;
+  void Read(DataSplit split, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
+    if (split == DataSplit::kTest) sample += train_;
     if (cache_.empty()) return WriteRow(input, row, [&](int64_t i) { return Element(field, sample, i); });
     const float* values =
         cache_[static_cast<size_t>(field)].data() + sample * fields_[static_cast<size_t>(field)].elements;

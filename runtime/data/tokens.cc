@@ -26,17 +26,17 @@ class TokenSource final : public Source {
   }
 
   // Training windows begin at every byte; those of the test part do not overlap, so that each byte is predicted once.
-  int64_t Samples(Part part) const override {
+  int64_t Samples(DataSplit split) const override {
     const int64_t test_size = static_cast<int64_t>(tokens_.size()) - test_begin_;
-    const int64_t samples = part == Part::kTrain ? test_begin_ - length_ : (test_size - 1) / length_;
+    const int64_t samples = split == DataSplit::kTrain ? test_begin_ - length_ : (test_size - 1) / length_;
     return std::max<int64_t>(0, samples);
   }
 
   int64_t Bytes() const override { return static_cast<int64_t>(tokens_.size()); }
   std::string Note() const override { return note_; }
 
-  void Read(Part part, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
-    const int64_t begin = part == Part::kTrain ? sample : test_begin_ + sample * length_;
+  void Read(DataSplit split, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
+    const int64_t begin = split == DataSplit::kTrain ? sample : test_begin_ + sample * length_;
     const uint8_t* window = tokens_.data() + begin + (field == kNext ? 1 : 0);
     WriteRow(input, row, [&](int64_t element) { return window[element]; });
   }

@@ -11,7 +11,7 @@
 #define CLEAVE_RUNTIME_KERNELS_OBSERVER_H_
 
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,12 +90,20 @@ class Observer {
   NamedStatistics TakeWatched() { return std::exchange(watched_, {}); }
 
  private:
+  // What is shown later.
+  struct Look {
+    virtual ~Look() = default;
+    virtual void Show() = 0;
+  };
+  template <typename Function>
+  struct LookOf;
   struct Seen {
     int number = 0;
-    std::function<void()> show;
+    std::unique_ptr<Look> look;
   };
 
-  void Keep(int number, std::function<void()> show);
+  template <typename Function>
+  void Keep(int number, Function show);
   // The whole tensor on rank 0, of which this rank holds `mine`; nothing on other ranks.
   template <typename T>
   std::vector<double> Whole(const Region& region, const Part& part, const std::vector<T>& mine);
@@ -105,7 +113,7 @@ class Observer {
   Occasion occasion_ = Occasion::kTraining;
   bool is_logged_ = false;
   NamedStatistics watched_;
-  std::vector<Seen> seen_;
+  std::vector<Seen> seen_;  // Ordered by number.
 };
 
 }  // namespace cleave::runtime

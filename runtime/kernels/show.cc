@@ -161,6 +161,22 @@ std::string TensorText(const std::vector<int64_t>& shape, const T* values) {
   return count > kAll ? text + "\n" + SummaryText(count, values) : text;
 }
 
+template <typename Function>
+struct Observer::LookOf final : Look {
+  explicit LookOf(Function function) : function(std::move(function)) {}
+  void Show() override { function(); }
+
+  const Function function;
+};
+
+template <typename Function>
+void Observer::Keep(int number, Function show) {
+  if (occasion_ == Occasion::kAgain) return;
+  auto place = seen_.end();
+  while (place != seen_.begin() && (place - 1)->number > number) --place;
+  seen_.insert(place, {number, std::make_unique<LookOf<Function>>(std::move(show))});
+}
+
 std::string Observer::Place(const Shown& shown) const {
   return shown.place + (occasion_ == Occasion::kTest ? ", test" : "");
 }

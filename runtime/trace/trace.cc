@@ -106,7 +106,20 @@ struct Watch::Watchdog {
   }
 };
 
-Watch::Watch(const char* model_file) : model_file_(model_file) {}
+struct Watch::Shared {
+  struct Collective {
+    const char* name;
+    OpName op;
+    int line;
+  };
+  std::mutex collectives_mutex;  // The rank adds to the list, its watchdog reads it.
+  std::vector<Collective> collectives;
+
+  std::mutex others_mutex;
+  Others* others = nullptr;  // Protected by others_mutex.
+};
+
+Watch::Watch(const char* model_file) : model_file_(model_file), shared_(std::make_unique<Shared>()) {}
 
 Watch::~Watch() {
   watchdog_.reset();
@@ -143,13 +156,14 @@ std::string Watch::CurrentOp() const { return OpText(Op(), model_file_, line_.lo
 int32_t Watch::NumberOfCollective(const char* name) {
   const OpName op = Op();
   const int line = line_.load(std::memory_order_relaxed);
-  const std::lock_guard<std::mutex> lock(collectives_mutex_);
-  for (size_t i = 0; i < collectives_.size(); ++i) {
-    const NamedCollective& known = collectives_[i];
+  const std::lock_guard<std::mutex> lock(shared_->collectives_mutex);
+  std::vector<Shared::Collective>& collectives = shared_->collectives;
+  for (size_t i = 0; i < collectives.size(); ++i) {
+    const Shared::Collective& known = collectives[i];
     if (known.name == name && known.op == op && known.line == line) return static_cast<int32_t>(i);
   }
-  collectives_.push_back({name, op, line});
-  return static_cast<int32_t>(collectives_.size()) - 1;
+  collectives.push_back({name, op, line});
+  return static_cast<int32_t>(collectives.size()) - 1;
 }
 
 std::optional<std::string> Watch::CurrentCollective() const {
@@ -159,8 +173,8 @@ std::optional<std::string> Watch::CurrentCollective() const {
   const volatile DeviceProgress* const device = device_.load();
   const int32_t number = device == nullptr ? -1 : device->collective;
   if (number < 0) return std::nullopt;
-  const std::lock_guard<std::mutex> lock(collectives_mutex_);
-  const NamedCollective& known = collectives_[static_cast<size_t>(number)];
+  const std::lock_guard<std::mutex> lock(shared_->collectives_mutex);
+  const Shared::Collective& known = shared_->collectives[static_cast<size_t>(number)];
   return Format("%s for %s on its GPU", known.name, OpText(known.op, model_file_, known.line).c_str());
 }
 
@@ -208,13 +222,13 @@ std::string Watch::Where() const {
 }
 
 void Watch::SetOthers(Others* others) {
-  const std::lock_guard<std::mutex> lock(others_mutex_);
-  others_ = others;
+  const std::lock_guard<std::mutex> lock(shared_->others_mutex);
+  shared_->others = others;
 }
 
 MissingRanks Watch::Missing() {
-  const std::lock_guard<std::mutex> lock(others_mutex_);
-  return others_ == nullptr ? MissingRanks{OthersOfThisProcess(*this)} : others_->Missing();
+  const std::lock_guard<std::mutex> lock(shared_->others_mutex);
+  return shared_->others == nullptr ? MissingRanks{OthersOfThisProcess(*this)} : shared_->others->Missing();
 }
 
 void Watch::StartWatchdog(int rank, double seconds) {
@@ -235,8 +249,8 @@ void Watch::StartWatchdog(int rank, double seconds) {
       looked = now;
       const std::string where = Where();
       {
-        const std::lock_guard<std::mutex> others_lock(others_mutex_);
-        if (others_ != nullptr) others_->Show(where);
+        const std::lock_guard<std::mutex> others_lock(shared_->others_mutex);
+        if (shared_->others != nullptr) shared_->others->Show(where);
       }
       const int64_t events = Events();
       if (events != seen) {

@@ -15,12 +15,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "runtime/device/bfloat16.h"
@@ -55,6 +52,13 @@ struct SeenRank {
 
 // The ranks that do not wait as rank `own` does; where all wait, what they wait in.
 MissingRanks FindMissing(const std::vector<SeenRank>& ranks, int own);
+
+// Is told of every op that ends. For measurements.
+class OpListener {
+ public:
+  virtual ~OpListener() = default;
+  virtual void EndOf(OpName op) = 0;
+};
 
 class Watch {
  public:
@@ -104,8 +108,8 @@ class Watch {
     int64_t index = 0;  // In the local piece, row-major.
     float value = 0;
   };
-  // `observer` is called with every op that ends, until it is replaced or, with null, removed. For measurements.
-  void Observe(std::function<void(OpName op)> observer) { observer_ = std::move(observer); }
+  // From now on `listener` is told of the ops; null: nobody.
+  void TellOf(OpListener* listener) { listener_ = listener; }
 
   // Checking mode reads values at the place that this function returns. Null: it reads them where they are.
   using Reader = const void* (*)(const void* values, int64_t bytes);
@@ -146,7 +150,7 @@ class Watch {
   OpName Op() const { return {op_.load(std::memory_order_relaxed), layer_.load(std::memory_order_relaxed)}; }
   void Begin(OpName op, int line, const Tensor& result) {
     if (checking_) ScanResult();
-    if (observer_) observer_(Op());
+    if (listener_ != nullptr) listener_->EndOf(Op());
     op_.store(op.text, std::memory_order_relaxed);
     layer_.store(op.layer, std::memory_order_relaxed);
     line_.store(line, std::memory_order_relaxed);
@@ -157,12 +161,6 @@ class Watch {
   int64_t Events() const;  // Of the host and of its GPU.
   MissingRanks Missing();
 
-  struct NamedCollective {
-    const char* name;
-    OpName op;
-    int line;
-  };
-
   const char* model_file_;
   std::atomic<const char*> op_{""};
   std::atomic<int64_t> layer_{-1};
@@ -172,19 +170,17 @@ class Watch {
   Tensor result_;
   bool checking_ = false;
   Reader reader_ = nullptr;
-  std::function<void(OpName)> observer_;
+  OpListener* listener_ = nullptr;
   int64_t order_ = 0;
   std::optional<NotFinite> found_;
 
   std::atomic<const volatile DeviceProgress*> device_{nullptr};
-  mutable std::mutex collectives_mutex_;  // The rank adds to the list, its watchdog reads it.
-  std::vector<NamedCollective> collectives_;
 
   std::atomic<double> timeout_{0};
   std::atomic<bool> has_stalled_{false};
-  std::mutex others_mutex_;
-  Others* others_ = nullptr;  // Protected by others_mutex_.
 
+  struct Shared;  // What the rank and its watchdog both write or ask, each behind a lock.
+  const std::unique_ptr<Shared> shared_;
   struct Watchdog;
   std::unique_ptr<Watchdog> watchdog_;
 };

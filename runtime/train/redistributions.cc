@@ -4,8 +4,6 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
-#include <set>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -31,10 +29,12 @@ int64_t BytesOf(const Comm& comm) {
 
 std::string WithMeasured(const std::string& list, const std::map<std::string, Measured>& measured) {
   std::string text;
-  std::set<std::string> seen;
+  std::map<std::string, Measured> uncounted = measured;
   int64_t total_runs = 0, total_bytes = 0;
-  std::istringstream lines(list);
-  for (std::string line; std::getline(lines, line);) {
+  for (size_t next = 0; next < list.size();) {
+    const size_t end_of_line = std::min(list.find('\n', next), list.size());
+    const std::string line = list.substr(next, end_of_line - next);
+    next = end_of_line + 1;
     if (line.rfind("total: ", 0) == 0) {
       text += line + Format("; measured %" PRId64 " B in %" PRId64 " runs\n", total_bytes, total_runs);
       continue;
@@ -52,7 +52,7 @@ std::string WithMeasured(const std::string& list, const std::map<std::string, Me
         text +=
             Format(", measured %" PRId64 " x %" PRId64 " B", what.runs, what.runs == 0 ? 0 : what.bytes / what.runs);
         // A merged collective is listed in several lines.
-        if (seen.insert(op).second) {
+        if (uncounted.erase(op) > 0) {
           total_runs += what.runs;
           total_bytes += what.bytes;
         }
@@ -68,16 +68,16 @@ RedistributionLog::RedistributionLog(const Comm& comm, Watch& watch, std::string
     : comm_(comm), watch_(watch), folder_(std::move(folder)), on_(IsAskedFor() && comm.rank() == 0) {
   if (!on_) return;
   bytes_ = BytesOf(comm_);
-  watch_.Observe([this](OpName op) { EndOf(op.ToString()); });
+  watch_.TellOf(this);
 }
 
 RedistributionLog::~RedistributionLog() {
-  if (on_) watch_.Observe(nullptr);
+  if (on_) watch_.TellOf(nullptr);
 }
 
-void RedistributionLog::EndOf(const std::string& op) {
+void RedistributionLog::EndOf(OpName op) {
   const int64_t bytes = BytesOf(comm_);
-  Measured& measured = measured_[op];
+  Measured& measured = measured_[op.ToString()];
   ++measured.runs;
   measured.bytes += bytes - std::exchange(bytes_, bytes);
 }
@@ -85,7 +85,7 @@ void RedistributionLog::EndOf(const std::string& op) {
 void RedistributionLog::Print() {
   if (!on_) return;
   on_ = false;
-  watch_.Observe(nullptr);
+  watch_.TellOf(nullptr);
   const std::string path = folder_ + "/" + kRedistributionsFile;
   const Result<std::vector<uint8_t>> list = ReadFile(path, kMostListBytes);
   if (list.ok()) {

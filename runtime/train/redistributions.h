@@ -24,11 +24,11 @@ struct Measured {
 // measured 0 times.
 std::string WithMeasured(const std::string& list, const std::map<std::string, Measured>& measured);
 
-class RedistributionLog {
+class RedistributionLog final : public OpListener {
  public:
   // Measures from now on when the environment asks for it. `folder`: of the program.
   RedistributionLog(const Comm& comm, Watch& watch, std::string folder);
-  ~RedistributionLog();
+  ~RedistributionLog() override;
   RedistributionLog(const RedistributionLog&) = delete;
   RedistributionLog& operator=(const RedistributionLog&) = delete;
 
@@ -36,7 +36,7 @@ class RedistributionLog {
   void Print();
 
  private:
-  void EndOf(const std::string& op);
+  void EndOf(OpName op) override;
 
   const Comm& comm_;
   Watch& watch_;

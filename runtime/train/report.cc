@@ -29,36 +29,48 @@ void CheckWritten(bool is_written, const std::string& where) {
   }
 }
 
-std::string JsonObject(const std::vector<std::pair<std::string, std::string>>& members) {
-  std::string text = "{";
-  for (const auto& [name, value] : members) text += (text.size() > 1 ? "," : "") + ("\"" + name + "\":") + value;
-  return text + "}";
-}
+// A JSON object: its members in order.
+class JsonObject {
+ public:
+  void Add(const std::string& name, const JsonObject& value) { AddText(name, value.Text()); }
 
-template <typename T>
-std::string PerRank(const std::vector<T>& values, const char* format) {
-  std::vector<std::pair<std::string, std::string>> members;
-  for (size_t rank = 0; rank < values.size(); ++rank) {
-    char text[64];
-    std::snprintf(text, sizeof text, format, values[rank]);
-    members.emplace_back(std::to_string(rank), text);
+  // JSON has no word for a number that is not finite.
+  void Add(const std::string& name, double value) {
+    AddText(name, std::isfinite(value) ? Format("%.9g", value) : "null");
   }
-  return JsonObject(members);
-}
 
-// JSON has no word for a number that is not finite.
-std::string JsonNumber(double value) { return std::isfinite(value) ? Format("%.9g", value) : "null"; }
+  void AddInteger(const std::string& name, int64_t value) { AddText(name, std::to_string(value)); }
+  void AddWhole(const std::string& name, double value) { AddText(name, Format("%.0f", value)); }
+
+  std::string Text() const { return "{" + members_ + "}"; }
+
+ private:
+  void AddText(const std::string& name, const std::string& value) {
+    if (!members_.empty()) members_ += ",";
+    members_ += "\"" + name + "\":" + value;
+  }
+
+  std::string members_;
+};
+
+JsonObject PerRank(const std::vector<int64_t>& values) {
+  JsonObject ranks;
+  for (size_t rank = 0; rank < values.size(); ++rank) ranks.AddInteger(std::to_string(rank), values[rank]);
+  return ranks;
+}
 
 // The statistics of values by their names.
-std::string WatchedJson(const NamedStatistics& watched) {
-  std::vector<std::pair<std::string, std::string>> members;
+JsonObject WatchedJson(const NamedStatistics& watched) {
+  JsonObject values;
   for (const auto& [name, statistics] : watched) {
-    members.emplace_back(name, JsonObject({{"norm", JsonNumber(std::sqrt(statistics.squares))},
-                                           {"min", JsonNumber(statistics.least)},
-                                           {"max", JsonNumber(statistics.most)},
-                                           {"zeros", JsonNumber(statistics.zeros / statistics.count)}}));
+    JsonObject value;
+    value.Add("norm", std::sqrt(statistics.squares));
+    value.Add("min", statistics.least);
+    value.Add("max", statistics.most);
+    value.Add("zeros", statistics.zeros / statistics.count);
+    values.Add(name, value);
   }
-  return JsonObject(members);
+  return values;
 }
 
 // `seconds`: of one step.
@@ -118,15 +130,16 @@ void Report::Line(const std::string& text) {
 }
 
 void Report::WriteMetrics(const StepRecord& record) {
-  std::vector<std::pair<std::string, std::string>> members = {{"step", std::to_string(record.step)},
-                                                              {"epoch", std::to_string(record.epoch)},
-                                                              {"loss", JsonNumber(static_cast<double>(record.loss))},
-                                                              {"seconds", JsonNumber(record.seconds)},
-                                                              {"samples", std::to_string(record.samples)}};
-  for (const auto& [name, value] : record.metrics) members.emplace_back(name, JsonNumber(value));
-  if (record.parameter_norm.has_value()) members.emplace_back("parameter_norm", JsonNumber(*record.parameter_norm));
-  if (!record.watched.empty()) members.emplace_back("watch", WatchedJson(record.watched));
-  const bool is_written = std::fprintf(metrics_, "%s\n", JsonObject(members).c_str()) > 0;
+  JsonObject line;
+  line.AddInteger("step", record.step);
+  line.AddInteger("epoch", record.epoch);
+  line.Add("loss", static_cast<double>(record.loss));
+  line.Add("seconds", record.seconds);
+  line.AddInteger("samples", record.samples);
+  for (const auto& [name, value] : record.metrics) line.Add(name, value);
+  if (record.parameter_norm.has_value()) line.Add("parameter_norm", *record.parameter_norm);
+  if (!record.watched.empty()) line.Add("watch", WatchedJson(record.watched));
+  const bool is_written = std::fprintf(metrics_, "%s\n", line.Text().c_str()) > 0;
   CheckWritten(std::fflush(metrics_) == 0 && is_written, "`" + folder_ + "/metrics.jsonl` (rank 0)");
 }
 
@@ -168,31 +181,36 @@ void Report::Summary(const RunRecord& run, int64_t batch) {
 std::string RunJson(const RunRecord& run) {
   const double steps = static_cast<double>(std::max<size_t>(1, run.step_seconds.size()));
   const double total = std::accumulate(run.step_seconds.begin(), run.step_seconds.end(), 0.0);
-  std::vector<std::pair<std::string, std::string>> collectives;
+  JsonObject collectives;
   for (int kind = 0; kind < kCollectiveKinds; ++kind) {
     const Traffic& traffic = run.traffic[static_cast<size_t>(kind)];
     if (traffic.count == 0) continue;
-    collectives.emplace_back(CollectiveKindName(static_cast<CollectiveKind>(kind)),
-                             JsonObject({{"count", std::to_string(traffic.count)},
-                                         {"bytes", std::to_string(traffic.bytes)},
-                                         {"sent_bytes", Format("%.0f", traffic.sent_bytes)},
-                                         {"seconds", JsonNumber(traffic.seconds)}}));
+    JsonObject collective;
+    collective.AddInteger("count", traffic.count);
+    collective.AddInteger("bytes", traffic.bytes);
+    collective.AddWhole("sent_bytes", traffic.sent_bytes);
+    collective.Add("seconds", traffic.seconds);
+    collectives.Add(CollectiveKindName(static_cast<CollectiveKind>(kind)), collective);
   }
-  std::vector<std::pair<std::string, std::string>> test;
-  for (const auto& [name, value] : run.test) test.emplace_back(name, JsonNumber(value));
-  std::vector<std::pair<std::string, std::string>> members = {
-      {"exit", std::to_string(run.exit)},
-      {"steps", std::to_string(run.step_seconds.size())},
-      {"seconds", JsonNumber(run.seconds)},
-      {"median_step_seconds", JsonNumber(Median(run.step_seconds))},
-      {"compute_seconds", JsonNumber((total - run.communication_seconds) / steps)},
-      {"communication_seconds", JsonNumber(run.communication_seconds / steps)},
-      {"peak_memory_bytes", PerRank(run.peak_memory_bytes, "%" PRId64)},
-      {"data_bytes", PerRank(run.data_bytes, "%" PRId64)},
-      {"sent_bytes", PerRank(run.sent_bytes, "%.0f")},
-      {"collectives", JsonObject(collectives)}};
-  if (!test.empty()) members.emplace_back("test", JsonObject(test));
-  return JsonObject(members) + "\n";
+  JsonObject sent_bytes;
+  for (size_t rank = 0; rank < run.sent_bytes.size(); ++rank) {
+    sent_bytes.AddWhole(std::to_string(rank), run.sent_bytes[rank]);
+  }
+  JsonObject test;
+  for (const auto& [name, value] : run.test) test.Add(name, value);
+  JsonObject all;
+  all.AddInteger("exit", run.exit);
+  all.AddInteger("steps", static_cast<int64_t>(run.step_seconds.size()));
+  all.Add("seconds", run.seconds);
+  all.Add("median_step_seconds", Median(run.step_seconds));
+  all.Add("compute_seconds", (total - run.communication_seconds) / steps);
+  all.Add("communication_seconds", run.communication_seconds / steps);
+  all.Add("peak_memory_bytes", PerRank(run.peak_memory_bytes));
+  all.Add("data_bytes", PerRank(run.data_bytes));
+  all.Add("sent_bytes", sent_bytes);
+  all.Add("collectives", collectives);
+  if (!run.test.empty()) all.Add("test", test);
+  return all.Text() + "\n";
 }
 
 std::optional<Error> Report::WriteRun(const RunRecord& run) {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/comm/run_ranks.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/workspace.h"
 #include "runtime/launch/launch.h"

@@ -10,6 +10,7 @@
 
 #include "runtime/comm/comm.h"
 #include "runtime/comm/gloo/transport.h"
+#include "runtime/comm/run_ranks.h"
 #include "runtime/placement/placement.h"
 #include "runtime/rendezvous/membership.h"
 

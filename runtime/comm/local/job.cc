@@ -7,6 +7,7 @@
 
 #include "runtime/comm/local/board.h"
 #include "runtime/comm/local/transport.h"
+#include "runtime/comm/run_ranks.h"
 
 namespace cleave::runtime {
 namespace {

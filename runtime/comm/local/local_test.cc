@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/comm/comm.h"
+#include "runtime/comm/run_ranks.h"
 #include "runtime/trace/trace.h"
 
 namespace cleave::runtime {

@@ -14,6 +14,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/comm/mpi/host_board.h"
 #include "runtime/comm/mpi/transport.h"
+#include "runtime/comm/run_ranks.h"
 
 namespace cleave::runtime {
 namespace {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/comm/comm.h"
+#include "runtime/comm/run_ranks.h"
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/workspace.h"
