@@ -132,6 +132,46 @@ TEST_F(CpuMakefileTest, AnObjectIsOfItsTextFlagsAndCompiler) {
   EXPECT_FALSE(absl::StrContains(Build(tree, 2, "CXX=./compiler"), " -c -o"));
 }
 
+// A compiler that does not explain itself still says its version.
+TEST_F(CpuMakefileTest, AnObjectIsOfTheVersionOfItsCompiler) {
+  const std::string tree = Tree("a", 1);
+  const auto write_version = [&](const std::string& version) {
+    WriteText(tree + "/compiler",
+              absl::StrCat("#!/bin/sh\ncase \"$*\" in *'-###'*) exit 1 ;; *--version*) echo ", version,
+                           "; exit ;; esac\nexec g++ \"$@\"\n"),
+              /*executable=*/true);
+  };
+  write_version("13");
+  Build(tree, 2, "CXX=./compiler");
+  EXPECT_FALSE(absl::StrContains(Build(tree, 2, "CXX=./compiler"), " -c -o"));
+  write_version("14");
+  EXPECT_TRUE(Compiles(Build(tree, 2, "CXX=./compiler"), "runtime/one.cc"));
+}
+
+TEST_F(CpuMakefileTest, FlagsMayHaveQuotes) {
+  const std::string tree = Tree("a", 1);
+  WriteText(tree + "/runtime/one/one.cc", "#include \"one.h\"\nint One() { return sizeof(TEXT) - 1; }\n");
+  const auto flags = [](const std::string& text) {
+    return absl::StrCat("CXXFLAGS=\"-O1 -DTEXT='\\\"", text, "\\\"'\"");
+  };
+  EXPECT_TRUE(Compiles(Build(tree, 4, flags("a b")), "runtime/one.cc"));
+  EXPECT_FALSE(absl::StrContains(Build(tree, 4, flags("a b")), " -c -o"));
+  Tree("b", 1);
+  WriteText(folder_ + "/b/runtime/one/one.cc", ReadText(tree + "/runtime/one/one.cc"));
+  EXPECT_FALSE(Compiles(Build(folder_ + "/b", 4, flags("a b")), "runtime/one.cc"));
+  EXPECT_TRUE(Compiles(Build(folder_ + "/b", 3, flags("ab")), "runtime/one.cc"));
+}
+
+// The cache is removed after `make` has read what it holds.
+TEST_F(CpuMakefileTest, WhatTheCacheLosesIsMadeAgain) {
+  const std::string tree = Tree("a", 1);
+  WriteCompiler(tree, "no such word", "");
+  Build(tree, 2, "CXX=./compiler");
+  Tree("b", 2);
+  WriteCompiler(folder_ + "/b", "-c -o build/program.cc", absl::StrCat("rm -r ", kept_));
+  Build(folder_ + "/b", 3, "CXX=./compiler -j1");
+}
+
 // The header of a library that is replaced by another version.
 TEST_F(CpuMakefileTest, AnObjectIsOfTheLibrariesThatItIncludes) {
   const std::string tree = Tree("a", 1);

@@ -92,7 +92,8 @@ compiler = $(if $(filter runtime/comm/mpi.cc,$(1)),$(MPICXX),$(CXX))
 host = $(compiler) $(CXXFLAGS) $(if $(filter $(THROWING),$(1)),,-fno-exceptions)
 compile = $(strip $(if $(filter %.cu,$(1)),$(COMPILE_CUDA),$(host)) $(flags) -I. $(INCLUDES))
 preprocess = $(strip $(host) $(flags) -I. $(INCLUDES) -E -dD -x c++ -)
-described = '$(1)' '$(compile)' '$(preprocess)' '$(sources)'
+quoted = '$(subst ','\'',$(1))'
+described = $(call quoted,$(1)) $(call quoted,$(compile)) $(call quoted,$(preprocess)) $(call quoted,$(sources))
 
 joined = $(foreach folder,$(1),$(WITH_$(folder)))
 units = $(foreach folder,$(filter-out $(joined),$(1)),\
@@ -111,14 +112,15 @@ NAMES := $(shell $(objects.sh) names $(foreach unit,$(UNITS),$(call described,$(
 SOURCES := $(shell $(objects.sh) sources)
 CACHE := $(shell $(objects.sh) cache)
 ifdef CACHE
-IGNORED := $(shell $(objects.sh) used $(CACHE) $(wildcard $(NAMES:%=$(CACHE)/%.o)))
+KEPT := $(patsubst $(CACHE)/%.o,%,$(wildcard $(NAMES:%=$(CACHE)/%.o)))
+IGNORED := $(shell $(objects.sh) used $(CACHE) $(KEPT:%=$(CACHE)/%.o))
 endif
 ifneq ($(words $(NAMES)),$(words $(UNITS)))
 $(error the objects have no names: runtime/objects/objects.sh has failed)
 endif
 endif
 names = $(filter $($(1)_UNITS:%=%.%),$(NAMES))
-objects = $(foreach name,$(names),$(or $(wildcard $(CACHE:%=%/$(name).o)),$(BUILD)/$(name).o))
+objects = $(names:%=$(BUILD)/%.o)
 
 # What a program is made from is in $(BUILD)/PROGRAM.made_from. It is linked again unless that is the same.
 link = $(if $(filter $(PROGRAM),$(1)),$(LINK),$(CXX)) $(CXXFLAGS)
@@ -137,18 +139,25 @@ PART := $(shell mktemp -u XXXXXXXX).part
 $(PROGRAMS):
 	@mkdir -p $(dir $@ $(BUILD)/$@) && rm -f $(BUILD)/$@.made_from
 	$(call link,$@) -o $@.$(PART) $(call objects,$@) $(call libraries,$@)
-	@mv $@.$(PART) $@ && echo '$(strip $(call made_from,$@))' >$(BUILD)/$@.$(PART) && mv $(BUILD)/$@.$(PART) $(BUILD)/$@.made_from
+	@mv $@.$(PART) $@ && printf '%s\n' $(call quoted,$(strip $(call made_from,$@))) >$(BUILD)/$@.$(PART) && mv $(BUILD)/$@.$(PART) $(BUILD)/$@.made_from
 
 unit = $(basename $*)
 source = $(if $(filter $(MAIN),$(unit)),$(MAIN),$(BUILD)/$(unit))
-$(BUILD)/%.o:
-	@mkdir -p $(@D)
+define compiled
 	$(if $(filter $(MAIN),$(unit)),,@printf '#include "%s"\n' $(call sources,$(unit)) >$(source).$(PART) && mv $(source).$(PART) $(source))
 	$(call compile,$(unit)) -c -o $@.$(PART) $(source)
-	@[ "`$(objects.sh) names $(call described,$(unit))`" = '$*' ] || \
-	  { echo '$(unit) has changed while it was compiled: start make again' >&2; rm -f $@.$(PART); exit 1; }
-	@mv $@.$(PART) $@ && for other in $(BUILD)/$(unit).*.o; do [ $$other = $@ ] || rm -f $$other; done
+	@[ "$$($(objects.sh) names $(call described,$(unit)))" = '$*' ] || { echo '$(unit) has changed while it was compiled: start make again' >&2; rm -f $@.$(PART); exit 1; }
+	@mv $@.$(PART) $@
 	$(if $(CACHE),$(if $(filter $(MAIN),$(unit)),,@$(objects.sh) keep $@ $*.o $(CACHE)))
+endef
+
+# A kept object gets a second name here, under which it stays when the first is removed. Where it is gone already it is
+# made again.
+again = $(MAKE) --no-print-directory KEPT=
+$(BUILD)/%.o:
+	@mkdir -p $(@D)
+	$(if $(filter $*,$(KEPT)),@$(objects.sh) take $(CACHE)/$*.o $@ || $(again) $@,$(compiled))
+	@for other in $(BUILD)/$(unit).*.o; do [ $$other = $@ ] || rm -f $$other; done
 
 clean:
 	rm -rf build program program_gloo program_local starter scheduler

@@ -10,11 +10,13 @@
 #       $XDG_CACHE_HOME, else ~/.cache; nothing where objects cannot be kept there, or CLEAVE_CACHE is `off`
 #   objects.sh keep OBJECT NAME FOLDER copies an object to FOLDER/NAME, completely or not at all; what others have kept
 #       under that name is the same, and where there is no space nothing happens
+#   objects.sh take KEPT OBJECT        gives a kept object the name OBJECT too, as a link or a copy, or fails
 #   objects.sh used FOLDER OBJECT…     notes that a program was linked with these objects, and removes those in FOLDER
 #       that no program was linked with for a month
 #   objects.sh sources                 prints a hash of the sources in this folder
 #
-# The commands of the two compilers that explain themselves are known: `-###` (GCC, Clang) and `--dryrun` (nvcc).
+# The commands of the compilers that explain themselves are known: `-###` (GCC, Clang) and `--dryrun` (nvcc). Of others
+# the version counts, which all say with `--version`.
 set -u
 export LC_ALL=C
 unset MAKEFLAGS # GCC would explain it too.
@@ -31,7 +33,8 @@ names() {
       if (command in known) return known[command]
       explained = is_nvcc ? " --dryrun -x cu -c -o /dev/null /dev/null 2>&1 | grep -v \"^#. [A-Z_]*=\" |" \
                                    : " -### -x c++ -S -o /dev/null /dev/null 2>&1 |"
-      return known[command] = first_line(command explained " sed s/tmpxft[^[:space:]]*//g | sha256sum")
+      return known[command] = first_line("{ " command " --version 2>&1; " command explained \
+                                         " sed s/tmpxft[^[:space:]]*//g; } | sha256sum")
     }
 
     # Headers of libraries: those in <…> with an extension, other than those of the system and the compiler.
@@ -129,6 +132,10 @@ keep() {
   { cp "$1" "$part" && chmod 644 "$part" && mv "$part" "$3/$2"; } 2>/dev/null || rm -f "$part"
 }
 
+take() {
+  ln "$1" "$2" 2>/dev/null || { cp "$1" "$2.$$.part" && mv "$2.$$.part" "$2"; } 2>/dev/null || { rm -f "$2.$$.part"; return 1; }
+}
+
 used() {
   folder=$1
   shift
@@ -142,6 +149,6 @@ sources() {
 }
 
 case $1 in
-  names | cache | keep | used | sources) "$@" ;;
+  names | cache | keep | take | used | sources) "$@" ;;
   *) exit 2 ;;
 esac
