@@ -18,7 +18,7 @@ if [ "$1" = --list-gpu-arch ]; then
   printf 'compute_80\ncompute_90\ncompute_100\n'
   exit
 fi
-case " $* " in *" --dryrun "*) exit ;; esac
+case " $* " in *" --dryrun "* | *" --version "*) exit ;; esac
 echo "$*" >>asked
 skip=
 for word; do

@@ -20,6 +20,7 @@ endif
 FOLDERS =@FOLDERS@
 WITH_runtime/comm = runtime/comm/host runtime/device/cpu
 WITH_runtime/data = runtime/kernels runtime/npy
+WITH_runtime/device/cuda = runtime/comm/cuda
 WITH_runtime/einsum/cpu = runtime/einsum
 WITH_runtime/random = runtime/math runtime/math/onednn
 WITH_runtime/rendezvous = runtime/placement
