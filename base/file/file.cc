@@ -12,24 +12,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/file/descriptor.h"
 #include "base/text/text.h"
 
 namespace cleave {
 namespace {
-
-class OpenFile {
- public:
-  explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  ~OpenFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  int descriptor() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 absl::Status CannotRead(const std::string& path, int error) {
   std::string reason = std::generic_category().message(error);
@@ -58,9 +45,9 @@ std::string QuotedPath(absl::string_view path) { return absl::StrCat("`", absl::
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, const ReadOptions& options) {
   // Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever.
-  const OpenFile file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   struct stat status;
-  if (file.descriptor() < 0 || fstat(file.descriptor(), &status) != 0) return CannotRead(path, errno);
+  if (file.number() < 0 || fstat(file.number(), &status) != 0) return CannotRead(path, errno);
   if (const absl::string_view kind = WrongKind(status.st_mode, options.pipes); !kind.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(QuotedPath(path), " is ", kind, ", not a ", options.what));
   }
@@ -72,13 +59,13 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, const ReadOptions&
   while (static_cast<int64_t>(text.size()) <= options.most_bytes) {
     const size_t before = text.size();
     text.resize(before + static_cast<size_t>(std::min<int64_t>(kChunk, options.most_bytes + 1 - before)));
-    const ssize_t count = read(file.descriptor(), text.data() + before, text.size() - before);
+    const ssize_t count = read(file.number(), text.data() + before, text.size() - before);
     text.resize(before + static_cast<size_t>(std::max<ssize_t>(0, count)));
     if (count == 0) return text;
     if (count > 0 || errno == EINTR) continue;
     if (errno != EAGAIN) return CannotRead(path, errno);
     // The writer of a pipe has not written yet.
-    pollfd wait = {.fd = file.descriptor(), .events = POLLIN, .revents = 0};
+    pollfd wait = {.fd = file.number(), .events = POLLIN, .revents = 0};
     poll(&wait, 1, -1);
   }
   return TooLarge(path, absl::StrCat("more than ", FormatCount(options.most_bytes)), options);

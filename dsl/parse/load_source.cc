@@ -85,12 +85,16 @@ void ReportBadText(const std::string& path, std::string text, BadText bad, Sourc
 
 std::optional<FileId> LoadSource(absl::string_view path_view, SourceSet& sources, Diagnostics& diagnostics) {
   const std::string path(path_view);
+  std::optional<std::string> text = ReadSource(path, diagnostics);
+  if (!text.has_value()) return std::nullopt;
+  return AddSource(path, *std::move(text), sources, diagnostics);
+}
+
+std::optional<std::string> ReadSource(const std::string& path, Diagnostics& diagnostics) {
   absl::StatusOr<std::string> read = ReadFile(path, {.what = "model file", .most_bytes = kMaxSourceBytes});
-  if (!read.ok()) {
-    diagnostics.Add(CannotRead(path, read.status()));
-    return std::nullopt;
-  }
-  return AddSource(path, *std::move(read), sources, diagnostics);
+  if (read.ok()) return *std::move(read);
+  diagnostics.Add(CannotRead(path, read.status()));
+  return std::nullopt;
 }
 
 std::optional<FileId> AddSource(const std::string& path, std::string text, SourceSet& sources,

@@ -29,7 +29,9 @@ inline constexpr int64_t kMaxSourceBytes = int64_t{16} << 20;
 // says what was found there (a directory, a pipe, a compiled program, …) and nullopt.
 std::optional<FileId> LoadSource(absl::string_view path, SourceSet& sources, Diagnostics& diagnostics);
 
-// The same for a text that was read already, such as that of a pipe. `path` is what is shown for it.
+// LoadSource is ReadSource, which gives the bytes of the file, and AddSource, which checks and adds a text, such as
+// that of a pipe. `path` is what is shown for it.
+std::optional<std::string> ReadSource(const std::string& path, Diagnostics& diagnostics);
 std::optional<FileId> AddSource(const std::string& path, std::string text, SourceSet& sources,
                                 Diagnostics& diagnostics);
 

@@ -67,10 +67,7 @@ void DescribeClean(CLI::App&) {}
 ExitCode RunClean(const std::string& name, const std::string& summary, const std::vector<std::string>& words,
                   std::ostream& out, std::ostream& err) {
   CLI::App app(summary, name);
-  if (const auto exit = Parse(app, words)) {
-    (exit->code == ExitCode::kDone ? out : err) << exit->text;
-    return exit->code;
-  }
+  if (const auto exit = Parse(app, words)) return Print(*exit, out, err);
   const std::optional<fs::path> home = CacheHome();
   if (!home.has_value()) return Fail(err, "neither XDG_CACHE_HOME nor HOME says where the cache is");
   const fs::path folder = *home / "cleave" / "runtime";

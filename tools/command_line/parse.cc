@@ -39,8 +39,8 @@ std::string Unexpected(const CLI::App& app) {
 
 }  // namespace
 
-ExitCode Print(const EarlyExit& exit) {
-  (exit.code == ExitCode::kDone ? std::cout : std::cerr) << exit.text;
+ExitCode Print(const EarlyExit& exit, std::ostream& out, std::ostream& err) {
+  (exit.code == ExitCode::kDone ? out : err) << exit.text;
   return exit.code;
 }
 

@@ -7,6 +7,7 @@
 #define CLEAVE_TOOLS_COMMAND_LINE_PARSE_H_
 
 #include <cstdint>
+#include <iostream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +26,7 @@ struct EarlyExit {
 };
 
 // Prints it; returns its code.
-ExitCode Print(const EarlyExit& exit);
+ExitCode Print(const EarlyExit& exit, std::ostream& out = std::cout, std::ostream& err = std::cerr);
 
 // Reads `words`, which do not begin with the name of the program, into the variables that the options of `app` name. An
 // answer is the help that they ask for, or their first mistake.

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/file/descriptor.h"
 #include "base/file/file.h"
 #include "base/status/status_macros.h"
 
@@ -41,20 +42,6 @@ std::error_code LastError() { return std::error_code(errno, std::generic_categor
 absl::Status Failure(const std::string& attempt, const fs::path& path, const std::error_code& error) {
   return absl::UnavailableError(absl::StrCat("cannot ", attempt, " `", path.string(), "`: ", error.message()));
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 // The folder, which stays the same one when its path begins to lead elsewhere. Paths are relative to it.
 class Target {
@@ -174,6 +161,18 @@ class Target {
     return error ? Failure("remove", Shown(path), error) : absl::OkStatus();
   }
 
+  // What lies in a folder, ordered.
+  absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) const {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator entry(Real(folder), error), end; !error && entry != end; entry.increment(error)) {
+      names.push_back(entry->path().filename().string());
+    }
+    if (error) return Failure("look into the folder", Shown(folder), error);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
   // The files in a folder and those below it, relative to that folder, in the order of their names.
   absl::StatusOr<std::set<std::string>> FilesIn(const std::string& folder) const {
     std::set<std::string> files;
@@ -231,13 +230,22 @@ bool IsPlan(const fs::path& path) {
   return absl::StrContains(beginning, "\"cleave-plan\"");
 }
 
+// ".plan.json.1234": what the process 1234 writes before it becomes plan.json. A process that is killed leaves it.
+std::string UnfinishedPlan(const std::string& process) { return absl::StrCat(".", kPlan, ".", process); }
+
+bool IsUnfinishedPlan(const std::string& name) {
+  const size_t size = UnfinishedPlan("").size();
+  return absl::StartsWith(name, UnfinishedPlan("")) && name.size() > size &&
+         name.find_first_not_of("0123456789", size) == std::string::npos;
+}
+
 // Whether a folder holds nothing, or nothing but what a compile has begun and a plan without its program.
 absl::StatusOr<bool> IsEmpty(const std::string& folder) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename();
     if (name == kPlan && IsPlan(entry->path())) continue;
-    if (name != kStaging && name != kNext && name != kLock) return false;
+    if (name != kStaging && name != kNext && name != kLock && !IsUnfinishedPlan(name)) return false;
   }
   if (error) return Failure("look into the folder", folder, error);
   return true;
@@ -264,6 +272,14 @@ absl::Status MoveAll(const Target& target, const std::string& from, const std::s
     moved = is_new_folder ? absl::StrCat(top, "/") : "";
     const std::string& path = is_new_folder ? top : file;
     CLEAVE_RETURN_IF_ERROR(target.Move(from + path, path));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RemoveUnfinishedPlans(const Target& target) {
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::string> names, target.NamesIn("."));
+  for (const std::string& name : names) {
+    if (IsUnfinishedPlan(name)) CLEAVE_RETURN_IF_ERROR(target.Remove(name));
   }
   return absl::OkStatus();
 }
@@ -310,7 +326,7 @@ absl::Status WritePlan(const std::string& folder, const std::string& text, const
   fs::create_directories(folder, error);
   if (error) return Failure("create the folder", folder, error);
   CLEAVE_ASSIGN_OR_RETURN(const Target target, Target::Open(folder, geteuid(), before_change));
-  const std::string next = absl::StrCat(".", kPlan, ".", getpid());
+  const std::string next = UnfinishedPlan(absl::StrCat(getpid()));
   CLEAVE_RETURN_IF_ERROR(target.Remove(next));  // A process with this number was stopped.
   absl::Status written = target.CheckPlace(kPlan);
   if (written.ok()) written = target.Create(next, text, /*executable=*/false);
@@ -343,6 +359,7 @@ absl::Status WriteOutput(const std::string& folder, const std::vector<OutputFile
   CLEAVE_ASSIGN_OR_RETURN(const Target target, Target::Open(folder, geteuid(), before_change));
   CLEAVE_ASSIGN_OR_RETURN(const Descriptor lock, target.Lock());
   CLEAVE_RETURN_IF_ERROR(target.RemoveAll(kStaging));
+  CLEAVE_RETURN_IF_ERROR(RemoveUnfinishedPlans(target));
   if (target.Has(kNext)) CLEAVE_RETURN_IF_ERROR(Finish(target));
   CLEAVE_RETURN_IF_ERROR(target.CreatePrivateFolder(kStaging));
   const std::string staging = absl::StrCat(kStaging, "/");

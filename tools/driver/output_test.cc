@@ -276,6 +276,18 @@ TEST_F(OutputTest, APlanAloneIsTheOnlyFile) {
   EXPECT_EQ(std::distance(fs::directory_iterator(root_ / "out/deep/er"), fs::directory_iterator()), 1);
 }
 
+TEST_F(OutputTest, WhatAPlanThatWasKilledHasLeftIsRemoved) {
+  Write("out/.plan.json.1234", "{\"form");
+  ASSERT_TRUE(CheckOutputFolder(Folder()).ok());
+  ASSERT_TRUE(WritePlan(Folder(), kAPlan).ok());
+  ASSERT_TRUE(WriteOutput(Folder(), {{"program.cc", "1"}}).ok());
+  EXPECT_FALSE(fs::exists(root_ / "out/.plan.json.1234"));
+  // Another name is that of somebody else's file.
+  fs::remove_all(root_ / "out");
+  Write("out/.plan.json.old", "mine");
+  EXPECT_FALSE(CheckOutputFolder(Folder()).ok());
+}
+
 TEST_F(OutputTest, APlanReplacesAPlanBesideOtherFiles) {
   Write("out/notes.txt", "mine");
   ASSERT_TRUE(WritePlan(Folder(), kAPlan).ok());
