@@ -1,5 +1,6 @@
 #include "base/diagnostic/diagnostic.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check/check.h"
@@ -69,7 +70,11 @@ Diagnostic Warning(Code code, std::string message) { return Make(Severity::kWarn
 
 void Diagnostics::Add(Diagnostic diagnostic) {
   constexpr int kMostErrors = 20;
-  if (diagnostic.severity == Severity::kError && ++error_count_ > kMostErrors) return;
+  if (diagnostic.severity == Severity::kError) {
+    if (++error_count_ > kMostErrors) return;
+  } else if (std::find(items_.begin(), items_.end(), diagnostic) != items_.end()) {
+    return;
+  }
   items_.push_back(std::move(diagnostic));
 }
 

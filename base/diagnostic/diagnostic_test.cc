@@ -40,6 +40,13 @@ TEST(DiagnosticTest, LooksLikeTheExampleOfTheLanguageReference) {
                                                  "help: the mesh is 2 x 2 x 2: 1, 2, 4 or 8 slices are possible\n");
 }
 
+TEST(DiagnosticsTest, AWarningIsKeptOnce) {
+  Diagnostics diagnostics;
+  for (int i = 0; i < 2; ++i) diagnostics.Add(Warning(Code::kW0603, "nothing is cut"));
+  diagnostics.Add(Warning(Code::kW0603, "something is cut"));
+  EXPECT_EQ(diagnostics.items().size(), 2u);
+}
+
 TEST(DiagnosticTest, TabsAndUmlautsKeepLabelsUnderTheirText) {
   SourceSet sources;
   const FileId file = sources.Add("a.model", "\t\xC3\xA4 x\n");

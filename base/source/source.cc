@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "base/check/check.h"
@@ -43,6 +44,13 @@ absl::string_view SourceFile::Line(int line) const {
   const size_t end =
       line < line_count() ? static_cast<size_t>(line_starts_[static_cast<size_t>(line)]) - 1 : text_.size();
   return absl::string_view(text_).substr(begin, end - begin);
+}
+
+Span SourceFile::SpanOfLine(FileId id, int line) const {
+  const absl::string_view text = Line(std::clamp(line, 1, line_count()));
+  const absl::string_view code = absl::StripAsciiWhitespace(text);
+  const auto begin = static_cast<int32_t>((code.empty() ? text : code).data() - text_.data());
+  return {.file = id, .begin = begin, .end = begin + static_cast<int32_t>(code.size())};
 }
 
 FileId SourceSet::Add(std::string path, std::string text, TextOrigin origin) {

@@ -65,6 +65,9 @@ class SourceFile {
   absl::string_view Line(int line) const;
   int line_count() const { return static_cast<int>(line_starts_.size()); }
 
+  // Where that line is, without the white space around it; the last line for a number past the end. `id` is the file's.
+  Span SpanOfLine(FileId id, int line) const;
+
  private:
   std::string path_;
   std::string text_;

@@ -145,12 +145,10 @@ class RedistributionPrices {
   PriceNumber Add(const std::optional<Cost>& cost);
   Cost CostOf(const ir::TensorType& type, const ir::Layout& source, const ir::Redistribution& way) const;
 
-  // Type, source and target in one number, which takes little time to hash.
-  using Key = uint64_t;
-  static constexpr int kLayoutBits = 24, kTypeBits = 16;
+  // Type, source and target in two numbers, which take little time to hash.
+  using Key = std::pair<uint64_t, TypeIndex>;
   static Key KeyOf(TypeIndex type, LayoutIndex source, LayoutIndex target) {
-    return (static_cast<Key>(type) << (2 * kLayoutBits)) | (static_cast<Key>(source) << kLayoutBits) |
-           static_cast<Key>(target);
+    return {(static_cast<uint64_t>(source) << 32) | static_cast<uint64_t>(target), type};
   }
 
   // By the cuts, which few layouts have in common.

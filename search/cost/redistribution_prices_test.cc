@@ -70,5 +70,19 @@ TEST(ServeInOrderTest, EachReaderTakesTheCheapestTensorThatExists) {
   EXPECT_EQ(cost, (Cost{.price = 11, .collectives = 2}));
 }
 
+TEST(RedistributionPricesTest, TypesMayBeMany) {
+  const ir::Mesh mesh = ir::Mesh::OfDevices(2);
+  RedistributionPrices prices(mesh);
+  constexpr int kMany = (1 << 16) + 2;
+  for (int i = 0; i < kMany; ++i) {
+    ASSERT_EQ(prices.Intern({.dtype = ir::DType::kF32, .shape = {2, i + 1}}), i);
+  }
+  const LayoutIndex source = prices.Intern(*ir::ParseLayout("[m0, -]", mesh));
+  const LayoutIndex target = prices.Intern(*ir::ParseLayout("[-, -]", mesh));
+  // The first of them and the one whose number is the same in 16 bits.
+  const double first = prices.Price(0, source, target)->price;
+  EXPECT_DOUBLE_EQ(prices.Price(1 << 16, source, target)->price, first * ((1 << 16) + 1));
+}
+
 }  // namespace
 }  // namespace cleave::search

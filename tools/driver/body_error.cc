@@ -114,14 +114,6 @@ std::optional<BodyLine> LineInBody(const CompilerError& error, const FailedBuild
   return std::nullopt;
 }
 
-// The line without the spaces around it.
-Span SpanOf(FileId id, const SourceFile& file, int number) {
-  const absl::string_view line = file.Line(std::clamp(number, 1, file.line_count()));
-  const absl::string_view code = absl::StripAsciiWhitespace(line);
-  const auto begin = static_cast<int32_t>((code.empty() ? line : code).data() - file.text().data());
-  return {.file = id, .begin = begin, .end = begin + static_cast<int32_t>(code.size())};
-}
-
 }  // namespace
 
 std::optional<Diagnostic> BodyError(const FailedBuild& build, SourceSet& sources) {
@@ -135,7 +127,7 @@ std::optional<Diagnostic> BodyError(const FailedBuild& build, SourceSet& sources
     const frontend::CustomFile& body = build.bodies.at(place->path);
     const FileId file = sources.Add(body.source, body.text);
     return Error(Code::kE0522, absl::StrCat("`", body.source, "` does not compile"))
-        .At(SpanOf(file, sources.file(file), place->line), error.text);
+        .At(sources.file(file).SpanOfLine(file, place->line), error.text);
   }
   return std::nullopt;
 }

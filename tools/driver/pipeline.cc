@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
 #include "codegen/codegen.h"
 #include "dsl/parse/parse.h"
@@ -100,6 +101,14 @@ std::optional<Proof> Prove(const UnderstoodModel& model, const search::PlannedPr
   return *proof;
 }
 
+// The line of the model that looks at what is not there.
+Span PlaceOfLook(const absl::Status& status, FileId file, const SourceSet& sources) {
+  const auto line = status.GetPayload(ir::kLineOfLook);
+  int number = 0;
+  if (!line.has_value() || !absl::SimpleAtoi(std::string(*line), &number) || number < 1) return {};
+  return sources.file(file).SpanOfLine(file, number);
+}
+
 }  // namespace
 
 std::optional<dsl::syntax::File> ReadModel(const CompileOptions& options, Report& report) {
@@ -130,7 +139,10 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
     const absl::Status& status = training.status();
     if (!absl::IsInvalidArgument(status) && !absl::IsNotFound(status))
       return Bug("differentiate", status.message(), report);
-    diagnostics.Add(Error(absl::IsNotFound(status) ? Code::kE0611 : Code::kE0605, std::string(status.message())));
+    const std::string message(status.message());
+    diagnostics.Add(absl::IsNotFound(status)
+                        ? Error(Code::kE0611, message).At(PlaceOfLook(status, file.file, report.sources), "")
+                        : Error(Code::kE0605, message));
     return std::nullopt;
   }
   CheckPrecision(*module, options.target, diagnostics);

@@ -104,12 +104,15 @@ class Backward {
     return std::nullopt;
   }
 
+  static absl::Status NothingThere(const Look& look, const std::string& why) {
+    absl::Status status = absl::NotFoundError(absl::StrCat("`", look.name, ".", look.part, "` does not exist: ", why));
+    status.SetPayload(kLineOfLook, absl::Cord(absl::StrCat(look.line)));
+    return status;
+  }
+
   absl::Status NothingToLookAt(const Look& look) const {
-    const std::string looked_at =
-        absl::StrCat("`", look.name, ".", look.part, "`, line ", look.line, ", does not exist: ");
     if (look.part == "grad") {
-      return absl::NotFoundError(
-          absl::StrCat(looked_at, "the loss does not depend on parameters through `", look.name, "`"));
+      return NothingThere(look, absl::StrCat("the loss does not depend on parameters through `", look.name, "`"));
     }
     std::vector<std::string> slots;
     const std::string prefix = absl::StrCat(look.name, ".");
@@ -119,7 +122,7 @@ class Backward {
         slots.push_back(absl::StrCat("`", state.name.substr(prefix.size()), "`"));
     }
     slots.push_back("`grad`");
-    return absl::NotFoundError(absl::StrCat(looked_at, "of `", look.name, "` there is ", absl::StrJoin(slots, ", ")));
+    return NothingThere(look, absl::StrCat("of `", look.name, "` there is ", absl::StrJoin(slots, ", ")));
   }
 
   absl::Status Visit(OpId id) {

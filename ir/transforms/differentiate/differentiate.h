@@ -25,7 +25,9 @@ namespace cleave::ir {
 // after the forward ops, with phase kUpdate. Gradients are named `<op>.grad`. A loss that is absent, or a
 // differentiable path through an op without gradient, is an InvalidArgument error that names the op and its line. A
 // parameter on which the loss does not depend has no update (the frontend warns). Looks at parts of values become looks
-// at gradients and at what the update makes of slots; where there is no such value, that is a NotFound error.
+// at gradients and at what the update makes of slots; where there is no such value, that is a NotFound error with the
+// payload kLineOfLook: the line of the model that looks, in decimal.
+inline constexpr char kLineOfLook[] = "cleave.line_of_look";
 absl::StatusOr<Graph> Differentiate(Graph forward, const Optimizer& optimizer);
 
 // The parameters of `graph` on which the loss depends, in program order.
