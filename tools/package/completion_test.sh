@@ -1,5 +1,5 @@
 #!/bin/bash
-# What bash completes, and that zsh accepts its script where it is installed.
+# The manual page, what bash completes, and that zsh accepts its script where it is installed.
 set -u
 
 failures=0
@@ -8,6 +8,16 @@ fail() {
   failures=$((failures + 1))
 }
 scripts=$PWD/tools/package
+# The manual page has no mistakes, and shows what it is made of.
+if command -v groff >/dev/null; then
+  said=$(groff -man -Tutf8 -ww -z "$scripts/cleave.1" 2>&1)
+  [ -z "$said" ] || fail "groff says of the manual page: $said"
+  groff -man -Tascii -P-cbou "$scripts/cleave.1" 2>/dev/null | tr -s ' \n' ' ' >"$TEST_TMPDIR/manual"
+  for text in 'cleave compile Compiles a model into a program.' '--target cpu|cuda'; do
+    grep -qF -- "$text" "$TEST_TMPDIR/manual" || fail "the manual lacks: $text"
+  done
+fi
+
 . "$scripts/completion.bash"
 complete -p cleave | grep -q -- '-F _cleave cleave' || fail "nothing is registered"
 

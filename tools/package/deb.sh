@@ -1,9 +1,9 @@
 #!/bin/bash
-# Makes the Debian package of the command: deb.sh PACKAGE BINARY VERSION README BASH_COMPLETION ZSH_COMPLETION. The same
-# files give the same bytes.
+# Makes the Debian package of the command: deb.sh PACKAGE BINARY VERSION README BASH_COMPLETION ZSH_COMPLETION
+# MANUAL. The same files give the same bytes.
 set -eu
 
-package=$1 binary=$2 version=$(cat "$3") readme=$4 bash_completion=$5 zsh_completion=$6
+package=$1 binary=$2 version=$(cat "$3") readme=$4 bash_completion=$5 zsh_completion=$6 manual=$7
 export LC_ALL=C TZ=UTC SOURCE_DATE_EPOCH=1767225600 # Every file has this date: 2026-01-01.
 umask 022
 
@@ -13,6 +13,7 @@ root=$folder/root
 install -D -m 755 "$binary" "$root/usr/bin/cleave"
 install -D -m 644 "$bash_completion" "$root/usr/share/bash-completion/completions/cleave"
 install -D -m 644 "$zsh_completion" "$root/usr/share/zsh/vendor-completions/_cleave"
+install -d "$root/usr/share/man/man1" && gzip -9n <"$manual" >"$root/usr/share/man/man1/cleave.1.gz"
 install -D -m 644 "$readme" "$root/usr/share/doc/cleave/README.md"
 
 # dpkg-shlibdeps knows from which versions on a package has what the command links. It wants to see a source package.
@@ -26,7 +27,7 @@ cat >"$root/DEBIAN/control" <<END
 Package: cleave
 Version: $version
 Architecture: $(dpkg --print-architecture)
-Maintainer: Cleave <cleave@localhost>
+Maintainer: ${DEBFULLNAME:-Cleave} <${DEBEMAIL:-cleave@localhost}>
 Section: science
 Priority: optional
 Installed-Size: $(du -sk --apparent-size "$root/usr" | cut -f1)

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Puts the command `cleave` and its completion for shells below a folder: `bazel run //tools:install -- --prefix DIR`.
+# Puts the command `cleave`, its manual page and its completion for shells below a folder: `bazel run //tools:install -- --prefix DIR`.
 set -u
 
-binary=$1 bash_completion=$2 zsh_completion=$3
-shift 3
+binary=$1 bash_completion=$2 zsh_completion=$3 manual=$4
+shift 4
 
 usage() {
   printf 'error: %s\nhelp: `bazel run //tools:install -- [--prefix DIR]`\n' "$1" >&2
@@ -24,7 +24,7 @@ while [ $# -gt 0 ]; do
       ;;
     --help | -h)
       echo 'Installs cleave: bazel run //tools:install -- [--prefix DIR]'
-      echo '  DIR/bin/cleave and its completion for bash and zsh in DIR/share (default: ~/.local)'
+      echo '  DIR/bin/cleave and in DIR/share its manual page and its completion for bash and zsh (default: ~/.local)'
       exit 0
       ;;
     -p* | --p*) usage "unexpected \`$1\`; did you mean \`--prefix\`?" ;;
@@ -50,6 +50,7 @@ put() {
 put 755 "$binary" "$prefix/bin/cleave"
 put 644 "$bash_completion" "$prefix/share/bash-completion/completions/cleave"
 put 644 "$zsh_completion" "$prefix/share/zsh/site-functions/_cleave"
+put 644 "$manual" "$prefix/share/man/man1/cleave.1"
 version=$("$prefix/bin/cleave" --version) || { echo "error: \`$prefix/bin/cleave\` does not start" >&2; exit 5; }
 echo "installed $version: $prefix/bin/cleave"
 case ":${PATH-}:" in

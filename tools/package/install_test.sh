@@ -10,13 +10,13 @@ fail() {
   failures=$((failures + 1))
 }
 # What `bazel run` adds in front of the user's words.
-files=(tools/cleave.stripped tools/package/completion.bash tools/package/completion.zsh)
+files=(tools/cleave.stripped tools/package/completion.bash tools/package/completion.zsh tools/package/cleave.1)
 run_install() { BUILD_WORKING_DIRECTORY=$user "$install" "${files[@]}" "$@"; }
 # Of the home folders and prefixes below, nothing else is there.
 expect_files() {
   local found
   found=$(cd "$1" && find . -type f | sort | tr '\n' ' ')
-  [ "$found" = "./bin/cleave ./share/bash-completion/completions/cleave ./share/zsh/site-functions/_cleave " ] ||
+  [ "$found" = "./bin/cleave ./share/bash-completion/completions/cleave ./share/man/man1/cleave.1 ./share/zsh/site-functions/_cleave " ] ||
     fail "$1 holds $found"
 }
 

@@ -16,6 +16,7 @@
 #include "tools/fmt/fmt.h"
 #include "tools/plan_diff/command.h"
 #include "tools/subcommands/completion.h"
+#include "tools/subcommands/man_page.h"
 
 namespace cleave::tools {
 namespace {
@@ -23,6 +24,9 @@ namespace {
 constexpr absl::string_view kVersion =
 #include "tools/subcommands/version.inc"
     ;
+
+// "1.0"
+absl::string_view Number() { return absl::StripSuffix(kVersion, "\n"); }
 
 constexpr absl::string_view kIntroduction =
     "Compiles models into programs that train them on any number of ranks.\n\n"
@@ -114,18 +118,26 @@ ExitCode Dispatch(const std::string& word, const std::vector<std::string>& rest,
   return Print(Unknown(word, format));
 }
 
-void AddTopic(CLI::App& app, std::string& topic) {
-  SetValue(app.add_option("SUBCOMMAND", topic, "Whose options to list (default: all subcommands)"), "SUBCOMMAND");
+struct HelpOptions {
+  std::string topic;
+  bool man = false;
+};
+
+void AddHelpOptions(CLI::App& app, HelpOptions& options) {
+  SetValue(app.add_option("SUBCOMMAND", options.topic, "Whose options to list (default: all subcommands)"),
+           "SUBCOMMAND");
+  app.add_flag("--man", options.man, "Print the manual page, for `man -l`");
 }
 
-void DescribeHelp(CLI::App& app) { AddTopic(app, *new std::string); }
+void DescribeHelp(CLI::App& app) { AddHelpOptions(app, *new HelpOptions); }
 
 ExitCode Help(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
-  std::string topic;
+  HelpOptions options;
   CLI::App app(summary, name);
-  AddTopic(app, topic);
+  AddHelpOptions(app, options);
   if (const auto exit = Parse(app, words)) return Print(*exit);
-  if (!topic.empty()) return Dispatch(topic, {"--help"}, ErrorFormat::kText);
+  if (options.man) return Print({.code = ExitCode::kDone, .text = ManPage(Subcommands(), Number())});
+  if (!options.topic.empty()) return Dispatch(options.topic, {"--help"}, ErrorFormat::kText);
   return Print({.code = ExitCode::kDone, .text = Overview()});
 }
 
@@ -134,7 +146,7 @@ void DescribeNothing(CLI::App&) {}
 ExitCode Version(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
   CLI::App app(summary, name);
   if (const auto exit = Parse(app, words)) return Print(*exit);
-  return Print({.code = ExitCode::kDone, .text = absl::StrCat("cleave ", absl::StripSuffix(kVersion, "\n"), "\n")});
+  return Print({.code = ExitCode::kDone, .text = absl::StrCat("cleave ", Number(), "\n")});
 }
 
 }  // namespace
