@@ -28,6 +28,7 @@ fail() {
 }
 usage="use ./run.sh [--launch mpirun | rank-table FILE | dynamic | local] [flags of the program]"
 
+case ${1-} in --launch=*) fail 2 "$usage" ;; esac
 if [ "${1-}" = --launch ]; then
   launch=${2:-none}
   [ "$launch" != rank-table ] || { table=${3-} && [ -n "$table" ] && shift; } || fail 2 "$usage"
@@ -60,6 +61,13 @@ are_built() {
   done
 }
 
+# Whether the C++ body of an op does not compile, or names what no library has, as the first error of `make` says.
+is_body_wrong() {
+  ! grep -qE '^custom/[^ ]+: (((fatal|catastrophic) )?error|note)' make.log || return 0
+  missing=$(sed -n 's/.*undefined reference to [^A-Za-z_]*\([A-Za-z0-9_:]*\).*/\1/p' make.log | head -n 1)
+  [ -n "$missing" ] && grep -rqE "(^|[^A-Za-z0-9_])${missing##*:}[(]" custom 2>/dev/null
+}
+
 # Builds what is not there, or was made from other sources: build COMM PROGRAM…. A signal ends the compiler too.
 build() {
   comm=$1
@@ -72,7 +80,7 @@ build() {
   built=$?
   cat make.log >&2
   [ "$built" != 0 ] || return 0
-  ! grep -qE '^custom/[^ ]+: (((fatal|catastrophic) )?error|note)' make.log || fail 3 "the C++ body of an op does not compile"
+  ! is_body_wrong || fail 3 "the C++ body of an op does not compile"
   fail 5 "the program could not be built"
 }
 

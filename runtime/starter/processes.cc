@@ -57,9 +57,7 @@ sigset_t Watched() {
   sigset_t set;
   sigemptyset(&set);
   for (const int number : {SIGCHLD, SIGINT, SIGTERM}) sigaddset(&set, number);
-  struct sigaction at_hangup = {};
-  sigaction(SIGHUP, nullptr, &at_hangup);
-  if (at_hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
+  if (!IsIgnored(SIGHUP)) sigaddset(&set, SIGHUP);
   return set;
 }
 

@@ -84,6 +84,25 @@ void ForgetRanksFrom(int first) {
   if (folder != nullptr) closedir(folder);
 }
 
+// The folder that the program is told to write to, as `--out FOLDER` or `--out=FOLDER`; empty where it is not told.
+std::string OutOf(const std::vector<std::string>& command) {
+  std::string out;
+  for (size_t i = 0; i < command.size(); ++i) {
+    if (command[i] == "--out" && i + 1 < command.size()) out = command[i + 1];
+    if (command[i].rfind("--out=", 0) == 0) out = command[i].substr(6);
+  }
+  return out;
+}
+
+// The folder of the logs is locked for as long as the job runs, and rank 0 locks the one that it writes to.
+void CheckFolderOfProgram(const std::vector<std::string>& command) {
+  struct stat logs, out;
+  const std::string folder = OutOf(command);
+  if (stat(kLogs, &logs) != 0 || stat(folder.c_str(), &out) != 0) return;
+  if (logs.st_dev != out.st_dev || logs.st_ino != out.st_ino) return;
+  Die(ExitCode::kUsage, Format("`--out %s` is the folder of the ranks' logs: name another one", folder.c_str()));
+}
+
 // A process of the job, which writes to logs of that number.
 Process RankProcess(int number, std::vector<std::pair<std::string, std::string>> environment,
                     const std::vector<std::string>& command) {
@@ -119,10 +138,11 @@ int Run(const std::string& way, const std::string& count, const std::string& tab
   // Nobody else may start a job in this folder while this one runs. A job of several hosts is locked by its rank 0
   // alone, as all its processes may share the folder.
   std::optional<FolderLock> lock;
-  const auto take_lock = [&lock] {
+  const auto take_lock = [&lock, &command] {
     Result<FolderLock> taken = FolderLock::Take(kLogs);
     if (!taken.ok()) Die(taken.error().code, taken.error().message);
     lock.emplace(std::move(taken.value()));
+    CheckFolderOfProgram(command);
   };
   if (way == "mpirun") {
     take_lock();

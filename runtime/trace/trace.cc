@@ -303,6 +303,12 @@ void OnStop(int signal) { _exit(128 + signal); }
 
 }  // namespace
 
+bool IsIgnored(int signal) {
+  struct sigaction action = {};
+  sigaction(signal, nullptr, &action);
+  return action.sa_handler == SIG_IGN;
+}
+
 void HandleSignals(const Watch& watch, int rank) {
   of_this_thread = {&watch, rank};
   {
@@ -315,10 +321,7 @@ void HandleSignals(const Watch& watch, int rank) {
   for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
   action.sa_handler = OnStop;
   for (int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
-  // Under nohup it stays ignored.
-  struct sigaction at_hangup = {};
-  sigaction(SIGHUP, nullptr, &at_hangup);
-  if (at_hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
+  if (!IsIgnored(SIGHUP)) sigaction(SIGHUP, &action, nullptr);
 }
 
 }  // namespace cleave::runtime

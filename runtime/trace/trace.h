@@ -187,9 +187,12 @@ class Watch {
 
 // Installs handlers: SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT report the current op of the rank whose thread has
 // crashed and then take their default course; SIGHUP, SIGINT and SIGTERM end the process with exit code 128 + signal,
-// but for a SIGHUP that is ignored, as under nohup. The calling thread becomes the rank's; the watchdogs of other ranks
+// but for a SIGHUP that is ignored. The calling thread becomes the rank's; the watchdogs of other ranks
 // of the process name it too. Reports end with `watch`.
 void HandleSignals(const Watch& watch, int rank);
+
+// Whether this process ignores a signal, as it does SIGHUP under nohup.
+bool IsIgnored(int signal);
 
 // Seconds of a clock that never goes back.
 double Now();

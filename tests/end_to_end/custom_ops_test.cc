@@ -146,6 +146,21 @@ TEST_F(CustomOps, MistakesInTheirBodiesAreTheUsers) {
   EXPECT_TRUE(absl::StrContains(script.err, "run.sh: the C++ body of an op does not compile\n")) << script.err;
 }
 
+// What a body calls and no library has is found when the program is linked.
+TEST_F(CustomOps, ABodyThatCallsNothingIsTheUsers) {
+  WriteText(folder_ + "/custom_op.model", ReadText(DataPath("examples/custom_op/custom_op.model")));
+  WriteText(folder_ + "/soft_cap.h",
+            absl::StrReplaceAll(ReadText(DataPath("examples/custom_op/soft_cap.h")),
+                                {{"// y = cap", "float capped(float);\n\n// y = cap"},
+                                 {"tanh(x[i] / cap);\n}\n\n//", "tanh(capped(x[i] / cap));\n}\n\n//"}}));
+  const CommandResult result = Compile({"custom_op.model", "--run", "--launch", "local", "--steps", "1"}, folder_);
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_TRUE(absl::StrContains(result.err, "error[E0522]: `soft_cap.h` does not compile\n")) << result.err;
+  const CommandResult script = RunCommand({"./run.sh", "--launch", "local"}, folder_ + "/out/custom_op");
+  EXPECT_EQ(script.exit_code, 3) << script.err;
+  EXPECT_TRUE(absl::StrContains(script.err, "run.sh: the C++ body of an op does not compile\n")) << script.err;
+}
+
 TEST_F(CustomOps, OtherErrorsOfABuildAreInternal) {
   WriteText(folder_ + "/vector", "#error this library is broken\n");
   const CommandResult result = RunCommand(

@@ -191,6 +191,17 @@ TEST(LaunchTest, AsThreadsOfOneProcess) {
   EXPECT_FALSE(std::filesystem::exists(logs + "/rank.1"));
 }
 
+TEST(LaunchTest, TheFolderOfTheLogsIsNotThatOfTheProgram) {
+  for (const std::string out : {"--out log_output", "--out=./log_output/"}) {
+    const CommandResult refused = Shell("./run.sh --launch mpirun --steps 1 " + out);
+    EXPECT_EQ(refused.exit_code, 2) << refused.err;
+    EXPECT_TRUE(Contains(refused.err, "is the folder of the ranks' logs: name another one")) << refused.err;
+  }
+  const CommandResult in_one_word = Shell("./run.sh --launch=mpirun --steps 1");
+  EXPECT_EQ(in_one_word.exit_code, 2);
+  EXPECT_TRUE(Contains(in_one_word.err, "use ./run.sh [--launch mpirun")) << in_one_word.err;
+}
+
 TEST(LaunchTest, ByTorchrunsVariables) {
   ExpectTheSameLosses(
       RanksByNumber(0, kRanks, "WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + runtime::FreePort(), "--steps 10") +

@@ -96,6 +96,10 @@ absl::Status FindGpu() {
 
 }  // namespace
 
+std::string LaunchWay(const std::string& written, const std::vector<std::string>& arguments) {
+  return arguments.size() > 1 && arguments[0] == "--launch" ? arguments[1] : written;
+}
+
 absl::Status CanBuildAndRun(const std::string& target, const std::string& launch) {
   std::vector<std::pair<std::string, std::string>> tools = {{"make", "make"}};
   if (CommOf(launch) == "mpi") {

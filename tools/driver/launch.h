@@ -17,12 +17,16 @@ struct LaunchResult {
   std::string build_log;    // What a failed `make` has printed, in the C locale. It is also in the folder's make.log.
 };
 
+// How run.sh starts the ranks: by what its `arguments` say, `--launch WAY …`, and else by the default that was written
+// into it.
+std::string LaunchWay(const std::string& written, const std::vector<std::string>& arguments);
+
 // Whether this machine can build and start a program for `target` ("cpu", "cuda") by `launch` (as in CompileOptions).
 // An Unavailable error names a tool that is missing and where to get it, or says that there is no GPU.
 absl::Status CanBuildAndRun(const std::string& target, const std::string& launch);
 
-// Runs `make` and then `./run.sh` with `arguments` in `folder`. What the program prints goes to our own standard output
-// and error. An Unavailable error says which library the Makefile does not find.
+// Runs `make` for `launch` and then `./run.sh` with `arguments` in `folder`. What the program prints goes to our own
+// standard output and error. An Unavailable error says which library the Makefile does not find.
 absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch,
                                          const std::vector<std::string>& arguments);
 

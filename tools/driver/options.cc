@@ -14,6 +14,7 @@ namespace cleave::tools {
 namespace {
 
 constexpr char kRankTable[] = "rank-table";
+constexpr char kNoTable[] = "--launch rank-table: the table is missing: `--launch rank-table FILE`";
 constexpr int64_t kMostDevices = int64_t{1} << 20;
 
 const std::map<std::string, EmitStage>& Stages() {
@@ -36,13 +37,18 @@ std::vector<std::string> WithTableInOneWord(const std::vector<std::string>& word
   return joined;
 }
 
+// `--launch=rank-table` has no place for the table: the next word would be taken for something else.
+bool LacksPlaceForTable(const std::vector<std::string>& words) {
+  return std::find(words.begin(), words.end(), absl::StrCat("--launch=", kRankTable)) != words.end();
+}
+
 // Reads what `--launch` says into `options`; returns what is wrong with it, or an empty text.
 std::string ReadLaunch(const std::string& launch, CompileOptions& options) {
   const size_t space = launch.find(' ');
   options.launch = launch.substr(0, space);
   if (space != std::string::npos) options.rank_table = launch.substr(space + 1);
   if (options.launch == kRankTable) {
-    return options.rank_table.empty() ? "--launch rank-table: the table is missing: `--launch rank-table FILE`" : "";
+    return options.rank_table.empty() ? kNoTable : "";
   }
   const std::string mistake = NotOneOf(launch, {"mpirun", kRankTable, "dynamic", "local"});
   return mistake.empty() ? "" : absl::StrCat("--launch: ", mistake);
@@ -191,6 +197,7 @@ std::variant<CompileOptions, EarlyExit> ParseCommandLine(Command command, const 
                                                          const std::vector<std::string>& words) {
   const ErrorFormat format = FormatAskedFor(words);
   const auto end = command == Command::kRun ? std::find(words.begin(), words.end(), "--") : words.end();
+  if (LacksPlaceForTable({words.begin(), end})) return UsageError(format, kNoTable);
   TypedOptions typed;
   CLI::App app(summary, name);
   AddOptions(command, app, typed);

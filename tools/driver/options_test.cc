@@ -94,6 +94,8 @@ TEST(OptionsTest, WaysToLaunch) {
   EXPECT_EQ(table.model, "a.model");
   EXPECT_EQ(ErrorOf({"a.model", "--launch", "rank-table"}),
             "error: --launch rank-table: the table is missing: `--launch rank-table FILE`");
+  EXPECT_EQ(ErrorOf({"--launch=rank-table", "ranks.json", "a.model"}),
+            "error: --launch rank-table: the table is missing: `--launch rank-table FILE`");
   EXPECT_EQ(ErrorOf({"a.model", "--launch", "dynamics"}),
             "error: --launch: `dynamics` is not `mpirun`, `rank-table`, `dynamic` or `local`; did you mean `dynamic`?");
   EXPECT_EQ(ErrorOf({"a.model", "--launch", "dynamic", "--plan-only"}),
