@@ -6,8 +6,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/check/check.h"
-
 namespace cleave::search {
 
 bool Cheaper(const Cost& a, const Cost& b) {
