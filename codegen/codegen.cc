@@ -71,8 +71,9 @@ absl::StatusOr<std::vector<GeneratedFile>> Generate(const Target& target, Makefi
   files.push_back({.path = "Makefile",
                    .text = makefile({.folders = FoldersWithSources(runtime),
                                      .read_compressed_files = ReadsCompressedFiles(runtime)})});
-  files.push_back(
-      {.path = "run.sh", .text = RunScript(input.program.mesh.rank_count(), options.launch), .executable = true});
+  files.push_back({.path = "run.sh",
+                   .text = RunScript(ir::RankMesh(input.program).rank_count(), options.launch),
+                   .executable = true});
   for (NeededFile& file : runtime) files.push_back({.path = std::move(file.path), .text = std::move(file.text)});
   return files;
 }

@@ -37,6 +37,8 @@ TEST(GeneratedCudaProgram, TrainsAsTheOneForTheCpu) {
   const ir::Program program =
       PartitionedProgram(runs.graph(), ir::Mesh::OfDevices(4), cuts, {.bucket_bytes = Bytes(1)});
   runs.Run(CudaRuns(), program, "data and tensor parallel on 4");
+  runs.Run(CudaRuns(), PartitionedProgram(runs.graph(), ir::Mesh::OfDevices(4), cuts, {.bucket_bytes = Bytes(1)}, 3),
+           "data and tensor parallel on 4, in micro-batches");
 }
 
 // Sums of products of bf16 are rounded where they are stored, and their order differs between libraries.

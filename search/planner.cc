@@ -251,6 +251,7 @@ ir::Plan Planner::PlanOf(const Decisions& decisions, int zero, Detail detail) co
   ir::Plan plan{.cluster = task_.cluster.name,
                 .mesh = task_.mesh,
                 .ops = {},
+                .micro_batches = task_.options.micro_batches,
                 .gradient_weight = GradientWeight(task_.options),
                 .search = {}};
   plan.search = {.algorithm = std::string(AlgorithmName(task_.options.algorithm)),

@@ -109,7 +109,8 @@ SearchOptions OptionsFrom(const ir::ParallelSettings& settings) {
                         .objective = settings.objective,
                         .outside = settings.outside,
                         .dataset = std::nullopt,
-                        .zero = std::nullopt};
+                        .zero = std::nullopt,
+                        .micro_batches = settings.micro_batches};
   if (settings.zero.has_value()) options.zero = static_cast<int>(*settings.zero);
   if (settings.dataset_given) options.dataset = settings.dataset;
   return options;
@@ -161,7 +162,7 @@ std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Clu
   if (!CheckSupported(pins, options, diagnostics)) return std::nullopt;
   const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
-  const GraphFacts facts = FactsOf(training_graph);
+  const GraphFacts facts = FactsOf(training_graph, options.micro_batches);
   const std::optional<OpDemands> demands = ResolvePins(facts, *mesh, pins, diagnostics);
   if (!demands.has_value()) return std::nullopt;
 

@@ -32,9 +32,10 @@ struct SearchOptions {
   ir::Outside outside = ir::Outside::kReplicate;    // Of ops outside of regions.
   std::optional<ir::DatasetLayout> dataset;         // nullopt: data is read in whatever layout its readers want.
   std::optional<int> zero =
-      0;                     // 1 to 3: what replicas share is divided (search/zero); nullopt: as much as memory needs.
-  Execution execution = {};  // How the target runs the program.
-  SearchTuning tuning = {};  // How long the search may look.
+      0;                      // 1 to 3: what replicas share is divided (search/zero); nullopt: as much as memory needs.
+  int64_t micro_batches = 1;  // Plan::micro_batches.
+  Execution execution = {};   // How the target runs the program.
+  SearchTuning tuning = {};   // How long the search may look.
 };
 
 // The weight of reducing gradients and gathering updated parameters. Under `time` they have their full price where the

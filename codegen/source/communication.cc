@@ -35,6 +35,7 @@ class CollectiveEmitter {
         writer_(writer) {}
 
   void Run() {
+    if (ir::IsSumOverTime(emission_.program, collective_)) return SumOverTime();
     Announce(emission_, {step_}, Explanation(), writer_);
     Watch(emission_, step_, collective_.transfers.front().output, writer_);
     Communicate();
@@ -97,6 +98,17 @@ class CollectiveEmitter {
         return false;
     }
     return false;
+  }
+
+  // The sums of the micro-batches so far, and this one's.
+  void SumOverTime() {
+    const ir::Transfer& transfer = collective_.transfers.front();
+    Announce(emission_, {step_}, "", writer_);
+    Watch(emission_, step_, transfer.output, writer_);
+    const std::string& number = emission_.sizes.AxisName(*emission_.program.time);
+    writer_.Call("AddUp(",
+                 {absl::StrCat(number, " == 0"), Name(transfer.input), Count(transfer.input), Name(transfer.output)},
+                 ");");
   }
 
   void Communicate() {
@@ -215,9 +227,13 @@ class CollectiveEmitter {
           Cut(transfer.input, transfer.from_dimension), Cut(transfer.output, transfer.to_dimension), Group()});
   }
 
+  // The axes of ranks, by which the part that belongs to the micro-batch is cut.
   std::string AxisLists(const ir::Layout& layout) const {
     std::vector<std::string> lists;
-    for (const std::vector<ir::AxisId>& axes : layout.dimensions) lists.push_back(AxisList(axes));
+    for (std::vector<ir::AxisId> axes : layout.dimensions) {
+      std::erase_if(axes, [&](ir::AxisId axis) { return axis == emission_.program.time; });
+      lists.push_back(AxisList(axes));
+    }
     return absl::StrCat("{", absl::StrJoin(lists, ", "), "}");
   }
 

@@ -174,6 +174,7 @@ void EmitMatMulWithBias(Emission& emission, const ir::MatMulWithBias& product, S
 
 std::set<std::string> KernelHeaders(const ir::Program& program) {
   std::set<std::string> headers;
+  if (program.time.has_value()) headers.insert("runtime/kernels/reduce.h");  // AddUp.
   for (const ir::Step& step : program.steps) {
     const ir::Compute* compute = ir::ComputeOf(step);
     if (compute == nullptr) continue;

@@ -18,14 +18,15 @@ bool MustKeepOrder(const StageMemory& a, const StageMemory& b) {
 }
 
 // Forward and metrics also run without the backward pass.
-bool MayMoveInto(ir::Phase from, ir::Phase to) {
-  return from == to || (from == ir::Phase::kUpdate && to == ir::Phase::kBackward);
+bool MayMoveInto(const StageMemory& from, const StageMemory& to) {
+  if (from.repeat != to.repeat) return false;
+  return from.phase == to.phase || (from.phase == ir::Phase::kUpdate && to.phase == ir::Phase::kBackward);
 }
 
 // The stage before which collective `stage` is started.
 size_t EarliestPlace(const std::vector<StageMemory>& stages, size_t stage) {
   size_t place = stage;
-  while (place > 0 && MayMoveInto(stages[stage].phase, stages[place - 1].phase) &&
+  while (place > 0 && MayMoveInto(stages[stage], stages[place - 1]) &&
          !MustKeepOrder(stages[place - 1], stages[stage])) {
     --place;
   }
@@ -39,8 +40,11 @@ std::vector<StageAction> StartEarly(const std::vector<StageMemory>& stages) {
   }
   std::vector<StageAction> actions;
   for (size_t i = 0; i < stages.size(); ++i) {
-    for (const int collective : started_before[i]) actions.push_back({What::kStart, collective, stages[i].phase});
-    if (!stages[i].can_overlap) actions.push_back({What::kRun, static_cast<int>(i), stages[i].phase});
+    const auto act = [&](What what, int stage) {
+      actions.push_back({.what = what, .stage = stage, .phase = stages[i].phase, .repeat = stages[i].repeat});
+    };
+    for (const int collective : started_before[i]) act(What::kStart, collective);
+    if (!stages[i].can_overlap) act(What::kRun, static_cast<int>(i));
   }
   return actions;
 }
@@ -50,6 +54,7 @@ size_t EndOf(const std::vector<StageMemory>& stages, const std::vector<StageActi
   const StageMemory& collective = stages[static_cast<size_t>(actions[start].stage)];
   size_t end = start + 1;
   while (end < actions.size() && actions[end].phase == actions[start].phase &&
+         actions[end].repeat == actions[start].repeat &&
          !MustKeepOrder(stages[static_cast<size_t>(actions[end].stage)], collective)) {
     ++end;
   }
@@ -73,7 +78,8 @@ std::vector<StageAction> OverlapCollectives(const std::vector<StageMemory>& stag
     const bool is_beside_work = std::any_of(started.begin() + static_cast<std::ptrdiff_t>(i) + 1,
                                             started.begin() + static_cast<std::ptrdiff_t>(end), works);
     if (is_beside_work) {
-      finished_before[end].push_back({What::kFinish, started[i].stage, started[i].phase});
+      finished_before[end].push_back(started[i]);
+      finished_before[end].back().what = What::kFinish;
     } else {
       actions.back().what = What::kRun;
     }

@@ -4,9 +4,10 @@
 //   ->  a, start reduce(a), b, c, finish reduce(a)      use(a)
 //
 // A collective starts as soon as nothing before it touches what it writes, or writes what it reads. Only stages of its
-// own phase count, and for a collective in the update also those of the backward pass. It is finished before the first
-// stage that touches its memory, and in the phase in which it was started. The resulting order is the same on all
-// ranks, because it depends only on places in the arena, which are the same on all ranks.
+// own phase, which run as often as it does, count, and for a collective in the update also those of the backward pass.
+// It is finished before the first stage that touches its memory, and in the phase in which it was started. The
+// resulting order is the same on all ranks, because it depends only on places in the arena, which are the same on all
+// ranks.
 //
 // For n stages and c collectives this takes c n comparisons of their memory.
 #ifndef CLEAVE_CODEGEN_SOURCE_OVERLAP_H_
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "ir/program/program.h"
 
 namespace cleave::codegen {
 
@@ -29,6 +31,7 @@ struct MemoryRange {
 
 struct StageMemory {
   ir::Phase phase = ir::Phase::kForward;
+  ir::Repeat repeat = ir::Repeat::kEach;
   std::vector<MemoryRange> reads = {};
   std::vector<MemoryRange> writes = {};
   bool can_overlap = false;  // A collective that can run while the program goes on.
@@ -41,7 +44,9 @@ struct StageAction {
   enum class What { kRun, kStart, kFinish };
   What what = What::kRun;
   int stage = 0;
+  // Of the function in which it stands.
   ir::Phase phase = ir::Phase::kForward;
+  ir::Repeat repeat = ir::Repeat::kEach;
 
   bool operator==(const StageAction&) const = default;
 };

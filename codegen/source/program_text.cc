@@ -1,6 +1,7 @@
 #include "codegen/source/program_text.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -26,6 +27,7 @@
 #include "ir/graph/ops/limit.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/sharding/layout/layout.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
 
 namespace cleave::codegen {
 namespace {
@@ -37,6 +39,27 @@ std::string StructName(const std::string& model) {
   const std::string name = TypeName(model);
   return absl::EndsWith(name, "Model") ? name : absl::StrCat(name, "Model");
 }
+
+// A function of the program: the steps of a phase that run equally often.
+struct PhaseFunction {
+  absl::string_view name;
+  ir::Phase phase = ir::Phase::kForward;
+  ir::Repeat repeat = ir::Repeat::kEach;
+  absl::string_view condition = "";  // Under which RunBatch calls it.
+};
+constexpr std::array<PhaseFunction, 10> kPhases = {{
+    {"BeforeForward", ir::Phase::kForward, ir::Repeat::kOnceBefore},
+    {"BeforeMetrics", ir::Phase::kMetric, ir::Repeat::kOnceBefore, "metrics"},
+    {"BeforeBackward", ir::Phase::kBackward, ir::Repeat::kOnceBefore, "gradients"},
+    {"Forward", ir::Phase::kForward, ir::Repeat::kEach},
+    {"Metrics", ir::Phase::kMetric, ir::Repeat::kEach, "metrics"},
+    {"Backward", ir::Phase::kBackward, ir::Repeat::kEach, "gradients"},
+    {"AfterForward", ir::Phase::kForward, ir::Repeat::kOnceAfter},
+    {"AfterMetrics", ir::Phase::kMetric, ir::Repeat::kOnceAfter, "metrics"},
+    {"AfterBackward", ir::Phase::kBackward, ir::Repeat::kOnceAfter, "gradients"},
+    {"Update", ir::Phase::kUpdate, ir::Repeat::kOnceAfter},
+}};
+bool IsUpdate(const PhaseFunction& function) { return function.phase == ir::Phase::kUpdate; }
 
 class ProgramWriter {
  public:
@@ -57,12 +80,8 @@ class ProgramWriter {
     LayTensorsOut(text, functions);
     EmitInitialize(text, functions);
     if (target().is_device) EmitPrepare(functions);
-    EmitPhase("void Forward() override {", kForward, text, functions);
-    EmitPhase("void Metrics() override {", kMetrics, text, functions);
-    EmitPhase("void Backward() override {", kBackward, text, functions);
-    EmitPhase(TakesScalars() ? "void Update(const StepScalars& scalars) override {"
-                             : "void Update(const StepScalars&) override {",
-              kUpdate, text, functions);
+    if (program().time.has_value()) EmitRunBatch(functions);
+    for (size_t i = 0; i < kPhases.size(); ++i) EmitPhase(i, text, functions);
     EmitQueries(text, functions);
     SourceWriter fields(kMemberIndent);
     EmitFields(text, fields);
@@ -91,8 +110,25 @@ class ProgramWriter {
   const ir::Program& program() const { return emission_.program; }
   const Target& target() const { return emission_.target; }
 
+  // Micro-batches of different sizes and halos, sums over time of other kinds.
+  absl::Status CheckOverTime(const ir::Step& step) const {
+    const auto* collective = std::get_if<ir::Collective>(&step.action);
+    if (collective == nullptr || !program().time.has_value()) return absl::OkStatus();
+    const ir::Value& input = emission_.value(collective->transfers.front().input);
+    if (ir::IsSumOverTime(program(), *collective)) {
+      if (collective->reduction == ir::Reduction::kSum && input.type.dtype == ir::DType::kF32) return absl::OkStatus();
+      return absl::UnimplementedError(absl::StrCat("`", step.name, "` combines micro-batches by ",
+                                                   ir::ReductionName(collective->reduction), " in ",
+                                                   ir::DTypeName(input.type.dtype)));
+    }
+    const bool is_halo = collective->kind == ir::CollectiveKind::kNeighborExchange;
+    if (!is_halo || !ir::DependsOn(input.layout, *program().time)) return absl::OkStatus();
+    return absl::UnimplementedError(absl::StrCat("`", step.name, "` exchanges halos within a micro-batch"));
+  }
+
   absl::Status CheckSteps() const {
     for (const ir::Step& step : program().steps) {
+      CLEAVE_RETURN_IF_ERROR(CheckOverTime(step));
       const ir::Compute* compute = ir::ComputeOf(step);
       if (compute == nullptr || ir::IsSource(step)) continue;
       if (!HasElementText(compute->kind) && !HasKernel(ir::DefinitionOf(compute->kind))) {
@@ -123,23 +159,23 @@ class ProgramWriter {
     return source != nullptr && source->kind == ir::OpKind::kStepScalar;
   }
 
-  // What is written statement by statement.
-  enum List : size_t { kInitialize, kForward, kMetrics, kBackward, kUpdate, kParameters };
+  // What is written statement by statement: the initial values, these functions, and the list of parameters.
+  static constexpr size_t kInitialize = 0;
+  static constexpr size_t kFirstPhase = 1;
+  static constexpr size_t kParameters = kFirstPhase + kPhases.size();
 
   std::vector<StatementList> Lists() {
     std::vector<StatementList> lists;
     lists.push_back(ListOfSources(
         "Initialize", {ir::OpKind::kParameter, ir::OpKind::kState, ir::OpKind::kConstant, ir::OpKind::kRankValue},
         [this](int step, SourceWriter& writer) { EmitInitialValue(step, writer); }));
-    lists.push_back(ListOfPhase("Forward", ir::Phase::kForward));
-    lists.push_back(ListOfPhase("Metrics", ir::Phase::kMetric));
-    lists.push_back(ListOfPhase("Backward", ir::Phase::kBackward));
-    StatementList& update = lists.emplace_back(ListOfPhase("Update", ir::Phase::kUpdate));
-    update.is_inline = true;
-    if (TakesScalars()) {
-      update.parameters = ", const StepScalars& scalars";
-      update.arguments = ", scalars";
-      update.begin = [this](SourceWriter& writer) { EmitStepScalars(writer); };
+    for (const PhaseFunction& function : kPhases) {
+      StatementList& list = lists.emplace_back(ListOfPhase(function));
+      list.is_inline = IsUpdate(function);
+      if (!IsUpdate(function) || !TakesScalars()) continue;
+      list.parameters = ", const StepScalars& scalars";
+      list.arguments = ", scalars";
+      list.begin = [this](SourceWriter& writer) { EmitStepScalars(writer); };
     }
     StatementList& parameters =
         lists.emplace_back(ListOfSources("ListParameters", {ir::OpKind::kParameter},
@@ -219,11 +255,11 @@ class ProgramWriter {
     std::stable_sort(steps.begin(), steps.end(), [&](int a, int b) { return places.at(a) < places.at(b); });
   }
 
-  StatementList ListOfPhase(std::string function, ir::Phase phase) {
-    StatementList list{.function = std::move(function)};
+  StatementList ListOfPhase(const PhaseFunction& function) {
+    StatementList list{.function = std::string(function.name)};
     std::vector<OrderedStage> stages;
     for (const OrderedStage& ordered : order_) {
-      if (ordered.phase != phase) continue;
+      if (ordered.phase != function.phase || (ordered.repeat != function.repeat && !IsUpdate(function))) continue;
       stages.push_back(ordered);
       list.statements.push_back(StatementOf(emission_, ordered));
     }
@@ -312,18 +348,54 @@ class ProgramWriter {
     writer.Close("}");
   }
 
-  void EmitPhase(absl::string_view head, List list, LayeredText& text, SourceWriter& writer) {
+  void EmitPhase(size_t index, LayeredText& text, SourceWriter& writer) {
+    const PhaseFunction& function = kPhases[index];
     SourceWriter body(kMemberIndent + 2);
     emission_.section.clear();
-    if (list == kUpdate && TakesScalars()) EmitStepScalars(body);
-    text.Write(list, writer, body);
-    if (list == kUpdate) EmitCopies(body);
+    if (IsUpdate(function) && TakesScalars()) EmitStepScalars(body);
+    text.Write(kFirstPhase + index, writer, body);
+    if (IsUpdate(function)) EmitCopies(body);
+    const bool is_always_there = function.repeat == ir::Repeat::kEach || IsUpdate(function);
+    if (!is_always_there && body.text().empty()) return;
     writer.Gap();
+    const std::string scalars = TakesScalars() ? "const StepScalars& scalars" : "const StepScalars&";
+    const std::string head = absl::StrCat("void ", function.name, "(", IsUpdate(function) ? scalars : "", ")",
+                                          is_always_there ? " override" : "", " {");
     if (body.text().empty()) return writer.Line(absl::StrCat(head, "}"));
     writer.Open(head);
     // The first comment needs no empty line before it.
     writer.Append(body);
     writer.Line("watch.Finish();");
+    writer.Close("}");
+  }
+
+  bool HasStages(const PhaseFunction& function) const {
+    return std::any_of(order_.begin(), order_.end(), [&](const OrderedStage& ordered) {
+      return ordered.phase == function.phase && ordered.repeat == function.repeat;
+    });
+  }
+
+  // The loop over the micro-batches of a step.
+  void EmitRunBatch(SourceWriter& writer) {
+    const auto call = [&](const PhaseFunction& function) {
+      const std::string condition = function.condition.empty() ? "" : absl::StrCat("if (", function.condition, ") ");
+      if (HasStages(function)) writer.Line(absl::StrCat(condition, function.name, "();"));
+    };
+    const auto call_all = [&](ir::Repeat repeat) {
+      for (const PhaseFunction& function : kPhases) {
+        if (function.repeat == repeat && !IsUpdate(function)) call(function);
+      }
+    };
+    writer.Gap();
+    writer.Comment(
+        absl::StrCat("A step takes its batch in ", ir::MicroBatches(program()), " micro-batches, one after another."));
+    writer.Open("void RunBatch(bool metrics, bool gradients) override {");
+    call_all(ir::Repeat::kOnceBefore);
+    writer.Open(absl::StrCat("for (int64_t i = 0; i < ", ir::MicroBatches(program()), "; ++i) {"));
+    writer.Line("Begin(i);");
+    call_all(ir::Repeat::kEach);
+    writer.Close("}");
+    call_all(ir::Repeat::kOnceAfter);
     writer.Close("}");
   }
 
@@ -396,6 +468,11 @@ class ProgramWriter {
     writer.Gap();
     writer.Open("std::vector<ModelInput> Inputs() override {");
     writer.Line("std::vector<ModelInput> inputs;");
+    const bool has_micro_batches = program().time.has_value();
+    if (has_micro_batches) {
+      writer.Open(absl::StrCat("for (int64_t i = 0; i < ", ir::MicroBatches(program()), "; ++i) {"));
+      writer.Line("Begin(i);");
+    }
     for (const ir::Step& step : program().steps) {
       const ir::Compute* compute = ir::ComputeOf(step);
       if (compute == nullptr || compute->kind != ir::OpKind::kInput) continue;
@@ -408,6 +485,7 @@ class ProgramWriter {
       }
       writer.Call("inputs.emplace_back(", arguments, ");");
     }
+    if (has_micro_batches) writer.Close("}");
     writer.Line("return inputs;");
     writer.Close("}");
     SourceWriter parameters(kMemberIndent + 2);
@@ -480,7 +558,7 @@ class ProgramWriter {
     writer.Line("Arena arena{kArenaBytes, kPeakBytes};");
     if (target().is_device) EmitStepNumbers(writer);
     text.WriteFields(writer);
-    EmitBuffers("The data of a step.", {ir::OpKind::kInput}, text, writer);
+    if (!program().time.has_value()) EmitBuffers("The data of a step.", {ir::OpKind::kInput}, text, writer);
     EmitBuffers("Parameters, state of the optimizer and constants.",
                 {ir::OpKind::kParameter, ir::OpKind::kState, ir::OpKind::kConstant, ir::OpKind::kRankValue}, text,
                 writer);
@@ -521,9 +599,10 @@ class ProgramWriter {
             absl::StrCat("const int64_t ", emission_.sizes.AxisName(axis), " = coordinates[", axis.value(), "];"));
       }
       for (const Sizes::PieceDeclaration& piece : emission_.sizes.Pieces()) {
-        writer.Assign(absl::StrCat("const Range ", piece.name), piece.value);
+        if (!piece.of_micro_batch) writer.Assign(absl::StrCat("const Range ", piece.name), piece.value);
       }
     }
+    if (program().time.has_value()) EmitMicroBatch(writer);
     if (emission_.groups.empty()) return;
     writer.Gap();
     writer.Comment("The ranks that differ from this one only on the named axes.");
@@ -533,11 +612,39 @@ class ProgramWriter {
           absl::StrJoin(axes, ", ", [](std::string* out, ir::AxisId axis) { absl::StrAppend(out, axis.value()); });
       std::string comment;
       if (emission_.sizes.folded()) {
-        comment = absl::StrCat("Ranks ", absl::StrJoin(program().mesh.Group(*emission_.sizes.rank(), axes), ", "), ".");
+        const ir::Mesh mesh = ir::RankMesh(program());
+        comment = absl::StrCat("Ranks ", absl::StrJoin(mesh.Group(*emission_.sizes.rank(), axes), ", "), ".");
       }
       rows.push_back({absl::StrCat("const Group ", name, " = comm.CreateGroup({", list, "});"), comment});
     }
     writer.Table(rows);
+  }
+
+  // What differs between micro-batches, and the function that sets it.
+  void EmitMicroBatch(SourceWriter& writer) {
+    const std::string& number = emission_.sizes.AxisName(*program().time);
+    writer.Gap();
+    writer.Comment("The micro-batch under way, the samples of it that this rank holds, and where they lie.");
+    writer.Line(absl::StrCat("int64_t ", number, " = 0;"));
+    SourceWriter body(kMemberIndent + 2);
+    body.Line(absl::StrCat(number, " = i;"));
+    for (const Sizes::PieceDeclaration& piece : emission_.sizes.Pieces()) {
+      if (!piece.of_micro_batch) continue;
+      writer.Line(absl::StrCat("Range ", piece.name, ";"));
+      body.Assign(piece.name, piece.value);
+    }
+    for (const ir::ValueId value : emission_.names.declared) {
+      const ir::Compute* source = emission_.SourceOf(value);
+      if (source == nullptr || source->kind != ir::OpKind::kInput) continue;
+      const absl::string_view type = ElementTypeName(emission_.value(value).type.dtype);
+      writer.Line(absl::StrCat(type, "* ", emission_.names[value], " = nullptr;  // ", TensorText(emission_, value)));
+      body.Assign(emission_.names[value], absl::StrCat("arena.At<", type, ">(", emission_.OffsetOf(value), " + i * ",
+                                                       ir::InputStride(program(), value).value(), ")"));
+    }
+    writer.Gap();
+    writer.Open("void Begin(int64_t i) {");
+    writer.Append(body);
+    writer.Close("}");
   }
 
   // Declares the buffers of the values that ops of the given kinds make; if none are given, of all values except
@@ -568,10 +675,11 @@ class ProgramWriter {
   }
 
   void EmitOpening(SourceWriter& writer) {
-    const int ranks = program().mesh.rank_count();
+    const ir::Mesh ranks_mesh = ir::RankMesh(program());
+    const int ranks = ranks_mesh.rank_count();
     std::string who = absl::StrCat("for ", ranks == 1 ? "one rank" : absl::StrCat(ranks, " ranks"));
     if (emission_.sizes.folded()) who = absl::StrCat("for rank ", *emission_.sizes.rank(), " of ", ranks);
-    const std::string mesh = ranks > 1 ? absl::StrCat(", mesh ", program().mesh.ToString()) : "";
+    const std::string mesh = ranks > 1 ? absl::StrCat(", mesh ", ranks_mesh.ToString()) : "";
     writer.Comment(absl::StrCat(program().model, " of ", emission_.Place(0), ", ", who, mesh, "."));
     writer.Line("//");
     writer.Comment("Written by cleave. `make` builds it, `./run.sh` starts it.");
@@ -647,9 +755,9 @@ class ProgramWriter {
 absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput& input, const TextOptions& options) {
   const std::optional<int>& rank = options.rank;
   const auto& [graph, program, memory, training] = input;
-  if (rank.has_value() && (*rank < 0 || *rank >= program.mesh.rank_count())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rank ", *rank, " of a mesh of ", program.mesh.rank_count(), " ranks"));
+  const int ranks = ir::RankMesh(program).rank_count();
+  if (rank.has_value() && (*rank < 0 || *rank >= ranks)) {
+    return absl::InvalidArgumentError(absl::StrCat("rank ", *rank, " of a mesh of ", ranks, " ranks"));
   }
   CLEAVE_CHECK(memory.fuse == target.fuse) << "the memory of this program was planned for another target";
   Identifiers identifiers;

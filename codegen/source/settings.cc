@@ -105,7 +105,8 @@ absl::Status EmitMain(const Emission& emission, const std::string& type, SourceW
   writer.Line("TrainingSettings settings;");
   set("model_name", StringLiteral(emission.program.model));
   set("model_file", StringLiteral(emission.Place(0)));
-  for (const ir::MeshAxis& axis : emission.program.mesh.axes()) {
+  const ir::Mesh mesh = ir::RankMesh(emission.program);
+  for (const ir::MeshAxis& axis : mesh.axes()) {
     writer.Line(absl::StrCat("settings.mesh.push_back({", StringLiteral(axis.name), ", ", axis.size, "});"));
   }
   if (emission.sizes.folded()) set("only_rank", absl::StrCat(*emission.sizes.rank()));

@@ -41,6 +41,16 @@ Sizes::Sizes(const ir::Program& program, std::optional<int> rank, Identifiers& i
   for (const ir::MeshAxis& axis : program.mesh.axes()) axis_names_.push_back(identifiers.Unique(axis.name));
 }
 
+bool Sizes::DependsOnTime(const std::vector<ir::AxisId>& axes) const {
+  return std::any_of(axes.begin(), axes.end(), [&](ir::AxisId axis) { return axis == program_.time; });
+}
+
+bool Sizes::IsFolded(const std::vector<ir::AxisId>& axes) const { return rank_.has_value() && !DependsOnTime(axes); }
+
+int64_t Sizes::FoldedIndex(const std::vector<ir::AxisId>& axes) const {
+  return program_.mesh.Index(ir::AtMoment(program_, *rank_), axes);
+}
+
 int64_t Sizes::Whole(ir::ValueId value, int d) const {
   return program_.value(value).type.shape[static_cast<size_t>(d)];
 }
@@ -52,14 +62,14 @@ const std::vector<ir::AxisId>& Sizes::Axes(ir::ValueId value, int d) const {
 SizeProduct Sizes::Size(ir::ValueId value, int d) {
   const ir::Window* window = program_.value(value).layout.WindowOf(static_cast<size_t>(d));
   if (window == nullptr) return PieceSize(Whole(value, d), Axes(value, d));
-  if (rank_.has_value()) return SizeProduct(FoldedWindow(*window, Axes(value, d)).size);
+  if (IsFolded(Axes(value, d))) return SizeProduct(FoldedWindow(*window, Axes(value, d)).size);
   return SizeProduct::Symbol(absl::StrCat(WindowName(*window, Axes(value, d)), ".size"));
 }
 
 std::string Sizes::Begin(ir::ValueId value, int d) {
   const ir::Window* window = program_.value(value).layout.WindowOf(static_cast<size_t>(d));
   if (window == nullptr) return PieceBegin(Whole(value, d), Axes(value, d));
-  if (rank_.has_value()) return absl::StrCat(FoldedWindow(*window, Axes(value, d)).begin);
+  if (IsFolded(Axes(value, d))) return absl::StrCat(FoldedWindow(*window, Axes(value, d)).begin);
   return absl::StrCat(WindowName(*window, Axes(value, d)), ".begin");
 }
 
@@ -71,13 +81,13 @@ std::string Sizes::RangeText(ir::ValueId value, int d) {
 }
 
 ir::Piece Sizes::FoldedWindow(const ir::Window& window, const std::vector<ir::AxisId>& axes) const {
-  return window.Of(ir::PieceOf(window.outer, program_.mesh.Size(axes), program_.mesh.Index(*rank_, axes)));
+  return window.Of(ir::PieceOf(window.outer, program_.mesh.Size(axes), FoldedIndex(axes)));
 }
 
 SizeProduct Sizes::PieceSize(int64_t elements, const std::vector<ir::AxisId>& axes) {
   if (axes.empty()) return SizeProduct(elements);
   const int64_t pieces = program_.mesh.Size(axes);
-  if (rank_.has_value()) return SizeProduct(ir::PieceOf(elements, pieces, program_.mesh.Index(*rank_, axes)).size);
+  if (IsFolded(axes)) return SizeProduct(ir::PieceOf(elements, pieces, FoldedIndex(axes)).size);
   if (elements % pieces != 0) return SizeProduct::Symbol(absl::StrCat(PieceName(elements, axes), ".size"));
   if (elements == pieces) return SizeProduct(1);
   constants_.insert({elements, pieces});
@@ -87,7 +97,7 @@ SizeProduct Sizes::PieceSize(int64_t elements, const std::vector<ir::AxisId>& ax
 std::string Sizes::PieceBegin(int64_t elements, const std::vector<ir::AxisId>& axes) {
   if (axes.empty()) return "0";
   const int64_t pieces = program_.mesh.Size(axes);
-  if (rank_.has_value()) return absl::StrCat(ir::PieceOf(elements, pieces, program_.mesh.Index(*rank_, axes)).begin);
+  if (IsFolded(axes)) return absl::StrCat(ir::PieceOf(elements, pieces, FoldedIndex(axes)).begin);
   return absl::StrCat(PieceName(elements, axes), ".begin");
 }
 
@@ -99,7 +109,9 @@ const std::string& Sizes::PieceName(int64_t elements, const std::vector<ir::Axis
   for (const ir::AxisId axis : axes) absl::StrAppend(&name, "_", AxisName(axis));
   name = identifiers_.Unique(name);
   pieces_.push_back(
-      {name, absl::StrCat("Piece(", elements, ", ", program_.mesh.Size(axes), ", ", IndexText(axes), ")")});
+      {.name = name,
+       .value = absl::StrCat("Piece(", elements, ", ", program_.mesh.Size(axes), ", ", IndexText(axes), ")"),
+       .of_micro_batch = DependsOnTime(axes)});
   return piece_names_[key] = name;
 }
 
@@ -116,22 +128,26 @@ const std::string& Sizes::WindowName(const ir::Window& window, const std::vector
   std::string name = absl::StrCat("window_", window.elements);
   for (const ir::AxisId axis : axes) absl::StrAppend(&name, "_", AxisName(axis));
   name = identifiers_.Unique(name);
-  pieces_.push_back({name, value});
+  pieces_.push_back({.name = name, .value = value, .of_micro_batch = DependsOnTime(axes)});
   return window_names_[value] = name;
 }
 
 std::string Sizes::IndexText(const std::vector<ir::AxisId>& axes) {
-  if (rank_.has_value()) return absl::StrCat(program_.mesh.Index(*rank_, axes));
+  if (IsFolded(axes)) return absl::StrCat(FoldedIndex(axes));
   std::string text;
   for (const ir::AxisId axis : axes) {
-    used_axes_.insert(axis);
+    std::string coordinate = AxisName(axis);
+    if (IsFolded({axis})) {
+      coordinate = absl::StrCat(FoldedIndex({axis}));
+    } else if (axis != program_.time) {
+      used_axes_.insert(axis);
+    }
     if (text.empty()) {
-      text = AxisName(axis);
+      text = std::move(coordinate);
       continue;
     }
     const bool sum = text.find('+') != std::string::npos;
-    text =
-        absl::StrCat(sum ? "(" : "", text, sum ? ")" : "", " * ", program_.mesh.axis(axis).size, " + ", AxisName(axis));
+    text = absl::StrCat(sum ? "(" : "", text, sum ? ")" : "", " * ", program_.mesh.axis(axis).size, " + ", coordinate);
   }
   return text.empty() ? "0" : text;
 }

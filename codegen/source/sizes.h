@@ -3,7 +3,7 @@
 // A dimension that no axis cuts is a number. One that is cut evenly is a constant that all ranks share, `k256By4`;
 // where pieces differ, or their beginning is needed, it is a Range of the rank, `piece_256_m0`, computed from the
 // rank's coordinates; so is the part of a dimension that a rank reads in windows, `window_28_m0`. When the program is
-// for one rank alone, everything is a number.
+// for one rank alone, everything is a number. A Range of samples changes with the micro-batch.
 #ifndef CLEAVE_CODEGEN_SOURCE_SIZES_H_
 #define CLEAVE_CODEGEN_SOURCE_SIZES_H_
 
@@ -100,14 +100,19 @@ class Sizes {
   struct PieceDeclaration {
     std::string name;
     std::string value;  // "Piece(256, 4, m0 * 2 + m1)"
-    std::string comment;
+    bool of_micro_batch = false;
   };
   const std::vector<PieceDeclaration>& Pieces() const { return pieces_; }
-  const std::set<ir::AxisId>& UsedAxes() const { return used_axes_; }
+  const std::set<ir::AxisId>& UsedAxes() const { return used_axes_; }  // Of ranks.
   bool folded() const { return rank_.has_value(); }
   std::optional<int> rank() const { return rank_; }
 
  private:
+  bool DependsOnTime(const std::vector<ir::AxisId>& axes) const;
+  // Whether what these axes cut is a number.
+  bool IsFolded(const std::vector<ir::AxisId>& axes) const;
+  // The rank's index on the axes. REQUIRES: IsFolded.
+  int64_t FoldedIndex(const std::vector<ir::AxisId>& axes) const;
   int64_t Whole(ir::ValueId value, int d) const;
   const std::vector<ir::AxisId>& Axes(ir::ValueId value, int d) const;
   const std::string& PieceName(int64_t elements, const std::vector<ir::AxisId>& axes);

@@ -18,11 +18,13 @@ bool CanOverlap(const Emission& emission, const ir::FusedStage& fused) {
   const auto* single = std::get_if<ir::SingleStep>(&fused.action);
   if (single == nullptr || !emission.target.is_device) return false;
   const auto* collective = std::get_if<ir::Collective>(&emission.step(single->step).action);
-  return collective != nullptr && !collective->messages.has_value();
+  return collective != nullptr && !collective->messages.has_value() &&
+         !ir::IsSumOverTime(emission.program, *collective);
 }
 
 StageMemory MemoryOfStage(const Emission& emission, const ir::FusedStage& fused) {
-  StageMemory memory = {.phase = fused.phase, .can_overlap = CanOverlap(emission, fused), .is_work = false};
+  StageMemory memory = {
+      .phase = fused.phase, .repeat = fused.repeat, .can_overlap = CanOverlap(emission, fused), .is_work = false};
   for (const int i : ir::StepsOf(fused)) {
     const ir::Step& step = emission.step(i);
     if (ir::IsAlias(step)) continue;
@@ -35,8 +37,10 @@ StageMemory MemoryOfStage(const Emission& emission, const ir::FusedStage& fused)
 
 // Loss and metrics are read when the backward pass is finished.
 StageMemory MemoryOfResults(const Emission& emission) {
-  StageMemory results = {.phase = ir::Phase::kUpdate, .is_work = false};
   const ir::Program& program = emission.program;
+  StageMemory results = {.phase = ir::Phase::kUpdate,
+                         .repeat = program.time.has_value() ? ir::Repeat::kOnceAfter : ir::Repeat::kEach,
+                         .is_work = false};
   if (program.loss.has_value()) AddRange(emission, *program.loss, results.reads);
   for (const ir::ProgramMetric& metric : program.metrics) AddRange(emission, metric.value, results.reads);
   return results;
@@ -60,7 +64,7 @@ std::vector<OrderedStage> OrderStages(const Emission& emission) {
   std::vector<OrderedStage> order;
   for (const StageAction& action : OverlapCollectives(memory)) {
     const ir::FusedStage* stage = stages[static_cast<size_t>(action.stage)];
-    if (stage != nullptr) order.push_back({action.what, stage, action.phase});
+    if (stage != nullptr) order.push_back({action.what, stage, action.phase, action.repeat});
   }
   return order;
 }

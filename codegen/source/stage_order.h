@@ -13,6 +13,7 @@ struct OrderedStage {
   StageAction::What what = StageAction::What::kRun;
   const ir::FusedStage* stage = nullptr;
   ir::Phase phase = ir::Phase::kForward;
+  ir::Repeat repeat = ir::Repeat::kEach;
 };
 
 // In the program's order; on a device, collectives are started early and finished late.

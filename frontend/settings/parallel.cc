@@ -4,6 +4,7 @@
 #include "base/text/text.h"
 #include "frontend/settings/choice.h"
 #include "frontend/settings/settings.h"
+#include "ir/sharding/plan/plan.h"
 
 namespace cleave::frontend {
 namespace {
@@ -57,6 +58,7 @@ class ParallelReader {
       settings_.redistribution_weight = ReadWeight(name, value).value_or(settings_.redistribution_weight);
     }
     if (name == "zero") ReadZero(value);
+    if (name == "micro_batches") ReadMicroBatches(value);
     if (name == "outside") {
       settings_.outside_span = value.span;
       ReadChoice<ir::Outside>(reporter_, name, value, settings_.outside,
@@ -183,6 +185,18 @@ class ParallelReader {
       Impossible(value.span, "`zero` is 0, 1, 2, 3 or `auto`", absl::StrCat("this is ", *level));
     } else {
       settings_.zero = *level;
+    }
+  }
+
+  void ReadMicroBatches(const dsl::syntax::Expression& value) {
+    settings_.micro_batches_span = value.span;
+    const std::optional<int64_t> count = evaluator_.EvaluateInt(value, "`micro_batches`");
+    if (!count) return;
+    if (*count < 1 || *count > ir::kMostMicroBatches) {
+      Impossible(value.span, absl::StrCat("`micro_batches` must be 1 to ", ir::kMostMicroBatches),
+                 absl::StrCat("this is ", *count));
+    } else {
+      settings_.micro_batches = *count;
     }
   }
 

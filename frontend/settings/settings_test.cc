@@ -201,7 +201,7 @@ TEST(ParallelTest, ReadsSettings) {
   const Analyzed analyzed = WithBlocks(
       "parallel { mesh = (dp = 4, tp = 2); devices = 8; search = data_parallel; dataset = full_batch; objective = "
       "speed; cost = classic; "
-      "gradient_weight = 0.25; zero = 2; }");
+      "gradient_weight = 0.25; zero = 2; micro_batches = 4; }");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
   const ir::ParallelSettings& settings = analyzed.module->pins.settings;
   EXPECT_EQ(settings.devices->value, 8);
@@ -214,6 +214,7 @@ TEST(ParallelTest, ReadsSettings) {
   EXPECT_EQ(settings.cost, ir::Price::kClassic);
   EXPECT_EQ(settings.gradient_weight, 0.25);
   EXPECT_EQ(settings.zero, 2);
+  EXPECT_EQ(settings.micro_batches, 4);
 }
 
 TEST(ParallelTest, ReadsTheMemoryLimitAndAnAutomaticZero) {
@@ -269,6 +270,8 @@ TEST(ParallelTest, RefusesImpossibleValues) {
   CheckParallel("mesh = (dp = 2); devices = 4;", "E0306]: the mesh has 2 devices, not 4");
   CheckParallel("zero = 4;", "E0508]: `zero` is 0, 1, 2, 3 or `auto`");
   CheckParallel("zero = -1;", "E0508]: `zero` is 0, 1, 2, 3 or `auto`");
+  CheckParallel("micro_batches = 0;", "E0508]: `micro_batches` must be 1 to 65536");
+  CheckParallel("micro_batches = 65537;", "E0508]: `micro_batches` must be 1 to 65536");
   CheckParallel("zero = all;", "E0201]: unknown name `all`");
   CheckParallel("memory = 0B;", "E0508]: `memory` must be positive");
   CheckParallel("cost = classic; redistribution_weight = -1;", "E0508]: `redistribution_weight` must be 0 to 1e9");

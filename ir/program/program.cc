@@ -132,6 +132,46 @@ std::vector<ValueId> Writes(const Step& step) {
       [](const Glance&) { return std::vector<ValueId>(); });
 }
 
+absl::string_view RepeatName(Repeat repeat) {
+  switch (repeat) {
+    case Repeat::kOnceBefore:
+      return "once before the micro-batches";
+    case Repeat::kEach:
+      return "for each micro-batch";
+    case Repeat::kOnceAfter:
+      return "once after the micro-batches";
+  }
+  return "";
+}
+
+Mesh RankMesh(const Program& program) {
+  if (!program.time.has_value()) return program.mesh;
+  std::vector<MeshAxis> axes = program.mesh.axes();
+  axes.pop_back();
+  return *Mesh::Create(std::move(axes));
+}
+
+int64_t MicroBatches(const Program& program) {
+  return program.time.has_value() ? program.mesh.axis(*program.time).size : 1;
+}
+
+int AtMoment(const Program& program, int rank, int64_t moment) {
+  return rank * static_cast<int>(MicroBatches(program)) + static_cast<int>(moment);
+}
+
+bool IsSumOverTime(const Program& program, const Collective& collective) {
+  return program.time.has_value() && collective.axes == std::vector<AxisId>{*program.time};
+}
+
+const Collective* CommunicationOf(const Program& program, const Step& step) {
+  const Collective* collective = std::get_if<Collective>(&step.action);
+  return collective == nullptr || IsSumOverTime(program, *collective) ? nullptr : collective;
+}
+
+int64_t RunsOf(const Program& program, const Step& step) {
+  return step.repeat == Repeat::kEach ? MicroBatches(program) : 1;
+}
+
 Rule RuleOf(const Program& program, const Compute& compute) {
   std::vector<TensorType> inputs;
   for (ValueId input : compute.inputs) inputs.push_back(program.value(input).type);

@@ -139,11 +139,21 @@ struct Glance {
   bool operator==(const Glance&) const = default;
 };
 
+// How often a step runs where the batch is taken in micro-batches.
+enum class Repeat {
+  kOnceBefore,  // Before the micro-batches.
+  kEach,        // For each micro-batch. Without micro-batches all steps are such.
+  kOnceAfter,
+};
+
+absl::string_view RepeatName(Repeat repeat);  // "for each micro-batch"
+
 struct Step {
   std::variant<Compute, Collective, Slice, View, Glance> action;
   std::string name;  // "h1.matmul", "h1.matmul.all_reduce"
   Phase phase = Phase::kForward;
   int line = 0;
+  Repeat repeat = Repeat::kEach;
 
   bool operator==(const Step&) const = default;
 };
@@ -166,8 +176,13 @@ struct Program {
   std::string model;
   std::string file;
   Mesh mesh;
+  // Where a step takes its batch in micro-batches, the mesh has an axis whose "ranks" are moments, its last
+  // (ir/sharding/micro_batches). A rank of the mesh is then a rank at one of these moments. An all_reduce over this
+  // axis alone is a sum in place, complete after the last micro-batch; nothing else is sent along it.
+  std::optional<AxisId> time = {};
   IdVector<ValueId, Value> values;
-  std::vector<Step> steps;      // Forward, metric, backward, update steps; in this order of phases.
+  // Ordered by `repeat`, and steps of one kind by phase: forward, metric, backward, update.
+  std::vector<Step> steps;
   std::optional<ValueId> loss;  // Replicated.
   std::vector<ProgramMetric> metrics;
   std::vector<ProgramUpdate> updates;
@@ -180,12 +195,24 @@ struct Program {
   bool operator==(const Program&) const = default;
 };
 
+// The mesh of the ranks that run the program, without the axis of time, and how many micro-batches there are.
+Mesh RankMesh(const Program& program);
+int64_t MicroBatches(const Program& program);
+// A rank of RankMesh at a moment, as a rank of the program's mesh.
+int AtMoment(const Program& program, int rank, int64_t moment = 0);
+
 Shape LocalShape(const Program& program, ValueId value, int rank);
 Shape LargestLocalShape(const Program& program, ValueId value);
 
 // What a step reads and writes, in order.
 std::vector<ValueId> Reads(const Step& step);
 std::vector<ValueId> Writes(const Step& step);
+
+// Whether it is an all_reduce over the axis of time alone: a sum in place.
+bool IsSumOverTime(const Program& program, const Collective& collective);
+// What ranks send each other in the step, or null. It happens RunsOf(program, step) times in a training step.
+const Collective* CommunicationOf(const Program& program, const Step& step);
+int64_t RunsOf(const Program& program, const Step& step);
 
 // The rule of a Compute on the whole tensors.
 Rule RuleOf(const Program& program, const Compute& compute);

@@ -17,9 +17,9 @@ struct Change {
   ValueId output;
 };
 
-std::vector<Change> ChangesOf(const Step& step) {
+std::vector<Change> ChangesOf(const Program& program, const Step& step) {
   std::vector<Change> changes;
-  if (const auto* collective = std::get_if<Collective>(&step.action)) {
+  if (const Collective* collective = CommunicationOf(program, step)) {
     for (const Transfer& transfer : collective->transfers) changes.push_back({transfer.input, transfer.output});
   } else if (const auto* slice = std::get_if<Slice>(&step.action)) {
     changes.push_back({slice->input, slice->output});
@@ -58,7 +58,7 @@ std::string LineOf(const Program& program, const ProgramRedistribution& redistri
   ValueId at = redistribution.from;
   for (const int index : redistribution.steps) {
     const Step& step = program.steps[static_cast<size_t>(index)];
-    for (const Change& change : ChangesOf(step)) {
+    for (const Change& change : ChangesOf(program, step)) {
       if (change.input != at) continue;
       absl::StrAppend(&line, "; ", OperationText(program, step, change.output));
       at = change.output;
@@ -80,7 +80,7 @@ std::vector<ProgramRedistribution> RedistributionsOf(const Program& program) {
   }
   std::map<ValueId, size_t> ending;  // By the value that a redistribution makes.
   for (size_t index = 0; index < program.steps.size(); ++index) {
-    for (const Change& change : ChangesOf(program.steps[index])) {
+    for (const Change& change : ChangesOf(program, program.steps[index])) {
       const auto before = ending.find(change.input);
       if (before != ending.end() && readers[change.input] == 1) {
         redistributions[before->second].to = change.output;
@@ -102,11 +102,12 @@ std::string RedistributionsText(const Program& program) {
   int64_t operations = 0, bytes = 0;
   double sent = 0;
   for (const Step& step : program.steps) {
-    const auto* collective = std::get_if<Collective>(&step.action);
+    const Collective* collective = CommunicationOf(program, step);
     if (collective == nullptr) continue;
-    ++operations;
-    bytes += CollectiveBytes(program, *collective).value();
-    sent += SentBytes(program, *collective);
+    const int64_t times = RunsOf(program, step);
+    operations += times;
+    bytes += CollectiveBytes(program, *collective).value() * times;
+    sent += SentBytes(program, *collective) * static_cast<double>(times);
   }
   return absl::StrCat(text, "total: ", Plural(static_cast<int64_t>(redistributions.size()), "redistribution"), ", ",
                       Plural(operations, "collective"), ", ", bytes, " B, ", absl::StrFormat("%.0f", sent),

@@ -23,6 +23,10 @@ constexpr absl::string_view kNoModel = "_";
 constexpr absl::string_view kSliceWord = "local_slice";
 constexpr absl::string_view kViewWord = "local_view";
 constexpr absl::string_view kManualWord = "manual";
+constexpr absl::string_view kTimeWord = "time";
+constexpr absl::string_view kOnceWord = "once";
+constexpr absl::string_view kBeforeWord = "before";
+constexpr absl::string_view kAfterWord = "after";
 
 // The fields of Messages, as attributes of a collective.
 struct MessageList {
@@ -42,8 +46,8 @@ class Writer {
 
   std::string Write() const {
     std::string text = absl::StrCat("program ", program_.model.empty() ? std::string(kNoModel) : program_.model, " ",
-                                    QuotedText(program_.file), " mesh(", program_.mesh.ToString(), ") rank ", rank_,
-                                    program_.is_manual ? absl::StrCat(" ", kManualWord) : "", " {\n");
+                                    QuotedText(program_.file), " mesh(", program_.mesh.ToString(), ") ", TimeText(),
+                                    "rank ", rank_, program_.is_manual ? absl::StrCat(" ", kManualWord) : "", " {\n");
     for (const Step& step : program_.steps) absl::StrAppend(&text, StepText(step), "\n");
     if (program_.loss.has_value()) absl::StrAppend(&text, "  loss ", Id(*program_.loss), "\n");
     for (const ProgramMetric& metric : program_.metrics) {
@@ -72,8 +76,21 @@ class Writer {
     return absl::StrJoin(ids, ", ", [](std::string* out, ValueId id) { out->append(Id(id)); });
   }
 
+  std::string TimeText() const {
+    if (!program_.time.has_value()) return "";
+    return absl::StrCat(kTimeWord, "(", program_.mesh.axis(*program_.time).name, ") ");
+  }
+
+  // Of the first micro-batch.
   std::string LocalType(ValueId id) const {
-    return TensorType{program_.value(id).type.dtype, LocalShape(program_, id, rank_)}.ToString();
+    return TensorType{program_.value(id).type.dtype, LocalShape(program_, id, AtMoment(program_, rank_))}.ToString();
+  }
+
+  // The members of the rank's group at the moment of the first micro-batch, as ranks.
+  std::vector<int> RanksOf(const std::vector<AxisId>& axes) const {
+    std::vector<int> ranks = program_.mesh.Group(AtMoment(program_, rank_), axes);
+    for (int& rank : ranks) rank /= static_cast<int>(MicroBatches(program_));
+    return ranks;
   }
 
   std::string AxisNames(const std::vector<AxisId>& axes) const {
@@ -97,7 +114,7 @@ class Writer {
         },
         [&](const Slice& slice) { absl::StrAppend(&text, kSliceWord, "(", Id(slice.input), ")"); },
         [&](const View& view) { absl::StrAppend(&text, kViewWord, "(", Id(view.input), ")"); }, [](const Glance&) {});
-    if (step.phase != Phase::kForward) absl::StrAppend(&text, " phase(", PhaseName(step.phase), ")");
+    absl::StrAppend(&text, WhenText(step));
     if (!named_by_comment && step.name != program_.value(outputs.front()).name) {
       absl::StrAppend(&text, " name(", QuotedText(step.name), ")");
     }
@@ -105,9 +122,17 @@ class Writer {
   }
 
   std::string GlanceText(const Step& step, const Glance& glance) const {
-    const std::string phase = step.phase == Phase::kForward ? "" : absl::StrCat(" phase(", PhaseName(step.phase), ")");
-    return absl::StrCat("  look ", glance.number, " ", LookKindName(glance.kind), "(", Id(glance.input), ")", phase,
-                        TailText(step.name, step.line));
+    return absl::StrCat("  look ", glance.number, " ", LookKindName(glance.kind), "(", Id(glance.input), ")",
+                        WhenText(step), TailText(step.name, step.line));
+  }
+
+  // " phase(backward) once(after)"
+  static std::string WhenText(const Step& step) {
+    std::string text = step.phase == Phase::kForward ? "" : absl::StrCat(" phase(", PhaseName(step.phase), ")");
+    if (step.repeat != Repeat::kEach) {
+      absl::StrAppend(&text, " ", kOnceWord, "(", step.repeat == Repeat::kOnceBefore ? kBeforeWord : kAfterWord, ")");
+    }
+    return text;
   }
 
   // What a step is, and the line of the model that causes it.
@@ -149,12 +174,11 @@ class Writer {
     AddDimensions(collective, "from", &Transfer::from_dimension, attributes);
     AddDimensions(collective, "to", &Transfer::to_dimension, attributes);
     attributes.push_back(absl::StrCat("axes = (", AxisNames(collective.axes), ")"));
-    attributes.push_back(
-        absl::StrCat("ranks = (", absl::StrJoin(program_.mesh.Group(rank_, collective.axes), ", "), ")"));
+    attributes.push_back(absl::StrCat("ranks = (", absl::StrJoin(RanksOf(collective.axes), ", "), ")"));
     if (collective.kind == CollectiveKind::kPermute) {
-      const PermutePartners partners = PartnersOf(program_, collective, rank_);
-      attributes.push_back(absl::StrCat("send_to = ", partners.destination));
-      attributes.push_back(absl::StrCat("receive_from = ", partners.origin));
+      const PermutePartners partners = PartnersOf(program_, collective, AtMoment(program_, rank_));
+      attributes.push_back(absl::StrCat("send_to = ", partners.destination / MicroBatches(program_)));
+      attributes.push_back(absl::StrCat("receive_from = ", partners.origin / MicroBatches(program_)));
     }
     if (collective.kind == CollectiveKind::kBroadcast) attributes.push_back(absl::StrCat("root = ", collective.root));
     if (collective.messages.has_value()) {
@@ -218,6 +242,12 @@ class Parser {
       CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
     }
     CLEAVE_ASSIGN_OR_RETURN(program_.mesh, Mesh::Create(axes_));
+    if (reader_.Take(kTimeWord)) {
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+      CLEAVE_ASSIGN_OR_RETURN(program_.time, Axis());
+      if (program_.time != program_.mesh.AxisIds().back()) return reader_.Error("the last axis as that of time");
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
+    }
     CLEAVE_RETURN_IF_ERROR(reader_.Expect("rank"));
     CLEAVE_RETURN_IF_ERROR(reader_.Integer().status());
     program_.is_manual = reader_.Take(kManualWord);
@@ -455,7 +485,7 @@ class Parser {
     return reader_.Expect(")");
   }
 
-  // " phase(backward) name("…")  // what, file:line"
+  // " phase(backward) once(after) name("…")  // what, file:line"
   absl::Status ParseTail(Step& step) {
     if (reader_.Take("phase")) {
       CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
@@ -463,6 +493,13 @@ class Parser {
       const std::optional<Phase> phase = ParsePhase(name);
       if (!phase.has_value()) return reader_.Error(absl::StrCat("a phase instead of `", name, "`"));
       step.phase = *phase;
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
+    }
+    if (reader_.Take(kOnceWord)) {
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+      const bool is_before = reader_.Take(kBeforeWord);
+      if (!is_before) CLEAVE_RETURN_IF_ERROR(reader_.Expect(kAfterWord));
+      step.repeat = is_before ? Repeat::kOnceBefore : Repeat::kOnceAfter;
       CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
     }
     if (reader_.Take("name")) {

@@ -59,7 +59,18 @@ Result<std::unique_ptr<Batches>> Batches::Open(const DataSpec& spec, std::vector
   std::unique_ptr<Batches> batches(new Batches);
   batches->shuffle_ = spec.shuffle;
   batches->seed_ = seed;
+  // Pieces of one input, for several micro-batches, share a field.
   std::vector<ModelInput> fields;
+  std::vector<int> numbers;
+  const auto number_of = [&](const ModelInput& input) {
+    if (input.name == kSampleMask) return kMask;
+    const auto found = std::find_if(fields.begin(), fields.end(), [&](const ModelInput& field) {
+      return field.name == input.name && field.is_float == input.is_float && field.region.shape == input.region.shape;
+    });
+    const int number = static_cast<int>(found - fields.begin());
+    if (found == fields.end()) fields.push_back(input);
+    return number;
+  };
   for (const ModelInput& input : inputs) {
     if (input.region.shape.empty() || (batches->batch_ != 0 && input.region.shape[0] != batches->batch_)) {
       return Error{ExitCode::kInput,
@@ -67,14 +78,13 @@ Result<std::unique_ptr<Batches>> Batches::Open(const DataSpec& spec, std::vector
                           batches->batch_ == 0 ? "and it has none" : Format("%" PRId64, batches->batch_).c_str())};
     }
     batches->batch_ = input.region.shape[0];
-    if (input.name != kSampleMask) fields.push_back(input);
+    numbers.push_back(number_of(input));
   }
   if (fields.empty()) return Error{ExitCode::kInput, "the model has no inputs"};
   Result<OpenedSource> opened = spec.open({spec, fields, seed});
   if (!opened.ok()) return opened.error();
-  size_t next = 0;
-  for (const ModelInput& input : inputs) {
-    batches->fields_.push_back(input.name == kSampleMask ? kMask : opened.value().fields[next++]);
+  for (const int number : numbers) {
+    batches->fields_.push_back(number == kMask ? kMask : opened.value().fields[static_cast<size_t>(number)]);
   }
   batches->source_ = std::move(opened.value().source);
   batches->inputs_ = std::move(inputs);

@@ -83,6 +83,25 @@ std::multiset<Sample> EpochSamples(Reader& reader, int64_t epoch) {
   return samples;
 }
 
+// A rank has a piece of an input for each micro-batch.
+TEST(Batches, PiecesOfOneInputHaveItsField) {
+  std::vector<float> image(4 * 784);
+  std::vector<int32_t> first(2), second(3);
+  const auto region = [](int64_t begin, int64_t size) { return Region{{10}, {begin}, {size}}; };
+  Result<std::unique_ptr<Batches>> opened =
+      Batches::Open(Digits(50, 25),
+                    {{"label", region(1, 2), first.data(), 10},
+                     {"image", Region{{10, 1, 28, 28}, {0, 0, 0, 0}, {4, 1, 28, 28}}, image.data()},
+                     {"label", region(7, 3), second.data(), 10}},
+                    3);
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  opened.value()->LoadTraining(2);
+  Reader whole(Digits(50, 25), 10, {1, 1, 1}, {0, 0, 0});
+  whole.batches->LoadTraining(2);
+  EXPECT_EQ(first, std::vector<int32_t>(whole.label.begin() + 1, whole.label.begin() + 3));
+  EXPECT_EQ(second, std::vector<int32_t>(whole.label.begin() + 7, whole.label.end()));
+}
+
 TEST(Batches, AnEpochReadsEverySampleOnceInAnOrderOfItsOwn) {
   Reader reader(Digits(40, 0), 10, {1, 1, 1}, {0, 0, 0});
   const std::multiset<Sample> first = EpochSamples(reader, 0);

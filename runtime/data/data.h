@@ -24,7 +24,7 @@
 
 namespace cleave::runtime {
 
-// An input of the model, and the piece of it that this rank holds.
+// An input of the model, and the piece of it that this rank holds; one for each micro-batch.
 struct ModelInput {
   ModelInput(std::string name, Region region, float* values, int64_t limit = 0)
       : name(std::move(name)), region(std::move(region)), is_float(true), floats(values), limit(limit) {}

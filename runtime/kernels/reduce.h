@@ -20,6 +20,9 @@ void ReduceMin(const float* x, const std::vector<int64_t>& shape, const std::vec
 void ReduceMean(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, int64_t count,
                 float* y);
 
+// total = part where it is the first, else total + part: the sum over the micro-batches of a step.
+void AddUp(bool first, const float* part, int64_t count, float* total);
+
 }  // namespace cleave::runtime
 
 #endif  // CLEAVE_RUNTIME_KERNELS_REDUCE_H_

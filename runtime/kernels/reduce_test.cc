@@ -116,5 +116,20 @@ TEST(Reduce, WhatIsNotANumberIsKept) {
   }
 }
 
+TEST(AddUp, BeginsAnewWithTheFirstPart) {
+  for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{7}, int64_t{40000}}) {
+    std::vector<float> part(static_cast<size_t>(count));
+    for (size_t i = 0; i < part.size(); ++i) part[i] = static_cast<float>(i % 10);
+    const Placed<float> total(count, 0);
+    const Placed<float> placed(part, 0);
+    std::vector<float> expected = part;
+    for (const bool first : {true, false, false, true, false}) {
+      AddUp(first, placed, count, total);
+      for (size_t i = 0; i < part.size(); ++i) expected[i] = first ? part[i] : expected[i] + part[i];
+      EXPECT_EQ(total.Values(), expected);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cleave::runtime

@@ -137,11 +137,7 @@ class Run {
     feed_.Training(step);
     observer_.Begin(Occasion::kTraining, logged);
     program_.Prepare(scalars);
-    (logged ? with_metrics_ : gradients_).Run([&] {
-      program_.Forward();
-      if (logged) program_.Metrics();
-      program_.Backward();
-    });
+    (logged ? with_metrics_ : gradients_).Run([&] { program_.RunBatch(logged, /*gradients=*/true); });
     const bool test_follows = (step + 1) % batches_.steps_per_epoch() == 0;
     if (step + 1 < total && !test_follows) feed_.ReadAhead(step + 1);
     const float loss = program_.Loss();
@@ -219,10 +215,7 @@ class Run {
     int64_t samples = 0;
     for (int64_t index = 0; index < count; ++index) {
       samples += feed_.Test(index);
-      test_.Run([&] {
-        program_.Forward();
-        program_.Metrics();
-      });
+      test_.Run([&] { program_.RunBatch(/*metrics=*/true, /*gradients=*/false); });
       observer_.Show();
       // A metric is a mean over the whole batch in which padding counts as zero.
       const double weight = static_cast<double>(batches_.batch());
@@ -245,8 +238,7 @@ class Run {
     for (const ModelInput& input : program_.Inputs()) {
       if (input.is_float) watch_.Check(input.name, 0, input.floats, ElementCount(input.region.size));
     }
-    program_.Forward();
-    program_.Backward();
+    program_.RunBatch(/*metrics=*/false, /*gradients=*/true);
     const std::string where = FirstOverRanks(watch_.EndChecking());
     return {ExitCode::kFailed,
             Format("step %" PRId64 ": the loss is %s; %s", step, NumberText(loss).c_str(), where.c_str())};

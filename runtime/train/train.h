@@ -13,10 +13,10 @@
 //     });
 //   }
 //
-// Order of calls: Initialize once. Per training step: inputs are filled, Prepare, Forward, at logged steps Metrics,
-// Backward, Update. After an epoch Prepare; per test batch: inputs are filled, Forward, Metrics. When a loss is not
-// finite: Forward and Backward again on the same inputs, before Update, with the Watch in checking mode; so neither may
-// change parameters or optimizer state. Context::step is the same in both.
+// Order of calls: Initialize once. Per training step: inputs are filled, Prepare, RunBatch (Forward, at logged steps
+// Metrics, Backward), Update. After an epoch Prepare; per test batch: inputs are filled, RunBatch (Forward, Metrics).
+// When a loss is not finite: RunBatch again on the same inputs, before Update, with the Watch in checking mode; so it
+// may not change parameters or optimizer state. Context::step is the same in both.
 //
 // On a GPU three phases are recorded at their second call and replayed from then on (runtime/device/recorded.h):
 // Forward to Backward, Update, and Forward and Metrics of a test. So numbers that differ between steps must be in
@@ -85,6 +85,13 @@ class TrainingProgram {
   // Whether the phases ask for the same work each time. A phase that prints or compares values does not.
   virtual bool IsRecordable() const { return true; }
 
+  // The phases of a batch, of which a program does the last two where they are asked for. A program that takes its
+  // batch in micro-batches does them for each one.
+  virtual void RunBatch(bool metrics, bool gradients) {
+    Forward();
+    if (metrics) Metrics();
+    if (gradients) Backward();
+  }
   virtual void Forward() = 0;
   virtual void Metrics() = 0;
   virtual void Backward() = 0;

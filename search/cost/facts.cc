@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
 
 namespace cleave::search {
 namespace {
@@ -28,16 +29,27 @@ std::string RuleKey(const ir::Graph& graph, const ir::Op& op) {
   return key;
 }
 
+// The rule of an op for one of `count` micro-batches, where they are of one size.
+ir::Rule RuleOfMicroBatch(ir::Rule rule, const ir::BatchUse& use, int64_t count) {
+  if (use.kind != ir::BatchUse::Kind::kEach) return rule;
+  ir::Factor& samples = rule.factors[static_cast<size_t>(use.index)];
+  if (samples.size % count == 0) samples.size /= count;
+  return rule;
+}
+
 // Equal rules have equal numbers. Those of ops that are aside come last, so that the others have the same numbers
 // without them.
-void NumberRules(const IdVector<ir::OpId, uint8_t>& aside, GraphFacts& facts) {
+void NumberRules(const IdVector<ir::OpId, uint8_t>& aside, const IdVector<ir::OpId, ir::BatchUse>& uses,
+                 int64_t micro_batches, GraphFacts& facts) {
   std::map<std::string, int> number_by_key;
   for (const uint8_t turn : {uint8_t{0}, uint8_t{1}}) {
     for (const ir::Op& op : facts.graph->ops) {
       if (aside[op.id] != turn) continue;
-      const auto [found, is_new] =
-          number_by_key.emplace(RuleKey(*facts.graph, op), static_cast<int>(facts.rules.size()));
-      if (is_new) facts.rules.push_back(ir::RuleOf(*facts.graph, op));
+      const ir::BatchUse use = micro_batches == 1 ? ir::BatchUse{} : uses[op.id];
+      std::string key = RuleKey(*facts.graph, op);
+      if (use.kind == ir::BatchUse::Kind::kEach) absl::StrAppend(&key, "|samples ", use.index);
+      const auto [found, is_new] = number_by_key.emplace(std::move(key), static_cast<int>(facts.rules.size()));
+      if (is_new) facts.rules.push_back(RuleOfMicroBatch(ir::RuleOf(*facts.graph, op), use, micro_batches));
       facts.rule_of[op.id] = found->second;
     }
   }
@@ -263,7 +275,7 @@ void FindGradients(GraphFacts& facts) {
 
 }  // namespace
 
-GraphFacts FactsOf(const ir::Graph& graph) {
+GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches) {
   const size_t count = graph.ops.size();
   GraphFacts facts{.graph = &graph,
                    .rules = {},
@@ -287,7 +299,8 @@ GraphFacts FactsOf(const ir::Graph& graph) {
                    .inner_kinds = IdVector<ir::OpId, int>(count)};
   const IdVector<ir::OpId, uint8_t> aside = AsideOf(graph);
   const IdVector<ir::OpId, uint8_t> reshaped = ReshapedGradients(graph);
-  NumberRules(aside, facts);
+  NumberRules(aside, micro_batches == 1 ? IdVector<ir::OpId, ir::BatchUse>() : ir::FindBatchUses(graph).ops,
+              micro_batches, facts);
   for (const ir::Op& op : graph.ops) {
     const ir::OpDefinition& definition = ir::DefinitionOf(op);
     facts.classes[op.id] = definition.op_class;

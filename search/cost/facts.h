@@ -82,8 +82,10 @@ struct GraphFacts {
   std::vector<Read> parameter_reads(ir::OpId op) const;
 };
 
-// REQUIRES: VerifyGraph finds no error in `graph`, which may be a forward graph or a training graph.
-GraphFacts FactsOf(const ir::Graph& graph);
+// REQUIRES: VerifyGraph finds no error in `graph`, which may be a forward graph or a training graph. Where a step takes
+// its batch in micro-batches, rules are those of one micro-batch, so that strategies are valid for it; types, and so
+// prices, are those of the batch.
+GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches = 1);
 
 // The weight of a redistribution of `value` for `reader`: 0 where it is not priced, gradient_weight for gradients and
 // updates, else 1.

@@ -46,7 +46,9 @@ Seconds StageSeconds(const ir::Program& program, const ir::Fusion& fusion, const
   if (steps.size() == 1 && ir::IsAlias(program.steps[static_cast<size_t>(steps[0])])) return Seconds(0);
   Seconds arithmetic{0};
   for (int step : steps) {
-    arithmetic += Arithmetic(program, *ir::ComputeOf(program.steps[static_cast<size_t>(step)]), cluster);
+    // A sum over micro-batches takes as long as its memory.
+    const ir::Compute* compute = ir::ComputeOf(program.steps[static_cast<size_t>(step)]);
+    if (compute != nullptr) arithmetic += Arithmetic(program, *compute, cluster);
   }
   return KernelSeconds(cluster, arithmetic, BytesTouched(program, fusion, steps));
 }
@@ -123,7 +125,8 @@ Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const C
   for (const ir::Step& step : program.steps) {
     const ir::Compute* const compute = ir::ComputeOf(step);
     if (compute == nullptr || compute->kind != ir::OpKind::kInput) continue;
-    prediction.compute += InputSeconds(cluster, LocalType(program, compute->output).bytes());
+    prediction.compute += InputSeconds(cluster, LocalType(program, compute->output).bytes()) *
+                          static_cast<double>(ir::MicroBatches(program));
   }
   Clocks clocks(program, overlaps);
   clocks.Kernel(program, {}, prediction.compute);
@@ -133,14 +136,17 @@ Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const C
     if (std::exchange(phase, stage.phase) != stage.phase) clocks.Enter(phase);
     const std::vector<int> steps = ir::StepsOf(stage);
     const ir::Step& first = program.steps[static_cast<size_t>(steps.front())];
-    if (const auto* collective = std::get_if<ir::Collective>(&first.action)) {
+    const double times = stage.repeat == ir::Repeat::kEach ? static_cast<double>(ir::MicroBatches(program)) : 1.0;
+    const auto* collective = std::get_if<ir::Collective>(&first.action);
+    if (collective != nullptr && !ir::IsSumOverTime(program, *collective)) {
       const Seconds seconds = CollectiveSeconds(cluster, program.mesh, collective->kind, collective->axes,
-                                                ir::CollectiveBytes(program, *collective));
+                                                ir::CollectiveBytes(program, *collective)) *
+                              times;
       prediction.communication += seconds;
-      prediction.sent_bytes_per_rank += ir::SentBytes(program, *collective);
+      prediction.sent_bytes_per_rank += ir::SentBytes(program, *collective) * times;
       clocks.Collective(first, seconds);
-    } else if (ir::ComputeOf(first) != nullptr) {
-      const Seconds seconds = StageSeconds(program, fusion, steps, cluster);
+    } else if (collective != nullptr || ir::ComputeOf(first) != nullptr) {
+      const Seconds seconds = StageSeconds(program, fusion, steps, cluster) * times;
       prediction.compute += seconds;
       clocks.Kernel(program, steps, seconds);
     }

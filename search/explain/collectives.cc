@@ -20,8 +20,8 @@ struct CollectiveRow {
 };
 
 // Metrics are not part of a training step.
-const ir::Collective* TrainingCollective(const ir::Step& step) {
-  return step.phase == ir::Phase::kMetric ? nullptr : std::get_if<ir::Collective>(&step.action);
+const ir::Collective* TrainingCollective(const ir::Program& program, const ir::Step& step) {
+  return step.phase == ir::Phase::kMetric ? nullptr : ir::CommunicationOf(program, step);
 }
 
 std::string CollectiveText(const ir::Program& program, const CollectiveRow& row, double total) {
@@ -41,9 +41,10 @@ std::string CollectiveTable(const ir::Program& program, const std::function<bool
   std::map<std::string, size_t> row_of;
   std::vector<CollectiveRow> rows;
   for (const ir::Step& step : program.steps) {
-    const ir::Collective* collective = TrainingCollective(step);
+    const ir::Collective* collective = TrainingCollective(program, step);
     if (collective == nullptr) continue;
-    const double sent = ir::SentBytes(program, *collective);
+    const int64_t times = ir::RunsOf(program, step);
+    const double sent = ir::SentBytes(program, *collective) * static_cast<double>(times);
     total += sent;
     if (!wanted(*collective)) continue;
     const std::string key =
@@ -52,7 +53,7 @@ std::string CollectiveTable(const ir::Program& program, const std::function<bool
     const auto [found, is_new] = row_of.emplace(key, rows.size());
     if (is_new) rows.push_back({.first = &step});
     CollectiveRow& row = rows[found->second];
-    ++row.count;
+    row.count += static_cast<int>(times);
     row.sent += sent;
   }
   if (rows.empty()) return "";

@@ -36,7 +36,8 @@ std::string MeshText(const ir::Mesh& mesh) {
 std::string SentText(const ir::Program& program, const Prediction& predicted) {
   int64_t collectives = 0;
   for (const ir::Step& step : program.steps) {
-    if (step.phase != ir::Phase::kMetric && std::holds_alternative<ir::Collective>(step.action)) ++collectives;
+    if (step.phase == ir::Phase::kMetric || ir::CommunicationOf(program, step) == nullptr) continue;
+    collectives += ir::RunsOf(program, step);
   }
   return absl::StrCat(FormatBytes(Bytes(static_cast<int64_t>(predicted.sent_bytes_per_rank))),
                       " per rank and step, in ", Plural(collectives, "collective"));

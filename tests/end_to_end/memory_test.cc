@@ -1,5 +1,5 @@
 // The memory that plan.json predicts is what the program allocates: for every example, on several numbers of ranks,
-// with every level of ZeRO.
+// with every level of ZeRO, and in micro-batches.
 
 #include <algorithm>
 #include <cmath>
@@ -45,6 +45,8 @@ TEST_P(MemoryTest, IsPredicted) {
   for (const char* zero : {"zero=1", "zero=2", "zero=3"}) {
     ExpectPredicted(GetParam(), {"--devices", "4", "--search", "data_parallel", "--set", zero}, folder);
   }
+  ExpectPredicted(GetParam(), {"--devices", "2", "--set", "micro_batches=4"}, folder);
+  ExpectPredicted(GetParam(), {"--devices", "2", "--set", "micro_batches=2", "--set", "zero=3"}, folder);
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, MemoryTest,

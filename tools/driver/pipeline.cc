@@ -18,6 +18,7 @@
 #include "tools/driver/choose_cluster.h"
 #include "tools/driver/data_check.h"
 #include "tools/driver/element_limit.h"
+#include "tools/driver/micro_batches.h"
 #include "tools/driver/module_settings.h"
 #include "tools/driver/plan_file.h"
 #include "tools/driver/rank_table_check.h"
@@ -75,6 +76,10 @@ std::optional<search::PlannedProgram> Split(const UnderstoodModel& model, Planni
                                             const ir::FuseOptions& fuse, Report& report) {
   if (!planning.program.has_value()) {
     absl::StatusOr<search::PlannedProgram> made = search::ProgramOf(model.training_graph, planning.planned.plan, fuse);
+    if (absl::IsInvalidArgument(made.status()) && planning.planned.plan.micro_batches > 1) {
+      AddUnevenMicroBatches(model, std::string(made.status().message()), report.diagnostics);
+      return std::nullopt;
+    }
     if (!made.ok()) return Bug("partition", made.status().message(), report);
     planning.program = *std::move(made);
   }
@@ -157,6 +162,7 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
 }
 
 std::optional<CompiledModel> CompileModel(const CompileOptions& options, UnderstoodModel model, Report& report) {
+  if (!CheckMicroBatches(model, report.sources, report.diagnostics)) return std::nullopt;
   std::optional<Planning> planning = MakePlan(options, model, report);
   if (!planning.has_value()) return std::nullopt;
   PlannedModel& planned = planning->planned;

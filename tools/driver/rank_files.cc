@@ -24,10 +24,10 @@ std::string RangesText(const std::vector<int>& ranks) {
 
 // The ranks that share a folder, by the lowest of them.
 std::map<int, std::vector<int>> Folders(const ir::Program& program) {
-  const bool shared = program.mesh.rank_count() > kMostOwnFolders;
+  const bool shared = ir::RankMesh(program).rank_count() > kMostOwnFolders;
   const std::vector<int> lowest = shared ? ir::LowestAlikeRanks(program) : std::vector<int>();
   std::map<int, std::vector<int>> folders;
-  for (int rank = 0; rank < program.mesh.rank_count(); ++rank) {
+  for (int rank = 0; rank < ir::RankMesh(program).rank_count(); ++rank) {
     folders[shared ? lowest[static_cast<size_t>(rank)] : rank].push_back(rank);
   }
   return folders;
@@ -46,7 +46,7 @@ std::vector<OutputFile> RankFiles(const std::string& graph, const ir::Program& p
     files.push_back({.path = absl::StrCat("rank_", rank, "/graph.ir"), .text = graph});
     files.push_back({.path = absl::StrCat("rank_", rank, "/program.ir"), .text = ir::ProgramText(program, rank)});
   }
-  if (program.mesh.rank_count() > kMostOwnFolders) files.push_back({.path = "ranks.txt", .text = shared});
+  if (ir::RankMesh(program).rank_count() > kMostOwnFolders) files.push_back({.path = "ranks.txt", .text = shared});
   return files;
 }
 

@@ -15,15 +15,17 @@ std::string FirstLine(const CompiledModel& compiled) {
   const ir::Plan& plan = compiled.planned.plan;
   int64_t collectives = 0;
   double sent = 0;
-  for (const ir::Step& step : compiled.split.program.steps) {
-    if (const auto* collective = std::get_if<ir::Collective>(&step.action)) {
-      ++collectives;
-      sent += ir::SentBytes(compiled.split.program, *collective);
+  const ir::Program& program = compiled.split.program;
+  for (const ir::Step& step : program.steps) {
+    if (const ir::Collective* collective = ir::CommunicationOf(program, step); collective != nullptr) {
+      collectives += ir::RunsOf(program, step);
+      sent += ir::SentBytes(program, *collective) * static_cast<double>(ir::RunsOf(program, step));
     }
   }
+  const std::string micro_batches = plan.micro_batches > 1 ? absl::StrCat(plan.micro_batches, " micro-batches, ") : "";
   return absl::StrCat(compiled.model.training_graph.model, ": ", Plural(plan.mesh.rank_count(), "rank"),
                       plan.mesh.axis_count() > 0 ? absl::StrCat(" (", plan.mesh.ToString(), ")") : "", ", ",
-                      plan.search.algorithm, ", ", Plural(collectives, "collective"), " and ",
+                      micro_batches, plan.search.algorithm, ", ", Plural(collectives, "collective"), " and ",
                       FormatBytes(Bytes(static_cast<int64_t>(sent))), " sent per rank and step\n");
 }
 

@@ -67,10 +67,10 @@ class Fuser {
       if (const auto piece = pieces_.find(i); piece != pieces_.end()) {
         if (!piece->second.has_value()) continue;
         CloseLoop();
-        Append(*std::move(piece->second), step.phase);
+        Append(*std::move(piece->second), step);
         continue;
       }
-      if (!loop_.empty() && step.phase != program_.steps[static_cast<size_t>(loop_.front())].phase) CloseLoop();
+      if (!loop_.empty() && !RunsWith(step, StepAt(loop_.front()))) CloseLoop();
       if (std::holds_alternative<Glance>(step.action) && !loop_.empty() && ReadsLoop(step)) {
         glances_.push_back(i);
         continue;
@@ -80,7 +80,7 @@ class Fuser {
         continue;
       }
       if (!loop_.empty() && IsMovedAhead(step) && !ReadsLoop(step)) {
-        Append(SingleStep{i}, step.phase);
+        Append(SingleStep{i}, step);
         continue;
       }
       CloseLoop();
@@ -91,15 +91,15 @@ class Fuser {
           const Step& other = StepAt(between);
           if (IsSource(other)) continue;
           if (IsCast(other)) {
-            Append(FusedLoop{{between}}, other.phase);
+            Append(FusedLoop{{between}}, other);
           } else {
-            Append(SingleStep{between}, other.phase);
+            Append(SingleStep{between}, other);
           }
         }
-        Append(*product, step.phase);
+        Append(*product, step);
         i = product->bias_add;
       } else {
-        Append(SingleStep{i}, step.phase);
+        Append(SingleStep{i}, step);
       }
     }
     CloseLoop();
@@ -109,6 +109,8 @@ class Fuser {
 
  private:
   const Step& StepAt(int i) const { return program_.steps[static_cast<size_t>(i)]; }
+
+  static bool RunsWith(const Step& a, const Step& b) { return a.phase == b.phase && a.repeat == b.repeat; }
 
   bool CanLoop(const Step& step) {
     const Compute* compute = ComputeOf(step);
@@ -178,9 +180,10 @@ class Fuser {
     pieces_[last] = std::move(piece);
   }
 
-  void Append(Action action, Phase phase) {
+  // `step`: one of those of the stage.
+  void Append(Action action, const Step& step) {
     const int stage = static_cast<int>(fusion_.stages.size());
-    fusion_.stages.push_back({std::move(action), phase});
+    fusion_.stages.push_back({.action = std::move(action), .phase = step.phase, .repeat = step.repeat});
     for (const int i : StepsOf(fusion_.stages.back())) {
       for (const ValueId value : Writes(StepAt(i))) fusion_.written_by[value] = stage;
     }
@@ -188,10 +191,9 @@ class Fuser {
 
   void CloseLoop() {
     if (loop_.empty()) return;
-    const Phase phase = StepAt(loop_.front()).phase;
-    Append(FusedLoop{std::move(loop_)}, phase);
-    loop_.clear();
-    for (const int glance : glances_) Append(SingleStep{glance}, phase);
+    const Step& first = StepAt(loop_.front());
+    Append(FusedLoop{std::exchange(loop_, {})}, first);
+    for (const int glance : glances_) Append(SingleStep{glance}, first);
     glances_.clear();
   }
 
@@ -213,7 +215,7 @@ class Fuser {
     const Compute* matmul = ComputeOf(StepAt(i));
     if (matmul == nullptr || matmul->kind != OpKind::kMatmul) return std::nullopt;
     const int next = Next(i, matmul->output);
-    if (next >= static_cast<int>(program_.steps.size()) || StepAt(next).phase != StepAt(i).phase) return std::nullopt;
+    if (next >= static_cast<int>(program_.steps.size()) || !RunsWith(StepAt(next), StepAt(i))) return std::nullopt;
     const Compute* bias_add = ComputeOf(StepAt(next));
     const bool adds = bias_add != nullptr && bias_add->kind == OpKind::kBiasAdd &&
                       bias_add->inputs[0] == matmul->output && readers_.OnlyOnce(matmul->output, next);

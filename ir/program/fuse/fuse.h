@@ -46,6 +46,7 @@ struct MatMulWithBias {
 struct FusedStage {
   std::variant<SingleStep, FusedLoop, MatMulWithBias, AttentionForward, AttentionBackward> action;
   Phase phase = Phase::kForward;
+  Repeat repeat = Repeat::kEach;
 
   bool operator==(const FusedStage&) const = default;
 };

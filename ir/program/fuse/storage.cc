@@ -94,9 +94,16 @@ class StoragePlanner {
         storage_.root[value] = value;
         if (IsAlias(step)) storage_.root[value] = storage_.root[Reads(step).front()];
         if (IsSource(step)) permanent_.insert(value);
+        if (compute != nullptr && compute->kind == OpKind::kInput) inputs_.insert(value);
+        if (IsSum(step)) sums_over_time_.insert(value);
         if (storage_.root[value].has_value()) classes_[*storage_.root[value]].push_back(value);
       }
     }
+  }
+
+  bool IsSum(const Step& step) const {
+    const Collective* collective = std::get_if<Collective>(&step.action);
+    return collective != nullptr && IsSumOverTime(program_, *collective);
   }
 
   bool NeedsMemory(const Compute* compute, ValueId value) const {
@@ -126,6 +133,7 @@ class StoragePlanner {
   // Whether nothing reads the buffer of `root` after step `position` of stage `stage`, and that stage reads it only at
   // the loop's own index.
   bool DeadAfter(ValueId root, int stage, int position) const {
+    if (ServesNext(root) && RepeatOf(stage) == Repeat::kEach) return false;
     for (const ValueId value : ClassOf(root)) {
       for (const Reading& reading : readings_[value]) {
         if (reading.stage < stage) continue;
@@ -133,6 +141,16 @@ class StoragePlanner {
       }
     }
     return true;
+  }
+
+  Repeat RepeatOf(int stage) const { return fusion_.stages[static_cast<size_t>(stage)].repeat; }
+
+  // Whether a micro-batch finds in the buffer of `root` what was there before it.
+  bool ServesNext(ValueId root) const {
+    return absl::c_any_of(ClassOf(root), [&](ValueId value) {
+      const int stage = fusion_.written_by[value];
+      return sums_over_time_.count(value) > 0 || (stage >= 0 && RepeatOf(stage) == Repeat::kOnceBefore);
+    });
   }
 
   // The place of `value`'s step among the steps of the stage that writes it.
@@ -177,7 +195,7 @@ class StoragePlanner {
       const auto* single = std::get_if<SingleStep>(&fusion_.stages[static_cast<size_t>(stage)].action);
       if (single == nullptr) continue;
       const auto* collective = std::get_if<Collective>(&StepAt(single->step).action);
-      if (collective == nullptr || !WorksInPlace(collective->kind)) continue;
+      if (collective == nullptr || !WorksInPlace(collective->kind) || IsSumOverTime(program_, *collective)) continue;
       const bool merged = collective->transfers.size() > 1 && OneType(*collective);
       Bucket bucket;
       for (const Transfer& transfer : collective->transfers) {
@@ -213,6 +231,7 @@ class StoragePlanner {
 
   // Whether no later stage reads the buffer, and this stage reads it exactly once.
   bool ReadOnceIn(ValueId root, int stage) const {
+    if (ServesNext(root) && RepeatOf(stage) == Repeat::kEach) return false;
     int here = 0;
     for (const ValueId value : ClassOf(root)) {
       for (const Reading& reading : readings_[value]) {
@@ -270,6 +289,7 @@ class StoragePlanner {
     Stage copies;
     for (const ProgramUpdate& update : storage_.copies) copies.reads.push_back(*storage_.root[update.value]);
     stages.push_back(std::move(copies));
+    KeepThroughMicroBatches();
 
     std::vector<BufferRequest>& requests = storage_.requests;
     for (int i = 0; i < static_cast<int>(program_.values.size()); ++i) {
@@ -277,6 +297,9 @@ class StoragePlanner {
       if (storage_.root[value] != value) continue;
       BufferRequest request = {.value = value, .size = SizeOf(value)};
       for (const ValueId member : ClassOf(value)) request.size = std::max(request.size, SizeOf(member));
+      if (program_.time.has_value() && inputs_.count(value) > 0) {
+        request.size = InputStride(program_, value) * MicroBatches(program_);
+      }
       request.always_live = permanent_.count(value) > 0;
       requests.push_back(request);
     }
@@ -287,6 +310,30 @@ class StoragePlanner {
     // Regular places of buckets may take more memory.
     BufferPlan apart = PlanBuffers(stages, requests, buckets, FamiliesOf(requests, {}));
     if (apart.total < storage_.buffers.total) storage_.buffers = std::move(apart);
+  }
+
+  // The stages of the plan and of the fusion are the same up to the update, so also up to the last micro-batch.
+  void KeepThroughMicroBatches() {
+    if (!program_.time.has_value()) return;
+    const auto runs_once_after = [](const FusedStage& stage) { return stage.repeat == Repeat::kOnceAfter; };
+    const auto begin = absl::c_find_if(fusion_.stages, [](const FusedStage& s) { return s.repeat == Repeat::kEach; });
+    const auto end = std::find_if(begin, fusion_.stages.end(), runs_once_after);
+    if (begin == end) return;
+    Stage& first = storage_.stages[static_cast<size_t>(begin - fusion_.stages.begin())];
+    Stage& last = storage_.stages[static_cast<size_t>(end - fusion_.stages.begin()) - 1];
+    std::set<ValueId> kept;
+    for (auto stage = begin; stage != end; ++stage) {
+      for (const int i : StepsOf(*stage)) {
+        for (const ValueId value : Reads(StepAt(i))) {
+          if (storage_.root[value].has_value() && ServesNext(*storage_.root[value])) kept.insert(*storage_.root[value]);
+        }
+      }
+    }
+    last.reads.insert(last.reads.end(), kept.begin(), kept.end());
+    for (const ValueId sum : sums_over_time_) {
+      AddRoot(sum, first.writes);
+      AddRoot(sum, last.reads);
+    }
   }
 
   // Values whose names differ only in the layer's number, of one size, and buckets of such values.
@@ -343,12 +390,20 @@ class StoragePlanner {
   IdVector<ValueId, std::vector<Reading>> readings_;
   IdVector<ValueId, std::vector<ValueId>> classes_;
   std::set<ValueId> permanent_;  // Inputs, parameters, states, constants: only their update may overwrite them.
-  std::set<ValueId> updated_;    // States that are updated in place.
+  std::set<ValueId> inputs_;
+  std::set<ValueId> sums_over_time_;
+  std::set<ValueId> updated_;  // States that are updated in place.
   std::set<ValueId> bucketed_;
   Storage storage_;
 };
 
 }  // namespace
+
+Bytes InputStride(const Program& program, ValueId input) {
+  const Value& info = program.value(input);
+  const int64_t piece = (ElementSize(info.type.dtype) * ElementCount(LargestLocalShape(program, input))).value();
+  return Bytes((piece + BufferPlan::kAlignment - 1) / BufferPlan::kAlignment * BufferPlan::kAlignment);
+}
 
 Storage PlanStorage(const Program& program, const Fusion& fusion) { return StoragePlanner(program, fusion).Run(); }
 

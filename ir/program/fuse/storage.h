@@ -7,6 +7,7 @@
 //                  which they lie one after another; the same holds for a broadcast
 //   state update   in the state, when nobody reads the old state afterwards: optimizers then update in place
 //   fused loop     in an input that is read there for the last time, element by element
+// What one micro-batch leaves for the next, sums over them and what was made before them, keeps its memory through all.
 // Values inside a stage, step scalars, and constants that only loops read have no root.
 #ifndef CLEAVE_IR_PROGRAM_FUSE_STORAGE_H_
 #define CLEAVE_IR_PROGRAM_FUSE_STORAGE_H_
@@ -27,14 +28,18 @@ struct Storage {
   // For each step that is a merged collective: what lies in one piece, by transfer, in order. A step is absent where
   // its transfers are placed separately.
   std::map<int, Bucket> buckets;
-  BufferPlan buffers;  // By root.
+  BufferPlan buffers;  // By root. A model's input has the pieces of all micro-batches, one after another.
   // The input of planning `buffers`: for each stage the roots that it reads and writes, and the roots with their sizes.
-  // Besides the stages of the fusion there is one in which loss and metrics are read and one that makes the copies.
+  // Besides the stages of the fusion there is one in which loss and metrics are read and one that makes the copies. The
+  // first stage of a micro-batch is said to write, and the last one to read, what the next micro-batch finds.
   std::vector<Stage> stages;
   std::vector<BufferRequest> requests;
 
   bool SameBuffer(ValueId a, ValueId b) const { return root[a].has_value() && root[a] == root[b]; }
 };
+
+// From one micro-batch's piece of a model's input to the next.
+Bytes InputStride(const Program& program, ValueId input);
 
 Storage PlanStorage(const Program& program, const Fusion& fusion);
 

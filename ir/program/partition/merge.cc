@@ -34,14 +34,16 @@ enum class Timing {
   kAhead,     // At any time before the first step that reads it: a parameter exists from the start.
 };
 
-// The place of a step: by phase, then by the step at which it stands (-1: before all), then by the distance behind it.
+// The place of a step: by how often it runs, then by phase, then by the step at which it stands (-1: before all), then
+// by the distance behind it.
 struct Place {
+  Repeat repeat = Repeat::kEach;
   Phase phase = Phase::kForward;
   int64_t step = -1;
   int behind = 0;
 
   bool operator<(const Place& other) const {
-    return std::tie(phase, step, behind) < std::tie(other.phase, other.step, other.behind);
+    return std::tie(repeat, phase, step, behind) < std::tie(other.repeat, other.phase, other.step, other.behind);
   }
 };
 
@@ -84,7 +86,7 @@ std::vector<Timing> TimingsOf(const Program& program, const IdVector<ValueId, si
   for (const ProgramMetric& metric : program.metrics) reported.insert(metric.value);
   const auto timing_of = [&](const Step& step) {
     const Collective* collective = CollectiveOf(step);
-    if (collective == nullptr) return Timing::kAlone;
+    if (collective == nullptr || IsSumOverTime(program, *collective)) return Timing::kAlone;
     // What a manual model communicates before its loss stays where it is written.
     if (program.is_manual && step.phase < Phase::kBackward) return Timing::kAlone;
     const bool reduces = IsReduction(collective->kind);
@@ -123,6 +125,7 @@ std::vector<size_t> LevelsOf(const Program& program, const std::vector<Timing>& 
 struct Key {
   Timing timing = Timing::kAlone;
   size_t level = 0;
+  Repeat repeat = Repeat::kEach;
   Phase phase = Phase::kForward;
   CollectiveKind kind = CollectiveKind::kAllReduce;
   std::vector<AxisId> axes;
@@ -130,8 +133,9 @@ struct Key {
   DType dtype = DType::kF32;
 
   bool operator<(const Key& other) const {
-    return std::tie(timing, level, phase, kind, axes, reduction, dtype) <
-           std::tie(other.timing, other.level, other.phase, other.kind, other.axes, other.reduction, other.dtype);
+    return std::tie(timing, level, repeat, phase, kind, axes, reduction, dtype) <
+           std::tie(other.timing, other.level, other.repeat, other.phase, other.kind, other.axes, other.reduction,
+                    other.dtype);
   }
 };
 
@@ -164,7 +168,8 @@ class Merger {
         unit_of_(program.steps.size()) {
     for (size_t i = 0; i < program.steps.size(); ++i) {
       names_.insert(program.steps[i].name);
-      places_.push_back({.phase = program.steps[i].phase, .step = static_cast<int64_t>(i)});
+      places_.push_back(
+          {.repeat = program.steps[i].repeat, .phase = program.steps[i].phase, .step = static_cast<int64_t>(i)});
       unit_of_[i] = i;
       members_.push_back({i});
     }
@@ -185,6 +190,7 @@ class Merger {
     const Collective& collective = CollectiveAt(step);
     return {.timing = timings_[step],
             .level = levels_[step],
+            .repeat = StepAt(step).repeat,
             .phase = StepAt(step).phase,
             .kind = collective.kind,
             .axes = collective.axes,
@@ -333,6 +339,7 @@ class Merger {
     Place made = MadeAt(first);
     for (size_t step : bucket.steps) made = std::max(made, MadeAt(step));
     ++made.behind;
+    made.repeat = StepAt(first).repeat;
     const bool in_update = StepAt(first).phase == Phase::kUpdate;
     if (timings_[first] == Timing::kUpdate) {
       made.phase = Phase::kUpdate;
@@ -344,7 +351,7 @@ class Merger {
       made.phase = std::max(made.phase, Phase::kBackward);
       return made;
     }
-    return {.phase = Phase::kUpdate, .step = -1, .behind = made.behind};
+    return {.repeat = made.repeat, .phase = Phase::kUpdate, .step = -1, .behind = made.behind};
   }
 
   void Order() {

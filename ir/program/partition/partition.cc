@@ -18,8 +18,10 @@
 #include "ir/program/partition/glances.h"
 #include "ir/program/partition/manual.h"
 #include "ir/program/partition/merge.h"
+#include "ir/program/partition/repeats.h"
 #include "ir/program/partition/rewrite.h"
 #include "ir/program/redistribute/redistribute.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
 #include "ir/sharding/strategy/strategy.h"
 
 namespace cleave::ir {
@@ -32,18 +34,28 @@ struct Demand {
   std::string reader;  // "h2.matmul reads", "h1.weight stores", …: continued by what is read and how.
 };
 
+// The axis of time, and how it treats each op.
+struct TimeAxis {
+  Mesh mesh;  // The plan's with the axis.
+  AxisId axis;
+  int64_t size = 1;
+  IdVector<OpId, BatchUse> uses;
+};
+
 class Partitioner {
  public:
-  Partitioner(const Graph& graph, const Plan& plan)
+  Partitioner(const Graph& graph, const Plan& plan, std::optional<TimeAxis> time)
       : graph_(graph),
         plan_(plan),
+        time_(std::move(time)),
         computed_(graph.ops.size()),
         made_(graph.ops.size()),
         names_(graph),
         planner_(plan.mesh) {
     program_.model = graph.model;
     program_.file = graph.file;
-    program_.mesh = plan.mesh;
+    program_.mesh = time_.has_value() ? time_->mesh : plan.mesh;
+    if (time_.has_value()) program_.time = time_->axis;
     program_.is_manual = graph.is_manual();
     program_.steps.reserve(2 * graph.ops.size());
   }
@@ -59,35 +71,84 @@ class Partitioner {
   }
 
  private:
-  const Mesh& mesh() const { return plan_.mesh; }
+  const Mesh& mesh() const { return program_.mesh; }
+
+  absl::StatusOr<Strategy> StrategyOf(const Op& op, const Rule& rule) const {
+    const Strategy& planned = plan_.ops[op.id].strategy;
+    if (!time_.has_value()) return planned;
+    absl::StatusOr<Strategy> strategy = OverTime(planned, time_->uses[op.id], time_->axis, rule, mesh());
+    if (strategy.ok()) return strategy;
+    return absl::InvalidArgumentError(
+        absl::StrCat("`", op.name, "` in ", time_->size, " micro-batches: ", strategy.status().message()));
+  }
 
   absl::Status Add(const Op& op) {
     if (DefinitionOf(op).rank_use == RankUse::kOthers) return AddManual(op);
     const OpPlan& op_plan = plan_.ops[op.id];
     const Rule& rule = rules_.Of(graph_, op);
-    Compute compute{.op = op.id,
-                    .kind = op.kind,
-                    .attributes = op.attributes,
-                    .inputs = {},
-                    .output = {},
-                    .strategy = op_plan.strategy};
+    CLEAVE_ASSIGN_OR_RETURN(const Strategy strategy, StrategyOf(op, rule));
+    Compute compute{
+        .op = op.id, .kind = op.kind, .attributes = op.attributes, .inputs = {}, .output = {}, .strategy = strategy};
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Demand demand{.phase = op.phase, .line = op.line, .reader = absl::StrCat(op.name, " reads")};
       CLEAVE_ASSIGN_OR_RETURN(const ValueId input,
-                              Request(op.inputs[i], InputLayout(op_plan.strategy, rule, static_cast<int>(i)), demand));
+                              Request(op.inputs[i], InputLayout(strategy, rule, static_cast<int>(i)), demand));
       compute.inputs.push_back(input);
     }
     compute.output = program_.values.push_back(
-        {.name = op.name, .type = op.type, .layout = OutputLayout(op_plan.strategy, rule), .origin = op.id});
+        {.name = op.name, .type = op.type, .layout = OutputLayout(strategy, rule), .origin = op.id});
     computed_[op.id] = compute.output;
     made_[op.id] = {{.value = compute.output, .phase = op.phase}};
     program_.steps.push_back({.action = std::move(compute), .name = op.name, .phase = op.phase, .line = op.line});
-    if (!op_plan.output.has_value()) return absl::OkStatus();
-    const Demand demand{.phase = op.phase, .line = op.line, .reader = "the plan asks for"};
-    CLEAVE_ASSIGN_OR_RETURN(const ValueId output, Request(op.id, *op_plan.output, demand));
-    // Readers see the value in this layout only.
-    made_[op.id] = {{.value = output, .phase = op.phase}};
+    ValueId made = computed_[op.id];
+    if (op_plan.output.has_value()) {
+      const Demand demand{.phase = op.phase, .line = op.line, .reader = "the plan asks for"};
+      const Layout wanted = OverTimeLike(program_.value(made).layout, *op_plan.output);
+      CLEAVE_ASSIGN_OR_RETURN(made, Request(op.id, wanted, demand));
+      // Readers see the value in this layout only.
+      made_[op.id] = {{.value = made, .phase = op.phase}};
+    }
+    AddSumOverTime(op, made);
     return absl::OkStatus();
+  }
+
+  // The dimension that the micro-batches cut.
+  std::optional<size_t> SamplesOf(const Layout& layout) const {
+    return time_.has_value() ? DimensionCutBy(layout, time_->axis) : std::nullopt;
+  }
+  bool IsPartOfSum(const Layout& layout) const {
+    return time_.has_value() && !layout.partial.empty() && layout.partial.back().axis == time_->axis;
+  }
+  void AddTime(size_t dimension, Layout& layout) const {
+    layout.dimensions[dimension].insert(layout.dimensions[dimension].begin(), time_->axis);
+  }
+
+  // `layout`, over time as `own` is.
+  Layout OverTimeLike(const Layout& own, Layout layout) const {
+    if (const std::optional<size_t> d = SamplesOf(own)) AddTime(*d, layout);
+    if (IsPartOfSum(own)) layout.partial.push_back(own.partial.back());
+    return layout;
+  }
+
+  // The sum over the micro-batches, where `made`, the op's value, is a part of it.
+  void AddSumOverTime(const Op& op, ValueId made) {
+    const Value part = program_.value(made);
+    if (!IsPartOfSum(part.layout)) return;
+    Layout whole = part.layout;
+    const Reduction reduction = whole.partial.back().reduction;
+    whole.partial.pop_back();
+    const std::string name = names_.Take(absl::StrCat(op.name, ".total"));
+    const ValueId total =
+        program_.values.push_back({.name = name, .type = part.type, .layout = std::move(whole), .origin = op.id});
+    program_.steps.push_back({.action = Collective{.kind = CollectiveKind::kAllReduce,
+                                                   .axes = {time_->axis},
+                                                   .reduction = reduction,
+                                                   .transfers = {{.input = made, .output = total}},
+                                                   .why = absl::StrCat(op.name, " of all micro-batches")},
+                              .name = name,
+                              .phase = op.phase,
+                              .line = op.line});
+    made_[op.id].push_back({.value = total, .phase = op.phase});
   }
 
   // A communicating op of a manual model.
@@ -201,8 +262,37 @@ class Partitioner {
     const auto key = std::make_tuple(value.type.dtype, value.type.shape, value.layout, target);
     const auto found = ways_.find(key);
     if (found != ways_.end()) return found->second;
-    CLEAVE_ASSIGN_OR_RETURN(Redistribution way, planner_.Plan(value.type, value.layout, target));
+    CLEAVE_ASSIGN_OR_RETURN(Redistribution way, PlanWay(value, target));
     return ways_.emplace(key, std::move(way)).first->second;
+  }
+
+  // Ranks exchange what one micro-batch needs.
+  absl::StatusOr<Redistribution> PlanWay(const Value& value, const Layout& target) {
+    const std::optional<size_t> from = SamplesOf(value.layout);
+    const std::optional<size_t> to = SamplesOf(target);
+    if (IsPartOfSum(value.layout) != IsPartOfSum(target) || (from.has_value() && from != to)) {
+      return absl::InvalidArgumentError("the axis of time is not one along which values are sent");
+    }
+    const Layout source = WithoutTime(value.layout);
+    Layout wanted = WithoutTime(target);
+    TensorType type = value.type;
+    if (from.has_value()) type.shape[*from] = PieceOf(type.shape[*from], time_->size, time_->size - 1).size;
+    // What all micro-batches have in common is cut last, where nothing needs to be sent any more.
+    if (to.has_value() && !from.has_value()) wanted.dimensions[*to].clear();
+    CLEAVE_ASSIGN_OR_RETURN(Redistribution way, planner_.Plan(type, source, wanted));
+    for (Move& move : way.moves) move.result = OverTimeLike(value.layout, std::move(move.result));
+    if (to == from) return way;
+    if (!way.moves.empty() && !way.moves.back().collective.has_value()) way.moves.pop_back();
+    way.moves.push_back({.collective = std::nullopt, .axes = {}, .result = target});
+    return way;
+  }
+
+  Layout WithoutTime(Layout layout) const {
+    if (const std::optional<size_t> d = SamplesOf(layout)) {
+      layout.dimensions[*d].erase(layout.dimensions[*d].begin());
+    }
+    if (IsPartOfSum(layout)) layout.partial.pop_back();
+    return layout;
   }
 
   ValueId AddMove(OpId op, ValueId source, const Move& move, const Layout& target, const Demand& demand) {
@@ -257,6 +347,7 @@ class Partitioner {
 
   const Graph& graph_;
   const Plan& plan_;
+  const std::optional<TimeAxis> time_;
   Program program_;
   IdVector<OpId, ValueId> computed_;        // As the op itself makes it: where a state is kept from step to step.
   IdVector<OpId, std::vector<Made>> made_;  // What consumers may read.
@@ -266,10 +357,25 @@ class Partitioner {
   std::map<std::tuple<DType, Shape, Layout, Layout>, Redistribution> ways_;
 };
 
+absl::StatusOr<std::optional<TimeAxis>> TimeAxisOf(const Graph& graph, const Plan& plan) {
+  if (plan.micro_batches == 1) return std::nullopt;
+  BatchUses uses = FindBatchUses(graph);
+  if (uses.obstacle.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat("`", graph.op(uses.obstacle->reader).name,
+                                                   "` needs all samples of a step at once, because of `",
+                                                   graph.op(uses.obstacle->op).name, "`"));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(Mesh mesh, WithTime(plan.mesh, plan.micro_batches));
+  const AxisId axis = mesh.AxisIds().back();
+  return TimeAxis{.mesh = std::move(mesh), .axis = axis, .size = plan.micro_batches, .uses = std::move(uses.ops)};
+}
+
 }  // namespace
 
 absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const PartitionOptions& options) {
-  CLEAVE_ASSIGN_OR_RETURN(Program program, Partitioner(graph, plan).Run());
+  CLEAVE_ASSIGN_OR_RETURN(std::optional<TimeAxis> time, TimeAxisOf(graph, plan));
+  CLEAVE_ASSIGN_OR_RETURN(Program program, Partitioner(graph, plan, std::move(time)).Run());
+  SetRepeats(plan, program);
   FuseReduceScatters(program);
   RemoveDeadMoves(program);
   if (options.merge_collectives) MergeCollectives(program, options.bucket_bytes);

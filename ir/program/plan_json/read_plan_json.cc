@@ -193,7 +193,7 @@ absl::StatusOr<SearchSummary> SearchOf(const Json& json, double& gradient_weight
 absl::StatusOr<Plan> PlanOf(const Json& document, const Graph& graph) {
   CLEAVE_RETURN_IF_ERROR(CheckFields(document, "plan",
                                      {"format", "version", "model", "cluster", "mesh", "search", "ops"},
-                                     {"tensors", "collectives", "predicted", "warnings"}));
+                                     {"micro_batches", "tensors", "collectives", "predicted", "warnings"}));
   CLEAVE_ASSIGN_OR_RETURN(const std::string format, StringAt(document, "format", "plan"));
   if (format != "cleave-plan")
     return JsonError("plan.format", absl::StrCat("expected \"cleave-plan\", found \"", format, "\""));
@@ -209,6 +209,13 @@ absl::StatusOr<Plan> PlanOf(const Json& document, const Graph& graph) {
   if (devices != plan.mesh.rank_count()) {
     return JsonError("cluster.devices",
                      absl::StrCat(devices, " devices, but the mesh has ", plan.mesh.rank_count(), " ranks"));
+  }
+  if (document.contains("micro_batches")) {
+    CLEAVE_ASSIGN_OR_RETURN(plan.micro_batches, IntegerAt(document, "micro_batches", "plan"));
+    if (plan.micro_batches < 1 || plan.micro_batches > kMostMicroBatches) {
+      return JsonError("plan.micro_batches",
+                       absl::StrCat("1 to ", kMostMicroBatches, " expected, found ", plan.micro_batches));
+    }
   }
   CLEAVE_ASSIGN_OR_RETURN(plan.search, SearchOf(document.at("search"), plan.gradient_weight));
 

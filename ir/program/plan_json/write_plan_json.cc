@@ -132,6 +132,7 @@ Json CollectiveJson(const std::map<OpId, std::string>& names, const Program& pro
           {"dtype", Text(DTypeName(type.dtype))},
           {"bytes", CollectiveBytes(program, collective).value()},
           {"sent_bytes", SentBytes(program, collective)},
+          {"times", RunsOf(program, step)},
           {"line", step.line},
           {"why", collective.why}};
 }
@@ -192,7 +193,7 @@ std::string PlanJson(const Graph& graph, const Plan& plan, const Program& progra
   for (const Op& op : graph.ops) tensors.push_back(TensorJson(graph, plan, op));
   const std::map<OpId, std::string> names = ComputedNames(program);
   for (const Step& step : program.steps) {
-    const auto* collective = std::get_if<Collective>(&step.action);
+    const Collective* collective = CommunicationOf(program, step);
     if (collective != nullptr) collectives.push_back(CollectiveJson(names, program, step, *collective));
   }
   const Json document = {
@@ -201,6 +202,7 @@ std::string PlanJson(const Graph& graph, const Plan& plan, const Program& progra
       {"model", {{"name", graph.model}, {"file", graph.file}, {"hash", graph.hash}}},
       {"cluster", {{"name", plan.cluster}, {"devices", plan.mesh.rank_count()}}},
       {"mesh", mesh},
+      {"micro_batches", plan.micro_batches},
       {"search", SearchJson(plan)},
       {"ops", ops},
       {"tensors", tensors},

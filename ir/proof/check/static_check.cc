@@ -16,6 +16,7 @@
 #include "ir/sharding/layout/boxes.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
 #include "ir/sharding/strategy/strategy.h"
 
 namespace cleave::ir {
@@ -127,13 +128,15 @@ class StaticCheck {
       : program_(program),
         written_(program.values.size(), false),
         is_source_(program.values.size(), false),
-        phases_(program.values.size(), Phase::kForward) {}
+        phases_(program.values.size(), Phase::kForward),
+        repeats_(program.values.size(), Repeat::kEach) {}
 
   std::vector<std::string> Run() && {
     for (const Step& step : program_.steps) {
       CheckPhase(step);
       step_ = &step;
       if (!CheckUse(step)) continue;
+      CheckRepeat(step);
       Match(
           step.action, [&](const Compute& compute) { CheckCompute(compute); },
           [&](const Collective& collective) { CheckCollective(collective); },
@@ -152,11 +155,43 @@ class StaticCheck {
   const Value& value(ValueId id) const { return program_.value(id); }
   std::string Describe(const Layout& layout) const { return LayoutText(layout, program_.mesh); }
 
-  // Phases follow one another. REQUIRES: step_ is the step before.
+  // Steps of one kind of repeat follow one another, and within it phases do. REQUIRES: step_ is the step before.
   void CheckPhase(const Step& step) {
-    if (step_ != nullptr && step.phase < step_->phase) {
+    if (step_ == nullptr) return;
+    if (step.repeat < step_->repeat) {
+      Find(absl::StrCat("`", step.name, "`, which runs ", RepeatName(step.repeat), ", stands behind it"));
+    } else if (step.repeat == step_->repeat && step.phase < step_->phase) {
       Find(absl::StrCat("a step of the ", PhaseName(step.phase), " phase, `", step.name, "`, stands behind it"));
     }
+  }
+
+  // What belongs to a micro-batch is read and written only by steps that run for each of them, and sums over them only
+  // after them.
+  void CheckRepeat(const Step& step) {
+    const Collective* collective = std::get_if<Collective>(&step.action);
+    const bool is_sum = collective != nullptr && IsSumOverTime(program_, *collective);
+    for (ValueId write : Writes(step)) repeats_[write] = is_sum ? Repeat::kOnceAfter : step.repeat;
+    if (!program_.time.has_value()) {
+      if (step.repeat != Repeat::kEach) Find("runs once, and the program has no micro-batches");
+      return;
+    }
+    if (step.phase == Phase::kUpdate && step.repeat == Repeat::kEach) Find("updates after each micro-batch");
+    for (ValueId read : Reads(step)) {
+      if (repeats_[read] == step.repeat || repeats_[read] == Repeat::kOnceBefore) continue;
+      Find(absl::StrCat("runs ", RepeatName(step.repeat), ", and `", value(read).name, "` is there ",
+                        RepeatName(repeats_[read])));
+    }
+    std::vector<ValueId> own = Writes(step);
+    for (ValueId read : Reads(step)) own.push_back(read);
+    const bool depends =
+        std::any_of(own.begin(), own.end(), [&](ValueId id) { return DependsOn(value(id).layout, *program_.time); });
+    if (depends && step.repeat != Repeat::kEach) Find("uses what belongs to a micro-batch, and does not run for each");
+    if (collective == nullptr || is_sum) {
+      if (is_sum && collective->kind != CollectiveKind::kAllReduce) Find("sends along the axis of time");
+      return;
+    }
+    const std::vector<AxisId>& axes = collective->axes;
+    if (std::find(axes.begin(), axes.end(), *program_.time) != axes.end()) Find("sends along the axis of time");
   }
 
   // Metric steps do not run at every step of training, and when only metrics are asked for, training does not run.
@@ -362,6 +397,7 @@ class StaticCheck {
   IdVector<ValueId, char> written_;
   IdVector<ValueId, char> is_source_;
   IdVector<ValueId, Phase> phases_;                    // The phase in which each value is made.
+  IdVector<ValueId, Repeat> repeats_;                  // Where each value may be read.
   std::map<std::vector<AxisId>, std::string> groups_;  // What is wrong with the groups over some axes.
   const Step* step_ = nullptr;
   std::vector<std::string> findings_;

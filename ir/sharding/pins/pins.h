@@ -116,6 +116,8 @@ struct ParallelSettings {
   double redistribution_weight = 16;
   std::optional<int64_t> zero = 0;        // nullopt: `auto`.
   Outside outside = Outside::kReplicate;  // Of a model with regions.
+  int64_t micro_batches = 1;              // Plan::micro_batches.
+  Span micro_batches_span;
   Span search_span, objective_span, cost_span, zero_span, mesh_span, outside_span;
 
   Price price() const { return cost.value_or(search == SearchAlgorithm::kPropagate ? Price::kBytes : Price::kTime); }

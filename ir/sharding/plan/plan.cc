@@ -53,7 +53,11 @@ std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
   if (plan.ops.size() != graph.ops.size()) {
     return {absl::StrCat("the plan has ", plan.ops.size(), " ops, the graph ", graph.ops.size())};
   }
+  if (plan.micro_batches < 1 || plan.micro_batches > kMostMicroBatches) {
+    return {absl::StrCat("the plan has ", plan.micro_batches, " micro-batches")};
+  }
   std::vector<std::string> errors;
+  if (graph.is_manual() && plan.micro_batches > 1) return {"a manual model has micro-batches"};
   if (graph.is_manual()) errors = VerifyRanks(graph.rank_axes, plan.mesh);
   if (!errors.empty()) return errors;
   RuleTable rules;

@@ -73,10 +73,15 @@ struct SearchSummary {
   bool operator==(const SearchSummary&) const = default;
 };
 
+inline constexpr int64_t kMostMicroBatches = 65536;
+
 struct Plan {
   std::string cluster = "cpu";
   Mesh mesh;
   IdVector<OpId, OpPlan> ops;  // One per op of the training graph.
+  // A step takes its batch in so many parts, one after another (ir/sharding/micro_batches). Strategies and layouts say
+  // nothing of it: they hold for each part.
+  int64_t micro_batches = 1;
   double gradient_weight = 0.1;
   SearchSummary search;
 

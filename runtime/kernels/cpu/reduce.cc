@@ -179,4 +179,9 @@ void ReduceMean(const float* x, const std::vector<int64_t>& shape, const std::ve
   for (int64_t i = 0; i < results; ++i) y[i] /= static_cast<float>(count);
 }
 
+void AddUp(bool first, const float* part, int64_t count, float* total) {
+#pragma omp parallel for simd if (parallel : count >= kParallelElements)
+  for (int64_t i = 0; i < count; ++i) total[i] = first ? part[i] : total[i] + part[i];
+}
+
 }  // namespace cleave::runtime

@@ -122,6 +122,10 @@ void Reduce(const float* x, const std::vector<int64_t>& shape, const std::vector
   }
 }
 
+__global__ void AddElements(bool first, const float* part, int64_t count, float* total) {
+  for (int64_t i = FirstElement(); i < count; i += ElementStride()) total[i] = first ? part[i] : total[i] + part[i];
+}
+
 }  // namespace
 
 void ReduceSum(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
@@ -139,6 +143,10 @@ void ReduceMin(const float* x, const std::vector<int64_t>& shape, const std::vec
 void ReduceMean(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, int64_t count,
                 float* y) {
   Reduce<Sum>(x, shape, axes, static_cast<float>(count), y);
+}
+
+void AddUp(bool first, const float* part, int64_t count, float* total) {
+  if (count > 0) Launch(AddElements, ForElements(count), first, part, count, total);
 }
 
 }  // namespace cleave::runtime

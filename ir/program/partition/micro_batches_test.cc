@@ -1,0 +1,165 @@
+#include "ir/sharding/micro_batches/micro_batches.h"
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "ir/graph/ops/builder.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/program/partition/partition.h"
+#include "ir/proof/check/check.h"
+#include "ir/testing/graphs.h"
+#include "ir/testing/meshes.h"
+#include "ir/testing/plans.h"
+#include "ir/testing/random_plan.h"
+#include "ir/testing/sources.h"
+#include "ir/transforms/differentiate/differentiate.h"
+#include "ir/transforms/distribute/distribute.h"
+
+namespace cleave::ir {
+namespace {
+
+std::string Names(const Program& program, Repeat repeat) {
+  std::string names;
+  for (const Step& step : program.steps) {
+    if (step.repeat == repeat) absl::StrAppend(&names, step.name, " ");
+  }
+  return names;
+}
+
+Program InMicroBatches(const Graph& graph, Plan plan, int64_t count) {
+  plan.micro_batches = count;
+  absl::StatusOr<Program> program = Partition(graph, plan);
+  EXPECT_TRUE(program.ok()) << program.status();
+  return *std::move(program);
+}
+
+TEST(MicroBatchesTest, WhatIsSummedRunsAfterThem) {
+  const Graph graph = TestMlp();
+  const Program program = InMicroBatches(graph, DataParallelPlan(graph, MeshOf({2})), 4);
+  EXPECT_EQ(Names(program, Repeat::kOnceBefore), "w1 b1 w2 loss.grad ");
+  EXPECT_EQ(Names(program, Repeat::kEach),
+            "image label h1 h1.bias h1.relu logits loss loss.total accuracy accuracy.total logits.grad h1.relu.grad "
+            "w2.grad w2.grad.total h1.bias.grad b1.grad b1.grad.total w1.grad w1.grad.total ");
+  EXPECT_EQ(Names(program, Repeat::kOnceAfter),
+            "loss.all_reduce accuracy.all_reduce gradients.all_reduce w1.momentum w1.momentum.decayed w1.momentum.new "
+            "learning_rate w1.step w1.new b1.momentum b1.momentum.decayed b1.momentum.new b1.step b1.new w2.momentum "
+            "w2.momentum.decayed w2.momentum.new w2.step w2.new ");
+  EXPECT_EQ(CheckStatically(program), std::vector<std::string>());
+}
+
+// Both uses of the table add to its gradient before the micro-batches are added up.
+TEST(MicroBatchesTest, SumsOfPartsAreAddedUpOnce) {
+  const Graph graph = TestTiedWeights();
+  const Program program = InMicroBatches(graph, DataParallelPlan(graph, MeshOf({2})), 2);
+  int64_t tables = 0;
+  for (const Step& step : program.steps) {
+    const Collective* collective = std::get_if<Collective>(&step.action);
+    if (collective == nullptr || !IsSumOverTime(program, *collective)) continue;
+    const Op& op = graph.op(program.value(collective->transfers[0].output).origin);
+    if (op.gradient_of.has_value()) ++tables;
+  }
+  int64_t parameters = 0;
+  for (const Op& op : graph.ops) parameters += op.kind == OpKind::kParameter ? 1 : 0;
+  EXPECT_EQ(tables, parameters);
+}
+
+// The gradient that is scattered as soon as it is made is added up in parts.
+TEST(MicroBatchesTest, WhatThePlanScattersIsScatteredForEach) {
+  const Graph graph = TestMlp();
+  Plan plan = DataParallelPlan(graph, MeshOf({2}));
+  const OpId gradient = *graph.Find("w1.grad");
+  Layout scattered = Layout::Replicated(2);
+  scattered.dimensions[0] = {AxisId(0)};
+  plan.ops[gradient].output = scattered;
+  const Program program = InMicroBatches(graph, plan, 4);
+  for (const Step& step : program.steps) {
+    if (step.name == "w1.grad.reduce_scatter") {
+      EXPECT_EQ(step.repeat, Repeat::kEach);
+    } else if (step.name == "w1.grad.total") {
+      EXPECT_EQ(program.value(Writes(step)[0]).layout, scattered);
+    }
+  }
+  EXPECT_EQ(CheckStatically(program), std::vector<std::string>());
+}
+
+TEST(MicroBatchesTest, OpsThatRelateSamplesAreRefused) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {8, 4});
+  const OpId mean = builder.Add(OpKind::kReduceMean, {x}, {{attribute::kAxes, Shape{0}}}, "mean");
+  const OpId centered = builder.Add(OpKind::kSub, {x, mean}, {}, "centered");
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {centered}, {}, "loss");
+  const BatchUses uses = FindBatchUses(std::move(builder).Build());
+  EXPECT_EQ(uses.obstacle, (BatchObstacle{.op = mean, .reader = centered}));
+
+  GraphBuilder products;
+  const OpId y = AddInput(products, "y", {8, 4});
+  const OpId pairs = products.Add(OpKind::kMatmul, {y, y}, {{attribute::kTransposeB, true}}, "pairs");
+  products.mutable_graph().loss = products.Add(OpKind::kReduceMean, {pairs}, {}, "loss");
+  EXPECT_EQ(FindBatchUses(std::move(products).Build()).obstacle, (BatchObstacle{.op = pairs, .reader = pairs}));
+}
+
+// Programs in which a micro-batch is left out, counted twice, or sums are read too early.
+TEST(MicroBatchesTest, MutantsAreFound) {
+  const Graph graph = TestMlp();
+  const Program program = InMicroBatches(graph, DataParallelPlan(graph, MeshOf({2})), 4);
+  int mutants = 0;
+  const auto expect_found = [&](const std::string& what, const Program& mutant) {
+    ++mutants;
+    EXPECT_FALSE(CheckStatically(mutant).empty()) << what;
+  };
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const std::string& name = program.steps[i].name;
+    for (const Repeat repeat : {Repeat::kOnceBefore, Repeat::kEach, Repeat::kOnceAfter}) {
+      if (repeat == program.steps[i].repeat) continue;
+      // A parameter or a number that nothing changes may be made at any time before it is read.
+      const bool is_source = Reads(program.steps[i]).empty() && program.steps[i].phase != Phase::kUpdate;
+      const bool is_sample = name == "image" || name == "label";
+      if ((is_source && !is_sample) || (Reads(program.steps[i]).empty() && repeat == Repeat::kOnceBefore)) continue;
+      Program mutant = program;
+      mutant.steps[i].repeat = repeat;
+      expect_found(name + " runs " + std::string(RepeatName(repeat)), mutant);
+    }
+    Program mutant = program;
+    if (Compute* const compute = std::get_if<Compute>(&mutant.steps[i].action)) {
+      size_t changed = 0;
+      for (std::vector<AxisId>& axes : compute->strategy.cuts) changed += std::erase(axes, *program.time);
+      if (changed > 0) expect_found(name + " takes all samples", mutant);
+    } else if (Collective* const collective = std::get_if<Collective>(&mutant.steps[i].action)) {
+      collective->axes.push_back(*program.time);
+      expect_found(name + " is also sent along time", mutant);
+    }
+  }
+  EXPECT_GT(mutants, 60);
+}
+
+// Attention cuts compound dimensions, which micro-batches must divide: 4 samples.
+TEST(MicroBatchesTest, RandomPlansComputeWhatOneDeviceComputes) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  const Graph graphs[] = {TestMlp(), TestTiedWeights(), TestAttention()};
+  int proven = 0;
+  for (int round = 0; round < 60; ++round) {
+    const Graph& graph = graphs[round % 3];
+    const Plan plan = RandomPlan(graph, RandomMesh(1 + static_cast<int64_t>(random() % 6), random), random);
+    Distributed split = *Distribute(graph, plan);
+    split.plan.micro_batches = 2 + static_cast<int64_t>(random() % 4);
+    const absl::StatusOr<Program> program = Partition(split.graph, split.plan);
+    if (!program.ok()) {
+      EXPECT_TRUE(absl::IsInvalidArgument(program.status())) << program.status();
+      continue;
+    }
+    EXPECT_EQ(CheckStatically(*program), std::vector<std::string>());
+    const absl::StatusOr<SimulationReport> report = CheckBySimulation(graph, split, *program);
+    EXPECT_TRUE(report.ok()) << report.status();
+    ++proven;
+  }
+  EXPECT_GT(proven, 40);
+}
+
+}  // namespace
+}  // namespace cleave::ir

@@ -1,0 +1,59 @@
+#include "ir/program/partition/repeats.h"
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "ir/sharding/micro_batches/micro_batches.h"
+
+namespace cleave::ir {
+namespace {
+
+class Repeats {
+ public:
+  Repeats(const Plan& plan, const Program& program)
+      : plan_(plan), program_(program), made_(program.values.size(), Repeat::kOnceBefore) {}
+
+  // For the next step of the program.
+  Repeat Of(const Step& step) {
+    const Repeat repeat = Decide(step);
+    const Collective* collective = std::get_if<Collective>(&step.action);
+    const bool completes = collective != nullptr && IsSumOverTime(program_, *collective);
+    for (const ValueId value : Writes(step)) made_[value] = completes ? Repeat::kOnceAfter : repeat;
+    return repeat;
+  }
+
+ private:
+  Repeat Decide(const Step& step) const {
+    const std::vector<ValueId> reads = Reads(step);
+    const std::vector<ValueId> writes = Writes(step);
+    const auto depends = [&](ValueId value) { return DependsOn(program_.value(value).layout, *program_.time); };
+    const auto reads_of = [&](Repeat repeat) {
+      return std::any_of(reads.begin(), reads.end(), [&](ValueId value) { return made_[value] == repeat; });
+    };
+    if (std::any_of(reads.begin(), reads.end(), depends) || std::any_of(writes.begin(), writes.end(), depends)) {
+      return Repeat::kEach;
+    }
+    if (step.phase == Phase::kUpdate || reads_of(Repeat::kOnceAfter)) return Repeat::kOnceAfter;
+    const bool moves = !std::holds_alternative<Compute>(step.action);
+    const bool gathers_again = moves && !writes.empty() && plan_.ops[program_.value(writes[0]).origin].gather_again;
+    return gathers_again || reads_of(Repeat::kEach) ? Repeat::kEach : Repeat::kOnceBefore;
+  }
+
+  const Plan& plan_;
+  const Program& program_;
+  IdVector<ValueId, Repeat> made_;  // How often the value changes; of a sum over time, when it is complete.
+};
+
+}  // namespace
+
+void SetRepeats(const Plan& plan, Program& program) {
+  if (!program.time.has_value()) return;
+  Repeats repeats(plan, program);
+  for (Step& step : program.steps) step.repeat = repeats.Of(step);
+  std::stable_sort(program.steps.begin(), program.steps.end(), [](const Step& a, const Step& b) {
+    return std::tie(a.repeat, a.phase) < std::tie(b.repeat, b.phase);
+  });
+}
+
+}  // namespace cleave::ir

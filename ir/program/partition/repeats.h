@@ -1,0 +1,17 @@
+// How often each step of a program runs.
+#ifndef CLEAVE_IR_PROGRAM_PARTITION_REPEATS_H_
+#define CLEAVE_IR_PROGRAM_PARTITION_REPEATS_H_
+
+#include "ir/program/program.h"
+#include "ir/sharding/plan/plan.h"
+
+namespace cleave::ir {
+
+// Sets Step::repeat of all steps and orders them by it. A step runs for each micro-batch if it reads or writes samples
+// or parts of sums, or if it gathers a parameter again (OpPlan::gather_again); after them if it reads a sum, or
+// updates; else before them. Nothing changes in a program without an axis of time.
+void SetRepeats(const Plan& plan, Program& program);
+
+}  // namespace cleave::ir
+
+#endif  // CLEAVE_IR_PROGRAM_PARTITION_REPEATS_H_

@@ -1,0 +1,75 @@
+// Which work a step repeats for each of its micro-batches.
+//
+// A step may take its batch in K micro-batches, one after another, and update the parameters once. That is one more
+// axis of the mesh, an axis of time: its "ranks" are moments. It cuts samples by the rules that hold for every axis.
+// What an op sums over samples is partial over it, and its all-reduce is a sum in place, which is complete after the
+// last micro-batch.
+//
+//   logits = x w^T            "i k, j k -> i j"    i counts samples             kEach, factor i
+//   w.grad = dlogits^T x      "i j, i k -> j k"    sums over samples            kEach, factor i; its value is partial
+//   w.new = w - lr w.grad                          reads what is complete       kOnce
+//
+// The axis cuts each dimension before all others: a micro-batch is a run of samples, which the ranks divide.
+#ifndef CLEAVE_IR_SHARDING_MICRO_BATCHES_MICRO_BATCHES_H_
+#define CLEAVE_IR_SHARDING_MICRO_BATCHES_MICRO_BATCHES_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/strong_id/strong_id.h"
+#include "ir/graph/graph.h"
+#include "ir/sharding/layout/layout.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/strategy/strategy.h"
+#include "ir/tensor/rule/rule.h"
+
+namespace cleave::ir {
+
+// How the axis of time treats an op.
+struct BatchUse {
+  enum class Kind {
+    kOnce,  // Not at all: the op does not depend on samples, or only on sums over all of them.
+    kEach,  // It cuts factor `index` of the op's rule.
+    kPass,  // Partial sums over it pass through the op's linear group `index`.
+  };
+  Kind kind = Kind::kOnce;
+  int index = -1;
+
+  bool operator==(const BatchUse&) const = default;
+};
+
+// Why a batch cannot be taken in parts: `op` sums over all samples, or relates them to one another, and `reader`,
+// perhaps `op` itself, needs the result for each sample.
+struct BatchObstacle {
+  OpId op;
+  OpId reader;
+
+  bool operator==(const BatchObstacle&) const = default;
+};
+
+struct BatchUses {
+  IdVector<OpId, BatchUse> ops;
+  std::optional<BatchObstacle> obstacle;  // Then `ops` is not complete.
+};
+
+// For each op of a training graph. Samples are the first dimension of every input. REQUIRES: VerifyGraph finds no
+// error, and the graph is not manual.
+BatchUses FindBatchUses(const Graph& graph);
+
+// The mesh with the axis of time, as its last, of size `count`. REQUIRES: count > 1.
+absl::StatusOr<Mesh> WithTime(const Mesh& mesh, int64_t count);
+
+// The strategy of an op on the mesh with the axis `time`; an error where its pieces would not be those of the layout
+// convention, with a message for the user.
+absl::StatusOr<Strategy> OverTime(Strategy strategy, const BatchUse& use, AxisId time, const Rule& rule,
+                                  const Mesh& mesh);
+
+// The dimension that `axis` cuts; nullopt where it cuts none.
+std::optional<size_t> DimensionCutBy(const Layout& layout, AxisId axis);
+// Whether `axis` cuts the tensor, or it is partial over it.
+bool DependsOn(const Layout& layout, AxisId axis);
+
+}  // namespace cleave::ir
+
+#endif  // CLEAVE_IR_SHARDING_MICRO_BATCHES_MICRO_BATCHES_H_

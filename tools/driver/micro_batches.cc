@@ -1,0 +1,84 @@
+#include "tools/driver/micro_batches.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
+#include "tools/driver/element_limit.h"
+
+namespace cleave::tools {
+namespace {
+
+Diagnostic Refusal(const UnderstoodModel& model, const std::string& why) {
+  const ir::ParallelSettings& settings = model.module.pins.settings;
+  return Error(Code::kE0315, absl::StrCat("the batch cannot be taken in ", settings.micro_batches, " micro-batches"))
+      .At(settings.micro_batches_span, why);
+}
+
+// The samples of a step.
+int64_t BatchOf(const ir::Graph& graph) {
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind == ir::OpKind::kInput && op.type.rank() > 0) return op.type.shape[0];
+  }
+  return 1;
+}
+
+}  // namespace
+
+bool CheckMicroBatches(const UnderstoodModel& model, const SourceSet& sources, Diagnostics& diagnostics) {
+  const ir::Graph& graph = model.training_graph;
+  const int64_t count = model.module.pins.settings.micro_batches;
+  if (count == 1) return true;
+  if (graph.is_manual()) {
+    diagnostics.Add(Refusal(model, "the model says itself what each rank computes, and when"));
+    return false;
+  }
+  if (const int64_t batch = BatchOf(graph); count > batch) {
+    diagnostics.Add(Refusal(model, absl::StrCat("a step has ", batch, " samples")));
+    return false;
+  }
+  const ir::BatchUses uses = ir::FindBatchUses(graph);
+  if (uses.obstacle.has_value()) {
+    const ir::Op& op = graph.op(uses.obstacle->op);
+    const ir::Op& reader = graph.op(uses.obstacle->reader);
+    Diagnostic error = Refusal(model, "asked for here");
+    const std::string what = op.id == reader.id
+                                 ? absl::StrCat("`", op.name, "` relates all samples of a step to one another")
+                                 : absl::StrCat("`", op.name, "` sums over all samples of a step, and `", reader.name,
+                                                "` needs the sum for each of them");
+    if (const std::optional<Span> line = LineOf(op, model.file, sources); line.has_value()) {
+      error.labels.push_back({*line, what});
+    } else {
+      error.notes.push_back(what);
+    }
+    error.help.push_back("leave out `micro_batches`, or do without this op");
+    diagnostics.Add(std::move(error));
+    return false;
+  }
+  const absl::StatusOr<ir::Mesh> time = ir::WithTime(ir::Mesh(), count);
+  for (const ir::Op& op : graph.ops) {
+    const ir::Rule rule = ir::RuleOf(graph, op);
+    const absl::StatusOr<ir::Strategy> strategy =
+        ir::OverTime(ir::Strategy::Replicated(rule), uses.ops[op.id], ir::AxisId(0), rule, *time);
+    if (strategy.ok()) continue;
+    AddUnevenMicroBatches(model, absl::StrCat("`", op.name, "`: ", strategy.status().message()), diagnostics);
+    return false;
+  }
+  for (const ir::Look& look : graph.looks) {
+    if (uses.ops[look.value].kind == ir::BatchUse::Kind::kOnce) continue;
+    diagnostics.Add(Refusal(model, absl::StrCat("`", look.name, "` is looked at, and no micro-batch has all of it")));
+    return false;
+  }
+  return true;
+}
+
+void AddUnevenMicroBatches(const UnderstoodModel& model, const std::string& why, Diagnostics& diagnostics) {
+  Diagnostic error = Refusal(model, "asked for here");
+  error.notes.push_back(why);
+  error.help.push_back("choose a number that divides the samples of each rank");
+  diagnostics.Add(std::move(error));
+}
+
+}  // namespace cleave::tools
