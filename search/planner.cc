@@ -164,7 +164,11 @@ IdVector<ir::OpId, ir::OpPlan> Planner::OpPlansOf(const Assignment& assignment) 
 }
 
 Measured Planner::MeasureOf(const Assignment& assignment, int zero) const {
-  ir::Plan plan{.cluster = task_.cluster.name, .mesh = task_.mesh, .ops = {}, .search = {}};
+  ir::Plan plan{.cluster = task_.cluster.name,
+                .mesh = task_.mesh,
+                .ops = {},
+                .micro_batches = task_.options.micro_batches,
+                .search = {}};
   plan.ops = OpPlansOf(assignment);
   if (zero > 0) ShardReplicas(task_.facts, task_.demands, zero, plan);
   const IdVector<ir::OpId, ir::OpPlan> all = std::exchange(plan.ops, {});

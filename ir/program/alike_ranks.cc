@@ -23,16 +23,20 @@ bool HasEqualPieces(const Value& value, const Mesh& mesh) {
 }  // namespace
 
 std::vector<int> LowestAlikeRanks(const Program& program) {
-  std::vector<int> lowest(static_cast<size_t>(program.mesh.rank_count()), 0);
+  const int ranks = RankMesh(program).rank_count();
+  std::vector<int> lowest(static_cast<size_t>(ranks), 0);
   std::set<std::pair<Shape, std::string>> told_apart;
   for (const Value& value : program.values) {
     if (HasEqualPieces(value, program.mesh)) continue;
     if (!told_apart.emplace(value.type.shape, LayoutText(value.layout, program.mesh)).second) continue;
-    std::map<std::pair<int, Shape>, int> first;
-    for (int rank = 0; rank < program.mesh.rank_count(); ++rank) {
+    std::map<std::pair<int, std::vector<Shape>>, int> first;
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::vector<Shape> shapes;
+      for (int64_t moment = 0; moment < MicroBatches(program); ++moment) {
+        shapes.push_back(LocalShape(value.layout, program.mesh, value.type.shape, AtMoment(program, rank, moment)));
+      }
       int& own = lowest[static_cast<size_t>(rank)];
-      own = first.emplace(std::pair(own, LocalShape(value.layout, program.mesh, value.type.shape, rank)), rank)
-                .first->second;
+      own = first.emplace(std::pair(own, std::move(shapes)), rank).first->second;
     }
   }
   return lowest;

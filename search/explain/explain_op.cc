@@ -127,7 +127,7 @@ std::unique_ptr<Assignment> AssignmentOf(const Explained& explained, const Graph
 std::string Conditions(const Explained& explained, const ir::Op& op) {
   if (explained.plan.ops[op.id].choices.size() < 2) return "";
   const bool is_in_seconds = IsInSeconds(explained);
-  const GraphFacts facts = FactsOf(explained.graph);
+  const GraphFacts facts = FactsOf(explained.graph, explained.plan.micro_batches);
   const std::unique_ptr<Assignment> assignment = AssignmentOf(explained, facts);
   if (assignment == nullptr) {
     return "\nwhat would have to change is not known: this plan does not follow from its forward ops alone\n";

@@ -40,7 +40,7 @@ const ir::Choice* ChosenOf(const ir::OpPlan& planned) {
 std::string PricesLine(const Explained& explained) {
   // The bytes that a manual model sends do not follow from layouts, so only its time is known.
   if (explained.graph.is_manual()) return absl::StrCat("time ", FormatSeconds(explained.predicted.step));
-  const GraphFacts facts = FactsOf(explained.graph);
+  const GraphFacts facts = FactsOf(explained.graph, explained.plan.micro_batches);
   return absl::StrCat("bytes ", CostText(PlanCost(facts, explained.plan).price, "bytes"), ", classic ",
                       CostText(ClassicPrice(facts, explained.plan), "classic"), ", time ",
                       FormatSeconds(explained.predicted.step));

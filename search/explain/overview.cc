@@ -82,7 +82,7 @@ std::string LargestText(const ir::Program& program) {
 }  // namespace
 
 std::string PlanOverview(const ir::Program& program, const Prediction& predicted, const ir::MemoryPrediction& memory) {
-  return absl::StrCat(Wrapped("  mesh      ", MeshText(program.mesh), 12),
+  return absl::StrCat(Wrapped("  mesh      ", MeshText(ir::RankMesh(program)), 12),
                       Wrapped("  sent      ", SentText(program, predicted), 12),
                       Wrapped("  memory    ", MemoryText(memory), 12), Wrapped("  time      ", TimeText(predicted), 12),
                       Wrapped("  largest   ", LargestText(program), 12));
