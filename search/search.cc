@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
 #include "search/assignment/assignment.h"
 #include "search/cost/facts.h"
 #include "search/manual/manual.h"
@@ -162,6 +163,12 @@ std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Clu
   if (!CheckSupported(pins, options, diagnostics)) return std::nullopt;
   const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
+  if (options.micro_batches > 1 && !ir::WithTime(*mesh, options.micro_batches).ok()) {
+    diagnostics.Add(Error(Code::kE0315, absl::StrCat("the batch cannot be taken in ", options.micro_batches,
+                                                     " micro-batches on ", mesh->rank_count(), " devices"))
+                        .At(pins.settings.micro_batches_span, "more parts of a step than can be told apart"));
+    return std::nullopt;
+  }
   const GraphFacts facts = FactsOf(training_graph, options.micro_batches);
   const std::optional<OpDemands> demands = ResolvePins(facts, *mesh, pins, diagnostics);
   if (!demands.has_value()) return std::nullopt;

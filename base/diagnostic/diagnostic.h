@@ -64,7 +64,7 @@ Diagnostic Error(Code code, std::string message);
 Diagnostic Warning(Code code, std::string message);
 
 // The diagnostics of one compile, in the order in which they were found. Keeps the first 20 errors and counts the rest.
-// A warning that several stages give, or one gives several times, is kept once.
+// A warning or note that several stages give, or one gives several times, is kept once; an error each time.
 class Diagnostics {
  public:
   void Add(Diagnostic diagnostic);

@@ -91,8 +91,8 @@ std::string ShownName(const LayerScope* scope, const std::string& name) {
   if (text == nullptr) return name;
   int64_t first = scope->first;
   int64_t last = scope->last;
-  while (text->exceptions.count(first) > 0) ++first;
-  while (text->exceptions.count(last) > 0) --last;
+  while (text->exceptions.count(first) > 0) first += scope->step;
+  while (text->exceptions.count(last) > 0) last -= scope->step;
   const std::string second = scope->step == 1 ? "" : absl::StrCat(",", first + scope->step + text->shift);
   const std::string range = absl::StrCat(first + text->shift, second, "..", last + text->shift);
   return absl::StrReplaceAll(text->text, {{"#", range}});

@@ -86,8 +86,9 @@ class Writer {
     return TensorType{program_.value(id).type.dtype, LocalShape(program_, id, AtMoment(program_, rank_))}.ToString();
   }
 
-  // The members of the rank's group at the moment of the first micro-batch, as ranks.
+  // The members of the rank's group at the moment of the first micro-batch, as ranks; of a sum over time, itself.
   std::vector<int> RanksOf(const std::vector<AxisId>& axes) const {
+    if (program_.time.has_value() && axes == std::vector<AxisId>{*program_.time}) return {rank_};
     std::vector<int> ranks = program_.mesh.Group(AtMoment(program_, rank_), axes);
     for (int& rank : ranks) rank /= static_cast<int>(MicroBatches(program_));
     return ranks;

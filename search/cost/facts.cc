@@ -34,6 +34,12 @@ ir::Rule RuleOfMicroBatch(ir::Rule rule, const ir::BatchUse& use, int64_t count)
   if (use.kind != ir::BatchUse::Kind::kEach) return rule;
   ir::Factor& samples = rule.factors[static_cast<size_t>(use.index)];
   if (samples.size % count == 0) samples.size /= count;
+  // Ranks do not exchange halos within a micro-batch.
+  for (const ir::InputWindow& window : rule.windows) {
+    const ir::FactorList& factors =
+        rule.inputs[static_cast<size_t>(window.input)][static_cast<size_t>(window.dimension)];
+    for (const int factor : factors) rule.factors[static_cast<size_t>(factor)].max_pieces = 1;
+  }
   return rule;
 }
 

@@ -77,6 +77,9 @@ class Clocks {
     if (phase != ir::Phase::kUpdate) Wait();
   }
 
+  // Nothing is under way before the first micro-batch and after the last one.
+  void Join() { kernels_ = collectives_ = std::max(kernels_, collectives_); }
+
   void Kernel(const ir::Program& program, const std::vector<int>& steps, Seconds seconds) {
     if (waits_) Wait();
     for (int step : steps) kernels_ = std::max(kernels_, Ready(program.steps[static_cast<size_t>(step)]));
@@ -131,8 +134,10 @@ Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const C
   Clocks clocks(program, overlaps);
   clocks.Kernel(program, {}, prediction.compute);
   ir::Phase phase = ir::Phase::kForward;
+  ir::Repeat repeat = ir::Repeat::kOnceBefore;
   for (const ir::FusedStage& stage : fusion.stages) {
     if (stage.phase == ir::Phase::kMetric) continue;
+    if (std::exchange(repeat, stage.repeat) != stage.repeat) clocks.Join();
     if (std::exchange(phase, stage.phase) != stage.phase) clocks.Enter(phase);
     const std::vector<int> steps = ir::StepsOf(stage);
     const ir::Step& first = program.steps[static_cast<size_t>(steps.front())];

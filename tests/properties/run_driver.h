@@ -65,9 +65,7 @@ void Run(const std::string& name, int metrics, const Mesh& mesh, Comm& comm, Wat
       if (input.floats != nullptr) Take(whole, input.region, input.floats);
       if (input.integers != nullptr) Take(whole, input.region, input.integers);
     }
-    model->Forward();
-    model->Metrics();
-    model->Backward();
+    model->RunBatch(/*metrics=*/true, /*gradients=*/true);
     std::fprintf(out, "%d loss 0 %.9g\n", static_cast<int>(step), model->Loss());
     for (int i = 0; i < metrics; ++i) {
       std::fprintf(out, "%d metric_%d 0 %.9g\n", static_cast<int>(step), i, model->Metric(i));

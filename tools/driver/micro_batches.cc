@@ -25,6 +25,25 @@ int64_t BatchOf(const ir::Graph& graph) {
   return 1;
 }
 
+// An op whose parts would have to be combined over micro-batches otherwise than by adding up f32.
+std::optional<ir::OpId> FindOtherSum(const ir::Graph& graph, const IdVector<ir::OpId, ir::BatchUse>& uses) {
+  IdVector<ir::OpId, uint8_t> is_read_whole(graph.ops.size(), 0);
+  if (graph.loss.has_value()) is_read_whole[*graph.loss] = 1;
+  for (const ir::Metric& metric : graph.metrics) is_read_whole[metric.value] = 1;
+  for (const ir::Op& op : graph.ops) {
+    if (uses[op.id].kind != ir::BatchUse::Kind::kOnce) continue;
+    for (const ir::OpId input : op.inputs) is_read_whole[input] = 1;
+  }
+  for (const ir::Op& op : graph.ops) {
+    if (is_read_whole[op.id] == 0 || uses[op.id].kind == ir::BatchUse::Kind::kOnce) continue;
+    const bool is_cut = uses[op.id].kind == ir::BatchUse::Kind::kEach;
+    const ir::Rule rule = ir::RuleOf(graph, op);
+    const bool adds = !is_cut || rule.factors[static_cast<size_t>(uses[op.id].index)].reduction == ir::Reduction::kSum;
+    if (!adds || op.type.dtype != ir::DType::kF32) return op.id;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool CheckMicroBatches(const UnderstoodModel& model, const SourceSet& sources, Diagnostics& diagnostics) {
@@ -66,9 +85,15 @@ bool CheckMicroBatches(const UnderstoodModel& model, const SourceSet& sources, D
     AddUnevenMicroBatches(model, absl::StrCat("`", op.name, "`: ", strategy.status().message()), diagnostics);
     return false;
   }
-  for (const ir::Look& look : graph.looks) {
-    if (uses.ops[look.value].kind == ir::BatchUse::Kind::kOnce) continue;
-    diagnostics.Add(Refusal(model, absl::StrCat("`", look.name, "` is looked at, and no micro-batch has all of it")));
+  if (const std::optional<ir::OpId> op = FindOtherSum(graph, uses.ops); op.has_value()) {
+    AddUnevenMicroBatches(
+        model, absl::StrCat("`", graph.op(*op).name, "` is put together from all samples, and not as a sum in f32"),
+        diagnostics);
+    return false;
+  }
+  if (!graph.looks.empty()) {
+    diagnostics.Add(Refusal(model, absl::StrCat("`", graph.looks.front().name,
+                                                "` is looked at, which is not possible in parts of a step")));
     return false;
   }
   return true;

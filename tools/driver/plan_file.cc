@@ -62,6 +62,14 @@ class PlanFile {
                            .Help(absl::StrCat("`--devices ", ranks, "`")));
       return false;
     }
+    const int64_t micro_batches = model_.module.pins.settings.micro_batches;
+    if (plan.micro_batches != micro_batches) {
+      diagnostics_.Add(
+          PlanError(
+              absl::StrCat("takes the batch in ", Plural(plan.micro_batches, "part"), ", the model in ", micro_batches))
+              .Help(absl::StrCat("`--set micro_batches=", plan.micro_batches, "`, or search for a new plan")));
+      return false;
+    }
     for (const std::string& error : ir::VerifyPlan(graph, plan)) {
       diagnostics_.Add(PlanError("does not fit this model").Note(error));
       return false;

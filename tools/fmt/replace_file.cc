@@ -33,7 +33,7 @@ bool WriteAll(int file, const std::string& text) {
   return true;
 }
 
-// Writes the file at `next` as one that can take the place of the file with this status.
+// Writes `text` to `file`, which can then take the place of the file with this status.
 bool WriteLike(const struct stat& status, int file, const std::string& text) {
   // Root keeps the owner. Nobody else can, and then a file of somebody else stays as it is.
   const bool keeps_owner = fchown(file, status.st_uid, status.st_gid) == 0 || status.st_uid == geteuid();

@@ -70,8 +70,9 @@ std::string Escaped(absl::string_view text) {
   return absl::StrReplaceAll(text, {{"\\", "\\e"}, {"-", "\\-"}, {"'", "\\(aq"}, {"\n.", "\n\\&."}});
 }
 
-// "\fB--target\fR=\fIcpu\fR|\fIcuda\fR": codes of diagnostics are too many to be listed.
+// "\fB\-\-target\fR \fIcpu\fR|\fIcuda\fR"
 std::string Heading(const SyntaxPart& part, bool is_argument) {
+  // Codes of diagnostics are too many to be listed.
   if (is_argument) return absl::StrCat("\\fI", Escaped(part.name), "\\fR", part.is_repeated ? " ..." : "");
   if (part.alternatives.empty()) return absl::StrCat("\\fB", Escaped(part.name), "\\fR");
   std::vector<std::string> values;
@@ -85,7 +86,7 @@ std::string Heading(const SyntaxPart& part, bool is_argument) {
 
 void Append(const std::vector<SyntaxPart>& parts, bool are_arguments, std::string& text) {
   for (const SyntaxPart& part : parts) {
-    absl::StrAppend(&text, ".TP\n", Heading(part, are_arguments), "\n", Escaped(part.description), ".\n");
+    absl::StrAppend(&text, ".TP\n", Heading(part, are_arguments), "\n\\&", Escaped(part.description), ".\n");
   }
 }
 

@@ -33,7 +33,7 @@ absl::Status Simulate(const Shrunk& shrunk, SimulationReport& report) {
   CLEAVE_ASSIGN_OR_RETURN(const Comparison comparison,
                           CompareOnRandomSources(shrunk.graph, shrunk.program, /*seed=*/1));
   if (!comparison.wrong.empty()) return absl::InternalError(comparison.wrong.front().Text(shrunk.program));
-  report.ranks = std::max(report.ranks, shrunk.program.mesh.rank_count());
+  report.ranks = std::max(report.ranks, RankMesh(shrunk.program).rank_count());
   report.values += comparison.values;
   report.largest_difference = std::max(report.largest_difference, comparison.largest_difference);
   return absl::OkStatus();

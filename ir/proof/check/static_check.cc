@@ -178,6 +178,9 @@ class StaticCheck {
     if (step.phase == Phase::kUpdate && step.repeat == Repeat::kEach) Find("updates after each micro-batch");
     for (ValueId read : Reads(step)) {
       if (repeats_[read] == step.repeat || repeats_[read] == Repeat::kOnceBefore) continue;
+      // A copy of a parameter that is gathered for each of them is the same in all.
+      const bool is_alike = repeats_[read] == Repeat::kEach && !DependsOn(value(read).layout, *program_.time);
+      if (is_alike && step.repeat == Repeat::kOnceAfter) continue;
       Find(absl::StrCat("runs ", RepeatName(step.repeat), ", and `", value(read).name, "` is there ",
                         RepeatName(repeats_[read])));
     }

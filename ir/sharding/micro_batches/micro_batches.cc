@@ -33,7 +33,9 @@ class Tracer {
 
   BatchUses Run() && {
     for (const Op& op : graph_.ops) {
-      if (op.kind == OpKind::kInput) {
+      if (op.kind == OpKind::kInput && op.type.rank() == 0) {
+        uses_.obstacle = {.op = op.id, .reader = op.id};
+      } else if (op.kind == OpKind::kInput) {
         uses_.ops[op.id] = {.kind = Kind::kEach, .index = RuleOf(graph_, op).output[0][0]};
         values_[op.id] = {.kind = Dependence::Kind::kSample, .dimension = 0};
       } else {

@@ -20,6 +20,9 @@
 
 namespace cleave::ir {
 
+// The payload of an error about a look.
+inline constexpr char kLineOfLook[] = "cleave.line_of_look";
+
 // The training graph of `forward` under `optimizer`. Ids of forward ops stay as they are. Optimizer slots are `state`
 // ops named `<parameter>.momentum`, `<parameter>.adam_m`, `<parameter>.adam_v`; like all new ops they are appended
 // after the forward ops, with phase kUpdate. Gradients are named `<op>.grad`. A loss that is absent, or a
@@ -27,7 +30,6 @@ namespace cleave::ir {
 // parameter on which the loss does not depend has no update (the frontend warns). Looks at parts of values become looks
 // at gradients and at what the update makes of slots; where there is no such value, that is a NotFound error with the
 // payload kLineOfLook: the line of the model that looks, in decimal.
-inline constexpr char kLineOfLook[] = "cleave.line_of_look";
 absl::StatusOr<Graph> Differentiate(Graph forward, const Optimizer& optimizer);
 
 // The parameters of `graph` on which the loss depends, in program order.
