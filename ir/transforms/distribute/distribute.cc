@@ -30,6 +30,7 @@ class Rewriter {
     result_.plan = {.cluster = plan.cluster,
                     .mesh = plan.mesh,
                     .ops = {},
+                    .micro_batches = plan.micro_batches,
                     .gradient_weight = plan.gradient_weight,
                     .search = plan.search};
   }

@@ -1,0 +1,57 @@
+// A model that takes its batch in micro-batches trains with the numbers of one that does not, in less memory.
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/json/json.h"
+#include "gtest/gtest.h"
+#include "tests/support/compile.h"
+
+namespace cleave::tests {
+namespace {
+
+constexpr size_t kSteps = 8;
+constexpr double kTolerance = 1e-4;
+
+struct Trained {
+  std::vector<double> losses;
+  double activations = 0;  // Bytes, predicted.
+  int64_t times = 0;       // That ranks send something in a step.
+};
+
+Trained Train(const std::string& folder, const std::vector<std::string>& arguments, int64_t micro_batches) {
+  std::vector<std::string> all = arguments;
+  all.insert(all.end(), {"--set", absl::StrCat("micro_batches=", micro_batches), "--set", "log_every=1"});
+  Trained trained{.losses = TrainModel(DataPath("examples/tiny_gpt/tiny_gpt.model"), all, folder, kSteps).losses};
+  const Json plan = *ParseStrictJson(ReadText(folder + "/out/plan.json"));
+  EXPECT_EQ(plan["micro_batches"].get<int64_t>(), micro_batches);
+  trained.activations = plan["predicted"]["memory_per_rank"]["activations"].get<double>();
+  for (const Json& collective : plan["collectives"]) trained.times += collective["times"].get<int64_t>();
+  const bool has_loop = absl::StrContains(ReadText(folder + "/out/program.cc"), "void RunBatch(");
+  EXPECT_EQ(has_loop, micro_batches > 1);
+  return trained;
+}
+
+// 10 samples in 4 parts are uneven, on 2 ranks too.
+TEST(MicroBatches, TrainWithTheNumbersOfTheWholeBatch) {
+  const std::string folder = FreshFolder("micro_batches");
+  for (const std::vector<std::string>& how :
+       std::vector<std::vector<std::string>>{{"--devices", "1"},
+                                             {"--devices", "2", "--search", "data_parallel"},
+                                             {"--devices", "2", "--search", "data_parallel", "--set", "zero=3"},
+                                             {"--devices", "2", "--set", "memory=64MiB"}}) {
+    std::vector<std::string> arguments = how;
+    arguments.insert(arguments.end(), {"--set", "batch=10", "--set", "seq=16"});
+    SCOPED_TRACE(absl::StrCat(how[1], " devices, ", how.back()));
+    const Trained whole = Train(folder, arguments, 1);
+    const Trained parts = Train(folder, arguments, 4);
+    EXPECT_LE(LargestRelativeDifference(parts.losses, whole.losses), kTolerance);
+    EXPECT_LT(parts.activations, 0.6 * whole.activations);
+    if (how.size() == 4 && how[2] == "--search") EXPECT_EQ(parts.times, whole.times) << "gradients are sent once";
+  }
+}
+
+}  // namespace
+}  // namespace cleave::tests
