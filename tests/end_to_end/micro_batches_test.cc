@@ -48,8 +48,10 @@ TEST(MicroBatches, TrainWithTheNumbersOfTheWholeBatch) {
     const Trained whole = Train(folder, arguments, 1);
     const Trained parts = Train(folder, arguments, 4);
     EXPECT_LE(LargestRelativeDifference(parts.losses, whole.losses), kTolerance);
-    EXPECT_LT(parts.activations, 0.6 * whole.activations);
-    if (how.size() == 4 && how[2] == "--search") EXPECT_EQ(parts.times, whole.times) << "gradients are sent once";
+    EXPECT_LT(parts.activations, 0.75 * whole.activations);
+    if (how.size() == 4 && how[2] == "--search") {
+      EXPECT_EQ(parts.times, whole.times) << "gradients are sent once";
+    }
   }
 }
 
