@@ -9,6 +9,8 @@
 
 #include <utility>
 
+#include "absl/strings/string_view.h"
+
 namespace cleave {
 
 class Descriptor {
@@ -24,6 +26,9 @@ class Descriptor {
  private:
   int number_;
 };
+
+// Writes the whole text; false, with errno, where that fails. A signal does not end it.
+bool WriteAll(const Descriptor& file, absl::string_view text);
 
 }  // namespace cleave
 

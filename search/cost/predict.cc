@@ -134,23 +134,22 @@ Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const C
   Clocks clocks(program, overlaps);
   clocks.Kernel(program, {}, prediction.compute);
   ir::Phase phase = ir::Phase::kForward;
-  ir::Repeat repeat = ir::Repeat::kOnceBefore;
+  ir::Repeat repeat = fusion.stages.empty() ? ir::Repeat::kEach : fusion.stages.front().repeat;
   for (const ir::FusedStage& stage : fusion.stages) {
     if (stage.phase == ir::Phase::kMetric) continue;
     if (std::exchange(repeat, stage.repeat) != stage.repeat) clocks.Join();
     if (std::exchange(phase, stage.phase) != stage.phase) clocks.Enter(phase);
     const std::vector<int> steps = ir::StepsOf(stage);
     const ir::Step& first = program.steps[static_cast<size_t>(steps.front())];
-    const double times = stage.repeat == ir::Repeat::kEach ? static_cast<double>(ir::MicroBatches(program)) : 1.0;
-    const auto* collective = std::get_if<ir::Collective>(&first.action);
-    if (collective != nullptr && !ir::IsSumOverTime(program, *collective)) {
+    const double times = static_cast<double>(ir::RunsOf(program, first));
+    if (const ir::Collective* collective = ir::CommunicationOf(program, first); collective != nullptr) {
       const Seconds seconds = CollectiveSeconds(cluster, program.mesh, collective->kind, collective->axes,
                                                 ir::CollectiveBytes(program, *collective)) *
                               times;
       prediction.communication += seconds;
       prediction.sent_bytes_per_rank += ir::SentBytes(program, *collective) * times;
       clocks.Collective(first, seconds);
-    } else if (collective != nullptr || ir::ComputeOf(first) != nullptr) {
+    } else if (std::holds_alternative<ir::Collective>(first.action) || ir::ComputeOf(first) != nullptr) {
       const Seconds seconds = StageSeconds(program, fusion, steps, cluster) * times;
       prediction.compute += seconds;
       clocks.Kernel(program, steps, seconds);

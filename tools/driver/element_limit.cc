@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "ir/program/memory/element_counts.h"
@@ -27,11 +26,8 @@ std::string Message(const ir::Value& value, const ir::LargeCount& count) {
 
 std::optional<Span> LineOf(const ir::Op& op, FileId file, const SourceSet& sources) {
   if (op.line <= 0) return std::nullopt;
-  const SourceFile& source = sources.file(file);
-  const absl::string_view line = absl::StripAsciiWhitespace(source.Line(op.line));
-  if (line.empty()) return std::nullopt;
-  const auto begin = static_cast<int32_t>(line.data() - source.text().data());
-  return Span{.file = file, .begin = begin, .end = begin + static_cast<int32_t>(line.size())};
+  const Span line = sources.file(file).SpanOfLine(file, op.line);
+  return line.begin < line.end ? std::optional(line) : std::nullopt;
 }
 
 bool CheckElementLimit(const search::PlannedProgram& split, FileId file, const SourceSet& sources,

@@ -117,12 +117,7 @@ class Target {
     const int mode = executable ? 0777 : 0666;
     const Descriptor file(open(Real(path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
     if (file.number() < 0) return Failure("write", Shown(path), LastError());
-    for (size_t done = 0; done < text.size();) {
-      const ssize_t count = write(file.number(), text.data() + done, text.size() - done);
-      if (count < 0 && errno != EINTR) return Failure("write", Shown(path), LastError());
-      done += static_cast<size_t>(std::max<ssize_t>(0, count));
-    }
-    return absl::OkStatus();
+    return WriteAll(file, text) ? absl::OkStatus() : Failure("write", Shown(path), LastError());
   }
 
   // Nobody else can put anything there.

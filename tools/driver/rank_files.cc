@@ -24,10 +24,11 @@ std::string RangesText(const std::vector<int>& ranks) {
 
 // The ranks that share a folder, by the lowest of them.
 std::map<int, std::vector<int>> Folders(const ir::Program& program) {
-  const bool shared = ir::RankMesh(program).rank_count() > kMostOwnFolders;
+  const int ranks = ir::RankMesh(program).rank_count();
+  const bool shared = ranks > kMostOwnFolders;
   const std::vector<int> lowest = shared ? ir::LowestAlikeRanks(program) : std::vector<int>();
   std::map<int, std::vector<int>> folders;
-  for (int rank = 0; rank < ir::RankMesh(program).rank_count(); ++rank) {
+  for (int rank = 0; rank < ranks; ++rank) {
     folders[shared ? lowest[static_cast<size_t>(rank)] : rank].push_back(rank);
   }
   return folders;

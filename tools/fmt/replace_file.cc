@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -24,20 +23,11 @@ absl::Status CannotWrite(const std::string& path, int error) {
       absl::StrCat("cannot write ", QuotedPath(path), ": ", std::generic_category().message(error)));
 }
 
-bool WriteAll(int file, const std::string& text) {
-  for (size_t done = 0; done < text.size();) {
-    const ssize_t count = write(file, text.data() + done, text.size() - done);
-    if (count < 0 && errno != EINTR) return false;
-    done += static_cast<size_t>(std::max<ssize_t>(0, count));
-  }
-  return true;
-}
-
 // Writes `text` to `file`, which can then take the place of the file with this status.
-bool WriteLike(const struct stat& status, int file, const std::string& text) {
+bool WriteLike(const struct stat& status, const Descriptor& file, const std::string& text) {
   // Root keeps the owner. Nobody else can, and then a file of somebody else stays as it is.
-  const bool keeps_owner = fchown(file, status.st_uid, status.st_gid) == 0 || status.st_uid == geteuid();
-  return keeps_owner && WriteAll(file, text) && fchmod(file, status.st_mode & 07777) == 0;
+  const bool keeps_owner = fchown(file.number(), status.st_uid, status.st_gid) == 0 || status.st_uid == geteuid();
+  return keeps_owner && WriteAll(file, text) && fchmod(file.number(), status.st_mode & 07777) == 0;
 }
 
 bool Holds(const std::string& path, const std::string& text) {
@@ -59,7 +49,7 @@ absl::Status ReplaceFile(const std::string& path, const std::string& before, con
   const Descriptor file(mkstemp(next.data()));
   if (file.number() < 0) return CannotWrite(path, errno);
   absl::Status replaced;
-  if (!WriteLike(status, file.number(), after)) {
+  if (!WriteLike(status, file, after)) {
     replaced = CannotWrite(path, errno);
   } else if (!Holds(target, before)) {
     replaced = absl::AbortedError(absl::StrCat(QuotedPath(path), " has changed while it was formatted"));

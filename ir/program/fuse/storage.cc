@@ -401,8 +401,8 @@ class StoragePlanner {
 
 Bytes InputStride(const Program& program, ValueId input) {
   const Value& info = program.value(input);
-  const int64_t piece = (ElementSize(info.type.dtype) * ElementCount(LargestLocalShape(program, input))).value();
-  return Bytes((piece + BufferPlan::kAlignment - 1) / BufferPlan::kAlignment * BufferPlan::kAlignment);
+  const Bytes piece = ElementSize(info.type.dtype) * ElementCount(LargestLocalShape(program, input));
+  return Bytes(BufferPlan::Aligned(piece.value()));
 }
 
 Storage PlanStorage(const Program& program, const Fusion& fusion) { return StoragePlanner(program, fusion).Run(); }

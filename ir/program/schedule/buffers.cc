@@ -9,14 +9,6 @@
 #include "base/check/check.h"
 
 namespace cleave::ir {
-namespace {
-
-int64_t Aligned(int64_t size) {
-  return (size + BufferPlan::kAlignment - 1) / BufferPlan::kAlignment * BufferPlan::kAlignment;
-}
-
-}  // namespace
-
 std::map<ValueId, LiveRange> LiveRanges(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests) {
   const auto is_smaller = [](const BufferRequest& a, const BufferRequest& b) { return a.value < b.value; };
   const auto last = std::max_element(requests.begin(), requests.end(), is_smaller);
@@ -149,7 +141,7 @@ class Planner {
 
   int64_t SizeOf(const Bucket& bucket) const {
     int64_t size = 0;
-    for (const ValueId value : bucket) size += Aligned(sizes_.at(value).value());
+    for (const ValueId value : bucket) size += BufferPlan::Aligned(sizes_.at(value).value());
     return size;
   }
 
@@ -168,7 +160,7 @@ class Planner {
   void AddParts(const Bucket& bucket, size_t slot, int64_t offset, Item& item) const {
     for (const ValueId value : bucket) {
       item.parts.push_back({.value = value, .slot = static_cast<int64_t>(slot), .offset = offset});
-      offset += Aligned(sizes_.at(value).value());
+      offset += BufferPlan::Aligned(sizes_.at(value).value());
     }
   }
 

@@ -42,6 +42,8 @@ struct BufferPlan {
     Bytes size;
   };
   static constexpr int64_t kAlignment = 64;
+  // `size` bytes with the gap up to the next place where a buffer may begin.
+  static constexpr int64_t Aligned(int64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
 
   std::vector<Buffer> buffers;  // Ordered by value.
   Bytes total;
