@@ -69,7 +69,7 @@ TEST(PrecisionSearchTest, ZeroGathersTheCopies) {
   const ir::OpId copy = *graph.Find("w1.bf16");
   EXPECT_EQ(plan.ops[copy].strategy.cuts, plan.ops[*graph.Find("w1")].strategy.cuts);
   EXPECT_NE(plan.ops[copy].strategy, ir::Strategy::Replicated(ir::RuleOf(graph, graph.op(copy))));
-  EXPECT_TRUE(plan.ops[copy].gather_again);
+  EXPECT_EQ(plan.ops[copy].retention, ir::Retention::kRedistribute);
 }
 
 TEST(PrecisionSearchTest, NoModelCostsMore) {

@@ -60,18 +60,48 @@ std::optional<Found> PlanManual(const ir::Graph& graph, const Cluster& cluster, 
   const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
   const ir::Plan plan = ManualPlan(graph, *mesh, cluster.name);
-  const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster, options.execution.fuse);
+  const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster);
   if (!limit.has_value()) return Found{.plan = plan, .program = std::nullopt};
-  const PlanFor only_plan = [&](double, int) { return plan; };
-  std::optional<Fit> fit = FitMemory(graph, *limit, only_plan, /*zero=*/0, diagnostics, options.tuning);
+  const FitTask task{.graph = graph,
+                     .cluster = cluster,
+                     .limit = *limit,
+                     .plan_for = [&](double, int) { return plan; },
+                     .execution = options.execution,
+                     .tuning = options.tuning};
+  std::optional<Fit> fit = FitMemory(task, diagnostics);
   if (!fit.has_value()) return std::nullopt;
   return Found{.plan = std::move(fit->plan), .program = std::move(fit->program)};
+}
+
+Savings SavingsOf(const SearchOptions& options) {
+  return {.recomputes = options.recompute != ir::Recompute::kNone,
+          .micro_batches = options.choose_micro_batches,
+          .asked = options.retentions};
+}
+
+// Gives `plan` the recomputation of `thrifty`.
+void TakeSavings(const ir::Plan& thrifty, ir::Plan& plan) {
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const ir::OpId op(static_cast<int64_t>(i));
+    if (plan.ops[op].retention == thrifty.ops[op].retention) continue;
+    plan.ops[op].retention = thrifty.ops[op].retention;
+    absl::StrAppend(&plan.ops[op].reason, plan.ops[op].retention == ir::Retention::kRecompute
+                                              ? "; computed again in the backward pass"
+                                              : "; sent again in the backward pass");
+  }
+}
+
+// `plan` with as much recomputation as saves memory.
+Found Smallest(ir::Plan plan, const ir::Graph& graph, const Cluster& cluster, const SearchOptions& options) {
+  auto [thrifty, program] = search::Smallest(graph, cluster, options.execution, SavingsOf(options), plan);
+  TakeSavings(thrifty, plan);
+  return {.plan = std::move(plan), .program = std::move(program)};
 }
 
 // The cheapest plan that fits into memory; nullopt after errors. Only that plan gets its reasons, because finding them
 // takes longer than a search.
 std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner, const ir::Graph& graph,
-                                const SearchOptions& options, Diagnostics& diagnostics) {
+                                const Cluster& cluster, const SearchOptions& options, Diagnostics& diagnostics) {
   std::map<std::pair<double, int>, Planner::Decisions> decided;  // By weight and ZeRO level.
   const auto key = [&](double weight, int zero) {
     return std::pair(weight, planner.DecidesForAllZero(weight) ? 0 : zero);
@@ -87,10 +117,21 @@ std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner
     }
     return planner.PlanOf(found->second, zero, Planner::Detail::kStrategies);
   };
-  std::optional<Fit> fit = FitMemory(graph, limit, plan_for, options.zero, diagnostics, options.tuning);
+  const FitTask task{.graph = graph,
+                     .cluster = cluster,
+                     .limit = limit,
+                     .plan_for = plan_for,
+                     .zero = options.zero,
+                     .savings = SavingsOf(options),
+                     .execution = options.execution,
+                     .tuning = options.tuning};
+  std::optional<Fit> fit = FitMemory(task, diagnostics);
   if (!fit.has_value()) return std::nullopt;
-  return Found{.plan = planner.PlanOf(decided.at(key(fit->weight, fit->zero)), fit->zero, Planner::Detail::kReasons),
-               .program = std::move(fit->program)};
+  ir::Plan plan = planner.PlanOf(decided.at(key(fit->weight, fit->zero)), fit->zero, Planner::Detail::kReasons);
+  plan.micro_batches = fit->plan.micro_batches;
+  if (options.recompute == ir::Recompute::kFull) return Smallest(std::move(plan), graph, cluster, options);
+  TakeSavings(fit->plan, plan);
+  return Found{.plan = std::move(plan), .program = std::move(fit->program)};
 }
 
 }  // namespace
@@ -111,7 +152,8 @@ SearchOptions OptionsFrom(const ir::ParallelSettings& settings) {
                         .outside = settings.outside,
                         .dataset = std::nullopt,
                         .zero = std::nullopt,
-                        .micro_batches = settings.micro_batches};
+                        .micro_batches = settings.micro_batches,
+                        .recompute = settings.recompute};
   if (settings.zero.has_value()) options.zero = static_cast<int>(*settings.zero);
   if (settings.dataset_given) options.dataset = settings.dataset;
   return options;
@@ -179,13 +221,19 @@ std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Clu
   const Planner planner(
       {.facts = facts, .mesh = *mesh, .cluster = cluster, .pins = pins, .demands = *demands, .options = own});
   std::optional<Found> found;
-  if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster, options.execution.fuse)) {
-    found = PlanWithin(*limit, planner, training_graph, options, diagnostics);
+  if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster)) {
+    found = PlanWithin(*limit, planner, training_graph, cluster, options, diagnostics);
   } else {
     const int zero = options.zero.value_or(0);
     const std::optional<Planner::Decisions> decisions = planner.DecideFor(/*memory_weight=*/0, zero, diagnostics);
     if (decisions.has_value()) {
-      found = Found{.plan = planner.PlanOf(*decisions, zero, Planner::Detail::kReasons), .program = std::nullopt};
+      ir::Plan plan = planner.PlanOf(*decisions, zero, Planner::Detail::kReasons);
+      if (options.recompute == ir::Recompute::kFull) {
+        found = Smallest(std::move(plan), training_graph, cluster, options);
+      } else {
+        TakeSavings(WithAsked(plan, options.retentions), plan);
+        found = Found{.plan = std::move(plan), .program = std::nullopt};
+      }
     }
   }
   if (!found.has_value()) return std::nullopt;

@@ -9,6 +9,7 @@
 #define CLEAVE_SEARCH_SEARCH_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 
 #include "base/diagnostic/diagnostic.h"
@@ -34,8 +35,11 @@ struct SearchOptions {
   std::optional<int> zero =
       0;                      // 1 to 3: what replicas share is divided (search/zero); nullopt: as much as memory needs.
   int64_t micro_batches = 1;  // Plan::micro_batches.
-  Execution execution = {};   // How the target runs the program.
-  SearchTuning tuning = {};   // How long the search may look.
+  bool choose_micro_batches = false;  // More where memory needs them.
+  ir::Recompute recompute = ir::Recompute::kAuto;
+  std::map<ir::OpId, ir::Retention> retentions = {};  // What the user decides.
+  Execution execution = {};                           // How the target runs the program.
+  SearchTuning tuning = {};                           // How long the search may look.
 };
 
 // The weight of reducing gradients and gathering updated parameters. Under `time` they have their full price where the

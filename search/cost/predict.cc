@@ -41,8 +41,8 @@ Bytes BytesTouched(const ir::Program& program, const ir::Fusion& fusion, const s
 }
 
 // The time of a stage of computes.
-Seconds StageSeconds(const ir::Program& program, const ir::Fusion& fusion, const std::vector<int>& steps,
-                     const Cluster& cluster) {
+Seconds KernelTime(const ir::Program& program, const ir::Fusion& fusion, const std::vector<int>& steps,
+                   const Cluster& cluster) {
   if (steps.size() == 1 && ir::IsAlias(program.steps[static_cast<size_t>(steps[0])])) return Seconds(0);
   Seconds arithmetic{0};
   for (int step : steps) {
@@ -63,6 +63,18 @@ Bytes BytesOfStep(const ir::Program& program, const ir::Fusion& fusion) {
     }
   }
   return bytes;
+}
+
+// The time of one run of a stage on a cluster as the step sees it.
+Seconds StageTime(const ir::Program& program, const ir::Fusion& fusion, const std::vector<int>& steps,
+                  const Cluster& cluster) {
+  const ir::Step& first = program.steps[static_cast<size_t>(steps.front())];
+  if (const ir::Collective* collective = ir::CommunicationOf(program, first); collective != nullptr) {
+    return CollectiveSeconds(cluster, program.mesh, collective->kind, collective->axes,
+                             ir::CollectiveBytes(program, *collective));
+  }
+  const bool is_kernel = std::holds_alternative<ir::Collective>(first.action) || ir::ComputeOf(first) != nullptr;
+  return is_kernel ? KernelTime(program, fusion, steps, cluster) : Seconds(0);
 }
 
 // Two clocks: of the kernels and of the collectives of a rank.
@@ -133,31 +145,40 @@ Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const C
   }
   Clocks clocks(program, overlaps);
   clocks.Kernel(program, {}, prediction.compute);
+  const std::vector<Seconds> times = StageTimes(program, fusion, machine);
   ir::Phase phase = ir::Phase::kForward;
   ir::Repeat repeat = fusion.stages.empty() ? ir::Repeat::kEach : fusion.stages.front().repeat;
-  for (const ir::FusedStage& stage : fusion.stages) {
+  for (size_t i = 0; i < fusion.stages.size(); ++i) {
+    const ir::FusedStage& stage = fusion.stages[i];
     if (stage.phase == ir::Phase::kMetric) continue;
     if (std::exchange(repeat, stage.repeat) != stage.repeat) clocks.Join();
     if (std::exchange(phase, stage.phase) != stage.phase) clocks.Enter(phase);
     const std::vector<int> steps = ir::StepsOf(stage);
     const ir::Step& first = program.steps[static_cast<size_t>(steps.front())];
-    const double times = static_cast<double>(ir::RunsOf(program, first));
     if (const ir::Collective* collective = ir::CommunicationOf(program, first); collective != nullptr) {
-      const Seconds seconds = CollectiveSeconds(cluster, program.mesh, collective->kind, collective->axes,
-                                                ir::CollectiveBytes(program, *collective)) *
-                              times;
-      prediction.communication += seconds;
-      prediction.sent_bytes_per_rank += ir::SentBytes(program, *collective) * times;
-      clocks.Collective(first, seconds);
+      prediction.communication += times[i];
+      prediction.sent_bytes_per_rank +=
+          ir::SentBytes(program, *collective) * static_cast<double>(ir::RunsOf(program, first));
+      clocks.Collective(first, times[i]);
     } else if (std::holds_alternative<ir::Collective>(first.action) || ir::ComputeOf(first) != nullptr) {
-      const Seconds seconds = StageSeconds(program, fusion, steps, cluster) * times;
-      prediction.compute += seconds;
-      clocks.Kernel(program, steps, seconds);
+      prediction.compute += times[i];
+      clocks.Kernel(program, steps, times[i]);
     }
   }
   const Seconds alone = prediction.compute + prediction.communication;
   prediction.step = clocks.now() + OverlapLoss(cluster, Seconds(alone.value() - clocks.now().value()));
   return prediction;
+}
+
+std::vector<Seconds> StageTimes(const ir::Program& program, const ir::Fusion& fusion, const Cluster& machine) {
+  const Cluster cluster = SeenByStep(machine, BytesOfStep(program, fusion));
+  std::vector<Seconds> times;
+  for (const ir::FusedStage& stage : fusion.stages) {
+    const std::vector<int> steps = ir::StepsOf(stage);
+    const auto runs = static_cast<double>(ir::RunsOf(program, program.steps[static_cast<size_t>(steps.front())]));
+    times.push_back(StageTime(program, fusion, steps, cluster) * runs);
+  }
+  return times;
 }
 
 }  // namespace cleave::search

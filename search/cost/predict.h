@@ -6,6 +6,8 @@
 #ifndef CLEAVE_SEARCH_COST_PREDICT_H_
 #define CLEAVE_SEARCH_COST_PREDICT_H_
 
+#include <vector>
+
 #include "base/units/units.h"
 #include "ir/program/fuse/fuse.h"
 #include "ir/program/program.h"
@@ -26,6 +28,10 @@ struct Prediction {
 Prediction Predict(const ir::Program& program, const Cluster& cluster, const Execution& execution = {});
 // The same where the fusion of the program is known.
 Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const Cluster& cluster, bool overlaps);
+
+// The time of each stage of the fusion alone, in all its runs in a training step. Nothing for what takes no time of its
+// own: slices, reshapes, glances.
+std::vector<Seconds> StageTimes(const ir::Program& program, const ir::Fusion& fusion, const Cluster& cluster);
 
 }  // namespace cleave::search
 

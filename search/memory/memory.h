@@ -1,16 +1,19 @@
 // Memory as a hard limit: how much a plan needs on a rank, and the cheapest plan that stays within a limit.
 //
 //   MemoryLimit limit = {.bytes = GiB(40), .span = settings.memory->span, .source = "`memory`"};
-//   std::optional<Plan> plan = FitMemory(training_graph, limit, plan_for, settings.zero, diagnostics);
+//   std::optional<Fit> fit = FitMemory({.graph = training_graph, .cluster = cluster, .limit = limit, …}, diagnostics);
 //
 // A search puts a price on memory: `plan_for(weight, zero)` is the plan that it finds when each byte of HeldBytes costs
-// `weight` units of its price, with ZeRO level `zero`. FitMemory looks for the weight.
+// `weight` units of its price, with ZeRO level `zero`. FitMemory looks for the weight. A plan that does not fit gets
+// the fewest micro-batches and the least recomputation (search/recompute) with which it fits, where these are allowed.
 #ifndef CLEAVE_SEARCH_MEMORY_MEMORY_H_
 #define CLEAVE_SEARCH_MEMORY_MEMORY_H_
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "base/diagnostic/diagnostic.h"
@@ -26,6 +29,7 @@
 #include "ir/sharding/strategy/strategy.h"
 #include "ir/transforms/distribute/distribute.h"
 #include "search/cluster/cluster.h"
+#include "search/cost/execution.h"
 #include "search/cost/facts.h"
 #include "search/cost/prices.h"
 #include "search/tuning/tuning.h"
@@ -63,23 +67,35 @@ Prices WithMemoryWeight(const GraphFacts& facts, const ir::Mesh& mesh, double we
 // The most that a rank may use.
 struct MemoryLimit {
   Bytes bytes{0};
-  Span span;                  // Where the model says so; empty where the cluster does.
-  std::string source;         // "`memory`", "the memory of `h200`"
-  ir::FuseOptions fuse = {};  // What the target computes as one piece, which therefore needs no memory.
+  Span span;           // Where the model says so; empty where the cluster does.
+  std::string source;  // "`memory`", "the memory of `h200`"
 
   bool operator==(const MemoryLimit&) const = default;
 };
 
 // `memory` of the settings, else a device's memory where the cluster knows it.
-std::optional<MemoryLimit> MemoryLimitOf(const ir::ParallelSettings& settings, const Cluster& cluster,
-                                         const ir::FuseOptions& fuse = {});
+std::optional<MemoryLimit> MemoryLimitOf(const ir::ParallelSettings& settings, const Cluster& cluster);
+
+// What a plan may do besides cutting tensors so that a rank needs less memory.
+struct Savings {
+  bool recomputes = false;                       // The backward pass may make values of the forward pass again.
+  bool micro_batches = false;                    // A step may take its batch in more parts than the plan says.
+  std::map<ir::OpId, ir::Retention> asked = {};  // What the user decides, by op of the training graph.
+};
+
+// `plan`, with what the user asks for.
+ir::Plan WithAsked(ir::Plan plan, const std::map<ir::OpId, ir::Retention>& asked);
+// The plan with which the step takes least memory through recomputation, and its program. The plan keeps everything.
+std::pair<ir::Plan, PlannedProgram> Smallest(const ir::Graph& training_graph, const Cluster& cluster,
+                                             const Execution& execution, const Savings& savings, const ir::Plan& plan);
 
 // A plan under the weight of a held byte, in units of the search's price, and a ZeRO level; nullopt after errors, which
 // it reports itself. Its search.cost is the price without the weight. More weight need not give less memory, but
 // usually does.
 using PlanFor = std::function<std::optional<ir::Plan>(double memory_weight, int zero)>;
 
-// A plan that fits, its program, and the arguments with which `plan_for` made it.
+// A plan that fits, its program, and the arguments with which `plan_for` made it, before it got micro-batches and
+// recomputation.
 struct Fit {
   ir::Plan plan;
   PlannedProgram program;
@@ -87,13 +103,23 @@ struct Fit {
   int zero = 0;
 };
 
+struct FitTask {
+  const ir::Graph& graph;  // The training graph.
+  const Cluster& cluster;
+  MemoryLimit limit;
+  PlanFor plan_for;
+  std::optional<int> zero = 0;  // nullopt: `auto`.
+  Savings savings = {};
+  Execution execution = {};
+  SearchTuning tuning = {};
+};
+
 // The cheapest plan found that stays within the limit: weights are bisected, with at most MostPlansPerLevel plans per
-// level. A program is made only of plans whose LeastMemory fits. `zero` is the level, nullopt for `auto`: 0, 1, 2, 3 in
-// this order until one fits without any weight; of those that fit, the cheapest is taken, and of equal ones the lowest
-// level. Where none fits, the result is nullopt, and E0313 says the least memory that a plan needs, the tensors that
-// need most of it, and what else would save memory.
-std::optional<Fit> FitMemory(const ir::Graph& training_graph, const MemoryLimit& limit, const PlanFor& plan_for,
-                             std::optional<int> zero, Diagnostics& diagnostics, const SearchTuning& tuning = {});
+// level. A program is made only of plans whose LeastMemory fits. Under `auto` the levels 0, 1, 2, 3 are tried in this
+// order until one fits without any weight. Of the plans that fit, that with the fastest step is taken where the
+// search's price is `time`, else the cheapest, and of equal ones the first. Where none fits, the result is nullopt, and
+// E0313 says the least memory that a plan needs, the tensors that need most of it, and what else would save memory.
+std::optional<Fit> FitMemory(const FitTask& task, Diagnostics& diagnostics);
 
 // The most plans: one without a weight, a ladder of weights, and the halvings of its last step.
 int MostPlansPerLevel(const SearchTuning& tuning);

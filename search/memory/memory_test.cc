@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "ir/graph/ops/ops.h"
+#include "search/cost/predict.h"
 #include "search/search.h"
 #include "search/testing/models.h"
 
@@ -30,7 +31,7 @@ ir::Plan Found(const ir::Graph& graph, int64_t devices, ir::SearchAlgorithm algo
 // A search over a few plans that is exact under every weight.
 class FewPlans {
  public:
-  FewPlans(const ir::Graph& graph, int64_t devices) {
+  FewPlans(const ir::Graph& graph, int64_t devices) : devices_(devices) {
     for (int zero = 0; zero <= 3; ++zero) {
       for (const ir::SearchAlgorithm algorithm :
            {ir::SearchAlgorithm::kReplicate, ir::SearchAlgorithm::kDataParallel, ir::SearchAlgorithm::kSapp}) {
@@ -73,6 +74,7 @@ class FewPlans {
   }
 
   int searches() const { return searches_; }
+  int64_t devices() const { return devices_; }
 
  private:
   struct Candidate {
@@ -80,9 +82,22 @@ class FewPlans {
     int zero = 0;
     Bytes peak;
   };
+  const int64_t devices_;
   std::vector<Candidate> candidates_;
   int searches_ = 0;
 };
+
+std::optional<Fit> Fitted(const ir::Graph& graph, FewPlans& plans, Bytes limit, std::optional<int> zero,
+                          Diagnostics& diagnostics, Savings savings = {}) {
+  const Cluster cluster = CpuCluster(plans.devices());
+  const FitTask task{.graph = graph,
+                     .cluster = cluster,
+                     .limit = {.bytes = limit, .span = {}, .source = "`memory`"},
+                     .plan_for = plans.Search(),
+                     .zero = zero,
+                     .savings = std::move(savings)};
+  return FitMemory(task, diagnostics);
+}
 
 TEST(FitMemoryTest, AnswersFitWheneverAPlanDoes) {
   const ir::Graph graph = Mlp(64, {64, 96, 32, 8});
@@ -93,8 +108,7 @@ TEST(FitMemoryTest, AnswersFitWheneverAPlanDoes) {
     for (const Bytes peak : plans.Peaks()) {
       for (const Bytes limit : {peak - Bytes(1), peak}) {
         Diagnostics diagnostics;
-        const std::optional<Fit> fit =
-            FitMemory(graph, {.bytes = limit, .span = {}, .source = "`memory`"}, plans.Search(), zero, diagnostics);
+        const std::optional<Fit> fit = Fitted(graph, plans, limit, zero, diagnostics);
         ASSERT_EQ(fit.has_value(), plans.Smallest(zero) <= limit) << limit.value();
         ASSERT_EQ(diagnostics.has_errors(), !fit.has_value());
         ++(fit.has_value() ? found : refused);
@@ -114,8 +128,7 @@ TEST(FitMemoryTest, RoomEnoughGivesTheUnweightedPlanAtOnce) {
   const std::optional<ir::Plan> unweighted = plans.Search()(0, 0);
   const int before = plans.searches();
   Diagnostics diagnostics;
-  const MemoryLimit limit = {.bytes = Bytes(1 << 30), .span = {}, .source = "`memory`"};
-  const std::optional<Fit> fit = FitMemory(graph, limit, plans.Search(), std::nullopt, diagnostics);
+  const std::optional<Fit> fit = Fitted(graph, plans, Bytes(1 << 30), std::nullopt, diagnostics);
   ASSERT_TRUE(fit.has_value());
   EXPECT_EQ(fit->plan, unweighted);
   EXPECT_EQ(fit->weight, 0);
@@ -128,7 +141,7 @@ TEST(FitMemoryTest, WorkIsBounded) {
   for (const Bytes limit : plans.Peaks()) {
     const int before = plans.searches();
     Diagnostics diagnostics;
-    FitMemory(graph, {.bytes = limit, .span = {}, .source = "`memory`"}, plans.Search(), 0, diagnostics);
+    Fitted(graph, plans, limit, 0, diagnostics);
     EXPECT_LE(plans.searches() - before, MostPlansPerLevel({}) + 3);  // Three more plans show what ZeRO would save.
   }
 }
@@ -136,8 +149,7 @@ TEST(FitMemoryTest, WorkIsBounded) {
 std::string Refusal(const ir::Graph& graph, int64_t devices, Bytes limit) {
   FewPlans plans(graph, devices);
   Diagnostics diagnostics;
-  EXPECT_FALSE(
-      FitMemory(graph, {.bytes = limit, .span = {}, .source = "`memory`"}, plans.Search(), 0, diagnostics).has_value());
+  EXPECT_FALSE(Fitted(graph, plans, limit, 0, diagnostics).has_value());
   return RenderText(diagnostics, SourceSet());
 }
 
@@ -160,14 +172,63 @@ TEST(FitMemoryTest, GivesTheProgramOfItsPlan) {
   FewPlans plans(graph, 4);
   for (const Bytes limit : plans.Peaks()) {
     Diagnostics diagnostics;
-    const std::optional<Fit> fit =
-        FitMemory(graph, {.bytes = limit, .span = {}, .source = "`memory`"}, plans.Search(), std::nullopt, diagnostics);
+    const std::optional<Fit> fit = Fitted(graph, plans, limit, std::nullopt, diagnostics);
     ASSERT_TRUE(fit.has_value());
     const absl::StatusOr<PlannedProgram> made = ProgramOf(graph, fit->plan);
     ASSERT_TRUE(made.ok());
     EXPECT_EQ(fit->program.program, made->program);
     EXPECT_EQ(fit->program.memory.use.prediction, made->memory.use.prediction);
   }
+}
+
+// Every limit down to what recomputation reaches is kept. One device has one plan, and with more room it is not slower.
+TEST(FitMemoryTest, RecomputesAsMuchAsTheLimitDemands) {
+  const ir::Graph graph = Gpt({});
+  for (const int64_t devices : {1, 4}) {
+    FewPlans plans(graph, devices);
+    const Cluster cluster = CpuCluster(devices);
+    const Savings savings = {.recomputes = true};
+    const ir::Plan free = *plans.Search()(0, 0);
+    const PlannedProgram kept = *ProgramOf(graph, free);
+    const auto [plan, smallest] = Smallest(graph, cluster, {}, savings, free);
+    const Bytes peak = kept.memory.use.prediction.peak;
+    const Bytes least = smallest.memory.use.prediction.peak;
+    EXPECT_LT(least.value(), peak.value() * 0.8);
+    double slower = 0;
+    for (int tenth = 10; tenth >= 0; tenth -= 2) {
+      const Bytes limit(least.value() + (peak - least).value() * tenth / 10);
+      Diagnostics diagnostics;
+      std::optional<Fit> fit = Fitted(graph, plans, limit, 0, diagnostics, savings);
+      ASSERT_TRUE(fit.has_value()) << tenth;
+      EXPECT_LE(fit->program.memory.use.prediction.peak, limit);
+      EXPECT_EQ(fit->program.program, ProgramOf(graph, fit->plan)->program);
+      int again = 0;
+      for (const ir::OpPlan& op : fit->plan.ops) again += op.retention == ir::Retention::kRecompute;
+      EXPECT_EQ(again > 0, tenth < 10) << tenth;
+      const double seconds = Predict(fit->program.program, cluster).step.value();
+      if (devices == 1) {
+        EXPECT_GE(seconds, slower * 0.97) << tenth;
+      }
+      slower = seconds;
+    }
+  }
+}
+
+TEST(FitMemoryTest, TakesAsFewMicroBatchesAsTheLimitDemands) {
+  const ir::Graph graph = Mlp(64, {64, 96, 32, 8});
+  FewPlans plans(graph, 1);
+  std::set<int64_t> counts;
+  const Bytes peak = EstimateMemory(graph, *plans.Search()(0, 0)).prediction.peak;
+  for (int percent = 100; percent > 0; percent -= 2) {
+    const Bytes limit(peak.value() * percent / 100);
+    Diagnostics diagnostics;
+    std::optional<Fit> fit = Fitted(graph, plans, limit, 0, diagnostics, {.micro_batches = true});
+    if (!fit.has_value()) break;
+    EXPECT_LE(fit->program.memory.use.prediction.peak, limit);
+    counts.insert(fit->plan.micro_batches);
+  }
+  EXPECT_GE(counts.size(), 3);
+  EXPECT_EQ(*counts.begin(), 1);
 }
 
 TEST(LeastMemoryTest, IsNeverMoreThanThePeak) {

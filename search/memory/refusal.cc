@@ -33,14 +33,14 @@ std::vector<std::string> BindingTensors(const ir::MemoryUse& use) {
 
 // The memory that would be needed if optimizer state, gradients and parameters were divided, for the levels above that
 // of `smallest`. The plans are found and measured, not guessed.
-std::vector<std::string> ShardingNotes(const ir::Graph& graph, const MemoryLimit& limit, const Measured& smallest,
-                                       const PlanFor& plan_for) {
+std::vector<std::string> ShardingNotes(const FitTask& task, const SmallestPlan& smallest) {
   std::vector<std::string> notes;
   for (int zero = smallest.zero + 1; zero <= 3; ++zero) {
-    const std::optional<ir::Plan> plan = plan_for(smallest.weight, zero);
+    const std::optional<ir::Plan> plan = task.plan_for(smallest.weight, zero);
     if (!plan.has_value()) break;
-    if (LeastMemory(graph, *plan) >= smallest.peak()) continue;
-    const Bytes peak = EstimateMemory(graph, *plan, limit.fuse).prediction.peak;
+    if (LeastMemory(task.graph, *plan) >= smallest.peak()) continue;
+    const Bytes peak =
+        Smallest(task.graph, task.cluster, task.execution, task.savings, *plan).second.memory.use.prediction.peak;
     if (peak < smallest.peak()) notes.push_back(absl::StrCat("`zero = ", zero, "` would need ", FormatBytes(peak)));
   }
   return notes;
@@ -48,10 +48,10 @@ std::vector<std::string> ShardingNotes(const ir::Graph& graph, const MemoryLimit
 
 }  // namespace
 
-Diagnostic NothingFits(const ir::Graph& graph, const MemoryLimit& limit, const Measured& smallest,
-                       const PlanFor& plan_for) {
+Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest) {
+  const MemoryLimit& limit = task.limit;
   const int devices = smallest.plan.mesh.rank_count();
-  const Bytes parameters = ParameterBytes(graph);
+  const Bytes parameters = ParameterBytes(task.graph);
   const bool hopeless = parameters.value() / devices > limit.bytes.value();
   const std::string room = absl::StrCat(limit.source, ", ", FormatBytes(limit.bytes), " a device");
   Diagnostic error = Error(
@@ -66,13 +66,13 @@ Diagnostic NothingFits(const ir::Graph& graph, const MemoryLimit& limit, const M
                                      ", optimizer state ", FormatBytes(memory.optimizer), ", activations ",
                                      FormatBytes(memory.activations), ", buffers ", FormatBytes(memory.buffers)));
   for (std::string& note : BindingTensors(smallest.use)) error.notes.push_back(std::move(note));
-  if (smallest.use.waiting > Bytes(0)) {
+  if (smallest.use.waiting > Bytes(0) && !task.savings.recomputes) {
     error.notes.push_back(
         absl::StrCat(FormatBytes(smallest.use.waiting),
                      " of the activations only wait for the backward pass: computing them again there would "
                      "save that much"));
   }
-  for (std::string& note : ShardingNotes(graph, limit, smallest, plan_for)) error.notes.push_back(std::move(note));
+  for (std::string& note : ShardingNotes(task, smallest)) error.notes.push_back(std::move(note));
   error.help.push_back("use more devices, a smaller batch, or a larger limit");
   return error;
 }

@@ -12,7 +12,7 @@
 namespace cleave::search {
 
 // A plan, what it was searched with, and what it needs.
-struct Measured {
+struct SmallestPlan {
   ir::Plan plan;
   double weight = 0;
   int zero = 0;
@@ -21,10 +21,9 @@ struct Measured {
   Bytes peak() const { return use.prediction.peak; }
 };
 
-// E0313. `smallest`: the plan that needs least, of all that were tried. Plans with higher ZeRO levels are made and
-// measured, so that their numbers are not guesses.
-Diagnostic NothingFits(const ir::Graph& graph, const MemoryLimit& limit, const Measured& smallest,
-                       const PlanFor& plan_for);
+// E0313. `smallest`: the plan that needs least, of all that were tried, with all savings. Plans with higher ZeRO levels
+// are made and measured, so that their numbers are not guesses.
+Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest);
 
 }  // namespace cleave::search
 

@@ -53,7 +53,7 @@ ir::OpPlan DividedCopy(const GraphFacts& facts, const ir::OpPlan& parameter, ir:
   ir::OpPlan own = plan.ops[copy];
   const ir::Layout layout = ir::OutputLayout(parameter.strategy, facts.rule(facts.op(copy).inputs[0]));
   own.strategy = StrategyFromDimensions(layout, facts.rule(copy).output, facts.rule(copy), plan.mesh);
-  own.gather_again = true;
+  own.retention = ir::Retention::kRedistribute;
   own.reason = parameter.reason;
   return own;
 }
@@ -95,7 +95,7 @@ void ShardReplicas(const GraphFacts& facts, const OpDemands& demands, int level,
     }
     if (level < 3 || demands.count(op.id) > 0) continue;
     own.strategy = StrategyFromDimensions(layout, facts.rule(op.id).output, facts.rule(op.id), plan.mesh);
-    own.gather_again = true;
+    own.retention = ir::Retention::kRedistribute;
     absl::StrAppend(&own.reason, ", divided among its replicas", setting);
     for (const Read& read : facts.reads[op.id]) {
       if (facts.roles[read.reader] == Role::kCopy) plan.ops[read.reader] = DividedCopy(facts, own, read.reader, plan);

@@ -112,8 +112,8 @@ TEST(ShardReplicasTest, APinnedParameterStaysWhereItIs) {
   ir::Pins pins;
   pins.pins.push_back({.op = *graph.Find("w0"), .demand = ir::ReplicatePin{}, .span = {}});
   const CompiledPlan found = Compile(graph, 4, 3, pins);
-  EXPECT_FALSE(found.plan.ops[*graph.Find("w0")].gather_again);
-  EXPECT_TRUE(found.plan.ops[*graph.Find("w1")].gather_again);
+  EXPECT_EQ(found.plan.ops[*graph.Find("w0")].retention, ir::Retention::kKeep);
+  EXPECT_EQ(found.plan.ops[*graph.Find("w1")].retention, ir::Retention::kRedistribute);
   const ir::Op& pinned = graph.op(*graph.Find("w0"));
   EXPECT_EQ(ir::OutputLayout(found.plan.ops[pinned.id].strategy, ir::RuleOf(graph, pinned)), ir::Layout::Replicated(2));
   EXPECT_EQ(found.plan.ops[pinned.id].decided_by, ir::DecidedBy::kPin);

@@ -61,9 +61,10 @@ class Partitioner {
   }
 
   absl::StatusOr<Program> Run() && {
+    FindDelayed();
     for (const Phase phase : {Phase::kForward, Phase::kMetric, Phase::kBackward, Phase::kUpdate}) {
       for (const Op& op : graph_.ops) {
-        if (op.phase == phase) CLEAVE_RETURN_IF_ERROR(Add(op));
+        if (op.phase == phase && is_delayed_[op.id] == 0) CLEAVE_RETURN_IF_ERROR(Add(op, phase));
       }
       CLEAVE_RETURN_IF_ERROR(AddResults(phase));
     }
@@ -82,7 +83,21 @@ class Partitioner {
         absl::StrCat("`", op.name, "` in ", time_->size, " micro-batches: ", strategy.status().message()));
   }
 
-  absl::Status Add(const Op& op) {
+  // Ops that are computed again in the backward pass are not computed before it where only that pass reads them.
+  void FindDelayed() {
+    IdVector<OpId, uint8_t> is_read(graph_.ops.size(), 0);
+    if (graph_.loss.has_value()) is_read[*graph_.loss] = 1;
+    for (const Look& look : graph_.looks) is_read[look.value] = 1;
+    is_delayed_ = IdVector<OpId, uint8_t>(graph_.ops.size(), 0);
+    for (auto op = graph_.ops.end(); op-- != graph_.ops.begin();) {
+      is_delayed_[op->id] = plan_.ops[op->id].retention == Retention::kRecompute && is_read[op->id] == 0;
+      if (IsInBackwardHalf(op->phase) || is_delayed_[op->id] != 0) continue;
+      for (const OpId input : op->inputs) is_read[input] = 1;
+    }
+  }
+
+  // Computes `op`: in its own phase, or again in the backward pass.
+  absl::Status Add(const Op& op, Phase phase) {
     if (DefinitionOf(op).rank_use == RankUse::kOthers) return AddManual(op);
     const OpPlan& op_plan = plan_.ops[op.id];
     const Rule& rule = rules_.Of(graph_, op);
@@ -90,25 +105,28 @@ class Partitioner {
     Compute compute{
         .op = op.id, .kind = op.kind, .attributes = op.attributes, .inputs = {}, .output = {}, .strategy = strategy};
     for (size_t i = 0; i < op.inputs.size(); ++i) {
-      const Demand demand{.phase = op.phase, .line = op.line, .reader = absl::StrCat(op.name, " reads")};
+      const Demand demand{.phase = phase, .line = op.line, .reader = absl::StrCat(op.name, " reads")};
       CLEAVE_ASSIGN_OR_RETURN(const ValueId input,
                               Request(op.inputs[i], InputLayout(strategy, rule, static_cast<int>(i)), demand));
       compute.inputs.push_back(input);
     }
-    compute.output = program_.values.push_back(
-        {.name = op.name, .type = op.type, .layout = OutputLayout(strategy, rule), .origin = op.id});
-    computed_[op.id] = compute.output;
-    made_[op.id] = {{.value = compute.output, .phase = op.phase}};
-    program_.steps.push_back({.action = std::move(compute), .name = op.name, .phase = op.phase, .line = op.line});
-    ValueId made = computed_[op.id];
+    const bool is_first = made_[op.id].empty();
+    const std::string name = is_first ? op.name : names_.Take(absl::StrCat(op.name, ".again"));
+    ValueId made = program_.values.push_back(
+        {.name = name, .type = op.type, .layout = OutputLayout(strategy, rule), .origin = op.id});
+    if (is_first) computed_[op.id] = made;
+    compute.output = made;
+    program_.steps.push_back({.action = std::move(compute), .name = name, .phase = phase, .line = op.line});
+    std::vector<Made> earlier = std::exchange(made_[op.id], {{.value = made, .phase = phase}});
     if (op_plan.output.has_value()) {
-      const Demand demand{.phase = op.phase, .line = op.line, .reader = "the plan asks for"};
+      const Demand demand{.phase = phase, .line = op.line, .reader = "the plan asks for"};
       const Layout wanted = OverTimeLike(program_.value(made).layout, *op_plan.output);
       CLEAVE_ASSIGN_OR_RETURN(made, Request(op.id, wanted, demand));
       // Readers see the value in this layout only.
-      made_[op.id] = {{.value = made, .phase = op.phase}};
+      made_[op.id] = {{.value = made, .phase = phase}};
     }
-    AddSumOverTime(op, made);
+    made_[op.id].insert(made_[op.id].begin(), earlier.begin(), earlier.end());
+    if (is_first) AddSumOverTime(op, made);
     return absl::OkStatus();
   }
 
@@ -222,15 +240,27 @@ class Partitioner {
     Phase phase;  // The phase of the step that wrote it.
   };
 
-  // Values of metric steps exist only when these run: at some steps, and only for metrics. Copies of a value that is
-  // gathered again exist in their phase only. Its first form, with which `made_` begins, always exists.
+  static bool IsInBackwardHalf(Phase phase) { return phase == Phase::kBackward || phase == Phase::kUpdate; }
+
+  // Values of metric steps exist only when these run: at some steps, and only for metrics. What the plan does not
+  // retain exists in one half of the step only, up to the metrics or from the backward pass on.
   bool Exists(OpId op, const Made& made, Phase reader) const {
-    if (plan_.ops[op].gather_again && !(made.value == made_[op].front().value)) return made.phase == reader;
+    const Retention retention = plan_.ops[op].retention;
+    const bool is_own = made.value == made_[op].front().value;
+    const bool is_retained = retention == Retention::kKeep || (retention == Retention::kRedistribute && is_own);
+    if (!is_retained && IsInBackwardHalf(made.phase) != IsInBackwardHalf(reader)) return false;
     return made.phase != Phase::kMetric || reader == Phase::kMetric;
+  }
+
+  bool IsMade(OpId op, Phase reader) const {
+    return std::any_of(made_[op].begin(), made_[op].end(), [&](const Made& made) { return Exists(op, made, reader); });
   }
 
   // By value: the layout may be that of a value of the program, which grows here.
   absl::StatusOr<ValueId> Request(OpId op, Layout layout, const Demand& demand) {
+    if (plan_.ops[op].retention == Retention::kRecompute && !IsMade(op, demand.phase)) {
+      CLEAVE_RETURN_IF_ERROR(Add(graph_.op(op), demand.phase));
+    }
     std::optional<Redistribution> best;
     ValueId source;
     absl::Status refusal = absl::InternalError(absl::StrCat("`", graph_.op(op).name, "` is read before it is made"));
@@ -351,6 +381,7 @@ class Partitioner {
   Program program_;
   IdVector<OpId, ValueId> computed_;        // As the op itself makes it: where a state is kept from step to step.
   IdVector<OpId, std::vector<Made>> made_;  // What consumers may read.
+  IdVector<OpId, uint8_t> is_delayed_;      // Until the backward pass reads the value.
   RuleTable rules_;
   UniqueNames names_;
   RedistributionPlanner planner_;

@@ -445,7 +445,9 @@ TEST(PartitionMergeTest, ACopyIsMadeAgainWhereThePlanSaysSo) {
                   .output = {}};
   Plan plan = HandPlan(graph, MeshOf({4}), hand).Make();
   EXPECT_EQ(Collectives(graph, Split(graph, plan)), "all_gather 1, reduce_scatter 1");
-  for (const Op& op : graph.ops) plan.ops[op.id].gather_again = op.kind == OpKind::kParameter;
+  for (const Op& op : graph.ops) {
+    if (op.kind == OpKind::kParameter) plan.ops[op.id].retention = Retention::kRedistribute;
+  }
   const Program program = Split(graph, plan);
   EXPECT_EQ(Collectives(graph, program, {Phase::kForward}), "all_gather 1");
   EXPECT_EQ(Collectives(graph, program, {Phase::kBackward}), "all_gather 1");

@@ -35,9 +35,20 @@ class Repeats {
       return Repeat::kEach;
     }
     if (step.phase == Phase::kUpdate || reads_of(Repeat::kOnceAfter)) return Repeat::kOnceAfter;
-    const bool moves = !std::holds_alternative<Compute>(step.action);
-    const bool gathers_again = moves && !writes.empty() && plan_.ops[program_.value(writes[0]).origin].gather_again;
-    return gathers_again || reads_of(Repeat::kEach) ? Repeat::kEach : Repeat::kOnceBefore;
+    return IsMadeAgain(step, writes) || reads_of(Repeat::kEach) ? Repeat::kEach : Repeat::kOnceBefore;
+  }
+
+  bool IsMadeAgain(const Step& step, const std::vector<ValueId>& writes) const {
+    if (writes.empty()) return false;
+    switch (plan_.ops[program_.value(writes[0]).origin].retention) {
+      case Retention::kKeep:
+        return false;
+      case Retention::kRedistribute:
+        return !std::holds_alternative<Compute>(step.action);
+      case Retention::kRecompute:
+        return true;
+    }
+    return false;
   }
 
   const Plan& plan_;

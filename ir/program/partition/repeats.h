@@ -8,7 +8,7 @@
 namespace cleave::ir {
 
 // Sets Step::repeat of all steps and orders them by it. A step runs for each micro-batch if it reads or writes samples
-// or parts of sums, or if it gathers a parameter again (OpPlan::gather_again); after them if it reads a sum, or
+// or parts of sums, or if the backward pass makes its value again (OpPlan::retention); after them if it reads a sum, or
 // updates; else before them. Nothing changes in a program without an axis of time.
 void SetRepeats(const Plan& plan, Program& program);
 

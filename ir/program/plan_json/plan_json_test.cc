@@ -31,7 +31,8 @@ Example MakeExample(const Mesh& mesh) {
   second.parts = CostParts{
       .inside = 1, .inputs = 2, .output = 4, .backward = 8, .gradients = 16.5, .elsewhere = -7, .collectives = 3};
   example.plan.ops[OpId(2)].choices.push_back(second);
-  example.plan.ops[OpId(1)].gather_again = true;
+  example.plan.ops[OpId(1)].retention = Retention::kRedistribute;
+  example.plan.ops[*example.graph.Find("h1")].retention = Retention::kRecompute;
   const absl::StatusOr<Distributed> distributed = Distribute(example.graph, example.plan);
   EXPECT_TRUE(distributed.ok()) << distributed.status();
   const absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
@@ -72,6 +73,8 @@ TEST(PlanJsonTest, SaysWhatIsWrongAndWhere) {
       {"\"elsewhere\": -7.0", "\"elsewhere\": \"x\"", "choices.parts.elsewhere: expected a number"},
       {"\"elsewhere\": -7.0", "\"besides\": -7.0", "choices.parts: the field \"elsewhere\" is missing"},
       {"\"gather_again\": true", "\"gather_again\": 1", "gather_again: expected true or false"},
+      {"\"recompute\": true", "\"recompute\": 1", "recompute: expected true or false"},
+      {"\"recompute\": false", "\"recompute\": true", "is always kept"},
   };
   for (const Damage& damage : cases) {
     std::string text = example.json;

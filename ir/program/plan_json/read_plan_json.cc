@@ -85,11 +85,19 @@ absl::StatusOr<Choice> ChoiceOf(const Json& json, const Rule& rule, const Mesh& 
   return choice;
 }
 
+// False where the field is missing.
+absl::StatusOr<bool> FlagAt(const Json& json, const char* field, const std::string& where) {
+  if (!json.contains(field)) return false;
+  if (!json.at(field).is_boolean()) return JsonError(absl::StrCat(where, ".", field), "expected true or false");
+  return json.at(field).get<bool>();
+}
+
 absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& op, const Mesh& mesh,
                                 const std::string& where) {
-  CLEAVE_RETURN_IF_ERROR(CheckFields(json, where, {"name", "factors", "decided_by"},
-                                     {"kind", "phase", "line", "inputs", "output", "in_strategy", "out_strategy",
-                                      "partial", "passes", "out_layout", "gather_again", "reason", "choices"}));
+  CLEAVE_RETURN_IF_ERROR(
+      CheckFields(json, where, {"name", "factors", "decided_by"},
+                  {"kind", "phase", "line", "inputs", "output", "in_strategy", "out_strategy", "partial", "passes",
+                   "out_layout", "gather_again", "recompute", "reason", "choices"}));
   const Rule rule = RuleOf(graph, op);
   OpPlan plan;
   CLEAVE_ASSIGN_OR_RETURN(plan.strategy, StrategyOf(json.at("factors"), rule, mesh, absl::StrCat(where, ".factors")));
@@ -113,11 +121,12 @@ absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& 
     }
     plan.output = std::move(layout);
   }
-  if (json.contains("gather_again")) {
-    const Json& again = json.at("gather_again");
-    if (!again.is_boolean()) return JsonError(absl::StrCat(where, ".gather_again"), "expected true or false");
-    plan.gather_again = again.get<bool>();
-  }
+  CLEAVE_ASSIGN_OR_RETURN(const bool gather_again, FlagAt(json, "gather_again", where));
+  CLEAVE_ASSIGN_OR_RETURN(const bool recompute, FlagAt(json, "recompute", where));
+  if (recompute && !CanBeRecomputed(graph, op))
+    return JsonError(absl::StrCat(where, ".recompute"), absl::StrCat("`", op.name, "` is always kept"));
+  if (gather_again) plan.retention = Retention::kRedistribute;
+  if (recompute) plan.retention = Retention::kRecompute;
   CLEAVE_ASSIGN_OR_RETURN(const std::string decided_by, StringAt(json, "decided_by", where));
   const std::optional<DecidedBy> decided = ParseDecidedBy(decided_by);
   if (!decided.has_value())

@@ -73,7 +73,8 @@ Json OpJson(const Graph& graph, const Plan& plan, const Op& op) {
           {"partial", PartialJson(OutputLayout(planned.strategy, rule), plan.mesh)},
           {"passes", passes},
           {"out_layout", planned.output.has_value() ? LayoutJson(*planned.output, plan.mesh) : Json(nullptr)},
-          {"gather_again", planned.gather_again},
+          {"gather_again", planned.retention == Retention::kRedistribute},
+          {"recompute", planned.retention == Retention::kRecompute},
           {"decided_by", Text(DecidedByName(planned.decided_by))},
           {"reason", planned.reason},
           {"choices", choices}};

@@ -86,6 +86,9 @@ enum class SearchAlgorithm { kSapp, kPropagate, kExact, kDataParallel, kReplicat
 // How the ops outside all regions are planned.
 enum class Outside { kReplicate, kSearch };
 enum class Price { kBytes, kClassic, kTime };
+// Whether the backward pass makes values of the forward pass again instead of keeping them in memory: where a plan does
+// not fit, never, or as much as saves memory.
+enum class Recompute { kAuto, kNone, kFull };
 enum class DatasetLayout { kDataParallel, kFullBatch };
 
 struct NamedAxis {
@@ -118,6 +121,7 @@ struct ParallelSettings {
   Outside outside = Outside::kReplicate;  // Of a model with regions.
   int64_t micro_batches = 1;              // Plan::micro_batches.
   Span micro_batches_span;
+  Recompute recompute = Recompute::kAuto;
   Span search_span, objective_span, cost_span, zero_span, mesh_span, outside_span;
 
   Price price() const { return cost.value_or(search == SearchAlgorithm::kPropagate ? Price::kBytes : Price::kTime); }

@@ -49,6 +49,10 @@ std::optional<DecidedBy> ParseDecidedBy(absl::string_view name) {
   return std::nullopt;
 }
 
+bool CanBeRecomputed(const Graph& graph, const Op& op) {
+  return op.phase == Phase::kForward && DefinitionOf(op.kind).op_class != OpClass::kSource && !graph.is_manual();
+}
+
 std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
   if (plan.ops.size() != graph.ops.size()) {
     return {absl::StrCat("the plan has ", plan.ops.size(), " ops, the graph ", graph.ops.size())};
@@ -70,6 +74,9 @@ std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
     }
     if (graph.is_manual() && (planned.strategy != Strategy::Replicated(rule) || planned.output.has_value())) {
       errors.push_back(absl::StrCat("`", op.name, "` is cut, and the model says itself what each rank computes"));
+    }
+    if (planned.retention == Retention::kRecompute && !CanBeRecomputed(graph, op)) {
+      errors.push_back(absl::StrCat("`", op.name, "` cannot be computed again in the backward pass"));
     }
     if (!planned.output.has_value()) continue;
     if (const absl::Status valid = VerifyLayout(*planned.output, plan.mesh, op.type.rank()); !valid.ok()) {

@@ -20,6 +20,13 @@ enum class DecidedBy { kSearch, kPin, kPropagation, kForwardOp, kFallback, kManu
 absl::string_view DecidedByName(DecidedBy decided_by);  // "forward_op"
 std::optional<DecidedBy> ParseDecidedBy(absl::string_view name);
 
+// What the backward pass reads of what the forward pass made of an op's value.
+enum class Retention {
+  kKeep,          // The value, and its copies in other layouts.
+  kRedistribute,  // The value alone: its copies in other layouts are made again from it.
+  kRecompute,     // Nothing: the op is computed again from its inputs.
+};
+
 // Where the cost of a choice comes from, in the price of the search. Backward ops count with the forward op from which
 // they inherit. Costs with the gradient weight are separate from the rest, since the whole cost is linear in it.
 struct CostParts {
@@ -51,9 +58,7 @@ struct OpPlan {
   // The layout that readers see, where it differs from the strategy's output (a pin's `out`): the value is
   // redistributed right after the op.
   std::optional<Layout> output;
-  // Other layouts of this value are made again in each phase that reads them, because a rank keeps only a part of the
-  // parameter.
-  bool gather_again = false;
+  Retention retention = Retention::kKeep;
   DecidedBy decided_by = DecidedBy::kFallback;
   std::string reason;           // One sentence.
   std::vector<Choice> choices;  // At least the chosen one and the second best, where there was a choice.
@@ -88,8 +93,11 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
+// Whether the backward pass can compute the op again: a forward op that is no source, in a model that is not manual.
+bool CanBeRecomputed(const Graph& graph, const Op& op);
+
 // The errors of the plan: sizes must agree, every strategy must be valid for its op's rule, every `output` must be a
-// layout of its value. Empty when the plan is valid.
+// layout of its value, only ops that can be are recomputed. Empty when the plan is valid.
 std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan);
 
 }  // namespace cleave::ir

@@ -83,19 +83,21 @@ class Rewriter {
 
   OpId AppendBuilt(const Op& op, const BuiltForm& form, const Op& built, const IdVector<OpId, OpId>& places) {
     const bool is_result = built.id == form.result;
+    const bool recomputed = plan_.ops[op.id].retention == Retention::kRecompute;
     Op copy = built;
     copy.name = is_result ? op.name : names_.Take(built.name);
     for (OpId& input : copy.inputs) input = places[input];
     OpPlan plan{.strategy = form.strategies[built.id],
                 .output = {},
-                .gather_again = false,
+                // All parts of an op are computed again with it.
+                .retention = recomputed ? Retention::kRecompute : Retention::kKeep,
                 .decided_by = plan_.ops[op.id].decided_by,
                 .reason = absl::StrCat("distributed form of ", op.name),
                 .choices = {}};
     if (is_result) {
       const Layout wanted = OutputLayout(plan_.ops[op.id].strategy, RuleOf(graph_, op));
       plan.output = plan_.ops[op.id].output;
-      plan.gather_again = plan_.ops[op.id].gather_again;
+      plan.retention = plan_.ops[op.id].retention;
       if (!plan.output.has_value() && form.layouts[built.id] != wanted) plan.output = wanted;
       copy.gradient_of = op.gradient_of;
     }

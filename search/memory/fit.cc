@@ -1,0 +1,265 @@
+// Reading guide: Fitter::Level looks for the weight at one ZeRO level, Fitter::Save gives a plan that does not fit
+// micro-batches and recomputation, FitMemory goes through the levels.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check/check.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
+#include "search/cost/predict.h"
+#include "search/memory/memory.h"
+#include "search/memory/refusal.h"
+#include "search/recompute/recompute.h"
+
+namespace cleave::search {
+namespace {
+
+Bytes PeakOf(const PlannedProgram& program) { return program.memory.use.prediction.peak; }
+
+PlannedProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const ir::FuseOptions& fuse) {
+  absl::StatusOr<PlannedProgram> made = ProgramOf(graph, plan, fuse);
+  CLEAVE_CHECK(made.ok()) << made.status();
+  return *std::move(made);
+}
+
+Recomputation RecomputationOf(const PlannedProgram& program, const Cluster& cluster, const Savings& savings) {
+  return Recomputation(program.distributed, program.program, program.memory, cluster, savings.asked);
+}
+
+// The most samples that a rank reads in a step.
+int64_t SamplesOfRank(const ir::Graph& graph, const ir::Plan& plan) {
+  int64_t samples = 1;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::kInput || op.type.rank() == 0) continue;
+    const ir::Layout layout = ir::OutputLayout(plan.ops[op.id].strategy, ir::RuleOf(graph, op));
+    samples = std::max(samples, ir::LargestLocalShape(layout, plan.mesh, op.type.shape)[0]);
+  }
+  return samples;
+}
+
+class Fitter {
+ public:
+  explicit Fitter(const FitTask& task) : task_(task) {}
+
+  // Tries plans of this ZeRO level. False where a search failed.
+  bool Level(int zero) {
+    unit_ = 1;
+    if (!Try(0, zero)) return false;
+    fits_unweighted_ = tried_.back().fits;
+    if (fits_unweighted_) return true;
+    const double cost = tried_.back().plan.search.cost;
+    unit_ = cost > 0 ? cost / static_cast<double>(Peak(tried_.back()).value()) : 1;
+    // Finds the first weight of a coarse ladder whose plan fits.
+    const SearchTuning& tuning = task_.tuning;
+    int high = tuning.first_memory_exponent;
+    for (;; high += tuning.memory_exponent_step) {
+      if (!Try(std::exp2(high), zero)) return false;
+      if (tried_.back().fits) break;
+      if (high + tuning.memory_exponent_step > tuning.last_memory_exponent) return true;
+    }
+    for (int low = high - tuning.memory_exponent_step; high - low > 1;) {
+      const int middle = (low + high) / 2;
+      if (!Try(std::exp2(middle), zero)) return false;
+      (tried_.back().fits ? high : low) = middle;
+    }
+    return true;
+  }
+
+  bool fits_unweighted() const { return fits_unweighted_; }
+
+  std::optional<Fit> TakeBest() { return std::move(best_); }
+
+  // The plan that needs least, of all that were tried; of equal ones the first. Where a plan needs at least more than
+  // another one needs in all, its program is not made. REQUIRES: a plan was tried.
+  SmallestPlan TakeSmallest() {
+    std::vector<size_t> order(tried_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return tried_[a].at_least < tried_[b].at_least; });
+    std::optional<std::pair<Bytes, size_t>> least;
+    for (const size_t i : order) {
+      if (least.has_value() && least->first < tried_[i].at_least) break;
+      const std::pair own(Peak(tried_[i]), i);
+      if (!least.has_value() || own < *least) least = own;
+    }
+    Tried& smallest = tried_[least->second];
+    SmallestPlan result{
+        .plan = smallest.plan, .weight = smallest.weight, .zero = smallest.zero, .use = *std::move(smallest.use)};
+    if (!task_.savings.recomputes) return result;
+    auto [plan, program] = Smallest(task_.graph, task_.cluster, task_.execution, task_.savings, result.plan);
+    result.plan = std::move(plan);
+    result.use = std::move(program.memory.use);
+    return result;
+  }
+
+ private:
+  struct Tried {
+    ir::Plan plan;  // Keeps everything.
+    double weight = 0;
+    int zero = 0;
+    Bytes at_least;
+    std::optional<ir::MemoryUse> use = {};  // With what the user asks for, where the program was made.
+    bool fits = false;                      // Without savings.
+  };
+
+  bool Try(double weight, int zero) {
+    std::optional<ir::Plan> plan = task_.plan_for(weight * unit_, zero);
+    if (!plan.has_value()) return false;
+    const Bytes at_least = LeastMemory(task_.graph, *plan);
+    tried_.push_back({.plan = *std::move(plan), .weight = weight * unit_, .zero = zero, .at_least = at_least});
+    Tried& own = tried_.back();
+    if (own.at_least > task_.limit.bytes) return true;
+    if (const Tried* const same = SameAs(own); same != nullptr) {
+      own.use = same->use;
+      own.fits = same->fits;
+      return true;
+    }
+    ir::Plan asked = WithAsked(own.plan, task_.savings.asked);
+    PlannedProgram program = MustMake(task_.graph, asked, task_.execution.fuse);
+    own.use = program.memory.use;
+    own.fits = PeakOf(program) <= task_.limit.bytes;
+    const Seconds seconds = SecondsOf(program);
+    if (own.fits) {
+      Offer(std::move(asked), std::move(program), seconds, own);
+    } else if (MayBeBest(own.plan, seconds)) {
+      Save(own, std::move(program));
+    }
+    return true;
+  }
+
+  // Weights that differ little often give the same plan.
+  const Tried* SameAs(const Tried& own) const {
+    const auto same = std::find_if(tried_.begin(), tried_.end() - 1, [&](const Tried& other) {
+      return other.use.has_value() && other.at_least == own.at_least && other.plan.ops == own.plan.ops;
+    });
+    return same == tried_.end() - 1 ? nullptr : &*same;
+  }
+
+  Bytes Peak(Tried& own) {
+    if (!own.use.has_value()) {
+      own.use = MustMake(task_.graph, WithAsked(own.plan, task_.savings.asked), task_.execution.fuse).memory.use;
+    }
+    return own.use->prediction.peak;
+  }
+
+  // Looks for the fewest micro-batches and the least recomputation with which the plan fits. More micro-batches than
+  // fit without recomputation only take more time.
+  void Save(const Tried& own, PlannedProgram program) {
+    const int64_t samples = SamplesOfRank(task_.graph, own.plan);
+    ir::Plan plan = own.plan;
+    for (;;) {
+      if (task_.savings.recomputes) Recompute(own, plan, program);
+      plan.micro_batches *= 2;
+      if (!task_.savings.micro_batches || plan.micro_batches > samples) return;
+      absl::StatusOr<PlannedProgram> made =
+          ProgramOf(task_.graph, WithAsked(plan, task_.savings.asked), task_.execution.fuse);
+      if (!made.ok()) return;
+      program = *std::move(made);
+      const Seconds seconds = SecondsOf(program);
+      if (PeakOf(program) <= task_.limit.bytes) {
+        Offer(WithAsked(plan, task_.savings.asked), std::move(program), seconds, own);
+        return;
+      }
+      if (!MayBeBest(plan, seconds)) return;
+    }
+  }
+
+  // `program` is that of `plan` with what the user asks for.
+  void Recompute(const Tried& own, const ir::Plan& plan, const PlannedProgram& program) {
+    const bool keeps_all = task_.savings.asked.empty();
+    const Recomputation recomputation = RecomputationOf(
+        keeps_all ? program : MustMake(task_.graph, plan, task_.execution.fuse), task_.cluster, task_.savings);
+    // What the program takes besides the values that are live: gaps in the arena, the workspace.
+    Bytes besides = PeakOf(program) - recomputation.PeakAsAsked();
+    constexpr int kAttempts = 5;
+    for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+      std::optional<RecomputeChoice> choice;
+      if (attempt < kAttempts) choice = recomputation.Cheapest(task_.limit.bytes - besides);
+      const bool last = !choice.has_value();
+      if (last) choice = recomputation.Smallest();
+      ir::Plan thrifty = plan;
+      Apply(*choice, thrifty);
+      PlannedProgram made = MustMake(task_.graph, thrifty, task_.execution.fuse);
+      const Bytes peak = PeakOf(made);
+      if (peak <= task_.limit.bytes) {
+        const Seconds seconds = SecondsOf(made);
+        Offer(std::move(thrifty), std::move(made), seconds, own);
+        return;
+      }
+      if (last) return;
+      besides += peak - task_.limit.bytes;
+    }
+  }
+
+  Seconds SecondsOf(const PlannedProgram& program) const {
+    return Predict(program.program, program.memory.fusion, task_.cluster, task_.execution.overlaps).step;
+  }
+
+  // What is made least: the time of a step where that is the price, else the price, then the time.
+  static std::pair<double, double> CostOf(const ir::Plan& plan, Seconds seconds) {
+    return {plan.search.price == "time" ? 0 : plan.search.cost, seconds.value()};
+  }
+
+  bool MayBeBest(const ir::Plan& plan, Seconds at_least) const {
+    return !best_.has_value() || CostOf(plan, at_least) < best_cost_;
+  }
+
+  void Offer(ir::Plan plan, PlannedProgram program, Seconds seconds, const Tried& own) {
+    if (!MayBeBest(plan, seconds)) return;
+    best_cost_ = CostOf(plan, seconds);
+    best_ = Fit{.plan = std::move(plan), .program = std::move(program), .weight = own.weight, .zero = own.zero};
+  }
+
+  const FitTask& task_;
+  double unit_ = 1;
+  bool fits_unweighted_ = false;
+  std::vector<Tried> tried_;
+  std::optional<Fit> best_;
+  std::pair<double, double> best_cost_;
+};
+
+}  // namespace
+
+ir::Plan WithAsked(ir::Plan plan, const std::map<ir::OpId, ir::Retention>& asked) {
+  for (const auto& [op, retention] : asked) {
+    if (retention == ir::Retention::kRecompute) plan.ops[op].retention = retention;
+  }
+  return plan;
+}
+
+std::pair<ir::Plan, PlannedProgram> Smallest(const ir::Graph& training_graph, const Cluster& cluster,
+                                             const Execution& execution, const Savings& savings, const ir::Plan& plan) {
+  PlannedProgram kept = MustMake(training_graph, plan, execution.fuse);
+  ir::Plan thrifty = plan;
+  Apply(RecomputationOf(kept, cluster, savings).Smallest(), thrifty);
+  PlannedProgram program = MustMake(training_graph, thrifty, execution.fuse);
+  // Gaps in the arena may take more than recomputation saves.
+  ir::Plan asked = WithAsked(plan, savings.asked);
+  PlannedProgram as_asked = savings.asked.empty() ? std::move(kept) : MustMake(training_graph, asked, execution.fuse);
+  if (PeakOf(as_asked) <= PeakOf(program)) return {std::move(asked), std::move(as_asked)};
+  return {std::move(thrifty), std::move(program)};
+}
+
+std::optional<Fit> FitMemory(const FitTask& task, Diagnostics& diagnostics) {
+  Fitter fitter(task);
+  for (int level = task.zero.value_or(0); level <= task.zero.value_or(3); ++level) {
+    if (!fitter.Level(level)) return std::nullopt;
+    // More division does not send less.
+    if (fitter.fits_unweighted()) break;
+  }
+  if (std::optional<Fit> best = fitter.TakeBest()) return best;
+  diagnostics.Add(NothingFits(task, fitter.TakeSmallest()));
+  return std::nullopt;
+}
+
+int MostPlansPerLevel(const SearchTuning& tuning) {
+  const int rungs = 1 + (tuning.last_memory_exponent - tuning.first_memory_exponent) / tuning.memory_exponent_step;
+  int halvings = 0;
+  for (int step = tuning.memory_exponent_step; step > 1; step -= step / 2) ++halvings;
+  return 1 + rungs + halvings;
+}
+
+}  // namespace cleave::search

@@ -1,0 +1,317 @@
+// Reading guide: the Builder reads a program into stored values, stages and units; Of plays a step with some units made
+// again.
+#include "search/recompute/liveness.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "ir/program/fuse/fuse.h"
+#include "search/cost/predict.h"
+
+namespace cleave::search {
+namespace {
+
+bool IsInForwardHalf(ir::Phase phase) { return phase == ir::Phase::kForward || phase == ir::Phase::kMetric; }
+
+Bytes SizeOf(const ir::Program& program, ir::ValueId value) {
+  return ir::ElementSize(program.value(value).type.dtype) * ir::ElementCount(ir::LargestLocalShape(program, value));
+}
+
+// Disjoint sets of numbers.
+class Groups {
+ public:
+  explicit Groups(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0); }
+
+  int Of(int i) {
+    while (parent_[static_cast<size_t>(i)] != i) i = parent_[static_cast<size_t>(i)];
+    return i;
+  }
+  void Join(int a, int b) { parent_[static_cast<size_t>(std::max(Of(a), Of(b)))] = std::min(Of(a), Of(b)); }
+
+ private:
+  std::vector<int> parent_;
+};
+
+struct Picture {
+  Bytes always;
+  std::vector<Liveness::Stored> values;
+  std::vector<Liveness::ForwardStage> forward;
+  std::vector<Unit> units;
+};
+
+class Builder {
+ public:
+  Builder(const ir::Distributed& distributed, const ir::Program& program, const ir::MemoryPlan& memory,
+          const Cluster& cluster)
+      : distributed_(distributed),
+        program_(program),
+        fusion_(memory.fusion),
+        storage_(memory.storage),
+        seconds_(StageTimes(program, memory.fusion, cluster)),
+        stored_(program.values.size(), -1) {}
+
+  Picture Build(const std::map<ir::OpId, ir::Retention>& asked) && {
+    for (const ir::BufferRequest& request : storage_.requests) {
+      if (request.always_live) {
+        always_live_.insert(request.value);
+        picture_.always += request.size;
+      }
+    }
+    for (size_t place = 0; place < fusion_.stages.size(); ++place) Add(static_cast<int>(place));
+    MakeUnits();
+    for (Unit& unit : picture_.units) Ask(asked, unit);
+    return std::move(picture_);
+  }
+
+ private:
+  const ir::Step& StepAt(int i) const { return program_.steps[static_cast<size_t>(i)]; }
+  ir::OpId OriginalOf(ir::ValueId value) const { return distributed_.originals[program_.value(value).origin]; }
+
+  void Add(int place) {
+    const ir::FusedStage& stage = fusion_.stages[static_cast<size_t>(place)];
+    const std::vector<int> steps = ir::StepsOf(stage);
+    if (steps.size() == 1 && ir::IsAlias(StepAt(steps[0]))) {
+      AddAlias(StepAt(steps[0]));
+      return;
+    }
+    Liveness::ForwardStage own{.place = place,
+                               .seconds = seconds_[static_cast<size_t>(place)],
+                               .reads = {},
+                               .writes = {},
+                               .name = StepAt(steps.back()).name};
+    for (const int i : steps) {
+      for (const ir::ValueId value : ir::Reads(StepAt(i))) {
+        if (stored_[value] >= 0) Read(stored_[value], place, stage.phase, own);
+      }
+    }
+    const bool is_forward = IsInForwardHalf(stage.phase);
+    for (const int i : steps) {
+      for (const ir::ValueId value : ir::Writes(StepAt(i))) {
+        const std::optional<ir::ValueId> root = storage_.root[value];
+        if (!root.has_value() || always_live_.count(*root) > 0) continue;
+        stored_[value] = static_cast<int>(picture_.values.size());
+        own.writes.push_back(stored_[value]);
+        const auto [last, is_new] = last_in_.emplace(*root, stored_[value]);
+        picture_.values.push_back({.size = SizeOf(program_, value),
+                                   .writer = place,
+                                   .overwrites = is_new ? -1 : std::exchange(last->second, stored_[value]),
+                                   .made_by = is_forward ? static_cast<int>(picture_.forward.size()) : -1});
+      }
+    }
+    if (is_forward) picture_.forward.push_back(std::move(own));
+  }
+
+  void AddAlias(const ir::Step& step) {
+    const ir::ValueId output = ir::Writes(step).front();
+    const ir::ValueId input = ir::Reads(step).front();
+    stored_[output] = stored_[input];
+    const ir::Compute* compute = ir::ComputeOf(step);
+    if (compute != nullptr && stored_[input] >= 0) aliases_[stored_[input]].push_back(OriginalOf(output));
+  }
+
+  void Read(int value, int place, ir::Phase phase, Liveness::ForwardStage& own) {
+    Liveness::Stored& stored = picture_.values[static_cast<size_t>(value)];
+    if (IsInForwardHalf(phase)) {
+      stored.forward_end = place;
+      if (std::find(own.reads.begin(), own.reads.end(), value) == own.reads.end()) own.reads.push_back(value);
+    } else {
+      stored.backward_begin = std::min(stored.backward_begin, place);
+      stored.backward_end = place;
+    }
+  }
+
+  // Whether the stage can be made again: it runs for each micro-batch, and makes no sum over them.
+  bool CanBeMadeAgain(const Liveness::ForwardStage& own) const {
+    const ir::FusedStage& stage = fusion_.stages[static_cast<size_t>(own.place)];
+    if (stage.phase != ir::Phase::kForward || stage.repeat != ir::Repeat::kEach) return false;
+    const std::vector<int> steps = ir::StepsOf(stage);
+    return std::all_of(steps.begin(), steps.end(), [&](int i) {
+      const ir::Step& step = StepAt(i);
+      const auto* collective = std::get_if<ir::Collective>(&step.action);
+      if (collective != nullptr && ir::IsSumOverTime(program_, *collective)) return false;
+      const std::vector<ir::ValueId> writes = ir::Writes(step);
+      return !writes.empty() && std::all_of(writes.begin(), writes.end(), [&](ir::ValueId value) {
+        const ir::Op& op = distributed_.graph.op(program_.value(value).origin);
+        return ir::ComputeOf(step) == nullptr || ir::CanBeRecomputed(distributed_.graph, op);
+      });
+    });
+  }
+
+  // Stages of one op belong together, and those of its copies.
+  void MakeUnits() {
+    Groups groups(picture_.forward.size());
+    std::map<ir::OpId, int> computed_by, copied_by;
+    for (size_t i = 0; i < picture_.forward.size(); ++i) {
+      for (const auto& [op, is_copy] : OpsOf(picture_.forward[i])) {
+        // Readers of a value that the plan wants in another layout see only that one.
+        const bool is_own = !is_copy || distributed_.plan.ops[distributed_.values[op]].output.has_value();
+        const auto [found, is_new] = (is_own ? computed_by : copied_by).emplace(op, static_cast<int>(i));
+        if (!is_new) groups.Join(found->second, static_cast<int>(i));
+      }
+    }
+    std::map<int, int> unit_of;  // By the first stage of a group.
+    for (size_t i = 0; i < picture_.forward.size(); ++i) {
+      const auto [found, is_new] = unit_of.emplace(groups.Of(static_cast<int>(i)), picture_.units.size());
+      if (is_new) picture_.units.push_back({.stages = {}, .ops = {}, .retention = ir::Retention::kRedistribute});
+      Unit& unit = picture_.units[static_cast<size_t>(found->second)];
+      unit.stages.push_back(static_cast<int>(i));
+      for (const auto& [op, is_copy] : OpsOf(picture_.forward[i])) {
+        unit.ops.push_back(op);
+        if (!is_copy) unit.retention = ir::Retention::kRecompute;
+      }
+    }
+    std::map<ir::OpId, int> unit_of_copies;
+    for (size_t u = 0; u < picture_.units.size(); ++u) {
+      Unit& unit = picture_.units[u];
+      std::sort(unit.ops.begin(), unit.ops.end());
+      unit.ops.erase(std::unique(unit.ops.begin(), unit.ops.end()), unit.ops.end());
+      if (unit.retention != ir::Retention::kRedistribute) continue;
+      for (const ir::OpId op : unit.ops) unit_of_copies[op] = static_cast<int>(u);
+    }
+    for (size_t u = 0; u < picture_.units.size(); ++u) Finish(static_cast<int>(u), unit_of_copies);
+  }
+
+  // The ops of the training graph that a stage computes, or whose values it redistributes (true).
+  std::vector<std::pair<ir::OpId, bool>> OpsOf(const Liveness::ForwardStage& stage) const {
+    std::vector<std::pair<ir::OpId, bool>> ops;
+    for (const int i : ir::StepsOf(fusion_.stages[static_cast<size_t>(stage.place)])) {
+      const bool is_copy = ir::ComputeOf(StepAt(i)) == nullptr;
+      for (const ir::ValueId value : ir::Writes(StepAt(i))) ops.emplace_back(OriginalOf(value), is_copy);
+    }
+    return ops;
+  }
+
+  void Finish(int index, const std::map<ir::OpId, int>& unit_of_copies) {
+    Unit& unit = picture_.units[static_cast<size_t>(index)];
+    const bool possible = std::all_of(unit.stages.begin(), unit.stages.end(),
+                                      [&](int i) { return CanBeMadeAgain(picture_.forward[static_cast<size_t>(i)]); });
+    for (const int i : unit.stages) {
+      Liveness::ForwardStage& stage = picture_.forward[static_cast<size_t>(i)];
+      if (possible) stage.unit = index;
+      if (unit.retention != ir::Retention::kRecompute) continue;
+      for (const int value : stage.writes) {
+        const std::vector<ir::OpId>& own = aliases_[value];
+        unit.ops.insert(unit.ops.end(), own.begin(), own.end());
+      }
+    }
+    if (unit.retention != ir::Retention::kRecompute) return;
+    for (const ir::OpId op : unit.ops) {
+      const auto found = unit_of_copies.find(op);
+      const bool is_new = found != unit_of_copies.end() &&
+                          std::find(unit.copies.begin(), unit.copies.end(), found->second) == unit.copies.end();
+      if (is_new) unit.copies.push_back(found->second);
+    }
+  }
+
+  // What the user says of one op holds for all that are made again with it; `keep` is stronger.
+  void Ask(const std::map<ir::OpId, ir::Retention>& asked, Unit& unit) const {
+    for (const ir::OpId op : unit.ops) {
+      const auto found = asked.find(op);
+      if (found == asked.end()) continue;
+      const bool again = found->second == ir::Retention::kRecompute;
+      if (again && unit.retention != ir::Retention::kRecompute) continue;
+      unit.asked = unit.asked.value_or(true) && again;
+    }
+  }
+
+  const ir::Distributed& distributed_;
+  const ir::Program& program_;
+  const ir::Fusion& fusion_;
+  const ir::Storage& storage_;
+  const std::vector<Seconds> seconds_;
+  IdVector<ir::ValueId, int> stored_;  // The number among the stored values; -1: none, or always live.
+  std::set<ir::ValueId> always_live_;
+  std::map<ir::ValueId, int> last_in_;            // By root: the stored value written there last.
+  std::map<int, std::vector<ir::OpId>> aliases_;  // By stored value: the reshapes of it.
+  Picture picture_;
+};
+
+}  // namespace
+
+Liveness::Liveness(const ir::Distributed& distributed, const ir::Program& program, const ir::MemoryPlan& memory,
+                   const Cluster& cluster, const std::map<ir::OpId, ir::Retention>& asked)
+    : places_(static_cast<int>(memory.fusion.stages.size())) {
+  Picture picture = Builder(distributed, program, memory, cluster).Build(asked);
+  always_ = picture.always;
+  values_ = std::move(picture.values);
+  forward_ = std::move(picture.forward);
+  units_ = std::move(picture.units);
+}
+
+Liveness::Liveness(int places, Bytes always, std::vector<Stored> values, std::vector<ForwardStage> forward,
+                   std::vector<Unit> units)
+    : places_(places),
+      always_(always),
+      values_(std::move(values)),
+      forward_(std::move(forward)),
+      units_(std::move(units)) {}
+
+Liveness::Needs Liveness::NeedsOf(const std::vector<bool>& again) const {
+  Needs needs{.begin = {}, .end = {}, .runs = std::vector<bool>(forward_.size(), false)};
+  for (const Stored& value : values_) {
+    needs.begin.push_back(value.backward_begin);
+    needs.end.push_back(value.backward_end);
+  }
+  for (size_t i = forward_.size(); i-- > 0;) {
+    const ForwardStage& stage = forward_[i];
+    if (!IsMadeAgain(stage, again)) continue;
+    int begin = Stored::kNever;
+    for (const int value : stage.writes) begin = std::min(begin, needs.begin[static_cast<size_t>(value)]);
+    if (begin == Stored::kNever) continue;
+    needs.runs[i] = true;
+    for (const int value : stage.writes) needs.begin[static_cast<size_t>(value)] = begin;
+    for (const int value : stage.reads) {
+      const auto v = static_cast<size_t>(value);
+      needs.begin[v] = std::min(needs.begin[v], begin);
+      needs.end[v] = std::max(needs.end[v], begin);
+    }
+  }
+  return needs;
+}
+
+Outcome Liveness::Of(const std::vector<bool>& again, Bytes limit) const {
+  const Needs needs = NeedsOf(again);
+  Outcome outcome;
+  for (size_t i = 0; i < forward_.size(); ++i) {
+    if (needs.runs[i]) outcome.seconds += forward_[i].seconds;
+  }
+  std::vector<int64_t> change(static_cast<size_t>(places_) + 1, 0);
+  std::vector<int> end(values_.size());  // Of the first memory of each value.
+  const auto hold = [&](Bytes size, int begin, int last) {
+    if (begin > last) return;
+    change[static_cast<size_t>(begin)] += size.value();
+    change[static_cast<size_t>(last) + 1] -= size.value();
+  };
+  for (size_t v = 0; v < values_.size(); ++v) {
+    const Stored& value = values_[v];
+    const bool made_again = value.made_by >= 0 && IsMadeAgain(forward_[static_cast<size_t>(value.made_by)], again);
+    const bool waits = !made_again && needs.end[v] >= 0;
+    end[v] = std::max(value.writer, waits ? needs.end[v] : value.forward_end);
+    const int over = value.overwrites;
+    const bool shares = over >= 0 && end[static_cast<size_t>(over)] == value.writer;
+    // A value that only the backward pass reads is not made before it.
+    const bool is_delayed = made_again && value.forward_end < 0 && needs.end[v] >= 0;
+    if (!is_delayed) hold(value.size, value.writer + (shares ? 1 : 0), end[v]);
+    if (made_again && needs.end[v] >= 0) hold(value.size, needs.begin[v], needs.end[v]);
+  }
+  int64_t live = always_.value();
+  for (int place = 0; place < places_; ++place) {
+    live += change[static_cast<size_t>(place)];
+    outcome.peak = std::max(outcome.peak, Bytes(live));
+    outcome.excess += static_cast<double>(std::max<int64_t>(0, live - limit.value()));
+  }
+  return outcome;
+}
+
+std::vector<bool> Liveness::Needed(const std::vector<bool>& again) const {
+  const Needs needs = NeedsOf(again);
+  std::vector<bool> needed(units_.size(), false);
+  for (size_t i = 0; i < forward_.size(); ++i) {
+    if (needs.runs[i]) needed[static_cast<size_t>(forward_[i].unit)] = true;
+  }
+  return needed;
+}
+
+}  // namespace cleave::search

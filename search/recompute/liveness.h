@@ -1,0 +1,94 @@
+// What memory and time a step takes when the backward pass makes some values of the forward pass again. Private to
+// search/recompute.
+#ifndef CLEAVE_SEARCH_RECOMPUTE_LIVENESS_H_
+#define CLEAVE_SEARCH_RECOMPUTE_LIVENESS_H_
+
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units/units.h"
+#include "ir/program/memory/memory_plan.h"
+#include "ir/program/program.h"
+#include "ir/sharding/plan/plan.h"
+#include "ir/transforms/distribute/distribute.h"
+#include "search/cluster/cluster.h"
+
+namespace cleave::search {
+
+// Stages of the forward pass that are made again together: all that compute the same ops, or all that redistribute
+// their values.
+struct Unit {
+  std::vector<int> stages;         // Indexes of Liveness::forward, ascending.
+  std::vector<ir::OpId> ops;       // Of the training graph: computed by these stages, or redistributed.
+  ir::Retention retention;         // What making the unit again means for them.
+  std::vector<int> copies;         // Units that redistribute the values of this one: they are made again with it.
+  std::optional<bool> asked = {};  // Whether the user wants it made again; nullopt: he does not say.
+};
+
+struct Outcome {
+  Seconds seconds{0};  // Of what is made again, in a training step.
+  Bytes peak{0};
+  double excess = 0;  // The bytes beyond a limit, summed over the stages of the step.
+};
+
+class Liveness {
+ public:
+  // A value that takes memory for a part of the step. Places are stages of the fusion.
+  struct Stored {
+    static constexpr int kNever = std::numeric_limits<int>::max();
+
+    Bytes size;
+    int writer = 0;
+    int forward_end = -1;         // Where the forward half of the step reads it last; -1: nowhere.
+    int backward_begin = kNever;  // Where the backward half reads it first and last.
+    int backward_end = -1;
+    int overwrites = -1;  // The value in whose memory it is written.
+    int made_by = -1;     // The forward stage that writes it; -1: another stage.
+  };
+  struct ForwardStage {
+    int place = 0;
+    Seconds seconds{0};      // In all its runs.
+    std::vector<int> reads;  // Stored values.
+    std::vector<int> writes;
+    int unit = -1;  // -1: is never made again.
+    std::string name;
+  };
+
+  Liveness(const ir::Distributed& distributed, const ir::Program& program, const ir::MemoryPlan& memory,
+           const Cluster& cluster, const std::map<ir::OpId, ir::Retention>& asked);
+  // For tests of the choice: a step of `places` stages.
+  Liveness(int places, Bytes always, std::vector<Stored> values, std::vector<ForwardStage> forward,
+           std::vector<Unit> units);
+
+  const std::vector<Unit>& units() const { return units_; }
+  const std::vector<ForwardStage>& forward() const { return forward_; }
+  const std::vector<Stored>& values() const { return values_; }
+
+  // By unit: whether the backward pass makes it again. The excess is that over `limit`.
+  Outcome Of(const std::vector<bool>& again, Bytes limit) const;
+  // The units of `again` of which the backward pass needs something.
+  std::vector<bool> Needed(const std::vector<bool>& again) const;
+
+ private:
+  struct Needs {
+    std::vector<int> begin, end;  // By value: where the backward half needs it.
+    std::vector<bool> runs;       // By forward stage: whether it is made again.
+  };
+  Needs NeedsOf(const std::vector<bool>& again) const;
+  bool IsMadeAgain(const ForwardStage& stage, const std::vector<bool>& again) const {
+    return stage.unit >= 0 && again[static_cast<size_t>(stage.unit)];
+  }
+
+  int places_ = 0;
+  Bytes always_{0};
+  std::vector<Stored> values_;
+  std::vector<ForwardStage> forward_;
+  std::vector<Unit> units_;
+};
+
+}  // namespace cleave::search
+
+#endif  // CLEAVE_SEARCH_RECOMPUTE_LIVENESS_H_

@@ -1,0 +1,64 @@
+// Which values of the forward pass wait in memory for the backward pass, and which the backward pass makes again.
+//
+//   const Recomputation recomputation(distributed, program, memory, cluster, {});
+//   if (std::optional<RecomputeChoice> choice = recomputation.Cheapest(Bytes(limit))) Apply(*choice, plan);
+//
+// The stages of the forward pass (ir/program/fuse) are what can be made again: kernels, which compute their ops again,
+// and collectives, which send again. What memory and time a set of them takes follows from the program that keeps
+// everything: a value that is made again is live up to its last reader in the forward pass, and from its first reader
+// in the backward pass on; what it is made from is live, or made again, until then. Equal layers are decided together,
+// except that of one decision the last layers may differ from the others.
+//
+// Few stages are decided exactly. Of many, sets are improved step by step: one stage more, with what it is made from,
+// one less, or both. The times are those of the stages alone, as in search/cost/predict.h, and the memory is without
+// gaps in the arena, so the caller measures the program of a choice.
+#ifndef CLEAVE_SEARCH_RECOMPUTE_RECOMPUTE_H_
+#define CLEAVE_SEARCH_RECOMPUTE_RECOMPUTE_H_
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/units/units.h"
+#include "ir/graph/graph.h"
+#include "ir/program/memory/memory_plan.h"
+#include "ir/program/program.h"
+#include "ir/sharding/plan/plan.h"
+#include "ir/transforms/distribute/distribute.h"
+#include "search/cluster/cluster.h"
+#include "search/recompute/liveness.h"
+
+namespace cleave::search {
+
+struct RecomputeChoice {
+  std::map<ir::OpId, ir::Retention> ops;  // Of the training graph; all others are kept.
+  Seconds seconds{0};                     // What making their values again takes in a training step.
+  Bytes peak{0};                          // Of the step, without gaps in the arena.
+};
+
+// Keeps all other decisions of the plan.
+void Apply(const RecomputeChoice& choice, ir::Plan& plan);
+
+class Recomputation {
+ public:
+  // `program` was made from `distributed`, whose plan keeps everything for which `asked` does not say otherwise;
+  // `memory` is its plan. `asked`: what the user decides, by op of the training graph.
+  Recomputation(const ir::Distributed& distributed, const ir::Program& program, const ir::MemoryPlan& memory,
+                const Cluster& cluster, const std::map<ir::OpId, ir::Retention>& asked);
+
+  // The choice with the least time whose peak is at most `limit`; nullopt where none was found.
+  std::optional<RecomputeChoice> Cheapest(Bytes limit) const;
+  // The choice with the least peak, and of equal ones that with the least time.
+  RecomputeChoice Smallest() const;
+  // The peak where only what the user asks for is made again.
+  Bytes PeakAsAsked() const;
+
+ private:
+  RecomputeChoice ChoiceOf(const std::vector<bool>& again) const;
+
+  Liveness liveness_;
+};
+
+}  // namespace cleave::search
+
+#endif  // CLEAVE_SEARCH_RECOMPUTE_RECOMPUTE_H_
