@@ -93,7 +93,8 @@ void TakeSavings(const ir::Plan& thrifty, ir::Plan& plan) {
 
 // `plan` with as much recomputation as saves memory.
 Found Smallest(ir::Plan plan, const ir::Graph& graph, const Cluster& cluster, const SearchOptions& options) {
-  auto [thrifty, program] = search::Smallest(graph, cluster, options.execution, SavingsOf(options), plan);
+  auto [thrifty, program] =
+      search::Smallest(graph, cluster, options.execution, SavingsOf(options), options.tuning, plan);
   TakeSavings(thrifty, plan);
   return {.plan = std::move(plan), .program = std::move(program)};
 }

@@ -23,7 +23,8 @@ Cost ValueCost(const GraphFacts& facts, const ir::Plan& plan, const ir::Op& op, 
   const double g = plan.gradient_weight;
   std::map<ir::Phase, Demands> demands;
   const auto demand = [&](ir::Phase phase, const ir::Layout& layout, double weight) {
-    demands[own.retention == ir::Retention::kKeep ? op.phase : phase].push_back({.layout = prices.Intern(layout), .weight = weight});
+    demands[own.retention == ir::Retention::kKeep ? op.phase : phase].push_back(
+        {.layout = prices.Intern(layout), .weight = weight});
   };
   if (own.output.has_value()) demand(op.phase, *own.output, facts.gradient[op.id] ? g : 1);
   for (const Read& read : facts.reads[op.id]) {

@@ -25,8 +25,9 @@ PlannedProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const ir::
   return *std::move(made);
 }
 
-Recomputation RecomputationOf(const PlannedProgram& program, const Cluster& cluster, const Savings& savings) {
-  return Recomputation(program.distributed, program.program, program.memory, cluster, savings.asked);
+Recomputation RecomputationOf(const PlannedProgram& program, const Cluster& cluster, const Savings& savings,
+                              const SearchTuning& tuning) {
+  return Recomputation(program.distributed, program.program, program.memory, cluster, savings.asked, tuning);
 }
 
 // The most samples that a rank reads in a step.
@@ -46,21 +47,26 @@ class Fitter {
 
   // Tries plans of this ZeRO level. False where a search failed.
   bool Level(int zero) {
-    unit_ = 1;
     if (!Try(0, zero)) return false;
     fits_unweighted_ = tried_.back().fits;
     if (fits_unweighted_) return true;
     const double cost = tried_.back().plan.search.cost;
-    unit_ = cost > 0 ? cost / static_cast<double>(Peak(tried_.back()).value()) : 1;
-    // Finds the first weight of a coarse ladder whose plan fits.
+    // One unit for all levels, so that searches serve several of them.
+    if (unit_ == 0) unit_ = cost > 0 ? cost / static_cast<double>(Peak(tried_.back()).value()) : 1;
+    // Finds the first weight of a coarse ladder whose plan fits. Where a plan fits already because of savings, a few
+    // weights show whether cutting tensors is better.
     const SearchTuning& tuning = task_.tuning;
+    const bool is_saved = best_.has_value();
+    const int step = tuning.memory_exponent_step;
+    const int last = is_saved ? tuning.first_memory_exponent + 2 * step : tuning.last_memory_exponent;
     int high = tuning.first_memory_exponent;
-    for (;; high += tuning.memory_exponent_step) {
+    for (;; high += step) {
       if (!Try(std::exp2(high), zero)) return false;
       if (tried_.back().fits) break;
-      if (high + tuning.memory_exponent_step > tuning.last_memory_exponent) return true;
+      if (high + step > last) return true;
     }
-    for (int low = high - tuning.memory_exponent_step; high - low > 1;) {
+    if (is_saved) return true;
+    for (int low = high - step; high - low > 1;) {
       const int middle = (low + high) / 2;
       if (!Try(std::exp2(middle), zero)) return false;
       (tried_.back().fits ? high : low) = middle;
@@ -89,7 +95,8 @@ class Fitter {
     SmallestPlan result{
         .plan = smallest.plan, .weight = smallest.weight, .zero = smallest.zero, .use = *std::move(smallest.use)};
     if (!task_.savings.recomputes) return result;
-    auto [plan, program] = Smallest(task_.graph, task_.cluster, task_.execution, task_.savings, result.plan);
+    auto [plan, program] =
+        Smallest(task_.graph, task_.cluster, task_.execution, task_.savings, task_.tuning, result.plan);
     result.plan = std::move(plan);
     result.use = std::move(program.memory.use);
     return result;
@@ -170,28 +177,33 @@ class Fitter {
   // `program` is that of `plan` with what the user asks for.
   void Recompute(const Tried& own, const ir::Plan& plan, const PlannedProgram& program) {
     const bool keeps_all = task_.savings.asked.empty();
-    const Recomputation recomputation = RecomputationOf(
-        keeps_all ? program : MustMake(task_.graph, plan, task_.execution.fuse), task_.cluster, task_.savings);
+    const Recomputation recomputation =
+        RecomputationOf(keeps_all ? program : MustMake(task_.graph, plan, task_.execution.fuse), task_.cluster,
+                        task_.savings, task_.tuning);
+    const RecomputeChoice smallest = recomputation.Smallest();
+    if (smallest.peak > task_.limit.bytes) return;
     // What the program takes besides the values that are live: gaps in the arena, the workspace.
     Bytes besides = PeakOf(program) - recomputation.PeakAsAsked();
-    constexpr int kAttempts = 5;
-    for (int attempt = 1; attempt <= kAttempts; ++attempt) {
-      std::optional<RecomputeChoice> choice;
-      if (attempt < kAttempts) choice = recomputation.Cheapest(task_.limit.bytes - besides);
-      const bool last = !choice.has_value();
-      if (last) choice = recomputation.Smallest();
-      ir::Plan thrifty = plan;
-      Apply(*choice, thrifty);
-      PlannedProgram made = MustMake(task_.graph, thrifty, task_.execution.fuse);
-      const Bytes peak = PeakOf(made);
-      if (peak <= task_.limit.bytes) {
-        const Seconds seconds = SecondsOf(made);
-        Offer(std::move(thrifty), std::move(made), seconds, own);
-        return;
-      }
-      if (last) return;
+    constexpr int kAttempts = 4;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      const std::optional<RecomputeChoice> choice = recomputation.Cheapest(task_.limit.bytes - besides);
+      if (!choice.has_value()) break;
+      const Bytes peak = OfferChoice(*choice, plan, own);
+      if (peak <= task_.limit.bytes) return;
       besides += peak - task_.limit.bytes;
     }
+    OfferChoice(smallest, plan, own);
+  }
+
+  // Returns the peak of `plan` with the choice, and offers it if it fits.
+  Bytes OfferChoice(const RecomputeChoice& choice, const ir::Plan& plan, const Tried& own) {
+    ir::Plan thrifty = plan;
+    Apply(choice, thrifty);
+    PlannedProgram program = MustMake(task_.graph, thrifty, task_.execution.fuse);
+    const Bytes peak = PeakOf(program);
+    const Seconds seconds = SecondsOf(program);
+    if (peak <= task_.limit.bytes) Offer(std::move(thrifty), std::move(program), seconds, own);
+    return peak;
   }
 
   Seconds SecondsOf(const PlannedProgram& program) const {
@@ -214,7 +226,7 @@ class Fitter {
   }
 
   const FitTask& task_;
-  double unit_ = 1;
+  double unit_ = 0;  // Of weights: the price of the first plan for each byte of its peak.
   bool fits_unweighted_ = false;
   std::vector<Tried> tried_;
   std::optional<Fit> best_;
@@ -231,10 +243,11 @@ ir::Plan WithAsked(ir::Plan plan, const std::map<ir::OpId, ir::Retention>& asked
 }
 
 std::pair<ir::Plan, PlannedProgram> Smallest(const ir::Graph& training_graph, const Cluster& cluster,
-                                             const Execution& execution, const Savings& savings, const ir::Plan& plan) {
+                                             const Execution& execution, const Savings& savings,
+                                             const SearchTuning& tuning, const ir::Plan& plan) {
   PlannedProgram kept = MustMake(training_graph, plan, execution.fuse);
   ir::Plan thrifty = plan;
-  Apply(RecomputationOf(kept, cluster, savings).Smallest(), thrifty);
+  Apply(RecomputationOf(kept, cluster, savings, tuning).Smallest(), thrifty);
   PlannedProgram program = MustMake(training_graph, thrifty, execution.fuse);
   // Gaps in the arena may take more than recomputation saves.
   ir::Plan asked = WithAsked(plan, savings.asked);

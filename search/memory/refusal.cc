@@ -39,8 +39,8 @@ std::vector<std::string> ShardingNotes(const FitTask& task, const SmallestPlan& 
     const std::optional<ir::Plan> plan = task.plan_for(smallest.weight, zero);
     if (!plan.has_value()) break;
     if (LeastMemory(task.graph, *plan) >= smallest.peak()) continue;
-    const Bytes peak =
-        Smallest(task.graph, task.cluster, task.execution, task.savings, *plan).second.memory.use.prediction.peak;
+    const Bytes peak = Smallest(task.graph, task.cluster, task.execution, task.savings, task.tuning, *plan)
+                           .second.memory.use.prediction.peak;
     if (peak < smallest.peak()) notes.push_back(absl::StrCat("`zero = ", zero, "` would need ", FormatBytes(peak)));
   }
   return notes;

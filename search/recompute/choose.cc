@@ -19,11 +19,17 @@ bool IsBetter(const Outcome& a, const Outcome& b) {
   return std::tie(a.excess, a.seconds) < std::tie(b.excess, b.seconds);
 }
 
+// Enough to go from one set to another one of few stages.
+constexpr int64_t kLeastOutcomes = 256;
+
 bool Fits(const Outcome& outcome) { return outcome.excess == 0; }
 
 }  // namespace
 
-Chooser::Chooser(const Liveness& liveness) : liveness_(liveness), class_of_(liveness.units().size(), -1) {
+Chooser::Chooser(const Liveness& liveness, int64_t work)
+    : liveness_(liveness),
+      outcomes_(std::max<int64_t>(kLeastOutcomes, work / liveness.size())),
+      class_of_(liveness.units().size(), -1) {
   using Member = std::pair<std::vector<int64_t>, int>;
   std::map<std::tuple<std::vector<std::string>, ir::Retention, std::optional<bool>>, std::vector<Member>> classes;
   for (size_t u = 0; u < liveness.units().size(); ++u) {
@@ -162,7 +168,7 @@ std::vector<Chooser::Set> Chooser::Neighbours(const Set& set) const {
   return neighbours;
 }
 
-std::optional<Chooser::Set> Chooser::BestOfAll(Bytes limit) const {
+std::optional<Chooser::Set> Chooser::BestOfAll(Bytes limit) {
   std::vector<size_t> free;
   for (size_t c = 0; c < classes_.size(); ++c) {
     if (IsFree(c)) free.push_back(c);
@@ -180,9 +186,10 @@ std::optional<Chooser::Set> Chooser::BestOfAll(Bytes limit) const {
 }
 
 // Goes to the neighbour that frees most for its time until the set fits; nullopt where no neighbour is better.
-std::optional<Chooser::Set> Chooser::Descend(Set set, Bytes limit) const {
+std::optional<Chooser::Set> Chooser::Descend(Set set, Bytes limit) {
   Outcome own = Of(set, limit);
   while (!Fits(own)) {
+    if (outcomes_left_ <= 0) return std::nullopt;
     std::optional<std::pair<double, Set>> best;
     Outcome best_outcome;
     for (Set& other : Neighbours(set)) {
@@ -204,7 +211,7 @@ std::optional<Chooser::Set> Chooser::Descend(Set set, Bytes limit) const {
 }
 
 // Makes less again: one class less, or another instead of it, as long as that fits.
-void Chooser::Improve(Bytes limit, Set& set) const {
+void Chooser::Improve(Bytes limit, Set& set) {
   Outcome own = Of(set, limit);
   const auto take = [&](const Set& other) {
     const Outcome outcome = Of(other, limit);
@@ -216,7 +223,7 @@ void Chooser::Improve(Bytes limit, Set& set) const {
   for (bool improved = true; improved;) {
     improved = false;
     for (size_t c = 0; c < set.size(); ++c) {
-      if (!set[c] || !IsFree(c)) continue;
+      if (!set[c] || !IsFree(c) || outcomes_left_ <= 0) continue;
       Set without = set;
       without[c] = false;
       if (take(without)) {
@@ -268,15 +275,16 @@ std::vector<bool> Chooser::KeepLastLayers(const Set& set, Bytes limit) const {
   return best;
 }
 
-std::optional<std::vector<bool>> Chooser::Cheapest(Bytes limit) const {
-  const auto free = static_cast<size_t>(std::count(asked_.begin(), asked_.end(), std::nullopt));
+std::optional<std::vector<bool>> Chooser::Cheapest(Bytes limit) {
+  outcomes_left_ = outcomes_;
+  const auto free = std::count(asked_.begin(), asked_.end(), std::nullopt);
   std::optional<Set> best;
   if (Set nothing = AsAskedSet(); Fits(Of(nothing, limit))) {
     best = std::move(nothing);
-  } else if (free <= kMostExact) {
+  } else if (free <= kMostExact && int64_t{1} << free <= outcomes_) {
     best = BestOfAll(limit);
   } else {
-    for (const Set& start : Starts()) {
+    for (const Set& start : NearestStarts(limit)) {
       std::optional<Set> found = Descend(start, limit);
       if (!found.has_value()) continue;
       Improve(limit, *found);
@@ -287,20 +295,41 @@ std::optional<std::vector<bool>> Chooser::Cheapest(Bytes limit) const {
   return KeepLastLayers(*best, limit);
 }
 
-std::vector<bool> Chooser::Smallest() const {
-  std::vector<bool> smallest = AsAsked();
-  Bytes peak = liveness_.Of(smallest, Bytes(0)).peak;
-  Bytes too_little(0);
-  while ((peak - too_little).value() > peak.value() / 100) {
-    const Bytes limit((peak.value() + too_little.value()) / 2);
-    if (std::optional<std::vector<bool>> found = Cheapest(limit)) {
-      smallest = *std::move(found);
-      peak = liveness_.Of(smallest, Bytes(0)).peak;
+// The starts that need least improvement: first those that fit, by their time, then those nearest to it.
+std::vector<Chooser::Set> Chooser::NearestStarts(Bytes limit) {
+  std::vector<std::pair<Outcome, Set>> starts;
+  for (Set& start : Starts()) {
+    const Outcome outcome = Of(start, limit);
+    starts.emplace_back(outcome, std::move(start));
+  }
+  std::stable_sort(starts.begin(), starts.end(),
+                   [](const auto& a, const auto& b) { return IsBetter(a.first, b.first); });
+  std::vector<Set> nearest;
+  for (auto& [outcome, set] : starts) nearest.push_back(std::move(set));
+  return nearest;
+}
+
+std::vector<bool> Chooser::Smallest() {
+  outcomes_left_ = outcomes_;
+  Set smallest = AsAskedSet();
+  Bytes peak = Of(smallest, Bytes(0)).peak;
+  const auto take = [&](Set set) {
+    const Bytes own = Of(set, Bytes(0)).peak;
+    if (own >= peak) return;
+    peak = own;
+    smallest = std::move(set);
+  };
+  for (Set& start : Starts()) take(std::move(start));
+  // Asks for less and less.
+  for (int64_t part = 8; part <= 64;) {
+    const Bytes limit(peak.value() - peak.value() / part);
+    if (std::optional<Set> found = Descend(smallest, limit)) {
+      take(*std::move(found));
     } else {
-      too_little = limit;
+      part *= 2;
     }
   }
-  return smallest;
+  return UnitsOf(smallest);
 }
 
 }  // namespace cleave::search

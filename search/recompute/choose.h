@@ -15,15 +15,16 @@ using UnitClass = std::vector<int>;
 
 class Chooser {
  public:
-  // With at most so many classes to decide, all sets of them are looked at.
-  static constexpr size_t kMostExact = 12;
+  // With at most so many classes to decide, all sets of them are looked at, where `work` allows it.
+  static constexpr int64_t kMostExact = 12;
 
-  explicit Chooser(const Liveness& liveness);
+  // Each call below looks at so many sets that about `work` values and stages are looked at in all.
+  Chooser(const Liveness& liveness, int64_t work);
 
   // By unit, whether it is made again; nullopt where no set was found whose peak is at most `limit`.
-  std::optional<std::vector<bool>> Cheapest(Bytes limit) const;
-  // A set whose peak is within a hundredth of the least peak of any set found.
-  std::vector<bool> Smallest() const;
+  std::optional<std::vector<bool>> Cheapest(Bytes limit);
+  // The set with the least peak of all that were found.
+  std::vector<bool> Smallest();
 
   // The set that the user asks for.
   std::vector<bool> AsAsked() const { return UnitsOf(AsAskedSet()); }
@@ -35,19 +36,25 @@ class Chooser {
   using Set = std::vector<bool>;  // By class.
 
   std::vector<bool> UnitsOf(const Set& set) const;
-  Outcome Of(const Set& set, Bytes limit) const { return liveness_.Of(UnitsOf(set), limit); }
+  Outcome Of(const Set& set, Bytes limit) {
+    --outcomes_left_;
+    return liveness_.Of(UnitsOf(set), limit);
+  }
   bool IsFree(size_t c) const { return !asked_[c].has_value(); }
   Set AsAskedSet() const;
   Set BestFor(double seconds_per_byte) const;
   std::vector<Set> Starts() const;
+  std::vector<Set> NearestStarts(Bytes limit);
   void AddWithSources(size_t c, Set& set) const;
   std::vector<Set> Neighbours(const Set& set) const;
-  std::optional<Set> BestOfAll(Bytes limit) const;
-  std::optional<Set> Descend(Set set, Bytes limit) const;
-  void Improve(Bytes limit, Set& set) const;
+  std::optional<Set> BestOfAll(Bytes limit);
+  std::optional<Set> Descend(Set set, Bytes limit);
+  void Improve(Bytes limit, Set& set);
   std::vector<bool> KeepLastLayers(const Set& set, Bytes limit) const;
 
   const Liveness& liveness_;
+  const int64_t outcomes_;  // The most sets that a call looks at.
+  int64_t outcomes_left_ = 0;
   std::vector<UnitClass> classes_;
   std::vector<std::optional<bool>> asked_;    // By class.
   std::vector<int> class_of_;                 // By unit; -1: is never made again.

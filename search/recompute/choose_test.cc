@@ -11,6 +11,8 @@
 namespace cleave::search {
 namespace {
 
+constexpr int64_t kWork = int64_t{1} << 23;
+
 // `length` stages forward, each of which makes one value from earlier ones, and as many backward, in the opposite
 // order, each of which makes a gradient from that of the stage behind it and from some of what its stage read and made.
 Liveness RandomStep(int length, std::mt19937_64& random) {
@@ -78,8 +80,8 @@ TEST(ChooserTest, FindsTheFastestSetThatFits) {
     const Bytes peak = step.Of(std::vector<bool>(static_cast<size_t>(length), false), Bytes(0)).peak;
     const Bytes limit(peak.value() * static_cast<int64_t>(50 + random() % 50) / 100);
     const std::optional<Seconds> least = LeastTime(step, limit);
-    const std::optional<std::vector<bool>> found = Chooser(step).Cheapest(limit);
-    const bool is_many = static_cast<size_t>(length) > Chooser::kMostExact;
+    const std::optional<std::vector<bool>> found = Chooser(step, kWork).Cheapest(limit);
+    const bool is_many = length > Chooser::kMostExact;
     if (!is_many) {
       ASSERT_EQ(found.has_value(), least.has_value()) << "round " << round;
     }
@@ -123,7 +125,7 @@ TEST(ChooserTest, AChainNeedsAboutTwiceTheRootOfItsLength) {
     units.push_back({.stages = {i}, .ops = {}, .retention = ir::Retention::kRecompute, .copies = {}});
   }
   const Liveness step(2 * kLength, Bytes(0), values, forward, units);
-  const Chooser chooser(step);
+  Chooser chooser(step, kWork);
   const Outcome outcome = step.Of(chooser.Smallest(), Bytes(0));
   EXPECT_LE(outcome.peak, Bytes(1100));
   EXPECT_LE(outcome.seconds, Seconds(kLength));
@@ -138,7 +140,7 @@ TEST(ChooserTest, KeepsToWhatTheUserAsksFor) {
   units[5].asked = false;
   const Liveness step(16, Bytes(1000), free.values(), free.forward(), units);
   for (int percent = 100; percent > 40; percent -= 5) {
-    const std::optional<std::vector<bool>> found = Chooser(step).Cheapest(Bytes(peak.value() * percent / 100));
+    const std::optional<std::vector<bool>> found = Chooser(step, kWork).Cheapest(Bytes(peak.value() * percent / 100));
     if (!found.has_value()) continue;
     EXPECT_TRUE((*found)[2]);
     EXPECT_FALSE((*found)[5]);

@@ -63,6 +63,8 @@ class Liveness {
   Liveness(int places, Bytes always, std::vector<Stored> values, std::vector<ForwardStage> forward,
            std::vector<Unit> units);
 
+  // How many values and stages it looks at for an outcome.
+  int64_t size() const { return places_ + static_cast<int64_t>(values_.size() + forward_.size()); }
   const std::vector<Unit>& units() const { return units_; }
   const std::vector<ForwardStage>& forward() const { return forward_; }
   const std::vector<Stored>& values() const { return values_; }

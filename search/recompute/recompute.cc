@@ -10,17 +10,17 @@ void Apply(const RecomputeChoice& choice, ir::Plan& plan) {
 
 Recomputation::Recomputation(const ir::Distributed& distributed, const ir::Program& program,
                              const ir::MemoryPlan& memory, const Cluster& cluster,
-                             const std::map<ir::OpId, ir::Retention>& asked)
-    : liveness_(distributed, program, memory, cluster, asked) {}
+                             const std::map<ir::OpId, ir::Retention>& asked, const SearchTuning& tuning)
+    : liveness_(distributed, program, memory, cluster, asked), work_(tuning.recompute_work) {}
 
 std::optional<RecomputeChoice> Recomputation::Cheapest(Bytes limit) const {
-  const std::optional<std::vector<bool>> again = Chooser(liveness_).Cheapest(limit);
+  const std::optional<std::vector<bool>> again = Chooser(liveness_, work_).Cheapest(limit);
   return again.has_value() ? std::optional(ChoiceOf(*again)) : std::nullopt;
 }
 
-RecomputeChoice Recomputation::Smallest() const { return ChoiceOf(Chooser(liveness_).Smallest()); }
+RecomputeChoice Recomputation::Smallest() const { return ChoiceOf(Chooser(liveness_, work_).Smallest()); }
 
-Bytes Recomputation::PeakAsAsked() const { return liveness_.Of(Chooser(liveness_).AsAsked(), Bytes(0)).peak; }
+Bytes Recomputation::PeakAsAsked() const { return liveness_.Of(Chooser(liveness_, work_).AsAsked(), Bytes(0)).peak; }
 
 RecomputeChoice Recomputation::ChoiceOf(const std::vector<bool>& again) const {
   const Outcome outcome = liveness_.Of(again, Bytes(0));

@@ -1,6 +1,6 @@
 // Which values of the forward pass wait in memory for the backward pass, and which the backward pass makes again.
 //
-//   const Recomputation recomputation(distributed, program, memory, cluster, {});
+//   const Recomputation recomputation(distributed, program, memory, cluster, {}, {});
 //   if (std::optional<RecomputeChoice> choice = recomputation.Cheapest(Bytes(limit))) Apply(*choice, plan);
 //
 // The stages of the forward pass (ir/program/fuse) are what can be made again: kernels, which compute their ops again,
@@ -27,6 +27,7 @@
 #include "ir/transforms/distribute/distribute.h"
 #include "search/cluster/cluster.h"
 #include "search/recompute/liveness.h"
+#include "search/tuning/tuning.h"
 
 namespace cleave::search {
 
@@ -44,7 +45,7 @@ class Recomputation {
   // `program` was made from `distributed`, whose plan keeps everything for which `asked` does not say otherwise;
   // `memory` is its plan. `asked`: what the user decides, by op of the training graph.
   Recomputation(const ir::Distributed& distributed, const ir::Program& program, const ir::MemoryPlan& memory,
-                const Cluster& cluster, const std::map<ir::OpId, ir::Retention>& asked);
+                const Cluster& cluster, const std::map<ir::OpId, ir::Retention>& asked, const SearchTuning& tuning);
 
   // The choice with the least time whose peak is at most `limit`; nullopt where none was found.
   std::optional<RecomputeChoice> Cheapest(Bytes limit) const;
@@ -57,6 +58,7 @@ class Recomputation {
   RecomputeChoice ChoiceOf(const std::vector<bool>& again) const;
 
   Liveness liveness_;
+  int64_t work_ = 0;
 };
 
 }  // namespace cleave::search

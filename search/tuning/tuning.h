@@ -118,6 +118,12 @@ struct SearchTuning {
   // rounding would hide the bytes sent.
   double sent_per_kept = 4096;
 
+  // --- Recomputation (search/recompute).
+
+  // Values and stages looked at for one choice: some hundred sets of the stages of a large program, all sets of a small
+  // one.
+  int64_t recompute_work = int64_t{1} << 23;
+
   // --- Objectives (search/regions/polish.h): plans are compared by what their programs take.
 
   // Ops of the programs that are made for it. Making and measuring a program takes some microseconds for each op.
