@@ -153,7 +153,8 @@ SearchOptions OptionsFrom(const ir::ParallelSettings& settings) {
                         .outside = settings.outside,
                         .dataset = std::nullopt,
                         .zero = std::nullopt,
-                        .micro_batches = settings.micro_batches,
+                        .micro_batches = settings.micro_batches.value_or(1),
+                        .choose_micro_batches = !settings.micro_batches.has_value(),
                         .recompute = settings.recompute};
   if (settings.zero.has_value()) options.zero = static_cast<int>(*settings.zero);
   if (settings.dataset_given) options.dataset = settings.dataset;

@@ -53,6 +53,17 @@ TEST(SappTest, FindsTheOptimaOfEqualLayers) {
   EXPECT_NEAR(SappCost(Mlp(256, kSixOf32), hierarchy, 1), 14745.6, 1);
 }
 
+TEST(OptionsFromTest, MicroBatchesAreANumberOrChosen) {
+  ir::ParallelSettings settings;
+  EXPECT_FALSE(OptionsFrom(settings).choose_micro_batches);
+  settings.micro_batches = 4;
+  EXPECT_EQ(OptionsFrom(settings).micro_batches, 4);
+  EXPECT_FALSE(OptionsFrom(settings).choose_micro_batches);
+  settings.micro_batches = std::nullopt;
+  EXPECT_EQ(OptionsFrom(settings).micro_batches, 1);
+  EXPECT_TRUE(OptionsFrom(settings).choose_micro_batches);
+}
+
 TEST(BaselinesTest, DataParallelCostsItsGradients) {
   const ir::Graph graph = SeedNetwork();
   const auto cost = [&](double g) {

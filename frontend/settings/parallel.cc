@@ -59,6 +59,12 @@ class ParallelReader {
     }
     if (name == "zero") ReadZero(value);
     if (name == "micro_batches") ReadMicroBatches(value);
+    if (name == "recompute") {
+      settings_.recompute_span = value.span;
+      ReadChoice<ir::Recompute>(
+          reporter_, name, value, settings_.recompute,
+          {{"auto", ir::Recompute::kAuto}, {"none", ir::Recompute::kNone}, {"full", ir::Recompute::kFull}});
+    }
     if (name == "outside") {
       settings_.outside_span = value.span;
       ReadChoice<ir::Outside>(reporter_, name, value, settings_.outside,
@@ -172,10 +178,14 @@ class ParallelReader {
     return std::nullopt;
   }
 
+  static bool IsAuto(const dsl::syntax::Expression& value) {
+    const auto* name = std::get_if<dsl::syntax::Name>(&value.kind);
+    return name != nullptr && name->text == "auto";
+  }
+
   void ReadZero(const dsl::syntax::Expression& value) {
     settings_.zero_span = value.span;
-    const auto* name = std::get_if<dsl::syntax::Name>(&value.kind);
-    if (name != nullptr && name->text == "auto") {
+    if (IsAuto(value)) {
       settings_.zero = std::nullopt;
       return;
     }
@@ -190,10 +200,14 @@ class ParallelReader {
 
   void ReadMicroBatches(const dsl::syntax::Expression& value) {
     settings_.micro_batches_span = value.span;
+    if (IsAuto(value)) {
+      settings_.micro_batches = std::nullopt;
+      return;
+    }
     const std::optional<int64_t> count = evaluator_.EvaluateInt(value, "`micro_batches`");
     if (!count) return;
     if (*count < 1 || *count > ir::kMostMicroBatches) {
-      Impossible(value.span, absl::StrCat("`micro_batches` must be 1 to ", ir::kMostMicroBatches),
+      Impossible(value.span, absl::StrCat("`micro_batches` is 1 to ", ir::kMostMicroBatches, " or `auto`"),
                  absl::StrCat("this is ", *count));
     } else {
       settings_.micro_batches = *count;

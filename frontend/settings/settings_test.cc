@@ -226,6 +226,13 @@ TEST(ParallelTest, ReadsTheMemoryLimitAndAnAutomaticZero) {
   EXPECT_TRUE(settings.zero_span.is_somewhere());
 }
 
+TEST(ParallelTest, ReadsAnAutomaticNumberOfMicroBatches) {
+  const Analyzed analyzed = WithBlocks("parallel { micro_batches = auto; }");
+  ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+  EXPECT_EQ(analyzed.module->pins.settings.micro_batches, std::nullopt);
+  EXPECT_TRUE(analyzed.module->pins.settings.micro_batches_span.is_somewhere());
+}
+
 TEST(ParallelTest, ReadsTheObjective) {
   const Analyzed analyzed = WithBlocks("parallel { objective = compute_to_communication; }");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
@@ -250,6 +257,13 @@ TEST(ParallelTest, ReadsTheOtherWords) {
   EXPECT_EQ(settings("").price(), ir::Price::kTime);
   EXPECT_EQ(settings("search = propagate;").price(), ir::Price::kBytes);
   EXPECT_EQ(settings("search = propagate; cost = time;").price(), ir::Price::kTime);
+  EXPECT_EQ(settings("").micro_batches, 1);
+  EXPECT_EQ(settings("").recompute, ir::Recompute::kAuto);
+  EXPECT_FALSE(settings("").recompute_span.is_somewhere());
+  EXPECT_EQ(settings("recompute = auto;").recompute, ir::Recompute::kAuto);
+  EXPECT_TRUE(settings("recompute = auto;").recompute_span.is_somewhere());
+  EXPECT_EQ(settings("recompute = none;").recompute, ir::Recompute::kNone);
+  EXPECT_EQ(settings("recompute = full;").recompute, ir::Recompute::kFull);
   EXPECT_FALSE(settings("").leave_idle);
   EXPECT_TRUE(settings("leave_idle = true;").leave_idle);
   EXPECT_EQ(settings("devices = batch;").devices->value, 8) << "an argument of the model";
@@ -270,8 +284,8 @@ TEST(ParallelTest, RefusesImpossibleValues) {
   CheckParallel("mesh = (dp = 2); devices = 4;", "E0306]: the mesh has 2 devices, not 4");
   CheckParallel("zero = 4;", "E0508]: `zero` is 0, 1, 2, 3 or `auto`");
   CheckParallel("zero = -1;", "E0508]: `zero` is 0, 1, 2, 3 or `auto`");
-  CheckParallel("micro_batches = 0;", "E0508]: `micro_batches` must be 1 to 65536");
-  CheckParallel("micro_batches = 65537;", "E0508]: `micro_batches` must be 1 to 65536");
+  CheckParallel("micro_batches = 0;", "E0508]: `micro_batches` is 1 to 65536 or `auto`");
+  CheckParallel("micro_batches = 65537;", "E0508]: `micro_batches` is 1 to 65536 or `auto`");
   CheckParallel("zero = all;", "E0201]: unknown name `all`");
   CheckParallel("memory = 0B;", "E0508]: `memory` must be positive");
   CheckParallel("cost = classic; redistribution_weight = -1;", "E0508]: `redistribution_weight` must be 0 to 1e9");
@@ -283,6 +297,9 @@ TEST(ParallelTest, RefusesImpossibleValues) {
   CheckParallel("search = quick;", "E0508]: `search` takes ");
   CheckParallel("cost = money;", "E0508]: `cost` takes `bytes`, `classic` or `time`");
   CheckParallel("objective = 2;", "E0508]: `objective` takes ");
+  CheckParallel("micro_batches = all;", "E0201]: unknown name `all`");
+  CheckParallel("recompute = some;", "E0508]: `recompute` takes `auto`, `none` or `full`");
+  CheckParallel("recompute = 1;", "E0508]: `recompute` takes `auto`, `none` or `full`");
   CheckParallel("outside = here;", "E0508]: `outside` takes `replicate` or `search`");
   CheckParallel("dataset = (1, 2);", "E0508]: `dataset` takes `data_parallel` or `full_batch`");
 }

@@ -64,6 +64,7 @@ TEST(ManualSettingsTest, WhatWouldBeIgnoredIsRefused) {
       CodeOf(4,
              [](ir::Pins& pins) { pins.regions.push_back({.name = "y", .ops = {ir::OpId(1)}, .span = kSomewhere}); }),
       Code::kE0708);
+  EXPECT_EQ(settings([](ir::ParallelSettings& s) { s.recompute_span = kSomewhere; }), Code::kE0708);
   // Devices, mesh and memory are no settings of the search.
   EXPECT_EQ(settings([](ir::ParallelSettings& s) {
               s.devices = {.value = 4, .span = kSomewhere};

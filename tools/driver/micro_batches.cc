@@ -11,10 +11,9 @@
 namespace cleave::tools {
 namespace {
 
-Diagnostic Refusal(const UnderstoodModel& model, const std::string& why) {
-  const ir::ParallelSettings& settings = model.module.pins.settings;
-  return Error(Code::kE0315, absl::StrCat("the batch cannot be taken in ", settings.micro_batches, " micro-batches"))
-      .At(settings.micro_batches_span, why);
+Diagnostic Refusal(const UnderstoodModel& model, int64_t count, const std::string& why) {
+  return Error(Code::kE0315, absl::StrCat("the batch cannot be taken in ", count, " micro-batches"))
+      .At(model.module.pins.settings.micro_batches_span, why);
 }
 
 // The samples of a step.
@@ -48,21 +47,21 @@ std::optional<ir::OpId> FindOtherSum(const ir::Graph& graph, const IdVector<ir::
 
 bool CheckMicroBatches(const UnderstoodModel& model, const SourceSet& sources, Diagnostics& diagnostics) {
   const ir::Graph& graph = model.training_graph;
-  const int64_t count = model.module.pins.settings.micro_batches;
+  const int64_t count = model.module.pins.settings.micro_batches.value_or(1);
   if (count == 1) return true;
   if (graph.is_manual()) {
-    diagnostics.Add(Refusal(model, "the model says itself what each rank computes, and when"));
+    diagnostics.Add(Refusal(model, count, "the model says itself what each rank computes, and when"));
     return false;
   }
   if (const int64_t batch = BatchOf(graph); count > batch) {
-    diagnostics.Add(Refusal(model, absl::StrCat("a step has ", batch, " samples")));
+    diagnostics.Add(Refusal(model, count, absl::StrCat("a step has ", batch, " samples")));
     return false;
   }
   const ir::BatchUses uses = ir::FindBatchUses(graph);
   if (uses.obstacle.has_value()) {
     const ir::Op& op = graph.op(uses.obstacle->op);
     const ir::Op& reader = graph.op(uses.obstacle->reader);
-    Diagnostic error = Refusal(model, "asked for here");
+    Diagnostic error = Refusal(model, count, "asked for here");
     const std::string what = op.id == reader.id
                                  ? absl::StrCat("`", op.name, "` relates all samples of a step to one another")
                                  : absl::StrCat("`", op.name, "` sums over all samples of a step, and `", reader.name,
@@ -82,25 +81,28 @@ bool CheckMicroBatches(const UnderstoodModel& model, const SourceSet& sources, D
     const absl::StatusOr<ir::Strategy> strategy =
         ir::OverTime(ir::Strategy::Replicated(rule), uses.ops[op.id], ir::AxisId(0), rule, *time);
     if (strategy.ok()) continue;
-    AddUnevenMicroBatches(model, absl::StrCat("`", op.name, "`: ", strategy.status().message()), diagnostics);
+    AddUnevenMicroBatches(model, count, absl::StrCat("`", op.name, "`: ", strategy.status().message()), diagnostics);
     return false;
   }
   if (const std::optional<ir::OpId> op = FindOtherSum(graph, uses.ops); op.has_value()) {
     AddUnevenMicroBatches(
-        model, absl::StrCat("`", graph.op(*op).name, "` is put together from all samples, and not as a sum in f32"),
+        model, count,
+        absl::StrCat("`", graph.op(*op).name, "` is put together from all samples, and not as a sum in f32"),
         diagnostics);
     return false;
   }
   if (!graph.looks.empty()) {
-    diagnostics.Add(Refusal(model, absl::StrCat("`", graph.looks.front().name,
-                                                "` is looked at, which is not possible in parts of a step")));
+    diagnostics.Add(Refusal(
+        model, count,
+        absl::StrCat("`", graph.looks.front().name, "` is looked at, which is not possible in parts of a step")));
     return false;
   }
   return true;
 }
 
-void AddUnevenMicroBatches(const UnderstoodModel& model, const std::string& why, Diagnostics& diagnostics) {
-  Diagnostic error = Refusal(model, "asked for here");
+void AddUnevenMicroBatches(const UnderstoodModel& model, int64_t count, const std::string& why,
+                           Diagnostics& diagnostics) {
+  Diagnostic error = Refusal(model, count, "asked for here");
   error.notes.push_back(why);
   error.help.push_back("choose a number that divides the samples of each rank");
   diagnostics.Add(std::move(error));

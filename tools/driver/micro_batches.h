@@ -2,6 +2,7 @@
 #ifndef CLEAVE_TOOLS_DRIVER_MICRO_BATCHES_H_
 #define CLEAVE_TOOLS_DRIVER_MICRO_BATCHES_H_
 
+#include <cstdint>
 #include <string>
 
 #include "base/diagnostic/diagnostic.h"
@@ -10,12 +11,13 @@
 
 namespace cleave::tools {
 
-// Returns false after E0315: `micro_batches` is more than 1, and the model has an op that needs all samples of a step
-// at once, or values that are looked at, or fewer samples.
+// Returns false after E0315: `micro_batches` is a number above 1, and the model has an op that needs all samples of a
+// step at once, or values that are looked at, or fewer samples.
 bool CheckMicroBatches(const UnderstoodModel& model, const SourceSet& sources, Diagnostics& diagnostics);
 
-// Adds E0315 for a plan whose ops cannot be cut into so many micro-batches; `why` is what Partition says.
-void AddUnevenMicroBatches(const UnderstoodModel& model, const std::string& why, Diagnostics& diagnostics);
+// Adds E0315 for a plan whose ops cannot be cut into `count` micro-batches; `why` is what Partition says.
+void AddUnevenMicroBatches(const UnderstoodModel& model, int64_t count, const std::string& why,
+                           Diagnostics& diagnostics);
 
 }  // namespace cleave::tools
 

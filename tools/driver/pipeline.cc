@@ -77,7 +77,8 @@ std::optional<search::PlannedProgram> Split(const UnderstoodModel& model, Planni
   if (!planning.program.has_value()) {
     absl::StatusOr<search::PlannedProgram> made = search::ProgramOf(model.training_graph, planning.planned.plan, fuse);
     if (absl::IsInvalidArgument(made.status()) && planning.planned.plan.micro_batches > 1) {
-      AddUnevenMicroBatches(model, std::string(made.status().message()), report.diagnostics);
+      AddUnevenMicroBatches(model, planning.planned.plan.micro_batches, std::string(made.status().message()),
+                            report.diagnostics);
       return std::nullopt;
     }
     if (!made.ok()) return Bug("partition", made.status().message(), report);

@@ -62,11 +62,11 @@ class PlanFile {
                            .Help(absl::StrCat("`--devices ", ranks, "`")));
       return false;
     }
-    const int64_t micro_batches = model_.module.pins.settings.micro_batches;
-    if (plan.micro_batches != micro_batches) {
+    const std::optional<int64_t> micro_batches = model_.module.pins.settings.micro_batches;
+    if (micro_batches.value_or(plan.micro_batches) != plan.micro_batches) {
       diagnostics_.Add(
-          PlanError(
-              absl::StrCat("takes the batch in ", Plural(plan.micro_batches, "part"), ", the model in ", micro_batches))
+          PlanError(absl::StrCat("takes the batch in ", Plural(plan.micro_batches, "part"), ", the model in ",
+                                 *micro_batches))
               .Help(absl::StrCat("`--set micro_batches=", plan.micro_batches, "`, or search for a new plan")));
       return false;
     }

@@ -83,6 +83,14 @@ TEST(PlanFileTest, TheDevicesMustBeThoseOfThePlan) {
             "E0604: the plan file `FILE` is for 2 devices, and the manual model for 4");
 }
 
+TEST(PlanFileTest, TheMicroBatchesMustBeThoseOfTheModelWhereItNamesANumber) {
+  const auto plan_of_four = [] { return PlanFileWith(Mlp(), "\"micro_batches\": 1", "\"micro_batches\": 4"); };
+  EXPECT_EQ(Outcome(plan_of_four(), {}), "E0604: the plan file `FILE` takes the batch in 4 parts, the model in 1");
+  UnderstoodModel open = Mlp();
+  open.module.pins.settings.micro_batches = std::nullopt;
+  EXPECT_EQ(Outcome(plan_of_four(), {}, open), "cpu 2");
+}
+
 TEST(PlanFileTest, TheClusterMustBeThatOfThePlan) {
   EXPECT_EQ(Outcome(PlanFileWith(Mlp()), With("h100x8", std::nullopt)),
             "E0604: the plan file `FILE` is for cluster `cpu`, not `h100x8`");

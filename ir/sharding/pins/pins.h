@@ -117,12 +117,11 @@ struct ParallelSettings {
   // Under `classic`, of each element of a tensor that two neighbours cut differently. 0: ops do not see their
   // neighbours.
   double redistribution_weight = 16;
-  std::optional<int64_t> zero = 0;        // nullopt: `auto`.
-  Outside outside = Outside::kReplicate;  // Of a model with regions.
-  int64_t micro_batches = 1;              // Plan::micro_batches.
-  Span micro_batches_span;
+  std::optional<int64_t> zero = 0;           // nullopt: `auto`.
+  Outside outside = Outside::kReplicate;     // Of a model with regions.
+  std::optional<int64_t> micro_batches = 1;  // Plan::micro_batches; nullopt: `auto`.
   Recompute recompute = Recompute::kAuto;
-  Span search_span, objective_span, cost_span, zero_span, mesh_span, outside_span;
+  Span search_span, objective_span, cost_span, zero_span, mesh_span, outside_span, micro_batches_span, recompute_span;
 
   Price price() const { return cost.value_or(search == SearchAlgorithm::kPropagate ? Price::kBytes : Price::kTime); }
 
