@@ -286,6 +286,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   module.pins.pins = std::move(expansion.pins);
   module.pins.priorities = std::move(expansion.priorities);
   module.pins.regions = std::move(expansion.regions);
+  module.pins.retentions = std::move(expansion.retentions);
   module.npy_places.merge(expansion.npy_places);
   for (const auto& [id, call] : expansion.custom_calls) {
     const BodyFile& body = *call.op->body;

@@ -18,8 +18,10 @@ class AttributeReader {
     const std::string& name = attribute_.name.text;
     if (name == "shard") return ReadShard();
     if (name == "layout") return ReadLayout();
-    if (name == "replicate") return ReadReplicate();
+    if (name == "replicate") return ReadWord(ir::ReplicatePin());
     if (name == "priority") return ReadPriority();
+    if (name == "recompute") return ReadWord(RetentionDemand{.recompute = true});
+    if (name == "keep") return ReadWord(RetentionDemand{.recompute = false});
     if (name == "region") {
       reporter_.Report(Error(Code::kE0305, "`region` applies to no call")
                            .At(attribute_.span, "a region consists of the ops of one call")
@@ -32,7 +34,7 @@ class AttributeReader {
               .At(attribute_.span, name == "manual" ? "is written above the model" : "applies to no `param`"));
       return std::nullopt;
     }
-    const std::vector<std::string> names = {"shard", "layout", "replicate", "priority", "region"};
+    const std::vector<std::string> names = {"shard", "layout", "replicate", "priority", "recompute", "keep", "region"};
     Diagnostic error = Error(Code::kE0303, absl::StrCat("unknown attribute `", name, "`"))
                            .At(attribute_.name.span, absl::StrCat("expected ", QuotedList(names, "or")));
     if (auto nearest = NearestName(name, names)) error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
@@ -118,12 +120,15 @@ class AttributeReader {
     return Demand(std::move(pin));
   }
 
-  std::optional<Demand> ReadReplicate() {
+  // An attribute whose name says everything.
+  std::optional<Demand> ReadWord(Demand demand) {
+    const std::string& name = attribute_.name.text;
     if (!attribute_.arguments.empty()) {
-      Malformed(attribute_.arguments.front().span, "`replicate` takes no arguments", "write `#[replicate]`");
+      Malformed(attribute_.arguments.front().span, absl::StrCat("`", name, "` takes no arguments"),
+                absl::StrCat("write `#[", name, "]`"));
       return std::nullopt;
     }
-    return Demand(ir::ReplicatePin());
+    return demand;
   }
 
   std::optional<Demand> ReadPriority() {
@@ -148,6 +153,8 @@ class AttributeReader {
 };
 
 }  // namespace
+
+bool IsAboutOne(const std::string& attribute) { return attribute == "shard" || attribute == "layout"; }
 
 std::optional<Demand> ReadAttribute(const dsl::syntax::Attribute& attribute, const IntEvaluator& evaluate,
                                     Reporter& reporter) {

@@ -1,6 +1,6 @@
-// Reads `#[shard(…)]`, `#[layout(…)]`, `#[replicate]` and `#[priority(…)]`, alone or as the right side of a `pin`: only
-// their form is checked here. Whether the demand fits its op is checked where the op is known (frontend/evaluate/pins);
-// whether the mesh can meet it is checked by the search.
+// Reads `#[shard(…)]`, `#[layout(…)]`, `#[replicate]`, `#[priority(…)]`, `#[recompute]` and `#[keep]`, alone or as the
+// right side of a `pin`: only their form is checked here. Whether the demand fits its op is checked where the op is
+// known (frontend/evaluate/pins); whether the mesh can meet it is checked by the search.
 #ifndef CLEAVE_FRONTEND_ATTRIBUTES_ATTRIBUTES_H_
 #define CLEAVE_FRONTEND_ATTRIBUTES_ATTRIBUTES_H_
 
@@ -21,7 +21,16 @@ struct PriorityDemand {
   bool operator==(const PriorityDemand&) const = default;
 };
 
-using Demand = std::variant<ir::ShardPin, ir::LayoutPin, ir::ReplicatePin, PriorityDemand>;
+struct RetentionDemand {
+  bool recompute = false;  // Else the values are kept.
+
+  bool operator==(const RetentionDemand&) const = default;
+};
+
+using Demand = std::variant<ir::ShardPin, ir::LayoutPin, ir::ReplicatePin, PriorityDemand, RetentionDemand>;
+
+// Whether attributes of this name are about one tensor or op; the others apply to all ops of a call.
+bool IsAboutOne(const std::string& attribute);
 
 // The value of a static int; nullopt after a mistake, which has been reported. `what` names it in messages.
 using IntEvaluator =

@@ -42,6 +42,7 @@ std::string TextOf(const Demand& demand) {
     return text;
   }
   if (const auto* priority = std::get_if<PriorityDemand>(&demand)) return absl::StrCat("priority ", priority->value);
+  if (const auto* retention = std::get_if<RetentionDemand>(&demand)) return retention->recompute ? "recompute" : "keep";
   return "replicate";
 }
 
@@ -158,6 +159,14 @@ TEST(AttributesTest, ReplicateAndPriority) {
   CheckAttribute("priority(x)", "E0204: no int");
 }
 
+TEST(AttributesTest, RecomputeAndKeep) {
+  CheckAttribute("recompute", "recompute");
+  CheckAttribute("recompute()", "recompute");
+  CheckAttribute("keep", "keep");
+  CheckAttribute("recompute(1)", "E0303: `recompute` takes no arguments");
+  CheckAttribute("keep(x = 1)", "E0303: `keep` takes no arguments");
+}
+
 TEST(AttributesTest, AttributesThatStandElsewhere) {
   CheckAttribute("region(out = auto)", "E0305: `region` applies to no call");
   CheckAttribute("manual", "E0305: `#[manual]` has no meaning here");
@@ -171,6 +180,9 @@ TEST(BlockTest, DemandsByName) {
   CheckBlock("layout(x = (\"dp\", _), w = \"tp\")", "x: layout [dp] []; w: layout [tp]");
   CheckBlock("replicate", "all ops: replicate");
   CheckBlock("priority(2)", "all ops: priority 2");
+  CheckBlock("recompute", "all ops: recompute");
+  CheckBlock("keep", "all ops: keep");
+  CheckBlock("keep(x)", "E0303: `keep` takes no arguments");
   CheckBlock("shard", "E0303: `#[shard]` on a function or a loop names tensors");
   CheckBlock("shard((4, 1))", "E0303: `#[shard]` on a function or a loop names tensors");
   CheckBlock("layout(_)", "E0303: `#[layout]` on a function or a loop names tensors");
@@ -178,6 +190,8 @@ TEST(BlockTest, DemandsByName) {
   CheckBlock("shard(x = 4)", "E0303: slices are a tuple with one number per dimension");
   CheckBlock("layout(x = (\"dp\", \"dp\"))", "E0308: mesh axis `dp` is used twice in one layout");
   EXPECT_TRUE(IsBlockAttribute("priority"));
+  EXPECT_TRUE(IsBlockAttribute("recompute"));
+  EXPECT_TRUE(IsBlockAttribute("keep"));
   EXPECT_FALSE(IsBlockAttribute("region"));
 }
 

@@ -29,13 +29,13 @@ void ReportUnnamed(const dsl::syntax::Attribute& block, Span place, Reporter& re
 }  // namespace
 
 bool IsBlockAttribute(const std::string& name) {
-  return name == "shard" || name == "layout" || name == "replicate" || name == "priority";
+  return IsAboutOne(name) || name == "replicate" || name == "priority" || name == "recompute" || name == "keep";
 }
 
 std::optional<BlockDemand> ReadBlockAttribute(const dsl::syntax::Attribute& attribute, const IntEvaluator& evaluate,
                                               Reporter& reporter) {
   BlockDemand block{.named = {}, .of_ops = std::nullopt, .span = attribute.span};
-  if (attribute.name.text == "replicate" || attribute.name.text == "priority") {
+  if (!IsAboutOne(attribute.name.text)) {
     block.of_ops = ReadAttribute(attribute, evaluate, reporter);
     if (!block.of_ops) return std::nullopt;
     return block;

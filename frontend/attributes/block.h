@@ -3,7 +3,7 @@
 //
 //   #[layout(x = ("dp", _), weight = ("tp", _))] fn block(x: f32[n, k]) -> f32[n, k] { … }
 //   #[shard(x = (4, 1))] for i in 0..depth { … }
-//   #[replicate] fn …, #[priority(0)] for …
+//   #[replicate] fn …, #[priority(0)] for …, #[recompute] fn …
 #ifndef CLEAVE_FRONTEND_ATTRIBUTES_BLOCK_H_
 #define CLEAVE_FRONTEND_ATTRIBUTES_BLOCK_H_
 

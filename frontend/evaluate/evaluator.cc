@@ -55,11 +55,13 @@ void Evaluator::AddPin(const dsl::syntax::Attribute& attribute, ir::OpId op) {
 void Evaluator::FinishRegions(const ir::ParallelSettings& settings) { pieces_.regions.Finish(settings); }
 
 Expansion Evaluator::Finish() && {
+  std::vector<ir::RetentionPin> retentions = pieces_.pins.retentions().Resolve(pieces_.ops.graph(), pieces_.reporter);
   return {.graph = std::move(pieces_.ops.builder()).Build(),
           .pins = pieces_.pins.pins(),
           .default_pins = pieces_.pins.Defaults(),
           .priorities = pieces_.pins.priorities(),
           .regions = pieces_.regions.regions(),
+          .retentions = std::move(retentions),
           .inputs = pieces_.sources.inputs(),
           .parameters = pieces_.sources.parameters(),
           .npy_places = pieces_.sources.npy_places(),

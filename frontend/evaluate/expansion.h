@@ -22,6 +22,7 @@ struct Expansion {
   std::set<ir::OpId> default_pins = {};  // Ops whose pin the user has not written: it does not keep them.
   std::vector<ir::Priority> priorities;
   std::vector<ir::Region> regions;
+  std::vector<ir::RetentionPin> retentions;
   std::map<ir::OpId, Span> inputs;              // In program order; not the sample mask.
   std::map<ir::OpId, Span> parameters;          // Where the user declares each.
   std::map<std::string, Span> npy_places = {};  // Of parameters by name, where each names its file.

@@ -90,8 +90,8 @@ Value CallFunction(const Function& function, const CallSite& site, Pieces& piece
   callee.demands = PinArguments(function, callee.scope, context.IntsOf(callee), pieces.pins);
   context.interpreter.Run(function.syntax->body, callee);
   WarnOfUnused(callee.scope.Pop(), context.reporter);
-  PinOpsFrom(first, callee.demands, pieces.pins);
   Value result = callee.result.value_or(Value{Poison()});
+  PinOpsFrom(first, {result}, callee.demands, pieces.pins);
   if (callee.failed) {
     result = Value{Poison()};
   } else if (!callee.result && !function.syntax->results.empty()) {

@@ -203,7 +203,7 @@ void RunFor(const dsl::syntax::For& loop, const dsl::syntax::Statement& statemen
     const int first = context.ops.size();
     RunStatements(loop.body, frame, pieces);
     PinPass(demands, frame.scope, pieces.pins);
-    PinOpsFrom(first, demands, pieces.pins);
+    PinOpsFrom(first, frame.scope.ValuesAround(), demands, pieces.pins);
     WarnOfUnused(frame.scope.Pop(), context.reporter);
     frame.loop_indices.pop_back();
   }

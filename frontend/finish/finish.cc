@@ -107,6 +107,11 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
   for (const ir::Priority& priority : expansion.priorities) {
     if (kept[priority.op]) result.priorities.push_back({moved[priority.op], priority.value});
   }
+  for (const ir::RetentionPin& retention : expansion.retentions) {
+    // The backward pass reads nothing that only metrics need.
+    if (!forward[retention.op]) continue;
+    result.retentions.push_back({moved[retention.op], retention.recompute, retention.span});
+  }
   for (ir::Region& region : expansion.regions) {
     std::vector<ir::OpId> ops;
     for (ir::OpId op : region.ops) {

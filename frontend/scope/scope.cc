@@ -26,6 +26,14 @@ const Binding* Scope::FindInBlock(const std::string& name) const {
   return nullptr;
 }
 
+std::vector<Value> Scope::ValuesAround() const {
+  std::vector<Value> values;
+  for (size_t block = 0; block + 1 < blocks_.size(); ++block) {
+    for (const Binding& binding : blocks_[block]) values.push_back(binding.value);
+  }
+  return values;
+}
+
 std::vector<std::string> Scope::Names() const {
   std::vector<std::string> names;
   for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {

@@ -37,6 +37,9 @@ class Scope {
   const Binding* FindInBlock(const std::string& name) const;
   void Define(Binding binding) { blocks_.back().push_back(std::move(binding)); }
 
+  // The values of all bindings that outlive the innermost block.
+  std::vector<Value> ValuesAround() const;
+
   // Every visible name, innermost first.
   std::vector<std::string> Names() const;
 

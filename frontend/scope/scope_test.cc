@@ -28,6 +28,16 @@ TEST(ScopeTest, OnlyTheInnermostBlockIsSearchedForDuplicates) {
   EXPECT_EQ(scope.FindInBlock("a"), nullptr);
 }
 
+TEST(ScopeTest, ValuesThatOutliveABlock) {
+  Scope scope;
+  scope.Define(Int("a", 1));
+  scope.Push();
+  scope.Define(Int("b", 2));
+  scope.Push();
+  scope.Define(Int("c", 3));
+  EXPECT_EQ(scope.ValuesAround(), (std::vector<Value>{Value{int64_t{1}}, Value{int64_t{2}}}));
+}
+
 TEST(ScopeTest, GivesBindingsBackInOrder) {
   Scope scope;
   scope.Push();

@@ -1,6 +1,8 @@
 #include "search/manual/manual.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/check/check.h"
 #include "ir/graph/manual/manual.h"
@@ -31,6 +33,12 @@ class ManualSettings {
     }
     if (!pins_.priorities.empty()) Refuse("`#[priority]`", {}, "leave it out");
     for (const ir::Region& region : pins_.regions) Refuse("a region", region.span, "leave it out");
+    std::vector<Span> refused;  // An attribute may be about many ops.
+    for (const ir::RetentionPin& retention : pins_.retentions) {
+      if (std::find(refused.begin(), refused.end(), retention.span) != refused.end()) continue;
+      refused.push_back(retention.span);
+      Refuse(retention.recompute ? "`recompute`" : "`keep`", retention.span, "leave it out");
+    }
     return is_right_;
   }
 

@@ -65,6 +65,13 @@ TEST(ManualSettingsTest, WhatWouldBeIgnoredIsRefused) {
              [](ir::Pins& pins) { pins.regions.push_back({.name = "y", .ops = {ir::OpId(1)}, .span = kSomewhere}); }),
       Code::kE0708);
   EXPECT_EQ(settings([](ir::ParallelSettings& s) { s.recompute_span = kSomewhere; }), Code::kE0708);
+  // One attribute, two ops.
+  EXPECT_EQ(CodeOf(4,
+                   [](ir::Pins& pins) {
+                     pins.retentions = {{.op = ir::OpId(1), .recompute = true, .span = kSomewhere},
+                                        {.op = ir::OpId(2), .recompute = true, .span = kSomewhere}};
+                   }),
+            Code::kE0708);
   // Devices, mesh and memory are no settings of the search.
   EXPECT_EQ(settings([](ir::ParallelSettings& s) {
               s.devices = {.value = 4, .span = kSomewhere};

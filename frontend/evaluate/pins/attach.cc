@@ -24,6 +24,19 @@ ir::ShardPin OfTensor(const ir::ShardPin& pin) {
   return {.in = {}, .out = pin.in.front()};
 }
 
+void RecordRetention(const RetentionDemand& demand, const dsl::syntax::Attribute& attribute,
+                     const std::vector<ir::OpId>& ops, PinRecorder& pins) {
+  const ir::Op& first = pins.graph().op(ops.front());
+  if (IsSource(first)) {
+    pins.reporter().Report(Error(Code::kE0305, absl::StrCat("`", attribute.name.text, "` on the ",
+                                                            ir::OpKindName(first.kind), " `", first.name, "`"))
+                               .At(attribute.span, "applies to values that the forward pass computes")
+                               .Note("parameters and inputs are there for the whole step"));
+    return;
+  }
+  pins.retentions().Record({.recompute = demand.recompute, .span = attribute.span, .ops = ops});
+}
+
 }  // namespace
 
 bool CheckShard(const dsl::syntax::Attribute& attribute, const ir::ShardPin& pin, ir::OpId id,
@@ -95,7 +108,8 @@ void AddPin(const dsl::syntax::Attribute& attribute, ir::OpId op, const std::vec
       },
       [&](const PriorityDemand& priority) {
         for (ir::OpId each : ops) pins.RecordPriority(each, priority.value);
-      });
+      },
+      [&](const RetentionDemand& retention) { RecordRetention(retention, attribute, ops, pins); });
 }
 
 void Attach(const std::vector<dsl::syntax::Attribute>& attributes, const std::optional<Operation>& operation,
@@ -116,8 +130,7 @@ void Attach(const std::vector<dsl::syntax::Attribute>& attributes, const std::op
   for (const dsl::syntax::Attribute& attribute : attributes) {
     if (IsRegion(attribute)) continue;
     // An attribute about one tensor cannot be about a tuple of them.
-    const bool is_about_one = attribute.name.text == "shard" || attribute.name.text == "layout";
-    if (ops.empty() || !HasTensor(value) || (is_about_one && !value.is_tensor())) {
+    if (ops.empty() || !HasTensor(value) || (IsAboutOne(attribute.name.text) && !value.is_tensor())) {
       pins.reporter().Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` applies to no op"))
                                  .At(attribute.span, absl::StrCat("the value is ", DescribeType(value, pins.graph()))));
       continue;

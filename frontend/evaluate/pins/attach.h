@@ -14,8 +14,8 @@
 
 namespace cleave::frontend {
 
-// Pins what `attribute` demands of `op`. `ops`: all ops of the outermost call, to which `#[replicate]` and
-// `#[priority]` apply. `evaluate` gives the attribute's numbers.
+// Pins what `attribute` demands of `op`. `ops`: all ops of the outermost call, to which attributes apply that are not
+// about one of them (IsAboutOne). `evaluate` gives the attribute's numbers.
 void AddPin(const dsl::syntax::Attribute& attribute, ir::OpId op, const std::vector<ir::OpId>& ops,
             const IntEvaluator& evaluate, PinRecorder& pins);
 

@@ -40,6 +40,29 @@ void ReportUnpinnable(const NamedDemand& demand, const std::string& where, const
   reporter.Report(std::move(error));
 }
 
+void AddTensors(const Value& value, std::set<ir::OpId>& tensors) {
+  if (value.is_tensor()) tensors.insert(value.as_tensor());
+  if (!value.is_tuple()) return;
+  for (const Value& element : value.as_tuple()) AddTensors(element, tensors);
+}
+
+void RecordInside(const RetentionDemand& demand, Span span, const std::vector<ir::OpId>& ops,
+                  const std::vector<Value>& handed_on, PinRecorder& pins) {
+  std::set<ir::OpId> left_open;
+  if (demand.recompute) {
+    for (const Value& value : handed_on) AddTensors(value, left_open);
+  }
+  Retention retention{.recompute = demand.recompute, .span = span, .ops = {}};
+  for (const ir::OpId op : ops) (left_open.count(op) > 0 ? retention.left_open : retention.ops).push_back(op);
+  if (retention.ops.empty() && !retention.left_open.empty()) {
+    pins.reporter().Report(Error(Code::kE0305, "`recompute` on a function or a loop whose values are all handed on")
+                               .At(span, "applies to values that nothing outside reads")
+                               .Help("write it before the call or the `let`: there it applies to the result, too"));
+    return;
+  }
+  pins.retentions().Record(std::move(retention));
+}
+
 }  // namespace
 
 std::vector<BlockDemand> ReadBlockAttributes(const std::vector<dsl::syntax::Attribute>& attributes,
@@ -103,18 +126,23 @@ void PinPass(const std::vector<BlockDemand>& demands, Scope& scope, PinRecorder&
   }
 }
 
-void PinOpsFrom(int first, const std::vector<BlockDemand>& demands, PinRecorder& pins) {
+void PinOpsFrom(int first, const std::vector<Value>& handed_on, const std::vector<BlockDemand>& demands,
+                PinRecorder& pins) {
+  std::vector<ir::OpId> ops;
+  for (int i = first; i < static_cast<int>(pins.graph().ops.size()); ++i) {
+    if (ir::DefinitionOf(pins.graph().op(ir::OpId(i))).op_class != ir::OpClass::kSource) ops.push_back(ir::OpId(i));
+  }
   for (const BlockDemand& block : demands) {
     if (!block.of_ops) continue;
+    if (const auto* retention = std::get_if<RetentionDemand>(&*block.of_ops)) {
+      RecordInside(*retention, block.span, ops, handed_on, pins);
+      continue;
+    }
     const std::set<ir::OpId> settled = pins.Prioritized();
-    for (int i = first; i < static_cast<int>(pins.graph().ops.size()); ++i) {
-      if (ir::DefinitionOf(pins.graph().op(ir::OpId(i))).op_class == ir::OpClass::kSource) continue;
-      if (std::holds_alternative<ir::ReplicatePin>(*block.of_ops))
-        pins.Record({ir::OpId(i), ir::ReplicatePin(), block.span});
+    for (const ir::OpId op : ops) {
+      if (std::holds_alternative<ir::ReplicatePin>(*block.of_ops)) pins.Record({op, ir::ReplicatePin(), block.span});
       const auto* priority = std::get_if<PriorityDemand>(&*block.of_ops);
-      if (priority != nullptr && settled.count(ir::OpId(i)) == 0) {
-        pins.RecordPriority(ir::OpId(i), priority->value);
-      }
+      if (priority != nullptr && settled.count(op) == 0) pins.RecordPriority(op, priority->value);
     }
   }
 }

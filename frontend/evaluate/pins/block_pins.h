@@ -14,6 +14,7 @@
 #include "frontend/evaluate/pins/pin_recorder.h"
 #include "frontend/functions/functions.h"
 #include "frontend/scope/scope.h"
+#include "frontend/value/value.h"
 
 namespace cleave::frontend {
 
@@ -33,7 +34,9 @@ void PinParameter(const std::string& name, ir::OpId parameter, const std::vector
 void PinPass(const std::vector<BlockDemand>& demands, Scope& scope, PinRecorder& pins);
 
 // Pins what is demanded of all ops from `first` on. An op that has a priority from an attribute inside keeps it.
-void PinOpsFrom(int first, const std::vector<BlockDemand>& demands, PinRecorder& pins);
+// `#[recompute]` leaves open what `handed_on` names: results of the function, variables that outlive the pass.
+void PinOpsFrom(int first, const std::vector<Value>& handed_on, const std::vector<BlockDemand>& demands,
+                PinRecorder& pins);
 
 }  // namespace cleave::frontend
 

@@ -81,6 +81,7 @@ void PinRecorder::MoveToBatched(const std::vector<ir::Op>& removed, const ir::Ve
     for (ir::OpId made : batched.at(priority.op).made) priorities.push_back({made, priority.value});
   }
   priorities_ = std::move(priorities);
+  retentions_.MoveToBatched(removed, batched, graph_);
   const size_t pins = pins_.size();
   for (size_t i = 0; i < pins; ++i) {
     if (by_id.count(pins_[i].op) > 0) MovePin(i, *by_id[pins_[i].op], batched);

@@ -1,5 +1,5 @@
-// Collects the pins and priorities of a model while it is expanded: each pin has one demand on one op, and two that
-// contradict each other are a mistake.
+// Collects the pins, priorities and retentions of a model while it is expanded: each pin has one demand on one op, and
+// two that contradict each other are a mistake.
 #ifndef CLEAVE_FRONTEND_EVALUATE_PINS_PIN_RECORDER_H_
 #define CLEAVE_FRONTEND_EVALUATE_PINS_PIN_RECORDER_H_
 
@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "frontend/evaluate/pins/retentions.h"
 #include "frontend/report/report.h"
 #include "ir/graph/graph.h"
 #include "ir/sharding/pins/pins.h"
@@ -36,6 +37,8 @@ class PinRecorder {
   // The ops that have a priority already.
   std::set<ir::OpId> Prioritized() const;
 
+  Retentions& retentions() { return retentions_; }
+
   // `removed`: ops of one element, in whose place `batched` has put others. A pin on one of them is about one element,
   // so it does not cut the elements' dimension.
   void MoveToBatched(const std::vector<ir::Op>& removed, const ir::Vectorized& batched);
@@ -53,6 +56,7 @@ class PinRecorder {
   Reporter& reporter_;
   std::vector<ir::Pin> pins_;
   std::vector<ir::Priority> priorities_;
+  Retentions retentions_;
   std::set<ir::OpId> region_parameters_;  // Those that RecordOfRegion has pinned.
   std::vector<size_t> defaults_;          // Indices of the pins that RecordDefault has made.
 };

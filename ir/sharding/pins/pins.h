@@ -120,7 +120,7 @@ struct ParallelSettings {
   std::optional<int64_t> zero = 0;           // nullopt: `auto`.
   Outside outside = Outside::kReplicate;     // Of a model with regions.
   std::optional<int64_t> micro_batches = 1;  // Plan::micro_batches; nullopt: `auto`.
-  Recompute recompute = Recompute::kAuto;
+  Recompute recompute = Recompute::kAuto;    // Of values without a RetentionPin.
   Span search_span, objective_span, cost_span, zero_span, mesh_span, outside_span, micro_batches_span, recompute_span;
 
   Price price() const { return cost.value_or(search == SearchAlgorithm::kPropagate ? Price::kBytes : Price::kTime); }
@@ -128,11 +128,21 @@ struct ParallelSettings {
   bool operator==(const ParallelSettings&) const = default;
 };
 
+// #[recompute], #[keep]: what becomes of a forward op's value until the backward pass reads it.
+struct RetentionPin {
+  OpId op;
+  bool recompute = false;  // It is computed or sent again; else it is kept.
+  Span span;               // Of the attribute, or of the `pin` statement.
+
+  bool operator==(const RetentionPin&) const = default;
+};
+
 struct Pins {
   ParallelSettings settings;
   std::vector<Pin> pins;  // In source order.
   std::vector<Priority> priorities;
-  std::vector<Region> regions;  // In source order; no op is in two.
+  std::vector<Region> regions;           // In source order; no op is in two.
+  std::vector<RetentionPin> retentions;  // In program order, at most one for each op. None is of a source.
 
   bool operator==(const Pins&) const = default;
 };

@@ -210,6 +210,22 @@ Lowered Unchanged(const Graph& graph) {
   return lowered;
 }
 
+// A forward cast of a value has the retention of the value.
+void MoveRetentions(const Lowered& lowered, std::vector<RetentionPin>& retentions) {
+  std::map<OpId, RetentionPin> by_old_value;
+  for (RetentionPin& retention : retentions) {
+    by_old_value[retention.op] = retention;
+    retention.op = lowered.places[retention.op];
+  }
+  for (const InsertedCast& inserted : lowered.casts) {
+    const auto value = by_old_value.find(inserted.old_value);
+    if (value == by_old_value.end() || lowered.graph.op(inserted.cast).phase != Phase::kForward) continue;
+    retentions.push_back({inserted.cast, value->second.recompute, value->second.span});
+  }
+  std::sort(retentions.begin(), retentions.end(),
+            [](const RetentionPin& a, const RetentionPin& b) { return a.op < b.op; });
+}
+
 }  // namespace
 
 Lowered ApplyPrecision(const Graph& graph, Precision precision) {
@@ -237,6 +253,7 @@ Pins MovePins(Pins pins, const Lowered& lowered) {
     }
     std::sort(region.ops.begin(), region.ops.end());
   }
+  MoveRetentions(lowered, pins.retentions);
   return pins;
 }
 

@@ -40,8 +40,8 @@ struct Lowered {
 // no error in it.
 Lowered ApplyPrecision(const Graph& graph, Precision precision);
 
-// The pins, priorities and regions of the given graph, for the new one. A cast belongs to the region of its value; the
-// cast of a parameter belongs to that of its first reader.
+// The pins, priorities, regions and retentions of the given graph, for the new one. A cast belongs to the region of its
+// value; the cast of a parameter belongs to that of its first reader. A forward cast has the retention of its value.
 Pins MovePins(Pins pins, const Lowered& lowered);
 
 // The graph in f32: without casts to and from bf16. Undoes ApplyPrecision.

@@ -248,6 +248,27 @@ TEST(PrecisionTest, PinsAndRegionsMove) {
   EXPECT_THAT(region, ElementsAre("h1.weight.bf16", "h1.bias.bf16", "h1.matmul", "h1.bias_add", "h1"));
 }
 
+TEST(PrecisionTest, ForwardCastsHaveTheRetentionOfTheirValues) {
+  GraphBuilder builder;
+  const OpId x = builder.Add(OpKind::kInput, {}, {{attribute::kShape, Shape{4, 6}}, {attribute::kData, "x"}}, "x");
+  const OpId scale = AddParameter(builder, "scale", {6});
+  const OpId shift = AddParameter(builder, "shift", {6});
+  const OpId weight = AddParameter(builder, "weight", {6, 8});
+  const OpId norm = builder.Add(OpKind::kLayerNorm, {x, scale, shift}, {}, "norm");
+  const OpId product = builder.Add(OpKind::kMatmul, {norm, weight}, {}, "product");
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {product}, {}, "loss");
+  const Span place{.begin = 3, .end = 7};
+  Pins pins;
+  pins.retentions = {{.op = norm, .recompute = true, .span = place}, {.op = product, .recompute = false, .span = {}}};
+  const Lowered lowered = ApplyPrecision(Trained(std::move(builder).Build()), Precision::kBf16);
+  std::vector<std::string> moved;
+  for (const RetentionPin& pin : MovePins(pins, lowered).retentions) {
+    EXPECT_EQ(pin.span == place, pin.recompute);
+    moved.push_back(absl::StrCat(lowered.graph.op(pin.op).name, pin.recompute ? " again" : " kept"));
+  }
+  EXPECT_THAT(moved, ElementsAre("norm again", "norm.bf16 again", "product kept", "product.f32 kept"));
+}
+
 TEST(PrecisionTest, NamesThatAreTakenStay) {
   GraphBuilder builder;
   const OpId x = builder.Add(OpKind::kInput, {}, {{attribute::kShape, Shape{4, 6}}, {attribute::kData, "x"}}, "x");

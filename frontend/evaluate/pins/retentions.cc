@@ -1,0 +1,68 @@
+#include "frontend/evaluate/pins/retentions.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ir/graph/ops/ops.h"
+
+namespace cleave::frontend {
+namespace {
+
+// `ops`, with those that `batched` has put in the place of removed ones.
+std::vector<ir::OpId> Moved(const std::vector<ir::OpId>& ops, const std::set<ir::OpId>& removed,
+                            const ir::Vectorized& batched, const ir::Graph& graph) {
+  std::vector<ir::OpId> moved;
+  for (const ir::OpId op : ops) {
+    if (removed.count(op) == 0) {
+      moved.push_back(op);
+      continue;
+    }
+    for (const ir::OpId made : batched.at(op).made) {
+      if (ir::DefinitionOf(graph.op(made)).op_class != ir::OpClass::kSource) moved.push_back(made);
+    }
+  }
+  return moved;
+}
+
+}  // namespace
+
+void Retentions::MoveToBatched(const std::vector<ir::Op>& removed, const ir::Vectorized& batched,
+                               const ir::Graph& graph) {
+  std::set<ir::OpId> ids;
+  for (const ir::Op& op : removed) ids.insert(op.id);
+  for (Retention& retention : recorded_) {
+    retention.ops = Moved(retention.ops, ids, batched, graph);
+    retention.left_open = Moved(retention.left_open, ids, batched, graph);
+  }
+}
+
+std::vector<ir::RetentionPin> Retentions::Resolve(const ir::Graph& graph, Reporter& reporter) const {
+  std::map<ir::OpId, const Retention*> innermost;
+  std::vector<std::pair<Span, Span>> contradictions;
+  for (const Retention& retention : recorded_) {
+    for (const ir::OpId op : retention.ops) {
+      const Retention*& other = innermost[op];
+      if (other == nullptr || retention.reach() < other->reach()) {
+        other = &retention;
+        continue;
+      }
+      if (retention.reach() > other->reach() || retention.recompute == other->recompute) continue;
+      const std::pair<Span, Span> places(other->span, retention.span);
+      if (std::find(contradictions.begin(), contradictions.end(), places) != contradictions.end()) continue;
+      contradictions.push_back(places);
+      reporter.Report(
+          Error(Code::kE0307, absl::StrCat("`keep` and `recompute` on `", graph.op(op).name, "` contradict each other"))
+              .At(retention.span, "the second")
+              .At(other->span, "the first")
+              .Help("remove one of them"));
+    }
+  }
+  std::vector<ir::RetentionPin> pins;
+  for (const auto& [op, retention] : innermost) pins.push_back({op, retention->recompute, retention->span});
+  return pins;
+}
+
+}  // namespace cleave::frontend
