@@ -43,11 +43,8 @@ std::optional<ir::OpId> FindOtherSum(const ir::Graph& graph, const IdVector<ir::
   return std::nullopt;
 }
 
-}  // namespace
-
-bool CheckMicroBatches(const UnderstoodModel& model, const SourceSet& sources, Diagnostics& diagnostics) {
+bool CheckCount(const UnderstoodModel& model, int64_t count, const SourceSet& sources, Diagnostics& diagnostics) {
   const ir::Graph& graph = model.training_graph;
-  const int64_t count = model.module.pins.settings.micro_batches.value_or(1);
   if (count == 1) return true;
   if (graph.is_manual()) {
     diagnostics.Add(Refusal(model, count, "the model says itself what each rank computes, and when"));
@@ -98,6 +95,17 @@ bool CheckMicroBatches(const UnderstoodModel& model, const SourceSet& sources, D
     return false;
   }
   return true;
+}
+
+}  // namespace
+
+bool CheckMicroBatches(const UnderstoodModel& model, const SourceSet& sources, Diagnostics& diagnostics) {
+  return CheckCount(model, model.module.pins.settings.micro_batches.value_or(1), sources, diagnostics);
+}
+
+bool CanTakeMicroBatches(const UnderstoodModel& model, const SourceSet& sources) {
+  Diagnostics unsaid;
+  return CheckCount(model, /*count=*/2, sources, unsaid);
 }
 
 void AddUnevenMicroBatches(const UnderstoodModel& model, int64_t count, const std::string& why,

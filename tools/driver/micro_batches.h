@@ -15,6 +15,9 @@ namespace cleave::tools {
 // step at once, or values that are looked at, or fewer samples.
 bool CheckMicroBatches(const UnderstoodModel& model, const SourceSet& sources, Diagnostics& diagnostics);
 
+// Whether a batch can be cut at all: into two parts, as on one device.
+bool CanTakeMicroBatches(const UnderstoodModel& model, const SourceSet& sources);
+
 // Adds E0315 for a plan whose ops cannot be cut into `count` micro-batches; `why` is what Partition says.
 void AddUnevenMicroBatches(const UnderstoodModel& model, int64_t count, const std::string& why,
                            Diagnostics& diagnostics);

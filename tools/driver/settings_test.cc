@@ -136,6 +136,22 @@ TEST(SettingsTest, AnArgumentThatASearchRefusesIsShown) {
             std::string::npos);
 }
 
+TEST(SettingsTest, MicroBatchesAreChosenOnlyWhereTheBatchCanBeCut) {
+  // What fits into 100 KiB only in parts.
+  const auto compile = [](const std::string& layer, const std::string& look) {
+    return CompileModelWith(
+        absl::StrCat("model M { input x: f32[64, 64]; input y: f32[64, 64]; let mut h = x; for i in "
+                     "0..4 { h = h + gelu(",
+                     layer, "); } loss mse(h, y); ", look, "}"),
+        {{"micro_batches", "auto"}, {"memory", "100KiB"}});
+  };
+  const std::vector<std::string> kNothingFits = {"E0313"};
+  EXPECT_FALSE(compile("dense(h, 64)", "").is_refused);
+  EXPECT_EQ(compile("batch_norm(dense(h, 64))", "").codes, kNothingFits);
+  const Answer looks = compile("dense(h, 64)", "print(h);");
+  EXPECT_EQ(looks.is_refused, looks.codes == kNothingFits) << looks.text;
+}
+
 TEST(SettingsTest, TheDevicesOfTheCommandLineOverruleTheModels) {
   const std::string model =
       "model M { input x: f32[8, 4]; loss reduce_mean(square(dense(x, 4))); } parallel { devices = 8; }";
