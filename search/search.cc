@@ -73,10 +73,18 @@ std::optional<Found> PlanManual(const ir::Graph& graph, const Cluster& cluster, 
   return Found{.plan = std::move(fit->plan), .program = std::move(fit->program)};
 }
 
-Savings SavingsOf(const SearchOptions& options) {
+std::map<ir::OpId, ir::Retention> AskedFor(const ir::Pins& pins) {
+  std::map<ir::OpId, ir::Retention> asked;
+  for (const ir::RetentionPin& pin : pins.retentions) {
+    asked[pin.op] = pin.recompute ? ir::Retention::kRecompute : ir::Retention::kKeep;
+  }
+  return asked;
+}
+
+Savings SavingsOf(const SearchOptions& options, const ir::Pins& pins) {
   return {.recomputes = options.recompute != ir::Recompute::kNone,
           .micro_batches = options.choose_micro_batches,
-          .asked = options.retentions};
+          .asked = AskedFor(pins)};
 }
 
 // Gives `plan` the recomputation of `thrifty`.
@@ -92,9 +100,10 @@ void TakeSavings(const ir::Plan& thrifty, ir::Plan& plan) {
 }
 
 // `plan` with as much recomputation as saves memory.
-Found Smallest(ir::Plan plan, const ir::Graph& graph, const Cluster& cluster, const SearchOptions& options) {
+Found Smallest(ir::Plan plan, const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
+               const SearchOptions& options) {
   auto [thrifty, program] =
-      search::Smallest(graph, cluster, options.execution, SavingsOf(options), options.tuning, plan);
+      search::Smallest(graph, cluster, options.execution, SavingsOf(options, pins), options.tuning, plan);
   TakeSavings(thrifty, plan);
   return {.plan = std::move(plan), .program = std::move(program)};
 }
@@ -102,7 +111,8 @@ Found Smallest(ir::Plan plan, const ir::Graph& graph, const Cluster& cluster, co
 // The cheapest plan that fits into memory; nullopt after errors. Only that plan gets its reasons, because finding them
 // takes longer than a search.
 std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner, const ir::Graph& graph,
-                                const Cluster& cluster, const SearchOptions& options, Diagnostics& diagnostics) {
+                                const Cluster& cluster, const ir::Pins& pins, const SearchOptions& options,
+                                Diagnostics& diagnostics) {
   std::map<std::pair<double, int>, Planner::Decisions> decided;  // By weight and ZeRO level.
   const auto key = [&](double weight, int zero) {
     return std::pair(weight, planner.DecidesForAllZero(weight) ? 0 : zero);
@@ -123,14 +133,14 @@ std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner
                      .limit = limit,
                      .plan_for = plan_for,
                      .zero = options.zero,
-                     .savings = SavingsOf(options),
+                     .savings = SavingsOf(options, pins),
                      .execution = options.execution,
                      .tuning = options.tuning};
   std::optional<Fit> fit = FitMemory(task, diagnostics);
   if (!fit.has_value()) return std::nullopt;
   ir::Plan plan = planner.PlanOf(decided.at(key(fit->weight, fit->zero)), fit->zero, Planner::Detail::kReasons);
   plan.micro_batches = fit->plan.micro_batches;
-  if (options.recompute == ir::Recompute::kFull) return Smallest(std::move(plan), graph, cluster, options);
+  if (options.recompute == ir::Recompute::kFull) return Smallest(std::move(plan), graph, cluster, pins, options);
   TakeSavings(fit->plan, plan);
   return Found{.plan = std::move(plan), .program = std::move(fit->program)};
 }
@@ -224,16 +234,16 @@ std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Clu
       {.facts = facts, .mesh = *mesh, .cluster = cluster, .pins = pins, .demands = *demands, .options = own});
   std::optional<Found> found;
   if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster)) {
-    found = PlanWithin(*limit, planner, training_graph, cluster, options, diagnostics);
+    found = PlanWithin(*limit, planner, training_graph, cluster, pins, options, diagnostics);
   } else {
     const int zero = options.zero.value_or(0);
     const std::optional<Planner::Decisions> decisions = planner.DecideFor(/*memory_weight=*/0, zero, diagnostics);
     if (decisions.has_value()) {
       ir::Plan plan = planner.PlanOf(*decisions, zero, Planner::Detail::kReasons);
       if (options.recompute == ir::Recompute::kFull) {
-        found = Smallest(std::move(plan), training_graph, cluster, options);
+        found = Smallest(std::move(plan), training_graph, cluster, pins, options);
       } else {
-        TakeSavings(WithAsked(plan, options.retentions), plan);
+        TakeSavings(WithAsked(plan, AskedFor(pins)), plan);
         found = Found{.plan = std::move(plan), .program = std::nullopt};
       }
     }

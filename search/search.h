@@ -9,7 +9,6 @@
 #define CLEAVE_SEARCH_SEARCH_H_
 
 #include <cstdint>
-#include <map>
 #include <optional>
 
 #include "base/diagnostic/diagnostic.h"
@@ -37,9 +36,8 @@ struct SearchOptions {
   int64_t micro_batches = 1;  // Plan::micro_batches.
   bool choose_micro_batches = false;  // More where memory needs them.
   ir::Recompute recompute = ir::Recompute::kAuto;
-  std::map<ir::OpId, ir::Retention> retentions = {};  // What the user decides.
-  Execution execution = {};                           // How the target runs the program.
-  SearchTuning tuning = {};                           // How long the search may look.
+  Execution execution = {};  // How the target runs the program.
+  SearchTuning tuning = {};  // How long the search may look.
 };
 
 // The weight of reducing gradients and gathering updated parameters. Under `time` they have their full price where the
