@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -79,10 +80,34 @@ std::string LargestText(const ir::Program& program) {
   });
 }
 
+// How the step saves memory: empty where it does not.
+std::string SavingsText(const ir::Program& program) {
+  std::vector<std::string> savings;
+  if (const int64_t count = ir::MicroBatches(program); count > 1) {
+    savings.push_back(absl::StrCat("the batch in ", count, " micro-batches"));
+  }
+  if (const int64_t ops = OpsComputedAgain(program); ops > 0) {
+    savings.push_back(absl::StrCat(Plural(ops, "op"), " computed again in the backward pass"));
+  }
+  return absl::StrJoin(savings, ", ");
+}
+
 }  // namespace
 
+int64_t OpsComputedAgain(const ir::Program& program) {
+  int64_t again = 0;
+  std::set<ir::OpId> computed;
+  for (const ir::Step& step : program.steps) {
+    const auto* compute = std::get_if<ir::Compute>(&step.action);
+    if (compute != nullptr && !computed.insert(compute->op).second) ++again;
+  }
+  return again;
+}
+
 std::string PlanOverview(const ir::Program& program, const Prediction& predicted, const ir::MemoryPrediction& memory) {
+  const std::string savings = SavingsText(program);
   return absl::StrCat(Wrapped("  mesh      ", MeshText(ir::RankMesh(program)), 12),
+                      savings.empty() ? "" : Wrapped("  saving    ", savings, 12),
                       Wrapped("  sent      ", SentText(program, predicted), 12),
                       Wrapped("  memory    ", MemoryText(memory), 12), Wrapped("  time      ", TimeText(predicted), 12),
                       Wrapped("  largest   ", LargestText(program), 12));

@@ -11,6 +11,9 @@
 
 namespace cleave::search {
 
+// The ops of the forward pass that the backward pass computes again.
+int64_t OpsComputedAgain(const ir::Program& program);
+
 // The mesh with its links, bytes sent and memory per rank, predicted time, the largest tensors that a rank computes.
 // Lines of at most 100 columns, indented by two.
 std::string PlanOverview(const ir::Program& program, const Prediction& predicted, const ir::MemoryPrediction& memory);

@@ -132,7 +132,7 @@ class Fitter {
     if (own.fits) {
       Offer(std::move(asked), std::move(program), seconds, own);
     } else if (MayBeBest(own.plan, seconds)) {
-      Save(own, std::move(program));
+      Save(own, std::move(program), seconds);
     }
     return true;
   }
@@ -154,18 +154,18 @@ class Fitter {
 
   // Looks for the fewest micro-batches and the least recomputation with which the plan fits. More micro-batches than
   // fit without recomputation only take more time.
-  void Save(const Tried& own, PlannedProgram program) {
+  void Save(const Tried& own, PlannedProgram program, Seconds seconds) {
     const int64_t samples = SamplesOfRank(task_.graph, own.plan);
     ir::Plan plan = own.plan;
     for (;;) {
-      if (task_.savings.recomputes) Recompute(own, plan, program);
+      if (task_.savings.recomputes) Recompute(own, plan, program, seconds);
       plan.micro_batches *= 2;
       if (!task_.savings.micro_batches || plan.micro_batches > samples) return;
       absl::StatusOr<PlannedProgram> made =
           ProgramOf(task_.graph, WithAsked(plan, task_.savings.asked), task_.execution.fuse);
       if (!made.ok()) return;
       program = *std::move(made);
-      const Seconds seconds = SecondsOf(program);
+      seconds = SecondsOf(program);
       if (PeakOf(program) <= task_.limit.bytes) {
         Offer(WithAsked(plan, task_.savings.asked), std::move(program), seconds, own);
         return;
@@ -174,8 +174,8 @@ class Fitter {
     }
   }
 
-  // `program` is that of `plan` with what the user asks for.
-  void Recompute(const Tried& own, const ir::Plan& plan, const PlannedProgram& program) {
+  // `program` is that of `plan` with what the user asks for, and takes `seconds`.
+  void Recompute(const Tried& own, const ir::Plan& plan, const PlannedProgram& program, Seconds seconds) {
     const bool keeps_all = task_.savings.asked.empty();
     const Recomputation recomputation =
         RecomputationOf(keeps_all ? program : MustMake(task_.graph, plan, task_.execution.fuse), task_.cluster,
@@ -188,9 +188,12 @@ class Fitter {
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       const std::optional<RecomputeChoice> choice = recomputation.Cheapest(task_.limit.bytes - besides);
       if (!choice.has_value()) break;
+      // Part of what is made again may run beside communication.
+      if (!MayBeBest(plan, seconds + choice->seconds * 0.5)) return;
       const Bytes peak = OfferChoice(*choice, plan, own);
       if (peak <= task_.limit.bytes) return;
-      besides += peak - task_.limit.bytes;
+      // A little more, so that few attempts are needed.
+      besides += peak - task_.limit.bytes + Bytes(task_.limit.bytes.value() / 256);
     }
     OfferChoice(smallest, plan, own);
   }

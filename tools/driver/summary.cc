@@ -23,9 +23,11 @@ std::string FirstLine(const CompiledModel& compiled) {
     }
   }
   const std::string micro_batches = plan.micro_batches > 1 ? absl::StrCat(plan.micro_batches, " micro-batches, ") : "";
+  const int64_t again = search::OpsComputedAgain(program);
   return absl::StrCat(compiled.model.training_graph.model, ": ", Plural(plan.mesh.rank_count(), "rank"),
                       plan.mesh.axis_count() > 0 ? absl::StrCat(" (", plan.mesh.ToString(), ")") : "", ", ",
-                      micro_batches, plan.search.algorithm, ", ", Plural(collectives, "collective"), " and ",
+                      micro_batches, again > 0 ? absl::StrCat(Plural(again, "op"), " computed again, ") : "",
+                      plan.search.algorithm, ", ", Plural(collectives, "collective"), " and ",
                       FormatBytes(Bytes(static_cast<int64_t>(sent))), " sent per rank and step\n");
 }
 
