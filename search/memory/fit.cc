@@ -1,5 +1,5 @@
-// Reading guide: Fitter::Level looks for the weight at one ZeRO level, Fitter::Save gives a plan that does not fit
-// micro-batches and recomputation, FitMemory goes through the levels.
+// Reading guide: FitMemory goes through the ZeRO levels, Fitter::Weighted looks for the weight at one of them,
+// Fitter::Save gives a plan that does not fit micro-batches and recomputation.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -45,36 +45,38 @@ class Fitter {
  public:
   explicit Fitter(const FitTask& task) : task_(task) {}
 
-  // Tries plans of this ZeRO level. False where a search failed.
-  bool Level(int zero) {
+  // Tries the plan of this ZeRO level in which memory has no price. False where the search failed.
+  bool Unweighted(int zero) {
     if (!Try(0, zero)) return false;
-    fits_unweighted_ = tried_.back().fits;
-    if (fits_unweighted_) return true;
     const double cost = tried_.back().plan.search.cost;
     // One unit for all levels, so that searches serve several of them.
     if (unit_ == 0) unit_ = cost > 0 ? cost / static_cast<double>(Peak(tried_.back()).value()) : 1;
-    // Finds the first weight of a coarse ladder whose plan fits. Where a plan fits already because of savings, a few
-    // weights show whether cutting tensors is better.
+    return true;
+  }
+  bool LastFits() const { return tried_.back().fits; }
+
+  // Tries plans of this level in which memory has a price: a coarse ladder of weights up to the first whose plan fits.
+  // Where no plan was known to fit, the last step of the ladder is bisected; else a few weights show whether cutting
+  // tensors takes less time than what is known. False where a search failed.
+  bool Weighted(int zero) {
     const SearchTuning& tuning = task_.tuning;
-    const bool is_saved = best_.has_value();
+    const bool is_known = best_.has_value();
     const int step = tuning.memory_exponent_step;
-    const int last = is_saved ? tuning.first_memory_exponent + 2 * step : tuning.last_memory_exponent;
+    const int last = is_known ? tuning.first_memory_exponent + 2 * step : tuning.last_memory_exponent;
     int high = tuning.first_memory_exponent;
     for (;; high += step) {
       if (!Try(std::exp2(high), zero)) return false;
-      if (tried_.back().fits) break;
+      if (LastFits()) break;
       if (high + step > last) return true;
     }
-    if (is_saved) return true;
+    if (is_known) return true;
     for (int low = high - step; high - low > 1;) {
       const int middle = (low + high) / 2;
       if (!Try(std::exp2(middle), zero)) return false;
-      (tried_.back().fits ? high : low) = middle;
+      (LastFits() ? high : low) = middle;
     }
     return true;
   }
-
-  bool fits_unweighted() const { return fits_unweighted_; }
 
   std::optional<Fit> TakeBest() { return std::move(best_); }
 
@@ -230,7 +232,6 @@ class Fitter {
 
   const FitTask& task_;
   double unit_ = 0;  // Of weights: the price of the first plan for each byte of its peak.
-  bool fits_unweighted_ = false;
   std::vector<Tried> tried_;
   std::optional<Fit> best_;
   std::pair<double, double> best_cost_;
@@ -261,10 +262,16 @@ std::pair<ir::Plan, PlannedProgram> Smallest(const ir::Graph& training_graph, co
 
 std::optional<Fit> FitMemory(const FitTask& task, Diagnostics& diagnostics) {
   Fitter fitter(task);
-  for (int level = task.zero.value_or(0); level <= task.zero.value_or(3); ++level) {
-    if (!fitter.Level(level)) return std::nullopt;
-    // More division does not send less.
-    if (fitter.fits_unweighted()) break;
+  const int first = task.zero.value_or(0);
+  int level = first;
+  for (;; ++level) {
+    if (!fitter.Unweighted(level)) return std::nullopt;
+    // More division than fits does not send less.
+    if (fitter.LastFits() || level == task.zero.value_or(3)) break;
+  }
+  const int levels_that_do_not_fit = fitter.LastFits() ? level : level + 1;
+  for (level = first; level < levels_that_do_not_fit; ++level) {
+    if (!fitter.Weighted(level)) return std::nullopt;
   }
   if (std::optional<Fit> best = fitter.TakeBest()) return best;
   diagnostics.Add(NothingFits(task, fitter.TakeSmallest()));

@@ -284,11 +284,14 @@ std::optional<std::vector<bool>> Chooser::Cheapest(Bytes limit) {
   } else if (free <= kMostExact && int64_t{1} << free <= outcomes_) {
     best = BestOfAll(limit);
   } else {
-    for (const Set& start : NearestStarts(limit)) {
-      std::optional<Set> found = Descend(start, limit);
-      if (!found.has_value()) continue;
-      Improve(limit, *found);
-      if (!best.has_value() || IsBetter(Of(*found, limit), Of(*best, limit))) best = std::move(found);
+    // What fits into less may be a better beginning than what only just fits.
+    for (const Bytes tight : {limit, Bytes(limit.value() / 16 * 15), Bytes(limit.value() / 8 * 7)}) {
+      for (const Set& start : NearestStarts(tight)) {
+        std::optional<Set> found = Descend(start, tight);
+        if (!found.has_value()) continue;
+        Improve(limit, *found);
+        if (!best.has_value() || IsBetter(Of(*found, limit), Of(*best, limit))) best = std::move(found);
+      }
     }
   }
   if (!best.has_value()) return std::nullopt;
@@ -323,7 +326,12 @@ std::vector<bool> Chooser::Smallest() {
   // Asks for less and less.
   for (int64_t part = 8; part <= 64;) {
     const Bytes limit(peak.value() - peak.value() / part);
-    if (std::optional<Set> found = Descend(smallest, limit)) {
+    std::optional<Set> found = Descend(smallest, limit);
+    const std::vector<Set> starts = found.has_value() ? std::vector<Set>() : NearestStarts(limit);
+    for (auto start = starts.begin(); start != starts.end() && !found.has_value(); ++start) {
+      found = Descend(*start, limit);
+    }
+    if (found.has_value()) {
       take(*std::move(found));
     } else {
       part *= 2;
