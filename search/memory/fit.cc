@@ -202,7 +202,7 @@ class Fitter {
 
   // Returns the peak of `plan` with the choice, and offers it if it fits.
   Bytes OfferChoice(const RecomputeChoice& choice, const ir::Plan& plan, const Tried& own) {
-    ir::Plan thrifty = plan;
+    ir::Plan thrifty = WithAsked(plan, task_.savings.asked);
     Apply(choice, thrifty);
     PlannedProgram program = MustMake(task_.graph, thrifty, task_.execution.fuse);
     const Bytes peak = PeakOf(program);
@@ -250,14 +250,24 @@ std::pair<ir::Plan, PlannedProgram> Smallest(const ir::Graph& training_graph, co
                                              const Execution& execution, const Savings& savings,
                                              const SearchTuning& tuning, const ir::Plan& plan) {
   PlannedProgram kept = MustMake(training_graph, plan, execution.fuse);
-  ir::Plan thrifty = plan;
+  ir::Plan asked = WithAsked(plan, savings.asked);
+  ir::Plan thrifty = asked;
   Apply(RecomputationOf(kept, cluster, savings, tuning).Smallest(), thrifty);
   PlannedProgram program = MustMake(training_graph, thrifty, execution.fuse);
   // Gaps in the arena may take more than recomputation saves.
-  ir::Plan asked = WithAsked(plan, savings.asked);
   PlannedProgram as_asked = savings.asked.empty() ? std::move(kept) : MustMake(training_graph, asked, execution.fuse);
   if (PeakOf(as_asked) <= PeakOf(program)) return {std::move(asked), std::move(as_asked)};
   return {std::move(thrifty), std::move(program)};
+}
+
+std::optional<std::pair<int64_t, Bytes>> InMostMicroBatches(const FitTask& task, const ir::Plan& plan) {
+  if (task.graph.is_manual() || !task.graph.looks.empty()) return std::nullopt;
+  ir::Plan parts = plan;
+  const int64_t samples = SamplesOfRank(task.graph, plan);
+  while (2 * parts.micro_batches <= samples) parts.micro_batches *= 2;
+  if (parts.micro_batches == plan.micro_batches) return std::nullopt;
+  const absl::StatusOr<PlannedProgram> made = ProgramOf(task.graph, parts, task.execution.fuse);
+  return made.ok() ? std::optional(std::pair(parts.micro_batches, PeakOf(*made))) : std::nullopt;
 }
 
 std::optional<Fit> FitMemory(const FitTask& task, Diagnostics& diagnostics) {

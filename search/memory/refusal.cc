@@ -73,6 +73,10 @@ Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest) {
                      "save that much"));
   }
   for (std::string& note : ShardingNotes(task, smallest)) error.notes.push_back(std::move(note));
+  if (const auto parts = InMostMicroBatches(task, smallest.plan);
+      parts.has_value() && parts->second < smallest.peak()) {
+    error.notes.push_back(absl::StrCat("`micro_batches = ", parts->first, "` would need ", FormatBytes(parts->second)));
+  }
   error.help.push_back("use more devices, a smaller batch, or a larger limit");
   return error;
 }

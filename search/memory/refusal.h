@@ -2,6 +2,10 @@
 #ifndef CLEAVE_SEARCH_MEMORY_REFUSAL_H_
 #define CLEAVE_SEARCH_MEMORY_REFUSAL_H_
 
+#include <cstdint>
+#include <optional>
+#include <utility>
+
 #include "base/diagnostic/diagnostic.h"
 #include "base/units/units.h"
 #include "ir/graph/graph.h"
@@ -20,6 +24,10 @@ struct SmallestPlan {
 
   Bytes peak() const { return use.prediction.peak; }
 };
+
+// The most micro-batches, of powers of two, that `plan` can have, and what it then needs; nullopt where it cannot have
+// more than it has.
+std::optional<std::pair<int64_t, Bytes>> InMostMicroBatches(const FitTask& task, const ir::Plan& plan);
 
 // E0313. `smallest`: the plan that needs least, of all that were tried, with all savings. Plans with higher ZeRO levels
 // are made and measured, so that their numbers are not guesses.
