@@ -1,5 +1,4 @@
-// Attention without the matrix of scores: out = softmax(scale q k^T) v per matrix, and its gradients. Implemented for
-// the GPU (runtime/kernels/cuda); programs for the CPU compute the products one by one.
+// Attention without the matrix of scores: out = softmax(scale q k^T) v per matrix, and its gradients.
 //
 //   Attention({.matrices = batch * heads, .rows = 1024, .columns = 1024, .head = 64, .scale = 0.125f, .causal = true},
 //             query, key, value, mixed);
@@ -8,9 +7,9 @@
 // or BFloat16; scores, exponentials and sums are float either way, and what is stored is rounded once. Sizes may be 0;
 // results do not overlap inputs. The order of summation depends on the sizes alone.
 //
-// The softmax is computed in two passes over the keys, the first for the largest score and the sum of exponentials of a
-// row: Milakov and Gimelshein, Online normalizer calculation for softmax (2018). Tiles of the scores stay on the chip
-// as in Dao, Fu, Ermon, Rudra and Ré, FlashAttention (2022), and the gradients compute them again.
+// A row's largest score and its sum of exponentials are found while its scores pass by: Milakov and Gimelshein, Online
+// normalizer calculation for softmax (2018). Tiles of the scores stay in a GPU's shared memory or in a core's caches as
+// in Dao, Fu, Ermon, Rudra and Ré, FlashAttention (2022), and the gradients compute them again.
 #ifndef CLEAVE_RUNTIME_KERNELS_ATTENTION_H_
 #define CLEAVE_RUNTIME_KERNELS_ATTENTION_H_
 
@@ -22,7 +21,7 @@ struct AttentionShape {
   int64_t matrices = 0;
   int64_t rows = 0;     // Queries.
   int64_t columns = 0;  // Keys.
-  int64_t head = 0;     // REQUIRES: at most kLargestHead.
+  int64_t head = 0;     // REQUIRES on a GPU: at most kLargestHead.
   float scale = 1.0f;
   // Query i sees the keys j with first_row + i >= j. REQUIRES: first_row >= 0.
   bool causal = false;
@@ -34,7 +33,8 @@ constexpr int64_t kLargestHead = 128;
 template <typename T>
 void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, T* out);
 
-// The gradients by q, k and v, from the gradient by the result (dout). Takes 12 bytes of workspace per query.
+// The gradients by q, k and v, from the gradient by the result (dout). Takes 12 bytes of workspace per query
+// on a GPU; on a CPU it keeps that of Blocks (runtime/kernels/cpu/attention.cc) for each thread.
 template <typename T>
 void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* dout, T* dq, T* dk,
                        T* dv);

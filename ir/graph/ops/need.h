@@ -19,13 +19,14 @@ struct Need {
   Bytes images{};
   Bytes filters{};
   Bytes results{};
+  Bytes blocks{};
 
   void Include(const Need& other) {
     for (const auto piece :
-         {&Need::temporary, &Need::send, &Need::receive, &Need::images, &Need::filters, &Need::results})
+         {&Need::temporary, &Need::send, &Need::receive, &Need::images, &Need::filters, &Need::results, &Need::blocks})
       this->*piece = std::max(this->*piece, other.*piece);
   }
-  Bytes total() const { return temporary + send + receive + images + filters + results; }
+  Bytes total() const { return temporary + send + receive + images + filters + results + blocks; }
 
   bool operator==(const Need&) const = default;
 };

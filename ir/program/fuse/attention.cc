@@ -49,10 +49,9 @@ class Finder {
     return compute != nullptr && compute->kind == kind ? compute : nullptr;
   }
 
-  bool IsProduct(int i, Phase phase, bool transpose_a, bool transpose_b) const {
+  bool IsProduct(int i, bool transpose_a, bool transpose_b) const {
     const Compute* compute = Kind(i, OpKind::kMatmul);
-    return compute != nullptr && StepAt(i).phase == phase &&
-           compute->attributes.Get(attribute::kTransposeA) == transpose_a &&
+    return compute != nullptr && compute->attributes.Get(attribute::kTransposeA) == transpose_a &&
            compute->attributes.Get(attribute::kTransposeB) == transpose_b &&
            Type(compute->inputs[0]).rank() == Type(compute->inputs[1]).rank();
   }
@@ -75,7 +74,7 @@ class Finder {
   }
 
   std::optional<Attention> At(int first) const {
-    if (!IsProduct(first, Phase::kForward, false, true)) return std::nullopt;
+    if (!IsProduct(first, false, true)) return std::nullopt;
     const Compute& product = *ComputeAt(first);
     AttentionInputs inputs = {
         .q = product.inputs[0], .k = product.inputs[1], .v = product.inputs[1], .scores = product.output};
@@ -105,58 +104,67 @@ class Finder {
       others.erase(cast);
       others.insert(others.end(), readers_[read].begin(), readers_[read].end());
     }
-    const auto second = absl::c_find_if(
-        others, [&](int i) { return IsProduct(i, Phase::kForward, false, false) && ComputeAt(i)->inputs[0] == read; });
-    if (second == others.end()) return std::nullopt;
-    inputs.v = ComputeAt(*second)->inputs[1];
-    path.steps.push_back(*second);
+    const auto second =
+        absl::c_find_if(others, [&](int i) { return IsProduct(i, false, false) && ComputeAt(i)->inputs[0] == read; });
     Attention attention;
-    attention.forward = {.steps = path.steps, .inputs = inputs, .output = ComputeAt(*second)->output};
-    others.erase(second);
-    if (!IsLocal(inputs) || !RunsAtItsEnd(attention.forward.steps, {attention.forward.output})) return std::nullopt;
-    if (others.empty()) return attention;
-    attention.backward = Gradient(inputs, weights, read, others);
+    if (second != others.end()) {
+      inputs.v = ComputeAt(*second)->inputs[1];
+      path.steps.push_back(*second);
+      attention.forward =
+          AttentionForward{.steps = std::move(path.steps), .inputs = inputs, .output = ComputeAt(*second)->output};
+      others.erase(second);
+      path.steps.clear();
+      if (!IsLocal(inputs) || !FindPlace(*attention.forward, {attention.forward->output})) return std::nullopt;
+      if (others.empty()) return attention;
+    }
+    attention.backward = Gradient(std::move(path.steps), inputs, weights, read, others);
     if (!attention.backward.has_value()) return std::nullopt;
     return attention;
   }
 
-  // `readers` of the weights (float) and of their cast, all of which must belong to the gradient.
-  std::optional<AttentionBackward> Gradient(const AttentionInputs& inputs, ValueId weights, ValueId cast,
-                                            const std::vector<int>& readers) const {
+  // `readers` of the weights (float) and of their cast, all of which must belong to the gradient. `again`: the steps
+  // that make the weights, where they do so for the gradient alone. Then the gradient says which values the weights
+  // weigh.
+  std::optional<AttentionBackward> Gradient(std::vector<int> again, const AttentionInputs& inputs, ValueId weights,
+                                            ValueId cast, const std::vector<int>& readers) const {
     if (readers.size() != 2) return std::nullopt;
     const bool softmax_first = Kind(readers[0], OpKind::kSoftmaxGradient) != nullptr;
     const int softmax = readers[softmax_first ? 0 : 1];
     const int by_value = readers[softmax_first ? 1 : 0];
     const Compute* gradient = Kind(softmax, OpKind::kSoftmaxGradient);
     if (gradient == nullptr || gradient->inputs[1] != weights) return std::nullopt;
-    if (!IsProduct(by_value, Phase::kBackward, true, false) || ComputeAt(by_value)->inputs[0] != cast) {
-      return std::nullopt;
-    }
+    if (!IsProduct(by_value, true, false) || ComputeAt(by_value)->inputs[0] != cast) return std::nullopt;
+    const bool knows_values = again.empty();
     AttentionBackward backward;
-    backward.steps = {by_value};
+    backward.steps = std::move(again);
+    backward.steps.push_back(by_value);
     backward.inputs = inputs;
     backward.output_gradient = ComputeAt(by_value)->inputs[1];
     backward.v_gradient = ComputeAt(by_value)->output;
-    if (!ByWeights(backward, gradient->inputs[0]) || !ByScores(backward, softmax)) return std::nullopt;
-    absl::c_sort(backward.steps);
-    const bool last = RunsAtItsEnd(backward.steps, {backward.q_gradient, backward.k_gradient, backward.v_gradient});
-    if (!last || Type(backward.output_gradient) != Type(inputs.q)) return std::nullopt;
+    const std::optional<ValueId> values = ByWeights(backward, gradient->inputs[0]);
+    if (!values.has_value() || (knows_values && *values != inputs.v)) return std::nullopt;
+    backward.inputs.v = *values;
+    if (!ByScores(backward, softmax) || !IsLocal(backward.inputs)) return std::nullopt;
+    if (!FindPlace(backward, {backward.q_gradient, backward.k_gradient, backward.v_gradient})) return std::nullopt;
+    if (Type(backward.output_gradient) != Type(inputs.q)) return std::nullopt;
     return backward;
   }
 
-  // The steps that make the gradient by the weights, the product of the output's gradient and the values.
-  bool ByWeights(AttentionBackward& backward, ValueId value) const {
+  // The steps that make the gradient by the weights, the product of the output's gradient and the values. Returns the
+  // values.
+  std::optional<ValueId> ByWeights(AttentionBackward& backward, ValueId value) const {
     for (int casts = 0; casts < 2; ++casts) {
       const int i = writer_[value];
-      if (readers_[value].size() != 1 || IsAskedFor(value)) return false;
+      if (readers_[value].size() != 1 || IsAskedFor(value)) return std::nullopt;
       backward.steps.push_back(i);
-      if (IsProduct(i, Phase::kBackward, false, true)) {
-        return ComputeAt(i)->inputs == std::vector<ValueId>{backward.output_gradient, backward.inputs.v};
+      if (IsProduct(i, false, true)) {
+        const std::vector<ValueId>& factors = ComputeAt(i)->inputs;
+        return factors[0] == backward.output_gradient ? std::optional(factors[1]) : std::nullopt;
       }
-      if (Kind(i, OpKind::kCast) == nullptr) return false;
+      if (Kind(i, OpKind::kCast) == nullptr) return std::nullopt;
       value = ComputeAt(i)->inputs[0];
     }
-    return false;
+    return std::nullopt;
   }
 
   // The steps from the gradient of the softmax to those of query and key.
@@ -171,10 +179,10 @@ class Finder {
     if ((scale == nullptr ? 1 : scale->attributes.Get(attribute::kFactor)) != backward.inputs.scale) return false;
     const std::vector<int>& readers = readers_[path.value];
     if (readers.size() != 2 || IsAskedFor(path.value)) return false;
-    const bool query_first = IsProduct(readers[0], Phase::kBackward, false, false);
+    const bool query_first = IsProduct(readers[0], false, false);
     const int by_query = readers[query_first ? 0 : 1];
     const int by_key = readers[query_first ? 1 : 0];
-    if (!IsProduct(by_query, Phase::kBackward, false, false) || !IsProduct(by_key, Phase::kBackward, true, false)) {
+    if (!IsProduct(by_query, false, false) || !IsProduct(by_key, true, false)) {
       return false;
     }
     if (ComputeAt(by_query)->inputs != std::vector<ValueId>{path.value, backward.inputs.k}) return false;
@@ -204,11 +212,24 @@ class Finder {
     return uncut(inputs.k, rank - 2) && uncut(inputs.v, rank - 2);
   }
 
-  // Nothing may read the results before the last of the steps.
-  bool RunsAtItsEnd(const std::vector<int>& steps, const std::vector<ValueId>& results) const {
-    const int last = *absl::c_max_element(steps);
-    return absl::c_all_of(results, [&](ValueId value) {
-      return absl::c_all_of(readers_[value], [&](int reader) { return reader > last; });
+  // Sorts the piece's steps, and finds its place: the last of them that stands before all readers of its results. What
+  // later steps of the piece read from elsewhere must be written before it.
+  template <typename Piece>
+  bool FindPlace(Piece& piece, const std::vector<ValueId>& results) const {
+    absl::c_sort(piece.steps);
+    int end = static_cast<int>(program_.steps.size());
+    for (const ValueId value : results) {
+      for (const int reader : readers_[value]) end = std::min(end, reader);
+    }
+    const auto behind = absl::c_lower_bound(piece.steps, end);
+    if (behind == piece.steps.begin()) return false;
+    piece.place = *(behind - 1);
+    const Step& here = StepAt(piece.place);
+    return absl::c_all_of(piece.steps, [&](int i) {
+      const bool runs_with = StepAt(i).phase == here.phase && StepAt(i).repeat == here.repeat;
+      return runs_with && absl::c_all_of(ComputeAt(i)->inputs, [&](ValueId input) {
+               return writer_[input] < piece.place || absl::c_binary_search(piece.steps, writer_[input]);
+             });
     });
   }
 

@@ -6,6 +6,10 @@
 //
 // Casts may stand between any of them; scale and mask may be missing. Attention is found only where whole rows of
 // scores are on a rank and nothing else reads what lies inside; the same must be true of the gradient if there is one.
+//
+// The phase of the steps does not matter: where the backward pass computes scores and weights again, these copies
+// belong to a forward piece in the backward phase if it computes the second product again too, and else to the backward
+// piece, which needs neither scores nor weights.
 #ifndef CLEAVE_IR_PROGRAM_FUSE_ATTENTION_H_
 #define CLEAVE_IR_PROGRAM_FUSE_ATTENTION_H_
 
@@ -28,9 +32,11 @@ struct AttentionInputs {
   bool operator==(const AttentionInputs&) const = default;
 };
 
-// Indexes into Program::steps, ascending; the piece runs at the place of the last.
+// `steps`: indexes into Program::steps, ascending, all of one phase. The piece runs at the place of one of them, which
+// all that it reads is written before and no reader of its results stands before.
 struct AttentionForward {
   std::vector<int> steps;
+  int place = 0;
   AttentionInputs inputs;
   ValueId output;
 
@@ -38,6 +44,7 @@ struct AttentionForward {
 };
 struct AttentionBackward {
   std::vector<int> steps;
+  int place = 0;
   AttentionInputs inputs;
   ValueId output_gradient;
   ValueId q_gradient;
@@ -47,8 +54,9 @@ struct AttentionBackward {
   bool operator==(const AttentionBackward&) const = default;
 };
 
+// One of the two, or both.
 struct Attention {
-  AttentionForward forward;
+  std::optional<AttentionForward> forward;
   std::optional<AttentionBackward> backward;
 
   bool operator==(const Attention&) const = default;

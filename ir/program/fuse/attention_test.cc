@@ -1,5 +1,10 @@
 #include "ir/program/fuse/attention.h"
 
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_join.h"
 #include "base/check/check.h"
 #include "gtest/gtest.h"
@@ -68,7 +73,8 @@ TEST(FindAttention, TakesBothDirections) {
   const Program program = Trained({});
   const std::vector<Attention> found = FindAttention(program, kLargestHead);
   ASSERT_EQ(found.size(), 1u);
-  const AttentionForward& forward = found[0].forward;
+  ASSERT_TRUE(found[0].forward.has_value());
+  const AttentionForward& forward = *found[0].forward;
   EXPECT_EQ(NamesOf(program, forward.steps), "product scaled masked weights mixed");
   EXPECT_EQ(program.value(forward.inputs.q).name, "q");
   EXPECT_EQ(program.value(forward.inputs.k).name, "k");
@@ -90,8 +96,8 @@ TEST(FindAttention, ScaleAndMaskMayBeMissing) {
     for (const bool causal : {false, true}) {
       const std::vector<Attention> found = FindAttention(Trained({.scaled = scaled, .causal = causal}), kLargestHead);
       ASSERT_EQ(found.size(), 1u) << scaled << causal;
-      EXPECT_EQ(found[0].forward.inputs.causal, causal);
-      EXPECT_EQ(found[0].forward.inputs.scale, scaled ? 0.5 : 1.0);
+      EXPECT_EQ(found[0].forward->inputs.causal, causal);
+      EXPECT_EQ(found[0].forward->inputs.scale, scaled ? 0.5 : 1.0);
       EXPECT_TRUE(found[0].backward.has_value());
     }
   }
@@ -107,6 +113,106 @@ TEST(FindAttention, LeavesWhatOthersNeed) {
   EXPECT_TRUE(FindAttention(Trained({.weights_are_read = true}), kLargestHead).empty());
   EXPECT_TRUE(FindAttention(Trained({.fill = -1}), kLargestHead).empty()) << "such a score has a weight";
   EXPECT_TRUE(FindAttention(Trained({.head = 8}), 4).empty()) << "heads are too large";
+}
+
+bool Names(const Step& step, const std::vector<std::string>& names) {
+  return std::find(names.begin(), names.end(), step.name) != names.end();
+}
+
+// The program with copies of these forward steps in front of the backward pass, from which it reads.
+Program WithAgain(Program program, const std::vector<std::string>& names) {
+  std::map<ValueId, ValueId> again;
+  const auto renamed = [&](std::vector<ValueId>& values) {
+    for (ValueId& value : values) {
+      if (const auto found = again.find(value); found != again.end()) value = found->second;
+    }
+  };
+  std::vector<Step> copies;
+  for (const Step& step : program.steps) {
+    if (!Names(step, names)) continue;
+    copies.push_back(step);
+    copies.back().name += ".again";
+    copies.back().phase = Phase::kBackward;
+    Compute& compute = std::get<Compute>(copies.back().action);
+    renamed(compute.inputs);
+    Value value = program.value(compute.output);
+    value.name += ".again";
+    program.values.push_back(value);
+    again[compute.output] = ValueId(static_cast<int64_t>(program.values.size()) - 1);
+    compute.output = again[compute.output];
+  }
+  const auto backward = std::find_if(program.steps.begin(), program.steps.end(),
+                                     [](const Step& step) { return step.phase == Phase::kBackward; });
+  for (auto step = backward; step != program.steps.end(); ++step) {
+    if (Compute* compute = std::get_if<Compute>(&step->action)) renamed(compute->inputs);
+  }
+  program.steps.insert(backward, copies.begin(), copies.end());
+  return program;
+}
+
+TEST(FindAttention, TheGradientTakesScoresThatAreComputedAgain) {
+  const Program program = WithAgain(Trained({}), {"product", "scaled", "masked", "weights"});
+  const std::vector<Attention> found = FindAttention(program, kLargestHead);
+  ASSERT_EQ(found.size(), 2u);
+  ASSERT_TRUE(found[0].forward.has_value());
+  EXPECT_EQ(NamesOf(program, found[0].forward->steps), "product scaled masked weights mixed");
+  EXPECT_FALSE(found[0].backward.has_value());
+  EXPECT_FALSE(found[1].forward.has_value());
+  ASSERT_TRUE(found[1].backward.has_value());
+  const AttentionBackward& backward = *found[1].backward;
+  EXPECT_EQ(backward.steps.size(), 11u);
+  EXPECT_EQ(program.value(backward.inputs.v).name, "v");
+  EXPECT_EQ(program.value(backward.v_gradient).name, "v.grad");
+  // Neither the scores nor the weights of either pass are in memory.
+  const Storage storage = PlanStorage(program, Fuse(program, {.largest_attention_head = kLargestHead}));
+  for (int i = 0; i < static_cast<int>(program.values.size()); ++i) {
+    const Value& value = program.value(ValueId(i));
+    EXPECT_FALSE(value.type.shape == (Shape{2, 6, 6}) && storage.root[ValueId(i)].has_value()) << value.name;
+  }
+}
+
+TEST(FindAttention, WhatIsComputedAgainWithItsResultIsBothPieces) {
+  Program program = WithAgain(Trained({}), {"product", "scaled", "masked", "weights", "mixed"});
+  const std::vector<Attention> found = FindAttention(program, kLargestHead);
+  ASSERT_EQ(found.size(), 2u);
+  ASSERT_TRUE(found[1].forward.has_value());
+  EXPECT_EQ(NamesOf(program, found[1].forward->steps),
+            "product.again scaled.again masked.again weights.again mixed.again");
+  ASSERT_TRUE(found[1].backward.has_value());
+  EXPECT_EQ(found[1].backward->steps.size(), 7u);
+}
+
+TEST(FindAttention, LeavesWhatIsComputedAgainFromKeptScores) {
+  EXPECT_TRUE(FindAttention(WithAgain(Trained({}), {"weights"}), kLargestHead).empty());
+}
+
+// As with a cast of a gradient to f32, which stands behind the product that makes it and before the others.
+TEST(FindAttention, ResultsMayBeReadBetweenItsSteps) {
+  Program program = Trained({});
+  const AttentionBackward whole = *FindAttention(program, kLargestHead)[0].backward;
+  std::vector<int> results;
+  for (const int i : whole.steps) {
+    const ValueId output = ComputeOf(program.steps[static_cast<size_t>(i)])->output;
+    if (output == whole.q_gradient || output == whole.k_gradient) results.push_back(i);
+  }
+  ASSERT_EQ(results.size(), 2u);
+  // A reader of the first of the two, right behind it.
+  Step reader = program.steps[static_cast<size_t>(results[0])];
+  Compute& compute = std::get<Compute>(reader.action);
+  reader.name = "reader";
+  compute.kind = OpKind::kScale;
+  compute.attributes = {};
+  compute.attributes.Set(attribute::kFactor, 2.0);
+  compute.inputs = {compute.output};
+  program.values.push_back(program.value(compute.output));
+  compute.output = ValueId(static_cast<int64_t>(program.values.size()) - 1);
+  program.steps.insert(program.steps.begin() + results[0] + 1, reader);
+  const std::vector<Attention> found = FindAttention(program, kLargestHead);
+  ASSERT_EQ(found.size(), 1u);
+  ASSERT_TRUE(found[0].backward.has_value());
+  EXPECT_EQ(found[0].backward->place, results[0]);
+  const Fusion fusion = Fuse(program, {.largest_attention_head = kLargestHead});
+  EXPECT_LT(fusion.written_by[whole.k_gradient], fusion.written_by[compute.output]);
 }
 
 TEST(Fuse, AttentionKeepsScoresAndWeightsOutOfMemory) {

@@ -52,11 +52,9 @@ class Fuser {
     }
     if (options.largest_attention_head == 0) return;
     for (Attention& attention : FindAttention(program, options.largest_attention_head)) {
-      attention_steps_.emplace_back(attention.forward.steps.begin(), attention.forward.steps.end());
-      Plan(std::move(attention.forward));
-      if (!attention.backward.has_value()) continue;
-      attention_steps_.back().insert(attention.backward->steps.begin(), attention.backward->steps.end());
-      Plan(*std::move(attention.backward));
+      attention_steps_.emplace_back();
+      if (attention.forward.has_value()) Plan(*std::move(attention.forward));
+      if (attention.backward.has_value()) Plan(*std::move(attention.backward));
     }
   }
 
@@ -172,12 +170,13 @@ class Fuser {
 
   using Action = decltype(FusedStage::action);
 
-  // The piece runs at the place of its last step.
+  // A piece of the last attention.
   template <typename Piece>
   void Plan(Piece piece) {
+    attention_steps_.back().insert(piece.steps.begin(), piece.steps.end());
     for (const int i : piece.steps) pieces_[i] = std::nullopt;
-    const int last = piece.steps.back();
-    pieces_[last] = std::move(piece);
+    const int place = piece.place;
+    pieces_[place] = std::move(piece);
   }
 
   // `step`: one of those of the stage.
@@ -250,7 +249,7 @@ class Fuser {
   Fusion fusion_;
   std::vector<int> loop_;                        // The loop that is being filled.
   std::vector<int> glances_;                     // At its values, which wait until the loop is complete.
-  std::map<int, std::optional<Action>> pieces_;  // Per step of attention: the piece, at its last step.
+  std::map<int, std::optional<Action>> pieces_;  // Per step of attention: the piece, at its place.
   std::vector<std::set<int>> attention_steps_;   // Of each attention, both directions.
 };
 

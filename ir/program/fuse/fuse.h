@@ -59,9 +59,16 @@ struct Fusion {
   IdVector<ValueId, int> written_by;
 };
 
+// What attention as one piece takes beside its tensors (ir/program/memory/workspace.h).
+enum class AttentionWorkspace {
+  kRows,    // Numbers of each row of scores (runtime/kernels/cuda).
+  kBlocks,  // Blocks of scores, keys and values (runtime/kernels/cpu).
+};
+
 struct FuseOptions {
   // Attention is one piece if its heads have at most so many elements; with 0 it stays op by op.
   int64_t largest_attention_head = 0;
+  AttentionWorkspace attention_workspace = AttentionWorkspace::kRows;
 
   bool operator==(const FuseOptions&) const = default;
 };

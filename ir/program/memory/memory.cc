@@ -55,7 +55,7 @@ bool Waits(const Graph& graph, const Value& value, const Step& writer, MemoryRol
   return !touches(stage.reads) && !touches(stage.writes);
 }
 
-MemoryUse UseOf(const Graph& graph, const Program& program, const Storage& storage) {
+MemoryUse UseOf(const Graph& graph, const Program& program, const Storage& storage, Bytes workspace) {
   const IdVector<ValueId, const Step*> writers = WritersOf(program);
   const int64_t peak = PeakDemand(storage.stages, storage.requests).stage;
   MemoryUse use;
@@ -73,7 +73,7 @@ MemoryUse UseOf(const Graph& graph, const Program& program, const Storage& stora
   }
   std::stable_sort(use.at_peak.begin(), use.at_peak.end(),
                    [](const HeldTensor& a, const HeldTensor& b) { return a.size > b.size; });
-  use.prediction.peak = storage.buffers.total + WorkspaceOf(program);
+  use.prediction.peak = storage.buffers.total + workspace;
   use.prediction.buffers += use.prediction.peak - held;
   return use;
 }
@@ -99,7 +99,7 @@ absl::string_view MemoryRoleName(MemoryRole role) {
 MemoryPlan PlanMemory(const Graph& graph, const Program& program, const FuseOptions& fuse) {
   Fusion fusion = Fuse(program, fuse);
   Storage storage = PlanStorage(program, fusion);
-  MemoryUse use = UseOf(graph, program, storage);
+  MemoryUse use = UseOf(graph, program, storage, WorkspaceOf(program, fusion, fuse));
   return {.fuse = fuse, .fusion = std::move(fusion), .storage = std::move(storage), .use = std::move(use)};
 }
 

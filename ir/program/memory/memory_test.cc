@@ -37,7 +37,7 @@ TEST(Memory, TheSumIsWhatTheArenaAndTheWorkspaceTake) {
       const MemoryPrediction memory = PlanMemory(graph, program).use.prediction;
       EXPECT_EQ(memory.peak,
                 memory.parameters + memory.gradients + memory.optimizer + memory.activations + memory.buffers);
-      EXPECT_EQ(memory.peak, PlanStorage(program, Fuse(program)).buffers.total + WorkspaceOf(program));
+      EXPECT_EQ(memory.peak, PlanStorage(program, Fuse(program)).buffers.total + WorkspaceOf(program, {}, {}));
       // Data parallel: every rank has all parameters and all of the optimizer's state.
       EXPECT_EQ(memory.parameters, BytesOfKind(graph, OpKind::kParameter));
       EXPECT_EQ(memory.optimizer, BytesOfKind(graph, OpKind::kState));
@@ -61,7 +61,7 @@ TEST(Memory, Bf16TakesTwoBytes) {
       const MemoryPrediction after = PlanMemory(in_bf16, program).use.prediction;
       EXPECT_EQ(after.parameters, before.parameters);
       EXPECT_EQ(after.optimizer, before.optimizer);
-      EXPECT_EQ(after.peak, PlanStorage(program, Fuse(program)).buffers.total + WorkspaceOf(program));
+      EXPECT_EQ(after.peak, PlanStorage(program, Fuse(program)).buffers.total + WorkspaceOf(program, {}, {}));
     }
   }
 }

@@ -1,6 +1,8 @@
 #include "ir/program/memory/workspace.h"
 
 #include <algorithm>
+#include <variant>
+#include <vector>
 
 #include "base/match/match.h"
 #include "ir/graph/ops/need.h"
@@ -62,15 +64,111 @@ Need NeedOf(const Program& program, const Collective& collective) {
   return need;
 }
 
+// Attention on a CPU as its threads see it: class Blocks and struct Pieces of runtime/kernels/cpu/attention.cc.
+class AttentionBlocks {
+ public:
+  AttentionBlocks(const Program& program, const AttentionInputs& inputs) {
+    const Shape q = LargestLocalShape(program, inputs.q);
+    const Shape k = LargestLocalShape(program, inputs.k);
+    head_ = q.back();
+    rows_ = q[q.size() - 2];
+    columns_ = k[k.size() - 2];
+    matrices_ = head_ * rows_ == 0 ? 0 : ElementCount(q) / (head_ * rows_);
+    in_word_ = program.value(inputs.q).type.dtype == DType::kBf16 ? 2 : 1;
+  }
+
+  Need Forward() const { return {.blocks = Words(CommonParts())}; }
+
+  Need Gradient() const {
+    std::vector<int64_t> parts = CommonParts();
+    const int64_t panels = Panels();
+    parts.insert(parts.end(),
+                 {PaddedRows(), panels * PanelWords() * Width(), panels * Width() * kTile, panels * Width() * kTile,
+                  panels * kTile * kTile, kTile * HeadWords(), Width() * PanelWords(), Width() * PanelWords()});
+    Need need = {.blocks = Words(parts)};
+    if (Pieces() > 1) need.temporary = Words({matrices_ * Pieces() * 2 * columns_ * head_});
+    return need;
+  }
+
+ private:
+  static constexpr int64_t kTile = 64;
+
+  static int64_t Tiles(int64_t size) { return (size + kTile - 1) / kTile; }
+
+  // Each part begins at a multiple of 64 bytes.
+  static Bytes Words(const std::vector<int64_t>& parts) {
+    int64_t bytes = 0;
+    for (const int64_t words : parts) bytes += (words * 4 + 63) / 64 * 64;
+    return Bytes(bytes);
+  }
+
+  std::vector<int64_t> CommonParts() const {
+    const int64_t panels = Panels();
+    return {PaddedRows(),
+            PaddedRows(),
+            PaddedRows() * Width(),
+            panels * HeadWords() * kTile,
+            panels * std::max(HeadWords() * kTile, PanelWords() * Width()),
+            panels * kTile * kTile,
+            kTile * HeadWords(),
+            kTile * Width()};
+  }
+
+  int64_t Pieces() const {
+    const int64_t wanted = (16 + matrices_ - 1) / std::max<int64_t>(1, matrices_);
+    return std::max<int64_t>(1, std::min(wanted, Tiles(rows_) / 4));
+  }
+  int64_t PaddedRows() const { return (Tiles(rows_) + Pieces() - 1) / Pieces() * kTile; }
+  int64_t Panels() const { return std::min<int64_t>(16, Tiles(columns_)); }
+  int64_t Width() const {
+    const int64_t step = 16 * in_word_;
+    return (head_ + step - 1) / step * step;
+  }
+  int64_t HeadWords() const { return Width() / in_word_; }
+  int64_t PanelWords() const { return kTile / in_word_; }
+
+  int64_t matrices_ = 0, rows_ = 0, columns_ = 0, head_ = 0, in_word_ = 1;
+};
+
+Need NeedOfForward(const Program& program, const AttentionInputs& inputs, AttentionWorkspace workspace) {
+  switch (workspace) {
+    case AttentionWorkspace::kRows:
+      return {};
+    case AttentionWorkspace::kBlocks:
+      return AttentionBlocks(program, inputs).Forward();
+  }
+  return {};
+}
+
+Need NeedOfGradient(const Program& program, const AttentionInputs& inputs, AttentionWorkspace workspace) {
+  switch (workspace) {
+    case AttentionWorkspace::kRows: {
+      const int64_t head = program.value(inputs.q).type.shape.back();
+      return {.temporary = Bytes(head == 0 ? 0 : LocalElements(program, inputs.q) / head * 12)};
+    }
+    case AttentionWorkspace::kBlocks:
+      return AttentionBlocks(program, inputs).Gradient();
+  }
+  return {};
+}
+
 }  // namespace
 
-Bytes WorkspaceOf(const Program& program) {
+Bytes WorkspaceOf(const Program& program, const Fusion& fusion, const FuseOptions& fuse) {
   Need most;
   for (const Step& step : program.steps) {
     Match(
         step.action, [&](const Compute& compute) { most.Include(NeedOf(program, compute)); },
         [&](const Collective& collective) { most.Include(NeedOf(program, collective)); }, [](const Slice&) {},
         [](const View&) {}, [](const Glance&) {});
+  }
+  for (const FusedStage& stage : fusion.stages) {
+    if (const auto* forward = std::get_if<AttentionForward>(&stage.action)) {
+      most.Include(NeedOfForward(program, forward->inputs, fuse.attention_workspace));
+    }
+    if (const auto* backward = std::get_if<AttentionBackward>(&stage.action)) {
+      most.Include(NeedOfGradient(program, backward->inputs, fuse.attention_workspace));
+    }
   }
   return most.total();
 }

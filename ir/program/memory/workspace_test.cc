@@ -33,7 +33,7 @@ int64_t Needed(OpKind kind, const std::vector<Shape>& inputs, const Shape& outpu
   Program program;
   program.mesh = Mesh::OfDevices(1);
   AddCompute(program, kind, inputs, output, std::move(attributes));
-  return WorkspaceOf(program).value();
+  return WorkspaceOf(program, {}, {}).value();
 }
 
 TEST(Workspace, ConvolutionsAreReorderedIntoBlocksOfChannels) {
@@ -54,7 +54,7 @@ TEST(Workspace, PiecesThatStayAreAsLargeAsTheLargest) {
   AddCompute(program, OpKind::kConv2d, {{128, 32, 14, 14}, {64, 32, 3, 3}}, {128, 64, 14, 14});
   AddCompute(program, OpKind::kMse, {{1000}, {1000}}, {});
   AddCompute(program, OpKind::kMse, {{500}, {500}}, {});
-  EXPECT_EQ(WorkspaceOf(program).value(), 3211264 + 73728 + 12845056 + 4000);
+  EXPECT_EQ(WorkspaceOf(program, {}, {}).value(), 3211264 + 73728 + 12845056 + 4000);
 }
 
 TEST(Workspace, Temporaries) {
@@ -86,7 +86,7 @@ int64_t NeededFor(CollectiveKind kind, const std::string& from, const std::strin
                                     .to_dimension = to_dimension});
   }
   program.steps.push_back({.action = collective, .name = "collective"});
-  return WorkspaceOf(program).value();
+  return WorkspaceOf(program, {}, {}).value();
 }
 
 TEST(Workspace, CollectivesPackWhatIsNotContiguous) {

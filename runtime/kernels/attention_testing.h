@@ -1,23 +1,26 @@
+// For tests of attention, on every device: what it means, computed here in double.
+#ifndef CLEAVE_RUNTIME_KERNELS_ATTENTION_TESTING_H_
+#define CLEAVE_RUNTIME_KERNELS_ATTENTION_TESTING_H_
+
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
-#include <random>
-#include <tuple>
+#include <cstdint>
 #include <vector>
 
-#include "gtest/gtest.h"
 #include "runtime/device/bfloat16.h"
-#include "runtime/device/device_vector.h"
 #include "runtime/kernels/attention.h"
+#include "runtime/kernels/testing.h"
 
 namespace cleave::runtime {
-namespace {
 
 // Attention by its definition, and its gradients: in double, matrix by matrix, with all scores.
-struct Reference {
+struct AttentionReference {
   std::vector<double> out, dq, dk, dv;
 
-  Reference(const AttentionShape& shape, const std::vector<double>& q, const std::vector<double>& k,
-            const std::vector<double>& v, const std::vector<double>& dout)
+  AttentionReference(const AttentionShape& shape, const std::vector<double>& q, const std::vector<double>& k,
+                     const std::vector<double>& v, const std::vector<double>& dout)
       : out(q.size()), dq(q.size()), dk(k.size()), dv(k.size()) {
     for (int64_t matrix = 0; matrix < shape.matrices; ++matrix) {
       for (int64_t i = 0; i < shape.rows; ++i) Row(shape, matrix, i, q, k, v, dout);
@@ -77,10 +80,11 @@ std::vector<double> Wide(const std::vector<T>& values) {
   return wide;
 }
 
-// The largest difference, as a share of the largest number that is expected.
+// The largest difference, as a share of the largest number that is expected, or of 0.1 where all are smaller: gradients
+// may be zero because larger numbers cancel.
 template <typename T>
 double Error(const std::vector<T>& values, const std::vector<double>& expected) {
-  double largest = 1e-30;
+  double largest = 0.1;
   double error = 0;
   for (size_t i = 0; i < values.size(); ++i) {
     const double difference = std::abs(static_cast<float>(values[i]) - expected[i]);
@@ -104,55 +108,13 @@ void Check(const AttentionShape& shape, double tolerance) {
   DeviceVector<T> out(queries), dq(queries), dk(keys), dv(keys);
   Attention(shape, q_there.get(), k_there.get(), v_there.get(), out.get());
   AttentionGradient(shape, q_there.get(), k_there.get(), v_there.get(), dout_there.get(), dq.get(), dk.get(), dv.get());
-  const Reference reference(shape, Wide(q), Wide(k), Wide(v), Wide(dout));
+  const AttentionReference reference(shape, Wide(q), Wide(k), Wide(v), Wide(dout));
   EXPECT_LE(Error(out.Values(), reference.out), tolerance);
   EXPECT_LE(Error(dq.Values(), reference.dq), tolerance);
   EXPECT_LE(Error(dk.Values(), reference.dk), tolerance);
   EXPECT_LE(Error(dv.Values(), reference.dv), tolerance);
 }
 
-// Rows, columns, head: less than a tile, exactly one tile, more than one; heads that are not a multiple of a vector.
-class Attention_ : public testing::TestWithParam<std::tuple<int64_t, int64_t, int64_t>> {};
-
-TEST_P(Attention_, IsWhatItMeans) {
-  const auto [rows, columns, head] = GetParam();
-  AttentionShape shape = {.matrices = 2, .rows = rows, .columns = columns, .head = head, .scale = 0.3f};
-  for (const bool causal : {false, true}) {
-    shape.causal = causal;
-    // The queries are those of a rank that holds the last rows.
-    shape.first_row = causal ? std::max<int64_t>(0, columns - rows) : 0;
-    Check<float>(shape, 1e-5);
-    // The weights and the stored results have 8 bits.
-    Check<BFloat16>(shape, 2e-2);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Sizes, Attention_,
-                         testing::Values(std::tuple(1, 1, 1), std::tuple(5, 7, 3), std::tuple(64, 64, 32),
-                                         std::tuple(70, 33, 64), std::tuple(33, 130, 40), std::tuple(40, 70, 128)));
-
-TEST(Attention, NothingIsNothing) {
-  DeviceVector<float> none(0);
-  Attention<float>({.matrices = 0, .rows = 4, .columns = 4, .head = 8}, none.get(), none.get(), none.get(), none.get());
-  const DeviceVector<float> some(std::vector<float>(32, 1.0f));
-  DeviceVector<float> dk(32), dv(32);
-  // Without queries the gradients of keys and values are zero.
-  AttentionGradient<float>({.matrices = 1, .rows = 0, .columns = 4, .head = 8}, none.get(), some.get(), some.get(),
-                           none.get(), none.get(), dk.get(), dv.get());
-  EXPECT_EQ(dk.Values(), std::vector<float>(32, 0.0f));
-  EXPECT_EQ(dv.Values(), std::vector<float>(32, 0.0f));
-}
-
-TEST(Attention, LargeScoresDoNotOverflow) {
-  const std::vector<float> q = {100.0f, 0.0f};
-  const std::vector<float> k = {100.0f, 0.0f, 99.0f, 0.0f};
-  const std::vector<float> v = {1.0f, 2.0f, 3.0f, 4.0f};
-  const DeviceVector<float> q_there(q), k_there(k), v_there(v);
-  DeviceVector<float> out(2);
-  Attention<float>({.matrices = 1, .rows = 1, .columns = 2, .head = 2}, q_there.get(), k_there.get(), v_there.get(),
-                   out.get());
-  EXPECT_EQ(out.Values(), (std::vector<float>{1.0f, 2.0f}));
-}
-
-}  // namespace
 }  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_KERNELS_ATTENTION_TESTING_H_
