@@ -16,6 +16,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/testing/plans.h"
 #include "ir/transforms/differentiate/differentiate.h"
+#include "ir/transforms/precision/precision.h"
 
 namespace cleave::ir {
 namespace {
@@ -113,6 +114,51 @@ TEST(FindAttention, LeavesWhatOthersNeed) {
   EXPECT_TRUE(FindAttention(Trained({.weights_are_read = true}), kLargestHead).empty());
   EXPECT_TRUE(FindAttention(Trained({.fill = -1}), kLargestHead).empty()) << "such a score has a weight";
   EXPECT_TRUE(FindAttention(Trained({.head = 8}), 4).empty()) << "heads are too large";
+}
+
+// Queries and keys out of products, turned by their positions, and fewer heads of keys and values than of queries: four
+// heads of queries share two of keys.
+Graph RopeModel(bool shares_keys) {
+  GraphBuilder builder;
+  const auto tensor = [&](const Shape& shape, const std::string& name) {
+    return builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, name);
+  };
+  const auto made = [&](int64_t heads, const std::string& name) {
+    return builder.Add(OpKind::kMatmul, {tensor({heads, 6, 3}, name + ".in"), tensor({heads, 3, 4}, name + ".weight")},
+                       {}, name);
+  };
+  const auto for_all = [&](OpId x) {
+    if (!shares_keys) return x;
+    x = builder.Add(OpKind::kReshape, {x}, {{attribute::kShape, Shape{2, 1, 6, 4}}});
+    x = builder.Add(OpKind::kBroadcastTo, {x}, {{attribute::kShape, Shape{2, 2, 6, 4}}});
+    return builder.Add(OpKind::kReshape, {x}, {{attribute::kShape, Shape{4, 6, 4}}});
+  };
+  const int64_t heads = shares_keys ? 2 : 4;
+  const OpId q = builder.Add(OpKind::kRope, {made(4, "q")}, {}, "q.rope");
+  const OpId k = for_all(builder.Add(OpKind::kRope, {made(heads, "k")}, {}, "k.rope"));
+  const OpId v = for_all(made(heads, "v"));
+  const OpId scores = builder.Add(OpKind::kMatmul, {q, k}, {{attribute::kTransposeB, true}}, "product");
+  const OpId scaled = builder.Add(OpKind::kScale, {scores}, {{attribute::kFactor, 0.5}}, "scaled");
+  const OpId masked = builder.Add(OpKind::kCausalMask, {scaled}, {{attribute::kFill, -1e9}}, "masked");
+  const OpId weights = builder.Add(OpKind::kSoftmax, {masked}, {}, "weights");
+  const OpId mixed = builder.Add(OpKind::kMatmul, {weights, v}, {}, "mixed");
+  builder.mutable_graph().loss =
+      builder.Add(OpKind::kReduceMean, {mixed}, {{attribute::kAxes, std::vector<int64_t>{}}}, "mean");
+  return std::move(builder).Build();
+}
+
+TEST(FindAttention, BehindPositionsInEveryPrecision) {
+  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+    for (const bool shares_keys : {false, true}) {
+      absl::StatusOr<Graph> graph = Differentiate(RopeModel(shares_keys), Optimizer());
+      ASSERT_TRUE(graph.ok()) << graph.status();
+      const std::vector<Attention> found =
+          FindAttention(ProgramOf(ApplyPrecision(*graph, precision).graph), kLargestHead);
+      ASSERT_EQ(found.size(), 1u) << shares_keys;
+      EXPECT_TRUE(found[0].forward.has_value());
+      EXPECT_TRUE(found[0].backward.has_value());
+    }
+  }
 }
 
 bool Names(const Step& step, const std::vector<std::string>& names) {

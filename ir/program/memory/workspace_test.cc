@@ -73,6 +73,36 @@ TEST(Workspace, Temporaries) {
   EXPECT_EQ(einsum("ij,jk->i", {3, 2}, {2, 5}, {3}), 0);
 }
 
+// What the kernels took of the runtime's workspace for these sizes, forward and backward.
+TEST(Workspace, AttentionOnTheCpu) {
+  struct Case {
+    DType dtype;
+    Shape q, k;
+    int64_t forward, both;
+  };
+  for (const Case& each : {Case{DType::kF32, {2, 4, 100, 40}, {2, 4, 300, 40}, 254976, 558592},
+                           Case{DType::kBf16, {2, 4, 100, 40}, {2, 4, 300, 40}, 222208, 534016},
+                           Case{DType::kF32, {1, 700, 16}, {1, 1200, 16}, 429056, 1208832},
+                           Case{DType::kBf16, {1, 700, 16}, {1, 1200, 16}, 457728, 1368576}}) {
+    Program program;
+    program.mesh = Mesh::OfDevices(1);
+    const ValueId q = AddValue(program, each.q, "", each.dtype);
+    const ValueId k = AddValue(program, each.k, "", each.dtype);
+    const AttentionInputs inputs = {.q = q, .k = k, .v = k, .scores = q};
+    Fusion fusion;
+    fusion.stages.push_back({.action = AttentionForward{.steps = {}, .inputs = inputs, .output = q}});
+    const FuseOptions fuse = {.largest_attention_head = 64, .attention_workspace = AttentionWorkspace::kBlocks};
+    EXPECT_EQ(WorkspaceOf(program, fusion, fuse).value(), each.forward);
+    AttentionBackward backward;
+    backward.inputs = inputs;
+    fusion.stages.push_back({.action = backward});
+    EXPECT_EQ(WorkspaceOf(program, fusion, fuse).value(), each.both);
+    // On a GPU three numbers of each row.
+    const int64_t rows = ElementCount(each.q) / each.q.back();
+    EXPECT_EQ(WorkspaceOf(program, fusion, {.largest_attention_head = 64}).value(), 12 * rows);
+  }
+}
+
 // One collective over both axes of a mesh of 2 x 2, of one tensor or several alike.
 int64_t NeededFor(CollectiveKind kind, const std::string& from, const std::string& to, int from_dimension,
                   int to_dimension, int tensors = 1) {

@@ -6,8 +6,10 @@
 
 #include <limits>
 #include <random>
+#include <thread>
 #include <vector>
 
+#include "runtime/device/workspace.h"
 #include "runtime/kernels/attention_testing.h"
 
 namespace cleave::runtime {
@@ -66,6 +68,32 @@ std::vector<float> AllResults(const AttentionShape& shape, int threads) {
   std::vector<float> all;
   for (const std::vector<T>* values : {&out, &dq, &dk, &dv}) all.insert(all.end(), values->begin(), values->end());
   return all;
+}
+
+// The compiler predicts these (ir/program/memory/workspace_test.cc). On a thread that has kept nothing yet.
+template <typename T>
+std::vector<int64_t> WorkspaceOf(const AttentionShape& shape) {
+  std::vector<int64_t> peaks;
+  std::thread([&] {
+    const std::vector<T> queries = Random<T>(shape.matrices * shape.rows * shape.head, 1);
+    const std::vector<T> keys = Random<T>(shape.matrices * shape.columns * shape.head, 2);
+    std::vector<T> out = queries, dk = keys, dv = keys;
+    Attention(shape, queries.data(), keys.data(), keys.data(), out.data());
+    peaks.push_back(WorkspaceBytes().peak);
+    AttentionGradient(shape, queries.data(), keys.data(), keys.data(), queries.data(), out.data(), dk.data(),
+                      dv.data());
+    peaks.push_back(WorkspaceBytes().peak);
+  }).join();
+  return peaks;
+}
+
+TEST(AttentionOnCpu, Workspace) {
+  const AttentionShape many = {.matrices = 8, .rows = 100, .columns = 300, .head = 40};
+  const AttentionShape one = {.matrices = 1, .rows = 700, .columns = 1200, .head = 16};
+  EXPECT_EQ(WorkspaceOf<float>(many), (std::vector<int64_t>{254976, 558592}));
+  EXPECT_EQ(WorkspaceOf<BFloat16>(many), (std::vector<int64_t>{222208, 534016}));
+  EXPECT_EQ(WorkspaceOf<float>(one), (std::vector<int64_t>{429056, 1208832}));
+  EXPECT_EQ(WorkspaceOf<BFloat16>(one), (std::vector<int64_t>{457728, 1368576}));
 }
 
 TEST(AttentionOnCpu, ThreadsDoNotChangeResults) {
