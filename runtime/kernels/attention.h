@@ -34,7 +34,7 @@ template <typename T>
 void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, T* out);
 
 // The gradients by q, k and v, from the gradient by the result (dout). Takes 12 bytes of workspace per query
-// on a GPU; on a CPU it keeps that of Blocks (runtime/kernels/cpu/attention.cc) for each thread.
+// on a GPU; on a CPU it keeps that of AttentionBlocks (runtime/kernels/cpu/attention.cc) for each thread.
 template <typename T>
 void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* dout, T* dq, T* dk,
                        T* dv);

@@ -43,7 +43,7 @@ TEST(MicroBatches, TrainWithTheNumbersOfTheWholeBatch) {
                                              {"--devices", "2", "--search", "data_parallel", "--set", "zero=3"},
                                              {"--devices", "2", "--set", "memory=64MiB"}}) {
     std::vector<std::string> arguments = how;
-    arguments.insert(arguments.end(), {"--set", "batch=10", "--set", "seq=16"});
+    arguments.insert(arguments.end(), {"--set", "batch=10", "--set", "seq=32"});
     SCOPED_TRACE(absl::StrCat(how[1], " devices, ", how.back()));
     const Trained whole = Train(folder, arguments, 1);
     const Trained parts = Train(folder, arguments, 4);

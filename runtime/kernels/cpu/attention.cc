@@ -1,5 +1,5 @@
-// Reading guide: a Piece is the work of one thread on some queries of one matrix. It takes the keys in groups of
-// panels, and for each group the queries in tiles; Forward and Gradient are these two loops. Scores exist for a tile
+// Reading guide: an AttentionPiece is the work of one thread on some queries of one matrix. It takes the keys in groups
+// of panels, and for each group the queries in tiles; Forward and Gradient are these two loops. Scores exist for a tile
 // and a group only, so a core's second cache holds them; weights and gradients are multiplied panel by panel, which the
 // first holds.
 //
@@ -21,31 +21,31 @@
 namespace cleave::runtime {
 namespace {
 
-constexpr int64_t kTile = 64;         // Queries of a tile, and keys of a panel.
-constexpr int64_t kGroupPanels = 16;  // The most panels of a group.
+constexpr int64_t kAttentionTile = 64;  // Queries of a tile, and keys of a panel.
+constexpr int64_t kGroupPanels = 16;    // The most panels of a group.
 
-constexpr int64_t Tiles(int64_t size) { return (size + kTile - 1) / kTile; }
+constexpr int64_t TileCount(int64_t size) { return (size + kAttentionTile - 1) / kAttentionTile; }
 
 // The queries of a matrix are cut into as many pieces as there is use for, by the sizes alone: with several, each has
 // gradients of all keys, which are added up in order afterwards.
-struct Pieces {
+struct PiecesOfQueries {
   int64_t of_matrix = 1;
   int64_t rows = 0;  // Of each but the last.
 
-  explicit Pieces(const AttentionShape& shape) {
+  explicit PiecesOfQueries(const AttentionShape& shape) {
     constexpr int64_t kEnough = 16;
     constexpr int64_t kLeastTiles = 4;
-    const int64_t tiles = Tiles(shape.rows);
+    const int64_t tiles = TileCount(shape.rows);
     const int64_t wanted = (kEnough + shape.matrices - 1) / std::max<int64_t>(1, shape.matrices);
     of_matrix = std::max<int64_t>(1, std::min(wanted, tiles / kLeastTiles));
-    rows = (tiles + of_matrix - 1) / of_matrix * kTile;
+    rows = (tiles + of_matrix - 1) / of_matrix * kAttentionTile;
   }
 };
 
 // Parts of a piece of memory, in words of 32 bits. Without memory it only counts.
-class Carving {
+class AttentionMemory {
  public:
-  explicit Carving(void* memory) : memory_(static_cast<char*>(memory)) {}
+  explicit AttentionMemory(void* memory) : memory_(static_cast<char*>(memory)) {}
 
   template <typename AnyWord>
   void Take(int64_t count, AnyWord*& part) {
@@ -62,7 +62,7 @@ class Carving {
 
 // What a thread keeps while it works on a piece. The pointers that only gradients need are null otherwise.
 template <typename T>
-struct Blocks {
+struct AttentionBlocks {
   int64_t width = 0;       // Elements of a padded head.
   int64_t head_words = 0;  // Its words.
   int64_t panels = 0;      // In a group.
@@ -74,47 +74,47 @@ struct Blocks {
   float* result = nullptr;        // [rows, width]: out, or dq.
 
   // Of each panel.
-  Word<T>* keys = nullptr;           // k^T: [head words, kTile]
-  Word<T>* values = nullptr;         // v by pairs of keys: [kTile words, width]; for gradients v^T, as k^T.
-  Word<T>* keys_by_pairs = nullptr;  // k: [kTile words, width]
-  float* key_gradient = nullptr;     // dk: [kTile, width], or its transpose
+  Word<T>* keys = nullptr;           // k^T: [head words, kAttentionTile]
+  Word<T>* values = nullptr;         // v by pairs of keys: [kAttentionTile words, width]; for gradients v^T, as k^T.
+  Word<T>* keys_by_pairs = nullptr;  // k: [kAttentionTile words, width]
+  float* key_gradient = nullptr;     // dk: [kAttentionTile, width], or its transpose
   float* value_gradient = nullptr;   // dv
-  float* scores = nullptr;           // [kTile, kTile]
+  float* scores = nullptr;           // [kAttentionTile, kAttentionTile]
   float* by_weights = nullptr;       // d
 
   // Of the tile.
-  Word<T>* query = nullptr;              // q: [kTile, head words]
+  Word<T>* query = nullptr;              // q: [kAttentionTile, head words]
   Word<T>* gradient = nullptr;           // dout
-  Word<T>* query_by_pairs = nullptr;     // q^T by pairs of queries: [width, kTile words]
+  Word<T>* query_by_pairs = nullptr;     // q^T by pairs of queries: [width, kAttentionTile words]
   Word<T>* gradient_by_pairs = nullptr;  // dout^T
 
-  Word<T>* turning = nullptr;  // What is transposed next: [kTile, width]
+  Word<T>* turning = nullptr;  // What is transposed next: [kAttentionTile, width]
 
   int64_t bytes = 0;
 
-  Blocks(const AttentionShape& shape, int64_t rows, bool for_gradient, void* memory)
+  AttentionBlocks(const AttentionShape& shape, int64_t rows, bool for_gradient, void* memory)
       : width(Padded<T>(shape.head)),
         head_words(PaddedWords<T>(shape.head)),
-        panels(std::min(kGroupPanels, Tiles(shape.columns))) {
-    constexpr int64_t kWords = PaddedWords<T>(kTile);
-    const int64_t padded_rows = Tiles(rows) * kTile;
-    Carving carving(memory);
-    for (float** part : {&largest, &sum}) carving.Take(padded_rows, *part);
-    carving.Take(padded_rows * width, result);
-    carving.Take(panels * head_words * kTile, keys);
-    carving.Take(panels * std::max(head_words * kTile, kWords * width), values);
-    carving.Take(panels * kTile * kTile, scores);
-    carving.Take(kTile * head_words, query);
-    carving.Take(kTile * width, turning);
+        panels(std::min(kGroupPanels, TileCount(shape.columns))) {
+    constexpr int64_t kWords = PaddedWords<T>(kAttentionTile);
+    const int64_t padded_rows = TileCount(rows) * kAttentionTile;
+    AttentionMemory parts(memory);
+    for (float** part : {&largest, &sum}) parts.Take(padded_rows, *part);
+    parts.Take(padded_rows * width, result);
+    parts.Take(panels * head_words * kAttentionTile, keys);
+    parts.Take(panels * std::max(head_words * kAttentionTile, kWords * width), values);
+    parts.Take(panels * kAttentionTile * kAttentionTile, scores);
+    parts.Take(kAttentionTile * head_words, query);
+    parts.Take(kAttentionTile * width, turning);
     if (for_gradient) {
-      carving.Take(padded_rows, weighted_sum);
-      carving.Take(panels * kWords * width, keys_by_pairs);
-      for (float** part : {&key_gradient, &value_gradient}) carving.Take(panels * width * kTile, *part);
-      carving.Take(panels * kTile * kTile, by_weights);
-      carving.Take(kTile * head_words, gradient);
-      for (Word<T>** part : {&query_by_pairs, &gradient_by_pairs}) carving.Take(width * kWords, *part);
+      parts.Take(padded_rows, weighted_sum);
+      parts.Take(panels * kWords * width, keys_by_pairs);
+      for (float** part : {&key_gradient, &value_gradient}) parts.Take(panels * width * kAttentionTile, *part);
+      parts.Take(panels * kAttentionTile * kAttentionTile, by_weights);
+      parts.Take(kAttentionTile * head_words, gradient);
+      for (Word<T>** part : {&query_by_pairs, &gradient_by_pairs}) parts.Take(width * kWords, *part);
     }
-    bytes = carving.bytes();
+    bytes = parts.bytes();
   }
 };
 
@@ -129,9 +129,9 @@ inline Floats WhereSeen(Floats x, int64_t first, int64_t seen, float otherwise) 
 // Calls f(j) for the first elements of the vectors of a row, whose width is nearly always that of a panel.
 template <typename Function>
 inline void ForEachVector(int64_t width, Function f) {
-  if (width == kTile) {
+  if (width == kAttentionTile) {
 #pragma GCC unroll 4
-    for (int64_t j = 0; j < kTile; j += kLanes) f(j);
+    for (int64_t j = 0; j < kAttentionTile; j += kLanes) f(j);
   } else {
     for (int64_t j = 0; j < width; j += kLanes) f(j);
   }
@@ -154,13 +154,13 @@ inline Floats WeightsAt(const float* scores, int64_t j, int64_t seen, float scal
 }
 
 template <typename T>
-class Piece {
+class AttentionPiece {
  public:
   // Rows `begin` to `end` of one matrix, whose tensors are q, k and v.
-  Piece(const AttentionShape& shape, const T* q, const T* k, const T* v, int64_t begin, int64_t end,
-        const Blocks<T>& blocks)
+  AttentionPiece(const AttentionShape& shape, const T* q, const T* k, const T* v, int64_t begin, int64_t end,
+                 const AttentionBlocks<T>& blocks)
       : shape_(shape), q_(q), k_(k), v_(v), begin_(begin), end_(end), my_(blocks) {
-    const int64_t rows = Tiles(end - begin) * kTile;
+    const int64_t rows = TileCount(end - begin) * kAttentionTile;
     std::fill(my_.largest, my_.largest + rows, kHidden);
     std::fill(my_.sum, my_.sum + rows, 0.0f);
     // Every row sees the first key.
@@ -181,7 +181,7 @@ class Piece {
   template <typename Gradient>
   void Gradients(const T* dout, T* dq, Gradient* dk, Gradient* dv) {
     dout_ = dout;
-    std::fill(my_.weighted_sum, my_.weighted_sum + Tiles(end_ - begin_) * kTile, 0.0f);
+    std::fill(my_.weighted_sum, my_.weighted_sum + TileCount(end_ - begin_) * kAttentionTile, 0.0f);
     const bool is_one_group = shape_.columns <= kGroup;
     for (int64_t key = 0; key < shape_.columns && !is_one_group; key += kGroup) {
       if (TileAt(LastTile(), key).panels == 0) break;
@@ -214,9 +214,9 @@ class Piece {
   }
 
  private:
-  static constexpr int64_t kGroup = kGroupPanels * kTile;
-  static constexpr int64_t kSquare = kTile * kTile;
-  static constexpr int64_t kWords = PaddedWords<T>(kTile);
+  static constexpr int64_t kGroup = kGroupPanels * kAttentionTile;
+  static constexpr int64_t kSquare = kAttentionTile * kAttentionTile;
+  static constexpr int64_t kWords = PaddedWords<T>(kAttentionTile);
 
   // A tile and the panels of a group that hold a key which one of its rows sees.
   struct Tile {
@@ -231,12 +231,12 @@ class Piece {
     return shape_.causal ? std::min(shape_.columns, shape_.first_row + row + 1) : shape_.columns;
   }
   Tile TileAt(int64_t row, int64_t key) const {
-    const int64_t rows = std::min(kTile, end_ - row);
+    const int64_t rows = std::min(kAttentionTile, end_ - row);
     const int64_t keys = std::clamp<int64_t>(Seen(row + rows - 1) - key, 0, kGroup);
-    return {row, rows, key, rows <= 0 ? 0 : Tiles(keys)};
+    return {row, rows, key, rows <= 0 ? 0 : TileCount(keys)};
   }
-  int64_t LastTile() const { return begin_ + std::max<int64_t>(0, Tiles(end_ - begin_) - 1) * kTile; }
-  int64_t KeysOfPanel(int64_t key) const { return std::min(kTile, shape_.columns - key); }
+  int64_t LastTile() const { return begin_ + std::max<int64_t>(0, TileCount(end_ - begin_) - 1) * kAttentionTile; }
+  int64_t KeysOfPanel(int64_t key) const { return std::min(kAttentionTile, shape_.columns - key); }
   float Inverse(int64_t row) const {
     const float sum = my_.sum[row - begin_];
     return sum == 0.0f ? 0.0f : 1.0f / sum;
@@ -246,7 +246,7 @@ class Piece {
   // Calls f(tile) for those that see a key of the group that begins at `key`.
   template <typename Function>
   void ForEachTile(int64_t key, Function f) const {
-    for (int64_t row = begin_; row < end_; row += kTile) {
+    for (int64_t row = begin_; row < end_; row += kAttentionTile) {
       if (const Tile tile = TileAt(row, key); tile.panels > 0) f(tile);
     }
   }
@@ -254,11 +254,11 @@ class Piece {
   template <typename Function>
   void ForEachPanel(int64_t key, int64_t panels, Function f) const {
     for (int64_t panel = 0; panel < panels; ++panel) {
-      const int64_t first = key + panel * kTile;
+      const int64_t first = key + panel * kAttentionTile;
       f(panel, first, KeysOfPanel(first));
     }
   }
-  int64_t PanelsOf(int64_t key) const { return std::min(kGroupPanels, Tiles(shape_.columns - key)); }
+  int64_t PanelsOf(int64_t key) const { return std::min(kGroupPanels, TileCount(shape_.columns - key)); }
 
   void StoreRow(int64_t row, float factor, T* tensor) const {
     const float* const from = ResultOf(row);
@@ -272,7 +272,7 @@ class Piece {
     ForEachPanel(key, PanelsOf(key), [&](int64_t panel, int64_t first, int64_t keys) {
       const LeftFactor<Word<T>> rows = AlongRows(tensor, first, keys, my_.turning);
       TransposeBlock<Word<T>>(Padded<T>(keys), my_.head_words, {rows.data, rows.row_stride},
-                              {panels + panel * my_.head_words * kTile, kTile});
+                              {panels + panel * my_.head_words * kAttentionTile, kAttentionTile});
     });
   }
   // The same as the right factor of products by keys; not needed where the tensor itself can be that.
@@ -283,7 +283,7 @@ class Piece {
     });
   }
   Block<const Word<T>> PairsOfKeys(const T* tensor, int64_t key, int64_t panel, const Word<T>* panels) const {
-    const int64_t first = key + panel * kTile;
+    const int64_t first = key + panel * kAttentionTile;
     if (IsPacked(KeysOfPanel(first))) {
       return {reinterpret_cast<const Word<T>*>(tensor + first * shape_.head), my_.width};
     }
@@ -291,7 +291,7 @@ class Piece {
   }
   // Whether so many rows of a tensor are a block as they are, whose words are pairs across rows.
   bool IsPacked(int64_t rows) const {
-    return Packed<T>::kElements == 1 && shape_.head == my_.width && rows == Padded<T>(rows);
+    return InWords<T>::kElements == 1 && shape_.head == my_.width && rows == Padded<T>(rows);
   }
 
   // Rows of a tensor by pairs along them: where they are, or copied to `room` and padded.
@@ -308,7 +308,8 @@ class Piece {
   void MultiplyByPanels(const Tile& tile, LeftFactor<Word<T>> rows, const Word<T>* panels, float* results) const {
     ForEachPanel(tile.key, tile.panels, [&](int64_t panel, int64_t, int64_t keys) {
       MultiplyBlocks<T>({.rows = Padded<T>(tile.rows), .columns = Padded<T>(keys), .words = my_.head_words}, rows,
-                        {panels + panel * my_.head_words * kTile, kTile}, {results + panel * kSquare, kTile});
+                        {panels + panel * my_.head_words * kAttentionTile, kAttentionTile},
+                        {results + panel * kSquare, kAttentionTile});
     });
   }
 
@@ -318,7 +319,7 @@ class Piece {
   void ForEachPart(const Tile& tile, int64_t row, Function f) const {
     const int64_t seen = Seen(row);
     ForEachPanel(tile.key, tile.panels, [&](int64_t panel, int64_t first, int64_t keys) {
-      f(panel * kSquare + (row - tile.row) * kTile, seen - first, Padded<T>(keys));
+      f(panel * kSquare + (row - tile.row) * kAttentionTile, seen - first, Padded<T>(keys));
     });
   }
 
@@ -360,14 +361,14 @@ class Piece {
                          .columns = my_.width,
                          .words = PaddedWords<T>(keys),
                          .adds = tile.key + panel > 0},
-                        {reinterpret_cast<const Word<T>*>(my_.scores + panel * kSquare), kTile},
+                        {reinterpret_cast<const Word<T>*>(my_.scores + panel * kSquare), kAttentionTile},
                         PairsOfKeys(v_, tile.key, panel, my_.values), {ResultOf(tile.row), my_.width});
     });
   }
 
   // Element `j` and on of a row, by pairs along it where T has pairs: these take the first half of the row.
   static void StoreWeights(Floats weights, float* row, int64_t j) {
-    if constexpr (Packed<T>::kElements == 1) {
+    if constexpr (InWords<T>::kElements == 1) {
       Store(weights, row + j);
     } else {
       StoreRounded(weights, reinterpret_cast<T*>(row) + j);
@@ -449,37 +450,39 @@ class Piece {
     float* const by_weights = my_.by_weights + panel * kSquare;
     const int64_t rows = Padded<T>(tile.rows);
     // Padded rows are no queries.
-    std::fill(scores + tile.rows * kTile, scores + rows * kTile, 0.0f);
-    std::fill(by_weights + tile.rows * kTile, by_weights + rows * kTile, 0.0f);
-    if constexpr (Packed<T>::kElements == 1) {
+    std::fill(scores + tile.rows * kAttentionTile, scores + rows * kAttentionTile, 0.0f);
+    std::fill(by_weights + tile.rows * kAttentionTile, by_weights + rows * kAttentionTile, 0.0f);
+    if constexpr (InWords<T>::kElements == 1) {
       for (int64_t i = 0; i < rows; ++i) {
         const RowFactors factors = FactorsOf(tile.row + i);
-        float* const my_scores = scores + i * kTile;
-        float* const my_by_weights = by_weights + i * kTile;
+        float* const my_scores = scores + i * kAttentionTile;
+        float* const my_by_weights = by_weights + i * kAttentionTile;
         ForEachVector(width, [=](int64_t j) {
           const WeightAndGradient both = Finish(my_scores + j, my_by_weights + j, factors);
           Store(both.weight, my_scores + j);
           Store(both.gradient, my_by_weights + j);
         });
       }
-      return {{scores, kTile}, {by_weights, kTile}, {by_weights, kTile}};
+      return {{scores, kAttentionTile}, {by_weights, kAttentionTile}, {by_weights, kAttentionTile}};
     } else {
       Word<T>* const pairs = reinterpret_cast<Word<T>*>(scores);
       for (int64_t i = 0; i < rows; i += 2) {
         const RowFactors first = FactorsOf(tile.row + i);
         const RowFactors second = FactorsOf(tile.row + i + 1);
-        const int64_t row = i * kTile;
+        const int64_t row = i * kAttentionTile;
         ForEachVector(width, [=](int64_t j) {
           const int64_t at = row + j;
           const WeightAndGradient a = Finish(scores + at, by_weights + at, first);
-          const WeightAndGradient b = Finish(scores + at + kTile, by_weights + at + kTile, second);
+          const WeightAndGradient b = Finish(scores + at + kAttentionTile, by_weights + at + kAttentionTile, second);
           Store(RoundedPairs(a.weight, b.weight), pairs + at);
-          Store(RoundedPairs(a.gradient, b.gradient), pairs + at + kTile);
+          Store(RoundedPairs(a.gradient, b.gradient), pairs + at + kAttentionTile);
           StoreWeights(a.gradient, by_weights + row, j);
-          StoreWeights(b.gradient, by_weights + row + kTile, j);
+          StoreWeights(b.gradient, by_weights + row + kAttentionTile, j);
         });
       }
-      return {{pairs, 2 * kTile}, {pairs + kTile, 2 * kTile}, {reinterpret_cast<Word<T>*>(by_weights), kTile}};
+      return {{pairs, 2 * kAttentionTile},
+              {pairs + kAttentionTile, 2 * kAttentionTile},
+              {reinterpret_cast<Word<T>*>(by_weights), kAttentionTile}};
     }
   }
 
@@ -490,7 +493,7 @@ class Piece {
     const KeyFactor gradient = KeyFactorOf(dout_, tile, my_.gradient, my_.gradient_by_pairs);
     ForEachPanel(tile.key, tile.panels, [&](int64_t panel, int64_t, int64_t keys) {
       const Factors factors = FinishPanel(tile, panel, Padded<T>(keys));
-      const int64_t at = panel * my_.width * kTile;
+      const int64_t at = panel * my_.width * kAttentionTile;
       const bool adds = panel < started;
       MultiplyByWeights(tile, keys, adds, gradient, factors.weights, my_.value_gradient + at);
       MultiplyByWeights(tile, keys, adds, query, factors.gradients, my_.key_gradient + at);
@@ -506,7 +509,7 @@ class Piece {
   // The rows of a tile as a factor beside weights by pairs of queries. Where there are no pairs, the gradients of keys
   // and values are weights^T rows; else they are computed transposed, as rows^T weights, because the words of a left
   // factor are neighbours in its rows.
-  static constexpr bool kIsTurned = Packed<T>::kElements > 1;
+  static constexpr bool kIsTurned = InWords<T>::kElements > 1;
   struct KeyFactor {
     const Word<T>* data;
     int64_t stride;
@@ -527,7 +530,7 @@ class Piece {
     const int64_t words = PaddedWords<T>(tile.rows);
     if constexpr (kIsTurned) {
       MultiplyBlocks<T>({.rows = my_.width, .columns = Padded<T>(keys), .words = words, .adds = adds},
-                        {rows.data, rows.stride}, weights, {sums, kTile});
+                        {rows.data, rows.stride}, weights, {sums, kAttentionTile});
     } else {
       MultiplyBlocks<T>({.rows = Padded<T>(keys), .columns = my_.width, .words = words, .adds = adds},
                         {weights.data, 1, weights.stride}, {rows.data, rows.stride}, {sums, my_.width});
@@ -540,10 +543,10 @@ class Piece {
     ForEachPanel(key, PanelsOf(key), [&](int64_t panel, int64_t first, int64_t keys) {
       Gradient* const to = gradients + first * shape_.head;
       if (panel >= started) return std::fill(to, to + keys * shape_.head, Gradient(0.0f));
-      const float* from = sums + panel * my_.width * kTile;
+      const float* from = sums + panel * my_.width * kAttentionTile;
       if constexpr (kIsTurned) {
         float* const rows = reinterpret_cast<float*>(my_.turning);
-        TransposeBlock<float>(my_.width, Padded<T>(keys), {from, kTile}, {rows, my_.width});
+        TransposeBlock<float>(my_.width, Padded<T>(keys), {from, kAttentionTile}, {rows, my_.width});
         from = rows;
       }
       for (int64_t i = 0; i < keys; ++i) {
@@ -560,7 +563,7 @@ class Piece {
   const T* dout_ = nullptr;
   const int64_t begin_;
   const int64_t end_;
-  const Blocks<T>& my_;
+  const AttentionBlocks<T>& my_;
 };
 
 // Memory of the calling thread, kept from call to call because fresh memory is slow.
@@ -572,12 +575,12 @@ void* MemoryOfThread(int64_t bytes) {
 // Calls run(matrix, number of the piece, begin, end, blocks) for each piece, in parallel.
 template <typename T, typename Run>
 void ForEachPiece(const AttentionShape& shape, bool for_gradient, Run run) {
-  const Pieces pieces(shape);
+  const PiecesOfQueries pieces(shape);
   const int64_t count = shape.matrices * pieces.of_matrix;
 #pragma omp parallel if (count > 1)
   {
-    const int64_t bytes = Blocks<T>(shape, pieces.rows, for_gradient, nullptr).bytes;
-    const Blocks<T> blocks(shape, pieces.rows, for_gradient, MemoryOfThread(bytes));
+    const int64_t bytes = AttentionBlocks<T>(shape, pieces.rows, for_gradient, nullptr).bytes;
+    const AttentionBlocks<T> blocks(shape, pieces.rows, for_gradient, MemoryOfThread(bytes));
 #pragma omp for schedule(dynamic)
     for (int64_t i = 0; i < count; ++i) {
       const int64_t number = i % pieces.of_matrix;
@@ -593,10 +596,11 @@ template <typename T>
 void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, T* out) {
   const int64_t queries = shape.rows * shape.head;
   const int64_t keys = shape.columns * shape.head;
-  ForEachPiece<T>(shape, false, [&](int64_t matrix, int64_t, int64_t begin, int64_t end, const Blocks<T>& blocks) {
-    Piece<T>(shape, q + matrix * queries, k + matrix * keys, v + matrix * keys, begin, end, blocks)
-        .Forward(out + matrix * queries);
-  });
+  ForEachPiece<T>(
+      shape, false, [&](int64_t matrix, int64_t, int64_t begin, int64_t end, const AttentionBlocks<T>& blocks) {
+        AttentionPiece<T>(shape, q + matrix * queries, k + matrix * keys, v + matrix * keys, begin, end, blocks)
+            .Forward(out + matrix * queries);
+      });
 }
 
 template <typename T>
@@ -604,12 +608,12 @@ void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, cons
                        T* dv) {
   const int64_t queries = shape.rows * shape.head;
   const int64_t keys = shape.columns * shape.head;
-  const int64_t pieces = Pieces(shape).of_matrix;
+  const int64_t pieces = PiecesOfQueries(shape).of_matrix;
   // Of each matrix and each of its pieces the gradients of k, then of v.
   WorkspaceVector<float> parts(static_cast<size_t>(pieces == 1 ? 0 : shape.matrices * pieces * 2 * keys));
   ForEachPiece<T>(
-      shape, true, [&](int64_t matrix, int64_t number, int64_t begin, int64_t end, const Blocks<T>& blocks) {
-        Piece<T> piece(shape, q + matrix * queries, k + matrix * keys, v + matrix * keys, begin, end, blocks);
+      shape, true, [&](int64_t matrix, int64_t number, int64_t begin, int64_t end, const AttentionBlocks<T>& blocks) {
+        AttentionPiece<T> piece(shape, q + matrix * queries, k + matrix * keys, v + matrix * keys, begin, end, blocks);
         const T* const my_dout = dout + matrix * queries;
         T* const my_dq = dq + matrix * queries;
         if (pieces == 1) return piece.Gradients(my_dout, my_dq, dk + matrix * keys, dv + matrix * keys);

@@ -212,7 +212,7 @@ inline void TransposeSquare(Block<const AnyWord> from, Block<AnyWord> to) {
 
 template <typename T>
 void MultiplyBlocks(const BlockProduct& product, LeftFactor<Word<T>> a, Block<const Word<T>> b, Block<float> c) {
-  if constexpr (Packed<T>::kElements == 2) {
+  if constexpr (InWords<T>::kElements == 2) {
     if (MultiplyByTiles(product, a, b, c)) return;
   }
   MultiplyInVectors(product, a, b, c);

@@ -20,29 +20,29 @@
 namespace cleave::runtime {
 
 template <typename T>
-struct Packed {
+struct InWords {
   using Word = float;
   static constexpr int64_t kElements = 1;  // In a word.
 };
 template <>
-struct Packed<BFloat16> {
+struct InWords<BFloat16> {
   using Word = uint32_t;
   static constexpr int64_t kElements = 2;
 };
 template <typename T>
-using Word = typename Packed<T>::Word;
+using Word = typename InWords<T>::Word;
 
 constexpr int64_t kBlockStep = 16;
 
 // The size of a block that holds `size` elements: a multiple of kBlockStep words.
 template <typename T>
 constexpr int64_t Padded(int64_t size) {
-  constexpr int64_t kStep = kBlockStep * Packed<T>::kElements;
+  constexpr int64_t kStep = kBlockStep * InWords<T>::kElements;
   return (size + kStep - 1) / kStep * kStep;
 }
 template <typename T>
 constexpr int64_t PaddedWords(int64_t size) {
-  return Padded<T>(size) / Packed<T>::kElements;
+  return Padded<T>(size) / InWords<T>::kElements;
 }
 
 // Element (i, j) is at data[i * stride + j].
