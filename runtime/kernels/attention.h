@@ -5,7 +5,8 @@
 //
 // Tensors are row-major and contiguous: q and out [matrices, rows, head], k and v [matrices, columns, head]. T is float
 // or BFloat16; scores, exponentials and sums are float either way, and what is stored is rounded once. Sizes may be 0;
-// results do not overlap inputs. The order of summation depends on the sizes alone.
+// results do not overlap inputs. The order of summation depends on the sizes, and on the vectors that the processor
+// has.
 //
 // A row's largest score and its sum of exponentials are found while its scores pass by: Milakov and Gimelshein, Online
 // normalizer calculation for softmax (2018). Tiles of the scores stay in a GPU's shared memory or in a core's caches as
@@ -34,7 +35,7 @@ template <typename T>
 void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, T* out);
 
 // The gradients by q, k and v, from the gradient by the result (dout). Takes 12 bytes of workspace per query
-// on a GPU; on a CPU it keeps that of AttentionBlocks (runtime/kernels/cpu/attention.cc) for each thread.
+// on a GPU; on a CPU it keeps that of AttentionBlocks (runtime/kernels/cpu/attention_blocks.h) for each thread.
 template <typename T>
 void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* dout, T* dq, T* dk,
                        T* dv);

@@ -64,8 +64,8 @@ Need NeedOf(const Program& program, const Collective& collective) {
   return need;
 }
 
-// Attention on a CPU as its threads see it: struct AttentionBlocks and struct PiecesOfQueries of
-// runtime/kernels/cpu/attention.cc.
+// Attention on a CPU, as the rank's thread sees it: AttentionBlocks and PiecesOfQueries of
+// runtime/kernels/cpu/attention_blocks.h.
 class AttentionBlocks {
  public:
   AttentionBlocks(const Program& program, const AttentionInputs& inputs) {
