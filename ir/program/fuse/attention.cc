@@ -56,6 +56,12 @@ class Finder {
            Type(compute->inputs[0]).rank() == Type(compute->inputs[1]).rank();
   }
 
+  // Whether the values are equal: one, or the same tensor made again.
+  bool IsSame(ValueId a, ValueId b) const {
+    return a == b || (program_.value(a).origin == program_.value(b).origin &&
+                      program_.value(a).layout == program_.value(b).layout);
+  }
+
   // A value that is followed through ops which are its only readers.
   struct Path {
     ValueId value;
@@ -142,7 +148,7 @@ class Finder {
     backward.output_gradient = ComputeAt(by_value)->inputs[1];
     backward.v_gradient = ComputeAt(by_value)->output;
     const std::optional<ValueId> values = ByWeights(backward, gradient->inputs[0]);
-    if (!values.has_value() || (knows_values && *values != inputs.v)) return std::nullopt;
+    if (!values.has_value() || (knows_values && !IsSame(*values, inputs.v))) return std::nullopt;
     backward.inputs.v = *values;
     if (!ByScores(backward, softmax) || !IsLocal(backward.inputs)) return std::nullopt;
     if (!FindPlace(backward, {backward.q_gradient, backward.k_gradient, backward.v_gradient})) return std::nullopt;
@@ -185,8 +191,13 @@ class Finder {
     if (!IsProduct(by_query, false, false) || !IsProduct(by_key, true, false)) {
       return false;
     }
-    if (ComputeAt(by_query)->inputs != std::vector<ValueId>{path.value, backward.inputs.k}) return false;
-    if (ComputeAt(by_key)->inputs != std::vector<ValueId>{path.value, backward.inputs.q}) return false;
+    const std::vector<ValueId>& of_query = ComputeAt(by_query)->inputs;
+    const std::vector<ValueId>& of_key = ComputeAt(by_key)->inputs;
+    if (of_query[0] != path.value || !IsSame(of_query[1], backward.inputs.k)) return false;
+    if (of_key[0] != path.value || !IsSame(of_key[1], backward.inputs.q)) return false;
+    // The gradient computes the scores from what it reads, which may have been made again.
+    backward.inputs.q = of_key[1];
+    backward.inputs.k = of_query[1];
     backward.q_gradient = ComputeAt(by_query)->output;
     backward.k_gradient = ComputeAt(by_key)->output;
     backward.steps.insert(backward.steps.end(), path.steps.begin(), path.steps.end());

@@ -29,15 +29,21 @@ struct Variant {
   double fill = -1e9;
   bool weights_are_read = false;  // By an op outside of the attention.
   int64_t head = 4;
+  bool computed = false;  // Query, keys and values are not parameters themselves.
 };
 
 // Two matrices of 6 queries and keys, whose tensors are parameters, and a loss.
 Graph Model(const Variant& variant) {
   GraphBuilder builder;
   const Shape shape = {2, 6, variant.head};
-  const OpId q = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, "q");
-  const OpId k = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, "k");
-  const OpId v = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, "v");
+  OpId q = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, "q");
+  OpId k = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, "k");
+  OpId v = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, "v");
+  if (variant.computed) {
+    q = builder.Add(OpKind::kSquare, {q}, {}, "q.square");
+    k = builder.Add(OpKind::kSquare, {k}, {}, "k.square");
+    v = builder.Add(OpKind::kSquare, {v}, {}, "v.square");
+  }
   OpId scores = builder.Add(OpKind::kMatmul, {q, k}, {{attribute::kTransposeB, true}}, "product");
   if (variant.scaled) scores = builder.Add(OpKind::kScale, {scores}, {{attribute::kFactor, 0.5}}, "scaled");
   if (variant.causal) scores = builder.Add(OpKind::kCausalMask, {scores}, {{attribute::kFill, variant.fill}}, "masked");
@@ -226,6 +232,23 @@ TEST(FindAttention, WhatIsComputedAgainWithItsResultIsBothPieces) {
             "product.again scaled.again masked.again weights.again mixed.again");
   ASSERT_TRUE(found[1].backward.has_value());
   EXPECT_EQ(found[1].backward->steps.size(), 7u);
+}
+
+TEST(FindAttention, TheGradientReadsQueriesThatAreComputedAgain) {
+  const Graph graph = *Differentiate(Model({.computed = true}), Optimizer());
+  Plan plan = DataParallelPlan(graph, Mesh::OfDevices(1));
+  for (const char* op : {"q.square", "k.square", "v.square"}) {
+    plan.ops[*graph.Find(op)].retention = Retention::kRecompute;
+  }
+  const Program program = *Partition(graph, plan);
+  const std::vector<Attention> found = FindAttention(program, kLargestHead);
+  ASSERT_EQ(found.size(), 1u);
+  ASSERT_TRUE(found[0].forward.has_value());
+  ASSERT_TRUE(found[0].backward.has_value());
+  EXPECT_EQ(program.value(found[0].forward->inputs.q).name, "q.square");
+  EXPECT_EQ(program.value(found[0].backward->inputs.q).name, "q.square.again");
+  EXPECT_EQ(program.value(found[0].backward->inputs.k).name, "k.square.again");
+  EXPECT_EQ(program.value(found[0].backward->inputs.v).name, "v.square.again");
 }
 
 TEST(FindAttention, LeavesWhatIsComputedAgainFromKeptScores) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -336,16 +337,30 @@ class StoragePlanner {
     }
   }
 
-  // Values whose names differ only in the layer's number, of one size, and buckets of such values.
+  // The phase of the last stage that reads the buffer of `root`.
+  Phase LastPhase(ValueId root) const {
+    Phase last = Phase::kForward;
+    for (const ValueId value : ClassOf(root)) {
+      for (const Reading& reading : readings_[value]) {
+        if (reading.stage < stage_count()) {
+          last = std::max(last, fusion_.stages[static_cast<size_t>(reading.stage)].phase);
+        }
+      }
+    }
+    return last;
+  }
+
+  // Values whose names differ only in the layer's number, of one size, and buckets of such values. Where the backward
+  // pass makes a value again in some layers only, those in which it waits are apart.
   std::vector<Family> FamiliesOf(const std::vector<BufferRequest>& requests, const std::vector<Bucket>& buckets) const {
     using Member = std::pair<std::vector<int64_t>, ValueId>;
-    std::map<std::vector<std::pair<std::string, Bytes>>, std::vector<Member>> by_place;
+    std::map<std::vector<std::tuple<std::string, Bytes, Phase>>, std::vector<Member>> by_place;
     std::map<ValueId, Bytes> sizes;
     for (const BufferRequest& request : requests) sizes[request.value] = request.size;
     const auto add = [&](const Bucket& bucket) {
-      std::vector<std::pair<std::string, Bytes>> places;
+      std::vector<std::tuple<std::string, Bytes, Phase>> places;
       for (const ValueId value : bucket) {
-        places.emplace_back(LayerNameOf(program_.value(value).name).place, sizes.at(value));
+        places.emplace_back(LayerNameOf(program_.value(value).name).place, sizes.at(value), LastPhase(value));
       }
       LayerName name = LayerNameOf(program_.value(bucket.front()).name);
       if (!name.numbers.empty()) by_place[std::move(places)].emplace_back(std::move(name.numbers), bucket.front());
