@@ -50,7 +50,10 @@ IdVector<ir::OpId, KernelShare> KernelSharesOf(const GraphFacts& facts, const ir
       KernelShare& share = shares[compute.op];
       share.ops = static_cast<int>(steps.size());
       share.writes = fusion.inside.count(compute.output) == 0;
-      for (size_t i = 0; i < compute.inputs.size(); ++i) share.reads[i] = known.insert(compute.inputs[i]).second;
+      for (size_t i = 0; i < compute.inputs.size(); ++i) {
+        const ir::ValueId input = compute.inputs[i];
+        share.reads[i] = fusion.inside.count(input) == 0 && known.insert(input).second;
+      }
       known.insert(compute.output);
     }
   }

@@ -23,12 +23,13 @@ Seconds Arithmetic(const ir::Program& program, const ir::Compute& compute, const
                            compute.attributes);
 }
 
-// The bytes that the steps read from other steps, each value once, and the bytes that they write for others.
+// The bytes that the steps read from other steps, each value once, and the bytes that they write for others. What has
+// no memory is neither read nor written: the weights of attention, which its gradient makes again.
 Bytes BytesTouched(const ir::Program& program, const ir::Fusion& fusion, const std::vector<int>& steps) {
   std::set<ir::ValueId> written, touched;
   for (int step : steps) {
     for (ir::ValueId value : ir::Reads(program.steps[static_cast<size_t>(step)])) {
-      if (written.count(value) == 0) touched.insert(value);
+      if (written.count(value) == 0 && fusion.inside.count(value) == 0) touched.insert(value);
     }
     for (ir::ValueId value : ir::Writes(program.steps[static_cast<size_t>(step)])) written.insert(value);
   }

@@ -133,16 +133,16 @@ Graph RopeModel(bool shares_keys) {
     return builder.Add(OpKind::kMatmul, {tensor({heads, 6, 3}, name + ".in"), tensor({heads, 3, 4}, name + ".weight")},
                        {}, name);
   };
-  const auto for_all = [&](OpId x) {
+  const auto for_all = [&](OpId x, const std::string& name) {
     if (!shares_keys) return x;
-    x = builder.Add(OpKind::kReshape, {x}, {{attribute::kShape, Shape{2, 1, 6, 4}}});
-    x = builder.Add(OpKind::kBroadcastTo, {x}, {{attribute::kShape, Shape{2, 2, 6, 4}}});
-    return builder.Add(OpKind::kReshape, {x}, {{attribute::kShape, Shape{4, 6, 4}}});
+    x = builder.Add(OpKind::kReshape, {x}, {{attribute::kShape, Shape{2, 1, 6, 4}}}, name + ".apart");
+    x = builder.Add(OpKind::kBroadcastTo, {x}, {{attribute::kShape, Shape{2, 2, 6, 4}}}, name + ".repeated");
+    return builder.Add(OpKind::kReshape, {x}, {{attribute::kShape, Shape{4, 6, 4}}}, name + ".for_all");
   };
   const int64_t heads = shares_keys ? 2 : 4;
   const OpId q = builder.Add(OpKind::kRope, {made(4, "q")}, {}, "q.rope");
-  const OpId k = for_all(builder.Add(OpKind::kRope, {made(heads, "k")}, {}, "k.rope"));
-  const OpId v = for_all(made(heads, "v"));
+  const OpId k = for_all(builder.Add(OpKind::kRope, {made(heads, "k")}, {}, "k.rope"), "k");
+  const OpId v = for_all(made(heads, "v"), "v");
   const OpId scores = builder.Add(OpKind::kMatmul, {q, k}, {{attribute::kTransposeB, true}}, "product");
   const OpId scaled = builder.Add(OpKind::kScale, {scores}, {{attribute::kFactor, 0.5}}, "scaled");
   const OpId masked = builder.Add(OpKind::kCausalMask, {scaled}, {{attribute::kFill, -1e9}}, "masked");
