@@ -1,7 +1,7 @@
 // Reading guide: an AttentionPiece is the work of one thread on some queries of one matrix. It takes the keys in groups
-// of panels, and for each group the queries in tiles; Forward and Gradients are these two loops. Scores exist for a tile
-// and a group only, so a core's second cache holds them; weights and gradients are multiplied panel by panel, which the
-// first holds.
+// of panels, and for each group the queries in tiles; Forward and Gradients are these two loops. Scores exist for a
+// tile and a group only, so a core's second cache holds them; weights and gradients are multiplied panel by panel,
+// which the first holds.
 //
 // With s the scores, p = exp(s - m) / l the weights and d = dout v^T, the gradient by the scores is p (d - sum_j p d).
 // The sums of a row over all keys are needed before any gradient. Where one group holds all keys, its scores are still
