@@ -73,15 +73,19 @@ TEST(GeneratedProgram, ConvolvesCutImages) {
   training.optimizer.learning_rate.rate = 0.01;
   TrainingRuns runs(ir::TrainingGraph(CnnForward(20), training.optimizer), training, "images");
   runs.Run(CpuRuns(), SingleRankProgram(runs.graph()), "one rank");
-  const auto run = [&](int devices, std::map<std::string, std::vector<int>> image, const std::string& what) {
+  const auto run = [&](int devices, std::map<std::string, std::vector<int>> image, const std::string& what,
+                       int64_t micro_batches = 1) {
     Cuts cuts = {{"image", image}};
     if (image.count("d0") > 0) cuts["label"] = cuts["sample_mask"] = {{"d0", image["d0"]}};
-    runs.Run(CpuRuns(), PartitionedProgram(runs.graph(), ir::Mesh::OfDevices(devices), cuts), what);
+    runs.Run(CpuRuns(), PartitionedProgram(runs.graph(), ir::Mesh::OfDevices(devices), cuts, {}, micro_batches), what);
   };
   // The 7 rows after conv2 are fewer than some numbers of ranks.
   for (const int devices : {2, 3, 5}) run(devices, {{"d2", {0}}}, absl::StrCat("rows on ", devices));
   run(4, {{"d2", {0}}, {"d3", {1}}}, "rows and columns on 4");
   run(6, {{"d0", {1}}, {"d2", {0}}}, "samples and rows on 6");
+  // Neighbours exchange rows of a micro-batch: 6 and 7 of 20 samples, on two ranks 3 and 4.
+  run(3, {{"d2", {0}}}, "rows on 3, in micro-batches", 3);
+  run(6, {{"d0", {1}}, {"d2", {0}}}, "samples and rows on 6, in micro-batches", 3);
 }
 
 TEST(GeneratedProgram, SaysWhatTheMachineLacks) {

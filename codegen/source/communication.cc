@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "codegen/source/buckets.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
 
 namespace cleave::codegen {
 
@@ -100,14 +103,14 @@ class CollectiveEmitter {
     return false;
   }
 
-  // The sums of the micro-batches so far, and this one's.
+  // What the micro-batches so far amount to, and this one's part.
   void SumOverTime() {
     const ir::Transfer& transfer = collective_.transfers.front();
     Announce(emission_, {step_}, "", writer_);
     Watch(emission_, step_, transfer.output, writer_);
-    const std::string& number = emission_.sizes.AxisName(*emission_.program.time);
-    writer_.Call("AddUp(",
-                 {absl::StrCat(number, " == 0"), Name(transfer.input), Count(transfer.input), Name(transfer.output)},
+    writer_.Call("Accumulate(",
+                 {ReductionText(collective_.reduction), IsFirstMicroBatch(emission_), Name(transfer.input),
+                  Count(transfer.input), Name(transfer.output)},
                  ");");
   }
 
@@ -228,12 +231,10 @@ class CollectiveEmitter {
   }
 
   // The axes of ranks, by which the part that belongs to the micro-batch is cut.
-  std::string AxisLists(const ir::Layout& layout) const {
+  std::string AxisLists(ir::Layout layout) const {
+    if (emission_.program.time.has_value()) layout = ir::WithoutTime(std::move(layout), *emission_.program.time);
     std::vector<std::string> lists;
-    for (std::vector<ir::AxisId> axes : layout.dimensions) {
-      std::erase_if(axes, [&](ir::AxisId axis) { return axis == emission_.program.time; });
-      lists.push_back(AxisList(axes));
-    }
+    for (const std::vector<ir::AxisId>& axes : layout.dimensions) lists.push_back(AxisList(axes));
     return absl::StrCat("{", absl::StrJoin(lists, ", "), "}");
   }
 
@@ -261,12 +262,35 @@ class CollectiveEmitter {
       windows.push_back(absl::StrCat("{", dimension, ", ", WindowText(window), "}"));
     }
     const std::string neighbors = emission_.identifiers.Unique(absl::StrCat(Name(transfer.output), "_neighbors"));
-    writer_.Call(
-        absl::StrCat("const Exchange ", neighbors, " = FindNeighbors("),
-        {"comm.mesh()", "comm.rank()", AxisList(collective_.axes), emission_.sizes.WholeShapeList(transfer.input),
-         AxisLists(needed.layout), absl::StrCat("{", absl::StrJoin(windows, ", "), "}")},
-        ");");
+    writer_.Call(absl::StrCat("const Exchange ", neighbors, " = FindNeighbors("),
+                 {"comm.mesh()", "comm.rank()", AxisList(collective_.axes), ExchangedShape(transfer.input),
+                  ExchangedAxes(needed.layout), absl::StrCat("{", absl::StrJoin(windows, ", "), "}")},
+                 ");");
     Call("NeighborExchange", {Name(transfer.input), Name(transfer.output), neighbors, Group()});
+  }
+
+  // The tensor that the members of the group exchange pieces of, and the axes that cut it. All of them hold the same
+  // samples of a micro-batch.
+  std::string ExchangedShape(ir::ValueId value) {
+    std::vector<std::string> sizes;
+    const ir::Value& info = emission_.value(value);
+    const std::optional<size_t> samples = SamplesOf(info.layout);
+    for (int d = 0; d < info.type.rank(); ++d) {
+      const auto dimension = static_cast<size_t>(d);
+      sizes.push_back(samples == dimension ? emission_.sizes.Size(value, d).Text()
+                                           : absl::StrCat(info.type.shape[dimension]));
+    }
+    return absl::StrCat("{", absl::StrJoin(sizes, ", "), "}");
+  }
+  std::string ExchangedAxes(ir::Layout layout) const {
+    if (const std::optional<size_t> samples = SamplesOf(layout)) layout.dimensions[*samples].clear();
+    return AxisLists(layout);
+  }
+
+  // The dimension that micro-batches cut.
+  std::optional<size_t> SamplesOf(const ir::Layout& layout) const {
+    const std::optional<ir::AxisId> time = emission_.program.time;
+    return time.has_value() ? ir::SampleDimension(layout, *time) : std::nullopt;
   }
 
   static absl::string_view KindText(ir::CollectiveKind kind) {

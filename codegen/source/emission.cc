@@ -134,6 +134,10 @@ void Watch(Emission& emission, int step, ir::ValueId value, SourceWriter& writer
   writer.Call("watch.Start(", arguments, ");");
 }
 
+std::string IsFirstMicroBatch(const Emission& emission) {
+  return absl::StrCat(emission.sizes.AxisName(*emission.program.time), " == 0");
+}
+
 void Announce(Emission& emission, const std::vector<int>& steps, absl::string_view comment, SourceWriter& writer) {
   std::string section = SectionOf(emission.step(steps.front()).name);
   if (section != emission.section) writer.Gap();

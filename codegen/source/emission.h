@@ -97,6 +97,9 @@ absl::string_view ElementTypeName(ir::DType dtype);
 // A number of elements of the type: "0.5f", "BFloat16(0.5f)", "int32_t{2}".
 std::string ElementLiteral(ir::DType dtype, double value);
 
+// Whether the micro-batch under way is the first of its step: "micro_batch == 0". REQUIRES: the program has some.
+std::string IsFirstMicroBatch(const Emission& emission);
+
 // Begins the text of steps that run as one piece: an empty line where another part of the model begins, and a comment
 // with their names where the line for the watch does not say all. `comment` is what to add to the names; it may be
 // empty.

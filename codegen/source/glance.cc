@@ -40,8 +40,11 @@ std::string PartText(Emission& emission, const ir::Layout& layout) {
 void EmitGlance(Emission& emission, int step, const ir::Glance& glance, SourceWriter& writer) {
   const ir::Step& info = emission.step(step);
   const ir::Value& value = emission.value(glance.input);
-  const std::string caption =
-      absl::StrCat("{", NameStringText(emission.layer, info.name), ", ", StringLiteral(emission.Place(info.line)), "}");
+  const bool is_of_micro_batch = emission.program.time.has_value() && info.repeat == ir::Repeat::kEach;
+  const std::string micro_batch =
+      is_of_micro_batch ? absl::StrCat(", ", emission.sizes.AxisName(*emission.program.time)) : "";
+  const std::string caption = absl::StrCat("{", NameStringText(emission.layer, info.name), ", ",
+                                           StringLiteral(emission.Place(info.line)), micro_batch, "}");
   std::vector<std::string> arguments = {emission.LookNumber(step), caption};
   if (glance.kind == ir::LookKind::kAssertFinite) {
     arguments.push_back(emission.sizes.Count(glance.input).Text());

@@ -27,7 +27,6 @@
 #include "ir/graph/ops/limit.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/sharding/layout/layout.h"
-#include "ir/sharding/micro_batches/micro_batches.h"
 
 namespace cleave::codegen {
 namespace {
@@ -110,25 +109,8 @@ class ProgramWriter {
   const ir::Program& program() const { return emission_.program; }
   const Target& target() const { return emission_.target; }
 
-  // Micro-batches of different sizes and halos, sums over time of other kinds.
-  absl::Status CheckOverTime(const ir::Step& step) const {
-    const auto* collective = std::get_if<ir::Collective>(&step.action);
-    if (collective == nullptr || !program().time.has_value()) return absl::OkStatus();
-    const ir::Value& input = emission_.value(collective->transfers.front().input);
-    if (ir::IsSumOverTime(program(), *collective)) {
-      if (collective->reduction == ir::Reduction::kSum && input.type.dtype == ir::DType::kF32) return absl::OkStatus();
-      return absl::UnimplementedError(absl::StrCat("`", step.name, "` combines micro-batches by ",
-                                                   ir::ReductionName(collective->reduction), " in ",
-                                                   ir::DTypeName(input.type.dtype)));
-    }
-    const bool is_halo = collective->kind == ir::CollectiveKind::kNeighborExchange;
-    if (!is_halo || !ir::DependsOn(input.layout, *program().time)) return absl::OkStatus();
-    return absl::UnimplementedError(absl::StrCat("`", step.name, "` exchanges halos within a micro-batch"));
-  }
-
   absl::Status CheckSteps() const {
     for (const ir::Step& step : program().steps) {
-      CLEAVE_RETURN_IF_ERROR(CheckOverTime(step));
       const ir::Compute* compute = ir::ComputeOf(step);
       if (compute == nullptr || ir::IsSource(step)) continue;
       if (!HasElementText(compute->kind) && !HasKernel(ir::DefinitionOf(compute->kind))) {

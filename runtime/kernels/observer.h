@@ -26,6 +26,7 @@ namespace cleave::runtime {
 struct Shown {
   std::string name;
   std::string place;
+  int64_t micro_batch = -1;  // To which the value belongs; -1: to the whole step.
 };
 
 // Of a value that ranks hold in parts: which one this rank holds, and what makes the value of all of them.
@@ -44,7 +45,8 @@ enum class Occasion {
 
 using NamedStatistics = std::vector<std::pair<std::string, Statistics>>;
 
-// What one rank has seen. `number`: the place among the looks of the model, in which order they are shown. What is
+// What one rank has seen. `number`: the place among the looks of the model, in which order they are shown. Before it is
+// shown, a value may be handed over in several pieces, one for each micro-batch, which are shown as one tensor. What is
 // printed is in docs/formats/run.md. T is float, int32_t or BFloat16.
 class Observer {
  public:
@@ -97,16 +99,29 @@ class Observer {
   };
   template <typename Function>
   struct LookOf;
+  template <typename Mine, typename Function>
+  struct LookAtPieces;
   struct Seen {
     int number = 0;
     std::unique_ptr<Look> look;
   };
+  // A piece of a tensor that this rank holds, and what it keeps of it.
+  template <typename Mine>
+  struct Piece {
+    Region region;
+    Part part;
+    Mine mine;
+  };
 
+  void Insert(int number, std::unique_ptr<Look> look);
   template <typename Function>
   void Keep(int number, Function show);
-  // The whole tensor on rank 0, of which this rank holds `mine`; nothing on other ranks.
+  // Calls `show` with all pieces that were kept under this number since the last time.
+  template <typename Mine, typename Function>
+  void KeepPiece(int number, Piece<Mine> piece, Function show);
+  // The whole tensor on rank 0, of which this rank holds these pieces; nothing on other ranks.
   template <typename T>
-  std::vector<double> Whole(const Region& region, const Part& part, const std::vector<T>& mine);
+  std::vector<double> Whole(const std::vector<Piece<std::vector<T>>>& pieces);
   std::string Place(const Shown& shown) const;  // "mnist_mlp.model:7, test"
 
   Comm& comm_;

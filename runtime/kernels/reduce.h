@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/comm/comm.h"
+
 namespace cleave::runtime {
 
 void ReduceSum(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y);
@@ -20,8 +22,10 @@ void ReduceMin(const float* x, const std::vector<int64_t>& shape, const std::vec
 void ReduceMean(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, int64_t count,
                 float* y);
 
-// total = part where it is the first, else total + part: the sum over the micro-batches of a step.
-void AddUp(bool first, const float* part, int64_t count, float* total);
+// total = part where it is the first, else both combined, element by element: what a step makes of the parts of its
+// micro-batches. T is float, int32_t or BFloat16, which is combined in f32 and rounded each time.
+template <typename T>
+void Accumulate(Reduction reduction, bool first, const T* part, int64_t count, T* total);
 
 }  // namespace cleave::runtime
 

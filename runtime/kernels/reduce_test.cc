@@ -1,6 +1,7 @@
 #include "runtime/kernels/reduce.h"
 
 #include <limits>
+#include <utility>
 
 #include "runtime/kernels/testing.h"
 #include "runtime/mesh/mesh.h"
@@ -116,17 +117,48 @@ TEST(Reduce, WhatIsNotANumberIsKept) {
   }
 }
 
-TEST(AddUp, BeginsAnewWithTheFirstPart) {
+template <typename T>
+void CheckAccumulation(Reduction reduction, double (*combine)(double, double)) {
   for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{7}, int64_t{40000}}) {
-    std::vector<float> part(static_cast<size_t>(count));
-    for (size_t i = 0; i < part.size(); ++i) part[i] = static_cast<float>(i % 10);
-    const Placed<float> total(count, 0);
-    const Placed<float> placed(part, 0);
-    std::vector<float> expected = part;
+    const Placed<T> total(count, 0);
+    std::vector<T> expected(static_cast<size_t>(count));
+    int64_t turn = 0;
     for (const bool first : {true, false, false, true, false}) {
-      AddUp(first, placed, count, total);
-      for (size_t i = 0; i < part.size(); ++i) expected[i] = first ? part[i] : expected[i] + part[i];
+      std::vector<T> part;
+      for (int64_t i = 0; i < count; ++i)
+        part.push_back(static_cast<T>(static_cast<float>((i * 7 + turn * 5) % 11 - 4)));
+      ++turn;
+      const Placed<T> placed(part, 0);
+      Accumulate<T>(reduction, first, placed, count, total);
+      for (size_t i = 0; i < part.size(); ++i) {
+        const double both = combine(static_cast<double>(expected[i]), static_cast<double>(part[i]));
+        expected[i] = first ? part[i] : static_cast<T>(static_cast<float>(both));
+      }
       EXPECT_EQ(total.Values(), expected);
+    }
+  }
+}
+
+TEST(Accumulate, BeginsAnewWithTheFirstPart) {
+  constexpr std::pair<Reduction, double (*)(double, double)> kCombinations[] = {
+      {Reduction::kSum, [](double a, double b) { return a + b; }},
+      {Reduction::kMax, [](double a, double b) { return std::max(a, b); }},
+      {Reduction::kMin, [](double a, double b) { return std::min(a, b); }},
+      {Reduction::kProd, [](double a, double b) { return a * b; }}};
+  for (const auto& [reduction, combine] : kCombinations) {
+    CheckAccumulation<float>(reduction, combine);
+    CheckAccumulation<int32_t>(reduction, combine);
+    CheckAccumulation<BFloat16>(reduction, combine);
+  }
+}
+
+TEST(Accumulate, KeepsWhatIsNotANumber) {
+  for (const Reduction reduction : {Reduction::kSum, Reduction::kMax, Reduction::kMin, Reduction::kProd}) {
+    for (const bool is_part : {false, true}) {
+      const Placed<float> total(std::vector<float>{is_part ? 1.0f : std::nanf("")}, 0);
+      const Placed<float> part(std::vector<float>{is_part ? std::nanf("") : 1.0f}, 0);
+      Accumulate<float>(reduction, false, part, 1, total);
+      EXPECT_TRUE(std::isnan(total.Values()[0]));
     }
   }
 }

@@ -93,10 +93,10 @@ std::vector<Held> GatherHeld(Comm& comm, const Region& region, const Part& part,
   return held;
 }
 
-// Whether no rank before `rank` holds the same: one copy is enough.
-bool IsFirstCopy(const std::vector<Held>& held, size_t rank) {
-  return std::none_of(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(rank),
-                      [&](const Held& other) { return other.IsCopyOf(held[rank]); });
+// Whether nothing before `held[at]` is the same: one copy is enough.
+bool IsFirstCopy(const std::vector<Held>& held, size_t at) {
+  return std::none_of(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(at),
+                      [&](const Held& other) { return other.IsCopyOf(held[at]); });
 }
 
 const char* ReductionName(Reduction reduction) {
@@ -169,12 +169,38 @@ struct Observer::LookOf final : Look {
   const Function function;
 };
 
-template <typename Function>
-void Observer::Keep(int number, Function show) {
+template <typename Mine, typename Function>
+struct Observer::LookAtPieces final : Look {
+  explicit LookAtPieces(Function function) : function(std::move(function)) {}
+  void Show() override { function(pieces); }
+
+  const Function function;
+  std::vector<Piece<Mine>> pieces;
+};
+
+void Observer::Insert(int number, std::unique_ptr<Look> look) {
   if (occasion_ == Occasion::kAgain) return;
   auto place = seen_.end();
   while (place != seen_.begin() && (place - 1)->number > number) --place;
-  seen_.insert(place, {number, std::make_unique<LookOf<Function>>(std::move(show))});
+  seen_.insert(place, {number, std::move(look)});
+}
+
+template <typename Function>
+void Observer::Keep(int number, Function show) {
+  Insert(number, std::make_unique<LookOf<Function>>(std::move(show)));
+}
+
+template <typename Mine, typename Function>
+void Observer::KeepPiece(int number, Piece<Mine> piece, Function show) {
+  using Pieces = LookAtPieces<Mine, Function>;
+  auto seen = std::find_if(seen_.begin(), seen_.end(), [&](const Seen& one) { return one.number == number; });
+  if (seen == seen_.end()) {
+    Insert(number, std::make_unique<Pieces>(std::move(show)));
+    seen = std::find_if(seen_.begin(), seen_.end(), [&](const Seen& one) { return one.number == number; });
+    if (seen == seen_.end()) return;  // Nothing is shown again.
+  }
+  // What is looked at under one number is always looked at in one way.
+  static_cast<Pieces&>(*seen->look).pieces.push_back(std::move(piece));
 }
 
 std::string Observer::Place(const Shown& shown) const {
@@ -182,38 +208,44 @@ std::string Observer::Place(const Shown& shown) const {
 }
 
 template <typename T>
-std::vector<double> Observer::Whole(const Region& region, const Part& part, const std::vector<T>& mine) {
-  const std::vector<Held> held = GatherHeld(comm_, region, part);
-  const bool sends = IsFirstCopy(held, static_cast<size_t>(comm_.rank()));
-  const std::vector<std::string> pieces = comm_.GatherText(sends ? Packed(mine.data(), mine.size()) : "");
-  if (comm_.rank() != 0) return {};
-  const auto count = static_cast<size_t>(ElementCount(region.shape));
+std::vector<double> Observer::Whole(const std::vector<Piece<std::vector<T>>>& pieces) {
+  std::vector<Held> held;  // What all ranks hold, one of their pieces after another.
+  const auto count = static_cast<size_t>(ElementCount(pieces.front().region.shape));
   std::vector<double> whole(count);
   std::vector<char> begun(count, 0);
-  for (size_t rank = 0; rank < pieces.size(); ++rank) {
-    if (!IsFirstCopy(held, rank)) continue;
-    const std::vector<T> piece = Unpacked<T>(pieces[rank]);
-    ForEachRun(held[rank].region, [&](int64_t global, int64_t local, int64_t run) {
-      for (int64_t i = 0; i < run; ++i) {
-        const auto at = static_cast<size_t>(global + i);
-        const auto value = static_cast<double>(piece[static_cast<size_t>(local + i)]);
-        whole[at] = begun[at] != 0 ? Reduced(part.reduction, whole[at], value) : value;
-        begun[at] = 1;
-      }
-    });
+  for (const Piece<std::vector<T>>& piece : pieces) {
+    const size_t before = held.size();
+    for (Held& one : GatherHeld(comm_, piece.region, piece.part)) held.push_back(std::move(one));
+    const bool sends = IsFirstCopy(held, before + static_cast<size_t>(comm_.rank()));
+    const std::vector<std::string> texts = comm_.GatherText(sends ? Packed(piece.mine.data(), piece.mine.size()) : "");
+    for (size_t rank = 0; comm_.rank() == 0 && rank < texts.size(); ++rank) {
+      if (!IsFirstCopy(held, before + rank)) continue;
+      const std::vector<T> values = Unpacked<T>(texts[rank]);
+      ForEachRun(held[before + rank].region, [&](int64_t global, int64_t local, int64_t run) {
+        for (int64_t i = 0; i < run; ++i) {
+          const auto at = static_cast<size_t>(global + i);
+          const auto value = static_cast<double>(values[static_cast<size_t>(local + i)]);
+          whole[at] = begun[at] != 0 ? Reduced(piece.part.reduction, whole[at], value) : value;
+          begun[at] = 1;
+        }
+      });
+    }
   }
   return whole;
 }
 
 template <typename T>
 void Observer::Print(int number, const Shown& shown, const Region& region, const T* values, const Part& part) {
-  Keep(number, [this, shown, region, part, place = Place(shown), mine = Copied(values, ElementCount(region.size))] {
-    const std::vector<double> whole = Whole(region, part, mine);
+  using Values = std::vector<T>;
+  const auto show = [this, shown, place = Place(shown)](const std::vector<Piece<Values>>& pieces) {
+    const std::vector<double> whole = Whole(pieces);
     if (comm_.rank() != 0) return;
-    std::vector<T> rounded;
+    Values rounded;
     for (const double value : whole) rounded.push_back(static_cast<T>(value));
-    PrintLines(TensorLines(shown.name + " " + ShapeText(region.shape), place, region.shape, rounded.data()));
-  });
+    const std::vector<int64_t>& shape = pieces.front().region.shape;
+    PrintLines(TensorLines(shown.name + " " + ShapeText(shape), place, shape, rounded.data()));
+  };
+  KeepPiece(number, Piece<Values>{region, part, Copied(values, ElementCount(region.size))}, show);
 }
 
 template <typename T>
@@ -258,8 +290,11 @@ void Observer::AssertFinite(int number, const Shown& shown, int64_t count, const
     const double value = static_cast<double>(values[i]);
     if (std::isfinite(value)) continue;
     return Keep(number, [this, shown, i, value, place = Place(shown)] {
-      Die(ExitCode::kFailed, Format("`%s` is not finite: element %lld of the piece of rank %d is %g (%s)",
-                                    shown.name.c_str(), static_cast<long long>(i), comm_.rank(), value, place.c_str()));
+      const std::string part =
+          shown.micro_batch < 0 ? "" : Format(" in micro-batch %lld", static_cast<long long>(shown.micro_batch));
+      Die(ExitCode::kFailed,
+          Format("`%s` is not finite: element %lld of the piece of rank %d%s is %g (%s)", shown.name.c_str(),
+                 static_cast<long long>(i), comm_.rank(), part.c_str(), value, place.c_str()));
     });
   }
 }
@@ -269,19 +304,26 @@ void Observer::Watch(int number, const Shown& shown, const Region& region, const
   if (!is_logged_) return;
   const int64_t count = ElementCount(region.size);
   if (part.count > 1) {
-    return Keep(number, [this, shown, region, part, mine = Copied(values, count)] {
-      const std::vector<double> whole = Whole(region, part, mine);
+    const auto amount = [this, shown](const std::vector<Piece<std::vector<T>>>& pieces) {
+      const std::vector<double> whole = Whole(pieces);
       if (comm_.rank() == 0) watched_.emplace_back(shown.name, Amount(whole));
-    });
+    };
+    return KeepPiece(number, Piece<std::vector<T>>{region, part, Copied(values, count)}, amount);
   }
-  Keep(number, [this, shown, region, part, mine = StatisticsOf(values, count)] {
-    const std::vector<Held> held = GatherHeld(comm_, region, part, Packed(&mine, 1));
+  const auto add_up = [this, shown](const std::vector<Piece<Statistics>>& pieces) {
+    std::vector<Held> held;
+    for (const Piece<Statistics>& piece : pieces) {
+      for (Held& one : GatherHeld(comm_, piece.region, piece.part, Packed(&piece.mine, 1))) {
+        held.push_back(std::move(one));
+      }
+    }
     Statistics all;
-    for (size_t rank = 0; rank < held.size(); ++rank) {
-      if (IsFirstCopy(held, rank)) all.Add(Unpacked<Statistics>(held[rank].said)[0]);
+    for (size_t i = 0; i < held.size(); ++i) {
+      if (IsFirstCopy(held, i)) all.Add(Unpacked<Statistics>(held[i].said)[0]);
     }
     if (comm_.rank() == 0) watched_.emplace_back(shown.name, all);
-  });
+  };
+  KeepPiece(number, Piece<Statistics>{region, part, StatisticsOf(values, count)}, add_up);
 }
 
 template <typename T>

@@ -130,6 +130,51 @@ TEST_F(Looks, SlicesAreThoseOfTheDumps) {
   }
 }
 
+// What a run has printed of tensors: headlines and elements.
+std::vector<std::string> ShownIn(const std::string& out) {
+  std::vector<std::string> shown;
+  bool goes_on = false;
+  for (const absl::string_view line : absl::StrSplit(out, '\n')) {
+    const bool is_headline = absl::EndsWith(line, ") =");
+    if (is_headline || goes_on) shown.emplace_back(line);
+    goes_on = is_headline || (goes_on && absl::EndsWith(line, ","));
+  }
+  return shown;
+}
+
+// 8 samples in 3 parts on 2 ranks. The numbers are not rounded: inputs and their extremes.
+TEST_F(Looks, TensorsOfMicroBatchesAreThoseOfTheBatch) {
+  const std::string looks = "print(x); print(relu(x)); print(reduce_max(x)); print(reduce_min(x)); assert_finite(h);";
+  const std::vector<std::string> plan = {"--devices", "2", "--search", "data_parallel", "--out", "out"};
+  CompileText(Network(looks), plan);
+  const std::vector<std::string> whole = ShownIn(Run());
+  ASSERT_GT(whole.size(), 40u);
+  std::vector<std::string> in_parts = plan;
+  in_parts.insert(in_parts.end(), {"--set", "micro_batches=3"});
+  CompileText(Network(looks), in_parts);
+  EXPECT_EQ(ShownIn(Run()), whole);
+}
+
+TEST_F(Looks, PiecesOfMicroBatchesAreShownOneByOne) {
+  CompileText(Network("print(local x); print(local reduce_sum(x));"),
+              {"--devices", "1", "--set", "micro_batches=2", "--out", "out"});
+  const std::string out = Run();
+  for (const std::string headline : {"x[0:4, 0:8] of [8, 8] on rank 0", "x[4:8, 0:8] of [8, 8] on rank 0",
+                                     "reduce_sum[] of [] on rank 0, part 0 of 2 of the sum",
+                                     "reduce_sum[] of [] on rank 0, part 1 of 2 of the sum"}) {
+    EXPECT_TRUE(absl::StrContains(out, absl::StrCat(headline, " (m.model:8) =\n"))) << headline << "\n" << out;
+  }
+}
+
+// Logarithms of negative numbers.
+TEST_F(Looks, AssertionsNameTheMicroBatch) {
+  CompileText(Network("assert_finite(log(x));"), {"--devices", "1", "--set", "micro_batches=4", "--out", "out"});
+  EXPECT_EQ(Make(folder_ + "/out").exit_code, 0);
+  const CommandResult ran = Start(folder_ + "/out");
+  EXPECT_EQ(ran.exit_code, 6);
+  EXPECT_TRUE(absl::StrContains(ran.err, "of the piece of rank 0 in micro-batch ")) << ran.err;
+}
+
 TEST_F(Looks, NoPlanIsChanged) {
   const std::string looks =
       "print(x); print(local h); assert_finite(logits); print(softmax(transpose(h))); print(local reduce_mean(y)); "

@@ -63,7 +63,9 @@ const Plan kPlans[] = {{1, ""},
                        {2, "search = propagate; pin \"w\" = layout(\"m0\", _);"},
                        {2, "search = propagate; pin \"w\" = layout(_, \"m0\");"},
                        {4, "search = propagate; pin \"x\" = layout(\"m0\", _); pin \"w\" = layout(_, \"m1\");"},
-                       {4, "search = propagate; pin \"w\" = layout(\"m0\", \"m1\");"}};
+                       {4, "search = propagate; pin \"w\" = layout(\"m0\", \"m1\");"},
+                       {1, "micro_batches = 3;"},
+                       {2, "search = propagate; pin \"x\" = layout(\"m0\", _); micro_batches = 3;"}};
 
 class Watching : public testing::Test {
  protected:

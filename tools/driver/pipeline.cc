@@ -63,7 +63,7 @@ std::optional<Planning> MakePlan(const CompileOptions& options, const Understood
   if (!cluster.has_value()) return std::nullopt;
   search::SearchOptions search = search::OptionsFrom(pins.settings);
   search.execution = ExecutionOn(options.target);
-  search.choose_micro_batches = search.choose_micro_batches && CanTakeMicroBatches(model, report.sources);
+  search.choose_micro_batches = search.choose_micro_batches && CanTakeMicroBatches(model);
   std::optional<search::Found> found =
       search::SearchForProgram(model.training_graph, *cluster, pins, search, report.diagnostics);
   if (!found.has_value()) return std::nullopt;
@@ -76,12 +76,9 @@ std::optional<Planning> MakePlan(const CompileOptions& options, const Understood
 std::optional<search::PlannedProgram> Split(const UnderstoodModel& model, Planning& planning,
                                             const ir::FuseOptions& fuse, Report& report) {
   if (!planning.program.has_value()) {
-    absl::StatusOr<search::PlannedProgram> made = search::ProgramOf(model.training_graph, planning.planned.plan, fuse);
-    if (absl::IsInvalidArgument(made.status()) && planning.planned.plan.micro_batches > 1) {
-      AddUnevenMicroBatches(model, planning.planned.plan.micro_batches, std::string(made.status().message()),
-                            report.diagnostics);
-      return std::nullopt;
-    }
+    const ir::Plan& plan = planning.planned.plan;
+    if (!CheckMicroBatches(model, plan, report.sources, report.diagnostics)) return std::nullopt;
+    absl::StatusOr<search::PlannedProgram> made = search::ProgramOf(model.training_graph, plan, fuse);
     if (!made.ok()) return Bug("partition", made.status().message(), report);
     planning.program = *std::move(made);
   }

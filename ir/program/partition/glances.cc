@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "base/check/check.h"
+#include "ir/program/partition/repeats.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
 
 namespace cleave::ir {
 namespace {
@@ -15,10 +17,28 @@ struct Form {
   size_t writer = 0;
 };
 
+// The layout as the plan knows it.
+Layout AtOneMoment(const Program& program, const Layout& layout) {
+  return program.time.has_value() ? WithoutTime(layout, *program.time) : layout;
+}
+
+// Whether only all micro-batches together have the value.
+bool IsPartOverTime(const Program& program, const Layout& layout) {
+  return program.time.has_value() && !layout.partial.empty() && layout.partial.back().axis == *program.time;
+}
+
+// When a value that `step` writes can be looked at: one that the micro-batches make together, after them.
+Repeat RepeatOf(const Program& program, const Step& step) {
+  const Collective* collective = std::get_if<Collective>(&step.action);
+  return collective != nullptr && IsSumOverTime(program, *collective) ? Repeat::kOnceAfter : step.repeat;
+}
+
 // Lower is better.
 int Merit(const Program& program, const Form& form, const std::optional<Layout>& demanded) {
   const Layout& layout = program.value(form.value).layout;
-  if (demanded.has_value() && layout == *demanded) return 0;
+  const bool is_demanded = demanded.has_value() && AtOneMoment(program, layout) == *demanded;
+  if (IsPartOverTime(program, layout)) return is_demanded ? 3 : 4;
+  if (is_demanded) return 0;
   return layout.is_partial() ? 2 : 1;
 }
 
@@ -27,7 +47,7 @@ Form FormOf(const Program& program, const Op& op, const std::optional<Layout>& d
   std::optional<Form> best;
   for (size_t i = 0; i < program.steps.size(); ++i) {
     const Phase phase = program.steps[i].phase;
-    if (op.phase == Phase::kForward && phase != Phase::kForward) break;
+    if (op.phase == Phase::kForward && phase != Phase::kForward) continue;
     // Metric steps run now and then.
     if (phase == Phase::kMetric && op.phase != Phase::kMetric) continue;
     for (const ValueId value : Writes(program.steps[i])) {
@@ -54,7 +74,8 @@ void AddGlances(const Graph& graph, const Plan& plan, Program& program) {
         {.action = Glance{.kind = look.kind, .input = form.value, .number = static_cast<int>(i)},
          .name = look.name,
          .phase = program.steps[form.writer].phase,
-         .line = look.line});
+         .line = look.line,
+         .repeat = RepeatOf(program, program.steps[form.writer])});
   }
   std::vector<Step> steps;
   for (size_t i = 0; i < program.steps.size(); ++i) {
@@ -62,6 +83,7 @@ void AddGlances(const Graph& graph, const Plan& plan, Program& program) {
     for (Step& step : behind[i]) steps.push_back(std::move(step));
   }
   program.steps = std::move(steps);
+  OrderByRepeat(program);
 }
 
 }  // namespace cleave::ir

@@ -10,8 +10,9 @@ namespace cleave::ir {
 
 // Adds the graph's looks to a finished program, each behind the step that writes what it looks at; no other step
 // changes. A look takes the value in the layout in which its readers see it. A sum whose parts lie on several ranks is
-// taken where the program has added them up, and otherwise in its parts. A look at a forward value is taken in the
-// forward phase, because a test has no other.
+// taken where the program has added them up, and otherwise in its parts. Of micro-batches each is looked at, and what
+// they make together after the last one. A look at a forward value is taken in the forward phase, because a test has no
+// other.
 void AddGlances(const Graph& graph, const Plan& plan, Program& program);
 
 }  // namespace cleave::ir

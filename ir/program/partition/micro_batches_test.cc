@@ -102,6 +102,69 @@ TEST(MicroBatchesTest, OpsThatRelateSamplesAreRefused) {
   EXPECT_EQ(FindBatchUses(std::move(products).Build()).obstacle, (BatchObstacle{.op = pairs, .reader = pairs}));
 }
 
+TEST(MicroBatchesTest, RefusalsNameTheLargestNumberThatWorks) {
+  const auto refusal = [](const Graph& graph, int64_t devices, int64_t count) {
+    Plan plan = DataParallelPlan(graph, MeshOf({devices}));
+    plan.micro_batches = count;
+    return FindRefusal(graph, plan);
+  };
+  const Graph mlp = TestMlp();
+  EXPECT_EQ(refusal(mlp, 2, 24), std::nullopt);
+  EXPECT_EQ(refusal(mlp, 2, 30),
+            (MicroBatchRefusal{.op = *mlp.Find("image"), .why = "`image` has 24 samples", .largest = 24}));
+  // Samples and another dimension become one, of which parts must be equal.
+  GraphBuilder joined;
+  const OpId tokens = AddInput(joined, "tokens", {12, 5});
+  const OpId flat = joined.Add(OpKind::kReshape, {tokens}, {{attribute::kShape, Shape{60}}}, "flat");
+  joined.mutable_graph().loss = joined.Add(OpKind::kReduceMean, {flat}, {}, "loss");
+  const Graph uneven = std::move(joined).Build();
+  EXPECT_EQ(refusal(uneven, 1, 6), std::nullopt);
+  EXPECT_EQ(refusal(uneven, 1, 5)->op, flat);
+  EXPECT_EQ(refusal(uneven, 1, 5)->largest, 4);
+  EXPECT_EQ(refusal(uneven, 2, 4)->largest, 3);
+  EXPECT_EQ(refusal(uneven, 12, 6)->largest, 1);
+
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {8, 4});
+  const OpId mean = builder.Add(OpKind::kReduceMean, {x}, {{attribute::kAxes, Shape{0}}}, "mean");
+  const OpId centered = builder.Add(OpKind::kSub, {x, mean}, {}, "centered");
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {centered}, {}, "loss");
+  const Graph graph = std::move(builder).Build();
+  EXPECT_EQ(
+      refusal(graph, 1, 2),
+      (MicroBatchRefusal{
+          .op = mean, .why = "`mean` sums over all samples of a step, and `centered` needs the sum for each of them"}));
+}
+
+TEST(MicroBatchesTest, ParametersOfSamplesAreRefused) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {8, 4});
+  const OpId shift = AddParameter(builder, "shift", {8, 4});
+  const OpId y = builder.Add(OpKind::kTanh, {builder.Add(OpKind::kAdd, {x, shift}, {}, "sum")}, {}, "y");
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {y}, {}, "loss");
+  const Graph graph = TrainingGraph(std::move(builder).Build(), {});
+  const std::optional<BatchObstacle> obstacle = FindBatchUses(graph).obstacle;
+  ASSERT_TRUE(obstacle.has_value());
+  EXPECT_EQ(graph.op(obstacle->op).phase, Phase::kUpdate);
+}
+
+// Maxima, minima and products over samples are put together as sums are.
+TEST(MicroBatchesTest, ExtremesAndProductsAreCombined) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {10, 3});
+  for (const OpKind kind : {OpKind::kReduceMax, OpKind::kReduceMin, OpKind::kReduceSum}) {
+    builder.Add(kind, {x}, {{attribute::kAxes, Shape{0}}}, std::string(OpKindName(kind)));
+  }
+  Graph graph = std::move(builder).Build();
+  for (const Op& op : graph.ops) graph.looks.push_back({.kind = LookKind::kPrint, .value = op.id, .name = op.name});
+  Plan plan = DataParallelPlan(graph, MeshOf({2}));
+  plan.micro_batches = 3;
+  const Distributed split = *Distribute(graph, plan);
+  const Program program = *Partition(split.graph, split.plan);
+  EXPECT_EQ(CheckStatically(program), std::vector<std::string>());
+  EXPECT_TRUE(CheckBySimulation(graph, split, program).ok());
+}
+
 // Programs in which a micro-batch is left out, counted twice, or sums are read too early.
 TEST(MicroBatchesTest, MutantsAreFound) {
   const Graph graph = TestMlp();

@@ -132,7 +132,7 @@ class Partitioner {
 
   // The dimension that the micro-batches cut.
   std::optional<size_t> SamplesOf(const Layout& layout) const {
-    return time_.has_value() ? DimensionCutBy(layout, time_->axis) : std::nullopt;
+    return time_.has_value() ? SampleDimension(layout, time_->axis) : std::nullopt;
   }
   bool IsPartOfSum(const Layout& layout) const {
     return time_.has_value() && !layout.partial.empty() && layout.partial.back().axis == time_->axis;
@@ -303,8 +303,9 @@ class Partitioner {
     if (IsPartOfSum(value.layout) != IsPartOfSum(target) || (from.has_value() && from != to)) {
       return absl::InvalidArgumentError("the axis of time is not one along which values are sent");
     }
-    const Layout source = WithoutTime(value.layout);
-    Layout wanted = WithoutTime(target);
+    if (!time_.has_value()) return planner_.Plan(value.type, value.layout, target);
+    const Layout source = WithoutTime(value.layout, time_->axis);
+    Layout wanted = WithoutTime(target, time_->axis);
     TensorType type = value.type;
     if (from.has_value()) type.shape[*from] = PieceOf(type.shape[*from], time_->size, time_->size - 1).size;
     // What all micro-batches have in common is cut last, where nothing needs to be sent any more.
@@ -315,14 +316,6 @@ class Partitioner {
     if (!way.moves.empty() && !way.moves.back().collective.has_value()) way.moves.pop_back();
     way.moves.push_back({.collective = std::nullopt, .axes = {}, .result = target});
     return way;
-  }
-
-  Layout WithoutTime(Layout layout) const {
-    if (const std::optional<size_t> d = SamplesOf(layout)) {
-      layout.dimensions[*d].erase(layout.dimensions[*d].begin());
-    }
-    if (IsPartOfSum(layout)) layout.partial.pop_back();
-    return layout;
   }
 
   ValueId AddMove(OpId op, ValueId source, const Move& move, const Layout& target, const Demand& demand) {
@@ -392,9 +385,7 @@ absl::StatusOr<std::optional<TimeAxis>> TimeAxisOf(const Graph& graph, const Pla
   if (plan.micro_batches == 1) return std::nullopt;
   BatchUses uses = FindBatchUses(graph);
   if (uses.obstacle.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat("`", graph.op(uses.obstacle->reader).name,
-                                                   "` needs all samples of a step at once, because of `",
-                                                   graph.op(uses.obstacle->op).name, "`"));
+    return absl::InvalidArgumentError(ObstacleText(graph, *uses.obstacle));
   }
   CLEAVE_ASSIGN_OR_RETURN(Mesh mesh, WithTime(plan.mesh, plan.micro_batches));
   const AxisId axis = mesh.AxisIds().back();

@@ -62,6 +62,10 @@ void SetRepeats(const Plan& plan, Program& program) {
   if (!program.time.has_value()) return;
   Repeats repeats(plan, program);
   for (Step& step : program.steps) step.repeat = repeats.Of(step);
+  OrderByRepeat(program);
+}
+
+void OrderByRepeat(Program& program) {
   std::stable_sort(program.steps.begin(), program.steps.end(), [](const Step& a, const Step& b) {
     return std::tie(a.repeat, a.phase) < std::tie(b.repeat, b.phase);
   });

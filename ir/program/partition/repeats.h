@@ -12,6 +12,9 @@ namespace cleave::ir {
 // updates; else before them. Nothing changes in a program without an axis of time.
 void SetRepeats(const Plan& plan, Program& program);
 
+// Brings steps into the order of their repeats, and those of one kind into that of their phases.
+void OrderByRepeat(Program& program);
+
 }  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_PARTITION_REPEATS_H_

@@ -4,7 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "base/check/check.h"
+#include "base/text/text.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/rule_table.h"
 
 namespace cleave::ir {
 namespace {
@@ -95,6 +99,10 @@ class Tracer {
   }
 
   void TraceSamples(const Op& op) {
+    if (op.phase == Phase::kUpdate) {
+      uses_.obstacle = {.op = op.id, .reader = op.id};
+      return;
+    }
     if (Reads(op, Dependence::Kind::kPart) || Reads(op, Dependence::Kind::kWhole)) {
       uses_.obstacle = {.op = SumOf(op), .reader = op.id};
       return;
@@ -146,9 +154,87 @@ class Tracer {
   BatchUses uses_;
 };
 
+// Whether the ops of a plan can be cut into so many micro-batches.
+class Divisions {
+ public:
+  Divisions(const Graph& graph, const Plan& plan, const IdVector<OpId, BatchUse>& uses) : graph_(graph), plan_(plan) {
+    for (const Op& op : graph.ops) {
+      if (uses[op.id].kind == Kind::kOnce) continue;
+      const Cut cut = {
+          .op = op.id, .rule = &rules_.Of(graph, op), .strategy = &plan.ops[op.id].strategy, .use = uses[op.id]};
+      if (std::none_of(cuts_.begin(), cuts_.end(), [&](const Cut& other) { return other.IsLike(cut); })) {
+        cuts_.push_back(cut);
+      }
+    }
+  }
+
+  // Because of the first op that cannot be; without `largest`.
+  std::optional<MicroBatchRefusal> RefusalOf(int64_t count) const {
+    if (count == 1) return std::nullopt;
+    const absl::StatusOr<Mesh> mesh = WithTime(plan_.mesh, count);
+    CLEAVE_CHECK(mesh.ok()) << mesh.status();
+    for (const Cut& cut : cuts_) {
+      const std::string& name = graph_.op(cut.op).name;
+      if (cut.use.kind == Kind::kEach && cut.samples() < count) {
+        return MicroBatchRefusal{.op = cut.op,
+                                 .why = absl::StrCat("`", name, "` has ", Plural(cut.samples(), "sample"))};
+      }
+      const absl::StatusOr<Strategy> strategy =
+          OverTime(*cut.strategy, cut.use, mesh->AxisIds().back(), *cut.rule, *mesh);
+      if (strategy.ok()) continue;
+      return MicroBatchRefusal{.op = cut.op, .why = absl::StrCat("`", name, "`: ", strategy.status().message())};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Cut {
+    OpId op;
+    const Rule* rule = nullptr;
+    const Strategy* strategy = nullptr;
+    BatchUse use;
+
+    bool IsLike(const Cut& other) const {
+      return rule == other.rule && use == other.use && *strategy == *other.strategy;
+    }
+    int64_t samples() const { return rule->factors[static_cast<size_t>(use.index)].size; }
+  };
+
+  const Graph& graph_;
+  const Plan& plan_;
+  RuleTable rules_;
+  std::vector<Cut> cuts_;  // Ops that are alike once.
+};
+
 }  // namespace
 
 BatchUses FindBatchUses(const Graph& graph) { return Tracer(graph).Run(); }
+
+std::string ObstacleText(const Graph& graph, const BatchObstacle& obstacle) {
+  const Op& op = graph.op(obstacle.op);
+  const Op& reader = graph.op(obstacle.reader);
+  if (op.kind == OpKind::kInput) return absl::StrCat("`", op.name, "` is one number for all samples of a step");
+  if (op.phase == Phase::kUpdate) {
+    return absl::StrCat("`", op.name, "` updates numbers that belong to single samples of a step");
+  }
+  if (op.id == reader.id) return absl::StrCat("`", op.name, "` relates the samples of a step to one another");
+  return absl::StrCat("`", op.name, "` sums over all samples of a step, and `", reader.name,
+                      "` needs the sum for each of them");
+}
+
+std::optional<MicroBatchRefusal> FindRefusal(const Graph& graph, const Plan& plan) {
+  if (plan.micro_batches == 1) return std::nullopt;
+  const BatchUses uses = FindBatchUses(graph);
+  if (uses.obstacle.has_value()) {
+    return MicroBatchRefusal{.op = uses.obstacle->op, .why = ObstacleText(graph, *uses.obstacle)};
+  }
+  const Divisions divisions(graph, plan, uses.ops);
+  std::optional<MicroBatchRefusal> refusal = divisions.RefusalOf(plan.micro_batches);
+  if (!refusal.has_value()) return std::nullopt;
+  refusal->largest = plan.micro_batches - 1;
+  while (divisions.RefusalOf(refusal->largest).has_value()) --refusal->largest;
+  return refusal;
+}
 
 absl::StatusOr<Mesh> WithTime(const Mesh& mesh, int64_t count) {
   std::vector<MeshAxis> axes = mesh.axes();
@@ -176,16 +262,24 @@ absl::StatusOr<Strategy> OverTime(Strategy strategy, const BatchUse& use, AxisId
   return strategy;
 }
 
-std::optional<size_t> DimensionCutBy(const Layout& layout, AxisId axis) {
+Layout WithoutTime(Layout layout, AxisId time) {
+  if (const std::optional<size_t> d = SampleDimension(layout, time)) {
+    layout.dimensions[*d].erase(layout.dimensions[*d].begin());
+  }
+  if (!layout.partial.empty() && layout.partial.back().axis == time) layout.partial.pop_back();
+  return layout;
+}
+
+std::optional<size_t> SampleDimension(const Layout& layout, AxisId time) {
   for (size_t d = 0; d < layout.dimensions.size(); ++d) {
     const std::vector<AxisId>& axes = layout.dimensions[d];
-    if (std::find(axes.begin(), axes.end(), axis) != axes.end()) return d;
+    if (std::find(axes.begin(), axes.end(), time) != axes.end()) return d;
   }
   return std::nullopt;
 }
 
 bool DependsOn(const Layout& layout, AxisId axis) {
-  return DimensionCutBy(layout, axis).has_value() ||
+  return SampleDimension(layout, axis).has_value() ||
          std::any_of(layout.partial.begin(), layout.partial.end(),
                      [&](const PartialAxis& partial) { return partial.axis == axis; });
 }

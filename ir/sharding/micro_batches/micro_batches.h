@@ -3,7 +3,7 @@
 // A step may take its batch in K micro-batches, one after another, and update the parameters once. That is one more
 // axis of the mesh, an axis of time: its "ranks" are moments. It cuts samples by the rules that hold for every axis.
 // What an op sums over samples is partial over it, and its all-reduce is a sum in place, which is complete after the
-// last micro-batch.
+// last micro-batch; so are maxima, minima and products.
 //
 //   logits = x w^T            "i k, j k -> i j"    i counts samples             kEach, factor i
 //   w.grad = dlogits^T x      "i j, i k -> j k"    sums over samples            kEach, factor i; its value is partial
@@ -21,6 +21,7 @@
 #include "ir/graph/graph.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/plan/plan.h"
 #include "ir/sharding/strategy/strategy.h"
 #include "ir/tensor/rule/rule.h"
 
@@ -40,13 +41,16 @@ struct BatchUse {
 };
 
 // Why a batch cannot be taken in parts: `op` sums over all samples, or relates them to one another, and `reader`,
-// perhaps `op` itself, needs the result for each sample.
+// perhaps `op` itself, needs the result for each sample. An update has both at once where parameters belong to samples.
 struct BatchObstacle {
   OpId op;
   OpId reader;
 
   bool operator==(const BatchObstacle&) const = default;
 };
+
+// "`mean` sums over all samples of a step, and `centered` needs the sum for each of them"
+std::string ObstacleText(const Graph& graph, const BatchObstacle& obstacle);
 
 struct BatchUses {
   IdVector<OpId, BatchUse> ops;
@@ -57,6 +61,20 @@ struct BatchUses {
 // error, and the graph is not manual.
 BatchUses FindBatchUses(const Graph& graph);
 
+// Why a step cannot take its batch in as many micro-batches as its plan says.
+struct MicroBatchRefusal {
+  OpId op;          // Because of which.
+  std::string why;  // A clause that names it.
+  // The largest smaller number of micro-batches in which the step can take its batch; 1: it cannot be cut at all.
+  int64_t largest = 1;
+
+  bool operator==(const MicroBatchRefusal&) const = default;
+};
+
+// nullopt where it can. REQUIRES: VerifyGraph and VerifyPlan find no error, the graph is not manual, and WithTime has a
+// mesh for the plan.
+std::optional<MicroBatchRefusal> FindRefusal(const Graph& graph, const Plan& plan);
+
 // The mesh with the axis of time, as its last, of size `count`. REQUIRES: count > 1.
 absl::StatusOr<Mesh> WithTime(const Mesh& mesh, int64_t count);
 
@@ -65,8 +83,11 @@ absl::StatusOr<Mesh> WithTime(const Mesh& mesh, int64_t count);
 absl::StatusOr<Strategy> OverTime(Strategy strategy, const BatchUse& use, AxisId time, const Rule& rule,
                                   const Mesh& mesh);
 
-// The dimension that `axis` cuts; nullopt where it cuts none.
-std::optional<size_t> DimensionCutBy(const Layout& layout, AxisId axis);
+// The layout of one moment: without the axis `time`, which is the first to cut its dimension, or the last partial one.
+Layout WithoutTime(Layout layout, AxisId time);
+
+// The dimension that the axis `time` cuts; nullopt where it cuts none.
+std::optional<size_t> SampleDimension(const Layout& layout, AxisId time);
 // Whether `axis` cuts the tensor, or it is partial over it.
 bool DependsOn(const Layout& layout, AxisId axis);
 

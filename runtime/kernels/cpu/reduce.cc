@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/comm/reduce.h"
+#include "runtime/device/bfloat16.h"
 #include "runtime/device/workspace.h"
 #include "runtime/kernels/cpu/parallel.h"
 #include "runtime/mesh/mesh.h"
@@ -154,6 +156,22 @@ void Reduce(const float* x, const std::vector<int64_t>& shape, const std::vector
   }
 }
 
+// Blocks are shared among threads; each is a loop that the compiler turns into vector code.
+template <Reduction kReduction, typename T>
+void AccumulateBy(bool first, const T* part, int64_t count, T* total) {
+  const int64_t blocks = (count + kBlock - 1) / kBlock;
+#pragma omp parallel for if (count >= kParallelElements)
+  for (int64_t i = 0; i < blocks; ++i) {
+    const int64_t begin = i * kBlock;
+    const int64_t size = std::min(kBlock, count - begin);
+    if (first) {
+      std::copy(part + begin, part + begin + size, total + begin);
+    } else {
+      ReduceElements(kReduction, total + begin, part + begin, total + begin, size);
+    }
+  }
+}
+
 }  // namespace
 
 void ReduceSum(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
@@ -179,9 +197,22 @@ void ReduceMean(const float* x, const std::vector<int64_t>& shape, const std::ve
   for (int64_t i = 0; i < results; ++i) y[i] /= static_cast<float>(count);
 }
 
-void AddUp(bool first, const float* part, int64_t count, float* total) {
-#pragma omp parallel for simd if (parallel : count >= kParallelElements)
-  for (int64_t i = 0; i < count; ++i) total[i] = first ? part[i] : total[i] + part[i];
+template <typename T>
+void Accumulate(Reduction reduction, bool first, const T* part, int64_t count, T* total) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return AccumulateBy<Reduction::kSum>(first, part, count, total);
+    case Reduction::kMax:
+      return AccumulateBy<Reduction::kMax>(first, part, count, total);
+    case Reduction::kMin:
+      return AccumulateBy<Reduction::kMin>(first, part, count, total);
+    case Reduction::kProd:
+      return AccumulateBy<Reduction::kProd>(first, part, count, total);
+  }
 }
+
+template void Accumulate(Reduction, bool, const float*, int64_t, float*);
+template void Accumulate(Reduction, bool, const int32_t*, int64_t, int32_t*);
+template void Accumulate(Reduction, bool, const BFloat16*, int64_t, BFloat16*);
 
 }  // namespace cleave::runtime

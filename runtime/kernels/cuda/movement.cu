@@ -71,7 +71,7 @@ void CopyRunsOfWalk(const char* source, Walk walk, int64_t element_bytes, char* 
 
 template <typename Unit>
 void LaunchExchange(const void* source, const Walk& walk, int rows, void* target) {
-  Exchange exchange;
+  TileExchange exchange;
   for (int d = 0; d < walk.rank; ++d) {
     if (d == rows) {
       exchange.rows = walk.size[d];

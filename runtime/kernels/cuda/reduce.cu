@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "runtime/comm/reduce.h"
+#include "runtime/device/bfloat16.h"
 #include "runtime/kernels/cuda/columns.cuh"
 #include "runtime/kernels/cuda/row.cuh"
 #include "runtime/kernels/cuda/scratch.cuh"
@@ -122,8 +124,19 @@ void Reduce(const float* x, const std::vector<int64_t>& shape, const std::vector
   }
 }
 
-__global__ void AddElements(bool first, const float* part, int64_t count, float* total) {
-  for (int64_t i = FirstElement(); i < count; i += ElementStride()) total[i] = first ? part[i] : total[i] + part[i];
+template <Reduction kReduction, typename T>
+__global__ void AccumulateElements(bool first, const T* part, int64_t count, T* total) {
+  using Type = typename ReducedIn<T>::Type;
+  for (int64_t i = FirstElement(); i < count; i += ElementStride()) {
+    total[i] = first
+                   ? part[i]
+                   : static_cast<T>(Reduced<Type>(kReduction, static_cast<Type>(total[i]), static_cast<Type>(part[i])));
+  }
+}
+
+template <Reduction kReduction, typename T>
+void AccumulateBy(bool first, const T* part, int64_t count, T* total) {
+  if (count > 0) Launch(AccumulateElements<kReduction, T>, ForElements(count), first, part, count, total);
 }
 
 }  // namespace
@@ -145,8 +158,22 @@ void ReduceMean(const float* x, const std::vector<int64_t>& shape, const std::ve
   Reduce<Sum>(x, shape, axes, static_cast<float>(count), y);
 }
 
-void AddUp(bool first, const float* part, int64_t count, float* total) {
-  if (count > 0) Launch(AddElements, ForElements(count), first, part, count, total);
+template <typename T>
+void Accumulate(Reduction reduction, bool first, const T* part, int64_t count, T* total) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return AccumulateBy<Reduction::kSum>(first, part, count, total);
+    case Reduction::kMax:
+      return AccumulateBy<Reduction::kMax>(first, part, count, total);
+    case Reduction::kMin:
+      return AccumulateBy<Reduction::kMin>(first, part, count, total);
+    case Reduction::kProd:
+      return AccumulateBy<Reduction::kProd>(first, part, count, total);
+  }
 }
+
+template void Accumulate(Reduction, bool, const float*, int64_t, float*);
+template void Accumulate(Reduction, bool, const int32_t*, int64_t, int32_t*);
+template void Accumulate(Reduction, bool, const BFloat16*, int64_t, BFloat16*);
 
 }  // namespace cleave::runtime

@@ -55,7 +55,7 @@ __global__ void CopyUnits(const Unit* source, Walk walk, int64_t count, Unit* ta
 
 // Two dimensions that change places: one of `rows` elements that are neighbours in the source, and one of `columns`
 // elements that are neighbours in the target.
-struct Exchange {
+struct TileExchange {
   int64_t rows = 1;
   int64_t columns = 1;
   int64_t from_column = 1;  // The distance between neighbours along the columns in the source,
@@ -68,7 +68,7 @@ constexpr int kTileThreads = 256;
 
 // A block moves tiles through shared memory, so that neighbouring threads read and write neighbouring elements.
 template <typename Unit>
-__global__ void ExchangeTiles(const Unit* source, Exchange exchange, int64_t matrices, Unit* target) {
+__global__ void ExchangeTiles(const Unit* source, TileExchange exchange, int64_t matrices, Unit* target) {
   constexpr int kRowsAtOnce = kTileThreads / kTile;
   __shared__ Unit
       tile[kTile][kTile + 1];  // One column more than needed, so that the elements of a column lie in different banks.
