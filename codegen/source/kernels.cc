@@ -37,16 +37,19 @@ class CallWriter {
   CallWriter(Emission& emission, const ir::Step& step, const std::string& output)
       : emission_(emission), compute_(*ir::ComputeOf(step)), output_(output) {}
 
-  // `bias`, if there is one, is the last argument.
-  void Write(const ir::KernelCall& call, const std::string& bias, SourceWriter& writer) {
+  // `bias`, if there is one, is the last argument. `is_first`, if it is not empty, says when the result holds nothing
+  // yet, to which the call adds.
+  void Write(const ir::KernelCall& call, const std::string& bias, const std::string& is_first, SourceWriter& writer) {
     const SizeProduct repetitions = Product(call.repetitions);
     repeated_ = !repetitions.is_one();
     if (repeated_) writer.Open(absl::StrCat("for (int64_t i = 0; i < ", repetitions.Text(), "; ++i) {"));
     std::vector<std::string> arguments;
+    if (!is_first.empty()) arguments.push_back(is_first);
     for (const ir::CallArgument& argument : call.arguments) arguments.push_back(Text(argument));
     if (!bias.empty()) arguments.push_back(bias);
     // `::` is needed because a value of the program may have the name of a function of the model.
-    writer.Call(absl::StrCat(call.header.empty() ? "" : "::", call.function, "("), arguments, ");");
+    const std::string& function = is_first.empty() ? call.function : call.accumulating;
+    writer.Call(absl::StrCat(call.header.empty() ? "" : "::", function, "("), arguments, ");");
     if (repeated_) writer.Close("}");
   }
 
@@ -141,10 +144,10 @@ class CallWriter {
 };
 
 void WriteCalls(Emission& emission, const ir::Step& step, const std::string& output, const std::string& bias,
-                SourceWriter& writer) {
+                const std::string& is_first, SourceWriter& writer) {
   CallWriter calls(emission, step, output);
   for (const ir::KernelCall& call : ir::CallsOf(emission.program, *ir::ComputeOf(step)))
-    calls.Write(call, bias, writer);
+    calls.Write(call, bias, is_first, writer);
 }
 
 }  // namespace
@@ -161,20 +164,27 @@ void EmitKernel(Emission& emission, int step, SourceWriter& writer) {
   }
   Announce(emission, {step}, "", writer);
   Watch(emission, step, output, writer);
-  WriteCalls(emission, info, emission.names[output], "", writer);
+  WriteCalls(emission, info, emission.names[output], "", "", writer);
 }
 
 void EmitMatMulWithBias(Emission& emission, const ir::MatMulWithBias& product, SourceWriter& writer) {
   const ir::Compute& sum = *ir::ComputeOf(emission.step(product.bias_add));
   Announce(emission, {product.matmul, product.bias_add}, "", writer);
   Watch(emission, product.bias_add, sum.output, writer);
-  WriteCalls(emission, emission.step(product.matmul), emission.names[sum.output], emission.names[sum.inputs[1]],
+  WriteCalls(emission, emission.step(product.matmul), emission.names[sum.output], emission.names[sum.inputs[1]], "",
              writer);
+}
+
+void EmitAccumulatedProduct(Emission& emission, const ir::AccumulatedProduct& product, SourceWriter& writer) {
+  const ir::ValueId sum = ir::Writes(emission.step(product.sum)).front();
+  Announce(emission, {product.product, product.sum}, "", writer);
+  Watch(emission, product.sum, sum, writer);
+  WriteCalls(emission, emission.step(product.product), emission.names[sum], "", IsFirstMicroBatch(emission), writer);
 }
 
 std::set<std::string> KernelHeaders(const ir::Program& program) {
   std::set<std::string> headers;
-  if (program.time.has_value()) headers.insert("runtime/kernels/reduce.h");  // AddUp.
+  if (program.time.has_value()) headers.insert("runtime/kernels/reduce.h");  // Accumulate.
   for (const ir::Step& step : program.steps) {
     const ir::Compute* compute = ir::ComputeOf(step);
     if (compute == nullptr) continue;

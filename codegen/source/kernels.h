@@ -20,6 +20,9 @@ void EmitKernel(Emission& emission, int step, SourceWriter& writer);
 // Writes a matrix product together with its bias.
 void EmitMatMulWithBias(Emission& emission, const ir::MatMulWithBias& product, SourceWriter& writer);
 
+// Writes a product that is added to what the micro-batches before have made.
+void EmitAccumulatedProduct(Emission& emission, const ir::AccumulatedProduct& product, SourceWriter& writer);
+
 // Headers of the model's own that declare functions which the program calls, in the output folder:
 // "custom/soft_cap.h".
 std::set<std::string> KernelHeaders(const ir::Program& program);

@@ -421,6 +421,7 @@ class ProgramWriter {
     Match(
         stage.action, [&](const ir::FusedLoop& loop) { emission_.target.emit_loop(emission_, loop, writer); },
         [&](const ir::MatMulWithBias& product) { EmitMatMulWithBias(emission_, product, writer); },
+        [&](const ir::AccumulatedProduct& product) { EmitAccumulatedProduct(emission_, product, writer); },
         [&](const ir::AttentionForward& attention) { EmitAttention(emission_, attention, writer); },
         [&](const ir::AttentionBackward& attention) { EmitAttentionGradient(emission_, attention, writer); },
         [&](const ir::SingleStep& single) {

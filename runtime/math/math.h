@@ -34,6 +34,11 @@ struct MatMulShape {
 template <typename In, typename Out>
 void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias = nullptr);
 
+// c = a b where it is the first, else c += a b: the sum of the products of a step's micro-batches. In is float or
+// BFloat16.
+template <typename In>
+void AccumulateMatMul(bool first, const MatMulShape& shape, const In* a, const In* b, float* c);
+
 }  // namespace cleave::runtime
 
 #endif  // CLEAVE_RUNTIME_MATH_MATH_H_

@@ -114,6 +114,43 @@ TEST(MatMul, AddsABias) {
   }
 }
 
+// The first of three products is stored, the others are added.
+template <typename In>
+void ExpectSumOfProducts(const MatMulShape& s, unsigned seed) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << s.batch << " x " << s.m << "x" << s.n << "x" << s.k);
+  std::mt19937 random(seed);
+  const int64_t count = s.batch * s.m * s.n;
+  const DeviceVector<float> device_c(std::vector<float>(static_cast<size_t>(count) + 1, kBehind));
+  std::vector<Exact> expected(static_cast<size_t>(count));
+  for (int turn = 0; turn < 3; ++turn) {
+    const std::vector<In> a = Random<In>(s.batch * s.m * s.k, random);
+    const std::vector<In> b = Random<In>(s.batch * s.k * s.n, random);
+    const DeviceVector<In> device_a(a), device_b(b);
+    AccumulateMatMul(turn == 0, s, device_a.get(), device_b.get(), device_c.get());
+    for (int64_t i = 0; i < count; ++i) {
+      const Exact part = Element(s, a, b, i / s.n / s.m, i / s.n % s.m, i % s.n);
+      expected[static_cast<size_t>(i)].value += part.value;
+      expected[static_cast<size_t>(i)].magnitude += part.magnitude;
+    }
+  }
+  const std::vector<float> c = device_c.Values();
+  EXPECT_EQ(c.back(), kBehind) << "wrote beyond the end";
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_NEAR(c[i], expected[i].value, 1e-6 * (expected[i].magnitude + 4)) << "at " << i;
+  }
+}
+
+TEST(MatMul, AddsUpProducts) {
+  unsigned seed = 200;
+  for (const MatMulShape& shape : {MatMulShape{.m = 20, .n = 31, .k = 12, .transpose_a = true},
+                                   MatMulShape{.m = 64, .n = 48, .k = 100, .transpose_a = true, .transpose_b = true},
+                                   MatMulShape{.batch = 3, .m = 7, .n = 8, .k = 5}, MatMulShape{.m = 4, .n = 6, .k = 0},
+                                   MatMulShape{.m = 1, .n = 1, .k = 9}}) {
+    ExpectSumOfProducts<float>(shape, ++seed);
+    ExpectSumOfProducts<BFloat16>(shape, ++seed);
+  }
+}
+
 TEST(MatMul, EmptySizes) {
   ExpectProduct({.m = 3, .n = 4, .k = 0}, false, 1);
   ExpectProduct({.m = 0, .n = 4, .k = 5}, false, 2);

@@ -134,6 +134,9 @@ struct KernelCall {
   std::vector<CallArgument> arguments;
   LocalSize repetitions = {};  // How often the call is made.
   std::string header = {};     // The model's own header that declares it; empty for functions of the runtime.
+  // The function that can also add to what the result holds, where there is one: before the same arguments it takes
+  // whether the result holds nothing yet.
+  std::string accumulating = {};
 };
 
 // What a definition knows about the op for which it gives the calls.

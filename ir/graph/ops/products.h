@@ -46,7 +46,9 @@ inline KernelCall MatMulCall(const MatrixProduct& product, Pointer a, Pointer b,
   BracedList shape = {{{product.batch, "batch", 1}, {product.m, "m"}, {product.n, "n"}, {product.k, "k"}}};
   if (product.transpose_a) shape.fields.push_back({true, "transpose_a"});
   if (product.transpose_b) shape.fields.push_back({true, "transpose_b"});
-  return {"MatMul", {shape, std::move(a), std::move(b), std::move(result)}};
+  return {.function = "MatMul",
+          .arguments = {shape, std::move(a), std::move(b), std::move(result)},
+          .accumulating = "AccumulateMatMul"};
 }
 
 }  // namespace cleave::ir

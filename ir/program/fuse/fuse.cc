@@ -84,8 +84,8 @@ class Fuser {
       CloseLoop();
       if (CanLoop(step)) {
         loop_.push_back(i);
-      } else if (const std::optional<MatMulWithBias> product = ProductWithBias(i); product.has_value()) {
-        for (int between = i + 1; between < product->bias_add; ++between) {
+      } else if (std::optional<Product> product = ProductAt(i); product.has_value()) {
+        for (int between = i + 1; between < product->last; ++between) {
           const Step& other = StepAt(between);
           if (IsSource(other)) continue;
           if (IsCast(other)) {
@@ -94,8 +94,8 @@ class Fuser {
             Append(SingleStep{between}, other);
           }
         }
-        Append(*product, step);
-        i = product->bias_add;
+        Append(std::move(product->action), step);
+        i = product->last;
       } else {
         Append(SingleStep{i}, step);
       }
@@ -106,6 +106,8 @@ class Fuser {
   }
 
  private:
+  using Action = decltype(FusedStage::action);
+
   const Step& StepAt(int i) const { return program_.steps[static_cast<size_t>(i)]; }
 
   static bool RunsWith(const Step& a, const Step& b) { return a.phase == b.phase && a.repeat == b.repeat; }
@@ -168,8 +170,6 @@ class Fuser {
     return {{}, std::move(name)};
   }
 
-  using Action = decltype(FusedStage::action);
-
   // A piece of the last attention.
   template <typename Piece>
   void Plan(Piece piece) {
@@ -209,17 +209,41 @@ class Fuser {
     return i;
   }
 
-  // The matmul at step `i` with its bias_add, if that is the only reader of the product and in the same phase.
-  std::optional<MatMulWithBias> ProductWithBias(int i) const {
-    const Compute* matmul = ComputeOf(StepAt(i));
-    if (matmul == nullptr || matmul->kind != OpKind::kMatmul) return std::nullopt;
-    const int next = Next(i, matmul->output);
+  // A product with the step that takes it in, its last.
+  struct Product {
+    Action action;
+    int last = 0;
+  };
+
+  // The product at step `i` with its only reader, in the same phase: the op that adds a bias to it, or its sum over
+  // micro-batches.
+  std::optional<Product> ProductAt(int i) const {
+    const Compute* product = ComputeOf(StepAt(i));
+    if (product == nullptr || DefinitionOf(product->kind).op_class != OpClass::kProduct) return std::nullopt;
+    const int next = Next(i, product->output);
     if (next >= static_cast<int>(program_.steps.size()) || !RunsWith(StepAt(next), StepAt(i))) return std::nullopt;
-    const Compute* bias_add = ComputeOf(StepAt(next));
-    const bool adds = bias_add != nullptr && bias_add->kind == OpKind::kBiasAdd &&
-                      bias_add->inputs[0] == matmul->output && readers_.OnlyOnce(matmul->output, next);
-    if (!adds) return std::nullopt;
-    return MatMulWithBias{.matmul = i, .bias_add = next};
+    if (!readers_.OnlyOnce(product->output, next)) return std::nullopt;
+    if (TakesBias(*product, StepAt(next))) {
+      return Product{.action = MatMulWithBias{.matmul = i, .bias_add = next}, .last = next};
+    }
+    if (AddsUp(*product, StepAt(next))) {
+      return Product{.action = AccumulatedProduct{.product = i, .sum = next}, .last = next};
+    }
+    return std::nullopt;
+  }
+
+  static bool TakesBias(const Compute& matmul, const Step& reader) {
+    const Compute* bias_add = ComputeOf(reader);
+    return matmul.kind == OpKind::kMatmul && bias_add != nullptr && bias_add->kind == OpKind::kBiasAdd &&
+           bias_add->inputs[0] == matmul.output;
+  }
+
+  bool AddsUp(const Compute& product, const Step& reader) const {
+    const Collective* sum = std::get_if<Collective>(&reader.action);
+    if (sum == nullptr || !IsSumOverTime(program_, *sum) || sum->reduction != Reduction::kSum) return false;
+    if (program_.value(product.output).type.dtype != DType::kF32) return false;
+    const std::vector<KernelCall> calls = CallsOf(program_, product);
+    return calls.size() == 1 && !calls.front().accumulating.empty() && calls.front().repetitions.dimensions.empty();
   }
 
   void FindInsideValues() {
@@ -228,7 +252,7 @@ class Fuser {
       if (steps.size() < 2) continue;
       const std::set<int> within(steps.begin(), steps.end());
       for (const int i : steps) {
-        const ValueId value = ComputeOf(StepAt(i))->output;
+        const ValueId value = Writes(StepAt(i)).front();
         if (i != steps.back() && readers_.Only(value, within)) fusion_.inside.insert(value);
       }
     }
@@ -285,6 +309,9 @@ std::vector<int> StepsOf(const FusedStage& stage) {
       [](const FusedLoop& loop) { return loop.steps; },
       [](const MatMulWithBias& product) {
         return std::vector<int>{product.matmul, product.bias_add};
+      },
+      [](const AccumulatedProduct& product) {
+        return std::vector<int>{product.product, product.sum};
       },
       [](const AttentionForward& attention) { return attention.steps; },
       [](const AttentionBackward& attention) { return attention.steps; });

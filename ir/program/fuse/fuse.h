@@ -3,6 +3,7 @@
 //
 //   h1.matmul, h1.bias_add                          -> MatMulWithBias
 //   w.momentum' = 0.9 * w.momentum + g; w' = w - lr * w.momentum'   (four ops) -> FusedLoop
+//   w.grad, and its sum over micro-batches          -> AccumulatedProduct
 //
 // Chains of different layers that share nothing stay apart, and so do updates of different parameters. Only neighbours
 // are joined, so the order of the program stays, and with it the order of collectives. Sources have no stage.
@@ -43,8 +44,16 @@ struct MatMulWithBias {
   bool operator==(const MatMulWithBias&) const = default;
 };
 
+// A product that is added to the sum over micro-batches, of which it is a part. Only the sum is stored.
+struct AccumulatedProduct {
+  int product = 0;
+  int sum = 0;
+
+  bool operator==(const AccumulatedProduct&) const = default;
+};
+
 struct FusedStage {
-  std::variant<SingleStep, FusedLoop, MatMulWithBias, AttentionForward, AttentionBackward> action;
+  std::variant<SingleStep, FusedLoop, MatMulWithBias, AccumulatedProduct, AttentionForward, AttentionBackward> action;
   Phase phase = Phase::kForward;
   Repeat repeat = Repeat::kEach;
 

@@ -1,9 +1,11 @@
 #include "ir/program/fuse/fuse.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "base/check/check.h"
 #include "gtest/gtest.h"
 #include "ir/graph/ops/builder.h"
@@ -126,6 +128,40 @@ TEST(Fuse, MatMulTakesItsBias) {
   const Program program = SingleRankProgram(DenseForward());
   EXPECT_EQ(StagesText(program, Fuse(program)),
             "flat | h1.matmul h1.bias_add | h1.relu | logits.matmul logits.bias_add | loss");
+}
+
+Program InMicroBatches(const Graph& graph, int64_t count) {
+  Plan plan = DataParallelPlan(graph, Mesh::OfDevices(1));
+  plan.micro_batches = count;
+  return *Partition(graph, plan);
+}
+
+// The gradient of a weight is added to the sum over micro-batches where it is computed, and has no memory itself.
+TEST(Fuse, ProductsAddToSumsOverMicroBatches) {
+  const Program program = InMicroBatches(Trained(DenseForward(), {}), 2);
+  const Fusion fusion = Fuse(program);
+  const std::string stages = StagesText(program, fusion);
+  EXPECT_TRUE(absl::StrContains(stages, "| h1.weight.grad h1.weight.grad.total |")) << stages;
+  EXPECT_TRUE(absl::StrContains(stages, "| logits.weight.grad logits.weight.grad.total |")) << stages;
+  EXPECT_TRUE(absl::StrContains(stages, "| h1.bias.grad | h1.bias.grad.total |")) << stages;
+  const Storage storage = PlanStorage(program, fusion);
+  EXPECT_EQ(storage.root[Named(program, "h1.weight.grad")], std::nullopt);
+  EXPECT_EQ(storage.root[Named(program, "h1.weight.grad.total")], Named(program, "h1.weight.grad.total"));
+}
+
+// A part that is also read otherwise is stored.
+TEST(Fuse, ProductsThatAreLookedAtStandApartFromTheirSums) {
+  Graph graph = Trained(DenseForward(), {});
+  const Program silent = InMicroBatches(graph, 2);
+  Program program = silent;
+  const auto is_product = [](const Step& step) { return step.name == "h1.weight.grad"; };
+  const auto product = std::find_if(program.steps.begin(), program.steps.end(), is_product);
+  Step glance = *product;
+  glance.name = "look";
+  glance.action = Glance{.kind = LookKind::kPrintLocal, .input = Named(program, "h1.weight.grad")};
+  program.steps.insert(product + 1, glance);
+  const std::string stages = StagesText(program, Fuse(program));
+  EXPECT_TRUE(absl::StrContains(stages, "| h1.weight.grad | look | h1.weight.grad.total |")) << stages;
 }
 
 TEST(Fuse, OpsThatDependOnThePlaceStandAlone) {

@@ -31,6 +31,7 @@ struct Product {
   cudaDataType_t result = CUDA_R_32F;
   Precision precision = Precision::kF32;
   bool has_bias = false;
+  bool adds = false;  // To what the result holds.
   // In bytes, of each matrix of a batch.
   uint32_t alignment_a = 0;
   uint32_t alignment_b = 0;
@@ -39,7 +40,7 @@ struct Product {
 
   bool operator==(const Product& other) const {
     const auto fields = [](const Product& p) {
-      return std::tie(p.factors, p.result, p.precision, p.has_bias, p.alignment_a, p.alignment_b, p.alignment_c,
+      return std::tie(p.factors, p.result, p.precision, p.has_bias, p.adds, p.alignment_a, p.alignment_b, p.alignment_c,
                       p.alignment_bias);
     };
     return shape == other.shape && fields(*this) == fields(other);
@@ -170,9 +171,9 @@ bool Multiply(const Product& product, const void* a, const void* b, void* c, con
   if (product.has_bias) SetOfOperation(prepared.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, product);
   const Cublas& cublas = TheCublas();
   const float one = 1.0f;
-  const float zero = 0.0f;
+  const float of_old = product.adds ? 1.0f : 0.0f;
   const cublasStatus_t status =
-      cublasLtMatmul(cublas.handle, prepared.operation, &one, b, prepared.b, a, prepared.a, &zero, c, prepared.c, c,
+      cublasLtMatmul(cublas.handle, prepared.operation, &one, b, prepared.b, a, prepared.a, &of_old, c, prepared.c, c,
                      prepared.c, &prepared.algorithm, cublas.workspace, cublas.workspace_bytes, CurrentStream());
   if (status != CUBLAS_STATUS_SUCCESS) CheckCublas(status, product.Text());
   return true;
@@ -188,7 +189,7 @@ __global__ void AddBias(int64_t count, int64_t columns, const T* bias, const flo
 
 // One thread for each element of c.
 template <typename In, typename Out>
-__global__ void MultiplyPlainly(MatMulShape shape, const In* a, const In* b, const Out* bias, Out* c) {
+__global__ void MultiplyPlainly(bool adds, MatMulShape shape, const In* a, const In* b, const Out* bias, Out* c) {
   const int64_t step_a = shape.transpose_a ? shape.m : 1;
   const int64_t step_b = shape.transpose_b ? 1 : shape.n;
   for (int64_t at = FirstElement(); at < shape.batch * shape.m * shape.n; at += ElementStride()) {
@@ -202,13 +203,13 @@ __global__ void MultiplyPlainly(MatMulShape shape, const In* a, const In* b, con
       sum += static_cast<float>(from_a[i * step_a]) * static_cast<float>(from_b[i * step_b]);
     }
     if (bias != nullptr) sum += static_cast<float>(bias[column]);
-    c[at] = static_cast<Out>(sum);
+    c[at] = static_cast<Out>(adds ? static_cast<float>(c[at]) + sum : sum);
   }
 }
 
 // What the library is asked for.
 template <typename In, typename Out>
-Product ProductOf(const MatMulShape& shape, const In* a, const In* b, const Out* c, const Out* bias) {
+Product ProductOf(bool adds, const MatMulShape& shape, const In* a, const In* b, const Out* c, const Out* bias) {
   const auto alignment = [&](const auto* values, int64_t size) {
     return AlignmentOf(values, shape.batch > 1 ? size * static_cast<int64_t>(sizeof *values) : 0);
   };
@@ -218,6 +219,7 @@ Product ProductOf(const MatMulShape& shape, const In* a, const In* b, const Out*
   product.result = kTypeOf<Out>;
   product.precision = MatMulPrecision();
   product.has_bias = bias != nullptr;
+  product.adds = adds;
   product.alignment_a = alignment(a, shape.m * shape.k);
   product.alignment_b = alignment(b, shape.k * shape.n);
   product.alignment_c = alignment(c, shape.m * shape.n);
@@ -238,38 +240,51 @@ bool MultiplyThenAdd(const MatMulShape& shape, const In* a, const In* b, Out* c,
     product = reinterpret_cast<float*>(room.AtLeast(count * static_cast<int64_t>(sizeof(float))));
   }
   const float* const no_bias = nullptr;
-  if (!Multiply(ProductOf(shape, a, b, product, no_bias), a, b, product, no_bias)) return false;
+  if (!Multiply(ProductOf(/*adds=*/false, shape, a, b, product, no_bias), a, b, product, no_bias)) return false;
   Launch(AddBias<Out>, ForElements(count), count, shape.n, bias, product, c);
   return true;
 }
 
-// REQUIRES: no size is 0, and a grid has as many blocks as there are batches.
+// REQUIRES: no size is 0, a grid has as many blocks as there are batches, and a product that is added has no bias.
 template <typename In, typename Out>
-void MultiplyBatches(const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
-  if (Multiply(ProductOf(shape, a, b, c, bias), a, b, c, bias)) return;
+void MultiplyBatches(bool adds, const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
+  if (Multiply(ProductOf(adds, shape, a, b, c, bias), a, b, c, bias)) return;
   if (bias != nullptr && MultiplyThenAdd(shape, a, b, c, bias)) return;
-  Launch(MultiplyPlainly<In, Out>, ForElements(shape.batch * shape.m * shape.n), shape, a, b, bias, c);
+  Launch(MultiplyPlainly<In, Out>, ForElements(shape.batch * shape.m * shape.n), adds, shape, a, b, bias, c);
+}
+
+template <typename In, typename Out>
+void MultiplyAll(bool adds, const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
+  const int64_t count = shape.batch * shape.m * shape.n;
+  if (count == 0) return;
+  // With nothing to contract, the product is zeros.
+  if (shape.k == 0) return Launch(MultiplyPlainly<In, Out>, ForElements(count), adds, shape, a, b, bias, c);
+  constexpr int64_t kMostBatches = 65535;  // Blocks of a grid along its third dimension.
+  for (int64_t first = 0; first < shape.batch; first += kMostBatches) {
+    MatMulShape part = shape;
+    part.batch = std::min(kMostBatches, shape.batch - first);
+    MultiplyBatches(adds, part, a + first * shape.m * shape.k, b + first * shape.k * shape.n,
+                    c + first * shape.m * shape.n, bias);
+  }
 }
 
 }  // namespace
 
 template <typename In, typename Out>
 void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
-  const int64_t count = shape.batch * shape.m * shape.n;
-  if (count == 0) return;
-  // With nothing to contract, the product is zeros.
-  if (shape.k == 0) return Launch(MultiplyPlainly<In, Out>, ForElements(count), shape, a, b, bias, c);
-  constexpr int64_t kMostBatches = 65535;  // Blocks of a grid along its third dimension.
-  for (int64_t first = 0; first < shape.batch; first += kMostBatches) {
-    MatMulShape part = shape;
-    part.batch = std::min(kMostBatches, shape.batch - first);
-    MultiplyBatches(part, a + first * shape.m * shape.k, b + first * shape.k * shape.n, c + first * shape.m * shape.n,
-                    bias);
-  }
+  MultiplyAll(/*adds=*/false, shape, a, b, c, bias);
+}
+
+template <typename In>
+void AccumulateMatMul(bool first, const MatMulShape& shape, const In* a, const In* b, float* c) {
+  const float* const no_bias = nullptr;
+  MultiplyAll(!first, shape, a, b, c, no_bias);
 }
 
 template void MatMul(const MatMulShape&, const float*, const float*, float*, const float*);
 template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, float*, const float*);
 template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, BFloat16*, const BFloat16*);
+template void AccumulateMatMul(bool, const MatMulShape&, const float*, const float*, float*);
+template void AccumulateMatMul(bool, const MatMulShape&, const BFloat16*, const BFloat16*, float*);
 
 }  // namespace cleave::runtime

@@ -23,9 +23,11 @@ const Engine& TheEngine() {
   return *of_thread;
 }
 
-dnnl_primitive_desc_t ChooseKernel(const_dnnl_op_desc_t operation, const_dnnl_primitive_desc_t hint, const char* what) {
+dnnl_primitive_desc_t ChooseKernel(const_dnnl_op_desc_t operation, const_dnnl_primitive_desc_t hint, const char* what,
+                                   const_dnnl_primitive_attr_t attributes) {
   dnnl_primitive_desc_t description = nullptr;
-  const dnnl_status_t status = dnnl_primitive_desc_create(&description, operation, nullptr, TheEngine().engine, hint);
+  const dnnl_status_t status =
+      dnnl_primitive_desc_create(&description, operation, attributes, TheEngine().engine, hint);
   if (status == dnnl_unimplemented) return nullptr;
   Check(status, what);
   return description;

@@ -30,7 +30,8 @@ inline constexpr dnnl_data_type_t kDnnlType<BFloat16> = dnnl_bf16;
 
 // The operation on this processor; null where oneDNN has no kernels for these types on it: processors without AVX-512
 // compute in f32 only. `hint`: the forward operation of a gradient.
-dnnl_primitive_desc_t ChooseKernel(const_dnnl_op_desc_t operation, const_dnnl_primitive_desc_t hint, const char* what);
+dnnl_primitive_desc_t ChooseKernel(const_dnnl_op_desc_t operation, const_dnnl_primitive_desc_t hint, const char* what,
+                                   const_dnnl_primitive_attr_t attributes = nullptr);
 
 // A memory object without memory.
 dnnl_memory_t MakeMemory(const dnnl_memory_desc_t& description);

@@ -8,8 +8,7 @@
 #include "runtime/math/prepared_list.h"
 
 namespace cleave::runtime {
-
-// These two are not in an unnamed namespace: lambdas of MatMul, which other files call, hold them.
+namespace {
 
 // All that the choice of a kernel depends on.
 struct Product {
@@ -17,9 +16,11 @@ struct Product {
   dnnl_data_type_t factors = dnnl_f32;
   dnnl_data_type_t result = dnnl_f32;
   bool has_bias = false;
+  bool adds = false;  // To what the result holds.
 
   bool operator==(const Product& other) const {
-    return shape == other.shape && factors == other.factors && result == other.result && has_bias == other.has_bias;
+    return shape == other.shape && factors == other.factors && result == other.result && has_bias == other.has_bias &&
+           adds == other.adds;
   }
 };
 
@@ -32,8 +33,6 @@ struct PreparedProduct {
   dnnl_memory_t bias = nullptr;
   dnnl_memory_t c = nullptr;
 };
-
-namespace {
 
 // One batch of rows x columns matrices; transposed ones are stored columns x rows.
 dnnl_memory_desc_t DescribeMatrix(dnnl_data_type_t type, int64_t batch, int64_t rows, int64_t columns,
@@ -58,6 +57,19 @@ dnnl_memory_desc_t DescribeBias(dnnl_data_type_t type, int dimensions, int64_t c
   return description;
 }
 
+// What is done with a product before it is stored: with `adds`, the old result is added to it.
+dnnl_primitive_attr_t DescribeStoring(bool adds) {
+  dnnl_primitive_attr_t attributes = nullptr;
+  Check(dnnl_primitive_attr_create(&attributes), "describing a result");
+  if (!adds) return attributes;
+  dnnl_post_ops_t operations = nullptr;
+  Check(dnnl_post_ops_create(&operations), "describing a result");
+  Check(dnnl_post_ops_append_sum(operations, 1.0f), "describing a result");
+  Check(dnnl_primitive_attr_set_post_ops(attributes, operations), "describing a result");
+  dnnl_post_ops_destroy(operations);
+  return attributes;
+}
+
 PreparedProduct Prepare(const Product& product) {
   const MatMulShape& shape = product.shape;
   PreparedProduct prepared;
@@ -69,7 +81,9 @@ PreparedProduct Prepare(const Product& product) {
 
   dnnl_matmul_desc_t operation;
   Check(dnnl_matmul_desc_init(&operation, &a, &b, product.has_bias ? &bias : nullptr, &c), "describing a product");
-  const dnnl_primitive_desc_t description = ChooseKernel(&operation, nullptr, "choosing a kernel");
+  const dnnl_primitive_attr_t storing = DescribeStoring(product.adds);
+  const dnnl_primitive_desc_t description = ChooseKernel(&operation, nullptr, "choosing a kernel", storing);
+  dnnl_primitive_attr_destroy(storing);
   if (description == nullptr) return prepared;
   Check(dnnl_primitive_create(&prepared.primitive, description), "preparing a product");
   dnnl_primitive_desc_destroy(description);
@@ -91,28 +105,31 @@ void FillWithoutProduct(const MatMulShape& shape, T* c, const T* bias) {
   }
 }
 
-// Computes a product of f32, for processors that have no other.
+template <typename In, typename Out>
+void Multiply(bool adds, const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias);
+
+// Computes a product of f32, for processors that have no other. REQUIRES: it adds only to f32.
 template <typename Out>
-void MatMulInFloat(const MatMulShape& shape, const BFloat16* a, const BFloat16* b, Out* c, const Out* bias) {
+void MultiplyInFloat(bool adds, const MatMulShape& shape, const BFloat16* a, const BFloat16* b, Out* c,
+                     const Out* bias) {
   const ReadAsFloat wide_a(a, shape.batch * shape.m * shape.k);
   const ReadAsFloat wide_b(b, shape.batch * shape.k * shape.n);
   const ReadAsFloat wide_bias(bias, bias == nullptr ? 0 : shape.n);
   WrittenAsFloat<Out> wide_c(c, shape.batch * shape.m * shape.n);
-  MatMul(shape, wide_a.values(), wide_b.values(), wide_c.values(), wide_bias.values());
+  Multiply(adds, shape, wide_a.values(), wide_b.values(), wide_c.values(), wide_bias.values());
 }
 
-}  // namespace
-
 template <typename In, typename Out>
-void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
+void Multiply(bool adds, const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
   if (shape.batch == 0 || shape.m == 0 || shape.n == 0) return;
+  if (shape.k == 0 && adds) return;
   if (shape.k == 0) return FillWithoutProduct(shape, c, bias);
-  const Product product = {shape, kDnnlType<In>, kDnnlType<Out>, bias != nullptr};
+  const Product product = {shape, kDnnlType<In>, kDnnlType<Out>, bias != nullptr, adds};
   thread_local auto& all = *new PreparedList<PreparedProduct>;
   const PreparedProduct& prepared =
       all.Get([&](const PreparedProduct& known) { return known.product == product; }, [&] { return Prepare(product); });
   if constexpr (std::is_same_v<In, BFloat16>) {
-    if (prepared.primitive == nullptr) return MatMulInFloat(shape, a, b, c, bias);
+    if (prepared.primitive == nullptr) return MultiplyInFloat(adds, shape, a, b, c, bias);
   }
   SetPointer(prepared.a, a);
   SetPointer(prepared.b, b);
@@ -126,8 +143,23 @@ void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const Ou
   Execute(prepared.primitive, arguments, "a matrix product");
 }
 
+}  // namespace
+
+template <typename In, typename Out>
+void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
+  Multiply(/*adds=*/false, shape, a, b, c, bias);
+}
+
+template <typename In>
+void AccumulateMatMul(bool first, const MatMulShape& shape, const In* a, const In* b, float* c) {
+  const float* const no_bias = nullptr;
+  Multiply(!first, shape, a, b, c, no_bias);
+}
+
 template void MatMul(const MatMulShape&, const float*, const float*, float*, const float*);
 template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, float*, const float*);
 template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, BFloat16*, const BFloat16*);
+template void AccumulateMatMul(bool, const MatMulShape&, const float*, const float*, float*);
+template void AccumulateMatMul(bool, const MatMulShape&, const BFloat16*, const BFloat16*, float*);
 
 }  // namespace cleave::runtime
