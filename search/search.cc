@@ -150,7 +150,9 @@ std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner
 double GradientWeight(const SearchOptions& options) {
   constexpr double kHidden = 0.1;
   if (options.gradient_weight.has_value()) return *options.gradient_weight;
-  return options.price == ir::Price::kTime && !options.execution.overlaps ? 1 : kHidden;
+  // Gradients of micro-batches are sent when there is no more work to hide them.
+  const bool is_hidden = options.execution.overlaps && options.micro_batches == 1;
+  return options.price == ir::Price::kTime && !is_hidden ? 1 : kHidden;
 }
 
 SearchOptions OptionsFrom(const ir::ParallelSettings& settings) {

@@ -41,7 +41,8 @@ struct SearchOptions {
 };
 
 // The weight of reducing gradients and gathering updated parameters. Under `time` they have their full price where the
-// target does one thing after the other; elsewhere most of it is hidden behind the backward pass.
+// target does one thing after the other, and where they follow the last of several micro-batches; elsewhere most of it
+// is hidden behind the backward pass.
 double GradientWeight(const SearchOptions& options);
 
 // The options that the `parallel` block asks for.

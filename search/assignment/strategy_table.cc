@@ -58,7 +58,7 @@ StrategyTable::StrategyTable(const GraphFacts& facts, const ir::Mesh& mesh, Layo
       entry_index_(facts.rules.size()) {
   std::map<std::tuple<int, int, std::vector<int>>, int> kinds;
   for (const ir::Op& op : facts.graph->ops) {
-    types_[op.id] = prices_.Intern(op.type);
+    types_[op.id] = prices_.Intern(facts.value_type(op.id), facts.moves(op.id));
     if (paid_.local != nullptr) local_kinds_[op.id] = paid_.local_kind(op.id);
     Intern(op.id, ir::Strategy::Replicated(facts.rule(op.id)));
     if (facts.roles[op.id] != Role::kInherits) continue;

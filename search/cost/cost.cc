@@ -26,11 +26,17 @@ Cost ValueCost(const GraphFacts& facts, const ir::Plan& plan, const ir::Op& op, 
     demands[own.retention == ir::Retention::kKeep ? op.phase : phase].push_back(
         {.layout = prices.Intern(layout), .weight = weight});
   };
-  if (own.output.has_value()) demand(op.phase, *own.output, facts.gradient[op.id] ? g : 1);
+  if (own.output.has_value()) {
+    // Also parts of sums over micro-batches are sent as soon as they are made.
+    const auto times = static_cast<double>(facts.HasSamples(op.id) ? 1 : facts.runs(op.id));
+    demand(op.phase, *own.output, times * (facts.gradient[op.id] ? g : 1));
+  }
   for (const Read& read : facts.reads[op.id]) {
+    const auto times =
+        static_cast<double>(ReadTimes(facts, op.id, read.reader, own.retention == ir::Retention::kRedistribute));
     demand(facts.op(read.reader).phase,
            ir::InputLayout(plan.ops[read.reader].strategy, facts.rule(read.reader), read.input),
-           ReadWeight(facts, op.id, read.reader, g));
+           times * ReadWeight(facts, op.id, read.reader, g));
   }
   for (const ir::OpId state : states[op.id]) {
     // A state is kept as its own strategy says, whatever layout its readers see.
@@ -39,7 +45,7 @@ Cost ValueCost(const GraphFacts& facts, const ir::Plan& plan, const ir::Op& op, 
   const LayoutIndex produced = prices.Intern(ir::OutputLayout(own.strategy, facts.rule(op.id)));
   Cost cost;
   for (const auto& [phase, wanted] : demands) {
-    cost = cost + prices.Serve(prices.Intern(op.type), produced, wanted);
+    cost = cost + prices.Serve(prices.Intern(facts.value_type(op.id), facts.moves(op.id)), produced, wanted);
   }
   return cost;
 }
@@ -65,7 +71,7 @@ Cost PlanCost(const GraphFacts& facts, const ir::Plan& plan, const Prices& price
 Cost ProgramCost(const GraphFacts& facts, const ir::Distributed& distributed, const ir::Program& program) {
   Cost total;
   for (const ir::Step& step : program.steps) {
-    const auto* collective = std::get_if<ir::Collective>(&step.action);
+    const ir::Collective* collective = ir::CommunicationOf(program, step);
     if (collective == nullptr || step.phase == ir::Phase::kMetric) continue;
     for (const ir::Transfer& transfer : collective->transfers) {
       const ir::Value& input = program.value(transfer.input);
@@ -79,7 +85,8 @@ Cost ProgramCost(const GraphFacts& facts, const ir::Distributed& distributed, co
                           .from_dimension = transfer.from_dimension,
                           .to_dimension = transfer.to_dimension,
                           .result = program.value(transfer.output).layout};
-      const double bytes = ir::MoveCost(program.mesh, input.type, input.layout, move);
+      const double bytes =
+          ir::MoveCost(program.mesh, input.type, input.layout, move) * static_cast<double>(ir::RunsOf(program, step));
       total =
           total +
           Cost{.price = light ? distributed.plan.gradient_weight * bytes : bytes, .collectives = 1, .impossible = 0};

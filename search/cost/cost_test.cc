@@ -24,18 +24,33 @@ void ExpectAgreement(const ir::Graph& graph, const ir::Plan& plan) {
   ASSERT_TRUE(distributed.ok()) << distributed.status();
   const absl::StatusOr<ir::Program> program = ir::Partition(distributed->graph, distributed->plan);
   ASSERT_TRUE(program.ok()) << program.status();
-  const double from_layouts = PlanCost(FactsOf(graph), plan).price;
-  EXPECT_NEAR(ProgramCost(FactsOf(graph), *distributed, *program).price, from_layouts, 1e-6 * from_layouts + 1e-6);
+  const GraphFacts facts = FactsOf(graph, plan.micro_batches);
+  const double from_layouts = PlanCost(facts, plan).price;
+  EXPECT_NEAR(ProgramCost(facts, *distributed, *program).price, from_layouts, 1e-6 * from_layouts + 1e-6);
 }
 
-void ExpectAgreement(const ir::Graph& graph, int64_t devices, ir::SearchAlgorithm algorithm, int zero = 0) {
+void ExpectAgreement(const ir::Graph& graph, int64_t devices, ir::SearchAlgorithm algorithm, int zero = 0,
+                     int64_t micro_batches = 1) {
   Diagnostics diagnostics;
   const std::optional<ir::Plan> plan =
-      Search(graph, CpuCluster(devices), {}, {.algorithm = algorithm, .dataset = {}, .zero = zero}, diagnostics);
+      Search(graph, CpuCluster(devices), {},
+             {.algorithm = algorithm, .dataset = {}, .zero = zero, .micro_batches = micro_batches}, diagnostics);
   ASSERT_TRUE(plan.has_value());
-  SCOPED_TRACE(::testing::Message() << devices << " devices, zero = " << zero);
+  SCOPED_TRACE(::testing::Message() << devices << " devices, zero = " << zero << ", " << micro_batches
+                                    << " micro-batches");
   ExpectAgreement(graph, *plan);
-  EXPECT_NEAR(plan->search.cost, PlanCost(FactsOf(graph), *plan).price, 1e-6 * plan->search.cost + 1e-6);
+  const double cost = PlanCost(FactsOf(graph, micro_batches), *plan).price;
+  EXPECT_NEAR(plan->search.cost, cost, 1e-6 * plan->search.cost + 1e-6);
+}
+
+// Gradients are sent once, parts of them that are scattered and parameters of zero 3 for each micro-batch.
+TEST(ProgramCostTest, EqualsPlanCostInMicroBatches) {
+  for (const int zero : {0, 1, 2, 3}) {
+    for (const ir::SearchAlgorithm algorithm : {ir::SearchAlgorithm::kSapp, ir::SearchAlgorithm::kDataParallel}) {
+      ExpectAgreement(Mlp(32, {256, 256, 256, 256}), 4, algorithm, zero, 4);
+      ExpectAgreement(Mlp(2048, {64, 64, 64}), 4, algorithm, zero, 4);
+    }
+  }
 }
 
 TEST(ProgramCostTest, EqualsPlanCost) {

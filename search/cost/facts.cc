@@ -29,33 +29,41 @@ std::string RuleKey(const ir::Graph& graph, const ir::Op& op) {
   return key;
 }
 
-// The rule of an op for one of `count` micro-batches, where they are of one size.
+// The elements of the largest of `count` pieces.
+int64_t LargestPiece(int64_t elements, int64_t count) { return (elements + count - 1) / count; }
+
+// The rule of an op for the largest of `count` micro-batches.
 ir::Rule RuleOfMicroBatch(ir::Rule rule, const ir::BatchUse& use, int64_t count) {
   if (use.kind != ir::BatchUse::Kind::kEach) return rule;
   ir::Factor& samples = rule.factors[static_cast<size_t>(use.index)];
-  if (samples.size % count == 0) samples.size /= count;
-  // Ranks do not exchange halos within a micro-batch.
-  for (const ir::InputWindow& window : rule.windows) {
-    const ir::FactorList& factors =
-        rule.inputs[static_cast<size_t>(window.input)][static_cast<size_t>(window.dimension)];
-    for (const int factor : factors) rule.factors[static_cast<size_t>(factor)].max_pieces = 1;
-  }
+  samples.size = LargestPiece(samples.size, count);
   return rule;
+}
+
+// The part of a tensor with these dimensions that belongs to the largest micro-batch.
+ir::TensorType TypeOfMicroBatch(ir::TensorType type, const std::vector<ir::FactorList>& dimensions,
+                                const ir::BatchUse& use, int64_t count) {
+  if (use.kind != ir::BatchUse::Kind::kEach) return type;
+  for (size_t d = 0; d < dimensions.size(); ++d) {
+    const bool has_samples = !dimensions[d].empty() && dimensions[d].front() == use.index;
+    if (has_samples) type.shape[d] = LargestPiece(type.shape[d], count);
+  }
+  return type;
 }
 
 // Equal rules have equal numbers. Those of ops that are aside come last, so that the others have the same numbers
 // without them.
-void NumberRules(const IdVector<ir::OpId, uint8_t>& aside, const IdVector<ir::OpId, ir::BatchUse>& uses,
-                 int64_t micro_batches, GraphFacts& facts) {
+void NumberRules(const IdVector<ir::OpId, uint8_t>& aside, GraphFacts& facts) {
   std::map<std::string, int> number_by_key;
   for (const uint8_t turn : {uint8_t{0}, uint8_t{1}}) {
     for (const ir::Op& op : facts.graph->ops) {
       if (aside[op.id] != turn) continue;
-      const ir::BatchUse use = micro_batches == 1 ? ir::BatchUse{} : uses[op.id];
+      const ir::BatchUse& use = facts.uses[op.id];
       std::string key = RuleKey(*facts.graph, op);
       if (use.kind == ir::BatchUse::Kind::kEach) absl::StrAppend(&key, "|samples ", use.index);
+      if (use.kind == ir::BatchUse::Kind::kPass) absl::StrAppend(&key, "|parts");
       const auto [found, is_new] = number_by_key.emplace(std::move(key), static_cast<int>(facts.rules.size()));
-      if (is_new) facts.rules.push_back(RuleOfMicroBatch(ir::RuleOf(*facts.graph, op), use, micro_batches));
+      if (is_new) facts.rules.push_back(RuleOfMicroBatch(ir::RuleOf(*facts.graph, op), use, facts.micro_batches));
       facts.rule_of[op.id] = found->second;
     }
   }
@@ -284,6 +292,8 @@ void FindGradients(GraphFacts& facts) {
 GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches) {
   const size_t count = graph.ops.size();
   GraphFacts facts{.graph = &graph,
+                   .micro_batches = micro_batches,
+                   .uses = micro_batches == 1 ? IdVector<ir::OpId, ir::BatchUse>(count) : ir::FindBatchUses(graph).ops,
                    .rules = {},
                    .rule_of = IdVector<ir::OpId, int>(count),
                    .roles = IdVector<ir::OpId, Role>(count),
@@ -305,8 +315,7 @@ GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches) {
                    .inner_kinds = IdVector<ir::OpId, int>(count)};
   const IdVector<ir::OpId, uint8_t> aside = AsideOf(graph);
   const IdVector<ir::OpId, uint8_t> reshaped = ReshapedGradients(graph);
-  NumberRules(aside, micro_batches == 1 ? IdVector<ir::OpId, ir::BatchUse>() : ir::FindBatchUses(graph).ops,
-              micro_batches, facts);
+  NumberRules(aside, facts);
   for (const ir::Op& op : graph.ops) {
     const ir::OpDefinition& definition = ir::DefinitionOf(op);
     facts.classes[op.id] = definition.op_class;
@@ -335,6 +344,19 @@ GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches) {
   return facts;
 }
 
+ir::TensorType GraphFacts::value_type(ir::OpId id) const {
+  return TypeOfMicroBatch(op(id).type, rule(id).output, uses[id], micro_batches);
+}
+
+ir::TensorType GraphFacts::input_type(ir::OpId id, size_t input) const {
+  return TypeOfMicroBatch(op(op(id).inputs[input]).type, rule(id).inputs[input], uses[id], micro_batches);
+}
+
+bool GraphFacts::HasSamples(ir::OpId value) const {
+  if (uses[value].kind != ir::BatchUse::Kind::kEach) return false;
+  return rule(value).factors[static_cast<size_t>(uses[value].index)].kind == ir::FactorKind::kParallel;
+}
+
 std::vector<Read> GraphFacts::parameter_reads(ir::OpId op) const {
   const ir::OpId parameter = roles[op] == Role::kCopy ? graph->op(op).inputs[0] : op;
   std::vector<Read> all;
@@ -346,6 +368,13 @@ std::vector<Read> GraphFacts::parameter_reads(ir::OpId op) const {
     }
   }
   return all;
+}
+
+int64_t ReadTimes(const GraphFacts& facts, ir::OpId value, ir::OpId reader, bool gathered_again) {
+  const bool takes_parts = facts.uses[reader].kind == ir::BatchUse::Kind::kPass;
+  const bool is_gathered = gathered_again && facts.uses[value].kind == ir::BatchUse::Kind::kOnce;
+  const bool each_time = !facts.HasSamples(value) && (takes_parts || is_gathered);
+  return each_time ? facts.runs(reader) : 1;
 }
 
 double ReadWeight(const GraphFacts& facts, ir::OpId value, ir::OpId reader, double gradient_weight) {

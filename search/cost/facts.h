@@ -11,6 +11,7 @@
 
 #include "ir/graph/graph.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
 #include "ir/tensor/rule/rule.h"
 
 namespace cleave::search {
@@ -40,8 +41,10 @@ struct Read {
 
 struct GraphFacts {
   const ir::Graph* graph = nullptr;  // Outlives the facts.
-  std::vector<ir::Rule> rules;       // Equal ops share one.
-  IdVector<ir::OpId, int> rule_of;   // Indexes into rules.
+  int64_t micro_batches = 1;
+  IdVector<ir::OpId, ir::BatchUse> uses;  // All kOnce where there is one micro-batch.
+  std::vector<ir::Rule> rules;            // Equal ops share one.
+  IdVector<ir::OpId, int> rule_of;        // Indexes into rules.
   IdVector<ir::OpId, Role> roles;
   IdVector<ir::OpId, ir::OpClass> classes;
   // The ops whose strategy searches set, in program order: forward products and light ops; all others follow from
@@ -78,14 +81,25 @@ struct GraphFacts {
   bool is_set(ir::OpId id) const { return roles[id] == Role::kProduct || roles[id] == Role::kLight; }
   // Whether no op of a training step reads this input of the model.
   bool is_unread_data(ir::OpId id) const { return roles[id] == Role::kInput && reads[id].empty(); }
+  // Of one micro-batch, the largest: an op's value, and what the op reads. Where there is one, the whole tensors.
+  ir::TensorType value_type(ir::OpId op) const;
+  ir::TensorType input_type(ir::OpId op, size_t input) const;
+  // How often a step runs the op.
+  int64_t runs(ir::OpId op) const { return uses[op].kind == ir::BatchUse::Kind::kOnce ? 1 : micro_batches; }
+  // How often a step sends the value in a layout: that of samples for each micro-batch, a sum of them once.
+  int64_t moves(ir::OpId value) const { return HasSamples(value) ? micro_batches : 1; }
+  bool HasSamples(ir::OpId value) const;
   // The forward ops that read a parameter, itself or as a copy. REQUIRES: `op` is a parameter or a copy.
   std::vector<Read> parameter_reads(ir::OpId op) const;
 };
 
 // REQUIRES: VerifyGraph finds no error in `graph`, which may be a forward graph or a training graph. Where a step takes
-// its batch in micro-batches, rules are those of one micro-batch, so that strategies are valid for it; types, and so
-// prices, are those of the batch.
+// its batch in micro-batches, rules are those of the largest one, so that strategies are valid for it.
 GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches = 1);
+
+// How often `value`, of which each micro-batch has the same or a part, is sent for `reader` more than moves() says: for
+// each one where the reader takes their parts, or a parameter that is gathered again.
+int64_t ReadTimes(const GraphFacts& facts, ir::OpId value, ir::OpId reader, bool gathered_again);
 
 // The weight of a redistribution of `value` for `reader`: 0 where it is not priced, gradient_weight for gradients and
 // updates, else 1.

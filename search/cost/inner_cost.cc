@@ -30,9 +30,8 @@ GroupGraph GraphOf(const GraphFacts& facts, const std::vector<ir::OpId>& group,
     planned.strategy = strategy;
     result.plan.ops.push_back(std::move(planned));
   };
-  const auto place_input = [&](ir::OpId id) {
+  const auto place_input = [&](ir::OpId id, const ir::TensorType& type) {
     if (places.count(id) > 0) return;
-    const ir::TensorType& type = facts.op(id).type;
     const ir::OpId source = builder.Add(ir::OpKind::kInput, {},
                                         {{ir::attribute::kDType, type.dtype},
                                          {ir::attribute::kShape, type.shape},
@@ -43,9 +42,10 @@ GroupGraph GraphOf(const GraphFacts& facts, const std::vector<ir::OpId>& group,
   };
   for (ir::OpId member : group) {
     ir::Op copy = facts.op(member);
-    for (ir::OpId& input : copy.inputs) {
-      place_input(input);
-      input = places[input];
+    copy.type = facts.value_type(member);
+    for (size_t i = 0; i < copy.inputs.size(); ++i) {
+      place_input(copy.inputs[i], facts.input_type(member, i));
+      copy.inputs[i] = places[copy.inputs[i]];
     }
     copy.id = ir::OpId(static_cast<int64_t>(builder.graph().ops.size()));
     copy.gradient_of = std::nullopt;
@@ -91,7 +91,7 @@ Cost InnerCost(const GraphFacts& facts, const std::vector<ir::OpId>& group,
       if (planned.output.has_value()) wanted.push_back({.layout = prices.Intern(*planned.output), .weight = 1});
     }
     const LayoutIndex produced = prices.Intern(ir::OutputLayout(planned.strategy, rule(op.id)));
-    total = total + prices.Serve(prices.Intern(op.type), produced, wanted);
+    total = total + prices.Serve(prices.Intern(op.type, facts.runs(group.front())), produced, wanted);
   }
   return total;
 }

@@ -53,6 +53,23 @@ TEST(KernelShareTest, AttentionTouchesNoScores) {
   EXPECT_GT(pieces, 0);
 }
 
+// Micro-batches repeat what does not become smaller: floors of kernels, and the reading of parameters.
+TEST(KernelShareTest, PartsOfMicroBatchesAddUpToTheProgram) {
+  const ir::Graph graph = testing::Mlp(64, {784, 512, 512, 10});
+  const Cluster cluster = CpuCluster(1);
+  double before = 0;
+  for (const int64_t micro_batches : {1, 2, 4, 8}) {
+    ir::Plan plan = ir::DataParallelPlan(graph, MeshOfCluster(cluster));
+    plan.micro_batches = micro_batches;
+    const double step = Predict(*ir::Partition(graph, plan), cluster).step.value();
+    const GraphFacts facts = FactsOf(graph, micro_batches);
+    const double price = PlanCost(facts, plan, TimePrices(facts, cluster, plan.mesh)).price;
+    EXPECT_NEAR(price, step, 0.1 * step) << micro_batches;
+    EXPECT_GT(price, before);
+    before = price;
+  }
+}
+
 // A product with its bias stores the sum alone.
 TEST(KernelShareTest, AProductWithItsBiasIsStoredOnce) {
   const ir::Graph graph = testing::Mlp(4, {8, 8, 2});

@@ -31,11 +31,12 @@ LayoutIndex RedistributionPrices::Intern(const ir::Layout& exact) {
   return found->second;
 }
 
-TypeIndex RedistributionPrices::Intern(const ir::TensorType& type) {
-  const auto [found, is_new] =
-      type_index_.emplace(std::pair(static_cast<int>(type.dtype), type.shape), static_cast<TypeIndex>(types_.size()));
+TypeIndex RedistributionPrices::Intern(const ir::TensorType& type, int64_t times) {
+  const auto [found, is_new] = type_index_.emplace(std::tuple(static_cast<int>(type.dtype), type.shape, times),
+                                                   static_cast<TypeIndex>(types_.size()));
   if (is_new) {
     types_.push_back(type);
+    times_.push_back(times);
     is_even_.push_back(IsEven(mesh(), type.shape));
   }
   return found->second;
@@ -155,7 +156,12 @@ std::optional<Cost> RedistributionPrices::Price(TypeIndex type, LayoutIndex sour
   return price(NumberOf(type, source, target));
 }
 
-RedistributionPrices::PriceNumber RedistributionPrices::Add(const std::optional<Cost>& cost) {
+RedistributionPrices::PriceNumber RedistributionPrices::Add(TypeIndex type, std::optional<Cost> cost) {
+  const int64_t times = times_[static_cast<size_t>(type)];
+  if (cost.has_value() && times > 1) {
+    cost->price *= static_cast<double>(times);
+    cost->collectives *= static_cast<int>(times);
+  }
   known().costs.push_back(cost);
   return static_cast<PriceNumber>(known().costs.size()) - 1;
 }
@@ -170,9 +176,9 @@ RedistributionPrices::PriceNumber RedistributionPrices::NumberOf(TypeIndex type,
   const ir::Layout& from = layout(source);
   const ir::Layout& to = layout(target);
   const bool has_windows = !from.windows.empty() || !to.windows.empty();
-  const PriceNumber number = relaxation_.price != nullptr ? Add(relaxation_.price(exact, from, to))
+  const PriceNumber number = relaxation_.price != nullptr ? Add(type, relaxation_.price(exact, from, to))
                              : has_windows                ? NumberOfUneven(type, source, target)
-                                                          : Add(PriceOfEven(exact, from, to));
+                                                          : Add(type, PriceOfEven(exact, from, to));
   known().prices.emplace(key, number);
   return number;
 }
@@ -225,7 +231,8 @@ RedistributionPrices::PriceNumber RedistributionPrices::NumberOfUneven(TypeIndex
   if (const auto found = known().prices.find(key); found != known().prices.end()) return found->second;
   const ir::TensorType& exact = types_[static_cast<size_t>(type)];
   const std::optional<ir::Redistribution> way = Planned(exact, layout(first), layout(last));
-  const PriceNumber number = Add(way.has_value() ? std::optional(CostOf(exact, layout(first), *way)) : std::nullopt);
+  const PriceNumber number =
+      Add(type, way.has_value() ? std::optional(CostOf(exact, layout(first), *way)) : std::nullopt);
   known().prices.emplace(key, number);
   return number;
 }

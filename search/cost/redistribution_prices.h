@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -110,7 +111,8 @@ class RedistributionPrices {
 
   const ir::Mesh& mesh() const { return planner_.mesh(); }
   LayoutIndex Intern(const ir::Layout& layout);
-  TypeIndex Intern(const ir::TensorType& type);
+  // `times`: how often a tensor of this type is sent; its prices are those of all times together.
+  TypeIndex Intern(const ir::TensorType& type, int64_t times = 1);
   // The work of the search for redistributions so far, in units of a table lookup: the same on every machine.
   int64_t work() const { return work_; }
   // Stays valid while more layouts are interned.
@@ -142,7 +144,8 @@ class RedistributionPrices {
   LayoutIndex CanonicalTargetOf(LayoutIndex target, int names);
   std::optional<Cost> PriceOfEven(const ir::TensorType& type, const ir::Layout& source, const ir::Layout& target);
   PriceNumber NumberOfUneven(TypeIndex type, LayoutIndex source, LayoutIndex target);
-  PriceNumber Add(const std::optional<Cost>& cost);
+  // `cost`: of one time.
+  PriceNumber Add(TypeIndex type, std::optional<Cost> cost);
   Cost CostOf(const ir::TensorType& type, const ir::Layout& source, const ir::Redistribution& way) const;
 
   // Type, source and target in two numbers, which take little time to hash.
@@ -181,8 +184,9 @@ class RedistributionPrices {
   std::vector<std::vector<ir::AxisId>> axis_names_;  // The new name of each axis; -1 for an axis that has none.
   absl::flat_hash_map<std::vector<ir::AxisId>, int> axis_names_index_;
   std::vector<ir::TensorType> types_;
+  std::vector<int64_t> times_;
   std::vector<bool> is_even_;  // By type: whether all pieces are equal wherever it is cut.
-  std::map<std::pair<int, ir::Shape>, TypeIndex> type_index_;
+  std::map<std::tuple<int, ir::Shape, int64_t>, TypeIndex> type_index_;
   std::array<Known, 2> known_;
   int64_t work_ = 0;
   std::vector<size_t> made_;  // For the value being served; kept to avoid allocations.

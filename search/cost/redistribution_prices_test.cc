@@ -84,5 +84,20 @@ TEST(RedistributionPricesTest, TypesMayBeMany) {
   EXPECT_DOUBLE_EQ(prices.Price(1 << 16, source, target)->price, first * ((1 << 16) + 1));
 }
 
+// What is sent several times costs as often, and its prices are its own.
+TEST(RedistributionPricesTest, SeveralTimes) {
+  const ir::Mesh mesh = ir::Mesh::OfDevices(4);
+  RedistributionPrices prices(mesh);
+  const LayoutIndex source = prices.Intern(*ir::ParseLayout("[m0, m1]", mesh));
+  const LayoutIndex target = prices.Intern(*ir::ParseLayout("[-, -]", mesh));
+  for (const int64_t size : {16, 18}) {
+    const ir::TensorType type = {.dtype = ir::DType::kF32, .shape = {size, size}};
+    const Cost once = *prices.Price(prices.Intern(type), source, target);
+    const Cost three_times = *prices.Price(prices.Intern(type, 3), source, target);
+    EXPECT_EQ(three_times.price, 3 * once.price);
+    EXPECT_EQ(three_times.collectives, 3 * once.collectives);
+  }
+}
+
 }  // namespace
 }  // namespace cleave::search

@@ -22,27 +22,28 @@ double LocalSeconds(const GraphFacts& facts, const Cluster& cluster, const ir::M
   const ir::Op& op = facts.op(id);
   const ir::Rule& rule = facts.rule(id);
   if (facts.roles[id] == Role::kInput) {
-    return InputSeconds(cluster, LocalType(op.type, ir::OutputLayout(strategy, rule), mesh).bytes()).value();
+    const Bytes bytes = LocalType(facts.value_type(id), ir::OutputLayout(strategy, rule), mesh).bytes();
+    return InputSeconds(cluster, bytes).value() * static_cast<double>(facts.runs(id));
   }
   std::vector<ir::TensorType> inputs;
   Bytes touched{0};
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const ir::Layout layout = ir::InputLayout(strategy, rule, static_cast<int>(i));
-    inputs.push_back(LocalType(facts.op(op.inputs[i]).type, layout, mesh));
+    inputs.push_back(LocalType(facts.input_type(id, i), layout, mesh));
     if (share.reads[i]) touched += inputs.back().bytes();
   }
-  const ir::TensorType output = LocalType(op.type, ir::OutputLayout(strategy, rule), mesh);
+  const ir::TensorType output = LocalType(facts.value_type(id), ir::OutputLayout(strategy, rule), mesh);
   if (share.writes) touched += output.bytes();
   const Seconds arithmetic = ArithmeticSeconds(cluster, ir::DefinitionOf(op), inputs, output, op.attributes);
-  return KernelSeconds(cluster, arithmetic, touched, share.ops).value();
+  return KernelSeconds(cluster, arithmetic, touched, share.ops).value() * static_cast<double>(facts.runs(id));
 }
 
-// What a step of a rank touches, each value once, where all of it is cut evenly.
+// What a micro-batch of a rank touches, each value once, where all of it is cut evenly.
 Bytes EvenBytesOfStep(const GraphFacts& facts, const IdVector<ir::OpId, KernelShare>& shares, int ranks) {
   Bytes bytes;
   for (const ir::Op& op : facts.graph->ops) {
     if (facts.roles[op.id] == Role::kAside || ir::DefinitionOf(op).is_alias || !shares[op.id].writes) continue;
-    bytes += op.type.bytes();
+    bytes += facts.value_type(op.id).bytes();
   }
   return Bytes(bytes.value() / ranks);
 }

@@ -126,7 +126,8 @@ double WhatIf::CostOf(const Side& side, const Links& links, double gradient_weig
       demands.push_back({.layout = prices.Intern(demand.layout),
                          .weight = demand.weight * (demand.is_gradient ? gradient_weight : 1)});
     }
-    cost += prices.Serve(prices.Intern(facts_.op(moves.value).type), prices.Intern(moves.produced), demands).price;
+    const TypeIndex type = prices.Intern(facts_.value_type(moves.value), facts_.moves(moves.value));
+    cost += prices.Serve(type, prices.Intern(moves.produced), demands).price;
   }
   for (size_t g = 0; g < groups_.size(); ++g) {
     const auto strategy_of = [&](ir::OpId op) -> const ir::Strategy& {

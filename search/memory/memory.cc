@@ -66,7 +66,7 @@ Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan) {
 double HeldBytes(const GraphFacts& facts, const ir::Mesh& mesh, ir::OpId op, const ir::Strategy& strategy) {
   const int copies = CopiesHeld(facts, op);
   if (copies == 0) return 0;
-  const Bytes local = LocalBytes(facts.op(op).type, ir::OutputLayout(strategy, facts.rule(op)), mesh);
+  const Bytes local = LocalBytes(facts.value_type(op), ir::OutputLayout(strategy, facts.rule(op)), mesh);
   return static_cast<double>(local.value()) * copies;
 }
 
