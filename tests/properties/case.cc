@@ -11,12 +11,17 @@
 #include "ir/graph/text.h"
 #include "ir/program/text.h"
 #include "ir/sharding/layout/layout.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
 #include "ir/testing/random_graph.h"
 #include "ir/testing/random_plan.h"
 #include "ir/transforms/precision/precision.h"
 
 namespace cleave::tests::properties {
 namespace {
+
+constexpr int64_t kMostMicroBatches = 4;
+// The compiler's proof simulates up to so many ranks, each at all of its moments, as they are.
+constexpr int64_t kMostMoments = 16;
 
 // Small graphs find most mistakes and cost least: numbers of ops near 3 are the most frequent.
 int RandomOps(int most, ir::Random& random) {
@@ -48,6 +53,16 @@ std::string StrategyText(const PlannedGraph& sample, const ir::Op& op) {
   return text;
 }
 
+// The largest number of micro-batches up to `most` in which the plan can take its batch.
+int64_t MicroBatches(const PlannedGraph& sample, int64_t most) {
+  ir::Plan plan = sample.plan;
+  plan.micro_batches = most;
+  const absl::StatusOr<ir::Distributed> distributed = ir::Distribute(sample.graph, plan);
+  if (!distributed.ok()) return 1;  // FindFailure says why.
+  const auto refusal = ir::FindRefusal(distributed->graph, distributed->plan);
+  return refusal.has_value() ? refusal->largest : most;
+}
+
 }  // namespace
 
 PlannedGraph RandomCaseOn(const ir::Mesh& mesh, uint64_t seed, const CaseOptions& options) {
@@ -61,7 +76,10 @@ PlannedGraph RandomCaseOn(const ir::Mesh& mesh, uint64_t seed, const CaseOptions
   constexpr int64_t kBuckets[] = {100, 1000, 0};
   const ir::PartitionOptions partition{.merge_collectives = random() % 4 != 0,
                                        .bucket_bytes = Bytes(kBuckets[random() % 3])};
-  return {.graph = std::move(graph), .plan = std::move(plan), .partition = partition};
+  PlannedGraph sample = {.graph = std::move(graph), .plan = std::move(plan), .partition = partition};
+  const int64_t most = std::clamp<int64_t>(kMostMoments / mesh.rank_count(), 1, kMostMicroBatches);
+  sample.plan.micro_batches = MicroBatches(sample, ir::RandomInt(random, 1, most));
+  return sample;
 }
 
 PlannedGraph RandomCase(uint64_t seed, const CaseOptions& options) {
@@ -76,7 +94,8 @@ absl::StatusOr<Compiled> Compile(const PlannedGraph& sample) {
 }
 
 std::string CaseText(const PlannedGraph& sample) {
-  std::string text = absl::StrCat("mesh ", sample.plan.mesh.ToString(), "\n");
+  std::string text =
+      absl::StrCat("mesh ", sample.plan.mesh.ToString(), ", micro_batches ", sample.plan.micro_batches, "\n");
   absl::StrAppend(&text, ir::GraphText(sample.graph, [&](const ir::Op& op) { return StrategyText(sample, op); }));
   const absl::StatusOr<Compiled> compiled = Compile(sample);
   if (compiled.ok()) absl::StrAppend(&text, ir::ProgramText(compiled->program, /*rank=*/0));

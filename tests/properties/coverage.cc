@@ -52,7 +52,8 @@ std::string CountsText(const std::string& title, const std::map<Key, int64_t>& c
 
 void Coverage::Add(const ir::Program& program) {
   ++cases;
-  ++ranks[program.mesh.rank_count()];
+  ++ranks[ir::RankMesh(program).rank_count()];
+  if (program.time.has_value()) ++features["micro-batches"];
   for (const ir::Step& step : program.steps) {
     ++features[absl::StrCat(ir::PhaseName(step.phase), " step")];
     Match(

@@ -26,7 +26,7 @@ void ReplaceReads(ir::Program& program, ir::ValueId from, ir::ValueId to, size_t
 
 std::vector<Mutation> Mutations() {
   std::vector<Mutation> all = MovementMutations();
-  for (const std::vector<Mutation>& more : {ComputeMutations(), ResultMutations()}) {
+  for (const std::vector<Mutation>& more : {ComputeMutations(), ResultMutations(), MicroBatchMutations()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;

@@ -23,6 +23,8 @@ std::vector<Mutation> MovementMutations();
 std::vector<Mutation> ComputeMutations();
 // Mutations of layouts and of results: loss, metrics, updates.
 std::vector<Mutation> ResultMutations();
+// Mutations of sums over micro-batches, and of what each of these takes.
+std::vector<Mutation> MicroBatchMutations();
 
 // All of them.
 std::vector<Mutation> Mutations();

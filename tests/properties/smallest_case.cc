@@ -172,7 +172,7 @@ std::vector<PlannedGraph> WithLessCut(const PlannedGraph& sample, ir::OpId id) {
 std::optional<PlannedGraph> WithSmallSizes(const PlannedGraph& sample) {
   const absl::StatusOr<Compiled> compiled = Compile(sample);
   if (!compiled.ok() || compiled->distributed.graph != sample.graph) return std::nullopt;
-  absl::StatusOr<ir::Shrunk> shrunk = ir::Shrink(sample.graph, compiled->program, sample.plan.mesh);
+  absl::StatusOr<ir::Shrunk> shrunk = ir::Shrink(sample.graph, compiled->program, compiled->program.mesh);
   if (!shrunk.ok()) return std::nullopt;
   PlannedGraph smaller = sample;
   smaller.graph = std::move(shrunk->graph);
@@ -189,6 +189,7 @@ class Smaller {
     bool changed = true;
     while (changed) {
       changed = false;
+      changed |= MicroBatches();
       changed |= Ops();
       changed |= Axes();
       changed |= Cuts();
@@ -213,6 +214,17 @@ class Smaller {
     for (size_t last = 0; last < count; ++last) {
       if (Take(OnlyUpTo(case_, ir::OpId(static_cast<int64_t>(last))))) return;
     }
+  }
+
+  bool MicroBatches() {
+    bool changed = false;
+    while (case_.plan.micro_batches > 1) {
+      PlannedGraph fewer = case_;
+      --fewer.plan.micro_batches;
+      if (!Take(std::move(fewer))) break;
+      changed = true;
+    }
+    return changed;
   }
 
   bool Ops() {

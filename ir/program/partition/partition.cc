@@ -306,6 +306,7 @@ class Partitioner {
     if (!time_.has_value()) return planner_.Plan(value.type, value.layout, target);
     const Layout source = WithoutTime(value.layout, time_->axis);
     Layout wanted = WithoutTime(target, time_->axis);
+    if (to.has_value() && !from.has_value() && !target.windows.empty()) return PlanWindows(value, *to, target);
     TensorType type = value.type;
     if (from.has_value()) type.shape[*from] = PieceOf(type.shape[*from], time_->size, time_->size - 1).size;
     // What all micro-batches have in common is cut last, where nothing needs to be sent any more.
@@ -315,6 +316,27 @@ class Partitioner {
     if (to == from) return way;
     if (!way.moves.empty() && !way.moves.back().collective.has_value()) way.moves.pop_back();
     way.moves.push_back({.collective = std::nullopt, .axes = {}, .result = target});
+    return way;
+  }
+
+  // The windows of each micro-batch in what all of them have in common, whose dimension `samples` they cut: exchanged
+  // after the cut, because windows cannot be cut any more.
+  absl::StatusOr<Redistribution> PlanWindows(const Value& value, size_t samples, const Layout& target) {
+    Layout common = value.layout;
+    common.dimensions[samples].clear();
+    CLEAVE_ASSIGN_OR_RETURN(Redistribution way, planner_.Plan(value.type, value.layout, common));
+    Layout own = common;
+    AddTime(samples, own);
+    way.moves.push_back({.collective = std::nullopt, .axes = {}, .result = own});
+    TensorType type = value.type;
+    type.shape[samples] = PieceOf(type.shape[samples], time_->size, time_->size - 1).size;
+    CLEAVE_ASSIGN_OR_RETURN(Redistribution rest, planner_.Plan(type, common, WithoutTime(target, time_->axis)));
+    for (Move& move : rest.moves) {
+      AddTime(samples, move.result);
+      way.moves.push_back(std::move(move));
+    }
+    way.cost += rest.cost;
+    way.collectives += rest.collectives;
     return way;
   }
 
