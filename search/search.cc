@@ -73,14 +73,6 @@ std::optional<Found> PlanManual(const ir::Graph& graph, const Cluster& cluster, 
   return Found{.plan = std::move(fit->plan), .program = std::move(fit->program)};
 }
 
-std::map<ir::OpId, ir::Retention> AskedFor(const ir::Pins& pins) {
-  std::map<ir::OpId, ir::Retention> asked;
-  for (const ir::RetentionPin& pin : pins.retentions) {
-    asked[pin.op] = pin.recompute ? ir::Retention::kRecompute : ir::Retention::kKeep;
-  }
-  return asked;
-}
-
 Savings SavingsOf(const SearchOptions& options, const ir::Pins& pins) {
   return {.recomputes = options.recompute != ir::Recompute::kNone,
           .micro_batches = options.choose_micro_batches,

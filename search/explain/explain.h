@@ -2,6 +2,7 @@
 //
 //   const Explained explained{.graph = graph, .plan = plan, .distributed = distributed, .program = program, ...};
 //   std::cout << ExplainPlan(explained);
+//   std::cout << ExplainMemory(explained);
 //   absl::StatusOr<std::string> text = ExplainOp(explained, "h1.matmul");
 #ifndef CLEAVE_SEARCH_EXPLAIN_EXPLAIN_H_
 #define CLEAVE_SEARCH_EXPLAIN_EXPLAIN_H_
@@ -39,6 +40,11 @@ struct Explained {
 // two tables: the ops that had a decision of their own (strategy, cost, its share, who decided and why), and the
 // collectives of a step (bytes sent per rank, share, cause). Layers that are equal in all of this are listed once.
 std::string ExplainPlan(const Explained& explained);
+
+// Memory against time: what the plan's program takes when the backward pass makes nothing again, as much as saves memory,
+// and some choices between these, with the plan's own; why that one was chosen, and what it makes again. Makes some
+// programs.
+std::string ExplainMemory(const Explained& explained);
 
 // Everything that is known about one op: strategy, layouts, reason, every choice with the parts of its cost, what would
 // have to change for another choice to be better, and its collectives. A NotFound error names the nearest op.

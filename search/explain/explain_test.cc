@@ -108,6 +108,31 @@ TEST(ExplainTest, OneRankHasNothingToExplain) {
   EXPECT_TRUE(absl::StrContains(text, "no collectives")) << text;
 }
 
+TEST(ExplainTest, MemoryAgainstTimeMarksThePlanAndSaysWhatItMakesAgain) {
+  SearchOptions options;
+  const Planned kept(testing::Gpt({.layers = 3}), 2, options);
+  const std::string all = ExplainMemory(kept.explained());
+  ExpectNarrow(all);
+  EXPECT_TRUE(absl::StrContains(all, "* chosen: no limit of memory is known, so nothing is made again\n")) << all;
+  EXPECT_FALSE(absl::StrContains(all, "does not wait")) << all;
+  EXPECT_GT(LinesOf(all), 9u) << all;
+
+  options.recompute = ir::Recompute::kFull;
+  Planned full(testing::Gpt({.layers = 3}), 2, options);
+  full.pins.settings.recompute = ir::Recompute::kFull;
+  const std::string least = ExplainMemory(full.explained());
+  ExpectNarrow(least);
+  EXPECT_TRUE(absl::StrContains(least, "* chosen: `recompute = full` asks for ")) << least;
+  EXPECT_TRUE(absl::StrContains(least, "does not wait")) << least;
+  const auto marked = [](const std::string& text) {
+    size_t count = 0;
+    for (absl::string_view line : absl::StrSplit(text, '\n')) count += absl::StartsWith(line, "*  ") ? 1u : 0u;
+    return count;
+  };
+  EXPECT_EQ(marked(all), 1u) << all;
+  EXPECT_EQ(marked(least), 1u) << least;
+}
+
 TEST(ExplainTest, AnOpShowsEveryChoiceWithItsPartsAndWhatWouldHaveToChange) {
   const Planned planned(testing::SeedNetwork(), 8);
   const absl::StatusOr<std::string> text = ExplainOp(planned.explained(), "h1");

@@ -239,6 +239,14 @@ class Fitter {
 
 }  // namespace
 
+std::map<ir::OpId, ir::Retention> AskedFor(const ir::Pins& pins) {
+  std::map<ir::OpId, ir::Retention> asked;
+  for (const ir::RetentionPin& pin : pins.retentions) {
+    asked[pin.op] = pin.recompute ? ir::Retention::kRecompute : ir::Retention::kKeep;
+  }
+  return asked;
+}
+
 ir::Plan WithAsked(ir::Plan plan, const std::map<ir::OpId, ir::Retention>& asked) {
   for (const auto& [op, retention] : asked) {
     if (retention == ir::Retention::kRecompute) plan.ops[op].retention = retention;

@@ -83,6 +83,8 @@ struct Savings {
   std::map<ir::OpId, ir::Retention> asked = {};  // What the user decides, by op of the training graph.
 };
 
+// What the user decides, for Savings::asked.
+std::map<ir::OpId, ir::Retention> AskedFor(const ir::Pins& pins);
 // `plan`, with what the user asks for.
 ir::Plan WithAsked(ir::Plan plan, const std::map<ir::OpId, ir::Retention>& asked);
 // The plan with which the step takes least memory through recomputation, and its program. The plan keeps everything.

@@ -1,5 +1,8 @@
 #include "search/recompute/recompute.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "search/recompute/choose.h"
 
 namespace cleave::search {
@@ -21,6 +24,37 @@ std::optional<RecomputeChoice> Recomputation::Cheapest(Bytes limit) const {
 RecomputeChoice Recomputation::Smallest() const { return ChoiceOf(Chooser(liveness_, work_).Smallest()); }
 
 Bytes Recomputation::PeakAsAsked() const { return liveness_.Of(Chooser(liveness_, work_).AsAsked(), Bytes(0)).peak; }
+
+std::vector<MadeAgain> Recomputation::WhatIsMadeAgain(const ir::Plan& plan) const {
+  const std::vector<Unit>& units = liveness_.units();
+  const std::vector<Liveness::ForwardStage>& forward = liveness_.forward();
+  std::vector<bool> again(units.size(), false);
+  for (size_t u = 0; u < units.size(); ++u) {
+    if (forward[static_cast<size_t>(units[u].stages.front())].unit < 0) continue;
+    const bool is_own = std::any_of(units[u].ops.begin(), units[u].ops.end(),
+                                    [&](ir::OpId op) { return plan.ops[op].retention == units[u].retention; });
+    if (!is_own) continue;
+    again[u] = true;
+    for (const int copy : units[u].copies) again[static_cast<size_t>(copy)] = true;
+  }
+  const std::vector<bool> needed = liveness_.Needed(again);
+  std::vector<MadeAgain> result;
+  for (size_t u = 0; u < units.size(); ++u) {
+    if (!needed[u]) continue;
+    MadeAgain own{.name = forward[static_cast<size_t>(units[u].stages.back())].name,
+                  .retention = units[u].retention,
+                  .ops = static_cast<int64_t>(units[u].ops.size())};
+    for (const int stage : units[u].stages) {
+      own.seconds += forward[static_cast<size_t>(stage)].seconds;
+      for (const int value : forward[static_cast<size_t>(stage)].writes) {
+        const Liveness::Stored& stored = liveness_.values()[static_cast<size_t>(value)];
+        if (stored.backward_end >= 0) own.waits += stored.size;
+      }
+    }
+    result.push_back(std::move(own));
+  }
+  return result;
+}
 
 RecomputeChoice Recomputation::ChoiceOf(const std::vector<bool>& again) const {
   const Outcome outcome = liveness_.Of(again, Bytes(0));

@@ -17,6 +17,7 @@
 
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/units/units.h"
@@ -37,6 +38,15 @@ struct RecomputeChoice {
   Bytes peak{0};                          // Of the step, without gaps in the arena.
 };
 
+// Stages that are made again together.
+struct MadeAgain {
+  std::string name;  // Of the last step of them.
+  ir::Retention retention = ir::Retention::kRecompute;
+  int64_t ops = 0;     // That are computed again, or whose values are sent again.
+  Bytes waits{0};      // Of the values that would wait for the backward pass.
+  Seconds seconds{0};  // That making them again takes in a training step.
+};
+
 // Keeps all other decisions of the plan.
 void Apply(const RecomputeChoice& choice, ir::Plan& plan);
 
@@ -53,6 +63,8 @@ class Recomputation {
   RecomputeChoice Smallest() const;
   // The peak where only what the user asks for is made again.
   Bytes PeakAsAsked() const;
+  // What `plan`, which differs from the program's plan only in what it keeps, makes again, in the order of the program.
+  std::vector<MadeAgain> WhatIsMadeAgain(const ir::Plan& plan) const;
 
  private:
   RecomputeChoice ChoiceOf(const std::vector<bool>& again) const;

@@ -66,6 +66,11 @@ expect_output "under the price"
 expect_exit 0 "$cleave" explain "$model" h.matmul --devices 2
 expect_output "what would have to change"
 expect_exit 2 "$cleave" explain "$model" h.matmull
+expect_exit 0 "$cleave" explain "$model" op:h.matmul --devices 2
+expect_output "what would have to change"
+expect_exit 0 "$cleave" explain "$model" memory --devices 2
+expect_output "chosen: no limit of memory is known, so nothing is made again"
+expect_exit 2 "$cleave" explain "$model" op:memory
 expect_exit 0 "$cleave" explain E0304
 
 # fmt: from a pipe, in place, and --check.

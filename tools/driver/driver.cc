@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/file/file.h"
 #include "base/units/units.h"
 #include "codegen/codegen.h"
@@ -187,13 +188,20 @@ ExitCode BuildAndStart(const std::string& folder, const CompileOptions& options,
   return static_cast<ExitCode>(result->exit_code);
 }
 
+// `--explain op:NAME` is about an op whatever its name is.
+constexpr absl::string_view kOpPrefix = "op:";
+
 ExitCode Explain(const CompileOptions& options, const CompiledModel& compiled) {
   const search::Explained explained = ExplainedOf(compiled);
   if (options.explain->empty()) {
     std::cout << search::ExplainPlan(explained);
     return ExitCode::kDone;
   }
-  const absl::StatusOr<std::string> text = search::ExplainOp(explained, *options.explain);
+  if (*options.explain == "memory") {
+    std::cout << search::ExplainMemory(explained);
+    return ExitCode::kDone;
+  }
+  const absl::StatusOr<std::string> text = search::ExplainOp(explained, absl::StripPrefix(*options.explain, kOpPrefix));
   if (!text.ok()) return BadUsage(options, absl::StrCat("--explain: ", text.status().message()));
   std::cout << *text;
   return ExitCode::kDone;

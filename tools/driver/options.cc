@@ -156,10 +156,15 @@ void AddOptions(Command command, CLI::App& app, TypedOptions& typed) {
   if (command == Command::kCompile || command == Command::kRun) AddProgramOptions(app, typed);
   if (command == Command::kCompile) AddStageOptions(app, typed);
   if (explains) {
-    SetValue(app.add_option("OP", typed.op, "Show every choice of this op (default: the plan as a table)"), "OP");
+    SetValue(app.add_option(
+                 "OP", typed.op,
+                 "Show every choice of this op, or with `memory` memory against time (default: the plan as a table)"),
+             "OP");
   } else {
     SetValue(app.add_option("--out", options.out, UseOfOut(command)), "FOLDER");
-    SetValue(app.add_option("--explain", options.explain, "Print the plan as a table, or every choice of one op"), "OP")
+    SetValue(app.add_option("--explain", options.explain,
+                            "Print the plan as a table, every choice of one op, or with `memory` memory against time"),
+             "OP")
         ->expected(0, 1);
   }
   AddReportOptions(app, typed);

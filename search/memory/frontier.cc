@@ -1,0 +1,93 @@
+#include "search/memory/frontier.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/check/check.h"
+#include "search/cost/facts.h"
+#include "search/cost/predict.h"
+#include "search/memory/memory.h"
+
+namespace cleave::search {
+namespace {
+
+constexpr int kLimits = 10;
+
+// The plan without recomputation. Parameters that replicas divide (search/zero) are gathered again in any case.
+ir::Plan KeepingAll(const ir::Graph& graph, const ir::Plan& plan) {
+  const GraphFacts facts = FactsOf(graph, plan.micro_batches);
+  ir::Plan kept = plan;
+  for (const ir::Op& op : graph.ops) {
+    const bool is_divided =
+        plan.search.zero == 3 && (facts.roles[op.id] == Role::kParameter || facts.roles[op.id] == Role::kCopy);
+    if (!is_divided) kept.ops[op.id].retention = ir::Retention::kKeep;
+  }
+  return kept;
+}
+
+bool RetainsAs(const ir::Plan& a, const ir::Plan& b) {
+  return std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(),
+                    [](const ir::OpPlan& x, const ir::OpPlan& y) { return x.retention == y.retention; });
+}
+
+PlannedProgram MadeOf(const FrontierTask& task, const ir::Plan& plan) {
+  absl::StatusOr<PlannedProgram> made = ProgramOf(task.graph, plan, task.execution.fuse);
+  CLEAVE_CHECK(made.ok()) << made.status();
+  return *std::move(made);
+}
+
+FrontierPoint PointOf(const FrontierTask& task, const Recomputation& recomputation, const ir::Plan& plan) {
+  const PlannedProgram made = MadeOf(task, plan);
+  return {.peak = made.memory.use.prediction.peak,
+          .step = Predict(made.program, made.memory.fusion, task.cluster, task.execution.overlaps).step,
+          .again = recomputation.WhatIsMadeAgain(plan),
+          .is_chosen = RetainsAs(plan, task.plan)};
+}
+
+}  // namespace
+
+Frontier FrontierOf(const FrontierTask& task) {
+  const ir::Plan kept = KeepingAll(task.graph, task.plan);
+  const PlannedProgram made = MadeOf(task, kept);
+  const Recomputation recomputation(made.distributed, made.program, made.memory, task.cluster, task.asked, task.tuning);
+  const ir::Plan as_asked = WithAsked(kept, task.asked);
+  std::vector<ir::Plan> plans = {as_asked};
+  const auto add = [&](const ir::Plan& plan) {
+    const bool is_new =
+        std::none_of(plans.begin(), plans.end(), [&](const ir::Plan& other) { return RetainsAs(plan, other); });
+    if (is_new) plans.push_back(plan);
+  };
+  const auto add_choice = [&](const RecomputeChoice& choice) {
+    ir::Plan plan = as_asked;
+    Apply(choice, plan);
+    add(plan);
+  };
+  const RecomputeChoice smallest = recomputation.Smallest();
+  const Bytes most = recomputation.PeakAsAsked();
+  for (int i = 1; i < kLimits; ++i) {
+    const Bytes limit(most.value() - (most - smallest.peak).value() / kLimits * i);
+    const std::optional<RecomputeChoice> choice = recomputation.Cheapest(limit);
+    if (choice.has_value()) add_choice(*choice);
+  }
+  add_choice(smallest);
+  add(task.plan);
+
+  std::vector<FrontierPoint> points;
+  for (const ir::Plan& plan : plans) points.push_back(PointOf(task, recomputation, plan));
+  std::stable_sort(points.begin(), points.end(), [](const FrontierPoint& a, const FrontierPoint& b) {
+    return a.peak != b.peak ? a.peak < b.peak : a.step < b.step;
+  });
+  Frontier frontier{.points = {}, .is_as_asked = RetainsAs(as_asked, task.plan)};
+  Seconds least = points.front().step;
+  for (size_t i = 0; i < points.size(); ++i) {
+    // Another point takes less memory, and no more time.
+    const bool is_worse = i > 0 && points[i].step >= least;
+    least = std::min(least, points[i].step);
+    if (!is_worse || points[i].is_chosen) frontier.points.push_back(std::move(points[i]));
+  }
+  std::reverse(frontier.points.begin(), frontier.points.end());
+  return frontier;
+}
+
+}  // namespace cleave::search
