@@ -73,6 +73,47 @@ bool ValueOfAnotherPhase(ir::Program& program, size_t at) {
   });
 }
 
+// The op of step `at`, if an earlier step computes it too; else null.
+ir::Compute* AgainAt(ir::Program& program, size_t at) {
+  ir::Compute* again = ComputeAt(program, at);
+  if (again == nullptr) return nullptr;
+  for (size_t earlier = 0; earlier < at; ++earlier) {
+    const ir::Compute* first = ComputeAt(program, earlier);
+    if (first != nullptr && first->op == again->op) return again;
+  }
+  return nullptr;
+}
+
+// What is computed again reads a value that was in its place before.
+bool AgainFromAStaleValue(ir::Program& program, size_t at) {
+  if (AgainAt(program, at) == nullptr) return false;
+  return ReadAnother(program, at, [](const ir::Step&, const ir::Value& other, const ir::Value& right) {
+    return other.layout == right.layout && !(other.origin == right.origin);
+  });
+}
+
+bool AgainWithAnotherSeed(ir::Program& program, size_t at) {
+  ir::Compute* again = AgainAt(program, at);
+  if (again == nullptr || again->kind != ir::OpKind::kDropout) return false;
+  again->attributes.Set(ir::attribute::kKey, again->attributes.Get(ir::attribute::kKey) + " again");
+  return true;
+}
+
+// Readers of a value that is computed again read what the last layer of the same shape computes again.
+bool AgainMixedUp(ir::Program& program, size_t at) {
+  const ir::Compute* own = AgainAt(program, at);
+  if (own == nullptr) return false;
+  const ir::ValueId output = own->output;
+  for (size_t other = at; other-- > 0;) {
+    const ir::Compute* before = AgainAt(program, other);
+    if (before == nullptr || program.value(before->output).type != program.value(output).type) continue;
+    if (before->op == own->op || !(program.value(before->output).layout == program.value(output).layout)) continue;
+    ReplaceReads(program, output, before->output, at + 1);
+    return true;
+  }
+  return false;
+}
+
 // Moves the axes of one factor to another.
 bool AnotherFactorCut(ir::Program& program, size_t at) {
   ir::Compute* compute = ComputeAt(program, at);
@@ -233,6 +274,14 @@ std::vector<Mutation> ComputeMutations() {
       {"values of two ops exchanged", OutputsExchanged},
       {"a needed step in the metric phase", OnlyWithMetrics},
       {"a step in another phase", InAnotherPhase},
+  };
+}
+
+std::vector<Mutation> RecomputationMutations() {
+  return {
+      {"computed again from a stale value", AgainFromAStaleValue},
+      {"computed again with another seed", AgainWithAnotherSeed},
+      {"one value computed again taken for another", AgainMixedUp},
   };
 }
 

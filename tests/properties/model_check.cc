@@ -45,20 +45,47 @@ std::string GenerationFailure(const tools::CompiledModel& compiled) {
   return files.ok() ? "" : absl::StrCat("codegen: ", files.status().message());
 }
 
+using Overrides = std::vector<std::pair<std::string, std::string>>;
+
+std::optional<tools::CompiledModel> CompileText(const std::string& text, const std::string& folder, Overrides overrides,
+                                                tools::Report& report) {
+  tools::CompileOptions options;
+  options.model = folder + "/random.model";
+  options.emit = tools::EmitStage::kProgram;
+  options.overrides = std::move(overrides);
+  const FileId file = report.sources.Add(options.model, text);
+  const std::optional<dsl::syntax::File> syntax = dsl::Parse(file, report.sources, report.diagnostics);
+  std::optional<tools::UnderstoodModel> understood;
+  if (syntax.has_value()) understood = tools::Understand(options, *syntax, report);
+  return understood.has_value() ? tools::CompileModel(options, *std::move(understood), report) : std::nullopt;
+}
+
+int64_t PeakOf(const tools::CompiledModel& compiled) { return compiled.split.memory.use.prediction.peak.value(); }
+
+// The model under its limit; nullopt where no plan fits, because of what its own settings ask for.
+std::optional<tools::CompiledModel> CompileWithin(const RandomModel& model, const std::string& folder, int64_t most,
+                                                  tools::Report& report) {
+  tools::Report ignored;
+  const std::optional<tools::CompiledModel> full = CompileText(model.text, folder, {{"recompute", "full"}}, ignored);
+  const int64_t least = full.has_value() ? std::min(most, PeakOf(*full)) : most;
+  const int64_t limit = least + static_cast<int64_t>(*model.memory_share * static_cast<double>(most - least));
+  return CompileText(model.text, folder, {{"memory", absl::StrCat(limit, "B")}, {"recompute", "auto"}}, report);
+}
+
 }  // namespace
 
 ModelOutcome CheckModel(const RandomModel& model, const std::string& folder) {
   if (!model.header.empty()) std::ofstream(folder + "/random_op.h") << model.header;
   tools::Report report;
-  tools::CompileOptions options;
-  options.model = folder + "/random.model";
-  options.emit = tools::EmitStage::kProgram;
-  const FileId file = report.sources.Add(options.model, model.text);
-  const std::optional<dsl::syntax::File> syntax = dsl::Parse(file, report.sources, report.diagnostics);
-  std::optional<tools::UnderstoodModel> understood;
-  if (syntax.has_value()) understood = tools::Understand(options, *syntax, report);
-  std::optional<tools::CompiledModel> compiled;
-  if (understood.has_value()) compiled = tools::CompileModel(options, *std::move(understood), report);
+  std::optional<tools::CompiledModel> compiled = CompileText(model.text, folder, {}, report);
+  if (compiled.has_value() && model.memory_share.has_value()) {
+    tools::Report limited;
+    std::optional<tools::CompiledModel> thrifty = CompileWithin(model, folder, PeakOf(*compiled), limited);
+    if (thrifty.has_value() || !limited.bug.empty() || ErrorCode(limited) != "E0313") {
+      compiled = std::move(thrifty);
+      report = std::move(limited);
+    }
+  }
   ModelOutcome outcome;
   const std::string code = ErrorCode(report);
   if (!report.bug.empty()) {
@@ -72,6 +99,9 @@ ModelOutcome CheckModel(const RandomModel& model, const std::string& folder) {
     }
   } else {
     outcome.failure = GenerationFailure(*compiled);
+    for (const ir::OpPlan& planned : compiled->planned.plan.ops) {
+      if (planned.retention == ir::Retention::kRecompute) outcome.recomputes = true;
+    }
     const ir::Graph& graph = compiled->model.training_graph;
     outcome.planned = PlannedGraph{.graph = graph, .plan = compiled->planned.plan};
     if (outcome.failure.empty() && !graph.is_manual() && !HasCustomOps(graph)) {
@@ -82,7 +112,8 @@ ModelOutcome CheckModel(const RandomModel& model, const std::string& folder) {
 }
 
 std::string ModelReport::Text() const {
-  std::string text = absl::StrCat(proven, " models proven, ", failures, " failures");
+  std::string text =
+      absl::StrCat(proven, " models proven, ", recompute, " of them compute values again, ", failures, " failures");
   for (const auto& [code, count] : refused) absl::StrAppend(&text, ", ", count, " refused with ", code);
   return text;
 }
@@ -97,6 +128,7 @@ ModelReport CheckModels(uint64_t first_seed, int64_t count, const std::string& f
       std::cout << "seed " << seed << ": " << outcome.failure << "\n" << model.text << std::endl;
     } else if (outcome.planned.has_value()) {
       ++report.proven;
+      if (outcome.recomputes) ++report.recompute;
     } else {
       ++report.refused[outcome.refused];
     }

@@ -17,6 +17,7 @@ namespace cleave::tests::properties {
 // What became of a model.
 struct ModelOutcome {
   std::optional<PlannedGraph> planned;  // It was compiled and proven.
+  bool recomputes = false;              // Its plan computes values again.
   std::string refused;                  // The code of the error with which it was refused, "E0307".
   std::string failure;                  // What is wrong, and is the compiler's mistake.
 };
@@ -28,6 +29,7 @@ ModelOutcome CheckModel(const RandomModel& model, const std::string& folder);
 
 struct ModelReport {
   int64_t proven = 0;
+  int64_t recompute = 0;                   // Of those that are proven: that compute values again.
   std::map<std::string, int64_t> refused;  // By code.
   int64_t failures = 0;
 

@@ -8,7 +8,11 @@
 
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
+#include "ir/graph/ops/builder.h"
+#include "ir/testing/graphs.h"
+#include "ir/testing/random_plan.h"
 #include "ir/testing/seed.h"
+#include "ir/testing/sources.h"
 #include "tests/properties/case.h"
 #include "tests/properties/verdict.h"
 
@@ -31,8 +35,49 @@ TEST(MutantsTest, AreAllCaught) {
     const PlannedGraph sample = RandomCase(seed + i, {.most_ops = 8, .largest_size = 6});
     const absl::StatusOr<Compiled> compiled = Compile(sample);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
-    const std::vector<std::string> missed = TryMutants(*compiled, kPlaces, seed + i, table);
+    const std::vector<std::string> missed = TryMutants(*compiled, Mutations(), kPlaces, seed + i, table);
     EXPECT_TRUE(missed.empty()) << absl::StrJoin(missed, "\n") << "\nof case " << seed + i << "\n" << CaseText(sample);
+  }
+  std::cout << TableText(table);
+  for (const auto& [name, verdicts] : table) {
+    EXPECT_GT(verdicts.applied, verdicts.equivalent) << "nothing to break: " << name;
+  }
+}
+
+// Two layers with dropout.
+ir::Graph DroppedLayers() {
+  ir::GraphBuilder b;
+  const ir::OpId x = ir::AddInput(b, "x", {6, 5});
+  const ir::OpId y = ir::AddInput(b, "y", {6, 5});
+  ir::OpId h = x;
+  for (const char* layer : {"a", "b"}) {
+    const std::string name = layer;
+    const ir::OpId weight = ir::AddParameter(b, name + ".weight", {5, 5});
+    const ir::OpId product = b.Add(ir::OpKind::kMatmul, {h, weight}, {}, name + ".matmul");
+    const ir::OpId active = b.Add(ir::OpKind::kTanh, {product}, {}, name + ".tanh");
+    h = b.Add(ir::OpKind::kDropout, {active}, {{ir::attribute::kRate, 0.5}, {ir::attribute::kKey, name}},
+              name + ".dropout");
+  }
+  const ir::OpId square = b.Add(ir::OpKind::kSquare, {h}, {}, "square");
+  b.mutable_graph().loss = b.Add(ir::OpKind::kMse, {square, y}, {}, "loss");
+  return ir::TrainingGraph(std::move(b).Build(), {.kind = ir::Optimizer::Kind::kSgd, .learning_rate = {.rate = 0.1}});
+}
+
+TEST(MutantsTest, WhatIsComputedAgainIsChecked) {
+  const uint64_t seed = ir::TestSeed();
+  const ir::Graph graph = DroppedLayers();
+  VerdictTable table;
+  for (uint64_t i = 0; i < 20; ++i) {
+    ir::Random random(seed + i);
+    const ir::Mesh mesh = ir::RandomMesh(1 + static_cast<int64_t>(random() % 4), random);
+    PlannedGraph sample{.graph = graph, .plan = ir::RandomPlan(graph, mesh, random)};
+    for (const ir::Op& op : graph.ops) {
+      if (ir::CanBeRecomputed(graph, op)) sample.plan.ops[op.id].retention = ir::Retention::kRecompute;
+    }
+    const absl::StatusOr<Compiled> compiled = Compile(sample);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    const std::vector<std::string> missed = TryMutants(*compiled, RecomputationMutations(), kPlaces, seed + i, table);
+    EXPECT_TRUE(missed.empty()) << absl::StrJoin(missed, "\n") << "\nof seed " << seed + i << "\n" << CaseText(sample);
   }
   std::cout << TableText(table);
   for (const auto& [name, verdicts] : table) {

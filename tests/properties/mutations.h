@@ -26,7 +26,10 @@ std::vector<Mutation> ResultMutations();
 // Mutations of sums over micro-batches, and of what each of these takes.
 std::vector<Mutation> MicroBatchMutations();
 
-// All of them.
+// Mutations of what the backward pass computes again. One of them needs dropout.
+std::vector<Mutation> RecomputationMutations();
+
+// All but those of recomputation, which random graphs may lack.
 std::vector<Mutation> Mutations();
 
 // Functions that several mutations use.

@@ -144,7 +144,7 @@ int RunMutants(const Options& options) {
   for (uint64_t seed = options.seed; seed < options.seed + options.mutants; ++seed) {
     const absl::StatusOr<Compiled> compiled = Compile(RandomCase(seed, {.most_ops = 8}));
     if (!compiled.ok()) continue;  // That is a failure of the other kind of run.
-    for (const std::string& mutant : TryMutants(*compiled, kPlaces, seed, table)) {
+    for (const std::string& mutant : TryMutants(*compiled, Mutations(), kPlaces, seed, table)) {
       std::cout << "seed " << seed << ": " << mutant << std::endl;
       ++missed;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -52,11 +53,14 @@ class Writer {
     for (int64_t i = 0; i < statements; ++i) Statement();
     Loss();
     if (!header_.empty()) header_ = absl::StrCat("#include \"runtime/custom/view.h\"\n", header_);
+    std::optional<double> memory_share;
+    if (!is_manual_ && Chance(4)) memory_share = static_cast<double>(Below(100)) / 100;
     return {.text = absl::StrCat(functions_, is_manual_ ? "#[manual]\n" : "", "model Random(batch: int = ", batch_,
                                  ") {\n", body_, "}\n\n", Train(), "\n", Parallel()),
             .header = header_,
             .devices = devices_,
-            .is_manual = is_manual_};
+            .is_manual = is_manual_,
+            .memory_share = memory_share};
   }
 
  private:
@@ -78,6 +82,7 @@ class Writer {
     const std::string name = Fresh("v");
     const std::string pin = may_be_pinned && !is_manual_ && Chance(12) ? Pin(shape) : "";
     if (!pin.empty()) WritePin(pin);
+    if (may_be_pinned && !is_manual_ && Chance(8)) Line(Any<std::string>({"#[recompute]", "#[recompute]", "#[keep]"}));
     Line(absl::StrCat("let ", name, " = ", expression, ";"));
     values_.push_back({name, shape});
     return values_.back();
@@ -563,6 +568,7 @@ class Writer {
       } else if (Chance(5)) {
         settings.push_back("objective = memory");
       }
+      if (Chance(5)) settings.push_back("recompute = full");
       if (Chance(6)) settings.push_back(absl::StrCat("dataset = ", Any<std::string>({"data_parallel", "full_batch"})));
       if (has_regions_ && Chance(2)) settings.push_back("outside = search");
     }

@@ -7,6 +7,7 @@
 #define CLEAVE_TESTS_PROPERTIES_RANDOM_MODEL_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace cleave::tests::properties {
@@ -22,6 +23,9 @@ struct RandomModel {
   std::string header;   // random_op.h, with the bodies of its own ops; empty where it has none.
   int64_t devices = 1;  // 1 to 9.
   bool is_manual = false;
+  // Compiled a second time with a limit of memory: 0 is the least that recomputation reaches, 1 what the model needs
+  // without a limit. nullopt: it has none.
+  std::optional<double> memory_share = {};
 };
 
 // The same seed gives the same model. It is called `Random`.

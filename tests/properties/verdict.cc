@@ -10,7 +10,6 @@
 #include "ir/graph/ops/samples.h"
 #include "ir/proof/check/check.h"
 #include "ir/proof/check/compare.h"
-#include "tests/properties/mutations.h"
 
 namespace cleave::tests::properties {
 namespace {
@@ -28,13 +27,14 @@ bool IsEquivalent(const ir::Graph& graph, const ir::Program& program) {
 
 }  // namespace
 
-std::vector<std::string> TryMutants(const Compiled& compiled, int places, uint64_t seed, VerdictTable& table) {
+std::vector<std::string> TryMutants(const Compiled& compiled, const std::vector<Mutation>& mutations, int places,
+                                    uint64_t seed, VerdictTable& table) {
   ir::Random random(seed);
   const ir::Graph& graph = compiled.distributed.graph;
   std::vector<size_t> order(compiled.program.steps.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::vector<std::string> missed;
-  for (const Mutation& mutation : Mutations()) {
+  for (const Mutation& mutation : mutations) {
     Verdicts& verdicts = table[mutation.name];
     std::shuffle(order.begin(), order.end(), random);
     int applied = 0;

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tests/properties/case.h"
+#include "tests/properties/mutations.h"
 
 namespace cleave::tests::properties {
 
@@ -21,7 +23,7 @@ struct Verdicts {
 // By mutation.
 using VerdictTable = std::map<std::string, Verdicts>;
 
-// Applies every mutation to up to `places` random places of the program, and adds the verdicts of the proof to the
+// Applies each of `mutations` to up to `places` random places of the program, and adds the verdicts of the proof to the
 // table. Returns the texts of the mutants that the proof missed.
 //
 // A mutant that the proof accepts is equivalent, and no mistake, when the whole program, in its own sizes and on all
@@ -29,7 +31,8 @@ using VerdictTable = std::map<std::string, Verdicts>;
 // sources. What ops compute is piecewise analytic in the sources; two such functions that agree at a random point agree
 // everywhere around it with probability one (the zeros of an analytic function that is not zero have measure zero), and
 // the draws visit the pieces.
-std::vector<std::string> TryMutants(const Compiled& compiled, int places, uint64_t seed, VerdictTable& table);
+std::vector<std::string> TryMutants(const Compiled& compiled, const std::vector<Mutation>& mutations, int places,
+                                    uint64_t seed, VerdictTable& table);
 
 std::string TableText(const VerdictTable& table);
 
