@@ -41,9 +41,9 @@ struct Explained {
 // collectives of a step (bytes sent per rank, share, cause). Layers that are equal in all of this are listed once.
 std::string ExplainPlan(const Explained& explained);
 
-// Memory against time: what the plan's program takes when the backward pass makes nothing again, as much as saves memory,
-// and some choices between these, with the plan's own; why that one was chosen, and what it makes again. Makes some
-// programs.
+// Memory against time: what the plan's program takes when the backward pass makes nothing again, as much as saves
+// memory, and some choices between these, with the plan's own; why that one was chosen, and what it makes again. Makes
+// some programs.
 std::string ExplainMemory(const Explained& explained);
 
 // Everything that is known about one op: strategy, layouts, reason, every choice with the parts of its cost, what would
