@@ -83,7 +83,7 @@ std::vector<double> Wide(const std::vector<T>& values) {
 // The largest difference, as a share of the largest number that is expected, or of 0.1 where all are smaller: gradients
 // may be zero because larger numbers cancel.
 template <typename T>
-double Error(const std::vector<T>& values, const std::vector<double>& expected) {
+double RelativeError(const std::vector<T>& values, const std::vector<double>& expected) {
   double largest = 0.1;
   double error = 0;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -109,10 +109,10 @@ void Check(const AttentionShape& shape, double tolerance) {
   Attention(shape, q_there.get(), k_there.get(), v_there.get(), out.get());
   AttentionGradient(shape, q_there.get(), k_there.get(), v_there.get(), dout_there.get(), dq.get(), dk.get(), dv.get());
   const AttentionReference reference(shape, Wide(q), Wide(k), Wide(v), Wide(dout));
-  EXPECT_LE(Error(out.Values(), reference.out), tolerance);
-  EXPECT_LE(Error(dq.Values(), reference.dq), tolerance);
-  EXPECT_LE(Error(dk.Values(), reference.dk), tolerance);
-  EXPECT_LE(Error(dv.Values(), reference.dv), tolerance);
+  EXPECT_LE(RelativeError(out.Values(), reference.out), tolerance);
+  EXPECT_LE(RelativeError(dq.Values(), reference.dq), tolerance);
+  EXPECT_LE(RelativeError(dk.Values(), reference.dk), tolerance);
+  EXPECT_LE(RelativeError(dv.Values(), reference.dv), tolerance);
 }
 
 }  // namespace cleave::runtime
