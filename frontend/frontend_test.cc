@@ -329,6 +329,7 @@ TEST(FrontendTest, ExpandsTheNormalisations) {
            Normalisation{"rms_norm(image)", "y.weight", {{8, 6, 4, 1}}},
            Normalisation{"group_norm(image, 3)", "y.weight y.bias", {{8, 3, 1, 1}, {8, 3, 1, 1}}},
            Normalisation{"batch_norm(image)", "y.weight y.bias", {{1, 6, 1}, {1, 6, 1}}},
+           Normalisation{"ghost_batch_norm(image, 4)", "y.weight y.bias", {{4, 1, 6, 1}, {4, 1, 6, 1}}},
        }) {
     const Analyzed analyzed = AnalyzeBody(absl::StrCat(
         "input image: f32[8, 6, 4, 5]; let y: f32[8, 6, 4, 5] = ", c.call, "; loss reduce_mean(y) + reduce_mean(x);"));
@@ -344,6 +345,9 @@ TEST(FrontendTest, ExpandsTheNormalisations) {
   EXPECT_EQ(AnalyzeBody("let y: f32[8, 6] = batch_norm(group_norm(x, 2)); loss reduce_mean(y);").messages, "");
   EXPECT_NE(AnalyzeBody("loss reduce_mean(group_norm(x, 4));").messages.find("4 groups do not divide the 6 channels"),
             std::string::npos);
+  EXPECT_NE(
+      AnalyzeBody("loss reduce_mean(ghost_batch_norm(x, 3));").messages.find("3 parts do not divide the batch of 8"),
+      std::string::npos);
 }
 
 TEST(FrontendTest, ANumberNextToIntegersAsksForTheCastOfTheTensor) {

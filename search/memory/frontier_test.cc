@@ -30,7 +30,7 @@ TEST(Frontier, LessMemoryTakesMoreTime) {
   for (const int zero : {0, 3}) {
     Bytes peak, full_peak;
     const Frontier kept = FrontierWith(ir::Recompute::kNone, zero, 2, peak);
-    ASSERT_GE(kept.points.size(), 4u);
+    ASSERT_GE(kept.points.size(), 3u);
     EXPECT_TRUE(kept.points.front().again.empty());
     EXPECT_TRUE(kept.points.front().is_chosen);
     EXPECT_TRUE(kept.is_as_asked);

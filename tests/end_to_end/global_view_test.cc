@@ -108,13 +108,13 @@ class GlobalView : public testing::Test {
     command.insert(command.end(), arguments.begin(), arguments.end());
     const CommandResult compiled = Compile(command, folder_);
     EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
-    const CommandResult built = Make(folder_ + "/out");
+    const CommandResult built = MakeLocal(folder_ + "/out");
     EXPECT_EQ(built.exit_code, 0) << built.err;
     return compiled.out;
   }
 
   CommandResult Run(const std::vector<std::string>& environment = {}) {
-    CommandResult result = Start(folder_ + "/out", {}, environment);
+    CommandResult result = StartLocal(folder_ + "/out", {}, environment);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return result;
   }
@@ -234,7 +234,7 @@ TEST_F(GlobalView, FilesAreLookedAtAgainWhenTheProgramStarts) {
   Build("rows.model");
   WriteText(folder_ + "/w1.npy", ReadText(folder_ + "/w0.npy"));
   WriteText(folder_ + "/w0.npy", ReadText(folder_ + "/w0.npy").substr(0, 200));
-  const CommandResult ran = Start(folder_ + "/out");
+  const CommandResult ran = StartLocal(folder_ + "/out");
   EXPECT_EQ(ran.exit_code, 3);
   const std::string message = absl::StrCat(
       "error: `", folder_, "/w0.npy` is truncated: its header says 4x6 of float32, 96 bytes, and 72 follow it\n",

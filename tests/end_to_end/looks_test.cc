@@ -69,9 +69,9 @@ class Looks : public testing::Test {
 
   // Builds and starts the program, and returns what rank 0 printed.
   std::string Run() {
-    const CommandResult built = Make(folder_ + "/out");
+    const CommandResult built = MakeLocal(folder_ + "/out");
     EXPECT_EQ(built.exit_code, 0) << built.err;
-    const CommandResult ran = Start(folder_ + "/out");
+    const CommandResult ran = StartLocal(folder_ + "/out");
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
     return ran.out;
   }

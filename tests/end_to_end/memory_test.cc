@@ -22,9 +22,9 @@ void ExpectPredicted(const std::string& model, const std::vector<std::string>& f
   for (const std::string& flag : flags) what += " " + flag;
   const CommandResult compiled = Compile(arguments, folder);
   ASSERT_EQ(compiled.exit_code, 0) << what << "\n" << compiled.err;
-  const CommandResult made = Make(folder + "/out");
+  const CommandResult made = MakeLocal(folder + "/out");
   ASSERT_EQ(made.exit_code, 0) << what << "\n" << made.err;
-  const CommandResult ran = Start(folder + "/out", {"--steps", "2", "--quiet"});
+  const CommandResult ran = StartLocal(folder + "/out", {"--steps", "2", "--quiet"});
   ASSERT_EQ(ran.exit_code, 0) << what << "\n" << ran.out << ran.err;
 
   const Json plan = *ParseStrictJson(ReadText(folder + "/out/plan.json"));

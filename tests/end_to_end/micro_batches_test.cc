@@ -55,5 +55,32 @@ TEST(MicroBatches, TrainWithTheNumbersOfTheWholeBatch) {
   }
 }
 
+// The statistics are those of the same samples, however many micro-batches and ranks there are.
+TEST(MicroBatches, TakePartsOfTheBatchThatHaveStatisticsOfTheirOwn) {
+  const std::string folder = FreshFolder("ghosts");
+  const auto train = [&](const char* normalized, const std::vector<std::string>& arguments) {
+    WriteText(
+        folder + "/ghosts.model",
+        absl::StrCat("model Ghosts(batch: int = 40) { input image: f32[batch, 1, 28, 28]; input label: i32[batch];",
+                     "let h = relu(", normalized, ");", "loss cross_entropy(dense(h, 10), label); }",
+                     "train Ghosts { data = digits(train = 400, test = 40); log_every = 1; }"));
+    return TrainModel(folder + "/ghosts.model", arguments, folder, kSteps).losses;
+  };
+  const char* const of_the_batch = "batch_norm(dense(flatten(image), 20))";
+  const char* const in_one_part = "ghost_batch_norm(dense(flatten(image), 20), 1)";
+  const char* const in_parts = "ghost_batch_norm(dense(flatten(image), 20), 4)";
+  const std::vector<double> whole = train(in_parts, {"--devices", "1"});
+  for (const std::vector<std::string>& how : std::vector<std::vector<std::string>>{
+           {"--devices", "1", "--set", "micro_batches=4"},
+           {"--devices", "3", "--search", "data_parallel"},
+           {"--devices", "2", "--search", "data_parallel", "--set", "micro_batches=2"}}) {
+    SCOPED_TRACE(absl::StrCat(how[1], " devices, ", how.back()));
+    EXPECT_LE(LargestRelativeDifference(train(in_parts, how), whole), kTolerance);
+  }
+  const std::vector<double> one_part = train(in_one_part, {"--devices", "1"});
+  EXPECT_LE(LargestRelativeDifference(one_part, train(of_the_batch, {"--devices", "1"})), kTolerance);
+  EXPECT_GT(LargestRelativeDifference(one_part, whole), kTolerance);
+}
+
 }  // namespace
 }  // namespace cleave::tests

@@ -74,11 +74,10 @@ void ReadPlan(Trained& trained) {
 // Builds and runs the program that Plan has written.
 Trained BuildAndRun() {
   Trained trained;
-  const CommandResult built = Make(Folder(), {"COMM=local"});
+  const CommandResult built = MakeLocal(Folder());
   EXPECT_EQ(built.exit_code, 0) << built.err;
   if (built.exit_code != 0) return trained;
-  const CommandResult ran = RunCommand({"./run.sh", "--launch", "local", "--steps", absl::StrCat(kSteps), "--quiet"},
-                                       Folder(), {"OMP_NUM_THREADS=1"});
+  const CommandResult ran = StartLocal(Folder(), {"--steps", absl::StrCat(kSteps), "--quiet"}, {"OMP_NUM_THREADS=1"});
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
   if (ran.exit_code != 0) return trained;
   trained.losses = Losses(Folder());

@@ -1,6 +1,6 @@
 // Any plan on any number of ranks trains with the numbers of one rank.
 //
-// Each case compiles a model for a number of ranks, builds the program, runs it under mpirun and compares the loss of
+// Each case compiles a model for a number of ranks, builds the program, runs it and compares the loss of
 // every step with the single-rank run. Tolerance: 1e-4 relative, which float rounding stays far below in so few steps.
 
 #include <string>
@@ -44,6 +44,19 @@ class SameNumbers : public testing::Test {
 
   std::string folder_;
 };
+
+TEST_F(SameNumbers, OverMpi) {
+  const std::string model = "examples/mnist_mlp/mnist_mlp.model";
+  const std::vector<double> one = OneRank(model);
+  for (const int ranks : {3, 8}) {
+    ExpectSame(one, model, ranks, {});
+    const CommandResult built = Make(folder_ + "/out");
+    ASSERT_EQ(built.exit_code, 0) << built.err;
+    const CommandResult ran = Start(folder_ + "/out", {"--launch", "mpirun", "--steps", std::to_string(kSteps)});
+    ASSERT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_LE(LargestRelativeDifference(Losses(folder_ + "/out"), one), kTolerance) << ranks;
+  }
+}
 
 TEST_F(SameNumbers, MnistMlp) {
   const std::string model = "examples/mnist_mlp/mnist_mlp.model";

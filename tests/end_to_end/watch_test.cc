@@ -85,9 +85,9 @@ class Watching : public testing::Test {
     command.insert(command.end(), more.begin(), more.end());
     const CommandResult compiled = Compile(command, folder_);
     EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
-    const CommandResult built = target == "cuda" ? MakeWithStandIn(out, {"COMM=local"}) : Make(out, {"COMM=local"});
+    const CommandResult built = target == "cuda" ? MakeWithStandIn(out, {"COMM=local"}) : MakeLocal(out);
     EXPECT_EQ(built.exit_code, 0) << built.err;
-    const CommandResult ran = RunCommand({"./run.sh", "--launch", "local"}, out, {"OMP_NUM_THREADS=1"});
+    const CommandResult ran = StartLocal(out, {}, {"OMP_NUM_THREADS=1"});
     EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
     return ran.out;
   }

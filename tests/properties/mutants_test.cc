@@ -19,7 +19,7 @@
 namespace cleave::tests::properties {
 namespace {
 
-constexpr uint64_t kCases = 80;
+constexpr uint64_t kCases = 50;
 constexpr uint64_t kMostCases = 400;  // Used if some mutations have not found anything to break yet.
 constexpr int kPlaces = 2;
 

@@ -39,6 +39,14 @@ CommandResult Start(const std::string& out, const std::vector<std::string>& flag
   return RunCommand(command, out, environment);
 }
 
+CommandResult MakeLocal(const std::string& out) { return Make(out, {"COMM=local"}); }
+
+CommandResult StartLocal(const std::string& out, std::vector<std::string> flags,
+                         const std::vector<std::string>& environment) {
+  flags.insert(flags.begin(), {"--launch", "local"});
+  return Start(out, flags, environment);
+}
+
 std::vector<double> Losses(const std::string& out) {
   std::vector<double> losses;
   std::istringstream lines(ReadText(out + "/metrics.jsonl"));
@@ -57,9 +65,9 @@ TrainedModel TrainModel(const std::string& model, const std::vector<std::string>
   command.insert(command.end(), arguments.begin(), arguments.end());
   const CommandResult compiled = Compile(command, folder);
   EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
-  const CommandResult built = Make(out);
+  const CommandResult built = MakeLocal(out);
   EXPECT_EQ(built.exit_code, 0) << built.err;
-  const CommandResult ran = Start(out, {"--steps", std::to_string(steps)});
+  const CommandResult ran = StartLocal(out, {"--steps", std::to_string(steps)});
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
   TrainedModel trained{.diagnostics = compiled.err, .said = ran.out, .losses = {}};
   if (ran.exit_code == 0) trained.losses = Losses(out);

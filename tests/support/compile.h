@@ -23,6 +23,12 @@ CommandResult MakeWithStandIn(const std::string& out, std::vector<std::string> a
 CommandResult Start(const std::string& out, const std::vector<std::string>& flags = {},
                     const std::vector<std::string>& environment = {});
 
+// The same two for ranks that are started without a launcher and send through memory, which takes half of the time:
+// for tests that are about something else than how ranks start and send.
+CommandResult MakeLocal(const std::string& out);
+CommandResult StartLocal(const std::string& out, std::vector<std::string> flags = {},
+                         const std::vector<std::string>& environment = {});
+
 // The losses of metrics.jsonl in `out`, one per step.
 std::vector<double> Losses(const std::string& out);
 
@@ -33,8 +39,8 @@ struct TrainedModel {
   std::vector<double> losses;
 };
 
-// Compiles `model` with `arguments` into folder/out, builds it there and trains it for `steps` steps. A step that fails
-// fails the test, and leaves no losses.
+// Compiles `model` with `arguments` into folder/out, builds it there and trains it for `steps` steps with MakeLocal and
+// StartLocal. A step that fails fails the test, and leaves no losses.
 TrainedModel TrainModel(const std::string& model, const std::vector<std::string>& arguments, const std::string& folder,
                         size_t steps);
 

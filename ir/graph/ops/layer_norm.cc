@@ -217,6 +217,15 @@ OpDefinition DefineLayerNormGradientInput() {
       }};
 }
 
+// One product for each element, which are then summed over the rows.
+Need LayerNormGradientScaleNeed(Types inputs, const TensorType& output, const Attributes& attributes) {
+  Need need = RowOrderNeed<0>(inputs, output, attributes);
+  const int64_t columns = inputs[0].shape.back();
+  const int64_t rows = columns == 0 ? 0 : inputs[0].elements() / columns;
+  need.temporary += ReductionNeed({rows, columns}, {true, false}).temporary;
+  return need;
+}
+
 OpDefinition DefineLayerNormGradientScale() {
   return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
@@ -232,7 +241,7 @@ OpDefinition DefineLayerNormGradientScale() {
                             return RowsCall(site, "LayerNormGradientScale",
                                             {FloatNumber{site.attributes.Get(attribute::kEpsilon)}});
                           },
-                      .need = RowOrderNeed<0>};
+                      .need = LayerNormGradientScaleNeed};
 }
 
 }  // namespace cleave::ir

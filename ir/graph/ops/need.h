@@ -3,6 +3,7 @@
 #define CLEAVE_IR_GRAPH_OPS_NEED_H_
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "base/units/units.h"
@@ -30,6 +31,11 @@ struct Need {
 
   bool operator==(const Need&) const = default;
 };
+
+// What ReduceSum and its like take for a tensor of this shape; `reduced` says which dimensions they reduce. It mirrors
+// Reduce of runtime/kernels/cpu/reduce.cc: runs of neighbouring dimensions are reduced one after another, the last one
+// first, and long rows, or many short ones, in blocks.
+Need ReductionNeed(const Shape& shape, const std::vector<bool>& reduced);
 
 // For OpDefinition::need, if a sum is first computed for each row and these are then added up in order: as many numbers
 // as input kInput has elements.

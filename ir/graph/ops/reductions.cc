@@ -50,25 +50,11 @@ OpId BatchReducing(Lift& lift) {
   return lift.Main(lift.Inputs(), attributes);
 }
 
-// The first intermediate result of a reduction over dimensions that are not neighbours: the last run of them is reduced
-// first.
 Need ReducingNeed(Types inputs, const TensorType&, const Attributes& attributes) {
   const Shape& shape = inputs[0].shape;
-  const std::vector<int64_t>& axes = attributes.Get(attribute::kAxes);
-  const auto reduced = [&](size_t d) {
-    return axes.empty() || std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
-  };
-  size_t end = shape.size();
-  while (end > 0 && !reduced(end - 1)) --end;
-  size_t begin = end;
-  while (begin > 0 && reduced(begin - 1)) --begin;
-  for (size_t d = 0; d < begin; ++d) {
-    if (!reduced(d)) continue;
-    Shape kept = shape;
-    kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(begin), kept.begin() + static_cast<std::ptrdiff_t>(end));
-    return {.temporary = ElementSize(DType::kF32) * ElementCount(kept)};
-  }
-  return {};
+  std::vector<bool> reduced(shape.size());
+  for (const int axis : AxesOf(attributes, inputs[0].rank())) reduced[static_cast<size_t>(axis)] = true;
+  return ReductionNeed(shape, reduced);
 }
 
 // A definition with signature (x, axes = (), keep_dims = false), inference, flops, batched form and workspace; no axes

@@ -62,6 +62,18 @@ TEST(Workspace, Temporaries) {
             8 * 6 * 4);
   EXPECT_EQ(Needed(OpKind::kReduceSum, {{8, 6, 5, 4}}, {8, 6}, {{attribute::kAxes, std::vector<int64_t>{2, 3}}}), 0);
   EXPECT_EQ(Needed(OpKind::kLayerNormGradientScale, {{32, 16}, {32, 16}}, {16}), 32 * 16 * 4);
+  // Blocks of 256 rows, and of 4,096 elements.
+  EXPECT_EQ(Needed(OpKind::kLayerNormGradientScale, {{513, 64}, {513, 64}}, {64}), (513 * 64 + 3 * 64) * 4);
+  const auto sum = [](const Shape& shape, const Shape& result, std::vector<int64_t> axes) {
+    return Needed(OpKind::kReduceSum, {shape}, result, {{attribute::kAxes, std::move(axes)}});
+  };
+  EXPECT_EQ(sum({513, 64}, {64}, {0}), 3 * 64 * 4);
+  EXPECT_EQ(sum({511, 64}, {64}, {0}), 0);
+  EXPECT_EQ(sum({513, 257}, {257}, {0}), 0);
+  EXPECT_EQ(sum({200, 100}, {}, {0, 1}), 5 * 4);
+  EXPECT_EQ(sum({200, 100}, {200}, {1}), 0);
+  EXPECT_EQ(sum({513, 64}, {513}, {-1}), 0);
+  EXPECT_EQ(sum({7, 2, 4, 3, 5}, {2, 3}, {0, 2, 4}), (7 * 2 * 4 * 3 + 7 * 2 * 3) * 4);
   EXPECT_EQ(Needed(OpKind::kRelu, {{32, 16}}, {32, 16}), 0);
   const auto einsum = [](const std::string& equation, const Shape& a, const Shape& b, const Shape& result) {
     return Needed(OpKind::kEinsum, {a, b}, result, {{attribute::kEquation, equation}});

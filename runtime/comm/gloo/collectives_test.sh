@@ -35,9 +35,11 @@ run() {
   expect_done $pids
 }
 
-for ranks in 1 2 3 4 5 6 7; do run "$ranks" "$program"; done
-# Eight ranks have the most groups, which takes long: there only floats are sent, not the other three types.
-run 8 "$program" --gtest_filter=-Collectives/1.*:Collectives/2.*:Collectives/3.*
+# Six and eight ranks have the most groups, which takes long: there only floats are sent, not the other three types. So
+# are they where ranks join in another way.
+only_floats=--gtest_filter=-Collectives/1.*:Collectives/2.*:Collectives/3.*
+for ranks in 1 2 3 4 5 7; do run "$ranks" "$program"; done
+for ranks in 6 8; do run "$ranks" "$program" "$only_floats"; done
 for ranks in 2 6 8; do run "$ranks" "$same_bits"; done
 
 # A port that was free a moment ago.
@@ -48,7 +50,7 @@ port=${address##*:}
 echo "== 4 ranks with numbers"
 pids=
 for i in 3 1 0 2; do
-  RANK=$i WORLD_SIZE=4 LOCAL_RANK=$i MASTER_ADDR=127.0.0.1 MASTER_PORT=$port "$program" --gtest_brief=1 &
+  RANK=$i WORLD_SIZE=4 LOCAL_RANK=$i MASTER_ADDR=127.0.0.1 MASTER_PORT=$port "$program" --gtest_brief=1 "$only_floats" &
   pids="$pids $!"
 done
 expect_done $pids
