@@ -142,7 +142,9 @@ int RunMutants(const Options& options) {
   VerdictTable table;
   int missed = 0;
   for (uint64_t seed = options.seed; seed < options.seed + options.mutants; ++seed) {
-    const absl::StatusOr<Compiled> compiled = Compile(RandomCase(seed, {.most_ops = 8}));
+    CaseOptions of_case = options.of_case;
+    of_case.most_ops = std::min(of_case.most_ops, 8);
+    const absl::StatusOr<Compiled> compiled = Compile(RandomCase(seed, of_case));
     if (!compiled.ok()) continue;  // That is a failure of the other kind of run.
     for (const std::string& mutant : TryMutants(*compiled, Mutations(), kPlaces, seed, table)) {
       std::cout << "seed " << seed << ": " << mutant << std::endl;

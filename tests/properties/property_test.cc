@@ -30,7 +30,18 @@ TEST_P(PropertyTest, RanksComputeWhatOneDeviceComputes) {
   }
 }
 
-// The same for graphs that multiply in bf16. The interpreter does not round, so the test only checks that the right
+// On meshes of so many ranks that the proof runs on shorter ones.
+TEST_P(PropertyTest, TheProofAcceptsLargeMeshes) {
+  constexpr uint64_t kFewer = 12;
+  const uint64_t first = ir::TestSeed() + GetParam() * kCases;
+  for (uint64_t seed = first; seed < first + kCases; seed += kFewer) {
+    const PlannedGraph sample = RandomCase(seed, {.most_ranks = 48});
+    const std::optional<std::string> failure = FindFailure(sample, {.with_proof = true});
+    ASSERT_FALSE(failure.has_value()) << FailureReport(seed, sample, *failure, {.with_proof = true});
+  }
+}
+
+// Graphs that multiply in bf16. The interpreter does not round, so the test only checks that the right
 // values are used.
 TEST_P(PropertyTest, AlsoInBf16) {
   constexpr uint64_t kFewer = 4;

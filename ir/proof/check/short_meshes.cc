@@ -37,6 +37,7 @@ std::vector<std::string> AxisTreatments(const Program& program) {
 // What compound dimensions require of the axes that cut their parts.
 struct Compounds {
   std::vector<bool> cuts_part;  // For each axis: whether it must divide the part.
+  std::vector<bool> exhausts;   // For each axis: whether another one cuts what is minor to a part that it exhausts.
   // For each axis: those that exhaust more major parts of a dimension that it cuts.
   std::vector<std::set<size_t>> majors;
 };
@@ -49,6 +50,7 @@ void AddCompound(const FactorList& factors, const Strategy& strategy, Compounds&
       const size_t index = static_cast<size_t>(axis.value());
       compounds.cuts_part[index] = true;
       compounds.majors[index].insert(majors.begin(), majors.end());
+      for (const size_t major : majors) compounds.exhausts[major] = true;
     }
     for (AxisId axis : cut) majors.insert(static_cast<size_t>(axis.value()));
   }
@@ -56,7 +58,9 @@ void AddCompound(const FactorList& factors, const Strategy& strategy, Compounds&
 
 Compounds CompoundsOf(const Program& program) {
   const size_t axes = static_cast<size_t>(program.mesh.axis_count());
-  Compounds compounds{.cuts_part = std::vector<bool>(axes, false), .majors = std::vector<std::set<size_t>>(axes)};
+  Compounds compounds{.cuts_part = std::vector<bool>(axes, false),
+                      .exhausts = std::vector<bool>(axes, false),
+                      .majors = std::vector<std::set<size_t>>(axes)};
   for (const Step& step : program.steps) {
     const auto* compute = std::get_if<Compute>(&step.action);
     if (compute == nullptr) continue;
@@ -70,6 +74,16 @@ Compounds CompoundsOf(const Program& program) {
     }
   }
   return compounds;
+}
+
+// A part that the axis divides, its short form divides too: it is a divisor of the axis.
+int64_t ShortLength(int64_t length, size_t axis, const Compounds& compounds) {
+  constexpr int64_t kShort = 3;
+  if (!compounds.cuts_part[axis]) return std::min(length, kShort);
+  if (compounds.exhausts[axis] || length <= kSimulatedRanks) return length;
+  int64_t divisor = kShort;
+  while (length % divisor != 0) ++divisor;
+  return divisor;
 }
 
 // Axes that stay together: one axis and all that it needs.
@@ -152,8 +166,7 @@ ShortMeshes ShortMeshesOf(const Program& program) {
   std::vector<MeshAxis> axes = program.mesh.axes();
   const Compounds compounds = CompoundsOf(program);
   for (size_t axis = 0; axis < axes.size(); ++axis) {
-    if (compounds.cuts_part[axis] && axes[axis].size <= kSimulatedRanks) continue;
-    axes[axis].size = std::min<int64_t>(axes[axis].size, 3);
+    axes[axis].size = ShortLength(axes[axis].size, axis, compounds);
   }
   ShortMeshes short_meshes;
   std::map<size_t, Unit> units;

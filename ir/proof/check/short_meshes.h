@@ -1,9 +1,10 @@
 // Small meshes that together behave like a large one. The simulated proof runs on them.
 //
-// How steps treat an axis does not depend on its length. So an axis longer than three becomes one of three (unless it
-// cuts a part of a compound dimension, which it must divide), and of axes that all steps treat alike two stay. Where
-// even that leaves more than kSimulatedRanks ranks, several meshes share the axes: each mesh keeps some and gives the
-// others size 1, every axis is kept in some mesh, and pairs of axes are kept together as far as kMostMeshes meshes
+// How steps treat an axis does not depend on its length. So an axis longer than three becomes one of three, and of axes
+// that all steps treat alike two stay. An axis that cuts a part of a compound dimension must divide it: one of more
+// than kSimulatedRanks ranks becomes its smallest divisor from three on, and one that exhausts a part stays as it is.
+// Where even that leaves more than kSimulatedRanks ranks, several meshes share the axes: each mesh keeps some and gives
+// the others size 1, every axis is kept in some mesh, and pairs of axes are kept together as far as kMostMeshes meshes
 // allow. An axis that cuts a minor part of a compound dimension stays together with those that exhaust the major parts;
 // where these alone are more than kMostRanks ranks, it is left out.
 #ifndef CLEAVE_IR_PROOF_CHECK_SHORT_MESHES_H_

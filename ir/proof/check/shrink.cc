@@ -109,6 +109,20 @@ void ResizeMoves(const Graph& graph, Program& program) {
 }
 
 // The rules of all ops with small sizes.
+// What a compound dimension requires of its parts (VerifyStrategy): the pieces of all but the last divide them, and
+// those in front of one that is cut are exhausted.
+void AddCompound(const FactorList& factors, const Rule& rule, const Compute& compute, const Mesh& short_mesh,
+                 SizeClasses& classes) {
+  bool is_last = true, is_cut_behind = false;
+  for (auto factor = factors.rbegin(); factor != factors.rend(); ++factor) {
+    const int64_t pieces = short_mesh.Size(compute.strategy.cuts[static_cast<size_t>(*factor)]);
+    if (is_cut_behind) classes.Keep(compute.op, *factor);
+    if (!is_last) classes.AddDivisor(compute.op, *factor, pieces);
+    is_last &= rule.factors[static_cast<size_t>(*factor)].size == 1;
+    is_cut_behind |= pieces > 1;
+  }
+}
+
 std::vector<Rule> SmallRules(const std::vector<Rule>& rules, const Graph& graph, const Program& program,
                              const Mesh& short_mesh) {
   SizeClasses classes(graph, rules);
@@ -123,6 +137,11 @@ std::vector<Rule> SmallRules(const std::vector<Rule>& rules, const Graph& graph,
         classes.AddCut(compute->op, static_cast<int>(factor), program.mesh.Size(prefix), short_mesh.Size(prefix));
       }
     }
+    const Rule& rule = rules[static_cast<size_t>(compute->op.value())];
+    for (const std::vector<FactorList>& input : rule.inputs) {
+      for (const FactorList& factors : input) AddCompound(factors, rule, *compute, short_mesh, classes);
+    }
+    for (const FactorList& factors : rule.output) AddCompound(factors, rule, *compute, short_mesh, classes);
   }
   classes.ChooseSizes();
   std::vector<Rule> small;

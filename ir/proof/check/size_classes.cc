@@ -35,6 +35,9 @@ SizeClasses::SizeClasses(const Graph& graph, const std::vector<Rule>& rules) : f
     }
     for (const Selection& selection : rule(op.id).selections) {
       AddSelection(Node(op.id, selection.part), Node(op.id, selection.whole));
+      for (size_t input = 0; input < op.inputs.size(); ++input) {
+        TieCandidates(rule(op.inputs[input]), rule(op.id), op, static_cast<int>(input), selection);
+      }
     }
   }
   for (const StateUpdate& update : graph.updates) {
@@ -64,6 +67,20 @@ void SizeClasses::TieInput(const Rule& producer, const Rule& consumer, const Op&
     if (entry.input != input) continue;
     const size_t d = static_cast<size_t>(entry.dimension);
     TieWindow(entry, op, Node(op.id, dimensions[d].front()), Nodes(producer_op, producer.output[d]));
+  }
+}
+
+void SizeClasses::TieCandidates(const Rule& producer, const Rule& consumer, const Op& op, int input,
+                                const Selection& selection) {
+  const OpId made_by = op.inputs[static_cast<size_t>(input)];
+  for (const InputWindow& entry : producer.windows) {
+    if (entry.cause != WindowCause::kPieces) continue;
+    for (size_t d = 0; d < producer.output.size(); ++d) {
+      const bool is_whole = consumer.inputs[static_cast<size_t>(input)][d] == FactorList{selection.whole};
+      if (is_whole && producer.output[d].back() == entry.taps) {
+        Unite(Node(op.id, selection.part), Node(made_by, entry.taps));
+      }
+    }
   }
 }
 
@@ -173,6 +190,7 @@ void SizeClasses::Unite(int a, int b) {
   kept.is_segment &= other.is_segment;
   kept.is_linear |= other.is_linear;
   kept.cuts.insert(other.cuts.begin(), other.cuts.end());
+  kept.divisor = std::lcm(kept.divisor, other.divisor);
   parent_[static_cast<size_t>(b)] = a;
 }
 
@@ -213,6 +231,11 @@ void SizeClasses::AddCut(OpId op, int factor, int64_t pieces, int64_t new_pieces
   }
 }
 
+void SizeClasses::AddDivisor(OpId op, int factor, int64_t pieces) {
+  int64_t& divisor = Class(Node(op, factor)).divisor;
+  divisor = std::lcm(divisor, pieces);
+}
+
 // How many of the cuts treat `size` as they treated the original size: the new numbers of pieces divide it or not, and
 // it is smaller than, equal to or larger than them.
 int64_t SizeClasses::KeptCuts(const SizeClass& size_class, int64_t size) {
@@ -225,10 +248,12 @@ int64_t SizeClasses::KeptCuts(const SizeClass& size_class, int64_t size) {
   });
 }
 
-// The smallest size from `least` on that keeps all cuts, or as many as any. On a shortened mesh not all can always be
-// kept: 4 and 8 pieces may both have become 3.
+// The smallest multiple of the divisor from `least` on that keeps all cuts, or as many as any. On a shortened mesh not
+// all can always be kept: 4 and 8 pieces may both have become 3.
 int64_t SizeClasses::SmallSize(const SizeClass& size_class, int64_t least) const {
-  if (size_class.is_linear && is_relaxed_) return least;
+  if (size_class.is_linear && is_relaxed_) {
+    return (least + size_class.divisor - 1) / size_class.divisor * size_class.divisor;
+  }
   const int64_t step = size_class.is_linear ? modulus_ : 1;
   const int64_t first = least + (size_class.original - least) % step;
   // Whether cuts are kept repeats with the period of all numbers of pieces.
@@ -243,6 +268,7 @@ int64_t SizeClasses::SmallSize(const SizeClass& size_class, int64_t least) const
   int64_t best = size_class.original;
   int64_t most_kept = -1;
   for (int64_t size = first; size <= last; size += step) {
+    if (size % size_class.divisor != 0) continue;
     const int64_t kept = KeptCuts(size_class, size);
     if (kept <= most_kept) continue;
     best = size;

@@ -35,6 +35,11 @@ class SizeClasses {
   // Notes that some step cuts this factor into `pieces`, and on the shortened mesh into `new_pieces`. So are the
   // dimensions cut that the op reads in windows of the factor, before their windows are exchanged.
   void AddCut(OpId op, int factor, int64_t pieces, int64_t new_pieces);
+  // Notes that the factor is a part of a compound dimension and must be divisible by `pieces`, which divides its
+  // original size.
+  void AddDivisor(OpId op, int factor, int64_t pieces);
+  // Notes that the factor must keep its size.
+  void Keep(OpId op, int factor) { Fix(Node(op, factor)); }
 
   // Call once, after all AddCut. Without it, all sizes are the original ones.
   void ChooseSizes();
@@ -51,6 +56,7 @@ class SizeClasses {
     bool is_segment = false;                     // Only between two places; no dimension has this size.
     bool is_linear = false;                      // In a sum or a sliding.
     std::set<std::pair<int64_t, int64_t>> cuts;  // (pieces, new pieces)
+    int64_t divisor = 1;                         // Of the original size and of all that it may become.
   };
   struct Product {
     int whole;
@@ -95,6 +101,8 @@ class SizeClasses {
   void Tie(std::vector<int> a, std::vector<int> b);
   // Ties the dimensions in which `op` reads its input to those in which that value was made.
   void TieInput(const Rule& producer, const Rule& consumer, const Op& op, int input);
+  // Where an op selects some of the candidates of all pieces: as many as each piece gives.
+  void TieCandidates(const Rule& producer, const Rule& consumer, const Op& op, int input, const Selection& selection);
   void TieWindow(const InputWindow& entry, const Op& op, int factor, std::vector<int> made);
   void AddSelection(int part, int whole);
   int AddPart(const Window& window, int factor, int elements);
