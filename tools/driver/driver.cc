@@ -46,7 +46,8 @@ std::string OutputFolder(const CompileOptions& options) {
 
 std::string PlanText(const CompiledModel& compiled, const Report& report) {
   return ir::PlanJson(compiled.model.training_graph, compiled.planned.plan, compiled.split.program,
-                      {.predicted_compute = compiled.predicted.compute,
+                      {.predicted_step = compiled.predicted.step,
+                       .predicted_compute = compiled.predicted.compute,
                        .predicted_communication = compiled.predicted.communication,
                        .sent_bytes_per_rank = compiled.predicted.sent_bytes_per_rank,
                        .memory = compiled.split.memory.use.prediction,

@@ -21,7 +21,9 @@ namespace cleave::ir {
 
 // What is known about the plan besides itself.
 struct PlanFacts {
-  Seconds predicted_compute;  // For one training step (search/cost).
+  // For one training step (search/cost). The step is shorter than the sum of the other two where they overlap.
+  Seconds predicted_step;
+  Seconds predicted_compute;
   Seconds predicted_communication;
   double sent_bytes_per_rank = 0;
   MemoryPrediction memory;

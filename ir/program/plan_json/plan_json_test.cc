@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "ir/program/partition/partition.h"
 #include "ir/testing/graphs.h"
+#include "ir/testing/plans.h"
 #include "ir/testing/random_plan.h"
 #include "ir/transforms/distribute/distribute.h"
 
@@ -89,6 +90,21 @@ TEST(PlanJsonTest, SaysWhatIsWrongAndWhere) {
 
 TEST(PlanJsonTest, RandomDamageIsRefusedOrHarmless) {
   const Example example = MakeExample(Mesh::OfDevices(6));
+TEST(PlanJsonTest, AStepMayTakeLessThanItsParts) {
+  const Graph graph = TestMlp();
+  const Plan plan = DataParallelPlan(graph, Mesh::OfDevices(2));
+  const absl::StatusOr<Program> program = Partition(graph, plan);
+  ASSERT_TRUE(program.ok()) << program.status();
+  const std::string json = PlanJson(graph, plan, *program,
+                                    {.predicted_step = Seconds(0.75),
+                                     .predicted_compute = Seconds(0.5),
+                                     .predicted_communication = Seconds(0.375),
+                                     .memory = {}});
+  for (const char* field : {"\"step_seconds\": 0.75", "\"compute_seconds\": 0.5", "\"communication_seconds\": 0.375"}) {
+    EXPECT_NE(json.find(field), std::string::npos) << field;
+  }
+}
+
   std::mt19937_64 random(11);
   for (int i = 0; i < 300; ++i) {
     std::string text = example.json;

@@ -140,7 +140,7 @@ Json CollectiveJson(const std::map<OpId, std::string>& names, const Program& pro
 
 Json PredictedJson(const PlanFacts& facts) {
   const MemoryPrediction& memory = facts.memory;
-  return {{"step_seconds", (facts.predicted_compute + facts.predicted_communication).value()},
+  return {{"step_seconds", facts.predicted_step.value()},
           {"compute_seconds", facts.predicted_compute.value()},
           {"communication_seconds", facts.predicted_communication.value()},
           {"sent_bytes_per_rank", facts.sent_bytes_per_rank},
