@@ -73,9 +73,10 @@ std::optional<Found> PlanManual(const ir::Graph& graph, const Cluster& cluster, 
   return Found{.plan = std::move(fit->plan), .program = std::move(fit->program)};
 }
 
-Savings SavingsOf(const SearchOptions& options, const ir::Pins& pins) {
+Savings SavingsOf(const ir::Graph& graph, const SearchOptions& options, const ir::Pins& pins) {
+  constexpr int64_t kFewest = 2;
   return {.recomputes = options.recompute != ir::Recompute::kNone,
-          .micro_batches = options.choose_micro_batches,
+          .micro_batches = options.choose_micro_batches && !ir::FindRefusal(graph, kFewest).has_value(),
           .asked = AskedFor(pins)};
 }
 
@@ -95,7 +96,7 @@ void TakeSavings(const ir::Plan& thrifty, ir::Plan& plan) {
 Found Smallest(ir::Plan plan, const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
                const SearchOptions& options) {
   auto [thrifty, program] =
-      search::Smallest(graph, cluster, options.execution, SavingsOf(options, pins), options.tuning, plan);
+      search::Smallest(graph, cluster, options.execution, SavingsOf(graph, options, pins), options.tuning, plan);
   TakeSavings(thrifty, plan);
   return {.plan = std::move(plan), .program = std::move(program)};
 }
@@ -125,7 +126,7 @@ std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner
                      .limit = limit,
                      .plan_for = plan_for,
                      .zero = options.zero,
-                     .savings = SavingsOf(options, pins),
+                     .savings = SavingsOf(graph, options, pins),
                      .execution = options.execution,
                      .tuning = options.tuning};
   std::optional<Fit> fit = FitMemory(task, diagnostics);

@@ -34,7 +34,7 @@ struct SearchOptions {
   std::optional<int> zero =
       0;                      // 1 to 3: what replicas share is divided (search/zero); nullopt: as much as memory needs.
   int64_t micro_batches = 1;  // Plan::micro_batches.
-  bool choose_micro_batches = false;  // More where memory needs them.
+  bool choose_micro_batches = false;  // More where memory needs them and the batch can be cut.
   ir::Recompute recompute = ir::Recompute::kAuto;
   Execution execution = {};  // How the target runs the program.
   SearchTuning tuning = {};  // How long the search may look.

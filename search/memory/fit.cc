@@ -269,11 +269,11 @@ std::pair<ir::Plan, PlannedProgram> Smallest(const ir::Graph& training_graph, co
 }
 
 std::optional<std::pair<int64_t, Bytes>> InMostMicroBatches(const FitTask& task, const ir::Plan& plan) {
-  if (task.graph.is_manual() || !task.graph.looks.empty()) return std::nullopt;
   ir::Plan parts = plan;
   const int64_t samples = SamplesOfRank(task.graph, plan);
   while (2 * parts.micro_batches <= samples) parts.micro_batches *= 2;
-  if (parts.micro_batches == plan.micro_batches) return std::nullopt;
+  if (const auto refusal = ir::FindRefusal(task.graph, parts)) parts.micro_batches = refusal->largest;
+  if (parts.micro_batches <= plan.micro_batches) return std::nullopt;
   const absl::StatusOr<PlannedProgram> made = ProgramOf(task.graph, parts, task.execution.fuse);
   return made.ok() ? std::optional(std::pair(parts.micro_batches, PeakOf(*made))) : std::nullopt;
 }

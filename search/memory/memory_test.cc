@@ -168,6 +168,16 @@ TEST(FitMemoryTest, ARefusalNamesWhatBindsAndWhatHelps) {
 
 // What was measured is what is compiled: nobody makes the program again.
 TEST(FitMemoryTest, GivesTheProgramOfItsPlan) {
+// Also where values are looked at.
+TEST(FitMemoryTest, ARefusalSaysWhatMicroBatchesWouldNeed) {
+  ir::Graph graph = Mlp(64, {64, 96, 32, 8});
+  for (int looks = 0; looks <= 1; ++looks) {
+    const std::string text = Refusal(graph, 4, Bytes(1000));
+    EXPECT_TRUE(absl::StrContains(text, "`micro_batches = 64` would need ")) << text;
+    graph.looks.push_back({.kind = ir::LookKind::kPrint, .value = *graph.loss, .name = "loss"});
+  }
+}
+
   const ir::Graph graph = Mlp(64, {64, 96, 32, 8});
   FewPlans plans(graph, 4);
   for (const Bytes limit : plans.Peaks()) {

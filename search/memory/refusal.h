@@ -25,8 +25,8 @@ struct SmallestPlan {
   Bytes peak() const { return use.prediction.peak; }
 };
 
-// The most micro-batches, of powers of two, that `plan` can have, and what it then needs; nullopt where it cannot have
-// more than it has.
+// The most micro-batches that `plan` can have, up to the largest power of two of its samples, and what it then needs;
+// nullopt where it cannot have more than it has.
 std::optional<std::pair<int64_t, Bytes>> InMostMicroBatches(const FitTask& task, const ir::Plan& plan);
 
 // E0313. `smallest`: the plan that needs least, of all that were tried, with all savings. Plans with higher ZeRO levels

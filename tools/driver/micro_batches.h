@@ -13,9 +13,6 @@ namespace cleave::tools {
 // than one device could take the batch in.
 bool CheckMicroBatches(const UnderstoodModel& model, const SourceSet& sources, Diagnostics& diagnostics);
 
-// Whether a batch can be cut at all: into two parts, as on one device.
-bool CanTakeMicroBatches(const UnderstoodModel& model);
-
 // The same as the first for a plan, whose ranks divide the samples of each micro-batch.
 bool CheckMicroBatches(const UnderstoodModel& model, const ir::Plan& plan, const SourceSet& sources,
                        Diagnostics& diagnostics);

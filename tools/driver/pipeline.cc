@@ -63,7 +63,6 @@ std::optional<Planning> MakePlan(const CompileOptions& options, const Understood
   if (!cluster.has_value()) return std::nullopt;
   search::SearchOptions search = search::OptionsFrom(pins.settings);
   search.execution = ExecutionOn(options.target);
-  search.choose_micro_batches = search.choose_micro_batches && CanTakeMicroBatches(model);
   std::optional<search::Found> found =
       search::SearchForProgram(model.training_graph, *cluster, pins, search, report.diagnostics);
   if (!found.has_value()) return std::nullopt;

@@ -136,6 +136,16 @@ TEST(MicroBatchesTest, RefusalsNameTheLargestNumberThatWorks) {
           .op = mean, .why = "`mean` sums over all samples of a step, and `centered` needs the sum for each of them"}));
 }
 
+TEST(MicroBatchesTest, ManualModelsAreRefused) {
+  Graph graph = TestMlp();
+  graph.rank_axes = {{.name = "ranks", .size = 2}};
+  const std::optional<MicroBatchRefusal> refusal = FindRefusal(graph, 2);
+  ASSERT_TRUE(refusal.has_value());
+  EXPECT_EQ(refusal->op, std::nullopt);
+  EXPECT_EQ(refusal->largest, 1);
+  EXPECT_EQ(FindRefusal(graph, 1), std::nullopt);
+}
+
 TEST(MicroBatchesTest, ParametersOfSamplesAreRefused) {
   GraphBuilder builder;
   const OpId x = AddInput(builder, "x", {8, 4});

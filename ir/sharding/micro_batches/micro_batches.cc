@@ -224,6 +224,9 @@ std::string ObstacleText(const Graph& graph, const BatchObstacle& obstacle) {
 
 std::optional<MicroBatchRefusal> FindRefusal(const Graph& graph, const Plan& plan) {
   if (plan.micro_batches == 1) return std::nullopt;
+  if (graph.is_manual()) {
+    return MicroBatchRefusal{.op = std::nullopt, .why = "the model says itself what each rank computes, and when"};
+  }
   const BatchUses uses = FindBatchUses(graph);
   if (uses.obstacle.has_value()) {
     return MicroBatchRefusal{.op = uses.obstacle->op, .why = ObstacleText(graph, *uses.obstacle)};
@@ -234,6 +237,15 @@ std::optional<MicroBatchRefusal> FindRefusal(const Graph& graph, const Plan& pla
   refusal->largest = plan.micro_batches - 1;
   while (divisions.RefusalOf(refusal->largest).has_value()) --refusal->largest;
   return refusal;
+}
+
+std::optional<MicroBatchRefusal> FindRefusal(const Graph& graph, int64_t count) {
+  Plan plan;
+  plan.micro_batches = count;
+  for (const Op& op : graph.ops) {
+    plan.ops.push_back({.strategy = Strategy::Replicated(RuleOf(graph, op)), .output = std::nullopt});
+  }
+  return FindRefusal(graph, plan);
 }
 
 absl::StatusOr<Mesh> WithTime(const Mesh& mesh, int64_t count) {

@@ -13,6 +13,7 @@
 #ifndef CLEAVE_IR_SHARDING_MICRO_BATCHES_MICRO_BATCHES_H_
 #define CLEAVE_IR_SHARDING_MICRO_BATCHES_MICRO_BATCHES_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -63,17 +64,18 @@ BatchUses FindBatchUses(const Graph& graph);
 
 // Why a step cannot take its batch in as many micro-batches as its plan says.
 struct MicroBatchRefusal {
-  OpId op;          // Because of which.
-  std::string why;  // A clause that names it.
+  std::optional<OpId> op;  // Because of which; nullopt for a manual model, which cannot be cut at all.
+  std::string why;         // A clause that names it.
   // The largest smaller number of micro-batches in which the step can take its batch; 1: it cannot be cut at all.
   int64_t largest = 1;
 
   bool operator==(const MicroBatchRefusal&) const = default;
 };
 
-// nullopt where it can. REQUIRES: VerifyGraph and VerifyPlan find no error, the graph is not manual, and WithTime has a
-// mesh for the plan.
+// nullopt where it can. REQUIRES: VerifyGraph and VerifyPlan find no error, and WithTime has a mesh for the plan.
 std::optional<MicroBatchRefusal> FindRefusal(const Graph& graph, const Plan& plan);
+// The same for one device and `count` micro-batches: what one device cannot do, no plan can.
+std::optional<MicroBatchRefusal> FindRefusal(const Graph& graph, int64_t count);
 
 // The mesh with the axis of time, as its last, of size `count`. REQUIRES: count > 1.
 absl::StatusOr<Mesh> WithTime(const Mesh& mesh, int64_t count);
