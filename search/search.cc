@@ -80,15 +80,27 @@ Savings SavingsOf(const ir::Graph& graph, const SearchOptions& options, const ir
           .asked = AskedFor(pins)};
 }
 
+absl::string_view SavingText(ir::Retention retention) {
+  switch (retention) {
+    case ir::Retention::kKeep:
+      return "";
+    case ir::Retention::kRedistribute:
+      return "; sent again in the backward pass";
+    case ir::Retention::kRecompute:
+      return "; computed again in the backward pass";
+    case ir::Retention::kOffload:
+      return "; waits in the host's memory for the backward pass";
+  }
+  return "";
+}
+
 // Gives `plan` the recomputation of `thrifty`.
 void TakeSavings(const ir::Plan& thrifty, ir::Plan& plan) {
   for (size_t i = 0; i < plan.ops.size(); ++i) {
     const ir::OpId op(static_cast<int64_t>(i));
     if (plan.ops[op].retention == thrifty.ops[op].retention) continue;
     plan.ops[op].retention = thrifty.ops[op].retention;
-    absl::StrAppend(&plan.ops[op].reason, plan.ops[op].retention == ir::Retention::kRecompute
-                                              ? "; computed again in the backward pass"
-                                              : "; sent again in the backward pass");
+    absl::StrAppend(&plan.ops[op].reason, SavingText(plan.ops[op].retention));
   }
 }
 

@@ -55,8 +55,12 @@ struct Emission {
   const ir::Step& step(int i) const { return program.steps[static_cast<size_t>(i)]; }
   const ir::Value& value(ir::ValueId id) const { return program.value(id); }
 
-  // Where a value lies in the arena, in bytes.
-  int64_t OffsetOf(ir::ValueId value) const { return storage.buffers.Find(*storage.root[value])->offset; }
+  // Where a value lies in the arena or in the host's memory, in bytes, and what gives its place there: "arena.At",
+  // "arena.OnHost".
+  int64_t OffsetOf(ir::ValueId value) const { return storage.BufferOf(*storage.root[value]).offset; }
+  absl::string_view MemoryOf(ir::ValueId value) const {
+    return storage.host.Find(*storage.root[value]) == nullptr ? "arena.At" : "arena.OnHost";
+  }
 
   // The op that makes a source value (a parameter, a constant, …), or null.
   const ir::Compute* SourceOf(ir::ValueId value) const { return sources[value]; }

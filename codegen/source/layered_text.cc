@@ -71,7 +71,7 @@ bool LayeredText::IsNumber(int buffer) const { return buffer >= static_cast<int>
 int LayeredText::StepOfNumber(int buffer) const { return buffer - static_cast<int>(emission_.NumberOf(0).value()); }
 
 bool LayeredText::IsPending(int buffer) const {
-  return IsNumber(buffer) && std::holds_alternative<ir::Collective>(emission_.step(StepOfNumber(buffer)).action);
+  return IsNumber(buffer) && !std::holds_alternative<ir::Glance>(emission_.step(StepOfNumber(buffer)).action);
 }
 
 std::string LayeredText::BufferName(int buffer) const {
@@ -315,7 +315,7 @@ SourceWriter::Commented LayeredText::FieldRow(size_t group, size_t field) const 
   const ir::ValueId value(buffers.begin()->second);
   for (const auto& [layer, buffer] : buffers) numbers[layer] = emission_.OffsetOf(ir::ValueId(buffer));
   const absl::string_view type = ElementTypeName(emission_.value(value).type.dtype);
-  const std::string place = absl::StrCat("arena.At<", type, ">(");
+  const std::string place = absl::StrCat(emission_.MemoryOf(value), "<", type, ">(");
   return {
       absl::StrCat(type, "* const ", name, " = ", ByLayer(plan_.groups[group], numbers, "nullptr", place, ")"), ";"),
       TensorText(emission_, value)};

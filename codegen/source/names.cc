@@ -27,7 +27,8 @@ std::optional<ir::ValueId> Namesake(const ir::Program& program, const ir::Storag
       },
       [](const ir::Slice&) -> std::optional<ir::ValueId> { return std::nullopt; },
       [](const ir::View& view) -> std::optional<ir::ValueId> { return view.input; },
-      [](const ir::Glance&) -> std::optional<ir::ValueId> { return std::nullopt; });
+      [](const ir::Glance&) -> std::optional<ir::ValueId> { return std::nullopt; },
+      [](const ir::HostCopy&) -> std::optional<ir::ValueId> { return std::nullopt; });
 }
 
 }  // namespace

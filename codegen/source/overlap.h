@@ -1,13 +1,14 @@
-// Which collectives of a program run beside other work: where each is started, and where the program waits for it.
+// Which collectives and host copies of a program run beside other work: where each is started, and where the program
+// waits for it.
 //
 //   Backward: a, b, c      Update: reduce(a), use(a)
 //   ->  a, start reduce(a), b, c, finish reduce(a)      use(a)
 //
-// A collective starts as soon as nothing before it touches what it writes, or writes what it reads. Only stages of its
-// own phase, which run as often as it does, count, and for a collective in the update also those of the backward pass.
-// It is finished before the first stage that touches its memory, and in the phase in which it was started. The
-// resulting order is the same on all ranks, because it depends only on places in the arena, which are the same on all
-// ranks.
+// Below, `collective` stands for both. A collective starts as soon as nothing before it touches what it writes, or
+// writes what it reads. Only stages of its own phase, which run as often as it does, count, and for a collective in the
+// update also those of the backward pass. It is finished before the first stage that touches its memory, and in the
+// phase in which it was started. The resulting order is the same on all ranks, because it depends only on places in the
+// arena, which are the same on all ranks.
 //
 // For n stages and c collectives this takes c n comparisons of their memory.
 #ifndef CLEAVE_CODEGEN_SOURCE_OVERLAP_H_
@@ -21,7 +22,7 @@
 
 namespace cleave::codegen {
 
-// Bytes [begin, end) of the arena.
+// Bytes [begin, end) of the arena, or of the host's memory behind it.
 struct MemoryRange {
   int64_t begin = 0;
   int64_t end = 0;
@@ -34,7 +35,7 @@ struct StageMemory {
   ir::Repeat repeat = ir::Repeat::kEach;
   std::vector<MemoryRange> reads = {};
   std::vector<MemoryRange> writes = {};
-  bool can_overlap = false;  // A collective that can run while the program goes on.
+  bool can_overlap = false;  // A collective or a host copy that can run while the program goes on.
   // False where the host only reads memory: nothing is gained if a collective runs beside it.
   bool is_work = true;
 };

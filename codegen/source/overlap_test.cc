@@ -61,6 +61,25 @@ TEST(Overlap, SeveralAreStartedInTheOrderInWhichTheyAreReady) {
             "0 <4 1 <3 2 4> 3> | 5");
 }
 
+// `h` is the host's memory: a value goes there from `a`, whose memory another one takes, and comes back to `b`.
+TEST(Overlap, CopiesEndBeforeTheirMemoryIsUsedOnEitherSide) {
+  const auto copy = [](ir::Phase phase, const std::string& from, const std::string& to) {
+    StageMemory memory = Work(phase, from, to);
+    memory.can_overlap = true;
+    return memory;
+  };
+  EXPECT_EQ(Order({Work(kForward, "x", "a"), Work(kForward, "a", "c"), copy(kForward, "a", "h"),
+                   Work(kForward, "c", "d"), Work(kForward, "d", "a"), Work(kForward, "a", "e")}),
+            "0 <2 1 3 2> 4 5");
+  EXPECT_EQ(Order({Work(kBackward, "b", "c"), Work(kBackward, "c", "d"), copy(kBackward, "h", "b"),
+                   Work(kBackward, "d", "e"), Work(kBackward, "b", "f")}),
+            "0 <2 1 3 2> 4");
+  // The place on the host is taken again.
+  EXPECT_EQ(Order({copy(kBackward, "a", "h"), copy(kBackward, "h", "b"), Work(kBackward, "c", "d"),
+                   Work(kBackward, "d", "e"), Work(kBackward, "b", "f")}),
+            "0 <1 2 3 1> 4");
+}
+
 TEST(Overlap, WhatIsNeededAtOnceRuns) {
   EXPECT_EQ(Order({Work(kForward, "x", "a"), Reduce(kForward, "a"), Work(kForward, "a", "b")}), "0 1 2");
 }

@@ -19,6 +19,7 @@
 #include "codegen/source/element_text.h"
 #include "codegen/source/emission.h"
 #include "codegen/source/glance.h"
+#include "codegen/source/host_copy.h"
 #include "codegen/source/kernels.h"
 #include "codegen/source/layered_text.h"
 #include "codegen/source/settings.h"
@@ -111,6 +112,10 @@ class ProgramWriter {
 
   absl::Status CheckSteps() const {
     for (const ir::Step& step : program().steps) {
+      if (std::holds_alternative<ir::HostCopy>(step.action) && !target().is_device) {
+        return absl::UnimplementedError(
+            absl::StrCat("step `", step.name, "`: ", target().name, " has no memory besides that of the host"));
+      }
       const ir::Compute* compute = ir::ComputeOf(step);
       if (compute == nullptr || ir::IsSource(step)) continue;
       if (!HasElementText(compute->kind) && !HasKernel(ir::DefinitionOf(compute->kind))) {
@@ -403,11 +408,14 @@ class ProgramWriter {
         return EmitStage(*ordered.stage, writer);
       case StageAction::What::kStart: {
         const int step = std::get<ir::SingleStep>(ordered.stage->action).step;
-        const std::string place = emission_.PendingPlace(step);
-        if (!place.empty()) return EmitStart(emission_, step, place, writer);
-        std::string& pending = pending_[step];
-        pending = emission_.identifiers.Unique(absl::StrCat(emission_.step(step).name, ".pending"));
-        return EmitStart(emission_, step, absl::StrCat("Pending ", pending), writer);
+        std::string place = emission_.PendingPlace(step);
+        if (place.empty()) {
+          std::string& pending = pending_[step];
+          pending = emission_.identifiers.Unique(absl::StrCat(emission_.step(step).name, ".pending"));
+          place = absl::StrCat("Pending ", pending);
+        }
+        const bool is_copy = std::holds_alternative<ir::HostCopy>(emission_.step(step).action);
+        return (is_copy ? EmitStartOfHostCopy : EmitStart)(emission_, step, place, writer);
       }
       case StageAction::What::kFinish: {
         const int step = std::get<ir::SingleStep>(ordered.stage->action).step;
@@ -431,6 +439,7 @@ class ProgramWriter {
               [&](const ir::Collective&) { EmitCollective(emission_, single.step, writer); },
               [&](const ir::Slice&) { EmitSlice(emission_, single.step, writer); },
               [&](const ir::Glance& glance) { EmitGlance(emission_, single.step, glance, writer); },
+              [&](const ir::HostCopy&) { EmitHostCopy(emission_, single.step, writer); },
               [](const ir::View&) {});  // A view is the same memory under the same name.
         });
   }
@@ -484,6 +493,7 @@ class ProgramWriter {
     writer.Line(absl::StrCat("float Loss() const override { return ", loss, "; }"));
     EmitMetricQuery(writer);
     writer.Line("int64_t ArenaBytes() const override { return arena.bytes(); }");
+    if (HostBytes() > Bytes(0)) writer.Line("int64_t HostBytes() const override { return arena.host_bytes(); }");
     if (target().is_device && HasGlances()) writer.Line("bool IsRecordable() const override { return false; }");
   }
 
@@ -492,6 +502,8 @@ class ProgramWriter {
     const std::string& name = emission_.names[value];
     return target().is_device ? absl::StrCat("*OnHost(", name, ", 1)") : absl::StrCat(name, "[0]");
   }
+
+  Bytes HostBytes() const { return emission_.storage.host.total; }
 
   bool HasGlances() const {
     return std::any_of(program().steps.begin(), program().steps.end(),
@@ -538,7 +550,8 @@ class ProgramWriter {
     if (emission_.rank_numbers.uses_rank()) writer.Line("const int rank = comm.rank();");
     EmitPlace(writer);
     writer.Gap();
-    writer.Line("Arena arena{kArenaBytes, kPeakBytes};");
+    writer.Line(
+        absl::StrCat("Arena arena{kArenaBytes, kPeakBytes", HostBytes() > Bytes(0) ? ", kHostBytes" : "", "};"));
     if (target().is_device) EmitStepNumbers(writer);
     text.WriteFields(writer);
     if (!program().time.has_value()) EmitBuffers("The data of a step.", {ir::OpKind::kInput}, text, writer);
@@ -647,8 +660,8 @@ class ProgramWriter {
       const bool is_elsewhere = text.IsOfLayer(value) || bucketed.count(*emission_.storage.root[value]) > 0;
       if (chosen.count(value) == 0 || is_elsewhere) continue;
       const absl::string_view type = ElementTypeName(emission_.value(value).type.dtype);
-      rows.push_back({absl::StrCat(type, "* const ", emission_.names[value], " = arena.At<", type, ">(",
-                                   emission_.OffsetOf(value), ");"),
+      rows.push_back({absl::StrCat(type, "* const ", emission_.names[value], " = ", emission_.MemoryOf(value), "<",
+                                   type, ">(", emission_.OffsetOf(value), ");"),
                       TensorText(emission_, value)});
     }
     if (rows.empty()) return;
@@ -701,10 +714,16 @@ class ProgramWriter {
     }
     const Bytes arena = emission_.storage.buffers.total;
     const Bytes peak = target().is_device ? arena + target().library_workspace : emission_.memory.prediction.peak;
-    writer.Table({{absl::StrCat("constexpr int64_t kArenaBytes = ", arena.value(), ";"), ""},
-                  {absl::StrCat("constexpr int64_t kPeakBytes = ", peak.value(), ";"),
-                   target().is_device ? "Predicted: the arena and what libraries of the GPU take beside it."
-                                      : "Predicted: the arena and what calls of the runtime take beside it."}});
+    std::vector<SourceWriter::Commented> rows = {
+        {absl::StrCat("constexpr int64_t kArenaBytes = ", arena.value(), ";"), ""},
+        {absl::StrCat("constexpr int64_t kPeakBytes = ", peak.value(), ";"),
+         target().is_device ? "Predicted: the arena and what libraries of the GPU take beside it."
+                            : "Predicted: the arena and what calls of the runtime take beside it."}};
+    if (HostBytes() > Bytes(0)) {
+      rows.push_back(
+          {absl::StrCat("constexpr int64_t kHostBytes = ", HostBytes().value(), ";"), "In the host's memory."});
+    }
+    writer.Table(rows);
     writer.Gap();
   }
 

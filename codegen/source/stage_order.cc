@@ -9,15 +9,20 @@ namespace {
 void AddRange(const Emission& emission, ir::ValueId value, std::vector<MemoryRange>& ranges) {
   const std::optional<ir::ValueId> root = emission.storage.root[value];
   if (!root.has_value()) return;
-  const ir::BufferPlan::Buffer& buffer = *emission.storage.buffers.Find(*root);
-  ranges.push_back({buffer.offset, buffer.offset + buffer.size.value()});
+  const ir::Storage& storage = emission.storage;
+  const ir::BufferPlan::Buffer& buffer = storage.BufferOf(*root);
+  // The host's memory is counted as if it lay behind the arena.
+  const int64_t begin = buffer.offset + (storage.host.Find(*root) != nullptr ? storage.buffers.total.value() : 0);
+  ranges.push_back({begin, begin + buffer.size.value()});
 }
 
 // Messages of manual models stay where the text of the model places them.
 bool CanOverlap(const Emission& emission, const ir::FusedStage& fused) {
   const auto* single = std::get_if<ir::SingleStep>(&fused.action);
   if (single == nullptr || !emission.target.is_device) return false;
-  const auto* collective = std::get_if<ir::Collective>(&emission.step(single->step).action);
+  const ir::Step& step = emission.step(single->step);
+  if (std::holds_alternative<ir::HostCopy>(step.action)) return true;
+  const auto* collective = std::get_if<ir::Collective>(&step.action);
   return collective != nullptr && !collective->messages.has_value() &&
          !ir::IsSumOverTime(emission.program, *collective);
 }

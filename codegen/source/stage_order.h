@@ -16,7 +16,8 @@ struct OrderedStage {
   ir::Repeat repeat = ir::Repeat::kEach;
 };
 
-// In the program's order; on a device, collectives are started early and finished late.
+// In the program's order; on a device, collectives and copies to the host's memory and back are
+// started early and finished late.
 std::vector<OrderedStage> OrderStages(const Emission& emission);
 
 }  // namespace cleave::codegen

@@ -125,6 +125,13 @@ class StatementBuilder {
     AddValue(view.output);
   }
 
+  void AddAction(int, const ir::HostCopy& copy) {
+    Add("host copy");
+    Add(static_cast<int64_t>(copy.direction));
+    AddValue(copy.input);
+    AddValue(copy.output);
+  }
+
   void AddAction(int index, const ir::Glance& glance) {
     Add("glance");
     Add(static_cast<int64_t>(glance.kind));

@@ -20,8 +20,9 @@ class AttributeReader {
     if (name == "layout") return ReadLayout();
     if (name == "replicate") return ReadWord(ir::ReplicatePin());
     if (name == "priority") return ReadPriority();
-    if (name == "recompute") return ReadWord(RetentionDemand{.recompute = true});
-    if (name == "keep") return ReadWord(RetentionDemand{.recompute = false});
+    for (const ir::Retention retention : {ir::Retention::kRecompute, ir::Retention::kKeep, ir::Retention::kOffload}) {
+      if (name == ir::RetentionName(retention)) return ReadWord(RetentionDemand{retention});
+    }
     if (name == "region") {
       reporter_.Report(Error(Code::kE0305, "`region` applies to no call")
                            .At(attribute_.span, "a region consists of the ops of one call")
@@ -34,7 +35,8 @@ class AttributeReader {
               .At(attribute_.span, name == "manual" ? "is written above the model" : "applies to no `param`"));
       return std::nullopt;
     }
-    const std::vector<std::string> names = {"shard", "layout", "replicate", "priority", "recompute", "keep", "region"};
+    const std::vector<std::string> names = {"shard",     "layout", "replicate", "priority",
+                                            "recompute", "keep",   "offload",   "region"};
     Diagnostic error = Error(Code::kE0303, absl::StrCat("unknown attribute `", name, "`"))
                            .At(attribute_.name.span, absl::StrCat("expected ", QuotedList(names, "or")));
     if (auto nearest = NearestName(name, names)) error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));

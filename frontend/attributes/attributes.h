@@ -1,6 +1,6 @@
-// Reads `#[shard(…)]`, `#[layout(…)]`, `#[replicate]`, `#[priority(…)]`, `#[recompute]` and `#[keep]`, alone or as the
-// right side of a `pin`: only their form is checked here. Whether the demand fits its op is checked where the op is
-// known (frontend/evaluate/pins); whether the mesh can meet it is checked by the search.
+// Reads `#[shard(…)]`, `#[layout(…)]`, `#[replicate]`, `#[priority(…)]`, `#[recompute]`, `#[keep]` and `#[offload]`,
+// alone or as the right side of a `pin`: only their form is checked here. Whether the demand fits its op is checked
+// where the op is known (frontend/evaluate/pins); whether the mesh can meet it is checked by the search.
 #ifndef CLEAVE_FRONTEND_ATTRIBUTES_ATTRIBUTES_H_
 #define CLEAVE_FRONTEND_ATTRIBUTES_ATTRIBUTES_H_
 
@@ -22,7 +22,7 @@ struct PriorityDemand {
 };
 
 struct RetentionDemand {
-  bool recompute = false;  // Else the values are kept.
+  ir::Retention retention = ir::Retention::kKeep;
 
   bool operator==(const RetentionDemand&) const = default;
 };

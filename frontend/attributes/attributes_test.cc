@@ -42,7 +42,9 @@ std::string TextOf(const Demand& demand) {
     return text;
   }
   if (const auto* priority = std::get_if<PriorityDemand>(&demand)) return absl::StrCat("priority ", priority->value);
-  if (const auto* retention = std::get_if<RetentionDemand>(&demand)) return retention->recompute ? "recompute" : "keep";
+  if (const auto* retention = std::get_if<RetentionDemand>(&demand)) {
+    return std::string(ir::RetentionName(retention->retention));
+  }
   return "replicate";
 }
 
@@ -163,6 +165,8 @@ TEST(AttributesTest, RecomputeAndKeep) {
   CheckAttribute("recompute", "recompute");
   CheckAttribute("recompute()", "recompute");
   CheckAttribute("keep", "keep");
+  CheckAttribute("offload", "offload");
+  CheckAttribute("offload(host)", "E0303: `offload` takes no arguments");
   CheckAttribute("recompute(1)", "E0303: `recompute` takes no arguments");
   CheckAttribute("keep(x = 1)", "E0303: `keep` takes no arguments");
 }
@@ -182,6 +186,7 @@ TEST(BlockTest, DemandsByName) {
   CheckBlock("priority(2)", "all ops: priority 2");
   CheckBlock("recompute", "all ops: recompute");
   CheckBlock("keep", "all ops: keep");
+  CheckBlock("offload", "all ops: offload");
   CheckBlock("keep(x)", "E0303: `keep` takes no arguments");
   CheckBlock("shard", "E0303: `#[shard]` on a function or a loop names tensors");
   CheckBlock("shard((4, 1))", "E0303: `#[shard]` on a function or a loop names tensors");
@@ -192,6 +197,7 @@ TEST(BlockTest, DemandsByName) {
   EXPECT_TRUE(IsBlockAttribute("priority"));
   EXPECT_TRUE(IsBlockAttribute("recompute"));
   EXPECT_TRUE(IsBlockAttribute("keep"));
+  EXPECT_TRUE(IsBlockAttribute("offload"));
   EXPECT_FALSE(IsBlockAttribute("region"));
 }
 

@@ -110,7 +110,7 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
   for (const ir::RetentionPin& retention : expansion.retentions) {
     // The backward pass reads nothing that only metrics need.
     if (!forward[retention.op]) continue;
-    result.retentions.push_back({moved[retention.op], retention.recompute, retention.span});
+    result.retentions.push_back({moved[retention.op], retention.retention, retention.span});
   }
   for (ir::Region& region : expansion.regions) {
     std::vector<ir::OpId> ops;

@@ -116,7 +116,8 @@ std::vector<ValueId> Reads(const Step& step) {
       },
       [](const Slice& slice) { return std::vector<ValueId>{slice.input}; },
       [](const View& view) { return std::vector<ValueId>{view.input}; },
-      [](const Glance& glance) { return std::vector<ValueId>{glance.input}; });
+      [](const Glance& glance) { return std::vector<ValueId>{glance.input}; },
+      [](const HostCopy& copy) { return std::vector<ValueId>{copy.input}; });
 }
 
 std::vector<ValueId> Writes(const Step& step) {
@@ -129,7 +130,13 @@ std::vector<ValueId> Writes(const Step& step) {
       },
       [](const Slice& slice) { return std::vector<ValueId>{slice.output}; },
       [](const View& view) { return std::vector<ValueId>{view.output}; },
-      [](const Glance&) { return std::vector<ValueId>(); });
+      [](const Glance&) { return std::vector<ValueId>(); },
+      [](const HostCopy& copy) { return std::vector<ValueId>{copy.output}; });
+}
+
+bool IsCopyOut(const Step& step) {
+  const HostCopy* copy = std::get_if<HostCopy>(&step.action);
+  return copy != nullptr && copy->direction == HostCopy::Direction::kOut;
 }
 
 absl::string_view RepeatName(Repeat repeat) {

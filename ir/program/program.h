@@ -1,4 +1,5 @@
-// What a rank executes: ops on local shapes, collectives over groups of mesh axes, slices, glances at values.
+// What a rank executes: ops on local shapes, collectives over groups of mesh axes, slices, glances at values, copies to
+// the host's memory and back.
 //
 // All ranks run the same steps; what differs (piece sizes, offsets, group members) follows in closed form from a
 // value's layout and the rank's mesh coordinates. Values are SSA: each is written by exactly one step. Made by
@@ -139,6 +140,18 @@ struct Glance {
   bool operator==(const Glance&) const = default;
 };
 
+// A copy of what a rank holds between the memory of its device and that of its host: the same elements in the same
+// layout. Only a copy back reads what a copy out has written.
+struct HostCopy {
+  enum class Direction { kOut, kBack };  // To the host's memory, and from it.
+
+  Direction direction = Direction::kOut;
+  ValueId input;
+  ValueId output;
+
+  bool operator==(const HostCopy&) const = default;
+};
+
 // How often a step runs where the batch is taken in micro-batches.
 enum class Repeat {
   kOnceBefore,  // Before the micro-batches.
@@ -149,7 +162,7 @@ enum class Repeat {
 absl::string_view RepeatName(Repeat repeat);  // "for each micro-batch"
 
 struct Step {
-  std::variant<Compute, Collective, Slice, View, Glance> action;
+  std::variant<Compute, Collective, Slice, View, Glance, HostCopy> action;
   std::string name;  // "h1.matmul", "h1.matmul.all_reduce"
   Phase phase = Phase::kForward;
   int line = 0;
@@ -207,6 +220,9 @@ Shape LargestLocalShape(const Program& program, ValueId value);
 // What a step reads and writes, in order.
 std::vector<ValueId> Reads(const Step& step);
 std::vector<ValueId> Writes(const Step& step);
+
+// Whether the step makes a value that lies in the host's memory.
+bool IsCopyOut(const Step& step);
 
 // Whether it is an all_reduce over the axis of time alone: a sum in place.
 bool IsSumOverTime(const Program& program, const Collective& collective);

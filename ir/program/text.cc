@@ -22,6 +22,8 @@ constexpr absl::string_view kNoModel = "_";
 // A Slice; `slice` is an op of the language.
 constexpr absl::string_view kSliceWord = "local_slice";
 constexpr absl::string_view kViewWord = "local_view";
+constexpr absl::string_view kCopyOutWord = "copy_to_host";
+constexpr absl::string_view kCopyBackWord = "copy_from_host";
 constexpr absl::string_view kManualWord = "manual";
 constexpr absl::string_view kTimeWord = "time";
 constexpr absl::string_view kOnceWord = "once";
@@ -114,7 +116,10 @@ class Writer {
           named_by_comment = false;
         },
         [&](const Slice& slice) { absl::StrAppend(&text, kSliceWord, "(", Id(slice.input), ")"); },
-        [&](const View& view) { absl::StrAppend(&text, kViewWord, "(", Id(view.input), ")"); }, [](const Glance&) {});
+        [&](const View& view) { absl::StrAppend(&text, kViewWord, "(", Id(view.input), ")"); }, [](const Glance&) {},
+        [&](const HostCopy& copy) {
+          absl::StrAppend(&text, IsCopyOut(step) ? kCopyOutWord : kCopyBackWord, "(", Id(copy.input), ")");
+        });
     absl::StrAppend(&text, WhenText(step));
     if (!named_by_comment && step.name != program_.value(outputs.front()).name) {
       absl::StrAppend(&text, " name(", QuotedText(step.name), ")");
@@ -377,6 +382,12 @@ class Parser {
     } else if (kind == kViewWord) {
       if (inputs.size() != 1 || outputs.size() != 1) return reader_.Error("one input and one output before this");
       step.action = View{inputs[0], outputs[0]};
+    } else if (kind == kCopyOutWord || kind == kCopyBackWord) {
+      if (inputs.size() != 1 || outputs.size() != 1) return reader_.Error("one input and one output before this");
+      const bool goes_out = kind == kCopyOutWord;
+      step.action = HostCopy{.direction = goes_out ? HostCopy::Direction::kOut : HostCopy::Direction::kBack,
+                             .input = inputs[0],
+                             .output = outputs[0]};
     } else if (const std::optional<CollectiveKind> collective = ParseCollectiveKind(kind); collective.has_value()) {
       CLEAVE_ASSIGN_OR_RETURN(step.action, ParseCollective(*collective, inputs, outputs));
     } else {

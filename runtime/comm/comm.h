@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "runtime/device/bfloat16.h"
+#include "runtime/device/streams.h"
 #include "runtime/error/error.h"
 #include "runtime/mesh/mesh.h"
 #include "runtime/trace/trace.h"
@@ -92,11 +93,6 @@ struct Exchange {
 struct Message {
   int member = -1;  // -1: no member; zeros are received.
   int64_t count = 0;
-};
-
-// The collectives of an Overlap that have not been finished.
-struct Pending {
-  int id = -1;
 };
 
 // What was communicated: calls; bytes of the full tensors (per-rank input of an all_reduce, reduce_scatter, all_to_all,
@@ -220,6 +216,7 @@ class Comm {
     collectives();
     return EndOverlap();
   }
+  // Also for what CopyBeside (runtime/device/streams.h) runs.
   void Finish(Pending& pending);
 
   // Whether calls may be recorded once and replayed. They may not where the host takes part in them.

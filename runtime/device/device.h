@@ -37,23 +37,31 @@ class Arena {
   static constexpr int64_t kAlignment = 64;
 
   // `bytes` bytes of zeros, aligned to kAlignment. `peak`: what the plan predicts that the rank needs in all, the arena
-  // included. When the machine, or the rank's GPU, has less than that left, ends the program with exit code 6 and a
-  // message that says what was asked for, what was predicted and what there is.
-  explicit Arena(int64_t bytes, int64_t peak = 0);
+  // included. `host_bytes`: of memory of the host that a GPU can copy to while it computes; 0 on a CPU. When the
+  // machine, or the rank's GPU, has less than that left, ends the program with exit code 6 and a message that says what
+  // was asked for, what was predicted and what there is.
+  explicit Arena(int64_t bytes, int64_t peak = 0, int64_t host_bytes = 0);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena();
 
   int64_t bytes() const { return bytes_; }
+  int64_t host_bytes() const { return host_bytes_; }
 
   template <typename T>
   T* At(int64_t offset) const {
     return reinterpret_cast<T*>(data_ + offset);
   }
+  template <typename T>
+  T* OnHost(int64_t offset) const {
+    return reinterpret_cast<T*>(host_ + offset);
+  }
 
  private:
   std::byte* data_ = nullptr;
+  std::byte* host_ = nullptr;
   int64_t bytes_ = 0;
+  int64_t host_bytes_ = 0;
 };
 
 // Bytes of memory that the machine, or the rank's GPU, can still give; -1 where it does not say.

@@ -1,8 +1,8 @@
 // Memory where tensors lie: that of the CPU, or of the rank's GPU. A program links one of the implementations,
 // runtime/device/cpu or runtime/device/cuda.
 //
-// On a GPU CopyRuns, CopyBytes and ZeroBytes only ask for the work: it is done in order with the kernels of the calling
-// thread's current stream.
+// On a GPU CopyRuns, CopyBytes, ZeroBytes, CopyToHost and CopyFromHost only ask for the work: it is done in order with
+// the kernels of the calling thread's current stream.
 #ifndef CLEAVE_RUNTIME_DEVICE_MEMORY_H_
 #define CLEAVE_RUNTIME_DEVICE_MEMORY_H_
 
@@ -23,6 +23,18 @@ inline void CopyBytes(const void* source, void* target, int64_t bytes) {
   if (source != target) CopyRuns(source, target, {bytes, 1, bytes, bytes});
 }
 void ZeroBytes(void* target, int64_t bytes);
+
+// Between a tensor and memory that the arena has on the host (Arena::OnHost).
+void CopyToHost(const void* tensor, void* host, int64_t bytes);
+void CopyFromHost(const void* host, void* tensor, int64_t bytes);
+template <typename T>
+void CopyToHost(const T* tensor, int64_t count, T* host) {
+  CopyToHost(static_cast<const void*>(tensor), static_cast<void*>(host), count * static_cast<int64_t>(sizeof(T)));
+}
+template <typename T>
+void CopyFromHost(const T* host, int64_t count, T* tensor) {
+  CopyFromHost(static_cast<const void*>(host), static_cast<void*>(tensor), count * static_cast<int64_t>(sizeof(T)));
+}
 
 // Whether tensors lie in the host's memory and work is done when it is asked for: on a CPU.
 bool TensorsAreOnHost();

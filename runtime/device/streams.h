@@ -1,6 +1,6 @@
-// The work of collectives beside that of kernels. A rank asks for work in one order; on a GPU it is done on two
-// streams: collectives on the communication stream, everything else on the compute stream. On a CPU all of it is done
-// when asked for, and these do nothing.
+// The work of collectives, and of copies to the host's memory and back, beside that of kernels. A rank asks for work in
+// one order; on a GPU it is done on three streams: collectives on the communication stream, these copies on one of
+// their own, everything else on the compute stream. On a CPU all of it is done when asked for, and these do nothing.
 //
 //   BeginCommunication();
 //   …                                           // What is asked for here runs when all before it has.
@@ -8,18 +8,37 @@
 //   …                                           // Runs beside it.
 //   AwaitCommunication(number);                 // What is asked for from here on runs when it has.
 //
+// BeginHostCopies in the place of BeginCommunication does the same with copies.
+//
 // Of the calling thread's rank. Implemented by runtime/device/cpu and runtime/device/cuda.
 #ifndef CLEAVE_RUNTIME_DEVICE_STREAMS_H_
 #define CLEAVE_RUNTIME_DEVICE_STREAMS_H_
 
 namespace cleave::runtime {
 
-// REQUIRES: it has not been called since the last EndCommunication.
+// REQUIRES: neither has been called since the last EndCommunication.
 void BeginCommunication();
+void BeginHostCopies();
 
-// The number names what was asked for since BeginCommunication. It is awaited exactly once.
+// The number names what was asked for since one of these. It is awaited exactly once.
 int EndCommunication();
 void AwaitCommunication(int number);
+
+// What runs beside other work and has not been awaited.
+struct Pending {
+  int id = -1;
+};
+
+// Runs what `copies` asks for while computation goes on: until Comm::Finish, what it writes must not be touched and
+// what it reads must not be written to.
+//
+//   Pending pending = CopyBeside([&] { CopyToHost(h1, count, h1_out); });
+template <typename Copies>
+Pending CopyBeside(const Copies& copies) {
+  BeginHostCopies();
+  copies();
+  return {EndCommunication()};
+}
 
 }  // namespace cleave::runtime
 

@@ -206,6 +206,10 @@ std::string RunJson(const RunRecord& run) {
   all.Add("compute_seconds", (total - run.communication_seconds) / steps);
   all.Add("communication_seconds", run.communication_seconds / steps);
   all.Add("peak_memory_bytes", PerRank(run.peak_memory_bytes));
+  const std::vector<int64_t>& host = run.host_memory_bytes;
+  if (std::any_of(host.begin(), host.end(), [](int64_t bytes) { return bytes > 0; })) {
+    all.Add("host_memory_bytes", PerRank(host));
+  }
   all.Add("data_bytes", PerRank(run.data_bytes));
   all.Add("sent_bytes", sent_bytes);
   all.Add("collectives", collectives);

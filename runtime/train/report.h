@@ -40,6 +40,7 @@ struct RunRecord {
   double communication_seconds = 0;        // Of all steps; 0 where it cannot be separated from computation.
   bool communication_is_timed = true;      // Whether it can be separated: on a CPU.
   std::vector<int64_t> peak_memory_bytes;  // Per rank: the arena and the workspace.
+  std::vector<int64_t> host_memory_bytes;  // Per rank: where values of a GPU wait.
   std::vector<int64_t> data_bytes;         // Per rank: the data set.
   std::vector<double> sent_bytes;          // Per rank.
   std::array<Traffic, kCollectiveKinds> traffic;

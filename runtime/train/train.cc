@@ -118,10 +118,12 @@ class Run {
       record_.communication_seconds = 0;
       for (Traffic& traffic : record_.traffic) traffic.seconds = 0;
     }
-    const std::string mine = Format("%" PRId64 " %" PRId64 " %.17g", memory, batches_.bytes(), sent);
+    const std::string mine =
+        Format("%" PRId64 " %" PRId64 " %" PRId64 " %.17g", memory, program_.HostBytes(), batches_.bytes(), sent);
     for (const std::string& text : comm_.GatherText(mine)) {
       char* end = nullptr;
       record_.peak_memory_bytes.push_back(std::strtoll(text.c_str(), &end, 10));
+      record_.host_memory_bytes.push_back(std::strtoll(end, &end, 10));
       record_.data_bytes.push_back(std::strtoll(end, &end, 10));
       record_.sent_bytes.push_back(std::strtod(end, nullptr));
     }

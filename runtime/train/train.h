@@ -109,6 +109,8 @@ class TrainingProgram {
 
   // Memory of the program's arena.
   virtual int64_t ArenaBytes() const = 0;
+  // Memory of the host in which values of a GPU wait.
+  virtual int64_t HostBytes() const { return 0; }
 };
 
 // The form of a logged step on standard output (docs/formats/run.md).

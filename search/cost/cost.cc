@@ -22,9 +22,9 @@ Cost ValueCost(const GraphFacts& facts, const ir::Plan& plan, const ir::Op& op, 
   const ir::OpPlan& own = plan.ops[op.id];
   const double g = plan.gradient_weight;
   std::map<ir::Phase, Demands> demands;
+  const bool keeps_copies = own.retention == ir::Retention::kKeep || own.retention == ir::Retention::kOffload;
   const auto demand = [&](ir::Phase phase, const ir::Layout& layout, double weight) {
-    demands[own.retention == ir::Retention::kKeep ? op.phase : phase].push_back(
-        {.layout = prices.Intern(layout), .weight = weight});
+    demands[keeps_copies ? op.phase : phase].push_back({.layout = prices.Intern(layout), .weight = weight});
   };
   if (own.output.has_value()) {
     // Also parts of sums over micro-batches are sent as soon as they are made.

@@ -47,7 +47,8 @@ std::string SentText(const ir::Program& program, const Prediction& predicted) {
 std::string MemoryText(const ir::MemoryPrediction& memory) {
   return absl::StrCat(FormatBytes(memory.peak), " per rank: parameters ", FormatBytes(memory.parameters),
                       ", gradients ", FormatBytes(memory.gradients), ", optimizer ", FormatBytes(memory.optimizer),
-                      ", activations ", FormatBytes(memory.activations), ", buffers ", FormatBytes(memory.buffers));
+                      ", activations ", FormatBytes(memory.activations), ", buffers ", FormatBytes(memory.buffers),
+                      memory.host > Bytes(0) ? absl::StrCat("; on the host ", FormatBytes(memory.host)) : "");
 }
 
 std::string TimeText(const Prediction& predicted) {
@@ -88,6 +89,9 @@ std::string SavingsText(const ir::Program& program) {
   }
   if (const int64_t ops = OpsComputedAgain(program); ops > 0) {
     savings.push_back(absl::StrCat(Plural(ops, "op"), " computed again in the backward pass"));
+  }
+  if (const auto copies = std::count_if(program.steps.begin(), program.steps.end(), ir::IsCopyOut); copies > 0) {
+    savings.push_back(absl::StrCat(Plural(copies, "value"), " in the host's memory until the backward pass"));
   }
   return absl::StrJoin(savings, ", ");
 }

@@ -37,7 +37,7 @@ class ManualSettings {
     for (const ir::RetentionPin& retention : pins_.retentions) {
       if (std::find(refused.begin(), refused.end(), retention.span) != refused.end()) continue;
       refused.push_back(retention.span);
-      Refuse(retention.recompute ? "`recompute`" : "`keep`", retention.span, "leave it out");
+      Refuse(absl::StrCat("`", ir::RetentionName(retention.retention), "`"), retention.span, "leave it out");
     }
     return is_right_;
   }

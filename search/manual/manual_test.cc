@@ -68,8 +68,9 @@ TEST(ManualSettingsTest, WhatWouldBeIgnoredIsRefused) {
   // One attribute, two ops.
   EXPECT_EQ(CodeOf(4,
                    [](ir::Pins& pins) {
-                     pins.retentions = {{.op = ir::OpId(1), .recompute = true, .span = kSomewhere},
-                                        {.op = ir::OpId(2), .recompute = true, .span = kSomewhere}};
+                     pins.retentions = {
+                         {.op = ir::OpId(1), .retention = ir::Retention::kRecompute, .span = kSomewhere},
+                         {.op = ir::OpId(2), .retention = ir::Retention::kRecompute, .span = kSomewhere}};
                    }),
             Code::kE0708);
   // Devices, mesh and memory are no settings of the search.

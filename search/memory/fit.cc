@@ -25,6 +25,14 @@ PlannedProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const ir::
   return *std::move(made);
 }
 
+// The program that keeps everything, on the device or, where the user asks for it, on the host.
+PlannedProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& savings, const Execution& execution) {
+  for (const auto& [op, retention] : savings.asked) {
+    if (retention == ir::Retention::kOffload) plan.ops[op].retention = retention;
+  }
+  return MustMake(graph, plan, execution.fuse);
+}
+
 Recomputation RecomputationOf(const PlannedProgram& program, const Cluster& cluster, const Savings& savings,
                               const SearchTuning& tuning) {
   return Recomputation(program.distributed, program.program, program.memory, cluster, savings.asked, tuning);
@@ -180,8 +188,8 @@ class Fitter {
   void Recompute(const Tried& own, const ir::Plan& plan, const PlannedProgram& program, Seconds seconds) {
     const bool keeps_all = task_.savings.asked.empty();
     const Recomputation recomputation =
-        RecomputationOf(keeps_all ? program : MustMake(task_.graph, plan, task_.execution.fuse), task_.cluster,
-                        task_.savings, task_.tuning);
+        RecomputationOf(keeps_all ? program : MustKeep(task_.graph, plan, task_.savings, task_.execution),
+                        task_.cluster, task_.savings, task_.tuning);
     const RecomputeChoice smallest = recomputation.Smallest();
     if (smallest.peak > task_.limit.bytes) return;
     // What the program takes besides the values that are live: gaps in the arena, the workspace.
@@ -242,14 +250,14 @@ class Fitter {
 std::map<ir::OpId, ir::Retention> AskedFor(const ir::Pins& pins) {
   std::map<ir::OpId, ir::Retention> asked;
   for (const ir::RetentionPin& pin : pins.retentions) {
-    asked[pin.op] = pin.recompute ? ir::Retention::kRecompute : ir::Retention::kKeep;
+    asked[pin.op] = pin.retention;
   }
   return asked;
 }
 
 ir::Plan WithAsked(ir::Plan plan, const std::map<ir::OpId, ir::Retention>& asked) {
   for (const auto& [op, retention] : asked) {
-    if (retention == ir::Retention::kRecompute) plan.ops[op].retention = retention;
+    if (retention != ir::Retention::kKeep) plan.ops[op].retention = retention;
   }
   return plan;
 }
@@ -257,7 +265,7 @@ ir::Plan WithAsked(ir::Plan plan, const std::map<ir::OpId, ir::Retention>& asked
 std::pair<ir::Plan, PlannedProgram> Smallest(const ir::Graph& training_graph, const Cluster& cluster,
                                              const Execution& execution, const Savings& savings,
                                              const SearchTuning& tuning, const ir::Plan& plan) {
-  PlannedProgram kept = MustMake(training_graph, plan, execution.fuse);
+  PlannedProgram kept = MustKeep(training_graph, plan, savings, execution);
   ir::Plan asked = WithAsked(plan, savings.asked);
   ir::Plan thrifty = asked;
   Apply(RecomputationOf(kept, cluster, savings, tuning).Smallest(), thrifty);

@@ -10,6 +10,7 @@
 #include "ir/graph/ops/rule_table.h"
 #include "ir/program/partition/partition.h"
 #include "ir/sharding/layout/layout.h"
+#include "search/memory/offload.h"
 
 namespace cleave::search {
 namespace {
@@ -40,6 +41,7 @@ int CopiesHeld(const GraphFacts& facts, ir::OpId op) {
 absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
                                          const ir::FuseOptions& fuse) {
   CLEAVE_ASSIGN_OR_RETURN(ir::Distributed distributed, ir::Distribute(training_graph, plan));
+  CLEAVE_RETURN_IF_ERROR(DropIdleOffloads(fuse, distributed));
   CLEAVE_ASSIGN_OR_RETURN(ir::Program program, ir::Partition(distributed.graph, distributed.plan));
   ir::MemoryPlan memory = ir::PlanMemory(distributed.graph, program, fuse);
   return PlannedProgram{

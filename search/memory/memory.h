@@ -43,8 +43,8 @@ struct PlannedProgram {
   ir::MemoryPlan memory;
 };
 
-// Distribute, Partition, then PlanMemory. An Internal error where one of them finds one. REQUIRES: VerifyGraph and
-// VerifyPlan find no error.
+// Distribute, Partition, then PlanMemory. What a plan offloads without saving memory is kept. An Internal error where
+// one of them finds one. REQUIRES: VerifyGraph and VerifyPlan find no error.
 absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
                                          const ir::FuseOptions& fuse = {});
 

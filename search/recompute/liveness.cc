@@ -90,7 +90,7 @@ class Builder {
     for (const int i : steps) {
       for (const ir::ValueId value : ir::Writes(StepAt(i))) {
         const std::optional<ir::ValueId> root = storage_.root[value];
-        if (!root.has_value() || always_live_.count(*root) > 0) continue;
+        if (!root.has_value() || always_live_.count(*root) > 0 || storage_.host.Find(*root) != nullptr) continue;
         stored_[value] = static_cast<int>(picture_.values.size());
         own.writes.push_back(stored_[value]);
         const auto [last, is_new] = last_in_.emplace(*root, stored_[value]);
@@ -100,7 +100,8 @@ class Builder {
                                    .made_by = is_forward ? static_cast<int>(picture_.forward.size()) : -1});
       }
     }
-    if (is_forward) picture_.forward.push_back(std::move(own));
+    const bool is_copy = std::holds_alternative<ir::HostCopy>(StepAt(steps[0]).action);
+    if (is_forward && !is_copy) picture_.forward.push_back(std::move(own));
   }
 
   void AddAlias(const ir::Step& step) {

@@ -26,9 +26,11 @@ class CudaNvcc : public testing::Test {
     return folder;
   }
 
+  // `model`: an absolute path, or one in the tree.
   static void Build(const std::string& model, int devices, std::vector<std::string> make_arguments) {
-    const CommandResult compiled = Compile(
-        {DataPath(model), "--target", "cuda", "--devices", std::to_string(devices), "--out", Folder(), "--quiet"}, "");
+    const CommandResult compiled = Compile({model[0] == '/' ? model : DataPath(model), "--target", "cuda", "--devices",
+                                            std::to_string(devices), "--out", Folder(), "--quiet"},
+                                           "");
     ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
     make_arguments.push_back("ARCHS=90");
     const CommandResult built = Make(Folder(), make_arguments);
@@ -57,7 +59,13 @@ TEST_F(CudaNvcc, BuildsTheExamplesWhichSayThatThereIsNoGpu) {
     if (HasFatalFailure()) return;
     if (!has_gpu) ExpectNoGpu({"mpirun", "-n", "2", "--oversubscribe", "./program"});
   }
-  Build("examples/mnist_mlp/mnist_mlp.model", 1, {"COMM=local"});
+  // One of whose layers waits on the host.
+  std::string text = ReadText(DataPath("examples/mnist_mlp/mnist_mlp.model"));
+  const size_t layer = text.find("let h");
+  ASSERT_NE(layer, std::string::npos);
+  const std::string offloaded = FreshFolder("cuda_nvcc_offload") + "/mnist_mlp.model";
+  WriteText(offloaded, text.insert(layer, "#[offload] "));
+  Build(offloaded, 1, {"COMM=local"});
   if (!HasFatalFailure() && !has_gpu) ExpectNoGpu({"./program_local"});
 }
 

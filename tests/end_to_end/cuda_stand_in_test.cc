@@ -2,6 +2,7 @@
 // on any number of ranks.
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json/json.h"
@@ -28,8 +29,14 @@ std::string FolderOf(const std::string& target) {
 }
 
 void Build(const Example& example, const std::string& target, const std::string& comm, int devices) {
-  std::vector<std::string> arguments = {DataPath(example.model), "--target", target,           "--devices",
-                                        std::to_string(devices), "--out",    FolderOf(target), "--quiet"};
+  std::vector<std::string> arguments = {example.model[0] == '/' ? example.model : DataPath(example.model),
+                                        "--target",
+                                        target,
+                                        "--devices",
+                                        std::to_string(devices),
+                                        "--out",
+                                        FolderOf(target),
+                                        "--quiet"};
   for (const std::string& setting : example.smaller) arguments.insert(arguments.end(), {"--set", setting});
   const CommandResult compiled = Compile(arguments, "");
   ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
@@ -51,6 +58,7 @@ std::vector<double> LossesOf(const Example& example, const std::string& target, 
 struct Memory {
   double predicted = 0;
   double measured = 0;
+  double on_host = 0;  // Predicted and allocated.
 };
 
 Memory MemoryOf(const std::string& target) {
@@ -59,6 +67,11 @@ Memory MemoryOf(const std::string& target) {
   memory.predicted = plan["predicted"]["memory_per_rank"]["peak"].get<double>();
   const Json run = *ParseStrictJson(ReadText(FolderOf(target) + "/run.json"));
   for (const Json& rank : run["peak_memory_bytes"]) memory.measured = std::max(memory.measured, rank.get<double>());
+  memory.on_host = plan["predicted"]["memory_per_rank"].value("host", 0.0);
+  EXPECT_EQ(run.contains("host_memory_bytes"), memory.on_host > 0);
+  if (memory.on_host > 0) {
+    for (const Json& rank : run["host_memory_bytes"]) EXPECT_EQ(rank.get<double>(), memory.on_host);
+  }
   return memory;
 }
 
@@ -87,6 +100,39 @@ TEST(CudaStandInMemory, TrainsWithinALimitWithTheSameNumbers) {
   EXPECT_LT(own.predicted, 0.9 * whole.predicted);
   // Both numbers leave out other things, the same ones for both programs (docs/memory.md).
   EXPECT_NEAR(whole.measured - own.measured, whole.predicted - own.predicted, 0.02 * whole.predicted);
+}
+
+// Layers with dropout, whose values wait on the host where `asks` says so.
+Example OffloadedLayers(bool asks) {
+  std::string text = ReadText(DataPath("tests/end_to_end/dropped_layers.model"));
+  const std::string loop = "    for i in 0..depth";
+  const size_t place = text.find(loop);
+  EXPECT_NE(place, std::string::npos);
+  if (asks) text.insert(place, "    #[offload]\n");
+  const std::string path = FolderOf(asks ? "offloaded.model" : "kept.model");
+  WriteText(path, text);
+  return {.model = path, .smaller = {"depth=6", "batch=48", "width=16", "data=synthetic(train = 96, test = 48)"}};
+}
+
+// What comes back from the host is what went there.
+TEST(CudaStandInMemory, WaitsOnTheHostWithTheSameNumbers) {
+  for (const auto& [devices, micro_batches] : {std::pair{1, 1}, std::pair{2, 1}, std::pair{2, 2}}) {
+    SCOPED_TRACE(testing::Message() << devices << " ranks, " << micro_batches << " micro-batches");
+    Example kept = OffloadedLayers(false);
+    Example offloaded = OffloadedLayers(true);
+    for (Example* example : {&kept, &offloaded}) {
+      example->smaller.push_back("micro_batches=" + std::to_string(micro_batches));
+    }
+    const std::vector<double> expected = LossesOf(kept, "cuda", devices);
+    const Memory whole = MemoryOf("cuda");
+    EXPECT_EQ(expected.size(), kSteps);
+    EXPECT_EQ(LossesOf(offloaded, "cuda", devices), expected);
+    const Memory own = MemoryOf("cuda");
+    EXPECT_LT(own.predicted, 0.9 * whole.predicted);
+    EXPECT_EQ(whole.measured - own.measured, whole.predicted - own.predicted);
+    EXPECT_EQ(whole.on_host, 0);
+    EXPECT_GT(own.on_host, 0.1 * whole.predicted);
+  }
 }
 
 // NCCL cannot connect two processes on one GPU.

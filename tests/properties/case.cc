@@ -63,12 +63,14 @@ int64_t MicroBatches(const PlannedGraph& sample, int64_t most) {
   return refusal.has_value() ? refusal->largest : most;
 }
 
-// Lets the backward pass make random values again.
-void Retain(const ir::Graph& graph, ir::Random& random, ir::Plan& plan) {
+// Lets the backward pass make random values again, or take them from the host's memory.
+void Retain(const ir::Graph& graph, const CaseOptions& options, ir::Random& random, ir::Plan& plan) {
   for (const ir::Op& op : graph.ops) {
-    const uint64_t choice = random() % 4;
+    const uint64_t choice = random() % 5;
     if (choice == 0 && op.phase == ir::Phase::kForward) plan.ops[op.id].retention = ir::Retention::kRedistribute;
-    if (choice >= 2 && ir::CanBeRecomputed(graph, op)) plan.ops[op.id].retention = ir::Retention::kRecompute;
+    if (choice < 2 || !ir::CanBeRecomputed(graph, op)) continue;
+    const bool offloads = options.offloads && choice == 4;
+    plan.ops[op.id].retention = offloads ? ir::Retention::kOffload : ir::Retention::kRecompute;
   }
 }
 
@@ -81,7 +83,7 @@ PlannedGraph RandomCaseOn(const ir::Mesh& mesh, uint64_t seed, const CaseOptions
       ir::RandomTrainingGraph(random, {.ops = ops, .largest_size = ir::RandomInt(random, 2, options.largest_size)});
   graph = ir::ApplyPrecision(graph, options.precision).graph;
   ir::Plan plan = ir::RandomPlan(graph, mesh, random);
-  if (random() % 3 == 0) Retain(graph, random, plan);
+  if (random() % 3 == 0) Retain(graph, options, random, plan);
   // No merging, few tensors in one collective, or all.
   constexpr int64_t kBuckets[] = {100, 1000, 0};
   const ir::PartitionOptions partition{.merge_collectives = random() % 4 != 0,

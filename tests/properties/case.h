@@ -27,6 +27,7 @@ struct CaseOptions {
   int64_t most_ranks = 12;
   int64_t largest_size = 7;
   ir::Precision precision = ir::Precision::kF32;
+  bool offloads = true;  // Values may wait in the host's memory, which programs for GPUs alone do.
 };
 
 // The same seed gives the same case.

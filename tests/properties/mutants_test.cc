@@ -5,6 +5,7 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
@@ -65,7 +66,8 @@ ir::Graph DroppedLayers() {
   return ir::TrainingGraph(std::move(b).Build(), {.kind = ir::Optimizer::Kind::kSgd, .learning_rate = {.rate = 0.1}});
 }
 
-TEST(MutantsTest, WhatIsComputedAgainIsChecked) {
+// Random plans of this graph, in which ops have `retention`, do not survive `mutations`.
+void CheckMutants(ir::Retention retention, const std::vector<Mutation>& mutations) {
   const uint64_t seed = ir::TestSeed();
   const ir::Graph graph = DroppedLayers();
   VerdictTable table;
@@ -74,11 +76,11 @@ TEST(MutantsTest, WhatIsComputedAgainIsChecked) {
     const ir::Mesh mesh = ir::RandomMesh(1 + static_cast<int64_t>(random() % 4), random);
     PlannedGraph sample{.graph = graph, .plan = ir::RandomPlan(graph, mesh, random)};
     for (const ir::Op& op : graph.ops) {
-      if (ir::CanBeRecomputed(graph, op)) sample.plan.ops[op.id].retention = ir::Retention::kRecompute;
+      if (ir::CanBeRecomputed(graph, op)) sample.plan.ops[op.id].retention = retention;
     }
     const absl::StatusOr<Compiled> compiled = Compile(sample);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
-    const std::vector<std::string> missed = TryMutants(*compiled, RecomputationMutations(), kPlaces, seed + i, table);
+    const std::vector<std::string> missed = TryMutants(*compiled, mutations, kPlaces, seed + i, table);
     EXPECT_TRUE(missed.empty()) << absl::StrJoin(missed, "\n") << "\nof seed " << seed + i << "\n" << CaseText(sample);
   }
   std::cout << TableText(table);
@@ -86,6 +88,10 @@ TEST(MutantsTest, WhatIsComputedAgainIsChecked) {
     EXPECT_GT(verdicts.applied, verdicts.equivalent) << "nothing to break: " << name;
   }
 }
+
+TEST(MutantsTest, WhatIsComputedAgainIsChecked) { CheckMutants(ir::Retention::kRecompute, RecomputationMutations()); }
+
+TEST(MutantsTest, WhatWaitsOnTheHostIsChecked) { CheckMutants(ir::Retention::kOffload, HostCopyMutations()); }
 
 }  // namespace
 }  // namespace cleave::tests::properties

@@ -6,6 +6,9 @@ ir::Collective* CollectiveAt(ir::Program& program, size_t at) {
   return std::get_if<ir::Collective>(&program.steps[at].action);
 }
 ir::Compute* ComputeAt(ir::Program& program, size_t at) { return std::get_if<ir::Compute>(&program.steps[at].action); }
+ir::HostCopy* HostCopyAt(ir::Program& program, size_t at) {
+  return std::get_if<ir::HostCopy>(&program.steps[at].action);
+}
 ir::Slice* SliceAt(ir::Program& program, size_t at) { return std::get_if<ir::Slice>(&program.steps[at].action); }
 
 void ReplaceReads(ir::Program& program, ir::ValueId from, ir::ValueId to, size_t from_step) {
@@ -17,6 +20,8 @@ void ReplaceReads(ir::Program& program, ir::ValueId from, ir::ValueId to, size_t
       for (ir::Transfer& transfer : collective->transfers) replace(transfer.input);
     } else if (ir::Slice* slice = SliceAt(program, i)) {
       replace(slice->input);
+    } else if (ir::HostCopy* copy = HostCopyAt(program, i)) {
+      replace(copy->input);
     }
   }
   if (program.loss.has_value()) replace(*program.loss);

@@ -29,13 +29,17 @@ std::vector<Mutation> MicroBatchMutations();
 // Mutations of what the backward pass computes again. One of them needs dropout.
 std::vector<Mutation> RecomputationMutations();
 
-// All but those of recomputation, which random graphs may lack.
+// Mutations of copies to the host's memory and back.
+std::vector<Mutation> HostCopyMutations();
+
+// All but those of recomputation and host copies, which random graphs may lack.
 std::vector<Mutation> Mutations();
 
 // Functions that several mutations use.
 ir::Collective* CollectiveAt(ir::Program& program, size_t at);  // Null for any other step.
 ir::Compute* ComputeAt(ir::Program& program, size_t at);
 ir::Slice* SliceAt(ir::Program& program, size_t at);
+ir::HostCopy* HostCopyAt(ir::Program& program, size_t at);
 // Lets every reader of `from` read `to` instead; with `from_step`, only steps from there on.
 void ReplaceReads(ir::Program& program, ir::ValueId from, ir::ValueId to, size_t from_step = 0);
 

@@ -278,7 +278,9 @@ void BatchReport::Add(const BatchReport& other) {
 BatchReport RunBatch(const std::string& folder, const ir::Mesh& mesh, const std::vector<uint64_t>& seeds,
                      const CaseOptions& options) {
   std::vector<BatchCase> cases;
-  for (const uint64_t seed : seeds) cases.push_back({.seed = seed, .sample = RandomCaseOn(mesh, seed, options)});
+  CaseOptions on_cpu = options;
+  on_cpu.offloads = false;
+  for (const uint64_t seed : seeds) cases.push_back({.seed = seed, .sample = RandomCaseOn(mesh, seed, on_cpu)});
   return RunBatch(folder, mesh, std::move(cases), options.precision);
 }
 

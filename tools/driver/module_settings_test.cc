@@ -67,7 +67,7 @@ TEST(SetPinsAsideTest, OnlyWhatNeedsMoreDevices) {
                PinOf(uncut, 5),
                PinOf(ir::ReplicatePin(), 6),
                PinOf(ir::DataParallelPin(), 7)};
-  pins.retentions = {{.op = {}, .recompute = true, .span = {.begin = 8, .end = 9}}};
+  pins.retentions = {{.op = {}, .retention = ir::Retention::kRecompute, .span = {.begin = 8, .end = 9}}};
   const std::vector<ir::Pin> before = pins.pins;
   EXPECT_EQ(PlacesSetAside(pins), (std::vector<int32_t>{1, 2, 4}));
   EXPECT_EQ(pins.pins, (std::vector<ir::Pin>{before[2], before[5], before[6], before[7]}));

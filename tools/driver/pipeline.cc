@@ -148,6 +148,7 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
                         : Error(Code::kE0605, message));
     return std::nullopt;
   }
+  if (!CheckOffload(module->pins, options.target, diagnostics)) return std::nullopt;
   CheckPrecision(*module, options.target, diagnostics);
   ir::Lowered lowered = ir::ApplyPrecision(*training, module->training.precision);
   module->pins = ir::MovePins(std::move(module->pins), lowered);

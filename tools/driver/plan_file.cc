@@ -1,5 +1,6 @@
 #include "tools/driver/plan_file.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -72,6 +73,13 @@ class PlanFile {
     }
     for (const std::string& error : ir::VerifyPlan(graph, plan)) {
       diagnostics_.Add(PlanError("does not fit this model").Note(error));
+      return false;
+    }
+    const bool offloads = std::any_of(plan.ops.begin(), plan.ops.end(),
+                                      [](const ir::OpPlan& own) { return own.retention == ir::Retention::kOffload; });
+    if (offloads && options_.target != "cuda") {
+      diagnostics_.Add(PlanError("lets values wait in the host's memory, which only GPUs do")
+                           .Help("`--target cuda`, or search for a new plan"));
       return false;
     }
     if (options_.devices.has_value() && *options_.devices != ranks) {

@@ -91,6 +91,15 @@ TEST(PlanFileTest, TheMicroBatchesMustBeThoseOfTheModelWhereItNamesANumber) {
   EXPECT_EQ(Outcome(plan_of_four(), {}, open), "cpu 2");
 }
 
+TEST(PlanFileTest, OnlyPlansForGpusOffload) {
+  const std::string from = "\"name\": \"h1.relu\",\n   \"kind\"";
+  const std::string path = PlanFileWith(Mlp(), from, absl::StrReplaceAll(from, {{",", ",\n   \"offload\": true,"}}));
+  EXPECT_EQ(Outcome(path, {}), "E0604: the plan file `FILE` lets values wait in the host's memory, which only GPUs do");
+  CompileOptions options;
+  options.target = "cuda";
+  EXPECT_EQ(Outcome(path, options), "cpu 2");
+}
+
 TEST(PlanFileTest, TheClusterMustBeThatOfThePlan) {
   EXPECT_EQ(Outcome(PlanFileWith(Mlp()), With("h100x8", std::nullopt)),
             "E0604: the plan file `FILE` is for cluster `cpu`, not `h100x8`");

@@ -1,6 +1,7 @@
 #include "tools/driver/target_check.h"
 
-#include <utility>
+#include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -21,6 +22,21 @@ bool CheckRegionDevices(const ir::Pins& pins, const std::string& target, Diagnos
                                            region.device == ir::RegionDevice::kGpu ? "cuda" : "cpu", "`")));
   }
   return all_ours;
+}
+
+bool CheckOffload(const ir::Pins& pins, const std::string& target, Diagnostics& diagnostics) {
+  if (target == "cuda") return true;
+  std::vector<Span> refused;  // An attribute may be about many ops.
+  for (const ir::RetentionPin& pin : pins.retentions) {
+    if (pin.retention != ir::Retention::kOffload) continue;
+    if (std::find(refused.begin(), refused.end(), pin.span) != refused.end()) continue;
+    refused.push_back(pin.span);
+    diagnostics.Add(Error(Code::kE0316, "`offload` in a program for the CPU")
+                        .At(pin.span, "tells values to wait in the host's memory, where all of them are")
+                        .Note("only GPUs have memory besides that of their host")
+                        .Help("leave it out, write `recompute`, or compile with `--target cuda`"));
+  }
+  return refused.empty();
 }
 
 void CheckPrecision(const frontend::Module& module, const std::string& target, Diagnostics& diagnostics) {

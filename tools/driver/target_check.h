@@ -13,6 +13,9 @@ namespace cleave::tools {
 // Reports E0324 for each region with another device than that of `target`; returns whether there is none.
 bool CheckRegionDevices(const ir::Pins& pins, const std::string& target, Diagnostics& diagnostics);
 
+// Reports E0316 for each `offload` where `target` is "cpu"; returns whether there is none.
+bool CheckOffload(const ir::Pins& pins, const std::string& target, Diagnostics& diagnostics);
+
 // Reports W0618 where the model's precision is one that `target` does not have.
 void CheckPrecision(const frontend::Module& module, const std::string& target, Diagnostics& diagnostics);
 

@@ -34,7 +34,7 @@ void RecordRetention(const RetentionDemand& demand, const dsl::syntax::Attribute
                                .Note("parameters and inputs are there for the whole step"));
     return;
   }
-  pins.retentions().Record({.recompute = demand.recompute, .span = attribute.span, .ops = ops});
+  pins.retentions().Record({.retention = demand.retention, .span = attribute.span, .ops = ops});
 }
 
 }  // namespace

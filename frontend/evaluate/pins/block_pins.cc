@@ -49,10 +49,10 @@ void AddTensors(const Value& value, std::set<ir::OpId>& tensors) {
 void RecordInside(const RetentionDemand& demand, Span span, const std::vector<ir::OpId>& ops,
                   const std::vector<Value>& handed_on, PinRecorder& pins) {
   std::set<ir::OpId> left_open;
-  if (demand.recompute) {
+  if (demand.retention == ir::Retention::kRecompute) {
     for (const Value& value : handed_on) AddTensors(value, left_open);
   }
-  Retention retention{.recompute = demand.recompute, .span = span, .ops = {}};
+  Retention retention{.retention = demand.retention, .span = span, .ops = {}};
   for (const ir::OpId op : ops) (left_open.count(op) > 0 ? retention.left_open : retention.ops).push_back(op);
   if (retention.ops.empty() && !retention.left_open.empty()) {
     pins.reporter().Report(Error(Code::kE0305, "`recompute` on a function or a loop whose values are all handed on")

@@ -49,19 +49,21 @@ std::vector<ir::RetentionPin> Retentions::Resolve(const ir::Graph& graph, Report
         other = &retention;
         continue;
       }
-      if (retention.reach() > other->reach() || retention.recompute == other->recompute) continue;
+      if (retention.reach() > other->reach() || retention.retention == other->retention) continue;
       const std::pair<Span, Span> places(other->span, retention.span);
       if (std::find(contradictions.begin(), contradictions.end(), places) != contradictions.end()) continue;
       contradictions.push_back(places);
-      reporter.Report(
-          Error(Code::kE0307, absl::StrCat("`keep` and `recompute` on `", graph.op(op).name, "` contradict each other"))
-              .At(retention.span, "the second")
-              .At(other->span, "the first")
-              .Help("remove one of them"));
+      const std::pair names(ir::RetentionName(other->retention), ir::RetentionName(retention.retention));
+      reporter.Report(Error(Code::kE0307, absl::StrCat("`", std::min(names.first, names.second), "` and `",
+                                                       std::max(names.first, names.second), "` on `", graph.op(op).name,
+                                                       "` contradict each other"))
+                          .At(retention.span, "the second")
+                          .At(other->span, "the first")
+                          .Help("remove one of them"));
     }
   }
   std::vector<ir::RetentionPin> pins;
-  for (const auto& [op, retention] : innermost) pins.push_back({op, retention->recompute, retention->span});
+  for (const auto& [op, retention] : innermost) pins.push_back({op, retention->retention, retention->span});
   return pins;
 }
 

@@ -1,4 +1,5 @@
-// Collects what a model says of its values between the forward and the backward pass: `#[recompute]` and `#[keep]`.
+// Collects what a model says of its values between the forward and the backward pass: `#[recompute]`, `#[keep]`
+// and `#[offload]`.
 //
 // Each attribute reaches the ops of an expression, a call or a pass of a loop, so attributes that reach one op are
 // nested. The innermost decides, which is the one that reaches fewest ops; two that reach the same ops must agree.
@@ -19,7 +20,7 @@ namespace cleave::frontend {
 
 // One attribute, and the ops that it reaches. None of them is a source.
 struct Retention {
-  bool recompute = false;
+  ir::Retention retention = ir::Retention::kKeep;
   Span span;
   std::vector<ir::OpId> ops;
   std::vector<ir::OpId> left_open = {};  // Reached too, but nothing is said of them.

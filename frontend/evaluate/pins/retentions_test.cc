@@ -1,4 +1,4 @@
-// `#[recompute]` and `#[keep]`: which ops they reach, and which of several decides.
+// `#[recompute]`, `#[keep]` and `#[offload]`: which ops they reach, and which of several decides.
 #include "frontend/evaluate/pins/retentions.h"
 
 #include <string>
@@ -22,7 +22,7 @@ Texts RetentionsOf(const std::string& body, const std::string& rest = "") {
   if (!analyzed.module.has_value()) return texts;
   for (const ir::RetentionPin& pin : analyzed.module->pins.retentions) {
     EXPECT_TRUE(pin.span.is_somewhere());
-    texts.push_back(absl::StrCat(analyzed.module->graph.op(pin.op).name, pin.recompute ? ": recompute" : ": keep"));
+    texts.push_back(absl::StrCat(analyzed.module->graph.op(pin.op).name, ": ", ir::RetentionName(pin.retention)));
   }
   return texts;
 }
@@ -36,6 +36,8 @@ TEST(RetentionsTest, AllOpsOfTheOutermostCall) {
   EXPECT_EQ(RetentionsOf("let y = relu(#[keep] tanh(x)); loss reduce_mean(y);"), (Texts{"y.tanh: keep"}));
   EXPECT_EQ(RetentionsOf("let mut h = x; #[recompute] h = relu(h); loss reduce_mean(h);"),
             (Texts{"h.relu: recompute"}));
+  EXPECT_EQ(RetentionsOf("#[offload] let y = dense(x, 4); loss reduce_mean(y);"),
+            (Texts{"y.matmul: offload", "y.bias_add: offload"}));
   EXPECT_EQ(RetentionsOf("#[keep] let (y, z) = split(x, 2, axis = 0); loss reduce_mean(y + z);"),
             (Texts{"y.slice: keep", "z.slice: keep"}));
   EXPECT_EQ(RetentionsOf("#[recompute] let y = layer(x); loss reduce_mean(y);", kThreeOps),
@@ -59,6 +61,8 @@ TEST(RetentionsTest, FunctionsLeaveTheirResultsOpen) {
             (Texts{"y.a.tanh: recompute", "y.b.relu: recompute", "z.a.tanh: recompute", "z.b.relu: recompute"}));
   EXPECT_EQ(RetentionsOf("let y = layer(x); loss reduce_mean(y);", absl::StrCat("#[keep] ", kThreeOps)),
             (Texts{"y.a.tanh: keep", "y.b.relu: keep", "y.add: keep"}));
+  EXPECT_EQ(RetentionsOf("let y = layer(x); loss reduce_mean(y);", absl::StrCat("#[offload] ", kThreeOps)),
+            (Texts{"y.a.tanh: offload", "y.b.relu: offload", "y.add: offload"}));
   EXPECT_EQ(RetentionsOf("let (y, z) = pair(x); loss reduce_mean(y + z);",
                          "#[recompute] fn pair(x: f32[n, k]) -> (f32[n, k], f32[n, k]) { let a = tanh(x); let b = "
                          "relu(a); return (b, sigmoid(a)); }"),
@@ -133,6 +137,12 @@ TEST(RetentionsTest, Mistakes) {
                    "E0307]: `keep` and `recompute` on `y.matmul` contradict each other"},
            Mistake{"#[keep] let y = relu(x); loss reduce_mean(y);", "parallel { pin \"y.relu\" = recompute; }",
                    "E0307]: `keep` and `recompute` on `y.relu` contradict each other"},
+           Mistake{"#[offload] param w: f32[6, 6] = zeros(); loss reduce_mean(matmul(x, w));", "",
+                   "E0305]: `offload` on the parameter `w`"},
+           Mistake{"#[recompute] #[offload] let y = relu(x); loss reduce_mean(y);", "",
+                   "E0307]: `offload` and `recompute` on `y.relu` contradict each other"},
+           Mistake{"#[offload] #[keep] let y = relu(x); loss reduce_mean(y);", "",
+                   "E0307]: `keep` and `offload` on `y.relu` contradict each other"},
            Mistake{"#[keep] let y = layer(x); loss reduce_mean(y);", recomputed.c_str(),
                    "E0307]: `keep` and `recompute` on `y.a.tanh` contradict each other"},
        }) {

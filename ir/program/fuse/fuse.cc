@@ -69,8 +69,9 @@ class Fuser {
         continue;
       }
       if (!loop_.empty() && !RunsWith(step, StepAt(loop_.front()))) CloseLoop();
-      if (std::holds_alternative<Glance>(step.action) && !loop_.empty() && ReadsLoop(step)) {
-        glances_.push_back(i);
+      const bool only_looks = std::holds_alternative<Glance>(step.action) || IsCopyOut(step);
+      if (only_looks && !loop_.empty() && ReadsLoop(step)) {
+        behind_loop_.push_back(i);
         continue;
       }
       if (Joins(step)) {
@@ -192,8 +193,8 @@ class Fuser {
     if (loop_.empty()) return;
     const Step& first = StepAt(loop_.front());
     Append(FusedLoop{std::exchange(loop_, {})}, first);
-    for (const int glance : glances_) Append(SingleStep{glance}, first);
-    glances_.clear();
+    for (const int step : behind_loop_) Append(SingleStep{step}, first);
+    behind_loop_.clear();
   }
 
   // The first step after `i` that cannot be moved in front of `value`'s step, or the number of steps if there is none.
@@ -272,7 +273,7 @@ class Fuser {
   std::set<std::string> parameters_;                  // Their names.
   Fusion fusion_;
   std::vector<int> loop_;                        // The loop that is being filled.
-  std::vector<int> glances_;                     // At its values, which wait until the loop is complete.
+  std::vector<int> behind_loop_;                 // Glances at its values and copies of them, until it is complete.
   std::map<int, std::optional<Action>> pieces_;  // Per step of attention: the piece, at its place.
   std::vector<std::set<int>> attention_steps_;   // Of each attention, both directions.
 };

@@ -13,6 +13,7 @@
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/rule_table.h"
+#include "ir/program/fuse/host_copies.h"
 
 namespace cleave::ir {
 namespace {
@@ -29,7 +30,11 @@ struct Reading {
 class StoragePlanner {
  public:
   StoragePlanner(const Program& program, const Fusion& fusion)
-      : program_(program), fusion_(fusion), readings_(program.values.size()), classes_(program.values.size()) {
+      : program_(program),
+        fusion_(fusion),
+        copies_(HoldsOfCopies(program, fusion)),
+        readings_(program.values.size()),
+        classes_(program.values.size()) {
     storage_.root = IdVector<ValueId, std::optional<ValueId>>(program.values.size());
   }
 
@@ -72,6 +77,9 @@ class StoragePlanner {
         }
       }
     }
+    for (const CopyHold& copy : copies_) {
+      if (copy.direction == HostCopy::Direction::kOut) readings_[copy.value].push_back({.stage = copy.last});
+    }
     const int asked = first_update_stage();
     if (program_.loss.has_value()) readings_[*program_.loss].push_back({.stage = asked, .position = -1});
     for (const ProgramMetric& metric : program_.metrics)
@@ -97,6 +105,7 @@ class StoragePlanner {
         if (IsSource(step)) permanent_.insert(value);
         if (compute != nullptr && compute->kind == OpKind::kInput) inputs_.insert(value);
         if (IsSum(step)) sums_over_time_.insert(value);
+        if (IsCopyOut(step)) on_host_.insert(value);
         if (storage_.root[value].has_value()) classes_[*storage_.root[value]].push_back(value);
       }
     }
@@ -291,8 +300,15 @@ class StoragePlanner {
     for (const ProgramUpdate& update : storage_.copies) copies.reads.push_back(*storage_.root[update.value]);
     stages.push_back(std::move(copies));
     KeepThroughMicroBatches();
+    for (const CopyHold& copy : copies_) {
+      // Loss and metrics are read before the stages of the update.
+      const auto place = [&](int stage) { return static_cast<size_t>(stage < asked ? stage : stage + 1); };
+      const bool goes_out = copy.direction == HostCopy::Direction::kOut;
+      AddRoot(copy.value, goes_out ? stages[place(copy.last)].reads : stages[place(copy.first)].writes);
+    }
 
     std::vector<BufferRequest>& requests = storage_.requests;
+    std::vector<BufferRequest> on_host;
     for (int i = 0; i < static_cast<int>(program_.values.size()); ++i) {
       const ValueId value(i);
       if (storage_.root[value] != value) continue;
@@ -302,8 +318,9 @@ class StoragePlanner {
         request.size = InputStride(program_, value) * MicroBatches(program_);
       }
       request.always_live = permanent_.count(value) > 0;
-      requests.push_back(request);
+      (on_host_.count(value) > 0 ? on_host : requests).push_back(request);
     }
+    storage_.host = PlanBuffers(stages, on_host, {}, FamiliesOf(on_host, {}));
     std::vector<Bucket> buckets;
     for (const auto& [step, bucket] : storage_.buckets) buckets.push_back(bucket);
     storage_.buffers = PlanBuffers(stages, requests, buckets, FamiliesOf(requests, buckets));
@@ -401,6 +418,7 @@ class StoragePlanner {
 
   const Program& program_;
   const Fusion& fusion_;
+  const std::vector<CopyHold> copies_;
   RuleTable rules_;
   IdVector<ValueId, std::vector<Reading>> readings_;
   IdVector<ValueId, std::vector<ValueId>> classes_;
@@ -409,6 +427,7 @@ class StoragePlanner {
   std::set<ValueId> sums_over_time_;
   std::set<ValueId> updated_;  // States that are updated in place.
   std::set<ValueId> bucketed_;
+  std::set<ValueId> on_host_;  // In the host's memory.
   Storage storage_;
 };
 

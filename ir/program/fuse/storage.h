@@ -1,4 +1,5 @@
-// Where the values of a fused program lie: which share a buffer, and the offsets of the buffers in one arena.
+// Where the values of a fused program lie: which share a buffer, and the offsets of the buffers in one arena, or in one
+// block of the host's memory.
 //
 // A value has a root, the value whose buffer it uses. Most values are their own root. Other values share the buffer of
 // another value:
@@ -7,6 +8,7 @@
 //                  which they lie one after another; the same holds for a broadcast
 //   state update   in the state, when nobody reads the old state afterwards: optimizers then update in place
 //   fused loop     in an input that is read there for the last time, element by element
+// What is copied out keeps its memory while it may be under way (host_copies.h), and nothing else is written there.
 // What one micro-batch leaves for the next, sums over them and what was made before them, keeps its memory through all.
 // Values inside a stage, step scalars, and constants that only loops read have no root.
 #ifndef CLEAVE_IR_PROGRAM_FUSE_STORAGE_H_
@@ -29,12 +31,19 @@ struct Storage {
   // its transfers are placed separately.
   std::map<int, Bucket> buckets;
   BufferPlan buffers;  // By root. A model's input has the pieces of all micro-batches, one after another.
-  // The input of planning `buffers`: for each stage the roots that it reads and writes, and the roots with their sizes.
+  BufferPlan host;     // Of the values that lie in the host's memory.
+  // The input of planning both: for each stage the roots that it reads and writes, and the roots of the arena with
+  // their sizes.
   // Besides the stages of the fusion there is one in which loss and metrics are read and one that makes the copies. The
   // first stage of a micro-batch is said to write, and the last one to read, what the next micro-batch finds.
   std::vector<Stage> stages;
   std::vector<BufferRequest> requests;
 
+  // Where a root lies, in the arena or on the host.
+  const BufferPlan::Buffer& BufferOf(ValueId own_root) const {
+    const BufferPlan::Buffer* const buffer = buffers.Find(own_root);
+    return buffer != nullptr ? *buffer : *host.Find(own_root);
+  }
   bool SameBuffer(ValueId a, ValueId b) const { return root[a].has_value() && root[a] == root[b]; }
 };
 

@@ -17,7 +17,8 @@ MemoryRole RoleOf(const Graph& graph, const Value& value, const Step& writer) {
   if (IsSource(writer) && origin.kind == OpKind::kState) return MemoryRole::kOptimizer;
   if (origin.gradient_of.has_value() && graph.op(*origin.gradient_of).kind == OpKind::kParameter)
     return MemoryRole::kGradient;
-  return std::holds_alternative<Compute>(writer.action) ? MemoryRole::kActivation : MemoryRole::kBuffer;
+  const bool is_copy_back = std::holds_alternative<HostCopy>(writer.action);
+  return ComputeOf(writer) != nullptr || is_copy_back ? MemoryRole::kActivation : MemoryRole::kBuffer;
 }
 
 Bytes& BytesFor(MemoryPrediction& memory, MemoryRole role) {
@@ -75,6 +76,7 @@ MemoryUse UseOf(const Graph& graph, const Program& program, const Storage& stora
                    [](const HeldTensor& a, const HeldTensor& b) { return a.size > b.size; });
   use.prediction.peak = storage.buffers.total + workspace;
   use.prediction.buffers += use.prediction.peak - held;
+  use.prediction.host = storage.host.total;
   return use;
 }
 

@@ -19,6 +19,7 @@ struct MemoryPrediction {
   Bytes activations;  // Inputs, constants, values of forward and backward ops.
   Bytes buffers;      // Results of collectives and slices, the workspace, gaps in the arena.
   Bytes peak;         // The sum.
+  Bytes host;         // In addition, in the memory of the device's host.
 
   bool operator==(const MemoryPrediction&) const = default;
 };

@@ -68,6 +68,7 @@ class Partitioner {
       }
       CLEAVE_RETURN_IF_ERROR(AddResults(phase));
     }
+    InsertCopiesOut();
     return std::move(program_);
   }
 
@@ -247,7 +248,8 @@ class Partitioner {
   bool Exists(OpId op, const Made& made, Phase reader) const {
     const Retention retention = plan_.ops[op].retention;
     const bool is_own = made.value == made_[op].front().value;
-    const bool is_retained = retention == Retention::kKeep || (retention == Retention::kRedistribute && is_own);
+    const bool is_retained = retention == Retention::kKeep || retention == Retention::kOffload ||
+                             (retention == Retention::kRedistribute && is_own);
     if (!is_retained && IsInBackwardHalf(made.phase) != IsInBackwardHalf(reader)) return false;
     return made.phase != Phase::kMetric || reader == Phase::kMetric;
   }
@@ -262,23 +264,57 @@ class Partitioner {
       CLEAVE_RETURN_IF_ERROR(Add(graph_.op(op), demand.phase));
     }
     std::optional<Redistribution> best;
-    ValueId source;
+    Made source;
     absl::Status refusal = absl::InternalError(absl::StrCat("`", graph_.op(op).name, "` is read before it is made"));
     for (const Made& made : made_[op]) {
       if (!Exists(op, made, demand.phase)) continue;
       const Value& value = program_.value(made.value);
-      if (value.layout == layout) return made.value;
+      if (value.layout == layout) return WhereReadersAre(op, made, demand);
       absl::StatusOr<Redistribution> way = Way(value, layout);
       if (!way.ok()) {
         refusal = absl::InvalidArgumentError(absl::StrCat("`", value.name, "`: ", way.status().message()));
       } else if (!best.has_value() || IsCheaper(*way, *best)) {
         best = *std::move(way);
-        source = made.value;
+        source = made;
       }
     }
     if (!best.has_value()) return refusal;
-    for (const Move& move : best->moves) source = AddMove(op, source, move, layout, demand);
-    return source;
+    ValueId value = WhereReadersAre(op, source, demand);
+    for (const Move& move : best->moves) value = AddMove(op, value, move, layout, demand);
+    return value;
+  }
+
+  // The value itself, or its copy from the host's memory if it has waited there for the backward half.
+  ValueId WhereReadersAre(OpId op, const Made& made, const Demand& demand) {
+    const bool waits = IsInBackwardHalf(demand.phase) && !IsInBackwardHalf(made.phase);
+    if (!waits || plan_.ops[op].retention != Retention::kOffload) return made.value;
+    const auto [back, is_new] = copied_back_.emplace(made.value, ValueId());
+    if (!is_new) return back->second;
+    const ValueId on_host =
+        AddHostCopy(op, made.value, HostCopy::Direction::kOut, {.phase = Phase::kForward, .line = demand.line});
+    back->second = AddHostCopy(op, on_host, HostCopy::Direction::kBack, demand);
+    return back->second;
+  }
+
+  // Copies out wait in `copies_out_` until all steps of the forward phase are known.
+  ValueId AddHostCopy(OpId op, ValueId input, HostCopy::Direction direction, const Demand& demand) {
+    const bool goes_out = direction == HostCopy::Direction::kOut;
+    const Value source = program_.value(input);
+    const std::string name = names_.Take(absl::StrCat(graph_.op(op).name, goes_out ? ".out" : ".back"));
+    const ValueId output =
+        program_.values.push_back({.name = name, .type = source.type, .layout = source.layout, .origin = op});
+    Step step{.action = HostCopy{.direction = direction, .input = input, .output = output},
+              .name = name,
+              .phase = demand.phase,
+              .line = graph_.op(op).line > 0 ? graph_.op(op).line : demand.line};
+    (goes_out ? copies_out_ : program_.steps).push_back(std::move(step));
+    return output;
+  }
+
+  void InsertCopiesOut() {
+    const auto end = std::find_if(program_.steps.begin(), program_.steps.end(),
+                                  [](const Step& step) { return step.phase != Phase::kForward; });
+    program_.steps.insert(end, copies_out_.begin(), copies_out_.end());
   }
 
   static bool IsCheaper(const Redistribution& a, const Redistribution& b) {
@@ -396,7 +432,9 @@ class Partitioner {
   Program program_;
   IdVector<OpId, ValueId> computed_;        // As the op itself makes it: where a state is kept from step to step.
   IdVector<OpId, std::vector<Made>> made_;  // What consumers may read.
-  IdVector<OpId, uint8_t> is_delayed_;      // Until the backward pass reads the value.
+  std::map<ValueId, ValueId> copied_back_;  // From the host's memory, by the value that was copied there.
+  std::vector<Step> copies_out_;
+  IdVector<OpId, uint8_t> is_delayed_;  // Until the backward pass reads the value.
   RuleTable rules_;
   UniqueNames names_;
   RedistributionPlanner planner_;
@@ -423,6 +461,7 @@ absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const Pa
   FuseReduceScatters(program);
   RemoveDeadMoves(program);
   if (options.merge_collectives) MergeCollectives(program, options.bucket_bytes);
+  MoveCopiesOut(program);
   AddGlances(graph, plan, program);
   RenumberValues(program);
   return program;

@@ -47,6 +47,8 @@ class Repeats {
         return !std::holds_alternative<Compute>(step.action);
       case Retention::kRecompute:
         return true;
+      case Retention::kOffload:
+        return std::holds_alternative<HostCopy>(step.action) && !IsCopyOut(step);
     }
     return false;
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -103,7 +104,7 @@ void ReplaceReads(Program& program, const std::map<ValueId, ValueId>& replaced) 
           for (Transfer& transfer : collective.transfers) replace(transfer.input);
         },
         [&](Slice& slice) { replace(slice.input); }, [&](View& view) { replace(view.input); },
-        [&](Glance& glance) { replace(glance.input); });
+        [&](Glance& glance) { replace(glance.input); }, [&](HostCopy& copy) { replace(copy.input); });
   }
   if (program.loss.has_value()) replace(*program.loss);
   for (ProgramMetric& metric : program.metrics) replace(metric.value);
@@ -169,6 +170,29 @@ void RemoveDeadMoves(Program& program) {
   RemoveSteps(program, dead);
 }
 
+void MoveCopiesOut(Program& program) {
+  if (std::none_of(program.steps.begin(), program.steps.end(), IsCopyOut)) return;
+  IdVector<ValueId, size_t> last(program.values.size(), 0);  // The steps that touch each value last.
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const Step& step = program.steps[i];
+    if (step.phase != Phase::kForward || IsCopyOut(step)) continue;
+    for (const ValueId value : Reads(step)) last[value] = i;
+    for (const ValueId value : Writes(step)) last[value] = i;
+  }
+  // By the place of the step: a copy runs as often as what it copies is made, perhaps more seldom than it is read.
+  std::vector<std::pair<std::tuple<Repeat, Phase, size_t>, Step>> places;
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    Step& step = program.steps[i];
+    const size_t place = IsCopyOut(step) ? last[Reads(step).front()] : i;
+    places.emplace_back(std::make_tuple(step.repeat, step.phase, place), std::move(step));
+  }
+  const auto is_before = [](const auto& a, const auto& b) {
+    return std::make_tuple(a.first, IsCopyOut(a.second)) < std::make_tuple(b.first, IsCopyOut(b.second));
+  };
+  std::stable_sort(places.begin(), places.end(), is_before);
+  for (size_t i = 0; i < places.size(); ++i) program.steps[i] = std::move(places[i].second);
+}
+
 void RenumberValues(Program& program) {
   IdVector<ValueId, Value> values;
   IdVector<ValueId, ValueId> renumbered(program.values.size());
@@ -197,7 +221,11 @@ void RenumberValues(Program& program) {
           renumber(view.input);
           renumber(view.output);
         },
-        [&](Glance& glance) { renumber(glance.input); });
+        [&](Glance& glance) { renumber(glance.input); },
+        [&](HostCopy& copy) {
+          renumber(copy.input);
+          renumber(copy.output);
+        });
   }
   if (program.loss.has_value()) renumber(*program.loss);
   for (ProgramMetric& metric : program.metrics) renumber(metric.value);

@@ -13,6 +13,9 @@ void FuseReduceScatters(Program& program);
 // Removes collectives and slices whose result nothing reads.
 void RemoveDeadMoves(Program& program);
 
+// Puts each copy to the host's memory behind the last other step of its phase that touches what it copies.
+void MoveCopiesOut(Program& program);
+
 // Numbers values in the order in which steps write them, and drops those that none writes.
 void RenumberValues(Program& program);
 

@@ -34,6 +34,7 @@ Example MakeExample(const Mesh& mesh) {
   example.plan.ops[OpId(2)].choices.push_back(second);
   example.plan.ops[OpId(1)].retention = Retention::kRedistribute;
   example.plan.ops[*example.graph.Find("h1")].retention = Retention::kRecompute;
+  example.plan.ops[*example.graph.Find("h1.relu")].retention = Retention::kOffload;
   const absl::StatusOr<Distributed> distributed = Distribute(example.graph, example.plan);
   EXPECT_TRUE(distributed.ok()) << distributed.status();
   const absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
@@ -76,6 +77,8 @@ TEST(PlanJsonTest, SaysWhatIsWrongAndWhere) {
       {"\"gather_again\": true", "\"gather_again\": 1", "gather_again: expected true or false"},
       {"\"recompute\": true", "\"recompute\": 1", "recompute: expected true or false"},
       {"\"recompute\": false", "\"recompute\": true", "is always kept"},
+      {"\"recompute\": false", "\"offload\": true", "is always kept"},
+      {"\"recompute\": false", "\"offload\": 1", "offload: expected true or false"},
   };
   for (const Damage& damage : cases) {
     std::string text = example.json;

@@ -97,7 +97,7 @@ absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& 
   CLEAVE_RETURN_IF_ERROR(
       CheckFields(json, where, {"name", "factors", "decided_by"},
                   {"kind", "phase", "line", "inputs", "output", "in_strategy", "out_strategy", "partial", "passes",
-                   "out_layout", "gather_again", "recompute", "reason", "choices"}));
+                   "out_layout", "gather_again", "recompute", "offload", "reason", "choices"}));
   const Rule rule = RuleOf(graph, op);
   OpPlan plan;
   CLEAVE_ASSIGN_OR_RETURN(plan.strategy, StrategyOf(json.at("factors"), rule, mesh, absl::StrCat(where, ".factors")));
@@ -123,10 +123,14 @@ absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& 
   }
   CLEAVE_ASSIGN_OR_RETURN(const bool gather_again, FlagAt(json, "gather_again", where));
   CLEAVE_ASSIGN_OR_RETURN(const bool recompute, FlagAt(json, "recompute", where));
-  if (recompute && !CanBeRecomputed(graph, op))
-    return JsonError(absl::StrCat(where, ".recompute"), absl::StrCat("`", op.name, "` is always kept"));
+  CLEAVE_ASSIGN_OR_RETURN(const bool offload, FlagAt(json, "offload", where));
+  if ((recompute || offload) && !CanBeRecomputed(graph, op)) {
+    return JsonError(absl::StrCat(where, recompute ? ".recompute" : ".offload"),
+                     absl::StrCat("`", op.name, "` is always kept"));
+  }
   if (gather_again) plan.retention = Retention::kRedistribute;
   if (recompute) plan.retention = Retention::kRecompute;
+  if (offload) plan.retention = Retention::kOffload;
   CLEAVE_ASSIGN_OR_RETURN(const std::string decided_by, StringAt(json, "decided_by", where));
   const std::optional<DecidedBy> decided = ParseDecidedBy(decided_by);
   if (!decided.has_value())

@@ -61,23 +61,25 @@ Json OpJson(const Graph& graph, const Plan& plan, const Op& op) {
   }
   Json choices = Json::array();
   for (const Choice& choice : planned.choices) choices.push_back(ChoiceJson(choice, rule, plan.mesh));
-  return {{"name", op.name},
-          {"kind", Text(OpKindName(op.kind))},
-          {"phase", Text(PhaseName(op.phase))},
-          {"line", op.line},
-          {"inputs", inputs},
-          {"output", op.name},
-          {"factors", FactorsJson(planned.strategy, rule, plan.mesh)},
-          {"in_strategy", InStrategy(planned.strategy, rule, plan.mesh)},
-          {"out_strategy", OutStrategy(planned.strategy, rule, plan.mesh)},
-          {"partial", PartialJson(OutputLayout(planned.strategy, rule), plan.mesh)},
-          {"passes", passes},
-          {"out_layout", planned.output.has_value() ? LayoutJson(*planned.output, plan.mesh) : Json(nullptr)},
-          {"gather_again", planned.retention == Retention::kRedistribute},
-          {"recompute", planned.retention == Retention::kRecompute},
-          {"decided_by", Text(DecidedByName(planned.decided_by))},
-          {"reason", planned.reason},
-          {"choices", choices}};
+  Json json = {{"name", op.name},
+               {"kind", Text(OpKindName(op.kind))},
+               {"phase", Text(PhaseName(op.phase))},
+               {"line", op.line},
+               {"inputs", inputs},
+               {"output", op.name},
+               {"factors", FactorsJson(planned.strategy, rule, plan.mesh)},
+               {"in_strategy", InStrategy(planned.strategy, rule, plan.mesh)},
+               {"out_strategy", OutStrategy(planned.strategy, rule, plan.mesh)},
+               {"partial", PartialJson(OutputLayout(planned.strategy, rule), plan.mesh)},
+               {"passes", passes},
+               {"out_layout", planned.output.has_value() ? LayoutJson(*planned.output, plan.mesh) : Json(nullptr)},
+               {"gather_again", planned.retention == Retention::kRedistribute},
+               {"recompute", planned.retention == Retention::kRecompute},
+               {"decided_by", Text(DecidedByName(planned.decided_by))},
+               {"reason", planned.reason},
+               {"choices", choices}};
+  if (planned.retention == Retention::kOffload) json["offload"] = true;
+  return json;
 }
 
 std::string RoleOf(const Graph& graph, const Op& op) {
@@ -140,17 +142,19 @@ Json CollectiveJson(const std::map<OpId, std::string>& names, const Program& pro
 
 Json PredictedJson(const PlanFacts& facts) {
   const MemoryPrediction& memory = facts.memory;
-  return {{"step_seconds", facts.predicted_step.value()},
-          {"compute_seconds", facts.predicted_compute.value()},
-          {"communication_seconds", facts.predicted_communication.value()},
-          {"sent_bytes_per_rank", facts.sent_bytes_per_rank},
-          {"memory_per_rank",
-           {{"parameters", memory.parameters.value()},
-            {"gradients", memory.gradients.value()},
-            {"optimizer", memory.optimizer.value()},
-            {"activations", memory.activations.value()},
-            {"buffers", memory.buffers.value()},
-            {"peak", memory.peak.value()}}}};
+  Json json = {{"step_seconds", facts.predicted_step.value()},
+               {"compute_seconds", facts.predicted_compute.value()},
+               {"communication_seconds", facts.predicted_communication.value()},
+               {"sent_bytes_per_rank", facts.sent_bytes_per_rank},
+               {"memory_per_rank",
+                {{"parameters", memory.parameters.value()},
+                 {"gradients", memory.gradients.value()},
+                 {"optimizer", memory.optimizer.value()},
+                 {"activations", memory.activations.value()},
+                 {"buffers", memory.buffers.value()},
+                 {"peak", memory.peak.value()}}}};
+  if (memory.host > Bytes(0)) json["memory_per_rank"]["host"] = memory.host.value();
+  return json;
 }
 
 Json WarningsJson(const PlanFacts& facts) {

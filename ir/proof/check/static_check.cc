@@ -128,6 +128,7 @@ class StaticCheck {
       : program_(program),
         written_(program.values.size(), false),
         is_source_(program.values.size(), false),
+        is_on_host_(program.values.size(), false),
         phases_(program.values.size(), Phase::kForward),
         repeats_(program.values.size(), Repeat::kEach) {}
 
@@ -141,7 +142,8 @@ class StaticCheck {
           step.action, [&](const Compute& compute) { CheckCompute(compute); },
           [&](const Collective& collective) { CheckCollective(collective); },
           [&](const Slice& slice) { CheckSlice(slice); }, [&](const View& view) { CheckView(view); },
-          [](const Glance&) {});  // It takes a value as it lies.
+          [](const Glance&) {},  // It takes a value as it lies.
+          [&](const HostCopy& copy) { CheckHostCopy(copy); });
     }
     CheckResults();
     return std::move(findings_);
@@ -206,12 +208,14 @@ class StaticCheck {
     for (ValueId read : Reads(step)) {
       if (!program_.values.contains(read)) return Find("reads a value that does not exist"), false;
       if (!written_[read]) Find(absl::StrCat("reads `", value(read).name, "` before it is written"));
+      CheckPlaceOf(read, step);
       if (!Runs(read, step.phase)) Find(absl::StrCat("reads `", value(read).name, "`, which is made for metrics only"));
     }
     for (ValueId write : Writes(step)) {
       if (!program_.values.contains(write)) return Find("writes a value that does not exist"), false;
       if (written_[write]) Find(absl::StrCat("writes `", value(write).name, "` a second time"));
       written_[write] = true;
+      is_on_host_[write] = IsCopyOut(step);
       phases_[write] = step.phase;
     }
     return true;
@@ -353,6 +357,23 @@ class StaticCheck {
     }
   }
 
+  // The device has no access to what lies in the host's memory, except to copy it back.
+  void CheckPlaceOf(ValueId read, const Step& step) {
+    const bool is_back = std::holds_alternative<HostCopy>(step.action) && !IsCopyOut(step);
+    if (is_on_host_[read] != 0 && !is_back) Find(absl::StrCat("reads `", value(read).name, "` in the host's memory"));
+    if (is_on_host_[read] == 0 && is_back)
+      Find(absl::StrCat("copies back `", value(read).name, "`, which is not there"));
+  }
+
+  void CheckHostCopy(const HostCopy& copy) {
+    const Value& input = value(copy.input);
+    const Value& output = value(copy.output);
+    if (input.type != output.type || input.origin != output.origin) Find("changes a tensor's type or meaning");
+    if (input.layout != output.layout) {
+      Find(absl::StrCat("copies ", Describe(input.layout), " as ", Describe(output.layout)));
+    }
+  }
+
   void CheckSlice(const Slice& slice) {
     const Value& input = value(slice.input);
     const Value& output = value(slice.output);
@@ -380,6 +401,8 @@ class StaticCheck {
       }
       if (!written_[update.value])
         Find(absl::StrCat("`", value(update.state).name, "` takes a value that is never written"));
+      if (is_on_host_[update.value] != 0)
+        Find(absl::StrCat("`", value(update.state).name, "` takes a value in the host's memory"));
       if (!Runs(update.value, Phase::kUpdate)) Find("a state takes a value that is made for metrics only");
       if (value(update.state).layout != value(update.value).layout) {
         Find(absl::StrCat("`", value(update.state).name, "` lies as ", Describe(value(update.state).layout),
@@ -391,6 +414,7 @@ class StaticCheck {
 
   void CheckWhole(const std::string& what, ValueId id) {
     if (!written_[id]) Find(absl::StrCat(what, " is never written"));
+    if (is_on_host_[id] != 0) Find(absl::StrCat(what, " lies in the host's memory"));
     if (value(id).layout != Layout::Replicated(value(id).type.rank())) {
       Find(absl::StrCat(what, " lies as ", Describe(value(id).layout), " instead of whole on every rank"));
     }
@@ -399,6 +423,7 @@ class StaticCheck {
   const Program& program_;
   IdVector<ValueId, char> written_;
   IdVector<ValueId, char> is_source_;
+  IdVector<ValueId, char> is_on_host_;
   IdVector<ValueId, Phase> phases_;                    // The phase in which each value is made.
   IdVector<ValueId, Repeat> repeats_;                  // Where each value may be read.
   std::map<std::vector<AxisId>, std::string> groups_;  // What is wrong with the groups over some axes.

@@ -44,7 +44,11 @@ class Lockstep {
           [&](const Collective& collective) { return RunCollective(program_, collective, values_); },
           [&](const Slice& slice) { return RunSlice(program_, slice, values_); },
           [&](const View& view) { return RunView(program_, view, values_); },
-          [](const Glance&) { return absl::OkStatus(); }));
+          [](const Glance&) { return absl::OkStatus(); },
+          [&](const HostCopy& copy) {
+            values_[copy.output] = values_[copy.input];
+            return absl::OkStatus();
+          }));
     }
     return absl::OkStatus();
   }

@@ -10,6 +10,7 @@
 #include "base/source/source.h"
 #include "base/units/units.h"
 #include "ir/graph/graph.h"
+#include "ir/sharding/plan/plan.h"
 
 namespace cleave::ir {
 
@@ -128,11 +129,11 @@ struct ParallelSettings {
   bool operator==(const ParallelSettings&) const = default;
 };
 
-// #[recompute], #[keep]: what becomes of a forward op's value until the backward pass reads it.
+// #[recompute], #[keep], #[offload]: what becomes of a forward op's value until the backward pass reads it.
 struct RetentionPin {
   OpId op;
-  bool recompute = false;  // It is computed or sent again; else it is kept.
-  Span span;               // Of the attribute, or of the `pin` statement.
+  Retention retention = Retention::kKeep;  // kKeep, kRecompute or kOffload.
+  Span span;                               // Of the attribute, or of the `pin` statement.
 
   bool operator==(const RetentionPin&) const = default;
 };

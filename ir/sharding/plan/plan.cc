@@ -49,6 +49,20 @@ std::optional<DecidedBy> ParseDecidedBy(absl::string_view name) {
   return std::nullopt;
 }
 
+absl::string_view RetentionName(Retention retention) {
+  switch (retention) {
+    case Retention::kKeep:
+      return "keep";
+    case Retention::kRedistribute:
+      return "gather_again";
+    case Retention::kRecompute:
+      return "recompute";
+    case Retention::kOffload:
+      return "offload";
+  }
+  return "";
+}
+
 bool CanBeRecomputed(const Graph& graph, const Op& op) {
   return op.phase == Phase::kForward && DefinitionOf(op.kind).op_class != OpClass::kSource && !graph.is_manual();
 }
@@ -77,6 +91,9 @@ std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
     }
     if (planned.retention == Retention::kRecompute && !CanBeRecomputed(graph, op)) {
       errors.push_back(absl::StrCat("`", op.name, "` cannot be computed again in the backward pass"));
+    }
+    if (planned.retention == Retention::kOffload && !CanBeRecomputed(graph, op)) {
+      errors.push_back(absl::StrCat("`", op.name, "` cannot wait in the host's memory"));
     }
     if (!planned.output.has_value()) continue;
     if (const absl::Status valid = VerifyLayout(*planned.output, plan.mesh, op.type.rank()); !valid.ok()) {

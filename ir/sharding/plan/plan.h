@@ -25,7 +25,11 @@ enum class Retention {
   kKeep,          // The value, and its copies in other layouts.
   kRedistribute,  // The value alone: its copies in other layouts are made again from it.
   kRecompute,     // Nothing: the op is computed again from its inputs.
+  kOffload,       // The same as with kKeep, but what it reads waits in the memory of the device's host.
 };
+
+// The word by which a model asks for it: "keep", "recompute", "offload"; "gather_again", for which none asks.
+absl::string_view RetentionName(Retention retention);
 
 // Where the cost of a choice comes from, in the price of the search. Backward ops count with the forward op from which
 // they inherit. Costs with the gradient weight are separate from the rest, since the whole cost is linear in it.
@@ -93,11 +97,13 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-// Whether the backward pass can compute the op again: a forward op that is no source, in a model that is not manual.
+// Whether the backward pass can compute the op again, or its value wait in the host's memory: a forward op that is no
+// source, in a model that is not manual.
 bool CanBeRecomputed(const Graph& graph, const Op& op);
 
 // The errors of the plan: sizes must agree, every strategy must be valid for its op's rule, every `output` must be a
-// layout of its value, only ops that can be are recomputed. Empty when the plan is valid.
+// layout of its value, only ops that can be are recomputed or
+// offloaded. Empty when the plan is valid.
 std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan);
 
 }  // namespace cleave::ir

@@ -83,14 +83,14 @@ class Rewriter {
 
   OpId AppendBuilt(const Op& op, const BuiltForm& form, const Op& built, const IdVector<OpId, OpId>& places) {
     const bool is_result = built.id == form.result;
-    const bool recomputed = plan_.ops[op.id].retention == Retention::kRecompute;
+    const Retention retention = plan_.ops[op.id].retention;
     Op copy = built;
     copy.name = is_result ? op.name : names_.Take(built.name);
     for (OpId& input : copy.inputs) input = places[input];
     OpPlan plan{.strategy = form.strategies[built.id],
                 .output = {},
-                // All parts of an op are computed again with it.
-                .retention = recomputed ? Retention::kRecompute : Retention::kKeep,
+                // All parts of an op are computed again with it, or wait where it does.
+                .retention = retention == Retention::kRedistribute ? Retention::kKeep : retention,
                 .decided_by = plan_.ops[op.id].decided_by,
                 .reason = absl::StrCat("distributed form of ", op.name),
                 .choices = {}};

@@ -220,7 +220,7 @@ void MoveRetentions(const Lowered& lowered, std::vector<RetentionPin>& retention
   for (const InsertedCast& inserted : lowered.casts) {
     const auto value = by_old_value.find(inserted.old_value);
     if (value == by_old_value.end() || lowered.graph.op(inserted.cast).phase != Phase::kForward) continue;
-    retentions.push_back({inserted.cast, value->second.recompute, value->second.span});
+    retentions.push_back({inserted.cast, value->second.retention, value->second.span});
   }
   std::sort(retentions.begin(), retentions.end(),
             [](const RetentionPin& a, const RetentionPin& b) { return a.op < b.op; });

@@ -259,14 +259,15 @@ TEST(PrecisionTest, ForwardCastsHaveTheRetentionOfTheirValues) {
   builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {product}, {}, "loss");
   const Span place{.begin = 3, .end = 7};
   Pins pins;
-  pins.retentions = {{.op = norm, .recompute = true, .span = place}, {.op = product, .recompute = false, .span = {}}};
+  pins.retentions = {{.op = norm, .retention = Retention::kRecompute, .span = place},
+                     {.op = product, .retention = Retention::kKeep, .span = {}}};
   const Lowered lowered = ApplyPrecision(Trained(std::move(builder).Build()), Precision::kBf16);
   std::vector<std::string> moved;
   for (const RetentionPin& pin : MovePins(pins, lowered).retentions) {
-    EXPECT_EQ(pin.span == place, pin.recompute);
-    moved.push_back(absl::StrCat(lowered.graph.op(pin.op).name, pin.recompute ? " again" : " kept"));
+    EXPECT_EQ(pin.span == place, pin.retention == Retention::kRecompute);
+    moved.push_back(absl::StrCat(lowered.graph.op(pin.op).name, " ", RetentionName(pin.retention)));
   }
-  EXPECT_THAT(moved, ElementsAre("norm again", "norm.bf16 again", "product kept", "product.f32 kept"));
+  EXPECT_THAT(moved, ElementsAre("norm recompute", "norm.bf16 recompute", "product keep", "product.f32 keep"));
 }
 
 TEST(PrecisionTest, NamesThatAreTakenStay) {

@@ -21,7 +21,8 @@ int64_t AvailableMemory() {
   return kibibytes < 0 ? -1 : kibibytes * 1024;
 }
 
-Arena::Arena(int64_t bytes, int64_t peak) : bytes_((bytes + kAlignment - 1) / kAlignment * kAlignment) {
+// All of the memory is the host's.
+Arena::Arena(int64_t bytes, int64_t peak, int64_t) : bytes_((bytes + kAlignment - 1) / kAlignment * kAlignment) {
   if (bytes_ == 0) return;
   const int64_t available = AvailableMemory();
   const int64_t needed = std::max(bytes_, peak);

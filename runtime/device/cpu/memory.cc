@@ -17,6 +17,9 @@ void ZeroBytes(void* target, int64_t bytes) {
   if (bytes > 0) std::memset(target, 0, static_cast<size_t>(bytes));
 }
 
+void CopyToHost(const void* tensor, void* host, int64_t bytes) { CopyBytes(tensor, host, bytes); }
+void CopyFromHost(const void* host, void* tensor, int64_t bytes) { CopyBytes(host, tensor, bytes); }
+
 bool TensorsAreOnHost() { return true; }
 
 void CopyToDevice(const void* host, void* target, int64_t bytes) { CopyBytes(host, target, bytes); }

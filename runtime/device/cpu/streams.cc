@@ -3,6 +3,7 @@
 namespace cleave::runtime {
 
 void BeginCommunication() {}
+void BeginHostCopies() {}
 int EndCommunication() { return 0; }
 void AwaitCommunication(int) {}
 

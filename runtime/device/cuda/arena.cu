@@ -13,7 +13,26 @@ int64_t AvailableMemory() {
   return cudaMemGetInfo(&free, &total) == cudaSuccess ? static_cast<int64_t>(free) : -1;
 }
 
-Arena::Arena(int64_t bytes, int64_t peak) : bytes_((bytes + kAlignment - 1) / kAlignment * kAlignment) {
+namespace {
+
+// Pinned: the GPU copies to it by itself.
+void* HostMemory(int64_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t error = cudaHostAlloc(&memory, static_cast<size_t>(bytes), cudaHostAllocDefault);
+  if (error == cudaErrorMemoryAllocation) {
+    Die(ExitCode::kFailed, Format("out of memory: asked the host for %" PRId64
+                                  " bytes of pinned memory, in which the plan lets values of this rank wait",
+                                  bytes));
+  }
+  CheckCuda(error, "cudaHostAlloc of the host's memory");
+  return memory;
+}
+
+}  // namespace
+
+Arena::Arena(int64_t bytes, int64_t peak, int64_t host_bytes)
+    : bytes_((bytes + kAlignment - 1) / kAlignment * kAlignment), host_bytes_(host_bytes) {
+  if (host_bytes_ > 0) host_ = static_cast<std::byte*>(HostMemory(host_bytes_));
   if (bytes_ == 0) return;
   const int64_t available = AvailableMemory();
   const int64_t needed = std::max(bytes_, peak);
@@ -30,6 +49,9 @@ Arena::Arena(int64_t bytes, int64_t peak) : bytes_((bytes + kAlignment - 1) / kA
 }
 
 // Waits for all work that uses it.
-Arena::~Arena() { cudaFree(data_); }
+Arena::~Arena() {
+  cudaFree(data_);
+  cudaFreeHost(host_);
+}
 
 }  // namespace cleave::runtime

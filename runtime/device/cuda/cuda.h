@@ -7,8 +7,8 @@
 //
 // A rank is a thread; several ranks may be threads of one process that share a GPU. Everything here speaks of the
 // calling thread's rank. Kernels run in the order in which they were launched on the current stream: between
-// BeginCommunication and EndCommunication (runtime/device/streams.h) that is the communication stream, otherwise the
-// compute stream.
+// BeginCommunication or BeginHostCopies and EndCommunication (runtime/device/streams.h) that is another stream,
+// otherwise the compute stream.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_CUDA_H_
 #define CLEAVE_RUNTIME_DEVICE_CUDA_CUDA_H_
 

@@ -217,6 +217,30 @@ TEST(Recorded, KeepsTheOrderOfTheTwoStreams) {
   }
 }
 
+// A value waits on the host while its memory is used for another one.
+TEST(Recorded, KeepsTheOrderOfHostCopies) {
+  const Arena arena(256, 0, 128);
+  EXPECT_EQ(arena.host_bytes(), 128);
+  float* const value = arena.At<float>(0);
+  float* const sum = arena.At<float>(64);
+  float* const on_host = arena.OnHost<float>(64);
+  const auto add_one = [](const float* from, float* to) { Launch(AddOne, {1, 32}, int64_t{1}, from, to); };
+  Recorded recorded;
+  for (int run = 0; run < 4; ++run) {
+    recorded.Run([&] {
+      add_one(sum, value);
+      const Pending out = CopyBeside([&] { CopyToHost(value, 1, on_host); });
+      add_one(sum, sum);
+      AwaitCommunication(out.id);
+      ZeroBytes(value, 4);
+      const Pending back = CopyBeside([&] { CopyFromHost(on_host, 1, value); });
+      AwaitCommunication(back.id);
+      add_one(value, sum);
+    });
+    EXPECT_EQ(*OnHost(value, 1), 1.0f + 2.0f * static_cast<float>(run));
+  }
+}
+
 // One phase begins a communication and the next one awaits it.
 TEST(Recorded, AwaitsWhatItLeavesBehind) {
   const DeviceVector<float> a({0.0f}), b({0.0f});

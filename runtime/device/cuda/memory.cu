@@ -74,6 +74,18 @@ void ZeroBytes(void* target, int64_t bytes) {
   CheckCuda(cudaMemsetAsync(target, 0, static_cast<size_t>(bytes), CurrentStream()), "zeroing on the GPU");
 }
 
+void CopyToHost(const void* tensor, void* host, int64_t bytes) {
+  if (bytes <= 0) return;
+  CheckCuda(cudaMemcpyAsync(host, tensor, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost, CurrentStream()),
+            "copying to the host's memory");
+}
+
+void CopyFromHost(const void* host, void* tensor, int64_t bytes) {
+  if (bytes <= 0) return;
+  CheckCuda(cudaMemcpyAsync(tensor, host, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, CurrentStream()),
+            "copying from the host's memory");
+}
+
 bool TensorsAreOnHost() { return false; }
 
 void CopyToDevice(const void* host, void* target, int64_t bytes) {

@@ -13,8 +13,9 @@ struct RankState {
   int multiprocessors = 0;
   cudaStream_t compute = nullptr;
   cudaStream_t communication = nullptr;
-  cudaStream_t current = nullptr;  // One of the two.
-  cudaEvent_t computed = nullptr;  // What communication waits for.
+  cudaStream_t host_copies = nullptr;
+  cudaStream_t current = nullptr;  // One of the three.
+  cudaEvent_t computed = nullptr;  // What the others wait for.
   // By number: what AwaitCommunication waits for.
   struct Communicated {
     cudaEvent_t event = nullptr;

@@ -22,9 +22,18 @@ RankState* NewState() {
   CheckCuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
   CheckCuda(cudaStreamCreateWithPriority(&state->compute, cudaStreamNonBlocking, least), "cudaStreamCreate");
   CheckCuda(cudaStreamCreateWithPriority(&state->communication, cudaStreamNonBlocking, greatest), "cudaStreamCreate");
+  CheckCuda(cudaStreamCreateWithPriority(&state->host_copies, cudaStreamNonBlocking, least), "cudaStreamCreate");
   state->current = state->compute;
   state->computed = NewEvent();
   return state;
+}
+
+// What is asked for from here on goes to `stream`, and runs when what was asked for before has.
+void Begin(cudaStream_t stream) {
+  RankState& state = State();
+  CheckCuda(cudaEventRecord(state.computed, state.compute), "cudaEventRecord");
+  CheckCuda(cudaStreamWaitEvent(stream, state.computed, 0), "cudaStreamWaitEvent");
+  state.current = stream;
 }
 
 void Await(RankState::Communicated& communicated, cudaStream_t stream) {
@@ -45,12 +54,8 @@ cudaStream_t ComputeStream() { return State().compute; }
 cudaStream_t CommunicationStream() { return State().communication; }
 int Multiprocessors() { return State().multiprocessors; }
 
-void BeginCommunication() {
-  RankState& state = State();
-  CheckCuda(cudaEventRecord(state.computed, state.compute), "cudaEventRecord");
-  CheckCuda(cudaStreamWaitEvent(state.communication, state.computed, 0), "cudaStreamWaitEvent");
-  state.current = state.communication;
-}
+void BeginCommunication() { Begin(State().communication); }
+void BeginHostCopies() { Begin(State().host_copies); }
 
 int EndCommunication() {
   RankState& state = State();
@@ -61,7 +66,7 @@ int EndCommunication() {
   const int number = state.free_numbers.back();
   state.free_numbers.pop_back();
   RankState::Communicated& communicated = state.communicated[static_cast<size_t>(number)];
-  CheckCuda(cudaEventRecord(communicated.event, state.communication), "cudaEventRecord");
+  CheckCuda(cudaEventRecord(communicated.event, state.current), "cudaEventRecord");
   communicated.pending = true;
   state.current = state.compute;
   return number;
