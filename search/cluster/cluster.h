@@ -105,6 +105,7 @@ struct Cluster {
   std::vector<Cache> caches = {};     // Ascending by bytes, descending by rate, all faster than the memory.
   double input_bytes_per_second = 0;  // At which a device's samples are read for a step; 0: they are read ahead of it.
   Seconds kernel_floor{0};            // The least time of one op.
+  double host_bytes_per_second = 0;   // Between a device and its host's memory, in one direction; 0: not known.
   double overlap_slowdown = 1;        // How many times longer compute takes while communication goes on.
 
   int64_t devices() const;

@@ -16,7 +16,7 @@ constexpr char kLab[] = R"({
   "device": {"peak": {"f32": "19.5TFLOP/s", "tf32": "156TFLOP/s"}, "memory": "80GiB", "memory_bandwidth": "2TB/s",
              "caches": [{"bytes": "40MiB", "bandwidth": "5TB/s"}], "input_bandwidth": "6GB/s",
              "matrix_efficiency": [{"flops": "0FLOP", "share": 0.1}, {"flops": "1GFLOP", "share": 0.6}],
-             "kernel_floor": "7us", "overlap_slowdown": 1.2},
+             "kernel_floor": "7us", "host_bandwidth": "26GB/s", "overlap_slowdown": 1.2},
   "links": [{"name": "host", "count": 4, "bandwidth": "300GB/s", "latency": "46us", "one_way_ratio": 0.9,
              "groups": [{"ranks": 2, "latency": "46us", "bus_bandwidth": "193GB/s"}],
              "ramp": {"ranks": 2, "points": [{"bytes": "1MiB", "bus_bandwidth": "20GB/s"}]},
@@ -49,6 +49,7 @@ TEST(ParseClusterJsonTest, ReadsEveryField) {
   EXPECT_EQ(host.input_bytes_per_second, 6e9);
   EXPECT_EQ(host.matrix_efficiency[1], (EfficiencyPoint{.flops = Flops(1e9), .share = 0.6}));
   EXPECT_DOUBLE_EQ(host.kernel_floor.value(), 7e-6);
+  EXPECT_DOUBLE_EQ(host.host_bytes_per_second, 26e9);
   EXPECT_EQ(host.overlap_slowdown, 1.2);
   ASSERT_EQ(host.links.size(), 1u);
   const Link& link = host.links[0];

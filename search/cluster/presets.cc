@@ -75,7 +75,11 @@ struct Gpu {
   double memory_rate;  // Bytes per second.
   PeakRates peak;
   double best_share;  // Of the bf16 peak, reached by any product.
+  double host_rate;   // Bytes per second between it and pinned memory of its host, in one direction.
 };
+
+// What NVIDIA's bandwidthTest and nvbandwidth reach with pinned memory over 16 lanes of PCIe 3, 4 and 5.
+constexpr double kPcie3 = 12 * kGiga, kPcie4 = 25 * kGiga, kPcie5 = 55 * kGiga;
 
 // A host of eight. A kernel takes at least 7 us (vTrain), and compute takes 1.1 to 1.3 times as long while
 // communication goes on (Galvatron).
@@ -87,6 +91,7 @@ Machines HostOf(const Gpu& gpu, std::vector<GroupRate> groups) {
                    .matrix_efficiency = EfficiencyOf(gpu.peak.bf16, gpu.best_share),
                    .memory_bytes_per_second = gpu.memory_rate,
                    .kernel_floor = Seconds(7 * kMicro),
+                   .host_bytes_per_second = gpu.host_rate,
                    .overlap_slowdown = 1.2},
           .network = Network(gpu.card)};
 }
@@ -97,7 +102,8 @@ Machines V100() {
                         .memory = 32 * kGiga,
                         .memory_rate = 0.9 * kTera,
                         .peak = {.f32 = 15.7 * kTera, .tf32 = 0, .bf16 = 125 * kTera},  // fp16.
-                        .best_share = 0.87};  // It is not known; this is A100's.
+                        .best_share = 0.87,  // It is not known; this is A100's.
+                        .host_rate = kPcie3};
   return HostOf(kGpu, {{.ranks = 2, .latency = Seconds(24 * kMicro), .bytes_per_second = 23 * kGiga},
                        {.ranks = 4, .latency = Seconds(45 * kMicro), .bytes_per_second = 86 * kGiga},
                        {.ranks = 8, .latency = Seconds(76 * kMicro), .bytes_per_second = 136 * kGiga}});
@@ -109,7 +115,8 @@ Machines A100() {
                         .memory = 80 * kGiga,
                         .memory_rate = 2.0 * kTera,
                         .peak = {.f32 = 19.5 * kTera, .tf32 = 156 * kTera, .bf16 = 312 * kTera},
-                        .best_share = 0.87};
+                        .best_share = 0.87,
+                        .host_rate = kPcie4};
   Machines machines = HostOf(kGpu, LikeA100(kA100BusBandwidth.back()));
   constexpr int64_t kMiB = 1 << 20;
   machines.host.links[0].ramp = {.ranks = 8,
@@ -139,7 +146,8 @@ Machines H100() {
                        .memory = 80 * kGiga,
                        .memory_rate = 3.35 * kTera,
                        .peak = {.f32 = 67 * kTera, .tf32 = 494.5 * kTera, .bf16 = 989 * kTera},
-                       .best_share = 0.80});
+                       .best_share = 0.80,
+                       .host_rate = kPcie5});
 }
 
 Machines H200() {
@@ -148,7 +156,8 @@ Machines H200() {
                        .memory = 141 * kGiga,
                        .memory_rate = 4.8 * kTera,
                        .peak = {.f32 = 67 * kTera, .tf32 = 494.5 * kTera, .bf16 = 989 * kTera},
-                       .best_share = 0.80});
+                       .best_share = 0.80,
+                       .host_rate = kPcie5});
 }
 
 Machines B200() {
@@ -157,7 +166,8 @@ Machines B200() {
                        .memory = 180 * kGiga,
                        .memory_rate = 8.0 * kTera,
                        .peak = {.f32 = 75 * kTera, .tf32 = 1125 * kTera, .bf16 = 2250 * kTera},
-                       .best_share = 0.78});
+                       .best_share = 0.78,
+                       .host_rate = kPcie5});
 }
 
 // Ascend 910A by its published figures, none of them measured: 256 TFLOP/s in fp16, which products of f32 tensors use

@@ -176,9 +176,9 @@ absl::StatusOr<std::vector<Cache>> CachesOf(const Json& list, const std::string&
 
 absl::Status ReadDevice(const Json& json, Cluster& cluster) {
   const std::string where = "device";
-  CLEAVE_RETURN_IF_ERROR(
-      CheckFields(json, where, {"peak", "memory_bandwidth"},
-                  {"memory", "caches", "input_bandwidth", "matrix_efficiency", "kernel_floor", "overlap_slowdown"}));
+  CLEAVE_RETURN_IF_ERROR(CheckFields(json, where, {"peak", "memory_bandwidth"},
+                                     {"memory", "caches", "input_bandwidth", "host_bandwidth", "matrix_efficiency",
+                                      "kernel_floor", "overlap_slowdown"}));
   CLEAVE_ASSIGN_OR_RETURN(cluster.peak, PeakOf(json.at("peak"), "device.peak"));
   CLEAVE_ASSIGN_OR_RETURN(cluster.memory_bytes_per_second, RateAt(json, "memory_bandwidth", where));
   if (json.contains("memory")) {
@@ -189,6 +189,9 @@ absl::Status ReadDevice(const Json& json, Cluster& cluster) {
   }
   if (json.contains("input_bandwidth")) {
     CLEAVE_ASSIGN_OR_RETURN(cluster.input_bytes_per_second, RateAt(json, "input_bandwidth", where));
+  }
+  if (json.contains("host_bandwidth")) {
+    CLEAVE_ASSIGN_OR_RETURN(cluster.host_bytes_per_second, RateAt(json, "host_bandwidth", where));
   }
   if (json.contains("matrix_efficiency")) {
     CLEAVE_ASSIGN_OR_RETURN(cluster.matrix_efficiency,

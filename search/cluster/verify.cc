@@ -128,6 +128,7 @@ std::vector<std::string> VerifyCluster(const Cluster& cluster) {
   findings.NotNegative("the bf16 peak", cluster.peak.bf16);
   CheckEfficiency(cluster, findings);
   CheckMemory(cluster, findings);
+  findings.NotNegative("the bandwidth to the host's memory", cluster.host_bytes_per_second);
   findings.NotNegative("the kernel floor", cluster.kernel_floor.value());
   if (!std::isfinite(cluster.overlap_slowdown) || cluster.overlap_slowdown < 1) {
     findings.Add("the slowdown by overlap", cluster.overlap_slowdown, "is less than 1");

@@ -52,6 +52,7 @@ Json DeviceJson(const Cluster& cluster) {
     json["caches"].push_back({{"bytes", Size(cache.bytes)}, {"bandwidth", Rate(cache.bytes_per_second)}});
   }
   if (cluster.input_bytes_per_second > 0) json["input_bandwidth"] = Rate(cluster.input_bytes_per_second);
+  if (cluster.host_bytes_per_second > 0) json["host_bandwidth"] = Rate(cluster.host_bytes_per_second);
   for (const EfficiencyPoint& point : cluster.matrix_efficiency) {
     json["matrix_efficiency"].push_back(
         {{"flops", FormatQuantity(QuantityKind::kFlops, point.flops.value())}, {"share", point.share}});

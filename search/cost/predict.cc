@@ -1,12 +1,14 @@
 #include "search/cost/predict.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "ir/graph/ops/ops.h"
+#include "ir/program/fuse/host_copies.h"
 #include "search/cost/time.h"
 
 namespace cleave::search {
@@ -74,11 +76,15 @@ Seconds StageTime(const ir::Program& program, const ir::Fusion& fusion, const st
     return CollectiveSeconds(cluster, program.mesh, collective->kind, collective->axes,
                              ir::CollectiveBytes(program, *collective));
   }
+  if (const auto* copy = std::get_if<ir::HostCopy>(&first.action); copy != nullptr) {
+    const auto bytes = static_cast<double>(LocalType(program, copy->input).bytes().value());
+    return cluster.host_bytes_per_second > 0 ? Seconds(bytes / cluster.host_bytes_per_second) : Seconds(0);
+  }
   const bool is_kernel = std::holds_alternative<ir::Collective>(first.action) || ir::ComputeOf(first) != nullptr;
   return is_kernel ? KernelTime(program, fusion, steps, cluster) : Seconds(0);
 }
 
-// Two clocks: of the kernels and of the collectives of a rank.
+// Three clocks: of the kernels of a rank, of its collectives, and of its copies to the host's memory and back.
 class Clocks {
  public:
   Clocks(const ir::Program& program, bool overlaps) : ready_(program.values.size(), 0.0), overlaps_(overlaps) {}
@@ -91,7 +97,7 @@ class Clocks {
   }
 
   // Nothing is under way before the first micro-batch and after the last one.
-  void Join() { kernels_ = collectives_ = std::max(kernels_, collectives_); }
+  void Join() { kernels_ = collectives_ = copies_ = now().value(); }
 
   void Kernel(const ir::Program& program, const std::vector<int>& steps, Seconds seconds) {
     if (waits_) Wait();
@@ -107,11 +113,22 @@ class Clocks {
     Write(step, collectives_);
   }
 
-  Seconds now() const { return Seconds(std::max(kernels_, collectives_)); }
+  // Returns when it is done.
+  double Copy(const ir::Step& step, Seconds seconds) {
+    copies_ = std::max({kernels_, copies_, Ready(step)}) + seconds.value();
+    if (!overlaps_) kernels_ = copies_;
+    Write(step, copies_);
+    return copies_;
+  }
+
+  // No kernel begins before `time`.
+  void WaitUntil(double time) { kernels_ = std::max(kernels_, time); }
+
+  Seconds now() const { return Seconds(std::max({kernels_, collectives_, copies_})); }
 
  private:
   void Wait() {
-    kernels_ = std::max(kernels_, collectives_);
+    kernels_ = now().value();
     waits_ = false;
   }
   double Ready(const ir::Step& step) const {
@@ -124,9 +141,47 @@ class Clocks {
   }
 
   IdVector<ir::ValueId, double> ready_;  // When the value is there.
-  double kernels_ = 0, collectives_ = 0;
+  double kernels_ = 0, collectives_ = 0, copies_ = 0;
   bool waits_ = false;
   bool overlaps_;
+};
+
+// The copies of a program, by the stages at which they matter.
+class CopyTimes {
+ public:
+  CopyTimes(const ir::Program& program, const ir::Fusion& fusion, const std::vector<Seconds>& times)
+      : program_(program), fusion_(fusion), times_(times) {
+    for (const ir::CopyHold& hold : ir::HoldsOfCopies(program, fusion)) {
+      if (hold.direction == ir::HostCopy::Direction::kOut) {
+        started_at_[hold.first].push_back(hold.first);
+        awaited_after_[hold.last].push_back(hold.first);
+      } else {
+        started_at_[hold.first].push_back(hold.last);
+      }
+    }
+  }
+
+  // REQUIRES: called for the stages in order.
+  void Begin(int stage, Clocks& clocks) {
+    const auto started = started_at_.find(stage);
+    if (started == started_at_.end()) return;
+    for (const int copy : started->second) {
+      const int step = ir::StepsOf(fusion_.stages[static_cast<size_t>(copy)]).front();
+      done_[copy] = clocks.Copy(program_.steps[static_cast<size_t>(step)], times_[static_cast<size_t>(copy)]);
+    }
+  }
+  void End(int stage, Clocks& clocks) const {
+    const auto awaited = awaited_after_.find(stage);
+    if (awaited == awaited_after_.end()) return;
+    for (const int copy : awaited->second) clocks.WaitUntil(done_.at(copy));
+  }
+
+ private:
+  const ir::Program& program_;
+  const ir::Fusion& fusion_;
+  const std::vector<Seconds>& times_;
+  std::map<int, std::vector<int>> started_at_, awaited_after_;  // The stages of copies.
+  std::map<int, double> done_;
 };
 
 }  // namespace
@@ -147,6 +202,7 @@ Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const C
   Clocks clocks(program, overlaps);
   clocks.Kernel(program, {}, prediction.compute);
   const std::vector<Seconds> times = StageTimes(program, fusion, machine);
+  CopyTimes copies(program, fusion, times);
   ir::Phase phase = ir::Phase::kForward;
   ir::Repeat repeat = fusion.stages.empty() ? ir::Repeat::kEach : fusion.stages.front().repeat;
   for (size_t i = 0; i < fusion.stages.size(); ++i) {
@@ -156,6 +212,8 @@ Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const C
     if (std::exchange(phase, stage.phase) != stage.phase) clocks.Enter(phase);
     const std::vector<int> steps = ir::StepsOf(stage);
     const ir::Step& first = program.steps[static_cast<size_t>(steps.front())];
+    copies.Begin(static_cast<int>(i), clocks);
+    if (std::holds_alternative<ir::HostCopy>(first.action)) prediction.host_copies += times[i];
     if (const ir::Collective* collective = ir::CommunicationOf(program, first); collective != nullptr) {
       prediction.communication += times[i];
       prediction.sent_bytes_per_rank +=
@@ -165,9 +223,10 @@ Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const C
       prediction.compute += times[i];
       clocks.Kernel(program, steps, times[i]);
     }
+    copies.End(static_cast<int>(i), clocks);
   }
   const Seconds alone = prediction.compute + prediction.communication;
-  prediction.step = clocks.now() + OverlapLoss(cluster, Seconds(alone.value() - clocks.now().value()));
+  prediction.step = clocks.now() + OverlapLoss(cluster, Seconds(std::max(0.0, alone.value() - clocks.now().value())));
   return prediction;
 }
 

@@ -1,8 +1,10 @@
 // The time of a step of a program on a cluster, predicted by the formulas of time.h.
 //
 // Ops that are emitted as one piece (ir/program/fuse) are one kernel; slices and reshapes take nothing. Kernels run one
-// after another, and so do collectives. Where the target overlaps them, a collective starts when its inputs are there,
-// and a kernel waits for the collectives that it reads; else everything runs in the order of the program.
+// after another, and so do collectives, and copies to the host's memory and back. Where the target overlaps them, a
+// collective starts when its inputs are there, and a kernel waits for the collectives that it reads. A copy starts and
+// ends within the stages for which memory is held for it (ir/program/fuse/host_copies.h); else everything runs in the
+// order of the program.
 #ifndef CLEAVE_SEARCH_COST_PREDICT_H_
 #define CLEAVE_SEARCH_COST_PREDICT_H_
 
@@ -19,7 +21,8 @@ namespace cleave::search {
 struct Prediction {
   Seconds compute{0};
   Seconds communication{0};
-  Seconds step{0};                 // Less than the sum of both where they overlap.
+  Seconds host_copies{0};          // Nothing where the cluster does not say how fast they are.
+  Seconds step{0};                 // Less than the sum of these where they overlap.
   double sent_bytes_per_rank = 0;  // Unweighted, of all collectives of a training step.
 };
 

@@ -45,6 +45,40 @@ TEST(PredictTest, CommunicationIsLatencyAndBytes) {
   EXPECT_NEAR(eight.communication.value(), latency + eight.sent_bytes_per_rank / 136e9, 1e-9);
 }
 
+// What waits on the host costs nothing while it moves beside kernels, and all that it takes beyond them.
+TEST(PredictTest, CopiesToTheHostRunBesideKernels) {
+  Cluster cluster = *ClusterOf(*FindPreset("h100x8"), 1);
+  const ir::Graph graph = testing::Mlp(4096, {4096, 4096, 4096, 4096, 4096, 4096, 1});
+  ir::Plan plan = ir::DataParallelPlan(graph, MeshOfCluster(cluster));
+  const Execution execution{.overlaps = true};
+  const Prediction kept = Predict(*ir::Partition(graph, plan), cluster, execution);
+  EXPECT_EQ(kept.host_copies, Seconds(0));
+  for (const ir::Op& op : graph.ops) {
+    if (ir::CanBeRecomputed(graph, op)) plan.ops[op.id].retention = ir::Retention::kOffload;
+  }
+  const ir::Program program = *ir::Partition(graph, plan);
+  double bytes = 0;
+  for (const ir::Step& step : program.steps) {
+    if (!std::holds_alternative<ir::HostCopy>(step.action)) continue;
+    bytes += static_cast<double>(program.value(ir::Writes(step).front()).type.bytes().value());
+  }
+  ASSERT_GT(bytes, 0);
+  const auto with_rate = [&](double rate) {
+    cluster.host_bytes_per_second = rate;
+    return Predict(program, cluster, execution);
+  };
+  EXPECT_DOUBLE_EQ(with_rate(0).step.value(), kept.step.value());
+  const Prediction fast = with_rate(1e15);
+  EXPECT_NEAR(fast.step.value(), kept.step.value(), 1e-3 * kept.step.value());
+  const Prediction usual = with_rate(55e9);
+  EXPECT_DOUBLE_EQ(usual.host_copies.value(), bytes / 55e9);
+  EXPECT_GT(usual.step, fast.step);
+  EXPECT_LT(usual.step, kept.step + usual.host_copies);
+  const Prediction slow = with_rate(1e6);
+  EXPECT_GE(slow.step, slow.host_copies);
+  EXPECT_LE(slow.step, slow.host_copies + kept.step);
+}
+
 TEST(PredictTest, FusedOpsAreOneKernel) {
   // When every op takes the least time of a kernel, the step takes this time once for each piece.
   Cluster cluster = CpuCluster(1);

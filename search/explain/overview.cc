@@ -53,7 +53,10 @@ std::string MemoryText(const ir::MemoryPrediction& memory) {
 
 std::string TimeText(const Prediction& predicted) {
   return absl::StrCat(FormatSeconds(predicted.step), " per step, predicted: compute ", FormatSeconds(predicted.compute),
-                      ", communication ", FormatSeconds(predicted.communication));
+                      ", communication ", FormatSeconds(predicted.communication),
+                      predicted.host_copies > Seconds(0)
+                          ? absl::StrCat(", copies to the host and back ", FormatSeconds(predicted.host_copies))
+                          : "");
 }
 
 // "x.0..95.ffn.up.matmul f32[1024, 49152]": what ops compute, equal layers together.

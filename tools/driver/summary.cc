@@ -24,9 +24,11 @@ std::string FirstLine(const CompiledModel& compiled) {
   }
   const std::string micro_batches = plan.micro_batches > 1 ? absl::StrCat(plan.micro_batches, " micro-batches, ") : "";
   const int64_t again = search::OpsComputedAgain(program);
+  const Bytes on_host = compiled.split.memory.use.prediction.host;
   return absl::StrCat(compiled.model.training_graph.model, ": ", Plural(plan.mesh.rank_count(), "rank"),
                       plan.mesh.axis_count() > 0 ? absl::StrCat(" (", plan.mesh.ToString(), ")") : "", ", ",
                       micro_batches, again > 0 ? absl::StrCat(Plural(again, "op"), " computed again, ") : "",
+                      on_host > Bytes(0) ? absl::StrCat(FormatBytes(on_host), " per rank on the host, ") : "",
                       plan.search.algorithm, ", ", Plural(collectives, "collective"), " and ",
                       FormatBytes(Bytes(static_cast<int64_t>(sent))), " sent per rank and step\n");
 }

@@ -1,5 +1,4 @@
-// How long copies between the memory of a device and that of its host (HostCopy) hold memory of the device. Private to
-// ir/program/fuse.
+// How long copies between the memory of a device and that of its host (HostCopy) hold memory of the device.
 //
 // Copies run one after another beside other stages, and stand behind the last reader, or in front of the first one.
 // What is copied out holds its memory up to the stage in front of the last reader of what is copied out next, and what
