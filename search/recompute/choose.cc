@@ -73,19 +73,6 @@ Chooser::Chooser(const Liveness& liveness, int64_t work)
   }
 }
 
-std::vector<bool> Chooser::UnitsOf(const Set& set) const {
-  std::vector<bool> units(liveness_.units().size(), false);
-  for (size_t c = 0; c < set.size(); ++c) {
-    if (!set[c]) continue;
-    for (const int unit : classes_[c]) {
-      units[static_cast<size_t>(unit)] = true;
-      for (const int copy : liveness_.units()[static_cast<size_t>(unit)].copies)
-        units[static_cast<size_t>(copy)] = true;
-    }
-  }
-  return units;
-}
-
 Chooser::Set Chooser::AsAskedSet() const {
   Set set(classes_.size());
   for (size_t c = 0; c < set.size(); ++c) set[c] = asked_[c].value_or(false);
@@ -168,21 +155,10 @@ std::vector<Chooser::Set> Chooser::Neighbours(const Set& set) const {
   return neighbours;
 }
 
-std::optional<Chooser::Set> Chooser::BestOfAll(Bytes limit) {
-  std::vector<size_t> free;
-  for (size_t c = 0; c < classes_.size(); ++c) {
-    if (IsFree(c)) free.push_back(c);
-  }
-  std::optional<std::pair<Seconds, Set>> best;
-  Set set = AsAskedSet();
-  for (uint64_t bits = 0; bits < uint64_t{1} << free.size(); ++bits) {
-    for (size_t i = 0; i < free.size(); ++i) set[free[i]] = (bits >> i & 1) != 0;
-    const Outcome outcome = Of(set, limit);
-    if (!Fits(outcome) || (best.has_value() && best->first <= outcome.seconds)) continue;
-    best = {outcome.seconds, set};
-  }
-  if (!best.has_value()) return std::nullopt;
-  return std::move(best->second);
+// The best set, if it takes less time than `best`, as far as the work reaches.
+std::optional<Chooser::Set> Chooser::FasterThan(std::optional<Seconds> best, Bytes limit) {
+  return FastestSet({.liveness = liveness_, .classes = classes_, .decided = asked_, .limit = limit}, best,
+                    outcomes_left_);
 }
 
 // Goes to the neighbour that frees most for its time until the set fits; nullopt where no neighbour is better.
@@ -277,23 +253,20 @@ std::vector<bool> Chooser::KeepLastLayers(const Set& set, Bytes limit) const {
 
 std::optional<std::vector<bool>> Chooser::Cheapest(Bytes limit) {
   outcomes_left_ = outcomes_;
-  const auto free = std::count(asked_.begin(), asked_.end(), std::nullopt);
+  if (const Set nothing = AsAskedSet(); Fits(Of(nothing, limit))) return UnitsOf(nothing);
   std::optional<Set> best;
-  if (Set nothing = AsAskedSet(); Fits(Of(nothing, limit))) {
-    best = std::move(nothing);
-  } else if (free <= kMostExact && int64_t{1} << free <= outcomes_) {
-    best = BestOfAll(limit);
-  } else {
-    // What fits into less may be a better beginning than what only just fits.
-    for (const Bytes tight : {limit, Bytes(limit.value() / 16 * 15), Bytes(limit.value() / 8 * 7)}) {
-      for (const Set& start : NearestStarts(tight)) {
-        std::optional<Set> found = Descend(start, tight);
-        if (!found.has_value()) continue;
-        Improve(limit, *found);
-        if (!best.has_value() || IsBetter(Of(*found, limit), Of(*best, limit))) best = std::move(found);
-      }
+  // What fits into less may be a better beginning than what only just fits.
+  for (const Bytes tight : {limit, Bytes(limit.value() / 16 * 15), Bytes(limit.value() / 8 * 7)}) {
+    for (const Set& start : NearestStarts(tight)) {
+      std::optional<Set> found = Descend(start, tight);
+      if (!found.has_value()) continue;
+      Improve(limit, *found);
+      if (!best.has_value() || IsBetter(Of(*found, limit), Of(*best, limit))) best = std::move(found);
     }
   }
+  std::optional<Seconds> seconds;
+  if (best.has_value()) seconds = Of(*best, limit).seconds;
+  if (std::optional<Set> faster = FasterThan(seconds, limit)) best = std::move(faster);
   if (!best.has_value()) return std::nullopt;
   return KeepLastLayers(*best, limit);
 }
@@ -337,6 +310,9 @@ std::vector<bool> Chooser::Smallest() {
       part *= 2;
     }
   }
+  while (std::optional<Set> smaller = FasterThan(std::nullopt, peak - Bytes(1))) take(*std::move(smaller));
+  const Seconds seconds = Of(smallest, peak).seconds;
+  if (std::optional<Set> faster = FasterThan(seconds, peak)) smallest = *std::move(faster);
   return UnitsOf(smallest);
 }
 

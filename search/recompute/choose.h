@@ -6,19 +6,15 @@
 #include <vector>
 
 #include "base/units/units.h"
+#include "search/recompute/branch_and_bound.h"
 #include "search/recompute/liveness.h"
 
 namespace cleave::search {
 
-// Units of equal layers, in the order of the layers. They are decided together.
-using UnitClass = std::vector<int>;
-
 class Chooser {
  public:
-  // With at most so many classes to decide, all sets of them are looked at, where `work` allows it.
-  static constexpr int64_t kMostExact = 12;
-
-  // Each call below looks at so many sets that about `work` values and stages are looked at in all.
+  // Each call below looks at so many sets that about `work` values and stages are looked at in all: first at those that
+  // lie near to good ones, then, as far as the work reaches, at all that may be better.
   Chooser(const Liveness& liveness, int64_t work);
 
   // By unit, whether it is made again; nullopt where no set was found whose peak is at most `limit`.
@@ -33,9 +29,9 @@ class Chooser {
   const std::vector<UnitClass>& classes() const { return classes_; }
 
  private:
-  using Set = std::vector<bool>;  // By class.
+  using Set = ClassSet;
 
-  std::vector<bool> UnitsOf(const Set& set) const;
+  std::vector<bool> UnitsOf(const Set& set) const { return search::UnitsOf(liveness_, classes_, set); }
   Outcome Of(const Set& set, Bytes limit) {
     --outcomes_left_;
     return liveness_.Of(UnitsOf(set), limit);
@@ -47,7 +43,7 @@ class Chooser {
   std::vector<Set> NearestStarts(Bytes limit);
   void AddWithSources(size_t c, Set& set) const;
   std::vector<Set> Neighbours(const Set& set) const;
-  std::optional<Set> BestOfAll(Bytes limit);
+  std::optional<Set> FasterThan(std::optional<Seconds> best, Bytes limit);
   std::optional<Set> Descend(Set set, Bytes limit);
   void Improve(Bytes limit, Set& set);
   std::vector<bool> KeepLastLayers(const Set& set, Bytes limit) const;

@@ -306,6 +306,75 @@ Outcome Liveness::Of(const std::vector<bool>& again, Bytes limit) const {
   return outcome;
 }
 
+// With more units that are made again, more is needed, and earlier. What is read in order to make another value again
+// is needed until then, so at least until the earliest time at which that can be. A value that may be written in the
+// memory of another one always is here.
+Liveness::Bounds Liveness::BoundsOf(const std::vector<bool>& again, const std::vector<bool>& possible) const {
+  Needs needs = NeedsOf(again);
+  const Needs most = NeedsOf(possible);
+  for (size_t v = 0; v < values_.size(); ++v) needs.end[v] = values_[v].backward_end;
+  for (size_t i = 0; i < forward_.size(); ++i) {
+    if (!needs.runs[i]) continue;
+    int earliest = Stored::kNever;
+    for (const int value : forward_[i].writes) earliest = std::min(earliest, most.begin[static_cast<size_t>(value)]);
+    for (const int value : forward_[i].reads) {
+      int& end = needs.end[static_cast<size_t>(value)];
+      end = std::max(end, earliest);
+    }
+  }
+  Bounds bounds{.live = std::vector<int64_t>(static_cast<size_t>(places_) + 1, 0),
+                .units = std::vector<OpenUnit>(units_.size())};
+  const auto open_unit = [&](int stage) {
+    const int unit = stage < 0 ? -1 : forward_[static_cast<size_t>(stage)].unit;
+    const bool is_open = unit >= 0 && possible[static_cast<size_t>(unit)] && !again[static_cast<size_t>(unit)];
+    return is_open ? unit : -1;
+  };
+  for (size_t i = 0; i < forward_.size(); ++i) {
+    const ForwardStage& stage = forward_[i];
+    if (needs.runs[i]) bounds.seconds += stage.seconds;
+    const int unit = open_unit(static_cast<int>(i));
+    const bool would_run = std::any_of(stage.writes.begin(), stage.writes.end(),
+                                       [&](int value) { return needs.end[static_cast<size_t>(value)] >= 0; });
+    if (unit >= 0 && would_run) bounds.units[static_cast<size_t>(unit)].seconds += stage.seconds;
+  }
+  const auto hold = [&](Bytes size, int begin, int last) {
+    if (begin > last) return;
+    bounds.live[static_cast<size_t>(begin)] += size.value();
+    bounds.live[static_cast<size_t>(last) + 1] -= size.value();
+  };
+  std::vector<int> kept_end(values_.size()), again_end(values_.size());  // Of the first memory of each value.
+  const auto is_made_again = [&](size_t v) {
+    return values_[v].made_by >= 0 && IsMadeAgain(forward_[static_cast<size_t>(values_[v].made_by)], again);
+  };
+  const auto may_end_at = [&](size_t v, int place) {
+    if (is_made_again(v)) return again_end[v] == place;
+    return kept_end[v] <= place || (open_unit(values_[v].made_by) >= 0 && again_end[v] == place);
+  };
+  for (size_t v = 0; v < values_.size(); ++v) {
+    const Stored& value = values_[v];
+    const bool is_needed = needs.end[v] >= 0, made_again = is_made_again(v);
+    again_end[v] = std::max(value.writer, value.forward_end);
+    kept_end[v] = is_needed ? std::max(value.writer, needs.end[v]) : again_end[v];
+    const bool may_share = value.overwrites >= 0 && may_end_at(static_cast<size_t>(value.overwrites), value.writer);
+    const int begin = value.writer + (may_share ? 1 : 0);
+    // A value that only the backward pass reads is not made before it.
+    const bool is_delayed = value.forward_end < 0 && is_needed;
+    if (!made_again) hold(value.size, begin, kept_end[v]);
+    if (made_again && !is_delayed) hold(value.size, begin, again_end[v]);
+    if (made_again && is_needed) hold(value.size, needs.begin[v], needs.end[v]);
+    const int open = open_unit(value.made_by);
+    if (open < 0 || !is_needed) continue;
+    const Interval freed{.size = value.size,
+                         .begin = is_delayed ? begin : std::max(begin, again_end[v] + 1),
+                         .end = std::min(kept_end[v], needs.begin[v] - 1)};
+    if (freed.begin <= freed.end) bounds.units[static_cast<size_t>(open)].frees.push_back(freed);
+  }
+  for (size_t place = 1; place < bounds.live.size(); ++place) bounds.live[place] += bounds.live[place - 1];
+  for (int64_t& live : bounds.live) live += always_.value();
+  bounds.live.pop_back();
+  return bounds;
+}
+
 std::vector<bool> Liveness::Needed(const std::vector<bool>& again) const {
   const Needs needs = NeedsOf(again);
   std::vector<bool> needed(units_.size(), false);

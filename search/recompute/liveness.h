@@ -71,6 +71,26 @@ class Liveness {
 
   // By unit: whether the backward pass makes it again. The excess is that over `limit`.
   Outcome Of(const std::vector<bool>& again, Bytes limit) const;
+
+  // Bytes at the places from `begin` to `end`.
+  struct Interval {
+    Bytes size;
+    int begin = 0;
+    int end = 0;
+  };
+  // What it means to make a unit again: it frees at most so much, and takes at least so long.
+  struct OpenUnit {
+    std::vector<Interval> frees;
+    Seconds seconds{0};
+  };
+  struct Bounds {
+    Seconds seconds{0};           // At least.
+    std::vector<int64_t> live;    // By place: the least bytes where no open unit is made again.
+    std::vector<OpenUnit> units;  // By unit; nothing of those that are not open.
+  };
+  // Of all steps that make `again` again, and of the other units some of `possible`, which includes `again`: the open
+  // units.
+  Bounds BoundsOf(const std::vector<bool>& again, const std::vector<bool>& possible) const;
   // The units of `again` of which the backward pass needs something.
   std::vector<bool> Needed(const std::vector<bool>& again) const;
 
