@@ -94,8 +94,9 @@ absl::string_view SavingText(ir::Retention retention) {
   return "";
 }
 
-// Gives `plan` the recomputation of `thrifty`.
+// Gives `plan` the order of steps and the recomputation of `thrifty`.
 void TakeSavings(const ir::Plan& thrifty, ir::Plan& plan) {
+  plan.moves_steps = thrifty.moves_steps;
   for (size_t i = 0; i < plan.ops.size(); ++i) {
     const ir::OpId op(static_cast<int64_t>(i));
     if (plan.ops[op].retention == thrifty.ops[op].retention) continue;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check/check.h"
+#include "ir/program/order/order.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
 #include "search/cost/predict.h"
 #include "search/memory/memory.h"
@@ -119,7 +120,7 @@ class Fitter {
     int zero = 0;
     Bytes at_least;
     std::optional<ir::MemoryUse> use = {};  // With what the user asks for, where the program was made.
-    bool fits = false;                      // Without savings.
+    bool fits = false;                      // Without micro-batches and recomputation.
   };
 
   bool Try(double weight, int zero) {
@@ -136,6 +137,10 @@ class Fitter {
     }
     ir::Plan asked = WithAsked(own.plan, task_.savings.asked);
     PlannedProgram program = MustMake(task_.graph, asked, task_.execution.fuse);
+    if (PeakOf(program) > task_.limit.bytes) {
+      asked.moves_steps = true;
+      ir::OrderForMemory(program.distributed.graph, program.program, program.memory);
+    }
     own.use = program.memory.use;
     own.fits = PeakOf(program) <= task_.limit.bytes;
     const Seconds seconds = SecondsOf(program);
@@ -157,16 +162,20 @@ class Fitter {
 
   Bytes Peak(Tried& own) {
     if (!own.use.has_value()) {
-      own.use = MustMake(task_.graph, WithAsked(own.plan, task_.savings.asked), task_.execution.fuse).memory.use;
+      ir::Plan asked = WithAsked(own.plan, task_.savings.asked);
+      asked.moves_steps = true;
+      own.use = MustMake(task_.graph, asked, task_.execution.fuse).memory.use;
     }
     return own.use->prediction.peak;
   }
 
-  // Looks for the fewest micro-batches and the least recomputation with which the plan fits. More micro-batches than
-  // fit without recomputation only take more time.
+  // Looks for the fewest micro-batches and the least recomputation with which the plan fits. Its steps are moved to
+  // where they take less memory, also those of `program`, which takes `seconds`. More micro-batches than fit without
+  // recomputation only take more time.
   void Save(const Tried& own, PlannedProgram program, Seconds seconds) {
     const int64_t samples = SamplesOfRank(task_.graph, own.plan);
     ir::Plan plan = own.plan;
+    plan.moves_steps = true;
     for (;;) {
       if (task_.savings.recomputes) Recompute(own, plan, program, seconds);
       plan.micro_batches *= 2;
@@ -265,8 +274,10 @@ ir::Plan WithAsked(ir::Plan plan, const std::map<ir::OpId, ir::Retention>& asked
 std::pair<ir::Plan, PlannedProgram> Smallest(const ir::Graph& training_graph, const Cluster& cluster,
                                              const Execution& execution, const Savings& savings,
                                              const SearchTuning& tuning, const ir::Plan& plan) {
-  PlannedProgram kept = MustKeep(training_graph, plan, savings, execution);
-  ir::Plan asked = WithAsked(plan, savings.asked);
+  ir::Plan moved = plan;
+  moved.moves_steps = true;
+  PlannedProgram kept = MustKeep(training_graph, moved, savings, execution);
+  ir::Plan asked = WithAsked(std::move(moved), savings.asked);
   ir::Plan thrifty = asked;
   Apply(RecomputationOf(kept, cluster, savings, tuning).Smallest(), thrifty);
   PlannedProgram program = MustMake(training_graph, thrifty, execution.fuse);

@@ -20,8 +20,9 @@ Frontier FrontierWith(ir::Recompute recompute, int zero, int64_t micro_batches, 
                               .micro_batches = micro_batches,
                               .recompute = recompute};
   Diagnostics diagnostics;
-  const std::optional<ir::Plan> plan = Search(graph, cluster, {}, options, diagnostics);
+  std::optional<ir::Plan> plan = Search(graph, cluster, {}, options, diagnostics);
   EXPECT_TRUE(plan.has_value());
+  plan->moves_steps = true;
   peak = EstimateMemory(graph, *plan).prediction.peak;
   return FrontierOf({.graph = graph, .plan = *plan, .cluster = cluster, .execution = options.execution});
 }

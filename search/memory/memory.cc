@@ -8,6 +8,7 @@
 #include "base/check/check.h"
 #include "base/status/status_macros.h"
 #include "ir/graph/ops/rule_table.h"
+#include "ir/program/order/order.h"
 #include "ir/program/partition/partition.h"
 #include "ir/sharding/layout/layout.h"
 #include "search/memory/offload.h"
@@ -44,6 +45,7 @@ absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const 
   CLEAVE_RETURN_IF_ERROR(DropIdleOffloads(fuse, distributed));
   CLEAVE_ASSIGN_OR_RETURN(ir::Program program, ir::Partition(distributed.graph, distributed.plan));
   ir::MemoryPlan memory = ir::PlanMemory(distributed.graph, program, fuse);
+  if (plan.moves_steps) ir::OrderForMemory(distributed.graph, program, memory);
   return PlannedProgram{
       .distributed = std::move(distributed), .program = std::move(program), .memory = std::move(memory)};
 }

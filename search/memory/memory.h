@@ -4,8 +4,9 @@
 //   std::optional<Fit> fit = FitMemory({.graph = training_graph, .cluster = cluster, .limit = limit, …}, diagnostics);
 //
 // A search puts a price on memory: `plan_for(weight, zero)` is the plan that it finds when each byte of HeldBytes costs
-// `weight` units of its price, with ZeRO level `zero`. FitMemory looks for the weight. A plan that does not fit gets
-// the fewest micro-batches and the least recomputation (search/recompute) with which it fits, where these are allowed.
+// `weight` units of its price, with ZeRO level `zero`. FitMemory looks for the weight. The steps of a plan
+// that does not fit are moved to where they take less memory (ir/program/order); if it still does not fit, it gets the
+// fewest micro-batches and the least recomputation (search/recompute) with which it fits, where these are allowed.
 #ifndef CLEAVE_SEARCH_MEMORY_MEMORY_H_
 #define CLEAVE_SEARCH_MEMORY_MEMORY_H_
 
@@ -43,8 +44,8 @@ struct PlannedProgram {
   ir::MemoryPlan memory;
 };
 
-// Distribute, Partition, then PlanMemory. What a plan offloads without saving memory is kept. An Internal error where
-// one of them finds one. REQUIRES: VerifyGraph and VerifyPlan find no error.
+// Distribute, Partition, PlanMemory, and OrderForMemory where the plan says so. What a plan offloads without saving
+// memory is kept. An Internal error where one of them finds one. REQUIRES: VerifyGraph and VerifyPlan find no error.
 absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
                                          const ir::FuseOptions& fuse = {});
 

@@ -35,6 +35,7 @@ Example MakeExample(const Mesh& mesh) {
   example.plan.ops[OpId(1)].retention = Retention::kRedistribute;
   example.plan.ops[*example.graph.Find("h1")].retention = Retention::kRecompute;
   example.plan.ops[*example.graph.Find("h1.relu")].retention = Retention::kOffload;
+  example.plan.moves_steps = mesh.rank_count() > 1;
   const absl::StatusOr<Distributed> distributed = Distribute(example.graph, example.plan);
   EXPECT_TRUE(distributed.ok()) << distributed.status();
   const absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
@@ -74,6 +75,7 @@ TEST(PlanJsonTest, SaysWhatIsWrongAndWhere) {
       {"\"zero\": 3", "\"zero\": 4", "search.zero: 0 to 3 expected, found 4"},
       {"\"elsewhere\": -7.0", "\"elsewhere\": \"x\"", "choices.parts.elsewhere: expected a number"},
       {"\"elsewhere\": -7.0", "\"besides\": -7.0", "choices.parts: the field \"elsewhere\" is missing"},
+      {"\"moves_steps\": true", "\"moves_steps\": 1", "plan.moves_steps: expected true or false"},
       {"\"gather_again\": true", "\"gather_again\": 1", "gather_again: expected true or false"},
       {"\"recompute\": true", "\"recompute\": 1", "recompute: expected true or false"},
       {"\"recompute\": false", "\"recompute\": true", "is always kept"},
@@ -91,8 +93,6 @@ TEST(PlanJsonTest, SaysWhatIsWrongAndWhere) {
   }
 }
 
-TEST(PlanJsonTest, RandomDamageIsRefusedOrHarmless) {
-  const Example example = MakeExample(Mesh::OfDevices(6));
 TEST(PlanJsonTest, AStepMayTakeLessThanItsParts) {
   const Graph graph = TestMlp();
   const Plan plan = DataParallelPlan(graph, Mesh::OfDevices(2));
@@ -108,6 +108,8 @@ TEST(PlanJsonTest, AStepMayTakeLessThanItsParts) {
   }
 }
 
+TEST(PlanJsonTest, RandomDamageIsRefusedOrHarmless) {
+  const Example example = MakeExample(Mesh::OfDevices(6));
   std::mt19937_64 random(11);
   for (int i = 0; i < 300; ++i) {
     std::string text = example.json;

@@ -204,9 +204,9 @@ absl::StatusOr<SearchSummary> SearchOf(const Json& json, double& gradient_weight
 }
 
 absl::StatusOr<Plan> PlanOf(const Json& document, const Graph& graph) {
-  CLEAVE_RETURN_IF_ERROR(CheckFields(document, "plan",
-                                     {"format", "version", "model", "cluster", "mesh", "search", "ops"},
-                                     {"micro_batches", "tensors", "collectives", "predicted", "warnings"}));
+  CLEAVE_RETURN_IF_ERROR(
+      CheckFields(document, "plan", {"format", "version", "model", "cluster", "mesh", "search", "ops"},
+                  {"micro_batches", "moves_steps", "tensors", "collectives", "predicted", "warnings"}));
   CLEAVE_ASSIGN_OR_RETURN(const std::string format, StringAt(document, "format", "plan"));
   if (format != "cleave-plan")
     return JsonError("plan.format", absl::StrCat("expected \"cleave-plan\", found \"", format, "\""));
@@ -223,6 +223,7 @@ absl::StatusOr<Plan> PlanOf(const Json& document, const Graph& graph) {
     return JsonError("cluster.devices",
                      absl::StrCat(devices, " devices, but the mesh has ", plan.mesh.rank_count(), " ranks"));
   }
+  CLEAVE_ASSIGN_OR_RETURN(plan.moves_steps, FlagAt(document, "moves_steps", "plan"));
   if (document.contains("micro_batches")) {
     CLEAVE_ASSIGN_OR_RETURN(plan.micro_batches, IntegerAt(document, "micro_batches", "plan"));
     if (plan.micro_batches < 1 || plan.micro_batches > kMostMicroBatches) {

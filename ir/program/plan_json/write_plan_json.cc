@@ -208,6 +208,7 @@ std::string PlanJson(const Graph& graph, const Plan& plan, const Program& progra
       {"cluster", {{"name", plan.cluster}, {"devices", plan.mesh.rank_count()}}},
       {"mesh", mesh},
       {"micro_batches", plan.micro_batches},
+      {"moves_steps", plan.moves_steps},
       {"search", SearchJson(plan)},
       {"ops", ops},
       {"tensors", tensors},

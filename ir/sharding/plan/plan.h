@@ -91,6 +91,9 @@ struct Plan {
   // A step takes its batch in so many parts, one after another (ir/sharding/micro_batches). Strategies and layouts say
   // nothing of it: they hold for each part.
   int64_t micro_batches = 1;
+  // Steps are moved to where they take less memory (ir/program/order); else they are in the order of the training
+  // graph.
+  bool moves_steps = false;
   double gradient_weight = 0.1;
   SearchSummary search;
 

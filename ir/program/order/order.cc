@@ -1,0 +1,341 @@
+// Reading guide. `Sequence` is what an order decides: the stages of the fusion, what must run before what, and the
+// buffers that each touches. `Improve` moves one stage at a time to where the most that is needed at once near it, and
+// then the sum of what is needed, is least.
+
+#include "ir/program/order/order.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "ir/program/partition/rewrite.h"
+#include "ir/program/schedule/buffers.h"
+
+namespace cleave::ir {
+namespace {
+
+// What runs without interruption: a stage of the fusion, or a moment at which values are read (Storage::stages).
+struct Unit {
+  std::vector<int> steps;
+  std::vector<int> before = {};  // Units that must run before it,
+  std::vector<int> after = {};   // and after it.
+  std::vector<int> buffers = {};
+  int segment = 0;  // Units of one segment may change places.
+};
+
+// What some order needs: first the most at once counts, then the sum over all places.
+struct Need {
+  int64_t most = 0;
+  int64_t sum = 0;
+
+  bool operator<(const Need& other) const { return std::tie(most, sum) < std::tie(other.most, other.sum); }
+};
+
+struct Buffer {
+  int64_t size = 0;
+  std::vector<int> units = {};  // That touch it.
+};
+
+// How far a unit moves at once.
+constexpr int kReach = 16;
+
+class Sequence {
+ public:
+  Sequence(const Program& program, const MemoryPlan& memory) : program_(program), memory_(memory) {
+    AddUnits();
+    AddBuffers();
+    AddOrder();
+    for (size_t u = 0; u < units_.size(); ++u) {
+      order_.push_back(static_cast<int>(u));
+      place_.push_back(static_cast<int>(u));
+    }
+    numbers_.assign(buffers_.size(), -1);
+  }
+
+  // Until nothing changes any more, or `most` times: every unit moves to the best place.
+  void Improve(int most) {
+    for (int round = 0; round < most; ++round) {
+      bool changed = false;
+      for (int u = 0; u < static_cast<int>(units_.size()); ++u) changed |= MoveToBest(u);
+      for (int u = static_cast<int>(units_.size()); u-- > 0;) changed |= MoveToBest(u);
+      if (!changed) return;
+    }
+  }
+
+  // The program's steps in this order.
+  Program Ordered() const {
+    Program ordered = program_;
+    ordered.steps.clear();
+    const auto key = [](const Step& step) { return std::pair(step.repeat, step.phase); };
+    std::map<std::pair<Repeat, Phase>, std::vector<int>> steps;
+    for (size_t i = 0; i < program_.steps.size(); ++i) {
+      if (IsSource(program_.steps[i])) steps[key(program_.steps[i])].push_back(static_cast<int>(i));
+    }
+    for (const int unit : order_) {
+      for (const int step : At(unit).steps) steps[key(program_.steps[static_cast<size_t>(step)])].push_back(step);
+    }
+    for (const auto& [segment, own] : steps) {
+      for (const int step : own) ordered.steps.push_back(program_.steps[static_cast<size_t>(step)]);
+    }
+    RenumberValues(ordered);
+    return ordered;
+  }
+
+  bool IsChanged() const { return !std::is_sorted(order_.begin(), order_.end()); }
+
+ private:
+  const Unit& At(int unit) const { return units_[static_cast<size_t>(unit)]; }
+  int PlaceOf(int unit) const { return place_[static_cast<size_t>(unit)]; }
+
+  // Whether they may change places. The first and the last stage of a micro-batch stay: there the storage notes what it
+  // finds and what it leaves.
+  bool RunTogether(const FusedStage& stage, const FusedStage& before) const {
+    if (stage.phase != before.phase || stage.repeat != before.repeat) return false;
+    if (!program_.time.has_value() || stage.repeat != Repeat::kEach) return true;
+    return &before != first_each_ && &stage != last_each_;
+  }
+
+  void AddUnits() {
+    const std::vector<FusedStage>& stages = memory_.fusion.stages;
+    for (const FusedStage& stage : stages) {
+      if (stage.repeat != Repeat::kEach) continue;
+      if (first_each_ == nullptr) first_each_ = &stage;
+      last_each_ = &stage;
+    }
+    const auto update = std::find_if(stages.begin(), stages.end(),
+                                     [](const FusedStage& stage) { return stage.phase == Phase::kUpdate; });
+    int segment = 0;
+    for (auto stage = stages.begin(); stage != stages.end(); ++stage) {
+      if (stage == update) units_.push_back({.steps = {}, .segment = ++segment});
+      const bool is_first = stage == stages.begin() || !RunTogether(*stage, *std::prev(stage));
+      if (is_first || stage == update) ++segment;
+      units_.push_back({.steps = StepsOf(*stage), .segment = segment});
+    }
+    if (update == stages.end()) units_.push_back({.steps = {}, .segment = ++segment});
+    units_.push_back({.steps = {}, .segment = ++segment});
+  }
+
+  // Buffers that exist for the whole time, and those that a micro-batch leaves for the next, do not depend on the
+  // order.
+  void AddBuffers() {
+    const Storage& storage = memory_.storage;
+    IdVector<ValueId, int> numbers(program_.values.size(), -1);
+    for (const BufferRequest& request : storage.requests) {
+      if (request.always_live || request.live_from_start) continue;
+      numbers[request.value] = static_cast<int>(buffers_.size());
+      buffers_.push_back({.size = request.size.value()});
+    }
+    for (size_t u = 0; u < units_.size(); ++u) {
+      std::set<int> touched;
+      for (const auto* values : {&storage.stages[u].reads, &storage.stages[u].writes}) {
+        for (const ValueId value : *values) {
+          if (numbers[value] >= 0) touched.insert(numbers[value]);
+        }
+      }
+      for (const int buffer : touched) {
+        units_[u].buffers.push_back(buffer);
+        buffers_[static_cast<size_t>(buffer)].units.push_back(static_cast<int>(u));
+      }
+    }
+  }
+
+  bool Communicates(int unit) const {
+    const std::vector<int>& steps = At(unit).steps;
+    return std::any_of(steps.begin(), steps.end(), [&](int step) {
+      return CommunicationOf(program_, program_.steps[static_cast<size_t>(step)]) != nullptr;
+    });
+  }
+
+  void Require(int first, int second) {
+    if (first == second) return;
+    units_[static_cast<size_t>(first)].after.push_back(second);
+    units_[static_cast<size_t>(second)].before.push_back(first);
+  }
+
+  void AddOrder() {
+    IdVector<ValueId, int> written_by(program_.values.size(), -1);
+    std::map<ValueId, std::vector<int>> touched;  // By root.
+    int last_fixed = -1;
+    for (size_t u = 0; u < units_.size(); ++u) {
+      const int unit = static_cast<int>(u);
+      bool is_fixed = false;
+      std::set<int> awaited;  // Collectives of the same segment.
+      std::set<ValueId> overwritten;
+      for (const int i : units_[u].steps) {
+        const Step& step = program_.steps[static_cast<size_t>(i)];
+        for (const ValueId value : Reads(step)) {
+          const int maker = written_by[value];
+          if (maker >= 0) Require(maker, unit);
+          if (maker >= 0 && At(maker).segment == At(unit).segment && Communicates(maker)) awaited.insert(maker);
+          if (const auto root = memory_.storage.root[value]) touched[*root].push_back(unit);
+        }
+        for (const ValueId value : Writes(step)) {
+          written_by[value] = unit;
+          if (const auto root = memory_.storage.root[value]) overwritten.insert(*root);
+        }
+        is_fixed |= CommunicationOf(program_, step) != nullptr || std::holds_alternative<Glance>(step.action);
+      }
+      // What reads a buffer reads it before others write into it.
+      for (const ValueId root : overwritten) {
+        for (const int other : touched[root]) Require(other, unit);
+        touched[root].push_back(unit);
+      }
+      if (last_fixed >= 0) Require(last_fixed, unit);
+      if (is_fixed) last_fixed = unit;
+      // What runs beside a collective stays in front of the first step that waits for it.
+      for (int between = awaited.empty() ? unit : *awaited.begin() + 1; between < unit; ++between) {
+        Require(between, unit);
+      }
+    }
+  }
+
+  // Units that follow one another, and the buffers that they touch.
+  struct Range {
+    struct Touched {
+      int64_t size = 0;
+      bool before = false;  // Also in front of the range,
+      bool behind = false;  // and behind it.
+    };
+    std::vector<Touched> buffers = {};
+    std::vector<std::vector<int>> units = {};  // Of each unit: places in `buffers`.
+  };
+
+  Range RangeAt(int first, int last) {
+    Range range;
+    for (int place = first; place <= last; ++place) {
+      std::vector<int>& own = range.units.emplace_back();
+      for (const int b : At(order_[static_cast<size_t>(place)]).buffers) {
+        int& number = numbers_[static_cast<size_t>(b)];
+        if (number < 0) {
+          number = static_cast<int>(range.buffers.size());
+          range.buffers.push_back(TouchedOf(buffers_[static_cast<size_t>(b)], first, last));
+        }
+        own.push_back(number);
+      }
+    }
+    for (int place = first; place <= last; ++place) {
+      for (const int b : At(order_[static_cast<size_t>(place)]).buffers) numbers_[static_cast<size_t>(b)] = -1;
+    }
+    return range;
+  }
+
+  Range::Touched TouchedOf(const Buffer& buffer, int first, int last) const {
+    Range::Touched touched = {.size = buffer.size};
+    for (const int unit : buffer.units) {
+      touched.before |= PlaceOf(unit) < first;
+      touched.behind |= PlaceOf(unit) > last;
+    }
+    return touched;
+  }
+
+  // The most bytes that the buffers of the range need at once, and the sum of what they need at its places, if its
+  // units run in `order`. What all other buffers need is the same at each of these places.
+  static Need NeedOf(const Range& range, const std::vector<int>& order) {
+    const size_t count = order.size();
+    std::vector<std::pair<size_t, size_t>> lives;
+    for (const Range::Touched& touched : range.buffers) {
+      lives.emplace_back(touched.before ? 0 : count, touched.behind ? count - 1 : 0);
+    }
+    for (size_t place = 0; place < count; ++place) {
+      for (const int buffer : range.units[static_cast<size_t>(order[place])]) {
+        auto& [first, last] = lives[static_cast<size_t>(buffer)];
+        first = std::min(first, place);
+        last = std::max(last, place);
+      }
+    }
+    std::vector<int64_t> change(count + 1, 0);
+    for (size_t b = 0; b < lives.size(); ++b) {
+      change[lives[b].first] += range.buffers[b].size;
+      change[lives[b].second + 1] -= range.buffers[b].size;
+    }
+    Need need;
+    int64_t now = 0;
+    for (size_t place = 0; place < count; ++place) {
+      now += change[place];
+      need.most = std::max(need.most, now);
+      need.sum += now;
+    }
+    return need;
+  }
+
+  // The places at which `unit` may stand while the others stay as they are.
+  std::pair<int, int> PlacesOf(int unit) const {
+    const Unit& own = At(unit);
+    const int place = PlaceOf(unit);
+    int first = std::max(0, place - kReach);
+    int last = std::min(static_cast<int>(order_.size()) - 1, place + kReach);
+    while (At(order_[static_cast<size_t>(first)]).segment != own.segment) ++first;
+    while (At(order_[static_cast<size_t>(last)]).segment != own.segment) --last;
+    for (const int other : own.before) first = std::max(first, PlaceOf(other) + 1);
+    for (const int other : own.after) last = std::min(last, PlaceOf(other) - 1);
+    return {first, last};
+  }
+
+  // Of places that are equally good, the unit takes its own, or else the first.
+  bool MoveToBest(int unit) {
+    const auto [first, last] = PlacesOf(unit);
+    if (first >= last) return false;
+    const Range range = RangeAt(first, last);
+    const int own = PlaceOf(unit) - first;
+    std::vector<int> order(static_cast<size_t>(last - first) + 1);
+    std::iota(order.begin(), order.end(), 0);
+    Need least = NeedOf(range, order);
+    int best = own;
+    std::rotate(order.begin(), order.begin() + own, order.begin() + own + 1);
+    for (int place = 0; place <= last - first; ++place) {
+      if (place > 0) std::swap(order[static_cast<size_t>(place) - 1], order[static_cast<size_t>(place)]);
+      if (place == own) continue;
+      const Need need = NeedOf(range, order);
+      if (!(need < least)) continue;
+      least = need;
+      best = place;
+    }
+    if (best == own) return false;
+    Move(first + own, first + best);
+    return true;
+  }
+
+  void Move(int from, int to) {
+    const auto begin = order_.begin();
+    if (from < to) {
+      std::rotate(begin + from, begin + from + 1, begin + to + 1);
+    } else {
+      std::rotate(begin + to, begin + from, begin + from + 1);
+    }
+    for (int place = std::min(from, to); place <= std::max(from, to); ++place) {
+      place_[static_cast<size_t>(order_[static_cast<size_t>(place)])] = place;
+    }
+  }
+
+  const Program& program_;
+  const MemoryPlan& memory_;
+  const FusedStage* first_each_ = nullptr;
+  const FusedStage* last_each_ = nullptr;
+  std::vector<Unit> units_;  // In the program's order.
+  std::vector<Buffer> buffers_;
+  std::vector<int> order_;    // Units by place.
+  std::vector<int> place_;    // Places by unit.
+  std::vector<int> numbers_;  // By buffer: in the range that is looked at.
+};
+
+}  // namespace
+
+void OrderForMemory(const Graph& graph, Program& program, MemoryPlan& memory) {
+  constexpr int kMostRounds = 4;
+  Sequence sequence(program, memory);
+  sequence.Improve(kMostRounds);
+  if (!sequence.IsChanged()) return;
+  Program ordered = sequence.Ordered();
+  MemoryPlan plan = PlanMemory(graph, ordered, memory.fuse);
+  // Gaps in the arena may take more than the order saves.
+  if (plan.use.prediction.peak >= memory.use.prediction.peak) return;
+  program = std::move(ordered);
+  memory = std::move(plan);
+}
+
+}  // namespace cleave::ir
