@@ -9,6 +9,8 @@
 #include "base/status/status_macros.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/text.h"
+#include "ir/program/memory/memory_plan.h"
+#include "ir/program/order/order.h"
 #include "ir/program/text.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
@@ -91,6 +93,7 @@ PlannedGraph RandomCaseOn(const ir::Mesh& mesh, uint64_t seed, const CaseOptions
   PlannedGraph sample = {.graph = std::move(graph), .plan = std::move(plan), .partition = partition};
   const int64_t most = std::clamp<int64_t>(kMostMoments / mesh.rank_count(), 1, kMostMicroBatches);
   sample.plan.micro_batches = MicroBatches(sample, ir::RandomInt(random, 1, most));
+  sample.plan.moves_steps = random() % 2 == 0;
   return sample;
 }
 
@@ -102,6 +105,10 @@ PlannedGraph RandomCase(uint64_t seed, const CaseOptions& options) {
 absl::StatusOr<Compiled> Compile(const PlannedGraph& sample) {
   CLEAVE_ASSIGN_OR_RETURN(ir::Distributed distributed, ir::Distribute(sample.graph, sample.plan));
   CLEAVE_ASSIGN_OR_RETURN(ir::Program program, ir::Partition(distributed.graph, distributed.plan, sample.partition));
+  if (sample.plan.moves_steps) {
+    ir::MemoryPlan memory = ir::PlanMemory(distributed.graph, program);
+    ir::OrderForMemory(distributed.graph, program, memory);
+  }
   return Compiled{.distributed = std::move(distributed), .program = std::move(program)};
 }
 
