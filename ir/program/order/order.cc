@@ -144,11 +144,14 @@ class Sequence {
     }
   }
 
-  bool Communicates(int unit) const {
+  // Whether other steps run beside it where the target can do that.
+  bool MayOverlap(const Step& step) const {
+    return CommunicationOf(program_, step) != nullptr || std::holds_alternative<HostCopy>(step.action);
+  }
+  bool MayOverlap(int unit) const {
     const std::vector<int>& steps = At(unit).steps;
-    return std::any_of(steps.begin(), steps.end(), [&](int step) {
-      return CommunicationOf(program_, program_.steps[static_cast<size_t>(step)]) != nullptr;
-    });
+    return std::any_of(steps.begin(), steps.end(),
+                       [&](int step) { return MayOverlap(program_.steps[static_cast<size_t>(step)]); });
   }
 
   void Require(int first, int second) {
@@ -164,21 +167,21 @@ class Sequence {
     for (size_t u = 0; u < units_.size(); ++u) {
       const int unit = static_cast<int>(u);
       bool is_fixed = false;
-      std::set<int> awaited;  // Collectives of the same segment.
+      std::set<int> awaited;  // Those of the same segment that may overlap.
       std::set<ValueId> overwritten;
       for (const int i : units_[u].steps) {
         const Step& step = program_.steps[static_cast<size_t>(i)];
         for (const ValueId value : Reads(step)) {
           const int maker = written_by[value];
           if (maker >= 0) Require(maker, unit);
-          if (maker >= 0 && At(maker).segment == At(unit).segment && Communicates(maker)) awaited.insert(maker);
+          if (maker >= 0 && At(maker).segment == At(unit).segment && MayOverlap(maker)) awaited.insert(maker);
           if (const auto root = memory_.storage.root[value]) touched[*root].push_back(unit);
         }
         for (const ValueId value : Writes(step)) {
           written_by[value] = unit;
           if (const auto root = memory_.storage.root[value]) overwritten.insert(*root);
         }
-        is_fixed |= CommunicationOf(program_, step) != nullptr || std::holds_alternative<Glance>(step.action);
+        is_fixed |= MayOverlap(step) || std::holds_alternative<Glance>(step.action);
       }
       // What reads a buffer reads it before others write into it.
       for (const ValueId root : overwritten) {
@@ -187,7 +190,7 @@ class Sequence {
       }
       if (last_fixed >= 0) Require(last_fixed, unit);
       if (is_fixed) last_fixed = unit;
-      // What runs beside a collective stays in front of the first step that waits for it.
+      // What runs beside a collective or a copy stays in front of the first step that waits for it.
       for (int between = awaited.empty() ? unit : *awaited.begin() + 1; between < unit; ++between) {
         Require(between, unit);
       }
