@@ -56,6 +56,11 @@ void ResizeWindows(const std::vector<Rule>& rules, Program& program) {
       }
     }
   }
+  // A copy has the windows of what it copies. No op reads those in the host's memory.
+  for (const Step& step : program.steps) {
+    const auto* copy = std::get_if<HostCopy>(&step.action);
+    if (copy != nullptr) program.values[copy->output].layout.windows = program.value(copy->input).layout.windows;
+  }
 }
 
 // A slice brings each rank its windows where every rank already holds its own. On shorter axes pieces lie elsewhere,
