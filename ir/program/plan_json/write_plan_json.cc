@@ -1,10 +1,12 @@
 #include <map>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/json/json.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/rule_table.h"
 #include "ir/program/plan_json/plan_json.h"
 #include "ir/sharding/strategy/strategy.h"
 
@@ -50,8 +52,7 @@ Json ChoiceJson(const Choice& choice, const Rule& rule, const Mesh& mesh) {
   return json;
 }
 
-Json OpJson(const Graph& graph, const Plan& plan, const Op& op) {
-  const Rule rule = RuleOf(graph, op);
+Json OpJson(const Graph& graph, const Plan& plan, const Op& op, const Rule& rule) {
   const OpPlan& planned = plan.ops[op.id];
   Json inputs = Json::array();
   for (OpId input : op.inputs) inputs.push_back(graph.op(input).name);
@@ -65,19 +66,19 @@ Json OpJson(const Graph& graph, const Plan& plan, const Op& op) {
                {"kind", Text(OpKindName(op.kind))},
                {"phase", Text(PhaseName(op.phase))},
                {"line", op.line},
-               {"inputs", inputs},
+               {"inputs", std::move(inputs)},
                {"output", op.name},
                {"factors", FactorsJson(planned.strategy, rule, plan.mesh)},
                {"in_strategy", InStrategy(planned.strategy, rule, plan.mesh)},
                {"out_strategy", OutStrategy(planned.strategy, rule, plan.mesh)},
                {"partial", PartialJson(OutputLayout(planned.strategy, rule), plan.mesh)},
-               {"passes", passes},
+               {"passes", std::move(passes)},
                {"out_layout", planned.output.has_value() ? LayoutJson(*planned.output, plan.mesh) : Json(nullptr)},
                {"gather_again", planned.retention == Retention::kRedistribute},
                {"recompute", planned.retention == Retention::kRecompute},
                {"decided_by", Text(DecidedByName(planned.decided_by))},
                {"reason", planned.reason},
-               {"choices", choices}};
+               {"choices", std::move(choices)}};
   if (planned.retention == Retention::kOffload) json["offload"] = true;
   return json;
 }
@@ -93,8 +94,8 @@ std::string RoleOf(const Graph& graph, const Op& op) {
   return op.gradient_of.has_value() ? "gradient" : "activation";
 }
 
-Json TensorJson(const Graph& graph, const Plan& plan, const Op& op) {
-  const Layout layout = plan.ops[op.id].output.value_or(OutputLayout(plan.ops[op.id].strategy, RuleOf(graph, op)));
+Json TensorJson(const Graph& graph, const Plan& plan, const Op& op, const Rule& rule) {
+  const Layout layout = plan.ops[op.id].output.value_or(OutputLayout(plan.ops[op.id].strategy, rule));
   return {{"name", op.name},
           {"role", RoleOf(graph, op)},
           {"dtype", Text(DTypeName(op.type.dtype))},
@@ -129,7 +130,7 @@ Json CollectiveJson(const std::map<OpId, std::string>& names, const Program& pro
   const TensorType& type = program.value(collective.transfers.front().input).type;
   return {{"kind", Text(CollectiveKindName(collective.kind))},
           {"phase", Text(PhaseName(step.phase))},
-          {"tensors", tensors},
+          {"tensors", std::move(tensors)},
           {"axes", AxisNames(collective.axes, program.mesh)},
           {"group_size", program.mesh.Size(collective.axes)},
           {"dtype", Text(DTypeName(type.dtype))},
@@ -194,8 +195,12 @@ std::string PlanJson(const Graph& graph, const Plan& plan, const Program& progra
     mesh.push_back({{"axis", axis.name}, {"size", axis.size}, {"link", axis.link}, {"weight", axis.weight}});
   }
   Json ops = Json::array(), tensors = Json::array(), collectives = Json::array();
-  for (const Op& op : graph.ops) ops.push_back(OpJson(graph, plan, op));
-  for (const Op& op : graph.ops) tensors.push_back(TensorJson(graph, plan, op));
+  RuleTable rules;
+  for (const Op& op : graph.ops) {
+    const Rule& rule = rules.Of(graph, op);
+    ops.push_back(OpJson(graph, plan, op, rule));
+    tensors.push_back(TensorJson(graph, plan, op, rule));
+  }
   const std::map<OpId, std::string> names = ComputedNames(program);
   for (const Step& step : program.steps) {
     const Collective* collective = CommunicationOf(program, step);
@@ -206,13 +211,13 @@ std::string PlanJson(const Graph& graph, const Plan& plan, const Program& progra
       {"version", 1},
       {"model", {{"name", graph.model}, {"file", graph.file}, {"hash", graph.hash}}},
       {"cluster", {{"name", plan.cluster}, {"devices", plan.mesh.rank_count()}}},
-      {"mesh", mesh},
+      {"mesh", std::move(mesh)},
       {"micro_batches", plan.micro_batches},
       {"moves_steps", plan.moves_steps},
       {"search", SearchJson(plan)},
-      {"ops", ops},
-      {"tensors", tensors},
-      {"collectives", collectives},
+      {"ops", std::move(ops)},
+      {"tensors", std::move(tensors)},
+      {"collectives", std::move(collectives)},
       {"predicted", PredictedJson(facts)},
       {"warnings", WarningsJson(facts)},
   };
