@@ -35,7 +35,8 @@ class Retentions {
   // As PinRecorder::MoveToBatched. `graph` has the new ops.
   void MoveToBatched(const std::vector<ir::Op>& removed, const ir::Vectorized& batched, const ir::Graph& graph);
 
-  // What holds for each op, in program order. Reports attributes that contradict each other, each two of the text once.
+  // What holds for each op, in program order. Reports attributes that contradict each other, each two of the text once,
+  // and recomputation of the loss alone.
   std::vector<ir::RetentionPin> Resolve(const ir::Graph& graph, Reporter& reporter) const;
 
  private:
