@@ -1,6 +1,7 @@
 #include "search/planner.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -222,6 +223,32 @@ void Planner::Improve(ir::Objective objective, int zero, Decisions& decisions) c
   Polish(assignment, Freedom::Whole(assignment.table()), measure, objective);
   if (assignment.SetSince(mark).empty()) return;
   decisions.changes = Snapshot(assignment);
+}
+
+bool Planner::CanImproveWithinLimit() const {
+  const SearchTuning& tuning = task_.options.tuning;
+  const auto ops = static_cast<int64_t>(task_.facts.graph->ops.size());
+  return IsSearch(task_.options.algorithm) && task_.options.price == ir::Price::kTime &&
+         task_.options.objective == ir::Objective::kSpeed && task_.pins.regions.empty() &&
+         tuning.improved_ops / ops >= tuning.least_improved;
+}
+
+void Planner::ImproveWithinLimit(Decisions decisions, const std::function<Reached(const Decisions&)>& reach) const {
+  AssignmentOptions options = OptionsUnder(PricingOf(ir::Objective::kSpeed), 0);
+  options.tuning.measured_ops = options.tuning.improved_ops;
+  Assignment assignment(task_.facts, task_.mesh, options, decisions.held);
+  assignment.Apply(decisions.changes);
+  decisions.reasons.keeps_to_memory = true;
+  Polish(
+      assignment, Freedom::Whole(assignment.table()),
+      [&] {
+        constexpr Seconds kNone(1e9);  // Longer than any step, so that plans that reach no time differ by their peaks.
+        constexpr Bytes kMost(std::numeric_limits<int64_t>::max());
+        decisions.changes = Snapshot(assignment);
+        const Reached reached = reach(decisions);
+        return Measured{.step = reached.step.value_or(kNone), .peak = reached.peak.value_or(kMost)};
+      },
+      ir::Objective::kSpeed);
 }
 
 std::string Planner::ObjectiveText() const {

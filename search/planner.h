@@ -2,6 +2,7 @@
 #ifndef CLEAVE_SEARCH_PLANNER_H_
 #define CLEAVE_SEARCH_PLANNER_H_
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "search/cluster/cluster.h"
 #include "search/cost/facts.h"
 #include "search/cost/prices.h"
+#include "search/memory/memory.h"
 #include "search/regions/measure.h"
 #include "search/regions/regions.h"
 #include "search/sapp/bundles.h"
@@ -51,6 +53,11 @@ class Planner {
   std::optional<Decisions> DecideFor(double memory_weight, int zero, Diagnostics& diagnostics) const;
   // Whether DecideFor gives the same for each `zero`.
   bool DecidesForAllZero(double memory_weight) const;
+
+  // Whether plans can be improved by what they reach within a limit of memory: small models, for speed.
+  bool CanImproveWithinLimit() const;
+  // Changes `decisions` for as long as they reach more (search/regions/polish.h).
+  void ImproveWithinLimit(Decisions decisions, const std::function<Reached(const Decisions&)>& reach) const;
 
   // What a plan says besides the strategies. Reasons, with the choices that ops had, take longer than the rest.
   enum class Detail { kStrategies, kReasons };

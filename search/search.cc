@@ -134,6 +134,15 @@ std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner
     }
     return planner.PlanOf(found->second, zero, Planner::Detail::kStrategies);
   };
+  std::optional<Planner::Decisions> improved;  // Those of the best plan, where it is an improved one.
+  const ImprovePlan improve = [&](double weight, int zero, const std::function<Reached(const PlanAt&)>& reach) {
+    planner.ImproveWithinLimit(decided.at(key(weight, zero)), [&](const Planner::Decisions& decisions) {
+      const Reached reached =
+          reach([&](int level) { return planner.PlanOf(decisions, level, Planner::Detail::kStrategies); });
+      if (reached.step.has_value()) improved = decisions;
+      return reached;
+    });
+  };
   const FitTask task{.graph = graph,
                      .cluster = cluster,
                      .limit = limit,
@@ -141,10 +150,12 @@ std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner
                      .zero = options.zero,
                      .savings = SavingsOf(graph, options, pins),
                      .execution = options.execution,
-                     .tuning = options.tuning};
+                     .tuning = options.tuning,
+                     .improve = planner.CanImproveWithinLimit() ? improve : ImprovePlan(nullptr)};
   std::optional<Fit> fit = FitMemory(task, diagnostics);
   if (!fit.has_value()) return std::nullopt;
-  ir::Plan plan = planner.PlanOf(decided.at(key(fit->weight, fit->zero)), fit->zero, Planner::Detail::kReasons);
+  const Planner::Decisions& decisions = improved.has_value() ? *improved : decided.at(key(fit->weight, fit->zero));
+  ir::Plan plan = planner.PlanOf(decisions, fit->zero, Planner::Detail::kReasons);
   plan.micro_batches = fit->plan.micro_batches;
   if (options.recompute == ir::Recompute::kFull) return Smallest(std::move(plan), graph, cluster, pins, options);
   TakeSavings(fit->plan, plan);

@@ -87,6 +87,34 @@ class Fitter {
     return true;
   }
 
+  // Lets the task change the best plan, or, where none fits, the one that needs least, while that makes it better.
+  void Improve(int first_zero, int last_zero) {
+    if (task_.improve == nullptr) return;
+    const Tried* start = &tried_.front();
+    for (const Tried& tried : tried_) {
+      const bool is_best = best_.has_value() && tried.weight == best_->weight && tried.zero == best_->zero;
+      if (is_best || (!best_.has_value() && tried.at_least < start->at_least)) start = &tried;
+    }
+    const double weight = start->weight;
+    programs_ = 0;
+    const int64_t most = task_.tuning.improved_ops / static_cast<int64_t>(task_.graph.ops.size());
+    task_.improve(weight, start->zero, [&](const PlanAt& plan_at) {
+      const std::pair<double, double> before = best_cost_;
+      const bool had_best = best_.has_value();
+      std::optional<Bytes> least;
+      IdVector<ir::OpId, ir::OpPlan> last;
+      for (int zero = first_zero; zero <= last_zero && programs_ < most; ++zero) {
+        ir::Plan plan = plan_at(zero);
+        if (plan.ops == last) continue;  // There is nothing to divide.
+        last = plan.ops;
+        Tried own = Tested({.plan = std::move(plan), .weight = weight, .zero = zero, .at_least = {}});
+        if (!best_.has_value()) least = std::min(Peak(own), least.value_or(Peak(own)));
+      }
+      const bool is_better = best_.has_value() && (!had_best || best_cost_ < before);
+      return Reached{.step = is_better ? std::optional(Seconds(best_cost_.second)) : std::nullopt, .peak = least};
+    });
+  }
+
   std::optional<Fit> TakeBest() { return std::move(best_); }
 
   // The plan that needs least, of all that were tried; of equal ones the first. Where a plan needs at least more than
@@ -126,17 +154,22 @@ class Fitter {
   bool Try(double weight, int zero) {
     std::optional<ir::Plan> plan = task_.plan_for(weight * unit_, zero);
     if (!plan.has_value()) return false;
-    const Bytes at_least = LeastMemory(task_.graph, *plan);
-    tried_.push_back({.plan = *std::move(plan), .weight = weight * unit_, .zero = zero, .at_least = at_least});
-    Tried& own = tried_.back();
-    if (own.at_least > task_.limit.bytes) return true;
+    tried_.push_back(Tested({.plan = *std::move(plan), .weight = weight * unit_, .zero = zero, .at_least = {}}));
+    return true;
+  }
+
+  // Makes and measures the program of the plan, and gives it savings where it needs them.
+  Tried Tested(Tried own) {
+    own.at_least = LeastMemory(task_.graph, own.plan);
+    if (own.at_least > task_.limit.bytes) return own;
     if (const Tried* const same = SameAs(own); same != nullptr) {
       own.use = same->use;
       own.fits = same->fits;
-      return true;
+      return own;
     }
     ir::Plan asked = WithAsked(own.plan, task_.savings.asked);
     PlannedProgram program = MustMake(task_.graph, asked, task_.execution.fuse);
+    ++programs_;
     if (PeakOf(program) > task_.limit.bytes) {
       asked.moves_steps = true;
       ir::OrderForMemory(program.distributed.graph, program.program, program.memory);
@@ -149,15 +182,15 @@ class Fitter {
     } else if (MayBeBest(own.plan, seconds)) {
       Save(own, std::move(program), seconds);
     }
-    return true;
+    return own;
   }
 
   // Weights that differ little often give the same plan.
   const Tried* SameAs(const Tried& own) const {
-    const auto same = std::find_if(tried_.begin(), tried_.end() - 1, [&](const Tried& other) {
+    const auto same = std::find_if(tried_.begin(), tried_.end(), [&](const Tried& other) {
       return other.use.has_value() && other.at_least == own.at_least && other.plan.ops == own.plan.ops;
     });
-    return same == tried_.end() - 1 ? nullptr : &*same;
+    return same == tried_.end() ? nullptr : &*same;
   }
 
   Bytes Peak(Tried& own) {
@@ -182,6 +215,7 @@ class Fitter {
       if (!task_.savings.micro_batches || plan.micro_batches > samples) return;
       absl::StatusOr<PlannedProgram> made =
           ProgramOf(task_.graph, WithAsked(plan, task_.savings.asked), task_.execution.fuse);
+      ++programs_;
       if (!made.ok()) return;
       program = *std::move(made);
       seconds = SecondsOf(program);
@@ -200,7 +234,11 @@ class Fitter {
         RecomputationOf(keeps_all ? program : MustKeep(task_.graph, plan, task_.savings, task_.execution),
                         task_.cluster, task_.savings, task_.tuning);
     const RecomputeChoice smallest = recomputation.Smallest();
-    if (smallest.peak > task_.limit.bytes) return;
+    if (smallest.peak > task_.limit.bytes) {
+      // The program may need a little less. For small models that is worth trying.
+      if (task_.improve != nullptr) OfferChoice(smallest, plan, own);
+      return;
+    }
     // What the program takes besides the values that are live: gaps in the arena, the workspace.
     Bytes besides = PeakOf(program) - recomputation.PeakAsAsked();
     constexpr int kAttempts = 4;
@@ -222,6 +260,7 @@ class Fitter {
     ir::Plan thrifty = WithAsked(plan, task_.savings.asked);
     Apply(choice, thrifty);
     PlannedProgram program = MustMake(task_.graph, thrifty, task_.execution.fuse);
+    ++programs_;
     const Bytes peak = PeakOf(program);
     const Seconds seconds = SecondsOf(program);
     if (peak <= task_.limit.bytes) Offer(std::move(thrifty), std::move(program), seconds, own);
@@ -250,6 +289,7 @@ class Fitter {
   const FitTask& task_;
   double unit_ = 0;  // Of weights: the price of the first plan for each byte of its peak.
   std::vector<Tried> tried_;
+  int64_t programs_ = 0;  // That were made to try plans.
   std::optional<Fit> best_;
   std::pair<double, double> best_cost_;
 };
@@ -310,6 +350,7 @@ std::optional<Fit> FitMemory(const FitTask& task, Diagnostics& diagnostics) {
   for (level = first; level < levels_that_do_not_fit; ++level) {
     if (!fitter.Weighted(level)) return std::nullopt;
   }
+  fitter.Improve(first, std::max(first, levels_that_do_not_fit - 1));
   if (std::optional<Fit> best = fitter.TakeBest()) return best;
   diagnostics.Add(NothingFits(task, fitter.TakeSmallest()));
   return std::nullopt;

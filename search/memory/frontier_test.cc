@@ -12,7 +12,7 @@ namespace cleave::search {
 namespace {
 
 Frontier FrontierWith(ir::Recompute recompute, int zero, int64_t micro_batches, Bytes& peak) {
-  const ir::Graph graph = testing::Gpt({.layers = 3});
+  const ir::Graph graph = testing::Gpt({.batch = 64, .layers = 3});
   const Cluster cluster = CpuCluster(4);
   const SearchOptions options{.algorithm = ir::SearchAlgorithm::kDataParallel,
                               .dataset = {},

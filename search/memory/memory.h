@@ -98,8 +98,22 @@ std::pair<ir::Plan, PlannedProgram> Smallest(const ir::Graph& training_graph, co
 // usually does.
 using PlanFor = std::function<std::optional<ir::Plan>(double memory_weight, int zero)>;
 
-// A plan that fits, its program, and the arguments with which `plan_for` made it, before it got micro-batches and
-// recomputation.
+// A plan at a ZeRO level.
+using PlanAt = std::function<ir::Plan(int zero)>;
+
+// What a plan reached within the limit: the time of a step, if that is less than that of all plans before it, else,
+// where none of these fits, the least memory that it needs without savings.
+struct Reached {
+  std::optional<Seconds> step;
+  std::optional<Bytes> peak;
+};
+
+// Changes the plan of `plan_for(weight, zero)` for as long as that makes it better by `reach`.
+using ImprovePlan =
+    std::function<void(double memory_weight, int zero, const std::function<Reached(const PlanAt&)>& reach)>;
+
+// A plan that fits, its program, and the arguments with which `plan_for` made it, before it was improved and got
+// micro-batches and recomputation.
 struct Fit {
   ir::Plan plan;
   PlannedProgram program;
@@ -116,13 +130,16 @@ struct FitTask {
   Savings savings = {};
   Execution execution = {};
   SearchTuning tuning = {};
+  ImprovePlan improve = nullptr;  // Null: plans stay as they are.
 };
 
 // The cheapest plan found that stays within the limit: weights are bisected, with at most MostPlansPerLevel plans per
 // level. A program is made only of plans whose LeastMemory fits. Under `auto` the levels 0, 1, 2, 3 are tried in this
-// order until one fits without any weight. Of the plans that fit, that with the fastest step is taken where the
-// search's price is `time`, else the cheapest, and of equal ones the first. Where none fits, the result is nullopt, and
-// E0313 says the least memory that a plan needs, the tensors that need most of it, and what else would save memory.
+// order until one fits without any weight. Where no plan
+// fits without savings or a weight, the best one is improved. Of the plans that fit, that with the fastest step is
+// taken where the search's price is `time`, else the cheapest, and of equal ones the first. Where none fits, the result
+// is nullopt, and E0313 says the least memory that a plan needs, the tensors that need most of it, and what else would
+// save memory.
 std::optional<Fit> FitMemory(const FitTask& task, Diagnostics& diagnostics);
 
 // The most plans: one without a weight, a ladder of weights, and the halvings of its last step.

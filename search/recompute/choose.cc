@@ -155,6 +155,12 @@ std::vector<Chooser::Set> Chooser::Neighbours(const Set& set) const {
   return neighbours;
 }
 
+// Whether looking at all sets takes a small part of the work.
+bool Chooser::IsSmall() const {
+  const auto free = std::count(asked_.begin(), asked_.end(), std::nullopt);
+  return free < 20 && int64_t{64} << free <= outcomes_;
+}
+
 // The best set, if it takes less time than `best`, as far as the work reaches.
 std::optional<Chooser::Set> Chooser::FasterThan(std::optional<Seconds> best, Bytes limit) {
   return FastestSet({.liveness = liveness_, .classes = classes_, .decided = asked_, .limit = limit}, best,
@@ -254,6 +260,10 @@ std::vector<bool> Chooser::KeepLastLayers(const Set& set, Bytes limit) const {
 std::optional<std::vector<bool>> Chooser::Cheapest(Bytes limit) {
   outcomes_left_ = outcomes_;
   if (const Set nothing = AsAskedSet(); Fits(Of(nothing, limit))) return UnitsOf(nothing);
+  if (IsSmall()) {
+    const std::optional<Set> fastest = FasterThan(std::nullopt, limit);
+    return fastest.has_value() ? std::optional(KeepLastLayers(*fastest, limit)) : std::nullopt;
+  }
   std::optional<Set> best;
   // What fits into less may be a better beginning than what only just fits.
   for (const Bytes tight : {limit, Bytes(limit.value() / 16 * 15), Bytes(limit.value() / 8 * 7)}) {
@@ -266,9 +276,13 @@ std::optional<std::vector<bool>> Chooser::Cheapest(Bytes limit) {
   }
   std::optional<Seconds> seconds;
   if (best.has_value()) seconds = Of(*best, limit).seconds;
-  if (std::optional<Set> faster = FasterThan(seconds, limit)) best = std::move(faster);
-  if (!best.has_value()) return std::nullopt;
-  return KeepLastLayers(*best, limit);
+  const std::optional<Set> faster = FasterThan(seconds, limit);
+  if (!best.has_value() && !faster.has_value()) return std::nullopt;
+  // Where layers differ, the slower set may become the faster one.
+  std::vector<bool> own = KeepLastLayers(best.has_value() ? *best : *faster, limit);
+  if (!faster.has_value()) return own;
+  std::vector<bool> other = KeepLastLayers(*faster, limit);
+  return liveness_.Of(own, limit).seconds < liveness_.Of(other, limit).seconds ? own : other;
 }
 
 // The starts that need least improvement: first those that fit, by their time, then those nearest to it.
@@ -295,9 +309,11 @@ std::vector<bool> Chooser::Smallest() {
     peak = own;
     smallest = std::move(set);
   };
-  for (Set& start : Starts()) take(std::move(start));
+  if (!IsSmall()) {
+    for (Set& start : Starts()) take(std::move(start));
+  }
   // Asks for less and less.
-  for (int64_t part = 8; part <= 64;) {
+  for (int64_t part = 8; part <= 64 && !IsSmall();) {
     const Bytes limit(peak.value() - peak.value() / part);
     std::optional<Set> found = Descend(smallest, limit);
     const std::vector<Set> starts = found.has_value() ? std::vector<Set>() : NearestStarts(limit);

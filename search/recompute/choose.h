@@ -43,6 +43,7 @@ class Chooser {
   std::vector<Set> NearestStarts(Bytes limit);
   void AddWithSources(size_t c, Set& set) const;
   std::vector<Set> Neighbours(const Set& set) const;
+  bool IsSmall() const;
   std::optional<Set> FasterThan(std::optional<Seconds> best, Bytes limit);
   std::optional<Set> Descend(Set set, Bytes limit);
   void Improve(Bytes limit, Set& set);

@@ -285,13 +285,14 @@ Outcome Liveness::Of(const std::vector<bool>& again, Bytes limit) const {
     change[static_cast<size_t>(begin)] += size.value();
     change[static_cast<size_t>(last) + 1] -= size.value();
   };
+  // Whether the first memory of a value, or that of the value that is made again, is free after a place.
+  const auto ends_at = [&](size_t v, int place) { return end[v] == place || needs.end[v] == place; };
   for (size_t v = 0; v < values_.size(); ++v) {
     const Stored& value = values_[v];
     const bool made_again = value.made_by >= 0 && IsMadeAgain(forward_[static_cast<size_t>(value.made_by)], again);
     const bool waits = !made_again && needs.end[v] >= 0;
     end[v] = std::max(value.writer, waits ? needs.end[v] : value.forward_end);
-    const int over = value.overwrites;
-    const bool shares = over >= 0 && end[static_cast<size_t>(over)] == value.writer;
+    const bool shares = value.overwrites >= 0 && ends_at(static_cast<size_t>(value.overwrites), value.writer);
     // A value that only the backward pass reads is not made before it.
     const bool is_delayed = made_again && value.forward_end < 0 && needs.end[v] >= 0;
     if (!is_delayed) hold(value.size, value.writer + (shares ? 1 : 0), end[v]);
@@ -343,16 +344,11 @@ Liveness::Bounds Liveness::BoundsOf(const std::vector<bool>& again, const std::v
     bounds.live[static_cast<size_t>(last) + 1] -= size.value();
   };
   std::vector<int> kept_end(values_.size()), again_end(values_.size());  // Of the first memory of each value.
-  const auto is_made_again = [&](size_t v) {
-    return values_[v].made_by >= 0 && IsMadeAgain(forward_[static_cast<size_t>(values_[v].made_by)], again);
-  };
-  const auto may_end_at = [&](size_t v, int place) {
-    if (is_made_again(v)) return again_end[v] == place;
-    return kept_end[v] <= place || (open_unit(values_[v].made_by) >= 0 && again_end[v] == place);
-  };
+  const auto may_end_at = [&](size_t v, int place) { return again_end[v] == place || kept_end[v] <= place; };
   for (size_t v = 0; v < values_.size(); ++v) {
     const Stored& value = values_[v];
-    const bool is_needed = needs.end[v] >= 0, made_again = is_made_again(v);
+    const bool is_needed = needs.end[v] >= 0;
+    const bool made_again = value.made_by >= 0 && IsMadeAgain(forward_[static_cast<size_t>(value.made_by)], again);
     again_end[v] = std::max(value.writer, value.forward_end);
     kept_end[v] = is_needed ? std::max(value.writer, needs.end[v]) : again_end[v];
     const bool may_share = value.overwrites >= 0 && may_end_at(static_cast<size_t>(value.overwrites), value.writer);

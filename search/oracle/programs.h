@@ -1,0 +1,69 @@
+// The fastest program within a limit of memory, found by trying all plans, numbers of micro-batches, levels of ZeRO and
+// sets of values that are made again. Searches under a limit are compared with it.
+//
+//   const AllPrograms all({.graph = graph, .cluster = cluster, .micro_batches = {1, 2, 4}, .zero = {0, 1, 2, 3}});
+//   std::optional<Seconds> least = all.FastestWithin(limit, known);
+//
+// Plans are those of TryAllPlans. Times and peaks are those that a compile reports, of the program that it would write.
+#ifndef CLEAVE_SEARCH_ORACLE_PROGRAMS_H_
+#define CLEAVE_SEARCH_ORACLE_PROGRAMS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units/units.h"
+#include "ir/graph/graph.h"
+#include "ir/sharding/plan/plan.h"
+#include "search/cluster/cluster.h"
+#include "search/cost/execution.h"
+
+namespace cleave::search {
+
+struct ProgramsTask {
+  const ir::Graph& graph;  // The training graph.
+  const Cluster& cluster;
+  Execution execution = {};
+  std::vector<int64_t> micro_batches = {1};
+  std::vector<int> zero = {0};
+};
+
+// Level of ZeRO, micro-batches, what is made again, cuts.
+std::string ProgramText(const ir::Graph& graph, const ir::Plan& plan);
+
+// How many plans there are: the product of the numbers of strategies, or a number above `most`.
+int64_t PlanCount(const ProgramsTask& task, int64_t most);
+
+class AllPrograms {
+ public:
+  // Makes the programs of all plans that keep everything.
+  explicit AllPrograms(const ProgramsTask& task);
+
+  struct Point {
+    Bytes peak;
+    Seconds step;
+    std::string text;  // ProgramText.
+  };
+  // The fastest program within the limit, if it takes less time than `known`.
+  std::optional<Point> FastestWithin(Bytes limit, Seconds known) const;
+  // The least peak of a program that keeps everything.
+  Bytes LeastKeptPeak() const;
+  int64_t size() const { return static_cast<int64_t>(kept_.size()); }
+
+ private:
+  struct Kept {
+    ir::Plan plan;
+    Bytes peak;
+    Seconds step;
+  };
+  void AddAllOf(ir::Plan plan);
+  std::optional<Point> FastestWithRecomputation(const Kept& kept, Bytes limit, Seconds known) const;
+
+  const ProgramsTask task_;
+  std::vector<Kept> kept_;  // The fastest first.
+};
+
+}  // namespace cleave::search
+
+#endif  // CLEAVE_SEARCH_ORACLE_PROGRAMS_H_
