@@ -19,8 +19,8 @@ bool IsBetter(const Outcome& a, const Outcome& b) {
   return std::tie(a.excess, a.seconds) < std::tie(b.excess, b.seconds);
 }
 
-// Enough to go from one set to another one of few stages.
-constexpr int64_t kLeastOutcomes = 256;
+// Enough to go from set to set of the decisions of a layer, however many layers there are.
+constexpr int64_t kLeastOutcomes = 2048;
 
 bool Fits(const Outcome& outcome) { return outcome.excess == 0; }
 

@@ -124,8 +124,8 @@ struct SearchTuning {
 
   // --- Recomputation (search/recompute).
 
-  // Values and stages looked at for one choice: some hundred sets of the stages of a large program; of a small one
-  // enough to prove that the choice is the best.
+  // Values and stages looked at for one choice, though at least some thousand sets of stages: of a small program enough
+  // to prove that the choice is the best.
   int64_t recompute_work = int64_t{1} << 23;
 
   // --- Objectives (search/regions/polish.h): plans are compared by what their programs take.
