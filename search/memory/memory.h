@@ -88,7 +88,8 @@ struct Savings {
 std::map<ir::OpId, ir::Retention> AskedFor(const ir::Pins& pins);
 // `plan`, with what the user asks for.
 ir::Plan WithAsked(ir::Plan plan, const std::map<ir::OpId, ir::Retention>& asked);
-// The plan with which the step takes least memory through recomputation, and its program. The plan keeps everything.
+// The plan with which the step takes least memory through recomputation and the order of its steps, and its program.
+// `plan` keeps everything.
 std::pair<ir::Plan, PlannedProgram> Smallest(const ir::Graph& training_graph, const Cluster& cluster,
                                              const Execution& execution, const Savings& savings,
                                              const SearchTuning& tuning, const ir::Plan& plan);
@@ -135,11 +136,10 @@ struct FitTask {
 
 // The cheapest plan found that stays within the limit: weights are bisected, with at most MostPlansPerLevel plans per
 // level. A program is made only of plans whose LeastMemory fits. Under `auto` the levels 0, 1, 2, 3 are tried in this
-// order until one fits without any weight. Where no plan
-// fits without savings or a weight, the best one is improved. Of the plans that fit, that with the fastest step is
-// taken where the search's price is `time`, else the cheapest, and of equal ones the first. Where none fits, the result
-// is nullopt, and E0313 says the least memory that a plan needs, the tensors that need most of it, and what else would
-// save memory.
+// order until one fits without any weight. Where no plan fits without savings or a weight, the best one is improved. Of
+// the plans that fit, that with the fastest step is taken where the search's price is `time`, else the cheapest, and of
+// equal ones the first. Where none fits, the result is nullopt, and E0313 says the least memory that a plan needs, the
+// tensors that need most of it, and what else would save memory.
 std::optional<Fit> FitMemory(const FitTask& task, Diagnostics& diagnostics);
 
 // The most plans: one without a weight, a ladder of weights, and the halvings of its last step.
