@@ -43,9 +43,10 @@ std::vector<ir::RetentionPin> Retentions::Resolve(const ir::Graph& graph, Report
   std::map<ir::OpId, const Retention*> innermost;
   std::vector<std::pair<Span, Span>> contradictions;
   for (const Retention& retention : recorded_) {
-    const bool is_recompute = retention.retention == ir::Retention::kRecompute;
-    if (is_recompute && graph.loss.has_value() && retention.ops == std::vector{*graph.loss}) {
-      reporter.Report(Error(Code::kE0305, absl::StrCat("`recompute` on the loss `", graph.op(*graph.loss).name, "`"))
+    const bool is_kept = retention.retention == ir::Retention::kKeep;
+    if (!is_kept && graph.loss.has_value() && retention.ops == std::vector{*graph.loss}) {
+      reporter.Report(Error(Code::kE0305, absl::StrCat("`", ir::RetentionName(retention.retention), "` on the loss `",
+                                                       graph.op(*graph.loss).name, "`"))
                           .At(retention.span, "applies to values that the backward pass reads")
                           .Note("it begins with the gradient of the loss, and reads what the loss is made from"));
     }

@@ -36,7 +36,7 @@ class Retentions {
   void MoveToBatched(const std::vector<ir::Op>& removed, const ir::Vectorized& batched, const ir::Graph& graph);
 
   // What holds for each op, in program order. Reports attributes that contradict each other, each two of the text once,
-  // and recomputation of the loss alone.
+  // and what lets the loss alone not be kept.
   std::vector<ir::RetentionPin> Resolve(const ir::Graph& graph, Reporter& reporter) const;
 
  private:

@@ -121,6 +121,7 @@ TEST(RetentionsTest, Mistakes) {
            Mistake{"let y = dense(x, 4); loss reduce_mean(y);", "parallel { pin \"y.weight\" = recompute; }",
                    "E0305]: `recompute` on the parameter `y.weight`"},
            Mistake{"#[recompute] loss reduce_mean(x);", "", "E0305]: `recompute` on the loss `loss.reduce_mean`"},
+           Mistake{"#[offload] loss reduce_mean(x);", "", "E0305]: `offload` on the loss `loss.reduce_mean`"},
            Mistake{"#[recompute] let y = x; loss reduce_mean(y);", "", "E0305]: `#[recompute]` applies to no op"},
            Mistake{"#[keep] let n = 4; loss reduce_mean(dense(x, n));", "", "E0305]: `#[keep]` applies to no op"},
            Mistake{"#[recompute(x)] let y = relu(x); loss reduce_mean(y);", "",
