@@ -37,7 +37,7 @@ TEST(MutantsTest, AreAllCaught) {
     const int64_t most_ranks = i % 8 == 0 ? 32 : 12;
     const PlannedGraph sample = RandomCase(seed + i, {.most_ops = 8, .most_ranks = most_ranks, .largest_size = 6});
     const absl::StatusOr<Compiled> compiled = Compile(sample);
-    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    ASSERT_TRUE(compiled.ok()) << compiled.status() << "\nof case " << seed + i << "\n" << CaseText(sample);
     const std::vector<std::string> missed = TryMutants(*compiled, Mutations(), kPlaces, seed + i, table);
     EXPECT_TRUE(missed.empty()) << absl::StrJoin(missed, "\n") << "\nof case " << seed + i << "\n" << CaseText(sample);
   }

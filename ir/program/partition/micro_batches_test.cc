@@ -1,5 +1,6 @@
 #include "ir/sharding/micro_batches/micro_batches.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -84,6 +85,29 @@ TEST(MicroBatchesTest, WhatThePlanScattersIsScatteredForEach) {
     }
   }
   EXPECT_EQ(CheckStatically(program), std::vector<std::string>());
+}
+
+// A sum over the samples that the backward pass makes again, for what reads it once a step.
+TEST(MicroBatchesTest, SumsThatAreMadeAgainAreOfAllMicroBatches) {
+  GraphBuilder builder;
+  const OpId weight = AddParameter(builder, "weight", {4});
+  const OpId x = AddInput(builder, "x", {8, 4});
+  const OpId shifted = builder.Add(OpKind::kAdd, {x, weight}, {}, "shifted");
+  const OpId mean = builder.Add(OpKind::kReduceMean, {shifted}, {{attribute::kAxes, Shape{0}}}, "mean");
+  const OpId active = builder.Add(OpKind::kTanh, {mean}, {}, "active");
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {active}, {}, "loss");
+  const Graph graph = TrainingGraph(std::move(builder).Build(), {});
+  Plan plan = DataParallelPlan(graph, MeshOf({2}));
+  plan.ops[mean].retention = Retention::kRecompute;
+  plan.ops[active].retention = Retention::kRecompute;
+  const Program program = InMicroBatches(graph, plan, 2);
+  EXPECT_EQ(CheckStatically(program), std::vector<std::string>());
+  const auto is_sum = [&](const Step& step) {
+    const auto* collective = std::get_if<Collective>(&step.action);
+    return collective != nullptr && IsSumOverTime(program, *collective) &&
+           program.value(Writes(step)[0]).origin == mean;
+  };
+  EXPECT_EQ(std::count_if(program.steps.begin(), program.steps.end(), is_sum), 2);
 }
 
 TEST(MicroBatchesTest, OpsThatRelateSamplesAreRefused) {

@@ -127,7 +127,7 @@ class Partitioner {
       made_[op.id] = {{.value = made, .phase = phase}};
     }
     made_[op.id].insert(made_[op.id].begin(), earlier.begin(), earlier.end());
-    if (is_first) AddSumOverTime(op, made);
+    AddSumOverTime(op, made, phase);
     return absl::OkStatus();
   }
 
@@ -150,7 +150,7 @@ class Partitioner {
   }
 
   // The sum over the micro-batches, where `made`, the op's value, is a part of it.
-  void AddSumOverTime(const Op& op, ValueId made) {
+  void AddSumOverTime(const Op& op, ValueId made, Phase phase) {
     const Value part = program_.value(made);
     if (!IsPartOfSum(part.layout)) return;
     Layout whole = part.layout;
@@ -165,9 +165,9 @@ class Partitioner {
                                                    .transfers = {{.input = made, .output = total}},
                                                    .why = absl::StrCat(op.name, " of all micro-batches")},
                               .name = name,
-                              .phase = op.phase,
+                              .phase = phase,
                               .line = op.line});
-    made_[op.id].push_back({.value = total, .phase = op.phase});
+    made_[op.id].push_back({.value = total, .phase = phase});
   }
 
   // A communicating op of a manual model.
