@@ -110,7 +110,7 @@ TEST(GeneratedProgram, LinksWithEveryDataSource) {
     training.data = {.kind = kind, .path = "no/such/folder", .numbers = {}};
     RunShell(folder, "rm -rf runtime/data");
     WriteProgram(CpuRuns(), folder, graph, SingleRankProgram(graph), training);
-    const CommandOutput built = RunShell(folder, "make CXXFLAGS='-O1 -std=c++17 -fopenmp'");
+    const CommandOutput built = RunShell(folder, absl::StrCat("make", kFastMake));
     EXPECT_EQ(built.exit_code, 0) << built.text;
     // When its files are missing, or the data does not fit the model, the program says so.
     const CommandOutput output = RunShell(folder, "./run.sh --steps 1");
@@ -128,8 +128,7 @@ TEST(GeneratedProgram, OfEachRankComputesTheSameAsTheOneForAll) {
   const std::string folder = FreshFolder("folded");
   const auto build = [&](std::optional<int> rank, const std::string& name) {
     WriteProgram(CpuRuns(), folder, graph, program, training, {.rank = rank});
-    const CommandOutput built =
-        RunShell(folder, absl::StrCat("make CXXFLAGS='-O1 -std=c++17 -fopenmp' && cp program ", name));
+    const CommandOutput built = RunShell(folder, absl::StrCat("make", kFastMake, " && cp program ", name));
     ASSERT_EQ(built.exit_code, 0) << built.text;
   };
   build(0, "program_0");

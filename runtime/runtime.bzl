@@ -1,5 +1,7 @@
 """How the crates of runtime/ are built: in the language that generated programs are built in."""
 
+load("//tools/build:crate.bzl", "crate_library")
+
 # As in the Makefile of a generated program, which has no Bazel's include paths and only C++17.
 RUNTIME_COPTS = [
     "-std=c++17",
@@ -18,7 +20,7 @@ def runtime_library(name, srcs = [], hdrs = [], private_hdrs = [], deps = [], li
       linkopts: flags for the linker.
       alwayslink: for an implementation that nothing else names: its interface stands in another crate.
     """
-    native.cc_library(
+    crate_library(
         name = name,
         srcs = srcs + private_hdrs,
         hdrs = hdrs,
@@ -47,17 +49,17 @@ def runtime_test(name, deps, srcs = [], data = [], **kwargs):
     )
 
 def _compiled_by_gcc(name, files):
-    """For each .cu file a .cc file of the target `name` that includes it: Bazel compiles no other names."""
-    wrappers = []
-    for file in files:
-        wrapper = "by_gcc/%s/%s.cc" % (name, file)
-        native.genrule(
-            name = "%s_%s" % (name, file.replace(".", "_")),
-            outs = [wrapper],
-            cmd = "echo '#include \"%s/%s\"' > $@" % (native.package_name(), file),
-        )
-        wrappers.append(wrapper)
-    return wrappers
+    """A .cc file of the target `name` that includes its .cu files: Bazel compiles no other names."""
+    if not files:
+        return []
+    wrapper = "by_gcc/%s.cu.cc" % name
+    lines = ["#include \"%s/%s\"\\n" % (native.package_name(), file) for file in sorted(files)]
+    native.genrule(
+        name = name + "_by_gcc",
+        outs = [wrapper],
+        cmd = "printf '%s' > $@" % "".join(lines),
+    )
+    return [wrapper]
 
 def cuda_library(name, srcs = [], hdrs = [], private_hdrs = [], deps = [], alwayslink = False):
     """A library of .cu files, compiled against //tests/stand_in, and a filegroup of its files that travel.

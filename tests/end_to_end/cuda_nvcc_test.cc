@@ -52,8 +52,7 @@ TEST_F(CudaNvcc, BuildsTheExamplesWhichSayThatThereIsNoGpu) {
   const bool has_gpu = IsThere("/dev/nvidia0");
   // Optimizing takes most of the time: only the last program has the flags of its Makefile.
   const std::string fast = "NVCCFLAGS=-O1 -Xcicc -O1 -Xptxas -O1 -std=c++17 -Xcompiler -fopenmp";
-  for (const std::string model : {"examples/tiny_gpt/tiny_gpt.model", "examples/mnist_cnn/mnist_cnn.model",
-                                  "examples/mnist_mlp/mnist_mlp.model"}) {
+  for (const std::string model : {"examples/tiny_gpt/tiny_gpt.model", "examples/mnist_cnn/mnist_cnn.model"}) {
     SCOPED_TRACE(model);
     Build(model, 2, {"COMM=mpi", fast});
     if (HasFatalFailure()) return;

@@ -142,7 +142,7 @@ struct Means {
   bool takes_parts = false;
 };
 
-// Trains within 70, 50, 35 and 25 % of the memory that `example` takes without a limit; where recomputation alone does
+// Trains within 60 and 30 % of the memory that `example` takes without a limit; where recomputation alone does
 // not reach that, within the least that it reaches, and then with micro-batches.
 Means TrainWithinLimits(const Example& example) {
   const Trained whole = Train(example, {"memory=64GiB"});
@@ -159,7 +159,7 @@ Means TrainWithinLimits(const Example& example) {
   };
   double least = whole.measured;  // Of a program without micro-batches.
   bool takes_parts = false;
-  for (const int percent : {70, 50, 35, 25}) {
+  for (const int percent : {60, 30}) {
     const auto limit = static_cast<int64_t>(whole.predicted) * percent / 100;
     if (!takes_parts) {
       const int64_t reached = PlanWithin(example, limit, {});

@@ -16,8 +16,6 @@ ir::HostCopy* CopyBackAt(ir::Program& program, size_t at) {
   return CopyAt(program, at, ir::HostCopy::Direction::kBack);
 }
 
-void Erase(ir::Program& program, size_t at) { program.steps.erase(program.steps.begin() + static_cast<ptrdiff_t>(at)); }
-
 bool CopyOutLost(ir::Program& program, size_t at) {
   if (CopyOutAt(program, at) == nullptr) return false;
   Erase(program, at);

@@ -6,8 +6,6 @@
 namespace cleave::tests::properties {
 namespace {
 
-void Erase(ir::Program& program, size_t at) { program.steps.erase(program.steps.begin() + static_cast<ptrdiff_t>(at)); }
-
 bool Reduces(const ir::Collective& collective) {
   return collective.kind == ir::CollectiveKind::kAllReduce || collective.kind == ir::CollectiveKind::kReduceScatter;
 }
@@ -156,7 +154,7 @@ bool PermuteElsewhere(ir::Program& program, size_t at) {
   return true;
 }
 
-bool OutputsExchanged(ir::Program& program, size_t at) {
+bool TransferOutputsExchanged(ir::Program& program, size_t at) {
   ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr) return false;
   std::vector<ir::Transfer>& transfers = collective->transfers;
@@ -183,7 +181,7 @@ bool TransferRepeated(ir::Program& program, size_t at) {
 }
 
 // Exchanges the tensors of two collectives of one kind.
-bool InputsExchanged(ir::Program& program, size_t at) {
+bool CollectiveInputsExchanged(ir::Program& program, size_t at) {
   ir::Collective* first = CollectiveAt(program, at);
   for (size_t other = at + 1; first != nullptr && other < program.steps.size(); ++other) {
     ir::Collective* second = CollectiveAt(program, other);
@@ -284,10 +282,10 @@ std::vector<Mutation> MovementMutations() {
       {"broadcast instead of all_reduce", InsteadOf<ir::CollectiveKind::kAllReduce, ir::CollectiveKind::kBroadcast>},
       {"broadcast instead of permute", InsteadOf<ir::CollectiveKind::kPermute, ir::CollectiveKind::kBroadcast>},
       {"a permute that moves nothing", PermuteElsewhere},
-      {"outputs of a merged collective exchanged", OutputsExchanged},
+      {"outputs of a merged collective exchanged", TransferOutputsExchanged},
       {"a transfer lost", TransferLost},
       {"a transfer repeated", TransferRepeated},
-      {"inputs of two collectives exchanged", InputsExchanged},
+      {"inputs of two collectives exchanged", CollectiveInputsExchanged},
       {"a halo from the wrong place, first side", HaloElsewhere<0>},
       {"a halo from the wrong place, last side", HaloElsewhere<1>},
       {"a slice by another axis", SliceOfAnotherAxis},

@@ -11,6 +11,8 @@ ir::HostCopy* HostCopyAt(ir::Program& program, size_t at) {
 }
 ir::Slice* SliceAt(ir::Program& program, size_t at) { return std::get_if<ir::Slice>(&program.steps[at].action); }
 
+void Erase(ir::Program& program, size_t at) { program.steps.erase(program.steps.begin() + static_cast<ptrdiff_t>(at)); }
+
 void ReplaceReads(ir::Program& program, ir::ValueId from, ir::ValueId to, size_t from_step) {
   const auto replace = [&](ir::ValueId& value) { value = value == from ? to : value; };
   for (size_t i = from_step; i < program.steps.size(); ++i) {

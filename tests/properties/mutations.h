@@ -40,6 +40,7 @@ ir::Collective* CollectiveAt(ir::Program& program, size_t at);  // Null for any 
 ir::Compute* ComputeAt(ir::Program& program, size_t at);
 ir::Slice* SliceAt(ir::Program& program, size_t at);
 ir::HostCopy* HostCopyAt(ir::Program& program, size_t at);
+void Erase(ir::Program& program, size_t at);  // The step.
 // Lets every reader of `from` read `to` instead; with `from_step`, only steps from there on.
 void ReplaceReads(ir::Program& program, ir::ValueId from, ir::ValueId to, size_t from_step = 0);
 
