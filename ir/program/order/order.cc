@@ -54,6 +54,8 @@ class Sequence {
       order_.push_back(static_cast<int>(u));
       place_.push_back(static_cast<int>(u));
     }
+    changed_.assign(units_.size(), 0);
+    visited_.assign(units_.size(), -1);
     numbers_.assign(buffers_.size(), -1);
   }
 
@@ -197,81 +199,99 @@ class Sequence {
     }
   }
 
-  // Units that follow one another, and the buffers that they touch.
-  struct Range {
-    struct Touched {
+  // What units that follow one another need without one of them, and where the buffers of that one are in use. Gap i is
+  // in front of the i-th of the others.
+  struct Others {
+    struct Lives {
       int64_t size = 0;
-      bool before = false;  // Also in front of the range,
-      bool behind = false;  // and behind it.
+      int first = 0;  // Of the others: -1 where the buffer is in use in front of all,
+      int last = 0;   // and their number where it is in use behind all. None touches it: last < first.
     };
-    std::vector<Touched> buffers = {};
-    std::vector<std::vector<int>> units = {};  // Of each unit: places in `buffers`.
+    std::vector<int64_t> at = {};  // Bytes of the buffers that the one does not touch, while each of the others runs,
+    std::vector<int64_t> between = {};  // and in each gap.
+    std::vector<Lives> own = {};        // Of the buffers that it touches.
   };
 
-  Range RangeAt(int first, int last) {
-    Range range;
-    for (int place = first; place <= last; ++place) {
-      std::vector<int>& own = range.units.emplace_back();
-      for (const int b : At(order_[static_cast<size_t>(place)]).buffers) {
-        int& number = numbers_[static_cast<size_t>(b)];
-        if (number < 0) {
-          number = static_cast<int>(range.buffers.size());
-          range.buffers.push_back(TouchedOf(buffers_[static_cast<size_t>(b)], first, last));
-        }
-        own.push_back(number);
+  // Of the units from place `first` to place `last` without `unit`.
+  Others OthersAround(int unit, int first, int last) {
+    const int count = last - first;
+    std::vector<int> touched;
+    std::vector<Others::Lives> lives;
+    const auto touch = [&](int buffer) -> Others::Lives& {
+      int& number = numbers_[static_cast<size_t>(buffer)];
+      if (number < 0) {
+        number = static_cast<int>(touched.size());
+        touched.push_back(buffer);
+        lives.push_back({.size = buffers_[static_cast<size_t>(buffer)].size, .first = count, .last = -1});
       }
-    }
+      return lives[static_cast<size_t>(number)];
+    };
+    for (const int buffer : At(unit).buffers) touch(buffer);
+    int other = 0;
     for (int place = first; place <= last; ++place) {
-      for (const int b : At(order_[static_cast<size_t>(place)]).buffers) numbers_[static_cast<size_t>(b)] = -1;
+      if (place == PlaceOf(unit)) continue;
+      for (const int buffer : At(order_[static_cast<size_t>(place)]).buffers) {
+        Others::Lives& own = touch(buffer);
+        own.first = std::min(own.first, other);
+        own.last = other;
+      }
+      ++other;
     }
-    return range;
+    Others others{.at = std::vector<int64_t>(static_cast<size_t>(count) + 1),
+                  .between = std::vector<int64_t>(static_cast<size_t>(count) + 2)};
+    for (size_t b = 0; b < touched.size(); ++b) {
+      for (const int user : buffers_[static_cast<size_t>(touched[b])].units) {
+        if (PlaceOf(user) < first) lives[b].first = -1;
+        if (PlaceOf(user) > last) lives[b].last = count;
+      }
+      numbers_[static_cast<size_t>(touched[b])] = -1;
+      if (b < At(unit).buffers.size()) continue;
+      Add(lives[b].size, std::max(lives[b].first, 0), std::min(lives[b].last, count - 1), others.at);
+      Add(lives[b].size, lives[b].first + 1, lives[b].last, others.between);
+    }
+    std::partial_sum(others.at.begin(), others.at.end(), others.at.begin());
+    std::partial_sum(others.between.begin(), others.between.end(), others.between.begin());
+    lives.resize(At(unit).buffers.size());
+    others.own = std::move(lives);
+    return others;
   }
 
-  Range::Touched TouchedOf(const Buffer& buffer, int first, int last) const {
-    Range::Touched touched = {.size = buffer.size};
-    for (const int unit : buffer.units) {
-      touched.before |= PlaceOf(unit) < first;
-      touched.behind |= PlaceOf(unit) > last;
-    }
-    return touched;
+  // Bytes from place `first` to place `last`, as changes from place to place.
+  static void Add(int64_t bytes, int first, int last, std::vector<int64_t>& change) {
+    if (first > last) return;
+    change[static_cast<size_t>(first)] += bytes;
+    change[static_cast<size_t>(last) + 1] -= bytes;
   }
 
-  // The most bytes that the buffers of the range need at once, and the sum of what they need at its places, if its
-  // units run in `order`. What all other buffers need is the same at each of these places.
-  static Need NeedOf(const Range& range, const std::vector<int>& order) {
-    const size_t count = order.size();
-    std::vector<std::pair<size_t, size_t>> lives;
-    for (const Range::Touched& touched : range.buffers) {
-      lives.emplace_back(touched.before ? 0 : count, touched.behind ? count - 1 : 0);
-    }
-    for (size_t place = 0; place < count; ++place) {
-      for (const int buffer : range.units[static_cast<size_t>(order[place])]) {
-        auto& [first, last] = lives[static_cast<size_t>(buffer)];
-        first = std::min(first, place);
-        last = std::max(last, place);
-      }
-    }
-    std::vector<int64_t> change(count + 1, 0);
-    for (size_t b = 0; b < lives.size(); ++b) {
-      change[lives[b].first] += range.buffers[b].size;
-      change[lives[b].second + 1] -= range.buffers[b].size;
+  // What the units need if the one runs in a gap. What all other buffers need is the same at each of these places.
+  Need NeedIn(int gap, const Others& others) {
+    const int count = static_cast<int>(others.at.size()) - 1;
+    change_.assign(static_cast<size_t>(count) + 2, 0);
+    for (const Others::Lives& own : others.own) {
+      const int last = own.last == count ? count : own.last >= gap ? own.last + 1 : gap;
+      Add(own.size, std::max(0, std::min(own.first, gap)), last, change_);
     }
     Need need;
-    int64_t now = 0;
-    for (size_t place = 0; place < count; ++place) {
-      now += change[place];
-      need.most = std::max(need.most, now);
-      need.sum += now;
+    int64_t of_own = 0;
+    for (int place = 0; place <= count; ++place) {
+      of_own += change_[static_cast<size_t>(place)];
+      const int64_t of_others = place == gap ? others.between[static_cast<size_t>(gap)]
+                                             : others.at[static_cast<size_t>(place < gap ? place : place - 1)];
+      need.most = std::max(need.most, of_own + of_others);
+      need.sum += of_own + of_others;
     }
     return need;
+  }
+
+  // The places that a unit at `place` can reach at once.
+  std::pair<int, int> ReachOf(int place) const {
+    return {std::max(0, place - kReach), std::min(static_cast<int>(order_.size()) - 1, place + kReach)};
   }
 
   // The places at which `unit` may stand while the others stay as they are.
   std::pair<int, int> PlacesOf(int unit) const {
     const Unit& own = At(unit);
-    const int place = PlaceOf(unit);
-    int first = std::max(0, place - kReach);
-    int last = std::min(static_cast<int>(order_.size()) - 1, place + kReach);
+    auto [first, last] = ReachOf(PlaceOf(unit));
     while (At(order_[static_cast<size_t>(first)]).segment != own.segment) ++first;
     while (At(order_[static_cast<size_t>(last)]).segment != own.segment) --last;
     for (const int other : own.before) first = std::max(first, PlaceOf(other) + 1);
@@ -279,24 +299,30 @@ class Sequence {
     return {first, last};
   }
 
+  // Whether a unit has moved within reach since `unit` was found to stand at its best place. Then it still does: the
+  // units at these places are the same, and so are those in front of them and behind them.
+  bool MayMove(int unit) const {
+    const auto [first, last] = ReachOf(PlaceOf(unit));
+    const auto latest = std::max_element(changed_.begin() + first, changed_.begin() + last + 1);
+    return *latest > visited_[static_cast<size_t>(unit)];
+  }
+
   // Of places that are equally good, the unit takes its own, or else the first.
   bool MoveToBest(int unit) {
+    if (!MayMove(unit)) return false;
+    visited_[static_cast<size_t>(unit)] = moves_;
     const auto [first, last] = PlacesOf(unit);
     if (first >= last) return false;
-    const Range range = RangeAt(first, last);
+    const Others others = OthersAround(unit, first, last);
     const int own = PlaceOf(unit) - first;
-    std::vector<int> order(static_cast<size_t>(last - first) + 1);
-    std::iota(order.begin(), order.end(), 0);
-    Need least = NeedOf(range, order);
+    Need least = NeedIn(own, others);
     int best = own;
-    std::rotate(order.begin(), order.begin() + own, order.begin() + own + 1);
-    for (int place = 0; place <= last - first; ++place) {
-      if (place > 0) std::swap(order[static_cast<size_t>(place) - 1], order[static_cast<size_t>(place)]);
-      if (place == own) continue;
-      const Need need = NeedOf(range, order);
+    for (int gap = 0; gap <= last - first; ++gap) {
+      if (gap == own) continue;
+      const Need need = NeedIn(gap, others);
       if (!(need < least)) continue;
       least = need;
-      best = place;
+      best = gap;
     }
     if (best == own) return false;
     Move(first + own, first + best);
@@ -304,6 +330,7 @@ class Sequence {
   }
 
   void Move(int from, int to) {
+    ++moves_;
     const auto begin = order_.begin();
     if (from < to) {
       std::rotate(begin + from, begin + from + 1, begin + to + 1);
@@ -312,6 +339,7 @@ class Sequence {
     }
     for (int place = std::min(from, to); place <= std::max(from, to); ++place) {
       place_[static_cast<size_t>(order_[static_cast<size_t>(place)])] = place;
+      changed_[static_cast<size_t>(place)] = moves_;
     }
   }
 
@@ -321,9 +349,13 @@ class Sequence {
   const FusedStage* last_each_ = nullptr;
   std::vector<Unit> units_;  // In the program's order.
   std::vector<Buffer> buffers_;
-  std::vector<int> order_;    // Units by place.
-  std::vector<int> place_;    // Places by unit.
-  std::vector<int> numbers_;  // By buffer: in the range that is looked at.
+  std::vector<int> order_;  // Units by place.
+  std::vector<int> place_;  // Places by unit.
+  int moves_ = 0;
+  std::vector<int> changed_;     // By place: the last move after which another unit stands there.
+  std::vector<int> visited_;     // By unit: the last move before its best place was looked for; -1: it never was.
+  std::vector<int> numbers_;     // By buffer: in the range that is looked at.
+  std::vector<int64_t> change_;  // By place, in NeedIn: there is one for all calls, because there are many.
 };
 
 }  // namespace
