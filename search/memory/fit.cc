@@ -1,5 +1,6 @@
 // Reading guide: FitMemory goes through the ZeRO levels, Fitter::Weighted looks for the weight at one of them,
-// Fitter::Save gives a plan that does not fit micro-batches and recomputation.
+// Fitter::Save gives a plan that does not fit micro-batches and recomputation. Fitter::IfSlower leaves out what an
+// estimate shows to be slower than what fits, before its program is made.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -11,6 +12,7 @@
 #include "ir/program/order/order.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
 #include "search/cost/predict.h"
+#include "search/memory/estimate.h"
 #include "search/memory/memory.h"
 #include "search/memory/refusal.h"
 #include "search/recompute/recompute.h"
@@ -52,14 +54,14 @@ int64_t SamplesOfRank(const ir::Graph& graph, const ir::Plan& plan) {
 
 class Fitter {
  public:
-  explicit Fitter(const FitTask& task) : task_(task) {}
+  explicit Fitter(const FitTask& task) : task_(task), estimator_(task.graph, task.cluster, task.execution) {}
 
   // Tries the plan of this ZeRO level in which memory has no price. False where the search failed.
   bool Unweighted(int zero) {
     if (!Try(0, zero)) return false;
     const double cost = tried_.back().plan.search.cost;
     // One unit for all levels, so that searches serve several of them.
-    if (unit_ == 0) unit_ = cost > 0 ? cost / static_cast<double>(Peak(tried_.back()).value()) : 1;
+    if (unit_ == 0) unit_ = cost > 0 ? cost / static_cast<double>(PeakAbout(tried_.back()).value()) : 1;
     return true;
   }
   bool LastFits() const { return tried_.back().fits; }
@@ -149,6 +151,7 @@ class Fitter {
     Bytes at_least;
     std::optional<ir::MemoryUse> use = {};  // With what the user asks for, where the program was made.
     bool fits = false;                      // Without micro-batches and recomputation.
+    bool is_slower = false;                 // Than what fits: its program is not made.
   };
 
   bool Try(double weight, int zero) {
@@ -165,9 +168,15 @@ class Fitter {
     if (const Tried* const same = SameAs(own); same != nullptr) {
       own.use = same->use;
       own.fits = same->fits;
+      own.is_slower = same->is_slower;
       return own;
     }
     ir::Plan asked = WithAsked(own.plan, task_.savings.asked);
+    if (const std::optional<Estimate> slower = IfSlower(asked)) {
+      own.is_slower = true;
+      own.fits = slower->peak <= task_.limit.bytes;
+      return own;
+    }
     PlannedProgram program = MustMake(task_.graph, asked, task_.execution.fuse);
     ++programs_;
     if (PeakOf(program) > task_.limit.bytes) {
@@ -188,18 +197,37 @@ class Fitter {
   // Weights that differ little often give the same plan.
   const Tried* SameAs(const Tried& own) const {
     const auto same = std::find_if(tried_.begin(), tried_.end(), [&](const Tried& other) {
-      return other.use.has_value() && other.at_least == own.at_least && other.plan.ops == own.plan.ops;
+      return (other.use.has_value() || other.is_slower) && other.at_least == own.at_least &&
+             other.plan.ops == own.plan.ops;
     });
     return same == tried_.end() ? nullptr : &*same;
   }
 
+  // The plan with what the user asks for and its steps moved.
+  ir::Plan AskedAndMoved(const Tried& own) const {
+    ir::Plan asked = WithAsked(own.plan, task_.savings.asked);
+    asked.moves_steps = true;
+    return asked;
+  }
+
   Bytes Peak(Tried& own) {
-    if (!own.use.has_value()) {
-      ir::Plan asked = WithAsked(own.plan, task_.savings.asked);
-      asked.moves_steps = true;
-      own.use = MustMake(task_.graph, asked, task_.execution.fuse).memory.use;
-    }
+    if (!own.use.has_value()) own.use = MustMake(task_.graph, AskedAndMoved(own), task_.execution.fuse).memory.use;
     return own.use->prediction.peak;
+  }
+
+  Bytes PeakAbout(Tried& own) {
+    if (own.use.has_value()) return Peak(own);
+    const std::optional<Estimate> estimate = estimator_.Of(AskedAndMoved(own));
+    return estimate.has_value() ? estimate->peak : Peak(own);
+  }
+
+  // What the plan takes by an estimate, if that shows that its step takes longer than one that fits.
+  std::optional<Estimate> IfSlower(const ir::Plan& plan) const {
+    if (!best_.has_value()) return std::nullopt;
+    constexpr double kSurely = 0.97;
+    std::optional<Estimate> estimate = estimator_.Of(plan);
+    if (estimate.has_value() && MayBeBest(plan, estimate->step * kSurely)) estimate.reset();
+    return estimate;
   }
 
   // Looks for the fewest micro-batches and the least recomputation with which the plan fits. Its steps are moved to
@@ -210,25 +238,38 @@ class Fitter {
     ir::Plan plan = own.plan;
     plan.moves_steps = true;
     for (;;) {
-      if (task_.savings.recomputes) Recompute(own, plan, program, seconds);
-      plan.micro_batches *= 2;
+      Bytes least{0};
+      if (task_.savings.recomputes) least = Recompute(own, plan, program, seconds);
+      plan.micro_batches *= LeastFactor(own, least);
       if (!task_.savings.micro_batches || plan.micro_batches > samples) return;
-      absl::StatusOr<PlannedProgram> made =
-          ProgramOf(task_.graph, WithAsked(plan, task_.savings.asked), task_.execution.fuse);
+      const ir::Plan asked = WithAsked(plan, task_.savings.asked);
+      if (IfSlower(asked).has_value()) return;
+      absl::StatusOr<PlannedProgram> made = ProgramOf(task_.graph, asked, task_.execution.fuse);
       ++programs_;
       if (!made.ok()) return;
       program = *std::move(made);
       seconds = SecondsOf(program);
       if (PeakOf(program) <= task_.limit.bytes) {
-        Offer(WithAsked(plan, task_.savings.asked), std::move(program), seconds, own);
+        Offer(asked, std::move(program), seconds, own);
         return;
       }
       if (!MayBeBest(plan, seconds)) return;
     }
   }
 
-  // `program` is that of `plan` with what the user asks for, and takes `seconds`.
-  void Recompute(const Tried& own, const ir::Plan& plan, const PlannedProgram& program, Seconds seconds) {
+  // The power of two by which micro-batches must be more so that the plan may fit, where it needs `least` with all
+  // recomputation: those of half as many samples need at least half of what is not there throughout.
+  int64_t LeastFactor(const Tried& own, Bytes least) const {
+    int64_t factor = 2;
+    // A little more than the least may have been found.
+    const Bytes limit = task_.limit.bytes + Bytes(task_.limit.bytes.value() / 8);
+    while (own.at_least.value() + (least - own.at_least).value() / factor > limit.value()) factor *= 2;
+    return factor;
+  }
+
+  // Returns the least memory that the plan needs with recomputation. `program` is that of `plan` with what the user
+  // asks for, and takes `seconds`.
+  Bytes Recompute(const Tried& own, const ir::Plan& plan, const PlannedProgram& program, Seconds seconds) {
     const bool keeps_all = task_.savings.asked.empty();
     const Recomputation recomputation =
         RecomputationOf(keeps_all ? program : MustKeep(task_.graph, plan, task_.savings, task_.execution),
@@ -237,7 +278,7 @@ class Fitter {
     if (smallest.peak > task_.limit.bytes) {
       // The program may need a little less. For small models that is worth trying.
       if (task_.improve != nullptr) OfferChoice(smallest, plan, own);
-      return;
+      return smallest.peak;
     }
     // What the program takes besides the values that are live: gaps in the arena, the workspace.
     Bytes besides = PeakOf(program) - recomputation.PeakAsAsked();
@@ -246,13 +287,14 @@ class Fitter {
       const std::optional<RecomputeChoice> choice = recomputation.Cheapest(task_.limit.bytes - besides);
       if (!choice.has_value()) break;
       // Part of what is made again may run beside communication.
-      if (!MayBeBest(plan, seconds + choice->seconds * 0.5)) return;
+      if (!MayBeBest(plan, seconds + choice->seconds * 0.5)) return smallest.peak;
       const Bytes peak = OfferChoice(*choice, plan, own);
-      if (peak <= task_.limit.bytes) return;
+      if (peak <= task_.limit.bytes) return smallest.peak;
       // A little more, so that few attempts are needed.
       besides += peak - task_.limit.bytes + Bytes(task_.limit.bytes.value() / 256);
     }
     OfferChoice(smallest, plan, own);
+    return smallest.peak;
   }
 
   // Returns the peak of `plan` with the choice, and offers it if it fits.
@@ -287,6 +329,7 @@ class Fitter {
   }
 
   const FitTask& task_;
+  const Estimator estimator_;
   double unit_ = 0;  // Of weights: the price of the first plan for each byte of its peak.
   std::vector<Tried> tried_;
   int64_t programs_ = 0;  // That were made to try plans.

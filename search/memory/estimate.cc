@@ -1,0 +1,91 @@
+#include "search/memory/estimate.h"
+
+#include <algorithm>
+
+#include "search/cost/predict.h"
+#include "search/memory/memory.h"
+
+namespace cleave::search {
+namespace {
+
+// Of the equal layers so many of the first and of the last are kept.
+constexpr size_t kFirst = 1, kLast = 2;
+// With fewer layers a program of all of them is made at once.
+constexpr size_t kFewest = 4 * (kFirst + 1 + kLast);
+
+// Layers [begin, end) of the equal ones.
+struct LayerRun {
+  size_t begin = 0;
+  size_t end = 0;
+
+  size_t count() const { return end - begin; }
+};
+
+// The longest run of layers that the plan treats alike.
+LayerRun LongestRun(const EqualLayers& equal, const ir::Plan& plan) {
+  const auto is_alike = [&](ir::OpId a, ir::OpId b) {
+    const ir::OpPlan& x = plan.ops[a];
+    const ir::OpPlan& y = plan.ops[b];
+    return x.strategy == y.strategy && x.output == y.output && x.retention == y.retention;
+  };
+  const std::vector<std::vector<ir::OpId>>& layers = equal.ops;
+  LayerRun longest, run;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const bool continues = i > 0 && std::equal(layers[i - 1].begin(), layers[i - 1].end(), layers[i].begin(), is_alike);
+    if (!continues) run.begin = i;
+    run.end = i + 1;
+    if (run.count() > longest.count()) longest = run;
+  }
+  return longest;
+}
+
+// The plan without what does not concern its program.
+ir::Plan PlanOf(const Shortened& few, const ir::Plan& plan) {
+  ir::Plan own{.cluster = plan.cluster,
+               .mesh = plan.mesh,
+               .ops = {},
+               .micro_batches = plan.micro_batches,
+               .moves_steps = plan.moves_steps,
+               .gradient_weight = plan.gradient_weight,
+               .search = plan.search};
+  for (const ir::OpId op : few.originals) {
+    const ir::OpPlan& planned = plan.ops[op];
+    own.ops.push_back({.strategy = planned.strategy,
+                       .output = planned.output,
+                       .retention = planned.retention,
+                       .decided_by = planned.decided_by,
+                       .reason = {},
+                       .choices = {}});
+  }
+  return own;
+}
+
+}  // namespace
+
+Estimator::Estimator(const ir::Graph& training_graph, const Cluster& cluster, const Execution& execution)
+    : graph_(training_graph),
+      cluster_(cluster),
+      execution_(execution),
+      equal_(training_graph.is_manual() ? EqualLayers() : FindEqualLayers(training_graph)) {}
+
+std::optional<Estimate> Estimator::Of(const ir::Plan& plan) const {
+  const LayerRun run = LongestRun(equal_, plan);
+  if (run.count() < kFewest) return std::nullopt;
+  const size_t middle = run.begin + kFirst, end = run.end - kLast;
+  const std::optional<Estimate> few = Without(middle, end, plan);
+  const std::optional<Estimate> more = few.has_value() ? Without(middle + 1, end, plan) : std::nullopt;
+  if (!more.has_value()) return std::nullopt;
+  const auto others = static_cast<int64_t>(end - middle - 1);
+  return Estimate{.peak = more->peak + (more->peak - few->peak) * others,
+                  .step = more->step + (more->step - few->step) * static_cast<double>(others)};
+}
+
+std::optional<Estimate> Estimator::Without(size_t begin, size_t end, const ir::Plan& plan) const {
+  const Shortened few = WithoutLayers(graph_, equal_, begin, end);
+  const absl::StatusOr<PlannedProgram> made = ProgramOf(few.graph, PlanOf(few, plan), execution_.fuse);
+  if (!made.ok()) return std::nullopt;
+  return Estimate{.peak = made->memory.use.prediction.peak,
+                  .step = Predict(made->program, made->memory.fusion, cluster_, execution_.overlaps).step};
+}
+
+}  // namespace cleave::search

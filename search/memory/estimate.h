@@ -1,0 +1,46 @@
+// What a plan of a deep model takes, by programs with few of its equal layers. Private to search/memory.
+//
+// Equal layers take equally long and equally much memory, so that two programs, of which one has a layer more, tell
+// what all layers take. What layers do together, messages for several of them and gaps in the arena, makes the result
+// an estimate, so it only tells which plans need not be looked at: whatever is chosen is measured with all layers.
+#ifndef CLEAVE_SEARCH_MEMORY_ESTIMATE_H_
+#define CLEAVE_SEARCH_MEMORY_ESTIMATE_H_
+
+#include <optional>
+
+#include "base/units/units.h"
+#include "ir/graph/graph.h"
+#include "ir/sharding/plan/plan.h"
+#include "search/cluster/cluster.h"
+#include "search/cost/execution.h"
+#include "search/shorten/shorten.h"
+
+namespace cleave::search {
+
+struct Estimate {
+  Bytes peak;
+  Seconds step;
+};
+
+class Estimator {
+ public:
+  // The arguments outlive it.
+  Estimator(const ir::Graph& training_graph, const Cluster& cluster, const Execution& execution);
+
+  // nullopt where few layers are equal in graph and plan, so that a program of all layers takes about as long to make,
+  // and where no program of the plan can be made.
+  std::optional<Estimate> Of(const ir::Plan& plan) const;
+
+ private:
+  // Of a program with the layers outside of [begin, end) of the equal ones.
+  std::optional<Estimate> Without(size_t begin, size_t end, const ir::Plan& plan) const;
+
+  const ir::Graph& graph_;
+  const Cluster& cluster_;
+  const Execution& execution_;
+  const EqualLayers equal_;
+};
+
+}  // namespace cleave::search
+
+#endif  // CLEAVE_SEARCH_MEMORY_ESTIMATE_H_

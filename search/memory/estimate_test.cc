@@ -1,0 +1,62 @@
+#include "search/memory/estimate.h"
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "search/cost/predict.h"
+#include "search/memory/memory.h"
+#include "search/search.h"
+#include "search/testing/models.h"
+
+namespace cleave::search {
+namespace {
+
+ir::Plan DataParallelPlan(const ir::Graph& graph, const Cluster& cluster, int zero, int64_t micro_batches) {
+  Diagnostics diagnostics;
+  const SearchOptions options{
+      .algorithm = ir::SearchAlgorithm::kDataParallel, .dataset = {}, .zero = zero, .micro_batches = micro_batches};
+  return *Search(graph, cluster, {}, options, diagnostics);
+}
+
+TEST(EstimatorTest, IsNearToWhatTheProgramOfAllLayersTakes) {
+  const ir::Graph graph = testing::Gpt({.batch = 16, .seq = 64, .width = 1024, .layers = 18});
+  const Cluster cluster = CpuCluster(4);
+  for (const int zero : {0, 1, 2, 3}) {
+    for (const int64_t micro_batches : {1, 2}) {
+      ir::Plan plan = DataParallelPlan(graph, cluster, zero, micro_batches);
+      for (const bool overlaps : {false, true}) {
+        SCOPED_TRACE(::testing::Message()
+                     << "zero " << zero << ", " << micro_batches << " parts, overlap " << overlaps);
+        const Execution execution{.overlaps = overlaps};
+        plan.moves_steps = overlaps;
+        const std::optional<Estimate> estimate = Estimator(graph, cluster, execution).Of(plan);
+        ASSERT_TRUE(estimate.has_value());
+        const PlannedProgram all = *ProgramOf(graph, plan);
+        const auto peak = static_cast<double>(all.memory.use.prediction.peak.value());
+        EXPECT_NEAR(static_cast<double>(estimate->peak.value()), peak, 0.02 * peak);
+        const double step = Predict(all.program, all.memory.fusion, cluster, overlaps).step.value();
+        EXPECT_NEAR(estimate->step.value(), step, 0.02 * step);
+      }
+    }
+  }
+}
+
+TEST(EstimatorTest, NeedsManyLayersThatThePlanTreatsAlike) {
+  const ir::Graph graph = testing::Gpt({.layers = 18});
+  const Cluster cluster = CpuCluster(4);
+  const Execution execution;
+  const Estimator estimator(graph, cluster, execution);
+  ir::Plan plan = DataParallelPlan(graph, cluster, 0, 1);
+  EXPECT_TRUE(estimator.Of(plan).has_value());
+  for (const ir::Op& op : graph.ops) {
+    if (absl::EndsWith(op.name, "12.gelu")) plan.ops[op.id].retention = ir::Retention::kRecompute;
+  }
+  EXPECT_FALSE(estimator.Of(plan).has_value());
+  const ir::Graph shallow = testing::Gpt({.layers = 8});
+  EXPECT_FALSE(Estimator(shallow, cluster, execution).Of(DataParallelPlan(shallow, cluster, 0, 1)).has_value());
+}
+
+}  // namespace
+}  // namespace cleave::search

@@ -1,0 +1,75 @@
+#include "search/shorten/shorten.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/layer_names/layer_names.h"
+#include "gtest/gtest.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/graph/text.h"
+#include "search/testing/models.h"
+
+namespace cleave::search {
+namespace {
+
+// The graph without what tells its layers apart: numbers in names, lines, keys of random draws.
+ir::Graph WithoutNumbers(ir::Graph graph) {
+  for (ir::Op& op : graph.ops) {
+    op.name = LayerNameOf(op.name).place;
+    op.line = 0;
+    if (op.attributes.Has(ir::attribute::kKey)) op.attributes.Erase(ir::attribute::kKey);
+  }
+  return graph;
+}
+
+// A model of more layers without some of them is the model of fewer layers.
+TEST(ShortenTest, IsTheGraphOfFewerLayers) {
+  const auto gpt = [](int layers) { return testing::Gpt({.layers = layers}); };
+  const auto experts = [](int layers) { return testing::MixtureOfExperts({.layers = layers}); };
+  const auto expect = [](const ir::Graph& graph, const ir::Graph& few) {
+    const EqualLayers equal = FindEqualLayers(graph);
+    ASSERT_EQ(equal.count(), 7u);
+    for (const size_t begin : {1, 2, 3}) {
+      const Shortened shortened = WithoutLayers(graph, equal, begin, begin + 3);
+      ir::Graph expected = WithoutNumbers(few);
+      expected.hash = graph.hash;
+      EXPECT_EQ(ir::GraphText(WithoutNumbers(shortened.graph)), ir::GraphText(expected)) << begin;
+      for (const ir::Op& op : shortened.graph.ops) {
+        EXPECT_EQ(op.name, graph.op(shortened.originals[op.id]).name);
+      }
+    }
+    EXPECT_EQ(WithoutLayers(graph, equal, 2, 2).graph, graph);
+  };
+  expect(gpt(9), gpt(6));
+  expect(experts(9), experts(6));
+}
+
+// What makes one layer different from others ends the run.
+TEST(ShortenTest, UnequalLayersStandApart) {
+  const ir::Graph graph = testing::Gpt({.layers = 12});
+  ASSERT_EQ(FindEqualLayers(graph).count(), 10u);
+  const auto name_of_first = [](const ir::Graph& other) {
+    return LayerNameOf(other.op(FindEqualLayers(other).ops[0][0]).name).numbers[0];
+  };
+  EXPECT_EQ(name_of_first(graph), 1);
+  for (ir::Op op : graph.ops) {
+    if (op.kind != ir::OpKind::kLayerNorm || LayerNameOf(op.name).numbers != std::vector<int64_t>{4}) continue;
+    ir::Graph other = graph;
+    other.ops[op.id].attributes.Set(ir::attribute::kEpsilon, 0.5);
+    EXPECT_EQ(FindEqualLayers(other).count(), 6u) << op.name;
+    EXPECT_EQ(name_of_first(other), 5);
+    // Read by something that is no neighbour.
+    other = graph;
+    other.metrics.push_back({.name = "norm", .value = op.id});
+    EXPECT_EQ(FindEqualLayers(other).count(), 6u) << op.name;
+  }
+}
+
+TEST(ShortenTest, WhereNoLayersAreEqual) {
+  EXPECT_EQ(FindEqualLayers(testing::Mlp(8, {4, 4, 4, 4})).count(), 0u);
+  EXPECT_EQ(FindEqualLayers(testing::Gpt({.layers = 2})).count(), 0u);
+}
+
+}  // namespace
+}  // namespace cleave::search
