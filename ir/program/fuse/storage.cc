@@ -323,11 +323,19 @@ class StoragePlanner {
     storage_.host = PlanBuffers(stages, on_host, {}, FamiliesOf(on_host, {}));
     std::vector<Bucket> buckets;
     for (const auto& [step, bucket] : storage_.buckets) buckets.push_back(bucket);
-    storage_.buffers = PlanBuffers(stages, requests, buckets, FamiliesOf(requests, buckets));
-    if (buckets.empty()) return;
-    // Regular places of buckets may take more memory.
-    BufferPlan apart = PlanBuffers(stages, requests, buckets, FamiliesOf(requests, {}));
-    if (apart.total < storage_.buffers.total) storage_.buffers = std::move(apart);
+    const std::vector<Family> families = FamiliesOf(requests, buckets);
+    storage_.buffers = PlanBuffers(stages, requests, buckets, families);
+    const auto try_families = [&](const std::vector<Family>& other) {
+      BufferPlan plan = PlanBuffers(stages, requests, buckets, other);
+      if (plan.total < storage_.buffers.total) storage_.buffers = std::move(plan);
+    };
+    // Regular places of buckets may take more memory,
+    if (!buckets.empty()) try_families(FamiliesOf(requests, {}));
+    // and so may those of values that wait in some layers only.
+    constexpr int64_t kMostGaps = 32;
+    const Bytes demand = PeakDemand(stages, requests).bytes;
+    const bool has_gaps = (storage_.buffers.total - demand) * kMostGaps > demand;
+    if (has_gaps) try_families(CutFamilies(stages, requests, buckets, families));
   }
 
   // The stages of the plan and of the fusion are the same up to the update, so also up to the last micro-batch.

@@ -100,9 +100,7 @@ class Planner {
   }
 
   BufferPlan Run(const std::vector<Bucket>& buckets, const std::vector<Family>& families) && {
-    for (const Bucket& bucket : buckets) {
-      if (!bucket.empty()) buckets_[bucket.front()] = bucket;
-    }
+    SetBuckets(buckets);
     AddFamilies(families);
     for (const Bucket& bucket : buckets) {
       if (!bucket.empty() && taken_.count(bucket.front()) == 0) AddBucket(bucket);
@@ -117,7 +115,29 @@ class Planner {
     return Plan();
   }
 
+  std::vector<Family> Cut(const std::vector<Bucket>& buckets, const std::vector<Family>& families) && {
+    SetBuckets(buckets);
+    std::vector<Family> parts;
+    for (const Family& family : families) {
+      parts.push_back({family.front()});
+      for (size_t layer = 1; layer < family.size(); ++layer) {
+        const Family& last = parts.back();
+        const Trend trend = TrendOf(family[layer - 1], family[layer]);
+        const bool changes = last.size() > 1 && trend != TrendOf(last[0], last[1]);
+        if (changes) parts.emplace_back();
+        parts.back().push_back(family[layer]);
+      }
+    }
+    return parts;
+  }
+
  private:
+  void SetBuckets(const std::vector<Bucket>& buckets) {
+    for (const Bucket& bucket : buckets) {
+      if (!bucket.empty()) buckets_[bucket.front()] = bucket;
+    }
+  }
+
   void Take(ValueId value) {
     CLEAVE_CHECK(sizes_.count(value) > 0) << "value " << value.value() << " of a bucket asks for no memory";
     CLEAVE_CHECK(taken_.insert(value).second) << "value " << value.value() << " is in two buckets";
@@ -174,7 +194,7 @@ class Planner {
       }
       bool in_turns = false;
       for (size_t slots = 1; slots <= 2 && !in_turns; ++slots) in_turns = AddInTurns(family, slots);
-      if (!in_turns) by_trend[{family.size(), TrendOf(family)}].push_back(&family);
+      if (!in_turns) by_trend[{family.size(), TrendOf(family.front(), family.back())}].push_back(&family);
     }
     for (const auto& [key, together] : by_trend) AddLayers(together);
   }
@@ -194,9 +214,10 @@ class Planner {
     return true;
   }
 
-  Trend TrendOf(const Family& family) const {
-    const LiveRange first = RangeOf(BucketOf(family.front()));
-    const LiveRange last = RangeOf(BucketOf(family.back()));
+  // From one value of a family to another one.
+  Trend TrendOf(ValueId from, ValueId to) const {
+    const LiveRange first = RangeOf(BucketOf(from));
+    const LiveRange last = RangeOf(BucketOf(to));
     const auto sign = [](int64_t a, int64_t b) { return a < b ? 1 : a > b ? -1 : 0; };
     return {sign(first.first, last.first), sign(first.last, last.last)};
   }
@@ -311,6 +332,11 @@ const BufferPlan::Buffer* BufferPlan::Find(ValueId value) const {
 BufferPlan PlanBuffers(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests,
                        const std::vector<Bucket>& buckets, const std::vector<Family>& families) {
   return Planner(stages, requests).Run(buckets, families);
+}
+
+std::vector<Family> CutFamilies(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests,
+                                const std::vector<Bucket>& buckets, const std::vector<Family>& families) {
+  return Planner(stages, requests).Cut(buckets, families);
 }
 
 StageDemand PeakDemand(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests) {

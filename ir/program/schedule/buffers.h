@@ -69,6 +69,11 @@ std::map<ValueId, LiveRange> LiveRanges(const std::vector<Stage>& stages, const 
 BufferPlan PlanBuffers(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests,
                        const std::vector<Bucket>& buckets, const std::vector<Family>& families = {});
 
+// The families cut where the order in which their values begin and end to live changes. In one family a value that
+// lives for longer than those of the other layers may hold the places of all.
+std::vector<Family> CutFamilies(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests,
+                                const std::vector<Bucket>& buckets, const std::vector<Family>& families);
+
 // The most bytes that any stage needs at once: no plan can need less. The first such stage is that of the peak.
 struct StageDemand {
   Bytes bytes;

@@ -170,6 +170,30 @@ TEST(PlanBuffers, LayersLieAtEqualDistances) {
   EXPECT_EQ(plan.total, Bytes(640 + 64 * kLayers));
 }
 
+// Each layer has a value that waits for the backward pass, which makes another one; that of the first layer waits too.
+TEST(CutFamilies, AValueThatLivesForLongerHoldsNoPlacesOfOthers) {
+  constexpr int64_t kLayers = 8;
+  std::vector<BufferRequest> requests;
+  std::vector<Stage> stages;
+  Family waiting, made;
+  for (int64_t i = 0; i < kLayers; ++i) {
+    waiting.push_back(V(i));
+    made.push_back(V(kLayers + i));
+    stages.push_back({.reads = {}, .writes = {waiting.back()}});
+  }
+  for (int64_t i = 0; i < 2 * kLayers; ++i) requests.push_back(Request(i, 64));
+  stages[0].writes.push_back(made[0]);
+  for (size_t i = kLayers; i-- > 0;) {
+    if (i > 0) stages.push_back({.reads = {waiting[i]}, .writes = {made[i]}});
+    stages.push_back({.reads = {waiting[i], made[i]}, .writes = {}});
+  }
+  const std::vector<Family> families = {waiting, made};
+  EXPECT_EQ(PlanBuffers(stages, requests, {}, families).total, Bytes(2 * kLayers * 64));
+  const std::vector<Family> cut = CutFamilies(stages, requests, {}, families);
+  EXPECT_EQ(cut, (std::vector<Family>{waiting, {made[0], made[1]}, {made.begin() + 2, made.end()}}));
+  EXPECT_EQ(PlanBuffers(stages, requests, {}, cut).total, Bytes((kLayers + 2) * 64));
+}
+
 TEST(PlanBuffers, RandomStagesNeverOverlapAndStayNearTheLowerBound) {
   double ratio_sum = 0;
   int ratios = 0;
