@@ -10,9 +10,11 @@
 #ifndef CLEAVE_BASE_JSON_JSON_H_
 #define CLEAVE_BASE_JSON_JSON_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -42,6 +44,16 @@ absl::Status CheckFields(const Json& object, const std::string& where, const std
 // for each wrong byte. JsonDocument: one value a line, indented, with a newline at the end. JsonLine: one line without.
 std::string JsonDocument(const Json& json);
 std::string JsonLine(const Json& json);
+
+// The object of these fields, whose names differ: JsonObject({{"name", op.name}, {"line", op.line}}). A list of fields
+// that is a Json by itself is the same, but copies all of them.
+template <size_t kCount>
+Json JsonObject(std::pair<const char*, Json> (&&fields)[kCount]) {
+  Json::object_t object;
+  object.reserve(kCount);
+  for (auto& [name, value] : fields) object.emplace_back(name, std::move(value));
+  return Json(std::move(object));
+}
 
 absl::StatusOr<std::string> StringAt(const Json& object, const char* field, const std::string& where);
 absl::StatusOr<double> NumberAt(const Json& object, const char* field, const std::string& where);

@@ -68,6 +68,7 @@ TEST(FieldTest, HasTheTypeThatIsAskedFor) {
 TEST(JsonTextTest, KeepsTheOrderOfFieldsAndReplacesWhatIsNotUtf8) {
   const Json json = {{"b", {1, 2}}, {"a", "x\xff"}};
   EXPECT_EQ(JsonLine(json), "{\"b\":[1,2],\"a\":\"x\xEF\xBF\xBD\"}");
+  EXPECT_EQ(JsonObject({{"b", {1, 2}}, {"a", "x\xff"}}), json);
   EXPECT_EQ(JsonDocument({{"b", {1}}, {"a", nullptr}}), "{\n \"b\": [\n  1\n ],\n \"a\": null\n}\n");
 }
 

@@ -43,12 +43,17 @@ Json FactorsJson(const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
 }
 
 Json ChoiceJson(const Choice& choice, const Rule& rule, const Mesh& mesh) {
-  Json json = {{"factors", FactorsJson(choice.strategy, rule, mesh)}, {"cost", choice.cost}, {"chosen", choice.chosen}};
+  Json json = JsonObject(
+      {{"factors", FactorsJson(choice.strategy, rule, mesh)}, {"cost", choice.cost}, {"chosen", choice.chosen}});
   if (!choice.parts.has_value()) return json;
   const CostParts& parts = *choice.parts;
-  json["parts"] = {{"inside", parts.inside},          {"inputs", parts.inputs},       {"output", parts.output},
-                   {"backward", parts.backward},      {"gradients", parts.gradients}, {"elsewhere", parts.elsewhere},
-                   {"collectives", parts.collectives}};
+  json["parts"] = JsonObject({{"inside", parts.inside},
+                              {"inputs", parts.inputs},
+                              {"output", parts.output},
+                              {"backward", parts.backward},
+                              {"gradients", parts.gradients},
+                              {"elsewhere", parts.elsewhere},
+                              {"collectives", parts.collectives}});
   return json;
 }
 
@@ -62,23 +67,24 @@ Json OpJson(const Graph& graph, const Plan& plan, const Op& op, const Rule& rule
   }
   Json choices = Json::array();
   for (const Choice& choice : planned.choices) choices.push_back(ChoiceJson(choice, rule, plan.mesh));
-  Json json = {{"name", op.name},
-               {"kind", Text(OpKindName(op.kind))},
-               {"phase", Text(PhaseName(op.phase))},
-               {"line", op.line},
-               {"inputs", std::move(inputs)},
-               {"output", op.name},
-               {"factors", FactorsJson(planned.strategy, rule, plan.mesh)},
-               {"in_strategy", InStrategy(planned.strategy, rule, plan.mesh)},
-               {"out_strategy", OutStrategy(planned.strategy, rule, plan.mesh)},
-               {"partial", PartialJson(OutputLayout(planned.strategy, rule), plan.mesh)},
-               {"passes", std::move(passes)},
-               {"out_layout", planned.output.has_value() ? LayoutJson(*planned.output, plan.mesh) : Json(nullptr)},
-               {"gather_again", planned.retention == Retention::kRedistribute},
-               {"recompute", planned.retention == Retention::kRecompute},
-               {"decided_by", Text(DecidedByName(planned.decided_by))},
-               {"reason", planned.reason},
-               {"choices", std::move(choices)}};
+  Json json =
+      JsonObject({{"name", op.name},
+                  {"kind", Text(OpKindName(op.kind))},
+                  {"phase", Text(PhaseName(op.phase))},
+                  {"line", op.line},
+                  {"inputs", std::move(inputs)},
+                  {"output", op.name},
+                  {"factors", FactorsJson(planned.strategy, rule, plan.mesh)},
+                  {"in_strategy", InStrategy(planned.strategy, rule, plan.mesh)},
+                  {"out_strategy", OutStrategy(planned.strategy, rule, plan.mesh)},
+                  {"partial", PartialJson(OutputLayout(planned.strategy, rule), plan.mesh)},
+                  {"passes", std::move(passes)},
+                  {"out_layout", planned.output.has_value() ? LayoutJson(*planned.output, plan.mesh) : Json(nullptr)},
+                  {"gather_again", planned.retention == Retention::kRedistribute},
+                  {"recompute", planned.retention == Retention::kRecompute},
+                  {"decided_by", Text(DecidedByName(planned.decided_by))},
+                  {"reason", planned.reason},
+                  {"choices", std::move(choices)}});
   if (planned.retention == Retention::kOffload) json["offload"] = true;
   return json;
 }
@@ -96,14 +102,14 @@ std::string RoleOf(const Graph& graph, const Op& op) {
 
 Json TensorJson(const Graph& graph, const Plan& plan, const Op& op, const Rule& rule) {
   const Layout layout = plan.ops[op.id].output.value_or(OutputLayout(plan.ops[op.id].strategy, rule));
-  return {{"name", op.name},
-          {"role", RoleOf(graph, op)},
-          {"dtype", Text(DTypeName(op.type.dtype))},
-          {"shape", op.type.shape},
-          {"local_shape", LargestLocalShape(layout, plan.mesh, op.type.shape)},
-          {"layout", LayoutJson(layout, plan.mesh)},
-          {"partial", PartialJson(layout, plan.mesh)},
-          {"line", op.line}};
+  return JsonObject({{"name", op.name},
+                     {"role", RoleOf(graph, op)},
+                     {"dtype", Text(DTypeName(op.type.dtype))},
+                     {"shape", op.type.shape},
+                     {"local_shape", LargestLocalShape(layout, plan.mesh, op.type.shape)},
+                     {"layout", LayoutJson(layout, plan.mesh)},
+                     {"partial", PartialJson(layout, plan.mesh)},
+                     {"line", op.line}});
 }
 
 // The names of the ops that the program computes, also of ops in distributed forms.
@@ -128,17 +134,17 @@ Json CollectiveJson(const std::map<OpId, std::string>& names, const Program& pro
     tensors.push_back(names.at(program.value(transfer.output).origin));
   }
   const TensorType& type = program.value(collective.transfers.front().input).type;
-  return {{"kind", Text(CollectiveKindName(collective.kind))},
-          {"phase", Text(PhaseName(step.phase))},
-          {"tensors", std::move(tensors)},
-          {"axes", AxisNames(collective.axes, program.mesh)},
-          {"group_size", program.mesh.Size(collective.axes)},
-          {"dtype", Text(DTypeName(type.dtype))},
-          {"bytes", CollectiveBytes(program, collective).value()},
-          {"sent_bytes", SentBytes(program, collective)},
-          {"times", RunsOf(program, step)},
-          {"line", step.line},
-          {"why", collective.why}};
+  return JsonObject({{"kind", Text(CollectiveKindName(collective.kind))},
+                     {"phase", Text(PhaseName(step.phase))},
+                     {"tensors", std::move(tensors)},
+                     {"axes", AxisNames(collective.axes, program.mesh)},
+                     {"group_size", program.mesh.Size(collective.axes)},
+                     {"dtype", Text(DTypeName(type.dtype))},
+                     {"bytes", CollectiveBytes(program, collective).value()},
+                     {"sent_bytes", SentBytes(program, collective)},
+                     {"times", RunsOf(program, step)},
+                     {"line", step.line},
+                     {"why", collective.why}});
 }
 
 Json PredictedJson(const PlanFacts& facts) {
