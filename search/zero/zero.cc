@@ -47,12 +47,37 @@ ir::Layout CutOneDimension(const ir::Layout& layout, const ir::Mesh& mesh, const
   return best;
 }
 
+// The strategies that make values in given layouts. Those of equal layers are found once.
+class StrategiesByLayout {
+ public:
+  StrategiesByLayout(const GraphFacts& facts, const ir::Mesh& mesh) : facts_(facts), mesh_(mesh) {}
+
+  ir::Strategy Of(ir::OpId op, const ir::Layout& layout) {
+    const ir::Rule& rule = facts_.rule(op);
+    for (const Known& known : known_) {
+      if (known.rule == &rule && known.layout == layout) return known.strategy;
+    }
+    known_.push_back({&rule, layout, StrategyFromDimensions(layout, rule.output, rule, mesh_)});
+    return known_.back().strategy;
+  }
+
+ private:
+  struct Known {
+    const ir::Rule* rule = nullptr;  // Equal ops have the same one.
+    ir::Layout layout;
+    ir::Strategy strategy;
+  };
+  const GraphFacts& facts_;
+  const ir::Mesh& mesh_;
+  std::vector<Known> known_;
+};
+
 // The plan of a copy of the parameter whose plan is `parameter`: the copy is cut in the same way, so that the copy is
 // what is gathered.
-ir::OpPlan DividedCopy(const GraphFacts& facts, const ir::OpPlan& parameter, ir::OpId copy, const ir::Plan& plan) {
+ir::OpPlan DividedCopy(const GraphFacts& facts, const ir::OpPlan& parameter, ir::OpId copy, const ir::Plan& plan,
+                       StrategiesByLayout& strategies) {
   ir::OpPlan own = plan.ops[copy];
-  const ir::Layout layout = ir::OutputLayout(parameter.strategy, facts.rule(facts.op(copy).inputs[0]));
-  own.strategy = StrategyFromDimensions(layout, facts.rule(copy).output, facts.rule(copy), plan.mesh);
+  own.strategy = strategies.Of(copy, ir::OutputLayout(parameter.strategy, facts.rule(facts.op(copy).inputs[0])));
   own.retention = ir::Retention::kRedistribute;
   own.reason = parameter.reason;
   return own;
@@ -81,6 +106,7 @@ void ShardReplicas(const GraphFacts& facts, const OpDemands& demands, int level,
   if (level == 0) return;
   const std::string setting = absl::StrCat(" (zero = ", level, ")");
   std::map<ir::OpId, ir::Layout> divided;  // By parameter.
+  StrategiesByLayout strategies(facts, plan.mesh);
   for (const ir::Op& op : facts.graph->ops) {
     if (facts.roles[op.id] != Role::kParameter || op.type.rank() == 0) continue;
     ir::OpPlan& own = plan.ops[op.id];
@@ -90,15 +116,16 @@ void ShardReplicas(const GraphFacts& facts, const OpDemands& demands, int level,
     divided.emplace(op.id, layout);
     for (ir::OpId member : facts.update_groups[op.id]) {
       ir::OpPlan& update = plan.ops[member];
-      update.strategy = StrategyFromDimensions(layout, facts.rule(member).output, facts.rule(member), plan.mesh);
+      update.strategy = strategies.Of(member, layout);
       update.reason = absl::StrCat("divided among the replicas of ", op.name, setting);
     }
     if (level < 3 || demands.count(op.id) > 0) continue;
-    own.strategy = StrategyFromDimensions(layout, facts.rule(op.id).output, facts.rule(op.id), plan.mesh);
+    own.strategy = strategies.Of(op.id, layout);
     own.retention = ir::Retention::kRedistribute;
     absl::StrAppend(&own.reason, ", divided among its replicas", setting);
     for (const Read& read : facts.reads[op.id]) {
-      if (facts.roles[read.reader] == Role::kCopy) plan.ops[read.reader] = DividedCopy(facts, own, read.reader, plan);
+      if (facts.roles[read.reader] != Role::kCopy) continue;
+      plan.ops[read.reader] = DividedCopy(facts, own, read.reader, plan, strategies);
     }
   }
   if (level < 2) return;
