@@ -4,6 +4,7 @@
 
 #include "search/cost/predict.h"
 #include "search/memory/memory.h"
+#include "search/recompute/recompute.h"
 
 namespace cleave::search {
 namespace {
@@ -77,6 +78,7 @@ std::optional<Estimate> Estimator::Of(const ir::Plan& plan) const {
   if (!more.has_value()) return std::nullopt;
   const auto others = static_cast<int64_t>(end - middle - 1);
   return Estimate{.peak = more->peak + (more->peak - few->peak) * others,
+                  .least = more->least + std::max(Bytes(0), more->least - few->least) * others,
                   .step = more->step + (more->step - few->step) * static_cast<double>(others)};
 }
 
@@ -84,7 +86,9 @@ std::optional<Estimate> Estimator::Without(size_t begin, size_t end, const ir::P
   const Shortened few = WithoutLayers(graph_, equal_, begin, end);
   const absl::StatusOr<PlannedProgram> made = ProgramOf(few.graph, PlanOf(few, plan), execution_.fuse);
   if (!made.ok()) return std::nullopt;
+  const Recomputation recomputation(made->distributed, made->program, made->memory, cluster_, {}, {});
   return Estimate{.peak = made->memory.use.prediction.peak,
+                  .least = recomputation.LeastPeak(),
                   .step = Predict(made->program, made->memory.fusion, cluster_, execution_.overlaps).step};
 }
 

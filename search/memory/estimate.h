@@ -19,6 +19,9 @@ namespace cleave::search {
 
 struct Estimate {
   Bytes peak;
+  // The least peak with recomputation, or less: what each place of the step needs is linear in the number of layers, so
+  // the most of them grows at least as fast with more layers as with few. Of a plan in which the user asks for nothing.
+  Bytes least;
   Seconds step;
 };
 

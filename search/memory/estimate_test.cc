@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "search/cost/predict.h"
 #include "search/memory/memory.h"
+#include "search/recompute/recompute.h"
 #include "search/search.h"
 #include "search/testing/models.h"
 
@@ -38,6 +39,9 @@ TEST(EstimatorTest, IsNearToWhatTheProgramOfAllLayersTakes) {
         EXPECT_NEAR(static_cast<double>(estimate->peak.value()), peak, 0.02 * peak);
         const double step = Predict(all.program, all.memory.fusion, cluster, overlaps).step.value();
         EXPECT_NEAR(estimate->step.value(), step, 0.02 * step);
+        Recomputation recomputation(all.distributed, all.program, all.memory, cluster, {}, {});
+        EXPECT_LE(estimate->least, recomputation.Smallest().peak);
+        EXPECT_GT(estimate->least, LeastMemory(graph, plan));
       }
     }
   }

@@ -1,6 +1,6 @@
 // Reading guide: FitMemory goes through the ZeRO levels, Fitter::Weighted looks for the weight at one of them,
-// Fitter::Save gives a plan that does not fit micro-batches and recomputation. Fitter::IfSlower leaves out what an
-// estimate shows to be slower than what fits, before its program is made.
+// Fitter::Save gives a plan that does not fit micro-batches and recomputation. Plans that by an estimate
+// are slower than what fits, or do not fit whatever is made again, are left out before their programs are made.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -61,7 +61,7 @@ class Fitter {
     if (!Try(0, zero)) return false;
     const double cost = tried_.back().plan.search.cost;
     // One unit for all levels, so that searches serve several of them.
-    if (unit_ == 0) unit_ = cost > 0 ? cost / static_cast<double>(PeakAbout(tried_.back()).value()) : 1;
+    if (unit_ == 0) unit_ = cost > 0 ? cost / static_cast<double>(Peak(tried_.back()).value()) : 1;
     return true;
   }
   bool LastFits() const { return tried_.back().fits; }
@@ -132,10 +132,12 @@ class Fitter {
       const std::pair own(Peak(tried_[i]), i);
       if (!least.has_value() || own < *least) least = own;
     }
-    Tried& smallest = tried_[least->second];
-    SmallestPlan result{
-        .plan = smallest.plan, .weight = smallest.weight, .zero = smallest.zero, .use = *std::move(smallest.use)};
-    if (!task_.savings.recomputes) return result;
+    const Tried& smallest = tried_[least->second];
+    SmallestPlan result{.plan = smallest.plan, .weight = smallest.weight, .zero = smallest.zero, .use = {}};
+    if (!task_.savings.recomputes) {
+      result.use = MustMake(task_.graph, AskedAndMoved(smallest), task_.execution.fuse).memory.use;
+      return result;
+    }
     auto [plan, program] =
         Smallest(task_.graph, task_.cluster, task_.execution, task_.savings, task_.tuning, result.plan);
     result.plan = std::move(plan);
@@ -149,9 +151,8 @@ class Fitter {
     double weight = 0;
     int zero = 0;
     Bytes at_least;
-    std::optional<ir::MemoryUse> use = {};  // With what the user asks for, where the program was made.
-    bool fits = false;                      // Without micro-batches and recomputation.
-    bool is_slower = false;                 // Than what fits: its program is not made.
+    std::optional<Bytes> peak = {};  // With what the user asks for, measured or estimated.
+    bool fits = false;               // Without micro-batches and recomputation.
   };
 
   bool Try(double weight, int zero) {
@@ -166,15 +167,16 @@ class Fitter {
     own.at_least = LeastMemory(task_.graph, own.plan);
     if (own.at_least > task_.limit.bytes) return own;
     if (const Tried* const same = SameAs(own); same != nullptr) {
-      own.use = same->use;
+      own.peak = same->peak;
       own.fits = same->fits;
-      own.is_slower = same->is_slower;
       return own;
     }
     ir::Plan asked = WithAsked(own.plan, task_.savings.asked);
-    if (const std::optional<Estimate> slower = IfSlower(asked)) {
-      own.is_slower = true;
-      own.fits = slower->peak <= task_.limit.bytes;
+    if (const std::optional<Estimate> estimate = estimator_.Of(asked);
+        estimate.has_value() && (IsSlower(asked, *estimate) || IsTooLarge(*estimate))) {
+      own.peak = estimate->peak;
+      own.fits = estimate->peak <= task_.limit.bytes;
+      if (!IsSlower(asked, *estimate)) Save(own, estimate->least);
       return own;
     }
     PlannedProgram program = MustMake(task_.graph, asked, task_.execution.fuse);
@@ -183,13 +185,15 @@ class Fitter {
       asked.moves_steps = true;
       ir::OrderForMemory(program.distributed.graph, program.program, program.memory);
     }
-    own.use = program.memory.use;
-    own.fits = PeakOf(program) <= task_.limit.bytes;
+    own.peak = PeakOf(program);
+    own.fits = *own.peak <= task_.limit.bytes;
     const Seconds seconds = SecondsOf(program);
     if (own.fits) {
       Offer(std::move(asked), std::move(program), seconds, own);
     } else if (MayBeBest(own.plan, seconds)) {
-      Save(own, std::move(program), seconds);
+      ir::Plan moved = own.plan;
+      moved.moves_steps = true;
+      Save(own, task_.savings.recomputes ? Recompute(own, moved, program, seconds) : Bytes(0));
     }
     return own;
   }
@@ -197,8 +201,7 @@ class Fitter {
   // Weights that differ little often give the same plan.
   const Tried* SameAs(const Tried& own) const {
     const auto same = std::find_if(tried_.begin(), tried_.end(), [&](const Tried& other) {
-      return (other.use.has_value() || other.is_slower) && other.at_least == own.at_least &&
-             other.plan.ops == own.plan.ops;
+      return other.peak.has_value() && other.at_least == own.at_least && other.plan.ops == own.plan.ops;
     });
     return same == tried_.end() ? nullptr : &*same;
   }
@@ -210,91 +213,102 @@ class Fitter {
     return asked;
   }
 
-  Bytes Peak(Tried& own) {
-    if (!own.use.has_value()) own.use = MustMake(task_.graph, AskedAndMoved(own), task_.execution.fuse).memory.use;
-    return own.use->prediction.peak;
+  // Estimated where layers are many.
+  Bytes Peak(Tried& own) const {
+    if (own.peak.has_value()) return *own.peak;
+    const ir::Plan plan = AskedAndMoved(own);
+    const std::optional<Estimate> estimate = estimator_.Of(plan);
+    own.peak = estimate.has_value() ? estimate->peak : PeakOf(MustMake(task_.graph, plan, task_.execution.fuse));
+    return *own.peak;
   }
 
-  Bytes PeakAbout(Tried& own) {
-    if (own.use.has_value()) return Peak(own);
-    const std::optional<Estimate> estimate = estimator_.Of(AskedAndMoved(own));
-    return estimate.has_value() ? estimate->peak : Peak(own);
-  }
-
-  // What the plan takes by an estimate, if that shows that its step takes longer than one that fits.
-  std::optional<Estimate> IfSlower(const ir::Plan& plan) const {
-    if (!best_.has_value()) return std::nullopt;
+  // Whether a step surely takes longer than one that fits.
+  bool IsSlower(const ir::Plan& plan, const Estimate& estimate) const {
     constexpr double kSurely = 0.97;
-    std::optional<Estimate> estimate = estimator_.Of(plan);
-    if (estimate.has_value() && MayBeBest(plan, estimate->step * kSurely)) estimate.reset();
-    return estimate;
+    return !MayBeBest(plan, estimate.step * kSurely);
   }
 
-  // Looks for the fewest micro-batches and the least recomputation with which the plan fits. Its steps are moved to
-  // where they take less memory, also those of `program`, which takes `seconds`. More micro-batches than fit without
+  // Whether the plan surely does not fit, whatever is made again.
+  bool IsTooLarge(const Estimate& estimate) const {
+    const Bytes surely = task_.limit.bytes + Bytes(task_.limit.bytes.value() / 32);
+    return task_.savings.recomputes && task_.savings.asked.empty() && estimate.least > surely;
+  }
+
+  // Looks for the fewest micro-batches and the least recomputation with which the plan fits, whose steps are moved to
+  // where they take less memory. It needs at least `least` without more micro-batches. More of them than fit without
   // recomputation only take more time.
-  void Save(const Tried& own, PlannedProgram program, Seconds seconds) {
+  void Save(const Tried& own, Bytes least) {
     const int64_t samples = SamplesOfRank(task_.graph, own.plan);
     ir::Plan plan = own.plan;
     plan.moves_steps = true;
-    for (;;) {
-      Bytes least{0};
-      if (task_.savings.recomputes) least = Recompute(own, plan, program, seconds);
+    while (task_.savings.micro_batches) {
       plan.micro_batches *= LeastFactor(own, least);
-      if (!task_.savings.micro_batches || plan.micro_batches > samples) return;
+      if (plan.micro_batches > samples) return;
       const ir::Plan asked = WithAsked(plan, task_.savings.asked);
-      if (IfSlower(asked).has_value()) return;
+      const std::optional<Estimate> estimate = estimator_.Of(asked);
+      if (estimate.has_value() && IsSlower(asked, *estimate)) return;
+      if (estimate.has_value() && IsTooLarge(*estimate)) {
+        least = estimate->least;
+        continue;
+      }
       absl::StatusOr<PlannedProgram> made = ProgramOf(task_.graph, asked, task_.execution.fuse);
       ++programs_;
       if (!made.ok()) return;
-      program = *std::move(made);
-      seconds = SecondsOf(program);
-      if (PeakOf(program) <= task_.limit.bytes) {
-        Offer(asked, std::move(program), seconds, own);
+      const Seconds seconds = SecondsOf(*made);
+      if (PeakOf(*made) <= task_.limit.bytes) {
+        Offer(asked, *std::move(made), seconds, own);
         return;
       }
       if (!MayBeBest(plan, seconds)) return;
+      if (task_.savings.recomputes) least = Recompute(own, plan, *made, seconds);
     }
   }
 
-  // The power of two by which micro-batches must be more so that the plan may fit, where it needs `least` with all
-  // recomputation: those of half as many samples need at least half of what is not there throughout.
+  // The power of two by which micro-batches must be more so that the plan may fit, where it needs at least `least`:
+  // those of half as many samples need at least half of what is not there throughout.
   int64_t LeastFactor(const Tried& own, Bytes least) const {
     int64_t factor = 2;
-    // A little more than the least may have been found.
-    const Bytes limit = task_.limit.bytes + Bytes(task_.limit.bytes.value() / 8);
-    while (own.at_least.value() + (least - own.at_least).value() / factor > limit.value()) factor *= 2;
+    while (own.at_least.value() + (least - own.at_least).value() / factor > task_.limit.bytes.value()) factor *= 2;
     return factor;
   }
 
-  // Returns the least memory that the plan needs with recomputation. `program` is that of `plan` with what the user
-  // asks for, and takes `seconds`.
+  // Returns what the plan needs at least with recomputation. `program` is that of `plan` with what the user asks for,
+  // and takes `seconds`.
   Bytes Recompute(const Tried& own, const ir::Plan& plan, const PlannedProgram& program, Seconds seconds) {
     const bool keeps_all = task_.savings.asked.empty();
-    const Recomputation recomputation =
+    Recomputation recomputation =
         RecomputationOf(keeps_all ? program : MustKeep(task_.graph, plan, task_.savings, task_.execution),
                         task_.cluster, task_.savings, task_.tuning);
-    const RecomputeChoice smallest = recomputation.Smallest();
-    if (smallest.peak > task_.limit.bytes) {
-      // The program may need a little less. For small models that is worth trying.
-      if (task_.improve != nullptr) OfferChoice(smallest, plan, own);
-      return smallest.peak;
-    }
-    // What the program takes besides the values that are live: gaps in the arena, the workspace.
+    const Bytes least = recomputation.LeastPeak();
+    // Part of what is made again may run beside communication.
+    const auto may_be_best = [&](const RecomputeChoice& choice) {
+      return MayBeBest(plan, seconds + choice.seconds * 0.5);
+    };
+    const Bytes limit = task_.limit.bytes;
+    const bool is_small = task_.improve != nullptr;
+    // What the program takes besides the values that are live: gaps in the arena, the workspace. Of a large model a
+    // little more is left at first, so that one attempt mostly is enough.
     Bytes besides = PeakOf(program) - recomputation.PeakAsAsked();
+    Bytes reserve(is_small ? 0 : limit.value() / 64);
     constexpr int kAttempts = 4;
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      const std::optional<RecomputeChoice> choice = recomputation.Cheapest(task_.limit.bytes - besides);
-      if (!choice.has_value()) break;
-      // Part of what is made again may run beside communication.
-      if (!MayBeBest(plan, seconds + choice->seconds * 0.5)) return smallest.peak;
-      const Bytes peak = OfferChoice(*choice, plan, own);
-      if (peak <= task_.limit.bytes) return smallest.peak;
-      // A little more, so that few attempts are needed.
-      besides += peak - task_.limit.bytes + Bytes(task_.limit.bytes.value() / 256);
+    for (int attempt = 0; attempt < kAttempts && least <= limit - besides; ++attempt) {
+      const std::optional<RecomputeChoice> choice = recomputation.Cheapest(limit - besides - reserve);
+      if (!choice.has_value() && reserve == Bytes(0)) break;
+      if (choice.has_value()) {
+        if (!may_be_best(*choice)) return least;
+        const Bytes peak = OfferChoice(*choice, plan, own);
+        if (peak <= limit) return least;
+        // A little more, so that few attempts are needed.
+        besides += reserve + peak - limit + Bytes(limit.value() / 256);
+      }
+      reserve = Bytes(0);
     }
-    OfferChoice(smallest, plan, own);
-    return smallest.peak;
+    if (least > limit && !is_small) return least;
+    const RecomputeChoice smallest = recomputation.Smallest();
+    // The program may need a little less than the choice. For small models that is worth trying.
+    if ((smallest.peak <= limit || is_small) && may_be_best(smallest)) OfferChoice(smallest, plan, own);
+    // A little more than the least may have been found.
+    return std::max(least, Bytes(smallest.peak.value() / 9 * 8));
   }
 
   // Returns the peak of `plan` with the choice, and offers it if it fits.

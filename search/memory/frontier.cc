@@ -50,7 +50,7 @@ FrontierPoint PointOf(const FrontierTask& task, const Recomputation& recomputati
 Frontier FrontierOf(const FrontierTask& task) {
   const ir::Plan kept = KeepingAll(task.graph, task.plan);
   const PlannedProgram made = MadeOf(task, kept);
-  const Recomputation recomputation(made.distributed, made.program, made.memory, task.cluster, task.asked, task.tuning);
+  Recomputation recomputation(made.distributed, made.program, made.memory, task.cluster, task.asked, task.tuning);
   const ir::Plan as_asked = WithAsked(kept, task.asked);
   std::vector<ir::Plan> plans = {as_asked};
   const auto add = [&](const ir::Plan& plan) {

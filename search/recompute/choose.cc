@@ -118,18 +118,19 @@ Chooser::Set Chooser::BestFor(double seconds_per_byte) const {
 
 // What the user asks for, and the best sets for prices of a byte around that at which all bytes cost as much as all
 // time.
-std::vector<Chooser::Set> Chooser::Starts() const {
+const std::vector<Chooser::Set>& Chooser::Starts() {
+  if (!starts_.empty()) return starts_;
   double bytes = 1, seconds = 0;
   for (const Liveness::Stored& value : liveness_.values()) {
     if (value.made_by >= 0) bytes += static_cast<double>(value.size.value());
   }
   for (const Liveness::ForwardStage& stage : liveness_.forward()) seconds += stage.seconds.value();
-  std::vector<Set> starts = {AsAskedSet()};
+  starts_ = {AsAskedSet()};
   for (int exponent = -6; exponent <= 6; ++exponent) {
     Set set = BestFor(std::exp2(exponent) * seconds / bytes);
-    if (std::find(starts.begin(), starts.end(), set) == starts.end()) starts.push_back(std::move(set));
+    if (std::find(starts_.begin(), starts_.end(), set) == starts_.end()) starts_.push_back(std::move(set));
   }
-  return starts;
+  return starts_;
 }
 
 // A class is made again together with what is made for it alone.
@@ -288,15 +289,32 @@ std::optional<std::vector<bool>> Chooser::Cheapest(Bytes limit) {
 // The starts that need least improvement: first those that fit, by their time, then those nearest to it.
 std::vector<Chooser::Set> Chooser::NearestStarts(Bytes limit) {
   std::vector<std::pair<Outcome, Set>> starts;
-  for (Set& start : Starts()) {
-    const Outcome outcome = Of(start, limit);
-    starts.emplace_back(outcome, std::move(start));
-  }
+  for (const Set& start : Starts()) starts.emplace_back(Of(start, limit), start);
   std::stable_sort(starts.begin(), starts.end(),
                    [](const auto& a, const auto& b) { return IsBetter(a.first, b.first); });
   std::vector<Set> nearest;
   for (auto& [outcome, set] : starts) nearest.push_back(std::move(set));
   return nearest;
+}
+
+// At each place all that could free something there would.
+Bytes Chooser::LeastPeak() const {
+  Set most = AsAskedSet();
+  for (size_t c = 0; c < most.size(); ++c) most[c] = asked_[c].value_or(true);
+  Liveness::Bounds bounds = liveness_.BoundsOf(UnitsOf(AsAskedSet()), UnitsOf(most));
+  std::vector<int64_t> freed(bounds.live.size() + 1, 0);
+  for (const Liveness::OpenUnit& unit : bounds.units) {
+    for (const Liveness::Interval& interval : unit.frees) {
+      freed[static_cast<size_t>(interval.begin)] += interval.size.value();
+      freed[static_cast<size_t>(interval.end) + 1] -= interval.size.value();
+    }
+  }
+  int64_t least = 0, now = 0;
+  for (size_t place = 0; place < bounds.live.size(); ++place) {
+    now += freed[place];
+    least = std::max(least, bounds.live[place] - now);
+  }
+  return Bytes(least);
 }
 
 std::vector<bool> Chooser::Smallest() {
@@ -310,7 +328,7 @@ std::vector<bool> Chooser::Smallest() {
     smallest = std::move(set);
   };
   if (!IsSmall()) {
-    for (Set& start : Starts()) take(std::move(start));
+    for (const Set& start : Starts()) take(start);
   }
   // Asks for less and less.
   for (int64_t part = 8; part <= 64 && !IsSmall();) {

@@ -21,6 +21,8 @@ class Chooser {
   std::optional<std::vector<bool>> Cheapest(Bytes limit);
   // The set with the least peak of all that were found.
   std::vector<bool> Smallest();
+  // No set has a lower peak. Takes as long as looking at a few sets.
+  Bytes LeastPeak() const;
 
   // The set that the user asks for.
   std::vector<bool> AsAsked() const { return UnitsOf(AsAskedSet()); }
@@ -39,7 +41,7 @@ class Chooser {
   bool IsFree(size_t c) const { return !asked_[c].has_value(); }
   Set AsAskedSet() const;
   Set BestFor(double seconds_per_byte) const;
-  std::vector<Set> Starts() const;
+  const std::vector<Set>& Starts();
   std::vector<Set> NearestStarts(Bytes limit);
   void AddWithSources(size_t c, Set& set) const;
   std::vector<Set> Neighbours(const Set& set) const;
@@ -56,6 +58,7 @@ class Chooser {
   std::vector<std::optional<bool>> asked_;    // By class.
   std::vector<int> class_of_;                 // By unit; -1: is never made again.
   std::vector<std::vector<size_t>> sources_;  // By class: the classes whose values nothing but the forward pass reads.
+  std::vector<Set> starts_;                   // Empty until they are asked for.
 };
 
 }  // namespace cleave::search

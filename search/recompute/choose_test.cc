@@ -107,12 +107,18 @@ TEST(ChooserTest, FindsTheSmallestPeak) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 30; ++round) {
+  double bounds = 0;
+  constexpr int kRounds = 30;
+  for (int round = 0; round < kRounds; ++round) {
     const Liveness step = RandomStep(4 + static_cast<int>(random() % 9), random);
-    const Outcome found = step.Of(Chooser(step, kWork).Smallest(), Bytes(0));
+    Chooser chooser(step, kWork);
+    const Outcome found = step.Of(chooser.Smallest(), Bytes(0));
     EXPECT_EQ(LeastTime(step, found.peak), found.seconds);
     EXPECT_EQ(LeastTime(step, found.peak - Bytes(1)), std::nullopt);
+    EXPECT_LE(chooser.LeastPeak(), found.peak);
+    bounds += static_cast<double>(chooser.LeastPeak().value()) / static_cast<double>(found.peak.value());
   }
+  EXPECT_GT(bounds / kRounds, 0.7);
 }
 
 // Every bound holds for every set that it is about.

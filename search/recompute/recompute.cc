@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "search/recompute/choose.h"
-
 namespace cleave::search {
 
 void Apply(const RecomputeChoice& choice, ir::Plan& plan) {
@@ -14,16 +12,16 @@ void Apply(const RecomputeChoice& choice, ir::Plan& plan) {
 Recomputation::Recomputation(const ir::Distributed& distributed, const ir::Program& program,
                              const ir::MemoryPlan& memory, const Cluster& cluster,
                              const std::map<ir::OpId, ir::Retention>& asked, const SearchTuning& tuning)
-    : liveness_(distributed, program, memory, cluster, asked), work_(tuning.recompute_work) {}
+    : liveness_(distributed, program, memory, cluster, asked), chooser_(liveness_, tuning.recompute_work) {}
 
-std::optional<RecomputeChoice> Recomputation::Cheapest(Bytes limit) const {
-  const std::optional<std::vector<bool>> again = Chooser(liveness_, work_).Cheapest(limit);
+std::optional<RecomputeChoice> Recomputation::Cheapest(Bytes limit) {
+  const std::optional<std::vector<bool>> again = chooser_.Cheapest(limit);
   return again.has_value() ? std::optional(ChoiceOf(*again)) : std::nullopt;
 }
 
-RecomputeChoice Recomputation::Smallest() const { return ChoiceOf(Chooser(liveness_, work_).Smallest()); }
+RecomputeChoice Recomputation::Smallest() { return ChoiceOf(chooser_.Smallest()); }
 
-Bytes Recomputation::PeakAsAsked() const { return liveness_.Of(Chooser(liveness_, work_).AsAsked(), Bytes(0)).peak; }
+Bytes Recomputation::PeakAsAsked() const { return liveness_.Of(chooser_.AsAsked(), Bytes(0)).peak; }
 
 std::vector<MadeAgain> Recomputation::WhatIsMadeAgain(const ir::Plan& plan) const {
   const std::vector<Unit>& units = liveness_.units();

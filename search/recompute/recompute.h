@@ -28,6 +28,7 @@
 #include "ir/sharding/plan/plan.h"
 #include "ir/transforms/distribute/distribute.h"
 #include "search/cluster/cluster.h"
+#include "search/recompute/choose.h"
 #include "search/recompute/liveness.h"
 #include "search/tuning/tuning.h"
 
@@ -57,11 +58,15 @@ class Recomputation {
   // `memory` is its plan. `asked`: what the user decides, by op of the training graph.
   Recomputation(const ir::Distributed& distributed, const ir::Program& program, const ir::MemoryPlan& memory,
                 const Cluster& cluster, const std::map<ir::OpId, ir::Retention>& asked, const SearchTuning& tuning);
+  Recomputation(const Recomputation&) = delete;
+  Recomputation& operator=(const Recomputation&) = delete;
 
   // The choice with the least time whose peak is at most `limit`; nullopt where none was found.
-  std::optional<RecomputeChoice> Cheapest(Bytes limit) const;
+  std::optional<RecomputeChoice> Cheapest(Bytes limit);
   // The choice with the least peak, and of equal ones that with the least time.
-  RecomputeChoice Smallest() const;
+  RecomputeChoice Smallest();
+  // No choice has a lower peak. Takes a small part of the time of the others.
+  Bytes LeastPeak() const { return chooser_.LeastPeak(); }
   // The peak where only what the user asks for is made again.
   Bytes PeakAsAsked() const;
   // What `plan`, which differs from the program's plan only in what it keeps, makes again, in the order of the program.
@@ -70,8 +75,8 @@ class Recomputation {
  private:
   RecomputeChoice ChoiceOf(const std::vector<bool>& again) const;
 
-  Liveness liveness_;
-  int64_t work_ = 0;
+  const Liveness liveness_;
+  Chooser chooser_;
 };
 
 }  // namespace cleave::search
