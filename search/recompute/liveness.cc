@@ -239,6 +239,7 @@ Liveness::Liveness(const ir::Distributed& distributed, const ir::Program& progra
   values_ = std::move(picture.values);
   forward_ = std::move(picture.forward);
   units_ = std::move(picture.units);
+  Prepare();
 }
 
 Liveness::Liveness(int places, Bytes always, std::vector<Stored> values, std::vector<ForwardStage> forward,
@@ -247,17 +248,24 @@ Liveness::Liveness(int places, Bytes always, std::vector<Stored> values, std::ve
       always_(always),
       values_(std::move(values)),
       forward_(std::move(forward)),
-      units_(std::move(units)) {}
+      units_(std::move(units)) {
+  Prepare();
+}
+
+void Liveness::Prepare() {
+  for (const ForwardStage& stage : forward_) unit_of_stage_.push_back(stage.unit);
+  for (const Stored& value : values_) {
+    backward_begin_.push_back(value.backward_begin);
+    backward_end_.push_back(value.backward_end);
+    unit_of_value_.push_back(value.made_by >= 0 ? unit_of_stage_[static_cast<size_t>(value.made_by)] : -1);
+  }
+}
 
 Liveness::Needs Liveness::NeedsOf(const std::vector<bool>& again) const {
-  Needs needs{.begin = {}, .end = {}, .runs = std::vector<bool>(forward_.size(), false)};
-  for (const Stored& value : values_) {
-    needs.begin.push_back(value.backward_begin);
-    needs.end.push_back(value.backward_end);
-  }
+  Needs needs{.begin = backward_begin_, .end = backward_end_, .runs = std::vector<bool>(forward_.size(), false)};
   for (size_t i = forward_.size(); i-- > 0;) {
+    if (!IsMadeAgain(unit_of_stage_[i], again)) continue;
     const ForwardStage& stage = forward_[i];
-    if (!IsMadeAgain(stage, again)) continue;
     int begin = Stored::kNever;
     for (const int value : stage.writes) begin = std::min(begin, needs.begin[static_cast<size_t>(value)]);
     if (begin == Stored::kNever) continue;
@@ -289,7 +297,7 @@ Outcome Liveness::Of(const std::vector<bool>& again, Bytes limit) const {
   const auto ends_at = [&](size_t v, int place) { return end[v] == place || needs.end[v] == place; };
   for (size_t v = 0; v < values_.size(); ++v) {
     const Stored& value = values_[v];
-    const bool made_again = value.made_by >= 0 && IsMadeAgain(forward_[static_cast<size_t>(value.made_by)], again);
+    const bool made_again = IsMadeAgain(unit_of_value_[v], again);
     const bool waits = !made_again && needs.end[v] >= 0;
     end[v] = std::max(value.writer, waits ? needs.end[v] : value.forward_end);
     const bool shares = value.overwrites >= 0 && ends_at(static_cast<size_t>(value.overwrites), value.writer);
@@ -298,12 +306,14 @@ Outcome Liveness::Of(const std::vector<bool>& again, Bytes limit) const {
     if (!is_delayed) hold(value.size, value.writer + (shares ? 1 : 0), end[v]);
     if (made_again && needs.end[v] >= 0) hold(value.size, needs.begin[v], needs.end[v]);
   }
-  int64_t live = always_.value();
+  int64_t live = always_.value(), peak = 0, excess = 0;
   for (int place = 0; place < places_; ++place) {
     live += change[static_cast<size_t>(place)];
-    outcome.peak = std::max(outcome.peak, Bytes(live));
-    outcome.excess += static_cast<double>(std::max<int64_t>(0, live - limit.value()));
+    peak = std::max(peak, live);
+    excess += std::max<int64_t>(0, live - limit.value());
   }
+  outcome.peak = Bytes(peak);
+  outcome.excess = static_cast<double>(excess);
   return outcome;
 }
 
@@ -348,7 +358,7 @@ Liveness::Bounds Liveness::BoundsOf(const std::vector<bool>& again, const std::v
   for (size_t v = 0; v < values_.size(); ++v) {
     const Stored& value = values_[v];
     const bool is_needed = needs.end[v] >= 0;
-    const bool made_again = value.made_by >= 0 && IsMadeAgain(forward_[static_cast<size_t>(value.made_by)], again);
+    const bool made_again = IsMadeAgain(unit_of_value_[v], again);
     again_end[v] = std::max(value.writer, value.forward_end);
     kept_end[v] = is_needed ? std::max(value.writer, needs.end[v]) : again_end[v];
     const bool may_share = value.overwrites >= 0 && may_end_at(static_cast<size_t>(value.overwrites), value.writer);

@@ -99,9 +99,10 @@ class Liveness {
     std::vector<int> begin, end;  // By value: where the backward half needs it.
     std::vector<bool> runs;       // By forward stage: whether it is made again.
   };
+  void Prepare();
   Needs NeedsOf(const std::vector<bool>& again) const;
-  bool IsMadeAgain(const ForwardStage& stage, const std::vector<bool>& again) const {
-    return stage.unit >= 0 && again[static_cast<size_t>(stage.unit)];
+  static bool IsMadeAgain(int unit, const std::vector<bool>& again) {
+    return unit >= 0 && again[static_cast<size_t>(unit)];
   }
 
   int places_ = 0;
@@ -109,6 +110,9 @@ class Liveness {
   std::vector<Stored> values_;
   std::vector<ForwardStage> forward_;
   std::vector<Unit> units_;
+  // What each look reads of all values and stages, side by side. Of values: where the backward half reads them, and the
+  // unit that makes them; of forward stages: the unit.
+  std::vector<int> backward_begin_, backward_end_, unit_of_value_, unit_of_stage_;
 };
 
 }  // namespace cleave::search
