@@ -23,8 +23,8 @@ plan() {
   python3 "$row" "$compile" "$model" "$folder/out" "$1" "$8" "${@:2:6}" "$9" "$limit"
 }
 
-echo '| model, GPUs | K | made again | zero | batch x sequence x width | memory, GiB | step, s | utilisation | planning, s |'
-echo '|---|---|---|---|---|---|---|---|---|'
+echo '| model, GPUs | K | made again | zero | batch x sequence x width | memory, GiB | step, s | utilisation | planning, s | wall, s |'
+echo '|---|---|---|---|---|---|---|---|---|---|'
 plan 7B 4096 32 32 4096 1024 32000 h100x8 1
 plan 7B 4096 32 32 4096 1024 32000 a100x8 8
 plan 7B 4096 32 32 4096 1024 32000 h100x8 16

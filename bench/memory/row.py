@@ -4,6 +4,7 @@ import re
 import resource
 import subprocess
 import sys
+import time
 
 compiler, model, folder, label, machine, *numbers = sys.argv[1:]
 width, heads, depth, seq, batch, vocab, hosts, limit = map(int, numbers)
@@ -13,16 +14,18 @@ settings.update(precision="bf16", zero="auto", micro_batches="auto")
 command = [compiler, model, "--cluster", f"{machine}*{hosts}", "--target", "cuda", "--plan-only", "--out", folder]
 for setting in settings.items():
     command += ["--set", "%s=%s" % setting]
+start = time.monotonic()
 ran = subprocess.run(
     command, capture_output=True, text=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
 )
+wall = time.monotonic() - start
 usage = resource.getrusage(resource.RUSAGE_CHILDREN)
 seconds = usage.ru_utime + usage.ru_stime
 log = ran.stdout
 if ran.returncode != 0:
     smallest = re.search(r"the smallest one needs (.*)", ran.stderr)
     why = "no plan fits; the smallest needs " + smallest.group(1) if smallest else "given up"
-    print(f"| {name} | {why} | | | | | | | {seconds:.1f} |", flush=True)
+    print(f"| {name} | {why} | | | | | | | {seconds:.1f} | {wall:.1f} |", flush=True)
     sys.exit()
 
 plan = json.load(open(folder + "/plan.json"))
@@ -47,6 +50,6 @@ utilisation = 6 * parameters * batch * seq / (step * ranks * peak)
 memory = plan["predicted"]["memory_per_rank"]["peak"] / 2**30
 print(
     f"| {name} | {plan['micro_batches']} | {computed} ops, {sent} values | {plan['search']['zero']} | {split} | {memory:.1f} | {step:.2f} |"
-    f" {100 * utilisation:.0f} % | {seconds:.1f} |",
+    f" {100 * utilisation:.0f} % | {seconds:.1f} | {wall:.1f} |",
     flush=True,
 )
