@@ -227,7 +227,7 @@ void ExpectSameCuts(const Program& program, const Shrunk& shrunk) {
 }
 
 // `most`: elements that are simulated per value and rank.
-void CheckModel(const NamedLayers& model, const Graph& graph, const Plan& plan, double most) {
+void CheckModel(const Graph& graph, const Plan& plan, double most) {
   const absl::StatusOr<Distributed> distributed = Distribute(graph, plan);
   ASSERT_TRUE(distributed.ok()) << distributed.status();
   const absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
@@ -255,10 +255,33 @@ TEST(ShrinkTest, HugeModelsBecomeSmall) {
       const Graph graph = GraphOf(model, [&](int64_t least, int64_t most) {
         return std::uniform_int_distribution<int64_t>(least, most)(random);
       });
-      CheckModel(model, graph, DataParallelPlan(graph, Mesh::OfDevices(devices)), kMost);
-      CheckModel(model, graph, RandomPlan(graph, Mesh::OfDevices(devices), random), kMost);
+      CheckModel(graph, DataParallelPlan(graph, Mesh::OfDevices(devices)), kMost);
+      CheckModel(graph, RandomPlan(graph, Mesh::OfDevices(devices), random), kMost);
       if (HasFatalFailure()) return;
     }
+  }
+}
+
+// Two equal ops share the windows that they read, although the size of one of them is fixed.
+TEST(ShrinkTest, WhoReadsTheSameWindowsKeepsTheSameSizes) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {4, 6});
+  const Attributes attributes = {{attribute::kBefore, Shape{3, 0}}, {attribute::kAfter, Shape{0, 0}}};
+  const OpId padded = builder.Add(OpKind::kPad, {x}, attributes, "padded");
+  const OpId flat_padded = builder.Add(OpKind::kPad, {x}, attributes, "flat_padded");
+  const OpId flat = builder.Add(OpKind::kReshape, {flat_padded}, {{attribute::kShape, Shape{42}}}, "flat");
+  const OpId longer =
+      builder.Add(OpKind::kPad, {flat}, {{attribute::kBefore, Shape{5}}, {attribute::kAfter, Shape{8}}}, "longer");
+  const OpId rows = builder.Add(OpKind::kReshape, {longer}, {{attribute::kShape, Shape{5, 11}}}, "rows");
+  const OpId first = builder.Add(OpKind::kReduceMean, {padded}, {}, "first");
+  const OpId second = builder.Add(OpKind::kReduceMean, {rows}, {}, "second");
+  builder.mutable_graph().loss = builder.Add(OpKind::kAdd, {first, second}, {}, "loss");
+  const Graph graph = std::move(builder).Build();
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    std::mt19937_64 random(seed);
+    const Plan plan = RandomPlan(graph, Mesh::OfDevices(38), random);
+    CheckModel(graph, plan, 1000);
+    if (HasFatalFailure()) return;
   }
 }
 

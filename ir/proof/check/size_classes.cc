@@ -87,6 +87,11 @@ void SizeClasses::TieCandidates(const Rule& producer, const Rule& consumer, cons
 void SizeClasses::TieWindow(const InputWindow& entry, const Op& op, int factor, std::vector<int> made) {
   WindowedInput windowed = {.elements = AddNode(entry.window.elements, /*fixed=*/false), .factor = factor};
   Tie(std::move(made), {windowed.elements});
+  Reader& first =
+      readers_
+          .insert({{op.inputs[static_cast<size_t>(entry.input)], entry.dimension, NumbersOf(entry.window)}, {factor}})
+          .first->second;
+  Unite(first.factor, factor);
   switch (entry.cause) {
     case WindowCause::kShift:
       windowed.part = AddPart(entry.window, factor, windowed.elements);
@@ -94,6 +99,7 @@ void SizeClasses::TieWindow(const InputWindow& entry, const Op& op, int factor, 
     case WindowCause::kKernel:
     case WindowCause::kPlaces:
       windowed.slide = AddSlide(entry, op, factor, windowed.elements);
+      AddReader(windowed.slide, first);
       break;
     case WindowCause::kPieces:
       Class(windowed.elements).cuts.insert({entry.window.outer, entry.window.outer});
@@ -135,19 +141,16 @@ int SizeClasses::AddSlide(const InputWindow& entry, const Op& op, int factor, in
                  .sliding = entry.sliding,
                  .rest = 0};
   slide.rest = Class(slide.elements).original - entry.sliding.InputSize(Class(slide.places).original);
-  const int number = static_cast<int>(slides_.size());
-  const auto [reader, is_first] = readers_.insert(
-      {{op.inputs[static_cast<size_t>(entry.input)], entry.dimension, NumbersOf(entry.window)}, number});
-  if (!is_first) {
-    Slide& other = slides_[static_cast<size_t>(reader->second)];
-    Unite(over_input ? other.places : other.elements, factor);
-    // Two kernels through which the same elements are seen stay as they are.
-    if (other.original != slide.original || (other.taps < 0) != (slide.taps < 0)) {
-      other.attempt = slide.attempt = kSlidings;
-    }
-  }
   slides_.push_back(slide);
-  return number;
+  return static_cast<int>(slides_.size()) - 1;
+}
+
+void SizeClasses::AddReader(int slide, Reader& first) {
+  if (first.slide < 0) first.slide = slide;
+  Slide& a = slides_[static_cast<size_t>(first.slide)];
+  Slide& b = slides_[static_cast<size_t>(slide)];
+  // Two kernels through which the same elements are seen stay as they are.
+  if (a.original != b.original || (a.taps < 0) != (b.taps < 0)) a.attempt = b.attempt = kSlidings;
 }
 
 std::vector<int> SizeClasses::Nodes(OpId op, const FactorList& factors) const {

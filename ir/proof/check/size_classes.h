@@ -74,6 +74,11 @@ class SizeClasses {
     int64_t end;
     std::vector<int> before = {};  // The segments in front of it.
   };
+  // The first op that reads these windows of a value: its factor, and its slide if they are those of a kernel.
+  struct Reader {
+    int factor;
+    int slide = -1;
+  };
   struct Slide {
     int elements;
     int places;
@@ -107,6 +112,7 @@ class SizeClasses {
   void AddSelection(int part, int whole);
   int AddPart(const Window& window, int factor, int elements);
   int AddSlide(const InputWindow& entry, const Op& op, int factor, int elements);
+  void AddReader(int slide, Reader& first);
 
   // Cuts every dimension of which there are parts into segments.
   void AddSegments();
@@ -139,8 +145,8 @@ class SizeClasses {
   std::vector<Slide> slides_;
   // By op, input and dimension.
   std::map<std::tuple<OpId, int, int>, WindowedInput> windows_;
-  // By the value's op, its dimension and the window: the slide. Who reads the same windows has as many of them.
-  std::map<std::tuple<OpId, int, std::vector<int64_t>>, int> readers_;
+  // By the value's op, its dimension and the window. Who reads the same windows has as many of them.
+  std::map<std::tuple<OpId, int, std::vector<int64_t>>, Reader> readers_;
   // Linear sizes become numbers with the same rest by this: all numbers of pieces divide it, so sums and multiples of
   // such sizes are cut as the original ones. 1 on a shortened mesh, where the same pieces are other numbers.
   int64_t modulus_ = 1;
