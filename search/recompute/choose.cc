@@ -344,7 +344,14 @@ std::vector<bool> Chooser::Smallest() {
       part *= 2;
     }
   }
-  while (std::optional<Set> smaller = FasterThan(std::nullopt, peak - Bytes(1))) take(*std::move(smaller));
+  for (Bytes least = LeastPeak(); least < peak;) {
+    const Bytes middle((least.value() + peak.value()) / 2);
+    if (std::optional<Set> smaller = FasterThan(std::nullopt, middle)) {
+      take(*std::move(smaller));
+    } else {
+      least = middle + Bytes(1);
+    }
+  }
   const Seconds seconds = Of(smallest, peak).seconds;
   if (std::optional<Set> faster = FasterThan(seconds, peak)) smallest = *std::move(faster);
   return UnitsOf(smallest);
