@@ -1,5 +1,6 @@
 #include "frontend/finish/finish.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -58,6 +59,25 @@ void FindLooksByName(Expansion& expansion, Reporter& reporter) {
   }
 }
 
+// An attribute that lets values of metrics alone not be kept: the backward pass reads none of them.
+void RefuseRetentionsOfMetrics(const Expansion& expansion, const Marks& forward, const Marks& kept,
+                               Reporter& reporter) {
+  std::vector<Span> refused;
+  for (const ir::RetentionPin& retention : expansion.retentions) {
+    if (retention.retention == ir::Retention::kKeep || !kept[retention.op]) continue;
+    if (std::find(refused.begin(), refused.end(), retention.span) != refused.end()) continue;
+    const bool has_effect =
+        std::any_of(expansion.retentions.begin(), expansion.retentions.end(),
+                    [&](const ir::RetentionPin& other) { return other.span == retention.span && forward[other.op]; });
+    if (has_effect) continue;
+    refused.push_back(retention.span);
+    reporter.Report(
+        Error(Code::kE0305, absl::StrCat("`", ir::RetentionName(retention.retention), "` on `",
+                                         expansion.graph.op(retention.op).name, "`, which only metrics need"))
+            .At(retention.span, "applies to values that the backward pass reads"));
+  }
+}
+
 }  // namespace
 
 Expansion Tidy(Expansion expansion, Reporter& reporter) {
@@ -78,6 +98,7 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
     if (op.kind == ir::OpKind::kInput) kept[op.id] = true;
   }
   Close(graph, kept);
+  RefuseRetentionsOfMetrics(expansion, forward, kept, reporter);
 
   for (const auto& [id, span] : expansion.parameters) {
     if (trained[id] || !kept[id]) continue;  // One that nothing reads gets its warning where it is defined.

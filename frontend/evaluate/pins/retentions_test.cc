@@ -103,7 +103,10 @@ TEST(RetentionsTest, MappedFunctions) {
 }
 
 TEST(RetentionsTest, OnlyOfForwardOps) {
-  EXPECT_EQ(RetentionsOf("#[keep] loss reduce_mean(x); #[recompute] metric mse(relu(x), x);").size(), 1u);
+  EXPECT_EQ(RetentionsOf("#[keep] loss reduce_mean(x); #[keep] metric mse(relu(x), x);").size(), 1u);
+  EXPECT_EQ(RetentionsOf("let y = layer(x); loss reduce_mean(y); metric mse(layer(y), x);",
+                         absl::StrCat("#[recompute] ", kThreeOps)),
+            (Texts{"y.a.tanh: recompute", "y.b.relu: recompute"}));
   EXPECT_EQ(RetentionsOf("let y = relu(x); #[keep] let _z = tanh(y); loss reduce_mean(y);"), Texts());
 }
 
@@ -122,6 +125,10 @@ TEST(RetentionsTest, Mistakes) {
                    "E0305]: `recompute` on the parameter `y.weight`"},
            Mistake{"#[recompute] loss reduce_mean(x);", "", "E0305]: `recompute` on the loss `loss.reduce_mean`"},
            Mistake{"#[offload] loss reduce_mean(x);", "", "E0305]: `offload` on the loss `loss.reduce_mean`"},
+           Mistake{"loss reduce_mean(x); #[recompute] metric mse(relu(x), x);", "",
+                   "E0305]: `recompute` on `metric.mse`, which only metrics need"},
+           Mistake{"loss reduce_mean(x); #[offload] let z = relu(x); metric mse(z, x);", "",
+                   "E0305]: `offload` on `z.relu`, which only metrics need"},
            Mistake{"#[recompute] let y = x; loss reduce_mean(y);", "", "E0305]: `#[recompute]` applies to no op"},
            Mistake{"#[keep] let n = 4; loss reduce_mean(dense(x, n));", "", "E0305]: `#[keep]` applies to no op"},
            Mistake{"#[recompute(x)] let y = relu(x); loss reduce_mean(y);", "",
