@@ -64,7 +64,7 @@ void RefuseRetentionsOfMetrics(const Expansion& expansion, const Marks& forward,
                                Reporter& reporter) {
   std::vector<Span> refused;
   for (const ir::RetentionPin& retention : expansion.retentions) {
-    if (retention.retention == ir::Retention::kKeep || !kept[retention.op]) continue;
+    if (retention.retention == ir::Retention::kKeep || !kept[retention.op] || forward[retention.op]) continue;
     if (std::find(refused.begin(), refused.end(), retention.span) != refused.end()) continue;
     const bool has_effect =
         std::any_of(expansion.retentions.begin(), expansion.retentions.end(),

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "search/cost/predict.h"
 #include "search/memory/memory.h"
 #include "search/recompute/recompute.h"
 
@@ -89,7 +88,7 @@ std::optional<Estimate> Estimator::Without(size_t begin, size_t end, const ir::P
   const Recomputation recomputation(made->distributed, made->program, made->memory, cluster_, {}, {});
   return Estimate{.peak = made->memory.use.prediction.peak,
                   .least = recomputation.LeastPeak(),
-                  .step = Predict(made->program, made->memory.fusion, cluster_, execution_.overlaps).step};
+                  .step = StepOf(*made, cluster_, execution_)};
 }
 
 }  // namespace cleave::search

@@ -1,6 +1,6 @@
 // Reading guide: FitMemory goes through the ZeRO levels, Fitter::Weighted looks for the weight at one of them,
-// Fitter::Save gives a plan that does not fit micro-batches and recomputation. Plans that by an estimate
-// are slower than what fits, or do not fit whatever is made again, are left out before their programs are made.
+// Fitter::Save gives a plan that does not fit micro-batches and recomputation. Plans that by an estimate are slower
+// than what fits, or do not fit whatever is made again, are left out before their programs are made.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -11,7 +11,6 @@
 #include "base/check/check.h"
 #include "ir/program/order/order.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
-#include "search/cost/predict.h"
 #include "search/memory/estimate.h"
 #include "search/memory/memory.h"
 #include "search/memory/refusal.h"
@@ -323,9 +322,7 @@ class Fitter {
     return peak;
   }
 
-  Seconds SecondsOf(const PlannedProgram& program) const {
-    return Predict(program.program, program.memory.fusion, task_.cluster, task_.execution.overlaps).step;
-  }
+  Seconds SecondsOf(const PlannedProgram& program) const { return StepOf(program, task_.cluster, task_.execution); }
 
   // What is made least: the time of a step where that is the price, else the price, then the time.
   static std::pair<double, double> CostOf(const ir::Plan& plan, Seconds seconds) {

@@ -6,7 +6,6 @@
 
 #include "base/check/check.h"
 #include "search/cost/facts.h"
-#include "search/cost/predict.h"
 #include "search/memory/memory.h"
 
 namespace cleave::search {
@@ -40,7 +39,7 @@ PlannedProgram MadeOf(const FrontierTask& task, const ir::Plan& plan) {
 FrontierPoint PointOf(const FrontierTask& task, const Recomputation& recomputation, const ir::Plan& plan) {
   const PlannedProgram made = MadeOf(task, plan);
   return {.peak = made.memory.use.prediction.peak,
-          .step = Predict(made.program, made.memory.fusion, task.cluster, task.execution.overlaps).step,
+          .step = StepOf(made, task.cluster, task.execution),
           .again = recomputation.WhatIsMadeAgain(plan),
           .is_chosen = RetainsAs(plan, task.plan)};
 }

@@ -11,6 +11,7 @@
 #include "ir/program/order/order.h"
 #include "ir/program/partition/partition.h"
 #include "ir/sharding/layout/layout.h"
+#include "search/cost/predict.h"
 #include "search/memory/offload.h"
 
 namespace cleave::search {
@@ -48,6 +49,10 @@ absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const 
   if (plan.moves_steps) ir::OrderForMemory(distributed.graph, program, memory);
   return PlannedProgram{
       .distributed = std::move(distributed), .program = std::move(program), .memory = std::move(memory)};
+}
+
+Seconds StepOf(const PlannedProgram& made, const Cluster& cluster, const Execution& execution) {
+  return Predict(made.program, made.memory.fusion, cluster, execution.overlaps).step;
 }
 
 ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& plan, const ir::FuseOptions& fuse) {

@@ -48,6 +48,8 @@ struct PlannedProgram {
 // memory is kept. An Internal error where one of them finds one. REQUIRES: VerifyGraph and VerifyPlan find no error.
 absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
                                          const ir::FuseOptions& fuse = {});
+// The predicted time of a step.
+Seconds StepOf(const PlannedProgram& made, const Cluster& cluster, const Execution& execution);
 
 // The memory that the program of `plan` needs (ir/program/memory). It is exact: the generated program allocates the
 // same. REQUIRES: VerifyGraph and VerifyPlan find no error.

@@ -1,14 +1,12 @@
 #include "search/oracle/programs.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
 #include "search/assignment/assignment.h"
 #include "search/cost/facts.h"
-#include "search/cost/predict.h"
 #include "search/cost/prices.h"
 #include "search/cost/time_prices.h"
 #include "search/memory/memory.h"
@@ -46,10 +44,6 @@ std::vector<std::vector<ir::Strategy>> Choices(const Assignment& assignment) {
   return choices;
 }
 
-Seconds StepOf(const PlannedProgram& made, const Cluster& cluster, const Execution& execution) {
-  return Predict(made.program, made.memory.fusion, cluster, execution.overlaps).step;
-}
-
 // A set of units that are made again.
 struct Set {
   Outcome outcome;
@@ -74,16 +68,7 @@ std::vector<Set> SetsOf(const Liveness& step) {
 }
 
 ir::Plan WithSet(ir::Plan plan, const Liveness& step, const std::vector<bool>& set) {
-  std::map<ir::OpId, ir::Retention> retentions;
-  for (size_t u = 0; u < set.size(); ++u) {
-    if (!set[u]) continue;
-    const Unit& unit = step.units()[u];
-    for (const ir::OpId op : unit.ops) {
-      ir::Retention& own = retentions.emplace(op, unit.retention).first->second;
-      if (unit.retention == ir::Retention::kRecompute) own = unit.retention;
-    }
-  }
-  for (const auto& [op, retention] : retentions) plan.ops[op].retention = retention;
+  for (const auto& [op, retention] : step.RetentionsOf(set)) plan.ops[op].retention = retention;
   return plan;
 }
 

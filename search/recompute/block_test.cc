@@ -1,4 +1,4 @@
-// The choice for one transformer block, compared with all sets.
+// Units of whole models, and the choice for one transformer block, compared with all sets.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -82,6 +82,20 @@ void ExpectNearBest(const ir::Graph& graph, const ir::FuseOptions& fuse) {
 TEST(TransformerBlockTest, TheChoiceIsWithinOnePercentOfTheBest) {
   const ir::Graph graph = testing::Gpt({.batch = 32, .seq = 256, .vocab = 768, .width = 768, .heads = 12, .layers = 1});
   ExpectNearBest(graph, {.largest_attention_head = 1 << 20});
+}
+
+// The backward pass reshapes the least values for itself.
+TEST(LivenessTest, UnitsHaveOpsThatCanBeMadeAgain) {
+  const ir::Graph graph = testing::LeastOfColumns(12, 8);
+  Diagnostics diagnostics;
+  const std::optional<ir::Plan> plan = Search(graph, CpuCluster(1), {}, {.dataset = {}}, diagnostics);
+  ASSERT_TRUE(plan.has_value());
+  const PlannedProgram made = *ProgramOf(graph, *plan);
+  const Liveness step(made.distributed, made.program, made.memory, CpuCluster(1), {});
+  EXPECT_FALSE(step.units().empty());
+  for (const Unit& unit : step.units()) {
+    for (const ir::OpId op : unit.ops) EXPECT_TRUE(ir::CanBeRecomputed(graph, graph.op(op))) << graph.op(op).name;
+  }
 }
 
 }  // namespace

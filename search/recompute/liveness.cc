@@ -108,8 +108,9 @@ class Builder {
     const ir::ValueId output = ir::Writes(step).front();
     const ir::ValueId input = ir::Reads(step).front();
     stored_[output] = stored_[input];
-    const ir::Compute* compute = ir::ComputeOf(step);
-    if (compute != nullptr && stored_[input] >= 0) aliases_[stored_[input]].push_back(OriginalOf(output));
+    // The backward pass and metrics may reshape a value too; what they compute is not made again.
+    const bool is_of_unit = ir::ComputeOf(step) != nullptr && step.phase == ir::Phase::kForward;
+    if (is_of_unit && stored_[input] >= 0) aliases_[stored_[input]].push_back(OriginalOf(output));
   }
 
   void Read(int value, int place, ir::Phase phase, Liveness::ForwardStage& own) {
@@ -379,6 +380,18 @@ Liveness::Bounds Liveness::BoundsOf(const std::vector<bool>& again, const std::v
   for (int64_t& live : bounds.live) live += always_.value();
   bounds.live.pop_back();
   return bounds;
+}
+
+std::map<ir::OpId, ir::Retention> Liveness::RetentionsOf(const std::vector<bool>& again) const {
+  std::map<ir::OpId, ir::Retention> retentions;
+  for (size_t u = 0; u < units_.size(); ++u) {
+    if (!again[u]) continue;
+    for (const ir::OpId op : units_[u].ops) {
+      ir::Retention& own = retentions.emplace(op, units_[u].retention).first->second;
+      if (units_[u].retention == ir::Retention::kRecompute) own = ir::Retention::kRecompute;
+    }
+  }
+  return retentions;
 }
 
 std::vector<bool> Liveness::Needed(const std::vector<bool>& again) const {

@@ -93,6 +93,8 @@ class Liveness {
   Bounds BoundsOf(const std::vector<bool>& again, const std::vector<bool>& possible) const;
   // The units of `again` of which the backward pass needs something.
   std::vector<bool> Needed(const std::vector<bool>& again) const;
+  // What a plan says of the ops of these units.
+  std::map<ir::OpId, ir::Retention> RetentionsOf(const std::vector<bool>& again) const;
 
  private:
   struct Needs {

@@ -56,17 +56,7 @@ std::vector<MadeAgain> Recomputation::WhatIsMadeAgain(const ir::Plan& plan) cons
 
 RecomputeChoice Recomputation::ChoiceOf(const std::vector<bool>& again) const {
   const Outcome outcome = liveness_.Of(again, Bytes(0));
-  RecomputeChoice choice{.ops = {}, .seconds = outcome.seconds, .peak = outcome.peak};
-  const std::vector<bool> needed = liveness_.Needed(again);
-  for (size_t u = 0; u < needed.size(); ++u) {
-    if (!needed[u]) continue;
-    const Unit& unit = liveness_.units()[u];
-    for (const ir::OpId op : unit.ops) {
-      ir::Retention& own = choice.ops.emplace(op, unit.retention).first->second;
-      if (unit.retention == ir::Retention::kRecompute) own = unit.retention;
-    }
-  }
-  return choice;
+  return {.ops = liveness_.RetentionsOf(liveness_.Needed(again)), .seconds = outcome.seconds, .peak = outcome.peak};
 }
 
 }  // namespace cleave::search

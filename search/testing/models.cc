@@ -121,6 +121,14 @@ ir::Graph TwoReaders(int64_t rows, int64_t columns) {
   return std::move(b).Trained(b.Add(ir::OpKind::kMse, {both, target}, "loss"), ir::Optimizer::Kind::kSgd);
 }
 
+ir::Graph LeastOfColumns(int64_t rows, int64_t columns) {
+  ModelBuilder b;
+  const ir::OpId x = b.Dense(b.Input("x", ir::DType::kF32, {rows, columns}), "x", "w", columns);
+  const ir::OpId least = b.Add(ir::OpKind::kReduceMin, {x}, "least", {{ir::attribute::kAxes, Ints{0}}});
+  const ir::OpId smooth = b.Add(ir::OpKind::kSoftplus, {least}, "smooth");
+  return std::move(b).Trained(b.Add(ir::OpKind::kReduceMean, {smooth}, "loss"), ir::Optimizer::Kind::kSgd);
+}
+
 ir::Graph TwinBranches() {
   constexpr int64_t kWide = 4096;
   ModelBuilder b;

@@ -52,6 +52,10 @@ ir::Graph MixtureOfExperts(const ExpertsShape& shape);
 // "first"; their sum, the mean squared error, SGD. All values are rows x columns.
 ir::Graph TwoReaders(int64_t rows, int64_t columns);
 
+// A dense layer, the least value of each of its columns, which the backward pass reshapes and compares with the layer's
+// values; softplus, the mean, SGD.
+ir::Graph LeastOfColumns(int64_t rows, int64_t columns);
+
 // Two branches of the same shape on one input of 16 x 64: a wide product ("left", "right") whose value is flattened, so
 // that a cut of its columns goes no further; their sum, the mean squared error, SGD.
 ir::Graph TwinBranches();
