@@ -87,7 +87,8 @@ TEST(MicroBatchesTest, WhatThePlanScattersIsScatteredForEach) {
   EXPECT_EQ(CheckStatically(program), std::vector<std::string>());
 }
 
-// A sum over the samples that the backward pass makes again, for what reads it once a step.
+// A sum over the samples for what the backward pass makes again, once a step: the sum is added up again where it is
+// made again itself, and kept where only its copies are made again.
 TEST(MicroBatchesTest, SumsThatAreMadeAgainAreOfAllMicroBatches) {
   GraphBuilder builder;
   const OpId weight = AddParameter(builder, "weight", {4});
@@ -97,17 +98,20 @@ TEST(MicroBatchesTest, SumsThatAreMadeAgainAreOfAllMicroBatches) {
   const OpId active = builder.Add(OpKind::kTanh, {mean}, {}, "active");
   builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {active}, {}, "loss");
   const Graph graph = TrainingGraph(std::move(builder).Build(), {});
-  Plan plan = DataParallelPlan(graph, MeshOf({2}));
-  plan.ops[mean].retention = Retention::kRecompute;
-  plan.ops[active].retention = Retention::kRecompute;
-  const Program program = InMicroBatches(graph, plan, 2);
-  EXPECT_EQ(CheckStatically(program), std::vector<std::string>());
-  const auto is_sum = [&](const Step& step) {
-    const auto* collective = std::get_if<Collective>(&step.action);
-    return collective != nullptr && IsSumOverTime(program, *collective) &&
-           program.value(Writes(step)[0]).origin == mean;
+  const auto sums = [&](Retention of_mean) {
+    Plan plan = DataParallelPlan(graph, MeshOf({2}));
+    plan.ops[mean].retention = of_mean;
+    plan.ops[active].retention = Retention::kRecompute;
+    const Program program = InMicroBatches(graph, plan, 2);
+    EXPECT_EQ(CheckStatically(program), std::vector<std::string>());
+    return std::count_if(program.steps.begin(), program.steps.end(), [&](const Step& step) {
+      const auto* collective = std::get_if<Collective>(&step.action);
+      return collective != nullptr && IsSumOverTime(program, *collective) &&
+             program.value(Writes(step)[0]).origin == mean;
+    });
   };
-  EXPECT_EQ(std::count_if(program.steps.begin(), program.steps.end(), is_sum), 2);
+  EXPECT_EQ(sums(Retention::kRecompute), 2);
+  EXPECT_EQ(sums(Retention::kRedistribute), 1);
 }
 
 TEST(MicroBatchesTest, OpsThatRelateSamplesAreRefused) {

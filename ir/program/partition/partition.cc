@@ -167,7 +167,7 @@ class Partitioner {
                               .name = name,
                               .phase = phase,
                               .line = op.line});
-    made_[op.id].push_back({.value = total, .phase = phase});
+    made_[op.id].push_back({.value = total, .phase = phase, .is_total = true});
   }
 
   // A communicating op of a manual model.
@@ -238,7 +238,8 @@ class Partitioner {
   // A value of an op in one of its layouts.
   struct Made {
     ValueId value;
-    Phase phase;  // The phase of the step that wrote it.
+    Phase phase;            // The phase of the step that wrote it.
+    bool is_total = false;  // The sum over the micro-batches, which cannot be made from a part of it again.
   };
 
   static bool IsInBackwardHalf(Phase phase) { return phase == Phase::kBackward || phase == Phase::kUpdate; }
@@ -247,7 +248,7 @@ class Partitioner {
   // retain exists in one half of the step only, up to the metrics or from the backward pass on.
   bool Exists(OpId op, const Made& made, Phase reader) const {
     const Retention retention = plan_.ops[op].retention;
-    const bool is_own = made.value == made_[op].front().value;
+    const bool is_own = made.value == made_[op].front().value || made.is_total;
     const bool is_retained = retention == Retention::kKeep || retention == Retention::kOffload ||
                              (retention == Retention::kRedistribute && is_own);
     if (!is_retained && IsInBackwardHalf(made.phase) != IsInBackwardHalf(reader)) return false;
