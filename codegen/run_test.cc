@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/codegen.h"
 #include "codegen/fixtures/all_ops.h"
+#include "codegen/fixtures/fast_make.h"
 #include "codegen/fixtures/fixtures.h"
 #include "codegen/fixtures/generated_run.h"
 #include "codegen/fixtures/workspace.h"
@@ -110,7 +111,7 @@ TEST(GeneratedProgram, LinksWithEveryDataSource) {
     training.data = {.kind = kind, .path = "no/such/folder", .numbers = {}};
     RunShell(folder, "rm -rf runtime/data");
     WriteProgram(CpuRuns(), folder, graph, SingleRankProgram(graph), training);
-    const CommandOutput built = RunShell(folder, absl::StrCat("make", kFastMake));
+    const CommandOutput built = RunShell(folder, FastMake());
     EXPECT_EQ(built.exit_code, 0) << built.text;
     // When its files are missing, or the data does not fit the model, the program says so.
     const CommandOutput output = RunShell(folder, "./run.sh --steps 1");
@@ -128,7 +129,7 @@ TEST(GeneratedProgram, OfEachRankComputesTheSameAsTheOneForAll) {
   const std::string folder = FreshFolder("folded");
   const auto build = [&](std::optional<int> rank, const std::string& name) {
     WriteProgram(CpuRuns(), folder, graph, program, training, {.rank = rank});
-    const CommandOutput built = RunShell(folder, absl::StrCat("make", kFastMake, " && cp program ", name));
+    const CommandOutput built = RunShell(folder, absl::StrCat(FastMake(), " && cp program ", name));
     ASSERT_EQ(built.exit_code, 0) << built.text;
   };
   build(0, "program_0");

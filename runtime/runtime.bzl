@@ -1,6 +1,7 @@
 """How the crates of runtime/ are built: in the language that generated programs are built in."""
 
 load("//tools/build:crate.bzl", "crate_library")
+load("//tools/build:precompiled.bzl", "include_precompiled")
 
 # As in the Makefile of a generated program, which has no Bazel's include paths and only C++17.
 RUNTIME_COPTS = [
@@ -36,15 +37,16 @@ def runtime_library(name, srcs = [], hdrs = [], private_hdrs = [], deps = [], li
         visibility = ["//runtime:__pkg__"],
     )
 
-def runtime_test(name, deps, srcs = [], data = [], **kwargs):
-    """A cc_test in the language of the runtime."""
+def runtime_test(name, deps, srcs = [], data = [], level = "-O0", **kwargs):
+    """A cc_test in the language of the runtime, optimized at a `level`."""
+    precompiled = include_precompiled("runtime_test" + level)
     native.cc_test(
         name = name,
         srcs = srcs,
-        copts = RUNTIME_COPTS,
+        copts = RUNTIME_COPTS + [level] + precompiled.copts,
         data = data,
         linkopts = ["-fopenmp"],
-        deps = deps + ["//third_party/googletest:gtest_main"],
+        deps = deps + ["//third_party/googletest:gtest_main"] + precompiled.deps,
         **kwargs
     )
 
@@ -111,7 +113,8 @@ def _program(rule, name, srcs, deps, **kwargs):
 
 def cuda_test(name, deps, srcs = [], **kwargs):
     """A test of code for the device, compiled against //tests/stand_in: .cu files are tests too."""
-    _program(runtime_test, name, srcs, deps, **kwargs)
+    level = "-O1" if [file for file in srcs if file.endswith(".cu")] else "-O0"
+    _program(runtime_test, name, srcs, deps, level = level, **kwargs)
 
 def cuda_binary(name, srcs, deps, **kwargs):
     """A program for tests, of .cu files, compiled against //tests/stand_in."""

@@ -2,6 +2,7 @@
 #ifndef CLEAVE_SEARCH_RECOMPUTE_CUT_H_
 #define CLEAVE_SEARCH_RECOMPUTE_CUT_H_
 
+#include <cstddef>
 #include <vector>
 
 namespace cleave::search {

@@ -4,6 +4,8 @@ Each is built in two ways. By default it runs over its corpus and over random ch
 `--config=fuzz` libFuzzer runs it: from Debian's libclang-rt-14-dev, linked to what g++ has compiled.
 """
 
+load("//tools/build:crate.bzl", "crate_binary")
+
 _LIBFUZZER = "/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux/libclang_rt.fuzzer-x86_64.a"
 
 # libfuzzer.cc takes the place of these functions.
@@ -29,7 +31,7 @@ def fuzz_target(name, deps, corpus = [], words = [], srcs = []):
       srcs: files that `name`.cc includes.
     """
     inputs = native.glob(["corpus/%s/*" % name]) + corpus
-    native.cc_binary(
+    crate_binary(
         name = name,
         testonly = True,
         srcs = [name + ".cc", "input.h"] + srcs,

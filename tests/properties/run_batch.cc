@@ -17,6 +17,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "codegen/codegen.h"
+#include "codegen/fixtures/fast_make.h"
 #include "ir/graph/training/training.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/proof/check/conditioning.h"
@@ -305,9 +306,8 @@ BatchReport RunBatch(const std::string& folder, const ir::Mesh& mesh, std::vecto
   }
   Write(absl::StrCat(folder, "/", kRuntimeHeader), absl::StrCat("#pragma once\n", absl::StrJoin(includes, "\n"), "\n"));
   Write(folder + "/driver.cc", DriverText(members, mesh));
-  const std::string build =
-      absl::StrCat("cd '", folder, "' && rm -f *.out.* && make MAIN=driver.cc CXXFLAGS='-O1 -std=c++17 ",
-                   "-fopenmp' COLDFLAGS=-O0 IDLEFLAGS=-O0 FLAGS_driver=-O0 FOLDERS='", RuntimeFolders(folder), "'");
+  const std::string build = absl::StrCat("cd '", folder, "' && rm -f *.out.* && ", codegen::FastMake(),
+                                         " MAIN=driver.cc FOLDERS='", RuntimeFolders(folder), "'");
   const std::string run = absl::StrCat(
       "cd '", folder, "' && OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1 ",
       "OMPI_MCA_rmaps_base_oversubscribe=1 mpirun --bind-to none --oversubscribe -n ", mesh.rank_count(), " ./program");

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/json/json.h"
+#include "codegen/fixtures/fast_make.h"
 #include "gtest/gtest.h"
 
 namespace cleave::tests {
@@ -19,9 +20,7 @@ CommandResult Compile(const std::vector<std::string>& arguments, const std::stri
 }
 
 CommandResult Make(const std::string& out, const std::vector<std::string>& arguments) {
-  // Only what computes is optimized: tests are built for longer than they run.
-  std::vector<std::string> command = {"make", "CXXFLAGS=-O1 -std=c++17 -fopenmp", "COLDFLAGS=-O0", "IDLEFLAGS=-O0",
-                                      "FLAGS_program=-O0"};
+  std::vector<std::string> command = {"sh", "-c", codegen::FastMake() + " \"$@\"", "make"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return RunCommand(command, out);
 }

@@ -12,8 +12,7 @@ namespace cleave::tests {
 // Runs //tools:compile with `arguments` in `folder`.
 CommandResult Compile(const std::vector<std::string>& arguments, const std::string& folder);
 
-// `make` with `arguments` in an output folder, with little optimization: what is built runs a few steps. All tests
-// share these flags, so they share the objects of the runtime.
+// FastMake (codegen/fixtures/fast_make.h) with `arguments` in an output folder.
 CommandResult Make(const std::string& out, const std::vector<std::string>& arguments = {});
 
 // The same for a program for GPUs, against //tests/stand_in:files, which the test has as data.

@@ -4,8 +4,12 @@ The files of a crate include the same headers, which take most of the time of a 
 build does it, ten files take about a quarter of the time that they take one by one. Names in unnamed namespaces are
 therefore unique within a crate.
 
+What most of them include is precompiled, too.
+
 `--define=units=files` compiles each file for itself, which shows whether it includes what it uses.
 """
+
+load(":precompiled.bzl", "include_precompiled")
 
 # With more of them an edit of one file would take long to compile.
 _FILES_OF_UNIT = 12
@@ -45,7 +49,27 @@ def _by_choice(files, units):
         "//conditions:default": units,
     })
 
-def crate_library(name, srcs = None, hdrs = [], exclude = [], textual_hdrs = [], **kwargs):
+def _level(is_test):
+    """How the code of this package is optimized: most is compiled for longer than it runs."""
+    package = native.package_name()
+    if is_test or (package.startswith("tests/") and not package.startswith("tests/properties")):
+        return "-O0"
+
+    # What plans and proves decides how long the compiler takes.
+    for folder in ["ir/tensor", "ir/sharding", "ir/proof", "ir/program", "search"]:
+        if (package + "/").startswith(folder + "/"):
+            return "-O2"
+    return "-O1"
+
+def crate_library(
+        name,
+        srcs = None,
+        hdrs = [],
+        exclude = [],
+        textual_hdrs = [],
+        deps = [],
+        copts = None,
+        **kwargs):
     """The library of a crate.
 
     Args:
@@ -54,16 +78,34 @@ def crate_library(name, srcs = None, hdrs = [], exclude = [], textual_hdrs = [],
       hdrs: headers for others.
       exclude: files of the folder that belong to other targets.
       textual_hdrs: as in cc_library.
+      deps: as in cc_library.
+      copts: as in cc_library, instead of those of a part of the compiler.
       **kwargs: as in cc_library.
     """
     if srcs == None:
         srcs = native.glob(["*.cc", "*.h"], exclude = hdrs + textual_hdrs + exclude + ["*_test.cc", "testing.*"])
     sources = [file for file in srcs if file.endswith(".cc")]
+    level = _level(is_test = False)
+    precompiled = include_precompiled("library" + level)
     native.cc_library(
         name = name,
         srcs = _headers(srcs) + _by_choice(sources, _units(name, sources)),
         hdrs = hdrs,
         textual_hdrs = textual_hdrs + (sources if len(sources) > 1 else []),
+        deps = deps + (precompiled.deps if copts == None else []),
+        copts = [level] + precompiled.copts if copts == None else copts,
+        **kwargs
+    )
+
+def crate_binary(name, srcs, deps = [], **kwargs):
+    """A program. Its arguments are those of cc_binary."""
+    level = _level(is_test = False)
+    precompiled = include_precompiled("library" + level)
+    native.cc_binary(
+        name = name,
+        srcs = srcs,
+        deps = deps + precompiled.deps,
+        copts = [level] + precompiled.copts,
         **kwargs
     )
 
@@ -85,12 +127,15 @@ def crate_test(name, srcs = None, exclude = [], deps = [], **kwargs):
         textual_hdrs = srcs + native.glob(["*.h"]),
         visibility = ["//visibility:private"],
     )
+    level = _level(is_test = True)
+    precompiled = include_precompiled("test" + level)
     native.cc_test(
         name = name,
         srcs = _by_choice(srcs, _units(name, srcs)),
-        deps = deps + [
+        deps = deps + precompiled.deps + [
             ":%s_files" % name,
             "//third_party/googletest:gtest_main",
         ],
+        copts = [level] + precompiled.copts,
         **kwargs
     )
