@@ -24,16 +24,14 @@ namespace {
 using testing::RandomSmallGraph;
 
 constexpr uint64_t kGraphs = 500;
+// Of beginnings of plans. A few graphs have so many plans that all of them would take minutes; these are left out.
+constexpr int64_t kMostTried = 200000;
 
 struct Expectation {
   ir::SearchAlgorithm algorithm;
   double usually;  // In `share` of the graphs the cost is at most this many times the best one,
   double share;
   double always;  // and in all graphs this many times.
-
-  friend void PrintTo(const Expectation& expectation, std::ostream* out) {
-    *out << AlgorithmName(expectation.algorithm);
-  }
 };
 
 struct Sample {
@@ -67,12 +65,13 @@ Sample SampleOf(uint64_t seed) {
           .gradient_weight = gradient_weights[seed / std::size(clusters) % std::size(gradient_weights)]};
 }
 
-// Cost, strategies and mesh of the best plan.
-ir::Plan Best(const Sample& sample) {
+// Cost, strategies and mesh of the best plan; nullopt where there are too many plans.
+std::optional<ir::Plan> Best(const Sample& sample) {
   const GraphFacts facts = FactsOf(sample.graph);
   Assignment assignment(facts, MeshOfCluster(sample.cluster),
                         {.gradient_weight = sample.gradient_weight, .dataset = {}}, {});
-  const std::optional<BestPlan> best = TryAllPlans(assignment, {});
+  const std::optional<BestPlan> best = TryAllPlans(assignment, {.most_tried = kMostTried});
+  if (!best.has_value()) return std::nullopt;
   assignment.Apply(best->strategies);
   ir::Plan plan;
   plan.mesh = assignment.mesh();
@@ -104,12 +103,13 @@ struct Comparison {
   uint64_t seed = 0;
 };
 
-Comparison Compare(uint64_t seed, ir::SearchAlgorithm algorithm) {
-  const Sample sample = SampleOf(seed);
+// `best`: the cost of the best plan.
+Comparison Compare(const Sample& sample, double best, ir::SearchAlgorithm algorithm) {
+  const uint64_t seed = sample.seed;
   const std::optional<ir::Plan> plan = Found(sample, algorithm);
   EXPECT_TRUE(plan.has_value()) << "seed " << seed;
   if (!plan.has_value()) return {.ratio = std::numeric_limits<double>::infinity(), .seed = seed};
-  const double best = Best(sample).search.cost, found = plan->search.cost;
+  const double found = plan->search.cost;
   // Costs are bytes and fractions of them: a smaller difference is rounding.
   const double rounding = 1e-6 * (1 + best);
   EXPECT_GE(found, best - rounding) << "no plan costs less than the best one: seed " << seed << "\n"
@@ -136,23 +136,7 @@ std::string PlansOf(uint64_t seed, ir::SearchAlgorithm algorithm) {
   const Sample sample = SampleOf(seed);
   const std::optional<ir::Plan> found = Found(sample, algorithm);
   return absl::StrCat("seed ", seed, "\nfound: ", found.has_value() ? Text(sample.graph, *found) : "nothing\n",
-                      "best: ", Text(sample.graph, Best(sample)), ir::GraphText(sample.graph));
-}
-
-class BruteForceTest : public ::testing::TestWithParam<Expectation> {};
-
-TEST_P(BruteForceTest, IsCloseToTheBestPlan) {
-  const Expectation& expected = GetParam();
-  std::vector<Comparison> results;
-  const uint64_t first = ir::TestSeed();
-  for (uint64_t seed = first; seed < first + kGraphs; ++seed) results.push_back(Compare(seed, expected.algorithm));
-  std::stable_sort(results.begin(), results.end(),
-                   [](const Comparison& a, const Comparison& b) { return a.ratio > b.ratio; });
-  Print(expected, results);
-  const auto usual = std::count_if(results.begin(), results.end(),
-                                   [&](const Comparison& result) { return result.ratio <= expected.usually; });
-  EXPECT_GE(static_cast<double>(usual), expected.share * static_cast<double>(kGraphs));
-  EXPECT_LE(results[0].ratio, expected.always) << PlansOf(results[0].seed, expected.algorithm);
+                      "best: ", Text(sample.graph, *Best(sample)), ir::GraphText(sample.graph));
 }
 
 constexpr Expectation kExpectations[] = {
@@ -160,8 +144,29 @@ constexpr Expectation kExpectations[] = {
     {.algorithm = ir::SearchAlgorithm::kExact, .usually = 1, .share = 1, .always = 1},
 };
 
-INSTANTIATE_TEST_SUITE_P(Searches, BruteForceTest, ::testing::ValuesIn(kExpectations),
-                         [](const auto& test) { return std::string(AlgorithmName(test.param.algorithm)); });
+TEST(BruteForceTest, SearchesAreCloseToTheBestPlan) {
+  std::vector<Comparison> results[std::size(kExpectations)];
+  const uint64_t first = ir::TestSeed();
+  for (uint64_t seed = first; seed < first + kGraphs; ++seed) {
+    const Sample sample = SampleOf(seed);
+    const std::optional<ir::Plan> best = Best(sample);
+    if (!best.has_value()) continue;
+    for (size_t i = 0; i < std::size(kExpectations); ++i) {
+      results[i].push_back(Compare(sample, best->search.cost, kExpectations[i].algorithm));
+    }
+  }
+  for (size_t i = 0; i < std::size(kExpectations); ++i) {
+    const Expectation& expected = kExpectations[i];
+    ASSERT_GE(results[i].size(), kGraphs * 95 / 100);
+    std::stable_sort(results[i].begin(), results[i].end(),
+                     [](const Comparison& a, const Comparison& b) { return a.ratio > b.ratio; });
+    Print(expected, results[i]);
+    const auto usual = std::count_if(results[i].begin(), results[i].end(),
+                                     [&](const Comparison& result) { return result.ratio <= expected.usually; });
+    EXPECT_GE(static_cast<double>(usual), expected.share * static_cast<double>(results[i].size()));
+    EXPECT_LE(results[i][0].ratio, expected.always) << PlansOf(results[i][0].seed, expected.algorithm);
+  }
+}
 
 }  // namespace
 }  // namespace cleave::search

@@ -29,7 +29,7 @@ CommandResult MakeWithStandIn(const std::string& out, std::vector<std::string> a
   // Each sandbox has another path. An object is named after the command that makes it, so that must be the same.
   const std::string link = out + "/stand_in";
   if (!std::filesystem::exists(link)) std::filesystem::create_directory_symlink(DataPath("tests/stand_in"), link);
-  arguments.push_back("STAND_IN=stand_in");
+  arguments.insert(arguments.end(), {"STAND_IN=stand_in", "FLAGS_program=-O0"});
   return Make(out, arguments);
 }
 

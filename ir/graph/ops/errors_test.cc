@@ -312,6 +312,8 @@ TEST(ErrorsTest, Indexing) {
       "one");
   EXPECT_EQ(Infer(OpKind::kScatterAdd, {F({2}), I({2})}, {{attribute::kSize, 0}}),
             "E0409 `size` is 0 | note: a dimension has at least 1 element");
+  EXPECT_EQ(Infer(OpKind::kScatterAdd, {F({2}), I({2})}, {{attribute::kSize, 3}, {attribute::kBatch, INT64_MAX}}),
+            "E0411 2 and indices 2 do not share 9223372036854775807 dimensions before axis 1");
 }
 
 TEST(ErrorsTest, Sequences) {

@@ -139,6 +139,7 @@ InferResult InferScatterAdd(Types inputs, const Attributes& attributes) {
   }
   const int64_t axis = attributes.Get(attribute::kAxis);
   const size_t batch = BatchOf(attributes);
+  if (auto error = CheckBatch(inputs, batch, inputs[1].shape.size())) return *error;
   const int index_rank = IndexRank(inputs, attributes);
   const int rank = inputs[0].rank() - index_rank + 1;
   if (axis < -rank || axis >= rank) {
