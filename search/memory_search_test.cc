@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "search/cost/cost.h"
@@ -57,6 +60,26 @@ TEST(MemorySearchTest, NothingFitsIntoAKibibyte) {
   EXPECT_FALSE(Search(SeedNetwork(), CpuCluster(8), WithMemory(Bytes(1024)), {.dataset = {}}, diagnostics).has_value());
   ASSERT_EQ(diagnostics.error_count(), 1);
   EXPECT_EQ(diagnostics.items().back().code, Code::kE0313);
+}
+
+// With all savings, of which the compiler chooses micro-batches too.
+TEST(MemorySearchTest, ARefusalNamesMemoryThatAPlanReaches) {
+  const ir::Graph graph = Mlp(64, {64, 96, 32, 8});
+  for (const int64_t devices : {1, 2}) {
+    const Cluster cluster = CpuCluster(devices);
+    SearchOptions options{
+        .price = ir::Price::kTime, .dataset = {}, .zero = std::nullopt, .micro_batches = 32 / devices};
+    const Bytes in_parts = PeakOf(graph, FoundPlan(graph, cluster, options));
+    options.micro_batches = 1;
+    options.choose_micro_batches = true;
+    Diagnostics diagnostics;
+    EXPECT_FALSE(Search(graph, cluster, WithMemory(Bytes(1024)), options, diagnostics).has_value());
+    const std::string& note = diagnostics.items().back().notes.front();
+    int64_t named = 0;
+    ASSERT_EQ(std::sscanf(note.c_str(), "the smallest plan needs %ld bytes", &named), 1) << note;
+    EXPECT_LE(named, in_parts.value());
+    EXPECT_LE(PeakOf(graph, FoundPlan(graph, cluster, options, WithMemory(Bytes(named)))).value(), named);
+  }
 }
 
 TEST(MemorySearchTest, AutomaticZeroIsTheLowestThatFits) {

@@ -233,19 +233,22 @@ bool Planner::CanImproveWithinLimit() const {
          tuning.improved_ops / ops >= tuning.least_improved;
 }
 
-void Planner::ImproveWithinLimit(Decisions decisions, const std::function<Reached(const Decisions&)>& reach) const {
+void Planner::ImproveWithinLimit(Decisions decisions,
+                                 const std::function<Reached(const Decisions&, Trial)>& reach) const {
   AssignmentOptions options = OptionsUnder(PricingOf(ir::Objective::kSpeed), 0);
   options.tuning.measured_ops = options.tuning.improved_ops;
   Assignment assignment(task_.facts, task_.mesh, options, decisions.held);
   assignment.Apply(decisions.changes);
   decisions.reasons.keeps_to_memory = true;
+  const Freedom freedom = Freedom::Whole(assignment.table());
+  const Trial trial = TriesAll(assignment, freedom) ? Trial::kAll : Trial::kNear;
   Polish(
-      assignment, Freedom::Whole(assignment.table()),
+      assignment, freedom,
       [&] {
         constexpr Seconds kNone(1e9);  // Longer than any step, so that plans that reach no time differ by their peaks.
         constexpr Bytes kMost(std::numeric_limits<int64_t>::max());
         decisions.changes = Snapshot(assignment);
-        const Reached reached = reach(decisions);
+        const Reached reached = reach(decisions, trial);
         return Measured{.step = reached.step.value_or(kNone), .peak = reached.peak.value_or(kMost)};
       },
       ir::Objective::kSpeed);

@@ -57,7 +57,7 @@ class Planner {
   // Whether plans can be improved by what they reach within a limit of memory: small models, for speed.
   bool CanImproveWithinLimit() const;
   // Changes `decisions` for as long as they reach more (search/regions/polish.h).
-  void ImproveWithinLimit(Decisions decisions, const std::function<Reached(const Decisions&)>& reach) const;
+  void ImproveWithinLimit(Decisions decisions, const std::function<Reached(const Decisions&, Trial)>& reach) const;
 
   // What a plan says besides the strategies. Reasons, with the choices that ops had, take longer than the rest.
   enum class Detail { kStrategies, kReasons };

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
@@ -134,13 +135,11 @@ std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner
     }
     return planner.PlanOf(found->second, zero, Planner::Detail::kStrategies);
   };
-  std::optional<Planner::Decisions> improved;  // Those of the best plan, where it is an improved one.
-  const ImprovePlan improve = [&](double weight, int zero, const std::function<Reached(const PlanAt&)>& reach) {
-    planner.ImproveWithinLimit(decided.at(key(weight, zero)), [&](const Planner::Decisions& decisions) {
-      const Reached reached =
-          reach([&](int level) { return planner.PlanOf(decisions, level, Planner::Detail::kStrategies); });
-      if (reached.step.has_value()) improved = decisions;
-      return reached;
+  std::vector<Planner::Decisions> improved;
+  const ImprovePlan improve = [&](double weight, int zero, const TryPlan& reach) {
+    planner.ImproveWithinLimit(decided.at(key(weight, zero)), [&](const Planner::Decisions& decisions, Trial trial) {
+      improved.push_back(decisions);
+      return reach([&](int level) { return planner.PlanOf(decisions, level, Planner::Detail::kStrategies); }, trial);
     });
   };
   const FitTask task{.graph = graph,
@@ -154,7 +153,8 @@ std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner
                      .improve = planner.CanImproveWithinLimit() ? improve : ImprovePlan(nullptr)};
   std::optional<Fit> fit = FitMemory(task, diagnostics);
   if (!fit.has_value()) return std::nullopt;
-  const Planner::Decisions& decisions = improved.has_value() ? *improved : decided.at(key(fit->weight, fit->zero));
+  const Planner::Decisions& decisions = fit->improved.has_value() ? improved.at(static_cast<size_t>(*fit->improved))
+                                                                  : decided.at(key(fit->weight, fit->zero));
   ir::Plan plan = planner.PlanOf(decisions, fit->zero, Planner::Detail::kReasons);
   plan.micro_batches = fit->plan.micro_batches;
   if (options.recompute == ir::Recompute::kFull) return Smallest(std::move(plan), graph, cluster, pins, options);

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "base/check/check.h"
 #include "search/cost/facts.h"
+#include "search/memory/measured.h"
 #include "search/memory/memory.h"
 
 namespace cleave::search {
@@ -30,15 +30,9 @@ bool RetainsAs(const ir::Plan& a, const ir::Plan& b) {
                     [](const ir::OpPlan& x, const ir::OpPlan& y) { return x.retention == y.retention; });
 }
 
-PlannedProgram MadeOf(const FrontierTask& task, const ir::Plan& plan) {
-  absl::StatusOr<PlannedProgram> made = ProgramOf(task.graph, plan, task.execution.fuse);
-  CLEAVE_CHECK(made.ok()) << made.status();
-  return *std::move(made);
-}
-
 FrontierPoint PointOf(const FrontierTask& task, const Recomputation& recomputation, const ir::Plan& plan) {
-  const PlannedProgram made = MadeOf(task, plan);
-  return {.peak = made.memory.use.prediction.peak,
+  const PlannedProgram made = MustMake(task.graph, plan, task.execution.fuse);
+  return {.peak = PeakOf(made),
           .step = StepOf(made, task.cluster, task.execution),
           .again = recomputation.WhatIsMadeAgain(plan),
           .is_chosen = RetainsAs(plan, task.plan)};
@@ -48,7 +42,7 @@ FrontierPoint PointOf(const FrontierTask& task, const Recomputation& recomputati
 
 Frontier FrontierOf(const FrontierTask& task) {
   const ir::Plan kept = KeepingAll(task.graph, task.plan);
-  const PlannedProgram made = MadeOf(task, kept);
+  const PlannedProgram made = MustMake(task.graph, kept, task.execution.fuse);
   Recomputation recomputation(made.distributed, made.program, made.memory, task.cluster, task.asked, task.tuning);
   const ir::Plan as_asked = WithAsked(kept, task.asked);
   std::vector<ir::Plan> plans = {as_asked};

@@ -1,6 +1,7 @@
 #include "search/memory/memory.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,12 @@ int CopiesHeld(const GraphFacts& facts, ir::OpId op) {
   return kept ? 1 : 0;
 }
 
+// The op whose memory holds the value: reshapes have none of their own.
+ir::OpId OwnerOf(const ir::Graph& graph, ir::OpId op) {
+  while (ir::DefinitionOf(graph.op(op).kind).is_alias) op = graph.op(op).inputs[0];
+  return op;
+}
+
 }  // namespace
 
 absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
@@ -64,11 +71,25 @@ ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& pl
 Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan) {
   Bytes bytes;
   ir::RuleTable rules;
+  std::map<ir::OpId, Bytes> gradients;  // That the update reads, by the op that has the memory.
   for (const ir::Op& op : training_graph.ops) {
-    if (op.kind != ir::OpKind::kParameter && op.kind != ir::OpKind::kState && op.kind != ir::OpKind::kInput) continue;
-    const ir::Layout layout = ir::OutputLayout(plan.ops[op.id].strategy, rules.Of(training_graph, op));
-    bytes += LocalBytes(op.type, layout, plan.mesh);
+    const ir::Rule& rule = rules.Of(training_graph, op);
+    const ir::Layout layout = ir::OutputLayout(plan.ops[op.id].strategy, rule);
+    if (op.kind == ir::OpKind::kParameter || op.kind == ir::OpKind::kState || op.kind == ir::OpKind::kInput) {
+      bytes += LocalBytes(op.type, layout, plan.mesh);
+    }
+    if (op.phase != ir::Phase::kUpdate) continue;
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const ir::Op& input = training_graph.op(op.inputs[i]);
+      if (input.phase != ir::Phase::kBackward) continue;
+      const ir::Layout made = ir::OutputLayout(plan.ops[input.id].strategy, rules.Of(training_graph, input));
+      const ir::Layout read = ir::InputLayout(plan.ops[op.id].strategy, rule, static_cast<int>(i));
+      const Bytes least = std::min(LocalBytes(input.type, made, plan.mesh), LocalBytes(input.type, read, plan.mesh));
+      const auto [found, is_new] = gradients.emplace(OwnerOf(training_graph, input.id), least);
+      found->second = std::min(found->second, least);
+    }
   }
+  for (const auto& [owner, size] : gradients) bytes += size;
   return bytes;
 }
 

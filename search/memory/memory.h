@@ -55,8 +55,8 @@ Seconds StepOf(const PlannedProgram& made, const Cluster& cluster, const Executi
 // same. REQUIRES: VerifyGraph and VerifyPlan find no error.
 ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& plan, const ir::FuseOptions& fuse = {});
 
-// What a rank holds throughout: parameters, optimizer state and inputs. EstimateMemory's peak is never less, and this
-// takes no program to find.
+// What a rank holds throughout, parameters, optimizer state and inputs, and the gradients, which are all there between
+// the backward pass and the update. EstimateMemory's peak is never less, and this takes no program to find.
 Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan);
 
 // The bytes that a rank keeps because of the op's value under `strategy`: for a parameter also its gradient and the
@@ -105,15 +105,18 @@ using PlanFor = std::function<std::optional<ir::Plan>(double memory_weight, int 
 using PlanAt = std::function<ir::Plan(int zero)>;
 
 // What a plan reached within the limit: the time of a step, if that is less than that of all plans before it, else,
-// where none of these fits, the least memory that it needs without savings.
+// where none of these fits, the least memory that it needs without savings, or at least needs.
 struct Reached {
   std::optional<Seconds> step;
   std::optional<Bytes> peak;
 };
 
+// Whether a plan is one of few, which are all tried, or of those near the best one.
+enum class Trial { kAll, kNear };
+
 // Changes the plan of `plan_for(weight, zero)` for as long as that makes it better by `reach`.
-using ImprovePlan =
-    std::function<void(double memory_weight, int zero, const std::function<Reached(const PlanAt&)>& reach)>;
+using TryPlan = std::function<Reached(const PlanAt&, Trial)>;
+using ImprovePlan = std::function<void(double memory_weight, int zero, const TryPlan& reach)>;
 
 // A plan that fits, its program, and the arguments with which `plan_for` made it, before it was improved and got
 // micro-batches and recomputation.
@@ -122,6 +125,7 @@ struct Fit {
   PlannedProgram program;
   double weight = 0;
   int zero = 0;
+  std::optional<int64_t> improved = {};  // That it is one of the changed plans: the number of the call of `reach`.
 };
 
 struct FitTask {
@@ -138,7 +142,8 @@ struct FitTask {
 
 // The cheapest plan found that stays within the limit: weights are bisected, with at most MostPlansPerLevel plans per
 // level. A program is made only of plans whose LeastMemory fits. Under `auto` the levels 0, 1, 2, 3 are tried in this
-// order until one fits without any weight. Where no plan fits without savings or a weight, the best one is improved. Of
+// order until one fits without any weight. Where the first level has none that fits without savings or a weight, plans
+// are improved: where `zero` is nullopt with all levels, and with all savings that may make them the best. Of
 // the plans that fit, that with the fastest step is taken where the search's price is `time`, else the cheapest, and of
 // equal ones the first. Where none fits, the result is nullopt, and E0313 says the least memory that a plan needs, the
 // tensors that need most of it, and what else would save memory.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "search/memory/measured.h"
 
 namespace cleave::search {
 namespace {
@@ -36,9 +37,11 @@ std::vector<std::string> BindingTensors(const ir::MemoryUse& use) {
 std::vector<std::string> ShardingNotes(const FitTask& task, const SmallestPlan& smallest) {
   std::vector<std::string> notes;
   for (int zero = smallest.zero + 1; zero <= 3; ++zero) {
-    const std::optional<ir::Plan> plan = task.plan_for(smallest.weight, zero);
+    std::optional<ir::Plan> plan = task.plan_for(smallest.weight, zero);
     if (!plan.has_value()) break;
-    if (LeastMemory(task.graph, *plan) >= smallest.peak()) continue;
+    plan->micro_batches = smallest.plan.micro_batches;
+    const bool may_be_less = LeastMemory(task.graph, *plan) < smallest.peak();
+    if (!may_be_less || !ProgramOf(task.graph, *plan, task.execution.fuse).ok()) continue;
     const Bytes peak = Smallest(task.graph, task.cluster, task.execution, task.savings, task.tuning, *plan)
                            .second.memory.use.prediction.peak;
     if (peak < smallest.peak()) notes.push_back(absl::StrCat("`zero = ", zero, "` would need ", FormatBytes(peak)));
@@ -73,9 +76,12 @@ Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest) {
                      "save that much"));
   }
   for (std::string& note : ShardingNotes(task, smallest)) error.notes.push_back(std::move(note));
-  if (const auto parts = InMostMicroBatches(task, smallest.plan);
-      parts.has_value() && parts->second < smallest.peak()) {
-    error.notes.push_back(absl::StrCat("`micro_batches = ", parts->first, "` would need ", FormatBytes(parts->second)));
+  if (const auto parts = InMostMicroBatches(task.graph, smallest.plan)) {
+    const absl::StatusOr<PlannedProgram> made = ProgramOf(task.graph, *parts, task.execution.fuse);
+    if (made.ok() && PeakOf(*made) < smallest.peak()) {
+      error.notes.push_back(
+          absl::StrCat("`micro_batches = ", parts->micro_batches, "` would need ", FormatBytes(PeakOf(*made))));
+    }
   }
   error.help.push_back("use more devices, a smaller batch, or a larger limit");
   return error;

@@ -25,9 +25,9 @@ struct SmallestPlan {
   Bytes peak() const { return use.prediction.peak; }
 };
 
-// The most micro-batches that `plan` can have, up to the largest power of two of its samples, and what it then needs;
-// nullopt where it cannot have more than it has.
-std::optional<std::pair<int64_t, Bytes>> InMostMicroBatches(const FitTask& task, const ir::Plan& plan);
+// `plan` in the most micro-batches that it can have, up to the largest power of two of its samples; nullopt where it
+// cannot have more than it has.
+std::optional<ir::Plan> InMostMicroBatches(const ir::Graph& graph, const ir::Plan& plan);
 
 // E0313. `smallest`: the plan that needs least, of all that were tried, with all savings. Plans with higher ZeRO levels
 // are made and measured, so that their numbers are not guesses.

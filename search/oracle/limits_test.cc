@@ -1,5 +1,5 @@
-// Tests how far searches under a limit of memory are from the fastest program that fits, on small random graphs where
-// all programs can be made. CLEAVE_TEST_SEED sets another seed, CLEAVE_TEST_MODELS another number of graphs.
+// Tests that searches under a limit of memory find the fastest program that fits, on small random graphs where all
+// programs can be made. CLEAVE_TEST_SEED sets other graphs, CLEAVE_TEST_MODELS another number of them.
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
@@ -16,7 +16,6 @@
 #include "ir/graph/text.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
 #include "ir/testing/seed.h"
-#include "search/cost/predict.h"
 #include "search/memory/memory.h"
 #include "search/oracle/programs.h"
 #include "search/search.h"
@@ -29,8 +28,11 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct Size {
   int64_t models = 5;
-  int64_t most_plans = 60;  // Of one model.
+  int64_t most_plans = 40;  // Of one model.
 };
+
+// Each run tests the same graphs, unless it is told otherwise.
+uint64_t FirstSeed() { return std::getenv("CLEAVE_TEST_SEED") == nullptr ? 1 : ir::TestSeed(); }
 
 Size SizeOfTest() {
   const char* const asked = std::getenv("CLEAVE_TEST_MODELS");
@@ -56,11 +58,15 @@ class Sample {
  public:
   explicit Sample(uint64_t seed)
       : seed_(seed),
-        graph_(testing::RandomSmallGraph(seed, {.most_products = 3, .most_light_ops = 2, .largest_size = 96})),
-        cluster_(CpuCluster(seed % 3 == 0 ? 4 : 2)) {}
+        is_large_(seed % 4 == 0),
+        graph_(testing::RandomSmallGraph(
+            seed, {.most_products = is_large_ ? 7 : 3, .most_light_ops = is_large_ ? 8 : 2, .largest_size = 96})),
+        cluster_(CpuCluster(is_large_       ? 1
+                            : seed % 3 == 0 ? 4
+                                            : 2)) {}
 
   ProgramsTask Task() const {
-    return {.graph = graph_, .cluster = cluster_, .micro_batches = {1, 2, 4}, .zero = {0, 1, 2, 3}};
+    return {.graph = graph_, .cluster = cluster_, .micro_batches = {1, 2, 4, 8, 16, 32, 64}, .zero = {0, 1, 2, 3}};
   }
   int64_t Plans(int64_t most) const { return PlanCount(Task(), most); }
 
@@ -85,7 +91,8 @@ class Sample {
         least.value(), "), ", all.size(), " programs\n  found: ",
         plan.has_value() ? absl::StrCat(found, " s, ", PeakOf(*plan).value(), " bytes, ", ProgramText(graph_, *plan))
                          : "nothing",
-        "\n  best: ", best->step.value(), " s, ", best->peak.value(), " bytes, ", best->text, "\n");
+        "\n  best: ", best->step.value(), " s, ", best->peak.value(), " bytes, ", ProgramText(graph_, best->plan),
+        "\n");
     return own;
   }
 
@@ -99,9 +106,10 @@ class Sample {
     return Search(graph_, cluster_, pins, options, diagnostics);
   }
   Bytes PeakOf(const ir::Plan& plan) const { return EstimateMemory(graph_, plan).prediction.peak; }
-  Seconds StepOf(const ir::Plan& plan) const { return Predict(ProgramOf(graph_, plan)->program, cluster_).step; }
+  Seconds StepOf(const ir::Plan& plan) const { return search::StepOf(*ProgramOf(graph_, plan), cluster_, {}); }
 
   uint64_t seed_;
+  bool is_large_;  // With too many plans for more than one device.
   ir::Graph graph_;
   Cluster cluster_;
 };
@@ -110,7 +118,7 @@ TEST(LimitsTest, TheFastestProgramThatFitsIsFound) {
   std::vector<Comparison> results;
   int64_t infeasible = 0;
   const Size size = SizeOfTest();
-  for (uint64_t seed = ir::TestSeed(); results.size() < static_cast<size_t>(size.models); ++seed) {
+  for (uint64_t seed = FirstSeed(); results.size() < static_cast<size_t>(size.models); ++seed) {
     const Sample sample(seed);
     if (sample.Plans(size.most_plans) > size.most_plans) continue;
     std::optional<Comparison> own = sample.Compare();
@@ -122,9 +130,6 @@ TEST(LimitsTest, TheFastestProgramThatFitsIsFound) {
   }
   std::stable_sort(results.begin(), results.end(),
                    [](const Comparison& a, const Comparison& b) { return a.ratio > b.ratio; });
-  const auto near =
-      std::count_if(results.begin(), results.end(), [](const Comparison& result) { return result.ratio <= 1.01; });
-  EXPECT_GE(near * 4, size.models);
   std::cout << results.size() << " models, and " << infeasible << " that no program fits:";
   for (const double limit : {1.0, 1.01, 1.05, 1.1, 1.5, 2.0, kNever}) {
     const auto within =
@@ -132,9 +137,20 @@ TEST(LimitsTest, TheFastestProgramThatFitsIsFound) {
     std::cout << " " << within << " within " << limit << ";";
   }
   std::cout << "\n";
+  constexpr int64_t kSmall = 10;
+  constexpr double kNear = 1.01;
+  int64_t larger = 0, far = 0;
   for (const Comparison& result : results) {
     if (result.ratio > 1) std::cout << result.ratio << " " << result.ops << " ops " << result.text;
+    if (result.ops <= kSmall) {
+      EXPECT_EQ(result.ratio, 1) << result.text;
+    } else {
+      ++larger;
+      far += result.ratio > kNear ? 1 : 0;
+    }
   }
+  std::cout << larger << " of more than " << kSmall << " ops, " << far << " of them not within " << kNear << "\n";
+  EXPECT_LE(far * 20, larger);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/check/check.h"
+#include "ir/program/order/order.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
 #include "search/assignment/assignment.h"
 #include "search/cost/facts.h"
@@ -44,28 +46,78 @@ std::vector<std::vector<ir::Strategy>> Choices(const Assignment& assignment) {
   return choices;
 }
 
+// Programs need at least this share of what is live as sets are bounded: their steps may move to where they take less.
+constexpr double kLeastShare = 0.85;
+
 // A set of units that are made again.
 struct Set {
-  Outcome outcome;
+  Seconds seconds{0};  // At least, for what is made again.
   std::vector<bool> units;
 };
 
-// All sets of units, of which the backward pass needs all, the fastest first.
-std::vector<Set> SetsOf(const Liveness& step) {
-  std::vector<size_t> free;
-  for (size_t u = 0; u < step.units().size(); ++u) {
-    if (step.forward()[static_cast<size_t>(step.units()[u].stages.front())].unit >= 0) free.push_back(u);
+// Whether the backward pass needs all units of a set, and the set has the copies of what it makes again.
+bool IsWhole(const Liveness& step, const std::vector<bool>& units) {
+  for (size_t u = 0; u < units.size(); ++u) {
+    for (const int copy : step.units()[u].copies) {
+      if (units[u] && !units[static_cast<size_t>(copy)]) return false;
+    }
   }
-  std::vector<Set> sets;
-  for (uint64_t bits = 1; bits < uint64_t{1} << free.size(); ++bits) {
-    std::vector<bool> units(step.units().size(), false);
-    for (size_t i = 0; i < free.size(); ++i) units[free[i]] = (bits >> i & 1) != 0;
-    if (step.Needed(units) == units) sets.push_back({step.Of(units, Bytes(0)), std::move(units)});
-  }
-  std::stable_sort(sets.begin(), sets.end(),
-                   [](const Set& a, const Set& b) { return a.outcome.seconds < b.outcome.seconds; });
-  return sets;
+  return step.Needed(units) == units;
 }
+
+// All sets of units with which no more may be live than a limit.
+class SetsWithin {
+ public:
+  SetsWithin(const Liveness& step, double most_live) : step_(step), most_live_(most_live) {
+    const std::vector<Unit>& units = step.units();
+    std::vector<bool> none(units.size(), false), all(units.size(), false);
+    for (size_t u = 0; u < units.size(); ++u) {
+      if (step.forward()[static_cast<size_t>(units[u].stages.front())].unit < 0) continue;
+      free_.push_back(u);
+      all[u] = true;
+    }
+    Decide(0, none, all);
+  }
+
+  // Those first that take the least time.
+  std::vector<Set> Take() && {
+    std::stable_sort(sets_.begin(), sets_.end(), [](const Set& a, const Set& b) { return a.seconds < b.seconds; });
+    return std::move(sets_);
+  }
+
+ private:
+  // `possible` has the units of `again`, and those that are not decided.
+  void Decide(size_t next, std::vector<bool>& again, std::vector<bool>& possible) {
+    const Liveness::Bounds bounds = step_.BoundsOf(again, possible, Liveness::Bounded::kProgram);
+    if (LeastPeak(bounds) > most_live_) return;
+    if (next == free_.size()) {
+      if (IsWhole(step_, again)) sets_.push_back({.seconds = bounds.seconds, .units = again});
+      return;
+    }
+    const size_t unit = free_[next];
+    again[unit] = true;
+    Decide(next + 1, again, possible);
+    again[unit] = possible[unit] = false;
+    Decide(next + 1, again, possible);
+    possible[unit] = true;
+  }
+
+  static double LeastPeak(const Liveness::Bounds& bounds) {
+    std::vector<int64_t> live = bounds.live;
+    for (const Liveness::OpenUnit& unit : bounds.units) {
+      for (const Liveness::Interval& freed : unit.frees) {
+        for (int place = freed.begin; place <= freed.end; ++place)
+          live[static_cast<size_t>(place)] -= freed.size.value();
+      }
+    }
+    return static_cast<double>(*std::max_element(live.begin(), live.end()));
+  }
+
+  const Liveness& step_;
+  const double most_live_;
+  std::vector<size_t> free_;
+  std::vector<Set> sets_;
+};
 
 ir::Plan WithSet(ir::Plan plan, const Liveness& step, const std::vector<bool>& set) {
   for (const auto& [op, retention] : step.RetentionsOf(set)) plan.ops[op].retention = retention;
@@ -76,7 +128,8 @@ ir::Plan WithSet(ir::Plan plan, const Liveness& step, const std::vector<bool>& s
 
 std::string ProgramText(const ir::Graph& graph, const ir::Plan& plan) {
   const GraphFacts facts = FactsOf(graph);
-  std::string text = absl::StrCat("zero ", plan.search.zero, ", ", plan.micro_batches, " micro-batches");
+  std::string text = absl::StrCat("zero ", plan.search.zero, ", ", plan.micro_batches, " micro-batches",
+                                  plan.moves_steps ? ", steps moved" : "");
   for (const ir::Op& op : graph.ops) {
     const ir::OpPlan& own = plan.ops[op.id];
     const bool is_open = facts.roles[op.id] == Role::kProduct || facts.roles[op.id] == Role::kLight;
@@ -129,7 +182,7 @@ AllPrograms::AllPrograms(const ProgramsTask& task) : task_(task) {
       if (!more) digits[i] = 0;
     }
   }
-  std::stable_sort(kept_.begin(), kept_.end(), [](const Kept& a, const Kept& b) { return a.step < b.step; });
+  std::stable_sort(kept_.begin(), kept_.end(), [](const Kept& a, const Kept& b) { return a.least < b.least; });
 }
 
 void AllPrograms::AddAllOf(ir::Plan plan) {
@@ -138,9 +191,13 @@ void AllPrograms::AddAllOf(ir::Plan plan) {
     if (count > 1 && ir::FindRefusal(task_.graph, plan).has_value()) continue;
     const absl::StatusOr<PlannedProgram> made = ProgramOf(task_.graph, plan, task_.execution.fuse);
     if (!made.ok()) continue;
+    const Liveness step(made->distributed, made->program, made->memory, task_.cluster, {});
+    const std::vector<bool> none(step.units().size(), false), all(step.units().size(), true);
+    const Seconds seconds = StepOf(*made, task_.cluster, task_.execution);
     kept_.push_back({.plan = plan,
                      .peak = made->memory.use.prediction.peak,
-                     .step = StepOf(*made, task_.cluster, task_.execution)});
+                     .step = seconds,
+                     .least = seconds + step.BoundsOf(none, all, Liveness::Bounded::kProgram).gain});
   }
 }
 
@@ -152,38 +209,35 @@ Bytes AllPrograms::LeastKeptPeak() const {
 std::optional<AllPrograms::Point> AllPrograms::FastestWithin(Bytes limit, Seconds known) const {
   std::optional<Point> best;
   for (const Kept& kept : kept_) {
-    if (kept.step >= known) break;
-    std::optional<Point> own;
-    if (kept.peak <= limit) {
-      own = Point{.peak = kept.peak, .step = kept.step, .text = ProgramText(task_.graph, kept.plan)};
-    } else {
-      own = FastestWithRecomputation(kept, limit, known);
-    }
+    if (kept.least >= known) break;
+    const std::optional<Point> own = FastestOf(kept, limit, known);
     if (!own.has_value()) continue;
     known = own->step;
-    best = std::move(own);
+    best = own;
   }
   return best;
 }
 
-std::optional<AllPrograms::Point> AllPrograms::FastestWithRecomputation(const Kept& kept, Bytes limit,
-                                                                        Seconds known) const {
+std::optional<AllPrograms::Point> AllPrograms::FastestOf(const Kept& kept, Bytes limit, Seconds known) const {
   const absl::StatusOr<PlannedProgram> made = ProgramOf(task_.graph, kept.plan, task_.execution.fuse);
   const Liveness step(made->distributed, made->program, made->memory, task_.cluster, {});
+  const Bytes workspace = kept.peak - made->memory.storage.buffers.total;
   std::optional<Point> best;
-  for (const Set& set : SetsOf(step)) {
-    // Kernels that are fused in another way may take a little less.
-    if (kept.step + set.outcome.seconds * 0.9 >= known) break;
-    // Programs need about what is live and their workspace.
-    if (set.outcome.peak.value() * 4 > limit.value() * 5) continue;
-    const ir::Plan plan = WithSet(kept.plan, step, set.units);
-    const absl::StatusOr<PlannedProgram> own = ProgramOf(task_.graph, plan, task_.execution.fuse);
+  const double most_live = static_cast<double>((limit - workspace).value()) / kLeastShare;
+  for (const Set& set : SetsWithin(step, most_live).Take()) {
+    if (kept.step + set.seconds >= known) break;
+    ir::Plan plan = WithSet(kept.plan, step, set.units);
+    absl::StatusOr<PlannedProgram> own = ProgramOf(task_.graph, plan, task_.execution.fuse);
     if (!own.ok()) continue;
-    const Bytes peak = own->memory.use.prediction.peak;
     const Seconds seconds = StepOf(*own, task_.cluster, task_.execution);
-    if (peak > limit || seconds >= known) continue;
-    known = seconds;
-    best = Point{.peak = peak, .step = seconds, .text = ProgramText(task_.graph, plan)};
+    CLEAVE_CHECK(seconds.value() >= (kept.step + set.seconds).value() * (1 - 1e-9)) << ProgramText(task_.graph, plan);
+    if (seconds >= known) continue;
+    plan.moves_steps = own->memory.use.prediction.peak > limit;
+    if (plan.moves_steps) ir::OrderForMemory(own->distributed.graph, own->program, own->memory);
+    const Bytes peak = own->memory.use.prediction.peak;
+    if (peak > limit) continue;
+    known = StepOf(*own, task_.cluster, task_.execution);
+    best = Point{.peak = peak, .step = known, .plan = std::move(plan)};
   }
   return best;
 }

@@ -1,5 +1,6 @@
 // The fastest program within a limit of memory, found by trying all plans, numbers of micro-batches, levels of ZeRO and
-// sets of values that are made again. Searches under a limit are compared with it.
+// sets of values that are made again; the steps of a program that does not fit are moved. Searches under a limit are
+// compared with it.
 //
 //   const AllPrograms all({.graph = graph, .cluster = cluster, .micro_batches = {1, 2, 4}, .zero = {0, 1, 2, 3}});
 //   std::optional<Seconds> least = all.FastestWithin(limit, known);
@@ -43,7 +44,7 @@ class AllPrograms {
   struct Point {
     Bytes peak;
     Seconds step;
-    std::string text;  // ProgramText.
+    ir::Plan plan;
   };
   // The fastest program within the limit, if it takes less time than `known`.
   std::optional<Point> FastestWithin(Bytes limit, Seconds known) const;
@@ -56,12 +57,13 @@ class AllPrograms {
     ir::Plan plan;
     Bytes peak;
     Seconds step;
+    Seconds least;  // The step with any set made again.
   };
   void AddAllOf(ir::Plan plan);
-  std::optional<Point> FastestWithRecomputation(const Kept& kept, Bytes limit, Seconds known) const;
+  std::optional<Point> FastestOf(const Kept& kept, Bytes limit, Seconds known) const;
 
   const ProgramsTask task_;
-  std::vector<Kept> kept_;  // The fastest first.
+  std::vector<Kept> kept_;  // Those first that may be the fastest.
 };
 
 }  // namespace cleave::search

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 namespace cleave::search {
@@ -53,11 +54,13 @@ class Branching {
     }
     outcomes_ -= 2 + static_cast<int64_t>(open.size());
     if (outcomes_ < 0) return;
-    const Liveness::Bounds bounds = task_.liveness.BoundsOf(UnitsWith(false), UnitsWith(true));
+    const auto bounded = task_.measure == nullptr ? Liveness::Bounded::kOutcome : Liveness::Bounded::kProgram;
+    const Liveness::Bounds bounds = task_.liveness.BoundsOf(UnitsWith(false), UnitsWith(true), bounded);
     if (bounds.seconds.value() >= best_seconds_) return;
     std::optional<Demand> largest = LargestDemand(bounds, open);
     if (!largest.has_value()) {
-      if (Keep(SetWith(false)) || open.empty()) return;
+      const bool fits = Keep(SetWith(false));
+      if (open.empty() || (fits && bounds.gain == Seconds(0))) return;
       largest = Demand{.seconds = bounds.seconds.value(), .next = open.front()};
     }
     if (largest->seconds >= best_seconds_) return;
@@ -70,13 +73,25 @@ class Branching {
 
   // Whether the set fits; then it is the best one if it is faster.
   bool Keep(const ClassSet& set) {
-    const Outcome outcome = task_.liveness.Of(UnitsOf(task_.liveness, task_.classes, set), task_.limit);
-    if (outcome.peak > task_.limit) return false;
-    if (outcome.seconds.value() < best_seconds_) {
-      best_seconds_ = outcome.seconds.value();
+    const std::optional<Seconds> seconds = SecondsOf(set);
+    if (!seconds.has_value()) return false;
+    if (seconds->value() < best_seconds_) {
+      best_seconds_ = seconds->value();
       best_ = set;
     }
     return true;
+  }
+
+  // nullopt where the set does not fit.
+  std::optional<Seconds> SecondsOf(const ClassSet& set) {
+    const std::vector<bool> units = UnitsOf(task_.liveness, task_.classes, set);
+    if (task_.measure == nullptr) {
+      const Outcome outcome = task_.liveness.Of(units, task_.limit);
+      return outcome.peak <= task_.limit ? std::optional(outcome.seconds) : std::nullopt;
+    }
+    const auto [known, is_new] = measured_.emplace(task_.liveness.Needed(units), std::nullopt);
+    if (is_new) known->second = task_.measure(set);
+    return known->second;
   }
 
   // Of the place that demands most time; nullopt where the bounds are within the limit at all places.
@@ -137,6 +152,7 @@ class Branching {
   int64_t& outcomes_;
   std::vector<std::optional<bool>> decided_;
   std::optional<ClassSet> best_;
+  std::map<std::vector<bool>, std::optional<Seconds>> measured_;  // By the units that the backward pass needs.
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #define CLEAVE_SEARCH_RECOMPUTE_BRANCH_AND_BOUND_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -25,11 +26,15 @@ struct BranchTask {
   const std::vector<UnitClass>& classes;
   std::vector<std::optional<bool>> decided;  // By class; nullopt: the search decides.
   Bytes limit;
+  // The time that the program of a set takes for what is made again; nullopt where it does not fit. Null: Liveness::Of
+  // says whether a set fits, and in which time.
+  std::function<std::optional<Seconds>(const ClassSet&)> measure = nullptr;
 };
 
-// The set with the least time whose peak is at most the limit, of all sets; nullopt where none takes less time than
-// `best`, which fits. `outcomes`: the search ends when it has looked at about so many sets, each as long as
-// Liveness::Of, and takes away what it used. It then returns the best set that it has found.
+// The set with the least time that fits into the limit, of all sets; nullopt where none takes less time than `best`,
+// which fits. Where sets are measured, all are that may be it by their bounds, each once; what is made again saves no
+// more time than the bounds say. `outcomes`: the search ends when it has looked at about so many sets,
+// each as long as Liveness::Of, and takes away what it used. It then returns the best set that it has found.
 std::optional<ClassSet> FastestSet(const BranchTask& task, std::optional<Seconds> best, int64_t& outcomes);
 
 }  // namespace cleave::search

@@ -286,6 +286,15 @@ std::optional<std::vector<bool>> Chooser::Cheapest(Bytes limit) {
   return liveness_.Of(own, limit).seconds < liveness_.Of(other, limit).seconds ? own : other;
 }
 
+void Chooser::MeasureFasterThan(std::optional<Seconds> best, Bytes limit, const Measure& measure) {
+  outcomes_left_ = outcomes_;
+  const BranchTask task{
+      .liveness = liveness_, .classes = classes_, .decided = asked_, .limit = limit, .measure = [&](const Set& set) {
+        return measure(UnitsOf(set));
+      }};
+  FastestSet(task, best, outcomes_left_);
+}
+
 // The starts that need least improvement: first those that fit, by their time, then those nearest to it.
 std::vector<Chooser::Set> Chooser::NearestStarts(Bytes limit) {
   std::vector<std::pair<Outcome, Set>> starts;

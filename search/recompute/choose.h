@@ -2,6 +2,7 @@
 #ifndef CLEAVE_SEARCH_RECOMPUTE_CHOOSE_H_
 #define CLEAVE_SEARCH_RECOMPUTE_CHOOSE_H_
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -19,6 +20,9 @@ class Chooser {
 
   // By unit, whether it is made again; nullopt where no set was found whose peak is at most `limit`.
   std::optional<std::vector<bool>> Cheapest(Bytes limit);
+  // As FastestSet, with sets by unit.
+  using Measure = std::function<std::optional<Seconds>(const std::vector<bool>&)>;
+  void MeasureFasterThan(std::optional<Seconds> best, Bytes limit, const Measure& measure);
   // The set with the least peak of all that were found.
   std::vector<bool> Smallest();
   // No set has a lower peak. Takes as long as looking at a few sets.

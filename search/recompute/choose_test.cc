@@ -30,6 +30,8 @@ Liveness RandomStep(int length, std::mt19937_64& random) {
   for (int i = 0; i < length; ++i) {
     Liveness::ForwardStage stage{.place = i,
                                  .seconds = Seconds(static_cast<double>(1 + draw(20))),
+                                 .least = Seconds(static_cast<double>(draw(2))),
+                                 .may_join = draw(3) == 0,
                                  .reads = {},
                                  .writes = {i},
                                  .unit = draw(12) == 0 ? -1 : i,
@@ -103,6 +105,32 @@ TEST(ChooserTest, FindsTheFastestSetThatFits) {
   }
 }
 
+// Sets are measured by what the outcomes say, and by times that grow with them.
+TEST(ChooserTest, MeasuresTheFastestSetThatFits) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  int64_t all = 0, measured = 0;
+  for (int round = 0; round < 60; ++round) {
+    const int length = 4 + static_cast<int>(random() % 7);
+    const Liveness step = RandomStep(length, random);
+    const Bytes peak = step.Of(std::vector<bool>(static_cast<size_t>(length), false), Bytes(0)).peak;
+    const Bytes limit(peak.value() * static_cast<int64_t>(50 + random() % 50) / 100);
+    std::optional<Seconds> best;
+    Chooser(step, kWork)
+        .MeasureFasterThan(std::nullopt, limit, [&](const std::vector<bool>& again) -> std::optional<Seconds> {
+          ++measured;
+          const Outcome outcome = step.Of(again, limit);
+          if (outcome.peak > limit) return std::nullopt;
+          best = std::min(best.value_or(outcome.seconds), outcome.seconds);
+          return outcome.seconds;
+        });
+    EXPECT_EQ(best, LeastTime(step, limit)) << "round " << round;
+    all += int64_t{1} << length;
+  }
+  EXPECT_LT(measured * 4, all);
+}
+
 TEST(ChooserTest, FindsTheSmallestPeak) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
@@ -134,7 +162,8 @@ TEST(LivenessTest, BoundsHoldForAllSets) {
       possible[u] = again[u] || random() % 2 == 0;
       set[u] = again[u] || (possible[u] && random() % 2 == 0);
     }
-    const Liveness::Bounds bounds = step.BoundsOf(again, possible);
+    const auto bounded = round % 2 == 0 ? Liveness::Bounded::kOutcome : Liveness::Bounded::kProgram;
+    const Liveness::Bounds bounds = step.BoundsOf(again, possible, bounded);
     std::vector<int64_t> live = bounds.live;
     Seconds seconds = bounds.seconds;
     for (size_t u = 0; u < 8; ++u) {

@@ -78,6 +78,8 @@ class Builder {
     }
     Liveness::ForwardStage own{.place = place,
                                .seconds = seconds_[static_cast<size_t>(place)],
+                               .least = seconds_[static_cast<size_t>(place)] * LeastShare(stage),
+                               .may_join = std::holds_alternative<ir::FusedLoop>(stage.action),
                                .reads = {},
                                .writes = {},
                                .name = StepAt(steps.back()).name};
@@ -102,6 +104,30 @@ class Builder {
     }
     const bool is_copy = std::holds_alternative<ir::HostCopy>(StepAt(steps[0]).action);
     if (is_forward && !is_copy) picture_.forward.push_back(std::move(own));
+  }
+
+  // ForwardStage::least, as a share of the time of the stage.
+  double LeastShare(const ir::FusedStage& stage) const {
+    if (std::holds_alternative<ir::MatMulWithBias>(stage.action)) return 1;
+    if (const auto* single = std::get_if<ir::SingleStep>(&stage.action)) {
+      return ir::ComputeOf(StepAt(single->step)) != nullptr ? 1 : 0;
+    }
+    const auto* loop = std::get_if<ir::FusedLoop>(&stage.action);
+    if (loop == nullptr) return 0;
+    Bytes written;
+    std::set<ir::ValueId> touched;
+    for (const int i : loop->steps) {
+      for (const ir::ValueId value : ir::Reads(StepAt(i))) touched.insert(value);
+      for (const ir::ValueId value : ir::Writes(StepAt(i))) {
+        touched.insert(value);
+        if (fusion_.inside.count(value) == 0) written += SizeOf(program_, value);
+      }
+    }
+    Bytes bytes;
+    for (const ir::ValueId value : touched) {
+      if (fusion_.inside.count(value) == 0) bytes += SizeOf(program_, value);
+    }
+    return bytes == Bytes(0) ? 0 : -2 * static_cast<double>(written.value()) / static_cast<double>(bytes.value());
   }
 
   void AddAlias(const ir::Step& step) {
@@ -192,29 +218,31 @@ class Builder {
     for (const int i : unit.stages) {
       Liveness::ForwardStage& stage = picture_.forward[static_cast<size_t>(i)];
       if (possible) stage.unit = index;
-      if (unit.retention != ir::Retention::kRecompute) continue;
       for (const int value : stage.writes) {
         const std::vector<ir::OpId>& own = aliases_[value];
-        unit.ops.insert(unit.ops.end(), own.begin(), own.end());
+        unit.reshapes.insert(unit.reshapes.end(), own.begin(), own.end());
       }
     }
-    if (unit.retention != ir::Retention::kRecompute) return;
-    for (const ir::OpId op : unit.ops) {
+    const auto add_copies_of = [&](ir::OpId op) {
       const auto found = unit_of_copies.find(op);
-      const bool is_new = found != unit_of_copies.end() &&
+      const bool is_new = found != unit_of_copies.end() && found->second != index &&
                           std::find(unit.copies.begin(), unit.copies.end(), found->second) == unit.copies.end();
       if (is_new) unit.copies.push_back(found->second);
-    }
+    };
+    if (unit.retention == ir::Retention::kRecompute) std::for_each(unit.ops.begin(), unit.ops.end(), add_copies_of);
+    std::for_each(unit.reshapes.begin(), unit.reshapes.end(), add_copies_of);
   }
 
   // What the user says of one op holds for all that are made again with it; `keep` is stronger.
   void Ask(const std::map<ir::OpId, ir::Retention>& asked, Unit& unit) const {
-    for (const ir::OpId op : unit.ops) {
-      const auto found = asked.find(op);
-      if (found == asked.end()) continue;
-      const bool again = found->second == ir::Retention::kRecompute;
-      if (again && unit.retention != ir::Retention::kRecompute) continue;
-      unit.asked = unit.asked.value_or(true) && again;
+    for (const std::vector<ir::OpId>* const ops : {&unit.ops, &unit.reshapes}) {
+      for (const ir::OpId op : *ops) {
+        const auto found = asked.find(op);
+        if (found == asked.end()) continue;
+        const bool again = found->second == ir::Retention::kRecompute;
+        if (again && unit.retention != ir::Retention::kRecompute) continue;
+        unit.asked = unit.asked.value_or(true) && again;
+      }
     }
   }
 
@@ -321,7 +349,9 @@ Outcome Liveness::Of(const std::vector<bool>& again, Bytes limit) const {
 // With more units that are made again, more is needed, and earlier. What is read in order to make another value again
 // is needed until then, so at least until the earliest time at which that can be. A value that may be written in the
 // memory of another one always is here.
-Liveness::Bounds Liveness::BoundsOf(const std::vector<bool>& again, const std::vector<bool>& possible) const {
+Liveness::Bounds Liveness::BoundsOf(const std::vector<bool>& again, const std::vector<bool>& possible,
+                                    Bounded bounded) const {
+  const bool is_program = bounded == Bounded::kProgram;
   Needs needs = NeedsOf(again);
   const Needs most = NeedsOf(possible);
   for (size_t v = 0; v < values_.size(); ++v) needs.end[v] = values_[v].backward_end;
@@ -331,7 +361,7 @@ Liveness::Bounds Liveness::BoundsOf(const std::vector<bool>& again, const std::v
     for (const int value : forward_[i].writes) earliest = std::min(earliest, most.begin[static_cast<size_t>(value)]);
     for (const int value : forward_[i].reads) {
       int& end = needs.end[static_cast<size_t>(value)];
-      end = std::max(end, earliest);
+      end = std::max(end, is_program ? earliest - 1 : earliest);
     }
   }
   Bounds bounds{.live = std::vector<int64_t>(static_cast<size_t>(places_) + 1, 0),
@@ -343,16 +373,30 @@ Liveness::Bounds Liveness::BoundsOf(const std::vector<bool>& again, const std::v
   };
   for (size_t i = 0; i < forward_.size(); ++i) {
     const ForwardStage& stage = forward_[i];
-    if (needs.runs[i]) bounds.seconds += stage.seconds;
+    const Seconds seconds = is_program ? stage.least : stage.seconds;
+    if (seconds < Seconds(0)) {
+      if (IsMadeAgain(stage.unit, possible)) bounds.gain += seconds;
+      continue;
+    }
+    if (needs.runs[i]) bounds.seconds += seconds;
     const int unit = open_unit(static_cast<int>(i));
     const bool would_run = std::any_of(stage.writes.begin(), stage.writes.end(),
                                        [&](int value) { return needs.end[static_cast<size_t>(value)] >= 0; });
-    if (unit >= 0 && would_run) bounds.units[static_cast<size_t>(unit)].seconds += stage.seconds;
+    if (unit >= 0 && would_run) bounds.units[static_cast<size_t>(unit)].seconds += seconds;
   }
+  bounds.seconds += bounds.gain;
   const auto hold = [&](Bytes size, int begin, int last) {
     if (begin > last) return;
     bounds.live[static_cast<size_t>(begin)] += size.value();
     bounds.live[static_cast<size_t>(last) + 1] -= size.value();
+  };
+  // Where a value has memory for the second time, if it is made again.
+  const auto second = [&](size_t v) -> std::pair<int, int> {
+    const Stored& value = values_[v];
+    if (!is_program) return {needs.begin[v], needs.end[v]};
+    const bool may_be_inside =
+        value.backward_begin == value.backward_end && forward_[static_cast<size_t>(value.made_by)].may_join;
+    return may_be_inside ? std::pair(Stored::kNever, -1) : std::pair(value.backward_begin, value.backward_end);
   };
   std::vector<int> kept_end(values_.size()), again_end(values_.size());  // Of the first memory of each value.
   const auto may_end_at = [&](size_t v, int place) { return again_end[v] == place || kept_end[v] <= place; };
@@ -368,13 +412,17 @@ Liveness::Bounds Liveness::BoundsOf(const std::vector<bool>& again, const std::v
     const bool is_delayed = value.forward_end < 0 && is_needed;
     if (!made_again) hold(value.size, begin, kept_end[v]);
     if (made_again && !is_delayed) hold(value.size, begin, again_end[v]);
-    if (made_again && is_needed) hold(value.size, needs.begin[v], needs.end[v]);
     const int open = open_unit(value.made_by);
-    if (open < 0 || !is_needed) continue;
-    const Interval freed{.size = value.size,
-                         .begin = is_delayed ? begin : std::max(begin, again_end[v] + 1),
-                         .end = std::min(kept_end[v], needs.begin[v] - 1)};
-    if (freed.begin <= freed.end) bounds.units[static_cast<size_t>(open)].frees.push_back(freed);
+    if (!is_needed || (open < 0 && !made_again)) continue;
+    const auto [again_from, again_to] = second(v);
+    if (made_again) hold(value.size, again_from, again_to);
+    if (open < 0) continue;
+    const int freed_from = is_delayed ? begin : std::max(begin, again_end[v] + 1);
+    for (const auto& [from, to] : {std::pair(freed_from, std::min(kept_end[v], again_from - 1)),
+                                   std::pair(std::max(freed_from, again_to + 1), again_to < 0 ? -1 : kept_end[v])}) {
+      if (from > to) continue;
+      bounds.units[static_cast<size_t>(open)].frees.push_back({.size = value.size, .begin = from, .end = to});
+    }
   }
   for (size_t place = 1; place < bounds.live.size(); ++place) bounds.live[place] += bounds.live[place - 1];
   for (int64_t& live : bounds.live) live += always_.value();
@@ -384,12 +432,14 @@ Liveness::Bounds Liveness::BoundsOf(const std::vector<bool>& again, const std::v
 
 std::map<ir::OpId, ir::Retention> Liveness::RetentionsOf(const std::vector<bool>& again) const {
   std::map<ir::OpId, ir::Retention> retentions;
+  const auto set = [&](ir::OpId op, ir::Retention retention) {
+    ir::Retention& own = retentions.emplace(op, retention).first->second;
+    if (retention == ir::Retention::kRecompute) own = retention;
+  };
   for (size_t u = 0; u < units_.size(); ++u) {
     if (!again[u]) continue;
-    for (const ir::OpId op : units_[u].ops) {
-      ir::Retention& own = retentions.emplace(op, units_[u].retention).first->second;
-      if (units_[u].retention == ir::Retention::kRecompute) own = ir::Retention::kRecompute;
-    }
+    for (const ir::OpId op : units_[u].ops) set(op, units_[u].retention);
+    for (const ir::OpId op : units_[u].reshapes) set(op, ir::Retention::kRecompute);
   }
   return retentions;
 }

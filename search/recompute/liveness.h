@@ -24,6 +24,7 @@ struct Unit {
   std::vector<int> stages;         // Indexes of Liveness::forward, ascending.
   std::vector<ir::OpId> ops;       // Of the training graph: computed by these stages, or redistributed.
   ir::Retention retention;         // What making the unit again means for them.
+  std::vector<ir::OpId> reshapes;  // Of what these stages write. They are computed again with the unit.
   std::vector<int> copies;         // Units that redistribute the values of this one: they are made again with it.
   std::optional<bool> asked = {};  // Whether the user wants it made again; nullopt: he does not say.
 };
@@ -50,7 +51,11 @@ class Liveness {
   };
   struct ForwardStage {
     int place = 0;
-    Seconds seconds{0};      // In all its runs.
+    Seconds seconds{0};  // In all its runs.
+    // What a program takes for it at least where it is made again: nothing for collectives, which may be sent together;
+    // less than nothing for loops, whose values need then be neither written nor read.
+    Seconds least{0};
+    bool may_join = false;   // A loop, which may then become part of another one.
     std::vector<int> reads;  // Stored values.
     std::vector<int> writes;
     int unit = -1;  // -1: is never made again.
@@ -85,12 +90,18 @@ class Liveness {
   };
   struct Bounds {
     Seconds seconds{0};           // At least.
+    Seconds gain{0};              // Of these, what may be saved: 0 or less.
     std::vector<int64_t> live;    // By place: the least bytes where no open unit is made again.
     std::vector<OpenUnit> units;  // By unit; nothing of those that are not open.
   };
+  // Whether bounds are of outcomes, or of programs with their steps in this order. A program may need less: what is
+  // made again needs no memory within a loop, and what is only made for something else that is made again is gone
+  // before the stage that reads that.
+  enum class Bounded { kOutcome, kProgram };
   // Of all steps that make `again` again, and of the other units some of `possible`, which includes `again`: the open
   // units.
-  Bounds BoundsOf(const std::vector<bool>& again, const std::vector<bool>& possible) const;
+  Bounds BoundsOf(const std::vector<bool>& again, const std::vector<bool>& possible,
+                  Bounded bounded = Bounded::kOutcome) const;
   // The units of `again` of which the backward pass needs something.
   std::vector<bool> Needed(const std::vector<bool>& again) const;
   // What a plan says of the ops of these units.

@@ -19,6 +19,15 @@ std::optional<RecomputeChoice> Recomputation::Cheapest(Bytes limit) {
   return again.has_value() ? std::optional(ChoiceOf(*again)) : std::nullopt;
 }
 
+void Recomputation::MeasurePrograms(std::optional<Seconds> best, Bytes limit, const Measure& measure) {
+  chooser_.MeasureFasterThan(best, limit, [&](const std::vector<bool>& again) { return measure(ChoiceOf(again)); });
+}
+
+Seconds Recomputation::MostGain() const {
+  const std::vector<bool> none(liveness_.units().size(), false), all(liveness_.units().size(), true);
+  return liveness_.BoundsOf(none, all, Liveness::Bounded::kProgram).gain;
+}
+
 RecomputeChoice Recomputation::Smallest() { return ChoiceOf(chooser_.Smallest()); }
 
 Bytes Recomputation::PeakAsAsked() const { return liveness_.Of(chooser_.AsAsked(), Bytes(0)).peak; }
@@ -41,7 +50,7 @@ std::vector<MadeAgain> Recomputation::WhatIsMadeAgain(const ir::Plan& plan) cons
     if (!needed[u]) continue;
     MadeAgain own{.name = forward[static_cast<size_t>(units[u].stages.back())].name,
                   .retention = units[u].retention,
-                  .ops = static_cast<int64_t>(units[u].ops.size())};
+                  .ops = static_cast<int64_t>(units[u].ops.size() + units[u].reshapes.size())};
     for (const int stage : units[u].stages) {
       own.seconds += forward[static_cast<size_t>(stage)].seconds;
       for (const int value : forward[static_cast<size_t>(stage)].writes) {

@@ -16,6 +16,7 @@
 #ifndef CLEAVE_SEARCH_RECOMPUTE_RECOMPUTE_H_
 #define CLEAVE_SEARCH_RECOMPUTE_RECOMPUTE_H_
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -63,6 +64,14 @@ class Recomputation {
 
   // The choice with the least time whose peak is at most `limit`; nullopt where none was found.
   std::optional<RecomputeChoice> Cheapest(Bytes limit);
+  // Measures programs of choices until none is left that may take less time than `best`, and than the fastest one
+  // measured, and of which at most `limit` is live (Liveness::Bounded::kProgram), or until the work is done. `measure`
+  // gives the time that the program takes for what is made again, nullopt where it takes too much memory.
+  using Measure = std::function<std::optional<Seconds>(const RecomputeChoice&)>;
+  void MeasurePrograms(std::optional<Seconds> best, Bytes limit, const Measure& measure);
+  // What programs may take less than the one that keeps everything: 0 or less. Loops that make values again may save
+  // that these are written and read.
+  Seconds MostGain() const;
   // The choice with the least peak, and of equal ones that with the least time.
   RecomputeChoice Smallest();
   // No choice has a lower peak. Takes a small part of the time of the others.

@@ -39,8 +39,10 @@ class Polisher {
     }
   }
 
+  bool TriesAll() const { return Plans() <= left_; }
+
   void Run() {
-    if (Plans() <= left_) {
+    if (TriesAll()) {
       TryAll();
     } else {
       while (TrySingles() || TryPairs()) {
@@ -74,18 +76,32 @@ class Polisher {
     assignment_.Apply(std::vector<IndexedChange>{{.op = ops_[op], .strategy = strategy}});
   }
 
+  // Under `speed` the cheapest plans come first: what is measured may end early where it takes longer than what is
+  // known.
   void TryAll() {
-    std::vector<size_t> digits(ops_.size(), 0), kept;
+    std::vector<std::pair<double, std::vector<size_t>>> plans;  // With their prices.
+    std::vector<size_t> digits(ops_.size(), 0);
     for (bool more = !ops_.empty(); more;) {
-      for (size_t op = 0; op < ops_.size(); ++op) Set(op, strategies_[op][digits[op]]);
-      if (Keep() || kept.empty()) kept = digits;
+      Set(digits);
+      if (assignment_.cost().impossible == 0) plans.emplace_back(assignment_.cost().price, digits);
       more = false;
       for (size_t op = ops_.size(); op-- > 0 && !more;) {
         more = ++digits[op] < strategies_[op].size();
         if (!more) digits[op] = 0;
       }
     }
-    for (size_t op = 0; op < kept.size(); ++op) Set(op, strategies_[op][kept[op]]);
+    if (objective_ == ir::Objective::kSpeed) {
+      std::stable_sort(plans.begin(), plans.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    }
+    std::vector<size_t> kept(ops_.size(), 0);
+    for (const auto& [price, plan] : plans) {
+      Set(plan);
+      if (Keep()) kept = plan;
+    }
+    Set(kept);
+  }
+  void Set(const std::vector<size_t>& digits) {
+    for (size_t op = 0; op < digits.size(); ++op) Set(op, strategies_[op][digits[op]]);
   }
 
   // Gives one op another strategy, the first that is better; returns whether there was one.
@@ -145,6 +161,11 @@ class Polisher {
 };
 
 }  // namespace
+
+bool TriesAll(Assignment& assignment, const Freedom& freedom) {
+  const std::function<Measured()> nothing = [] { return Measured(); };
+  return Polisher(assignment, freedom, nothing, ir::Objective::kSpeed).TriesAll();
+}
 
 void Polish(Assignment& assignment, const Freedom& freedom, const std::function<Measured()>& measure,
             ir::Objective objective) {

@@ -16,6 +16,9 @@
 
 namespace cleave::search {
 
+// Whether Polish tries all plans.
+bool TriesAll(Assignment& assignment, const Freedom& freedom);
+
 // `measure` is of the plan that `assignment` has when it is called. The assignment's open ops are changed within
 // `freedom`.
 void Polish(Assignment& assignment, const Freedom& freedom, const std::function<Measured()>& measure,

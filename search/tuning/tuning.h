@@ -117,10 +117,12 @@ struct SearchTuning {
   // Bytes sent. Under the objective `memory` a byte that is kept weighs as much as this many bytes sent. With more,
   // rounding would hide the bytes sent.
   double sent_per_kept = 4096;
-  // Ops of the programs that are made to improve a plan under a limit. Where these are fewer programs than
+  // Ops of the programs that are made to improve plans under a limit. Where these are fewer programs than
   // `least_improved`, no plan is improved.
   int64_t improved_ops = 40000;
   int64_t least_improved = 200;
+  // The same where there are so few plans that all are tried.
+  int64_t tried_ops = 400000;
 
   // --- Recomputation (search/recompute).
 

@@ -1,0 +1,54 @@
+#include "search/memory/measured.h"
+
+#include <algorithm>
+
+#include "base/check/check.h"
+#include "ir/program/order/order.h"
+#include "ir/sharding/layout/layout.h"
+
+namespace cleave::search {
+
+PlannedProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const ir::FuseOptions& fuse) {
+  absl::StatusOr<PlannedProgram> made = ProgramOf(graph, plan, fuse);
+  CLEAVE_CHECK(made.ok()) << made.status();
+  return *std::move(made);
+}
+
+PlannedProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& savings, const Execution& execution) {
+  for (const auto& [op, retention] : savings.asked) {
+    if (retention == ir::Retention::kOffload) plan.ops[op].retention = retention;
+  }
+  return MustMake(graph, plan, execution.fuse);
+}
+
+std::unique_ptr<Recomputation> RecomputationOf(const PlannedProgram& program, const Cluster& cluster,
+                                               const Savings& savings, const SearchTuning& tuning) {
+  return std::make_unique<Recomputation>(program.distributed, program.program, program.memory, cluster, savings.asked,
+                                         tuning);
+}
+
+void MoveStepsToFit(Bytes limit, ir::Plan& plan, PlannedProgram& program) {
+  if (plan.moves_steps || PeakOf(program) <= limit) return;
+  plan.moves_steps = true;
+  ir::OrderForMemory(program.distributed.graph, program.program, program.memory);
+}
+
+Bytes PeakOf(const PlannedProgram& program) { return program.memory.use.prediction.peak; }
+
+int64_t SamplesOfRank(const ir::Graph& graph, const ir::Plan& plan) {
+  int64_t samples = 1;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::kInput || op.type.rank() == 0) continue;
+    const ir::Layout layout = ir::OutputLayout(plan.ops[op.id].strategy, ir::RuleOf(graph, op));
+    samples = std::max(samples, ir::LargestLocalShape(layout, plan.mesh, op.type.shape)[0]);
+  }
+  return samples;
+}
+
+void BestFit::Offer(Fit fit, Seconds seconds) {
+  if (!MayBe(fit.plan, seconds)) return;
+  cost_ = CostOf(fit.plan, seconds);
+  fit_ = std::move(fit);
+}
+
+}  // namespace cleave::search

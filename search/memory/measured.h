@@ -1,0 +1,61 @@
+// Programs of plans, and what they take. Private to search/memory.
+#ifndef CLEAVE_SEARCH_MEMORY_MEASURED_H_
+#define CLEAVE_SEARCH_MEMORY_MEASURED_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/units/units.h"
+#include "ir/graph/graph.h"
+#include "ir/sharding/plan/plan.h"
+#include "search/memory/memory.h"
+#include "search/recompute/recompute.h"
+
+namespace cleave::search {
+
+// REQUIRES: the plan has a program.
+PlannedProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const ir::FuseOptions& fuse);
+// The program that keeps everything, on the device or, where the user asks for it, on the host.
+PlannedProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& savings, const Execution& execution);
+// `program`: of MustKeep.
+std::unique_ptr<Recomputation> RecomputationOf(const PlannedProgram& program, const Cluster& cluster,
+                                               const Savings& savings, const SearchTuning& tuning);
+
+// Where the program does not fit, and its steps are in the order of the graph, moves them to where they take less
+// memory, and says so in its plan.
+void MoveStepsToFit(Bytes limit, ir::Plan& plan, PlannedProgram& program);
+
+Bytes PeakOf(const PlannedProgram& program);
+// The most samples that a rank reads in a step.
+int64_t SamplesOfRank(const ir::Graph& graph, const ir::Plan& plan);
+
+// The best of the plans that fit.
+class BestFit {
+ public:
+  // Whether the plan is better than the best one if its step takes no less than `at_least`: in the time of a step where
+  // that is the price, else in the price, then the time.
+  bool MayBe(const ir::Plan& plan, Seconds at_least) const {
+    return !fit_.has_value() || CostOf(plan, at_least) < cost_;
+  }
+  // Of equal plans the first stays. REQUIRES: `fit` is within the limit, and a step takes `seconds`.
+  void Offer(Fit fit, Seconds seconds);
+
+  const std::optional<Fit>& fit() const { return fit_; }
+  // REQUIRES: there is one.
+  Seconds seconds() const { return Seconds(cost_.second); }
+  std::optional<Fit> Take() { return std::move(fit_); }
+
+ private:
+  static std::pair<double, double> CostOf(const ir::Plan& plan, Seconds seconds) {
+    return {plan.search.price == "time" ? 0 : plan.search.cost, seconds.value()};
+  }
+
+  std::optional<Fit> fit_;
+  std::pair<double, double> cost_;
+};
+
+}  // namespace cleave::search
+
+#endif  // CLEAVE_SEARCH_MEMORY_MEASURED_H_

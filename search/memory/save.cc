@@ -1,0 +1,180 @@
+#include "search/memory/save.h"
+
+#include <algorithm>
+
+#include "base/check/check.h"
+
+namespace cleave::search {
+namespace {
+
+// A program takes at least this share of its plan's price, which leaves out what becomes part of other kernels.
+constexpr double kLeastOfPrice = 0.75;
+// Of an estimated time.
+constexpr double kSurely = 0.97;
+
+}  // namespace
+
+Saver::Saver(const FitTask& task, const Estimator& estimator, BestFit& best)
+    : task_(task),
+      estimator_(estimator),
+      best_(best),
+      is_small_(task.improve != nullptr),
+      most_programs_(task.tuning.improved_ops / static_cast<int64_t>(task.graph.ops.size())) {}
+
+Saver::Examined Saver::Examine(const ir::Plan& plan, const PlanOrigin& origin) {
+  Examined examined{.at_least = LeastMemory(task_.graph, plan)};
+  if (examined.at_least > task_.limit.bytes) return examined;
+  const bool is_slow = origin.improved.has_value() && !best_.MayBe(plan, Seconds(plan.search.cost * kLeastOfPrice));
+  if (is_slow) return examined;
+  const int64_t most = std::max(plan.micro_batches, SamplesOfRank(task_.graph, plan));
+  ir::Plan own = plan;
+  while (own.micro_batches <= most && !IsDone()) {
+    const std::optional<Bytes> least = Try(own, origin, examined);
+    if (!least.has_value() || !task_.savings.micro_batches) break;
+    own.micro_batches *= LeastFactor(examined.at_least, *least);
+  }
+  return examined;
+}
+
+// Returns what the plan, which keeps everything, needs at least; nullopt where more micro-batches are not better.
+std::optional<Bytes> Saver::Try(const ir::Plan& plan, const PlanOrigin& origin, Examined& examined) {
+  const bool is_first = !examined.peak.has_value();
+  ir::Plan asked = WithAsked(plan, task_.savings.asked);
+  asked.moves_steps = !is_first;
+  if (const std::optional<Estimate> estimate = estimator_.Of(asked)) {
+    const bool is_slower = !best_.MayBe(plan, estimate->step * kSurely);
+    if (is_slower || IsTooLarge(*estimate)) {
+      if (is_first) examined.peak = estimate->peak;
+      if (is_first) examined.fits = estimate->peak <= task_.limit.bytes;
+      return is_slower ? std::nullopt : std::optional(estimate->least);
+    }
+  }
+  // The bounds for programs of small models are of steps in the order of the graph.
+  if (is_small_) asked.moves_steps = false;
+  absl::StatusOr<PlannedProgram> made = ProgramOf(task_.graph, asked, task_.execution.fuse);
+  CLEAVE_CHECK(made.ok() || !is_first) << made.status();
+  if (!made.ok()) return std::nullopt;
+  ++programs_;
+  const Seconds seconds = SecondsOf(*made);
+  Seconds at_least = seconds;
+  std::optional<Candidate> candidate;
+  if (is_small_ && task_.savings.recomputes) {
+    candidate = CandidateOf(plan, *made, origin);
+    at_least = std::min(at_least, candidate->at_least);
+  }
+  if (origin.improved.has_value() && !best_.MayBe(plan, at_least)) return std::nullopt;
+  MoveStepsToFit(task_.limit.bytes, asked, *made);
+  const bool fits = PeakOf(*made) <= task_.limit.bytes;
+  if (is_first) examined.peak = PeakOf(*made);
+  if (is_first) examined.fits = fits;
+  const bool may_be_best = best_.MayBe(plan, at_least);
+  Bytes least = examined.at_least;
+  if (!fits && may_be_best && task_.savings.recomputes) {
+    const Bytes found = Recompute(plan, *made, seconds, origin);
+    // Programs of small models are measured with each number of micro-batches.
+    if (!is_small_) least = found;
+  }
+  Offer(std::move(asked), *std::move(made), origin);
+  if (candidate.has_value() && may_be_best) {
+    candidate->fits = fits;
+    candidates_.push_back(*std::move(candidate));
+  }
+  return fits || !may_be_best ? std::nullopt : std::optional(least);
+}
+
+// `program` is that of the plan with what the user asks for.
+Candidate Saver::CandidateOf(const ir::Plan& plan, const PlannedProgram& program, const PlanOrigin& origin) const {
+  std::optional<PlannedProgram> other;
+  if (!task_.savings.asked.empty()) other = MustKeep(task_.graph, plan, task_.savings, task_.execution);
+  const PlannedProgram& kept = other.has_value() ? *other : program;
+  Candidate candidate{.plan = plan,
+                      .origin = origin,
+                      .seconds = SecondsOf(kept),
+                      .workspace = PeakOf(kept) - kept.memory.storage.buffers.total,
+                      .recomputation = RecomputationOf(kept, task_.cluster, task_.savings, task_.tuning)};
+  candidate.at_least = candidate.seconds + candidate.recomputation->MostGain();
+  return candidate;
+}
+
+// Offers the least recomputation with which the plan fits, and returns what it needs at least with any. `program` is
+// that of the plan with what the user asks for and moved steps, and takes `seconds`.
+Bytes Saver::Recompute(const ir::Plan& plan, const PlannedProgram& program, Seconds seconds, const PlanOrigin& origin) {
+  ir::Plan moved = plan;
+  moved.moves_steps = true;
+  std::optional<PlannedProgram> other;
+  if (!task_.savings.asked.empty()) other = MustKeep(task_.graph, moved, task_.savings, task_.execution);
+  const std::unique_ptr<Recomputation> recomputation =
+      RecomputationOf(other.has_value() ? *other : program, task_.cluster, task_.savings, task_.tuning);
+  const Bytes least = recomputation->LeastPeak();
+  // Part of what is made again may run beside communication.
+  const auto may_be_best = [&](const RecomputeChoice& choice) {
+    return best_.MayBe(plan, seconds + choice.seconds * 0.5);
+  };
+  const Bytes limit = task_.limit.bytes;
+  // What the program takes besides the values that are live: gaps in the arena, the workspace. A little more is left at
+  // first, so that one attempt mostly is enough.
+  Bytes besides = PeakOf(program) - recomputation->PeakAsAsked();
+  Bytes reserve(limit.value() / 64);
+  constexpr int kAttempts = 4;
+  for (int attempt = 0; attempt < kAttempts && least <= limit - besides; ++attempt) {
+    const std::optional<RecomputeChoice> choice = recomputation->Cheapest(limit - besides - reserve);
+    if (!choice.has_value() && reserve == Bytes(0)) break;
+    if (choice.has_value()) {
+      if (!may_be_best(*choice)) return least;
+      const Offered offered = OfferChoice(*choice, moved, origin);
+      if (offered.seconds.has_value()) return least;
+      // A little more, so that few attempts are needed.
+      besides += reserve + offered.peak - limit + Bytes(limit.value() / 256);
+    }
+    reserve = Bytes(0);
+  }
+  if (least > limit && !is_small_) return least;
+  const RecomputeChoice smallest = recomputation->Smallest();
+  // The program may need a little less than the choice. For small models that is worth trying.
+  if ((smallest.peak <= limit || is_small_) && may_be_best(smallest)) OfferChoice(smallest, moved, origin);
+  // A little more than the least may have been found.
+  return std::max(least, Bytes(smallest.peak.value() / 9 * 8));
+}
+
+Saver::Offered Saver::OfferChoice(const RecomputeChoice& choice, const ir::Plan& plan, const PlanOrigin& origin) {
+  ir::Plan thrifty = WithAsked(plan, task_.savings.asked);
+  Apply(choice, thrifty);
+  PlannedProgram program = MustMake(task_.graph, thrifty, task_.execution.fuse);
+  ++programs_;
+  MoveStepsToFit(task_.limit.bytes, thrifty, program);
+  return Offer(std::move(thrifty), std::move(program), origin);
+}
+
+Saver::Offered Saver::Offer(ir::Plan plan, PlannedProgram program, const PlanOrigin& origin) {
+  const Bytes peak = PeakOf(program);
+  Offered offered{.peak = peak};
+  if (peak <= task_.limit.bytes) {
+    offered.seconds = SecondsOf(program);
+    best_.Offer({.plan = std::move(plan),
+                 .program = std::move(program),
+                 .weight = origin.weight,
+                 .zero = origin.zero,
+                 .improved = origin.improved},
+                *offered.seconds);
+  } else if (is_small_ && (!smallest_.has_value() || peak < smallest_->peak())) {
+    smallest_ = {
+        .plan = std::move(plan), .weight = origin.weight, .zero = origin.zero, .use = std::move(program.memory.use)};
+  }
+  return offered;
+}
+
+// Whether the plan surely does not fit, whatever is made again.
+bool Saver::IsTooLarge(const Estimate& estimate) const {
+  const Bytes surely = task_.limit.bytes + Bytes(task_.limit.bytes.value() / 32);
+  return task_.savings.recomputes && task_.savings.asked.empty() && estimate.least > surely;
+}
+
+// The power of two by which micro-batches must be more so that a plan may fit that needs at least `least`: those of
+// half as many samples need at least half of what is not there throughout.
+int64_t Saver::LeastFactor(Bytes throughout, Bytes least) const {
+  int64_t factor = 2;
+  while (throughout.value() + (least - throughout).value() / factor > task_.limit.bytes.value()) factor *= 2;
+  return factor;
+}
+
+}  // namespace cleave::search

@@ -1,0 +1,101 @@
+// Plans with the savings with which they fit: moved steps, recomputation, micro-batches. Private to search/memory.
+//
+//   Saver saver(task, estimator, best);
+//   saver.Examine(plan, {.weight = weight, .zero = 1});  // Offers `best` what fits.
+//
+// Plans that by an estimate are slower than what fits, or do not fit whatever is made again, are left out before their
+// programs are made. Of small models, which have no estimates, programs are counted, and plans are remembered for all
+// choices of what is made again (improve.h).
+#ifndef CLEAVE_SEARCH_MEMORY_SAVE_H_
+#define CLEAVE_SEARCH_MEMORY_SAVE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/units/units.h"
+#include "ir/sharding/plan/plan.h"
+#include "search/memory/estimate.h"
+#include "search/memory/measured.h"
+#include "search/memory/memory.h"
+#include "search/memory/refusal.h"
+#include "search/recompute/recompute.h"
+
+namespace cleave::search {
+
+// With what a plan was made.
+struct PlanOrigin {
+  double weight = 0;
+  int zero = 0;
+  std::optional<int64_t> improved = {};  // Fit::improved.
+};
+
+// A plan of a small model with a number of micro-batches.
+struct Candidate {
+  ir::Plan plan;
+  PlanOrigin origin;
+  bool fits = false;  // With what the user asks for.
+  // Of the program that keeps everything, with its steps in the order of the graph.
+  Seconds seconds;
+  Bytes workspace;
+  std::unique_ptr<Recomputation> recomputation;
+  Seconds at_least{0};  // Of a step, whatever is made again.
+};
+
+class Saver {
+ public:
+  // All outlive it.
+  Saver(const FitTask& task, const Estimator& estimator, BestFit& best);
+
+  // A plan as it is, with what the user asks for.
+  struct Examined {
+    Bytes at_least;
+    std::optional<Bytes> peak = {};  // Measured or estimated; nullopt where it needs too much, or is surely too slow.
+    bool fits = false;
+  };
+  // Offers the plan, which keeps everything, if it fits, or else with the least recomputation and the fewest
+  // micro-batches with which it fits. More of these than fit without recomputation only take more time.
+  Examined Examine(const ir::Plan& plan, const PlanOrigin& origin);
+
+  struct Offered {
+    Bytes peak;
+    std::optional<Seconds> seconds = {};  // Of a step, if the plan fits.
+  };
+  // Offers the plan with a choice of what is made again.
+  Offered OfferChoice(const RecomputeChoice& choice, const ir::Plan& plan, const PlanOrigin& origin);
+
+  // --- Of small models.
+
+  // Whether as many programs were made as the tuning allows.
+  bool IsDone() const { return is_small_ && programs_ >= most_programs_; }
+  // From now on as many are allowed as where all plans are tried.
+  void TryAll() { most_programs_ = task_.tuning.tried_ops / static_cast<int64_t>(task_.graph.ops.size()); }
+  // Of the examined plans, those that may be faster than the best one with a choice of what is made again.
+  std::vector<Candidate> TakeCandidates() { return std::move(candidates_); }
+  // Of the programs that do not fit, the one that needs least.
+  const std::optional<SmallestPlan>& smallest() const { return smallest_; }
+
+ private:
+  std::optional<Bytes> Try(const ir::Plan& plan, const PlanOrigin& origin, Examined& examined);
+  Candidate CandidateOf(const ir::Plan& plan, const PlannedProgram& program, const PlanOrigin& origin) const;
+  Bytes Recompute(const ir::Plan& plan, const PlannedProgram& program, Seconds seconds, const PlanOrigin& origin);
+  Offered Offer(ir::Plan plan, PlannedProgram program, const PlanOrigin& origin);
+  bool IsTooLarge(const Estimate& estimate) const;
+  int64_t LeastFactor(Bytes throughout, Bytes least) const;
+  Seconds SecondsOf(const PlannedProgram& program) const { return StepOf(program, task_.cluster, task_.execution); }
+
+  const FitTask& task_;
+  const Estimator& estimator_;
+  BestFit& best_;
+  const bool is_small_;
+  int64_t most_programs_;
+  int64_t programs_ = 0;
+  std::vector<Candidate> candidates_;
+  std::optional<SmallestPlan> smallest_;
+};
+
+}  // namespace cleave::search
+
+#endif  // CLEAVE_SEARCH_MEMORY_SAVE_H_
