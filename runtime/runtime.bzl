@@ -1,7 +1,6 @@
 """How the crates of runtime/ are built: in the language that generated programs are built in."""
 
-load("//tools/build:crate.bzl", "crate_library")
-load("//tools/build:precompiled.bzl", "include_precompiled")
+load("//tools/build:crate.bzl", "crate_library", "include_precompiled")
 
 # As in the Makefile of a generated program, which has no Bazel's include paths and only C++17.
 RUNTIME_COPTS = [
@@ -50,6 +49,9 @@ def runtime_test(name, deps, srcs = [], data = [], level = "-O0", **kwargs):
         **kwargs
     )
 
+def _kernels(srcs):
+    return [file for file in srcs if file.endswith(".cu")]
+
 def _compiled_by_gcc(name, files):
     """A .cc file of the target `name` that includes its .cu files: Bazel compiles no other names."""
     if not files:
@@ -76,7 +78,7 @@ def cuda_library(name, srcs = [], hdrs = [], private_hdrs = [], deps = [], alway
       deps: other libraries; //tests/stand_in is one.
       alwayslink: for an implementation that nothing else names: its interface stands in another crate.
     """
-    kernels = [file for file in srcs if file.endswith(".cu")]
+    kernels = _kernels(srcs)
     native.cc_library(
         name = name,
         srcs = [file for file in srcs if not file.endswith(".cu")] + _compiled_by_gcc(name, kernels),
@@ -97,7 +99,7 @@ def cuda_library(name, srcs = [], hdrs = [], private_hdrs = [], deps = [], alway
         )
 
 def _program(rule, name, srcs, deps, **kwargs):
-    kernels = [file for file in srcs if file.endswith(".cu")]
+    kernels = _kernels(srcs)
     if kernels:
         native.cc_library(
             name = name + "_kernels",
@@ -113,7 +115,7 @@ def _program(rule, name, srcs, deps, **kwargs):
 
 def cuda_test(name, deps, srcs = [], **kwargs):
     """A test of code for the device, compiled against //tests/stand_in: .cu files are tests too."""
-    level = "-O1" if [file for file in srcs if file.endswith(".cu")] else "-O0"
+    level = "-O1" if _kernels(srcs) else "-O0"
     _program(runtime_test, name, srcs, deps, level = level, **kwargs)
 
 def cuda_binary(name, srcs, deps, **kwargs):

@@ -20,6 +20,11 @@
 namespace cleave::search {
 namespace {
 
+// Where nothing fits: of the plans that a task changed, so many are looked at for the one that needs least,
+constexpr int kMostChanged = 64;
+// and of small models so many with all savings, which may change the order of plans a little.
+constexpr size_t kMostSaved = 4;
+
 class Fitter {
  public:
   explicit Fitter(const FitTask& task)
@@ -112,7 +117,7 @@ class Fitter {
                      [&](size_t a, size_t b) { return tried_[a].examined.at_least < tried_[b].examined.at_least; });
     std::vector<std::pair<Bytes, size_t>> peaks;
     std::optional<Bytes> least;
-    int changed_left = 64;
+    int changed_left = kMostChanged;
     for (const size_t i : order) {
       if (tried_[i].is_changed && --changed_left < 0) continue;
       if (least.has_value() && *least < tried_[i].examined.at_least) break;
@@ -124,8 +129,7 @@ class Fitter {
     }
     std::sort(peaks.begin(), peaks.end());
     std::optional<SmallestPlan> smallest;
-    // What is made again may change the order of small models a little.
-    const size_t looked_at = IsSmall() ? 4 : 1;
+    const size_t looked_at = IsSmall() ? kMostSaved : 1;
     for (size_t i = 0; i < std::min(looked_at, peaks.size()); ++i) {
       SmallestPlan own = SmallestOf(tried_[peaks[i].second]);
       if (!smallest.has_value() || own.peak() < smallest->peak()) smallest = std::move(own);
@@ -146,13 +150,9 @@ class Fitter {
   bool Try(double weight, int zero) {
     std::optional<ir::Plan> plan = task_.plan_for(weight * unit_, zero);
     if (!plan.has_value()) return false;
-    tried_.push_back(Tested({.plan = *std::move(plan), .weight = weight * unit_, .zero = zero}));
+    const Saver::Examined examined = ExaminedOf(*plan, {.weight = weight * unit_, .zero = zero});
+    tried_.push_back({.plan = *std::move(plan), .weight = weight * unit_, .zero = zero, .examined = examined});
     return true;
-  }
-
-  Tried Tested(Tried own) {
-    own.examined = ExaminedOf(own.plan, {.weight = own.weight, .zero = own.zero});
-    return own;
   }
 
   Saver::Examined ExaminedOf(const ir::Plan& plan, const PlanOrigin& origin) {

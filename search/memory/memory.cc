@@ -73,9 +73,8 @@ Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan) {
   ir::RuleTable rules;
   std::map<ir::OpId, Bytes> gradients;  // That the update reads, by the op that has the memory.
   for (const ir::Op& op : training_graph.ops) {
-    const ir::Rule& rule = rules.Of(training_graph, op);
-    const ir::Layout layout = ir::OutputLayout(plan.ops[op.id].strategy, rule);
     if (op.kind == ir::OpKind::kParameter || op.kind == ir::OpKind::kState || op.kind == ir::OpKind::kInput) {
+      const ir::Layout layout = ir::OutputLayout(plan.ops[op.id].strategy, rules.Of(training_graph, op));
       bytes += LocalBytes(op.type, layout, plan.mesh);
     }
     if (op.phase != ir::Phase::kUpdate) continue;
@@ -83,7 +82,8 @@ Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan) {
       const ir::Op& input = training_graph.op(op.inputs[i]);
       if (input.phase != ir::Phase::kBackward) continue;
       const ir::Layout made = ir::OutputLayout(plan.ops[input.id].strategy, rules.Of(training_graph, input));
-      const ir::Layout read = ir::InputLayout(plan.ops[op.id].strategy, rule, static_cast<int>(i));
+      const ir::Layout read =
+          ir::InputLayout(plan.ops[op.id].strategy, rules.Of(training_graph, op), static_cast<int>(i));
       const Bytes least = std::min(LocalBytes(input.type, made, plan.mesh), LocalBytes(input.type, read, plan.mesh));
       const auto [found, is_new] = gradients.emplace(OwnerOf(training_graph, input.id), least);
       found->second = std::min(found->second, least);

@@ -42,8 +42,8 @@ std::vector<std::string> ShardingNotes(const FitTask& task, const SmallestPlan& 
     plan->micro_batches = smallest.plan.micro_batches;
     const bool may_be_less = LeastMemory(task.graph, *plan) < smallest.peak();
     if (!may_be_less || !ProgramOf(task.graph, *plan, task.execution.fuse).ok()) continue;
-    const Bytes peak = Smallest(task.graph, task.cluster, task.execution, task.savings, task.tuning, *plan)
-                           .second.memory.use.prediction.peak;
+    const Bytes peak =
+        PeakOf(Smallest(task.graph, task.cluster, task.execution, task.savings, task.tuning, *plan).second);
     if (peak < smallest.peak()) notes.push_back(absl::StrCat("`zero = ", zero, "` would need ", FormatBytes(peak)));
   }
   return notes;

@@ -82,11 +82,17 @@ std::optional<Bytes> Saver::Try(const ir::Plan& plan, const PlanOrigin& origin, 
   return fits || !may_be_best ? std::nullopt : std::optional(least);
 }
 
+// The program that keeps everything: `program`, which has what the user asks for, or where that is something, `other`.
+const PlannedProgram& Saver::KeptOf(const ir::Plan& plan, const PlannedProgram& program,
+                                    std::optional<PlannedProgram>& other) const {
+  if (task_.savings.asked.empty()) return program;
+  return other.emplace(MustKeep(task_.graph, plan, task_.savings, task_.execution));
+}
+
 // `program` is that of the plan with what the user asks for.
 Candidate Saver::CandidateOf(const ir::Plan& plan, const PlannedProgram& program, const PlanOrigin& origin) const {
   std::optional<PlannedProgram> other;
-  if (!task_.savings.asked.empty()) other = MustKeep(task_.graph, plan, task_.savings, task_.execution);
-  const PlannedProgram& kept = other.has_value() ? *other : program;
+  const PlannedProgram& kept = KeptOf(plan, program, other);
   Candidate candidate{.plan = plan,
                       .origin = origin,
                       .seconds = SecondsOf(kept),
@@ -102,9 +108,8 @@ Bytes Saver::Recompute(const ir::Plan& plan, const PlannedProgram& program, Seco
   ir::Plan moved = plan;
   moved.moves_steps = true;
   std::optional<PlannedProgram> other;
-  if (!task_.savings.asked.empty()) other = MustKeep(task_.graph, moved, task_.savings, task_.execution);
   const std::unique_ptr<Recomputation> recomputation =
-      RecomputationOf(other.has_value() ? *other : program, task_.cluster, task_.savings, task_.tuning);
+      RecomputationOf(KeptOf(moved, program, other), task_.cluster, task_.savings, task_.tuning);
   const Bytes least = recomputation->LeastPeak();
   // Part of what is made again may run beside communication.
   const auto may_be_best = [&](const RecomputeChoice& choice) {

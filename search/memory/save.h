@@ -79,6 +79,8 @@ class Saver {
 
  private:
   std::optional<Bytes> Try(const ir::Plan& plan, const PlanOrigin& origin, Examined& examined);
+  const PlannedProgram& KeptOf(const ir::Plan& plan, const PlannedProgram& program,
+                               std::optional<PlannedProgram>& other) const;
   Candidate CandidateOf(const ir::Plan& plan, const PlannedProgram& program, const PlanOrigin& origin) const;
   Bytes Recompute(const ir::Plan& plan, const PlannedProgram& program, Seconds seconds, const PlanOrigin& origin);
   Offered Offer(ir::Plan plan, PlannedProgram program, const PlanOrigin& origin);

@@ -192,12 +192,9 @@ void AllPrograms::AddAllOf(ir::Plan plan) {
     const absl::StatusOr<PlannedProgram> made = ProgramOf(task_.graph, plan, task_.execution.fuse);
     if (!made.ok()) continue;
     const Liveness step(made->distributed, made->program, made->memory, task_.cluster, {});
-    const std::vector<bool> none(step.units().size(), false), all(step.units().size(), true);
     const Seconds seconds = StepOf(*made, task_.cluster, task_.execution);
-    kept_.push_back({.plan = plan,
-                     .peak = made->memory.use.prediction.peak,
-                     .step = seconds,
-                     .least = seconds + step.BoundsOf(none, all, Liveness::Bounded::kProgram).gain});
+    kept_.push_back(
+        {.plan = plan, .peak = made->memory.use.prediction.peak, .step = seconds, .least = seconds + step.MostGain()});
   }
 }
 

@@ -430,6 +430,11 @@ Liveness::Bounds Liveness::BoundsOf(const std::vector<bool>& again, const std::v
   return bounds;
 }
 
+Seconds Liveness::MostGain() const {
+  const std::vector<bool> none(units_.size(), false), all(units_.size(), true);
+  return BoundsOf(none, all, Bounded::kProgram).gain;
+}
+
 std::map<ir::OpId, ir::Retention> Liveness::RetentionsOf(const std::vector<bool>& again) const {
   std::map<ir::OpId, ir::Retention> retentions;
   const auto set = [&](ir::OpId op, ir::Retention retention) {

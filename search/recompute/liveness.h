@@ -102,6 +102,8 @@ class Liveness {
   // units.
   Bounds BoundsOf(const std::vector<bool>& again, const std::vector<bool>& possible,
                   Bounded bounded = Bounded::kOutcome) const;
+  // Bounds::gain of programs in which any unit may be made again.
+  Seconds MostGain() const;
   // The units of `again` of which the backward pass needs something.
   std::vector<bool> Needed(const std::vector<bool>& again) const;
   // What a plan says of the ops of these units.

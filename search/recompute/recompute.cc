@@ -23,11 +23,6 @@ void Recomputation::MeasurePrograms(std::optional<Seconds> best, Bytes limit, co
   chooser_.MeasureFasterThan(best, limit, [&](const std::vector<bool>& again) { return measure(ChoiceOf(again)); });
 }
 
-Seconds Recomputation::MostGain() const {
-  const std::vector<bool> none(liveness_.units().size(), false), all(liveness_.units().size(), true);
-  return liveness_.BoundsOf(none, all, Liveness::Bounded::kProgram).gain;
-}
-
 RecomputeChoice Recomputation::Smallest() { return ChoiceOf(chooser_.Smallest()); }
 
 Bytes Recomputation::PeakAsAsked() const { return liveness_.Of(chooser_.AsAsked(), Bytes(0)).peak; }

@@ -71,7 +71,7 @@ class Recomputation {
   void MeasurePrograms(std::optional<Seconds> best, Bytes limit, const Measure& measure);
   // What programs may take less than the one that keeps everything: 0 or less. Loops that make values again may save
   // that these are written and read.
-  Seconds MostGain() const;
+  Seconds MostGain() const { return liveness_.MostGain(); }
   // The choice with the least peak, and of equal ones that with the least time.
   RecomputeChoice Smallest();
   // No choice has a lower peak. Takes a small part of the time of the others.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <sstream>
 #include <string>
@@ -19,18 +18,22 @@ CommandResult Compile(const std::vector<std::string>& arguments, const std::stri
   return RunCommand(command, folder);
 }
 
-CommandResult Make(const std::string& out, const std::vector<std::string>& arguments) {
-  std::vector<std::string> command = {"sh", "-c", codegen::FastMake() + " \"$@\"", "make"};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  return RunCommand(command, out);
+namespace {
+
+CommandResult MakeBy(const std::string& command, const std::string& out, const std::vector<std::string>& arguments) {
+  std::vector<std::string> shell = {"sh", "-c", command + " \"$@\"", "make"};
+  shell.insert(shell.end(), arguments.begin(), arguments.end());
+  return RunCommand(shell, out);
 }
 
-CommandResult MakeWithStandIn(const std::string& out, std::vector<std::string> arguments) {
-  // Each sandbox has another path. An object is named after the command that makes it, so that must be the same.
-  const std::string link = out + "/stand_in";
-  if (!std::filesystem::exists(link)) std::filesystem::create_directory_symlink(DataPath("tests/stand_in"), link);
-  arguments.insert(arguments.end(), {"STAND_IN=stand_in", "FLAGS_program=-O0"});
-  return Make(out, arguments);
+}  // namespace
+
+CommandResult Make(const std::string& out, const std::vector<std::string>& arguments) {
+  return MakeBy(codegen::FastMake(), out, arguments);
+}
+
+CommandResult MakeWithStandIn(const std::string& out, const std::vector<std::string>& arguments) {
+  return MakeBy(codegen::FastMakeWithStandIn(), out, arguments);
 }
 
 CommandResult Start(const std::string& out, const std::vector<std::string>& flags,

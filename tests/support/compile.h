@@ -15,8 +15,8 @@ CommandResult Compile(const std::vector<std::string>& arguments, const std::stri
 // FastMake (codegen/fixtures/fast_make.h) with `arguments` in an output folder.
 CommandResult Make(const std::string& out, const std::vector<std::string>& arguments = {});
 
-// The same for a program for GPUs, against //tests/stand_in:files, which the test has as data.
-CommandResult MakeWithStandIn(const std::string& out, std::vector<std::string> arguments);
+// The same by FastMakeWithStandIn.
+CommandResult MakeWithStandIn(const std::string& out, const std::vector<std::string>& arguments);
 
 // `./run.sh` with `flags` in an output folder.
 CommandResult Start(const std::string& out, const std::vector<std::string>& flags = {},

@@ -9,8 +9,6 @@ What most of them include is precompiled, too.
 `--define=units=files` compiles each file for itself, which shows whether it includes what it uses.
 """
 
-load(":precompiled.bzl", "include_precompiled")
-
 # With more of them an edit of one file would take long to compile.
 _FILES_OF_UNIT = 12
 
@@ -48,6 +46,13 @@ def _by_choice(files, units):
         "//tools/build:files_are_units": files,
         "//conditions:default": units,
     })
+
+def include_precompiled(name):
+    """With what a target includes the precompiled header `name` of this package: copts and deps."""
+    return struct(
+        copts = _by_choice([], ["-Winvalid-pch", "-include", "$(GENDIR)/tools/build/%s/header.h" % name]),
+        deps = _by_choice([], ["//tools/build:" + name]),
+    )
 
 def _level(is_test):
     """How the code of this package is optimized: most is compiled for longer than it runs."""

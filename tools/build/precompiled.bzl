@@ -47,7 +47,7 @@ def _precompiled_header_impl(ctx):
 
 precompiled_header = rule(
     implementation = _precompiled_header_impl,
-    doc = "A header for those that include_precompiled.",
+    doc = "A header for those that include_precompiled (crate.bzl).",
     attrs = {
         "copts": attr.string_list(doc = "The flags of those that read it, besides those of the command line."),
         "header": attr.label(allow_single_file = True, mandatory = True),
@@ -57,18 +57,3 @@ precompiled_header = rule(
     fragments = ["cpp"],
     toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
 )
-
-_PACKAGE = "tools/build"
-
-def include_precompiled(name):
-    """With what a target includes the precompiled header `name` of this package: copts and deps."""
-    return struct(
-        copts = select({
-            "//tools/build:files_are_units": [],
-            "//conditions:default": ["-Winvalid-pch", "-include", "$(GENDIR)/%s/%s/header.h" % (_PACKAGE, name)],
-        }),
-        deps = select({
-            "//tools/build:files_are_units": [],
-            "//conditions:default": ["//%s:%s" % (_PACKAGE, name)],
-        }),
-    )
