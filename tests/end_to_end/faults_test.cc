@@ -59,7 +59,7 @@ TEST(FaultsTest, KilledRankEndsTheJob) {
   const std::string script =
       "mpirun --oversubscribe -n 2 sh -c '"
       "if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then ./program --epochs 100000 --quiet & child=$!; "
-      "while [ ! -s metrics.jsonl ]; do :; done; kill -9 $child; wait $child; exit 137; "
+      "while [ ! -s metrics.jsonl ]; do sleep 0.02; done; kill -9 $child; wait $child; exit 137; "
       "else exec ./program --epochs 100000 --quiet; fi'";
   std::filesystem::remove(out + "/metrics.jsonl");
   const CommandResult result = RunCommand({"timeout", "60", "sh", "-c", script}, out, kRoot);

@@ -423,7 +423,7 @@ TEST(LaunchTest, ARankThatDiesEndsTheJob) {
     const CommandResult ran =
         Shell(RanksByNumber(0, kRanks, "WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + runtime::FreePort(),
                             "--epochs 100000") +
-              "while [ ! -s metrics.jsonl ]; do :; done; set -- $pids; shift " + std::to_string(lost) +
+              "while [ ! -s metrics.jsonl ]; do sleep 0.02; done; set -- $pids; shift " + std::to_string(lost) +
               "; kill -9 $1\n" + kWait);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     EXPECT_EQ(CountOf(ran.out, "exit 6\n"), kRanks - 1) << ran.out << ran.err;
@@ -458,16 +458,16 @@ TEST(LaunchTest, AHostThatIsNotKnown) {
 TEST(LaunchTest, SignalsEndAllRanks) {
   std::filesystem::remove(BuiltProgram() + "/metrics.jsonl");
   const CommandResult ran = Shell(
-      "./run.sh --launch dynamic --quiet --epochs 100000 & while [ ! -s metrics.jsonl ]; do :; done; kill $!; wait $!");
+      "./run.sh --launch dynamic --quiet --epochs 100000 & while [ ! -s metrics.jsonl ]; do sleep 0.02; done; kill $!; wait $!");
   EXPECT_EQ(ran.exit_code, 143) << ran.err;
 }
 
 TEST(LaunchTest, UnderNohupAJobGoesOnWithoutItsTerminal) {
   std::filesystem::remove(BuiltProgram() + "/metrics.jsonl");
   const CommandResult ran = Shell(
-      "nohup ./run.sh --launch dynamic --quiet --epochs 100000 >/dev/null & while [ ! -s metrics.jsonl ]; do :; done; "
+      "nohup ./run.sh --launch dynamic --quiet --epochs 100000 >/dev/null & while [ ! -s metrics.jsonl ]; do sleep 0.02; done; "
       "kill -HUP $!; size=$(wc -c <metrics.jsonl); "
-      "while kill -0 $! && [ $(wc -c <metrics.jsonl) = $size ]; do :; done; kill $!; wait $!");
+      "while kill -0 $! && [ $(wc -c <metrics.jsonl) = $size ]; do sleep 0.02; done; kill $!; wait $!");
   EXPECT_EQ(ran.exit_code, 143) << ran.err;
 }
 
@@ -488,8 +488,8 @@ TEST(LaunchTest, ASignalEndsTheBuild) {
   ASSERT_EQ(Compile({DataPath(kModel), "--devices", "2", "--out", "out"}, folder).exit_code, 0);
   const CommandResult ran = Shell("cd " + folder +
                                   "/out; CLEAVE_CACHE=off setsid ./run.sh --launch local & session=$!; "
-                                  "while [ ! -d build/runtime ]; do :; done; kill $session; wait $session; code=$?; "
-                                  "while ps -s $session -o args= | grep -q 'make COMM'; do :; done; exit $code");
+                                  "while [ ! -d build/runtime ]; do sleep 0.02; done; kill $session; wait $session; code=$?; "
+                                  "while ps -s $session -o args= | grep -q 'make COMM'; do sleep 0.02; done; exit $code");
   EXPECT_EQ(ran.exit_code, 143) << ran.err;
 }
 
