@@ -458,14 +458,16 @@ TEST(LaunchTest, AHostThatIsNotKnown) {
 TEST(LaunchTest, SignalsEndAllRanks) {
   std::filesystem::remove(BuiltProgram() + "/metrics.jsonl");
   const CommandResult ran = Shell(
-      "./run.sh --launch dynamic --quiet --epochs 100000 & while [ ! -s metrics.jsonl ]; do sleep 0.02; done; kill $!; wait $!");
+      "./run.sh --launch dynamic --quiet --epochs 100000 & while [ ! -s metrics.jsonl ]; do sleep 0.02; done; kill $!; "
+      "wait $!");
   EXPECT_EQ(ran.exit_code, 143) << ran.err;
 }
 
 TEST(LaunchTest, UnderNohupAJobGoesOnWithoutItsTerminal) {
   std::filesystem::remove(BuiltProgram() + "/metrics.jsonl");
   const CommandResult ran = Shell(
-      "nohup ./run.sh --launch dynamic --quiet --epochs 100000 >/dev/null & while [ ! -s metrics.jsonl ]; do sleep 0.02; done; "
+      "nohup ./run.sh --launch dynamic --quiet --epochs 100000 >/dev/null & while [ ! -s metrics.jsonl ]; do sleep "
+      "0.02; done; "
       "kill -HUP $!; size=$(wc -c <metrics.jsonl); "
       "while kill -0 $! && [ $(wc -c <metrics.jsonl) = $size ]; do sleep 0.02; done; kill $!; wait $!");
   EXPECT_EQ(ran.exit_code, 143) << ran.err;
@@ -486,10 +488,11 @@ TEST(LaunchTest, AnMpirunThatDoesNotNoticeTheEndOfARank) {
 TEST(LaunchTest, ASignalEndsTheBuild) {
   const std::string folder = FreshFolder("build");
   ASSERT_EQ(Compile({DataPath(kModel), "--devices", "2", "--out", "out"}, folder).exit_code, 0);
-  const CommandResult ran = Shell("cd " + folder +
-                                  "/out; CLEAVE_CACHE=off setsid ./run.sh --launch local & session=$!; "
-                                  "while [ ! -d build/runtime ]; do sleep 0.02; done; kill $session; wait $session; code=$?; "
-                                  "while ps -s $session -o args= | grep -q 'make COMM'; do sleep 0.02; done; exit $code");
+  const CommandResult ran =
+      Shell("cd " + folder +
+            "/out; CLEAVE_CACHE=off setsid ./run.sh --launch local & session=$!; "
+            "while [ ! -d build/runtime ]; do sleep 0.02; done; kill $session; wait $session; code=$?; "
+            "while ps -s $session -o args= | grep -q 'make COMM'; do sleep 0.02; done; exit $code");
   EXPECT_EQ(ran.exit_code, 143) << ran.err;
 }
 
