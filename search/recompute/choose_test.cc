@@ -53,7 +53,10 @@ Liveness RandomStep(int length, std::mt19937_64& random) {
     forward.push_back(std::move(stage));
     units.push_back({.stages = {i}, .ops = {}, .retention = ir::Retention::kRecompute, .copies = {}});
     // One that sends the value of another again goes with it.
-    if (i > 2 && draw(8) == 0) units[static_cast<size_t>(draw(i - 1))].copies.push_back(i);
+    if (i > 2 && draw(8) == 0) {
+      const auto other = static_cast<size_t>(draw(i - 1));
+      if (forward[other].unit >= 0) units[other].copies.push_back(i);
+    }
   }
   for (int i = 0; i < length; ++i) {
     const int place = length + i;
