@@ -1,9 +1,10 @@
 #include "search/memory/estimate.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "search/memory/memory.h"
-#include "search/recompute/recompute.h"
 
 namespace cleave::search {
 namespace {
@@ -62,6 +63,14 @@ ir::Plan PlanOf(const Shortened& few, const ir::Plan& plan) {
 
 }  // namespace
 
+std::optional<Seconds> Estimate::StepWithin(Bytes limit) const {
+  if (peak <= limit) return step;
+  if (AtLeast() > limit) return std::nullopt;
+  const Bytes saved(static_cast<int64_t>(static_cast<double>((peak - limit).value()) / layers));
+  const std::optional<RecomputeChoice> choice = recomputation->Cheapest(recomputation->PeakAsAsked() - saved);
+  return choice.has_value() ? std::optional(step + choice->seconds * layers) : std::nullopt;
+}
+
 Estimator::Estimator(const ir::Graph& training_graph, const Cluster& cluster, const Execution& execution)
     : graph_(training_graph),
       cluster_(cluster),
@@ -73,22 +82,29 @@ std::optional<Estimate> Estimator::Of(const ir::Plan& plan) const {
   if (run.count() < kFewest) return std::nullopt;
   const size_t middle = run.begin + kFirst, end = run.end - kLast;
   const std::optional<Estimate> few = Without(middle, end, plan);
-  const std::optional<Estimate> more = few.has_value() ? Without(middle + 1, end, plan) : std::nullopt;
+  std::optional<Estimate> more = few.has_value() ? Without(middle + 1, end, plan) : std::nullopt;
   if (!more.has_value()) return std::nullopt;
   const auto others = static_cast<int64_t>(end - middle - 1);
-  return Estimate{.peak = more->peak + (more->peak - few->peak) * others,
-                  .least = more->least + std::max(Bytes(0), more->least - few->least) * others,
-                  .step = more->step + (more->step - few->step) * static_cast<double>(others)};
+  more->peak += (more->peak - few->peak) * others;
+  more->least += std::max(Bytes(0), more->least - few->least) * others;
+  more->besides += std::max(Bytes(0), more->besides - few->besides) * others;
+  more->step += (more->step - few->step) * static_cast<double>(others);
+  more->layers = static_cast<double>(run.count()) / (kFirst + 1 + kLast);
+  return more;
 }
 
 std::optional<Estimate> Estimator::Without(size_t begin, size_t end, const ir::Plan& plan) const {
   const Shortened few = WithoutLayers(graph_, equal_, begin, end);
   const absl::StatusOr<PlannedProgram> made = ProgramOf(few.graph, PlanOf(few, plan), execution_.fuse);
   if (!made.ok()) return std::nullopt;
-  const Recomputation recomputation(made->distributed, made->program, made->memory, cluster_, {}, {});
-  return Estimate{.peak = made->memory.use.prediction.peak,
-                  .least = recomputation.LeastPeak(),
-                  .step = StepOf(*made, cluster_, execution_)};
+  auto recomputation = std::make_unique<Recomputation>(made->distributed, made->program, made->memory, cluster_,
+                                                       std::map<ir::OpId, ir::Retention>(), SearchTuning());
+  const Bytes peak = made->memory.use.prediction.peak;
+  return Estimate{.peak = peak,
+                  .least = recomputation->LeastPeak(),
+                  .step = StepOf(*made, cluster_, execution_),
+                  .besides = peak - recomputation->PeakAsAsked(),
+                  .recomputation = std::move(recomputation)};
 }
 
 }  // namespace cleave::search

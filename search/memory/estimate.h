@@ -2,10 +2,12 @@
 //
 // Equal layers take equally long and equally much memory, so that two programs, of which one has a layer more, tell
 // what all layers take. What layers do together, messages for several of them and gaps in the arena, makes the result
-// an estimate, so it only tells which plans need not be looked at: whatever is chosen is measured with all layers.
+// an estimate, so it only tells in which order plans are looked at, and which need not be: whatever is chosen is
+// measured with all layers.
 #ifndef CLEAVE_SEARCH_MEMORY_ESTIMATE_H_
 #define CLEAVE_SEARCH_MEMORY_ESTIMATE_H_
 
+#include <memory>
 #include <optional>
 
 #include "base/units/units.h"
@@ -13,16 +15,27 @@
 #include "ir/sharding/plan/plan.h"
 #include "search/cluster/cluster.h"
 #include "search/cost/execution.h"
+#include "search/recompute/recompute.h"
 #include "search/shorten/shorten.h"
 
 namespace cleave::search {
 
 struct Estimate {
+  // About how long a step takes within a limit: with as much made again as a layer must save of its part of what is too
+  // much, in all layers. nullopt where it probably does not fit. Of a plan in which the user asks for nothing.
+  std::optional<Seconds> StepWithin(Bytes limit) const;
+
+  // With recomputation the plan needs at least about so much.
+  Bytes AtLeast() const { return least + besides; }
+
   Bytes peak;
   // The least peak with recomputation, or less: what each place of the step needs is linear in the number of layers, so
   // the most of them grows at least as fast with more layers as with few. Of a plan in which the user asks for nothing.
   Bytes least;
   Seconds step;
+  Bytes besides{0};                              // What the program takes besides the values that are live.
+  double layers = 1;                             // For each layer of the program of few.
+  std::unique_ptr<Recomputation> recomputation;  // Of that program.
 };
 
 class Estimator {

@@ -47,6 +47,35 @@ TEST(EstimatorTest, IsNearToWhatTheProgramOfAllLayersTakes) {
   }
 }
 
+// Against the choice for all layers.
+TEST(EstimatorTest, TellsHowLongAStepTakesWithinALimit) {
+  const ir::Graph graph = testing::Gpt({.batch = 64, .seq = 256, .width = 512, .layers = 18});
+  const Cluster cluster = CpuCluster(4);
+  const Execution execution;
+  for (const int zero : {0, 3}) {
+    ir::Plan plan = DataParallelPlan(graph, cluster, zero, 1);
+    plan.moves_steps = true;
+    const PlannedProgram all = *ProgramOf(graph, plan);
+    const Bytes peak = all.memory.use.prediction.peak;
+    Recomputation recomputation(all.distributed, all.program, all.memory, cluster, {}, {});
+    const Bytes besides = peak - recomputation.PeakAsAsked();
+    const std::optional<Estimate> estimate = Estimator(graph, cluster, execution).Of(plan);
+    ASSERT_TRUE(estimate.has_value());
+    EXPECT_LE(estimate->AtLeast().value(), (recomputation.LeastPeak() + besides).value() * 1.05);
+    for (const int percent : {90, 75, 60, 45}) {
+      SCOPED_TRACE(::testing::Message() << "zero " << zero << ", " << percent << " %");
+      const Bytes limit(peak.value() * percent / 100);
+      const std::optional<RecomputeChoice> choice = recomputation.Cheapest(limit - besides);
+      const std::optional<Seconds> step = estimate->StepWithin(limit);
+      ASSERT_TRUE(choice.has_value());
+      ASSERT_TRUE(step.has_value());
+      const double expected = (StepOf(all, cluster, execution) + choice->seconds).value();
+      EXPECT_NEAR(step->value(), expected, 0.05 * expected);
+    }
+    EXPECT_FALSE(estimate->StepWithin(Bytes(estimate->AtLeast().value() / 2)).has_value());
+  }
+}
+
 TEST(EstimatorTest, NeedsManyLayersThatThePlanTreatsAlike) {
   const ir::Graph graph = testing::Gpt({.layers = 18});
   const Cluster cluster = CpuCluster(4);

@@ -1,4 +1,4 @@
-// Reading guide: FitMemory goes through the ZeRO levels, Fitter::Weighted looks for the weight at one of them, and
+// Reading guide: Fitter::TryLevels goes through the ZeRO levels, Weighted looks for the weight at one of them, and
 // Saver (save.h) gives a plan that does not fit micro-batches and recomputation.
 #include <algorithm>
 #include <cmath>
@@ -24,11 +24,53 @@ namespace {
 constexpr int kMostChanged = 64;
 // and of small models so many with all savings, which may change the order of plans a little.
 constexpr size_t kMostSaved = 4;
+// A plan is near to a limit if it takes at most this part of it more.
+constexpr int64_t kNearPart = 8;
 
 class Fitter {
  public:
   explicit Fitter(const FitTask& task)
       : task_(task), estimator_(task.graph, task.cluster, task.execution), saver_(task, estimator_, best_) {}
+
+  // Tries the plans of all levels and weights. False where a search failed.
+  bool TryLevels() {
+    const int first = task_.zero.value_or(0);
+    const int last = task_.zero.value_or(3);
+    int level = first;
+    for (;; ++level) {
+      if (!Unweighted(level)) return false;
+      // More division than fits does not send less.
+      if (LastFits() || level == last) break;
+    }
+    const int levels_that_do_not_fit = LastFits() ? level : level + 1;
+    for (level = first; level < levels_that_do_not_fit; ++level) {
+      if (!Weighted(level)) return false;
+    }
+    const bool has_plan = saver_.HasPlan();
+    saver_.Settle();
+    if (has_plan && !best_.fit().has_value()) {
+      // What fits by the estimates does not.
+      saver_.LookAtAll();
+      tried_.clear();
+      return TryLevels();
+    }
+    const bool moves_steps = best_.fit().has_value() && best_.fit()->plan.moves_steps;
+    if (IsSmall() && (levels_that_do_not_fit > first || moves_steps)) Improve(first, last);
+    return true;
+  }
+
+  std::optional<Fit> TakeBest() { return best_.Take(); }
+
+  // The plan that needs least with all savings, of all that were tried and may be; of equal ones the first. Where a
+  // plan needs at least more than another one needs in all, its program is not made. REQUIRES: a plan was tried.
+  SmallestPlan TakeSmallest() {
+    SmallestPlan smallest = SmallestTried();
+    const bool is_improved = saver_.smallest().has_value() && saver_.smallest()->peak() < smallest.peak();
+    return is_improved ? *saver_.smallest() : smallest;
+  }
+
+ private:
+  bool LastFits() const { return tried_.back().examined.fits; }
 
   // Tries the plan of this ZeRO level in which memory has no price. False where the search failed.
   bool Unweighted(int zero) {
@@ -38,23 +80,26 @@ class Fitter {
     if (unit_ == 0) unit_ = cost > 0 ? cost / static_cast<double>(Peak(tried_.back()).value()) : 1;
     return true;
   }
-  bool LastFits() const { return tried_.back().examined.fits; }
-  // Whether the best plan fits only with moved steps.
-  bool MovesSteps() const { return best_.fit().has_value() && best_.fit()->plan.moves_steps; }
 
   // Tries plans of this level in which memory has a price: a coarse ladder of weights up to the first whose plan fits.
   // Where no plan was known to fit, the last step of the ladder is bisected; else a few weights show whether cutting
-  // tensors takes less time than what is known. False where a search failed.
+  // tensors takes less time than what is known. Where the plan of a large model at the end of the ladder is far from
+  // fitting, none of the others is looked at. False where a search failed.
   bool Weighted(int zero) {
     const SearchTuning& tuning = task_.tuning;
-    const bool is_known = best_.fit().has_value();
+    const bool is_known = saver_.HasPlan();
     const int step = tuning.memory_exponent_step;
     const int last = is_known ? tuning.first_memory_exponent + 2 * step : tuning.last_memory_exponent;
+    if (!is_known && !IsSmall()) {
+      if (!Try(std::exp2(tuning.last_memory_exponent), zero)) return false;
+      if (!saver_.HasPlan() && !IsNear(tried_.back())) return true;
+    }
     int high = tuning.first_memory_exponent;
     for (;; high += step) {
       if (!Try(std::exp2(high), zero)) return false;
       if (LastFits()) break;
-      if (high + step > last) return true;
+      // More weight makes plans slower.
+      if (high + step > last || (is_known && tried_.back().examined.is_slow)) return true;
     }
     if (is_known) return true;
     for (int low = high - step; high - low > 1;) {
@@ -67,7 +112,6 @@ class Fitter {
 
   // Lets the task change the best plan, or, where none fits, the one that needs least, while that makes it better.
   void Improve(int first_zero, int last_zero) {
-    if (!IsSmall()) return;
     const Tried* start = &tried_.front();
     for (const Tried& tried : tried_) {
       const std::optional<Fit>& best = best_.fit();
@@ -99,17 +143,6 @@ class Fitter {
     MeasureChoices(task_, saver_.TakeCandidates(), best_, saver_);
   }
 
-  std::optional<Fit> TakeBest() { return best_.Take(); }
-
-  // The plan that needs least with all savings, of all that were tried and may be; of equal ones the first. Where a
-  // plan needs at least more than another one needs in all, its program is not made. REQUIRES: a plan was tried.
-  SmallestPlan TakeSmallest() {
-    SmallestPlan smallest = SmallestTried();
-    const bool is_improved = saver_.smallest().has_value() && saver_.smallest()->peak() < smallest.peak();
-    return is_improved ? *saver_.smallest() : smallest;
-  }
-
- private:
   SmallestPlan SmallestTried() {
     std::vector<size_t> order(tried_.size());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -167,6 +200,17 @@ class Fitter {
     return task_.savings.micro_batches ? InMostMicroBatches(task_.graph, own.plan) : std::nullopt;
   }
 
+  // Whether the plan with all savings takes little more than the limit, or is not known to take more. Another plan may
+  // then take less.
+  bool IsNear(const Tried& own) const {
+    const Bytes near = task_.limit.bytes + Bytes(task_.limit.bytes.value() / kNearPart);
+    if (own.examined.at_least > near) return false;
+    const std::optional<Estimate> estimate = estimator_.Of(AskedAndMoved(InParts(own).value_or(own.plan)));
+    if (!estimate.has_value()) return true;
+    if (!task_.savings.recomputes) return estimate->peak <= near;
+    return task_.savings.asked.empty() ? estimate->StepWithin(near).has_value() : estimate->least <= near;
+  }
+
   // Without micro-batches and recomputation.
   Bytes Peak(Tried& own) const {
     if (own.examined.peak.has_value()) return *own.examined.peak;
@@ -212,7 +256,8 @@ class Fitter {
 
   // Whether the batch can be taken in as many parts as the plan says.
   bool HasProgram(const ir::Plan& plan) const {
-    return ProgramOf(task_.graph, WithAsked(plan, task_.savings.asked), task_.execution.fuse).ok();
+    return estimator_.Of(AskedAndMoved(plan)).has_value() ||
+           ProgramOf(task_.graph, WithAsked(plan, task_.savings.asked), task_.execution.fuse).ok();
   }
 
   // `plan`, with as much recomputation as saves memory if that is allowed, and its steps moved.
@@ -281,20 +326,18 @@ std::optional<ir::Plan> InMostMicroBatches(const ir::Graph& graph, const ir::Pla
 
 std::optional<Fit> FitMemory(const FitTask& task, Diagnostics& diagnostics) {
   Fitter fitter(task);
-  const int first = task.zero.value_or(0);
-  int level = first;
-  for (;; ++level) {
-    if (!fitter.Unweighted(level)) return std::nullopt;
-    // More division than fits does not send less.
-    if (fitter.LastFits() || level == task.zero.value_or(3)) break;
-  }
-  const int levels_that_do_not_fit = fitter.LastFits() ? level : level + 1;
-  for (level = first; level < levels_that_do_not_fit; ++level) {
-    if (!fitter.Weighted(level)) return std::nullopt;
-  }
-  if (levels_that_do_not_fit > first || fitter.MovesSteps()) fitter.Improve(first, task.zero.value_or(3));
+  if (!fitter.TryLevels()) return std::nullopt;
   if (std::optional<Fit> best = fitter.TakeBest()) return best;
-  diagnostics.Add(NothingFits(task, fitter.TakeSmallest()));
+  SmallestPlan smallest = fitter.TakeSmallest();
+  if (smallest.peak() <= task.limit.bytes) {
+    // By the estimates it does not fit.
+    PlannedProgram program = MustMake(task.graph, smallest.plan, task.execution.fuse);
+    return Fit{.plan = std::move(smallest.plan),
+               .program = std::move(program),
+               .weight = smallest.weight,
+               .zero = smallest.zero};
+  }
+  diagnostics.Add(NothingFits(task, smallest));
   return std::nullopt;
 }
 

@@ -47,11 +47,12 @@ class BestFit {
   Seconds seconds() const { return Seconds(cost_.second); }
   std::optional<Fit> Take() { return std::move(fit_); }
 
- private:
+  // What is least of the best plan.
   static std::pair<double, double> CostOf(const ir::Plan& plan, Seconds seconds) {
     return {plan.search.price == "time" ? 0 : plan.search.cost, seconds.value()};
   }
 
+ private:
   std::optional<Fit> fit_;
   std::pair<double, double> cost_;
 };

@@ -33,10 +33,10 @@ std::vector<std::string> BindingTensors(const ir::MemoryUse& use) {
 }
 
 // The memory that would be needed if optimizer state, gradients and parameters were divided, for the levels above that
-// of `smallest`. The plans are found and measured, not guessed.
+// of `smallest`, if they were not tried. The plans are found and measured, not guessed.
 std::vector<std::string> ShardingNotes(const FitTask& task, const SmallestPlan& smallest) {
   std::vector<std::string> notes;
-  for (int zero = smallest.zero + 1; zero <= 3; ++zero) {
+  for (int zero = smallest.zero + 1; zero <= 3 && task.zero.has_value(); ++zero) {
     std::optional<ir::Plan> plan = task.plan_for(smallest.weight, zero);
     if (!plan.has_value()) break;
     plan->micro_batches = smallest.plan.micro_batches;
@@ -76,7 +76,8 @@ Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest) {
                      "save that much"));
   }
   for (std::string& note : ShardingNotes(task, smallest)) error.notes.push_back(std::move(note));
-  if (const auto parts = InMostMicroBatches(task.graph, smallest.plan)) {
+  const auto parts = task.savings.micro_batches ? std::nullopt : InMostMicroBatches(task.graph, smallest.plan);
+  if (parts.has_value()) {
     const absl::StatusOr<PlannedProgram> made = ProgramOf(task.graph, *parts, task.execution.fuse);
     if (made.ok() && PeakOf(*made) < smallest.peak()) {
       error.notes.push_back(

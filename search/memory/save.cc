@@ -9,8 +9,10 @@ namespace {
 
 // A program takes at least this share of its plan's price, which leaves out what becomes part of other kernels.
 constexpr double kLeastOfPrice = 0.75;
-// Of an estimated time.
-constexpr double kSurely = 0.97;
+// A step takes at least this share of the time that is estimated for it.
+constexpr double kSurely = 0.98;
+// What is made again takes at most so many times the time that is estimated for it.
+constexpr double kMoreAgain = 1.5;
 
 }  // namespace
 
@@ -41,16 +43,67 @@ std::optional<Bytes> Saver::Try(const ir::Plan& plan, const PlanOrigin& origin, 
   const bool is_first = !examined.peak.has_value();
   ir::Plan asked = WithAsked(plan, task_.savings.asked);
   asked.moves_steps = !is_first;
-  if (const std::optional<Estimate> estimate = estimator_.Of(asked)) {
-    const bool is_slower = !best_.MayBe(plan, estimate->step * kSurely);
-    if (is_slower || IsTooLarge(*estimate)) {
-      if (is_first) examined.peak = estimate->peak;
-      if (is_first) examined.fits = estimate->peak <= task_.limit.bytes;
-      return is_slower ? std::nullopt : std::optional(estimate->least);
-    }
+  const std::optional<Estimate> estimate = estimator_.Of(asked);
+  if (!estimate.has_value()) return MakeProgram(plan, origin, is_first, examined);
+  return Defer(plan, origin, is_first, *estimate, examined);
+}
+
+// As Try.
+std::optional<Bytes> Saver::Defer(const ir::Plan& plan, const PlanOrigin& origin, bool is_first,
+                                  const Estimate& estimate, Examined& examined) {
+  const Bytes limit = task_.limit.bytes;
+  const Seconds at_least = estimate.step * kSurely;
+  const bool is_slower = least_deferred_.has_value() && BestFit::CostOf(plan, at_least) >= *least_deferred_;
+  const bool is_slow = is_slower || !best_.MayBe(plan, at_least);
+  const bool fits = estimate.peak <= limit;
+  if (is_first) examined = {.at_least = examined.at_least, .peak = estimate.peak, .fits = fits, .is_slow = is_slow};
+  if (is_slow) return std::nullopt;
+  const bool is_asked = !task_.savings.asked.empty();
+  const Bytes surely = limit + Bytes(limit.value() / 16);
+  if (!fits && (!task_.savings.recomputes || (estimate.AtLeast() > surely && !is_asked))) return estimate.least;
+  std::optional<Seconds> within;
+  if (fits || !is_asked) within = estimate.StepWithin(limit);
+  const Seconds step = within.value_or(estimate.step);
+  deferred_.push_back(
+      {.plan = plan, .origin = origin, .is_first = is_first, .is_doubtful = !within.has_value(), .step = step});
+  if (within.has_value() && !looks_at_all_) {
+    // More may have to be made again.
+    const Seconds again = fits ? Seconds(0) : std::max((step - estimate.step) * kMoreAgain, step * (1 - kSurely));
+    const std::pair<double, double> cost = BestFit::CostOf(plan, estimate.step + again);
+    least_deferred_ = std::min(cost, least_deferred_.value_or(cost));
   }
+  return fits ? std::nullopt : std::optional(estimate.least);
+}
+
+void Saver::Settle() {
+  std::vector<Deferred> deferred = std::exchange(deferred_, {});
+  least_deferred_.reset();
+  std::stable_sort(deferred.begin(), deferred.end(), [](const Deferred& a, const Deferred& b) {
+    return BestFit::CostOf(a.plan, a.step) < BestFit::CostOf(b.plan, b.step);
+  });
+  const auto is_made = [&](const ir::Plan& plan) {
+    return std::any_of(made_.begin(), made_.end(), [&](const Deferred& other) {
+      return other.plan.micro_batches == plan.micro_batches && other.plan.ops == plan.ops;
+    });
+  };
+  const auto make = [&](bool is_doubtful) {
+    for (Deferred& own : deferred) {
+      if (own.is_doubtful != is_doubtful || !best_.MayBe(own.plan, own.step * kSurely) || is_made(own.plan)) continue;
+      Examined examined{.at_least = LeastMemory(task_.graph, own.plan)};
+      MakeProgram(own.plan, own.origin, own.is_first, examined);
+      made_.push_back(std::move(own));
+    }
+  };
+  make(/*is_doubtful=*/false);
+  if (!best_.fit().has_value()) make(/*is_doubtful=*/true);
+}
+
+// As Try. `is_first`: the plan has as few micro-batches as it can.
+std::optional<Bytes> Saver::MakeProgram(const ir::Plan& plan, const PlanOrigin& origin, bool is_first,
+                                        Examined& examined) {
+  ir::Plan asked = WithAsked(plan, task_.savings.asked);
   // The bounds for programs of small models are of steps in the order of the graph.
-  if (is_small_) asked.moves_steps = false;
+  asked.moves_steps = !is_first && !is_small_;
   absl::StatusOr<PlannedProgram> made = ProgramOf(task_.graph, asked, task_.execution.fuse);
   CLEAVE_CHECK(made.ok() || !is_first) << made.status();
   if (!made.ok()) return std::nullopt;
@@ -166,12 +219,6 @@ Saver::Offered Saver::Offer(ir::Plan plan, PlannedProgram program, const PlanOri
         .plan = std::move(plan), .weight = origin.weight, .zero = origin.zero, .use = std::move(program.memory.use)};
   }
   return offered;
-}
-
-// Whether the plan surely does not fit, whatever is made again.
-bool Saver::IsTooLarge(const Estimate& estimate) const {
-  const Bytes surely = task_.limit.bytes + Bytes(task_.limit.bytes.value() / 32);
-  return task_.savings.recomputes && task_.savings.asked.empty() && estimate.least > surely;
 }
 
 // The power of two by which micro-batches must be more so that a plan may fit that needs at least `least`: those of

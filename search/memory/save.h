@@ -1,11 +1,11 @@
 // Plans with the savings with which they fit: moved steps, recomputation, micro-batches. Private to search/memory.
 //
 //   Saver saver(task, estimator, best);
-//   saver.Examine(plan, {.weight = weight, .zero = 1});  // Offers `best` what fits.
+//   saver.Examine(plan, {.weight = weight, .zero = 1});
+//   saver.Settle();  // Now `best` was offered what fits.
 //
-// Plans that by an estimate are slower than what fits, or do not fit whatever is made again, are left out before their
-// programs are made. Of small models, which have no estimates, programs are counted, and plans are remembered for all
-// choices of what is made again (improve.h).
+// Of deep models, which have estimates, programs are made last, those of the fastest plans first, so that few are. Of
+// small ones programs are counted, and plans are remembered for all choices of what is made again (improve.h).
 #ifndef CLEAVE_SEARCH_MEMORY_SAVE_H_
 #define CLEAVE_SEARCH_MEMORY_SAVE_H_
 
@@ -54,10 +54,17 @@ class Saver {
     Bytes at_least;
     std::optional<Bytes> peak = {};  // Measured or estimated; nullopt where it needs too much, or is surely too slow.
     bool fits = false;
+    bool is_slow = false;  // By an estimate another plan is faster, whatever is kept.
   };
   // Offers the plan, which keeps everything, if it fits, or else with the least recomputation and the fewest
-  // micro-batches with which it fits. More of these than fit without recomputation only take more time.
+  // micro-batches with which it fits. More of these than fit without recomputation only take more time. Of a deep model
+  // at Settle.
   Examined Examine(const ir::Plan& plan, const PlanOrigin& origin);
+  void Settle();
+  // Whether a plan fits, or does by an estimate.
+  bool HasPlan() const { return best_.fit().has_value() || least_deferred_.has_value(); }
+  // From now on plans are not left out because others are faster by an estimate.
+  void LookAtAll() { looks_at_all_ = true; }
 
   struct Offered {
     Bytes peak;
@@ -78,19 +85,33 @@ class Saver {
   const std::optional<SmallestPlan>& smallest() const { return smallest_; }
 
  private:
+  // A plan whose program is to be made, and the time of its step by an estimate, or at least.
+  struct Deferred {
+    ir::Plan plan;
+    PlanOrigin origin;
+    bool is_first;     // As MakeProgram.
+    bool is_doubtful;  // Whether the estimate says that it does not fit.
+    Seconds step;
+  };
   std::optional<Bytes> Try(const ir::Plan& plan, const PlanOrigin& origin, Examined& examined);
+  std::optional<Bytes> Defer(const ir::Plan& plan, const PlanOrigin& origin, bool is_first, const Estimate& estimate,
+                             Examined& examined);
+  std::optional<Bytes> MakeProgram(const ir::Plan& plan, const PlanOrigin& origin, bool is_first, Examined& examined);
   const PlannedProgram& KeptOf(const ir::Plan& plan, const PlannedProgram& program,
                                std::optional<PlannedProgram>& other) const;
   Candidate CandidateOf(const ir::Plan& plan, const PlannedProgram& program, const PlanOrigin& origin) const;
   Bytes Recompute(const ir::Plan& plan, const PlannedProgram& program, Seconds seconds, const PlanOrigin& origin);
   Offered Offer(ir::Plan plan, PlannedProgram program, const PlanOrigin& origin);
-  bool IsTooLarge(const Estimate& estimate) const;
   int64_t LeastFactor(Bytes throughout, Bytes least) const;
   Seconds SecondsOf(const PlannedProgram& program) const { return StepOf(program, task_.cluster, task_.execution); }
 
   const FitTask& task_;
   const Estimator& estimator_;
   BestFit& best_;
+  bool looks_at_all_ = false;
+  std::vector<Deferred> deferred_, made_;
+  std::optional<std::pair<double, double>>
+      least_deferred_;  // Of those that fit: of the best one BestFit::CostOf at most.
   const bool is_small_;
   int64_t most_programs_;
   int64_t programs_ = 0;
