@@ -274,7 +274,7 @@ std::optional<Planner::Decisions> Planner::DecideFor(double memory_weight, int z
   return decisions;
 }
 
-ir::Plan Planner::PlanOf(const Decisions& decisions, int zero, Detail detail) const {
+ir::Plan Planner::PlanOf(const Decisions& decisions, Detail detail) const {
   const GraphFacts& facts = task_.facts;
   // Costs and reasons are given in the prices of the program. During the search memory has a price too, and
   // redistributions are planned in the fastest way.
@@ -302,12 +302,16 @@ ir::Plan Planner::PlanOf(const Decisions& decisions, int zero, Detail detail) co
   for (ir::OpId op : BrokenDemands(facts, plan, task_.demands)) {
     CLEAVE_CHECK(false) << "the plan does not keep the pin on " << facts.op(op).name;
   }
+  return plan;
+}
+
+ir::Plan Planner::Divided(ir::Plan plan, int zero) const {
   if (zero > 0) {
-    ShardReplicas(facts, task_.demands, zero, plan);
+    ShardReplicas(task_.facts, task_.demands, zero, plan);
     plan.search.zero = zero;
-    plan.search.cost = PlanCost(facts, plan, assignment.options().prices).price;
+    plan.search.cost = PlanCost(task_.facts, plan, OptionsUnder(PricingOf(ir::Objective::kSpeed), 0).prices).price;
   }
-  FollowAside(facts, task_.demands, task_.options.dataset.has_value(), plan);
+  FollowAside(task_.facts, task_.demands, task_.options.dataset.has_value(), plan);
   NameRegions(task_.pins, plan.ops);
   return plan;
 }

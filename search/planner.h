@@ -61,8 +61,11 @@ class Planner {
 
   // What a plan says besides the strategies. Reasons, with the choices that ops had, take longer than the rest.
   enum class Detail { kStrategies, kReasons };
-  // The plan that follows from decisions. The weight of memory is left out of search.cost.
-  ir::Plan PlanOf(const Decisions& decisions, int zero, Detail detail) const;
+  // The plan that follows from decisions, before anything is divided among replicas. The weight of memory is left out
+  // of search.cost.
+  ir::Plan PlanOf(const Decisions& decisions, Detail detail) const;
+  // `plan`, which PlanOf gave, at a ZeRO level.
+  ir::Plan Divided(ir::Plan plan, int zero) const;
 
  private:
   // What a search makes least: the prices of an objective under `price`.

@@ -120,7 +120,11 @@ Found Smallest(ir::Plan plan, const ir::Graph& graph, const Cluster& cluster, co
 std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner, const ir::Graph& graph,
                                 const Cluster& cluster, const ir::Pins& pins, const SearchOptions& options,
                                 Diagnostics& diagnostics) {
-  std::map<std::pair<double, int>, Planner::Decisions> decided;  // By weight and ZeRO level.
+  struct Decided {
+    Planner::Decisions decisions;
+    ir::Plan plan;
+  };
+  std::map<std::pair<double, int>, Decided> decided;  // By weight and ZeRO level.
   const auto key = [&](double weight, int zero) {
     return std::pair(weight, planner.DecidesForAllZero(weight) ? 0 : zero);
   };
@@ -131,15 +135,18 @@ std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner
       Diagnostics repeated;
       std::optional<Planner::Decisions> own = planner.DecideFor(weight, zero, decided.empty() ? diagnostics : repeated);
       if (!own.has_value()) return std::nullopt;
-      found = decided.emplace(key(weight, zero), *std::move(own)).first;
+      ir::Plan plan = planner.PlanOf(*own, Planner::Detail::kStrategies);
+      found = decided.emplace(key(weight, zero), Decided{*std::move(own), std::move(plan)}).first;
     }
-    return planner.PlanOf(found->second, zero, Planner::Detail::kStrategies);
+    return planner.Divided(found->second.plan, zero);
   };
   std::vector<Planner::Decisions> improved;
   const ImprovePlan improve = [&](double weight, int zero, const TryPlan& reach) {
-    planner.ImproveWithinLimit(decided.at(key(weight, zero)), [&](const Planner::Decisions& decisions, Trial trial) {
+    const Planner::Decisions& start = decided.at(key(weight, zero)).decisions;
+    planner.ImproveWithinLimit(start, [&](const Planner::Decisions& decisions, Trial trial) {
       improved.push_back(decisions);
-      return reach([&](int level) { return planner.PlanOf(decisions, level, Planner::Detail::kStrategies); }, trial);
+      const ir::Plan plan = planner.PlanOf(decisions, Planner::Detail::kStrategies);
+      return reach([&](int level) { return planner.Divided(plan, level); }, trial);
     });
   };
   const FitTask task{.graph = graph,
@@ -154,8 +161,8 @@ std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner
   std::optional<Fit> fit = FitMemory(task, diagnostics);
   if (!fit.has_value()) return std::nullopt;
   const Planner::Decisions& decisions = fit->improved.has_value() ? improved.at(static_cast<size_t>(*fit->improved))
-                                                                  : decided.at(key(fit->weight, fit->zero));
-  ir::Plan plan = planner.PlanOf(decisions, fit->zero, Planner::Detail::kReasons);
+                                                                  : decided.at(key(fit->weight, fit->zero)).decisions;
+  ir::Plan plan = planner.Divided(planner.PlanOf(decisions, Planner::Detail::kReasons), fit->zero);
   plan.micro_batches = fit->plan.micro_batches;
   if (options.recompute == ir::Recompute::kFull) return Smallest(std::move(plan), graph, cluster, pins, options);
   TakeSavings(fit->plan, plan);
@@ -258,7 +265,7 @@ std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Clu
     const int zero = options.zero.value_or(0);
     const std::optional<Planner::Decisions> decisions = planner.DecideFor(/*memory_weight=*/0, zero, diagnostics);
     if (decisions.has_value()) {
-      ir::Plan plan = planner.PlanOf(*decisions, zero, Planner::Detail::kReasons);
+      ir::Plan plan = planner.Divided(planner.PlanOf(*decisions, Planner::Detail::kReasons), zero);
       if (options.recompute == ir::Recompute::kFull) {
         found = Smallest(std::move(plan), training_graph, cluster, pins, options);
       } else {

@@ -329,7 +329,7 @@ std::optional<Fit> FitMemory(const FitTask& task, Diagnostics& diagnostics) {
   if (!fitter.TryLevels()) return std::nullopt;
   if (std::optional<Fit> best = fitter.TakeBest()) return best;
   SmallestPlan smallest = fitter.TakeSmallest();
-  if (smallest.peak() <= task.limit.bytes) {
+  if (task.improve == nullptr && smallest.peak() <= task.limit.bytes) {
     // By the estimates it does not fit.
     PlannedProgram program = MustMake(task.graph, smallest.plan, task.execution.fuse);
     return Fit{.plan = std::move(smallest.plan),
