@@ -1,9 +1,9 @@
 #include "search/memory/estimate.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
+#include "search/memory/measured.h"
 #include "search/memory/memory.h"
 
 namespace cleave::search {
@@ -97,9 +97,8 @@ std::optional<Estimate> Estimator::Without(size_t begin, size_t end, const ir::P
   const Shortened few = WithoutLayers(graph_, equal_, begin, end);
   const absl::StatusOr<PlannedProgram> made = ProgramOf(few.graph, PlanOf(few, plan), execution_.fuse);
   if (!made.ok()) return std::nullopt;
-  auto recomputation = std::make_unique<Recomputation>(made->distributed, made->program, made->memory, cluster_,
-                                                       std::map<ir::OpId, ir::Retention>(), SearchTuning());
-  const Bytes peak = made->memory.use.prediction.peak;
+  std::unique_ptr<Recomputation> recomputation = RecomputationOf(*made, cluster_, {}, {});
+  const Bytes peak = PeakOf(*made);
   return Estimate{.peak = peak,
                   .least = recomputation->LeastPeak(),
                   .step = StepOf(*made, cluster_, execution_),

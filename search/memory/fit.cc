@@ -2,9 +2,7 @@
 // Saver (save.h) gives a plan that does not fit micro-batches and recomputation.
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <numeric>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -55,7 +53,7 @@ class Fitter {
       return TryLevels();
     }
     const bool moves_steps = best_.fit().has_value() && best_.fit()->plan.moves_steps;
-    if (IsSmall() && (levels_that_do_not_fit > first || moves_steps)) Improve(first, last);
+    if (task_.is_small() && (levels_that_do_not_fit > first || moves_steps)) Improve(first, last);
     return true;
   }
 
@@ -90,7 +88,7 @@ class Fitter {
     const bool is_known = saver_.HasPlan();
     const int step = tuning.memory_exponent_step;
     const int last = is_known ? tuning.first_memory_exponent + 2 * step : tuning.last_memory_exponent;
-    if (!is_known && !IsSmall()) {
+    if (!is_known && !task_.is_small()) {
       if (!Try(std::exp2(tuning.last_memory_exponent), zero)) return false;
       if (!saver_.HasPlan() && !IsNear(tried_.back())) return true;
     }
@@ -162,15 +160,13 @@ class Fitter {
     }
     std::sort(peaks.begin(), peaks.end());
     std::optional<SmallestPlan> smallest;
-    const size_t looked_at = IsSmall() ? kMostSaved : 1;
+    const size_t looked_at = task_.is_small() ? kMostSaved : 1;
     for (size_t i = 0; i < std::min(looked_at, peaks.size()); ++i) {
       SmallestPlan own = SmallestOf(tried_[peaks[i].second]);
       if (!smallest.has_value() || own.peak() < smallest->peak()) smallest = std::move(own);
     }
     return *std::move(smallest);
   }
-
-  bool IsSmall() const { return task_.improve != nullptr; }
 
   struct Tried {
     ir::Plan plan;  // Keeps everything.
@@ -240,23 +236,23 @@ class Fitter {
   // With all savings. Of large models not with all numbers of micro-batches.
   SmallestPlan SmallestOf(const Tried& tried) const {
     std::optional<ir::Plan> parts = InParts(tried);
-    if (parts.has_value() && !HasProgram(*parts)) parts.reset();
+    if (parts.has_value() && !HasProgram(*parts, estimator_.Of(AskedAndMoved(*parts)))) parts.reset();
     SmallestPlan smallest = WithRecomputation(tried, parts.value_or(tried.plan));
     if (!parts.has_value()) return smallest;
     for (ir::Plan plan = tried.plan; plan.micro_batches < parts->micro_batches;
-         plan.micro_batches = IsSmall() ? 2 * plan.micro_batches : parts->micro_batches) {
+         plan.micro_batches = task_.is_small() ? 2 * plan.micro_batches : parts->micro_batches) {
       const std::optional<Estimate> estimate = estimator_.Of(AskedAndMoved(plan));
       const bool is_larger = estimate.has_value() && estimate->least > smallest.peak();
-      if (is_larger || !HasProgram(plan)) continue;
+      if (is_larger || !HasProgram(plan, estimate)) continue;
       SmallestPlan own = WithRecomputation(tried, plan);
       if (own.peak() < smallest.peak()) smallest = std::move(own);
     }
     return smallest;
   }
 
-  // Whether the batch can be taken in as many parts as the plan says.
-  bool HasProgram(const ir::Plan& plan) const {
-    return estimator_.Of(AskedAndMoved(plan)).has_value() ||
+  // Whether the batch can be taken in as many parts as the plan says. There is an estimate only of programs.
+  bool HasProgram(const ir::Plan& plan, const std::optional<Estimate>& estimate) const {
+    return estimate.has_value() ||
            ProgramOf(task_.graph, WithAsked(plan, task_.savings.asked), task_.execution.fuse).ok();
   }
 
@@ -329,7 +325,7 @@ std::optional<Fit> FitMemory(const FitTask& task, Diagnostics& diagnostics) {
   if (!fitter.TryLevels()) return std::nullopt;
   if (std::optional<Fit> best = fitter.TakeBest()) return best;
   SmallestPlan smallest = fitter.TakeSmallest();
-  if (task.improve == nullptr && smallest.peak() <= task.limit.bytes) {
+  if (!task.is_small() && smallest.peak() <= task.limit.bytes) {
     // By the estimates it does not fit.
     PlannedProgram program = MustMake(task.graph, smallest.plan, task.execution.fuse);
     return Fit{.plan = std::move(smallest.plan),

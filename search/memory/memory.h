@@ -138,6 +138,9 @@ struct FitTask {
   Execution execution = {};
   SearchTuning tuning = {};
   ImprovePlan improve = nullptr;  // Null: plans stay as they are.
+
+  // Whether programs are made quickly, so that many are.
+  bool is_small() const { return improve != nullptr; }
 };
 
 // The cheapest plan found that stays within the limit: weights are bisected, with at most MostPlansPerLevel plans per

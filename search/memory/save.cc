@@ -20,7 +20,7 @@ Saver::Saver(const FitTask& task, const Estimator& estimator, BestFit& best)
     : task_(task),
       estimator_(estimator),
       best_(best),
-      is_small_(task.improve != nullptr),
+      is_small_(task.is_small()),
       most_programs_(task.tuning.improved_ops / static_cast<int64_t>(task.graph.ops.size())) {}
 
 Saver::Examined Saver::Examine(const ir::Plan& plan, const PlanOrigin& origin) {
@@ -89,8 +89,8 @@ void Saver::Settle() {
   const auto make = [&](bool is_doubtful) {
     for (Deferred& own : deferred) {
       if (own.is_doubtful != is_doubtful || !best_.MayBe(own.plan, own.step * kSurely) || is_made(own.plan)) continue;
-      Examined examined{.at_least = LeastMemory(task_.graph, own.plan)};
-      MakeProgram(own.plan, own.origin, own.is_first, examined);
+      Examined known;
+      MakeProgram(own.plan, own.origin, own.is_first, known);
       made_.push_back(std::move(own));
     }
   };

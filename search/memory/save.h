@@ -110,8 +110,8 @@ class Saver {
   BestFit& best_;
   bool looks_at_all_ = false;
   std::vector<Deferred> deferred_, made_;
-  std::optional<std::pair<double, double>>
-      least_deferred_;  // Of those that fit: of the best one BestFit::CostOf at most.
+  // BestFit::CostOf, at most, of the best one that fits.
+  std::optional<std::pair<double, double>> least_deferred_;
   const bool is_small_;
   int64_t most_programs_;
   int64_t programs_ = 0;

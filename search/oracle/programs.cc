@@ -89,7 +89,7 @@ class SetsWithin {
   // `possible` has the units of `again`, and those that are not decided.
   void Decide(size_t next, std::vector<bool>& again, std::vector<bool>& possible) {
     const Liveness::Bounds bounds = step_.BoundsOf(again, possible, Liveness::Bounded::kProgram);
-    if (LeastPeak(bounds) > most_live_) return;
+    if (static_cast<double>(bounds.LeastPeak().value()) > most_live_) return;
     if (next == free_.size()) {
       if (IsWhole(step_, again)) sets_.push_back({.seconds = bounds.seconds, .units = again});
       return;
@@ -100,17 +100,6 @@ class SetsWithin {
     again[unit] = possible[unit] = false;
     Decide(next + 1, again, possible);
     possible[unit] = true;
-  }
-
-  static double LeastPeak(const Liveness::Bounds& bounds) {
-    std::vector<int64_t> live = bounds.live;
-    for (const Liveness::OpenUnit& unit : bounds.units) {
-      for (const Liveness::Interval& freed : unit.frees) {
-        for (int place = freed.begin; place <= freed.end; ++place)
-          live[static_cast<size_t>(place)] -= freed.size.value();
-      }
-    }
-    return static_cast<double>(*std::max_element(live.begin(), live.end()));
   }
 
   const Liveness& step_;

@@ -306,24 +306,10 @@ std::vector<Chooser::Set> Chooser::NearestStarts(Bytes limit) {
   return nearest;
 }
 
-// At each place all that could free something there would.
 Bytes Chooser::LeastPeak() const {
   Set most = AsAskedSet();
   for (size_t c = 0; c < most.size(); ++c) most[c] = asked_[c].value_or(true);
-  Liveness::Bounds bounds = liveness_.BoundsOf(UnitsOf(AsAskedSet()), UnitsOf(most));
-  std::vector<int64_t> freed(bounds.live.size() + 1, 0);
-  for (const Liveness::OpenUnit& unit : bounds.units) {
-    for (const Liveness::Interval& interval : unit.frees) {
-      freed[static_cast<size_t>(interval.begin)] += interval.size.value();
-      freed[static_cast<size_t>(interval.end) + 1] -= interval.size.value();
-    }
-  }
-  int64_t least = 0, now = 0;
-  for (size_t place = 0; place < bounds.live.size(); ++place) {
-    now += freed[place];
-    least = std::max(least, bounds.live[place] - now);
-  }
-  return Bytes(least);
+  return liveness_.BoundsOf(UnitsOf(AsAskedSet()), UnitsOf(most)).LeastPeak();
 }
 
 std::vector<bool> Chooser::Smallest() {

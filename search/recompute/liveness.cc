@@ -430,6 +430,22 @@ Liveness::Bounds Liveness::BoundsOf(const std::vector<bool>& again, const std::v
   return bounds;
 }
 
+Bytes Liveness::Bounds::LeastPeak() const {
+  std::vector<int64_t> freed(live.size() + 1, 0);
+  for (const OpenUnit& unit : units) {
+    for (const Interval& interval : unit.frees) {
+      freed[static_cast<size_t>(interval.begin)] += interval.size.value();
+      freed[static_cast<size_t>(interval.end) + 1] -= interval.size.value();
+    }
+  }
+  int64_t least = 0, now = 0;
+  for (size_t place = 0; place < live.size(); ++place) {
+    now += freed[place];
+    least = std::max(least, live[place] - now);
+  }
+  return Bytes(least);
+}
+
 Seconds Liveness::MostGain() const {
   const std::vector<bool> none(units_.size(), false), all(units_.size(), true);
   return BoundsOf(none, all, Bounded::kProgram).gain;

@@ -93,6 +93,9 @@ class Liveness {
     Seconds gain{0};              // Of these, what may be saved: 0 or less.
     std::vector<int64_t> live;    // By place: the least bytes where no open unit is made again.
     std::vector<OpenUnit> units;  // By unit; nothing of those that are not open.
+
+    // No peak is lower: at each place all that could free something there would.
+    Bytes LeastPeak() const;
   };
   // Whether bounds are of outcomes, or of programs with their steps in this order. A program may need less: what is
   // made again needs no memory within a loop, and what is only made for something else that is made again is gone

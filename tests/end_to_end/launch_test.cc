@@ -86,6 +86,9 @@ std::string RanksByNumber(int from, int to, const std::string& settings, const s
 // Shell: waits for $pids and prints their exit codes.
 constexpr char kWait[] = "for pid in $pids; do wait $pid; echo \"exit $?\"; done\n";
 
+// Shell: waits until a step was logged.
+constexpr char kUntilMetrics[] = "while [ ! -s metrics.jsonl ]; do sleep 0.02; done; ";
+
 // The losses of ten steps under mpirun.
 const std::vector<double>& LossesByMpirun() {
   static const std::vector<double>* losses = [] {
@@ -423,8 +426,7 @@ TEST(LaunchTest, ARankThatDiesEndsTheJob) {
     const CommandResult ran =
         Shell(RanksByNumber(0, kRanks, "WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + runtime::FreePort(),
                             "--epochs 100000") +
-              "while [ ! -s metrics.jsonl ]; do sleep 0.02; done; set -- $pids; shift " + std::to_string(lost) +
-              "; kill -9 $1\n" + kWait);
+              kUntilMetrics + "set -- $pids; shift " + std::to_string(lost) + "; kill -9 $1\n" + kWait);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     EXPECT_EQ(CountOf(ran.out, "exit 6\n"), kRanks - 1) << ran.out << ran.err;
     EXPECT_EQ(CountOf(ran.out, "exit 137\n"), 1) << ran.out << ran.err;
@@ -457,19 +459,17 @@ TEST(LaunchTest, AHostThatIsNotKnown) {
 
 TEST(LaunchTest, SignalsEndAllRanks) {
   std::filesystem::remove(BuiltProgram() + "/metrics.jsonl");
-  const CommandResult ran = Shell(
-      "./run.sh --launch dynamic --quiet --epochs 100000 & while [ ! -s metrics.jsonl ]; do sleep 0.02; done; kill $!; "
-      "wait $!");
+  const CommandResult ran =
+      Shell(std::string("./run.sh --launch dynamic --quiet --epochs 100000 & ") + kUntilMetrics + "kill $!; wait $!");
   EXPECT_EQ(ran.exit_code, 143) << ran.err;
 }
 
 TEST(LaunchTest, UnderNohupAJobGoesOnWithoutItsTerminal) {
   std::filesystem::remove(BuiltProgram() + "/metrics.jsonl");
-  const CommandResult ran = Shell(
-      "nohup ./run.sh --launch dynamic --quiet --epochs 100000 >/dev/null & while [ ! -s metrics.jsonl ]; do sleep "
-      "0.02; done; "
-      "kill -HUP $!; size=$(wc -c <metrics.jsonl); "
-      "while kill -0 $! && [ $(wc -c <metrics.jsonl) = $size ]; do sleep 0.02; done; kill $!; wait $!");
+  const CommandResult ran =
+      Shell(std::string("nohup ./run.sh --launch dynamic --quiet --epochs 100000 >/dev/null & ") + kUntilMetrics +
+            "kill -HUP $!; size=$(wc -c <metrics.jsonl); "
+            "while kill -0 $! && [ $(wc -c <metrics.jsonl) = $size ]; do sleep 0.02; done; kill $!; wait $!");
   EXPECT_EQ(ran.exit_code, 143) << ran.err;
 }
 
