@@ -10,13 +10,29 @@
 namespace cleave::search {
 namespace {
 
-// One table of a bucket, read along all of the bucket's variables.
+// One table of a bucket, with the variable that leaves as its last dimension.
 struct Operand {
-  std::vector<size_t> strides;  // Per kept variable; 0 where the table does not depend on it.
-  size_t last_stride = 0;       // Of the variable that leaves.
-  size_t depth = 0;             // The kept variables that it depends on are below this one.
-  const int64_t* at = nullptr;  // The entry for the present values, 0 for variables not yet looked at.
+  std::vector<size_t> strides;       // Per kept variable; 0 where the table does not depend on it.
+  bool has_last = false;             // Whether it depends on the variable that leaves.
+  size_t depth = 0;                  // The kept variables that it depends on are below this one.
+  const int64_t* at = nullptr;       // The entry for the present values, 0 for variables not yet looked at.
+  std::vector<int64_t> turned = {};  // Its entries, where the table has its dimensions in another order.
 };
+
+// The entries of the table with dimension `last` moved behind all others.
+std::vector<int64_t> WithLast(size_t last, const CostTable& table) {
+  const size_t size = static_cast<size_t>(table.sizes[last]);
+  size_t inner = 1;
+  for (size_t d = last + 1; d < table.sizes.size(); ++d) inner *= static_cast<size_t>(table.sizes[d]);
+  std::vector<int64_t> turned(table.costs.size());
+  int64_t* to = turned.data();
+  for (const int64_t* outer = table.costs.data(); to < turned.data() + turned.size(); outer += size * inner) {
+    for (size_t i = 0; i < inner; ++i) {
+      for (size_t value = 0; value < size; ++value) *to++ = outer[value * inner + i];
+    }
+  }
+  return turned;
+}
 
 // Adds tables up in nested loops over the kept variables. A row holds a sum per value of the leaving variable; the row
 // of depth n has the tables that depend on the first n kept variables only, so that each is added as rarely as
@@ -49,9 +65,20 @@ class Sweep {
     Descend(0, Summed(rows_.data(), 0), visit);
   }
 
-  // Appends for every choice of the kept variables, in row-major order, the least sum over the values of the one that
-  // leaves.
-  void AppendLeast(std::vector<int64_t>& least) { DescendToLeast(0, rows_.data(), least); }
+  // For every choice of the kept variables, in row-major order, the least sum over the values of the one that leaves.
+  std::vector<int64_t> Least() {
+    std::vector<int64_t> least(static_cast<size_t>(entries()));
+    if (sizes_.empty()) {
+      const int64_t* row = Summed(rows_.data(), 0);
+      least[0] = *std::min_element(row, row + last_size_);
+      return least;
+    }
+    for (const Operand* operand : by_depth_.back()) (operand->has_last ? inner_ : added_).push_back(operand);
+    block_.resize(static_cast<size_t>(sizes_.back()) * last_size_);
+    int64_t* to = least.data();
+    DescendToLeast(0, rows_.data(), to);
+    return least;
+  }
 
   const std::vector<int>& sizes() const { return sizes_; }
   size_t last_size() const { return last_size_; }
@@ -63,16 +90,19 @@ class Sweep {
  private:
   void AddOperand(const CostTable& table, absl::Span<const int> places) {
     Operand operand{.strides = std::vector<size_t>(sizes_.size() - 1), .at = table.costs.data()};
-    size_t stride = 1;
+    for (size_t d = 0; d < places.size(); ++d) sizes_[static_cast<size_t>(places[d])] = table.sizes[d];
+    const auto last = std::find(places.begin(), places.end(), static_cast<int>(operand.strides.size()));
+    operand.has_last = last != places.end();
+    if (operand.has_last && last + 1 != places.end()) {
+      operand.turned = WithLast(static_cast<size_t>(last - places.begin()), table);
+      operand.at = operand.turned.data();
+    }
+    size_t stride = operand.has_last ? static_cast<size_t>(sizes_.back()) : 1;
     for (size_t d = places.size(); d-- > 0;) {
       const size_t variable = static_cast<size_t>(places[d]);
-      if (variable < operand.strides.size()) {
-        operand.strides[variable] = stride;
-        operand.depth = std::max(operand.depth, variable + 1);
-      } else {
-        operand.last_stride = stride;
-      }
-      sizes_[variable] = table.sizes[d];
+      if (variable == operand.strides.size()) continue;
+      operand.strides[variable] = stride;
+      operand.depth = std::max(operand.depth, variable + 1);
       stride *= static_cast<size_t>(table.sizes[d]);
     }
     operands_.push_back(std::move(operand));
@@ -86,38 +116,55 @@ class Sweep {
 
   const int64_t* Added(const int64_t* row, const Operand& operand, size_t depth) {
     int64_t* sums = rows_.data() + depth * last_size_;
-    const int64_t* at = operand.at;
-    for (size_t value = 0; value < last_size_; ++value, at += operand.last_stride) {
-      sums[value] = std::min(row[value] + *at, kForbidden);
+    for (size_t value = 0; value < last_size_; ++value) {
+      sums[value] = std::min(row[value] + operand.at[operand.has_last ? value : 0], kForbidden);
     }
     return sums;
   }
 
-  // The least entry of `row` with the tables of this depth added. The last of them is not written into a row. No sum
-  // of two costs passes what an entry can hold.
-  int64_t LeastSum(const int64_t* row, size_t depth) {
-    const std::vector<const Operand*>& operands = by_depth_[depth];
-    if (operands.empty()) return *std::min_element(row, row + last_size_);
-    for (size_t i = 0; i + 1 < operands.size(); ++i) row = Added(row, *operands[i], depth);
-    const int64_t* at = operands.back()->at;
-    int64_t least = kForbidden;
-    if (operands.back()->last_stride == 0) {
-      return std::min(least, *std::min_element(row, row + last_size_) + *at);
-    }
-    const size_t stride = operands.back()->last_stride;
-    for (size_t value = 0; value < last_size_; ++value, at += stride) least = std::min(least, row[value] + *at);
-    return least;
-  }
-
-  void DescendToLeast(size_t depth, const int64_t* row, std::vector<int64_t>& least) {
-    if (depth == sizes_.size()) return least.push_back(LeastSum(row, depth));
+  void DescendToLeast(size_t depth, const int64_t* row, int64_t*& to) {
     row = Summed(row, depth);
     const size_t size = static_cast<size_t>(sizes_[depth]);
+    if (depth + 1 == sizes_.size()) {
+      LeastOfRows(row, to);
+      to += size;
+      return;
+    }
     for (size_t value = 0; value < size; ++value) {
-      DescendToLeast(depth + 1, row, least);
+      DescendToLeast(depth + 1, row, to);
       for (Operand* operand : moved_[depth]) operand->at += operand->strides[depth];
     }
     for (Operand* operand : moved_[depth]) operand->at -= size * operand->strides[depth];
+  }
+
+  // For each value of the last kept variable. It and the one that leaves are the last dimensions of the tables that
+  // depend on both. The last of these is not written into rows: no sum of two costs passes what an entry can hold.
+  void LeastOfRows(const int64_t* row, int64_t* to) {
+    const size_t size = static_cast<size_t>(sizes_.back());
+    size_t stride = 0;  // From one row to the next.
+    for (size_t i = 0; i + 1 < inner_.size(); ++i) {
+      for (size_t at = 0; at < block_.size(); at += last_size_) {
+        for (size_t value = 0; value < last_size_; ++value) {
+          block_[at + value] = std::min(row[value] + inner_[i]->at[at + value], kForbidden);
+        }
+        row += stride;
+      }
+      row = block_.data();
+      stride = last_size_;
+    }
+    if (inner_.empty()) {
+      std::fill(to, to + size, *std::min_element(row, row + last_size_));
+    } else {
+      const int64_t* at = inner_.back()->at;
+      for (size_t i = 0; i < size; ++i, row += stride, at += last_size_) {
+        int64_t least = kForbidden;
+        for (size_t value = 0; value < last_size_; ++value) least = std::min(least, row[value] + at[value]);
+        to[i] = least;
+      }
+    }
+    for (const Operand* operand : added_) {
+      for (size_t i = 0; i < size; ++i) to[i] = std::min(to[i] + operand->at[i], kForbidden);
+    }
   }
 
   template <typename Visit>
@@ -137,6 +184,9 @@ class Sweep {
   std::vector<std::vector<const Operand*>> by_depth_;  // To be added at a depth.
   std::vector<std::vector<Operand*>> moved_;           // That depend on a kept variable.
   std::vector<int64_t> rows_;                          // Per depth.
+  // Of the tables that depend on the last kept variable, those that depend on the one that leaves, and the others.
+  std::vector<const Operand*> inner_, added_;
+  std::vector<int64_t> block_;  // A row for each value of the last kept variable.
 };
 
 // Subtracts from the table the least cost for each value of one dimension, and returns these costs.
@@ -145,15 +195,18 @@ CostTable TakenAlong(size_t dimension, CostTable& table) {
   size_t stride = 1;
   for (size_t d = dimension + 1; d < table.sizes.size(); ++d) stride *= static_cast<size_t>(table.sizes[d]);
   CostTable taken{.sizes = {table.sizes[dimension]}, .costs = std::vector<int64_t>(size, kForbidden)};
-  for (size_t i = 0; i < table.costs.size(); ++i) {
-    int64_t& least = taken.costs[i / stride % size];
-    least = std::min(least, table.costs[i]);
-  }
-  for (size_t i = 0; i < table.costs.size(); ++i) {
-    const int64_t least = taken.costs[i / stride % size];
+  const auto for_each = [&](const auto& visit) {
+    for (auto at = table.costs.begin(); at != table.costs.end();) {
+      for (int64_t& least : taken.costs) {
+        for (size_t i = 0; i < stride; ++i) visit(*at++, least);
+      }
+    }
+  };
+  for_each([](int64_t cost, int64_t& least) { least = std::min(least, cost); });
+  for_each([](int64_t& cost, int64_t least) {
     // If a value is forbidden for every choice of the other variables, the other table says so already.
-    if (table.costs[i] < kForbidden || least == kForbidden) table.costs[i] -= least;
-  }
+    if (cost < kForbidden || least == kForbidden) cost -= least;
+  });
   return taken;
 }
 
@@ -181,9 +234,7 @@ const LeftOver& TableStore::LeaveLast(const BucketForm& form) {
   LeftOver& left = place->second;
   if (!is_new) return left;
   Sweep sweep(*this, form);
-  CostTable made{.sizes = sweep.sizes(), .costs = {}};
-  made.costs.reserve(static_cast<size_t>(sweep.entries()));
-  sweep.AppendLeast(made.costs);
+  CostTable made{.sizes = sweep.sizes(), .costs = sweep.Least()};
   entries_ += sweep.entries();
   work_ += sweep.work();
   if (form[1] >= 0) left.along = Intern(TakenAlong(static_cast<size_t>(form[1]), made));
