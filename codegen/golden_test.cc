@@ -236,6 +236,18 @@ TEST(ProgramText, IsLaidOutForEveryRankCountAndOptimizer) {
   }
 }
 
+TEST(ProgramText, SaysWhatTheModelSaysAboutCheckpoints) {
+  ir::Training training = DigitsTraining();
+  const ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
+  const auto text = [&] { return ProgramText(graph, SingleRankProgram(graph), training); };
+  EXPECT_FALSE(absl::StrContains(text(), "checkpoint"));
+  training.keep_checkpoints = 5;
+  EXPECT_FALSE(absl::StrContains(text(), "checkpoint_every"));
+  EXPECT_TRUE(absl::StrContains(text(), "\n  settings.keep_checkpoints = 5;\n"));
+  training.checkpoint_every = 500;
+  EXPECT_TRUE(absl::StrContains(text(), "\n  settings.checkpoint_every = 500;\n  settings.keep_checkpoints = 5;\n"));
+}
+
 // Weights that are stored in rows and in columns are gathered in one call, and their gradients are scattered in one
 // call.
 TEST(ProgramText, SeveralTensorsInOneCall) {

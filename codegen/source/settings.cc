@@ -127,6 +127,10 @@ absl::Status EmitMain(const Emission& emission, const std::string& type, SourceW
   if (training.steps > 0) set("steps", absl::StrCat(training.steps));
   set("log_every", absl::StrCat(training.log_every));
   if (training.log == ir::LogFormat::kMindSpore) set("log", "LogFormat::kMindSpore");
+  if (training.checkpoint_every > 0) set("checkpoint_every", absl::StrCat(training.checkpoint_every));
+  if (training.keep_checkpoints != ir::Training().keep_checkpoints) {
+    set("keep_checkpoints", absl::StrCat(training.keep_checkpoints));
+  }
   set("seed", absl::StrCat(training.seed));
   set("schedule", ScheduleText(training.optimizer.learning_rate));
   const ir::Optimizer::Kind kind = training.optimizer.kind;

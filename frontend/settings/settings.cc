@@ -8,8 +8,8 @@
 namespace cleave::frontend {
 
 const std::vector<std::string>& TrainSettingNames() {
-  static const auto& names = *new std::vector<std::string>{"data",      "optimizer", "epochs",  "steps",    "log",
-                                                           "log_every", "seed",      "shuffle", "precision"};
+  static const auto& names = *new std::vector<std::string>{
+      "data", "optimizer", "epochs", "steps", "log", "log_every", "checkpoint", "keep", "seed", "shuffle", "precision"};
   return names;
 }
 

@@ -45,6 +45,18 @@ TEST(TrainTest, ReadsWhetherSamplesAreShuffled) {
   EXPECT_FALSE(TrainingOf("", {{"shuffle", "false"}}).shuffle);
 }
 
+TEST(TrainTest, ReadsCheckpoints) {
+  EXPECT_EQ(TrainingOf("").checkpoint_every, 0);
+  EXPECT_EQ(TrainingOf("").keep_checkpoints, 3);
+  const ir::Training training = TrainingOf("checkpoint = every(500); keep = 7;");
+  EXPECT_EQ(training.checkpoint_every, 500);
+  EXPECT_EQ(training.keep_checkpoints, 7);
+  EXPECT_EQ(TrainingOf("checkpoint = every(steps = 5 * batch);").checkpoint_every, 40) << "an argument of the model";
+  EXPECT_EQ(TrainingOf("keep = 1;").keep_checkpoints, 1) << "for those that a flag of the program asks for";
+  EXPECT_EQ(TrainingOf("", {{"checkpoint", "every(10)"}, {"keep", "2"}}).checkpoint_every, 10);
+  EXPECT_EQ(TrainingOf("checkpoint = every(steps = 500);", {{"checkpoint.steps", "10"}}).checkpoint_every, 10);
+}
+
 TEST(TrainTest, ReadsTheFormOfLogs) {
   EXPECT_EQ(TrainingOf("log = \"cleave\";").log, ir::LogFormat::kCleave);
   EXPECT_EQ(TrainingOf("log = \"mindspore\";").log, ir::LogFormat::kMindSpore);
@@ -159,6 +171,16 @@ TEST(TrainTest, CountsOutOfRange) {
   CheckTrain("shuffle = 0;", "E0508]: `shuffle` must be a bool");
   CheckTrain("log = \"json\";", "E0508]: `log` is \"cleave\" or \"mindspore\"");
   CheckTrain("log = 1;", "E0508]: `log` is \"cleave\" or \"mindspore\"");
+}
+
+TEST(TrainTest, CheckpointsThatDoNotExist) {
+  CheckTrain("checkpoint = every(0);", "E0508]: `steps` must be at least 1");
+  CheckTrain("checkpoint = every(1.5);", "E0204]: `steps` must be an int");
+  CheckTrain("checkpoint = every();", "E0203]: `every` takes 1 argument, not 0");
+  CheckTrain("checkpoint = every;", "E0508]: `every` is to be called");
+  CheckTrain("checkpoint = 500;", "E0508]: unknown interval of checkpoints");
+  CheckTrain("checkpoint = hourly();", "E0508]: unknown interval of checkpoints `hourly`");
+  CheckTrain("keep = 0;", "E0508]: `keep` must be at least 1");
 }
 
 TEST(TrainTest, OptimizersThatDoNotExist) {

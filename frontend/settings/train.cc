@@ -36,6 +36,8 @@ class TrainReader {
     if (name == "steps") ReadInt(value, name, 0, training_.steps);
     if (name == "log") ReadLog(value);
     if (name == "log_every") ReadInt(value, name, 1, training_.log_every);
+    if (name == "checkpoint") ReadCheckpoint(value);
+    if (name == "keep") ReadInt(value, name, 1, training_.keep_checkpoints);
     if (name == "seed") ReadInt(value, name, 0, training_.seed);
     if (name == "shuffle") ReadBool(evaluator_, reporter_, name, value, training_.shuffle);
     if (name == "precision") {
@@ -142,6 +144,13 @@ class TrainReader {
     }
     reporter_.Report(std::move(error));
     return std::nullopt;
+  }
+
+  void ReadCheckpoint(const dsl::syntax::Expression& value) {
+    static const auto& kIntervals =
+        *new std::vector<Signature>{{.callee = "every", .arguments = {{"steps", "steps: int", true}}}};
+    const auto call = ReadCall(value, "interval of checkpoints", kIntervals);
+    if (call) ReadInt(call->arguments[0], "steps", 1, training_.checkpoint_every);
   }
 
   static const dsl::syntax::Call* CallOf(const dsl::syntax::Expression& value, const std::string& name) {

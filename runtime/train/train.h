@@ -128,6 +128,8 @@ struct TrainingSettings {
   int64_t steps = 0;        // Stop after so many steps; 0: no limit but epochs.
   int64_t log_every = 100;  // Steps; 0: never.
   LogFormat log = LogFormat::kCleave;
+  int64_t checkpoint_every = 0;  // Steps; 0: never.
+  int64_t keep_checkpoints = 3;
   uint64_t seed = 1;
   Schedule schedule;
   double beta1 = 0.9;  // Adam's; others ignore them.

@@ -40,6 +40,8 @@ std::vector<Place> Places() {
       OfTrain("epochs = N;"),
       OfTrain("steps = N;"),
       OfTrain("log_every = N;"),
+      OfTrain("checkpoint = every(N);"),
+      OfTrain("checkpoint = every(10); keep = N;"),
       OfTrain("seed = N;"),
       OfTrain("data = synthetic(train = N);"),
       OfTrain("data = synthetic(test = N);"),

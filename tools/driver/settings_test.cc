@@ -37,6 +37,7 @@ constexpr const char* kValues[] = {"0",
                                    "(2, 2)",
                                    "{\"x\": layout(\"a\", _)}",
                                    "sgd(lr = -1.0)",
+                                   "every(10)",
                                    "synthetic(train = 3)",
                                    "mnist(\"nowhere\")",
                                    "npy(x = \"nowhere.npy\")"};

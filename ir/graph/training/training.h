@@ -91,6 +91,8 @@ struct Training {
   int64_t steps = 0;        // Stop after this many steps; 0: only epochs limit them.
   int64_t log_every = 100;  // Steps.
   LogFormat log = LogFormat::kCleave;
+  int64_t checkpoint_every = 0;  // Steps; 0: none are written, unless a flag of the program asks for them.
+  int64_t keep_checkpoints = 3;  // How many stay on the disk.
   int64_t seed = 1;
   bool shuffle = true;   // Whether each epoch reads the samples in an order of its own.
   bool present = false;  // The model has a `train` block.
