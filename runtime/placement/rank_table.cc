@@ -4,7 +4,7 @@
 #include <set>
 
 #include "runtime/file/file.h"
-#include "runtime/placement/json.h"
+#include "runtime/json/json.h"
 #include "runtime/placement/number.h"
 
 namespace cleave::runtime {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "runtime/json/json_writer.h"
 #include "runtime/trace/trace.h"
 
 namespace cleave::runtime {
@@ -28,30 +29,6 @@ void CheckWritten(bool is_written, const std::string& where) {
     Die(ExitCode::kEnvironment, Format("cannot write to %s: %s", where.c_str(), std::strerror(errno)));
   }
 }
-
-// A JSON object: its members in order.
-class JsonObject {
- public:
-  void Add(const std::string& name, const JsonObject& value) { AddText(name, value.Text()); }
-
-  // JSON has no word for a number that is not finite.
-  void Add(const std::string& name, double value) {
-    AddText(name, std::isfinite(value) ? Format("%.9g", value) : "null");
-  }
-
-  void AddInteger(const std::string& name, int64_t value) { AddText(name, std::to_string(value)); }
-  void AddWhole(const std::string& name, double value) { AddText(name, Format("%.0f", value)); }
-
-  std::string Text() const { return "{" + members_ + "}"; }
-
- private:
-  void AddText(const std::string& name, const std::string& value) {
-    if (!members_.empty()) members_ += ",";
-    members_ += "\"" + name + "\":" + value;
-  }
-
-  std::string members_;
-};
 
 JsonObject PerRank(const std::vector<int64_t>& values) {
   JsonObject ranks;

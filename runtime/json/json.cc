@@ -1,18 +1,17 @@
-#include "runtime/placement/json.h"
+#include "runtime/json/json.h"
 
 #include <algorithm>
 #include <cctype>
-#include <cstdint>
+#include <charconv>
 #include <cstring>
 #include <iterator>
+
+#include "runtime/json/json_writer.h"
 
 namespace cleave::runtime {
 namespace {
 
 constexpr int kDeepest = 64;
-
-// Each key is compared with those before it.
-constexpr size_t kMostMembers = 1000;
 
 void AppendUtf8(uint32_t point, std::string& text) {
   if (point < 0x80) {
@@ -33,9 +32,9 @@ void AppendUtf8(uint32_t point, std::string& text) {
 }
 
 // Recursive descent; every function returns false where the text is not what JSON allows there.
-class Reader {
+class JsonReader {
  public:
-  explicit Reader(const std::string& text) : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
+  explicit JsonReader(const std::string& text) : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
 
   bool Document(Json& value) {
     if (!Value(value, 0)) return false;
@@ -45,6 +44,9 @@ class Reader {
 
   // How far the text was read.
   size_t offset() const { return static_cast<size_t>(at_ - begin_); }
+
+  // What is wrong there.
+  const std::string& mistake() const { return mistake_; }
 
  private:
   void SkipSpace() {
@@ -95,15 +97,23 @@ class Reader {
     ++at_;
     if (Take('}')) return true;
     do {
-      std::pair<std::string, Json> member;
       SkipSpace();
-      if (value.members.size() == kMostMembers || !String(member.first) || value.Find(member.first) != nullptr) {
-        return false;
-      }
-      if (!Take(':') || !Value(member.second, depth + 1)) return false;
-      value.members.push_back(std::move(member));
+      auto& [name, member] = value.members.emplace_back();
+      if (!String(name) || !Take(':') || !Value(member, depth + 1)) return false;
     } while (Take(','));
-    return Take('}');
+    return Take('}') && SortMembers(value);
+  }
+
+  // Of members with the same name, the one that stands later in the text comes later.
+  bool SortMembers(Json& object) {
+    const auto is_before = [](const auto& a, const auto& b) { return a.first < b.first; };
+    std::stable_sort(object.members.begin(), object.members.end(), is_before);
+    const auto twice = std::adjacent_find(object.members.begin(), object.members.end(),
+                                          [](const auto& a, const auto& b) { return a.first == b.first; });
+    if (twice == object.members.end()) return true;
+    mistake_ = "has the member `" + JsonEscaped(twice->first) + "` twice, at ";
+    at_ = begin_ + std::next(twice)->second.offset;
+    return false;
   }
 
   bool Array(Json& value, int depth) {
@@ -191,15 +201,29 @@ class Reader {
   const char* const begin_;
   const char* at_;
   const char* const end_;
+  std::string mistake_ = "is not valid JSON at ";
 };
+
+Error Wrong(const std::string& message) { return {ExitCode::kInput, message}; }
+
+Error NotA(const std::string& name, const char* expected) {
+  return Wrong("has a `" + name + "` that is not " + expected);
+}
+
+// A member whose kind is called `expected`.
+Result<const Json*> MemberOf(const Json& object, const std::string& name, Json::Kind kind, const char* expected) {
+  const Json* const member = object.Find(name);
+  if (member == nullptr) return Wrong("has no `" + name + "`");
+  if (member->kind != kind) return NotA(name, expected);
+  return member;
+}
 
 }  // namespace
 
-const Json* Json::Find(const std::string& key) const {
-  for (const auto& [name, value] : members) {
-    if (name == key) return &value;
-  }
-  return nullptr;
+const Json* Json::Find(const std::string& name) const {
+  const auto found = std::lower_bound(members.begin(), members.end(), name,
+                                      [](const auto& member, const std::string& text) { return member.first < text; });
+  return found != members.end() && found->first == name ? &found->second : nullptr;
 }
 
 std::string PlaceIn(const std::string& text, size_t offset) {
@@ -212,9 +236,53 @@ std::string PlaceIn(const std::string& text, size_t offset) {
 
 Result<Json> ParseJson(const std::string& text) {
   Json value;
-  Reader reader(text);
+  JsonReader reader(text);
   if (reader.Document(value)) return value;
-  return Error{ExitCode::kInput, "is not valid JSON at " + PlaceIn(text, reader.offset())};
+  return Wrong(reader.mistake() + PlaceIn(text, reader.offset()));
+}
+
+std::optional<int64_t> JsonInteger(const Json& value) {
+  if (value.kind != Json::Kind::kNumber) return std::nullopt;
+  int64_t number = 0;
+  const char* const end = value.text.data() + value.text.size();
+  const auto [stop, error] = std::from_chars(value.text.data(), end, number);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+Result<int64_t> IntegerMember(const Json& object, const std::string& name) {
+  const Json* const member = object.Find(name);
+  if (member == nullptr) return Wrong("has no `" + name + "`");
+  const std::optional<int64_t> number = JsonInteger(*member);
+  if (!number.has_value()) return NotA(name, "a whole number");
+  return *number;
+}
+
+Result<std::vector<int64_t>> IntegersMember(const Json& object, const std::string& name) {
+  constexpr char kExpected[] = "an array of whole numbers";
+  const Result<const Json*> array = MemberOf(object, name, Json::Kind::kArray, kExpected);
+  if (!array.ok()) return array.error();
+  std::vector<int64_t> numbers;
+  for (const Json& item : array.value()->items) {
+    const std::optional<int64_t> number = JsonInteger(item);
+    if (!number.has_value()) return NotA(name, kExpected);
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+Result<std::string> StringMember(const Json& object, const std::string& name) {
+  const Result<const Json*> member = MemberOf(object, name, Json::Kind::kString, "a string");
+  if (!member.ok()) return member.error();
+  return member.value()->text;
+}
+
+Result<const Json*> ArrayMember(const Json& object, const std::string& name) {
+  return MemberOf(object, name, Json::Kind::kArray, "an array");
+}
+
+Result<const Json*> ObjectMember(const Json& object, const std::string& name) {
+  return MemberOf(object, name, Json::Kind::kObject, "an object");
 }
 
 }  // namespace cleave::runtime
