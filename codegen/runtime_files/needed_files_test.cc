@@ -113,7 +113,7 @@ TEST(DeclaredNames, AreThoseOutsideOfTypes) {
 TEST(RuntimeFiles, AreAllNeededByAProgramThatNamesEverything) {
   std::string program = "#include \"custom/body.h\"\n";
   for (const char* header : {"device/cuda/cuda.h", "device/cuda/step_numbers.h", "device/cuda/vector.cuh",
-                             "device/memory.h", "digest/digest.h", "runtime.h"}) {
+                             "device/memory.h", "runtime.h", "safetensors/safetensors.h"}) {
     absl::StrAppend(&program, "#include \"runtime/", header, "\"\n");
   }
   for (const RuntimeFile& file : RuntimeFiles()) {

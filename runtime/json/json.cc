@@ -206,14 +206,16 @@ class JsonReader {
 
 Error Wrong(const std::string& message) { return {ExitCode::kInput, message}; }
 
+Error HasNo(const std::string& name) { return Wrong("has no `" + JsonEscaped(name) + "`"); }
+
 Error NotA(const std::string& name, const char* expected) {
-  return Wrong("has a `" + name + "` that is not " + expected);
+  return Wrong("has a `" + JsonEscaped(name) + "` that is not " + expected);
 }
 
 // A member whose kind is called `expected`.
 Result<const Json*> MemberOf(const Json& object, const std::string& name, Json::Kind kind, const char* expected) {
   const Json* const member = object.Find(name);
-  if (member == nullptr) return Wrong("has no `" + name + "`");
+  if (member == nullptr) return HasNo(name);
   if (member->kind != kind) return NotA(name, expected);
   return member;
 }
@@ -252,14 +254,14 @@ std::optional<int64_t> JsonInteger(const Json& value) {
 
 Result<int64_t> IntegerMember(const Json& object, const std::string& name) {
   const Json* const member = object.Find(name);
-  if (member == nullptr) return Wrong("has no `" + name + "`");
+  if (member == nullptr) return HasNo(name);
   const std::optional<int64_t> number = JsonInteger(*member);
-  if (!number.has_value()) return NotA(name, "a whole number");
+  if (!number.has_value()) return NotA(name, "a whole number of 64 bits");
   return *number;
 }
 
 Result<std::vector<int64_t>> IntegersMember(const Json& object, const std::string& name) {
-  constexpr char kExpected[] = "an array of whole numbers";
+  constexpr char kExpected[] = "an array of whole numbers of 64 bits";
   const Result<const Json*> array = MemberOf(object, name, Json::Kind::kArray, kExpected);
   if (!array.ok()) return array.error();
   std::vector<int64_t> numbers;

@@ -43,7 +43,7 @@ Result<Json> ParseJson(const std::string& text);
 std::optional<int64_t> JsonInteger(const Json& value);
 
 // A member of an object, of an expected kind. The Error says "has no `step`" or "has a `step` that is not a whole
-// number". The pointers are valid as long as `object`.
+// number of 64 bits". The pointers are valid as long as `object`.
 Result<int64_t> IntegerMember(const Json& object, const std::string& name);
 Result<std::vector<int64_t>> IntegersMember(const Json& object, const std::string& name);  // An array of them.
 Result<std::string> StringMember(const Json& object, const std::string& name);

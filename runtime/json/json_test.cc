@@ -105,9 +105,10 @@ TEST(Json, MembersOfAnExpectedKind) {
   EXPECT_EQ(ArrayMember(json, "mixed").value()->items.size(), 2u);
   EXPECT_EQ(IntegerMember(*ObjectMember(json, "o").value(), "p").value(), 1);
 
-  EXPECT_EQ(IntegerMember(json, "s").error().message, "has a `s` that is not a whole number");
-  EXPECT_EQ(IntegersMember(json, "mixed").error().message, "has a `mixed` that is not an array of whole numbers");
-  EXPECT_EQ(IntegersMember(json, "i").error().message, "has a `i` that is not an array of whole numbers");
+  EXPECT_EQ(IntegerMember(json, "s").error().message, "has a `s` that is not a whole number of 64 bits");
+  EXPECT_EQ(IntegersMember(json, "mixed").error().message,
+            "has a `mixed` that is not an array of whole numbers of 64 bits");
+  EXPECT_EQ(IntegersMember(json, "i").error().message, "has a `i` that is not an array of whole numbers of 64 bits");
   EXPECT_EQ(StringMember(json, "i").error().message, "has a `i` that is not a string");
   EXPECT_EQ(ArrayMember(json, "o").error().message, "has a `o` that is not an array");
   EXPECT_EQ(ObjectMember(json, "list").error().message, "has a `list` that is not an object");

@@ -34,7 +34,8 @@ INSTANTIATE_TEST_SUITE_P(Targets, FuzzTest,
                                          Target{"json", 5000}, Target{"model_graph", 300}, Target{"model_program", 30},
                                          Target{"model_text", 300}, Target{"npy", 5000}, Target{"packets", 5000},
                                          Target{"placement", 5000}, Target{"plan_file", 300},
-                                         Target{"rank_table", 5000}, Target{"samples", 5000}, Target{"settings", 100}),
+                                         Target{"rank_table", 5000}, Target{"safetensors", 5000},
+                                         Target{"samples", 5000}, Target{"settings", 100}),
                          [](const testing::TestParamInfo<Target>& info) { return info.param.name; });
 
 // The runs above would say nothing if this one ended well.
