@@ -153,9 +153,7 @@ class ProgramWriter {
 
   std::vector<StatementList> Lists() {
     std::vector<StatementList> lists;
-    lists.push_back(ListOfSources(
-        "Initialize", {ir::OpKind::kParameter, ir::OpKind::kState, ir::OpKind::kConstant, ir::OpKind::kRankValue},
-        [this](int step, SourceWriter& writer) { EmitInitialValue(step, writer); }));
+    lists.push_back(ListOfInitialValues());
     for (const PhaseFunction& function : kPhases) {
       StatementList& list = lists.emplace_back(ListOfPhase(function));
       list.is_inline = IsUpdate(function);
@@ -164,11 +162,7 @@ class ProgramWriter {
       list.arguments = ", scalars";
       list.begin = [this](SourceWriter& writer) { EmitStepScalars(writer); };
     }
-    StatementList& parameters =
-        lists.emplace_back(ListOfSources("ListParameters", {ir::OpKind::kParameter},
-                                         [this](int step, SourceWriter& writer) { EmitParameterView(step, writer); }));
-    parameters.parameters = ", std::vector<ParameterView>& parameters";
-    parameters.arguments = ", parameters";
+    lists.push_back(ListOfParameters());
     for (const OrderedStage& ordered : order_) {
       const int step = ir::StepsOf(*ordered.stage).front();
       if (ordered.what == StageAction::What::kFinish || !TakesList(emission_, step)) continue;
@@ -208,10 +202,8 @@ class ProgramWriter {
     }
   }
 
-  // The sources of these kinds that have memory.
-  StatementList ListOfSources(std::string function, const std::set<ir::OpKind>& kinds,
-                              std::function<void(int step, SourceWriter& writer)> emit) {
-    StatementList list{.function = std::move(function), .is_inline = true};
+  // The sources of these kinds that have memory, what the optimizer keeps of a parameter behind it.
+  std::vector<int> SourcesOf(const std::set<ir::OpKind>& kinds) const {
     std::vector<int> steps;
     for (int i = 0; i < static_cast<int>(program().steps.size()); ++i) {
       const ir::Compute* compute = ir::ComputeOf(emission_.step(i));
@@ -219,9 +211,34 @@ class ProgramWriter {
       if (emission_.storage.root[compute->output].has_value()) steps.push_back(i);
     }
     SortByParameter(steps);
-    for (const int step : steps) list.statements.push_back(StatementOfSource(emission_, step));
-    list.emit = [steps, emit = std::move(emit)](int place, SourceWriter& writer) {
-      emit(steps[static_cast<size_t>(place)], writer);
+    return steps;
+  }
+
+  StatementList ListOfInitialValues() {
+    StatementList list{.function = "Initialize", .is_inline = true};
+    std::vector<int> steps =
+        SourcesOf({ir::OpKind::kParameter, ir::OpKind::kState, ir::OpKind::kConstant, ir::OpKind::kRankValue});
+    for (const int step : steps) list.statements.push_back(StatementOfSources(emission_, {step}));
+    list.emit = [this, steps = std::move(steps)](int place, SourceWriter& writer) {
+      EmitInitialValue(steps[static_cast<size_t>(place)], writer);
+    };
+    return list;
+  }
+
+  // Each parameter with what the optimizer keeps of it.
+  StatementList ListOfParameters() {
+    StatementList list{.function = "ListParameters", .is_inline = true};
+    list.parameters = ", std::vector<ParameterView>& parameters";
+    list.arguments = ", parameters";
+    std::vector<std::vector<int>> entries;
+    for (const int step : SourcesOf({ir::OpKind::kParameter, ir::OpKind::kState})) {
+      const bool is_parameter = ir::ComputeOf(emission_.step(step))->kind == ir::OpKind::kParameter;
+      CLEAVE_CHECK(is_parameter || !entries.empty()) << emission_.step(step).name << " belongs to no parameter";
+      (is_parameter ? entries.emplace_back() : entries.back()).push_back(step);
+    }
+    for (const std::vector<int>& steps : entries) list.statements.push_back(StatementOfSources(emission_, steps));
+    list.emit = [this, entries = std::move(entries)](int place, SourceWriter& writer) {
+      EmitParameterView(entries[static_cast<size_t>(place)], writer);
     };
     return list;
   }
@@ -510,21 +527,23 @@ class ProgramWriter {
                        [](const ir::Step& step) { return std::holds_alternative<ir::Glance>(step.action); });
   }
 
-  // A list in braces goes to a line of its own where it is too long.
-  void EmitParameterView(int i, SourceWriter& writer) {
-    const ir::Step& step = emission_.step(i);
-    const ir::ValueId value = ir::ComputeOf(step)->output;
-    const std::vector<std::string> fields = {NameStringText(emission_.layer, step.name),
-                                             LineText(emission_.layer, step.name, step.line),
-                                             emission_.sizes.RegionText(value), emission_.names[value]};
-    const std::string line = absl::StrCat("parameters.push_back({", absl::StrJoin(fields, ", "), "});");
-    if (writer.indent() + static_cast<int>(line.size()) <= SourceWriter::kColumns) return writer.Line(line);
-    const std::string list = absl::StrCat("    {", absl::StrJoin(fields, ", "), "});");
-    if (writer.indent() + static_cast<int>(list.size()) > SourceWriter::kColumns) {
-      return writer.Call("parameters.push_back({", fields, "});");
+  // `steps`: the parameter, then what the optimizer keeps of it.
+  void EmitParameterView(const std::vector<int>& steps, SourceWriter& writer) {
+    const ir::Step& parameter = emission_.step(steps[0]);
+    const ir::ValueId value = ir::ComputeOf(parameter)->output;
+    std::vector<std::string> fields = {NameStringText(emission_.layer, parameter.name),
+                                       LineText(emission_.layer, parameter.name, parameter.line),
+                                       emission_.sizes.LayoutText(value), emission_.names[value]};
+    std::vector<std::string> states;
+    for (size_t i = 1; i < steps.size(); ++i) {
+      const std::string& name = emission_.step(steps[i]).name;
+      const ir::ValueId state = ir::ComputeOf(emission_.step(steps[i]))->output;
+      const bool lies_alike = emission_.value(state).layout == emission_.value(value).layout;
+      states.push_back(absl::StrCat("{", StringLiteral(name.substr(name.rfind('.') + 1)), ", ", emission_.names[state],
+                                    lies_alike ? "" : absl::StrCat(", ", emission_.sizes.AxesText(state)), "}"));
     }
-    writer.Line("parameters.push_back(");
-    writer.Line(list);
+    if (!states.empty()) fields.push_back(absl::StrCat("{", absl::StrJoin(states, ", "), "}"));
+    writer.Call("parameters.push_back({", fields, "});");
   }
 
   void EmitMetricQuery(SourceWriter& writer) {

@@ -174,7 +174,7 @@ std::string Sizes::ShapeList(ir::ValueId value, int first) {
   return absl::StrCat("{", absl::StrJoin(sizes, ", "), "}");
 }
 
-std::string Sizes::WholeShapeList(ir::ValueId value, int first) {
+std::string Sizes::WholeShapeList(ir::ValueId value, int first) const {
   const absl::Span<const int64_t> shape = program_.value(value).type.shape;
   return absl::StrCat("{", absl::StrJoin(shape.subspan(static_cast<size_t>(first)), ", "), "}");
 }
@@ -191,6 +191,26 @@ std::string Sizes::RegionText(ir::ValueId value, int first) {
   const std::string shape = WholeShapeList(value, first);
   if (!cut) return absl::StrCat("WholeRegion(", shape, ")");
   return absl::StrCat("Region{", shape, ", ", BeginList(value, first), ", ", ShapeList(value, first), "}");
+}
+
+std::string Sizes::LayoutText(ir::ValueId value) const {
+  const std::string shape = WholeShapeList(value);
+  if (program_.is_manual) return absl::StrCat("{.shape = ", shape, ", .is_local = true}");
+  const std::string axes = AxesText(value);
+  return absl::StrCat("{", shape, axes == "{}" ? "" : absl::StrCat(", ", axes), "}");
+}
+
+std::string Sizes::AxesText(ir::ValueId value) const {
+  std::vector<std::string> lists;
+  size_t cut = 0;  // Dimensions up to the last one that is cut.
+  for (int d = 0; d < program_.value(value).type.rank(); ++d) {
+    const std::vector<ir::AxisId>& axes = Axes(value, d);
+    const auto number = [](std::string* out, ir::AxisId axis) { absl::StrAppend(out, axis.value()); };
+    lists.push_back(absl::StrCat("{", absl::StrJoin(axes, ", ", number), "}"));
+    if (!axes.empty()) cut = lists.size();
+  }
+  lists.resize(cut);
+  return absl::StrCat("{", absl::StrJoin(lists, ", "), "}");
 }
 
 std::vector<Sizes::Constant> Sizes::Constants() const {

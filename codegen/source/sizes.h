@@ -79,10 +79,12 @@ class Sizes {
   SizeProduct Count(ir::ValueId value);                        // Elements of the local piece.
   SizeProduct CountOf(ir::ValueId value, int begin, int end);  // Of dimensions [begin, end) of it.
   // Lists of the dimensions from `first` on.
-  std::string ShapeList(ir::ValueId value, int first = 0);       // "{k256By4, 512}"
-  std::string WholeShapeList(ir::ValueId value, int first = 0);  // "{256, 512}"
+  std::string ShapeList(ir::ValueId value, int first = 0);             // "{k256By4, 512}"
+  std::string WholeShapeList(ir::ValueId value, int first = 0) const;  // "{256, 512}"
   std::string BeginList(ir::ValueId value, int first = 0);
   std::string RegionText(ir::ValueId value, int first = 0);  // A Region of runtime/mesh.
+  std::string LayoutText(ir::ValueId value) const;           // A TensorLayout of it: "{{256, 512}, {{0}}}"
+  std::string AxesText(ir::ValueId value) const;             // Its axes: "{{0}}", "{{}, {0, 1}}"
 
   // The rank's row-major index on the axes: "m0 * 2 + m1".
   std::string IndexText(const std::vector<ir::AxisId>& axes);

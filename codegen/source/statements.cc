@@ -182,9 +182,9 @@ Statement StatementOfTransfer(const Emission& emission, int step, size_t transfe
   return std::move(builder).Take();
 }
 
-Statement StatementOfSource(const Emission& emission, int step) {
+Statement StatementOfSources(const Emission& emission, const std::vector<int>& steps) {
   StatementBuilder builder(emission);
-  builder.AddStep(step);
+  for (const int step : steps) builder.AddStep(step);
   return std::move(builder).Take();
 }
 

@@ -2,6 +2,8 @@
 #ifndef CLEAVE_CODEGEN_SOURCE_STATEMENTS_H_
 #define CLEAVE_CODEGEN_SOURCE_STATEMENTS_H_
 
+#include <vector>
+
 #include "codegen/layers/layers.h"
 #include "codegen/source/emission.h"
 #include "codegen/source/stage_order.h"
@@ -15,8 +17,8 @@ Statement StatementOf(const Emission& emission, const OrderedStage& ordered);
 // The same for a tensor in the list of a merged gather or scatter.
 Statement StatementOfTransfer(const Emission& emission, int step, size_t transfer);
 
-// The same for the initialization of a source, and for its entry in a list of parameters or inputs.
-Statement StatementOfSource(const Emission& emission, int step);
+// The same for the initialization of a source, and for the entry of some sources in a list.
+Statement StatementOfSources(const Emission& emission, const std::vector<int>& steps);
 
 }  // namespace cleave::codegen
 

@@ -74,4 +74,33 @@ int64_t ElementCount(const std::vector<int64_t>& shape) {
   return count;
 }
 
+Region RegionOf(const TensorLayout& layout, const Mesh& mesh, int64_t rank) {
+  Region region = WholeRegion(layout.shape);
+  for (size_t d = 0; d < layout.axes.size(); ++d) {
+    int64_t pieces = 1;
+    for (const int axis : layout.axes[d]) pieces *= mesh[static_cast<size_t>(axis)].size;
+    const Range piece = Piece(layout.shape[d], pieces, IndexOnAxes(mesh, rank, layout.axes[d]));
+    region.begin[d] = piece.begin;
+    region.size[d] = piece.size;
+  }
+  return region;
+}
+
+Replica ReplicaOf(const TensorLayout& layout, const Mesh& mesh, int64_t rank) {
+  if (layout.is_local) return {};
+  std::vector<bool> cuts(mesh.size(), false);
+  for (const std::vector<int>& axes : layout.axes) {
+    for (const int axis : axes) cuts[static_cast<size_t>(axis)] = true;
+  }
+  std::vector<int> others;
+  Replica replica;
+  for (size_t axis = 0; axis < mesh.size(); ++axis) {
+    if (cuts[axis]) continue;
+    others.push_back(static_cast<int>(axis));
+    replica.count *= mesh[axis].size;
+  }
+  replica.index = IndexOnAxes(mesh, rank, others);
+  return replica;
+}
+
 }  // namespace cleave::runtime

@@ -79,6 +79,24 @@ struct Region {
 Region WholeRegion(std::vector<int64_t> shape);
 int64_t ElementCount(const std::vector<int64_t>& shape);  // 1 for a scalar.
 
+// For each dimension the axes that cut it, major first; dimensions at the end that are not cut may be left out.
+using MeshAxes = std::vector<std::vector<int>>;
+
+// How a tensor lies on a mesh.
+struct TensorLayout {
+  std::vector<int64_t> shape;  // Of the whole tensor; empty for a scalar.
+  MeshAxes axes = {};
+  bool is_local = false;  // Each rank has a tensor of its own, which is not cut.
+};
+Region RegionOf(const TensorLayout& layout, const Mesh& mesh, int64_t rank);
+
+// The ranks that hold the same piece of a tensor are its replicas, numbered row-major over the axes that do not cut it.
+struct Replica {
+  int64_t index = 0;
+  int64_t count = 1;
+};
+Replica ReplicaOf(const TensorLayout& layout, const Mesh& mesh, int64_t rank);
+
 // Calls visit(global_index, local_index, count) for every run of elements that is contiguous in both the whole tensor
 // and the local piece (both row-major), in ascending order.
 template <typename Visit>

@@ -4,6 +4,8 @@
 
 #include <numeric>
 #include <random>
+#include <set>
+#include <utility>
 
 namespace cleave::runtime {
 namespace {
@@ -80,6 +82,28 @@ TEST(IndexOnAxes, InvertsRankAtForEveryOrderOfAxes) {
       for (int64_t i = 0; i < members; ++i) EXPECT_EQ(IndexOnAxes(mesh, RankAt(mesh, rank, axes, i), axes), i);
     }
   }
+}
+
+TEST(RegionOf, TheReplicasOfAllPiecesAreTheRanks) {
+  const Mesh mesh = {{"m0", 2}, {"m1", 3}, {"m2", 2}};
+  const TensorLayout layout = {{7, 5, 4}, {{1}, {}, {2}}};
+  std::set<std::pair<Numbers, int64_t>> seen;
+  int64_t elements = 0;
+  for (int64_t rank = 0; rank < MeshSize(mesh); ++rank) {
+    const Region region = RegionOf(layout, mesh, rank);
+    const Replica replica = ReplicaOf(layout, mesh, rank);
+    EXPECT_EQ(replica.count, 2);
+    EXPECT_EQ(replica.index, Coordinates(mesh, rank)[0]);
+    EXPECT_TRUE(seen.emplace(region.begin, replica.index).second);
+    if (replica.index == 0) elements += ElementCount(region.size);
+  }
+  EXPECT_EQ(elements, 7 * 5 * 4);
+  EXPECT_EQ(RegionOf(layout, mesh, 5).begin, (Numbers{4, 0, 2}));
+  EXPECT_EQ(RegionOf(layout, mesh, 5).size, (Numbers{3, 5, 2}));
+  EXPECT_EQ(RegionOf({{8}, {{2, 0}}}, mesh, 6).begin, (Numbers{2}));  // Of four pieces the one at (0, 1).
+  EXPECT_EQ(ReplicaOf({{8}, {{2, 0}}}, mesh, 4).index, 2);
+  EXPECT_EQ(ReplicaOf({{8}, {}, true}, mesh, 4).count, 1);
+  EXPECT_EQ(ElementCount(RegionOf({{}}, mesh, 4).size), 1);
 }
 
 TEST(ForEachRun, VisitsExactlyTheElementsOfThePieceInOrder) {

@@ -53,10 +53,10 @@ class ExampleNetwork : public TrainingProgram {
   }
 
   std::vector<ParameterView> Parameters() override {
-    return {{"h1.weight", 14, WholeRegion({hidden_, kPixels}), w1_},
-            {"h1.bias", 15, WholeRegion({hidden_}), b1_},
-            {"logits.weight", 14, WholeRegion({kClasses, hidden_}), w2_},
-            {"logits.bias", 15, WholeRegion({kClasses}), b2_}};
+    return {{"h1.weight", 14, {{hidden_, kPixels}}, w1_},
+            {"h1.bias", 15, {{hidden_}}, b1_},
+            {"logits.weight", 14, {{kClasses, hidden_}}, w2_},
+            {"logits.bias", 15, {{kClasses}}, b2_}};
   }
 
   int64_t ArenaBytes() const override { return arena_.bytes(); }

@@ -13,15 +13,19 @@ namespace cleave::runtime {
 // which ranks may have parameters of their own, it is that of rank 0's.
 class ParameterNorm {
  public:
-  // Called by all ranks.
-  ParameterNorm(Comm& comm, std::vector<ParameterView> parameters);
+  ParameterNorm(Comm& comm, const std::vector<ParameterView>& parameters);
 
   double Squares() const;               // Of the pieces that this rank counts.
   double NormOf(double squares) const;  // Called by all ranks, each with its own `squares`; the same on all.
 
  private:
+  struct Piece {
+    const float* values;
+    int64_t count;
+  };
+
   Comm& comm_;
-  std::vector<ParameterView> mine_;  // The pieces that no rank before this one holds too.
+  std::vector<Piece> mine_;  // Those of which this rank has the first replica.
 };
 
 }  // namespace cleave::runtime
