@@ -31,7 +31,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/comm/comm.h"
@@ -64,12 +66,23 @@ struct StepScalars {
   double bias_correction2 = 1;  // 1 - beta2^step
 };
 
-// A parameter's local piece.
+// What the optimizer keeps of a parameter, with the parameter's shape.
+struct OptimizerState {
+  OptimizerState(const char* name, float* values) : name(name), values(values) {}
+  OptimizerState(const char* name, float* values, MeshAxes axes) : name(name), values(values), axes(std::move(axes)) {}
+
+  std::string name;              // "adam_m"
+  float* values;                 // The rank's piece.
+  std::optional<MeshAxes> axes;  // nullopt: it lies as the parameter does.
+};
+
+// A parameter, and the piece of it that this rank holds.
 struct ParameterView {
   std::string name;
   int line;
-  Region region;
+  TensorLayout layout;
   float* values;
+  std::vector<OptimizerState> states = {};
 };
 
 class TrainingProgram {

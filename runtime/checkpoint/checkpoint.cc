@@ -1,0 +1,365 @@
+// Reading guide: IndexText and ParseIndex are the two sides of checkpoint.json; Load reads what a rank needs of each
+// shard.
+#include "runtime/checkpoint/checkpoint.h"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdlib>
+#include <map>
+
+#include "runtime/checkpoint/blocks.h"
+#include "runtime/checkpoint/disk.h"
+#include "runtime/checkpoint/slices.h"
+#include "runtime/device/memory.h"
+#include "runtime/digest/digest.h"
+#include "runtime/file/file.h"
+#include "runtime/json/json.h"
+#include "runtime/json/json_writer.h"
+#include "runtime/safetensors/safetensors.h"
+
+namespace cleave::runtime {
+namespace {
+
+constexpr int64_t kFormat = 1;
+constexpr char kIndex[] = "checkpoint.json";
+constexpr char kStep[] = "step_";
+constexpr char kUnfinished[] = ".unfinished";
+constexpr char kDigestMember[] = ",\"digest\":\"";
+
+Error InputError(std::string message) { return {ExitCode::kInput, std::move(message)}; }
+
+// The names in a folder; none where it cannot be read.
+std::vector<std::string> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  DIR* const entries = opendir(folder.c_str());
+  if (entries == nullptr) return names;
+  for (const dirent* entry; (entry = readdir(entries)) != nullptr;) names.emplace_back(entry->d_name);
+  closedir(entries);
+  return names;
+}
+
+JsonArray AxesJson(const MeshAxes& axes) {
+  JsonArray all;
+  for (const std::vector<int>& of_dimension : axes) {
+    JsonArray list;
+    for (const int axis : of_dimension) list.AddInteger(axis);
+    all.Add(list);
+  }
+  return all;
+}
+
+std::string IndexText(const CheckpointFacts& facts, const Mesh& mesh, const std::vector<StateTensor>& state,
+                      const std::vector<Shard>& shards) {
+  JsonObject settings;
+  for (const auto& [name, value] : facts.settings) settings.Add(name, value);
+  JsonArray axes;
+  for (const MeshAxis& axis : mesh) {
+    JsonObject json;
+    json.Add("name", axis.name);
+    json.AddInteger("size", axis.size);
+    axes.Add(json);
+  }
+  JsonArray tensors;
+  for (const StateTensor& tensor : state) {
+    const TensorLayout layout = StoredLayout(tensor.layout, mesh);
+    JsonObject json;
+    json.Add("name", tensor.name);
+    json.Add("shape", JsonArray(layout.shape));
+    json.Add("axes", AxesJson(layout.axes));
+    tensors.Add(json);
+  }
+  JsonArray files;
+  for (const Shard& shard : shards) {
+    JsonObject json;
+    json.AddInteger("bytes", shard.bytes);
+    json.Add("digest", DigestText(shard.digest));
+    files.Add(json);
+  }
+  JsonObject index;
+  index.AddInteger("format", kFormat);
+  index.Add("model", facts.model);
+  index.AddInteger("step", facts.step);
+  index.Add("seed", std::to_string(facts.seed));  // JSON's numbers are not exact in all readers.
+  index.Add("settings", settings);
+  index.Add("mesh", axes);
+  index.Add("tensors", tensors);
+  index.Add("shards", files);
+  std::string text = index.Text();
+  text.pop_back();
+  return text + kDigestMember + DigestOf(text.data(), static_cast<int64_t>(text.size())) + "\"}\n";
+}
+
+// Reads an index whose digest is right. Messages are the ends of sentences about the file.
+class IndexReader {
+ public:
+  std::optional<Error> Read(const Json& index) {
+    const Result<int64_t> format = IntegerMember(index, "format");
+    if (!format.ok()) return format.error();
+    if (format.value() != kFormat) {
+      return InputError(Format("has format %" PRId64 ", and this program reads %" PRId64, format.value(), kFormat));
+    }
+    Result<std::string> model = StringMember(index, "model");
+    const Result<int64_t> step = IntegerMember(index, "step");
+    const Result<std::string> seed = StringMember(index, "seed");
+    const Result<const Json*> settings = ObjectMember(index, "settings");
+    const Result<const Json*> axes = ArrayMember(index, "mesh");
+    const Result<const Json*> tensors = ArrayMember(index, "tensors");
+    const Result<const Json*> shards = ArrayMember(index, "shards");
+    if (!model.ok()) return model.error();
+    if (!step.ok()) return step.error();
+    if (!seed.ok()) return seed.error();
+    for (const Result<const Json*>* member : {&settings, &axes, &tensors, &shards}) {
+      if (!member->ok()) return member->error();
+    }
+    facts.model = std::move(model.value());
+    facts.step = step.value();
+    facts.seed = std::strtoull(seed.value().c_str(), nullptr, 10);
+    for (const auto& [name, value] : settings.value()->members) facts.settings.emplace_back(name, value.text);
+    for (const Json& axis : axes.value()->items) {
+      if (auto error = ReadAxis(axis)) return error;
+    }
+    for (const Json& tensor : tensors.value()->items) {
+      if (auto error = ReadTensor(tensor)) return error;
+    }
+    for (const Json& shard : shards.value()->items) {
+      const Result<int64_t> bytes = IntegerMember(shard, "bytes");
+      const Result<std::string> digest = StringMember(shard, "digest");
+      if (!bytes.ok()) return bytes.error();
+      if (!digest.ok()) return digest.error();
+      all_shards.push_back({bytes.value(), std::strtoull(digest.value().c_str(), nullptr, 16)});
+    }
+    if (static_cast<int64_t>(all_shards.size()) != MeshSize(mesh)) {
+      return InputError(Format("lists %zu shards of %" PRId64 " ranks", all_shards.size(), MeshSize(mesh)));
+    }
+    return std::nullopt;
+  }
+
+  CheckpointFacts facts;
+  Mesh mesh;
+  std::vector<StateTensor> all_tensors;
+  std::vector<Shard> all_shards;
+
+ private:
+  std::optional<Error> ReadAxis(const Json& json) {
+    Result<std::string> name = StringMember(json, "name");
+    const Result<int64_t> size = IntegerMember(json, "size");
+    if (!name.ok()) return name.error();
+    if (!size.ok()) return size.error();
+    if (size.value() < 1) return InputError("has a mesh axis without ranks");
+    mesh.push_back({std::move(name.value()), size.value()});
+    return std::nullopt;
+  }
+
+  std::optional<Error> ReadTensor(const Json& json) {
+    Result<std::string> name = StringMember(json, "name");
+    Result<std::vector<int64_t>> shape = IntegersMember(json, "shape");
+    const Result<const Json*> axes = ArrayMember(json, "axes");
+    if (!name.ok()) return name.error();
+    if (!shape.ok()) return shape.error();
+    if (!axes.ok()) return axes.error();
+    StateTensor tensor = {std::move(name.value()), {std::move(shape.value()), {}}};
+    for (const Json& list : axes.value()->items) {
+      std::vector<int>& of_dimension = tensor.layout.axes.emplace_back();
+      for (const Json& item : list.items) {
+        const std::optional<int64_t> axis = JsonInteger(item);
+        if (!axis.has_value() || *axis < 0 || *axis >= static_cast<int64_t>(mesh.size())) {
+          return InputError(Format("cuts `%s` by an axis that the mesh does not have", tensor.name.c_str()));
+        }
+        of_dimension.push_back(static_cast<int>(*axis));
+      }
+    }
+    if (tensor.layout.axes.size() > tensor.layout.shape.size()) {
+      return InputError(Format("cuts a dimension that `%s` does not have", tensor.name.c_str()));
+    }
+    all_tensors.push_back(std::move(tensor));
+    return std::nullopt;
+  }
+};
+
+std::string ShapeText(const std::vector<int64_t>& shape) {
+  std::string text = "[";
+  for (const int64_t size : shape) text += Format("%s%" PRId64, text.size() > 1 ? ", " : "", size);
+  return text + "]";
+}
+
+// At most a few of a list, with the number of the others.
+std::string Listed(const std::vector<std::string>& all) {
+  constexpr size_t kShown = 5;
+  std::string text;
+  for (size_t i = 0; i < std::min(all.size(), kShown); ++i) text += (i > 0 ? ", " : "") + all[i];
+  return all.size() > kShown ? text + Format(" and %zu more", all.size() - kShown) : text;
+}
+
+// What a rank reads of one tensor in one shard.
+struct Wanted {
+  size_t tensor;  // Index into the state.
+  Region slice;   // What the shard has of it.
+  Region common;  // What the rank holds of that.
+};
+
+std::optional<Error> ReadWanted(const SafetensorsFile& file, const std::string& name, const Wanted& wanted,
+                                const Region& held, float* values) {
+  const SafetensorsEntry* const entry = file.Find(name);
+  const std::string* const digests = file.FindMetadata(name);
+  if (entry == nullptr || digests == nullptr || entry->type != "F32" || entry->shape != wanted.slice.size ||
+      digests->size() != BlockDigestsLength(entry->bytes)) {
+    return InputError(
+        Format("`%s` does not hold the part of `%s` that the index expects there", file.path().c_str(), name.c_str()));
+  }
+  std::vector<int64_t> targets;  // Of the runs, in the rank's piece.
+  ForEachRun(Within(wanted.common, held), [&](int64_t target, int64_t, int64_t) { targets.push_back(target); });
+  BlockReader reader(file, *entry, *digests);
+  std::optional<Error> error;
+  size_t run = 0;
+  ForEachRun(Within(wanted.common, wanted.slice), [&](int64_t source, int64_t, int64_t count) {
+    if (!error.has_value()) error = reader.Read(source, count, values + targets[run]);
+    ++run;
+  });
+  return error;
+}
+
+}  // namespace
+
+std::string CheckpointFolder(const std::string& folder, int64_t step) {
+  return folder + "/" + kStep + std::to_string(step);
+}
+
+std::string UnfinishedFolder(const std::string& folder, int64_t step) {
+  return CheckpointFolder(folder, step) + kUnfinished;
+}
+
+std::vector<int64_t> CheckpointSteps(const std::string& folder) {
+  std::vector<int64_t> steps;
+  for (const std::string& name : NamesIn(folder)) {
+    const std::string number = name.substr(std::min(name.size(), sizeof kStep - 1));
+    const int64_t step = std::strtoll(number.c_str(), nullptr, 10);
+    if (name == kStep + std::to_string(step)) steps.push_back(step);
+  }
+  std::sort(steps.rbegin(), steps.rend());
+  return steps;
+}
+
+void RemoveUnfinished(const std::string& folder) {
+  const std::string end = kUnfinished;
+  for (const std::string& name : NamesIn(folder)) {
+    const bool is_unfinished = name.size() > end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
+    if (is_unfinished && name.rfind(kStep, 0) == 0) RemoveFolder(folder + "/" + name);
+  }
+}
+
+std::optional<Error> SetAside(const std::string& folder, int64_t step) {
+  const std::string from = CheckpointFolder(folder, step);
+  const std::string to = from + ".set_aside";
+  RemoveFolder(to);
+  return RenameFolder(from, to);
+}
+
+Result<Checkpoint> Checkpoint::Open(const std::string& folder) {
+  const std::string path = folder + "/" + kIndex;
+  constexpr int64_t kMostBytes = int64_t{1} << 30;
+  const Result<std::vector<uint8_t>> bytes = ReadFile(path, kMostBytes);
+  if (!bytes.ok()) return bytes.error();
+  const std::string text(bytes.value().begin(), bytes.value().end());
+  const auto wrong = [&](const std::string& what) { return InputError(Format("`%s` %s", path.c_str(), what.c_str())); };
+  const size_t end = text.rfind(kDigestMember);
+  const std::string expected =
+      end == std::string::npos ? "" : kDigestMember + DigestOf(text.data(), static_cast<int64_t>(end)) + "\"}\n";
+  if (end == std::string::npos || text.substr(end) != expected) {
+    return wrong("is damaged or cut: it does not have its digest");
+  }
+  const Result<Json> json = ParseJson(text);
+  if (!json.ok()) return wrong(json.error().message);
+  IndexReader reader;
+  if (auto error = reader.Read(json.value())) return wrong(error->message);
+  Checkpoint checkpoint;
+  checkpoint.folder_ = folder;
+  checkpoint.facts_ = std::move(reader.facts);
+  checkpoint.mesh_ = std::move(reader.mesh);
+  checkpoint.tensors_ = std::move(reader.all_tensors);
+  checkpoint.shards_ = std::move(reader.all_shards);
+  return checkpoint;
+}
+
+std::optional<Error> Checkpoint::CheckFits(const std::vector<StateTensor>& state, const Mesh& mesh) const {
+  std::map<std::string, const StateTensor*> stored;
+  for (const StateTensor& tensor : tensors_) stored[tensor.name] = &tensor;
+  std::vector<std::string> missing, other, unknown;
+  for (const StateTensor& tensor : state) {
+    const auto found = stored.find(tensor.name);
+    if (found == stored.end()) {
+      missing.push_back("`" + tensor.name + "`");
+      continue;
+    }
+    const std::vector<int64_t> shape = StoredLayout(tensor.layout, mesh).shape;
+    if (found->second->layout.shape != shape) {
+      other.push_back(Format("`%s` is %s there and %s here", tensor.name.c_str(),
+                             ShapeText(found->second->layout.shape).c_str(), ShapeText(shape).c_str()));
+    }
+    stored.erase(found);
+  }
+  for (const auto& [name, tensor] : stored) unknown.push_back("`" + name + "`");
+  if (missing.empty() && other.empty() && unknown.empty()) return std::nullopt;
+  std::string text = Format("`%s` is of another model (%s)", folder_.c_str(), facts_.model.c_str());
+  if (!other.empty()) text += "; " + Listed(other);
+  if (!missing.empty()) text += "; it does not have " + Listed(missing);
+  if (!unknown.empty()) text += "; this program does not have " + Listed(unknown);
+  return InputError(text);
+}
+
+std::optional<Error> Checkpoint::Load(const std::vector<StateTensor>& state, const Mesh& mesh, int64_t rank) const {
+  std::map<std::string, const StateTensor*> stored;
+  for (const StateTensor& tensor : tensors_) stored[tensor.name] = &tensor;
+  std::vector<Region> held;
+  std::vector<std::vector<float>> on_host(state.size());
+  std::map<int64_t, std::vector<Wanted>> by_shard;
+  for (size_t i = 0; i < state.size(); ++i) {
+    held.push_back(RegionOf(StoredLayout(state[i].layout, mesh), mesh, rank));
+    for (int64_t writer = 0; writer < MeshSize(mesh_); ++writer) {
+      const std::optional<Region> slice = SliceOf(stored.at(state[i].name)->layout, mesh_, writer);
+      const std::optional<Region> common = slice.has_value() ? Common(*slice, held[i]) : std::nullopt;
+      if (common.has_value()) by_shard[writer].push_back({i, *slice, *common});
+    }
+    if (!TensorsAreOnHost()) on_host[i].resize(static_cast<size_t>(ElementCount(held[i].size)));
+  }
+  for (const auto& [writer, all] : by_shard) {
+    const std::string path = folder_ + "/" + ShardName(writer);
+    const Result<SafetensorsFile> file = SafetensorsFile::Open(path);
+    if (!file.ok()) return file.error();
+    const Shard& shard = shards_[static_cast<size_t>(writer)];
+    if (file.value().header_digest() != shard.digest) {
+      return InputError(Format("`%s` is damaged: its header is not the one that the index describes", path.c_str()));
+    }
+    for (const Wanted& wanted : all) {
+      const StateTensor& tensor = state[wanted.tensor];
+      float* const values = TensorsAreOnHost() ? tensor.values : on_host[wanted.tensor].data();
+      if (auto error = ReadWanted(file.value(), tensor.name, wanted, held[wanted.tensor], values)) return error;
+    }
+  }
+  for (size_t i = 0; i < state.size(); ++i) {
+    if (on_host[i].empty()) continue;
+    CopyToDevice(on_host[i].data(), state[i].values, static_cast<int64_t>(on_host[i].size() * sizeof(float)));
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> Complete(const std::string& folder, const CheckpointFacts& facts, const Mesh& mesh,
+                              const std::vector<StateTensor>& state, const std::vector<Shard>& shards, int64_t keep) {
+  const std::string unfinished = UnfinishedFolder(folder, facts.step);
+  const std::string index = IndexText(facts, mesh, state, shards);
+  Result<NewFile> file = NewFile::Create(unfinished + "/" + kIndex);
+  if (!file.ok()) return file.error();
+  if (auto error = file.value().Write(0, index.data(), static_cast<int64_t>(index.size()))) return error;
+  if (auto error = file.value().Finish()) return error;
+  if (auto error = RenameFolder(unfinished, CheckpointFolder(folder, facts.step))) return error;
+  const std::vector<int64_t> steps = CheckpointSteps(folder);
+  for (size_t i = static_cast<size_t>(keep); i < steps.size(); ++i) {
+    // What is half removed is not a checkpoint.
+    const std::string old = CheckpointFolder(folder, steps[i]);
+    if (!RenameFolder(old, old + kUnfinished).has_value()) RemoveFolder(old + kUnfinished);
+  }
+  return std::nullopt;
+}
+
+}  // namespace cleave::runtime

@@ -1,0 +1,96 @@
+// Checkpoints: the state of training on disk, written and read by all ranks of a job, which may be others each time.
+//
+//   checkpoints/step_500/checkpoint.json        the index, written last
+//   checkpoints/step_500/rank_0.safetensors     what rank 0 wrote, and so on
+//
+// A folder is called step_500.unfinished until all of it is on disk. docs/formats/checkpoint.md describes the files.
+//
+//   Result<Checkpoint> checkpoint = Checkpoint::Open("checkpoints/step_500");
+//   if (!checkpoint.ok()) return checkpoint.error();
+//   if (auto error = checkpoint.value().CheckFits(state, mesh)) return *error;
+//   if (auto error = checkpoint.value().Load(state, mesh, rank)) return *error;
+//
+// Every mistake in a checkpoint is an Error with exit code 3 that names the file, and what cannot be written one with
+// exit code 5.
+#ifndef CLEAVE_RUNTIME_CHECKPOINT_CHECKPOINT_H_
+#define CLEAVE_RUNTIME_CHECKPOINT_CHECKPOINT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/error/error.h"
+#include "runtime/mesh/mesh.h"
+
+namespace cleave::runtime {
+
+// A tensor of f32 that outlives a step, and the piece of it that this rank holds.
+struct StateTensor {
+  std::string name;
+  TensorLayout layout;
+  float* values = nullptr;
+};
+
+// What a checkpoint says besides the values.
+struct CheckpointFacts {
+  std::string model;
+  int64_t step = 0;  // After how many steps.
+  uint64_t seed = 0;
+  // What may be another when training goes on: texts by name.
+  std::vector<std::pair<std::string, std::string>> settings = {};
+};
+
+// What a rank has written of a checkpoint.
+struct Shard {
+  int64_t bytes = 0;
+  uint64_t digest = 0;  // Of the header, which has those of the values.
+  double seconds = 0;   // That writing took.
+};
+
+// The folder of a step, "checkpoints/step_500", and the one in which it is made.
+std::string CheckpointFolder(const std::string& folder, int64_t step);
+std::string UnfinishedFolder(const std::string& folder, int64_t step);
+
+// The steps of which `folder` has checkpoints, the last first; none where it does not exist.
+std::vector<int64_t> CheckpointSteps(const std::string& folder);
+
+// Removes what was not finished. Called before anything is written into `folder`.
+void RemoveUnfinished(const std::string& folder);
+
+// Gives the checkpoint of a step another name, under which it stays.
+std::optional<Error> SetAside(const std::string& folder, int64_t step);
+
+class Checkpoint {
+ public:
+  // Reads the index of a checkpoint, and checks it.
+  static Result<Checkpoint> Open(const std::string& folder);
+
+  const CheckpointFacts& facts() const { return facts_; }
+  const Mesh& mesh() const { return mesh_; }  // Of the ranks that wrote it.
+
+  // An Error that lists what differs where it does not hold the same tensors.
+  std::optional<Error> CheckFits(const std::vector<StateTensor>& state, const Mesh& mesh) const;
+
+  // Reads the rank's pieces. Whatever is read is checked against its digest, so an Error is returned rather than a
+  // wrong value, but values may have been overwritten then. Takes memory for a block, and on a GPU for the rank's
+  // pieces. REQUIRES: CheckFits.
+  std::optional<Error> Load(const std::vector<StateTensor>& state, const Mesh& mesh, int64_t rank) const;
+
+ private:
+  std::string folder_;
+  CheckpointFacts facts_;
+  Mesh mesh_;
+  std::vector<StateTensor> tensors_;  // Without values.
+  std::vector<Shard> shards_;         // By rank.
+};
+
+// Writes and completes the folder of a checkpoint whose shards are all on disk, then removes all but the last `keep`.
+// Called by one rank.
+std::optional<Error> Complete(const std::string& folder, const CheckpointFacts& facts, const Mesh& mesh,
+                              const std::vector<StateTensor>& state, const std::vector<Shard>& shards, int64_t keep);
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_CHECKPOINT_CHECKPOINT_H_
