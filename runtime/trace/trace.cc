@@ -301,6 +301,21 @@ void OnCrash(int signal) {
 
 void OnStop(int signal) { _exit(128 + signal); }
 
+volatile sig_atomic_t was_asked_to_stop = 0;
+volatile sig_atomic_t seconds_of_grace = 0;
+
+void OnFirstSigterm(int signal) {
+  if (was_asked_to_stop != 0) _exit(128 + signal);
+  was_asked_to_stop = 1;
+  alarm(static_cast<unsigned>(seconds_of_grace));
+}
+
+void OnEndOfGrace(int) {
+  constexpr char kText[] = "error: the time to save is over after SIGTERM (CLEAVE_GRACE)\n";
+  if (write(STDERR_FILENO, kText, sizeof kText - 1) < 0) _exit(128 + SIGTERM);
+  _exit(128 + SIGTERM);
+}
+
 }  // namespace
 
 bool IsIgnored(int signal) {
@@ -308,6 +323,18 @@ bool IsIgnored(int signal) {
   sigaction(signal, nullptr, &action);
   return action.sa_handler == SIG_IGN;
 }
+
+void DeferSigterm(int grace) {
+  seconds_of_grace = grace;
+  struct sigaction action = {};
+  action.sa_flags = SA_RESTART;
+  action.sa_handler = OnEndOfGrace;
+  sigaction(SIGALRM, &action, nullptr);
+  action.sa_handler = OnFirstSigterm;
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+bool WasAskedToStop() { return was_asked_to_stop != 0; }
 
 void HandleSignals(const Watch& watch, int rank) {
   of_this_thread = {&watch, rank};

@@ -191,6 +191,11 @@ class Watch {
 // of the process name it too. Reports end with `watch`.
 void HandleSignals(const Watch& watch, int rank);
 
+// From now on the first SIGTERM only makes WasAskedToStop true. The process ends at a second one, and `grace` seconds
+// after the first.
+void DeferSigterm(int grace);
+bool WasAskedToStop();
+
 // Whether this process ignores a signal, as it does SIGHUP under nohup.
 bool IsIgnored(int signal);
 

@@ -33,6 +33,12 @@ std::string Usage(const std::string& program) {
          "  --log-ranks R  which ranks print lines: 0 (the default) or all\n"
          "  --out DIR      folder of metrics.jsonl and run.json\n"
          "  --data PATH    the data, instead of where the model says\n"
+         "  --checkpoint-every K\n"
+         "                 steps between two checkpoints; 0: none\n"
+         "  --keep K       how many checkpoints are kept\n"
+         "  --checkpoints DIR\n"
+         "                 their folder, instead of `checkpoints` in that of run.json\n"
+         "  --resume [DIR] go on from the last good checkpoint of the folder, or of DIR, or from DIR itself\n"
          "  --quiet        no output but errors";
 }
 
@@ -55,21 +61,26 @@ Result<Options> ParseOptions(int argc, const char* const* argv) {
       value = flag.substr(equals + 1);
       flag.resize(equals);
     }
+    if (flag == "--resume") {
+      const bool follows = !value.has_value() && i + 1 < argc && argv[i + 1][0] != '-';
+      options.resume = follows ? argv[++i] : value.value_or("");
+      continue;
+    }
     struct Number {
       const char* flag;
       int64_t least;
       std::optional<int64_t>* target;
     };
     std::optional<int64_t> seed;
-    const Number numbers[] = {{"--steps", 1, &options.steps},
-                              {"--epochs", 1, &options.epochs},
-                              {"--log-every", 0, &options.log_every},
-                              {"--seed", 0, &seed}};
+    const Number numbers[] = {
+        {"--steps", 1, &options.steps},         {"--epochs", 1, &options.epochs},
+        {"--log-every", 0, &options.log_every}, {"--checkpoint-every", 0, &options.checkpoint_every},
+        {"--keep", 1, &options.keep},           {"--seed", 0, &seed}};
     const Number* number = nullptr;
     for (const Number& candidate : numbers) {
       if (flag == candidate.flag) number = &candidate;
     }
-    if (number == nullptr && flag != "--out" && flag != "--data" && flag != "--log-ranks")
+    if (number == nullptr && flag != "--out" && flag != "--data" && flag != "--log-ranks" && flag != "--checkpoints")
       return UsageError(argv[0], "unknown flag `" + flag + "`");
     if (!value.has_value()) {
       if (i + 1 == argc) return UsageError(argv[0], "`" + flag + "` needs a value");
@@ -91,6 +102,8 @@ Result<Options> ParseOptions(int argc, const char* const* argv) {
       options.log_all_ranks = *value == "all";
     } else if (flag == "--out") {
       options.out = *value;
+    } else if (flag == "--checkpoints") {
+      options.checkpoints = *value;
     } else {
       options.data = *value;
     }

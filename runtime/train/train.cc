@@ -2,6 +2,8 @@
 // finite.
 #include "runtime/train/train.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
@@ -22,6 +24,7 @@
 #include "runtime/train/phase.h"
 #include "runtime/train/redistributions.h"
 #include "runtime/train/report.h"
+#include "runtime/train/saving.h"
 
 namespace cleave::runtime {
 namespace {
@@ -69,17 +72,20 @@ double CommunicationSeconds(const Comm& comm) {
 
 class Run {
  public:
-  Run(const TrainingSettings& settings, const Options& options, const Context& context, uint64_t& step,
-      TrainingProgram& program, Batches& batches, Report& report, RedistributionLog& redistributions)
+  // `done`: how many steps the training that goes on had done.
+  Run(const TrainingSettings& settings, const Options& options, const Context& context, uint64_t& step, int64_t done,
+      TrainingProgram& program, Batches& batches, Report& report, Saving& saving, RedistributionLog& redistributions)
       : settings_(settings),
         options_(options),
         comm_(context.comm),
         watch_(context.watch),
         observer_(context.observer),
         step_(step),
+        done_(done),
         program_(program),
         batches_(batches),
         report_(report),
+        saving_(saving),
         redistributions_(redistributions),
         feed_(program.Inputs(), batches) {
     for (const ModelInput& input : program_.Inputs()) masks_test_ |= input.name == kSampleMask;
@@ -91,25 +97,32 @@ class Run {
     const int64_t log_every = options_.log_every.value_or(settings_.log_every);
     const int64_t of_epoch = batches_.steps_per_epoch();
     start_ = Now();
-    for (int64_t step = 0; step < length.steps; ++step) {
-      if (step % of_epoch == 0) {
-        PrepareData([&] { batches_.PrepareTraining(step, std::min(of_epoch, length.steps - step)); });
+    for (int64_t step = done_; step < length.steps && !saving_.stops(); ++step) {
+      if (step % of_epoch == 0 || step == done_) {
+        PrepareData([&] { batches_.PrepareTraining(step, std::min(of_epoch - step % of_epoch, length.steps - step)); });
       }
       const bool last = step + 1 == length.steps;
       const bool logged = log_every > 0 && ((step + 1) % log_every == 0 || last);
       if (std::optional<Error> error = Step(step, length.steps, logged)) return error;
       const bool epoch_ends = (step + 1) % of_epoch == 0;
       if (epoch_ends || (last && !length.cut_short)) Test(step / of_epoch);
+      if (last || saving_.IsDue(step + 1)) {
+        // What is saved is finite.
+        if (std::optional<Error> error = CheckParameters(step + 1)) return error;
+      }
+      if (std::optional<Error> error = saving_.AfterStep(step + 1, last)) return error;
       record_.seconds = Now() - start_;
     }
-    return CheckParameters(length.steps);
+    return std::nullopt;
   }
 
   // Gathers what every rank measured.
   RunRecord Finish(ExitCode code) {
     double sent = 0;
     for (const Traffic& traffic : comm_.traffic()) sent += traffic.sent_bytes;
-    const int64_t memory = program_.ArenaBytes() + WorkspaceBytes().peak;
+    const int64_t copy = saving_.bytes();
+    const int64_t memory = program_.ArenaBytes() + WorkspaceBytes().peak + (TensorsAreOnHost() ? copy : 0);
+    const int64_t on_host = program_.HostBytes() + (TensorsAreOnHost() ? 0 : copy);
     record_.exit = static_cast<int>(code);
     record_.traffic = comm_.traffic();
     // The host cannot measure how long a GPU communicates, because it only asks for the work.
@@ -119,7 +132,7 @@ class Run {
       for (Traffic& traffic : record_.traffic) traffic.seconds = 0;
     }
     const std::string mine =
-        Format("%" PRId64 " %" PRId64 " %" PRId64 " %.17g", memory, program_.HostBytes(), batches_.bytes(), sent);
+        Format("%" PRId64 " %" PRId64 " %" PRId64 " %.17g", memory, on_host, batches_.bytes(), sent);
     for (const std::string& text : comm_.GatherText(mine)) {
       char* end = nullptr;
       record_.peak_memory_bytes.push_back(std::strtoll(text.c_str(), &end, 10));
@@ -257,7 +270,8 @@ class Run {
   }
 
   void CheckParameter(const ParameterView& view) {
-    watch_.Check(view.name, view.line, view.values, ElementCount(view.region.size));
+    watch_.Check(view.name, view.line, view.values,
+                 ElementCount(RegionOf(view.layout, comm_.mesh(), comm_.rank()).size));
   }
 
   std::string FirstOverRanks(const std::optional<Watch::NotFinite>& found) {
@@ -288,9 +302,11 @@ class Run {
   Watch& watch_;
   Observer& observer_;
   uint64_t& step_;  // Context::step.
+  const int64_t done_;
   TrainingProgram& program_;
   Batches& batches_;
   Report& report_;
+  Saving& saving_;
   RedistributionLog& redistributions_;
   Feed feed_;
   const ParameterNorm parameter_norm_{comm_, program_.Parameters()};
@@ -318,21 +334,22 @@ Result<DataSpec> ChooseData(const TrainingSettings& settings, const Options& opt
 }
 
 // Reads the file's piece to where the parameter lies.
-std::optional<Error> ReadParameter(const ParameterFile& file, const ParameterView& view) {
-  if (TensorsAreOnHost()) return file.read(file, view.region, view.values);
-  std::vector<float> values(static_cast<size_t>(ElementCount(view.region.size)));
-  std::optional<Error> error = file.read(file, view.region, values.data());
+std::optional<Error> ReadParameter(const ParameterFile& file, const ParameterView& view, const Comm& comm) {
+  const Region region = RegionOf(view.layout, comm.mesh(), comm.rank());
+  if (TensorsAreOnHost()) return file.read(file, region, view.values);
+  std::vector<float> values(static_cast<size_t>(ElementCount(region.size)));
+  std::optional<Error> error = file.read(file, region, values.data());
   if (!error.has_value()) CopyToDevice(values.data(), view.values, static_cast<int64_t>(values.size() * sizeof(float)));
   return error;
 }
 
 // All mistakes in the files of parameters that this rank finds.
-std::optional<Error> ReadParameters(const TrainingSettings& settings, TrainingProgram& program) {
+std::optional<Error> ReadParameters(const TrainingSettings& settings, TrainingProgram& program, const Comm& comm) {
   std::string mistakes;
   for (const ParameterFile& file : settings.parameter_files) {
     for (const ParameterView& view : program.Parameters()) {
       if (view.name != file.parameter) continue;
-      const std::optional<Error> error = ReadParameter(file, view);
+      const std::optional<Error> error = ReadParameter(file, view, comm);
       if (error.has_value()) mistakes += (mistakes.empty() ? "" : "\nerror: ") + error->message;
     }
   }
@@ -353,11 +370,60 @@ std::string Headline(const TrainingSettings& settings, const Batches& batches, u
                 batches.steps_per_epoch() == 1 ? "" : "s", seed);
 }
 
+// What the exit code of a process that ends at a signal is.
+constexpr ExitCode kStopped = static_cast<ExitCode>(128 + SIGTERM);
+
+std::string ScheduleText(const Schedule& schedule) {
+  switch (schedule.form) {
+    case Schedule::Form::kConstant:
+      return Format("%g", schedule.rate);
+    case Schedule::Form::kLinearWarmup:
+      return Format("linear_warmup(%g, %" PRId64 ")", schedule.rate, schedule.warmup_steps);
+    case Schedule::Form::kCosine:
+      return Format("cosine(%g, %" PRId64 ", %" PRId64 ", %g)", schedule.rate, schedule.total_steps,
+                    schedule.warmup_steps, schedule.final_rate);
+  }
+  return "";
+}
+
+SavingOptions SavingOf(const TrainingSettings& settings, const Options& options) {
+  return {.folder = options.checkpoints.value_or(options.out == "." ? "checkpoints" : options.out + "/checkpoints"),
+          .every = options.checkpoint_every.value_or(settings.checkpoint_every),
+          .keep = options.keep.value_or(settings.keep_checkpoints)};
+}
+
+// What a checkpoint says of this training, and may be another when it goes on.
+CheckpointFacts FactsOf(const TrainingSettings& settings, const Batches& batches, uint64_t seed) {
+  CheckpointFacts facts = {.model = settings.model_name, .step = 0, .seed = seed};
+  facts.settings = {{"batch", std::to_string(batches.batch())},
+                    {"learning rate", ScheduleText(settings.schedule)},
+                    {"seed", std::to_string(seed)},
+                    {"shuffle", settings.data.shuffle ? "true" : "false"},
+                    {"training samples", std::to_string(batches.train_samples())}};
+  return facts;
+}
+
+// That training goes on, and which settings are others.
+std::string ResumedText(const CheckpointFacts& then, const CheckpointFacts& facts) {
+  std::string text = Format("goes on after step %" PRId64, then.step);
+  for (const auto& [name, value] : facts.settings) {
+    for (const auto& [old_name, old] : then.settings) {
+      if (old_name == name && old != value)
+        text += Format("; %s was %s, is %s", name.c_str(), old.c_str(), value.c_str());
+    }
+  }
+  return text;
+}
+
 // Everything that happens after the job has been joined. Returns an Error that all ranks agree on. `folder`: of the
 // program.
 std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options& options, CreateProgram create,
                                  const std::string& folder, Comm& comm, Watch& watch) {
-  const uint64_t seed = options.seed.value_or(settings.seed);
+  const SavingOptions saves = SavingOf(settings, options);
+  const std::string from = !options.resume.has_value() || options.resume->empty() ? saves.folder : *options.resume;
+  std::optional<uint64_t> seed_then;
+  if (options.resume.has_value()) seed_then = ResumedSeed(comm, from);
+  const uint64_t seed = options.seed.value_or(seed_then.value_or(settings.seed));
   Result<DataSpec> data = ChooseData(settings, options);
   if (!data.ok()) return data.error();
   const bool is_first = comm.rank() == 0;
@@ -379,14 +445,32 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
     return error;
   watch.Start("initial values", 0);
   program->Initialize();
-  if (std::optional<Error> error = Agree(comm, ReadParameters(settings, *program))) return error;
+  if (std::optional<Error> error = Agree(comm, ReadParameters(settings, *program, comm))) return error;
+  const std::vector<StateTensor> state = StateOf(program->Parameters());
+  const CheckpointFacts facts = FactsOf(settings, *batches.value(), seed);
+  int64_t done = 0;
+  if (options.resume.has_value()) {
+    watch.Start("reading a checkpoint", 0);
+    const Result<CheckpointFacts> resumed = Resume(comm, from, state);
+    if (!resumed.ok()) return resumed.error();
+    done = resumed.value().step;
+    report.value().Line(ResumedText(resumed.value(), facts));
+  }
+  if (saves.every > 0) {
+    const std::optional<int64_t> resumed_at = options.resume.has_value() ? std::optional(done) : std::nullopt;
+    if (std::optional<Error> error = ClaimFolder(comm, report.value(), saves.folder, resumed_at)) return error;
+  }
+  Saving saving(comm, watch, report.value(), saves, facts, state);
   watch.Finish();
   report.value().Line(Headline(settings, *batches.value(), seed));
   if (!batches.value()->note().empty()) report.value().Line(batches.value()->note());
 
   RedistributionLog redistributions(comm, watch, folder);
-  Run run(settings, options, context, step, *program, *batches.value(), report.value(), redistributions);
+  Run run(settings, options, context, step, done, *program, *batches.value(), report.value(), saving, redistributions);
   std::optional<Error> error = run.Steps();
+  if (!error.has_value() && saving.stops()) {
+    error = Error{kStopped, "SIGTERM ended the training; `--resume` goes on from what was saved"};
+  }
   const RunRecord record = run.Finish(error.has_value() ? error->code : ExitCode::kDone);
   if (!error.has_value()) report.value().Summary(record, batches.value()->batch());
   const std::optional<Error> unwritten = Agree(comm, report.value().WriteRun(record));
