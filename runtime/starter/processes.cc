@@ -29,6 +29,7 @@ constexpr double kSecondsToEnd = 5;          // For a process that has been told
 constexpr double kDefaultTimeout = 60;       // CLEAVE_TIMEOUT
 constexpr double kSecondsToReport = 8;       // For ranks that wait for one that is stopped.
 constexpr double kInterval = 0.25;           // Between two looks at the clock.
+constexpr double kDefaultGrace = 30;         // CLEAVE_GRACE, for ranks that save after SIGTERM.
 
 void Say(const std::string& text) { std::fprintf(stderr, "run.sh: %s\n", text.c_str()); }
 
@@ -114,6 +115,7 @@ struct Child {
   bool runs = true;
   bool is_stopped = false;
   bool was_killed = false;  // By this process.
+  bool is_rank = false;
   std::string variable_of_ranks = {};
   int most_ranks = 0;  // That it had at once.
   double seconds_with_fewer = 0;
@@ -148,6 +150,12 @@ std::vector<int> ChildrenOf(pid_t process) {
   return children;
 }
 
+double SecondsOf(const char* variable, double otherwise) {
+  const char* const text = std::getenv(variable);
+  const double given = text == nullptr ? 0 : std::strtod(text, nullptr);
+  return given > 0 ? given : otherwise;
+}
+
 class Job {
  public:
   void Add(const std::string& name, pid_t id) { children_.push_back({name, id}); }
@@ -156,11 +164,13 @@ class Job {
     if (process.logs.empty()) {
       Add(process.name, cleave::runtime::Start(process, -1, -1));
       children_.back().variable_of_ranks = process.variable_of_ranks;
+      children_.back().is_rank = process.variable_of_ranks.empty();
       return;
     }
     const Pipe out = MakePipe();
     const Pipe err = MakePipe();
     Add(process.name, cleave::runtime::Start(process, out.write, err.write));
+    children_.back().is_rank = true;
     close(out.write);
     close(err.write);
     AddStream(out.read, STDOUT_FILENO, process.logs + "/stdout");
@@ -181,6 +191,7 @@ class Job {
   void LookAtStopped(double passed);
   void LookAtRanks(double passed);
   void EndWithin(double seconds);
+  bool AskRanksToEnd();
   void Signal(int number);
 
   std::vector<Child> children_;
@@ -235,12 +246,37 @@ void Job::Signal(int number) {
   }
 }
 
+// The ranks that a child has started.
+std::vector<int> RanksOf(const Child& child) {
+  std::vector<int> ranks;
+  for (const int id : ChildrenOf(child.id)) {
+    if (Content(Format("/proc/%d/environ", id)).find(child.variable_of_ranks) != std::string::npos) ranks.push_back(id);
+  }
+  return ranks;
+}
+
+// Sends SIGTERM to the ranks themselves: mpirun would not wait for what they save. Returns whether there are some.
+bool Job::AskRanksToEnd() {
+  bool are_there = false;
+  for (const Child& child : children_) {
+    if (!child.runs) continue;
+    std::vector<int> ranks;
+    if (child.is_rank) ranks.push_back(child.id);
+    if (!child.variable_of_ranks.empty()) ranks = RanksOf(child);
+    for (const int id : ranks) kill(id, SIGTERM);
+    are_there |= !ranks.empty();
+  }
+  return are_there;
+}
+
 void Job::TakeSignals() {
   signalfd_siginfo info;
   while (read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     if (info.ssi_signo == SIGCHLD) continue;
-    if (!stopped_by_.has_value()) stopped_by_ = static_cast<int>(info.ssi_signo);
-    EndWithin(0);
+    const bool is_first = !stopped_by_.has_value();
+    if (is_first) stopped_by_ = static_cast<int>(info.ssi_signo);
+    const bool may_save = is_first && info.ssi_signo == SIGTERM && AskRanksToEnd();
+    EndWithin(may_save ? SecondsOf("CLEAVE_GRACE", kDefaultGrace) : 0);
   }
   int status = 0;
   for (pid_t id; (id = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) TakeChild(id, status);
@@ -271,9 +307,7 @@ void Job::TakeChild(pid_t id, int status) {
 
 // Ranks that wait for it say so first, and more: in which op.
 void Job::LookAtStopped(double passed) {
-  const char* const text = std::getenv("CLEAVE_TIMEOUT");
-  const double given = text == nullptr ? 0 : std::strtod(text, nullptr);
-  const double timeout = given > 0 ? given : kDefaultTimeout;
+  const double timeout = SecondsOf("CLEAVE_TIMEOUT", kDefaultTimeout);
   for (Child& child : children_) {
     if (!child.runs || !child.is_stopped) continue;
     child.stopped_seconds += passed;
@@ -288,10 +322,7 @@ void Job::LookAtStopped(double passed) {
 void Job::LookAtRanks(double passed) {
   for (Child& child : children_) {
     if (!child.runs || child.variable_of_ranks.empty() || told_to_end_at_.has_value()) continue;
-    int ranks = 0;
-    for (const int id : ChildrenOf(child.id)) {
-      if (Content(Format("/proc/%d/environ", id)).find(child.variable_of_ranks) != std::string::npos) ++ranks;
-    }
+    const int ranks = static_cast<int>(RanksOf(child).size());
     child.seconds_with_fewer = ranks < child.most_ranks ? child.seconds_with_fewer + passed : 0;
     child.most_ranks = std::max(child.most_ranks, ranks);
     if (child.seconds_with_fewer < kSecondsAfterFailure) continue;

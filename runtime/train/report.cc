@@ -83,7 +83,7 @@ Result<Report> Report::Open(const std::string& folder, Outputs outputs, LogForma
   if (!lock.ok()) return lock.error();
   report.lock_.emplace(std::move(lock.value()));
   std::remove((folder + "/run.json").c_str());
-  report.metrics_ = std::fopen((folder + "/metrics.jsonl").c_str(), "w");
+  report.metrics_ = std::fopen((folder + "/metrics.jsonl").c_str(), outputs.continues ? "a+" : "w");
   if (report.metrics_ == nullptr) return FolderError(folder);
   return report;
 }
@@ -98,6 +98,23 @@ Report::Report(Report&& other) noexcept
 
 Report::~Report() {
   if (metrics_ != nullptr) std::fclose(metrics_);
+}
+
+void Report::ContinueAfter(int64_t step) {
+  if (metrics_ == nullptr) return;
+  const std::string where = "`" + folder_ + "/metrics.jsonl` (rank 0)";
+  // Lines are in the order of steps, and the last one may be cut.
+  constexpr char kStep[] = "{\"step\":";
+  std::rewind(metrics_);
+  long end = 0;
+  char* line = nullptr;
+  size_t size = 0;
+  for (ssize_t length; (length = getline(&line, &size, metrics_)) > 0; end += length) {
+    const bool is_step = std::strncmp(line, kStep, sizeof kStep - 1) == 0 && line[length - 1] == '\n';
+    if (!is_step || std::strtoll(line + sizeof kStep - 1, nullptr, 10) > step) break;
+  }
+  std::free(line);
+  CheckWritten(ftruncate(fileno(metrics_), end) == 0 && std::fseek(metrics_, 0, SEEK_END) == 0, where);
 }
 
 void Report::Line(const std::string& text) {
@@ -178,6 +195,7 @@ std::string RunJson(const RunRecord& run) {
   JsonObject all;
   all.AddInteger("exit", run.exit);
   all.AddInteger("steps", static_cast<int64_t>(run.step_seconds.size()));
+  if (run.resumed_after > 0) all.AddInteger("resumed_after", run.resumed_after);
   all.Add("seconds", run.seconds);
   all.Add("median_step_seconds", Median(run.step_seconds));
   all.Add("compute_seconds", (total - run.communication_seconds) / steps);

@@ -45,6 +45,7 @@ struct RunRecord {
   std::vector<double> sent_bytes;          // Per rank.
   std::array<Traffic, kCollectiveKinds> traffic;
   NamedValues test;
+  int64_t resumed_after = 0;  // The step.
 };
 
 double Median(std::vector<double> values);  // 0 for none.
@@ -53,8 +54,9 @@ class Report {
  public:
   // What a rank's Report does.
   struct Outputs {
-    bool files = true;  // Whether it writes metrics.jsonl and run.json.
-    bool lines = true;  // Whether it prints.
+    bool files = true;       // Whether it writes metrics.jsonl and run.json.
+    bool lines = true;       // Whether it prints.
+    bool continues = false;  // Whether an older metrics.jsonl stays, for ContinueAfter.
   };
 
   // To write files, makes `folder` if need be, takes it for this job, removes an older run.json from it and opens
@@ -63,6 +65,9 @@ class Report {
   Report(Report&& other) noexcept;
   Report(const Report&) = delete;
   ~Report();
+
+  // Training goes on after this step: of an older metrics.jsonl the lines of steps up to it stay.
+  void ContinueAfter(int64_t step);
 
   void Line(const std::string& text);
   void Step(const StepRecord& record, bool logged);

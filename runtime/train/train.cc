@@ -124,6 +124,7 @@ class Run {
     const int64_t memory = program_.ArenaBytes() + WorkspaceBytes().peak + (TensorsAreOnHost() ? copy : 0);
     const int64_t on_host = program_.HostBytes() + (TensorsAreOnHost() ? 0 : copy);
     record_.exit = static_cast<int>(code);
+    record_.resumed_after = done_;
     record_.traffic = comm_.traffic();
     // The host cannot measure how long a GPU communicates, because it only asks for the work.
     record_.communication_is_timed = TensorsAreOnHost();
@@ -429,8 +430,9 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   const bool is_first = comm.rank() == 0;
   // Ranks that share a process share its standard output.
   const bool prints = is_first || (options.log_all_ranks && comm.ranks_in_this_process() == 1);
-  Result<Report> report =
-      Report::Open(options.out, {.files = is_first, .lines = prints && !options.quiet}, settings.log);
+  Result<Report> report = Report::Open(
+      options.out, {.files = is_first, .lines = prints && !options.quiet, .continues = options.resume.has_value()},
+      settings.log);
   if (std::optional<Error> error = Agree(comm, report.ok() ? std::nullopt : std::optional<Error>(report.error())))
     return error;
 
@@ -454,6 +456,7 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
     const Result<CheckpointFacts> resumed = Resume(comm, from, state);
     if (!resumed.ok()) return resumed.error();
     done = resumed.value().step;
+    report.value().ContinueAfter(done);
     report.value().Line(ResumedText(resumed.value(), facts));
   }
   if (saves.every > 0) {
