@@ -63,7 +63,8 @@ Result<SafetensorsEntry> TensorAt(const std::string& subject, const std::string&
   const Result<std::vector<int64_t>> range = IntegersMember(value, "data_offsets");
   if (!range.ok()) return Mistake(subject, range.error().message);
   if (ElementBytes(type.value()) == 0) {
-    return Mistake(subject, Format("has type `%s`; %s can be read", ShownName(type.value()).c_str(), KnownTypes().c_str()));
+    return Mistake(subject,
+                   Format("has type `%s`; %s can be read", ShownName(type.value()).c_str(), KnownTypes().c_str()));
   }
   const std::optional<int64_t> bytes = SafetensorsBytes(type.value(), shape.value());
   if (!bytes.has_value()) return Mistake(subject, "has an impossible shape: " + Joined(shape.value()));
