@@ -38,7 +38,10 @@ ir::Program MnistMlpOnEightRanks(const ir::Graph& graph) {
 
 std::string ProgramText(const ir::Graph& graph, const ir::Program& program, const ir::Training& training,
                         const CodegenOptions& options = {}) {
-  const auto files = GenerateCpu({graph, program, ir::PlanMemory(graph, program, FusedByCpu()), training}, options);
+  const ir::CheckpointCopy copy =
+      training.checkpoint_every > 0 ? ir::CheckpointCopy::kBesideValues : ir::CheckpointCopy::kNone;
+  const ir::MemoryPlan memory = ir::PlanMemory(graph, program, FusedByCpu(), copy);
+  const auto files = GenerateCpu({graph, program, memory, training}, options);
   EXPECT_TRUE(files.ok()) << files.status();
   if (!files.ok()) return "";
   EXPECT_EQ(files->front().path, "program.cc");
@@ -244,7 +247,12 @@ TEST(ProgramText, SaysWhatTheModelSaysAboutCheckpoints) {
   training.keep_checkpoints = 5;
   EXPECT_FALSE(absl::StrContains(text(), "checkpoint_every"));
   EXPECT_TRUE(absl::StrContains(text(), "\n  settings.keep_checkpoints = 5;\n"));
+  const ir::MemoryPrediction without = ir::PlanMemory(graph, SingleRankProgram(graph), FusedByCpu()).use.prediction;
+  EXPECT_TRUE(absl::StrContains(text(), absl::StrCat("kPeakBytes = ", without.peak.value(), ";")));
   training.checkpoint_every = 500;
+  // A copy of all parameters and momenta.
+  EXPECT_TRUE(absl::StrContains(
+      text(), absl::StrCat("kPeakBytes = ", (without.peak + without.parameters + without.optimizer).value(), ";")));
   EXPECT_TRUE(absl::StrContains(text(), "\n  settings.checkpoint_every = 500;\n  settings.keep_checkpoints = 5;\n"));
 }
 

@@ -1,14 +1,16 @@
-// How a target runs a program, as far as it decides what a step takes.
+// How a target runs the programs of a model, as far as it decides what a step takes.
 #ifndef CLEAVE_SEARCH_COST_EXECUTION_H_
 #define CLEAVE_SEARCH_COST_EXECUTION_H_
 
 #include "ir/program/fuse/fuse.h"
+#include "ir/program/memory/memory.h"
 
 namespace cleave::search {
 
 struct Execution {
   ir::FuseOptions fuse = {};  // What it computes as one piece.
   bool overlaps = false;      // Whether collectives run beside kernels that do not need them.
+  ir::CheckpointCopy checkpoint = ir::CheckpointCopy::kNone;
 
   bool operator==(const Execution&) const = default;
 };

@@ -71,6 +71,15 @@ TEST(ExplainTest, ThePlanIsShownUnderEveryPriceWithItsMemoryAndCollectives) {
   }
 }
 
+TEST(ExplainTest, TheCopyOfACheckpointIsPartOfTheMemory) {
+  Planned planned(testing::SeedNetwork(), 8);
+  EXPECT_FALSE(absl::StrContains(ExplainPlan(planned.explained()), "checkpoint"));
+  planned.memory.checkpoint = Bytes(1000);
+  EXPECT_TRUE(absl::StrContains(ExplainPlan(planned.explained()), ", checkpoint 1000 B"));
+  planned.memory.host = Bytes(1500);
+  EXPECT_TRUE(absl::StrContains(ExplainPlan(planned.explained()), "; on the host 1.5 KiB, of it checkpoint 1000 B"));
+}
+
 TEST(ExplainTest, BoundAndGapWhereTheyAreKnown) {
   Planned planned(testing::SeedNetwork(), 8);
   planned.plan.search.lower_bound = planned.plan.search.cost / 1.25;

@@ -44,11 +44,20 @@ std::string SentText(const ir::Program& program, const Prediction& predicted) {
                       " per rank and step, in ", Plural(collectives, "collective"));
 }
 
+// ", checkpoint 8.0 MB" or "; on the host 24 MB, of it checkpoint 8.0 MB".
+std::string EndOfMemoryText(const ir::MemoryPrediction& memory) {
+  const std::string checkpoint =
+      memory.checkpoint > Bytes(0) ? absl::StrCat("checkpoint ", FormatBytes(memory.checkpoint)) : "";
+  if (memory.host == Bytes(0)) return checkpoint.empty() ? "" : absl::StrCat(", ", checkpoint);
+  return absl::StrCat("; on the host ", FormatBytes(memory.host),
+                      checkpoint.empty() ? "" : absl::StrCat(", of it ", checkpoint));
+}
+
 std::string MemoryText(const ir::MemoryPrediction& memory) {
   return absl::StrCat(FormatBytes(memory.peak), " per rank: parameters ", FormatBytes(memory.parameters),
                       ", gradients ", FormatBytes(memory.gradients), ", optimizer ", FormatBytes(memory.optimizer),
                       ", activations ", FormatBytes(memory.activations), ", buffers ", FormatBytes(memory.buffers),
-                      memory.host > Bytes(0) ? absl::StrCat("; on the host ", FormatBytes(memory.host)) : "");
+                      EndOfMemoryText(memory));
 }
 
 std::string TimeText(const Prediction& predicted) {

@@ -95,7 +95,7 @@ std::optional<Estimate> Estimator::Of(const ir::Plan& plan) const {
 
 std::optional<Estimate> Estimator::Without(size_t begin, size_t end, const ir::Plan& plan) const {
   const Shortened few = WithoutLayers(graph_, equal_, begin, end);
-  const absl::StatusOr<PlannedProgram> made = ProgramOf(few.graph, PlanOf(few, plan), execution_.fuse);
+  const absl::StatusOr<PlannedProgram> made = ProgramOf(few.graph, PlanOf(few, plan), execution_);
   if (!made.ok()) return std::nullopt;
   std::unique_ptr<Recomputation> recomputation = RecomputationOf(*made, cluster_, {}, {});
   const Bytes peak = PeakOf(*made);

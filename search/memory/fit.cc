@@ -212,8 +212,7 @@ class Fitter {
     if (own.examined.peak.has_value()) return *own.examined.peak;
     const ir::Plan plan = AskedAndMoved(own.plan);
     const std::optional<Estimate> estimate = estimator_.Of(plan);
-    own.examined.peak =
-        estimate.has_value() ? estimate->peak : PeakOf(MustMake(task_.graph, plan, task_.execution.fuse));
+    own.examined.peak = estimate.has_value() ? estimate->peak : PeakOf(MustMake(task_.graph, plan, task_.execution));
     return *own.examined.peak;
   }
 
@@ -222,7 +221,7 @@ class Fitter {
     const ir::Plan moved = AskedAndMoved(plan);
     const std::optional<Estimate> estimate = estimator_.Of(moved);
     if (estimate.has_value()) return task_.savings.recomputes ? estimate->least : estimate->peak;
-    const absl::StatusOr<PlannedProgram> made = ProgramOf(task_.graph, moved, task_.execution.fuse);
+    const absl::StatusOr<PlannedProgram> made = ProgramOf(task_.graph, moved, task_.execution);
     return made.ok() ? std::optional(PeakOf(*made)) : std::nullopt;
   }
 
@@ -252,15 +251,14 @@ class Fitter {
 
   // Whether the batch can be taken in as many parts as the plan says. There is an estimate only of programs.
   bool HasProgram(const ir::Plan& plan, const std::optional<Estimate>& estimate) const {
-    return estimate.has_value() ||
-           ProgramOf(task_.graph, WithAsked(plan, task_.savings.asked), task_.execution.fuse).ok();
+    return estimate.has_value() || ProgramOf(task_.graph, WithAsked(plan, task_.savings.asked), task_.execution).ok();
   }
 
   // `plan`, with as much recomputation as saves memory if that is allowed, and its steps moved.
   SmallestPlan WithRecomputation(const Tried& tried, const ir::Plan& plan) const {
     SmallestPlan result{.plan = AskedAndMoved(plan), .weight = tried.weight, .zero = tried.zero, .use = {}};
     if (!task_.savings.recomputes) {
-      result.use = MustMake(task_.graph, result.plan, task_.execution.fuse).memory.use;
+      result.use = MustMake(task_.graph, result.plan, task_.execution).memory.use;
       return result;
     }
     auto [own, program] = Smallest(task_.graph, task_.cluster, task_.execution, task_.savings, task_.tuning, plan);
@@ -303,9 +301,9 @@ std::pair<ir::Plan, PlannedProgram> Smallest(const ir::Graph& training_graph, co
   ir::Plan asked = WithAsked(std::move(moved), savings.asked);
   ir::Plan thrifty = asked;
   Apply(RecomputationOf(kept, cluster, savings, tuning)->Smallest(), thrifty);
-  PlannedProgram program = MustMake(training_graph, thrifty, execution.fuse);
+  PlannedProgram program = MustMake(training_graph, thrifty, execution);
   // Gaps in the arena may take more than recomputation saves.
-  PlannedProgram as_asked = savings.asked.empty() ? std::move(kept) : MustMake(training_graph, asked, execution.fuse);
+  PlannedProgram as_asked = savings.asked.empty() ? std::move(kept) : MustMake(training_graph, asked, execution);
   if (PeakOf(as_asked) <= PeakOf(program)) return {std::move(asked), std::move(as_asked)};
   return {std::move(thrifty), std::move(program)};
 }
@@ -327,7 +325,7 @@ std::optional<Fit> FitMemory(const FitTask& task, Diagnostics& diagnostics) {
   SmallestPlan smallest = fitter.TakeSmallest();
   if (!task.is_small() && smallest.peak() <= task.limit.bytes) {
     // By the estimates it does not fit.
-    PlannedProgram program = MustMake(task.graph, smallest.plan, task.execution.fuse);
+    PlannedProgram program = MustMake(task.graph, smallest.plan, task.execution);
     return Fit{.plan = std::move(smallest.plan),
                .program = std::move(program),
                .weight = smallest.weight,

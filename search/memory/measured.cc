@@ -8,8 +8,8 @@
 
 namespace cleave::search {
 
-PlannedProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const ir::FuseOptions& fuse) {
-  absl::StatusOr<PlannedProgram> made = ProgramOf(graph, plan, fuse);
+PlannedProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const Execution& execution) {
+  absl::StatusOr<PlannedProgram> made = ProgramOf(graph, plan, execution);
   CLEAVE_CHECK(made.ok()) << made.status();
   return *std::move(made);
 }
@@ -18,7 +18,7 @@ PlannedProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& sa
   for (const auto& [op, retention] : savings.asked) {
     if (retention == ir::Retention::kOffload) plan.ops[op].retention = retention;
   }
-  return MustMake(graph, plan, execution.fuse);
+  return MustMake(graph, plan, execution);
 }
 
 std::unique_ptr<Recomputation> RecomputationOf(const PlannedProgram& program, const Cluster& cluster,

@@ -16,7 +16,7 @@
 namespace cleave::search {
 
 // REQUIRES: the plan has a program.
-PlannedProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const ir::FuseOptions& fuse);
+PlannedProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const Execution& execution);
 // The program that keeps everything, on the device or, where the user asks for it, on the host.
 PlannedProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& savings, const Execution& execution);
 // `program`: of MustKeep.

@@ -48,11 +48,11 @@ ir::OpId OwnerOf(const ir::Graph& graph, ir::OpId op) {
 }  // namespace
 
 absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
-                                         const ir::FuseOptions& fuse) {
+                                         const Execution& execution) {
   CLEAVE_ASSIGN_OR_RETURN(ir::Distributed distributed, ir::Distribute(training_graph, plan));
-  CLEAVE_RETURN_IF_ERROR(DropIdleOffloads(fuse, distributed));
+  CLEAVE_RETURN_IF_ERROR(DropIdleOffloads(execution.fuse, distributed));
   CLEAVE_ASSIGN_OR_RETURN(ir::Program program, ir::Partition(distributed.graph, distributed.plan));
-  ir::MemoryPlan memory = ir::PlanMemory(distributed.graph, program, fuse);
+  ir::MemoryPlan memory = ir::PlanMemory(distributed.graph, program, execution.fuse, execution.checkpoint);
   if (plan.moves_steps) ir::OrderForMemory(distributed.graph, program, memory);
   return PlannedProgram{
       .distributed = std::move(distributed), .program = std::move(program), .memory = std::move(memory)};
@@ -62,8 +62,8 @@ Seconds StepOf(const PlannedProgram& made, const Cluster& cluster, const Executi
   return Predict(made.program, made.memory.fusion, cluster, execution.overlaps).step;
 }
 
-ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& plan, const ir::FuseOptions& fuse) {
-  absl::StatusOr<PlannedProgram> made = ProgramOf(training_graph, plan, fuse);
+ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& plan, const Execution& execution) {
+  absl::StatusOr<PlannedProgram> made = ProgramOf(training_graph, plan, execution);
   CLEAVE_CHECK(made.ok()) << made.status();
   return std::move(made->memory.use);
 }

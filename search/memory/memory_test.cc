@@ -90,14 +90,15 @@ class FewPlans {
 };
 
 std::optional<Fit> Fitted(const ir::Graph& graph, FewPlans& plans, Bytes limit, std::optional<int> zero,
-                          Diagnostics& diagnostics, Savings savings = {}) {
+                          Diagnostics& diagnostics, Savings savings = {}, const Execution& execution = {}) {
   const Cluster cluster = CpuCluster(plans.devices());
   const FitTask task{.graph = graph,
                      .cluster = cluster,
                      .limit = {.bytes = limit, .span = {}, .source = "`memory`"},
                      .plan_for = plans.Search(),
                      .zero = zero,
-                     .savings = std::move(savings)};
+                     .savings = std::move(savings),
+                     .execution = execution};
   return FitMemory(task, diagnostics);
 }
 
@@ -226,6 +227,37 @@ TEST(FitMemoryTest, RecomputesAsMuchAsTheLimitDemands) {
   }
 }
 
+TEST(FitMemoryTest, TheCopyOfACheckpointCounts) {
+  const ir::Graph graph = Gpt({});
+  FewPlans plans(graph, 1);
+  const Bytes peak = EstimateMemory(graph, *plans.Search()(0, 0)).prediction.peak;
+  const Execution beside{.checkpoint = ir::CheckpointCopy::kBesideValues};
+  const Execution on_host{.checkpoint = ir::CheckpointCopy::kOnHost};
+  const Bytes copy = EstimateMemory(graph, *plans.Search()(0, 0), beside).prediction.checkpoint;
+  const auto fits = [&](Bytes limit, const Savings& savings, const Execution& execution) {
+    Diagnostics diagnostics;
+    const std::optional<Fit> fit = Fitted(graph, plans, limit, 0, diagnostics, savings, execution);
+    if (fit.has_value()) {
+      EXPECT_LE(fit->program.memory.use.prediction.peak, limit);
+    }
+    return fit.has_value();
+  };
+  EXPECT_TRUE(fits(peak + copy, {}, beside));
+  // With the copy, each limit needs as much recomputation as one that is smaller by the copy needs without it.
+  int fitting = 0;
+  for (int percent = 50; percent <= 100; percent += 10) {
+    const Bytes limit(peak.value() * percent / 100);
+    const bool without = fits(limit, {.recomputes = true}, {});
+    EXPECT_EQ(fits(limit, {.recomputes = true}, on_host), without) << percent;
+    EXPECT_EQ(fits(limit + copy, {.recomputes = true}, beside), without) << percent;
+    fitting += without;
+  }
+  EXPECT_GT(fitting, 1);
+  Diagnostics diagnostics;
+  EXPECT_FALSE(Fitted(graph, plans, copy, 0, diagnostics, {}, beside).has_value());
+  EXPECT_TRUE(absl::StrContains(diagnostics.items().front().notes.front(), ", checkpoint "));
+}
+
 TEST(FitMemoryTest, TakesAsFewMicroBatchesAsTheLimitDemands) {
   const ir::Graph graph = Mlp(64, {64, 96, 32, 8});
   FewPlans plans(graph, 1);
@@ -261,6 +293,26 @@ TEST(LeastMemoryTest, IsNeverMoreThanThePeak) {
         }
       }
     }
+  }
+}
+
+// At each level: what is divided between ranks is written by those that have it.
+TEST(EstimateMemoryTest, CheckpointsAreWrittenFromWhatARankKeeps) {
+  const Execution execution{.checkpoint = ir::CheckpointCopy::kBesideValues};
+  const ir::Graph small = Gpt({});
+  const ir::Graph large = Mlp(64, {512, 512});
+  for (const int zero : {0, 1, 2, 3}) {
+    const ir::Plan plan = Found(small, 4, ir::SearchAlgorithm::kDataParallel, zero);
+    const ir::MemoryPrediction without = EstimateMemory(small, plan).prediction;
+    const ir::MemoryPrediction memory = EstimateMemory(small, plan, execution).prediction;
+    EXPECT_EQ(memory.checkpoint, memory.parameters + memory.optimizer) << "its tensors have less than 128 KiB";
+    EXPECT_EQ(memory.peak, without.peak + memory.checkpoint);
+    // A weight of 1 MiB on four ranks: a quarter of the rows each, with and without ZeRO. Of its bias of 2 KiB a rank
+    // writes what it has.
+    const ir::Plan divided = Found(large, 4, ir::SearchAlgorithm::kDataParallel, zero);
+    EXPECT_EQ(EstimateMemory(large, divided, execution).prediction.checkpoint,
+              Bytes(512 * 512 * 4 / 4 + (zero == 3 ? 512 : 2048)))
+        << zero;
   }
 }
 

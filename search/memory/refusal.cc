@@ -41,7 +41,7 @@ std::vector<std::string> ShardingNotes(const FitTask& task, const SmallestPlan& 
     if (!plan.has_value()) break;
     plan->micro_batches = smallest.plan.micro_batches;
     const bool may_be_less = LeastMemory(task.graph, *plan) < smallest.peak();
-    if (!may_be_less || !ProgramOf(task.graph, *plan, task.execution.fuse).ok()) continue;
+    if (!may_be_less || !ProgramOf(task.graph, *plan, task.execution).ok()) continue;
     const Bytes peak =
         PeakOf(Smallest(task.graph, task.cluster, task.execution, task.savings, task.tuning, *plan).second);
     if (peak < smallest.peak()) notes.push_back(absl::StrCat("`zero = ", zero, "` would need ", FormatBytes(peak)));
@@ -67,7 +67,10 @@ Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest) {
   error.notes.push_back(absl::StrCat("the smallest plan needs ", memory.peak.value(), " bytes: parameters ",
                                      FormatBytes(memory.parameters), ", gradients ", FormatBytes(memory.gradients),
                                      ", optimizer state ", FormatBytes(memory.optimizer), ", activations ",
-                                     FormatBytes(memory.activations), ", buffers ", FormatBytes(memory.buffers)));
+                                     FormatBytes(memory.activations), ", buffers ", FormatBytes(memory.buffers),
+                                     memory.checkpoint > Bytes(0) && memory.host == Bytes(0)
+                                         ? absl::StrCat(", checkpoint ", FormatBytes(memory.checkpoint))
+                                         : ""));
   for (std::string& note : BindingTensors(smallest.use)) error.notes.push_back(std::move(note));
   if (smallest.use.waiting > Bytes(0) && !task.savings.recomputes) {
     error.notes.push_back(
@@ -78,7 +81,7 @@ Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest) {
   for (std::string& note : ShardingNotes(task, smallest)) error.notes.push_back(std::move(note));
   const auto parts = task.savings.micro_batches ? std::nullopt : InMostMicroBatches(task.graph, smallest.plan);
   if (parts.has_value()) {
-    const absl::StatusOr<PlannedProgram> made = ProgramOf(task.graph, *parts, task.execution.fuse);
+    const absl::StatusOr<PlannedProgram> made = ProgramOf(task.graph, *parts, task.execution);
     if (made.ok() && PeakOf(*made) < smallest.peak()) {
       error.notes.push_back(
           absl::StrCat("`micro_batches = ", parts->micro_batches, "` would need ", FormatBytes(PeakOf(*made))));

@@ -104,7 +104,7 @@ std::optional<Bytes> Saver::MakeProgram(const ir::Plan& plan, const PlanOrigin& 
   ir::Plan asked = WithAsked(plan, task_.savings.asked);
   // The bounds for programs of small models are of steps in the order of the graph.
   asked.moves_steps = !is_first && !is_small_;
-  absl::StatusOr<PlannedProgram> made = ProgramOf(task_.graph, asked, task_.execution.fuse);
+  absl::StatusOr<PlannedProgram> made = ProgramOf(task_.graph, asked, task_.execution);
   CLEAVE_CHECK(made.ok() || !is_first) << made.status();
   if (!made.ok()) return std::nullopt;
   ++programs_;
@@ -197,7 +197,7 @@ Bytes Saver::Recompute(const ir::Plan& plan, const PlannedProgram& program, Seco
 Saver::Offered Saver::OfferChoice(const RecomputeChoice& choice, const ir::Plan& plan, const PlanOrigin& origin) {
   ir::Plan thrifty = WithAsked(plan, task_.savings.asked);
   Apply(choice, thrifty);
-  PlannedProgram program = MustMake(task_.graph, thrifty, task_.execution.fuse);
+  PlannedProgram program = MustMake(task_.graph, thrifty, task_.execution);
   ++programs_;
   MoveStepsToFit(task_.limit.bytes, thrifty, program);
   return Offer(std::move(thrifty), std::move(program), origin);

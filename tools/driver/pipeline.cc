@@ -41,9 +41,13 @@ bool MakesCode(const CompileOptions& options) {
 // Whether sources are generated, in which a rank counts elements in 32 bits.
 bool MakesSources(const CompileOptions& options) { return MakesCode(options) && options.emit != EmitStage::kProgram; }
 
-search::Execution ExecutionOn(const std::string& target) {
+search::Execution ExecutionOn(const std::string& target, const ir::Training& training) {
   const bool is_cuda = target == "cuda";
-  return {.fuse = is_cuda ? codegen::FusedByCuda() : codegen::FusedByCpu(), .overlaps = is_cuda};
+  search::Execution execution{.fuse = is_cuda ? codegen::FusedByCuda() : codegen::FusedByCpu(), .overlaps = is_cuda};
+  if (training.checkpoint_every > 0) {
+    execution.checkpoint = is_cuda ? ir::CheckpointCopy::kOnHost : ir::CheckpointCopy::kBesideValues;
+  }
+  return execution;
 }
 
 // A plan, and its program where the search made it.
@@ -62,7 +66,7 @@ std::optional<Planning> MakePlan(const CompileOptions& options, const Understood
   std::optional<search::Cluster> cluster = ChooseCluster(options, model.machines, model.module, report.diagnostics);
   if (!cluster.has_value()) return std::nullopt;
   search::SearchOptions search = search::OptionsFrom(pins.settings);
-  search.execution = ExecutionOn(options.target);
+  search.execution = ExecutionOn(options.target, model.module.training);
   std::optional<search::Found> found =
       search::SearchForProgram(model.training_graph, *cluster, pins, search, report.diagnostics);
   if (!found.has_value()) return std::nullopt;
@@ -73,11 +77,11 @@ std::optional<Planning> MakePlan(const CompileOptions& options, const Understood
 }
 
 std::optional<search::PlannedProgram> Split(const UnderstoodModel& model, Planning& planning,
-                                            const ir::FuseOptions& fuse, Report& report) {
+                                            const search::Execution& execution, Report& report) {
   if (!planning.program.has_value()) {
     const ir::Plan& plan = planning.planned.plan;
     if (!CheckMicroBatches(model, plan, report.sources, report.diagnostics)) return std::nullopt;
-    absl::StatusOr<search::PlannedProgram> made = search::ProgramOf(model.training_graph, plan, fuse);
+    absl::StatusOr<search::PlannedProgram> made = search::ProgramOf(model.training_graph, plan, execution);
     if (!made.ok()) return Bug("partition", made.status().message(), report);
     planning.program = *std::move(made);
   }
@@ -166,8 +170,8 @@ std::optional<CompiledModel> CompileModel(const CompileOptions& options, Underst
   if (!planning.has_value()) return std::nullopt;
   PlannedModel& planned = planning->planned;
   if (!CheckRankTable(options.rank_table, planned.plan.mesh.rank_count(), report.diagnostics)) return std::nullopt;
-  const search::Execution execution = ExecutionOn(options.target);
-  std::optional<search::PlannedProgram> split = Split(model, *planning, execution.fuse, report);
+  const search::Execution execution = ExecutionOn(options.target, model.module.training);
+  std::optional<search::PlannedProgram> split = Split(model, *planning, execution, report);
   if (!split.has_value()) return std::nullopt;
   if (MakesSources(options) && !CheckElementLimit(*split, model.file, report.sources, report.diagnostics))
     return std::nullopt;

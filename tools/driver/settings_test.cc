@@ -137,6 +137,35 @@ TEST(SettingsTest, AnArgumentThatASearchRefusesIsShown) {
             std::string::npos);
 }
 
+// What a rank of the first model is predicted to need.
+ir::MemoryPrediction MemoryWith(const std::string& target, std::vector<std::pair<std::string, std::string>> overrides) {
+  CompileOptions options;
+  options.model = testing::TempDir() + "/memory.model";
+  options.devices = 4;
+  options.plan_only = true;
+  options.target = target;
+  options.overrides = std::move(overrides);
+  std::ofstream(options.model) << Models()[0].ToString();
+  Report report;
+  const std::optional<dsl::syntax::File> file = ReadModel(options, report);
+  std::optional<UnderstoodModel> model = file.has_value() ? Understand(options, *file, report) : std::nullopt;
+  std::optional<CompiledModel> compiled =
+      model.has_value() ? CompileModel(options, *std::move(model), report) : std::nullopt;
+  EXPECT_TRUE(compiled.has_value()) << ReportText(report, ErrorFormat::kText);
+  return compiled.has_value() ? compiled->split.memory.use.prediction : ir::MemoryPrediction();
+}
+
+TEST(SettingsTest, CheckpointsTakeMemoryWhereTheProgramDoesOrOnTheHostOfItsDevice) {
+  for (const std::string target : {"cpu", "cuda"}) {
+    const ir::MemoryPrediction without = MemoryWith(target, {{"keep", "2"}});
+    EXPECT_EQ(without.checkpoint, Bytes(0));
+    ir::MemoryPrediction expected = without;
+    expected.checkpoint = without.parameters + without.optimizer;
+    (target == "cpu" ? expected.peak : expected.host) += expected.checkpoint;
+    EXPECT_EQ(MemoryWith(target, {{"checkpoint", "every(10)"}}), expected) << target;
+  }
+}
+
 TEST(SettingsTest, MicroBatchesAreChosenOnlyWhereTheBatchCanBeCut) {
   // What fits into 100 KiB only in parts.
   const auto compile = [](const std::string& layer, const std::string& look) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "ir/program/memory/checkpoint.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/program/memory/workspace.h"
 #include "ir/program/schedule/buffers.h"
@@ -80,6 +81,12 @@ MemoryUse UseOf(const Graph& graph, const Program& program, const Storage& stora
   return use;
 }
 
+void AddCheckpoint(const Program& program, CheckpointCopy copy, MemoryPrediction& memory) {
+  if (copy == CheckpointCopy::kNone) return;
+  memory.checkpoint = BytesWritten(program);
+  (copy == CheckpointCopy::kOnHost ? memory.host : memory.peak) += memory.checkpoint;
+}
+
 }  // namespace
 
 absl::string_view MemoryRoleName(MemoryRole role) {
@@ -98,11 +105,16 @@ absl::string_view MemoryRoleName(MemoryRole role) {
   return "";
 }
 
-MemoryPlan PlanMemory(const Graph& graph, const Program& program, const FuseOptions& fuse) {
+MemoryPlan PlanMemory(const Graph& graph, const Program& program, const FuseOptions& fuse, CheckpointCopy checkpoint) {
   Fusion fusion = Fuse(program, fuse);
   Storage storage = PlanStorage(program, fusion);
   MemoryUse use = UseOf(graph, program, storage, WorkspaceOf(program, fusion, fuse));
-  return {.fuse = fuse, .fusion = std::move(fusion), .storage = std::move(storage), .use = std::move(use)};
+  AddCheckpoint(program, checkpoint, use.prediction);
+  return {.fuse = fuse,
+          .checkpoint = checkpoint,
+          .fusion = std::move(fusion),
+          .storage = std::move(storage),
+          .use = std::move(use)};
 }
 
 }  // namespace cleave::ir

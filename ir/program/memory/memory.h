@@ -11,6 +11,13 @@
 
 namespace cleave::ir {
 
+// Where the copy lies of what a rank writes of a checkpoint.
+enum class CheckpointCopy {
+  kNone,          // No checkpoints are written.
+  kBesideValues,  // In the memory in which the program's values are.
+  kOnHost,        // In that of the device's host.
+};
+
 // Bytes on the rank that needs most, in the stage of a step that needs most.
 struct MemoryPrediction {
   Bytes parameters;
@@ -18,7 +25,8 @@ struct MemoryPrediction {
   Bytes optimizer;
   Bytes activations;  // Inputs, constants, values of forward and backward ops.
   Bytes buffers;      // Results of collectives and slices, the workspace, gaps in the arena.
-  Bytes peak;         // The sum.
+  Bytes checkpoint;   // The copy of parameters and optimizer state that is written to the disk.
+  Bytes peak;         // The sum; without `checkpoint` where that is on the host.
   Bytes host;         // In addition, in the memory of the device's host.
 
   bool operator==(const MemoryPrediction&) const = default;

@@ -7,7 +7,7 @@
 //
 // A compile makes this plan once: the predictions and the generated program are both taken from it. Besides the arena
 // there are buffers in which the runtime packs messages and reorders tensors into the layouts of libraries
-// (workspace.h).
+// (workspace.h), and the copy of what is written to the disk (checkpoint.h).
 #ifndef CLEAVE_IR_PROGRAM_MEMORY_MEMORY_PLAN_H_
 #define CLEAVE_IR_PROGRAM_MEMORY_MEMORY_PLAN_H_
 
@@ -21,13 +21,15 @@ namespace cleave::ir {
 
 struct MemoryPlan {
   FuseOptions fuse;  // What the target computes as one piece.
+  CheckpointCopy checkpoint = CheckpointCopy::kNone;
   Fusion fusion;
   Storage storage;
   MemoryUse use;
 };
 
 // REQUIRES: `program` was made from `graph`.
-MemoryPlan PlanMemory(const Graph& graph, const Program& program, const FuseOptions& fuse = {});
+MemoryPlan PlanMemory(const Graph& graph, const Program& program, const FuseOptions& fuse = {},
+                      CheckpointCopy checkpoint = CheckpointCopy::kNone);
 
 }  // namespace cleave::ir
 

@@ -45,6 +45,21 @@ TEST(Memory, TheSumIsWhatTheArenaAndTheWorkspaceTake) {
   }
 }
 
+TEST(Memory, ACheckpointIsCopiedBesideTheValuesOrOnTheHost) {
+  const Graph graph = TestMlp();
+  const Program program = DataParallel(graph, 2);
+  const MemoryPrediction none = PlanMemory(graph, program).use.prediction;
+  EXPECT_EQ(none.checkpoint, Bytes(0));
+  // Of small tensors one rank may write all.
+  MemoryPrediction expected = none;
+  expected.checkpoint = none.parameters + none.optimizer;
+  expected.peak += expected.checkpoint;
+  EXPECT_EQ(PlanMemory(graph, program, {}, CheckpointCopy::kBesideValues).use.prediction, expected);
+  expected.peak = none.peak;
+  expected.host += expected.checkpoint;
+  EXPECT_EQ(PlanMemory(graph, program, {}, CheckpointCopy::kOnHost).use.prediction, expected);
+}
+
 TEST(Memory, MoreRanksHoldLessOfTheBatch) {
   const Graph graph = TestMlp();
   const Bytes one = PlanMemory(graph, DataParallel(graph, 1)).use.prediction.activations;

@@ -366,7 +366,7 @@ void OrderForMemory(const Graph& graph, Program& program, MemoryPlan& memory) {
   sequence.Improve(kMostRounds);
   if (!sequence.IsChanged()) return;
   Program ordered = sequence.Ordered();
-  MemoryPlan plan = PlanMemory(graph, ordered, memory.fuse);
+  MemoryPlan plan = PlanMemory(graph, ordered, memory.fuse, memory.checkpoint);
   // Gaps in the arena may take more than the order saves.
   if (plan.use.prediction.peak >= memory.use.prediction.peak) return;
   program = std::move(ordered);

@@ -108,6 +108,22 @@ TEST(PlanJsonTest, AStepMayTakeLessThanItsParts) {
   }
 }
 
+TEST(PlanJsonTest, MemoryThatMostProgramsDoNotNeedIsOnlyNamedWhereItIs) {
+  const Graph graph = TestMlp();
+  const Plan plan = DataParallelPlan(graph, Mesh::OfDevices(2));
+  const absl::StatusOr<Program> program = Partition(graph, plan);
+  ASSERT_TRUE(program.ok()) << program.status();
+  PlanFacts facts{.memory = {}};
+  const std::string without = PlanJson(graph, plan, *program, facts);
+  EXPECT_EQ(without.find("\"checkpoint\""), std::string::npos);
+  EXPECT_EQ(without.find("\"host\": 0"), std::string::npos);
+  facts.memory.checkpoint = Bytes(4096);
+  facts.memory.host = Bytes(8192);
+  const std::string with = PlanJson(graph, plan, *program, facts);
+  EXPECT_NE(with.find("\"checkpoint\": 4096"), std::string::npos);
+  EXPECT_NE(with.find("\"host\": 8192"), std::string::npos);
+}
+
 TEST(PlanJsonTest, RandomDamageIsRefusedOrHarmless) {
   const Example example = MakeExample(Mesh::OfDevices(6));
   std::mt19937_64 random(11);

@@ -160,6 +160,7 @@ Json PredictedJson(const PlanFacts& facts) {
                  {"activations", memory.activations.value()},
                  {"buffers", memory.buffers.value()},
                  {"peak", memory.peak.value()}}}};
+  if (memory.checkpoint > Bytes(0)) json["memory_per_rank"]["checkpoint"] = memory.checkpoint.value();
   if (memory.host > Bytes(0)) json["memory_per_rank"]["host"] = memory.host.value();
   return json;
 }
