@@ -84,6 +84,14 @@ TEST(CheckpointTest, MicroBatchesAreNoReplicas) {
   EXPECT_EQ(BytesWritten(program), Bytes(500 * 400));
 }
 
+TEST(CheckpointTest, RanksOfAManualModelWriteTheirOwn) {
+  Program program;
+  program.mesh = TestMesh();
+  program.is_manual = true;
+  AddSource(program, OpKind::kParameter, {1000, 100}, "[-, -]");
+  EXPECT_EQ(BytesWritten(program), Bytes(1000 * 400));
+}
+
 TEST(CheckpointTest, ParametersAndStatesAreWrittenAndNothingElse) {
   Program program;
   program.mesh = TestMesh();
