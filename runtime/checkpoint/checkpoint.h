@@ -68,7 +68,8 @@ class Checkpoint {
   static Result<Checkpoint> Open(const std::string& folder);
 
   const CheckpointFacts& facts() const { return facts_; }
-  const Mesh& mesh() const { return mesh_; }  // Of the ranks that wrote it.
+  const Mesh& mesh() const { return mesh_; }                            // Of the ranks that wrote it.
+  const std::vector<StateTensor>& tensors() const { return tensors_; }  // Without values.
 
   // An Error that lists what differs where it does not hold the same tensors.
   std::optional<Error> CheckFits(const std::vector<StateTensor>& state, const Mesh& mesh) const;
