@@ -75,17 +75,17 @@ constexpr char kDriver[] = R"cc(
     ManualModel model({rank, mesh, coordinates, 1, *comm.value(), watch, step, observer});
     model.Initialize();
     std::ifstream sources("sources_" + std::to_string(rank), std::ios::binary);
-    const auto read = [&](const Region& region, float* values) {
+    const auto read = [&](const std::vector<int64_t>& shape, float* values) {
       std::vector<float> numbers;
-      for (int64_t i = 0; i < ElementCount(region.size); ++i) {
+      for (int64_t i = 0; i < ElementCount(shape); ++i) {
         double value = 0;
         sources.read(reinterpret_cast<char*>(&value), sizeof(value));
         numbers.push_back(static_cast<float>(value));
       }
       CopyToDevice(numbers.data(), values, static_cast<int64_t>(numbers.size() * sizeof(float)));
     };
-    for (const ParameterView& parameter : model.Parameters()) read(parameter.region, parameter.values);
-    for (const ModelInput& input : model.Inputs()) read(input.region, input.floats);
+    for (const ParameterView& parameter : model.Parameters()) read(parameter.layout.shape, parameter.values);
+    for (const ModelInput& input : model.Inputs()) read(input.region.size, input.floats);
     StepScalars scalars;
     scalars.learning_rate = LEARNING_RATE;
     model.Prepare(scalars);
@@ -97,7 +97,7 @@ constexpr char kDriver[] = R"cc(
     results.precision(9);
     results << loss;
     for (const ParameterView& parameter : model.Parameters()) {
-      const int64_t count = ElementCount(parameter.region.size);
+      const int64_t count = ElementCount(parameter.layout.shape);
       const float* const values = OnHost(parameter.values, count);
       for (int64_t i = 0; i < count; ++i) results << ' ' << values[i];
     }

@@ -542,8 +542,8 @@ class ProgramWriter {
       states.push_back(absl::StrCat("{", StringLiteral(name.substr(name.rfind('.') + 1)), ", ", emission_.names[state],
                                     lies_alike ? "" : absl::StrCat(", ", emission_.sizes.AxesText(state)), "}"));
     }
-    if (!states.empty()) fields.push_back(absl::StrCat("{", absl::StrJoin(states, ", "), "}"));
-    writer.Call("parameters.push_back({", fields, "});");
+    if (!states.empty()) fields.push_back(absl::StrCat("OptimizerStates{", absl::StrJoin(states, ", "), "}"));
+    writer.Call("parameters.emplace_back(", fields, ");");
   }
 
   void EmitMetricQuery(SourceWriter& writer) {

@@ -195,9 +195,9 @@ std::string Sizes::RegionText(ir::ValueId value, int first) {
 
 std::string Sizes::LayoutText(ir::ValueId value) const {
   const std::string shape = WholeShapeList(value);
-  if (program_.is_manual) return absl::StrCat("{.shape = ", shape, ", .is_local = true}");
+  if (program_.is_manual) return absl::StrCat("TensorLayout{.shape = ", shape, ", .is_local = true}");
   const std::string axes = AxesText(value);
-  return absl::StrCat("{", shape, axes == "{}" ? "" : absl::StrCat(", ", axes), "}");
+  return absl::StrCat("TensorLayout{", shape, axes == "{}" ? "" : absl::StrCat(", ", axes), "}");
 }
 
 std::string Sizes::AxesText(ir::ValueId value) const {

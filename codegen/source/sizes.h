@@ -83,7 +83,7 @@ class Sizes {
   std::string WholeShapeList(ir::ValueId value, int first = 0) const;  // "{256, 512}"
   std::string BeginList(ir::ValueId value, int first = 0);
   std::string RegionText(ir::ValueId value, int first = 0);  // A Region of runtime/mesh.
-  std::string LayoutText(ir::ValueId value) const;           // A TensorLayout of it: "{{256, 512}, {{0}}}"
+  std::string LayoutText(ir::ValueId value) const;           // "TensorLayout{{256, 512}, {{0}}}"
   std::string AxesText(ir::ValueId value) const;             // Its axes: "{{0}}", "{{}, {0, 1}}"
 
   // The rank's row-major index on the axes: "m0 * 2 + m1".

@@ -178,7 +178,7 @@ class IndexReader {
   }
 };
 
-std::string ShapeText(const std::vector<int64_t>& shape) {
+std::string SizesText(const std::vector<int64_t>& shape) {
   std::string text = "[";
   for (const int64_t size : shape) text += Format("%s%" PRId64, text.size() > 1 ? ", " : "", size);
   return text + "]";
@@ -295,7 +295,7 @@ std::optional<Error> Checkpoint::CheckFits(const std::vector<StateTensor>& state
     const std::vector<int64_t> shape = StoredLayout(tensor.layout, mesh).shape;
     if (found->second->layout.shape != shape) {
       other.push_back(Format("`%s` is %s there and %s here", tensor.name.c_str(),
-                             ShapeText(found->second->layout.shape).c_str(), ShapeText(shape).c_str()));
+                             SizesText(found->second->layout.shape).c_str(), SizesText(shape).c_str()));
     }
     stored.erase(found);
   }

@@ -76,13 +76,18 @@ struct OptimizerState {
   std::optional<MeshAxes> axes;  // nullopt: it lies as the parameter does.
 };
 
+using OptimizerStates = std::vector<OptimizerState>;
+
 // A parameter, and the piece of it that this rank holds.
 struct ParameterView {
+  ParameterView(std::string name, int line, TensorLayout layout, float* values, OptimizerStates states = {})
+      : name(std::move(name)), line(line), layout(std::move(layout)), values(values), states(std::move(states)) {}
+
   std::string name;
   int line;
   TensorLayout layout;
   float* values;
-  std::vector<OptimizerState> states = {};
+  OptimizerStates states;
 };
 
 class TrainingProgram {
