@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -95,6 +96,28 @@ std::string StepScalarText(const ir::Attributes& attributes, const ir::Optimizer
   return absl::StrCat("static_cast<float>(LearningRate(", ScheduleText(schedule), ", scalars.step))");
 }
 
+namespace {
+
+// What only a program that trains needs.
+void EmitTrainingSettings(const ir::Training& training,
+                          const std::function<void(absl::string_view field, const std::string& value)>& set) {
+  set("epochs", absl::StrCat(training.epochs));
+  if (training.steps > 0) set("steps", absl::StrCat(training.steps));
+  set("log_every", absl::StrCat(training.log_every));
+  if (training.log == ir::LogFormat::kMindSpore) set("log", "LogFormat::kMindSpore");
+  if (training.checkpoint_every > 0) set("checkpoint_every", absl::StrCat(training.checkpoint_every));
+  if (training.keep_checkpoints != ir::Training().keep_checkpoints) {
+    set("keep_checkpoints", absl::StrCat(training.keep_checkpoints));
+  }
+  set("schedule", ScheduleText(training.optimizer.learning_rate));
+  const ir::Optimizer::Kind kind = training.optimizer.kind;
+  if (kind != ir::Optimizer::Kind::kAdam && kind != ir::Optimizer::Kind::kAdamW) return;
+  set("beta1", FormatDouble(training.optimizer.beta1));
+  set("beta2", FormatDouble(training.optimizer.beta2));
+}
+
+}  // namespace
+
 absl::Status EmitMain(const Emission& emission, const std::string& type, SourceWriter& writer) {
   const ir::Training& training = emission.training;
   CLEAVE_ASSIGN_OR_RETURN(const std::string data, DataText(training.data));
@@ -123,20 +146,11 @@ absl::Status EmitMain(const Emission& emission, const std::string& type, SourceW
                               StringLiteral(path.lexically_normal().string()), ")")},
                 ");");
   }
-  set("epochs", absl::StrCat(training.epochs));
-  if (training.steps > 0) set("steps", absl::StrCat(training.steps));
-  set("log_every", absl::StrCat(training.log_every));
-  if (training.log == ir::LogFormat::kMindSpore) set("log", "LogFormat::kMindSpore");
-  if (training.checkpoint_every > 0) set("checkpoint_every", absl::StrCat(training.checkpoint_every));
-  if (training.keep_checkpoints != ir::Training().keep_checkpoints) {
-    set("keep_checkpoints", absl::StrCat(training.keep_checkpoints));
-  }
   set("seed", absl::StrCat(training.seed));
-  set("schedule", ScheduleText(training.optimizer.learning_rate));
-  const ir::Optimizer::Kind kind = training.optimizer.kind;
-  if (kind == ir::Optimizer::Kind::kAdam || kind == ir::Optimizer::Kind::kAdamW) {
-    set("beta1", FormatDouble(training.optimizer.beta1));
-    set("beta2", FormatDouble(training.optimizer.beta2));
+  if (training.evaluates) {
+    set("evaluates", "true");
+  } else {
+    EmitTrainingSettings(training, set);
   }
   for (const ir::ProgramMetric& metric : emission.program.metrics) {
     writer.Line(absl::StrCat("settings.metrics.push_back(", StringLiteral(metric.name), ");"));

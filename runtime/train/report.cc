@@ -156,9 +156,11 @@ void Report::Step(const StepRecord& record, bool logged) {
   last_progress_ = Now();
 }
 
-void Report::Test(int64_t epoch, const NamedValues& results) {
-  std::string text = Format("epoch %" PRId64, epoch);
-  for (const auto& [name, value] : results) text += Format(" | test %s %.4f", name.c_str(), value);
+void Report::Test(std::optional<int64_t> epoch, const NamedValues& results) {
+  std::string text = epoch.has_value() ? Format("epoch %" PRId64, *epoch) : "";
+  for (const auto& [name, value] : results) {
+    text += Format("%stest %s %.4f", text.empty() ? "" : " | ", name.c_str(), value);
+  }
   Line(text);
 }
 

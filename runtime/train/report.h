@@ -71,7 +71,7 @@ class Report {
 
   void Line(const std::string& text);
   void Step(const StepRecord& record, bool logged);
-  void Test(int64_t epoch, const NamedValues& results);
+  void Test(std::optional<int64_t> epoch, const NamedValues& results);  // nullopt: of a program that only tests.
   void Summary(const RunRecord& run, int64_t batch);
 
   // Writes run.json completely, or not at all.

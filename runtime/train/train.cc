@@ -116,6 +116,17 @@ class Run {
     return std::nullopt;
   }
 
+  // Computes the metrics of the test part.
+  std::optional<Error> Evaluate() {
+    const double start = Now();
+    const int64_t samples = Test(std::nullopt);
+    if (samples == 0) return Error{ExitCode::kInput, "the data has no test part of a batch"};
+    record_.seconds = Now() - start;
+    report_.Line(Format("%" PRId64 " samples in %.2f s | %.0f samples/s", samples, record_.seconds,
+                        static_cast<double>(samples) / record_.seconds));
+    return std::nullopt;
+  }
+
   // Gathers what every rank measured.
   RunRecord Finish(ExitCode code) {
     double sent = 0;
@@ -214,12 +225,12 @@ class Run {
   }
 
   // Mean of the metrics over the test part. Without metrics, and for a program without a sample mask, only whole
-  // batches count.
-  void Test(int64_t epoch) {
+  // batches count. Returns the number of samples.
+  int64_t Test(std::optional<int64_t> epoch) {
     const bool has_metrics = !settings_.metrics.empty();
     const bool whole_only = !has_metrics || !masks_test_;
     const int64_t count = whole_only ? batches_.test_samples() / batches_.batch() : batches_.test_batches();
-    if (count == 0) return;
+    if (count == 0) return 0;
     PrepareData([&] { batches_.PrepareTest(count); });
     NamedValues results;
     for (const std::string& name : settings_.metrics) results.emplace_back(name, 0.0);
@@ -244,6 +255,7 @@ class Run {
     for (auto& [name, value] : results) value /= static_cast<double>(samples);
     record_.test = results;
     report_.Test(epoch, results);
+    return samples;
   }
 
   // Computes the step again in checking mode and names the first value that is not finite, over all ranks.
@@ -424,6 +436,9 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   const std::string from = !options.resume.has_value() || options.resume->empty() ? saves.folder : *options.resume;
   std::optional<uint64_t> seed_then;
   if (options.resume.has_value()) seed_then = ResumedSeed(comm, from);
+  if (settings.evaluates && (options.resume.has_value() || saves.every > 0)) {
+    return Error{ExitCode::kUsage, "this program only tests: it has no training that could be saved or go on"};
+  }
   const uint64_t seed = options.seed.value_or(seed_then.value_or(settings.seed));
   Result<DataSpec> data = ChooseData(settings, options);
   if (!data.ok()) return data.error();
@@ -470,12 +485,12 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
 
   RedistributionLog redistributions(comm, watch, folder);
   Run run(settings, options, context, step, done, *program, *batches.value(), report.value(), saving, redistributions);
-  std::optional<Error> error = run.Steps();
+  std::optional<Error> error = settings.evaluates ? run.Evaluate() : run.Steps();
   if (!error.has_value() && saving.stops()) {
     error = Error{kStopped, "SIGTERM ended the training; `--resume` goes on from what was saved"};
   }
   const RunRecord record = run.Finish(error.has_value() ? error->code : ExitCode::kDone);
-  if (!error.has_value()) report.value().Summary(record, batches.value()->batch());
+  if (!error.has_value() && !settings.evaluates) report.value().Summary(record, batches.value()->batch());
   const std::optional<Error> unwritten = Agree(comm, report.value().WriteRun(record));
   return error.has_value() ? error : unwritten;
 }

@@ -142,6 +142,7 @@ struct TrainingSettings {
   int only_rank = -1;  // For a program with one rank's coordinates folded in.
   DataSpec data;
   std::vector<ParameterFile> parameter_files;  // Read after Initialize.
+  bool evaluates = false;  // Whether the program only tests, with parameters that it reads.
   int64_t epochs = 1;
   int64_t steps = 0;        // Stop after so many steps; 0: no limit but epochs.
   int64_t log_every = 100;  // Steps; 0: never.

@@ -22,7 +22,7 @@ struct UnderstoodModel {
   FileId file;
   search::Machines machines;  // For which `--cluster` asks.
   frontend::Module module;    // Forward graph, training, pins.
-  ir::Graph training_graph;
+  ir::Graph training_graph;   // Where nothing is trained, the forward graph.
 };
 
 struct PlannedModel {

@@ -41,7 +41,8 @@ using Clock = std::chrono::steady_clock;
 
 std::string OutputFolder(const CompileOptions& options) {
   if (!options.out.empty()) return options.out;
-  return absl::StrCat("out/", std::filesystem::path(options.model).stem().string());
+  return absl::StrCat("out/", std::filesystem::path(options.model).stem().string(),
+                      options.evaluates ? "_evaluate" : "");
 }
 
 std::string PlanText(const CompiledModel& compiled, const Report& report) {

@@ -75,7 +75,7 @@ std::string Contradiction(const CompileOptions& options) {
 struct TypedOptions {
   CompileOptions options;
   std::vector<std::string> sets;
-  std::string emit, error_format, launch, log, op;
+  std::string emit, error_format, launch, log, mode, op;
 };
 
 void AddPlanOptions(CLI::App& app, TypedOptions& typed) {
@@ -89,6 +89,10 @@ void AddPlanOptions(CLI::App& app, TypedOptions& typed) {
   SetValue(app.add_option("--search", options.search, "How the plan is found"),
            "sapp|propagate|exact|data_parallel|replicate|manual");
   SetValue(app.add_option("--target", options.target, "What the program runs on (default: cpu)"), "cpu|cuda");
+  SetValue(app.add_option("--mode", typed.mode,
+                          "What the program does: train, or compute the metrics of the test part with the parameters "
+                          "of a checkpoint (default: train)"),
+           "train|evaluate");
   SetValue(app.add_option("--plan", options.plan_file, "Take the plan from a plan.json instead of searching"),
            "FILE.json");
 }
@@ -177,6 +181,7 @@ std::string ReadTyped(TypedOptions& typed) {
   if (!typed.emit.empty()) options.emit = Stages().at(typed.emit);
   options.error_format = typed.error_format == "json" ? ErrorFormat::kJson : ErrorFormat::kText;
   options.log_redistributions = typed.log == "reshard";
+  options.evaluates = typed.mode == "evaluate";
   for (const std::string& set : typed.sets) {
     const size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0) {

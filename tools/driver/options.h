@@ -23,7 +23,8 @@ struct CompileOptions {
   std::string cluster;                // Preset or file; empty: that of the plan file, or else the target's.
   std::optional<std::string> search;  // "sapp", "data_parallel", …
   std::string target = "cpu";
-  std::string out;  // Empty: out/<stem of the model file>, or with plan_only none.
+  bool evaluates = false;  // --mode evaluate
+  std::string out;         // Empty: out/<stem of the model file>, with `_evaluate` behind it, or with plan_only none.
   bool run = false;
   std::vector<std::string> run_arguments;  // Of run.sh.
   std::string launch;                      // "mpirun", "rank-table", "dynamic" or "local"; empty: run.sh decides.

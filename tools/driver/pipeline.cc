@@ -44,7 +44,7 @@ bool MakesSources(const CompileOptions& options) { return MakesCode(options) && 
 search::Execution ExecutionOn(const std::string& target, const ir::Training& training) {
   const bool is_cuda = target == "cuda";
   search::Execution execution{.fuse = is_cuda ? codegen::FusedByCuda() : codegen::FusedByCpu(), .overlaps = is_cuda};
-  if (training.checkpoint_every > 0) {
+  if (training.checkpoint_every > 0 && !training.evaluates) {
     execution.checkpoint = is_cuda ? ir::CheckpointCopy::kOnHost : ir::CheckpointCopy::kBesideValues;
   }
   return execution;
@@ -141,7 +141,8 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   if (options.devices == 1 && options.plan_file.empty()) SetPinsAside(module->pins, diagnostics);
   if (!CheckData(*module, MakesSources(options), diagnostics)) return std::nullopt;
   ResolvePaths(options.model, module->training);
-  const absl::StatusOr<ir::Graph> training = ir::Differentiate(module->graph, module->training.optimizer);
+  const absl::StatusOr<ir::Graph> training =
+      module->training.evaluates ? module->graph : ir::Differentiate(module->graph, module->training.optimizer);
   if (!training.ok()) {
     const absl::Status& status = training.status();
     if (!absl::IsInvalidArgument(status) && !absl::IsNotFound(status))

@@ -96,6 +96,8 @@ struct Training {
   int64_t seed = 1;
   bool shuffle = true;   // Whether each epoch reads the samples in an order of its own.
   bool present = false;  // The model has a `train` block.
+  // The program computes the metrics of the test part with parameters that it reads, and trains nothing.
+  bool evaluates = false;
 
   bool operator==(const Training&) const = default;
 };
