@@ -19,13 +19,13 @@ endif
 # those that they link.
 FOLDERS =@FOLDERS@
 WITH_runtime/comm = runtime/comm/host runtime/device/cpu
-WITH_runtime/data = runtime/checkpoint runtime/digest runtime/kernels runtime/npy runtime/safetensors
+WITH_runtime/data = runtime/digest runtime/kernels runtime/npy
 WITH_runtime/device/cuda = runtime/comm/cuda
 WITH_runtime/einsum/cpu = runtime/einsum
 WITH_runtime/random = runtime/math runtime/math/onednn
 WITH_runtime/rendezvous = runtime/placement
 WITH_runtime/trace = runtime/error runtime/file runtime/json runtime/lock runtime/mesh
-WITH_runtime/train = runtime/launch
+WITH_runtime/train = runtime/checkpoint runtime/launch runtime/safetensors
 HOT = @HOT@
 IDLE = runtime/comm/mpi runtime/rendezvous runtime/scheduler runtime/starter runtime/trace runtime/train
 COLDFLAGS = -O1
