@@ -21,6 +21,8 @@ absl::string_view MethodOf(ir::LookKind kind, bool is_manual) {
       return "AssertFinite";
     case ir::LookKind::kWatch:
       return is_manual ? "WatchRanks" : "Watch";
+    case ir::LookKind::kOutput:
+      return "Output";
   }
   CLEAVE_UNREACHABLE();
 }

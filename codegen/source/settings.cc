@@ -147,10 +147,10 @@ absl::Status EmitMain(const Emission& emission, const std::string& type, SourceW
                 ");");
   }
   set("seed", absl::StrCat(training.seed));
-  if (training.evaluates) {
-    set("evaluates", "true");
-  } else {
+  if (training.mode == ir::Mode::kTrain) {
     EmitTrainingSettings(training, set);
+  } else {
+    set("mode", training.mode == ir::Mode::kEvaluate ? "Mode::kEvaluate" : "Mode::kPredict");
   }
   for (const ir::ProgramMetric& metric : emission.program.metrics) {
     writer.Line(absl::StrCat("settings.metrics.push_back(", StringLiteral(metric.name), ");"));

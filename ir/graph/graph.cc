@@ -49,12 +49,15 @@ absl::string_view LookKindName(LookKind kind) {
       return "assert_finite";
     case LookKind::kWatch:
       return "watch";
+    case LookKind::kOutput:
+      return "output";
   }
   return "";
 }
 
 std::optional<LookKind> ParseLookKind(absl::string_view name) {
-  for (LookKind kind : {LookKind::kPrint, LookKind::kPrintLocal, LookKind::kAssertFinite, LookKind::kWatch}) {
+  for (LookKind kind :
+       {LookKind::kPrint, LookKind::kPrintLocal, LookKind::kAssertFinite, LookKind::kWatch, LookKind::kOutput}) {
     if (LookKindName(kind) == name) return kind;
   }
   return std::nullopt;

@@ -75,6 +75,7 @@ enum class LookKind {
   kPrintLocal,    // What each rank holds.
   kAssertFinite,  // Ends the run where an element is infinite or not a number.
   kWatch,         // At logged steps: norm, least and largest element, and the share of zeros.
+  kOutput,        // The whole tensor, for a file.
 };
 
 absl::string_view LookKindName(LookKind kind);  // "print_local"

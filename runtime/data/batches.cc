@@ -88,7 +88,8 @@ Result<std::unique_ptr<Batches>> Batches::Open(const DataSpec& spec, std::vector
   }
   batches->source_ = std::move(opened.value().source);
   batches->inputs_ = std::move(inputs);
-  if (batches->train_samples() < batches->batch_) {
+  batches->tests_all_ = spec.only_tests && batches->source_->Samples(DataSplit::kTest) == 0;
+  if (!spec.only_tests && batches->train_samples() < batches->batch_) {
     return Error{ExitCode::kInput,
                  Format("%s%s has %" PRId64 " training samples, fewer than one batch of %" PRId64, spec.name,
                         spec.path.empty() ? "" : Format(" `%s`", spec.path.c_str()).c_str(), batches->train_samples(),
@@ -99,8 +100,10 @@ Result<std::unique_ptr<Batches>> Batches::Open(const DataSpec& spec, std::vector
 
 Batches::~Batches() = default;
 
+DataSplit Batches::SplitOf(bool test) const { return test && !tests_all_ ? DataSplit::kTest : DataSplit::kTrain; }
+
 int64_t Batches::train_samples() const { return source_->Samples(DataSplit::kTrain); }
-int64_t Batches::test_samples() const { return source_->Samples(DataSplit::kTest); }
+int64_t Batches::test_samples() const { return source_->Samples(SplitOf(/*test=*/true)); }
 int64_t Batches::steps_per_epoch() const { return train_samples() / batch_; }
 int64_t Batches::test_batches() const { return (test_samples() + batch_ - 1) / batch_; }
 std::string Batches::note() const { return source_->Note(); }
@@ -164,7 +167,7 @@ void Batches::Prepare(bool test, const std::vector<std::vector<int64_t>>& batche
     for (const std::vector<int64_t>& batch : batches) {
       for (int64_t row = 0; row < inputs_[i].region.size[0]; ++row) samples.push_back(SampleAt(inputs_[i], row, batch));
     }
-    source_->Prepare(test ? DataSplit::kTest : DataSplit::kTrain, fields_[i], samples);
+    source_->Prepare(SplitOf(test), fields_[i], samples);
   }
 }
 
@@ -178,8 +181,7 @@ void Batches::Load(bool test, const std::vector<int64_t>& samples) {
         const float is_real = input.region.begin[0] + row < static_cast<int64_t>(samples.size()) ? 1.0f : 0.0f;
         WriteRow(input, row, [&](int64_t) { return is_real; });
       } else {
-        source_->Read(test ? DataSplit::kTest : DataSplit::kTrain, SampleAt(input, row, samples), fields_[i], input,
-                      row);
+        source_->Read(SplitOf(test), SampleAt(input, row, samples), fields_[i], input, row);
       }
     }
   }

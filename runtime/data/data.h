@@ -61,10 +61,12 @@ struct DataSpec {
   int64_t train_samples = 0;  // digits, synthetic.
   int64_t test_samples = 0;
   std::vector<InputFile> files = {};  // npy.
-  bool shuffle = true;                // Else every epoch reads the training samples in the order of the source.
+  bool only_tests = false;  // Nothing is trained: the test part is read, or all samples of data that has none.
+  bool shuffle = true;      // Else every epoch reads the training samples in the order of the source.
 };
 
 class Source;  // runtime/data/source.h
+enum class DataSplit { kTrain, kTest };
 
 class Batches {
  public:
@@ -74,7 +76,7 @@ class Batches {
 
   int64_t batch() const { return batch_; }
   int64_t train_samples() const;
-  int64_t test_samples() const;     // 0 where the data has no test part.
+  int64_t test_samples() const;     // 0 where the data has no test part, unless it is all that is read.
   int64_t steps_per_epoch() const;  // Whole batches; at least 1.
   int64_t test_batches() const;     // The last may be padded.
   int64_t bytes() const;            // Memory that the data takes.
@@ -98,6 +100,7 @@ class Batches {
 
  private:
   Batches() = default;
+  DataSplit SplitOf(bool test) const;
   // The samples of one batch, in its order; at the end of the test part there may be fewer than a batch has.
   std::vector<int64_t> TrainingSamples(int64_t step);
   std::vector<int64_t> TestSamples(int64_t index) const;
@@ -105,6 +108,7 @@ class Batches {
   void Load(bool test, const std::vector<int64_t>& samples);
 
   std::unique_ptr<Source> source_;
+  bool tests_all_ = false;  // What the source offers for training is the test part.
   std::vector<ModelInput> inputs_;
   std::vector<int> fields_;  // Per input: the source's field, -1 for the sample mask.
   int64_t batch_ = 0;

@@ -13,8 +13,6 @@
 
 namespace cleave::runtime {
 
-enum class DataSplit { kTrain, kTest };
-
 class Source {
  public:
   virtual ~Source() = default;

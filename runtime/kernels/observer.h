@@ -43,6 +43,14 @@ enum class Occasion {
   kAgain,  // It has been run before, and nothing is shown again.
 };
 
+// A tensor that a program writes into a file.
+struct OutputTensor {
+  std::string name;
+  std::vector<int64_t> shape;
+  bool is_float = true;  // Else int32_t.
+  std::vector<double> values;
+};
+
 using NamedStatistics = std::vector<std::pair<std::string, Statistics>>;
 
 // What one rank has seen. `number`: the place among the looks of the model, in which order they are shown. Before it is
@@ -80,6 +88,10 @@ class Observer {
   template <typename T>
   void WatchRanks(int number, const Shown& shown, const std::vector<int64_t>& shape, const T* values);
 
+  // The whole tensor, for TakeOutputs.
+  template <typename T>
+  void Output(int number, const Shown& shown, const Region& region, const T* values, const Part& part = {});
+
   void Begin(Occasion occasion, bool is_logged = false) {
     occasion_ = occasion;
     is_logged_ = is_logged;
@@ -90,6 +102,8 @@ class Observer {
 
   // What was watched and has been shown since this was last called, in the order in which it was shown; on rank 0.
   NamedStatistics TakeWatched() { return std::exchange(watched_, {}); }
+  // The same for what goes into files.
+  std::vector<OutputTensor> TakeOutputs() { return std::exchange(outputs_, {}); }
 
  private:
   // What is shown later.
@@ -128,6 +142,7 @@ class Observer {
   Occasion occasion_ = Occasion::kTraining;
   bool is_logged_ = false;
   NamedStatistics watched_;
+  std::vector<OutputTensor> outputs_;
   std::vector<Seen> seen_;  // Ordered by number.
 };
 

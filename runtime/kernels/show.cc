@@ -341,6 +341,17 @@ void Observer::WatchRanks(int number, const Shown& shown, const std::vector<int6
   });
 }
 
+template <typename T>
+void Observer::Output(int number, const Shown& shown, const Region& region, const T* values, const Part& part) {
+  using Values = std::vector<T>;
+  const auto show = [this, shown](const std::vector<Piece<Values>>& pieces) {
+    std::vector<double> whole = Whole(pieces);
+    if (comm_.rank() != 0) return;
+    outputs_.push_back({shown.name, pieces.front().region.shape, !std::is_same_v<T, int32_t>, std::move(whole)});
+  };
+  KeepPiece(number, Piece<Values>{region, part, Copied(values, ElementCount(region.size))}, show);
+}
+
 template std::string TensorText(const std::vector<int64_t>&, const float*);
 template std::string TensorText(const std::vector<int64_t>&, const int32_t*);
 template std::string TensorText(const std::vector<int64_t>&, const BFloat16*);
@@ -355,6 +366,9 @@ template void Observer::PrintRanks(int, const Shown&, const std::vector<int64_t>
 template void Observer::PrintRanks(int, const Shown&, const std::vector<int64_t>&, const BFloat16*);
 template void Observer::AssertFinite(int, const Shown&, int64_t, const float*);
 template void Observer::AssertFinite(int, const Shown&, int64_t, const BFloat16*);
+template void Observer::Output(int, const Shown&, const Region&, const float*, const Part&);
+template void Observer::Output(int, const Shown&, const Region&, const int32_t*, const Part&);
+template void Observer::Output(int, const Shown&, const Region&, const BFloat16*, const Part&);
 template void Observer::Watch(int, const Shown&, const Region&, const float*, const Part&);
 template void Observer::Watch(int, const Shown&, const Region&, const int32_t*, const Part&);
 template void Observer::Watch(int, const Shown&, const Region&, const BFloat16*, const Part&);

@@ -20,6 +20,7 @@
 #include "runtime/launch/launch.h"
 #include "runtime/train/feed.h"
 #include "runtime/train/options.h"
+#include "runtime/train/output_files.h"
 #include "runtime/train/parameter_norm.h"
 #include "runtime/train/phase.h"
 #include "runtime/train/redistributions.h"
@@ -91,7 +92,20 @@ class Run {
     for (const ModelInput& input : program_.Inputs()) masks_test_ |= input.name == kSampleMask;
   }
 
-  // Trains and tests. Returns an Error, the same on all ranks, when a value is not finite.
+  // What the program is there for. Returns an Error, the same on all ranks, when it fails.
+  std::optional<Error> Whole() {
+    switch (settings_.mode) {
+      case Mode::kTrain:
+        return Steps();
+      case Mode::kEvaluate:
+        return Evaluate();
+      case Mode::kPredict:
+        return Predict();
+    }
+    return std::nullopt;
+  }
+
+  // Trains and tests. Returns an Error when a value is not finite.
   std::optional<Error> Steps() {
     const Length length = TrainingLength(settings_, options_, batches_.steps_per_epoch());
     const int64_t log_every = options_.log_every.value_or(settings_.log_every);
@@ -124,6 +138,33 @@ class Run {
     record_.seconds = Now() - start;
     report_.Line(Format("%" PRId64 " samples in %.2f s | %.0f samples/s", samples, record_.seconds,
                         static_cast<double>(samples) / record_.seconds));
+    return std::nullopt;
+  }
+
+  // Writes what the program looks at, of all samples, into files. Rank 0 has them whole.
+  std::optional<Error> Predict() {
+    const int64_t count = batches_.test_batches();
+    OutputFiles files(options_.out);
+    std::optional<Error> error;
+    const double start = Now();
+    PrepareData([&] { batches_.PrepareTest(count); });
+    observer_.Begin(Occasion::kTest);
+    program_.Prepare({.step = 0});
+    for (int64_t index = 0; index < count && !error.has_value(); ++index) {
+      const int64_t samples = feed_.Test(index);
+      test_.Run([&] { program_.RunBatch(/*metrics=*/false, /*gradients=*/false); });
+      observer_.Show();
+      error = files.Append(observer_.TakeOutputs(), samples);
+      // One message for some batches.
+      constexpr int64_t kBetween = 16;
+      if ((index + 1) % kBetween == 0 || index + 1 == count) error = Agree(comm_, error);
+    }
+    if (!error.has_value()) error = Agree(comm_, files.Finish());
+    if (error.has_value()) return error;
+    record_.seconds = Now() - start;
+    for (const std::string& line : files.Lines()) report_.Line(line);
+    report_.Line(Format("%" PRId64 " samples in %.2f s | %.0f samples/s", batches_.test_samples(), record_.seconds,
+                        static_cast<double>(batches_.test_samples()) / record_.seconds));
     return std::nullopt;
   }
 
@@ -336,6 +377,7 @@ class Run {
 // The model's data, or those that --data names.
 Result<DataSpec> ChooseData(const TrainingSettings& settings, const Options& options) {
   DataSpec spec = settings.data;
+  spec.only_tests = settings.mode != Mode::kTrain;
   if (!options.data.has_value()) return spec;
   if (!spec.files.empty()) {
     for (InputFile& file : spec.files) file.path = *options.data + "/" + file.path.substr(file.path.rfind('/') + 1);
@@ -436,8 +478,9 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   const std::string from = !options.resume.has_value() || options.resume->empty() ? saves.folder : *options.resume;
   std::optional<uint64_t> seed_then;
   if (options.resume.has_value()) seed_then = ResumedSeed(comm, from);
-  if (settings.evaluates && (options.resume.has_value() || saves.every > 0)) {
-    return Error{ExitCode::kUsage, "this program only tests: it has no training that could be saved or go on"};
+  const bool trains = settings.mode == Mode::kTrain;
+  if (!trains && (options.resume.has_value() || saves.every > 0)) {
+    return Error{ExitCode::kUsage, "this program does not train: there is nothing to save or to go on with"};
   }
   const uint64_t seed = options.seed.value_or(seed_then.value_or(settings.seed));
   Result<DataSpec> data = ChooseData(settings, options);
@@ -485,12 +528,12 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
 
   RedistributionLog redistributions(comm, watch, folder);
   Run run(settings, options, context, step, done, *program, *batches.value(), report.value(), saving, redistributions);
-  std::optional<Error> error = settings.evaluates ? run.Evaluate() : run.Steps();
+  std::optional<Error> error = run.Whole();
   if (!error.has_value() && saving.stops()) {
     error = Error{kStopped, "SIGTERM ended the training; `--resume` goes on from what was saved"};
   }
   const RunRecord record = run.Finish(error.has_value() ? error->code : ExitCode::kDone);
-  if (!error.has_value() && !settings.evaluates) report.value().Summary(record, batches.value()->batch());
+  if (!error.has_value() && trains) report.value().Summary(record, batches.value()->batch());
   const std::optional<Error> unwritten = Agree(comm, report.value().WriteRun(record));
   return error.has_value() ? error : unwritten;
 }

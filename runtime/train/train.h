@@ -134,6 +134,10 @@ class TrainingProgram {
 // The form of a logged step on standard output (docs/formats/run.md).
 enum class LogFormat { kCleave, kMindSpore };
 
+// What a program does: it trains, or with parameters that it reads it computes the metrics of the test part, or writes
+// values of all samples into files.
+enum class Mode { kTrain, kEvaluate, kPredict };
+
 // What the model file says, known at compile time.
 struct TrainingSettings {
   const char* model_name = "";
@@ -142,7 +146,7 @@ struct TrainingSettings {
   int only_rank = -1;  // For a program with one rank's coordinates folded in.
   DataSpec data;
   std::vector<ParameterFile> parameter_files;  // Read after Initialize.
-  bool evaluates = false;  // Whether the program only tests, with parameters that it reads.
+  Mode mode = Mode::kTrain;
   int64_t epochs = 1;
   int64_t steps = 0;        // Stop after so many steps; 0: no limit but epochs.
   int64_t log_every = 100;  // Steps; 0: never.

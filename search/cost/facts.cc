@@ -90,7 +90,10 @@ IdVector<ir::OpId, uint8_t> AsideOf(const ir::Graph& graph) {
   for (const ir::Op& op : graph.ops) {
     for (ir::OpId input : op.inputs) is_end[input] = 0;
   }
-  for (const ir::Look& look : graph.looks) looked_at[look.value] = 1;
+  for (const ir::Look& look : graph.looks) {
+    // What goes into files is what the program is for.
+    (look.kind == ir::LookKind::kOutput ? needed : looked_at)[look.value] = 1;
+  }
   if (graph.loss.has_value()) needed[*graph.loss] = 1;
   for (const ir::StateUpdate& update : graph.updates) needed[update.value] = 1;
   for (auto i = static_cast<int64_t>(graph.ops.size()) - 1; i >= 0; --i) {

@@ -28,7 +28,8 @@ enum class Role {
   kInherits,   // A backward op: cut like the forward op it comes from.
   kSum,        // A backward op of its own: the sum of a value's gradients, or a parameter's gradient in another shape.
   kUpdate,     // Optimizer state and update: in the storage layout of the parameter.
-  kAside,      // Made for metrics or to be looked at only: follows what it reads, costs nothing, and decides nothing.
+  kAside,  // Made for metrics or to be looked at only, and not for a file: follows what it reads, costs nothing, and
+           // decides nothing.
 };
 
 // One read of a value.

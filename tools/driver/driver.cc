@@ -42,7 +42,7 @@ using Clock = std::chrono::steady_clock;
 std::string OutputFolder(const CompileOptions& options) {
   if (!options.out.empty()) return options.out;
   return absl::StrCat("out/", std::filesystem::path(options.model).stem().string(),
-                      options.evaluates ? "_evaluate" : "");
+                      options.mode == ir::Mode::kTrain ? "" : absl::StrCat("_", ir::ModeName(options.mode)));
 }
 
 std::string PlanText(const CompiledModel& compiled, const Report& report) {

@@ -49,7 +49,7 @@ void ApplyOptions(const CompileOptions& options, frontend::Module& module) {
   }
   if (options.steps.has_value()) module.training.steps = *options.steps;
   if (options.seed.has_value()) module.training.seed = *options.seed;
-  module.training.evaluates = options.evaluates;
+  module.training.mode = options.mode;
 }
 
 void SetPinsAside(ir::Pins& pins, Diagnostics& diagnostics) {

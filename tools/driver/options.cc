@@ -61,6 +61,9 @@ std::string Contradiction(const CompileOptions& options) {
   if (!options.launch.empty() && (options.plan_only || options.emit)) {
     return "`--launch` says how a program starts, and with `--plan-only` or `--emit` none is written";
   }
+  const bool predicts = options.mode == ir::Mode::kPredict;
+  if (predicts && options.outputs.empty()) return "`--mode predict` needs a value that is written: `--output NAME`";
+  if (!predicts && !options.outputs.empty()) return "`--output` goes with `--mode predict`";
   if (options.log_redistributions && options.emit) return "`--log` and `--emit` print different things";
   if (options.plan_only && options.emit) return "`--plan-only` and `--emit` print different things";
   if (!options.plan_file.empty() && options.search)
@@ -90,9 +93,14 @@ void AddPlanOptions(CLI::App& app, TypedOptions& typed) {
            "sapp|propagate|exact|data_parallel|replicate|manual");
   SetValue(app.add_option("--target", options.target, "What the program runs on (default: cpu)"), "cpu|cuda");
   SetValue(app.add_option("--mode", typed.mode,
-                          "What the program does: train, or compute the metrics of the test part with the parameters "
-                          "of a checkpoint (default: train)"),
-           "train|evaluate");
+                          "What the program does: it trains, or with the parameters of a checkpoint it computes the "
+                          "metrics of the test part, or writes values of all samples (default: train)"),
+           "train|evaluate|predict");
+  SetValue(app.add_option("--output", options.outputs,
+                          "With --mode predict: a value that is written to NAME.npy; may be repeated"),
+           "NAME")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
   SetValue(app.add_option("--plan", options.plan_file, "Take the plan from a plan.json instead of searching"),
            "FILE.json");
 }
@@ -181,7 +189,7 @@ std::string ReadTyped(TypedOptions& typed) {
   if (!typed.emit.empty()) options.emit = Stages().at(typed.emit);
   options.error_format = typed.error_format == "json" ? ErrorFormat::kJson : ErrorFormat::kText;
   options.log_redistributions = typed.log == "reshard";
-  options.evaluates = typed.mode == "evaluate";
+  if (!typed.mode.empty()) options.mode = *ir::ParseMode(typed.mode);
   for (const std::string& set : typed.sets) {
     const size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0) {

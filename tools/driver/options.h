@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "ir/graph/training/training.h"
 #include "tools/command_line/parse.h"
 #include "tools/command_line/usage.h"
 
@@ -23,8 +24,10 @@ struct CompileOptions {
   std::string cluster;                // Preset or file; empty: that of the plan file, or else the target's.
   std::optional<std::string> search;  // "sapp", "data_parallel", …
   std::string target = "cpu";
-  bool evaluates = false;  // --mode evaluate
-  std::string out;         // Empty: out/<stem of the model file>, with `_evaluate` behind it, or with plan_only none.
+  ir::Mode mode = ir::Mode::kTrain;
+  std::vector<std::string> outputs;  // Of a program that predicts: names of values.
+  std::string
+      out;  // Empty: out/<stem of the model file>, with `_evaluate` or `_predict` behind it, or with plan_only none.
   bool run = false;
   std::vector<std::string> run_arguments;  // Of run.sh.
   std::string launch;                      // "mpirun", "rank-table", "dynamic" or "local"; empty: run.sh decides.

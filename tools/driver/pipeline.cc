@@ -20,6 +20,7 @@
 #include "tools/driver/element_limit.h"
 #include "tools/driver/micro_batches.h"
 #include "tools/driver/module_settings.h"
+#include "tools/driver/outputs.h"
 #include "tools/driver/plan_file.h"
 #include "tools/driver/rank_table_check.h"
 #include "tools/driver/target_check.h"
@@ -44,7 +45,7 @@ bool MakesSources(const CompileOptions& options) { return MakesCode(options) && 
 search::Execution ExecutionOn(const std::string& target, const ir::Training& training) {
   const bool is_cuda = target == "cuda";
   search::Execution execution{.fuse = is_cuda ? codegen::FusedByCuda() : codegen::FusedByCpu(), .overlaps = is_cuda};
-  if (training.checkpoint_every > 0 && !training.evaluates) {
+  if (training.checkpoint_every > 0 && training.mode == ir::Mode::kTrain) {
     execution.checkpoint = is_cuda ? ir::CheckpointCopy::kOnHost : ir::CheckpointCopy::kBesideValues;
   }
   return execution;
@@ -139,10 +140,12 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   if (!module.has_value() || !CheckRegionDevices(module->pins, options.target, diagnostics)) return std::nullopt;
   ApplyOptions(options, *module);
   if (options.devices == 1 && options.plan_file.empty()) SetPinsAside(module->pins, diagnostics);
+  const bool trains = options.mode == ir::Mode::kTrain;
+  if (options.mode == ir::Mode::kPredict && !KeepOutputs(options.outputs, *module, diagnostics)) return std::nullopt;
   if (!CheckData(*module, MakesSources(options), diagnostics)) return std::nullopt;
   ResolvePaths(options.model, module->training);
   const absl::StatusOr<ir::Graph> training =
-      module->training.evaluates ? module->graph : ir::Differentiate(module->graph, module->training.optimizer);
+      trains ? ir::Differentiate(module->graph, module->training.optimizer) : module->graph;
   if (!training.ok()) {
     const absl::Status& status = training.status();
     if (!absl::IsInvalidArgument(status) && !absl::IsNotFound(status))

@@ -38,8 +38,11 @@ std::vector<std::string> Nearest(absl::string_view word, std::vector<std::string
   return nearest;
 }
 
+}  // namespace
+
 // Says which names are like the pattern: as a whole, or in the part before the first dot.
-Diagnostic NothingMatches(const std::string& pattern, const std::vector<std::string>& names) {
+Diagnostic NothingMatches(const std::string& option, const std::string& pattern,
+                          const std::vector<std::string>& names) {
   const auto without_stars = [](std::string text) {
     text.erase(std::remove_if(text.begin(), text.end(), [](char c) { return c == '*' || c == '?'; }), text.end());
     return text;
@@ -51,13 +54,11 @@ Diagnostic NothingMatches(const std::string& pattern, const std::vector<std::str
        Nearest(without_stars(pattern.substr(0, pattern.find('.'))), {heads.begin(), heads.end()})) {
     near.push_back(absl::StrCat(head, ".*"));
   }
-  Diagnostic error = Error(Code::kE0610, absl::StrCat("no value matches `--watch ", pattern, "`"));
+  Diagnostic error = Error(Code::kE0610, absl::StrCat("no value matches `", option, " ", pattern, "`"));
   if (!near.empty()) error.help.push_back(absl::StrCat("did you mean ", QuotedList(near, "or"), "?"));
   error.help.push_back("`--emit graph` shows the names of all values; `*` stands for any text, `?` for any character");
   return error;
 }
-
-}  // namespace
 
 bool MatchesPattern(absl::string_view pattern, absl::string_view name) {
   if (pattern.empty()) return name.empty();
@@ -85,7 +86,7 @@ bool WatchValues(const std::vector<std::string>& patterns, ir::Graph& graph, Dia
       matches = true;
     }
     if (matches) continue;
-    diagnostics.Add(NothingMatches(pattern, names));
+    diagnostics.Add(NothingMatches("--watch", pattern, names));
     all_match = false;
   }
   for (const ir::OpId id : watched) {

@@ -14,6 +14,9 @@ namespace cleave::tools {
 // Whether `name` is what `pattern` describes: `*` stands for any text, `?` for any character.
 bool MatchesPattern(absl::string_view pattern, absl::string_view name);
 
+// E0610 for an option whose `word` matches none of `names`, with those that are like it.
+Diagnostic NothingMatches(const std::string& option, const std::string& word, const std::vector<std::string>& names);
+
 // Watches every value of `graph` that a pattern describes, in program order. Constants, and numbers that differ from
 // step to step, are no values of the model. Returns false, and reports E0610, where a pattern describes none.
 bool WatchValues(const std::vector<std::string>& patterns, ir::Graph& graph, Diagnostics& diagnostics);

@@ -37,6 +37,25 @@ absl::string_view ScheduleFormName(Schedule::Form form) {
   CLEAVE_UNREACHABLE();
 }
 
+absl::string_view ModeName(Mode mode) {
+  switch (mode) {
+    case Mode::kTrain:
+      return "train";
+    case Mode::kEvaluate:
+      return "evaluate";
+    case Mode::kPredict:
+      return "predict";
+  }
+  return "";
+}
+
+std::optional<Mode> ParseMode(absl::string_view name) {
+  for (const Mode mode : {Mode::kTrain, Mode::kEvaluate, Mode::kPredict}) {
+    if (ModeName(mode) == name) return mode;
+  }
+  return std::nullopt;
+}
+
 absl::string_view PrecisionName(Precision precision) {
   switch (precision) {
     case Precision::kF32:

@@ -79,6 +79,13 @@ enum class LogFormat { kCleave, kMindSpore };
 // parameters.
 enum class Precision { kF32, kTf32, kBf16 };
 
+// What a program does. kTrain: trains. kEvaluate: computes the metrics of the test part. kPredict: writes values of all
+// samples into files. The last two read their parameters, and have a forward pass only.
+enum class Mode { kTrain, kEvaluate, kPredict };
+
+absl::string_view ModeName(Mode mode);  // "train"
+std::optional<Mode> ParseMode(absl::string_view name);
+
 absl::string_view PrecisionName(Precision precision);  // "f32"
 std::optional<Precision> ParsePrecision(absl::string_view name);
 
@@ -96,8 +103,7 @@ struct Training {
   int64_t seed = 1;
   bool shuffle = true;   // Whether each epoch reads the samples in an order of its own.
   bool present = false;  // The model has a `train` block.
-  // The program computes the metrics of the test part with parameters that it reads, and trains nothing.
-  bool evaluates = false;
+  Mode mode = Mode::kTrain;
 
   bool operator==(const Training&) const = default;
 };

@@ -1,0 +1,121 @@
+#include "tools/driver/outputs.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/graph/roles.h"
+#include "tools/driver/watch.h"
+
+namespace cleave::tools {
+namespace {
+
+bool IsValue(const ir::Op& op) {
+  return op.phase == ir::Phase::kForward && ir::DefinitionOf(op).op_class != ir::OpClass::kSource;
+}
+
+// What a `let` of this name is: the op of the name, or else the last of those that were made for it.
+std::optional<ir::OpId> Named(const ir::Graph& graph, const std::string& name) {
+  std::optional<ir::OpId> last;
+  for (const ir::Op& op : graph.ops) {
+    if (!IsValue(op)) continue;
+    if (op.name == name) return op.id;
+    if (absl::StartsWith(op.name, absl::StrCat(name, "."))) last = op.id;
+  }
+  return last;
+}
+
+// The number of samples: all inputs have it as their first dimension.
+std::optional<int64_t> BatchOf(const ir::Graph& graph) {
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind == ir::OpKind::kInput && op.type.rank() > 0) return op.type.shape[0];
+  }
+  return std::nullopt;
+}
+
+// For each op whether it is one of these or read for one.
+IdVector<ir::OpId, char> NeededFor(const std::vector<ir::OpId>& outputs, const ir::Graph& graph) {
+  IdVector<ir::OpId, char> needed(graph.ops.size(), 0);
+  for (const ir::OpId output : outputs) needed[output] = 1;
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    const ir::OpId id(static_cast<int64_t>(i));
+    if (needed[id] == 0) continue;
+    for (const ir::OpId input : graph.op(id).inputs) needed[input] = 1;
+  }
+  return needed;
+}
+
+// The pins of ops that stay, at their new places.
+void MovePins(const IdVector<ir::OpId, char>& stays, const IdVector<ir::OpId, ir::OpId>& places, ir::Pins& pins) {
+  const auto move = [&](auto& all) {
+    all.erase(std::remove_if(all.begin(), all.end(), [&](const auto& one) { return stays[one.op] == 0; }), all.end());
+    for (auto& one : all) one.op = places[one.op];
+  };
+  move(pins.pins);
+  move(pins.priorities);
+  move(pins.retentions);
+  for (ir::Region& region : pins.regions) {
+    region.ops.erase(std::remove_if(region.ops.begin(), region.ops.end(), [&](ir::OpId op) { return stays[op] == 0; }),
+                     region.ops.end());
+    for (ir::OpId& op : region.ops) op = places[op];
+  }
+  pins.regions.erase(std::remove_if(pins.regions.begin(), pins.regions.end(),
+                                    [](const ir::Region& region) { return region.ops.empty(); }),
+                     pins.regions.end());
+}
+
+void KeepOnly(const std::vector<ir::OpId>& outputs, frontend::Module& module) {
+  ir::Graph all = std::move(module.graph);
+  const IdVector<ir::OpId, char> needed = NeededFor(outputs, all);
+  IdVector<ir::OpId, ir::OpId> places(all.ops.size());
+  ir::Graph kept;
+  for (ir::Op& op : all.ops) {
+    const ir::OpId id = op.id;
+    if (needed[id] == 0) continue;
+    places[id] = op.id = ir::OpId(static_cast<int64_t>(kept.ops.size()));
+    for (ir::OpId& input : op.inputs) input = places[input];
+    kept.ops.push_back(std::move(op));
+  }
+  all.loss.reset();
+  all.metrics.clear();
+  ir::CopyRoles(all, places, kept);
+  MovePins(needed, places, module.pins);
+  module.graph = std::move(kept);
+}
+
+}  // namespace
+
+bool KeepOutputs(const std::vector<std::string>& names, frontend::Module& module, Diagnostics& diagnostics) {
+  ir::Graph& graph = module.graph;
+  const std::optional<int64_t> batch = BatchOf(graph);
+  std::vector<std::string> known;
+  for (const ir::Op& op : graph.ops) {
+    if (IsValue(op)) known.push_back(op.name);
+  }
+  std::vector<ir::OpId> outputs;
+  graph.looks.clear();
+  for (const std::string& name : names) {
+    const std::optional<ir::OpId> op = Named(graph, name);
+    if (!op.has_value()) {
+      diagnostics.Add(NothingMatches("--output", name, known));
+      continue;
+    }
+    const ir::Shape& shape = graph.op(*op).type.shape;
+    if (graph.is_manual() || shape.empty() || shape[0] != batch) {
+      diagnostics.Add(
+          Error(Code::kE0612, absl::StrCat("`--output ", name, "` has no row for each sample: it is ",
+                                           graph.op(*op).type.ToString(), graph.is_manual() ? " of each rank" : "")));
+      continue;
+    }
+    outputs.push_back(*op);
+    graph.looks.push_back({.kind = ir::LookKind::kOutput, .value = *op, .name = name});
+  }
+  if (outputs.size() < names.size()) return false;
+  KeepOnly(outputs, module);
+  return true;
+}
+
+}  // namespace cleave::tools
