@@ -83,7 +83,7 @@ Result<Report> Report::Open(const std::string& folder, Outputs outputs, LogForma
   if (!lock.ok()) return lock.error();
   report.lock_.emplace(std::move(lock.value()));
   std::remove((folder + "/run.json").c_str());
-  report.metrics_ = std::fopen((folder + "/metrics.jsonl").c_str(), outputs.continues ? "a+" : "w");
+  report.metrics_ = std::fopen((folder + "/metrics.jsonl").c_str(), "a+");
   if (report.metrics_ == nullptr) return FolderError(folder);
   return report;
 }
@@ -100,9 +100,14 @@ Report::~Report() {
   if (metrics_ != nullptr) std::fclose(metrics_);
 }
 
-void Report::ContinueAfter(int64_t step) {
+void Report::Begin(int64_t done) {
   if (metrics_ == nullptr) return;
-  const std::string where = "`" + folder_ + "/metrics.jsonl` (rank 0)";
+  const std::string path = folder_ + "/metrics.jsonl";
+  const std::string where = "`" + path + "` (rank 0)";
+  if (done == 0) {
+    metrics_ = std::freopen(path.c_str(), "w", metrics_);
+    return CheckWritten(metrics_ != nullptr, where);
+  }
   // Lines are in the order of steps, and the last one may be cut.
   constexpr char kStep[] = "{\"step\":";
   std::rewind(metrics_);
@@ -111,7 +116,7 @@ void Report::ContinueAfter(int64_t step) {
   size_t size = 0;
   for (ssize_t length; (length = getline(&line, &size, metrics_)) > 0; end += length) {
     const bool is_step = std::strncmp(line, kStep, sizeof kStep - 1) == 0 && line[length - 1] == '\n';
-    if (!is_step || std::strtoll(line + sizeof kStep - 1, nullptr, 10) > step) break;
+    if (!is_step || std::strtoll(line + sizeof kStep - 1, nullptr, 10) > done) break;
   }
   std::free(line);
   CheckWritten(ftruncate(fileno(metrics_), end) == 0 && std::fseek(metrics_, 0, SEEK_END) == 0, where);

@@ -54,20 +54,20 @@ class Report {
  public:
   // What a rank's Report does.
   struct Outputs {
-    bool files = true;       // Whether it writes metrics.jsonl and run.json.
-    bool lines = true;       // Whether it prints.
-    bool continues = false;  // Whether an older metrics.jsonl stays, for ContinueAfter.
+    bool files = true;  // Whether it writes metrics.jsonl and run.json.
+    bool lines = true;  // Whether it prints.
   };
 
   // To write files, makes `folder` if need be, takes it for this job, removes an older run.json from it and opens
-  // metrics.jsonl. An Error (exit code 5) when that fails. A later line that cannot be written ends the job.
+  // metrics.jsonl, which stays as it is until Begin. An Error (exit code 5) when that fails. A later line that cannot
+  // be written ends the job.
   static Result<Report> Open(const std::string& folder, Outputs outputs, LogFormat format = LogFormat::kCleave);
   Report(Report&& other) noexcept;
   Report(const Report&) = delete;
   ~Report();
 
-  // Training goes on after this step: of an older metrics.jsonl the lines of steps up to it stay.
-  void ContinueAfter(int64_t step);
+  // Training begins, or goes on after step `done`: of an older metrics.jsonl the lines of steps up to it stay.
+  void Begin(int64_t done);
 
   void Line(const std::string& text);
   void Step(const StepRecord& record, bool logged);

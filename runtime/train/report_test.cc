@@ -174,6 +174,33 @@ TEST(Report, WritesRunJsonWholeAndRemovesAnOlderOne) {
   EXPECT_EQ(Content(Folder() + "/run.json"), "missing");
 }
 
+// A job that is refused before it begins leaves the lines of an earlier one.
+TEST(Report, KeepsMetricsUntilTrainingBegins) {
+  const std::string path = Folder() + "/metrics.jsonl";
+  const auto step = [](int64_t number, Report& report) { report.Step({.step = number}, false); };
+  {
+    Result<Report> report = Report::Open(Folder(), {.lines = false});
+    ASSERT_TRUE(report.ok());
+    report.value().Begin(0);
+    for (const int64_t number : {1, 2, 3}) step(number, report.value());
+  }
+  const std::string three = Content(path);
+  { ASSERT_TRUE(Report::Open(Folder(), {.lines = false}).ok()); }
+  EXPECT_EQ(Content(path), three);
+  {
+    Result<Report> report = Report::Open(Folder(), {.lines = false});
+    report.value().Begin(2);
+    EXPECT_EQ(Content(path), three.substr(0, three.find("{\"step\":3")));
+    step(3, report.value());
+  }
+  EXPECT_EQ(Content(path), three);
+  Result<Report> report = Report::Open(Folder(), {.lines = false});
+  report.value().Begin(0);
+  EXPECT_EQ(Content(path), "");
+  step(1, report.value());
+  EXPECT_EQ(Content(path), three.substr(0, three.find("{\"step\":2")));
+}
+
 TEST(Report, AFolderThatCannotBe) {
   const std::string file = testing::TempDir() + "/a_file";
   std::fclose(std::fopen(file.c_str(), "w"));

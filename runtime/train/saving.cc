@@ -108,7 +108,13 @@ std::optional<Error> ClaimFolder(Comm& comm, Report& report, const std::string& 
 
 Saving::Saving(Comm& comm, Watch& watch, Report& report, const SavingOptions& options, const CheckpointFacts& facts,
                std::vector<StateTensor> state)
-    : comm_(comm), watch_(watch), report_(report), options_(options), facts_(facts), state_(std::move(state)) {
+    : comm_(comm),
+      watch_(watch),
+      report_(report),
+      options_(options),
+      facts_(facts),
+      state_(std::move(state)),
+      last_good_(options.last_good) {
   if (options_.every == 0) return;
   writer_ = std::make_unique<ShardWriter>(options_.folder, state_, comm_.mesh(), comm_.rank());
   const char* const grace = std::getenv("CLEAVE_GRACE");
@@ -205,14 +211,21 @@ std::optional<Error> Saving::Conclude(const std::vector<std::string>& news) {
 }
 
 std::optional<Error> Saving::WaitForEnd() {
-  if (!is_saving_) return std::nullopt;
-  watch_.Start("writing a checkpoint", 0);
-  for (int64_t seen = -1; !written_.has_value() && !writer_->HasEnded(); usleep(2000)) {
-    // A disk that is slow is not one that stands still.
-    if (writer_->written() != seen) watch_.Start("writing a checkpoint", 0);
-    seen = writer_->written();
+  std::optional<Error> error;
+  int64_t seen = -1;
+  double seen_at = 0;
+  while (is_saving_ && !error.has_value()) {
+    // A disk that is slow is not one that stands still: no rank waits for long for one that writes more.
+    watch_.Start("writing a checkpoint", 0);
+    const double until = Now() + kSecondsBetween;
+    while (!written_.has_value() && !writer_->HasEnded() && Now() < until) usleep(2000);
+    if (std::exchange(seen, writer_->written()) != seen) seen_at = Now();
+    if (!written_.has_value() && !writer_->HasEnded() && Now() - seen_at > watch_.timeout()) {
+      Die(ExitCode::kEnvironment, Format("cannot write to `%s`: the disk has taken nothing for %.0f s",
+                                         options_.folder.c_str(), watch_.timeout()));
+    }
+    error = Exchange();
   }
-  std::optional<Error> error = Exchange();
   watch_.Finish();
   return error;
 }

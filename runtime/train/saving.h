@@ -24,6 +24,7 @@ struct SavingOptions {
   std::string folder;  // "checkpoints"
   int64_t every = 0;   // Steps; 0: nothing is saved.
   int64_t keep = 3;
+  std::optional<int64_t> last_good = {};  // The step of a checkpoint in the folder that was read.
 };
 
 // The seed of the last checkpoint in a folder, or of the one that the folder is. Called by all ranks; nullopt where no

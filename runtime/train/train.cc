@@ -111,6 +111,11 @@ class Run {
     const int64_t log_every = options_.log_every.value_or(settings_.log_every);
     const int64_t of_epoch = batches_.steps_per_epoch();
     start_ = Now();
+    if (done_ >= length.steps) {
+      report_.Line(Format("all %" PRId64 " steps are done: more are trained with a larger `--steps` or `--epochs`",
+                          length.steps));
+      Test((done_ - 1) / of_epoch);
+    }
     for (int64_t step = done_; step < length.steps && !saving_.stops(); ++step) {
       if (step % of_epoch == 0 || step == done_) {
         PrepareData([&] { batches_.PrepareTraining(step, std::min(of_epoch - step % of_epoch, length.steps - step)); });
@@ -474,7 +479,7 @@ std::string ResumedText(const CheckpointFacts& then, const CheckpointFacts& fact
 // program.
 std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options& options, CreateProgram create,
                                  const std::string& folder, Comm& comm, Watch& watch) {
-  const SavingOptions saves = SavingOf(settings, options);
+  SavingOptions saves = SavingOf(settings, options);
   const std::string from = !options.resume.has_value() || options.resume->empty() ? saves.folder : *options.resume;
   std::optional<uint64_t> seed_then;
   if (options.resume.has_value()) seed_then = ResumedSeed(comm, from);
@@ -488,9 +493,8 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   const bool is_first = comm.rank() == 0;
   // Ranks that share a process share its standard output.
   const bool prints = is_first || (options.log_all_ranks && comm.ranks_in_this_process() == 1);
-  Result<Report> report = Report::Open(
-      options.out, {.files = is_first, .lines = prints && !options.quiet, .continues = options.resume.has_value()},
-      settings.log);
+  Result<Report> report =
+      Report::Open(options.out, {.files = is_first, .lines = prints && !options.quiet}, settings.log);
   if (std::optional<Error> error = Agree(comm, report.ok() ? std::nullopt : std::optional<Error>(report.error())))
     return error;
 
@@ -514,13 +518,14 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
     const Result<CheckpointFacts> resumed = Resume(comm, from, state);
     if (!resumed.ok()) return resumed.error();
     done = resumed.value().step;
-    report.value().ContinueAfter(done);
+    if (from == saves.folder) saves.last_good = done;
     report.value().Line(ResumedText(resumed.value(), facts));
   }
   if (saves.every > 0) {
     const std::optional<int64_t> resumed_at = options.resume.has_value() ? std::optional(done) : std::nullopt;
     if (std::optional<Error> error = ClaimFolder(comm, report.value(), saves.folder, resumed_at)) return error;
   }
+  report.value().Begin(done);
   Saving saving(comm, watch, report.value(), saves, facts, state);
   watch.Finish();
   report.value().Line(Headline(settings, *batches.value(), seed));
