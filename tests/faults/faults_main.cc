@@ -2,6 +2,7 @@
 //
 //   bazel run //tests/faults -- --injections 500 --seed 1
 //   bazel run //tests/faults -- --injections 500 --seed 1 --only 217     # One of them again.
+//   bazel run //tests/faults -- --injections 200 --fault 11              # The fault of this number alone.
 
 #include <atomic>
 #include <iostream>
@@ -20,18 +21,22 @@ namespace cleave::tests::faults {
 namespace {
 
 int Main(const std::vector<std::string>& arguments) {
-  std::map<std::string, int64_t> options = {{"--injections", 500}, {"--seed", 1}, {"--jobs", 2}, {"--only", -1}};
+  std::map<std::string, int64_t> options = {
+      {"--injections", 500}, {"--seed", 1}, {"--jobs", 2}, {"--only", -1}, {"--fault", -1}};
   for (size_t i = 0; i < arguments.size(); i += 2) {
     const auto option = options.find(arguments[i]);
     if (option == options.end() || i + 1 == arguments.size() || !absl::SimpleAtoi(arguments[i + 1], &option->second)) {
-      std::cerr << "use --injections N --seed S --jobs J --only I\n";
+      std::cerr << "use --injections N --seed S --jobs J --only I --fault F\n";
       return 2;
     }
   }
   const std::vector<Program> programs =
       Copies(BuildProgram(FreshFolder("faults")), static_cast<int>(options["--jobs"]));
-  const std::vector<Injection> injections =
+  std::vector<Injection> injections =
       Injections(static_cast<int>(options["--injections"]), static_cast<uint64_t>(options["--seed"]));
+  for (Injection& injection : injections) {
+    if (options["--fault"] >= 0) injection.fault = static_cast<Fault>(options["--fault"] % kFaults);
+  }
   std::mutex mutex;
   std::map<std::string, int> tried;
   int failures = 0;

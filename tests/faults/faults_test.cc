@@ -11,7 +11,7 @@
 namespace cleave::tests::faults {
 namespace {
 
-constexpr int kInjections = 30;
+constexpr int kInjections = 36;
 constexpr uint64_t kSeed = 1;
 constexpr int kJobs = 3;  // Some faults are mostly waited for.
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -15,70 +16,23 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "gtest/gtest.h"
 #include "tests/faults/job.h"
+#include "tests/faults/program.h"
 #include "tests/support/command.h"
-#include "tests/support/compile.h"
 
 namespace cleave::tests::faults {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kModel[] = R"(model Faulty(batch: int = 12) {
-    input x: f32[batch, 16];
-    input target: f32[batch, 4];
-    let h = dense(x, 32);
-    let y = dense(h, 4);
-    loss reduce_mean(square(y - target));
-}
-
-train Faulty {
-    data = npy(x = "x.npy", target = "target.npy");
-    optimizer = sgd(lr = 0.001);
-    log_every = 50;
-}
-
-parallel {
-    mesh = (d = 3);
-    search = data_parallel;
-}
-)";
-constexpr int kSamples = 48;
-
 // Jobs run beside other tests, on few cores: what must happen may take this long.
 constexpr double kSecondsToStart = 60;
 constexpr double kSecondsToEnd = 60;
 // CLEAVE_TIMEOUT where it is to be reached; ranks that only have no core must not reach it.
 constexpr int kTimeout = 8;
-
-// A file of float32 numbers in version 1.0 of the format.
-void WriteNpy(const std::string& path, const std::vector<float>& values, int columns) {
-  std::string header = absl::StrCat("{'descr': '<f4', 'fortran_order': False, 'shape': (",
-                                    values.size() / static_cast<size_t>(columns), ", ", columns, "), }");
-  header.resize((10 + header.size()) / 64 * 64 + 64 - 10 - 1, ' ');
-  header += '\n';
-  std::ofstream out(path, std::ios::binary);
-  out << "\x93NUMPY" << '\1' << '\0' << static_cast<char>(header.size() & 255) << static_cast<char>(header.size() >> 8)
-      << header;
-  out.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(float)));
-}
-
-// Data that train well, except that one value of `x` is `odd`.
-void WriteData(const std::string& folder, std::optional<float> odd, uint64_t seed) {
-  fs::create_directories(folder);
-  std::mt19937_64 random(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<float> x(kSamples * 16);
-  std::vector<float> target(kSamples * 4);
-  for (float& value : x) value = uniform(random);
-  for (float& value : target) value = uniform(random);
-  if (odd.has_value()) x[random() % x.size()] = *odd;
-  WriteNpy(folder + "/x.npy", x, 16);
-  WriteNpy(folder + "/target.npy", target, 4);
-}
 
 std::string NameOf(Fault fault) {
   switch (fault) {
@@ -104,6 +58,10 @@ std::string NameOf(Fault fault) {
       return "a signal to run.sh";
     case Fault::kKillScript:
       return "kill of run.sh";
+    case Fault::kKillSaving:
+      return "kill of all while they save";
+    case Fault::kTerminate:
+      return "a signal to save";
   }
   return "";
 }
@@ -182,6 +140,10 @@ class Trial {
       case Fault::kSignal:
       case Fault::kKillScript:
         return HurtScript();
+      case Fault::kKillSaving:
+        return KillSaving();
+      case Fault::kTerminate:
+        return Terminate();
     }
     return std::nullopt;
   }
@@ -241,7 +203,7 @@ class Trial {
     for (const std::string& said : expected.said) {
       if (!absl::StrContains(output, said)) return absl::StrCat("`", said, "` is not said:\n", output);
     }
-    if (fs::exists(out_ + "/run.json") && injection_.fault != Fault::kNotFinite) return "run.json is there";
+    if (fs::exists(out_ + "/run.json") && !EndsByItself()) return "run.json is there";
     // What is killed needs a moment to go.
     for (const double deadline = Seconds() + 20; !job.Processes().empty(); Sleep(0.02)) {
       if (Seconds() > deadline) {
@@ -250,6 +212,9 @@ class Trial {
     }
     return std::nullopt;
   }
+
+  // Whether the job says itself how it ended.
+  bool EndsByItself() const { return injection_.fault == Fault::kNotFinite || injection_.fault == Fault::kTerminate; }
 
   std::string RankText() const {
     return injection_.way == Way::kLocal ? "the process of all ranks" : absl::StrCat("rank ", injection_.rank);
@@ -405,22 +370,113 @@ class Trial {
     return CheckEnd(job, {.codes = {128 + signal}, .said = {}});
   }
 
+  // The losses of all steps, from the first; empty where a line is missing or is not the next.
+  static std::vector<double> LossesOf(const std::string& out) {
+    std::vector<double> losses;
+    std::ifstream lines(out + "/metrics.jsonl");
+    for (std::string line; std::getline(lines, line);) {
+      long long step = 0;
+      double loss = 0;
+      if (std::sscanf(line.c_str(), "{\"step\":%lld,\"epoch\":%*d,\"loss\":%lf", &step, &loss) != 2) return {};
+      if (step != static_cast<long long>(losses.size()) + 1) return {};
+      losses.push_back(loss);
+    }
+    return losses;
+  }
+
+  // The steps of the checkpoints, the last one at the end.
+  std::vector<int64_t> SavedSteps() const {
+    std::vector<int64_t> steps;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(out_ + "/checkpoints", error)) {
+      int64_t step = 0;
+      const std::string name = entry.path().filename().string();
+      if (absl::StartsWith(name, "step_") && absl::SimpleAtoi(name.substr(5), &step)) steps.push_back(step);
+    }
+    std::sort(steps.begin(), steps.end());
+    return steps;
+  }
+
+  // Trains to that step and ends; what is wrong if it does not.
+  std::optional<std::string> TrainTo(int64_t step, const Settings& settings) const {
+    Settings own = settings;
+    own.flags.insert(own.flags.end(), {"--steps", absl::StrCat(step)});
+    Job job = Start(own);
+    if (job.Wait(kSecondsToStart + kSecondsToEnd) != 0) return absl::StrCat("it does not train:\n", job.Output());
+    for (const std::string& said : {std::string("error"), std::string("warning")}) {
+      if (absl::StrContains(job.Output(), said)) return job.Output();
+    }
+    return std::nullopt;
+  }
+
+  // Goes on from the last checkpoint for a few steps, with the losses of training that was not interrupted.
+  std::optional<std::string> GoOn(const std::vector<int64_t>& saved) const {
+    constexpr int64_t kSteps = 5;
+    const int64_t last = saved.empty() ? 0 : saved.back();
+    Settings whole = Usual();
+    whole.out = out_ + "_whole";
+    whole.way = Way::kLocal;
+    Settings resumed = Usual();
+    resumed.flags = {"--quiet", "--checkpoint-every", "1", "--keep", "2"};
+    if (!saved.empty()) resumed.flags.push_back("--resume");
+    for (const Settings& settings : {whole, resumed}) {
+      if (std::optional<std::string> problem = TrainTo(last + kSteps, settings)) return problem;
+    }
+    const std::vector<double> losses = LossesOf(out_);
+    const std::vector<double> expected = LossesOf(whole.out);
+    if (static_cast<int64_t>(expected.size()) != last + kSteps || losses.size() != expected.size()) {
+      return absl::StrCat(losses.size(), " and ", expected.size(), " steps instead of ", last + kSteps);
+    }
+    for (size_t i = 0; i < losses.size(); ++i) {
+      const double allowed = injection_.way == Way::kLocal ? 0 : 1e-5 * expected[i];
+      if (!(std::abs(losses[i] - expected[i]) <= allowed)) {
+        return absl::StrCat("the loss of step ", i + 1, " is ", losses[i], ", not ", expected[i], "; resumed at ",
+                            last);
+      }
+    }
+    const std::string trained = ReadText(out_ + "/run.json");
+    const bool is_resumed = absl::StrContains(trained, absl::StrCat("\"resumed_after\":", last, ","));
+    if (is_resumed == saved.empty()) return absl::StrCat("it has not gone on after step ", last, ": ", trained);
+    size_t names = 0;
+    for ([[maybe_unused]] const auto& entry : fs::directory_iterator(out_ + "/checkpoints")) ++names;
+    return names == 2 ? std::nullopt : std::optional<std::string>("more is left than the checkpoints that are kept");
+  }
+
+  std::optional<std::string> KillSaving() {
+    Settings settings = Usual();
+    settings.flags = {"--quiet", "--checkpoint-every", "1", "--keep", "2"};
+    Job job = Start(settings);
+    if (std::optional<std::string> problem = AwaitSteps(job)) return problem;
+    Delay();
+    while (!job.Processes().empty()) {
+      for (const pid_t process : job.Processes()) kill(process, SIGKILL);
+      job.Wait(0.01);
+    }
+    return GoOn(SavedSteps());
+  }
+
+  std::optional<std::string> Terminate() {
+    Settings settings = Usual();
+    settings.flags = {"--quiet", "--checkpoint-every", "1000000"};
+    Job job = Start(settings);
+    if (std::optional<std::string> problem = AwaitSteps(job)) return problem;
+    Delay();
+    kill(job.script(), SIGTERM);
+    if (std::optional<std::string> problem =
+            CheckEnd(job, {.codes = {128 + SIGTERM}, .said = {"`--resume` goes on"}})) {
+      return problem;
+    }
+    const std::vector<int64_t> saved = SavedSteps();
+    const auto steps = static_cast<int64_t>(LossesOf(out_).size());
+    if (saved != std::vector<int64_t>{steps}) return absl::StrCat("the step ", steps, " is not saved");
+    return std::nullopt;
+  }
+
   const Injection injection_;
   const Program& program_;
   const std::string out_ = program_.folder + "/results";
   int port_ = FreePort();
 };
-
-std::string TableText() {
-  std::vector<std::string> devices;
-  for (int rank = 0; rank < kRanks; ++rank) {
-    devices.push_back(
-        absl::StrCat(R"({"device_id": ")", rank, R"(", "device_ip": "192.168.0.1", "rank_id": ")", rank, R"("})"));
-  }
-  return absl::StrCat(
-      R"({"version": "1.0", "server_count": "1", "server_list": [{"server_id": "127.0.0.1", "device": [)",
-      absl::StrJoin(devices, ", "), R"(], "host_nic_ip": "reserve"}], "status": "completed"})", "\n");
-}
 
 }  // namespace
 
@@ -448,34 +504,6 @@ std::vector<Injection> Injections(int count, uint64_t seed) {
     }
   }
   return injections;
-}
-
-Program BuildProgram(const std::string& folder) {
-  WriteText(folder + "/faulty.model", kModel);
-  const Program program = {.folder = folder + "/out", .data = folder + "/data"};
-  const CommandResult compiled = Compile({folder + "/faulty.model", "--out", program.folder}, folder);
-  EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
-  for (const char* comm : {"COMM=mpi", "COMM=gloo", "COMM=local"}) {
-    const CommandResult made = Make(program.folder, {comm});
-    EXPECT_EQ(made.exit_code, 0) << made.err;
-  }
-  WriteText(program.folder + "/ranks.json", TableText());
-  WriteData(program.data, std::nullopt, 1);
-  return program;
-}
-
-std::vector<Program> Copies(const Program& program, int count) {
-  std::vector<Program> copies;
-  for (int i = 0; i < count; ++i) {
-    const std::string folder = absl::StrCat(program.folder, "_", i);
-    fs::create_directories(folder);
-    for (const char* name :
-         {"run.sh", "starter", "program", "program_gloo", "program_local", "scheduler", "ranks.json"}) {
-      fs::copy(program.folder + "/" + name, folder + "/" + name);
-    }
-    copies.push_back({.folder = folder, .data = program.data});
-  }
-  return copies;
 }
 
 std::optional<std::string> Try(const Injection& injection, const Program& program) {

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/faults/program.h"
+
 namespace cleave::tests::faults {
 
 enum class Fault {
@@ -27,13 +29,13 @@ enum class Fault {
   kTwoJobs,      // A second job is started in the folder of the first.
   kSignal,       // run.sh gets SIGHUP, SIGINT or SIGTERM,
   kKillScript,   // or SIGKILL.
+  kKillSaving,   // All processes get SIGKILL while ranks save after each step.
+  kTerminate,    // A job that saves gets SIGTERM.
 };
-constexpr int kFaults = 11;
+constexpr int kFaults = 13;
 
 enum class Way { kMpirun, kRankTable, kDynamic, kLocal };
 constexpr int kWays = 4;
-
-constexpr int kRanks = 3;
 
 struct Injection {
   Fault fault = Fault::kKill;
@@ -48,19 +50,6 @@ std::string ToString(const Injection& injection);
 
 // `count` injections: every fault with every way, in an order that `seed` gives, again and again.
 std::vector<Injection> Injections(int count, uint64_t seed);
-
-// A compiled and built program.
-struct Program {
-  std::string folder;  // Of run.sh.
-  std::string data;    // Of its data.
-};
-
-// Fails the test, or prints why, where the program cannot be built.
-Program BuildProgram(const std::string& folder);
-
-// The same program in `count` other folders, so that as many jobs can run at once. REQUIRES: no job runs: a process
-// that is being started would have the copies open, and what is open for writing cannot be run.
-std::vector<Program> Copies(const Program& program, int count);
 
 // What was wrong with the end of the job; nullopt: nothing.
 std::optional<std::string> Try(const Injection& injection, const Program& program);
