@@ -258,7 +258,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   Module module;
   module.pins.settings = ReadParallel(overridden.parallel, options.devices.has_value(), evaluator, reporter);
   if (items.manual) evaluator.SetRanks(RanksOf(module.pins.settings, options, reporter));
-  evaluator.RunModel(*items.model);
+  evaluator.RunModel(*items.model, options.outputs);
   module.training =
       ReadTrain(overridden.train, evaluator, reporter,
                 {.data = module.data_place, .npy = module.npy_places, .precision = module.precision_place});

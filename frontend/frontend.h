@@ -63,6 +63,10 @@ struct FrontendOptions {
   // The target whose bodies of the model's own ops are taken: "cpu" or "cuda".
   std::string target = "cpu";
 
+  // Values of the model that are wanted besides its loss: names of its `let`s, each of which gets a look (kOutput)
+  // whose part is the name. A name that is none of them gets none.
+  std::vector<std::string> outputs = {};
+
   // The folder that relative paths in overrides start from; those in the file are relative to the file. Empty: both are
   // left as they are.
   std::string override_folder = {};

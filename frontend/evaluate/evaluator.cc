@@ -22,11 +22,17 @@ void Evaluator::SetRanks(std::vector<ir::RankAxis> axes) {
   pieces_.ops.builder().mutable_graph().rank_axes = std::move(axes);
 }
 
-void Evaluator::RunModel(const dsl::syntax::Model& model) {
+void Evaluator::RunModel(const dsl::syntax::Model& model, const std::vector<std::string>& outputs) {
   Frame frame;
   frame.scope = arguments_.scope;
   frame.scope.Push();
   Run(model.body, frame);
+  for (const std::string& name : outputs) {
+    Binding* const binding = frame.scope.Find(name);
+    if (binding == nullptr || !binding->value.is_tensor()) continue;
+    binding->used = true;
+    pieces_.ops.AddLook(ir::LookKind::kOutput, binding->value.as_tensor(), name, binding->definition);
+  }
   WarnOfUnused(frame.scope.Pop(), pieces_.reporter);
   if (!pieces_.reporter.has_errors()) pieces_.messages.ReportUnreceived(pieces_.reporter);
   if (!pieces_.loss_and_metrics.loss_place() && !pieces_.budget.is_exhausted()) {

@@ -45,7 +45,8 @@ class Evaluator : private Interpreter {
   void SetModel(const dsl::syntax::Model& model, std::optional<Span> attribute);
   void SetRanks(std::vector<ir::RankAxis> axes);
 
-  void RunModel(const dsl::syntax::Model& model);
+  // `outputs`: names of the model's values that are looked at in the end (kOutput).
+  void RunModel(const dsl::syntax::Model& model, const std::vector<std::string>& outputs = {});
 
   // A value that is known without running anything, in a setting or a default; it may use the model's arguments. Poison
   // or nothing after a mistake. `what` names the number in messages.

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/roles.h"
@@ -17,15 +16,13 @@ bool IsValue(const ir::Op& op) {
   return op.phase == ir::Phase::kForward && ir::DefinitionOf(op).op_class != ir::OpClass::kSource;
 }
 
-// What a `let` of this name is: the op of the name, or else the last of those that were made for it.
+// The value of a `let`, or of an op.
 std::optional<ir::OpId> Named(const ir::Graph& graph, const std::string& name) {
-  std::optional<ir::OpId> last;
-  for (const ir::Op& op : graph.ops) {
-    if (!IsValue(op)) continue;
-    if (op.name == name) return op.id;
-    if (absl::StartsWith(op.name, absl::StrCat(name, "."))) last = op.id;
+  for (const ir::Look& look : graph.looks) {
+    if (look.kind == ir::LookKind::kOutput && look.part == name) return look.value;
   }
-  return last;
+  const std::optional<ir::OpId> op = graph.Find(name);
+  return op.has_value() && IsValue(graph.op(*op)) ? op : std::nullopt;
 }
 
 // The number of samples: all inputs have it as their first dimension.
@@ -88,6 +85,11 @@ void KeepOnly(const std::vector<ir::OpId>& outputs, frontend::Module& module) {
 
 }  // namespace
 
+void ForgetGradients(ir::Graph& graph) {
+  const auto is_of_training = [](const ir::Look& look) { return !look.part.empty(); };
+  graph.looks.erase(std::remove_if(graph.looks.begin(), graph.looks.end(), is_of_training), graph.looks.end());
+}
+
 bool KeepOutputs(const std::vector<std::string>& names, frontend::Module& module, Diagnostics& diagnostics) {
   ir::Graph& graph = module.graph;
   const std::optional<int64_t> batch = BatchOf(graph);
@@ -96,7 +98,7 @@ bool KeepOutputs(const std::vector<std::string>& names, frontend::Module& module
     if (IsValue(op)) known.push_back(op.name);
   }
   std::vector<ir::OpId> outputs;
-  graph.looks.clear();
+  std::vector<ir::Look> looks;
   for (const std::string& name : names) {
     const std::optional<ir::OpId> op = Named(graph, name);
     if (!op.has_value()) {
@@ -111,9 +113,10 @@ bool KeepOutputs(const std::vector<std::string>& names, frontend::Module& module
       continue;
     }
     outputs.push_back(*op);
-    graph.looks.push_back({.kind = ir::LookKind::kOutput, .value = *op, .name = name});
+    looks.push_back({.kind = ir::LookKind::kOutput, .value = *op, .name = name});
   }
   if (outputs.size() < names.size()) return false;
+  graph.looks = std::move(looks);
   KeepOnly(outputs, module);
   return true;
 }

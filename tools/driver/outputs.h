@@ -11,9 +11,13 @@
 namespace cleave::tools {
 
 // Leaves in the module what these values need, and looks at them: no loss, no metrics, no inputs that only those read.
-// A name is that of a `let`, or of an op as `--emit graph` shows it. Returns false, and reports E0610 or E0612, where
-// there is no such value, or it does not have the samples as its first dimension.
+// A name is that of a `let` (frontend::FrontendOptions::outputs), or of an op as `--emit graph` shows it. Returns
+// false, and reports E0610 or E0612, where there is no such value, or it does not have the samples as its first
+// dimension.
 bool KeepOutputs(const std::vector<std::string>& names, frontend::Module& module, Diagnostics& diagnostics);
+
+// Leaves out looks at gradients and at the optimizer's state, which a program that does not train does not have.
+void ForgetGradients(ir::Graph& graph);
 
 }  // namespace cleave::tools
 

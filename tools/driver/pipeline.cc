@@ -135,6 +135,7 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
                                                               .devices = devices.given,
                                                               .default_devices = devices.otherwise,
                                                               .target = options.target,
+                                                              .outputs = options.outputs,
                                                               .override_folder = "."},
                                                              diagnostics);
   if (!module.has_value() || !CheckRegionDevices(module->pins, options.target, diagnostics)) return std::nullopt;
@@ -144,6 +145,7 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   if (options.mode == ir::Mode::kPredict && !KeepOutputs(options.outputs, *module, diagnostics)) return std::nullopt;
   if (!CheckData(*module, MakesSources(options), diagnostics)) return std::nullopt;
   ResolvePaths(options.model, module->training);
+  if (!trains) ForgetGradients(module->graph);
   const absl::StatusOr<ir::Graph> training =
       trains ? ir::Differentiate(module->graph, module->training.optimizer) : module->graph;
   if (!training.ok()) {

@@ -1,0 +1,1 @@
+compile good.model --mode predict --output y --plan-only --quiet
