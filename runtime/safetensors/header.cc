@@ -40,12 +40,6 @@ std::string KnownTypes() {
   return names;
 }
 
-// What a header calls something, which may be anything, for one line of a message.
-std::string ShownName(const std::string& text) {
-  constexpr size_t kShown = 100;
-  return JsonEscaped(text.substr(0, kShown)) + (text.size() > kShown ? "..." : "");
-}
-
 std::string Joined(const std::vector<int64_t>& numbers) {
   std::string text;
   for (const int64_t number : numbers) text += Format("%s%" PRId64, text.empty() ? "" : ", ", number);
@@ -63,8 +57,8 @@ Result<SafetensorsEntry> TensorAt(const std::string& subject, const std::string&
   const Result<std::vector<int64_t>> range = IntegersMember(value, "data_offsets");
   if (!range.ok()) return Mistake(subject, range.error().message);
   if (ElementBytes(type.value()) == 0) {
-    return Mistake(subject,
-                   Format("has type `%s`; %s can be read", ShownName(type.value()).c_str(), KnownTypes().c_str()));
+    return Mistake(subject, Format("has type `%s`; %s can be read", ShownSafetensorsName(type.value()).c_str(),
+                                   KnownTypes().c_str()));
   }
   const std::optional<int64_t> bytes = SafetensorsBytes(type.value(), shape.value());
   if (!bytes.has_value()) return Mistake(subject, "has an impossible shape: " + Joined(shape.value()));
@@ -87,7 +81,8 @@ Result<SafetensorsMetadata> MetadataOf(const std::string& path, const Json& head
   if (!texts.ok()) return Mistake("the header of `" + path + "`", texts.error().message);
   for (const auto& [name, value] : texts.value()->members) {
     if (value.kind != Json::Kind::kString) {
-      return Mistake("the `__metadata__` of `" + path + "`", "has a `" + ShownName(name) + "` that is not a string");
+      return Mistake("the `__metadata__` of `" + path + "`",
+                     "has a `" + ShownSafetensorsName(name) + "` that is not a string");
     }
     metadata.emplace_back(name, value.text);
   }
@@ -99,12 +94,12 @@ std::optional<Error> CheckPlaces(const std::string& path, const std::vector<Safe
                                  int64_t tensor_bytes) {
   int64_t end = 0;
   for (size_t i = 0; i < entries.size(); ++i) {
-    const std::string name = ShownName(entries[i].name);
+    const std::string name = ShownSafetensorsName(entries[i].name);
     if (entries[i].offset < end) {
       return Mistake(
           "`" + path + "`",
           Format("has tensors that overlap: `%s` begins at byte %" PRId64 " of the tensors, and `%s` ends at %" PRId64,
-                 name.c_str(), entries[i].offset, ShownName(entries[i - 1].name).c_str(), end));
+                 name.c_str(), entries[i].offset, ShownSafetensorsName(entries[i - 1].name).c_str(), end));
     }
     if (entries[i].offset > end) {
       return Mistake("`" + path + "`", Format("has %" PRId64 " bytes before tensor `%s` that belong to no tensor",
@@ -119,6 +114,13 @@ std::optional<Error> CheckPlaces(const std::string& path, const std::vector<Safe
 }
 
 }  // namespace
+
+std::string ShownSafetensorsName(const std::string& name) {
+  constexpr size_t kShown = 100;
+  return JsonEscaped(name.substr(0, kShown)) + (name.size() > kShown ? "..." : "");
+}
+
+std::string SafetensorsTypeText(const SafetensorsEntry& entry) { return entry.type + Joined(entry.shape); }
 
 std::optional<int64_t> SafetensorsBytes(const std::string& type, const std::vector<int64_t>& shape) {
   int64_t bytes = ElementBytes(type);
@@ -137,7 +139,8 @@ Result<SafetensorsContent> ParseSafetensorsHeader(const std::string& path, const
   SafetensorsContent content{{}, std::move(metadata.value())};
   for (const auto& [name, value] : json.value().members) {
     if (name == kMetadata) continue;
-    Result<SafetensorsEntry> entry = TensorAt("tensor `" + ShownName(name) + "` of `" + path + "`", name, value);
+    Result<SafetensorsEntry> entry =
+        TensorAt("tensor `" + ShownSafetensorsName(name) + "` of `" + path + "`", name, value);
     if (!entry.ok()) return entry.error();
     content.entries.push_back(std::move(entry.value()));
   }

@@ -1,9 +1,10 @@
-// Tensors in files of the safetensors format: opened and checked by header and size, then read by bytes.
+// Tensors in files of the safetensors format: opened and checked by header and size, then read by bytes or as floats.
 //
 //   Result<SafetensorsFile> file = SafetensorsFile::Open("model.safetensors");
 //   if (!file.ok()) return file.error();
 //   const SafetensorsEntry* entry = file.value().Find("w0");
 //   if (auto error = file.value().Read(entry->offset, entry->bytes, w0)) return *error;
+//   if (auto error = file.value().ReadPiece(*entry, {{64, 32}, {0, 16}, {64, 16}}, right_half)) return *error;
 //
 // Types are BOOL, U8, I8, F8_E4M3, F8_E5M2, I16, U16, F16, BF16, I32, U32, F32, F64, I64 and U64. Every mistake is an
 // Error with exit code 3. Reading is thread-safe.
@@ -21,6 +22,7 @@
 
 #include "runtime/error/error.h"
 #include "runtime/file/file.h"
+#include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
 
@@ -60,6 +62,13 @@ class SafetensorsFile {
     return file_.Read(offset, count, target);
   }
 
+  // `count` consecutive values of a tensor from value `first` on. An Error where its type is none of F32, F64 (rounded
+  // to float), F16 and BF16, or float cannot hold a value. REQUIRES: the entry is this file's, and has the values.
+  std::optional<Error> ReadRun(const SafetensorsEntry& entry, int64_t first, int64_t count, float* values) const;
+
+  // The same for a piece of the tensor. REQUIRES: piece.shape is the tensor's.
+  std::optional<Error> ReadPiece(const SafetensorsEntry& entry, const Region& piece, float* values) const;
+
  private:
   explicit SafetensorsFile(File file) : file_(std::move(file)) {}
 
@@ -69,6 +78,12 @@ class SafetensorsFile {
   SafetensorsMetadata metadata_;
   uint64_t header_digest_ = 0;
 };
+
+// What a file calls something, which may be anything, for one line of a message.
+std::string ShownSafetensorsName(const std::string& name);
+
+// "F32[64, 32]"
+std::string SafetensorsTypeText(const SafetensorsEntry& entry);
 
 // The bytes of a tensor; nullopt where the type is unknown, a size is negative or the number does not fit.
 std::optional<int64_t> SafetensorsBytes(const std::string& type, const std::vector<int64_t>& shape);

@@ -3,13 +3,17 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/digest/digest.h"
+#include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
 namespace {
@@ -263,6 +267,96 @@ TEST_F(SafetensorsTest, GapsAndOverlaps) {
             "`F` has tensors that overlap: `b` begins at byte 0 of the tensors, and `a` ends at 4");
   EXPECT_EQ(two("[9223372036854775803, 9223372036854775807]", "[0, 4]", "1234"),
             "`F` has 9223372036854775799 bytes before tensor `a` that belong to no tensor");
+}
+
+// The values [first, first + count) of a tensor.
+std::vector<float> FloatsOf(const SafetensorsFile& file, const std::string& name, int64_t first, int64_t count) {
+  std::vector<float> values(static_cast<size_t>(count));
+  const std::optional<Error> error = file.ReadRun(*file.Find(name), first, count, values.data());
+  EXPECT_FALSE(error.has_value()) << error->message;
+  return values;
+}
+
+template <typename T>
+std::string BytesOf(const std::vector<T>& values) {
+  std::string bytes(values.size() * sizeof(T), '\0');
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+// A file of one tensor, `a`.
+template <typename T>
+std::string FileOf(const std::string& type, const std::vector<T>& values) {
+  std::vector<SafetensorsEntry> entries = {Entry("a", type, {static_cast<int64_t>(values.size())})};
+  return SafetensorsHeader(entries, {}).value() + BytesOf(values);
+}
+
+TEST(SafetensorsFile, ReadsFloatsOfOtherTypes) {
+  const Result<SafetensorsFile> several = TestFile("several.safetensors");
+  const Result<SafetensorsFile> bfloat16 = TestFile("bfloat16.safetensors");
+  ASSERT_TRUE(several.ok() && bfloat16.ok());
+  EXPECT_EQ(FloatsOf(several.value(), "w0", 0, 6), (std::vector<float>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(FloatsOf(several.value(), "w0", 2, 3), (std::vector<float>{2, 3, 4}));
+  EXPECT_EQ(FloatsOf(several.value(), "scalar", 0, 1), std::vector<float>{1.5});
+  EXPECT_EQ(FloatsOf(several.value(), "half", 0, 3), (std::vector<float>{1, 0.5, -2}));
+  EXPECT_EQ(FloatsOf(several.value(), "half", 1, 2), (std::vector<float>{0.5, -2}));
+  EXPECT_EQ(FloatsOf(several.value(), "empty", 0, 0), std::vector<float>());
+  EXPECT_EQ(FloatsOf(bfloat16.value(), "b", 0, 4), (std::vector<float>{1, 2, 3, -4}));
+  std::vector<float> piece(2);
+  EXPECT_FALSE(several.value().ReadPiece(*several.value().Find("w0"), {{2, 3}, {0, 1}, {2, 1}}, piece.data()));
+  EXPECT_EQ(piece, (std::vector<float>{1, 4}));
+}
+
+TEST_F(SafetensorsTest, EveryHalfHasItsValue) {
+  std::vector<uint16_t> bits(65536);
+  for (size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<uint16_t>(i);
+  Write(FileOf("F16", bits));
+  const std::vector<float> values = FloatsOf(SafetensorsFile::Open(path_).value(), "a", 0, 65536);
+  for (int i = 0; i < 65536; ++i) {
+    const int exponent = i >> 10 & 31, fraction = i & 1023;
+    float expected = exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
+                                   : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+    if (exponent == 31) expected = std::numeric_limits<float>::infinity();
+    if (i >= 32768) expected = -expected;
+    const float value = values[static_cast<size_t>(i)];
+    if (exponent == 31 && fraction != 0) {
+      EXPECT_TRUE(std::isnan(value)) << i;
+    } else {
+      EXPECT_EQ(value, expected) << i;
+      EXPECT_EQ(std::signbit(value), i >= 32768) << i;
+    }
+  }
+}
+
+TEST_F(SafetensorsTest, WideValuesAreRoundedOrRefused) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  std::vector<double> values(10000, 0.1);
+  values[3] = -infinity;
+  Write(FileOf("F64", values));
+  const std::vector<float> floats = FloatsOf(SafetensorsFile::Open(path_).value(), "a", 2, 9998);
+  EXPECT_EQ(floats[0], 0.1f);
+  EXPECT_EQ(floats[1], -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(floats[9997], 0.1f);
+  values[9000] = 1e39;
+  Write(FileOf("F64", values));
+  const Result<SafetensorsFile> opened = SafetensorsFile::Open(path_);
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  const SafetensorsFile& file = opened.value();
+  const std::optional<Error> error = file.ReadRun(*file.Find("a"), 2, 9998, std::vector<float>(9998).data());
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->code, ExitCode::kInput);
+  EXPECT_EQ(error->message, "value at index 9000 of tensor `a` of `" + path_ + "` is out of range for f32");
+}
+
+TEST_F(SafetensorsTest, OtherTypesAreNotFloats) {
+  Write(FileOf("I32", std::vector<int32_t>{1, 2}));
+  const Result<SafetensorsFile> opened = SafetensorsFile::Open(path_);
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  const SafetensorsFile& file = opened.value();
+  EXPECT_EQ(SafetensorsTypeText(*file.Find("a")), "I32[2]");
+  float values[2];
+  EXPECT_EQ(file.ReadRun(*file.Find("a"), 0, 2, values)->message,
+            "tensor `a` of `" + path_ + "` has values of type I32; F32, F64, F16 and BF16 are read as f32");
 }
 
 }  // namespace
