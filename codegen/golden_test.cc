@@ -239,6 +239,15 @@ TEST(ProgramText, IsLaidOutForEveryRankCountAndOptimizer) {
   }
 }
 
+TEST(ProgramText, SaysWhereParametersBegin) {
+  ir::Training training = DigitsTraining();
+  const ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
+  const auto text = [&] { return ProgramText(graph, SingleRankProgram(graph), training); };
+  EXPECT_FALSE(absl::StrContains(text(), "settings.params"));
+  training.params = "/models/gpt2.safetensors";
+  EXPECT_TRUE(absl::StrContains(text(), "\n  settings.params = \"/models/gpt2.safetensors\";\n"));
+}
+
 TEST(ProgramText, SaysWhatTheModelSaysAboutCheckpoints) {
   ir::Training training = DigitsTraining();
   const ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);

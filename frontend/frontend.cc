@@ -259,9 +259,11 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   module.pins.settings = ReadParallel(overridden.parallel, options.devices.has_value(), evaluator, reporter);
   if (items.manual) evaluator.SetRanks(RanksOf(module.pins.settings, options, reporter));
   evaluator.RunModel(*items.model, options.outputs);
-  module.training =
-      ReadTrain(overridden.train, evaluator, reporter,
-                {.data = module.data_place, .npy = module.npy_places, .precision = module.precision_place});
+  module.training = ReadTrain(overridden.train, evaluator, reporter,
+                              {.data = module.data_place,
+                               .params = module.params_place,
+                               .npy = module.npy_places,
+                               .precision = module.precision_place});
   module.training.present = items.train != nullptr;
   evaluator.FinishRegions(module.pins.settings);
   // If ops are missing because of a mistake, a name is not reported as wrong.

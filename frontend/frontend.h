@@ -44,6 +44,7 @@ struct Module {
   // By name, where parameters and inputs name the .npy files with their values.
   std::map<std::string, Span> npy_places = {};
   Span data_place = {};                            // Where `data` is set.
+  Span params_place = {};                          // Where it is set.
   Span precision_place = {};                       // Where it is set.
   std::map<std::string, CustomFile> custom_files;  // By path in the output folder, "custom/soft_cap.h".
 

@@ -9,6 +9,7 @@
 #include "base/status/status_macros.h"
 #include "base/text/text.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/parameter_file.h"
 #include "ir/graph/training/samples.h"
 
 namespace cleave::codegen {
@@ -140,12 +141,13 @@ absl::Status EmitMain(const Emission& emission, const std::string& type, SourceW
     if (compute == nullptr || compute->kind != ir::OpKind::kParameter) continue;
     if (compute->attributes.Get(ir::attribute::kInit) != "npy") continue;
     const std::filesystem::path path =
-        std::filesystem::path(training.folder) / compute->attributes.Get(ir::attribute::kFile);
+        std::filesystem::path(training.folder) / ir::ParameterFileOf(step.name, compute->attributes);
     writer.Call("settings.parameter_files.push_back(",
                 {absl::StrCat("FromNpy(", StringLiteral(step.name), ", ",
                               StringLiteral(path.lexically_normal().string()), ")")},
                 ");");
   }
+  if (!training.params.empty()) set("params", StringLiteral(training.params));
   set("seed", absl::StrCat(training.seed));
   if (training.mode == ir::Mode::kTrain) {
     EmitTrainingSettings(training, set);

@@ -35,6 +35,7 @@ SettingTexts CheckSettingNames(const std::string& block, const std::vector<std::
 // Where that is set about which later stages may complain.
 struct TrainPlaces {
   Span& data;
+  Span& params;
   std::map<std::string, Span>& npy;  // The .npy file of an input, by the input's name.
   Span& precision;
 };

@@ -57,6 +57,17 @@ TEST(TrainTest, ReadsCheckpoints) {
   EXPECT_EQ(TrainingOf("checkpoint = every(steps = 500);", {{"checkpoint.steps", "10"}}).checkpoint_every, 10);
 }
 
+TEST(TrainTest, ReadsWhereParametersBegin) {
+  EXPECT_EQ(TrainingOf("").params, "");
+  EXPECT_EQ(TrainingOf("params = \"a/x.safetensors\";").params, "a/x.safetensors");
+  EXPECT_EQ(TrainingOf("params = \"x.safetensors\";", {{"params", "checkpoints"}}).params, "checkpoints");
+  EXPECT_TRUE(WithBlocks("train M { params = \"x.safetensors\"; }").module->params_place.is_somewhere());
+  for (const char* params : {"3", "\"\""}) {
+    const std::string text = WithBlocks(std::string("train M { params = ") + params + "; }").messages;
+    EXPECT_NE(text.find("error[E0508]: the path of `params` is a string that is not empty"), std::string::npos) << text;
+  }
+}
+
 TEST(TrainTest, ReadsTheFormOfLogs) {
   EXPECT_EQ(TrainingOf("log = \"cleave\";").log, ir::LogFormat::kCleave);
   EXPECT_EQ(TrainingOf("log = \"mindspore\";").log, ir::LogFormat::kMindSpore);

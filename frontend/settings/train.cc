@@ -31,6 +31,10 @@ class TrainReader {
       places_.data = value.span;
       ReadData(value, text.path_prefix);
     }
+    if (name == "params") {
+      places_.params = value.span;
+      if (auto path = ReadPath(value, "params", text.path_prefix)) training_.params = *std::move(path);
+    }
     if (name == "optimizer") ReadOptimizer(value);
     if (name == "epochs") ReadCount(value, name, 1, training_.epochs);
     if (name == "steps") ReadInt(value, name, 0, training_.steps);

@@ -3,6 +3,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 
 #include <dirent.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cinttypes>
@@ -11,6 +12,7 @@
 
 #include "runtime/checkpoint/blocks.h"
 #include "runtime/checkpoint/disk.h"
+#include "runtime/checkpoint/messages.h"
 #include "runtime/checkpoint/slices.h"
 #include "runtime/device/memory.h"
 #include "runtime/digest/digest.h"
@@ -178,20 +180,6 @@ class IndexReader {
   }
 };
 
-std::string SizesText(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (const int64_t size : shape) text += Format("%s%" PRId64, text.size() > 1 ? ", " : "", size);
-  return text + "]";
-}
-
-// At most a few of a list, with the number of the others.
-std::string Listed(const std::vector<std::string>& all) {
-  constexpr size_t kShown = 5;
-  std::string text;
-  for (size_t i = 0; i < std::min(all.size(), kShown); ++i) text += (i > 0 ? ", " : "") + all[i];
-  return all.size() > kShown ? text + Format(" and %zu more", all.size() - kShown) : text;
-}
-
 // What a rank reads of one tensor in one shard.
 struct Wanted {
   size_t tensor;  // Index into the state.
@@ -241,6 +229,8 @@ std::vector<int64_t> CheckpointSteps(const std::string& folder) {
   return steps;
 }
 
+bool IsCheckpoint(const std::string& folder) { return access((folder + "/" + kIndex).c_str(), F_OK) == 0; }
+
 void RemoveUnfinished(const std::string& folder) {
   const std::string end = kUnfinished;
   for (const std::string& name : NamesIn(folder)) {
@@ -280,6 +270,15 @@ Result<Checkpoint> Checkpoint::Open(const std::string& folder) {
   checkpoint.tensors_ = std::move(reader.all_tensors);
   checkpoint.shards_ = std::move(reader.all_shards);
   return checkpoint;
+}
+
+std::vector<StateTensor> Checkpoint::Parameters() const {
+  std::vector<StateTensor> parameters;
+  for (const StateTensor& tensor : tensors_) {
+    const bool is_state = !parameters.empty() && tensor.name.rfind(parameters.back().name + ".", 0) == 0;
+    if (!is_state) parameters.push_back(tensor);
+  }
+  return parameters;
 }
 
 std::optional<Error> Checkpoint::CheckFits(const std::vector<StateTensor>& state, const Mesh& mesh) const {

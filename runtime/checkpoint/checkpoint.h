@@ -56,6 +56,9 @@ std::string UnfinishedFolder(const std::string& folder, int64_t step);
 // The steps of which `folder` has checkpoints, the last first; none where it does not exist.
 std::vector<int64_t> CheckpointSteps(const std::string& folder);
 
+// Whether `folder` is itself a checkpoint.
+bool IsCheckpoint(const std::string& folder);
+
 // Removes what was not finished. Called before anything is written into `folder`.
 void RemoveUnfinished(const std::string& folder);
 
@@ -71,12 +74,15 @@ class Checkpoint {
   const Mesh& mesh() const { return mesh_; }                            // Of the ranks that wrote it.
   const std::vector<StateTensor>& tensors() const { return tensors_; }  // Without values.
 
+  // The tensors but for what the optimizer keeps: behind its parameter, under a name that begins with `PARAMETER.`.
+  std::vector<StateTensor> Parameters() const;
+
   // An Error that lists what differs where it does not hold the same tensors.
   std::optional<Error> CheckFits(const std::vector<StateTensor>& state, const Mesh& mesh) const;
 
   // Reads the rank's pieces. Whatever is read is checked against its digest, so an Error is returned rather than a
   // wrong value, but values may have been overwritten then. Takes memory for a block, and on a GPU for the rank's
-  // pieces. REQUIRES: CheckFits.
+  // pieces. REQUIRES: it holds these tensors in these shapes, as CheckFits finds.
   std::optional<Error> Load(const std::vector<StateTensor>& state, const Mesh& mesh, int64_t rank) const;
 
  private:

@@ -33,6 +33,7 @@ std::string Usage(const std::string& program) {
          "  --log-ranks R  which ranks print lines: 0 (the default) or all\n"
          "  --out DIR      folder of metrics.jsonl and run.json\n"
          "  --data PATH    the data, instead of where the model says\n"
+         "  --params PATH  first values of parameters: a safetensors file, a checkpoint, or a folder of them\n"
          "  --checkpoint-every K\n"
          "                 steps between two checkpoints; 0: none\n"
          "  --keep K       how many checkpoints are kept\n"
@@ -80,8 +81,9 @@ Result<Options> ParseOptions(int argc, const char* const* argv) {
     for (const Number& candidate : numbers) {
       if (flag == candidate.flag) number = &candidate;
     }
-    if (number == nullptr && flag != "--out" && flag != "--data" && flag != "--log-ranks" && flag != "--checkpoints")
-      return UsageError(argv[0], "unknown flag `" + flag + "`");
+    const bool is_text =
+        flag == "--out" || flag == "--data" || flag == "--params" || flag == "--log-ranks" || flag == "--checkpoints";
+    if (number == nullptr && !is_text) return UsageError(argv[0], "unknown flag `" + flag + "`");
     if (!value.has_value()) {
       if (i + 1 == argc) return UsageError(argv[0], "`" + flag + "` needs a value");
       value = argv[++i];
@@ -102,11 +104,17 @@ Result<Options> ParseOptions(int argc, const char* const* argv) {
       options.log_all_ranks = *value == "all";
     } else if (flag == "--out") {
       options.out = *value;
+    } else if (flag == "--params") {
+      options.params = *value;
     } else if (flag == "--checkpoints") {
       options.checkpoints = *value;
     } else {
       options.data = *value;
     }
+  }
+  if (options.params.has_value() && options.resume.has_value()) {
+    return UsageError(
+        argv[0], "`--params` begins anew with parameters alone, and `--resume` goes on from a checkpoint: give one");
   }
   return options;
 }

@@ -24,7 +24,7 @@ TEST(ParseOptions, NoneGiven) {
 
 TEST(ParseOptions, AllGivenInBothForms) {
   const Result<Options> options = Parse({"--steps", "5", "--epochs=2", "--seed", "0", "--log-every=0", "--log-ranks",
-                                         "all", "--out", "a/b", "--data=c=d", "--quiet"});
+                                         "all", "--out", "a/b", "--data=c=d", "--params", "x.safetensors", "--quiet"});
   ASSERT_TRUE(options.ok()) << options.error().message;
   EXPECT_EQ(options.value().steps, 5);
   EXPECT_EQ(options.value().epochs, 2);
@@ -33,6 +33,7 @@ TEST(ParseOptions, AllGivenInBothForms) {
   EXPECT_TRUE(options.value().log_all_ranks);
   EXPECT_EQ(options.value().out, "a/b");
   EXPECT_EQ(options.value().data, "c=d");
+  EXPECT_EQ(options.value().params, "x.safetensors");
   EXPECT_TRUE(options.value().quiet);
 }
 
@@ -53,6 +54,9 @@ TEST(ParseOptions, MistakesAreUsageErrors) {
       {{"--log-every="}, "`--log-every` is ``, and must be a whole number of at least 0"},
       {{"--log-ranks", "1"}, "`--log-ranks` is `1`, and must be 0 or all"},
       {{"--out="}, "`--out` needs a value"},
+      {{"--params="}, "`--params` needs a value"},
+      {{"--params", "a", "--resume"},
+       "`--params` begins anew with parameters alone, and `--resume` goes on from a checkpoint: give one"},
   };
   for (const auto& [flags, message] : cases) {
     const Result<Options> options = Parse(flags);

@@ -18,7 +18,7 @@ constexpr double kSecondsBetween = 0.5;  // Two exchanges.
 
 // The checkpoint that the folder is, or those that are in it, the last first.
 std::vector<std::string> CheckpointsIn(const std::string& folder) {
-  if (access((folder + "/checkpoint.json").c_str(), F_OK) == 0) return {folder};
+  if (IsCheckpoint(folder)) return {folder};
   std::vector<std::string> folders;
   for (const int64_t step : CheckpointSteps(folder)) folders.push_back(CheckpointFolder(folder, step));
   return folders;

@@ -19,6 +19,7 @@
 #include "runtime/device/workspace.h"
 #include "runtime/launch/launch.h"
 #include "runtime/train/feed.h"
+#include "runtime/train/initial_values.h"
 #include "runtime/train/options.h"
 #include "runtime/train/output_files.h"
 #include "runtime/train/parameter_norm.h"
@@ -393,30 +394,6 @@ Result<DataSpec> ChooseData(const TrainingSettings& settings, const Options& opt
   return spec;
 }
 
-// Reads the file's piece to where the parameter lies.
-std::optional<Error> ReadParameter(const ParameterFile& file, const ParameterView& view, const Comm& comm) {
-  const Region region = RegionOf(view.layout, comm.mesh(), comm.rank());
-  if (TensorsAreOnHost()) return file.read(file, region, view.values);
-  std::vector<float> values(static_cast<size_t>(ElementCount(region.size)));
-  std::optional<Error> error = file.read(file, region, values.data());
-  if (!error.has_value()) CopyToDevice(values.data(), view.values, static_cast<int64_t>(values.size() * sizeof(float)));
-  return error;
-}
-
-// All mistakes in the files of parameters that this rank finds.
-std::optional<Error> ReadParameters(const TrainingSettings& settings, TrainingProgram& program, const Comm& comm) {
-  std::string mistakes;
-  for (const ParameterFile& file : settings.parameter_files) {
-    for (const ParameterView& view : program.Parameters()) {
-      if (view.name != file.parameter) continue;
-      const std::optional<Error> error = ReadParameter(file, view, comm);
-      if (error.has_value()) mistakes += (mistakes.empty() ? "" : "\nerror: ") + error->message;
-    }
-  }
-  if (mistakes.empty()) return std::nullopt;
-  return Error{ExitCode::kInput, mistakes};
-}
-
 std::string Headline(const TrainingSettings& settings, const Batches& batches, uint64_t seed) {
   const int64_t ranks = MeshSize(settings.mesh);
   std::string mesh;
@@ -509,7 +486,13 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
     return error;
   watch.Start("initial values", 0);
   program->Initialize();
-  if (std::optional<Error> error = Agree(comm, ReadParameters(settings, *program, comm))) return error;
+  if (auto error = ReadParameterFiles(comm, settings.parameter_files, program->Parameters())) return error;
+  const std::string params = options.params.value_or(settings.params);
+  if (!params.empty() && !options.resume.has_value()) {
+    const Result<std::vector<std::string>> lines = ReadStoredParameters(comm, params, program->Parameters());
+    if (!lines.ok()) return lines.error();
+    for (const std::string& line : lines.value()) report.value().Line(line);
+  }
   const std::vector<StateTensor> state = StateOf(program->Parameters());
   const CheckpointFacts facts = FactsOf(settings, *batches.value(), seed);
   int64_t done = 0;

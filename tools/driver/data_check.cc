@@ -9,8 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/text/text.h"
+#include "ir/graph/manual/manual.h"
 #include "ir/graph/ops/limit.h"
+#include "ir/graph/ops/parameter_file.h"
 #include "ir/graph/training/samples.h"
+#include "runtime/checkpoint/stored_parameters.h"
 #include "runtime/data/data.h"
 #include "runtime/data/mnist.h"
 #include "runtime/data/tokens.h"
@@ -34,6 +37,7 @@ class DataCheck {
     for (const ir::Op& op : module_.graph.ops) {
       if (op.kind == ir::OpKind::kParameter && op.attributes.Get(ir::attribute::kInit) == "npy") CheckParameter(op);
     }
+    if (!module_.training.params.empty()) CheckStoredParameters();
     const ir::DataSource& data = module_.training.data;
     if (data.kind == "npy") CheckArrays();
     if (makes_program_ && data.kind == "digits") CheckClasses();
@@ -65,10 +69,43 @@ class DataCheck {
   }
 
   void CheckParameter(const ir::Op& op) {
-    const std::optional<runtime::NpyFile> file = Open(op.attributes.Get(ir::attribute::kFile), op.name);
+    const std::optional<runtime::NpyFile> file = Open(ir::ParameterFileOf(op.name, op.attributes), op.name);
     if (!file) return;
     const auto error = file->CheckFits(absl::StrCat("parameter `", op.name, "`"), /*is_float=*/true, op.type.shape);
     if (error) Add(Error(Code::kE0514, error->message), op.name);
+  }
+
+  void AddAtParams(Diagnostic diagnostic) {
+    failed_ = failed_ || diagnostic.severity == Severity::kError;
+    diagnostics_.Add(std::move(diagnostic).At(module_.params_place, "named here"));
+  }
+
+  // A program prints all mistakes in its files, each as an error.
+  static Diagnostic ErrorOf(Code code, const runtime::Error& error) {
+    std::vector<std::string> mistakes = absl::StrSplit(error.message, "\nerror: ");
+    Diagnostic diagnostic = Error(code, std::move(mistakes.front()));
+    diagnostic.notes.assign(mistakes.begin() + 1, mistakes.end());
+    return diagnostic;
+  }
+
+  void CheckStoredParameters() {
+    const std::string place = (folder_ / module_.training.params).lexically_normal().string();
+    std::error_code ignored;
+    if (!std::filesystem::exists(place, ignored)) {
+      AddAtParams(Warning(Code::kW0617, absl::StrCat("there is no `", place, "`")).Note(kReadAtStart));
+      return;
+    }
+    const auto stored = runtime::StoredParameters::Open(runtime::StoredParametersPath(place));
+    if (!stored.ok()) return AddAtParams(ErrorOf(Code::kE0513, stored.error()));
+    std::vector<runtime::StateTensor> parameters;
+    for (const ir::Op& op : module_.graph.ops) {
+      if (op.kind != ir::OpKind::kParameter) continue;
+      const bool is_local = op.attributes.IsSet(ir::attribute::kLocal);
+      parameters.push_back({.name = op.name, .layout = {.shape = op.type.shape, .is_local = is_local}});
+    }
+    const runtime::Mesh ranks = {{"ranks", ir::RankCount(module_.graph.rank_axes)}};
+    const auto matched = stored.value().Match(parameters, ranks);
+    if (!matched.ok()) AddAtParams(ErrorOf(Code::kE0514, matched.error()));
   }
 
   void AddAtData(Diagnostic diagnostic) {
@@ -88,11 +125,7 @@ class DataCheck {
     const runtime::DataSpec spec = data.kind == "mnist" ? runtime::Mnist(place) : runtime::Tokens(place);
     const auto opened = runtime::Batches::Open(spec, Inputs(), static_cast<uint64_t>(module_.training.seed));
     if (opened.ok()) return;
-    // A program prints all mistakes in its files, each as an error.
-    std::vector<std::string> mistakes = absl::StrSplit(opened.error().message, "\nerror: ");
-    Diagnostic error = Error(Code::kE0512, std::move(mistakes.front()));
-    error.notes.assign(mistakes.begin() + 1, mistakes.end());
-    AddAtData(std::move(error));
+    AddAtData(ErrorOf(Code::kE0512, opened.error()));
   }
 
   std::vector<runtime::ModelInput> Inputs() const {

@@ -86,6 +86,7 @@ void ResolvePaths(const std::string& model_path, ir::Training& training) {
   const auto resolve = [&](std::string& path) { path = (folder / path).lexically_normal().string(); };
   training.folder = folder.lexically_normal().string();
   if (!training.data.path.empty()) resolve(training.data.path);
+  if (!training.params.empty()) resolve(training.params);
   for (auto& [input, path] : training.data.files) resolve(path);
 }
 

@@ -91,14 +91,17 @@ TEST(ResolvePathsTest, PathsStartFromTheFolderOfTheModel) {
   ir::Training training;
   training.data.path = "data/mnist";
   training.data.files = {{"x", "../x.npy"}, {"y", "/tmp/y.npy"}};
+  training.params = "../gpt2.safetensors";
   ResolvePaths("/models/small/a.model", training);
   EXPECT_EQ(training.folder, "/models/small");
   EXPECT_EQ(training.data.path, "/models/small/data/mnist");
+  EXPECT_EQ(training.params, "/models/gpt2.safetensors");
   EXPECT_EQ(training.data.files[0].second, "/models/x.npy");
   EXPECT_EQ(training.data.files[1].second, "/tmp/y.npy");
   ir::Training without_data;
   ResolvePaths("/models/small/a.model", without_data);
   EXPECT_EQ(without_data.data.path, "");
+  EXPECT_EQ(without_data.params, "");
 }
 
 }  // namespace

@@ -92,6 +92,7 @@ std::optional<Precision> ParsePrecision(absl::string_view name);
 struct Training {
   DataSource data;
   std::string folder = {};  // Paths of parameters' files are relative to it.
+  std::string params = {};  // A safetensors file or a checkpoint with which parameters begin, as `data`; empty: none.
   Optimizer optimizer;
   Precision precision = Precision::kF32;
   int64_t epochs = 1;

@@ -1,0 +1,120 @@
+#include "runtime/checkpoint/stored_parameters.h"
+
+#include <sys/stat.h>
+
+#include <map>
+
+#include "runtime/checkpoint/messages.h"
+#include "runtime/checkpoint/slices.h"
+#include "runtime/device/memory.h"
+
+namespace cleave::runtime {
+namespace {
+
+bool IsFolder(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+// "`w0`, `b0` and 7 more"
+std::string QuotedNames(std::vector<std::string> names) {
+  for (std::string& name : names) name = "`" + ShownSafetensorsName(name) + "`";
+  return names.empty() ? "none" : Listed(names);
+}
+
+std::optional<Error> LoadFromFile(const SafetensorsFile& file, const std::vector<StateTensor>& found, const Mesh& mesh,
+                                  int64_t rank) {
+  std::vector<float> on_host;
+  for (const StateTensor& tensor : found) {
+    const Region piece = RegionOf(StoredLayout(tensor.layout, mesh), mesh, rank);
+    const SafetensorsEntry& entry = *file.Find(tensor.name);
+    if (TensorsAreOnHost()) {
+      if (auto error = file.ReadPiece(entry, piece, tensor.values)) return error;
+      continue;
+    }
+    on_host.resize(static_cast<size_t>(ElementCount(piece.size)));
+    if (auto error = file.ReadPiece(entry, piece, on_host.data())) return error;
+    CopyToDevice(on_host.data(), tensor.values, static_cast<int64_t>(on_host.size() * sizeof(float)));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> MatchedParameters::Lines(const std::string& path) const {
+  std::vector<std::string> lines = {Format("%zu of %zu parameters begin with the values in `%s`", found.size(),
+                                           found.size() + missing.size(), path.c_str())};
+  if (!missing.empty()) lines.push_back("not there, so with initial values: " + QuotedNames(missing));
+  if (!unknown.empty()) lines.push_back("there, but not in the model: " + QuotedNames(unknown));
+  return lines;
+}
+
+std::string StoredParametersPath(const std::string& path) {
+  if (!IsFolder(path) || IsCheckpoint(path)) return path;
+  const std::vector<int64_t> steps = CheckpointSteps(path);
+  return steps.empty() ? path : CheckpointFolder(path, steps.front());
+}
+
+Result<StoredParameters> StoredParameters::Open(const std::string& path) {
+  if (!IsFolder(path)) {
+    Result<SafetensorsFile> file = SafetensorsFile::Open(path);
+    if (!file.ok()) return file.error();
+    StoredParameters result(path, std::move(file.value()));
+    for (const SafetensorsEntry& entry : std::get<SafetensorsFile>(result.source_).entries()) {
+      result.tensors_.push_back({entry.name, entry.type, entry.shape});
+    }
+    return result;
+  }
+  if (!IsCheckpoint(path)) {
+    return Error{
+        ExitCode::kInput,
+        Format("no checkpoint is in `%s`; parameters are read from a safetensors file or a checkpoint", path.c_str())};
+  }
+  Result<Checkpoint> checkpoint = Checkpoint::Open(path);
+  if (!checkpoint.ok()) return checkpoint.error();
+  StoredParameters result(path, std::move(checkpoint.value()));
+  for (const StateTensor& tensor : std::get<Checkpoint>(result.source_).Parameters()) {
+    result.tensors_.push_back({tensor.name, "F32", tensor.layout.shape});
+  }
+  return result;
+}
+
+Result<MatchedParameters> StoredParameters::Match(const std::vector<StateTensor>& parameters, const Mesh& mesh) const {
+  std::map<std::string, const Tensor*> stored;
+  for (const Tensor& tensor : tensors_) stored[tensor.name] = &tensor;
+  MatchedParameters matched;
+  std::string mistakes;
+  for (const StateTensor& parameter : parameters) {
+    const auto found = stored.find(parameter.name);
+    if (found == stored.end()) {
+      matched.missing.push_back(parameter.name);
+      continue;
+    }
+    const Tensor& tensor = *found->second;
+    const std::vector<int64_t> shape = StoredLayout(parameter.layout, mesh).shape;
+    const bool is_float = tensor.type == "F32" || tensor.type == "F64" || tensor.type == "F16" || tensor.type == "BF16";
+    if (!is_float || tensor.shape != shape) {
+      mistakes += Format("%s`%s` holds `%s` as %s%s, and the parameter is f32%s",
+                         mistakes.empty() ? "" : "\nerror: ", path_.c_str(), parameter.name.c_str(),
+                         tensor.type.c_str(), SizesText(tensor.shape).c_str(), SizesText(shape).c_str());
+    }
+    matched.found.push_back(parameter);
+    stored.erase(found);
+  }
+  if (!mistakes.empty()) return Error{ExitCode::kInput, mistakes};
+  for (const Tensor& tensor : tensors_) {
+    if (stored.count(tensor.name) > 0) matched.unknown.push_back(tensor.name);
+  }
+  if (!matched.found.empty()) return matched;
+  return Error{ExitCode::kInput,
+               Format("`%s` has no parameter of the model; it has %s, and the parameters are %s", path_.c_str(),
+                      QuotedNames(matched.unknown).c_str(), QuotedNames(matched.missing).c_str())};
+}
+
+std::optional<Error> StoredParameters::Load(const std::vector<StateTensor>& found, const Mesh& mesh,
+                                            int64_t rank) const {
+  if (const auto* checkpoint = std::get_if<Checkpoint>(&source_)) return checkpoint->Load(found, mesh, rank);
+  return LoadFromFile(std::get<SafetensorsFile>(source_), found, mesh, rank);
+}
+
+}  // namespace cleave::runtime

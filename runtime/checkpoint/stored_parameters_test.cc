@@ -1,0 +1,196 @@
+#include "runtime/checkpoint/stored_parameters.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <numeric>
+
+#include "runtime/checkpoint/writer.h"
+
+namespace cleave::runtime {
+namespace {
+
+std::vector<float> Counted(int64_t count, float first) {
+  std::vector<float> values(static_cast<size_t>(count));
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+template <typename T>
+std::string BytesOf(const std::vector<T>& values) {
+  std::string bytes(values.size() * sizeof(T), '\0');
+  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+std::string Joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+class StoredParametersTest : public testing::Test {
+ protected:
+  StoredParametersTest() {
+    char name[] = "/tmp/stored_parameters_test.XXXXXX";
+    folder_ = mkdtemp(name);
+  }
+  ~StoredParametersTest() override { EXPECT_EQ(std::system(("rm -rf " + folder_).c_str()), 0); }
+
+  struct Tensor {
+    std::string name;
+    std::string type;
+    std::vector<int64_t> shape;
+    std::string bytes;
+  };
+
+  std::string WriteFile(const std::vector<Tensor>& tensors) const {
+    std::vector<SafetensorsEntry> entries;
+    std::string bytes;
+    for (const Tensor& tensor : tensors) {
+      entries.push_back({tensor.name, tensor.type, tensor.shape, 0, static_cast<int64_t>(tensor.bytes.size())});
+      bytes += tensor.bytes;
+    }
+    const std::string path = folder_ + "/x.safetensors";
+    std::ofstream(path, std::ios::binary) << SafetensorsHeader(entries, {}).value() << bytes;
+    return path;
+  }
+
+  // A checkpoint of `w` with its state, and `b`, by two ranks that each hold half of `w`.
+  void WriteCheckpoint(int64_t step) const {
+    const Mesh mesh = {{"m0", 2}};
+    std::vector<Shard> shards;
+    std::vector<StateTensor> state;
+    for (int64_t rank = 0; rank < 2; ++rank) {
+      std::vector<float> w = Counted(6, static_cast<float>(100 * step + 6 * rank)), m(6, -1), b = {7, 8};
+      state = {{"w", {{4, 3}, {{0}}}, w.data()}, {"w.adam_m", {{4, 3}, {{0}}}, m.data()}, {"b", {{2}}, b.data()}};
+      ShardWriter writer(folder_, state, mesh, rank);
+      writer.Start(step);
+      Result<Shard> shard = writer.Take();
+      ASSERT_TRUE(shard.ok());
+      shards.push_back(shard.value());
+    }
+    ASSERT_FALSE(Complete(folder_, {.model = "Net", .step = step}, mesh, state, shards, 3).has_value());
+  }
+
+  // The message with the folder as F.
+  std::string Shortened(std::string text) const {
+    for (size_t at = text.find(folder_); at != std::string::npos; at = text.find(folder_))
+      text.replace(at, folder_.size(), "F");
+    return text;
+  }
+
+  std::string Mistake(const Error& error) const {
+    EXPECT_EQ(error.code, ExitCode::kInput);
+    return Shortened(error.message);
+  }
+
+  // The lines about what was read, or the error.
+  std::string Read(const std::string& path, const std::vector<StateTensor>& parameters, const Mesh& mesh = {},
+                   int64_t rank = 0) const {
+    const std::string chosen = StoredParametersPath(path);
+    const Result<StoredParameters> stored = StoredParameters::Open(chosen);
+    if (!stored.ok()) return Mistake(stored.error());
+    const Result<MatchedParameters> matched = stored.value().Match(parameters, mesh);
+    if (!matched.ok()) return Mistake(matched.error());
+    if (auto error = stored.value().Load(matched.value().found, mesh, rank)) return Mistake(*error);
+    return Shortened(Joined(matched.value().Lines(chosen)));
+  }
+
+  std::string folder_;
+};
+
+TEST_F(StoredParametersTest, EachRankReadsItsPiecesOfAFile) {
+  const std::string path = WriteFile({{"w", "F32", {4, 3}, BytesOf(Counted(12, 0))},
+                                      {"h", "F16", {2}, BytesOf(std::vector<uint16_t>{0x3C00, 0xC000})},
+                                      {"b", "BF16", {2}, BytesOf(std::vector<uint16_t>{0x3F80, 0x4040})},
+                                      {"s", "F64", {}, BytesOf(std::vector<double>{0.1})}});
+  const Mesh mesh = {{"m0", 2}};
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    std::vector<float> w(6), rows(6), h(1), b(2), s(1);
+    EXPECT_EQ(Read(path,
+                   {{"w", {{4, 3}, {{0}}}, w.data()},
+                    {"h", {{2}, {{0}}}, h.data()},
+                    {"b", {{2}}, b.data()},
+                    {"s", {{}}, s.data()}},
+                   mesh, rank),
+              "4 of 4 parameters begin with the values in `F/x.safetensors`\n");
+    EXPECT_EQ(w, Counted(6, static_cast<float>(6 * rank)));
+    EXPECT_EQ(h, std::vector<float>{rank == 0 ? 1.0f : -2.0f});
+    EXPECT_EQ(b, (std::vector<float>{1, 3}));
+    EXPECT_EQ(s, std::vector<float>{0.1f});
+  }
+}
+
+TEST_F(StoredParametersTest, ATensorOfEachRankHasADimensionMore) {
+  const std::string path = WriteFile({{"w", "F32", {2, 3}, BytesOf(Counted(6, 0))}});
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    std::vector<float> w(3);
+    EXPECT_EQ(Read(path, {{"w", {{3}, {}, /*is_local=*/true}, w.data()}}, {{"m0", 2}}, rank),
+              "1 of 1 parameters begin with the values in `F/x.safetensors`\n");
+    EXPECT_EQ(w, Counted(3, static_cast<float>(3 * rank)));
+  }
+}
+
+TEST_F(StoredParametersTest, SaysWhatDoesNotMatch) {
+  const std::string path = WriteFile({{"w", "F32", {2}, BytesOf(Counted(2, 5))},
+                                      {"w.momentum", "F32", {2}, BytesOf(Counted(2, 0))},
+                                      {"mask\n", "BOOL", {1}, "x"}});
+  std::vector<float> w(2), b = {9};
+  EXPECT_EQ(Read(path, {{"b", {{1}}, b.data()}, {"w", {{2}}, w.data()}, {"head", {{1}}, b.data()}}),
+            "1 of 3 parameters begin with the values in `F/x.safetensors`\n"
+            "not there, so with initial values: `b`, `head`\n"
+            "there, but not in the model: `w.momentum`, `mask\\u000a`\n");
+  EXPECT_EQ(w, (std::vector<float>{5, 6}));
+  EXPECT_EQ(b, std::vector<float>{9});
+}
+
+TEST_F(StoredParametersTest, ACheckpointHasParametersAndStates) {
+  WriteCheckpoint(1);
+  WriteCheckpoint(2);
+  const Mesh mesh = {{"m0", 3}};
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    std::vector<float> w(4), b(2);
+    // Columns, on ranks that are others than those that wrote rows.
+    const std::vector<StateTensor> parameters = {{"w", {{4, 3}, {{}, {0}}}, w.data()}, {"b", {{2}}, b.data()}};
+    EXPECT_EQ(Read(folder_, parameters, mesh, rank), "2 of 2 parameters begin with the values in `F/step_2`\n");
+    const auto first = static_cast<float>(200 + rank);
+    EXPECT_EQ(w, (std::vector<float>{first, first + 3, first + 6, first + 9}));
+    EXPECT_EQ(b, (std::vector<float>{7, 8}));
+    EXPECT_EQ(Read(folder_ + "/step_1", parameters, mesh, rank),
+              "2 of 2 parameters begin with the values in `F/step_1`\n");
+    EXPECT_EQ(w[0], static_cast<float>(100 + rank));
+  }
+}
+
+TEST_F(StoredParametersTest, Mistakes) {
+  std::vector<float> values(12);
+  const std::vector<StateTensor> parameters = {{"w", {{4, 3}}, values.data()}, {"b", {{2}}, values.data()}};
+  EXPECT_EQ(Read(folder_ + "/x.safetensors", parameters), "cannot read `F/x.safetensors`: No such file or directory");
+  EXPECT_EQ(Read(folder_, parameters),
+            "no checkpoint is in `F`; parameters are read from a safetensors file or a checkpoint");
+  const std::string path = WriteFile(
+      {{"w", "F32", {3, 4}, BytesOf(Counted(12, 0))}, {"b", "I64", {2}, BytesOf(std::vector<int64_t>{1, 2})}});
+  EXPECT_EQ(Read(path, parameters),
+            "`F/x.safetensors` holds `w` as F32[3, 4], and the parameter is f32[4, 3]\n"
+            "error: `F/x.safetensors` holds `b` as I64[2], and the parameter is f32[2]");
+  WriteFile({{"a", "F32", {2}, BytesOf(Counted(2, 0))}});
+  EXPECT_EQ(Read(path, parameters),
+            "`F/x.safetensors` has no parameter of the model; it has `a`, and the parameters are `w`, `b`");
+  WriteFile({});
+  EXPECT_EQ(Read(path, parameters),
+            "`F/x.safetensors` has no parameter of the model; it has none, and the parameters are `w`, `b`");
+  WriteFile({{"w", "F32", {4, 3}, BytesOf(Counted(12, 0)).substr(0, 47)}});
+  EXPECT_EQ(Read(path, parameters).rfind("tensor `w` of `F/x.safetensors` takes 48 bytes", 0), 0u);
+  WriteCheckpoint(1);
+  std::fstream shard(folder_ + "/step_1/rank_0.safetensors", std::ios::in | std::ios::out | std::ios::binary);
+  shard.seekp(-1, std::ios::end);
+  shard.put('\x7f');
+  shard.close();
+  EXPECT_EQ(Read(folder_, parameters).rfind("`F/step_1/rank_0.safetensors` is damaged", 0), 0u);
+}
+
+}  // namespace
+}  // namespace cleave::runtime

@@ -1,0 +1,55 @@
+#include "runtime/train/initial_values.h"
+
+#include "runtime/checkpoint/stored_parameters.h"
+#include "runtime/device/memory.h"
+#include "runtime/launch/launch.h"
+
+namespace cleave::runtime {
+namespace {
+
+// Reads the file's piece to where the parameter lies.
+std::optional<Error> ReadParameterFile(const ParameterFile& file, const ParameterView& view, const Comm& comm) {
+  const Region region = RegionOf(view.layout, comm.mesh(), comm.rank());
+  if (TensorsAreOnHost()) return file.read(file, region, view.values);
+  std::vector<float> values(static_cast<size_t>(ElementCount(region.size)));
+  std::optional<Error> error = file.read(file, region, values.data());
+  if (!error.has_value()) CopyToDevice(values.data(), view.values, static_cast<int64_t>(values.size() * sizeof(float)));
+  return error;
+}
+
+template <typename T>
+std::optional<Error> ErrorOf(const Result<T>& result) {
+  return result.ok() ? std::nullopt : std::optional<Error>(result.error());
+}
+
+}  // namespace
+
+std::optional<Error> ReadParameterFiles(Comm& comm, const std::vector<ParameterFile>& files,
+                                        const std::vector<ParameterView>& parameters) {
+  std::string mistakes;
+  for (const ParameterFile& file : files) {
+    for (const ParameterView& view : parameters) {
+      if (view.name != file.parameter) continue;
+      const std::optional<Error> error = ReadParameterFile(file, view, comm);
+      if (error.has_value()) mistakes += (mistakes.empty() ? "" : "\nerror: ") + error->message;
+    }
+  }
+  if (mistakes.empty()) return Agree(comm, std::nullopt);
+  return Agree(comm, Error{ExitCode::kInput, mistakes});
+}
+
+Result<std::vector<std::string>> ReadStoredParameters(Comm& comm, const std::string& path,
+                                                      const std::vector<ParameterView>& parameters) {
+  // Checkpoints may come and go: rank 0 says which one it is.
+  const std::string chosen = comm.GatherText(comm.rank() == 0 ? StoredParametersPath(path) : "")[0];
+  const Result<StoredParameters> stored = StoredParameters::Open(chosen);
+  if (auto error = Agree(comm, ErrorOf(stored))) return *error;
+  std::vector<StateTensor> tensors;
+  for (const ParameterView& view : parameters) tensors.push_back({view.name, view.layout, view.values});
+  const Result<MatchedParameters> matched = stored.value().Match(tensors, comm.mesh());
+  if (auto error = Agree(comm, ErrorOf(matched))) return *error;
+  if (auto error = Agree(comm, stored.value().Load(matched.value().found, comm.mesh(), comm.rank()))) return *error;
+  return matched.value().Lines(chosen);
+}
+
+}  // namespace cleave::runtime

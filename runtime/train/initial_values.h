@@ -1,0 +1,28 @@
+// Private to runtime/train: first values of parameters that are read from files.
+#ifndef CLEAVE_RUNTIME_TRAIN_INITIAL_VALUES_H_
+#define CLEAVE_RUNTIME_TRAIN_INITIAL_VALUES_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/comm/comm.h"
+#include "runtime/error/error.h"
+#include "runtime/npy/parameter_file.h"
+#include "runtime/train/train.h"
+
+namespace cleave::runtime {
+
+// Reads the files that single parameters name, each rank its pieces. Called by all ranks; returns an Error that all
+// agree on, with all mistakes that a rank has found.
+std::optional<Error> ReadParameterFiles(Comm& comm, const std::vector<ParameterFile>& files,
+                                        const std::vector<ParameterView>& parameters);
+
+// Reads the parameters that a safetensors file, a checkpoint, or the last one of a folder has, each rank its pieces.
+// Called by all ranks; returns what is to be said of it, line by line, or an Error that all agree on.
+Result<std::vector<std::string>> ReadStoredParameters(Comm& comm, const std::string& path,
+                                                      const std::vector<ParameterView>& parameters);
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_TRAIN_INITIAL_VALUES_H_
