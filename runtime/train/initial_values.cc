@@ -39,7 +39,7 @@ std::optional<Error> ReadParameterFiles(Comm& comm, const std::vector<ParameterF
 }
 
 Result<std::vector<std::string>> ReadStoredParameters(Comm& comm, const std::string& path,
-                                                      const std::vector<ParameterView>& parameters) {
+                                                      const std::vector<ParameterView>& parameters, bool needs_all) {
   // Checkpoints may come and go: rank 0 says which one it is.
   const std::string chosen = comm.GatherText(comm.rank() == 0 ? StoredParametersPath(path) : "")[0];
   const Result<StoredParameters> stored = StoredParameters::Open(chosen);
@@ -48,8 +48,14 @@ Result<std::vector<std::string>> ReadStoredParameters(Comm& comm, const std::str
   for (const ParameterView& view : parameters) tensors.push_back({view.name, view.layout, view.values});
   const Result<MatchedParameters> matched = stored.value().Match(tensors, comm.mesh());
   if (auto error = Agree(comm, ErrorOf(matched))) return *error;
+  const std::vector<std::string> lines = matched.value().Lines(chosen);
+  if (needs_all && !matched.value().missing.empty()) {
+    std::string text = "not all parameters are stored";
+    for (const std::string& line : lines) text += "\n" + line;
+    return Error{ExitCode::kInput, text};
+  }
   if (auto error = Agree(comm, stored.value().Load(matched.value().found, comm.mesh(), comm.rank()))) return *error;
-  return matched.value().Lines(chosen);
+  return lines;
 }
 
 }  // namespace cleave::runtime

@@ -19,9 +19,10 @@ std::optional<Error> ReadParameterFiles(Comm& comm, const std::vector<ParameterF
                                         const std::vector<ParameterView>& parameters);
 
 // Reads the parameters that a safetensors file, a checkpoint, or the last one of a folder has, each rank its pieces.
-// Called by all ranks; returns what is to be said of it, line by line, or an Error that all agree on.
+// `needs_all`: that it lacks some is an Error. Called by all ranks; returns what is to be said of it, line by line, or
+// an Error that all agree on.
 Result<std::vector<std::string>> ReadStoredParameters(Comm& comm, const std::string& path,
-                                                      const std::vector<ParameterView>& parameters);
+                                                      const std::vector<ParameterView>& parameters, bool needs_all);
 
 }  // namespace cleave::runtime
 

@@ -488,8 +488,14 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   program->Initialize();
   if (auto error = ReadParameterFiles(comm, settings.parameter_files, program->Parameters())) return error;
   const std::string params = options.params.value_or(settings.params);
+  const bool are_all_there = trains || program->Parameters().size() == settings.parameter_files.size();
+  if (params.empty() && !are_all_there) {
+    return Error{ExitCode::kUsage,
+                 "this program does not train: `--params PATH` names a checkpoint or a file of weights"};
+  }
   if (!params.empty() && !options.resume.has_value()) {
-    const Result<std::vector<std::string>> lines = ReadStoredParameters(comm, params, program->Parameters());
+    const Result<std::vector<std::string>> lines =
+        ReadStoredParameters(comm, params, program->Parameters(), /*needs_all=*/!are_all_there);
     if (!lines.ok()) return lines.error();
     for (const std::string& line : lines.value()) report.value().Line(line);
   }
