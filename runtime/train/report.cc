@@ -1,6 +1,7 @@
 #include "runtime/train/report.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -81,7 +82,7 @@ Result<Report> Report::Open(const std::string& folder, Outputs outputs, LogForma
   report.progress_ = outputs.lines && WantsProgress();
   Result<FolderLock> lock = FolderLock::Take(folder);
   if (!lock.ok()) return lock.error();
-  report.lock_.emplace(std::move(lock.value()));
+  report.locks_.push_back(std::move(lock.value()));
   std::remove((folder + "/run.json").c_str());
   report.metrics_ = std::fopen((folder + "/metrics.jsonl").c_str(), "a+");
   if (report.metrics_ == nullptr) return FolderError(folder);
@@ -93,7 +94,7 @@ Report::Report(Report&& other) noexcept
       outputs_(other.outputs_),
       format_(other.format_),
       progress_(other.progress_),
-      lock_(std::move(other.lock_)),
+      locks_(std::move(other.locks_)),
       metrics_(std::exchange(other.metrics_, nullptr)) {}
 
 Report::~Report() {
@@ -120,6 +121,17 @@ void Report::Begin(int64_t done) {
   }
   std::free(line);
   CheckWritten(ftruncate(fileno(metrics_), end) == 0 && std::fseek(metrics_, 0, SEEK_END) == 0, where);
+}
+
+std::optional<Error> Report::Take(const std::string& folder) {
+  struct stat own = {};
+  struct stat other = {};
+  const bool are_there = stat(folder_.c_str(), &own) == 0 && stat(folder.c_str(), &other) == 0;
+  if (are_there && own.st_dev == other.st_dev && own.st_ino == other.st_ino) return std::nullopt;
+  Result<FolderLock> lock = FolderLock::Take(folder);
+  if (!lock.ok()) return lock.error();
+  locks_.push_back(std::move(lock.value()));
+  return std::nullopt;
 }
 
 void Report::Line(const std::string& text) {

@@ -69,6 +69,9 @@ class Report {
   // Training begins, or goes on after step `done`: of an older metrics.jsonl the lines of steps up to it stay.
   void Begin(int64_t done);
 
+  // Takes a further folder for this job, as Open takes its own. REQUIRES: it writes files.
+  std::optional<Error> Take(const std::string& folder);
+
   void Line(const std::string& text);
   void Step(const StepRecord& record, bool logged);
   void Test(std::optional<int64_t> epoch, const NamedValues& results);  // nullopt: of a program that only tests.
@@ -88,7 +91,7 @@ class Report {
   double last_progress_ = 0;
   double seconds_since_line_ = 0;
   int64_t steps_since_line_ = 0;
-  std::optional<FolderLock> lock_;
+  std::vector<FolderLock> locks_;
   std::FILE* metrics_ = nullptr;
 };
 

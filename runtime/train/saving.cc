@@ -87,8 +87,8 @@ Result<CheckpointFacts> Resume(Comm& comm, const std::string& folder, const std:
 std::optional<Error> ClaimFolder(Comm& comm, Report& report, const std::string& folder,
                                  std::optional<int64_t> resumed_at) {
   if (comm.rank() > 0) return Agree(comm, std::nullopt);
+  if (std::optional<Error> error = report.Take(folder)) return Agree(comm, error);
   RemoveUnfinished(folder);
-  std::string later;
   std::optional<Error> error;
   for (const int64_t step : CheckpointSteps(folder)) {
     if (resumed_at.has_value() && step <= *resumed_at) continue;

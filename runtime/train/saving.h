@@ -37,7 +37,8 @@ std::optional<uint64_t> ResumedSeed(Comm& comm, const std::string& folder);
 Result<CheckpointFacts> Resume(Comm& comm, const std::string& folder, const std::vector<StateTensor>& state);
 
 // Makes a folder ready for checkpoints of training that goes on from step `resumed_at`, or from the beginning. Called
-// by all ranks. Checkpoints of later steps are set aside; an Error where there are some and nothing was resumed.
+// by all ranks. No other job may use it meanwhile; checkpoints of later steps are set aside; an Error where there are
+// some and nothing was resumed.
 std::optional<Error> ClaimFolder(Comm& comm, Report& report, const std::string& folder,
                                  std::optional<int64_t> resumed_at);
 

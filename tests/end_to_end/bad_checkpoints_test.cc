@@ -175,13 +175,26 @@ TEST(BadCheckpoints, FullDisk) {
                 {"step_4.unfinished/rank_", "File too large", "this run has saved nothing before"});
 }
 
+TEST(BadCheckpoints, AnotherJobUsesTheFolder) {
+  const std::string out = FreshFolder("shared");
+  const std::string second = absl::StrCat("exec 9>>", out, "/.cleave_lock; flock -x 9;");
+  ExpectRefused(
+      Train(OnTwoRanks(), out + "/own", absl::StrCat("--quiet --checkpoint-every 4 --checkpoints ", out), second),
+      kEnvironment, {absl::StrCat("another job uses the folder `", out, "`")});
+  // It may be the folder of the other files.
+  EXPECT_EQ(Train(OnTwoRanks(), out, absl::StrCat("--quiet --checkpoint-every 4 --checkpoints ", out, "/.")).exit_code,
+            0);
+}
+
 TEST(BadCheckpoints, AFolderThatCannotBeWritten) {
   const std::string out = FreshFolder("unwritable");
   WriteText(out + "/file", "");
   ExpectRefused(Train(OnTwoRanks(), out, "--quiet --checkpoint-every 4 --checkpoints /proc/none"), kEnvironment,
-                {"cannot write `/proc/none/step_4.unfinished/rank_0.safetensors`"});
+                {"cannot write to the folder `/proc/none`: No such file or directory"});
   ExpectRefused(Train(OnTwoRanks(), out, absl::StrCat("--quiet --checkpoint-every 4 --checkpoints ", out, "/file")),
-                kEnvironment, {"/file/step_4.unfinished/rank_0.safetensors`: Not a directory"});
+                kEnvironment, {"/file`: Not a directory"});
+  // Before anything is trained.
+  EXPECT_EQ(ReadText(out + "/metrics.jsonl"), "");
 }
 
 }  // namespace

@@ -52,7 +52,10 @@ CommandResult Train(const LocalProgram& program, const std::string& out, const s
 std::vector<std::string> NamesIn(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) names.push_back(entry.path().filename().string());
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name != ".cleave_lock") names.push_back(name);
+  }
   std::sort(names.begin(), names.end());
   return names;
 }

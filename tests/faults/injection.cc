@@ -437,9 +437,10 @@ class Trial {
     const std::string trained = ReadText(out_ + "/run.json");
     const bool is_resumed = absl::StrContains(trained, absl::StrCat("\"resumed_after\":", last, ","));
     if (is_resumed == saved.empty()) return absl::StrCat("it has not gone on after step ", last, ": ", trained);
-    size_t names = 0;
-    for ([[maybe_unused]] const auto& entry : fs::directory_iterator(out_ + "/checkpoints")) ++names;
-    return names == 2 ? std::nullopt : std::optional<std::string>("more is left than the checkpoints that are kept");
+    size_t folders = 0;
+    for (const auto& entry : fs::directory_iterator(out_ + "/checkpoints")) folders += entry.is_directory() ? 1 : 0;
+    if (folders != 2) return absl::StrCat(folders, " folders are left, and 2 checkpoints are kept");
+    return std::nullopt;
   }
 
   std::optional<std::string> KillSaving() {
