@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -145,8 +146,18 @@ std::string Saving::News() {
   if (!is_saving_) return "-";
   if (!written_.has_value()) return "w";
   if (!written_->ok()) return "f " + written_->error().message;
+  const bool is_complete = completion_.valid() && !IsBusy();
+  if (is_complete) {
+    if (const std::optional<Error> error = completion_.get()) return "f " + error->message;
+  }
   const Shard& shard = written_->value();
-  return Format("d %" PRId64 " %" PRIu64 " %.17g", shard.bytes, shard.digest, shard.seconds);
+  return Format("%c %" PRId64 " %" PRIu64 " %.17g", is_complete ? 'c' : 'd', shard.bytes, shard.digest, shard.seconds);
+}
+
+// Whether this rank has to write still.
+bool Saving::IsBusy() const {
+  if (completion_.valid()) return completion_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  return !written_.has_value() && !writer_->HasEnded();
 }
 
 std::optional<Error> Saving::Exchange() {
@@ -179,7 +190,7 @@ std::optional<Error> Saving::Conclude(const std::vector<std::string>& news) {
     if (text[0] == 'f' && !error.has_value()) {
       error = Error{ExitCode::kEnvironment, Format("rank %zu: %s", rank, text.c_str() + 2)};
     }
-    if (text[0] != 'd') continue;
+    if (text[0] != 'd' && text[0] != 'c') continue;
     char* end = nullptr;
     Shard& shard = shards.emplace_back();
     shard.bytes = std::strtoll(text.c_str() + 2, &end, 10);
@@ -188,16 +199,19 @@ std::optional<Error> Saving::Conclude(const std::vector<std::string>& news) {
     seconds = std::max(seconds, std::strtod(end, nullptr));
   }
   if (!error.has_value() && shards.size() < news.size()) return std::nullopt;
+  if (!error.has_value() && news[0][0] != 'c') {
+    if (comm_.rank() == 0 && !completion_.valid()) {
+      completion_ = std::async(std::launch::async, [this, shards] {
+        return Complete(options_.folder, facts_, comm_.mesh(), state_, shards, options_.keep);
+      });
+    }
+    return std::nullopt;
+  }
   if (writer_->IsUnderWay()) writer_->Take();
   is_saving_ = false;
   written_.reset();
-  std::optional<Error> incomplete;
-  if (comm_.rank() == 0) {
-    if (!error.has_value()) incomplete = Complete(options_.folder, facts_, comm_.mesh(), state_, shards, options_.keep);
-    if (error.has_value() || incomplete.has_value()) RemoveUnfinished(options_.folder);
-  }
-  if (!error.has_value()) error = Agree(comm_, incomplete);
   if (error.has_value()) {
+    if (comm_.rank() == 0) RemoveUnfinished(options_.folder);
     error->message += last_good_.has_value() ? Format("; the last good checkpoint is `%s`",
                                                       CheckpointFolder(options_.folder, *last_good_).c_str())
                                              : "; this run has saved nothing before";
@@ -218,9 +232,9 @@ std::optional<Error> Saving::WaitForEnd() {
     // A disk that is slow is not one that stands still: no rank waits for long for one that writes more.
     watch_.Start("writing a checkpoint", 0);
     const double until = Now() + kSecondsBetween;
-    while (!written_.has_value() && !writer_->HasEnded() && Now() < until) usleep(2000);
+    while (IsBusy() && Now() < until) usleep(2000);
     if (std::exchange(seen, writer_->written()) != seen) seen_at = Now();
-    if (!written_.has_value() && !writer_->HasEnded() && Now() - seen_at > watch_.timeout()) {
+    if (IsBusy() && Now() - seen_at > watch_.timeout()) {
       Die(ExitCode::kEnvironment, Format("cannot write to `%s`: the disk has taken nothing for %.0f s",
                                          options_.folder.c_str(), watch_.timeout()));
     }

@@ -3,6 +3,7 @@
 #define CLEAVE_RUNTIME_TRAIN_SAVING_H_
 
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,6 +69,7 @@ class Saving {
   std::optional<Error> Exchange();
   std::optional<Error> WaitForEnd();
   std::string News();
+  bool IsBusy() const;
   std::optional<Error> Conclude(const std::vector<std::string>& news);
 
   Comm& comm_;
@@ -79,6 +81,8 @@ class Saving {
   std::unique_ptr<ShardWriter> writer_;
   bool is_saving_ = false;                // On some rank.
   std::optional<Result<Shard>> written_;  // By this rank, while others still write.
+  // On rank 0, when all have written: the index is written and the folder gets its name.
+  std::future<std::optional<Error>> completion_;
   std::optional<int64_t> last_good_;
   int64_t steps_since_exchange_ = 0;
   int64_t steps_between_ = 1;  // Two exchanges.

@@ -87,6 +87,16 @@ TEST(Checkpoint, GoesOnAfterAnyStep) {
   for (const size_t step : {1, 6, 7, 8, 14, 20}) ExpectGoesOn(OnTwoRanks(), OnTwoRanks(), step);
 }
 
+// Many checkpoints, each of which is completed while training goes on.
+TEST(Checkpoint, IsCompletedBesideSteps) {
+  for (int round = 0; round < 3; ++round) {
+    const std::string out = FreshFolder("beside");
+    const CommandResult ran = Train(OnTwoRanks(), out, "--quiet --keep 2 --steps 400 --checkpoint-every 20");
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_EQ(NamesIn(out + "/checkpoints"), (std::vector<std::string>{"step_380", "step_400"}));
+  }
+}
+
 // In the folder of the interrupted training itself.
 TEST(Checkpoint, LeavesTheFilesOfTrainingThatWasNotInterrupted) {
   const std::string whole = Whole(OnTwoRanks());
