@@ -17,17 +17,6 @@ namespace {
 
 constexpr double kSecondsBetween = 0.5;  // Two exchanges.
 
-// The checkpoint that the folder is, or those that are in it, the last first.
-std::vector<std::string> CheckpointsIn(const std::string& folder) {
-  if (IsCheckpoint(folder)) return {folder};
-  std::vector<std::string> folders;
-  for (const int64_t step : CheckpointSteps(folder)) folders.push_back(CheckpointFolder(folder, step));
-  return folders;
-}
-
-// What rank 0 says, on all ranks.
-std::string FromFirst(Comm& comm, const std::string& text) { return comm.GatherText(comm.rank() == 0 ? text : "")[0]; }
-
 }  // namespace
 
 std::vector<StateTensor> StateOf(const std::vector<ParameterView>& parameters) {
@@ -41,70 +30,6 @@ std::vector<StateTensor> StateOf(const std::vector<ParameterView>& parameters) {
     }
   }
   return state;
-}
-
-std::optional<uint64_t> ResumedSeed(Comm& comm, const std::string& folder) {
-  std::string mine;
-  for (const std::string& own : CheckpointsIn(folder)) {
-    const Result<Checkpoint> checkpoint = Checkpoint::Open(own);
-    if (mine.empty() && checkpoint.ok()) mine = std::to_string(checkpoint.value().facts().seed);
-  }
-  const std::string seed = FromFirst(comm, mine);
-  return seed.empty() ? std::nullopt : std::optional<uint64_t>(std::strtoull(seed.c_str(), nullptr, 10));
-}
-
-Result<CheckpointFacts> Resume(Comm& comm, const std::string& folder, const std::vector<StateTensor>& state) {
-  // What rank 0 sees.
-  std::string mine;
-  for (const std::string& own : CheckpointsIn(folder)) mine += own + "\n";
-  const std::string folders = FromFirst(comm, mine);
-  if (folders.empty()) {
-    return Error{ExitCode::kInput,
-                 Format("no checkpoint is in `%s`: training begins without `--resume`", folder.c_str())};
-  }
-  std::string stories;
-  for (size_t begin = 0, end; begin < folders.size(); begin = end + 1) {
-    end = folders.find('\n', begin);
-    const std::string own = folders.substr(begin, end - begin);
-    const Result<Checkpoint> checkpoint = Checkpoint::Open(own);
-    if (auto error = Agree(comm, checkpoint.ok() ? std::nullopt : std::optional<Error>(checkpoint.error()))) {
-      stories += (stories.empty() ? "" : "\nerror: ") + error->message;
-      continue;
-    }
-    if (auto error = Agree(comm, checkpoint.value().CheckFits(state, comm.mesh()))) return *error;
-    if (auto error = Agree(comm, checkpoint.value().Load(state, comm.mesh(), comm.rank()))) {
-      stories += (stories.empty() ? "" : "\nerror: ") + error->message;
-      continue;
-    }
-    if (!stories.empty() && comm.rank() == 0) {
-      std::fprintf(stderr, "warning: %s\nwarning: `%s`, the last good checkpoint, is used\n", stories.c_str(),
-                   own.c_str());
-    }
-    return checkpoint.value().facts();
-  }
-  return Error{ExitCode::kInput, stories};
-}
-
-std::optional<Error> ClaimFolder(Comm& comm, Report& report, const std::string& folder,
-                                 std::optional<int64_t> resumed_at) {
-  if (comm.rank() > 0) return Agree(comm, std::nullopt);
-  if (std::optional<Error> error = report.Take(folder)) return Agree(comm, error);
-  RemoveUnfinished(folder);
-  std::optional<Error> error;
-  for (const int64_t step : CheckpointSteps(folder)) {
-    if (resumed_at.has_value() && step <= *resumed_at) continue;
-    if (!resumed_at.has_value()) {
-      error = Error{ExitCode::kUsage,
-                    Format("`%s` has checkpoints of earlier training, up to step %" PRId64
-                           ": `--resume` goes on from it; to begin anew, name another folder with `--checkpoints`, or "
-                           "remove this one",
-                           folder.c_str(), step)};
-      break;
-    }
-    if (!error.has_value()) error = SetAside(folder, step);
-    if (!error.has_value()) report.Line(Format("`%s` is set aside", CheckpointFolder(folder, step).c_str()));
-  }
-  return Agree(comm, error);
 }
 
 Saving::Saving(Comm& comm, Watch& watch, Report& report, const SavingOptions& options, const CheckpointFacts& facts,

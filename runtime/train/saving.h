@@ -28,21 +28,6 @@ struct SavingOptions {
   std::optional<int64_t> last_good = {};  // The step of a checkpoint in the folder that was read.
 };
 
-// The seed of the last checkpoint in a folder, or of the one that the folder is. Called by all ranks; nullopt where no
-// index can be read.
-std::optional<uint64_t> ResumedSeed(Comm& comm, const std::string& folder);
-
-// Reads the last good checkpoint in a folder, or the one that the folder is. Called by all ranks; returns what it says,
-// or an Error that all ranks agree on and that says of each checkpoint why it cannot be used. Rank 0 says on standard
-// error which checkpoints are damaged.
-Result<CheckpointFacts> Resume(Comm& comm, const std::string& folder, const std::vector<StateTensor>& state);
-
-// Makes a folder ready for checkpoints of training that goes on from step `resumed_at`, or from the beginning. Called
-// by all ranks. No other job may use it meanwhile; checkpoints of later steps are set aside; an Error where there are
-// some and nothing was resumed.
-std::optional<Error> ClaimFolder(Comm& comm, Report& report, const std::string& folder,
-                                 std::optional<int64_t> resumed_at);
-
 // Each rank writes its part in a thread of its own. About twice a second all ranks tell each other how far they are,
 // and whether they were asked to stop.
 class Saving {

@@ -1,0 +1,89 @@
+// Private to runtime/train: what a program does with its data once everything is open.
+#ifndef CLEAVE_RUNTIME_TRAIN_RUN_H_
+#define CLEAVE_RUNTIME_TRAIN_RUN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "runtime/comm/comm.h"
+#include "runtime/data/data.h"
+#include "runtime/error/error.h"
+#include "runtime/kernels/observer.h"
+#include "runtime/trace/trace.h"
+#include "runtime/train/feed.h"
+#include "runtime/train/options.h"
+#include "runtime/train/parameter_norm.h"
+#include "runtime/train/phase.h"
+#include "runtime/train/redistributions.h"
+#include "runtime/train/report.h"
+#include "runtime/train/saving.h"
+#include "runtime/train/train.h"
+
+namespace cleave::runtime {
+
+class Run {
+ public:
+  // `done`: how many steps the training that goes on had done. `step`: Context::step. All of it outlives the run.
+  Run(const TrainingSettings& settings, const Options& options, const Context& context, uint64_t& step, int64_t done,
+      TrainingProgram& program, Batches& batches, Report& report, Saving& saving, RedistributionLog& redistributions);
+
+  // What the program is there for. Returns an Error, the same on all ranks, when it fails.
+  std::optional<Error> Whole();
+
+  // Gathers what every rank measured.
+  RunRecord Finish(ExitCode code);
+
+ private:
+  // Trains and tests. Returns an Error when a value is not finite.
+  std::optional<Error> Steps();
+  // Computes the metrics of the test part.
+  std::optional<Error> Evaluate();
+  // Writes what the program looks at, of all samples, into files. Rank 0 has them whole.
+  std::optional<Error> Predict();
+
+  std::optional<Error> Step(int64_t step, int64_t total, bool logged);
+  // Mean of the metrics over the test part. Without metrics, and for a program without a sample mask, only whole
+  // batches count. Returns the number of samples.
+  int64_t Test(std::optional<int64_t> epoch);
+  // Data is made ready outside of the time that training takes.
+  template <typename Prepare>
+  void PrepareData(Prepare prepare);
+  // Shows what the program has looked at. Returns the seconds that this took.
+  double Show();
+  StepScalars Scalars(int64_t step) const;
+
+  // Computes the step again in checking mode and names the first value that is not finite, over all ranks.
+  Error Explain(int64_t step, float loss);
+  // An Error if a parameter is not finite. After the last update no later loss would show it.
+  std::optional<Error> CheckParameters(int64_t steps);
+  void CheckParameter(const ParameterView& view);
+  std::string FirstOverRanks(const std::optional<Watch::NotFinite>& found);
+
+  const TrainingSettings& settings_;
+  const Options& options_;
+  Comm& comm_;
+  Watch& watch_;
+  Observer& observer_;
+  uint64_t& step_;
+  const int64_t done_;
+  TrainingProgram& program_;
+  Batches& batches_;
+  Report& report_;
+  Saving& saving_;
+  RedistributionLog& redistributions_;
+  Feed feed_;
+  const ParameterNorm parameter_norm_{comm_, program_.Parameters()};
+  const bool recordable_ = program_.IsRecordable() && comm_.IsRecordable();
+  Phase gradients_{"the gradients", recordable_, comm_, watch_};
+  Phase with_metrics_{"the metrics and gradients", recordable_, comm_, watch_};
+  Phase update_{"the update", recordable_, comm_, watch_};
+  Phase test_{"a test batch", recordable_, comm_, watch_};
+  bool masks_test_ = false;
+  double start_ = 0;  // When training began, moved by what is not part of it.
+  RunRecord record_;
+};
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_TRAIN_RUN_H_
