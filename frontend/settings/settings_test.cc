@@ -60,7 +60,7 @@ TEST(TrainTest, ReadsCheckpoints) {
 TEST(TrainTest, ReadsWhereParametersBegin) {
   EXPECT_EQ(TrainingOf("").params, "");
   EXPECT_EQ(TrainingOf("params = \"a/x.safetensors\";").params, "a/x.safetensors");
-  EXPECT_EQ(TrainingOf("params = \"x.safetensors\";", {{"params", "checkpoints"}}).params, "checkpoints");
+  EXPECT_EQ(TrainingOf("params = \"x.safetensors\";", {{"params", "\"checkpoints\""}}).params, "checkpoints");
   EXPECT_TRUE(WithBlocks("train M { params = \"x.safetensors\"; }").module->params_place.is_somewhere());
   for (const char* params : {"3", "\"\""}) {
     const std::string text = WithBlocks(std::string("train M { params = ") + params + "; }").messages;

@@ -13,7 +13,8 @@ TEST(ParameterFileTest, NameStandsForTheNameOfTheParameter) {
   EXPECT_EQ(ParameterFileOf("w", attributes), "w/w.npy");
   attributes.Set(attribute::kFile, "{names}.npy");
   EXPECT_EQ(ParameterFileOf("w", attributes), "{names}.npy");
-  EXPECT_EQ(ParameterFileOf("w", Attributes()), "");
+  attributes.Set(attribute::kFile, "");
+  EXPECT_EQ(ParameterFileOf("w", attributes), "");
 }
 
 }  // namespace
