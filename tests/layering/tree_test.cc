@@ -75,10 +75,20 @@ TEST(TreeTest, BuildFilesFollowTheOrderOfLayers) {
 TEST(TreeTest, TheCompilerLinksOfTheRuntimeOnlyReadersOfFiles) {
   const std::string labels = Read("tests/layering/linked_into_the_compiler");
   EXPECT_TRUE(absl::StrContains(labels, "//codegen:codegen\n")) << labels;
-  const std::set<std::string> readers = {
-      "//runtime/data:data", "//runtime/device:device",       "//runtime/error:error",
-      "//runtime/file:file", "//runtime/json:json",           "//runtime/mesh:mesh",
-      "//runtime/npy:npy",   "//runtime/placement:placement", "//runtime/random:random"};
+  const std::set<std::string> readers = {"//runtime/checkpoint:checkpoint",
+                                         "//runtime/data:data",
+                                         "//runtime/device/cpu:cpu",
+                                         "//runtime/device:device",
+                                         "//runtime/digest:digest",
+                                         "//runtime/error:error",
+                                         "//runtime/file:file",
+                                         "//runtime/json:json",
+                                         "//runtime/mesh:mesh",
+                                         "//runtime/npy:npy",
+                                         "//runtime/placement:placement",
+                                         "//runtime/random:random",
+                                         "//runtime/safetensors:safetensors",
+                                         "//runtime/trace:trace"};
   for (const absl::string_view label : absl::StrSplit(labels, '\n')) {
     if (readers.count(std::string(label)) > 0) continue;
     for (const char* layer : {"runtime", "tests", "bench", "examples"}) {
