@@ -13,8 +13,8 @@ Error NpyWriter::CannotWrite() const {
   return {ExitCode::kEnvironment, Format("cannot write `%s`: %s", path_.c_str(), std::strerror(errno))};
 }
 
-Result<NpyWriter> NpyWriter::Create(const std::string& path, NpyType type, std::vector<int64_t> row) {
-  NpyWriter writer(path, type, std::move(row));
+Result<NpyWriter> NpyWriter::Create(const std::string& path, bool is_float, std::vector<int64_t> row) {
+  NpyWriter writer(path, is_float, std::move(row));
   writer.file_ = std::fopen(writer.Unfinished().c_str(), "wb");
   if (writer.file_ == nullptr) return writer.CannotWrite();
   if (auto error = writer.WriteHeader()) return *error;
@@ -37,8 +37,8 @@ std::vector<int64_t> NpyWriter::shape() const {
 std::optional<Error> NpyWriter::WriteHeader() {
   std::string sizes = Format("%" PRId64 ",", rows_);
   for (const int64_t size : row_) sizes += Format(" %" PRId64 ",", size);
-  std::string text = Format("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
-                            type_ == NpyType::kFloat32 ? "<f4" : "<i4", sizes.c_str());
+  std::string text =
+      Format("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", is_float_ ? "<f4" : "<i4", sizes.c_str());
   constexpr size_t kDigits = 20;
   const size_t preamble = 10;
   const size_t longest = preamble + text.size() - std::to_string(rows_).size() + kDigits + 1;

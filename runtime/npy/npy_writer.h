@@ -10,18 +10,17 @@
 #include <vector>
 
 #include "runtime/error/error.h"
-#include "runtime/npy/npy.h"
 
 namespace cleave::runtime {
 
 class NpyWriter {
  public:
-  // `row`: the shape of a row. The file has its name when Finish has returned; an Error has exit code 5. REQUIRES: the
-  // type is kFloat32 or kInt32.
-  static Result<NpyWriter> Create(const std::string& path, NpyType type, std::vector<int64_t> row);
+  // Of float, or else of int32_t. `row`: the shape of a row. The file has its name when Finish has returned; an Error
+  // has exit code 5.
+  static Result<NpyWriter> Create(const std::string& path, bool is_float, std::vector<int64_t> row);
   NpyWriter(NpyWriter&& other) noexcept
       : path_(std::move(other.path_)),
-        type_(other.type_),
+        is_float_(other.is_float_),
         row_(std::move(other.row_)),
         file_(std::exchange(other.file_, nullptr)),
         rows_(other.rows_) {}
@@ -31,19 +30,19 @@ class NpyWriter {
   const std::string& path() const { return path_; }
   std::vector<int64_t> shape() const;  // Of what was appended.
 
-  // Values of the type, 4 bytes each.
+  // Values of the type.
   std::optional<Error> Append(const void* values, int64_t rows);
   std::optional<Error> Finish();
 
  private:
-  NpyWriter(std::string path, NpyType type, std::vector<int64_t> row)
-      : path_(std::move(path)), type_(type), row_(std::move(row)) {}
+  NpyWriter(std::string path, bool is_float, std::vector<int64_t> row)
+      : path_(std::move(path)), is_float_(is_float), row_(std::move(row)) {}
   std::string Unfinished() const { return path_ + ".unfinished"; }
   std::optional<Error> WriteHeader();
   Error CannotWrite() const;
 
   std::string path_;
-  NpyType type_;
+  bool is_float_;
   std::vector<int64_t> row_;
   std::FILE* file_ = nullptr;
   int64_t rows_ = 0;

@@ -5,6 +5,8 @@
 
 #include <numeric>
 
+#include "runtime/npy/npy.h"
+
 namespace cleave::runtime {
 namespace {
 
@@ -13,7 +15,7 @@ TEST(NpyWriter, WhatIsWrittenIsRead) {
   std::vector<float> values(7 * 6);
   std::iota(values.begin(), values.end(), 0.5f);
   {
-    Result<NpyWriter> writer = NpyWriter::Create(path, NpyType::kFloat32, {2, 3});
+    Result<NpyWriter> writer = NpyWriter::Create(path, true, {2, 3});
     ASSERT_TRUE(writer.ok());
     EXPECT_FALSE(writer.value().Append(values.data(), 4).has_value());
     EXPECT_FALSE(writer.value().Append(values.data() + 4 * 6, 3).has_value());
@@ -32,7 +34,7 @@ TEST(NpyWriter, WhatIsWrittenIsRead) {
 TEST(NpyWriter, RowsMayBeScalarsAndNone) {
   const std::string path = testing::TempDir() + "/scalars.npy";
   for (const int64_t rows : {0, 3}) {
-    Result<NpyWriter> writer = NpyWriter::Create(path, NpyType::kInt32, {});
+    Result<NpyWriter> writer = NpyWriter::Create(path, false, {});
     const std::vector<int32_t> values = {4, -5, 6};
     EXPECT_FALSE(writer.value().Append(values.data(), rows).has_value());
     EXPECT_FALSE(writer.value().Finish().has_value());
@@ -44,10 +46,10 @@ TEST(NpyWriter, RowsMayBeScalarsAndNone) {
 
 TEST(NpyWriter, WhatIsNotFinishedIsNotThere) {
   const std::string path = testing::TempDir() + "/half.npy";
-  { ASSERT_TRUE(NpyWriter::Create(path, NpyType::kFloat32, {2}).ok()); }
+  { ASSERT_TRUE(NpyWriter::Create(path, true, {2}).ok()); }
   EXPECT_NE(access(path.c_str(), F_OK), 0);
   EXPECT_NE(access((path + ".unfinished").c_str(), F_OK), 0);
-  const Result<NpyWriter> nowhere = NpyWriter::Create("/proc/none/x.npy", NpyType::kFloat32, {2});
+  const Result<NpyWriter> nowhere = NpyWriter::Create("/proc/none/x.npy", true, {2});
   ASSERT_FALSE(nowhere.ok());
   EXPECT_EQ(nowhere.error().code, ExitCode::kEnvironment);
 }

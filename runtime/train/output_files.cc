@@ -24,9 +24,9 @@ std::optional<Error> OutputFiles::Append(const std::vector<OutputTensor>& output
   for (size_t i = 0; i < outputs.size(); ++i) {
     const OutputTensor& output = outputs[i];
     if (i == files_.size()) {
-      Result<NpyWriter> created = NpyWriter::Create(
-          folder_ == "." ? output.name + ".npy" : folder_ + "/" + output.name + ".npy",
-          output.is_float ? NpyType::kFloat32 : NpyType::kInt32, {output.shape.begin() + 1, output.shape.end()});
+      Result<NpyWriter> created =
+          NpyWriter::Create(folder_ == "." ? output.name + ".npy" : folder_ + "/" + output.name + ".npy",
+                            output.is_float, {output.shape.begin() + 1, output.shape.end()});
       if (!created.ok()) return created.error();
       files_.push_back(std::move(created.value()));
       types_.push_back(output.is_float ? "f32" : "i32");
