@@ -12,7 +12,7 @@ namespace cleave::runtime {
 namespace {
 
 // The number of values that are converted at a time.
-constexpr int64_t kChunk = 8192;
+constexpr int64_t kConvertedAtATime = 8192;
 
 float OfBits(uint32_t bits) {
   float value;
@@ -61,9 +61,9 @@ template <typename From>
 std::optional<Error> ReadConverted(const SafetensorsFile& file, const SafetensorsEntry& entry, int64_t first,
                                    int64_t count, float* values) {
   constexpr auto kBytes = static_cast<int64_t>(sizeof(From));
-  std::vector<From> chunk(static_cast<size_t>(std::min(count, kChunk)));
-  for (int64_t done = 0; done < count; done += kChunk) {
-    const int64_t now = std::min(kChunk, count - done);
+  std::vector<From> chunk(static_cast<size_t>(std::min(count, kConvertedAtATime)));
+  for (int64_t done = 0; done < count; done += kConvertedAtATime) {
+    const int64_t now = std::min(kConvertedAtATime, count - done);
     if (auto error = file.Read(entry.offset + (first + done) * kBytes, now * kBytes, chunk.data())) return error;
     const int64_t converted = ToFloats(chunk.data(), now, values + done);
     if (converted == now) continue;
