@@ -30,7 +30,8 @@ It was done.
 .B 1
 Something differs
 .RB ( "fmt \-\-check" ,
-.BR diff ).
+.BR diff ,
+.BR "weights diff" ).
 .TP
 .B 2
 The command line is wrong.

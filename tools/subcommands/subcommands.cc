@@ -17,6 +17,7 @@
 #include "tools/plan_diff/command.h"
 #include "tools/subcommands/completion.h"
 #include "tools/subcommands/man_page.h"
+#include "tools/weights/weights.h"
 
 namespace cleave::tools {
 namespace {
@@ -67,6 +68,10 @@ ExitCode FormatFiles(const std::string& name, const std::string& summary, const 
 
 ExitCode Clean(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
   return RunClean(name, summary, words);
+}
+
+ExitCode Weights(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
+  return RunWeights(name, summary, words);
 }
 
 void AddShell(CLI::App& app, std::string& shell) {
@@ -161,6 +166,7 @@ const std::vector<Subcommand>& Subcommands() {
       {"explain", "Shows the plan of a model with its reasons, or the page of a diagnostic code",
        Describe<Command::kExplain>, Explain},
       {"diff", "Says what changed from one plan.json to another", DescribeDiff, CompareTwo},
+      {"weights", "Lists, compares, exports and imports weights", DescribeWeights, Weights},
       {"fmt", "Formats model files", DescribeFmt, FormatFiles},
       {"clean", "Removes the cache of compiled runtimes", DescribeClean, Clean},
       {"completion", "Prints the completion of these subcommands for a shell", DescribeCompletion, PrintCompletion},

@@ -1,0 +1,77 @@
+// Mappings: what the tensors of this project are called in another program, and how their values lie there.
+//
+//   # this project's name     other name                                  how the values lie
+//   x.{i}.attn.qkv.weight     [transformer.]h.{i}.attn.c_attn.weight      transposed qkv
+//
+// docs/weights.md describes the lines.
+#ifndef CLEAVE_TOOLS_WEIGHTS_MAPPING_H_
+#define CLEAVE_TOOLS_WEIGHTS_MAPPING_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "runtime/error/error.h"
+
+namespace cleave::tools {
+
+// From names in braces to digits: {"i": "11"}.
+using NameNumbers = std::map<std::string, std::string>;
+
+// Names that differ in numbers: "[transformer.]h.{i}.ln_1.weight". What is in brackets may be left out.
+class NamePattern {
+ public:
+  // The Error is the end of a sentence about the line.
+  static runtime::Result<NamePattern> Parse(absl::string_view text);
+
+  const std::string& text() const { return text_; }
+  NameNumbers Names() const;  // Those in braces, without digits.
+
+  std::optional<NameNumbers> Match(absl::string_view name) const;
+  // The name with these numbers, and with what may be left out.
+  std::string Fill(const NameNumbers& numbers) const;
+
+ private:
+  struct Piece {
+    std::string literal;
+    std::string number;  // After the literal; empty: none.
+  };
+  static std::optional<NameNumbers> MatchPieces(const std::vector<Piece>& pieces, absl::string_view name);
+  static runtime::Result<std::vector<Piece>> ParsePieces(absl::string_view text);
+
+  std::string text_;
+  std::vector<Piece> full_;
+  std::optional<std::vector<Piece>> short_;  // Without what may be left out.
+};
+
+struct MappingLine {
+  int number = 0;                   // In the file, from 1 on.
+  std::optional<NamePattern> ours;  // nullopt: this project does not have the other tensors.
+  std::vector<NamePattern> theirs;  // Several are one tensor here, one after another along its first dimension.
+  std::optional<NamePattern> copy;  // Another name in the other program for the same values.
+  bool is_transposed = false;       // The two dimensions.
+  bool is_qkv = false;              // Rows here are ordered (heads, 3, head size), there (3, heads, head size).
+  bool is_vocabulary = false;       // Rows count symbols, and may be more here.
+};
+
+struct Mapping {
+  std::string name;  // Of the file, for messages.
+  std::vector<MappingLine> lines;
+
+  bool HasQkv() const;
+};
+
+// Every mistake is an Error that names its line.
+runtime::Result<Mapping> ParseMapping(const std::string& name, absl::string_view text);
+
+// Of the mappings that this program has: "gpt2".
+std::vector<std::string> MappingNames();
+
+// One of them, or that of a file.
+runtime::Result<Mapping> ReadMapping(const std::string& name_or_path);
+
+}  // namespace cleave::tools
+
+#endif  // CLEAVE_TOOLS_WEIGHTS_MAPPING_H_

@@ -1,0 +1,110 @@
+#include "tools/weights/mapping.h"
+
+#include <fstream>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace cleave::tools {
+namespace {
+
+std::string MappingMistake(const std::string& text) {
+  const runtime::Result<Mapping> mapping = ParseMapping("M", text);
+  return mapping.ok() ? "no error" : mapping.error().message;
+}
+
+NamePattern Pattern(const std::string& text) {
+  runtime::Result<NamePattern> pattern = NamePattern::Parse(text);
+  EXPECT_TRUE(pattern.ok()) << text;
+  return pattern.value();
+}
+
+TEST(NamePatternTest, MatchesNumbers) {
+  const NamePattern pattern = Pattern("h.{i}.ln.{j}");
+  EXPECT_EQ(pattern.Match("h.11.ln.0"), (NameNumbers{{"i", "11"}, {"j", "0"}}));
+  EXPECT_EQ(pattern.Fill({{"i", "11"}, {"j", "0"}}), "h.11.ln.0");
+  for (const char* name : {"h.11.ln.", "h.01.ln.0", "h.-1.ln.0", "h.x.ln.0", "h.1.ln.0.weight", "xh.1.ln.0", ""}) {
+    EXPECT_EQ(pattern.Match(name), std::nullopt) << name;
+  }
+  EXPECT_EQ(Pattern("{i}.{i}").Match("2.2"), (NameNumbers{{"i", "2"}}));
+  EXPECT_EQ(Pattern("{i}.{i}").Match("2.3"), std::nullopt);
+}
+
+TEST(NamePatternTest, WhatIsInBracketsMayBeLeftOut) {
+  const NamePattern pattern = Pattern("[model.]h.{i}");
+  EXPECT_EQ(pattern.Match("model.h.3"), (NameNumbers{{"i", "3"}}));
+  EXPECT_EQ(pattern.Match("h.3"), (NameNumbers{{"i", "3"}}));
+  EXPECT_EQ(pattern.Match("odel.h.3"), std::nullopt);
+  EXPECT_EQ(pattern.Fill({{"i", "3"}}), "model.h.3");
+}
+
+TEST(MappingTest, LinesSayHowValuesLie) {
+  const runtime::Result<Mapping> read = ParseMapping("M",
+                                                     "# a comment\n\n"
+                                                     "a.{i}  q.{i} + k.{i} + v.{i}  qkv transposed  # and another\r\n"
+                                                     "t w = l vocabulary\n"
+                                                     "- mask.{i}");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const std::vector<MappingLine>& lines = read.value().lines;
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0].number, 3);
+  EXPECT_EQ(lines[0].theirs.size(), 3u);
+  EXPECT_EQ(lines[0].theirs[2].text(), "v.{i}");
+  EXPECT_TRUE(lines[0].is_qkv && lines[0].is_transposed && !lines[0].is_vocabulary);
+  EXPECT_EQ(lines[1].copy->text(), "l");
+  EXPECT_TRUE(lines[1].is_vocabulary && !lines[1].is_qkv);
+  EXPECT_FALSE(lines[2].ours.has_value());
+  EXPECT_TRUE(read.value().HasQkv());
+}
+
+TEST(MappingTest, EveryMistakeNamesItsLine) {
+  EXPECT_EQ(MappingMistake("a b\nc"), "line 2 of M has no name in the other program");
+  EXPECT_EQ(
+      MappingMistake("a b transpose"),
+      "line 1 of M has `transpose`, which is not `transposed`, `qkv` or `vocabulary`; did you mean `transposed`?");
+  EXPECT_EQ(MappingMistake("a b qkv qkv"), "line 1 of M says `qkv` twice");
+  EXPECT_EQ(MappingMistake("a b +"), "line 1 of M ends where a name is expected");
+  EXPECT_EQ(MappingMistake("a b + + c"), "line 1 of M has `+` where a name is expected");
+  EXPECT_EQ(MappingMistake("a b + c = d"), "line 1 of M has `=` after several names, which belongs to one");
+  EXPECT_EQ(MappingMistake("a b + c vocabulary"), "line 1 of M says `vocabulary` of several tensors");
+  EXPECT_EQ(MappingMistake("a.{i} b.{j}"), "line 1 of M has other numbers in braces in `a.{i}` than in `b.{j}`");
+  EXPECT_EQ(MappingMistake("a.{i} b.{i} = c"), "line 1 of M has other numbers in braces in `a.{i}` than in `c`");
+  EXPECT_EQ(MappingMistake("a.{I} b"), "line 1 of M has `{I}`: in braces stand lower case letters");
+  EXPECT_EQ(MappingMistake("a.{} b"), "line 1 of M has `{}`: in braces stand lower case letters");
+  EXPECT_EQ(MappingMistake("a.{i b"), "line 1 of M has `{` without `}`");
+  EXPECT_EQ(MappingMistake("a}i b"), "line 1 of M has `}` without `{`");
+  EXPECT_EQ(MappingMistake("a.{i}{j} b"), "line 1 of M has `{` behind `}`");
+  EXPECT_EQ(MappingMistake("a.{i}0 b"), "line 1 of M has a digit behind `}`");
+  EXPECT_EQ(MappingMistake("a [b"), "line 1 of M may have one `[` and one `]` behind it in a name");
+  EXPECT_EQ(MappingMistake("a ]b["), "line 1 of M may have one `[` and one `]` behind it in a name");
+  EXPECT_EQ(MappingMistake("a [b][c]"), "line 1 of M may have one `[` and one `]` behind it in a name");
+  EXPECT_EQ(MappingMistake("a.{i} [b.{i}]"), "line 1 of M has `{` in brackets");
+  EXPECT_EQ(MappingMistake("[a.]b c"), "line 1 of M has brackets in a name of this project");
+  EXPECT_EQ(MappingMistake("- b transposed"), "line 1 of M says `transposed` of what is not wanted");
+  EXPECT_EQ(MappingMistake("- b + c"),
+            "line 1 of M has several names that are not wanted; each takes a line of its own");
+  EXPECT_EQ(MappingMistake("# nothing\n"), "M has no lines");
+}
+
+TEST(MappingTest, AllThatHaveNamesAreRead) {
+  EXPECT_FALSE(MappingNames().empty());
+  for (const std::string& name : MappingNames()) {
+    const runtime::Result<Mapping> mapping = ReadMapping(name);
+    EXPECT_TRUE(mapping.ok()) << mapping.error().message;
+  }
+}
+
+TEST(MappingTest, OthersAreFiles) {
+  const std::string path = testing::TempDir() + "own.map";
+  std::ofstream(path) << "a b\n";
+  const runtime::Result<Mapping> own = ReadMapping(path);
+  ASSERT_TRUE(own.ok()) << own.error().message;
+  EXPECT_EQ(own.value().lines.size(), 1u);
+  const runtime::Result<Mapping> none = ReadMapping("gpt3");
+  ASSERT_FALSE(none.ok());
+  EXPECT_NE(none.error().message.find("`gpt3`"), std::string::npos);
+  EXPECT_NE(none.error().message.find("; mappings that have names are `gpt2`"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cleave::tools

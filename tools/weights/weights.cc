@@ -1,0 +1,222 @@
+#include "tools/weights/weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/text/text.h"
+#include "runtime/file/file.h"
+#include "runtime/json/json.h"
+#include "tools/weights/compare.h"
+#include "tools/weights/mapping.h"
+#include "tools/weights/source.h"
+#include "tools/weights/table.h"
+#include "tools/weights/transfer.h"
+
+namespace cleave::tools {
+namespace {
+
+using runtime::Error;
+using runtime::Result;
+
+struct WeightsOptions {
+  std::string action, source, target;
+  std::string map;
+  double tolerance = 0;
+  int64_t heads = 0, vocabulary = 0;
+  bool with_optimizer = false, force = false;
+};
+
+constexpr int64_t kMostHeads = int64_t{1} << 20;
+constexpr int64_t kMostSymbols = int64_t{1} << 40;
+
+void AddWeightsOptions(CLI::App& app, WeightsOptions& options) {
+  SetValue(app.add_option("ACTION", options.action, "What to do with the weights")->required(),
+           "list|diff|export|import");
+  const std::string source = "FILE.safetensors|FILE.json|FOLDER";
+  SetValue(
+      app.add_option("SOURCE", options.source,
+                     "A checkpoint or a folder of them (the last is taken), a .safetensors file, a folder or index of "
+                     "several, or a folder of .npy files")
+          ->required(),
+      source);
+  SetValue(
+      app.add_option("TARGET", options.target,
+                     "export: a .safetensors file, or a folder for .npy files; import: a .safetensors file; diff: what "
+                     "to compare with"),
+      source);
+  SetValue(app.add_option("--map", options.map,
+                          "export, import: the other program's names and order of values (default: they are the same)"),
+           absl::StrCat(absl::StrJoin(MappingNames(), "|"), "|FILE.map"));
+  SetValue(app.add_option("--heads", options.heads,
+                          "export, import: how many heads attention has, for mappings with `qkv` (import: default from "
+                          "config.json beside the source)")
+               ->check(WholeNumber(1, kMostHeads)),
+           "N");
+  SetValue(app.add_option("--vocabulary", options.vocabulary,
+                          "export: how many rows to keep of tensors whose rows count symbols (default: all)")
+               ->check(WholeNumber(1, kMostSymbols)),
+           "N");
+  app.add_flag("--with-optimizer", options.with_optimizer, "export: the optimizer's state of a checkpoint too");
+  app.add_flag("--force", options.force, "export, import: replace files that exist");
+  const auto is_tolerance = [](const std::string& text) -> std::string {
+    double value = 0;
+    if (absl::SimpleAtod(text, &value) && std::isfinite(value) && value >= 0) return "";
+    return absl::StrCat("`", text, "` is not a number of at least 0");
+  };
+  SetValue(app.add_option("--tolerance", options.tolerance, "diff: how much values may differ (default: 0)")
+               ->check(CLI::Validator(is_tolerance, "")),
+           "T");
+  app.footer(
+      "Exit code of diff 0: no value differs by more than the tolerance, 1: some do, or names or shapes differ.");
+}
+
+// What an action does not take, or lacks; empty: nothing.
+std::string MistakeIn(const CLI::App& app, const WeightsOptions& options) {
+  const std::string& action = options.action;
+  const std::vector<std::pair<std::string, std::string>> takes = {
+      {"--map", "export import"},     {"--heads", "export import"}, {"--vocabulary", "export"},
+      {"--with-optimizer", "export"}, {"--force", "export import"}, {"--tolerance", "diff"}};
+  for (const auto& [option, actions] : takes) {
+    if (app.count(option) > 0 && !absl::StrContains(actions, action)) {
+      return absl::StrCat("`", action, "` takes no `", option, "`");
+    }
+  }
+  if (action == "list") return options.target.empty() ? "" : absl::StrCat("unexpected `", options.target, "`");
+  if (options.target.empty()) return absl::StrCat("`", action, "` needs a TARGET");
+  if (action == "import" && !absl::EndsWith(options.target, ".safetensors")) {
+    return absl::StrCat("`import` writes a .safetensors file, and `", options.target, "` is called otherwise");
+  }
+  return "";
+}
+
+ExitCode PrintError(const Error& error, std::ostream& err) {
+  err << "error: " << error.message << "\n";
+  switch (error.code) {
+    case runtime::ExitCode::kUsage:
+      return ExitCode::kUsage;
+    case runtime::ExitCode::kEnvironment:
+      return ExitCode::kEnvironment;
+    default:
+      return ExitCode::kModelWrong;
+  }
+}
+
+std::string FactsText(const runtime::Checkpoint& checkpoint) {
+  const runtime::CheckpointFacts& facts = checkpoint.facts();
+  std::vector<std::string> axes, settings;
+  for (const runtime::MeshAxis& axis : checkpoint.mesh()) {
+    axes.push_back(absl::StrCat(ShownName(axis.name), " = ", axis.size));
+  }
+  for (const auto& [name, value] : facts.settings) {
+    settings.push_back(absl::StrCat(ShownName(name), " = ", ShownName(value)));
+  }
+  return absl::StrCat("model ", ShownName(facts.model), ", step ", facts.step, ", seed ", facts.seed, "\nwritten by ",
+                      Plural(runtime::MeshSize(checkpoint.mesh()), "rank"),
+                      axes.empty() ? "" : absl::StrCat(": ", absl::StrJoin(axes, ", ")), "\n",
+                      settings.empty() ? "" : absl::StrCat("settings: ", absl::StrJoin(settings, ", "), "\n"));
+}
+
+std::string ListText(const WeightSource& source) {
+  std::string text = absl::StrCat(ShownName(source.path()), "\n");
+  if (source.checkpoint() != nullptr) absl::StrAppend(&text, FactsText(*source.checkpoint()));
+  TextTable table({"tensor", "type", "shape", "bytes"});
+  int64_t values = 0, bytes = 0, states = 0, state_bytes = 0;
+  for (const WeightTensor& tensor : source.tensors()) {
+    table.Add({ShownName(tensor.name), tensor.type, ShapeText(tensor.shape), FormatCount(tensor.bytes)});
+    values += ValueCount(tensor.shape);
+    bytes += tensor.bytes;
+    if (tensor.parameter.empty()) continue;
+    ++states;
+    state_bytes += tensor.bytes;
+  }
+  absl::StrAppend(&text, table.Text(), Plural(static_cast<int64_t>(source.tensors().size()), "tensor"), ", ",
+                  FormatCount(values), " values, ", FormatCount(bytes), " bytes");
+  if (states > 0) {
+    absl::StrAppend(&text, ", of which ", Plural(states, "tensor"), " and ", FormatCount(state_bytes),
+                    " bytes are the optimizer's state");
+  }
+  return absl::StrCat(text, "\n");
+}
+
+// How many heads the config.json beside a file of Hugging Face's says; 0: it does not.
+int64_t HeadsBeside(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::is_directory(path, ignored)
+                                           ? std::filesystem::path(path)
+                                           : std::filesystem::path(path).parent_path();
+  constexpr int64_t kMostBytes = int64_t{1} << 24;
+  const Result<std::vector<uint8_t>> bytes = runtime::ReadFile(folder / "config.json", kMostBytes);
+  if (!bytes.ok()) return 0;
+  const Result<runtime::Json> json = runtime::ParseJson(std::string(bytes.value().begin(), bytes.value().end()));
+  if (!json.ok()) return 0;
+  for (const char* const name : {"n_head", "num_attention_heads"}) {
+    const Result<int64_t> heads = runtime::IntegerMember(json.value(), name);
+    if (heads.ok() && heads.value() > 0 && heads.value() <= kMostHeads) return heads.value();
+  }
+  return 0;
+}
+
+std::optional<Error> Move(const WeightSource& source, const WeightsOptions& options, std::ostream& out) {
+  std::optional<Mapping> mapping;
+  if (!options.map.empty()) {
+    Result<Mapping> read = ReadMapping(options.map);
+    if (!read.ok()) return read.error();
+    mapping = std::move(read.value());
+  }
+  const bool is_import = options.action == "import";
+  int64_t heads = options.heads;
+  if (heads == 0 && is_import && mapping.has_value() && mapping->HasQkv()) heads = HeadsBeside(source.path());
+  const Result<Transfer> transfer = PlanTransfer(source, mapping.has_value() ? &*mapping : nullptr,
+                                                 {.direction = is_import ? Direction::kImport : Direction::kExport,
+                                                  .heads = heads,
+                                                  .vocabulary = options.vocabulary,
+                                                  .has_states = options.with_optimizer});
+  if (!transfer.ok()) return transfer.error();
+  if (auto error = RunTransfer(source, transfer.value(), options.target, options.force)) return error;
+  out << TransferText(transfer.value());
+  return std::nullopt;
+}
+
+ExitCode Act(const WeightsOptions& options, std::ostream& out, std::ostream& err) {
+  const Result<WeightSource> source = WeightSource::Open(options.source);
+  if (!source.ok()) return PrintError(source.error(), err);
+  if (options.action == "list") {
+    out << ListText(source.value());
+    return ExitCode::kDone;
+  }
+  if (options.action != "diff") {
+    const std::optional<Error> error = Move(source.value(), options, out);
+    return error.has_value() ? PrintError(*error, err) : ExitCode::kDone;
+  }
+  const Result<WeightSource> other = WeightSource::Open(options.target);
+  if (!other.ok()) return PrintError(other.error(), err);
+  const Result<WeightComparison> comparison = CompareWeights(source.value(), other.value(), options.tolerance);
+  if (!comparison.ok()) return PrintError(comparison.error(), err);
+  out << comparison.value().text;
+  return comparison.value().is_within ? ExitCode::kDone : ExitCode::kDiffers;
+}
+
+}  // namespace
+
+void DescribeWeights(CLI::App& app) { AddWeightsOptions(app, *new WeightsOptions); }
+
+ExitCode RunWeights(const std::string& name, const std::string& summary, const std::vector<std::string>& words,
+                    std::ostream& out, std::ostream& err) {
+  WeightsOptions options;
+  CLI::App app(summary, name);
+  AddWeightsOptions(app, options);
+  if (const auto exit = Parse(app, words)) return Print(*exit, out, err);
+  const std::string mistake = MistakeIn(app, options);
+  if (!mistake.empty()) return Print(UsageError(ErrorFormat::kText, mistake), out, err);
+  return Act(options, out, err);
+}
+
+}  // namespace cleave::tools
