@@ -103,7 +103,7 @@ TEST(MappingTest, OthersAreFiles) {
   const runtime::Result<Mapping> none = ReadMapping("gpt3");
   ASSERT_FALSE(none.ok());
   EXPECT_NE(none.error().message.find("`gpt3`"), std::string::npos);
-  EXPECT_NE(none.error().message.find("; mappings that have names are `gpt2`"), std::string::npos);
+  EXPECT_NE(none.error().message.find("; mappings that have names are `gpt2` and `llama`"), std::string::npos);
 }
 
 }  // namespace
