@@ -311,7 +311,7 @@ TEST(LaunchTest, RankTablesThatAreWrong) {
       {TableText({"127.0.0.1"}, 0), "has a `device` of server 127.0.0.1 that is not a list, or an empty one"},
       {TableText({}, 0), "has a `server_list` that is not a list, or an empty one"},
       {TableText({"127.0.0.1", "127.0.0.1"}, 4), "has server 127.0.0.1 twice"},
-      {with("{", "{\"version\": \"1.0\", "), "is not valid JSON"},
+      {with("{", "{\"version\": \"1.0\", "), "has the member `version` twice"},
       {with("}", ""), "is not valid JSON"},
       {"[]", "is not an object"},
   };

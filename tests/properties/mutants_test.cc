@@ -20,7 +20,7 @@
 namespace cleave::tests::properties {
 namespace {
 
-constexpr uint64_t kCases = 50;
+constexpr uint64_t kCases = 25;
 constexpr uint64_t kMostCases = 400;  // For mutations that have not found anything to break until then.
 constexpr int kPlaces = 2;
 

@@ -57,7 +57,8 @@ void Run(const std::string& name, int metrics, const Mesh& mesh, Comm& comm, Wat
   const Context context = {comm.rank(), mesh, coordinates, 1, comm, watch, step, observer};
   auto model = std::make_unique<Model>(context);
   model->Initialize();
-  for (const ParameterView& view : model->Parameters()) Take(sources.at(view.name), view.region, view.values);
+  const auto region_of = [&](const ParameterView& view) { return RegionOf(view.layout, mesh, comm.rank()); };
+  for (const ParameterView& view : model->Parameters()) Take(sources.at(view.name), region_of(view), view.values);
   FILE* out = std::fopen((name + ".out." + std::to_string(comm.rank())).c_str(), "w");
   for (; step <= 2; ++step) {
     for (const ModelInput& input : model->Inputs()) {
@@ -75,7 +76,7 @@ void Run(const std::string& name, int metrics, const Mesh& mesh, Comm& comm, Wat
                    .bias_correction1 = 1 - std::pow(0.9, static_cast<double>(step)),
                    .bias_correction2 = 1 - std::pow(0.999, static_cast<double>(step))});
     for (const ParameterView& view : model->Parameters()) {
-      ForEachRun(view.region, [&](int64_t global, int64_t local, int64_t count) {
+      ForEachRun(region_of(view), [&](int64_t global, int64_t local, int64_t count) {
         for (int64_t i = 0; i < count; ++i) {
           std::fprintf(out, "%d %s %d %.9g\n", static_cast<int>(step), view.name.c_str(),
                        static_cast<int>(global + i), view.values[local + i]);
