@@ -86,19 +86,9 @@ ir::Graph WithoutAside(const GraphFacts& facts) {
   ir::Graph all = *facts.graph;
   all.metrics.clear();
   all.looks.clear();
-  ir::Graph result;
-  IdVector<ir::OpId, ir::OpId> places(all.ops.size());
-  for (ir::Op& op : all.ops) {
-    if (facts.roles[op.id] == Role::kAside) continue;
-    const ir::OpId id = op.id;
-    places[id] = op.id = ir::OpId(static_cast<int64_t>(result.ops.size()));
-    for (ir::OpId& input : op.inputs) input = places[input];
-    if (op.inherits.has_value()) op.inherits->op = places[op.inherits->op];
-    if (op.gradient_of.has_value()) op.gradient_of = places[*op.gradient_of];
-    result.ops.push_back(std::move(op));
-  }
-  ir::CopyRoles(all, places, result);
-  return result;
+  IdVector<ir::OpId, ir::OpId> places;
+  return ir::OnlyOps(
+      std::move(all), [&](ir::OpId op) { return facts.roles[op] != Role::kAside; }, places);
 }
 
 }  // namespace cleave::search

@@ -107,18 +107,14 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
   }
 
   Expansion result;
-  IdVector<ir::OpId, ir::OpId> moved(graph.ops.size());
+  IdVector<ir::OpId, ir::OpId> moved;
+  result.graph = ir::OnlyOps(
+      graph, [&](ir::OpId op) { return kept[op]; }, moved);
   for (const ir::Op& op : graph.ops) {
     if (!kept[op.id]) continue;
-    ir::Op copy = op;
-    copy.id = ir::OpId(static_cast<int64_t>(result.graph.ops.size()));
-    moved[op.id] = copy.id;
-    for (ir::OpId& input : copy.inputs) input = moved[input];
     const bool is_source = ir::DefinitionOf(op).op_class == ir::OpClass::kSource;
-    copy.phase = forward[op.id] || is_source ? ir::Phase::kForward : ir::Phase::kMetric;
-    result.graph.ops.push_back(std::move(copy));
+    result.graph.ops[moved[op.id]].phase = forward[op.id] || is_source ? ir::Phase::kForward : ir::Phase::kMetric;
   }
-  ir::CopyRoles(graph, moved, result.graph);
   for (ir::Look& look : result.graph.looks) look.name = result.graph.op(look.value).name;
   for (ir::Pin& pin : expansion.pins) {
     if (!kept[pin.op]) continue;

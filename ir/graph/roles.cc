@@ -1,5 +1,7 @@
 #include "ir/graph/roles.h"
 
+#include <utility>
+
 namespace cleave::ir {
 
 void CopyRoles(const Graph& from, const IdVector<OpId, OpId>& places, Graph& to) {
@@ -14,6 +16,22 @@ void CopyRoles(const Graph& from, const IdVector<OpId, OpId>& places, Graph& to)
   }
   to.looks = from.looks;
   for (Look& look : to.looks) look.value = places[look.value];
+}
+
+Graph OnlyOps(Graph all, const std::function<bool(OpId)>& stays, IdVector<OpId, OpId>& places) {
+  Graph result;
+  places = IdVector<OpId, OpId>(all.ops.size());
+  for (Op& op : all.ops) {
+    const OpId id = op.id;
+    if (!stays(id)) continue;
+    places[id] = op.id = OpId(static_cast<int64_t>(result.ops.size()));
+    for (OpId& input : op.inputs) input = places[input];
+    if (op.inherits.has_value()) op.inherits->op = places[op.inherits->op];
+    if (op.gradient_of.has_value()) op.gradient_of = places[*op.gradient_of];
+    result.ops.push_back(std::move(op));
+  }
+  CopyRoles(all, places, result);
+  return result;
 }
 
 }  // namespace cleave::ir

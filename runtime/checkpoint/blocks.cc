@@ -12,12 +12,6 @@ namespace {
 
 constexpr size_t kDigestLength = 16;
 
-std::string DigestTextOf(const char* bytes, int64_t count) {
-  Digest digest;
-  digest.Add(bytes, count);
-  return DigestText(digest.Value());
-}
-
 int64_t BlockCount(int64_t bytes) { return (bytes + kBlockBytes - 1) / kBlockBytes; }
 
 }  // namespace
@@ -26,7 +20,7 @@ std::string BlockDigests(const char* bytes, int64_t count) {
   std::string text;
   for (int64_t begin = 0; begin < count; begin += kBlockBytes) {
     if (begin > 0) text += ' ';
-    text += DigestTextOf(bytes + begin, std::min(kBlockBytes, count - begin));
+    text += DigestOf(bytes + begin, std::min(kBlockBytes, count - begin));
   }
   return text;
 }
@@ -41,7 +35,7 @@ std::optional<Error> BlockReader::Take(int64_t block) {
     return error;
   }
   const std::string expected = digests_.substr(static_cast<size_t>(block) * (kDigestLength + 1), kDigestLength);
-  if (DigestTextOf(content_.data(), static_cast<int64_t>(content_.size())) != expected) {
+  if (DigestOf(content_.data(), static_cast<int64_t>(content_.size())) != expected) {
     return Error{ExitCode::kInput, Format("`%s` is damaged: the values of `%s` in bytes %" PRId64 " to %" PRId64
                                           " do not have their digest",
                                           file_.path().c_str(), entry_.name.c_str(), entry_.offset + begin,

@@ -231,6 +231,13 @@ std::vector<int64_t> CheckpointSteps(const std::string& folder) {
 
 bool IsCheckpoint(const std::string& folder) { return access((folder + "/" + kIndex).c_str(), F_OK) == 0; }
 
+std::vector<std::string> CheckpointsIn(const std::string& folder) {
+  if (IsCheckpoint(folder)) return {folder};
+  std::vector<std::string> folders;
+  for (const int64_t step : CheckpointSteps(folder)) folders.push_back(CheckpointFolder(folder, step));
+  return folders;
+}
+
 void RemoveUnfinished(const std::string& folder) {
   const std::string end = kUnfinished;
   for (const std::string& name : NamesIn(folder)) {
@@ -294,7 +301,7 @@ std::optional<Error> Checkpoint::CheckFits(const std::vector<StateTensor>& state
     const std::vector<int64_t> shape = StoredLayout(tensor.layout, mesh).shape;
     if (found->second->layout.shape != shape) {
       other.push_back(Format("`%s` is %s there and %s here", tensor.name.c_str(),
-                             SizesText(found->second->layout.shape).c_str(), SizesText(shape).c_str()));
+                             ShapeText(found->second->layout.shape).c_str(), ShapeText(shape).c_str()));
     }
     stored.erase(found);
   }

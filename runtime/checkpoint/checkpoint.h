@@ -59,6 +59,9 @@ std::vector<int64_t> CheckpointSteps(const std::string& folder);
 // Whether `folder` is itself a checkpoint.
 bool IsCheckpoint(const std::string& folder);
 
+// The folder itself where it is a checkpoint, or those that are in it, the last first.
+std::vector<std::string> CheckpointsIn(const std::string& folder);
+
 // Removes what was not finished. Called before anything is written into `folder`.
 void RemoveUnfinished(const std::string& folder);
 

@@ -1,23 +1,14 @@
-// Private to runtime/checkpoint: how messages show tensors.
+// Private to runtime/checkpoint: how messages show many tensors.
 #ifndef CLEAVE_RUNTIME_CHECKPOINT_MESSAGES_H_
 #define CLEAVE_RUNTIME_CHECKPOINT_MESSAGES_H_
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "runtime/error/error.h"
 
 namespace cleave::runtime {
-
-// "[64, 32]"
-inline std::string SizesText(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (const int64_t size : shape) text += Format("%s%" PRId64, text.size() > 1 ? ", " : "", size);
-  return text + "]";
-}
 
 // At most a few of a list, with the number of the others.
 inline std::string Listed(const std::vector<std::string>& all) {

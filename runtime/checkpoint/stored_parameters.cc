@@ -50,9 +50,8 @@ std::vector<std::string> MatchedParameters::Lines(const std::string& path) const
 }
 
 std::string StoredParametersPath(const std::string& path) {
-  if (!IsFolder(path) || IsCheckpoint(path)) return path;
-  const std::vector<int64_t> steps = CheckpointSteps(path);
-  return steps.empty() ? path : CheckpointFolder(path, steps.front());
+  const std::vector<std::string> checkpoints = CheckpointsIn(path);
+  return checkpoints.empty() ? path : checkpoints.front();
 }
 
 Result<StoredParameters> StoredParameters::Open(const std::string& path) {
@@ -92,11 +91,10 @@ Result<MatchedParameters> StoredParameters::Match(const std::vector<StateTensor>
     }
     const Tensor& tensor = *found->second;
     const std::vector<int64_t> shape = StoredLayout(parameter.layout, mesh).shape;
-    const bool is_float = tensor.type == "F32" || tensor.type == "F64" || tensor.type == "F16" || tensor.type == "BF16";
-    if (!is_float || tensor.shape != shape) {
+    if (!IsSafetensorsFloat(tensor.type) || tensor.shape != shape) {
       mistakes += Format("%s`%s` holds `%s` as %s%s, and the parameter is f32%s",
                          mistakes.empty() ? "" : "\nerror: ", path_.c_str(), parameter.name.c_str(),
-                         tensor.type.c_str(), SizesText(tensor.shape).c_str(), SizesText(shape).c_str());
+                         tensor.type.c_str(), ShapeText(tensor.shape).c_str(), ShapeText(shape).c_str());
     }
     matched.found.push_back(parameter);
     stored.erase(found);

@@ -40,12 +40,6 @@ void AppendTensor(const std::vector<int64_t>& shape, size_t dimension, bool shor
   text += "]";
 }
 
-std::string ShapeText(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (size_t d = 0; d < shape.size(); ++d) text += (d > 0 ? ", " : "") + std::to_string(shape[d]);
-  return text + "]";
-}
-
 // Numbers as bytes for GatherText, and back.
 template <typename T>
 std::string Packed(const T* numbers, size_t count) {

@@ -76,6 +76,8 @@ std::optional<Error> Agree(Comm& comm, const std::optional<Error>& mine) {
   return std::nullopt;
 }
 
+std::string FromFirst(Comm& comm, const std::string& text) { return comm.GatherText(comm.rank() == 0 ? text : "")[0]; }
+
 int Leave(std::unique_ptr<Comm> comm, const Error& error) {
   if (comm->rank() == 0) {
     std::fflush(stdout);

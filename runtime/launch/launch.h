@@ -40,6 +40,9 @@ void FitTimeout(Watch& watch, double step_seconds);
 // names that rank unless all have the same). Called by all ranks.
 std::optional<Error> Agree(Comm& comm, const std::optional<Error>& mine);
 
+// What rank 0 says. Called by all ranks.
+std::string FromFirst(Comm& comm, const std::string& text);
+
 // Prints an agreed error on rank 0, leaves the job and returns the exit code.
 int Leave(std::unique_ptr<Comm> comm, const Error& error);
 

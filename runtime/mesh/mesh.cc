@@ -74,6 +74,12 @@ int64_t ElementCount(const std::vector<int64_t>& shape) {
   return count;
 }
 
+std::string ShapeText(const std::vector<int64_t>& shape) {
+  std::string text = "[";
+  for (size_t d = 0; d < shape.size(); ++d) text += (d > 0 ? ", " : "") + std::to_string(shape[d]);
+  return text + "]";
+}
+
 Region RegionOf(const TensorLayout& layout, const Mesh& mesh, int64_t rank) {
   Region region = WholeRegion(layout.shape);
   for (size_t d = 0; d < layout.axes.size(); ++d) {

@@ -77,7 +77,8 @@ struct Region {
 };
 
 Region WholeRegion(std::vector<int64_t> shape);
-int64_t ElementCount(const std::vector<int64_t>& shape);  // 1 for a scalar.
+int64_t ElementCount(const std::vector<int64_t>& shape);   // 1 for a scalar.
+std::string ShapeText(const std::vector<int64_t>& shape);  // "[64, 32]"
 
 // For each dimension the axes that cut it, major first; dimensions at the end that are not cut may be left out.
 using MeshAxes = std::vector<std::vector<int>>;

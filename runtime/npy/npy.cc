@@ -16,12 +16,6 @@ namespace {
 // The number of values that are converted at a time.
 constexpr int64_t kChunk = 8192;
 
-std::string BracketedShape(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (size_t d = 0; d < shape.size(); ++d) text += Format("%s%" PRId64, d > 0 ? ", " : "", shape[d]);
-  return text + "]";
-}
-
 // Whether `value` of a file can be held by To.
 bool Fits(double value, float) { return !std::isfinite(value) || std::abs(value) <= std::numeric_limits<float>::max(); }
 bool Fits(int64_t value, int32_t) { return value >= INT32_MIN && value <= INT32_MAX; }
@@ -117,13 +111,13 @@ Result<NpyFile> NpyFile::Open(const std::string& path) {
   return file;
 }
 
-std::string NpyFile::TypeText() const { return NpyTypeName(header_.type) + BracketedShape(header_.shape); }
+std::string NpyFile::TypeText() const { return NpyTypeName(header_.type) + ShapeText(header_.shape); }
 
 std::optional<Error> NpyFile::CheckFits(const std::string& what, bool is_float,
                                         const std::vector<int64_t>& shape) const {
   if (is_float == this->is_float() && shape == header_.shape) return std::nullopt;
   return NpyError(Format("`%s` holds %s, and %s is %s%s", path().c_str(), TypeText().c_str(), what.c_str(),
-                         is_float ? "f32" : "i32", BracketedShape(shape).c_str()));
+                         is_float ? "f32" : "i32", ShapeText(shape).c_str()));
 }
 
 std::optional<Error> NpyFile::CheckFitsBatches(const std::string& what, bool is_float,
@@ -133,7 +127,7 @@ std::optional<Error> NpyFile::CheckFitsBatches(const std::string& what, bool is_
   std::optional<Error> error = CheckFits(what, is_float, samples);
   if (!error.has_value()) return std::nullopt;
   return NpyError(Format("`%s` holds %s, and %s is %s%s: %s", path().c_str(), TypeText().c_str(), what.c_str(),
-                         is_float ? "f32" : "i32", BracketedShape(shape).c_str(),
+                         is_float ? "f32" : "i32", ShapeText(shape).c_str(),
                          is_float == this->is_float() ? "all dimensions but the first, of the samples, must be equal"
                                                       : "f32 takes floats, i32 integers"));
 }

@@ -10,6 +10,7 @@
 
 #include "runtime/json/json.h"
 #include "runtime/json/json_writer.h"
+#include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
 namespace {
@@ -40,12 +41,6 @@ std::string KnownTypes() {
   return names;
 }
 
-std::string Joined(const std::vector<int64_t>& numbers) {
-  std::string text;
-  for (const int64_t number : numbers) text += Format("%s%" PRId64, text.empty() ? "" : ", ", number);
-  return "[" + text + "]";
-}
-
 Error Mistake(const std::string& subject, const std::string& what) { return {ExitCode::kInput, subject + " " + what}; }
 
 // One tensor. Its offset counts from the end of the header.
@@ -61,14 +56,14 @@ Result<SafetensorsEntry> TensorAt(const std::string& subject, const std::string&
                                    KnownTypes().c_str()));
   }
   const std::optional<int64_t> bytes = SafetensorsBytes(type.value(), shape.value());
-  if (!bytes.has_value()) return Mistake(subject, "has an impossible shape: " + Joined(shape.value()));
+  if (!bytes.has_value()) return Mistake(subject, "has an impossible shape: " + ShapeText(shape.value()));
   const std::vector<int64_t>& offsets = range.value();
   if (offsets.size() != 2 || offsets[0] < 0 || offsets[1] < offsets[0]) {
-    return Mistake(subject, "has impossible data_offsets: " + Joined(offsets));
+    return Mistake(subject, "has impossible data_offsets: " + ShapeText(offsets));
   }
   if (offsets[1] - offsets[0] != *bytes) {
     return Mistake(subject, Format("takes %" PRId64 " bytes as %s%s, and its data_offsets %s have %" PRId64, *bytes,
-                                   type.value().c_str(), Joined(shape.value()).c_str(), Joined(offsets).c_str(),
+                                   type.value().c_str(), ShapeText(shape.value()).c_str(), ShapeText(offsets).c_str(),
                                    offsets[1] - offsets[0]));
   }
   return SafetensorsEntry{name, type.value(), shape.value(), offsets[0], *bytes};
@@ -120,7 +115,7 @@ std::string ShownSafetensorsName(const std::string& name) {
   return JsonEscaped(name.substr(0, kShown)) + (name.size() > kShown ? "..." : "");
 }
 
-std::string SafetensorsTypeText(const SafetensorsEntry& entry) { return entry.type + Joined(entry.shape); }
+std::string SafetensorsTypeText(const SafetensorsEntry& entry) { return entry.type + ShapeText(entry.shape); }
 
 std::optional<int64_t> SafetensorsBytes(const std::string& type, const std::vector<int64_t>& shape) {
   int64_t bytes = ElementBytes(type);

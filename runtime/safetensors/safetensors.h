@@ -79,6 +79,9 @@ class SafetensorsFile {
   uint64_t header_digest_ = 0;
 };
 
+// Whether values of this type are read as float.
+bool IsSafetensorsFloat(const std::string& type);
+
 // What a file calls something, which may be anything, for one line of a message.
 std::string ShownSafetensorsName(const std::string& name);
 

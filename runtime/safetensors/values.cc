@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/device/bfloat16.h"
 #include "runtime/safetensors/header.h"
 #include "runtime/safetensors/safetensors.h"  // IWYU pragma: associated
 
@@ -20,15 +21,10 @@ float OfBits(uint32_t bits) {
   return value;
 }
 
-struct BFloat16Bits {
-  uint16_t bits;
-  float Value() const { return OfBits(uint32_t{bits} << 16); }
-};
-
 // IEEE 754's binary16: a sign, 5 bits of exponent and 10 of fraction.
 struct Float16Bits {
   uint16_t bits;
-  float Value() const {
+  operator float() const {  // NOLINT: implicit on purpose, as BFloat16.
     const uint32_t sign = uint32_t{bits & 0x8000u} << 16;
     const uint32_t exponent = bits >> 10 & 0x1Fu, fraction = bits & 0x3FFu;
     if (exponent == 0x1F) return OfBits(sign | 0x7F800000u | fraction << 13);  // Infinities, and what is not a number.
@@ -41,7 +37,7 @@ struct Float16Bits {
 // Each returns how many values were converted before the first that float cannot hold.
 template <typename Bits>
 int64_t ToFloats(const Bits* from, int64_t count, float* to) {
-  for (int64_t i = 0; i < count; ++i) to[i] = from[i].Value();
+  for (int64_t i = 0; i < count; ++i) to[i] = from[i];
   return count;
 }
 int64_t ToFloats(const double* from, int64_t count, float* to) {
@@ -75,13 +71,17 @@ std::optional<Error> ReadConverted(const SafetensorsFile& file, const Safetensor
 
 }  // namespace
 
+bool IsSafetensorsFloat(const std::string& type) {
+  return type == "F32" || type == "F64" || type == "F16" || type == "BF16";
+}
+
 std::optional<Error> SafetensorsFile::ReadRun(const SafetensorsEntry& entry, int64_t first, int64_t count,
                                               float* values) const {
   constexpr auto kBytes = static_cast<int64_t>(sizeof(float));
   if (entry.type == "F32") return Read(entry.offset + first * kBytes, count * kBytes, values);
   if (entry.type == "F64") return ReadConverted<double>(*this, entry, first, count, values);
   if (entry.type == "F16") return ReadConverted<Float16Bits>(*this, entry, first, count, values);
-  if (entry.type == "BF16") return ReadConverted<BFloat16Bits>(*this, entry, first, count, values);
+  if (entry.type == "BF16") return ReadConverted<BFloat16>(*this, entry, first, count, values);
   return Error{ExitCode::kInput, Format("%s has values of type %s; F32, F64, F16 and BF16 are read as f32",
                                         TensorText(*this, entry).c_str(), entry.type.c_str())};
 }

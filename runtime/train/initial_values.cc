@@ -41,7 +41,7 @@ std::optional<Error> ReadParameterFiles(Comm& comm, const std::vector<ParameterF
 Result<std::vector<std::string>> ReadStoredParameters(Comm& comm, const std::string& path,
                                                       const std::vector<ParameterView>& parameters, bool needs_all) {
   // Checkpoints may come and go: rank 0 says which one it is.
-  const std::string chosen = comm.GatherText(comm.rank() == 0 ? StoredParametersPath(path) : "")[0];
+  const std::string chosen = FromFirst(comm, StoredParametersPath(path));
   const Result<StoredParameters> stored = StoredParameters::Open(chosen);
   if (auto error = Agree(comm, ErrorOf(stored))) return *error;
   std::vector<StateTensor> tensors;

@@ -1,7 +1,5 @@
 #include "runtime/train/output_files.h"
 
-#include <cinttypes>
-
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
@@ -48,9 +46,7 @@ std::optional<Error> OutputFiles::Finish() {
 std::vector<std::string> OutputFiles::Lines() const {
   std::vector<std::string> lines;
   for (size_t i = 0; i < files_.size(); ++i) {
-    std::string sizes;
-    for (const int64_t size : files_[i].shape()) sizes += Format("%s%" PRId64, sizes.empty() ? "" : ", ", size);
-    lines.push_back(files_[i].path() + ": " + types_[i] + "[" + sizes + "]");
+    lines.push_back(files_[i].path() + ": " + types_[i] + ShapeText(files_[i].shape()));
   }
   return lines;
 }

@@ -9,17 +9,6 @@
 namespace cleave::runtime {
 namespace {
 
-// The checkpoint that the folder is, or those that are in it, the last first.
-std::vector<std::string> CheckpointsIn(const std::string& folder) {
-  if (IsCheckpoint(folder)) return {folder};
-  std::vector<std::string> folders;
-  for (const int64_t step : CheckpointSteps(folder)) folders.push_back(CheckpointFolder(folder, step));
-  return folders;
-}
-
-// What rank 0 says, on all ranks.
-std::string FromFirst(Comm& comm, const std::string& text) { return comm.GatherText(comm.rank() == 0 ? text : "")[0]; }
-
 std::string ScheduleText(const Schedule& schedule) {
   switch (schedule.form) {
     case Schedule::Form::kConstant:
@@ -37,9 +26,11 @@ std::string ScheduleText(const Schedule& schedule) {
 
 std::optional<uint64_t> ResumedSeed(Comm& comm, const std::string& folder) {
   std::string mine;
-  for (const std::string& own : CheckpointsIn(folder)) {
+  for (const std::string& own : comm.rank() == 0 ? CheckpointsIn(folder) : std::vector<std::string>()) {
     const Result<Checkpoint> checkpoint = Checkpoint::Open(own);
-    if (mine.empty() && checkpoint.ok()) mine = std::to_string(checkpoint.value().facts().seed);
+    if (!checkpoint.ok()) continue;
+    mine = std::to_string(checkpoint.value().facts().seed);
+    break;
   }
   const std::string seed = FromFirst(comm, mine);
   return seed.empty() ? std::nullopt : std::optional<uint64_t>(std::strtoull(seed.c_str(), nullptr, 10));

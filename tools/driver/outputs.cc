@@ -65,22 +65,14 @@ void MovePins(const IdVector<ir::OpId, char>& stays, const IdVector<ir::OpId, ir
 }
 
 void KeepOnly(const std::vector<ir::OpId>& outputs, frontend::Module& module) {
-  ir::Graph all = std::move(module.graph);
-  const IdVector<ir::OpId, char> needed = NeededFor(outputs, all);
-  IdVector<ir::OpId, ir::OpId> places(all.ops.size());
-  ir::Graph kept;
-  for (ir::Op& op : all.ops) {
-    const ir::OpId id = op.id;
-    if (needed[id] == 0) continue;
-    places[id] = op.id = ir::OpId(static_cast<int64_t>(kept.ops.size()));
-    for (ir::OpId& input : op.inputs) input = places[input];
-    kept.ops.push_back(std::move(op));
-  }
-  all.loss.reset();
-  all.metrics.clear();
-  ir::CopyRoles(all, places, kept);
+  ir::Graph& graph = module.graph;
+  const IdVector<ir::OpId, char> needed = NeededFor(outputs, graph);
+  graph.loss.reset();
+  graph.metrics.clear();
+  IdVector<ir::OpId, ir::OpId> places;
+  graph = ir::OnlyOps(
+      std::move(graph), [&](ir::OpId op) { return needed[op] != 0; }, places);
   MovePins(needed, places, module.pins);
-  module.graph = std::move(kept);
 }
 
 }  // namespace

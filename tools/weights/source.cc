@@ -9,7 +9,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/file/file.h"
 #include "base/text/text.h"
@@ -105,13 +104,9 @@ Result<std::map<std::string, std::string>> ReadIndex(const std::string& path) {
 
 }  // namespace
 
-bool IsReadAsFloat(const WeightTensor& tensor) {
-  return tensor.type == "F32" || tensor.type == "F64" || tensor.type == "F16" || tensor.type == "BF16";
-}
+bool IsReadAsFloat(const WeightTensor& tensor) { return runtime::IsSafetensorsFloat(tensor.type); }
 
 int64_t ValueCount(const std::vector<int64_t>& shape) { return runtime::ElementCount(shape); }
-
-std::string ShapeText(const std::vector<int64_t>& shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
 
 std::string ShownName(const std::string& name) { return runtime::JsonEscaped(name); }
 
@@ -190,9 +185,8 @@ Result<WeightSource> WeightSource::OpenFolder(const std::string& folder) {
   const auto has = [&](absl::string_view name) {
     return std::find(names.value().begin(), names.value().end(), name) != names.value().end();
   };
-  if (has("checkpoint.json")) return OpenCheckpoint(folder);
-  const std::vector<int64_t> steps = runtime::CheckpointSteps(folder);
-  if (!steps.empty()) return OpenCheckpoint(runtime::CheckpointFolder(folder, steps.front()));
+  const std::vector<std::string> checkpoints = runtime::CheckpointsIn(folder);
+  if (!checkpoints.empty()) return OpenCheckpoint(checkpoints.front());
   const std::string prefix = absl::StrCat(folder, absl::EndsWith(folder, "/") ? "" : "/");
   for (const absl::string_view ending : {kIndex, kSafetensors}) {
     const std::vector<std::string> files = WithEnding(names.value(), ending);

@@ -34,7 +34,7 @@ struct WeightTensor {
 bool IsReadAsFloat(const WeightTensor& tensor);
 
 int64_t ValueCount(const std::vector<int64_t>& shape);
-std::string ShapeText(const std::vector<int64_t>& shape);  // "[64, 32]"
+using runtime::ShapeText;
 
 // A name of a file, which may be anything, on one line.
 std::string ShownName(const std::string& name);
