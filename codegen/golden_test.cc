@@ -265,6 +265,30 @@ TEST(ProgramText, SaysWhatTheModelSaysAboutCheckpoints) {
   EXPECT_TRUE(absl::StrContains(text(), "\n  settings.checkpoint_every = 500;\n  settings.keep_checkpoints = 5;\n"));
 }
 
+TEST(ProgramText, SaysWhatTheModelSaysAboutEvaluations) {
+  ir::Training training = DigitsTraining();
+  const ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
+  const auto text = [&] { return ProgramText(graph, SingleRankProgram(graph), training); };
+  for (const char* const field : {"validation", "evaluate_every", "best", "patience"}) {
+    EXPECT_FALSE(absl::StrContains(text(), field)) << field;
+  }
+  training.validation = 0.1;
+  training.evaluate_every = 200;
+  training.best = {.measure = "accuracy"};
+  training.patience = 5;
+  EXPECT_TRUE(absl::StrContains(text(), "\n  settings.data.validation = 0.1;\n"));
+  EXPECT_TRUE(absl::StrContains(text(),
+                                "\n  settings.evaluate_every = 200;\n  settings.best = {.measure = \"accuracy\"};\n"
+                                "  settings.patience = 5;\n"));
+  training.best = {.measure = "loss", .is_least = true};
+  EXPECT_TRUE(absl::StrContains(text(), "\n  settings.best = {.measure = \"loss\", .is_least = true};\n"));
+  training.mode = ir::Mode::kEvaluate;
+  EXPECT_TRUE(absl::StrContains(text(), "validation = 0.1;"));
+  EXPECT_FALSE(absl::StrContains(text(), "settings.best"));
+  training.mode = ir::Mode::kPredict;
+  EXPECT_FALSE(absl::StrContains(text(), "validation"));
+}
+
 // Weights that are stored in rows and in columns are gathered in one call, and their gradients are scattered in one
 // call.
 TEST(ProgramText, SeveralTensorsInOneCall) {

@@ -263,7 +263,9 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
                               {.data = module.data_place,
                                .params = module.params_place,
                                .npy = module.npy_places,
-                               .precision = module.precision_place});
+                               .precision = module.precision_place,
+                               .evaluation = module.evaluation_place,
+                               .validation = module.validation_place});
   module.training.present = items.train != nullptr;
   evaluator.FinishRegions(module.pins.settings);
   // If ops are missing because of a mistake, a name is not reported as wrong.

@@ -46,6 +46,8 @@ struct Module {
   Span data_place = {};                            // Where `data` is set.
   Span params_place = {};                          // Where it is set.
   Span precision_place = {};                       // Where it is set.
+  Span evaluation_place = {};                      // Where `best` is set, else `eval_every`.
+  Span validation_place = {};                      // Where it is set.
   std::map<std::string, CustomFile> custom_files;  // By path in the output folder, "custom/soft_cap.h".
 
   bool operator==(const Module&) const = default;

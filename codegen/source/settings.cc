@@ -110,6 +110,12 @@ void EmitTrainingSettings(const ir::Training& training,
   if (training.keep_checkpoints != ir::Training().keep_checkpoints) {
     set("keep_checkpoints", absl::StrCat(training.keep_checkpoints));
   }
+  if (training.evaluate_every > 0) set("evaluate_every", absl::StrCat(training.evaluate_every));
+  if (!training.best.measure.empty()) {
+    set("best", absl::StrCat("{.measure = ", StringLiteral(training.best.measure),
+                             training.best.is_least ? ", .is_least = true" : "", "}"));
+  }
+  if (training.patience > 0) set("patience", absl::StrCat(training.patience));
   set("schedule", ScheduleText(training.optimizer.learning_rate));
   const ir::Optimizer::Kind kind = training.optimizer.kind;
   if (kind != ir::Optimizer::Kind::kAdam && kind != ir::Optimizer::Kind::kAdamW) return;
@@ -136,6 +142,10 @@ absl::Status EmitMain(const Emission& emission, const std::string& type, SourceW
   if (emission.sizes.folded()) set("only_rank", absl::StrCat(*emission.sizes.rank()));
   set("data", data);
   if (!training.shuffle) set("data.shuffle", "false");
+  // A program that predicts does so for all samples of data that has no test part.
+  if (training.validation > 0 && training.mode != ir::Mode::kPredict) {
+    set("data.validation", FormatDouble(training.validation));
+  }
   for (const ir::Step& step : emission.program.steps) {
     const ir::Compute* compute = ir::ComputeOf(step);
     if (compute == nullptr || compute->kind != ir::OpKind::kParameter) continue;

@@ -38,9 +38,12 @@ struct TrainPlaces {
   Span& params;
   std::map<std::string, Span>& npy;  // The .npy file of an input, by the input's name.
   Span& precision;
+  Span& evaluation;  // Of `best`, else of `eval_every`.
+  Span& validation;
 };
 
-// REQUIRES (both): the names were checked. After a mistake, which is reported, a setting keeps its default.
+// REQUIRES (both): the names were checked, and for ReadTrain the model has been run, whose metrics `best` may name.
+// After a mistake, which is reported, a setting keeps its default.
 ir::Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter, TrainPlaces places);
 // `knows_devices`: the number of devices is known already, and `devices` in the block is not asked for.
 ir::ParallelSettings ReadParallel(const SettingTexts& settings, bool knows_devices, Evaluator& evaluator,

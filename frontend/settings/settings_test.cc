@@ -57,6 +57,52 @@ TEST(TrainTest, ReadsCheckpoints) {
   EXPECT_EQ(TrainingOf("checkpoint = every(steps = 500);", {{"checkpoint.steps", "10"}}).checkpoint_every, 10);
 }
 
+TEST(TrainTest, ReadsEvaluations) {
+  EXPECT_EQ(TrainingOf("").best, ir::Criterion());
+  const ir::Training training = TrainingOf(
+      "validation = 1.0 / 8.0; eval_every = 5 * batch; checkpoint = every(500); best = max(loss); patience = 4;");
+  EXPECT_EQ(training.validation, 0.125);
+  EXPECT_EQ(training.evaluate_every, 40);
+  EXPECT_EQ(training.best, (ir::Criterion{.measure = "loss", .is_least = false}));
+  EXPECT_EQ(training.patience, 4);
+  EXPECT_EQ(TrainingOf("eval_every = 0;").evaluate_every, 0);
+  EXPECT_TRUE(TrainingOf("checkpoint = every(5);", {{"best", "min(loss)"}}).best.is_least);
+  const Analyzed places = WithBlocks("train M { checkpoint = every(1); best = min(loss); eval_every = 3; }");
+  ASSERT_TRUE(places.module.has_value()) << places.messages;
+  EXPECT_NE(places.module->evaluation_place, Span());
+}
+
+TEST(TrainTest, ReadsTheBestByAMetric) {
+  const std::string model =
+      "model M(batch: int = 8) { input x: f32[batch, 4]; let y = dense(x, 1); loss reduce_mean(y);\n"
+      "metric mae(y, x[.., 0 .. 1]); metric mae(y, x[.., 1 .. 2]); }\n";
+  const auto best_of = [&](const std::string& best) {
+    return AnalyzeText(model + "train M { checkpoint = every(5); best = " + best + "; }");
+  };
+  const Analyzed second = best_of("min(mae_1)");
+  ASSERT_TRUE(second.module.has_value()) << second.messages;
+  EXPECT_EQ(second.module->training.best, (ir::Criterion{.measure = "mae_1", .is_least = true}));
+  const std::string unknown = best_of("min(mea)").messages;
+  EXPECT_NE(unknown.find("expected `loss`, `mae` or `mae_1`"), std::string::npos) << unknown;
+  EXPECT_NE(unknown.find("did you mean `mae`?"), std::string::npos) << unknown;
+  for (const char* best : {"mae", "min", "min()", "min(loss, mae)", "least(loss)", "min(\"loss\")", "3", "min(y)"}) {
+    EXPECT_NE(best_of(best).messages.find("error["), std::string::npos) << best;
+  }
+}
+
+TEST(TrainTest, EvaluationsThatCannotBe) {
+  const auto mistake = [](const std::string& settings) { return WithBlocks("train M { " + settings + " }").messages; };
+  for (const char* share : {"1.0", "-0.1", "2"}) {
+    EXPECT_NE(mistake(std::string("validation = ") + share + ";").find("error[E0508]: `validation` must be"),
+              std::string::npos)
+        << share;
+  }
+  EXPECT_NE(mistake("eval_every = -1;").find("error[E0508]"), std::string::npos);
+  EXPECT_NE(mistake("checkpoint = every(5); best = min(loss); patience = 0;").find("error[E0508]"), std::string::npos);
+  EXPECT_NE(mistake("best = min(loss);").find("error[E0517]: `best` without checkpoints"), std::string::npos);
+  EXPECT_NE(mistake("patience = 3;").find("error[E0517]: `patience` without `best`"), std::string::npos);
+}
+
 TEST(TrainTest, ReadsWhereParametersBegin) {
   EXPECT_EQ(TrainingOf("").params, "");
   EXPECT_EQ(TrainingOf("params = \"a/x.safetensors\";").params, "a/x.safetensors");

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -41,6 +42,20 @@ class TrainReader {
     if (name == "log") ReadLog(value);
     if (name == "log_every") ReadInt(value, name, 1, training_.log_every);
     if (name == "checkpoint") ReadCheckpoint(value);
+    if (name == "validation") ReadValidation(value);
+    if (name == "eval_every") {
+      if (!best_.has_value()) places_.evaluation = value.span;
+      ReadInt(value, name, 0, training_.evaluate_every);
+    }
+    if (name == "best") {
+      places_.evaluation = value.span;
+      best_ = {value.span, text.context};
+      ReadBest(value);
+    }
+    if (name == "patience") {
+      patience_ = {value.span, text.context};
+      ReadInt(value, name, 1, training_.patience);
+    }
     if (name == "keep") ReadInt(value, name, 1, training_.keep_checkpoints);
     if (name == "seed") ReadInt(value, name, 0, training_.seed);
     if (name == "shuffle") ReadBool(evaluator_, reporter_, name, value, training_.shuffle);
@@ -52,9 +67,35 @@ class TrainReader {
     }
   }
 
+  // Settings that need others.
+  void CheckTogether() {
+    if (best_.has_value() && training_.checkpoint_every == 0) {
+      ReportMissing(*best_, Error(Code::kE0517, "`best` without checkpoints")
+                                .At(best_->span, "nothing is saved that could be kept")
+                                .Help("`checkpoint = every(500);`, so that training can go on from there too"));
+    }
+    if (patience_.has_value() && !best_.has_value()) {
+      ReportMissing(*patience_, Error(Code::kE0517, "`patience` without `best`")
+                                    .At(patience_->span, "no evaluation is better than others")
+                                    .Help("`best = min(loss);`"));
+    }
+  }
+
   ir::Training training() const { return training_; }
 
  private:
+  // Where a setting is given.
+  struct Given {
+    Span span;
+    std::string context;
+  };
+
+  void ReportMissing(const Given& given, Diagnostic error) {
+    reporter_.SetContext(given.context);
+    reporter_.Report(std::move(error));
+    reporter_.SetContext("");
+  }
+
   void Impossible(Span span, std::string message, std::string label) {
     reporter_.Report(Error(Code::kE0508, std::move(message)).At(span, std::move(label)));
   }
@@ -155,6 +196,44 @@ class TrainReader {
         *new std::vector<Signature>{{.callee = "every", .arguments = {{"steps", "steps: int", true}}}};
     const auto call = ReadCall(value, "interval of checkpoints", kIntervals);
     if (call) ReadInt(call->arguments[0], "steps", 1, training_.checkpoint_every);
+  }
+
+  // A share of the training samples.
+  void ReadValidation(const dsl::syntax::Expression& value) {
+    places_.validation = value.span;
+    const std::optional<double> share = evaluator_.EvaluateNumber(value, "`validation`");
+    if (!share) return;
+    if (*share >= 0 && *share < 1) {
+      training_.validation = *share;
+    } else {
+      Impossible(value.span, "`validation` must be at least 0 and less than 1: it is a share of the training samples",
+                 absl::StrCat("this is ", FormatDouble(*share)));
+    }
+  }
+
+  // `min(loss)`, `max(accuracy)`
+  void ReadBest(const dsl::syntax::Expression& value) {
+    static const auto& kCriteria =
+        *new std::vector<Signature>{{.callee = "min", .arguments = {{"measure", "measure: NAME", true}}},
+                                    {.callee = "max", .arguments = {{"measure", "measure: NAME", true}}}};
+    const auto call = ReadCall(value, "criterion", kCriteria);
+    if (!call) return;
+    const dsl::syntax::Expression& measure = *call->arguments[0]->value;
+    const auto* name = std::get_if<dsl::syntax::Name>(&measure.kind);
+    std::vector<std::string> known = {"loss"};
+    for (const ir::Metric& metric : evaluator_.graph().metrics) known.push_back(metric.name);
+    if (name != nullptr && std::find(known.begin(), known.end(), name->text) != known.end()) {
+      training_.best = {.measure = name->text, .is_least = call->name == "min"};
+      return;
+    }
+    if (reporter_.has_errors()) return;  // A metric may be missing because of another mistake.
+    Diagnostic error = Error(Code::kE0508, "`best` takes the least or the greatest of a measure of the model")
+                           .At(measure.span, absl::StrCat("expected ", QuotedList(known, "or")));
+    if (name != nullptr) {
+      if (auto nearest = NearestName(name->text, known))
+        error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+    }
+    reporter_.Report(std::move(error));
   }
 
   static const dsl::syntax::Call* CallOf(const dsl::syntax::Expression& value, const std::string& name) {
@@ -324,6 +403,8 @@ class TrainReader {
   Reporter& reporter_;
   TrainPlaces places_;
   ir::Training training_;
+  std::optional<Given> best_;
+  std::optional<Given> patience_;
 };
 
 }  // namespace
@@ -335,6 +416,7 @@ ir::Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Repor
     reader.Read(text);
     reporter.SetContext("");
   }
+  reader.CheckTogether();
   return reader.training();
 }
 

@@ -28,6 +28,7 @@ constexpr int64_t kFormat = 1;
 constexpr char kIndex[] = "checkpoint.json";
 constexpr char kStep[] = "step_";
 constexpr char kUnfinished[] = ".unfinished";
+constexpr char kBest[] = "best";
 constexpr char kDigestMember[] = ",\"digest\":\"";
 
 Error InputError(std::string message) { return {ExitCode::kInput, std::move(message)}; }
@@ -85,6 +86,14 @@ std::string IndexText(const CheckpointFacts& facts, const Mesh& mesh, const std:
   index.AddInteger("step", facts.step);
   index.Add("seed", std::to_string(facts.seed));  // JSON's numbers are not exact in all readers.
   index.Add("settings", settings);
+  if (facts.best.has_value()) {
+    JsonObject best;
+    best.Add("criterion", facts.best->criterion);
+    best.AddInteger("step", facts.best->step);
+    best.Add("value", Format("%.17g", facts.best->value));
+    best.AddInteger("since", facts.best->since);
+    index.Add("best", best);
+  }
   index.Add("mesh", axes);
   index.Add("tensors", tensors);
   index.Add("shards", files);
@@ -119,6 +128,9 @@ class IndexReader {
     facts.step = step.value();
     facts.seed = std::strtoull(seed.value().c_str(), nullptr, 10);
     for (const auto& [name, value] : settings.value()->members) facts.settings.emplace_back(name, value.text);
+    if (const Json* const best = index.Find("best")) {
+      if (auto error = ReadBest(*best)) return error;
+    }
     for (const Json& axis : axes.value()->items) {
       if (auto error = ReadAxis(axis)) return error;
     }
@@ -144,6 +156,20 @@ class IndexReader {
   std::vector<Shard> all_shards;
 
  private:
+  std::optional<Error> ReadBest(const Json& json) {
+    Result<std::string> criterion = StringMember(json, "criterion");
+    const Result<int64_t> step = IntegerMember(json, "step");
+    const Result<std::string> value = StringMember(json, "value");
+    const Result<int64_t> since = IntegerMember(json, "since");
+    if (!criterion.ok()) return criterion.error();
+    if (!step.ok()) return step.error();
+    if (!value.ok()) return value.error();
+    if (!since.ok()) return since.error();
+    facts.best = {std::move(criterion.value()), std::strtod(value.value().c_str(), nullptr), step.value(),
+                  since.value()};
+    return std::nullopt;
+  }
+
   std::optional<Error> ReadAxis(const Json& json) {
     Result<std::string> name = StringMember(json, "name");
     const Result<int64_t> size = IntegerMember(json, "size");
@@ -179,6 +205,21 @@ class IndexReader {
     return std::nullopt;
   }
 };
+
+// The step that the name of a checkpoint's folder says; 0 for any other name.
+int64_t StepOf(const std::string& name) {
+  const std::string number = name.substr(std::min(name.size(), sizeof kStep - 1));
+  const int64_t step = std::strtoll(number.c_str(), nullptr, 10);
+  return name == kStep + std::to_string(step) ? step : 0;
+}
+
+// The folder to which a link beside it leads; the path itself where it is none. The link may lead elsewhere soon.
+std::string LinkedFolder(const std::string& path) {
+  const std::string link = path.substr(0, path.find_last_not_of('/') + 1);
+  const std::string target = LinkTarget(link);
+  if (target.empty() || target.find('/') != std::string::npos) return path;
+  return link.substr(0, link.rfind('/') + 1) + target;
+}
 
 // What a rank reads of one tensor in one shard.
 struct Wanted {
@@ -221,9 +262,8 @@ std::string UnfinishedFolder(const std::string& folder, int64_t step) {
 std::vector<int64_t> CheckpointSteps(const std::string& folder) {
   std::vector<int64_t> steps;
   for (const std::string& name : NamesIn(folder)) {
-    const std::string number = name.substr(std::min(name.size(), sizeof kStep - 1));
-    const int64_t step = std::strtoll(number.c_str(), nullptr, 10);
-    if (name == kStep + std::to_string(step)) steps.push_back(step);
+    const int64_t step = StepOf(name);
+    if (step > 0) steps.push_back(step);
   }
   std::sort(steps.rbegin(), steps.rend());
   return steps;
@@ -232,7 +272,7 @@ std::vector<int64_t> CheckpointSteps(const std::string& folder) {
 bool IsCheckpoint(const std::string& folder) { return access((folder + "/" + kIndex).c_str(), F_OK) == 0; }
 
 std::vector<std::string> CheckpointsIn(const std::string& folder) {
-  if (IsCheckpoint(folder)) return {folder};
+  if (IsCheckpoint(folder)) return {LinkedFolder(folder)};
   std::vector<std::string> folders;
   for (const int64_t step : CheckpointSteps(folder)) folders.push_back(CheckpointFolder(folder, step));
   return folders;
@@ -244,6 +284,15 @@ void RemoveUnfinished(const std::string& folder) {
     const bool is_unfinished = name.size() > end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
     if (is_unfinished && name.rfind(kStep, 0) == 0) RemoveFolder(folder + "/" + name);
   }
+}
+
+int64_t LinkedBest(const std::string& folder) { return StepOf(LinkTarget(folder + "/" + kBest)); }
+
+std::optional<Error> LinkBest(const std::string& folder, int64_t step) {
+  const std::string link = folder + "/" + kBest;
+  if (IsCheckpoint(CheckpointFolder(folder, step))) return ReplaceLink(link, kStep + std::to_string(step));
+  if (!LinkTarget(link).empty() && unlink(link.c_str()) != 0) return CannotWrite(link);
+  return std::nullopt;
 }
 
 std::optional<Error> SetAside(const std::string& folder, int64_t step) {
@@ -359,8 +408,14 @@ std::optional<Error> Complete(const std::string& folder, const CheckpointFacts& 
   if (auto error = file.value().Write(0, index.data(), static_cast<int64_t>(index.size()))) return error;
   if (auto error = file.value().Finish()) return error;
   if (auto error = RenameFolder(unfinished, CheckpointFolder(folder, facts.step))) return error;
+  // An older best one stays until the link leads elsewhere.
+  if (facts.best.has_value() && facts.best->step == facts.step) {
+    if (auto error = LinkBest(folder, facts.step)) return error;
+  }
+  const int64_t best = LinkedBest(folder);
   const std::vector<int64_t> steps = CheckpointSteps(folder);
   for (size_t i = static_cast<size_t>(keep); i < steps.size(); ++i) {
+    if (steps[i] == best) continue;
     // What is half removed is not a checkpoint.
     const std::string old = CheckpointFolder(folder, steps[i]);
     if (!RenameFolder(old, old + kUnfinished).has_value()) RemoveFolder(old + kUnfinished);

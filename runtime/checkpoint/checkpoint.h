@@ -3,6 +3,8 @@
 //   checkpoints/step_500/checkpoint.json        the index, written last
 //   checkpoints/step_500/rank_0.safetensors     what rank 0 wrote, and so on
 //
+//   checkpoints/best                            where training looks for the best: a link to step_500
+//
 // A folder is called step_500.unfinished until all of it is on disk. docs/formats/checkpoint.md describes the files.
 //
 //   Result<Checkpoint> checkpoint = Checkpoint::Open("checkpoints/step_500");
@@ -33,6 +35,18 @@ struct StateTensor {
   float* values = nullptr;
 };
 
+// The best evaluation of a training so far.
+struct BestSoFar {
+  std::string criterion;  // "min(loss)"
+  double value = 0;
+  int64_t step = 0;   // After which it was; 0: there was none with a finite value.
+  int64_t since = 0;  // Evaluations after it, none of which was better.
+
+  bool operator==(const BestSoFar& other) const {
+    return criterion == other.criterion && value == other.value && step == other.step && since == other.since;
+  }
+};
+
 // What a checkpoint says besides the values.
 struct CheckpointFacts {
   std::string model;
@@ -40,6 +54,7 @@ struct CheckpointFacts {
   uint64_t seed = 0;
   // What may be another when training goes on: texts by name.
   std::vector<std::pair<std::string, std::string>> settings = {};
+  std::optional<BestSoFar> best = {};  // Of training that looks for it.
 };
 
 // What a rank has written of a checkpoint.
@@ -59,11 +74,18 @@ std::vector<int64_t> CheckpointSteps(const std::string& folder);
 // Whether `folder` is itself a checkpoint.
 bool IsCheckpoint(const std::string& folder);
 
-// The folder itself where it is a checkpoint, or those that are in it, the last first.
+// The folder itself where it is a checkpoint, or those that are in it, the last first. The link to the best one is
+// followed.
 std::vector<std::string> CheckpointsIn(const std::string& folder);
 
 // Removes what was not finished. Called before anything is written into `folder`.
 void RemoveUnfinished(const std::string& folder);
+
+// The step of the checkpoint to which the link `best` in the folder leads; 0 where there is none.
+int64_t LinkedBest(const std::string& folder);
+
+// Makes `best` a link to the checkpoint of a step, all at once; where that is not there, removes the link.
+std::optional<Error> LinkBest(const std::string& folder, int64_t step);
 
 // Gives the checkpoint of a step another name, under which it stays.
 std::optional<Error> SetAside(const std::string& folder, int64_t step);
@@ -96,8 +118,8 @@ class Checkpoint {
   std::vector<Shard> shards_;         // By rank.
 };
 
-// Writes and completes the folder of a checkpoint whose shards are all on disk, then removes all but the last `keep`.
-// Called by one rank.
+// Writes and completes the folder of a checkpoint whose shards are all on disk, links it where it is the best, then
+// removes all but the last `keep` and the one that is linked. Called by one rank.
 std::optional<Error> Complete(const std::string& folder, const CheckpointFacts& facts, const Mesh& mesh,
                               const std::vector<StateTensor>& state, const std::vector<Shard>& shards, int64_t keep);
 

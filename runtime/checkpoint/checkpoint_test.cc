@@ -79,7 +79,8 @@ class TestJob {
   }
 
   // All ranks write, and the first one completes.
-  std::optional<Error> Save(const std::string& folder, int64_t step, int64_t keep = 100) {
+  std::optional<Error> Save(const std::string& folder, int64_t step, int64_t keep = 100,
+                            const std::optional<BestSoFar>& best = std::nullopt) {
     std::vector<Shard> shards;
     std::vector<StateTensor> state;
     for (int64_t rank = ranks(); rank-- > 0;) {
@@ -92,8 +93,8 @@ class TestJob {
       if (!shard.ok()) return shard.error();
       shards.insert(shards.begin(), shard.value());
     }
-    return Complete(folder, {.model = "Net", .step = step, .seed = 7, .settings = {{"batch", "64"}}}, mesh_, state,
-                    shards, keep);
+    return Complete(folder, {.model = "Net", .step = step, .seed = 7, .settings = {{"batch", "64"}}, .best = best},
+                    mesh_, state, shards, keep);
   }
 
   // The first Error of any rank.
@@ -224,6 +225,50 @@ TEST(Checkpoint, FactsAndKeptOnes) {
   EXPECT_EQ(checkpoint.value().mesh().size(), 2u);
   ASSERT_FALSE(SetAside(folder.path(), 20).has_value());
   EXPECT_EQ(CheckpointSteps(folder.path()), (std::vector<int64_t>{15}));
+}
+
+TEST(Checkpoint, TheBestStays) {
+  Folder folder;
+  std::mt19937 random(1);
+  TestJob job(Tensors(), {{"a", 2}}, random);
+  const std::string link = folder.path() + "/best";
+  const BestSoFar first = {"min(loss)", 0.1, 1, 0};
+  ASSERT_FALSE(job.Save(folder.path(), 1, 1, first).has_value());
+  EXPECT_EQ(LinkedBest(folder.path()), 1);
+  EXPECT_EQ(CheckpointsIn(link), std::vector<std::string>{folder.path() + "/step_1"});
+  EXPECT_EQ(CheckpointsIn(link + "/"), std::vector<std::string>{folder.path() + "/step_1"});
+  const BestSoFar since = {"min(loss)", 0.1, 1, 2};
+  ASSERT_FALSE(job.Save(folder.path(), 2, 1, since).has_value());
+  ASSERT_FALSE(job.Save(folder.path(), 3, 1, since).has_value());
+  EXPECT_EQ(CheckpointSteps(folder.path()), (std::vector<int64_t>{3, 1}));
+  EXPECT_EQ(Checkpoint::Open(folder.path() + "/step_3").value().facts().best, since);
+  const BestSoFar second = {"min(loss)", -1.0 / 3, 4, 0};
+  ASSERT_FALSE(job.Save(folder.path(), 4, 1, second).has_value());
+  EXPECT_EQ(CheckpointSteps(folder.path()), std::vector<int64_t>{4});
+  EXPECT_EQ(Checkpoint::Open(link).value().facts().best, second) << "to the last digit";
+  EXPECT_FALSE(job.Load(link).has_value());
+  // Training that looks for nothing leaves it there.
+  ASSERT_FALSE(job.Save(folder.path(), 5, 1).has_value());
+  EXPECT_EQ(CheckpointSteps(folder.path()), (std::vector<int64_t>{5, 4}));
+  EXPECT_FALSE(Checkpoint::Open(folder.path() + "/step_5").value().facts().best.has_value());
+  // A link to what is not there is none.
+  ASSERT_FALSE(LinkBest(folder.path(), 3).has_value());
+  EXPECT_EQ(LinkedBest(folder.path()), 0);
+  EXPECT_FALSE(LinkBest(folder.path(), 0).has_value());
+  EXPECT_FALSE(LinkBest(folder.path() + "/nowhere", 0).has_value());
+}
+
+// Somebody's folder of this name is neither followed nor removed.
+TEST(Checkpoint, AFolderInPlaceOfTheLinkIsSaid) {
+  Folder folder;
+  std::mt19937 random(1);
+  TestJob job(Tensors(), {{"a", 1}}, random);
+  ASSERT_EQ(std::system(("mkdir " + folder.path() + "/best").c_str()), 0);
+  const std::optional<Error> error = job.Save(folder.path(), 1, 1, BestSoFar{"min(loss)", 0.1, 1, 0});
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->code, ExitCode::kEnvironment);
+  EXPECT_EQ(error->message.rfind("cannot write `" + folder.path() + "/best`: ", 0), 0u) << error->message;
+  EXPECT_EQ(CheckpointSteps(folder.path()), std::vector<int64_t>{1}) << "what was saved is good";
 }
 
 TEST(Checkpoint, WhatIsNotFinishedIsNone) {

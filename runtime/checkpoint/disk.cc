@@ -82,6 +82,24 @@ std::optional<Error> NewFile::Finish() {
   return std::nullopt;
 }
 
+std::optional<Error> ReplaceLink(const std::string& path, const std::string& target) {
+  const std::string unfinished = path + ".unfinished";
+  unlink(unfinished.c_str());
+  if (symlink(target.c_str(), unfinished.c_str()) != 0) return CannotWrite(path);
+  if (rename(unfinished.c_str(), path.c_str()) != 0 || !SyncFolder(FolderOf(path))) {
+    Error error = CannotWrite(path);
+    unlink(unfinished.c_str());
+    return error;
+  }
+  return std::nullopt;
+}
+
+std::string LinkTarget(const std::string& path) {
+  char target[4096];
+  const ssize_t length = readlink(path.c_str(), target, sizeof target);
+  return length < 0 ? "" : std::string(target, static_cast<size_t>(length));
+}
+
 std::optional<Error> RenameFolder(const std::string& from, const std::string& to) {
   if (rename(from.c_str(), to.c_str()) != 0 || !SyncFolder(FolderOf(to))) return CannotWrite(to);
   return std::nullopt;

@@ -34,6 +34,11 @@ class NewFile {
   int64_t not_on_disk_ = 0;
 };
 
+// Makes a symbolic link, in place of one that is there.
+std::optional<Error> ReplaceLink(const std::string& path, const std::string& target);
+// Where a symbolic link leads to, as it is written in it; empty for anything else.
+std::string LinkTarget(const std::string& path);
+
 // Gives a folder another name.
 std::optional<Error> RenameFolder(const std::string& from, const std::string& to);
 

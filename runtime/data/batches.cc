@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cinttypes>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -28,6 +29,12 @@ int64_t SampleAt(const ModelInput& input, int64_t row, const std::vector<int64_t
 }
 
 }  // namespace
+
+int64_t ValidationSamples(double share, int64_t samples) {
+  return static_cast<int64_t>(std::llround(share * static_cast<double>(samples)));
+}
+
+const char* DataPartName(DataPart part) { return part == DataPart::kValidation ? "validation" : "test"; }
 
 std::string Describe(const ModelInput& input) {
   std::string text = "`" + input.name + "` is " + (input.is_float ? "f32[" : "i32[");
@@ -88,24 +95,43 @@ Result<std::unique_ptr<Batches>> Batches::Open(const DataSpec& spec, std::vector
   }
   batches->source_ = std::move(opened.value().source);
   batches->inputs_ = std::move(inputs);
-  batches->tests_all_ = spec.only_tests && batches->source_->Samples(DataSplit::kTest) == 0;
-  if (!spec.only_tests && batches->train_samples() < batches->batch_) {
-    return Error{ExitCode::kInput,
-                 Format("%s%s has %" PRId64 " training samples, fewer than one batch of %" PRId64, spec.name,
-                        spec.path.empty() ? "" : Format(" `%s`", spec.path.c_str()).c_str(), batches->train_samples(),
-                        batches->batch_)};
+  batches->validation_ = batches->source_->Divide(spec.validation);
+  batches->tests_all_ = spec.only_tests && spec.validation == 0 && batches->samples(DataPart::kTest) == 0;
+  if (!spec.only_tests) {
+    if (std::optional<Error> error = batches->CheckSizes(spec)) return *error;
   }
   return batches;
 }
 
+std::optional<Error> Batches::CheckSizes(const DataSpec& spec) const {
+  const std::string data = spec.name + (spec.path.empty() ? "" : Format(" `%s`", spec.path.c_str()));
+  const auto too_few = [&](int64_t samples, const char* kind, const std::string& why) {
+    return Error{ExitCode::kInput, Format("%s has %" PRId64 " %s samples%s, fewer than one batch of %" PRId64,
+                                          data.c_str(), samples, kind, why.c_str(), batch_)};
+  };
+  const bool is_divided = spec.validation > 0;
+  if (train_samples() < batch_) {
+    return too_few(train_samples(), "training",
+                   is_divided ? Format(" when a share of %g is set aside for validation", spec.validation) : "");
+  }
+  if (is_divided && samples(DataPart::kValidation) < batch_) {
+    return too_few(samples(DataPart::kValidation), "validation", Format(", a share of %g", spec.validation));
+  }
+  return std::nullopt;
+}
+
 Batches::~Batches() = default;
 
-DataSplit Batches::SplitOf(bool test) const { return test && !tests_all_ ? DataSplit::kTest : DataSplit::kTrain; }
+DataSplit Batches::SplitOf(DataPart part) const {
+  return part == DataPart::kTest && !tests_all_ ? DataSplit::kTest : DataSplit::kTrain;
+}
 
-int64_t Batches::train_samples() const { return source_->Samples(DataSplit::kTrain); }
-int64_t Batches::test_samples() const { return source_->Samples(SplitOf(/*test=*/true)); }
+int64_t Batches::train_samples() const { return validation_.train; }
+int64_t Batches::samples(DataPart part) const {
+  return part == DataPart::kValidation ? validation_.count : source_->Samples(SplitOf(part));
+}
 int64_t Batches::steps_per_epoch() const { return train_samples() / batch_; }
-int64_t Batches::test_batches() const { return (test_samples() + batch_ - 1) / batch_; }
+int64_t Batches::batches(DataPart part) const { return (samples(part) + batch_ - 1) / batch_; }
 std::string Batches::note() const { return source_->Note(); }
 
 int64_t Batches::bytes() const { return source_->Bytes() + static_cast<int64_t>(order_.size() * sizeof(order_[0])); }
@@ -133,46 +159,48 @@ std::vector<int64_t> Batches::TrainingSamples(int64_t step) {
   return samples;
 }
 
-std::vector<int64_t> Batches::TestSamples(int64_t index) const {
+std::vector<int64_t> Batches::PartSamples(DataPart part, int64_t index) const {
   const int64_t begin = index * batch_;
-  std::vector<int64_t> samples(static_cast<size_t>(std::min(batch_, test_samples() - begin)));
-  std::iota(samples.begin(), samples.end(), begin);
-  return samples;
+  std::vector<int64_t> numbers(static_cast<size_t>(std::min(batch_, samples(part) - begin)));
+  std::iota(numbers.begin(), numbers.end(), begin);
+  if (part == DataPart::kTest) return numbers;
+  for (int64_t& number : numbers) number = validation_.first + number * validation_.stride;
+  return numbers;
 }
 
-void Batches::LoadTraining(int64_t step) { Load(false, TrainingSamples(step)); }
+void Batches::LoadTraining(int64_t step) { Load(DataSplit::kTrain, TrainingSamples(step)); }
 
-int64_t Batches::LoadTest(int64_t index) {
-  const std::vector<int64_t> samples = TestSamples(index);
-  Load(true, samples);
-  return static_cast<int64_t>(samples.size());
+int64_t Batches::LoadPart(DataPart part, int64_t index) {
+  const std::vector<int64_t> numbers = PartSamples(part, index);
+  Load(SplitOf(part), numbers);
+  return static_cast<int64_t>(numbers.size());
 }
 
 void Batches::PrepareTraining(int64_t step, int64_t count) {
   std::vector<std::vector<int64_t>> batches;
   for (int64_t i = 0; i < count; ++i) batches.push_back(TrainingSamples(step + i));
-  Prepare(false, batches);
+  Prepare(DataSplit::kTrain, batches);
 }
 
-void Batches::PrepareTest(int64_t count) {
+void Batches::PreparePart(DataPart part, int64_t count) {
   std::vector<std::vector<int64_t>> batches;
-  for (int64_t i = 0; i < count; ++i) batches.push_back(TestSamples(i));
-  Prepare(true, batches);
+  for (int64_t i = 0; i < count; ++i) batches.push_back(PartSamples(part, i));
+  Prepare(SplitOf(part), batches);
 }
 
-void Batches::Prepare(bool test, const std::vector<std::vector<int64_t>>& batches) {
+void Batches::Prepare(DataSplit split, const std::vector<std::vector<int64_t>>& batches) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (fields_[i] == kMask) continue;
     std::vector<int64_t> samples;
     for (const std::vector<int64_t>& batch : batches) {
       for (int64_t row = 0; row < inputs_[i].region.size[0]; ++row) samples.push_back(SampleAt(inputs_[i], row, batch));
     }
-    source_->Prepare(SplitOf(test), fields_[i], samples);
+    source_->Prepare(split, fields_[i], samples);
   }
 }
 
-void Batches::Load(bool test, const std::vector<int64_t>& samples) {
-  Prepare(test, {samples});
+void Batches::Load(DataSplit split, const std::vector<int64_t>& samples) {
+  Prepare(split, {samples});
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const ModelInput& input = inputs_[i];
 #pragma omp parallel for if (ElementCount(input.region.size) > kParallelElements)
@@ -181,7 +209,7 @@ void Batches::Load(bool test, const std::vector<int64_t>& samples) {
         const float is_real = input.region.begin[0] + row < static_cast<int64_t>(samples.size()) ? 1.0f : 0.0f;
         WriteRow(input, row, [&](int64_t) { return is_real; });
       } else {
-        source_->Read(SplitOf(test), SampleAt(input, row, samples), fields_[i], input, row);
+        source_->Read(split, SampleAt(input, row, samples), fields_[i], input, row);
       }
     }
   }

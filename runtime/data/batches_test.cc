@@ -134,7 +134,7 @@ TEST(Batches, WithoutShufflingEveryEpochReadsTheSamplesInTheirOrder) {
 TEST(Batches, TrainingDropsTheLastIncompleteBatch) {
   Reader reader(Digits(45, 0), 10, {1, 1, 1}, {0, 0, 0});
   EXPECT_EQ(reader.batches->steps_per_epoch(), 4);
-  EXPECT_EQ(reader.batches->test_batches(), 0);
+  EXPECT_EQ(reader.batches->batches(DataPart::kTest), 0);
   reader.batches->LoadTraining(4);
   EXPECT_EQ(reader.mask, std::vector<float>(10, 1.0f));
 }
@@ -143,11 +143,11 @@ TEST(Batches, TestingMasksThePaddingOfTheLastBatch) {
   const DataSpec spec = Digits(20, 23);
   Reader first_half(spec, 10, {2, 1, 1}, {0, 0, 0});
   Reader second_half(spec, 10, {2, 1, 1}, {1, 0, 0});
-  ASSERT_EQ(first_half.batches->test_batches(), 3);
-  EXPECT_EQ(first_half.batches->LoadTest(1), 10);
+  ASSERT_EQ(first_half.batches->batches(DataPart::kTest), 3);
+  EXPECT_EQ(first_half.batches->LoadPart(DataPart::kTest, 1), 10);
   EXPECT_EQ(first_half.mask, std::vector<float>(5, 1.0f));
-  EXPECT_EQ(first_half.batches->LoadTest(2), 3);
-  EXPECT_EQ(second_half.batches->LoadTest(2), 3);
+  EXPECT_EQ(first_half.batches->LoadPart(DataPart::kTest, 2), 3);
+  EXPECT_EQ(second_half.batches->LoadPart(DataPart::kTest, 2), 3);
   EXPECT_EQ(first_half.mask, (std::vector<float>{1, 1, 1, 0, 0}));
   EXPECT_EQ(second_half.mask, std::vector<float>(5, 0.0f));
   for (int32_t label : second_half.label) EXPECT_TRUE(label >= 0 && label < 10);
@@ -173,7 +173,7 @@ TEST(Digits, AreTheSameWhenTheyArePrepared) {
     Reader loaded(Digits(50, 25), 10, {2, 1, 1}, {1, 0, 0});
     Reader prepared(Digits(50, 25), 10, {2, 1, 1}, {1, 0, 0});
     prepared.batches->PrepareTraining(0, steps);
-    prepared.batches->PrepareTest(3);
+    prepared.batches->PreparePart(DataPart::kTest, 3);
     for (int64_t step = 0; step < 7; ++step) {
       loaded.batches->LoadTraining(step);
       prepared.batches->LoadTraining(step);
@@ -181,7 +181,7 @@ TEST(Digits, AreTheSameWhenTheyArePrepared) {
       EXPECT_EQ(loaded.label, prepared.label) << step;
     }
     for (int64_t index = 0; index < 3; ++index) {
-      EXPECT_EQ(loaded.batches->LoadTest(index), prepared.batches->LoadTest(index));
+      EXPECT_EQ(loaded.batches->LoadPart(DataPart::kTest, index), prepared.batches->LoadPart(DataPart::kTest, index));
       EXPECT_EQ(loaded.image, prepared.image) << index;
     }
   }
@@ -245,7 +245,7 @@ TEST(Synthetic, TargetsFollowFromTheInput) {
   for (int32_t value : label) EXPECT_TRUE(value >= 0 && value < 4);
   for (float value : y) EXPECT_LE(std::abs(value), 1);
   const std::vector<float> first_y = y;
-  batches.value()->LoadTest(0);
+  batches.value()->LoadPart(DataPart::kTest, 0);
   EXPECT_NE(y, first_y);
   batches.value()->LoadTraining(0);
   EXPECT_EQ(y, first_y);

@@ -5,6 +5,7 @@
 //   std::vector<ModelInput> inputs = {{"image", images, image}, {"label", labels, label, 10}};
 //   Result<std::unique_ptr<Batches>> batches = Batches::Open(Mnist("data/mnist"), inputs, seed);
 //   batches.value()->LoadTraining(step);      // Fills image and label with this rank's slices of the step's batch.
+//   batches.value()->LoadPart(batches.value()->evaluated(), 0);  // The same, of samples that are not trained on.
 //
 // A source offers fields in an order: mnist and digits offer image and label, tokens offers tokens and next, npy offers
 // one field for each of its files, and synthetic offers whatever the model asks for. When every input of the model has
@@ -16,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,15 @@ struct InputFile {
 struct OpenRequest;  // runtime/data/source.h
 struct OpenedSource;
 
+// How a source's training samples are divided: the first `train` are trained on; the others that are set aside are
+// `count` samples from `first` on, each `stride` behind the one before.
+struct Division {
+  int64_t train = 0;
+  int64_t first = 0;
+  int64_t stride = 1;
+  int64_t count = 0;
+};
+
 // Where samples come from: Mnist, Digits and so on make one, each in a header of its own. It carries the function that
 // opens it, so that a program has only the sources that it names.
 struct DataSpec {
@@ -63,10 +74,18 @@ struct DataSpec {
   std::vector<InputFile> files = {};  // npy.
   bool only_tests = false;  // Nothing is trained: the test part is read, or all samples of data that has none.
   bool shuffle = true;      // Else every epoch reads the training samples in the order of the source.
+  double validation = 0;    // The share of the training samples, the last ones, that are set aside for evaluation.
 };
+
+// How many of `samples` training samples this share of them is: at least a half counts as one.
+int64_t ValidationSamples(double share, int64_t samples);
 
 class Source;  // runtime/data/source.h
 enum class DataSplit { kTrain, kTest };
+
+// Samples that are not trained on: those that are set aside, or those that the source offers for testing.
+enum class DataPart { kValidation, kTest };
+const char* DataPartName(DataPart part);  // "validation", "test"
 
 class Batches {
  public:
@@ -75,11 +94,16 @@ class Batches {
   ~Batches();
 
   int64_t batch() const { return batch_; }
-  int64_t train_samples() const;
-  int64_t test_samples() const;     // 0 where the data has no test part, unless it is all that is read.
-  int64_t steps_per_epoch() const;  // Whole batches; at least 1.
-  int64_t test_batches() const;     // The last may be padded.
-  int64_t bytes() const;            // Memory that the data takes.
+  int64_t train_samples() const;         // Without those that are set aside.
+  int64_t samples(DataPart part) const;  // 0 where the data has no such part, unless the test part is all that is read.
+  int64_t batches(DataPart part) const;  // The last may be padded.
+  int64_t steps_per_epoch() const;       // Whole batches; at least 1.
+  int64_t bytes() const;                 // Memory that the data takes.
+
+  // The part that is evaluated while training goes on, and the one that is tested at its end. They are one where the
+  // data has only one; it may be empty.
+  DataPart evaluated() const { return samples(DataPart::kValidation) > 0 ? DataPart::kValidation : DataPart::kTest; }
+  DataPart tested() const { return samples(DataPart::kTest) > 0 ? DataPart::kTest : evaluated(); }
 
   // From now on what is loaded is written there, one place for each input, instead of where it was before.
   void WriteTo(const std::vector<void*>& places);
@@ -87,28 +111,32 @@ class Batches {
   // Fills the inputs with the batch of training step `step`, counted from 0 over all epochs.
   void LoadTraining(int64_t step);
 
-  // Fills the inputs with a batch of the test part and returns how many of its samples are real.
-  int64_t LoadTest(int64_t index);
+  // Fills the inputs with a batch of the part and returns how many of its samples are real.
+  int64_t LoadPart(DataPart part, int64_t index);
 
   // Makes ready what this rank reads of `count` batches: from training step `step` on, all of one epoch, or from the
-  // beginning of the test part. Loading does that too, so this only makes it faster.
+  // beginning of the part. Loading does that too, so this only makes it faster.
   void PrepareTraining(int64_t step, int64_t count);
-  void PrepareTest(int64_t count);
+  void PreparePart(DataPart part, int64_t count);
 
   // What a reader should know of the data: "tokens: 65 distinct bytes, numbered in byte order"; may be empty.
   std::string note() const;
 
  private:
   Batches() = default;
-  DataSplit SplitOf(bool test) const;
-  // The samples of one batch, in its order; at the end of the test part there may be fewer than a batch has.
+  std::optional<Error> CheckSizes(const DataSpec& spec) const;
+  // Whether the part lies in what the source offers for training or for testing.
+  DataSplit SplitOf(DataPart part) const;
+  // The source's numbers of the samples of one batch, in its order; at the end of a part there may be fewer than a
+  // batch has.
   std::vector<int64_t> TrainingSamples(int64_t step);
-  std::vector<int64_t> TestSamples(int64_t index) const;
-  void Prepare(bool test, const std::vector<std::vector<int64_t>>& batches);
-  void Load(bool test, const std::vector<int64_t>& samples);
+  std::vector<int64_t> PartSamples(DataPart part, int64_t index) const;
+  void Prepare(DataSplit split, const std::vector<std::vector<int64_t>>& batches);
+  void Load(DataSplit split, const std::vector<int64_t>& samples);
 
   std::unique_ptr<Source> source_;
   bool tests_all_ = false;  // What the source offers for training is the test part.
+  Division validation_;
   std::vector<ModelInput> inputs_;
   std::vector<int> fields_;  // Per input: the source's field, -1 for the sample mask.
   int64_t batch_ = 0;

@@ -100,9 +100,9 @@ TEST_F(Mnist_, ReadsImagesNormalisedWithTheirLabels) {
   Result<std::unique_ptr<Batches>> batches = Open();
   ASSERT_TRUE(batches.ok()) << batches.error().message;
   EXPECT_EQ(batches.value()->train_samples(), 12);
-  EXPECT_EQ(batches.value()->test_samples(), 5);
+  EXPECT_EQ(batches.value()->samples(DataPart::kTest), 5);
   EXPECT_EQ(batches.value()->steps_per_epoch(), 3);
-  EXPECT_EQ(batches.value()->test_batches(), 2);
+  EXPECT_EQ(batches.value()->batches(DataPart::kTest), 2);
   batches.value()->LoadTraining(0);
   for (size_t row = 0; row < 4; ++row) {
     for (size_t pixel = 0; pixel < 6; ++pixel) {

@@ -63,7 +63,7 @@ TEST_F(NpyDataTest, PiecesOfSamplesInTheGlobalOrder) {
       Batches::Open(Spec(), {{"x", columns, x_.data()}, {"label", WholeRegion({4}), label_.data(), 10}}, 7);
   ASSERT_TRUE(batches.ok()) << batches.error().message;
   EXPECT_EQ(batches.value()->train_samples(), 10);
-  EXPECT_EQ(batches.value()->test_samples(), 0);
+  EXPECT_EQ(batches.value()->samples(DataPart::kTest), 0);
   EXPECT_EQ(batches.value()->steps_per_epoch(), 2);
   std::set<int> seen;
   for (int64_t step = 0; step < 2; ++step) {

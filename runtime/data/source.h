@@ -18,6 +18,12 @@ class Source {
   virtual ~Source() = default;
 
   virtual int64_t Samples(DataSplit split) const = 0;
+  // Training samples without this share of them. Samples that have values in common are not on both sides.
+  virtual Division Divide(double share) const {
+    const int64_t all = Samples(DataSplit::kTrain);
+    const int64_t count = ValidationSamples(share, all);
+    return {.train = all - count, .first = all - count, .stride = 1, .count = count};
+  }
   virtual int64_t Bytes() const = 0;
   virtual std::string Note() const { return ""; }
 

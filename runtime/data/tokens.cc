@@ -32,6 +32,16 @@ class TokenSource final : public Source {
     return std::max<int64_t>(0, samples);
   }
 
+  // The last bytes of the training text, of which windows are taken as of the test part.
+  Division Divide(double share) const override {
+    const int64_t size = ValidationSamples(share, test_begin_);
+    const int64_t begin = test_begin_ - size;
+    return {.train = std::max<int64_t>(0, begin - length_),
+            .first = begin,
+            .stride = length_,
+            .count = std::max<int64_t>(0, (size - 1) / length_)};
+  }
+
   int64_t Bytes() const override { return static_cast<int64_t>(tokens_.size()); }
   std::string Note() const override { return note_; }
 

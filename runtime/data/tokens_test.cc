@@ -43,7 +43,7 @@ TEST(Tokens, WindowsAreConsecutiveBytesAndTheirSuccessors) {
   Batches& batches = *model.batches.value();
   EXPECT_EQ(batches.note(), "");
   EXPECT_EQ(batches.train_samples(), 90 - 7);
-  EXPECT_EQ(batches.test_samples(), 1);  // Ten bytes: seven and the one after them.
+  EXPECT_EQ(batches.samples(DataPart::kTest), 1);  // Ten bytes: seven and the one after them.
   int32_t last = 0;
   for (int64_t step = 0; step < batches.steps_per_epoch(); ++step) {
     batches.LoadTraining(step);
@@ -54,7 +54,7 @@ TEST(Tokens, WindowsAreConsecutiveBytesAndTheirSuccessors) {
     }
   }
   EXPECT_LT(last, 90) << "training saw the test part";
-  EXPECT_EQ(batches.LoadTest(0), 1);
+  EXPECT_EQ(batches.LoadPart(DataPart::kTest, 0), 1);
   EXPECT_EQ(model.tokens[0], 90);
   EXPECT_EQ(model.next[6], 97);
 }

@@ -25,10 +25,10 @@ void Feed::Training(int64_t step) {
   staging_.Deliver();
 }
 
-int64_t Feed::Test(int64_t index) {
+int64_t Feed::OfPart(DataPart part, int64_t index) {
   sent_ = -1;
   batches_.WriteTo(staging_.Next());
-  const int64_t samples = batches_.LoadTest(index);
+  const int64_t samples = batches_.LoadPart(part, index);
   staging_.Send();
   staging_.Deliver();
   return samples;

@@ -14,13 +14,13 @@ class Feed {
  public:
   Feed(const std::vector<ModelInput>& inputs, Batches& batches);
 
-  // From here on the inputs hold the batch of training step `step`, or a batch of the test part; Test returns how many
-  // of its samples are real.
+  // From here on the inputs hold the batch of training step `step`, or a batch of a part of the data that is not
+  // trained on; OfPart returns how many of its samples are real.
   void Training(int64_t step);
-  int64_t Test(int64_t index);
+  int64_t OfPart(DataPart part, int64_t index);
 
   // Reads the batch of training step `step` ahead of time, where that does not disturb the current step. It is the
-  // batch that Training is asked for next, unless Test is called before.
+  // batch that Training is asked for next, unless OfPart is called before.
   void ReadAhead(int64_t step);
 
  private:

@@ -34,6 +34,7 @@ std::string Usage(const std::string& program) {
          "  --out DIR      folder of metrics.jsonl and run.json\n"
          "  --data PATH    the data, instead of where the model says\n"
          "  --params PATH  first values of parameters: a safetensors file, a checkpoint, or a folder of them\n"
+         "  --eval-every K steps between two evaluations; 0: after each epoch\n"
          "  --checkpoint-every K\n"
          "                 steps between two checkpoints; 0: none\n"
          "  --keep K       how many checkpoints are kept\n"
@@ -73,10 +74,13 @@ Result<Options> ParseOptions(int argc, const char* const* argv) {
       std::optional<int64_t>* target;
     };
     std::optional<int64_t> seed;
-    const Number numbers[] = {
-        {"--steps", 1, &options.steps},         {"--epochs", 1, &options.epochs},
-        {"--log-every", 0, &options.log_every}, {"--checkpoint-every", 0, &options.checkpoint_every},
-        {"--keep", 1, &options.keep},           {"--seed", 0, &seed}};
+    const Number numbers[] = {{"--steps", 1, &options.steps},
+                              {"--epochs", 1, &options.epochs},
+                              {"--log-every", 0, &options.log_every},
+                              {"--checkpoint-every", 0, &options.checkpoint_every},
+                              {"--keep", 1, &options.keep},
+                              {"--eval-every", 0, &options.evaluate_every},
+                              {"--seed", 0, &seed}};
     const Number* number = nullptr;
     for (const Number& candidate : numbers) {
       if (flag == candidate.flag) number = &candidate;

@@ -1,6 +1,6 @@
 // The flags of a generated program, all optional:
 //   --steps K --epochs K --seed S --log-every K --log-ranks 0|all --out DIR --data PATH --quiet
-//   --params PATH --checkpoint-every K --keep K --checkpoints DIR --resume [DIR]
+//   --params PATH --eval-every K --checkpoint-every K --keep K --checkpoints DIR --resume [DIR]
 #ifndef CLEAVE_RUNTIME_TRAIN_OPTIONS_H_
 #define CLEAVE_RUNTIME_TRAIN_OPTIONS_H_
 
@@ -21,6 +21,7 @@ struct Options {
   std::string out = ".";                    // Folder of metrics.jsonl and run.json.
   std::optional<std::string> data;          // Replaces the path of the data.
   std::optional<std::string> params;        // A safetensors file or a checkpoint, with which parameters begin.
+  std::optional<int64_t> evaluate_every;    // 0: after each epoch.
   std::optional<int64_t> checkpoint_every;  // 0: none.
   std::optional<int64_t> keep;
   std::optional<std::string> checkpoints;  // Their folder; nullopt: `checkpoints` in `out`.

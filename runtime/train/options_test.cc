@@ -23,8 +23,9 @@ TEST(ParseOptions, NoneGiven) {
 }
 
 TEST(ParseOptions, AllGivenInBothForms) {
-  const Result<Options> options = Parse({"--steps", "5", "--epochs=2", "--seed", "0", "--log-every=0", "--log-ranks",
-                                         "all", "--out", "a/b", "--data=c=d", "--params", "x.safetensors", "--quiet"});
+  const Result<Options> options =
+      Parse({"--steps", "5", "--epochs=2", "--seed", "0", "--log-every=0", "--log-ranks", "all", "--out", "a/b",
+             "--data=c=d", "--params", "x.safetensors", "--eval-every", "0", "--quiet"});
   ASSERT_TRUE(options.ok()) << options.error().message;
   EXPECT_EQ(options.value().steps, 5);
   EXPECT_EQ(options.value().epochs, 2);
@@ -34,6 +35,7 @@ TEST(ParseOptions, AllGivenInBothForms) {
   EXPECT_EQ(options.value().out, "a/b");
   EXPECT_EQ(options.value().data, "c=d");
   EXPECT_EQ(options.value().params, "x.safetensors");
+  EXPECT_EQ(options.value().evaluate_every, 0);
   EXPECT_TRUE(options.value().quiet);
 }
 
@@ -52,6 +54,7 @@ TEST(ParseOptions, MistakesAreUsageErrors) {
       {{"--seed", "99999999999999999999"},
        "`--seed` is `99999999999999999999`, and must be a whole number of at least 0"},
       {{"--log-every="}, "`--log-every` is ``, and must be a whole number of at least 0"},
+      {{"--eval-every", "-1"}, "`--eval-every` is `-1`, and must be a whole number of at least 0"},
       {{"--log-ranks", "1"}, "`--log-ranks` is `1`, and must be 0 or all"},
       {{"--out="}, "`--out` needs a value"},
       {{"--params="}, "`--params` needs a value"},

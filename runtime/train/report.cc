@@ -11,7 +11,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "runtime/json/json_writer.h"
 #include "runtime/trace/trace.h"
 
 namespace cleave::runtime {
@@ -49,6 +48,12 @@ JsonObject WatchedJson(const NamedStatistics& watched) {
     values.Add(name, value);
   }
   return values;
+}
+
+JsonObject ValuesJson(const NamedValues& values) {
+  JsonObject all;
+  for (const auto& [name, value] : values) all.Add(name, value);
+  return all;
 }
 
 // `seconds`: of one step.
@@ -150,6 +155,21 @@ void Report::WriteMetrics(const StepRecord& record) {
   for (const auto& [name, value] : record.metrics) line.Add(name, value);
   if (record.parameter_norm.has_value()) line.Add("parameter_norm", *record.parameter_norm);
   if (!record.watched.empty()) line.Add("watch", WatchedJson(record.watched));
+  WriteLine(line);
+}
+
+void Report::WriteEvaluation(int64_t step, int64_t epoch, const EvaluationRecord& record) {
+  if (!outputs_.files) return;
+  JsonObject line;
+  line.AddInteger("step", step);
+  line.AddInteger("epoch", epoch);
+  line.Add("seconds", record.seconds);
+  line.AddInteger("samples", record.samples);
+  line.Add(DataPartName(record.part), ValuesJson(record.values));
+  WriteLine(line);
+}
+
+void Report::WriteLine(const JsonObject& line) {
   const bool is_written = std::fprintf(metrics_, "%s\n", line.Text().c_str()) > 0;
   CheckWritten(std::fflush(metrics_) == 0 && is_written, "`" + folder_ + "/metrics.jsonl` (rank 0)");
 }
@@ -173,12 +193,12 @@ void Report::Step(const StepRecord& record, bool logged) {
   last_progress_ = Now();
 }
 
-void Report::Test(std::optional<int64_t> epoch, const NamedValues& results) {
-  std::string text = epoch.has_value() ? Format("epoch %" PRId64, *epoch) : "";
-  for (const auto& [name, value] : results) {
-    text += Format("%stest %s %.4f", text.empty() ? "" : " | ", name.c_str(), value);
+void Report::Evaluation(const std::string& where, const EvaluationRecord& record, const std::string& notes) {
+  std::string text = where;
+  for (const auto& [name, value] : record.values) {
+    text += Format("%s%s %s %.4f", text.empty() ? "" : " | ", DataPartName(record.part), name.c_str(), value);
   }
-  Line(text);
+  Line(text + notes);
 }
 
 void Report::Summary(const RunRecord& run, int64_t batch) {
@@ -209,12 +229,11 @@ std::string RunJson(const RunRecord& run) {
   for (size_t rank = 0; rank < run.sent_bytes.size(); ++rank) {
     sent_bytes.AddWhole(std::to_string(rank), run.sent_bytes[rank]);
   }
-  JsonObject test;
-  for (const auto& [name, value] : run.test) test.Add(name, value);
   JsonObject all;
   all.AddInteger("exit", run.exit);
   all.AddInteger("steps", static_cast<int64_t>(run.step_seconds.size()));
   if (run.resumed_after > 0) all.AddInteger("resumed_after", run.resumed_after);
+  if (run.stopped_after > 0) all.AddInteger("stopped_after", run.stopped_after);
   all.Add("seconds", run.seconds);
   all.Add("median_step_seconds", Median(run.step_seconds));
   all.Add("compute_seconds", (total - run.communication_seconds) / steps);
@@ -227,7 +246,15 @@ std::string RunJson(const RunRecord& run) {
   all.Add("data_bytes", PerRank(run.data_bytes));
   all.Add("sent_bytes", sent_bytes);
   all.Add("collectives", collectives);
-  if (!run.test.empty()) all.Add("test", test);
+  if (run.best.has_value() && run.best->step > 0) {
+    JsonObject best;
+    best.Add("criterion", run.best->criterion);
+    best.Add("value", run.best->value);
+    best.AddInteger("step", run.best->step);
+    all.Add("best", best);
+  }
+  if (!run.validation.empty()) all.Add("validation", ValuesJson(run.validation));
+  if (!run.test.empty()) all.Add("test", ValuesJson(run.test));
   return all.Text() + "\n";
 }
 

@@ -10,8 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/comm/comm.h"
+#include "runtime/data/data.h"
 #include "runtime/error/error.h"
+#include "runtime/json/json_writer.h"
 #include "runtime/lock/lock.h"
 #include "runtime/train/train.h"
 
@@ -33,6 +36,15 @@ struct StepRecord {
   int64_t samples = 0;
 };
 
+// An evaluation of samples that are not trained on.
+struct EvaluationRecord {
+  DataPart part = DataPart::kTest;
+  int64_t samples = 0;      // 0: there is nothing to evaluate.
+  NamedValues values = {};  // The loss and the metrics, or one of them.
+  double seconds = 0;
+  double data_seconds = 0;  // Of these, in which the data was made ready.
+};
+
 struct RunRecord {
   int exit = 0;
   double seconds = 0;
@@ -44,8 +56,11 @@ struct RunRecord {
   std::vector<int64_t> data_bytes;         // Per rank: the data set.
   std::vector<double> sent_bytes;          // Per rank.
   std::array<Traffic, kCollectiveKinds> traffic;
+  NamedValues validation;  // Of the last evaluation of these samples.
   NamedValues test;
+  std::optional<BestSoFar> best;
   int64_t resumed_after = 0;  // The step.
+  int64_t stopped_after = 0;  // The step at which patience was over; 0: it was not.
 };
 
 double Median(std::vector<double> values);  // 0 for none.
@@ -74,7 +89,10 @@ class Report {
 
   void Line(const std::string& text);
   void Step(const StepRecord& record, bool logged);
-  void Test(std::optional<int64_t> epoch, const NamedValues& results);  // nullopt: of a program that only tests.
+  // `where`: "epoch 0", or empty for a program that only tests. `notes`: what is added to the line.
+  void Evaluation(const std::string& where, const EvaluationRecord& record, const std::string& notes = "");
+  // A line in metrics.jsonl.
+  void WriteEvaluation(int64_t step, int64_t epoch, const EvaluationRecord& record);
   void Summary(const RunRecord& run, int64_t batch);
 
   // Writes run.json completely, or not at all.
@@ -83,6 +101,7 @@ class Report {
  private:
   Report() = default;
   void WriteMetrics(const StepRecord& record);
+  void WriteLine(const JsonObject& line);
 
   std::string folder_;
   Outputs outputs_;

@@ -162,6 +162,39 @@ TEST(Report, RunJson) {
             "\"test\":{\"accuracy\":0.97}}\n");
 }
 
+TEST(Report, RunJsonOfEvaluations) {
+  RunRecord run;
+  run.validation = {{"loss", 0.5}};
+  run.test = {{"loss", 0.25}};
+  run.stopped_after = 40;
+  run.best = BestSoFar{"min(loss)", 0.375, 20, 5};
+  const std::string text = RunJson(run);
+  EXPECT_NE(text.find(",\"stopped_after\":40,"), std::string::npos) << text;
+  EXPECT_NE(text.find(",\"best\":{\"criterion\":\"min(loss)\",\"value\":0.375,\"step\":20},"
+                      "\"validation\":{\"loss\":0.5},\"test\":{\"loss\":0.25}}\n"),
+            std::string::npos)
+      << text;
+  run.best->step = 0;  // Nothing was finite.
+  EXPECT_EQ(RunJson(run).find("\"best\""), std::string::npos);
+}
+
+TEST(Report, LinesOfEvaluations) {
+  Result<Report> report = Report::Open(Folder(), {});
+  ASSERT_TRUE(report.ok());
+  report.value().Begin(0);
+  const EvaluationRecord record = {
+      .part = DataPart::kValidation, .samples = 30, .values = {{"loss", 0.5}, {"accuracy", 0.75}}, .seconds = 0.25};
+  testing::internal::CaptureStdout();
+  report.value().Evaluation("step 20/60", record, " | best");
+  report.value().Evaluation("", {.samples = 30, .values = {{"accuracy", 0.75}}});
+  report.value().WriteEvaluation(20, 1, record);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "step 20/60 | validation loss 0.5000 | validation accuracy 0.7500 | best\ntest accuracy 0.7500\n");
+  EXPECT_EQ(Content(Folder() + "/metrics.jsonl"),
+            "{\"step\":20,\"epoch\":1,\"seconds\":0.25,\"samples\":30,"
+            "\"validation\":{\"loss\":0.5,\"accuracy\":0.75}}\n");
+}
+
 TEST(Report, WritesRunJsonWholeAndRemovesAnOlderOne) {
   {
     Result<Report> report = Report::Open(Folder(), {.lines = false});

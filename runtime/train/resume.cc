@@ -5,9 +5,12 @@
 #include <cstdlib>
 
 #include "runtime/launch/launch.h"
+#include "runtime/train/best.h"
 
 namespace cleave::runtime {
 namespace {
+
+constexpr char kValidation[] = "validation";
 
 std::string ScheduleText(const Schedule& schedule) {
   switch (schedule.form) {
@@ -69,7 +72,7 @@ Result<CheckpointFacts> Resume(Comm& comm, const std::string& folder, const std:
 }
 
 std::optional<Error> ClaimFolder(Comm& comm, Report& report, const std::string& folder,
-                                 std::optional<int64_t> resumed_at) {
+                                 std::optional<int64_t> resumed_at, const std::optional<BestSoFar>& best) {
   if (comm.rank() > 0) return Agree(comm, std::nullopt);
   if (std::optional<Error> error = report.Take(folder)) return Agree(comm, error);
   RemoveUnfinished(folder);
@@ -87,6 +90,7 @@ std::optional<Error> ClaimFolder(Comm& comm, Report& report, const std::string& 
     if (!error.has_value()) error = SetAside(folder, step);
     if (!error.has_value()) report.Line(Format("`%s` is set aside", CheckpointFolder(folder, step).c_str()));
   }
+  if (!error.has_value()) error = LinkBest(folder, best.has_value() ? best->step : LinkedBest(folder));
   return Agree(comm, error);
 }
 
@@ -97,7 +101,19 @@ CheckpointFacts FactsOf(const TrainingSettings& settings, const Batches& batches
                     {"seed", std::to_string(seed)},
                     {"shuffle", settings.data.shuffle ? "true" : "false"},
                     {"training samples", std::to_string(batches.train_samples())}};
+  if (settings.data.validation > 0) facts.settings.emplace_back(kValidation, Format("%g", settings.data.validation));
+  if (!settings.best.measure.empty()) facts.settings.emplace_back("best", CriterionText(settings.best));
   return facts;
+}
+
+bool EvaluatesTheSame(const CheckpointFacts& then, const CheckpointFacts& facts) {
+  const auto validation = [](const CheckpointFacts& of) {
+    for (const auto& [name, value] : of.settings) {
+      if (name == kValidation) return value;
+    }
+    return std::string();
+  };
+  return validation(then) == validation(facts);
 }
 
 std::string ResumedText(const CheckpointFacts& then, const CheckpointFacts& facts) {

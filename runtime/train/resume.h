@@ -26,13 +26,16 @@ std::optional<uint64_t> ResumedSeed(Comm& comm, const std::string& folder);
 Result<CheckpointFacts> Resume(Comm& comm, const std::string& folder, const std::vector<StateTensor>& state);
 
 // Makes a folder ready for checkpoints of training that goes on from step `resumed_at`, or from the beginning. Called
-// by all ranks. No other job may use it meanwhile; checkpoints of later steps are set aside; an Error where there are
-// some and nothing was resumed.
+// by all ranks. No other job may use it meanwhile; checkpoints of later steps are set aside, and the link `best` leads
+// to the best one so far; an Error where there are some and nothing was resumed. `best`: of training that looks for it.
 std::optional<Error> ClaimFolder(Comm& comm, Report& report, const std::string& folder,
-                                 std::optional<int64_t> resumed_at);
+                                 std::optional<int64_t> resumed_at, const std::optional<BestSoFar>& best);
 
 // What a checkpoint says of this training; `settings` are those that may be others when it goes on.
 CheckpointFacts FactsOf(const TrainingSettings& settings, const Batches& batches, uint64_t seed);
+
+// Whether evaluations of both can be compared.
+bool EvaluatesTheSame(const CheckpointFacts& then, const CheckpointFacts& facts);
 
 // That training goes on, and which settings are others.
 std::string ResumedText(const CheckpointFacts& then, const CheckpointFacts& facts);

@@ -31,25 +31,14 @@ std::string NumberText(float value) {
   return (bits & 0x7FFFFFFFu) > 0x7F800000u ? "nan" : Format("%g", static_cast<double>(value));
 }
 
-// How long to train.
-struct Length {
-  int64_t steps = 0;
-  bool cut_short = false;  // --steps ends it in the middle of an epoch, so there is no test at the end.
-};
-
-Length TrainingLength(const TrainingSettings& settings, const Options& options, int64_t steps_per_epoch) {
-  Length length;
+// After how many steps training ends.
+int64_t TrainingLength(const TrainingSettings& settings, const Options& options, int64_t steps_per_epoch) {
   const int64_t epochs = options.epochs.value_or(settings.epochs);
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  length.steps = epochs > kMost / steps_per_epoch ? kMost : epochs * steps_per_epoch;
-  if (options.steps.has_value()) {
-    // Without --epochs the flag alone decides, even beyond what the model says.
-    length.steps = options.epochs.has_value() ? std::min(length.steps, *options.steps) : *options.steps;
-    length.cut_short = length.steps % steps_per_epoch != 0;
-  } else if (settings.steps > 0 && !options.epochs.has_value()) {
-    length.steps = std::min(length.steps, settings.steps);
-  }
-  return length;
+  const int64_t length = epochs > kMost / steps_per_epoch ? kMost : epochs * steps_per_epoch;
+  // Without --epochs the flag alone decides, even beyond what the model says.
+  if (options.steps.has_value()) return options.epochs.has_value() ? std::min(length, *options.steps) : *options.steps;
+  return settings.steps > 0 && !options.epochs.has_value() ? std::min(length, settings.steps) : length;
 }
 
 double CommunicationSeconds(const Comm& comm) {
@@ -63,7 +52,8 @@ constexpr char kNothingFound[] = "computed again, every value was finite";
 }  // namespace
 
 Run::Run(const TrainingSettings& settings, const Options& options, const Context& context, uint64_t& step, int64_t done,
-         TrainingProgram& program, Batches& batches, Report& report, Saving& saving, RedistributionLog& redistributions)
+         Best& best, TrainingProgram& program, Batches& batches, Report& report, Saving& saving,
+         RedistributionLog& redistributions)
     : settings_(settings),
       options_(options),
       comm_(context.comm),
@@ -71,14 +61,16 @@ Run::Run(const TrainingSettings& settings, const Options& options, const Context
       observer_(context.observer),
       step_(step),
       done_(done),
+      best_(best),
       program_(program),
       batches_(batches),
       report_(report),
       saving_(saving),
       redistributions_(redistributions),
-      feed_(program.Inputs(), batches) {
-  for (const ModelInput& input : program_.Inputs()) masks_test_ |= input.name == kSampleMask;
-}
+      feed_(program.Inputs(), batches),
+      evaluation_(settings, context, step, program, batches, feed_, recordable_),
+      evaluate_every_(options.evaluate_every.value_or(settings.evaluate_every)),
+      evaluates_loss_(AsksForEvaluation(settings, options)) {}
 
 std::optional<Error> Run::Whole() {
   switch (settings_.mode) {
@@ -93,55 +85,72 @@ std::optional<Error> Run::Whole() {
 }
 
 std::optional<Error> Run::Steps() {
-  const Length length = TrainingLength(settings_, options_, batches_.steps_per_epoch());
+  const int64_t length = TrainingLength(settings_, options_, batches_.steps_per_epoch());
   const int64_t log_every = options_.log_every.value_or(settings_.log_every);
   const int64_t of_epoch = batches_.steps_per_epoch();
   start_ = Now();
-  if (done_ >= length.steps) {
-    report_.Line(
-        Format("all %" PRId64 " steps are done: more are trained with a larger `--steps` or `--epochs`", length.steps));
-    Test((done_ - 1) / of_epoch);
+  const bool is_over = best_.patience_is_over();
+  if (done_ >= length || is_over) {
+    report_.Line(is_over ? Format("nothing is trained: %s, and %" PRId64 " evaluations after it were not better",
+                                  best_.Text().c_str(), best_.so_far()->since)
+                         : Format("all %" PRId64 " steps are done: more are trained with a larger `--steps` or "
+                                  "`--epochs`",
+                                  length));
+    if (is_over) record_.stopped_after = done_;
+    TestAtEnd(done_, length);
+    return std::nullopt;
   }
-  for (int64_t step = done_; step < length.steps && !saving_.stops(); ++step) {
+  for (int64_t step = done_; step < length && !saving_.stops(); ++step) {
     if (step % of_epoch == 0 || step == done_) {
-      PrepareData([&] { batches_.PrepareTraining(step, std::min(of_epoch - step % of_epoch, length.steps - step)); });
+      PrepareData([&] { batches_.PrepareTraining(step, std::min(of_epoch - step % of_epoch, length - step)); });
     }
-    const bool last = step + 1 == length.steps;
-    const bool logged = log_every > 0 && ((step + 1) % log_every == 0 || last);
-    if (std::optional<Error> error = Step(step, length.steps, logged)) return error;
-    const bool epoch_ends = (step + 1) % of_epoch == 0;
-    if (epoch_ends || (last && !length.cut_short)) Test(step / of_epoch);
-    if (last || saving_.IsDue(step + 1)) {
+    Saving::StepEnd end = {.step = step + 1, .is_last = step + 1 == length};
+    const bool logged = log_every > 0 && (end.step % log_every == 0 || end.is_last);
+    if (std::optional<Error> error = Step(step, length, logged)) return error;
+    just_evaluated_.reset();
+    if (IsEvaluated(end.step)) end.is_best = EvaluateAfter(end.step, length);
+    if (best_.patience_is_over()) {
+      end.is_last = true;
+      record_.stopped_after = end.step;
+      report_.Line(Format("training stops after step %" PRId64 ": %s, and %" PRId64 " evaluations after it were not "
+                          "better",
+                          end.step, best_.Text().c_str(), best_.so_far()->since));
+    }
+    if (end.is_last) TestAtEnd(end.step, length);
+    if (end.is_last || saving_.IsDue(end)) {
       // What is saved is finite.
-      if (std::optional<Error> error = CheckParameters(step + 1)) return error;
+      if (std::optional<Error> error = CheckParameters(end.step)) return error;
     }
-    if (std::optional<Error> error = saving_.AfterStep(step + 1, last)) return error;
+    end.best = best_.so_far();
+    if (std::optional<Error> error = saving_.AfterStep(end)) return error;
     record_.seconds = Now() - start_;
+    if (end.is_last) break;
   }
   return std::nullopt;
 }
 
 std::optional<Error> Run::Evaluate() {
   const double start = Now();
-  const int64_t samples = Test(std::nullopt);
-  if (samples == 0) return Error{ExitCode::kInput, "the data has no test part of a batch"};
+  const EvaluationRecord measured = Measure(batches_.tested());
+  if (measured.samples == 0) return Error{ExitCode::kInput, "the data has no test part of a batch"};
+  report_.Evaluation("", measured);
   record_.seconds = Now() - start;
-  report_.Line(Format("%" PRId64 " samples in %.2f s | %.0f samples/s", samples, record_.seconds,
-                      static_cast<double>(samples) / record_.seconds));
+  report_.Line(Format("%" PRId64 " samples in %.2f s | %.0f samples/s", measured.samples, record_.seconds,
+                      static_cast<double>(measured.samples) / record_.seconds));
   return std::nullopt;
 }
 
 std::optional<Error> Run::Predict() {
-  const int64_t count = batches_.test_batches();
+  const int64_t count = batches_.batches(DataPart::kTest);
   OutputFiles files(options_.out);
   std::optional<Error> error;
   const double start = Now();
-  PrepareData([&] { batches_.PrepareTest(count); });
+  PrepareData([&] { batches_.PreparePart(DataPart::kTest, count); });
   observer_.Begin(Occasion::kTest);
   program_.Prepare({.step = 0});
   for (int64_t index = 0; index < count && !error.has_value(); ++index) {
-    const int64_t samples = feed_.Test(index);
-    test_.Run([&] { program_.RunBatch(/*metrics=*/false, /*gradients=*/false); });
+    const int64_t samples = feed_.OfPart(DataPart::kTest, index);
+    predict_.Run([&] { program_.RunBatch(/*metrics=*/false, /*gradients=*/false); });
     observer_.Show();
     error = files.Append(observer_.TakeOutputs(), samples);
     // One message for some batches.
@@ -152,8 +161,9 @@ std::optional<Error> Run::Predict() {
   if (error.has_value()) return error;
   record_.seconds = Now() - start;
   for (const std::string& line : files.Lines()) report_.Line(line);
-  report_.Line(Format("%" PRId64 " samples in %.2f s | %.0f samples/s", batches_.test_samples(), record_.seconds,
-                      static_cast<double>(batches_.test_samples()) / record_.seconds));
+  const int64_t all = batches_.samples(DataPart::kTest);
+  report_.Line(Format("%" PRId64 " samples in %.2f s | %.0f samples/s", all, record_.seconds,
+                      static_cast<double>(all) / record_.seconds));
   return std::nullopt;
 }
 
@@ -165,6 +175,7 @@ RunRecord Run::Finish(ExitCode code) {
   const int64_t on_host = program_.HostBytes() + (TensorsAreOnHost() ? 0 : copy);
   record_.exit = static_cast<int>(code);
   record_.resumed_after = done_;
+  record_.best = best_.so_far();
   record_.traffic = comm_.traffic();
   // The host cannot measure how long a GPU communicates, because it only asks for the work.
   record_.communication_is_timed = TensorsAreOnHost();
@@ -192,8 +203,7 @@ std::optional<Error> Run::Step(int64_t step, int64_t total, bool logged) {
   observer_.Begin(Occasion::kTraining, logged);
   program_.Prepare(scalars);
   (logged ? with_metrics_ : gradients_).Run([&] { program_.RunBatch(logged, /*gradients=*/true); });
-  const bool test_follows = (step + 1) % batches_.steps_per_epoch() == 0;
-  if (step + 1 < total && !test_follows) feed_.ReadAhead(step + 1);
+  if (step + 1 < total && !IsEvaluated(step + 1)) feed_.ReadAhead(step + 1);
   const float loss = program_.Loss();
   double shown = Show();
   if (!IsFinite(loss)) return Explain(step + 1, loss);
@@ -249,36 +259,43 @@ StepScalars Run::Scalars(int64_t step) const {
           BiasCorrection(settings_.beta2, step)};
 }
 
-int64_t Run::Test(std::optional<int64_t> epoch) {
-  const bool has_metrics = !settings_.metrics.empty();
-  const bool whole_only = !has_metrics || !masks_test_;
-  const int64_t count = whole_only ? batches_.test_samples() / batches_.batch() : batches_.test_batches();
-  if (count == 0) return 0;
-  PrepareData([&] { batches_.PrepareTest(count); });
-  NamedValues results;
-  for (const std::string& name : settings_.metrics) results.emplace_back(name, 0.0);
-  if (!has_metrics) results.emplace_back("loss", 0.0);
-  comm_.CountTraffic(false);
-  step_ = 0;
-  observer_.Begin(Occasion::kTest);
-  program_.Prepare({.step = 0});
-  int64_t samples = 0;
-  for (int64_t index = 0; index < count; ++index) {
-    samples += feed_.Test(index);
-    test_.Run([&] { program_.RunBatch(/*metrics=*/true, /*gradients=*/false); });
-    observer_.Show();
-    // A metric is a mean over the whole batch in which padding counts as zero.
-    const double weight = static_cast<double>(batches_.batch());
-    for (size_t i = 0; i < settings_.metrics.size(); ++i)
-      results[i].second += weight * program_.Metric(static_cast<int>(i));
-    if (!has_metrics) results[0].second += weight * program_.Loss();
+bool Run::IsEvaluated(int64_t steps) const {
+  if (batches_.samples(batches_.evaluated()) == 0) return false;
+  return steps % (evaluate_every_ > 0 ? evaluate_every_ : batches_.steps_per_epoch()) == 0;
+}
+
+bool Run::EvaluateAfter(int64_t steps, int64_t total) {
+  const EvaluationRecord measured = Measure(batches_.evaluated());
+  if (measured.samples == 0) return false;
+  just_evaluated_ = measured.part;
+  bool is_best = false;
+  for (const auto& [name, value] : measured.values) {
+    if (!best_.is_on() || name != best_.measure()) continue;
+    // All ranks decide by the same number.
+    is_best = best_.Take(steps, std::strtod(FromFirst(comm_, Format("%.17g", value)).c_str(), nullptr));
+    break;
   }
-  observer_.Begin(Occasion::kTraining);
-  comm_.CountTraffic(true);
-  for (auto& [name, value] : results) value /= static_cast<double>(samples);
-  record_.test = results;
-  report_.Test(epoch, results);
-  return samples;
+  report_.Evaluation(Where(steps, total), measured, is_best ? " | best" : "");
+  if (evaluates_loss_) report_.WriteEvaluation(steps, (steps - 1) / batches_.steps_per_epoch(), measured);
+  return is_best;
+}
+
+void Run::TestAtEnd(int64_t steps, int64_t total) {
+  if (just_evaluated_ == batches_.tested()) return;
+  const EvaluationRecord measured = Measure(batches_.tested());
+  if (measured.samples > 0) report_.Evaluation(Where(steps, total), measured);
+}
+
+EvaluationRecord Run::Measure(DataPart part) {
+  EvaluationRecord measured = evaluation_.Over(part, evaluates_loss_);
+  start_ += measured.data_seconds;
+  if (measured.samples > 0) (part == DataPart::kTest ? record_.test : record_.validation) = measured.values;
+  return measured;
+}
+
+std::string Run::Where(int64_t steps, int64_t total) const {
+  if (evaluate_every_ > 0) return Format("step %" PRId64 "/%" PRId64, steps, total);
+  return Format("epoch %" PRId64, (steps - 1) / batches_.steps_per_epoch());
 }
 
 Error Run::Explain(int64_t step, float loss) {

@@ -11,6 +11,8 @@
 #include "runtime/error/error.h"
 #include "runtime/kernels/observer.h"
 #include "runtime/trace/trace.h"
+#include "runtime/train/best.h"
+#include "runtime/train/evaluation.h"
 #include "runtime/train/feed.h"
 #include "runtime/train/options.h"
 #include "runtime/train/parameter_norm.h"
@@ -24,9 +26,11 @@ namespace cleave::runtime {
 
 class Run {
  public:
-  // `done`: how many steps the training that goes on had done. `step`: Context::step. All of it outlives the run.
+  // `done`: how many steps the training that goes on had done; `best`: what it had found. `step`: Context::step. All of
+  // it outlives the run.
   Run(const TrainingSettings& settings, const Options& options, const Context& context, uint64_t& step, int64_t done,
-      TrainingProgram& program, Batches& batches, Report& report, Saving& saving, RedistributionLog& redistributions);
+      Best& best, TrainingProgram& program, Batches& batches, Report& report, Saving& saving,
+      RedistributionLog& redistributions);
 
   // What the program is there for. Returns an Error, the same on all ranks, when it fails.
   std::optional<Error> Whole();
@@ -35,17 +39,23 @@ class Run {
   RunRecord Finish(ExitCode code);
 
  private:
-  // Trains and tests. Returns an Error when a value is not finite.
+  // Trains, evaluates and tests. Returns an Error when a value is not finite.
   std::optional<Error> Steps();
-  // Computes the metrics of the test part.
+  // Computes the metrics of the part that is tested.
   std::optional<Error> Evaluate();
   // Writes what the program looks at, of all samples, into files. Rank 0 has them whole.
   std::optional<Error> Predict();
 
   std::optional<Error> Step(int64_t step, int64_t total, bool logged);
-  // Mean of the metrics over the test part. Without metrics, and for a program without a sample mask, only whole
-  // batches count. Returns the number of samples.
-  int64_t Test(std::optional<int64_t> epoch);
+  // Whether there is an evaluation after so many steps.
+  bool IsEvaluated(int64_t steps) const;
+  // An evaluation while training goes on. Returns whether it is the best so far.
+  bool EvaluateAfter(int64_t steps, int64_t total);
+  // The test at the end of training, unless an evaluation has just done the same.
+  void TestAtEnd(int64_t steps, int64_t total);
+  EvaluationRecord Measure(DataPart part);
+  // "epoch 3", or "step 200/1000" where evaluations are not those of epochs.
+  std::string Where(int64_t steps, int64_t total) const;
   // Data is made ready outside of the time that training takes.
   template <typename Prepare>
   void PrepareData(Prepare prepare);
@@ -67,6 +77,7 @@ class Run {
   Observer& observer_;
   uint64_t& step_;
   const int64_t done_;
+  Best& best_;
   TrainingProgram& program_;
   Batches& batches_;
   Report& report_;
@@ -78,9 +89,12 @@ class Run {
   Phase gradients_{"the gradients", recordable_, comm_, watch_};
   Phase with_metrics_{"the metrics and gradients", recordable_, comm_, watch_};
   Phase update_{"the update", recordable_, comm_, watch_};
-  Phase test_{"a test batch", recordable_, comm_, watch_};
-  bool masks_test_ = false;
-  double start_ = 0;  // When training began, moved by what is not part of it.
+  Phase predict_{"a batch", recordable_, comm_, watch_};
+  Evaluation evaluation_;
+  const int64_t evaluate_every_;                 // Steps; 0: after each epoch.
+  const bool evaluates_loss_;                    // As the model asks for evaluations.
+  std::optional<DataPart> just_evaluated_ = {};  // After the current step.
+  double start_ = 0;                             // When training began, moved by what is not part of it.
   RunRecord record_;
 };
 

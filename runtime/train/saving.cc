@@ -49,21 +49,22 @@ Saving::Saving(Comm& comm, Watch& watch, Report& report, const SavingOptions& op
   exchanged_at_ = Now();
 }
 
-std::optional<Error> Saving::AfterStep(int64_t step, bool is_last) {
+std::optional<Error> Saving::AfterStep(const StepEnd& end) {
   if (!is_on()) return std::nullopt;
   ++steps_since_exchange_;
-  const bool is_due = IsDue(step) || is_last;
+  const bool is_due = IsDue(end);
   if (is_due || steps_since_exchange_ >= steps_between_) {
     if (auto error = Exchange()) return error;
   }
   if (!is_due && !stops_) return std::nullopt;
   if (auto error = WaitForEnd()) return error;
-  facts_.step = step;
+  facts_.step = end.step;
+  facts_.best = end.best;
   is_saving_ = true;
   watch_.Start("copying what a checkpoint keeps", 0);
-  writer_->Start(step);
+  writer_->Start(end.step);
   watch_.Finish();
-  return is_last || stops_ ? WaitForEnd() : std::nullopt;
+  return end.is_last || stops_ ? WaitForEnd() : std::nullopt;
 }
 
 std::string Saving::News() {

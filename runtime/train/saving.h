@@ -32,7 +32,7 @@ struct SavingOptions {
 // and whether they were asked to stop.
 class Saving {
  public:
-  // `facts`: all but the step.
+  // `facts`: all but the step and the best evaluation.
   Saving(Comm& comm, Watch& watch, Report& report, const SavingOptions& options, const CheckpointFacts& facts,
          std::vector<StateTensor> state);
 
@@ -40,12 +40,22 @@ class Saving {
   // Of the memory in which what is written waits.
   int64_t bytes() const { return is_on() ? writer_->bytes() : 0; }
 
+  // The end of a step, the same on all ranks.
+  struct StepEnd {
+    int64_t step = 0;
+    bool is_last = false;
+    bool is_best = false;                // Of an evaluation that is better than all before.
+    std::optional<BestSoFar> best = {};  // Of training that looks for it.
+  };
+
   // Called by all ranks at the end of each step. Returns an Error that all agree on where something cannot be written.
   // After the last step, and the one after which training stops, everything is on disk when this returns.
-  std::optional<Error> AfterStep(int64_t step, bool is_last);
+  std::optional<Error> AfterStep(const StepEnd& end);
 
   // Whether a checkpoint is written after this step.
-  bool IsDue(int64_t step) const { return is_on() && step % options_.every == 0; }
+  bool IsDue(const StepEnd& end) const {
+    return is_on() && (end.is_last || end.is_best || end.step % options_.every == 0);
+  }
 
   // Whether all ranks stop after this step.
   bool stops() const { return stops_; }

@@ -11,6 +11,8 @@
 
 #include "runtime/comm/run_ranks.h"
 #include "runtime/launch/launch.h"
+#include "runtime/train/best.h"
+#include "runtime/train/evaluation.h"
 #include "runtime/train/initial_values.h"
 #include "runtime/train/options.h"
 #include "runtime/train/redistributions.h"
@@ -42,11 +44,13 @@ std::string Headline(const TrainingSettings& settings, const Batches& batches, u
   for (const MeshAxis& axis : settings.mesh) {
     mesh += Format("%s%s=%" PRId64, mesh.empty() ? " (" : ", ", axis.name.c_str(), axis.size);
   }
-  return Format("%s on %" PRId64 " rank%s%s%s | %" PRId64 " training samples, %" PRId64 " test | batch %" PRId64
+  const int64_t set_aside = batches.samples(DataPart::kValidation);
+  const std::string validation = set_aside > 0 ? Format("%" PRId64 " validation, ", set_aside) : "";
+  return Format("%s on %" PRId64 " rank%s%s%s | %" PRId64 " training samples, %s%" PRId64 " test | batch %" PRId64
                 ", %" PRId64 " step%s per epoch | seed %" PRIu64,
                 settings.model_name, ranks, ranks == 1 ? "" : "s", mesh.c_str(), mesh.empty() ? "" : ")",
-                batches.train_samples(), batches.test_samples(), batches.batch(), batches.steps_per_epoch(),
-                batches.steps_per_epoch() == 1 ? "" : "s", seed);
+                batches.train_samples(), validation.c_str(), batches.samples(DataPart::kTest), batches.batch(),
+                batches.steps_per_epoch(), batches.steps_per_epoch() == 1 ? "" : "s", seed);
 }
 
 // What the exit code of a process that ends at a signal is.
@@ -106,19 +110,23 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
     for (const std::string& line : lines.value()) report.value().Line(line);
   }
   const std::vector<StateTensor> state = StateOf(program->Parameters());
+  if (auto error = CheckEvaluation(settings, options, saves.every > 0, *batches.value())) return error;
   const CheckpointFacts facts = FactsOf(settings, *batches.value(), seed);
+  Best best(settings.best, settings.patience);
   int64_t done = 0;
   if (options.resume.has_value()) {
     watch.Start("reading a checkpoint", 0);
     const Result<CheckpointFacts> resumed = Resume(comm, from, state);
     if (!resumed.ok()) return resumed.error();
-    done = resumed.value().step;
+    const CheckpointFacts& then = resumed.value();
+    done = then.step;
     if (from == saves.folder) saves.last_good = done;
-    report.value().Line(ResumedText(resumed.value(), facts));
+    report.value().Line(ResumedText(then, facts));
+    if (EvaluatesTheSame(then, facts)) best.GoOnFrom(then.best);
   }
   if (saves.every > 0) {
     const std::optional<int64_t> resumed_at = options.resume.has_value() ? std::optional(done) : std::nullopt;
-    if (std::optional<Error> error = ClaimFolder(comm, report.value(), saves.folder, resumed_at)) return error;
+    if (auto error = ClaimFolder(comm, report.value(), saves.folder, resumed_at, best.so_far())) return error;
   }
   report.value().Begin(done);
   Saving saving(comm, watch, report.value(), saves, facts, state);
@@ -127,7 +135,8 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   if (!batches.value()->note().empty()) report.value().Line(batches.value()->note());
 
   RedistributionLog redistributions(comm, watch, folder);
-  Run run(settings, options, context, step, done, *program, *batches.value(), report.value(), saving, redistributions);
+  Run run(settings, options, context, step, done, best, *program, *batches.value(), report.value(), saving,
+          redistributions);
   std::optional<Error> error = run.Whole();
   if (!error.has_value() && saving.stops()) {
     error = Error{kStopped, "SIGTERM ended the training; `--resume` goes on from what was saved"};

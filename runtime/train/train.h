@@ -14,7 +14,7 @@
 //   }
 //
 // Order of calls: Initialize once. Per training step: inputs are filled, Prepare, RunBatch (Forward, at logged steps
-// Metrics, Backward), Update. After an epoch Prepare; per test batch: inputs are filled, RunBatch (Forward, Metrics).
+// Metrics, Backward), Update. For an evaluation Prepare; per batch: inputs are filled, RunBatch (Forward, Metrics).
 // When a loss is not finite: RunBatch again on the same inputs, before Update, with the Watch in checking mode; so it
 // may not change parameters or optimizer state. Context::step is the same in both.
 //
@@ -138,6 +138,15 @@ enum class LogFormat { kCleave, kMindSpore };
 // values of all samples into files.
 enum class Mode { kTrain, kEvaluate, kPredict };
 
+// What can be best besides metrics.
+inline constexpr char kLoss[] = "loss";
+
+// Which evaluation is the best one.
+struct Criterion {
+  std::string measure = {};  // kLoss or a metric; empty: none is.
+  bool is_least = false;     // Else the greatest value is best.
+};
+
 // What the model file says, known at compile time.
 struct TrainingSettings {
   const char* model_name = "";
@@ -154,6 +163,9 @@ struct TrainingSettings {
   LogFormat log = LogFormat::kCleave;
   int64_t checkpoint_every = 0;  // Steps; 0: never.
   int64_t keep_checkpoints = 3;
+  int64_t evaluate_every = 0;  // Steps; 0: after each epoch.
+  Criterion best;              // Its checkpoint is kept besides.
+  int64_t patience = 0;        // Evaluations without a better one, after which training stops; 0: it does not.
   uint64_t seed = 1;
   Schedule schedule;
   double beta1 = 0.9;  // Adam's; others ignore them.

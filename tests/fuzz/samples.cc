@@ -73,7 +73,10 @@ void Load(const DataSpec& spec, std::vector<ModelInput> inputs) {
     return;
   }
   batches.value()->LoadTraining(0);
-  if (batches.value()->test_batches() > 0) batches.value()->LoadTest(batches.value()->test_batches() - 1);
+  for (const DataPart part : {DataPart::kValidation, DataPart::kTest}) {
+    const int64_t count = batches.value()->batches(part);
+    if (count > 0) batches.value()->LoadPart(part, count - 1);
+  }
 }
 
 Region Whole(std::vector<int64_t> shape) { return {shape, std::vector<int64_t>(shape.size(), 0), shape}; }

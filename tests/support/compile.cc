@@ -56,7 +56,8 @@ std::vector<double> Losses(const std::string& out) {
   std::istringstream lines(ReadText(out + "/metrics.jsonl"));
   for (std::string line; std::getline(lines, line);) {
     const absl::StatusOr<Json> step = ParseStrictJson(line);
-    EXPECT_TRUE(step.ok() && step->is_object() && step->contains("loss")) << line;
+    const bool is_evaluation = step.ok() && (step->contains("validation") || step->contains("test"));
+    EXPECT_TRUE(step.ok() && step->is_object() && (is_evaluation || step->contains("loss"))) << line;
     if (step.ok() && step->is_object() && step->contains("loss")) losses.push_back(step->at("loss").get<double>());
   }
   return losses;

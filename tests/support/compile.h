@@ -28,7 +28,7 @@ CommandResult MakeLocal(const std::string& out);
 CommandResult StartLocal(const std::string& out, std::vector<std::string> flags = {},
                          const std::vector<std::string>& environment = {});
 
-// The losses of metrics.jsonl in `out`, one per step.
+// The losses of metrics.jsonl in `out`, one per step, without those of evaluations.
 std::vector<double> Losses(const std::string& out);
 
 // The result of training a model: the compiler's diagnostics, the program's output, and a loss for each step.

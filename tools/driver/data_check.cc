@@ -43,6 +43,7 @@ class DataCheck {
     if (makes_program_ && data.kind == "digits") CheckClasses();
     if (makes_program_ && (data.kind == "mnist" || data.kind == "tokens")) CheckOpens();
     if (makes_program_) CheckMade();
+    CheckEvaluation();
     return !failed_;
   }
 
@@ -122,10 +123,11 @@ class DataCheck {
       AddAtData(Warning(Code::kW0617, absl::StrCat("there is no `", place, "`")).Note(kReadAtStart));
       return;
     }
-    const runtime::DataSpec spec = data.kind == "mnist" ? runtime::Mnist(place) : runtime::Tokens(place);
+    runtime::DataSpec spec = data.kind == "mnist" ? runtime::Mnist(place) : runtime::Tokens(place);
+    if (Trains()) spec.validation = module_.training.validation;
     const auto opened = runtime::Batches::Open(spec, Inputs(), static_cast<uint64_t>(module_.training.seed));
-    if (opened.ok()) return;
-    AddAtData(ErrorOf(Code::kE0512, opened.error()));
+    if (!opened.ok()) return AddAtData(ErrorOf(Code::kE0512, opened.error()));
+    evaluated_ = opened.value()->samples(opened.value()->evaluated());
   }
 
   std::vector<runtime::ModelInput> Inputs() const {
@@ -146,11 +148,48 @@ class DataCheck {
   void CheckMade() {
     const ir::DataSource& data = module_.training.data;
     const std::optional<ir::MadeSamples> made = ir::MadeSamplesOf(data);
-    const int64_t batch = Inputs().front().region.shape[0];
-    if (!made.has_value() || made->train >= batch) return;
+    if (!made.has_value()) return;
+    if (made->train >= Batch()) return CheckDivided(made->train);
     AddAtData(Error(Code::kE0515, absl::StrCat("`", data.kind, "` has ", Plural(made->train, "training sample"),
-                                               ", fewer than one batch of ", batch))
-                  .Help(absl::StrCat("`data = ", data.kind, "(train = ", batch, ")`, or a smaller batch")));
+                                               ", fewer than one batch of ", Batch()))
+                  .Help(absl::StrCat("`data = ", data.kind, "(train = ", Batch(), ")`, or a smaller batch")));
+  }
+
+  bool Trains() const { return module_.training.mode == ir::Mode::kTrain; }
+  int64_t Batch() const { return Inputs().front().region.shape[0]; }
+
+  // What is left for training and what is set aside must each have a batch.
+  void CheckDivided(int64_t samples) {
+    const double share = module_.training.validation;
+    if (share == 0 || !Trains()) return;
+    const int64_t validation = runtime::ValidationSamples(share, samples);
+    const bool is_validation = validation < Batch();
+    const int64_t few = is_validation ? validation : samples - validation;
+    if (few >= Batch()) return;
+    failed_ = true;
+    diagnostics_.Add(
+        Error(Code::kE0515, absl::StrCat(Plural(few, is_validation ? "validation sample" : "training sample"),
+                                         is_validation ? "" : " left", ", fewer than one batch of ", Batch()))
+            .At(module_.validation_place, "set here")
+            .Note(absl::StrCat("the data has ", Plural(samples, "training sample"), ", of which ", validation,
+                               " are set aside")));
+  }
+
+  // Where evaluations are asked for, there must be a batch of samples for them.
+  void CheckEvaluation() {
+    const ir::Training& training = module_.training;
+    const bool is_asked_for = training.evaluate_every > 0 || !training.best.measure.empty();
+    if (!Trains() || !is_asked_for || training.validation > 0 || failed_) return;
+    const std::optional<ir::MadeSamples> made = ir::MadeSamplesOf(training.data);
+    if (made.has_value()) evaluated_ = made->test;
+    if (training.data.kind == "npy") evaluated_ = 0;
+    if (!evaluated_.has_value() || *evaluated_ >= Batch()) return;
+    failed_ = true;
+    diagnostics_.Add(
+        Error(Code::kE0516, absl::StrCat("evaluation of `", training.data.kind, "`, which has ",
+                                         *evaluated_ == 0 ? "no test part" : Plural(*evaluated_, "test sample")))
+            .At(module_.evaluation_place, absl::StrCat("takes whole batches of ", Batch()))
+            .Help("`validation = 0.1;` sets a share of the training samples aside"));
   }
 
   void CheckClasses() {
@@ -189,6 +228,8 @@ class DataCheck {
       Add(Error(Code::kE0515, absl::StrCat("`", files[0].path(), "` has ", Plural(samples, "sample"),
                                            ", fewer than one batch of ", batch)),
           first);
+    } else {
+      CheckDivided(samples);
     }
   }
 
@@ -197,6 +238,7 @@ class DataCheck {
   Diagnostics& diagnostics_;
   const std::filesystem::path folder_;
   bool failed_ = false;
+  std::optional<int64_t> evaluated_;  // Samples that evaluations while training goes on are about, where that is known.
 };
 
 }  // namespace

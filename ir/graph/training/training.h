@@ -89,6 +89,14 @@ std::optional<Mode> ParseMode(absl::string_view name);
 absl::string_view PrecisionName(Precision precision);  // "f32"
 std::optional<Precision> ParsePrecision(absl::string_view name);
 
+// Which evaluation while training goes on is the best one: by the loss, or by a metric.
+struct Criterion {
+  std::string measure = {};  // "loss" or the name of a metric; empty: none is looked for.
+  bool is_least = false;     // Else the greatest value is the best.
+
+  bool operator==(const Criterion&) const = default;
+};
+
 struct Training {
   DataSource data;
   std::string folder = {};  // Paths of parameters' files are relative to it.
@@ -101,6 +109,10 @@ struct Training {
   LogFormat log = LogFormat::kCleave;
   int64_t checkpoint_every = 0;  // Steps; 0: none are written, unless a flag of the program asks for them.
   int64_t keep_checkpoints = 3;  // How many stay on the disk.
+  double validation = 0;         // The share of the training samples that is set aside for evaluation.
+  int64_t evaluate_every = 0;    // Steps; 0: after each epoch.
+  Criterion best = {};           // Whose checkpoint stays on the disk besides.
+  int64_t patience = 0;          // Evaluations without a better one, after which training stops; 0: it does not.
   int64_t seed = 1;
   bool shuffle = true;   // Whether each epoch reads the samples in an order of its own.
   bool present = false;  // The model has a `train` block.

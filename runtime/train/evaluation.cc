@@ -1,0 +1,90 @@
+#include "runtime/train/evaluation.h"
+
+#include <cinttypes>
+#include <vector>
+
+#include "runtime/launch/launch.h"
+
+namespace cleave::runtime {
+
+bool AsksForEvaluation(const TrainingSettings& settings, const Options& options) {
+  return options.evaluate_every.value_or(settings.evaluate_every) > 0 || settings.data.validation > 0 ||
+         !settings.best.measure.empty();
+}
+
+std::optional<Error> CheckEvaluation(const TrainingSettings& settings, const Options& options, bool saves,
+                                     const Batches& batches) {
+  if (settings.mode != Mode::kTrain) {
+    if (!options.evaluate_every.has_value()) return std::nullopt;
+    return Error{ExitCode::kUsage, "`--eval-every` is given, and this program does not train"};
+  }
+  if (!settings.best.measure.empty() && !saves) {
+    return Error{ExitCode::kUsage,
+                 "the checkpoint of the best evaluation is kept, so checkpoints are needed: `--checkpoint-every` must "
+                 "not be 0"};
+  }
+  if (!AsksForEvaluation(settings, options)) return std::nullopt;
+  const DataPart part = batches.evaluated();
+  const int64_t samples = batches.samples(part);
+  if (samples >= batches.batch()) return std::nullopt;
+  if (samples == 0) {
+    return Error{ExitCode::kInput, Format("there is nothing to evaluate: %s has no test part, and the model sets no "
+                                          "samples aside (`validation = 0.1`)",
+                                          settings.data.name)};
+  }
+  return Error{ExitCode::kInput, Format("there is too little to evaluate: %s has %" PRId64
+                                        " %s samples, fewer than one batch of %" PRId64,
+                                        settings.data.name, samples, DataPartName(part), batches.batch())};
+}
+
+Evaluation::Evaluation(const TrainingSettings& settings, const Context& context, uint64_t& step,
+                       TrainingProgram& program, Batches& batches, Feed& feed, bool is_recordable)
+    : settings_(settings),
+      comm_(context.comm),
+      watch_(context.watch),
+      observer_(context.observer),
+      step_(step),
+      program_(program),
+      batches_(batches),
+      feed_(feed),
+      phase_("a test batch", is_recordable, context.comm, context.watch) {
+  for (const ModelInput& input : program_.Inputs()) has_mask_ |= input.name == kSampleMask;
+}
+
+EvaluationRecord Evaluation::Over(DataPart part, bool with_loss) {
+  EvaluationRecord record;
+  record.part = part;
+  const bool has_metrics = !settings_.metrics.empty();
+  const int64_t whole = batches_.samples(part) / batches_.batch();
+  const int64_t count = has_metrics && has_mask_ ? batches_.batches(part) : whole;
+  if (count == 0) return record;
+  const double start = Now();
+  watch_.Start("reading the data", 0);
+  batches_.PreparePart(part, count);
+  record.data_seconds = Now() - start;
+  double loss = 0;
+  std::vector<double> metrics(settings_.metrics.size(), 0.0);
+  comm_.CountTraffic(false);
+  step_ = 0;
+  observer_.Begin(Occasion::kTest);
+  program_.Prepare({.step = 0});
+  for (int64_t index = 0; index < count; ++index) {
+    record.samples += feed_.OfPart(part, index);
+    phase_.Run([&] { program_.RunBatch(/*metrics=*/true, /*gradients=*/false); });
+    observer_.Show();
+    // A metric is a mean over the whole batch in which padding counts as zero.
+    const double weight = static_cast<double>(batches_.batch());
+    for (size_t i = 0; i < metrics.size(); ++i) metrics[i] += weight * program_.Metric(static_cast<int>(i));
+    if (index < whole) loss += program_.Loss();
+  }
+  observer_.Begin(Occasion::kTraining);
+  comm_.CountTraffic(true);
+  if ((with_loss || !has_metrics) && whole > 0) record.values.emplace_back(kLoss, loss / static_cast<double>(whole));
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    record.values.emplace_back(settings_.metrics[i], metrics[i] / static_cast<double>(record.samples));
+  }
+  record.seconds = Now() - start;
+  return record;
+}
+
+}  // namespace cleave::runtime
