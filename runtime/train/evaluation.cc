@@ -8,6 +8,7 @@
 namespace cleave::runtime {
 
 bool AsksForEvaluation(const TrainingSettings& settings, const Options& options) {
+  if (settings.mode != Mode::kTrain) return false;
   return options.evaluate_every.value_or(settings.evaluate_every) > 0 || settings.data.validation > 0 ||
          !settings.best.measure.empty();
 }

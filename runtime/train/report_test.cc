@@ -87,7 +87,7 @@ TEST(Report, PrintsOneLinePerLoggedStep) {
   record.seconds = 0.004;
   record.metrics = {{"accuracy", 0.91}};
   report.value().Step(record, true);
-  report.value().Test(0, {{"accuracy", 0.9512}});
+  report.value().Evaluation("epoch 0", {.samples = 10, .values = {{"accuracy", 0.9512}}});
   EXPECT_EQ(testing::internal::GetCapturedStdout(),
             "epoch 0 step 100/781 | loss 0.312345 | accuracy 0.9100 | 3.00 ms | 85333 samples/s\n"
             "epoch 0 | test accuracy 0.9512\n");
