@@ -15,7 +15,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 out=${CLEAVE_PROGRAM:-$folder/out}
 if [ -z "${CLEAVE_PROGRAM:-}" ]; then
-  tools/compile examples/mnist_mlp/mnist_mlp.model --devices "$ranks" --out "$out" --quiet
+  tools/compile examples/mnist_mlp/mnist_mlp.model --devices "$ranks" --set 'data=digits(test = 0)' --out "$out" --quiet
 fi
 for comm in mpi gloo; do
   make -s -C "$out" COMM=$comm >"$folder/make.log" 2>&1 || { cat "$folder/make.log" >&2; exit 1; }

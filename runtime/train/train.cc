@@ -121,8 +121,9 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
     const CheckpointFacts& then = resumed.value();
     done = then.step;
     if (from == saves.folder) saves.last_good = done;
-    report.value().Line(ResumedText(then, facts));
     if (EvaluatesTheSame(then, facts)) best.GoOnFrom(then.best);
+    const bool has_best = best.is_on() && best.so_far()->step > 0;
+    report.value().Line(ResumedText(then, facts) + (has_best ? "; so far " + best.Text() : ""));
   }
   if (saves.every > 0) {
     const std::optional<int64_t> resumed_at = options.resume.has_value() ? std::optional(done) : std::nullopt;

@@ -85,6 +85,23 @@ TEST(Train, LossesAndAccuracyAreTheSameOnAnyNumberOfRanks) {
   }
 }
 
+TEST(Train, EvaluationsAreTheSameOnAnyNumberOfRanksAndChangeNothing) {
+  for (const int ranks : {1, 3}) {
+    ASSERT_EQ(OnRanks(ranks, "", "--steps 25").exit, 0);
+    const std::vector<double> expected = Losses(ranks);
+    const Outcome outcome = OnRanks(ranks, "", "--steps 25 --eval-every 7");
+    ASSERT_EQ(outcome.exit, 0) << outcome.output;
+    const std::string metrics = Out() + std::to_string(ranks) + "/metrics.jsonl";
+    EXPECT_EQ(Count(Content(metrics), "\"samples\":450,\"test\":{\"loss\":"), 3);
+    Shell("sed -i /test/d " + metrics);
+    EXPECT_EQ(Losses(ranks), expected) << ranks << " ranks";
+    for (const char* const step : {"7", "14", "21", "25"}) {
+      EXPECT_EQ(Count(outcome.output, std::string("\nstep ") + step + "/25 | test loss "), 1) << outcome.output;
+    }
+    EXPECT_EQ(Count(Content(Out() + std::to_string(ranks) + "/run.json"), "\"test\":{\"loss\":"), 1);
+  }
+}
+
 TEST(Train, FlagsDecideLengthAndOutput) {
   EXPECT_EQ(Count(OnRanks(1, "", "--steps 25 --log-every 5").output, " | loss "), 5);
   EXPECT_EQ(Losses(1).size(), 25u);

@@ -119,6 +119,27 @@ TEST(Evaluation, IsTheSameOnAnyNumberOfRanksAndInMicroBatches) {
   }
 }
 
+// On two that stand in for GPUs, which replay what they have recorded.
+TEST(Evaluation, IsTheSameOnGpus) {
+  const LocalProgram cuda = BuildLocal(
+      "cuda", kModel, {"--devices", "2", "--search", "data_parallel", "--set", "zero=1", "--target", "cuda"});
+  const std::string without = FreshFolder("gpus_without");
+  const std::string with = FreshFolder("gpus_with");
+  const std::string cpu = FreshFolder("cpu_with");
+  ASSERT_EQ(Train(cuda, without, "--quiet --checkpoint-every 7").exit_code, 0);
+  ASSERT_EQ(Train(cuda, with, "--quiet --checkpoint-every 7 --eval-every 2").exit_code, 0);
+  ASSERT_EQ(Train(OnOneRank(), cpu, "--quiet --eval-every 2").exit_code, 0);
+  EXPECT_EQ(Losses(with), Losses(without));
+  ExpectSameFiles(with + "/checkpoints", without + "/checkpoints");
+  const std::vector<Json> expected = Evaluations(cpu);
+  const std::vector<Json> found = Evaluations(with);
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    const double loss = expected[i]["test"]["loss"].get<double>();
+    EXPECT_NEAR(found[i]["test"]["loss"].get<double>(), loss, 1e-4 * loss) << i;
+  }
+}
+
 TEST(Evaluation, KeepsTheBestBesideTheLatest) {
   for (const char* const ranks : {"1", "2"}) {
     const std::string out = Whole(Evaluating(ranks));
@@ -214,6 +235,7 @@ TEST(Evaluation, TheLinkIsAName) {
   const CommandResult resumed =
       Train(program, FreshFolder("from_best"), absl::StrCat("--steps 1 --resume ", whole, "/checkpoints/best/"));
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_TRUE(absl::StrContains(resumed.out, "; so far min(loss) is ")) << resumed.out;
 }
 
 // Of data that has no test part, the samples that are set aside are tested at the end, also by a program that

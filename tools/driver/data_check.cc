@@ -125,9 +125,19 @@ class DataCheck {
     }
     runtime::DataSpec spec = data.kind == "mnist" ? runtime::Mnist(place) : runtime::Tokens(place);
     if (Trains()) spec.validation = module_.training.validation;
-    const auto opened = runtime::Batches::Open(spec, Inputs(), static_cast<uint64_t>(module_.training.seed));
-    if (!opened.ok()) return AddAtData(ErrorOf(Code::kE0512, opened.error()));
-    evaluated_ = opened.value()->samples(opened.value()->evaluated());
+    const auto open = [&] {
+      return runtime::Batches::Open(spec, Inputs(), static_cast<uint64_t>(module_.training.seed));
+    };
+    const auto opened = open();
+    if (opened.ok()) {
+      evaluated_ = opened.value()->samples(opened.value()->evaluated());
+      return;
+    }
+    // Whether it is the data or how it is divided.
+    const bool is_divided = std::exchange(spec.validation, 0) > 0;
+    if (!is_divided || !open().ok()) return AddAtData(ErrorOf(Code::kE0512, opened.error()));
+    failed_ = true;
+    diagnostics_.Add(Error(Code::kE0515, opened.error().message).At(module_.validation_place, "set here"));
   }
 
   std::vector<runtime::ModelInput> Inputs() const {
