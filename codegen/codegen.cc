@@ -4,6 +4,7 @@
 #include <map>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "base/status/status_macros.h"
 #include "codegen/cpu/cpu.h"
 #include "codegen/cuda/cuda.h"
@@ -56,9 +57,11 @@ std::vector<std::string> FoldersWithSources(const std::vector<NeededFile>& files
   return folders;
 }
 
-bool ReadsCompressedFiles(const std::vector<NeededFile>& files) {
+// Whether one of them includes a library's header.
+bool Include(const std::vector<NeededFile>& files, absl::string_view header) {
+  const std::string line = absl::StrCat("#include <", header, ">");
   return std::any_of(files.begin(), files.end(),
-                     [](const NeededFile& file) { return absl::StrContains(file.text, "#include <zlib.h>"); });
+                     [&](const NeededFile& file) { return absl::StrContains(file.text, line); });
 }
 
 using MakefileOf = std::string (*)(const ProgramSources& sources);
@@ -70,7 +73,8 @@ absl::StatusOr<std::vector<GeneratedFile>> Generate(const Target& target, Makefi
   std::vector<GeneratedFile> files = {{.path = std::string(target.source_file), .text = std::move(text)}};
   files.push_back({.path = "Makefile",
                    .text = makefile({.folders = FoldersWithSources(runtime),
-                                     .read_compressed_files = ReadsCompressedFiles(runtime)})});
+                                     .read_compressed_files = Include(runtime, "zlib.h"),
+                                     .read_tokenizers = Include(runtime, "pcre2.h")})});
   files.push_back({.path = "run.sh",
                    .text = RunScript(ir::RankMesh(input.program).rank_count(), options.launch),
                    .executable = true});

@@ -19,12 +19,13 @@ endif
 # those that they link.
 FOLDERS =@FOLDERS@
 WITH_runtime/comm = runtime/comm/host runtime/device/cpu
-WITH_runtime/data = runtime/digest runtime/kernels runtime/npy
+WITH_runtime/data = runtime/digest runtime/kernels runtime/npy runtime/tokenizer
 WITH_runtime/device/cuda = runtime/comm/cuda
 WITH_runtime/einsum/cpu = runtime/einsum
 WITH_runtime/random = runtime/math runtime/math/onednn
 WITH_runtime/rendezvous = runtime/placement
-WITH_runtime/trace = runtime/error runtime/file runtime/json runtime/lock runtime/mesh
+WITH_runtime/tokenizer/bpe = runtime/tokenizer/pcre2
+WITH_runtime/trace = runtime/error runtime/file runtime/json runtime/lock runtime/mesh runtime/utf8
 WITH_runtime/train = runtime/checkpoint runtime/launch runtime/safetensors
 HOT = @HOT@
 IDLE = runtime/comm/mpi runtime/rendezvous runtime/scheduler runtime/starter runtime/trace runtime/train
@@ -69,7 +70,7 @@ ifeq ($(shell command -v $(firstword $(LINK)) 2>/dev/null),)
 $(error the compiler `$(firstword $(LINK))` is not there: install MPI for C++ (Debian: libopenmpi-dev openmpi-bin), \
 	or do without: `make COMM=local` for ranks that are threads)
 endif
-@LIBRARIES@@ZLIB@ifeq ($(COMM),gloo)
+@LIBRARIES@@ZLIB@@PCRE2@ifeq ($(COMM),gloo)
 ifeq ($(call has,gloo/config.h),)
 $(error Gloo is not there: install it (Debian: libgloo-dev))
 endif
@@ -173,6 +174,13 @@ $(error zlib, which reads compressed files, is not there: install it (Debian: zl
 endif
 )make";
 
+constexpr char kPcre2[] =
+    R"make(LDLIBS += -lpcre2-8
+ifeq ($(call has,pcre2.h,-DPCRE2_CODE_UNIT_WIDTH=8),)
+$(error PCRE2, which cuts texts into words for a tokenizer, is not there: install it (Debian: libpcre2-dev))
+endif
+)make";
+
 }  // namespace
 
 std::string Makefile(const MakefileOfTarget& target, const ProgramSources& sources) {
@@ -182,7 +190,8 @@ std::string Makefile(const MakefileOfTarget& target, const ProgramSources& sourc
                                          {"@FOLDERS@", list},
                                          {"@HOT@", target.hot},
                                          {"@LIBRARIES@", target.libraries},
-                                         {"@ZLIB@", sources.read_compressed_files ? kZlib : ""}});
+                                         {"@ZLIB@", sources.read_compressed_files ? kZlib : ""},
+                                         {"@PCRE2@", sources.read_tokenizers ? kPcre2 : ""}});
 }
 
 }  // namespace cleave::codegen

@@ -24,6 +24,7 @@ struct MakefileOfTarget {
 struct ProgramSources {
   std::vector<std::string> folders;    // Where sources lie, relative to the Makefile; those that take longest first.
   bool read_compressed_files = false;  // They are linked with zlib.
+  bool read_tokenizers = false;        // They are linked with PCRE2.
 };
 
 std::string Makefile(const MakefileOfTarget& target, const ProgramSources& sources);

@@ -2,12 +2,12 @@
 #include "runtime/data/tokens.h"
 
 #include <algorithm>
-#include <array>
 #include <cinttypes>
 #include <utility>
 
 #include "runtime/data/source.h"
 #include "runtime/file/file.h"
+#include "runtime/tokenizer/byte_numbers.h"
 
 namespace cleave::runtime {
 namespace {
@@ -60,24 +60,12 @@ class TokenSource final : public Source {
 
 // Renumbers the bytes so that all are below `limit`; returns a note for the user.
 Result<std::string> FitInto(int64_t limit, const std::string& path, std::vector<uint8_t>& tokens) {
-  if (limit <= 0) return std::string();
-  const auto too_large = std::find_if(tokens.begin(), tokens.end(), [&](uint8_t token) { return token >= limit; });
-  if (too_large == tokens.end()) return std::string();
-  std::array<bool, 256> present = {};
-  for (uint8_t token : tokens) present[token] = true;
-  std::array<uint8_t, 256> number = {};
-  int64_t distinct = 0;
-  for (size_t byte = 0; byte < present.size(); ++byte) {
-    if (present[byte]) number[byte] = static_cast<uint8_t>(distinct++);
-  }
-  if (distinct > limit) {
-    return Error{ExitCode::kInput,
-                 Format("byte %d at offset %td of `%s` is out of range: the model's vocabulary has %" PRId64
-                        " symbols, and the file %" PRId64 " distinct bytes, too many to number them",
-                        *too_large, too_large - tokens.begin(), path.c_str(), limit, distinct)};
-  }
-  for (uint8_t& token : tokens) token = number[token];
-  return Format("tokens: the %" PRId64 " distinct bytes of `%s` are numbered in byte order", distinct, path.c_str());
+  const Result<ByteNumbers> numbers = ByteNumbers::Of(tokens, limit, path);
+  if (!numbers.ok()) return numbers.error();
+  if (!numbers.value().are_numbered()) return std::string();
+  for (uint8_t& token : tokens) token = *numbers.value().TokenOf(token);
+  return Format("tokens: the %" PRId64 " distinct bytes of `%s` are numbered in byte order", numbers.value().size(),
+                path.c_str());
 }
 
 Result<OpenedSource> OpenTokens(const OpenRequest& request) {

@@ -7,29 +7,12 @@
 #include <iterator>
 
 #include "runtime/json/json_writer.h"
+#include "runtime/utf8/utf8.h"
 
 namespace cleave::runtime {
 namespace {
 
 constexpr int kDeepest = 64;
-
-void AppendUtf8(uint32_t point, std::string& text) {
-  if (point < 0x80) {
-    text += static_cast<char>(point);
-  } else if (point < 0x800) {
-    text += static_cast<char>(0xC0 | point >> 6);
-    text += static_cast<char>(0x80 | (point & 0x3F));
-  } else if (point < 0x10000) {
-    text += static_cast<char>(0xE0 | point >> 12);
-    text += static_cast<char>(0x80 | (point >> 6 & 0x3F));
-    text += static_cast<char>(0x80 | (point & 0x3F));
-  } else {
-    text += static_cast<char>(0xF0 | point >> 18);
-    text += static_cast<char>(0x80 | (point >> 12 & 0x3F));
-    text += static_cast<char>(0x80 | (point >> 6 & 0x3F));
-    text += static_cast<char>(0x80 | (point & 0x3F));
-  }
-}
 
 // Recursive descent; every function returns false where the text is not what JSON allows there.
 class JsonReader {

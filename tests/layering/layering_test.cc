@@ -71,6 +71,8 @@ TEST(CheckSourceTest, VendorHeadersStayInTheirCrates) {
             "runtime/train/train.cc:1: headers of MPI have no place here: mpi.h\n");
   EXPECT_EQ(Source("runtime/math/onednn/matmul.cc", "#include <dnnl.hpp>\n"), "");
   EXPECT_NE(Source("runtime/comm/mpi/mpi.cc", "#include <dnnl.hpp>\n"), "");
+  EXPECT_EQ(Source("runtime/tokenizer/pcre2/regex.cc", "#include <pcre2.h>\n"), "");
+  EXPECT_NE(Source("runtime/tokenizer/bpe/model.cc", "#include <pcre2.h>\n"), "");
   EXPECT_NE(Source("codegen/cpu/cpu.cc", "#include <oneapi/dnnl/dnnl.hpp>\n"), "");
   EXPECT_NE(Source("runtime/device/device.cc", "#include <cuda_runtime.h>\n"), "");
   EXPECT_NE(Source("runtime/train/train.cc", "#include \"absl/strings/str_cat.h\"\n"), "");

@@ -28,6 +28,8 @@ constexpr absl::string_view kNcclHeaders[] = {"nccl"};
 constexpr absl::string_view kNcclFolders[] = {"runtime/comm/nccl", "bench", "tests"};
 constexpr absl::string_view kOneDnnHeaders[] = {"dnnl", "oneapi/dnnl"};
 constexpr absl::string_view kOneDnnFolders[] = {"runtime/math/onednn", "bench", "tests"};
+constexpr absl::string_view kPcre2Headers[] = {"pcre2"};
+constexpr absl::string_view kPcre2Folders[] = {"runtime/tokenizer/pcre2", "bench", "tests"};
 constexpr absl::string_view kCudaHeaders[] = {"cuda", "cublas", "cudnn", "nvtx", "nvToolsExt"};
 constexpr absl::string_view kCudaFolders[] = {"runtime/device/cuda",
                                               "runtime/kernels/cuda",
@@ -94,10 +96,15 @@ bool MayUse(const Layer& user, const Layer& used) {
 
 const Restriction* RestrictionOf(absl::string_view header) {
   static constexpr Restriction kRestrictions[] = {
-      {"MPI", kMpiHeaders, kMpiFolders},       {"Gloo", kGlooHeaders, kGlooFolders},
-      {"NCCL", kNcclHeaders, kNcclFolders},    {"oneDNN", kOneDnnHeaders, kOneDnnFolders},
-      {"CUDA", kCudaHeaders, kCudaFolders},    {"a BLAS", kBlasHeaders, kBlasFolders},
-      {"ANTLR", kAntlrHeaders, kAntlrFolders}, {"the compiler", kCompilerHeaders, kCompilerFolders},
+      {"MPI", kMpiHeaders, kMpiFolders},
+      {"Gloo", kGlooHeaders, kGlooFolders},
+      {"NCCL", kNcclHeaders, kNcclFolders},
+      {"oneDNN", kOneDnnHeaders, kOneDnnFolders},
+      {"CUDA", kCudaHeaders, kCudaFolders},
+      {"a BLAS", kBlasHeaders, kBlasFolders},
+      {"ANTLR", kAntlrHeaders, kAntlrFolders},
+      {"PCRE2", kPcre2Headers, kPcre2Folders},
+      {"the compiler", kCompilerHeaders, kCompilerFolders},
   };
   for (const Restriction& restriction : kRestrictions) {
     for (const absl::string_view prefix : restriction.prefixes) {

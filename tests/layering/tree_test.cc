@@ -88,7 +88,9 @@ TEST(TreeTest, TheCompilerLinksOfTheRuntimeOnlyReadersOfFiles) {
                                          "//runtime/placement:placement",
                                          "//runtime/random:random",
                                          "//runtime/safetensors:safetensors",
-                                         "//runtime/trace:trace"};
+                                         "//runtime/tokenizer:tokenizer",
+                                         "//runtime/trace:trace",
+                                         "//runtime/utf8:utf8"};
   for (const absl::string_view label : absl::StrSplit(labels, '\n')) {
     if (readers.count(std::string(label)) > 0) continue;
     for (const char* layer : {"runtime", "tests", "bench", "examples"}) {

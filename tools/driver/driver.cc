@@ -156,7 +156,7 @@ ExitCode MissingHere(const absl::Status& status, const CompileOptions& options, 
           .Help(options.target == "cuda"
                     ? "the sources are written: build and start them on a machine with a GPU"
                     : "on Debian, programs need: `apt-get install make g++ libdnnl-dev libopenmpi-dev "
-                      "openmpi-bin zlib1g-dev`"));
+                      "libpcre2-dev openmpi-bin zlib1g-dev`"));
   return ExitCodeOf(report);
 }
 

@@ -1,0 +1,43 @@
+// Private to runtime/tokenizer/bpe: what is done to a text before it is cut into tokens.
+#ifndef CLEAVE_RUNTIME_TOKENIZER_BPE_NORMALIZER_H_
+#define CLEAVE_RUNTIME_TOKENIZER_BPE_NORMALIZER_H_
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/error/error.h"
+#include "runtime/json/json.h"
+#include "runtime/tokenizer/pcre2/regex.h"
+
+namespace cleave::runtime {
+
+// The types Prepend, Replace, NFC, and Sequence of them.
+class Normalizer {
+ public:
+  static Result<Normalizer> Read(const Json* json);  // Null for none.
+
+  Result<std::string> Normalize(std::string text) const;
+
+ private:
+  // Puts this before a text that is not empty.
+  struct Prepended {
+    std::string text;
+  };
+  struct Replaced {
+    Regex pattern;
+    std::string content;
+  };
+  // Normalization Form C.
+  struct Composed {};
+  using Step = std::variant<Prepended, Replaced, Composed>;
+
+  std::optional<Error> Append(const Json& json);
+
+  std::vector<Step> steps_;
+};
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_TOKENIZER_BPE_NORMALIZER_H_
