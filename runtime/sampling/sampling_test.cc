@@ -32,8 +32,8 @@ std::vector<int64_t> Counts(const std::vector<float>& logits, const Sampling& sa
   return counts;
 }
 
-// Expects that the counts are those of the probabilities. With k degrees of freedom, chi-square has mean k and deviation
-// sqrt(2 k); the bound is so far above that fewer than one seed in a million reaches it.
+// Expects that the counts are those of the probabilities. With k degrees of freedom, chi-square has mean k and
+// deviation sqrt(2 k); the bound is so far above that fewer than one seed in a million reaches it.
 void ExpectLaw(const std::vector<int64_t>& counts, const std::vector<double>& probabilities) {
   double draws = 0;
   for (const int64_t count : counts) draws += static_cast<double>(count);
