@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -127,6 +128,19 @@ TEST(RuntimeFiles, AreAllNeededByAProgramThatNamesEverything) {
     }
   }
   EXPECT_TRUE(missing.empty()) << absl::StrJoin(missing, "\n");
+}
+
+// Only what reads a tokenizer.json needs PCRE2.
+TEST(RuntimeFiles, OfTokenizersAreThoseOfOneKind) {
+  const auto needs_pcre2 = [](absl::string_view call) {
+    const std::vector<NeededFile> needed =
+        NeededFiles(absl::StrCat("#include \"runtime/runtime.h\"\n", call), RuntimeFiles());
+    return std::any_of(needed.begin(), needed.end(),
+                       [](const NeededFile& file) { return absl::StrContains(file.text, "#include <pcre2.h>"); });
+  };
+  EXPECT_TRUE(needs_pcre2("OpenTokenizerJson(path);\n"));
+  EXPECT_FALSE(needs_pcre2("OpenByteTokenizer(path, 65);\n"));
+  EXPECT_FALSE(needs_pcre2("Tokens(path); SampleToken(logits, 65, sampling, place);\n"));
 }
 
 TEST(RuntimeFiles, OfASmallProgramAreFew) {

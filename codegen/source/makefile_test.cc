@@ -1,0 +1,20 @@
+#include "codegen/source/makefile.h"
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+
+namespace cleave::codegen {
+namespace {
+
+TEST(MakefileTest, LibrariesAreLinkedWhereTheyAreNeeded) {
+  const std::string none = Makefile({}, {});
+  EXPECT_FALSE(absl::StrContains(none, "-lz"));
+  EXPECT_FALSE(absl::StrContains(none, "-lpcre2-8"));
+  const std::string both = Makefile({}, {.read_compressed_files = true, .read_tokenizers = true});
+  EXPECT_TRUE(absl::StrContains(both, "LDLIBS += -lz\n"));
+  EXPECT_TRUE(absl::StrContains(both, "LDLIBS += -lpcre2-8\n"));
+  EXPECT_TRUE(absl::StrContains(both, "(Debian: libpcre2-dev)"));
+}
+
+}  // namespace
+}  // namespace cleave::codegen
