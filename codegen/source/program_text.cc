@@ -225,13 +225,15 @@ class ProgramWriter {
     return list;
   }
 
-  // Each parameter with what the optimizer keeps of it.
+  // Each parameter with what the optimizer keeps of it. What generation remembers belongs to none.
   StatementList ListOfParameters() {
     StatementList list{.function = "ListParameters", .is_inline = true};
     list.parameters = ", std::vector<ParameterView>& parameters";
     list.arguments = ", parameters";
     std::vector<std::vector<int>> entries;
-    for (const int step : SourcesOf({ir::OpKind::kParameter, ir::OpKind::kState})) {
+    const bool trains = emission_.training.mode == ir::Mode::kTrain;
+    const std::set<ir::OpKind> kinds = {ir::OpKind::kParameter, trains ? ir::OpKind::kState : ir::OpKind::kParameter};
+    for (const int step : SourcesOf(kinds)) {
       const bool is_parameter = ir::ComputeOf(emission_.step(step))->kind == ir::OpKind::kParameter;
       CLEAVE_CHECK(is_parameter || !entries.empty()) << emission_.step(step).name << " belongs to no parameter";
       (is_parameter ? entries.emplace_back() : entries.back()).push_back(step);
@@ -574,7 +576,9 @@ class ProgramWriter {
     if (target().is_device) EmitStepNumbers(writer);
     text.WriteFields(writer);
     if (!program().time.has_value()) EmitBuffers("The data of a step.", {ir::OpKind::kInput}, text, writer);
-    EmitBuffers("Parameters, state of the optimizer and constants.",
+    const bool trains = emission_.training.mode == ir::Mode::kTrain;
+    EmitBuffers(trains ? "Parameters, state of the optimizer and constants."
+                       : "Parameters, constants, and what is remembered of earlier places.",
                 {ir::OpKind::kParameter, ir::OpKind::kState, ir::OpKind::kConstant, ir::OpKind::kRankValue}, text,
                 writer);
     EmitBuffers("Values of a step; those that are not needed at the same time share memory.", {}, text, writer);

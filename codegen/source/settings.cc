@@ -123,6 +123,22 @@ void EmitTrainingSettings(const ir::Training& training,
   set("beta2", FormatDouble(training.optimizer.beta2));
 }
 
+// What only a program that generates needs.
+void EmitGenerationSettings(const ir::Training& training,
+                            const std::function<void(absl::string_view field, const std::string& value)>& set) {
+  set("generation.run", "Generate");
+  set("generation.places", absl::StrCat(training.places));
+  if (!training.tokenizer.empty()) {
+    set("generation.open_tokenizer", "OpenTokenizerJson");
+    set("generation.tokenizer", StringLiteral(training.tokenizer));
+  } else if (training.data.kind == "tokens") {
+    set("generation.open_tokenizer", "OpenByteTokenizer");
+    set("generation.tokenizer", StringLiteral(training.data.path));
+  } else {
+    set("generation.open_tokenizer", "OpenNumberTokenizer");
+  }
+}
+
 }  // namespace
 
 absl::Status EmitMain(const Emission& emission, const std::string& type, SourceWriter& writer) {
@@ -159,10 +175,20 @@ absl::Status EmitMain(const Emission& emission, const std::string& type, SourceW
   }
   if (!training.params.empty()) set("params", StringLiteral(training.params));
   set("seed", absl::StrCat(training.seed));
-  if (training.mode == ir::Mode::kTrain) {
-    EmitTrainingSettings(training, set);
-  } else {
-    set("mode", training.mode == ir::Mode::kEvaluate ? "Mode::kEvaluate" : "Mode::kPredict");
+  switch (training.mode) {
+    case ir::Mode::kTrain:
+      EmitTrainingSettings(training, set);
+      break;
+    case ir::Mode::kEvaluate:
+      set("mode", "Mode::kEvaluate");
+      break;
+    case ir::Mode::kPredict:
+      set("mode", "Mode::kPredict");
+      break;
+    case ir::Mode::kGenerate:
+      set("mode", "Mode::kGenerate");
+      EmitGenerationSettings(training, set);
+      break;
   }
   for (const ir::ProgramMetric& metric : emission.program.metrics) {
     writer.Line(absl::StrCat("settings.metrics.push_back(", StringLiteral(metric.name), ");"));

@@ -1,5 +1,5 @@
 // Rows that are chosen by number: table look-up and its transpose, one-hot rows. Sizes may be 0; results must not
-// overlap inputs.
+// overlap inputs unless it is said.
 #ifndef CLEAVE_RUNTIME_KERNELS_INDEXING_H_
 #define CLEAVE_RUNTIME_KERNELS_INDEXING_H_
 
@@ -23,6 +23,10 @@ void Gather(const float* x, const int32_t* indices, const RowIndexing& indexing,
 
 // y[b, o, r, :] = the sum of updates[b, o, i, :] over the i with indices[b, i] = first_row + r, in the order of i.
 void ScatterAdd(const float* updates, const int32_t* indices, const RowIndexing& indexing, float* y);
+
+// y is x with row indices[i] - first_row of each part o replaced by updates[o, i, :], where x has such a row; batch
+// is 1. y may be x, which is then not copied.
+void Scatter(const float* x, const float* updates, const int32_t* indices, const RowIndexing& indexing, float* y);
 
 // Row i of y [count, depth] is 1 at classes[i] - first, else 0.
 void OneHot(const int32_t* classes, int64_t count, int64_t depth, int64_t first, float* y);

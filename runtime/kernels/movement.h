@@ -35,6 +35,11 @@ template <typename T>
 void CausalMask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_row, int64_t first_column,
                 float fill, T* y);
 
+// The same for rows with these numbers in the whole matrix.
+template <typename T>
+void CausalMaskAt(const T* x, int64_t matrices, int64_t rows, int64_t columns, const int32_t* row_numbers,
+                  int64_t first_column, float fill, T* y);
+
 }  // namespace cleave::runtime
 
 #endif  // CLEAVE_RUNTIME_KERNELS_MOVEMENT_H_

@@ -13,8 +13,9 @@ void Cumsum(const float* x, const std::vector<int64_t>& shape, int axis, float* 
 void ReverseCumsum(const float* x, const std::vector<int64_t>& shape, int axis, float* y);
 
 struct Rotation {
-  int axis = 0;                // The dimension of the positions; not the last.
-  int64_t first_position = 0;  // The position of the local tensor's first element along it.
+  int axis = 0;                        // The dimension of the positions; not the last.
+  int64_t first_position = 0;          // The position of the local tensor's first element along it.
+  const int32_t* positions = nullptr;  // Those of all its elements along it, where they do not follow each other.
   double theta = 10000.0;
   bool inverse = false;
 };

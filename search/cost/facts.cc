@@ -71,8 +71,8 @@ void NumberRules(const IdVector<ir::OpId, uint8_t>& aside, GraphFacts& facts) {
 
 Role ForwardRole(const GraphFacts& facts, const ir::Op& op) {
   if (op.kind == ir::OpKind::kInput) return Role::kInput;
-  if (op.kind == ir::OpKind::kParameter) return Role::kParameter;
-  if (op.kind == ir::OpKind::kState) return Role::kUpdate;
+  // A state of the forward pass, which generation has, lies where it is read, as a parameter does.
+  if (op.kind == ir::OpKind::kParameter || op.kind == ir::OpKind::kState) return Role::kParameter;
   if (facts.classes[op.id] == ir::OpClass::kSource) return Role::kConstant;
   if (op.kind == ir::OpKind::kCast && facts.roles[op.inputs[0]] == Role::kParameter) return Role::kCopy;
   const bool only_data = std::all_of(op.inputs.begin(), op.inputs.end(), [&](ir::OpId input) {

@@ -39,6 +39,8 @@ class DataCheck {
     }
     if (!module_.training.params.empty()) CheckStoredParameters();
     const ir::DataSource& data = module_.training.data;
+    // A program that generates reads prompts.
+    if (module_.training.mode == ir::Mode::kGenerate) return !failed_;
     if (data.kind == "npy") CheckArrays();
     if (makes_program_ && data.kind == "digits") CheckClasses();
     if (makes_program_ && (data.kind == "mnist" || data.kind == "tokens")) CheckOpens();

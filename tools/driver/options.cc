@@ -63,7 +63,10 @@ std::string Contradiction(const CompileOptions& options) {
   }
   const bool predicts = options.mode == ir::Mode::kPredict;
   if (predicts && options.outputs.empty()) return "`--mode predict` needs a value that is written: `--output NAME`";
-  if (!predicts && !options.outputs.empty()) return "`--output` goes with `--mode predict`";
+  const bool generates = options.mode == ir::Mode::kGenerate;
+  if (!predicts && !generates && !options.outputs.empty()) return "`--output` goes with `--mode predict`";
+  if (generates && options.outputs.size() > 1) return "`--mode generate` takes one `--output`: the logits";
+  if (!generates && !options.tokenizer.empty()) return "`--tokenizer` goes with `--mode generate`";
   if (options.log_redistributions && options.emit) return "`--log` and `--emit` print different things";
   if (options.plan_only && options.emit) return "`--plan-only` and `--emit` print different things";
   if (!options.plan_file.empty() && options.search)
@@ -94,13 +97,17 @@ void AddPlanOptions(CLI::App& app, TypedOptions& typed) {
   SetValue(app.add_option("--target", options.target, "What the program runs on (default: cpu)"), "cpu|cuda");
   SetValue(app.add_option("--mode", typed.mode,
                           "What the program does: it trains, or with the parameters of a checkpoint it computes the "
-                          "metrics of the test part, or writes values of all samples (default: train)"),
-           "train|evaluate|predict");
+                          "metrics of the test part, writes values of all samples, or continues texts (default: train)"),
+           "train|evaluate|predict|generate");
   SetValue(app.add_option("--output", options.outputs,
-                          "With --mode predict: a value that is written to NAME.npy; may be repeated"),
+                          "With --mode predict: a value that is written to NAME.npy; may be repeated. With --mode "
+                          "generate: the logits (default: those of the loss)"),
            "NAME")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
+  SetValue(app.add_option("--tokenizer", options.tokenizer,
+                          "With --mode generate: how texts become tokens (default: as in the model's data)"),
+           "tokenizer.json");
   SetValue(app.add_option("--plan", options.plan_file, "Take the plan from a plan.json instead of searching"),
            "FILE.json");
 }

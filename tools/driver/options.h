@@ -25,9 +25,10 @@ struct CompileOptions {
   std::optional<std::string> search;  // "sapp", "data_parallel", …
   std::string target = "cpu";
   ir::Mode mode = ir::Mode::kTrain;
-  std::vector<std::string> outputs;  // Of a program that predicts: names of values.
-  std::string
-      out;  // Empty: out/<stem of the model file>, with `_evaluate` or `_predict` behind it, or with plan_only none.
+  std::vector<std::string> outputs;  // Of a program that predicts: names of values; of one that generates: the logits.
+  std::string tokenizer;             // Of a program that generates: a tokenizer.json; empty: that of the data.
+  std::string out;  // Empty: out/<stem of the model file>, with the mode behind it if it does not train, or with
+                    // plan_only none.
   bool run = false;
   std::vector<std::string> run_arguments;  // Of run.sh.
   std::string launch;                      // "mpirun", "rank-table", "dynamic" or "local"; empty: run.sh decides.

@@ -18,6 +18,7 @@
 #include "tools/driver/choose_cluster.h"
 #include "tools/driver/data_check.h"
 #include "tools/driver/element_limit.h"
+#include "tools/driver/generation.h"
 #include "tools/driver/micro_batches.h"
 #include "tools/driver/module_settings.h"
 #include "tools/driver/outputs.h"
@@ -117,6 +118,17 @@ Span PlaceOfLook(const absl::Status& status, FileId file, const SourceSet& sourc
   return sources.file(file).SpanOfLine(file, number);
 }
 
+// Those of the command line, and what a mode sets where they say nothing.
+std::vector<std::pair<std::string, std::string>> OverridesOf(const CompileOptions& options,
+                                                             const dsl::syntax::File& file) {
+  std::vector<std::pair<std::string, std::string>> overrides;
+  if (options.mode == ir::Mode::kGenerate) {
+    if (const std::optional<std::string> batch = BatchArgument(file)) overrides.emplace_back(*batch, "1");
+  }
+  overrides.insert(overrides.end(), options.overrides.begin(), options.overrides.end());
+  return overrides;
+}
+
 }  // namespace
 
 std::optional<dsl::syntax::File> ReadModel(const CompileOptions& options, Report& report) {
@@ -131,7 +143,7 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   if (!machines.has_value()) return std::nullopt;
   const search::DeviceCounts devices = DevicesAskedFor(options, *machines);
   std::optional<frontend::Module> module = frontend::Analyze(file, report.sources,
-                                                             {.overrides = options.overrides,
+                                                             {.overrides = OverridesOf(options, file),
                                                               .devices = devices.given,
                                                               .default_devices = devices.otherwise,
                                                               .target = options.target,
@@ -143,6 +155,7 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   if (options.devices == 1 && options.plan_file.empty()) SetPinsAside(module->pins, diagnostics);
   const bool trains = options.mode == ir::Mode::kTrain;
   if (options.mode == ir::Mode::kPredict && !KeepOutputs(options.outputs, *module, diagnostics)) return std::nullopt;
+  if (options.mode == ir::Mode::kGenerate && !MakeGeneration(options, file.file, *module, report)) return std::nullopt;
   if (!CheckData(*module, MakesSources(options), diagnostics)) return std::nullopt;
   ResolvePaths(options.model, module->training);
   if (!trains) ForgetGradients(module->graph);

@@ -222,6 +222,52 @@ std::vector<KernelCall> ScatterAddCalls(const CallSite& site) {
                         static_cast<int>(BatchOf(site.attributes)));
 }
 
+// Slices of x replaced by those of `updates`, by number. Those that are not there are left out, so a rank replaces the
+// slices that it holds. Where no other op reads x afterwards, its memory becomes that of the result.
+
+InferResult InferScatter(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
+  if (auto error = CheckDType(inputs, 1, DType::kF32, "updates")) return *error;
+  auto axes = NormalizeAxes({attributes.Get(attribute::kAxis)}, inputs[0].rank());
+  if (OpError* error = std::get_if<OpError>(&axes)) return *error;
+  const size_t axis = AxisOf(attributes, inputs[0].rank());
+  if (inputs[1].rank() != inputs[0].rank() ||
+      WithDimensions(inputs[0].shape, axis, 1, {inputs[1].shape[axis]}) != inputs[1].shape) {
+    return OpError{.code = Code::kE0411,
+                   .message = absl::StrCat("slices ", ShapeText(inputs[1].shape), " of ", ShapeText(inputs[0].shape),
+                                           " along dimension ", axis)};
+  }
+  if (auto error = CheckPlaces(Types({inputs[1], inputs[2]}), 1, axis)) return *error;
+  return inputs[0];
+}
+
+Rule ScatterRule(Types inputs, const TensorType&, const Attributes& attributes) {
+  const size_t axis = AxisOf(attributes, inputs[0].rank());
+  Rule rule;
+  rule.output = AddDimensions(rule, inputs[0].shape);
+  const FactorList place = {AddFactor(rule, "i", inputs[1].shape[axis], FactorKind::kWhole)};
+  rule.inputs = {rule.output, WithDimensions(rule.output, axis, 1, {place}), {place}};
+  rule.linear = {{0, 1}};
+  return rule;
+}
+
+void EvaluateScatter(const Evaluation& evaluation) {
+  const Tensor& x = *evaluation.inputs[0];
+  const size_t axis = AxisOf(evaluation.attributes, static_cast<int>(x.shape.size()));
+  const Tensor& indices = *evaluation.inputs[2];
+  evaluation.output.values = x.values;
+  ScatterRows(*evaluation.inputs[1], indices,
+              IndexingOf(x.shape, axis, 0, indices.shape, evaluation.ranges[axis].begin), evaluation.output);
+}
+
+int64_t ScatterChoices(Types inputs, const Attributes& attributes, int input) {
+  return input == 2 ? inputs[0].shape[AxisOf(attributes, inputs[0].rank())] : 0;
+}
+
+std::vector<KernelCall> ScatterCalls(const CallSite& site) {
+  return ScatterCall(site, static_cast<int>(AxisOf(site.attributes, site.output.rank())));
+}
+
 }  // namespace
 
 OpDefinition DefineGather() {
@@ -257,6 +303,21 @@ OpDefinition DefineScatterAdd() {
       .choices = ScatterAddChoices,
       .batch = BatchScatterAdd,
       .calls = ScatterAddCalls};
+}
+
+OpDefinition DefineScatter() {
+  return OpDefinition{
+      .op_class = OpClass::kMovement,
+      .works_in_place = true,
+      .callable = false,
+      .signature = {{.name = "x"}, {.name = "updates"}, {.name = "places"}, OptionalAttribute(attribute::kAxis, 0)},
+      .summary = "x with the slices along `axis` whose numbers are in `places` replaced by those of updates",
+      .infer = InferScatter,
+      .rule = ScatterRule,
+      .flops = FlopsPerElement<0>,
+      .evaluate = EvaluateScatter,
+      .choices = ScatterChoices,
+      .calls = ScatterCalls};
 }
 
 }  // namespace cleave::ir

@@ -62,6 +62,10 @@ void ScatterAddRows(const Tensor& updates, const Tensor& indices, const RowIndex
   ForEachIndexed(indices, indexing, [&](size_t to, size_t from) { y.values[to] += updates.values[from]; });
 }
 
+void ScatterRows(const Tensor& updates, const Tensor& indices, const RowIndexing& indexing, Tensor& y) {
+  ForEachIndexed(indices, indexing, [&](size_t to, size_t from) { y.values[to] = updates.values[from]; });
+}
+
 std::vector<KernelCall> GatherCall(const CallSite& site, const Lookup& lookup) {
   return {{"Gather", {Pointer{lookup.x}, Pointer{lookup.indices}, IndexingArgument(site, lookup), Pointer{kResult}}}};
 }
@@ -69,6 +73,20 @@ std::vector<KernelCall> GatherCall(const CallSite& site, const Lookup& lookup) {
 std::vector<KernelCall> ScatterAddCall(const CallSite& site, int axis, int batch) {
   const Lookup lookup = {.x = kResult, .axis = axis, .indices = 1, .batch = batch};
   return {{"ScatterAdd", {Pointer{0}, Pointer{1}, IndexingArgument(site, lookup), Pointer{kResult}}}};
+}
+
+std::vector<KernelCall> ScatterCall(const CallSite& site, int axis) {
+  const Lookup lookup = {.x = kResult, .axis = axis, .indices = 2};
+  return {{"Scatter", {Pointer{0}, Pointer{1}, Pointer{2}, IndexingArgument(site, lookup), Pointer{kResult}}}};
+}
+
+std::optional<OpError> CheckPlaces(Types inputs, int places, size_t axis) {
+  if (auto error = CheckDType(inputs, places, DType::kI32, "places")) return error;
+  const Shape& shape = inputs[static_cast<size_t>(places)].shape;
+  if (shape == Shape{inputs[0].shape[axis]}) return std::nullopt;
+  return OpError{
+      .code = Code::kE0411,
+      .message = absl::StrCat("places ", ShapeText(shape), " of dimension ", axis, " of ", ShapeText(inputs[0].shape))};
 }
 
 }  // namespace cleave::ir

@@ -1,5 +1,5 @@
-// Looking up rows by number, and adding to rows by number: shared by gather, scatter_add, embedding, embedding_gradient
-// and one_hot. Inside of ir/graph/ops only.
+// Looking up rows by number, and adding to rows by number: shared by gather, scatter, scatter_add, embedding,
+// embedding_gradient and one_hot. Inside of ir/graph/ops only.
 #ifndef CLEAVE_IR_GRAPH_OPS_INDEXING_H_
 #define CLEAVE_IR_GRAPH_OPS_INDEXING_H_
 
@@ -43,6 +43,9 @@ void GatherRows(const Tensor& x, const Tensor& indices, const RowIndexing& index
 // y[b, o, indices[b, i] - first_row, :] += updates[b, o, i, :] where y has such a row.
 void ScatterAddRows(const Tensor& updates, const Tensor& indices, const RowIndexing& indexing, Tensor& y);
 
+// y[o, indices[i] - first_row, :] = updates[o, i, :] where y has such a row.
+void ScatterRows(const Tensor& updates, const Tensor& indices, const RowIndexing& indexing, Tensor& y);
+
 // The calls that do the same: they look up dimension `axis` of tensor x by tensor `indices`, or add up input 0 along
 // dimension `axis` of the result by input 1.
 struct Lookup {
@@ -53,6 +56,11 @@ struct Lookup {
 };
 std::vector<KernelCall> GatherCall(const CallSite& site, const Lookup& lookup);
 std::vector<KernelCall> ScatterAddCall(const CallSite& site, int axis, int batch = 0);
+// Of (x, updates, indices).
+std::vector<KernelCall> ScatterCall(const CallSite& site, int axis);
+
+// An error unless input `places` counts the places of dimension `axis` of the first input: i32[size].
+std::optional<OpError> CheckPlaces(Types inputs, int places, size_t axis);
 
 }  // namespace cleave::ir
 

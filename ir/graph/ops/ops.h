@@ -168,6 +168,8 @@ struct OpDefinition {
   OpClass op_class = OpClass::kElementwise;
   bool depends_on_place = false;  // For an elementwise op: a value also depends on its place in the tensor.
   bool is_alias = false;          // Its local value is that of its only input, element by element: nothing is computed.
+  // Its call changes its first input where the result lies there, and else begins with a copy of it.
+  bool works_in_place = false;
   RankUse rank_use = RankUse::kNone;
   bool callable = true;  // May stand in a model; false for ops that only gradients and optimizers use.
   Treatment treatment = Treatment::kFloat;

@@ -4,6 +4,9 @@
 // Elements i and i + head/2 of the last dimension are a point of the plane that is turned by position * theta^(-2i /
 // head): the pairing of GPT-NeoX and Llama. The gradient turns back. The last dimension is (halves, pairs): it cannot
 // be cut, because the halves, its major factor, cannot.
+//
+// The op at places has only some positions of a sequence, whose numbers are an input: generation computes one at a
+// time.
 
 #include <cmath>
 
@@ -11,6 +14,7 @@
 #include "base/text/text.h"
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/elementwise.h"
+#include "ir/graph/ops/indexing.h"
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/lift.h"
 
@@ -63,7 +67,9 @@ Gradients RopeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {builder.Add(OpKind::kRope, {dy}, std::move(attributes), GradientName(op, "x"))};
 }
 
-void EvaluateRope(const Evaluation& evaluation) {
+// `position_of`: that of a local element along the axis.
+template <typename PositionOf>
+void Rotate(const Evaluation& evaluation, PositionOf position_of) {
   const Shape& shape = evaluation.output.shape;
   const size_t axis = AxisOf(evaluation.attributes, static_cast<int>(shape.size()));
   const int64_t step = Strides(shape)[axis];
@@ -73,7 +79,7 @@ void EvaluateRope(const Evaluation& evaluation) {
   const double sign = evaluation.attributes.Get(attribute::kInverse) ? -1 : 1;
   const std::vector<double>& x = evaluation.inputs[0]->values;
   for (int64_t row = 0; row < ElementCount(shape); row += head) {
-    const double position = static_cast<double>(evaluation.ranges[axis].begin + row / step % shape[axis]);
+    const double position = position_of(row / step % shape[axis]);
     for (int64_t i = 0; i < half; ++i) {
       const double angle = sign * position * std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head));
       const auto first = static_cast<size_t>(row + i);
@@ -84,13 +90,46 @@ void EvaluateRope(const Evaluation& evaluation) {
   }
 }
 
+void EvaluateRope(const Evaluation& evaluation) {
+  const size_t axis = AxisOf(evaluation.attributes, static_cast<int>(evaluation.output.shape.size()));
+  Rotate(evaluation, [&](int64_t i) { return static_cast<double>(evaluation.ranges[axis].begin + i); });
+}
+
+// A Rotation of the runtime; `places` are its positions.
+BracedList RotationOf(const CallSite& site, Field places) {
+  const int64_t axis = static_cast<int64_t>(AxisOf(site.attributes, site.output.rank()));
+  BracedList rotation = {
+      {{axis, "axis"}, std::move(places), {DoubleNumber{site.attributes.Get(attribute::kTheta)}, "theta"}}};
+  if (site.attributes.Get(attribute::kInverse)) rotation.fields.push_back({true, "inverse"});
+  return rotation;
+}
+
 std::vector<KernelCall> RopeCalls(const CallSite& site) {
   const int axis = static_cast<int>(AxisOf(site.attributes, site.output.rank()));
-  BracedList rotation = {{{axis, "axis"},
-                          {FirstIndex{{kResult, axis}}, "first_position", 0},
-                          {DoubleNumber{site.attributes.Get(attribute::kTheta)}, "theta"}}};
-  if (site.attributes.Get(attribute::kInverse)) rotation.fields.push_back({true, "inverse"});
+  const BracedList rotation = RotationOf(site, {FirstIndex{{kResult, axis}}, "first_position", 0});
   return {{"Rope", {Pointer{0}, LocalSizes{0}, rotation, Pointer{kResult}}}};
+}
+
+InferResult InferRopeAt(Types inputs, const Attributes& attributes) {
+  const InferResult result = InferRope(inputs, attributes);
+  if (std::holds_alternative<OpError>(result)) return result;
+  if (auto error = CheckPlaces(inputs, 1, AxisOf(attributes, inputs[0].rank()))) return *error;
+  return result;
+}
+
+Rule RopeAtRule(Types inputs, const TensorType& output, const Attributes& attributes) {
+  Rule rule = RopeRule(inputs, output, attributes);
+  rule.inputs.push_back({rule.output[AxisOf(attributes, output.rank())]});
+  return rule;
+}
+
+void EvaluateRopeAt(const Evaluation& evaluation) {
+  const std::vector<double>& places = evaluation.inputs[1]->values;
+  Rotate(evaluation, [&](int64_t i) { return places[static_cast<size_t>(i)]; });
+}
+
+std::vector<KernelCall> RopeAtCalls(const CallSite& site) {
+  return {{"Rope", {Pointer{0}, LocalSizes{0}, RotationOf(site, {Pointer{1}, "positions"}), Pointer{kResult}}}};
 }
 
 }  // namespace
@@ -112,6 +151,20 @@ OpDefinition DefineRope() {
                       .evaluate = EvaluateRope,
                       .batch = BatchAlongAxis,
                       .calls = RopeCalls};
+}
+
+OpDefinition DefineRopeAt() {
+  OpDefinition definition = DefineRope();
+  definition.callable = false;
+  definition.signature.insert(definition.signature.begin() + 1, {.name = "places"});
+  definition.summary = "rotary position embedding of some places, whose numbers along `axis` are given";
+  definition.infer = InferRopeAt;
+  definition.rule = RopeAtRule;
+  definition.gradient = nullptr;
+  definition.evaluate = EvaluateRopeAt;
+  definition.batch = nullptr;
+  definition.calls = RopeAtCalls;
+  return definition;
 }
 
 }  // namespace cleave::ir

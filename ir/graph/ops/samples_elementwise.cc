@@ -117,6 +117,11 @@ void AddElementwiseSamples(Forms& forms) {
     maker.Add({{{a, s, t}}}, {{attribute::kFill, 0.0}});
     maker.Add({{{2, a, s, s}}});
   };
+  forms[OpKind::kCausalMaskAt] = [](Maker& maker) {
+    const int64_t a = maker.Size(), s = maker.Size(), t = maker.Size();
+    maker.Add({{{s, t}}, {{s}, Fill::kLabels}}, {{attribute::kFill, -7.0}});
+    maker.Add({{{a, 2, 1, t}}, {{1}, Fill::kLabels}});
+  };
   forms[OpKind::kMseGradient] = RegressionGradientForms;
   forms[OpKind::kMaeGradient] = RegressionGradientForms;
 }

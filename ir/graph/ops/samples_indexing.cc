@@ -11,6 +11,11 @@ void AddIndexingSamples(Forms& forms) {
     maker.Add({{{a, 3, b}}, {{a, c}, Fill::kLabels}}, {{attribute::kAxis, 1}, {attribute::kBatch, 1}});
     maker.Add({{{a, 2, b, 3}}, {{a, 2}, Fill::kLabels}}, {{attribute::kAxis, -1}, {attribute::kBatch, 2}});
   };
+  forms[OpKind::kScatter] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{3, a}}, {{b, a}}, {{b}, Fill::kLabels}});
+    maker.Add({{{a, c, 4, b}}, {{a, c, 1, b}}, {{1}, Fill::kLabels}}, {{attribute::kAxis, -2}});
+  };
   forms[OpKind::kScatterAdd] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
     maker.Add({{{b, a}}, {{b}, Fill::kLabels}}, {{attribute::kSize, 3}});

@@ -59,6 +59,12 @@ void AddMovementSamples(Forms& forms) {
     maker.Add({{{a, b, 2 * pairs}}}, {{attribute::kTheta, 50.0}, {attribute::kInverse, true}});
     maker.Add({{{a, b, 2, 2}}}, {{attribute::kTheta, 50.0}, {attribute::kAxis, 1}});
   };
+  forms[OpKind::kRopeAt] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), pairs = maker.Size();
+    maker.Add({{{b, 2 * pairs}}, {{b}, Fill::kLabels}});
+    maker.Add({{{a, 1, b, 2 * pairs}}, {{1}, Fill::kLabels}},
+              {{attribute::kTheta, 50.0}, {attribute::kAxis, 1}, {attribute::kInverse, true}});
+  };
   // With this key the op in a graph draws the same numbers as the op alone.
   forms[OpKind::kDropout] = [](Maker& maker) {
     Unary(maker, Fill::kSigned, {{attribute::kRate, 0.5}, {attribute::kKey, "h1.dropout"}});

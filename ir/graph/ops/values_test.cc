@@ -218,7 +218,11 @@ TEST(ValuesTest, Rows) {
          {OpKind::kCausalMask,
           {T({2, 3}, {1, 2, 3, 4, 5, 6})},
           {{attribute::kFill, -9.0}},
-          T({2, 3}, {1, -9, -9, 4, 5, -9})}});
+          T({2, 3}, {1, -9, -9, 4, 5, -9})},
+         {OpKind::kCausalMaskAt,
+          {T({2, 3}, {1, 2, 3, 4, 5, 6}), T({2}, {1, 0})},
+          {{attribute::kFill, -9.0}},
+          T({2, 3}, {1, 2, -9, 4, -9, -9})}});
 }
 
 TEST(ValuesTest, Losses) {
@@ -340,6 +344,8 @@ TEST(ValuesTest, Movements) {
         T({3, 1}, {2, 5, 0})},
        {OpKind::kGather, {x, T({2, 2}, {2, 0, 7, 1})}, {{attribute::kAxis, 1}}, T({2, 2, 2}, {3, 1, 0, 2, 6, 4, 0, 5})},
        {OpKind::kGather, {x, T({}, {1})}, {}, T({3}, {4, 5, 6})},
+       {OpKind::kScatter, {x, T({2, 1}, {8, 9}), T({1}, {2})}, {{attribute::kAxis, 1}}, T({2, 3}, {1, 2, 8, 4, 5, 9})},
+       {OpKind::kScatter, {x, T({1, 3}, {7, 8, 9}), T({1}, {2})}, {}, x},
        {OpKind::kScatterAdd,
         {x, T({3}, {1, 1, -4})},
         {{attribute::kSize, 2}, {attribute::kAxis, -1}},
@@ -369,7 +375,13 @@ TEST(ValuesTest, Rope) {
   const double c = std::cos(1.0), s = std::sin(1.0), slow_c = std::cos(0.01), slow_s = std::sin(0.01);
   const Tensor x = T({2, 4}, {1, 2, 3, 4, 1, 2, 3, 4});
   const Tensor turned = T({2, 4}, {1, 2, 3, 4, c - 3 * s, 2 * slow_c - 4 * slow_s, 3 * c + s, 4 * slow_c + 2 * slow_s});
-  Check({{OpKind::kRope, {x}, {}, turned}, {OpKind::kRope, {turned}, {{attribute::kInverse, true}}, x}});
+  Check({{OpKind::kRope, {x}, {}, turned},
+         {OpKind::kRope, {turned}, {{attribute::kInverse, true}}, x},
+         {OpKind::kRopeAt, {x, T({2}, {0, 1})}, {}, turned},
+         {OpKind::kRopeAt,
+          {T({1, 4}, {1, 2, 3, 4}), T({1}, {1})},
+          {},
+          T({1, 4}, {turned.values.begin() + 4, turned.values.end()})}});
 }
 
 // The share of dropped elements in ten thousand draws; elements, steps and keys draw independently.

@@ -45,12 +45,14 @@ absl::string_view ModeName(Mode mode) {
       return "evaluate";
     case Mode::kPredict:
       return "predict";
+    case Mode::kGenerate:
+      return "generate";
   }
   return "";
 }
 
 std::optional<Mode> ParseMode(absl::string_view name) {
-  for (const Mode mode : {Mode::kTrain, Mode::kEvaluate, Mode::kPredict}) {
+  for (const Mode mode : {Mode::kTrain, Mode::kEvaluate, Mode::kPredict, Mode::kGenerate}) {
     if (ModeName(mode) == name) return mode;
   }
   return std::nullopt;

@@ -80,8 +80,9 @@ enum class LogFormat { kCleave, kMindSpore };
 enum class Precision { kF32, kTf32, kBf16 };
 
 // What a program does. kTrain: trains. kEvaluate: computes the metrics of the test part. kPredict: writes values of all
-// samples into files. The last two read their parameters, and have a forward pass only.
-enum class Mode { kTrain, kEvaluate, kPredict };
+// samples into files. kGenerate: continues texts with a language model. All but the first read their parameters, and
+// have a forward pass only.
+enum class Mode { kTrain, kEvaluate, kPredict, kGenerate };
 
 absl::string_view ModeName(Mode mode);  // "train"
 std::optional<Mode> ParseMode(absl::string_view name);
@@ -117,6 +118,10 @@ struct Training {
   bool shuffle = true;   // Whether each epoch reads the samples in an order of its own.
   bool present = false;  // The model has a `train` block.
   Mode mode = Mode::kTrain;
+  // Of a program that generates: its tokenizer.json, as `data`, or empty for that of the data, and the places of a
+  // sequence.
+  std::string tokenizer = {};
+  int64_t places = 0;
 
   bool operator==(const Training&) const = default;
 };

@@ -178,8 +178,10 @@ class StoragePlanner {
       const int stage = fusion_.written_by[update.value];
       const bool in_place =
           stage >= 0 && storage_.root[update.value] == update.value && permanent_.count(update.value) == 0 &&
-          fusion_.stages[static_cast<size_t>(stage)].phase == Phase::kUpdate && updated_.count(update.state) == 0 &&
-          DeadAfter(update.state, stage, PositionOf(update.value));
+          updated_.count(update.state) == 0 &&
+          (WritesInPlace(update, stage) ||
+           (fusion_.stages[static_cast<size_t>(stage)].phase == Phase::kUpdate &&
+            DeadAfter(update.state, stage, PositionOf(update.value))));
       if (!in_place) {
         storage_.copies.push_back(update);
         continue;
@@ -187,6 +189,14 @@ class StoragePlanner {
       updated_.insert(update.state);
       Merge(update.value, update.state);
     }
+  }
+
+  // Whether the new value is made by a call that changes the state, which nothing reads afterwards.
+  bool WritesInPlace(const ProgramUpdate& update, int stage) const {
+    const auto* single = std::get_if<SingleStep>(&fusion_.stages[static_cast<size_t>(stage)].action);
+    const Compute* compute = single != nullptr ? ComputeOf(StepAt(single->step)) : nullptr;
+    return compute != nullptr && DefinitionOf(compute->kind).works_in_place &&
+           compute->inputs.front() == update.state && ReadOnceIn(update.state, stage);
   }
 
   // Another state takes the old value of this state.

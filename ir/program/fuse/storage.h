@@ -6,7 +6,8 @@
 //   reshape, view  in the input
 //   all-reduce     in the input, when nothing else reads that afterwards; the inputs of a merged one form a bucket, in
 //                  which they lie one after another; the same holds for a broadcast
-//   state update   in the state, when nobody reads the old state afterwards: optimizers then update in place
+//   state update   in the state, when nobody reads the old state afterwards: optimizers then update in place, and what
+//                  generation remembers grows in place
 //   fused loop     in an input that is read there for the last time, element by element
 // What is copied out keeps its memory while it may be under way (host_copies.h), and nothing else is written there.
 // What one micro-batch leaves for the next, sums over them and what was made before them, keeps its memory through all.

@@ -26,23 +26,6 @@ bool SameButForPieces(Rule a, const Rule& b) {
   return a == b;
 }
 
-// Gives every op the rule of `rules` by type and attributes. Returns what does not fit together.
-std::vector<std::string> ResizeGraph(const std::vector<Rule>& rules, Graph& graph) {
-  for (Op& op : graph.ops) {
-    const Rule& rule = rules[static_cast<size_t>(op.id.value())];
-    op.type.shape = rule.OutputShape();
-    const OpDefinition& definition = DefinitionOf(op);
-    if (definition.resize != nullptr) op.attributes = definition.resize(op.attributes, rule);
-  }
-  std::vector<std::string> errors = VerifyGraph(graph);
-  if (!errors.empty()) return errors;
-  for (const Op& op : graph.ops) {
-    if (!SameButForPieces(RuleOf(graph, op), rules[static_cast<size_t>(op.id.value())]))
-      errors.push_back(absl::StrCat("`", op.name, "` has another rule than its sizes"));
-  }
-  return errors;
-}
-
 // Gives the values that ops read in windows the windows of the small ops. REQUIRES: they have those of the large ones.
 void ResizeWindows(const std::vector<Rule>& rules, Program& program) {
   for (const Step& step : program.steps) {
@@ -155,6 +138,22 @@ std::vector<Rule> SmallRules(const std::vector<Rule>& rules, const Graph& graph,
 }
 
 }  // namespace
+
+std::vector<std::string> ResizeGraph(const std::vector<Rule>& rules, Graph& graph) {
+  for (Op& op : graph.ops) {
+    const Rule& rule = rules[static_cast<size_t>(op.id.value())];
+    op.type.shape = rule.OutputShape();
+    const OpDefinition& definition = DefinitionOf(op);
+    if (definition.resize != nullptr) op.attributes = definition.resize(op.attributes, rule);
+  }
+  std::vector<std::string> errors = VerifyGraph(graph);
+  if (!errors.empty()) return errors;
+  for (const Op& op : graph.ops) {
+    if (!SameButForPieces(RuleOf(graph, op), rules[static_cast<size_t>(op.id.value())]))
+      errors.push_back(absl::StrCat("`", op.name, "` has another rule than its sizes"));
+  }
+  return errors;
+}
 
 absl::StatusOr<Shrunk> Shrink(const Graph& graph, const Program& program, const Mesh& short_mesh) {
   Shrunk shrunk{.graph = graph, .program = program};

@@ -9,12 +9,19 @@
 #ifndef CLEAVE_IR_PROOF_CHECK_SHRINK_H_
 #define CLEAVE_IR_PROOF_CHECK_SHRINK_H_
 
+#include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "ir/graph/graph.h"
 #include "ir/program/program.h"
 #include "ir/sharding/mesh/mesh.h"
+#include "ir/tensor/rule/rule.h"
 
 namespace cleave::ir {
+
+// Gives every op the rule of `rules` by type and attributes. Returns what does not fit together.
+std::vector<std::string> ResizeGraph(const std::vector<Rule>& rules, Graph& graph);
 
 struct Shrunk {
   Graph graph;

@@ -53,6 +53,19 @@ void ScatterAdd(const float* updates, const int32_t* indices, const RowIndexing&
   }
 }
 
+void Scatter(const float* x, const float* updates, const int32_t* indices, const RowIndexing& indexing, float* y) {
+  const int64_t rows = indexing.rows;
+  const int64_t count = indexing.count;
+  const int64_t inner = indexing.inner;
+  if (y != x) std::copy_n(x, indexing.outer * rows * inner, y);
+  for (int64_t o = 0; o < indexing.outer; ++o) {
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t row = indices[i] - indexing.first_row;
+      if (row >= 0 && row < rows) std::copy_n(updates + (o * count + i) * inner, inner, y + (o * rows + row) * inner);
+    }
+  }
+}
+
 void OneHot(const int32_t* classes, int64_t count, int64_t depth, int64_t first, float* y) {
   std::fill_n(y, count * depth, 0.0f);
   for (int64_t i = 0; i < count; ++i) {

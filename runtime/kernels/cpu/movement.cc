@@ -132,6 +132,17 @@ void CausalMask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int
   }
 }
 
+template <typename T>
+void CausalMaskAt(const T* x, int64_t matrices, int64_t rows, int64_t columns, const int32_t* row_numbers,
+                  int64_t first_column, float fill, T* y) {
+  for (int64_t m = 0; m < matrices; ++m) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const int64_t row = (m * rows + r) * columns;
+      CausalMask(x + row, 1, 1, columns, row_numbers[r], first_column, fill, y + row);
+    }
+  }
+}
+
 #define CLEAVE_MOVEMENT_OF(T)                                                                \
   template void Copy(const T*, int64_t, T*);                                                 \
   template void Fill(T, int64_t, T*);                                                        \
@@ -146,5 +157,7 @@ CLEAVE_MOVEMENT_OF(BFloat16)
 #undef CLEAVE_MOVEMENT_OF
 template void CausalMask(const float*, int64_t, int64_t, int64_t, int64_t, int64_t, float, float*);
 template void CausalMask(const BFloat16*, int64_t, int64_t, int64_t, int64_t, int64_t, float, BFloat16*);
+template void CausalMaskAt(const float*, int64_t, int64_t, int64_t, const int32_t*, int64_t, float, float*);
+template void CausalMaskAt(const BFloat16*, int64_t, int64_t, int64_t, const int32_t*, int64_t, float, BFloat16*);
 
 }  // namespace cleave::runtime

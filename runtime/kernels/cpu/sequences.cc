@@ -66,7 +66,8 @@ void Rope(const float* x, const std::vector<int64_t>& shape, const Rotation& rot
     std::vector<float> sine(static_cast<size_t>(half));
 #pragma omp for
     for (int64_t s = 0; s < lines.length; ++s) {
-      const double position = static_cast<double>(rotation.first_position + s) * (rotation.inverse ? -1.0 : 1.0);
+      const int64_t place = rotation.positions != nullptr ? rotation.positions[s] : rotation.first_position + s;
+      const double position = static_cast<double>(place) * (rotation.inverse ? -1.0 : 1.0);
       for (size_t i = 0; i < frequency.size(); ++i) {
         cosine[i] = static_cast<float>(std::cos(position * frequency[i]));
         sine[i] = static_cast<float>(std::sin(position * frequency[i]));

@@ -10,6 +10,7 @@
 #include "runtime/kernels/cuda/aligned.cuh"
 #include "runtime/kernels/cuda/scratch.cuh"
 #include "runtime/kernels/indexing.h"
+#include "runtime/kernels/movement.h"
 
 namespace cleave::runtime {
 namespace {
@@ -137,6 +138,16 @@ __global__ void SumBuckets(Buckets buckets, int64_t outer, int64_t inner, const 
   }
 }
 
+__global__ void ScatterRows(RowIndexing indexing, const float* updates, const int32_t* indices, float* y) {
+  const int64_t all = indexing.outer * indexing.count * indexing.inner;
+  for (int64_t at = FirstElement(); at < all; at += ElementStride()) {
+    const int64_t place = at / indexing.inner;
+    const int64_t row = static_cast<int64_t>(indices[place % indexing.count]) - indexing.first_row;
+    if (row < 0 || row >= indexing.rows) continue;
+    y[(place / indexing.count * indexing.rows + row) * indexing.inner + at % indexing.inner] = updates[at];
+  }
+}
+
 __global__ void OneHotRows(const int32_t* classes, int64_t count, int64_t depth, int64_t first, float* y) {
   for (int64_t at = FirstElement(); at < count * depth; at += ElementStride()) {
     y[at] = static_cast<int64_t>(classes[at / depth]) - first == at % depth ? 1.0f : 0.0f;
@@ -152,6 +163,11 @@ void Gather(const float* x, const int32_t* indices, const RowIndexing& indexing,
   } else {
     Launch(GatherRows<1>, ForElements(elements), indexing, x, indices, y);
   }
+}
+
+void Scatter(const float* x, const float* updates, const int32_t* indices, const RowIndexing& indexing, float* y) {
+  if (y != x) Copy(x, indexing.outer * indexing.rows * indexing.inner, y);
+  Launch(ScatterRows, ForElements(indexing.outer * indexing.count * indexing.inner), indexing, updates, indices, y);
 }
 
 void ScatterAdd(const float* updates, const int32_t* indices, const RowIndexing& indexing, float* y) {

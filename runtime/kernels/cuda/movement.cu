@@ -145,6 +145,15 @@ __global__ void MaskVectors(const T* x, int64_t vectors, int64_t rows, int64_t v
 }
 
 template <typename T>
+__global__ void MaskRows(const T* x, int64_t elements, int64_t rows, int64_t columns, const int32_t* row_numbers,
+                         int64_t first_column, T fill, T* y) {
+  for (int64_t i = FirstElement(); i < elements; i += ElementStride()) {
+    const int64_t column = first_column + i % columns;
+    y[i] = column <= static_cast<int64_t>(row_numbers[i / columns % rows]) ? x[i] : fill;
+  }
+}
+
+template <typename T>
 constexpr int kPerVector = kVectorBytes / static_cast<int>(sizeof(T));
 
 }  // namespace
@@ -202,6 +211,13 @@ void CausalMask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int
   Launch(MaskVectors<T, 1>, ForElements(elements), x, elements, rows, columns, diagonal, T(fill), y);
 }
 
+template <typename T>
+void CausalMaskAt(const T* x, int64_t matrices, int64_t rows, int64_t columns, const int32_t* row_numbers,
+                  int64_t first_column, float fill, T* y) {
+  Launch(MaskRows<T>, ForElements(matrices * rows * columns), x, matrices * rows * columns, rows, columns, row_numbers,
+         first_column, T(fill), y);
+}
+
 #define CLEAVE_MOVEMENT_OF(T)                                                                \
   template void Copy(const T*, int64_t, T*);                                                 \
   template void Fill(T, int64_t, T*);                                                        \
@@ -216,5 +232,7 @@ CLEAVE_MOVEMENT_OF(BFloat16)
 #undef CLEAVE_MOVEMENT_OF
 template void CausalMask(const float*, int64_t, int64_t, int64_t, int64_t, int64_t, float, float*);
 template void CausalMask(const BFloat16*, int64_t, int64_t, int64_t, int64_t, int64_t, float, BFloat16*);
+template void CausalMaskAt(const float*, int64_t, int64_t, int64_t, const int32_t*, int64_t, float, float*);
+template void CausalMaskAt(const BFloat16*, int64_t, int64_t, int64_t, const int32_t*, int64_t, float, BFloat16*);
 
 }  // namespace cleave::runtime

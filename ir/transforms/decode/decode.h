@@ -1,0 +1,65 @@
+// From a model of whole sequences to one step of generation, which computes some places of them and remembers what
+// later places need of earlier ones: the key-value cache of a transformer, found for any causal model.
+//
+//   std::variant<Decoding, DecodeProblem> step = MakeDecoding(graph, {.tokens = tokens, .logits = logits});
+//
+// In the model, `tokens` is i32[batch, time] and `logits` has the same first two dimensions. In the step both have
+// `places` elements instead of `time`, and a second input, i32[places], holds their numbers. Backward from the logits,
+// a value is needed at the places of the step, which are slices along one of its dimensions, or as a whole:
+//   at the places   The op itself, where the sharding rule has a parallel factor for the dimension: its inputs are
+//                   needed at the places where they have that factor, and else as wholes. What depends on the place has
+//                   a form that reads the numbers (causal_mask_at, rope_at). Of any other op, and of values that do not
+//                   depend on the tokens, the slices are taken from the whole.
+//   as a whole      A state that the step keeps, in which it replaces the slices of its places, so that each value is
+//                   computed once for each place. The dimension of time is one that follows from that of the tokens
+//                   through parallel factors; without one the op is computed from the wholes of its inputs.
+// Slices of later places are zeros, or those of an earlier sequence. The step equals the model where nothing that is
+// needed depends on them, which ir/proof/check/decoding.h shows by evaluation: a model that looks ahead is refused, and
+// not silently wrong.
+#ifndef CLEAVE_IR_TRANSFORMS_DECODE_DECODE_H_
+#define CLEAVE_IR_TRANSFORMS_DECODE_DECODE_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/graph/graph.h"
+
+namespace cleave::ir {
+
+struct DecodeOptions {
+  OpId tokens;
+  OpId logits;
+  int64_t places = 1;  // That a step computes.
+};
+
+// An op of the step that computes some places of an op of the model, along this dimension of both.
+struct Counterpart {
+  OpId step;
+  OpId whole;
+  size_t dimension = 0;
+};
+
+struct Decoding {
+  Graph graph;  // States are updated in the forward phase. It has neither loss nor metrics nor looks.
+  OpId tokens;  // i32[batch, places]
+  OpId places;  // i32[places]: `kPlacesInput`.
+  OpId logits;
+  std::vector<Counterpart> counterparts;  // In program order.
+};
+
+inline constexpr char kPlacesInput[] = "place";
+
+// Why a model cannot generate, and the op that is the reason.
+struct DecodeProblem {
+  OpId op;
+  std::string why;  // "reads the input `mask`, which no prompt gives"
+};
+
+// REQUIRES: `graph` is a forward graph in f32 for which VerifyGraph finds no error; tokens and logits are as above.
+std::variant<Decoding, DecodeProblem> MakeDecoding(const Graph& graph, const DecodeOptions& options);
+
+}  // namespace cleave::ir
+
+#endif  // CLEAVE_IR_TRANSFORMS_DECODE_DECODE_H_

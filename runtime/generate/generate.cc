@@ -1,0 +1,258 @@
+// Reading guide: Run opens what rank 0 reads and tells the others, Continue is the loop over the places of a batch.
+#include "runtime/generate/generate.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "runtime/device/staging.h"
+#include "runtime/generate/sequences.h"
+#include "runtime/launch/launch.h"
+#include "runtime/mesh/mesh.h"
+#include "runtime/tokenizer/tokenizer.h"
+
+namespace cleave::runtime {
+namespace {
+
+bool IsPlace(const ModelInput& input) { return input.region.shape.size() == 1; }
+
+// Writes a sequence to standard output as it grows.
+class Printer {
+ public:
+  explicit Printer(const Tokenizer& tokenizer) : text_(tokenizer) {}
+
+  // Writes the tokens since the last time, but not the one that ends it. What is no token of the tokenizer was not
+  // drawn.
+  void PrintNew(const Sequence& sequence) {
+    const int64_t count = sequence.size() - (sequence.has_ended ? 1 : 0);
+    for (; printed_ < count; ++printed_) {
+      const Result<std::string> bytes = text_.Next(sequence.tokens[static_cast<size_t>(printed_)]);
+      if (bytes.ok()) std::fwrite(bytes.value().data(), 1, bytes.value().size(), stdout);
+    }
+    std::fflush(stdout);
+  }
+
+  void End() {
+    std::printf("\n");
+    std::fflush(stdout);
+  }
+
+ private:
+  Detokenizer text_;
+  int64_t printed_ = 0;
+};
+
+class Generator {
+ public:
+  explicit Generator(const GenerateRequest& request)
+      : request_(request), comm_(request.comm), staging_(TargetsOf(request.inputs)) {}
+
+  Result<GenerationRecord> Run() {
+    // Rank 0 alone reads files and draws.
+    if (std::optional<Error> error = Agree(comm_, IsFirst() ? Open() : std::nullopt)) return *error;
+    Sequences all = LearnSequences();
+    const double start = Now();
+    const auto batch = static_cast<size_t>(Tokens().region.shape[0]);
+    for (size_t first = 0; first < all.size(); first += batch) {
+      const auto begin = all.begin() + static_cast<int64_t>(first);
+      Sequences some(begin, begin + static_cast<int64_t>(std::min(batch, all.size() - first)));
+      if (std::optional<Error> error = Continue(some, /*is_alone=*/all.size() == 1)) return *error;
+      std::move(some.begin(), some.end(), begin);
+    }
+    GenerationRecord record;
+    record.seconds = Now() - start;
+    for (const Sequence& sequence : all) {
+      record.prompt_tokens += sequence.prompt;
+      record.tokens += sequence.size() - sequence.prompt;
+    }
+    return record;
+  }
+
+ private:
+  static std::vector<Staging::Target> TargetsOf(const std::vector<ModelInput>& inputs) {
+    std::vector<Staging::Target> targets;
+    for (const ModelInput& input : inputs) {
+      targets.push_back({input.integers, ElementCount(input.region.size) * static_cast<int64_t>(sizeof(int32_t))});
+    }
+    return targets;
+  }
+
+  bool IsFirst() const { return comm_.rank() == 0; }
+  const ModelInput& Tokens() const {
+    return *std::find_if_not(request_.inputs.begin(), request_.inputs.end(), IsPlace);
+  }
+
+  // Reads the flags, the tokenizer and the prompts.
+  std::optional<Error> Open() {
+    Result<GenerationOptions> options = ParseGeneration(request_.flags);
+    if (!options.ok()) return options.error();
+    options_ = std::move(options.value());
+    const std::string& path = options_.tokenizer.empty() ? request_.settings.tokenizer : options_.tokenizer;
+    const int64_t symbols = Tokens().limit;
+    Result<std::unique_ptr<Tokenizer>> tokenizer = request_.settings.open_tokenizer(path, symbols);
+    if (!tokenizer.ok()) return tokenizer.error();
+    tokenizer_ = std::move(tokenizer.value());
+    if (symbols > 0 && tokenizer_->size() > symbols) {
+      return Error{ExitCode::kInput, Format("the tokenizer has %" PRId64 " tokens, and the model knows %" PRId64,
+                                            tokenizer_->size(), symbols)};
+    }
+    if (std::optional<Error> error = FindEnd()) return error;
+    for (const std::string& text : options_.prompts) {
+      if (std::optional<Error> error = AddPrompt(text)) return error;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Error> FindEnd() {
+    if (options_.end.empty()) return std::nullopt;
+    const std::optional<int32_t> end = tokenizer_->Find(options_.end);
+    if (!end.has_value()) {
+      return Error{ExitCode::kUsage, Format("`--end %s` is no token of the tokenizer", options_.end.c_str())};
+    }
+    end_ = *end;
+    return std::nullopt;
+  }
+
+  // A list for each of its samples: how many tokens there may be, and those of the prompt.
+  std::optional<Error> AddPrompt(const std::string& text) {
+    const Result<std::vector<int32_t>> tokens = tokenizer_->Encode(text);
+    if (!tokens.ok()) return tokens.error();
+    const auto count = static_cast<int64_t>(tokens.value().size());
+    const int64_t places = request_.settings.places;
+    if (count == 0) return Error{ExitCode::kUsage, "the prompt has no tokens, and the model continues a text"};
+    if (count >= places) {
+      return Error{ExitCode::kUsage, Format("the prompt has %" PRId64 " tokens, and the model %" PRId64
+                                            " places: none is left for a new token",
+                                            count, places)};
+    }
+    if (options_.length.value_or(0) > places - count) {
+      return Error{ExitCode::kUsage,
+                   Format("`--length %" PRId64 "`: the model has %" PRId64 " places, and the prompt takes %" PRId64,
+                          *options_.length, places, count)};
+    }
+    std::vector<int32_t> list = {static_cast<int32_t>(count + options_.length.value_or(places - count))};
+    list.insert(list.end(), tokens.value().begin(), tokens.value().end());
+    prompts_.insert(prompts_.end(), static_cast<size_t>(options_.samples), list);
+    return std::nullopt;
+  }
+
+  // Behind a list with the token that ends a sequence rank 0 sends a list for each.
+  Sequences LearnSequences() {
+    const NumberLists lists = ListsOf(FromFirst(comm_, TextOf({{end_}}) + TextOf(prompts_)));
+    end_ = lists.front().front();
+    Sequences all;
+    for (auto list = lists.begin() + 1; list != lists.end(); ++list) {
+      Sequence sequence;
+      sequence.number = static_cast<int64_t>(all.size());
+      sequence.most = list->front();
+      sequence.tokens.assign(list->begin() + 1, list->end());
+      sequence.prompt = sequence.size();
+      all.push_back(std::move(sequence));
+    }
+    return all;
+  }
+
+  // Continues these sequences, at most a batch of them, until all are done, and prints them; where there is one alone,
+  // as its tokens come.
+  std::optional<Error> Continue(Sequences& some, bool is_alone) {
+    std::unique_ptr<Printer> printer;
+    if (IsFirst() && request_.prints && is_alone) printer = std::make_unique<Printer>(*tokenizer_);
+    const auto is_done = [](const Sequence& sequence) { return sequence.IsDone(); };
+    for (int64_t place = 0; !std::all_of(some.begin(), some.end(), is_done); ++place) {
+      const auto ends_here = [&](const Sequence& sequence) { return sequence.EndsAt(place); };
+      const bool draws = std::any_of(some.begin(), some.end(), ends_here);
+      // Logits that nobody draws from are not collected.
+      request_.observer.Begin(draws ? Occasion::kTest : Occasion::kAgain);
+      Fill(some, place);
+      request_.step();
+      request_.observer.Show();
+      if (!draws) continue;
+      if (std::optional<Error> error = Draw(some, place)) return error;
+      if (printer != nullptr) printer->PrintNew(some.front());
+    }
+    if (!IsFirst() || !request_.prints) return std::nullopt;
+    if (printer != nullptr) {
+      printer->End();
+      return std::nullopt;
+    }
+    for (const Sequence& sequence : some) {
+      std::printf("--- %" PRId64 " ---\n", sequence.number + 1);
+      Printer whole(*tokenizer_);
+      whole.PrintNew(sequence);
+      whole.End();
+    }
+    return std::nullopt;
+  }
+
+  // Sends the tokens at this place.
+  void Fill(const Sequences& some, int64_t place) {
+    const std::vector<void*> targets = staging_.Next();
+    for (size_t i = 0; i < targets.size(); ++i) {
+      const Region& region = request_.inputs[i].region;
+      auto* const values = static_cast<int32_t*>(targets[i]);
+      if (IsPlace(request_.inputs[i])) {
+        values[0] = static_cast<int32_t>(place);
+        continue;
+      }
+      for (int64_t row = 0; row < region.size[0]; ++row) {
+        const auto own = static_cast<size_t>(region.begin[0] + row);
+        const bool has_token = own < some.size() && some[own].size() > place;
+        values[row] = has_token ? some[own].tokens[static_cast<size_t>(place)] : 0;
+      }
+    }
+    staging_.Send();
+    staging_.Deliver();
+  }
+
+  // Draws the next token of the sequences that end at this place.
+  std::optional<Error> Draw(Sequences& some, int64_t place) {
+    Result<std::vector<int32_t>> drawn = std::vector<int32_t>();
+    if (IsFirst()) drawn = DrawnTokens(some, place);
+    const std::string said = FromFirst(comm_, drawn.ok() ? TextOf({drawn.value()}) : "");
+    if (said.empty()) return Agree(comm_, drawn.ok() ? std::nullopt : std::optional<Error>(drawn.error()));
+    const std::vector<int32_t> tokens = ListsOf(said).front();
+    auto next = tokens.begin();
+    for (Sequence& sequence : some) {
+      if (!sequence.EndsAt(place)) continue;
+      sequence.tokens.push_back(*next);
+      sequence.has_ended = *next++ == end_;
+    }
+    return std::nullopt;
+  }
+
+  Result<std::vector<int32_t>> DrawnTokens(const Sequences& some, int64_t place) {
+    const std::vector<OutputTensor> outputs = request_.observer.TakeOutputs();
+    const std::vector<double>& logits = outputs.front().values;
+    const int64_t symbols = outputs.front().shape.back();
+    std::vector<float> row(static_cast<size_t>(std::min(symbols, tokenizer_->size())));
+    std::vector<int32_t> drawn;
+    for (size_t i = 0; i < some.size(); ++i) {
+      if (!some[i].EndsAt(place)) continue;
+      for (size_t j = 0; j < row.size(); ++j) {
+        row[j] = static_cast<float>(logits[i * static_cast<size_t>(symbols) + j]);
+      }
+      const Result<int32_t> token = SampleToken(row.data(), static_cast<int64_t>(row.size()), options_.sampling,
+                                                {request_.seed, some[i].number, place + 1});
+      if (!token.ok()) return token.error();
+      drawn.push_back(token.value());
+    }
+    return drawn;
+  }
+
+  const GenerateRequest& request_;
+  Comm& comm_;
+  Staging staging_;
+  int32_t end_ = -1;  // -1: no token ends a sequence.
+  // On rank 0.
+  GenerationOptions options_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  NumberLists prompts_;
+};
+
+}  // namespace
+
+Result<GenerationRecord> Generate(const GenerateRequest& request) { return Generator(request).Run(); }
+
+}  // namespace cleave::runtime

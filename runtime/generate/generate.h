@@ -1,0 +1,48 @@
+// Continuing texts with a language model: the loop of a program that generates.
+//
+// The program computes one step of the model (ir/transforms/decode): the logits of some sequences at one place each,
+// from their tokens there and from what it remembers of the places before. All sequences of a batch are at the same
+// place; while a sequence is in its prompt, that says which token comes next, and then one is drawn. Rank 0 reads the
+// prompts, draws and prints; the others learn the tokens from it.
+//
+// Flags, besides --params, --seed, --out and --quiet:
+//   --prompt TEXT --prompt-file FILE --samples N --length N --temperature X --top-k N --top-p X --end TOKEN
+#ifndef CLEAVE_RUNTIME_GENERATE_GENERATE_H_
+#define CLEAVE_RUNTIME_GENERATE_GENERATE_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/comm/comm.h"
+#include "runtime/data/data.h"
+#include "runtime/error/error.h"
+#include "runtime/kernels/observer.h"
+#include "runtime/sampling/sampling.h"
+#include "runtime/trace/trace.h"
+#include "runtime/train/generation.h"
+
+namespace cleave::runtime {
+
+// What the flags of a program that generates say.
+struct GenerationOptions {
+  std::vector<std::string> prompts;  // Texts, in order.
+  int64_t samples = 1;               // Of each prompt.
+  std::optional<int64_t> length;     // New tokens; nullopt: as many as the model has places for.
+  Sampling sampling;
+  std::string end;        // The name or text of the token that ends a sequence; empty: none does.
+  std::string tokenizer;  // Replaces the path that the program knows; empty: it does not.
+};
+
+// Reads these flags and the files that they name. An Error has exit code 2, or 3 for a file.
+Result<GenerationOptions> ParseGeneration(const std::vector<Flag>& flags);
+
+// For TrainingSettings::generation. Every rank returns the same.
+Result<GenerationRecord> Generate(const GenerateRequest& request);
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_GENERATE_GENERATE_H_

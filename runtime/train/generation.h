@@ -1,0 +1,57 @@
+// What a program that generates text does instead of training (runtime/generate), as the training loop knows it: a
+// program that trains has none of it.
+#ifndef CLEAVE_RUNTIME_TRAIN_GENERATION_H_
+#define CLEAVE_RUNTIME_TRAIN_GENERATION_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/comm/comm.h"
+#include "runtime/data/data.h"
+#include "runtime/error/error.h"
+#include "runtime/kernels/observer.h"
+
+namespace cleave::runtime {
+
+class Tokenizer;
+
+// A flag of the program that the training loop does not know: "--prompt", "To be".
+struct Flag {
+  std::string name;
+  std::string value;
+};
+
+struct GenerateRequest;
+
+struct GenerationRecord {
+  int64_t prompt_tokens = 0;
+  int64_t tokens = 0;  // That were drawn.
+  double seconds = 0;  // From the first step to the last token.
+};
+
+struct GenerationSettings {
+  Result<GenerationRecord> (*run)(const GenerateRequest& request) = nullptr;  // Null: the program does not generate.
+  // Opens the tokenizer at `path`. `symbols`: how many tokens the model knows.
+  Result<std::unique_ptr<Tokenizer>> (*open_tokenizer)(const std::string& path, int64_t symbols) = nullptr;
+  std::string tokenizer;  // The path; empty where it needs none.
+  int64_t places = 0;     // Of a sequence.
+};
+
+// The program as the loop of generation sees it. All ranks call it together.
+struct GenerateRequest {
+  const GenerationSettings& settings;
+  const std::vector<Flag>& flags;
+  Comm& comm;
+  Observer& observer;              // Hands over the logits, f32[batch, 1, symbols], on rank 0.
+  std::vector<ModelInput> inputs;  // The tokens, i32[batch, 1], and their place, i32[1].
+  std::function<void()> step;      // Computes the step of these inputs.
+  uint64_t seed = 1;
+  bool prints = true;  // On rank 0: texts go to standard output.
+};
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_TRAIN_GENERATION_H_

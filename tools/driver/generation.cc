@@ -1,0 +1,133 @@
+#include "tools/driver/generation.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "ir/proof/check/decoding.h"
+#include "ir/transforms/decode/decode.h"
+#include "tools/driver/element_limit.h"
+#include "tools/driver/outputs.h"
+
+namespace cleave::tools {
+namespace {
+
+// The name of the value that the loss compares with labels; empty where the loss does something else.
+std::string LogitsOf(const ir::Graph& graph) {
+  if (!graph.loss.has_value() || graph.op(*graph.loss).kind != ir::OpKind::kCrossEntropy) return "";
+  return graph.op(graph.op(*graph.loss).inputs[0]).name;
+}
+
+// The only input that these logits may be computed from: i32, and as many sequences and places as they have.
+std::optional<ir::OpId> TokensOf(const ir::Graph& graph, const ir::TensorType& logits) {
+  std::optional<ir::OpId> tokens;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::kInput || op.type.dtype != ir::DType::kI32 || op.type.rank() != 2) continue;
+    if (!std::equal(op.type.shape.begin(), op.type.shape.end(), logits.shape.begin())) continue;
+    if (tokens.has_value()) return std::nullopt;
+    tokens = op.id;
+  }
+  return tokens;
+}
+
+class GenerationMaker {
+ public:
+  GenerationMaker(frontend::Module& module, FileId file, Report& report)
+      : module_(module), file_(file), report_(report) {}
+
+  bool Run(std::string logits) {
+    ir::Graph& graph = module_.graph;
+    if (graph.is_manual()) return Refuse({}, "in a manual model each rank has tensors of its own");
+    if (logits.empty()) logits = LogitsOf(graph);
+    if (logits.empty()) {
+      return Refuse({}, "its loss is not the `cross_entropy` of logits", "name the logits: --output NAME");
+    }
+    if (!KeepOutputs({logits}, module_, report_.diagnostics)) return false;
+    const ir::OpId value = graph.looks.front().value;
+    const ir::TensorType type = graph.op(value).type;
+    if (type.rank() != 3 || type.dtype != ir::DType::kF32) {
+      return Refuse(value,
+                    absl::StrCat("`", logits, "` is ", type.ToString(), ", and not f32[batch, time, vocabulary]"));
+    }
+    const std::optional<ir::OpId> tokens = TokensOf(graph, type);
+    if (!tokens.has_value()) {
+      return Refuse(value, absl::StrCat("`", logits, "` is not computed from one input of tokens, i32[", type.shape[0],
+                                        ", ", type.shape[1], "]"));
+    }
+    return Decode({.tokens = *tokens, .logits = value}, logits);
+  }
+
+ private:
+  bool Decode(const ir::DecodeOptions& options, const std::string& logits) {
+    std::variant<ir::Decoding, ir::DecodeProblem> made = ir::MakeDecoding(module_.graph, options);
+    if (const auto* problem = std::get_if<ir::DecodeProblem>(&made)) return RefuseBecauseOf(*problem);
+    const absl::StatusOr<std::optional<ir::DecodeProblem>> checked = ir::CheckDecoding(module_.graph, options);
+    if (!checked.ok()) {
+      report_.bug = BugText("decode (simulated proof)", checked.status().message());
+      return false;
+    }
+    if (checked->has_value()) return RefuseBecauseOf(**checked);
+    module_.training.places = module_.graph.op(options.tokens).type.shape[1];
+    ir::Decoding& decoding = std::get<ir::Decoding>(made);
+    module_.graph = std::move(decoding.graph);
+    module_.graph.looks = {{.kind = ir::LookKind::kOutput, .value = decoding.logits, .name = logits}};
+    return true;
+  }
+
+  bool RefuseBecauseOf(const ir::DecodeProblem& problem) {
+    return Refuse(problem.op, absl::StrCat("`", module_.graph.op(problem.op).name, "` ", problem.why));
+  }
+
+  bool Refuse(std::optional<ir::OpId> op, const std::string& why, const std::string& help = "") {
+    Diagnostic error = Error(Code::kE0613, absl::StrCat("the model cannot generate: ", why));
+    std::optional<Span> line;
+    if (op.has_value()) line = LineOf(module_.graph.op(*op), file_, report_.sources);
+    if (line.has_value()) error.labels.push_back({*line, "here"});
+    if (!help.empty()) error.help.push_back(help);
+    report_.diagnostics.Add(std::move(error));
+    return false;
+  }
+
+  frontend::Module& module_;
+  const FileId file_;
+  Report& report_;
+};
+
+}  // namespace
+
+std::optional<std::string> BatchArgument(const dsl::syntax::File& file) {
+  for (const dsl::syntax::Item& item : file.items) {
+    const auto* model = std::get_if<dsl::syntax::Model>(&item.kind);
+    if (model == nullptr) continue;
+    for (const dsl::syntax::Statement& statement : model->body) {
+      const auto* input = std::get_if<dsl::syntax::Input>(&statement.kind);
+      if (input == nullptr || !input->type.dimensions.has_value() || input->type.dimensions->empty()) continue;
+      const auto* size = std::get_if<dsl::syntax::Expression>(&input->type.dimensions->front().kind);
+      const auto* name = size != nullptr ? std::get_if<dsl::syntax::Name>(&size->kind) : nullptr;
+      if (name == nullptr) return std::nullopt;
+      for (const dsl::syntax::Parameter& parameter : model->parameters) {
+        if (parameter.name.text == name->text) return name->text;
+      }
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+bool MakeGeneration(const CompileOptions& options, FileId file, frontend::Module& module, Report& report) {
+  const std::string logits = options.outputs.empty() ? "" : options.outputs.front();
+  if (!GenerationMaker(module, file, report).Run(logits)) return false;
+  ir::Pins pins;
+  pins.settings = module.pins.settings;
+  pins.settings.micro_batches = 1;
+  pins.settings.zero = 0;
+  pins.settings.recompute = ir::Recompute::kAuto;
+  if (!options.search.has_value()) pins.settings.search = ir::SearchAlgorithm::kSapp;
+  module.pins = std::move(pins);
+  module.training.tokenizer = options.tokenizer;
+  return true;
+}
+
+}  // namespace cleave::tools
