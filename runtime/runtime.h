@@ -13,6 +13,7 @@
 #include "runtime/device/device.h"                 // IWYU pragma: export
 #include "runtime/device/layers.h"                 // IWYU pragma: export
 #include "runtime/einsum/einsum.h"                 // IWYU pragma: export
+#include "runtime/generate/generate.h"             // IWYU pragma: export
 #include "runtime/kernels/attention.h"             // IWYU pragma: export
 #include "runtime/kernels/dropout.h"               // IWYU pragma: export
 #include "runtime/kernels/elementwise.h"           // IWYU pragma: export
@@ -36,6 +37,7 @@
 #include "runtime/sampling/sampling.h"             // IWYU pragma: export
 #include "runtime/tokenizer/bpe/tokenizer_json.h"  // IWYU pragma: export
 #include "runtime/tokenizer/byte_tokenizer.h"      // IWYU pragma: export
+#include "runtime/tokenizer/number_tokenizer.h"    // IWYU pragma: export
 #include "runtime/trace/trace.h"                   // IWYU pragma: export
 #include "runtime/train/train.h"                   // IWYU pragma: export
 

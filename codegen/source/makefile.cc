@@ -22,6 +22,7 @@ WITH_runtime/comm = runtime/comm/host runtime/device/cpu
 WITH_runtime/data = runtime/digest runtime/kernels runtime/npy runtime/tokenizer
 WITH_runtime/device/cuda = runtime/comm/cuda
 WITH_runtime/einsum/cpu = runtime/einsum
+WITH_runtime/generate = runtime/sampling
 WITH_runtime/random = runtime/math runtime/math/onednn
 WITH_runtime/rendezvous = runtime/placement
 WITH_runtime/tokenizer/bpe = runtime/tokenizer/pcre2

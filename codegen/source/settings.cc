@@ -129,7 +129,7 @@ void EmitGenerationSettings(const ir::Training& training,
   set("generation.run", "Generate");
   set("generation.places", absl::StrCat(training.places));
   if (!training.tokenizer.empty()) {
-    set("generation.open_tokenizer", "OpenTokenizerJson");
+    set("generation.open_tokenizer", "[](const std::string& path, int64_t) { return OpenTokenizerJson(path); }");
     set("generation.tokenizer", StringLiteral(training.tokenizer));
   } else if (training.data.kind == "tokens") {
     set("generation.open_tokenizer", "OpenByteTokenizer");

@@ -158,7 +158,7 @@ class Generator {
   // as its tokens come.
   std::optional<Error> Continue(Sequences& some, bool is_alone) {
     std::unique_ptr<Printer> printer;
-    if (IsFirst() && request_.prints && is_alone) printer = std::make_unique<Printer>(*tokenizer_);
+    if (IsFirst() && is_alone) printer = std::make_unique<Printer>(*tokenizer_);
     const auto is_done = [](const Sequence& sequence) { return sequence.IsDone(); };
     for (int64_t place = 0; !std::all_of(some.begin(), some.end(), is_done); ++place) {
       const auto ends_here = [&](const Sequence& sequence) { return sequence.EndsAt(place); };
@@ -172,7 +172,7 @@ class Generator {
       if (std::optional<Error> error = Draw(some, place)) return error;
       if (printer != nullptr) printer->PrintNew(some.front());
     }
-    if (!IsFirst() || !request_.prints) return std::nullopt;
+    if (!IsFirst()) return std::nullopt;
     if (printer != nullptr) {
       printer->End();
       return std::nullopt;

@@ -49,7 +49,6 @@ struct GenerateRequest {
   std::vector<ModelInput> inputs;  // The tokens, i32[batch, 1], and their place, i32[1].
   std::function<void()> step;      // Computes the step of these inputs.
   uint64_t seed = 1;
-  bool prints = true;  // On rank 0: texts go to standard output.
 };
 
 }  // namespace cleave::runtime

@@ -8,8 +8,8 @@
 namespace cleave::runtime {
 namespace {
 
-Error UsageError(const char* program, const std::string& message) {
-  return {ExitCode::kUsage, message + "\n" + Usage(program)};
+Error UsageError(const char* program, bool generates, const std::string& message) {
+  return {ExitCode::kUsage, message + "\n" + Usage(program, generates)};
 }
 
 // A whole number that is at least `least`; nullopt for anything else.
@@ -23,7 +23,24 @@ std::optional<int64_t> ParseNumber(const std::string& text, int64_t least) {
 
 }  // namespace
 
-std::string Usage(const std::string& program) {
+std::string Usage(const std::string& program, bool generates) {
+  if (generates) {
+    return "usage: " + program +
+           " [flags]\n"
+           "  --params PATH       the parameters: a safetensors file, a checkpoint, or a folder of them\n"
+           "  --prompt TEXT       a text that is continued; may be repeated\n"
+           "  --prompt-file FILE  the same, read from a file\n"
+           "  --samples N         continuations of each text; default 1\n"
+           "  --length N          new tokens of each; default: as many as the model has places for\n"
+           "  --temperature X     divides the logits; 0 takes the likeliest token; default 1\n"
+           "  --top-k N           draws from the N likeliest tokens; 0, the default: from all\n"
+           "  --top-p X           draws from the likeliest tokens that together have this probability; default 1\n"
+           "  --end TOKEN         the token that ends a text, as the tokenizer names it\n"
+           "  --tokenizer PATH    the tokenizer, or the text whose bytes are tokens, instead of where the model says\n"
+           "  --seed S            of what is drawn\n"
+           "  --out DIR           folder of run.json\n"
+           "  --quiet             no output but the texts and errors";
+  }
   return "usage: " + program +
          " [flags]\n"
          "  --steps K      stop after K steps\n"
@@ -44,7 +61,7 @@ std::string Usage(const std::string& program) {
          "  --quiet        no output but errors";
 }
 
-Result<Options> ParseOptions(int argc, const char* const* argv) {
+Result<Options> ParseOptions(int argc, const char* const* argv, bool generates) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     std::string flag = argv[i];
@@ -63,7 +80,7 @@ Result<Options> ParseOptions(int argc, const char* const* argv) {
       value = flag.substr(equals + 1);
       flag.resize(equals);
     }
-    if (flag == "--resume") {
+    if (flag == "--resume" && !generates) {
       const bool follows = !value.has_value() && i + 1 < argc && argv[i + 1][0] != '-';
       options.resume = follows ? argv[++i] : value.value_or("");
       continue;
@@ -87,23 +104,28 @@ Result<Options> ParseOptions(int argc, const char* const* argv) {
     }
     const bool is_text =
         flag == "--out" || flag == "--data" || flag == "--params" || flag == "--log-ranks" || flag == "--checkpoints";
-    if (number == nullptr && !is_text) return UsageError(argv[0], "unknown flag `" + flag + "`");
+    const bool is_other = generates && flag != "--out" && flag != "--params" && flag != "--seed";
+    if (number == nullptr && !is_text && !is_other)
+      return UsageError(argv[0], generates, "unknown flag `" + flag + "`");
     if (!value.has_value()) {
-      if (i + 1 == argc) return UsageError(argv[0], "`" + flag + "` needs a value");
+      if (i + 1 == argc) return UsageError(argv[0], generates, "`" + flag + "` needs a value");
       value = argv[++i];
     }
-    if (number != nullptr) {
+    if (is_other) {
+      options.others.push_back({flag, *value});
+    } else if (number != nullptr) {
       *number->target = ParseNumber(*value, number->least);
       if (!number->target->has_value()) {
-        return UsageError(argv[0], Format("`%s` is `%s`, and must be a whole number of at least %d", flag.c_str(),
-                                          value->c_str(), static_cast<int>(number->least)));
+        return UsageError(argv[0], generates,
+                          Format("`%s` is `%s`, and must be a whole number of at least %d", flag.c_str(),
+                                 value->c_str(), static_cast<int>(number->least)));
       }
       if (seed.has_value()) options.seed = static_cast<uint64_t>(*seed);
     } else if (value->empty()) {
-      return UsageError(argv[0], "`" + flag + "` needs a value");
+      return UsageError(argv[0], generates, "`" + flag + "` needs a value");
     } else if (flag == "--log-ranks") {
       if (*value != "0" && *value != "all") {
-        return UsageError(argv[0], Format("`--log-ranks` is `%s`, and must be 0 or all", value->c_str()));
+        return UsageError(argv[0], generates, Format("`--log-ranks` is `%s`, and must be 0 or all", value->c_str()));
       }
       options.log_all_ranks = *value == "all";
     } else if (flag == "--out") {
@@ -118,7 +140,8 @@ Result<Options> ParseOptions(int argc, const char* const* argv) {
   }
   if (options.params.has_value() && options.resume.has_value()) {
     return UsageError(
-        argv[0], "`--params` begins anew with parameters alone, and `--resume` goes on from a checkpoint: give one");
+        argv[0], generates,
+        "`--params` begins anew with parameters alone, and `--resume` goes on from a checkpoint: give one");
   }
   return options;
 }

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/error/error.h"
+#include "runtime/train/generation.h"
 
 namespace cleave::runtime {
 
@@ -26,13 +28,15 @@ struct Options {
   std::optional<int64_t> keep;
   std::optional<std::string> checkpoints;  // Their folder; nullopt: `checkpoints` in `out`.
   std::optional<std::string> resume;       // A checkpoint, or a folder of them; empty: the folder of this run.
+  std::vector<Flag> others;                // Of a program that generates: its own flags.
   bool quiet = false;                      // Prints errors only, and no step lines.
   bool help = false;
 };
 
-// An Error has exit code 2, and its message ends with the usage.
-Result<Options> ParseOptions(int argc, const char* const* argv);
-std::string Usage(const std::string& program);
+// `generates`: it is a program that continues texts, which has flags of its own (runtime/generate). An Error has exit
+// code 2, and its message ends with the usage.
+Result<Options> ParseOptions(int argc, const char* const* argv, bool generates = false);
+std::string Usage(const std::string& program, bool generates = false);
 
 }  // namespace cleave::runtime
 

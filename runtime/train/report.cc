@@ -246,6 +246,12 @@ std::string RunJson(const RunRecord& run) {
   all.Add("data_bytes", PerRank(run.data_bytes));
   all.Add("sent_bytes", sent_bytes);
   all.Add("collectives", collectives);
+  if (run.generation.has_value()) {
+    JsonObject generation;
+    generation.AddInteger("prompt_tokens", run.generation->prompt_tokens);
+    generation.AddInteger("tokens", run.generation->tokens);
+    all.Add("generation", generation);
+  }
   if (run.best.has_value() && run.best->step > 0) {
     JsonObject best;
     best.Add("criterion", run.best->criterion);

@@ -59,6 +59,7 @@ struct RunRecord {
   NamedValues validation;  // Of the last evaluation of these samples.
   NamedValues test;
   std::optional<BestSoFar> best;
+  std::optional<GenerationRecord> generation;
   int64_t resumed_after = 0;  // The step.
   int64_t stopped_after = 0;  // The step at which patience was over; 0: it was not.
 };

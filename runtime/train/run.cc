@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "runtime/device/memory.h"
-#include "runtime/device/workspace.h"
 #include "runtime/launch/launch.h"
+#include "runtime/train/measured.h"
 #include "runtime/train/output_files.h"
 
 namespace cleave::runtime {
@@ -80,6 +80,8 @@ std::optional<Error> Run::Whole() {
       return Evaluate();
     case Mode::kPredict:
       return Predict();
+    case Mode::kGenerate:
+      break;  // Without Batches: runtime/train/train.cc.
   }
   return std::nullopt;
 }
@@ -168,29 +170,9 @@ std::optional<Error> Run::Predict() {
 }
 
 RunRecord Run::Finish(ExitCode code) {
-  double sent = 0;
-  for (const Traffic& traffic : comm_.traffic()) sent += traffic.sent_bytes;
-  const int64_t copy = saving_.bytes();
-  const int64_t memory = program_.ArenaBytes() + WorkspaceBytes().peak + (TensorsAreOnHost() ? copy : 0);
-  const int64_t on_host = program_.HostBytes() + (TensorsAreOnHost() ? 0 : copy);
-  record_.exit = static_cast<int>(code);
   record_.resumed_after = done_;
   record_.best = best_.so_far();
-  record_.traffic = comm_.traffic();
-  // The host cannot measure how long a GPU communicates, because it only asks for the work.
-  record_.communication_is_timed = TensorsAreOnHost();
-  if (!record_.communication_is_timed) {
-    record_.communication_seconds = 0;
-    for (Traffic& traffic : record_.traffic) traffic.seconds = 0;
-  }
-  const std::string mine = Format("%" PRId64 " %" PRId64 " %" PRId64 " %.17g", memory, on_host, batches_.bytes(), sent);
-  for (const std::string& text : comm_.GatherText(mine)) {
-    char* end = nullptr;
-    record_.peak_memory_bytes.push_back(std::strtoll(text.c_str(), &end, 10));
-    record_.host_memory_bytes.push_back(std::strtoll(end, &end, 10));
-    record_.data_bytes.push_back(std::strtoll(end, &end, 10));
-    record_.sent_bytes.push_back(std::strtod(end, nullptr));
-  }
+  MeasureRun(comm_, program_, code, saving_.bytes(), batches_.bytes(), record_);
   return record_;
 }
 

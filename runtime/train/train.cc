@@ -14,7 +14,9 @@
 #include "runtime/train/best.h"
 #include "runtime/train/evaluation.h"
 #include "runtime/train/initial_values.h"
+#include "runtime/train/measured.h"
 #include "runtime/train/options.h"
+#include "runtime/train/phase.h"
 #include "runtime/train/redistributions.h"
 #include "runtime/train/report.h"
 #include "runtime/train/resume.h"
@@ -62,6 +64,65 @@ SavingOptions SavingOf(const TrainingSettings& settings, const Options& options)
           .keep = options.keep.value_or(settings.keep_checkpoints)};
 }
 
+// First values of all parameters. Returns an Error that all ranks agree on.
+std::optional<Error> SetParameters(const TrainingSettings& settings, const Options& options, Comm& comm,
+                                   TrainingProgram& program, Report& report) {
+  program.Initialize();
+  if (auto error = ReadParameterFiles(comm, settings.parameter_files, program.Parameters())) return error;
+  const std::string params = options.params.value_or(settings.params);
+  const bool trains = settings.mode == Mode::kTrain;
+  const bool are_all_there = trains || program.Parameters().size() == settings.parameter_files.size();
+  if (params.empty() && !are_all_there) {
+    return Error{ExitCode::kUsage,
+                 "this program does not train: `--params PATH` names a checkpoint or a file of weights"};
+  }
+  if (params.empty() || options.resume.has_value()) return std::nullopt;
+  const Result<std::vector<std::string>> lines =
+      ReadStoredParameters(comm, params, program.Parameters(), /*needs_all=*/!are_all_there);
+  if (!lines.ok()) return lines.error();
+  for (const std::string& line : lines.value()) report.Line(line);
+  return std::nullopt;
+}
+
+// The same as TrainJoined for a program that generates.
+std::optional<Error> GenerateJoined(const TrainingSettings& settings, const Options& options, CreateProgram create,
+                                    Comm& comm, Watch& watch) {
+  const bool is_first = comm.rank() == 0;
+  Result<Report> report = Report::Open(options.out, {.files = is_first, .lines = is_first && !options.quiet});
+  if (std::optional<Error> error = Agree(comm, report.ok() ? std::nullopt : std::optional<Error>(report.error())))
+    return error;
+  const std::vector<int64_t> coordinates = Coordinates(settings.mesh, comm.rank());
+  const uint64_t step = 0;
+  const uint64_t seed = options.seed.value_or(settings.seed);
+  Observer observer(comm);
+  const Context context = {comm.rank(), settings.mesh, coordinates, seed, comm, watch, step, observer};
+  const std::unique_ptr<TrainingProgram> program = create(context);
+  watch.Start("initial values", 0);
+  if (auto error = SetParameters(settings, options, comm, *program, report.value())) return error;
+  watch.Finish();
+  report.value().Begin(0);
+  RunRecord record;
+  Phase phase("a step of generation", program->IsRecordable() && comm.IsRecordable(), comm, watch);
+  const auto compute = [&] {
+    const double start = Now();
+    phase.Run([&] {
+      program->RunBatch(/*metrics=*/false, /*gradients=*/false);
+      program->Update({.step = 0});
+    });
+    record.step_seconds.push_back(Now() - start);
+  };
+  const Result<GenerationRecord> made =
+      settings.generation.run({settings.generation, options.others, comm, observer, program->Inputs(), compute, seed});
+  if (!made.ok()) return made.error();
+  record.generation = made.value();
+  record.seconds = made.value().seconds;
+  MeasureRun(comm, *program, ExitCode::kDone, 0, 0, record);
+  const auto tokens = static_cast<double>(made.value().tokens);
+  report.value().Line(Format("%" PRId64 " tokens in %.2f s | %.1f tokens/s", made.value().tokens, record.seconds,
+                             tokens / record.seconds));
+  return Agree(comm, report.value().WriteRun(record));
+}
+
 // Everything that happens after the job has been joined. Returns an Error that all ranks agree on. `folder`: of the
 // program.
 std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options& options, CreateProgram create,
@@ -95,20 +156,7 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   if (std::optional<Error> error = Agree(comm, batches.ok() ? std::nullopt : std::optional<Error>(batches.error())))
     return error;
   watch.Start("initial values", 0);
-  program->Initialize();
-  if (auto error = ReadParameterFiles(comm, settings.parameter_files, program->Parameters())) return error;
-  const std::string params = options.params.value_or(settings.params);
-  const bool are_all_there = trains || program->Parameters().size() == settings.parameter_files.size();
-  if (params.empty() && !are_all_there) {
-    return Error{ExitCode::kUsage,
-                 "this program does not train: `--params PATH` names a checkpoint or a file of weights"};
-  }
-  if (!params.empty() && !options.resume.has_value()) {
-    const Result<std::vector<std::string>> lines =
-        ReadStoredParameters(comm, params, program->Parameters(), /*needs_all=*/!are_all_there);
-    if (!lines.ok()) return lines.error();
-    for (const std::string& line : lines.value()) report.value().Line(line);
-  }
+  if (auto error = SetParameters(settings, options, comm, *program, report.value())) return error;
   const std::vector<StateTensor> state = StateOf(program->Parameters());
   if (auto error = CheckEvaluation(settings, options, saves.every > 0, *batches.value())) return error;
   const CheckpointFacts facts = FactsOf(settings, *batches.value(), seed);
@@ -157,17 +205,20 @@ int TrainRank(const TrainingSettings& settings, const Result<Options>& options, 
   std::unique_ptr<Comm> comm = std::move(joined.value());
   // Under mpirun ranks must leave together: the first rank that ends with an error makes mpirun end the others.
   if (!options.ok()) return Leave(std::move(comm), options.error());
-  if (std::optional<Error> error = TrainJoined(settings, options.value(), create, folder, *comm, watch))
-    return Leave(std::move(comm), *error);
+  const std::optional<Error> error = settings.mode == Mode::kGenerate
+                                         ? GenerateJoined(settings, options.value(), create, *comm, watch)
+                                         : TrainJoined(settings, options.value(), create, folder, *comm, watch);
+  if (error.has_value()) return Leave(std::move(comm), *error);
   return static_cast<int>(ExitCode::kDone);
 }
 
 }  // namespace
 
 int Train(int argc, char** argv, const TrainingSettings& settings, CreateProgram create) {
-  const Result<Options> options = ParseOptions(argc, argv);
+  const bool generates = settings.mode == Mode::kGenerate;
+  const Result<Options> options = ParseOptions(argc, argv, generates);
   if (options.ok() && options.value().help) {
-    if (RankFromEnvironment().value_or(0) == 0) std::printf("%s\n", Usage(argv[0]).c_str());
+    if (RankFromEnvironment().value_or(0) == 0) std::printf("%s\n", Usage(argv[0], generates).c_str());
     return static_cast<int>(ExitCode::kDone);
   }
   if (!options.ok() && !RankFromEnvironment().has_value()) {

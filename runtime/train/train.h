@@ -42,6 +42,7 @@
 #include "runtime/mesh/mesh.h"
 #include "runtime/npy/parameter_file.h"
 #include "runtime/trace/trace.h"
+#include "runtime/train/generation.h"
 #include "runtime/train/schedule.h"
 
 namespace cleave::runtime {
@@ -135,8 +136,8 @@ class TrainingProgram {
 enum class LogFormat { kCleave, kMindSpore };
 
 // What a program does: it trains, or with parameters that it reads it computes the metrics of the test part, or writes
-// values of all samples into files.
-enum class Mode { kTrain, kEvaluate, kPredict };
+// values of all samples into files, or continues texts.
+enum class Mode { kTrain, kEvaluate, kPredict, kGenerate };
 
 // What can be best besides metrics.
 inline constexpr char kLoss[] = "loss";
@@ -171,6 +172,7 @@ struct TrainingSettings {
   double beta1 = 0.9;  // Adam's; others ignore them.
   double beta2 = 0.999;
   std::vector<std::string> metrics;  // "accuracy"
+  GenerationSettings generation;     // Of Mode::kGenerate.
 };
 
 using CreateProgram = std::unique_ptr<TrainingProgram> (*)(const Context& context);

@@ -1,0 +1,1 @@
+compile bad.model --mode generate --plan-only --quiet

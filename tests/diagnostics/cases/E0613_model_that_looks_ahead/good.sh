@@ -1,0 +1,1 @@
+compile good.model --mode generate --plan-only --quiet
