@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "runtime/file/file.h"
-#include "runtime/generate/generate.h"
+#include "runtime/generate/generate.h"  // IWYU pragma: associated
 
 namespace cleave::runtime {
 namespace {

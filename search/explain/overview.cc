@@ -56,8 +56,9 @@ std::string EndOfMemoryText(const ir::MemoryPrediction& memory) {
 std::string MemoryText(const ir::MemoryPrediction& memory) {
   return absl::StrCat(FormatBytes(memory.peak), " per rank: parameters ", FormatBytes(memory.parameters),
                       ", gradients ", FormatBytes(memory.gradients), ", optimizer ", FormatBytes(memory.optimizer),
-                      ", activations ", FormatBytes(memory.activations), ", buffers ", FormatBytes(memory.buffers),
-                      EndOfMemoryText(memory));
+                      ", activations ", FormatBytes(memory.activations),
+                      memory.cache > Bytes(0) ? absl::StrCat(", cache ", FormatBytes(memory.cache)) : "", ", buffers ",
+                      FormatBytes(memory.buffers), EndOfMemoryText(memory));
 }
 
 std::string TimeText(const Prediction& predicted) {

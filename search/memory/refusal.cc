@@ -67,7 +67,9 @@ Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest) {
   error.notes.push_back(absl::StrCat("the smallest plan needs ", memory.peak.value(), " bytes: parameters ",
                                      FormatBytes(memory.parameters), ", gradients ", FormatBytes(memory.gradients),
                                      ", optimizer state ", FormatBytes(memory.optimizer), ", activations ",
-                                     FormatBytes(memory.activations), ", buffers ", FormatBytes(memory.buffers),
+                                     FormatBytes(memory.activations),
+                                     memory.cache > Bytes(0) ? absl::StrCat(", cache ", FormatBytes(memory.cache)) : "",
+                                     ", buffers ", FormatBytes(memory.buffers),
                                      memory.checkpoint > Bytes(0) && memory.host == Bytes(0)
                                          ? absl::StrCat(", checkpoint ", FormatBytes(memory.checkpoint))
                                          : ""));

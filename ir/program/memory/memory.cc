@@ -15,7 +15,8 @@ namespace {
 MemoryRole RoleOf(const Graph& graph, const Value& value, const Step& writer) {
   const Op& origin = graph.op(value.origin);
   if (IsSource(writer) && origin.kind == OpKind::kParameter) return MemoryRole::kParameter;
-  if (IsSource(writer) && origin.kind == OpKind::kState) return MemoryRole::kOptimizer;
+  if (IsSource(writer) && origin.kind == OpKind::kState)
+    return origin.phase == Phase::kForward ? MemoryRole::kCache : MemoryRole::kOptimizer;
   if (origin.gradient_of.has_value() && graph.op(*origin.gradient_of).kind == OpKind::kParameter)
     return MemoryRole::kGradient;
   const bool is_copy_back = std::holds_alternative<HostCopy>(writer.action);
@@ -32,6 +33,8 @@ Bytes& BytesFor(MemoryPrediction& memory, MemoryRole role) {
       return memory.optimizer;
     case MemoryRole::kActivation:
       return memory.activations;
+    case MemoryRole::kCache:
+      return memory.cache;
     case MemoryRole::kBuffer:
       return memory.buffers;
   }
@@ -99,6 +102,8 @@ absl::string_view MemoryRoleName(MemoryRole role) {
       return "optimizer state";
     case MemoryRole::kActivation:
       return "activation";
+    case MemoryRole::kCache:
+      return "cache";
     case MemoryRole::kBuffer:
       return "buffer";
   }

@@ -24,6 +24,7 @@ struct MemoryPrediction {
   Bytes gradients;
   Bytes optimizer;
   Bytes activations;  // Inputs, constants, values of forward and backward ops.
+  Bytes cache;        // States of the forward pass: what generation remembers of earlier places.
   Bytes buffers;      // Results of collectives and slices, the workspace, gaps in the arena.
   Bytes checkpoint;   // The copy of parameters and optimizer state that is written to the disk.
   Bytes peak;         // The sum; without `checkpoint` where that is on the host.
@@ -32,7 +33,7 @@ struct MemoryPrediction {
   bool operator==(const MemoryPrediction&) const = default;
 };
 
-enum class MemoryRole { kParameter, kGradient, kOptimizer, kActivation, kBuffer };
+enum class MemoryRole { kParameter, kGradient, kOptimizer, kActivation, kCache, kBuffer };
 
 absl::string_view MemoryRoleName(MemoryRole role);  // "parameter", "optimizer state"
 

@@ -92,7 +92,7 @@ Json OpJson(const Graph& graph, const Plan& plan, const Op& op, const Rule& rule
 std::string RoleOf(const Graph& graph, const Op& op) {
   if (op.kind == OpKind::kInput) return "input";
   if (op.kind == OpKind::kParameter) return "parameter";
-  if (op.kind == OpKind::kState) return "optimizer";
+  if (op.kind == OpKind::kState) return op.phase == Phase::kForward ? "cache" : "optimizer";
   if (graph.loss == op.id) return "loss";
   for (const Metric& metric : graph.metrics) {
     if (metric.value == op.id) return "metric";
@@ -160,6 +160,7 @@ Json PredictedJson(const PlanFacts& facts) {
                  {"activations", memory.activations.value()},
                  {"buffers", memory.buffers.value()},
                  {"peak", memory.peak.value()}}}};
+  if (memory.cache > Bytes(0)) json["memory_per_rank"]["cache"] = memory.cache.value();
   if (memory.checkpoint > Bytes(0)) json["memory_per_rank"]["checkpoint"] = memory.checkpoint.value();
   if (memory.host > Bytes(0)) json["memory_per_rank"]["host"] = memory.host.value();
   return json;
