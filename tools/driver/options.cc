@@ -95,10 +95,11 @@ void AddPlanOptions(CLI::App& app, TypedOptions& typed) {
   SetValue(app.add_option("--search", options.search, "How the plan is found"),
            "sapp|propagate|exact|data_parallel|replicate|manual");
   SetValue(app.add_option("--target", options.target, "What the program runs on (default: cpu)"), "cpu|cuda");
-  SetValue(app.add_option("--mode", typed.mode,
-                          "What the program does: it trains, or with the parameters of a checkpoint it computes the "
-                          "metrics of the test part, writes values of all samples, or continues texts (default: train)"),
-           "train|evaluate|predict|generate");
+  SetValue(
+      app.add_option("--mode", typed.mode,
+                     "What the program does: it trains, or with the parameters of a checkpoint it computes the "
+                     "metrics of the test part, writes values of all samples, or continues texts (default: train)"),
+      "train|evaluate|predict|generate");
   SetValue(app.add_option("--output", options.outputs,
                           "With --mode predict: a value that is written to NAME.npy; may be repeated. With --mode "
                           "generate: the logits (default: those of the loss)"),

@@ -179,9 +179,8 @@ class StoragePlanner {
       const bool in_place =
           stage >= 0 && storage_.root[update.value] == update.value && permanent_.count(update.value) == 0 &&
           updated_.count(update.state) == 0 &&
-          (WritesInPlace(update, stage) ||
-           (fusion_.stages[static_cast<size_t>(stage)].phase == Phase::kUpdate &&
-            DeadAfter(update.state, stage, PositionOf(update.value))));
+          (WritesInPlace(update, stage) || (fusion_.stages[static_cast<size_t>(stage)].phase == Phase::kUpdate &&
+                                            DeadAfter(update.state, stage, PositionOf(update.value))));
       if (!in_place) {
         storage_.copies.push_back(update);
         continue;
