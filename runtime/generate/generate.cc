@@ -47,7 +47,10 @@ class Printer {
 class Generator {
  public:
   explicit Generator(const GenerateRequest& request)
-      : request_(request), comm_(request.comm), staging_(TargetsOf(request.inputs)) {}
+      : request_(request),
+        comm_(request.comm),
+        staging_(TargetsOf(request.inputs)),
+        window_(Tokens().region.shape[1]) {}
 
   Result<GenerationRecord> Run() {
     // Rank 0 alone reads files and draws.
@@ -159,17 +162,21 @@ class Generator {
   std::optional<Error> Continue(Sequences& some, bool is_alone) {
     std::unique_ptr<Printer> printer;
     if (IsFirst() && is_alone) printer = std::make_unique<Printer>(*tokenizer_);
-    const auto is_done = [](const Sequence& sequence) { return sequence.IsDone(); };
-    for (int64_t place = 0; !std::all_of(some.begin(), some.end(), is_done); ++place) {
-      const auto ends_here = [&](const Sequence& sequence) { return sequence.EndsAt(place); };
+    int64_t done = 0;  // Places that the program remembers.
+    for (int64_t known = KnownOf(some); known > 0; known = KnownOf(some)) {
+      // A prompt is taken in windows as wide as a step; behind it a step ends with the last token that is known.
+      const int64_t end = std::min(known, done + window_);
+      const Window window = {std::max<int64_t>(0, end - window_), end};
+      done = end;
+      const auto ends_here = [&](const Sequence& sequence) { return sequence.EndsAt(end - 1); };
       const bool draws = std::any_of(some.begin(), some.end(), ends_here);
       // Logits that nobody draws from are not collected.
       request_.observer.Begin(draws ? Occasion::kTest : Occasion::kAgain);
-      Fill(some, place);
+      Fill(some, window);
       request_.step();
       request_.observer.Show();
       if (!draws) continue;
-      if (std::optional<Error> error = Draw(some, place)) return error;
+      if (std::optional<Error> error = Draw(some, window)) return error;
       if (printer != nullptr) printer->PrintNew(some.front());
     }
     if (!IsFirst()) return std::nullopt;
@@ -186,55 +193,78 @@ class Generator {
     return std::nullopt;
   }
 
-  // Sends the tokens at this place.
-  void Fill(const Sequences& some, int64_t place) {
+  // The places that a step computes: as many as it has from `begin` on, of which those before `end` have tokens.
+  struct Window {
+    int64_t begin = 0;
+    int64_t end = 0;
+  };
+
+  // The number of places whose tokens are known in all sequences that are not done; 0 where all are.
+  static int64_t KnownOf(const Sequences& some) {
+    int64_t known = 0;
+    for (const Sequence& sequence : some) {
+      if (!sequence.IsDone() && (known == 0 || sequence.size() < known)) known = sequence.size();
+    }
+    return known;
+  }
+
+  // Sends the tokens at these places. What stands behind the last known one is computed again when it is known.
+  void Fill(const Sequences& some, const Window& window) {
     const std::vector<void*> targets = staging_.Next();
     for (size_t i = 0; i < targets.size(); ++i) {
       const Region& region = request_.inputs[i].region;
-      auto* const values = static_cast<int32_t*>(targets[i]);
+      auto* values = static_cast<int32_t*>(targets[i]);
       if (IsPlace(request_.inputs[i])) {
-        values[0] = static_cast<int32_t>(place);
+        for (int64_t j = 0; j < region.size[0]; ++j)
+          *values++ = static_cast<int32_t>(window.begin + region.begin[0] + j);
         continue;
       }
-      for (int64_t row = 0; row < region.size[0]; ++row) {
-        const auto own = static_cast<size_t>(region.begin[0] + row);
-        const bool has_token = own < some.size() && some[own].size() > place;
-        values[row] = has_token ? some[own].tokens[static_cast<size_t>(place)] : 0;
+      for (int64_t row = region.begin[0]; row < region.begin[0] + region.size[0]; ++row) {
+        for (int64_t j = 0; j < region.size[1]; ++j) *values++ = TokenAt(some, row, window.begin + region.begin[1] + j);
       }
     }
     staging_.Send();
     staging_.Deliver();
   }
 
-  // Draws the next token of the sequences that end at this place.
-  std::optional<Error> Draw(Sequences& some, int64_t place) {
+  // 0 where there is none: rows of a batch may be empty, and sequences end.
+  static int32_t TokenAt(const Sequences& some, int64_t row, int64_t place) {
+    if (row >= static_cast<int64_t>(some.size())) return 0;
+    const Sequence& sequence = some[static_cast<size_t>(row)];
+    return place < sequence.size() ? sequence.tokens[static_cast<size_t>(place)] : 0;
+  }
+
+  // Draws the next token of the sequences that end with the window.
+  std::optional<Error> Draw(Sequences& some, const Window& window) {
     Result<std::vector<int32_t>> drawn = std::vector<int32_t>();
-    if (IsFirst()) drawn = DrawnTokens(some, place);
+    if (IsFirst()) drawn = DrawnTokens(some, window);
     const std::string said = FromFirst(comm_, drawn.ok() ? TextOf({drawn.value()}) : "");
     if (said.empty()) return Agree(comm_, drawn.ok() ? std::nullopt : std::optional<Error>(drawn.error()));
     const std::vector<int32_t> tokens = ListsOf(said).front();
     auto next = tokens.begin();
     for (Sequence& sequence : some) {
-      if (!sequence.EndsAt(place)) continue;
+      if (!sequence.EndsAt(window.end - 1)) continue;
       sequence.tokens.push_back(*next);
       sequence.has_ended = *next++ == end_;
     }
     return std::nullopt;
   }
 
-  Result<std::vector<int32_t>> DrawnTokens(const Sequences& some, int64_t place) {
+  Result<std::vector<int32_t>> DrawnTokens(const Sequences& some, const Window& window) {
     const std::vector<OutputTensor> outputs = request_.observer.TakeOutputs();
     const std::vector<double>& logits = outputs.front().values;
     const int64_t symbols = outputs.front().shape.back();
+    // A model may have more symbols than there are tokens.
     std::vector<float> row(static_cast<size_t>(std::min(symbols, tokenizer_->size())));
     std::vector<int32_t> drawn;
     for (size_t i = 0; i < some.size(); ++i) {
-      if (!some[i].EndsAt(place)) continue;
-      for (size_t j = 0; j < row.size(); ++j) {
-        row[j] = static_cast<float>(logits[i * static_cast<size_t>(symbols) + j]);
-      }
+      if (!some[i].EndsAt(window.end - 1)) continue;
+      const int64_t place = static_cast<int64_t>(i) * window_ + window.end - 1 - window.begin;
+      const auto begin = logits.begin() + place * symbols;
+      std::transform(begin, begin + static_cast<int64_t>(row.size()), row.begin(),
+                     [](double value) { return static_cast<float>(value); });
       const Result<int32_t> token = SampleToken(row.data(), static_cast<int64_t>(row.size()), options_.sampling,
-                                                {request_.seed, some[i].number, place + 1});
+                                                {request_.seed, some[i].number, window.end});
       if (!token.ok()) return token.error();
       drawn.push_back(token.value());
     }
@@ -244,7 +274,8 @@ class Generator {
   const GenerateRequest& request_;
   Comm& comm_;
   Staging staging_;
-  int32_t end_ = -1;  // -1: no token ends a sequence.
+  const int64_t window_;  // The number of places that a step computes.
+  int32_t end_ = -1;      // -1: no token ends a sequence.
   // On rank 0.
   GenerationOptions options_;
   std::unique_ptr<Tokenizer> tokenizer_;

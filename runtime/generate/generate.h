@@ -1,9 +1,9 @@
 // Continuing texts with a language model: the loop of a program that generates.
 //
-// The program computes one step of the model (ir/transforms/decode): the logits of some sequences at one place each,
-// from their tokens there and from what it remembers of the places before. All sequences of a batch are at the same
-// place; while a sequence is in its prompt, that says which token comes next, and then one is drawn. Rank 0 reads the
-// prompts, draws and prints; the others learn the tokens from it.
+// The program computes one step of the model (ir/transforms/decode): the logits of some sequences at one place, or at
+// some that follow each other, from their tokens there and from what it remembers of the places before. All sequences
+// of a batch are at the same places; while a sequence is in its prompt, that says which token comes next, and then one
+// is drawn. Rank 0 reads the prompts, draws and prints; the others learn the tokens from it.
 //
 // Flags, besides --params, --seed, --out and --quiet:
 //   --prompt TEXT --prompt-file FILE --samples N --length N --temperature X --top-k N --top-p X --end TOKEN

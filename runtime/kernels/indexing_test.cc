@@ -91,6 +91,28 @@ TEST(IndexingTest, GathersAndAddsInOrder) {
   }
 }
 
+// Rows that are not there are left out; a result in the place of x keeps the other rows.
+TEST(IndexingTest, ReplacesRows) {
+  const RowIndexing indexing = {.outer = 2, .count = 3, .rows = 4, .inner = 5, .first_row = 2};
+  const std::vector<float> x = RandomValues(2 * 4 * 5, 1), updates = RandomValues(2 * 3 * 5, 2);
+  const std::vector<int32_t> indices = {3, 9, 5};
+  std::vector<float> expected = x;
+  for (size_t o = 0; o < 2; ++o) {
+    for (size_t i : {0, 2}) {
+      const size_t row = o * 4 + static_cast<size_t>(indices[i] - 2);
+      std::copy_n(updates.begin() + static_cast<int64_t>((o * 3 + i) * 5), 5,
+                  expected.begin() + static_cast<int64_t>(row * 5));
+    }
+  }
+  const Placed<float> from(x), rows(updates), to(static_cast<int64_t>(x.size()));
+  const Placed<int32_t> numbers(indices);
+  Scatter(from, rows, numbers, indexing, to);
+  EXPECT_EQ(to.Values(), expected);
+  EXPECT_EQ(from.Values(), x);
+  Scatter(from, rows, numbers, indexing, from);
+  EXPECT_EQ(from.Values(), expected);
+}
+
 TEST(IndexingTest, NothingToDo) {
   Check({1, 0, 4, 3, 0}, 0, 1);
   Check({0, 5, 4, 3, 0}, 0, 2);

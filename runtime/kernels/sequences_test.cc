@@ -45,7 +45,7 @@ TEST(SequencesTest, RopeKnowsItsPlace) {
   const std::vector<float> x = RandomValues(2 * 5 * 3 * 4, 9);
   const Placed<float> placed(x);
   const Placed<float> turned(static_cast<int64_t>(x.size()));
-  Rope(placed, {2, 5, 3, 4}, {1, 0, 100.0, false}, turned);
+  Rope(placed, {2, 5, 3, 4}, {.axis = 1, .theta = 100.0}, turned);
   const std::vector<float> y = turned.Values();
   for (size_t row = 0; row < x.size(); row += 4) {
     EXPECT_NEAR(x[row] * x[row] + x[row + 2] * x[row + 2], y[row] * y[row] + y[row + 2] * y[row + 2], 1e-5);
@@ -54,10 +54,14 @@ TEST(SequencesTest, RopeKnowsItsPlace) {
   EXPECT_NEAR(y[12], x[12] * std::cos(1.0f) - x[14] * std::sin(1.0f), 1e-6);
   EXPECT_NEAR(y[15], x[15] * std::cos(0.1f) + x[13] * std::sin(0.1f), 1e-6);
   const Placed<float> piece(2 * 3 * 4);
-  Rope(placed.get() + 36, {2, 3, 4}, {0, 3, 100.0, false}, piece);
+  Rope(placed.get() + 36, {2, 3, 4}, {.axis = 0, .first_position = 3, .theta = 100.0}, piece);
   EXPECT_EQ(piece.Values(), std::vector<float>(y.begin() + 36, y.begin() + 60));
+  const Placed<int32_t> places(std::vector<int32_t>{3, 4});
+  const Placed<float> named(2 * 3 * 4);
+  Rope(placed.get() + 36, {2, 3, 4}, {.axis = 0, .positions = places, .theta = 100.0}, named);
+  EXPECT_EQ(named.Values(), piece.Values());
   const Placed<float> back(static_cast<int64_t>(x.size()));
-  Rope(turned, {2, 5, 3, 4}, {1, 0, 100.0, true}, back);
+  Rope(turned, {2, 5, 3, 4}, {.axis = 1, .theta = 100.0, .inverse = true}, back);
   ExpectNear(back.Values(), std::vector<double>(x.begin(), x.end()), 1e-5);
 }
 

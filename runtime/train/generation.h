@@ -45,8 +45,8 @@ struct GenerateRequest {
   const GenerationSettings& settings;
   const std::vector<Flag>& flags;
   Comm& comm;
-  Observer& observer;              // Hands over the logits, f32[batch, 1, symbols], on rank 0.
-  std::vector<ModelInput> inputs;  // The tokens, i32[batch, 1], and their place, i32[1].
+  Observer& observer;              // Hands over the logits, f32[batch, places, symbols], on rank 0.
+  std::vector<ModelInput> inputs;  // The tokens, i32[batch, places], and the numbers of their places, i32[places].
   std::function<void()> step;      // Computes the step of these inputs.
   uint64_t seed = 1;
 };

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/text/text.h"
 #include "ir/proof/check/decoding.h"
 #include "ir/transforms/decode/decode.h"
 #include "tools/driver/element_limit.h"
@@ -34,10 +35,11 @@ std::optional<ir::OpId> TokensOf(const ir::Graph& graph, const ir::TensorType& l
 
 class GenerationMaker {
  public:
-  GenerationMaker(frontend::Module& module, FileId file, Report& report)
-      : module_(module), file_(file), report_(report) {}
+  GenerationMaker(const CompileOptions& options, FileId file, frontend::Module& module, Report& report)
+      : options_(options), module_(module), file_(file), report_(report) {}
 
-  bool Run(std::string logits) {
+  bool Run() {
+    std::string logits = options_.outputs.empty() ? "" : options_.outputs.front();
     ir::Graph& graph = module_.graph;
     if (graph.is_manual()) return Refuse({}, "in a manual model each rank has tensors of its own");
     if (logits.empty()) logits = LogitsOf(graph);
@@ -56,7 +58,11 @@ class GenerationMaker {
       return Refuse(value, absl::StrCat("`", logits, "` is not computed from one input of tokens, i32[", type.shape[0],
                                         ", ", type.shape[1], "]"));
     }
-    return Decode({.tokens = *tokens, .logits = value}, logits);
+    if (options_.chunk > type.shape[1]) {
+      return Refuse(*tokens,
+                    absl::StrCat("`--chunk ", options_.chunk, "` of sequences with ", Plural(type.shape[1], "place")));
+    }
+    return Decode({.tokens = *tokens, .logits = value, .places = options_.chunk}, logits);
   }
 
  private:
@@ -90,6 +96,7 @@ class GenerationMaker {
     return false;
   }
 
+  const CompileOptions& options_;
   frontend::Module& module_;
   const FileId file_;
   Report& report_;
@@ -117,8 +124,7 @@ std::optional<std::string> BatchArgument(const dsl::syntax::File& file) {
 }
 
 bool MakeGeneration(const CompileOptions& options, FileId file, frontend::Module& module, Report& report) {
-  const std::string logits = options.outputs.empty() ? "" : options.outputs.front();
-  if (!GenerationMaker(module, file, report).Run(logits)) return false;
+  if (!GenerationMaker(options, file, module, report).Run()) return false;
   ir::Pins pins;
   pins.settings = module.pins.settings;
   pins.settings.micro_batches = 1;

@@ -67,6 +67,7 @@ std::string Contradiction(const CompileOptions& options) {
   if (!predicts && !generates && !options.outputs.empty()) return "`--output` goes with `--mode predict`";
   if (generates && options.outputs.size() > 1) return "`--mode generate` takes one `--output`: the logits";
   if (!generates && !options.tokenizer.empty()) return "`--tokenizer` goes with `--mode generate`";
+  if (!generates && options.chunk != 1) return "`--chunk` goes with `--mode generate`";
   if (options.log_redistributions && options.emit) return "`--log` and `--emit` print different things";
   if (options.plan_only && options.emit) return "`--plan-only` and `--emit` print different things";
   if (!options.plan_file.empty() && options.search)
@@ -109,6 +110,10 @@ void AddPlanOptions(CLI::App& app, TypedOptions& typed) {
   SetValue(app.add_option("--tokenizer", options.tokenizer,
                           "With --mode generate: how texts become tokens (default: as in the model's data)"),
            "tokenizer.json");
+  SetValue(app.add_option("--chunk", options.chunk,
+                          "With --mode generate: how many places of a prompt a step takes (default: 1)"),
+           "N")
+      ->check(WholeNumber(1));
   SetValue(app.add_option("--plan", options.plan_file, "Take the plan from a plan.json instead of searching"),
            "FILE.json");
 }

@@ -27,6 +27,7 @@ struct CompileOptions {
   ir::Mode mode = ir::Mode::kTrain;
   std::vector<std::string> outputs;  // Of a program that predicts: names of values; of one that generates: the logits.
   std::string tokenizer;             // Of a program that generates: a tokenizer.json; empty: that of the data.
+  int64_t chunk = 1;                 // Of a program that generates: the places that a step computes.
   std::string out;  // Empty: out/<stem of the model file>, with the mode behind it if it does not train, or with
                     // plan_only none.
   bool run = false;
