@@ -66,6 +66,9 @@ std::string Contradiction(const CompileOptions& options) {
   const bool generates = options.mode == ir::Mode::kGenerate;
   if (!predicts && !generates && !options.outputs.empty()) return "`--output` goes with `--mode predict`";
   if (generates && options.outputs.size() > 1) return "`--mode generate` takes one `--output`: the logits";
+  const bool trains = options.mode == ir::Mode::kTrain;
+  if (!trains && options.steps.has_value()) return "`--steps` goes with `--mode train`";
+  if (!trains && !options.watch.empty()) return "`--watch` goes with `--mode train`";
   if (!generates && !options.tokenizer.empty()) return "`--tokenizer` goes with `--mode generate`";
   if (!generates && options.chunk != 1) return "`--chunk` goes with `--mode generate`";
   if (options.log_redistributions && options.emit) return "`--log` and `--emit` print different things";
@@ -109,7 +112,7 @@ void AddPlanOptions(CLI::App& app, TypedOptions& typed) {
       ->allow_extra_args(false);
   SetValue(app.add_option("--tokenizer", options.tokenizer,
                           "With --mode generate: how texts become tokens (default: as in the model's data)"),
-           "tokenizer.json");
+           "FILE.json");
   SetValue(app.add_option("--chunk", options.chunk,
                           "With --mode generate: how many places of a prompt a step takes (default: 1)"),
            "N")
