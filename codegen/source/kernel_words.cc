@@ -41,7 +41,9 @@ KernelWords::KernelWords(const Emission& emission, const ir::FusedLoop& loop) : 
     states_[*state] = *state;
     states_[output] = *state;
     const ir::Op& origin = OriginOf(*state);
-    if (origin.kind == ir::OpKind::kParameter) parameters_.push_back(origin.name);
+    if (origin.kind != ir::OpKind::kParameter) continue;
+    parameters_.push_back(origin.name);
+    is_trained_ = is_trained_ || origin.attributes.Get(ir::attribute::kTrained);
   }
 }
 
@@ -58,7 +60,7 @@ std::optional<ir::ValueId> KernelWords::StateUpdatedBy(ir::ValueId value) const 
 std::string KernelWords::Kernel() const {
   if (!parameters_.empty()) {
     const size_t count = parameters_.size();
-    return absl::StrCat(OptimizerWord(emission_.training.optimizer.kind), "Update",
+    return absl::StrCat(is_trained_ ? OptimizerWord(emission_.training.optimizer.kind) : "State", "Update",
                         count > 1 ? absl::StrCat("Of", count) : "");
   }
   constexpr size_t kNamed = 3;
@@ -72,7 +74,7 @@ std::string KernelWords::Kernel() const {
 std::string KernelWords::Of(ir::ValueId value) const {
   if (const auto state = states_.find(value); state != states_.end()) {
     const ir::Op& origin = OriginOf(state->second);
-    if (origin.kind == ir::OpKind::kParameter) return "parameter";
+    if (origin.kind == ir::OpKind::kParameter) return is_trained_ ? "parameter" : "state";
     const std::string slot = WithoutParameter(origin.name);
     return slot.empty() ? "state" : slot;
   }

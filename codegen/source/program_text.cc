@@ -341,7 +341,7 @@ class ProgramWriter {
   // Sends the numbers of a step to the device.
   void EmitPrepare(SourceWriter& writer) {
     const std::vector<const ir::Compute*> scalars = StepScalarOps();
-    if (scalars.empty() && !DrawsNumbers()) return;
+    if (scalars.empty() && !ReadsStep()) return;
     writer.Gap();
     writer.Open("void Prepare(const StepScalars& scalars) override {");
     EmitStepScalars(writer);
@@ -566,7 +566,7 @@ class ProgramWriter {
     writer.Line("Watch& watch;");
     if (HasGlances()) writer.Line("Observer& observer;");
     writer.Line("const uint64_t seed;");
-    if (DrawsNumbers() && !target().is_device) writer.Line("const uint64_t& step;");
+    if (ReadsStep() && !target().is_device) writer.Line("const uint64_t& step;");
     if (NeedsCoordinates()) writer.Line("const std::vector<int64_t>& coordinates;");
     if (emission_.rank_numbers.uses_rank()) writer.Line("const int rank = comm.rank();");
     EmitPlace(writer);
@@ -587,11 +587,11 @@ class ProgramWriter {
 
   void EmitStepNumbers(SourceWriter& writer) {
     const std::vector<const ir::Compute*> scalars = StepScalarOps();
-    if (scalars.empty() && !DrawsNumbers()) return;
+    if (scalars.empty() && !ReadsStep()) return;
     writer.Gap();
     writer.Comment("Numbers that differ from step to step, and where kernels read them.");
     writer.Line(absl::StrCat("StepNumbers numbers{", scalars.size(), "};"));
-    if (DrawsNumbers()) writer.Line("const uint64_t* const step = numbers.step();");
+    if (ReadsStep()) writer.Line("const uint64_t* const step = numbers.step();");
     for (size_t i = 0; i < scalars.size(); ++i) {
       writer.Line(absl::StrCat("const float* const ", emission_.StepNumberPlace(scalars[i]->output),
                                " = numbers.number(", i, ");"));
@@ -600,11 +600,12 @@ class ProgramWriter {
 
   bool NeedsCoordinates() const { return !emission_.sizes.folded() && !emission_.sizes.UsedAxes().empty(); }
 
-  // Steps that draw random numbers draw different ones at every training step.
-  bool DrawsNumbers() const {
+  // What differs between steps of training: random numbers, and what is done in training alone.
+  bool ReadsStep() const {
     return std::any_of(program().steps.begin(), program().steps.end(), [](const ir::Step& step) {
       const ir::Compute* compute = ir::ComputeOf(step);
-      return compute != nullptr && compute->kind == ir::OpKind::kDropout;
+      return compute != nullptr &&
+             (compute->kind == ir::OpKind::kDropout || compute->kind == ir::OpKind::kWhileTraining);
     });
   }
 
@@ -753,7 +754,7 @@ class ProgramWriter {
   void EmitConstructor(SourceWriter& writer) {
     std::vector<std::string> initializers = {"comm(context.comm)", "watch(context.watch)", "seed(context.seed)"};
     if (HasGlances()) initializers.push_back("observer(context.observer)");
-    if (DrawsNumbers() && !target().is_device) initializers.push_back("step(context.step)");
+    if (ReadsStep() && !target().is_device) initializers.push_back("step(context.step)");
     if (NeedsCoordinates()) initializers.push_back("coordinates(context.coordinates)");
     const std::string head = absl::StrCat("explicit ", type_, "(const Context& context)");
     const std::string line = absl::StrCat(head, " : ", absl::StrJoin(initializers, ", "), " {}");

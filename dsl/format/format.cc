@@ -55,6 +55,7 @@ int32_t ContentBegin(const syntax::Statement& statement) {
   return Match(
       statement.kind, [](const syntax::Input& input) { return input.name.span.begin; },
       [](const syntax::Param& param) { return param.name.span.begin; },
+      [](const syntax::Update& update) { return update.name.span.begin; },
       [](const syntax::Let& let) { return let.names.front().span.begin; },
       [](const syntax::Assign& assign) { return assign.names.front().span.begin; },
       [](const syntax::For& loop) { return loop.variable.span.begin; },
@@ -210,7 +211,8 @@ class Formatter {
           Emit(span, absl::StrCat("input ", input.name.text, ": ", FormatType(input.type), ";"), next);
         },
         [&](const syntax::Param& param) {
-          emit(absl::StrCat("param ", param.name.text, ": ", FormatType(param.type), " = "), param.initializer, ";");
+          emit(absl::StrCat(param.is_state ? "state " : "param ", param.name.text, ": ", FormatType(param.type), " = "),
+               param.initializer, ";");
         },
         [&](const syntax::Let& let) {
           const std::string head = let.is_mutable ? "let mut " : "let ";
@@ -220,6 +222,9 @@ class Formatter {
         },
         [&](const syntax::Assign& assign) {
           emit(absl::StrCat(FormatNames(assign.names, Behind("", 2)), " = "), assign.value, ";");
+        },
+        [&](const syntax::Update& update) {
+          emit(absl::StrCat("update ", update.name.text, " = "), update.value, ";");
         },
         [&](const syntax::For& loop) {
           const std::string head =

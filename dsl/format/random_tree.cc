@@ -48,6 +48,8 @@ class TreeGenerator {
                                          "parallel",
                                          "local",
                                          "print",
+                                         "state",
+                                         "update",
                                          "metric",
                                          "pin",
                                          "op",
@@ -233,11 +235,11 @@ class TreeGenerator {
   }
 
   syntax::Statement::Kind StatementKind(int depth) {
-    switch (Below(11)) {
+    switch (Below(12)) {
       case 0:
         return syntax::Input{.name = Identifier(), .type = Type()};
       case 1:
-        return syntax::Param{.name = Identifier(), .type = Type(), .initializer = Value(3)};
+        return syntax::Param{.is_state = Chance(30), .name = Identifier(), .type = Type(), .initializer = Value(3)};
       case 2:
         return syntax::Assign{.names = Names(), .value = Value(4)};
       case 3:
@@ -255,6 +257,8 @@ class TreeGenerator {
       case 7:
         return syntax::AssertFinite{.value = Value(4), .part = Part()};
       case 8:
+        return syntax::Update{.name = Identifier(), .value = Value(4)};
+      case 9:
         return syntax::Evaluate{
             .value = Make(syntax::Call{.callee = Make(syntax::Name{.text = PlainWord()}), .arguments = Arguments(3)})};
       default:

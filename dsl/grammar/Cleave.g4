@@ -65,6 +65,7 @@ statement
       | returnStatement
       | print
       | assertFinite
+      | update
       | assignment
       | evaluation
       )
@@ -72,7 +73,8 @@ statement
 
 input : INPUT name COLON type SEMICOLON ;
 
-param : PARAM name COLON type ASSIGN expression SEMICOLON ;
+// `state` has the form of `param`, and is not trained.
+param : ( PARAM | STATE ) name COLON type ASSIGN expression SEMICOLON ;
 
 let : LET MUT? ( name ( COLON type )? | nameTuple ) ASSIGN expression SEMICOLON ;
 
@@ -94,6 +96,9 @@ assertFinite : ASSERT_FINITE LPAREN looked RPAREN SEMICOLON ;
 
 // `w.grad`: a value's gradient, or what the optimizer keeps of a parameter.
 looked : expression PART? ;
+
+// `update mean = 0.9 * mean + 0.1 * batch_mean;`: what a state is after the step.
+update : UPDATE name ASSIGN expression SEMICOLON ;
 
 assignment : ( name | nameTuple ) ASSIGN expression SEMICOLON ;
 
@@ -156,7 +161,9 @@ name
     | PARAM
     | PIN
     | PRINT
+    | STATE
     | TRAIN
+    | UPDATE
     ;
 
 FN : 'fn' ;
@@ -179,7 +186,9 @@ PARALLEL : 'parallel' ;
 PARAM : 'param' ;
 PIN : 'pin' ;
 PRINT : 'print' ;
+STATE : 'state' ;
 TRAIN : 'train' ;
+UPDATE : 'update' ;
 
 WILDCARD : '_' ;
 NAME : [A-Za-z_] [A-Za-z0-9_]* ;

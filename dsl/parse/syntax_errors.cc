@@ -43,7 +43,8 @@ bool BeginsAnew(size_t type) {
 bool BeginsStatement(size_t type) {
   return type == CleaveLexer::LET || type == CleaveLexer::FOR || type == CleaveLexer::RETURN ||
          type == CleaveLexer::PARAM || type == CleaveLexer::INPUT || type == CleaveLexer::LOSS ||
-         type == CleaveLexer::METRIC || type == CleaveLexer::PRINT;
+         type == CleaveLexer::METRIC || type == CleaveLexer::PRINT || type == CleaveLexer::STATE ||
+         type == CleaveLexer::UPDATE;
 }
 
 bool IsComparison(size_t type) {
@@ -134,8 +135,8 @@ IntervalSet ExpectedTokens(Parser& parser, const antlr4::RecognitionException& e
 std::optional<std::string> MisspelledWord(const Token& token, absl::string_view text, size_t rule) {
   if (token.getType() != CleaveLexer::NAME) return std::nullopt;
   const std::vector<std::string> items = {"model", "fn", "op", "train", "parallel"};
-  const std::vector<std::string> statements = {"let",    "for",    "param", "input",        "loss",
-                                               "metric", "return", "print", "assert_finite"};
+  const std::vector<std::string> statements = {"let",  "for",    "param",  "state", "update",       "input",
+                                               "loss", "metric", "return", "print", "assert_finite"};
   if (rule == CleaveParser::RuleFile) return NearestName(text, items);
   if (rule == CleaveParser::RuleBlock || rule == CleaveParser::RuleStatement) return NearestName(text, statements);
   return std::nullopt;

@@ -171,7 +171,8 @@ syntax::Statement::Kind TreeBuilder::BuildStatementKind(Parser::StatementContext
     return syntax::Input{.name = expressions_.BuildIdentifier(*input->name()), .type = BuildType(*input->type())};
   }
   if (auto* param = context.param()) {
-    return syntax::Param{.name = expressions_.BuildIdentifier(*param->name()),
+    return syntax::Param{.is_state = param->STATE() != nullptr,
+                         .name = expressions_.BuildIdentifier(*param->name()),
                          .type = BuildType(*param->type()),
                          .initializer = BuildExpression(param->expression())};
   }
@@ -202,6 +203,10 @@ syntax::Statement::Kind TreeBuilder::BuildStatementKind(Parser::StatementContext
   if (auto* check = context.assertFinite()) {
     return syntax::AssertFinite{.value = BuildExpression(check->looked()->expression()),
                                 .part = BuildPart(*check->looked())};
+  }
+  if (auto* update = context.update()) {
+    return syntax::Update{.name = expressions_.BuildIdentifier(*update->name()),
+                          .value = BuildExpression(update->expression())};
   }
   if (auto* assignment = context.assignment()) {
     return syntax::Assign{.names = BuildNames(assignment->name(), assignment->nameTuple()),

@@ -129,7 +129,8 @@ class TreePrinter {
         statement.kind,
         [&](const Input& input) { Line(attributes, "input ", input.name.text, ": ", PrintTree(input.type)); },
         [&](const Param& param) {
-          Line(attributes, "param ", param.name.text, ": ", PrintTree(param.type), " = ", PrintTree(param.initializer));
+          Line(attributes, param.is_state ? "state " : "param ", param.name.text, ": ", PrintTree(param.type), " = ",
+               PrintTree(param.initializer));
         },
         [&](const Let& let) {
           Line(attributes, let.is_mutable ? "let mut " : "let ", PrintNames(let.names),
@@ -138,6 +139,7 @@ class TreePrinter {
         [&](const Assign& assign) {
           Line(attributes, "assign ", PrintNames(assign.names), " = ", PrintTree(assign.value));
         },
+        [&](const Update& update) { Line(attributes, "update ", update.name.text, " = ", PrintTree(update.value)); },
         [&](const For& loop) {
           Line(attributes, "for ", loop.variable.text, " in ", PrintTree(loop.begin), " .. ", PrintTree(loop.end));
           PrintBody(loop.body);

@@ -253,8 +253,10 @@ struct Input {
   bool operator==(const Input&) const = default;
 };
 
-// `param weight: f32[units, k] = he_uniform();` (`#[local]` is an attribute of the statement).
+// `param weight: f32[units, k] = he_uniform();` (`#[local]` is an attribute of the statement), or
+// `state mean: f32[k] = zeros();`.
 struct Param {
+  bool is_state = false;  // Not trained: it is what an `update` says.
   Identifier name;
   Type type;
   Expression initializer;
@@ -278,6 +280,14 @@ struct Assign {
   Expression value;
 
   bool operator==(const Assign&) const = default;
+};
+
+// `update mean = 0.9 * mean + 0.1 * batch_mean;`: what a state is after the step.
+struct Update {
+  Identifier name;
+  Expression value;
+
+  bool operator==(const Update&) const = default;
 };
 
 // `for i in 0..depth { … }`: i takes the values begin, …, end - 1.
@@ -337,7 +347,7 @@ struct Evaluate {
 };
 
 struct Statement {
-  using Kind = std::variant<Input, Param, Let, Assign, For, Loss, Metric, Return, Print, AssertFinite, Evaluate>;
+  using Kind = std::variant<Input, Param, Let, Assign, Update, For, Loss, Metric, Return, Print, AssertFinite, Evaluate>;
   Span span;  // With the attributes and the semicolon.
   std::vector<Attribute> attributes;
   Kind kind;

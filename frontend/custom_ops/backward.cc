@@ -14,11 +14,11 @@ namespace {
 // Bytes, because a vector of bools has no references.
 using Marks = IdVector<ir::OpId, char>;
 
-// Values that depend on a parameter through reals: gradients can reach them.
+// Values that depend on a trained parameter through reals: gradients can reach them.
 Marks OfParameters(const ir::Graph& graph) {
   Marks marks(graph.ops.size(), false);
   for (const ir::Op& op : graph.ops) {
-    bool depends = op.kind == ir::OpKind::kParameter;
+    bool depends = op.kind == ir::OpKind::kParameter && op.attributes.Get(ir::attribute::kTrained);
     for (const ir::OpId input : op.inputs) depends |= marks[input] != 0;
     marks[op.id] = depends && op.type.dtype == ir::DType::kF32;
   }

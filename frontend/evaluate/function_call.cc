@@ -123,9 +123,11 @@ void WarnOfUnused(const std::vector<Binding>& bindings, Reporter& reporter) {
     } else if (binding.kind == BindingKind::kInput) {
       reporter.Report(Warning(Code::kW0612, absl::StrCat("input `", binding.name, "` is never used"))
                           .At(binding.definition, "defined here"));
-    } else if (binding.kind == BindingKind::kParameter) {
-      reporter.Report(Warning(Code::kW0613, absl::StrCat("parameter `", binding.name, "` is never used"))
-                          .At(binding.definition, "defined here"));
+    } else if (binding.kind == BindingKind::kParameter || binding.kind == BindingKind::kState) {
+      const bool is_state = binding.kind == BindingKind::kState;
+      reporter.Report(
+          Warning(Code::kW0613, absl::StrCat(is_state ? "state" : "parameter", " `", binding.name, "` is never used"))
+              .At(binding.definition, "defined here"));
     }
   }
 }

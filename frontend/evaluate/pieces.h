@@ -17,6 +17,7 @@
 #include "frontend/evaluate/ranks/messages.h"
 #include "frontend/evaluate/sample_mask.h"
 #include "frontend/evaluate/sources.h"
+#include "frontend/evaluate/updates.h"
 #include "frontend/evaluate/vmap/vmap.h"
 #include "frontend/functions/functions.h"
 #include "frontend/report/report.h"
@@ -38,6 +39,7 @@ struct Pieces {
   Regions regions;                  // `#[region]`.
   Sources sources;                  // Inputs and parameters.
   LossAndMetrics loss_and_metrics;  // Loss and metrics.
+  Updates updates;                  // Of states.
   SampleMask mask;                  // Of metrics.
   CustomCalls custom_calls;         // Calls of the file's own ops.
   ManualModel model;                // Whether the model is manual.

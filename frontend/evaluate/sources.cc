@@ -140,9 +140,14 @@ void Sources::RunParam(const dsl::syntax::Param& param, const dsl::syntax::State
   const Span call = context.reporter.UserPlace(param.name.span);
   std::vector<dsl::syntax::Attribute> attributes = statement.attributes;
   const bool is_local = TakeLocal(attributes, model, context.reporter);
+  const std::string word = param.is_state ? "state" : "parameter";
+  if (param.is_state && context.graph().is_manual()) {
+    context.reporter.Report(Error(Code::kE0211, "`state` in a manual model")
+                                .At(param.name.span, "what it is after a step could differ between the ranks"));
+  }
   if (type && type->dtype != ir::DType::kF32) {
     context.reporter.Report(
-        Error(Code::kE0204, "a parameter must be f32")
+        Error(Code::kE0204, absl::StrCat("a ", word, " must be f32"))
             .At(param.type.element.span, absl::StrCat("`", param.name.text, "` is ", type->ToString())));
   } else if (type && initialization && IsFirst(path, call, context.reporter)) {
     const ir::OpId id = context.ops.AddValid(ir::OpKind::kParameter, {},
@@ -151,7 +156,8 @@ void Sources::RunParam(const dsl::syntax::Param& param, const dsl::syntax::State
                                               {ir::attribute::kFirst, initialization->first},
                                               {ir::attribute::kSecond, initialization->second},
                                               {ir::attribute::kFile, initialization->file},
-                                              {ir::attribute::kLocal, is_local}},
+                                              {ir::attribute::kLocal, is_local},
+                                              {ir::attribute::kTrained, !param.is_state}},
                                              path, statement.span);
     parameters_[id] = call;
     if (!initialization->file.empty()) {
@@ -163,7 +169,8 @@ void Sources::RunParam(const dsl::syntax::Param& param, const dsl::syntax::State
     AttachToSource(attributes, id, context.IntsOf(frame), pins);
     PinParameter(param.name.text, id, frame.demands, pins);
   }
-  frame.scope.Define({param.name.text, param.name.span, BindingKind::kParameter, false, false, std::move(value)});
+  const BindingKind kind = param.is_state ? BindingKind::kState : BindingKind::kParameter;
+  frame.scope.Define({param.name.text, param.name.span, kind, false, false, std::move(value)});
 }
 
 }  // namespace cleave::frontend

@@ -170,6 +170,11 @@ void RunAssign(const dsl::syntax::Assign& assign, const dsl::syntax::Statement& 
   }
 }
 
+void RunUpdate(const dsl::syntax::Update& update, Frame& frame, Pieces& pieces) {
+  const Value value = EvaluateNamed(update.name.text, update.value, {}, frame, pieces);
+  pieces.updates.Run(update, value, frame, pieces.vmap.is_mapped(), pieces.context);
+}
+
 void RunFor(const dsl::syntax::For& loop, const dsl::syntax::Statement& statement, Frame& frame, Pieces& pieces) {
   const Context& context = pieces.context;
   for (const dsl::syntax::Attribute& attribute : statement.attributes) {
@@ -283,6 +288,7 @@ void RunStatement(const dsl::syntax::Statement& statement, Frame& frame, Pieces&
       },
       [&](const dsl::syntax::Let& let) { RunLet(let, statement, frame, pieces); },
       [&](const dsl::syntax::Assign& assign) { RunAssign(assign, statement, frame, pieces); },
+      [&](const dsl::syntax::Update& update) { RunUpdate(update, frame, pieces); },
       [&](const dsl::syntax::For& loop) { RunFor(loop, statement, frame, pieces); },
       [&](const dsl::syntax::Loss& loss) { RunLoss(loss, statement, frame, pieces); },
       [&](const dsl::syntax::Metric& metric) { RunMetric(metric, statement, frame, pieces); },

@@ -25,6 +25,10 @@ void Close(const ir::Graph& graph, Marks& marked) {
   }
 }
 
+bool IsState(const ir::Op& op) {
+  return op.kind == ir::OpKind::kParameter && !op.attributes.Get(ir::attribute::kTrained);
+}
+
 // The value of that name, or the part of the value whose name stands before the last dot; nullopt where there is none.
 std::optional<ir::Look> Named(const ir::Graph& graph, const LookByName& look) {
   if (const std::optional<ir::OpId> op = graph.Find(look.name)) {
@@ -92,16 +96,29 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
     if (expansion.default_pins.count(pin.op) == 0) forward[pin.op] = true;
   }
   Close(graph, forward);
-  Marks kept = forward;
-  for (const ir::Metric& metric : graph.metrics) kept[metric.value] = true;
+  Marks of_metrics = forward;
+  for (const ir::Metric& metric : graph.metrics) of_metrics[metric.value] = true;
+  Close(graph, of_metrics);
+  Marks of_updates = forward;
+  for (const ir::StateUpdate& update : graph.updates) of_updates[update.value] = of_updates[update.state] = true;
+  Close(graph, of_updates);
+  Marks late(graph.ops.size(), false);  // Ops of updates that run at the end of the step.
+  const auto reads_state = [&](const ir::Op& op) {
+    return std::any_of(op.inputs.begin(), op.inputs.end(),
+                       [&](ir::OpId input) { return late[input] || IsState(graph.op(input)); });
+  };
+  Marks kept = of_metrics;
   for (const ir::Op& op : graph.ops) {
-    if (op.kind == ir::OpKind::kInput) kept[op.id] = true;
+    kept[op.id] = of_metrics[op.id] || of_updates[op.id] || op.kind == ir::OpKind::kInput;
+    // What an update needs of the step is there before the state changes, whether or not metrics are computed.
+    if (of_updates[op.id] && (of_metrics[op.id] || !reads_state(op))) forward[op.id] = true;
+    late[op.id] = of_updates[op.id] && !forward[op.id];
   }
-  Close(graph, kept);
   RefuseRetentionsOfMetrics(expansion, forward, kept, reporter);
 
   for (const auto& [id, span] : expansion.parameters) {
-    if (trained[id] || !kept[id]) continue;  // One that nothing reads gets its warning where it is defined.
+    // One that nothing reads gets its warning where it is defined.
+    if (trained[id] || !kept[id] || IsState(graph.op(id))) continue;
     reporter.Report(Warning(Code::kW0613, absl::StrCat("parameter `", graph.op(id).name, "` is not trained"))
                         .At(span, "the loss does not depend on it"));
   }
@@ -113,7 +130,9 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
   for (const ir::Op& op : graph.ops) {
     if (!kept[op.id]) continue;
     const bool is_source = ir::DefinitionOf(op).op_class == ir::OpClass::kSource;
-    result.graph.ops[moved[op.id]].phase = forward[op.id] || is_source ? ir::Phase::kForward : ir::Phase::kMetric;
+    result.graph.ops[moved[op.id]].phase = forward[op.id] || is_source ? ir::Phase::kForward
+                                           : late[op.id]               ? ir::Phase::kUpdate
+                                                                       : ir::Phase::kMetric;
   }
   for (ir::Look& look : result.graph.looks) look.name = result.graph.op(look.value).name;
   for (ir::Pin& pin : expansion.pins) {

@@ -10,7 +10,7 @@
 
 namespace cleave::frontend {
 
-enum class BindingKind { kArgument, kSymbol, kInput, kParameter, kLet, kLoopVariable };
+enum class BindingKind { kArgument, kSymbol, kInput, kParameter, kState, kLet, kLoopVariable };
 
 // What a name is bound to, and where.
 struct Binding {

@@ -23,7 +23,7 @@ namespace cleave::ir {
 
 using OpId = StrongId<struct OpIdTag>;
 
-// When an op runs. Metric ops run at logged steps and over the test part; they read forward values, and no other ops
+// When an op runs. Update ops run at the end of a step of training, wherever they stand. Metric ops run at logged steps and over the test part; they read forward values, and no other ops
 // read them.
 enum class Phase { kForward, kMetric, kBackward, kUpdate };
 
@@ -110,7 +110,7 @@ struct Graph {
   IdVector<OpId, Op> ops;
   std::optional<OpId> loss;  // A scalar.
   std::vector<Metric> metrics;
-  std::vector<StateUpdate> updates;  // Empty before Differentiate.
+  std::vector<StateUpdate> updates;  // Before Differentiate those that the model itself asks for.
   std::vector<Look> looks = {};      // In the order in which they are shown.
   // For a manual model (ir/graph/manual): the axes of its ranks, outermost first; ranks are numbered row-major. Each op
   // then says what one rank computes, and values may differ between ranks. Empty: a model for one device.

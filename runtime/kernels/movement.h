@@ -1,10 +1,12 @@
-// Moving elements: boxes, transposition, causal mask. Row-major tensors; sizes may be 0; results must not overlap
-// inputs.
+// Moving elements: boxes, transposition, causal mask, one tensor or another. Row-major tensors; sizes may be 0; results
+// must not overlap inputs.
 #ifndef CLEAVE_RUNTIME_KERNELS_MOVEMENT_H_
 #define CLEAVE_RUNTIME_KERNELS_MOVEMENT_H_
 
 #include <cstdint>
 #include <vector>
+
+#include "runtime/device/scalar.h"
 
 namespace cleave::runtime {
 
@@ -39,6 +41,9 @@ void CausalMask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int
 template <typename T>
 void CausalMaskAt(const T* x, int64_t matrices, int64_t rows, int64_t columns, const int32_t* row_numbers,
                   int64_t first_column, float fill, T* y);
+
+// y = x in training, whose steps are counted from 1, and `otherwise` at step 0, which is testing.
+void WhileTraining(const Scalar<uint64_t>& step, const float* x, const float* otherwise, int64_t count, float* y);
 
 }  // namespace cleave::runtime
 

@@ -34,9 +34,9 @@ std::optional<int64_t> BatchOf(const ir::Graph& graph) {
 }
 
 // For each op whether it is one of these or read for one.
-IdVector<ir::OpId, char> NeededFor(const std::vector<ir::OpId>& outputs, const ir::Graph& graph) {
+IdVector<ir::OpId, char> NeededFor(const std::vector<ir::OpId>& values, const ir::Graph& graph) {
   IdVector<ir::OpId, char> needed(graph.ops.size(), 0);
-  for (const ir::OpId output : outputs) needed[output] = 1;
+  for (const ir::OpId value : values) needed[value] = 1;
   for (size_t i = graph.ops.size(); i-- > 0;) {
     const ir::OpId id(static_cast<int64_t>(i));
     if (needed[id] == 0) continue;
@@ -64,11 +64,10 @@ void MovePins(const IdVector<ir::OpId, char>& stays, const IdVector<ir::OpId, ir
                      pins.regions.end());
 }
 
-void KeepOnly(const std::vector<ir::OpId>& outputs, frontend::Module& module) {
+// Removes the ops that are not needed for these. REQUIRES: whatever has a role is among them.
+void KeepOnly(const std::vector<ir::OpId>& values, frontend::Module& module) {
   ir::Graph& graph = module.graph;
-  const IdVector<ir::OpId, char> needed = NeededFor(outputs, graph);
-  graph.loss.reset();
-  graph.metrics.clear();
+  const IdVector<ir::OpId, char> needed = NeededFor(values, graph);
   IdVector<ir::OpId, ir::OpId> places;
   graph = ir::OnlyOps(
       std::move(graph), [&](ir::OpId op) { return needed[op] != 0; }, places);
@@ -77,9 +76,28 @@ void KeepOnly(const std::vector<ir::OpId>& outputs, frontend::Module& module) {
 
 }  // namespace
 
-void ForgetGradients(ir::Graph& graph) {
-  const auto is_of_training = [](const ir::Look& look) { return !look.part.empty(); };
+void ForgetTraining(frontend::Module& module) {
+  ir::Graph& graph = module.graph;
+  const auto is_of_training = [](const ir::Look& look) {
+    return look.kind != ir::LookKind::kOutput && !look.part.empty();
+  };
   graph.looks.erase(std::remove_if(graph.looks.begin(), graph.looks.end(), is_of_training), graph.looks.end());
+  graph.updates.clear();
+  IdVector<ir::OpId, ir::OpId> instead;
+  for (ir::Op& op : graph.ops) {
+    for (ir::OpId& input : op.inputs) input = instead[input];
+    instead.push_back(op.kind == ir::OpKind::kDropout         ? op.inputs[0]
+                      : op.kind == ir::OpKind::kWhileTraining ? op.inputs[1]
+                                                              : op.id);
+  }
+  std::vector<ir::OpId> stay;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind == ir::OpKind::kInput) stay.push_back(op.id);
+  }
+  if (graph.loss.has_value()) stay.push_back(*(graph.loss = instead[*graph.loss]));
+  for (ir::Metric& metric : graph.metrics) stay.push_back(metric.value = instead[metric.value]);
+  for (ir::Look& look : graph.looks) stay.push_back(look.value = instead[look.value]);
+  KeepOnly(stay, module);
 }
 
 bool KeepOutputs(const std::vector<std::string>& names, frontend::Module& module, Diagnostics& diagnostics) {
@@ -109,6 +127,9 @@ bool KeepOutputs(const std::vector<std::string>& names, frontend::Module& module
   }
   if (outputs.size() < names.size()) return false;
   graph.looks = std::move(looks);
+  graph.loss.reset();
+  graph.metrics.clear();
+  graph.updates.clear();
   KeepOnly(outputs, module);
   return true;
 }

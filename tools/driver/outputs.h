@@ -16,8 +16,9 @@ namespace cleave::tools {
 // dimension.
 bool KeepOutputs(const std::vector<std::string>& names, frontend::Module& module, Diagnostics& diagnostics);
 
-// Leaves out looks at gradients and at the optimizer's state, which a program that does not train does not have.
-void ForgetGradients(ir::Graph& graph);
+// Leaves out what only training has: updates of states, looks at gradients and at the optimizer's state, dropout, and
+// values that others take the place of (`while_training`).
+void ForgetTraining(frontend::Module& module);
 
 }  // namespace cleave::tools
 

@@ -66,14 +66,15 @@ inline constexpr Attribute<int64_t> kK{"k"};
 inline constexpr Attribute<int64_t> kPieces{"pieces"};
 inline constexpr Attribute<int64_t> kElements{"elements"};
 
-// Sources: the field of the data set, the first values of a parameter, and whether each rank of a manual model has its
-// own.
+// Sources: the field of the data set, the first values of a parameter, whether each rank of a manual model has its own,
+// and whether an optimizer changes it.
 inline constexpr Attribute<std::string> kData{"data"};
 inline constexpr Attribute<std::string> kInit{"init"};
 inline constexpr Attribute<double> kFirst{"first"};
 inline constexpr Attribute<double> kSecond{"second"};
 inline constexpr Attribute<std::string> kFile{"file"};
 inline constexpr Attribute<bool> kLocal{"local"};
+inline constexpr Attribute<bool> kTrained{"trained"};
 
 // A number that changes from step to step.
 inline constexpr Attribute<std::string> kForm{"form"};

@@ -33,7 +33,6 @@ OpId BatchBroadcastTo(Lift& lift) {
 OpDefinition DefineBroadcastTo() {
   OpDefinition definition =
       UnaryOp({.value = Variable("x"), .flops = 0}, "x repeated along dimensions of size 1 and new leading ones");
-  definition.callable = false;
   definition.signature.push_back(RequiredAttribute(attribute::kShape));
   definition.infer = InferBroadcastTo;
   definition.gradient = BroadcastToGradients;

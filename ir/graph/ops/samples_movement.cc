@@ -70,6 +70,11 @@ void AddMovementSamples(Forms& forms) {
     Unary(maker, Fill::kSigned, {{attribute::kRate, 0.5}, {attribute::kKey, "h1.dropout"}});
     Unary(maker, Fill::kSigned, {{attribute::kRate, 0.0}, {attribute::kKey, "h2.dropout"}});
   };
+  forms[OpKind::kWhileTraining] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size();
+    maker.Add({{{a, b}}, {{a, b}}});
+    maker.Add({{{}}, {{}}});
+  };
 }
 
 }  // namespace cleave::ir

@@ -55,7 +55,8 @@ OpDefinition SourceOp(bool has_dtype, std::string summary) {
 //   uniform   in [first, second)
 //   normal    with mean first and deviation second
 //   npy       what the .npy file `file` holds; its path starts from the folder of the model file
-// `local`: in a manual model, each rank has its own values. The frontend computes bounds that depend on the fans of the
+// `local`: in a manual model, each rank has its own values. `trained`: false for what the model calls a state, which
+// gradients do not reach. The frontend computes bounds that depend on the fans of the
 // tensor (he_uniform and the like).
 
 InferResult InferParameter(Types inputs, const Attributes& attributes) {
@@ -86,7 +87,7 @@ void EvaluateConstant(const Evaluation& evaluation) {
             evaluation.attributes.Get(attribute::kValue));
 }
 
-// A number that depends on the training step t, counted from 1:
+// A number that depends on the training step t, counted from 1; 0 in testing, which updates nothing:
 //   learning_rate    by the schedule (ir/graph/training)
 //   bias_correction  1 / (1 - beta^t): Kingma and Ba, Adam, 2015, algorithm 1
 
@@ -116,7 +117,8 @@ InferResult InferStepScalar(Types, const Attributes& attributes) {
 void EvaluateStepScalar(const Evaluation& evaluation) {
   const Attributes& attributes = evaluation.attributes;
   evaluation.output.values[0] =
-      attributes.Get(attribute::kForm) == "learning_rate"
+      evaluation.step == 0 ? 0
+      : attributes.Get(attribute::kForm) == "learning_rate"
           ? LearningRate(ScheduleOf(attributes), evaluation.step)
           : 1 / (1 - std::pow(attributes.Get(attribute::kBeta), static_cast<double>(evaluation.step)));
 }
@@ -130,12 +132,13 @@ OpDefinition DefineInput() {
 }
 
 OpDefinition DefineParameter() {
-  OpDefinition definition = SourceOp(false, "a trained tensor");
+  OpDefinition definition = SourceOp(false, "a tensor that is trained, or that an update of the model changes");
   definition.signature.push_back(OptionalAttribute(attribute::kInit, "constant"));
   definition.signature.push_back(OptionalAttribute(attribute::kFirst, 0.0));
   definition.signature.push_back(OptionalAttribute(attribute::kSecond, 0.0));
   definition.signature.push_back(OptionalAttribute(attribute::kFile, ""));
   definition.signature.push_back(OptionalAttribute(attribute::kLocal, false));
+  definition.signature.push_back(OptionalAttribute(attribute::kTrained, true));
   definition.infer = InferParameter;
   return definition;
 }

@@ -92,8 +92,10 @@ absl::StatusOr<bool> FlagAt(const Json& json, const char* field, const std::stri
   return json.at(field).get<bool>();
 }
 
-absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& op, const Mesh& mesh,
+// `whole`: the plan, as far as it is known before its ops.
+absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& op, const Plan& whole,
                                 const std::string& where) {
+  const Mesh& mesh = whole.mesh;
   CLEAVE_RETURN_IF_ERROR(
       CheckFields(json, where, {"name", "factors", "decided_by"},
                   {"kind", "phase", "line", "inputs", "output", "in_strategy", "out_strategy", "partial", "passes",
@@ -104,7 +106,7 @@ absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& 
   if (json.contains("passes")) {
     CLEAVE_RETURN_IF_ERROR(ReadPasses(json.at("passes"), mesh, absl::StrCat(where, ".passes"), plan.strategy));
   }
-  if (const absl::Status valid = VerifyStrategy(plan.strategy, rule, mesh); !valid.ok()) {
+  if (const absl::Status valid = VerifyIn(whole, plan.strategy, rule); !valid.ok()) {
     return JsonError(absl::StrCat(where, ".factors"), std::string(valid.message()));
   }
   if (json.contains("out_layout") && !json.at("out_layout").is_null()) {
@@ -243,7 +245,7 @@ absl::StatusOr<Plan> PlanOf(const Json& document, const Graph& graph) {
     if (!id.has_value()) return JsonError("ops", absl::StrCat("the model has no op `", name, "`"));
     if (!seen.insert(name).second) return JsonError("ops", absl::StrCat("the op `", name, "` occurs twice"));
     CLEAVE_ASSIGN_OR_RETURN(plan.ops[*id],
-                            OpPlanOf(json, graph, graph.op(*id), plan.mesh, absl::StrCat("ops[`", name, "`]")));
+                            OpPlanOf(json, graph, graph.op(*id), plan, absl::StrCat("ops[`", name, "`]")));
   }
   for (const Op& op : graph.ops) {
     if (seen.count(op.name) == 0) return JsonError("ops", absl::StrCat("the op `", op.name, "` is missing"));

@@ -56,7 +56,8 @@ struct Comparison {
 absl::Status CheckComputes(const Graph& graph, const Program& program);
 
 // Runs both and compares every value on every rank (the parts of partial ones combined), and loss, metrics and updates
-// with those of the graph. An Internal error where the program cannot be run or has other results than the graph.
+// with those of the graph. At step 0, which is testing, only the forward pass and metrics are there. An Internal error
+// where the program cannot be run or has other results than the graph.
 absl::StatusOr<Comparison> CompareWithGraph(const Graph& graph, const Program& program, const SourceValues& sources,
                                             int64_t step);
 

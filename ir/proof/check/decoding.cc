@@ -19,7 +19,7 @@
 namespace cleave::ir {
 namespace {
 
-constexpr int64_t kNoTraining = 0;  // The step at which dropout drops nothing.
+constexpr int64_t kNoTraining = 0;  // The step of what is not trained.
 
 // The graph with small sizes, of which the sequence is the longest: it has a first, a last, and other places.
 absl::StatusOr<Graph> Small(const Graph& graph, const DecodeOptions& options) {

@@ -145,13 +145,6 @@ TEST(DecodingTest, SamplesAndPlacesInOneDimension) {
   ExpectRight(graph, model);
 }
 
-TEST(DecodingTest, DropoutDropsNothing) {
-  LanguageModel model;
-  const OpId dropped =
-      model.Add(OpKind::kDropout, {model.x}, {{attribute::kRate, 0.5}, {attribute::kKey, std::string("k")}});
-  ExpectRight(model.Finish(dropped), model);
-}
-
 // A model that looks ahead is refused, at the op through which later places come in.
 TEST(DecodingTest, LookingAheadIsFound) {
   LanguageModel open;

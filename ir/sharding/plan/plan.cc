@@ -67,6 +67,10 @@ bool CanBeRecomputed(const Graph& graph, const Op& op) {
   return op.phase == Phase::kForward && DefinitionOf(op.kind).op_class != OpClass::kSource && !graph.is_manual();
 }
 
+absl::Status VerifyIn(const Plan& plan, const Strategy& strategy, const Rule& rule) {
+  return plan.micro_batches > 1 ? VerifyCuts(strategy, rule, plan.mesh) : VerifyStrategy(strategy, rule, plan.mesh);
+}
+
 std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
   if (plan.ops.size() != graph.ops.size()) {
     return {absl::StrCat("the plan has ", plan.ops.size(), " ops, the graph ", graph.ops.size())};
@@ -82,7 +86,7 @@ std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
   for (const Op& op : graph.ops) {
     const OpPlan& planned = plan.ops[op.id];
     const Rule& rule = rules.Of(graph, op);
-    if (const absl::Status valid = VerifyStrategy(planned.strategy, rule, plan.mesh); !valid.ok()) {
+    if (const absl::Status valid = VerifyIn(plan, planned.strategy, rule); !valid.ok()) {
       errors.push_back(absl::StrCat("`", op.name, "`: ", valid.message()));
       continue;
     }

@@ -104,9 +104,12 @@ struct Plan {
 // source, in a model that is not manual.
 bool CanBeRecomputed(const Graph& graph, const Op& op);
 
-// The errors of the plan: sizes must agree, every strategy must be valid for its op's rule, every `output` must be a
-// layout of its value, only ops that can be are recomputed or
-// offloaded. Empty when the plan is valid.
+// Checks a strategy for the rule of its op. Where the plan has micro-batches, these cut factors too, and FindRefusal
+// (ir/sharding/micro_batches) says whether all cuts go together.
+absl::Status VerifyIn(const Plan& plan, const Strategy& strategy, const Rule& rule);
+
+// The errors of the plan: sizes must agree, every strategy must be valid for its op's rule (VerifyIn), every `output`
+// must be a layout of its value, only ops that can be are recomputed or offloaded. Empty when the plan is valid.
 std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan);
 
 }  // namespace cleave::ir

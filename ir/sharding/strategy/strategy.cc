@@ -125,7 +125,7 @@ absl::Status CheckPieces(const Factor& factor, int64_t count) {
   return absl::OkStatus();
 }
 
-absl::Status VerifyStrategy(const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
+absl::Status VerifyCuts(const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
   if (strategy.cuts.size() != rule.factors.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the strategy cuts ", strategy.cuts.size(), " factors, the op has ", rule.factors.size()));
@@ -134,6 +134,11 @@ absl::Status VerifyStrategy(const Strategy& strategy, const Rule& rule, const Me
   for (size_t i = 0; i < rule.factors.size(); ++i) {
     CLEAVE_RETURN_IF_ERROR(CheckPieces(rule.factors[i], mesh.Size(strategy.cuts[i])));
   }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyStrategy(const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
+  CLEAVE_RETURN_IF_ERROR(VerifyCuts(strategy, rule, mesh));
   for (const std::vector<FactorList>& input : rule.inputs) {
     for (const FactorList& factors : input) {
       if (factors.size() > 1) CLEAVE_RETURN_IF_ERROR(VerifyCompound(strategy, rule, mesh, factors));

@@ -46,7 +46,10 @@ struct Strategy {
 absl::Status CheckPieces(const Factor& factor, int64_t count);
 
 // Checks that no axis is used twice, that CheckPieces allows what each factor is cut into, and that the axes of a
-// reduced factor and of a pass-through are distinct. In a compound dimension an axis may cut a factor only when all
+// reduced factor and of a pass-through are distinct.
+absl::Status VerifyCuts(const Strategy& strategy, const Rule& rule, const Mesh& mesh);
+
+// Checks the cuts, and how they go together. In a compound dimension an axis may cut a factor only when all
 // more major factors of that dimension are exhausted (cut into single elements). Its cut must divide the factor, unless
 // no elements of less major factors follow, because only then the pieces are those of the layout convention. A factor
 // that is the only one of its dimensions may be cut unevenly, also into more pieces than it has elements.

@@ -174,7 +174,7 @@ class Decoder {
         form.reads_places = true;
         return is_simple;
       default:
-        return op.kind == OpKind::kDropout || !DefinitionOf(op).depends_on_place;
+        return !DefinitionOf(op).depends_on_place;
     }
   }
 
@@ -265,10 +265,6 @@ class Decoder {
       if (!input.has_value()) return;
       inputs.push_back(*input);
     }
-    if (op.kind == OpKind::kDropout) {  // It drops nothing where nothing is trained.
-      at_[op.id] = inputs[0];
-      return;
-    }
     if (form.reads_places) inputs.push_back(places_);
     at_[op.id] = Add(op, form.kind, std::move(inputs), form.attributes);
     if (at_[op.id].has_value() && time.major == 1 && time.minor == 1) {
@@ -279,7 +275,7 @@ class Decoder {
   void BuildWhole(const Op& op) {
     std::vector<OpId> inputs;
     for (const OpId input : op.inputs) inputs.push_back(*whole_[input]);
-    whole_[op.id] = op.kind == OpKind::kDropout ? inputs[0] : Add(op, op.kind, std::move(inputs), op.attributes);
+    whole_[op.id] = Add(op, op.kind, std::move(inputs), op.attributes);
   }
 
   std::optional<OpId> Add(const Op& op, OpKind kind, std::vector<OpId> inputs, const Attributes& attributes) {

@@ -57,7 +57,8 @@ struct DecodeProblem {
   std::string why;  // "reads the input `mask`, which no prompt gives"
 };
 
-// REQUIRES: `graph` is a forward graph in f32 for which VerifyGraph finds no error; tokens and logits are as above.
+// REQUIRES: `graph` is a forward graph in f32 for which VerifyGraph finds no error, without ops that do otherwise in
+// training; tokens and logits are as above.
 std::variant<Decoding, DecodeProblem> MakeDecoding(const Graph& graph, const DecodeOptions& options);
 
 }  // namespace cleave::ir

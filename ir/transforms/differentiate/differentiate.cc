@@ -31,11 +31,13 @@ OpSet OpsOfLoss(const Graph& graph) {
   return result;
 }
 
-// The ops that depend on a parameter through real values, parameters included: gradients flow through them.
+bool IsTrained(const Op& op) { return op.kind == OpKind::kParameter && op.attributes.Get(attribute::kTrained); }
+
+// The ops that depend on a trained parameter through real values, parameters included: gradients flow through them.
 OpSet OpsOfParameters(const Graph& graph) {
   OpSet result;
   for (const Op& op : graph.ops) {
-    bool depends = op.kind == OpKind::kParameter;
+    bool depends = IsTrained(op);
     for (OpId input : op.inputs) depends = depends || result.count(input) > 0;
     if (depends && op.type.dtype == DType::kF32) result.insert(op.id);
   }
@@ -227,7 +229,7 @@ std::vector<OpId> TrainedParameters(const Graph& graph) {
   const OpSet of_loss = OpsOfLoss(graph);
   std::vector<OpId> parameters;
   for (const Op& op : graph.ops) {
-    if (op.kind == OpKind::kParameter && of_loss.count(op.id) > 0) parameters.push_back(op.id);
+    if (IsTrained(op) && of_loss.count(op.id) > 0) parameters.push_back(op.id);
   }
   return parameters;
 }

@@ -143,6 +143,10 @@ void CausalMaskAt(const T* x, int64_t matrices, int64_t rows, int64_t columns, c
   }
 }
 
+void WhileTraining(const Scalar<uint64_t>& step, const float* x, const float* otherwise, int64_t count, float* y) {
+  std::copy_n(step.Get() == 0 ? otherwise : x, count, y);
+}
+
 #define CLEAVE_MOVEMENT_OF(T)                                                                \
   template void Copy(const T*, int64_t, T*);                                                 \
   template void Fill(T, int64_t, T*);                                                        \

@@ -153,6 +153,11 @@ __global__ void MaskRows(const T* x, int64_t elements, int64_t rows, int64_t col
   }
 }
 
+__global__ void ChooseByStep(Scalar<uint64_t> step, const float* x, const float* otherwise, int64_t count, float* y) {
+  const float* const source = step.Get() == 0 ? otherwise : x;
+  for (int64_t i = FirstElement(); i < count; i += ElementStride()) y[i] = source[i];
+}
+
 template <typename T>
 constexpr int kPerVector = kVectorBytes / static_cast<int>(sizeof(T));
 
@@ -216,6 +221,10 @@ void CausalMaskAt(const T* x, int64_t matrices, int64_t rows, int64_t columns, c
                   int64_t first_column, float fill, T* y) {
   Launch(MaskRows<T>, ForElements(matrices * rows * columns), x, matrices * rows * columns, rows, columns, row_numbers,
          first_column, T(fill), y);
+}
+
+void WhileTraining(const Scalar<uint64_t>& step, const float* x, const float* otherwise, int64_t count, float* y) {
+  Launch(ChooseByStep, ForElements(count), step, x, otherwise, count, y);
 }
 
 #define CLEAVE_MOVEMENT_OF(T)                                                                \
