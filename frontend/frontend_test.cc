@@ -248,6 +248,26 @@ TEST(FrontendTest, KeepsOnlyWhatIsNeeded) {
   EXPECT_EQ(graph.looks, (std::vector<ir::Look>{printed, checked}));
 }
 
+// What an update needs of the step is a part of the forward pass; what it makes of a state comes at the end.
+TEST(FrontendTest, UpdatesAreTheEndOfAStep) {
+  const Analyzed analyzed = AnalyzeBody(
+      "state s: f32[6] = zeros(); let y = dense(x, 6); let m = reduce_mean(y, axes = 0); "
+      "update s = 0.5 * s + tanh(m); metric reduce_mean(m); state count: f32[] = ones(); update count = count + 1.0; "
+      "loss reduce_mean(y + s);");
+  EXPECT_EQ(analyzed.messages.find("error"), std::string::npos) << analyzed.messages;
+  ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+  const ir::Graph& graph = analyzed.module->graph;
+  std::vector<std::string> phases;
+  for (const ir::Op& op : graph.ops) {
+    if (op.phase != ir::Phase::kForward) phases.push_back(absl::StrCat(op.name, " ", ir::PhaseName(op.phase)));
+  }
+  EXPECT_EQ(phases, (std::vector<std::string>{"s.scale update", "s.add update", "metric.reduce_mean metric",
+                                              "count.add update"}));
+  EXPECT_EQ(graph.updates, (std::vector<ir::StateUpdate>{{*graph.Find("s"), *graph.Find("s.add")},
+                                                         {*graph.Find("count"), *graph.Find("count.add")}}));
+  EXPECT_FALSE(graph.op(*graph.Find("s")).attributes.Get(ir::attribute::kTrained));
+}
+
 TEST(FrontendTest, LooksByName) {
   const Analyzed analyzed = AnalyzeBody(
       "print(\"y.matmul\"); let y = dense(x, 3); print(y.grad); print(local \"y.weight.grad\"); loss reduce_mean(y);");
@@ -328,8 +348,8 @@ TEST(FrontendTest, ExpandsTheNormalisations) {
            Normalisation{"l2_normalize(image)", "", {{8, 6, 4, 1}}},
            Normalisation{"rms_norm(image)", "y.weight", {{8, 6, 4, 1}}},
            Normalisation{"group_norm(image, 3)", "y.weight y.bias", {{8, 3, 1, 1}, {8, 3, 1, 1}}},
-           Normalisation{"batch_norm(image)", "y.weight y.bias", {{1, 6, 1}, {1, 6, 1}}},
-           Normalisation{"ghost_batch_norm(image, 4)", "y.weight y.bias", {{4, 1, 6, 1}, {4, 1, 6, 1}}},
+           Normalisation{"batch_norm(image)", "y.weight y.bias y.mean y.variance", {{6}, {6}}},
+           Normalisation{"ghost_batch_norm(image, 4)", "y.weight y.bias y.mean y.variance", {{4, 6}, {4, 6}, {6}, {6}}},
        }) {
     const Analyzed analyzed = AnalyzeBody(absl::StrCat(
         "input image: f32[8, 6, 4, 5]; let y: f32[8, 6, 4, 5] = ", c.call, "; loss reduce_mean(y) + reduce_mean(x);"));

@@ -69,6 +69,8 @@ TEST(FormatTest, Statements) {
   CheckStatement("print(local);", "print(local);");
   CheckStatement("print( local  w.grad );", "print(local w.grad);");
   CheckStatement("print((local(x)).grad);", "print((local(x)).grad);");
+  CheckStatement("state  mean :f32[k]=zeros( );", "state mean: f32[k] = zeros();");
+  CheckStatement("update mean=(1-m)*mean;", "update mean = (1 - m) * mean;");
   CheckStatement("assert_finite( x );", "assert_finite(x);");
   CheckStatement("send(x,1);", "send(x, 1);");
 }

@@ -94,6 +94,9 @@ TEST(ParseTest, Statements) {
   CheckStatement("print(local[0]);", "print (index local 0)");
   CheckStatement("print(w.grad);", "print w part grad");
   CheckStatement("print(local w.adam_m);", "print local w part adam_m");
+  CheckStatement("state mean: f32[k] = zeros();", "state mean: (type f32 k) = (call zeros)");
+  CheckStatement("update mean = f(mean);", "update mean = (call f mean)");
+  CheckStatement("update = update(state);", "assign update = (call update state)");
   CheckStatement("assert_finite(x);", "assert_finite x");
   CheckStatement("assert_finite(x[0..2].grad);", "assert_finite (index x (range 0 2)) part grad");
   CheckStatement("send(x, 1);", "evaluate (call send x 1)");

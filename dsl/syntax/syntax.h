@@ -347,7 +347,8 @@ struct Evaluate {
 };
 
 struct Statement {
-  using Kind = std::variant<Input, Param, Let, Assign, Update, For, Loss, Metric, Return, Print, AssertFinite, Evaluate>;
+  using Kind =
+      std::variant<Input, Param, Let, Assign, Update, For, Loss, Metric, Return, Print, AssertFinite, Evaluate>;
   Span span;  // With the attributes and the semicolon.
   std::vector<Attribute> attributes;
   Kind kind;

@@ -20,7 +20,8 @@ constexpr char kFunctions[] =
     "fn short(x: f32[..n]) -> (f32[..n], int) { return (x, 1, 2); }\n"
     "fn single(x: f32[..n]) -> (f32[..n], int) { return x; }\n"
     "fn double(x: f32[..n]) -> f32[..n] { return (x, x); }\n"
-    "fn undeclared(x: f32[..n]) { return (x, 1); }\n";
+    "fn undeclared(x: f32[..n]) { return (x, 1); }\n"
+    "fn counts(x: f32[k]) -> f32[k] { state s: f32[k] = zeros(); update s = s + x; return x; }\n";
 
 // The ops that `body` makes, or the mistakes and warnings.
 void CheckBody(const std::string& body, const std::string& expected) {
@@ -117,6 +118,23 @@ TEST(StatementsTest, Returns) {
   CheckBody("let _y = twice(x);", "E0211: a statement after `return`");
   CheckBody("let _y = early(x);",
             "E0211: `return` inside a loop\nE0211: a statement after `return`\nE0211: a statement after `return`");
+}
+
+TEST(StatementsTest, Updates) {
+  CheckBody("state s: f32[8, 6] = zeros(); update s = s + x;", "s(): f32[8, 6]\ns.add(s, x): f32[8, 6]");
+  CheckBody("state s: f32[6] = zeros(); update s = x;", "E0206: state `s` is f32[6]");
+  CheckBody("state s: f32[6] = zeros(); update s = 1;", "E0206: state `s` is f32[6]");
+  CheckBody("state s: i32[6] = zeros();", "E0204: a state must be f32");
+  CheckBody("state s: f32[8, 6] = zeros(); update s = x; update s = x;", "E0209: two updates of `s`");
+  CheckBody("state s: f32[8, 6] = zeros(); for i in 0..2 { update s = x; }", "E0209: two updates of `s`");
+  CheckBody("state s: f32[6] = zeros(); state t: f32[6] = zeros(); update s = reshape(t, (6,));",
+            "E0209: the update of `s` computes nothing");
+  CheckBody("param w: f32[6] = ones(); update w = 2.0 * w;", "E0209: `w` is no state, so it has no `update`");
+  CheckBody("let mut y = x; update y = 2.0 * x;", "E0209: `y` is no state, so it has no `update`");
+  CheckBody("update z = x;", "E0201: unknown name `z`");
+  CheckBody("state s: f32[6] = zeros(); s = s;", "E0209: `s` cannot be assigned to");
+  CheckBody("state s: f32[6] = zeros();", "W0613: state `s` is never used");
+  CheckBody("let _y = vmap(counts)(x);", "E0211: `update` inside a mapped function");
 }
 
 TEST(SourcesTest, Parameters) {

@@ -12,8 +12,8 @@ namespace cleave::frontend {
 
 class Updates {
  public:
-  // `update name = value;` in `frame`: an update of the graph, or a report of what is wrong with it. `is_mapped`: inside
-  // of a mapped call, which has a value for each element.
+  // `update name = value;` in `frame`: an update of the graph, or a report of what is wrong with it. `is_mapped`:
+  // inside of a mapped call, which has a value for each element.
   void Run(const dsl::syntax::Update& update, const Value& value, Frame& frame, bool is_mapped, const Context& context);
 
  private:

@@ -23,8 +23,8 @@ namespace cleave::ir {
 
 using OpId = StrongId<struct OpIdTag>;
 
-// When an op runs. Update ops run at the end of a step of training, wherever they stand. Metric ops run at logged steps and over the test part; they read forward values, and no other ops
-// read them.
+// When an op runs. Update ops run at the end of a step of training, wherever they stand. Metric ops run at logged steps
+// and over the test part; they read forward values, and no other ops read them.
 enum class Phase { kForward, kMetric, kBackward, kUpdate };
 
 absl::string_view PhaseName(Phase phase);  // "forward"

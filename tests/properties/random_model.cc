@@ -185,7 +185,7 @@ class Writer {
         &Writer::MakeImages,     &Writer::MakePool,   &Writer::MakeScan,      &Writer::MakeChoice,
         &Writer::MakeDropout,    &Writer::MakeTokens, &Writer::MakeTopK,      &Writer::MakeCall,
         &Writer::MakeTwoResults, &Writer::MakeMapped, &Writer::MakeCustom,    &Writer::MakeLoop,
-        &Writer::MakeSplit,      &Writer::MakeLook};
+        &Writer::MakeSplit,      &Writer::MakeLook,   &Writer::MakeState};
     (this->*Any(makers))();
   }
 
@@ -508,6 +508,22 @@ class Writer {
 
   void MakeLook() {
     Line(absl::StrCat(Any<std::string>({"print(", "print(local ", "assert_finite("}), OfRank(1)->name, ");"));
+  }
+
+  // What remains of statistics of earlier steps.
+  void MakeState() {
+    const Value* found = OfRank(2);
+    if (is_manual_ || found == nullptr) return;
+    const Value value = *found;
+    const int64_t axis = Below(value.rank());
+    Shape shape = value.shape;
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+    const Value& mean = Let(absl::StrCat("reduce_mean(", value.name, ", axes = (", axis, ",))"), shape);
+    const std::string state = Fresh("s");
+    Line(absl::StrCat("state ", state, ": ", TypeText(shape), " = constant(0.5);"));
+    Line(absl::StrCat("update ", state, " = 0.9 * ", state, " + ", Any<std::string>({"0.1 * ", "-", "tanh"}), "(",
+                      mean.name, ");"));
+    if (Chance(2)) Let(absl::StrCat("while_training(", mean.name, ", ", state, ")"), shape);
   }
 
   // Several of the values, so that most statements are part of the loss.
