@@ -20,12 +20,12 @@ const std::vector<std::string> kGpt2 = {
     "batch=3", "seq=4",   "vocab=11",      "width=8",
     "heads=2", "depth=2", "precision=f32", "data=npy(tokens = \"tokens.npy\", next = \"next.npy\")"};
 
-// The weights of tests/end_to_end/weights under the names of our model.
-std::string Imported(const std::string& mapping) {
-  const std::string path = FreshFolder(absl::StrCat("weights_", mapping)) + "/ours.safetensors";
+// The weights of tests/end_to_end/weights under the names of our model. `mapping`: default the name of the file.
+std::string Imported(const std::string& weights, const std::string& mapping = "") {
+  const std::string path = FreshFolder(absl::StrCat("weights_", weights)) + "/ours.safetensors";
   const CommandResult imported =
-      RunCommand({DataPath("tools/cleave"), "weights", "import", DataPath(kData + mapping + ".safetensors"), path,
-                  "--map", mapping, "--heads", "2"});
+      RunCommand({DataPath("tools/cleave"), "weights", "import", DataPath(kData + weights + ".safetensors"), path,
+                  "--map", mapping.empty() ? weights : mapping, "--heads", "2"});
   EXPECT_EQ(imported.exit_code, 0) << imported.err;
   return path;
 }
@@ -77,6 +77,24 @@ TEST(Generate, TheLikeliestTokensOfLlama) {
     EXPECT_EQ(ended.out, "5 0 9 8\n");
     const CommandResult cut = Train(program, FreshFolder("out"), absl::StrCat(params, " --prompt '5 0 9' --length 3"));
     EXPECT_EQ(cut.out, "5 0 9 8 2 8\n");
+  }
+}
+
+// Heads of queries that share keys and values.
+TEST(Generate, TheLikeliestTokensOfLlamaWithSharedKeys) {
+  const std::string params =
+      absl::StrCat("--quiet --temperature 0 --params ", Imported("llama_grouped", /*mapping=*/"llama"));
+  const std::vector<std::pair<std::string, std::string>> ways = {{"1", "1"}, {"2", "1"}, {"2", "5"}};
+  for (const auto& [ranks, chunk] : ways) {
+    const LocalProgram program = Generator("llama_grouped", kData + "llama.model",
+                                           {"seq=24", "width=16", "heads=4", "key_heads=2"}, ranks, chunk);
+    const CommandResult ran =
+        Train(program, FreshFolder("out"), absl::StrCat(params, " --prompt 3 --prompt '7 1' --prompt '5 0 9'"));
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_EQ(ran.out,
+              "--- 1 ---\n3 8 0 8 10 8 8 4 10 10 4 4 6 5 4 4 4 4 4 4 6 4 4 4\n"
+              "--- 2 ---\n7 1 8 4 10 10 4 0 4 4 4 4 4 4 10 4 4 4 4 4 6 4 6 4\n"
+              "--- 3 ---\n5 0 9 0 8 0 8 8 8 8 0 8 0 8 8 8 0 8 0 8 8 8 0 8\n");
   }
 }
 

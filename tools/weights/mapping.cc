@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -35,11 +36,18 @@ absl::string_view NameOf(const MappingFile& file) {
 
 Error MappingError(std::string message) { return {runtime::ExitCode::kInput, std::move(message)}; }
 
-// The digits with which a text begins, as a number is written.
-absl::string_view LeadingNumber(absl::string_view text) {
+constexpr size_t kMostDigits = 18;  // No number of these overflows, a shift added.
+constexpr size_t kMostShiftDigits = 3;
+
+// The number with which a text begins, as numbers are written; what follows it is left in `text`.
+std::optional<int64_t> ConsumeNumber(absl::string_view& text, size_t most_digits) {
   size_t size = 0;
   while (size < text.size() && absl::ascii_isdigit(text[size])) ++size;
-  return text.substr(0, size > 1 && text[0] == '0' ? 0 : size);
+  int64_t number = 0;
+  if (size > most_digits || (size > 1 && text[0] == '0')) return std::nullopt;
+  if (!absl::SimpleAtoi(text.substr(0, size), &number)) return std::nullopt;
+  text.remove_prefix(size);
+  return number;
 }
 
 // Reads the words of one line.
@@ -146,12 +154,19 @@ Result<std::vector<NamePattern::Piece>> NamePattern::ParsePieces(absl::string_vi
     }
     const size_t end = text.find('}');
     if (end == text.npos) return MappingError("has `{` without `}`");
-    const absl::string_view name = text.substr(1, end - 1);
-    if (name.empty() || !std::all_of(name.begin(), name.end(), absl::ascii_islower)) {
-      return MappingError(absl::StrCat("has `{", name, "}`: in braces stand lower case letters"));
+    const absl::string_view inside = text.substr(1, end - 1);
+    const absl::string_view name = inside.substr(0, inside.find('+'));
+    absl::string_view rest = inside.substr(name.size());
+    const bool is_shifted = absl::ConsumePrefix(&rest, "+");
+    const std::optional<int64_t> shift = is_shifted ? ConsumeNumber(rest, kMostShiftDigits) : 0;
+    if (name.empty() || !std::all_of(name.begin(), name.end(), absl::ascii_islower) || !shift.has_value() ||
+        !rest.empty()) {
+      return MappingError(
+          absl::StrCat("has `{", inside, "}`: in braces stand lower case letters, as in `{i}` and in `{i+1}`"));
     }
     if (!pieces.back().number.empty()) return MappingError("has `{` behind `}`");
     pieces.back().number = std::string(name);
+    pieces.back().shift = *shift;
     text.remove_prefix(end + 1);
   }
   return pieces;
@@ -185,10 +200,10 @@ Result<NamePattern> NamePattern::Parse(absl::string_view text) {
   return pattern;
 }
 
-NameNumbers NamePattern::Names() const {
-  NameNumbers names;
+std::set<std::string> NamePattern::Names() const {
+  std::set<std::string> names;
   for (const Piece& piece : full_) {
-    if (!piece.number.empty()) names[piece.number];
+    if (!piece.number.empty()) names.insert(piece.number);
   }
   return names;
 }
@@ -198,11 +213,10 @@ std::optional<NameNumbers> NamePattern::MatchPieces(const std::vector<Piece>& pi
   for (const Piece& piece : pieces) {
     if (!absl::ConsumePrefix(&name, piece.literal)) return std::nullopt;
     if (piece.number.empty()) continue;
-    const absl::string_view digits = LeadingNumber(name);
-    if (digits.empty()) return std::nullopt;
-    const auto [found, is_first] = numbers.emplace(piece.number, std::string(digits));
-    if (!is_first && found->second != digits) return std::nullopt;
-    name.remove_prefix(digits.size());
+    const std::optional<int64_t> number = ConsumeNumber(name, kMostDigits);
+    if (!number.has_value() || *number < piece.shift) return std::nullopt;
+    const auto [found, is_first] = numbers.emplace(piece.number, *number - piece.shift);
+    if (!is_first && found->second != *number - piece.shift) return std::nullopt;
   }
   return name.empty() ? std::make_optional(std::move(numbers)) : std::nullopt;
 }
@@ -216,7 +230,8 @@ std::optional<NameNumbers> NamePattern::Match(absl::string_view name) const {
 std::string NamePattern::Fill(const NameNumbers& numbers) const {
   std::string name;
   for (const Piece& piece : full_) {
-    absl::StrAppend(&name, piece.literal, piece.number.empty() ? "" : numbers.at(piece.number));
+    absl::StrAppend(&name, piece.literal);
+    if (!piece.number.empty()) absl::StrAppend(&name, numbers.at(piece.number) + piece.shift);
   }
   return name;
 }

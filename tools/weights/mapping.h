@@ -7,8 +7,10 @@
 #ifndef CLEAVE_TOOLS_WEIGHTS_MAPPING_H_
 #define CLEAVE_TOOLS_WEIGHTS_MAPPING_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,17 +19,18 @@
 
 namespace cleave::tools {
 
-// From names in braces to digits: {"i": "11"}.
-using NameNumbers = std::map<std::string, std::string>;
+// From names in braces to numbers: {"i": 11}.
+using NameNumbers = std::map<std::string, int64_t>;
 
-// Names that differ in numbers: "[transformer.]h.{i}.ln_1.weight". What is in brackets may be left out.
+// Names that differ in numbers: "[transformer.]h.{i}.ln_1.weight", "layer{i+1}.bias". What is in brackets may be left
+// out.
 class NamePattern {
  public:
   // The Error is the end of a sentence about the line.
   static runtime::Result<NamePattern> Parse(absl::string_view text);
 
   const std::string& text() const { return text_; }
-  NameNumbers Names() const;  // Those in braces, without digits.
+  std::set<std::string> Names() const;  // Those in braces.
 
   std::optional<NameNumbers> Match(absl::string_view name) const;
   // The name with these numbers, and with what may be left out.
@@ -37,6 +40,7 @@ class NamePattern {
   struct Piece {
     std::string literal;
     std::string number;  // After the literal; empty: none.
+    int64_t shift = 0;   // How much more stands in the name.
   };
   static std::optional<NameNumbers> MatchPieces(const std::vector<Piece>& pieces, absl::string_view name);
   static runtime::Result<std::vector<Piece>> ParsePieces(absl::string_view text);

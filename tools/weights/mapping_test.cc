@@ -1,8 +1,11 @@
 #include "tools/weights/mapping.h"
 
 #include <fstream>
+#include <set>
 #include <string>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace cleave::tools {
@@ -21,21 +24,33 @@ NamePattern Pattern(const std::string& text) {
 
 TEST(NamePatternTest, MatchesNumbers) {
   const NamePattern pattern = Pattern("h.{i}.ln.{j}");
-  EXPECT_EQ(pattern.Match("h.11.ln.0"), (NameNumbers{{"i", "11"}, {"j", "0"}}));
-  EXPECT_EQ(pattern.Fill({{"i", "11"}, {"j", "0"}}), "h.11.ln.0");
-  for (const char* name : {"h.11.ln.", "h.01.ln.0", "h.-1.ln.0", "h.x.ln.0", "h.1.ln.0.weight", "xh.1.ln.0", ""}) {
+  EXPECT_EQ(pattern.Match("h.11.ln.0"), (NameNumbers{{"i", 11}, {"j", 0}}));
+  EXPECT_EQ(pattern.Fill({{"i", 11}, {"j", 0}}), "h.11.ln.0");
+  for (const char* name : {"h.11.ln.", "h.01.ln.0", "h.-1.ln.0", "h.x.ln.0", "h.1.ln.0.weight", "xh.1.ln.0", "",
+                           "h.9999999999999999999.ln.0"}) {
     EXPECT_EQ(pattern.Match(name), std::nullopt) << name;
   }
-  EXPECT_EQ(Pattern("{i}.{i}").Match("2.2"), (NameNumbers{{"i", "2"}}));
+  EXPECT_EQ(Pattern("{i}.{i}").Match("2.2"), (NameNumbers{{"i", 2}}));
   EXPECT_EQ(Pattern("{i}.{i}").Match("2.3"), std::nullopt);
+}
+
+TEST(NamePatternTest, NumbersMayBeShifted) {
+  const NamePattern pattern = Pattern("layer{i+1}.{j}");
+  EXPECT_EQ(pattern.Match("layer1.0"), (NameNumbers{{"i", 0}, {"j", 0}}));
+  EXPECT_EQ(pattern.Match("layer10.3"), (NameNumbers{{"i", 9}, {"j", 3}}));
+  EXPECT_EQ(pattern.Match("layer0.0"), std::nullopt);
+  EXPECT_EQ(pattern.Fill({{"i", 9}, {"j", 3}}), "layer10.3");
+  EXPECT_EQ(pattern.Names(), (std::set<std::string>{"i", "j"}));
+  EXPECT_EQ(Pattern("{i}.{i+2}").Match("2.4"), (NameNumbers{{"i", 2}}));
+  EXPECT_EQ(Pattern("{i}.{i+2}").Match("2.2"), std::nullopt);
 }
 
 TEST(NamePatternTest, WhatIsInBracketsMayBeLeftOut) {
   const NamePattern pattern = Pattern("[model.]h.{i}");
-  EXPECT_EQ(pattern.Match("model.h.3"), (NameNumbers{{"i", "3"}}));
-  EXPECT_EQ(pattern.Match("h.3"), (NameNumbers{{"i", "3"}}));
+  EXPECT_EQ(pattern.Match("model.h.3"), (NameNumbers{{"i", 3}}));
+  EXPECT_EQ(pattern.Match("h.3"), (NameNumbers{{"i", 3}}));
   EXPECT_EQ(pattern.Match("odel.h.3"), std::nullopt);
-  EXPECT_EQ(pattern.Fill({{"i", "3"}}), "model.h.3");
+  EXPECT_EQ(pattern.Fill({{"i", 3}}), "model.h.3");
 }
 
 TEST(MappingTest, LinesSayHowValuesLie) {
@@ -69,8 +84,10 @@ TEST(MappingTest, EveryMistakeNamesItsLine) {
   EXPECT_EQ(MappingMistake("a b + c vocabulary"), "line 1 of M says `vocabulary` of several tensors");
   EXPECT_EQ(MappingMistake("a.{i} b.{j}"), "line 1 of M has other numbers in braces in `a.{i}` than in `b.{j}`");
   EXPECT_EQ(MappingMistake("a.{i} b.{i} = c"), "line 1 of M has other numbers in braces in `a.{i}` than in `c`");
-  EXPECT_EQ(MappingMistake("a.{I} b"), "line 1 of M has `{I}`: in braces stand lower case letters");
-  EXPECT_EQ(MappingMistake("a.{} b"), "line 1 of M has `{}`: in braces stand lower case letters");
+  for (const std::string number : {"I", "", "+1", "i+", "i+-1", "i+01", "i+1234", "i-1", "i+1+1", "i+j"}) {
+    const std::string expected = absl::StrCat("line 1 of M has `{", number, "}`: in braces stand lower case letters, ");
+    EXPECT_TRUE(absl::StartsWith(MappingMistake(absl::StrCat("a.{", number, "} b")), expected)) << number;
+  }
   EXPECT_EQ(MappingMistake("a.{i b"), "line 1 of M has `{` without `}`");
   EXPECT_EQ(MappingMistake("a}i b"), "line 1 of M has `}` without `{`");
   EXPECT_EQ(MappingMistake("a.{i}{j} b"), "line 1 of M has `{` behind `}`");
@@ -103,7 +120,9 @@ TEST(MappingTest, OthersAreFiles) {
   const runtime::Result<Mapping> none = ReadMapping("gpt3");
   ASSERT_FALSE(none.ok());
   EXPECT_NE(none.error().message.find("`gpt3`"), std::string::npos);
-  EXPECT_NE(none.error().message.find("; mappings that have names are `gpt2` and `llama`"), std::string::npos);
+  EXPECT_NE(
+      none.error().message.find("; mappings that have names are `gpt2`, `llama`, `resnet` and `resnet_transformers`"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -49,8 +49,7 @@ void AddWeightsOptions(CLI::App& app, WeightsOptions& options) {
       source);
   SetValue(
       app.add_option("TARGET", options.target,
-                     "export: a .safetensors file, or a folder for .npy files; import: a .safetensors file; diff: what "
-                     "to compare with"),
+                     "export, import: a .safetensors file, or a folder for .npy files; diff: what to compare with"),
       source);
   SetValue(app.add_option("--map", options.map,
                           "export, import: the other program's names and order of values (default: they are the same)"),
@@ -90,11 +89,7 @@ std::string MistakeIn(const CLI::App& app, const WeightsOptions& options) {
     }
   }
   if (action == "list") return options.target.empty() ? "" : absl::StrCat("unexpected `", options.target, "`");
-  if (options.target.empty()) return absl::StrCat("`", action, "` needs a TARGET");
-  if (action == "import" && !absl::EndsWith(options.target, ".safetensors")) {
-    return absl::StrCat("`import` writes a .safetensors file, and `", options.target, "` is called otherwise");
-  }
-  return "";
+  return options.target.empty() ? absl::StrCat("`", action, "` needs a TARGET") : "";
 }
 
 ExitCode PrintError(const Error& error, std::ostream& err) {

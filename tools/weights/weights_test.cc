@@ -18,6 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/writer.h"
@@ -165,6 +166,37 @@ TEST_F(WeightsTest, NpyFilesGoOutAndIn) {
   EXPECT_EQ(Run({"diff", Path("arrays"), Path("a.safetensors")}).out, "3 tensors: equal\n");
   EXPECT_EQ(Run({"export", Path("a.safetensors"), Path("arrays")}).err,
             "error: `R/arrays/a.weight.npy` exists; `--force` replaces it\n");
+}
+
+// As `npy("arrays/{name}.npy")` of a model reads them: under its own names.
+TEST_F(WeightsTest, ImportsIntoAFolder) {
+  WriteWeights("a.safetensors", {{"h.0.w", {2, 3}, Numbers(6, 2)}, {"h.1.w", {2, 3}, Numbers(6, 3)}});
+  WriteText("m.map", "x.{i}.weight  h.{i}.w  transposed\n");
+  fs::create_directories(root_ / "arrays");
+  const std::vector<std::string> words = {"import", Path("a.safetensors"), Path("arrays"), "--map", Path("m.map")};
+  EXPECT_EQ(Run(words).out,
+            "tensor  shape   becomes     shape\n"
+            "h.0.w   [2, 3]  x.0.weight  [3, 2]  transposed\n"
+            "h.1.w   [2, 3]  x.1.weight  [3, 2]  transposed\n"
+            "2 tensors, 12 values, 48 bytes\n");
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(root_ / "arrays")) names.push_back(entry.path().filename());
+  EXPECT_THAT(names, testing::UnorderedElementsAre("x.0.weight.npy", "x.1.weight.npy"));
+  EXPECT_EQ(Run({"export", Path("arrays"), Path("b.safetensors"), "--map", Path("m.map")}).err, "");
+  EXPECT_EQ(ReadWeights("b.safetensors"), ReadWeights("a.safetensors"));
+
+  // Of several files one that exists is enough: none is written.
+  WriteWeights("a.safetensors", {{"h.0.w", {1, 1}, {7}}, {"h.1.w", {1, 1}, {8}}});
+  fs::remove(root_ / "arrays/x.0.weight.npy");
+  const Outcome refused = Run(words);
+  EXPECT_EQ(refused.code, ExitCode::kUsage);
+  EXPECT_EQ(refused.err, "error: `R/arrays/x.1.weight.npy` exists; `--force` replaces it\n");
+  EXPECT_FALSE(fs::exists(root_ / "arrays/x.0.weight.npy"));
+  std::vector<std::string> by_force = words;
+  by_force.push_back("--force");
+  EXPECT_EQ(Run(by_force).err, "");
+  EXPECT_EQ(ReadWeights("arrays"),
+            (std::vector<NamedValues>{{"x.0.weight", {1, 1}, {7}}, {"x.1.weight", {1, 1}, {8}}}));
 }
 
 TEST_F(WeightsTest, AnIndexNamesTheFileOfEachTensor) {
@@ -454,9 +486,9 @@ TEST_F(WeightsTest, Usage) {
   EXPECT_EQ(mistake({"list", a, "--force"}), "error: `list` takes no `--force`");
   EXPECT_EQ(mistake({"import", a, Path("b.safetensors"), "--vocabulary", "3"}),
             "error: `import` takes no `--vocabulary`");
-  EXPECT_EQ(mistake({"import", a, Path("b.bin")}),
-            "error: `import` writes a .safetensors file, and `R/b.bin` is called otherwise");
-  EXPECT_EQ(mistake({"export", a, Path("b")}), "error: `R/b` is neither a .safetensors file nor a folder that exists");
+  for (const char* const action : {"export", "import"}) {
+    EXPECT_EQ(mistake({action, a, Path("b")}), "error: `R/b` is neither a .safetensors file nor a folder that exists");
+  }
   fs::create_directories(root_ / "folder.safetensors");
   EXPECT_EQ(mistake({"export", a, Path("folder.safetensors")}), "error: `R/folder.safetensors` is a folder");
   EXPECT_EQ(Run({"export", a, root_.string()}).err, "error: `a/b` is no name of a file\n");
