@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -225,6 +226,30 @@ std::string HashOf(absl::string_view text, const FrontendOptions& options) {
   return absl::StrFormat("xxh3:%016x", static_cast<uint64_t>(XXH3_64bits(hashed.data(), hashed.size())));
 }
 
+// The inputs from which none of these outputs is computed; none where there are no outputs, or one is not known.
+std::set<ir::OpId> UnreadInputs(const Expansion& expansion, const std::vector<std::string>& outputs) {
+  const ir::Graph& graph = expansion.graph;
+  IdVector<ir::OpId, char> read(graph.ops.size(), outputs.empty());
+  for (const std::string& name : outputs) {
+    const auto look = std::find_if(graph.looks.begin(), graph.looks.end(), [&](const ir::Look& look) {
+      return look.kind == ir::LookKind::kOutput && look.part == name;
+    });
+    const std::optional<ir::OpId> value = look == graph.looks.end() ? graph.Find(name) : look->value;
+    if (!value.has_value()) return {};
+    read[*value] = true;
+  }
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    const ir::Op& op = graph.op(ir::OpId(static_cast<int64_t>(i)));
+    if (!read[op.id]) continue;
+    for (const ir::OpId input : op.inputs) read[input] = true;
+  }
+  std::set<ir::OpId> unread;
+  for (const auto& [id, span] : expansion.inputs) {
+    if (!read[id]) unread.insert(id);
+  }
+  return unread;
+}
+
 }  // namespace
 
 std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources, const FrontendOptions& options,
@@ -275,8 +300,8 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
 
   Expansion expansion = std::move(evaluator).Finish();
   CheckOutside(module.pins.settings, expansion.regions, reporter);
-  CheckInputs(expansion.graph, items.model->name.span, expansion.inputs, module.training.data, module.npy_places,
-              reporter);
+  CheckInputs(expansion.graph, items.model->name.span, expansion.inputs, UnreadInputs(expansion, options.outputs),
+              module.training.data, module.npy_places, reporter);
   if (expansion.graph.is_manual() && !reporter.has_errors()) CheckVariance(expansion, reporter);
   if (reporter.has_errors()) return std::nullopt;
   expansion = Tidy(std::move(expansion), reporter);

@@ -62,9 +62,9 @@ void CheckBatch(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, 
   }
 }
 
-// Files and inputs must have the same names.
-void CheckFiles(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, const ir::DataSource& data,
-                const std::map<std::string, Span>& places, Reporter& reporter) {
+// Files and inputs must have the same names; an input that is not read needs no file.
+void CheckFiles(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, const std::set<ir::OpId>& unread,
+                const ir::DataSource& data, const std::map<std::string, Span>& places, Reporter& reporter) {
   std::map<std::string, Span> unused;
   for (const auto& [input, path] : data.files) {
     const auto place = places.find(input);
@@ -74,7 +74,7 @@ void CheckFiles(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, 
   for (const auto& [id, span] : inputs) {
     const std::string& name = graph.op(id).name;
     names.push_back(name);
-    if (unused.erase(name) > 0) continue;
+    if (unused.erase(name) > 0 || unread.count(id) > 0) continue;
     reporter.Report(Error(Code::kE0512, absl::StrCat("`npy` has no file for input `", name, "`"))
                         .At(span, "declared here")
                         .Help(absl::StrCat("`data = npy(", name, " = \"FILE.npy\")`")));
@@ -104,7 +104,8 @@ void CheckLengths(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs
 
 }  // namespace
 
-void CheckInputs(const ir::Graph& graph, Span model, const std::map<ir::OpId, Span>& inputs, const ir::DataSource& data,
+void CheckInputs(const ir::Graph& graph, Span model, const std::map<ir::OpId, Span>& inputs,
+                 const std::set<ir::OpId>& unread, const ir::DataSource& data,
                  const std::map<std::string, Span>& npy_places, Reporter& reporter) {
   if (inputs.empty()) {
     // After a mistake there may be inputs that could not be declared.
@@ -115,7 +116,7 @@ void CheckInputs(const ir::Graph& graph, Span model, const std::map<ir::OpId, Sp
     return;
   }
   CheckBatch(graph, inputs, reporter);
-  if (data.kind == "npy") return CheckFiles(graph, inputs, data, npy_places, reporter);
+  if (data.kind == "npy") return CheckFiles(graph, inputs, unread, data, npy_places, reporter);
   const std::vector<Field> fields = FieldsOf(data);
   if (fields.empty()) return;
 

@@ -91,7 +91,25 @@ TEST(WeightsTest, LlamaWithSharedKeys) {
                         .loss = 3.0599286556243896});
 }
 
-// By the statistics of the batch, as PyTorch does in training.
+// A program that predicts gives PyTorch's logits, on two ranks.
+void ExpectLogits(const std::string& params) {
+  const std::string folder = FreshFolder("resnet_predict"), expected = FreshFolder("resnet_logits");
+  WriteText(folder + "/images.npy", ReadText(DataPath(kData + "images.npy")));
+  WriteText(folder + "/net.model", ReadText(DataPath(kData + "resnet.model")));
+  WriteText(expected + "/logits.npy", ReadText(DataPath(kData + "logits.npy")));
+  const std::string cleave = DataPath("tools/cleave"), out = folder + "/out";
+  const CommandResult compiled =
+      RunCommand({cleave, "compile", folder + "/net.model", "--mode", "predict", "--output", "logits", "--devices", "2",
+                  "--launch", "local", "--out", out, "--set", "data=npy(image = \"images.npy\")"},
+                 folder);
+  ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
+  const CommandResult ran = RunCommand({out + "/run.sh", "--params", params, "--quiet"}, folder);
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const CommandResult diff = RunCommand({cleave, "weights", "diff", out, expected, "--tolerance", "1e-4"});
+  EXPECT_EQ(diff.exit_code, 0) << diff.out << diff.err;
+}
+
+// In training by the statistics of the batch, and else by their running averages.
 TEST(WeightsTest, ResNet) {
   std::vector<std::string> ours;
   for (const char* const name : {"resnet", "resnet_transformers"}) {
@@ -103,6 +121,7 @@ TEST(WeightsTest, ResNet) {
                                          .left_out = ".num_batches_tracked"}));
   }
   ExpectTheSameWeights(ours[0], ours[1], /*left_out=*/"");
+  ExpectLogits(ours[0]);
 }
 
 }  // namespace
