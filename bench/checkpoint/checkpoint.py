@@ -28,9 +28,20 @@ def timed(command):
     return time.time() - start
 
 
+def measured(command):
+    """What a command prints, and the most memory that it had, in bytes."""
+    child = subprocess.Popen(command, stdout=subprocess.PIPE)
+    said = child.stdout.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise subprocess.CalledProcessError(child.returncode, command)
+    return said, usage.ru_maxrss * 1024
+
+
 def state(what, ranks):
-    ran = subprocess.run([folder + "/state", what, saved, str(ranks), megabytes], check=True, capture_output=True)
-    return json.loads(ran.stdout)
+    said, memory = measured([folder + "/state", what, saved, str(ranks), megabytes])
+    return dict(json.loads(said), memory=memory)
 
 
 def copied(target, *flags):
@@ -44,7 +55,7 @@ def copied(target, *flags):
 
 def files(ranks, has_safetensors):
     """One row: seconds for 10^9 bytes."""
-    columns = {name: [] for name in ("save", "disk", "load", "dd", "safetensors")}
+    columns = {name: [] for name in ("save", "disk", "load", "dd", "safetensors", "memory", "their memory")}
     for _ in range(repetitions):
         subprocess.run(["rm", "-rf", saved], check=True)
         os.sync()
@@ -53,15 +64,18 @@ def files(ranks, has_safetensors):
         os.sync()
         columns["save"].append(written["seconds"] / size)
         columns["disk"].append(copied(FILE, "conv=fsync") / size)
-        columns["load"].append(state("load", ranks)["seconds"] / size)
+        loaded = state("load", ranks)
+        columns["load"].append(loaded["seconds"] / size)
+        columns["memory"].append(loaded["memory"] / loaded["bytes"] / ranks)
         columns["dd"].append(copied("/dev/null") / size)
         if has_safetensors:
-            ran = subprocess.run([python, "-c", READ, FULL], check=True, capture_output=True, text=True)
-            columns["safetensors"].append(float(ran.stdout) / size)
+            said, memory = measured([python, "-c", READ, FULL])
+            columns["safetensors"].append(float(said) / size)
+            columns["their memory"].append(memory / written["bytes"])
     median = {name: statistics.median(values) if values else None for name, values in columns.items()}
     ratio = statistics.median(a / b for a, b in zip(columns["save"], columns["disk"]))
     texts = ["%.2f" % median[name] if median[name] else "" for name in columns]
-    print("| %d | %.2f | %s | %s | %.2f | %s | %s | %s |" % (ranks, size, texts[0], texts[1], ratio, *texts[2:]))
+    print("| %d | %.2f | %s | %s | %.2f | %s | %s | %s | %s | %s |" % (ranks, size, *texts[:2], ratio, *texts[2:]))
 
 
 class Program:
@@ -115,8 +129,8 @@ def steps_beside(name, model, ranks, settings, steps, every):
 has_safetensors = subprocess.run([python, "-c", "import safetensors.numpy"], stderr=subprocess.DEVNULL).returncode == 0
 if not has_safetensors:
     print("checkpoint: %s has no safetensors, so its times are left out" % python, file=sys.stderr)
-print("| ranks | GB | save, s/GB | disk (dd), s/GB | save / disk | load, s/GB | dd, s/GB | safetensors, s/GB |")
-print("|---|---|---|---|---|---|---|---|")
+print("| ranks | GB | save, s/GB | disk (dd), s/GB | save / disk | load, s/GB | dd, s/GB | safetensors, s/GB | memory | safetensors, memory |")
+print("|---|---|---|---|---|---|---|---|---|---|")
 for ranks in (1, 2):
     files(ranks, has_safetensors)
 print()

@@ -13,7 +13,7 @@ megabytes=${2:-1000}
 folder=$(mktemp -d "${3:-${TMPDIR:-/tmp}}/checkpoint.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 
-g++ -O2 -march=native -std=c++17 -I. bench/checkpoint/state.cc runtime/{checkpoint,digest,error,file,json,mesh,safetensors,trace}/*.cc \
+g++ -O2 -march=native -std=c++17 -I. bench/checkpoint/state.cc runtime/{checkpoint,digest,error,file,json,mesh,safetensors,trace,utf8}/*.cc \
   runtime/device/cpu/*.cc -lpthread -o "$folder/state"
 python3 bench/checkpoint/checkpoint.py "$PWD/tools/compile" "$folder" "$repetitions" "$megabytes" "${PYTHON:-python3}" \
   "$PWD/examples/mnist_mlp/mnist_mlp.model" "$PWD/examples/tiny_gpt/tiny_gpt.model"
