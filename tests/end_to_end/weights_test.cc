@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "tests/support/command.h"
@@ -122,6 +123,24 @@ TEST(WeightsTest, ResNet) {
   }
   ExpectTheSameWeights(ours[0], ours[1], /*left_out=*/"");
   ExpectLogits(ours[0]);
+}
+
+// However its sizes hang together, what is simulated is small.
+TEST(WeightsTest, ResNet18OfImageNetIsProven) {
+  for (const std::vector<std::string>& choice : std::vector<std::vector<std::string>>{
+           {"--devices", "8", "--search", "data_parallel"},
+           {"--devices", "8", "--search", "sapp"},
+           {"--devices", "3", "--search", "sapp", "--set", "size=225"},
+       }) {
+    std::vector<std::string> arguments = {DataPath(kData + "resnet.model"), "--emit", "program", "--quiet"};
+    for (const char* const setting :
+         {"batch=64", "size=224", "classes=1000", "width=64", "stages=4", "data=synthetic()"}) {
+      arguments.insert(arguments.end(), {"--set", setting});
+    }
+    arguments.insert(arguments.end(), choice.begin(), choice.end());
+    const CommandResult compiled = Compile(arguments, FreshFolder("resnet18"));
+    EXPECT_EQ(compiled.exit_code, 0) << absl::StrJoin(choice, " ") << "\n" << compiled.err;
+  }
 }
 
 }  // namespace

@@ -99,8 +99,10 @@ void EvaluateConv2d(const Evaluation& evaluation) {
   std::vector<double>& y = evaluation.output.values;
   const ConvolutionShapes local = {
       .x = evaluation.inputs[0]->shape, .filter = evaluation.inputs[1]->shape, .y = evaluation.output.shape};
-  ForEachProduct(local, ConvolutionSlidingOf(evaluation, ConvolutionOutput::kY, local),
-                 [&](size_t at_x, size_t at_filter, size_t at_y) { y[at_y] += x[at_x] * filter[at_filter]; });
+  ForEachProductRun(local, ConvolutionSlidingOf(evaluation, ConvolutionOutput::kY, local), [&](const ProductRun& run) {
+    const double weight = filter[run.filter];
+    for (size_t i = 0; i < run.count; ++i) y[run.y + i] += x[run.x + i * run.stride] * weight;
+  });
 }
 
 // A tensor [m, n, …] as [n, m * …]: elements become neighbouring groups of channels.
@@ -203,8 +205,10 @@ void EvaluateConv2dGradientInput(const Evaluation& evaluation) {
   std::vector<double>& dx = evaluation.output.values;
   const ConvolutionShapes local = {
       .x = evaluation.output.shape, .filter = evaluation.inputs[1]->shape, .y = evaluation.inputs[0]->shape};
-  ForEachProduct(local, ConvolutionSlidingOf(evaluation, ConvolutionOutput::kX, local),
-                 [&](size_t at_x, size_t at_filter, size_t at_y) { dx[at_x] += filter[at_filter] * dy[at_y]; });
+  ForEachProductRun(local, ConvolutionSlidingOf(evaluation, ConvolutionOutput::kX, local), [&](const ProductRun& run) {
+    const double weight = filter[run.filter];
+    for (size_t i = 0; i < run.count; ++i) dx[run.x + i * run.stride] += weight * dy[run.y + i];
+  });
 }
 
 std::vector<KernelCall> Conv2dGradientInputCalls(const CallSite& site) {
@@ -343,8 +347,12 @@ void EvaluateConv2dGradientFilter(const Evaluation& evaluation) {
   std::vector<double>& dfilter = evaluation.output.values;
   const ConvolutionShapes local = {
       .x = evaluation.inputs[1]->shape, .filter = evaluation.output.shape, .y = evaluation.inputs[0]->shape};
-  ForEachProduct(local, ConvolutionSlidingOf(evaluation, ConvolutionOutput::kFilter, local),
-                 [&](size_t at_x, size_t at_filter, size_t at_y) { dfilter[at_filter] += x[at_x] * dy[at_y]; });
+  const LocalSliding2d sliding = ConvolutionSlidingOf(evaluation, ConvolutionOutput::kFilter, local);
+  ForEachProductRun(local, sliding, [&](const ProductRun& run) {
+    double sum = 0;
+    for (size_t i = 0; i < run.count; ++i) sum += x[run.x + i * run.stride] * dy[run.y + i];
+    dfilter[run.filter] += sum;
+  });
 }
 
 std::vector<KernelCall> Conv2dGradientFilterCalls(const CallSite& site) {

@@ -56,10 +56,19 @@ std::vector<KernelCall> ConvolutionCall(const CallSite& site, std::string functi
 // The memory that it takes on a CPU: the three tensors in the blocked layouts of oneDNN.
 Need ConvolutionNeed(ConvolutionOutput output, const TensorType& x, const TensorType& filter, const TensorType& y);
 
-// Calls visit(x, filter, y) with indexes into the local tensors for every product x * filter that y is a sum of.
-// `shapes` are local.
+// Products x * filter that y is a sum of: `count` neighbours of y, the elements of x that lie `stride` apart, and one
+// of the filter. The first three are indexes into the local tensors.
+struct ProductRun {
+  size_t x = 0;
+  size_t filter = 0;
+  size_t y = 0;
+  size_t count = 0;
+  size_t stride = 1;
+};
+
+// Calls visit(ProductRun) until every product was in one. `shapes` are local.
 template <typename Visit>
-void ForEachProduct(const ConvolutionShapes& shapes, const LocalSliding2d& sliding, Visit visit) {
+void ForEachProductRun(const ConvolutionShapes& shapes, const LocalSliding2d& sliding, Visit visit) {
   const int64_t channels = shapes.filter[1];
   if (channels == 0 || ElementCount(shapes.x) == 0) return;
   const int64_t groups = shapes.x[1] / channels;
@@ -73,8 +82,13 @@ void ForEachProduct(const ConvolutionShapes& shapes, const LocalSliding2d& slidi
       for (int64_t c = 0; c < channels; ++c) {
         const int64_t x = (n * shapes.x[1] + filter / filters * channels + c) * x_size;
         const int64_t weight = (filter * channels + c) * kernel;
-        sliding.ForEachTap(
-            [&](int64_t input, int64_t output, int64_t tap) { visit(x + input, weight + tap, y + output); });
+        sliding.ForEachRun([&](int64_t input, int64_t output, int64_t tap, int64_t count) {
+          visit(ProductRun{.x = static_cast<size_t>(x + input),
+                           .filter = static_cast<size_t>(weight + tap),
+                           .y = static_cast<size_t>(y + output),
+                           .count = static_cast<size_t>(count),
+                           .stride = static_cast<size_t>(sliding.columns.sliding.stride)});
+        });
       }
     }
   }

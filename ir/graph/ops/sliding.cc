@@ -1,5 +1,7 @@
 #include "ir/graph/ops/sliding.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 
@@ -92,6 +94,17 @@ Sliding2d SlidingOf(const Rule& rule) { return {.rows = rule.windows[0].sliding,
 int64_t LocalSliding::At(int64_t i, int64_t tap) const {
   const int64_t whole = (output.begin + i) * sliding.stride - sliding.padding + tap * sliding.dilation;
   return whole < input.begin || whole >= input.end() ? -1 : whole - input.begin;
+}
+
+Piece LocalSliding::OutputsOf(int64_t tap) const {
+  // The element at which the first one looks, in padding or not.
+  const int64_t first = output.begin * sliding.stride - sliding.padding + tap * sliding.dilation;
+  const auto outputs_before = [&](int64_t element) {
+    const int64_t distance = element - first;
+    return distance <= 0 ? 0 : std::min(output.size, (distance - 1) / sliding.stride + 1);
+  };
+  const int64_t begin = outputs_before(input.begin);
+  return {.begin = begin, .size = outputs_before(input.end()) - begin};
 }
 
 LocalSliding2d SlidingOverInput(const Evaluation& evaluation, const Sliding2d& sliding, ImageFactors factors,

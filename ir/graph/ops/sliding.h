@@ -55,6 +55,8 @@ struct LocalSliding {
 
   // The local element of the input that local output element `i` looks at with tap `tap`; -1 for padding.
   int64_t At(int64_t i, int64_t tap) const;
+  // The local output elements that look at an element with tap `tap`.
+  Piece OutputsOf(int64_t tap) const;
 };
 
 struct LocalSliding2d {
@@ -65,20 +67,25 @@ struct LocalSliding2d {
   // for every place at which an output element looks at an element; taps of one output element in order.
   template <typename Visit>
   void ForEachTap(Visit visit) const {
-    for (int64_t i = 0; i < rows.output.size; ++i) {
-      for (int64_t j = 0; j < columns.output.size; ++j) VisitTaps(i, j, visit);
-    }
+    ForEachRun([&](int64_t input, int64_t output, int64_t tap, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) visit(input + i * columns.sliding.stride, output + i, tap);
+    });
   }
 
- private:
+  // The same with visit(input, output, tap, count) for `count` neighbours in a row of the output at once, which look at
+  // elements that lie columns.sliding.stride apart.
   template <typename Visit>
-  void VisitTaps(int64_t i, int64_t j, Visit visit) const {
+  void ForEachRun(Visit visit) const {
     for (int64_t row_tap = 0; row_tap < rows.sliding.kernel; ++row_tap) {
-      const int64_t row = rows.At(i, row_tap);
-      for (int64_t tap = 0; row >= 0 && tap < columns.sliding.kernel; ++tap) {
-        const int64_t column = columns.At(j, tap);
-        if (column < 0) continue;
-        visit(row * columns.input.size + column, i * columns.output.size + j, row_tap * columns.sliding.kernel + tap);
+      const Piece looking_rows = rows.OutputsOf(row_tap);
+      for (int64_t column_tap = 0; column_tap < columns.sliding.kernel; ++column_tap) {
+        const Piece looking = columns.OutputsOf(column_tap);
+        if (looking.size == 0) continue;
+        const int64_t column = columns.At(looking.begin, column_tap);
+        for (int64_t row = looking_rows.begin; row < looking_rows.end(); ++row) {
+          visit(rows.At(row, row_tap) * columns.input.size + column, row * columns.output.size + looking.begin,
+                row_tap * columns.sliding.kernel + column_tap, looking.size);
+        }
       }
     }
   }

@@ -77,10 +77,10 @@ Compounds CompoundsOf(const Program& program) {
 }
 
 // A part that the axis divides, its short form divides too: it is a divisor of the axis.
-int64_t ShortLength(int64_t length, size_t axis, const Compounds& compounds) {
+int64_t ShortLength(int64_t length, size_t axis, const Compounds& compounds, int64_t most_ranks) {
   constexpr int64_t kShort = 3;
   if (!compounds.cuts_part[axis]) return std::min(length, kShort);
-  if (compounds.exhausts[axis] || length <= kSimulatedRanks) return length;
+  if (compounds.exhausts[axis] || length <= most_ranks) return length;
   int64_t divisor = kShort;
   while (length % divisor != 0) ++divisor;
   return divisor;
@@ -122,7 +122,7 @@ using Togetherness = std::vector<std::vector<bool>>;
 // The axes of one more mesh. Each time the unit is added that meets most of those already chosen for the first time.
 // Units that were never chosen come before all others.
 std::set<size_t> NextSelection(const std::vector<MeshAxis>& axes, const std::map<size_t, Unit>& units,
-                               const Togetherness& together) {
+                               const Togetherness& together, int64_t most_ranks) {
   std::set<size_t> chosen;
   const auto ranks_with = [&](const Unit& unit) {
     int64_t ranks = 1;
@@ -135,7 +135,7 @@ std::set<size_t> NextSelection(const std::vector<MeshAxis>& axes, const std::map
     const Unit* best = nullptr;
     int64_t best_gain = 0;
     for (const auto& [axis, unit] : units) {
-      if (chosen.count(axis) > 0 || (!chosen.empty() && ranks_with(unit) > kSimulatedRanks)) continue;
+      if (chosen.count(axis) > 0 || (!chosen.empty() && ranks_with(unit) > most_ranks)) continue;
       int64_t gain = together[axis][axis] ? 0 : static_cast<int64_t>(axes.size());
       for (size_t other : chosen) gain += together[axis][other] ? 0 : 1;
       if (chosen.empty()) {
@@ -161,12 +161,12 @@ Mesh Keeping(std::vector<MeshAxis> axes, const std::set<size_t>& chosen) {
 
 }  // namespace
 
-ShortMeshes ShortMeshesOf(const Program& program) {
-  if (program.mesh.rank_count() <= kSimulatedRanks) return {.meshes = {program.mesh}, .left_out = {}};
+ShortMeshes ShortMeshesOf(const Program& program, int64_t most_ranks) {
+  if (program.mesh.rank_count() <= most_ranks) return {.meshes = {program.mesh}, .left_out = {}};
   std::vector<MeshAxis> axes = program.mesh.axes();
   const Compounds compounds = CompoundsOf(program);
   for (size_t axis = 0; axis < axes.size(); ++axis) {
-    axes[axis].size = ShortLength(axes[axis].size, axis, compounds);
+    axes[axis].size = ShortLength(axes[axis].size, axis, compounds, most_ranks);
   }
   ShortMeshes short_meshes;
   std::map<size_t, Unit> units;
@@ -180,7 +180,7 @@ ShortMeshes ShortMeshesOf(const Program& program) {
   }
   Togetherness together(axes.size(), std::vector<bool>(axes.size(), false));
   while (true) {
-    const std::set<size_t> chosen = NextSelection(axes, units, together);
+    const std::set<size_t> chosen = NextSelection(axes, units, together, most_ranks);
     if (chosen.empty() && !short_meshes.meshes.empty()) return short_meshes;
     for (size_t i : chosen) {
       for (size_t j : chosen) together[i][j] = true;

@@ -2,14 +2,15 @@
 //
 // How steps treat an axis does not depend on its length. So an axis longer than three becomes one of three, and of axes
 // that all steps treat alike two stay. An axis that cuts a part of a compound dimension must divide it: one of more
-// than kSimulatedRanks ranks becomes its smallest divisor from three on, and one that exhausts a part stays as it is.
-// Where even that leaves more than kSimulatedRanks ranks, several meshes share the axes: each mesh keeps some and gives
+// than `most_ranks` ranks becomes its smallest divisor from three on, and one that exhausts a part stays as it is.
+// Where even that leaves more than `most_ranks` ranks, several meshes share the axes: each mesh keeps some and gives
 // the others size 1, every axis is kept in some mesh, and pairs of axes are kept together as far as kMostMeshes meshes
 // allow. An axis that cuts a minor part of a compound dimension stays together with those that exhaust the major parts;
 // where these alone are more than kMostRanks ranks, it is left out.
 #ifndef CLEAVE_IR_PROOF_CHECK_SHORT_MESHES_H_
 #define CLEAVE_IR_PROOF_CHECK_SHORT_MESHES_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@
 
 namespace cleave::ir {
 
-inline constexpr int kSimulatedRanks = 16;
+inline constexpr int64_t kSimulatedRanks = 16;
 inline constexpr int kMostRanks = 64;
 inline constexpr size_t kMostMeshes = 8;
 
@@ -27,7 +28,8 @@ struct ShortMeshes {
   std::vector<std::string> left_out;  // Names of axes.
 };
 
-ShortMeshes ShortMeshesOf(const Program& program);
+// A mesh of at most `most_ranks` ranks stays as it is.
+ShortMeshes ShortMeshesOf(const Program& program, int64_t most_ranks = kSimulatedRanks);
 
 }  // namespace cleave::ir
 

@@ -132,5 +132,23 @@ TEST(ShortMeshesTest, PiecesOfRowsStayPieces) {
   }
 }
 
+// Each op cuts another dimension into eight, so eight ranks need 16 elements along each of them.
+TEST(ShortMeshesTest, FewerRanksWhereTensorsWouldBeTooLarge) {
+  constexpr size_t kDimensions = 6;
+  GraphBuilder builder;
+  OpId x = AddInput(builder, "x", Shape(kDimensions, 32));
+  for (size_t d = 0; d < kDimensions; ++d) x = builder.Add(OpKind::kTanh, {x}, {}, "tanh");
+  const Graph graph = std::move(builder).Build();
+  const Mesh mesh = Mesh::OfDevices(8);
+  Plan plan = PlanWithCut(graph, mesh, OpId(0), 0, AxisId(0));
+  for (size_t d = 0; d < kDimensions; ++d) {
+    plan.ops[OpId(static_cast<int>(d) + 1)].strategy.cuts[d] = {AxisId(0), AxisId(1), AxisId(2)};
+  }
+  const absl::StatusOr<SimulationReport> report = Proof(graph, plan);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_FALSE(report->too_large.has_value());
+  EXPECT_EQ(report->ranks, 4);
+}
+
 }  // namespace
 }  // namespace cleave::ir

@@ -46,6 +46,7 @@ SizeClasses::SizeClasses(const Graph& graph, const std::vector<Rule>& rules) : f
       Tie(Nodes(update.state, state.output[d]), Nodes(update.value, rule(update.value).output[d]));
     }
   }
+  UniteEqualParts();
   AddSegments();
 }
 
@@ -197,6 +198,23 @@ void SizeClasses::Unite(int a, int b) {
   parent_[static_cast<size_t>(b)] = a;
 }
 
+void SizeClasses::UniteEqualParts() {
+  // What is united may itself be a whole, whose parts are then united too.
+  for (bool united = true; united;) {
+    united = false;
+    std::map<std::pair<int, std::vector<int64_t>>, const Product*> firsts;  // By the whole and the sizes of the parts.
+    for (const Product& product : products_) {
+      std::vector<int64_t> sizes;
+      for (int part : product.parts) sizes.push_back(Class(part).original);
+      const Product& first = *firsts.insert({{Root(product.whole), std::move(sizes)}, &product}).first->second;
+      for (size_t i = 0; i < product.parts.size(); ++i) {
+        united |= Root(product.parts[i]) != Root(first.parts[i]);
+        Unite(product.parts[i], first.parts[i]);
+      }
+    }
+  }
+}
+
 void SizeClasses::AddSegments() {
   std::map<int, std::vector<Part*>> parts_of;
   for (Part& part : parts_) parts_of[Root(part.whole)].push_back(&part);
@@ -257,7 +275,7 @@ int64_t SizeClasses::SmallSize(const SizeClass& size_class, int64_t least) const
   if (size_class.is_linear && is_relaxed_) {
     return (least + size_class.divisor - 1) / size_class.divisor * size_class.divisor;
   }
-  const int64_t step = size_class.is_linear ? modulus_ : 1;
+  const int64_t step = size_class.modulus;
   const int64_t first = least + (size_class.original - least) % step;
   // Whether cuts are kept repeats with the period of all numbers of pieces.
   constexpr int64_t kLongestPeriod = 4096;
@@ -281,7 +299,7 @@ int64_t SizeClasses::SmallSize(const SizeClass& size_class, int64_t least) const
   return best;
 }
 
-void SizeClasses::ChooseModulus() {
+void SizeClasses::ChooseModuli() {
   for (const Sum& sum : sums_) {
     Class(sum.whole).is_linear = true;
     for (int segment : sum.segments) Class(segment).is_linear = true;
@@ -289,15 +307,48 @@ void SizeClasses::ChooseModulus() {
   for (const Slide& slide : slides_) {
     Class(slide.elements).is_linear = true;
     Class(slide.places).is_linear = true;
+    Class(slide.elements).is_slid = Class(slide.places).is_slid = true;
   }
+  std::vector<int64_t> moduli(classes_.size(), 1);  // By root node.
+  const auto modulus_of = [&](int node) -> int64_t& { return moduli[static_cast<size_t>(Root(node))]; };
   constexpr int64_t kLargestModulus = 64;
-  for (const SizeClass& size_class : classes_) {
-    for (const auto& [pieces, new_pieces] : size_class.cuts) {
+  bool is_raised = false;
+  const auto raise = [&](int node, int64_t divisor) {
+    const int64_t raised = std::min(std::lcm(modulus_of(node), divisor), kLargestModulus);
+    is_raised |= raised != modulus_of(node);
+    modulus_of(node) = raised;
+  };
+  for (size_t node = 0; node < classes_.size(); ++node) {
+    for (const auto& [pieces, new_pieces] : classes_[node].cuts) {
       is_shortened_ |= pieces != new_pieces;
-      modulus_ = std::min(std::lcm(modulus_, new_pieces), kLargestModulus);
+      raise(static_cast<int>(node), new_pieces);
     }
   }
-  if (is_shortened_) modulus_ = 1;
+  if (is_shortened_) return;
+  do {
+    is_raised = false;
+    // Any size of a sum may have to grow by as much as another one, so all of them take the same steps.
+    for (const Sum& sum : sums_) {
+      for (int segment : sum.segments) raise(sum.whole, modulus_of(segment));
+      for (int segment : sum.segments) raise(segment, modulus_of(sum.whole));
+    }
+    // Elements follow from places, times the stride.
+    for (const Slide& slide : slides_) {
+      const int64_t modulus = modulus_of(slide.elements);
+      raise(slide.places, modulus / std::gcd(modulus, slide.original.stride));
+    }
+    // A part need not bring what the parts in front of it have in common with the modulus.
+    for (const Product& product : products_) {
+      int64_t modulus = modulus_of(product.whole);
+      for (int part : product.parts) {
+        raise(part, modulus);
+        modulus /= std::gcd(modulus, Class(part).original);
+      }
+    }
+  } while (is_raised);
+  for (size_t node = 0; node < classes_.size(); ++node) {
+    if (classes_[node].is_linear) classes_[node].modulus = moduli[node];
+  }
 }
 
 bool SizeClasses::Relax() {
@@ -317,7 +368,7 @@ void SizeClasses::ChooseSizes() {
       if (part.original % cut.first == 0) part.cuts.insert(cut);
     }
   }
-  ChooseModulus();
+  ChooseModuli();
   while (!ChooseSlidings() || !SolveAll()) {
   }
 }
@@ -326,7 +377,8 @@ bool SizeClasses::ChooseSlidings() {
   for (SizeClass& size_class : classes_) {
     size_class.is_given = false;
     // Two and three alternate, so that dimensions that were mixed up seldom have the same size.
-    const int64_t start = size_class.is_segment ? 1 : 2 + (size_class.original / 2) % 2;
+    // Not where strides would multiply the difference.
+    const int64_t start = size_class.is_segment ? 1 : size_class.is_slid ? 2 : 2 + (size_class.original / 2) % 2;
     size_class.size =
         size_class.fixed || start >= size_class.original ? size_class.original : SmallSize(size_class, start);
   }

@@ -7,11 +7,13 @@
 //              into segments, and what is cut out of it is a run of segments
 //   sliding    places of a kernel over elements: elements = (places - 1) * stride + span - 2 * padding + rest
 //   selection  k of n elements: the first segment of a dimension
+// Parts of one whole that have the same sizes, in the same order, are the same parts.
+//
 // All classes start with their smallest sizes; those in sums and slidings with numbers that leave the same rest as the
-// original ones by all numbers of pieces, so that what is even stays even in all of them together. Wherever such an
-// equation does not hold, one of its sizes grows, until all hold. A size never becomes larger than the original one;
-// where that does not suffice, the sizes of the equation are fixed to the original ones, for which it holds, and all
-// begins again.
+// original ones by the numbers of pieces of all that depends on them, so that what is even stays even in all of them
+// together (ChooseModuli). Wherever such an equation does not hold, one of its sizes grows, until all hold. A size
+// never becomes larger than the original one; where that does not suffice, the sizes of the equation are fixed to the
+// original ones, for which it holds, and all begins again.
 #ifndef CLEAVE_IR_PROOF_CHECK_SIZE_CLASSES_H_
 #define CLEAVE_IR_PROOF_CHECK_SIZE_CLASSES_H_
 
@@ -55,8 +57,10 @@ class SizeClasses {
     bool is_given = false;                       // By the kernel that was chosen.
     bool is_segment = false;                     // Only between two places; no dimension has this size.
     bool is_linear = false;                      // In a sum or a sliding.
+    bool is_slid = false;                        // In a sliding: strides multiply it.
     std::set<std::pair<int64_t, int64_t>> cuts;  // (pieces, new pieces)
     int64_t divisor = 1;                         // Of the original size and of all that it may become.
+    int64_t modulus = 1;                         // The size leaves the same rest by it as the original one.
   };
   struct Product {
     int whole;
@@ -114,6 +118,8 @@ class SizeClasses {
   int AddSlide(const InputWindow& entry, const Op& op, int factor, int elements);
   void AddReader(int slide, Reader& first);
 
+  // Unites parts that are the same part of the same dimension: where a dimension is broken up in the same way twice.
+  void UniteEqualParts();
   // Cuts every dimension of which there are parts into segments.
   void AddSegments();
   // Chooses small kernels; false if that fixed a size.
@@ -123,7 +129,12 @@ class SizeClasses {
 
   static int64_t KeptCuts(const SizeClass& size_class, int64_t size);
   int64_t SmallSize(const SizeClass& size_class, int64_t least) const;
-  void ChooseModulus();
+  // Finds the rests that sizes in sums and slidings must keep so that sums, products and multiples of them are cut as
+  // the original ones. Numbers of pieces are the moduli of what is cut. From there they spread, to all sizes of a sum,
+  // from the elements under a kernel to its places, and from a whole to its parts, without what a stride or another
+  // part brings. What nothing that is cut depends on keeps no rest. On a shortened mesh nothing does: the same pieces
+  // are other numbers there.
+  void ChooseModuli();
   // Where no sizes keep all cuts: whether it helps to keep fewer.
   bool Relax();
   void Fix(int node);
@@ -147,9 +158,6 @@ class SizeClasses {
   std::map<std::tuple<OpId, int, int>, WindowedInput> windows_;
   // By the value's op, its dimension and the window. Who reads the same windows has as many of them.
   std::map<std::tuple<OpId, int, std::vector<int64_t>>, Reader> readers_;
-  // Linear sizes become numbers with the same rest by this: all numbers of pieces divide it, so sums and multiples of
-  // such sizes are cut as the original ones. 1 on a shortened mesh, where the same pieces are other numbers.
-  int64_t modulus_ = 1;
   bool is_shortened_ = false;
   bool is_relaxed_ = false;  // Linear sizes need not keep their cuts.
   bool changed_ = false;     // Since the last round of equations.
