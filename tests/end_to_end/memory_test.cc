@@ -41,8 +41,8 @@ class MemoryTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(MemoryTest, IsPredicted) {
   const std::string folder = FreshFolder("memory");
-  for (const char* devices : {"1", "2", "3", "4", "8"}) ExpectPredicted(GetParam(), {"--devices", devices}, folder);
-  for (const char* zero : {"zero=1", "zero=2", "zero=3"}) {
+  for (const char* devices : {"1", "3", "8"}) ExpectPredicted(GetParam(), {"--devices", devices}, folder);
+  for (const char* zero : {"zero=1", "zero=3"}) {
     ExpectPredicted(GetParam(), {"--devices", "4", "--search", "data_parallel", "--set", zero}, folder);
   }
   ExpectPredicted(GetParam(), {"--devices", "2", "--set", "micro_batches=4"}, folder);

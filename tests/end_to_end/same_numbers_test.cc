@@ -64,7 +64,7 @@ TEST_F(SameNumbers, OverMpi) {
 TEST_F(SameNumbers, MnistMlp) {
   const std::string model = "examples/mnist_mlp/mnist_mlp.model";
   const std::vector<double> one = OneRank(model);
-  for (const int ranks : {2, 3, 7, 8}) {
+  for (const int ranks : {2, 7}) {
     ExpectSame(one, model, ranks, {"--search", "sapp"});
     ExpectSame(one, model, ranks, {"--search", "data_parallel"});
   }
@@ -74,7 +74,7 @@ TEST_F(SameNumbers, MnistMlp) {
 TEST_F(SameNumbers, OddNumbersOfRanks) {
   const std::string model = "examples/mnist_mlp/mnist_mlp.model";
   const std::vector<double> one = OneRank(model);
-  for (const int ranks : {5, 10, 11, 12}) ExpectSame(one, model, ranks, {"--search", "sapp"});
+  for (const int ranks : {5, 12}) ExpectSame(one, model, ranks, {"--search", "sapp"});
   ExpectSame(one, model, 11, {"--search", "data_parallel"});
 }
 

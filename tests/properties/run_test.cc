@@ -16,7 +16,7 @@ namespace cleave::tests::properties {
 namespace {
 
 constexpr int64_t kMostRanks = 6;
-constexpr uint64_t kCasesOfABatch = 9;
+constexpr uint64_t kCasesOfABatch = 6;
 
 TEST(RunTest, ProgramsComputeWhatTheInterpreterComputes) {
   const uint64_t seed = ir::TestSeed();
