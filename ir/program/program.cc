@@ -117,7 +117,9 @@ std::vector<ValueId> Reads(const Step& step) {
       [](const Slice& slice) { return std::vector<ValueId>{slice.input}; },
       [](const View& view) { return std::vector<ValueId>{view.input}; },
       [](const Glance& glance) { return std::vector<ValueId>{glance.input}; },
-      [](const HostCopy& copy) { return std::vector<ValueId>{copy.input}; });
+      [](const HostCopy& copy) { return std::vector<ValueId>{copy.input}; },
+      [](const Send& send) { return std::vector<ValueId>{send.input}; },
+      [](const Receive&) { return std::vector<ValueId>(); });
 }
 
 std::vector<ValueId> Writes(const Step& step) {
@@ -131,7 +133,9 @@ std::vector<ValueId> Writes(const Step& step) {
       [](const Slice& slice) { return std::vector<ValueId>{slice.output}; },
       [](const View& view) { return std::vector<ValueId>{view.output}; },
       [](const Glance&) { return std::vector<ValueId>(); },
-      [](const HostCopy& copy) { return std::vector<ValueId>{copy.output}; });
+      [](const HostCopy& copy) { return std::vector<ValueId>{copy.output}; },
+      [](const Send&) { return std::vector<ValueId>(); },
+      [](const Receive& receive) { return std::vector<ValueId>{receive.output}; });
 }
 
 bool IsCopyOut(const Step& step) {
@@ -177,6 +181,36 @@ const Collective* CommunicationOf(const Program& program, const Step& step) {
 
 int64_t RunsOf(const Program& program, const Step& step) {
   return step.repeat == Repeat::kEach ? MicroBatches(program) : 1;
+}
+
+int StageCount(const Program& program) {
+  return program.pipeline.has_value() ? static_cast<int>(program.mesh.axis(program.pipeline->axis).size) : 1;
+}
+
+int64_t MicroBatchesUnderWay(const Program& program) {
+  if (!program.stage.has_value()) return 1;
+  const PipelineSchedule schedule = program.pipeline->schedule;
+  return MicroBatchesAhead(schedule, StageCount(program), *program.stage, MicroBatches(program)) + 1;
+}
+
+std::optional<int> StageOf(const Program& program, const Step& step) {
+  const std::vector<ValueId> writes = Writes(step);
+  const std::vector<ValueId> touched = writes.empty() ? Reads(step) : writes;
+  return touched.empty() ? std::nullopt : program.value(touched.front()).stage;
+}
+
+std::vector<int> RanksOf(const Program& program, std::optional<int> stage) {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < program.mesh.rank_count(); ++rank) {
+    if (!stage.has_value() || program.mesh.Index(rank, {program.pipeline->axis}) == *stage) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+int PeerOf(const Program& program, int rank, int stage) {
+  std::vector<int> coordinates = program.mesh.Coordinates(rank);
+  coordinates[static_cast<size_t>(program.pipeline->axis.value())] = stage;
+  return program.mesh.Rank(coordinates);
 }
 
 Rule RuleOf(const Program& program, const Compute& compute) {

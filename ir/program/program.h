@@ -19,6 +19,7 @@
 #include "ir/graph/ops/rule_table.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/plan/plan.h"
 #include "ir/sharding/strategy/strategy.h"
 
 namespace cleave::ir {
@@ -30,6 +31,8 @@ struct Value {
   TensorType type;   // Of the whole tensor.
   Layout layout;     // Of this value; the local shape follows.
   OpId origin;       // The graph op whose value this is, in this layout.
+  // The stage of a pipeline whose ranks hold it; nullopt: all ranks do.
+  std::optional<int> stage = {};
 
   bool operator==(const Value&) const = default;
 };
@@ -152,6 +155,24 @@ struct HostCopy {
   bool operator==(const HostCopy&) const = default;
 };
 
+// Each rank of the stage that holds the input sends it to the rank in its place of another stage. It does not wait
+// until that rank takes it.
+struct Send {
+  ValueId input;
+  int to = 0;
+
+  bool operator==(const Send&) const = default;
+};
+
+// Each rank of the stage that will hold the output takes what the rank in its place of another stage has sent. Between
+// two stages what is sent first is taken first.
+struct Receive {
+  ValueId output;
+  int from = 0;
+
+  bool operator==(const Receive&) const = default;
+};
+
 // How often a step runs where the batch is taken in micro-batches.
 enum class Repeat {
   kOnceBefore,  // Before the micro-batches.
@@ -162,7 +183,7 @@ enum class Repeat {
 absl::string_view RepeatName(Repeat repeat);  // "for each micro-batch"
 
 struct Step {
-  std::variant<Compute, Collective, Slice, View, Glance, HostCopy> action;
+  std::variant<Compute, Collective, Slice, View, Glance, HostCopy, Send, Receive> action;
   std::string name;  // "h1.matmul", "h1.matmul.all_reduce"
   Phase phase = Phase::kForward;
   int line = 0;
@@ -180,7 +201,8 @@ struct ProgramUpdate {
 
 struct ProgramMetric {
   std::string name;
-  ValueId value;  // Replicated.
+  ValueId value;                 // Replicated.
+  std::vector<ValueId> of = {};  // Of a pipeline of all stages: the value as each stage has it.
 
   bool operator==(const ProgramMetric&) const = default;
 };
@@ -193,10 +215,16 @@ struct Program {
   // (ir/sharding/micro_batches). A rank of the mesh is then a rank at one of these moments. An all_reduce over this
   // axis alone is a sum in place, complete after the last micro-batch; nothing else is sent along it.
   std::optional<AxisId> time = {};
+  // Of a pipeline: its axis of stages, along which ranks run different steps (StageOf) and only sends and receives
+  // communicate.
+  std::optional<Pipeline> pipeline = {};
+  // The program of the ranks of one stage (ProgramOfStage); nullopt: of all.
+  std::optional<int> stage = {};
   IdVector<ValueId, Value> values;
   // Ordered by `repeat`, and steps of one kind by phase: forward, metric, backward, update.
   std::vector<Step> steps;
-  std::optional<ValueId> loss;  // Replicated.
+  std::optional<ValueId> loss;        // Replicated.
+  std::vector<ValueId> loss_of = {};  // Of a pipeline of all stages: the loss as each stage has it.
   std::vector<ProgramMetric> metrics;
   std::vector<ProgramUpdate> updates;
   // The program of a manual model. A value's layout says which part a rank holds, but ranks that are replicas according
@@ -213,6 +241,19 @@ Mesh RankMesh(const Program& program);
 int64_t MicroBatches(const Program& program);
 // A rank of RankMesh at a moment, as a rank of the program's mesh.
 int AtMoment(const Program& program, int rank, int64_t moment = 0);
+
+// How many micro-batches of the program of a stage are between their forward and backward passes at once: each has its
+// own of the values that wait. 1 where the program is no pipeline.
+int64_t MicroBatchesUnderWay(const Program& program);
+
+// The stage whose ranks run the step; nullopt: all ranks do.
+std::optional<int> StageOf(const Program& program, const Step& step);
+// The ranks of the program's mesh that are of a stage; all where `stage` is nullopt.
+std::vector<int> RanksOf(const Program& program, std::optional<int> stage);
+// The rank in the place of `rank` in another stage.
+int PeerOf(const Program& program, int rank, int stage);
+// 1 where the program is no pipeline.
+int StageCount(const Program& program);
 
 Shape LocalShape(const Program& program, ValueId value, int rank);
 Shape LargestLocalShape(const Program& program, ValueId value);

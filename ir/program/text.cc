@@ -24,6 +24,10 @@ constexpr absl::string_view kSliceWord = "local_slice";
 constexpr absl::string_view kViewWord = "local_view";
 constexpr absl::string_view kCopyOutWord = "copy_to_host";
 constexpr absl::string_view kCopyBackWord = "copy_from_host";
+constexpr absl::string_view kSendWord = "send";
+constexpr absl::string_view kReceiveWord = "receive";
+constexpr absl::string_view kPipelineWord = "pipeline";
+constexpr absl::string_view kStageWord = "stage";
 constexpr absl::string_view kManualWord = "manual";
 constexpr absl::string_view kTimeWord = "time";
 constexpr absl::string_view kOnceWord = "once";
@@ -47,13 +51,16 @@ class Writer {
   Writer(const Program& program, int rank) : program_(program), rank_(rank) {}
 
   std::string Write() const {
-    std::string text = absl::StrCat("program ", program_.model.empty() ? std::string(kNoModel) : program_.model, " ",
-                                    QuotedText(program_.file), " mesh(", program_.mesh.ToString(), ") ", TimeText(),
-                                    "rank ", rank_, program_.is_manual ? absl::StrCat(" ", kManualWord) : "", " {\n");
+    std::string text =
+        absl::StrCat("program ", program_.model.empty() ? std::string(kNoModel) : program_.model, " ",
+                     QuotedText(program_.file), " mesh(", program_.mesh.ToString(), ") ", TimeText(), PipelineText(),
+                     "rank ", rank_, program_.is_manual ? absl::StrCat(" ", kManualWord) : "", " {\n");
     for (const Step& step : program_.steps) absl::StrAppend(&text, StepText(step), "\n");
-    if (program_.loss.has_value()) absl::StrAppend(&text, "  loss ", Id(*program_.loss), "\n");
+    if (program_.loss.has_value()) {
+      absl::StrAppend(&text, "  loss ", ResultText(*program_.loss, program_.loss_of), "\n");
+    }
     for (const ProgramMetric& metric : program_.metrics) {
-      absl::StrAppend(&text, "  metric ", metric.name, " ", Id(metric.value), "\n");
+      absl::StrAppend(&text, "  metric ", metric.name, " ", ResultText(metric.value, metric.of), "\n");
     }
     for (const ProgramUpdate& update : program_.updates) {
       absl::StrAppend(&text, "  update ", Id(update.state), " = ", Id(update.value), "\n");
@@ -66,7 +73,8 @@ class Writer {
       const ValueId id(static_cast<int64_t>(i));
       const Value& value = program_.value(id);
       absl::StrAppend(&text, "  value ", Id(id), " ", QuotedText(value.name), " ", value.type.ToString(), " ",
-                      QuotedText(LayoutText(value.layout, program_.mesh)), " of %", value.origin.value(), "\n");
+                      QuotedText(LayoutText(value.layout, program_.mesh)), " of %", value.origin.value(),
+                      StageText(value.stage), "\n");
     }
     return absl::StrCat(text, "}\n");
   }
@@ -78,9 +86,25 @@ class Writer {
     return absl::StrJoin(ids, ", ", [](std::string* out, ValueId id) { out->append(Id(id)); });
   }
 
+  static std::string ResultText(ValueId value, std::vector<ValueId> of_stages) {
+    of_stages.insert(of_stages.begin(), value);
+    return Ids(of_stages);
+  }
+
   std::string TimeText() const {
     if (!program_.time.has_value()) return "";
     return absl::StrCat(kTimeWord, "(", program_.mesh.axis(*program_.time).name, ") ");
+  }
+
+  std::string PipelineText() const {
+    if (!program_.pipeline.has_value()) return "";
+    const auto& [axis, schedule] = *program_.pipeline;
+    return absl::StrCat(kPipelineWord, "(", program_.mesh.axis(axis).name, " ", PipelineScheduleName(schedule), ") ",
+                        program_.stage.has_value() ? absl::StrCat(kStageWord, "(", *program_.stage, ") ") : "");
+  }
+
+  static std::string StageText(std::optional<int> stage) {
+    return stage.has_value() ? absl::StrCat(" ", kStageWord, "(", *stage, ")") : "";
   }
 
   // Of the first micro-batch.
@@ -102,6 +126,7 @@ class Writer {
 
   std::string StepText(const Step& step) const {
     if (const Glance* glance = std::get_if<Glance>(&step.action)) return GlanceText(step, *glance);
+    if (const Send* send = std::get_if<Send>(&step.action)) return SendText(step, *send);
     const std::vector<ValueId> outputs = Writes(step);
     const std::string types =
         absl::StrJoin(outputs, ", ", [&](std::string* out, ValueId id) { out->append(LocalType(id)); });
@@ -119,7 +144,9 @@ class Writer {
         [&](const View& view) { absl::StrAppend(&text, kViewWord, "(", Id(view.input), ")"); }, [](const Glance&) {},
         [&](const HostCopy& copy) {
           absl::StrAppend(&text, IsCopyOut(step) ? kCopyOutWord : kCopyBackWord, "(", Id(copy.input), ")");
-        });
+        },
+        [](const Send&) {},
+        [&](const Receive& receive) { absl::StrAppend(&text, kReceiveWord, "() {from = ", receive.from, "}"); });
     absl::StrAppend(&text, WhenText(step));
     if (!named_by_comment && step.name != program_.value(outputs.front()).name) {
       absl::StrAppend(&text, " name(", QuotedText(step.name), ")");
@@ -130,6 +157,11 @@ class Writer {
   std::string GlanceText(const Step& step, const Glance& glance) const {
     return absl::StrCat("  look ", glance.number, " ", LookKindName(glance.kind), "(", Id(glance.input), ")",
                         WhenText(step), TailText(step.name, step.line));
+  }
+
+  std::string SendText(const Step& step, const Send& send) const {
+    return absl::StrCat("  ", kSendWord, "(", Id(send.input), ") {to = ", send.to, "}", WhenText(step),
+                        TailText(step.name, step.line));
   }
 
   // " phase(backward) once(after)"
@@ -254,21 +286,52 @@ class Parser {
       if (program_.time != program_.mesh.AxisIds().back()) return reader_.Error("the last axis as that of time");
       CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
     }
+    if (reader_.Take(kPipelineWord)) CLEAVE_RETURN_IF_ERROR(ParsePipeline());
     CLEAVE_RETURN_IF_ERROR(reader_.Expect("rank"));
     CLEAVE_RETURN_IF_ERROR(reader_.Integer().status());
     program_.is_manual = reader_.Take(kManualWord);
     return reader_.Expect("{");
   }
 
+  // "(stage one_f_one_b) stage(1)"
+  absl::Status ParsePipeline() {
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+    CLEAVE_ASSIGN_OR_RETURN(const AxisId axis, Axis());
+    CLEAVE_ASSIGN_OR_RETURN(const std::string name, reader_.Word());
+    const std::optional<PipelineSchedule> schedule = ParsePipelineSchedule(name);
+    if (!schedule.has_value()) return reader_.Error(absl::StrCat("a schedule instead of `", name, "`"));
+    program_.pipeline = Pipeline{.axis = axis, .schedule = *schedule};
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
+    CLEAVE_ASSIGN_OR_RETURN(program_.stage, ParseStage());
+    return absl::OkStatus();
+  }
+
+  // "stage(1)", or nothing.
+  absl::StatusOr<std::optional<int>> ParseStage() {
+    if (!reader_.Take(kStageWord)) return std::nullopt;
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+    CLEAVE_ASSIGN_OR_RETURN(const int64_t stage, reader_.Integer());
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
+    return static_cast<int>(stage);
+  }
+
   absl::Status ParseLine() {
     if (reader_.Take("loss")) {
       CLEAVE_ASSIGN_OR_RETURN(program_.loss, Value());
+      while (reader_.Take(",")) {
+        CLEAVE_ASSIGN_OR_RETURN(const ValueId own, Value());
+        program_.loss_of.push_back(own);
+      }
       return absl::OkStatus();
     }
     if (reader_.Take("metric")) {
       ProgramMetric metric;
       CLEAVE_ASSIGN_OR_RETURN(metric.name, reader_.Word());
       CLEAVE_ASSIGN_OR_RETURN(metric.value, Value());
+      while (reader_.Take(",")) {
+        CLEAVE_ASSIGN_OR_RETURN(const ValueId own, Value());
+        metric.of.push_back(own);
+      }
       program_.metrics.push_back(std::move(metric));
       return absl::OkStatus();
     }
@@ -283,6 +346,7 @@ class Parser {
     if (reader_.Take("axis")) return ParseAxis();
     if (reader_.Take("look")) return ParseGlance();
     if (reader_.Take("value")) return ParseValue();
+    if (reader_.Take(kSendWord)) return ParseSend();
     return ParseStep();
   }
 
@@ -338,6 +402,7 @@ class Parser {
     CLEAVE_RETURN_IF_ERROR(reader_.Expect("of"));
     CLEAVE_ASSIGN_OR_RETURN(const int64_t origin, reader_.Id());
     value.origin = OpId(origin);
+    CLEAVE_ASSIGN_OR_RETURN(value.stage, ParseStage());
     program_.values.push_back(std::move(value));
     return absl::OkStatus();
   }
@@ -354,6 +419,28 @@ class Parser {
     CLEAVE_RETURN_IF_ERROR(ParseTail(step));
     program_.steps.push_back(std::move(step));
     return absl::OkStatus();
+  }
+
+  absl::Status ParseSend() {
+    Send send;
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+    CLEAVE_ASSIGN_OR_RETURN(send.input, Value());
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
+    CLEAVE_ASSIGN_OR_RETURN(send.to, OtherStage("to"));
+    Step step = {.action = send, .name = {}};
+    CLEAVE_RETURN_IF_ERROR(ParseTail(step));
+    program_.steps.push_back(std::move(step));
+    return absl::OkStatus();
+  }
+
+  // "{to = 1}"
+  absl::StatusOr<int> OtherStage(absl::string_view word) {
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("{"));
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect(word));
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("="));
+    CLEAVE_ASSIGN_OR_RETURN(const int64_t stage, reader_.Integer());
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("}"));
+    return static_cast<int>(stage);
   }
 
   absl::Status ParseStep() {
@@ -388,6 +475,10 @@ class Parser {
       step.action = HostCopy{.direction = goes_out ? HostCopy::Direction::kOut : HostCopy::Direction::kBack,
                              .input = inputs[0],
                              .output = outputs[0]};
+    } else if (kind == kReceiveWord) {
+      if (!inputs.empty() || outputs.size() != 1) return reader_.Error("no input and one output before this");
+      CLEAVE_ASSIGN_OR_RETURN(const int from, OtherStage("from"));
+      step.action = Receive{.output = outputs[0], .from = from};
     } else if (const std::optional<CollectiveKind> collective = ParseCollectiveKind(kind); collective.has_value()) {
       CLEAVE_ASSIGN_OR_RETURN(step.action, ParseCollective(*collective, inputs, outputs));
     } else {

@@ -309,6 +309,7 @@ class StoragePlanner {
     for (const ProgramUpdate& update : storage_.copies) copies.reads.push_back(*storage_.root[update.value]);
     stages.push_back(std::move(copies));
     KeepThroughMicroBatches();
+    KeepWhileUnderWay();
     for (const CopyHold& copy : copies_) {
       // Loss and metrics are read before the stages of the update.
       const auto place = [&](int stage) { return static_cast<size_t>(stage < asked ? stage : stage + 1); };
@@ -325,6 +326,9 @@ class StoragePlanner {
       for (const ValueId member : ClassOf(value)) request.size = std::max(request.size, SizeOf(member));
       if (program_.time.has_value() && inputs_.count(value) > 0) {
         request.size = InputStride(program_, value) * MicroBatches(program_);
+      }
+      if (storage_.waiting.count(value) > 0) {
+        request.size = Bytes(BufferPlan::Aligned(request.size.value())) * MicroBatchesUnderWay(program_);
       }
       request.always_live = permanent_.count(value) > 0;
       (on_host_.count(value) > 0 ? on_host : requests).push_back(request);
@@ -369,6 +373,45 @@ class StoragePlanner {
       AddRoot(sum, first.writes);
       AddRoot(sum, last.reads);
     }
+  }
+
+  // What a forward pass leaves for the backward pass, which begins when others have been made, has its memory from the
+  // first forward pass to the last backward pass.
+  void KeepWhileUnderWay() {
+    if (MicroBatchesUnderWay(program_) == 1) return;
+    std::optional<size_t> first, last;
+    const auto is_backward = [&](int stage) {
+      return fusion_.stages[static_cast<size_t>(stage)].phase == Phase::kBackward;
+    };
+    for (int stage = 0; stage < stage_count(); ++stage) {
+      if (RepeatOf(stage) != Repeat::kEach) continue;
+      if (!first.has_value()) first = static_cast<size_t>(stage);
+      last = static_cast<size_t>(stage);
+    }
+    if (!first.has_value()) return;
+    for (size_t i = 0; i < program_.values.size(); ++i) {
+      const ValueId root(static_cast<int64_t>(i));
+      if (storage_.root[root] != root || permanent_.count(root) > 0 || ServesNext(root)) continue;
+      bool is_made_before = false, is_read_behind = false;
+      for (const ValueId value : ClassOf(root)) {
+        const int made = fusion_.written_by[value];
+        is_made_before |= made >= 0 && RepeatOf(made) == Repeat::kEach && !is_backward(made);
+        for (const Reading& reading : readings_[value]) {
+          is_read_behind |=
+              reading.stage < stage_count() && RepeatOf(reading.stage) == Repeat::kEach && is_backward(reading.stage);
+        }
+      }
+      if (!is_made_before || !is_read_behind) continue;
+      storage_.waiting.insert(root);
+      storage_.stages[*first].writes.push_back(root);
+      storage_.stages[*last].reads.push_back(root);
+    }
+    // With several pieces a tensor does not lie next to another one's piece.
+    std::erase_if(storage_.buckets, [&](const auto& bucket) {
+      const bool waits = absl::c_any_of(bucket.second, [&](ValueId root) { return storage_.waiting.count(root) > 0; });
+      if (waits) absl::c_for_each(bucket.second, [&](ValueId root) { bucketed_.erase(root); });
+      return waits;
+    });
   }
 
   // The phase of the last stage that reads the buffer of `root`.
@@ -454,6 +497,10 @@ Bytes InputStride(const Program& program, ValueId input) {
   const Value& info = program.value(input);
   const Bytes piece = ElementSize(info.type.dtype) * ElementCount(LargestLocalShape(program, input));
   return Bytes(BufferPlan::Aligned(piece.value()));
+}
+
+Bytes WaitingStride(const Program& program, const Storage& storage, ValueId waiting) {
+  return Bytes(storage.buffers.Find(waiting)->size.value() / MicroBatchesUnderWay(program));
 }
 
 Storage PlanStorage(const Program& program, const Fusion& fusion) { return StoragePlanner(program, fusion).Run(); }

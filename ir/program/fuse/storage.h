@@ -11,12 +11,15 @@
 //   fused loop     in an input that is read there for the last time, element by element
 // What is copied out keeps its memory while it may be under way (host_copies.h), and nothing else is written there.
 // What one micro-batch leaves for the next, sums over them and what was made before them, keeps its memory through all.
+// In a stage of a pipeline several micro-batches are under way, so what the backward pass reads of the forward pass has
+// a piece for each of them.
 // Values inside a stage, step scalars, and constants that only loops read have no root.
 #ifndef CLEAVE_IR_PROGRAM_FUSE_STORAGE_H_
 #define CLEAVE_IR_PROGRAM_FUSE_STORAGE_H_
 
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "ir/program/fuse/fuse.h"
@@ -32,7 +35,10 @@ struct Storage {
   // its transfers are placed separately.
   std::map<int, Bucket> buckets;
   BufferPlan buffers;  // By root. A model's input has the pieces of all micro-batches, one after another.
-  BufferPlan host;     // Of the values that lie in the host's memory.
+  // Roots with a piece for each micro-batch under way (MicroBatchesUnderWay), one after another, where there are
+  // several.
+  std::set<ValueId> waiting;
+  BufferPlan host;  // Of the values that lie in the host's memory.
   // The input of planning both: for each stage the roots that it reads and writes, and the roots of the arena with
   // their sizes.
   // Besides the stages of the fusion there is one in which loss and metrics are read and one that makes the copies. The
@@ -50,6 +56,9 @@ struct Storage {
 
 // From one micro-batch's piece of a model's input to the next.
 Bytes InputStride(const Program& program, ValueId input);
+
+// From one piece to the next of a waiting root.
+Bytes WaitingStride(const Program& program, const Storage& storage, ValueId waiting);
 
 Storage PlanStorage(const Program& program, const Fusion& fusion);
 

@@ -161,7 +161,7 @@ Bytes WorkspaceOf(const Program& program, const Fusion& fusion, const FuseOption
     Match(
         step.action, [&](const Compute& compute) { most.Include(NeedOf(program, compute)); },
         [&](const Collective& collective) { most.Include(NeedOf(program, collective)); }, [](const Slice&) {},
-        [](const View&) {}, [](const Glance&) {}, [](const HostCopy&) {});
+        [](const View&) {}, [](const Glance&) {}, [](const HostCopy&) {}, [](const Send&) {}, [](const Receive&) {});
   }
   for (const FusedStage& stage : fusion.stages) {
     if (const auto* forward = std::get_if<AttentionForward>(&stage.action)) {

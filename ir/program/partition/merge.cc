@@ -2,6 +2,8 @@
 // each with a place in the program, and `Merger::Order` walks the program in the order of places, every step after
 // those whose values it reads. Linear in the steps except for sorting.
 //
+// A send stands before its receive, which needs it as if it read a value of it.
+//
 // Why a bucket never waits for itself: a collective is merged only with those of its level. The level is the number of
 // late collectives on the longest way to it. So a late bucket needs only prompt ones of its level or below, and a
 // prompt bucket needs only late ones from below. Prompt collectives are merged only where nothing between them reads
@@ -72,7 +74,8 @@ IdVector<ValueId, char> ForUpdateOnly(const Program& program) {
     const std::vector<ValueId> writes = Writes(step);
     const bool moves = !std::holds_alternative<Compute>(step.action);
     const bool passes_on =
-        moves && std::all_of(writes.begin(), writes.end(), [&](ValueId value) { return for_update[value]; });
+        moves && std::all_of(writes.begin(), writes.end(), [&](ValueId value) { return for_update[value]; }) &&
+        (!std::holds_alternative<Send>(step.action) || for_update[Writes(program.steps[i + 1]).front()]);
     if (step.phase == Phase::kUpdate || passes_on) continue;
     for (ValueId value : Reads(step)) for_update[value] = 0;
   }
@@ -115,6 +118,7 @@ std::vector<size_t> LevelsOf(const Program& program, const std::vector<Timing>& 
   for (size_t i = 0; i < program.steps.size(); ++i) {
     size_t level = 0;
     for (ValueId value : Reads(program.steps[i])) level = std::max(level, level_of[value]);
+    if (std::holds_alternative<Receive>(program.steps[i].action)) level = levels[i - 1];
     for (ValueId value : Writes(program.steps[i])) level_of[value] = level + (IsLate(timings[i]) ? 1 : 0);
     levels.push_back(level);
   }
@@ -128,14 +132,15 @@ struct Key {
   Repeat repeat = Repeat::kEach;
   Phase phase = Phase::kForward;
   CollectiveKind kind = CollectiveKind::kAllReduce;
+  std::optional<int> stage;
   std::vector<AxisId> axes;
   Reduction reduction = Reduction::kSum;
   DType dtype = DType::kF32;
 
   bool operator<(const Key& other) const {
-    return std::tie(timing, level, repeat, phase, kind, axes, reduction, dtype) <
-           std::tie(other.timing, other.level, other.repeat, other.phase, other.kind, other.axes, other.reduction,
-                    other.dtype);
+    return std::tie(timing, level, repeat, phase, kind, stage, axes, reduction, dtype) <
+           std::tie(other.timing, other.level, other.repeat, other.phase, other.kind, other.stage, other.axes,
+                    other.reduction, other.dtype);
   }
 };
 
@@ -193,6 +198,7 @@ class Merger {
             .repeat = StepAt(step).repeat,
             .phase = StepAt(step).phase,
             .kind = collective.kind,
+            .stage = StageOf(program_, StepAt(step)),
             .axes = collective.axes,
             .reduction = collective.reduction,
             .dtype = program_.value(collective.transfers[0].input).type.dtype};
@@ -373,6 +379,7 @@ class Merger {
     begun[unit] = 1;
     for (size_t member : members_[unit]) {
       for (ValueId value : Reads(StepAt(member))) Emit(unit_of_[writers_[value]], begun, ordered);
+      if (std::holds_alternative<Receive>(StepAt(member).action)) Emit(unit_of_[member - 1], begun, ordered);
     }
     ordered.push_back(MergedStep(unit));
   }

@@ -31,7 +31,8 @@ namespace {
 struct Demand {
   Phase phase = Phase::kForward;
   int line = 0;
-  std::string reader;  // "h2.matmul reads", "h1.weight stores", …: continued by what is read and how.
+  std::string reader;             // "h2.matmul reads", "h1.weight stores", …: continued by what is read and how.
+  std::optional<int> stage = {};  // Of the reader, in a pipeline.
 };
 
 // The axis of time, and how it treats each op.
@@ -56,6 +57,7 @@ class Partitioner {
     program_.file = graph.file;
     program_.mesh = time_.has_value() ? time_->mesh : plan.mesh;
     if (time_.has_value()) program_.time = time_->axis;
+    program_.pipeline = plan.pipeline;
     program_.is_manual = graph.is_manual();
     program_.steps.reserve(2 * graph.ops.size());
   }
@@ -74,6 +76,12 @@ class Partitioner {
 
  private:
   const Mesh& mesh() const { return program_.mesh; }
+
+  // The stage whose ranks have what the op makes.
+  std::optional<int> StageOf(const Op& op) const {
+    if (!plan_.pipeline.has_value() || IsOnEveryStage(op)) return std::nullopt;
+    return plan_.ops[op.id].stage;
+  }
 
   absl::StatusOr<Strategy> StrategyOf(const Op& op, const Rule& rule) const {
     const Strategy& planned = plan_.ops[op.id].strategy;
@@ -106,7 +114,8 @@ class Partitioner {
     Compute compute{
         .op = op.id, .kind = op.kind, .attributes = op.attributes, .inputs = {}, .output = {}, .strategy = strategy};
     for (size_t i = 0; i < op.inputs.size(); ++i) {
-      const Demand demand{.phase = phase, .line = op.line, .reader = absl::StrCat(op.name, " reads")};
+      const Demand demand{
+          .phase = phase, .line = op.line, .reader = absl::StrCat(op.name, " reads"), .stage = StageOf(op)};
       CLEAVE_ASSIGN_OR_RETURN(const ValueId input,
                               Request(op.inputs[i], InputLayout(strategy, rule, static_cast<int>(i)), demand));
       compute.inputs.push_back(input);
@@ -114,13 +123,13 @@ class Partitioner {
     const bool is_first = made_[op.id].empty();
     const std::string name = is_first ? op.name : names_.Take(absl::StrCat(op.name, ".again"));
     ValueId made = program_.values.push_back(
-        {.name = name, .type = op.type, .layout = OutputLayout(strategy, rule), .origin = op.id});
+        {.name = name, .type = op.type, .layout = OutputLayout(strategy, rule), .origin = op.id, .stage = StageOf(op)});
     if (is_first) computed_[op.id] = made;
     compute.output = made;
     program_.steps.push_back({.action = std::move(compute), .name = name, .phase = phase, .line = op.line});
     std::vector<Made> earlier = std::exchange(made_[op.id], {{.value = made, .phase = phase}});
     if (op_plan.output.has_value()) {
-      const Demand demand{.phase = phase, .line = op.line, .reader = "the plan asks for"};
+      const Demand demand{.phase = phase, .line = op.line, .reader = "the plan asks for", .stage = StageOf(op)};
       const Layout wanted = OverTimeLike(program_.value(made).layout, *op_plan.output);
       CLEAVE_ASSIGN_OR_RETURN(made, Request(op.id, wanted, demand));
       // Readers see the value in this layout only.
@@ -157,8 +166,8 @@ class Partitioner {
     const Reduction reduction = whole.partial.back().reduction;
     whole.partial.pop_back();
     const std::string name = names_.Take(absl::StrCat(op.name, ".total"));
-    const ValueId total =
-        program_.values.push_back({.name = name, .type = part.type, .layout = std::move(whole), .origin = op.id});
+    const ValueId total = program_.values.push_back(
+        {.name = name, .type = part.type, .layout = std::move(whole), .origin = op.id, .stage = part.stage});
     program_.steps.push_back({.action = Collective{.kind = CollectiveKind::kAllReduce,
                                                    .axes = {time_->axis},
                                                    .reduction = reduction,
@@ -210,24 +219,21 @@ class Partitioner {
   // What the program gives back at the end of a phase.
   absl::Status AddResults(Phase phase) {
     if (phase == Phase::kForward && graph_.loss.has_value()) {
-      const Op& op = graph_.op(*graph_.loss);
-      const Demand demand{.phase = phase, .line = op.line, .reader = "every rank reports the loss"};
-      CLEAVE_ASSIGN_OR_RETURN(program_.loss, Request(op.id, Layout::Replicated(op.type.rank()), demand));
+      CLEAVE_ASSIGN_OR_RETURN(program_.loss, Report(*graph_.loss, phase, "the loss", program_.loss_of));
     }
     if (phase == Phase::kMetric) {
       for (const Metric& metric : graph_.metrics) {
-        const Op& op = graph_.op(metric.value);
-        const Demand demand{
-            .phase = phase, .line = op.line, .reader = absl::StrCat("every rank reports ", metric.name)};
-        CLEAVE_ASSIGN_OR_RETURN(const ValueId value, Request(op.id, Layout::Replicated(op.type.rank()), demand));
-        program_.metrics.push_back({.name = metric.name, .value = value});
+        ProgramMetric& result = program_.metrics.emplace_back();
+        result.name = metric.name;
+        CLEAVE_ASSIGN_OR_RETURN(result.value, Report(metric.value, phase, metric.name, result.of));
       }
     }
     if (phase == Phase::kUpdate) {
       for (const StateUpdate& update : graph_.updates) {
         const Op& state = graph_.op(update.state);
         const ValueId stored = computed_[state.id];
-        const Demand demand{.phase = phase, .line = state.line, .reader = absl::StrCat(state.name, " stores")};
+        const Demand demand{
+            .phase = phase, .line = state.line, .reader = absl::StrCat(state.name, " stores"), .stage = StageOf(state)};
         CLEAVE_ASSIGN_OR_RETURN(const ValueId value, Request(update.value, program_.value(stored).layout, demand));
         program_.updates.push_back({.state = stored, .value = value});
       }
@@ -235,54 +241,115 @@ class Partitioner {
     return absl::OkStatus();
   }
 
+  // A number that every rank reports: on the ranks where it is made, and `of` each stage.
+  absl::StatusOr<ValueId> Report(OpId id, Phase phase, absl::string_view name, std::vector<ValueId>& of) {
+    const Op& op = graph_.op(id);
+    const Layout whole = Layout::Replicated(op.type.rank());
+    Demand demand{
+        .phase = phase, .line = op.line, .reader = absl::StrCat("every rank reports ", name), .stage = StageOf(op)};
+    CLEAVE_ASSIGN_OR_RETURN(const ValueId value, Request(id, whole, demand));
+    if (!plan_.pipeline.has_value()) return value;
+    for (int stage = 0; stage < StageCount(plan_); ++stage) {
+      demand.stage = stage;
+      CLEAVE_ASSIGN_OR_RETURN(const ValueId own, Request(id, whole, demand));
+      of.push_back(own);
+    }
+    return value;
+  }
+
   // A value of an op in one of its layouts.
   struct Made {
     ValueId value;
-    Phase phase;            // The phase of the step that wrote it.
-    bool is_total = false;  // The sum over the micro-batches, which cannot be made from a part of it again.
+    Phase phase;               // The phase of the step that wrote it.
+    bool is_total = false;     // The sum over the micro-batches, which cannot be made from a part of it again.
+    bool is_received = false;  // By another stage than the op's.
   };
 
   static bool IsInBackwardHalf(Phase phase) { return phase == Phase::kBackward || phase == Phase::kUpdate; }
 
   // Values of metric steps exist only when these run: at some steps, and only for metrics. What the plan does not
-  // retain exists in one half of the step only, up to the metrics or from the backward pass on.
-  bool Exists(OpId op, const Made& made, Phase reader) const {
+  // retain exists in one half of the step only, up to the metrics or from the backward pass on. What another stage has
+  // received it keeps: the stage that sent it would have to make it again before its own backward pass.
+  bool Exists(OpId op, const Made& made, const Demand& demand) const {
+    const std::optional<int>& stage = program_.value(made.value).stage;
+    if (stage.has_value() && stage != demand.stage) return false;
+    const Phase reader = demand.phase;
     const Retention retention = plan_.ops[op].retention;
     const bool is_own = made.value == made_[op].front().value || made.is_total;
     const bool is_retained = retention == Retention::kKeep || retention == Retention::kOffload ||
-                             (retention == Retention::kRedistribute && is_own);
+                             (retention == Retention::kRedistribute && is_own) || made.is_received;
     if (!is_retained && IsInBackwardHalf(made.phase) != IsInBackwardHalf(reader)) return false;
     return made.phase != Phase::kMetric || reader == Phase::kMetric;
   }
 
-  bool IsMade(OpId op, Phase reader) const {
-    return std::any_of(made_[op].begin(), made_[op].end(), [&](const Made& made) { return Exists(op, made, reader); });
+  bool IsMade(OpId op, const Demand& demand) const {
+    return std::any_of(made_[op].begin(), made_[op].end(), [&](const Made& made) { return Exists(op, made, demand); });
   }
 
   // By value: the layout may be that of a value of the program, which grows here.
   absl::StatusOr<ValueId> Request(OpId op, Layout layout, const Demand& demand) {
-    if (plan_.ops[op].retention == Retention::kRecompute && !IsMade(op, demand.phase)) {
+    const std::optional<int> home = StageOf(graph_.op(op));
+    const bool is_elsewhere = home.has_value() && home != demand.stage;
+    if (is_elsewhere && !IsMade(op, demand)) CLEAVE_RETURN_IF_ERROR(Fetch(op, layout, demand));
+    if (!is_elsewhere && plan_.ops[op].retention == Retention::kRecompute && !IsMade(op, demand)) {
       CLEAVE_RETURN_IF_ERROR(Add(graph_.op(op), demand.phase));
     }
-    std::optional<Redistribution> best;
-    Made source;
+    CLEAVE_ASSIGN_OR_RETURN(const Source source, Cheapest(op, layout, demand));
+    ValueId value = WhereReadersAre(op, source.made, demand);
+    for (const Move& move : source.way.moves) value = AddMove(op, value, move, layout, demand);
+    return value;
+  }
+
+  // From what a layout is made, and how.
+  struct Source {
+    Made made;
+    Redistribution way;
+  };
+
+  absl::StatusOr<Source> Cheapest(OpId op, const Layout& layout, const Demand& demand) {
+    std::optional<Source> best;
     absl::Status refusal = absl::InternalError(absl::StrCat("`", graph_.op(op).name, "` is read before it is made"));
     for (const Made& made : made_[op]) {
-      if (!Exists(op, made, demand.phase)) continue;
+      if (!Exists(op, made, demand)) continue;
       const Value& value = program_.value(made.value);
-      if (value.layout == layout) return WhereReadersAre(op, made, demand);
+      if (value.layout == layout) return Source{.made = made, .way = {}};
       absl::StatusOr<Redistribution> way = Way(value, layout);
       if (!way.ok()) {
         refusal = absl::InvalidArgumentError(absl::StrCat("`", value.name, "`: ", way.status().message()));
-      } else if (!best.has_value() || IsCheaper(*way, *best)) {
-        best = *std::move(way);
-        source = made;
+      } else if (!best.has_value() || IsCheaper(*way, best->way)) {
+        best = Source{.made = made, .way = *std::move(way)};
       }
     }
     if (!best.has_value()) return refusal;
-    ValueId value = WhereReadersAre(op, source, demand);
-    for (const Move& move : best->moves) value = AddMove(op, value, move, layout, demand);
-    return value;
+    return *std::move(best);
+  }
+
+  // Sends the value from the stage where it is made to that of the reader, in the layout from which the wanted one is
+  // made at least cost. Partial sums are completed before, so that they are sent once. A forward value is sent in the
+  // forward pass whoever reads it: afterwards its stage waits for the gradients of the reader's.
+  absl::Status Fetch(OpId op, const Layout& layout, const Demand& demand) {
+    Demand sender = demand;
+    sender.stage = StageOf(graph_.op(op));
+    const bool goes_on = !IsInBackwardHalf(graph_.op(op).phase) && demand.phase == Phase::kBackward;
+    if (goes_on) sender.phase = Phase::kForward;
+    CLEAVE_ASSIGN_OR_RETURN(Source source, Cheapest(op, layout, sender));
+    ValueId sent = source.made.value;
+    if (program_.value(sent).layout.is_partial() && !IsPartOfSum(program_.value(sent).layout)) {
+      CLEAVE_ASSIGN_OR_RETURN(sent, Request(op, layout, sender));
+    }
+    const Value value = program_.value(sent);
+    const std::string name = names_.Take(absl::StrCat(graph_.op(op).name, ".stage_", *demand.stage));
+    const ValueId received = program_.values.push_back(
+        {.name = name, .type = value.type, .layout = value.layout, .origin = op, .stage = demand.stage});
+    const int line = graph_.op(op).line > 0 ? graph_.op(op).line : demand.line;
+    const auto add = [&](auto action, const std::string& step) {
+      program_.steps.push_back({.action = action, .name = step, .phase = sender.phase, .line = line});
+    };
+    add(Send{.input = sent, .to = *demand.stage}, absl::StrCat(name, ".send"));
+    add(Receive{.output = received, .from = *sender.stage}, name);
+    made_[op].push_back(
+        {.value = received, .phase = sender.phase, .is_total = source.made.is_total, .is_received = true});
+    return absl::OkStatus();
   }
 
   // The value itself, or its copy from the host's memory if it has waited there for the backward half.
@@ -380,8 +447,11 @@ class Partitioner {
   ValueId AddMove(OpId op, ValueId source, const Move& move, const Layout& target, const Demand& demand) {
     const std::string what = move.collective.has_value() ? std::string(CollectiveKindName(*move.collective)) : "slice";
     const std::string name = names_.Take(absl::StrCat(graph_.op(op).name, ".", what));
-    const ValueId output = program_.values.push_back(
-        {.name = name, .type = program_.value(source).type, .layout = move.result, .origin = op});
+    const ValueId output = program_.values.push_back({.name = name,
+                                                      .type = program_.value(source).type,
+                                                      .layout = move.result,
+                                                      .origin = op,
+                                                      .stage = program_.value(source).stage});
     Step step{.action = Slice{source, output}, .name = name, .phase = demand.phase, .line = demand.line};
     if (move.collective.has_value()) {
       const bool reduces =

@@ -20,11 +20,13 @@ class Repeats {
     const Collective* collective = std::get_if<Collective>(&step.action);
     const bool completes = collective != nullptr && IsSumOverTime(program_, *collective);
     for (const ValueId value : Writes(step)) made_[value] = completes ? Repeat::kOnceAfter : repeat;
+    last_ = repeat;
     return repeat;
   }
 
  private:
   Repeat Decide(const Step& step) const {
+    if (std::holds_alternative<Receive>(step.action)) return last_;  // As what it receives is sent.
     const std::vector<ValueId> reads = Reads(step);
     const std::vector<ValueId> writes = Writes(step);
     const auto depends = [&](ValueId value) { return DependsOn(program_.value(value).layout, *program_.time); };
@@ -55,16 +57,19 @@ class Repeats {
 
   const Plan& plan_;
   const Program& program_;
+  Repeat last_ = Repeat::kEach;     // Of the step before.
   IdVector<ValueId, Repeat> made_;  // How often the value changes; of a sum over time, when it is complete.
 };
 
 }  // namespace
 
 void SetRepeats(const Plan& plan, Program& program) {
-  if (!program.time.has_value()) return;
-  Repeats repeats(plan, program);
-  for (Step& step : program.steps) step.repeat = repeats.Of(step);
-  OrderByRepeat(program);
+  if (program.time.has_value()) {
+    Repeats repeats(plan, program);
+    for (Step& step : program.steps) step.repeat = repeats.Of(step);
+  }
+  // What another stage reads in its backward pass is sent in the forward pass.
+  if (program.time.has_value() || program.pipeline.has_value()) OrderByRepeat(program);
 }
 
 void OrderByRepeat(Program& program) {

@@ -14,6 +14,17 @@
 namespace cleave::ir {
 namespace {
 
+// Calls `visit` with every place that names the loss or a metric.
+template <typename Visit>
+void ForEachResult(Program& program, const Visit& visit) {
+  if (program.loss.has_value()) visit(*program.loss);
+  for (ValueId& value : program.loss_of) visit(value);
+  for (ProgramMetric& metric : program.metrics) {
+    visit(metric.value);
+    for (ValueId& value : metric.of) visit(value);
+  }
+}
+
 // How often each value is read, by steps and as a result of the program.
 IdVector<ValueId, int> CountUses(const Program& program) {
   IdVector<ValueId, int> uses(program.values.size(), 0);
@@ -104,10 +115,10 @@ void ReplaceReads(Program& program, const std::map<ValueId, ValueId>& replaced) 
           for (Transfer& transfer : collective.transfers) replace(transfer.input);
         },
         [&](Slice& slice) { replace(slice.input); }, [&](View& view) { replace(view.input); },
-        [&](Glance& glance) { replace(glance.input); }, [&](HostCopy& copy) { replace(copy.input); });
+        [&](Glance& glance) { replace(glance.input); }, [&](HostCopy& copy) { replace(copy.input); },
+        [&](Send& send) { replace(send.input); }, [](Receive&) {});
   }
-  if (program.loss.has_value()) replace(*program.loss);
-  for (ProgramMetric& metric : program.metrics) replace(metric.value);
+  ForEachResult(program, replace);
   for (ProgramUpdate& update : program.updates) replace(update.value);
 }
 
@@ -161,7 +172,8 @@ void RemoveDeadMoves(Program& program) {
   std::set<size_t> dead;
   for (size_t i = program.steps.size(); i-- > 0;) {
     const Step& step = program.steps[i];
-    if (std::holds_alternative<Compute>(step.action)) continue;
+    const bool has_partner = std::holds_alternative<Send>(step.action) || std::holds_alternative<Receive>(step.action);
+    if (std::holds_alternative<Compute>(step.action) || has_partner) continue;
     const std::vector<ValueId> writes = Writes(step);
     if (!std::all_of(writes.begin(), writes.end(), [&](ValueId value) { return uses[value] == 0; })) continue;
     for (ValueId value : Reads(step)) --uses[value];
@@ -225,10 +237,10 @@ void RenumberValues(Program& program) {
         [&](HostCopy& copy) {
           renumber(copy.input);
           renumber(copy.output);
-        });
+        },
+        [&](Send& send) { renumber(send.input); }, [&](Receive& receive) { renumber(receive.output); });
   }
-  if (program.loss.has_value()) renumber(*program.loss);
-  for (ProgramMetric& metric : program.metrics) renumber(metric.value);
+  ForEachResult(program, renumber);
   for (ProgramUpdate& update : program.updates) {
     renumber(update.state);
     renumber(update.value);

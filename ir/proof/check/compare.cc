@@ -164,7 +164,7 @@ absl::StatusOr<Comparison> CompareWithGraph(const Graph& graph, const Program& p
     if (!Runs(writer, step)) continue;
     for (ValueId id : Writes(writer)) {
       ++comparison.values;
-      for (int rank = 0; rank < program.mesh.rank_count(); ++rank) {
+      for (const int rank : RanksOf(program, program.value(id).stage)) {
         const Tensor& one_device = expected[program.value(id).origin];
         CLEAVE_RETURN_IF_ERROR(CompareOnRank(program, writer, id, rank, actual[id], one_device, comparison));
       }

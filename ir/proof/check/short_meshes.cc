@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -105,13 +106,19 @@ Unit UnitOf(size_t axis, const std::vector<MeshAxis>& axes, const Compounds& com
   return unit;
 }
 
+// The axis of stages, which stays as long as it is: a rank of a stage has only what is of it.
+std::optional<size_t> StageAxis(const Program& program) {
+  if (!program.pipeline.has_value()) return std::nullopt;
+  return static_cast<size_t>(program.pipeline->axis.value());
+}
+
 // The axes worth keeping: the first two of those that all steps treat alike, and none of size 1.
 std::vector<size_t> DistinctAxes(const Program& program, const std::vector<MeshAxis>& axes) {
   const std::vector<std::string> treatments = AxisTreatments(program);
   std::map<std::string, int> seen;
   std::vector<size_t> distinct;
   for (size_t axis = 0; axis < axes.size(); ++axis) {
-    if (axes[axis].size > 1 && ++seen[treatments[axis]] <= 2) distinct.push_back(axis);
+    if (axes[axis].size > 1 && axis != StageAxis(program) && ++seen[treatments[axis]] <= 2) distinct.push_back(axis);
   }
   return distinct;
 }
@@ -150,9 +157,9 @@ std::set<size_t> NextSelection(const std::vector<MeshAxis>& axes, const std::map
   }
 }
 
-Mesh Keeping(std::vector<MeshAxis> axes, const std::set<size_t>& chosen) {
+Mesh Keeping(std::vector<MeshAxis> axes, const std::set<size_t>& chosen, std::optional<size_t> stages) {
   for (size_t axis = 0; axis < axes.size(); ++axis) {
-    if (chosen.count(axis) == 0) axes[axis].size = 1;
+    if (chosen.count(axis) == 0 && axis != stages) axes[axis].size = 1;
   }
   absl::StatusOr<Mesh> mesh = Mesh::Create(std::move(axes));
   CLEAVE_CHECK(mesh.ok()) << mesh.status().message();
@@ -161,12 +168,14 @@ Mesh Keeping(std::vector<MeshAxis> axes, const std::set<size_t>& chosen) {
 
 }  // namespace
 
+int64_t RanksOfStage(const Program& program) { return program.mesh.rank_count() / StageCount(program); }
+
 ShortMeshes ShortMeshesOf(const Program& program, int64_t most_ranks) {
-  if (program.mesh.rank_count() <= most_ranks) return {.meshes = {program.mesh}, .left_out = {}};
+  if (RanksOfStage(program) <= most_ranks) return {.meshes = {program.mesh}, .left_out = {}};
   std::vector<MeshAxis> axes = program.mesh.axes();
   const Compounds compounds = CompoundsOf(program);
   for (size_t axis = 0; axis < axes.size(); ++axis) {
-    axes[axis].size = ShortLength(axes[axis].size, axis, compounds, most_ranks);
+    if (axis != StageAxis(program)) axes[axis].size = ShortLength(axes[axis].size, axis, compounds, most_ranks);
   }
   ShortMeshes short_meshes;
   std::map<size_t, Unit> units;
@@ -185,7 +194,7 @@ ShortMeshes ShortMeshesOf(const Program& program, int64_t most_ranks) {
     for (size_t i : chosen) {
       for (size_t j : chosen) together[i][j] = true;
     }
-    short_meshes.meshes.push_back(Keeping(axes, chosen));
+    short_meshes.meshes.push_back(Keeping(axes, chosen, StageAxis(program)));
     const bool all_kept = absl::c_all_of(units, [&](const auto& unit) { return together[unit.first][unit.first]; });
     if (all_kept && short_meshes.meshes.size() >= kMostMeshes) return short_meshes;
   }

@@ -28,6 +28,10 @@ struct ShortMeshes {
   std::vector<std::string> left_out;  // Names of axes.
 };
 
+// The axis of a pipeline's stages stays as it is, and counts above are those of the ranks of one stage: others have
+// nothing of its values.
+int64_t RanksOfStage(const Program& program);
+
 // A mesh of at most `most_ranks` ranks stays as it is.
 ShortMeshes ShortMeshesOf(const Program& program, int64_t most_ranks = kSimulatedRanks);
 

@@ -73,7 +73,7 @@ absl::StatusOr<SimulationReport> SimulateSmall(const Graph& graph, const Program
   // power of the number of ranks. On four ranks there are still two axes, so that their order can be wrong.
   constexpr int64_t kFewestRanks = 4;
   for (int64_t ranks = kSimulatedRanks / 2; report.too_large.has_value() && ranks >= kFewestRanks; ranks /= 2) {
-    if (program.mesh.rank_count() <= ranks) continue;
+    if (RanksOfStage(program) <= ranks) continue;
     CLEAVE_ASSIGN_OR_RETURN(report, SimulateOn(ShortMeshesOf(program, ranks), graph, program, check));
   }
   return report;

@@ -20,7 +20,8 @@ double SimulatedElements(const Graph& graph, const Program& program) {
   for (const Op& op : graph.ops) elements += kCopies * Elements(op.type.shape);
   for (const Step& step : program.steps) {
     for (ValueId value : Writes(step)) {
-      elements += Elements(LargestLocalShape(program, value)) * static_cast<double>(program.mesh.rank_count());
+      elements += Elements(LargestLocalShape(program, value)) *
+                  static_cast<double>(RanksOf(program, program.value(value).stage).size());
     }
   }
   return elements;

@@ -1,6 +1,7 @@
 // The static half of the proof: every rank's view of every collective, and the layouts along the way.
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/proof/check/check.h"
 #include "ir/proof/check/messages.h"
+#include "ir/proof/check/schedule_check.h"
 #include "ir/sharding/layout/boxes.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
@@ -138,14 +140,17 @@ class StaticCheck {
       step_ = &step;
       if (!CheckUse(step)) continue;
       CheckRepeat(step);
+      CheckStage(step);
       Match(
           step.action, [&](const Compute& compute) { CheckCompute(compute); },
           [&](const Collective& collective) { CheckCollective(collective); },
           [&](const Slice& slice) { CheckSlice(slice); }, [&](const View& view) { CheckView(view); },
           [](const Glance&) {},  // It takes a value as it lies.
-          [&](const HostCopy& copy) { CheckHostCopy(copy); });
+          [&](const HostCopy& copy) { CheckHostCopy(copy); }, [&](const Send& send) { CheckSend(step, send); },
+          [&](const Receive& receive) { CheckReceive(step, receive); });
     }
     CheckResults();
+    CheckMailbox();
     return std::move(findings_);
   }
 
@@ -197,6 +202,64 @@ class StaticCheck {
     }
     const std::vector<AxisId>& axes = collective->axes;
     if (std::find(axes.begin(), axes.end(), *program_.time) != axes.end()) Find("sends along the axis of time");
+  }
+
+  // What a step touches, the ranks of its stage have.
+  void CheckStage(const Step& step) {
+    const std::optional<int> stage = StageOf(program_, step);
+    std::vector<ValueId> own = Writes(step);
+    for (ValueId read : Reads(step)) own.push_back(read);
+    for (ValueId id : own) {
+      const std::optional<int>& held = value(id).stage;
+      if (held.has_value() && (*held < 0 || *held >= StageCount(program_))) {
+        Find(absl::StrCat("`", value(id).name, "` is of stage ", *held, " of ", StageCount(program_)));
+      } else if (held.has_value() && held != stage) {
+        Find(absl::StrCat("reads `", value(id).name, "`, which is of stage ", *held));
+      }
+    }
+    if (!program_.pipeline.has_value()) return;
+    const AxisId axis = program_.pipeline->axis;
+    const Collective* collective = std::get_if<Collective>(&step.action);
+    if (collective != nullptr &&
+        std::find(collective->axes.begin(), collective->axes.end(), axis) != collective->axes.end())
+      Find("communicates along the axis of stages");
+    for (ValueId write : Writes(step)) {
+      if (DependsOn(value(write).layout, axis)) Find("makes a value that the axis of stages cuts");
+    }
+  }
+
+  // Values go to later stages in the forward pass and to earlier ones in the backward pass: a stage waits for others
+  // only while these do not wait for it. Outside of the micro-batches all stages run their steps in one order.
+  void CheckSend(const Step& step, const Send& send) {
+    const std::optional<int>& from = value(send.input).stage;
+    if (!from.has_value() || send.to < 0 || send.to >= StageCount(program_) || send.to == *from)
+      return Find("sends to no other stage");
+    const bool is_backward = step.phase == Phase::kBackward;
+    if (program_.time.has_value() && step.repeat == Repeat::kEach && is_backward != (send.to < *from))
+      Find(
+          absl::StrCat("sends from stage ", *from, " to stage ", send.to, " in the ", PhaseName(step.phase), " phase"));
+    mailbox_[{*from, send.to}].push_back(&step);
+  }
+
+  void CheckReceive(const Step& step, const Receive& receive) {
+    const Value& output = value(receive.output);
+    if (!output.stage.has_value()) return Find("receives on no stage");
+    std::deque<const Step*>& sent = mailbox_[{receive.from, *output.stage}];
+    if (sent.empty()) return Find(absl::StrCat("waits for what stage ", receive.from, " does not send"));
+    const Step& sender = *sent.front();
+    const Value& input = value(std::get<Send>(sender.action).input);
+    sent.pop_front();
+    if (input.type != output.type || input.origin != output.origin || input.layout != output.layout)
+      Find(absl::StrCat("takes `", input.name, "`, which is another value"));
+    if (sender.repeat != step.repeat || sender.phase != step.phase) Find("is sent at another time than it is taken");
+  }
+
+  void CheckMailbox() {
+    step_ = nullptr;
+    for (const auto& [stages, sent] : mailbox_) {
+      for (const Step* step : sent)
+        Find(absl::StrCat("step `", step->name, "`: stage ", stages.second, " never takes it"));
+    }
   }
 
   // Metric steps do not run at every step of training, and when only metrics are asked for, training does not run.
@@ -387,10 +450,12 @@ class StaticCheck {
     step_ = nullptr;
     if (program_.loss.has_value()) {
       CheckWhole("the loss", *program_.loss);
+      CheckStages("the loss", *program_.loss, program_.loss_of);
       if (phases_[*program_.loss] != Phase::kForward) Find("the loss is not made in the forward phase");
     }
     for (const ProgramMetric& metric : program_.metrics) {
       CheckWhole(absl::StrCat("metric `", metric.name, "`"), metric.value);
+      CheckStages(absl::StrCat("metric `", metric.name, "`"), metric.value, metric.of);
       if (phases_[metric.value] > Phase::kMetric)
         Find(absl::StrCat("metric `", metric.name, "` is made after its phase"));
     }
@@ -412,6 +477,20 @@ class StaticCheck {
     }
   }
 
+  // Every stage has the number.
+  void CheckStages(const std::string& what, ValueId id, const std::vector<ValueId>& of) {
+    const size_t stages = program_.pipeline.has_value() ? static_cast<size_t>(StageCount(program_)) : 0;
+    if (of.size() != stages) return Find(absl::StrCat(what, " is known on ", of.size(), " of ", stages, " stages"));
+    for (size_t stage = 0; stage < stages; ++stage) {
+      CheckWhole(what, of[stage]);
+      const std::optional<int>& held = value(of[stage]).stage;
+      if (held.has_value() && *held != static_cast<int>(stage))
+        Find(absl::StrCat(what, " of stage ", stage, " is on stage ", *held));
+      if (value(of[stage]).origin != value(id).origin)
+        Find(absl::StrCat(what, " of stage ", stage, " is another value"));
+    }
+  }
+
   void CheckWhole(const std::string& what, ValueId id) {
     if (!written_[id]) Find(absl::StrCat(what, " is never written"));
     if (is_on_host_[id] != 0) Find(absl::StrCat(what, " lies in the host's memory"));
@@ -424,15 +503,19 @@ class StaticCheck {
   IdVector<ValueId, char> written_;
   IdVector<ValueId, char> is_source_;
   IdVector<ValueId, char> is_on_host_;
-  IdVector<ValueId, Phase> phases_;                    // The phase in which each value is made.
-  IdVector<ValueId, Repeat> repeats_;                  // Where each value may be read.
-  std::map<std::vector<AxisId>, std::string> groups_;  // What is wrong with the groups over some axes.
+  IdVector<ValueId, Phase> phases_;                                 // The phase in which each value is made.
+  IdVector<ValueId, Repeat> repeats_;                               // Where each value may be read.
+  std::map<std::vector<AxisId>, std::string> groups_;               // What is wrong with the groups over some axes.
+  std::map<std::pair<int, int>, std::deque<const Step*>> mailbox_;  // What stages have sent to others.
   const Step* step_ = nullptr;
   std::vector<std::string> findings_;
 };
 
 }  // namespace
 
-std::vector<std::string> CheckStatically(const Program& program) { return StaticCheck(program).Run(); }
+std::vector<std::string> CheckStatically(const Program& program) {
+  std::vector<std::string> findings = StaticCheck(program).Run();
+  return findings.empty() ? CheckSchedule(program) : findings;
+}
 
 }  // namespace cleave::ir

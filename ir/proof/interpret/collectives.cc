@@ -230,11 +230,11 @@ absl::Status CheckShape(const Program& program, ValueId value, int rank, const T
 
 absl::Status RunCollective(const Program& program, const Collective& collective, RankValues& values) {
   for (const Transfer& transfer : collective.transfers) {
-    std::vector<Tensor> outputs;
-    for (int rank = 0; rank < program.mesh.rank_count(); ++rank) {
+    std::vector<Tensor> outputs(static_cast<size_t>(program.mesh.rank_count()));
+    for (const int rank : RanksOf(program, program.value(transfer.output).stage)) {
       CLEAVE_ASSIGN_OR_RETURN(Tensor local, TransferOnRank(program, collective, transfer, values, rank).Run());
       CLEAVE_RETURN_IF_ERROR(CheckShape(program, transfer.output, rank, local));
-      outputs.push_back(std::move(local));
+      outputs[static_cast<size_t>(rank)] = std::move(local);
     }
     values[transfer.output] = std::move(outputs);
   }
@@ -257,12 +257,12 @@ absl::Status RunView(const Program& program, const View& view, RankValues& value
 absl::Status RunSlice(const Program& program, const Slice& slice, RankValues& values) {
   const Value& input = program.value(slice.input);
   const Value& output = program.value(slice.output);
-  std::vector<Tensor> outputs;
-  for (int rank = 0; rank < program.mesh.rank_count(); ++rank) {
+  std::vector<Tensor> outputs(static_cast<size_t>(program.mesh.rank_count()));
+  for (const int rank : RanksOf(program, output.stage)) {
     CLEAVE_ASSIGN_OR_RETURN(Tensor local, Cut(values[slice.input][static_cast<size_t>(rank)],
                                               SliceOf(input.layout, program.mesh, input.type.shape, rank),
                                               SliceOf(output.layout, program.mesh, output.type.shape, rank), -1));
-    outputs.push_back(std::move(local));
+    outputs[static_cast<size_t>(rank)] = std::move(local);
   }
   values[slice.output] = std::move(outputs);
   return absl::OkStatus();

@@ -1,5 +1,6 @@
 #include "ir/proof/interpret/interpret.h"
 
+#include <deque>
 #include <functional>
 #include <string>
 #include <utility>
@@ -48,7 +49,16 @@ class Lockstep {
           [&](const HostCopy& copy) {
             values_[copy.output] = values_[copy.input];
             return absl::OkStatus();
-          }));
+          },
+          [&](const Send& send) { return RunSend(send); },
+          [&](const Receive& receive) { return RunReceive(receive); }));
+    }
+    for (const auto& [stages, sent] : sent_) {
+      if (!sent.empty()) {
+        return absl::InternalError(absl::StrCat("stage ", stages.second, " never takes `",
+                                                program_.value(sent.front()).name, "`, which stage ", stages.first,
+                                                " sends"));
+      }
     }
     return absl::OkStatus();
   }
@@ -60,9 +70,11 @@ class Lockstep {
     const OpDefinition& definition = DefinitionOf(compute.kind);
     const Value& output = program_.value(compute.output);
     const Rule rule = RuleOf(program_, compute);
-    for (int rank = 0; rank < program_.mesh.rank_count(); ++rank) {
+    values_[compute.output].resize(static_cast<size_t>(program_.mesh.rank_count()));
+    for (const int rank : RanksOf(program_, output.stage)) {
+      Tensor& made = values_[compute.output][static_cast<size_t>(rank)];
       if (ComesFromOutside(definition)) {
-        values_[compute.output].push_back(source_(output, rank));
+        made = source_(output, rank);
         continue;
       }
       std::vector<const Tensor*> inputs;
@@ -78,7 +90,30 @@ class Lockstep {
       if (static_cast<int64_t>(result.values.size()) != ElementCount(result.shape)) {
         return absl::InternalError(absl::StrCat("`", output.name, "` has the wrong number of elements on rank ", rank));
       }
-      values_[compute.output].push_back(std::move(result));
+      made = std::move(result);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RunSend(const Send& send) {
+    sent_[{*program_.value(send.input).stage, send.to}].push_back(send.input);
+    return absl::OkStatus();
+  }
+
+  // Takes what the other stage has sent first.
+  absl::Status RunReceive(const Receive& receive) {
+    const Value& output = program_.value(receive.output);
+    std::deque<ValueId>& sent = sent_[{receive.from, *output.stage}];
+    if (sent.empty()) {
+      return absl::InternalError(
+          absl::StrCat("`", output.name, "` waits for what stage ", receive.from, " has not sent"));
+    }
+    const std::vector<Tensor>& source = values_[sent.front()];
+    sent.pop_front();
+    std::vector<Tensor>& received = values_[receive.output];
+    received.resize(source.size());
+    for (const int rank : RanksOf(program_, output.stage)) {
+      received[static_cast<size_t>(rank)] = source[static_cast<size_t>(PeerOf(program_, rank, receive.from))];
     }
     return absl::OkStatus();
   }
@@ -87,6 +122,7 @@ class Lockstep {
   const SourceOnRank& source_;
   int64_t step_;
   IdVector<ValueId, std::vector<Tensor>> values_;
+  std::map<std::pair<int, int>, std::deque<ValueId>> sent_;  // By the stages that send and receive.
 };
 
 }  // namespace

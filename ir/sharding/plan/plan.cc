@@ -1,9 +1,11 @@
 #include "ir/sharding/plan/plan.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status/status_macros.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/rule_table.h"
 
@@ -31,6 +33,28 @@ std::vector<std::string> VerifyRanks(const std::vector<RankAxis>& rank_axes, con
     if (size != axis.size) return {absl::StrCat("the mesh ", mesh.ToString(), " does not have the axis ", axis.name)};
   }
   return {};
+}
+
+bool UsesAxis(const OpPlan& planned, AxisId axis) {
+  const auto has = [&](const std::vector<AxisId>& axes) {
+    return std::find(axes.begin(), axes.end(), axis) != axes.end();
+  };
+  const Strategy& strategy = planned.strategy;
+  return std::any_of(strategy.cuts.begin(), strategy.cuts.end(), has) ||
+         std::any_of(strategy.passes.begin(), strategy.passes.end(),
+                     [&](const PassThrough& pass) { return pass.axis == axis; }) ||
+         (planned.output.has_value() &&
+          std::any_of(planned.output->dimensions.begin(), planned.output->dimensions.end(), has));
+}
+
+// Numbers of axes, behind one more.
+void Shift(std::vector<AxisId>& axes) {
+  for (AxisId& axis : axes) axis = AxisId(axis.value() + 1);
+}
+
+void Shift(Strategy& strategy) {
+  for (std::vector<AxisId>& axes : strategy.cuts) Shift(axes);
+  for (PassThrough& pass : strategy.passes) pass.axis = AxisId(pass.axis.value() + 1);
 }
 
 }  // namespace
@@ -71,6 +95,28 @@ absl::Status VerifyIn(const Plan& plan, const Strategy& strategy, const Rule& ru
   return plan.micro_batches > 1 ? VerifyCuts(strategy, rule, plan.mesh) : VerifyStrategy(strategy, rule, plan.mesh);
 }
 
+int StageCount(const Plan& plan) {
+  return plan.pipeline.has_value() ? static_cast<int>(plan.mesh.axis(plan.pipeline->axis).size) : 1;
+}
+
+absl::StatusOr<Plan> WithStages(Plan plan, const MeshAxis& axis, PipelineSchedule schedule,
+                                const IdVector<OpId, int>& stage) {
+  std::vector<MeshAxis> axes = plan.mesh.axes();
+  axes.insert(axes.begin(), axis);
+  CLEAVE_ASSIGN_OR_RETURN(plan.mesh, Mesh::Create(std::move(axes)));
+  plan.pipeline = Pipeline{.axis = AxisId(0), .schedule = schedule};
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    OpPlan& planned = plan.ops[OpId(static_cast<int64_t>(i))];
+    planned.stage = stage[OpId(static_cast<int64_t>(i))];
+    Shift(planned.strategy);
+    for (Choice& choice : planned.choices) Shift(choice.strategy);
+    if (!planned.output.has_value()) continue;
+    for (std::vector<AxisId>& cut : planned.output->dimensions) Shift(cut);
+    for (PartialAxis& partial : planned.output->partial) partial.axis = AxisId(partial.axis.value() + 1);
+  }
+  return plan;
+}
+
 std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
   if (plan.ops.size() != graph.ops.size()) {
     return {absl::StrCat("the plan has ", plan.ops.size(), " ops, the graph ", graph.ops.size())};
@@ -79,6 +125,7 @@ std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
     return {absl::StrCat("the plan has ", plan.micro_batches, " micro-batches")};
   }
   std::vector<std::string> errors;
+  if (graph.is_manual() && plan.pipeline.has_value()) return {"a manual model is a pipeline"};
   if (graph.is_manual() && plan.micro_batches > 1) return {"a manual model has micro-batches"};
   if (graph.is_manual()) errors = VerifyRanks(graph.rank_axes, plan.mesh);
   if (!errors.empty()) return errors;
@@ -99,12 +146,21 @@ std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
     if (planned.retention == Retention::kOffload && !CanBeRecomputed(graph, op)) {
       errors.push_back(absl::StrCat("`", op.name, "` cannot wait in the host's memory"));
     }
+    if (plan.pipeline.has_value() && UsesAxis(planned, plan.pipeline->axis)) {
+      errors.push_back(absl::StrCat("`", op.name, "` is cut by the axis of stages"));
+    }
+    if (plan.pipeline.has_value() && planned.retention == Retention::kOffload) {
+      errors.push_back(absl::StrCat("`", op.name, "` of a pipeline waits in the host's memory"));
+    }
     if (!planned.output.has_value()) continue;
     if (const absl::Status valid = VerifyLayout(*planned.output, plan.mesh, op.type.rank()); !valid.ok()) {
       errors.push_back(absl::StrCat("`", op.name, "` (output): ", valid.message()));
     }
   }
-  return errors;
+  if (!errors.empty()) return errors;
+  IdVector<OpId, int> stage;
+  for (const OpPlan& planned : plan.ops) stage.push_back(planned.stage);
+  return VerifyStages(graph, stage, StageCount(plan));
 }
 
 }  // namespace cleave::ir

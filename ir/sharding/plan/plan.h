@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "base/diagnostic/diagnostic.h"
 #include "ir/graph/graph.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/stages/stages.h"
 #include "ir/sharding/strategy/strategy.h"
 
 namespace cleave::ir {
@@ -63,6 +65,7 @@ struct OpPlan {
   // redistributed right after the op.
   std::optional<Layout> output;
   Retention retention = Retention::kKeep;
+  int stage = 0;  // Of the pipeline (ir/sharding/stages).
   DecidedBy decided_by = DecidedBy::kFallback;
   std::string reason;           // One sentence.
   std::vector<Choice> choices;  // At least the chosen one and the second best, where there was a choice.
@@ -84,6 +87,14 @@ struct SearchSummary {
 
 inline constexpr int64_t kMostMicroBatches = 65536;
 
+// The stages of a plan that is a pipeline. Strategies and layouts do not use their axis.
+struct Pipeline {
+  AxisId axis;  // Of the plan's mesh.
+  PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
+
+  bool operator==(const Pipeline&) const = default;
+};
+
 struct Plan {
   std::string cluster = "cpu";
   Mesh mesh;
@@ -91,6 +102,7 @@ struct Plan {
   // A step takes its batch in so many parts, one after another (ir/sharding/micro_batches). Strategies and layouts say
   // nothing of it: they hold for each part.
   int64_t micro_batches = 1;
+  std::optional<Pipeline> pipeline = {};
   // Steps are moved to where they take less memory (ir/program/order); else they are in the order of the training
   // graph.
   bool moves_steps = false;
@@ -108,8 +120,17 @@ bool CanBeRecomputed(const Graph& graph, const Op& op);
 // (ir/sharding/micro_batches) says whether all cuts go together.
 absl::Status VerifyIn(const Plan& plan, const Strategy& strategy, const Rule& rule);
 
+// The number of stages; 1 where the plan is no pipeline.
+int StageCount(const Plan& plan);
+
+// The plan, which is one of the ranks of a stage, on as many times the ranks: `axis` becomes the first axis of its
+// mesh, and op i is of stage `stage[i]` (StagesOf). An error where the mesh would be too large.
+absl::StatusOr<Plan> WithStages(Plan plan, const MeshAxis& axis, PipelineSchedule schedule,
+                                const IdVector<OpId, int>& stage);
+
 // The errors of the plan: sizes must agree, every strategy must be valid for its op's rule (VerifyIn), every `output`
-// must be a layout of its value, only ops that can be are recomputed or offloaded. Empty when the plan is valid.
+// must be a layout of its value, only ops that can be are recomputed or offloaded, and
+// stages must be those of a pipeline (VerifyStages). Empty when the plan is valid.
 std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan);
 
 }  // namespace cleave::ir

@@ -91,6 +91,7 @@ class Rewriter {
                 .output = {},
                 // All parts of an op are computed again with it, or wait where it does.
                 .retention = retention == Retention::kRedistribute ? Retention::kKeep : retention,
+                .stage = plan_.ops[op.id].stage,
                 .decided_by = plan_.ops[op.id].decided_by,
                 .reason = absl::StrCat("distributed form of ", op.name),
                 .choices = {}};

@@ -1,0 +1,210 @@
+#include "ir/sharding/stages/stages.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "ir/graph/ops/builder.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/program/partition/partition.h"
+#include "ir/program/partition/stage_program.h"
+#include "ir/program/text.h"
+#include "ir/proof/check/check.h"
+#include "ir/testing/graphs.h"
+#include "ir/testing/meshes.h"
+#include "ir/testing/plans.h"
+#include "ir/testing/random_plan.h"
+#include "ir/testing/sources.h"
+#include "ir/transforms/differentiate/differentiate.h"
+#include "ir/transforms/distribute/distribute.h"
+
+namespace cleave::ir {
+namespace {
+
+constexpr PipelineSchedule kOneByOne = PipelineSchedule::kOneForwardOneBackward;
+
+Plan Staged(const Graph& graph, const Plan& plan, const std::vector<OpId>& first,
+            PipelineSchedule schedule = kOneByOne) {
+  const MeshAxis axis{.name = std::string(kStageAxis), .size = static_cast<int64_t>(first.size()) + 1};
+  absl::StatusOr<Plan> staged = WithStages(plan, axis, schedule, StagesOf(graph, first));
+  EXPECT_TRUE(staged.ok()) << staged.status();
+  EXPECT_EQ(VerifyPlan(graph, *staged), std::vector<std::string>());
+  return *std::move(staged);
+}
+
+Program PipelineOf(const Graph& graph, const Plan& plan) {
+  absl::StatusOr<Program> program = Partition(graph, plan);
+  EXPECT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(CheckStatically(*program), std::vector<std::string>());
+  return *std::move(program);
+}
+
+// The names of a program's steps of a phase.
+std::string NamesIn(const Program& program, Phase phase) {
+  std::string names;
+  for (const Step& step : program.steps) {
+    if (step.phase == phase) absl::StrAppend(&names, step.name, " ");
+  }
+  return names;
+}
+
+TEST(StagesTest, EachStageRunsItsOwnSteps) {
+  const Graph graph = TestMlp();
+  const Plan plan = Staged(graph, DataParallelPlan(graph, MeshOf({2})), {*graph.Find("logits")});
+  const Program program = PipelineOf(graph, plan);
+  const std::vector<Program> stages = ProgramsOfStages(program);
+  ASSERT_EQ(stages.size(), 2u);
+  EXPECT_EQ(NamesIn(stages[0], Phase::kForward), "image w1 b1 h1 h1.bias h1.relu h1.relu.stage_1.send loss.stage_0 ");
+  EXPECT_EQ(NamesIn(stages[0], Phase::kMetric), "accuracy.stage_0 ");
+  EXPECT_EQ(NamesIn(stages[0], Phase::kBackward), "h1.relu.grad.stage_0 h1.bias.grad b1.grad w1.grad ");
+  EXPECT_EQ(NamesIn(stages[1], Phase::kForward),
+            "label w2 h1.relu.stage_1 logits loss loss.all_reduce loss.stage_0.send ");
+  EXPECT_EQ(NamesIn(stages[1], Phase::kMetric), "accuracy accuracy.all_reduce accuracy.stage_0.send ");
+  EXPECT_EQ(NamesIn(stages[1], Phase::kUpdate),
+            "w2.grad.all_reduce learning_rate w2.momentum w2.momentum.decayed w2.momentum.new w2.step w2.new ");
+  for (const Program& stage : stages) {
+    EXPECT_TRUE(stage.loss.has_value());
+    EXPECT_EQ(*ParseProgram(ProgramText(stage, 0)), stage);
+  }
+}
+
+TEST(StagesTest, TheLaterAStageTheFewerMicroBatchesAreUnderWay) {
+  const Graph graph = TestMlp();
+  Plan plan = Staged(graph, DataParallelPlan(graph, MeshOf({1})), {*graph.Find("h1.relu"), *graph.Find("logits")});
+  plan.micro_batches = 4;
+  const auto under_way = [&] {
+    std::vector<int64_t> counts;
+    for (const Program& stage : ProgramsOfStages(PipelineOf(graph, plan)))
+      counts.push_back(MicroBatchesUnderWay(stage));
+    return counts;
+  };
+  EXPECT_EQ(under_way(), (std::vector<int64_t>{3, 2, 1}));
+  plan.pipeline->schedule = PipelineSchedule::kGPipe;
+  EXPECT_EQ(under_way(), (std::vector<int64_t>{4, 4, 4}));
+  plan.micro_batches = 2;
+  plan.pipeline->schedule = kOneByOne;
+  EXPECT_EQ(under_way(), (std::vector<int64_t>{2, 2, 1}));
+}
+
+// A table that the first and the last stage read is in the first, which adds up both gradients.
+TEST(StagesTest, TiedWeightsAreInOneStage) {
+  const Graph graph = TestTiedWeights();
+  const auto is_parameter = [](const Op& op) { return op.kind == OpKind::kParameter; };
+  const OpId table = std::find_if(graph.ops.begin(), graph.ops.end(), is_parameter)->id;
+  OpId last_reader;
+  for (const Op& op : graph.ops) {
+    const bool reads = std::count(op.inputs.begin(), op.inputs.end(), table) > 0;
+    if (op.phase == Phase::kForward && reads) last_reader = op.id;
+  }
+  Plan plan = Staged(graph, DataParallelPlan(graph, MeshOf({2})), {last_reader});
+  plan.micro_batches = 3;
+  const Program program = PipelineOf(graph, plan);
+  for (const ProgramUpdate& update : program.updates) {
+    if (program.value(update.state).origin == table) {
+      EXPECT_EQ(program.value(update.state).stage, 0);
+    }
+  }
+  const absl::StatusOr<SimulationReport> report = CheckBySimulation(graph, program);
+  EXPECT_TRUE(report.ok()) << report.status();
+}
+
+// Sends that are left out, go elsewhere or are taken in another order, and values that another stage has.
+TEST(StagesTest, MutantsAreFound) {
+  const Graph graph = TestMlp();
+  Plan plan = Staged(graph, DataParallelPlan(graph, MeshOf({2})), {*graph.Find("h1.relu"), *graph.Find("logits")});
+  plan.micro_batches = 4;
+  const Program program = PipelineOf(graph, plan);
+  int mutants = 0;
+  const auto expect_found = [&](const std::string& what, const Program& mutant) {
+    ++mutants;
+    EXPECT_FALSE(CheckStatically(mutant).empty()) << what;
+  };
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const std::string& name = program.steps[i].name;
+    Program mutant = program;
+    const bool talks = std::holds_alternative<Send>(program.steps[i].action) ||
+                       std::holds_alternative<Receive>(program.steps[i].action);
+    if (talks) {
+      mutant.steps.erase(mutant.steps.begin() + static_cast<int64_t>(i));
+      expect_found(name + " is left out", mutant);
+      mutant = program;
+      mutant.steps.insert(mutant.steps.begin() + static_cast<int64_t>(i), program.steps[i]);
+      expect_found(name + " happens twice", mutant);
+    }
+    for (int stage = 0; stage < 3; ++stage) {
+      mutant = program;
+      if (Send* send = std::get_if<Send>(&mutant.steps[i].action); send != nullptr && send->to != stage) {
+        send->to = stage;
+        expect_found(absl::StrCat(name, " goes to ", stage), mutant);
+      }
+      mutant = program;
+      if (Receive* receive = std::get_if<Receive>(&mutant.steps[i].action);
+          receive != nullptr && receive->from != stage) {
+        receive->from = stage;
+        expect_found(absl::StrCat(name, " comes from ", stage), mutant);
+      }
+      mutant = program;
+      for (const ValueId value : Writes(program.steps[i])) {
+        std::optional<int>& held = mutant.values[value].stage;
+        if (!held.has_value() || *held == stage) continue;
+        held = stage;
+        expect_found(absl::StrCat(name, " is of stage ", stage), mutant);
+      }
+    }
+    const bool is_next_alike =
+        talks && i + 2 < program.steps.size() && program.steps[i + 2].action.index() == program.steps[i].action.index();
+    if (is_next_alike) {
+      mutant = program;
+      std::swap(mutant.steps[i], mutant.steps[i + 2]);
+      expect_found(name + " is exchanged with another", mutant);
+    }
+  }
+  EXPECT_GT(mutants, 40);
+}
+
+// Any cuts of any plans: what stages send each other, what they compute, and when.
+TEST(StagesTest, RandomPipelinesComputeWhatOneDeviceComputes) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  const Graph graphs[] = {TestMlp(), TestTiedWeights(), TestAttention()};
+  int proven = 0;
+  for (int round = 0; round < 90; ++round) {
+    const Graph& graph = graphs[round % 3];
+    std::vector<OpId> forward;
+    for (const Op& op : graph.ops) {
+      if (op.phase == Phase::kForward) forward.push_back(op.id);
+    }
+    std::vector<OpId> first;
+    std::sample(forward.begin(), forward.end(), std::back_inserter(first), 1 + static_cast<int64_t>(random() % 3),
+                random);
+    Plan plan = RandomPlan(graph, RandomMesh(1 + static_cast<int64_t>(random() % 4), random), random);
+    for (const Op& op : graph.ops) {
+      if (CanBeRecomputed(graph, op) && random() % 5 == 0) plan.ops[op.id].retention = Retention::kRecompute;
+    }
+    plan = Staged(graph, plan, first, random() % 2 == 0 ? kOneByOne : PipelineSchedule::kGPipe);
+    Distributed split = *Distribute(graph, plan);
+    split.plan.micro_batches = 1 + static_cast<int64_t>(random() % 4);
+    const absl::StatusOr<Program> program = Partition(split.graph, split.plan);
+    if (!program.ok()) {
+      EXPECT_TRUE(absl::IsInvalidArgument(program.status())) << program.status();
+      continue;
+    }
+    EXPECT_EQ(CheckStatically(*program), std::vector<std::string>());
+    const absl::StatusOr<SimulationReport> report = CheckBySimulation(graph, split, *program);
+    EXPECT_TRUE(report.ok()) << report.status();
+    for (const Program& stage : ProgramsOfStages(*program)) {
+      EXPECT_EQ(*ParseProgram(ProgramText(stage, 0)), stage);
+    }
+    EXPECT_EQ(*ParseProgram(ProgramText(*program, 0)), *program);
+    ++proven;
+  }
+  EXPECT_GT(proven, 50);
+}
+
+}  // namespace
+}  // namespace cleave::ir

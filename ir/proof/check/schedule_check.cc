@@ -1,0 +1,132 @@
+#include "ir/proof/check/schedule_check.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ir/sharding/stages/stages.h"
+
+namespace cleave::ir {
+namespace {
+
+// A send or receive of a stage, at a micro-batch (0 outside of them).
+struct Event {
+  const Step* step = nullptr;
+  int64_t micro_batch = 0;
+  bool begins_forward = false;  // Or, without a step, where the passes of a micro-batch begin and end.
+  bool ends_backward = false;
+};
+
+struct Message {
+  const Step* step = nullptr;
+  int64_t micro_batch = 0;
+};
+
+class Rehearsal {
+ public:
+  explicit Rehearsal(const Program& program) : program_(program) {
+    for (int stage = 0; stage < StageCount(program); ++stage) events_.push_back(EventsOf(stage));
+    next_.resize(events_.size(), 0);
+    under_way_.resize(events_.size(), 0);
+  }
+
+  std::vector<std::string> Run() {
+    bool moves = true;
+    while (moves) {
+      moves = false;
+      for (size_t stage = 0; stage < events_.size(); ++stage) {
+        while (next_[stage] < events_[stage].size() && Happens(stage, events_[stage][next_[stage]])) {
+          ++next_[stage];
+          moves = true;
+        }
+      }
+    }
+    for (size_t stage = 0; stage < events_.size() && findings_.empty(); ++stage) {
+      if (next_[stage] == events_[stage].size()) continue;
+      const Event& event = events_[stage][next_[stage]];
+      findings_.push_back(absl::StrCat("stage ", stage, " waits for ever at `", event.step->name, "` of micro-batch ",
+                                       event.micro_batch));
+    }
+    return std::move(findings_);
+  }
+
+ private:
+  // What a stage sends and receives in a step of training, in its order.
+  std::vector<Event> EventsOf(int stage) const {
+    const int64_t count = MicroBatches(program_);
+    const int64_t ahead = MicroBatchesAhead(program_.pipeline->schedule, StageCount(program_), stage, count);
+    std::vector<Event> events;
+    const auto add = [&](Repeat repeat, bool is_backward, int64_t micro_batch) {
+      for (const Step& step : program_.steps) {
+        const bool talks = std::holds_alternative<Send>(step.action) || std::holds_alternative<Receive>(step.action);
+        if (!talks || StageOf(program_, step) != stage || step.repeat != repeat) continue;
+        if (repeat != Repeat::kEach || (step.phase == Phase::kBackward) == is_backward)
+          events.push_back({.step = &step, .micro_batch = micro_batch});
+      }
+    };
+    add(Repeat::kOnceBefore, false, 0);
+    for (int64_t turn = 0; turn < count + ahead; ++turn) {
+      if (turn < count) {
+        events.push_back({.micro_batch = turn, .begins_forward = true});
+        add(Repeat::kEach, false, turn);
+      }
+      if (turn < ahead) continue;
+      add(Repeat::kEach, true, turn - ahead);
+      events.push_back({.micro_batch = turn - ahead, .ends_backward = true});
+    }
+    add(Repeat::kOnceAfter, false, 0);
+    return events;
+  }
+
+  // Whether the event can happen now; if so, it has.
+  bool Happens(size_t stage, const Event& event) {
+    if (event.step == nullptr) {
+      Count(stage, event);
+      return true;
+    }
+    const int own = static_cast<int>(stage);
+    if (const Send* send = std::get_if<Send>(&event.step->action)) {
+      std::optional<Message>& box = boxes_[{own, send->to}];
+      if (box.has_value()) return false;
+      box = Message{event.step, event.micro_batch};
+      return true;
+    }
+    const Receive& receive = std::get<Receive>(event.step->action);
+    std::optional<Message>& box = boxes_[{receive.from, own}];
+    if (!box.has_value()) return false;
+    const Value& sent = program_.value(std::get<Send>(box->step->action).input);
+    if (sent.origin != program_.value(receive.output).origin || box->micro_batch != event.micro_batch) {
+      findings_.push_back(absl::StrCat("stage ", stage, " takes `", sent.name, "` of micro-batch ", box->micro_batch,
+                                       " as `", event.step->name, "` of micro-batch ", event.micro_batch));
+    }
+    box.reset();
+    return true;
+  }
+
+  void Count(size_t stage, const Event& event) {
+    const int64_t count = MicroBatches(program_);
+    const int64_t most =
+        MicroBatchesAhead(program_.pipeline->schedule, StageCount(program_), static_cast<int>(stage), count) + 1;
+    under_way_[stage] += event.begins_forward ? 1 : -1;
+    if (under_way_[stage] <= most) return;
+    findings_.push_back(
+        absl::StrCat("stage ", stage, " has ", under_way_[stage], " micro-batches under way and memory for ", most));
+  }
+
+  const Program& program_;
+  std::vector<std::vector<Event>> events_;
+  std::vector<size_t> next_;                                     // By stage: its next event.
+  std::vector<int64_t> under_way_;                               // By stage: micro-batches between their two passes.
+  std::map<std::pair<int, int>, std::optional<Message>> boxes_;  // From a stage to another: what was not taken yet.
+  std::vector<std::string> findings_;
+};
+
+}  // namespace
+
+std::vector<std::string> CheckSchedule(const Program& program) {
+  return program.pipeline.has_value() ? Rehearsal(program).Run() : std::vector<std::string>();
+}
+
+}  // namespace cleave::ir

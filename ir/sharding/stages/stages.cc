@@ -1,0 +1,134 @@
+#include "ir/sharding/stages/stages.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace cleave::ir {
+namespace {
+
+constexpr std::array<std::pair<PipelineSchedule, absl::string_view>, 2> kSchedules = {
+    {{PipelineSchedule::kGPipe, "gpipe"}, {PipelineSchedule::kOneForwardOneBackward, "one_f_one_b"}}};
+
+bool IsForward(const Op& op) { return op.phase == Phase::kForward || op.phase == Phase::kMetric; }
+
+}  // namespace
+
+absl::string_view PipelineScheduleName(PipelineSchedule schedule) {
+  for (const auto& [value, name] : kSchedules) {
+    if (value == schedule) return name;
+  }
+  return "";
+}
+
+std::optional<PipelineSchedule> ParsePipelineSchedule(absl::string_view name) {
+  for (const auto& [value, candidate] : kSchedules) {
+    if (candidate == name) return value;
+  }
+  return std::nullopt;
+}
+
+int64_t MicroBatchesAhead(PipelineSchedule schedule, int stages, int stage, int64_t micro_batches) {
+  switch (schedule) {
+    case PipelineSchedule::kGPipe:
+      return micro_batches - 1;
+    case PipelineSchedule::kOneForwardOneBackward:
+      return std::min<int64_t>(stages - 1 - stage, micro_batches - 1);
+  }
+  return 0;
+}
+
+bool IsOnEveryStage(const Op& op) {
+  return op.kind == OpKind::kInput || op.kind == OpKind::kConstant || op.kind == OpKind::kStepScalar;
+}
+
+IdVector<OpId, int> StagesOf(const Graph& graph, const std::vector<OpId>& first) {
+  IdVector<OpId, int> stages(graph.ops.size(), 0);
+  const auto by_place = [&](OpId op) {
+    return static_cast<int>(std::upper_bound(first.begin(), first.end(), op) - first.begin());
+  };
+  // Sources that keep a value go where they are read first.
+  const auto keeps = [](const Op& op) { return op.kind == OpKind::kParameter || op.kind == OpKind::kState; };
+  IdVector<OpId, int> reader(graph.ops.size(), static_cast<int>(first.size()) + 1);
+  for (const Op& op : graph.ops) {
+    if (!IsForward(op) || IsOnEveryStage(op) || keeps(op)) continue;
+    int stage = op.phase == Phase::kForward ? by_place(op.id) : 0;
+    for (const OpId input : op.inputs) {
+      if (!keeps(graph.op(input))) stage = std::max(stage, stages[input]);
+    }
+    stages[op.id] = stage;
+    for (const OpId input : op.inputs) reader[input] = std::min(reader[input], stage);
+  }
+  for (const Op& op : graph.ops) {
+    if (keeps(op) && IsForward(op)) stages[op.id] = std::min(reader[op.id], static_cast<int>(first.size()));
+  }
+  // What the optimizer keeps goes to its parameter: to the earliest stage of what its new value is made of.
+  IdVector<OpId, uint8_t> is_open(graph.ops.size(), 0);
+  for (const Op& op : graph.ops) is_open[op.id] = keeps(op) && !IsForward(op);
+  for (const Op& op : graph.ops) {
+    if (IsForward(op) || IsOnEveryStage(op) || keeps(op)) continue;
+    if (op.inherits.has_value()) {
+      stages[op.id] = stages[op.inherits->op];
+      continue;
+    }
+    int stage = static_cast<int>(first.size()) + 1;
+    bool follows_open = false;
+    for (const OpId input : op.inputs) {
+      if (is_open[input] != 0) follows_open = true;
+      if (IsOnEveryStage(graph.op(input)) || is_open[input] != 0) continue;
+      // The gradient of a parameter that several stages read is sent to the parameter.
+      const std::optional<OpId>& parameter = graph.op(input).gradient_of;
+      const bool is_update = op.phase == Phase::kUpdate && parameter.has_value() && keeps(graph.op(*parameter));
+      stage = std::min(stage, is_update ? stages[*parameter] : stages[input]);
+    }
+    if (stage <= static_cast<int>(first.size())) {
+      stages[op.id] = stage;
+    } else {
+      is_open[op.id] = follows_open;  // Made of what the optimizer keeps alone.
+    }
+  }
+  // Each reader tells the states that it reads where they are.
+  for (auto op = graph.ops.end(); op-- != graph.ops.begin();) {
+    if (is_open[op->id] != 0) continue;
+    for (const OpId input : op->inputs) {
+      if (is_open[input] == 0) continue;
+      stages[input] = stages[op->id];
+      is_open[input] = 0;
+    }
+  }
+  return stages;
+}
+
+std::vector<std::string> VerifyStages(const Graph& graph, const IdVector<OpId, int>& stage, int stages) {
+  std::vector<std::string> errors;
+  for (const Op& op : graph.ops) {
+    if (stage[op.id] < 0 || stage[op.id] >= stages) {
+      errors.push_back(absl::StrCat("`", op.name, "` is in stage ", stage[op.id], " of ", stages));
+      continue;
+    }
+    if (IsOnEveryStage(op)) continue;
+    for (const OpId input : op.inputs) {
+      if (IsOnEveryStage(graph.op(input)) || op.phase == Phase::kUpdate) continue;
+      const bool is_backward_value = graph.op(input).phase == Phase::kBackward;
+      const bool goes_back = stage[input] > stage[op.id];
+      const bool goes_on = stage[input] < stage[op.id];
+      if (IsForward(op) && goes_back) {
+        errors.push_back(absl::StrCat("`", op.name, "` in stage ", stage[op.id], " reads `", graph.op(input).name,
+                                      "` of the later stage ", stage[input]));
+      }
+      if (op.phase == Phase::kBackward && is_backward_value && goes_on) {
+        errors.push_back(absl::StrCat("`", op.name, "` in stage ", stage[op.id], " reads the gradient `",
+                                      graph.op(input).name, "` of the earlier stage ", stage[input]));
+      }
+      if (op.phase == Phase::kBackward && !is_backward_value && goes_back) {
+        errors.push_back(absl::StrCat("`", op.name, "` in stage ", stage[op.id], " reads `", graph.op(input).name,
+                                      "` of the later stage ", stage[input]));
+      }
+    }
+  }
+  return errors;
+}
+
+}  // namespace cleave::ir
