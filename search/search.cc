@@ -12,6 +12,7 @@
 #include "search/manual/manual.h"
 #include "search/memory/memory.h"
 #include "search/pins/pins.h"
+#include "search/pipeline.h"
 #include "search/planner.h"
 #include "search/regions/objective.h"
 #include "search/warnings.h"
@@ -239,6 +240,7 @@ absl::string_view PriceName(ir::Price price) {
 std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
                                       const SearchOptions& options, Diagnostics& diagnostics) {
   if (!CheckManualSettings(training_graph, options.algorithm, pins, diagnostics)) return std::nullopt;
+  if (pins.settings.stages != 1) return SearchPipeline(training_graph, cluster, pins, options, diagnostics);
   if (training_graph.is_manual()) return PlanManual(training_graph, cluster, pins, options, diagnostics);
   if (!CheckSupported(pins, options, diagnostics)) return std::nullopt;
   const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);

@@ -77,7 +77,9 @@ const std::string& Emission::StepNumberPlace(ir::ValueId value) {
   return place;
 }
 
-std::string Emission::Place(int line) const {
+std::string Emission::Place(int line) const { return PlaceIn(program, line); }
+
+std::string PlaceIn(const ir::Program& program, int line) {
   const size_t slash = program.file.rfind('/');
   const std::string file = slash == std::string::npos ? program.file : program.file.substr(slash + 1);
   return line > 0 ? absl::StrCat(file, ":", line) : file;

@@ -62,6 +62,13 @@ struct Emission {
     return storage.host.Find(*storage.root[value]) == nullptr ? "arena.At" : "arena.OnHost";
   }
 
+  // For each micro-batch under way, a value that waits has a piece of its own: from one to the next, in bytes; 0 for
+  // others.
+  int64_t WaitingStride(ir::ValueId value) const {
+    const ir::ValueId root = *storage.root[value];
+    return storage.waiting.count(root) == 0 ? 0 : ir::WaitingStride(program, storage, root).value();
+  }
+
   // The op that makes a source value (a parameter, a constant, …), or null.
   const ir::Compute* SourceOf(ir::ValueId value) const { return sources[value]; }
 
@@ -87,6 +94,9 @@ struct Emission {
   // "mnist_mlp.model:7", or only the file if there is no line.
   std::string Place(int line) const;
 };
+
+// The same of a program.
+std::string PlaceIn(const ir::Program& program, int line);
 
 // "f32[256, 512] cut as [m0 m1, -]"; nothing is said of the cuts of a tensor that every rank holds whole. Partial sums
 // are not mentioned, because an all-reduce completes them in place.

@@ -296,6 +296,7 @@ void LayeredText::WriteStruct(size_t group, SourceWriter& writer) const {
   writer.Open(absl::StrCat("struct ", groups_[group].type, " {"));
   writer.Line("const Arena& arena;");
   writer.Line("const int64_t i;");
+  if (HasWaiting(group)) writer.Line("const int64_t slot;  // Of the micro-batch under way.");
   writer.Gap();
   std::vector<SourceWriter::Commented> rows;
   for (size_t field = 0; field < planned.fields.size(); ++field) rows.push_back(FieldRow(group, field));
@@ -316,9 +317,23 @@ SourceWriter::Commented LayeredText::FieldRow(size_t group, size_t field) const 
   for (const auto& [layer, buffer] : buffers) numbers[layer] = emission_.OffsetOf(ir::ValueId(buffer));
   const absl::string_view type = ElementTypeName(emission_.value(value).type.dtype);
   const std::string place = absl::StrCat(emission_.MemoryOf(value), "<", type, ">(");
-  return {
-      absl::StrCat(type, "* const ", name, " = ", ByLayer(plan_.groups[group], numbers, "nullptr", place, ")"), ";"),
-      TensorText(emission_, value)};
+  std::map<int64_t, int64_t> strides;
+  for (const auto& [layer, buffer] : buffers) strides[layer] = emission_.WaitingStride(ir::ValueId(buffer));
+  const auto waits = [](const auto& stride) { return stride.second > 0; };
+  const std::string slot = std::none_of(strides.begin(), strides.end(), waits)
+                               ? ""
+                               : absl::StrCat("slot * (", ByLayer(plan_.groups[group], strides, "0"), ") + ");
+  const std::string offset = ByLayer(plan_.groups[group], numbers, "nullptr", absl::StrCat(place, slot), ")");
+  return {absl::StrCat(type, "* const ", name, " = ", offset, ";"), TensorText(emission_, value)};
+}
+
+bool LayeredText::HasWaiting(size_t group) const {
+  for (const LayerField& field : plan_.groups[group].fields) {
+    for (const auto& [layer, buffer] : field.buffers) {
+      if (!IsNumber(buffer) && emission_.WaitingStride(ir::ValueId(buffer)) > 0) return true;
+    }
+  }
+  return false;
 }
 
 std::string LayeredText::LayersIn(const std::vector<ir::ValueId>& values) const {
@@ -334,13 +349,28 @@ std::string LayeredText::LayersIn(const std::vector<ir::ValueId>& values) const 
   return text;
 }
 
+void LayeredText::WriteBegin(absl::string_view number, SourceWriter& writer) const {
+  for (size_t group = 0; group < groups_.size(); ++group) {
+    if (!groups_[group].fields.empty() && HasWaiting(group))
+      writer.Line(absl::StrCat(groups_[group].layers, ".Begin(", number, ");"));
+  }
+}
+
 void LayeredText::WriteFields(SourceWriter& writer) const {
   for (size_t group = 0; group < groups_.size(); ++group) {
     if (groups_[group].fields.empty()) continue;
     const LayerGroup& planned = plan_.groups[group];
-    writer.Line(absl::StrCat("const std::vector<", groups_[group].type, "> ", groups_[group].layers, " = MakeLayers<",
-                             groups_[group].type, ">(arena, ", planned.first, ", ", planned.count,
-                             planned.step == 1 ? "" : absl::StrCat(", ", planned.step), ");"));
+    const std::string& type = groups_[group].type;
+    const std::string arguments = absl::StrCat(planned.first, ", ", planned.count,
+                                               planned.step == 1 ? "" : absl::StrCat(", ", planned.step), ");");
+    if (HasWaiting(group)) {
+      writer.Line(absl::StrCat("LayersUnderWay<", type, "> ", groups_[group].layers, "{arena, ",
+                               ir::MicroBatchesUnderWay(emission_.program), ", ", planned.first, ", ", planned.count,
+                               planned.step == 1 ? "" : absl::StrCat(", ", planned.step), "};"));
+    } else {
+      writer.Line(absl::StrCat("const std::vector<", type, "> ", groups_[group].layers, " = MakeLayers<", type,
+                               ">(arena, ", arguments));
+    }
   }
   if (pending_count_ == 0) return;
   writer.Line(absl::StrCat("std::array<Pending, ", pending_count_, "> ", pending_,

@@ -54,6 +54,8 @@ class LayeredText {
 
   void WriteStructs(SourceWriter& writer) const;
   void WriteFields(SourceWriter& writer) const;
+  // Says which micro-batch the layers belong to from now on, where that makes a difference.
+  void WriteBegin(absl::string_view number, SourceWriter& writer) const;
 
  private:
   struct Group {
@@ -88,6 +90,8 @@ class LayeredText {
   static Loop LoopAt(const std::vector<Call>& calls, size_t begin);
   void WriteStruct(size_t group, SourceWriter& writer) const;
   SourceWriter::Commented FieldRow(size_t group, size_t field) const;
+  // Whether micro-batches under way have tensors of their own in the group.
+  bool HasWaiting(size_t group) const;
 
   Emission& emission_;
   std::vector<StatementList> lists_;

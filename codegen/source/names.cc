@@ -28,7 +28,9 @@ std::optional<ir::ValueId> Namesake(const ir::Program& program, const ir::Storag
       [](const ir::Slice&) -> std::optional<ir::ValueId> { return std::nullopt; },
       [](const ir::View& view) -> std::optional<ir::ValueId> { return view.input; },
       [](const ir::Glance&) -> std::optional<ir::ValueId> { return std::nullopt; },
-      [](const ir::HostCopy&) -> std::optional<ir::ValueId> { return std::nullopt; });
+      [](const ir::HostCopy&) -> std::optional<ir::ValueId> { return std::nullopt; },
+      [](const ir::Send&) -> std::optional<ir::ValueId> { return std::nullopt; },
+      [](const ir::Receive&) -> std::optional<ir::ValueId> { return std::nullopt; });
 }
 
 }  // namespace

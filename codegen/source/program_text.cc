@@ -22,6 +22,7 @@
 #include "codegen/source/host_copy.h"
 #include "codegen/source/kernels.h"
 #include "codegen/source/layered_text.h"
+#include "codegen/source/pipeline.h"
 #include "codegen/source/settings.h"
 #include "codegen/source/stage_order.h"
 #include "codegen/source/statements.h"
@@ -71,7 +72,14 @@ class ProgramWriter {
     }
   }
 
-  absl::StatusOr<std::string> Run() {
+  // What the struct is called, with the namespace of its stage.
+  std::string QualifiedType() const {
+    const std::optional<int>& stage = program().stage;
+    return stage.has_value() ? absl::StrCat("stage_", *stage, "::", type_) : type_;
+  }
+
+  // Writes all that stands between the beginning of the program and its main.
+  absl::Status Write(SourceWriter& writer) {
     CLEAVE_RETURN_IF_ERROR(CheckSteps());
     order_ = OrderStages(emission_);
     LayeredText text(emission_, Lists(), options_.repeats_layers);
@@ -86,8 +94,8 @@ class ProgramWriter {
     SourceWriter fields(kMemberIndent);
     EmitFields(text, fields);
 
-    SourceWriter writer;
-    EmitOpening(writer);
+    EmitStageOpening(writer);
+    EmitConstants(writer);
     writer.Append(emission_.element_functions.definitions());
     writer.Gap();
     writer.Append(emission_.kernels);
@@ -100,10 +108,11 @@ class ProgramWriter {
     writer.Append(fields);
     writer.Close("};");
     writer.Gap();
-    writer.Line("}  // namespace");
-    writer.Gap();
-    CLEAVE_RETURN_IF_ERROR(EmitMain(emission_, type_, writer));
-    return writer.text();
+    if (program().stage.has_value()) {
+      writer.Line(absl::StrCat("}  // namespace stage_", *program().stage));
+      writer.Gap();
+    }
+    return absl::OkStatus();
   }
 
  private:
@@ -381,7 +390,7 @@ class ProgramWriter {
     });
   }
 
-  // The loop over the micro-batches of a step.
+  // The loop over the micro-batches of a step, in a stage of a pipeline in the order of its schedule.
   void EmitRunBatch(SourceWriter& writer) {
     const auto call = [&](const PhaseFunction& function) {
       const std::string condition = function.condition.empty() ? "" : absl::StrCat("if (", function.condition, ") ");
@@ -392,17 +401,41 @@ class ProgramWriter {
         if (function.repeat == repeat && !IsUpdate(function)) call(function);
       }
     };
+    const auto call_each = [&](bool is_backward) {
+      for (const PhaseFunction& function : kPhases) {
+        const bool is_of_pass = (function.phase == ir::Phase::kBackward) == is_backward;
+        if (function.repeat != ir::Repeat::kEach || IsUpdate(function) || !is_of_pass) continue;
+        if (HasStages(function)) {
+          // The pass is only begun where gradients are asked for.
+          writer.Line(
+              absl::StrCat(is_backward || function.condition.empty() ? "" : "if (metrics) ", function.name, "();"));
+        }
+      }
+    };
     writer.Gap();
     writer.Comment(
         absl::StrCat("A step takes its batch in ", ir::MicroBatches(program()), " micro-batches, one after another."));
+    if (program().stage.has_value()) writer.Comment(ScheduleText());
     writer.Open("void RunBatch(bool metrics, bool gradients) override {");
     call_all(ir::Repeat::kOnceBefore);
-    writer.Open(absl::StrCat("for (int64_t i = 0; i < ", ir::MicroBatches(program()), "; ++i) {"));
-    writer.Line("Begin(i);");
-    call_all(ir::Repeat::kEach);
-    writer.Close("}");
+    if (program().stage.has_value()) {
+      EmitTurns(
+          emission_, [&] { call_each(false); }, [&] { call_each(true); }, writer);
+    } else {
+      writer.Open(absl::StrCat("for (int64_t i = 0; i < ", ir::MicroBatches(program()), "; ++i) {"));
+      writer.Line("Begin(i);");
+      call_all(ir::Repeat::kEach);
+      writer.Close("}");
+    }
     call_all(ir::Repeat::kOnceAfter);
     writer.Close("}");
+  }
+
+  // "In turn t it does the forward pass of micro-batch t and the backward pass of micro-batch t - 1."
+  std::string ScheduleText() const {
+    const int64_t ahead = ir::MicroBatchesUnderWay(program()) - 1;
+    return absl::StrCat("In turn t this stage does the forward pass of micro-batch t and the backward pass of ",
+                        ahead == 0 ? "the same." : absl::StrCat("micro-batch t - ", ahead, "."));
   }
 
   std::vector<const ir::Compute*> StepScalarOps() const {
@@ -459,6 +492,8 @@ class ProgramWriter {
               [&](const ir::Slice&) { EmitSlice(emission_, single.step, writer); },
               [&](const ir::Glance& glance) { EmitGlance(emission_, single.step, glance, writer); },
               [&](const ir::HostCopy&) { EmitHostCopy(emission_, single.step, writer); },
+              [&](const ir::Send& send) { EmitSend(emission_, single.step, send, writer); },
+              [&](const ir::Receive& receive) { EmitReceive(emission_, single.step, receive, writer); },
               [](const ir::View&) {});  // A view is the same memory under the same name.
         });
   }
@@ -488,9 +523,14 @@ class ProgramWriter {
       const ir::Compute* compute = ir::ComputeOf(step);
       if (compute == nullptr || compute->kind != ir::OpKind::kInput) continue;
       const std::string& data = compute->attributes.Get(ir::attribute::kData);
-      std::vector<std::string> arguments = {StringLiteral(data.empty() ? step.name : data),
-                                            emission_.sizes.RegionText(compute->output),
-                                            emission_.names[compute->output]};
+      // A stage that does not read an input knows of it, because inputs are told apart by their order.
+      const bool is_held = emission_.storage.root[compute->output].has_value();
+      std::vector<std::string> arguments = {
+          StringLiteral(data.empty() ? step.name : data),
+          is_held ? emission_.sizes.RegionText(compute->output) : NothingOf(compute->output),
+          is_held ? emission_.names[compute->output]
+                  : absl::StrCat("static_cast<", ElementTypeName(emission_.value(compute->output).type.dtype),
+                                 "*>(nullptr)")};
       if (emission_.value(compute->output).type.dtype == ir::DType::kI32) {
         arguments.push_back(absl::StrCat(ir::LimitOf(emission_.graph, compute->op)));
       }
@@ -514,6 +554,16 @@ class ProgramWriter {
     writer.Line("int64_t ArenaBytes() const override { return arena.bytes(); }");
     if (HostBytes() > Bytes(0)) writer.Line("int64_t HostBytes() const override { return arena.host_bytes(); }");
     if (target().is_device && HasGlances()) writer.Line("bool IsRecordable() const override { return false; }");
+  }
+
+  // The region of a tensor that has none of its samples.
+  std::string NothingOf(ir::ValueId input) const {
+    ir::Shape begin = emission_.value(input).type.shape;
+    const std::string shape = absl::StrJoin(begin, ", ");
+    ir::Shape size = begin;
+    size[0] = 0;
+    std::fill(begin.begin(), begin.end(), 0);
+    return absl::StrCat("Region{{", shape, "}, {", absl::StrJoin(begin, ", "), "}, {", absl::StrJoin(size, ", "), "}}");
   }
 
   // The text with which the host reads a value of one element.
@@ -569,7 +619,7 @@ class ProgramWriter {
     if (ReadsStep() && !target().is_device) writer.Line("const uint64_t& step;");
     if (NeedsCoordinates()) writer.Line("const std::vector<int64_t>& coordinates;");
     if (emission_.rank_numbers.uses_rank()) writer.Line("const int rank = comm.rank();");
-    EmitPlace(writer);
+    EmitPlace(text, writer);
     writer.Gap();
     writer.Line(
         absl::StrCat("Arena arena{kArenaBytes, kPeakBytes", HostBytes() > Bytes(0) ? ", kHostBytes" : "", "};"));
@@ -610,7 +660,7 @@ class ProgramWriter {
   }
 
   // Coordinates, pieces and groups.
-  void EmitPlace(SourceWriter& writer) {
+  void EmitPlace(const LayeredText& text, SourceWriter& writer) {
     if (NeedsCoordinates()) {
       writer.Gap();
       writer.Comment("This rank's place in the mesh, and the elements of cut dimensions that it holds.");
@@ -622,7 +672,7 @@ class ProgramWriter {
         if (!piece.of_micro_batch) writer.Assign(absl::StrCat("const Range ", piece.name), piece.value);
       }
     }
-    if (program().time.has_value()) EmitMicroBatch(writer);
+    if (program().time.has_value()) EmitMicroBatch(text, writer);
     if (emission_.groups.empty()) return;
     writer.Gap();
     writer.Comment("The ranks that differ from this one only on the named axes.");
@@ -641,7 +691,7 @@ class ProgramWriter {
   }
 
   // What differs between micro-batches, and the function that sets it.
-  void EmitMicroBatch(SourceWriter& writer) {
+  void EmitMicroBatch(const LayeredText& text, SourceWriter& writer) {
     const std::string& number = emission_.sizes.AxisName(*program().time);
     writer.Gap();
     writer.Comment("The micro-batch under way, the samples of it that this rank holds, and where they lie.");
@@ -653,14 +703,27 @@ class ProgramWriter {
       writer.Line(absl::StrCat("Range ", piece.name, ";"));
       body.Assign(piece.name, piece.value);
     }
+    const auto declare = [&](ir::ValueId value, const std::string& place) {
+      const absl::string_view type = ElementTypeName(emission_.value(value).type.dtype);
+      writer.Line(absl::StrCat(type, "* ", emission_.names[value], " = nullptr;  // ", TensorText(emission_, value)));
+      body.Assign(emission_.names[value],
+                  absl::StrCat("arena.At<", type, ">(", emission_.OffsetOf(value), " + ", place, ")"));
+    };
     for (const ir::ValueId value : emission_.names.declared) {
       const ir::Compute* source = emission_.SourceOf(value);
       if (source == nullptr || source->kind != ir::OpKind::kInput) continue;
-      const absl::string_view type = ElementTypeName(emission_.value(value).type.dtype);
-      writer.Line(absl::StrCat(type, "* ", emission_.names[value], " = nullptr;  // ", TensorText(emission_, value)));
-      body.Assign(emission_.names[value], absl::StrCat("arena.At<", type, ">(", emission_.OffsetOf(value), " + i * ",
-                                                       ir::InputStride(program(), value).value(), ")"));
+      declare(value, absl::StrCat("i * ", ir::InputStride(program(), value).value()));
     }
+    const int64_t under_way = ir::MicroBatchesUnderWay(program());
+    if (!emission_.storage.waiting.empty()) {
+      writer.Gap();
+      writer.Comment(absl::StrCat("What waits for its backward pass, of ", under_way, " micro-batches under way."));
+    }
+    for (const ir::ValueId value : emission_.names.declared) {
+      if (emission_.WaitingStride(value) == 0 || text.IsOfLayer(value)) continue;
+      declare(value, absl::StrCat("i % ", under_way, " * ", emission_.WaitingStride(value)));
+    }
+    text.WriteBegin("i", body);
     writer.Gap();
     writer.Open("void Begin(int64_t i) {");
     writer.Append(body);
@@ -681,7 +744,8 @@ class ProgramWriter {
     const std::set<ir::ValueId> bucketed = RootsInBuckets(emission_.storage);
     std::vector<SourceWriter::Commented> rows;
     for (const ir::ValueId value : emission_.names.declared) {
-      const bool is_elsewhere = text.IsOfLayer(value) || bucketed.count(*emission_.storage.root[value]) > 0;
+      const bool is_elsewhere = text.IsOfLayer(value) || bucketed.count(*emission_.storage.root[value]) > 0 ||
+                                emission_.WaitingStride(value) > 0;
       if (chosen.count(value) == 0 || is_elsewhere) continue;
       const absl::string_view type = ElementTypeName(emission_.value(value).type.dtype);
       rows.push_back({absl::StrCat(type, "* const ", emission_.names[value], " = ", emission_.MemoryOf(value), "<",
@@ -694,31 +758,14 @@ class ProgramWriter {
     writer.Table(rows);
   }
 
-  void EmitOpening(SourceWriter& writer) {
-    const ir::Mesh ranks_mesh = ir::RankMesh(program());
-    const int ranks = ranks_mesh.rank_count();
-    std::string who = absl::StrCat("for ", ranks == 1 ? "one rank" : absl::StrCat(ranks, " ranks"));
-    if (emission_.sizes.folded()) who = absl::StrCat("for rank ", *emission_.sizes.rank(), " of ", ranks);
-    const std::string mesh = ranks > 1 ? absl::StrCat(", mesh ", ranks_mesh.ToString()) : "";
-    writer.Comment(absl::StrCat(program().model, " of ", emission_.Place(0), ", ", who, mesh, "."));
-    writer.Line("//");
-    writer.Comment("Written by cleave. `make` builds it, `./run.sh` starts it.");
-    writer.Line("#include <cmath>");
-    writer.Line("#include <memory>");
-    writer.Line("#include <vector>");
+  void EmitStageOpening(SourceWriter& writer) {
+    if (!program().stage.has_value()) return;
+    writer.Comment(absl::StrCat("Stage ", *program().stage, " of ", ir::StageCount(program()), "."));
+    writer.Line(absl::StrCat("namespace stage_", *program().stage, " {"));
     writer.Gap();
-    for (const std::string& header : KernelHeaders(program())) {
-      writer.Line(absl::StrCat("#include ", StringLiteral(header)));
-    }
-    std::vector<absl::string_view> headers(target().headers.begin(), target().headers.end());
-    headers.push_back("runtime/runtime.h");
-    std::sort(headers.begin(), headers.end());
-    for (const absl::string_view header : headers) writer.Line(absl::StrCat("#include ", StringLiteral(header)));
-    writer.Gap();
-    writer.Line("using namespace cleave::runtime;");
-    writer.Gap();
-    writer.Line("namespace {");
-    writer.Line("");
+  }
+
+  void EmitConstants(SourceWriter& writer) {
     const std::vector<Sizes::Constant> constants = emission_.sizes.Constants();
     if (!constants.empty()) {
       writer.Comment("Local sizes of dimensions that are cut evenly: the whole over the number of pieces.");
@@ -776,37 +823,90 @@ class ProgramWriter {
   std::map<int, std::string> pending_;  // Variables for collectives that are under way, by step.
 };
 
+// The beginning of the file, up to what differs between stages.
+void EmitOpening(const Target& target, const ir::Program& program, std::optional<int> rank, SourceWriter& writer) {
+  const ir::Mesh ranks_mesh = ir::RankMesh(program);
+  const int ranks = ranks_mesh.rank_count();
+  std::string who = absl::StrCat("for ", ranks == 1 ? "one rank" : absl::StrCat(ranks, " ranks"));
+  if (rank.has_value()) who = absl::StrCat("for rank ", *rank, " of ", ranks);
+  const std::string mesh = ranks > 1 ? absl::StrCat(", mesh ", ranks_mesh.ToString()) : "";
+  writer.Comment(absl::StrCat(program.model, " of ", PlaceIn(program, 0), ", ", who, mesh, "."));
+  writer.Line("//");
+  writer.Comment("Written by cleave. `make` builds it, `./run.sh` starts it.");
+  writer.Line("#include <cmath>");
+  writer.Line("#include <memory>");
+  writer.Line("#include <vector>");
+  writer.Gap();
+  for (const std::string& header : KernelHeaders(program)) {
+    writer.Line(absl::StrCat("#include ", StringLiteral(header)));
+  }
+  std::vector<absl::string_view> headers(target.headers.begin(), target.headers.end());
+  headers.push_back("runtime/runtime.h");
+  std::sort(headers.begin(), headers.end());
+  for (const absl::string_view header : headers) writer.Line(absl::StrCat("#include ", StringLiteral(header)));
+  writer.Gap();
+  writer.Line("using namespace cleave::runtime;");
+  writer.Gap();
+  writer.Line("namespace {");
+  writer.Line("");
+}
+
+// Writes the program of the ranks that run `program`. Returns the name of its struct.
+absl::StatusOr<std::string> EmitProgram(const Target& target, const CodegenInput& input, const ir::Program& program,
+                                        const ir::MemoryPlan& memory, const TextOptions& options,
+                                        SourceWriter& writer) {
+  CLEAVE_CHECK(memory.fuse == target.fuse) << "the memory of this program was planned for another target";
+  Identifiers identifiers;
+  Sizes sizes(program, options.rank, identifiers);
+  RankNumbers rank_numbers(program.mesh, sizes, identifiers);
+  Names names = NameValues(program, memory.storage, identifiers);
+  SourceWriter kernels;
+  ProgramWriter program_writer({.target = target,
+                                .graph = input.graph,
+                                .program = program,
+                                .training = input.training,
+                                .fusion = memory.fusion,
+                                .storage = memory.storage,
+                                .memory = memory.use,
+                                .sources = SourcesOf(program),
+                                .names = names,
+                                .identifiers = identifiers,
+                                .sizes = sizes,
+                                .rank_numbers = rank_numbers,
+                                .kernels = kernels,
+                                .groups = {}},
+                               options);
+  CLEAVE_RETURN_IF_ERROR(program_writer.Write(writer));
+  return program_writer.QualifiedType();
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput& input, const TextOptions& options) {
   const std::optional<int>& rank = options.rank;
-  const auto& [graph, program, memory, training] = input;
+  const ir::Program& program = input.program;
   const int ranks = ir::RankMesh(program).rank_count();
   if (rank.has_value() && (*rank < 0 || *rank >= ranks)) {
     return absl::InvalidArgumentError(absl::StrCat("rank ", *rank, " of a mesh of ", ranks, " ranks"));
   }
-  CLEAVE_CHECK(memory.fuse == target.fuse) << "the memory of this program was planned for another target";
-  Identifiers identifiers;
-  Sizes sizes(program, rank, identifiers);
-  RankNumbers rank_numbers(program.mesh, sizes, identifiers);
-  Names names = NameValues(program, memory.storage, identifiers);
-  SourceWriter kernels;
-  return ProgramWriter({.target = target,
-                        .graph = graph,
-                        .program = program,
-                        .training = training,
-                        .fusion = memory.fusion,
-                        .storage = memory.storage,
-                        .memory = memory.use,
-                        .sources = SourcesOf(program),
-                        .names = names,
-                        .identifiers = identifiers,
-                        .sizes = sizes,
-                        .rank_numbers = rank_numbers,
-                        .kernels = kernels,
-                        .groups = {}},
-                       options)
-      .Run();
+  SourceWriter writer;
+  EmitOpening(target, program, rank, writer);
+  MainText main{.training = input.training, .program = program, .rank = rank, .types = {}};
+  if (program.pipeline.has_value()) {
+    for (const ir::StageProgram& stage : input.stages) {
+      const bool is_elsewhere = rank.has_value() && program.mesh.Index(ir::AtMoment(program, *rank),
+                                                                       {program.pipeline->axis}) != stage.program.stage;
+      if (is_elsewhere) continue;
+      CLEAVE_ASSIGN_OR_RETURN(main.types[*stage.program.stage],
+                              EmitProgram(target, input, stage.program, stage.memory, options, writer));
+    }
+  } else {
+    CLEAVE_ASSIGN_OR_RETURN(main.types[0], EmitProgram(target, input, program, input.memory, options, writer));
+  }
+  writer.Line("}  // namespace");
+  writer.Gap();
+  CLEAVE_RETURN_IF_ERROR(EmitMain(main, writer));
+  return writer.text();
 }
 
 }  // namespace cleave::codegen

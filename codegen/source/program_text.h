@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "codegen/source/target.h"
 #include "ir/graph/graph.h"
 #include "ir/graph/training/training.h"
@@ -18,8 +19,9 @@ namespace cleave::codegen {
 struct CodegenInput {
   const ir::Graph& graph;
   const ir::Program& program;    // Made of `graph`.
-  const ir::MemoryPlan& memory;  // Of `program`, for what the target computes as one piece.
+  const ir::MemoryPlan& memory;  // Of `program`, for what the target computes as one piece; not used for a pipeline.
   const ir::Training& training;
+  absl::Span<const ir::StageProgram> stages = {};  // Of a pipeline: the programs of all stages.
 };
 
 struct TextOptions {

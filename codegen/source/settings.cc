@@ -141,28 +141,29 @@ void EmitGenerationSettings(const ir::Training& training,
 
 }  // namespace
 
-absl::Status EmitMain(const Emission& emission, const std::string& type, SourceWriter& writer) {
-  const ir::Training& training = emission.training;
+absl::Status EmitMain(const MainText& main, SourceWriter& writer) {
+  const ir::Training& training = main.training;
   CLEAVE_ASSIGN_OR_RETURN(const std::string data, DataText(training.data));
   const auto set = [&](absl::string_view field, const std::string& value) {
     writer.Assign(absl::StrCat("settings.", field), value);
   };
   writer.Open("int main(int argc, char** argv) {");
   writer.Line("TrainingSettings settings;");
-  set("model_name", StringLiteral(emission.program.model));
-  set("model_file", StringLiteral(emission.Place(0)));
-  const ir::Mesh mesh = ir::RankMesh(emission.program);
+  set("model_name", StringLiteral(main.program.model));
+  set("model_file", StringLiteral(PlaceIn(main.program, 0)));
+  const ir::Mesh mesh = ir::RankMesh(main.program);
   for (const ir::MeshAxis& axis : mesh.axes()) {
     writer.Line(absl::StrCat("settings.mesh.push_back({", StringLiteral(axis.name), ", ", axis.size, "});"));
   }
-  if (emission.sizes.folded()) set("only_rank", absl::StrCat(*emission.sizes.rank()));
+  if (main.program.pipeline.has_value()) set("stage_axis", absl::StrCat(main.program.pipeline->axis.value()));
+  if (main.rank.has_value()) set("only_rank", absl::StrCat(*main.rank));
   set("data", data);
   if (!training.shuffle) set("data.shuffle", "false");
   // A program that predicts does so for all samples of data that has no test part.
   if (training.validation > 0 && training.mode != ir::Mode::kPredict) {
     set("data.validation", FormatDouble(training.validation));
   }
-  for (const ir::Step& step : emission.program.steps) {
+  for (const ir::Step& step : main.program.steps) {
     const ir::Compute* compute = ir::ComputeOf(step);
     if (compute == nullptr || compute->kind != ir::OpKind::kParameter) continue;
     if (compute->attributes.Get(ir::attribute::kInit) != "npy") continue;
@@ -190,14 +191,20 @@ absl::Status EmitMain(const Emission& emission, const std::string& type, SourceW
       EmitGenerationSettings(training, set);
       break;
   }
-  for (const ir::ProgramMetric& metric : emission.program.metrics) {
+  for (const ir::ProgramMetric& metric : main.program.metrics) {
     writer.Line(absl::StrCat("settings.metrics.push_back(", StringLiteral(metric.name), ");"));
   }
   writer.Open("return Train(argc, argv, settings, [](const Context& context) -> std::unique_ptr<TrainingProgram> {");
-  if (training.precision == ir::Precision::kTf32 && HasProducts(emission.program)) {
+  if (training.precision == ir::Precision::kTf32 && HasProducts(main.program)) {
     writer.Line("SetMatMulPrecision(Precision::kTf32);");
   }
-  writer.Line(absl::StrCat("return std::make_unique<", type, ">(context);"));
+  for (const auto& [stage, type] : main.types) {
+    const bool is_last = stage == main.types.rbegin()->first;
+    const std::string condition =
+        is_last ? ""
+                : absl::StrCat("if (context.coordinates[", main.program.pipeline->axis.value(), "] == ", stage, ") ");
+    writer.Line(absl::StrCat(condition, "return std::make_unique<", type, ">(context);"));
+  }
   writer.Close("});");
   writer.Close("}");
   return absl::OkStatus();

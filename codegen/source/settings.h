@@ -2,6 +2,8 @@
 #ifndef CLEAVE_CODEGEN_SOURCE_SETTINGS_H_
 #define CLEAVE_CODEGEN_SOURCE_SETTINGS_H_
 
+#include <map>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -9,8 +11,14 @@
 
 namespace cleave::codegen {
 
-// `type` is the struct of the model.
-absl::Status EmitMain(const Emission& emission, const std::string& type, SourceWriter& writer);
+struct MainText {
+  const ir::Training& training;
+  const ir::Program& program;        // Of all stages, where it is a pipeline.
+  std::optional<int> rank;           // For which the program is; nullopt: for all.
+  std::map<int, std::string> types;  // The struct of each stage's program; of stage 0 where there are no stages.
+};
+
+absl::Status EmitMain(const MainText& main, SourceWriter& writer);
 
 // "{.form = Schedule::Form::kConstant, .rate = 0.05}"
 std::string ScheduleText(const ir::Schedule& schedule);

@@ -132,6 +132,18 @@ class StatementBuilder {
     AddValue(copy.output);
   }
 
+  void AddAction(int, const ir::Send& send) {
+    Add("send");
+    Add(send.to);
+    AddValue(send.input);
+  }
+
+  void AddAction(int, const ir::Receive& receive) {
+    Add("receive");
+    Add(receive.from);
+    AddValue(receive.output);
+  }
+
   void AddAction(int index, const ir::Glance& glance) {
     Add("glance");
     Add(static_cast<int64_t>(glance.kind));

@@ -59,6 +59,13 @@ class ParallelReader {
     }
     if (name == "zero") ReadZero(value);
     if (name == "micro_batches") ReadMicroBatches(value);
+    if (name == "stages") ReadStages(value);
+    if (name == "pipeline_schedule") {
+      settings_.pipeline_schedule_span = value.span;
+      ReadChoice<ir::PipelineSchedule>(
+          reporter_, name, value, settings_.pipeline_schedule,
+          {{"one_f_one_b", ir::PipelineSchedule::kOneForwardOneBackward}, {"gpipe", ir::PipelineSchedule::kGPipe}});
+    }
     if (name == "recompute") {
       settings_.recompute_span = value.span;
       ReadChoice<ir::Recompute>(
@@ -211,6 +218,22 @@ class ParallelReader {
                  absl::StrCat("this is ", *count));
     } else {
       settings_.micro_batches = *count;
+    }
+  }
+
+  void ReadStages(const dsl::syntax::Expression& value) {
+    settings_.stages_span = value.span;
+    if (IsAuto(value)) {
+      settings_.stages = std::nullopt;
+      return;
+    }
+    const std::optional<int64_t> count = evaluator_.EvaluateInt(value, "`stages`");
+    if (!count) return;
+    if (*count < 1 || *count > ir::kMostStages) {
+      Impossible(value.span, absl::StrCat("`stages` is 1 to ", ir::kMostStages, " or `auto`"),
+                 absl::StrCat("this is ", *count));
+    } else {
+      settings_.stages = *count;
     }
   }
 

@@ -15,10 +15,22 @@ const std::vector<std::string>& TrainSettingNames() {
 }
 
 const std::vector<std::string>& ParallelSettingNames() {
-  static const auto& names =
-      *new std::vector<std::string>{"devices", "mesh",    "search",        "dataset",         "objective",
-                                    "memory",  "cost",    "leave_idle",    "gradient_weight", "redistribution_weight",
-                                    "zero",    "outside", "micro_batches", "recompute"};
+  static const auto& names = *new std::vector<std::string>{"devices",
+                                                           "mesh",
+                                                           "search",
+                                                           "dataset",
+                                                           "objective",
+                                                           "memory",
+                                                           "cost",
+                                                           "leave_idle",
+                                                           "gradient_weight",
+                                                           "redistribution_weight",
+                                                           "zero",
+                                                           "outside",
+                                                           "micro_batches",
+                                                           "recompute",
+                                                           "stages",
+                                                           "pipeline_schedule"};
   return names;
 }
 

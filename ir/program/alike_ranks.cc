@@ -25,6 +25,13 @@ bool HasEqualPieces(const Value& value, const Mesh& mesh) {
 std::vector<int> LowestAlikeRanks(const Program& program) {
   const int ranks = RankMesh(program).rank_count();
   std::vector<int> lowest(static_cast<size_t>(ranks), 0);
+  if (program.pipeline.has_value()) {
+    std::map<int64_t, int> first;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int64_t stage = RankMesh(program).Index(rank, {program.pipeline->axis});
+      lowest[static_cast<size_t>(rank)] = first.emplace(stage, rank).first->second;
+    }
+  }
   std::set<std::pair<Shape, std::string>> told_apart;
   for (const Value& value : program.values) {
     if (HasEqualPieces(value, program.mesh)) continue;

@@ -9,8 +9,8 @@
 
 namespace cleave::ir {
 
-// For each rank the lowest one that has the same local shapes, in every micro-batch. O(ranks x micro-batches x pairs of
-// a shape and a layout that cuts it into uneven pieces).
+// For each rank the lowest one of its stage that has the same local shapes, in every micro-batch. O(ranks x
+// micro-batches x pairs of a shape and a layout that cuts it into uneven pieces).
 std::vector<int> LowestAlikeRanks(const Program& program);
 
 }  // namespace cleave::ir

@@ -71,6 +71,7 @@ std::string IndexText(const CheckpointFacts& facts, const Mesh& mesh, const std:
     json.Add("name", tensor.name);
     json.Add("shape", JsonArray(layout.shape));
     json.Add("axes", AxesJson(layout.axes));
+    if (layout.stage.has_value()) json.Add("stage", JsonArray({layout.stage->axis, layout.stage->index}));
     tensors.Add(json);
   }
   JsonArray files;
@@ -200,6 +201,15 @@ class IndexReader {
     }
     if (tensor.layout.axes.size() > tensor.layout.shape.size()) {
       return InputError(Format("cuts a dimension that `%s` does not have", tensor.name.c_str()));
+    }
+    if (json.Find("stage") != nullptr) {
+      const Result<std::vector<int64_t>> stage = IntegersMember(json, "stage");
+      if (!stage.ok()) return stage.error();
+      const std::vector<int64_t>& place = stage.value();
+      const bool is_there = place.size() == 2 && place[0] >= 0 && place[0] < static_cast<int64_t>(mesh.size()) &&
+                            place[1] >= 0 && place[1] < mesh[static_cast<size_t>(place[0])].size;
+      if (!is_there) return InputError(Format("has `%s` in a stage that the mesh does not have", tensor.name.c_str()));
+      tensor.layout.stage = {static_cast<int>(place[0]), place[1]};
     }
     all_tensors.push_back(std::move(tensor));
     return std::nullopt;
@@ -371,6 +381,7 @@ std::optional<Error> Checkpoint::Load(const std::vector<StateTensor>& state, con
   std::map<int64_t, std::vector<Wanted>> by_shard;
   for (size_t i = 0; i < state.size(); ++i) {
     held.push_back(RegionOf(StoredLayout(state[i].layout, mesh), mesh, rank));
+    if (!IsHeldBy(state[i].layout, mesh, rank)) continue;
     for (int64_t writer = 0; writer < MeshSize(mesh_); ++writer) {
       const std::optional<Region> slice = SliceOf(stored.at(state[i].name)->layout, mesh_, writer);
       const std::optional<Region> common = slice.has_value() ? Common(*slice, held[i]) : std::nullopt;

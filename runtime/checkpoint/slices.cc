@@ -18,6 +18,7 @@ TensorLayout StoredLayout(const TensorLayout& layout, const Mesh& mesh) {
 }
 
 std::optional<Region> SliceOf(const TensorLayout& layout, const Mesh& mesh, int64_t rank) {
+  if (!IsHeldBy(layout, mesh, rank)) return std::nullopt;
   Region slice = RegionOf(layout, mesh, rank);
   const Replica replica = ReplicaOf(layout, mesh, rank);
   const int64_t bytes = ElementCount(slice.size) * static_cast<int64_t>(sizeof(float));

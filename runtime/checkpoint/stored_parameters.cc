@@ -26,6 +26,7 @@ std::optional<Error> LoadFromFile(const SafetensorsFile& file, const std::vector
                                   int64_t rank) {
   std::vector<float> on_host;
   for (const StateTensor& tensor : found) {
+    if (!IsHeldBy(tensor.layout, mesh, rank)) continue;
     const Region piece = RegionOf(StoredLayout(tensor.layout, mesh), mesh, rank);
     const SafetensorsEntry& entry = *file.Find(tensor.name);
     if (TensorsAreOnHost()) {

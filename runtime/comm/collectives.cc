@@ -250,6 +250,27 @@ void Comm::SendReceiveOf(ElementType type, CollectiveKind kind, const void* sour
   impl_->Check(impl_->transport->SendReceive(type, sent, received, group), kind);
 }
 
+void Comm::SendOf(ElementType type, const void* data, int64_t count, int member, const Group& group) {
+  if (count == 0) return;
+  constexpr CollectiveKind kKind = CollectiveKind::kSendReceive;
+  const int64_t bytes = count * SizeOf(type);
+  const Collective collective(*impl_, kKind, group, bytes, 0);
+  impl_->CountSent(kKind, bytes);
+  impl_->CheckCount(count, kKind);
+  impl_->Check(impl_->transport->AwaitTaken(member, group), kKind);
+  std::byte* const outbox = impl_->outboxes[{group.id, member}].AtLeast(bytes);
+  CopyBytes(data, outbox, bytes);
+  impl_->Check(impl_->transport->BeginSend(type, {member, outbox, count}, group), kKind);
+}
+
+void Comm::ReceiveOf(ElementType type, void* data, int64_t count, int member, const Group& group) {
+  if (count == 0) return;
+  constexpr CollectiveKind kKind = CollectiveKind::kSendReceive;
+  const Running running(*impl_, kKind);
+  impl_->CheckCount(count, kKind);
+  impl_->Check(impl_->transport->Receive(type, {member, static_cast<std::byte*>(data), count}, group), kKind);
+}
+
 void Comm::BroadcastOf(ElementType type, void* data, int64_t count, int root, const Group& group) {
   if (group.size == 1 || count == 0) return;
   constexpr CollectiveKind kKind = CollectiveKind::kBroadcast;

@@ -200,6 +200,20 @@ class Comm {
     SendReceiveOf(ElementTypeOf<T>(), kind, source, sends, target, receives, group);
   }
 
+  // Sends `count` elements to another member, which takes them with Receive. Returns when `data` may be written to
+  // again: at once, or when that member has taken what was sent to it before. Between two members what is sent first is
+  // taken first. Not where tensors lie on GPUs.
+  template <typename T>
+  void Send(const T* data, int64_t count, int member, const Group& group) {
+    SendOf(ElementTypeOf<T>(), data, count, member, group);
+  }
+
+  // Waits for what another member sends.
+  template <typename T>
+  void Receive(T* data, int64_t count, int member, const Group& group) {
+    ReceiveOf(ElementTypeOf<T>(), data, count, member, group);
+  }
+
   // Every member's data becomes that of member `root`.
   template <typename T>
   void Broadcast(T* data, int64_t count, int root, const Group& group) {
@@ -271,6 +285,8 @@ class Comm {
                           const Group& group);
   void SendReceiveOf(ElementType type, CollectiveKind kind, const void* source, const std::vector<Message>& sends,
                      void* target, const std::vector<Message>& receives, const Group& group);
+  void SendOf(ElementType type, const void* data, int64_t count, int member, const Group& group);
+  void ReceiveOf(ElementType type, void* data, int64_t count, int member, const Group& group);
   void BroadcastOf(ElementType type, void* data, int64_t count, int root, const Group& group);
 
   // Makes the group of all ranks, and the connections between devices.

@@ -3,9 +3,11 @@
 #define CLEAVE_RUNTIME_COMM_JOB_H_
 
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/comm/comm.h"
@@ -32,6 +34,7 @@ struct Comm::Impl {
   std::vector<GroupState> groups;  // Indexed by Group::id; the first is the world.
   Scratch send;                    // What is packed, and what arrives.
   Scratch receive;
+  std::map<std::pair<int, int>, Scratch> outboxes;  // By group and member: what was sent last and may not be taken yet.
   bool counting = true;
   bool overlaps = false;  // In an Overlap: kernels that follow need not wait for collectives that are asked for now.
   std::array<Traffic, kCollectiveKinds> traffic;

@@ -24,6 +24,33 @@ std::vector<Layer> MakeLayers(const Arena& arena, int64_t first, int64_t count, 
   return layers;
 }
 
+// The same of a stage of a pipeline, in which several micro-batches are under way, each with its own of the tensors
+// that wait for the backward pass: `Layer` has a field `slot` behind `i`.
+//
+//   LayersUnderWay<Layer> layers{arena, 2, 0, 12};
+//   layers.Begin(5);                    // From here on they are those of micro-batch 5.
+//   for (const Layer& layer : layers) …
+template <typename Layer>
+class LayersUnderWay {
+ public:
+  LayersUnderWay(const Arena& arena, int64_t slots, int64_t first, int64_t count, int64_t step = 1)
+      : layers_(static_cast<size_t>(slots)) {
+    for (int64_t slot = 0; slot < slots; ++slot) {
+      for (int64_t n = 0; n < count; ++n) layers_[static_cast<size_t>(slot)].push_back({arena, first + n * step, slot});
+    }
+  }
+
+  void Begin(int64_t micro_batch) { slot_ = static_cast<size_t>(micro_batch) % layers_.size(); }
+
+  const Layer& operator[](int64_t n) const { return layers_[slot_][static_cast<size_t>(n)]; }
+  auto begin() const { return layers_[slot_].begin(); }
+  auto end() const { return layers_[slot_].end(); }
+
+ private:
+  std::vector<std::vector<Layer>> layers_;
+  size_t slot_ = 0;
+};
+
 }  // namespace cleave::runtime
 
 #endif  // CLEAVE_RUNTIME_DEVICE_LAYERS_H_

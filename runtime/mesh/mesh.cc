@@ -80,6 +80,10 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
   return text + "]";
 }
 
+bool IsHeldBy(const TensorLayout& layout, const Mesh& mesh, int64_t rank) {
+  return !layout.stage.has_value() || IndexOnAxes(mesh, rank, {layout.stage->axis}) == layout.stage->index;
+}
+
 Region RegionOf(const TensorLayout& layout, const Mesh& mesh, int64_t rank) {
   Region region = WholeRegion(layout.shape);
   for (size_t d = 0; d < layout.axes.size(); ++d) {
@@ -101,7 +105,7 @@ Replica ReplicaOf(const TensorLayout& layout, const Mesh& mesh, int64_t rank) {
   std::vector<int> others;
   Replica replica;
   for (size_t axis = 0; axis < mesh.size(); ++axis) {
-    if (cuts[axis]) continue;
+    if (cuts[axis] || (layout.stage.has_value() && layout.stage->axis == static_cast<int>(axis))) continue;
     others.push_back(static_cast<int>(axis));
     replica.count *= mesh[axis].size;
   }

@@ -12,6 +12,7 @@
 #define CLEAVE_RUNTIME_MESH_MESH_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -83,15 +84,26 @@ std::string ShapeText(const std::vector<int64_t>& shape);  // "[64, 32]"
 // For each dimension the axes that cut it, major first; dimensions at the end that are not cut may be left out.
 using MeshAxes = std::vector<std::vector<int>>;
 
+// The ranks with one coordinate on an axis: those of a stage of a pipeline.
+struct Stage {
+  int axis = 0;
+  int64_t index = 0;
+};
+
 // How a tensor lies on a mesh.
 struct TensorLayout {
   std::vector<int64_t> shape;  // Of the whole tensor; empty for a scalar.
   MeshAxes axes = {};
-  bool is_local = false;  // Each rank has a tensor of its own, which is not cut.
+  bool is_local = false;            // Each rank has a tensor of its own, which is not cut.
+  std::optional<Stage> stage = {};  // Whose ranks hold it; nullopt: all do.
 };
+// Whether the rank holds a part of the tensor.
+bool IsHeldBy(const TensorLayout& layout, const Mesh& mesh, int64_t rank);
+// REQUIRES: IsHeldBy.
 Region RegionOf(const TensorLayout& layout, const Mesh& mesh, int64_t rank);
 
 // The ranks that hold the same piece of a tensor are its replicas, numbered row-major over the axes that do not cut it.
+// A rank that holds nothing of a tensor has the number of the rank in its place that does.
 struct Replica {
   int64_t index = 0;
   int64_t count = 1;

@@ -29,7 +29,7 @@ std::optional<Error> ReadParameterFiles(Comm& comm, const std::vector<ParameterF
   std::string mistakes;
   for (const ParameterFile& file : files) {
     for (const ParameterView& view : parameters) {
-      if (view.name != file.parameter) continue;
+      if (view.name != file.parameter || !IsHeldBy(view.layout, comm.mesh(), comm.rank())) continue;
       const std::optional<Error> error = ReadParameterFile(file, view, comm);
       if (error.has_value()) mistakes += (mistakes.empty() ? "" : "\nerror: ") + error->message;
     }

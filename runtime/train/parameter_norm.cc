@@ -12,6 +12,7 @@ namespace cleave::runtime {
 ParameterNorm::ParameterNorm(Comm& comm, const std::vector<ParameterView>& parameters) : comm_(comm) {
   const int rank = comm.rank();
   for (const ParameterView& view : parameters) {
+    if (!IsHeldBy(view.layout, comm.mesh(), rank)) continue;
     const bool is_first = view.layout.is_local ? rank == 0 : ReplicaOf(view.layout, comm.mesh(), rank).index == 0;
     if (is_first) mine_.push_back({view.values, ElementCount(RegionOf(view.layout, comm.mesh(), rank).size)});
   }

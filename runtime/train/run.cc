@@ -52,8 +52,8 @@ constexpr char kNothingFound[] = "computed again, every value was finite";
 }  // namespace
 
 Run::Run(const TrainingSettings& settings, const Options& options, const Context& context, uint64_t& step, int64_t done,
-         Best& best, TrainingProgram& program, Batches& batches, Report& report, Saving& saving,
-         RedistributionLog& redistributions)
+         Best& best, TrainingProgram& program, const std::vector<ParameterView>& parameters, Batches& batches,
+         Report& report, Saving& saving, RedistributionLog& redistributions)
     : settings_(settings),
       options_(options),
       comm_(context.comm),
@@ -68,6 +68,7 @@ Run::Run(const TrainingSettings& settings, const Options& options, const Context
       saving_(saving),
       redistributions_(redistributions),
       feed_(program.Inputs(), batches),
+      parameters_(parameters),
       evaluation_(settings, context, step, program, batches, feed_, recordable_),
       evaluate_every_(options.evaluate_every.value_or(settings.evaluate_every)),
       evaluates_loss_(AsksForEvaluation(settings, options)) {}
@@ -283,7 +284,7 @@ std::string Run::Where(int64_t steps, int64_t total) const {
 Error Run::Explain(int64_t step, float loss) {
   observer_.Begin(Occasion::kAgain);
   watch_.BeginChecking(OnHost);
-  for (const ParameterView& view : program_.Parameters()) CheckParameter(view);
+  for (const ParameterView& view : parameters_) CheckParameter(view);
   for (const ModelInput& input : program_.Inputs()) {
     if (input.is_float) watch_.Check(input.name, 0, input.floats, ElementCount(input.region.size));
   }
@@ -295,7 +296,7 @@ Error Run::Explain(int64_t step, float loss) {
 
 std::optional<Error> Run::CheckParameters(int64_t steps) {
   watch_.BeginChecking(OnHost);
-  for (const ParameterView& view : program_.Parameters()) CheckParameter(view);
+  for (const ParameterView& view : parameters_) CheckParameter(view);
   const std::optional<Watch::NotFinite> found = watch_.EndChecking();
   const std::string where = FirstOverRanks(found);
   if (where == kNothingFound) return std::nullopt;
@@ -303,6 +304,7 @@ std::optional<Error> Run::CheckParameters(int64_t steps) {
 }
 
 void Run::CheckParameter(const ParameterView& view) {
+  if (!IsHeldBy(view.layout, comm_.mesh(), comm_.rank())) return;
   watch_.Check(view.name, view.line, view.values, ElementCount(RegionOf(view.layout, comm_.mesh(), comm_.rank()).size));
 }
 

@@ -27,10 +27,10 @@ namespace cleave::runtime {
 class Run {
  public:
   // `done`: how many steps the training that goes on had done; `best`: what it had found. `step`: Context::step. All of
-  // it outlives the run.
+  // it outlives the run. `parameters`: of all stages.
   Run(const TrainingSettings& settings, const Options& options, const Context& context, uint64_t& step, int64_t done,
-      Best& best, TrainingProgram& program, Batches& batches, Report& report, Saving& saving,
-      RedistributionLog& redistributions);
+      Best& best, TrainingProgram& program, const std::vector<ParameterView>& parameters, Batches& batches,
+      Report& report, Saving& saving, RedistributionLog& redistributions);
 
   // What the program is there for. Returns an Error, the same on all ranks, when it fails.
   std::optional<Error> Whole();
@@ -84,7 +84,8 @@ class Run {
   Saving& saving_;
   RedistributionLog& redistributions_;
   Feed feed_;
-  const ParameterNorm parameter_norm_{comm_, program_.Parameters()};
+  const std::vector<ParameterView>& parameters_;
+  const ParameterNorm parameter_norm_{comm_, parameters_};
   const bool recordable_ = program_.IsRecordable() && comm_.IsRecordable();
   Phase gradients_{"the gradients", recordable_, comm_, watch_};
   Phase with_metrics_{"the metrics and gradients", recordable_, comm_, watch_};

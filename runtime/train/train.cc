@@ -16,6 +16,7 @@
 #include "runtime/train/initial_values.h"
 #include "runtime/train/measured.h"
 #include "runtime/train/options.h"
+#include "runtime/train/parameters.h"
 #include "runtime/train/phase.h"
 #include "runtime/train/redistributions.h"
 #include "runtime/train/report.h"
@@ -66,19 +67,20 @@ SavingOptions SavingOf(const TrainingSettings& settings, const Options& options)
 
 // First values of all parameters. Returns an Error that all ranks agree on.
 std::optional<Error> SetParameters(const TrainingSettings& settings, const Options& options, Comm& comm,
-                                   TrainingProgram& program, Report& report) {
+                                   TrainingProgram& program, const std::vector<ParameterView>& parameters,
+                                   Report& report) {
   program.Initialize();
-  if (auto error = ReadParameterFiles(comm, settings.parameter_files, program.Parameters())) return error;
+  if (auto error = ReadParameterFiles(comm, settings.parameter_files, parameters)) return error;
   const std::string params = options.params.value_or(settings.params);
   const bool trains = settings.mode == Mode::kTrain;
-  const bool are_all_there = trains || program.Parameters().size() == settings.parameter_files.size();
+  const bool are_all_there = trains || parameters.size() == settings.parameter_files.size();
   if (params.empty() && !are_all_there) {
     return Error{ExitCode::kUsage,
                  "this program does not train: `--params PATH` names a checkpoint or a file of weights"};
   }
   if (params.empty() || options.resume.has_value()) return std::nullopt;
   const Result<std::vector<std::string>> lines =
-      ReadStoredParameters(comm, params, program.Parameters(), /*needs_all=*/!are_all_there);
+      ReadStoredParameters(comm, params, parameters, /*needs_all=*/!are_all_there);
   if (!lines.ok()) return lines.error();
   for (const std::string& line : lines.value()) report.Line(line);
   return std::nullopt;
@@ -98,7 +100,8 @@ std::optional<Error> GenerateJoined(const TrainingSettings& settings, const Opti
   const Context context = {comm.rank(), settings.mesh, coordinates, seed, comm, watch, step, observer};
   const std::unique_ptr<TrainingProgram> program = create(context);
   watch.Start("initial values", 0);
-  if (auto error = SetParameters(settings, options, comm, *program, report.value())) return error;
+  if (auto error = SetParameters(settings, options, comm, *program, program->Parameters(), report.value()))
+    return error;
   watch.Finish();
   report.value().Begin(0);
   RunRecord record;
@@ -156,8 +159,9 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   if (std::optional<Error> error = Agree(comm, batches.ok() ? std::nullopt : std::optional<Error>(batches.error())))
     return error;
   watch.Start("initial values", 0);
-  if (auto error = SetParameters(settings, options, comm, *program, report.value())) return error;
-  const std::vector<StateTensor> state = StateOf(program->Parameters());
+  const std::vector<ParameterView> parameters = ParametersOfAllStages(comm, settings.stage_axis, program->Parameters());
+  if (auto error = SetParameters(settings, options, comm, *program, parameters, report.value())) return error;
+  const std::vector<StateTensor> state = StateOf(parameters);
   if (auto error = CheckEvaluation(settings, options, saves.every > 0, *batches.value())) return error;
   const CheckpointFacts facts = FactsOf(settings, *batches.value(), seed);
   Best best(settings.best, settings.patience);
@@ -184,7 +188,7 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   if (!batches.value()->note().empty()) report.value().Line(batches.value()->note());
 
   RedistributionLog redistributions(comm, watch, folder);
-  Run run(settings, options, context, step, done, best, *program, *batches.value(), report.value(), saving,
+  Run run(settings, options, context, step, done, best, *program, parameters, *batches.value(), report.value(), saving,
           redistributions);
   std::optional<Error> error = run.Whole();
   if (!error.has_value() && saving.stops()) {

@@ -11,14 +11,17 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "ir/graph/graph.h"
 #include "ir/program/memory/memory.h"
+#include "ir/program/memory/memory_plan.h"
 #include "ir/program/program.h"
 #include "ir/sharding/pins/pins.h"
 #include "ir/sharding/plan/plan.h"
 #include "ir/transforms/distribute/distribute.h"
 #include "search/cluster/cluster.h"
 #include "search/cost/execution.h"
+#include "search/cost/pipeline.h"
 #include "search/cost/predict.h"
 
 namespace cleave::search {
@@ -45,6 +48,9 @@ std::string ExplainPlan(const Explained& explained);
 // memory, and some choices between these, with the plan's own; why that one was chosen, and what it makes again. Makes
 // some programs.
 std::string ExplainMemory(const Explained& explained);
+
+// The passes of all stages of a pipeline as a grid, stages down and time across, and what each stage takes.
+std::string ExplainSchedule(const PipelinePrediction& pipeline, absl::Span<const ir::StageProgram> stages);
 
 // Everything that is known about one op: strategy, layouts, reason, every choice with the parts of its cost, what would
 // have to change for another choice to be better, and its collectives. A NotFound error names the nearest op.

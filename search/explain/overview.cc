@@ -130,6 +130,20 @@ std::string PlanOverview(const ir::Program& program, const Prediction& predicted
                       Wrapped("  largest   ", LargestText(program), 12));
 }
 
+std::string PipelineLine(const PipelinePrediction& pipeline) {
+  const auto passes = [](const StageSeconds& stage) { return stage.forward + stage.backward; };
+  const StageSeconds& slowest =
+      *std::max_element(pipeline.stages.begin(), pipeline.stages.end(),
+                        [&](const StageSeconds& a, const StageSeconds& b) { return passes(a) < passes(b); });
+  return Wrapped(
+      "  stages    ",
+      absl::StrFormat("%d, idle for %.1f%% of the passes; the slowest takes %s forward and %s backward for a "
+                      "micro-batch",
+                      pipeline.stages.size(), 100 * pipeline.bubble, FormatSeconds(slowest.forward),
+                      FormatSeconds(slowest.backward)),
+      12);
+}
+
 std::string CostLine(const ir::Plan& plan) {
   const ir::SearchSummary& search = plan.search;
   if (search.algorithm == "manual") return "none: the model says itself what each rank computes and sends";

@@ -7,6 +7,7 @@
 #include "ir/program/memory/memory.h"
 #include "ir/program/program.h"
 #include "ir/sharding/plan/plan.h"
+#include "search/cost/pipeline.h"
 #include "search/cost/predict.h"
 
 namespace cleave::search {
@@ -17,6 +18,9 @@ int64_t OpsComputedAgain(const ir::Program& program);
 // The mesh with its links, bytes sent and memory per rank, predicted time, the largest tensors that a rank computes.
 // Lines of at most 100 columns, indented by two.
 std::string PlanOverview(const ir::Program& program, const Prediction& predicted, const ir::MemoryPrediction& memory);
+
+// "  stages    4, bubble 12.5%, the slowest takes 1.2 ms forward and 2.4 ms backward for a micro-batch".
+std::string PipelineLine(const PipelinePrediction& pipeline);
 
 // "298,547 under the price bytes, gradient_weight 0.1, at least 298,547 (gap 0.00%)": the cost of the whole, and how
 // far it may be from the best; after an exact search also whether the gap is closed.

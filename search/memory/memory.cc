@@ -11,7 +11,9 @@
 #include "ir/graph/ops/rule_table.h"
 #include "ir/program/order/order.h"
 #include "ir/program/partition/partition.h"
+#include "ir/program/partition/stage_program.h"
 #include "ir/sharding/layout/layout.h"
+#include "search/cost/pipeline.h"
 #include "search/cost/predict.h"
 #include "search/memory/offload.h"
 
@@ -45,6 +47,20 @@ ir::OpId OwnerOf(const ir::Graph& graph, ir::OpId op) {
   return op;
 }
 
+// The programs of all stages of a pipeline.
+PlannedProgram WithStages(ir::Distributed distributed, ir::Program program, const Execution& execution) {
+  PlannedProgram made{.distributed = std::move(distributed), .program = std::move(program), .memory = {}};
+  for (ir::Program& stage : ir::ProgramsOfStages(made.program)) {
+    ir::MemoryPlan memory = ir::PlanMemory(made.distributed.graph, stage, execution.fuse, execution.checkpoint);
+    made.stages.push_back({.program = std::move(stage), .memory = std::move(memory)});
+  }
+  const auto needs_less = [](const ir::StageProgram& a, const ir::StageProgram& b) {
+    return a.memory.use.prediction.peak < b.memory.use.prediction.peak;
+  };
+  made.memory = std::max_element(made.stages.begin(), made.stages.end(), needs_less)->memory;
+  return made;
+}
+
 }  // namespace
 
 absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
@@ -52,6 +68,7 @@ absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const 
   CLEAVE_ASSIGN_OR_RETURN(ir::Distributed distributed, ir::Distribute(training_graph, plan));
   CLEAVE_RETURN_IF_ERROR(DropIdleOffloads(execution.fuse, distributed));
   CLEAVE_ASSIGN_OR_RETURN(ir::Program program, ir::Partition(distributed.graph, distributed.plan));
+  if (program.pipeline.has_value()) return WithStages(std::move(distributed), std::move(program), execution);
   ir::MemoryPlan memory = ir::PlanMemory(distributed.graph, program, execution.fuse, execution.checkpoint);
   if (plan.moves_steps) ir::OrderForMemory(distributed.graph, program, memory);
   return PlannedProgram{
@@ -59,6 +76,7 @@ absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const 
 }
 
 Seconds StepOf(const PlannedProgram& made, const Cluster& cluster, const Execution& execution) {
+  if (!made.stages.empty()) return PredictPipeline(made.stages, cluster, execution.overlaps).whole.step;
   return Predict(made.program, made.memory.fusion, cluster, execution.overlaps).step;
 }
 

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/diagnostic/diagnostic.h"
@@ -41,7 +42,8 @@ namespace cleave::search {
 struct PlannedProgram {
   ir::Distributed distributed;
   ir::Program program;
-  ir::MemoryPlan memory;
+  ir::MemoryPlan memory;                     // Of a pipeline that of the stage that needs most.
+  std::vector<ir::StageProgram> stages = {};  // Of a pipeline.
 };
 
 // Distribute, Partition, PlanMemory, and OrderForMemory where the plan says so. What a plan offloads without saving

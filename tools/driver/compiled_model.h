@@ -2,6 +2,7 @@
 #ifndef CLEAVE_TOOLS_DRIVER_COMPILED_MODEL_H_
 #define CLEAVE_TOOLS_DRIVER_COMPILED_MODEL_H_
 
+#include <optional>
 #include <variant>
 
 #include "base/source/source.h"
@@ -12,6 +13,7 @@
 #include "search/cluster/cluster.h"
 #include "search/cluster/machines.h"
 #include "search/cost/execution.h"
+#include "search/cost/pipeline.h"
 #include "search/cost/predict.h"
 #include "search/memory/memory.h"
 
@@ -41,6 +43,7 @@ struct CompiledModel {
   search::PlannedProgram split;  // Of the plan, checked statically.
   search::Execution execution;   // Of the target.
   search::Prediction predicted;
+  std::optional<search::PipelinePrediction> pipeline;  // Where the plan is one.
   Proof proof;
 };
 

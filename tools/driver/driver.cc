@@ -77,7 +77,8 @@ std::optional<std::vector<codegen::GeneratedFile>> Generate(const CompileOptions
   absl::StatusOr<std::vector<codegen::GeneratedFile>> files = generate({.graph = compiled.split.distributed.graph,
                                                                         .program = compiled.split.program,
                                                                         .memory = compiled.split.memory,
-                                                                        .training = compiled.model.module.training},
+                                                                        .training = compiled.model.module.training,
+                                                                        .stages = compiled.split.stages},
                                                                        how);
   if (files.ok()) return *std::move(files);
   report.bug = BugText("codegen", files.status().message());
@@ -104,7 +105,7 @@ ExitCode Emit(EmitStage stage, const CompileOptions& options, const CompiledMode
   const int last = compiled.planned.plan.mesh.rank_count() - 1;
   if (rank > last) return BadUsage(options, absl::StrCat("--rank: the plan has ranks 0 to ", last, ", not ", rank));
   if (stage == EmitStage::kSource) return EmitSource(options, compiled, report);
-  std::cout << ir::ProgramText(compiled.split.program, rank);
+  std::cout << TextOfRank(compiled.split, rank);
   return ExitCode::kDone;
 }
 
@@ -135,7 +136,7 @@ std::optional<std::vector<OutputFile>> OutputFiles(const CompileOptions& options
   }
   files.push_back({.path = "plan.json", .text = PlanText(compiled, report)});
   files.push_back({.path = "redistributions.txt", .text = ir::RedistributionsText(program)});
-  for (OutputFile& file : RankFiles(PlannedGraphText(compiled.split.distributed), program)) {
+  for (OutputFile& file : RankFiles(PlannedGraphText(compiled.split.distributed), compiled.split)) {
     files.push_back(std::move(file));
   }
   return files;
@@ -201,6 +202,11 @@ ExitCode Explain(const CompileOptions& options, const CompiledModel& compiled) {
   }
   if (*options.explain == "memory") {
     std::cout << search::ExplainMemory(explained);
+    return ExitCode::kDone;
+  }
+  if (*options.explain == "schedule") {
+    if (!compiled.pipeline.has_value()) return BadUsage(options, "--explain schedule: the plan is no pipeline");
+    std::cout << search::ExplainSchedule(*compiled.pipeline, compiled.split.stages);
     return ExitCode::kDone;
   }
   const absl::StatusOr<std::string> text = search::ExplainOp(explained, absl::StripPrefix(*options.explain, kOpPrefix));

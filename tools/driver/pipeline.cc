@@ -172,6 +172,7 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
     return std::nullopt;
   }
   if (!CheckOffload(module->pins, options.target, diagnostics)) return std::nullopt;
+  if (MakesSources(options) && !CheckPipeline(module->pins, options.target, diagnostics)) return std::nullopt;
   CheckPrecision(*module, options.target, diagnostics);
   ir::Lowered lowered = ir::ApplyPrecision(*training, module->training.precision);
   module->pins = ir::MovePins(std::move(module->pins), lowered);
@@ -197,13 +198,19 @@ std::optional<CompiledModel> CompileModel(const CompileOptions& options, Underst
   std::optional<Proof> proof = NotSimulated();
   if (MakesCode(options)) proof = Prove(model, *split, report);
   if (!proof.has_value()) return std::nullopt;
+  std::optional<search::PipelinePrediction> pipeline;
+  if (!split->stages.empty()) {
+    pipeline = search::PredictPipeline(split->stages, planned.cluster, execution.overlaps);
+  }
   const search::Prediction predicted =
-      search::Predict(split->program, split->memory.fusion, planned.cluster, execution.overlaps);
+      pipeline.has_value() ? pipeline->whole
+                           : search::Predict(split->program, split->memory.fusion, planned.cluster, execution.overlaps);
   return CompiledModel{.model = std::move(model),
                        .planned = std::move(planned),
                        .split = *std::move(split),
                        .execution = execution,
                        .predicted = predicted,
+                       .pipeline = std::move(pipeline),
                        .proof = *std::move(proof)};
 }
 

@@ -36,7 +36,15 @@ std::map<int, std::vector<int>> Folders(const ir::Program& program) {
 
 }  // namespace
 
-std::vector<OutputFile> RankFiles(const std::string& graph, const ir::Program& program) {
+std::string TextOfRank(const search::PlannedProgram& split, int rank) {
+  const ir::Program& program = split.program;
+  if (!program.pipeline.has_value()) return ir::ProgramText(program, rank);
+  const int64_t stage = ir::RankMesh(program).Index(rank, {program.pipeline->axis});
+  return ir::ProgramText(split.stages[static_cast<size_t>(stage)].program, rank);
+}
+
+std::vector<OutputFile> RankFiles(const std::string& graph, const search::PlannedProgram& split) {
+  const ir::Program& program = split.program;
   constexpr size_t kMostFolders = 256;  // A million texts would be gigabytes.
   const std::map<int, std::vector<int>> folders = Folders(program);
   std::vector<OutputFile> files;
@@ -45,7 +53,7 @@ std::vector<OutputFile> RankFiles(const std::string& graph, const ir::Program& p
     absl::StrAppend(&shared, "rank_", rank, ": ", RangesText(members), "\n");
     if (files.size() >= 2 * kMostFolders) continue;
     files.push_back({.path = absl::StrCat("rank_", rank, "/graph.ir"), .text = graph});
-    files.push_back({.path = absl::StrCat("rank_", rank, "/program.ir"), .text = ir::ProgramText(program, rank)});
+    files.push_back({.path = absl::StrCat("rank_", rank, "/program.ir"), .text = TextOfRank(split, rank)});
   }
   if (ir::RankMesh(program).rank_count() > kMostOwnFolders) files.push_back({.path = "ranks.txt", .text = shared});
   return files;

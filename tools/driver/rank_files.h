@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/program/program.h"
+#include "search/memory/memory.h"
 #include "tools/driver/output.h"
 
 namespace cleave::tools {
@@ -15,7 +15,10 @@ namespace cleave::tools {
 constexpr int kMostOwnFolders = 64;
 
 // rank_N/graph.ir (`graph`, the same for all) and rank_N/program.ir.
-std::vector<OutputFile> RankFiles(const std::string& graph, const ir::Program& program);
+std::vector<OutputFile> RankFiles(const std::string& graph, const search::PlannedProgram& split);
+
+// What the rank runs, of a pipeline the steps of its stage.
+std::string TextOfRank(const search::PlannedProgram& split, int rank);
 
 }  // namespace cleave::tools
 

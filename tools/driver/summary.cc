@@ -22,11 +22,17 @@ std::string FirstLine(const CompiledModel& compiled) {
       sent += ir::SentBytes(program, *collective) * static_cast<double>(ir::RunsOf(program, step));
     }
   }
+  if (compiled.pipeline.has_value()) sent = compiled.predicted.sent_bytes_per_rank;
+  const std::string stages =
+      compiled.pipeline.has_value()
+          ? absl::StrFormat("%d stages (%s, bubble %.0f%%), ", ir::StageCount(plan),
+                            ir::PipelineScheduleName(plan.pipeline->schedule), 100 * compiled.pipeline->bubble)
+          : "";
   const std::string micro_batches = plan.micro_batches > 1 ? absl::StrCat(plan.micro_batches, " micro-batches, ") : "";
   const int64_t again = search::OpsComputedAgain(program);
   const Bytes on_host = compiled.split.memory.use.prediction.host;
   return absl::StrCat(compiled.model.training_graph.model, ": ", Plural(plan.mesh.rank_count(), "rank"),
-                      plan.mesh.axis_count() > 0 ? absl::StrCat(" (", plan.mesh.ToString(), ")") : "", ", ",
+                      plan.mesh.axis_count() > 0 ? absl::StrCat(" (", plan.mesh.ToString(), ")") : "", ", ", stages,
                       micro_batches, again > 0 ? absl::StrCat(Plural(again, "op"), " computed again, ") : "",
                       on_host > Bytes(0) ? absl::StrCat(FormatBytes(on_host), " per rank on the host, ") : "",
                       plan.search.algorithm, ", ", Plural(collectives, "collective"), " and ",
@@ -89,6 +95,7 @@ std::string Summary(const CompileOptions& options, const CompiledModel& compiled
     if (!options.explain.has_value()) {
       const search::Explained explained = ExplainedOf(compiled);
       absl::StrAppend(&text, search::PlanOverview(explained.program, explained.predicted, explained.memory));
+      if (compiled.pipeline.has_value()) absl::StrAppend(&text, search::PipelineLine(*compiled.pipeline));
     }
   } else {
     text = absl::StrCat(FirstLine(compiled), TargetLine(options, compiled.planned.plan));

@@ -39,6 +39,14 @@ bool CheckOffload(const ir::Pins& pins, const std::string& target, Diagnostics& 
   return refused.empty();
 }
 
+bool CheckPipeline(const ir::Pins& pins, const std::string& target, Diagnostics& diagnostics) {
+  if (target == "cpu" || pins.settings.stages == 1) return true;
+  diagnostics.Add(Error(Code::kE0317, absl::StrCat("programs for the target ", target, " cannot have stages yet"))
+                      .At(pins.settings.stages_span, "asked for here")
+                      .Help("`--plan-only` plans them; leave out `stages`, or compile with `--target cpu`"));
+  return false;
+}
+
 void CheckPrecision(const frontend::Module& module, const std::string& target, Diagnostics& diagnostics) {
   if (module.training.precision != ir::Precision::kTf32 || target != "cpu") return;
   diagnostics.Add(Warning(Code::kW0618, "`precision = tf32` is f32 on the CPU")

@@ -16,6 +16,7 @@ namespace cleave::ir {
 struct Need {
   Bytes temporary{};
   Bytes send{};
+  Bytes outboxes{};
   Bytes receive{};
   Bytes images{};
   Bytes filters{};
@@ -23,11 +24,11 @@ struct Need {
   Bytes blocks{};
 
   void Include(const Need& other) {
-    for (const auto piece :
-         {&Need::temporary, &Need::send, &Need::receive, &Need::images, &Need::filters, &Need::results, &Need::blocks})
+    for (const auto piece : {&Need::temporary, &Need::send, &Need::outboxes, &Need::receive, &Need::images,
+                             &Need::filters, &Need::results, &Need::blocks})
       this->*piece = std::max(this->*piece, other.*piece);
   }
-  Bytes total() const { return temporary + send + receive + images + filters + results + blocks; }
+  Bytes total() const { return temporary + send + outboxes + receive + images + filters + results + blocks; }
 
   bool operator==(const Need&) const = default;
 };

@@ -119,6 +119,8 @@ class StoragePlanner {
   bool NeedsMemory(const Compute* compute, ValueId value) const {
     if (compute == nullptr) return true;
     if (compute->kind == OpKind::kStepScalar) return false;
+    // Data that only other stages read.
+    if (compute->kind == OpKind::kInput && readings_[value].empty() && program_.stage.has_value()) return false;
     if (compute->kind != OpKind::kConstant) return true;
     return absl::c_any_of(readings_[value], [](const Reading& reading) { return !reading.literal; }) ||
            absl::c_any_of(program_.updates, [&](const ProgramUpdate& update) { return update.value == value; });

@@ -27,7 +27,13 @@ struct MemoryPlan {
   MemoryUse use;
 };
 
-// REQUIRES: `program` was made from `graph`.
+// What the ranks of one stage of a pipeline run, and how it lies in their memory.
+struct StageProgram {
+  Program program;
+  MemoryPlan memory;
+};
+
+// REQUIRES: `program` was made from `graph`, and is no pipeline's or that of a stage.
 MemoryPlan PlanMemory(const Graph& graph, const Program& program, const FuseOptions& fuse = {},
                       CheckpointCopy checkpoint = CheckpointCopy::kNone);
 

@@ -1,6 +1,7 @@
 #include "ir/program/memory/workspace.h"
 
 #include <algorithm>
+#include <map>
 #include <variant>
 #include <vector>
 
@@ -153,10 +154,22 @@ Need NeedOfGradient(const Program& program, const AttentionInputs& inputs, Atten
   return {};
 }
 
+// A rank keeps what it has sent until it is taken: the largest value for each stage that it sends to.
+Bytes OutboxesOf(const Program& program) {
+  std::map<int, Bytes> largest;
+  for (const Step& step : program.steps) {
+    const Send* send = std::get_if<Send>(&step.action);
+    if (send != nullptr) largest[send->to] = std::max(largest[send->to], LocalBytes(program, send->input));
+  }
+  Bytes bytes;
+  for (const auto& [stage, outbox] : largest) bytes += outbox;
+  return bytes;
+}
+
 }  // namespace
 
 Bytes WorkspaceOf(const Program& program, const Fusion& fusion, const FuseOptions& fuse) {
-  Need most;
+  Need most{.outboxes = OutboxesOf(program)};
   for (const Step& step : program.steps) {
     Match(
         step.action, [&](const Compute& compute) { most.Include(NeedOf(program, compute)); },

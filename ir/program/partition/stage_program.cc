@@ -9,7 +9,8 @@
 namespace cleave::ir {
 namespace {
 
-// Removes the steps whose values nothing reads, those that all ranks run: each stage has its own.
+// Removes the steps that all ranks run and whose values nothing reads, because only other stages need them. All stages
+// know of all data, which is told apart by its order.
 void RemoveUnread(Program& program) {
   IdVector<ValueId, uint8_t> is_read(program.values.size(), 0);
   const auto read = [&](ValueId value) { is_read[value] = 1; };
@@ -22,7 +23,9 @@ void RemoveUnread(Program& program) {
   std::vector<Step> kept;
   for (auto step = program.steps.rbegin(); step != program.steps.rend(); ++step) {
     const std::vector<ValueId> writes = Writes(*step);
-    const bool is_shared = !StageOf(program, *step).has_value();
+    const Compute* compute = std::get_if<Compute>(&step->action);
+    const bool is_data = compute != nullptr && compute->kind == OpKind::kInput;
+    const bool is_shared = !StageOf(program, *step).has_value() && !is_data;
     if (is_shared && std::none_of(writes.begin(), writes.end(), [&](ValueId value) { return is_read[value] != 0; }))
       continue;
     for (const ValueId value : Reads(*step)) read(value);

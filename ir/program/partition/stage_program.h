@@ -8,7 +8,7 @@
 
 namespace cleave::ir {
 
-// The steps of a stage, and of those that all ranks run the ones whose values it reads. REQUIRES: `program` is a
+// The steps of a stage, and of those that all ranks run the ones whose values it reads, and all inputs. REQUIRES: `program` is a
 // pipeline's, of all stages.
 Program ProgramOfStage(const Program& program, int stage);
 

@@ -99,7 +99,7 @@ absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& 
   CLEAVE_RETURN_IF_ERROR(
       CheckFields(json, where, {"name", "factors", "decided_by"},
                   {"kind", "phase", "line", "inputs", "output", "in_strategy", "out_strategy", "partial", "passes",
-                   "out_layout", "gather_again", "recompute", "offload", "reason", "choices"}));
+                   "stage", "out_layout", "gather_again", "recompute", "offload", "reason", "choices"}));
   const Rule rule = RuleOf(graph, op);
   OpPlan plan;
   CLEAVE_ASSIGN_OR_RETURN(plan.strategy, StrategyOf(json.at("factors"), rule, mesh, absl::StrCat(where, ".factors")));
@@ -133,6 +133,14 @@ absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& 
   if (gather_again) plan.retention = Retention::kRedistribute;
   if (recompute) plan.retention = Retention::kRecompute;
   if (offload) plan.retention = Retention::kOffload;
+  if (json.contains("stage")) {
+    CLEAVE_ASSIGN_OR_RETURN(const int64_t stage, IntegerAt(json, "stage", where));
+    if (stage < 0 || stage >= StageCount(whole)) {
+      return JsonError(absl::StrCat(where, ".stage"),
+                       absl::StrCat("0 to ", StageCount(whole) - 1, " expected, found ", stage));
+    }
+    plan.stage = static_cast<int>(stage);
+  }
   CLEAVE_ASSIGN_OR_RETURN(const std::string decided_by, StringAt(json, "decided_by", where));
   const std::optional<DecidedBy> decided = ParseDecidedBy(decided_by);
   if (!decided.has_value())
@@ -205,10 +213,21 @@ absl::StatusOr<SearchSummary> SearchOf(const Json& json, double& gradient_weight
   return search;
 }
 
+absl::StatusOr<Pipeline> PipelineOf(const Json& json, const Mesh& mesh) {
+  CLEAVE_RETURN_IF_ERROR(CheckFields(json, "pipeline", {"axis", "schedule"}));
+  CLEAVE_ASSIGN_OR_RETURN(const std::string name, StringAt(json, "axis", "pipeline"));
+  const std::optional<AxisId> axis = mesh.Find(name);
+  if (!axis.has_value()) return JsonError("pipeline.axis", absl::StrCat("the mesh has no axis \"", name, "\""));
+  CLEAVE_ASSIGN_OR_RETURN(const std::string schedule, StringAt(json, "schedule", "pipeline"));
+  const std::optional<PipelineSchedule> parsed = ParsePipelineSchedule(schedule);
+  if (!parsed.has_value()) return JsonError("pipeline.schedule", absl::StrCat("unknown value \"", schedule, "\""));
+  return Pipeline{.axis = *axis, .schedule = *parsed};
+}
+
 absl::StatusOr<Plan> PlanOf(const Json& document, const Graph& graph) {
   CLEAVE_RETURN_IF_ERROR(
       CheckFields(document, "plan", {"format", "version", "model", "cluster", "mesh", "search", "ops"},
-                  {"micro_batches", "moves_steps", "tensors", "collectives", "predicted", "warnings"}));
+                  {"micro_batches", "moves_steps", "pipeline", "tensors", "collectives", "predicted", "warnings"}));
   CLEAVE_ASSIGN_OR_RETURN(const std::string format, StringAt(document, "format", "plan"));
   if (format != "cleave-plan")
     return JsonError("plan.format", absl::StrCat("expected \"cleave-plan\", found \"", format, "\""));
@@ -233,6 +252,9 @@ absl::StatusOr<Plan> PlanOf(const Json& document, const Graph& graph) {
                        absl::StrCat("1 to ", kMostMicroBatches, " expected, found ", plan.micro_batches));
     }
   }
+  if (document.contains("pipeline")) {
+    CLEAVE_ASSIGN_OR_RETURN(plan.pipeline, PipelineOf(document.at("pipeline"), plan.mesh));
+  }
   CLEAVE_ASSIGN_OR_RETURN(plan.search, SearchOf(document.at("search"), plan.gradient_weight));
 
   plan.ops.resize(graph.ops.size());
@@ -249,6 +271,9 @@ absl::StatusOr<Plan> PlanOf(const Json& document, const Graph& graph) {
   }
   for (const Op& op : graph.ops) {
     if (seen.count(op.name) == 0) return JsonError("ops", absl::StrCat("the op `", op.name, "` is missing"));
+  }
+  if (const std::vector<std::string> errors = VerifyPlan(graph, plan); plan.pipeline.has_value() && !errors.empty()) {
+    return JsonError("ops", errors.front());
   }
   return plan;
 }

@@ -86,6 +86,7 @@ Json OpJson(const Graph& graph, const Plan& plan, const Op& op, const Rule& rule
                   {"reason", planned.reason},
                   {"choices", std::move(choices)}});
   if (planned.retention == Retention::kOffload) json["offload"] = true;
+  if (plan.pipeline.has_value() && !IsOnEveryStage(op)) json["stage"] = planned.stage;
   return json;
 }
 
@@ -214,7 +215,7 @@ std::string PlanJson(const Graph& graph, const Plan& plan, const Program& progra
     const Collective* collective = CommunicationOf(program, step);
     if (collective != nullptr) collectives.push_back(CollectiveJson(names, program, step, *collective));
   }
-  const Json document = {
+  Json document = {
       {"format", "cleave-plan"},
       {"version", 1},
       {"model", {{"name", graph.model}, {"file", graph.file}, {"hash", graph.hash}}},
@@ -229,6 +230,10 @@ std::string PlanJson(const Graph& graph, const Plan& plan, const Program& progra
       {"predicted", PredictedJson(facts)},
       {"warnings", WarningsJson(facts)},
   };
+  if (plan.pipeline.has_value()) {
+    document["pipeline"] = {{"axis", plan.mesh.axis(plan.pipeline->axis).name},
+                            {"schedule", Text(PipelineScheduleName(plan.pipeline->schedule))}};
+  }
   return JsonDocument(document);
 }
 

@@ -11,6 +11,7 @@
 #include "base/units/units.h"
 #include "ir/graph/graph.h"
 #include "ir/sharding/plan/plan.h"
+#include "ir/sharding/stages/stages.h"
 
 namespace cleave::ir {
 
@@ -122,6 +123,9 @@ struct ParallelSettings {
   Outside outside = Outside::kReplicate;     // Of a model with regions.
   std::optional<int64_t> micro_batches = 1;  // Plan::micro_batches; nullopt: `auto`.
   Recompute recompute = Recompute::kAuto;    // Of values without a RetentionPin.
+  std::optional<int64_t> stages = 1;         // Of a pipeline; nullopt: `auto`.
+  PipelineSchedule pipeline_schedule = PipelineSchedule::kOneForwardOneBackward;
+  Span stages_span, pipeline_schedule_span;
   Span search_span, objective_span, cost_span, zero_span, mesh_span, outside_span, micro_batches_span, recompute_span;
 
   Price price() const { return cost.value_or(search == SearchAlgorithm::kPropagate ? Price::kBytes : Price::kTime); }

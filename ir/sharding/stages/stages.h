@@ -27,6 +27,8 @@ namespace cleave::ir {
 // The name of the mesh axis of stages.
 inline constexpr absl::string_view kStageAxis = "stage";
 
+inline constexpr int64_t kMostStages = 1024;
+
 // In what order a stage does the forward and the backward pass of its micro-batches.
 enum class PipelineSchedule {
   // All forward passes, then all backward passes (GPipe, Huang et al. 2019).

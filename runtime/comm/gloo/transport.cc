@@ -11,6 +11,7 @@
 
 #include <csignal>
 #include <exception>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,7 @@ constexpr int kGraceMilliseconds = 5000;
 
 // Tells messages between two members from those of Gloo's collectives, whose prefixes are 1 to 8.
 constexpr uint8_t kMessagePrefix = 0x10;
+constexpr uint8_t kOneWayPrefix = 0x11;  // Of messages that one member sends and the other takes when it wants to.
 
 // Turns an exception of Gloo into a value.
 template <typename Action>
@@ -147,10 +149,7 @@ class GlooTransport : public Transport {
       const uint64_t slot = gloo::Slot::build(kMessagePrefix, state.calls++);
       const auto buffers_of = [&](const std::vector<Parcel>& parcels) {
         UnboundBuffers buffers;
-        for (const Parcel& parcel : parcels) {
-          buffers.push_back(
-              state.context->createUnboundBuffer(parcel.data, static_cast<size_t>(parcel.count * Comm::SizeOf(type))));
-        }
+        for (const Parcel& parcel : parcels) buffers.push_back(BufferOf(type, parcel, group));
         return buffers;
       };
       const UnboundBuffers received = buffers_of(receives);
@@ -159,6 +158,31 @@ class GlooTransport : public Transport {
       for (size_t i = 0; i < sends.size(); ++i) sent[i]->send(sends[i].member, slot);
       for (const auto& buffer : received) buffer->waitRecv(kForever);
       for (const auto& buffer : sent) buffer->waitSend(kForever);
+    });
+  }
+
+  Problem BeginSend(ElementType type, const Parcel& parcel, const Group& group) override {
+    return Guarded([&] {
+      auto& buffer = Of(group).sent[parcel.member];
+      buffer = BufferOf(type, parcel, group);
+      buffer->send(parcel.member, gloo::Slot::build(kOneWayPrefix, 0));
+    });
+  }
+
+  Problem AwaitTaken(int member, const Group& group) override {
+    return Guarded([&] {
+      const auto sent = Of(group).sent.find(member);
+      if (sent == Of(group).sent.end()) return;
+      sent->second->waitSend(kForever);
+      Of(group).sent.erase(sent);
+    });
+  }
+
+  Problem Receive(ElementType type, const Parcel& parcel, const Group& group) override {
+    return Guarded([&] {
+      const auto buffer = BufferOf(type, parcel, group);
+      buffer->recv(parcel.member, gloo::Slot::build(kOneWayPrefix, 0));
+      buffer->waitRecv(kForever);
     });
   }
 
@@ -197,7 +221,9 @@ class GlooTransport : public Transport {
     watch_.SetOthers(nullptr);
     // Nobody sends any more: the connections may close in any order.
     Guarded([&] {
-      for (const GroupState& state : groups_) {
+      for (GroupState& state : groups_) {
+        for (auto& [member, buffer] : state.sent) buffer->waitSend(kForever);
+        state.sent.clear();
         if (state.context != nullptr) state.context->closeConnections();
       }
     });
@@ -209,9 +235,15 @@ class GlooTransport : public Transport {
     std::shared_ptr<gloo::Context> context;  // Null for a group of one rank.
     // All members call the collectives of a group in the same order, so their counts are the same.
     uint32_t calls = 0;
+    std::map<int, std::unique_ptr<gloo::transport::UnboundBuffer>> sent = {};  // By member: the last message.
   };
 
   GroupState& Of(const Group& group) { return groups_[static_cast<size_t>(group.id)]; }
+
+  std::unique_ptr<gloo::transport::UnboundBuffer> BufferOf(ElementType type, const Parcel& parcel, const Group& group) {
+    const auto bytes = static_cast<size_t>(parcel.count * Comm::SizeOf(type));
+    return Of(group).context->createUnboundBuffer(parcel.data, bytes);
+  }
 
   template <typename Options>
   Options OptionsFor(const Group& group) {

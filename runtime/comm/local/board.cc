@@ -27,6 +27,29 @@ void MeetingPlace::Meet() {
   all_are_here_.wait(lock, is_over);
 }
 
+void Mailbox::Put(const Parcel& parcel) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    parcel_ = parcel;
+  }
+  changed_.notify_all();
+}
+
+void Mailbox::AwaitTaken() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [&] { return !parcel_.has_value(); });
+}
+
+void Mailbox::Take(const std::function<void(const Parcel&)>& take) {
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return parcel_.has_value(); });
+    take(*parcel_);
+    parcel_.reset();
+  }
+  changed_.notify_all();
+}
+
 std::shared_ptr<Board> LocalRanks::BoardOf(const Group& group, const std::vector<int>& members) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::shared_ptr<Board>& board = boards_[{group.id, members[0]}];

@@ -11,9 +11,11 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,17 +48,41 @@ struct BoardEntry {
   const std::string* text = nullptr;
 };
 
+// Where one thread leaves a message for another.
+class Mailbox {
+ public:
+  // Leaves a message. REQUIRES: the one before it was taken.
+  void Put(const Parcel& parcel);
+  // Waits until the last message was taken.
+  void AwaitTaken();
+  // Waits for a message; `take` is called with it while it is there.
+  void Take(const std::function<void(const Parcel&)>& take);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Parcel> parcel_;
+};
+
 class Board {
  public:
-  explicit Board(int members) : place_(members), shown_(static_cast<size_t>(members)) {}
+  explicit Board(int members)
+      : members_(static_cast<size_t>(members)), place_(members), shown_(members_), mailboxes_(members_ * members_) {}
+
+  // What member `from` leaves for member `to`.
+  Mailbox& MailboxOf(int from, int to) {
+    return mailboxes_[static_cast<size_t>(from) * members_ + static_cast<size_t>(to)];
+  }
 
   void Show(int member, const BoardEntry& what) { shown_[static_cast<size_t>(member)] = what; }
   const BoardEntry& shown(int member) const { return shown_[static_cast<size_t>(member)]; }
   void Meet() { place_.Meet(); }
 
  private:
+  const size_t members_;
   MeetingPlace place_;
   std::vector<BoardEntry> shown_;
+  std::vector<Mailbox> mailboxes_;
 };
 
 // The ranks of a process. Each is a thread and finds the boards of its groups here.

@@ -148,6 +148,23 @@ Problem LocalTransport::SendReceive(ElementType type, const std::vector<Parcel>&
   return std::nullopt;
 }
 
+Problem LocalTransport::BeginSend(ElementType, const Parcel& parcel, const Group& group) {
+  Of(group).MailboxOf(group.index, parcel.member).Put(parcel);
+  return std::nullopt;
+}
+
+Problem LocalTransport::AwaitTaken(int member, const Group& group) {
+  Of(group).MailboxOf(group.index, member).AwaitTaken();
+  return std::nullopt;
+}
+
+Problem LocalTransport::Receive(ElementType type, const Parcel& parcel, const Group& group) {
+  Of(group).MailboxOf(parcel.member, group.index).Take([&](const Parcel& sent) {
+    CopyBytes(sent.data, parcel.data, parcel.count * Comm::SizeOf(type));
+  });
+  return std::nullopt;
+}
+
 Problem LocalTransport::Broadcast(ElementType type, void* data, int64_t count, int root, const Group& group) {
   Board& board = Of(group);
   board.Show(group.index, {data});

@@ -134,22 +134,36 @@ class MpiTransport : public Transport {
 
   Problem SendReceive(ElementType type, const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
                       const Group& group) override {
-    constexpr int kTag = 0;  // Messages between two ranks arrive in the order in which they are sent.
     std::vector<MPI_Request> requests(sends.size() + receives.size(), MPI_REQUEST_NULL);
     auto request = requests.begin();
     int status = MPI_SUCCESS;
     for (const Parcel& parcel : receives) {
       if (status != MPI_SUCCESS) break;
-      status = MPI_Irecv(parcel.data, static_cast<int>(parcel.count), TypeOf(type), parcel.member, kTag, Of(group),
+      status = MPI_Irecv(parcel.data, static_cast<int>(parcel.count), TypeOf(type), parcel.member, kBothWays, Of(group),
                          &*request++);
     }
     for (const Parcel& parcel : sends) {
       if (status != MPI_SUCCESS) break;
-      status = MPI_Isend(parcel.data, static_cast<int>(parcel.count), TypeOf(type), parcel.member, kTag, Of(group),
+      status = MPI_Isend(parcel.data, static_cast<int>(parcel.count), TypeOf(type), parcel.member, kBothWays, Of(group),
                          &*request++);
     }
     if (status != MPI_SUCCESS) return ProblemOf(status);
     return ProblemOf(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
+  }
+
+  Problem BeginSend(ElementType type, const Parcel& parcel, const Group& group) override {
+    return ProblemOf(MPI_Isend(parcel.data, static_cast<int>(parcel.count), TypeOf(type), parcel.member, kOneWay,
+                               Of(group), &sends_[{group.id, parcel.member}]));
+  }
+
+  Problem AwaitTaken(int member, const Group& group) override {
+    const auto send = sends_.find({group.id, member});
+    return send == sends_.end() ? std::nullopt : ProblemOf(MPI_Wait(&send->second, MPI_STATUS_IGNORE));
+  }
+
+  Problem Receive(ElementType type, const Parcel& parcel, const Group& group) override {
+    return ProblemOf(MPI_Recv(parcel.data, static_cast<int>(parcel.count), TypeOf(type), parcel.member, kOneWay,
+                              Of(group), MPI_STATUS_IGNORE));
   }
 
   Problem Broadcast(ElementType type, void* data, int64_t count, int root, const Group& group) override {
@@ -175,6 +189,7 @@ class MpiTransport : public Transport {
   }
 
   void Leave() override {
+    for (auto& [to, send] : sends_) MPI_Wait(&send, MPI_STATUS_IGNORE);
     for (MPI_Comm& communicator : communicators_) {
       if (communicator != MPI_COMM_NULL) MPI_Comm_free(&communicator);
     }
@@ -183,6 +198,10 @@ class MpiTransport : public Transport {
   }
 
  private:
+  // Tags. Messages of one tag between two ranks arrive in the order in which they are sent.
+  static constexpr int kBothWays = 0;
+  static constexpr int kOneWay = 1;
+
   MPI_Datatype TypeOf(ElementType type) const {
     switch (type) {
       case ElementType::kFloat:
@@ -202,7 +221,8 @@ class MpiTransport : public Transport {
   const std::unique_ptr<Others> board_;
   Watch& watch_;
   Reductions reductions_;
-  std::vector<MPI_Comm> communicators_;  // By Group::id; null for a group of one rank.
+  std::map<std::pair<int, int>, MPI_Request> sends_;  // By group and member: the last one.
+  std::vector<MPI_Comm> communicators_;               // By Group::id; null for a group of one rank.
 };
 
 }  // namespace

@@ -1,0 +1,63 @@
+#include "codegen/source/pipeline.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "ir/sharding/stages/stages.h"
+
+namespace cleave::codegen {
+namespace {
+
+// "; each rank sends 65536 bytes"
+std::string BytesText(Emission& emission, ir::ValueId value) {
+  const ir::Value& info = emission.value(value);
+  const int64_t elements = ir::ElementCount(ir::LargestLocalShape(emission.program, value));
+  return absl::StrCat("; each rank sends ", emission.sizes.IsEven(value) ? "" : "at most ",
+                      (ir::ElementSize(info.type.dtype) * elements).value(), " bytes");
+}
+
+const std::string& StageGroup(Emission& emission) { return emission.Group({emission.program.pipeline->axis}); }
+
+}  // namespace
+
+void EmitSend(Emission& emission, int step, const ir::Send& send, SourceWriter& writer) {
+  Announce(emission, {step}, absl::StrCat("to stage ", send.to, BytesText(emission, send.input)), writer);
+  Watch(emission, step, send.input, writer);
+  writer.Call("comm.Send(",
+              {emission.names[send.input], emission.sizes.Count(send.input).Text(), absl::StrCat(send.to),
+               StageGroup(emission)},
+              ");");
+}
+
+void EmitReceive(Emission& emission, int step, const ir::Receive& receive, SourceWriter& writer) {
+  Announce(emission, {step}, absl::StrCat("from stage ", receive.from), writer);
+  Watch(emission, step, receive.output, writer);
+  writer.Call("comm.Receive(",
+              {emission.names[receive.output], emission.sizes.Count(receive.output).Text(), absl::StrCat(receive.from),
+               StageGroup(emission)},
+              ");");
+}
+
+void EmitTurns(const Emission& emission, const std::function<void()>& forward, const std::function<void()>& backward,
+               SourceWriter& writer) {
+  const int64_t count = ir::MicroBatches(emission.program);
+  const int64_t ahead = ir::MicroBatchesUnderWay(emission.program) - 1;
+  const auto pass = [&](const std::string& condition, const std::string& number, const std::function<void()>& calls) {
+    writer.Open(absl::StrCat("if (", condition, ") {"));
+    writer.Line(absl::StrCat("Begin(", number, ");"));
+    calls();
+    writer.Close("}");
+  };
+  const std::string last = ahead == 0 ? absl::StrCat(count) : absl::StrCat(count, " + ahead");
+  if (ahead > 0) writer.Line(absl::StrCat("const int64_t ahead = gradients ? ", ahead, " : 0;"));
+  writer.Open(absl::StrCat("for (int64_t turn = 0; turn < ", last, "; ++turn) {"));
+  pass(absl::StrCat("turn < ", count), "turn", forward);
+  if (ahead == 0) {
+    pass("gradients", "turn", backward);
+  } else {
+    pass("gradients && turn >= ahead", "turn - ahead", backward);
+  }
+  writer.Close("}");
+}
+
+}  // namespace cleave::codegen

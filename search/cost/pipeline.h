@@ -1,0 +1,49 @@
+// The time of a step of a pipeline: each stage does the forward and backward passes of its micro-batches in the order
+// of its schedule, and waits for what other stages send.
+//
+// With p stages that take equally long, m micro-batches and nothing to send, stages are idle for (p - 1) / (m + p - 1)
+// of the passes: the bubble of GPipe and of one forward, one backward (Narayanan et al. 2021, section 2.2, where it is
+// given relative to the work: (p - 1) / m).
+#ifndef CLEAVE_SEARCH_COST_PIPELINE_H_
+#define CLEAVE_SEARCH_COST_PIPELINE_H_
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "base/units/units.h"
+#include "ir/program/memory/memory_plan.h"
+#include "ir/program/program.h"
+#include "search/cluster/cluster.h"
+#include "search/cost/predict.h"
+
+namespace cleave::search {
+
+// What a stage takes.
+struct StageSeconds {
+  Seconds once{0};      // Before and after the micro-batches.
+  Seconds forward{0};   // Of one micro-batch.
+  Seconds backward{0};  // Of one micro-batch.
+};
+
+// A pass of a micro-batch in a stage.
+struct PassTime {
+  int stage = 0;
+  int64_t micro_batch = 0;
+  bool is_backward = false;
+  Seconds begin{0};
+  Seconds end{0};
+};
+
+struct PipelinePrediction {
+  Prediction whole;  // The step of all stages; compute, communication and bytes of the stage that has most of each.
+  std::vector<StageSeconds> stages;
+  std::vector<PassTime> passes;  // Ordered by stage, then as they run.
+  double bubble = 0;             // The share of the time of the passes in which stages are idle, 0 to 1.
+};
+
+// `stages`: the programs of all stages. REQUIRES: there is one; every axis of the mesh crosses a link of the cluster.
+PipelinePrediction PredictPipeline(absl::Span<const ir::StageProgram> stages, const Cluster& cluster, bool overlaps);
+
+}  // namespace cleave::search
+
+#endif  // CLEAVE_SEARCH_COST_PIPELINE_H_

@@ -1,0 +1,319 @@
+// Reading guide: SearchPipeline tries numbers of stages, Staging::Search one of them with several numbers of
+// micro-batches, and Staging::Cut makes a pipeline of a plan.
+#include "search/pipeline.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check/check.h"
+#include "base/text/text.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
+#include "search/cost/pipeline.h"
+#include "search/cost/predict.h"
+#include "search/cost/time.h"
+#include "search/memory/memory.h"
+#include "search/stages/stages.h"
+
+namespace cleave::search {
+namespace {
+
+// A plan, its program, and how long a step takes.
+struct Candidate {
+  Found found;
+  Seconds step{0};
+};
+
+Diagnostic Refused(const std::string& what, Span place, const std::string& why) {
+  return Error(Code::kE0317, what).At(place, why);
+}
+
+std::string StagesText(int64_t stages) { return Plural(stages, "stage"); }
+
+// What a pipeline cannot have.
+bool CheckModel(const ir::Graph& graph, const ir::Pins& pins, Diagnostics& diagnostics) {
+  const Span& place = pins.settings.stages_span;
+  if (graph.is_manual()) {
+    diagnostics.Add(Refused("a manual model cannot be a pipeline", place, "asked for here"));
+  } else if (!pins.regions.empty()) {
+    diagnostics.Add(Refused("a model with regions cannot be a pipeline", place, "asked for here"));
+  } else if (!graph.looks.empty()) {
+    const ir::Look& look = graph.looks.front();
+    diagnostics.Add(Refused(absl::StrCat("a pipeline cannot look at `", look.name, "`"), place, "asked for here"));
+    return false;
+  }
+  return !diagnostics.has_errors();
+}
+
+class Staging {
+ public:
+  Staging(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins, const SearchOptions& options,
+          int64_t stages, StageMachines machines)
+      : graph_(graph),
+        cluster_(cluster),
+        pins_(pins),
+        options_(options),
+        stages_(stages),
+        machines_(std::move(machines)),
+        limit_(MemoryLimitOf(pins.settings, cluster)) {
+    for (const ir::Op& op : graph.ops) {
+      const bool is_source = ir::DefinitionOf(op.kind).op_class == ir::OpClass::kSource;
+      if (op.phase == ir::Phase::kForward && !is_source) forward_.push_back(op.id);
+    }
+  }
+
+  // The fastest of the numbers of micro-batches; nullopt after errors.
+  std::optional<Candidate> Search(Diagnostics& diagnostics) const {
+    std::optional<Candidate> best;
+    Diagnostics refusals, warnings;
+    for (const int64_t count : MicroBatchCounts()) {
+      Diagnostics own;
+      std::optional<Candidate> candidate = Fit(count, own);
+      if (!candidate.has_value()) {
+        if (!refusals.has_errors()) refusals = std::move(own);
+        continue;
+      }
+      if (best.has_value() && candidate->step >= best->step) continue;
+      best = std::move(candidate);
+      warnings = std::move(own);
+    }
+    const Diagnostics& said = best.has_value() ? warnings : refusals;
+    for (const Diagnostic& diagnostic : said.items()) diagnostics.Add(diagnostic);
+    return best;
+  }
+
+ private:
+  // With twice the stages, four times and so on the bubble gets smaller, until products are too small to be fast.
+  std::vector<int64_t> MicroBatchCounts() const {
+    if (!options_.choose_micro_batches) return {options_.micro_batches};
+    std::vector<int64_t> counts;
+    constexpr int64_t kMostTimes = 8;
+    for (int64_t times = 1; times <= kMostTimes; times *= 2) {
+      if (!ir::FindRefusal(graph_, stages_ * times).has_value()) counts.push_back(stages_ * times);
+    }
+    if (counts.empty()) counts.push_back(1);
+    return counts;
+  }
+
+  // A plan of the ranks of one stage, made for the memory that all stages have together, and then for less.
+  std::optional<Candidate> Fit(int64_t micro_batches, Diagnostics& diagnostics) const {
+    constexpr int kMostTries = 4;
+    constexpr double kMargin = 0.97;
+    std::optional<double> shared;
+    if (limit_.has_value()) shared = static_cast<double>(limit_->bytes.value()) * static_cast<double>(stages_);
+    std::optional<Bytes> least;
+    for (int tries = 0; tries < kMostTries; ++tries) {
+      Diagnostics own;
+      const std::optional<Found> found = PlanOfStage(micro_batches, shared, own);
+      if (!found.has_value()) {
+        if (!least.has_value()) {
+          for (const Diagnostic& diagnostic : own.items()) diagnostics.Add(diagnostic);
+          return std::nullopt;
+        }
+        break;
+      }
+      std::optional<Candidate> candidate = Cut(*found, diagnostics);
+      if (!candidate.has_value()) return std::nullopt;
+      const Bytes peak = candidate->found.program->memory.use.prediction.peak;
+      if (!limit_.has_value() || peak <= limit_->bytes) {
+        for (const Diagnostic& diagnostic : own.items()) diagnostics.Add(diagnostic);
+        return candidate;
+      }
+      if (!least.has_value() || peak < *least) least = peak;
+      shared = *shared * kMargin * static_cast<double>(limit_->bytes.value()) / static_cast<double>(peak.value());
+    }
+    diagnostics.Add(Error(Code::kE0313, absl::StrCat("no pipeline of ", StagesText(stages_), " fits into ",
+                                                     FormatBytes(limit_->bytes), " a device"))
+                        .At(limit_->span, "the limit")
+                        .Note(absl::StrCat("the smallest that was found needs ", FormatBytes(*least), " on a rank of ",
+                                           "its largest stage"))
+                        .Help("more devices, more stages, or more micro-batches"));
+    return std::nullopt;
+  }
+
+  std::optional<Found> PlanOfStage(int64_t micro_batches, std::optional<double> memory,
+                                   Diagnostics& diagnostics) const {
+    ir::Pins pins = pins_;
+    pins.settings.stages = 1;
+    pins.settings.devices = std::nullopt;
+    if (memory.has_value()) {
+      pins.settings.memory = ir::Placed<int64_t>{.value = static_cast<int64_t>(*memory), .span = limit_->span};
+    }
+    SearchOptions options = options_;
+    options.micro_batches = micro_batches;
+    options.choose_micro_batches = false;
+    return SearchForProgram(graph_, machines_.cluster, pins, options, diagnostics);
+  }
+
+  std::optional<Candidate> Cut(const Found& found, Diagnostics& diagnostics) const {
+    ir::Plan plan = found.plan;
+    // The order in which steps take least memory is that of all of them.
+    plan.moves_steps = false;
+    for (ir::OpPlan& op : plan.ops) {
+      if (op.retention == ir::Retention::kOffload) op.retention = ir::Retention::kKeep;
+    }
+    const std::vector<int64_t> cuts = BestCuts(TaskOf(plan));
+    if (static_cast<int64_t>(cuts.size()) + 1 != stages_) {
+      diagnostics.Add(Refused(absl::StrCat("the model cannot be cut into ", StagesText(stages_)),
+                              pins_.settings.stages_span, "more than it has places for cuts"));
+      return std::nullopt;
+    }
+    std::vector<ir::OpId> first;
+    for (const int64_t cut : cuts) first.push_back(forward_[static_cast<size_t>(cut)]);
+    absl::StatusOr<ir::Plan> staged =
+        ir::WithStages(std::move(plan), machines_.axis, pins_.settings.pipeline_schedule, ir::StagesOf(graph_, first));
+    CLEAVE_CHECK(staged.ok()) << staged.status();
+    staged->cluster = cluster_.name;
+    absl::StatusOr<PlannedProgram> program = ProgramOf(graph_, *staged, options_.execution);
+    CLEAVE_CHECK(program.ok()) << program.status();
+    const Seconds step = StepOf(*program, cluster_, options_.execution);
+    return Candidate{.found = {.plan = *std::move(staged), .program = *std::move(program)}, .step = step};
+  }
+
+  // Times of forward ops with their backward ops, for one micro-batch under the plan of a stage's ranks.
+  CutTask TaskOf(const ir::Plan& plan) const {
+    absl::StatusOr<PlannedProgram> made = ProgramOf(graph_, plan, options_.execution);
+    CLEAVE_CHECK(made.ok()) << made.status();
+    const ir::Program& program = made->program;
+    const ir::Fusion& fusion = made->memory.fusion;
+    const std::vector<Seconds> times = StageTimes(program, fusion, machines_.cluster);
+    IdVector<ir::OpId, double> of_op(graph_.ops.size(), 0.0);
+    for (size_t i = 0; i < fusion.stages.size(); ++i) {
+      const ir::FusedStage& stage = fusion.stages[i];
+      if (stage.repeat != ir::Repeat::kEach || stage.phase == ir::Phase::kUpdate || stage.phase == ir::Phase::kMetric)
+        continue;
+      const ir::Step& first = program.steps[static_cast<size_t>(ir::StepsOf(stage).front())];
+      const std::vector<ir::ValueId> writes = ir::Writes(first);
+      if (writes.empty()) continue;
+      const ir::OpId op = made->distributed.originals[program.value(writes.front()).origin];
+      of_op[ForwardOf(op)] += times[i].value();
+    }
+    CutTask task{.seconds = {}, .places = {}, .stages = static_cast<int>(stages_)};
+    for (const ir::OpId op : forward_) task.seconds.push_back(of_op[op]);
+    task.places = NarrowPlaces(CrossingOf(plan));
+    return task;
+  }
+
+  // The forward op whose stage an op of the training graph shares.
+  ir::OpId ForwardOf(ir::OpId id) const {
+    const ir::Op& op = graph_.op(id);
+    if (op.inherits.has_value()) return op.inherits->op;
+    return op.phase == ir::Phase::kBackward && op.gradient_of.has_value() ? *op.gradient_of : id;
+  }
+
+  // For each place between two forward ops: the time to send what is made before it and read behind it, as often as it
+  // has a gradient that comes back.
+  std::vector<CutPlace> CrossingOf(const ir::Plan& plan) const {
+    std::map<ir::OpId, int64_t> place, last;
+    for (size_t i = 0; i < forward_.size(); ++i) place[forward_[i]] = static_cast<int64_t>(i);
+    for (const ir::OpId reader : forward_) {
+      for (const ir::OpId input : graph_.op(reader).inputs) last[input] = std::max(last[input], place[reader]);
+    }
+    std::vector<double> change(forward_.size() + 1, 0.0);
+    for (const ir::OpId op : forward_) {
+      if (last.count(op) == 0 || last[op] <= place[op]) continue;
+      const double seconds = SendSeconds(plan, op);
+      change[static_cast<size_t>(place[op]) + 1] += seconds;
+      change[static_cast<size_t>(last[op]) + 1] -= seconds;
+    }
+    std::vector<CutPlace> crossing;
+    double seconds = 0;
+    for (size_t i = 1; i < forward_.size(); ++i) {
+      seconds += change[i];
+      crossing.push_back({.op = static_cast<int64_t>(i), .seconds = std::max(0.0, seconds)});
+    }
+    return crossing;
+  }
+
+  double SendSeconds(const ir::Plan& plan, ir::OpId id) const {
+    const ir::Op& op = graph_.op(id);
+    const ir::Layout layout = ir::OutputLayout(plan.ops[id].strategy, ir::RuleOf(graph_, op));
+    const Bytes bytes =
+        ir::ElementSize(op.type.dtype) * ir::ElementCount(ir::LargestLocalShape(layout, plan.mesh, op.type.shape));
+    const auto mesh = ir::Mesh::Create({machines_.axis});
+    const Seconds seconds = CollectiveSeconds(cluster_, *mesh, ir::CollectiveKind::kSendReceive, {ir::AxisId(0)},
+                                              Bytes(bytes.value() / plan.micro_batches));
+    constexpr double kThereAndBack = 2;
+    return kThereAndBack * seconds.value();
+  }
+
+  const ir::Graph& graph_;
+  const Cluster& cluster_;
+  const ir::Pins& pins_;
+  const SearchOptions& options_;
+  const int64_t stages_;
+  const StageMachines machines_;
+  const std::optional<MemoryLimit> limit_;
+  std::vector<ir::OpId> forward_;  // The ops that are cut into stages.
+};
+
+// More stages than these are not tried where the number is to be found.
+constexpr int64_t kMostTried = 64;
+
+}  // namespace
+
+std::optional<StageMachines> MachinesOfStage(const Cluster& cluster, int64_t stages) {
+  StageMachines machines{.cluster = cluster,
+                         .axis = {.name = std::string(ir::kStageAxis), .size = stages, .link = "", .weight = 1}};
+  int64_t rest = stages;
+  for (Link& link : machines.cluster.links) {
+    if (rest == 1) break;
+    if (link.count == 1) continue;
+    if (machines.axis.link.empty()) machines.axis.link = link.name;
+    if (rest % link.count == 0) {
+      rest /= link.count;
+      link.count = 1;
+    } else if (link.count % rest == 0) {
+      link.count /= rest;
+      rest = 1;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (rest > 1) return std::nullopt;
+  return machines;
+}
+
+std::optional<Found> SearchPipeline(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
+                                    const SearchOptions& options, Diagnostics& diagnostics) {
+  const std::optional<int64_t>& asked = pins.settings.stages;
+  if (!CheckModel(graph, pins, diagnostics)) return std::nullopt;
+  if (asked.has_value()) {
+    const std::optional<StageMachines> machines = MachinesOfStage(cluster, *asked);
+    if (!machines.has_value()) {
+      diagnostics.Add(Refused(absl::StrCat(Plural(cluster.devices(), "device"), " cannot be divided into ",
+                                           StagesText(*asked), " of equal size"),
+                              pins.settings.stages_span, "asked for here"));
+      return std::nullopt;
+    }
+    std::optional<Candidate> found = Staging(graph, cluster, pins, options, *asked, *machines).Search(diagnostics);
+    return found.has_value() ? std::optional(std::move(found->found)) : std::nullopt;
+  }
+  ir::Pins flat = pins;
+  flat.settings.stages = 1;
+  std::optional<Candidate> best;
+  Diagnostics refusals, said;
+  if (std::optional<Found> found = SearchForProgram(graph, cluster, flat, options, refusals)) {
+    said = refusals;
+    if (!found->program.has_value()) found->program = *ProgramOf(graph, found->plan, options.execution);
+    const Seconds step = StepOf(*found->program, cluster, options.execution);
+    best = Candidate{.found = *std::move(found), .step = step};
+  }
+  for (int64_t stages = 2; stages <= std::min(cluster.devices(), kMostTried); ++stages) {
+    const std::optional<StageMachines> machines = MachinesOfStage(cluster, stages);
+    if (!machines.has_value()) continue;
+    Diagnostics own;
+    std::optional<Candidate> found = Staging(graph, cluster, pins, options, stages, *machines).Search(own);
+    if (!found.has_value() || (best.has_value() && found->step >= best->step)) continue;
+    best = std::move(found);
+    said = std::move(own);
+  }
+  for (const Diagnostic& diagnostic : (best.has_value() ? said : refusals).items()) diagnostics.Add(diagnostic);
+  return best.has_value() ? std::optional(std::move(best->found)) : std::nullopt;
+}
+
+}  // namespace cleave::search

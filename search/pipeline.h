@@ -1,0 +1,34 @@
+// Plans with stages: a plan for the ranks of one stage, found as every plan is, cut where its slowest stage is fastest.
+// Private to search.
+//
+// All stages have equally many ranks and one mesh. Under a memory limit the plan is searched with as many times the
+// limit as there are stages, since a stage has its part of the model only, and then with less, until all stages fit.
+#ifndef CLEAVE_SEARCH_PIPELINE_H_
+#define CLEAVE_SEARCH_PIPELINE_H_
+
+#include <optional>
+
+#include "base/diagnostic/diagnostic.h"
+#include "ir/graph/graph.h"
+#include "ir/sharding/pins/pins.h"
+#include "search/cluster/cluster.h"
+#include "search/search.h"
+
+namespace cleave::search {
+
+// The machines of one of `stages` stages, which take turns on the slowest links; nullopt where the devices cannot be
+// divided so. `axis`: that of the stages, with the slowest link that it crosses.
+struct StageMachines {
+  Cluster cluster;
+  ir::MeshAxis axis;
+};
+std::optional<StageMachines> MachinesOfStage(const Cluster& cluster, int64_t stages);
+
+// The plan with the stages that `pins.settings` asks for: `auto` takes the number with the least predicted time, which
+// may be 1. REQUIRES: the graph is not manual.
+std::optional<Found> SearchPipeline(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
+                                    const SearchOptions& options, Diagnostics& diagnostics);
+
+}  // namespace cleave::search
+
+#endif  // CLEAVE_SEARCH_PIPELINE_H_

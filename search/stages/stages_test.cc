@@ -1,0 +1,67 @@
+#include "search/stages/stages.h"
+
+#include <algorithm>
+#include <random>
+
+#include "gtest/gtest.h"
+
+namespace cleave::search {
+namespace {
+
+TEST(StagesTest, EqualOpsAreDividedEqually) {
+  CutTask task{.seconds = std::vector<double>(12, 1.0), .places = {}, .stages = 4};
+  for (int64_t op = 1; op < 12; ++op) task.places.push_back({op, 0});
+  EXPECT_EQ(BestCuts(task), (std::vector<int64_t>{3, 6, 9}));
+  EXPECT_EQ(SlowestStage(task, BestCuts(task)), 3);
+}
+
+TEST(StagesTest, ModelsAreCutWhereLittleIsSent) {
+  const CutTask task{.seconds = {1, 1, 1, 1}, .places = {{1, 0.1}, {2, 5}, {3, 0.1}}, .stages = 2};
+  EXPECT_EQ(BestCuts(task), (std::vector<int64_t>{1}));
+}
+
+TEST(StagesTest, MoreStagesThanPlacesCannotBe) {
+  EXPECT_EQ(BestCuts({.seconds = {1, 1}, .places = {{1, 0}}, .stages = 3}), std::vector<int64_t>());
+  EXPECT_EQ(BestCuts({.seconds = {1, 1}, .places = {{1, 0}}, .stages = 1}), std::vector<int64_t>());
+}
+
+TEST(StagesTest, NarrowPlacesAreBetweenBlocks) {
+  const std::vector<CutPlace> narrow = NarrowPlaces({{1, 3}, {2, 1}, {3, 1}, {4, 4}, {5, 2}, {6, 2.5}});
+  std::vector<int64_t> ops;
+  for (const CutPlace& place : narrow) ops.push_back(place.op);
+  EXPECT_EQ(ops, (std::vector<int64_t>{2, 3, 5}));
+}
+
+// Every way to choose the cuts, on random lists.
+TEST(StagesTest, NoOtherCutsAreBetter) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> number(0, 1);
+  for (int round = 0; round < 300; ++round) {
+    CutTask task{.seconds = {}, .places = {}, .stages = 2 + static_cast<int>(random() % 4)};
+    const int64_t ops = 2 + static_cast<int64_t>(random() % 9);
+    for (int64_t op = 0; op < ops; ++op) {
+      task.seconds.push_back(number(random));
+      if (op > 0 && random() % 4 > 0) task.places.push_back({op, number(random) / 4});
+    }
+    const size_t cuts = static_cast<size_t>(task.stages) - 1;
+    double best = 1e9;
+    for (uint64_t chosen = 0; chosen < (uint64_t{1} << task.places.size()); ++chosen) {
+      std::vector<int64_t> ways;
+      for (size_t i = 0; i < task.places.size(); ++i) {
+        if ((chosen >> i & 1) != 0) ways.push_back(task.places[i].op);
+      }
+      if (ways.size() == cuts) best = std::min(best, SlowestStage(task, ways));
+    }
+    const std::vector<int64_t> found = BestCuts(task);
+    if (task.places.size() < cuts) {
+      EXPECT_TRUE(found.empty());
+    } else {
+      EXPECT_DOUBLE_EQ(SlowestStage(task, found), best);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cleave::search
