@@ -16,6 +16,16 @@ std::string BytesText(Emission& emission, ir::ValueId value) {
                       (ir::ElementSize(info.type.dtype) * elements).value(), " bytes");
 }
 
+// The number of a send among those to the same stage.
+int BoxOf(const Emission& emission, int step, int to) {
+  int box = 0;
+  for (int i = 0; i < step; ++i) {
+    const auto* other = std::get_if<ir::Send>(&emission.step(i).action);
+    if (other != nullptr && other->to == to) ++box;
+  }
+  return box;
+}
+
 const std::string& StageGroup(Emission& emission) { return emission.Group({emission.program.pipeline->axis}); }
 
 }  // namespace
@@ -25,7 +35,7 @@ void EmitSend(Emission& emission, int step, const ir::Send& send, SourceWriter& 
   Watch(emission, step, send.input, writer);
   writer.Call("comm.Send(",
               {emission.names[send.input], emission.sizes.Count(send.input).Text(), absl::StrCat(send.to),
-               StageGroup(emission)},
+               absl::StrCat(BoxOf(emission, step, send.to)), StageGroup(emission)},
               ");");
 }
 

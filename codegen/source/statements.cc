@@ -132,8 +132,10 @@ class StatementBuilder {
     AddValue(copy.output);
   }
 
-  void AddAction(int, const ir::Send& send) {
+  // Each has a box of its own.
+  void AddAction(int index, const ir::Send& send) {
     Add("send");
+    Add(index);
     Add(send.to);
     AddValue(send.input);
   }

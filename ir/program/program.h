@@ -155,8 +155,8 @@ struct HostCopy {
   bool operator==(const HostCopy&) const = default;
 };
 
-// Each rank of the stage that holds the input sends it to the rank in its place of another stage. It does not wait
-// until that rank takes it.
+// Each rank of the stage that holds the input sends it to the rank in its place of another stage. It waits only until
+// that rank has taken what this step sent before.
 struct Send {
   ValueId input;
   int to = 0;

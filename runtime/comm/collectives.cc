@@ -250,17 +250,17 @@ void Comm::SendReceiveOf(ElementType type, CollectiveKind kind, const void* sour
   impl_->Check(impl_->transport->SendReceive(type, sent, received, group), kind);
 }
 
-void Comm::SendOf(ElementType type, const void* data, int64_t count, int member, const Group& group) {
+void Comm::SendOf(ElementType type, const void* data, int64_t count, const Outbox& outbox, const Group& group) {
   if (count == 0) return;
   constexpr CollectiveKind kKind = CollectiveKind::kSendReceive;
   const int64_t bytes = count * SizeOf(type);
   const Collective collective(*impl_, kKind, group, bytes, 0);
   impl_->CountSent(kKind, bytes);
   impl_->CheckCount(count, kKind);
-  impl_->Check(impl_->transport->AwaitTaken(member, group), kKind);
-  std::byte* const outbox = impl_->outboxes[{group.id, member}].AtLeast(bytes);
-  CopyBytes(data, outbox, bytes);
-  impl_->Check(impl_->transport->BeginSend(type, {member, outbox, count}, group), kKind);
+  impl_->Check(impl_->transport->AwaitTaken(outbox, group), kKind);
+  std::byte* const kept = impl_->outboxes[outbox].AtLeast(bytes);
+  CopyBytes(data, kept, bytes);
+  impl_->Check(impl_->transport->BeginSend(type, {outbox.member, kept, count}, outbox, group), kKind);
 }
 
 void Comm::ReceiveOf(ElementType type, void* data, int64_t count, int member, const Group& group) {

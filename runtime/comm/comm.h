@@ -22,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -93,6 +94,17 @@ struct Exchange {
 struct Message {
   int member = -1;  // -1: no member; zeros are received.
   int64_t count = 0;
+};
+
+// Where a rank keeps what it sends to a member until that has taken it.
+struct Outbox {
+  int group = 0;  // Group::id.
+  int member = 0;
+  int box = 0;
+
+  bool operator<(const Outbox& other) const {
+    return std::tie(group, member, box) < std::tie(other.group, other.member, other.box);
+  }
 };
 
 // What was communicated: calls; bytes of the full tensors (per-rank input of an all_reduce, reduce_scatter, all_to_all,
@@ -201,11 +213,11 @@ class Comm {
   }
 
   // Sends `count` elements to another member, which takes them with Receive. Returns when `data` may be written to
-  // again: at once, or when that member has taken what was sent to it before. Between two members what is sent first is
-  // taken first. Not where tensors lie on GPUs.
+  // again: at once, or when that member has taken what was sent to it before from the same `box`. Between two members
+  // what is sent first is taken first. Not where tensors lie on GPUs.
   template <typename T>
-  void Send(const T* data, int64_t count, int member, const Group& group) {
-    SendOf(ElementTypeOf<T>(), data, count, member, group);
+  void Send(const T* data, int64_t count, int member, int box, const Group& group) {
+    SendOf(ElementTypeOf<T>(), data, count, {group.id, member, box}, group);
   }
 
   // Waits for what another member sends.
@@ -285,7 +297,7 @@ class Comm {
                           const Group& group);
   void SendReceiveOf(ElementType type, CollectiveKind kind, const void* source, const std::vector<Message>& sends,
                      void* target, const std::vector<Message>& receives, const Group& group);
-  void SendOf(ElementType type, const void* data, int64_t count, int member, const Group& group);
+  void SendOf(ElementType type, const void* data, int64_t count, const Outbox& outbox, const Group& group);
   void ReceiveOf(ElementType type, void* data, int64_t count, int member, const Group& group);
   void BroadcastOf(ElementType type, void* data, int64_t count, int root, const Group& group);
 

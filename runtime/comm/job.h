@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "runtime/comm/comm.h"
@@ -34,7 +33,7 @@ struct Comm::Impl {
   std::vector<GroupState> groups;  // Indexed by Group::id; the first is the world.
   Scratch send;                    // What is packed, and what arrives.
   Scratch receive;
-  std::map<std::pair<int, int>, Scratch> outboxes;  // By group and member: what was sent last and may not be taken yet.
+  std::map<Outbox, Scratch> outboxes;
   bool counting = true;
   bool overlaps = false;  // In an Overlap: kernels that follow need not wait for collectives that are asked for now.
   std::array<Traffic, kCollectiveKinds> traffic;

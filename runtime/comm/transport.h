@@ -55,11 +55,13 @@ class Transport {
   virtual Problem SendReceive(ElementType type, const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
                               const Group& group) = 0;
 
-  // Begins to send a parcel, which is not written to until AwaitTaken returns for its member. Called when what was sent
-  // to the member before has been taken. Transports of GPUs send only what all members take part in.
-  virtual Problem BeginSend(ElementType, const Parcel&, const Group&) { return "it sends nothing one way"; }
-  // Waits until what was sent last to the member has been taken; returns at once where nothing was.
-  virtual Problem AwaitTaken(int /*member*/, const Group&) { return std::nullopt; }
+  // Begins to send a parcel, which is not written to until AwaitTaken returns for its outbox. Called when what was sent
+  // from there before has been taken. Transports of GPUs send only what all members take part in.
+  virtual Problem BeginSend(ElementType, const Parcel&, const Outbox&, const Group&) {
+    return "it sends nothing one way";
+  }
+  // Waits until what was sent last from the outbox has been taken; returns at once where nothing was.
+  virtual Problem AwaitTaken(const Outbox&, const Group&) { return std::nullopt; }
   // Waits for what a member sends.
   virtual Problem Receive(ElementType, const Parcel&, const Group&) { return "it sends nothing one way"; }
 

@@ -1,7 +1,6 @@
 #include "ir/program/memory/workspace.h"
 
 #include <algorithm>
-#include <map>
 #include <variant>
 #include <vector>
 
@@ -154,15 +153,12 @@ Need NeedOfGradient(const Program& program, const AttentionInputs& inputs, Atten
   return {};
 }
 
-// A rank keeps what it has sent until it is taken: the largest value for each stage that it sends to.
+// A rank keeps what each of its sends has sent until it is taken.
 Bytes OutboxesOf(const Program& program) {
-  std::map<int, Bytes> largest;
-  for (const Step& step : program.steps) {
-    const Send* send = std::get_if<Send>(&step.action);
-    if (send != nullptr) largest[send->to] = std::max(largest[send->to], LocalBytes(program, send->input));
-  }
   Bytes bytes;
-  for (const auto& [stage, outbox] : largest) bytes += outbox;
+  for (const Step& step : program.steps) {
+    if (const Send* send = std::get_if<Send>(&step.action)) bytes += LocalBytes(program, send->input);
+  }
   return bytes;
 }
 

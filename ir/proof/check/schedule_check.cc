@@ -1,8 +1,8 @@
 #include "ir/proof/check/schedule_check.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -88,20 +88,23 @@ class Rehearsal {
     }
     const int own = static_cast<int>(stage);
     if (const Send* send = std::get_if<Send>(&event.step->action)) {
-      std::optional<Message>& box = boxes_[{own, send->to}];
-      if (box.has_value()) return false;
-      box = Message{event.step, event.micro_batch};
+      std::deque<Message>& sent = sent_[{own, send->to}];
+      const auto is_own = [&](const Message& message) { return message.step == event.step; };
+      if (std::any_of(sent.begin(), sent.end(), is_own)) return false;
+      sent.push_back({event.step, event.micro_batch});
       return true;
     }
     const Receive& receive = std::get<Receive>(event.step->action);
-    std::optional<Message>& box = boxes_[{receive.from, own}];
-    if (!box.has_value()) return false;
-    const Value& sent = program_.value(std::get<Send>(box->step->action).input);
-    if (sent.origin != program_.value(receive.output).origin || box->micro_batch != event.micro_batch) {
-      findings_.push_back(absl::StrCat("stage ", stage, " takes `", sent.name, "` of micro-batch ", box->micro_batch,
-                                       " as `", event.step->name, "` of micro-batch ", event.micro_batch));
+    std::deque<Message>& sent = sent_[{receive.from, own}];
+    if (sent.empty()) return false;
+    const Message& message = sent.front();
+    const Value& value = program_.value(std::get<Send>(message.step->action).input);
+    if (value.origin != program_.value(receive.output).origin || message.micro_batch != event.micro_batch) {
+      findings_.push_back(absl::StrCat("stage ", stage, " takes `", value.name, "` of micro-batch ",
+                                       message.micro_batch, " as `", event.step->name, "` of micro-batch ",
+                                       event.micro_batch));
     }
-    box.reset();
+    sent.pop_front();
     return true;
   }
 
@@ -117,9 +120,9 @@ class Rehearsal {
 
   const Program& program_;
   std::vector<std::vector<Event>> events_;
-  std::vector<size_t> next_;                                     // By stage: its next event.
-  std::vector<int64_t> under_way_;                               // By stage: micro-batches between their two passes.
-  std::map<std::pair<int, int>, std::optional<Message>> boxes_;  // From a stage to another: what was not taken yet.
+  std::vector<size_t> next_;                                 // By stage: its next event.
+  std::vector<int64_t> under_way_;                           // By stage: micro-batches between their two passes.
+  std::map<std::pair<int, int>, std::deque<Message>> sent_;  // From a stage to another: what was not taken yet.
   std::vector<std::string> findings_;
 };
 

@@ -31,6 +31,7 @@ class Rewriter {
                     .mesh = plan.mesh,
                     .ops = {},
                     .micro_batches = plan.micro_batches,
+                    .pipeline = plan.pipeline,
                     .gradient_weight = plan.gradient_weight,
                     .search = plan.search};
   }

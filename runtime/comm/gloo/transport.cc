@@ -161,17 +161,17 @@ class GlooTransport : public Transport {
     });
   }
 
-  Problem BeginSend(ElementType type, const Parcel& parcel, const Group& group) override {
+  Problem BeginSend(ElementType type, const Parcel& parcel, const Outbox& outbox, const Group& group) override {
     return Guarded([&] {
-      auto& buffer = Of(group).sent[parcel.member];
+      auto& buffer = Of(group).sent[outbox];
       buffer = BufferOf(type, parcel, group);
       buffer->send(parcel.member, gloo::Slot::build(kOneWayPrefix, 0));
     });
   }
 
-  Problem AwaitTaken(int member, const Group& group) override {
+  Problem AwaitTaken(const Outbox& outbox, const Group& group) override {
     return Guarded([&] {
-      const auto sent = Of(group).sent.find(member);
+      const auto sent = Of(group).sent.find(outbox);
       if (sent == Of(group).sent.end()) return;
       sent->second->waitSend(kForever);
       Of(group).sent.erase(sent);
@@ -222,7 +222,7 @@ class GlooTransport : public Transport {
     // Nobody sends any more: the connections may close in any order.
     Guarded([&] {
       for (GroupState& state : groups_) {
-        for (auto& [member, buffer] : state.sent) buffer->waitSend(kForever);
+        for (auto& [outbox, buffer] : state.sent) buffer->waitSend(kForever);
         state.sent.clear();
         if (state.context != nullptr) state.context->closeConnections();
       }
@@ -235,7 +235,7 @@ class GlooTransport : public Transport {
     std::shared_ptr<gloo::Context> context;  // Null for a group of one rank.
     // All members call the collectives of a group in the same order, so their counts are the same.
     uint32_t calls = 0;
-    std::map<int, std::unique_ptr<gloo::transport::UnboundBuffer>> sent = {};  // By member: the last message.
+    std::map<Outbox, std::unique_ptr<gloo::transport::UnboundBuffer>> sent = {};  // The last message from each.
   };
 
   GroupState& Of(const Group& group) { return groups_[static_cast<size_t>(group.id)]; }

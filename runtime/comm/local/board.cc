@@ -1,5 +1,6 @@
 #include "runtime/comm/local/board.h"
 
+#include <algorithm>
 #include <thread>
 
 namespace cleave::runtime {
@@ -27,25 +28,27 @@ void MeetingPlace::Meet() {
   all_are_here_.wait(lock, is_over);
 }
 
-void Mailbox::Put(const Parcel& parcel) {
+void Mailbox::Put(const Parcel& parcel, int box) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    parcel_ = parcel;
+    messages_.emplace_back(parcel, box);
   }
   changed_.notify_all();
 }
 
-void Mailbox::AwaitTaken() {
+void Mailbox::AwaitTaken(int box) {
   std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [&] { return !parcel_.has_value(); });
+  changed_.wait(lock, [&] {
+    return std::none_of(messages_.begin(), messages_.end(), [&](const auto& message) { return message.second == box; });
+  });
 }
 
 void Mailbox::Take(const std::function<void(const Parcel&)>& take) {
   {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return parcel_.has_value(); });
-    take(*parcel_);
-    parcel_.reset();
+    changed_.wait(lock, [&] { return !messages_.empty(); });
+    take(messages_.front().first);
+    messages_.pop_front();
   }
   changed_.notify_all();
 }

@@ -11,11 +11,11 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,20 +48,20 @@ struct BoardEntry {
   const std::string* text = nullptr;
 };
 
-// Where one thread leaves a message for another.
+// Where one thread leaves messages for another, which takes the first one first.
 class Mailbox {
  public:
-  // Leaves a message. REQUIRES: the one before it was taken.
-  void Put(const Parcel& parcel);
-  // Waits until the last message was taken.
-  void AwaitTaken();
+  // Leaves a message. REQUIRES: the one before it from the same box was taken.
+  void Put(const Parcel& parcel, int box);
+  // Waits until the last message from a box was taken.
+  void AwaitTaken(int box);
   // Waits for a message; `take` is called with it while it is there.
   void Take(const std::function<void(const Parcel&)>& take);
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Parcel> parcel_;
+  std::deque<std::pair<Parcel, int>> messages_;  // With their boxes.
 };
 
 class Board {

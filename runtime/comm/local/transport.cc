@@ -148,13 +148,13 @@ Problem LocalTransport::SendReceive(ElementType type, const std::vector<Parcel>&
   return std::nullopt;
 }
 
-Problem LocalTransport::BeginSend(ElementType, const Parcel& parcel, const Group& group) {
-  Of(group).MailboxOf(group.index, parcel.member).Put(parcel);
+Problem LocalTransport::BeginSend(ElementType, const Parcel& parcel, const Outbox& outbox, const Group& group) {
+  Of(group).MailboxOf(group.index, parcel.member).Put(parcel, outbox.box);
   return std::nullopt;
 }
 
-Problem LocalTransport::AwaitTaken(int member, const Group& group) {
-  Of(group).MailboxOf(group.index, member).AwaitTaken();
+Problem LocalTransport::AwaitTaken(const Outbox& outbox, const Group& group) {
+  Of(group).MailboxOf(group.index, outbox.member).AwaitTaken(outbox.box);
   return std::nullopt;
 }
 

@@ -33,8 +33,8 @@ class LocalTransport : public Transport {
                    const std::vector<int64_t>& received_counts, const Group& group) override;
   Problem SendReceive(ElementType type, const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
                       const Group& group) override;
-  Problem BeginSend(ElementType type, const Parcel& parcel, const Group& group) override;
-  Problem AwaitTaken(int member, const Group& group) override;
+  Problem BeginSend(ElementType type, const Parcel& parcel, const Outbox& outbox, const Group& group) override;
+  Problem AwaitTaken(const Outbox& outbox, const Group& group) override;
   Problem Receive(ElementType type, const Parcel& parcel, const Group& group) override;
   Problem Broadcast(ElementType type, void* data, int64_t count, int root, const Group& group) override;
   Problem Barrier(const Group& group) override;

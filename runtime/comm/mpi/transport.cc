@@ -151,13 +151,13 @@ class MpiTransport : public Transport {
     return ProblemOf(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
   }
 
-  Problem BeginSend(ElementType type, const Parcel& parcel, const Group& group) override {
+  Problem BeginSend(ElementType type, const Parcel& parcel, const Outbox& outbox, const Group& group) override {
     return ProblemOf(MPI_Isend(parcel.data, static_cast<int>(parcel.count), TypeOf(type), parcel.member, kOneWay,
-                               Of(group), &sends_[{group.id, parcel.member}]));
+                               Of(group), &sends_[outbox]));
   }
 
-  Problem AwaitTaken(int member, const Group& group) override {
-    const auto send = sends_.find({group.id, member});
+  Problem AwaitTaken(const Outbox& outbox, const Group&) override {
+    const auto send = sends_.find(outbox);
     return send == sends_.end() ? std::nullopt : ProblemOf(MPI_Wait(&send->second, MPI_STATUS_IGNORE));
   }
 
@@ -221,8 +221,8 @@ class MpiTransport : public Transport {
   const std::unique_ptr<Others> board_;
   Watch& watch_;
   Reductions reductions_;
-  std::map<std::pair<int, int>, MPI_Request> sends_;  // By group and member: the last one.
-  std::vector<MPI_Comm> communicators_;               // By Group::id; null for a group of one rank.
+  std::map<Outbox, MPI_Request> sends_;  // The last one from each.
+  std::vector<MPI_Comm> communicators_;  // By Group::id; null for a group of one rank.
 };
 
 }  // namespace
