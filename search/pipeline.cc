@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/check/check.h"
 #include "base/text/text.h"
 #include "ir/graph/ops/ops.h"
@@ -83,10 +84,22 @@ class Staging {
     }
     const Diagnostics& said = best.has_value() ? warnings : refusals;
     for (const Diagnostic& diagnostic : said.items()) diagnostics.Add(diagnostic);
+    if (best.has_value()) WarnOfBubble(*best, diagnostics);
     return best;
   }
 
  private:
+  void WarnOfBubble(const Candidate& best, Diagnostics& diagnostics) const {
+    if (best.found.plan.micro_batches >= stages_) return;
+    const double bubble = PredictPipeline(best.found.program->stages, cluster_, options_.execution.overlaps).bubble;
+    diagnostics.Add(
+        Warning(Code::kW0609, absl::StrCat(StagesText(stages_), " for ", best.found.plan.micro_batches,
+                                           best.found.plan.micro_batches == 1 ? " micro-batch" : " micro-batches"))
+            .At(pins_.settings.stages_span,
+                absl::StrFormat("stages are idle for %.0f%% of the time of their passes", 100 * bubble))
+            .Help("`micro_batches` of several times `stages`, or `auto`"));
+  }
+
   // With twice the stages, four times and so on the bubble gets smaller, until products are too small to be fast.
   std::vector<int64_t> MicroBatchCounts() const {
     if (!options_.choose_micro_batches) return {options_.micro_batches};

@@ -68,6 +68,11 @@ Result<std::unique_ptr<Comm>> Comm::OfJob(std::unique_ptr<Impl> impl) {
 Comm::~Comm() {
   if (impl_->transport == nullptr) return;
   impl_->watch.EnterCollective("the end of the job");
+  // Until it is taken, others may read what this rank has sent.
+  for (const auto& [outbox, memory] : impl_->outboxes) {
+    impl_->Check(impl_->transport->AwaitTaken(outbox, impl_->groups[static_cast<size_t>(outbox.group)].group),
+                 CollectiveKind::kSendReceive);
+  }
   impl_->transport->Leave();
   impl_->watch.LeaveCollective();
 }

@@ -193,6 +193,41 @@ TYPED_TEST(Messages, SendReceiveAlongARing) {
   });
 }
 
+// Every member sends to every other one from several boxes, more than once, before anyone takes anything but the first
+// of each.
+TYPED_TEST(Messages, SendsDoNotWaitForOtherBoxes) {
+  if (!TensorsAreOnHost()) GTEST_SKIP() << "only between hosts";
+  OnEveryRank([] {
+    constexpr int kBoxes = 3;
+    constexpr int kRounds = 4;
+    for (const Group& group : AllGroups()) {
+      const auto count = [](int round, int box) { return int64_t{1} + 700 * round + 9000 * box; };
+      const auto send = [&](int round) {
+        for (int member = 0; member < group.size; ++member) {
+          if (member == group.index) continue;
+          for (int box = 0; box < kBoxes; ++box) {
+            // What was sent may be overwritten at once.
+            const Tensor<TypeParam> source(Contribution<TypeParam>(round, group.index + box, count(round, box)));
+            Job().Send(source.data(), count(round, box), member, box, group);
+          }
+        }
+      };
+      send(0);
+      for (int round = 0; round < kRounds; ++round) {
+        for (int member = 0; member < group.size; ++member) {
+          if (member == group.index) continue;
+          for (int box = 0; box < kBoxes; ++box) {
+            const Tensor<TypeParam> target = Blank<TypeParam>(static_cast<size_t>(count(round, box)));
+            Job().Receive(target.data(), count(round, box), member, group);
+            EXPECT_EQ(target.values(), Contribution<TypeParam>(round, member + box, count(round, box)));
+          }
+        }
+        if (round + 1 < kRounds) send(round + 1);
+      }
+    }
+  });
+}
+
 TEST(SendReceive, IsCountedUnderItsKind) {
   OnEveryRank([] {
     const Group& group = Job().world();

@@ -1,10 +1,11 @@
-// Reading guide: TimeOf adds up what a stage does alone, MessagesOf says what it waits for, and Timeline runs the
-// passes of all stages, each as soon as the stage is free and what it receives has arrived.
+// Reading guide: TimeOf adds up what a stage does alone, AddMessages what it sends, and Timeline runs the passes of all
+// stages.
 #include "search/cost/pipeline.h"
 
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "ir/program/fuse/fuse.h"
 #include "ir/sharding/stages/stages.h"
@@ -13,18 +14,14 @@
 namespace cleave::search {
 namespace {
 
-// What a pass of one stage sends to another: the time that it is under way.
-struct Messages {
-  std::map<std::tuple<int, int, bool>, Seconds> seconds;  // By sender, receiver, and whether in the backward pass.
-};
-
 Bytes LocalBytes(const ir::Program& program, ir::ValueId value) {
   return ir::ElementSize(program.value(value).type.dtype) * ir::ElementCount(ir::LargestLocalShape(program, value));
 }
 
 bool IsTimed(const ir::Step& step) { return step.phase != ir::Phase::kMetric; }
 
-void AddMessages(const ir::Program& program, const Cluster& cluster, Messages& messages, Prediction& prediction) {
+void AddMessages(const ir::Program& program, const Cluster& cluster, std::vector<StageMessage>& messages,
+                 Prediction& prediction) {
   for (const ir::Step& step : program.steps) {
     const ir::Send* send = std::get_if<ir::Send>(&step.action);
     if (send == nullptr || !IsTimed(step)) continue;
@@ -35,7 +32,10 @@ void AddMessages(const ir::Program& program, const Cluster& cluster, Messages& m
     prediction.communication += seconds * runs;
     prediction.sent_bytes_per_rank += static_cast<double>(bytes.value()) * runs;
     if (step.repeat != ir::Repeat::kEach) continue;
-    messages.seconds[{*program.stage, send->to, step.phase == ir::Phase::kBackward}] += seconds;
+    messages.push_back({.from = *program.stage,
+                        .to = send->to,
+                        .is_backward = step.phase == ir::Phase::kBackward,
+                        .seconds = seconds});
   }
 }
 
@@ -62,17 +62,17 @@ StageSeconds TimeOf(const ir::StageProgram& stage, const Cluster& cluster, const
 
 class Timeline {
  public:
-  Timeline(absl::Span<const ir::StageProgram> stages, const std::vector<StageSeconds>& times, const Messages& messages)
-      : stages_(stages), times_(times), messages_(messages), next_(stages.size(), 0), free_(stages.size(), Seconds(0)) {
-    for (size_t stage = 0; stage < stages.size(); ++stage) order_.push_back(OrderOf(stages[stage].program));
+  explicit Timeline(const PassTask& task)
+      : task_(task), next_(task.stages.size(), 0), free_(task.stages.size(), Seconds(0)) {
+    for (size_t stage = 0; stage < task.stages.size(); ++stage) order_.push_back(OrderOf(static_cast<int>(stage)));
   }
 
   // In the order of the schedule no stage waits for ever (ir/proof/check).
   std::vector<PassTime> Run() {
-    std::vector<std::vector<PassTime>> done(stages_.size());
+    std::vector<std::vector<PassTime>> done(order_.size());
     for (bool moves = true; moves;) {
       moves = false;
-      for (size_t stage = 0; stage < stages_.size(); ++stage) {
+      for (size_t stage = 0; stage < order_.size(); ++stage) {
         while (next_[stage] < order_[stage].size() && CanBegin(stage)) {
           done[stage].push_back(Do(stage));
           moves = true;
@@ -90,42 +90,37 @@ class Timeline {
     bool is_backward = false;
   };
 
-  static std::vector<Pass> OrderOf(const ir::Program& program) {
-    const int64_t count = ir::MicroBatches(program);
-    const int64_t ahead = ir::MicroBatchesUnderWay(program) - 1;
+  std::vector<Pass> OrderOf(int stage) const {
+    const int64_t ahead =
+        ir::MicroBatchesAhead(task_.schedule, static_cast<int>(task_.stages.size()), stage, task_.micro_batches);
     std::vector<Pass> order;
-    for (int64_t turn = 0; turn < count + ahead; ++turn) {
-      if (turn < count) order.push_back({turn, false});
+    for (int64_t turn = 0; turn < task_.micro_batches + ahead; ++turn) {
+      if (turn < task_.micro_batches) order.push_back({turn, false});
       if (turn >= ahead) order.push_back({turn - ahead, true});
     }
     return order;
   }
 
-  // Calls `visit` with each stage that sends to this one in such a pass, and how long that takes.
-  template <typename Visit>
-  void ForEachSender(size_t stage, bool is_backward, const Visit& visit) const {
-    for (const auto& [key, seconds] : messages_.seconds) {
-      const auto& [from, to, backward] = key;
-      if (to == static_cast<int>(stage) && backward == is_backward) visit(from, seconds);
-    }
+  bool IsFor(const StageMessage& message, size_t stage, const Pass& pass) const {
+    return message.to == static_cast<int>(stage) && message.is_backward == pass.is_backward;
   }
 
   bool CanBegin(size_t stage) const {
     const Pass& pass = order_[stage][next_[stage]];
-    bool can = true;
-    ForEachSender(stage, pass.is_backward, [&](int from, Seconds) {
-      can = can && ended_.count({from, pass.micro_batch, pass.is_backward}) > 0;
+    return std::all_of(task_.messages.begin(), task_.messages.end(), [&](const StageMessage& message) {
+      return !IsFor(message, stage, pass) || ended_.count({message.from, pass.micro_batch, pass.is_backward}) > 0;
     });
-    return can;
   }
 
   PassTime Do(size_t stage) {
     const Pass pass = order_[stage][next_[stage]++];
     Seconds begin = free_[stage];
-    ForEachSender(stage, pass.is_backward, [&](int from, Seconds seconds) {
-      begin = std::max(begin, ended_.at({from, pass.micro_batch, pass.is_backward}) + seconds);
-    });
-    const Seconds end = begin + (pass.is_backward ? times_[stage].backward : times_[stage].forward);
+    for (const StageMessage& message : task_.messages) {
+      if (!IsFor(message, stage, pass)) continue;
+      begin = std::max(begin, ended_.at({message.from, pass.micro_batch, pass.is_backward}) + message.seconds);
+    }
+    const StageSeconds& times = task_.stages[stage];
+    const Seconds end = begin + (pass.is_backward ? times.backward : times.forward);
     free_[stage] = end;
     ended_[{static_cast<int>(stage), pass.micro_batch, pass.is_backward}] = end;
     return {.stage = static_cast<int>(stage),
@@ -135,40 +130,50 @@ class Timeline {
             .end = end};
   }
 
-  absl::Span<const ir::StageProgram> stages_;
-  const std::vector<StageSeconds>& times_;
-  const Messages& messages_;
+  const PassTask& task_;
   std::vector<std::vector<Pass>> order_;  // By stage.
   std::vector<size_t> next_;              // By stage: the next pass.
   std::vector<Seconds> free_;             // By stage: when it can begin.
   std::map<std::tuple<int, int64_t, bool>, Seconds> ended_;
 };
 
+Seconds EndOf(absl::Span<const PassTime> passes) {
+  Seconds end{0};
+  for (const PassTime& pass : passes) end = std::max(end, pass.end);
+  return end;
+}
+
 }  // namespace
 
+std::vector<PassTime> RunPasses(const PassTask& task) { return Timeline(task).Run(); }
+
+double BubbleOf(absl::Span<const PassTime> passes, int stages) {
+  Seconds busy{0};
+  for (const PassTime& pass : passes) busy += pass.end - pass.begin;
+  const double available = EndOf(passes).value() * stages;
+  return available > 0 ? 1 - busy.value() / available : 0;
+}
+
 PipelinePrediction PredictPipeline(absl::Span<const ir::StageProgram> stages, const Cluster& cluster, bool overlaps) {
+  const ir::Program& first = stages.front().program;
+  PassTask task{.schedule = first.pipeline->schedule, .micro_batches = ir::MicroBatches(first)};
   PipelinePrediction result;
-  Messages messages;
   Prediction& whole = result.whole;
   for (const ir::StageProgram& stage : stages) {
     Prediction alone = Predict(stage.program, stage.memory.fusion, cluster, overlaps);
-    result.stages.push_back(TimeOf(stage, cluster, alone));
-    AddMessages(stage.program, cluster, messages, alone);
+    task.stages.push_back(TimeOf(stage, cluster, alone));
+    AddMessages(stage.program, cluster, task.messages, alone);
     whole.compute = std::max(whole.compute, alone.compute);
     whole.communication = std::max(whole.communication, alone.communication);
     whole.host_copies = std::max(whole.host_copies, alone.host_copies);
     whole.sent_bytes_per_rank = std::max(whole.sent_bytes_per_rank, alone.sent_bytes_per_rank);
   }
-  result.passes = Timeline(stages, result.stages, messages).Run();
-  Seconds end{0}, busy{0};
+  result.passes = RunPasses(task);
+  result.bubble = BubbleOf(result.passes, static_cast<int>(stages.size()));
   for (const PassTime& pass : result.passes) {
-    end = std::max(end, pass.end);
-    busy += pass.end - pass.begin;
-    const Seconds once = result.stages[static_cast<size_t>(pass.stage)].once;
-    whole.step = std::max(whole.step, pass.end + once);
+    whole.step = std::max(whole.step, pass.end + task.stages[static_cast<size_t>(pass.stage)].once);
   }
-  const double available = end.value() * static_cast<double>(stages.size());
-  result.bubble = available > 0 ? 1 - busy.value() / available : 0;
+  result.stages = std::move(task.stages);
   return result;
 }
 

@@ -13,6 +13,7 @@
 #include "base/units/units.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/program/program.h"
+#include "ir/sharding/stages/stages.h"
 #include "search/cluster/cluster.h"
 #include "search/cost/predict.h"
 
@@ -34,11 +35,32 @@ struct PassTime {
   Seconds end{0};
 };
 
+// What a pass of one stage sends to another, which waits for it before the same pass of the same micro-batch.
+struct StageMessage {
+  int from = 0;
+  int to = 0;
+  bool is_backward = false;
+  Seconds seconds{0};  // That it is under way.
+};
+
+struct PassTask {
+  ir::PipelineSchedule schedule = ir::PipelineSchedule::kOneForwardOneBackward;
+  int64_t micro_batches = 1;
+  std::vector<StageSeconds> stages;
+  std::vector<StageMessage> messages;  // To later stages in the forward pass, to earlier ones in the backward pass.
+};
+
+// When each pass runs, ordered by stage, then by time: each as soon as its stage is free and has what it waits for.
+std::vector<PassTime> RunPasses(const PassTask& task);
+
+// The share of the time of the passes in which stages are idle, 0 to 1.
+double BubbleOf(absl::Span<const PassTime> passes, int stages);
+
 struct PipelinePrediction {
   Prediction whole;  // The step of all stages; compute, communication and bytes of the stage that has most of each.
   std::vector<StageSeconds> stages;
-  std::vector<PassTime> passes;  // Ordered by stage, then as they run.
-  double bubble = 0;             // The share of the time of the passes in which stages are idle, 0 to 1.
+  std::vector<PassTime> passes;  // RunPasses.
+  double bubble = 0;             // BubbleOf.
 };
 
 // `stages`: the programs of all stages. REQUIRES: there is one; every axis of the mesh crosses a link of the cluster.

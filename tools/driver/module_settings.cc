@@ -73,10 +73,13 @@ void SetPinsAside(ir::Pins& pins, Diagnostics& diagnostics) {
     if (axis.size > 1) note(pins.settings.mesh_span);
     axis.size = 1;
   }
+  if (pins.settings.stages != 1) note(pins.settings.stages_span);
+  pins.settings.stages = 1;
   if (places.empty()) return;
   // With one device there is one plan, and `replicate` finds it without pins.
   if (pins.settings.search == ir::SearchAlgorithm::kPropagate) pins.settings.search = ir::SearchAlgorithm::kReplicate;
-  Diagnostic warning = Warning(Code::kW0608, "cuts of pins and of the mesh are set aside, because there is one device");
+  Diagnostic warning =
+      Warning(Code::kW0608, "cuts of pins, of the mesh and into stages are set aside, because there is one device");
   for (const Span& place : places) warning.labels.push_back({place, "set aside"});
   diagnostics.Add(std::move(warning));
 }

@@ -15,8 +15,8 @@ namespace cleave::tools {
 // Settings of the command line replace those of the model's blocks.
 void ApplyOptions(const CompileOptions& options, frontend::Module& module);
 
-// For `--devices 1`: takes away what only more devices can do, the cuts of pins and a mesh with more of them, and warns
-// (W0608). So a model that is pinned for many devices runs on one as it is, to compare with.
+// For `--devices 1`: takes away what only more devices can do, the cuts of pins, a mesh with more of them and stages,
+// and warns (W0608). So a model that is pinned for many devices runs on one as it is, to compare with.
 void SetPinsAside(ir::Pins& pins, Diagnostics& diagnostics);
 
 // Makes the paths of the training's data absolute. In a model they are relative to its file, but the program runs in

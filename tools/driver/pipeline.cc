@@ -154,7 +154,10 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   ApplyOptions(options, *module);
   if (options.devices == 1 && options.plan_file.empty()) SetPinsAside(module->pins, diagnostics);
   const bool trains = options.mode == ir::Mode::kTrain;
-  if (!trains) ForgetTraining(*module);
+  if (!trains) {
+    ForgetTraining(*module);
+    module->pins.settings.stages = 1;
+  }
   if (options.mode == ir::Mode::kPredict && !KeepOutputs(options.outputs, *module, diagnostics)) return std::nullopt;
   if (options.mode == ir::Mode::kGenerate && !MakeGeneration(options, file.file, *module, report)) return std::nullopt;
   if (!CheckData(*module, MakesSources(options), diagnostics)) return std::nullopt;

@@ -221,9 +221,7 @@ class GlooTransport : public Transport {
     watch_.SetOthers(nullptr);
     // Nobody sends any more: the connections may close in any order.
     Guarded([&] {
-      for (GroupState& state : groups_) {
-        for (auto& [outbox, buffer] : state.sent) buffer->waitSend(kForever);
-        state.sent.clear();
+      for (const GroupState& state : groups_) {
         if (state.context != nullptr) state.context->closeConnections();
       }
     });

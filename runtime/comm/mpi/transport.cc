@@ -189,7 +189,6 @@ class MpiTransport : public Transport {
   }
 
   void Leave() override {
-    for (auto& [to, send] : sends_) MPI_Wait(&send, MPI_STATUS_IGNORE);
     for (MPI_Comm& communicator : communicators_) {
       if (communicator != MPI_COMM_NULL) MPI_Comm_free(&communicator);
     }

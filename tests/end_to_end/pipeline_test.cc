@@ -1,0 +1,83 @@
+// A model in stages trains with the numbers of one rank, in the memory that is predicted, and goes on from checkpoints
+// of other plans.
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/json/json.h"
+#include "gtest/gtest.h"
+#include "tests/end_to_end/resuming.h"
+#include "tests/support/compile.h"
+
+namespace cleave::tests {
+namespace {
+
+constexpr size_t kSteps = 8;
+constexpr double kTolerance = 1e-4;
+constexpr char kModel[] = "tests/end_to_end/staged.model";
+
+std::vector<double> LossesOf(const std::string& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"--set", "log_every=1"});
+  const std::vector<double> losses = TrainModel(DataPath(kModel), arguments, folder, kSteps).losses;
+  const Json plan = *ParseStrictJson(ReadText(folder + "/out/plan.json"));
+  const Json run = *ParseStrictJson(ReadText(folder + "/out/run.json"));
+  int64_t peak = 0;
+  for (const auto& [rank, bytes] : run["peak_memory_bytes"].items()) peak = std::max(peak, bytes.get<int64_t>());
+  EXPECT_EQ(plan["predicted"]["memory_per_rank"]["peak"].get<int64_t>(), peak);
+  return losses;
+}
+
+// The table is read in the first and in the last stage. 10 samples in 3 parts are uneven, on 2 ranks too.
+TEST(Pipeline, TrainsWithTheNumbersOfOneRank) {
+  const std::string folder = FreshFolder("pipeline");
+  const std::vector<double> alone = LossesOf(folder, {"--devices", "1"});
+  for (const std::vector<std::string>& how :
+       std::vector<std::vector<std::string>>{{"--devices", "4", "--set", "stages=2", "--set", "micro_batches=3"},
+                                             {"--devices", "6", "--set", "stages=3", "--set", "micro_batches=4",
+                                              "--set", "zero=3", "--set", "pipeline_schedule=gpipe"},
+                                             {"--devices", "2", "--set", "stages=2", "--set", "recompute=full"}}) {
+    SCOPED_TRACE(absl::StrCat(how[1], " devices, ", how[3]));
+    EXPECT_LE(LargestRelativeDifference(LossesOf(folder, how), alone), kTolerance);
+    EXPECT_TRUE(absl::StrContains(ReadText(folder + "/out/program.cc"), "namespace stage_1 {"));
+  }
+}
+
+// What a stage has, ranks without stages read, and the other way round.
+TEST(Pipeline, GoesOnWithOtherPlans) {
+  const LocalProgram staged = BuildLocal("staged", "tests/end_to_end/resumed.model",
+                                         {"--devices", "4", "--set", "stages=2", "--set", "micro_batches=3"});
+  const std::string whole = FreshFolder("whole");
+  EXPECT_EQ(Train(OnOneRank(), whole, "--quiet --keep 100 --checkpoint-every 10").exit_code, 0);
+  const std::vector<double> expected = Losses(whole);
+  const auto goes_on = [&](const LocalProgram& first, const LocalProgram& second) {
+    SCOPED_TRACE(absl::StrCat(first.name, " to ", second.name));
+    const std::string out = FreshFolder("out");
+    const CommandResult begun = Train(first, out, "--quiet --steps 10 --checkpoint-every 10");
+    EXPECT_EQ(begun.exit_code, 0) << begun.err;
+    const CommandResult ended = Train(second, out, "--quiet --checkpoint-every 10 --resume");
+    EXPECT_EQ(ended.exit_code, 0) << ended.err;
+    EXPECT_LE(LargestRelativeDifference(Losses(out), expected), kTolerance);
+  };
+  goes_on(OnOneRank(), staged);
+  goes_on(staged, OnOneRank());
+  goes_on(staged, staged);
+}
+
+TEST(Pipeline, PlansCanBeReadBack) {
+  const std::string folder = FreshFolder("read");
+  const std::string model = DataPath(kModel);
+  const std::vector<std::string> stages = {"--set", "stages=2", "--set", "micro_batches=3", "--quiet"};
+  const auto compile = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), stages.begin(), stages.end());
+    const CommandResult compiled = Compile(arguments, folder);
+    EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
+  };
+  compile({model, "--devices", "4", "--out", "searched"});
+  compile({model, "--plan", "searched/plan.json", "--out", "read"});
+  EXPECT_EQ(ReadText(folder + "/read/program.cc"), ReadText(folder + "/searched/program.cc"));
+}
+
+}  // namespace
+}  // namespace cleave::tests
