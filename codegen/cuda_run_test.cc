@@ -20,13 +20,12 @@ TEST(GeneratedCudaProgram, ComputesEveryOpAsTheInterpreterDoes) {
 }
 
 TEST(GeneratedCudaProgram, TrainsAsTheOneForTheCpu) {
-  ir::Training training = DigitsTraining();
+  const ir::TestOptimizer optimizer = {.kind = ir::TestOptimizer::Kind::kAdam,
+                                       .schedule = "mul(0.01, minimum(1.0, div(step, 5.0)))",
+                                       .weight_decay = 0.01};
+  ir::Training training = DigitsTraining(optimizer);
   training.data.numbers = {{"train", 200}, {"test", 20}};
-  training.optimizer.kind = ir::Optimizer::Kind::kAdamW;
-  training.optimizer.learning_rate = {
-      .form = ir::Schedule::Form::kCosine, .rate = 0.01, .warmup_steps = 5, .total_steps = 40, .final_rate = 0.001};
-  training.optimizer.weight_decay = 0.01;
-  TrainingRuns runs(ir::TrainingGraph(MlpForward(20, {33, 16, 10}), training.optimizer), training, "training");
+  TrainingRuns runs(ir::TrainingGraph(MlpForward(20, {33, 16, 10}), optimizer), training, "training");
   runs.Run(CpuRuns(), SingleRankProgram(runs.graph()), "the CPU");
   runs.Run(CudaRuns(), SingleRankProgram(runs.graph()), "one rank");
   // 33 features on 2 ranks are uneven. Each gradient is reduced by itself while the next ones are computed.
@@ -46,7 +45,7 @@ TEST(GeneratedCudaProgram, TrainsInBFloat16) {
   ir::Training training = DigitsTraining();
   training.data.numbers = {{"train", 200}, {"test", 20}};
   training.precision = ir::Precision::kBf16;
-  const ir::Graph graph = ir::TrainingGraph(MlpForward(20, {33, 16, 10}), training.optimizer);
+  const ir::Graph graph = ir::TrainingGraph(MlpForward(20, {33, 16, 10}), DigitsOptimizer());
   TrainingRuns runs(ir::ApplyPrecision(graph, ir::Precision::kBf16).graph, training, "bf16", 0.01);
   runs.Run(CpuRuns(), SingleRankProgram(runs.graph()), "the CPU");
   const ir::Mesh mesh = ir::Mesh::OfDevices(2);

@@ -18,8 +18,8 @@
 namespace cleave::codegen {
 namespace {
 
-ir::Graph MnistMlp(const ir::Training& training) {
-  return ir::TrainingGraph(MlpForward(256, {512, 512, 10}), training.optimizer);
+ir::Graph MnistMlp(const ir::TestOptimizer& optimizer = DigitsOptimizer()) {
+  return ir::TrainingGraph(MlpForward(256, {512, 512, 10}), optimizer);
 }
 
 // Two axes cut the batch, the third the hidden features: column, then row parallel.
@@ -79,7 +79,7 @@ void CheckGolden(const std::string& name, const std::string& text) {
 
 TEST(ProgramText, OfMnistMlpOnOneRank) {
   const ir::Training training = DigitsTraining();
-  const ir::Graph graph = MnistMlp(training);
+  const ir::Graph graph = MnistMlp();
   const std::string text = ProgramText(graph, SingleRankProgram(graph), training);
   EXPECT_EQ(text, Formatted(text));
   CheckGolden("mnist_mlp_1_rank.golden", text);
@@ -87,7 +87,7 @@ TEST(ProgramText, OfMnistMlpOnOneRank) {
 
 TEST(ProgramText, OfMnistMlpOnEightRanks) {
   const ir::Training training = DigitsTraining();
-  const ir::Graph graph = MnistMlp(training);
+  const ir::Graph graph = MnistMlp();
   const std::string text = ProgramText(graph, MnistMlpOnEightRanks(graph), training);
   EXPECT_EQ(text, Formatted(text));
   CheckGolden("mnist_mlp_8_ranks.golden", text);
@@ -95,7 +95,7 @@ TEST(ProgramText, OfMnistMlpOnEightRanks) {
 
 TEST(CudaText, OfMnistMlpOnEightRanks) {
   const ir::Training training = DigitsTraining();
-  const ir::Graph graph = MnistMlp(training);
+  const ir::Graph graph = MnistMlp();
   const std::string text = CudaText(graph, MnistMlpOnEightRanks(graph), training);
   EXPECT_EQ(text, Formatted(text));
   CheckGolden("mnist_mlp_8_ranks_cuda.golden", text);
@@ -104,7 +104,7 @@ TEST(CudaText, OfMnistMlpOnEightRanks) {
 // Rows of images lie on two ranks: windows, uneven pieces, convolutions and poolings.
 TEST(CudaText, OfAConvolutionalModelWithCutImages) {
   const ir::Training training = DigitsTraining();
-  const ir::Graph graph = ir::TrainingGraph(CnnForward(20), training.optimizer);
+  const ir::Graph graph = ir::TrainingGraph(CnnForward(20), DigitsOptimizer());
   const ir::Program program = PartitionedProgram(graph, ir::Mesh::OfDevices(2), {{"image", {{"d2", {0}}}}});
   const std::string text = CudaText(graph, program, training);
   EXPECT_EQ(text, Formatted(text));
@@ -115,11 +115,11 @@ TEST(CudaText, OfAConvolutionalModelWithCutImages) {
 TEST(CudaText, OfATransformerInBFloat16) {
   ir::Training training;
   training.data = {.kind = "tokens", .path = "text", .numbers = {}};
-  training.optimizer.kind = ir::Optimizer::Kind::kAdamW;
-  training.optimizer.weight_decay = 0.01;
+  const ir::TestOptimizer adam = {.kind = ir::TestOptimizer::Kind::kAdam, .weight_decay = 0.01};
+  ir::SetOptimizer(adam, training);
   training.precision = ir::Precision::kBf16;
   const ir::Graph graph =
-      ir::ApplyPrecision(ir::TrainingGraph(TransformerForward({}), training.optimizer), ir::Precision::kBf16).graph;
+      ir::ApplyPrecision(ir::TrainingGraph(TransformerForward({}), adam), ir::Precision::kBf16).graph;
   const Cuts cuts = {{"tokens", {{"d0", {0}}}}, {"next", {{"d0", {0}}}}};
   const ir::Program program =
       PartitionedProgram(graph, ir::Mesh::OfDevices(2), cuts, {.bucket_bytes = Bytes(16 * 1024)});
@@ -137,7 +137,7 @@ std::string KernelsOf(const std::string& text) {
 TEST(CudaText, LoopsThatDifferOnlyInSizesAndBuffersAreOneKernel) {
   const ir::Training training = DigitsTraining();
   const auto text_of = [&](const std::vector<int64_t>& widths) {
-    const ir::Graph graph = ir::TrainingGraph(MlpForward(8, widths), training.optimizer);
+    const ir::Graph graph = ir::TrainingGraph(MlpForward(8, widths), DigitsOptimizer());
     return CudaText(graph, SingleRankProgram(graph), training);
   };
   const std::string text = text_of({64, 32, 10});
@@ -152,7 +152,7 @@ TEST(CudaText, LoopsThatDifferOnlyInSizesAndBuffersAreOneKernel) {
 
 std::string TransformerOf(int64_t depth) {
   const ir::Training training = DigitsTraining();
-  const ir::Graph graph = ir::TrainingGraph(TransformerForward({.depth = depth}), training.optimizer);
+  const ir::Graph graph = ir::TrainingGraph(TransformerForward({.depth = depth}), DigitsOptimizer());
   return ProgramText(graph, SingleRankProgram(graph), training);
 }
 
@@ -172,7 +172,7 @@ TEST(ProgramText, IsAsLongForEveryNumberOfLayers) {
 // The value of one element is a function with the op's name.
 TEST(CudaText, KernelsAreNotNamedLikeWhatTheProgramUses) {
   const ir::Training training = DigitsTraining();
-  const ir::Graph graph = ir::TrainingGraph(TransformerForward({}), training.optimizer);
+  const ir::Graph graph = ir::TrainingGraph(TransformerForward({}), DigitsOptimizer());
   const std::string text = CudaText(graph, SingleRankProgram(graph), training);
   EXPECT_TRUE(absl::StrContains(text, "inline float Gelu(float x)")) << text;
   EXPECT_TRUE(absl::StrContains(text, "__global__ void GeluKernel(")) << text;
@@ -181,7 +181,7 @@ TEST(CudaText, KernelsAreNotNamedLikeWhatTheProgramUses) {
 
 TEST(ProgramText, OfRankFiveHasItsNumbersFoldedIn) {
   const ir::Training training = DigitsTraining();
-  const ir::Graph graph = MnistMlp(training);
+  const ir::Graph graph = MnistMlp();
   const std::string text = ProgramText(graph, MnistMlpOnEightRanks(graph), training, {.rank = 5});
   EXPECT_EQ(text, Formatted(text));
   // Rank 5 is (1, 0, 1): rows 128 to 191 of 256, features 256 to 511 of 512.
@@ -196,7 +196,7 @@ TEST(ProgramText, OfRankFiveHasItsNumbersFoldedIn) {
 
 TEST(CudaText, OfARankHasItsNumbersFoldedIn) {
   const ir::Training training = DigitsTraining();
-  const ir::Graph graph = MnistMlp(training);
+  const ir::Graph graph = MnistMlp();
   const std::string text = CudaText(graph, MnistMlpOnEightRanks(graph), training, {.rank = 5});
   EXPECT_EQ(text, Formatted(text));
   EXPECT_TRUE(absl::StrContains(
@@ -208,7 +208,7 @@ TEST(CudaText, OfARankHasItsNumbersFoldedIn) {
 // Sizes of uneven pieces are arguments of kernels.
 TEST(CudaText, SizesThatDifferBetweenRanksAreHandedOver) {
   const ir::Training training = DigitsTraining();
-  const ir::Graph graph = MnistMlp(training);
+  const ir::Graph graph = MnistMlp();
   const ir::Mesh mesh = ir::Mesh::OfDevices(3);
   const std::string text = CudaText(graph, PartitionedProgram(graph, mesh, DataParallelCuts(mesh)), training);
   EXPECT_TRUE(absl::StrContains(text, "__global__ void ReluGradientOverDy(int64_t count, const float* dy,")) << text;
@@ -217,17 +217,16 @@ TEST(CudaText, SizesThatDifferBetweenRanksAreHandedOver) {
 
 TEST(ProgramText, IsTheSameForTheSameInput) {
   const ir::Training training = DigitsTraining();
-  const ir::Graph graph = MnistMlp(training);
+  const ir::Graph graph = MnistMlp();
   EXPECT_EQ(ProgramText(graph, MnistMlpOnEightRanks(graph), training),
             ProgramText(graph, MnistMlpOnEightRanks(graph), training));
 }
 
 TEST(ProgramText, IsLaidOutForEveryRankCountAndOptimizer) {
-  ir::Training training = DigitsTraining();
-  for (const ir::Optimizer::Kind kind : {ir::Optimizer::Kind::kSgd, ir::Optimizer::Kind::kAdamW}) {
-    training.optimizer.kind = kind;
-    training.optimizer.weight_decay = 0.01;
-    const ir::Graph graph = MnistMlp(training);
+  for (const ir::TestOptimizer::Kind kind : {ir::TestOptimizer::Kind::kSgd, ir::TestOptimizer::Kind::kAdam}) {
+    const ir::TestOptimizer optimizer = {.kind = kind, .weight_decay = 0.01};
+    const ir::Training training = DigitsTraining(optimizer);
+    const ir::Graph graph = MnistMlp(optimizer);
     for (const int devices : {3, 6, 7, 64}) {
       SCOPED_TRACE(devices);
       const ir::Mesh mesh = ir::Mesh::OfDevices(devices);
@@ -241,7 +240,7 @@ TEST(ProgramText, IsLaidOutForEveryRankCountAndOptimizer) {
 
 TEST(ProgramText, SaysWhereParametersBegin) {
   ir::Training training = DigitsTraining();
-  const ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
+  const ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), DigitsOptimizer());
   const auto text = [&] { return ProgramText(graph, SingleRankProgram(graph), training); };
   EXPECT_FALSE(absl::StrContains(text(), "settings.params"));
   training.params = "/models/gpt2.safetensors";
@@ -250,7 +249,7 @@ TEST(ProgramText, SaysWhereParametersBegin) {
 
 TEST(ProgramText, SaysWhatTheModelSaysAboutCheckpoints) {
   ir::Training training = DigitsTraining();
-  const ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
+  const ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), DigitsOptimizer());
   const auto text = [&] { return ProgramText(graph, SingleRankProgram(graph), training); };
   EXPECT_FALSE(absl::StrContains(text(), "checkpoint"));
   training.keep_checkpoints = 5;
@@ -267,7 +266,7 @@ TEST(ProgramText, SaysWhatTheModelSaysAboutCheckpoints) {
 
 TEST(ProgramText, SaysWhatTheModelSaysAboutEvaluations) {
   ir::Training training = DigitsTraining();
-  const ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
+  const ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), DigitsOptimizer());
   const auto text = [&] { return ProgramText(graph, SingleRankProgram(graph), training); };
   for (const char* const field : {"validation", "evaluate_every", "best", "patience"}) {
     EXPECT_FALSE(absl::StrContains(text(), field)) << field;
@@ -293,7 +292,7 @@ TEST(ProgramText, SaysWhatTheModelSaysAboutEvaluations) {
 // call.
 TEST(ProgramText, SeveralTensorsInOneCall) {
   const ir::Training training = DigitsTraining();
-  const ir::Graph graph = MnistMlp(training);
+  const ir::Graph graph = MnistMlp();
   const ir::Mesh mesh = ir::Mesh::OfDevices(3);
   Cuts cuts = DataParallelCuts(mesh);
   cuts["h1.weight"] = {{"d0", {0}}};
@@ -316,7 +315,7 @@ TEST(ProgramText, SeveralTensorsInOneCall) {
 // 6 rows on 4 ranks are uneven; gradients that only one axis makes partial are sent as one piece.
 TEST(ProgramText, CollectivesSayHowManyBytesARankSends) {
   const ir::Training training = DigitsTraining();
-  const ir::Graph graph = ir::TrainingGraph(MlpForward(6, {8, 6, 3}), training.optimizer);
+  const ir::Graph graph = ir::TrainingGraph(MlpForward(6, {8, 6, 3}), DigitsOptimizer());
   const Cuts cuts = {{"image", {{"d0", {0}}}},     {"label", {{"d0", {0, 1}}}},
                      {"h1.weight", {{"d0", {0}}}}, {"h1.matmul", {{"i", {0}}, {"j", {1}}}},
                      {"h2.weight", {{"d1", {0}}}}, {"h2.matmul", {{"k", {0}}, {"i", {1}}}}};
@@ -335,7 +334,7 @@ TEST(ProgramText, CollectivesSayHowManyBytesARankSends) {
 
 // A model whose names could break the text.
 ir::Graph OddlyNamed(const ir::Training& training) {
-  ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
+  ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), DigitsOptimizer());
   graph.model = "double";
   graph.file =
       "folder/\"odd\\ name?"
@@ -380,7 +379,7 @@ TEST(CudaText, NamesCannotBreakIt) {
 
 TEST(GenerateCpu, RefusesWhatItCannotSay) {
   ir::Training training = DigitsTraining();
-  const ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
+  const ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), DigitsOptimizer());
   const ir::Program program = SingleRankProgram(graph);
   const ir::MemoryPlan memory = ir::PlanMemory(graph, program, FusedByCpu());
   EXPECT_EQ(GenerateCpu({graph, program, memory, training}, {.rank = 1}).status().message(),

@@ -19,12 +19,13 @@
 namespace cleave::codegen {
 namespace {
 
+ir::TestOptimizer TokenOptimizer() {
+  return {.kind = ir::TestOptimizer::Kind::kAdam, .rate = 0.01, .weight_decay = 0.01};
+}
+
 ir::Training TokenTraining() {
-  ir::Training training = DigitsTraining();
+  ir::Training training = DigitsTraining(TokenOptimizer());
   training.data = {.kind = "synthetic", .path = "", .numbers = {{"train", 8}, {"test", 8}}};
-  training.optimizer.kind = ir::Optimizer::Kind::kAdamW;
-  training.optimizer.learning_rate.rate = 0.01;
-  training.optimizer.weight_decay = 0.01;
   training.epochs = 100;
   return training;
 }
@@ -75,7 +76,7 @@ struct Compiled {
 };
 
 Compiled Compile(const Layers& layers) {
-  ir::Graph graph = ir::TrainingGraph(TransformerForward(layers.sizes), TokenTraining().optimizer);
+  ir::Graph graph = ir::TrainingGraph(TransformerForward(layers.sizes), TokenOptimizer());
   if (layers.is_bf16) graph = ir::ApplyPrecision(graph, ir::Precision::kBf16).graph;
   if (layers.is_watched) {
     for (const ir::Op& op : graph.ops) {

@@ -17,6 +17,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/program/partition/partition.h"
 #include "ir/proof/interpret/interpret_ranks.h"
+#include "ir/testing/optimizers.h"
 #include "ir/testing/random_manual_model.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
@@ -39,8 +40,8 @@ Model RandomModel(const std::vector<ir::RankAxis>& axes, const std::vector<ir::M
   ir::Graph forward = ir::RandomManualModel({.axes = axes, .steps = 40}, random);
   forward.model = "Manual";
   forward.file = "manual.model";
-  ir::Graph graph = *ir::Differentiate(
-      std::move(forward), {.kind = ir::Optimizer::Kind::kMomentum, .learning_rate = {.rate = kLearningRate}});
+  ir::Graph graph =
+      *ir::Differentiate(std::move(forward), {.kind = ir::TestOptimizer::Kind::kMomentum, .rate = kLearningRate});
   ir::Plan plan{.mesh = *ir::Mesh::Create(mesh), .ops = {}, .search = {}};
   for (const ir::Op& op : graph.ops) {
     plan.ops.push_back({.strategy = ir::Strategy::Replicated(ir::RuleOf(graph, op)),

@@ -37,16 +37,14 @@ TEST(GeneratedProgram, ComputesEveryOpAsTheInterpreterDoes) {
   ExpectAsInterpreted(CpuRuns(), graph, {1, 2, 3, 4});
 }
 
-class Trainings : public testing::TestWithParam<ir::Optimizer::Kind> {};
+class Trainings : public testing::TestWithParam<ir::TestOptimizer::Kind> {};
 
 TEST_P(Trainings, AreTheSameOnAnyNumberOfRanks) {
-  ir::Training training = DigitsTraining();
+  const ir::TestOptimizer optimizer = {
+      .kind = GetParam(), .schedule = "mul(0.01, minimum(1.0, div(step, 5.0)))", .weight_decay = 0.01};
+  ir::Training training = DigitsTraining(optimizer);
   training.data.numbers = {{"train", 2000}, {"test", 100}};
-  training.optimizer.kind = GetParam();
-  training.optimizer.learning_rate = {
-      .form = ir::Schedule::Form::kCosine, .rate = 0.01, .warmup_steps = 5, .total_steps = 40, .final_rate = 0.001};
-  training.optimizer.weight_decay = 0.01;
-  TrainingRuns runs(ir::TrainingGraph(MlpForward(50, {33, 17, 10}), training.optimizer), training, "training");
+  TrainingRuns runs(ir::TrainingGraph(MlpForward(50, {33, 17, 10}), optimizer), training, "training");
   runs.Run(CpuRuns(), SingleRankProgram(runs.graph()), "one rank");
   // 50 samples on 3 ranks are uneven, and so are 33 features on 2.
   for (const int devices : {2, 3}) {
@@ -65,14 +63,14 @@ TEST_P(Trainings, AreTheSameOnAnyNumberOfRanks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, Trainings,
-                         testing::Values(ir::Optimizer::Kind::kMomentum, ir::Optimizer::Kind::kAdamW));
+                         testing::Values(ir::TestOptimizer::Kind::kMomentum, ir::TestOptimizer::Kind::kAdam));
 
 // Rows of images lie on several ranks: windows reach into the neighbours' pieces.
 TEST(GeneratedProgram, ConvolvesCutImages) {
-  ir::Training training = DigitsTraining();
+  const ir::TestOptimizer optimizer = {.kind = ir::TestOptimizer::Kind::kMomentum, .rate = 0.01};
+  ir::Training training = DigitsTraining(optimizer);
   training.data.numbers = {{"train", 500}, {"test", 20}};
-  training.optimizer.learning_rate.rate = 0.01;
-  TrainingRuns runs(ir::TrainingGraph(CnnForward(20), training.optimizer), training, "images");
+  TrainingRuns runs(ir::TrainingGraph(CnnForward(20), optimizer), training, "images");
   runs.Run(CpuRuns(), SingleRankProgram(runs.graph()), "one rank");
   const auto run = [&](int devices, std::map<std::string, std::vector<int>> image, const std::string& what,
                        int64_t micro_batches = 1) {
@@ -90,7 +88,7 @@ TEST(GeneratedProgram, ConvolvesCutImages) {
 }
 
 TEST(GeneratedProgram, SaysWhatTheMachineLacks) {
-  const ir::Graph graph = ir::TrainingGraph(MlpForward(50, {33, 10}), DigitsTraining().optimizer);
+  const ir::Graph graph = ir::TrainingGraph(MlpForward(50, {33, 10}), DigitsOptimizer());
   const std::string folder = FreshFolder("lacking");
   WriteProgram(CpuRuns(), folder, graph, SingleRankProgram(graph), DigitsTraining());
   const CommandOutput run = RunShell(folder, "PATH=/nonexistent /bin/sh ./run.sh --launch mpirun");
@@ -104,7 +102,7 @@ TEST(GeneratedProgram, SaysWhatTheMachineLacks) {
 // Sources for data that a program does not use are left out.
 TEST(GeneratedProgram, LinksWithEveryDataSource) {
   ir::Training training = DigitsTraining();
-  const ir::Graph graph = ir::TrainingGraph(MlpForward(50, {33, 10}), training.optimizer);
+  const ir::Graph graph = ir::TrainingGraph(MlpForward(50, {33, 10}), DigitsOptimizer());
   const std::string folder = FreshFolder("data");
   for (const std::string kind : {"digits", "mnist", "synthetic", "tokens"}) {
     SCOPED_TRACE(kind);
@@ -123,7 +121,7 @@ TEST(GeneratedProgram, LinksWithEveryDataSource) {
 TEST(GeneratedProgram, OfEachRankComputesTheSameAsTheOneForAll) {
   ir::Training training = DigitsTraining();
   training.data.numbers = {{"train", 500}, {"test", 0}};
-  const ir::Graph graph = ir::TrainingGraph(MlpForward(50, {33, 17, 10}), training.optimizer);
+  const ir::Graph graph = ir::TrainingGraph(MlpForward(50, {33, 17, 10}), DigitsOptimizer());
   const ir::Mesh mesh = ir::Mesh::OfDevices(2);
   const ir::Program program = PartitionedProgram(graph, mesh, DataParallelCuts(mesh));
   const std::string folder = FreshFolder("folded");

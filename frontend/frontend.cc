@@ -23,6 +23,7 @@
 #include "frontend/finish/finish.h"
 #include "frontend/functions/functions.h"
 #include "frontend/inputs/inputs.h"
+#include "frontend/optimizer/optimizer.h"
 #include "frontend/overrides/overrides.h"
 #include "frontend/prelude/prelude.h"
 #include "frontend/report/report.h"
@@ -210,8 +211,11 @@ std::vector<ir::RankAxis> RanksOf(const ir::ParallelSettings& settings, const Fr
   return axes;
 }
 
-void WarnOfUnusedFunctions(const dsl::syntax::Model& model, const FunctionTable& functions, Reporter& reporter) {
-  const std::set<std::string> called = functions.CalledFrom(model);
+void WarnOfUnusedFunctions(const dsl::syntax::Model& model, const SettingTexts& train, const FunctionTable& functions,
+                           Reporter& reporter) {
+  std::vector<dsl::syntax::Expression> settings;
+  for (const SettingText& text : train) settings.push_back(text.setting.value);
+  const std::set<std::string> called = functions.CalledFrom(model, settings);
   for (const Function* function : functions.user_functions()) {
     if (called.count(function->name()) > 0 || function->name()[0] == '_' || function->broken) continue;
     reporter.Report(Warning(Code::kW0614, absl::StrCat("function `", function->name(), "` is never called"))
@@ -292,11 +296,18 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
                                .evaluation = module.evaluation_place,
                                .validation = module.validation_place});
   module.training.present = items.train != nullptr;
+  // In a graph of its own, because it reads gradients, which the model does not have.
+  Evaluator updater(functions, custom_ops, reporter);
+  updater.SetModel(*items.model, items.manual);
+  updater.SetRanks(evaluator.graph().rank_axes);
+  DefineArguments(*items.model, overridden.arguments, updater, reporter);
+  Optimizer optimizer(functions, updater, reporter);
+  optimizer.Read(overridden.train, module.training);
   evaluator.FinishRegions(module.pins.settings);
   // If ops are missing because of a mistake, a name is not reported as wrong.
   if (!reporter.has_errors()) AddDatasetPins(overridden.parallel, evaluator, reporter);
   if (items.parallel != nullptr && !reporter.has_errors()) AddNamedPins(*items.parallel, evaluator, reporter);
-  WarnOfUnusedFunctions(*items.model, functions, reporter);
+  WarnOfUnusedFunctions(*items.model, overridden.train, functions, reporter);
 
   Expansion expansion = std::move(evaluator).Finish();
   CheckOutside(module.pins.settings, expansion.regions, reporter);
@@ -307,7 +318,10 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   expansion = Tidy(std::move(expansion), reporter);
   CheckBackward(expansion.graph, expansion.custom_calls, reporter);
   if (reporter.has_errors()) return std::nullopt;
+  OptimizerExpansion updates = optimizer.Expand(expansion.graph);
+  if (reporter.has_errors()) return std::nullopt;
   reporter.Flush();
+  module.updates = std::move(updates.updates);
   module.graph = std::move(expansion.graph);
   module.graph.model = items.model->name.text;
   module.graph.file = sources.file(file.file).path();
@@ -317,9 +331,11 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   module.pins.regions = std::move(expansion.regions);
   module.pins.retentions = std::move(expansion.retentions);
   module.npy_places.merge(expansion.npy_places);
-  for (const auto& [id, call] : expansion.custom_calls) {
-    const BodyFile& body = *call.op->body;
-    module.custom_files[body.path] = {.source = body.source, .text = body.text};
+  for (const auto* calls : {&expansion.custom_calls, &updates.custom_calls}) {
+    for (const auto& [id, call] : *calls) {
+      const BodyFile& body = *call.op->body;
+      module.custom_files[body.path] = {.source = body.source, .text = body.text};
+    }
   }
   return module;
 }

@@ -25,6 +25,7 @@
 #include "ir/graph/graph.h"
 #include "ir/graph/training/training.h"
 #include "ir/sharding/pins/pins.h"
+#include "ir/transforms/differentiate/differentiate.h"
 
 namespace cleave::frontend {
 
@@ -36,9 +37,11 @@ struct CustomFile {
   bool operator==(const CustomFile&) const = default;
 };
 
-// What a model means. `graph` holds forward and metric ops only (ir/transforms/differentiate adds the rest).
+// What a model means. `graph` holds forward and metric ops only (ir/transforms/differentiate adds the rest, `updates`
+// among it).
 struct Module {
   ir::Graph graph;
+  ir::Updates updates;  // What the optimizer makes of its parameters.
   ir::Training training;
   ir::Pins pins;
   // By name, where parameters and inputs name the .npy files with their values.

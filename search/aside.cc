@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -79,6 +80,25 @@ void FollowAside(const GraphFacts& facts, const OpDemands& demands, bool data_is
       Follow(plan.ops[input], StrategyFromDimensions(read, stored.output, stored, plan.mesh),
              absl::StrCat("lies as ", op.name, " reads it"));
     }
+  }
+}
+
+void FollowParameters(const GraphFacts& facts, const OpDemands& demands, ir::Plan& plan) {
+  for (const ir::Op& op : facts.graph->ops) {
+    if (facts.roles[op.id] != Role::kUpdate || facts.updated_parameters[op.id] != op.id) continue;
+    if (op.inputs.empty() || IsFixed(demands, op.id)) continue;
+    const ir::Rule& rule = facts.rule(op.id);
+    std::optional<size_t> largest;
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      if (!IsCut(LayoutOf(facts, plan, op.inputs[i]))) continue;
+      const auto elements = [&](size_t input) { return facts.op(op.inputs[input]).type.elements(); };
+      if (!largest.has_value() || elements(i) > elements(*largest)) largest = i;
+    }
+    if (!largest.has_value()) continue;
+    const ir::OpId input = op.inputs[*largest];
+    Follow(plan.ops[op.id],
+           StrategyFromDimensions(LayoutOf(facts, plan, input), rule.inputs[*largest], rule, plan.mesh),
+           absl::StrCat("of the update: takes ", facts.op(input).name, " as it lies"));
   }
 }
 

@@ -1,4 +1,5 @@
-// The strategies of ops that are no part of training: those that only metrics or looks need. Private to search.
+// The strategies of ops that decide nothing: those that only metrics or looks need, and update ops that lie like no
+// parameter. Private to search.
 #ifndef CLEAVE_SEARCH_ASIDE_H_
 #define CLEAVE_SEARCH_ASIDE_H_
 
@@ -14,6 +15,10 @@ namespace cleave::search {
 // setting says how data lies (`data_is_placed`). What `demands` fixes stays. So a model has the same plan with its
 // metrics and prints and without them.
 void FollowAside(const GraphFacts& facts, const OpDemands& demands, bool data_is_placed, ir::Plan& plan);
+
+// Lets every update op that does not lie like a parameter take the largest of the cut values that it reads as it lies:
+// the sum of a parameter's squares is then a sum of what each rank has of them.
+void FollowParameters(const GraphFacts& facts, const OpDemands& demands, ir::Plan& plan);
 
 // The training graph without its metrics, its looks and the ops that only these need: by this plans are measured.
 ir::Graph WithoutAside(const GraphFacts& facts);

@@ -143,8 +143,7 @@ std::vector<std::string> CollectivesOf(bool prints_gradient) {
   if (prints_gradient) {
     builder.mutable_graph().looks = {{.kind = ir::LookKind::kPrint, .value = mask, .name = "mask", .part = "grad"}};
   }
-  const ir::Graph graph =
-      ir::TrainingGraph(std::move(builder).Build(), {.kind = ir::Optimizer::Kind::kSgd, .learning_rate = {}});
+  const ir::Graph graph = ir::TrainingGraph(std::move(builder).Build(), {.kind = ir::TestOptimizer::Kind::kSgd});
   const ir::Plan plan =
       FoundPlan(graph, CpuCluster(2), {.algorithm = ir::SearchAlgorithm::kDataParallel, .dataset = {}});
   const absl::StatusOr<ir::Program> program = ir::Partition(graph, plan);

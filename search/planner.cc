@@ -171,7 +171,8 @@ Measured Planner::MeasureOf(const Assignment& assignment, int zero) const {
                 .micro_batches = task_.options.micro_batches,
                 .search = {}};
   plan.ops = OpPlansOf(assignment);
-  if (zero > 0) ShardReplicas(task_.facts, task_.demands, zero, plan);
+  ShardReplicas(task_.facts, task_.demands, zero, plan);
+  FollowParameters(task_.facts, task_.demands, plan);
   const IdVector<ir::OpId, ir::OpPlan> all = std::exchange(plan.ops, {});
   for (const ir::Op& op : task_.facts.graph->ops) {
     if (task_.facts.roles[op.id] != Role::kAside) plan.ops.push_back(all[op.id]);
@@ -306,8 +307,9 @@ ir::Plan Planner::PlanOf(const Decisions& decisions, Detail detail) const {
 }
 
 ir::Plan Planner::Divided(ir::Plan plan, int zero) const {
+  ShardReplicas(task_.facts, task_.demands, zero, plan);
+  FollowParameters(task_.facts, task_.demands, plan);
   if (zero > 0) {
-    ShardReplicas(task_.facts, task_.demands, zero, plan);
     plan.search.zero = zero;
     plan.search.cost = PlanCost(task_.facts, plan, OptionsUnder(PricingOf(ir::Objective::kSpeed), 0).prices).price;
   }

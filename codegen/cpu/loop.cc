@@ -36,8 +36,8 @@ void OpenLoops(const LoopShape& shape, SourceWriter& writer) {
 
 // A loop that updates a parameter, as a call of a function that all parameters share:
 //
-//   void AdamWUpdate(int64_t count, const float* gradient, float learning_rate, float* adam_m, …) { … }
-//   AdamWUpdate(49152, h1_weight_grad, learning_rate, h1_weight_adam_m, …);
+//   void AdamwUpdate(int64_t count, const float* gradient, float learning_rate, float* adam_m, …) { … }
+//   AdamwUpdate(49152, h1_weight_grad, learning_rate, h1_weight_adam_m, …);
 class Update {
  public:
   Update(Emission& emission, const ir::FusedLoop& loop) : emission_(emission), loop_(loop), words_(emission, loop) {
@@ -48,13 +48,14 @@ class Update {
 
   void Write(const LoopShape& shape, SourceWriter& writer) {
     SourceWriter statements(4);
-    EmitLoopBody(emission_, loop_,
-                 {.read = [this](ir::ValueId value, const LoopSpan&) { return Element(value, false); },
-                  .write = [this](ir::ValueId value) { return Element(value, true); },
-                  .step_number = [this](ir::ValueId value) { return NumberOf(value); },
-                  .local = [this](ir::ValueId value) { return names_.Unique(words_.Of(value)); },
-                  .term = [this](ir::ValueId value) { return names_.Unique(absl::StrCat(words_.Of(value), "_term")); }},
-                 statements);
+    EmitLoopBody(
+        emission_, loop_,
+        {.read = [&](ir::ValueId value, const LoopSpan& span) { return Element(value, shape.IndexText(span), false); },
+         .write = [&](ir::ValueId value) { return Element(value, shape.IndexText(shape.All()), true); },
+         .step_number = [this](ir::ValueId value) { return NumberOf(value); },
+         .local = [this](ir::ValueId value) { return names_.Unique(words_.Of(value)); },
+         .term = [this](ir::ValueId value) { return names_.Unique(absl::StrCat(words_.Of(value), "_term")); }},
+        statements);
     std::vector<std::string> arguments = {shape.axes[0].size.Text()};
     for (const Parameter& parameter : parameters_) arguments.push_back(emission_.names[parameter.value]);
     writer.Call(absl::StrCat(Function(statements), "("), arguments, ");");
@@ -75,10 +76,10 @@ class Update {
     return parameters_.emplace_back(Parameter{.value = value, .name = names_.Unique(words_.Of(value))});
   }
 
-  std::string Element(ir::ValueId value, bool is_written) {
+  std::string Element(ir::ValueId value, const std::string& index, bool is_written) {
     Parameter& parameter = ParameterOf(value);
     parameter.is_written |= is_written;
-    return absl::StrCat(parameter.name, "[i]");
+    return absl::StrCat(parameter.name, "[", index, "]");
   }
 
   std::string NumberOf(ir::ValueId value) {

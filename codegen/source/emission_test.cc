@@ -1,8 +1,8 @@
 // Every op of the table has an emission, and its text has the layout of clang-format.
 #include "absl/strings/str_cat.h"
 #include "codegen/source/element_text.h"
+#include "codegen/source/formula_text.h"
 #include "codegen/source/kernels.h"
-#include "codegen/source/settings.h"
 #include "gtest/gtest.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/program/fuse/fuse.h"
@@ -90,14 +90,20 @@ TEST(ElementText, FunctionsAreWrittenAfterWhatTheyCall) {
       "}\n");
 }
 
-TEST(Settings, SchedulesAreWrittenWithWhatTheyUse) {
-  EXPECT_EQ(ScheduleText({.rate = 0.05}), "{.form = Schedule::Form::kConstant, .rate = 0.05}");
-  EXPECT_EQ(ScheduleText({.form = ir::Schedule::Form::kLinearWarmup, .rate = 1, .warmup_steps = 7}),
-            "{.form = Schedule::Form::kLinearWarmup, .rate = 1.0, .warmup_steps = 7}");
-  EXPECT_EQ(
-      ScheduleText(
-          {.form = ir::Schedule::Form::kCosine, .rate = 0.1, .warmup_steps = 7, .total_steps = 90, .final_rate = 0.01}),
-      "{.form = Schedule::Form::kCosine, .rate = 0.1, .warmup_steps = 7, .total_steps = 90, .final_rate = 0.01}");
+TEST(FormulaText, IsWrittenAsItIsComputed) {
+  const auto text = [](const std::string& formula) { return FormulaText(*ir::ParseScalar(formula), "t"); };
+  EXPECT_EQ(text("0.05"), "0.05");
+  EXPECT_EQ(text("div(1.0, sub(1.0, pow(0.9, step)))"), "1.0 / (1.0 - std::pow(0.9, t))");
+  EXPECT_EQ(text("mul(0.1, minimum(1.0, div(step, 5.0)))"), "0.1 * std::min(1.0, t / 5.0)");
+  EXPECT_EQ(text("where(less(step, 7.0), neg(-1.0), sub(step, sub(step, 1.0)))"), "t < 7.0 ? -(-1.0) : t - (t - 1.0)");
+  EXPECT_EQ(text("less(step, 7.0)"), "t < 7.0 ? 1.0 : 0.0");
+  const std::vector<std::string> statements =
+      FormulaStatements(*ir::ParseScalar("add(mul(0.123456789, minimum(1.0, div(step, 123456789.0))), "
+                                         "mul(0.123456789, minimum(1.0, div(step, 123456789.0))))"),
+                        "step");
+  EXPECT_EQ(statements,
+            (std::vector<std::string>{"const double term1 = 0.123456789 * std::min(1.0, step / 123456789.0);",
+                                      "return term1 + 0.123456789 * std::min(1.0, step / 123456789.0);"}));
 }
 
 }  // namespace

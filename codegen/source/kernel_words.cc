@@ -10,20 +10,6 @@
 namespace cleave::codegen {
 namespace {
 
-absl::string_view OptimizerWord(ir::Optimizer::Kind kind) {
-  switch (kind) {
-    case ir::Optimizer::Kind::kSgd:
-      return "Sgd";
-    case ir::Optimizer::Kind::kMomentum:
-      return "Momentum";
-    case ir::Optimizer::Kind::kAdam:
-      return "Adam";
-    case ir::Optimizer::Kind::kAdamW:
-      return "AdamW";
-  }
-  return "";
-}
-
 // "gelu_gradient", "to_bf16".
 std::string OpWord(const Emission& emission, const ir::Compute& compute) {
   if (compute.kind != ir::OpKind::kCast) return std::string(ir::OpKindName(compute.kind));
@@ -60,7 +46,7 @@ std::optional<ir::ValueId> KernelWords::StateUpdatedBy(ir::ValueId value) const 
 std::string KernelWords::Kernel() const {
   if (!parameters_.empty()) {
     const size_t count = parameters_.size();
-    return absl::StrCat(is_trained_ ? OptimizerWord(emission_.training.optimizer.kind) : "State", "Update",
+    return absl::StrCat(is_trained_ ? TypeName(emission_.training.optimizer) : "State", "Update",
                         count > 1 ? absl::StrCat("Of", count) : "");
   }
   constexpr size_t kNamed = 3;

@@ -20,7 +20,7 @@ class KernelWords {
  public:
   KernelWords(const Emission& emission, const ir::FusedLoop& loop);
 
-  // "AdamWUpdate" for a loop that updates a parameter, otherwise the ops: "GeluGradientToF32", "MulAddAnd3More".
+  // "AdamwUpdate" for a loop that updates a parameter, otherwise the ops: "GeluGradientToF32", "MulAddAnd3More".
   std::string Kernel() const;
 
   // Whether the loop updates a parameter.

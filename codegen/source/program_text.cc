@@ -450,7 +450,7 @@ class ProgramWriter {
   void EmitStepScalars(SourceWriter& writer) {
     for (const ir::Compute* compute : StepScalarOps()) {
       writer.Assign(absl::StrCat("const float ", emission_.names[compute->output]),
-                    StepScalarText(compute->attributes, emission_.training.optimizer));
+                    StepScalarText(compute->attributes, emission_.training));
     }
   }
 
@@ -586,16 +586,24 @@ class ProgramWriter {
     std::vector<std::string> fields = {NameStringText(emission_.layer, parameter.name),
                                        LineText(emission_.layer, parameter.name, parameter.line),
                                        emission_.sizes.LayoutText(value), emission_.names[value]};
-    std::vector<std::string> states;
+    std::vector<std::string> alike;
+    std::vector<std::vector<std::string>> others;  // States of another shape or another layout.
     for (size_t i = 1; i < steps.size(); ++i) {
       const std::string& name = emission_.step(steps[i]).name;
       const ir::ValueId state = ir::ComputeOf(emission_.step(steps[i]))->output;
-      const bool lies_alike = emission_.value(state).layout == emission_.value(value).layout;
-      states.push_back(absl::StrCat("{", StringLiteral(name.substr(name.rfind('.') + 1)), ", ", emission_.names[state],
-                                    lies_alike ? "" : absl::StrCat(", ", emission_.sizes.AxesText(state)), "}"));
+      const std::string own = StringLiteral(name.substr(name.rfind('.') + 1));
+      if (emission_.value(state).layout == emission_.value(value).layout &&
+          emission_.value(state).type == emission_.value(value).type) {
+        alike.push_back(absl::StrCat("{", own, ", ", emission_.names[state], "}"));
+      } else {
+        others.push_back({own, emission_.names[state], emission_.sizes.LayoutText(state)});
+      }
     }
-    if (!states.empty()) fields.push_back(absl::StrCat("OptimizerStates{", absl::StrJoin(states, ", "), "}"));
+    if (!alike.empty()) fields.push_back(absl::StrCat("OptimizerStates{", absl::StrJoin(alike, ", "), "}"));
     writer.Call("parameters.emplace_back(", fields, ");");
+    for (const std::vector<std::string>& state : others) {
+      writer.Call("parameters.back().states.emplace_back(", state, ");");
+    }
   }
 
   void EmitMetricQuery(SourceWriter& writer) {

@@ -4,12 +4,15 @@
 #include <filesystem>
 #include <functional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status/status_macros.h"
 #include "base/text/text.h"
+#include "codegen/source/formula_text.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/parameter_file.h"
+#include "ir/graph/scalar/scalar.h"
 #include "ir/graph/training/samples.h"
 
 namespace cleave::codegen {
@@ -37,30 +40,6 @@ absl::StatusOr<std::string> DataText(const ir::DataSource& data) {
   return absl::StrCat(function, "(", made->train, ", ", made->test, ")");
 }
 
-absl::string_view FormText(ir::Schedule::Form form) {
-  switch (form) {
-    case ir::Schedule::Form::kConstant:
-      return "Schedule::Form::kConstant";
-    case ir::Schedule::Form::kLinearWarmup:
-      return "Schedule::Form::kLinearWarmup";
-    case ir::Schedule::Form::kCosine:
-      return "Schedule::Form::kCosine";
-  }
-  return "";
-}
-
-ir::Schedule ScheduleOf(const ir::Attributes& attributes) {
-  ir::Schedule schedule{.rate = attributes.Get(ir::attribute::kRate),
-                        .warmup_steps = attributes.Get(ir::attribute::kWarmupSteps),
-                        .total_steps = attributes.Get(ir::attribute::kTotalSteps),
-                        .final_rate = attributes.Get(ir::attribute::kFinalRate)};
-  for (const ir::Schedule::Form form :
-       {ir::Schedule::Form::kConstant, ir::Schedule::Form::kLinearWarmup, ir::Schedule::Form::kCosine}) {
-    if (attributes.Get(ir::attribute::kSchedule) == ir::ScheduleFormName(form)) schedule.form = form;
-  }
-  return schedule;
-}
-
 bool HasProducts(const ir::Program& program) {
   return std::any_of(program.steps.begin(), program.steps.end(), [](const ir::Step& step) {
     const ir::Compute* compute = ir::ComputeOf(step);
@@ -70,34 +49,31 @@ bool HasProducts(const ir::Program& program) {
 
 }  // namespace
 
-std::string ScheduleText(const ir::Schedule& schedule) {
-  std::string text = absl::StrCat("{.form = ", FormText(schedule.form), ", .rate = ", FormatDouble(schedule.rate));
-  if (schedule.form != ir::Schedule::Form::kConstant)
-    absl::StrAppend(&text, ", .warmup_steps = ", schedule.warmup_steps);
-  if (schedule.form == ir::Schedule::Form::kCosine) {
-    absl::StrAppend(&text, ", .total_steps = ", schedule.total_steps,
-                    ", .final_rate = ", FormatDouble(schedule.final_rate));
-  }
-  return absl::StrCat(text, "}");
-}
-
-std::string StepScalarText(const ir::Attributes& attributes, const ir::Optimizer& optimizer) {
-  if (attributes.Get(ir::attribute::kForm) == "bias_correction") {
-    const double beta = attributes.Get(ir::attribute::kBeta);
-    std::string divisor = absl::StrCat("BiasCorrection(", FormatDouble(beta), ", scalars.step)");
-    if (beta == optimizer.beta1) {
-      divisor = "scalars.bias_correction1";
-    } else if (beta == optimizer.beta2) {
-      divisor = "scalars.bias_correction2";
-    }
-    return absl::StrCat("static_cast<float>(1.0 / ", divisor, ")");
-  }
-  const ir::Schedule schedule = ScheduleOf(attributes);
-  if (schedule == optimizer.learning_rate) return "static_cast<float>(scalars.learning_rate)";
-  return absl::StrCat("static_cast<float>(LearningRate(", ScheduleText(schedule), ", scalars.step))");
+std::string StepScalarText(const ir::Attributes& attributes, const ir::Training& training) {
+  const std::string& formula = attributes.Get(ir::attribute::kFormula);
+  const std::string value = formula == training.learning_rate
+                                ? "scalars.learning_rate"
+                                : FormulaText(*ir::ParseScalar(formula), "static_cast<double>(scalars.step)");
+  return absl::StrCat("static_cast<float>(", value, ")");
 }
 
 namespace {
+
+// The learning rate as a function of the step.
+void EmitLearningRate(const std::string& formula, SourceWriter& writer) {
+  const std::vector<std::string> statements = FormulaStatements(*ir::ParseScalar(formula), "step");
+  const bool reads_step = absl::StrContains(formula, "step");
+  const std::string head =
+      absl::StrCat("settings.learning_rate = [](double", reads_step ? " step" : "", ") -> double {");
+  if (const std::string line = absl::StrCat(head, " ", statements[0], " };");
+      statements.size() == 1 && line.size() + 2 <= SourceWriter::kColumns) {
+    writer.Line(line);
+    return;
+  }
+  writer.Open(head);
+  for (const std::string& statement : statements) writer.Line(statement);
+  writer.Close("};");
+}
 
 // What only a program that trains needs.
 void EmitTrainingSettings(const ir::Training& training,
@@ -116,11 +92,7 @@ void EmitTrainingSettings(const ir::Training& training,
                              training.best.is_least ? ", .is_least = true" : "", "}"));
   }
   if (training.patience > 0) set("patience", absl::StrCat(training.patience));
-  set("schedule", ScheduleText(training.optimizer.learning_rate));
-  const ir::Optimizer::Kind kind = training.optimizer.kind;
-  if (kind != ir::Optimizer::Kind::kAdam && kind != ir::Optimizer::Kind::kAdamW) return;
-  set("beta1", FormatDouble(training.optimizer.beta1));
-  set("beta2", FormatDouble(training.optimizer.beta2));
+  set("schedule", StringLiteral(training.schedule));
 }
 
 // What only a program that generates needs.
@@ -179,6 +151,7 @@ absl::Status EmitMain(const MainText& main, SourceWriter& writer) {
   switch (training.mode) {
     case ir::Mode::kTrain:
       EmitTrainingSettings(training, set);
+      EmitLearningRate(training.learning_rate, writer);
       break;
     case ir::Mode::kEvaluate:
       set("mode", "Mode::kEvaluate");

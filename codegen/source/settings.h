@@ -20,11 +20,8 @@ struct MainText {
 
 absl::Status EmitMain(const MainText& main, SourceWriter& writer);
 
-// "{.form = Schedule::Form::kConstant, .rate = 0.05}"
-std::string ScheduleText(const ir::Schedule& schedule);
-
 // The initializer of a step scalar's local constant in Update: "static_cast<float>(scalars.learning_rate)".
-std::string StepScalarText(const ir::Attributes& attributes, const ir::Optimizer& optimizer);
+std::string StepScalarText(const ir::Attributes& attributes, const ir::Training& training);
 
 }  // namespace cleave::codegen
 

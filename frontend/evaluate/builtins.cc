@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "frontend/arguments/arguments.h"
+#include "frontend/evaluate/statics/arithmetic.h"
 #include "frontend/evaluate/statics/per_rank.h"
+#include "frontend/evaluate/statics/step_formula.h"
 
 namespace cleave::frontend {
 namespace {
@@ -34,7 +36,37 @@ Value ChoosePerRank(const dsl::syntax::Expression& condition, const Value& truth
   return Value{Poison()};
 }
 
+// `choose` by a condition that the step decides: between numbers, both of which are evaluated.
+Value ChooseOfSteps(const Value& condition, const dsl::syntax::Expression& then,
+                    const dsl::syntax::Expression& otherwise, const CallSite& site, const Context& context) {
+  const Value a = context.Evaluate(then, site.frame);
+  const Value b = context.Evaluate(otherwise, site.frame);
+  if (a.is_poison() || b.is_poison()) return Value{Poison()};
+  if (std::optional<Value> result = ChooseByStep(condition, a, b, site.span, context.reporter))
+    return *std::move(result);
+  context.reporter.Report(Error(Code::kE0204, "`choose` between other values than numbers by a condition on the step")
+                              .At(then.span, absl::StrCat("this is ", DescribeType(a, context.graph())))
+                              .At(otherwise.span, absl::StrCat("this is ", DescribeType(b, context.graph())))
+                              .Help("between tensors: `where(step > 10, a, b)`"));
+  return Value{Poison()};
+}
+
 }  // namespace
+
+Value Floor(const CallSite& site, const Context& context) {
+  const auto& [call, span, frame] = site;
+  static const Signature kSignature{.callee = "floor", .arguments = {{"x", "x: float", true}}};
+  const auto matched = MatchArguments(kSignature, call.arguments, span, context.reporter);
+  if (!matched) return Value{Poison()};
+  const dsl::syntax::Expression& argument = *(*matched)[0]->value;
+  const Value value = context.Evaluate(argument, frame);
+  if (value.is_poison()) return value;
+  if (auto result = StaticFunction("floor", {value}, span, context.graph(), context.reporter))
+    return *std::move(result);
+  context.reporter.Report(Error(Code::kE0204, "`floor` takes a number")
+                              .At(argument.span, absl::StrCat("this is ", DescribeType(value, context.graph()))));
+  return Value{Poison()};
+}
 
 Value Choose(const CallSite& site, const FunctionTable& functions, const Context& context) {
   const auto& [call, span, frame] = site;
@@ -49,6 +81,9 @@ Value Choose(const CallSite& site, const FunctionTable& functions, const Context
   if (truth.is_per_rank() && std::holds_alternative<bool>(OnRank(truth, 0).kind)) {
     return ChoosePerRank(condition, truth, *(*matched)[1]->value, *(*matched)[2]->value, frame, functions, context);
   }
+  if (truth.is_of_step() && truth.as_of_step().is_condition) {
+    return ChooseOfSteps(truth, *(*matched)[1]->value, *(*matched)[2]->value, site, context);
+  }
   if (!std::holds_alternative<bool>(truth.kind)) {
     context.reporter.Report(Error(Code::kE0204, "the condition of `choose` must be a bool")
                                 .At(condition.span, absl::StrCat("this is ", DescribeType(truth, context.graph()))));
@@ -57,10 +92,15 @@ Value Choose(const CallSite& site, const FunctionTable& functions, const Context
   return context.Evaluate(*(*matched)[std::get<bool>(truth.kind) ? 1 : 2]->value, frame);
 }
 
-Value ShapeOf(const CallSite& site, const Context& context) {
+Value DimensionCount(const CallSite& site, const Context& context) {
+  const Value sizes = ShapeOf(site, context, "ndim");
+  return sizes.is_tuple() ? Value{static_cast<int64_t>(sizes.as_tuple().size())} : sizes;
+}
+
+Value ShapeOf(const CallSite& site, const Context& context, const std::string& callee) {
   const auto& [call, span, frame] = site;
-  static const Signature kSignature{.callee = "shape", .arguments = {{"x", "x: tensor", true}}};
-  const auto matched = MatchArguments(kSignature, call.arguments, span, context.reporter);
+  const Signature signature{.callee = callee, .arguments = {{"x", "x: tensor", true}}};
+  const auto matched = MatchArguments(signature, call.arguments, span, context.reporter);
   if (!matched) return Value{Poison()};
   const dsl::syntax::Expression& argument = *(*matched)[0]->value;
   const Value value = context.Evaluate(argument, frame);

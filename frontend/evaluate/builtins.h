@@ -1,6 +1,9 @@
-// Words that look like calls of a function, but are neither functions nor ops: `choose`, `shape`, `assert`.
+// Words that look like calls of a function, but are neither functions nor ops: `choose`, `shape`, `ndim`, `floor`,
+// `assert`.
 #ifndef CLEAVE_FRONTEND_EVALUATE_BUILTINS_H_
 #define CLEAVE_FRONTEND_EVALUATE_BUILTINS_H_
+
+#include <string>
 
 #include "frontend/evaluate/frame/context.h"
 #include "frontend/evaluate/ranks/manual_model.h"
@@ -9,11 +12,17 @@
 namespace cleave::frontend {
 
 // `choose(condition, a, b)` is a where the static condition holds, else b; the other argument is not expanded, unless
-// the condition differs between ranks.
+// the condition differs between ranks or steps.
 Value Choose(const CallSite& site, const FunctionTable& functions, const Context& context);
 
-// `reshape(y, shape(x))`: the sizes of a tensor's dimensions as a tuple.
-Value ShapeOf(const CallSite& site, const Context& context);
+// `floor(step / 30)`: the largest whole number that is not above a number.
+Value Floor(const CallSite& site, const Context& context);
+
+// `reshape(y, shape(x))`: the sizes of a tensor's dimensions as a tuple. `callee`: what the function is called.
+Value ShapeOf(const CallSite& site, const Context& context, const std::string& callee = "shape");
+
+// `ndim(x)`: how many dimensions a tensor has.
+Value DimensionCount(const CallSite& site, const Context& context);
 
 // `assert(width % heads == 0, "{heads} heads do not divide the width {width}")`, a statement. If it does not hold, it
 // ends its function.

@@ -35,7 +35,9 @@ Value EvaluateCall(const CallSite& site, Pieces& pieces) {
   if (const auto primitive = FindPrimitive(name->text))
     return CallPrimitive(*primitive, site, pieces.model, pieces.vmap.is_mapped(), pieces.messages, context);
   if (name->text == "choose") return Choose(site, pieces.functions, context);
+  if (name->text == "floor") return Floor(site, context);
   if (name->text == "shape") return ShapeOf(site, context);
+  if (name->text == "ndim") return DimensionCount(site, context);
   if (name->text == "stack") return Stack(site, context);
   if (name->text == "split") return Split(site, context);
   if (name->text == "vmap") {

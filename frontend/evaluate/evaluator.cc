@@ -54,6 +54,53 @@ std::optional<double> Evaluator::EvaluateNumber(const dsl::syntax::Expression& e
   return pieces_.context.EvaluateNumber(expression, what, arguments_);
 }
 
+Evaluator::Trained Evaluator::AddTrained(const ir::Op& parameter) {
+  OpWriter& ops = pieces_.ops;
+  ops.builder().SetPhase(ir::Phase::kUpdate);
+  const ir::OpId own = ops.AddValid(ir::OpKind::kParameter, {}, parameter.attributes, parameter.name, Span());
+  const ir::OpId gradient = ops.AddValid(
+      ir::OpKind::kInput, {}, {{ir::attribute::kShape, parameter.type.shape}, {ir::attribute::kData, parameter.name}},
+      absl::StrCat(parameter.name, ".grad"), Span());
+  return {.parameter = own, .gradient = gradient};
+}
+
+Value Evaluator::EvaluateInStep(const dsl::syntax::Expression& expression) {
+  pieces_.optimizing.emplace();
+  Frame frame;
+  frame.scope = arguments_.scope;
+  return pieces_.context.EvaluateStatic(expression, frame);
+}
+
+Value Evaluator::Call(const dsl::syntax::Call& call, Span span, const CallWith& with) {
+  Frame frame;
+  frame.scope = arguments_.scope;
+  frame.scope.Push();
+  frame.path = with.path;
+  frame.naming.path = with.path;
+  // Names with a space are no names of the language, so they hide none.
+  const auto argument_for = [&](const std::string& name, const Value& value) {
+    const std::string hidden = absl::StrCat("the ", name);
+    frame.scope.Define({hidden, span, BindingKind::kArgument, false, true, value});
+    return dsl::syntax::Argument{
+        .span = span,
+        .name = std::nullopt,
+        .value = dsl::syntax::Box<dsl::syntax::Expression>({.span = span, .kind = dsl::syntax::Name{hidden}})};
+  };
+  dsl::syntax::Call all{.callee = call.callee, .arguments = {}};
+  for (size_t i = 0; i < with.first.size(); ++i) {
+    all.arguments.push_back(argument_for(i == 0 ? "parameter" : "gradient", with.first[i]));
+  }
+  for (const dsl::syntax::Argument& argument : call.arguments) {
+    if (!argument.name || with.named.count(argument.name->text) == 0) all.arguments.push_back(argument);
+  }
+  for (const auto& [name, value] : with.named) {
+    all.arguments.push_back(argument_for(name, value));
+    all.arguments.back().name = dsl::syntax::Identifier{span, name};
+  }
+  pieces_.optimizing = OptimizedParameter{.name = with.path, .is_local = with.is_local};
+  return CallFunction(*with.function, {all, span, frame}, pieces_);
+}
+
 void Evaluator::AddPin(const dsl::syntax::Attribute& attribute, ir::OpId op) {
   frontend::AddPin(attribute, op, {op}, pieces_.context.IntsOf(arguments_), pieces_.pins);
 }

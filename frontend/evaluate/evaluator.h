@@ -11,6 +11,7 @@
 #define CLEAVE_FRONTEND_EVALUATE_EVALUATOR_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,28 @@ class Evaluator : private Interpreter {
   Value EvaluateStatic(const dsl::syntax::Expression& expression);
   std::optional<int64_t> EvaluateInt(const dsl::syntax::Expression& expression, const std::string& what);
   std::optional<double> EvaluateNumber(const dsl::syntax::Expression& expression, const std::string& what);
+
+  // For an evaluator of its own that expands an optimizer instead of a model: `step` is a number there, and states are
+  // what the optimizer keeps. Adds the parameter, and its gradient as an input.
+  struct Trained {
+    ir::OpId parameter;
+    ir::OpId gradient;
+  };
+  Trained AddTrained(const ir::Op& parameter);
+  // The value of a learning rate, or of another argument of an optimizer; Poison after a mistake.
+  Value EvaluateInStep(const dsl::syntax::Expression& expression);
+  // A call of `function` with `first` before the arguments of `call` and `named` in place of arguments with these
+  // names. What it makes is named under `path`, and its states are those of the parameter of that name. Poison after a
+  // mistake.
+  struct CallWith {
+    const Function* function = nullptr;
+    std::vector<Value> first;
+    std::map<std::string, Value> named;
+    std::string path;
+    bool is_local = false;  // Each rank of a manual model has its own parameter.
+  };
+  Value Call(const dsl::syntax::Call& call, Span span, const CallWith& with);
+  OpWriter& ops() { return pieces_.ops; }
 
   // The demand of `pin "name" = …` on `op`, checked against its shape and written down.
   void AddPin(const dsl::syntax::Attribute& attribute, ir::OpId op);

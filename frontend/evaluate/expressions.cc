@@ -9,6 +9,7 @@
 #include "frontend/evaluate/calls.h"
 #include "frontend/evaluate/pins/attach.h"
 #include "frontend/evaluate/statics/arithmetic.h"
+#include "frontend/evaluate/statics/step_formula.h"
 #include "frontend/evaluate/tensors/operators.h"
 #include "frontend/evaluate/tensors/subscripts.h"
 
@@ -24,8 +25,11 @@ Value EvaluateName(const std::string& name, Span span, Frame& frame, Pieces& pie
   if (std::optional<ir::DType> dtype = ElementTypeNamed(name)) return Value{*dtype};
   if (std::optional<Value> of_ranks = RankName(name, span, pieces.model, context.graph(), context.reporter))
     return *std::move(of_ranks);
+  if (name == "step" && pieces.optimizing.has_value()) return StepNumber();
   Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown name `", name, "`")).At(span, "not defined here");
-  if (pieces.functions.Find(name, frame.function).index() != 0) {
+  if (name == "step") {
+    error.notes.push_back("the number of the training step is known in an optimizer and in its learning rate");
+  } else if (pieces.functions.Find(name, frame.function).index() != 0) {
     error = Error(Code::kE0201, absl::StrCat("`", name, "` is a function, not a value"))
                 .At(span, absl::StrCat("call it: `", name, "(…)`"));
   } else if (frame.rests.count(name) > 0) {

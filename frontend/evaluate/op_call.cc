@@ -109,8 +109,12 @@ const ir::OpDefinition& TakeNumbers(const ir::OpDefinition& op, absl::Span<const
   if (!has_tensor) return op;
   if (op.kind == ir::OpKind::kPow && values[matched[1]].is_number()) return ir::DefinitionOf(ir::OpKind::kPower);
   for (size_t i = 0; i < op.signature.size(); ++i) {
-    if (!op.signature[i].takes_number || matched[i] == nullptr) continue;
+    if (i >= matched.size() || matched[i] == nullptr) continue;  // Not all arguments can be given.
     Value& value = values[matched[i]];
+    if (value.is_of_step() && IsTensorKind(op.signature[i].kind)) {
+      value = Value{TensorValue{ops.AddStepScalar(value.as_of_step(), origin)}};
+    }
+    if (!op.signature[i].takes_number) continue;
     if (value.is_per_rank() && OnRank(value, 0).is_number()) {
       const bool whole = OnRank(value, 0).is_int() && whole_number == ir::DType::kI32;
       const ir::OpId number = ops.AddRankValue(value, origin);
@@ -141,9 +145,12 @@ Value CallOp(const ir::OpDefinition& called, const CallSite& site, Pieces& piece
     poisoned |= values[&argument].is_poison();
   }
   if (poisoned) return Value{Poison()};
-  if (call.arguments.size() == 1) {
-    if (auto number = StaticFunction(called.name(), values.begin()->second, span, context.graph(), context.reporter))
-      return *number;
+  std::vector<Value> given_values;
+  for (const dsl::syntax::Argument* given : *matched) {
+    if (given != nullptr) given_values.push_back(values[given]);
+  }
+  if (auto number = StaticFunction(called.name(), given_values, span, context.graph(), context.reporter)) {
+    return *std::move(number);
   }
   pieces.regions.Enter(call, frame.naming.path, *matched, values);
   const int first = context.ops.size();

@@ -3,6 +3,7 @@
 #ifndef CLEAVE_FRONTEND_EVALUATE_PIECES_H_
 #define CLEAVE_FRONTEND_EVALUATE_PIECES_H_
 
+#include <optional>
 #include <vector>
 
 #include "frontend/custom_ops/custom_ops.h"
@@ -32,19 +33,20 @@ struct Pieces {
   const FunctionTable& functions;
   const CustomOps& custom_ops;
   Reporter& reporter;
-  OpWriter ops;                     // The graph.
-  const Context context;            // The view that the pieces below have of the others.
-  Budget budget;                    // How much may still be expanded.
-  PinRecorder pins;                 // Pins and priorities.
-  Regions regions;                  // `#[region]`.
-  Sources sources;                  // Inputs and parameters.
-  LossAndMetrics loss_and_metrics;  // Loss and metrics.
-  Updates updates;                  // Of states.
-  SampleMask mask;                  // Of metrics.
-  CustomCalls custom_calls;         // Calls of the file's own ops.
-  ManualModel model;                // Whether the model is manual.
-  Messages messages;                // `send` and `recv`.
-  Vmap vmap;                        // Mapped calls.
+  OpWriter ops;                                       // The graph.
+  const Context context;                              // The view that the pieces below have of the others.
+  Budget budget;                                      // How much may still be expanded.
+  PinRecorder pins;                                   // Pins and priorities.
+  Regions regions;                                    // `#[region]`.
+  Sources sources;                                    // Inputs and parameters.
+  LossAndMetrics loss_and_metrics;                    // Loss and metrics.
+  Updates updates;                                    // Of states.
+  SampleMask mask;                                    // Of metrics.
+  CustomCalls custom_calls;                           // Calls of the file's own ops.
+  ManualModel model;                                  // Whether the model is manual.
+  Messages messages;                                  // `send` and `recv`.
+  Vmap vmap;                                          // Mapped calls.
+  std::optional<OptimizedParameter> optimizing = {};  // Where an optimizer is expanded, and no model.
 };
 
 }  // namespace cleave::frontend

@@ -173,4 +173,43 @@ void Sources::RunParam(const dsl::syntax::Param& param, const dsl::syntax::State
   frame.scope.Define({param.name.text, param.name.span, kind, false, false, std::move(value)});
 }
 
+void Sources::RunSlot(const dsl::syntax::Param& state, const dsl::syntax::Statement& statement, Frame& frame,
+                      const OptimizedParameter& parameter, const Context& context) {
+  if (!IsFree(state.name, frame.scope, context.reporter)) return;
+  const std::string& name = state.name.text;
+  if (!state.is_state) {
+    context.reporter.Report(Error(Code::kE0211, "`param` inside an optimizer")
+                                .At(state.name.span, "no loss depends on it")
+                                .Help("what is kept from step to step is a `state`"));
+  }
+  for (const dsl::syntax::Attribute& attribute : statement.attributes) {
+    context.reporter.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` has no meaning here"))
+                                .At(attribute.span, "a state lies as the parameter does"));
+  }
+  const std::optional<ir::TensorType> type = EvaluateTensorType(state.type, frame, context);
+  const std::optional<Initialization> initialization =
+      EvaluateInitializer(state.initializer, type ? type->shape : ir::Shape(), frame, context);
+  Value value{Poison()};
+  // Whichever functions the optimizer calls, its states belong to the parameter.
+  const std::string path = JoinPath(parameter.name, name);
+  if (type && initialization && (initialization->form != "constant" || initialization->first != 0)) {
+    context.reporter.Report(Error(Code::kE0518, absl::StrCat("state `", name, "` of an optimizer begins with zeros"))
+                                .At(state.initializer.span, "with other values here")
+                                .Help("`= zeros()`"));
+  } else if (type && type->dtype != ir::DType::kF32) {
+    context.reporter.Report(Error(Code::kE0204, "a state must be f32")
+                                .At(state.type.element.span, absl::StrCat("`", name, "` is ", type->ToString())));
+  } else if (const auto [place, is_first] = parameter_places_.try_emplace(path, state.name.span); !is_first) {
+    context.reporter.Report(Error(Code::kE0210, absl::StrCat("two states of an optimizer are called `", name, "`"))
+                                .At(state.name.span, "made again here")
+                                .At(place->second, "first made here")
+                                .Help("a function that declares a state can be called once"));
+  } else if (type && initialization && state.is_state) {
+    value = Value{TensorValue{context.ops.AddValid(
+        ir::OpKind::kState, {}, {{ir::attribute::kShape, type->shape}, {ir::attribute::kLocal, parameter.is_local}},
+        path, statement.span)}};
+  }
+  frame.scope.Define({name, state.name.span, BindingKind::kState, false, false, std::move(value)});
+}
+
 }  // namespace cleave::frontend

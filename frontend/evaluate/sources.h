@@ -15,6 +15,12 @@
 
 namespace cleave::frontend {
 
+// The parameter that an optimizer updates while it is expanded.
+struct OptimizedParameter {
+  std::string name;
+  bool is_local = false;  // Each rank of a manual model has its own.
+};
+
 class Sources {
  public:
   // `input x: f32[batch, 784];` and `param w: f32[10, k] = zeros();`, with the attributes of their statements.
@@ -22,6 +28,10 @@ class Sources {
                 PinRecorder& pins, const Context& context);
   void RunParam(const dsl::syntax::Param& param, const dsl::syntax::Statement& statement, Frame& frame,
                 const ManualModel& model, PinRecorder& pins, const Context& context);
+
+  // `state m: f32[..n] = zeros();` in an optimizer: what it keeps of `parameter`.
+  void RunSlot(const dsl::syntax::Param& state, const dsl::syntax::Statement& statement, Frame& frame,
+               const OptimizedParameter& parameter, const Context& context);
 
   // `batched`: ops that were removed, and the ops that replace them.
   void MoveToBatched(const ir::Vectorized& batched) { parameters_ = MovedToBatched(parameters_, batched); }

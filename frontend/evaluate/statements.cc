@@ -110,6 +110,12 @@ bool AreFree(const std::vector<dsl::syntax::Identifier>& names, const Scope& sco
   return true;
 }
 
+// A number of the step gets the name of the `let` that it is made for.
+Value Named(const std::string& name, Value value) {
+  if (value.is_of_step() && value.as_of_step().name.empty()) std::get<StepValue>(value.kind).name = name;
+  return value;
+}
+
 void RunLet(const dsl::syntax::Let& let, const dsl::syntax::Statement& statement, Frame& frame, Pieces& pieces) {
   const Context& context = pieces.context;
   std::vector<Value> values(let.names.size(), Value{Poison()});
@@ -123,7 +129,7 @@ void RunLet(const dsl::syntax::Let& let, const dsl::syntax::Statement& statement
   for (size_t i = 0; i < let.names.size(); ++i) {
     const dsl::syntax::Identifier& name = let.names[i];
     if (!IsWanted(name) || frame.scope.FindInBlock(name.text) != nullptr) continue;
-    frame.scope.Define({name.text, name.span, BindingKind::kLet, let.is_mutable, false, std::move(values[i])});
+    frame.scope.Define({name.text, name.span, BindingKind::kLet, let.is_mutable, false, Named(name.text, values[i])});
   }
 }
 
@@ -284,6 +290,8 @@ void RunStatement(const dsl::syntax::Statement& statement, Frame& frame, Pieces&
       statement.kind,
       [&](const dsl::syntax::Input& input) { pieces.sources.RunInput(input, statement, frame, pieces.pins, context); },
       [&](const dsl::syntax::Param& param) {
+        if (pieces.optimizing.has_value())
+          return pieces.sources.RunSlot(param, statement, frame, *pieces.optimizing, context);
         pieces.sources.RunParam(param, statement, frame, pieces.model, pieces.pins, context);
       },
       [&](const dsl::syntax::Let& let) { RunLet(let, statement, frame, pieces); },

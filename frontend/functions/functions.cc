@@ -62,6 +62,11 @@ Callee FunctionTable::Find(const std::string& name, const Function* inside) cons
   return std::monostate();
 }
 
+const Function* FunctionTable::InPrelude(const std::string& name) const {
+  const auto found = prelude_.find(name);
+  return found == prelude_.end() ? nullptr : &found->second;
+}
+
 bool FunctionTable::OwnsParameters(const std::string& name, const Function* inside) const {
   const Callee callee = Find(name, inside);
   const auto* function = std::get_if<const Function*>(&callee);
@@ -111,16 +116,19 @@ void FunctionTable::FindOwners() {
   }
 }
 
-std::set<std::string> FunctionTable::CalledFrom(const dsl::syntax::Model& model) const {
+std::set<std::string> FunctionTable::CalledFrom(const dsl::syntax::Model& model,
+                                                const std::vector<dsl::syntax::Expression>& settings) const {
   std::set<std::string> names;
   std::vector<const Function*> open;
   const auto reach = [&](const Function* function) {
     if (!function->of_prelude && names.insert(function->name()).second) open.push_back(function);
   };
-  ForEachCall(model.body, [&](const std::string& name, Span) {
+  const CallVisitor visit = [&](const std::string& name, Span) {
     const Callee callee = Find(name, nullptr);
     if (const auto* function = std::get_if<const Function*>(&callee)) reach(*function);
-  });
+  };
+  ForEachCall(model.body, visit);
+  for (const dsl::syntax::Expression& value : settings) ForEachCall(value, visit);
   while (!open.empty()) {
     const Function* function = open.back();
     open.pop_back();

@@ -44,14 +44,18 @@ class FunctionTable {
   // and the prelude does not see the user's functions and ops.
   Callee Find(const std::string& name, const Function* inside) const;
 
+  // The function of the prelude that has this name, whatever the user calls so; null where there is none.
+  const Function* InPrelude(const std::string& name) const;
+
   // Whether the calls of `name` inside `inside` own parameters.
   bool OwnsParameters(const std::string& name, const Function* inside) const;
 
   // Everything that can be called, for "did you mean".
   std::vector<std::string> Names() const;
 
-  // The names of the user's functions that the model reaches.
-  std::set<std::string> CalledFrom(const dsl::syntax::Model& model) const;
+  // The names of the user's functions that the model and the values of settings reach.
+  std::set<std::string> CalledFrom(const dsl::syntax::Model& model,
+                                   const std::vector<dsl::syntax::Expression>& settings) const;
 
   const std::vector<const Function*>& user_functions() const { return user_order_; }
 

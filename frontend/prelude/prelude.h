@@ -1,4 +1,4 @@
-// The layers that come with the language, as a `.model` text in the binary.
+// The layers, optimizers and schedules that come with the language, as a `.model` text in the binary.
 #ifndef CLEAVE_FRONTEND_PRELUDE_PRELUDE_H_
 #define CLEAVE_FRONTEND_PRELUDE_PRELUDE_H_
 

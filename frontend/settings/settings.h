@@ -43,7 +43,7 @@ struct TrainPlaces {
 };
 
 // REQUIRES (both): the names were checked, and for ReadTrain the model has been run, whose metrics `best` may name.
-// After a mistake, which is reported, a setting keeps its default.
+// After a mistake, which is reported, a setting keeps its default. `optimizer` is read by frontend/optimizer.
 ir::Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter, TrainPlaces places);
 // `knows_devices`: the number of devices is known already, and `devices` in the block is not asked for.
 ir::ParallelSettings ReadParallel(const SettingTexts& settings, bool knows_devices, Evaluator& evaluator,

@@ -1,10 +1,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <map>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "frontend/arguments/arguments.h"
@@ -36,7 +34,6 @@ class TrainReader {
       places_.params = value.span;
       if (auto path = ReadPath(value, "params", text.path_prefix)) training_.params = *std::move(path);
     }
-    if (name == "optimizer") ReadOptimizer(value);
     if (name == "epochs") ReadCount(value, name, 1, training_.epochs);
     if (name == "steps") ReadInt(value, name, 0, training_.steps);
     if (name == "log") ReadLog(value);
@@ -122,23 +119,6 @@ class TrainReader {
       Impossible(value.span, absl::StrCat("`", what, "` must be at most ", FormatCount(kMost)),
                  absl::StrCat("this is ", count));
     }
-  }
-
-  // Reads a number in [low, high); `high` is infinite if there is no limit, and `open` excludes low itself.
-  void ReadNumber(const dsl::syntax::Argument* argument, const std::string& what, double low, bool open, double high,
-                  double& result) {
-    if (argument == nullptr) return;
-    const std::optional<double> number = evaluator_.EvaluateNumber(*argument->value, absl::StrCat("`", what, "`"));
-    if (!number) return;
-    if (*number < low || (open && *number == low) || *number >= high) {
-      const std::string bound = std::isinf(high)
-                                    ? absl::StrCat(open ? "positive" : "0 or more")
-                                    : absl::StrCat(open ? "more than " : "at least ", low, " and less than ", high);
-      Impossible(argument->value->span, absl::StrCat("`", what, "` must be ", bound),
-                 absl::StrCat("this is ", FormatDouble(*number)));
-      return;
-    }
-    result = *number;
   }
 
   void ReadLog(const dsl::syntax::Expression& value) {
@@ -313,90 +293,6 @@ class TrainReader {
       }
     }
     training_.data = std::move(data);
-  }
-
-  void ReadSchedule(const dsl::syntax::Argument* argument, ir::Schedule& schedule) {
-    if (argument == nullptr) return;
-    const dsl::syntax::Expression& value = *argument->value;
-    const double infinity = std::numeric_limits<double>::infinity();
-    if (!std::holds_alternative<dsl::syntax::Call>(value.kind)) {
-      schedule = ir::Schedule{};
-      ReadNumber(argument, "lr", 0, false, infinity, schedule.rate);
-      return;
-    }
-    static const auto& kSchedules = *new std::vector<Signature>{
-        {.callee = "constant", .arguments = {{"rate", "rate: float", true}}},
-        {.callee = "linear_warmup", .arguments = {{"rate", "rate: float", true}, {"steps", "steps: int", true}}},
-        {.callee = "cosine",
-         .arguments = {{"rate", "rate: float", true},
-                       {"steps", "steps: int", true},
-                       {"warmup", "warmup: int = 0", false},
-                       {"final", "final: float = 0.0", false}}},
-    };
-    const auto call = ReadCall(value, "schedule", kSchedules);
-    if (!call) return;
-    schedule = ir::Schedule{};
-    ReadNumber(call->arguments[0], "rate", 0, false, infinity, schedule.rate);
-    if (call->name == "linear_warmup") {
-      schedule.form = ir::Schedule::Form::kLinearWarmup;
-      ReadInt(call->arguments[1], "steps", 1, schedule.warmup_steps);
-    } else if (call->name == "cosine") {
-      schedule.form = ir::Schedule::Form::kCosine;
-      ReadInt(call->arguments[1], "steps", 1, schedule.total_steps);
-      ReadInt(call->arguments[2], "warmup", 0, schedule.warmup_steps);
-      ReadNumber(call->arguments[3], "final", 0, false, infinity, schedule.final_rate);
-      if (schedule.total_steps > 0 && schedule.warmup_steps >= schedule.total_steps) {
-        Impossible(call->arguments[2]->value->span, "`warmup` must be less than `steps`",
-                   absl::StrCat(schedule.warmup_steps, " of ", schedule.total_steps, " steps"));
-      }
-    }
-  }
-
-  void ReadOptimizer(const dsl::syntax::Expression& value) {
-    static const auto& kOptimizers = *new std::vector<Signature>{
-        {.callee = "sgd",
-         .arguments = {{"lr", "lr = 0.01", false}, {"weight_decay", "weight_decay: float = 0.0", false}}},
-        {.callee = "momentum",
-         .arguments = {{"lr", "lr = 0.01", false},
-                       {"momentum", "momentum: float = 0.9", false},
-                       {"nesterov", "nesterov: bool = false", false},
-                       {"weight_decay", "weight_decay: float = 0.0", false}}},
-        {.callee = "adam", .arguments = AdamArguments("0.0")},
-        {.callee = "adamw", .arguments = AdamArguments("0.01")},
-    };
-    const auto call = ReadCall(value, "optimizer", kOptimizers);
-    if (!call) return;
-    const std::vector<const dsl::syntax::Argument*>& arguments = call->arguments;
-    const double infinity = std::numeric_limits<double>::infinity();
-    ir::Optimizer optimizer;
-    optimizer.learning_rate.rate = absl::StartsWith(call->name, "adam") ? 0.001 : 0.01;
-    ReadSchedule(arguments[0], optimizer.learning_rate);
-    if (call->name == "sgd") {
-      optimizer.kind = ir::Optimizer::Kind::kSgd;
-      ReadNumber(arguments[1], "weight_decay", 0, false, infinity, optimizer.weight_decay);
-    } else if (call->name == "momentum") {
-      optimizer.kind = ir::Optimizer::Kind::kMomentum;
-      ReadNumber(arguments[1], "momentum", 0, false, 1, optimizer.momentum);
-      if (arguments[2] != nullptr)
-        ReadBool(evaluator_, reporter_, "nesterov", *arguments[2]->value, optimizer.nesterov);
-      ReadNumber(arguments[3], "weight_decay", 0, false, infinity, optimizer.weight_decay);
-    } else {
-      optimizer.kind = call->name == "adam" ? ir::Optimizer::Kind::kAdam : ir::Optimizer::Kind::kAdamW;
-      optimizer.weight_decay = call->name == "adam" ? 0 : 0.01;
-      ReadNumber(arguments[1], "beta1", 0, false, 1, optimizer.beta1);
-      ReadNumber(arguments[2], "beta2", 0, false, 1, optimizer.beta2);
-      ReadNumber(arguments[3], "epsilon", 0, true, infinity, optimizer.epsilon);
-      ReadNumber(arguments[4], "weight_decay", 0, false, infinity, optimizer.weight_decay);
-    }
-    training_.optimizer = optimizer;
-  }
-
-  static std::vector<FormalArgument> AdamArguments(const std::string& weight_decay) {
-    return {{"lr", "lr = 0.001", false},
-            {"beta1", "beta1: float = 0.9", false},
-            {"beta2", "beta2: float = 0.999", false},
-            {"epsilon", "epsilon: float = 1e-8", false},
-            {"weight_decay", absl::StrCat("weight_decay: float = ", weight_decay), false}};
   }
 
   Evaluator& evaluator_;

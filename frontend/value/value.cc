@@ -21,6 +21,9 @@ std::string DescribeType(const Value& value, const ir::Graph& graph) {
       [](const GroupValue&) -> std::string { return "a group of ranks"; },
       [&](const PerRankValue& per_rank) {
         return absl::StrCat(DescribeType(per_rank.ranks.front(), graph), " that differs between ranks");
+      },
+      [](const StepValue& value) -> std::string {
+        return value.is_condition ? "a bool that depends on the step" : "a float that depends on the step";
       });
 }
 
@@ -41,7 +44,12 @@ std::string ValueText(const Value& value, const ir::Graph& graph) {
                             ")");
       },
       [&](const GroupValue& group) { return absl::StrCat("group(", ir::GroupText(graph.rank_axes, group.axes), ")"); },
-      [&](const PerRankValue& per_rank) { return FirstDifference(Value{per_rank}, graph); });
+      [&](const PerRankValue& per_rank) { return FirstDifference(Value{per_rank}, graph); },
+      [](const StepValue& value) { return ir::ScalarText(value.formula); });
+}
+
+bool StepValue::operator==(const StepValue& other) const {
+  return is_condition == other.is_condition && ir::ScalarText(formula) == ir::ScalarText(other.formula);
 }
 
 std::optional<Value> PerRank(std::vector<Value> ranks) {
@@ -79,6 +87,7 @@ std::optional<ir::DType> ElementTypeNamed(absl::string_view name) {
 }
 
 Value ToFloat(const Value& value) {
+  if (value.is_of_step()) return value;
   if (!value.is_per_rank()) return Value{value.as_number()};
   PerRankValue result;
   for (const Value& each : value.as_per_rank()) result.ranks.emplace_back().kind = each.as_number();

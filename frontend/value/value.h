@@ -1,5 +1,6 @@
 // The value that an expression of the language has while a model is expanded: a static number, a text, a tensor of the
-// graph; in a manual model also a group of ranks, and a static value that differs between ranks.
+// graph; in a manual model also a group of ranks, and a static value that differs between ranks; in an optimizer also a
+// number that the training step decides.
 #ifndef CLEAVE_FRONTEND_VALUE_VALUE_H_
 #define CLEAVE_FRONTEND_VALUE_VALUE_H_
 
@@ -12,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "ir/graph/graph.h"
 #include "ir/graph/manual/manual.h"
+#include "ir/graph/scalar/scalar.h"
 #include "ir/tensor/types/types.h"
 
 namespace cleave::frontend {
@@ -50,8 +52,20 @@ struct PerRankValue {
   bool operator==(const PerRankValue&) const;
 };
 
+// A number that the training step decides, in an optimizer or a learning rate: a formula in `step`, which counts
+// from 1.
+struct StepValue {
+  ir::Scalar formula;
+  bool is_condition = false;  // The result of a comparison.
+  int size = 1;               // Of the formula as text, in numbers, names and operations.
+  std::string name = {};      // Of the `let` or the argument that it is the value of.
+
+  bool operator==(const StepValue& other) const;
+};
+
 struct Value {
-  std::variant<Poison, int64_t, double, bool, std::string, ir::DType, TensorValue, TupleValue, GroupValue, PerRankValue>
+  std::variant<Poison, int64_t, double, bool, std::string, ir::DType, TensorValue, TupleValue, GroupValue, PerRankValue,
+               StepValue>
       kind;
 
   bool is_poison() const { return std::holds_alternative<Poison>(kind); }
@@ -61,6 +75,7 @@ struct Value {
   bool is_tensor() const { return std::holds_alternative<TensorValue>(kind); }
   bool is_tuple() const { return std::holds_alternative<TupleValue>(kind); }
   bool is_per_rank() const { return std::holds_alternative<PerRankValue>(kind); }
+  bool is_of_step() const { return std::holds_alternative<StepValue>(kind); }
 
   int64_t as_int() const { return std::get<int64_t>(kind); }
   // REQUIRES: is_number().
@@ -68,6 +83,7 @@ struct Value {
   ir::OpId as_tensor() const { return std::get<TensorValue>(kind).op; }
   const std::vector<Value>& as_tuple() const { return std::get<TupleValue>(kind).elements; }
   const std::vector<Value>& as_per_rank() const { return std::get<PerRankValue>(kind).ranks; }
+  const StepValue& as_of_step() const { return std::get<StepValue>(kind); }
 
   bool operator==(const Value&) const = default;
 };
@@ -91,7 +107,7 @@ std::string FirstDifference(const Value& value, const ir::Graph& graph);
 // The element type that a model may name, `f32` or `i32`. The others are made by the compiler.
 std::optional<ir::DType> ElementTypeNamed(absl::string_view name);
 
-// A number, or one per rank, as a float. REQUIRES: it is one.
+// A number, or one per rank, as a float; one of the step as it is. REQUIRES: it is one.
 Value ToFloat(const Value& value);
 
 // The ints of an int or of a tuple of ints; nullopt for anything else, and for values that differ between ranks.

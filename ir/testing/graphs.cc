@@ -12,7 +12,7 @@
 namespace cleave::ir {
 namespace {
 
-Graph Trained(GraphBuilder builder, const std::string& model, OpId loss, const Optimizer& optimizer) {
+Graph Trained(GraphBuilder builder, const std::string& model, OpId loss, const TestOptimizer& optimizer) {
   builder.mutable_graph().model = model;
   builder.mutable_graph().file = model + ".model";
   builder.mutable_graph().loss = loss;
@@ -21,7 +21,7 @@ Graph Trained(GraphBuilder builder, const std::string& model, OpId loss, const O
 
 }  // namespace
 
-Graph TrainingGraph(Graph forward, const Optimizer& optimizer) {
+Graph TrainingGraph(Graph forward, const TestOptimizer& optimizer) {
   absl::StatusOr<Graph> graph = Differentiate(std::move(forward), optimizer);
   CLEAVE_CHECK(graph.ok()) << graph.status();
   const std::vector<std::string> errors = VerifyGraph(*graph);
@@ -46,7 +46,7 @@ Graph TestMlp() {
   b.SetPhase(Phase::kMetric);
   const OpId accuracy = b.Add(OpKind::kAccuracy, {logits, label}, {}, "accuracy");
   b.mutable_graph().metrics.push_back({.name = "accuracy", .value = accuracy});
-  return Trained(std::move(b), "mlp", loss, {.kind = Optimizer::Kind::kMomentum, .learning_rate = {.rate = 0.1}});
+  return Trained(std::move(b), "mlp", loss, {.kind = TestOptimizer::Kind::kMomentum, .rate = 0.1});
 }
 
 Graph TestTiedWeights() {
@@ -58,7 +58,7 @@ Graph TestTiedWeights() {
   const OpId y = b.Add(OpKind::kGelu, {x}, {}, "y");
   const OpId logits = b.Add(OpKind::kMatmul, {y, table}, {{attribute::kTransposeB, true}}, "logits");
   const OpId loss = b.Add(OpKind::kCrossEntropy, {logits, next}, {}, "loss");
-  return Trained(std::move(b), "tied", loss, {.kind = Optimizer::Kind::kAdam, .learning_rate = {.rate = 0.1}});
+  return Trained(std::move(b), "tied", loss, {.kind = TestOptimizer::Kind::kAdam, .rate = 0.1});
 }
 
 Graph TestAttention() {
@@ -88,7 +88,7 @@ Graph TestAttention() {
   const OpId out = AddParameter(b, "out.weight", {kWidth, kWidth});
   const OpId y = b.Add(OpKind::kAdd, {x, b.Add(OpKind::kMatmul, {joined, out}, {}, "out")}, {}, "y");
   const OpId loss = b.Add(OpKind::kMse, {y, target}, {}, "loss");
-  return Trained(std::move(b), "attention", loss, {.kind = Optimizer::Kind::kSgd, .learning_rate = {.rate = 0.1}});
+  return Trained(std::move(b), "attention", loss, {.kind = TestOptimizer::Kind::kSgd, .rate = 0.1});
 }
 
 }  // namespace cleave::ir

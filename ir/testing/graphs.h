@@ -3,12 +3,12 @@
 #define CLEAVE_IR_TESTING_GRAPHS_H_
 
 #include "ir/graph/graph.h"
-#include "ir/graph/training/training.h"
+#include "ir/testing/optimizers.h"
 
 namespace cleave::ir {
 
 // The training graph of `forward`, which has a loss.
-Graph TrainingGraph(Graph forward, const Optimizer& optimizer);
+Graph TrainingGraph(Graph forward, const TestOptimizer& optimizer);
 
 Graph TestMlp();          // Two dense layers, relu, cross entropy, accuracy, momentum.
 Graph TestTiedWeights();  // An embedding table that is also the output projection, Adam.

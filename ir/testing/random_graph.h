@@ -11,7 +11,7 @@
 
 #include "ir/graph/graph.h"
 #include "ir/graph/ops/samples.h"
-#include "ir/graph/training/training.h"
+#include "ir/testing/optimizers.h"
 
 namespace cleave::ir {
 
@@ -23,7 +23,7 @@ struct RandomGraphOptions {
 // A forward graph with a loss that depends on a parameter.
 Graph RandomForwardGraph(Random& random, const RandomGraphOptions& options);
 
-Optimizer RandomOptimizer(Random& random);
+TestOptimizer RandomOptimizer(Random& random);
 
 Graph RandomTrainingGraph(Random& random, const RandomGraphOptions& options);
 

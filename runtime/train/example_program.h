@@ -110,7 +110,8 @@ inline int TrainExample(int argc, char** argv, CreateProgram create) {
   settings.data = Digits(Number("SAMPLES", 2000), 450);
   settings.epochs = 3;
   settings.log_every = 10;
-  settings.schedule.rate = 0.05;
+  settings.learning_rate = [](double) { return 0.05; };
+  settings.schedule = "0.05";
   settings.metrics = {"accuracy"};
   if (const char* file = std::getenv("WEIGHT")) settings.parameter_files.push_back(FromNpy("logits.weight", file));
   return Train(argc, argv, settings, create);

@@ -12,19 +12,6 @@ namespace {
 
 constexpr char kValidation[] = "validation";
 
-std::string ScheduleText(const Schedule& schedule) {
-  switch (schedule.form) {
-    case Schedule::Form::kConstant:
-      return Format("%g", schedule.rate);
-    case Schedule::Form::kLinearWarmup:
-      return Format("linear_warmup(%g, %" PRId64 ")", schedule.rate, schedule.warmup_steps);
-    case Schedule::Form::kCosine:
-      return Format("cosine(%g, %" PRId64 ", %" PRId64 ", %g)", schedule.rate, schedule.total_steps,
-                    schedule.warmup_steps, schedule.final_rate);
-  }
-  return "";
-}
-
 }  // namespace
 
 std::optional<uint64_t> ResumedSeed(Comm& comm, const std::string& folder) {
@@ -97,7 +84,7 @@ std::optional<Error> ClaimFolder(Comm& comm, Report& report, const std::string& 
 CheckpointFacts FactsOf(const TrainingSettings& settings, const Batches& batches, uint64_t seed) {
   CheckpointFacts facts = {.model = settings.model_name, .step = 0, .seed = seed};
   facts.settings = {{"batch", std::to_string(batches.batch())},
-                    {"learning rate", ScheduleText(settings.schedule)},
+                    {"learning rate", settings.schedule},
                     {"seed", std::to_string(seed)},
                     {"shuffle", settings.data.shuffle ? "true" : "false"},
                     {"training samples", std::to_string(batches.train_samples())}};

@@ -237,10 +237,7 @@ double Run::Show() {
   return Now() - start;
 }
 
-StepScalars Run::Scalars(int64_t step) const {
-  return {step, LearningRate(settings_.schedule, step), BiasCorrection(settings_.beta1, step),
-          BiasCorrection(settings_.beta2, step)};
-}
+StepScalars Run::Scalars(int64_t step) const { return {step, settings_.learning_rate(static_cast<double>(step))}; }
 
 bool Run::IsEvaluated(int64_t steps) const {
   if (batches_.samples(batches_.evaluated()) == 0) return false;

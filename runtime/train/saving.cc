@@ -24,9 +24,7 @@ std::vector<StateTensor> StateOf(const std::vector<ParameterView>& parameters) {
   for (const ParameterView& view : parameters) {
     state.push_back({view.name, view.layout, view.values});
     for (const OptimizerState& own : view.states) {
-      StateTensor tensor = {view.name + "." + own.name, view.layout, own.values};
-      if (own.axes.has_value()) tensor.layout.axes = *own.axes;
-      state.push_back(std::move(tensor));
+      state.push_back({view.name + "." + own.name, own.layout.value_or(view.layout), own.values});
     }
   }
   return state;

@@ -43,7 +43,6 @@
 #include "runtime/npy/parameter_file.h"
 #include "runtime/trace/trace.h"
 #include "runtime/train/generation.h"
-#include "runtime/train/schedule.h"
 
 namespace cleave::runtime {
 
@@ -63,18 +62,17 @@ struct Context {
 struct StepScalars {
   int64_t step = 1;  // Counted from 1; 0 in testing.
   double learning_rate = 0;
-  double bias_correction1 = 1;  // 1 - beta1^step
-  double bias_correction2 = 1;  // 1 - beta2^step
 };
 
-// What the optimizer keeps of a parameter, with the parameter's shape.
+// What the optimizer keeps of a parameter.
 struct OptimizerState {
   OptimizerState(const char* name, float* values) : name(name), values(values) {}
-  OptimizerState(const char* name, float* values, MeshAxes axes) : name(name), values(values), axes(std::move(axes)) {}
+  OptimizerState(const char* name, float* values, TensorLayout layout)
+      : name(name), values(values), layout(std::move(layout)) {}
 
-  std::string name;              // "adam_m"
-  float* values;                 // The rank's piece.
-  std::optional<MeshAxes> axes;  // nullopt: it lies as the parameter does.
+  std::string name;                    // "adam_m"
+  float* values;                       // The rank's piece.
+  std::optional<TensorLayout> layout;  // nullopt: it has the shape of the parameter, and lies as that does.
 };
 
 using OptimizerStates = std::vector<OptimizerState>;
@@ -169,11 +167,10 @@ struct TrainingSettings {
   Criterion best;              // Its checkpoint is kept besides.
   int64_t patience = 0;        // Evaluations without a better one, after which training stops; 0: it does not.
   uint64_t seed = 1;
-  Schedule schedule;
-  double beta1 = 0.9;  // Adam's; others ignore them.
-  double beta2 = 0.999;
-  std::vector<std::string> metrics;  // "accuracy"
-  GenerationSettings generation;     // Of Mode::kGenerate.
+  double (*learning_rate)(double step) = [](double) { return 0.01; };  // At a step, counted from 1.
+  std::string schedule;                                                // The same as the model says it.
+  std::vector<std::string> metrics;                                    // "accuracy"
+  GenerationSettings generation;                                       // Of Mode::kGenerate.
 };
 
 using CreateProgram = std::unique_ptr<TrainingProgram> (*)(const Context& context);

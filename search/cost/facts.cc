@@ -185,7 +185,11 @@ void FindUpdateGroups(GraphFacts& facts) {
   for (const ir::Op& op : graph.ops) {
     if (facts.roles[op.id] != Role::kUpdate) continue;
     for (ir::OpId input : op.inputs) {
-      if (belongs(op.id) && belongs(input) && graph.op(input).type.shape == op.type.shape) join(op.id, input);
+      if (!belongs(op.id) || graph.op(input).type.shape != op.type.shape) continue;
+      // What is computed of a gradient alone, such as its square, lies like the parameter too.
+      const std::optional<ir::OpId>& parameter = graph.op(input).gradient_of;
+      if (belongs(input)) join(op.id, input);
+      if (parameter.has_value() && facts.roles[*parameter] == Role::kParameter) join(op.id, *parameter);
     }
   }
   for (const ir::StateUpdate& update : graph.updates) {

@@ -10,6 +10,7 @@
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/training/training.h"
+#include "ir/testing/optimizers.h"
 #include "ir/transforms/differentiate/differentiate.h"
 #include "search/cluster/cluster.h"
 #include "search/memory/memory.h"
@@ -47,8 +48,7 @@ class Model {
     const ir::OpId first = Block(head, "y");
     const ir::OpId second = Block(first, "z");
     builder_.mutable_graph().loss = Add(ir::OpKind::kMse, {Product(second, "tail"), target}, {}, "loss");
-    graph_ =
-        *ir::Differentiate(std::move(builder_).Build(), {.kind = ir::Optimizer::Kind::kMomentum, .learning_rate = {}});
+    graph_ = *ir::Differentiate(std::move(builder_).Build(), {.kind = ir::TestOptimizer::Kind::kMomentum});
   }
 
   const ir::Graph& graph() const { return graph_; }

@@ -72,7 +72,7 @@ ir::Graph ResNet(const ResNetShape& shape) {
   const ir::OpId mean = b.Add(ir::OpKind::kReduceMean, {x}, "mean", {{ir::attribute::kAxes, Ints{2, 3}}});
   const ir::OpId logits = b.Dense(mean, "logits", "logits.weight", shape.classes);
   return std::move(b).Trained(b.Add(ir::OpKind::kCrossEntropy, {logits, labels}, "loss"),
-                              ir::Optimizer::Kind::kMomentum);
+                              ir::TestOptimizer::Kind::kMomentum);
 }
 
 ir::Graph UNet(const UNetShape& shape) {
@@ -97,7 +97,7 @@ ir::Graph UNet(const UNetShape& shape) {
     x = TwoConvolutions(b, both, channels, name);
   }
   const ir::OpId result = Convolution(b, x, 1, {.size = 1}, "result");
-  return std::move(b).Trained(b.Add(ir::OpKind::kMse, {result, target}, "loss"), ir::Optimizer::Kind::kAdamW);
+  return std::move(b).Trained(b.Add(ir::OpKind::kMse, {result, target}, "loss"), ir::TestOptimizer::Kind::kAdam);
 }
 
 }  // namespace cleave::search::testing

@@ -43,11 +43,11 @@ ir::OpId ModelBuilder::Transpose(ir::OpId x, const std::vector<int64_t>& permuta
   return Add(ir::OpKind::kTranspose, {x}, name, {{ir::attribute::kPermutation, permutation}});
 }
 
-ir::Graph ModelBuilder::Trained(ir::OpId loss, ir::Optimizer::Kind kind) && {
+ir::Graph ModelBuilder::Trained(ir::OpId loss, ir::TestOptimizer::Kind kind) && {
   builder_.mutable_graph().loss = loss;
   builder_.mutable_graph().model = "Test";
   builder_.mutable_graph().file = "test.model";
-  return ir::TrainingGraph(std::move(builder_).Build(), {.kind = kind, .learning_rate = {}});
+  return ir::TrainingGraph(std::move(builder_).Build(), {.kind = kind});
 }
 
 ir::Graph ModelBuilder::Forward() && { return std::move(builder_).Build(); }

@@ -2,7 +2,8 @@
 //
 //   ModelBuilder b;
 //   const OpId x = b.Input("x", DType::kF32, {8, 16});
-//   Graph graph = b.Trained(b.Add(OpKind::kMae, {b.Dense(x, "h0", "w0", 4), target}, "loss"), Optimizer::Kind::kSgd);
+//   Graph graph = b.Trained(b.Add(OpKind::kMae, {b.Dense(x, "h0", "w0", 4), target}, "loss"),
+//   TestOptimizer::Kind::kSgd);
 #ifndef CLEAVE_SEARCH_TESTING_MODEL_BUILDER_H_
 #define CLEAVE_SEARCH_TESTING_MODEL_BUILDER_H_
 
@@ -13,7 +14,7 @@
 
 #include "ir/graph/graph.h"
 #include "ir/graph/ops/builder.h"
-#include "ir/graph/training/training.h"
+#include "ir/testing/optimizers.h"
 
 namespace cleave::search::testing {
 
@@ -32,7 +33,7 @@ class ModelBuilder {
   const ir::Shape& shape(ir::OpId value) const { return builder_.type(value).shape; }
 
   // The training graph.
-  ir::Graph Trained(ir::OpId loss, ir::Optimizer::Kind kind) &&;
+  ir::Graph Trained(ir::OpId loss, ir::TestOptimizer::Kind kind) &&;
   ir::Graph Forward() &&;
 
  private:

@@ -78,7 +78,7 @@ ir::Graph Mlp(int64_t batch, const std::vector<int64_t>& widths) {
     x = b.Dense(x, name, absl::StrCat("w", layer), widths[layer + 1]);
     if (layer + 2 < widths.size()) x = b.Add(ir::OpKind::kRelu, {x}, name + ".relu");
   }
-  return std::move(b).Trained(b.Add(ir::OpKind::kMae, {x, target}, "loss"), ir::Optimizer::Kind::kSgd);
+  return std::move(b).Trained(b.Add(ir::OpKind::kMae, {x, target}, "loss"), ir::TestOptimizer::Kind::kSgd);
 }
 
 ir::Graph SeedNetwork() { return Mlp(256, {784, 512, 512, 1}); }
@@ -93,7 +93,7 @@ ir::Graph Gpt(const GptShape& shape) {
       b.Add(ir::OpKind::kAdd, {b.Add(ir::OpKind::kEmbedding, {tokens, table}, "embedding"), position}, "start");
   for (int layer = 0; layer < shape.layers; ++layer) x = Block(b, x, shape, absl::StrCat("x.", layer));
   const ir::OpId logits = b.Dense(b.Norm(x, "norm"), "logits", "logits.weight", shape.vocab);
-  return std::move(b).Trained(b.Add(ir::OpKind::kCrossEntropy, {logits, next}, "loss"), ir::Optimizer::Kind::kAdamW);
+  return std::move(b).Trained(b.Add(ir::OpKind::kCrossEntropy, {logits, next}, "loss"), ir::TestOptimizer::Kind::kAdam);
 }
 
 GptShape Gpt3(int64_t batch) {
@@ -107,7 +107,7 @@ ir::Graph MixtureOfExperts(const ExpertsShape& shape) {
   x = b.Dense(x, "stem", "stem.weight", shape.width);
   for (int layer = 0; layer < shape.layers; ++layer) x = Experts(b, x, shape, absl::StrCat("x.", layer));
   return std::move(b).Trained(b.Add(ir::OpKind::kMse, {b.Dense(x, "head", "head.weight", shape.width), target}, "loss"),
-                              ir::Optimizer::Kind::kAdamW);
+                              ir::TestOptimizer::Kind::kAdam);
 }
 
 ir::Graph TwoReaders(int64_t rows, int64_t columns) {
@@ -118,7 +118,7 @@ ir::Graph TwoReaders(int64_t rows, int64_t columns) {
   const ir::OpId by_columns = b.Dense(value, "by_columns", "w2", columns);
   const ir::OpId both = b.Add(ir::OpKind::kAdd, {by_rows, by_columns}, "both");
   const ir::OpId target = b.Input("target", ir::DType::kF32, {rows, columns});
-  return std::move(b).Trained(b.Add(ir::OpKind::kMse, {both, target}, "loss"), ir::Optimizer::Kind::kSgd);
+  return std::move(b).Trained(b.Add(ir::OpKind::kMse, {both, target}, "loss"), ir::TestOptimizer::Kind::kSgd);
 }
 
 ir::Graph LeastOfColumns(int64_t rows, int64_t columns) {
@@ -126,7 +126,7 @@ ir::Graph LeastOfColumns(int64_t rows, int64_t columns) {
   const ir::OpId x = b.Dense(b.Input("x", ir::DType::kF32, {rows, columns}), "x", "w", columns);
   const ir::OpId least = b.Add(ir::OpKind::kReduceMin, {x}, "least", {{ir::attribute::kAxes, Ints{0}}});
   const ir::OpId smooth = b.Add(ir::OpKind::kSoftplus, {least}, "smooth");
-  return std::move(b).Trained(b.Add(ir::OpKind::kReduceMean, {smooth}, "loss"), ir::Optimizer::Kind::kSgd);
+  return std::move(b).Trained(b.Add(ir::OpKind::kReduceMean, {smooth}, "loss"), ir::TestOptimizer::Kind::kSgd);
 }
 
 ir::Graph TwinBranches() {
@@ -139,7 +139,7 @@ ir::Graph TwinBranches() {
   const ir::OpId left = branch("left"), right = branch("right");
   const ir::OpId sum = b.Add(ir::OpKind::kAdd, {left, right}, "sum");
   const ir::OpId target = b.Input("target", ir::DType::kF32, {16 * kWide, 1});
-  return std::move(b).Trained(b.Add(ir::OpKind::kMse, {sum, target}, "loss"), ir::Optimizer::Kind::kSgd);
+  return std::move(b).Trained(b.Add(ir::OpKind::kMse, {sum, target}, "loss"), ir::TestOptimizer::Kind::kSgd);
 }
 
 ir::Graph MatmulChain(const std::vector<int64_t>& sizes) {

@@ -32,7 +32,7 @@ class SmallGraphMaker {
         --light_ops;
       }
     }
-    return std::move(b_).Trained(Loss(), Chance(2) ? ir::Optimizer::Kind::kSgd : ir::Optimizer::Kind::kAdam);
+    return std::move(b_).Trained(Loss(), Chance(2) ? ir::TestOptimizer::Kind::kSgd : ir::TestOptimizer::Kind::kAdam);
   }
 
  private:

@@ -60,8 +60,7 @@ Compiled CompileModel(const std::string& text, int devices, const ir::PartitionO
 Compiled CompileModule(const frontend::Module& module, int devices, const ir::PartitionOptions& options) {
   Compiled compiled;
   Diagnostics diagnostics;
-  compiled.graph =
-      *ir::Differentiate(module.graph, ir::Optimizer{.kind = ir::Optimizer::Kind::kAdam, .learning_rate = {}});
+  compiled.graph = *ir::Differentiate(module.graph, module.updates);
   const std::optional<ir::Plan> plan = search::Search(compiled.graph, search::CpuCluster(devices), module.pins,
                                                       search::OptionsFrom(module.pins.settings), diagnostics);
   ExpectNoErrors(diagnostics, module.graph.model);

@@ -14,7 +14,7 @@
 namespace cleave::tests {
 
 struct Compiled {
-  ir::Graph graph;  // With the backward pass and Adam's update.
+  ir::Graph graph;  // With the backward pass and the update.
   ir::Plan plan;
   ir::Program program;
 };
@@ -22,7 +22,7 @@ struct Compiled {
 // The module that the frontend makes of `text`, the contents of `path`. Mistakes in it fail the test.
 std::optional<frontend::Module> ReadModule(const std::string& text, const std::string& path);
 
-// `module` for `devices` under Adam. Mistakes, and a program that is not proven, fail the test.
+// `module` for `devices`. Mistakes, and a program that is not proven, fail the test.
 Compiled CompileModule(const frontend::Module& module, int devices, const ir::PartitionOptions& options = {});
 
 // `text` for `devices`, with the settings of its `parallel` block.

@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!module.has_value()) return 0;
 
   CheckGraph(module->graph);
-  const auto training = ir::Differentiate(module->graph, module->training.optimizer);
+  const auto training = ir::Differentiate(module->graph, module->updates);
   const absl::Status& status = training.status();
   CLEAVE_CHECK(status.ok() || absl::IsInvalidArgument(status) || absl::IsNotFound(status)) << status.message();
   if (training.ok()) CheckGraph(ir::ApplyPrecision(*training, module->training.precision).graph);

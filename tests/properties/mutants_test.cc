@@ -70,7 +70,7 @@ ir::Graph DroppedLayers() {
   }
   const ir::OpId square = b.Add(ir::OpKind::kSquare, {h}, {}, "square");
   b.mutable_graph().loss = b.Add(ir::OpKind::kMse, {square, y}, {}, "loss");
-  return ir::TrainingGraph(std::move(b).Build(), {.kind = ir::Optimizer::Kind::kSgd, .learning_rate = {.rate = 0.1}});
+  return ir::TrainingGraph(std::move(b).Build(), {.kind = ir::TestOptimizer::Kind::kSgd, .rate = 0.1});
 }
 
 // Random plans of this graph, in which ops have `retention`, do not survive `mutations`.

@@ -84,8 +84,7 @@ void UpdateStates(const ir::Graph& graph, const IdVector<ir::OpId, ir::Tensor>& 
 
 double LearningRateOf(const ir::Graph& graph, const IdVector<ir::OpId, ir::Tensor>& values) {
   for (const ir::Op& op : graph.ops) {
-    if (op.kind == ir::OpKind::kStepScalar && op.attributes.Get(ir::attribute::kForm) == "learning_rate")
-      return values[op.id].values[0];
+    if (op.name == "learning_rate") return values[op.id].values[0];
   }
   return 0;
 }

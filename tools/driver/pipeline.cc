@@ -94,8 +94,7 @@ std::optional<search::PlannedProgram> Split(const UnderstoodModel& model, Planni
 
 std::optional<Proof> Prove(const UnderstoodModel& model, const search::PlannedProgram& split, Report& report) {
   if (model.training_graph.is_manual()) {
-    const absl::StatusOr<ir::ManualReport> proof =
-        ir::CheckManual(model.training_graph, model.module.training.optimizer, split.program);
+    const absl::StatusOr<ir::ManualReport> proof = ir::CheckManual(model.training_graph, split.program);
     if (!proof.ok()) return Bug("the manual program (simulated proof)", proof.status().message(), report);
     return *proof;
   }
@@ -162,8 +161,7 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   if (options.mode == ir::Mode::kGenerate && !MakeGeneration(options, file.file, *module, report)) return std::nullopt;
   if (!CheckData(*module, MakesSources(options), diagnostics)) return std::nullopt;
   ResolvePaths(options.model, module->training);
-  const absl::StatusOr<ir::Graph> training =
-      trains ? ir::Differentiate(module->graph, module->training.optimizer) : module->graph;
+  const absl::StatusOr<ir::Graph> training = trains ? ir::Differentiate(module->graph, module->updates) : module->graph;
   if (!training.ok()) {
     const absl::Status& status = training.status();
     if (!absl::IsInvalidArgument(status) && !absl::IsNotFound(status))

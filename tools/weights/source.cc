@@ -70,7 +70,8 @@ const char* TypeName(runtime::NpyType type) {
   return "I64";
 }
 
-// Says which tensors are states: those that are named as another one of the same shape, and one part more.
+// Says which tensors are states: those that are named as another one, and one part more. No parameter is, because a
+// name in a model stands either for a tensor or for what a call has made.
 void FindStates(std::vector<WeightTensor>& tensors) {
   std::map<std::string, const WeightTensor*> by_name;
   for (const WeightTensor& tensor : tensors) by_name[tensor.name] = &tensor;
@@ -78,7 +79,7 @@ void FindStates(std::vector<WeightTensor>& tensors) {
     const size_t dot = tensor.name.rfind('.');
     if (dot == std::string::npos) continue;
     const auto found = by_name.find(tensor.name.substr(0, dot));
-    if (found != by_name.end() && found->second->shape == tensor.shape) tensor.parameter = found->first;
+    if (found != by_name.end()) tensor.parameter = found->first;
   }
 }
 

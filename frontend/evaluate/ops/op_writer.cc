@@ -49,6 +49,12 @@ ir::OpId OpWriter::AddConstant(ir::DType dtype, double value, const Origin& orig
       JoinPath(origin.path, "constant"), origin.span);
 }
 
+ir::OpId OpWriter::AddStepScalar(const StepValue& value, const Origin& origin) {
+  const std::string name = value.name.empty() ? std::string(ir::OpKindName(ir::OpKind::kStepScalar)) : value.name;
+  return AddValid(ir::OpKind::kStepScalar, {}, {{ir::attribute::kFormula, ir::ScalarText(value.formula)}},
+                  JoinPath(origin.path, name), origin.span);
+}
+
 ir::OpId OpWriter::AddRankValue(const Value& value, const Origin& origin) {
   std::vector<double> values;
   for (const Value& each : value.as_per_rank()) values.push_back(each.as_number());

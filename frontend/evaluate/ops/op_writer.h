@@ -74,6 +74,8 @@ class OpWriter {
                      const Origin& origin, const std::string& name = "");
   // Adds a scalar.
   ir::OpId AddConstant(ir::DType dtype, double value, const Origin& origin);
+  // Adds a scalar that has its own value in each step.
+  ir::OpId AddStepScalar(const StepValue& value, const Origin& origin);
   // Adds a scalar that has its own value on each rank. REQUIRES: a number for each rank.
   ir::OpId AddRankValue(const Value& value, const Origin& origin);
   // An op that cannot be wrong, under its full name.

@@ -1,11 +1,14 @@
 #include "frontend/evaluate/statics/arithmetic.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "dsl/syntax/print.h"
 #include "frontend/evaluate/statics/per_rank.h"
+#include "frontend/evaluate/statics/step_formula.h"
 
 namespace cleave::frontend {
 namespace {
@@ -94,6 +97,7 @@ Value Arithmetic(const dsl::syntax::Binary& binary, const Value& left, const Val
                                          ValueText(right, graph), "` here")));
     return Value{Poison()};
   };
+  if (left.is_of_step() || right.is_of_step()) return StepArithmetic(binary, left, right, graph, reporter);
   if (left.is_per_rank() || right.is_per_rank()) {
     return RankByRank({left, right}, graph, reporter, [&](const std::vector<Value>& of_rank) {
       return Arithmetic(binary, of_rank[0], of_rank[1], graph, reporter);
@@ -123,6 +127,7 @@ Value Arithmetic(const dsl::syntax::Binary& binary, const Value& left, const Val
 }
 
 Value NegateNumber(const Value& value, Span span, const ir::Graph& graph, Reporter& reporter) {
+  if (value.is_of_step()) return NegateOfStep(value, span, graph, reporter);
   if (value.is_per_rank()) {
     return RankByRank({value}, graph, reporter, [&](const std::vector<Value>& of_rank) {
       return NegateNumber(of_rank[0], span, graph, reporter);
@@ -135,22 +140,27 @@ Value NegateNumber(const Value& value, Span span, const ir::Graph& graph, Report
   return Value{Poison()};
 }
 
-std::optional<Value> StaticFunction(const std::string& name, const Value& value, Span span, const ir::Graph& graph,
-                                    Reporter& reporter) {
-  if (value.is_per_rank() && OnRank(value, 0).is_number() && StaticFunction(name, Value{1.0}, span, graph, reporter)) {
-    return RankByRank({value}, graph, reporter, [&](const std::vector<Value>& of_rank) {
-      return *StaticFunction(name, of_rank[0], span, graph, reporter);
+std::optional<Value> StaticFunction(const std::string& name, const std::vector<Value>& values, Span span,
+                                    const ir::Graph& graph, Reporter& reporter) {
+  const auto is_number = [](const Value& value) { return OnRank(value, 0).is_number(); };
+  if (std::any_of(values.begin(), values.end(), [](const Value& value) { return value.is_of_step(); })) {
+    return StepFunction(name, values, span, reporter);
+  }
+  const std::optional<ir::ScalarFunction> function = NumberFunction(name, values.size());
+  if (!function.has_value() || !std::all_of(values.begin(), values.end(), is_number)) return std::nullopt;
+  if (std::any_of(values.begin(), values.end(), [](const Value& value) { return value.is_per_rank(); })) {
+    return RankByRank(values, graph, reporter, [&](const std::vector<Value>& of_rank) {
+      return *StaticFunction(name, of_rank, span, graph, reporter);
     });
   }
-  double (*function)(double) = nullptr;
-  if (name == "sqrt") function = [](double x) { return std::sqrt(x); };
-  if (name == "exp") function = [](double x) { return std::exp(x); };
-  if (name == "log") function = [](double x) { return std::log(x); };
-  if (function == nullptr || !value.is_number()) return std::nullopt;
-  const double result = function(value.as_number());
+  std::vector<double> numbers;
+  for (const Value& value : values) numbers.push_back(value.as_number());
+  const double result = ir::Calculation(function->value, function->parameters)(numbers);
   if (std::isfinite(result)) return Value{result};
+  std::vector<std::string> texts;
+  for (const Value& value : values) texts.push_back(ValueText(value, graph));
   reporter.Report(Error(Code::kE0208, absl::StrCat("`", name, "` has no finite result here"))
-                      .At(span, absl::StrCat("of ", ValueText(value, graph))));
+                      .At(span, absl::StrCat("of ", absl::StrJoin(texts, " and "))));
   return Value{Poison()};
 }
 

@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dsl/syntax/syntax.h"
 #include "frontend/report/report.h"
@@ -25,10 +26,10 @@ Value Arithmetic(const dsl::syntax::Binary& binary, const Value& left, const Val
 // `-value` of a static number; `span`: the whole expression.
 Value NegateNumber(const Value& value, Span span, const ir::Graph& graph, Reporter& reporter);
 
-// `sqrt(head)`: the elementwise functions that also take a static number are `sqrt`, `exp` and `log`. Nullopt if `name`
-// is none of them, or `value` is not a number.
-std::optional<Value> StaticFunction(const std::string& name, const Value& value, Span span, const ir::Graph& graph,
-                                    Reporter& reporter);
+// `sqrt(head)`: the functions that take static numbers are `sqrt`, `exp`, `log`, `sin`, `cos` and `floor` of one, and
+// `minimum`, `maximum` and `pow` of two. Nullopt if `name` is none of them, or not all values are numbers.
+std::optional<Value> StaticFunction(const std::string& name, const std::vector<Value>& values, Span span,
+                                    const ir::Graph& graph, Reporter& reporter);
 
 }  // namespace cleave::frontend
 

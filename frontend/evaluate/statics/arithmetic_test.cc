@@ -78,7 +78,7 @@ TEST(ArithmeticTest, RankByRank) {
 TEST(StaticFunctionTest, NumbersOnly) {
   const auto check = [](const std::string& name, const Value& value, const std::string& expected) {
     TestBench bench(LetText("1"), {{"world", 2}});
-    const auto result = StaticFunction(name, value, Span(), bench.ops.graph(), bench.reporter);
+    const auto result = StaticFunction(name, {value}, Span(), bench.ops.graph(), bench.reporter);
     EXPECT_EQ(result ? bench.TextOf(*result) : "nothing", expected) << name;
   };
   check("sqrt", Value{int64_t{16}}, "4.0");

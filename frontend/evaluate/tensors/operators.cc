@@ -57,6 +57,13 @@ Value RankArithmetic(const dsl::syntax::Binary& binary, const Value& left, const
 Value TensorArithmetic(const dsl::syntax::Binary& binary, const Value& left, const Value& right, const Origin& origin,
                        OpWriter& ops, Reporter& reporter) {
   const std::optional<ir::OpKind> kind = OpOf(binary.op);
+  if (kind.has_value() && (left.is_of_step() || right.is_of_step())) {
+    const auto tensor = [&](const Value& value) {
+      return value.is_of_step() ? Value{TensorValue{ops.AddStepScalar(value.as_of_step(), origin)}} : value;
+    };
+    const Value first = tensor(left);
+    return TensorArithmetic(binary, first, tensor(right), origin, ops, reporter);
+  }
   const auto fits = [](const Value& value) { return value.is_tensor() || OnRank(value, 0).is_number(); };
   const bool operands_fit = fits(left) && fits(right);
   if (!kind.has_value() || !operands_fit) {

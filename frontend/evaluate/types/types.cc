@@ -54,8 +54,10 @@ bool IsScalarName(const std::string& name) {
 bool HasScalarType(const std::string& name, const Value& value) {
   const Value& first = OnRank(value, 0);  // All ranks have values of one kind.
   if (name == "int") return first.is_int();
-  if (name == "float") return first.is_number();
-  if (name == "bool") return std::holds_alternative<bool>(first.kind);
+  if (name == "float") return first.is_number() || (first.is_of_step() && !first.as_of_step().is_condition);
+  if (name == "bool") {
+    return std::holds_alternative<bool>(first.kind) || (first.is_of_step() && first.as_of_step().is_condition);
+  }
   return std::holds_alternative<std::string>(first.kind);
 }
 

@@ -77,12 +77,7 @@ inline constexpr Attribute<bool> kLocal{"local"};
 inline constexpr Attribute<bool> kTrained{"trained"};
 
 // A number that changes from step to step.
-inline constexpr Attribute<std::string> kForm{"form"};
-inline constexpr Attribute<double> kBeta{"beta"};
-inline constexpr Attribute<std::string> kSchedule{"schedule"};
-inline constexpr Attribute<int64_t> kWarmupSteps{"warmup_steps"};
-inline constexpr Attribute<int64_t> kTotalSteps{"total_steps"};
-inline constexpr Attribute<double> kFinalRate{"final_rate"};
+inline constexpr Attribute<std::string> kFormula{"formula"};  // A ScalarText in `step`.
 
 // The ranks of manual models: a group by the names of its axes, and tables with an entry for each rank.
 inline constexpr Attribute<std::string> kGroup{"group"};

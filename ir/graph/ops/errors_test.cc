@@ -397,8 +397,11 @@ TEST(ErrorsTest, Attributes) {
             "E0409 normal values with deviation -1.0 | note: a deviation is not negative");
   EXPECT_EQ(Infer(OpKind::kParameter, {}, {{attribute::kShape, Ints{2, 0}}}),
             "E0409 dimension 1 of `shape` is 0 | note: a dimension has at least 1 element");
-  EXPECT_EQ(Infer(OpKind::kStepScalar, {}, {{attribute::kForm, "rate"}}),
-            "E0409 `form` is `rate` | help: use `learning_rate` or `bias_correction`");
+  for (const std::string formula : {"rate", "add(step)", "exp(step))", "", "step(1.0)"}) {
+    EXPECT_EQ(Infer(OpKind::kStepScalar, {}, {{attribute::kFormula, formula}}),
+              "E0409 `formula` is `" + formula +
+                  "` | note: a formula is made of numbers, `step` and functions of them: `div(0.1, sqrt(step))`");
+  }
   EXPECT_EQ(Infer(OpKind::kScale, {F({2})}), "E0409 `scale` needs `factor`");
   EXPECT_EQ(Infer(OpKind::kScale, {F({2})}, {{Attribute<int64_t>{"factor"}, 2}}),
             "E0409 `factor` of `scale` has another type");

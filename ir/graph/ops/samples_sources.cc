@@ -8,8 +8,8 @@ void AddSourceSamples(Forms& forms) {
               {{attribute::kValue, 3.0}, {attribute::kShape, Ints{maker.Size(), 2}}, {attribute::kDType, DType::kI32}});
   };
   forms[OpKind::kStepScalar] = [](Maker& maker) {
-    maker.Add({}, {{attribute::kForm, "learning_rate"}, {attribute::kRate, 0.1}});
-    maker.Add({}, {{attribute::kForm, "bias_correction"}, {attribute::kBeta, 0.9}});
+    maker.Add({}, {{attribute::kFormula, "0.1"}});
+    maker.Add({}, {{attribute::kFormula, "div(1.0, sub(1.0, pow(0.9, step)))"}});
   };
   forms[OpKind::kInput] = [](Maker& maker) {
     maker.Add({},

@@ -1,14 +1,14 @@
 // Ops without inputs, whose strategy is the layout in which their value is stored.
 
 #include <algorithm>
-#include <cmath>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/elementwise.h"
-#include "ir/graph/training/training.h"
+#include "ir/graph/scalar/scalar.h"
 
 namespace cleave::ir {
 namespace {
@@ -87,40 +87,30 @@ void EvaluateConstant(const Evaluation& evaluation) {
             evaluation.attributes.Get(attribute::kValue));
 }
 
-// A number that depends on the training step t, counted from 1; 0 in testing, which updates nothing:
-//   learning_rate    by the schedule (ir/graph/training)
-//   bias_correction  1 / (1 - beta^t): Kingma and Ba, Adam, 2015, algorithm 1
+// A number that depends on the training step, counted from 1; 0 in testing, which updates nothing. It is computed in
+// double, because formulas such as 1 - 0.999^step lose most of their digits in f32.
 
-Schedule ScheduleOf(const Attributes& attributes) {
-  Schedule schedule{.rate = attributes.Get(attribute::kRate),
-                    .warmup_steps = attributes.Get(attribute::kWarmupSteps),
-                    .total_steps = attributes.Get(attribute::kTotalSteps),
-                    .final_rate = attributes.Get(attribute::kFinalRate)};
-  for (Schedule::Form form : {Schedule::Form::kConstant, Schedule::Form::kLinearWarmup, Schedule::Form::kCosine}) {
-    if (attributes.Get(attribute::kSchedule) == ScheduleFormName(form)) schedule.form = form;
+// Nullopt unless the text is that of a formula in no variable but `step`.
+std::optional<Scalar> FormulaOf(const Attributes& attributes) {
+  std::optional<Scalar> formula = ParseScalar(attributes.Get(attribute::kFormula));
+  if (!formula.has_value()) return std::nullopt;
+  for (const Scalar& node : NodesOf(*formula)) {
+    if (node.Is(Primitive::kVariable) && node.variable() != "step") return std::nullopt;
   }
-  return schedule;
+  return formula;
 }
 
 InferResult InferStepScalar(Types, const Attributes& attributes) {
-  if (auto error = CheckWord(attributes, attribute::kForm, {"learning_rate", "bias_correction"})) return *error;
-  if (auto error = CheckWord(attributes, attribute::kSchedule, {"constant", "linear_warmup", "cosine"})) return *error;
-  const double beta = attributes.Get(attribute::kBeta);
-  if (beta < 0 || beta >= 1) {
-    return OpError{.code = Code::kE0409,
-                   .message = absl::StrCat("`beta` is ", FormatDouble(beta)),
-                   .notes = {"a decay lies in [0, 1)"}};
-  }
-  return TensorType{DType::kF32, {}};
+  if (FormulaOf(attributes).has_value()) return TensorType{DType::kF32, {}};
+  return OpError{.code = Code::kE0409,
+                 .message = absl::StrCat("`formula` is `", attributes.Get(attribute::kFormula), "`"),
+                 .notes = {"a formula is made of numbers, `step` and functions of them: `div(0.1, sqrt(step))`"}};
 }
 
 void EvaluateStepScalar(const Evaluation& evaluation) {
-  const Attributes& attributes = evaluation.attributes;
+  const auto step = static_cast<double>(evaluation.step);
   evaluation.output.values[0] =
-      evaluation.step == 0 ? 0
-      : attributes.Get(attribute::kForm) == "learning_rate"
-          ? LearningRate(ScheduleOf(attributes), evaluation.step)
-          : 1 / (1 - std::pow(attributes.Get(attribute::kBeta), static_cast<double>(evaluation.step)));
+      evaluation.step == 0 ? 0 : Calculation(*FormulaOf(evaluation.attributes), {"step"})({step});
 }
 
 }  // namespace
@@ -160,13 +150,7 @@ OpDefinition DefineConstant() {
 
 OpDefinition DefineStepScalar() {
   OpDefinition definition = SourceOp(false, "a number that depends on the training step");
-  definition.signature = {RequiredAttribute(attribute::kForm),
-                          OptionalAttribute(attribute::kBeta, 0.0),
-                          OptionalAttribute(attribute::kSchedule, "constant"),
-                          OptionalAttribute(attribute::kRate, 0.0),
-                          OptionalAttribute(attribute::kWarmupSteps, 0),
-                          OptionalAttribute(attribute::kTotalSteps, 0),
-                          OptionalAttribute(attribute::kFinalRate, 0.0)};
+  definition.signature = {RequiredAttribute(attribute::kFormula)};
   definition.infer = InferStepScalar;
   definition.evaluate = EvaluateStepScalar;
   definition.resize = nullptr;

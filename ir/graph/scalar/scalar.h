@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 namespace cleave::ir {
@@ -169,6 +170,13 @@ double FlopsOf(const ScalarFunction& function);
 // Whether f(a + b) = f(a) + f(b) for `variables` taken together while all others are constant, as far as the tree shows
 // it.
 bool IsLinear(const Scalar& value, const std::set<std::string>& variables);
+
+// A value as text: "div(1.0, sub(1.0, pow(0.9, step)))". A shared node is written each time that it is used. REQUIRES:
+// it has no calls of functions and no kLogOnePlus.
+std::string ScalarText(const Scalar& value);
+
+// The value that a ScalarText stands for; nullopt for any other text.
+std::optional<Scalar> ParseScalar(absl::string_view text);
 
 // A value prepared for being computed, in double, for many arguments.
 class Calculation {

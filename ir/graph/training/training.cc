@@ -1,41 +1,8 @@
 #include "ir/graph/training/training.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "base/check/check.h"
 
 namespace cleave::ir {
-namespace {
-
-constexpr double kPi = 3.14159265358979323846;
-
-double WarmedUp(const Schedule& schedule, double t) {
-  if (schedule.warmup_steps <= 0) return schedule.rate;
-  return schedule.rate * std::min(1.0, t / static_cast<double>(schedule.warmup_steps));
-}
-
-double Cosine(const Schedule& schedule, int64_t step) {
-  if (step <= schedule.warmup_steps) return WarmedUp(schedule, static_cast<double>(step));
-  if (step >= schedule.total_steps) return schedule.final_rate;
-  const double done = static_cast<double>(step - schedule.warmup_steps) /
-                      static_cast<double>(schedule.total_steps - schedule.warmup_steps);
-  return schedule.final_rate + (schedule.rate - schedule.final_rate) * (1 + std::cos(kPi * done)) / 2;
-}
-
-}  // namespace
-
-absl::string_view ScheduleFormName(Schedule::Form form) {
-  switch (form) {
-    case Schedule::Form::kConstant:
-      return "constant";
-    case Schedule::Form::kLinearWarmup:
-      return "linear_warmup";
-    case Schedule::Form::kCosine:
-      return "cosine";
-  }
-  CLEAVE_UNREACHABLE();
-}
 
 absl::string_view ModeName(Mode mode) {
   switch (mode) {
@@ -75,19 +42,6 @@ std::optional<Precision> ParsePrecision(absl::string_view name) {
     if (name == PrecisionName(precision)) return precision;
   }
   return std::nullopt;
-}
-
-double LearningRate(const Schedule& schedule, int64_t step) {
-  CLEAVE_CHECK(step >= 1) << "step " << step;
-  switch (schedule.form) {
-    case Schedule::Form::kConstant:
-      return schedule.rate;
-    case Schedule::Form::kLinearWarmup:
-      return WarmedUp(schedule, static_cast<double>(step));
-    case Schedule::Form::kCosine:
-      return Cosine(schedule, step);
-  }
-  CLEAVE_UNREACHABLE();
 }
 
 }  // namespace cleave::ir

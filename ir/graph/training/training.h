@@ -1,5 +1,5 @@
-// The contents of the `train` block: data, optimizer, number of steps. Differentiate reads the optimizer, and code
-// generation reads the rest.
+// The contents of the `train` block: data, number of steps, what is written. What the optimizer does is a graph of its
+// own (ir/transforms/differentiate); here is what it is called.
 #ifndef CLEAVE_IR_GRAPH_TRAINING_TRAINING_H_
 #define CLEAVE_IR_GRAPH_TRAINING_TRAINING_H_
 
@@ -14,50 +14,6 @@
 #include "absl/strings/string_view.h"
 
 namespace cleave::ir {
-
-// Learning rate as a function of the step t, counted from 1.
-//   constant       rate
-//   linear_warmup  rate * min(1, t / warmup_steps)
-//   cosine         linear_warmup first, then up to total_steps
-//                  final_rate + (rate - final_rate) * (1 + cos(pi * (t - warmup) / (total - warmup))) / 2,
-//                  then final_rate
-struct Schedule {
-  enum class Form { kConstant, kLinearWarmup, kCosine };
-  Form form = Form::kConstant;
-  double rate = 0.01;
-  int64_t warmup_steps = 0;
-  int64_t total_steps = 0;  // cosine only
-  double final_rate = 0;    // cosine only
-
-  bool operator==(const Schedule&) const = default;
-};
-
-// "constant", "linear_warmup", "cosine".
-absl::string_view ScheduleFormName(Schedule::Form form);
-
-// The learning rate at step `step`. REQUIRES: step >= 1.
-double LearningRate(const Schedule& schedule, int64_t step);
-
-// With p: parameter, g: gradient, r: learning rate:
-//   sgd       p -= r * (g + weight_decay * p)
-//   momentum  v = momentum * v + (g + weight_decay * p); p -= r * v
-//             (nesterov: p -= r * (g + weight_decay * p + momentum * v))
-//   adam      g' = g + weight_decay * p; m = b1 m + (1 - b1) g'; v = b2 v + (1 - b2) g'^2;
-//             p -= r * m^ / (sqrt(v^) + epsilon)
-//   adamw     as adam with g' = g, and p -= r * weight_decay * p (Loshchilov and Hutter, 2019)
-struct Optimizer {
-  enum class Kind { kSgd, kMomentum, kAdam, kAdamW };
-  Kind kind = Kind::kSgd;
-  Schedule learning_rate;
-  double momentum = 0.9;
-  bool nesterov = false;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0;
-
-  bool operator==(const Optimizer&) const = default;
-};
 
 // The source of the samples: "mnist" | "digits" | "synthetic" | "tokens" | "npy", its path (relative to the model file;
 // empty if it has none) and its other arguments by name.
@@ -102,7 +58,9 @@ struct Training {
   DataSource data;
   std::string folder = {};  // Paths of parameters' files are relative to it.
   std::string params = {};  // A safetensors file or a checkpoint with which parameters begin, as `data`; empty: none.
-  Optimizer optimizer;
+  std::string optimizer = "sgd";       // The function of the language that updates a parameter.
+  std::string learning_rate = "0.01";  // By the step, counted from 1, as a ScalarText (ir/graph/scalar) in `step`.
+  std::string schedule = "0.01";       // The same as the model says it: "cosine(1e-3, steps = 1000)".
   Precision precision = Precision::kF32;
   int64_t epochs = 1;
   int64_t steps = 0;        // Stop after this many steps; 0: only epochs limit them.

@@ -14,6 +14,7 @@
 #include "ir/program/fuse/storage.h"
 #include "ir/program/partition/partition.h"
 #include "ir/sharding/mesh/mesh.h"
+#include "ir/testing/optimizers.h"
 #include "ir/testing/plans.h"
 #include "ir/transforms/differentiate/differentiate.h"
 #include "ir/transforms/precision/precision.h"
@@ -66,7 +67,7 @@ Program ProgramOf(const Graph& graph) {
 }
 
 Program Trained(const Variant& variant) {
-  absl::StatusOr<Graph> graph = Differentiate(Model(variant), Optimizer());
+  absl::StatusOr<Graph> graph = Differentiate(Model(variant), TestOptimizer());
   CLEAVE_CHECK(graph.ok()) << graph.status();
   return ProgramOf(*graph);
 }
@@ -156,7 +157,7 @@ Graph RopeModel(bool shares_keys) {
 TEST(FindAttention, BehindPositionsInEveryPrecision) {
   for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
     for (const bool shares_keys : {false, true}) {
-      absl::StatusOr<Graph> graph = Differentiate(RopeModel(shares_keys), Optimizer());
+      absl::StatusOr<Graph> graph = Differentiate(RopeModel(shares_keys), TestOptimizer());
       ASSERT_TRUE(graph.ok()) << graph.status();
       const std::vector<Attention> found =
           FindAttention(ProgramOf(ApplyPrecision(*graph, precision).graph), kLargestHead);
@@ -235,7 +236,7 @@ TEST(FindAttention, WhatIsComputedAgainWithItsResultIsBothPieces) {
 }
 
 TEST(FindAttention, TheGradientReadsQueriesThatAreComputedAgain) {
-  const Graph graph = *Differentiate(Model({.computed = true}), Optimizer());
+  const Graph graph = *Differentiate(Model({.computed = true}), TestOptimizer());
   Plan plan = DataParallelPlan(graph, Mesh::OfDevices(1));
   for (const char* op : {"q.square", "k.square", "v.square"}) {
     plan.ops[*graph.Find(op)].retention = Retention::kRecompute;

@@ -14,6 +14,7 @@
 #include "ir/program/fuse/storage.h"
 #include "ir/program/partition/partition.h"
 #include "ir/sharding/mesh/mesh.h"
+#include "ir/testing/optimizers.h"
 #include "ir/testing/plans.h"
 #include "ir/testing/sources.h"
 #include "ir/transforms/differentiate/differentiate.h"
@@ -70,7 +71,7 @@ Graph DenseForward() {
   return std::move(builder).Build();
 }
 
-Graph Trained(const Graph& forward, const Optimizer& optimizer) {
+Graph Trained(const Graph& forward, const TestOptimizer& optimizer) {
   absl::StatusOr<Graph> graph = Differentiate(forward, optimizer);
   CLEAVE_CHECK(graph.ok()) << graph.status();
   return *std::move(graph);
@@ -188,9 +189,9 @@ TEST(Fuse, MatMulThatSomeoneElseReadsStandsAlone) {
 }
 
 TEST(Storage, OptimizersUpdateInPlace) {
-  for (const Optimizer::Kind kind :
-       {Optimizer::Kind::kSgd, Optimizer::Kind::kMomentum, Optimizer::Kind::kAdam, Optimizer::Kind::kAdamW}) {
-    Optimizer optimizer;
+  for (const TestOptimizer::Kind kind : {TestOptimizer::Kind::kSgd, TestOptimizer::Kind::kMomentum,
+                                         TestOptimizer::Kind::kAdam, TestOptimizer::Kind::kAdam}) {
+    TestOptimizer optimizer;
     optimizer.kind = kind;
     optimizer.weight_decay = 0.01;
     const Program program = SingleRankProgram(Trained(DenseForward(), optimizer));
@@ -254,7 +255,7 @@ TEST(Storage, LoopsWriteOverInputsThatDie) {
 
 TEST(Storage, AllReducesAreInPlaceAndMergedOnesContiguous) {
   const Mesh mesh = Mesh::OfDevices(2);
-  const Graph graph = Trained(DenseForward(), {.kind = Optimizer::Kind::kMomentum});
+  const Graph graph = Trained(DenseForward(), {.kind = TestOptimizer::Kind::kMomentum});
   const Program program = DataParallelProgram(graph, mesh);
   const Fusion fusion = Fuse(program);
   const Storage storage = PlanStorage(program, fusion);

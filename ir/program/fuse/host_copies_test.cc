@@ -32,7 +32,7 @@ Graph DeepMlp() {
     h = b.Add(OpKind::kTanh, {b.Add(OpKind::kMatmul, {h, weight}, {}, name + ".matmul")}, {}, name + ".tanh");
   }
   b.mutable_graph().loss = b.Add(OpKind::kMse, {h, y}, {}, "loss");
-  return TrainingGraph(std::move(b).Build(), {.kind = Optimizer::Kind::kSgd, .learning_rate = {.rate = 0.1}});
+  return TrainingGraph(std::move(b).Build(), {.kind = TestOptimizer::Kind::kSgd, .rate = 0.1});
 }
 
 struct Laid {

@@ -10,6 +10,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/program/partition/partition.h"
 #include "ir/sharding/plan/plan.h"
+#include "ir/testing/optimizers.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
 namespace cleave::ir {
@@ -173,7 +174,7 @@ TEST_F(ManualPartitionTest, GradientsAreMergedAndWhatIsWrittenIsNot) {
   const OpId a = sum(builder_.Add(OpKind::kReduceMean, {scaled}, {}, "mean"), "a");
   const OpId b = sum(builder_.Add(OpKind::kReduceMax, {scaled}, {}, "max"), "b");
   builder_.mutable_graph().loss = builder_.Add(OpKind::kAdd, {a, b}, {}, "loss");
-  const Graph graph = *Differentiate(builder_.graph(), {.learning_rate = {.rate = 0.1}});
+  const Graph graph = *Differentiate(builder_.graph(), {.rate = 0.1});
   const Program program = ProgramOf(graph);
   std::vector<std::string> collectives;
   for (const Step& step : program.steps) {

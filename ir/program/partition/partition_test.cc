@@ -58,7 +58,7 @@ Graph Dense(const DenseStack& stack) {
   }
   builder.SetLine(99);
   builder.mutable_graph().loss = builder.Add(OpKind::kMse, {x, target}, {}, "loss");
-  return *Differentiate(std::move(builder).Build(), Optimizer{.kind = Optimizer::Kind::kMomentum, .learning_rate = {}});
+  return *Differentiate(std::move(builder).Build(), TestOptimizer{.kind = TestOptimizer::Kind::kMomentum});
 }
 
 // ---- Plans ----
@@ -406,7 +406,7 @@ Graph TwoProducts(bool relu) {
   if (relu) first = builder.Add(OpKind::kRelu, {first}, {}, "relu");
   const OpId sum = builder.Add(OpKind::kAdd, {first, product("second")}, {}, "sum");
   builder.mutable_graph().loss = builder.Add(OpKind::kMse, {sum, AddInput(builder, "target", {8, 8})}, {}, "loss");
-  return *Differentiate(std::move(builder).Build(), Optimizer{.kind = Optimizer::Kind::kSgd, .learning_rate = {}});
+  return *Differentiate(std::move(builder).Build(), TestOptimizer{.kind = TestOptimizer::Kind::kSgd});
 }
 
 TEST(PartitionMergeTest, WithinAPhaseBeforeTheFirstReader) {

@@ -10,7 +10,6 @@
 
 #include "absl/status/statusor.h"
 #include "ir/graph/graph.h"
-#include "ir/graph/training/training.h"
 #include "ir/program/program.h"
 #include "ir/transforms/distribute/distribute.h"
 
@@ -67,9 +66,8 @@ inline constexpr double kMostOperations = 2e8;
 // sizes. Every value must be the one that the model's ops compute rank by rank (ir/graph/manual). Ranks that should
 // hold the same value must do so. Along a random direction of all parameters the loss must change by what the gradients
 // say; where no sources are found on which loss and gradients are numbers and the loss is smooth, the report says so.
-// An Internal error names the first wrong tensor, or the loss. `optimizer` is the one with which `graph` was
-// differentiated. REQUIRES: graph.is_manual().
-absl::StatusOr<ManualReport> CheckManual(const Graph& graph, const Optimizer& optimizer, const Program& program);
+// An Internal error names the first wrong tensor, or the loss. REQUIRES: graph.is_manual().
+absl::StatusOr<ManualReport> CheckManual(const Graph& graph, const Program& program);
 
 }  // namespace cleave::ir
 

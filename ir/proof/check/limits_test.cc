@@ -18,6 +18,7 @@
 #include "ir/graph/reader.h"
 #include "ir/program/partition/partition.h"
 #include "ir/proof/check/check.h"
+#include "ir/testing/optimizers.h"
 #include "ir/testing/random_plan.h"
 #include "ir/transforms/differentiate/differentiate.h"
 #include "ir/transforms/distribute/distribute.h"
@@ -124,7 +125,7 @@ Fate FateOf(const Use& use, bool trains, Random& random) {
   const OpId mean = builder.Add(OpKind::kReduceMean, {value}, {}, "mean");
   builder.mutable_graph().loss = builder.Add(OpKind::kMul, {mean, weight}, {}, "loss");
   const absl::StatusOr<Graph> graph =
-      Differentiate(std::move(builder).Build(), {.kind = Optimizer::Kind::kSgd, .learning_rate = {.rate = 0.1}});
+      Differentiate(std::move(builder).Build(), {.kind = TestOptimizer::Kind::kSgd, .rate = 0.1});
   if (!graph.ok()) {
     EXPECT_TRUE(trains) << graph.status();  // Not every op has a gradient.
     return trains ? FateOf(use, false, random) : Fate::kRefused;

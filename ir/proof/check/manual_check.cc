@@ -66,20 +66,61 @@ bool HasSameOps(const Graph& a, const Graph& b) {
   return true;
 }
 
-// The training graph of a forward graph, lowered to bf16 if that graph is in bf16.
-absl::StatusOr<Graph> Train(const Graph& forward, const Optimizer& optimizer) {
+// What the update ops of a training graph make of parameters and gradients. A value that they read and that is no
+// gradient is an Unimplemented error.
+absl::StatusOr<Updates> UpdatesOf(const Graph& graph) {
+  Updates updates;
+  std::map<OpId, OpId> places;
+  const auto place_of = [&](OpId id) -> absl::StatusOr<OpId> {
+    const auto [place, is_new] = places.try_emplace(id, OpId(static_cast<int64_t>(updates.graph.ops.size())));
+    if (!is_new) return place->second;
+    Op op = graph.op(id);
+    if (op.kind != OpKind::kParameter) {
+      if (!op.gradient_of.has_value()) return absl::UnimplementedError(absl::StrCat("no gradient: ", op.name));
+      op = {.id = id,
+            .name = op.name,
+            .kind = OpKind::kInput,
+            .attributes = {{attribute::kData, graph.op(*op.gradient_of).name}},
+            .type = op.type};
+    }
+    op.id = place->second;
+    updates.graph.ops.push_back(std::move(op));
+    return place->second;
+  };
+  for (const Op& op : graph.ops) {
+    if (op.phase != Phase::kUpdate) continue;
+    Op update = op;
+    for (OpId& input : update.inputs) {
+      CLEAVE_ASSIGN_OR_RETURN(input, place_of(input));
+    }
+    update.id = OpId(static_cast<int64_t>(updates.graph.ops.size()));
+    places[op.id] = update.id;
+    updates.graph.ops.push_back(std::move(update));
+  }
+  for (const StateUpdate& update : graph.updates) {
+    CLEAVE_ASSIGN_OR_RETURN(const OpId state, place_of(update.state));
+    CLEAVE_ASSIGN_OR_RETURN(const OpId value, place_of(update.value));
+    updates.graph.updates.push_back({.state = state, .value = value});
+  }
+  return updates;
+}
+
+// `graph` as it is made again from its forward ops and its updates, lowered to bf16 if it is in bf16.
+absl::StatusOr<Graph> TrainedAgain(const Graph& graph) {
+  const Graph forward = ForwardOf(graph);
+  CLEAVE_ASSIGN_OR_RETURN(const Updates updates, UpdatesOf(graph));
   const bool is_bf16 =
       std::any_of(forward.ops.begin(), forward.ops.end(), [](const Op& op) { return op.type.dtype == DType::kBf16; });
-  CLEAVE_ASSIGN_OR_RETURN(Graph training, Differentiate(InF32(forward), optimizer));
+  CLEAVE_ASSIGN_OR_RETURN(Graph training, Differentiate(InF32(forward), updates));
   return ApplyPrecision(training, is_bf16 ? Precision::kBf16 : Precision::kF32).graph;
 }
 
 // Gradients have constants that follow from sizes, such as the 1 / n of a mean. The shrunk program still has the old
 // ones. False where the graph is not what differentiating its model gives, or the shrunk model has other ops.
-bool RenewConstants(const Graph& graph, const Optimizer& optimizer, Shrunk& shrunk) {
-  const absl::StatusOr<Graph> original = Train(ForwardOf(graph), optimizer);
+bool RenewConstants(const Graph& graph, Shrunk& shrunk) {
+  const absl::StatusOr<Graph> original = TrainedAgain(graph);
   if (!original.ok() || original->ops != graph.ops) return false;
-  const absl::StatusOr<Graph> renewed = Train(ForwardOf(shrunk.graph), optimizer);
+  const absl::StatusOr<Graph> renewed = TrainedAgain(shrunk.graph);
   if (!renewed.ok() || !HasSameOps(shrunk.graph, *renewed)) return false;
   for (Op& op : shrunk.graph.ops) op.attributes = renewed->op(op.id).attributes;
   for (Step& step : shrunk.program.steps) {
@@ -230,11 +271,11 @@ class ManualCheck {
 
 }  // namespace
 
-absl::StatusOr<ManualReport> CheckManual(const Graph& graph, const Optimizer& optimizer, const Program& program) {
+absl::StatusOr<ManualReport> CheckManual(const Graph& graph, const Program& program) {
   CLEAVE_RETURN_IF_ERROR(CheckComputes(graph, program));
   CLEAVE_RETURN_IF_ERROR(CheckResults(graph, program));
   CLEAVE_ASSIGN_OR_RETURN(Shrunk shrunk, Shrink(graph, program, program.mesh));
-  if (!RenewConstants(graph, optimizer, shrunk)) shrunk = {.graph = graph, .program = program};
+  if (!RenewConstants(graph, shrunk)) shrunk = {.graph = graph, .program = program};
   ManualReport report{.ranks = program.mesh.rank_count(),
                       .operations = OperationsOf(shrunk.program),
                       .elements = SimulatedElements(shrunk.graph, shrunk.program)};

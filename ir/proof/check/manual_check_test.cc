@@ -13,6 +13,7 @@
 #include "ir/program/text.h"
 #include "ir/proof/check/check.h"
 #include "ir/proof/interpret/interpret.h"
+#include "ir/testing/optimizers.h"
 #include "ir/testing/random_manual_model.h"
 #include "ir/transforms/differentiate/differentiate.h"
 #include "ir/transforms/precision/precision.h"
@@ -48,7 +49,7 @@ Plan PlanOf(const Graph& graph, const std::vector<MeshAxis>& mesh) {
   return plan;
 }
 
-Optimizer Momentum() { return {.kind = Optimizer::Kind::kMomentum, .learning_rate = {.rate = 0.1}}; }
+TestOptimizer Momentum() { return {.kind = TestOptimizer::Kind::kMomentum, .rate = 0.1}; }
 
 struct Model {
   Graph graph;
@@ -75,7 +76,7 @@ TEST(ManualCheckTest, RandomProgramsAreProven) {
         const Model model = RandomModel(ranks, primitive, kSeed + round, 1 + static_cast<int>(round) * 3);
         SCOPED_TRACE(absl::StrCat(primitive, ", seed ", kSeed + round, "\n", ProgramText(model.program, 0)));
         ASSERT_EQ(CheckStatically(model.program), std::vector<std::string>());
-        const absl::StatusOr<ManualReport> report = CheckManual(model.graph, Momentum(), model.program);
+        const absl::StatusOr<ManualReport> report = CheckManual(model.graph, model.program);
         ASSERT_TRUE(report.ok()) << report.status();
         EXPECT_TRUE(report->is_simulated);
         EXPECT_EQ(report->ranks, model.program.mesh.rank_count());
@@ -95,7 +96,7 @@ TEST(ManualCheckTest, ProgramsInBf16AreProven) {
       const Model model = RandomModel(ranks, primitive, kSeed, 5, Precision::kBf16);
       SCOPED_TRACE(absl::StrCat(primitive, "\n", ProgramText(model.program, 0)));
       ASSERT_EQ(CheckStatically(model.program), std::vector<std::string>());
-      const absl::StatusOr<ManualReport> report = CheckManual(model.graph, Momentum(), model.program);
+      const absl::StatusOr<ManualReport> report = CheckManual(model.graph, model.program);
       ASSERT_TRUE(report.ok()) << report.status();
       EXPECT_TRUE(report->is_simulated);
       for (const Op& op : model.graph.ops) casts += op.type.dtype == DType::kBf16 && op.kind == OpKind::kCast;
@@ -233,7 +234,7 @@ bool ComputesSomethingElse(const Model& model, const Program& mutant) {
 }
 
 bool IsCaught(const Graph& graph, const Program& program) {
-  return !CheckStatically(program).empty() || !CheckManual(graph, Momentum(), program).ok();
+  return !CheckStatically(program).empty() || !CheckManual(graph, program).ok();
 }
 
 TEST(ManualCheckTest, MistakesAreFound) {
@@ -287,9 +288,9 @@ TEST(ManualCheckTest, AGradientThatIsNotSummedIsFound) {
     return Model{std::move(graph), std::move(program)};
   };
   const Model right = model(true);
-  EXPECT_TRUE(CheckManual(right.graph, Momentum(), right.program).ok());
+  EXPECT_TRUE(CheckManual(right.graph, right.program).ok());
   const Model wrong = model(false);
-  const absl::Status found = CheckManual(wrong.graph, Momentum(), wrong.program).status();
+  const absl::Status found = CheckManual(wrong.graph, wrong.program).status();
   EXPECT_NE(found.message().find("the gradients say"), std::string::npos) << found;
 }
 

@@ -12,6 +12,7 @@
 #include "ir/program/partition/partition.h"
 #include "ir/proof/check/check.h"
 #include "ir/sharding/plan/plan.h"
+#include "ir/testing/optimizers.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
 namespace cleave::ir {
@@ -146,7 +147,7 @@ struct ManualModel {
   Program program;
 };
 
-Optimizer Sgd() { return {.kind = Optimizer::Kind::kSgd, .learning_rate = {.rate = 0.1}}; }
+TestOptimizer Sgd() { return {.kind = TestOptimizer::Kind::kSgd, .rate = 0.1}; }
 
 // `spoil` may change the training graph.
 ManualModel ModelOf(const Expression& expression, const std::function<void(Graph&)>& spoil) {
@@ -178,7 +179,7 @@ TEST(ManualDomainTest, ModelsAreProvenWhereTheyHaveValues) {
   for (const auto& [name, expression] : Expressions()) {
     SCOPED_TRACE(name);
     const ManualModel model = ModelOf(expression, [](Graph&) {});
-    const absl::StatusOr<ManualReport> report = CheckManual(model.graph, Sgd(), model.program);
+    const absl::StatusOr<ManualReport> report = CheckManual(model.graph, model.program);
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_EQ(report->unmeasured, "");
     EXPECT_EQ(report->parameters, 1);
@@ -196,7 +197,7 @@ TEST(ManualDomainTest, WrongGradientsAreFound) {
         if (is_gradient) op.attributes.Set(attribute::kReduction, std::string("prod"));
       }
     });
-    const absl::Status found = CheckManual(model.graph, Sgd(), model.program).status();
+    const absl::Status found = CheckManual(model.graph, model.program).status();
     EXPECT_NE(found.message().find("the gradients say"), std::string::npos) << found;
   }
 }
@@ -210,7 +211,7 @@ TEST(ManualDomainTest, WhatCannotBeMeasuredIsSaid) {
   const Expression cancels = [](Calls& call, OpId s) { return call.Plus(call.Plus(s, 1e9), -1e9); };
   for (const auto& [expression, reason] : {std::pair(log_of_negative, "see `log`"), std::pair(cancels, "not smooth")}) {
     const ManualModel model = ModelOf(expression, [](Graph&) {});
-    const absl::StatusOr<ManualReport> report = CheckManual(model.graph, Sgd(), model.program);
+    const absl::StatusOr<ManualReport> report = CheckManual(model.graph, model.program);
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_NE(report->unmeasured.find(reason), std::string::npos) << report->unmeasured;
     EXPECT_EQ(report->parameters, 0);

@@ -17,6 +17,7 @@
 #include "ir/program/partition/partition.h"
 #include "ir/proof/check/check.h"
 #include "ir/proof/check/simulation_size.h"
+#include "ir/testing/optimizers.h"
 #include "ir/testing/plans.h"
 #include "ir/testing/random_plan.h"
 #include "ir/testing/seed.h"
@@ -231,8 +232,7 @@ Graph GraphOf(const NamedLayers& model, const Draw& draw) {
   const OpId scale = layers.Parameter(Shape{model.input.back()});
   const OpId y = layers.Add(OpKind::kTanh, {model.add(layers, layers.Add(OpKind::kMul, {x, scale}))});
   builder.mutable_graph().loss = layers.Add(OpKind::kReduceMean, {y});
-  return *Differentiate(std::move(builder).Build(),
-                        {.kind = Optimizer::Kind::kMomentum, .learning_rate = {.rate = 0.1}});
+  return *Differentiate(std::move(builder).Build(), {.kind = TestOptimizer::Kind::kMomentum, .rate = 0.1});
 }
 
 // Every cut that a step makes is as uneven as it was, and leaves as many ranks without elements or with one.

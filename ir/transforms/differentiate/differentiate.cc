@@ -7,29 +7,17 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check/check.h"
 #include "base/status/status_macros.h"
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/transforms/differentiate/contributions.h"
 #include "ir/transforms/differentiate/inherit.h"
-#include "ir/transforms/differentiate/update.h"
 
 namespace cleave::ir {
 namespace {
 
 using OpSet = std::set<OpId>;
-
-// The ops on which the loss depends, the loss included.
-OpSet OpsOfLoss(const Graph& graph) {
-  OpSet result;
-  if (!graph.loss.has_value()) return result;
-  result.insert(*graph.loss);
-  for (size_t i = graph.ops.size(); i-- > 0;) {
-    const Op& op = graph.ops[OpId(static_cast<int64_t>(i))];
-    if (result.count(op.id) > 0) result.insert(op.inputs.begin(), op.inputs.end());
-  }
-  return result;
-}
 
 bool IsTrained(const Op& op) { return op.kind == OpKind::kParameter && op.attributes.Get(attribute::kTrained); }
 
@@ -47,10 +35,7 @@ OpSet OpsOfParameters(const Graph& graph) {
 class Backward {
  public:
   explicit Backward(Graph forward)
-      : of_parameters_(OpsOfParameters(forward)),
-        forward_size_(forward.ops.size()),
-        builder_(std::move(forward)),
-        contributions_(builder_) {}
+      : of_parameters_(OpsOfParameters(forward)), builder_(std::move(forward)), contributions_(builder_) {}
 
   // Appends the backward ops.
   absl::Status Run() {
@@ -65,16 +50,26 @@ class Backward {
     return absl::OkStatus();
   }
 
-  // Appends the update of every parameter that has a gradient.
-  void AddUpdates(const Optimizer& optimizer) {
+  // Appends the ops of `updates` that do not need a gradient which is missing.
+  void AddUpdates(const Updates& updates) {
     builder_.SetPhase(Phase::kUpdate);
-    UpdateBuilder updates(builder_, optimizer);
-    for (size_t i = 0; i < forward_size_; ++i) {
-      const OpId id(static_cast<int64_t>(i));
-      const auto gradient = gradients_.find(id);
-      if (builder_.graph().op(id).kind == OpKind::kParameter && gradient != gradients_.end())
-        updates.Add(id, gradient->second);
+    IdVector<OpId, std::optional<OpId>> places(updates.graph.ops.size());
+    for (const Op& op : updates.graph.ops) places[op.id] = PlaceOf(op, places);
+    for (const StateUpdate& update : updates.graph.updates) {
+      const std::optional<OpId> value = places[update.value];
+      if (value.has_value()) {
+        builder_.mutable_graph().updates.push_back({.state = *places[update.state], .value = *value});
+      }
     }
+  }
+
+  // The parameters that have a gradient, in program order.
+  std::vector<OpId> Trained() const {
+    std::vector<OpId> trained;
+    for (const auto& [value, gradient] : gradients_) {
+      if (builder_.graph().op(value).kind == OpKind::kParameter) trained.push_back(value);
+    }
+    return trained;
   }
 
   // Lets looks at gradients and at slots of the optimizer look at the values that these have become.
@@ -92,6 +87,25 @@ class Backward {
   Graph Build() && { return std::move(builder_).Build(); }
 
  private:
+  // The op that `op` of the updates becomes, given those of the ops before it.
+  std::optional<OpId> PlaceOf(const Op& op, const IdVector<OpId, std::optional<OpId>>& places) {
+    if (op.kind == OpKind::kParameter) return ParameterNamed(op.name);
+    if (op.kind == OpKind::kInput) return GradientOf(ParameterNamed(op.attributes.Get(attribute::kData)));
+    std::vector<OpId> inputs;
+    for (OpId input : op.inputs) {
+      if (!places[input].has_value()) return std::nullopt;
+      inputs.push_back(*places[input]);
+    }
+    builder_.SetLine(op.line);
+    return builder_.Add(op.kind, std::move(inputs), op.attributes, op.name);
+  }
+
+  OpId ParameterNamed(const std::string& name) const {
+    const std::optional<OpId> parameter = builder_.graph().Find(name);
+    CLEAVE_CHECK(parameter.has_value()) << "no parameter `" << name << "` to update";
+    return *parameter;
+  }
+
   std::optional<OpId> GradientOf(OpId value) const {
     const auto found = gradients_.find(value);
     return found == gradients_.end() ? std::nullopt : std::make_optional(found->second);
@@ -160,7 +174,6 @@ class Backward {
   }
 
   const OpSet of_parameters_;
-  const size_t forward_size_;
   GraphBuilder builder_;
   Contributions contributions_;
   std::map<OpId, OpId> gradients_;
@@ -206,32 +219,33 @@ void NameGradients(Graph& graph) {
   }
 }
 
-}  // namespace
-
-absl::StatusOr<Graph> Differentiate(Graph forward, const Optimizer& optimizer) {
+// Whether there is a loss from which gradients can start.
+absl::Status CheckLoss(const Graph& forward) {
   if (!forward.loss.has_value()) return absl::InvalidArgumentError("the model has no loss");
   const Op& loss = forward.op(*forward.loss);
-  if (loss.type != TensorType{DType::kF32, {}}) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the loss `", loss.name, "`, line ", loss.line, ", is ", loss.type.ToString(), ", not a scalar"));
-  }
+  if (loss.type == TensorType{DType::kF32, {}}) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the loss `", loss.name, "`, line ", loss.line, ", is ", loss.type.ToString(), ", not a scalar"));
+}
+
+}  // namespace
+
+absl::StatusOr<Graph> Differentiate(Graph forward, const Updates& updates) {
+  CLEAVE_RETURN_IF_ERROR(CheckLoss(forward));
   const OpId first_new(static_cast<int64_t>(forward.ops.size()));
   Backward backward(std::move(forward));
   CLEAVE_RETURN_IF_ERROR(backward.Run());
-  backward.AddUpdates(optimizer);
+  backward.AddUpdates(updates);
   CLEAVE_RETURN_IF_ERROR(backward.FindLooks());
   Graph graph = WithoutUnused(std::move(backward).Build(), first_new);
   NameGradients(graph);
   return graph;
 }
 
-std::vector<OpId> TrainedParameters(const Graph& graph) {
-  const OpSet of_loss = OpsOfLoss(graph);
-  std::vector<OpId> parameters;
-  for (const Op& op : graph.ops) {
-    if (IsTrained(op) && of_loss.count(op.id) > 0) parameters.push_back(op.id);
-  }
-  return parameters;
+std::vector<OpId> TrainedParameters(const Graph& forward) {
+  if (!CheckLoss(forward).ok()) return {};
+  Backward backward(forward);
+  return backward.Run().ok() ? backward.Trained() : std::vector<OpId>();
 }
 
 }  // namespace cleave::ir

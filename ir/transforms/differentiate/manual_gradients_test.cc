@@ -30,7 +30,7 @@ std::vector<std::vector<RankAxis>> Meshes() {
           {{"dp", 2}, {"tp", 1}}};
 }
 
-const Optimizer kMomentum = {.kind = Optimizer::Kind::kMomentum, .learning_rate = {.rate = 0.1}};
+const TestOptimizer kMomentum = {.kind = TestOptimizer::Kind::kMomentum, .rate = 0.1};
 
 double LossOf(const Graph& forward, const RankSources& sources) {
   const TensorOnRanks loss = InterpretRanks(forward, sources, 1)[*forward.loss];
@@ -148,7 +148,7 @@ std::vector<double> ReductionGradients(const std::string& reduction, const std::
                                              "y");
   RankSources sources;
   for (double value : values) sources[x].push_back({.shape = {}, .values = {value}});
-  const Graph graph = *Differentiate(std::move(builder).Build(), {.learning_rate = {.rate = 1}});
+  const Graph graph = *Differentiate(std::move(builder).Build(), {.rate = 1});
   std::vector<double> gradients;
   const IdVector<OpId, TensorOnRanks> all = InterpretRanks(graph, sources, 1);
   for (const Tensor& value : all[*graph.Find("x.grad")]) gradients.push_back(value.values[0]);

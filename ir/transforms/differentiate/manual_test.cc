@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/testing/optimizers.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
 namespace cleave::ir {
@@ -34,7 +35,7 @@ class ManualModel {
   std::string Backward(OpId mean, const std::string& group, int64_t size) {
     builder_.mutable_graph().loss =
         Add(OpKind::kAllReduce, {mean}, {{attribute::kGroup, group}, {attribute::kSize, size}}, "loss");
-    const absl::StatusOr<Graph> graph = Differentiate(builder_.graph(), {.learning_rate = {.rate = 1}});
+    const absl::StatusOr<Graph> graph = Differentiate(builder_.graph(), {.rate = 1});
     EXPECT_TRUE(graph.ok()) << graph.status();
     std::string text;
     for (const std::string& error : VerifyGraph(*graph)) absl::StrAppend(&text, error, "\n");
@@ -185,7 +186,7 @@ TEST(ManualDifferentiateTest, SlotsAreLocalAsTheirParameters) {
   builder.mutable_graph().loss =
       builder.Add(OpKind::kAllReduce, {product}, {{attribute::kGroup, "world"}, {attribute::kSize, 2}}, "loss");
   const absl::StatusOr<Graph> graph =
-      Differentiate(std::move(builder).Build(), {.kind = Optimizer::Kind::kAdam, .learning_rate = {.rate = 1}});
+      Differentiate(std::move(builder).Build(), {.kind = TestOptimizer::Kind::kAdam, .rate = 1});
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_EQ(VerifyGraph(*graph), std::vector<std::string>());
   EXPECT_TRUE(graph->op(*graph->Find("own.adam_m")).attributes.Get(attribute::kLocal));

@@ -24,7 +24,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-Graph Trained(Graph forward, const Optimizer& optimizer = {}) {
+Graph Trained(Graph forward, const TestOptimizer& optimizer = {}) {
   absl::StatusOr<Graph> graph = Differentiate(std::move(forward), optimizer);
   EXPECT_TRUE(graph.ok()) << graph.status();
   return *std::move(graph);
@@ -86,8 +86,8 @@ TEST(PrecisionTest, ProductsReadAndGiveBf16) {
 }
 
 TEST(PrecisionTest, LossesMetricsAndUpdatesStayInF32) {
-  Optimizer adam;
-  adam.kind = Optimizer::Kind::kAdam;
+  TestOptimizer adam;
+  adam.kind = TestOptimizer::Kind::kAdam;
   const Graph graph = InBf16(Trained(MlpGraph(), adam));
   EXPECT_EQ(ReadBy(graph, "loss")[0], "logits.f32");
   EXPECT_EQ(ReadBy(graph, "accuracy")[0], "logits.f32");

@@ -12,6 +12,7 @@
 #include "ir/graph/ops/samples.h"
 #include "ir/proof/interpret/interpret.h"
 #include "ir/proof/interpret/interpret_ranks.h"
+#include "ir/testing/optimizers.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
 namespace cleave::ir {
@@ -216,7 +217,7 @@ std::vector<Tensor> GradientsOf(GraphBuilder builder, OpId value, const std::vec
   values[factor] = weight;
   const OpId product = builder.Add(OpKind::kMul, {value, factor}, {}, "product");
   builder.mutable_graph().loss = builder.Add(OpKind::kReduceSum, {product}, {}, "loss");
-  const absl::StatusOr<Graph> graph = Differentiate(std::move(builder).Build(), {.learning_rate = {.rate = 1}});
+  const absl::StatusOr<Graph> graph = Differentiate(std::move(builder).Build(), {.rate = 1});
   EXPECT_TRUE(graph.ok()) << graph.status();
   std::vector<Tensor> gradients;
   for (OpId source : sources) gradients.push_back(Zeros(values[source].shape));

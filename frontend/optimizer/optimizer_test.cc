@@ -1,0 +1,170 @@
+#include "frontend/optimizer/optimizer.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/testing.h"
+#include "gtest/gtest.h"
+#include "ir/graph/ops/ops.h"
+
+namespace cleave::frontend {
+namespace {
+
+constexpr char kOwn[] =
+    "fn own(parameter: f32[..n], gradient: f32[..n], lr: float, decay: float = 0.9) -> f32[..n] {\n"
+    "    state average: f32[..n] = zeros();\n"
+    "    let mean = decay * average + (1.0 - decay) * gradient;\n"
+    "    update average = mean;\n"
+    "    let correction = 1.0 / (1.0 - pow(decay, step));\n"
+    "    return parameter - mean * correction * lr;\n"
+    "}\n";
+
+// A dense layer whose parameters `optimizer` updates.
+Analyzed Optimized(const std::string& functions, const std::string& optimizer) {
+  return AnalyzeText(absl::StrCat(functions,
+                                  "model M() { input x: f32[8, 4]; input y: f32[8, 3]; let h = dense(x, 3); "
+                                  "loss mse(h, y); }\ntrain M { optimizer = ",
+                                  optimizer, "; }\n"));
+}
+
+std::string UpdatesText(const ir::Graph& graph) {
+  std::string text;
+  for (const ir::Op& op : graph.ops) {
+    std::vector<std::string> inputs;
+    for (ir::OpId input : op.inputs) inputs.push_back(graph.op(input).name);
+    absl::StrAppend(&text, op.name, " = ", ir::OpKindName(op.kind), "(", absl::StrJoin(inputs, ", "), ")\n");
+  }
+  for (const ir::StateUpdate& update : graph.updates) {
+    absl::StrAppend(&text, graph.op(update.state).name, " <- ", graph.op(update.value).name, "\n");
+  }
+  return text;
+}
+
+// What depends on the step alone is made once; everything else is named after its parameter.
+TEST(OptimizerTest, IsExpandedForEachParameter) {
+  const Analyzed analyzed = Optimized(kOwn, "own(lr = 0.1)");
+  EXPECT_EQ(analyzed.messages, "");
+  ASSERT_TRUE(analyzed.module.has_value());
+  EXPECT_EQ(UpdatesText(analyzed.module->updates.graph),
+            "h.weight = parameter()\n"
+            "h.weight.grad = input()\n"
+            "h.bias = parameter()\n"
+            "h.bias.grad = input()\n"
+            "h.weight.average = state()\n"
+            "h.weight.mean.scale = scale(h.weight.average)\n"
+            "h.weight.mean.scale_1 = scale(h.weight.grad)\n"
+            "h.weight.average.new = add(h.weight.mean.scale, h.weight.mean.scale_1)\n"
+            "correction = step_scalar()\n"
+            "h.weight.mul = mul(h.weight.average.new, correction)\n"
+            "learning_rate = step_scalar()\n"
+            "h.weight.mul_1 = mul(h.weight.mul, learning_rate)\n"
+            "h.weight.new = sub(h.weight, h.weight.mul_1)\n"
+            "h.bias.average = state()\n"
+            "h.bias.mean.scale = scale(h.bias.average)\n"
+            "h.bias.mean.scale_1 = scale(h.bias.grad)\n"
+            "h.bias.average.new = add(h.bias.mean.scale, h.bias.mean.scale_1)\n"
+            "h.bias.mul = mul(h.bias.average.new, correction)\n"
+            "h.bias.mul_1 = mul(h.bias.mul, learning_rate)\n"
+            "h.bias.new = sub(h.bias, h.bias.mul_1)\n"
+            "h.weight.average <- h.weight.average.new\n"
+            "h.weight <- h.weight.new\n"
+            "h.bias.average <- h.bias.average.new\n"
+            "h.bias <- h.bias.new\n");
+  const ir::Graph& graph = analyzed.module->updates.graph;
+  EXPECT_EQ(graph.op(*graph.Find("correction")).attributes.Get(ir::attribute::kFormula),
+            "div(1.0, sub(1.0, pow(0.9, step)))");
+}
+
+// A state that takes a gradient, another state or a value that another state takes too, gets a value of its own.
+TEST(OptimizerTest, EveryStateHasAValueOfItsOwn) {
+  const Analyzed analyzed = Optimized(
+      "fn own(parameter: f32[..n], gradient: f32[..n], lr: float) -> f32[..n] {\n"
+      "    state last: f32[..n] = zeros(); state before: f32[..n] = zeros(); state twice: f32[..n] = zeros();\n"
+      "    update last = gradient; update before = last;\n"
+      "    let result = parameter - (gradient + before + twice) * lr; update twice = result;\n"
+      "    return result;\n"
+      "}\n",
+      "own(lr = 0.1)");
+  EXPECT_EQ(analyzed.messages, "");
+  ASSERT_TRUE(analyzed.module.has_value());
+  const std::string text = UpdatesText(analyzed.module->updates.graph);
+  for (const char* const line : {"h.bias.last.new = scale(h.bias.grad)\n", "h.bias.before.new = scale(h.bias.last)\n",
+                                 "h.bias.last <- h.bias.last.new\n", "h.bias.before <- h.bias.before.new\n",
+                                 "h.bias.new = scale(h.bias.twice.new)\n", "h.bias <- h.bias.new\n"}) {
+    EXPECT_TRUE(absl::StrContains(text, line)) << line << " in\n" << text;
+  }
+}
+
+TEST(OptimizerTest, ChoosesByTheStepAndTheShape) {
+  const std::string head = "fn own(parameter: f32[..n], gradient: f32[..n], lr: float) -> f32[..n] { ";
+  for (const char* const body : {"return parameter - where(step > 3, gradient, 0.0) * lr; }\n",
+                                 "return parameter - gradient * choose(step % 2 == 0, lr, 2.0 * lr); }\n",
+                                 "return parameter - choose(ndim(gradient) == 2, gradient, 0.5 * gradient) * lr; }\n",
+                                 "return parameter - maximum(gradient, -1.0 / floor(step / 2 + 1)) * lr; }\n"}) {
+    EXPECT_EQ(Optimized(head + body, "own(lr = 0.1)").messages, "") << body;
+  }
+}
+
+TEST(OptimizerTest, ClipsByTheNormOfAllGradients) {
+  // A function of the model's own that has a name of the prelude is not meant.
+  const Analyzed analyzed = Optimized(
+      "fn clip_factor(x: f32[..n]) -> f32[..n] { return x; }\n"
+      "fn own(parameter: f32[..n], gradient: f32[..n], lr: float) -> f32[..n] {\n"
+      "    return parameter - clip_factor(gradient) * lr;\n}\n",
+      "own(lr = 0.1); clip = 2");
+  EXPECT_EQ(analyzed.messages, "");
+  ASSERT_TRUE(analyzed.module.has_value());
+  const std::string text = UpdatesText(analyzed.module->updates.graph);
+  for (const char* const line :
+       {"clip.reduce_sum = reduce_sum(clip.square)\n", "clip.add = add(clip.reduce_sum, clip.reduce_sum_1)\n",
+        "h.weight.clipped = mul(h.weight.grad, clip.minimum)\n", "h.bias.mul = mul(h.bias.clipped, learning_rate)\n"}) {
+    EXPECT_TRUE(absl::StrContains(text, line)) << line << " in\n" << text;
+  }
+}
+
+void CheckMistake(const std::string& functions, const std::string& optimizer, const std::string& expected) {
+  const Analyzed analyzed = Optimized(functions, optimizer);
+  EXPECT_FALSE(analyzed.module.has_value()) << functions;
+  EXPECT_TRUE(absl::StrContains(analyzed.messages, expected)) << analyzed.messages;
+  // Once, not for each parameter.
+  EXPECT_EQ(analyzed.messages.find("error[", 1), std::string::npos) << analyzed.messages;
+}
+
+TEST(OptimizerTest, Mistakes) {
+  const std::string head = "fn own(parameter: f32[..n], gradient: f32[..n], lr: float) -> f32[..n] { ";
+  CheckMistake(kOwn, "own()", "error[E0203]");
+  CheckMistake(kOwn, "own(0.1, 0.9, 3.0)", "error[E0203]: `own` takes");
+  CheckMistake(kOwn, "own(lr = 0.1, gradient = 3.0)", "error[E0203]: `own` has no argument `gradient`");
+  CheckMistake(kOwn, "own(lr = 0.1, decay = true)", "error[E0204]: argument `decay` of `own` is `float`");
+  CheckMistake("", "sgd(); clip = 0", "error[E0508]: `clip` must be positive");
+  CheckMistake("", "sgd(); clip = true", "error[E0204]: `clip` must be a number");
+  CheckMistake("", "relu(lr = 0.1)", "error[E0508]: unknown optimizer `relu`");
+  CheckMistake(head + "param w: f32[..n] = zeros(); return parameter - gradient * lr; }\n", "own(lr = 0.1)",
+               "error[E0211]: `param` inside an optimizer");
+  CheckMistake(head + "print(gradient); return parameter - gradient * lr; }\n", "own(lr = 0.1)",
+               "error[E0211]: `print` or `assert_finite` inside of `own`");
+  CheckMistake(head + "return #[replicate] relu(parameter - gradient * lr); }\n", "own(lr = 0.1)",
+               "error[E0305]: an attribute inside of `own`");
+  CheckMistake(head + "return choose(step > 3, parameter, gradient); }\n", "own(lr = 0.1)",
+               "help: between tensors: `where(step > 10, a, b)`");
+  CheckMistake("fn twice(x: f32[..n]) -> f32[..n] { state m: f32[..n] = zeros(); update m = x * 1.0; return m; }\n" +
+                   head + "let a = twice(gradient); return parameter - twice(a) * lr; }\n",
+               "own(lr = 0.1)", "error[E0210]: two states of an optimizer are called `m`");
+  CheckMistake(head + "update parameter = gradient; return parameter; }\n", "own(lr = 0.1)", "error[E0209]");
+  CheckMistake(head + "state m: f32[3] = zeros(); update m = gradient; return parameter; }\n", "own(lr = 0.1)",
+               "error[E0206]: state `m` is f32[3]");
+}
+
+// A formula that doubles in each pass would have no end.
+TEST(OptimizerTest, FormulasAreBounded) {
+  CheckMistake(
+      "fn own(parameter: f32[..n], gradient: f32[..n], lr: float) -> f32[..n] {\n"
+      "    let mut rate = lr * step; for i in 0..60 { rate = rate * rate; } return parameter - gradient * rate;\n}\n",
+      "own(lr = 0.1)", "error[E0213]: a formula of the step that is too long");
+}
+
+}  // namespace
+}  // namespace cleave::frontend

@@ -1,0 +1,124 @@
+// The optimizers of the prelude: what PyTorch makes of the same model in ten steps, and the same program on any number
+// of ranks.
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "ir/proof/interpret/interpret.h"
+#include "ir/transforms/differentiate/differentiate.h"
+#include "tests/collective_counts/programs.h"
+
+namespace cleave::tests {
+namespace {
+
+constexpr char kFolder[] = "tests/optimizers/";
+constexpr int kSteps = 10;
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file.good()) << path;
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string ModelWith(const std::string& optimizer, const std::string& parallel = "") {
+  return absl::StrCat(ReadAll(absl::StrCat(kFolder, "small.model")), "train Small { optimizer = ", optimizer, "; }\n",
+                      parallel);
+}
+
+// What PyTorch makes of the model: pytorch.py.
+struct Expected {
+  std::string optimizer;
+  std::map<std::string, std::vector<double>> values;  // "loss", and the parameters at the end.
+};
+
+std::vector<Expected> ReadExpected() {
+  std::vector<Expected> all;
+  std::stringstream text(ReadAll(absl::StrCat(kFolder, "pytorch.txt")));
+  for (std::string line; std::getline(text, line);) {
+    if (line.find('(') != std::string::npos) {
+      all.push_back({.optimizer = line, .values = {}});
+      continue;
+    }
+    std::stringstream words(line);
+    std::string name;
+    words >> name;
+    for (double value; words >> value;) all.back().values[name].push_back(value);
+  }
+  return all;
+}
+
+// The values that the script takes.
+ir::Tensor Sines(const ir::Shape& shape, double seed) {
+  ir::Tensor tensor = ir::Zeros(shape);
+  for (size_t i = 0; i < tensor.values.size(); ++i) tensor.values[i] = std::sin(seed + 1.7 * static_cast<double>(i));
+  return tensor;
+}
+
+std::map<std::string, std::vector<double>> Trained(const ir::Graph& graph) {
+  const std::map<std::string, double> seeds = {{"x", 0.3},      {"y", 1.1},          {"h.weight", 2.0},
+                                               {"h.bias", 3.0}, {"out.weight", 4.0}, {"out.bias", 5.0}};
+  ir::SourceValues sources;
+  for (const ir::Op& op : graph.ops) {
+    if (seeds.count(op.name) > 0) sources[op.id] = Sines(op.type.shape, seeds.at(op.name));
+    if (op.kind == ir::OpKind::kState) sources[op.id] = ir::Zeros(op.type.shape);
+  }
+  std::map<std::string, std::vector<double>> result;
+  for (int64_t step = 1; step <= kSteps; ++step) {
+    const IdVector<ir::OpId, ir::Tensor> values = ir::InterpretGraph(graph, sources, step);
+    result["loss"].push_back(values[*graph.loss].values[0]);
+    for (const ir::StateUpdate& update : graph.updates) sources[update.state] = values[update.value];
+  }
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind == ir::OpKind::kParameter) result[op.name] = sources[op.id].values;
+  }
+  return result;
+}
+
+TEST(Optimizers, AreThoseOfPyTorch) {
+  for (const Expected& expected : ReadExpected()) {
+    SCOPED_TRACE(expected.optimizer);
+    const std::optional<frontend::Module> module = ReadModule(ModelWith(expected.optimizer), "small.model");
+    ASSERT_TRUE(module.has_value());
+    const absl::StatusOr<ir::Graph> graph = ir::Differentiate(module->graph, module->updates);
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    const auto trained = Trained(*graph);
+    ASSERT_EQ(trained.size(), expected.values.size());
+    for (const auto& [name, values] : expected.values) {
+      ASSERT_EQ(trained.at(name).size(), values.size()) << name;
+      for (size_t i = 0; i < values.size(); ++i) {
+        EXPECT_NEAR(trained.at(name)[i], values[i], 1e-9) << name << ", element " << i;
+      }
+    }
+  }
+}
+
+// Norms are over whole tensors, however these lie; the simulation compares every value of all ranks.
+TEST(Optimizers, AreTheSameHoweverTheModelIsSplit) {
+  for (const Expected& expected : ReadExpected()) {
+    for (const char* const parallel :
+         {"parallel { devices = 4; }", "parallel { devices = 4; zero = 3; micro_batches = 2; }",
+          "parallel { devices = 3; search = data_parallel; zero = 2; }"}) {
+      const int devices = parallel[21] - '0';
+      CompileModel(ModelWith(expected.optimizer, parallel), devices);
+    }
+  }
+}
+
+// What is summed over a whole tensor is summed where it lies: nothing but scalars is sent besides.
+TEST(Optimizers, SumsOfSquaresLieAsTheTensorsDo) {
+  const std::string parallel = "parallel { devices = 4; zero = 1; search = data_parallel; }";
+  const double adam = SentBytesOf(CompileModel(ModelWith("adamw()", parallel), 4));
+  const double lamb = SentBytesOf(CompileModel(ModelWith("lamb()", parallel), 4));
+  constexpr double kScalars = 8 * 2 * 4;  // Two norms for each of four parameters, at most two times each.
+  EXPECT_GT(lamb, adam);
+  EXPECT_LE(lamb, adam + kScalars);
+}
+
+}  // namespace
+}  // namespace cleave::tests
