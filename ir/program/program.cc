@@ -106,32 +106,31 @@ Shape LargestLocalShape(const Program& program, ValueId value) {
   return LargestLocalShape(program.value(value).layout, program.mesh, program.value(value).type.shape);
 }
 
-std::vector<ValueId> Reads(const Step& step) {
+StepValues Reads(const Step& step) {
   return Match(
-      step.action, [](const Compute& compute) { return compute.inputs; },
+      step.action, [](const Compute& compute) { return StepValues(compute.inputs.begin(), compute.inputs.end()); },
       [](const Collective& collective) {
-        std::vector<ValueId> values;
+        StepValues values;
         for (const Transfer& transfer : collective.transfers) values.push_back(transfer.input);
         return values;
       },
-      [](const Slice& slice) { return std::vector<ValueId>{slice.input}; },
-      [](const View& view) { return std::vector<ValueId>{view.input}; },
-      [](const Glance& glance) { return std::vector<ValueId>{glance.input}; },
-      [](const HostCopy& copy) { return std::vector<ValueId>{copy.input}; });
+      [](const Slice& slice) { return StepValues{slice.input}; },
+      [](const View& view) { return StepValues{view.input}; },
+      [](const Glance& glance) { return StepValues{glance.input}; },
+      [](const HostCopy& copy) { return StepValues{copy.input}; });
 }
 
-std::vector<ValueId> Writes(const Step& step) {
+StepValues Writes(const Step& step) {
   return Match(
-      step.action, [](const Compute& compute) { return std::vector<ValueId>{compute.output}; },
+      step.action, [](const Compute& compute) { return StepValues{compute.output}; },
       [](const Collective& collective) {
-        std::vector<ValueId> values;
+        StepValues values;
         for (const Transfer& transfer : collective.transfers) values.push_back(transfer.output);
         return values;
       },
-      [](const Slice& slice) { return std::vector<ValueId>{slice.output}; },
-      [](const View& view) { return std::vector<ValueId>{view.output}; },
-      [](const Glance&) { return std::vector<ValueId>(); },
-      [](const HostCopy& copy) { return std::vector<ValueId>{copy.output}; });
+      [](const Slice& slice) { return StepValues{slice.output}; },
+      [](const View& view) { return StepValues{view.output}; }, [](const Glance&) { return StepValues(); },
+      [](const HostCopy& copy) { return StepValues{copy.output}; });
 }
 
 bool IsCopyOut(const Step& step) {

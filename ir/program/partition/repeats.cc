@@ -25,8 +25,8 @@ class Repeats {
 
  private:
   Repeat Decide(const Step& step) const {
-    const std::vector<ValueId> reads = Reads(step);
-    const std::vector<ValueId> writes = Writes(step);
+    const StepValues reads = Reads(step);
+    const StepValues writes = Writes(step);
     const auto depends = [&](ValueId value) { return DependsOn(program_.value(value).layout, *program_.time); };
     const auto reads_of = [&](Repeat repeat) {
       return std::any_of(reads.begin(), reads.end(), [&](ValueId value) { return made_[value] == repeat; });
@@ -38,7 +38,7 @@ class Repeats {
     return IsMadeAgain(step, writes) || reads_of(Repeat::kEach) ? Repeat::kEach : Repeat::kOnceBefore;
   }
 
-  bool IsMadeAgain(const Step& step, const std::vector<ValueId>& writes) const {
+  bool IsMadeAgain(const Step& step, const StepValues& writes) const {
     if (writes.empty()) return false;
     switch (plan_.ops[program_.value(writes[0]).origin].retention) {
       case Retention::kKeep:

@@ -162,7 +162,7 @@ void RemoveDeadMoves(Program& program) {
   for (size_t i = program.steps.size(); i-- > 0;) {
     const Step& step = program.steps[i];
     if (std::holds_alternative<Compute>(step.action)) continue;
-    const std::vector<ValueId> writes = Writes(step);
+    const StepValues writes = Writes(step);
     if (!std::all_of(writes.begin(), writes.end(), [&](ValueId value) { return uses[value] == 0; })) continue;
     for (ValueId value : Reads(step)) --uses[value];
     dead.insert(i);

@@ -186,7 +186,7 @@ class StaticCheck {
       Find(absl::StrCat("runs ", RepeatName(step.repeat), ", and `", value(read).name, "` is there ",
                         RepeatName(repeats_[read])));
     }
-    std::vector<ValueId> own = Writes(step);
+    StepValues own = Writes(step);
     for (ValueId read : Reads(step)) own.push_back(read);
     const bool depends =
         std::any_of(own.begin(), own.end(), [&](ValueId id) { return DependsOn(value(id).layout, *program_.time); });
