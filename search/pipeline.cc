@@ -200,7 +200,7 @@ class Staging {
       if (stage.repeat != ir::Repeat::kEach || stage.phase == ir::Phase::kUpdate || stage.phase == ir::Phase::kMetric)
         continue;
       const ir::Step& first = program.steps[static_cast<size_t>(ir::StepsOf(stage).front())];
-      const std::vector<ir::ValueId> writes = ir::Writes(first);
+      const ir::StepValues writes = ir::Writes(first);
       if (writes.empty()) continue;
       const ir::OpId op = made->distributed.originals[program.value(writes.front()).origin];
       of_op[ForwardOf(op)] += times[i].value();

@@ -111,7 +111,8 @@ void TakeSavings(const ir::Plan& thrifty, ir::Plan& plan) {
 Found Smallest(ir::Plan plan, const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
                const SearchOptions& options) {
   auto [thrifty, program] =
-      search::Smallest(graph, cluster, options.execution, SavingsOf(graph, options, pins), options.tuning, plan);
+      search::Smallest(graph, cluster, options.execution, SavingsOf(graph, options, pins), options.tuning, plan)
+          .value();
   TakeSavings(thrifty, plan);
   return {.plan = std::move(plan), .program = std::move(program)};
 }

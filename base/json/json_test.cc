@@ -1,5 +1,8 @@
 #include "base/json/json.h"
 
+#include <utility>
+
+#include "base/json/document_writer.h"
 #include "gtest/gtest.h"
 
 namespace cleave {
@@ -70,6 +73,24 @@ TEST(JsonTextTest, KeepsTheOrderOfFieldsAndReplacesWhatIsNotUtf8) {
   EXPECT_EQ(JsonLine(json), "{\"b\":[1,2],\"a\":\"x\xEF\xBF\xBD\"}");
   EXPECT_EQ(JsonObject({{"b", {1, 2}}, {"a", "x\xff"}}), json);
   EXPECT_EQ(JsonDocument({{"b", {1}}, {"a", nullptr}}), "{\n \"b\": [\n  1\n ],\n \"a\": null\n}\n");
+}
+
+TEST(JsonDocumentWriterTest, WritesWhatJsonDocumentWrites) {
+  const Json items[] = {{{"name", "a\nb"}, {"list", {1, 2}}}, {{"name", "c\xff"}, {"list", Json::array()}}, 7};
+  for (int count = 0; count <= 3; ++count) {
+    JsonDocumentWriter writer;
+    Json list = Json::array();
+    writer.Field("object", {{"x", {1}}, {"y", nullptr}});
+    writer.BeginItems("items");
+    for (int i = 0; i < count; ++i) {
+      writer.Item(items[i]);
+      list.push_back(items[i]);
+    }
+    writer.EndItems();
+    writer.Field("last", 0.5);
+    EXPECT_EQ(std::move(writer).Done(),
+              JsonDocument({{"object", {{"x", {1}}, {"y", nullptr}}}, {"items", list}, {"last", 0.5}}));
+  }
 }
 
 }  // namespace

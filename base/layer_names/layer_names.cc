@@ -29,14 +29,17 @@ std::string FoldedNumber(std::vector<int64_t> numbers) {
 
 LayerName LayerNameOf(absl::string_view name) {
   LayerName result;
-  std::vector<std::string> parts = absl::StrSplit(name, '.');
-  for (std::string& part : parts) {
+  result.place.reserve(name.size());
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('.', begin), name.size());
+    const absl::string_view part = name.substr(begin, end - begin);
     int64_t number = 0;
-    if (!IsNumber(part, &number)) continue;
-    result.numbers.push_back(number);
-    part = "#";
+    const bool is_number = IsNumber(part, &number);
+    if (is_number) result.numbers.push_back(number);
+    if (begin > 0) result.place += '.';
+    absl::StrAppend(&result.place, is_number ? "#" : part);
+    begin = end + 1;
   }
-  result.place = absl::StrJoin(parts, ".");
   return result;
 }
 

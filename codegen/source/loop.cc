@@ -55,7 +55,7 @@ class BodyEmitter {
   }
 
  private:
-  bool IsInside(ir::ValueId value) const { return emission_.fusion.inside.count(value) > 0; }
+  bool IsInside(ir::ValueId value) const { return emission_.fusion.inside.contains(value); }
 
   ElementText Operand(const ir::Compute& compute, size_t input) {
     const ir::ValueId value = compute.inputs[input];
@@ -247,7 +247,7 @@ std::string LoopShape::IndexText(const LoopSpan& span) const {
 std::vector<int> WritingSteps(const Emission& emission, const ir::FusedLoop& loop) {
   std::vector<int> steps;
   for (const int i : loop.steps) {
-    if (emission.fusion.inside.count(ComputeAt(emission, i).output) == 0) steps.push_back(i);
+    if (!emission.fusion.inside.contains(ComputeAt(emission, i).output)) steps.push_back(i);
   }
   return steps;
 }

@@ -92,7 +92,7 @@ class StatementBuilder {
     for (const std::vector<ir::AxisId>& cut : compute.strategy.cuts) Add(absl::StrCat("cut", AxesText(cut)));
     for (const ir::ValueId input : compute.inputs) AddValue(input);
     AddValue(compute.output);
-    Add(static_cast<int64_t>(emission_.fusion.inside.count(compute.output)));
+    Add(static_cast<int64_t>(emission_.fusion.inside.contains(compute.output)));
   }
 
   void AddAction(int index, const ir::Collective& collective) {

@@ -11,7 +11,8 @@ UniqueNames::UniqueNames(const Graph& graph) {
 
 std::string UniqueNames::Take(const std::string& wish) {
   std::string name = wish;
-  for (int number = 1; !taken_.insert(name).second; ++number) name = absl::StrCat(wish, "_", number);
+  for (int number = 1; taken_.contains(name); ++number) name = absl::StrCat(wish, "_", number);
+  taken_.insert(own_.emplace_back(name));
   return name;
 }
 

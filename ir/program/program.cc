@@ -106,36 +106,33 @@ Shape LargestLocalShape(const Program& program, ValueId value) {
   return LargestLocalShape(program.value(value).layout, program.mesh, program.value(value).type.shape);
 }
 
-std::vector<ValueId> Reads(const Step& step) {
+StepValues Reads(const Step& step) {
   return Match(
-      step.action, [](const Compute& compute) { return compute.inputs; },
+      step.action, [](const Compute& compute) { return StepValues(compute.inputs.begin(), compute.inputs.end()); },
       [](const Collective& collective) {
-        std::vector<ValueId> values;
+        StepValues values;
         for (const Transfer& transfer : collective.transfers) values.push_back(transfer.input);
         return values;
       },
-      [](const Slice& slice) { return std::vector<ValueId>{slice.input}; },
-      [](const View& view) { return std::vector<ValueId>{view.input}; },
-      [](const Glance& glance) { return std::vector<ValueId>{glance.input}; },
-      [](const HostCopy& copy) { return std::vector<ValueId>{copy.input}; },
-      [](const Send& send) { return std::vector<ValueId>{send.input}; },
-      [](const Receive&) { return std::vector<ValueId>(); });
+      [](const Slice& slice) { return StepValues{slice.input}; },
+      [](const View& view) { return StepValues{view.input}; },
+      [](const Glance& glance) { return StepValues{glance.input}; },
+      [](const HostCopy& copy) { return StepValues{copy.input}; },
+      [](const Send& send) { return StepValues{send.input}; }, [](const Receive&) { return StepValues(); });
 }
 
-std::vector<ValueId> Writes(const Step& step) {
+StepValues Writes(const Step& step) {
   return Match(
-      step.action, [](const Compute& compute) { return std::vector<ValueId>{compute.output}; },
+      step.action, [](const Compute& compute) { return StepValues{compute.output}; },
       [](const Collective& collective) {
-        std::vector<ValueId> values;
+        StepValues values;
         for (const Transfer& transfer : collective.transfers) values.push_back(transfer.output);
         return values;
       },
-      [](const Slice& slice) { return std::vector<ValueId>{slice.output}; },
-      [](const View& view) { return std::vector<ValueId>{view.output}; },
-      [](const Glance&) { return std::vector<ValueId>(); },
-      [](const HostCopy& copy) { return std::vector<ValueId>{copy.output}; },
-      [](const Send&) { return std::vector<ValueId>(); },
-      [](const Receive& receive) { return std::vector<ValueId>{receive.output}; });
+      [](const Slice& slice) { return StepValues{slice.output}; },
+      [](const View& view) { return StepValues{view.output}; }, [](const Glance&) { return StepValues(); },
+      [](const HostCopy& copy) { return StepValues{copy.output}; }, [](const Send&) { return StepValues(); },
+      [](const Receive& receive) { return StepValues{receive.output}; });
 }
 
 bool IsCopyOut(const Step& step) {
@@ -194,8 +191,8 @@ int64_t MicroBatchesUnderWay(const Program& program) {
 }
 
 std::optional<int> StageOf(const Program& program, const Step& step) {
-  const std::vector<ValueId> writes = Writes(step);
-  const std::vector<ValueId> touched = writes.empty() ? Reads(step) : writes;
+  const StepValues writes = Writes(step);
+  const StepValues touched = writes.empty() ? Reads(step) : writes;
   return touched.empty() ? std::nullopt : program.value(touched.front()).stage;
 }
 

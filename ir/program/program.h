@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "base/strong_id/strong_id.h"
 #include "ir/graph/graph.h"
@@ -259,8 +260,9 @@ Shape LocalShape(const Program& program, ValueId value, int rank);
 Shape LargestLocalShape(const Program& program, ValueId value);
 
 // What a step reads and writes, in order.
-std::vector<ValueId> Reads(const Step& step);
-std::vector<ValueId> Writes(const Step& step);
+using StepValues = absl::InlinedVector<ValueId, 6>;
+StepValues Reads(const Step& step);
+StepValues Writes(const Step& step);
 
 // Whether the step makes a value that lies in the host's memory.
 bool IsCopyOut(const Step& step);

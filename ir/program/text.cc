@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/span.h"
 #include "base/match/match.h"
 #include "base/status/status_macros.h"
 #include "base/text/text.h"
@@ -82,7 +83,7 @@ class Writer {
  private:
   static std::string Id(ValueId id) { return absl::StrCat("%", id.value()); }
 
-  static std::string Ids(const std::vector<ValueId>& ids) {
+  static std::string Ids(absl::Span<const ValueId> ids) {
     return absl::StrJoin(ids, ", ", [](std::string* out, ValueId id) { out->append(Id(id)); });
   }
 
@@ -127,7 +128,7 @@ class Writer {
   std::string StepText(const Step& step) const {
     if (const Glance* glance = std::get_if<Glance>(&step.action)) return GlanceText(step, *glance);
     if (const Send* send = std::get_if<Send>(&step.action)) return SendText(step, *send);
-    const std::vector<ValueId> outputs = Writes(step);
+    const StepValues outputs = Writes(step);
     const std::string types =
         absl::StrJoin(outputs, ", ", [&](std::string* out, ValueId id) { out->append(LocalType(id)); });
     std::string text = absl::StrCat("  ", Ids(outputs), ": ", types, " = ");

@@ -1,6 +1,7 @@
 #include "search/assignment/assignment.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cleave::search {
 
@@ -16,7 +17,8 @@ Assignment::Assignment(const GraphFacts& facts, const ir::Mesh& mesh, Assignment
       outputs_(facts.graph->ops.size(), -1),
       value_costs_(facts.graph->ops.size()),
       quiet_(facts.graph->ops.size()),
-      is_dirty_(facts.graph->ops.size()) {
+      is_dirty_(facts.graph->ops.size()),
+      is_held_(facts.graph->ops.size()) {
   for (const auto& [op, demand] : demands) {
     if (demand.output.has_value()) outputs_[op] = table_.prices().Intern(*demand.output);
     if (!demand.strategy.has_value()) continue;
@@ -85,13 +87,17 @@ void Assignment::Apply(const std::vector<Change>& changes) {
   Settle();
 }
 
-void Assignment::ReleasePrices() {
-  holds_prices_ = false;
+void Assignment::Release() {
+  holds_ = false;
+  for (ir::OpId op : std::exchange(held_, {})) {
+    is_held_[op] = 0;
+    FollowNow(op);
+  }
   Settle();
 }
 
 void Assignment::Settle() {
-  if (holds_prices_) return;
+  if (holds_) return;
   for (ir::OpId op : dirty_) {
     is_dirty_[op] = 0;
     const Cost price = PriceValue(op);

@@ -82,10 +82,11 @@ class Assignment {
     return table_.CutLike(op, chosen_[op], slot, layout, axis);
   }
 
-  // Between these calls changes are not priced. After many small changes only the result is priced, when prices are
-  // released. REQUIRES: cost() and Rollback() are not called in between.
-  void HoldPrices() { holds_prices_ = true; }
-  void ReleasePrices();
+  // Between these calls nothing follows from the ops that are set, and no price: after many small changes of the same
+  // ops only the result is looked at. REQUIRES: in between only ops that are set are asked for, and there is no cost()
+  // and no Rollback().
+  void Hold() { holds_ = true; }
+  void Release();
 
   int mark() const { return static_cast<int>(journal_.size()); }
   void Rollback(int mark);
@@ -142,7 +143,9 @@ class Assignment {
   void Choose(ir::OpId op, int strategy);
   void Touch(ir::OpId op);
   void Settle();
+  // What follows from the op, at once or, while it is held, later.
   void Follow(ir::OpId changed);
+  void FollowNow(ir::OpId changed);
   void DeriveStorage(ir::OpId parameter);
   void DeriveData(ir::OpId op);
   void DeriveSum(ir::OpId op);
@@ -169,7 +172,9 @@ class Assignment {
   IdVector<ir::OpId, uint8_t> quiet_;                                        // Moving the value never costs.
   absl::flat_hash_map<std::pair<int, std::vector<int>>, Cost> inner_costs_;  // (inner kind, strategies of the group).
   IdVector<ir::OpId, uint8_t> is_dirty_;
-  bool holds_prices_ = false;
+  bool holds_ = false;
+  std::vector<ir::OpId> held_;  // Changed since Hold(): what follows from them is yet to be found.
+  IdVector<ir::OpId, uint8_t> is_held_;
 };
 
 }  // namespace cleave::search

@@ -76,16 +76,16 @@ TEST(AssignmentTest, TimeAndMemoryArePricedIncrementallyToo) {
   }
 }
 
-TEST(AssignmentTest, HeldPricesComeToTheSame) {
+TEST(AssignmentTest, HeldChangesComeToTheSame) {
   const ir::Graph graph = testing::SeedNetwork();
   const GraphFacts facts = FactsOf(graph);
   const std::vector<ir::OpId> ops = facts.set_ops;
   std::mt19937 random(5);
   Assignment assignment(facts, ir::Mesh::OfDevices(4), {.gradient_weight = 0.1, .dataset = {}}, {});
   const Cost before = assignment.cost();
-  assignment.HoldPrices();
+  assignment.Hold();
   for (int step = 0; step < 20; ++step) assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});
-  assignment.ReleasePrices();
+  assignment.Release();
   const double whole = PlanCost(facts, PlanOf(assignment)).price;
   EXPECT_NEAR(assignment.cost().price, whole, 1e-9 * whole);
   assignment.Rollback(0);

@@ -12,6 +12,13 @@
 namespace cleave::search {
 
 void Assignment::Follow(ir::OpId changed) {
+  if (!holds_) return FollowNow(changed);
+  if (is_held_[changed]) return;
+  is_held_[changed] = 1;
+  held_.push_back(changed);
+}
+
+void Assignment::FollowNow(ir::OpId changed) {
   for (ir::OpId heir : facts_.inheritors[changed]) Choose(heir, table_.Inherited(heir, chosen_[changed]));
   for (ir::OpId parameter : facts_.led[changed]) DeriveStorage(parameter);
   for (ir::OpId input : facts_.op(changed).inputs) {

@@ -5,6 +5,11 @@
 namespace cleave::search {
 namespace {
 
+// Of questions about strategies that were not asked yet; the answers are numbers from -1 on.
+constexpr int kUnknown = -2;
+// Of prices, which are never less than 0.
+constexpr double kUnknownPrice = -1;
+
 // A strategy as numbers: per factor its axes and -1, then the passes.
 std::vector<int> KeyOf(const ir::Strategy& strategy) {
   std::vector<int> key;
@@ -52,14 +57,24 @@ StrategyTable::StrategyTable(const GraphFacts& facts, const ir::Mesh& mesh, Layo
       paid_(std::move(paid)),
       prices_(mesh, std::move(relaxation), paid_.redistribution, tuning),
       local_kinds_(facts.graph->ops.size(), 0),
+      local_rows_(facts.graph->ops.size(), -1),
+      local_prices_(kUnknownPrice),
       types_(facts.graph->ops.size()),
       inheritance_kinds_(facts.graph->ops.size(), -1),
       entries_(facts.rules.size()),
-      entry_index_(facts.rules.size()) {
+      entry_index_(facts.rules.size()),
+      inherited_(kUnknown),
+      passing_(kUnknown),
+      lying_like_(kUnknown) {
   std::map<std::tuple<int, int, std::vector<int>>, int> kinds;
+  std::map<std::pair<int, int>, int> rows;
   for (const ir::Op& op : facts.graph->ops) {
     types_[op.id] = prices_.Intern(facts.value_type(op.id), facts.moves(op.id));
     if (paid_.local != nullptr) local_kinds_[op.id] = paid_.local_kind(op.id);
+    if (local_kinds_[op.id] != 0) {
+      const std::pair row(facts.rule_of[op.id], local_kinds_[op.id]);
+      local_rows_[op.id] = rows.emplace(row, static_cast<int>(rows.size())).first->second;
+    }
     Intern(op.id, ir::Strategy::Replicated(facts.rule(op.id)));
     if (facts.roles[op.id] != Role::kInherits) continue;
     const std::tuple key(facts.rule_of[op.id], facts.rule_of[op.inherits->op], op.inherits->factors);
@@ -83,35 +98,39 @@ int StrategyTable::Intern(ir::OpId op, const ir::Strategy& strategy) {
 }
 
 double StrategyTable::LocalPrice(ir::OpId op, int index) {
-  if (local_kinds_[op] == 0) return 0;
-  const auto [found, is_new] = local_prices_.emplace(std::tuple(facts_.rule_of[op], local_kinds_[op], index), 0);
-  if (is_new) found->second = paid_.local(op, strategy(op, index));
-  return found->second;
+  const int row = local_rows_[op];
+  if (row < 0) return 0;
+  double price = local_prices_.Of(row, index);
+  if (price == kUnknownPrice) {
+    price = paid_.local(op, strategy(op, index));
+    local_prices_.Set(row, index, price);
+  }
+  return price;
 }
 
 int StrategyTable::Inherited(ir::OpId heir, int forward) {
-  const std::pair<int, int> key(inheritance_kinds_[heir], forward);
-  if (const auto found = inherited_.find(key); found != inherited_.end()) return found->second;
+  const int kind = inheritance_kinds_[heir];
+  if (const int known = inherited_.Of(kind, forward); known != kUnknown) return known;
   const ir::Inheritance& inheritance = *facts_.op(heir).inherits;
   const ir::Strategy own =
       ir::InheritStrategy(strategy(inheritance.op, forward), inheritance, facts_.rule(heir), mesh());
   const int index = Intern(heir, own);
-  inherited_.emplace(key, index);
+  inherited_.Set(kind, forward, index);
   return index;
 }
 
 int StrategyTable::LyingLike(ir::OpId op, LayoutIndex layout) {
-  const std::pair<int, int> key(facts_.rule_of[op], layout);
-  if (const auto found = lying_like_.find(key); found != lying_like_.end()) return found->second;
+  const int rule_index = facts_.rule_of[op];
+  if (const int known = lying_like_.Of(rule_index, layout); known != kUnknown) return known;
   const ir::Rule& rule = facts_.rule(op);
   const int index = Intern(op, StrategyFromDimensions(prices_.layout(layout), rule.output, rule, mesh()));
-  lying_like_.emplace(key, index);
+  lying_like_.Set(rule_index, layout, index);
   return index;
 }
 
 int StrategyTable::PassingThrough(ir::OpId op, LayoutIndex layout_index) {
-  const std::pair<int, int> key(facts_.rule_of[op], layout_index);
-  if (const auto found = passing_.find(key); found != passing_.end()) return found->second;
+  const int rule_index = facts_.rule_of[op];
+  if (const int known = passing_.Of(rule_index, layout_index); known != kUnknown) return known;
   const ir::Rule& rule = facts_.rule(op);
   const ir::Layout& like = prices_.layout(layout_index);
   std::vector<int> all_inputs;
@@ -128,7 +147,7 @@ int StrategyTable::PassingThrough(ir::OpId op, LayoutIndex layout_index) {
     }
     if (ir::InputLayout(own, rule, 0) == like) index = Intern(op, own);
   }
-  passing_.emplace(key, index);
+  passing_.Set(rule_index, layout_index, index);
   return index;
 }
 

@@ -20,6 +20,7 @@
 #include "absl/types/span.h"
 #include "ir/graph/graph.h"
 #include "ir/sharding/strategy/strategy.h"
+#include "search/assignment/answers.h"
 #include "search/cost/facts.h"
 #include "search/cost/prices.h"
 #include "search/cost/redistribution_prices.h"
@@ -92,14 +93,15 @@ class StrategyTable {
   Prices paid_;
   RedistributionPrices prices_;
   IdVector<ir::OpId, int> local_kinds_;
-  absl::flat_hash_map<std::tuple<int, int, int>, double> local_prices_;  // (rule, kind, strategy)
+  IdVector<ir::OpId, int> local_rows_;  // A number for rule and kind; -1 where the price is nothing.
+  Answers<double> local_prices_;        // (local row, strategy)
   IdVector<ir::OpId, TypeIndex> types_;
   IdVector<ir::OpId, int> inheritance_kinds_;                               // -1 for ops that do not inherit.
   std::vector<std::deque<Entry>> entries_;                                  // Per rule. References stay valid.
   std::vector<absl::flat_hash_map<std::vector<int>, int>> entry_index_;     // Per rule, by the strategy as numbers.
-  absl::flat_hash_map<std::pair<int, int>, int> inherited_;                 // (inheritance kind, forward strategy).
-  absl::flat_hash_map<std::pair<int, int>, int> passing_;                   // (rule, layout of all inputs).
-  absl::flat_hash_map<std::pair<int, int>, int> lying_like_;                // (rule, layout of its value).
+  Answers<int> inherited_;                                                  // (inheritance kind, forward strategy).
+  Answers<int> passing_;                                                    // (rule, layout of all inputs).
+  Answers<int> lying_like_;                                                 // (rule, layout of its value).
   absl::flat_hash_map<std::tuple<int, int, int, int, int>, int> cut_like_;  // (rule, strategy, slot, layout, axis).
 };
 

@@ -53,7 +53,7 @@ void DataParallel(Assignment& assignment) {
   const GraphFacts& facts = assignment.facts();
   const ir::Mesh& mesh = assignment.mesh();
   const IdVector<ir::OpId, Batch> batches = FindBatches(facts);
-  assignment.HoldPrices();
+  assignment.Hold();
   for (ir::OpId id : facts.set_ops) {
     const ir::Op& op = facts.op(id);
     const ir::Rule& rule = facts.rule(id);
@@ -75,7 +75,7 @@ void DataParallel(Assignment& assignment) {
     }
     assignment.Apply(std::vector<Change>{{id, strategy}});
   }
-  assignment.ReleasePrices();
+  assignment.Release();
 }
 
 void Replicate(Assignment& assignment) {

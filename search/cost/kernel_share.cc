@@ -42,17 +42,17 @@ IdVector<ir::OpId, KernelShare> KernelSharesOf(const GraphFacts& facts, const ir
   const ir::Program program = TrainingOfOneRank(facts);
   const ir::Fusion fusion = ir::Fuse(program, fuse);
   for (const ir::FusedStage& stage : fusion.stages) {
-    const std::vector<int> steps = ir::StepsOf(stage);
+    const ir::StageSteps steps = ir::StepsOf(stage);
     if (steps.size() == 1) continue;
     std::set<ir::ValueId> known;  // Read from memory before, or made by the kernel itself.
     for (int step : steps) {
       const ir::Compute& compute = *ir::ComputeOf(program.steps[static_cast<size_t>(step)]);
       KernelShare& share = shares[compute.op];
       share.ops = static_cast<int>(steps.size());
-      share.writes = fusion.inside.count(compute.output) == 0;
+      share.writes = !fusion.inside.contains(compute.output);
       for (size_t i = 0; i < compute.inputs.size(); ++i) {
         const ir::ValueId input = compute.inputs[i];
-        share.reads[i] = fusion.inside.count(input) == 0 && known.insert(input).second;
+        share.reads[i] = !fusion.inside.contains(input) && known.insert(input).second;
       }
       known.insert(compute.output);
     }

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/program/fuse/host_copies.h"
 #include "search/cost/time.h"
@@ -27,16 +28,16 @@ Seconds Arithmetic(const ir::Program& program, const ir::Compute& compute, const
 
 // The bytes that the steps read from other steps, each value once, and the bytes that they write for others. What has
 // no memory is neither read nor written: the weights of attention, which its gradient makes again.
-Bytes BytesTouched(const ir::Program& program, const ir::Fusion& fusion, const std::vector<int>& steps) {
+Bytes BytesTouched(const ir::Program& program, const ir::Fusion& fusion, absl::Span<const int> steps) {
   std::set<ir::ValueId> written, touched;
   for (int step : steps) {
     for (ir::ValueId value : ir::Reads(program.steps[static_cast<size_t>(step)])) {
-      if (written.count(value) == 0 && fusion.inside.count(value) == 0) touched.insert(value);
+      if (written.count(value) == 0 && !fusion.inside.contains(value)) touched.insert(value);
     }
     for (ir::ValueId value : ir::Writes(program.steps[static_cast<size_t>(step)])) written.insert(value);
   }
   for (ir::ValueId value : written) {
-    if (fusion.inside.count(value) == 0) touched.insert(value);
+    if (!fusion.inside.contains(value)) touched.insert(value);
   }
   Bytes bytes;
   for (ir::ValueId value : touched) bytes += LocalType(program, value).bytes();
@@ -44,7 +45,7 @@ Bytes BytesTouched(const ir::Program& program, const ir::Fusion& fusion, const s
 }
 
 // The time of a stage of computes.
-Seconds KernelTime(const ir::Program& program, const ir::Fusion& fusion, const std::vector<int>& steps,
+Seconds KernelTime(const ir::Program& program, const ir::Fusion& fusion, absl::Span<const int> steps,
                    const Cluster& cluster) {
   if (steps.size() == 1 && ir::IsAlias(program.steps[static_cast<size_t>(steps[0])])) return Seconds(0);
   Seconds arithmetic{0};
@@ -62,14 +63,14 @@ Bytes BytesOfStep(const ir::Program& program, const ir::Fusion& fusion) {
   for (const ir::Step& step : program.steps) {
     if (step.phase == ir::Phase::kMetric || ir::IsAlias(step)) continue;
     for (ir::ValueId value : ir::Writes(step)) {
-      if (fusion.inside.count(value) == 0) bytes += LocalType(program, value).bytes();
+      if (!fusion.inside.contains(value)) bytes += LocalType(program, value).bytes();
     }
   }
   return bytes;
 }
 
 // The time of one run of a stage on a cluster as the step sees it.
-Seconds StageTime(const ir::Program& program, const ir::Fusion& fusion, const std::vector<int>& steps,
+Seconds StageTime(const ir::Program& program, const ir::Fusion& fusion, absl::Span<const int> steps,
                   const Cluster& cluster) {
   const ir::Step& first = program.steps[static_cast<size_t>(steps.front())];
   if (const ir::Collective* collective = ir::CommunicationOf(program, first); collective != nullptr) {
@@ -99,7 +100,7 @@ class Clocks {
   // Nothing is under way before the first micro-batch and after the last one.
   void Join() { kernels_ = collectives_ = copies_ = now().value(); }
 
-  void Kernel(const ir::Program& program, const std::vector<int>& steps, Seconds seconds) {
+  void Kernel(const ir::Program& program, absl::Span<const int> steps, Seconds seconds) {
     if (waits_) Wait();
     for (int step : steps) kernels_ = std::max(kernels_, Ready(program.steps[static_cast<size_t>(step)]));
     kernels_ += seconds.value();
@@ -210,7 +211,7 @@ Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const C
     if (stage.phase == ir::Phase::kMetric) continue;
     if (std::exchange(repeat, stage.repeat) != stage.repeat) clocks.Join();
     if (std::exchange(phase, stage.phase) != stage.phase) clocks.Enter(phase);
-    const std::vector<int> steps = ir::StepsOf(stage);
+    const ir::StageSteps steps = ir::StepsOf(stage);
     const ir::Step& first = program.steps[static_cast<size_t>(steps.front())];
     copies.Begin(static_cast<int>(i), clocks);
     if (std::holds_alternative<ir::HostCopy>(first.action)) prediction.host_copies += times[i];
@@ -234,7 +235,7 @@ std::vector<Seconds> StageTimes(const ir::Program& program, const ir::Fusion& fu
   const Cluster cluster = SeenByStep(machine, BytesOfStep(program, fusion));
   std::vector<Seconds> times;
   for (const ir::FusedStage& stage : fusion.stages) {
-    const std::vector<int> steps = ir::StepsOf(stage);
+    const ir::StageSteps steps = ir::StepsOf(stage);
     const auto runs = static_cast<double>(ir::RunsOf(program, program.steps[static_cast<size_t>(steps.front())]));
     times.push_back(StageTime(program, fusion, steps, cluster) * runs);
   }

@@ -1,6 +1,7 @@
 #include "search/memory/estimate.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "search/memory/measured.h"
@@ -77,24 +78,50 @@ Estimator::Estimator(const ir::Graph& training_graph, const Cluster& cluster, co
       execution_(execution),
       equal_(training_graph.is_manual() ? EqualLayers() : FindEqualLayers(training_graph)) {}
 
-std::optional<Estimate> Estimator::Of(const ir::Plan& plan) const {
+std::optional<Estimator::LeftOut> Estimator::LeftOutOf(const ir::Plan& plan) const {
   const LayerRun run = LongestRun(equal_, plan);
   if (run.count() < kFewest) return std::nullopt;
-  const size_t middle = run.begin + kFirst, end = run.end - kLast;
-  const std::optional<Estimate> few = Without(middle, end, plan);
-  std::optional<Estimate> more = few.has_value() ? Without(middle + 1, end, plan) : std::nullopt;
+  return LeftOut{.begin = run.begin + kFirst, .end = run.end - kLast};
+}
+
+const Estimate* Estimator::Of(const ir::Plan& plan) {
+  const std::optional<LeftOut> layers = LeftOutOf(plan);
+  if (!layers.has_value()) return nullptr;
+  ir::Plan few = PlanOf(GraphWithout(*layers), plan);
+  auto known = std::find_if(known_.begin(), known_.end(), [&](const Known& other) {
+    return other.layers == *layers && other.plan.micro_batches == few.micro_batches &&
+           other.plan.moves_steps == few.moves_steps && other.plan.ops == few.ops;
+  });
+  if (known == known_.end()) {
+    known_.push_back({.layers = *layers, .plan = std::move(few), .estimate = Make(*layers, plan)});
+    known = std::prev(known_.end());
+  }
+  return known->estimate.has_value() ? &*known->estimate : nullptr;
+}
+
+std::optional<Estimate> Estimator::Make(const LeftOut& layers, const ir::Plan& plan) {
+  const std::optional<Estimate> few = Without(layers, plan);
+  std::optional<Estimate> more = few.has_value() ? Without(layers.AllButTheFirst(), plan) : std::nullopt;
   if (!more.has_value()) return std::nullopt;
-  const auto others = static_cast<int64_t>(end - middle - 1);
+  const int64_t others = layers.others();
   more->peak += (more->peak - few->peak) * others;
   more->least += std::max(Bytes(0), more->least - few->least) * others;
   more->besides += std::max(Bytes(0), more->besides - few->besides) * others;
   more->step += (more->step - few->step) * static_cast<double>(others);
-  more->layers = static_cast<double>(run.count()) / (kFirst + 1 + kLast);
+  more->layers = static_cast<double>(others + 1 + kFirst + kLast) / (kFirst + 1 + kLast);
   return more;
 }
 
-std::optional<Estimate> Estimator::Without(size_t begin, size_t end, const ir::Plan& plan) const {
-  const Shortened few = WithoutLayers(graph_, equal_, begin, end);
+const Shortened& Estimator::GraphWithout(const LeftOut& layers) {
+  auto found = shortened_.find(layers);
+  if (found == shortened_.end()) {
+    found = shortened_.emplace(layers, WithoutLayers(graph_, equal_, layers.begin, layers.end)).first;
+  }
+  return found->second;
+}
+
+std::optional<Estimate> Estimator::Without(const LeftOut& layers, const ir::Plan& plan) {
+  const Shortened& few = GraphWithout(layers);
   const absl::StatusOr<PlannedProgram> made = ProgramOf(few.graph, PlanOf(few, plan), execution_);
   if (!made.ok()) return std::nullopt;
   std::unique_ptr<Recomputation> recomputation = RecomputationOf(*made, cluster_, {}, {});

@@ -7,6 +7,10 @@
 #ifndef CLEAVE_SEARCH_MEMORY_ESTIMATE_H_
 #define CLEAVE_SEARCH_MEMORY_ESTIMATE_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -15,6 +19,7 @@
 #include "ir/sharding/plan/plan.h"
 #include "search/cluster/cluster.h"
 #include "search/cost/execution.h"
+#include "search/memory/memory.h"
 #include "search/recompute/recompute.h"
 #include "search/shorten/shorten.h"
 
@@ -38,23 +43,43 @@ struct Estimate {
   std::unique_ptr<Recomputation> recomputation;  // Of that program.
 };
 
+// Not thread-safe.
 class Estimator {
  public:
   // The arguments outlive it.
   Estimator(const ir::Graph& training_graph, const Cluster& cluster, const Execution& execution);
 
-  // nullopt where few layers are equal in graph and plan, so that a program of all layers takes about as long to make,
-  // and where no program of the plan can be made.
-  std::optional<Estimate> Of(const ir::Plan& plan) const;
+  // Null where few layers are equal in graph and plan, so that a program of all layers takes about as long to make, and
+  // where no program of the plan can be made. Equal plans get one estimate, which stays valid.
+  const Estimate* Of(const ir::Plan& plan);
 
  private:
-  // Of a program with the layers outside of [begin, end) of the equal ones.
-  std::optional<Estimate> Without(size_t begin, size_t end, const ir::Plan& plan) const;
+  // The programs of few layers: the ones that they leave out are [begin, end) of the equal ones, and all of these but
+  // the first.
+  struct LeftOut {
+    size_t begin = 0;
+    size_t end = 0;
+
+    int64_t others() const { return static_cast<int64_t>(end - begin - 1); }
+    LeftOut AllButTheFirst() const { return {.begin = begin + 1, .end = end}; }
+    auto operator<=>(const LeftOut&) const = default;
+  };
+  struct Known {
+    LeftOut layers;
+    ir::Plan plan;  // Of the layers that are left.
+    std::optional<Estimate> estimate;
+  };
+  std::optional<LeftOut> LeftOutOf(const ir::Plan& plan) const;
+  std::optional<Estimate> Make(const LeftOut& layers, const ir::Plan& plan);
+  std::optional<Estimate> Without(const LeftOut& layers, const ir::Plan& plan);
+  const Shortened& GraphWithout(const LeftOut& layers);
 
   const ir::Graph& graph_;
   const Cluster& cluster_;
   const Execution& execution_;
   const EqualLayers equal_;
+  std::map<LeftOut, Shortened> shortened_;
+  std::deque<Known> known_;
 };
 
 }  // namespace cleave::search

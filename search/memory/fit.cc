@@ -198,29 +198,29 @@ class Fitter {
 
   // Whether the plan with all savings takes little more than the limit, or is not known to take more. Another plan may
   // then take less.
-  bool IsNear(const Tried& own) const {
+  bool IsNear(const Tried& own) {
     const Bytes near = task_.limit.bytes + Bytes(task_.limit.bytes.value() / kNearPart);
     if (own.examined.at_least > near) return false;
-    const std::optional<Estimate> estimate = estimator_.Of(AskedAndMoved(InParts(own).value_or(own.plan)));
-    if (!estimate.has_value()) return true;
+    const Estimate* const estimate = estimator_.Of(AskedAndMoved(InParts(own).value_or(own.plan)));
+    if (estimate == nullptr) return true;
     if (!task_.savings.recomputes) return estimate->peak <= near;
     return task_.savings.asked.empty() ? estimate->StepWithin(near).has_value() : estimate->least <= near;
   }
 
   // Without micro-batches and recomputation.
-  Bytes Peak(Tried& own) const {
+  Bytes Peak(Tried& own) {
     if (own.examined.peak.has_value()) return *own.examined.peak;
     const ir::Plan plan = AskedAndMoved(own.plan);
-    const std::optional<Estimate> estimate = estimator_.Of(plan);
-    own.examined.peak = estimate.has_value() ? estimate->peak : PeakOf(MustMake(task_.graph, plan, task_.execution));
+    const Estimate* const estimate = estimator_.Of(plan);
+    own.examined.peak = estimate != nullptr ? estimate->peak : PeakOf(MustMake(task_.graph, plan, task_.execution));
     return *own.examined.peak;
   }
 
   // What the plan takes at least. Where layers are not many, without recomputation. nullopt where it has no program.
-  std::optional<Bytes> LeastInOrder(const ir::Plan& plan) const {
+  std::optional<Bytes> LeastInOrder(const ir::Plan& plan) {
     const ir::Plan moved = AskedAndMoved(plan);
-    const std::optional<Estimate> estimate = estimator_.Of(moved);
-    if (estimate.has_value()) return task_.savings.recomputes ? estimate->least : estimate->peak;
+    const Estimate* const estimate = estimator_.Of(moved);
+    if (estimate != nullptr) return task_.savings.recomputes ? estimate->least : estimate->peak;
     const absl::StatusOr<PlannedProgram> made = ProgramOf(task_.graph, moved, task_.execution);
     return made.ok() ? std::optional(PeakOf(*made)) : std::nullopt;
   }
@@ -233,15 +233,15 @@ class Fitter {
   }
 
   // With all savings. Of large models not with all numbers of micro-batches.
-  SmallestPlan SmallestOf(const Tried& tried) const {
+  SmallestPlan SmallestOf(const Tried& tried) {
     std::optional<ir::Plan> parts = InParts(tried);
     if (parts.has_value() && !HasProgram(*parts, estimator_.Of(AskedAndMoved(*parts)))) parts.reset();
     SmallestPlan smallest = WithRecomputation(tried, parts.value_or(tried.plan));
     if (!parts.has_value()) return smallest;
     for (ir::Plan plan = tried.plan; plan.micro_batches < parts->micro_batches;
          plan.micro_batches = task_.is_small() ? 2 * plan.micro_batches : parts->micro_batches) {
-      const std::optional<Estimate> estimate = estimator_.Of(AskedAndMoved(plan));
-      const bool is_larger = estimate.has_value() && estimate->least > smallest.peak();
+      const Estimate* const estimate = estimator_.Of(AskedAndMoved(plan));
+      const bool is_larger = estimate != nullptr && estimate->least > smallest.peak();
       if (is_larger || !HasProgram(plan, estimate)) continue;
       SmallestPlan own = WithRecomputation(tried, plan);
       if (own.peak() < smallest.peak()) smallest = std::move(own);
@@ -250,8 +250,8 @@ class Fitter {
   }
 
   // Whether the batch can be taken in as many parts as the plan says. There is an estimate only of programs.
-  bool HasProgram(const ir::Plan& plan, const std::optional<Estimate>& estimate) const {
-    return estimate.has_value() || ProgramOf(task_.graph, WithAsked(plan, task_.savings.asked), task_.execution).ok();
+  bool HasProgram(const ir::Plan& plan, const Estimate* estimate) const {
+    return estimate != nullptr || ProgramOf(task_.graph, WithAsked(plan, task_.savings.asked), task_.execution).ok();
   }
 
   // `plan`, with as much recomputation as saves memory if that is allowed, and its steps moved.
@@ -261,14 +261,15 @@ class Fitter {
       result.use = MustMake(task_.graph, result.plan, task_.execution).memory.use;
       return result;
     }
-    auto [own, program] = Smallest(task_.graph, task_.cluster, task_.execution, task_.savings, task_.tuning, plan);
+    auto [own, program] =
+        Smallest(task_.graph, task_.cluster, task_.execution, task_.savings, task_.tuning, plan).value();
     result.plan = std::move(own);
     result.use = std::move(program.memory.use);
     return result;
   }
 
   const FitTask& task_;
-  const Estimator estimator_;
+  Estimator estimator_;
   double unit_ = 0;  // Of weights: the price of the first plan for each byte of its peak.
   std::vector<Tried> tried_;
   BestFit best_;
@@ -292,20 +293,21 @@ ir::Plan WithAsked(ir::Plan plan, const std::map<ir::OpId, ir::Retention>& asked
   return plan;
 }
 
-std::pair<ir::Plan, PlannedProgram> Smallest(const ir::Graph& training_graph, const Cluster& cluster,
-                                             const Execution& execution, const Savings& savings,
-                                             const SearchTuning& tuning, const ir::Plan& plan) {
+std::optional<std::pair<ir::Plan, PlannedProgram>> Smallest(const ir::Graph& training_graph, const Cluster& cluster,
+                                                            const Execution& execution, const Savings& savings,
+                                                            const SearchTuning& tuning, const ir::Plan& plan) {
   ir::Plan moved = plan;
   moved.moves_steps = true;
-  PlannedProgram kept = MustKeep(training_graph, moved, savings, execution);
+  absl::StatusOr<PlannedProgram> kept = Keep(training_graph, moved, savings, execution);
+  if (!kept.ok()) return std::nullopt;
   ir::Plan asked = WithAsked(std::move(moved), savings.asked);
   ir::Plan thrifty = asked;
-  Apply(RecomputationOf(kept, cluster, savings, tuning)->Smallest(), thrifty);
+  Apply(RecomputationOf(*kept, cluster, savings, tuning)->Smallest(), thrifty);
   PlannedProgram program = MustMake(training_graph, thrifty, execution);
   // Gaps in the arena may take more than recomputation saves.
-  PlannedProgram as_asked = savings.asked.empty() ? std::move(kept) : MustMake(training_graph, asked, execution);
-  if (PeakOf(as_asked) <= PeakOf(program)) return {std::move(asked), std::move(as_asked)};
-  return {std::move(thrifty), std::move(program)};
+  PlannedProgram as_asked = savings.asked.empty() ? *std::move(kept) : MustMake(training_graph, asked, execution);
+  if (PeakOf(as_asked) <= PeakOf(program)) return std::pair(std::move(asked), std::move(as_asked));
+  return std::pair(std::move(thrifty), std::move(program));
 }
 
 std::optional<ir::Plan> InMostMicroBatches(const ir::Graph& graph, const ir::Plan& plan) {

@@ -1,6 +1,7 @@
 #include "search/memory/measured.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check/check.h"
 #include "ir/program/order/order.h"
@@ -14,11 +15,18 @@ PlannedProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const Exec
   return *std::move(made);
 }
 
-PlannedProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& savings, const Execution& execution) {
+absl::StatusOr<PlannedProgram> Keep(const ir::Graph& graph, ir::Plan plan, const Savings& savings,
+                                    const Execution& execution) {
   for (const auto& [op, retention] : savings.asked) {
     if (retention == ir::Retention::kOffload) plan.ops[op].retention = retention;
   }
-  return MustMake(graph, plan, execution);
+  return ProgramOf(graph, plan, execution);
+}
+
+PlannedProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& savings, const Execution& execution) {
+  absl::StatusOr<PlannedProgram> made = Keep(graph, std::move(plan), savings, execution);
+  CLEAVE_CHECK(made.ok()) << made.status();
+  return *std::move(made);
 }
 
 std::unique_ptr<Recomputation> RecomputationOf(const PlannedProgram& program, const Cluster& cluster,

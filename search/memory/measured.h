@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "base/units/units.h"
 #include "ir/graph/graph.h"
 #include "ir/sharding/plan/plan.h"
@@ -18,8 +19,11 @@ namespace cleave::search {
 // REQUIRES: the plan has a program.
 PlannedProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const Execution& execution);
 // The program that keeps everything, on the device or, where the user asks for it, on the host.
+absl::StatusOr<PlannedProgram> Keep(const ir::Graph& graph, ir::Plan plan, const Savings& savings,
+                                    const Execution& execution);
+// REQUIRES: the plan has a program.
 PlannedProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& savings, const Execution& execution);
-// `program`: of MustKeep.
+// `program`: of Keep.
 std::unique_ptr<Recomputation> RecomputationOf(const PlannedProgram& program, const Cluster& cluster,
                                                const Savings& savings, const SearchTuning& tuning);
 

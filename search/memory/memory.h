@@ -92,11 +92,11 @@ struct Savings {
 std::map<ir::OpId, ir::Retention> AskedFor(const ir::Pins& pins);
 // `plan`, with what the user asks for.
 ir::Plan WithAsked(ir::Plan plan, const std::map<ir::OpId, ir::Retention>& asked);
-// The plan with which the step takes least memory through recomputation and the order of its steps, and its program.
-// `plan` keeps everything.
-std::pair<ir::Plan, PlannedProgram> Smallest(const ir::Graph& training_graph, const Cluster& cluster,
-                                             const Execution& execution, const Savings& savings,
-                                             const SearchTuning& tuning, const ir::Plan& plan);
+// The plan with which the step takes least memory through recomputation and the order of its steps, and its program;
+// nullopt where `plan`, which keeps everything, has no program.
+std::optional<std::pair<ir::Plan, PlannedProgram>> Smallest(const ir::Graph& training_graph, const Cluster& cluster,
+                                                            const Execution& execution, const Savings& savings,
+                                                            const SearchTuning& tuning, const ir::Plan& plan);
 
 // A plan under the weight of a held byte, in units of the search's price, and a ZeRO level; nullopt after errors, which
 // it reports itself. Its search.cost is the price without the weight. More weight need not give less memory, but

@@ -203,7 +203,7 @@ TEST(FitMemoryTest, RecomputesAsMuchAsTheLimitDemands) {
     const Savings savings = {.recomputes = true};
     const ir::Plan free = *plans.Search()(0, 0);
     const PlannedProgram kept = *ProgramOf(graph, free);
-    const auto [plan, smallest] = Smallest(graph, cluster, {}, savings, {}, free);
+    const auto [plan, smallest] = Smallest(graph, cluster, {}, savings, {}, free).value();
     const Bytes peak = kept.memory.use.prediction.peak;
     const Bytes least = smallest.memory.use.prediction.peak;
     EXPECT_LT(least.value(), peak.value() * 0.8);

@@ -33,19 +33,23 @@ std::vector<std::string> BindingTensors(const ir::MemoryUse& use) {
 }
 
 // The memory that would be needed if optimizer state, gradients and parameters were divided, for the levels above that
-// of `smallest`, if they were not tried. The plans are found and measured, not guessed.
+// of `smallest`, if they were not tried. The plans are found and measured, not guessed: the highest level first, and
+// lower ones, which mostly need more, as long as these fit.
 std::vector<std::string> ShardingNotes(const FitTask& task, const SmallestPlan& smallest) {
   std::vector<std::string> notes;
-  for (int zero = smallest.zero + 1; zero <= 3 && task.zero.has_value(); ++zero) {
+  for (int zero = 3; zero > smallest.zero && task.zero.has_value(); --zero) {
     std::optional<ir::Plan> plan = task.plan_for(smallest.weight, zero);
     if (!plan.has_value()) break;
     plan->micro_batches = smallest.plan.micro_batches;
-    const bool may_be_less = LeastMemory(task.graph, *plan) < smallest.peak();
-    if (!may_be_less || !ProgramOf(task.graph, *plan, task.execution).ok()) continue;
-    const Bytes peak =
-        PeakOf(Smallest(task.graph, task.cluster, task.execution, task.savings, task.tuning, *plan).second);
-    if (peak < smallest.peak()) notes.push_back(absl::StrCat("`zero = ", zero, "` would need ", FormatBytes(peak)));
+    if (LeastMemory(task.graph, *plan) >= smallest.peak()) continue;
+    const auto own = Smallest(task.graph, task.cluster, task.execution, task.savings, task.tuning, *plan);
+    if (!own.has_value()) continue;
+    const Bytes peak = PeakOf(own->second);
+    if (peak >= smallest.peak()) continue;
+    notes.push_back(absl::StrCat("`zero = ", zero, "` would need ", FormatBytes(peak)));
+    if (peak > task.limit.bytes) break;
   }
+  std::reverse(notes.begin(), notes.end());
   return notes;
 }
 

@@ -16,7 +16,7 @@ constexpr double kMoreAgain = 1.5;
 
 }  // namespace
 
-Saver::Saver(const FitTask& task, const Estimator& estimator, BestFit& best)
+Saver::Saver(const FitTask& task, Estimator& estimator, BestFit& best)
     : task_(task),
       estimator_(estimator),
       best_(best),
@@ -43,8 +43,8 @@ std::optional<Bytes> Saver::Try(const ir::Plan& plan, const PlanOrigin& origin, 
   const bool is_first = !examined.peak.has_value();
   ir::Plan asked = WithAsked(plan, task_.savings.asked);
   asked.moves_steps = !is_first;
-  const std::optional<Estimate> estimate = estimator_.Of(asked);
-  if (!estimate.has_value()) return MakeProgram(plan, origin, is_first, examined);
+  const Estimate* const estimate = estimator_.Of(asked);
+  if (estimate == nullptr) return MakeProgram(plan, origin, is_first, examined);
   return Defer(plan, origin, is_first, *estimate, examined);
 }
 

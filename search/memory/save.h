@@ -47,7 +47,7 @@ struct Candidate {
 class Saver {
  public:
   // All outlive it.
-  Saver(const FitTask& task, const Estimator& estimator, BestFit& best);
+  Saver(const FitTask& task, Estimator& estimator, BestFit& best);
 
   // A plan as it is, with what the user asks for.
   struct Examined {
@@ -106,7 +106,7 @@ class Saver {
   Seconds SecondsOf(const PlannedProgram& program) const { return StepOf(program, task_.cluster, task_.execution); }
 
   const FitTask& task_;
-  const Estimator& estimator_;
+  Estimator& estimator_;
   BestFit& best_;
   bool looks_at_all_ = false;
   std::vector<Deferred> deferred_, made_;

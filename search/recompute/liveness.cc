@@ -71,7 +71,7 @@ class Builder {
 
   void Add(int place) {
     const ir::FusedStage& stage = fusion_.stages[static_cast<size_t>(place)];
-    const std::vector<int> steps = ir::StepsOf(stage);
+    const ir::StageSteps steps = ir::StepsOf(stage);
     if (steps.size() == 1 && ir::IsAlias(StepAt(steps[0]))) {
       AddAlias(StepAt(steps[0]));
       return;
@@ -120,12 +120,12 @@ class Builder {
       for (const ir::ValueId value : ir::Reads(StepAt(i))) touched.insert(value);
       for (const ir::ValueId value : ir::Writes(StepAt(i))) {
         touched.insert(value);
-        if (fusion_.inside.count(value) == 0) written += SizeOf(program_, value);
+        if (!fusion_.inside.contains(value)) written += SizeOf(program_, value);
       }
     }
     Bytes bytes;
     for (const ir::ValueId value : touched) {
-      if (fusion_.inside.count(value) == 0) bytes += SizeOf(program_, value);
+      if (!fusion_.inside.contains(value)) bytes += SizeOf(program_, value);
     }
     return bytes == Bytes(0) ? 0 : -2 * static_cast<double>(written.value()) / static_cast<double>(bytes.value());
   }
@@ -154,12 +154,12 @@ class Builder {
   bool CanBeMadeAgain(const Liveness::ForwardStage& own) const {
     const ir::FusedStage& stage = fusion_.stages[static_cast<size_t>(own.place)];
     if (stage.phase != ir::Phase::kForward || stage.repeat != ir::Repeat::kEach) return false;
-    const std::vector<int> steps = ir::StepsOf(stage);
+    const ir::StageSteps steps = ir::StepsOf(stage);
     return std::all_of(steps.begin(), steps.end(), [&](int i) {
       const ir::Step& step = StepAt(i);
       const auto* collective = std::get_if<ir::Collective>(&step.action);
       if (collective != nullptr && ir::IsSumOverTime(program_, *collective)) return false;
-      const std::vector<ir::ValueId> writes = ir::Writes(step);
+      const ir::StepValues writes = ir::Writes(step);
       return !writes.empty() && std::all_of(writes.begin(), writes.end(), [&](ir::ValueId value) {
         const ir::Op& op = distributed_.graph.op(program_.value(value).origin);
         return ir::ComputeOf(step) == nullptr || ir::CanBeRecomputed(distributed_.graph, op);

@@ -104,13 +104,13 @@ std::optional<Alternative> Alternatives::Cheapest(ir::OpId product, const ir::St
   }
   if (moved.empty()) moved = assignment_.mesh().AxisIds();  // Only the order of the axes differs.
   const auto apply = [&](int variant) {
-    assignment_.HoldPrices();
+    assignment_.Hold();
     assignment_.Apply(std::vector<Change>{{product, strategy}});
     for (ir::AxisId axis : moved) {
       if (variant & 1) FollowDown(assignment_, bundles_, product, axis);
       if (variant & 2) FollowUp(assignment_, bundles_, product, axis);
     }
-    assignment_.ReleasePrices();
+    assignment_.Release();
   };
   const int mark = assignment_.mark();
   std::vector<IndexedChange> best;

@@ -63,7 +63,7 @@ std::vector<Change> Snapshot(const Assignment& assignment) {
 }
 
 void StartUniform(Assignment& assignment, int batch_axes) {
-  assignment.HoldPrices();
+  assignment.Hold();
   for (ir::OpId op : assignment.facts().set_ops) {
     const Role role = assignment.facts().roles[op];
     ir::Strategy strategy = ir::Strategy::Replicated(assignment.facts().rule(op));
@@ -74,7 +74,7 @@ void StartUniform(Assignment& assignment, int batch_axes) {
     }
     assignment.Apply(std::vector<Change>{{op, strategy}});
   }
-  assignment.ReleasePrices();
+  assignment.Release();
 }
 
 }  // namespace cleave::search

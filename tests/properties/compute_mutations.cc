@@ -22,8 +22,8 @@ bool StepTwice(ir::Program& program, size_t at) {
 // Moves a step before the one whose value it reads. Independent steps may change places.
 bool DependentStepsExchanged(ir::Program& program, size_t at) {
   if (at + 1 >= program.steps.size()) return false;
-  const std::vector<ir::ValueId> written = ir::Writes(program.steps[at]);
-  const std::vector<ir::ValueId> read = ir::Reads(program.steps[at + 1]);
+  const ir::StepValues written = ir::Writes(program.steps[at]);
+  const ir::StepValues read = ir::Reads(program.steps[at + 1]);
   if (std::find_first_of(read.begin(), read.end(), written.begin(), written.end()) == read.end()) return false;
   std::swap(program.steps[at], program.steps[at + 1]);
   return true;
@@ -234,10 +234,10 @@ bool OutputsExchanged(ir::Program& program, size_t at) {
 bool OnlyWithMetrics(ir::Program& program, size_t at) {
   ir::Step& step = program.steps[at];
   if (step.phase == ir::Phase::kMetric) return false;
-  const std::vector<ir::ValueId> written = ir::Writes(step);
+  const ir::StepValues written = ir::Writes(step);
   const bool is_read = std::any_of(
       program.steps.begin() + static_cast<ptrdiff_t>(at) + 1, program.steps.end(), [&](const ir::Step& later) {
-        const std::vector<ir::ValueId> read = ir::Reads(later);
+        const ir::StepValues read = ir::Reads(later);
         return later.phase != ir::Phase::kMetric &&
                std::find_first_of(read.begin(), read.end(), written.begin(), written.end()) != read.end();
       });

@@ -12,7 +12,7 @@ namespace {
 bool IsPlace(size_t at, size_t count) { return at < count; }
 
 ir::Value* WrittenAt(ir::Program& program, size_t at) {
-  const std::vector<ir::ValueId> written = ir::Writes(program.steps[at]);
+  const ir::StepValues written = ir::Writes(program.steps[at]);
   return written.empty() ? nullptr : &program.values[written.front()];
 }
 
@@ -125,7 +125,7 @@ bool UpdateOfAnotherState(ir::Program& program, size_t at) {
 // The new value goes to a copy of the state, which the next step makes again from the old one.
 bool UpdateOfACopy(ir::Program& program, size_t at) {
   for (ir::ProgramUpdate& update : program.updates) {
-    const std::vector<ir::ValueId> written = ir::Writes(program.steps[at]);
+    const ir::StepValues written = ir::Writes(program.steps[at]);
     if (written.empty() || written.front() != update.state) continue;
     ir::Value value = program.value(update.state);
     value.name += ".copy";
@@ -147,7 +147,7 @@ bool LossLost(ir::Program& program, size_t at) {
 
 bool AnotherScalarAsLoss(ir::Program& program, size_t at) {
   if (!program.loss.has_value()) return false;
-  const std::vector<ir::ValueId> written = ir::Writes(program.steps[at]);
+  const ir::StepValues written = ir::Writes(program.steps[at]);
   const ir::Value& loss = program.value(*program.loss);
   for (ir::ValueId value : written) {
     if (program.value(value).type != loss.type || program.value(value).origin == loss.origin) continue;

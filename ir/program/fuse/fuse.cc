@@ -134,7 +134,7 @@ class Fuser {
   static bool IsMovedAhead(const Step& step) { return IsAlias(step) || ComputeOf(step) == nullptr; }
 
   bool ReadsLoop(const Step& step) const {
-    const std::vector<ValueId> reads = Reads(step);
+    const StepValues reads = Reads(step);
     return std::any_of(reads.begin(), reads.end(), [&](ValueId value) { return WrittenInLoop(value); });
   }
 
@@ -201,7 +201,7 @@ class Fuser {
   int Next(int i, ValueId value) const {
     const int count = static_cast<int>(program_.steps.size());
     const auto passes = [&](const Step& step) {
-      const std::vector<ValueId> reads = Reads(step);
+      const StepValues reads = Reads(step);
       const bool goes_before = IsMovedAhead(step) || IsCast(step);
       return IsSource(step) || (goes_before && std::find(reads.begin(), reads.end(), value) == reads.end());
     };
@@ -249,7 +249,7 @@ class Fuser {
 
   void FindInsideValues() {
     for (const FusedStage& stage : fusion_.stages) {
-      const std::vector<int> steps = StepsOf(stage);
+      const StageSteps steps = StepsOf(stage);
       if (steps.size() < 2) continue;
       const std::set<int> within(steps.begin(), steps.end());
       for (const int i : steps) {
@@ -304,18 +304,19 @@ bool IsAlias(const Step& step) {
   return compute != nullptr && DefinitionOf(compute->kind).is_alias;
 }
 
-std::vector<int> StepsOf(const FusedStage& stage) {
+StageSteps StepsOf(const FusedStage& stage) {
+  const auto all = [](const std::vector<int>& steps) { return StageSteps(steps.begin(), steps.end()); };
   return Match(
-      stage.action, [](const SingleStep& single) { return std::vector<int>{single.step}; },
-      [](const FusedLoop& loop) { return loop.steps; },
+      stage.action, [](const SingleStep& single) { return StageSteps{single.step}; },
+      [&](const FusedLoop& loop) { return all(loop.steps); },
       [](const MatMulWithBias& product) {
-        return std::vector<int>{product.matmul, product.bias_add};
+        return StageSteps{product.matmul, product.bias_add};
       },
       [](const AccumulatedProduct& product) {
-        return std::vector<int>{product.product, product.sum};
+        return StageSteps{product.product, product.sum};
       },
-      [](const AttentionForward& attention) { return attention.steps; },
-      [](const AttentionBackward& attention) { return attention.steps; });
+      [&](const AttentionForward& attention) { return all(attention.steps); },
+      [&](const AttentionBackward& attention) { return all(attention.steps); });
 }
 
 std::optional<std::vector<bool>> SpanOfInput(const Program& program, const Compute& compute, int input) {

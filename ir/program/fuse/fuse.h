@@ -19,6 +19,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/program/fuse/attention.h"
 #include "ir/program/program.h"
+#include "ir/program/value_set.h"
 
 namespace cleave::ir {
 
@@ -63,7 +64,7 @@ struct FusedStage {
 struct Fusion {
   std::vector<FusedStage> stages;  // In the program's order.
   // Values that exist only inside their stage, and need no memory.
-  std::set<ValueId> inside;
+  ValueSet inside;
   // The stage that writes the value; -1 for sources.
   IdVector<ValueId, int> written_by;
 };
@@ -88,7 +89,8 @@ Fusion Fuse(const Program& program, const FuseOptions& options = {});
 bool CanBeLooped(const OpDefinition& op);
 
 // The steps of a stage, in order.
-std::vector<int> StepsOf(const FusedStage& stage);
+using StageSteps = absl::InlinedVector<int, 6>;
+StageSteps StepsOf(const FusedStage& stage);
 
 // For each dimension of an elementwise op's output: whether input `input` has that dimension too; if not, the input is
 // repeated along it. nullopt where the input's dimensions are not those of the output in the same order; such an op

@@ -61,10 +61,10 @@ class StoragePlanner {
     for (int stage = 0; stage < stage_count(); ++stage) {
       const FusedStage& fused = fusion_.stages[static_cast<size_t>(stage)];
       const bool loop = std::holds_alternative<FusedLoop>(fused.action);
-      const std::vector<int> steps = StepsOf(fused);
+      const StageSteps steps = StepsOf(fused);
       for (int position = 0; position < static_cast<int>(steps.size()); ++position) {
         const Step& step = StepAt(steps[static_cast<size_t>(position)]);
-        const std::vector<ValueId> reads = Reads(step);
+        const StepValues reads = Reads(step);
         for (size_t input = 0; input < reads.size(); ++input) {
           bool own_index = false;
           if (loop) {
@@ -99,7 +99,7 @@ class StoragePlanner {
     for (const Step& step : program_.steps) {
       const Compute* compute = ComputeOf(step);
       for (const ValueId value : Writes(step)) {
-        if (fusion_.inside.count(value) > 0 || !NeedsMemory(compute, value)) continue;
+        if (fusion_.inside.contains(value) || !NeedsMemory(compute, value)) continue;
         storage_.root[value] = value;
         if (IsAlias(step)) storage_.root[value] = storage_.root[Reads(step).front()];
         if (IsSource(step)) permanent_.insert(value);
@@ -161,13 +161,13 @@ class StoragePlanner {
   bool ServesNext(ValueId root) const {
     return absl::c_any_of(ClassOf(root), [&](ValueId value) {
       const int stage = fusion_.written_by[value];
-      return sums_over_time_.count(value) > 0 || (stage >= 0 && RepeatOf(stage) == Repeat::kOnceBefore);
+      return sums_over_time_.contains(value) || (stage >= 0 && RepeatOf(stage) == Repeat::kOnceBefore);
     });
   }
 
   // The place of `value`'s step among the steps of the stage that writes it.
   int PositionOf(ValueId value) const {
-    const std::vector<int> steps = StepsOf(fusion_.stages[static_cast<size_t>(fusion_.written_by[value])]);
+    const StageSteps steps = StepsOf(fusion_.stages[static_cast<size_t>(fusion_.written_by[value])]);
     for (size_t i = 0; i < steps.size(); ++i) {
       if (absl::c_linear_search(Writes(StepAt(steps[i])), value)) return static_cast<int>(i);
     }
@@ -179,8 +179,8 @@ class StoragePlanner {
       if (update.state == update.value) continue;
       const int stage = fusion_.written_by[update.value];
       const bool in_place =
-          stage >= 0 && storage_.root[update.value] == update.value && permanent_.count(update.value) == 0 &&
-          updated_.count(update.state) == 0 &&
+          stage >= 0 && storage_.root[update.value] == update.value && !permanent_.contains(update.value) &&
+          !updated_.contains(update.state) &&
           (WritesInPlace(update, stage) || (fusion_.stages[static_cast<size_t>(stage)].phase == Phase::kUpdate &&
                                             DeadAfter(update.state, stage, PositionOf(update.value))));
       if (!in_place) {
@@ -221,8 +221,8 @@ class StoragePlanner {
       Bucket bucket;
       for (const Transfer& transfer : collective->transfers) {
         const ValueId root = *storage_.root[transfer.input];
-        const bool taken = merged && (bucketed_.count(root) > 0 || absl::c_linear_search(bucket, root));
-        const bool in_place = permanent_.count(root) == 0 && !taken &&
+        const bool taken = merged && (bucketed_.contains(root) || absl::c_linear_search(bucket, root));
+        const bool in_place = !permanent_.contains(root) && !taken &&
                               storage_.root[transfer.output] == transfer.output && ReadOnceIn(root, stage);
         if (in_place) Merge(transfer.output, root);
         bucket.push_back(*storage_.root[transfer.output]);
@@ -231,10 +231,10 @@ class StoragePlanner {
       // A result that is written into the buffer of a state cannot move into a bucket.
       std::set<ValueId> distinct(bucket.begin(), bucket.end());
       const bool free = distinct.size() == bucket.size() && absl::c_none_of(bucket, [&](ValueId root) {
-                          return permanent_.count(root) > 0 || bucketed_.count(root) > 0;
+                          return permanent_.contains(root) || bucketed_.contains(root);
                         });
       if (!free) continue;
-      bucketed_.insert(bucket.begin(), bucket.end());
+      for (const ValueId root : bucket) bucketed_.insert(root);
       storage_.buckets[single->step] = bucket;
     }
   }
@@ -270,7 +270,7 @@ class StoragePlanner {
       for (int position = 0; position < static_cast<int>(loop->steps.size()); ++position) {
         const Compute& compute = *ComputeOf(StepAt(loop->steps[static_cast<size_t>(position)]));
         const ValueId output = compute.output;
-        if (storage_.root[output] != output || bucketed_.count(output) > 0) continue;
+        if (storage_.root[output] != output || bucketed_.contains(output)) continue;
         for (int earlier = 0; earlier <= position; ++earlier) {
           if (ReuseInputOf(loop->steps[static_cast<size_t>(earlier)], output, stage, position)) break;
         }
@@ -282,7 +282,7 @@ class StoragePlanner {
   bool ReuseInputOf(int i, ValueId output, int stage, int position) {
     for (const ValueId input : ComputeOf(StepAt(i))->inputs) {
       const std::optional<ValueId> root = storage_.root[input];
-      if (!root.has_value() || *root == output || permanent_.count(*root) > 0 || bucketed_.count(*root) > 0) continue;
+      if (!root.has_value() || *root == output || permanent_.contains(*root) || bucketed_.contains(*root)) continue;
       if (fusion_.written_by[*root] >= stage || SizeOf(*root) != SizeOf(output)) continue;
       if (WrittenIn(*root, stage) || !DeadAfter(*root, stage, position)) continue;
       Merge(output, *root);
@@ -326,14 +326,14 @@ class StoragePlanner {
       if (storage_.root[value] != value) continue;
       BufferRequest request = {.value = value, .size = SizeOf(value)};
       for (const ValueId member : ClassOf(value)) request.size = std::max(request.size, SizeOf(member));
-      if (program_.time.has_value() && inputs_.count(value) > 0) {
+      if (program_.time.has_value() && inputs_.contains(value)) {
         request.size = InputStride(program_, value) * MicroBatches(program_);
       }
       if (storage_.waiting.count(value) > 0) {
         request.size = Bytes(BufferPlan::Aligned(request.size.value())) * MicroBatchesUnderWay(program_);
       }
-      request.always_live = permanent_.count(value) > 0;
-      (on_host_.count(value) > 0 ? on_host : requests).push_back(request);
+      request.always_live = permanent_.contains(value);
+      (on_host_.contains(value) ? on_host : requests).push_back(request);
     }
     storage_.host = PlanBuffers(stages, on_host, {}, FamiliesOf(on_host, {}));
     std::vector<Bucket> buckets;
@@ -393,7 +393,7 @@ class StoragePlanner {
     if (!first.has_value()) return;
     for (size_t i = 0; i < program_.values.size(); ++i) {
       const ValueId root(static_cast<int64_t>(i));
-      if (storage_.root[root] != root || permanent_.count(root) > 0 || ServesNext(root)) continue;
+      if (storage_.root[root] != root || permanent_.contains(root) || ServesNext(root)) continue;
       bool is_made_before = false, is_read_behind = false;
       for (const ValueId value : ClassOf(root)) {
         const int made = fusion_.written_by[value];
@@ -445,7 +445,7 @@ class StoragePlanner {
       if (!name.numbers.empty()) by_place[std::move(places)].emplace_back(std::move(name.numbers), bucket.front());
     };
     for (const BufferRequest& request : requests) {
-      if (bucketed_.count(request.value) == 0) add({request.value});
+      if (!bucketed_.contains(request.value)) add({request.value});
     }
     for (const Bucket& bucket : buckets) add(bucket);
     std::vector<Family> families;
@@ -484,12 +484,12 @@ class StoragePlanner {
   RuleTable rules_;
   IdVector<ValueId, std::vector<Reading>> readings_;
   IdVector<ValueId, std::vector<ValueId>> classes_;
-  std::set<ValueId> permanent_;  // Inputs, parameters, states, constants: only their update may overwrite them.
-  std::set<ValueId> inputs_;
+  ValueSet permanent_;  // Inputs, parameters, states, constants: only their update may overwrite them.
+  ValueSet inputs_;
   std::set<ValueId> sums_over_time_;
-  std::set<ValueId> updated_;  // States that are updated in place.
-  std::set<ValueId> bucketed_;
-  std::set<ValueId> on_host_;  // In the host's memory.
+  ValueSet updated_;  // States that are updated in place.
+  ValueSet bucketed_;
+  ValueSet on_host_;  // In the host's memory.
   Storage storage_;
 };
 

@@ -65,8 +65,10 @@ MemoryUse UseOf(const Graph& graph, const Program& program, const Storage& stora
   const int64_t peak = PeakDemand(storage.stages, storage.requests).stage;
   MemoryUse use;
   Bytes held;
-  for (const auto& [value, range] : LiveRanges(storage.stages, storage.requests)) {
-    if (!range.Has(peak)) continue;
+  const IdVector<ValueId, LiveRange> ranges = LiveRanges(storage.stages, storage.requests);
+  for (const BufferRequest& request : storage.requests) {
+    const ValueId value = request.value;
+    if (!ranges[value].Has(peak)) continue;
     const Step& writer = *writers[value];
     const MemoryRole role = RoleOf(graph, program.value(value), writer);
     const Bytes size = storage.buffers.Find(value)->size;

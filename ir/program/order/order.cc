@@ -21,7 +21,7 @@ namespace {
 
 // What runs without interruption: a stage of the fusion, or a moment at which values are read (Storage::stages).
 struct Unit {
-  std::vector<int> steps;
+  StageSteps steps;
   std::vector<int> before = {};  // Units that must run before it,
   std::vector<int> after = {};   // and after it.
   std::vector<int> buffers = {};
@@ -71,8 +71,17 @@ class Sequence {
 
   // The program's steps in this order.
   Program Ordered() const {
-    Program ordered = program_;
-    ordered.steps.clear();
+    Program ordered{.model = program_.model,
+                    .file = program_.file,
+                    .mesh = program_.mesh,
+                    .time = program_.time,
+                    .values = program_.values,
+                    .steps = {},
+                    .loss = program_.loss,
+                    .metrics = program_.metrics,
+                    .updates = program_.updates,
+                    .is_manual = program_.is_manual};
+    ordered.steps.reserve(program_.steps.size());
     const auto key = [](const Step& step) { return std::pair(step.repeat, step.phase); };
     std::map<std::pair<Repeat, Phase>, std::vector<int>> steps;
     for (size_t i = 0; i < program_.steps.size(); ++i) {
@@ -133,14 +142,15 @@ class Sequence {
       buffers_.push_back({.size = request.size.value()});
     }
     for (size_t u = 0; u < units_.size(); ++u) {
-      std::set<int> touched;
+      std::vector<int>& touched = units_[u].buffers;
       for (const auto* values : {&storage.stages[u].reads, &storage.stages[u].writes}) {
         for (const ValueId value : *values) {
-          if (numbers[value] >= 0) touched.insert(numbers[value]);
+          if (numbers[value] >= 0) touched.push_back(numbers[value]);
         }
       }
+      std::sort(touched.begin(), touched.end());
+      touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
       for (const int buffer : touched) {
-        units_[u].buffers.push_back(buffer);
         buffers_[static_cast<size_t>(buffer)].units.push_back(static_cast<int>(u));
       }
     }
@@ -151,7 +161,7 @@ class Sequence {
     return CommunicationOf(program_, step) != nullptr || std::holds_alternative<HostCopy>(step.action);
   }
   bool MayOverlap(int unit) const {
-    const std::vector<int>& steps = At(unit).steps;
+    const StageSteps& steps = At(unit).steps;
     return std::any_of(steps.begin(), steps.end(),
                        [&](int step) { return MayOverlap(program_.steps[static_cast<size_t>(step)]); });
   }
@@ -164,19 +174,21 @@ class Sequence {
 
   void AddOrder() {
     IdVector<ValueId, int> written_by(program_.values.size(), -1);
-    std::map<ValueId, std::vector<int>> touched;  // By root.
+    IdVector<ValueId, std::vector<int>> touched(program_.values.size());  // By root.
     int last_fixed = -1;
     for (size_t u = 0; u < units_.size(); ++u) {
       const int unit = static_cast<int>(u);
       bool is_fixed = false;
-      std::set<int> awaited;  // Those of the same segment that may overlap.
+      int first_awaited = unit;  // Of those of the same segment that may overlap.
       std::set<ValueId> overwritten;
       for (const int i : units_[u].steps) {
         const Step& step = program_.steps[static_cast<size_t>(i)];
         for (const ValueId value : Reads(step)) {
           const int maker = written_by[value];
           if (maker >= 0) Require(maker, unit);
-          if (maker >= 0 && At(maker).segment == At(unit).segment && MayOverlap(maker)) awaited.insert(maker);
+          if (maker >= 0 && At(maker).segment == At(unit).segment && MayOverlap(maker)) {
+            first_awaited = std::min(first_awaited, maker);
+          }
           if (const auto root = memory_.storage.root[value]) touched[*root].push_back(unit);
         }
         for (const ValueId value : Writes(step)) {
@@ -193,9 +205,7 @@ class Sequence {
       if (last_fixed >= 0) Require(last_fixed, unit);
       if (is_fixed) last_fixed = unit;
       // What runs beside a collective or a copy stays in front of the first step that waits for it.
-      for (int between = awaited.empty() ? unit : *awaited.begin() + 1; between < unit; ++between) {
-        Require(between, unit);
-      }
+      for (int between = first_awaited + 1; between < unit; ++between) Require(between, unit);
     }
   }
 

@@ -91,7 +91,7 @@ class AllOrders {
       if (taken[other] || other == next) continue;
       if (steps[other].phase < steps[next].phase) return false;
       for (const ValueId value : Writes(steps[other])) {
-        const std::vector<ValueId> reads = Reads(steps[next]);
+        const StepValues reads = Reads(steps[next]);
         if (std::find(reads.begin(), reads.end(), value) != reads.end()) return false;
       }
     }

@@ -71,7 +71,7 @@ IdVector<ValueId, char> ForUpdateOnly(const Program& program) {
   for (const ProgramMetric& metric : program.metrics) for_update[metric.value] = 0;
   for (size_t i = program.steps.size(); i-- > 0;) {
     const Step& step = program.steps[i];
-    const std::vector<ValueId> writes = Writes(step);
+    const StepValues writes = Writes(step);
     const bool moves = !std::holds_alternative<Compute>(step.action);
     const bool passes_on =
         moves && std::all_of(writes.begin(), writes.end(), [&](ValueId value) { return for_update[value]; }) &&
@@ -289,7 +289,7 @@ class Merger {
       if (!bucket.steps.empty()) Join(bucket, places_[bucket.steps.back()]);
     };
     for (size_t i = 0; i < program_.steps.size(); ++i) {
-      const std::vector<ValueId> reads = Reads(StepAt(i));
+      const StepValues reads = Reads(StepAt(i));
       for (auto& [key, bucket] : open) {
         const bool is_read = std::any_of(bucket.steps.begin(), bucket.steps.end(), [&](size_t member) {
           const ValueId output = CollectiveAt(member).transfers[0].output;

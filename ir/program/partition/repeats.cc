@@ -27,8 +27,8 @@ class Repeats {
  private:
   Repeat Decide(const Step& step) const {
     if (std::holds_alternative<Receive>(step.action)) return last_;  // As what it receives is sent.
-    const std::vector<ValueId> reads = Reads(step);
-    const std::vector<ValueId> writes = Writes(step);
+    const StepValues reads = Reads(step);
+    const StepValues writes = Writes(step);
     const auto depends = [&](ValueId value) { return DependsOn(program_.value(value).layout, *program_.time); };
     const auto reads_of = [&](Repeat repeat) {
       return std::any_of(reads.begin(), reads.end(), [&](ValueId value) { return made_[value] == repeat; });
@@ -40,7 +40,7 @@ class Repeats {
     return IsMadeAgain(step, writes) || reads_of(Repeat::kEach) ? Repeat::kEach : Repeat::kOnceBefore;
   }
 
-  bool IsMadeAgain(const Step& step, const std::vector<ValueId>& writes) const {
+  bool IsMadeAgain(const Step& step, const StepValues& writes) const {
     if (writes.empty()) return false;
     switch (plan_.ops[program_.value(writes[0]).origin].retention) {
       case Retention::kKeep:

@@ -174,7 +174,7 @@ void RemoveDeadMoves(Program& program) {
     const Step& step = program.steps[i];
     const bool has_partner = std::holds_alternative<Send>(step.action) || std::holds_alternative<Receive>(step.action);
     if (std::holds_alternative<Compute>(step.action) || has_partner) continue;
-    const std::vector<ValueId> writes = Writes(step);
+    const StepValues writes = Writes(step);
     if (!std::all_of(writes.begin(), writes.end(), [&](ValueId value) { return uses[value] == 0; })) continue;
     for (ValueId value : Reads(step)) --uses[value];
     dead.insert(i);

@@ -22,7 +22,7 @@ void RemoveUnread(Program& program) {
   }
   std::vector<Step> kept;
   for (auto step = program.steps.rbegin(); step != program.steps.rend(); ++step) {
-    const std::vector<ValueId> writes = Writes(*step);
+    const StepValues writes = Writes(*step);
     const Compute* compute = std::get_if<Compute>(&step->action);
     const bool is_data = compute != nullptr && compute->kind == OpKind::kInput;
     const bool is_shared = !StageOf(program, *step).has_value() && !is_data;

@@ -58,7 +58,8 @@ TEST(StagesTest, EachStageRunsItsOwnSteps) {
   const Program program = PipelineOf(graph, plan);
   const std::vector<Program> stages = ProgramsOfStages(program);
   ASSERT_EQ(stages.size(), 2u);
-  EXPECT_EQ(NamesIn(stages[0], Phase::kForward), "image label w1 b1 h1 h1.bias h1.relu h1.relu.stage_1.send loss.stage_0 ");
+  EXPECT_EQ(NamesIn(stages[0], Phase::kForward),
+            "image label w1 b1 h1 h1.bias h1.relu h1.relu.stage_1.send loss.stage_0 ");
   EXPECT_EQ(NamesIn(stages[0], Phase::kMetric), "accuracy.stage_0 ");
   EXPECT_EQ(NamesIn(stages[0], Phase::kBackward), "h1.relu.grad.stage_0 h1.bias.grad b1.grad w1.grad ");
   EXPECT_EQ(NamesIn(stages[1], Phase::kForward),

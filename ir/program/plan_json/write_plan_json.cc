@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/json/document_writer.h"
 #include "base/json/json.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/rule_table.h"
@@ -203,38 +204,36 @@ std::string PlanJson(const Graph& graph, const Plan& plan, const Program& progra
   for (const MeshAxis& axis : plan.mesh.axes()) {
     mesh.push_back({{"axis", axis.name}, {"size", axis.size}, {"link", axis.link}, {"weight", axis.weight}});
   }
-  Json ops = Json::array(), tensors = Json::array(), collectives = Json::array();
-  RuleTable rules;
-  for (const Op& op : graph.ops) {
-    const Rule& rule = rules.Of(graph, op);
-    ops.push_back(OpJson(graph, plan, op, rule));
-    tensors.push_back(TensorJson(graph, plan, op, rule));
+  JsonDocumentWriter writer;
+  writer.Field("format", "cleave-plan");
+  writer.Field("version", 1);
+  writer.Field("model", {{"name", graph.model}, {"file", graph.file}, {"hash", graph.hash}});
+  writer.Field("cluster", {{"name", plan.cluster}, {"devices", plan.mesh.rank_count()}});
+  writer.Field("mesh", mesh);
+  writer.Field("micro_batches", plan.micro_batches);
+  if (plan.pipeline.has_value()) {
+    writer.Field("pipeline", {{"axis", plan.mesh.axis(plan.pipeline->axis).name},
+                              {"schedule", Text(PipelineScheduleName(plan.pipeline->schedule))}});
   }
+  writer.Field("moves_steps", plan.moves_steps);
+  writer.Field("search", SearchJson(plan));
+  RuleTable rules;
+  writer.BeginItems("ops");
+  for (const Op& op : graph.ops) writer.Item(OpJson(graph, plan, op, rules.Of(graph, op)));
+  writer.EndItems();
+  writer.BeginItems("tensors");
+  for (const Op& op : graph.ops) writer.Item(TensorJson(graph, plan, op, rules.Of(graph, op)));
+  writer.EndItems();
   const std::map<OpId, std::string> names = ComputedNames(program);
+  writer.BeginItems("collectives");
   for (const Step& step : program.steps) {
     const Collective* collective = CommunicationOf(program, step);
-    if (collective != nullptr) collectives.push_back(CollectiveJson(names, program, step, *collective));
+    if (collective != nullptr) writer.Item(CollectiveJson(names, program, step, *collective));
   }
-  Json document = {
-      {"format", "cleave-plan"},
-      {"version", 1},
-      {"model", {{"name", graph.model}, {"file", graph.file}, {"hash", graph.hash}}},
-      {"cluster", {{"name", plan.cluster}, {"devices", plan.mesh.rank_count()}}},
-      {"mesh", std::move(mesh)},
-      {"micro_batches", plan.micro_batches},
-      {"moves_steps", plan.moves_steps},
-      {"search", SearchJson(plan)},
-      {"ops", std::move(ops)},
-      {"tensors", std::move(tensors)},
-      {"collectives", std::move(collectives)},
-      {"predicted", PredictedJson(facts)},
-      {"warnings", WarningsJson(facts)},
-  };
-  if (plan.pipeline.has_value()) {
-    document["pipeline"] = {{"axis", plan.mesh.axis(plan.pipeline->axis).name},
-                            {"schedule", Text(PipelineScheduleName(plan.pipeline->schedule))}};
-  }
-  return JsonDocument(document);
+  writer.EndItems();
+  writer.Field("predicted", PredictedJson(facts));
+  writer.Field("warnings", WarningsJson(facts));
+  return std::move(writer).Done();
 }
 
 }  // namespace cleave::ir

@@ -1,15 +1,18 @@
 #include "ir/program/schedule/buffers.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "base/check/check.h"
 
 namespace cleave::ir {
-std::map<ValueId, LiveRange> LiveRanges(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests) {
+
+IdVector<ValueId, LiveRange> LiveRanges(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests) {
   const auto is_smaller = [](const BufferRequest& a, const BufferRequest& b) { return a.value < b.value; };
   const auto last = std::max_element(requests.begin(), requests.end(), is_smaller);
   const size_t count = last == requests.end() ? 0 : static_cast<size_t>(last->value.value()) + 1;
@@ -30,13 +33,13 @@ std::map<ValueId, LiveRange> LiveRanges(const std::vector<Stage>& stages, const 
     for (const ValueId value : stages[i].writes) touch(value, true);
   }
   const int64_t stage_count = static_cast<int64_t>(stages.size());
-  std::map<ValueId, LiveRange> ranges;
+  IdVector<ValueId, LiveRange> ranges(count);
   for (const BufferRequest& request : requests) {
     LiveRange range = first_to_last[request.value];
     const bool is_named = range.first <= range.last;
     if (request.live_from_start || (is_named && !written_first[request.value])) range.first = 0;
     if (request.always_live) range = {0, std::max<int64_t>(stage_count - 1, 0)};
-    ranges.insert_or_assign(ranges.end(), request.value, range);
+    ranges[request.value] = range;
   }
   return ranges;
 }
@@ -95,18 +98,26 @@ using Trend = std::pair<int, int>;
 class Planner {
  public:
   Planner(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests)
-      : ranges_(LiveRanges(stages, requests)), requests_(requests) {
-    for (const BufferRequest& request : requests) sizes_[request.value] = request.size;
+      : ranges_(LiveRanges(stages, requests)),
+        requests_(requests),
+        sizes_(ranges_.size()),
+        is_requested_(ranges_.size(), 0),
+        bucket_of_(ranges_.size(), nullptr),
+        is_taken_(ranges_.size(), 0) {
+    for (const BufferRequest& request : requests) {
+      sizes_[request.value] = request.size;
+      is_requested_[request.value] = 1;
+    }
   }
 
   BufferPlan Run(const std::vector<Bucket>& buckets, const std::vector<Family>& families) && {
     SetBuckets(buckets);
     AddFamilies(families);
     for (const Bucket& bucket : buckets) {
-      if (!bucket.empty() && taken_.count(bucket.front()) == 0) AddBucket(bucket);
+      if (!bucket.empty() && !IsTaken(bucket.front())) AddBucket(bucket);
     }
     for (const BufferRequest& request : requests_) {
-      if (taken_.count(request.value) == 0) AddBucket({request.value});
+      if (!IsTaken(request.value)) AddBucket({request.value});
     }
     std::stable_sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
       return a.size() != b.size() ? a.size() > b.size() : a.parts.front().value < b.parts.front().value;
@@ -134,13 +145,16 @@ class Planner {
  private:
   void SetBuckets(const std::vector<Bucket>& buckets) {
     for (const Bucket& bucket : buckets) {
-      if (!bucket.empty()) buckets_[bucket.front()] = bucket;
+      if (!bucket.empty() && bucket_of_.contains(bucket.front())) bucket_of_[bucket.front()] = &bucket;
     }
   }
 
+  bool IsTaken(ValueId value) const { return is_taken_.contains(value) && is_taken_[value] != 0; }
+
   void Take(ValueId value) {
-    CLEAVE_CHECK(sizes_.count(value) > 0) << "value " << value.value() << " of a bucket asks for no memory";
-    CLEAVE_CHECK(taken_.insert(value).second) << "value " << value.value() << " is in two buckets";
+    const bool is_requested = is_requested_.contains(value) && is_requested_[value] != 0;
+    CLEAVE_CHECK(is_requested) << "value " << value.value() << " of a bucket asks for no memory";
+    CLEAVE_CHECK(std::exchange(is_taken_[value], 1) == 0) << "value " << value.value() << " is in two buckets";
   }
 
   void AddBucket(const Bucket& bucket) {
@@ -154,21 +168,21 @@ class Planner {
   }
 
   // The bucket that a value of a family begins, or the value alone.
-  Bucket BucketOf(ValueId value) const {
-    const auto found = buckets_.find(value);
-    return found == buckets_.end() ? Bucket{value} : found->second;
+  absl::Span<const ValueId> BucketOf(const ValueId& value) const {
+    const Bucket* const bucket = bucket_of_[value];
+    return bucket == nullptr ? absl::MakeConstSpan(&value, 1) : absl::MakeConstSpan(*bucket);
   }
 
-  int64_t SizeOf(const Bucket& bucket) const {
+  int64_t SizeOf(absl::Span<const ValueId> bucket) const {
     int64_t size = 0;
-    for (const ValueId value : bucket) size += BufferPlan::Aligned(sizes_.at(value).value());
+    for (const ValueId value : bucket) size += BufferPlan::Aligned(sizes_[value].value());
     return size;
   }
 
   // From the first use of one of the values to the last.
-  LiveRange RangeOf(const Bucket& bucket) const {
+  LiveRange RangeOf(absl::Span<const ValueId> bucket) const {
     LiveRange live;
-    for (const ValueId value : bucket) live = Joined(live, ranges_.at(value));
+    for (const ValueId value : bucket) live = Joined(live, ranges_[value]);
     return live;
   }
 
@@ -177,10 +191,10 @@ class Planner {
     return a.first > a.last ? b : LiveRange{std::min(a.first, b.first), std::max(a.last, b.last)};
   }
 
-  void AddParts(const Bucket& bucket, size_t slot, int64_t offset, Item& item) const {
+  void AddParts(absl::Span<const ValueId> bucket, size_t slot, int64_t offset, Item& item) const {
     for (const ValueId value : bucket) {
       item.parts.push_back({.value = value, .slot = static_cast<int64_t>(slot), .offset = offset});
-      offset += BufferPlan::Aligned(sizes_.at(value).value());
+      offset += BufferPlan::Aligned(sizes_[value].value());
     }
   }
 
@@ -189,7 +203,7 @@ class Planner {
   void AddFamilies(const std::vector<Family>& families) {
     std::map<std::pair<size_t, Trend>, std::vector<const Family*>> by_trend;  // By the number of layers.
     for (const Family& family : families) {
-      for (const ValueId first : family) {
+      for (const ValueId& first : family) {
         for (const ValueId value : BucketOf(first)) Take(value);
       }
       bool in_turns = false;
@@ -202,7 +216,7 @@ class Planner {
   bool AddInTurns(const Family& family, size_t slots) {
     Item item{.slots = std::vector<Ranges>(slots)};
     for (size_t layer = 0; layer < family.size(); ++layer) {
-      const Bucket bucket = BucketOf(family[layer]);
+      const absl::Span<const ValueId> bucket = BucketOf(family[layer]);
       AddParts(bucket, layer % slots, 0, item);
       item.slots[layer % slots].push_back(RangeOf(bucket));
     }
@@ -215,7 +229,7 @@ class Planner {
   }
 
   // From one value of a family to another one.
-  Trend TrendOf(ValueId from, ValueId to) const {
+  Trend TrendOf(const ValueId& from, const ValueId& to) const {
     const LiveRange first = RangeOf(BucketOf(from));
     const LiveRange last = RangeOf(BucketOf(to));
     const auto sign = [](int64_t a, int64_t b) { return a < b ? 1 : a > b ? -1 : 0; };
@@ -227,7 +241,7 @@ class Planner {
     Item item{.slots = std::vector<Ranges>(layers)};
     for (const Family* family : families) {
       for (size_t layer = 0; layer < layers; ++layer) {
-        const Bucket bucket = BucketOf((*family)[layer]);
+        const absl::Span<const ValueId> bucket = BucketOf((*family)[layer]);
         const LiveRange range = RangeOf(bucket);
         AddParts(bucket, layer, item.slot_size, item);
         Ranges& slot = item.slots[layer];
@@ -301,8 +315,7 @@ class Planner {
     plan.total = Bytes(total_);
     for (const Item& item : items_) {
       for (const Item::Part& part : item.parts) {
-        plan.buffers.push_back(
-            {part.value, item.offset + item.stride * part.slot + part.offset, sizes_.at(part.value)});
+        plan.buffers.push_back({part.value, item.offset + item.stride * part.slot + part.offset, sizes_[part.value]});
       }
     }
     std::sort(plan.buffers.begin(), plan.buffers.end(),
@@ -310,11 +323,12 @@ class Planner {
     return plan;
   }
 
-  const std::map<ValueId, LiveRange> ranges_;
+  const IdVector<ValueId, LiveRange> ranges_;
   const std::vector<BufferRequest>& requests_;
-  std::map<ValueId, Bytes> sizes_;
-  std::map<ValueId, Bucket> buckets_;  // By their first values.
-  std::set<ValueId> taken_;
+  IdVector<ValueId, Bytes> sizes_;
+  IdVector<ValueId, uint8_t> is_requested_;
+  IdVector<ValueId, const Bucket*> bucket_of_;  // That it begins; null where it begins none.
+  IdVector<ValueId, uint8_t> is_taken_;
   std::vector<Item> items_;
   std::vector<Placed> placed_;  // Ordered by place.
   std::set<int64_t> strides_;   // Of placed items.
@@ -340,11 +354,11 @@ std::vector<Family> CutFamilies(const std::vector<Stage>& stages, const std::vec
 }
 
 StageDemand PeakDemand(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests) {
-  const std::map<ValueId, LiveRange> ranges = LiveRanges(stages, requests);
+  const IdVector<ValueId, LiveRange> ranges = LiveRanges(stages, requests);
   // Change of the demand when a stage begins.
   std::vector<int64_t> change(std::max<size_t>(stages.size(), 1) + 1, 0);
   for (const BufferRequest& request : requests) {
-    const LiveRange& live = ranges.at(request.value);
+    const LiveRange& live = ranges[request.value];
     if (live.first > live.last) continue;
     change[static_cast<size_t>(live.first)] += request.size.value();
     change[static_cast<size_t>(live.last) + 1] -= request.size.value();

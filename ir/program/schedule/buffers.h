@@ -5,9 +5,9 @@
 #ifndef CLEAVE_IR_PROGRAM_SCHEDULE_BUFFERS_H_
 #define CLEAVE_IR_PROGRAM_SCHEDULE_BUFFERS_H_
 
-#include <map>
 #include <vector>
 
+#include "base/strong_id/strong_id.h"
 #include "base/units/units.h"
 #include "ir/program/program.h"
 
@@ -60,9 +60,9 @@ struct LiveRange {
   bool Has(int64_t stage) const { return first <= stage && stage <= last; }
 };
 
-// A value that no stage writes exists before the first stage. A value that no stage names never exists, unless it is
-// always live.
-std::map<ValueId, LiveRange> LiveRanges(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests);
+// By value up to the last one that is requested. A value that no stage writes exists before the first stage. A value
+// that no stage names never exists, unless it is always live.
+IdVector<ValueId, LiveRange> LiveRanges(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests);
 
 // First fit by decreasing size over live ranges. `requests` lists exactly the values that need memory. A value is in at
 // most one bucket and one family.

@@ -191,7 +191,7 @@ class StaticCheck {
       Find(absl::StrCat("runs ", RepeatName(step.repeat), ", and `", value(read).name, "` is there ",
                         RepeatName(repeats_[read])));
     }
-    std::vector<ValueId> own = Writes(step);
+    StepValues own = Writes(step);
     for (ValueId read : Reads(step)) own.push_back(read);
     const bool depends =
         std::any_of(own.begin(), own.end(), [&](ValueId id) { return DependsOn(value(id).layout, *program_.time); });
@@ -207,7 +207,7 @@ class StaticCheck {
   // What a step touches, the ranks of its stage have.
   void CheckStage(const Step& step) {
     const std::optional<int> stage = StageOf(program_, step);
-    std::vector<ValueId> own = Writes(step);
+    StepValues own = Writes(step);
     for (ValueId read : Reads(step)) own.push_back(read);
     for (ValueId id : own) {
       const std::optional<int>& held = value(id).stage;
