@@ -14,9 +14,10 @@ void WriteNumbers(const std::vector<Number>& numbers, std::ostream& out) {
   for (const Number number : numbers) out << ' ' << number;
 }
 
-void WriteAxes(const MeshAxes& axes, std::ostream& out) {
-  out << ' ' << axes.size();
-  for (const std::vector<int>& of_dimension : axes) WriteNumbers(of_dimension, out);
+void WriteLayout(const TensorLayout& layout, std::ostream& out) {
+  WriteNumbers(layout.shape, out);
+  out << ' ' << layout.axes.size();
+  for (const std::vector<int>& of_dimension : layout.axes) WriteNumbers(of_dimension, out);
 }
 
 // Names have no spaces.
@@ -25,12 +26,11 @@ std::string TextOf(const std::vector<ParameterView>& parameters) {
   out << parameters.size();
   for (const ParameterView& view : parameters) {
     out << ' ' << view.name << ' ' << view.line;
-    WriteNumbers(view.layout.shape, out);
-    WriteAxes(view.layout.axes, out);
+    WriteLayout(view.layout, out);
     out << ' ' << view.states.size();
     for (const OptimizerState& state : view.states) {
       out << ' ' << state.name;
-      WriteAxes(state.axes.value_or(view.layout.axes), out);
+      WriteLayout(state.layout.value_or(view.layout), out);
     }
   }
   return out.str();
@@ -46,13 +46,12 @@ class Reader {
     for (size_t i = 0; i < count; ++i) {
       std::string name = Next<std::string>();
       const int line = Next<int>();
-      TensorLayout layout = {Numbers<int64_t>()};
-      layout.axes = Axes();
+      TensorLayout layout = Layout();
       OptimizerStates states;
       const size_t state_count = Next<size_t>();
       for (size_t state = 0; state < state_count; ++state) {
         const std::string own = Next<std::string>();
-        states.emplace_back(own.c_str(), nullptr, Axes());
+        states.emplace_back(own.c_str(), nullptr, Layout());
       }
       parameters.emplace_back(std::move(name), line, std::move(layout), nullptr, std::move(states));
     }
@@ -74,10 +73,11 @@ class Reader {
     return numbers;
   }
 
-  MeshAxes Axes() {
-    MeshAxes axes(Next<size_t>());
-    for (std::vector<int>& of_dimension : axes) of_dimension = Numbers<int>();
-    return axes;
+  TensorLayout Layout() {
+    TensorLayout layout = {Numbers<int64_t>()};
+    layout.axes.resize(Next<size_t>());
+    for (std::vector<int>& of_dimension : layout.axes) of_dimension = Numbers<int>();
+    return layout;
   }
 
   std::istringstream in_;
@@ -100,6 +100,9 @@ std::vector<ParameterView> ParametersOfAllStages(Comm& comm, std::optional<int> 
                    : Reader(texts[static_cast<size_t>(RankAt(mesh, 0, {*stage_axis}, i))]).Parameters();
     for (ParameterView& view : of_stage) {
       view.layout.stage = {*stage_axis, i};
+      for (OptimizerState& state : view.states) {
+        if (state.layout.has_value()) state.layout->stage = view.layout.stage;
+      }
       all.push_back(std::move(view));
     }
   }

@@ -31,11 +31,10 @@ void AddMessages(const ir::Program& program, const Cluster& cluster, std::vector
     const auto runs = static_cast<double>(ir::RunsOf(program, step));
     prediction.communication += seconds * runs;
     prediction.sent_bytes_per_rank += static_cast<double>(bytes.value()) * runs;
-    if (step.repeat != ir::Repeat::kEach) continue;
-    messages.push_back({.from = *program.stage,
-                        .to = send->to,
-                        .is_backward = step.phase == ir::Phase::kBackward,
-                        .seconds = seconds});
+    // Without micro-batches the loss goes back at the end of the forward pass, when nothing waits for it any more.
+    const bool is_backward = step.phase == ir::Phase::kBackward;
+    if (step.repeat != ir::Repeat::kEach || is_backward != (send->to < *program.stage)) continue;
+    messages.push_back({.from = *program.stage, .to = send->to, .is_backward = is_backward, .seconds = seconds});
   }
 }
 

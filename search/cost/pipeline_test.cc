@@ -3,6 +3,10 @@
 #include <random>
 
 #include "gtest/gtest.h"
+#include "ir/program/partition/partition.h"
+#include "ir/program/partition/stage_program.h"
+#include "ir/testing/plans.h"
+#include "search/testing/models.h"
 
 namespace cleave::search {
 namespace {
@@ -65,6 +69,32 @@ TEST(PipelineTest, UnevenStagesTakeAtLeastWhatTheSlowestTakes) {
     EXPECT_GE(end, way - 1e-9);
     if (task.schedule == ir::PipelineSchedule::kGPipe) continue;
     EXPECT_GE(end, least - way + (task.stages[0].forward + task.stages[0].backward).value() - 1e-9);
+  }
+}
+
+// Whatever the model and the micro-batches, all passes take place.
+TEST(PipelineTest, EveryPassOfAProgramIsTimed) {
+  const Cluster cluster = CpuCluster(2);
+  const ir::Graph graph = testing::Mlp(8, {4, 4, 4, 1});
+  std::vector<ir::OpId> forward;
+  for (const ir::Op& op : graph.ops) {
+    if (op.phase == ir::Phase::kForward && !op.inputs.empty()) forward.push_back(op.id);
+  }
+  for (const int64_t micro_batches : {1, 4}) {
+    ir::Plan plan =
+        *ir::WithStages(ir::DataParallelPlan(graph, ir::Mesh()), {.name = "stage", .size = 2, .link = "host"},
+                        kSchedules[1], ir::StagesOf(graph, {forward[forward.size() / 2]}));
+    plan.micro_batches = micro_batches;
+    const ir::Program program = *ir::Partition(graph, plan);
+    std::vector<ir::StageProgram> stages;
+    for (ir::Program& stage : ir::ProgramsOfStages(program)) {
+      ir::MemoryPlan memory = ir::PlanMemory(graph, stage);
+      stages.push_back({.program = std::move(stage), .memory = std::move(memory)});
+    }
+    const PipelinePrediction predicted = PredictPipeline(stages, cluster, /*overlaps=*/false);
+    EXPECT_EQ(predicted.passes.size(), static_cast<size_t>(2 * 2 * micro_batches));
+    EXPECT_GT(predicted.whole.step, predicted.stages[0].forward + predicted.stages[1].backward);
+    EXPECT_GT(predicted.bubble, 0);
   }
 }
 
