@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/check/check.h"
@@ -100,12 +102,11 @@ class Staging {
             .Help("`micro_batches` of several times `stages`, or `auto`"));
   }
 
-  // With twice the stages, four times and so on the bubble gets smaller, until products are too small to be fast.
+  // With more micro-batches the bubble gets smaller, until products are too small to be fast.
   std::vector<int64_t> MicroBatchCounts() const {
     if (!options_.choose_micro_batches) return {options_.micro_batches};
     std::vector<int64_t> counts;
-    constexpr int64_t kMostTimes = 8;
-    for (int64_t times = 1; times <= kMostTimes; times *= 2) {
+    for (const int64_t times : {1, 2, 4, 8, 12, 16}) {
       if (!ir::FindRefusal(graph_, stages_ * times).has_value()) counts.push_back(stages_ * times);
     }
     if (counts.empty()) counts.push_back(1);
@@ -169,7 +170,9 @@ class Staging {
     for (ir::OpPlan& op : plan.ops) {
       if (op.retention == ir::Retention::kOffload) op.retention = ir::Retention::kKeep;
     }
-    const std::vector<int64_t> cuts = BestCuts(TaskOf(plan));
+    const absl::StatusOr<PlannedProgram> whole = ProgramOf(graph_, plan, options_.execution);
+    if (!whole.ok()) return NoProgram(plan, whole.status(), diagnostics);
+    const std::vector<int64_t> cuts = BestCuts(TaskOf(plan, *whole));
     if (static_cast<int64_t>(cuts.size()) + 1 != stages_) {
       diagnostics.Add(Refused(absl::StrCat("the model cannot be cut into ", StagesText(stages_)),
                               pins_.settings.stages_span, "more than it has places for cuts"));
@@ -182,17 +185,25 @@ class Staging {
     CLEAVE_CHECK(staged.ok()) << staged.status();
     staged->cluster = cluster_.name;
     absl::StatusOr<PlannedProgram> program = ProgramOf(graph_, *staged, options_.execution);
-    CLEAVE_CHECK(program.ok()) << program.status();
+    if (!program.ok()) return NoProgram(*staged, program.status(), diagnostics);
     const Seconds step = StepOf(*program, cluster_, options_.execution);
     return Candidate{.found = {.plan = *std::move(staged), .program = *std::move(program)}, .step = step};
   }
 
+  // Where samples are one dimension with others, some plans cannot take a batch in every number of parts.
+  std::nullopt_t NoProgram(const ir::Plan& plan, const absl::Status& status, Diagnostics& diagnostics) const {
+    diagnostics.Add(Error(Code::kE0315, absl::StrCat("the batch cannot be taken in ", plan.micro_batches,
+                                                     " micro-batches by the ranks of a stage"))
+                        .At(pins_.settings.micro_batches_span, "asked for here")
+                        .Note(std::string(status.message()))
+                        .Help("another number of micro-batches, or `auto`"));
+    return std::nullopt;
+  }
+
   // Times of forward ops with their backward ops, for one micro-batch under the plan of a stage's ranks.
-  CutTask TaskOf(const ir::Plan& plan) const {
-    absl::StatusOr<PlannedProgram> made = ProgramOf(graph_, plan, options_.execution);
-    CLEAVE_CHECK(made.ok()) << made.status();
-    const ir::Program& program = made->program;
-    const ir::Fusion& fusion = made->memory.fusion;
+  CutTask TaskOf(const ir::Plan& plan, const PlannedProgram& whole) const {
+    const ir::Program& program = whole.program;
+    const ir::Fusion& fusion = whole.memory.fusion;
     const std::vector<Seconds> times = StageTimes(program, fusion, machines_.cluster);
     IdVector<ir::OpId, double> of_op(graph_.ops.size(), 0.0);
     for (size_t i = 0; i < fusion.stages.size(); ++i) {
@@ -202,7 +213,7 @@ class Staging {
       const ir::Step& first = program.steps[static_cast<size_t>(ir::StepsOf(stage).front())];
       const ir::StepValues writes = ir::Writes(first);
       if (writes.empty()) continue;
-      const ir::OpId op = made->distributed.originals[program.value(writes.front()).origin];
+      const ir::OpId op = whole.distributed.originals[program.value(writes.front()).origin];
       of_op[ForwardOf(op)] += times[i].value();
     }
     CutTask task{.seconds = {}, .places = {}, .stages = static_cast<int>(stages_)};

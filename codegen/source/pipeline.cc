@@ -51,22 +51,17 @@ void EmitReceive(Emission& emission, int step, const ir::Receive& receive, Sourc
 void EmitTurns(const Emission& emission, const std::function<void()>& forward, const std::function<void()>& backward,
                SourceWriter& writer) {
   const int64_t count = ir::MicroBatches(emission.program);
-  const int64_t ahead = ir::MicroBatchesUnderWay(emission.program) - 1;
   const auto pass = [&](const std::string& condition, const std::string& number, const std::function<void()>& calls) {
     writer.Open(absl::StrCat("if (", condition, ") {"));
     writer.Line(absl::StrCat("Begin(", number, ");"));
     calls();
     writer.Close("}");
   };
-  const std::string last = ahead == 0 ? absl::StrCat(count) : absl::StrCat(count, " + ahead");
-  if (ahead > 0) writer.Line(absl::StrCat("const int64_t ahead = gradients ? ", ahead, " : 0;"));
-  writer.Open(absl::StrCat("for (int64_t turn = 0; turn < ", last, "; ++turn) {"));
+  writer.Line(
+      absl::StrCat("const int64_t ahead = gradients ? ", ir::MicroBatchesUnderWay(emission.program) - 1, " : 0;"));
+  writer.Open(absl::StrCat("for (int64_t turn = 0; turn < ", count, " + ahead; ++turn) {"));
   pass(absl::StrCat("turn < ", count), "turn", forward);
-  if (ahead == 0) {
-    pass("gradients", "turn", backward);
-  } else {
-    pass("gradients && turn >= ahead", "turn - ahead", backward);
-  }
+  pass("gradients && turn >= ahead", "turn - ahead", backward);
   writer.Close("}");
 }
 

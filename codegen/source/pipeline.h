@@ -14,7 +14,8 @@ namespace cleave::codegen {
 void EmitSend(Emission& emission, int step, const ir::Send& send, SourceWriter& writer);
 void EmitReceive(Emission& emission, int step, const ir::Receive& receive, SourceWriter& writer);
 
-// Writes the loop over the micro-batches of a stage. `forward` and `backward` write the calls of these passes.
+// Writes the loop over the micro-batches of a stage that has several under way. `forward` and `backward` write the
+// calls of these passes.
 void EmitTurns(const Emission& emission, const std::function<void()>& forward, const std::function<void()>& backward,
                SourceWriter& writer);
 

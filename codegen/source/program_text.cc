@@ -415,10 +415,11 @@ class ProgramWriter {
     writer.Gap();
     writer.Comment(
         absl::StrCat("A step takes its batch in ", ir::MicroBatches(program()), " micro-batches, one after another."));
-    if (program().stage.has_value()) writer.Comment(ScheduleText());
+    const int64_t ahead = ir::MicroBatchesUnderWay(program()) - 1;
+    if (ahead > 0) writer.Comment(ScheduleText(ahead));
     writer.Open("void RunBatch(bool metrics, bool gradients) override {");
     call_all(ir::Repeat::kOnceBefore);
-    if (program().stage.has_value()) {
+    if (ahead > 0) {
       EmitTurns(
           emission_, [&] { call_each(false); }, [&] { call_each(true); }, writer);
     } else {
@@ -432,10 +433,9 @@ class ProgramWriter {
   }
 
   // "In turn t it does the forward pass of micro-batch t and the backward pass of micro-batch t - 1."
-  std::string ScheduleText() const {
-    const int64_t ahead = ir::MicroBatchesUnderWay(program()) - 1;
+  static std::string ScheduleText(int64_t ahead) {
     return absl::StrCat("In turn t this stage does the forward pass of micro-batch t and the backward pass of ",
-                        ahead == 0 ? "the same." : absl::StrCat("micro-batch t - ", ahead, "."));
+                        "micro-batch t - ", ahead, ".");
   }
 
   std::vector<const ir::Compute*> StepScalarOps() const {

@@ -1,6 +1,7 @@
 #include "tests/properties/case.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "ir/program/text.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
+#include "ir/sharding/stages/stages.h"
 #include "ir/testing/random_graph.h"
 #include "ir/testing/random_plan.h"
 #include "ir/transforms/precision/precision.h"
@@ -76,6 +78,20 @@ void Retain(const ir::Graph& graph, const CaseOptions& options, ir::Random& rand
   }
 }
 
+// Cuts the forward ops of the graph into stages, at random places.
+void CutIntoStages(int stages, ir::Random& random, PlannedGraph& sample) {
+  std::vector<ir::OpId> forward, first;
+  for (const ir::Op& op : sample.graph.ops) {
+    if (op.phase == ir::Phase::kForward) forward.push_back(op.id);
+  }
+  std::sample(forward.begin(), forward.end(), std::back_inserter(first), stages - 1, random);
+  const ir::MeshAxis axis{.name = std::string(ir::kStageAxis), .size = static_cast<int64_t>(first.size()) + 1};
+  const ir::PipelineSchedule schedule =
+      random() % 2 == 0 ? ir::PipelineSchedule::kGPipe : ir::PipelineSchedule::kOneForwardOneBackward;
+  sample.plan = *ir::WithStages(std::move(sample.plan), axis, schedule, ir::StagesOf(sample.graph, first));
+  sample.plan.moves_steps = false;
+}
+
 }  // namespace
 
 PlannedGraph RandomCaseOn(const ir::Mesh& mesh, uint64_t seed, const CaseOptions& options) {
@@ -99,7 +115,12 @@ PlannedGraph RandomCaseOn(const ir::Mesh& mesh, uint64_t seed, const CaseOptions
 
 PlannedGraph RandomCase(uint64_t seed, const CaseOptions& options) {
   ir::Random random(~seed);
-  return RandomCaseOn(ir::RandomMesh(ir::RandomInt(random, 1, options.most_ranks), random), seed, options);
+  PlannedGraph sample =
+      RandomCaseOn(ir::RandomMesh(ir::RandomInt(random, 1, options.most_ranks), random), seed, options);
+  if (options.most_stages > 1) {
+    CutIntoStages(static_cast<int>(ir::RandomInt(random, 2, options.most_stages)), random, sample);
+  }
+  return sample;
 }
 
 absl::StatusOr<Compiled> Compile(const PlannedGraph& sample) {

@@ -28,6 +28,7 @@ struct CaseOptions {
   int64_t largest_size = 7;
   ir::Precision precision = ir::Precision::kF32;
   bool offloads = true;  // Values may wait in the host's memory, which programs for GPUs alone do.
+  int most_stages = 1;   // Of a pipeline, in RandomCase.
 };
 
 // The same seed gives the same case.

@@ -60,7 +60,8 @@ void Coverage::Add(const ir::Program& program) {
         step.action, [&](const ir::Compute& compute) { AddCompute(compute, *this); },
         [&](const ir::Collective& collective) { AddCollective(collective, *this); },
         [&](const ir::Slice&) { ++movements["slice"]; }, [&](const ir::View&) { ++movements["view"]; },
-        [&](const ir::Glance&) { ++movements["glance"]; }, [&](const ir::HostCopy&) { ++movements["host copy"]; });
+        [&](const ir::Glance&) { ++movements["glance"]; }, [&](const ir::HostCopy&) { ++movements["host copy"]; },
+        [&](const ir::Send&) { ++movements["send"]; }, [&](const ir::Receive&) { ++movements["receive"]; });
   }
   for (const ir::Value& value : program.values) AddValue(program, value, *this);
 }

@@ -46,6 +46,9 @@ std::optional<std::string> FindFailure(const PlannedGraph& sample, const CheckOp
 
 std::string FailureReport(uint64_t seed, const PlannedGraph& sample, const std::string& failure,
                           const CheckOptions& options) {
+  // Smaller meshes and graphs have other stages.
+  if (sample.plan.pipeline.has_value())
+    return absl::StrCat("seed ", seed, " fails\n  ", failure, "\n", CaseText(sample));
   const std::string stage = StageOf(failure);
   const PlannedGraph smallest = SmallestCase(sample, [&](const PlannedGraph& smaller) {
     const std::optional<std::string> found = FindFailure(smaller, options);

@@ -54,6 +54,18 @@ TEST_P(PropertyTest, AlsoInBf16) {
   }
 }
 
+// Pipelines: forward ops cut into stages anywhere.
+TEST_P(PropertyTest, AlsoInStages) {
+  constexpr uint64_t kFewer = 4;
+  const uint64_t first = ir::TestSeed() + GetParam() * kCases;
+  for (uint64_t seed = first; seed < first + kCases; seed += kFewer) {
+    const CheckOptions options{.with_proof = seed % (kProofEvery * kFewer) == 0};
+    const PlannedGraph sample = RandomCase(seed, {.most_ranks = 4, .offloads = false, .most_stages = 4});
+    const std::optional<std::string> failure = FindFailure(sample, options);
+    ASSERT_FALSE(failure.has_value()) << FailureReport(seed, sample, *failure, options);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Blocks, PropertyTest, testing::Range<uint64_t>(0, kBlocks));
 
 }  // namespace

@@ -290,7 +290,8 @@ class Partitioner {
   absl::StatusOr<ValueId> Request(OpId op, Layout layout, const Demand& demand) {
     const std::optional<int> home = StageOf(graph_.op(op));
     const bool is_elsewhere = home.has_value() && home != demand.stage;
-    if (is_elsewhere && !IsMade(op, demand)) CLEAVE_RETURN_IF_ERROR(Fetch(op, layout, demand));
+    // What was received for another reader may be complete, where this one takes partial sums.
+    if (is_elsewhere && !Cheapest(op, layout, demand).ok()) CLEAVE_RETURN_IF_ERROR(Fetch(op, layout, demand));
     if (!is_elsewhere && plan_.ops[op].retention == Retention::kRecompute && !IsMade(op, demand)) {
       CLEAVE_RETURN_IF_ERROR(Add(graph_.op(op), demand.phase));
     }

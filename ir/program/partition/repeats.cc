@@ -27,6 +27,7 @@ class Repeats {
  private:
   Repeat Decide(const Step& step) const {
     if (std::holds_alternative<Receive>(step.action)) return last_;  // As what it receives is sent.
+    if (IsReport(step)) return Repeat::kOnceAfter;
     const StepValues reads = Reads(step);
     const StepValues writes = Writes(step);
     const auto depends = [&](ValueId value) { return DependsOn(program_.value(value).layout, *program_.time); };
@@ -38,6 +39,12 @@ class Repeats {
     }
     if (step.phase == Phase::kUpdate || reads_of(Repeat::kOnceAfter)) return Repeat::kOnceAfter;
     return IsMadeAgain(step, writes) || reads_of(Repeat::kEach) ? Repeat::kEach : Repeat::kOnceBefore;
+  }
+
+  // Loss and metrics alone go to earlier stages in the forward pass.
+  bool IsReport(const Step& step) const {
+    const Send* send = std::get_if<Send>(&step.action);
+    return send != nullptr && step.phase < Phase::kBackward && send->to < *program_.value(send->input).stage;
   }
 
   bool IsMadeAgain(const Step& step, const StepValues& writes) const {
