@@ -47,7 +47,10 @@ bool CheckModel(const ir::Graph& graph, const ir::Pins& pins, Diagnostics& diagn
   } else if (!graph.looks.empty()) {
     const ir::Look& look = graph.looks.front();
     diagnostics.Add(Refused(absl::StrCat("a pipeline cannot look at `", look.name, "`"), place, "asked for here"));
-    return false;
+  } else if (std::any_of(pins.settings.mesh.begin(), pins.settings.mesh.end(),
+                         [](const ir::NamedAxis& axis) { return axis.name == ir::kStageAxis; })) {
+    diagnostics.Add(Refused(absl::StrCat("`", ir::kStageAxis, "` is the mesh axis of the stages themselves"),
+                            pins.settings.mesh_span, "another axis of this name"));
   }
   return !diagnostics.has_errors();
 }
@@ -124,11 +127,12 @@ class Staging {
       Diagnostics own;
       const std::optional<Found> found = PlanOfStage(micro_batches, shared, own);
       if (!found.has_value()) {
-        if (!least.has_value()) {
-          for (const Diagnostic& diagnostic : own.items()) diagnostics.Add(diagnostic);
-          return std::nullopt;
-        }
-        break;
+        const auto is_of_memory = [](const Diagnostic& diagnostic) { return diagnostic.code == Code::kE0313; };
+        const std::vector<Diagnostic>& said = own.items();
+        // What it says of memory is about all stages together.
+        if (least.has_value() || std::any_of(said.begin(), said.end(), is_of_memory)) break;
+        for (const Diagnostic& diagnostic : said) diagnostics.Add(diagnostic);
+        return std::nullopt;
       }
       std::optional<Candidate> candidate = Cut(*found, diagnostics);
       if (!candidate.has_value()) return std::nullopt;
@@ -140,14 +144,19 @@ class Staging {
       if (!least.has_value() || peak < *least) least = peak;
       shared = *shared * kMargin * static_cast<double>(limit_->bytes.value()) / static_cast<double>(peak.value());
     }
-    diagnostics.Add(Error(Code::kE0313, absl::StrCat("no pipeline of ", StagesText(stages_), " fits into ",
-                                                     FormatBytes(limit_->bytes), " a device"))
-                        .At(limit_->span, "the limit")
-                        .Note(absl::StrCat("the smallest that was found needs ", FormatBytes(*least), " on a rank of ",
-                                           "its largest stage"))
-                        .Help("more devices, more stages, or more micro-batches"));
+    Diagnostic error = Error(Code::kE0313, absl::StrCat("no pipeline of ", StagesText(stages_), " fits into ",
+                                                        FormatBytes(limit_->bytes), " a device, ", limit_->source));
+    if (limit_->span.is_somewhere()) std::move(error).At(limit_->span, "the limit");
+    if (least.has_value()) {
+      error.notes.push_back(
+          absl::StrCat("the smallest that was found needs ", FormatBytes(*least), " on a rank of its largest stage"));
+    }
+    error.help.push_back("more devices, more stages, or more micro-batches");
+    diagnostics.Add(std::move(error));
     return std::nullopt;
   }
+
+  static constexpr double kMostMemory = 1e18;  // Bytes: more than any cluster has.
 
   std::optional<Found> PlanOfStage(int64_t micro_batches, std::optional<double> memory,
                                    Diagnostics& diagnostics) const {
@@ -155,7 +164,8 @@ class Staging {
     pins.settings.stages = 1;
     pins.settings.devices = std::nullopt;
     if (memory.has_value()) {
-      pins.settings.memory = ir::Placed<int64_t>{.value = static_cast<int64_t>(*memory), .span = limit_->span};
+      pins.settings.memory =
+          ir::Placed<int64_t>{.value = static_cast<int64_t>(std::min(*memory, kMostMemory)), .span = limit_->span};
     }
     SearchOptions options = options_;
     options.micro_batches = micro_batches;
@@ -192,6 +202,7 @@ class Staging {
 
   // Where samples are one dimension with others, some plans cannot take a batch in every number of parts.
   std::nullopt_t NoProgram(const ir::Plan& plan, const absl::Status& status, Diagnostics& diagnostics) const {
+    CLEAVE_CHECK(absl::IsInvalidArgument(status)) << status;
     diagnostics.Add(Error(Code::kE0315, absl::StrCat("the batch cannot be taken in ", plan.micro_batches,
                                                      " micro-batches by the ranks of a stage"))
                         .At(pins_.settings.micro_batches_span, "asked for here")
@@ -305,20 +316,23 @@ std::optional<StageMachines> MachinesOfStage(const Cluster& cluster, int64_t sta
 std::optional<Found> SearchPipeline(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
                                     const SearchOptions& options, Diagnostics& diagnostics) {
   const std::optional<int64_t>& asked = pins.settings.stages;
-  if (!CheckModel(graph, pins, diagnostics)) return std::nullopt;
+  ir::Pins flat = pins;
+  flat.settings.stages = 1;
+  Diagnostics refused;
+  if (!CheckModel(graph, pins, asked.has_value() ? diagnostics : refused)) {
+    return asked.has_value() ? std::nullopt : SearchForProgram(graph, cluster, flat, options, diagnostics);
+  }
   if (asked.has_value()) {
     const std::optional<StageMachines> machines = MachinesOfStage(cluster, *asked);
     if (!machines.has_value()) {
       diagnostics.Add(Refused(absl::StrCat(Plural(cluster.devices(), "device"), " cannot be divided into ",
-                                           StagesText(*asked), " of equal size"),
+                                           StagesText(*asked), " of equal size along their links"),
                               pins.settings.stages_span, "asked for here"));
       return std::nullopt;
     }
     std::optional<Candidate> found = Staging(graph, cluster, pins, options, *asked, *machines).Search(diagnostics);
     return found.has_value() ? std::optional(std::move(found->found)) : std::nullopt;
   }
-  ir::Pins flat = pins;
-  flat.settings.stages = 1;
   std::optional<Candidate> best;
   Diagnostics refusals, said;
   if (std::optional<Found> found = SearchForProgram(graph, cluster, flat, options, refusals)) {

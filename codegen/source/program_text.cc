@@ -859,6 +859,15 @@ void EmitOpening(const Target& target, const ir::Program& program, std::optional
   writer.Line("");
 }
 
+// The groups that any stage uses: all ranks create all of them, in one order.
+void TakeAllGroups(const ir::Program& whole, Emission& emission) {
+  emission.Group({whole.pipeline->axis});
+  for (const ir::Step& step : whole.steps) {
+    const ir::Collective* collective = ir::CommunicationOf(whole, step);
+    if (collective != nullptr) emission.Group(collective->axes);
+  }
+}
+
 // Writes the program of the ranks that run `program`. Returns the name of its struct.
 absl::StatusOr<std::string> EmitProgram(const Target& target, const CodegenInput& input, const ir::Program& program,
                                         const ir::MemoryPlan& memory, const TextOptions& options,
@@ -869,21 +878,22 @@ absl::StatusOr<std::string> EmitProgram(const Target& target, const CodegenInput
   RankNumbers rank_numbers(program.mesh, sizes, identifiers);
   Names names = NameValues(program, memory.storage, identifiers);
   SourceWriter kernels;
-  ProgramWriter program_writer({.target = target,
-                                .graph = input.graph,
-                                .program = program,
-                                .training = input.training,
-                                .fusion = memory.fusion,
-                                .storage = memory.storage,
-                                .memory = memory.use,
-                                .sources = SourcesOf(program),
-                                .names = names,
-                                .identifiers = identifiers,
-                                .sizes = sizes,
-                                .rank_numbers = rank_numbers,
-                                .kernels = kernels,
-                                .groups = {}},
-                               options);
+  Emission emission{.target = target,
+                    .graph = input.graph,
+                    .program = program,
+                    .training = input.training,
+                    .fusion = memory.fusion,
+                    .storage = memory.storage,
+                    .memory = memory.use,
+                    .sources = SourcesOf(program),
+                    .names = names,
+                    .identifiers = identifiers,
+                    .sizes = sizes,
+                    .rank_numbers = rank_numbers,
+                    .kernels = kernels,
+                    .groups = {}};
+  if (program.stage.has_value()) TakeAllGroups(input.program, emission);
+  ProgramWriter program_writer(emission, options);
   CLEAVE_RETURN_IF_ERROR(program_writer.Write(writer));
   return program_writer.QualifiedType();
 }

@@ -185,9 +185,11 @@ int StageCount(const Program& program) {
 }
 
 int64_t MicroBatchesUnderWay(const Program& program) {
-  if (!program.stage.has_value()) return 1;
-  const PipelineSchedule schedule = program.pipeline->schedule;
-  return MicroBatchesAhead(schedule, StageCount(program), *program.stage, MicroBatches(program)) + 1;
+  return program.stage.has_value() ? MicroBatchesUnderWay(program, *program.stage) : 1;
+}
+
+int64_t MicroBatchesUnderWay(const Program& program, int stage) {
+  return MicroBatchesAhead(program.pipeline->schedule, StageCount(program), stage, MicroBatches(program)) + 1;
 }
 
 std::optional<int> StageOf(const Program& program, const Step& step) {

@@ -246,6 +246,8 @@ int AtMoment(const Program& program, int rank, int64_t moment = 0);
 // How many micro-batches of the program of a stage are between their forward and backward passes at once: each has its
 // own of the values that wait. 1 where the program is no pipeline.
 int64_t MicroBatchesUnderWay(const Program& program);
+// The same of a stage of a pipeline.
+int64_t MicroBatchesUnderWay(const Program& program, int stage);
 
 // The stage whose ranks run the step; nullopt: all ranks do.
 std::optional<int> StageOf(const Program& program, const Step& step);

@@ -19,7 +19,8 @@ int64_t OpsComputedAgain(const ir::Program& program);
 // Lines of at most 100 columns, indented by two.
 std::string PlanOverview(const ir::Program& program, const Prediction& predicted, const ir::MemoryPrediction& memory);
 
-// "  stages    4, bubble 12.5%, the slowest takes 1.2 ms forward and 2.4 ms backward for a micro-batch".
+// "  stages    4, idle for 12.5% of the passes; the slowest takes 1.2 ms forward and 2.4 ms backward for a
+// micro-batch".
 std::string PipelineLine(const PipelinePrediction& pipeline);
 
 // "298,547 under the price bytes, gradient_weight 0.1, at least 298,547 (gap 0.00%)": the cost of the whole, and how

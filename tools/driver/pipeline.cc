@@ -173,7 +173,10 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
     return std::nullopt;
   }
   if (!CheckOffload(module->pins, options.target, diagnostics)) return std::nullopt;
-  if (MakesSources(options) && !CheckPipeline(module->pins, options.target, diagnostics)) return std::nullopt;
+  // Programs for GPUs have no stages, so none are looked for.
+  if (MakesSources(options) && options.target != "cpu" && !module->pins.settings.stages.has_value()) {
+    module->pins.settings.stages = 1;
+  }
   CheckPrecision(*module, options.target, diagnostics);
   ir::Lowered lowered = ir::ApplyPrecision(*training, module->training.precision);
   module->pins = ir::MovePins(std::move(module->pins), lowered);
@@ -190,6 +193,11 @@ std::optional<CompiledModel> CompileModel(const CompileOptions& options, Underst
   std::optional<Planning> planning = MakePlan(options, model, report);
   if (!planning.has_value()) return std::nullopt;
   PlannedModel& planned = planning->planned;
+  const Span& stages = model.module.pins.settings.stages_span;
+  if (MakesSources(options) &&
+      !CheckPipeline(model.training_graph, planned.plan, options.target, stages, report.diagnostics)) {
+    return std::nullopt;
+  }
   if (!CheckRankTable(options.rank_table, planned.plan.mesh.rank_count(), report.diagnostics)) return std::nullopt;
   const search::Execution execution = ExecutionOn(options.target, model.module.training);
   std::optional<search::PlannedProgram> split = Split(model, *planning, execution, report);

@@ -71,6 +71,12 @@ class PlanFile {
               .Help(absl::StrCat("`--set micro_batches=", plan.micro_batches, "`, or search for a new plan")));
       return false;
     }
+    const int64_t stages = ir::StageCount(plan);
+    if (const std::optional<int64_t>& asked = model_.module.pins.settings.stages; asked.value_or(stages) != stages) {
+      diagnostics_.Add(PlanError(absl::StrCat("has ", Plural(stages, "stage"), ", the model ", *asked))
+                           .Help(absl::StrCat("`--set stages=", stages, "`, or search for a new plan")));
+      return false;
+    }
     for (const std::string& error : ir::VerifyPlan(graph, plan)) {
       diagnostics_.Add(PlanError("does not fit this model").Note(error));
       return false;

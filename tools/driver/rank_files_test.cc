@@ -21,7 +21,8 @@ ir::Program DataParallelProgram(int64_t devices) {
 
 std::map<std::string, std::string> ByPath(const ir::Program& program) {
   std::map<std::string, std::string> files;
-  for (const OutputFile& file : RankFiles("a graph", program)) files.emplace(file.path, file.text);
+  for (const OutputFile& file : RankFiles("a graph", {.distributed = {}, .program = program, .memory = {}}))
+    files.emplace(file.path, file.text);
   return files;
 }
 

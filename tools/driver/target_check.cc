@@ -39,10 +39,19 @@ bool CheckOffload(const ir::Pins& pins, const std::string& target, Diagnostics& 
   return refused.empty();
 }
 
-bool CheckPipeline(const ir::Pins& pins, const std::string& target, Diagnostics& diagnostics) {
-  if (target == "cpu" || pins.settings.stages == 1) return true;
-  diagnostics.Add(Error(Code::kE0317, absl::StrCat("programs for the target ", target, " cannot have stages yet"))
-                      .At(pins.settings.stages_span, "asked for here")
+bool CheckPipeline(const ir::Graph& training_graph, const ir::Plan& plan, const std::string& target, Span place,
+                   Diagnostics& diagnostics) {
+  if (!plan.pipeline.has_value()) return true;
+  if (!training_graph.looks.empty()) {
+    const std::string& name = training_graph.looks.front().name;
+    diagnostics.Add(Error(Code::kE0317, absl::StrCat("a pipeline cannot look at `", name, "`"))
+                        .At(place, "asked for here")
+                        .Help("a plan without stages"));
+    return false;
+  }
+  if (target == "cpu") return true;
+  diagnostics.Add(Error(Code::kE0317, absl::StrCat("programs for the target ", target, " have no stages"))
+                      .At(place, "asked for here")
                       .Help("`--plan-only` plans them; leave out `stages`, or compile with `--target cpu`"));
   return false;
 }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check/check.h"
 #include "ir/program/partition/rewrite.h"
 #include "ir/program/schedule/buffers.h"
 
@@ -71,6 +72,7 @@ class Sequence {
 
   // The program's steps in this order.
   Program Ordered() const {
+    CLEAVE_CHECK(!program_.pipeline.has_value()) << "stages have programs of their own";
     Program ordered{.model = program_.model,
                     .file = program_.file,
                     .mesh = program_.mesh,

@@ -118,7 +118,10 @@ std::vector<size_t> LevelsOf(const Program& program, const std::vector<Timing>& 
   for (size_t i = 0; i < program.steps.size(); ++i) {
     size_t level = 0;
     for (ValueId value : Reads(program.steps[i])) level = std::max(level, level_of[value]);
-    if (std::holds_alternative<Receive>(program.steps[i].action)) level = levels[i - 1];
+    if (std::holds_alternative<Receive>(program.steps[i].action)) {
+      CLEAVE_CHECK(i > 0 && std::holds_alternative<Send>(program.steps[i - 1].action)) << program.steps[i].name;
+      level = levels[i - 1];
+    }
     for (ValueId value : Writes(program.steps[i])) level_of[value] = level + (IsLate(timings[i]) ? 1 : 0);
     levels.push_back(level);
   }

@@ -8,8 +8,8 @@
 
 namespace cleave::ir {
 
-// The steps of a stage, and of those that all ranks run the ones whose values it reads, and all inputs. REQUIRES: `program` is a
-// pipeline's, of all stages.
+// The steps of a stage, and of those that all ranks run the ones whose values it reads, and all inputs. REQUIRES:
+// `program` is a pipeline's, of all stages.
 Program ProgramOfStage(const Program& program, int stage);
 
 // The programs of all stages; the program itself where it is no pipeline.

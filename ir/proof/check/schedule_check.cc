@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -29,7 +30,7 @@ class Rehearsal {
   explicit Rehearsal(const Program& program) : program_(program) {
     for (int stage = 0; stage < StageCount(program); ++stage) events_.push_back(EventsOf(stage));
     next_.resize(events_.size(), 0);
-    under_way_.resize(events_.size(), 0);
+    under_way_.resize(events_.size());
   }
 
   std::vector<std::string> Run() {
@@ -58,25 +59,25 @@ class Rehearsal {
     const int64_t count = MicroBatches(program_);
     const int64_t ahead = MicroBatchesAhead(program_.pipeline->schedule, StageCount(program_), stage, count);
     std::vector<Event> events;
-    const auto add = [&](Repeat repeat, bool is_backward, int64_t micro_batch) {
+    const auto add = [&](Repeat repeat, Phase from, Phase to, int64_t micro_batch) {
       for (const Step& step : program_.steps) {
         const bool talks = std::holds_alternative<Send>(step.action) || std::holds_alternative<Receive>(step.action);
         if (!talks || StageOf(program_, step) != stage || step.repeat != repeat) continue;
-        if (repeat != Repeat::kEach || (step.phase == Phase::kBackward) == is_backward)
-          events.push_back({.step = &step, .micro_batch = micro_batch});
+        if (step.phase >= from && step.phase <= to) events.push_back({.step = &step, .micro_batch = micro_batch});
       }
     };
-    add(Repeat::kOnceBefore, false, 0);
+    add(Repeat::kOnceBefore, Phase::kForward, Phase::kUpdate, 0);
     for (int64_t turn = 0; turn < count + ahead; ++turn) {
       if (turn < count) {
         events.push_back({.micro_batch = turn, .begins_forward = true});
-        add(Repeat::kEach, false, turn);
+        add(Repeat::kEach, Phase::kForward, Phase::kMetric, turn);
       }
       if (turn < ahead) continue;
-      add(Repeat::kEach, true, turn - ahead);
+      add(Repeat::kEach, Phase::kBackward, Phase::kBackward, turn - ahead);
       events.push_back({.micro_batch = turn - ahead, .ends_backward = true});
     }
-    add(Repeat::kOnceAfter, false, 0);
+    add(Repeat::kEach, Phase::kUpdate, Phase::kUpdate, 0);  // Of a step without micro-batches.
+    add(Repeat::kOnceAfter, Phase::kForward, Phase::kUpdate, 0);
     return events;
   }
 
@@ -108,20 +109,26 @@ class Rehearsal {
     return true;
   }
 
+  // A micro-batch has the memory of its number modulo those under way, which none that is under way may have.
   void Count(size_t stage, const Event& event) {
-    const int64_t count = MicroBatches(program_);
-    const int64_t most =
-        MicroBatchesAhead(program_.pipeline->schedule, StageCount(program_), static_cast<int>(stage), count) + 1;
-    under_way_[stage] += event.begins_forward ? 1 : -1;
-    if (under_way_[stage] <= most) return;
-    findings_.push_back(
-        absl::StrCat("stage ", stage, " has ", under_way_[stage], " micro-batches under way and memory for ", most));
+    std::set<int64_t>& under_way = under_way_[stage];
+    if (event.ends_backward) {
+      under_way.erase(event.micro_batch);
+      return;
+    }
+    const int64_t places = MicroBatchesUnderWay(program_, static_cast<int>(stage));
+    for (const int64_t other : under_way) {
+      if (other % places != event.micro_batch % places) continue;
+      findings_.push_back(absl::StrCat("stage ", stage, " begins micro-batch ", event.micro_batch,
+                                       " in the memory of micro-batch ", other, ", which is under way"));
+    }
+    under_way.insert(event.micro_batch);
   }
 
   const Program& program_;
   std::vector<std::vector<Event>> events_;
   std::vector<size_t> next_;                                 // By stage: its next event.
-  std::vector<int64_t> under_way_;                           // By stage: micro-batches between their two passes.
+  std::vector<std::set<int64_t>> under_way_;                 // By stage: micro-batches between their two passes.
   std::map<std::pair<int, int>, std::deque<Message>> sent_;  // From a stage to another: what was not taken yet.
   std::vector<std::string> findings_;
 };

@@ -124,13 +124,14 @@ absl::Status VerifyIn(const Plan& plan, const Strategy& strategy, const Rule& ru
 int StageCount(const Plan& plan);
 
 // The plan, which is one of the ranks of a stage, on as many times the ranks: `axis` becomes the first axis of its
-// mesh, and op i is of stage `stage[i]` (StagesOf). An error where the mesh would be too large.
+// mesh, and op i is of stage `stage[i]` (StagesOf). An error where the mesh would be too large, or has an axis of that
+// name.
 absl::StatusOr<Plan> WithStages(Plan plan, const MeshAxis& axis, PipelineSchedule schedule,
                                 const IdVector<OpId, int>& stage);
 
 // The errors of the plan: sizes must agree, every strategy must be valid for its op's rule (VerifyIn), every `output`
-// must be a layout of its value, only ops that can be are recomputed or offloaded, and
-// stages must be those of a pipeline (VerifyStages). Empty when the plan is valid.
+// must be a layout of its value, only ops that can be are recomputed or offloaded, and stages must be those of a
+// pipeline (VerifyStages). Empty when the plan is valid.
 std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan);
 
 }  // namespace cleave::ir
