@@ -97,14 +97,21 @@ class ParallelReader {
         product = std::min(kMaxDevices + 1, product * axis.size);
         absl::StrAppend(&text, text.empty() ? "" : " x ", axis.size);
       }
+      // The mesh is that of the ranks of one stage.
+      const bool is_open = !settings_.stages.has_value();
+      if (const int64_t stages = settings_.stages.value_or(1); stages > 1) {
+        product = std::min(kMaxDevices + 1, product * stages);
+        absl::StrAppend(&text, " x ", stages, " stages");
+      }
       if (product > kMaxDevices) {
         Impossible(settings_.mesh_span, "a mesh has at most 1,048,576 devices", absl::StrCat("this is ", text));
-      } else if (settings_.devices && !knows_devices && !settings_.mesh.empty() &&
+      } else if (settings_.devices && !knows_devices && !settings_.mesh.empty() && !is_open &&
                  product != settings_.devices->value) {
         reporter_.Report(
             Error(Code::kE0306, absl::StrCat("the mesh has ", product, " devices, not ", settings_.devices->value))
-                .At(settings_.mesh_span,
-                    settings_.mesh.size() > 1 ? absl::StrCat(text, " = ", product) : "the only axis")
+                .At(settings_.mesh_span, settings_.mesh.size() > 1 || settings_.stages != 1
+                                             ? absl::StrCat(text, " = ", product)
+                                             : "the only axis")
                 .At(settings_.devices->span, absl::StrCat(settings_.devices->value, " devices asked for")));
       }
     }

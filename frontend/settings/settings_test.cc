@@ -304,6 +304,17 @@ TEST(ParallelTest, ReadsAnAutomaticNumberOfMicroBatches) {
   EXPECT_TRUE(analyzed.module->pins.settings.micro_batches_span.is_somewhere());
 }
 
+TEST(ParallelTest, ReadsStages) {
+  const Analyzed analyzed =
+      WithBlocks("parallel { devices = 8; mesh = (dp = 2, tp = 2); stages = 2; pipeline_schedule = gpipe; }");
+  ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+  EXPECT_EQ(analyzed.module->pins.settings.stages, 2);
+  EXPECT_EQ(analyzed.module->pins.settings.pipeline_schedule, ir::PipelineSchedule::kGPipe);
+  EXPECT_EQ(WithBlocks("parallel { stages = auto; }").module->pins.settings.stages, std::nullopt);
+  EXPECT_FALSE(WithBlocks("parallel { devices = 8; mesh = (dp = 8); stages = 2; }").module.has_value());
+  EXPECT_FALSE(WithBlocks("parallel { stages = 0; }").module.has_value());
+}
+
 TEST(ParallelTest, ReadsTheObjective) {
   const Analyzed analyzed = WithBlocks("parallel { objective = compute_to_communication; }");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;

@@ -36,6 +36,7 @@ std::optional<search::Cluster> ChooseCluster(const CompileOptions& options, cons
   } else if (!settings.mesh.empty()) {
     int64_t product = 1;
     for (const ir::NamedAxis& axis : settings.mesh) product *= axis.size;
+    product *= settings.stages.value_or(1);
     request.model_devices = product;
     request.model_span = settings.mesh_span;
   } else if (options.cluster.empty()) {
