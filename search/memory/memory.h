@@ -42,7 +42,7 @@ namespace cleave::search {
 struct PlannedProgram {
   ir::Distributed distributed;
   ir::Program program;
-  ir::MemoryPlan memory;                     // Of a pipeline that of the stage that needs most.
+  ir::MemoryPlan memory;                      // Of a pipeline that of the stage that needs most.
   std::vector<ir::StageProgram> stages = {};  // Of a pipeline.
 };
 
