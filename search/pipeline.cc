@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -87,8 +88,7 @@ class Staging {
       best = std::move(candidate);
       warnings = std::move(own);
     }
-    const Diagnostics& said = best.has_value() ? warnings : refusals;
-    for (const Diagnostic& diagnostic : said.items()) diagnostics.Add(diagnostic);
+    diagnostics.AddAll(best.has_value() ? warnings : refusals);
     if (best.has_value()) WarnOfBubble(*best, diagnostics);
     return best;
   }
@@ -128,17 +128,16 @@ class Staging {
       const std::optional<Found> found = PlanOfStage(micro_batches, shared, own);
       if (!found.has_value()) {
         const auto is_of_memory = [](const Diagnostic& diagnostic) { return diagnostic.code == Code::kE0313; };
-        const std::vector<Diagnostic>& said = own.items();
         // What it says of memory is about all stages together.
-        if (least.has_value() || std::any_of(said.begin(), said.end(), is_of_memory)) break;
-        for (const Diagnostic& diagnostic : said) diagnostics.Add(diagnostic);
+        if (least.has_value() || absl::c_any_of(own.items(), is_of_memory)) break;
+        diagnostics.AddAll(own);
         return std::nullopt;
       }
       std::optional<Candidate> candidate = Cut(*found, diagnostics);
       if (!candidate.has_value()) return std::nullopt;
       const Bytes peak = candidate->found.program->memory.use.prediction.peak;
       if (!limit_.has_value() || peak <= limit_->bytes) {
-        for (const Diagnostic& diagnostic : own.items()) diagnostics.Add(diagnostic);
+        diagnostics.AddAll(own);
         return candidate;
       }
       if (!least.has_value() || peak < *least) least = peak;
@@ -267,8 +266,7 @@ class Staging {
   double SendSeconds(const ir::Plan& plan, ir::OpId id) const {
     const ir::Op& op = graph_.op(id);
     const ir::Layout layout = ir::OutputLayout(plan.ops[id].strategy, ir::RuleOf(graph_, op));
-    const Bytes bytes =
-        ir::ElementSize(op.type.dtype) * ir::ElementCount(ir::LargestLocalShape(layout, plan.mesh, op.type.shape));
+    const Bytes bytes = ir::LargestLocalBytes(layout, plan.mesh, op.type);
     const auto mesh = ir::Mesh::Create({machines_.axis});
     const Seconds seconds = CollectiveSeconds(cluster_, *mesh, ir::CollectiveKind::kSendReceive, {ir::AxisId(0)},
                                               Bytes(bytes.value() / plan.micro_batches));
@@ -350,7 +348,7 @@ std::optional<Found> SearchPipeline(const ir::Graph& graph, const Cluster& clust
     best = std::move(found);
     said = std::move(own);
   }
-  for (const Diagnostic& diagnostic : (best.has_value() ? said : refusals).items()) diagnostics.Add(diagnostic);
+  diagnostics.AddAll(best.has_value() ? said : refusals);
   return best.has_value() ? std::optional(std::move(best->found)) : std::nullopt;
 }
 

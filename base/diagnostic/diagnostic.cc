@@ -78,4 +78,8 @@ void Diagnostics::Add(Diagnostic diagnostic) {
   items_.push_back(std::move(diagnostic));
 }
 
+void Diagnostics::AddAll(const Diagnostics& others) {
+  for (const Diagnostic& diagnostic : others.items_) Add(diagnostic);
+}
+
 }  // namespace cleave

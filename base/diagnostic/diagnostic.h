@@ -68,6 +68,7 @@ Diagnostic Warning(Code code, std::string message);
 class Diagnostics {
  public:
   void Add(Diagnostic diagnostic);
+  void AddAll(const Diagnostics& others);  // All that `others` keeps.
 
   bool has_errors() const { return error_count_ > 0; }
   int error_count() const { return error_count_; }

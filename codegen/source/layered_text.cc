@@ -361,15 +361,14 @@ void LayeredText::WriteFields(SourceWriter& writer) const {
     if (groups_[group].fields.empty()) continue;
     const LayerGroup& planned = plan_.groups[group];
     const std::string& type = groups_[group].type;
-    const std::string arguments = absl::StrCat(planned.first, ", ", planned.count,
-                                               planned.step == 1 ? "" : absl::StrCat(", ", planned.step), ");");
+    const std::string layers =
+        absl::StrCat(planned.first, ", ", planned.count, planned.step == 1 ? "" : absl::StrCat(", ", planned.step));
     if (HasWaiting(group)) {
       writer.Line(absl::StrCat("LayersUnderWay<", type, "> ", groups_[group].layers, "{arena, ",
-                               ir::MicroBatchesUnderWay(emission_.program), ", ", planned.first, ", ", planned.count,
-                               planned.step == 1 ? "" : absl::StrCat(", ", planned.step), "};"));
+                               ir::MicroBatchesUnderWay(emission_.program), ", ", layers, "};"));
     } else {
       writer.Line(absl::StrCat("const std::vector<", type, "> ", groups_[group].layers, " = MakeLayers<", type,
-                               ">(arena, ", arguments));
+                               ">(arena, ", layers, ");"));
     }
   }
   if (pending_count_ == 0) return;

@@ -10,10 +10,8 @@ namespace {
 
 // "; each rank sends 65536 bytes"
 std::string BytesText(Emission& emission, ir::ValueId value) {
-  const ir::Value& info = emission.value(value);
-  const int64_t elements = ir::ElementCount(ir::LargestLocalShape(emission.program, value));
   return absl::StrCat("; each rank sends ", emission.sizes.IsEven(value) ? "" : "at most ",
-                      (ir::ElementSize(info.type.dtype) * elements).value(), " bytes");
+                      ir::LargestLocalBytes(emission.program, value).value(), " bytes");
 }
 
 // The number of a send among those to the same stage.

@@ -401,15 +401,12 @@ class ProgramWriter {
         if (function.repeat == repeat && !IsUpdate(function)) call(function);
       }
     };
-    const auto call_each = [&](bool is_backward) {
-      for (const PhaseFunction& function : kPhases) {
+    const auto call_pass = [&](bool is_backward) {
+      for (PhaseFunction function : kPhases) {
         const bool is_of_pass = (function.phase == ir::Phase::kBackward) == is_backward;
         if (function.repeat != ir::Repeat::kEach || IsUpdate(function) || !is_of_pass) continue;
-        if (HasStages(function)) {
-          // The pass is only begun where gradients are asked for.
-          writer.Line(
-              absl::StrCat(is_backward || function.condition.empty() ? "" : "if (metrics) ", function.name, "();"));
-        }
+        if (is_backward) function.condition = "";  // The pass is only begun where gradients are asked for.
+        call(function);
       }
     };
     writer.Gap();
@@ -421,7 +418,7 @@ class ProgramWriter {
     call_all(ir::Repeat::kOnceBefore);
     if (ahead > 0) {
       EmitTurns(
-          emission_, [&] { call_each(false); }, [&] { call_each(true); }, writer);
+          emission_, [&] { call_pass(false); }, [&] { call_pass(true); }, writer);
     } else {
       writer.Open(absl::StrCat("for (int64_t i = 0; i < ", ir::MicroBatches(program()), "; ++i) {"));
       writer.Line("Begin(i);");

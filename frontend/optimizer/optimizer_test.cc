@@ -78,24 +78,28 @@ TEST(OptimizerTest, IsExpandedForEachParameter) {
             "div(1.0, sub(1.0, pow(0.9, step)))");
 }
 
+// Expects that the optimizer is right and that its updates have these lines.
+void CheckLines(const std::string& functions, const std::string& optimizer, const std::vector<std::string>& lines) {
+  const Analyzed analyzed = Optimized(functions, optimizer);
+  EXPECT_EQ(analyzed.messages, "");
+  ASSERT_TRUE(analyzed.module.has_value());
+  const std::string text = UpdatesText(analyzed.module->updates.graph);
+  for (const std::string& line : lines) EXPECT_TRUE(absl::StrContains(text, line)) << line << " in\n" << text;
+}
+
 // A state that takes a gradient, another state or a value that another state takes too, gets a value of its own.
 TEST(OptimizerTest, EveryStateHasAValueOfItsOwn) {
-  const Analyzed analyzed = Optimized(
+  CheckLines(
       "fn own(parameter: f32[..n], gradient: f32[..n], lr: float) -> f32[..n] {\n"
       "    state last: f32[..n] = zeros(); state before: f32[..n] = zeros(); state twice: f32[..n] = zeros();\n"
       "    update last = gradient; update before = last;\n"
       "    let result = parameter - (gradient + before + twice) * lr; update twice = result;\n"
       "    return result;\n"
       "}\n",
-      "own(lr = 0.1)");
-  EXPECT_EQ(analyzed.messages, "");
-  ASSERT_TRUE(analyzed.module.has_value());
-  const std::string text = UpdatesText(analyzed.module->updates.graph);
-  for (const char* const line : {"h.bias.last.new = scale(h.bias.grad)\n", "h.bias.before.new = scale(h.bias.last)\n",
-                                 "h.bias.last <- h.bias.last.new\n", "h.bias.before <- h.bias.before.new\n",
-                                 "h.bias.new = scale(h.bias.twice.new)\n", "h.bias <- h.bias.new\n"}) {
-    EXPECT_TRUE(absl::StrContains(text, line)) << line << " in\n" << text;
-  }
+      "own(lr = 0.1)",
+      {"h.bias.last.new = scale(h.bias.grad)\n", "h.bias.before.new = scale(h.bias.last)\n",
+       "h.bias.last <- h.bias.last.new\n", "h.bias.before <- h.bias.before.new\n",
+       "h.bias.new = scale(h.bias.twice.new)\n", "h.bias <- h.bias.new\n"});
 }
 
 TEST(OptimizerTest, ChoosesByTheStepAndTheShape) {
@@ -110,19 +114,13 @@ TEST(OptimizerTest, ChoosesByTheStepAndTheShape) {
 
 TEST(OptimizerTest, ClipsByTheNormOfAllGradients) {
   // A function of the model's own that has a name of the prelude is not meant.
-  const Analyzed analyzed = Optimized(
+  CheckLines(
       "fn clip_factor(x: f32[..n]) -> f32[..n] { return x; }\n"
       "fn own(parameter: f32[..n], gradient: f32[..n], lr: float) -> f32[..n] {\n"
       "    return parameter - clip_factor(gradient) * lr;\n}\n",
-      "own(lr = 0.1); clip = 2");
-  EXPECT_EQ(analyzed.messages, "");
-  ASSERT_TRUE(analyzed.module.has_value());
-  const std::string text = UpdatesText(analyzed.module->updates.graph);
-  for (const char* const line :
-       {"clip.reduce_sum = reduce_sum(clip.square)\n", "clip.add = add(clip.reduce_sum, clip.reduce_sum_1)\n",
-        "h.weight.clipped = mul(h.weight.grad, clip.minimum)\n", "h.bias.mul = mul(h.bias.clipped, learning_rate)\n"}) {
-    EXPECT_TRUE(absl::StrContains(text, line)) << line << " in\n" << text;
-  }
+      "own(lr = 0.1); clip = 2",
+      {"clip.reduce_sum = reduce_sum(clip.square)\n", "clip.add = add(clip.reduce_sum, clip.reduce_sum_1)\n",
+       "h.weight.clipped = mul(h.weight.grad, clip.minimum)\n", "h.bias.mul = mul(h.bias.clipped, learning_rate)\n"});
 }
 
 void CheckMistake(const std::string& functions, const std::string& optimizer, const std::string& expected) {

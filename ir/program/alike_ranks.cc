@@ -23,12 +23,13 @@ bool HasEqualPieces(const Value& value, const Mesh& mesh) {
 }  // namespace
 
 std::vector<int> LowestAlikeRanks(const Program& program) {
-  const int ranks = RankMesh(program).rank_count();
+  const Mesh mesh = RankMesh(program);
+  const int ranks = mesh.rank_count();
   std::vector<int> lowest(static_cast<size_t>(ranks), 0);
   if (program.pipeline.has_value()) {
     std::map<int64_t, int> first;
     for (int rank = 0; rank < ranks; ++rank) {
-      const int64_t stage = RankMesh(program).Index(rank, {program.pipeline->axis});
+      const int64_t stage = mesh.Index(rank, {program.pipeline->axis});
       lowest[static_cast<size_t>(rank)] = first.emplace(stage, rank).first->second;
     }
   }

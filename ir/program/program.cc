@@ -106,6 +106,10 @@ Shape LargestLocalShape(const Program& program, ValueId value) {
   return LargestLocalShape(program.value(value).layout, program.mesh, program.value(value).type.shape);
 }
 
+Bytes LargestLocalBytes(const Program& program, ValueId value) {
+  return LargestLocalBytes(program.value(value).layout, program.mesh, program.value(value).type);
+}
+
 StepValues Reads(const Step& step) {
   return Match(
       step.action, [](const Compute& compute) { return StepValues(compute.inputs.begin(), compute.inputs.end()); },

@@ -260,6 +260,7 @@ int StageCount(const Program& program);
 
 Shape LocalShape(const Program& program, ValueId value, int rank);
 Shape LargestLocalShape(const Program& program, ValueId value);
+Bytes LargestLocalBytes(const Program& program, ValueId value);
 
 // What a step reads and writes, in order.
 using StepValues = absl::InlinedVector<ValueId, 6>;

@@ -14,10 +14,6 @@
 namespace cleave::search {
 namespace {
 
-Bytes LocalBytes(const ir::Program& program, ir::ValueId value) {
-  return ir::ElementSize(program.value(value).type.dtype) * ir::ElementCount(ir::LargestLocalShape(program, value));
-}
-
 bool IsTimed(const ir::Step& step) { return step.phase != ir::Phase::kMetric; }
 
 void AddMessages(const ir::Program& program, const Cluster& cluster, std::vector<StageMessage>& messages,
@@ -25,7 +21,7 @@ void AddMessages(const ir::Program& program, const Cluster& cluster, std::vector
   for (const ir::Step& step : program.steps) {
     const ir::Send* send = std::get_if<ir::Send>(&step.action);
     if (send == nullptr || !IsTimed(step)) continue;
-    const Bytes bytes = LocalBytes(program, send->input);
+    const Bytes bytes = ir::LargestLocalBytes(program, send->input);
     const Seconds seconds =
         CollectiveSeconds(cluster, program.mesh, ir::CollectiveKind::kSendReceive, {program.pipeline->axis}, bytes);
     const auto runs = static_cast<double>(ir::RunsOf(program, step));
@@ -63,7 +59,10 @@ class Timeline {
  public:
   explicit Timeline(const PassTask& task)
       : task_(task), next_(task.stages.size(), 0), free_(task.stages.size(), Seconds(0)) {
-    for (size_t stage = 0; stage < task.stages.size(); ++stage) order_.push_back(OrderOf(static_cast<int>(stage)));
+    const int stages = static_cast<int>(task.stages.size());
+    for (int stage = 0; stage < stages; ++stage) {
+      order_.push_back(ir::PassesOf(task.schedule, stages, stage, task.micro_batches));
+    }
   }
 
   // In the order of the schedule no stage waits for ever (ir/proof/check).
@@ -84,35 +83,19 @@ class Timeline {
   }
 
  private:
-  struct Pass {
-    int64_t micro_batch = 0;
-    bool is_backward = false;
-  };
-
-  std::vector<Pass> OrderOf(int stage) const {
-    const int64_t ahead =
-        ir::MicroBatchesAhead(task_.schedule, static_cast<int>(task_.stages.size()), stage, task_.micro_batches);
-    std::vector<Pass> order;
-    for (int64_t turn = 0; turn < task_.micro_batches + ahead; ++turn) {
-      if (turn < task_.micro_batches) order.push_back({turn, false});
-      if (turn >= ahead) order.push_back({turn - ahead, true});
-    }
-    return order;
-  }
-
-  bool IsFor(const StageMessage& message, size_t stage, const Pass& pass) const {
+  bool IsFor(const StageMessage& message, size_t stage, const ir::Pass& pass) const {
     return message.to == static_cast<int>(stage) && message.is_backward == pass.is_backward;
   }
 
   bool CanBegin(size_t stage) const {
-    const Pass& pass = order_[stage][next_[stage]];
+    const ir::Pass& pass = order_[stage][next_[stage]];
     return std::all_of(task_.messages.begin(), task_.messages.end(), [&](const StageMessage& message) {
       return !IsFor(message, stage, pass) || ended_.count({message.from, pass.micro_batch, pass.is_backward}) > 0;
     });
   }
 
   PassTime Do(size_t stage) {
-    const Pass pass = order_[stage][next_[stage]++];
+    const ir::Pass pass = order_[stage][next_[stage]++];
     Seconds begin = free_[stage];
     for (const StageMessage& message : task_.messages) {
       if (!IsFor(message, stage, pass)) continue;
@@ -130,9 +113,9 @@ class Timeline {
   }
 
   const PassTask& task_;
-  std::vector<std::vector<Pass>> order_;  // By stage.
-  std::vector<size_t> next_;              // By stage: the next pass.
-  std::vector<Seconds> free_;             // By stage: when it can begin.
+  std::vector<std::vector<ir::Pass>> order_;  // By stage.
+  std::vector<size_t> next_;                  // By stage: the next pass.
+  std::vector<Seconds> free_;                 // By stage: when it can begin.
   std::map<std::tuple<int, int64_t, bool>, Seconds> ended_;
 };
 

@@ -34,10 +34,6 @@ double MatrixEfficiency(const Cluster& cluster, double flops) {
   return below.share + (above->share - below.share) * way;
 }
 
-Bytes LocalBytes(const ir::Mesh& mesh, const ir::TensorType& type, const ir::Layout& layout) {
-  return ir::ElementSize(type.dtype) * ir::ElementCount(ir::LargestLocalShape(layout, mesh, type.shape));
-}
-
 }  // namespace
 
 Cluster SeenByStep(const Cluster& cluster, Bytes touched) {
@@ -85,7 +81,7 @@ Seconds MoveSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::Tens
   };
   switch (*move.collective) {
     case ir::CollectiveKind::kAllGather:
-      return seconds(LocalBytes(mesh, type, move.result));
+      return seconds(ir::LargestLocalBytes(move.result, mesh, type));
     case ir::CollectiveKind::kNeighborExchange:
       return seconds(ir::ElementSize(type.dtype) * ir::LargestReceivedElements(source, move.result, mesh, type.shape));
     case ir::CollectiveKind::kAllReduce:
@@ -95,7 +91,7 @@ Seconds MoveSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::Tens
     case ir::CollectiveKind::kPermute:
     case ir::CollectiveKind::kSendReceive:
     case ir::CollectiveKind::kNeighborExchangeV2:
-      return seconds(LocalBytes(mesh, type, source));
+      return seconds(ir::LargestLocalBytes(source, mesh, type));
   }
   CLEAVE_UNREACHABLE();
 }

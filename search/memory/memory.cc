@@ -20,10 +20,6 @@
 namespace cleave::search {
 namespace {
 
-Bytes LocalBytes(const ir::TensorType& type, const ir::Layout& layout, const ir::Mesh& mesh) {
-  return ir::ElementSize(type.dtype) * ir::ElementCount(ir::LargestLocalShape(layout, mesh, type.shape));
-}
-
 // How many tensors of the op's size a rank keeps because of its value.
 int CopiesHeld(const GraphFacts& facts, ir::OpId op) {
   const ir::Op& info = facts.op(op);
@@ -48,7 +44,7 @@ ir::OpId OwnerOf(const ir::Graph& graph, ir::OpId op) {
 }
 
 // The programs of all stages of a pipeline.
-PlannedProgram WithStages(ir::Distributed distributed, ir::Program program, const Execution& execution) {
+PlannedProgram StagedProgram(ir::Distributed distributed, ir::Program program, const Execution& execution) {
   PlannedProgram made{.distributed = std::move(distributed), .program = std::move(program), .memory = {}};
   for (ir::Program& stage : ir::ProgramsOfStages(made.program)) {
     ir::MemoryPlan memory = ir::PlanMemory(made.distributed.graph, stage, execution.fuse, execution.checkpoint);
@@ -68,7 +64,7 @@ absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const 
   CLEAVE_ASSIGN_OR_RETURN(ir::Distributed distributed, ir::Distribute(training_graph, plan));
   CLEAVE_RETURN_IF_ERROR(DropIdleOffloads(execution.fuse, distributed));
   CLEAVE_ASSIGN_OR_RETURN(ir::Program program, ir::Partition(distributed.graph, distributed.plan));
-  if (program.pipeline.has_value()) return WithStages(std::move(distributed), std::move(program), execution);
+  if (program.pipeline.has_value()) return StagedProgram(std::move(distributed), std::move(program), execution);
   ir::MemoryPlan memory = ir::PlanMemory(distributed.graph, program, execution.fuse, execution.checkpoint);
   if (plan.moves_steps) ir::OrderForMemory(distributed.graph, program, memory);
   return PlannedProgram{
@@ -93,7 +89,7 @@ Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan) {
   for (const ir::Op& op : training_graph.ops) {
     if (op.kind == ir::OpKind::kParameter || op.kind == ir::OpKind::kState || op.kind == ir::OpKind::kInput) {
       const ir::Layout layout = ir::OutputLayout(plan.ops[op.id].strategy, rules.Of(training_graph, op));
-      bytes += LocalBytes(op.type, layout, plan.mesh);
+      bytes += ir::LargestLocalBytes(layout, plan.mesh, op.type);
     }
     if (op.phase != ir::Phase::kUpdate) continue;
     for (size_t i = 0; i < op.inputs.size(); ++i) {
@@ -102,7 +98,8 @@ Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan) {
       const ir::Layout made = ir::OutputLayout(plan.ops[input.id].strategy, rules.Of(training_graph, input));
       const ir::Layout read =
           ir::InputLayout(plan.ops[op.id].strategy, rules.Of(training_graph, op), static_cast<int>(i));
-      const Bytes least = std::min(LocalBytes(input.type, made, plan.mesh), LocalBytes(input.type, read, plan.mesh));
+      const Bytes least = std::min(ir::LargestLocalBytes(made, plan.mesh, input.type),
+                                   ir::LargestLocalBytes(read, plan.mesh, input.type));
       const auto [found, is_new] = gradients.emplace(OwnerOf(training_graph, input.id), least);
       found->second = std::min(found->second, least);
     }
@@ -114,7 +111,7 @@ Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan) {
 double HeldBytes(const GraphFacts& facts, const ir::Mesh& mesh, ir::OpId op, const ir::Strategy& strategy) {
   const int copies = CopiesHeld(facts, op);
   if (copies == 0) return 0;
-  const Bytes local = LocalBytes(facts.value_type(op), ir::OutputLayout(strategy, facts.rule(op)), mesh);
+  const Bytes local = ir::LargestLocalBytes(ir::OutputLayout(strategy, facts.rule(op)), mesh, facts.value_type(op));
   return static_cast<double>(local.value()) * copies;
 }
 

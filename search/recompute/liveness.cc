@@ -15,10 +15,6 @@ namespace {
 
 bool IsInForwardHalf(ir::Phase phase) { return phase == ir::Phase::kForward || phase == ir::Phase::kMetric; }
 
-Bytes SizeOf(const ir::Program& program, ir::ValueId value) {
-  return ir::ElementSize(program.value(value).type.dtype) * ir::ElementCount(ir::LargestLocalShape(program, value));
-}
-
 // Disjoint sets of numbers.
 class Groups {
  public:
@@ -96,7 +92,7 @@ class Builder {
         stored_[value] = static_cast<int>(picture_.values.size());
         own.writes.push_back(stored_[value]);
         const auto [last, is_new] = last_in_.emplace(*root, stored_[value]);
-        picture_.values.push_back({.size = SizeOf(program_, value),
+        picture_.values.push_back({.size = ir::LargestLocalBytes(program_, value),
                                    .writer = place,
                                    .overwrites = is_new ? -1 : std::exchange(last->second, stored_[value]),
                                    .made_by = is_forward ? static_cast<int>(picture_.forward.size()) : -1});
@@ -120,12 +116,12 @@ class Builder {
       for (const ir::ValueId value : ir::Reads(StepAt(i))) touched.insert(value);
       for (const ir::ValueId value : ir::Writes(StepAt(i))) {
         touched.insert(value);
-        if (!fusion_.inside.contains(value)) written += SizeOf(program_, value);
+        if (!fusion_.inside.contains(value)) written += ir::LargestLocalBytes(program_, value);
       }
     }
     Bytes bytes;
     for (const ir::ValueId value : touched) {
-      if (!fusion_.inside.contains(value)) bytes += SizeOf(program_, value);
+      if (!fusion_.inside.contains(value)) bytes += ir::LargestLocalBytes(program_, value);
     }
     return bytes == Bytes(0) ? 0 : -2 * static_cast<double>(written.value()) / static_cast<double>(bytes.value());
   }

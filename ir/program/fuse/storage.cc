@@ -295,10 +295,7 @@ class StoragePlanner {
     return absl::c_any_of(ClassOf(root), [&](ValueId member) { return fusion_.written_by[member] == stage; });
   }
 
-  Bytes SizeOf(ValueId value) const {
-    const Value& info = program_.value(value);
-    return ElementSize(info.type.dtype) * ElementCount(LargestLocalShape(program_, value));
-  }
+  Bytes SizeOf(ValueId value) const { return LargestLocalBytes(program_, value); }
 
   void PlanMemory() {
     std::vector<Stage>& stages = storage_.stages;
@@ -496,9 +493,7 @@ class StoragePlanner {
 }  // namespace
 
 Bytes InputStride(const Program& program, ValueId input) {
-  const Value& info = program.value(input);
-  const Bytes piece = ElementSize(info.type.dtype) * ElementCount(LargestLocalShape(program, input));
-  return Bytes(BufferPlan::Aligned(piece.value()));
+  return Bytes(BufferPlan::Aligned(LargestLocalBytes(program, input).value()));
 }
 
 Bytes WaitingStride(const Program& program, const Storage& storage, ValueId waiting) {

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "ir/program/fuse/fuse.h"
-#include "ir/program/memory/local_size.h"
 
 namespace cleave::ir {
 namespace {
@@ -21,7 +20,7 @@ int64_t ReplicasOf(const Program& program, ValueId value, int64_t ranks) {
 
 // Of the rank with the most rows of the largest piece.
 Bytes BytesWritten(const Program& program, ValueId value, int64_t ranks) {
-  const int64_t bytes = LocalBytes(program, value).value();
+  const int64_t bytes = LargestLocalBytes(program, value).value();
   if (bytes == 0) return Bytes(0);
   const Shape piece = LargestLocalShape(program, value);
   const int64_t rows = piece.empty() ? 1 : piece[0];

@@ -2,7 +2,6 @@
 
 #include <variant>
 
-#include "ir/program/memory/local_size.h"
 #include "ir/program/schedule/buffers.h"
 
 namespace cleave::ir {
@@ -10,8 +9,8 @@ namespace {
 
 // What the runtime counts for one tensor of a merged message: all elements that the group holds of it together.
 int64_t ElementsInMessage(const Program& program, const Collective& collective, const Transfer& transfer) {
-  if (collective.kind == CollectiveKind::kAllGather) return LocalElements(program, transfer.output);
-  const int64_t elements = LocalElements(program, transfer.input);
+  if (collective.kind == CollectiveKind::kAllGather) return ElementCount(LargestLocalShape(program, transfer.output));
+  const int64_t elements = ElementCount(LargestLocalShape(program, transfer.input));
   if (collective.kind != CollectiveKind::kAllReduce) return elements;
   // The parts of a merged all-reduce lie one after another, each aligned; the gaps are reduced with them.
   const DType dtype = program.value(transfer.input).type.dtype;
@@ -38,7 +37,7 @@ std::vector<LargeCount> LargeCounts(const Program& program) {
   std::vector<LargeCount> counts;
   for (const Step& step : program.steps) {
     for (const ValueId value : Writes(step)) {
-      const int64_t elements = LocalElements(program, value);
+      const int64_t elements = ElementCount(LargestLocalShape(program, value));
       if (elements > kMaxRankElements) counts.push_back({.value = value, .elements = elements});
     }
     const auto* collective = std::get_if<Collective>(&step.action);

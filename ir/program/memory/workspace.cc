@@ -7,7 +7,6 @@
 #include "base/match/match.h"
 #include "ir/graph/ops/need.h"
 #include "ir/graph/ops/ops.h"
-#include "ir/program/memory/local_size.h"
 
 namespace cleave::ir {
 namespace {
@@ -34,8 +33,8 @@ Need NeedOf(const Program& program, const Collective& collective) {
   if (program.mesh.Size(collective.axes) == 1) return need;
   Bytes inputs, outputs;
   for (const Transfer& transfer : collective.transfers) {
-    inputs += LocalBytes(program, transfer.input);
-    outputs += LocalBytes(program, transfer.output);
+    inputs += LargestLocalBytes(program, transfer.input);
+    outputs += LargestLocalBytes(program, transfer.output);
   }
   const Transfer& first = collective.transfers.front();
   const bool merged = collective.transfers.size() > 1;
@@ -145,7 +144,7 @@ Need NeedOfGradient(const Program& program, const AttentionInputs& inputs, Atten
   switch (workspace) {
     case AttentionWorkspace::kRows: {
       const int64_t head = program.value(inputs.q).type.shape.back();
-      return {.temporary = Bytes(head == 0 ? 0 : LocalElements(program, inputs.q) / head * 12)};
+      return {.temporary = Bytes(head == 0 ? 0 : ElementCount(LargestLocalShape(program, inputs.q)) / head * 12)};
     }
     case AttentionWorkspace::kBlocks:
       return AttentionBlocks(program, inputs).Gradient();
@@ -157,7 +156,7 @@ Need NeedOfGradient(const Program& program, const AttentionInputs& inputs, Atten
 Bytes OutboxesOf(const Program& program) {
   Bytes bytes;
   for (const Step& step : program.steps) {
-    if (const Send* send = std::get_if<Send>(&step.action)) bytes += LocalBytes(program, send->input);
+    if (const Send* send = std::get_if<Send>(&step.action)) bytes += LargestLocalBytes(program, send->input);
   }
   return bytes;
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -7,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "ir/program/partition/partition.h"
 #include "ir/program/text.h"
-#include "ir/proof/check/check.h"
+#include "ir/testing/checked_programs.h"
 #include "ir/testing/graphs.h"
 #include "ir/testing/meshes.h"
 #include "ir/testing/plans.h"
@@ -18,23 +19,12 @@
 namespace cleave::ir {
 namespace {
 
-std::string StepNames(const Program& program, Phase phase) {
-  std::string names;
-  for (const Step& step : program.steps) {
-    if (step.phase == phase) absl::StrAppend(&names, step.name, " ");
-  }
-  return names;
-}
-
 Program OffloadedProgramOf(const Graph& graph, const Plan& plan) {
-  EXPECT_EQ(VerifyPlan(graph, plan), std::vector<std::string>());
-  absl::StatusOr<Program> program = Partition(graph, plan);
-  EXPECT_TRUE(program.ok()) << program.status();
-  EXPECT_EQ(CheckStatically(*program), std::vector<std::string>());
-  const absl::StatusOr<Program> parsed = ParseProgram(ProgramText(*program, 0));
+  Program program = CheckedProgram(graph, plan);
+  const absl::StatusOr<Program> parsed = ParseProgram(ProgramText(program, 0));
   EXPECT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_EQ(*parsed, *program);
-  return *std::move(program);
+  EXPECT_EQ(*parsed, program);
+  return program;
 }
 
 TEST(OffloadTest, AValueGoesOutBehindItsLastReaderAndComesBackInFrontOfItsFirst) {
@@ -99,14 +89,8 @@ TEST(OffloadTest, RandomPlansComputeWhatOneDeviceComputes) {
     }
     plan.micro_batches = 1 + static_cast<int64_t>(random() % 3);
     const Distributed split = *Distribute(graph, plan);
-    const absl::StatusOr<Program> program = Partition(split.graph, split.plan);
-    if (!program.ok()) {
-      EXPECT_TRUE(absl::IsInvalidArgument(program.status())) << program.status();
-      continue;
-    }
-    EXPECT_EQ(CheckStatically(*program), std::vector<std::string>());
-    const absl::StatusOr<SimulationReport> report = CheckBySimulation(graph, split, *program);
-    EXPECT_TRUE(report.ok()) << report.status();
+    const std::optional<Program> program = ProvenProgram(graph, split);
+    if (!program.has_value()) continue;
     ++proven;
     copies += std::count_if(program->steps.begin(), program->steps.end(), IsCopyOut);
   }

@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -8,8 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "ir/graph/ops/builder.h"
-#include "ir/program/partition/partition.h"
-#include "ir/proof/check/check.h"
+#include "ir/testing/checked_programs.h"
 #include "ir/testing/graphs.h"
 #include "ir/testing/meshes.h"
 #include "ir/testing/plans.h"
@@ -21,31 +21,15 @@
 namespace cleave::ir {
 namespace {
 
-std::string Names(const Program& program, Phase phase) {
-  std::string names;
-  for (const Step& step : program.steps) {
-    if (step.phase == phase) absl::StrAppend(&names, step.name, " ");
-  }
-  return names;
-}
-
-Program ProgramOf(const Graph& graph, const Plan& plan) {
-  EXPECT_EQ(VerifyPlan(graph, plan), std::vector<std::string>());
-  absl::StatusOr<Program> program = Partition(graph, plan);
-  EXPECT_TRUE(program.ok()) << program.status();
-  EXPECT_EQ(CheckStatically(*program), std::vector<std::string>());
-  return *std::move(program);
-}
-
 TEST(RecomputeTest, AChainIsComputedAgainBeforeItsFirstReader) {
   const Graph graph = TestMlp();
   Plan plan = DataParallelPlan(graph, MeshOf({2}));
-  const std::string kept = Names(ProgramOf(graph, plan), Phase::kForward);
+  const std::string kept = StepNames(CheckedProgram(graph, plan), Phase::kForward);
   for (const char* op : {"h1", "h1.bias", "h1.relu"}) plan.ops[*graph.Find(op)].retention = Retention::kRecompute;
-  const Program program = ProgramOf(graph, plan);
-  EXPECT_EQ(Names(program, Phase::kForward), kept);
+  const Program program = CheckedProgram(graph, plan);
+  EXPECT_EQ(StepNames(program, Phase::kForward), kept);
   EXPECT_EQ(
-      Names(program, Phase::kBackward),
+      StepNames(program, Phase::kBackward),
       "loss.grad logits.grad h1.relu.grad h1.again h1.bias.again h1.relu.again w2.grad h1.bias.grad b1.grad w1.grad ");
 }
 
@@ -77,14 +61,8 @@ TEST(RecomputeTest, RandomPlansComputeWhatOneDeviceComputes) {
     }
     plan.micro_batches = 1 + static_cast<int64_t>(random() % 3);
     const Distributed split = *Distribute(graph, plan);
-    const absl::StatusOr<Program> program = Partition(split.graph, split.plan);
-    if (!program.ok()) {
-      EXPECT_TRUE(absl::IsInvalidArgument(program.status())) << program.status();
-      continue;
-    }
-    EXPECT_EQ(CheckStatically(*program), std::vector<std::string>());
-    const absl::StatusOr<SimulationReport> report = CheckBySimulation(graph, split, *program);
-    EXPECT_TRUE(report.ok()) << report.status();
+    const std::optional<Program> program = ProvenProgram(graph, split);
+    if (!program.has_value()) continue;
     ++proven;
     std::set<OpId> computed;
     for (const Step& step : program->steps) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -10,10 +11,10 @@
 #include "gtest/gtest.h"
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
-#include "ir/program/partition/partition.h"
 #include "ir/program/partition/stage_program.h"
 #include "ir/program/text.h"
 #include "ir/proof/check/check.h"
+#include "ir/testing/checked_programs.h"
 #include "ir/testing/graphs.h"
 #include "ir/testing/meshes.h"
 #include "ir/testing/plans.h"
@@ -36,36 +37,20 @@ Plan Staged(const Graph& graph, const Plan& plan, const std::vector<OpId>& first
   return *std::move(staged);
 }
 
-Program PipelineOf(const Graph& graph, const Plan& plan) {
-  absl::StatusOr<Program> program = Partition(graph, plan);
-  EXPECT_TRUE(program.ok()) << program.status();
-  EXPECT_EQ(CheckStatically(*program), std::vector<std::string>());
-  return *std::move(program);
-}
-
-// The names of a program's steps of a phase.
-std::string NamesIn(const Program& program, Phase phase) {
-  std::string names;
-  for (const Step& step : program.steps) {
-    if (step.phase == phase) absl::StrAppend(&names, step.name, " ");
-  }
-  return names;
-}
-
 TEST(StagesTest, EachStageRunsItsOwnSteps) {
   const Graph graph = TestMlp();
   const Plan plan = Staged(graph, DataParallelPlan(graph, MeshOf({2})), {*graph.Find("logits")});
-  const Program program = PipelineOf(graph, plan);
+  const Program program = CheckedProgram(graph, plan);
   const std::vector<Program> stages = ProgramsOfStages(program);
   ASSERT_EQ(stages.size(), 2u);
-  EXPECT_EQ(NamesIn(stages[0], Phase::kForward),
+  EXPECT_EQ(StepNames(stages[0], Phase::kForward),
             "image label w1 b1 h1 h1.bias h1.relu h1.relu.stage_1.send loss.stage_0 ");
-  EXPECT_EQ(NamesIn(stages[0], Phase::kMetric), "accuracy.stage_0 ");
-  EXPECT_EQ(NamesIn(stages[0], Phase::kBackward), "h1.relu.grad.stage_0 h1.bias.grad b1.grad w1.grad ");
-  EXPECT_EQ(NamesIn(stages[1], Phase::kForward),
+  EXPECT_EQ(StepNames(stages[0], Phase::kMetric), "accuracy.stage_0 ");
+  EXPECT_EQ(StepNames(stages[0], Phase::kBackward), "h1.relu.grad.stage_0 h1.bias.grad b1.grad w1.grad ");
+  EXPECT_EQ(StepNames(stages[1], Phase::kForward),
             "image label w2 h1.relu.stage_1 logits loss loss.all_reduce loss.stage_0.send ");
-  EXPECT_EQ(NamesIn(stages[1], Phase::kMetric), "accuracy accuracy.all_reduce accuracy.stage_0.send ");
-  EXPECT_EQ(NamesIn(stages[1], Phase::kUpdate),
+  EXPECT_EQ(StepNames(stages[1], Phase::kMetric), "accuracy accuracy.all_reduce accuracy.stage_0.send ");
+  EXPECT_EQ(StepNames(stages[1], Phase::kUpdate),
             "w2.grad.all_reduce learning_rate w2.momentum w2.momentum.decayed w2.momentum.new w2.step w2.new ");
   for (const Program& stage : stages) {
     EXPECT_TRUE(stage.loss.has_value());
@@ -79,7 +64,7 @@ TEST(StagesTest, TheLaterAStageTheFewerMicroBatchesAreUnderWay) {
   plan.micro_batches = 4;
   const auto under_way = [&] {
     std::vector<int64_t> counts;
-    for (const Program& stage : ProgramsOfStages(PipelineOf(graph, plan)))
+    for (const Program& stage : ProgramsOfStages(CheckedProgram(graph, plan)))
       counts.push_back(MicroBatchesUnderWay(stage));
     return counts;
   };
@@ -103,7 +88,7 @@ TEST(StagesTest, TiedWeightsAreInOneStage) {
   }
   Plan plan = Staged(graph, DataParallelPlan(graph, MeshOf({2})), {last_reader});
   plan.micro_batches = 3;
-  const Program program = PipelineOf(graph, plan);
+  const Program program = CheckedProgram(graph, plan);
   for (const ProgramUpdate& update : program.updates) {
     if (program.value(update.state).origin == table) {
       EXPECT_EQ(program.value(update.state).stage, 0);
@@ -118,7 +103,7 @@ TEST(StagesTest, MutantsAreFound) {
   const Graph graph = TestMlp();
   Plan plan = Staged(graph, DataParallelPlan(graph, MeshOf({2})), {*graph.Find("h1.relu"), *graph.Find("logits")});
   plan.micro_batches = 4;
-  const Program program = PipelineOf(graph, plan);
+  const Program program = CheckedProgram(graph, plan);
   int mutants = 0;
   const auto expect_found = [&](const std::string& what, const Program& mutant) {
     ++mutants;
@@ -190,14 +175,8 @@ TEST(StagesTest, RandomPipelinesComputeWhatOneDeviceComputes) {
     plan = Staged(graph, plan, first, random() % 2 == 0 ? kOneByOne : PipelineSchedule::kGPipe);
     Distributed split = *Distribute(graph, plan);
     split.plan.micro_batches = 1 + static_cast<int64_t>(random() % 4);
-    const absl::StatusOr<Program> program = Partition(split.graph, split.plan);
-    if (!program.ok()) {
-      EXPECT_TRUE(absl::IsInvalidArgument(program.status())) << program.status();
-      continue;
-    }
-    EXPECT_EQ(CheckStatically(*program), std::vector<std::string>());
-    const absl::StatusOr<SimulationReport> report = CheckBySimulation(graph, split, *program);
-    EXPECT_TRUE(report.ok()) << report.status();
+    const std::optional<Program> program = ProvenProgram(graph, split);
+    if (!program.has_value()) continue;
     for (const Program& stage : ProgramsOfStages(*program)) {
       EXPECT_EQ(*ParseProgram(ProgramText(stage, 0)), stage);
     }

@@ -12,11 +12,11 @@
 namespace cleave::ir {
 namespace {
 
-// A send or receive of a stage, at a micro-batch (0 outside of them).
+// A send or receive of a stage, at a micro-batch (0 outside of them). Without a step: the passes of a micro-batch begin
+// or end.
 struct Event {
   const Step* step = nullptr;
   int64_t micro_batch = 0;
-  bool begins_forward = false;  // Or, without a step, where the passes of a micro-batch begin and end.
   bool ends_backward = false;
 };
 
@@ -56,8 +56,6 @@ class Rehearsal {
  private:
   // What a stage sends and receives in a step of training, in its order.
   std::vector<Event> EventsOf(int stage) const {
-    const int64_t count = MicroBatches(program_);
-    const int64_t ahead = MicroBatchesAhead(program_.pipeline->schedule, StageCount(program_), stage, count);
     std::vector<Event> events;
     const auto add = [&](Repeat repeat, Phase from, Phase to, int64_t micro_batch) {
       for (const Step& step : program_.steps) {
@@ -67,14 +65,15 @@ class Rehearsal {
       }
     };
     add(Repeat::kOnceBefore, Phase::kForward, Phase::kUpdate, 0);
-    for (int64_t turn = 0; turn < count + ahead; ++turn) {
-      if (turn < count) {
-        events.push_back({.micro_batch = turn, .begins_forward = true});
-        add(Repeat::kEach, Phase::kForward, Phase::kMetric, turn);
+    const PipelineSchedule schedule = program_.pipeline->schedule;
+    for (const Pass& pass : PassesOf(schedule, StageCount(program_), stage, MicroBatches(program_))) {
+      if (pass.is_backward) {
+        add(Repeat::kEach, Phase::kBackward, Phase::kBackward, pass.micro_batch);
+        events.push_back({.micro_batch = pass.micro_batch, .ends_backward = true});
+      } else {
+        events.push_back({.micro_batch = pass.micro_batch});
+        add(Repeat::kEach, Phase::kForward, Phase::kMetric, pass.micro_batch);
       }
-      if (turn < ahead) continue;
-      add(Repeat::kEach, Phase::kBackward, Phase::kBackward, turn - ahead);
-      events.push_back({.micro_batch = turn - ahead, .ends_backward = true});
     }
     add(Repeat::kEach, Phase::kUpdate, Phase::kUpdate, 0);  // Of a step without micro-batches.
     add(Repeat::kOnceAfter, Phase::kForward, Phase::kUpdate, 0);

@@ -175,6 +175,10 @@ Shape LargestLocalShape(const Layout& layout, const Mesh& mesh, const Shape& sha
   return local;
 }
 
+Bytes LargestLocalBytes(const Layout& layout, const Mesh& mesh, const TensorType& type) {
+  return ElementSize(type.dtype) * ElementCount(LargestLocalShape(layout, mesh, type.shape));
+}
+
 std::vector<int64_t> CutCounts(const Layout& layout, const Mesh& mesh) {
   std::vector<int64_t> counts;
   for (const std::vector<AxisId>& axes : layout.dimensions) counts.push_back(mesh.Size(axes));

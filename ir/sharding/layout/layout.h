@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/units/units.h"
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/tensor/piece/piece.h"
 #include "ir/tensor/types/types.h"
@@ -68,6 +69,7 @@ Shape LocalShape(const Layout& layout, const Mesh& mesh, const Shape& shape, int
 
 // For each dimension the largest piece over all ranks.
 Shape LargestLocalShape(const Layout& layout, const Mesh& mesh, const Shape& shape);
+Bytes LargestLocalBytes(const Layout& layout, const Mesh& mesh, const TensorType& type);
 
 // Number of pieces of each dimension: (4, 2).
 std::vector<int64_t> CutCounts(const Layout& layout, const Mesh& mesh);

@@ -40,6 +40,16 @@ int64_t MicroBatchesAhead(PipelineSchedule schedule, int stages, int stage, int6
   return 0;
 }
 
+std::vector<Pass> PassesOf(PipelineSchedule schedule, int stages, int stage, int64_t micro_batches) {
+  const int64_t ahead = MicroBatchesAhead(schedule, stages, stage, micro_batches);
+  std::vector<Pass> passes;
+  for (int64_t turn = 0; turn < micro_batches + ahead; ++turn) {
+    if (turn < micro_batches) passes.push_back({.micro_batch = turn, .is_backward = false});
+    if (turn >= ahead) passes.push_back({.micro_batch = turn - ahead, .is_backward = true});
+  }
+  return passes;
+}
+
 bool IsOnEveryStage(const Op& op) {
   return op.kind == OpKind::kInput || op.kind == OpKind::kConstant || op.kind == OpKind::kStepScalar;
 }
@@ -111,18 +121,12 @@ std::vector<std::string> VerifyStages(const Graph& graph, const IdVector<OpId, i
     if (IsOnEveryStage(op)) continue;
     for (const OpId input : op.inputs) {
       if (IsOnEveryStage(graph.op(input)) || op.phase == Phase::kUpdate) continue;
-      const bool is_backward_value = graph.op(input).phase == Phase::kBackward;
-      const bool goes_back = stage[input] > stage[op.id];
-      const bool goes_on = stage[input] < stage[op.id];
-      if (IsForward(op) && goes_back) {
-        errors.push_back(absl::StrCat("`", op.name, "` in stage ", stage[op.id], " reads `", graph.op(input).name,
-                                      "` of the later stage ", stage[input]));
-      }
-      if (op.phase == Phase::kBackward && is_backward_value && goes_on) {
+      // A backward op reads values of the forward pass, which went on, and gradients, which come back.
+      const bool comes_back = op.phase == Phase::kBackward && graph.op(input).phase == Phase::kBackward;
+      if (comes_back && stage[input] < stage[op.id]) {
         errors.push_back(absl::StrCat("`", op.name, "` in stage ", stage[op.id], " reads the gradient `",
                                       graph.op(input).name, "` of the earlier stage ", stage[input]));
-      }
-      if (op.phase == Phase::kBackward && !is_backward_value && goes_back) {
+      } else if (!comes_back && stage[input] > stage[op.id]) {
         errors.push_back(absl::StrCat("`", op.name, "` in stage ", stage[op.id], " reads `", graph.op(input).name,
                                       "` of the later stage ", stage[input]));
       }

@@ -46,6 +46,15 @@ std::optional<PipelineSchedule> ParsePipelineSchedule(absl::string_view name);
 // way at once. At least 0, at most `micro_batches` - 1.
 int64_t MicroBatchesAhead(PipelineSchedule schedule, int stages, int stage, int64_t micro_batches);
 
+// The forward or the backward pass of a micro-batch.
+struct Pass {
+  int64_t micro_batch = 0;
+  bool is_backward = false;
+};
+
+// The passes of a stage in a step of training, in its order.
+std::vector<Pass> PassesOf(PipelineSchedule schedule, int stages, int stage, int64_t micro_batches);
+
 // Whether every stage that reads the op's value makes it for itself: data, constants and numbers of the step.
 bool IsOnEveryStage(const Op& op);
 
