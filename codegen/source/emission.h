@@ -4,7 +4,9 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -41,6 +43,7 @@ struct Emission {
   SourceWriter& kernels;                                  // The text above the program's struct.
   std::map<std::string, std::string> kernel_names = {};   // Of the kernels written so far, by their text without it.
   std::map<std::vector<ir::AxisId>, std::string> groups;  // The groups used so far and their names.
+  std::set<std::pair<int, int>> ways = {};                // Of a pipeline: which stages send, and to which others.
   std::map<int, std::string> buckets = {};  // The merged collectives so far whose tensors lie in one piece; its name.
   std::map<ir::ValueId, std::string> step_number_places = {};
   ElementFunctions element_functions = {};  // The ones that the program calls; they are written above its kernels.

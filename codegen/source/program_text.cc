@@ -550,7 +550,9 @@ class ProgramWriter {
     EmitMetricQuery(writer);
     writer.Line("int64_t ArenaBytes() const override { return arena.bytes(); }");
     if (HostBytes() > Bytes(0)) writer.Line("int64_t HostBytes() const override { return arena.host_bytes(); }");
-    if (target().is_device && HasGlances()) writer.Line("bool IsRecordable() const override { return false; }");
+    // Recorded work has ended when its phase has, and what a stage sends waits for other stages.
+    const bool is_recordable = !HasGlances() && !program().pipeline.has_value();
+    if (target().is_device && !is_recordable) writer.Line("bool IsRecordable() const override { return false; }");
   }
 
   // The region of a tensor that has none of its samples.
@@ -690,9 +692,19 @@ class ProgramWriter {
         const ir::Mesh mesh = ir::RankMesh(program());
         comment = absl::StrCat("Ranks ", absl::StrJoin(mesh.Group(*emission_.sizes.rank(), axes), ", "), ".");
       }
-      rows.push_back({absl::StrCat("const Group ", name, " = comm.CreateGroup({", list, "});"), comment});
+      const bool is_of_stages = program().pipeline.has_value() && axes == std::vector{program().pipeline->axis};
+      const std::string ways = is_of_stages && !emission_.ways.empty() ? WaysText() : "";
+      rows.push_back({absl::StrCat("const Group ", name, " = comm.CreateGroup({", list, "}", ways, ");"), comment});
     }
     writer.Table(rows);
+  }
+
+  // Who sends to whom: ", {{0, 1}, {1, 0}}".
+  std::string WaysText() const {
+    const auto pair = [](std::string* out, const std::pair<int, int>& way) {
+      absl::StrAppend(out, "{", way.first, ", ", way.second, "}");
+    };
+    return absl::StrCat(", {", absl::StrJoin(emission_.ways, ", ", pair), "}");
   }
 
   // What differs between micro-batches, and the function that sets it.
@@ -856,10 +868,12 @@ void EmitOpening(const Target& target, const ir::Program& program, std::optional
   writer.Line("");
 }
 
-// The groups that any stage uses: all ranks create all of them, in one order.
+// The groups that any stage uses, and who sends to whom: all ranks create all of them, in one order.
 void TakeAllGroups(const ir::Program& whole, Emission& emission) {
   emission.Group({whole.pipeline->axis});
   for (const ir::Step& step : whole.steps) {
+    const auto* send = std::get_if<ir::Send>(&step.action);
+    if (send != nullptr) emission.ways.emplace(*whole.value(send->input).stage, send->to);
     const ir::Collective* collective = ir::CommunicationOf(whole, step);
     if (collective != nullptr) emission.Group(collective->axes);
   }

@@ -266,7 +266,7 @@ void Comm::SendOf(ElementType type, const void* data, int64_t count, const Outbo
 void Comm::ReceiveOf(ElementType type, void* data, int64_t count, int member, const Group& group) {
   if (count == 0) return;
   constexpr CollectiveKind kKind = CollectiveKind::kSendReceive;
-  const Running running(*impl_, kKind);
+  const Communicating communicating(*impl_, kKind);
   impl_->CheckCount(count, kKind);
   impl_->Check(impl_->transport->Receive(type, {member, static_cast<std::byte*>(data), count}, group), kKind);
 }

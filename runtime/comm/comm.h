@@ -96,6 +96,14 @@ struct Message {
   int64_t count = 0;
 };
 
+// Between which members of a group there are Sends: who sends, and who takes.
+struct Way {
+  int from = 0;
+  int to = 0;
+
+  bool operator==(const Way& other) const { return from == other.from && to == other.to; }
+};
+
 // Where a rank keeps what it sends to a member until that has taken it.
 struct Outbox {
   int group = 0;  // Group::id.
@@ -140,8 +148,9 @@ class Comm {
   const Group& world() const;  // All ranks.
 
   // The ranks that differ from this one only on the given mesh axes (their positions in the mesh). Called by all ranks.
-  // The same axes in the same order give the same group again.
-  Group CreateGroup(const std::vector<int>& axes);
+  // The same axes in the same order give the same group again. `ways`: those of its members' Sends, the same on all
+  // ranks.
+  Group CreateGroup(const std::vector<int>& axes, const std::vector<Way>& ways = {});
 
   // data = reduction of all members' data, element by element, in place.
   template <typename T>
@@ -214,7 +223,7 @@ class Comm {
 
   // Sends `count` elements to another member, which takes them with Receive. Returns when `data` may be written to
   // again: at once, or when that member has taken what was sent to it before from the same `box`. Between two members
-  // what is sent first is taken first. Not where tensors lie on GPUs.
+  // what is sent first is taken first. REQUIRES: the group was created with this way.
   template <typename T>
   void Send(const T* data, int64_t count, int member, int box, const Group& group) {
     SendOf(ElementTypeOf<T>(), data, count, {group.id, member, box}, group);

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <utility>
@@ -83,23 +84,32 @@ int Comm::ranks_on_this_host() const { return impl_->local_ranks; }
 int Comm::ranks_in_this_process() const { return impl_->process_ranks; }
 const Group& Comm::world() const { return impl_->groups[0].group; }
 
-Group Comm::CreateGroup(const std::vector<int>& axes) {
-  for (const Impl::GroupState& state : impl_->groups) {
-    if (state.axes == axes) return state.group;
+Comm::Impl::GroupState& Comm::Impl::GroupOn(const std::vector<int>& axes) {
+  for (GroupState& state : groups) {
+    if (state.axes == axes) return state;
   }
-  Impl::GroupState state;
+  GroupState state;
   state.axes = axes;
-  state.group.id = static_cast<int>(impl_->groups.size());
-  state.group.index = static_cast<int>(IndexOnAxes(impl_->mesh, impl_->rank, axes));
-  for (int axis : axes) state.group.size *= static_cast<int>(impl_->mesh[static_cast<size_t>(axis)].size);
+  state.group.id = static_cast<int>(groups.size());
+  state.group.index = static_cast<int>(IndexOnAxes(mesh, rank, axes));
+  for (int axis : axes) state.group.size *= static_cast<int>(mesh[static_cast<size_t>(axis)].size);
   if (state.group.size > 1) {
     std::vector<int> members;
     for (int i = 0; i < state.group.size; ++i) {
-      members.push_back(static_cast<int>(RankAt(impl_->mesh, impl_->rank, axes, i)));
+      members.push_back(static_cast<int>(RankAt(mesh, rank, axes, i)));
     }
-    impl_->Check(impl_->transport->CreateGroup(state.group, members), CollectiveKind::kBarrier);
+    Check(transport->CreateGroup(state.group, members), CollectiveKind::kBarrier);
   }
-  impl_->groups.push_back(state);
+  return groups.emplace_back(std::move(state));
+}
+
+Group Comm::CreateGroup(const std::vector<int>& axes, const std::vector<Way>& ways) {
+  Impl::GroupState& state = impl_->GroupOn(axes);
+  for (const Way& way : ways) {
+    if (std::find(state.ways.begin(), state.ways.end(), way) != state.ways.end()) continue;
+    impl_->Check(impl_->transport->Open(way, state.group), CollectiveKind::kBarrier);
+    state.ways.push_back(way);
+  }
   return state.group;
 }
 

@@ -22,6 +22,7 @@ struct Comm::Impl {
   struct GroupState {
     std::vector<int> axes;
     Group group;
+    std::vector<Way> ways;
   };
 
   const Mesh mesh;
@@ -37,6 +38,9 @@ struct Comm::Impl {
   bool counting = true;
   bool overlaps = false;  // In an Overlap: kernels that follow need not wait for collectives that are asked for now.
   std::array<Traffic, kCollectiveKinds> traffic;
+
+  // Creates the group if it is not there. Called by all ranks.
+  GroupState& GroupOn(const std::vector<int>& axes);
 
   // Ends the job where there is a problem.
   void Check(const Problem& problem, CollectiveKind kind) const;
@@ -83,31 +87,41 @@ class Running {
   const double start_;
 };
 
-// Lives while a collective of tensors is asked for. It counts the collective, and what is asked for during its life
-// runs beside the kernels of a GPU.
-class Collective {
+// Lives while communication of tensors is asked for: what is asked for during its life runs beside the kernels of a
+// GPU.
+class Communicating {
  public:
-  // `share` is how much of `bytes` this rank sends, as the number of times (n-1)/n of it.
-  Collective(Comm::Impl& job, CollectiveKind kind, const Group& group, int64_t bytes, double share)
-      : job_(job), running_(job, kind) {
+  Communicating(Comm::Impl& job, CollectiveKind kind) : job_(job), running_(job, kind) {
     if (!job_.overlaps) BeginCommunication();
     job_.transport->BeginWork(kind);
-    if (!job_.counting) return;
-    Traffic& traffic = job_.traffic[static_cast<size_t>(kind)];
-    ++traffic.count;
-    traffic.bytes += bytes;
-    traffic.sent_bytes += share * (group.size - 1) / group.size * static_cast<double>(bytes);
   }
-  ~Collective() {
+  ~Communicating() {
     job_.transport->EndWork();
     if (!job_.overlaps) AwaitCommunication(EndCommunication());
   }
-  Collective(const Collective&) = delete;
-  Collective& operator=(const Collective&) = delete;
+  Communicating(const Communicating&) = delete;
+  Communicating& operator=(const Communicating&) = delete;
 
  private:
   Comm::Impl& job_;
   const Running running_;
+};
+
+// The same for a collective, which is counted.
+class Collective {
+ public:
+  // `share` is how much of `bytes` this rank sends, as the number of times (n-1)/n of it.
+  Collective(Comm::Impl& job, CollectiveKind kind, const Group& group, int64_t bytes, double share)
+      : communicating_(job, kind) {
+    if (!job.counting) return;
+    Traffic& traffic = job.traffic[static_cast<size_t>(kind)];
+    ++traffic.count;
+    traffic.bytes += bytes;
+    traffic.sent_bytes += share * (group.size - 1) / group.size * static_cast<double>(bytes);
+  }
+
+ private:
+  const Communicating communicating_;
 };
 
 }  // namespace cleave::runtime

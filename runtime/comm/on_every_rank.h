@@ -101,14 +101,25 @@ Tensor<T> Blank(size_t count) {
   return Tensor<T>(std::vector<T>(count, T{77}));
 }
 
+// Who may send to whom.
+enum class Ways { kNone, kAll };
+
 // Every group that the mesh has, once, also with its axes in another order.
-inline std::vector<Group> AllGroups() {
+inline std::vector<Group> AllGroups(Ways between = Ways::kNone) {
   std::vector<Group> groups;
   std::vector<int> axes(Job().mesh().size());
   std::iota(axes.begin(), axes.end(), 0);
   do {
     for (size_t count = 0; count <= axes.size(); ++count) {
-      const Group group = Job().CreateGroup({axes.begin(), axes.begin() + static_cast<int64_t>(count)});
+      const std::vector<int> own(axes.begin(), axes.begin() + static_cast<int64_t>(count));
+      const int size = Job().CreateGroup(own).size;
+      std::vector<Way> ways;
+      for (int from = 0; from < size; ++from) {
+        for (int to = 0; to < size; ++to) {
+          if (from != to && between == Ways::kAll) ways.push_back({from, to});
+        }
+      }
+      const Group group = Job().CreateGroup(own, ways);
       const auto is_group = [&](const Group& other) { return other.id == group.id; };
       if (std::none_of(groups.begin(), groups.end(), is_group)) groups.push_back(group);
     }

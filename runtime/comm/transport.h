@@ -55,15 +55,15 @@ class Transport {
   virtual Problem SendReceive(ElementType type, const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
                               const Group& group) = 0;
 
+  // Prepares for sends from a member to another one. Called by all ranks, with the same ways in the same order.
+  virtual Problem Open(const Way&, const Group&) { return std::nullopt; }
   // Begins to send a parcel, which is not written to until AwaitTaken returns for its outbox. Called when what was sent
-  // from there before has been taken. Transports of GPUs send only what all members take part in.
-  virtual Problem BeginSend(ElementType, const Parcel&, const Outbox&, const Group&) {
-    return "it sends nothing one way";
-  }
+  // from there before has been taken.
+  virtual Problem BeginSend(ElementType type, const Parcel& parcel, const Outbox& outbox, const Group& group) = 0;
   // Waits until what was sent last from the outbox has been taken; returns at once where nothing was.
-  virtual Problem AwaitTaken(const Outbox&, const Group&) { return std::nullopt; }
+  virtual Problem AwaitTaken(const Outbox& outbox, const Group& group) = 0;
   // Waits for what a member sends.
-  virtual Problem Receive(ElementType, const Parcel&, const Group&) { return "it sends nothing one way"; }
+  virtual Problem Receive(ElementType type, const Parcel& parcel, const Group& group) = 0;
 
   virtual Problem Broadcast(ElementType type, void* data, int64_t count, int root, const Group& group) = 0;
   virtual Problem Barrier(const Group& group) = 0;

@@ -135,6 +135,14 @@ TEST(CudaStandInMemory, WaitsOnTheHostWithTheSameNumbers) {
   }
 }
 
+// What stages send waits for other stages, in the program's own memory.
+TEST(CudaStandInPipeline, TrainsAsTheCpuDoes) {
+  const Example whole = {"tests/end_to_end/staged.model", {"seq=16", "width=32"}};
+  Example staged = whole;
+  staged.smaller.insert(staged.smaller.end(), {"stages=3", "micro_batches=4", "zero=2"});
+  EXPECT_LE(LargestRelativeDifference(LossesOf(staged, "cuda", 6), LossesOf(whole, "cpu", 1)), 1e-4);
+}
+
 // NCCL cannot connect two processes on one GPU.
 TEST(CudaStandInMpi, RefusesTwoRanksOnOneGpu) {
   Build({"examples/mnist_mlp/mnist_mlp.model", {"batch=16"}}, "cuda", "mpi", 2);

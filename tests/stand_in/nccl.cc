@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -122,25 +123,29 @@ thread_local std::vector<Grouped> grouped;
   while (true) NcclChanged().wait(lock);
 }
 
-// Makes the calls known to the others, and waits until all are done.
-void Perform(const std::vector<Grouped>& calls) {
+// Makes the calls known to the others, and returns what waits until all are done.
+std::function<void()> Begin(const std::vector<Grouped>& calls) {
   std::unique_lock<std::mutex> lock(NcclMutex());
-  std::vector<std::pair<ncclComm_t, std::shared_ptr<Posted>>> posted;
+  const auto posted = std::make_shared<std::vector<std::pair<ncclComm_t, std::shared_ptr<Posted>>>>();
   for (const Grouped& grouped_call : calls) {
     ncclComm& communicator = *grouped_call.communicator;
     if (HasFault("gone", communicator.device)) BeGone(&communicator, lock);
     if (++communicator.collectives == 2 && HasFault("late", communicator.device)) {
       while (true) NcclChanged().wait(lock);
     }
-    posted.emplace_back(&communicator, communicator.clique->Post(communicator.rank, grouped_call.call));
+    posted->emplace_back(&communicator, communicator.clique->Post(communicator.rank, grouped_call.call));
   }
   NcclChanged().notify_all();
-  for (auto& [communicator, one] : posted) {
-    const auto ended = [communicator = communicator, one = one] {
-      return one->done || communicator->aborted || StateOf(*communicator) != ncclSuccess;
-    };
-    NcclChanged().wait(lock, ended);
-  }
+  return [posted] {
+    std::unique_lock<std::mutex> waiting(NcclMutex());
+    for (const auto& [communicator, one] : *posted) {
+      const auto ended = [communicator = communicator, one = one] {
+        return one->done || communicator->aborted || StateOf(*communicator) != ncclSuccess;
+      };
+      NcclChanged().wait(waiting, ended);
+    }
+    posted->clear();  // When it is called again, the communicators may be gone.
+  };
 }
 
 ncclResult_t EndGroup() {
@@ -154,7 +159,12 @@ ncclResult_t EndGroup() {
     blocking = blocking && call.communicator->blocking;
     if (call.stream != stream) return ncclInvalidUsage;
   }
-  if (StandInEnqueue(stream, [calls] { Perform(calls); }) != cudaSuccess) return ncclUnhandledCudaError;
+  const bool only_sends =
+      std::all_of(calls.begin(), calls.end(), [](const Grouped& own) { return own.call.kind == CallKind::kSend; });
+  // What a rank only sends is awaited when somebody needs its end: until then the rank may have to do other things.
+  const cudaError_t error = only_sends ? StandInBegin(stream, [calls] { return Begin(calls); })
+                                       : StandInEnqueue(stream, [calls] { Begin(calls)(); });
+  if (error != cudaSuccess) return ncclUnhandledCudaError;
   if (!blocking) return ncclInProgress;
   const std::lock_guard<std::mutex> lock(NcclMutex());
   for (const Grouped& call : calls) {
@@ -241,9 +251,14 @@ ncclResult_t ncclCommSplit(ncclComm_t communicator, int colour, int key, ncclCom
     (*part)->device = communicator->device;
     (*part)->blocking = Blocks(config);
   }
-  SplitRound& round = Rounds()[communicator->clique.get()][communicator->splits++];
+  std::map<int, SplitRound>& rounds = Rounds()[communicator->clique.get()];
+  SplitRound& round = rounds[communicator->splits];
   round.wishes.push_back({colour, key, communicator->rank, communicator->device, *part});
-  if (static_cast<int>(round.wishes.size()) == communicator->clique->ranks()) Divide(round);
+  if (static_cast<int>(round.wishes.size()) == communicator->clique->ranks()) {
+    Divide(round);
+    rounds.erase(communicator->splits);
+  }
+  ++communicator->splits;
   if (*part == nullptr) return ncclSuccess;
   return Answer(*part, lock);
 }

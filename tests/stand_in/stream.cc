@@ -1,4 +1,5 @@
-// Streams do their work when it is given to them. A stream that is being captured keeps it for the graph.
+// Streams do their work when it is given to them, and what others must help to end when somebody waits for it. A stream
+// that is being captured keeps it for the graph.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -30,10 +31,30 @@ struct Capture {
   bool ended = false;
 };
 
+// Work of a stream that others must help to end. One thread waits for it.
+class Unfinished {
+ public:
+  Unfinished(std::shared_ptr<Unfinished> before, std::function<void()> await)
+      : before_(std::move(before)), await_(std::move(await)) {}
+
+  void Await() {
+    if (await_ == nullptr) return;
+    if (before_ != nullptr) before_->Await();
+    await_();
+    before_ = nullptr;
+    await_ = nullptr;
+  }
+
+ private:
+  std::shared_ptr<Unfinished> before_;
+  std::function<void()> await_;  // Null when the work has ended.
+};
+
 }  // namespace stand_in
 
 struct StandInStream {
   std::shared_ptr<stand_in::Capture> capture;
+  std::shared_ptr<stand_in::Unfinished> last;  // Null where nothing was begun that others must help to end.
 };
 
 struct StandInEvent {
@@ -41,6 +62,7 @@ struct StandInEvent {
   bool recorded = false;
   std::shared_ptr<stand_in::Capture> capture;  // The capture in which it was recorded.
   stand_in::Clock clock;
+  std::shared_ptr<stand_in::Unfinished> last;  // As that of the stream, when it was recorded.
 };
 
 struct StandInGraph {
@@ -97,6 +119,12 @@ std::vector<std::function<void()>> Ordered(const Capture& capture) {
 
 bool IsCaptured(cudaStream_t stream) { return stream != nullptr && stream->capture != nullptr; }
 
+void AwaitAll(cudaStream_t stream) {
+  if (stream == nullptr || stream->last == nullptr) return;
+  stream->last->Await();
+  stream->last = nullptr;
+}
+
 // A call that waits for the work itself cannot be captured, and makes the capture invalid.
 cudaError_t Spoil(const std::shared_ptr<Capture>& capture) {
   capture->valid = false;
@@ -118,6 +146,7 @@ cudaError_t StandInEnqueue(cudaStream_t stream, std::function<void()> work) {
   // The default stream waits for all others.
   if (stream == nullptr && stand_in::ThreadCaptures()) return Failed(cudaErrorStreamCaptureUnsupported);
   if (!IsCaptured(stream)) {
+    stand_in::AwaitAll(stream);
     const stand_in::DeviceWork device_work;
     work();
     return cudaSuccess;
@@ -126,6 +155,14 @@ cudaError_t StandInEnqueue(cudaStream_t stream, std::function<void()> work) {
   if (!capture.valid) return Failed(cudaErrorStreamCaptureInvalidated);
   ++capture.streams[stream][stream];
   capture.work.push_back({std::move(work), stream, capture.streams[stream]});
+  return cudaSuccess;
+}
+
+cudaError_t StandInBegin(cudaStream_t stream, std::function<std::function<void()>()> begin) {
+  if (stream == nullptr || IsCaptured(stream)) return StandInEnqueue(stream, [begin] { begin()(); });
+  if (const cudaError_t error = stand_in::FindDevice(); error != cudaSuccess) return Failed(error);
+  const stand_in::DeviceWork device_work;
+  stream->last = std::make_shared<stand_in::Unfinished>(stream->last, begin());
   return cudaSuccess;
 }
 
@@ -168,18 +205,25 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (stream == nullptr) return Failed(cudaErrorInvalidResourceHandle);
+  stand_in::AwaitAll(stream);
   delete stream;
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return IsCaptured(stream) ? stand_in::Spoil(stream->capture) : cudaSuccess;
+  if (IsCaptured(stream)) return stand_in::Spoil(stream->capture);
+  stand_in::AwaitAll(stream);
+  return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   if (event == nullptr) return Failed(cudaErrorInvalidResourceHandle);
-  if (event->capture == nullptr) return cudaSuccess;  // The work that it stands for has been done.
+  if (event->capture == nullptr) {
+    // What the stream does from now on is done when it is given to it.
+    if (event->last != nullptr) event->last->Await();
+    return cudaSuccess;
+  }
   if (event->capture->ended) return Failed(cudaErrorCapturedEvent);
   if (stream == nullptr || (stream->capture != nullptr && stream->capture != event->capture))
     return Failed(cudaErrorStreamCaptureUnsupported);
@@ -207,6 +251,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   event->recorded = true;
   event->time = std::chrono::steady_clock::now();
   event->capture = nullptr;
+  event->last = stream != nullptr ? stream->last : nullptr;
   if (!IsCaptured(stream)) return cudaSuccess;
   event->capture = stream->capture;
   event->clock = stream->capture->streams[stream];
@@ -215,7 +260,10 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (event == nullptr) return Failed(cudaErrorInvalidResourceHandle);
-  if (event->capture == nullptr) return cudaSuccess;
+  if (event->capture == nullptr) {
+    if (event->last != nullptr) event->last->Await();
+    return cudaSuccess;
+  }
   return event->capture->ended ? Failed(cudaErrorCapturedEvent) : stand_in::Spoil(event->capture);
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }

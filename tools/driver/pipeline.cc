@@ -173,10 +173,6 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
     return std::nullopt;
   }
   if (!CheckOffload(module->pins, options.target, diagnostics)) return std::nullopt;
-  // Programs for GPUs have no stages, so none are looked for.
-  if (MakesSources(options) && options.target != "cpu" && !module->pins.settings.stages.has_value()) {
-    module->pins.settings.stages = 1;
-  }
   CheckPrecision(*module, options.target, diagnostics);
   ir::Lowered lowered = ir::ApplyPrecision(*training, module->training.precision);
   module->pins = ir::MovePins(std::move(module->pins), lowered);
@@ -194,8 +190,7 @@ std::optional<CompiledModel> CompileModel(const CompileOptions& options, Underst
   if (!planning.has_value()) return std::nullopt;
   PlannedModel& planned = planning->planned;
   const Span& stages = model.module.pins.settings.stages_span;
-  if (MakesSources(options) &&
-      !CheckPipeline(model.training_graph, planned.plan, options.target, stages, report.diagnostics)) {
+  if (MakesSources(options) && !CheckPipeline(model.training_graph, planned.plan, stages, report.diagnostics)) {
     return std::nullopt;
   }
   if (!CheckRankTable(options.rank_table, planned.plan.mesh.rank_count(), report.diagnostics)) return std::nullopt;

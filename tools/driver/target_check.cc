@@ -39,20 +39,12 @@ bool CheckOffload(const ir::Pins& pins, const std::string& target, Diagnostics& 
   return refused.empty();
 }
 
-bool CheckPipeline(const ir::Graph& training_graph, const ir::Plan& plan, const std::string& target, Span place,
-                   Diagnostics& diagnostics) {
-  if (!plan.pipeline.has_value()) return true;
-  if (!training_graph.looks.empty()) {
-    const std::string& name = training_graph.looks.front().name;
-    diagnostics.Add(Error(Code::kE0317, absl::StrCat("a pipeline cannot look at `", name, "`"))
-                        .At(place, "asked for here")
-                        .Help("a plan without stages"));
-    return false;
-  }
-  if (target == "cpu") return true;
-  diagnostics.Add(Error(Code::kE0317, absl::StrCat("programs for the target ", target, " have no stages"))
+bool CheckPipeline(const ir::Graph& training_graph, const ir::Plan& plan, Span place, Diagnostics& diagnostics) {
+  if (!plan.pipeline.has_value() || training_graph.looks.empty()) return true;
+  const std::string& name = training_graph.looks.front().name;
+  diagnostics.Add(Error(Code::kE0317, absl::StrCat("a pipeline cannot look at `", name, "`"))
                       .At(place, "asked for here")
-                      .Help("`--plan-only` plans them; leave out `stages`, or compile with `--target cpu`"));
+                      .Help("a plan without stages"));
   return false;
 }
 

@@ -17,9 +17,8 @@ bool CheckRegionDevices(const ir::Pins& pins, const std::string& target, Diagnos
 bool CheckOffload(const ir::Pins& pins, const std::string& target, Diagnostics& diagnostics);
 
 // Reports E0317 where a plan with stages, of which the model may say how many at `place`, is one for which no program
-// can be written: programs for GPUs do not send between stages, and none looks at values. Returns whether it can.
-bool CheckPipeline(const ir::Graph& training_graph, const ir::Plan& plan, const std::string& target, Span place,
-                   Diagnostics& diagnostics);
+// can be written: none looks at values. Returns whether it can.
+bool CheckPipeline(const ir::Graph& training_graph, const ir::Plan& plan, Span place, Diagnostics& diagnostics);
 
 // Reports W0618 where the model's precision is one that `target` does not have.
 void CheckPrecision(const frontend::Module& module, const std::string& target, Diagnostics& diagnostics);

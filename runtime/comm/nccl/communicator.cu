@@ -56,6 +56,7 @@ Problem Communicator::Split(int colour, int key, double seconds, Communicator& p
   const ncclResult_t result = ncclCommSplit(communicator_, colour, key, &part.communicator_, &config);
   // The new communicator is known once the old one has accepted the call.
   if (Problem problem = Await(result, seconds)) return problem;
+  if (colour == NCCL_SPLIT_NOCOLOR) return std::nullopt;
   if (part.communicator_ == nullptr) return "NCCL made no communicator";
   return part.Await(ncclInProgress, seconds);
 }

@@ -23,8 +23,8 @@ class Communicator {
   // Connects `ranks` ranks, all of which call it, within so many seconds.
   Problem Connect(int ranks, const ncclUniqueId& id, int rank, double seconds);
 
-  // Makes `part` the communicator of the ranks that give the same colour, ordered by `key`. All ranks of this one call
-  // it.
+  // Makes `part` the communicator of the ranks that give the same colour, ordered by `key`; of those that give
+  // NCCL_SPLIT_NOCOLOR it stays empty. All ranks of this one call it.
   Problem Split(int colour, int key, double seconds, Communicator& part);
 
   // Waits until NCCL has accepted the call whose result is `result`. The work itself is done on the stream.

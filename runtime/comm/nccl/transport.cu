@@ -60,6 +60,12 @@ class NcclGroup {
   ncclResult_t result_ = ncclSuccess;
 };
 
+cudaEvent_t NewEvent() {
+  cudaEvent_t event = nullptr;
+  CheckCuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+  return event;
+}
+
 bool AllTheSame(const std::vector<int64_t>& counts) {
   return std::all_of(counts.begin(), counts.end(), [&](int64_t count) { return count == counts[0]; });
 }
@@ -77,10 +83,16 @@ NcclTransport::NcclTransport(std::unique_ptr<Transport> control, Communicator wo
     : control_(std::move(control)), seconds_(seconds), job_(job), marks_(job.watch) {
   communicators_.push_back(std::move(world));  // The group of all ranks is the first.
   number_.AtLeast(sizeof(int32_t));
+  order_ = NewEvent();
   WhileWaiting([this] { LookForFailures(); });
 }
 
-NcclTransport::~NcclTransport() { WhileWaiting(nullptr); }
+NcclTransport::~NcclTransport() {
+  WhileWaiting(nullptr);
+  for (const auto& [key, way] : ways_) cudaStreamDestroy(way.stream);
+  for (const auto& [outbox, event] : taken_) cudaEventDestroy(event);
+  cudaEventDestroy(order_);
+}
 
 Problem NcclTransport::CreateGroup(const Group& group, const std::vector<int>& members) {
   if (Problem problem = control_->CreateGroup(group, members)) return problem;
@@ -202,6 +214,60 @@ Problem NcclTransport::SendReceive(ElementType type, const std::vector<Parcel>& 
   return Taken(calls.End(), group);
 }
 
+void NcclTransport::RunAfter(cudaStream_t first, cudaStream_t second) {
+  CheckCuda(cudaEventRecord(order_, first), "cudaEventRecord");
+  CheckCuda(cudaStreamWaitEvent(second, order_, 0), "cudaStreamWaitEvent");
+}
+
+Problem NcclTransport::Open(const Way& way, const Group& group) {
+  const bool sends = group.index == way.from;
+  const bool is_mine = sends || group.index == way.to;
+  OneWay own;
+  const int colour = is_mine ? 0 : NCCL_SPLIT_NOCOLOR;
+  if (Problem problem = Of(group).Split(colour, /*key=*/sends ? 0 : 1, seconds_, own.communicator)) return problem;
+  if (!is_mine) return std::nullopt;
+  int least = 0;
+  int greatest = 0;
+  CheckCuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+  CheckCuda(cudaStreamCreateWithPriority(&own.stream, cudaStreamNonBlocking, greatest), "cudaStreamCreate");
+  // NCCL connects two ranks when the first of them asks for a message, and then both hosts wait for each other.
+  std::byte* const number = number_.AtLeast(sizeof(int32_t));
+  const ncclComm_t communicator = own.communicator.get();
+  const ncclResult_t result = sends ? ncclSend(number, 1, ncclInt32, 1, communicator, own.stream)
+                                    : ncclRecv(number, 1, ncclInt32, 0, communicator, own.stream);
+  if (Problem problem = own.communicator.Settle(result)) return problem;
+  WaitForStream(own.stream);
+  ways_.emplace(std::pair(group.id, std::pair(way.from, way.to)), std::move(own));
+  return std::nullopt;
+}
+
+Problem NcclTransport::BeginSend(ElementType type, const Parcel& parcel, const Outbox& outbox, const Group& group) {
+  OneWay& way = Of(Way{group.index, parcel.member}, group);
+  RunAfter(CurrentStream(), way.stream);
+  Problem problem = way.communicator.Settle(
+      ncclSend(parcel.data, static_cast<size_t>(parcel.count), NcclType(type), 1, way.communicator.get(), way.stream));
+  cudaEvent_t& taken = taken_[outbox];
+  if (taken == nullptr) taken = NewEvent();
+  CheckCuda(cudaEventRecord(taken, way.stream), "cudaEventRecord");
+  return problem;
+}
+
+Problem NcclTransport::AwaitTaken(const Outbox& outbox, const Group&) {
+  const auto taken = taken_.find(outbox);
+  if (taken == taken_.end()) return std::nullopt;
+  CheckCuda(cudaStreamWaitEvent(CurrentStream(), taken->second, 0), "cudaStreamWaitEvent");
+  return std::nullopt;
+}
+
+Problem NcclTransport::Receive(ElementType type, const Parcel& parcel, const Group& group) {
+  OneWay& way = Of(Way{parcel.member, group.index}, group);
+  RunAfter(CurrentStream(), way.stream);
+  Problem problem = way.communicator.Settle(
+      ncclRecv(parcel.data, static_cast<size_t>(parcel.count), NcclType(type), 0, way.communicator.get(), way.stream));
+  RunAfter(way.stream, CurrentStream());
+  return problem;
+}
+
 Problem NcclTransport::Broadcast(ElementType type, void* data, int64_t count, int root, const Group& group) {
   return Taken(
       ncclBroadcast(data, data, static_cast<size_t>(count), NcclType(type), root, Of(group).get(), CurrentStream()),
@@ -222,7 +288,9 @@ void NcclTransport::Leave() {
   // Recorded collectives run on the compute stream.
   WaitForStream(ComputeStream());
   WaitForStream(CommunicationStream());
+  for (const auto& [key, way] : ways_) WaitForStream(way.stream);
   WhileWaiting(nullptr);
+  for (auto& [key, way] : ways_) way.communicator.Close(seconds_);
   // Communicators that were split off are closed before that of all ranks.
   for (size_t i = communicators_.size(); i-- > 0;) communicators_[i].Close(seconds_);
   control_->Leave();
@@ -231,9 +299,12 @@ void NcclTransport::Leave() {
 Problem NcclTransport::Taken(ncclResult_t result, const Group& group) { return Of(group).Settle(result); }
 
 void NcclTransport::LookForFailures() {
-  for (const Communicator& communicator : communicators_) {
-    if (communicator.get() == nullptr) continue;
-    const Problem problem = communicator.Failure();
+  std::vector<const Communicator*> communicators;
+  for (const Communicator& communicator : communicators_) communicators.push_back(&communicator);
+  for (const auto& [key, way] : ways_) communicators.push_back(&way.communicator);
+  for (const Communicator* const communicator : communicators) {
+    if (communicator->get() == nullptr) continue;
+    const Problem problem = communicator->Failure();
     if (!problem.has_value()) continue;
     const std::string where = job_.watch.CurrentCollective().value_or("a collective");
     // Nothing is aborted: that would wait for recorded work, which lives as long as the program, and the end of the

@@ -5,6 +5,8 @@
 //                                  member, in one group
 //   a maximum or a minimum        of keys, which keep NaNs (extremes.h)
 //   all_to_all, send_receive       sends and receives in one group
+//   sends one way                  on a stream and a communicator for each way: NCCL's sends wait for their receives,
+//                                  and what is asked for after them must not
 //   barrier                        an all-reduce of one number: it stands in the order of the GPU's work
 //
 // Texts go by the transport that has joined the job. A call returns when NCCL has taken it; a failure found later ends
@@ -12,8 +14,10 @@
 #ifndef CLEAVE_RUNTIME_COMM_NCCL_TRANSPORT_H_
 #define CLEAVE_RUNTIME_COMM_NCCL_TRANSPORT_H_
 
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/comm/cuda/progress.h"
@@ -40,6 +44,10 @@ class NcclTransport : public Transport {
                    const std::vector<int64_t>& received_counts, const Group& group) override;
   Problem SendReceive(ElementType type, const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
                       const Group& group) override;
+  Problem Open(const Way& way, const Group& group) override;
+  Problem BeginSend(ElementType type, const Parcel& parcel, const Outbox& outbox, const Group& group) override;
+  Problem AwaitTaken(const Outbox& outbox, const Group& group) override;
+  Problem Receive(ElementType type, const Parcel& parcel, const Group& group) override;
   Problem Broadcast(ElementType type, void* data, int64_t count, int root, const Group& group) override;
   Problem Barrier(const Group& group) override;
   void BeginWork(CollectiveKind kind) override { marks_.Begin(kind); }
@@ -50,6 +58,13 @@ class NcclTransport : public Transport {
  private:
   Communicator& Of(const Group& group) { return communicators_[static_cast<size_t>(group.id)]; }
 
+  // Of two ranks, of which the first sends and the second receives.
+  struct OneWay {
+    Communicator communicator;
+    cudaStream_t stream = nullptr;
+  };
+  OneWay& Of(const Way& way, const Group& group) { return ways_.at({group.id, {way.from, way.to}}); }
+
   // What NCCL reduces; `bytes` of each element.
   struct Reduced {
     ncclDataType_t type;
@@ -59,6 +74,9 @@ class NcclTransport : public Transport {
   Problem ReduceScatter(const Reduced& reduced, const void* whole, void* piece, const std::vector<int64_t>& counts,
                         const Group& group);
 
+  // What is asked for on `second` from here on runs when what was asked for on `first` has.
+  void RunAfter(cudaStream_t first, cudaStream_t second);
+
   // Waits until NCCL has taken a call.
   Problem Taken(ncclResult_t result, const Group& group);
 
@@ -67,6 +85,10 @@ class NcclTransport : public Transport {
 
   std::unique_ptr<Transport> control_;
   std::vector<Communicator> communicators_;  // By Group::id; that of a group of one rank is empty.
+  // By Group::id and who sends and who receives; those of this rank.
+  std::map<std::pair<int, std::pair<int, int>>, OneWay> ways_;
+  std::map<Outbox, cudaEvent_t> taken_;  // Of the last message from each.
+  cudaEvent_t order_ = nullptr;          // Of RunAfter.
   const double seconds_;
   Comm::Impl& job_;
   ProgressMarks marks_;

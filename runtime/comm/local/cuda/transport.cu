@@ -205,6 +205,25 @@ Problem LocalDeviceTransport::SendReceive(ElementType type, const std::vector<Pa
   return std::nullopt;
 }
 
+Problem LocalDeviceTransport::BeginSend(ElementType, const Parcel& parcel, const Outbox& outbox, const Group& group) {
+  WaitForStream(CurrentStream());
+  Of(group).board().MailboxOf(group.index, parcel.member).Put(parcel, outbox.box);
+  return std::nullopt;
+}
+
+Problem LocalDeviceTransport::AwaitTaken(const Outbox& outbox, const Group& group) {
+  Of(group).board().MailboxOf(group.index, outbox.member).AwaitTaken(outbox.box);
+  return std::nullopt;
+}
+
+Problem LocalDeviceTransport::Receive(ElementType type, const Parcel& parcel, const Group& group) {
+  Of(group).board().MailboxOf(parcel.member, group.index).Take([&](const Parcel& sent) {
+    CopyBytes(sent.data, parcel.data, parcel.count * Comm::SizeOf(type));
+    WaitForStream(CurrentStream());
+  });
+  return std::nullopt;
+}
+
 Problem LocalDeviceTransport::Broadcast(ElementType type, void* data, int64_t count, int root, const Group& group) {
   StreamMeeting& meeting = Of(group);
   meeting.Show({data});

@@ -11,6 +11,8 @@
 //   all others        phase 1: each member reduces, or copies, what it receives
 //                     phase 2: what it took may change
 //
+// What is sent one way lies ready before the host says so to the other member, and has been copied before that answers.
+//
 // The host takes part, so calls cannot be recorded.
 #ifndef CLEAVE_RUNTIME_COMM_LOCAL_CUDA_TRANSPORT_H_
 #define CLEAVE_RUNTIME_COMM_LOCAL_CUDA_TRANSPORT_H_
@@ -41,7 +43,7 @@ class StreamMeeting {
   // What this member shows, until the next call.
   void Show(const BoardEntry& what) { board_->Show(member_, what); }
   const BoardEntry& shown(int member) const { return board_->shown(member); }
-  const Board& board() const { return *board_; }
+  Board& board() const { return *board_; }
 
   // Work that follows on the current stream runs after all work that any member has asked for before. A collective
   // meets two or three times, in phases 0, 1 and 2: a phase's events are recorded again only when all have waited for
@@ -70,6 +72,9 @@ class LocalDeviceTransport : public Transport {
                    const std::vector<int64_t>& received_counts, const Group& group) override;
   Problem SendReceive(ElementType type, const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
                       const Group& group) override;
+  Problem BeginSend(ElementType type, const Parcel& parcel, const Outbox& outbox, const Group& group) override;
+  Problem AwaitTaken(const Outbox& outbox, const Group& group) override;
+  Problem Receive(ElementType type, const Parcel& parcel, const Group& group) override;
   Problem Broadcast(ElementType type, void* data, int64_t count, int root, const Group& group) override;
   Problem Barrier(const Group& group) override;
   void BeginWork(CollectiveKind kind) override { marks_.Begin(kind); }
