@@ -153,7 +153,8 @@ void StandInLaunch(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stre
 cudaError_t StandInEnqueue(cudaStream_t stream, std::function<void()> work);
 
 // Work of a library that others must help to end: `begin` is called now, also where other such work of the stream has
-// not ended, and returns what waits for the end, which is called by whoever needs it, perhaps several times. If the stream is being captured, both are called at each launch.
+// not ended, and returns what waits for the end, which is called by whoever needs it, perhaps several times. If the
+// stream is being captured, both are called at each launch.
 cudaError_t StandInBegin(cudaStream_t stream, std::function<std::function<void()>()> begin);
 
 // --- Memory ----------------------------------------------------------------------------------------------------------
