@@ -1,4 +1,4 @@
-// Reading guide: SearchPipeline tries numbers of stages, Staging::Search one of them with several numbers of
+// Reading guide: InAnyStages tries numbers of stages, Staging::Search one of them with several numbers of
 // micro-batches, and Staging::Cut makes a pipeline of a plan.
 #include "search/pipeline.h"
 
@@ -73,23 +73,44 @@ class Staging {
     }
   }
 
-  // The fastest of the numbers of micro-batches; nullopt after errors.
-  std::optional<Candidate> Search(Diagnostics& diagnostics) const {
+  // The fastest of the numbers of micro-batches, if a step takes less than `below`; nullopt where there is none, after
+  // errors where none fits. With more micro-batches the bubble gets smaller, until products are too small to be fast:
+  // so times fall and then rise, and what is slower than its neighbour ends the search on that side.
+  std::optional<Candidate> Search(std::optional<Seconds> below, Diagnostics& diagnostics) const {
+    constexpr size_t kStart = 3;
+    const std::vector<int64_t> counts = MicroBatchCounts();
+    const size_t start = std::min(kStart, counts.size() - 1);
     std::optional<Candidate> best;
     Diagnostics refusals, warnings;
-    for (const int64_t count : MicroBatchCounts()) {
+    enum class Tried { kIsFastest, kIsSlower, kIsRefused };
+    const auto try_count = [&](size_t i) {
       Diagnostics own;
-      std::optional<Candidate> candidate = Fit(count, own);
+      std::optional<Candidate> candidate = Fit(counts[i], best.has_value() ? best->step : below, own);
       if (!candidate.has_value()) {
+        if (!own.has_errors()) return Tried::kIsSlower;
         if (!refusals.has_errors()) refusals = std::move(own);
-        continue;
+        return Tried::kIsRefused;
       }
-      if (best.has_value() && candidate->step >= best->step) continue;
       best = std::move(candidate);
       warnings = std::move(own);
+      return Tried::kIsFastest;
+    };
+    try_count(start);
+    bool is_above = false;
+    for (size_t i = start + 1; i < counts.size(); ++i) {
+      const Tried tried = try_count(i);
+      if (tried == Tried::kIsSlower) break;
+      is_above = is_above || tried == Tried::kIsFastest;
     }
-    diagnostics.AddAll(best.has_value() ? warnings : refusals);
-    if (best.has_value()) WarnOfBubble(*best, diagnostics);
+    for (size_t i = start; !is_above && i-- > 0;) {
+      if (try_count(i) == Tried::kIsSlower) break;
+    }
+    if (best.has_value()) {
+      diagnostics.AddAll(warnings);
+      WarnOfBubble(*best, diagnostics);
+    } else {
+      diagnostics.AddAll(refusals);
+    }
     return best;
   }
 
@@ -105,7 +126,7 @@ class Staging {
             .Help("`micro_batches` of several times `stages`, or `auto`"));
   }
 
-  // With more micro-batches the bubble gets smaller, until products are too small to be fast.
+  // Ascending, at least one.
   std::vector<int64_t> MicroBatchCounts() const {
     if (!options_.choose_micro_batches) return {options_.micro_batches};
     std::vector<int64_t> counts;
@@ -116,8 +137,9 @@ class Staging {
     return counts;
   }
 
-  // A plan of the ranks of one stage, made for the memory that all stages have together, and then for less.
-  std::optional<Candidate> Fit(int64_t micro_batches, Diagnostics& diagnostics) const {
+  // A plan of the ranks of one stage, made for the memory that all stages have together, and then for less. nullopt
+  // after errors, and, without one, where a step takes no less than `below`: plans for less memory are slower.
+  std::optional<Candidate> Fit(int64_t micro_batches, std::optional<Seconds> below, Diagnostics& diagnostics) const {
     constexpr int kMostTries = 4;
     constexpr double kMargin = 0.97;
     std::optional<double> shared;
@@ -135,6 +157,7 @@ class Staging {
       }
       std::optional<Candidate> candidate = Cut(*found, diagnostics);
       if (!candidate.has_value()) return std::nullopt;
+      if (below.has_value() && candidate->step >= *below) return std::nullopt;
       const Bytes peak = candidate->found.program->memory.use.prediction.peak;
       if (!limit_.has_value() || peak <= limit_->bytes) {
         diagnostics.AddAll(own);
@@ -284,8 +307,65 @@ class Staging {
   std::vector<ir::OpId> forward_;  // The ops that are cut into stages.
 };
 
-// More stages than these are not tried where the number is to be found.
+// The arguments of SearchPipeline.
+struct PipelineTask {
+  const ir::Graph& graph;
+  const Cluster& cluster;
+  const ir::Pins& pins;
+  const SearchOptions& options;
+};
+
+std::optional<Found> InStages(const PipelineTask& task, int64_t stages, Diagnostics& diagnostics) {
+  if (!CheckModel(task.graph, task.pins, diagnostics)) return std::nullopt;
+  const std::optional<StageMachines> machines = MachinesOfStage(task.cluster, stages);
+  if (!machines.has_value()) {
+    diagnostics.Add(Refused(absl::StrCat(Plural(task.cluster.devices(), "device"), " cannot be divided into ",
+                                         StagesText(stages), " of equal size along their links"),
+                            task.pins.settings.stages_span, "asked for here"));
+    return std::nullopt;
+  }
+  const Staging staging(task.graph, task.cluster, task.pins, task.options, stages, *machines);
+  std::optional<Candidate> found = staging.Search(std::nullopt, diagnostics);
+  return found.has_value() ? std::optional(std::move(found->found)) : std::nullopt;
+}
+
+// Where the number of stages is to be found, more than these are not tried, nor more after so many in a row of which
+// none was faster than what was known.
 constexpr int64_t kMostTried = 64;
+constexpr int kMostSlower = 3;
+
+std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnostics) {
+  const auto& [graph, cluster, pins, options] = task;
+  ir::Pins flat = pins;
+  flat.settings.stages = 1;
+  Diagnostics refused;
+  if (!CheckModel(graph, pins, refused)) return SearchForProgram(graph, cluster, flat, options, diagnostics);
+  std::optional<Candidate> best;
+  Diagnostics refusals, said;
+  if (std::optional<Found> found = SearchForProgram(graph, cluster, flat, options, refusals)) {
+    said = refusals;
+    if (!found->program.has_value()) found->program = *ProgramOf(graph, found->plan, options.execution);
+    const Seconds step = StepOf(*found->program, cluster, options.execution);
+    best = Candidate{.found = *std::move(found), .step = step};
+  }
+  int slower = 0;
+  for (int64_t stages = 2; stages <= std::min(cluster.devices(), kMostTried) && slower < kMostSlower; ++stages) {
+    const std::optional<StageMachines> machines = MachinesOfStage(cluster, stages);
+    if (!machines.has_value()) continue;
+    Diagnostics own;
+    const std::optional<Seconds> below = best.has_value() ? std::optional(best->step) : std::nullopt;
+    std::optional<Candidate> found = Staging(graph, cluster, pins, options, stages, *machines).Search(below, own);
+    if (found.has_value()) {
+      best = std::move(found);
+      said = std::move(own);
+      slower = 0;
+    } else if (best.has_value()) {
+      ++slower;
+    }
+  }
+  diagnostics.AddAll(best.has_value() ? said : refusals);
+  return best.has_value() ? std::optional(std::move(best->found)) : std::nullopt;
+}
 
 }  // namespace
 
@@ -313,43 +393,9 @@ std::optional<StageMachines> MachinesOfStage(const Cluster& cluster, int64_t sta
 
 std::optional<Found> SearchPipeline(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
                                     const SearchOptions& options, Diagnostics& diagnostics) {
-  const std::optional<int64_t>& asked = pins.settings.stages;
-  ir::Pins flat = pins;
-  flat.settings.stages = 1;
-  Diagnostics refused;
-  if (!CheckModel(graph, pins, asked.has_value() ? diagnostics : refused)) {
-    return asked.has_value() ? std::nullopt : SearchForProgram(graph, cluster, flat, options, diagnostics);
-  }
-  if (asked.has_value()) {
-    const std::optional<StageMachines> machines = MachinesOfStage(cluster, *asked);
-    if (!machines.has_value()) {
-      diagnostics.Add(Refused(absl::StrCat(Plural(cluster.devices(), "device"), " cannot be divided into ",
-                                           StagesText(*asked), " of equal size along their links"),
-                              pins.settings.stages_span, "asked for here"));
-      return std::nullopt;
-    }
-    std::optional<Candidate> found = Staging(graph, cluster, pins, options, *asked, *machines).Search(diagnostics);
-    return found.has_value() ? std::optional(std::move(found->found)) : std::nullopt;
-  }
-  std::optional<Candidate> best;
-  Diagnostics refusals, said;
-  if (std::optional<Found> found = SearchForProgram(graph, cluster, flat, options, refusals)) {
-    said = refusals;
-    if (!found->program.has_value()) found->program = *ProgramOf(graph, found->plan, options.execution);
-    const Seconds step = StepOf(*found->program, cluster, options.execution);
-    best = Candidate{.found = *std::move(found), .step = step};
-  }
-  for (int64_t stages = 2; stages <= std::min(cluster.devices(), kMostTried); ++stages) {
-    const std::optional<StageMachines> machines = MachinesOfStage(cluster, stages);
-    if (!machines.has_value()) continue;
-    Diagnostics own;
-    std::optional<Candidate> found = Staging(graph, cluster, pins, options, stages, *machines).Search(own);
-    if (!found.has_value() || (best.has_value() && found->step >= best->step)) continue;
-    best = std::move(found);
-    said = std::move(own);
-  }
-  diagnostics.AddAll(best.has_value() ? said : refusals);
-  return best.has_value() ? std::optional(std::move(best->found)) : std::nullopt;
+  const PipelineTask task{.graph = graph, .cluster = cluster, .pins = pins, .options = options};
+  return pins.settings.stages.has_value() ? InStages(task, *pins.settings.stages, diagnostics)
+                                          : InAnyStages(task, diagnostics);
 }
 
 }  // namespace cleave::search
