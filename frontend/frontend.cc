@@ -315,10 +315,12 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
               module.training.data, module.npy_places, reporter);
   if (expansion.graph.is_manual() && !reporter.has_errors()) CheckVariance(expansion, reporter);
   if (reporter.has_errors()) return std::nullopt;
+  optimizer.Divide(expansion.graph);
+  if (reporter.has_errors()) return std::nullopt;
   expansion = Tidy(std::move(expansion), reporter);
   CheckBackward(expansion.graph, expansion.custom_calls, reporter);
   if (reporter.has_errors()) return std::nullopt;
-  OptimizerExpansion updates = optimizer.Expand(expansion.graph);
+  OptimizerExpansion updates = optimizer.Expand(expansion, module.training);
   if (reporter.has_errors()) return std::nullopt;
   reporter.Flush();
   module.updates = std::move(updates.updates);

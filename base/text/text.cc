@@ -47,6 +47,28 @@ std::optional<std::string> NearestName(absl::string_view word, absl::Span<const 
   return best;
 }
 
+// Where a character does not match, the last star takes one more.
+bool MatchesPattern(absl::string_view pattern, absl::string_view name) {
+  size_t at = 0;
+  size_t star = absl::string_view::npos;  // The last one passed.
+  size_t taken = 0;                       // Where the text behind what it stands for begins.
+  for (size_t i = 0; i < name.size();) {
+    if (at < pattern.size() && pattern[at] == '*') {
+      star = at++;
+      taken = i;
+    } else if (at < pattern.size() && (pattern[at] == '?' || pattern[at] == name[i])) {
+      ++at;
+      ++i;
+    } else if (star != absl::string_view::npos) {
+      at = star + 1;
+      i = ++taken;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', at) == absl::string_view::npos;
+}
+
 std::string Plural(int64_t count, absl::string_view noun) {
   return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
 }

@@ -15,6 +15,9 @@ namespace cleave {
 // (distance at most a third of the length of `word`, at least 1). Ties: the earliest candidate.
 std::optional<std::string> NearestName(absl::string_view word, absl::Span<const std::string> candidates);
 
+// Whether `name` is what `pattern` describes: `*` stands for any text, `?` for any character.
+bool MatchesPattern(absl::string_view pattern, absl::string_view name);
+
 // "1 rank", "8 ranks".
 std::string Plural(int64_t count, absl::string_view noun);
 

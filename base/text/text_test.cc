@@ -10,6 +10,21 @@
 namespace cleave {
 namespace {
 
+TEST(TextTest, Patterns) {
+  EXPECT_TRUE(MatchesPattern("h1.relu", "h1.relu"));
+  EXPECT_TRUE(MatchesPattern("*", "h1.relu"));
+  EXPECT_TRUE(MatchesPattern("*", ""));
+  EXPECT_TRUE(MatchesPattern("h?.*", "h1.matmul.grad"));
+  EXPECT_TRUE(MatchesPattern("*.grad", "h1.matmul.grad"));
+  EXPECT_TRUE(MatchesPattern("*a*a*", "banana"));
+  EXPECT_FALSE(MatchesPattern("h1", "h1.relu"));
+  EXPECT_FALSE(MatchesPattern("h?", "h"));
+  EXPECT_FALSE(MatchesPattern("*.grad", "h1.gradient"));
+  EXPECT_FALSE(MatchesPattern("", "h1"));
+  EXPECT_FALSE(MatchesPattern("a*b?c", "aabxbc"));
+  EXPECT_TRUE(MatchesPattern("a*b?c", "aabxbxc"));
+}
+
 TEST(TextTest, NearestNameFindsTypingMistakes) {
   const std::vector<std::string> names = {"relu", "gelu", "matmul", "softmax"};
   EXPECT_EQ(NearestName("relo", names), "relu");

@@ -29,7 +29,11 @@ KernelWords::KernelWords(const Emission& emission, const ir::FusedLoop& loop) : 
     const ir::Op& origin = OriginOf(*state);
     if (origin.kind != ir::OpKind::kParameter) continue;
     parameters_.push_back(origin.name);
-    is_trained_ = is_trained_ || origin.attributes.Get(ir::attribute::kTrained);
+    if (!origin.attributes.Get(ir::attribute::kTrained)) continue;
+    is_trained_ = true;
+    const ir::Training& training = emission_.training;
+    const auto other = training.other_optimizers.find(origin.name);
+    optimizer_ = other == training.other_optimizers.end() ? training.optimizer : other->second;
   }
 }
 
@@ -46,7 +50,7 @@ std::optional<ir::ValueId> KernelWords::StateUpdatedBy(ir::ValueId value) const 
 std::string KernelWords::Kernel() const {
   if (!parameters_.empty()) {
     const size_t count = parameters_.size();
-    return absl::StrCat(is_trained_ ? TypeName(emission_.training.optimizer) : "State", "Update",
+    return absl::StrCat(is_trained_ ? TypeName(optimizer_) : "State", "Update",
                         count > 1 ? absl::StrCat("Of", count) : "");
   }
   constexpr size_t kNamed = 3;

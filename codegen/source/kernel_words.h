@@ -42,6 +42,7 @@ class KernelWords {
   std::map<ir::ValueId, ir::ValueId> states_;  // What the loop updates: the state, by itself and by its new value.
   std::vector<std::string> parameters_;        // The names of the parameters among them.
   bool is_trained_ = false;                    // Whether an optimizer updates one of these.
+  std::string optimizer_;                      // Of the parameters that are trained.
 };
 
 }  // namespace cleave::codegen

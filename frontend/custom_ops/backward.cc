@@ -7,6 +7,7 @@
 #include "frontend/custom_ops/body.h"
 #include "ir/graph/custom/custom.h"
 #include "ir/tensor/types/types.h"
+#include "ir/transforms/differentiate/differentiate.h"
 
 namespace cleave::frontend {
 namespace {
@@ -14,24 +15,13 @@ namespace {
 // Bytes, because a vector of bools has no references.
 using Marks = IdVector<ir::OpId, char>;
 
-// Values that depend on a trained parameter through reals: gradients can reach them.
-Marks OfParameters(const ir::Graph& graph) {
+// Those of the values that gradients can reach on which the loss depends.
+Marks OfLoss(const ir::Graph& graph, const std::set<ir::OpId>& of_parameters) {
   Marks marks(graph.ops.size(), false);
-  for (const ir::Op& op : graph.ops) {
-    bool depends = op.kind == ir::OpKind::kParameter && op.attributes.Get(ir::attribute::kTrained);
-    for (const ir::OpId input : op.inputs) depends |= marks[input] != 0;
-    marks[op.id] = depends && op.type.dtype == ir::DType::kF32;
-  }
-  return marks;
-}
-
-// The ones among them on which the loss depends.
-Marks OfLoss(const ir::Graph& graph, const Marks& of_parameters) {
-  Marks marks(graph.ops.size(), false);
-  if (graph.loss) marks[*graph.loss] = of_parameters[*graph.loss];
+  if (graph.loss) marks[*graph.loss] = of_parameters.count(*graph.loss) > 0;
   for (int i = static_cast<int>(graph.ops.size()) - 1; i >= 0; --i) {
     if (!marks[ir::OpId(i)]) continue;
-    for (const ir::OpId input : graph.op(ir::OpId(i)).inputs) marks[input] = of_parameters[input];
+    for (const ir::OpId input : graph.op(ir::OpId(i)).inputs) marks[input] = of_parameters.count(input) > 0;
   }
   return marks;
 }
@@ -39,7 +29,7 @@ Marks OfLoss(const ir::Graph& graph, const Marks& of_parameters) {
 }  // namespace
 
 void CheckBackward(const ir::Graph& graph, const std::map<ir::OpId, CustomCall>& calls, Reporter& reporter) {
-  const Marks of_parameters = OfParameters(graph);
+  const std::set<ir::OpId> of_parameters = ir::DependingOn(graph, ir::IsTrained);
   const Marks differentiated = OfLoss(graph, of_parameters);
   std::set<std::string> said;
   for (const auto& [id, call] : calls) {
@@ -49,7 +39,7 @@ void CheckBackward(const ir::Graph& graph, const std::map<ir::OpId, CustomCall>&
     std::vector<ir::DType> dtypes;
     for (const ir::OpId input : op.inputs) dtypes.push_back(graph.op(input).type.dtype);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
-      if (!of_parameters[op.inputs[i]]) continue;
+      if (of_parameters.count(op.inputs[i]) == 0) continue;
       const std::string name = ir::BackwardName(*form, dtypes, i);
       if (DefinesFunction(call.op->body->text, name) || !said.insert(name).second) continue;
       const std::string argument = form->Tensors()[i];

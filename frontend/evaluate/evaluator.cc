@@ -33,6 +33,7 @@ void Evaluator::RunModel(const dsl::syntax::Model& model, const std::vector<std:
     binding->used = true;
     pieces_.ops.AddLook(ir::LookKind::kOutput, binding->value.as_tensor(), name, binding->definition);
   }
+  pieces_.loss_and_metrics.AddUpLosses(pieces_.context);
   WarnOfUnused(frame.scope.Pop(), pieces_.reporter);
   if (!pieces_.reporter.has_errors()) pieces_.messages.ReportUnreceived(pieces_.reporter);
   if (!pieces_.loss_and_metrics.loss_place() && !pieces_.budget.is_exhausted()) {
@@ -64,10 +65,19 @@ Evaluator::Trained Evaluator::AddTrained(const ir::Op& parameter) {
   return {.parameter = own, .gradient = gradient};
 }
 
-Value Evaluator::EvaluateInStep(const dsl::syntax::Expression& expression) {
+bool Evaluator::has_demands() {
+  return !pieces_.pins.pins().empty() || !pieces_.pins.priorities().empty() || !pieces_.regions.regions().empty() ||
+         !pieces_.pins.retentions().empty();
+}
+
+Value Evaluator::EvaluateInStep(const dsl::syntax::Expression& expression, const std::map<std::string, Value>& names) {
   pieces_.optimizing.emplace();
   Frame frame;
   frame.scope = arguments_.scope;
+  frame.scope.Push();
+  for (const auto& [name, value] : names) {
+    frame.scope.Define({name, expression.span, BindingKind::kArgument, false, true, value});
+  }
   return pieces_.context.EvaluateStatic(expression, frame);
 }
 
@@ -120,7 +130,8 @@ Expansion Evaluator::Finish() && {
           .npy_places = pieces_.sources.npy_places(),
           .custom_calls = pieces_.custom_calls.calls(),
           .rank_places = pieces_.ops.rank_places(),
-          .loss = pieces_.loss_and_metrics.loss(),
+          .loss = pieces_.loss_and_metrics.loss_place(),
+          .trainers = pieces_.loss_and_metrics.trainers(),
           .metrics = pieces_.loss_and_metrics.metrics(),
           .looks_by_name = pieces_.ops.looks_by_name()};
 }

@@ -63,7 +63,8 @@ class Evaluator : private Interpreter {
   };
   Trained AddTrained(const ir::Op& parameter);
   // The value of a learning rate, or of another argument of an optimizer; Poison after a mistake.
-  Value EvaluateInStep(const dsl::syntax::Expression& expression);
+  // `names`: what can be named besides the model's arguments, which it hides.
+  Value EvaluateInStep(const dsl::syntax::Expression& expression, const std::map<std::string, Value>& names = {});
   // A call of `function` with `first` before the arguments of `call` and `named` in place of arguments with these
   // names. What it makes is named under `path`, and its states are those of the parameter of that name. Poison after a
   // mistake.
@@ -76,6 +77,9 @@ class Evaluator : private Interpreter {
   };
   Value Call(const dsl::syntax::Call& call, Span span, const CallWith& with);
   OpWriter& ops() { return pieces_.ops; }
+  // Whether anything has been looked at, and whether any pin, region or retention has been written.
+  bool has_looks() const { return !graph().looks.empty() || !pieces_.ops.looks_by_name().empty(); }
+  bool has_demands();
 
   // The demand of `pin "name" = …` on `op`, checked against its shape and written down.
   void AddPin(const dsl::syntax::Attribute& attribute, ir::OpId op);

@@ -11,6 +11,7 @@
 #include "base/source/source.h"
 #include "frontend/custom_ops/backward.h"
 #include "frontend/evaluate/ops/op_writer.h"
+#include "frontend/evaluate/trainer.h"
 #include "ir/graph/graph.h"
 #include "ir/sharding/pins/pins.h"
 
@@ -29,8 +30,9 @@ struct Expansion {
   std::map<ir::OpId, CustomCall> custom_calls;
   // For a manual model: where values begin to differ between ranks, or stop differing.
   std::map<ir::OpId, Span> rank_places = {};
-  std::optional<Span> loss = {};
-  std::vector<Span> metrics = {};  // In the order of the graph.
+  std::optional<Span> loss = {};       // The place of the first.
+  std::vector<Trainer> trainers = {};  // Empty: the loss trains all parameters on which it depends.
+  std::vector<Span> metrics = {};      // In the order of the graph.
   std::vector<LookByName> looks_by_name = {};
 };
 

@@ -1,12 +1,19 @@
 #include "frontend/evaluate/loss_and_metrics.h"
 
+#include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/arguments/arguments.h"
 #include "frontend/manual/primitives.h"
 
 namespace cleave::frontend {
 namespace {
+
+constexpr char kTermWord[] = "term";
 
 // The x of `all_reduce(x, mean)` and `all_reduce(x) / world`; else null.
 const dsl::syntax::Expression* WhatRanksReduce(const dsl::syntax::Expression& expression) {
@@ -18,74 +25,160 @@ const dsl::syntax::Expression* WhatRanksReduce(const dsl::syntax::Expression& ex
 }
 
 // The name of a metric in logs, taken from the outermost call of its expression.
-std::string MetricName(const dsl::syntax::Expression& expression) {
+std::string NameInLogs(const dsl::syntax::Expression& expression, const std::string& otherwise) {
   if (const auto* attributed = std::get_if<dsl::syntax::Attributed>(&expression.kind))
-    return MetricName(*attributed->operand);
-  if (const dsl::syntax::Expression* own = WhatRanksReduce(expression)) return MetricName(*own);
-  if (const auto* call = std::get_if<dsl::syntax::Call>(&expression.kind)) return MetricName(*call->callee);
+    return NameInLogs(*attributed->operand, otherwise);
+  if (const dsl::syntax::Expression* own = WhatRanksReduce(expression)) return NameInLogs(*own, otherwise);
+  if (const auto* call = std::get_if<dsl::syntax::Call>(&expression.kind)) return NameInLogs(*call->callee, otherwise);
   if (const auto* name = std::get_if<dsl::syntax::Name>(&expression.kind)) return name->text;
-  return "metric";
+  return otherwise;
+}
+
+// Strings: one, or a tuple of some. Nothing where it is something else.
+std::optional<std::vector<std::string>> StringsOf(const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value.kind)) return std::vector{*text};
+  if (!value.is_tuple() || value.as_tuple().empty()) return std::nullopt;
+  std::vector<std::string> all;
+  for (const Value& element : value.as_tuple()) {
+    const auto* text = std::get_if<std::string>(&element.kind);
+    if (text == nullptr) return std::nullopt;
+    all.push_back(*text);
+  }
+  return all;
+}
+
+bool IsName(const std::string& text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
+}
+
+// The value of an argument of `term`, made of strings.
+std::optional<std::vector<std::string>> ReadStrings(const dsl::syntax::Expression& expression, const std::string& what,
+                                                    Frame& frame, const Context& context) {
+  const Value value = context.EvaluateStatic(expression, frame);
+  if (value.is_poison()) return std::nullopt;
+  std::optional<std::vector<std::string>> strings = StringsOf(value);
+  if (strings.has_value()) return strings;
+  context.reporter.Report(
+      Error(Code::kE0204, what).At(expression.span, absl::StrCat("this is ", DescribeType(value, context.graph()))));
+  return std::nullopt;
+}
+
+LossTerm ReadLossTerm(const dsl::syntax::Attribute& attribute, Frame& frame, const Context& context) {
+  static const auto& kTerm = *new Signature{.callee = kTermWord,
+                                            .arguments = {{"name", "name: string", false},
+                                                          {"weight", "weight: float = 1.0", false},
+                                                          {"trains", "trains: string = \"*\"", false}}};
+  LossTerm term;
+  const auto matched = MatchArguments(kTerm, attribute.arguments, attribute.span, context.reporter);
+  if (!matched) return term;
+  const auto strings = [&](const dsl::syntax::Argument* given, const char* what) {
+    return given == nullptr ? std::nullopt : ReadStrings(*given->value, what, frame, context);
+  };
+  const dsl::syntax::Argument* const weight = (*matched)[1];
+  if (const auto name = strings((*matched)[0], "the name of a loss is a string")) {
+    if (name->size() == 1 && IsName(name->front())) {
+      term.name = name->front();
+    } else {
+      context.reporter.Report(Error(Code::kE0204, "the name of a loss has letters, digits and `_`")
+                                  .At((*matched)[0]->value->span, "not such a name"));
+    }
+  }
+  if (weight != nullptr) term.weight = context.EvaluateNumber(*weight->value, "`weight`", frame);
+  term.trains = strings((*matched)[2], "`trains` takes a pattern of parameters' names, or several")
+                    .value_or(std::vector<std::string>());
+  return term;
 }
 
 }  // namespace
 
-void LossAndMetrics::SetLoss(const dsl::syntax::Loss& loss, const Value& value, const Frame& frame,
-                             const Context& context) {
+LossTerm TakeLossTerm(std::vector<dsl::syntax::Attribute>& attributes, Frame& frame, const Context& context) {
+  LossTerm term;
+  std::optional<Span> first;
+  for (const dsl::syntax::Attribute& attribute : attributes) {
+    if (attribute.name.text != kTermWord) continue;
+    if (!first.has_value()) {
+      term = ReadLossTerm(attribute, frame, context);
+      first = attribute.span;
+      continue;
+    }
+    context.reporter.Report(Error(Code::kE0202, "`term` is given twice")
+                                .At(attribute.span, "given again here")
+                                .At(*first, "first given here"));
+  }
+  attributes.erase(
+      std::remove_if(attributes.begin(), attributes.end(),
+                     [](const dsl::syntax::Attribute& attribute) { return attribute.name.text == kTermWord; }),
+      attributes.end());
+  return term;
+}
+
+bool LossAndMetrics::IsScalar(const Value& value, Span span, const std::string& what, const Context& context) const {
+  if (value.is_tensor() && context.ops.type(value.as_tensor()) == ir::TensorType{ir::DType::kF32, {}}) return true;
+  Diagnostic error = Error(Code::kE0505, absl::StrCat(what, " is not a scalar"))
+                         .At(span, absl::StrCat("this is ", DescribeType(value, context.graph()), ", not f32[]"));
+  if (value.is_tensor() && context.ops.type(value.as_tensor()).rank() > 0)
+    error.help.push_back("take the mean: `reduce_mean(…)`");
+  context.reporter.Report(std::move(error));
+  return false;
+}
+
+void LossAndMetrics::AddLoss(const dsl::syntax::Loss& loss, const LossTerm& term, const Value& value,
+                             const Frame& frame, const Context& context) {
+  const Span span = loss.value.span;
   if (frame.function != nullptr) {
     context.reporter.Report(Error(Code::kE0211, "`loss` inside a function")
-                                .At(loss.value.span, "the loss belongs in the model itself")
+                                .At(span, "the loss belongs in the model itself")
                                 .Help("return the value, and write `loss` in the model"));
     return;
   }
-  if (loss_place_) {
-    context.reporter.Report(
-        Error(Code::kE0504, "two losses")
-            .At(loss.value.span, *loss_place_ == loss.value.span ? "again in each pass of the loop" : "the second")
-            .At(*loss_place_, "the first")
-            .Help("add them: `loss a + b;`"));
-    return;
+  if (!loss_place_) loss_place_ = span;
+  if (value.is_poison() || !IsScalar(value, span, "the loss", context)) return;
+  for (const Loss& other : losses_) {
+    if (!term.name.has_value() || other.term.name != term.name) continue;
+    context.reporter.Report(Error(Code::kE0202, absl::StrCat("two losses are called `", *term.name, "`"))
+                                .At(span, span == other.span ? "again in each pass of the loop" : "the second")
+                                .At(other.span, "the first"));
   }
-  loss_place_ = loss.value.span;
-  if (value.is_poison()) return;
-  if (!value.is_tensor() || context.ops.type(value.as_tensor()) != ir::TensorType{ir::DType::kF32, {}}) {
-    Diagnostic error =
-        Error(Code::kE0505, "the loss is not a scalar")
-            .At(loss.value.span, absl::StrCat("this is ", DescribeType(value, context.graph()), ", not f32[]"));
-    if (value.is_tensor() && context.ops.type(value.as_tensor()).rank() > 0)
-      error.help.push_back("take the mean: `reduce_mean(…)`");
-    context.reporter.Report(std::move(error));
-    return;
-  }
-  context.ops.builder().mutable_graph().loss = value.as_tensor();
-  loss_ = loss.value.span;
+  losses_.push_back({.name = term.name.value_or(NameInLogs(loss.value, "term")),
+                     .span = span,
+                     .value = value.as_tensor(),
+                     .term = term});
 }
 
-void LossAndMetrics::AddMetric(const dsl::syntax::Metric& metric, const Value& value, bool is_masked,
-                               const Frame& frame, const Context& context) {
-  if (frame.function != nullptr) {
-    context.reporter.Report(Error(Code::kE0211, "`metric` inside a function")
-                                .At(metric.value.span, "metrics belong in the model itself")
-                                .Help("return the value, and write `metric` in the model"));
-    return;
+// In logs `loss` is the sum, and `loss.kl` the value of one without its weight.
+void LossAndMetrics::AddUpLosses(const Context& context) {
+  const Origin origin{.span = loss_place_.value_or(Span()), .path = "loss"};
+  const auto add = [&](std::optional<ir::OpId>& sum, ir::OpId value) {
+    sum = sum.has_value()
+              ? context.ops.AddOp(ir::OpKind::kAdd, {{nullptr, *sum}, {nullptr, value}}, {}, origin).as_tensor()
+              : value;
+  };
+  std::map<std::vector<std::string>, std::optional<ir::OpId>> sums;  // By what they train.
+  for (const Loss& loss : losses_) {
+    ir::OpId value = loss.value;
+    if (losses_.size() > 1 || loss.term.name.has_value()) {
+      AddNamedMetric(absl::StrCat("loss.", loss.name), value, loss.span, context);
+    }
+    if (loss.term.weight.has_value()) {
+      value = context.ops
+                  .AddOp(ir::OpKind::kScale, {{nullptr, value}}, {{ir::attribute::kFactor, *loss.term.weight}},
+                         {.span = loss.span, .path = "loss"})
+                  .as_tensor();
+    }
+    if (sums.count(loss.term.trains) == 0)
+      trainers_.push_back({.loss = {}, .patterns = loss.term.trains, .span = loss.span});
+    add(sums[loss.term.trains], value);
   }
-  if (value.is_poison()) return;
-  if (!value.is_tensor() || context.ops.type(value.as_tensor()) != ir::TensorType{ir::DType::kF32, {}}) {
-    Diagnostic error =
-        Error(Code::kE0505, "a metric is not a scalar")
-            .At(metric.value.span, absl::StrCat("this is ", DescribeType(value, context.graph()), ", not f32[]"));
-    if (value.is_tensor() && context.ops.type(value.as_tensor()).rank() > 0)
-      error.help.push_back("take the mean: `reduce_mean(…)`");
-    context.reporter.Report(std::move(error));
-    return;
+  std::optional<ir::OpId>& all = context.ops.builder().mutable_graph().loss;
+  for (Trainer& trainer : trainers_) {
+    trainer.loss = *sums.at(trainer.patterns);
+    add(all, trainer.loss);
   }
-  if (!is_masked) {
-    context.reporter.Report(
-        Warning(Code::kW0615, "this metric counts the padding of the last test batch")
-            .At(metric.value.span, "leaves no sample out")
-            .Note("`accuracy`, `cross_entropy`, `mse`, `mae`, `huber` and `bce_with_logits` of whole "
-                  "batches, called in the `metric` itself, know which samples are real"));
-  }
-  const std::string wish = MetricName(metric.value);
+  if (trainers_.size() == 1 && trainers_[0].patterns.empty()) trainers_.clear();
+}
+
+void LossAndMetrics::AddNamedMetric(const std::string& wish, ir::OpId value, Span span, const Context& context) {
   std::string name = wish;
   const auto taken = [&] {
     for (const ir::Metric& other : context.graph().metrics) {
@@ -94,8 +187,28 @@ void LossAndMetrics::AddMetric(const dsl::syntax::Metric& metric, const Value& v
     return false;
   };
   for (int i = 1; taken(); ++i) name = absl::StrCat(wish, "_", i);
-  context.ops.builder().mutable_graph().metrics.push_back({name, value.as_tensor()});
-  metrics_.push_back(metric.value.span);
+  context.ops.builder().mutable_graph().metrics.push_back({name, value});
+  metrics_.push_back(span);
+}
+
+void LossAndMetrics::AddMetric(const dsl::syntax::Metric& metric, const Value& value, bool is_masked,
+                               const Frame& frame, const Context& context) {
+  const Span span = metric.value.span;
+  if (frame.function != nullptr) {
+    context.reporter.Report(Error(Code::kE0211, "`metric` inside a function")
+                                .At(span, "metrics belong in the model itself")
+                                .Help("return the value, and write `metric` in the model"));
+    return;
+  }
+  if (value.is_poison() || !IsScalar(value, span, "a metric", context)) return;
+  if (!is_masked) {
+    context.reporter.Report(
+        Warning(Code::kW0615, "this metric counts the padding of the last test batch")
+            .At(span, "leaves no sample out")
+            .Note("`accuracy`, `cross_entropy`, `mse`, `mae`, `huber` and `bce_with_logits` of whole "
+                  "batches, called in the `metric` itself, know which samples are real"));
+  }
+  AddNamedMetric(NameInLogs(metric.value, "metric"), value.as_tensor(), span, context);
 }
 
 }  // namespace cleave::frontend

@@ -257,8 +257,10 @@ void RunLook(ir::LookKind kind, const dsl::syntax::Expression& expression,
 }
 
 void RunLoss(const dsl::syntax::Loss& loss, const dsl::syntax::Statement& statement, Frame& frame, Pieces& pieces) {
-  const Value value = EvaluateNamed("loss", loss.value, statement.attributes, frame, pieces);
-  pieces.loss_and_metrics.SetLoss(loss, value, frame, pieces.context);
+  std::vector<dsl::syntax::Attribute> attributes = statement.attributes;
+  const LossTerm term = TakeLossTerm(attributes, frame, pieces.context);
+  const Value value = EvaluateNamed("loss", loss.value, attributes, frame, pieces);
+  pieces.loss_and_metrics.AddLoss(loss, term, value, frame, pieces.context);
 }
 
 void RunMetric(const dsl::syntax::Metric& metric, const dsl::syntax::Statement& statement, Frame& frame,

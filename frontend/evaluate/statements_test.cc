@@ -161,7 +161,14 @@ TEST(SourcesTest, Inputs) {
 
 TEST(LossAndMetricsTest, Losses) {
   CheckBody("loss reduce_mean(x);", "loss.reduce_mean(x): f32[]");
-  CheckBody("loss reduce_mean(x); loss reduce_sum(x);", "E0504: two losses");
+  CheckBody("#[term(weight = 0.5)] loss reduce_mean(x);",
+            "loss.reduce_mean(x): f32[]\nloss.scale(loss.reduce_mean): f32[]");
+  CheckBody("#[term(weigth = 0.5)] loss reduce_mean(x);", "E0203: `term` has no argument `weigth`");
+  CheckBody("#[term(name = \"a b\")] loss reduce_mean(x);", "E0204: the name of a loss has letters, digits and `_`");
+  CheckBody("#[term(trains = 3)] loss reduce_mean(x);",
+            "E0204: `trains` takes a pattern of parameters' names, or several");
+  CheckBody("#[term(name = \"a\")] loss reduce_mean(x); #[term(name = \"a\")] loss reduce_sum(x);",
+            "E0202: two losses are called `a`");
   CheckBody("loss x;", "E0505: the loss is not a scalar");
   CheckBody("loss 3;", "E0505: the loss is not a scalar");
   CheckBody("let _y = lossy(x);", "E0211: `loss` inside a function");

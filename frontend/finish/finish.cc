@@ -156,6 +156,10 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
     region.ops = std::move(ops);
     if (!region.ops.empty()) result.regions.push_back(std::move(region));
   }
+  for (Trainer& trainer : expansion.trainers) {
+    trainer.loss = moved[trainer.loss];
+    result.trainers.push_back(std::move(trainer));
+  }
   for (const auto& [id, span] : expansion.inputs) result.inputs[moved[id]] = span;
   for (const auto& [id, span] : expansion.parameters) {
     if (kept[id]) result.parameters[moved[id]] = span;

@@ -3,7 +3,8 @@
 //   fn sgd(parameter: f32[..n], gradient: f32[..n], lr: float = 0.01) -> f32[..n] { return parameter - gradient * lr; }
 //
 // Its first two arguments are the parameter and the gradient of the loss by it, one of the others is `lr`, and its
-// result is the parameter after the step. What it keeps of a parameter is a `state`, `<parameter>.<state>`.
+// result is the parameter after the step. What it keeps of a parameter is a `state`, `<parameter>.<state>`. Groups of
+// parameters can have optimizers of their own, or none.
 #ifndef CLEAVE_FRONTEND_OPTIMIZER_OPTIMIZER_H_
 #define CLEAVE_FRONTEND_OPTIMIZER_OPTIMIZER_H_
 
@@ -15,11 +16,12 @@
 #include "dsl/syntax/syntax.h"
 #include "frontend/custom_ops/backward.h"
 #include "frontend/evaluate/evaluator.h"
+#include "frontend/evaluate/expansion.h"
 #include "frontend/functions/functions.h"
+#include "frontend/optimizer/groups.h"
 #include "frontend/optimizer/share.h"
 #include "frontend/report/report.h"
 #include "frontend/settings/settings.h"
-#include "frontend/value/value.h"
 #include "ir/graph/graph.h"
 #include "ir/graph/training/training.h"
 #include "ir/transforms/differentiate/differentiate.h"
@@ -35,42 +37,47 @@ class Optimizer {
  public:
   // Keeps references to all three. `evaluator` has the model's arguments and has expanded nothing.
   Optimizer(const FunctionTable& functions, Evaluator& evaluator, Reporter& reporter)
-      : functions_(functions), evaluator_(evaluator), reporter_(reporter) {}
+      : functions_(functions), evaluator_(evaluator), reporter_(reporter), groups_(reporter) {}
 
-  // Reads `clip`. Finds the function that `optimizer` calls, or sgd without this setting, and writes its name and its
-  // learning rate into `training`. Reports mistakes.
+  // Reads `clip` and `groups`. Finds the function that `optimizer` calls, or sgd without this setting, and writes its
+  // name and its learning rate into `training`. Reports mistakes.
   void Read(const SettingTexts& settings, ir::Training& training);
 
-  // The updates of the parameters of `model` that have a gradient. After a mistake, which is reported, there are none.
-  // REQUIRES: Read has reported nothing. Called once.
-  OptimizerExpansion Expand(const ir::Graph& model);
+  // Takes the parameters of frozen groups out of those that are trained, and finds those of the other groups. Reports
+  // groups that do not fit the model.
+  void Divide(ir::Graph& model) { groups_.Divide(model); }
+
+  // The updates of the parameters of `model` that have a gradient. Writes into `training` what those have for an
+  // optimizer that another one updates. After a mistake, which is reported, there are none. REQUIRES: Read and Divide
+  // have reported nothing. Called once.
+  OptimizerExpansion Expand(const Expansion& model, ir::Training& training);
 
  private:
   const Function* FunctionNamed(const std::string& name) const;
-  void ReadCall(const dsl::syntax::Expression& setting, ir::Training& training);
   void ReadClip(const SettingText& setting);
-  void ReadArguments(const dsl::syntax::Call& call, size_t rate, ir::Training& training);
-  void ReadRate(const dsl::syntax::Expression& expression, ir::Training& training);
+  void ReadGroups(const SettingText& setting);
+  Recipe ReadRecipe(const dsl::syntax::Expression& setting);
+  void ReadArguments(const dsl::syntax::Call& call, size_t rate, bool is_usual, Recipe& recipe);
+  void ReadRate(const dsl::syntax::Expression& expression, Recipe& recipe);
   void ReportUnknown(const dsl::syntax::Expression& callee, const std::string& name);
-  // A parameter of the model, and the gradient by which it is updated.
+  // A parameter of the model, the gradient by which it is updated, and how.
   struct Trained {
     const ir::Op& parameter;
+    const Recipe& recipe;
     ir::OpId own;
     ir::OpId gradient;
   };
   bool Clip(std::vector<Trained>& all);
   std::optional<ir::OpId> CallPrelude(const std::string& function, std::vector<Value> tensors);
+  bool HasNoDemands(const Recipe& recipe);
   bool Update(const Trained& trained);
   OptimizerExpansion Finish();
 
   const FunctionTable& functions_;
   Evaluator& evaluator_;
   Reporter& reporter_;
-  std::string context_;  // Of the setting, for messages.
-  Span span_;            // Of the setting.
-  const Function* function_ = nullptr;
-  std::optional<dsl::syntax::Call> call_;  // Its arguments have names.
-  StepValue rate_{.formula = ir::Scalar(0)};
+  std::optional<Recipe> usual_;  // What `optimizer` says.
+  Groups groups_;
   std::optional<double> clip_;  // The longest gradient, of all parameters together.
   std::vector<PartOfUpdates> parts_;
 };

@@ -1,5 +1,6 @@
 #include "frontend/optimizer/optimizer.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -162,6 +163,48 @@ TEST(OptimizerTest, FormulasAreBounded) {
       "fn own(parameter: f32[..n], gradient: f32[..n], lr: float) -> f32[..n] {\n"
       "    let mut rate = lr * step; for i in 0..60 { rate = rate * rate; } return parameter - gradient * rate;\n}\n",
       "own(lr = 0.1)", "error[E0213]: a formula of the step that is too long");
+}
+
+// A group takes what it does not say from `optimizer`, and has states and rates of its own.
+TEST(OptimizerTest, Groups) {
+  const Analyzed analyzed = Optimized("", "momentum(lr = 0.1 * step); groups = { \"*.bias\": optimizer(lr = 2 * lr) }");
+  EXPECT_EQ(analyzed.messages, "");
+  ASSERT_TRUE(analyzed.module.has_value());
+  const ir::Graph& graph = analyzed.module->updates.graph;
+  EXPECT_TRUE(graph.Find("h.bias.momentum").has_value());
+  const auto formula = [&](const char* name) {
+    return graph.op(*graph.Find(name)).attributes.Get(ir::attribute::kFormula);
+  };
+  EXPECT_EQ(formula("learning_rate"), "mul(0.1, step)");
+  EXPECT_EQ(formula("learning_rate_1"), "mul(2.0, mul(0.1, step))");
+}
+
+// A frozen parameter has no gradient, no state and no update.
+TEST(OptimizerTest, Frozen) {
+  const Analyzed analyzed = Optimized("", "momentum(); groups = { \"*.bias\": sgd(lr = 0.5), \"h.weight\": frozen }");
+  EXPECT_EQ(analyzed.messages, "");
+  ASSERT_TRUE(analyzed.module.has_value());
+  EXPECT_EQ(UpdatesText(analyzed.module->updates.graph),
+            "h.bias = parameter()\n"
+            "h.bias.grad = input()\n"
+            "learning_rate = step_scalar()\n"
+            "h.bias.mul = mul(h.bias.grad, learning_rate)\n"
+            "h.bias.new = sub(h.bias, h.bias.mul)\n"
+            "h.bias <- h.bias.new\n");
+  EXPECT_EQ(analyzed.module->training.other_optimizers, (std::map<std::string, std::string>{{"h.bias", "sgd"}}));
+}
+
+TEST(OptimizerTest, GroupsThatDoNotFit) {
+  const auto message = [](const std::string& groups) {
+    return Optimized("", absl::StrCat("sgd(); groups = ", groups)).messages;
+  };
+  EXPECT_TRUE(absl::StrContains(message("{ \"*.bais\": frozen }"), "error[E0525]: no parameter matches `*.bais`"));
+  EXPECT_TRUE(absl::StrContains(message("{ \"h.*\": sgd(), \"*.bias\": frozen }"),
+                                "error[E0525]: parameter `h.bias` is in two groups"));
+  EXPECT_TRUE(absl::StrContains(message("{ \"*\": frozen }"), "error[E0525]: no parameter is left to train"));
+  EXPECT_TRUE(absl::StrContains(message("{ \"*\": sdg() }"), "error[E0508]: unknown optimizer `sdg`"));
+  EXPECT_TRUE(absl::StrContains(message("{ \"*\": optimizer(rate = 1) }"), "E0203"));
+  EXPECT_TRUE(absl::StrContains(message("frozen"), "error[E0508]: `groups` takes patterns"));
 }
 
 }  // namespace

@@ -201,7 +201,9 @@ class TrainReader {
     const dsl::syntax::Expression& measure = *call->arguments[0]->value;
     const auto* name = std::get_if<dsl::syntax::Name>(&measure.kind);
     std::vector<std::string> known = {"loss"};
-    for (const ir::Metric& metric : evaluator_.graph().metrics) known.push_back(metric.name);
+    for (const ir::Metric& metric : evaluator_.graph().metrics) {
+      if (metric.name.find('.') == std::string::npos) known.push_back(metric.name);  // Parts of the loss are no names.
+    }
     if (name != nullptr && std::find(known.begin(), known.end(), name->text) != known.end()) {
       training_.best = {.measure = name->text, .is_least = call->name == "min"};
       return;

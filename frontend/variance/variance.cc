@@ -26,6 +26,7 @@ class VarianceCheck {
     for (const ir::Op& op : graph_.ops) {
       if (op.kind == ir::OpKind::kAllReduce) CheckReduced(op);
     }
+    CheckGradients();
     const IdVector<ir::OpId, std::vector<ir::OpId>> users = ir::Users(graph_);
     for (const auto& [input, span] : expansion_.inputs) CheckTaken(graph_.op(input), users[input]);
   }
@@ -40,6 +41,21 @@ class VarianceCheck {
       const auto next = std::find_if(inputs.begin(), inputs.end(), varies);
       if (next == inputs.end()) return id;
       id = *next;
+    }
+  }
+
+  // The gradients of a manual model are proven against differences of its loss (ir/proof/check/directional.h), so they
+  // are those of the whole loss.
+  void CheckGradients() {
+    const auto refuse = [&](const std::string& what, Span span) {
+      reporter_.Report(Error(Code::kE0220, absl::StrCat(what, " in a manual model"))
+                           .At(span, "gradients are not those of the whole loss")
+                           .Note("the proof of a manual model compares its gradients with differences of the loss"));
+    };
+    for (const Trainer& trainer : expansion_.trainers) refuse("`trains`", trainer.span);
+    for (const ir::Op& op : graph_.ops) {
+      if (op.kind != ir::OpKind::kStopGradient) continue;
+      return refuse(absl::StrCat("`stop_gradient`, line ", op.line, ","), *expansion_.loss);
     }
   }
 

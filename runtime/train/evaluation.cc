@@ -6,6 +6,11 @@
 #include "runtime/launch/launch.h"
 
 namespace cleave::runtime {
+namespace {
+
+constexpr char kPartOfLoss[] = "loss.";  // How the names of such metrics begin.
+
+}  // namespace
 
 bool AsksForEvaluation(const TrainingSettings& settings, const Options& options) {
   if (settings.mode != Mode::kTrain) return false;
@@ -50,14 +55,17 @@ Evaluation::Evaluation(const TrainingSettings& settings, const Context& context,
       feed_(feed),
       phase_("a test batch", is_recordable, context.comm, context.watch) {
   for (const ModelInput& input : program_.Inputs()) has_mask_ |= input.name == kSampleMask;
+  for (const std::string& name : settings_.metrics) {
+    is_of_loss_.push_back(name.rfind(kPartOfLoss, 0) == 0);
+    has_metrics_ |= !is_of_loss_.back();
+  }
 }
 
 EvaluationRecord Evaluation::Over(DataPart part, bool with_loss) {
   EvaluationRecord record;
   record.part = part;
-  const bool has_metrics = !settings_.metrics.empty();
   const int64_t whole = batches_.samples(part) / batches_.batch();
-  const int64_t count = has_metrics && has_mask_ ? batches_.batches(part) : whole;
+  const int64_t count = has_metrics_ && has_mask_ ? batches_.batches(part) : whole;
   if (count == 0) return record;
   const double start = Now();
   watch_.Start("reading the data", 0);
@@ -75,14 +83,19 @@ EvaluationRecord Evaluation::Over(DataPart part, bool with_loss) {
     observer_.Show();
     // A metric is a mean over the whole batch in which padding counts as zero.
     const double weight = static_cast<double>(batches_.batch());
-    for (size_t i = 0; i < metrics.size(); ++i) metrics[i] += weight * program_.Metric(static_cast<int>(i));
+    for (size_t i = 0; i < metrics.size(); ++i) {
+      if (index < whole || !is_of_loss_[i]) metrics[i] += weight * program_.Metric(static_cast<int>(i));
+    }
     if (index < whole) loss += program_.Loss();
   }
   observer_.Begin(Occasion::kTraining);
   comm_.CountTraffic(true);
-  if ((with_loss || !has_metrics) && whole > 0) record.values.emplace_back(kLoss, loss / static_cast<double>(whole));
+  const bool has_loss = (with_loss || !has_metrics_) && whole > 0;
+  if (has_loss) record.values.emplace_back(kLoss, loss / static_cast<double>(whole));
   for (size_t i = 0; i < metrics.size(); ++i) {
-    record.values.emplace_back(settings_.metrics[i], metrics[i] / static_cast<double>(record.samples));
+    if (is_of_loss_[i] && !has_loss) continue;
+    const int64_t samples = is_of_loss_[i] ? whole * batches_.batch() : record.samples;
+    record.values.emplace_back(settings_.metrics[i], metrics[i] / static_cast<double>(samples));
   }
   record.seconds = Now() - start;
   return record;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "runtime/comm/comm.h"
 #include "runtime/data/data.h"
@@ -35,7 +36,8 @@ class Evaluation {
   //
   // Metrics are means over all samples, those of a program without a sample mask over the whole batches among them.
   // The loss is a mean over the whole batches, because what fills up the last one counts in it; it is among the values
-  // where `with_loss` or where there are no metrics, and where there is a whole batch.
+  // where `with_loss` or where there are no metrics, and where there is a whole batch. Metrics whose names begin with
+  // `loss.` are parts of the loss, and means of the same batches.
   EvaluationRecord Over(DataPart part, bool with_loss);
 
  private:
@@ -49,6 +51,8 @@ class Evaluation {
   Feed& feed_;
   Phase phase_;
   bool has_mask_ = false;
+  std::vector<bool> is_of_loss_;  // By metric.
+  bool has_metrics_ = false;      // Some are not parts of the loss.
 };
 
 }  // namespace cleave::runtime

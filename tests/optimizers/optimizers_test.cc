@@ -1,11 +1,14 @@
-// The optimizers of the prelude: what PyTorch makes of the same model in ten steps, and the same program on any number
-// of ranks.
+// Optimizers, groups of parameters and several losses: what PyTorch makes of the same model in ten steps, and the same
+// program on any number of ranks.
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "ir/proof/interpret/interpret.h"
@@ -26,29 +29,32 @@ std::string ReadAll(const std::string& path) {
   return text.str();
 }
 
+// small.model with an optimizer, or the model in the file of that name.
 std::string ModelWith(const std::string& optimizer, const std::string& parallel = "") {
+  if (absl::EndsWith(optimizer, ".model")) return ReadAll(absl::StrCat(kFolder, optimizer)) + parallel;
   return absl::StrCat(ReadAll(absl::StrCat(kFolder, "small.model")), "train Small { optimizer = ", optimizer, "; }\n",
                       parallel);
 }
 
 // What PyTorch makes of the model: pytorch.py.
 struct Expected {
-  std::string optimizer;
-  std::map<std::string, std::vector<double>> values;  // "loss", and the parameters at the end.
+  std::string optimizer;                                            // Or the name of a model's file.
+  std::vector<std::pair<std::string, std::vector<double>>> values;  // "loss", and the parameters at the end.
 };
 
 std::vector<Expected> ReadExpected() {
   std::vector<Expected> all;
   std::stringstream text(ReadAll(absl::StrCat(kFolder, "pytorch.txt")));
   for (std::string line; std::getline(text, line);) {
-    if (line.find('(') != std::string::npos) {
+    if (line.find('(') != std::string::npos || absl::EndsWith(line, ".model")) {
       all.push_back({.optimizer = line, .values = {}});
       continue;
     }
     std::stringstream words(line);
     std::string name;
     words >> name;
-    for (double value; words >> value;) all.back().values[name].push_back(value);
+    all.back().values.emplace_back(name, std::vector<double>());
+    for (double value; words >> value;) all.back().values.back().second.push_back(value);
   }
   return all;
 }
@@ -60,9 +66,13 @@ ir::Tensor Sines(const ir::Shape& shape, double seed) {
   return tensor;
 }
 
-std::map<std::string, std::vector<double>> Trained(const ir::Graph& graph) {
-  const std::map<std::string, double> seeds = {{"x", 0.3},      {"y", 1.1},          {"h.weight", 2.0},
-                                               {"h.bias", 3.0}, {"out.weight", 4.0}, {"out.bias", 5.0}};
+// Ten steps of the parameters and states that `expected` names.
+std::map<std::string, std::vector<double>> Trained(const ir::Graph& graph, const Expected& expected) {
+  std::map<std::string, double> seeds = {{"x", 0.3}, {"y", 1.1}};
+  double seed = 2;
+  for (const auto& [name, values] : expected.values) {
+    if (graph.Find(name).has_value()) seeds[name] = seed++;
+  }
   ir::SourceValues sources;
   for (const ir::Op& op : graph.ops) {
     if (seeds.count(op.name) > 0) sources[op.id] = Sines(op.type.shape, seeds.at(op.name));
@@ -72,6 +82,7 @@ std::map<std::string, std::vector<double>> Trained(const ir::Graph& graph) {
   for (int64_t step = 1; step <= kSteps; ++step) {
     const IdVector<ir::OpId, ir::Tensor> values = ir::InterpretGraph(graph, sources, step);
     result["loss"].push_back(values[*graph.loss].values[0]);
+    for (const ir::Metric& metric : graph.metrics) result[metric.name].push_back(values[metric.value].values[0]);
     for (const ir::StateUpdate& update : graph.updates) sources[update.state] = values[update.value];
   }
   for (const ir::Op& op : graph.ops) {
@@ -87,7 +98,7 @@ TEST(Optimizers, AreThoseOfPyTorch) {
     ASSERT_TRUE(module.has_value());
     const absl::StatusOr<ir::Graph> graph = ir::Differentiate(module->graph, module->updates);
     ASSERT_TRUE(graph.ok()) << graph.status();
-    const auto trained = Trained(*graph);
+    const auto trained = Trained(*graph, expected);
     ASSERT_EQ(trained.size(), expected.values.size());
     for (const auto& [name, values] : expected.values) {
       ASSERT_EQ(trained.at(name).size(), values.size()) << name;
@@ -118,6 +129,24 @@ TEST(Optimizers, SumsOfSquaresLieAsTheTensorsDo) {
   constexpr double kScalars = 8 * 2 * 4;  // Two norms for each of four parameters, at most two times each.
   EXPECT_GT(lamb, adam);
   EXPECT_LE(lamb, adam + kScalars);
+}
+
+// Of a frozen parameter nothing is kept, and no gradient of it is computed or sent.
+TEST(Optimizers, OnlyWhatIsTrainedIsSent) {
+  for (const char* const zero : {"0", "1", "2"}) {
+    const Compiled compiled = CompileModel(
+        ModelWith("lora.model", absl::StrCat("parallel { search = data_parallel; zero = ", zero, "; }")), 4);
+    double trained = 0;
+    for (const ir::Op& op : compiled.graph.ops) {
+      const bool is_of_lora = absl::StrContains(op.name, ".down") || absl::StrContains(op.name, ".up");
+      if (op.kind == ir::OpKind::kState) EXPECT_TRUE(is_of_lora) << op.name;
+      if (op.kind != ir::OpKind::kParameter) continue;
+      EXPECT_EQ(compiled.graph.Find(op.name + ".grad").has_value(), is_of_lora) << op.name;
+      if (is_of_lora) trained += static_cast<double>(op.type.elements()) * sizeof(float);
+    }
+    EXPECT_EQ(trained, (2 * 3 + 4 * 2 + 1 * 4 + 2 * 1) * sizeof(float));
+    EXPECT_NEAR(SentBytesOf(compiled), 2 * trained * 3 / 4, 0.5 * trained) << "zero = " << zero;
+  }
 }
 
 }  // namespace

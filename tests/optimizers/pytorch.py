@@ -1,4 +1,4 @@
-"""What PyTorch makes of small.model with each optimizer in ten steps, in double: writes pytorch.txt.
+"""What PyTorch makes of small.model with each optimizer, and of the other models, in ten steps, in double: writes pytorch.txt.
 
 Written with torch 2.15.0 by `python pytorch.py > pytorch.txt`. Lion, LAMB and Muon are those of their papers: PyTorch has no Lion and no
 LAMB, and its Muon computes in bfloat16.
@@ -78,14 +78,11 @@ class Muon(torch.optim.Optimizer):
                 p.sub_(group["lr"] * math.sqrt(max(1, p.size(0) / p.size(1))) * direction)
 
 
-class Both:
-    """Muon for matrices, AdamW for the others."""
+class Several:
+    """Optimizers of different parameters."""
 
-    def __init__(self, parameters, lr):
-        self.all = [
-            Muon([p for p in parameters if p.ndim == 2], lr),
-            torch.optim.AdamW([p for p in parameters if p.ndim != 2], lr=lr, weight_decay=0.1),
-        ]
+    def __init__(self, *optimizers):
+        self.all = optimizers
 
     def zero_grad(self):
         for each in self.all:
@@ -114,19 +111,24 @@ def sgd_with(make):
     return scheduled
 
 
-def clipped(make, longest):
+def clipped(make, longest, of=slice(None)):
     def optimizer_of(parameters):
         optimizer = make(parameters)
         inner = optimizer.step
 
         def step():
-            torch.nn.utils.clip_grad_norm_(parameters, longest)
+            torch.nn.utils.clip_grad_norm_(parameters[of], longest)
             inner()
 
         optimizer.step = step
         return optimizer
 
     return optimizer_of
+
+
+def muon_and_adamw(parameters, lr):
+    others = [p for p in parameters if p.ndim != 2]
+    return Several(Muon([p for p in parameters if p.ndim == 2], lr), torch.optim.AdamW(others, lr=lr, weight_decay=0.1))
 
 
 optim, schedules = torch.optim, torch.optim.lr_scheduler
@@ -149,7 +151,7 @@ OPTIMIZERS = {
     ),
     "lamb(lr = 0.01)": lambda p: Lamb(p, lr=0.01, weight_decay=0.01),
     "adafactor(lr = 0.1, weight_decay = 0.1)": lambda p: optim.Adafactor(p, lr=0.1, weight_decay=0.1, eps=(2.0**-23, 1e-3)),
-    "muon(lr = 0.02)": lambda p: Both(p, lr=0.02),
+    "muon(lr = 0.02)": lambda p: muon_and_adamw(p, lr=0.02),
     "sgd(lr = step(0.1, every = 3, factor = 0.5))": sgd_with(lambda o: schedules.StepLR(o, 3, 0.5)),
     "sgd(lr = polynomial(0.1, steps = 8, power = 2.0))": sgd_with(lambda o: schedules.PolynomialLR(o, 8, 2.0)),
     "sgd(lr = one_cycle(0.2, steps = 10))": sgd_with(
@@ -157,33 +159,97 @@ OPTIMIZERS = {
     ),
     "momentum(lr = 0.2); clip = 0.3": clipped(lambda p: optim.SGD(p, lr=0.2, momentum=0.9), 0.3),
     "adamw(lr = 0.01, weight_decay = 0.01); clip = 100": clipped(lambda p: optim.AdamW(p, lr=0.01), 100),
+    'adamw(lr = 0.01, weight_decay = 0.1); groups = { "*.bias": optimizer(lr = 10 * lr, weight_decay = 0.0) }': lambda p: optim.AdamW(
+        [{"params": p[::2], "weight_decay": 0.1}, {"params": p[1::2], "lr": 0.1, "weight_decay": 0.0}], lr=0.01
+    ),
+    'adamw(lr = 0.01); groups = { "h.*": frozen, "out.bias": momentum(lr = 0.1) }; clip = 0.3': clipped(
+        lambda p: Several(optim.AdamW(p[2:3], lr=0.01), optim.SGD(p[3:], lr=0.1, momentum=0.9)), 0.3, of=slice(2, 4)
+    ),
 }
 
 
-def main():
-    x, y = values((6, 3), 0.3), values((6, 2), 1.1)
-    for text, make in OPTIMIZERS.items():
-        parameters = {
-            "h.weight": values((4, 3), 2.0),
-            "h.bias": values((4,), 3.0),
-            "out.weight": values((2, 4), 4.0),
-            "out.bias": values((2,), 5.0),
-        }
-        for p in parameters.values():
-            p.requires_grad_()
-        optimizer = make(list(parameters.values()))
-        print(text)
-        losses = []
-        for _ in range(10):
-            h = torch.tanh(x @ parameters["h.weight"].T + parameters["h.bias"])
-            loss = torch.nn.functional.mse_loss(h @ parameters["out.weight"].T + parameters["out.bias"], y)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
-        print("loss", *losses)
-        for name, p in parameters.items():
-            print(name, *p.flatten().tolist())
+X, Y = values((6, 3), 0.3), values((6, 2), 1.1)
 
 
-main()
+def trainable(**shapes):
+    """Parameters with the values that the test gives them, in the order of the model."""
+    return {name: values(shape, 2.0 + i).requires_grad_() for i, (name, shape) in enumerate(shapes.items())}
+
+
+def write(title, results, parameters):
+    print(title)
+    for name in results[0]:
+        print(name, *[result[name] for result in results])
+    for name, p in parameters.items():
+        print(name.replace("__", "."), *p.flatten().tolist())
+
+
+def train_small(text, make):
+    p = trainable(h__weight=(4, 3), h__bias=(4,), out__weight=(2, 4), out__bias=(2,))
+    optimizer = make(list(p.values()))
+    results = []
+    for _ in range(10):
+        h = torch.tanh(X @ p["h__weight"].T + p["h__bias"])
+        loss = torch.nn.functional.mse_loss(h @ p["out__weight"].T + p["out__bias"], Y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        results.append({"loss": loss.item()})
+    write(text, results, p)
+
+
+def train_gan():
+    p = trainable(
+        up=(4, 3),
+        down=(1, 4),
+        average=(1, 4),
+        fake__hidden__weight=(4, 2),
+        fake__hidden__bias=(4,),
+        fake__image__weight=(3, 4),
+        fake__image__bias=(3,),
+    )
+    critic = [p["up"], p["down"]]
+    generator = [p[name] for name in p if name.startswith("fake")]
+    optimizer = Several(optim.Adam(critic, lr=0.05), optim.SGD(generator, lr=0.1))
+    bce = torch.nn.functional.binary_cross_entropy_with_logits
+    ones = torch.ones((6, 1))
+    results = []
+    for _ in range(10):
+        hidden = torch.tanh(Y @ p["fake__hidden__weight"].T + p["fake__hidden__bias"])
+        fake = hidden @ p["fake__image__weight"].T + p["fake__image__bias"]
+        judged = lambda x: torch.tanh(x @ p["up"].T) @ p["down"].T
+        losses = bce(judged(X), ones), bce(judged(fake.detach()), 0 * ones), bce(judged(fake), ones)
+        gradients = torch.autograd.grad(losses[0] + losses[1], critic, retain_graph=True)
+        gradients += torch.autograd.grad(0.5 * losses[2], generator)
+        for parameter, gradient in zip(critic + generator, gradients):
+            parameter.grad = gradient
+        with torch.no_grad():
+            p["average"].mul_(0.9).add_(0.1 * p["down"])
+        optimizer.step()
+        real, fake, generated = [loss.item() for loss in losses]
+        results.append(
+            {"loss": real + fake + 0.5 * generated, "loss.real": real, "loss.fake": fake, "loss.generator": generated}
+        )
+    write("gan.model", results, p)
+
+
+def train_lora():
+    p = trainable(
+        h__weight=(4, 3), h__bias=(4,), h__down=(2, 3), h__up=(4, 2), out__weight=(2, 4), out__bias=(2,), out__down=(1, 4), out__up=(2, 1)
+    )
+    optimizer = optim.AdamW([p[name] for name in p if name.endswith(("down", "up"))], lr=0.05)
+    results = []
+    for _ in range(10):
+        linear = lambda x, name: x @ p[name + "__weight"].T + p[name + "__bias"] + x @ p[name + "__down"].T @ p[name + "__up"].T
+        loss = torch.nn.functional.mse_loss(linear(torch.tanh(linear(X, "h")), "out"), Y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        results.append({"loss": loss.item()})
+    write("lora.model", results, p)
+
+
+for text, make in OPTIMIZERS.items():
+    train_small(text, make)
+train_gan()
+train_lora()

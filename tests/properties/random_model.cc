@@ -96,6 +96,7 @@ class Writer {
     }
     Line(absl::StrCat("param ", name, ": ", TypeText(shape), " = ",
                       Any<std::string>({"normal(deviation = 0.3)", "uniform(-0.5, 0.5)", "constant(0.5)"}), ";"));
+    parameters_.push_back(name);
     return name;
   }
 
@@ -191,8 +192,9 @@ class Writer {
 
   void MakeUnary() {
     const Value value = *OfRank(1);
+    const std::string unary = !is_manual_ && Chance(12) ? "stop_gradient" : Unary();
     Let(absl::StrCat(Chance(10) ? absl::StrCat("exp(-", "abs(", value.name, "))")
-                                : absl::StrCat(Unary(), "(", value.name, ")")),
+                                : absl::StrCat(unary, "(", value.name, ")")),
         value.shape);
   }
 
@@ -545,8 +547,25 @@ class Writer {
     const Value first = values_.front();
     const std::string weight = Parameter({first.last()});
     terms.push_back(absl::StrCat("reduce_mean(square(", first.name, " * ", weight, "))"));
+    trained_ = weight;
+    if (!is_manual_ && Chance(3)) {
+      for (const std::string& term : terms) {
+        if (Chance(2)) Line("#[term(weight = 0.5)]");
+        Line(absl::StrCat("loss ", term, ";"));
+      }
+      return;
+    }
     const std::string sum = absl::StrJoin(terms, " + ");
     Line(absl::StrCat("loss ", is_manual_ ? absl::StrCat("all_reduce(", sum, ", mean)") : sum, ";"));
+  }
+
+  // An optimizer of its own for a parameter that the loss surely depends on, and a frozen one besides.
+  std::string Groups() {
+    if (!Chance(3)) return "";
+    std::string groups =
+        absl::StrCat("\"", trained_, "\": ", Any<std::string>({"optimizer(lr = 0.5 * lr)", "momentum()"}));
+    if (parameters_[0] != trained_) absl::StrAppend(&groups, ", \"", parameters_[0], "\": frozen");
+    return absl::StrCat("    groups = { ", groups, " };\n");
   }
 
   std::string Train() {
@@ -558,7 +577,7 @@ class Writer {
                                       "adam(lr = 0.01, epsilon = 0.001)",
                                       "adamw(lr = 0.01, epsilon = 0.001, weight_decay = 0.1)",
                                       "sgd(lr = cosine(0.05, steps = 9, warmup = 2))"};
-    return absl::StrCat("train Random {\n    optimizer = ", Any(optimizers), ";\n    epochs = 1;\n}\n");
+    return absl::StrCat("train Random {\n    optimizer = ", Any(optimizers), ";\n", Groups(), "    epochs = 1;\n}\n");
   }
 
   std::string Parallel() {
@@ -605,6 +624,8 @@ class Writer {
   int64_t token_count_ = 0;
   int names_ = 0;
   std::vector<Value> values_;
+  std::vector<std::string> parameters_;
+  std::string trained_;  // One of them, on which the loss depends.
   std::string functions_;
   std::string header_;
   std::string body_;

@@ -60,18 +60,6 @@ Diagnostic NothingMatches(const std::string& option, const std::string& pattern,
   return error;
 }
 
-bool MatchesPattern(absl::string_view pattern, absl::string_view name) {
-  if (pattern.empty()) return name.empty();
-  if (pattern[0] == '*') {
-    for (size_t taken = 0; taken <= name.size(); ++taken) {
-      if (MatchesPattern(pattern.substr(1), name.substr(taken))) return true;
-    }
-    return false;
-  }
-  if (name.empty() || (pattern[0] != '?' && pattern[0] != name[0])) return false;
-  return MatchesPattern(pattern.substr(1), name.substr(1));
-}
-
 bool WatchValues(const std::vector<std::string>& patterns, ir::Graph& graph, Diagnostics& diagnostics) {
   std::set<ir::OpId> watched;
   bool all_match = true;

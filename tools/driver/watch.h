@@ -5,14 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "base/diagnostic/diagnostic.h"
 #include "ir/graph/graph.h"
 
 namespace cleave::tools {
-
-// Whether `name` is what `pattern` describes: `*` stands for any text, `?` for any character.
-bool MatchesPattern(absl::string_view pattern, absl::string_view name);
 
 // E0610 for an option whose `word` matches none of `names`, with those that are like it.
 Diagnostic NothingMatches(const std::string& option, const std::string& word, const std::vector<std::string>& names);

@@ -10,19 +10,6 @@
 namespace cleave::tools {
 namespace {
 
-TEST(WatchTest, Patterns) {
-  EXPECT_TRUE(MatchesPattern("h1.relu", "h1.relu"));
-  EXPECT_TRUE(MatchesPattern("*", "h1.relu"));
-  EXPECT_TRUE(MatchesPattern("*", ""));
-  EXPECT_TRUE(MatchesPattern("h?.*", "h1.matmul.grad"));
-  EXPECT_TRUE(MatchesPattern("*.grad", "h1.matmul.grad"));
-  EXPECT_TRUE(MatchesPattern("*a*a*", "banana"));
-  EXPECT_FALSE(MatchesPattern("h1", "h1.relu"));
-  EXPECT_FALSE(MatchesPattern("h?", "h"));
-  EXPECT_FALSE(MatchesPattern("*.grad", "h1.gradient"));
-  EXPECT_FALSE(MatchesPattern("", "h1"));
-}
-
 // The names under which the values are watched.
 std::vector<std::string> Watched(const std::vector<std::string>& patterns, std::vector<std::string>& messages) {
   ir::Graph graph = ir::TestMlp();

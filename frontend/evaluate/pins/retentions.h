@@ -31,6 +31,7 @@ struct Retention {
 class Retentions {
  public:
   void Record(Retention retention) { recorded_.push_back(std::move(retention)); }
+  bool empty() const { return recorded_.empty(); }
 
   // As PinRecorder::MoveToBatched. `graph` has the new ops.
   void MoveToBatched(const std::vector<ir::Op>& removed, const ir::Vectorized& batched, const ir::Graph& graph);

@@ -165,6 +165,10 @@ Gradients IdentityGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {builder.Add(OpKind::kIdentity, {dy}, {}, GradientName(op, "x"))};
 }
 
+// Passes a value on, and no gradient back.
+
+Gradients NoGradients(GraphBuilder&, const Op&, OpId) { return {std::nullopt}; }
+
 }  // namespace
 
 OpDefinition DefineReshape() {
@@ -206,6 +210,20 @@ OpDefinition DefineIdentity() {
                       .infer = InferIdentity,
                       .rule = FirstLinearRule,
                       .gradient = IdentityGradients,
+                      .flops = FlopsPerElement<0>,
+                      .evaluate = CopyElements,
+                      .batch = BatchSame};
+}
+
+OpDefinition DefineStopGradient() {
+  return OpDefinition{.op_class = OpClass::kMovement,
+                      .is_alias = true,
+                      .treatment = Treatment::kFollow,
+                      .signature = {{.name = "x"}},
+                      .summary = "x itself, through which no gradient passes",
+                      .infer = InferIdentity,
+                      .rule = FirstLinearRule,
+                      .gradient = NoGradients,
                       .flops = FlopsPerElement<0>,
                       .evaluate = CopyElements,
                       .batch = BatchSame};

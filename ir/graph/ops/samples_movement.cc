@@ -22,6 +22,10 @@ void AddMovementSamples(Forms& forms) {
     Unary(maker, Fill::kSigned);
     Unary(maker, Fill::kLabels);
   };
+  forms[OpKind::kStopGradient] = [](Maker& maker) {
+    Unary(maker, Fill::kSigned);
+    Unary(maker, Fill::kLabels);
+  };
   forms[OpKind::kTranspose] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
     maker.Add({{{a, b}}});

@@ -326,6 +326,7 @@ TEST(ValuesTest, Movements) {
   Check(
       {{OpKind::kReshape, {x}, {{attribute::kShape, Ints{3, -1}}}, T({3, 2}, {1, 2, 3, 4, 5, 6})},
        {OpKind::kIdentity, {T({2, 2}, {1, 2, 3, 4})}, {}, T({2, 2}, {1, 2, 3, 4})},
+       {OpKind::kStopGradient, {T({2, 2}, {1, 2, 3, 4})}, {}, T({2, 2}, {1, 2, 3, 4})},
        {OpKind::kFlatten, {T({1, 2, 2}, {1, 2, 3, 4})}, {}, T({1, 4}, {1, 2, 3, 4})},
        {OpKind::kTranspose, {x}, {}, T({3, 2}, {1, 4, 2, 5, 3, 6})},
        {OpKind::kTranspose,

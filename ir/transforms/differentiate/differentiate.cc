@@ -19,33 +19,31 @@ namespace {
 
 using OpSet = std::set<OpId>;
 
-bool IsTrained(const Op& op) { return op.kind == OpKind::kParameter && op.attributes.Get(attribute::kTrained); }
-
-// The ops that depend on a trained parameter through real values, parameters included: gradients flow through them.
-OpSet OpsOfParameters(const Graph& graph) {
-  OpSet result;
-  for (const Op& op : graph.ops) {
-    bool depends = IsTrained(op);
-    for (OpId input : op.inputs) depends = depends || result.count(input) > 0;
-    if (depends && op.type.dtype == DType::kF32) result.insert(op.id);
-  }
-  return result;
-}
-
 class Backward {
  public:
-  explicit Backward(Graph forward)
-      : of_parameters_(OpsOfParameters(forward)), builder_(std::move(forward)), contributions_(builder_) {}
+  explicit Backward(Graph forward) : builder_(std::move(forward)) {}
 
-  // Appends the backward ops.
-  absl::Status Run() {
-    const OpId loss = *builder_.graph().loss;
+  // Appends the backward ops of `loss`, a scalar, by the parameters of which `is_parameter` is true.
+  absl::Status Run(OpId loss, const std::function<bool(const Op&)>& is_parameter) {
+    of_parameters_ = DependingOn(builder_.graph(), is_parameter);
+    contributions_.emplace(builder_);
     builder_.SetPhase(Phase::kBackward);
     builder_.SetLine(builder_.graph().op(loss).line);
-    contributions_.AddWhole(loss, builder_.Add(OpKind::kConstant, {}, {{attribute::kValue, 1.0}},
-                                               absl::StrCat(builder_.graph().op(loss).name, ".grad")));
+    contributions_->AddWhole(loss, builder_.Add(OpKind::kConstant, {}, {{attribute::kValue, 1.0}},
+                                                absl::StrCat(builder_.graph().op(loss).name, ".grad")));
     for (size_t i = static_cast<size_t>(loss.value()) + 1; i-- > 0;) {
       CLEAVE_RETURN_IF_ERROR(Visit(OpId(static_cast<int64_t>(i))));
+    }
+    return absl::OkStatus();
+  }
+
+  // The same for each of them, or for the loss of the model where there are none.
+  absl::Status RunAll(const std::vector<TrainingLoss>& losses) {
+    if (losses.empty()) return Run(*builder_.graph().loss, IsTrained);
+    for (const TrainingLoss& loss : losses) {
+      const std::set<std::string> parameters(loss.parameters.begin(), loss.parameters.end());
+      const auto trains = [&](const Op& op) { return IsTrained(op) && parameters.count(op.name) > 0; };
+      CLEAVE_RETURN_IF_ERROR(Run(OpNamed(loss.loss), trains));
     }
     return absl::OkStatus();
   }
@@ -89,8 +87,8 @@ class Backward {
  private:
   // The op that `op` of the updates becomes, given those of the ops before it.
   std::optional<OpId> PlaceOf(const Op& op, const IdVector<OpId, std::optional<OpId>>& places) {
-    if (op.kind == OpKind::kParameter) return ParameterNamed(op.name);
-    if (op.kind == OpKind::kInput) return GradientOf(ParameterNamed(op.attributes.Get(attribute::kData)));
+    if (op.kind == OpKind::kParameter) return OpNamed(op.name);
+    if (op.kind == OpKind::kInput) return GradientOf(OpNamed(op.attributes.Get(attribute::kData)));
     std::vector<OpId> inputs;
     for (OpId input : op.inputs) {
       if (!places[input].has_value()) return std::nullopt;
@@ -100,10 +98,10 @@ class Backward {
     return builder_.Add(op.kind, std::move(inputs), op.attributes, op.name);
   }
 
-  OpId ParameterNamed(const std::string& name) const {
-    const std::optional<OpId> parameter = builder_.graph().Find(name);
-    CLEAVE_CHECK(parameter.has_value()) << "no parameter `" << name << "` to update";
-    return *parameter;
+  OpId OpNamed(const std::string& name) const {
+    const std::optional<OpId> op = builder_.graph().Find(name);
+    CLEAVE_CHECK(op.has_value()) << "no `" << name << "` to update or to differentiate";
+    return *op;
   }
 
   std::optional<OpId> GradientOf(OpId value) const {
@@ -142,13 +140,13 @@ class Backward {
   }
 
   absl::Status Visit(OpId id) {
-    if (of_parameters_.count(id) == 0 || !contributions_.Has(id)) return absl::OkStatus();
+    if (of_parameters_.count(id) == 0 || !contributions_->Has(id)) return absl::OkStatus();
     // A copy, because the graph grows.
     const Op op = builder_.graph().op(id);
     builder_.SetLine(op.line);
-    if (contributions_.PassThroughGather(op)) return absl::OkStatus();
-    const OpId gradient = contributions_.Sum(op);
-    gradients_[id] = gradient;
+    if (contributions_->PassThroughGather(op)) return absl::OkStatus();
+    const OpId gradient = contributions_->Sum(op);
+    gradients_.try_emplace(id, gradient);
     // One value may be the gradient of several; if a parameter is among them, it counts.
     std::optional<OpId>& gradient_of = builder_.mutable_graph().ops[gradient].gradient_of;
     if (!gradient_of.has_value() || op.kind == OpKind::kParameter) gradient_of = id;
@@ -167,15 +165,15 @@ class Backward {
     SetInheritance(builder_.mutable_graph(), made);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       if (made.gradients[i].has_value() && of_parameters_.count(op.inputs[i]) > 0) {
-        contributions_.Add(op, i, *made.gradients[i]);
+        contributions_->Add(op, i, *made.gradients[i]);
       }
     }
     return absl::OkStatus();
   }
 
-  const OpSet of_parameters_;
   GraphBuilder builder_;
-  Contributions contributions_;
+  OpSet of_parameters_;  // What Run is about, as the next one.
+  std::optional<Contributions> contributions_;
   std::map<OpId, OpId> gradients_;
 };
 
@@ -234,7 +232,7 @@ absl::StatusOr<Graph> Differentiate(Graph forward, const Updates& updates) {
   CLEAVE_RETURN_IF_ERROR(CheckLoss(forward));
   const OpId first_new(static_cast<int64_t>(forward.ops.size()));
   Backward backward(std::move(forward));
-  CLEAVE_RETURN_IF_ERROR(backward.Run());
+  CLEAVE_RETURN_IF_ERROR(backward.RunAll(updates.losses));
   backward.AddUpdates(updates);
   CLEAVE_RETURN_IF_ERROR(backward.FindLooks());
   Graph graph = WithoutUnused(std::move(backward).Build(), first_new);
@@ -242,10 +240,26 @@ absl::StatusOr<Graph> Differentiate(Graph forward, const Updates& updates) {
   return graph;
 }
 
-std::vector<OpId> TrainedParameters(const Graph& forward) {
-  if (!CheckLoss(forward).ok()) return {};
+bool IsTrained(const Op& op) { return op.kind == OpKind::kParameter && op.attributes.Get(attribute::kTrained); }
+
+std::set<OpId> DependingOn(const Graph& graph, const std::function<bool(const Op&)>& is_parameter) {
+  OpSet result;
+  for (const Op& op : graph.ops) {
+    if (op.type.dtype != DType::kF32 || op.kind == OpKind::kStopGradient) continue;
+    bool depends = is_parameter(op);
+    for (OpId input : op.inputs) depends = depends || result.count(input) > 0;
+    if (depends) result.insert(op.id);
+  }
+  return result;
+}
+
+std::vector<OpId> ParametersOf(const Graph& forward, OpId loss) {
   Backward backward(forward);
-  return backward.Run().ok() ? backward.Trained() : std::vector<OpId>();
+  return backward.Run(loss, IsTrained).ok() ? backward.Trained() : std::vector<OpId>();
+}
+
+std::vector<OpId> TrainedParameters(const Graph& forward) {
+  return CheckLoss(forward).ok() ? ParametersOf(forward, *forward.loss) : std::vector<OpId>();
 }
 
 }  // namespace cleave::ir

@@ -11,6 +11,9 @@
 #ifndef CLEAVE_IR_TRANSFORMS_DIFFERENTIATE_DIFFERENTIATE_H_
 #define CLEAVE_IR_TRANSFORMS_DIFFERENTIATE_DIFFERENTIATE_H_
 
+#include <functional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,6 +24,14 @@ namespace cleave::ir {
 // The payload of an error about a look.
 inline constexpr char kLineOfLook[] = "cleave.line_of_look";
 
+// A part of the loss that trains some parameters alone.
+struct TrainingLoss {
+  std::string loss;                     // The name of its value, a scalar.
+  std::vector<std::string> parameters;  // Whose gradients are those of this value.
+
+  bool operator==(const TrainingLoss&) const = default;
+};
+
 // What a step of training makes of the parameters and of what the optimizer keeps of them: ops in program order, and
 // the updates of states and parameters. It stands beside the model, because its inputs are gradients, which the model
 // does not have yet. A `parameter` op stands for the model's parameter of that name, an `input` op for the gradient of
@@ -28,6 +39,7 @@ inline constexpr char kLineOfLook[] = "cleave.line_of_look";
 // it.
 struct Updates {
   Graph graph;
+  std::vector<TrainingLoss> losses = {};  // Empty: gradients are those of the model's loss. No parameter is in two.
 
   bool operator==(const Updates&) const = default;
 };
@@ -41,8 +53,17 @@ struct Updates {
 // REQUIRES: `forward` has the parameters of `updates`.
 absl::StatusOr<Graph> Differentiate(Graph forward, const Updates& updates);
 
-// The parameters of `forward` that have a gradient, in program order; none where Differentiate fails.
+// The parameters that `loss`, a scalar of `forward`, depends on through gradients, in program order; none where an op
+// on the way has no gradient.
+std::vector<OpId> ParametersOf(const Graph& forward, OpId loss);
+
+// The same of the loss; none where there is none.
 std::vector<OpId> TrainedParameters(const Graph& forward);
+
+// The values that depend on these parameters through real numbers, so that gradients flow through them: the parameters
+// themselves, and what is computed from them other than by `stop_gradient`.
+std::set<OpId> DependingOn(const Graph& graph, const std::function<bool(const Op&)>& is_parameter);
+bool IsTrained(const Op& op);  // Whether it is a parameter that gradients reach.
 
 }  // namespace cleave::ir
 
