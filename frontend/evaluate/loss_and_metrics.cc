@@ -90,6 +90,17 @@ LossTerm ReadLossTerm(const dsl::syntax::Attribute& attribute, Frame& frame, con
   return term;
 }
 
+// Whether a value is f32[]; reports anything else.
+bool IsScalar(const Value& value, Span span, const std::string& what, const Context& context) {
+  if (value.is_tensor() && context.ops.type(value.as_tensor()) == ir::TensorType{ir::DType::kF32, {}}) return true;
+  Diagnostic error = Error(Code::kE0505, absl::StrCat(what, " is not a scalar"))
+                         .At(span, absl::StrCat("this is ", DescribeType(value, context.graph()), ", not f32[]"));
+  if (value.is_tensor() && context.ops.type(value.as_tensor()).rank() > 0)
+    error.help.push_back("take the mean: `reduce_mean(…)`");
+  context.reporter.Report(std::move(error));
+  return false;
+}
+
 }  // namespace
 
 LossTerm TakeLossTerm(std::vector<dsl::syntax::Attribute>& attributes, Frame& frame, const Context& context) {
@@ -111,16 +122,6 @@ LossTerm TakeLossTerm(std::vector<dsl::syntax::Attribute>& attributes, Frame& fr
                      [](const dsl::syntax::Attribute& attribute) { return attribute.name.text == kTermWord; }),
       attributes.end());
   return term;
-}
-
-bool LossAndMetrics::IsScalar(const Value& value, Span span, const std::string& what, const Context& context) const {
-  if (value.is_tensor() && context.ops.type(value.as_tensor()) == ir::TensorType{ir::DType::kF32, {}}) return true;
-  Diagnostic error = Error(Code::kE0505, absl::StrCat(what, " is not a scalar"))
-                         .At(span, absl::StrCat("this is ", DescribeType(value, context.graph()), ", not f32[]"));
-  if (value.is_tensor() && context.ops.type(value.as_tensor()).rank() > 0)
-    error.help.push_back("take the mean: `reduce_mean(…)`");
-  context.reporter.Report(std::move(error));
-  return false;
 }
 
 void LossAndMetrics::AddLoss(const dsl::syntax::Loss& loss, const LossTerm& term, const Value& value,

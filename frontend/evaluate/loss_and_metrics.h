@@ -51,7 +51,6 @@ class LossAndMetrics {
     LossTerm term;
   };
 
-  bool IsScalar(const Value& value, Span span, const std::string& what, const Context& context) const;
   void AddNamedMetric(const std::string& wish, ir::OpId value, Span span, const Context& context);
 
   std::optional<Span> loss_place_;

@@ -67,7 +67,7 @@ void Optimizer::Read(const SettingTexts& settings, ir::Training& training) {
   training.optimizer = usual_->function->name();
   training.learning_rate = ir::ScalarText(usual_->rate.formula);
   training.schedule = usual_->rate_text;
-  if (const SettingText* groups = find("groups")) ReadGroups(*groups);
+  if (const SettingText* groups = find("groups")) ReadGroups(*groups, training);
 }
 
 void Optimizer::ReadClip(const SettingText& setting) {
@@ -82,7 +82,7 @@ void Optimizer::ReadClip(const SettingText& setting) {
   reporter_.SetContext("");
 }
 
-void Optimizer::ReadGroups(const SettingText& setting) {
+void Optimizer::ReadGroups(const SettingText& setting, ir::Training& training) {
   const dsl::syntax::Expression& value = setting.setting.value;
   reporter_.SetContext(setting.context);
   const auto* map = std::get_if<dsl::syntax::Map>(&value.kind);
@@ -97,6 +97,9 @@ void Optimizer::ReadGroups(const SettingText& setting) {
       if (name == nullptr || name->text != kFrozen) {
         group.recipe = ReadRecipe(*entry.value);
         group.recipe->context = setting.context;
+      }
+      if (group.recipe.has_value() && !group.recipe->rate_text.empty()) {
+        absl::StrAppend(&training.schedule, "; ", group.pattern, ": ", group.recipe->rate_text);
       }
       groups_.Add(std::move(group));
     }

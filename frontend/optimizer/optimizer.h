@@ -55,7 +55,7 @@ class Optimizer {
  private:
   const Function* FunctionNamed(const std::string& name) const;
   void ReadClip(const SettingText& setting);
-  void ReadGroups(const SettingText& setting);
+  void ReadGroups(const SettingText& setting, ir::Training& training);
   Recipe ReadRecipe(const dsl::syntax::Expression& setting);
   void ReadArguments(const dsl::syntax::Call& call, size_t rate, bool is_usual, Recipe& recipe);
   void ReadRate(const dsl::syntax::Expression& expression, Recipe& recipe);

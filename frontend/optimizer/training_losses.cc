@@ -17,6 +17,16 @@ bool Describes(const std::vector<std::string>& patterns, const std::string& name
                                          [&](const std::string& pattern) { return MatchesPattern(pattern, name); });
 }
 
+// Where nothing is trained because of `stop_gradient`.
+void WarnOfStopped(const Expansion& model, Reporter& reporter) {
+  for (const ir::Op& op : model.graph.ops) {
+    if (op.kind != ir::OpKind::kStopGradient) continue;
+    reporter.Report(Warning(Code::kW0613, "no parameter is trained")
+                        .At(*model.loss, absl::StrCat("no gradient passes `", op.name, "`, line ", op.line)));
+    return;
+  }
+}
+
 // Each pattern describes a parameter through which the loss can become less.
 bool CheckPatterns(const Trainer& trainer, const std::vector<std::string>& reached, Reporter& reporter) {
   bool ok = true;
@@ -39,7 +49,11 @@ bool CheckPatterns(const Trainer& trainer, const std::vector<std::string>& reach
 
 std::optional<TrainingLosses> FindTrainingLosses(const Expansion& model, Reporter& reporter) {
   const ir::Graph& graph = model.graph;
-  if (model.trainers.empty()) return TrainingLosses{.losses = {}, .trained = ir::TrainedParameters(graph)};
+  if (model.trainers.empty()) {
+    std::vector<ir::OpId> trained = ir::TrainedParameters(graph);
+    if (trained.empty()) WarnOfStopped(model, reporter);
+    return TrainingLosses{.losses = {}, .trained = std::move(trained)};
+  }
   TrainingLosses result;
   bool ok = true;
   std::map<ir::OpId, const Trainer*> trainer_of;
