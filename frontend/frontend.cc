@@ -332,6 +332,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   module.pins.priorities = std::move(expansion.priorities);
   module.pins.regions = std::move(expansion.regions);
   module.pins.retentions = std::move(expansion.retentions);
+  module.pins.stages = std::move(expansion.stages);
   module.npy_places.merge(expansion.npy_places);
   for (const auto* calls : {&expansion.custom_calls, &updates.custom_calls}) {
     for (const auto& [id, call] : *calls) {

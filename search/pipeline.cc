@@ -67,9 +67,14 @@ class Staging {
         stages_(stages),
         machines_(std::move(machines)),
         limit_(MemoryLimitOf(pins.settings, cluster)) {
+    std::map<ir::OpId, int64_t> pins_of;
+    for (const ir::StagePin& pin : pins.stages) pins_of[pin.op] = pin.stage;
     for (const ir::Op& op : graph.ops) {
       const bool is_source = ir::DefinitionOf(op.kind).op_class == ir::OpClass::kSource;
-      if (op.phase == ir::Phase::kForward && !is_source) forward_.push_back(op.id);
+      if (op.phase != ir::Phase::kForward || is_source) continue;
+      const auto pin = pins_of.find(op.id);
+      if (pin != pins_of.end()) pinned_.push_back({static_cast<int64_t>(forward_.size()), pin->second});
+      forward_.push_back(op.id);
     }
   }
 
@@ -184,6 +189,7 @@ class Staging {
                                    Diagnostics& diagnostics) const {
     ir::Pins pins = pins_;
     pins.settings.stages = 1;
+    pins.stages.clear();
     pins.settings.devices = std::nullopt;
     if (memory.has_value()) {
       pins.settings.memory =
@@ -251,7 +257,8 @@ class Staging {
     }
     CutTask task{.seconds = {}, .places = {}, .stages = static_cast<int>(stages_)};
     for (const ir::OpId op : forward_) task.seconds.push_back(of_op[op]);
-    task.places = NarrowPlaces(CrossingOf(plan));
+    task.ranges = RangesOf(pinned_, static_cast<int64_t>(forward_.size()), task.stages);
+    task.places = NarrowPlaces(CrossingOf(plan), pinned_.empty() ? std::vector<CutRange>() : task.ranges);
     return task;
   }
 
@@ -305,6 +312,7 @@ class Staging {
   const StageMachines machines_;
   const std::optional<MemoryLimit> limit_;
   std::vector<ir::OpId> forward_;  // The ops that are cut into stages.
+  std::vector<PinnedOp> pinned_;   // Those of which the user says in which.
 };
 
 // The arguments of SearchPipeline.
@@ -317,6 +325,7 @@ struct PipelineTask {
 
 std::optional<Found> InStages(const PipelineTask& task, int64_t stages, Diagnostics& diagnostics) {
   if (!CheckModel(task.graph, task.pins, diagnostics)) return std::nullopt;
+  if (!CheckStagePins(task.graph, task.pins, stages, diagnostics)) return std::nullopt;
   const std::optional<StageMachines> machines = MachinesOfStage(task.cluster, stages);
   if (!machines.has_value()) {
     diagnostics.Add(Refused(absl::StrCat(Plural(task.cluster.devices(), "device"), " cannot be divided into ",
@@ -340,16 +349,25 @@ std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnost
   flat.settings.stages = 1;
   Diagnostics refused;
   if (!CheckModel(graph, pins, refused)) return SearchForProgram(graph, cluster, flat, options, diagnostics);
+  int64_t fewest = 1;
+  for (const ir::StagePin& pin : pins.stages) fewest = std::max(fewest, pin.stage + 1);
+  if (!CheckStagePins(graph, pins, std::max(fewest, std::min(cluster.devices(), kMostTried)), diagnostics))
+    return std::nullopt;
   std::optional<Candidate> best;
   Diagnostics refusals, said;
-  if (std::optional<Found> found = SearchForProgram(graph, cluster, flat, options, refusals)) {
+  if (fewest > 1) {
+    refusals.Add(Refused(absl::StrCat(Plural(cluster.devices(), "device"), " cannot be divided into ", fewest,
+                                      " or more stages of equal size along their links"),
+                         pins.stages.back().span, "asked for here"));
+  } else if (std::optional<Found> found = SearchForProgram(graph, cluster, flat, options, refusals)) {
     said = refusals;
     if (!found->program.has_value()) found->program = *ProgramOf(graph, found->plan, options.execution);
     const Seconds step = StepOf(*found->program, cluster, options.execution);
     best = Candidate{.found = *std::move(found), .step = step};
   }
   int slower = 0;
-  for (int64_t stages = 2; stages <= std::min(cluster.devices(), kMostTried) && slower < kMostSlower; ++stages) {
+  for (int64_t stages = std::max(int64_t{2}, fewest);
+       stages <= std::min(cluster.devices(), kMostTried) && slower < kMostSlower; ++stages) {
     const std::optional<StageMachines> machines = MachinesOfStage(cluster, stages);
     if (!machines.has_value()) continue;
     Diagnostics own;
@@ -389,6 +407,32 @@ std::optional<StageMachines> MachinesOfStage(const Cluster& cluster, int64_t sta
   }
   if (rest > 1) return std::nullopt;
   return machines;
+}
+
+bool CheckStagePins(const ir::Graph& graph, const ir::Pins& pins, int64_t stages, Diagnostics& diagnostics) {
+  std::vector<ir::StagePin> ordered = pins.stages;
+  std::sort(ordered.begin(), ordered.end(), [](const ir::StagePin& a, const ir::StagePin& b) { return a.op < b.op; });
+  // Stages are runs of ops.
+  const ir::StagePin* latest = nullptr;
+  for (const ir::StagePin& pin : ordered) {
+    if (pin.stage >= stages) {
+      diagnostics.Add(
+          Refused(absl::StrCat("stage ", pin.stage, " in a plan with ", StagesText(stages)), pin.span, "asked for here")
+              .Note("stages are numbered from 0")
+              .Help("`stages` in `parallel` says how many there are"));
+      return false;
+    }
+    if (latest != nullptr && pin.stage < latest->stage) {
+      diagnostics.Add(Refused(absl::StrCat("`", graph.op(pin.op).name, "` in stage ", pin.stage, " comes after `",
+                                           graph.op(latest->op).name, "` in stage ", latest->stage),
+                              pin.span, "the earlier stage")
+                          .At(latest->span, "the later stage")
+                          .Note("each stage has the ops between its first and its last one, as they are written"));
+      return false;
+    }
+    latest = &pin;
+  }
+  return true;
 }
 
 std::optional<Found> SearchPipeline(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,

@@ -24,6 +24,9 @@ struct StageMachines {
 };
 std::optional<StageMachines> MachinesOfStage(const Cluster& cluster, int64_t stages);
 
+// Whether ops can be in the stages that pins say, of `stages`; reports E0317 where not.
+bool CheckStagePins(const ir::Graph& graph, const ir::Pins& pins, int64_t stages, Diagnostics& diagnostics);
+
 // The plan with the stages that `pins.settings` asks for: `auto` takes the number with the least predicted time, which
 // may be 1. REQUIRES: the graph is not manual.
 std::optional<Found> SearchPipeline(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,

@@ -242,6 +242,7 @@ std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Clu
                                       const SearchOptions& options, Diagnostics& diagnostics) {
   if (!CheckManualSettings(training_graph, options.algorithm, pins, diagnostics)) return std::nullopt;
   if (pins.settings.stages != 1) return SearchPipeline(training_graph, cluster, pins, options, diagnostics);
+  if (!CheckStagePins(training_graph, pins, /*stages=*/1, diagnostics)) return std::nullopt;
   if (training_graph.is_manual()) return PlanManual(training_graph, cluster, pins, options, diagnostics);
   if (!CheckSupported(pins, options, diagnostics)) return std::nullopt;
   const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);

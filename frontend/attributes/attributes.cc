@@ -19,7 +19,8 @@ class AttributeReader {
     if (name == "shard") return ReadShard();
     if (name == "layout") return ReadLayout();
     if (name == "replicate") return ReadWord(ir::ReplicatePin());
-    if (name == "priority") return ReadPriority();
+    if (name == "priority") return ReadNumber<PriorityDemand>("a priority");
+    if (name == "stage") return ReadNumber<StageDemand>("a stage");
     for (const ir::Retention retention : {ir::Retention::kRecompute, ir::Retention::kKeep, ir::Retention::kOffload}) {
       if (name == ir::RetentionName(retention)) return ReadWord(RetentionDemand{retention});
     }
@@ -35,7 +36,7 @@ class AttributeReader {
               .At(attribute_.span, name == "manual" ? "is written above the model" : "applies to no `param`"));
       return std::nullopt;
     }
-    const std::vector<std::string> names = {"shard",     "layout", "replicate", "priority",
+    const std::vector<std::string> names = {"shard",     "layout", "replicate", "priority", "stage",
                                             "recompute", "keep",   "offload",   "region"};
     Diagnostic error = Error(Code::kE0303, absl::StrCat("unknown attribute `", name, "`"))
                            .At(attribute_.name.span, absl::StrCat("expected ", QuotedList(names, "or")));
@@ -133,18 +134,21 @@ class AttributeReader {
     return demand;
   }
 
-  std::optional<Demand> ReadPriority() {
+  template <typename Number>
+  std::optional<Demand> ReadNumber(const std::string& what) {
+    const std::string& name = attribute_.name.text;
     if (attribute_.arguments.size() != 1 || attribute_.arguments[0].name) {
-      Malformed(attribute_.span, "`priority` takes one int", "such as `#[priority(0)]`");
+      Malformed(attribute_.span, absl::StrCat("`", name, "` takes one int"),
+                absl::StrCat("such as `#[", name, "(0)]`"));
       return std::nullopt;
     }
-    const std::optional<int64_t> value = evaluate_(*attribute_.arguments[0].value, "a priority");
+    const std::optional<int64_t> value = evaluate_(*attribute_.arguments[0].value, what);
     if (!value) return std::nullopt;
     if (*value < 0) {
-      Malformed(attribute_.arguments[0].span, "a priority is not negative", absl::StrCat("this is ", *value));
+      Malformed(attribute_.arguments[0].span, absl::StrCat(what, " is not negative"), absl::StrCat("this is ", *value));
       return std::nullopt;
     }
-    return Demand(PriorityDemand{*value});
+    return Demand(Number{*value});
   }
 
   const dsl::syntax::Attribute& attribute_;

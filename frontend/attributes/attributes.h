@@ -1,6 +1,6 @@
-// Reads `#[shard(…)]`, `#[layout(…)]`, `#[replicate]`, `#[priority(…)]`, `#[recompute]`, `#[keep]` and `#[offload]`,
-// alone or as the right side of a `pin`: only their form is checked here. Whether the demand fits its op is checked
-// where the op is known (frontend/evaluate/pins); whether the mesh can meet it is checked by the search.
+// Reads `#[shard(…)]`, `#[layout(…)]`, `#[replicate]`, `#[priority(…)]`, `#[stage(…)]`, `#[recompute]`, `#[keep]` and
+// `#[offload]`, alone or as the right side of a `pin`: only their form is checked here. Whether the demand fits its op
+// is checked where the op is known (frontend/evaluate/pins); whether the mesh can meet it is checked by the search.
 #ifndef CLEAVE_FRONTEND_ATTRIBUTES_ATTRIBUTES_H_
 #define CLEAVE_FRONTEND_ATTRIBUTES_ATTRIBUTES_H_
 
@@ -21,13 +21,20 @@ struct PriorityDemand {
   bool operator==(const PriorityDemand&) const = default;
 };
 
+struct StageDemand {
+  int64_t value = 0;
+
+  bool operator==(const StageDemand&) const = default;
+};
+
 struct RetentionDemand {
   ir::Retention retention = ir::Retention::kKeep;
 
   bool operator==(const RetentionDemand&) const = default;
 };
 
-using Demand = std::variant<ir::ShardPin, ir::LayoutPin, ir::ReplicatePin, PriorityDemand, RetentionDemand>;
+using Demand =
+    std::variant<ir::ShardPin, ir::LayoutPin, ir::ReplicatePin, PriorityDemand, StageDemand, RetentionDemand>;
 
 // Whether attributes of this name are about one tensor or op; the others apply to all ops of a call.
 bool IsAboutOne(const std::string& attribute);

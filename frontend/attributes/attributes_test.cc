@@ -41,6 +41,7 @@ std::string TextOf(const Demand& demand) {
     }
     return text;
   }
+  if (const auto* stage = std::get_if<StageDemand>(&demand)) return absl::StrCat("stage ", stage->value);
   if (const auto* priority = std::get_if<PriorityDemand>(&demand)) return absl::StrCat("priority ", priority->value);
   if (const auto* retention = std::get_if<RetentionDemand>(&demand)) {
     return std::string(ir::RetentionName(retention->retention));
@@ -159,6 +160,9 @@ TEST(AttributesTest, ReplicateAndPriority) {
   CheckAttribute("priority(level = 1)", "E0303: `priority` takes one int");
   CheckAttribute("priority(-1)", "E0303: a priority is not negative");
   CheckAttribute("priority(x)", "E0204: no int");
+  CheckAttribute("stage(2)", "stage 2");
+  CheckAttribute("stage", "E0303: `stage` takes one int");
+  CheckAttribute("stage(-1)", "E0303: a stage is not negative");
 }
 
 TEST(AttributesTest, RecomputeAndKeep) {
@@ -184,6 +188,7 @@ TEST(BlockTest, DemandsByName) {
   CheckBlock("layout(x = (\"dp\", _), w = \"tp\")", "x: layout [dp] []; w: layout [tp]");
   CheckBlock("replicate", "all ops: replicate");
   CheckBlock("priority(2)", "all ops: priority 2");
+  CheckBlock("stage(1)", "all ops: stage 1");
   CheckBlock("recompute", "all ops: recompute");
   CheckBlock("keep", "all ops: keep");
   CheckBlock("offload", "all ops: offload");

@@ -29,8 +29,8 @@ void ReportUnnamed(const dsl::syntax::Attribute& block, Span place, Reporter& re
 }  // namespace
 
 bool IsBlockAttribute(const std::string& name) {
-  return IsAboutOne(name) || name == "replicate" || name == "priority" || name == "recompute" || name == "keep" ||
-         name == "offload";
+  return IsAboutOne(name) || name == "replicate" || name == "priority" || name == "stage" || name == "recompute" ||
+         name == "keep" || name == "offload";
 }
 
 std::optional<BlockDemand> ReadBlockAttribute(const dsl::syntax::Attribute& attribute, const IntEvaluator& evaluate,

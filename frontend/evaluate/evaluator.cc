@@ -67,7 +67,7 @@ Evaluator::Trained Evaluator::AddTrained(const ir::Op& parameter) {
 
 bool Evaluator::has_demands() {
   return !pieces_.pins.pins().empty() || !pieces_.pins.priorities().empty() || !pieces_.regions.regions().empty() ||
-         !pieces_.pins.retentions().empty();
+         !pieces_.pins.retentions().empty() || !pieces_.pins.Stages().empty();
 }
 
 Value Evaluator::EvaluateInStep(const dsl::syntax::Expression& expression, const std::map<std::string, Value>& names) {
@@ -125,6 +125,7 @@ Expansion Evaluator::Finish() && {
           .priorities = pieces_.pins.priorities(),
           .regions = pieces_.regions.regions(),
           .retentions = std::move(retentions),
+          .stages = pieces_.pins.Stages(),
           .inputs = pieces_.sources.inputs(),
           .parameters = pieces_.sources.parameters(),
           .npy_places = pieces_.sources.npy_places(),

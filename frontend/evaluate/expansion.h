@@ -24,6 +24,7 @@ struct Expansion {
   std::vector<ir::Priority> priorities;
   std::vector<ir::Region> regions;
   std::vector<ir::RetentionPin> retentions;
+  std::vector<ir::StagePin> stages;
   std::map<ir::OpId, Span> inputs;              // In program order; not the sample mask.
   std::map<ir::OpId, Span> parameters;          // Where the user declares each.
   std::map<std::string, Span> npy_places = {};  // Of parameters by name, where each names its file.

@@ -148,6 +148,9 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
     if (!forward[retention.op]) continue;
     result.retentions.push_back({moved[retention.op], retention.retention, retention.span});
   }
+  for (const ir::StagePin& pin : expansion.stages) {
+    if (forward[pin.op]) result.stages.push_back({moved[pin.op], pin.stage, pin.span});
+  }
   for (ir::Region& region : expansion.regions) {
     std::vector<ir::OpId> ops;
     for (ir::OpId op : region.ops) {

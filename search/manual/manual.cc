@@ -33,6 +33,7 @@ class ManualSettings {
     }
     if (!pins_.priorities.empty()) Refuse("`#[priority]`", {}, "leave it out");
     for (const ir::Region& region : pins_.regions) Refuse("a region", region.span, "leave it out");
+    if (!pins_.stages.empty()) Refuse("`#[stage]`", pins_.stages.front().span, "leave it out");
     std::vector<Span> refused;  // An attribute may be about many ops.
     for (const ir::RetentionPin& retention : pins_.retentions) {
       if (std::find(refused.begin(), refused.end(), retention.span) != refused.end()) continue;

@@ -21,6 +21,9 @@ std::vector<int64_t> BestCuts(const CutTask& task) {
   const size_t cuts = static_cast<size_t>(task.stages) - 1;
   const std::vector<CutPlace>& places = task.places;
   if (places.size() < cuts || cuts == 0) return {};
+  const auto is_allowed = [&](size_t cut, size_t place) {
+    return task.ranges.empty() || task.ranges[cut].Has(places[place].op);
+  };
   const std::vector<double> sums = Sums(task.seconds);
   const auto between = [&](double begin_cost, size_t begin, double end_cost, size_t end) {
     return sums[end] - sums[begin] + begin_cost + end_cost;
@@ -29,10 +32,12 @@ std::vector<int64_t> BestCuts(const CutTask& task) {
   std::vector<std::vector<double>> slowest(cuts, std::vector<double>(places.size(), kNone));
   std::vector<std::vector<size_t>> from(cuts, std::vector<size_t>(places.size(), 0));
   for (size_t i = 0; i < places.size(); ++i) {
+    if (!is_allowed(0, i)) continue;
     slowest[0][i] = between(0, 0, places[i].seconds, static_cast<size_t>(places[i].op));
   }
   for (size_t k = 1; k < cuts; ++k) {
     for (size_t i = k; i < places.size(); ++i) {
+      if (!is_allowed(k, i)) continue;
       for (size_t j = k - 1; j < i; ++j) {
         const double last = between(places[j].seconds, static_cast<size_t>(places[j].op), places[i].seconds,
                                     static_cast<size_t>(places[i].op));
@@ -52,6 +57,7 @@ std::vector<int64_t> BestCuts(const CutTask& task) {
     best = time;
     last = i;
   }
+  if (best == kNone) return {};
   std::vector<int64_t> result(cuts);
   for (size_t k = cuts; k-- > 0;) {
     result[k] = places[last].op;
@@ -80,14 +86,37 @@ double SlowestStage(const CutTask& task, const std::vector<int64_t>& cuts) {
   return slowest;
 }
 
-std::vector<CutPlace> NarrowPlaces(const std::vector<CutPlace>& crossing) {
-  std::vector<CutPlace> narrow;
+std::vector<CutPlace> NarrowPlaces(const std::vector<CutPlace>& crossing, const std::vector<CutRange>& ranges) {
+  std::vector<bool> is_narrow(crossing.size());
   for (size_t i = 0; i < crossing.size(); ++i) {
     const bool before = i == 0 || crossing[i - 1].seconds >= crossing[i].seconds;
     const bool behind = i + 1 == crossing.size() || crossing[i + 1].seconds >= crossing[i].seconds;
-    if (before && behind) narrow.push_back(crossing[i]);
+    is_narrow[i] = before && behind;
   }
-  return narrow;
+  std::vector<bool> is_taken = is_narrow;
+  for (const CutRange& range : ranges) {
+    bool has_narrow = false;
+    for (size_t i = 0; i < crossing.size(); ++i) has_narrow = has_narrow || (is_narrow[i] && range.Has(crossing[i].op));
+    for (size_t i = 0; i < crossing.size() && !has_narrow; ++i) is_taken[i] = is_taken[i] || range.Has(crossing[i].op);
+  }
+  std::vector<CutPlace> places;
+  for (size_t i = 0; i < crossing.size(); ++i) {
+    if (is_taken[i]) places.push_back(crossing[i]);
+  }
+  return places;
+}
+
+std::vector<CutRange> RangesOf(const std::vector<PinnedOp>& pinned, int64_t ops, int stages) {
+  std::vector<CutRange> ranges;
+  for (int64_t stage = 1; stage < stages; ++stage) {
+    CutRange range{.first = stage, .last = ops - stages + stage};
+    for (const PinnedOp& pin : pinned) {
+      if (pin.stage < stage) range.first = std::max(range.first, pin.op + 1);
+      if (pin.stage >= stage) range.last = std::min(range.last, pin.op);
+    }
+    ranges.push_back(range);
+  }
+  return ranges;
 }
 
 }  // namespace cleave::search

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -32,7 +34,30 @@ TEST(StagesTest, NarrowPlacesAreBetweenBlocks) {
   EXPECT_EQ(ops, (std::vector<int64_t>{2, 3, 5}));
 }
 
-// Every way to choose the cuts, on random lists.
+TEST(StagesTest, ARangeWithoutNarrowPlacesHasAllOfItsOwn) {
+  const std::vector<CutPlace> crossing = {{1, 3}, {2, 1}, {3, 1}, {4, 4}, {5, 2}, {6, 2.5}};
+  const std::vector<CutPlace> places = NarrowPlaces(crossing, {{.first = 2, .last = 6}, {.first = 6, .last = 6}});
+  std::vector<int64_t> ops;
+  for (const CutPlace& place : places) ops.push_back(place.op);
+  EXPECT_EQ(ops, (std::vector<int64_t>{2, 3, 5, 6}));
+}
+
+TEST(StagesTest, RangesLeaveOpenWhatPinsDo) {
+  const std::vector<CutRange> ranges = RangesOf({{2, 0}, {4, 2}}, /*ops=*/8, /*stages=*/4);
+  ASSERT_EQ(ranges.size(), 3u);
+  EXPECT_EQ(std::pair(ranges[0].first, ranges[0].last), std::pair(int64_t{3}, int64_t{4}));
+  EXPECT_EQ(std::pair(ranges[1].first, ranges[1].last), std::pair(int64_t{3}, int64_t{4}));
+  EXPECT_EQ(std::pair(ranges[2].first, ranges[2].last), std::pair(int64_t{5}, int64_t{7}));
+}
+
+// Whether each pinned op is in its stage.
+bool Keeps(const std::vector<PinnedOp>& pinned, const std::vector<int64_t>& cuts) {
+  return std::all_of(pinned.begin(), pinned.end(), [&](const PinnedOp& pin) {
+    return std::upper_bound(cuts.begin(), cuts.end(), pin.op) - cuts.begin() == pin.stage;
+  });
+}
+
+// Every way to choose the cuts, on random lists, of which some ops are pinned.
 TEST(StagesTest, NoOtherCutsAreBetter) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -46,18 +71,29 @@ TEST(StagesTest, NoOtherCutsAreBetter) {
       if (op > 0 && random() % 4 > 0) task.places.push_back({op, number(random) / 4});
     }
     const size_t cuts = static_cast<size_t>(task.stages) - 1;
+    std::vector<PinnedOp> pinned;
+    int64_t stage = 0;
+    for (int64_t op = 0; op < ops; ++op) {
+      stage = std::min<int64_t>(task.stages - 1, stage + static_cast<int64_t>(random() % 3 == 0));
+      if (random() % 6 == 0) pinned.push_back({op, stage});
+    }
+    task.ranges = RangesOf(pinned, ops, task.stages);
+    bool is_possible = false;
     double best = 1e9;
     for (uint64_t chosen = 0; chosen < (uint64_t{1} << task.places.size()); ++chosen) {
       std::vector<int64_t> ways;
       for (size_t i = 0; i < task.places.size(); ++i) {
         if ((chosen >> i & 1) != 0) ways.push_back(task.places[i].op);
       }
-      if (ways.size() == cuts) best = std::min(best, SlowestStage(task, ways));
+      if (ways.size() != cuts || !Keeps(pinned, ways)) continue;
+      is_possible = true;
+      best = std::min(best, SlowestStage(task, ways));
     }
     const std::vector<int64_t> found = BestCuts(task);
-    if (task.places.size() < cuts) {
+    if (!is_possible) {
       EXPECT_TRUE(found.empty());
     } else {
+      EXPECT_TRUE(Keeps(pinned, found));
       EXPECT_DOUBLE_EQ(SlowestStage(task, found), best);
     }
   }

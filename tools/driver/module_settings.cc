@@ -75,6 +75,8 @@ void SetPinsAside(ir::Pins& pins, Diagnostics& diagnostics) {
   }
   if (pins.settings.stages != 1) note(pins.settings.stages_span);
   pins.settings.stages = 1;
+  for (const ir::StagePin& pin : pins.stages) note(pin.span);
+  pins.stages.clear();
   if (places.empty()) return;
   // With one device there is one plan, and `replicate` finds it without pins.
   if (pins.settings.search == ir::SearchAlgorithm::kPropagate) pins.settings.search = ir::SearchAlgorithm::kReplicate;

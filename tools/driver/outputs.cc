@@ -54,6 +54,7 @@ void MovePins(const IdVector<ir::OpId, char>& stays, const IdVector<ir::OpId, ir
   move(pins.pins);
   move(pins.priorities);
   move(pins.retentions);
+  move(pins.stages);
   for (ir::Region& region : pins.regions) {
     region.ops.erase(std::remove_if(region.ops.begin(), region.ops.end(), [&](ir::OpId op) { return stays[op] == 0; }),
                      region.ops.end());

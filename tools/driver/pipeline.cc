@@ -156,6 +156,7 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   if (!trains) {
     ForgetTraining(*module);
     module->pins.settings.stages = 1;
+    module->pins.stages.clear();
   }
   if (options.mode == ir::Mode::kPredict && !KeepOutputs(options.outputs, *module, diagnostics)) return std::nullopt;
   if (options.mode == ir::Mode::kGenerate && !MakeGeneration(options, file.file, *module, report)) return std::nullopt;

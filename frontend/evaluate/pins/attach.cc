@@ -109,6 +109,9 @@ void AddPin(const dsl::syntax::Attribute& attribute, ir::OpId op, const std::vec
       [&](const PriorityDemand& priority) {
         for (ir::OpId each : ops) pins.RecordPriority(each, priority.value);
       },
+      [&](const StageDemand& stage) {
+        for (ir::OpId each : ops) pins.RecordStage({each, stage.value, attribute.span});
+      },
       [&](const RetentionDemand& retention) { RecordRetention(retention, attribute, ops, pins); });
 }
 

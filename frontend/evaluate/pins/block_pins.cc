@@ -141,6 +141,8 @@ void PinOpsFrom(int first, const std::vector<Value>& handed_on, const std::vecto
     const std::set<ir::OpId> settled = pins.Prioritized();
     for (const ir::OpId op : ops) {
       if (std::holds_alternative<ir::ReplicatePin>(*block.of_ops)) pins.Record({op, ir::ReplicatePin(), block.span});
+      const auto* stage = std::get_if<StageDemand>(&*block.of_ops);
+      if (stage != nullptr) pins.RecordStage({op, stage->value, block.span});
       const auto* priority = std::get_if<PriorityDemand>(&*block.of_ops);
       if (priority != nullptr && settled.count(op) == 0) pins.RecordPriority(op, priority->value);
     }

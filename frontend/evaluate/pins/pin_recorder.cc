@@ -1,6 +1,5 @@
 #include "frontend/evaluate/pins/pin_recorder.h"
 
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -69,6 +68,12 @@ std::set<ir::OpId> PinRecorder::Prioritized() const {
   return ops;
 }
 
+std::vector<ir::StagePin> PinRecorder::Stages() const {
+  std::vector<ir::StagePin> stages;
+  for (const auto& [op, pin] : stages_) stages.push_back(pin);
+  return stages;
+}
+
 void PinRecorder::MoveToBatched(const std::vector<ir::Op>& removed, const ir::Vectorized& batched) {
   std::map<ir::OpId, const ir::Op*> by_id;
   for (const ir::Op& op : removed) by_id[op.id] = &op;
@@ -81,6 +86,15 @@ void PinRecorder::MoveToBatched(const std::vector<ir::Op>& removed, const ir::Ve
     for (ir::OpId made : batched.at(priority.op).made) priorities.push_back({made, priority.value});
   }
   priorities_ = std::move(priorities);
+  for (const ir::Op& op : removed) {
+    const auto pin = stages_.find(op.id);
+    if (pin == stages_.end()) continue;
+    for (const ir::OpId made : batched.at(op.id).made) {
+      if (ir::DefinitionOf(graph_.op(made)).op_class == ir::OpClass::kSource) continue;
+      RecordStage({made, pin->second.stage, pin->second.span});
+    }
+    stages_.erase(op.id);
+  }
   retentions_.MoveToBatched(removed, batched, graph_);
   const size_t pins = pins_.size();
   for (size_t i = 0; i < pins; ++i) {

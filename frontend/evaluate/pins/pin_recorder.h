@@ -1,10 +1,11 @@
-// Collects the pins, priorities and retentions of a model while it is expanded: each pin has one demand on one op, and
-// two that contradict each other are a mistake.
+// Collects the pins, priorities, stages and retentions of a model while it is expanded: each pin has one demand on one
+// op, and two that contradict each other are a mistake.
 #ifndef CLEAVE_FRONTEND_EVALUATE_PINS_PIN_RECORDER_H_
 #define CLEAVE_FRONTEND_EVALUATE_PINS_PIN_RECORDER_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -37,6 +38,10 @@ class PinRecorder {
   // The ops that have a priority already.
   std::set<ir::OpId> Prioritized() const;
 
+  // The first holds: attributes of what is inside of something else are recorded first.
+  void RecordStage(ir::StagePin pin) { stages_.emplace(pin.op, pin); }
+  std::vector<ir::StagePin> Stages() const;
+
   Retentions& retentions() { return retentions_; }
 
   // `removed`: ops of one element, in whose place `batched` has put others. A pin on one of them is about one element,
@@ -56,6 +61,7 @@ class PinRecorder {
   Reporter& reporter_;
   std::vector<ir::Pin> pins_;
   std::vector<ir::Priority> priorities_;
+  std::map<ir::OpId, ir::StagePin> stages_;
   Retentions retentions_;
   std::set<ir::OpId> region_parameters_;  // Those that RecordOfRegion has pinned.
   std::vector<size_t> defaults_;          // Indices of the pins that RecordDefault has made.

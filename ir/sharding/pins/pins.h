@@ -142,12 +142,22 @@ struct RetentionPin {
   bool operator==(const RetentionPin&) const = default;
 };
 
+// #[stage(k)]: the stage of a pipeline that computes an op.
+struct StagePin {
+  OpId op;
+  int64_t stage = 0;
+  Span span;  // As above.
+
+  bool operator==(const StagePin&) const = default;
+};
+
 struct Pins {
   ParallelSettings settings;
   std::vector<Pin> pins;  // In source order.
   std::vector<Priority> priorities;
   std::vector<Region> regions;           // In source order; no op is in two.
   std::vector<RetentionPin> retentions;  // In program order, at most one for each op. None is of a source.
+  std::vector<StagePin> stages;          // At most one for each op. None is of a source.
 
   bool operator==(const Pins&) const = default;
 };

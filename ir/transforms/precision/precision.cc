@@ -242,6 +242,7 @@ Lowered ApplyPrecision(const Graph& graph, Precision precision) {
 Pins MovePins(Pins pins, const Lowered& lowered) {
   for (Pin& pin : pins.pins) pin.op = lowered.places[pin.op];
   for (Priority& priority : pins.priorities) priority.op = lowered.places[priority.op];
+  for (StagePin& pin : pins.stages) pin.op = lowered.places[pin.op];
   for (Region& region : pins.regions) {
     const std::set<OpId> old(region.ops.begin(), region.ops.end());
     for (OpId& op : region.ops) op = lowered.places[op];
