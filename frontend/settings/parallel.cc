@@ -66,6 +66,12 @@ class ParallelReader {
           reporter_, name, value, settings_.pipeline_schedule,
           {{"one_f_one_b", ir::PipelineSchedule::kOneForwardOneBackward}, {"gpipe", ir::PipelineSchedule::kGPipe}});
     }
+    if (name == "row_updates") {
+      settings_.row_updates_span = value.span;
+      ReadChoice<ir::TableRows>(
+          reporter_, name, value, settings_.row_updates,
+          {{"auto", ir::TableRows::kAuto}, {"none", ir::TableRows::kNone}, {"all", ir::TableRows::kAll}});
+    }
     if (name == "recompute") {
       settings_.recompute_span = value.span;
       ReadChoice<ir::Recompute>(

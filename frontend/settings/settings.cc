@@ -29,6 +29,7 @@ const std::vector<std::string>& ParallelSettingNames() {
                                                            "outside",
                                                            "micro_batches",
                                                            "recompute",
+                                                           "row_updates",
                                                            "stages",
                                                            "pipeline_schedule"};
   return names;

@@ -28,6 +28,13 @@ void ScatterAdd(const float* updates, const int32_t* indices, const RowIndexing&
 // is 1. y may be x, which is then not copied.
 void Scatter(const float* x, const float* updates, const int32_t* indices, const RowIndexing& indexing, float* y);
 
+// y[i] = indices[i] where that is a number from 0 to rows - 1 which no place before i has, else -1.
+void Distinct(const int32_t* indices, int64_t count, int64_t rows, int32_t* y);
+
+// y[i, :] = the sum of x[j, :] over the j with indices[j] = places[i], in the order of j, and zeros where places[i] is
+// -1. x and y are [count, inner]; `places` is Distinct of `indices`.
+void SumEqual(const float* x, const int32_t* indices, const int32_t* places, int64_t count, int64_t inner, float* y);
+
 // Row i of y [count, depth] is 1 at classes[i] - first, else 0.
 void OneHot(const int32_t* classes, int64_t count, int64_t depth, int64_t first, float* y);
 

@@ -3,6 +3,7 @@
 #include "runtime/kernels/indexing.h"
 
 #include <random>
+#include <set>
 #include <vector>
 
 #include "runtime/kernels/testing.h"
@@ -129,6 +130,36 @@ TEST(IndexingTest, ManyOfOneRow) {
   const Placed<float> sums(20);
   ScatterAdd(Placed<float>(updates), Placed<int32_t>(indices), indexing, sums);
   EXPECT_EQ(sums.Values(), SumsInOrder(updates, indices, indexing));
+}
+
+// The sums are those of ScatterAdd, each at the first place of its row.
+TEST(IndexingTest, SumsOfEqualNumbers) {
+  uint32_t seed = 0;
+  for (const int64_t count : {0, 1, 7, 100, 3000}) {
+    for (const int64_t inner : {1, 5, 64}) {
+      SCOPED_TRACE(testing::Message() << count << " x " << inner);
+      constexpr int32_t kRows = 40;
+      const std::vector<int32_t> indices = RandomIndices(count, -2, kRows + 4, ++seed);
+      const std::vector<float> x = RandomValues(count * inner, ++seed);
+      const std::vector<float> sums = SumsInOrder(x, indices, {.count = count, .rows = kRows, .inner = inner});
+      std::vector<int32_t> expected_places;
+      std::vector<float> expected;
+      std::set<int32_t> seen;
+      for (const int32_t index : indices) {
+        const bool is_first = index >= 0 && index < kRows && seen.insert(index).second;
+        expected_places.push_back(is_first ? index : -1);
+        for (int64_t j = 0; j < inner; ++j) {
+          expected.push_back(is_first ? sums[static_cast<size_t>(index * inner + j)] : 0.0f);
+        }
+      }
+      const Placed<int32_t> numbers(indices), places(count);
+      Distinct(numbers, count, kRows, places);
+      EXPECT_EQ(places.Values(), expected_places);
+      const Placed<float> y(count * inner);
+      SumEqual(Placed<float>(x), numbers, places, count, inner, y);
+      EXPECT_EQ(y.Values(), expected);  // Equal to the last bit, because the order of the sum is given.
+    }
+  }
 }
 
 TEST(IndexingTest, OneHotRows) {

@@ -11,9 +11,11 @@
 #include "codegen/codegen.h"
 #include "dsl/parse/parse.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/row_updates/row_updates.h"
 #include "ir/transforms/differentiate/differentiate.h"
 #include "ir/transforms/precision/precision.h"
 #include "search/memory/memory.h"
+#include "search/rows.h"
 #include "search/search.h"
 #include "tools/driver/choose_cluster.h"
 #include "tools/driver/data_check.h"
@@ -70,10 +72,8 @@ std::optional<Planning> MakePlan(const CompileOptions& options, const Understood
   search::SearchOptions search = search::OptionsFrom(pins.settings);
   search.execution = ExecutionOn(options.target, model.module.training);
   std::optional<search::Found> found =
-      search::SearchForProgram(model.training_graph, *cluster, pins, search, report.diagnostics);
+      search::SearchWithRows(model.training_graph, *cluster, pins, search, report.diagnostics);
   if (!found.has_value()) return std::nullopt;
-  for (const std::string& error : ir::VerifyPlan(model.training_graph, found->plan))
-    return Bug("search", error, report);
   return Planning{.planned = {.cluster = *std::move(cluster), .plan = std::move(found->plan)},
                   .program = std::move(found->program)};
 }
@@ -190,6 +190,9 @@ std::optional<CompiledModel> CompileModel(const CompileOptions& options, Underst
   std::optional<Planning> planning = MakePlan(options, model, report);
   if (!planning.has_value()) return std::nullopt;
   PlannedModel& planned = planning->planned;
+  model.training_graph = ir::WithRowUpdates(std::move(model.training_graph), ir::GradientsByRows(planned.plan));
+  for (const std::string& error : ir::VerifyPlan(model.training_graph, planned.plan))
+    return Bug("search", error, report);
   const Span& stages = model.module.pins.settings.stages_span;
   if (MakesSources(options) && !CheckPipeline(model.training_graph, planned.plan, stages, report.diagnostics)) {
     return std::nullopt;

@@ -9,6 +9,7 @@
 #include "base/file/file.h"
 #include "base/text/text.h"
 #include "ir/graph/manual/manual.h"
+#include "ir/graph/row_updates/row_updates.h"
 #include "ir/program/plan_json/plan_json.h"
 #include "search/cluster/presets.h"
 #include "search/cluster/resolve.h"
@@ -51,11 +52,26 @@ class PlanFile {
       diagnostics_.Add(PlanError("does not fit this model").Note(std::string(plan.status().message())));
       return std::nullopt;
     }
+    if (!RowsArePossible(*plan)) return std::nullopt;
     return *std::move(plan);
   }
 
+  bool RowsArePossible(const ir::Plan& plan) {
+    const std::vector<ir::RowUpdate> possible = ir::FindRowUpdates(model_.training_graph).possible;
+    for (const ir::OpId gradient : ir::GradientsByRows(plan)) {
+      const bool is_possible = std::any_of(possible.begin(), possible.end(),
+                                           [&](const ir::RowUpdate& update) { return update.gradient == gradient; });
+      if (is_possible) continue;
+      diagnostics_.Add(PlanError("does not fit this model")
+                           .Note(absl::StrCat("`", model_.training_graph.op(gradient).name,
+                                              "` is applied by rows, and the optimizer needs all of it")));
+      return false;
+    }
+    return true;
+  }
+
   bool HasRightDevices(const ir::Plan& plan) {
-    const ir::Graph& graph = model_.training_graph;
+    const ir::Graph graph = ir::WithRowUpdates(model_.training_graph, ir::GradientsByRows(plan));
     const int64_t ranks = plan.mesh.rank_count();
     const std::string is_for = absl::StrCat("is for ", Plural(ranks, "device"));
     if (graph.is_manual() && ir::RankCount(graph.rank_axes) != ranks) {

@@ -23,6 +23,7 @@ inline constexpr Attribute<Ints> kBefore{"before"};  // Elements that pad adds, 
 inline constexpr Attribute<Ints> kAfter{"after"};
 inline constexpr Attribute<int64_t> kDepth{"depth"};   // Classes of one_hot.
 inline constexpr Attribute<int64_t> kRows{"rows"};     // Of the table whose gradient is made.
+inline constexpr Attribute<bool> kByRows{"by_rows"};   // The gradient is applied by rows (ir/graph/row_updates).
 inline constexpr Attribute<int64_t> kSize{"size"};     // Elements of one dimension; ranks of a group.
 inline constexpr Attribute<int64_t> kBatch{"batch"};   // Leading dimensions, each of whose elements is by itself.
 inline constexpr Attribute<Ints> kShared{"shared"};    // Inputs of a model's own op without the dimensions of `batch`.

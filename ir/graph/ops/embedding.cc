@@ -80,9 +80,9 @@ InferResult InferEmbeddingGradient(Types inputs, const Attributes& attributes) {
   return TensorType{DType::kF32, {attributes.Get(attribute::kRows), dy.back()}};
 }
 
-Rule EmbeddingGradientRule(Types inputs, const TensorType& output, const Attributes&) {
+Rule EmbeddingGradientRule(Types inputs, const TensorType& output, const Attributes& attributes) {
   Rule rule;
-  const std::vector<FactorList> tokens = AddDimensions(rule, inputs[1].shape, FactorKind::kReduced);
+  const std::vector<FactorList> tokens = AddDimensions(rule, inputs[1].shape, SummedPlaces(attributes));
   const int row = AddFactor(rule, "v", output.shape[0]);
   const int width = AddFactor(rule, "e", output.shape[1]);
   std::vector<FactorList> dy = tokens;
@@ -135,17 +135,18 @@ OpDefinition DefineEmbedding() {
 }
 
 OpDefinition DefineEmbeddingGradient() {
-  return OpDefinition{.op_class = OpClass::kMovement,
-                      .callable = false,
-                      .signature = {{.name = "dy"}, {.name = "tokens"}, RequiredAttribute(attribute::kRows)},
-                      .summary = "for each row of the table the sum of dy over its tokens",
-                      .infer = InferEmbeddingGradient,
-                      .rule = EmbeddingGradientRule,
-                      .flops = EmbeddingGradientFlops,
-                      .evaluate = EvaluateEmbeddingGradient,
-                      .resize = ResizeEmbeddingGradient,
-                      .choices = EmbeddingGradientChoices,
-                      .calls = [](const CallSite& site) { return ScatterAddCall(site, 0); }};
+  return OpDefinition{
+      .op_class = OpClass::kMovement,
+      .callable = false,
+      .signature = {{.name = "dy"}, {.name = "tokens"}, RequiredAttribute(attribute::kRows), ByRowsArgument()},
+      .summary = "for each row of the table the sum of dy over its tokens",
+      .infer = InferEmbeddingGradient,
+      .rule = EmbeddingGradientRule,
+      .flops = EmbeddingGradientFlops,
+      .evaluate = EvaluateEmbeddingGradient,
+      .resize = ResizeEmbeddingGradient,
+      .choices = EmbeddingGradientChoices,
+      .calls = [](const CallSite& site) { return ScatterAddCall(site, 0); }};
 }
 
 }  // namespace cleave::ir

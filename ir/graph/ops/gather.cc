@@ -170,7 +170,8 @@ Rule ScatterAddRule(Types inputs, const TensorType& output, const Attributes& at
   rule.output = AddDimensions(rule, output.shape);
   rule.factors[axis].name = "v";
   const size_t batch = BatchOf(attributes);
-  const std::vector<FactorList> indices = IndexFactors(rule, rule.output, batch, inputs[1].shape, FactorKind::kReduced);
+  const std::vector<FactorList> indices =
+      IndexFactors(rule, rule.output, batch, inputs[1].shape, SummedPlaces(attributes));
   rule.inputs = {WithDimensions(rule.output, axis, 1, Own(indices, batch)), indices};
   rule.linear = {{0}};
   return rule;
@@ -292,7 +293,8 @@ OpDefinition DefineScatterAdd() {
                     {.name = "indices"},
                     RequiredAttribute(attribute::kSize),
                     OptionalAttribute(attribute::kAxis, 0),
-                    BatchArgument()},
+                    BatchArgument(),
+                    ByRowsArgument()},
       .summary = "slices of updates added up along `axis` by the numbers in `indices`, into `size` slices",
       .infer = InferScatterAdd,
       .rule = ScatterAddRule,

@@ -54,6 +54,13 @@ std::vector<FactorList> AddIndexDimensions(Rule& rule, const Shape& indices, Fac
   return dimensions;
 }
 
+Argument ByRowsArgument() { return {.name = attribute::kByRows.name, .kind = ArgumentKind::kBool, .internal = true}; }
+
+FactorKind SummedPlaces(const Attributes& attributes) {
+  const bool by_rows = attributes.Has(attribute::kByRows) && attributes.Get(attribute::kByRows);
+  return by_rows ? FactorKind::kWhole : FactorKind::kReduced;
+}
+
 void GatherRows(const Tensor& x, const Tensor& indices, const RowIndexing& indexing, Tensor& y) {
   ForEachIndexed(indices, indexing, [&](size_t from, size_t to) { y.values[to] = x.values[from]; });
 }

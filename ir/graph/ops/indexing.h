@@ -28,6 +28,11 @@ RowIndexing IndexingOf(const Shape& shape, size_t axis, size_t batch, const Shap
 // Factors i0, i1, …, one per dimension of the indices.
 std::vector<FactorList> AddIndexDimensions(Rule& rule, const Shape& indices, FactorKind kind);
 
+// The attribute `by_rows` of a table's gradient that is never made as a whole (ir/graph/row_updates): absent elsewhere.
+Argument ByRowsArgument();
+// Of the places whose rows such a gradient adds up: all of them are needed at once.
+FactorKind SummedPlaces(const Attributes& attributes);
+
 // `dimensions` with `count` of them, from `axis` on, replaced by `others`.
 template <typename T>
 std::vector<T> WithDimensions(std::vector<T> dimensions, size_t axis, int count, const std::vector<T>& others) {

@@ -36,6 +36,14 @@ void AddIndexingSamples(Forms& forms) {
     maker.Add({{{a, e}}, {{a}, Fill::kLabels}}, {{attribute::kRows, 3}});
     maker.Add({{{a, b, e}}, {{a, b}, Fill::kLabels}}, {{attribute::kRows, 2}});
   };
+  forms[OpKind::kDistinct] = [](Maker& maker) {
+    maker.Add({{{maker.Size()}, Fill::kLabels}}, {{attribute::kRows, 3}});
+  };
+  forms[OpKind::kSumEqual] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{a}}, {{a}, Fill::kLabels}, {{a}, Fill::kLabels}});
+    maker.Add({{{a, b, c}}, {{a}, Fill::kLabels}, {{a}, Fill::kLabels}});
+  };
   forms[OpKind::kOneHot] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size();
     maker.Add({{{a, b}, Fill::kLabels}}, {{attribute::kDepth, 3}});

@@ -34,6 +34,9 @@ bool IsInteger(OpKind op, size_t input) {
                                                                {OpKind::kGather, 1},
                                                                {OpKind::kScatterAdd, 1},
                                                                {OpKind::kScatter, 2},
+                                                               {OpKind::kDistinct, 0},
+                                                               {OpKind::kSumEqual, 1},
+                                                               {OpKind::kSumEqual, 2},
                                                                {OpKind::kCausalMaskAt, 1},
                                                                {OpKind::kRopeAt, 1},
                                                                {OpKind::kAccuracy, 1},
@@ -354,6 +357,11 @@ TEST(ValuesTest, Movements) {
         {x, T({3}, {1, 1, -4})},
         {{attribute::kSize, 2}, {attribute::kAxis, -1}},
         T({2, 2}, {0, 3, 0, 9})},
+       {OpKind::kDistinct, {T({6}, {3, 1, 3, 4, -1, 1})}, {{attribute::kRows, 4}}, T({6}, {3, 1, -1, -1, -1, -1})},
+       {OpKind::kSumEqual,
+        {T({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), T({4}, {3, 9, 3, 0}), T({4}, {3, -1, -1, 0})},
+        {},
+        T({4, 2}, {6, 8, 0, 0, 0, 0, 7, 8})},
        {OpKind::kOneHot, {T({3}, {1, 0, 9})}, {{attribute::kDepth, 2}}, T({3, 2}, {0, 1, 1, 0, 0, 0})}});
 }
 

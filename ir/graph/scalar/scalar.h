@@ -149,6 +149,10 @@ Scalar Substitute(const Scalar& value, const std::map<std::string, Scalar>& vari
 // The value with the bodies of functions in place of their calls.
 Scalar WithoutCalls(const Scalar& value);
 
+// The value without calls, and without what its numbers decide: 0 + x is x, 0 x and 0 / (1 + |x|) are 0. It has the
+// same values wherever all variables, and what is computed of them, are finite and not NaN.
+Scalar Simplified(const Scalar& value);
+
 // The gradients of a loss by each of `parameters`, from `dy`, the gradient by `value`; nullopt where it does not depend
 // on one. They are computed by reverse accumulation: a node's gradient is the sum over its uses. The gradient of a
 // choice is a choice too, so that the operand that is not chosen has no influence, even if it is infinite or a NaN.

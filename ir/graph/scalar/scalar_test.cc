@@ -150,5 +150,26 @@ TEST(ScalarDeathTest, ChecksArguments) {
   EXPECT_DEATH(ValueAt(Variable("z"), 1), "`z` is no parameter");
 }
 
+// What a parameter and the state of an optimizer become where the gradient is zero.
+TEST(ScalarTest, SimplifiesWhatNumbersDecide) {
+  const Scalar p = Variable("p"), s = Variable("s"), rate = Variable("rate");
+  const Scalar zero = 0.0;
+  const auto same = [](const Scalar& value, const Scalar& expected) {
+    return ScalarText(Simplified(value)) == ScalarText(expected);
+  };
+  EXPECT_TRUE(same(p - zero * rate, p));
+  EXPECT_TRUE(same(s + zero * zero, s));
+  EXPECT_TRUE(same(p - zero / (Sqrt(s + zero * zero) + 1e-10) * rate, p));
+  EXPECT_TRUE(same(p + Select(zero < Scalar(1.0), zero, p), p));
+  EXPECT_TRUE(same(1.0 * p / 1.0, p));
+  EXPECT_TRUE(same(Maximum(zero, -1.0), 0.0));
+  // Where the divisor may be zero, nothing is known.
+  EXPECT_FALSE(same(zero / Sqrt(s), 0.0));
+  EXPECT_FALSE(same(zero / p, 0.0));
+  // Momentum and weight decay change what has no gradient.
+  EXPECT_FALSE(same(0.9 * s + zero, s));
+  EXPECT_FALSE(same(p - (zero + 0.01 * p) * rate, p));
+}
+
 }  // namespace
 }  // namespace cleave::ir

@@ -99,7 +99,7 @@ absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& 
   CLEAVE_RETURN_IF_ERROR(
       CheckFields(json, where, {"name", "factors", "decided_by"},
                   {"kind", "phase", "line", "inputs", "output", "in_strategy", "out_strategy", "partial", "passes",
-                   "stage", "out_layout", "gather_again", "recompute", "offload", "reason", "choices"}));
+                   "stage", "out_layout", "gather_again", "recompute", "offload", "by_rows", "reason", "choices"}));
   const Rule rule = RuleOf(graph, op);
   OpPlan plan;
   CLEAVE_ASSIGN_OR_RETURN(plan.strategy, StrategyOf(json.at("factors"), rule, mesh, absl::StrCat(where, ".factors")));
@@ -126,6 +126,7 @@ absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& 
   CLEAVE_ASSIGN_OR_RETURN(const bool gather_again, FlagAt(json, "gather_again", where));
   CLEAVE_ASSIGN_OR_RETURN(const bool recompute, FlagAt(json, "recompute", where));
   CLEAVE_ASSIGN_OR_RETURN(const bool offload, FlagAt(json, "offload", where));
+  CLEAVE_ASSIGN_OR_RETURN(plan.by_rows, FlagAt(json, "by_rows", where));
   if ((recompute || offload) && !CanBeRecomputed(graph, op)) {
     return JsonError(absl::StrCat(where, recompute ? ".recompute" : ".offload"),
                      absl::StrCat("`", op.name, "` is always kept"));

@@ -87,6 +87,7 @@ Json OpJson(const Graph& graph, const Plan& plan, const Op& op, const Rule& rule
                   {"reason", planned.reason},
                   {"choices", std::move(choices)}});
   if (planned.retention == Retention::kOffload) json["offload"] = true;
+  if (planned.by_rows) json["by_rows"] = true;
   if (plan.pipeline.has_value() && !IsOnEveryStage(op)) json["stage"] = planned.stage;
   return json;
 }

@@ -91,6 +91,9 @@ enum class Price { kBytes, kClassic, kTime };
 // Whether the backward pass makes values of the forward pass again instead of keeping them in memory: where a plan does
 // not fit, never, or as much as saves memory.
 enum class Recompute { kAuto, kNone, kFull };
+// Whether gradients of tables are applied by rows (ir/graph/row_updates): where that is faster, nowhere, or wherever it
+// is possible.
+enum class TableRows { kAuto, kNone, kAll };
 enum class DatasetLayout { kDataParallel, kFullBatch };
 
 struct NamedAxis {
@@ -123,10 +126,12 @@ struct ParallelSettings {
   Outside outside = Outside::kReplicate;     // Of a model with regions.
   std::optional<int64_t> micro_batches = 1;  // Plan::micro_batches; nullopt: `auto`.
   Recompute recompute = Recompute::kAuto;    // Of values without a RetentionPin.
+  TableRows row_updates = TableRows::kAuto;  // Of gradients of tables.
   std::optional<int64_t> stages = 1;         // Of a pipeline; nullopt: `auto`.
   PipelineSchedule pipeline_schedule = PipelineSchedule::kOneForwardOneBackward;
   Span stages_span, pipeline_schedule_span;
-  Span search_span, objective_span, cost_span, zero_span, mesh_span, outside_span, micro_batches_span, recompute_span;
+  Span search_span, objective_span, cost_span, zero_span, mesh_span, outside_span, micro_batches_span, recompute_span,
+      row_updates_span;
 
   Price price() const { return cost.value_or(search == SearchAlgorithm::kPropagate ? Price::kBytes : Price::kTime); }
 

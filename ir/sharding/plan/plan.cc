@@ -95,6 +95,15 @@ absl::Status VerifyIn(const Plan& plan, const Strategy& strategy, const Rule& ru
   return plan.micro_batches > 1 ? VerifyCuts(strategy, rule, plan.mesh) : VerifyStrategy(strategy, rule, plan.mesh);
 }
 
+std::vector<OpId> GradientsByRows(const Plan& plan) {
+  std::vector<OpId> gradients;
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const OpId op(static_cast<int64_t>(i));
+    if (plan.ops[op].by_rows) gradients.push_back(op);
+  }
+  return gradients;
+}
+
 int StageCount(const Plan& plan) {
   return plan.pipeline.has_value() ? static_cast<int>(plan.mesh.axis(plan.pipeline->axis).size) : 1;
 }
@@ -145,6 +154,14 @@ std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
     }
     if (planned.retention == Retention::kOffload && !CanBeRecomputed(graph, op)) {
       errors.push_back(absl::StrCat("`", op.name, "` cannot wait in the host's memory"));
+    }
+    const bool by_rows = op.attributes.Has(attribute::kByRows) && op.attributes.Get(attribute::kByRows);
+    if (planned.by_rows != by_rows) {
+      errors.push_back(absl::StrCat("`", op.name, "` is applied by rows ", by_rows ? "in the graph" : "in the plan",
+                                    " alone"));
+    }
+    if (plan.pipeline.has_value() && by_rows) {
+      errors.push_back(absl::StrCat("`", op.name, "` of a pipeline is applied by rows"));
     }
     if (plan.pipeline.has_value() && UsesAxis(planned, plan.pipeline->axis)) {
       errors.push_back(absl::StrCat("`", op.name, "` is cut by the axis of stages"));

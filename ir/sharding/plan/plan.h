@@ -65,7 +65,8 @@ struct OpPlan {
   // redistributed right after the op.
   std::optional<Layout> output;
   Retention retention = Retention::kKeep;
-  int stage = 0;  // Of the pipeline (ir/sharding/stages).
+  bool by_rows = false;  // Of a table's gradient that is applied by rows: the op has the attribute `by_rows`.
+  int stage = 0;         // Of the pipeline (ir/sharding/stages).
   DecidedBy decided_by = DecidedBy::kFallback;
   std::string reason;           // One sentence.
   std::vector<Choice> choices;  // At least the chosen one and the second best, where there was a choice.
@@ -119,6 +120,9 @@ bool CanBeRecomputed(const Graph& graph, const Op& op);
 // Checks a strategy for the rule of its op. Where the plan has micro-batches, these cut factors too, and FindRefusal
 // (ir/sharding/micro_batches) says whether all cuts go together.
 absl::Status VerifyIn(const Plan& plan, const Strategy& strategy, const Rule& rule);
+
+// The gradients that are applied by rows, for WithRowUpdates (ir/graph/row_updates).
+std::vector<OpId> GradientsByRows(const Plan& plan);
 
 // The number of stages; 1 where the plan is no pipeline.
 int StageCount(const Plan& plan);

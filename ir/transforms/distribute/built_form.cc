@@ -37,9 +37,10 @@ bool IsPartialOver(const Layout& layout, AxisId axis) {
                      [axis](const PartialAxis& partial) { return partial.axis == axis; });
 }
 
-// The strategy of a built op that reads values in `inputs`. `passes` is what passes through the op as a whole.
-Strategy StrategyOf(const Rule& rule, const std::vector<const Layout*>& inputs, const std::vector<PassThrough>& passes,
-                    const Mesh& mesh) {
+}  // namespace
+
+Strategy StrategyOfBuilt(const Rule& rule, const std::vector<const Layout*>& inputs,
+                         const std::vector<PassThrough>& passes, const Mesh& mesh) {
   Strategy strategy = Strategy::Replicated(rule);
   for (size_t i = 0; i < inputs.size(); ++i) CutLikeInput(*inputs[i], rule.inputs[i], rule, mesh, strategy);
   for (const PassThrough& pass : passes) {
@@ -53,8 +54,6 @@ Strategy StrategyOf(const Rule& rule, const std::vector<const Layout*>& inputs, 
   }
   return strategy;
 }
-
-}  // namespace
 
 BuiltForm BuildForm(const Graph& graph, const Op& op, const Strategy& strategy, const Mesh& mesh) {
   const OpDefinition& definition = DefinitionOf(op);
@@ -87,7 +86,7 @@ BuiltForm BuildForm(const Graph& graph, const Op& op, const Strategy& strategy, 
     }
     std::vector<const Layout*> inputs;
     for (OpId input : built.inputs) inputs.push_back(&form.layouts[input]);
-    form.strategies.push_back(StrategyOf(own, inputs, strategy.passes, mesh));
+    form.strategies.push_back(StrategyOfBuilt(own, inputs, strategy.passes, mesh));
     form.layouts.push_back(OutputLayout(form.strategies.back(), own));
   }
   return form;

@@ -22,6 +22,11 @@ struct BuiltForm {
   bool is_input(OpId id) const { return static_cast<size_t>(id.value()) < inputs; }
 };
 
+// The strategy of a built op that reads values in `inputs`: each dimension is cut as in these. `passes` is what passes
+// through the op of which it is a part.
+Strategy StrategyOfBuilt(const Rule& rule, const std::vector<const Layout*>& inputs,
+                         const std::vector<PassThrough>& passes, const Mesh& mesh);
+
 // REQUIRES: the op has a distributed form, and `strategy` is valid for its rule.
 BuiltForm BuildForm(const Graph& graph, const Op& op, const Strategy& strategy, const Mesh& mesh);
 

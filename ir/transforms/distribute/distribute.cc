@@ -1,4 +1,5 @@
-// Reading guide. `Rewriter::Run` copies the ops one by one. `Replace` puts the distributed form of one op in its place,
+// Reading guide. `Rewriter::Run` copies the ops one by one; rows.h has the forms of gradients that are applied by rows.
+// `Replace` puts the distributed form of one op in its place,
 // without the statistics that exist already. Two built ops are the same statistic where they have the same number, and
 // `NumberOf` gives the same number for the same kind, attributes and strategy on inputs of the same numbers.
 
@@ -20,13 +21,20 @@
 #include "ir/graph/roles.h"
 #include "ir/graph/unique_names.h"
 #include "ir/transforms/distribute/built_form.h"
+#include "ir/transforms/distribute/rows.h"
 
 namespace cleave::ir {
 namespace {
 
 class Rewriter {
  public:
-  Rewriter(const Graph& graph, const Plan& plan) : graph_(graph), plan_(plan), names_(graph) {
+  Rewriter(const Graph& graph, const Plan& plan)
+      : graph_(graph),
+        plan_(plan),
+        names_(graph),
+        rows_(graph, plan, result_.graph, result_.values, [this](Op op, const Op& original, const Strategy& strategy) {
+          return AppendOnRows(std::move(op), original, strategy);
+        }) {
     result_.plan = {.cluster = plan.cluster,
                     .mesh = plan.mesh,
                     .ops = {},
@@ -38,6 +46,12 @@ class Rewriter {
 
   absl::StatusOr<Distributed> Run() && {
     for (const Op& op : graph_.ops) {
+      if (rows_.Has(op.id)) {
+        result_.values.push_back(rows_.Add(op));
+        result_.by_rows.push_back(!rows_.IsWhole(op.id));
+        continue;
+      }
+      result_.by_rows.push_back(false);
       if (CutsInnerFactor(plan_.ops[op.id].strategy, rules_.Of(graph_, op), plan_.mesh)) {
         CLEAVE_RETURN_IF_ERROR(Replace(op));
       } else {
@@ -104,6 +118,18 @@ class Rewriter {
       copy.gradient_of = op.gradient_of;
     }
     return Append(std::move(copy), op, std::move(plan));
+  }
+
+  OpId AppendOnRows(Op op, const Op& original, const Strategy& strategy) {
+    if (op.name != original.name) op.name = names_.Take(op.name);
+    const OpPlan& planned = plan_.ops[original.id];
+    return Append(std::move(op), original,
+                  {.strategy = strategy,
+                   .output = {},
+                   .stage = planned.stage,
+                   .decided_by = planned.decided_by,
+                   .reason = absl::StrCat(original.name, " by rows"),
+                   .choices = {}});
   }
 
   OpId Append(Op op, const Op& original, OpPlan plan) {
@@ -182,6 +208,7 @@ class Rewriter {
   std::set<OpId> replaced_;
   RuleTable rules_;
   UniqueNames names_;
+  RowForms rows_;
   std::map<std::pair<OpId, Layout>, int> inputs_;
   std::map<Computation, int> computations_;
   int next_number_ = 0;

@@ -7,6 +7,8 @@
 #ifndef CLEAVE_IR_TRANSFORMS_DISTRIBUTE_DISTRIBUTE_H_
 #define CLEAVE_IR_TRANSFORMS_DISTRIBUTE_DISTRIBUTE_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "ir/graph/graph.h"
 #include "ir/sharding/mesh/mesh.h"
@@ -21,6 +23,8 @@ struct Distributed {
   Plan plan;                       // Of `graph`.
   IdVector<OpId, OpId> originals;  // For each op of `graph`: the op of the original graph that it is or is part of.
   IdVector<OpId, OpId> values;     // For each op of the original graph: the op of `graph` that makes its value.
+  // For each op of the original graph: whether that value has only the rows of a table which a step looks up.
+  IdVector<OpId, uint8_t> by_rows;
 };
 
 // Whether `strategy` cuts an inner factor into more than one piece.
@@ -30,6 +34,8 @@ bool CutsInnerFactor(const Strategy& strategy, const Rule& rule, const Mesh& mes
 // op that makes the value of a replaced op keeps its name, the others are called "<name>.max", …; all have its phase
 // and line. Their strategies follow from that of the replaced op: a dimension is cut as in the value that it comes
 // from.
+//
+// A table's gradient that is applied by rows (ir/graph/row_updates) and what is computed of it are rows, too.
 //
 // Statistics that an op and its gradients have in common (the moments of layer_norm) are computed once.
 //

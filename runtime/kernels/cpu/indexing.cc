@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "runtime/kernels/cpu/parallel.h"
 
@@ -63,6 +65,28 @@ void Scatter(const float* x, const float* updates, const int32_t* indices, const
       const int64_t row = indices[i] - indexing.first_row;
       if (row >= 0 && row < rows) std::copy_n(updates + (o * count + i) * inner, inner, y + (o * rows + row) * inner);
     }
+  }
+}
+
+void Distinct(const int32_t* indices, int64_t count, int64_t rows, int32_t* y) {
+  std::unordered_set<int32_t> seen(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    const int32_t index = indices[i];
+    y[i] = index >= 0 && index < rows && seen.insert(index).second ? index : -1;
+  }
+}
+
+void SumEqual(const float* x, const int32_t* indices, const int32_t* places, int64_t count, int64_t inner, float* y) {
+  std::unordered_map<int32_t, int64_t> place_of(static_cast<size_t>(count));
+  std::fill_n(y, count * inner, 0.0f);
+  for (int64_t i = 0; i < count; ++i) {
+    if (places[i] >= 0) place_of.emplace(places[i], i);
+    const auto found = place_of.find(indices[i]);
+    if (found == place_of.end()) continue;
+    const float* from = x + i * inner;
+    float* to = y + found->second * inner;
+#pragma omp simd
+    for (int64_t j = 0; j < inner; ++j) to[j] += from[j];
   }
 }
 

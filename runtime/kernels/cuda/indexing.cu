@@ -148,6 +148,40 @@ __global__ void ScatterRows(RowIndexing indexing, const float* updates, const in
   }
 }
 
+// Each warp looks for one number. The lanes look at 32 places at once, and none looks behind the first that is found.
+constexpr int kLanes = 32;
+__global__ void FindDistinct(const int32_t* indices, int64_t count, int64_t rows, int32_t* y) {
+  const int lane = static_cast<int>(threadIdx.x % kLanes);
+  for (int64_t i = FirstElement() / kLanes; i < count; i += ElementStride() / kLanes) {
+    const int32_t index = indices[i];
+    bool is_first = index >= 0 && index < rows;
+    for (int64_t begin = 0; is_first && begin < i; begin += kLanes) {
+      const int64_t j = begin + lane;
+      is_first = __any_sync(~0u, j < i && indices[j] == index) == 0;
+    }
+    if (lane == 0) y[i] = is_first ? index : -1;
+  }
+}
+
+// Each warp sums one row. The lanes look at 32 places at once, and add what they find in the order of the places, each
+// in its own columns.
+__global__ void SumEqualRows(const float* x, const int32_t* indices, const int32_t* places, int64_t count,
+                             int64_t inner, float* y) {
+  const int lane = static_cast<int>(threadIdx.x % kLanes);
+  for (int64_t i = FirstElement() / kLanes; i < count; i += ElementStride() / kLanes) {
+    const int32_t index = places[i];
+    for (int64_t column = lane; column < inner; column += kLanes) y[i * inner + column] = 0.0f;
+    for (int64_t begin = i; index >= 0 && begin < count; begin += kLanes) {
+      const int64_t j = begin + lane;
+      unsigned found = __ballot_sync(~0u, j < count && indices[j] == index);
+      for (; found != 0; found &= found - 1) {
+        const float* const from = x + (begin + __ffs(static_cast<int>(found)) - 1) * inner;
+        for (int64_t column = lane; column < inner; column += kLanes) y[i * inner + column] += from[column];
+      }
+    }
+  }
+}
+
 __global__ void OneHotRows(const int32_t* classes, int64_t count, int64_t depth, int64_t first, float* y) {
   for (int64_t at = FirstElement(); at < count * depth; at += ElementStride()) {
     y[at] = static_cast<int64_t>(classes[at / depth]) - first == at % depth ? 1.0f : 0.0f;
@@ -202,6 +236,14 @@ void ScatterAdd(const float* updates, const int32_t* indices, const RowIndexing&
   } else {
     Launch(SumBuckets<1>, ForElements(elements), buckets, indexing.outer, indexing.inner, updates, y);
   }
+}
+
+void Distinct(const int32_t* indices, int64_t count, int64_t rows, int32_t* y) {
+  Launch(FindDistinct, ForElements(count * kLanes), indices, count, rows, y);
+}
+
+void SumEqual(const float* x, const int32_t* indices, const int32_t* places, int64_t count, int64_t inner, float* y) {
+  Launch(SumEqualRows, ForElements(count * kLanes), x, indices, places, count, inner, y);
 }
 
 void OneHot(const int32_t* classes, int64_t count, int64_t depth, int64_t first, float* y) {
