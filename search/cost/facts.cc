@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "ir/graph/row_updates/row_updates.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
 
 namespace cleave::search {
@@ -208,6 +209,14 @@ void FindUpdateGroups(GraphFacts& facts) {
   }
 }
 
+void FindTouchedRows(GraphFacts& facts) {
+  for (const ir::RowUpdate& update : ir::RowUpdatesOf(*facts.graph)) {
+    facts.touched_rows[update.gradient] = update.places;
+    for (const ir::OpId op : update.ops) facts.touched_rows[op] = update.places;
+    for (const ir::OpId op : update.sums) facts.touched_rows[op] = update.places;
+  }
+}
+
 bool ContinuesOtherSum(const GraphFacts& facts, const ir::Op& sum) {
   if (sum.inputs.size() == 1) return false;  // A gradient in another shape lies as it was made.
   const std::optional<ir::OpId>& value = facts.op(facts.whole_sums[sum.id]).gradient_of;
@@ -316,6 +325,7 @@ GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches) {
                    .continues_other_sum = IdVector<ir::OpId, uint8_t>(count),
                    .update_groups = IdVector<ir::OpId, std::vector<ir::OpId>>(count),
                    .updated_parameters = {},
+                   .touched_rows = IdVector<ir::OpId, int64_t>(count),
                    .priced = IdVector<ir::OpId, uint8_t>(count),
                    .gradient = IdVector<ir::OpId, uint8_t>(count),
                    .inner_groups = IdVector<ir::OpId, std::vector<ir::OpId>>(count),
@@ -346,6 +356,7 @@ GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches) {
   }
   FindSums(facts);
   FindUpdateGroups(facts);
+  FindTouchedRows(facts);
   FindGradients(facts);
   FindInnerGroups(facts);
   return facts;

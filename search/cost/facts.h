@@ -66,6 +66,9 @@ struct GraphFacts {
   IdVector<ir::OpId, std::vector<ir::OpId>>
       update_groups;                                // Of a parameter: the states and update ops that lie like it.
   IdVector<ir::OpId, ir::OpId> updated_parameters;  // Of these: that parameter. Of all other ops their own id.
+  // Of a table's gradient that is applied by rows (ir/graph/row_updates), and of what is computed of it: how many rows
+  // are touched at most. 0 for all other ops.
+  IdVector<ir::OpId, int64_t> touched_rows;
   // Moving the value costs something: it has at least two dimensions, and is not aside.
   IdVector<ir::OpId, uint8_t> priced;
   IdVector<ir::OpId, uint8_t>

@@ -19,28 +19,46 @@ ir::TensorType LocalType(const ir::Program& program, ir::ValueId value) {
   return {.dtype = program.value(value).type.dtype, .shape = ir::LargestLocalShape(program, value)};
 }
 
-Seconds Arithmetic(const ir::Program& program, const ir::Compute& compute, const Cluster& cluster) {
+std::vector<ir::TensorType> InputTypes(const ir::Program& program, const ir::Compute& compute) {
   std::vector<ir::TensorType> inputs;
   for (ir::ValueId input : compute.inputs) inputs.push_back(LocalType(program, input));
-  return ArithmeticSeconds(cluster, ir::DefinitionOf(compute.kind), inputs, LocalType(program, compute.output),
-                           compute.attributes);
+  return inputs;
+}
+
+Seconds Arithmetic(const ir::Program& program, const ir::Compute& compute, const Cluster& cluster) {
+  return ArithmeticSeconds(cluster, ir::DefinitionOf(compute.kind), InputTypes(program, compute),
+                           LocalType(program, compute.output), compute.attributes);
+}
+
+// For each value that a step reads, and behind these each that it writes, how many bytes of it.
+std::vector<std::pair<ir::ValueId, Bytes>> Touched(const ir::Program& program, const ir::Step& step) {
+  std::vector<std::pair<ir::ValueId, Bytes>> touched;
+  if (const ir::Compute* compute = ir::ComputeOf(step); compute != nullptr) {
+    const ir::OpDefinition& definition = ir::DefinitionOf(compute->kind);
+    const std::vector<ir::TensorType> inputs = InputTypes(program, *compute);
+    const ir::TensorType output = LocalType(program, compute->output);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      touched.emplace_back(compute->inputs[i], ir::BytesTouched(definition, inputs, output, static_cast<int>(i)));
+    }
+    touched.emplace_back(compute->output, ir::BytesTouched(definition, inputs, output, -1));
+    return touched;
+  }
+  for (const ir::ValueId value : ir::Reads(step)) touched.emplace_back(value, LocalType(program, value).bytes());
+  for (const ir::ValueId value : ir::Writes(step)) touched.emplace_back(value, LocalType(program, value).bytes());
+  return touched;
 }
 
 // The bytes that the steps read from other steps, each value once, and the bytes that they write for others. What has
 // no memory is neither read nor written: the weights of attention, which its gradient makes again.
 Bytes BytesTouched(const ir::Program& program, const ir::Fusion& fusion, absl::Span<const int> steps) {
-  std::set<ir::ValueId> written, touched;
+  std::map<ir::ValueId, Bytes> most;
   for (int step : steps) {
-    for (ir::ValueId value : ir::Reads(program.steps[static_cast<size_t>(step)])) {
-      if (written.count(value) == 0 && !fusion.inside.contains(value)) touched.insert(value);
+    for (const auto& [value, bytes] : Touched(program, program.steps[static_cast<size_t>(step)])) {
+      if (!fusion.inside.contains(value)) most[value] = std::max(most[value], bytes);
     }
-    for (ir::ValueId value : ir::Writes(program.steps[static_cast<size_t>(step)])) written.insert(value);
-  }
-  for (ir::ValueId value : written) {
-    if (!fusion.inside.contains(value)) touched.insert(value);
   }
   Bytes bytes;
-  for (ir::ValueId value : touched) bytes += LocalType(program, value).bytes();
+  for (const auto& [value, own] : most) bytes += own;
   return bytes;
 }
 

@@ -70,7 +70,7 @@ Seconds OpSeconds(const Cluster& cluster, const ir::OpDefinition& definition, ab
                   const ir::TensorType& output, const ir::Attributes& attributes) {
   if (inputs.empty()) return Seconds(0);
   return KernelSeconds(cluster, ArithmeticSeconds(cluster, definition, inputs, output, attributes),
-                       ir::BytesTouched(inputs, output));
+                       ir::BytesTouched(definition, inputs, output));
 }
 
 Seconds MoveSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::TensorType& type, const ir::Layout& source,

@@ -16,6 +16,12 @@ ir::TensorType LocalType(const ir::TensorType& type, const ir::Layout& layout, c
   return {.dtype = type.dtype, .shape = ir::LargestLocalShape(layout, mesh, type.shape)};
 }
 
+// As much of a (local) tensor as its first rows, where only these are touched.
+ir::TensorType OnlyRows(ir::TensorType type, int64_t rows) {
+  if (rows > 0 && !type.shape.empty()) type.shape[0] = std::min(type.shape[0], rows);
+  return type;
+}
+
 // An op's part of the time of its kernel. The parts of a kernel whose time is that of its memory add up to its time.
 double LocalSeconds(const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh, const KernelShare& share,
                     ir::OpId id, const ir::Strategy& strategy) {
@@ -25,16 +31,21 @@ double LocalSeconds(const GraphFacts& facts, const Cluster& cluster, const ir::M
     const Bytes bytes = LocalType(facts.value_type(id), ir::OutputLayout(strategy, rule), mesh).bytes();
     return InputSeconds(cluster, bytes).value() * static_cast<double>(facts.runs(id));
   }
+  const ir::OpDefinition& definition = ir::DefinitionOf(op);
+  const auto touched_type = [&](const ir::TensorType& whole, const ir::Layout& layout) {
+    return OnlyRows(LocalType(whole, layout, mesh), facts.touched_rows[id]);
+  };
   std::vector<ir::TensorType> inputs;
-  Bytes touched{0};
   for (size_t i = 0; i < op.inputs.size(); ++i) {
-    const ir::Layout layout = ir::InputLayout(strategy, rule, static_cast<int>(i));
-    inputs.push_back(LocalType(facts.input_type(id, i), layout, mesh));
-    if (share.reads[i]) touched += inputs.back().bytes();
+    inputs.push_back(touched_type(facts.input_type(id, i), ir::InputLayout(strategy, rule, static_cast<int>(i))));
   }
-  const ir::TensorType output = LocalType(facts.value_type(id), ir::OutputLayout(strategy, rule), mesh);
-  if (share.writes) touched += output.bytes();
-  const Seconds arithmetic = ArithmeticSeconds(cluster, ir::DefinitionOf(op), inputs, output, op.attributes);
+  const ir::TensorType output = touched_type(facts.value_type(id), ir::OutputLayout(strategy, rule));
+  Bytes touched{0};
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (share.reads[i]) touched += ir::BytesTouched(definition, inputs, output, static_cast<int>(i));
+  }
+  if (share.writes) touched += ir::BytesTouched(definition, inputs, output, -1);
+  const Seconds arithmetic = ArithmeticSeconds(cluster, definition, inputs, output, op.attributes);
   return KernelSeconds(cluster, arithmetic, touched, share.ops).value() * static_cast<double>(facts.runs(id));
 }
 
@@ -43,7 +54,7 @@ Bytes EvenBytesOfStep(const GraphFacts& facts, const IdVector<ir::OpId, KernelSh
   Bytes bytes;
   for (const ir::Op& op : facts.graph->ops) {
     if (facts.roles[op.id] == Role::kAside || ir::DefinitionOf(op).is_alias || !shares[op.id].writes) continue;
-    bytes += facts.value_type(op.id).bytes();
+    bytes += OnlyRows(facts.value_type(op.id), facts.touched_rows[op.id]).bytes();
   }
   return Bytes(bytes.value() / ranks);
 }
@@ -67,14 +78,14 @@ Prices TimePrices(const GraphFacts& facts, const Cluster& machine, const ir::Mes
   // A reshaped tensor is the same bytes, what is aside is no part of a training step, and of the sources only data has
   // to be read.
   IdVector<ir::OpId, int> kinds(facts.graph->ops.size(), 0);
-  std::map<KernelShare, int> kind_of_share;
+  std::map<std::pair<KernelShare, int64_t>, int> kind_of_share;
   for (const ir::Op& op : facts.graph->ops) {
     const bool is_data = facts.roles[op.id] == Role::kInput && !facts.is_unread_data(op.id);
     const bool is_read = is_data && cluster.input_bytes_per_second > 0;
     const bool is_free = (op.inputs.empty() && !is_read) || ir::DefinitionOf(op).is_alias;
     if (is_free || facts.roles[op.id] == Role::kAside) continue;
     const int next = static_cast<int>(kind_of_share.size()) + 1;
-    kinds[op.id] = kind_of_share.emplace((*shares)[op.id], next).first->second;
+    kinds[op.id] = kind_of_share.emplace(std::pair((*shares)[op.id], facts.touched_rows[op.id]), next).first->second;
   }
   prices.local_kind = [kinds = std::move(kinds)](ir::OpId op) { return kinds[op]; };
   prices.is_seconds = true;

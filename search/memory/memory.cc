@@ -9,6 +9,7 @@
 #include "base/check/check.h"
 #include "base/status/status_macros.h"
 #include "ir/graph/ops/rule_table.h"
+#include "ir/graph/row_updates/row_updates.h"
 #include "ir/program/order/order.h"
 #include "ir/program/partition/partition.h"
 #include "ir/program/partition/stage_program.h"
@@ -28,7 +29,9 @@ int CopiesHeld(const GraphFacts& facts, ir::OpId op) {
     const std::vector<ir::OpId>& group = facts.update_groups[op];
     const auto states =
         std::count_if(group.begin(), group.end(), [&](ir::OpId id) { return facts.op(id).kind == ir::OpKind::kState; });
-    return 1 + (group.empty() ? 0 : 1) + static_cast<int>(states);
+    const bool by_rows =
+        std::any_of(group.begin(), group.end(), [&](ir::OpId id) { return facts.touched_rows[id] > 0; });
+    return 1 + (group.empty() || by_rows ? 0 : 1) + static_cast<int>(states);
   }
   if (info.phase != ir::Phase::kForward || facts.classes[op] == ir::OpClass::kSource) return 0;
   const std::vector<Read>& reads = facts.reads[op];
@@ -94,7 +97,7 @@ Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan) {
     if (op.phase != ir::Phase::kUpdate) continue;
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const ir::Op& input = training_graph.op(op.inputs[i]);
-      if (input.phase != ir::Phase::kBackward) continue;
+      if (input.phase != ir::Phase::kBackward || ir::IsByRows(input)) continue;
       const ir::Layout made = ir::OutputLayout(plan.ops[input.id].strategy, rules.Of(training_graph, input));
       const ir::Layout read =
           ir::InputLayout(plan.ops[op.id].strategy, rules.Of(training_graph, op), static_cast<int>(i));

@@ -122,6 +122,7 @@ int64_t EmbeddingGradientChoices(Types, const Attributes& attributes, int input)
 
 OpDefinition DefineEmbedding() {
   return OpDefinition{.op_class = OpClass::kMovement,
+                      .looks_up = 1,
                       .signature = {{.name = "tokens"}, {.name = "table"}},
                       .summary = "for each token its row of the table",
                       .infer = InferEmbedding,

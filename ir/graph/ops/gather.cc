@@ -274,6 +274,7 @@ std::vector<KernelCall> ScatterCalls(const CallSite& site) {
 OpDefinition DefineGather() {
   return OpDefinition{
       .op_class = OpClass::kMovement,
+      .looks_up = 0,
       .signature = {{.name = "x"}, {.name = "indices"}, OptionalAttribute(attribute::kAxis, 0), BatchArgument()},
       .summary = "the slices of x along `axis` whose numbers are in `indices`, in their order",
       .infer = InferGather,

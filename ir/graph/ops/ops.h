@@ -170,6 +170,8 @@ struct OpDefinition {
   bool is_alias = false;          // Its local value is that of its only input, element by element: nothing is computed.
   // Its call changes its first input where the result lies there, and else begins with a copy of it.
   bool works_in_place = false;
+  // The input in which it looks up rows: it reads no more of that than it gives.
+  std::optional<int> looks_up = {};
   RankUse rank_use = RankUse::kNone;
   bool callable = true;  // May stand in a model; false for ops that only gradients and optimizers use.
   Treatment treatment = Treatment::kFloat;
@@ -244,8 +246,12 @@ Rule RuleOf(const Graph& graph, const Op& op);
 // Ranges that cover every factor whole.
 std::vector<FactorRange> WholeRanges(const Rule& rule);
 
-// Bytes read and written by an op on the given (local or global) types.
-Bytes BytesTouched(absl::Span<const TensorType> inputs, const TensorType& output);
+// Bytes that an op on the given (local or global) types reads of input `tensor`, or writes of its value for -1. An op
+// that looks up rows, or replaces rows in place, touches no others.
+Bytes BytesTouched(const OpDefinition& definition, absl::Span<const TensorType> inputs, const TensorType& output,
+                   int tensor);
+// Of all of them.
+Bytes BytesTouched(const OpDefinition& definition, absl::Span<const TensorType> inputs, const TensorType& output);
 
 // Ids in range and ordered, names unique, kinds known, types as inferred, rules well-formed. Empty when the graph is
 // valid.

@@ -59,9 +59,19 @@ std::vector<FactorRange> WholeRanges(const Rule& rule) {
   return ranges;
 }
 
-Bytes BytesTouched(absl::Span<const TensorType> inputs, const TensorType& output) {
-  Bytes bytes = output.bytes();
-  for (const TensorType& input : inputs) bytes += input.bytes();
+Bytes BytesTouched(const OpDefinition& definition, absl::Span<const TensorType> inputs, const TensorType& output,
+                   int tensor) {
+  const Bytes whole = tensor < 0 ? output.bytes() : inputs[static_cast<size_t>(tensor)].bytes();
+  if (definition.looks_up == tensor) return std::min(whole, output.bytes());
+  const bool is_changed = definition.works_in_place && tensor <= 0;
+  return is_changed ? std::min(whole, inputs[1].bytes()) : whole;
+}
+
+Bytes BytesTouched(const OpDefinition& definition, absl::Span<const TensorType> inputs, const TensorType& output) {
+  Bytes bytes;
+  for (int tensor = -1; tensor < static_cast<int>(inputs.size()); ++tensor) {
+    bytes += BytesTouched(definition, inputs, output, tensor);
+  }
   return bytes;
 }
 

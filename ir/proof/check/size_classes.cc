@@ -46,8 +46,21 @@ SizeClasses::SizeClasses(const Graph& graph, const std::vector<Rule>& rules) : f
       Tie(Nodes(update.state, state.output[d]), Nodes(update.value, rule(update.value).output[d]));
     }
   }
+  TieRows(graph, rules);
   UniteEqualParts();
   AddSegments();
+}
+
+void SizeClasses::TieRows(const Graph& graph, const std::vector<Rule>& rules) {
+  std::map<OpId, int> rows_of;  // By the numbers.
+  for (const Op& op : graph.ops) {
+    for (const OpId input : op.inputs) {
+      const bool looks_up = op.kind == OpKind::kGather || op.kind == OpKind::kScatter;
+      if (!looks_up || graph.op(input).kind != OpKind::kDistinct) continue;
+      const int rows = Node(op.id, rules[static_cast<size_t>(op.id.value())].inputs[0][0].front());
+      Unite(rows_of.emplace(input, rows).first->second, rows);
+    }
+  }
 }
 
 int SizeClasses::AddNode(int64_t original, bool fixed) {

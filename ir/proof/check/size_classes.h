@@ -108,6 +108,8 @@ class SizeClasses {
   std::vector<int> Nodes(OpId op, const FactorList& factors) const;
   void Unite(int a, int b);
   void Tie(std::vector<int> a, std::vector<int> b);
+  // Ties the rows of a table to those of its states: the same distinct numbers choose them.
+  void TieRows(const Graph& graph, const std::vector<Rule>& rules);
   // Ties the dimensions in which `op` reads its input to those in which that value was made.
   void TieInput(const Rule& producer, const Rule& consumer, const Op& op, int input);
   // Where an op selects some of the candidates of all pieces: as many as each piece gives.
