@@ -66,7 +66,7 @@ struct Weighed {
 };
 
 std::optional<Weighed> SearchOf(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
-                                 const SearchOptions& options, Diagnostics& diagnostics) {
+                                const SearchOptions& options, Diagnostics& diagnostics) {
   std::optional<Found> found = SearchForProgram(graph, cluster, pins, options, diagnostics);
   if (!found.has_value()) return std::nullopt;
   if (!found->program.has_value()) found->program = Made(graph, found->plan, options.execution);

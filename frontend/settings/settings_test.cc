@@ -340,6 +340,9 @@ TEST(ParallelTest, ReadsTheOtherWords) {
   EXPECT_EQ(settings("search = propagate;").price(), ir::Price::kBytes);
   EXPECT_EQ(settings("search = propagate; cost = time;").price(), ir::Price::kTime);
   EXPECT_EQ(settings("").micro_batches, 1);
+  EXPECT_EQ(settings("").row_updates, ir::TableRows::kAuto);
+  EXPECT_EQ(settings("row_updates = none;").row_updates, ir::TableRows::kNone);
+  EXPECT_EQ(settings("row_updates = all;").row_updates, ir::TableRows::kAll);
   EXPECT_EQ(settings("").recompute, ir::Recompute::kAuto);
   EXPECT_FALSE(settings("").recompute_span.is_somewhere());
   EXPECT_EQ(settings("recompute = auto;").recompute, ir::Recompute::kAuto);
@@ -380,6 +383,7 @@ TEST(ParallelTest, RefusesImpossibleValues) {
   CheckParallel("cost = money;", "E0508]: `cost` takes `bytes`, `classic` or `time`");
   CheckParallel("objective = 2;", "E0508]: `objective` takes ");
   CheckParallel("micro_batches = all;", "E0201]: unknown name `all`");
+  CheckParallel("row_updates = some;", "E0508]: `row_updates` takes `auto`, `none` or `all`");
   CheckParallel("recompute = some;", "E0508]: `recompute` takes `auto`, `none` or `full`");
   CheckParallel("recompute = 1;", "E0508]: `recompute` takes `auto`, `none` or `full`");
   CheckParallel("outside = here;", "E0508]: `outside` takes `replicate` or `search`");

@@ -61,9 +61,9 @@ ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& pl
 // the backward pass and the update. EstimateMemory's peak is never less, and this takes no program to find.
 Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan);
 
-// The bytes that a rank keeps because of the op's value under `strategy`: for a parameter also its gradient and the
-// optimizer's state; for a forward value only if the backward pass reads it; for all others nothing. ZeRO is not
-// considered.
+// The bytes that a rank keeps because of the op's value under `strategy`: for a parameter also its gradient, unless
+// that is applied by rows, and the optimizer's state; for a forward value only if the backward pass reads it; for all
+// others nothing. ZeRO is not considered.
 double HeldBytes(const GraphFacts& facts, const ir::Mesh& mesh, ir::OpId op, const ir::Strategy& strategy);
 
 // `prices`, and in addition `weight` for each of these bytes. `facts` and `mesh` outlive them.

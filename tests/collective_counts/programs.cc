@@ -11,10 +11,12 @@
 #include "dsl/parse/parse.h"
 #include "frontend/frontend.h"
 #include "gtest/gtest.h"
+#include "ir/graph/row_updates/row_updates.h"
 #include "ir/proof/check/check.h"
 #include "ir/transforms/differentiate/differentiate.h"
 #include "ir/transforms/distribute/distribute.h"
 #include "search/cluster/cluster.h"
+#include "search/rows.h"
 #include "search/search.h"
 
 namespace cleave::tests {
@@ -61,21 +63,22 @@ Compiled CompileModule(const frontend::Module& module, int devices, const ir::Pa
   Compiled compiled;
   Diagnostics diagnostics;
   compiled.graph = *ir::Differentiate(module.graph, module.updates);
-  const std::optional<ir::Plan> plan = search::Search(compiled.graph, search::CpuCluster(devices), module.pins,
-                                                      search::OptionsFrom(module.pins.settings), diagnostics);
+  const std::optional<search::Found> found = search::SearchWithRows(
+      compiled.graph, search::CpuCluster(devices), module.pins, search::OptionsFrom(module.pins.settings), diagnostics);
   ExpectNoErrors(diagnostics, module.graph.model);
-  if (!plan.has_value()) return compiled;
-  absl::StatusOr<ir::Distributed> distributed = ir::Distribute(compiled.graph, *plan);
+  if (!found.has_value()) return compiled;
+  const ir::Graph graph = ir::WithRowUpdates(std::move(compiled.graph), ir::GradientsByRows(found->plan));
+  absl::StatusOr<ir::Distributed> distributed = ir::Distribute(graph, found->plan);
   EXPECT_TRUE(distributed.ok()) << distributed.status();
   if (!distributed.ok()) return compiled;
-  compiled.graph = std::move(distributed->graph);
-  compiled.plan = std::move(distributed->plan);
+  compiled.graph = distributed->graph;
+  compiled.plan = distributed->plan;
   absl::StatusOr<ir::Program> program = ir::Partition(compiled.graph, compiled.plan, options);
   EXPECT_TRUE(program.ok()) << program.status();
   if (!program.ok()) return compiled;
   compiled.program = *std::move(program);
   EXPECT_EQ(absl::StrJoin(ir::CheckStatically(compiled.program), "\n"), "");
-  const absl::StatusOr<ir::SimulationReport> proof = ir::CheckBySimulation(compiled.graph, compiled.program);
+  const absl::StatusOr<ir::SimulationReport> proof = ir::CheckBySimulation(graph, *distributed, compiled.program);
   EXPECT_TRUE(proof.ok()) << proof.status();
   return compiled;
 }

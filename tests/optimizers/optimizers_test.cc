@@ -11,8 +11,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/graph/row_updates/row_updates.h"
 #include "ir/proof/interpret/interpret.h"
 #include "ir/transforms/differentiate/differentiate.h"
+#include "ir/transforms/distribute/distribute.h"
 #include "tests/collective_counts/programs.h"
 
 namespace cleave::tests {
@@ -36,15 +39,20 @@ std::string ModelWith(const std::string& optimizer, const std::string& parallel 
                       parallel);
 }
 
-// What PyTorch makes of the model: pytorch.py.
+std::string TablesWith(const std::string& optimizer, const std::string& parallel = "") {
+  return absl::StrCat(ReadAll(absl::StrCat(kFolder, "tables.model")), "train Tables { optimizer = ", optimizer, "; }\n",
+                      parallel);
+}
+
+// What PyTorch makes of a model: pytorch.py and tables.py.
 struct Expected {
   std::string optimizer;                                            // Or the name of a model's file.
   std::vector<std::pair<std::string, std::vector<double>>> values;  // "loss", and the parameters at the end.
 };
 
-std::vector<Expected> ReadExpected() {
+std::vector<Expected> ReadExpected(const std::string& file) {
   std::vector<Expected> all;
-  std::stringstream text(ReadAll(absl::StrCat(kFolder, "pytorch.txt")));
+  std::stringstream text(ReadAll(absl::StrCat(kFolder, file)));
   for (std::string line; std::getline(text, line);) {
     if (line.find('(') != std::string::npos || absl::EndsWith(line, ".model")) {
       all.push_back({.optimizer = line, .values = {}});
@@ -66,6 +74,14 @@ ir::Tensor Sines(const ir::Shape& shape, double seed) {
   return tensor;
 }
 
+ir::Tensor Numbers(const ir::Shape& shape, int64_t rows) {
+  ir::Tensor tensor = ir::Zeros(shape);
+  for (size_t i = 0; i < tensor.values.size(); ++i) {
+    tensor.values[i] = static_cast<double>(static_cast<int64_t>(i * i * 7) % rows);
+  }
+  return tensor;
+}
+
 // Ten steps of the parameters and states that `expected` names.
 std::map<std::string, std::vector<double>> Trained(const ir::Graph& graph, const Expected& expected) {
   std::map<std::string, double> seeds = {{"x", 0.3}, {"y", 1.1}};
@@ -73,9 +89,11 @@ std::map<std::string, std::vector<double>> Trained(const ir::Graph& graph, const
   for (const auto& [name, values] : expected.values) {
     if (graph.Find(name).has_value()) seeds[name] = seed++;
   }
+  const std::map<std::string, int64_t> rows = {{"ids", 11}, {"bag", 13}};
   ir::SourceValues sources;
   for (const ir::Op& op : graph.ops) {
     if (seeds.count(op.name) > 0) sources[op.id] = Sines(op.type.shape, seeds.at(op.name));
+    if (rows.count(op.name) > 0) sources[op.id] = Numbers(op.type.shape, rows.at(op.name));
     if (op.kind == ir::OpKind::kState) sources[op.id] = ir::Zeros(op.type.shape);
   }
   std::map<std::string, std::vector<double>> result;
@@ -91,27 +109,80 @@ std::map<std::string, std::vector<double>> Trained(const ir::Graph& graph, const
   return result;
 }
 
+void ExpectTrained(const ir::Graph& graph, const Expected& expected) {
+  const auto trained = Trained(graph, expected);
+  ASSERT_EQ(trained.size(), expected.values.size());
+  for (const auto& [name, values] : expected.values) {
+    ASSERT_EQ(trained.at(name).size(), values.size()) << name;
+    for (size_t i = 0; i < values.size(); ++i) {
+      EXPECT_NEAR(trained.at(name)[i], values[i], 1e-9) << name << ", element " << i;
+    }
+  }
+}
+
+ir::Graph TrainingGraphOf(const std::string& text) {
+  const std::optional<frontend::Module> module = ReadModule(text, "test.model");
+  return module.has_value() ? *ir::Differentiate(module->graph, module->updates) : ir::Graph();
+}
+
 TEST(Optimizers, AreThoseOfPyTorch) {
-  for (const Expected& expected : ReadExpected()) {
+  for (const Expected& expected : ReadExpected("pytorch.txt")) {
     SCOPED_TRACE(expected.optimizer);
-    const std::optional<frontend::Module> module = ReadModule(ModelWith(expected.optimizer), "small.model");
-    ASSERT_TRUE(module.has_value());
-    const absl::StatusOr<ir::Graph> graph = ir::Differentiate(module->graph, module->updates);
-    ASSERT_TRUE(graph.ok()) << graph.status();
-    const auto trained = Trained(*graph, expected);
-    ASSERT_EQ(trained.size(), expected.values.size());
-    for (const auto& [name, values] : expected.values) {
-      ASSERT_EQ(trained.at(name).size(), values.size()) << name;
-      for (size_t i = 0; i < values.size(); ++i) {
-        EXPECT_NEAR(trained.at(name)[i], values[i], 1e-9) << name << ", element " << i;
+    ExpectTrained(TrainingGraphOf(ModelWith(expected.optimizer)), expected);
+  }
+}
+
+// The graph of one device in which all tables are updated by rows.
+ir::Graph ByRows(ir::Graph graph, size_t tables) {
+  std::vector<ir::OpId> gradients;
+  for (const ir::RowUpdate& update : ir::FindRowUpdates(graph).possible) gradients.push_back(update.gradient);
+  EXPECT_EQ(gradients.size(), tables);
+  graph = ir::WithRowUpdates(std::move(graph), gradients);
+  ir::Plan plan{.mesh = ir::Mesh::OfDevices(1), .ops = {}, .search = {}};
+  for (const ir::Op& op : graph.ops) {
+    plan.ops.push_back(
+        {.strategy = ir::Strategy::Replicated(ir::RuleOf(graph, op)), .output = {}, .reason = "", .choices = {}});
+  }
+  return ir::Distribute(graph, plan)->graph;
+}
+
+TEST(Optimizers, TablesAreThoseOfPyTorchsSparseGradients) {
+  for (const Expected& expected : ReadExpected("tables.txt")) {
+    SCOPED_TRACE(expected.optimizer);
+    const ir::Graph graph = TrainingGraphOf(TablesWith(expected.optimizer));
+    ExpectTrained(graph, expected);
+    ExpectTrained(ByRows(graph, 2), expected);
+  }
+}
+
+// Every program is compared with the whole gradients of one device.
+TEST(Optimizers, TablesAreTheSameHoweverTheyAreSplit) {
+  for (const Expected& expected : ReadExpected("tables.txt")) {
+    for (const char* const settings :
+         {"", "zero = 1", "search = data_parallel; zero = 2", "search = data_parallel; zero = 3"}) {
+      for (const int devices : {1, 3, 4}) {
+        const std::string parallel =
+            absl::StrCat("parallel { row_updates = all; ", settings, settings[0] == 0 ? "" : ";", " }");
+        const Compiled compiled = CompileModel(TablesWith(expected.optimizer, parallel), devices);
+        EXPECT_TRUE(compiled.graph.Find("table.grad.places").has_value());
       }
     }
   }
 }
 
+// Ranks send the rows of the batch, however large the table is.
+TEST(Optimizers, TablesSendRows) {
+  const auto sent = [](const std::string& rows) {
+    const std::string parallel = absl::StrCat("parallel { search = data_parallel; row_updates = ", rows, "; }");
+    return SentBytesOf(CompileModel(TablesWith("sgd()", parallel), 2));
+  };
+  EXPECT_EQ(sent("none"), (11 + 13) * 3 * 4);    // An all_reduce of both tables.
+  EXPECT_EQ(sent("all"), (6 + 12) * 3 * 4 / 2);  // An all_gather of their rows; each rank reads all numbers.
+}
+
 // Norms are over whole tensors, however these lie; the simulation compares every value of all ranks.
 TEST(Optimizers, AreTheSameHoweverTheModelIsSplit) {
-  for (const Expected& expected : ReadExpected()) {
+  for (const Expected& expected : ReadExpected("pytorch.txt")) {
     for (const char* const parallel :
          {"parallel { devices = 4; }", "parallel { devices = 4; zero = 3; micro_batches = 2; }",
           "parallel { devices = 3; search = data_parallel; zero = 2; }"}) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status/status_macros.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/row_updates/row_updates.h"
 #include "ir/graph/text.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/program/order/order.h"
@@ -67,6 +68,15 @@ int64_t MicroBatches(const PlannedGraph& sample, int64_t most) {
   return refusal.has_value() ? refusal->largest : most;
 }
 
+// Applies random gradients of tables by rows.
+ir::Graph WithRandomRows(ir::Graph graph, ir::Random& random) {
+  std::vector<ir::OpId> gradients;
+  for (const ir::RowUpdate& update : ir::FindRowUpdates(graph).possible) {
+    if (random() % 3 != 0) gradients.push_back(update.gradient);
+  }
+  return ir::WithRowUpdates(std::move(graph), gradients);
+}
+
 // Lets the backward pass make random values again, or take them from the host's memory.
 void Retain(const ir::Graph& graph, const CaseOptions& options, ir::Random& random, ir::Plan& plan) {
   for (const ir::Op& op : graph.ops) {
@@ -100,7 +110,9 @@ PlannedGraph RandomCaseOn(const ir::Mesh& mesh, uint64_t seed, const CaseOptions
   ir::Graph graph =
       ir::RandomTrainingGraph(random, {.ops = ops, .largest_size = ir::RandomInt(random, 2, options.largest_size)});
   graph = ir::ApplyPrecision(graph, options.precision).graph;
+  if (options.most_stages == 1) graph = WithRandomRows(std::move(graph), random);
   ir::Plan plan = ir::RandomPlan(graph, mesh, random);
+  for (const ir::Op& op : graph.ops) plan.ops[op.id].by_rows = ir::IsByRows(op);
   if (random() % 3 == 0) Retain(graph, options, random, plan);
   // No merging, few tensors in one collective, or all.
   constexpr int64_t kBuckets[] = {100, 1000, 0};

@@ -576,6 +576,8 @@ class Writer {
                                       "momentum(lr = 0.02, momentum = 0.5, nesterov = true)",
                                       "adam(lr = 0.01, epsilon = 0.001)",
                                       "adamw(lr = 0.01, epsilon = 0.001, weight_decay = 0.1)",
+                                      "adagrad(lr = 0.05, epsilon = 0.01)",
+                                      "sgd(lr = 0.05); clip = 0.5",
                                       "sgd(lr = cosine(0.05, steps = 9, warmup = 2))"};
     return absl::StrCat("train Random {\n    optimizer = ", Any(optimizers), ";\n", Groups(), "    epochs = 1;\n}\n");
   }
@@ -603,6 +605,7 @@ class Writer {
       } else if (Chance(5)) {
         settings.push_back("objective = memory");
       }
+      if (Chance(2)) settings.push_back("row_updates = all");
       if (Chance(5)) settings.push_back("recompute = full");
       if (Chance(6)) settings.push_back(absl::StrCat("dataset = ", Any<std::string>({"data_parallel", "full_batch"})));
       if (has_regions_ && Chance(2)) settings.push_back("outside = search");

@@ -157,8 +157,8 @@ std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
     }
     const bool by_rows = op.attributes.Has(attribute::kByRows) && op.attributes.Get(attribute::kByRows);
     if (planned.by_rows != by_rows) {
-      errors.push_back(absl::StrCat("`", op.name, "` is applied by rows ", by_rows ? "in the graph" : "in the plan",
-                                    " alone"));
+      errors.push_back(
+          absl::StrCat("`", op.name, "` is applied by rows ", by_rows ? "in the graph" : "in the plan", " alone"));
     }
     if (plan.pipeline.has_value() && by_rows) {
       errors.push_back(absl::StrCat("`", op.name, "` of a pipeline is applied by rows"));
