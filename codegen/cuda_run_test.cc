@@ -40,17 +40,20 @@ TEST(GeneratedCudaProgram, TrainsAsTheOneForTheCpu) {
            "data and tensor parallel on 4, in micro-batches");
 }
 
-// Sums of products of bf16 are rounded where they are stored, and their order differs between libraries.
-TEST(GeneratedCudaProgram, TrainsInBFloat16) {
+// Sums of products of 16 bits are rounded where they are stored, and their order differs between libraries.
+void TrainsIn(ir::Precision precision, double tolerance) {
   ir::Training training = DigitsTraining();
   training.data.numbers = {{"train", 200}, {"test", 20}};
-  training.precision = ir::Precision::kBf16;
+  training.precision = precision;
   const ir::Graph graph = ir::TrainingGraph(MlpForward(20, {33, 16, 10}), DigitsOptimizer());
-  TrainingRuns runs(ir::ApplyPrecision(graph, ir::Precision::kBf16).graph, training, "bf16", 0.01);
+  const std::string name(ir::PrecisionName(precision));
+  TrainingRuns runs(ir::ApplyPrecision(graph, precision).graph, training, name, tolerance);
   runs.Run(CpuRuns(), SingleRankProgram(runs.graph()), "the CPU");
   const ir::Mesh mesh = ir::Mesh::OfDevices(2);
   runs.Run(CudaRuns(), PartitionedProgram(runs.graph(), mesh, DataParallelCuts(mesh)), "data parallel on 2");
 }
+TEST(GeneratedCudaProgram, TrainsInBFloat16) { TrainsIn(ir::Precision::kBf16, 0.01); }
+TEST(GeneratedCudaProgram, TrainsInFloat16) { TrainsIn(ir::Precision::kF16, 0.002); }
 
 }  // namespace
 }  // namespace cleave::codegen

@@ -124,9 +124,9 @@ class KernelEmitter {
       for (size_t input = 0; input < compute.inputs.size(); ++input) {
         const LoopSpan span = *ir::SpanOfInput(emission_.program, compute, static_cast<int>(input));
         const ir::ValueId value = compute.inputs[input];
-        if (HasMemory(value) && HasInnermostAxis(span)) is_narrow &= TypeOf(value) == ir::DType::kBf16;
+        if (HasMemory(value) && HasInnermostAxis(span)) is_narrow &= ir::Is16Bit(TypeOf(value));
       }
-      if (HasMemory(compute.output)) is_narrow &= TypeOf(compute.output) == ir::DType::kBf16;
+      if (HasMemory(compute.output)) is_narrow &= ir::Is16Bit(TypeOf(compute.output));
     }
     const SizeProduct& run = shape_.axes.back().size;
     if (is_narrow && run.IsMultipleOf(8)) return 8;

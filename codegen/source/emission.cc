@@ -107,6 +107,8 @@ absl::string_view ElementTypeName(ir::DType dtype) {
       return "float";
     case ir::DType::kBf16:
       return "BFloat16";
+    case ir::DType::kF16:
+      return "Float16";
     case ir::DType::kI32:
       return "int32_t";
   }
@@ -118,7 +120,8 @@ std::string ElementLiteral(ir::DType dtype, double value) {
     case ir::DType::kF32:
       return FloatLiteral(value);
     case ir::DType::kBf16:
-      return absl::StrCat("BFloat16(", FloatLiteral(value), ")");
+    case ir::DType::kF16:
+      return absl::StrCat(ElementTypeName(dtype), "(", FloatLiteral(value), ")");
     case ir::DType::kI32:
       return absl::StrCat("int32_t{", static_cast<int64_t>(value), "}");
   }

@@ -108,7 +108,7 @@ std::string TensorText(const Emission& emission, ir::ValueId value);
 // For each value the op that makes it if it is a source, else null.
 IdVector<ir::ValueId, const ir::Compute*> SourcesOf(const ir::Program& program);
 
-// "float", "BFloat16" or "int32_t".
+// "float", "BFloat16", "Float16" or "int32_t".
 absl::string_view ElementTypeName(ir::DType dtype);
 
 // A number of elements of the type: "0.5f", "BFloat16(0.5f)", "int32_t{2}".

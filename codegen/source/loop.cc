@@ -120,8 +120,9 @@ class BodyEmitter {
 
   void Store(const ir::Compute& compute, const std::vector<ElementText>& arguments, const ElementText& expression) {
     const std::string target = elements_.write(compute.output);
-    if (emission_.value(compute.output).type.dtype == ir::DType::kBf16) {
-      return writer_.Assign(target, absl::StrCat("BFloat16(", expression.text, ")"));
+    const ir::DType dtype = emission_.value(compute.output).type.dtype;
+    if (ir::Is16Bit(dtype)) {
+      return writer_.Assign(target, absl::StrCat(ElementTypeName(dtype), "(", expression.text, ")"));
     }
     const absl::string_view symbol = UpdateSymbol(compute.kind);
     if (!symbol.empty() && arguments[0].text == target) {

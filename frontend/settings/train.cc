@@ -58,9 +58,11 @@ class TrainReader {
     if (name == "shuffle") ReadBool(evaluator_, reporter_, name, value, training_.shuffle);
     if (name == "precision") {
       places_.precision = value.span;
-      ReadChoice<ir::Precision>(
-          reporter_, name, value, training_.precision,
-          {{"f32", ir::Precision::kF32}, {"tf32", ir::Precision::kTf32}, {"bf16", ir::Precision::kBf16}});
+      ReadChoice<ir::Precision>(reporter_, name, value, training_.precision,
+                                {{"f32", ir::Precision::kF32},
+                                 {"tf32", ir::Precision::kTf32},
+                                 {"bf16", ir::Precision::kBf16},
+                                 {"f16", ir::Precision::kF16}});
     }
   }
 

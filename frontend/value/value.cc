@@ -83,7 +83,7 @@ std::string FirstDifference(const Value& value, const ir::Graph& graph) {
 
 std::optional<ir::DType> ElementTypeNamed(absl::string_view name) {
   const std::optional<ir::DType> dtype = ir::ParseDType(name);
-  return dtype == ir::DType::kBf16 ? std::nullopt : dtype;
+  return dtype.has_value() && ir::Is16Bit(*dtype) ? std::nullopt : dtype;
 }
 
 Value ToFloat(const Value& value) {

@@ -36,6 +36,7 @@ int64_t Comm::SizeOf(ElementType type) {
     case ElementType::kDouble:
       return 8;
     case ElementType::kBFloat16:
+    case ElementType::kFloat16:
       return 2;
   }
   return 0;

@@ -7,8 +7,8 @@
 //   comm.AllGather(x, y, {256, 512}, {.dimension = 0, .sizes = PieceSizes(256, 4)}, rows);
 //
 // All members of a group call the same collectives in the same order with the same shapes. Tensors are row-major and
-// contiguous; pieces may differ in size and be empty. Elements are float, double, int32_t or BFloat16 (sums of which
-// may be rounded at every addition). In a group of one rank everything is a local copy. A count above 2^31 - 1
+// contiguous; pieces may differ in size and be empty. Elements are float, double, int32_t, BFloat16 or Float16 (sums of
+// which may be rounded at every addition). In a group of one rank everything is a local copy. A count above 2^31 - 1
 // elements, or a failure in the library below, ends the job with exit code 6 and a message that names op and rank. One
 // thread only.
 //
@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "runtime/device/bfloat16.h"
+#include "runtime/device/float16.h"
 #include "runtime/device/streams.h"
 #include "runtime/error/error.h"
 #include "runtime/mesh/mesh.h"
@@ -271,7 +272,7 @@ class Comm {
 
   struct Impl;  // runtime/comm/job.h
 
-  enum class ElementType { kFloat, kDouble, kInt32, kBFloat16 };
+  enum class ElementType { kFloat, kDouble, kInt32, kBFloat16, kFloat16 };
   static int64_t SizeOf(ElementType type);
 
   // A tensor of a gather (from its piece to the whole) or a scatter (from the whole to its piece), of any element type.
@@ -287,10 +288,11 @@ class Comm {
   template <typename T>
   static constexpr ElementType ElementTypeOf() {
     static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int32_t> ||
-                  std::is_same_v<T, BFloat16>);
+                  std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>);
     return std::is_same_v<T, float>      ? ElementType::kFloat
            : std::is_same_v<T, double>   ? ElementType::kDouble
            : std::is_same_v<T, BFloat16> ? ElementType::kBFloat16
+           : std::is_same_v<T, Float16>  ? ElementType::kFloat16
                                          : ElementType::kInt32;
   }
   void BeginOverlap();

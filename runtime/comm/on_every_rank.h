@@ -16,6 +16,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/comm/run_ranks.h"
 #include "runtime/device/bfloat16.h"
+#include "runtime/device/float16.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/workspace.h"
 #include "runtime/mesh/mesh.h"
@@ -147,7 +148,7 @@ inline std::vector<int64_t> RandomShape(std::mt19937& random, size_t least_rank)
   return shape;
 }
 
-using ElementTypes = testing::Types<float, double, int32_t, BFloat16>;
+using ElementTypes = testing::Types<float, double, int32_t, BFloat16, Float16>;
 
 }  // namespace cleave::runtime
 

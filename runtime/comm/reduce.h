@@ -25,13 +25,17 @@ CLEAVE_PORTABLE T Reduced(Reduction reduction, T a, T b) {
   return a;
 }
 
-// The type in which elements are reduced: float for bf16.
+// The type in which elements are reduced: float for those of 16 bits.
 template <typename T>
 struct ReducedIn {
   using Type = T;
 };
 template <>
 struct ReducedIn<BFloat16> {
+  using Type = float;
+};
+template <>
+struct ReducedIn<Float16> {
   using Type = float;
 };
 

@@ -4,9 +4,9 @@
 //             query, key, value, mixed);
 //
 // Tensors are row-major and contiguous: q and out [matrices, rows, head], k and v [matrices, columns, head]. T is float
-// or BFloat16; scores, exponentials and sums are float either way, and what is stored is rounded once. Sizes may be 0;
-// results do not overlap inputs. The order of summation depends on the sizes, and on the vectors that the processor
-// has.
+// BFloat16 or Float16; scores, exponentials and sums are float either way, and what is stored is rounded once. Sizes
+// may be 0; results do not overlap inputs. The order of summation depends on the sizes, and on the vectors that the
+// processor has.
 //
 // A row's largest score and its sum of exponentials are found while its scores pass by: Milakov and Gimelshein, Online
 // normalizer calculation for softmax (2018). Tiles of the scores stay in a GPU's shared memory or in a core's caches as

@@ -22,6 +22,7 @@ TEST_P(Attention_, IsWhatItMeans) {
     Check<float>(shape, 1e-5);
     // The weights and the stored results have 8 bits.
     Check<BFloat16>(shape, 2e-2);
+    Check<Float16>(shape, 3e-3);  // 11.
   }
 }
 

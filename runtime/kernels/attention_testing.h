@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/device/bfloat16.h"
+#include "runtime/device/float16.h"
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/testing.h"
 

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "runtime/device/bfloat16.h"
+#include "runtime/device/float16.h"
 #include "runtime/kernels/testing.h"
 #include "runtime/mesh/mesh.h"
 
@@ -26,7 +27,7 @@ std::vector<float> AsFloats(const std::vector<T>& values) {
 
 template <typename T>
 class Movement : public testing::Test {};
-using ElementTypes = testing::Types<float, int32_t, BFloat16>;
+using ElementTypes = testing::Types<float, int32_t, BFloat16, Float16>;
 TYPED_TEST_SUITE(Movement, ElementTypes);
 
 // Calls visit(position) for every position in a tensor, the last dimension first.
@@ -161,6 +162,7 @@ TEST(CausalMask, KnowsItsPlace) {
     for (const int64_t offset : {0, 1}) {
       CheckMask<float>(at, offset);
       CheckMask<BFloat16>(at, offset);
+      CheckMask<Float16>(at, offset);
     }
   }
 }

@@ -55,7 +55,7 @@ using NamedStatistics = std::vector<std::pair<std::string, Statistics>>;
 
 // What one rank has seen. `number`: the place among the looks of the model, in which order they are shown. Before it is
 // shown, a value may be handed over in several pieces, one for each micro-batch, which are shown as one tensor. What is
-// printed is in docs/formats/run.md. T is float, int32_t or BFloat16.
+// printed is in docs/formats/run.md. T is float, int32_t, BFloat16 or Float16.
 class Observer {
  public:
   explicit Observer(Comm& comm) : comm_(comm) {}

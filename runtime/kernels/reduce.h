@@ -23,7 +23,7 @@ void ReduceMean(const float* x, const std::vector<int64_t>& shape, const std::ve
                 float* y);
 
 // total = part where it is the first, else both combined, element by element: what a step makes of the parts of its
-// micro-batches. T is float, int32_t or BFloat16, which is combined in f32 and rounded each time.
+// micro-batches. T is float, int32_t, BFloat16 or Float16; of 16 bits it is combined in f32 and rounded each time.
 template <typename T>
 void Accumulate(Reduction reduction, bool first, const T* part, int64_t count, T* total);
 

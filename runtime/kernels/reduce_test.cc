@@ -149,6 +149,7 @@ TEST(Accumulate, BeginsAnewWithTheFirstPart) {
     CheckAccumulation<float>(reduction, combine);
     CheckAccumulation<int32_t>(reduction, combine);
     CheckAccumulation<BFloat16>(reduction, combine);
+    CheckAccumulation<Float16>(reduction, combine);
   }
 }
 

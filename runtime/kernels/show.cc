@@ -9,6 +9,7 @@
 
 #include "runtime/comm/reduce.h"
 #include "runtime/device/bfloat16.h"
+#include "runtime/device/float16.h"
 #include "runtime/device/memory.h"
 #include "runtime/error/error.h"
 
@@ -346,28 +347,21 @@ void Observer::Output(int number, const Shown& shown, const Region& region, cons
   KeepPiece(number, Piece<Values>{region, part, Copied(values, ElementCount(region.size))}, show);
 }
 
-template std::string TensorText(const std::vector<int64_t>&, const float*);
-template std::string TensorText(const std::vector<int64_t>&, const int32_t*);
-template std::string TensorText(const std::vector<int64_t>&, const BFloat16*);
-template void Observer::Print(int, const Shown&, const Region&, const float*, const Part&);
-template void Observer::Print(int, const Shown&, const Region&, const int32_t*, const Part&);
-template void Observer::Print(int, const Shown&, const Region&, const BFloat16*, const Part&);
-template void Observer::PrintPieces(int, const Shown&, const Region&, const float*, const Part&);
-template void Observer::PrintPieces(int, const Shown&, const Region&, const int32_t*, const Part&);
-template void Observer::PrintPieces(int, const Shown&, const Region&, const BFloat16*, const Part&);
-template void Observer::PrintRanks(int, const Shown&, const std::vector<int64_t>&, const float*);
-template void Observer::PrintRanks(int, const Shown&, const std::vector<int64_t>&, const int32_t*);
-template void Observer::PrintRanks(int, const Shown&, const std::vector<int64_t>&, const BFloat16*);
+#define CLEAVE_SHOWN_OF(T)                                                                      \
+  template std::string TensorText(const std::vector<int64_t>&, const T*);                       \
+  template void Observer::Print(int, const Shown&, const Region&, const T*, const Part&);       \
+  template void Observer::PrintPieces(int, const Shown&, const Region&, const T*, const Part&); \
+  template void Observer::PrintRanks(int, const Shown&, const std::vector<int64_t>&, const T*); \
+  template void Observer::Output(int, const Shown&, const Region&, const T*, const Part&);      \
+  template void Observer::Watch(int, const Shown&, const Region&, const T*, const Part&);       \
+  template void Observer::WatchRanks(int, const Shown&, const std::vector<int64_t>&, const T*);
+CLEAVE_SHOWN_OF(float)
+CLEAVE_SHOWN_OF(int32_t)
+CLEAVE_SHOWN_OF(BFloat16)
+CLEAVE_SHOWN_OF(Float16)
+#undef CLEAVE_SHOWN_OF
 template void Observer::AssertFinite(int, const Shown&, int64_t, const float*);
 template void Observer::AssertFinite(int, const Shown&, int64_t, const BFloat16*);
-template void Observer::Output(int, const Shown&, const Region&, const float*, const Part&);
-template void Observer::Output(int, const Shown&, const Region&, const int32_t*, const Part&);
-template void Observer::Output(int, const Shown&, const Region&, const BFloat16*, const Part&);
-template void Observer::Watch(int, const Shown&, const Region&, const float*, const Part&);
-template void Observer::Watch(int, const Shown&, const Region&, const int32_t*, const Part&);
-template void Observer::Watch(int, const Shown&, const Region&, const BFloat16*, const Part&);
-template void Observer::WatchRanks(int, const Shown&, const std::vector<int64_t>&, const float*);
-template void Observer::WatchRanks(int, const Shown&, const std::vector<int64_t>&, const int32_t*);
-template void Observer::WatchRanks(int, const Shown&, const std::vector<int64_t>&, const BFloat16*);
+template void Observer::AssertFinite(int, const Shown&, int64_t, const Float16*);
 
 }  // namespace cleave::runtime

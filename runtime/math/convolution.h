@@ -7,14 +7,15 @@
 //          {.input = {0, 28}, .output = {0, 28}, .kernel = 3, .padding = 1}, image, conv1_weight, conv1);
 //
 // x [samples, channels, rows, columns] and filter [filters, filter_channels, rows, columns] make y [samples, filters,
-// rows, columns]. All are row-major and contiguous, and do not overlap. Products of bf16 are added up in f32. Any size
-// may be 0: sums of nothing are zeros.
+// rows, columns]. All are row-major and contiguous, and do not overlap. Products of 16 bits are added up in f32. Any
+// size may be 0: sums of nothing are zeros.
 #ifndef CLEAVE_RUNTIME_MATH_CONVOLUTION_H_
 #define CLEAVE_RUNTIME_MATH_CONVOLUTION_H_
 
 #include <cstdint>
 
 #include "runtime/device/bfloat16.h"
+#include "runtime/device/float16.h"
 #include "runtime/mesh/sliding.h"
 
 namespace cleave::runtime {
@@ -26,7 +27,7 @@ struct ConvolutionSizes {
   int64_t filter_channels = 0;  // Channels that a filter sees: there are channels / filter_channels groups.
 };
 
-// In and Out are float or BFloat16, except In = float with Out = BFloat16. What a library needs for these sizes is
+// In is float, BFloat16 or Float16, and Out is In or float. What a library needs for these sizes is
 // prepared when a thread first uses them, and kept.
 template <typename In, typename Out>
 void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* x, const In* filter,

@@ -81,7 +81,7 @@ std::vector<T> Random(int64_t count, unsigned seed) {
 template <typename T>
 void ExpectNear(const DeviceVector<T>& result, const std::vector<Exact>& expected, const char* what) {
   // The most that rounding to T may change a value, as a share of it.
-  constexpr double kRounding = std::is_same_v<T, BFloat16> ? 1.0 / 256 : 0.0;
+  constexpr double kRounding = std::is_same_v<T, BFloat16> ? 1.0 / 256 : std::is_same_v<T, Float16> ? 1.0 / 2048 : 0.0;
   const std::vector<T> actual = result.Values();
   ASSERT_EQ(actual.size(), expected.size() + 1);
   EXPECT_EQ(static_cast<float>(actual.back()), kBehind) << what << " wrote beyond the end";
@@ -157,20 +157,21 @@ void CheckFloat(const ConvolutionShape& s) {
   Example<float>(s).Check<float>();
 }
 
-void CheckBFloat16(const ConvolutionShape& s) {
-  SCOPED_TRACE(TextOf(s));
-  const Example<BFloat16> example(s);
+template <typename Narrow>
+void CheckNarrow(const ConvolutionShape& s) {
+  SCOPED_TRACE(testing::Message() << TextOf(s) << (std::is_same_v<Narrow, Float16> ? " f16" : " bf16"));
+  const Example<Narrow> example(s);
   {
-    SCOPED_TRACE("bf16 to f32");
-    example.Check<float>();
+    SCOPED_TRACE("to f32");
+    example.template Check<float>();
   }
-  SCOPED_TRACE("bf16");
-  example.Check<BFloat16>();
+  example.template Check<Narrow>();
 }
 
 void Check(const ConvolutionShape& s) {
   CheckFloat(s);
-  CheckBFloat16(s);
+  CheckNarrow<BFloat16>(s);
+  CheckNarrow<Float16>(s);
 }
 
 // The whole of a dimension of `input` elements.
@@ -230,7 +231,7 @@ TEST(ConvolutionTest, Pieces) {
         rows.output = output.Of(rows.input);
         CheckFloat({2, 16, 16, 16, rows, columns});
         CheckFloat({1, 2, 2, 2, rows, rows});
-        if (pieces == 3) CheckBFloat16({2, 4, 4, 2, rows, columns});
+        if (pieces == 3) CheckNarrow<BFloat16>({2, 4, 4, 2, rows, columns});
       }
     }
   }

@@ -3,14 +3,15 @@
 //   // h1_matmul[rows, 512] = image[rows, 784] * transpose(h1_weight[512, 784])
 //   MatMul({.m = rows, .n = 512, .k = 784, .transpose_b = true}, image, h1_weight, h1_matmul);
 //
-// All tensors are row-major and contiguous, and do not overlap. Products of bf16 are added up in f32, and rounded once
-// where the result is bf16. Any size may be 0: with k = 0 the product is zeros.
+// All tensors are row-major and contiguous, and do not overlap. Products of 16 bits are added up in f32, and rounded
+// once where the result has 16 bits. Any size may be 0: with k = 0 the product is zeros.
 #ifndef CLEAVE_RUNTIME_MATH_MATH_H_
 #define CLEAVE_RUNTIME_MATH_MATH_H_
 
 #include <cstdint>
 
 #include "runtime/device/bfloat16.h"
+#include "runtime/device/float16.h"
 #include "runtime/math/precision.h"
 
 namespace cleave::runtime {
@@ -30,7 +31,7 @@ struct MatMulShape {
 };
 
 // c = a b + bias. `bias`, if there is one: n values, added to every row. What a library needs for a shape is prepared
-// when a thread first uses it, and kept. In and Out are float or BFloat16, except In = float with Out = BFloat16.
+// when a thread first uses it, and kept. In is float, BFloat16 or Float16, and Out is In or float.
 template <typename In, typename Out>
 void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias = nullptr);
 

@@ -44,7 +44,8 @@ std::vector<T> Random(int64_t count, std::mt19937& random) {
 // The most that rounding to T may change a value.
 template <typename T>
 double Rounding(double value) {
-  return std::is_same_v<T, BFloat16> ? std::abs(value) / 256 : 0.0;
+  const double share = std::is_same_v<T, BFloat16> ? 1.0 / 256 : std::is_same_v<T, Float16> ? 1.0 / 2048 : 0.0;
+  return share * std::abs(value);
 }
 
 constexpr float kBehind = 123.0f;
@@ -87,8 +88,16 @@ void ExpectProduct(const MatMulShape& s, bool with_bias, unsigned seed) {
     SCOPED_TRACE("bf16 to f32");
     ExpectProductOf<BFloat16, float>(s, with_bias, seed);
   }
-  SCOPED_TRACE("bf16");
-  ExpectProductOf<BFloat16, BFloat16>(s, with_bias, seed);
+  {
+    SCOPED_TRACE("bf16");
+    ExpectProductOf<BFloat16, BFloat16>(s, with_bias, seed);
+  }
+  {
+    SCOPED_TRACE("f16 to f32");
+    ExpectProductOf<Float16, float>(s, with_bias, seed);
+  }
+  SCOPED_TRACE("f16");
+  ExpectProductOf<Float16, Float16>(s, with_bias, seed);
 }
 
 TEST(MatMul, EqualsTheSumsInEveryTransposition) {
@@ -148,6 +157,7 @@ TEST(MatMul, AddsUpProducts) {
                                    MatMulShape{.m = 1, .n = 1, .k = 9}}) {
     ExpectSumOfProducts<float>(shape, ++seed);
     ExpectSumOfProducts<BFloat16>(shape, ++seed);
+    ExpectSumOfProducts<Float16>(shape, ++seed);
   }
 }
 

@@ -205,11 +205,9 @@ void Watch::ScanResult() {
 void Watch::Check(const std::string& name, int line, const Tensor& tensor) {
   if (found_.has_value()) return;
   const void* values = tensor.values;
-  const int64_t size = tensor.is_bfloat16 ? sizeof(BFloat16) : sizeof(float);
-  if (reader_ != nullptr) values = reader_(values, tensor.count * size);
+  if (reader_ != nullptr) values = reader_(values, tensor.count * tensor.element_size);
   for (int64_t i = 0; i < tensor.count; ++i) {
-    const float value =
-        tensor.is_bfloat16 ? float{static_cast<const BFloat16*>(values)[i]} : static_cast<const float*>(values)[i];
+    const float value = tensor.element_at(values, i);
     if (IsFinite(value)) continue;
     found_ = NotFinite{order_, name, line, i, value};
     return;

@@ -20,7 +20,6 @@
 #include <string>
 #include <vector>
 
-#include "runtime/device/bfloat16.h"
 #include "runtime/trace/op_name.h"
 
 namespace cleave::runtime {
@@ -71,8 +70,10 @@ class Watch {
 
   // A new op begins. `line` 0: no line of the model causes it.
   void Start(OpName op, int line) { Begin(op, line, {}); }
-  void Start(OpName op, int line, const float* result, int64_t count) { Begin(op, line, {result, count, false}); }
-  void Start(OpName op, int line, const BFloat16* result, int64_t count) { Begin(op, line, {result, count, true}); }
+  template <typename T>
+  void Start(OpName op, int line, const T* result, int64_t count) {
+    Begin(op, line, {result, count, sizeof(T), ElementAt<T>});
+  }
   void Start(OpName op, int line, const int32_t*, int64_t) { Begin(op, line, {}); }  // Always finite.
 
   // The last op of a phase has ended.
@@ -118,7 +119,7 @@ class Watch {
 
   // Checks a tensor that no op has just computed, such as a parameter. REQUIRES: checking mode.
   void Check(const std::string& name, int line, const float* values, int64_t count) {
-    Check(name, line, {values, count, false});
+    Check(name, line, {values, count, sizeof(float), ElementAt<float>});
   }
 
   // "waits in all_reduce for `h1.matmul` (mnist_mlp.model:7)" or "is in `h1.matmul` (mnist_mlp.model:7)".
@@ -139,12 +140,17 @@ class Watch {
   bool HasStalled() const { return has_stalled_.load(); }
 
  private:
-  // A tensor of float or BFloat16.
+  // A tensor of float, BFloat16 or Float16.
   struct Tensor {
     const void* values = nullptr;
     int64_t count = 0;
-    bool is_bfloat16 = false;
+    int64_t element_size = 0;
+    float (*element_at)(const void* values, int64_t i) = nullptr;
   };
+  template <typename T>
+  static float ElementAt(const void* values, int64_t i) {
+    return static_cast<const T*>(values)[i];
+  }
   void Check(const std::string& name, int line, const Tensor& tensor);
 
   OpName Op() const { return {op_.load(std::memory_order_relaxed), layer_.load(std::memory_order_relaxed)}; }

@@ -8,6 +8,8 @@
 #include <limits>
 #include <thread>
 
+#include "runtime/device/bfloat16.h"
+
 namespace cleave::runtime {
 namespace {
 

@@ -74,7 +74,7 @@ struct Link {
 struct PeakRates {
   double f32 = 1e9;  // Operations per second outside of matrix units.
   double tf32 = 0;   // Products of f32 tensors on matrix units, in whatever format these take; 0: they have none.
-  double bf16 = 0;   // Products of bf16 or fp16 tensors; 0: not faster than f32.
+  double bf16 = 0;   // Products of bf16 or f16 tensors; 0: not faster than f32.
 
   bool operator==(const PeakRates&) const = default;
 };

@@ -14,6 +14,7 @@ double ProductPeak(const PeakRates& peak, ir::DType dtype) {
     case ir::DType::kF32:
       return peak.tf32 > 0 ? peak.tf32 : peak.f32;
     case ir::DType::kBf16:
+    case ir::DType::kF16:
       return peak.bf16 > 0 ? peak.bf16 : peak.f32;
     case ir::DType::kI32:
       return peak.f32;

@@ -41,14 +41,15 @@ TEST_P(PropertyTest, TheProofAcceptsLargeMeshes) {
   }
 }
 
-// Graphs that multiply in bf16. The interpreter does not round, so the test only checks that the right
+// Graphs that multiply in bf16 or f16. The interpreter does not round, so the test only checks that the right
 // values are used.
-TEST_P(PropertyTest, AlsoInBf16) {
+TEST_P(PropertyTest, AlsoIn16Bits) {
   constexpr uint64_t kFewer = 4;
   const uint64_t first = ir::TestSeed() + GetParam() * kCases;
   for (uint64_t seed = first; seed < first + kCases; seed += kFewer) {
     const CheckOptions options{.with_proof = seed % (kProofEvery * kFewer) == 0};
-    const PlannedGraph sample = RandomCase(seed, {.precision = ir::Precision::kBf16});
+    const ir::Precision precision = seed / kFewer % 2 == 0 ? ir::Precision::kBf16 : ir::Precision::kF16;
+    const PlannedGraph sample = RandomCase(seed, {.precision = precision});
     const std::optional<std::string> failure = FindFailure(sample, options);
     ASSERT_FALSE(failure.has_value()) << FailureReport(seed, sample, *failure, options);
   }

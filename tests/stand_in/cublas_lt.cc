@@ -25,7 +25,7 @@ struct StandInMatrixLayout {
   }
   int64_t row_stride() const { return order == CUBLASLT_ORDER_COL ? 1 : leading_dimension; }
   int64_t column_stride() const { return order == CUBLASLT_ORDER_COL ? leading_dimension : 1; }
-  int64_t element_bytes() const { return type == CUDA_R_16BF ? 2 : 4; }
+  int64_t element_bytes() const { return type == CUDA_R_32F ? 4 : 2; }
 };
 
 struct StandInMatmulDesc {
@@ -93,11 +93,14 @@ uint32_t SignatureOf(const Factors& f) {
 
 float Load(const void* values, cudaDataType_t type, int64_t index) {
   if (type == CUDA_R_16BF) return stand_in::FromBFloat16(static_cast<const uint16_t*>(values)[index]);
+  if (type == CUDA_R_16F) return stand_in::FromFloat16(static_cast<const uint16_t*>(values)[index]);
   return static_cast<const float*>(values)[index];
 }
 void Store(void* values, cudaDataType_t type, int64_t index, float value) {
   if (type == CUDA_R_16BF) {
     static_cast<uint16_t*>(values)[index] = stand_in::ToBFloat16(value);
+  } else if (type == CUDA_R_16F) {
+    static_cast<uint16_t*>(values)[index] = stand_in::ToFloat16(value);
   } else {
     static_cast<float*>(values)[index] = value;
   }
@@ -278,7 +281,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   if (status != CUBLAS_STATUS_SUCCESS) return status;
   const auto is_odd_place = [](uint32_t alignment) { return alignment < 4; };
   if (std::any_of(std::begin(preference->alignments), std::end(preference->alignments), is_odd_place) ||
-      (d->type == CUDA_R_16BF && d->rows % 2 == 1 && operation->epilogue != CUBLASLT_EPILOGUE_DEFAULT)) {
+      (d->type != CUDA_R_32F && d->rows % 2 == 1 && operation->epilogue != CUBLASLT_EPILOGUE_DEFAULT)) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   Algorithm algorithm = {};

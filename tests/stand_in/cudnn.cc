@@ -84,12 +84,16 @@ void ForEachProduct(const Tensors& t, Function f) {
   }
 }
 
+float Load(const void* values, cudnnDataType_t type, size_t i) {
+  if (type == CUDNN_DATA_FLOAT) return static_cast<const float*>(values)[i];
+  const uint16_t bits = static_cast<const uint16_t*>(values)[i];
+  return type == CUDNN_DATA_HALF ? stand_in::FromFloat16(bits) : stand_in::FromBFloat16(bits);
+}
+
 std::vector<float> AsFloats(const void* values, const StandInTensor& tensor, bool tf32) {
   std::vector<float> floats(static_cast<size_t>(tensor.elements()));
   for (size_t i = 0; i < floats.size(); ++i) {
-    const float value = tensor.type == CUDNN_DATA_FLOAT
-                            ? static_cast<const float*>(values)[i]
-                            : stand_in::FromBFloat16(static_cast<const uint16_t*>(values)[i]);
+    const float value = Load(values, tensor.type, i);
     floats[i] = tf32 ? stand_in::RoundToTf32(value) : value;
   }
   return floats;
@@ -103,7 +107,8 @@ void StoreSums(const std::vector<float>& sums, const StandInTensor& tensor, floa
     if (tensor.type == CUDNN_DATA_FLOAT) {
       static_cast<float*>(result)[i] = value;
     } else {
-      static_cast<uint16_t*>(result)[i] = stand_in::ToBFloat16(value);
+      static_cast<uint16_t*>(result)[i] =
+          tensor.type == CUDNN_DATA_HALF ? stand_in::ToFloat16(value) : stand_in::ToBFloat16(value);
     }
   }
 }

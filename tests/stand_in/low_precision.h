@@ -28,6 +28,19 @@ inline uint16_t ToBFloat16(float value) {
   return static_cast<uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 
+// f16 is a type of the compiler.
+inline float FromFloat16(uint16_t bits) {
+  _Float16 value;
+  std::memcpy(&value, &bits, sizeof value);
+  return static_cast<float>(value);
+}
+inline uint16_t ToFloat16(float value) {
+  const _Float16 rounded = static_cast<_Float16>(value);
+  uint16_t bits;
+  std::memcpy(&bits, &rounded, sizeof bits);
+  return bits;
+}
+
 // Rounds to 10 bits behind the point, ties away from zero.
 inline float RoundToTf32(float value) {
   if (!std::isfinite(value)) return value;

@@ -25,6 +25,7 @@ size_t SizeOf(ncclDataType_t type) {
     case ncclInt64:
     case ncclFloat64:
       return 8;
+    case ncclFloat16:
     case ncclBfloat16:
       return 2;
     case ncclNumTypes:
@@ -36,15 +37,21 @@ size_t SizeOf(ncclDataType_t type) {
 struct Bf16 {
   uint16_t bits;
 };
+struct F16 {
+  uint16_t bits;
+};
 float Wide(Bf16 x) { return FromBFloat16(x.bits); }
+float Wide(F16 x) { return FromFloat16(x.bits); }
 template <typename T>
 T Wide(T x) {
   return x;
 }
 template <typename T, typename U>
 T Narrow(U x) {
-  if constexpr (sizeof(T) == 2) {
+  if constexpr (std::is_same_v<T, Bf16>) {
     return Bf16{ToBFloat16(x)};
+  } else if constexpr (std::is_same_v<T, F16>) {
+    return F16{ToFloat16(x)};
   } else {
     return x;
   }
@@ -97,6 +104,9 @@ std::vector<char> Reduced(const std::vector<const void*>& sources, size_t count,
       break;
     case ncclBfloat16:
       ReduceOf<Bf16>(sources, count, operation, result.data());
+      break;
+    case ncclFloat16:
+      ReduceOf<F16>(sources, count, operation, result.data());
       break;
     case ncclNumTypes:
       break;

@@ -66,7 +66,10 @@ std::optional<ir::TensorType> EvaluateTensorType(const dsl::syntax::Type& type, 
   if (!dtype) {
     Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown element type `", type.element.text, "`"))
                            .At(type.element.span, "expected `f32` or `i32`");
-    if (ir::ParseDType(type.element.text)) error.help.push_back("`train { precision = bf16; }` computes in bf16");
+    if (ir::ParseDType(type.element.text)) {
+      const std::string& name = type.element.text;
+      error.help.push_back(absl::StrCat("`train { precision = ", name, "; }` computes in ", name));
+    }
     context.reporter.Report(std::move(error));
   } else if (!type.dimensions) {
     context.reporter.Report(Error(Code::kE0204, "a tensor type needs its dimensions")

@@ -31,6 +31,7 @@ TEST(TypesTest, TensorTypes) {
   CheckTensorType("f32", "E0204: a tensor type needs its dimensions");
   CheckTensorType("f16[4]", "E0201: unknown element type `f16`");
   CheckTensorType("bf16[4]", "E0201: unknown element type `bf16`");
+  CheckTensorType("f16[4]", "E0201: unknown element type `f16`");
   CheckTensorType("f32[..m]", "E0201: unknown list of dimensions `..m`");
   CheckTensorType("f32[0]", "E0207: a dimension must be positive");
   CheckTensorType("f32[batch - 9]", "E0207: a dimension must be positive");

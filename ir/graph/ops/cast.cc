@@ -9,8 +9,8 @@ InferResult InferCast(Types inputs, const Attributes& attributes) {
   return TensorType{attributes.Get(attribute::kDType), inputs[0].shape};
 }
 
-// Truncation is not linear. Rounding to bf16 counts as linear, as all rounding does: parts of a sum may be rounded one
-// by one.
+// Truncation is not linear. Rounding to 16 bits counts as linear, as all rounding does: parts of a sum may be rounded
+// one by one.
 Rule CastRule(Types inputs, const TensorType& output, const Attributes&) {
   const bool linear = output.dtype != DType::kI32 || inputs[0].dtype == DType::kI32;
   return BroadcastRule(inputs, output, linear ? LinearGroups{{0}} : LinearGroups{});
@@ -29,7 +29,7 @@ std::vector<double> Truncates(const Attributes& attributes, int64_t) {
 
 }  // namespace
 
-// A cast to bf16 does not round here: like all reference evaluation it is done in double.
+// A cast to 16 bits does not round here: like all reference evaluation it is done in double.
 OpDefinition DefineCast() {
   const Scalar x = Variable("x"), truncates = Variable("truncates");
   OpDefinition definition =

@@ -23,7 +23,7 @@ namespace cleave::ir {
 
 using Gradients = std::vector<std::optional<OpId>>;
 
-// Below, "real" is f32 or bf16, and the inputs and the result of one op hold the same (CheckOneFloat has the
+// Below, "real" is f32, bf16 or f16, and the inputs and the result of one op hold the same (CheckOneFloat has the
 // exception). The parameters of a function are the op's inputs, and after them its attributes, which the op adds to the
 // signature and checks in its own inference.
 

@@ -391,7 +391,7 @@ TEST(ErrorsTest, Attributes) {
   EXPECT_EQ(Infer(OpKind::kLayerNorm, {F({2, 4}), F({4}), F({2})}),
             "E0411 a shift of 2 for 4 features | 2: is 2 instead of 4 | 0: has 4 elements in its last dimension");
   EXPECT_EQ(Infer(OpKind::kCast, {F({2})}, {{Attribute<std::string>{"dtype"}, "f64"}}),
-            "E0409 `dtype` of `cast` is no element type | help: element types are f32, bf16 and i32");
+            "E0409 `dtype` of `cast` is no element type | help: element types are f32, bf16, f16 and i32");
   EXPECT_EQ(Infer(OpKind::kParameter, {},
                   {{attribute::kShape, Ints{2}}, {attribute::kInit, "normal"}, {attribute::kSecond, -1.0}}),
             "E0409 normal values with deviation -1.0 | note: a deviation is not negative");

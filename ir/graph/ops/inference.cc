@@ -23,7 +23,7 @@ std::optional<OpError> CheckDType(Types inputs, int index, DType expected, const
 }
 
 std::optional<OpError> CheckFloat(Types inputs, int index, const std::string& argument) {
-  if (inputs[static_cast<size_t>(index)].dtype == DType::kBf16) return std::nullopt;
+  if (Is16Bit(inputs[static_cast<size_t>(index)].dtype)) return std::nullopt;
   return CheckDType(inputs, index, DType::kF32, argument);
 }
 
@@ -55,7 +55,7 @@ std::variant<DType, OpError> ResultDType(Types inputs, const Attributes& attribu
   const DType factors = inputs[0].dtype;
   if (!attributes.Has(attribute::kResult)) return factors;
   const DType result = attributes.Get(attribute::kResult);
-  if (factors == DType::kBf16 && result == DType::kF32) return DType::kF32;
+  if (Is16Bit(factors) && result == DType::kF32) return DType::kF32;
   return OpError{.code = Code::kE0409,
                  .message = absl::StrCat("`result` is `", DTypeName(result), "` for factors of ", DTypeName(factors))};
 }
@@ -253,7 +253,7 @@ std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t
     } else if (argument.kind == ArgumentKind::kDType && !IsDType(found->second)) {
       OpError error =
           AttributeError(absl::StrCat("`", argument.name, "` of `", definition.name(), "` is no element type"));
-      error.help = {"element types are f32, bf16 and i32"};
+      error.help = {"element types are f32, bf16, f16 and i32"};
       return error;
     } else if (!HasType(found->second, argument.kind)) {
       return AttributeError(absl::StrCat("`", argument.name, "` of `", definition.name(), "` has another type"));

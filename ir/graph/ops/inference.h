@@ -21,7 +21,7 @@ std::string GradientName(const Op& op, const std::string& argument);
 // offers.
 std::optional<OpError> CheckDType(Types inputs, int index, DType expected, const std::string& argument);
 
-// An error unless input `index` holds real numbers, f32 or bf16.
+// An error unless input `index` holds real numbers, f32, bf16 or f16.
 std::optional<OpError> CheckFloat(Types inputs, int index, const std::string& argument);
 
 // An error unless inputs `a` and `b` hold real numbers of one type. A scalar beside a tensor may have the other type:

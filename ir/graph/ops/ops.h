@@ -48,12 +48,12 @@ enum class RankUse {
   kOthers,  // What other ranks hold: the communication primitives. Not evaluated as the op of one rank.
 };
 
-// In which types an op computes where a model is trained in bf16 (ir/transforms/precision).
+// In which types an op computes where a model is trained in bf16 or f16 (ir/transforms/precision).
 enum class Treatment : uint8_t {
   kFloat,     // Reads and gives f32.
-  kFollow,    // Computes in bf16 where it reads bf16, else in f32.
-  kProduct,   // Reads bf16. Its sum is kept in f32 where it is a parameter's gradient, else rounded to bf16.
-  kGradient,  // A product whose value is always a parameter's gradient: reads bf16, gives f32.
+  kFollow,    // Computes in 16 bits where it reads them, else in f32.
+  kProduct,   // Reads 16 bits. Its sum is kept in f32 where it is a parameter's gradient, else rounded.
+  kGradient,  // A product whose value is always a parameter's gradient: reads 16 bits, gives f32.
 };
 
 // An argument of an op as the language writes it: tensors by position, others by position or name. A kTensorList is one

@@ -24,8 +24,10 @@ InferResult InferSource(Types, const Attributes& attributes) {
   TensorType type;
   if (attributes.Has(attribute::kDType)) {
     type.dtype = attributes.Get(attribute::kDType);
-    if (type.dtype == DType::kBf16) {
-      return OpError{.code = Code::kE0409, .message = "`dtype` is `bf16`", .help = {"use `f32` or `i32`"}};
+    if (Is16Bit(type.dtype)) {
+      return OpError{.code = Code::kE0409,
+                     .message = absl::StrCat("`dtype` is `", DTypeName(type.dtype), "`"),
+                     .help = {"use `f32` or `i32`"}};
     }
   }
   type.shape = attributes.Get(attribute::kShape);

@@ -33,12 +33,14 @@ absl::string_view PrecisionName(Precision precision) {
       return "tf32";
     case Precision::kBf16:
       return "bf16";
+    case Precision::kF16:
+      return "f16";
   }
   CLEAVE_UNREACHABLE();
 }
 
 std::optional<Precision> ParsePrecision(absl::string_view name) {
-  for (Precision precision : {Precision::kF32, Precision::kTf32, Precision::kBf16}) {
+  for (Precision precision : {Precision::kF32, Precision::kTf32, Precision::kBf16, Precision::kF16}) {
     if (name == PrecisionName(precision)) return precision;
   }
   return std::nullopt;

@@ -31,9 +31,9 @@ struct DataSource {
 enum class LogFormat { kCleave, kMindSpore };
 
 // The precision of products and convolutions. kF32: f32. kTf32: f32 tensors, whose factors the hardware may round to
-// tf32, 10 bits of fraction. kBf16: bf16 tensors wherever the policy of ir/transforms/precision says so, with f32
-// parameters.
-enum class Precision { kF32, kTf32, kBf16 };
+// tf32, 10 bits of fraction. kBf16, kF16: tensors of this type wherever the policy of ir/transforms/precision says so,
+// with f32 parameters.
+enum class Precision { kF32, kTf32, kBf16, kF16 };
 
 // What a program does. kTrain: trains. kEvaluate: computes the metrics of the test part. kPredict: writes values of all
 // samples into files. kGenerate: continues texts with a language model. All but the first read their parameters, and

@@ -85,14 +85,15 @@ double Movement(const Tensor& calm, const Tensor& moved) {
 }  // namespace
 
 IdVector<OpId, Tensor> InterpretDisturbed(double disturbance, const Graph& graph, const SourceValues& sources,
-                                          int64_t step, std::mt19937_64& random, double of_bf16) {
-  return InterpretChanged(
-      graph, sources, step, [&](const Op& op, const std::vector<const Tensor*>& inputs, Tensor& tensor) {
-        const bool in_bf16 = op.type.dtype == DType::kBf16 && of_bf16 > 0;
-        // A cast to bf16 rounds, so its result is not only picked from its input.
-        const bool rounds = in_bf16 && op.kind == OpKind::kCast;
-        Disturb(op, rounds ? std::vector<const Tensor*>() : inputs, in_bf16 ? of_bf16 : disturbance, random, tensor);
-      });
+                                          int64_t step, std::mt19937_64& random, double of_16_bits) {
+  return InterpretChanged(graph, sources, step,
+                          [&](const Op& op, const std::vector<const Tensor*>& inputs, Tensor& tensor) {
+                            const bool is_narrow = Is16Bit(op.type.dtype) && of_16_bits > 0;
+                            // A cast to 16 bits rounds, so its result is not only picked from its input.
+                            const bool rounds = is_narrow && op.kind == OpKind::kCast;
+                            Disturb(op, rounds ? std::vector<const Tensor*>() : inputs,
+                                    is_narrow ? of_16_bits : disturbance, random, tensor);
+                          });
 }
 
 IdVector<OpId, double> MovementUnder(double disturbance, const Graph& graph, const SourceValues& sources,

@@ -14,9 +14,9 @@
 namespace cleave::ir {
 
 // The value of every op as InterpretGraph has it, except that every value that an op computes is changed by up to
-// `disturbance` of its tensor's largest element, and what is cast to or computed in bf16 by up to `of_bf16`.
+// `disturbance` of its tensor's largest element, and what is cast to or computed in 16 bits by up to `of_16_bits`.
 IdVector<OpId, Tensor> InterpretDisturbed(double disturbance, const Graph& graph, const SourceValues& sources,
-                                          int64_t step, std::mt19937_64& random, double of_bf16 = 0);
+                                          int64_t step, std::mt19937_64& random, double of_16_bits = 0);
 
 // Interprets the disturbed graph several times. For each op: how far its value moves at most, relative to its largest
 // element, or absolute below 1; infinite where it becomes finite or ceases to be.

@@ -12,6 +12,8 @@ absl::string_view DTypeName(DType dtype) {
       return "f32";
     case DType::kBf16:
       return "bf16";
+    case DType::kF16:
+      return "f16";
     case DType::kI32:
       return "i32";
   }
@@ -19,7 +21,7 @@ absl::string_view DTypeName(DType dtype) {
 }
 
 std::optional<DType> ParseDType(absl::string_view name) {
-  for (DType dtype : {DType::kF32, DType::kBf16, DType::kI32}) {
+  for (DType dtype : {DType::kF32, DType::kBf16, DType::kF16, DType::kI32}) {
     if (name == DTypeName(dtype)) return dtype;
   }
   return std::nullopt;
@@ -31,10 +33,13 @@ Bytes ElementSize(DType dtype) {
     case DType::kI32:
       return Bytes(4);
     case DType::kBf16:
+    case DType::kF16:
       return Bytes(2);
   }
   CLEAVE_UNREACHABLE();
 }
+
+bool Is16Bit(DType dtype) { return dtype == DType::kBf16 || dtype == DType::kF16; }
 
 int64_t ElementCount(const Shape& shape) {
   int64_t count = 1;

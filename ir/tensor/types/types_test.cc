@@ -16,7 +16,8 @@ TEST(TypesTest, Text) {
 }
 
 TEST(TypesTest, NamesReadBack) {
-  for (DType dtype : {DType::kF32, DType::kBf16, DType::kI32}) EXPECT_EQ(ParseDType(DTypeName(dtype)), dtype);
+  for (DType dtype : {DType::kF32, DType::kBf16, DType::kF16, DType::kI32})
+    EXPECT_EQ(ParseDType(DTypeName(dtype)), dtype);
   for (Reduction reduction : {Reduction::kSum, Reduction::kMax, Reduction::kMin, Reduction::kProd}) {
     EXPECT_EQ(ParseReduction(ReductionName(reduction)), reduction);
   }

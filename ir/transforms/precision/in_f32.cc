@@ -1,4 +1,4 @@
-// The way back from a bf16 graph.
+// The way back from a graph in 16 bits.
 
 #include <map>
 #include <string>
@@ -11,9 +11,8 @@
 namespace cleave::ir {
 namespace {
 
-bool CastsBf16(const Graph& graph, const Op& op) {
-  return op.kind == OpKind::kCast &&
-         (op.type.dtype == DType::kBf16 || graph.op(op.inputs[0]).type.dtype == DType::kBf16);
+bool Casts16Bit(const Graph& graph, const Op& op) {
+  return op.kind == OpKind::kCast && (Is16Bit(op.type.dtype) || Is16Bit(graph.op(op.inputs[0]).type.dtype));
 }
 
 }  // namespace
@@ -22,7 +21,7 @@ Graph InF32(const Graph& graph) {
   GraphBuilder builder;
   IdVector<OpId, OpId> places(graph.ops.size());
   for (const Op& op : graph.ops) {
-    if (CastsBf16(graph, op)) {
+    if (Casts16Bit(graph, op)) {
       places[op.id] = places[op.inputs[0]];
       continue;
     }

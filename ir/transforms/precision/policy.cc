@@ -33,8 +33,12 @@ IdVector<OpId, uint8_t> KeptInF32(const Graph& graph) {
 
 class Chooser {
  public:
-  explicit Chooser(const Graph& graph)
-      : graph_(graph), kept_(KeptInF32(graph)), types_(graph.ops.size()), is_given_(graph.ops.size(), 0) {}
+  Chooser(const Graph& graph, DType narrow)
+      : graph_(graph),
+        narrow_(narrow),
+        kept_(KeptInF32(graph)),
+        types_(graph.ops.size()),
+        is_given_(graph.ops.size(), 0) {}
 
   IdVector<OpId, Types16> Run() && {
     for (const Op& op : graph_.ops) {
@@ -58,9 +62,9 @@ class Chooser {
     if (op.phase == Phase::kUpdate) return All(op, DType::kF32, DType::kF32);
     switch (DefinitionOf(op).treatment) {
       case Treatment::kProduct:
-        return All(op, DType::kBf16, kept_[op.id] != 0 ? DType::kF32 : DType::kBf16);
+        return All(op, narrow_, kept_[op.id] != 0 ? DType::kF32 : narrow_);
       case Treatment::kGradient:
-        return All(op, DType::kBf16, DType::kF32);
+        return All(op, narrow_, DType::kF32);
       case Treatment::kFollow:
         return Follow(op);
       case Treatment::kFloat:
@@ -69,8 +73,8 @@ class Chooser {
     return All(op, DType::kF32, DType::kF32);
   }
 
-  // bf16 if the op reads a computed value in bf16 and none in f32. Parameters and constants take the type of the values
-  // beside them; scalars beside tensors stay as they are.
+  // 16 bits if the op reads a computed value in 16 bits and none in f32. Parameters and constants take the type of the
+  // values beside them; scalars beside tensors stay as they are.
   Types16 Follow(const Op& op) const {
     const bool has_tensor =
         std::any_of(op.inputs.begin(), op.inputs.end(), [&](OpId input) { return graph_.op(input).type.rank() > 0; });
@@ -81,10 +85,10 @@ class Chooser {
     bool all = kept_[op.id] == 0;
     for (OpId input : op.inputs) {
       if (!counts(input)) continue;
-      some = some || Now(input) == DType::kBf16;
-      all = all && (Now(input) == DType::kBf16 || (has_tensor && is_given_[input] != 0));
+      some = some || Now(input) == narrow_;
+      all = all && (Now(input) == narrow_ || (has_tensor && is_given_[input] != 0));
     }
-    const DType dtype = some && all ? DType::kBf16 : DType::kF32;
+    const DType dtype = some && all ? narrow_ : DType::kF32;
     Types16 types = All(op, dtype, dtype);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       if (!counts(op.inputs[i])) types.reads[i] = Now(op.inputs[i]);
@@ -100,6 +104,7 @@ class Chooser {
   }
 
   const Graph& graph_;
+  const DType narrow_;
   const IdVector<OpId, uint8_t> kept_;
   IdVector<OpId, Types16> types_;
   IdVector<OpId, uint8_t> is_given_;
@@ -107,6 +112,6 @@ class Chooser {
 
 }  // namespace
 
-IdVector<OpId, Types16> ChooseTypes(const Graph& graph) { return Chooser(graph).Run(); }
+IdVector<OpId, Types16> ChooseTypes(const Graph& graph, DType dtype) { return Chooser(graph, dtype).Run(); }
 
 }  // namespace cleave::ir

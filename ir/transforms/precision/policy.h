@@ -1,4 +1,4 @@
-// In which types the ops of a bf16 training compute and read, by their treatment (OpDefinition). Inside of
+// In which types the ops of a training in 16 bits compute and read, by their treatment (OpDefinition). Inside of
 // ir/transforms/precision only.
 #ifndef CLEAVE_IR_TRANSFORMS_PRECISION_POLICY_H_
 #define CLEAVE_IR_TRANSFORMS_PRECISION_POLICY_H_
@@ -19,8 +19,8 @@ struct Types16 {
   bool operator==(const Types16&) const = default;
 };
 
-// REQUIRES: `graph` holds no bf16.
-IdVector<OpId, Types16> ChooseTypes(const Graph& graph);
+// `dtype`: the type of 16 bits. REQUIRES: `graph` holds none.
+IdVector<OpId, Types16> ChooseTypes(const Graph& graph, DType dtype);
 
 }  // namespace cleave::ir
 

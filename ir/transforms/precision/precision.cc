@@ -20,7 +20,7 @@ namespace {
 // One cast that must be made. Ids are those of the given graph.
 struct Wanted {
   OpId value;
-  DType dtype = DType::kBf16;
+  DType dtype = DType::kF32;
   bool apart = false;  // Of a forward value, for backward ops only.
 
   bool operator<(const Wanted& other) const {
@@ -35,7 +35,8 @@ struct Demand {
 
 class Lowering {
  public:
-  explicit Lowering(const Graph& graph) : old_(graph), types_(ChooseTypes(graph)), places_(graph.ops.size()) {
+  Lowering(const Graph& graph, DType narrow)
+      : old_(graph), types_(ChooseTypes(graph, narrow)), places_(graph.ops.size()) {
     for (const Op& op : graph.ops) taken_.insert(op.name);
     for (const Op& op : graph.ops) {
       for (size_t i = 0; i < op.inputs.size(); ++i) Demands(op, i);
@@ -178,8 +179,8 @@ class Lowering {
     Attributes attributes = op.attributes;
     const Treatment treatment = DefinitionOf(op).treatment;
     const bool is_product = treatment == Treatment::kProduct || treatment == Treatment::kGradient;
-    const bool reads_bf16 = is_product && types_[op.id].reads[0] == DType::kBf16;
-    if (reads_bf16 && types_[op.id].result == DType::kF32) attributes.Set(attribute::kResult, DType::kF32);
+    const bool is_narrow = is_product && Is16Bit(types_[op.id].reads[0]);
+    if (is_narrow && types_[op.id].result == DType::kF32) attributes.Set(attribute::kResult, DType::kF32);
     builder_.SetPhase(op.phase);
     builder_.SetLine(op.line);
     places_[op.id] = builder_.Add(op.kind, std::move(inputs), std::move(attributes), op.name);
@@ -234,7 +235,9 @@ Lowered ApplyPrecision(const Graph& graph, Precision precision) {
     case Precision::kTf32:
       return Unchanged(graph);
     case Precision::kBf16:
-      return Lowering(graph).Run();
+      return Lowering(graph, DType::kBf16).Run();
+    case Precision::kF16:
+      return Lowering(graph, DType::kF16).Run();
   }
   CLEAVE_UNREACHABLE();
 }

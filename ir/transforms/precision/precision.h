@@ -1,4 +1,4 @@
-// From a training graph in f32 to one that multiplies in bf16, the 16 bits of which 8 are f32's exponent.
+// From a training graph in f32 to one that multiplies in bf16 or f16.
 //
 //   Lowered lowered = ApplyPrecision(training_graph, Precision::kBf16);
 //   pins = MovePins(std::move(pins), lowered);
@@ -33,18 +33,18 @@ struct Lowered {
 };
 
 // The ops keep their order, names, lines and inheritance. A value has at most one cast for forward readers, which
-// backward ones share, named `<value>.bf16` or `<value>.f32`; only where backward ops need a forward bf16 value in f32
-// do they have a separate cast, so that the smaller value is kept from forward to backward. Casts of parameters and
-// inputs stand before their first reader (that of a bias before the product), the others behind their value. Backward
-// casts inherit from the forward op that their value belongs to. REQUIRES: `graph` holds no bf16, and VerifyGraph finds
-// no error in it.
+// backward ones share, named `<value>.bf16`, `<value>.f16` or `<value>.f32`; only where backward ops need a forward
+// value of 16 bits in f32 do they have a separate cast, so that the smaller value is kept from forward to backward.
+// Casts of parameters and inputs stand before their first reader (that of a bias before the product), the others behind
+// their value. Backward casts inherit from the forward op that their value belongs to. REQUIRES: `graph` holds neither
+// type, and VerifyGraph finds no error in it.
 Lowered ApplyPrecision(const Graph& graph, Precision precision);
 
 // The pins, priorities, regions and retentions of the given graph, for the new one. A cast belongs to the region of its
 // value; the cast of a parameter belongs to that of its first reader. A forward cast has the retention of its value.
 Pins MovePins(Pins pins, const Lowered& lowered);
 
-// The graph in f32: without casts to and from bf16. Undoes ApplyPrecision.
+// The graph in f32: without casts to and from 16 bits. Undoes ApplyPrecision.
 Graph InF32(const Graph& graph);
 
 }  // namespace cleave::ir

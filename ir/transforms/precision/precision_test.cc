@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/graph/ops/builder.h"
@@ -298,6 +299,14 @@ TEST(PrecisionTest, HoldsForRandomGraphs) {
       EXPECT_TRUE(is_new) << "seed " << seed << ": " << op.name;
     }
   }
+}
+
+TEST(PrecisionTest, F16IsWhereBf16Is) {
+  const Graph training = Trained(AttentionGraph());
+  const std::string in_bf16 = GraphText(ApplyPrecision(training, Precision::kBf16).graph);
+  const Graph in_f16 = ApplyPrecision(training, Precision::kF16).graph;
+  EXPECT_EQ(absl::StrReplaceAll(in_bf16, {{"bf16", "f16"}}), GraphText(in_f16));
+  EXPECT_EQ(GraphText(InF32(in_f16)), GraphText(training));
 }
 
 TEST(PolicyTest, OnlyProductsElementwiseOpsAndMovementReadBf16) {

@@ -8,6 +8,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/comm/reduce.h"
 #include "runtime/device/bfloat16.h"
+#include "runtime/device/float16.h"
 
 namespace cleave::runtime {
 
@@ -45,6 +46,8 @@ inline ReduceFunction FunctionOf(Comm::ElementType type, Reduction reduction) {
       return FunctionOf<int32_t>(reduction);
     case Comm::ElementType::kBFloat16:
       return FunctionOf<BFloat16>(reduction);
+    case Comm::ElementType::kFloat16:
+      return FunctionOf<Float16>(reduction);
   }
   return nullptr;
 }

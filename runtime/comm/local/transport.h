@@ -6,7 +6,7 @@
 //   reduce_scatter    each member reduces its piece, in the order of members
 //   all others        each member copies what it receives
 //
-// So results do not depend on which thread is faster; bf16 is summed up in float and rounded once.
+// So results do not depend on which thread is faster; bf16 and f16 are summed up in float and rounded once.
 #ifndef CLEAVE_RUNTIME_COMM_LOCAL_TRANSPORT_H_
 #define CLEAVE_RUNTIME_COMM_LOCAL_TRANSPORT_H_
 

@@ -12,27 +12,28 @@
 #include "runtime/comm/packing.h"
 #include "runtime/comm/reduce.h"
 #include "runtime/device/bfloat16.h"
+#include "runtime/device/float16.h"
 
 namespace cleave::runtime {
 namespace {
 
 using ElementType = Transport::ElementType;
 
-// MPI's own sums and products of numbers, and reductions of ours: of bf16, which MPI does not have and takes as bytes,
-// and maxima and minima, in which MPI may drop a NaN, on some ranks and not on others.
+// MPI's own sums and products of numbers, and reductions of ours: of 16 bits, which MPI does not have and takes as
+// bytes, and maxima and minima, in which MPI may drop a NaN, on some ranks and not on others.
 class Reductions {
  public:
   Reductions() {
-    MPI_Type_contiguous(sizeof(BFloat16), MPI_BYTE, &bfloat16_);
-    MPI_Type_commit(&bfloat16_);
-    Create<BFloat16, Reduction::kSum>(ElementType::kBFloat16);
-    Create<BFloat16, Reduction::kProd>(ElementType::kBFloat16);
-    CreateExtremes<BFloat16>(ElementType::kBFloat16);
+    MPI_Type_contiguous(2, MPI_BYTE, &two_bytes_);
+    MPI_Type_commit(&two_bytes_);
+    CreateAll<BFloat16>(ElementType::kBFloat16);
+    CreateAll<Float16>(ElementType::kFloat16);
     CreateExtremes<float>(ElementType::kFloat);
     CreateExtremes<double>(ElementType::kDouble);
   }
 
-  MPI_Datatype bfloat16() const { return bfloat16_; }
+  // A number of 16 bits.
+  MPI_Datatype two_bytes() const { return two_bytes_; }
 
   MPI_Op Of(ElementType type, Reduction reduction) const {
     const auto ours = operations_.find({type, reduction});
@@ -53,7 +54,7 @@ class Reductions {
   // REQUIRES: before MPI_Finalize.
   void Free() {
     for (auto& [key, operation] : operations_) MPI_Op_free(&operation);
-    MPI_Type_free(&bfloat16_);
+    MPI_Type_free(&two_bytes_);
   }
 
  private:
@@ -70,12 +71,19 @@ class Reductions {
   }
 
   template <typename T>
+  void CreateAll(ElementType type) {
+    Create<T, Reduction::kSum>(type);
+    Create<T, Reduction::kProd>(type);
+    CreateExtremes<T>(type);
+  }
+
+  template <typename T>
   void CreateExtremes(ElementType type) {
     Create<T, Reduction::kMax>(type);
     Create<T, Reduction::kMin>(type);
   }
 
-  MPI_Datatype bfloat16_ = MPI_DATATYPE_NULL;
+  MPI_Datatype two_bytes_ = MPI_DATATYPE_NULL;
   std::map<std::pair<ElementType, Reduction>, MPI_Op> operations_;
 };
 
@@ -210,7 +218,8 @@ class MpiTransport : public Transport {
       case ElementType::kInt32:
         return MPI_INT32_T;
       case ElementType::kBFloat16:
-        return reductions_.bfloat16();
+      case ElementType::kFloat16:
+        return reductions_.two_bytes();
     }
     return MPI_DATATYPE_NULL;
   }

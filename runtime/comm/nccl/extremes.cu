@@ -5,6 +5,7 @@
 #include "runtime/comm/nccl/extremes.h"
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/cuda/cuda.h"
+#include "runtime/device/float16.h"
 #include "runtime/device/workspace.h"
 
 namespace cleave::runtime {
@@ -12,7 +13,7 @@ namespace {
 
 using ElementType = Transport::ElementType;
 
-// The key of a bf16 is that of the float that it equals.
+// The key of a number of 16 bits is that of the float that it equals.
 template <typename T>
 struct KeyOf {
   using Number = float;
@@ -66,6 +67,8 @@ void WithNumbers(ElementType type, void* numbers, const Act& act) {
       return act(static_cast<double*>(numbers));
     case ElementType::kBFloat16:
       return act(static_cast<BFloat16*>(numbers));
+    case ElementType::kFloat16:
+      return act(static_cast<Float16*>(numbers));
     case ElementType::kInt32:
       return;  // Its own key.
   }

@@ -23,6 +23,8 @@ ncclDataType_t NcclType(ElementType type) {
       return ncclInt32;
     case ElementType::kBFloat16:
       return ncclBfloat16;
+    case ElementType::kFloat16:
+      return ncclFloat16;
   }
   return ncclNumTypes;
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "runtime/device/bfloat16.h"
+#include "runtime/device/float16.h"
 #include "runtime/device/workspace.h"
 #include "runtime/kernels/cpu/attention_blocks.h"
 #include "runtime/kernels/cpu/blocks.h"
@@ -195,13 +196,13 @@ class AttentionPiece {
   }
   // Whether so many rows of a tensor are a block as they are, whose words are pairs across rows.
   bool IsPacked(int64_t rows) const {
-    return InWords<T>::kElements == 1 && shape_.head == my_.width && rows == Padded<T>(rows);
+    return kIsInWords<T> && InWords<T>::kElements == 1 && shape_.head == my_.width && rows == Padded<T>(rows);
   }
 
   // Rows of a tensor by pairs along them: where they are, or copied to `room` and padded.
   LeftFactor<Word<T>> AlongRows(const T* tensor, int64_t row, int64_t rows, Word<T>* room) const {
     const T* const first = tensor + row * shape_.head;
-    if (shape_.head == my_.width && rows == Padded<T>(rows)) {
+    if (kIsInWords<T> && shape_.head == my_.width && rows == Padded<T>(rows)) {
       return {reinterpret_cast<const Word<T>*>(first), my_.head_words};
     }
     PackAlongRows(first, rows, shape_.head, room);
@@ -536,11 +537,12 @@ void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, cons
   }
 }
 
-template void Attention(const AttentionShape&, const float*, const float*, const float*, float*);
-template void Attention(const AttentionShape&, const BFloat16*, const BFloat16*, const BFloat16*, BFloat16*);
-template void AttentionGradient(const AttentionShape&, const float*, const float*, const float*, const float*, float*,
-                                float*, float*);
-template void AttentionGradient(const AttentionShape&, const BFloat16*, const BFloat16*, const BFloat16*,
-                                const BFloat16*, BFloat16*, BFloat16*, BFloat16*);
+#define CLEAVE_ATTENTION_OF(T)                                                      \
+  template void Attention(const AttentionShape&, const T*, const T*, const T*, T*); \
+  template void AttentionGradient(const AttentionShape&, const T*, const T*, const T*, const T*, T*, T*, T*);
+CLEAVE_ATTENTION_OF(float)
+CLEAVE_ATTENTION_OF(BFloat16)
+CLEAVE_ATTENTION_OF(Float16)
+#undef CLEAVE_ATTENTION_OF
 
 }  // namespace cleave::runtime

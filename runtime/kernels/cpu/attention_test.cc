@@ -18,6 +18,7 @@ namespace {
 // The weights, and what is stored, have 8 bits.
 constexpr double kFloatError = 2e-5;
 constexpr double kBFloat16Error = 2e-2;
+constexpr double kFloat16Error = 2e-3;  // 11 bits, of what is stored only.
 
 int64_t AnyOf(const std::vector<int64_t>& values, std::mt19937& random) { return values[random() % values.size()]; }
 
@@ -34,6 +35,7 @@ TEST(AttentionOnCpu, SizesOfAllKinds) {
     shape.first_row = AnyOf({0, 5, 200}, random);
     Check<float>(shape, kFloatError);
     Check<BFloat16>(shape, kBFloat16Error);
+    Check<Float16>(shape, kFloat16Error);
   }
 }
 
@@ -43,6 +45,7 @@ TEST(AttentionOnCpu, SeveralGroupsOfKeys) {
         .matrices = 1, .rows = 70, .columns = 2100, .head = 24, .scale = 0.5f, .causal = causal, .first_row = 1000};
     Check<float>(shape, kFloatError);
     Check<BFloat16>(shape, kBFloat16Error);
+    Check<Float16>(shape, kFloat16Error);
   }
 }
 
@@ -52,6 +55,7 @@ TEST(AttentionOnCpu, SeveralPiecesOfAMatrix) {
         .matrices = 1, .rows = 700, .columns = 90, .head = 16, .scale = 0.5f, .causal = causal};
     Check<float>(shape, kFloatError);
     Check<BFloat16>(shape, kBFloat16Error);
+    Check<Float16>(shape, kFloat16Error);
   }
 }
 

@@ -224,15 +224,24 @@ void PackAlongRows(const T* x, int64_t rows, int64_t columns, Word<T>* out) {
   const size_t bytes = static_cast<size_t>(columns) * sizeof(T);
   const size_t row_bytes = static_cast<size_t>(words) * sizeof(Word<T>);
   for (int64_t i = 0; i < rows; ++i) {
-    char* const row = reinterpret_cast<char*>(out + i * words);
-    std::memcpy(row, x + i * columns, bytes);
-    std::memset(row + bytes, 0, row_bytes - bytes);
+    if constexpr (kIsInWords<T>) {
+      char* const row = reinterpret_cast<char*>(out + i * words);
+      std::memcpy(row, x + i * columns, bytes);
+      std::memset(row + bytes, 0, row_bytes - bytes);
+    } else {
+      std::fill(std::copy(x + i * columns, x + (i + 1) * columns, out + i * words), out + (i + 1) * words, Word<T>{});
+    }
   }
   std::fill(out + rows * words, out + Padded<T>(rows) * words, Word<T>{});
 }
 
 template <>
 void PackAcrossRows(const float* x, int64_t rows, int64_t columns, float* out) {
+  PackAlongRows(x, rows, columns, out);
+}
+
+template <>
+void PackAcrossRows(const Float16* x, int64_t rows, int64_t columns, float* out) {
   PackAlongRows(x, rows, columns, out);
 }
 
@@ -263,9 +272,11 @@ void TransposeBlock(int64_t rows, int64_t columns, Block<const AnyWord> from, Bl
 }
 
 template void MultiplyBlocks<float>(const BlockProduct&, LeftFactor<float>, Block<const float>, Block<float>);
+template void MultiplyBlocks<Float16>(const BlockProduct&, LeftFactor<float>, Block<const float>, Block<float>);
 template void MultiplyBlocks<BFloat16>(const BlockProduct&, LeftFactor<uint32_t>, Block<const uint32_t>, Block<float>);
 template void PackAlongRows(const float*, int64_t, int64_t, float*);
 template void PackAlongRows(const BFloat16*, int64_t, int64_t, uint32_t*);
+template void PackAlongRows(const Float16*, int64_t, int64_t, float*);
 template void TransposeBlock(int64_t, int64_t, Block<const float>, Block<float>);
 template void TransposeBlock(int64_t, int64_t, Block<const uint32_t>, Block<uint32_t>);
 

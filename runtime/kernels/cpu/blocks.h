@@ -1,9 +1,9 @@
 // Products of small matrices that a kernel makes itself, block by block, and that stay in the caches of a core. Whole
 // tensors are multiplied by runtime/math.
 //
-// The contracted dimension of both factors is packed into words of 32 bits: a word is one float, or two BFloat16 that
-// are neighbours along this dimension. So a [rows, words] times b [words, columns] is, word by word, a sum of one or
-// two products. Blocks are padded with zeros.
+// The contracted dimension of both factors is packed into words of 32 bits: a word is one float, which may be that of a
+// Float16, or two BFloat16 that are neighbours along this dimension. So a [rows, words] times b [words, columns] is,
+// word by word, a sum of one or two products. Blocks are padded with zeros.
 //
 //   PackAlongRows(query, 50, 64, a);              // [64, 64] words of floats: 50 rows and 14 of zeros.
 //   MultiplyBlocks<float>({.rows = 64, .columns = 64, .words = 64}, {a, 64}, {b, 64}, {scores, 64});
@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "runtime/device/bfloat16.h"
+#include "runtime/device/float16.h"
 
 namespace cleave::runtime {
 
@@ -31,6 +32,10 @@ struct InWords<BFloat16> {
 };
 template <typename T>
 using Word = typename InWords<T>::Word;
+
+// Whether elements lie in memory as they lie in words.
+template <typename T>
+constexpr bool kIsInWords = sizeof(T) * InWords<T>::kElements == sizeof(Word<T>);
 
 constexpr int64_t kBlockStep = 16;
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime/device/bfloat16.h"
+#include "runtime/device/float16.h"
 #include "runtime/kernels/cpu/parallel.h"
 
 namespace cleave::runtime {
@@ -43,6 +44,7 @@ Statistics StatisticsOf(const T* values, int64_t count) {
 
 template Statistics StatisticsOf(const float*, int64_t);
 template Statistics StatisticsOf(const BFloat16*, int64_t);
+template Statistics StatisticsOf(const Float16*, int64_t);
 template Statistics StatisticsOf(const int32_t*, int64_t);
 
 }  // namespace cleave::runtime

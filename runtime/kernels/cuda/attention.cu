@@ -3,7 +3,9 @@
 //
 // With s the scores, p = exp(s - m) / l the weights and d = dout v^T, the gradient by the scores is p (d - sum_j p d).
 #include <cmath>
+#include <type_traits>
 
+#include "runtime/error/error.h"
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/cuda/attention_tiles.cuh"
 #include "runtime/kernels/cuda/scratch.cuh"
@@ -356,6 +358,23 @@ LaunchShape BlocksFor(const AttentionShape& shape, int64_t rows, int tiles, int 
       .shared_bytes = tiles * kTileBytes<T, kHead> + scores * kScoreBytes<T, kHead> + weights * kWeightBytes<T, kHead>};
 }
 
+// Ends the program on a GPU whose tensor cores do not know the type.
+template <typename T>
+void CheckTensorCores() {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    constexpr int kAmpere = 8;
+    int device = 0;
+    int generation = 0;
+    CheckCuda(cudaGetDevice(&device), "asking for the device");
+    CheckCuda(cudaDeviceGetAttribute(&generation, cudaDevAttrComputeCapabilityMajor, device),
+              "asking for its generation");
+    if (generation >= kAmpere) return;
+    Die(ExitCode::kEnvironment,
+        "this GPU's tensor cores do not multiply bf16, which attention needs; all have f16: "
+        "compile the model with `precision = f16`");
+  }
+}
+
 // Calls run with a constant head size for which kernels are made: the next power of two.
 template <typename Run>
 void WithHead(int64_t head, Run run) {
@@ -369,6 +388,7 @@ void WithHead(int64_t head, Run run) {
 template <typename T>
 void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, T* out) {
   using namespace attention;
+  CheckTensorCores<T>();
   const Operands<T> operands(shape, q, k, v);
   WithHead(shape.head, [&](auto head) {
     constexpr int kHead = decltype(head)::value;
@@ -380,6 +400,7 @@ template <typename T>
 void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* dout, T* dq, T* dk,
                        T* dv) {
   using namespace attention;
+  CheckTensorCores<T>();
   ScratchLayout layout;
   const int64_t place = layout.Add<RowStatistics>(shape.matrices * shape.rows);
   const ScratchMemory scratch(layout);
@@ -392,11 +413,12 @@ void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, cons
   });
 }
 
-template void Attention(const AttentionShape&, const float*, const float*, const float*, float*);
-template void Attention(const AttentionShape&, const BFloat16*, const BFloat16*, const BFloat16*, BFloat16*);
-template void AttentionGradient(const AttentionShape&, const float*, const float*, const float*, const float*, float*,
-                                float*, float*);
-template void AttentionGradient(const AttentionShape&, const BFloat16*, const BFloat16*, const BFloat16*,
-                                const BFloat16*, BFloat16*, BFloat16*, BFloat16*);
+#define CLEAVE_ATTENTION_OF(T)                                                      \
+  template void Attention(const AttentionShape&, const T*, const T*, const T*, T*); \
+  template void AttentionGradient(const AttentionShape&, const T*, const T*, const T*, const T*, T*, T*, T*);
+CLEAVE_ATTENTION_OF(float)
+CLEAVE_ATTENTION_OF(BFloat16)
+CLEAVE_ATTENTION_OF(Float16)
+#undef CLEAVE_ATTENTION_OF
 
 }  // namespace cleave::runtime

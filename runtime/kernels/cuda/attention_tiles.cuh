@@ -1,8 +1,8 @@
 // Tiles of attention in shared memory, and products of them. Private to attention.cu.
 //
 // A block of four warps works on `kTile` rows of its own (queries, or keys) against tiles of as many others. Everything
-// is made of two products of tiles, each of which exists twice: for float by multiply and add, for bf16 on the tensor
-// cores.
+// is made of two products of tiles, each of which exists twice: for float by multiply and add, for 16 bits on the
+// tensor cores.
 //
 //   Scores(a, b, s):         s = a b^T               a, b [kTile, kHead], s [kTile, kTile] in float
 //   Accumulator::Add(p, b):  result += p b           p [kTile, kTile], b and the result [kTile, kHead]
@@ -13,37 +13,54 @@
 #define CLEAVE_RUNTIME_KERNELS_CUDA_ATTENTION_TILES_CUH_
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <mma.h>
 
 #include <cstdint>
 
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/cuda/cuda.h"
+#include "runtime/device/float16.h"
 
 namespace cleave::runtime::attention {
 
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
 
+// The types of 16 bits as tensor cores know them.
+template <typename T>
+struct OnTensorCores;
+template <>
+struct OnTensorCores<BFloat16> {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  using Type = __half;  // Never run: CheckTensorCores.
+#else
+  using Type = __nv_bfloat16;
+#endif
+};
+template <>
+struct OnTensorCores<Float16> {
+  using Type = __half;
+};
+template <typename T>
+using Narrow = typename OnTensorCores<T>::Type;
+
+// Tensor cores need rows that begin at multiples of 32 bytes.
 template <typename T, int kHead>
-struct Sizes;
+struct Sizes {
+  static constexpr int kTile = 64;
+  static constexpr int kPitch = kHead + 16;        // Of a tile of a tensor, in elements.
+  static constexpr int kScorePitch = kTile + 8;    // Of a tile of scores in float.
+  static constexpr int kWeightPitch = kTile + 16;  // Of one in T.
+};
 
 // Rows are one element longer than needed, so that a column lies in all banks of shared memory.
 template <int kHead>
 struct Sizes<float, kHead> {
   static constexpr int kTile = 32;
-  static constexpr int kPitch = kHead + 1;        // Of a tile of a tensor, in elements.
-  static constexpr int kScorePitch = kTile + 1;   // Of a tile of scores in float.
-  static constexpr int kWeightPitch = kTile + 1;  // Of one in T.
-};
-
-// Tensor cores need rows that begin at multiples of 32 bytes.
-template <int kHead>
-struct Sizes<BFloat16, kHead> {
-  static constexpr int kTile = 64;
-  static constexpr int kPitch = kHead + 16;
-  static constexpr int kScorePitch = kTile + 8;
-  static constexpr int kWeightPitch = kTile + 16;
+  static constexpr int kPitch = kHead + 1;
+  static constexpr int kScorePitch = kTile + 1;
+  static constexpr int kWeightPitch = kTile + 1;
 };
 
 // Bytes of a tile; multiples of 32.
@@ -121,23 +138,23 @@ __device__ void Scores(const float* a, const float* b, float* scores) {
   }
 }
 
-template <int kHead>
-__device__ void Scores(const BFloat16* a, const BFloat16* b, float* scores) {
+template <int kHead, typename T>
+__device__ void Scores(const T* a, const T* b, float* scores) {
   namespace wmma = nvcuda::wmma;
-  using Size = Sizes<BFloat16, kHead>;
+  using Size = Sizes<T, kHead>;
   const int row = static_cast<int>(threadIdx.x) / 32 * 16;
-  const auto* left = reinterpret_cast<const __nv_bfloat16*>(a) + row * Size::kPitch;
-  const auto* right = reinterpret_cast<const __nv_bfloat16*>(b);
+  const auto* left = reinterpret_cast<const Narrow<T>*>(a) + row * Size::kPitch;
+  const auto* right = reinterpret_cast<const Narrow<T>*>(b);
   wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums[Size::kTile / 16];
 #pragma unroll
   for (auto& sum : sums) wmma::fill_fragment(sum, 0.0f);
 #pragma unroll
   for (int k = 0; k < kHead; k += 16) {
-    wmma::fragment<wmma::matrix_a, 16, 16, 16, __nv_bfloat16, wmma::row_major> left_part;
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, Narrow<T>, wmma::row_major> left_part;
     wmma::load_matrix_sync(left_part, left + k, Size::kPitch);
 #pragma unroll
     for (int c = 0; c < Size::kTile / 16; ++c) {
-      wmma::fragment<wmma::matrix_b, 16, 16, 16, __nv_bfloat16, wmma::col_major> right_part;
+      wmma::fragment<wmma::matrix_b, 16, 16, 16, Narrow<T>, wmma::col_major> right_part;
       wmma::load_matrix_sync(right_part, right + c * 16 * Size::kPitch + k, Size::kPitch);
       wmma::mma_sync(sums[c], left_part, right_part, sums[c]);
     }
@@ -149,7 +166,52 @@ __device__ void Scores(const BFloat16* a, const BFloat16* b, float* scores) {
 }
 
 template <typename T, int kHead>
-class Accumulator;
+class Accumulator {
+ public:
+  __device__ Accumulator() {
+#pragma unroll
+    for (auto& sum : sums_) nvcuda::wmma::fill_fragment(sum, 0.0f);
+  }
+
+  __device__ void Add(const T* weights, const T* tile) {
+    namespace wmma = nvcuda::wmma;
+    const auto* left = reinterpret_cast<const Narrow<T>*>(weights) + Row() * Size::kWeightPitch;
+    const auto* right = reinterpret_cast<const Narrow<T>*>(tile);
+#pragma unroll
+    for (int k = 0; k < Size::kTile; k += 16) {
+      wmma::fragment<wmma::matrix_a, 16, 16, 16, Narrow<T>, wmma::row_major> left_part;
+      wmma::load_matrix_sync(left_part, left + k, Size::kWeightPitch);
+#pragma unroll
+      for (int c = 0; c < kHead / 16; ++c) {
+        wmma::fragment<wmma::matrix_b, 16, 16, 16, Narrow<T>, wmma::row_major> right_part;
+        wmma::load_matrix_sync(right_part, right + k * Size::kPitch + c * 16, Size::kPitch);
+        wmma::mma_sync(sums_[c], left_part, right_part, sums_[c]);
+      }
+    }
+  }
+
+  // Writes rows [first, rows) of `tensor` [rows, head], through the warp's rows of `scratch`, a tile of scores.
+  __device__ void Store(float* scratch, int64_t first, int64_t rows, int head, T* tensor) const {
+    float* const mine = scratch + Row() * Size::kScorePitch;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int c = 0; c < kHead / 16; ++c) {
+      nvcuda::wmma::store_matrix_sync(mine, sums_[c], Size::kScorePitch, nvcuda::wmma::mem_row_major);
+      __syncwarp();
+      for (int i = lane; i < 256; i += 32) {
+        const int64_t row = first + Row() + i / 16;
+        const int column = c * 16 + i % 16;
+        if (row < rows && column < head) tensor[row * head + column] = T(mine[i / 16 * Size::kScorePitch + i % 16]);
+      }
+      __syncwarp();
+    }
+  }
+
+ private:
+  using Size = Sizes<T, kHead>;
+  __device__ static int Row() { return static_cast<int>(threadIdx.x) / 32 * 16; }
+  nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> sums_[kHead / 16];
+};
 
 template <int kHead>
 class Accumulator<float, kHead> {
@@ -186,55 +248,6 @@ class Accumulator<float, kHead> {
   using Size = Sizes<float, kHead>;
   using Mine = Share<Size::kTile>;
   float sums_[Mine::kRows][kHead / 8];
-};
-
-template <int kHead>
-class Accumulator<BFloat16, kHead> {
- public:
-  __device__ Accumulator() {
-#pragma unroll
-    for (auto& sum : sums_) nvcuda::wmma::fill_fragment(sum, 0.0f);
-  }
-
-  __device__ void Add(const BFloat16* weights, const BFloat16* tile) {
-    namespace wmma = nvcuda::wmma;
-    const auto* left = reinterpret_cast<const __nv_bfloat16*>(weights) + Row() * Size::kWeightPitch;
-    const auto* right = reinterpret_cast<const __nv_bfloat16*>(tile);
-#pragma unroll
-    for (int k = 0; k < Size::kTile; k += 16) {
-      wmma::fragment<wmma::matrix_a, 16, 16, 16, __nv_bfloat16, wmma::row_major> left_part;
-      wmma::load_matrix_sync(left_part, left + k, Size::kWeightPitch);
-#pragma unroll
-      for (int c = 0; c < kHead / 16; ++c) {
-        wmma::fragment<wmma::matrix_b, 16, 16, 16, __nv_bfloat16, wmma::row_major> right_part;
-        wmma::load_matrix_sync(right_part, right + k * Size::kPitch + c * 16, Size::kPitch);
-        wmma::mma_sync(sums_[c], left_part, right_part, sums_[c]);
-      }
-    }
-  }
-
-  // Writes rows [first, rows) of `tensor` [rows, head], through the warp's rows of `scratch`, a tile of scores.
-  __device__ void Store(float* scratch, int64_t first, int64_t rows, int head, BFloat16* tensor) const {
-    float* const mine = scratch + Row() * Size::kScorePitch;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
-    for (int c = 0; c < kHead / 16; ++c) {
-      nvcuda::wmma::store_matrix_sync(mine, sums_[c], Size::kScorePitch, nvcuda::wmma::mem_row_major);
-      __syncwarp();
-      for (int i = lane; i < 256; i += 32) {
-        const int64_t row = first + Row() + i / 16;
-        const int column = c * 16 + i % 16;
-        if (row < rows && column < head)
-          tensor[row * head + column] = BFloat16(mine[i / 16 * Size::kScorePitch + i % 16]);
-      }
-      __syncwarp();
-    }
-  }
-
- private:
-  using Size = Sizes<BFloat16, kHead>;
-  __device__ static int Row() { return static_cast<int>(threadIdx.x) / 32 * 16; }
-  nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> sums_[kHead / 16];
 };
 
 }  // namespace cleave::runtime::attention

@@ -3,6 +3,7 @@
 
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/cuda/vector.cuh"
+#include "runtime/device/float16.h"
 #include "runtime/device/memory.h"
 #include "runtime/error/error.h"
 #include "runtime/kernels/cuda/aligned.cuh"
@@ -238,10 +239,14 @@ void WhileTraining(const Scalar<uint64_t>& step, const float* x, const float* ot
 CLEAVE_MOVEMENT_OF(float)
 CLEAVE_MOVEMENT_OF(int32_t)
 CLEAVE_MOVEMENT_OF(BFloat16)
+CLEAVE_MOVEMENT_OF(Float16)
 #undef CLEAVE_MOVEMENT_OF
-template void CausalMask(const float*, int64_t, int64_t, int64_t, int64_t, int64_t, float, float*);
-template void CausalMask(const BFloat16*, int64_t, int64_t, int64_t, int64_t, int64_t, float, BFloat16*);
-template void CausalMaskAt(const float*, int64_t, int64_t, int64_t, const int32_t*, int64_t, float, float*);
-template void CausalMaskAt(const BFloat16*, int64_t, int64_t, int64_t, const int32_t*, int64_t, float, BFloat16*);
+#define CLEAVE_MASKS_OF(T)                                                                    \
+  template void CausalMask(const T*, int64_t, int64_t, int64_t, int64_t, int64_t, float, T*); \
+  template void CausalMaskAt(const T*, int64_t, int64_t, int64_t, const int32_t*, int64_t, float, T*);
+CLEAVE_MASKS_OF(float)
+CLEAVE_MASKS_OF(BFloat16)
+CLEAVE_MASKS_OF(Float16)
+#undef CLEAVE_MASKS_OF
 
 }  // namespace cleave::runtime

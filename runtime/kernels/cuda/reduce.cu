@@ -2,6 +2,7 @@
 
 #include "runtime/comm/reduce.h"
 #include "runtime/device/bfloat16.h"
+#include "runtime/device/float16.h"
 #include "runtime/kernels/cuda/columns.cuh"
 #include "runtime/kernels/cuda/row.cuh"
 #include "runtime/kernels/cuda/scratch.cuh"
@@ -175,5 +176,6 @@ void Accumulate(Reduction reduction, bool first, const T* part, int64_t count, T
 template void Accumulate(Reduction, bool, const float*, int64_t, float*);
 template void Accumulate(Reduction, bool, const int32_t*, int64_t, int32_t*);
 template void Accumulate(Reduction, bool, const BFloat16*, int64_t, BFloat16*);
+template void Accumulate(Reduction, bool, const Float16*, int64_t, Float16*);
 
 }  // namespace cleave::runtime

@@ -2,6 +2,7 @@
 
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/cuda/cuda.h"
+#include "runtime/device/float16.h"
 #include "runtime/device/memory.h"
 #include "runtime/kernels/cuda/group.cuh"
 #include "runtime/kernels/cuda/scratch.cuh"
@@ -55,6 +56,7 @@ Statistics StatisticsOf(const T* values, int64_t count) {
 
 template Statistics StatisticsOf(const float*, int64_t);
 template Statistics StatisticsOf(const BFloat16*, int64_t);
+template Statistics StatisticsOf(const Float16*, int64_t);
 template Statistics StatisticsOf(const int32_t*, int64_t);
 
 }  // namespace cleave::runtime

@@ -68,6 +68,8 @@ template <typename T>
 constexpr cudaDataType_t kTypeOf = CUDA_R_32F;
 template <>
 constexpr cudaDataType_t kTypeOf<BFloat16> = CUDA_R_16BF;
+template <>
+constexpr cudaDataType_t kTypeOf<Float16> = CUDA_R_16F;
 
 // The largest power of two that divides the address and the bytes from a matrix to the next; more than 256 is of no use
 // to the library.
@@ -117,7 +119,7 @@ cublasLtMatrixLayout_t DescribeMatrices(const Product& product, cudaDataType_t t
 }
 
 // What the library may assume and use. Partial sums are kept in f32: kernels that add them up in the result's type
-// would lose digits of a bf16.
+// would lose digits of 16 bits.
 cublasLtMatmulPreference_t DescribePreference(const Product& product) {
   cublasLtMatmulPreference_t preference;
   CheckCublas(cublasLtMatmulPreferenceCreate(&preference), product.Text());
@@ -281,10 +283,15 @@ void AccumulateMatMul(bool first, const MatMulShape& shape, const In* a, const I
   MultiplyAll(!first, shape, a, b, c, no_bias);
 }
 
-template void MatMul(const MatMulShape&, const float*, const float*, float*, const float*);
-template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, float*, const float*);
-template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, BFloat16*, const BFloat16*);
+#define CLEAVE_PRODUCTS(In, Out) template void MatMul(const MatMulShape&, const In*, const In*, Out*, const Out*);
+CLEAVE_PRODUCTS(float, float)
+CLEAVE_PRODUCTS(BFloat16, float)
+CLEAVE_PRODUCTS(BFloat16, BFloat16)
+CLEAVE_PRODUCTS(Float16, float)
+CLEAVE_PRODUCTS(Float16, Float16)
+#undef CLEAVE_PRODUCTS
 template void AccumulateMatMul(bool, const MatMulShape&, const float*, const float*, float*);
 template void AccumulateMatMul(bool, const MatMulShape&, const BFloat16*, const BFloat16*, float*);
+template void AccumulateMatMul(bool, const MatMulShape&, const Float16*, const Float16*, float*);
 
 }  // namespace cleave::runtime

@@ -1,8 +1,9 @@
 // Convolutions by cuDNN where it is installed and has an algorithm, else by the runtime's own kernels.
 //
-// cuDNN has no products of bf16 with a result of f32. They are made in TF32 from copies as f32: TF32 has all digits of
-// bf16, so nothing is rounded.
+// cuDNN has no products of 16 bits with a result of f32. They are made in TF32 from copies as f32: TF32 has all digits
+// of bf16 and of f16, so nothing is rounded.
 #include <cstdint>
+#include <type_traits>
 
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/device/memory.h"
@@ -14,16 +15,19 @@
 namespace cleave::runtime {
 namespace {
 
-__global__ void Widen(int64_t count, const BFloat16* values, float* wide) {
+template <typename Narrow>
+__global__ void Widen(int64_t count, const Narrow* values, float* wide) {
   for (int64_t i = FirstElement(); i < count; i += ElementStride()) wide[i] = values[i];
 }
 
-// A copy in f32, for one call.
+// A tensor of floats itself; of one of 16 bits a copy in f32, for one call.
 class AsFloat {
  public:
-  AsFloat(const BFloat16* values, int64_t count)
+  AsFloat(const float* values, int64_t) : values_(const_cast<float*>(values)) {}
+  template <typename Narrow>
+  AsFloat(const Narrow* values, int64_t count)
       : values_(reinterpret_cast<float*>(memory_.AtLeast(count * static_cast<int64_t>(sizeof(float))))) {
-    Launch(Widen, ForElements(count), count, values, values_);
+    Launch(Widen<Narrow>, ForElements(count), count, values, values_);
   }
 
   float* values() const { return values_; }
@@ -38,37 +42,21 @@ void FillZeros(T* values, int64_t count) {
   ZeroBytes(values, count * static_cast<int64_t>(sizeof(T)));
 }
 
-// A pointer as cuDNN's functions take it: some of them ask for writable memory that they only read.
-template <typename T>
-T* Mutable(const T* values) {
-  return const_cast<T*>(values);
-}
-
-bool ByLibrary(Direction direction, const ConvolutionShape& shape, const float* x, const float* filter,
-               const float* y) {
-  return ConvolveByLibrary(direction, shape, false, Mutable(x), Mutable(filter), Mutable(y));
-}
-bool ByLibrary(Direction direction, const ConvolutionShape& shape, const BFloat16* x, const BFloat16* filter,
-               const BFloat16* y) {
-  return ConvolveByLibrary(direction, shape, Mutable(x), Mutable(filter), Mutable(y));
-}
-bool ByLibrary(Direction direction, const ConvolutionShape& shape, const BFloat16* x, const BFloat16* filter,
-               float* y) {
+// Some of cuDNN's functions ask for writable memory that they only read.
+template <typename X, typename Filter, typename Y>
+bool ByLibrary(Direction direction, const ConvolutionShape& shape, const X* x, const Filter* filter, const Y* y) {
   if (!CLEAVE_HAS_CUDNN) return false;
-  const AsFloat wide_x(x, ElementsOfX(shape)), wide_filter(filter, ElementsOfFilter(shape));
-  return ConvolveByLibrary(direction, shape, true, wide_x.values(), wide_filter.values(), y);
-}
-bool ByLibrary(Direction direction, const ConvolutionShape& shape, float* x, const BFloat16* filter,
-               const BFloat16* y) {
-  if (!CLEAVE_HAS_CUDNN) return false;
-  const AsFloat wide_filter(filter, ElementsOfFilter(shape)), wide_y(y, ElementsOfY(shape));
-  return ConvolveByLibrary(direction, shape, true, x, wide_filter.values(), wide_y.values());
-}
-bool ByLibrary(Direction direction, const ConvolutionShape& shape, const BFloat16* x, float* filter,
-               const BFloat16* y) {
-  if (!CLEAVE_HAS_CUDNN) return false;
-  const AsFloat wide_x(x, ElementsOfX(shape)), wide_y(y, ElementsOfY(shape));
-  return ConvolveByLibrary(direction, shape, true, wide_x.values(), filter, wide_y.values());
+  if constexpr (!std::is_same_v<X, Filter> || !std::is_same_v<Filter, Y>) {
+    const AsFloat wide_x(x, ElementsOfX(shape)), wide_filter(filter, ElementsOfFilter(shape));
+    const AsFloat wide_y(y, ElementsOfY(shape));
+    return ConvolveByLibrary(direction, shape, true, wide_x.values(), wide_filter.values(), wide_y.values());
+  } else if constexpr (std::is_same_v<X, float>) {
+    const bool exact_in_tf32 = false;
+    return ConvolveByLibrary(direction, shape, exact_in_tf32, const_cast<X*>(x), const_cast<X*>(filter),
+                             const_cast<X*>(y));
+  } else {
+    return ConvolveByLibrary(direction, shape, const_cast<X*>(x), const_cast<X*>(filter), const_cast<X*>(y));
+  }
 }
 
 }  // namespace
@@ -106,6 +94,8 @@ void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, co
 CLEAVE_CONVOLUTIONS(float, float)
 CLEAVE_CONVOLUTIONS(BFloat16, float)
 CLEAVE_CONVOLUTIONS(BFloat16, BFloat16)
+CLEAVE_CONVOLUTIONS(Float16, float)
+CLEAVE_CONVOLUTIONS(Float16, Float16)
 #undef CLEAVE_CONVOLUTIONS
 
 }  // namespace cleave::runtime

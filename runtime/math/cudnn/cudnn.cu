@@ -261,13 +261,15 @@ bool Run(const Convolution& convolution, void* x, void* filter, void* y) {
 }
 
 template <typename T>
+constexpr cudnnDataType_t kCudnnType = CUDNN_DATA_FLOAT;
+template <>
+constexpr cudnnDataType_t kCudnnType<BFloat16> = CUDNN_DATA_BFLOAT16;
+template <>
+constexpr cudnnDataType_t kCudnnType<Float16> = CUDNN_DATA_HALF;
+
+template <typename T>
 bool Convolve(Direction direction, const ConvolutionShape& shape, cudnnMathType_t math, T* x, T* filter, T* y) {
-  Convolution convolution = {direction,
-                             std::is_same_v<T, float> ? CUDNN_DATA_FLOAT : CUDNN_DATA_BFLOAT16,
-                             math,
-                             shape.sizes,
-                             Along(shape.rows),
-                             Along(shape.columns)};
+  Convolution convolution = {direction, kCudnnType<T>, math, shape.sizes, Along(shape.rows), Along(shape.columns)};
   if (convolution.rows.Fits() && convolution.columns.Fits()) return Run(convolution, x, filter, y);
   convolution.rows = Along::WithPaddingWrittenOut(shape.rows);
   convolution.columns = Along::WithPaddingWrittenOut(shape.columns);
@@ -295,6 +297,9 @@ bool ConvolveByLibrary(Direction direction, const ConvolutionShape& shape, bool 
 bool ConvolveByLibrary(Direction direction, const ConvolutionShape& shape, BFloat16* x, BFloat16* filter, BFloat16* y) {
   return Convolve(direction, shape, CUDNN_TENSOR_OP_MATH, x, filter, y);
 }
+bool ConvolveByLibrary(Direction direction, const ConvolutionShape& shape, Float16* x, Float16* filter, Float16* y) {
+  return Convolve(direction, shape, CUDNN_TENSOR_OP_MATH, x, filter, y);
+}
 
 }  // namespace cleave::runtime
 
@@ -304,6 +309,7 @@ namespace cleave::runtime {
 
 bool ConvolveByLibrary(Direction, const ConvolutionShape&, bool, float*, float*, float*) { return false; }
 bool ConvolveByLibrary(Direction, const ConvolutionShape&, BFloat16*, BFloat16*, BFloat16*) { return false; }
+bool ConvolveByLibrary(Direction, const ConvolutionShape&, Float16*, Float16*, Float16*) { return false; }
 
 }  // namespace cleave::runtime
 

@@ -16,12 +16,13 @@
 
 namespace cleave::runtime {
 
-// All three tensors are f32, or all three bf16; exact_in_tf32: f32 values that are bf16 numbers. The tensor that
-// `direction` makes is written. Returns false, and does nothing, where the library has no algorithm. REQUIRES: there
-// are products.
+// All three tensors are f32, or all three of one type of 16 bits; exact_in_tf32: f32 values that are numbers of 16
+// bits. The tensor that `direction` makes is written. Returns false, and does nothing, where the library has no
+// algorithm. REQUIRES: there are products.
 bool ConvolveByLibrary(Direction direction, const ConvolutionShape& shape, bool exact_in_tf32, float* x, float* filter,
                        float* y);
 bool ConvolveByLibrary(Direction direction, const ConvolutionShape& shape, BFloat16* x, BFloat16* filter, BFloat16* y);
+bool ConvolveByLibrary(Direction direction, const ConvolutionShape& shape, Float16* x, Float16* filter, Float16* y);
 
 }  // namespace cleave::runtime
 

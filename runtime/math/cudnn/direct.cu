@@ -151,6 +151,8 @@ void DirectGradientFilter(const ConvolutionShape& shape, const In* dy, const In*
 CLEAVE_DIRECT(float, float)
 CLEAVE_DIRECT(BFloat16, float)
 CLEAVE_DIRECT(BFloat16, BFloat16)
+CLEAVE_DIRECT(Float16, float)
+CLEAVE_DIRECT(Float16, Float16)
 #undef CLEAVE_DIRECT
 
 }  // namespace cleave::runtime

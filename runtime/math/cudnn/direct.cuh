@@ -7,7 +7,7 @@
 
 namespace cleave::runtime {
 
-// In and Out are float or BFloat16, except In = float with Out = BFloat16. Sums are made in float, each in one order.
+// In is float, BFloat16 or Float16, and Out is In or float. Sums are made in float, each in one order.
 template <typename In, typename Out>
 void DirectForward(const ConvolutionShape& shape, const In* x, const In* filter, Out* y);
 template <typename In, typename Out>

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/device/bfloat16.h"
+#include "runtime/device/float16.h"
 
 namespace cleave::runtime {
 
@@ -27,9 +28,11 @@ template <typename T>
 inline constexpr dnnl_data_type_t kDnnlType = dnnl_f32;
 template <>
 inline constexpr dnnl_data_type_t kDnnlType<BFloat16> = dnnl_bf16;
+template <>
+inline constexpr dnnl_data_type_t kDnnlType<Float16> = dnnl_f16;
 
 // The operation on this processor; null where oneDNN has no kernels for these types on it: processors without AVX-512
-// compute in f32 only. `hint`: the forward operation of a gradient.
+// compute in f32 only, and none in f16 before oneDNN 3. `hint`: the forward operation of a gradient.
 dnnl_primitive_desc_t ChooseKernel(const_dnnl_op_desc_t operation, const_dnnl_primitive_desc_t hint, const char* what,
                                    const_dnnl_primitive_attr_t attributes = nullptr);
 

@@ -5,16 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/device/bfloat16.h"
 #include "runtime/device/workspace.h"
 
 namespace cleave::runtime {
 
-// A copy of a tensor of bf16; of a tensor of floats, that tensor itself.
+// A copy of a tensor of 16 bits; of a tensor of floats, that tensor itself.
 class ReadAsFloat {
  public:
   ReadAsFloat(const float* values, int64_t) : values_(values) {}
-  ReadAsFloat(const BFloat16* values, int64_t count) : copy_(static_cast<size_t>(count)) {
+  template <typename Narrow>
+  ReadAsFloat(const Narrow* values, int64_t count) : copy_(static_cast<size_t>(count)) {
     for (int64_t i = 0; i < count; ++i) copy_[static_cast<size_t>(i)] = values[i];
     if (values != nullptr) values_ = copy_.data();
   }
@@ -27,8 +27,22 @@ class ReadAsFloat {
 };
 
 // Room for a result, which is rounded into the tensor when this ends; for a tensor of floats, that tensor itself.
-template <typename T>
-class WrittenAsFloat;
+template <typename Narrow>
+class WrittenAsFloat {
+ public:
+  WrittenAsFloat(Narrow* target, int64_t count) : target_(target), values_(static_cast<size_t>(count)) {}
+  WrittenAsFloat(const WrittenAsFloat&) = delete;
+  WrittenAsFloat& operator=(const WrittenAsFloat&) = delete;
+  ~WrittenAsFloat() {
+    for (size_t i = 0; i < values_.size(); ++i) target_[i] = Narrow(values_[i]);
+  }
+
+  float* values() { return values_.data(); }
+
+ private:
+  Narrow* target_;
+  WorkspaceVector<float> values_;
+};
 
 template <>
 class WrittenAsFloat<float> {
@@ -38,23 +52,6 @@ class WrittenAsFloat<float> {
 
  private:
   float* target_;
-};
-
-template <>
-class WrittenAsFloat<BFloat16> {
- public:
-  WrittenAsFloat(BFloat16* target, int64_t count) : target_(target), values_(static_cast<size_t>(count)) {}
-  WrittenAsFloat(const WrittenAsFloat&) = delete;
-  WrittenAsFloat& operator=(const WrittenAsFloat&) = delete;
-  ~WrittenAsFloat() {
-    for (size_t i = 0; i < values_.size(); ++i) target_[i] = BFloat16(values_[i]);
-  }
-
-  float* values() { return values_.data(); }
-
- private:
-  BFloat16* target_;
-  WorkspaceVector<float> values_;
 };
 
 }  // namespace cleave::runtime

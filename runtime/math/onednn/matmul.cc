@@ -109,9 +109,8 @@ template <typename In, typename Out>
 void Multiply(bool adds, const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias);
 
 // Computes a product of f32, for processors that have no other. REQUIRES: it adds only to f32.
-template <typename Out>
-void MultiplyInFloat(bool adds, const MatMulShape& shape, const BFloat16* a, const BFloat16* b, Out* c,
-                     const Out* bias) {
+template <typename In, typename Out>
+void MultiplyInFloat(bool adds, const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
   const ReadAsFloat wide_a(a, shape.batch * shape.m * shape.k);
   const ReadAsFloat wide_b(b, shape.batch * shape.k * shape.n);
   const ReadAsFloat wide_bias(bias, bias == nullptr ? 0 : shape.n);
@@ -128,7 +127,7 @@ void Multiply(bool adds, const MatMulShape& shape, const In* a, const In* b, Out
   thread_local auto& all = *new PreparedList<PreparedProduct>;
   const PreparedProduct& prepared =
       all.Get([&](const PreparedProduct& known) { return known.product == product; }, [&] { return Prepare(product); });
-  if constexpr (std::is_same_v<In, BFloat16>) {
+  if constexpr (!std::is_same_v<In, float>) {
     if (prepared.primitive == nullptr) return MultiplyInFloat(adds, shape, a, b, c, bias);
   }
   SetPointer(prepared.a, a);
@@ -156,10 +155,15 @@ void AccumulateMatMul(bool first, const MatMulShape& shape, const In* a, const I
   Multiply(!first, shape, a, b, c, no_bias);
 }
 
-template void MatMul(const MatMulShape&, const float*, const float*, float*, const float*);
-template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, float*, const float*);
-template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, BFloat16*, const BFloat16*);
+#define CLEAVE_PRODUCTS(In, Out) template void MatMul(const MatMulShape&, const In*, const In*, Out*, const Out*);
+CLEAVE_PRODUCTS(float, float)
+CLEAVE_PRODUCTS(BFloat16, float)
+CLEAVE_PRODUCTS(BFloat16, BFloat16)
+CLEAVE_PRODUCTS(Float16, float)
+CLEAVE_PRODUCTS(Float16, Float16)
+#undef CLEAVE_PRODUCTS
 template void AccumulateMatMul(bool, const MatMulShape&, const float*, const float*, float*);
 template void AccumulateMatMul(bool, const MatMulShape&, const BFloat16*, const BFloat16*, float*);
+template void AccumulateMatMul(bool, const MatMulShape&, const Float16*, const Float16*, float*);
 
 }  // namespace cleave::runtime

@@ -3,8 +3,8 @@
 //
 // It checks, like the library, that sizes, leading dimensions, types, batches and the workspace fit together. It also
 // checks that an algorithm is used for the product for which it was chosen, and that pointers have the promised
-// alignment. There is no algorithm with an epilogue for bf16 results with an odd number of rows, and none at all for
-// bf16 at places that are aligned to one element only, so that tests cover these cases. Numbers of enumerations are
+// alignment. There is no algorithm with an epilogue for 16-bit results with an odd number of rows, and none at all for
+// 16 bits at places that are aligned to one element only, so that tests cover these cases. Numbers of enumerations are
 // those of the library.
 #ifndef CUBLASLT_H_STAND_IN_
 #define CUBLASLT_H_STAND_IN_
@@ -14,7 +14,7 @@
 
 #include "cuda_runtime.h"
 
-enum cudaDataType_t { CUDA_R_32F = 0, CUDA_R_16BF = 14 };
+enum cudaDataType_t { CUDA_R_32F = 0, CUDA_R_16F = 2, CUDA_R_16BF = 14 };
 using cudaDataType = cudaDataType_t;
 
 enum cublasStatus_t {

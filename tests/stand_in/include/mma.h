@@ -1,4 +1,4 @@
-// A stand-in for CUDA's warp-wide matrix products: 16 x 16 x 16, factors of bf16, sums of float.
+// A stand-in for CUDA's warp-wide matrix products: 16 x 16 x 16, factors of 16 bits, sums of float.
 //
 // Element i of a fragment, row-major, is held by lane i % 32. The alignment that the hardware needs is checked: 32
 // bytes for the first element, 16 bytes between rows.
@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "cuda_bf16.h"
+#include "cuda_fp16.h"
 #include "stand_in/in_kernels.h"
 
 namespace nvcuda::wmma {
@@ -44,6 +45,12 @@ inline float StandInFloat(__nv_bfloat16 x) {
   float value;
   std::memcpy(&value, &bits, sizeof value);
   return value;
+}
+
+inline float StandInFloat(__half x) {
+  _Float16 value;
+  std::memcpy(&value, &x.bits, sizeof value);
+  return static_cast<float>(value);
 }
 
 inline int StandInRow(int element) { return (element * 32 + StandInLane()) / 16; }
@@ -83,11 +90,9 @@ struct StandInFactors {
 };
 StandInFactors& StandInFactorsOfWarp();
 
-template <typename LayoutA, typename LayoutB>
-void mma_sync(fragment<accumulator, 16, 16, 16, float>& d,
-              const fragment<matrix_a, 16, 16, 16, __nv_bfloat16, LayoutA>& a,
-              const fragment<matrix_b, 16, 16, 16, __nv_bfloat16, LayoutB>& b,
-              const fragment<accumulator, 16, 16, 16, float>& c) {
+template <typename T, typename LayoutA, typename LayoutB>
+void mma_sync(fragment<accumulator, 16, 16, 16, float>& d, const fragment<matrix_a, 16, 16, 16, T, LayoutA>& a,
+              const fragment<matrix_b, 16, 16, 16, T, LayoutB>& b, const fragment<accumulator, 16, 16, 16, float>& c) {
   StandInFactors& factors = StandInFactorsOfWarp();
   for (int e = 0; e < kStandInElements; ++e) {
     factors.a[e * 32 + StandInLane()] = StandInFloat(a.x[e]);

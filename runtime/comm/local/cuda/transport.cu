@@ -68,6 +68,8 @@ void LaunchReduce(ElementType type, const MemberData& members, const Range& rang
       return LaunchReduce<int32_t>(members, range, reduction, result);
     case ElementType::kBFloat16:
       return LaunchReduce<BFloat16>(members, range, reduction, result);
+    case ElementType::kFloat16:
+      return LaunchReduce<Float16>(members, range, reduction, result);
   }
 }
 
