@@ -40,6 +40,15 @@ absl::StatusOr<std::string> DataText(const ir::DataSource& data) {
   return absl::StrCat(function, "(", made->train, ", ", made->test, ")");
 }
 
+// Whether the value is a parameter or a state of the model as it is.
+bool IsState(const ir::Program& program, ir::ValueId value) {
+  return std::any_of(program.steps.begin(), program.steps.end(), [&](const ir::Step& step) {
+    const ir::Compute* compute = ir::ComputeOf(step);
+    return compute != nullptr && compute->kind == ir::OpKind::kParameter &&
+           program.value(compute->output).origin == program.value(value).origin;
+  });
+}
+
 bool HasProducts(const ir::Program& program) {
   return std::any_of(program.steps.begin(), program.steps.end(), [](const ir::Step& step) {
     const ir::Compute* compute = ir::ComputeOf(step);
@@ -165,7 +174,8 @@ absl::Status EmitMain(const MainText& main, SourceWriter& writer) {
       break;
   }
   for (const ir::ProgramMetric& metric : main.program.metrics) {
-    writer.Line(absl::StrCat("settings.metrics.push_back(", StringLiteral(metric.name), ");"));
+    const char* const list = IsState(main.program, metric.value) ? "of_training" : "metrics";
+    writer.Line(absl::StrCat("settings.", list, ".push_back(", StringLiteral(metric.name), ");"));
   }
   writer.Open("return Train(argc, argv, settings, [](const Context& context) -> std::unique_ptr<TrainingProgram> {");
   if (training.precision == ir::Precision::kTf32 && HasProducts(main.program)) {

@@ -98,7 +98,8 @@ Value Evaluator::Call(const dsl::syntax::Call& call, Span span, const CallWith& 
   };
   dsl::syntax::Call all{.callee = call.callee, .arguments = {}};
   for (size_t i = 0; i < with.first.size(); ++i) {
-    all.arguments.push_back(argument_for(i == 0 ? "parameter" : "gradient", with.first[i]));
+    const std::string name = i == 0 ? "parameter" : i == 1 ? "gradient" : absl::StrCat("tensor ", i);
+    all.arguments.push_back(argument_for(name, with.first[i]));
   }
   for (const dsl::syntax::Argument& argument : call.arguments) {
     if (!argument.name || with.named.count(argument.name->text) == 0) all.arguments.push_back(argument);

@@ -13,6 +13,7 @@
 #include "frontend/evaluate/statics/step_formula.h"
 #include "frontend/optimizer/share.h"
 #include "frontend/optimizer/training_losses.h"
+#include "ir/graph/ops/builder.h"
 
 namespace cleave::frontend {
 namespace {
@@ -21,6 +22,9 @@ constexpr char kRate[] = "lr";
 constexpr char kFrozen[] = "frozen";    // In a group: no optimizer.
 constexpr char kUsual[] = "optimizer";  // In a group: what the setting of this name says.
 constexpr size_t kTensors = 2;  // The arguments of an optimizer that no setting gives: the parameter and its gradient.
+constexpr char kLossScale[] = "loss_scale";
+constexpr char kDynamicScale[] = "dynamic_loss_scale";
+constexpr size_t kTensorsOfScale = 3;         // The scale, the steps since it has changed, and what was not finite.
 constexpr int64_t kLastStep = 1'000'000'000;  // Up to which powers of ten a learning rate is looked at.
 constexpr char kSignature[] = "fn NAME(parameter: f32[..n], gradient: f32[..n], lr: float, …) -> f32[..n]";
 
@@ -42,6 +46,8 @@ dsl::syntax::Expression DefaultOptimizer() {
   return {.span = {}, .kind = dsl::syntax::Call{.callee = std::move(name), .arguments = {}}};
 }
 
+Value Tensor(ir::OpId op) { return Value{TensorValue{op}}; }
+
 }  // namespace
 
 const Function* Optimizer::FunctionNamed(const std::string& name) const {
@@ -57,6 +63,11 @@ void Optimizer::Read(const SettingTexts& settings, ir::Training& training) {
     return found == settings.end() ? nullptr : &*found;
   };
   if (const SettingText* clip = find("clip")) ReadClip(*clip);
+  if (const SettingText* scale = find(kLossScale)) {
+    ReadLossScale(*scale);
+  } else if (training.precision == ir::Precision::kF16) {
+    ReadDynamicScale({});
+  }
   const SettingText* given = find("optimizer");
   const std::string context = given == nullptr ? "" : given->context;
   reporter_.SetContext(context);
@@ -80,6 +91,44 @@ void Optimizer::ReadClip(const SettingText& setting) {
             .At(value.span, absl::StrCat("this is ", FormatDouble(*clip_))));
   }
   reporter_.SetContext("");
+}
+
+// A number, or `dynamic(initial = 65536.0, …)`, whose other arguments are those of the prelude's function.
+void Optimizer::ReadLossScale(const SettingText& setting) {
+  const dsl::syntax::Expression& value = setting.setting.value;
+  reporter_.SetContext(setting.context);
+  loss_scale_span_ = value.span;
+  const auto* call = std::get_if<dsl::syntax::Call>(&value.kind);
+  const auto* callee = std::get_if<dsl::syntax::Name>(call != nullptr ? &call->callee->kind : &value.kind);
+  if (callee != nullptr && callee->text == "dynamic") {
+    ReadDynamicScale(call != nullptr ? call->arguments : std::vector<dsl::syntax::Argument>());
+  } else if (const auto number = evaluator_.EvaluateNumber(value, "`loss_scale`")) {
+    loss_scale_ = *number;
+  }
+  if (!(loss_scale_ > 0 && loss_scale_ <= std::numeric_limits<float>::max())) {
+    reporter_.Report(Error(Code::kE0508, "`loss_scale` must be positive and finite: gradients are divided by it")
+                         .At(value.span, absl::StrCat("this is ", FormatDouble(loss_scale_))));
+  }
+  reporter_.SetContext("");
+}
+
+void Optimizer::ReadDynamicScale(const std::vector<dsl::syntax::Argument>& arguments) {
+  const std::vector<dsl::syntax::Parameter>& parameters = functions_.InPrelude(kDynamicScale)->syntax->parameters;
+  Signature signature = SignatureOf(*functions_.InPrelude(kDynamicScale)->syntax);
+  signature.callee = "dynamic";
+  signature.arguments.erase(signature.arguments.begin(), signature.arguments.begin() + kTensorsOfScale);
+  const auto matched = MatchArguments(signature, arguments, loss_scale_span_, reporter_);
+  if (!matched) return;
+  dynamic_scale_.emplace();
+  for (size_t i = 0; i < matched->size(); ++i) {
+    if ((*matched)[i] == nullptr) continue;
+    dynamic_scale_->push_back(*(*matched)[i]);
+    dynamic_scale_->back().name = parameters[i + kTensorsOfScale].name;
+  }
+  const dsl::syntax::Argument* given = matched->front();
+  const auto initial = evaluator_.EvaluateNumber(
+      given != nullptr ? *given->value : *parameters[kTensorsOfScale].default_value, "`initial`");
+  if (initial.has_value()) loss_scale_ = *initial;
 }
 
 void Optimizer::ReadGroups(const SettingText& setting, ir::Training& training) {
@@ -205,9 +254,10 @@ void Optimizer::ReportUnknown(const dsl::syntax::Expression& callee, const std::
   reporter_.Report(std::move(error));
 }
 
-OptimizerExpansion Optimizer::Expand(const Expansion& model, ir::Training& training) {
+OptimizerExpansion Optimizer::Expand(Expansion& model, ir::Training& training) {
   std::optional<TrainingLosses> found = FindTrainingLosses(model, reporter_);
   if (!found.has_value()) return {};
+  if (!found->trained.empty() && !AddScale(model.graph)) return {};
   std::vector<Trained> all;
   std::vector<std::string> names;
   for (const ir::OpId id : found->trained) {
@@ -221,7 +271,7 @@ OptimizerExpansion Optimizer::Expand(const Expansion& model, ir::Training& train
   }
   groups_.CheckTrained(names);
   if (reporter_.has_errors()) return {};
-  bool ok = !clip_.has_value() || all.empty() || Clip(all);
+  bool ok = all.empty() || (Unscale(all) && (!clip_.has_value() || Clip(all)));
   for (const Trained& trained : all) {
     reporter_.SetContext(trained.recipe.context);
     ok = ok && Update(trained);
@@ -234,17 +284,100 @@ OptimizerExpansion Optimizer::Expand(const Expansion& model, ir::Training& train
 }
 
 // The value of a function of the prelude of which nothing is named after a parameter.
-std::optional<ir::OpId> Optimizer::CallPrelude(const std::string& function, std::vector<Value> tensors) {
-  const dsl::syntax::Call call{
-      .callee = dsl::syntax::Expression{.span = usual_->span, .kind = dsl::syntax::Name{function}}, .arguments = {}};
-  const Value value = evaluator_.Call(
-      call, usual_->span,
-      {.function = functions_.InPrelude(function), .first = std::move(tensors), .named = {}, .path = "clip"});
-  return value.is_tensor() ? std::make_optional(value.as_tensor()) : std::nullopt;
+Value Optimizer::CallPrelude(const std::string& function, const std::string& path, std::vector<Value> tensors,
+                             std::vector<dsl::syntax::Argument> arguments) {
+  const Span span = path == kLossScale ? PlaceOfScale() : usual_->span;
+  const dsl::syntax::Call call{.callee = dsl::syntax::Expression{.span = span, .kind = dsl::syntax::Name{function}},
+                               .arguments = std::move(arguments)};
+  return evaluator_.Call(
+      call, span, {.function = functions_.InPrelude(function), .first = std::move(tensors), .named = {}, .path = path});
 }
 
-// Makes all gradients shorter by one factor where they are longer than `clip` together. The sum of squares begins with
-// those of the first parameter, so that its order is that of the model.
+// The sum of what `first` and `more` make of the gradients. It begins with the first parameter, so that its order is
+// that of the model. Nullopt after a mistake.
+std::optional<ir::OpId> Optimizer::SumOverGradients(const std::string& first, const std::string& more,
+                                                    const std::string& path, const std::vector<Trained>& all) {
+  parts_.push_back({.first = evaluator_.ops().size(), .parameter = path, .line = 0});
+  std::optional<ir::OpId> sum;
+  for (const Trained& trained : all) {
+    std::vector<Value> tensors = {Tensor(trained.gradient)};
+    if (sum.has_value()) tensors.push_back(Tensor(*sum));
+    const Value value = CallPrelude(sum.has_value() ? more : first, path, std::move(tensors));
+    if (!value.is_tensor()) return std::nullopt;
+    sum = value.as_tensor();
+  }
+  return sum;
+}
+
+// A state of the model, and what stands for it among the updates.
+ir::OpId Optimizer::AddModelState(ir::Graph& model, const std::string& name, double first) {
+  ir::GraphBuilder builder(std::move(model));
+  const ir::Attributes attributes = {
+      {ir::attribute::kShape, ir::Shape{}}, {ir::attribute::kFirst, first}, {ir::attribute::kTrained, false}};
+  const ir::OpId state = builder.Add(ir::OpKind::kParameter, {}, attributes, name);
+  model = std::move(builder).Build();
+  const ir::Op& op = model.op(state);
+  return evaluator_.ops().AddValid(ir::OpKind::kParameter, {}, op.attributes, op.name, Span());
+}
+
+// The scale of the loss, where there is one. False after a mistake.
+bool Optimizer::AddScale(ir::Graph& model) {
+  if (!dynamic_scale_.has_value() && loss_scale_ == 1) return true;
+  parts_.push_back({.first = evaluator_.ops().size(), .parameter = kLossScale, .line = 0});
+  if (!dynamic_scale_.has_value()) {
+    const ir::Attributes attributes = {{ir::attribute::kValue, loss_scale_}};
+    scale_ = evaluator_.ops().AddValid(ir::OpKind::kConstant, {}, attributes, kLossScale, Span());
+    return true;
+  }
+  if (model.is_manual()) {
+    reporter_.Report(Error(Code::kE0220, "a dynamic `loss_scale` in a manual model")
+                         .At(PlaceOfScale(), "would be a state, which a manual model does not have")
+                         .Help("a number: `loss_scale = 1024.0`"));
+    return false;
+  }
+  scale_ = AddModelState(model, kLossScale, loss_scale_);
+  good_steps_ = AddModelState(model, absl::StrCat(kLossScale, ".good_steps"), 0);
+  model.metrics.push_back({kLossScale, *model.Find(evaluator_.graph().op(*scale_).name)});
+  return true;
+}
+
+// Divides all gradients by the scale, and says what that is after the step.
+bool Optimizer::Unscale(std::vector<Trained>& all) {
+  if (!scale_.has_value()) return true;
+  if (dynamic_scale_.has_value() && !UpdateScale(all)) return false;
+  OpWriter& ops = evaluator_.ops();
+  for (Trained& trained : all) {
+    parts_.push_back({.first = ops.size(), .parameter = trained.parameter.name, .line = trained.parameter.line});
+    trained.gradient = ops.AddValid(ir::OpKind::kDiv, {trained.gradient, *scale_}, {},
+                                    absl::StrCat(trained.parameter.name, ".unscaled"), Span());
+  }
+  return true;
+}
+
+bool Optimizer::UpdateScale(const std::vector<Trained>& all) {
+  not_finite_ = SumOverGradients("not_finite", "more_not_finite", kLossScale, all);
+  if (!not_finite_.has_value()) return false;
+  const Value after = CallPrelude(kDynamicScale, kLossScale,
+                                  {Tensor(*scale_), Tensor(*good_steps_), Tensor(*not_finite_)}, *dynamic_scale_);
+  if (!after.is_tuple()) return false;
+  std::vector<ir::StateUpdate>& updates = evaluator_.ops().builder().mutable_graph().updates;
+  updates.push_back({.state = *scale_, .value = after.as_tuple()[0].as_tensor()});
+  updates.push_back({.state = *good_steps_, .value = after.as_tuple()[1].as_tensor()});
+  return true;
+}
+
+// Where a gradient is not finite, the states from the `first` update on stay as they are.
+void Optimizer::KeepWhereNotFinite(size_t first) {
+  OpWriter& ops = evaluator_.ops();
+  for (size_t i = first; i < evaluator_.graph().updates.size(); ++i) {
+    const ir::StateUpdate update = evaluator_.graph().updates[i];
+    const ir::OpId kept = ops.AddValid(ir::OpKind::kWhere, {*not_finite_, update.state, update.value}, {},
+                                       absl::StrCat(evaluator_.graph().op(update.state).name, ".kept"), Span());
+    ops.builder().mutable_graph().updates[i].value = kept;
+  }
+}
+
+// Makes all gradients shorter by one factor where they are longer than `clip` together.
 bool Optimizer::Clip(std::vector<Trained>& all) {
   for (const Trained& trained : all) {
     if (!trained.parameter.attributes.Get(ir::attribute::kLocal)) continue;
@@ -253,21 +386,14 @@ bool Optimizer::Clip(std::vector<Trained>& all) {
                          .Note("the norm of all gradients would differ between the ranks"));
     return false;
   }
-  parts_.push_back({.first = evaluator_.ops().size(), .parameter = "clip", .line = 0});
-  const auto tensor = [](ir::OpId op) { return Value{TensorValue{op}}; };
-  std::optional<ir::OpId> squares;
-  for (const Trained& trained : all) {
-    std::vector<Value> tensors = {tensor(trained.gradient)};
-    if (squares.has_value()) tensors.push_back(tensor(*squares));
-    squares = CallPrelude(squares.has_value() ? "more_squares" : "sum_of_squares", std::move(tensors));
-    if (!squares.has_value()) return false;
-  }
-  const std::optional<ir::OpId> factor = CallPrelude("clip_factor", {tensor(*squares), Value{*clip_}});
-  if (!factor.has_value()) return false;
+  const std::optional<ir::OpId> squares = SumOverGradients("sum_of_squares", "more_squares", "clip", all);
+  if (!squares.has_value()) return false;
+  const Value factor = CallPrelude("clip_factor", "clip", {Tensor(*squares), Value{*clip_}});
+  if (!factor.is_tensor()) return false;
   for (Trained& trained : all) {
     parts_.push_back(
         {.first = evaluator_.ops().size(), .parameter = trained.parameter.name, .line = trained.parameter.line});
-    trained.gradient = evaluator_.ops().AddValid(ir::OpKind::kMul, {trained.gradient, *factor}, {},
+    trained.gradient = evaluator_.ops().AddValid(ir::OpKind::kMul, {trained.gradient, factor.as_tensor()}, {},
                                                  absl::StrCat(trained.parameter.name, ".clipped"), Span());
   }
   return true;
@@ -293,6 +419,7 @@ bool Optimizer::Update(const Trained& trained) {
   const ir::Op& parameter = trained.parameter;
   const Recipe& recipe = trained.recipe;
   parts_.push_back({.first = evaluator_.ops().size(), .parameter = parameter.name, .line = parameter.line});
+  const size_t first = evaluator_.graph().updates.size();
   const Value result =
       evaluator_.Call(recipe.call, recipe.span,
                       {.function = recipe.function,
@@ -312,6 +439,7 @@ bool Optimizer::Update(const Trained& trained) {
     return false;
   }
   evaluator_.ops().builder().mutable_graph().updates.push_back({.state = trained.own, .value = result.as_tensor()});
+  if (not_finite_.has_value()) KeepWhereNotFinite(first);
   return true;
 }
 
@@ -320,6 +448,7 @@ OptimizerExpansion Optimizer::Finish() {
   const Expansion expansion = std::move(evaluator_).Finish();
   IdVector<ir::OpId, ir::OpId> places;
   OptimizerExpansion result{.updates = ShareScalars(expansion.graph, parts_, places)};
+  if (scale_.has_value()) result.updates.loss_scale = places[*scale_];
   for (const auto& [id, call] : expansion.custom_calls) result.custom_calls[places[id]] = call;
   return result;
 }

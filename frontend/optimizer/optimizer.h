@@ -39,22 +39,25 @@ class Optimizer {
   Optimizer(const FunctionTable& functions, Evaluator& evaluator, Reporter& reporter)
       : functions_(functions), evaluator_(evaluator), reporter_(reporter), groups_(reporter) {}
 
-  // Reads `clip` and `groups`. Finds the function that `optimizer` calls, or sgd without this setting, and writes its
-  // name and its learning rate into `training`. Reports mistakes.
+  // Reads `clip`, `groups`, and `loss_scale`, which is dynamic by default where `training` is in f16. Finds the
+  // function that `optimizer` calls, or sgd without this setting, and writes its name and its learning rate into
+  // `training`. Reports mistakes.
   void Read(const SettingTexts& settings, ir::Training& training);
 
   // Takes the parameters of frozen groups out of those that are trained, and finds those of the other groups. Reports
   // groups that do not fit the model.
   void Divide(ir::Graph& model) { groups_.Divide(model); }
 
-  // The updates of the parameters of `model` that have a gradient. Writes into `training` what those have for an
-  // optimizer that another one updates. After a mistake, which is reported, there are none. REQUIRES: Read and Divide
-  // have reported nothing. Called once.
-  OptimizerExpansion Expand(const Expansion& model, ir::Training& training);
+  // The updates of the parameters of `model` that have a gradient. `model` gets the states of a dynamic loss scale, and
+  // the scale as a metric. Writes into `training` what those parameters have for an optimizer that another one updates.
+  // After a mistake, which is reported, there are none. REQUIRES: Read and Divide have reported nothing. Called once.
+  OptimizerExpansion Expand(Expansion& model, ir::Training& training);
 
  private:
   const Function* FunctionNamed(const std::string& name) const;
   void ReadClip(const SettingText& setting);
+  void ReadLossScale(const SettingText& setting);
+  void ReadDynamicScale(const std::vector<dsl::syntax::Argument>& arguments);
   void ReadGroups(const SettingText& setting, ir::Training& training);
   Recipe ReadRecipe(const dsl::syntax::Expression& setting);
   void ReadArguments(const dsl::syntax::Call& call, size_t rate, bool is_usual, Recipe& recipe);
@@ -67,8 +70,17 @@ class Optimizer {
     ir::OpId own;
     ir::OpId gradient;
   };
+  Span PlaceOfScale() const { return loss_scale_span_.is_somewhere() ? loss_scale_span_ : usual_->span; }
+  bool AddScale(ir::Graph& model);
+  bool Unscale(std::vector<Trained>& all);
+  bool UpdateScale(const std::vector<Trained>& all);
+  ir::OpId AddModelState(ir::Graph& model, const std::string& name, double first);
+  void KeepWhereNotFinite(size_t first);
   bool Clip(std::vector<Trained>& all);
-  std::optional<ir::OpId> CallPrelude(const std::string& function, std::vector<Value> tensors);
+  std::optional<ir::OpId> SumOverGradients(const std::string& first, const std::string& more, const std::string& path,
+                                           const std::vector<Trained>& all);
+  Value CallPrelude(const std::string& function, const std::string& path, std::vector<Value> tensors,
+                    std::vector<dsl::syntax::Argument> arguments = {});
   bool HasNoDemands(const Recipe& recipe);
   bool Update(const Trained& trained);
   OptimizerExpansion Finish();
@@ -79,6 +91,13 @@ class Optimizer {
   std::optional<Recipe> usual_;  // What `optimizer` says.
   Groups groups_;
   std::optional<double> clip_;  // The longest gradient, of all parameters together.
+  // What the loss is multiplied by before gradients are taken: always, or at first where it is dynamic.
+  double loss_scale_ = 1;
+  std::optional<std::vector<dsl::syntax::Argument>> dynamic_scale_;  // Of the prelude's function, by name.
+  Span loss_scale_span_;
+  std::optional<ir::OpId> scale_;  // In the updates, as the next two.
+  std::optional<ir::OpId> good_steps_;
+  std::optional<ir::OpId> not_finite_;  // How many elements of gradients are not; where that can skip a step.
   std::vector<PartOfUpdates> parts_;
 };
 

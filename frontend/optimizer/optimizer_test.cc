@@ -1,7 +1,10 @@
 #include "frontend/optimizer/optimizer.h"
 
+#include <cmath>
+#include <limits>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -10,6 +13,7 @@
 #include "frontend/testing.h"
 #include "gtest/gtest.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/proof/interpret/interpret.h"
 
 namespace cleave::frontend {
 namespace {
@@ -124,6 +128,57 @@ TEST(OptimizerTest, ClipsByTheNormOfAllGradients) {
        "h.weight.clipped = mul(h.weight.grad, clip.minimum)\n", "h.bias.mul = mul(h.bias.clipped, learning_rate)\n"});
 }
 
+TEST(OptimizerTest, ScalesTheLoss) {
+  const std::string own =
+      "fn own(parameter: f32[..n], gradient: f32[..n], lr: float) -> f32[..n] {\n"
+      "    state last: f32[..n] = zeros(); update last = gradient;\n    return parameter - last * lr;\n}\n";
+  // By a number.
+  CheckLines(
+      own, "own(lr = 0.1); loss_scale = 1024; clip = 2",
+      {"loss_scale = constant()\n", "h.weight.unscaled = div(h.weight.grad, loss_scale)\n",
+       "clip.square = square(h.weight.unscaled)\n", "h.weight.clipped = mul(h.weight.unscaled, clip.minimum)\n"});
+  // Where a gradient is not finite, parameters and states stay.
+  const std::vector<std::string> lines = {
+      "loss_scale = parameter()\n",
+      "h.weight.unscaled = div(h.weight.grad, loss_scale)\n",
+      "h.weight.last.new = where(loss_scale.add, h.weight.last, h.weight.unscaled)\n",
+      "h.weight.new = where(loss_scale.add, h.weight, h.weight.sub)\n",
+      "loss_scale <- loss_scale.new\n",
+      "loss_scale.good_steps <- loss_scale.good_steps.new\n"};
+  CheckLines(own, "own(lr = 0.1); loss_scale = dynamic()", lines);
+  CheckLines(own, "own(lr = 0.1); precision = f16", lines);
+  const Analyzed unscaled = Optimized(own, "own(lr = 0.1); precision = f16; loss_scale = 1");
+  EXPECT_FALSE(unscaled.module->updates.loss_scale.has_value());
+}
+
+// As torch.amp.GradScaler does it: half of it after a bad step, twice after three good ones in a row.
+TEST(OptimizerTest, ADynamicScaleFollowsTheGradients) {
+  const Analyzed analyzed = Optimized("", "sgd(lr = 0.5); loss_scale = dynamic(initial = 8.0, interval = 3)");
+  ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+  const ir::Graph& graph = analyzed.module->updates.graph;
+  ir::SourceValues sources;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind == ir::OpKind::kParameter || op.kind == ir::OpKind::kInput) sources[op.id] = ir::Zeros(op.type.shape);
+  }
+  double& scale = sources[*graph.Find("loss_scale")].values[0];
+  double& bias = sources[*graph.Find("h.bias")].values[1];
+  double& gradient = sources[*graph.Find("h.bias.grad")].values[1];
+  scale = 8;
+  double expected_bias = 0;
+  int64_t step = 0;
+  const double infinite = std::numeric_limits<double>::infinity();
+  const std::vector<std::pair<double, double>> steps = {{2, 8}, {4, 8}, {-infinite, 4}, {4, 4}, {std::nan(""), 2},
+                                                        {4, 2}, {4, 2}, {4, 4}};
+  for (const auto& [next, after] : steps) {
+    gradient = next;
+    if (std::isfinite(next)) expected_bias -= 0.5 * next / scale;
+    const IdVector<ir::OpId, ir::Tensor> values = ir::InterpretGraph(graph, sources, ++step);
+    for (const ir::StateUpdate& update : graph.updates) sources[update.state].values = values[update.value].values;
+    EXPECT_EQ(scale, after) << "after step " << step;
+    EXPECT_EQ(bias, expected_bias) << "after step " << step;
+  }
+}
+
 void CheckMistake(const std::string& functions, const std::string& optimizer, const std::string& expected) {
   const Analyzed analyzed = Optimized(functions, optimizer);
   EXPECT_FALSE(analyzed.module.has_value()) << functions;
@@ -139,6 +194,18 @@ TEST(OptimizerTest, Mistakes) {
   CheckMistake(kOwn, "own(lr = 0.1, gradient = 3.0)", "error[E0203]: `own` has no argument `gradient`");
   CheckMistake(kOwn, "own(lr = 0.1, decay = true)", "error[E0204]: argument `decay` of `own` is `float`");
   CheckMistake("", "sgd(); clip = 0", "error[E0508]: `clip` must be positive");
+  CheckMistake("", "sgd(); loss_scale = 0", "error[E0508]: `loss_scale` must be positive and finite");
+  CheckMistake("", "sgd(); loss_scale = 1e39", "error[E0508]: `loss_scale` must be positive and finite");
+  CheckMistake("", "sgd(); loss_scale = true", "error[E0204]: `loss_scale` must be a number");
+  CheckMistake("", "sgd(); loss_scale = dynamic(backof = 0.5)", "error[E0203]: `dynamic` has no argument `backof`");
+  CheckMistake("", "sgd(); loss_scale = dynamic(backoff = 2.0)", "error[E0212]: `backoff` must be more than 0");
+  CheckMistake("", "sgd(); loss_scale = dynamic(initial = 1e39)", "error[E0508]: `loss_scale` must be positive");
+  EXPECT_TRUE(absl::StrContains(
+      AnalyzeText(
+          "#[manual] model M() { input x: f32[8, 4]; input y: f32[8, 3]; let h = dense(x, 3); loss mse(h, y); }\n"
+          "train M { precision = f16; }\n")
+          .messages,
+      "error[E0220]: a dynamic `loss_scale` in a manual model"));
   CheckMistake("", "sgd(); clip = true", "error[E0204]: `clip` must be a number");
   CheckMistake("", "relu(lr = 0.1)", "error[E0508]: unknown optimizer `relu`");
   CheckMistake(head + "param w: f32[..n] = zeros(); return parameter - gradient * lr; }\n", "own(lr = 0.1)",

@@ -1,5 +1,6 @@
 #include "runtime/train/parameter_norm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <string>
@@ -9,9 +10,13 @@
 
 namespace cleave::runtime {
 
-ParameterNorm::ParameterNorm(Comm& comm, const std::vector<ParameterView>& parameters) : comm_(comm) {
+ParameterNorm::ParameterNorm(Comm& comm, const std::vector<ParameterView>& parameters,
+                             const std::vector<std::string>& left_out)
+    : comm_(comm) {
   const int rank = comm.rank();
   for (const ParameterView& view : parameters) {
+    const std::string name = view.name.substr(0, view.name.find('.'));
+    if (std::find(left_out.begin(), left_out.end(), name) != left_out.end()) continue;
     if (!IsHeldBy(view.layout, comm.mesh(), rank)) continue;
     const bool is_first = view.layout.is_local ? rank == 0 : ReplicaOf(view.layout, comm.mesh(), rank).index == 0;
     if (is_first) mine_.push_back({view.values, ElementCount(RegionOf(view.layout, comm.mesh(), rank).size)});

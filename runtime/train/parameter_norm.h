@@ -2,6 +2,7 @@
 #ifndef CLEAVE_RUNTIME_TRAIN_PARAMETER_NORM_H_
 #define CLEAVE_RUNTIME_TRAIN_PARAMETER_NORM_H_
 
+#include <string>
 #include <vector>
 
 #include "runtime/comm/comm.h"
@@ -13,7 +14,8 @@ namespace cleave::runtime {
 // which ranks may have parameters of their own, it is that of rank 0's.
 class ParameterNorm {
  public:
-  ParameterNorm(Comm& comm, const std::vector<ParameterView>& parameters);
+  // Without those of the names `left_out`, and states that are called `<name>.…`.
+  ParameterNorm(Comm& comm, const std::vector<ParameterView>& parameters, const std::vector<std::string>& left_out);
 
   double Squares() const;               // Of the pieces that this rank counts.
   double NormOf(double squares) const;  // Called by all ranks, each with its own `squares`; the same on all.

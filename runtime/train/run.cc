@@ -194,6 +194,10 @@ std::optional<Error> Run::Step(int64_t step, int64_t total, bool logged) {
   for (size_t i = 0; logged && i < settings_.metrics.size(); ++i) {
     record.metrics.emplace_back(settings_.metrics[i], program_.Metric(static_cast<int>(i)));
   }
+  for (size_t i = 0; logged && i < settings_.of_training.size(); ++i) {
+    const auto index = static_cast<int>(settings_.metrics.size() + i);
+    record.metrics.emplace_back(settings_.of_training[i], program_.Metric(index));
+  }
   // Of the parameters with which the loss was computed. Ranks send each other their shares only when the step is
   // over.
   const double before = Now();

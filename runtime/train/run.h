@@ -85,7 +85,7 @@ class Run {
   RedistributionLog& redistributions_;
   Feed feed_;
   const std::vector<ParameterView>& parameters_;
-  const ParameterNorm parameter_norm_{comm_, parameters_};
+  const ParameterNorm parameter_norm_{comm_, parameters_, settings_.of_training};
   const bool recordable_ = program_.IsRecordable() && comm_.IsRecordable();
   Phase gradients_{"the gradients", recordable_, comm_, watch_};
   Phase with_metrics_{"the metrics and gradients", recordable_, comm_, watch_};

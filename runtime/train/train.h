@@ -170,7 +170,8 @@ struct TrainingSettings {
   double (*learning_rate)(double step) = [](double) { return 0.01; };  // At a step, counted from 1.
   std::string schedule;                                                // The same as the model says it.
   std::vector<std::string> metrics;                                    // "accuracy"
-  GenerationSettings generation;                                       // Of Mode::kGenerate.
+  std::vector<std::string> of_training = {};  // What is shown as metrics in training only, numbered after them.
+  GenerationSettings generation;              // Of Mode::kGenerate.
 };
 
 using CreateProgram = std::unique_ptr<TrainingProgram> (*)(const Context& context);

@@ -1,4 +1,4 @@
-// Compares training in bf16 with training in f32, and with itself on other numbers of ranks.
+// Compares training in bf16 and f16 with training in f32, and with itself on other numbers of ranks.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -17,11 +17,12 @@ class Precision : public testing::Test {
  protected:
   void SetUp() override { folder_ = FreshFolder("precision"); }
 
-  TrainedModel Train(const std::string& model, const std::string& precision, int ranks, size_t steps) {
-    const TrainedModel trained = TrainModel(
-        DataPath(model),
-        {"--devices", std::to_string(ranks), "--set", "data=digits()", "--set", absl::StrCat("precision=", precision)},
-        folder_, steps);
+  TrainedModel Train(const std::string& model, const std::string& precision, int ranks, size_t steps,
+                     const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {
+        "--devices", std::to_string(ranks), "--set", "data=digits()", "--set", absl::StrCat("precision=", precision)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const TrainedModel trained = TrainModel(DataPath(model), arguments, folder_, steps);
     EXPECT_EQ(trained.diagnostics, "");
     EXPECT_EQ(trained.losses.size(), steps);
     return trained;
@@ -30,16 +31,21 @@ class Precision : public testing::Test {
   std::string folder_;
 };
 
+// The numbers behind `before`, in order.
+std::vector<double> NumbersBehind(const std::string& before, const std::string& said) {
+  std::vector<double> numbers;
+  for (size_t at = said.find(before); at != std::string::npos; at = said.find(before, at + 1)) {
+    const std::string rest = said.substr(at + before.size());
+    numbers.emplace_back();
+    EXPECT_TRUE(absl::SimpleAtod(rest.substr(0, rest.find_first_of(" \n")), &numbers.back())) << said;
+  }
+  return numbers;
+}
+
 // The number behind the last "test accuracy".
 double TestAccuracy(const std::string& said) {
-  const std::string before = "test accuracy ";
-  const size_t at = said.rfind(before);
-  double accuracy = -1;
-  if (at != std::string::npos) {
-    const std::string rest = said.substr(at + before.size());
-    EXPECT_TRUE(absl::SimpleAtod(rest.substr(0, rest.find_first_of(" \n")), &accuracy)) << said;
-  }
-  return accuracy;
+  const std::vector<double> numbers = NumbersBehind("test accuracy ", said);
+  return numbers.empty() ? -1 : numbers.back();
 }
 
 std::vector<double> First(const std::vector<double>& losses, size_t count) {
@@ -68,6 +74,25 @@ TEST_F(Precision, ConvolutionsLearnInBf16) {
   // Its loss rises at first, and differences grow.
   EXPECT_LE(LargestRelativeDifference(First(in_bf16.losses, 3), First(in_f32.losses, 3)), 4 * kRounding);
   EXPECT_NEAR(in_bf16.losses.back(), in_f32.losses.back(), 0.05 * in_f32.losses.back());
+}
+
+// With the first scale gradients are infinite. Ranks that hold different gradients skip the same steps.
+TEST_F(Precision, StepsAreSkippedInF16UntilTheScaleFits) {
+  const std::string model = "examples/mnist_mlp/mnist_mlp.model";
+  constexpr size_t kSteps = 12;
+  constexpr double kRoundingOfF16 = 1.0 / 2048;
+  std::vector<std::string> arguments = {"--set", "loss_scale=dynamic(initial=1073741824.0)"};
+  const TrainedModel on_one = Train(model, "f16", 1, kSteps, arguments);
+  arguments.insert(arguments.end(), {"--set", "zero=3", "--set", "micro_batches=2"});
+  const TrainedModel on_four = Train(model, "f16", 4, kSteps, arguments);
+  const std::vector<double> scales = NumbersBehind("loss_scale ", on_one.said);
+  ASSERT_EQ(scales.size(), kSteps);
+  EXPECT_EQ(scales, NumbersBehind("loss_scale ", on_four.said));
+  EXPECT_EQ(scales[0], 1 << 30);
+  EXPECT_EQ(scales[1], 1 << 29);
+  EXPECT_EQ(scales[kSteps - 1], scales[kSteps - 2]) << "the last steps are not skipped";
+  EXPECT_LE(LargestRelativeDifference(on_four.losses, on_one.losses), 4 * kRoundingOfF16);
+  EXPECT_LT(on_one.losses.back(), 0.8 * on_one.losses.front());
 }
 
 }  // namespace

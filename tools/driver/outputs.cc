@@ -84,6 +84,11 @@ void ForgetTraining(frontend::Module& module) {
   };
   graph.looks.erase(std::remove_if(graph.looks.begin(), graph.looks.end(), is_of_training), graph.looks.end());
   graph.updates.clear();
+  if (module.updates.loss_scale.has_value()) {
+    const std::string& scale = module.updates.graph.op(*module.updates.loss_scale).name;
+    const auto is_scale = [&](const ir::Metric& metric) { return graph.op(metric.value).name == scale; };
+    graph.metrics.erase(std::remove_if(graph.metrics.begin(), graph.metrics.end(), is_scale), graph.metrics.end());
+  }
   IdVector<ir::OpId, ir::OpId> instead;
   for (ir::Op& op : graph.ops) {
     for (ir::OpId& input : op.inputs) input = instead[input];
@@ -131,6 +136,11 @@ bool KeepOutputs(const std::vector<std::string>& names, frontend::Module& module
   graph.loss.reset();
   graph.metrics.clear();
   graph.updates.clear();
+  if (module.updates.loss_scale.has_value()) {
+    const std::string& scale = module.updates.graph.op(*module.updates.loss_scale).name;
+    const auto is_scale = [&](const ir::Metric& metric) { return graph.op(metric.value).name == scale; };
+    graph.metrics.erase(std::remove_if(graph.metrics.begin(), graph.metrics.end(), is_scale), graph.metrics.end());
+  }
   KeepOnly(outputs, module);
   return true;
 }

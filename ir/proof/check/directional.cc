@@ -86,6 +86,8 @@ absl::StatusOr<DirectionalDerivative> DerivativeAlong(uint64_t seed, double leng
   const int ranks = program.mesh.rank_count();
   const RankSources direction = RandomDirection(graph, gradients, ranks, seed);
   DirectionalDerivative derivative{.parameters = static_cast<int>(gradients.size())};
+  const Op* const loss_gradient = LossGradientOf(graph);
+  const double scale = loss_gradient == nullptr ? 1 : loss_gradient->attributes.Get(attribute::kValue);
   double squares = 0;
   for (const auto& [parameter, gradient] : gradients) {
     const int contributors = IsLocal(graph.op(parameter)) ? ranks : 1;
@@ -93,7 +95,7 @@ absl::StatusOr<DirectionalDerivative> DerivativeAlong(uint64_t seed, double leng
       const Tensor& local = values[gradient][static_cast<size_t>(rank)];
       const Tensor& along = direction.at(parameter)[static_cast<size_t>(rank)];
       for (size_t i = 0; i < local.values.size(); ++i) {
-        const double part = local.values[i] * along.values[i];
+        const double part = local.values[i] / scale * along.values[i];
         derivative.gradient += part;
         squares += part * part;
       }
@@ -117,6 +119,14 @@ absl::StatusOr<DirectionalDerivative> DerivativeAlong(uint64_t seed, double leng
   CLEAVE_ASSIGN_OR_RETURN(const double far_behind, loss_at(-2));
   derivative.roughness = std::abs(far_ahead - 4 * ahead + 6 * here - 4 * behind + far_behind) / length;
   return derivative;
+}
+
+const Op* LossGradientOf(const Graph& graph) {
+  if (!graph.loss.has_value()) return nullptr;
+  const auto found = std::find_if(graph.ops.begin(), graph.ops.end(), [&](const Op& op) {
+    return op.kind == OpKind::kConstant && op.gradient_of == graph.loss;
+  });
+  return found == graph.ops.end() ? nullptr : &*found;
 }
 
 }  // namespace cleave::ir

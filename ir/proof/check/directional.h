@@ -37,6 +37,10 @@ absl::StatusOr<DirectionalDerivative> DerivativeAlong(uint64_t seed, double leng
                                                       const Program& program, const RankSources& sources,
                                                       const ProgramValues& values, int64_t step);
 
+// The constant that is the gradient of the loss by itself, of which all gradients are multiples; null where no gradient
+// is taken. REQUIRES: `graph` is manual.
+const Op* LossGradientOf(const Graph& graph);
+
 }  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROOF_CHECK_DIRECTIONAL_H_

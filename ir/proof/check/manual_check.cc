@@ -97,6 +97,11 @@ absl::StatusOr<Updates> UpdatesOf(const Graph& graph) {
     places[op.id] = update.id;
     updates.graph.ops.push_back(std::move(update));
   }
+  if (const Op* const loss_gradient = LossGradientOf(graph)) {
+    updates.loss_scale = OpId(static_cast<int64_t>(updates.graph.ops.size()));
+    updates.graph.ops.push_back(*loss_gradient);
+    updates.graph.ops.back().id = *updates.loss_scale;
+  }
   for (const StateUpdate& update : graph.updates) {
     CLEAVE_ASSIGN_OR_RETURN(const OpId state, place_of(update.state));
     CLEAVE_ASSIGN_OR_RETURN(const OpId value, place_of(update.value));
@@ -105,14 +110,16 @@ absl::StatusOr<Updates> UpdatesOf(const Graph& graph) {
   return updates;
 }
 
-// `graph` as it is made again from its forward ops and its updates, lowered to bf16 if it is in bf16.
+// `graph` as it is made again from its forward ops and its updates, lowered to the type of 16 bits that it has.
 absl::StatusOr<Graph> TrainedAgain(const Graph& graph) {
   const Graph forward = ForwardOf(graph);
   CLEAVE_ASSIGN_OR_RETURN(const Updates updates, UpdatesOf(graph));
-  const bool is_bf16 =
-      std::any_of(forward.ops.begin(), forward.ops.end(), [](const Op& op) { return op.type.dtype == DType::kBf16; });
+  const auto narrow =
+      std::find_if(forward.ops.begin(), forward.ops.end(), [](const Op& op) { return Is16Bit(op.type.dtype); });
+  Precision precision = Precision::kF32;
+  if (narrow != forward.ops.end()) precision = *ParsePrecision(DTypeName(narrow->type.dtype));
   CLEAVE_ASSIGN_OR_RETURN(Graph training, Differentiate(InF32(forward), updates));
-  return ApplyPrecision(training, is_bf16 ? Precision::kBf16 : Precision::kF32).graph;
+  return ApplyPrecision(training, precision).graph;
 }
 
 // Gradients have constants that follow from sizes, such as the 1 / n of a mean. The shrunk program still has the old

@@ -23,27 +23,27 @@ class Backward {
  public:
   explicit Backward(Graph forward) : builder_(std::move(forward)) {}
 
-  // Appends the backward ops of `loss`, a scalar, by the parameters of which `is_parameter` is true.
-  absl::Status Run(OpId loss, const std::function<bool(const Op&)>& is_parameter) {
+  // Appends the backward ops of `loss`, a scalar, by the parameters of which `is_parameter` is true. Of `updates` only
+  // the scale of the loss is read.
+  absl::Status Run(OpId loss, const Updates& updates, const std::function<bool(const Op&)>& is_parameter) {
     of_parameters_ = DependingOn(builder_.graph(), is_parameter);
     contributions_.emplace(builder_);
     builder_.SetPhase(Phase::kBackward);
     builder_.SetLine(builder_.graph().op(loss).line);
-    contributions_->AddWhole(loss, builder_.Add(OpKind::kConstant, {}, {{attribute::kValue, 1.0}},
-                                                absl::StrCat(builder_.graph().op(loss).name, ".grad")));
+    contributions_->AddWhole(loss, AddLossGradient(updates, absl::StrCat(builder_.graph().op(loss).name, ".grad")));
     for (size_t i = static_cast<size_t>(loss.value()) + 1; i-- > 0;) {
       CLEAVE_RETURN_IF_ERROR(Visit(OpId(static_cast<int64_t>(i))));
     }
     return absl::OkStatus();
   }
 
-  // The same for each of them, or for the loss of the model where there are none.
-  absl::Status RunAll(const std::vector<TrainingLoss>& losses) {
-    if (losses.empty()) return Run(*builder_.graph().loss, IsTrained);
-    for (const TrainingLoss& loss : losses) {
+  // The same for each of the losses of `updates`, or for that of the model where there are none.
+  absl::Status RunAll(const Updates& updates) {
+    if (updates.losses.empty()) return Run(*builder_.graph().loss, updates, IsTrained);
+    for (const TrainingLoss& loss : updates.losses) {
       const std::set<std::string> parameters(loss.parameters.begin(), loss.parameters.end());
       const auto trains = [&](const Op& op) { return IsTrained(op) && parameters.count(op.name) > 0; };
-      CLEAVE_RETURN_IF_ERROR(Run(OpNamed(loss.loss), trains));
+      CLEAVE_RETURN_IF_ERROR(Run(OpNamed(loss.loss), updates, trains));
     }
     return absl::OkStatus();
   }
@@ -85,6 +85,15 @@ class Backward {
   Graph Build() && { return std::move(builder_).Build(); }
 
  private:
+  OpId AddLossGradient(const Updates& updates, const std::string& name) {
+    if (!updates.loss_scale.has_value()) {
+      return builder_.Add(OpKind::kConstant, {}, {{attribute::kValue, 1.0}}, name);
+    }
+    const Op& scale = updates.graph.op(*updates.loss_scale);
+    if (scale.kind == OpKind::kConstant) return builder_.Add(OpKind::kConstant, {}, scale.attributes, name);
+    return builder_.Add(OpKind::kScale, {OpNamed(scale.name)}, {{attribute::kFactor, 1.0}}, name);
+  }
+
   // The op that `op` of the updates becomes, given those of the ops before it.
   std::optional<OpId> PlaceOf(const Op& op, const IdVector<OpId, std::optional<OpId>>& places) {
     if (op.kind == OpKind::kParameter) return OpNamed(op.name);
@@ -232,7 +241,7 @@ absl::StatusOr<Graph> Differentiate(Graph forward, const Updates& updates) {
   CLEAVE_RETURN_IF_ERROR(CheckLoss(forward));
   const OpId first_new(static_cast<int64_t>(forward.ops.size()));
   Backward backward(std::move(forward));
-  CLEAVE_RETURN_IF_ERROR(backward.RunAll(updates.losses));
+  CLEAVE_RETURN_IF_ERROR(backward.RunAll(updates));
   backward.AddUpdates(updates);
   CLEAVE_RETURN_IF_ERROR(backward.FindLooks());
   Graph graph = WithoutUnused(std::move(backward).Build(), first_new);
@@ -255,7 +264,7 @@ std::set<OpId> DependingOn(const Graph& graph, const std::function<bool(const Op
 
 std::vector<OpId> ParametersOf(const Graph& forward, OpId loss) {
   Backward backward(forward);
-  return backward.Run(loss, IsTrained).ok() ? backward.Trained() : std::vector<OpId>();
+  return backward.Run(loss, {}, IsTrained).ok() ? backward.Trained() : std::vector<OpId>();
 }
 
 std::vector<OpId> TrainedParameters(const Graph& forward) {

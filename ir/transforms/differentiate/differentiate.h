@@ -12,6 +12,7 @@
 #define CLEAVE_IR_TRANSFORMS_DIFFERENTIATE_DIFFERENTIATE_H_
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -40,6 +41,9 @@ struct TrainingLoss {
 struct Updates {
   Graph graph;
   std::vector<TrainingLoss> losses = {};  // Empty: gradients are those of the model's loss. No parameter is in two.
+  // The gradient of a loss by itself, which gradients are then multiples of: a `constant` of the graph, or a
+  // `parameter`, a state of the model. Without it that is 1.
+  std::optional<OpId> loss_scale = {};
 
   bool operator==(const Updates&) const = default;
 };
