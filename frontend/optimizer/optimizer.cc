@@ -227,7 +227,9 @@ void Optimizer::ReadRate(const dsl::syntax::Expression& expression, Recipe& reci
     return;
   }
   recipe.rate = ToFormula(value);
-  recipe.rate.name = "learning_rate";
+  const bool is_usual =
+      !usual_.has_value() || ir::ScalarText(recipe.rate.formula) == ir::ScalarText(usual_->rate.formula);
+  recipe.rate.name = is_usual ? "learning_rate" : "group_rate";
   recipe.rate_text = ExpressionText(expression);
   for (int64_t step = 1; step <= kLastStep; step *= 10) {
     const double rate = ValueAtStep(recipe.rate, static_cast<double>(step));

@@ -243,7 +243,7 @@ TEST(OptimizerTest, Groups) {
     return graph.op(*graph.Find(name)).attributes.Get(ir::attribute::kFormula);
   };
   EXPECT_EQ(formula("learning_rate"), "mul(0.1, step)");
-  EXPECT_EQ(formula("learning_rate_1"), "mul(2.0, mul(0.1, step))");
+  EXPECT_EQ(formula("group_rate"), "mul(2.0, mul(0.1, step))");
 }
 
 // A frozen parameter has no gradient, no state and no update.
@@ -254,8 +254,8 @@ TEST(OptimizerTest, Frozen) {
   EXPECT_EQ(UpdatesText(analyzed.module->updates.graph),
             "h.bias = parameter()\n"
             "h.bias.grad = input()\n"
-            "learning_rate = step_scalar()\n"
-            "h.bias.mul = mul(h.bias.grad, learning_rate)\n"
+            "group_rate = step_scalar()\n"
+            "h.bias.mul = mul(h.bias.grad, group_rate)\n"
             "h.bias.new = sub(h.bias, h.bias.mul)\n"
             "h.bias <- h.bias.new\n");
   EXPECT_EQ(analyzed.module->training.other_optimizers, (std::map<std::string, std::string>{{"h.bias", "sgd"}}));
