@@ -45,7 +45,7 @@ TEST(ExampleTest, SappMlpIsThePublishedNetwork) {
   EXPECT_EQ(graph.op(first.inputs[1]).type.ToString(), "f32[512, 784]");
   EXPECT_EQ(graph.op(*graph.loss).kind, ir::OpKind::kMae);
   EXPECT_EQ(analyzed.module->training.optimizer, "momentum");
-  EXPECT_EQ(analyzed.module->training.learning_rate, "0.001");
+  EXPECT_EQ(analyzed.module->training.learning_rate, "lr=0.001");
 }
 
 TEST(ExampleTest, TinyGptIsTiny) {

@@ -29,6 +29,7 @@
 #include "runtime/kernels/rows.h"                  // IWYU pragma: export
 #include "runtime/kernels/sequences.h"             // IWYU pragma: export
 #include "runtime/kernels/show.h"                  // IWYU pragma: export
+#include "runtime/kernels/totals.h"                // IWYU pragma: export
 #include "runtime/math/convolution.h"              // IWYU pragma: export
 #include "runtime/math/math.h"                     // IWYU pragma: export
 #include "runtime/mesh/mesh.h"                     // IWYU pragma: export

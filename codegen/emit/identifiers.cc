@@ -133,6 +133,7 @@ constexpr absl::string_view kReserved[] = {
     "this",
     "thread_local",
     "throw",
+    "totals",
     "true",
     "try",
     "typedef",

@@ -53,7 +53,7 @@ ElementText FormulaNode(const ir::Scalar& node, const std::string& step, const s
     case ir::Primitive::kVariable:
       return {step};
     case ir::Primitive::kNumber:
-      return FormulaNumber(node.number());
+      return node.name().empty() ? FormulaNumber(node.number()) : ElementText{node.name()};
     case ir::Primitive::kAdd:
       return FormulaInfix("+", Binding::kSum, operands);
     case ir::Primitive::kSubtract:

@@ -13,6 +13,7 @@
 #include "base/check/check.h"
 #include "base/match/match.h"
 #include "base/status/status_macros.h"
+#include "base/text/text.h"
 #include "codegen/source/attention.h"
 #include "codegen/source/buckets.h"
 #include "codegen/source/communication.h"
@@ -28,6 +29,7 @@
 #include "codegen/source/statements.h"
 #include "ir/graph/ops/limit.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/roles.h"
 #include "ir/sharding/layout/layout.h"
 
 namespace cleave::codegen {
@@ -87,7 +89,7 @@ class ProgramWriter {
     SourceWriter functions(kMemberIndent);
     LayTensorsOut(text, functions);
     EmitInitialize(text, functions);
-    if (target().is_device) EmitPrepare(functions);
+    EmitPrepare(functions);
     if (program().time.has_value()) EmitRunBatch(functions);
     for (size_t i = 0; i < kPhases.size(); ++i) EmitPhase(i, text, functions);
     EmitQueries(text, functions);
@@ -347,12 +349,19 @@ class ProgramWriter {
                 ");");
   }
 
-  // Sends the numbers of a step to the device.
+  // Forgets what an earlier evaluation has added up, and sends the numbers of a step to a device.
   void EmitPrepare(SourceWriter& writer) {
-    const std::vector<const ir::Compute*> scalars = StepScalarOps();
-    if (scalars.empty() && !ReadsStep()) return;
+    const bool sends_numbers = target().is_device && (!StepScalarOps().empty() || ReadsStep());
+    if (!sends_numbers && !HasTotals()) return;
     writer.Gap();
-    writer.Open("void Prepare(const StepScalars& scalars) override {");
+    writer.Open(absl::StrCat("void Prepare(const StepScalars&", sends_numbers ? " scalars" : "", ") override {"));
+    if (HasTotals()) writer.Line("totals.Forget();");
+    if (sends_numbers) EmitNumbers(writer);
+    writer.Close("}");
+  }
+
+  void EmitNumbers(SourceWriter& writer) {
+    const std::vector<const ir::Compute*> scalars = StepScalarOps();
     EmitStepScalars(writer);
     const auto name = [&](std::string* out, const ir::Compute* compute) {
       absl::StrAppend(out, emission_.names[compute->output]);
@@ -360,7 +369,6 @@ class ProgramWriter {
     writer.Call("numbers.Set(",
                 {"static_cast<uint64_t>(scalars.step)", absl::StrCat("{", absl::StrJoin(scalars, ", ", name), "}")},
                 ");");
-    writer.Close("}");
   }
 
   void EmitPhase(size_t index, LayeredText& text, SourceWriter& writer) {
@@ -622,6 +630,7 @@ class ProgramWriter {
     writer.Line("Comm& comm;");
     writer.Line("Watch& watch;");
     if (HasGlances()) writer.Line("Observer& observer;");
+    if (HasTotals()) writer.Line("Totals totals;");
     writer.Line("const uint64_t seed;");
     if (ReadsStep() && !target().is_device) writer.Line("const uint64_t& step;");
     if (NeedsCoordinates()) writer.Line("const std::vector<int64_t>& coordinates;");
@@ -657,12 +666,20 @@ class ProgramWriter {
 
   bool NeedsCoordinates() const { return !emission_.sizes.folded() && !emission_.sizes.UsedAxes().empty(); }
 
-  // What differs between steps of training: random numbers, and what is done in training alone.
+  // Whether metrics are computed from sums over the batches of an evaluation.
+  bool HasTotals() const {
+    return std::any_of(program().steps.begin(), program().steps.end(), [](const ir::Step& step) {
+      const ir::Compute* compute = ir::ComputeOf(step);
+      return compute != nullptr && compute->kind == ir::OpKind::kTotal;
+    });
+  }
+
+  // What differs between steps of training: random numbers, and what is done in training or in testing alone.
   bool ReadsStep() const {
     return std::any_of(program().steps.begin(), program().steps.end(), [](const ir::Step& step) {
       const ir::Compute* compute = ir::ComputeOf(step);
-      return compute != nullptr &&
-             (compute->kind == ir::OpKind::kDropout || compute->kind == ir::OpKind::kWhileTraining);
+      return compute != nullptr && (compute->kind == ir::OpKind::kDropout ||
+                                    compute->kind == ir::OpKind::kWhileTraining || compute->kind == ir::OpKind::kTotal);
     });
   }
 
@@ -841,7 +858,8 @@ class ProgramWriter {
 };
 
 // The beginning of the file, up to what differs between stages.
-void EmitOpening(const Target& target, const ir::Program& program, std::optional<int> rank, SourceWriter& writer) {
+void EmitOpening(const Target& target, const ir::Program& program, const ir::Training& training,
+                 std::optional<int> rank, SourceWriter& writer) {
   const ir::Mesh ranks_mesh = ir::RankMesh(program);
   const int ranks = ranks_mesh.rank_count();
   std::string who = absl::StrCat("for ", ranks == 1 ? "one rank" : absl::StrCat(ranks, " ranks"));
@@ -866,6 +884,14 @@ void EmitOpening(const Target& target, const ir::Program& program, std::optional
   writer.Gap();
   writer.Line("namespace {");
   writer.Line("");
+  std::vector<SourceWriter::Commented> numbers;
+  for (const auto& [name, value] : NamedNumbersOf(training)) {
+    numbers.push_back({absl::StrCat("double ", name, " = ", FormatDouble(value), ";"),
+                       absl::StrCat("The flag --", name, " changes it.")});
+  }
+  if (numbers.empty()) return;
+  writer.Table(numbers);
+  writer.Gap();
 }
 
 // The groups that any stage uses, and who sends to whom: all ranks create all of them, in one order.
@@ -885,6 +911,7 @@ absl::StatusOr<std::string> EmitProgram(const Target& target, const CodegenInput
                                         SourceWriter& writer) {
   CLEAVE_CHECK(memory.fuse == target.fuse) << "the memory of this program was planned for another target";
   Identifiers identifiers;
+  for (const auto& [name, value] : NamedNumbersOf(input.training)) identifiers.Reserve(name);
   Sizes sizes(program, options.rank, identifiers);
   RankNumbers rank_numbers(program.mesh, sizes, identifiers);
   Names names = NameValues(program, memory.storage, identifiers);
@@ -919,8 +946,12 @@ absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput
     return absl::InvalidArgumentError(absl::StrCat("rank ", *rank, " of a mesh of ", ranks, " ranks"));
   }
   SourceWriter writer;
-  EmitOpening(target, program, rank, writer);
-  MainText main{.training = input.training, .program = program, .rank = rank, .types = {}};
+  EmitOpening(target, program, input.training, rank, writer);
+  std::set<std::string> of_totals;
+  for (const ir::Metric& metric : input.graph.metrics) {
+    if (!ir::MetricSourcesOf(input.graph, metric.value).totals.empty()) of_totals.insert(metric.name);
+  }
+  MainText main{.training = input.training, .program = program, .rank = rank, .of_totals = of_totals, .types = {}};
   if (program.pipeline.has_value()) {
     for (const ir::StageProgram& stage : input.stages) {
       const bool is_elsewhere = rank.has_value() && program.mesh.Index(ir::AtMoment(program, *rank),

@@ -58,6 +58,15 @@ bool HasProducts(const ir::Program& program) {
 
 }  // namespace
 
+std::map<std::string, double> NamedNumbersOf(const ir::Training& training) {
+  std::map<std::string, double> numbers;
+  if (training.mode != ir::Mode::kTrain) return numbers;
+  for (const ir::Scalar& node : ir::NodesOf(*ir::ParseScalar(training.learning_rate))) {
+    if (node.Is(ir::Primitive::kNumber) && !node.name().empty()) numbers[node.name()] = node.number();
+  }
+  return numbers;
+}
+
 std::string StepScalarText(const ir::Attributes& attributes, const ir::Training& training) {
   const std::string& formula = attributes.Get(ir::attribute::kFormula);
   const std::string value = formula == training.learning_rate
@@ -161,6 +170,9 @@ absl::Status EmitMain(const MainText& main, SourceWriter& writer) {
     case ir::Mode::kTrain:
       EmitTrainingSettings(training, set);
       EmitLearningRate(training.learning_rate, writer);
+      for (const auto& [name, value] : NamedNumbersOf(training)) {
+        writer.Line(absl::StrCat("settings.numbers.push_back({", StringLiteral(name), ", &", name, "});"));
+      }
       break;
     case ir::Mode::kEvaluate:
       set("mode", "Mode::kEvaluate");
@@ -175,7 +187,10 @@ absl::Status EmitMain(const MainText& main, SourceWriter& writer) {
   }
   for (const ir::ProgramMetric& metric : main.program.metrics) {
     const char* const list = IsState(main.program, metric.value) ? "of_training" : "metrics";
-    writer.Line(absl::StrCat("settings.", list, ".push_back(", StringLiteral(metric.name), ");"));
+    const std::string name = StringLiteral(metric.name);
+    const bool is_of_totals = main.of_totals.count(metric.name) > 0;
+    writer.Line(absl::StrCat("settings.", list, ".push_back(",
+                             is_of_totals ? absl::StrCat("{", name, ", Average::kOfTotals}") : name, ");"));
   }
   writer.Open("return Train(argc, argv, settings, [](const Context& context) -> std::unique_ptr<TrainingProgram> {");
   if (training.precision == ir::Precision::kTf32 && HasProducts(main.program)) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -13,12 +14,16 @@ namespace cleave::codegen {
 
 struct MainText {
   const ir::Training& training;
-  const ir::Program& program;        // Of all stages, where it is a pipeline.
-  std::optional<int> rank;           // For which the program is; nullopt: for all.
-  std::map<int, std::string> types;  // The struct of each stage's program; of stage 0 where there are no stages.
+  const ir::Program& program;              // Of all stages, where it is a pipeline.
+  std::optional<int> rank;                 // For which the program is; nullopt: for all.
+  const std::set<std::string>& of_totals;  // The metrics that are not means over samples.
+  std::map<int, std::string> types;        // The struct of each stage's program; of stage 0 where there are no stages.
 };
 
 absl::Status EmitMain(const MainText& main, SourceWriter& writer);
+
+// The numbers by name that flags of the program change, with their values. They are variables of the program.
+std::map<std::string, double> NamedNumbersOf(const ir::Training& training);
 
 // The initializer of a step scalar's local constant in Update: "static_cast<float>(scalars.learning_rate)".
 std::string StepScalarText(const ir::Attributes& attributes, const ir::Training& training);

@@ -38,6 +38,8 @@ Value EvaluateCall(const CallSite& site, Pieces& pieces) {
   if (name->text == "floor") return Floor(site, context);
   if (name->text == "shape") return ShapeOf(site, context);
   if (name->text == "ndim") return DimensionCount(site, context);
+  if (name->text == "sample_mask")
+    return pieces.mask.Call(site, pieces.vmap.is_mapped(), pieces.sources.inputs(), context);
   if (name->text == "stack") return Stack(site, context);
   if (name->text == "split") return Split(site, context);
   if (name->text == "vmap") {

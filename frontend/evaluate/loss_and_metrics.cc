@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/arguments/arguments.h"
 #include "frontend/manual/primitives.h"
+#include "ir/graph/roles.h"
 
 namespace cleave::frontend {
 namespace {
@@ -97,6 +98,29 @@ bool IsScalar(const Value& value, Span span, const std::string& what, const Cont
                          .At(span, absl::StrCat("this is ", DescribeType(value, context.graph()), ", not f32[]"));
   if (value.is_tensor() && context.ops.type(value.as_tensor()).rank() > 0)
     error.help.push_back("take the mean: `reduce_mean(…)`");
+  context.reporter.Report(std::move(error));
+  return false;
+}
+
+// What is computed from totals is shown after the last batch of an evaluation: it must be the same after each order of
+// batches. Reports where it is not.
+bool CheckTotals(const dsl::syntax::Metric& metric, ir::OpId value, const Context& context) {
+  const ir::Graph& graph = context.graph();
+  const ir::MetricSources sources = ir::MetricSourcesOf(graph, value);
+  if (sources.totals.empty()) return true;
+  Diagnostic error = Error(Code::kE0526, "");
+  if (!sources.inputs.empty()) {
+    error = Error(Code::kE0526, "a metric of totals that also reads a single batch")
+                .At(metric.value.span,
+                    absl::StrCat("reads `", graph.op(sources.inputs[0]).name, "` with no `total` in between"))
+                .Help("add up over the batches all that it reads of them: `total(reduce_sum(…))`");
+  }
+  for (const ir::OpId total : sources.totals) {
+    if (ir::MetricSourcesOf(graph, graph.op(total).inputs[0]).totals.empty()) continue;
+    error = Error(Code::kE0526, "a total of totals")
+                .At(metric.value.span, absl::StrCat("`", graph.op(total).name, "` adds up what is a total already"));
+  }
+  if (error.message.empty()) return true;
   context.reporter.Report(std::move(error));
   return false;
 }
@@ -202,12 +226,14 @@ void LossAndMetrics::AddMetric(const dsl::syntax::Metric& metric, const Value& v
     return;
   }
   if (value.is_poison() || !IsScalar(value, span, "a metric", context)) return;
+  if (!CheckTotals(metric, value.as_tensor(), context)) return;
   if (!is_masked) {
     context.reporter.Report(
         Warning(Code::kW0615, "this metric counts the padding of the last test batch")
             .At(span, "leaves no sample out")
             .Note("`accuracy`, `cross_entropy`, `mse`, `mae`, `huber` and `bce_with_logits` of whole "
-                  "batches, called in the `metric` itself, know which samples are real"));
+                  "batches, called in the `metric` itself, know which samples are real; in other metrics "
+                  "`sample_mask(x)` is 0 for padding"));
   }
   AddNamedMetric(NameInLogs(metric.value, "metric"), value.as_tensor(), span, context);
 }

@@ -144,6 +144,7 @@ Value CallOp(const ir::OpDefinition& called, const CallSite& site, Pieces& piece
     values[&argument] = context.Evaluate(*argument.value, frame);
     poisoned |= values[&argument].is_poison();
   }
+  if (called.kind == ir::OpKind::kTotal) poisoned |= !pieces.mask.CheckInMetric("total", span, context.reporter);
   if (poisoned) return Value{Poison()};
   std::vector<Value> given_values;
   for (const dsl::syntax::Argument* given : *matched) {

@@ -3,6 +3,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "frontend/arguments/arguments.h"
+
 namespace cleave::frontend {
 namespace {
 
@@ -44,6 +47,44 @@ std::optional<ir::OpId> SampleMask::MaskFor(const ir::OpDefinition& op, const st
     masked_ = true;  // The user has given a mask.
     return std::nullopt;
   }
+  return MaskOf(operands, inputs, origin, ops);
+}
+
+Value SampleMask::Call(const CallSite& site, bool is_mapped, const std::map<ir::OpId, Span>& inputs,
+                       const Context& context) {
+  const auto& [call, span, frame] = site;
+  static const Signature kSignature{.callee = "sample_mask", .arguments = {{"x", "x: tensor", true}}};
+  const auto matched = MatchArguments(kSignature, call.arguments, span, context.reporter);
+  if (!matched) return Value{Poison()};
+  const dsl::syntax::Expression& argument = *(*matched)[0]->value;
+  const Value x = context.Evaluate(argument, frame);
+  if (x.is_poison() || !CheckInMetric("sample_mask", span, context.reporter)) return Value{Poison()};
+  std::optional<ir::OpId> mask;
+  if (x.is_tensor() && !is_mapped && !inputs.empty()) {
+    mask = MaskOf({{&argument, x.as_tensor()}}, inputs, frame.At(span), context.ops);
+  }
+  if (!mask.has_value()) {
+    context.reporter.Report(Error(Code::kE0204, "`sample_mask` takes a tensor with the samples of the batch")
+                                .At(argument.span, absl::StrCat("this is ", DescribeType(x, context.graph())))
+                                .Note("its first dimension is the first dimension of the model's inputs"));
+    return Value{Poison()};
+  }
+  ir::Shape shape(context.ops.type(x.as_tensor()).shape.size(), 1);
+  shape[0] = context.ops.type(*mask).shape[0];
+  if (shape.size() == 1) return Value{TensorValue{*mask}};
+  return context.ops.AddOp(ir::OpKind::kReshape, {{nullptr, *mask}}, {{ir::attribute::kShape, shape}}, frame.At(span));
+}
+
+bool SampleMask::CheckInMetric(const std::string& callee, Span span, Reporter& reporter) const {
+  if (in_metric_) return true;
+  reporter.Report(Error(Code::kE0211, absl::StrCat("`", callee, "` outside a metric"))
+                      .At(span, "has a meaning only while a metric is computed")
+                      .Help("call it in the expression of a `metric`, or in a function that this calls"));
+  return false;
+}
+
+std::optional<ir::OpId> SampleMask::MaskOf(const std::vector<Operand>& operands, const std::map<ir::OpId, Span>& inputs,
+                                           const Origin& origin, OpWriter& ops) {
   const ir::Shape batch_shape = ops.type(inputs.begin()->first).shape;
   const ir::Shape shape = ops.type(operands[0].op).shape;
   if (batch_shape.empty() || shape.empty()) return std::nullopt;

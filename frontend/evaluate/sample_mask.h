@@ -1,11 +1,14 @@
-// Metrics do not count the padding of the last test batch: ops that take a mask get the one of the samples.
+// Metrics do not count the padding of the last test batch: ops that take a mask get the one of the samples, and
+// `sample_mask(x)` is this mask.
 #ifndef CLEAVE_FRONTEND_EVALUATE_SAMPLE_MASK_H_
 #define CLEAVE_FRONTEND_EVALUATE_SAMPLE_MASK_H_
 
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "frontend/evaluate/frame/context.h"
 #include "frontend/evaluate/ops/op_writer.h"
 #include "ir/graph/ops/ops.h"
 
@@ -22,7 +25,17 @@ class SampleMask {
   std::optional<ir::OpId> MaskFor(const ir::OpDefinition& op, const std::vector<Operand>& operands,
                                   const std::map<ir::OpId, Span>& inputs, const Origin& origin, OpWriter& ops);
 
+  // `sample_mask(x)`: 1 for each sample of x and 0 for padding, f32[n, 1, …] with as many dimensions as x.
+  Value Call(const CallSite& site, bool is_mapped, const std::map<ir::OpId, Span>& inputs, const Context& context);
+
+  // Whether the expression of a `metric` is expanded; reports that `callee` belongs there if it is not.
+  bool CheckInMetric(const std::string& callee, Span span, Reporter& reporter) const;
+
  private:
+  // The mask for ops that read `operands`; nullopt where the first one is no batch. REQUIRES: there are inputs.
+  std::optional<ir::OpId> MaskOf(const std::vector<Operand>& operands, const std::map<ir::OpId, Span>& inputs,
+                                 const Origin& origin, OpWriter& ops);
+
   bool in_metric_ = false;
   bool masked_ = false;
   std::optional<ir::OpId> mask_;

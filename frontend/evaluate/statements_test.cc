@@ -179,6 +179,13 @@ TEST(LossAndMetricsTest, MetricsOfWholeBatchesHaveAMask) {
   CheckBody("metric reduce_mean(x);", "W0615: this metric counts the padding of the last test batch");
   CheckBody("metric mse(x[0..4], x[0..4]);", "W0615: this metric counts the padding of the last test batch");
   CheckBody("metric x;", "E0505: a metric is not a scalar");
+  CheckBody("metric total(x);", "E0505: a metric is not a scalar");
+  CheckBody("metric total(reduce_sum(x)) / reduce_sum(x);", "E0526: a metric of totals that also reads a single batch");
+  CheckBody("metric total(total(reduce_sum(x)));", "E0526: a total of totals");
+  CheckBody("metric reduce_mean(sample_mask(x[0..4]));",
+            "E0204: `sample_mask` takes a tensor with the samples of the batch");
+  CheckBody("loss total(reduce_sum(x));", "E0211: `total` outside a metric");
+  CheckBody("loss reduce_sum(sample_mask(x));", "E0211: `sample_mask` outside a metric");
 }
 
 TEST(LossAndMetricsTest, MetricsAreNamedByTheirCall) {

@@ -19,8 +19,9 @@ namespace cleave::frontend {
 namespace {
 
 constexpr char kRate[] = "lr";
-constexpr char kFrozen[] = "frozen";    // In a group: no optimizer.
-constexpr char kUsual[] = "optimizer";  // In a group: what the setting of this name says.
+constexpr char kFrozen[] = "frozen";       // In a group: no optimizer.
+constexpr char kUsual[] = "optimizer";     // In a group: what the setting of this name says.
+constexpr char kScheduledRate[] = "rate";  // What schedules of the prelude call it.
 constexpr size_t kTensors = 2;  // The arguments of an optimizer that no setting gives: the parameter and its gradient.
 constexpr char kLossScale[] = "loss_scale";
 constexpr char kDynamicScale[] = "dynamic_loss_scale";
@@ -226,7 +227,7 @@ void Optimizer::ReadRate(const dsl::syntax::Expression& expression, Recipe& reci
                          .At(expression.span, absl::StrCat("this is ", DescribeType(value, evaluator_.graph()))));
     return;
   }
-  recipe.rate = ToFormula(value);
+  recipe.rate = ToFormula(usual_.has_value() ? value : WithNamedNumber(expression, value));
   const bool is_usual =
       !usual_.has_value() || ir::ScalarText(recipe.rate.formula) == ir::ScalarText(usual_->rate.formula);
   recipe.rate.name = is_usual ? "learning_rate" : "group_rate";
@@ -239,6 +240,36 @@ void Optimizer::ReadRate(const dsl::syntax::Expression& expression, Recipe& reci
                          .At(expression.span, absl::StrCat("this is ", FormatDouble(rate), at)));
     return;
   }
+}
+
+// The learning rate with a name for the number that the flag `--lr` of a program changes: the whole one, or the `rate`
+// of a schedule of the prelude, which asks nothing about it. `value`: the same without.
+Value Optimizer::WithNamedNumber(const dsl::syntax::Expression& expression, const Value& value) {
+  const auto named = [](double number) { return Value{StepValue{.formula = ir::NamedNumber(kRate, number)}}; };
+  if (value.is_number()) return named(value.as_number());
+  const auto* call = std::get_if<dsl::syntax::Call>(&expression.kind);
+  const auto* name = call ? std::get_if<dsl::syntax::Name>(&call->callee->kind) : nullptr;
+  const Function* schedule = name ? FunctionNamed(name->text) : nullptr;
+  if (schedule == nullptr || schedule != functions_.InPrelude(name->text)) return value;
+  const Signature signature = SignatureOf(*schedule->syntax);
+  const auto matched = MatchArguments(signature, call->arguments, expression.span, reporter_);
+  dsl::syntax::Call rest{.callee = call->callee, .arguments = {}};
+  std::optional<double> rate;
+  for (size_t i = 0; i < matched->size(); ++i) {
+    if ((*matched)[i] == nullptr) continue;
+    const dsl::syntax::Identifier& parameter = schedule->syntax->parameters[i].name;
+    if (parameter.text == kScheduledRate) {
+      const Value given = evaluator_.EvaluateInStep(*(*matched)[i]->value);
+      if (given.is_number()) rate = given.as_number();
+      continue;
+    }
+    rest.arguments.push_back(*(*matched)[i]);
+    rest.arguments.back().name = parameter;
+  }
+  if (!rate.has_value()) return value;
+  return evaluator_.Call(
+      rest, expression.span,
+      {.function = schedule, .first = {}, .named = {{kScheduledRate, named(*rate)}}, .path = kScheduledRate});
 }
 
 void Optimizer::ReportUnknown(const dsl::syntax::Expression& callee, const std::string& name) {

@@ -62,6 +62,7 @@ class Optimizer {
   Recipe ReadRecipe(const dsl::syntax::Expression& setting);
   void ReadArguments(const dsl::syntax::Call& call, size_t rate, bool is_usual, Recipe& recipe);
   void ReadRate(const dsl::syntax::Expression& expression, Recipe& recipe);
+  Value WithNamedNumber(const dsl::syntax::Expression& expression, const Value& value);
   void ReportUnknown(const dsl::syntax::Expression& callee, const std::string& name);
   // A parameter of the model, the gradient by which it is updated, and how.
   struct Trained {

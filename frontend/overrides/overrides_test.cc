@@ -37,7 +37,7 @@ TEST(OverrideTest, ReplacesArgumentsAndSettings) {
   EXPECT_EQ(analyzed.module->graph.op(ir::OpId(0)).type.ToString(), "f32[16, 6]");
   EXPECT_EQ(analyzed.module->training.epochs, 4);
   EXPECT_EQ(analyzed.module->training.seed, 9);
-  EXPECT_EQ(analyzed.module->training.learning_rate, "0.3");
+  EXPECT_EQ(analyzed.module->training.learning_rate, "lr=0.3");
   EXPECT_EQ(analyzed.module->pins.settings.devices->value, 2);
 }
 

@@ -26,7 +26,7 @@ ir::Training TrainingOf(const std::string& settings, const Overrides& overrides 
 TEST(TrainTest, DefaultsWithoutABlock) {
   const Analyzed analyzed = WithBlocks("");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
-  EXPECT_EQ(analyzed.module->training, ir::Training());
+  EXPECT_EQ(analyzed.module->training, (ir::Training{.learning_rate = "lr=0.01"}));
 }
 
 TEST(TrainTest, ReadsCounts) {
@@ -154,10 +154,10 @@ TEST(TrainTest, ModelsNameNoBf16) {
 TEST(TrainTest, ReadsOptimizers) {
   const ir::Training sgd = TrainingOf("optimizer = sgd(0.1, weight_decay = 1e-4);");
   EXPECT_EQ(sgd.optimizer, "sgd");
-  EXPECT_EQ(sgd.learning_rate, "0.1");
+  EXPECT_EQ(sgd.learning_rate, "lr=0.1");
   const ir::Training adamw = TrainingOf("optimizer = adamw();");
   EXPECT_EQ(adamw.optimizer, "adamw");
-  EXPECT_EQ(adamw.learning_rate, "0.001");
+  EXPECT_EQ(adamw.learning_rate, "lr=0.001");
   EXPECT_EQ(TrainingOf("").optimizer, "sgd");
 }
 
@@ -165,8 +165,8 @@ TEST(TrainTest, ReadsSchedules) {
   const auto rate = [](const std::string& text) {
     return TrainingOf("optimizer = sgd(lr = " + text + ");").learning_rate;
   };
-  EXPECT_EQ(rate("constant(0.2)"), "0.2");
-  EXPECT_EQ(rate("linear_warmup(0.2, steps = 10)"), "mul(0.2, minimum(1.0, div(step, 10.0)))");
+  EXPECT_EQ(rate("constant(0.2)"), "lr=0.2");
+  EXPECT_EQ(rate("linear_warmup(0.2, steps = 10)"), "mul(lr=0.2, minimum(1.0, div(step, 10.0)))");
   EXPECT_EQ(rate("0.1 / sqrt(step)"), "div(0.1, sqrt(step))");
   EXPECT_EQ(rate("choose(step <= 5, 0.1, 0.01)"), "where(less_equal(step, 5.0), 0.1, 0.01)");
   EXPECT_EQ(TrainingOf("optimizer = sgd(lr = cosine(0.2, steps = 2 * 50));").schedule, "cosine(0.2, steps = 2 * 50)");

@@ -1,5 +1,8 @@
 #include "ir/graph/roles.h"
 
+#include <algorithm>
+#include <functional>
+#include <set>
 #include <utility>
 
 namespace cleave::ir {
@@ -32,6 +35,24 @@ Graph OnlyOps(Graph all, const std::function<bool(OpId)>& stays, IdVector<OpId, 
   }
   CopyRoles(all, places, result);
   return result;
+}
+
+MetricSources MetricSourcesOf(const Graph& graph, OpId metric) {
+  MetricSources sources;
+  std::set<OpId, std::greater<>> open = {metric};
+  while (!open.empty()) {
+    const Op& op = graph.op(*open.begin());
+    open.erase(open.begin());
+    if (op.kind == OpKind::kInput) sources.inputs.push_back(op.id);
+    if (op.kind == OpKind::kTotal) {
+      sources.totals.push_back(op.id);
+    } else {
+      open.insert(op.inputs.begin(), op.inputs.end());
+    }
+  }
+  std::reverse(sources.totals.begin(), sources.totals.end());
+  std::reverse(sources.inputs.begin(), sources.inputs.end());
+  return sources;
 }
 
 }  // namespace cleave::ir

@@ -18,12 +18,13 @@ struct SampleMask {
 };
 
 // -log softmax(logits)[label] per row of logits [rows, classes]. A label outside [0, classes) adds nothing, and its
-// row's gradient is 0.
+// row's gradient is 0. With smoothing s, of [0, 1], a label has the share 1 - s, and all classes together, in equal
+// parts, the share s.
 void CrossEntropy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
-                  const SampleMask& mask, float* loss);
-// The gradient by the logits: (softmax(logits) - one_hot(label)) * dloss / whole.
+                  const SampleMask& mask, float* loss, float smoothing = 0);
+// The gradient by the logits: (softmax(logits) - (1 - smoothing) one_hot(label) - smoothing / classes) * dloss / whole.
 void CrossEntropyGradient(const float* logits, const int32_t* label, Scalar<float> dloss, int64_t rows, int64_t classes,
-                          int64_t whole, float* dlogits);
+                          int64_t whole, float* dlogits, float smoothing = 0);
 
 // The share of rows whose largest logit, the first of equal ones, is that of the label.
 void Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
@@ -37,11 +38,12 @@ struct ClassRange {
 };
 
 // CrossEntropy and its gradient where the logarithm of each row's sum of exponentials over all classes, log_sum [rows],
-// is known, and the rank holds the logits of some classes. A row is counted by the rank that holds its label's logit.
-void LabelLoss(const float* logits, const int32_t* label, const float* log_sum, int64_t rows, int64_t classes,
-               int64_t first_class, int64_t whole, const SampleMask& mask, float* loss);
+// is known, and the rank holds the logits of some classes. A row is counted by the rank that holds its label's logit;
+// each rank adds what smoothing gives its classes.
+void LabelLoss(const float* logits, const int32_t* label, const float* log_sum, int64_t rows, const ClassRange& classes,
+               int64_t whole, const SampleMask& mask, float* loss, float smoothing = 0);
 void LabelLossGradient(const float* logits, const int32_t* label, const float* log_sum, Scalar<float> dloss,
-                       int64_t rows, const ClassRange& classes, int64_t whole, float* dlogits);
+                       int64_t rows, const ClassRange& classes, int64_t whole, float* dlogits, float smoothing = 0);
 
 // The share of elements in which x equals y.
 void ShareOfEqual(const int32_t* x, const int32_t* y, int64_t count, int64_t whole, const SampleMask& mask,

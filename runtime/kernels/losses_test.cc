@@ -15,6 +15,12 @@ float Written(Function function, const Arguments&... arguments) {
   return result.Values()[0];
 }
 
+// For Written: a function that takes the smoothing behind its result.
+template <typename Function>
+auto Smoothed(Function function, float smoothing) {
+  return [=](const auto&... arguments) { function(arguments..., smoothing); };
+}
+
 // Logits and labels of some rows, of which one label is no class.
 struct Batch {
   Batch(int64_t rows, int64_t classes, uint32_t seed, int64_t offset = 0)
@@ -31,10 +37,20 @@ struct Batch {
     for (int64_t c = 0; c < classes; ++c) sum += std::exp(At(row, c));
     return std::log(sum);
   }
-  double Loss(int64_t row) const { return IsClass(row) ? LogSum(row) - At(row, label[static_cast<size_t>(row)]) : 0; }
-  double Gradient(int64_t row, int64_t c) const {
-    if (!IsClass(row)) return 0;
-    return std::exp(At(row, c) - LogSum(row)) - (label[static_cast<size_t>(row)] == c ? 1 : 0);
+  // That the label of a row gives to a class.
+  double Probability(int64_t row, int64_t c, float smoothing) const {
+    const double own = static_cast<double>(smoothing);
+    return (label[static_cast<size_t>(row)] == c ? 1 - own : 0) + own / static_cast<double>(classes);
+  }
+  double Loss(int64_t row, float smoothing) const {
+    double loss = 0;
+    if (!IsClass(row)) return loss;
+    const double log_sum = LogSum(row);
+    for (int64_t c = 0; c < classes; ++c) loss += Probability(row, c, smoothing) * (log_sum - At(row, c));
+    return loss;
+  }
+  double Gradient(int64_t row, int64_t c, float smoothing) const {
+    return IsClass(row) ? std::exp(At(row, c) - LogSum(row)) - Probability(row, c, smoothing) : 0;
   }
 
   int64_t rows;
@@ -52,25 +68,29 @@ TEST(CrossEntropy, LossAndGradientOfEveryWidth) {
     const Placed<float> logits(batch.values, batch.offset);
     const Placed<int32_t> label(batch.label);
     const int64_t whole = 2 * batch.rows + 1;
-    double expected = 0;
-    std::vector<double> gradient;
-    for (int64_t r = 0; r < batch.rows; ++r) {
-      expected += batch.Loss(r) / static_cast<double>(whole);
-      const double log_sum = batch.LogSum(r);
-      for (int64_t c = 0; c < batch.classes; ++c) {
-        const double truth = batch.label[static_cast<size_t>(r)] == c ? 1 : 0;
-        gradient.push_back(
-            batch.IsClass(r) ? (std::exp(batch.At(r, c) - log_sum) - truth) * 3 / static_cast<double>(whole) : 0);
+    std::vector<double> log_sums;
+    for (int64_t r = 0; r < batch.rows; ++r) log_sums.push_back(batch.LogSum(r));
+    for (const float smoothing : {0.0f, 0.1f}) {
+      double expected = 0;
+      std::vector<double> gradient;
+      for (int64_t r = 0; r < batch.rows; ++r) {
+        expected += batch.Loss(r, smoothing) / static_cast<double>(whole);
+        for (int64_t c = 0; c < batch.classes; ++c) {
+          const double guess = std::exp(batch.At(r, c) - log_sums[static_cast<size_t>(r)]);
+          const double difference = batch.IsClass(r) ? guess - batch.Probability(r, c, smoothing) : 0;
+          gradient.push_back(difference * 3 / static_cast<double>(whole));
+        }
       }
-    }
-    const float loss = Written(CrossEntropy, logits.get(), label.get(), batch.rows, batch.classes, whole, SampleMask{});
-    EXPECT_NEAR(loss, expected, 1e-5 * std::max(expected, 1e-3));
+      const float loss = Written(Smoothed(CrossEntropy, smoothing), logits.get(), label.get(), batch.rows,
+                                 batch.classes, whole, SampleMask{});
+      EXPECT_NEAR(loss, expected, 1e-5 * std::max(expected, 1e-3));
 
-    const Placed<float> dloss({3.0f});
-    const Placed<float> result(batch.rows * batch.classes, batch.offset);
-    for (const Scalar<float>& factor : {Scalar<float>(3.0f), Scalar<float>(dloss.get())}) {
-      CrossEntropyGradient(logits, label, factor, batch.rows, batch.classes, whole, result);
-      ExpectNear(result.Values(), gradient, 1e-5);
+      const Placed<float> dloss({3.0f});
+      const Placed<float> result(batch.rows * batch.classes, batch.offset);
+      for (const Scalar<float>& factor : {Scalar<float>(3.0f), Scalar<float>(dloss.get())}) {
+        CrossEntropyGradient(logits, label, factor, batch.rows, batch.classes, whole, result, smoothing);
+        ExpectNear(result.Values(), gradient, 1e-5);
+      }
     }
   }
 }
@@ -84,7 +104,8 @@ TEST(CrossEntropy, GradientIsThatOfFiniteDifferences) {
   CrossEntropyGradient(Placed<float>(x), label, 1.0f, kRows, kClasses, kRows, gradient);
   const auto loss = [&](const std::vector<float>& at) {
     const Placed<float> logits(at);
-    return std::vector<float>{Written(CrossEntropy, logits.get(), label.get(), kRows, kClasses, kRows, SampleMask{})};
+    return std::vector<float>{
+        Written(Smoothed(CrossEntropy, 0.0f), logits.get(), label.get(), kRows, kClasses, kRows, SampleMask{})};
   };
   CheckGradient(loss, x, {1.0f}, gradient.Values());
 }
@@ -93,31 +114,33 @@ TEST(CrossEntropy, GradientIsThatOfFiniteDifferences) {
 // count.
 TEST(LabelLoss, PartsOfTheClassesAddUpToTheWhole) {
   for (const int64_t cut : {2, 4, 8}) {
-    const Batch batch(6, 13, 21);
-    const Placed<int32_t> label(batch.label);
-    std::vector<float> log_sums;
-    for (int64_t r = 0; r < batch.rows; ++r) log_sums.push_back(static_cast<float>(batch.LogSum(r)));
-    const Placed<float> log_sum(log_sums);
-    double loss = 0;
-    double expected = 0;
-    for (int64_t r = 0; r < batch.rows; ++r) expected += batch.Loss(r) / static_cast<double>(batch.rows);
-    for (const ClassRange& part : {ClassRange{0, cut, 13}, ClassRange{cut, 13 - cut, 13}}) {
-      std::vector<float> own;
-      std::vector<double> gradient;
-      for (int64_t r = 0; r < batch.rows; ++r) {
-        for (int64_t c = part.first; c < part.first + part.count; ++c) {
-          own.push_back(static_cast<float>(batch.At(r, c)));
-          gradient.push_back(batch.Gradient(r, c) * 2 / static_cast<double>(batch.rows));
+    for (const float smoothing : {0.0f, 0.2f}) {
+      const Batch batch(6, 13, 21);
+      const Placed<int32_t> label(batch.label);
+      std::vector<float> log_sums;
+      for (int64_t r = 0; r < batch.rows; ++r) log_sums.push_back(static_cast<float>(batch.LogSum(r)));
+      const Placed<float> log_sum(log_sums);
+      double loss = 0;
+      double expected = 0;
+      for (int64_t r = 0; r < batch.rows; ++r) expected += batch.Loss(r, smoothing) / static_cast<double>(batch.rows);
+      for (const ClassRange& part : {ClassRange{0, cut, 13}, ClassRange{cut, 13 - cut, 13}}) {
+        std::vector<float> own;
+        std::vector<double> gradient;
+        for (int64_t r = 0; r < batch.rows; ++r) {
+          for (int64_t c = part.first; c < part.first + part.count; ++c) {
+            own.push_back(static_cast<float>(batch.At(r, c)));
+            gradient.push_back(batch.Gradient(r, c, smoothing) * 2 / static_cast<double>(batch.rows));
+          }
         }
+        const Placed<float> logits(own);
+        loss += Written(Smoothed(LabelLoss, smoothing), logits.get(), label.get(), log_sum.get(), batch.rows, part,
+                        batch.rows, SampleMask{});
+        const Placed<float> result(static_cast<int64_t>(own.size()));
+        LabelLossGradient(logits, label, log_sum, 2.0f, batch.rows, part, batch.rows, result, smoothing);
+        ExpectNear(result.Values(), gradient, 1e-5);
       }
-      const Placed<float> logits(own);
-      loss += Written(LabelLoss, logits.get(), label.get(), log_sum.get(), batch.rows, part.count, part.first,
-                      batch.rows, SampleMask{});
-      const Placed<float> result(static_cast<int64_t>(own.size()));
-      LabelLossGradient(logits, label, log_sum, 2.0f, batch.rows, part, batch.rows, result);
-      ExpectNear(result.Values(), gradient, 1e-5);
+      EXPECT_NEAR(loss, expected, 1e-5 * expected);
     }
-    EXPECT_NEAR(loss, expected, 1e-5 * expected);
   }
 }
 

@@ -45,6 +45,9 @@ void CausalMaskAt(const T* x, int64_t matrices, int64_t rows, int64_t columns, c
 // y = x in training, whose steps are counted from 1, and `otherwise` at step 0, which is testing.
 void WhileTraining(const Scalar<uint64_t>& step, const float* x, const float* otherwise, int64_t count, float* y);
 
+// y = x in training. In testing, at step 0, x is added to `kept`, and y is what is kept then.
+void AddToTotal(const Scalar<uint64_t>& step, const float* x, int64_t count, double* kept, float* y);
+
 }  // namespace cleave::runtime
 
 #endif  // CLEAVE_RUNTIME_KERNELS_MOVEMENT_H_

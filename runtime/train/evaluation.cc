@@ -55,8 +55,8 @@ Evaluation::Evaluation(const TrainingSettings& settings, const Context& context,
       feed_(feed),
       phase_("a test batch", is_recordable, context.comm, context.watch) {
   for (const ModelInput& input : program_.Inputs()) has_mask_ |= input.name == kSampleMask;
-  for (const std::string& name : settings_.metrics) {
-    is_of_loss_.push_back(name.rfind(kPartOfLoss, 0) == 0);
+  for (const NamedMetric& metric : settings_.metrics) {
+    is_of_loss_.push_back(metric.name.rfind(kPartOfLoss, 0) == 0);
     has_metrics_ |= !is_of_loss_.back();
   }
 }
@@ -81,10 +81,12 @@ EvaluationRecord Evaluation::Over(DataPart part, bool with_loss) {
     record.samples += feed_.OfPart(part, index);
     phase_.Run([&] { program_.RunBatch(/*metrics=*/true, /*gradients=*/false); });
     observer_.Show();
-    // A metric is a mean over the whole batch in which padding counts as zero.
-    const double weight = static_cast<double>(batches_.batch());
     for (size_t i = 0; i < metrics.size(); ++i) {
-      if (index < whole || !is_of_loss_[i]) metrics[i] += weight * program_.Metric(static_cast<int>(i));
+      if (index >= whole && is_of_loss_[i]) continue;
+      const double number = program_.Metric(static_cast<int>(i));
+      const bool is_of_totals = settings_.metrics[i].average == Average::kOfTotals;
+      // A mean is one over the whole batch, in which padding counts as zero.
+      metrics[i] = is_of_totals ? number : metrics[i] + static_cast<double>(batches_.batch()) * number;
     }
     if (index < whole) loss += program_.Loss();
   }
@@ -94,8 +96,10 @@ EvaluationRecord Evaluation::Over(DataPart part, bool with_loss) {
   if (has_loss) record.values.emplace_back(kLoss, loss / static_cast<double>(whole));
   for (size_t i = 0; i < metrics.size(); ++i) {
     if (is_of_loss_[i] && !has_loss) continue;
+    const bool is_of_totals = settings_.metrics[i].average == Average::kOfTotals;
     const int64_t samples = is_of_loss_[i] ? whole * batches_.batch() : record.samples;
-    record.values.emplace_back(settings_.metrics[i], metrics[i] / static_cast<double>(samples));
+    record.values.emplace_back(settings_.metrics[i].name,
+                               is_of_totals ? metrics[i] : metrics[i] / static_cast<double>(samples));
   }
   record.seconds = Now() - start;
   return record;

@@ -34,7 +34,8 @@ class Evaluation {
 
   // Changes neither parameters nor what the optimizer keeps of them. The values are the same on all ranks.
   //
-  // Metrics are means over all samples, those of a program without a sample mask over the whole batches among them.
+  // Metrics are means over all samples, or numbers of sums over them, those of a program without a sample mask over the
+  // whole batches among them.
   // The loss is a mean over the whole batches, because what fills up the last one counts in it; it is among the values
   // where `with_loss` or where there are no metrics, and where there is a whole batch. Metrics whose names begin with
   // `loss.` are parts of the loss, and means of the same batches.

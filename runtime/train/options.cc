@@ -2,14 +2,80 @@
 
 #include <errno.h>
 
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 namespace cleave::runtime {
 namespace {
 
-Error UsageError(const char* program, bool generates, const std::string& message) {
-  return {ExitCode::kUsage, message + "\n" + Usage(program, generates)};
+// Up to which powers of ten the learning rate is looked at, as the compiler does.
+constexpr double kLastStep = 1e9;
+
+struct FlagText {
+  std::string flag;  // "--steps K"
+  std::string text;
+};
+
+std::string Whole(int64_t number) { return "; default " + std::to_string(number); }
+
+std::vector<FlagText> TrainingFlags(const TrainingSettings& settings) {
+  std::vector<FlagText> flags = {
+      {"--steps K", settings.steps > 0 ? "stop after K steps" + Whole(settings.steps) : "stop after K steps"},
+      {"--epochs K", "stop after K epochs" + Whole(settings.epochs)},
+      {"--seed S", Format("of initial values and the order of samples; default %" PRIu64, settings.seed)},
+      {"--log-every K", "steps between two lines; 0: none" + Whole(settings.log_every)},
+      {"--log-ranks R", "which ranks print lines: 0 (the default) or all"},
+      {"--out DIR", "folder of metrics.jsonl and run.json"},
+      {"--data PATH", "the data, instead of where the model says"},
+      {"--params PATH", "first values of parameters: a safetensors file, a checkpoint, or a folder of them"},
+      {"--eval-every K", "steps between two evaluations; 0: after each epoch" + Whole(settings.evaluate_every)},
+      {"--checkpoint-every K", "steps between two checkpoints; 0: none" + Whole(settings.checkpoint_every)},
+      {"--keep K", "how many checkpoints are kept" + Whole(settings.keep_checkpoints)},
+      {"--checkpoints DIR", "their folder, instead of `checkpoints` in that of run.json"},
+      {"--resume [DIR]", "go on from the last good checkpoint of the folder, or of DIR, or from DIR itself"},
+      {"--quiet", "no output but errors"}};
+  for (const NamedNumber& number : settings.numbers) {
+    flags.push_back(
+        {"--" + number.name + " X", Format("in `%s`; default %.9g", settings.schedule.c_str(), *number.place)});
+  }
+  return flags;
+}
+
+// How many characters must be changed, inserted or left out to make one text of the other.
+size_t EditDistance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+Error UsageError(const char* program, const TrainingSettings& settings, const std::string& message) {
+  return {ExitCode::kUsage, message + "\n" + Usage(program, settings)};
+}
+
+Error UnknownFlag(const char* program, const TrainingSettings& settings, const std::string& flag) {
+  std::string nearest;
+  size_t least = 3;  // What is further away is no slip of the pen.
+  for (const FlagText& known : TrainingFlags(settings)) {
+    const std::string name = known.flag.substr(0, known.flag.find(' '));
+    const size_t distance = EditDistance(flag, name);
+    if (distance == 0 || distance >= least) continue;  // `--quiet=1` is written right, and takes no value.
+    least = distance;
+    nearest = name;
+  }
+  const std::string help = nearest.empty() ? "" : "; did you mean `" + nearest + "`?";
+  return UsageError(program, settings, "unknown flag `" + flag + "`" + help);
 }
 
 // A whole number that is at least `least`; nullopt for anything else.
@@ -21,10 +87,18 @@ std::optional<int64_t> ParseNumber(const std::string& text, int64_t least) {
   return value;
 }
 
+// A finite number; nullopt for anything else.
+std::optional<double> ParseReal(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const bool is_number = !text.empty() && *end == '\0' && std::abs(value) <= std::numeric_limits<double>::max();
+  return is_number ? std::optional<double>(value) : std::nullopt;
+}
+
 }  // namespace
 
-std::string Usage(const std::string& program, bool generates) {
-  if (generates) {
+std::string Usage(const std::string& program, const TrainingSettings& settings) {
+  if (settings.mode == Mode::kGenerate) {
     return "usage: " + program +
            " [flags]\n"
            "  --params PATH       the parameters: a safetensors file, a checkpoint, or a folder of them\n"
@@ -41,27 +115,18 @@ std::string Usage(const std::string& program, bool generates) {
            "  --out DIR           folder of run.json\n"
            "  --quiet             no output but the texts and errors";
   }
-  return "usage: " + program +
-         " [flags]\n"
-         "  --steps K      stop after K steps\n"
-         "  --epochs K     stop after K epochs\n"
-         "  --seed S       of initial values and the order of samples\n"
-         "  --log-every K  steps between two lines; 0: none\n"
-         "  --log-ranks R  which ranks print lines: 0 (the default) or all\n"
-         "  --out DIR      folder of metrics.jsonl and run.json\n"
-         "  --data PATH    the data, instead of where the model says\n"
-         "  --params PATH  first values of parameters: a safetensors file, a checkpoint, or a folder of them\n"
-         "  --eval-every K steps between two evaluations; 0: after each epoch\n"
-         "  --checkpoint-every K\n"
-         "                 steps between two checkpoints; 0: none\n"
-         "  --keep K       how many checkpoints are kept\n"
-         "  --checkpoints DIR\n"
-         "                 their folder, instead of `checkpoints` in that of run.json\n"
-         "  --resume [DIR] go on from the last good checkpoint of the folder, or of DIR, or from DIR itself\n"
-         "  --quiet        no output but errors";
+  std::string text = "usage: " + program + " [flags]";
+  constexpr size_t kColumn = 15;
+  for (const FlagText& flag : TrainingFlags(settings)) {
+    const size_t used = flag.flag.size();
+    const std::string space = used < kColumn ? std::string(kColumn - used, ' ') : "\n" + std::string(kColumn + 2, ' ');
+    text += "\n  " + flag.flag + space + flag.text;
+  }
+  return text;
 }
 
-Result<Options> ParseOptions(int argc, const char* const* argv, bool generates) {
+Result<Options> ParseOptions(int argc, const char* const* argv, const TrainingSettings& settings) {
+  const bool generates = settings.mode == Mode::kGenerate;
   Options options;
   for (int i = 1; i < argc; ++i) {
     std::string flag = argv[i];
@@ -105,27 +170,35 @@ Result<Options> ParseOptions(int argc, const char* const* argv, bool generates) 
     const bool is_text =
         flag == "--out" || flag == "--data" || flag == "--params" || flag == "--log-ranks" || flag == "--checkpoints";
     const bool is_other = generates && flag != "--out" && flag != "--params" && flag != "--seed";
-    if (number == nullptr && !is_text && !is_other)
-      return UsageError(argv[0], generates, "unknown flag `" + flag + "`");
+    const bool is_real = std::any_of(settings.numbers.begin(), settings.numbers.end(),
+                                     [&](const NamedNumber& named) { return flag == "--" + named.name; });
+    if (number == nullptr && !is_text && !is_other && !is_real) return UnknownFlag(argv[0], settings, flag);
     if (!value.has_value()) {
-      if (i + 1 == argc) return UsageError(argv[0], generates, "`" + flag + "` needs a value");
+      if (i + 1 == argc) return UsageError(argv[0], settings, "`" + flag + "` needs a value");
       value = argv[++i];
     }
     if (is_other) {
       options.others.push_back({flag, *value});
+    } else if (is_real) {
+      const std::optional<double> real = ParseReal(*value);
+      if (!real.has_value()) {
+        return UsageError(argv[0], settings,
+                          Format("`%s` is `%s`, and must be a finite number", flag.c_str(), value->c_str()));
+      }
+      options.numbers.emplace_back(flag.substr(2), *real);
     } else if (number != nullptr) {
       *number->target = ParseNumber(*value, number->least);
       if (!number->target->has_value()) {
-        return UsageError(argv[0], generates,
+        return UsageError(argv[0], settings,
                           Format("`%s` is `%s`, and must be a whole number of at least %d", flag.c_str(),
                                  value->c_str(), static_cast<int>(number->least)));
       }
       if (seed.has_value()) options.seed = static_cast<uint64_t>(*seed);
     } else if (value->empty()) {
-      return UsageError(argv[0], generates, "`" + flag + "` needs a value");
+      return UsageError(argv[0], settings, "`" + flag + "` needs a value");
     } else if (flag == "--log-ranks") {
       if (*value != "0" && *value != "all") {
-        return UsageError(argv[0], generates, Format("`--log-ranks` is `%s`, and must be 0 or all", value->c_str()));
+        return UsageError(argv[0], settings, Format("`--log-ranks` is `%s`, and must be 0 or all", value->c_str()));
       }
       options.log_all_ranks = *value == "all";
     } else if (flag == "--out") {
@@ -140,10 +213,46 @@ Result<Options> ParseOptions(int argc, const char* const* argv, bool generates) 
   }
   if (options.params.has_value() && options.resume.has_value()) {
     return UsageError(
-        argv[0], generates,
+        argv[0], settings,
         "`--params` begins anew with parameters alone, and `--resume` goes on from a checkpoint: give one");
   }
   return options;
+}
+
+std::optional<Error> SetNumbers(const Options& options, TrainingSettings& settings) {
+  for (const auto& [name, value] : options.numbers) {
+    for (const NamedNumber& number : settings.numbers) {
+      if (number.name != name) continue;
+      *number.place = value;
+      settings.schedule += Format(", --%s %.9g", name.c_str(), value);
+    }
+  }
+  if (options.numbers.empty()) return std::nullopt;
+  for (double step = 1; step <= kLastStep; step *= 10) {
+    const double rate = settings.learning_rate(step);
+    if (rate >= 0 && rate <= static_cast<double>(std::numeric_limits<float>::max())) continue;
+    return Error{ExitCode::kUsage, Format("the learning rate must be 0 or more, and is %.9g at step %.0f: `%s`", rate,
+                                          step, settings.schedule.c_str())};
+  }
+  return std::nullopt;
+}
+
+std::string FlagsText(const Options& options) {
+  std::string text;
+  const auto add = [&](const char* flag, const auto& value) {
+    if (value.has_value()) text += Format("%s--%s %lld", text.empty() ? "" : " ", flag, static_cast<long long>(*value));
+  };
+  add("steps", options.steps);
+  add("epochs", options.epochs);
+  add("seed", options.seed);
+  add("log-every", options.log_every);
+  add("eval-every", options.evaluate_every);
+  add("checkpoint-every", options.checkpoint_every);
+  add("keep", options.keep);
+  for (const auto& [name, value] : options.numbers) {
+    text += Format("%s--%s %.17g", text.empty() ? "" : " ", name.c_str(), value);
+  }
+  return text.empty() ? "no such flag" : text;
 }
 
 }  // namespace cleave::runtime

@@ -1,16 +1,19 @@
 // The flags of a generated program, all optional:
 //   --steps K --epochs K --seed S --log-every K --log-ranks 0|all --out DIR --data PATH --quiet
 //   --params PATH --eval-every K --checkpoint-every K --keep K --checkpoints DIR --resume [DIR]
+// and one for each of TrainingSettings::numbers, such as --lr X.
 #ifndef CLEAVE_RUNTIME_TRAIN_OPTIONS_H_
 #define CLEAVE_RUNTIME_TRAIN_OPTIONS_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/error/error.h"
 #include "runtime/train/generation.h"
+#include "runtime/train/train.h"
 
 namespace cleave::runtime {
 
@@ -29,14 +32,23 @@ struct Options {
   std::optional<std::string> checkpoints;  // Their folder; nullopt: `checkpoints` in `out`.
   std::optional<std::string> resume;       // A checkpoint, or a folder of them; empty: the folder of this run.
   std::vector<Flag> others;                // Of a program that generates: its own flags.
-  bool quiet = false;                      // Prints errors only, and no step lines.
+  std::vector<std::pair<std::string, double>> numbers;  // By TrainingSettings::numbers, in the order of the flags.
+  bool quiet = false;                                   // Prints errors only, and no step lines.
   bool help = false;
 };
 
-// `generates`: it is a program that continues texts, which has flags of its own (runtime/generate). An Error has exit
-// code 2, and its message ends with the usage.
-Result<Options> ParseOptions(int argc, const char* const* argv, bool generates = false);
-std::string Usage(const std::string& program, bool generates = false);
+// A program that continues texts has flags of its own (runtime/generate). An Error has exit code 2, and its message
+// ends with the usage.
+Result<Options> ParseOptions(int argc, const char* const* argv, const TrainingSettings& settings);
+// The flags with their defaults.
+std::string Usage(const std::string& program, const TrainingSettings& settings);
+
+// Gives the numbers the values of their flags, and says so in `settings.schedule`. An Error where the learning rate
+// would not be 0 or more. No rank has begun.
+std::optional<Error> SetNumbers(const Options& options, TrainingSettings& settings);
+
+// All flags that decide what is computed as one text: ranks that agree have the same one.
+std::string FlagsText(const Options& options);
 
 }  // namespace cleave::runtime
 

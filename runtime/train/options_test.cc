@@ -7,9 +7,9 @@
 namespace cleave::runtime {
 namespace {
 
-Result<Options> Parse(std::vector<const char*> flags) {
+Result<Options> Parse(std::vector<const char*> flags, const TrainingSettings& settings = {}) {
   flags.insert(flags.begin(), "program");
-  return ParseOptions(static_cast<int>(flags.size()), flags.data());
+  return ParseOptions(static_cast<int>(flags.size()), flags.data(), settings);
 }
 
 TEST(ParseOptions, NoneGiven) {
@@ -44,7 +44,7 @@ TEST(ParseOptions, MistakesAreUsageErrors) {
     std::vector<const char*> flags;
     const char* message;
   } cases[] = {
-      {{"--stepz", "5"}, "unknown flag `--stepz`"},
+      {{"--stepz", "5"}, "unknown flag `--stepz`; did you mean `--steps`?"},
       {{"5"}, "unknown flag `5`"},
       {{"--quiet=1"}, "unknown flag `--quiet`"},
       {{"--steps"}, "`--steps` needs a value"},
@@ -65,8 +65,39 @@ TEST(ParseOptions, MistakesAreUsageErrors) {
     const Result<Options> options = Parse(flags);
     ASSERT_FALSE(options.ok()) << message;
     EXPECT_EQ(options.error().code, ExitCode::kUsage);
-    EXPECT_EQ(options.error().message, std::string(message) + "\n" + Usage("program"));
+    EXPECT_EQ(options.error().message, std::string(message) + "\n" + Usage("program", {}));
   }
+}
+
+double rate = 0.05;
+
+TEST(Numbers, AFlagChangesThem) {
+  TrainingSettings settings;
+  settings.schedule = "0.05";
+  settings.learning_rate = [](double) { return rate; };
+  settings.numbers = {{"lr", &rate}};
+  EXPECT_NE(Usage("program", settings).find("--lr X         in `0.05`; default 0.05"), std::string::npos);
+  const Result<Options> options = Parse({"--lr", "1e-3"}, settings);
+  ASSERT_TRUE(options.ok()) << options.error().message;
+  EXPECT_FALSE(SetNumbers(options.value(), settings).has_value());
+  EXPECT_EQ(rate, 1e-3);
+  EXPECT_EQ(settings.schedule, "0.05, --lr 0.001");
+  EXPECT_EQ(FlagsText(options.value()), "--lr 0.001");
+}
+
+TEST(Numbers, MistakesAreUsageErrors) {
+  TrainingSettings settings;
+  settings.learning_rate = [](double) { return rate; };
+  settings.numbers = {{"lr", &rate}};
+  for (const char* wrong : {"", "fast", "1e-3x", "nan", "inf"}) {
+    const Result<Options> options = Parse({"--lr", wrong}, settings);
+    ASSERT_FALSE(options.ok()) << wrong;
+    EXPECT_EQ(options.error().message,
+              "`--lr` is `" + std::string(wrong) + "`, and must be a finite number\n" + Usage("program", settings));
+  }
+  const std::optional<Error> negative = SetNumbers(Parse({"--lr=-1"}, settings).value(), settings);
+  ASSERT_TRUE(negative.has_value());
+  EXPECT_EQ(negative->message, "the learning rate must be 0 or more, and is -1 at step 1: `, --lr -1`");
 }
 
 }  // namespace

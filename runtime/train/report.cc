@@ -234,6 +234,7 @@ std::string RunJson(const RunRecord& run) {
   all.AddInteger("steps", static_cast<int64_t>(run.step_seconds.size()));
   if (run.resumed_after > 0) all.AddInteger("resumed_after", run.resumed_after);
   if (run.stopped_after > 0) all.AddInteger("stopped_after", run.stopped_after);
+  if (!run.numbers.empty()) all.Add("numbers", ValuesJson(run.numbers));
   all.Add("seconds", run.seconds);
   all.Add("median_step_seconds", Median(run.step_seconds));
   all.Add("compute_seconds", (total - run.communication_seconds) / steps);

@@ -56,6 +56,7 @@ struct RunRecord {
   std::vector<int64_t> data_bytes;         // Per rank: the data set.
   std::vector<double> sent_bytes;          // Per rank.
   std::array<Traffic, kCollectiveKinds> traffic;
+  NamedValues numbers;     // That flags can change, as they were.
   NamedValues validation;  // Of the last evaluation of these samples.
   NamedValues test;
   std::optional<BestSoFar> best;

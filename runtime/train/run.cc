@@ -173,6 +173,7 @@ std::optional<Error> Run::Predict() {
 RunRecord Run::Finish(ExitCode code) {
   record_.resumed_after = done_;
   record_.best = best_.so_far();
+  for (const NamedNumber& number : settings_.numbers) record_.numbers.emplace_back(number.name, *number.place);
   MeasureRun(comm_, program_, code, saving_.bytes(), batches_.bytes(), record_);
   return record_;
 }
@@ -192,7 +193,7 @@ std::optional<Error> Run::Step(int64_t step, int64_t total, bool logged) {
   if (!IsFinite(loss)) return Explain(step + 1, loss);
   StepRecord record;
   for (size_t i = 0; logged && i < settings_.metrics.size(); ++i) {
-    record.metrics.emplace_back(settings_.metrics[i], program_.Metric(static_cast<int>(i)));
+    record.metrics.emplace_back(settings_.metrics[i].name, program_.Metric(static_cast<int>(i)));
   }
   for (size_t i = 0; logged && i < settings_.of_training.size(); ++i) {
     const auto index = static_cast<int>(settings_.metrics.size() + i);

@@ -200,6 +200,25 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   return error.has_value() ? error : unwritten;
 }
 
+// The flags, after which `settings` has the numbers that they give.
+Result<Options> ReadFlags(int argc, char** argv, TrainingSettings& settings) {
+  Result<Options> options = ParseOptions(argc, argv, settings);
+  if (!options.ok()) return options;
+  if (std::optional<Error> error = SetNumbers(options.value(), settings)) return *error;
+  return options;
+}
+
+// An Error where a rank was started with other flags than rank 0.
+std::optional<Error> CheckSameFlags(Comm& comm, const Options& options) {
+  const std::vector<std::string> flags = comm.GatherText(FlagsText(options));
+  for (size_t rank = 1; rank < flags.size(); ++rank) {
+    if (flags[rank] == flags[0]) continue;
+    return Error{ExitCode::kUsage, Format("rank %zu was started with %s, and rank 0 with %s", rank, flags[rank].c_str(),
+                                          flags[0].c_str())};
+  }
+  return std::nullopt;
+}
+
 // The whole work of a rank; returns its exit code.
 int TrainRank(const TrainingSettings& settings, const Result<Options>& options, CreateProgram create,
               const std::string& folder) {
@@ -209,6 +228,7 @@ int TrainRank(const TrainingSettings& settings, const Result<Options>& options, 
   std::unique_ptr<Comm> comm = std::move(joined.value());
   // Under mpirun ranks must leave together: the first rank that ends with an error makes mpirun end the others.
   if (!options.ok()) return Leave(std::move(comm), options.error());
+  if (auto error = CheckSameFlags(*comm, options.value())) return Leave(std::move(comm), *error);
   const std::optional<Error> error = settings.mode == Mode::kGenerate
                                          ? GenerateJoined(settings, options.value(), create, *comm, watch)
                                          : TrainJoined(settings, options.value(), create, folder, *comm, watch);
@@ -219,10 +239,10 @@ int TrainRank(const TrainingSettings& settings, const Result<Options>& options, 
 }  // namespace
 
 int Train(int argc, char** argv, const TrainingSettings& settings, CreateProgram create) {
-  const bool generates = settings.mode == Mode::kGenerate;
-  const Result<Options> options = ParseOptions(argc, argv, generates);
+  TrainingSettings chosen = settings;
+  const Result<Options> options = ReadFlags(argc, argv, chosen);
   if (options.ok() && options.value().help) {
-    if (RankFromEnvironment().value_or(0) == 0) std::printf("%s\n", Usage(argv[0], generates).c_str());
+    if (RankFromEnvironment().value_or(0) == 0) std::printf("%s\n", Usage(argv[0], settings).c_str());
     return static_cast<int>(ExitCode::kDone);
   }
   if (!options.ok() && !RankFromEnvironment().has_value()) {
@@ -231,7 +251,7 @@ int Train(int argc, char** argv, const TrainingSettings& settings, CreateProgram
   }
   const std::string path = argv[0];
   const std::string folder = path.find('/') == std::string::npos ? "." : path.substr(0, path.rfind('/'));
-  return RunRanks(settings.mesh, [&] { return TrainRank(settings, options, create, folder); });
+  return RunRanks(settings.mesh, [&] { return TrainRank(chosen, options, create, folder); });
 }
 
 }  // namespace cleave::runtime

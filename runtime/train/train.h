@@ -121,7 +121,7 @@ class TrainingProgram {
   virtual float Loss() const = 0;
 
   // Metric number `index` of TrainingSettings::metrics, the same on all ranks. Asked for after Metrics in testing; in
-  // training after Backward, so Backward must not change it.
+  // training after Backward, so Backward must not change it. One of totals is that of all batches since Prepare.
   virtual float Metric(int index) const = 0;
 
   // Memory of the program's arena.
@@ -144,6 +144,23 @@ inline constexpr char kLoss[] = "loss";
 struct Criterion {
   std::string measure = {};  // kLoss or a metric; empty: none is.
   bool is_least = false;     // Else the greatest value is best.
+};
+
+// How the numbers of the batches of an evaluation become one: a mean over samples, or the number of the last batch,
+// which is computed from sums over all of them (runtime/kernels/totals.h).
+enum class Average { kOfSamples, kOfTotals };
+
+struct NamedMetric {
+  NamedMetric(const char* name, Average average = Average::kOfSamples) : name(name), average(average) {}  // NOLINT
+
+  std::string name;  // "accuracy"
+  Average average;
+};
+
+// A number of the model that a flag of its name changes: `lr` by `--lr X`.
+struct NamedNumber {
+  std::string name;
+  double* place;  // All ranks of the process read it; set before they begin.
 };
 
 // What the model file says, known at compile time.
@@ -169,7 +186,8 @@ struct TrainingSettings {
   uint64_t seed = 1;
   double (*learning_rate)(double step) = [](double) { return 0.01; };  // At a step, counted from 1.
   std::string schedule;                                                // The same as the model says it.
-  std::vector<std::string> metrics;                                    // "accuracy"
+  std::vector<NamedNumber> numbers;                                    // With the values that the model gives them.
+  std::vector<NamedMetric> metrics;
   std::vector<std::string> of_training = {};  // What is shown as metrics in training only, numbered after them.
   GenerationSettings generation;              // Of Mode::kGenerate.
 };

@@ -58,6 +58,9 @@ inline constexpr Attribute<double> kEpsilon{"epsilon"};
 inline constexpr Attribute<double> kTheta{"theta"};
 inline constexpr Attribute<bool> kInverse{"inverse"};
 
+// Of cross_entropy: the share of each label's weight that all classes get alike.
+inline constexpr Attribute<double> kLabelSmoothing{"label_smoothing"};
+
 // Randomness: the share of elements that dropout drops, and the key of its draws.
 inline constexpr Attribute<double> kRate{"rate"};
 inline constexpr Attribute<std::string> kKey{"key"};

@@ -1,12 +1,35 @@
-// Labels outside of the classes add nothing; the data loader reports them.
+// Labels outside of the classes add nothing; the data loader reports them. With `label_smoothing` s a label stands for
+// the probability 1 - s of its class and s / classes of each class, that one among them: Szegedy and others, Rethinking
+// the Inception Architecture, 2016. A row's loss is then log_sum - (1 - s) logits[label] - s mean(logits).
 
 #include <cmath>
+#include <numeric>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/losses.h"
 
 namespace cleave::ir {
 namespace {
+
+double SmoothingOf(const Attributes& attributes) { return attributes.Get(attribute::kLabelSmoothing); }
+
+Attributes SmoothingAttributes(const Op& op) { return {{attribute::kLabelSmoothing, SmoothingOf(op.attributes)}}; }
+
+std::optional<OpError> CheckSmoothing(const Attributes& attributes) {
+  const double smoothing = SmoothingOf(attributes);
+  if (smoothing >= 0 && smoothing <= 1) return std::nullopt;
+  return OpError{.code = Code::kE0409,
+                 .message = absl::StrCat("`label_smoothing` is ", FormatDouble(smoothing)),
+                 .notes = {"the share of a label's weight that all classes get lies in [0, 1]"}};
+}
+
+InferResult InferCrossEntropy(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckSmoothing(attributes)) return *error;
+  return InferClassification(inputs, attributes);
+}
 
 // -log_softmax(logits)[label]
 OpId CrossEntropyTerms(const LossParts& parts) {
@@ -15,13 +38,24 @@ OpId CrossEntropyTerms(const LossParts& parts) {
   const OpId log = parts.Add(OpKind::kLogSoftmax, {logits});
   const OpId chosen = parts.Add(OpKind::kOneHot, {parts.inputs()[1]}, {{attribute::kDepth, classes}});
   const OpId kept = parts.Add(OpKind::kWhere, {chosen, log, parts.Constant(0)});
-  const OpId row = parts.Add(OpKind::kReduceSum, {kept}, {{attribute::kAxes, std::vector<int64_t>{-1}}});
-  return parts.Add(OpKind::kNeg, {row});
+  const Attributes last = {{attribute::kAxes, std::vector<int64_t>{-1}}};
+  const OpId row = parts.Add(OpKind::kReduceSum, {kept}, last);
+  const double smoothing = SmoothingOf(parts.attributes());
+  if (smoothing == 0) return parts.Add(OpKind::kNeg, {row});
+  // The sum over the classes counts where the label is one of them.
+  const OpId all = parts.Add(OpKind::kReduceSum, {log}, last);
+  const OpId is_class = parts.Add(OpKind::kReduceSum, {chosen}, last);
+  const OpId even = parts.Add(OpKind::kWhere, {is_class, all, parts.Constant(0)});
+  const OpId own_share = parts.Add(OpKind::kScale, {row}, {{attribute::kFactor, smoothing - 1}});
+  const OpId even_share =
+      parts.Add(OpKind::kScale, {even}, {{attribute::kFactor, -smoothing / static_cast<double>(classes)}});
+  return parts.Add(OpKind::kAdd, {own_share, even_share});
 }
 
 Gradients CrossEntropyGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::string name = GradientName(op, "logits");
-  const OpId plain = builder.Add(OpKind::kCrossEntropyGradient, {op.inputs[0], op.inputs[1], dy}, {}, name);
+  const OpId plain =
+      builder.Add(OpKind::kCrossEntropyGradient, {op.inputs[0], op.inputs[1], dy}, SmoothingAttributes(op), name);
   Gradients gradients = {ApplyMask(builder, op, plain, name), std::nullopt};
   AddMaskGradient(builder, op, dy, CrossEntropyTerms, gradients);
   return gradients;
@@ -30,25 +64,42 @@ Gradients CrossEntropyGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 OpId DistributeCrossEntropy(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
   std::vector<OpId> inputs = op.inputs;
   inputs.insert(inputs.begin() + 2, RowLogSumExp(builder, op.inputs[0], op.name));
-  return builder.Add(OpKind::kLabelLoss, std::move(inputs), {}, op.name);
+  return builder.Add(OpKind::kLabelLoss, std::move(inputs), SmoothingAttributes(op), op.name);
+}
+
+// The arguments of a call with the smoothing behind them, where there is any.
+std::vector<CallArgument> WithSmoothing(std::vector<CallArgument> arguments, const CallSite& site) {
+  const double smoothing = SmoothingOf(site.attributes);
+  if (smoothing > 0) arguments.push_back(FloatNumber{smoothing});
+  return arguments;
+}
+
+std::vector<KernelCall> CrossEntropyCalls(const CallSite& site) {
+  std::vector<KernelCall> calls = LossCall(site, "CrossEntropy", {site.Rows(0), site.Columns(0)});
+  calls[0].arguments = WithSmoothing(std::move(calls[0].arguments), site);
+  return calls;
 }
 
 void EvaluateCrossEntropy(const Evaluation& evaluation) {
   const Rows rows = RowsOf(*evaluation.inputs[0]);
   const Tensor& label = *evaluation.inputs[1];
+  const double smoothing = SmoothingOf(evaluation.attributes);
   double sum = 0;
   for (int64_t r = 0; r < rows.count; ++r) {
     const double* logits = evaluation.inputs[0]->values.data() + r * rows.length;
     const int64_t truth = static_cast<int64_t>(label.values[static_cast<size_t>(r)]);
     if (truth < 0 || truth >= rows.length) continue;
-    sum += MaskAt(evaluation, label.shape, r) * (LogSumExp(logits, rows.length) - logits[truth]);
+    const double mean = std::accumulate(logits, logits + rows.length, 0.0) / static_cast<double>(rows.length);
+    sum += MaskAt(evaluation, label.shape, r) *
+           (LogSumExp(logits, rows.length) - (1 - smoothing) * logits[truth] - smoothing * mean);
   }
   evaluation.output.values[0] = sum / GlobalCount(evaluation, label.shape.size());
 }
 
-// (softmax(logits) - one_hot(label)) * dloss / count; zeros in rows whose label is no class.
+// (softmax(logits) - p) * dloss / count, p = one_hot(label) without smoothing; zeros in rows whose label is no class.
 
-InferResult InferCrossEntropyGradient(Types inputs, const Attributes&) {
+InferResult InferCrossEntropyGradient(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckSmoothing(attributes)) return *error;
   if (auto error = CheckClassification(inputs)) return *error;
   if (auto error = CheckSameShape({inputs[2], TensorType{}}, 0, 1, "dloss")) return *error;
   return inputs[0];
@@ -60,7 +111,14 @@ Rule CrossEntropyGradientRule(Types inputs, const TensorType&, const Attributes&
 
 OpId DistributeCrossEntropyGradient(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
   const OpId log_sum = RowLogSumExp(builder, op.inputs[0], op.name);
-  return builder.Add(OpKind::kLabelLossGradient, {op.inputs[0], op.inputs[1], log_sum, op.inputs[2]}, {}, op.name);
+  return builder.Add(OpKind::kLabelLossGradient, {op.inputs[0], op.inputs[1], log_sum, op.inputs[2]},
+                     SmoothingAttributes(op), op.name);
+}
+
+// That a label gives to a class.
+double Probability(bool is_label, int64_t classes, const Evaluation& evaluation) {
+  const double smoothing = SmoothingOf(evaluation.attributes);
+  return (is_label ? 1 - smoothing : 0) + smoothing / static_cast<double>(classes);
 }
 
 void EvaluateCrossEntropyGradient(const Evaluation& evaluation) {
@@ -74,21 +132,23 @@ void EvaluateCrossEntropyGradient(const Evaluation& evaluation) {
     if (truth < 0 || truth >= rows.length) continue;
     const double log_sum = LogSumExp(logits, rows.length);
     for (int64_t c = 0; c < rows.length; ++c) {
-      gradient[c] = share * (std::exp(logits[c] - log_sum) - (c == truth ? 1 : 0));
+      gradient[c] = share * (std::exp(logits[c] - log_sum) - Probability(c == truth, rows.length, evaluation));
     }
   }
 }
 
 std::vector<KernelCall> CrossEntropyGradientCalls(const CallSite& site) {
-  return {{"CrossEntropyGradient",
-           {Pointer{0}, Pointer{1}, ScalarInput{2}, site.Rows(0), site.Columns(0), site.type(1).elements(),
-            Pointer{kResult}}}};
+  return {{"CrossEntropyGradient", WithSmoothing({Pointer{0}, Pointer{1}, ScalarInput{2}, site.Rows(0), site.Columns(0),
+                                                  site.type(1).elements(), Pointer{kResult}},
+                                                 site)}};
 }
 
 // cross_entropy where the logarithm of each row's sum of exponentials is known: log_sum - logits[label]. Where the
-// classes are cut, a row is counted by the rank that holds its label's logit.
+// classes are cut, a row is counted by the rank that holds its label's logit, and each rank adds what smoothing gives
+// its classes.
 
-InferResult InferLabelLoss(Types inputs, const Attributes&) {
+InferResult InferLabelLoss(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckSmoothing(attributes)) return *error;
   if (auto error = CheckClassification(inputs)) return *error;
   if (auto error = CheckPerRow(inputs, 2, "log_sum")) return *error;
   if (auto error = CheckMask(inputs, 3)) return *error;
@@ -108,27 +168,39 @@ void EvaluateLabelLoss(const Evaluation& evaluation) {
   const Rows rows = RowsOf(*evaluation.inputs[0]);
   const Tensor& label = *evaluation.inputs[1];
   const std::vector<double>& log_sum = evaluation.inputs[2]->values;
-  const int64_t first_class = evaluation.ranges.back().begin;
+  const FactorRange& classes = evaluation.ranges.back();
+  const double smoothing = SmoothingOf(evaluation.attributes);
   double sum = 0;
   for (int64_t r = 0; r < rows.count; ++r) {
-    const int64_t truth = static_cast<int64_t>(label.values[static_cast<size_t>(r)]) - first_class;
-    if (truth < 0 || truth >= rows.length) continue;
-    const double logit = evaluation.inputs[0]->values[static_cast<size_t>(r * rows.length + truth)];
-    sum += MaskAt(evaluation, label.shape, r, 3) * (log_sum[static_cast<size_t>(r)] - logit);
+    const int64_t truth = static_cast<int64_t>(label.values[static_cast<size_t>(r)]);
+    if (truth < 0 || truth >= classes.global) continue;
+    const double* logits = evaluation.inputs[0]->values.data() + r * rows.length;
+    double own = -smoothing / static_cast<double>(classes.global) * std::accumulate(logits, logits + rows.length, 0.0);
+    const int64_t place = truth - classes.begin;
+    if (place >= 0 && place < rows.length) {
+      own += log_sum[static_cast<size_t>(r)] - (1 - smoothing) * logits[place];
+    }
+    sum += MaskAt(evaluation, label.shape, r, 3) * own;
   }
   evaluation.output.values[0] = sum / GlobalCount(evaluation, label.shape.size());
 }
 
+// The classes that a rank holds, as a ClassRange of the runtime.
+BracedList ClassesOf(const CallSite& site) {
+  return {{{FirstIndex{site.Last(0)}}, {site.Columns(0)}, {site.type(0).shape.back()}}};
+}
+
 std::vector<KernelCall> LabelLossCalls(const CallSite& site) {
-  return {{"LabelLoss",
-           {Pointer{0}, Pointer{1}, Pointer{2}, site.Rows(0), site.Columns(0), FirstIndex{site.Last(0)},
-            site.type(1).elements(), MaskArgument(site, 3), Pointer{kResult}}}};
+  return {{"LabelLoss", WithSmoothing({Pointer{0}, Pointer{1}, Pointer{2}, site.Rows(0), ClassesOf(site),
+                                       site.type(1).elements(), MaskArgument(site, 3), Pointer{kResult}},
+                                      site)}};
 }
 
 // cross_entropy_gradient where the logarithm of each row's sum of exponentials is known:
 // (exp(logits - log_sum) - one_hot(label)) * dloss / count, zeros in rows whose label is no class.
 
-InferResult InferLabelLossGradient(Types inputs, const Attributes&) {
+InferResult InferLabelLossGradient(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckSmoothing(attributes)) return *error;
   if (auto error = CheckClassification(inputs)) return *error;
   if (auto error = CheckPerRow(inputs, 2, "log_sum")) return *error;
   if (auto error = CheckSameShape({inputs[3], TensorType{}}, 0, 1, "dloss")) return *error;
@@ -154,25 +226,30 @@ void EvaluateLabelLossGradient(const Evaluation& evaluation) {
     if (truth < 0 || truth >= classes.global) continue;
     const double log_sum = evaluation.inputs[2]->values[static_cast<size_t>(r)];
     for (int64_t c = 0; c < rows.length; ++c) {
-      gradient[c] = share * (std::exp(logits[c] - log_sum) - (classes.begin + c == truth ? 1 : 0));
+      const bool is_label = classes.begin + c == truth;
+      gradient[c] = share * (std::exp(logits[c] - log_sum) - Probability(is_label, classes.global, evaluation));
     }
   }
 }
 
 std::vector<KernelCall> LabelLossGradientCalls(const CallSite& site) {
-  const BracedList classes = {{{FirstIndex{site.Last(0)}}, {site.Columns(0)}, {site.type(0).shape.back()}}};
-  return {{"LabelLossGradient",
-           {Pointer{0}, Pointer{1}, Pointer{2}, Pointer{3}, site.Rows(0), classes, site.type(1).elements(),
-            Pointer{kResult}}}};
+  return {{"LabelLossGradient", WithSmoothing({Pointer{0}, Pointer{1}, Pointer{2}, Pointer{3}, site.Rows(0),
+                                               ClassesOf(site), site.type(1).elements(), Pointer{kResult}},
+                                              site)}};
+}
+
+std::vector<Argument> Smoothed(std::vector<Argument> signature) {
+  signature.push_back(OptionalAttribute(attribute::kLabelSmoothing, 0.0));
+  return signature;
 }
 
 }  // namespace
 
 OpDefinition DefineCrossEntropy() {
   return OpDefinition{.op_class = OpClass::kReduction,
-                      .signature = LossSignature("logits", "label"),
+                      .signature = Smoothed(LossSignature("logits", "label")),
                       .summary = "mean of -log softmax(logits)[label]",
-                      .infer = InferClassification,
+                      .infer = InferCrossEntropy,
                       .rule = ClassificationRule,
                       .gradient = CrossEntropyGradients,
                       .flops = FlopsPerInputElement<12>,
@@ -180,17 +257,14 @@ OpDefinition DefineCrossEntropy() {
                       .evaluate = EvaluateCrossEntropy,
                       .choices = LabelChoices,
                       .batch = [](Lift& lift) { return BatchLoss(lift, CrossEntropyTerms); },
-                      .calls =
-                          [](const CallSite& site) {
-                            return LossCall(site, "CrossEntropy", {site.Rows(0), site.Columns(0)});
-                          },
+                      .calls = CrossEntropyCalls,
                       .need = RowOrderNeed<1>};
 }
 
 OpDefinition DefineCrossEntropyGradient() {
   return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
-                      .signature = {{.name = "logits"}, {.name = "label"}, {.name = "dloss"}},
+                      .signature = Smoothed({{.name = "logits"}, {.name = "label"}, {.name = "dloss"}}),
                       .summary = "(softmax(logits) - one_hot(label)) * dloss / count",
                       .infer = InferCrossEntropyGradient,
                       .rule = CrossEntropyGradientRule,
@@ -204,10 +278,10 @@ OpDefinition DefineCrossEntropyGradient() {
 OpDefinition DefineLabelLoss() {
   return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
-                      .signature = {{.name = "logits"},
-                                    {.name = "label"},
-                                    {.name = "log_sum"},
-                                    {.name = "mask", .kind = ArgumentKind::kOptionalTensor}},
+                      .signature = Smoothed({{.name = "logits"},
+                                             {.name = "label"},
+                                             {.name = "log_sum"},
+                                             {.name = "mask", .kind = ArgumentKind::kOptionalTensor}}),
                       .summary = "mean of log_sum - logits[label]",
                       .infer = InferLabelLoss,
                       .rule = LabelLossRule,
@@ -219,16 +293,17 @@ OpDefinition DefineLabelLoss() {
 }
 
 OpDefinition DefineLabelLossGradient() {
-  return OpDefinition{.op_class = OpClass::kReduction,
-                      .callable = false,
-                      .signature = {{.name = "logits"}, {.name = "label"}, {.name = "log_sum"}, {.name = "dloss"}},
-                      .summary = "(exp(logits - log_sum) - one_hot(label)) * dloss / count",
-                      .infer = InferLabelLossGradient,
-                      .rule = LabelLossGradientRule,
-                      .flops = FlopsPerElement<15>,
-                      .evaluate = EvaluateLabelLossGradient,
-                      .choices = LabelChoices,
-                      .calls = LabelLossGradientCalls};
+  return OpDefinition{
+      .op_class = OpClass::kReduction,
+      .callable = false,
+      .signature = Smoothed({{.name = "logits"}, {.name = "label"}, {.name = "log_sum"}, {.name = "dloss"}}),
+      .summary = "(exp(logits - log_sum) - one_hot(label)) * dloss / count",
+      .infer = InferLabelLossGradient,
+      .rule = LabelLossGradientRule,
+      .flops = FlopsPerElement<15>,
+      .evaluate = EvaluateLabelLossGradient,
+      .choices = LabelChoices,
+      .calls = LabelLossGradientCalls};
 }
 
 }  // namespace cleave::ir

@@ -245,8 +245,8 @@ std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t
     known.push_back(argument.name);
     const auto found = attributes.values.find(argument.name);
     if (found == attributes.values.end()) {
-      if (argument.internal) continue;
       if (!argument.default_value.has_value()) {
+        if (argument.internal) continue;
         return AttributeError(absl::StrCat("`", definition.name(), "` needs `", argument.name, "`"));
       }
       attributes.values[argument.name] = *argument.default_value;

@@ -77,7 +77,7 @@ struct Argument {
   ArgumentKind kind = ArgumentKind::kTensor;
   std::optional<AttributeValue> default_value = {};  // Of an attribute; without one it must be given.
   bool takes_number = false;                         // A static number may stand for the tensor: it is broadcast.
-  bool internal = false;  // For an attribute: only the compiler sets it, and it is absent where it is not needed.
+  bool internal = false;  // For an attribute: only the compiler sets it; without a default it may be absent.
 };
 
 // The kind of argument that gives an attribute of this type.

@@ -74,6 +74,10 @@ void AddMovementSamples(Forms& forms) {
     Unary(maker, Fill::kSigned, {{attribute::kRate, 0.5}, {attribute::kKey, "h1.dropout"}});
     Unary(maker, Fill::kSigned, {{attribute::kRate, 0.0}, {attribute::kKey, "h2.dropout"}});
   };
+  forms[OpKind::kTotal] = [](Maker& maker) {
+    Unary(maker, Fill::kSigned, {{attribute::kKey, "metric.total"}});
+    maker.Add({{{}}}, {{attribute::kKey, "metric.total"}});
+  };
   forms[OpKind::kWhileTraining] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size();
     maker.Add({{{a, b}}, {{a, b}}});

@@ -66,8 +66,13 @@ void AddRankingSamples(Forms& forms) {
     LabelLosses(maker, {});
     const int64_t a = maker.Size();
     maker.Add({{{a, 3}}, {{a}, Fill::kLabels}, {{a, 1}}, {{a}, Fill::kMask}});
+    maker.Add({{{a, 3}}, {{a}, Fill::kLabels}, {{a, 1}}}, {{attribute::kLabelSmoothing, 0.3}});
   };
-  forms[OpKind::kLabelLossGradient] = [](Maker& maker) { LabelLosses(maker, {{{}}}); };
+  forms[OpKind::kLabelLossGradient] = [](Maker& maker) {
+    LabelLosses(maker, {{{}}});
+    const int64_t a = maker.Size();
+    maker.Add({{{a, 3}}, {{a}, Fill::kLabels}, {{a, 1}}, {{}}}, {{attribute::kLabelSmoothing, 0.3}});
+  };
 }
 
 }  // namespace cleave::ir

@@ -66,7 +66,13 @@ void AddReductionSamples(Forms& forms) {
     maker.Add({{{a, 4}}, {{a, 4}}}, {{attribute::kEpsilon, 0.1}});
     maker.Add({{{a, 2, 4}}, {{a, 2, 4}}}, {{attribute::kEpsilon, 0.1}});
   };
-  forms[OpKind::kCrossEntropy] = Classifications;
+  forms[OpKind::kCrossEntropy] = [](Maker& maker) {
+    Classifications(maker);
+    const int64_t a = maker.Size();
+    const Attributes smoothed = {{attribute::kLabelSmoothing, 0.3}};
+    maker.Add({{{a, 4}}, {{a}, Fill::kLabels}}, smoothed);
+    maker.Add({{{a, 2, 3}}, {{a, 2}, Fill::kLabels}, {{a}, Fill::kMask}}, smoothed);
+  };
   forms[OpKind::kAccuracy] = Classifications;
   for (const OpKind op : {OpKind::kMse, OpKind::kMae, OpKind::kBceWithLogits}) {
     forms[op] = [](Maker& maker) { Regressions(maker); };
@@ -79,6 +85,7 @@ void AddReductionSamples(Forms& forms) {
     const int64_t a = maker.Size(), b = maker.Size();
     maker.Add({{{a, 3}}, {{a}, Fill::kLabels}, {{}}});
     maker.Add({{{a, b, 4}}, {{a, b}, Fill::kLabels}, {{}}});
+    maker.Add({{{a, 3}}, {{a}, Fill::kLabels}, {{}}}, {{attribute::kLabelSmoothing, 0.3}});
   };
 }
 

@@ -239,7 +239,15 @@ TEST(ValuesTest, Losses) {
   Check({{OpKind::kCrossEntropy, {logits, label}, {}, T({}, {(first + second) / 2})},
          {OpKind::kCrossEntropy, {logits, label, T({2}, {0, 1})}, {}, T({}, {second / 2})},
          {OpKind::kCrossEntropy, {logits, T({2}, {1, 7})}, {}, T({}, {first / 2})},
+         {OpKind::kCrossEntropy,
+          {logits, label, T({2}, {0, 1})},
+          {{attribute::kLabelSmoothing, 0.2}},
+          T({}, {(std::log(4.0) - 0.9 * std::log(3.0)) / 2})},
          {OpKind::kCrossEntropyGradient, {logits, label, T({}, {2})}, {}, T({2, 2}, {0.5, -0.5, -0.25, 0.25})},
+         {OpKind::kCrossEntropyGradient,
+          {logits, label, T({}, {2})},
+          {{attribute::kLabelSmoothing, 0.2}},
+          T({2, 2}, {0.4, -0.4, -0.15, 0.15})},
          // The first of equal logits counts.
          {OpKind::kAccuracy, {logits, label}, {}, T({}, {0.5})},
          {OpKind::kAccuracy, {logits, T({2}, {0, 0}), T({2}, {1, 0})}, {}, T({}, {0.5})},
@@ -384,6 +392,11 @@ TEST(ValuesTest, Rope) {
           {T({1, 4}, {1, 2, 3, 4}), T({1}, {1})},
           {},
           T({1, 4}, {turned.values.begin() + 4, turned.values.end()})}});
+}
+
+TEST(ValuesTest, Total) {
+  const Tensor x = T({2}, {1, -2});
+  Check({{OpKind::kTotal, {x}, {{attribute::kKey, "metric.total"}}, x}});
 }
 
 // The share of dropped elements in ten thousand draws; elements, steps and keys draw independently.

@@ -74,6 +74,11 @@ Scalar Variable(std::string name) {
       std::make_shared<const Scalar::Node>(Scalar::Node{.primitive = Primitive::kVariable, .name = std::move(name)}));
 }
 
+Scalar NamedNumber(std::string name, double number) {
+  return Scalar(std::make_shared<const Scalar::Node>(
+      Scalar::Node{.primitive = Primitive::kNumber, .number = number, .name = std::move(name)}));
+}
+
 Scalar Call(ScalarFunction function, std::vector<Scalar> arguments) {
   CLEAVE_CHECK(arguments.size() == function.parameters.size()) << "`" << function.name << "` has other parameters";
   return Scalar(std::make_shared<const Scalar::Node>(

@@ -65,6 +65,7 @@ class Scalar {
   const std::vector<Scalar>& operands() const { return node_->operands; }
   double number() const { return node_->number; }              // Of a kNumber.
   const std::string& variable() const { return node_->name; }  // Of a kVariable.
+  const std::string& name() const { return node_->name; }      // Of a kNumber; empty where it has none.
   const ScalarFunction& function() const;                      // Of a kCall.
 
   bool Is(Primitive primitive) const { return node_->primitive == primitive; }
@@ -85,6 +86,7 @@ class Scalar {
   };
   explicit Scalar(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
   friend Scalar Variable(std::string name);
+  friend Scalar NamedNumber(std::string name, double number);
   friend Scalar Call(ScalarFunction function, std::vector<Scalar> arguments);
 
   std::shared_ptr<const Node> node_;
@@ -105,6 +107,8 @@ struct ScalarFunction {
 };
 
 Scalar Variable(std::string name);
+// A number for which a generated program can be given another one by this name.
+Scalar NamedNumber(std::string name, double number);
 Scalar Call(ScalarFunction function, std::vector<Scalar> arguments);
 
 // In gradients: the gradient by the function's value, and the value itself.

@@ -1,4 +1,5 @@
-// Scalars as text: calls of primitives by the names that the ops of the language have.
+// Scalars as text: calls of primitives by the names that the ops of the language have. A number that has a name is
+// `lr=0.05`.
 
 #include "base/text/text.h"
 
@@ -78,7 +79,11 @@ class ScalarReader {
   static std::optional<Scalar> LeafOf(absl::string_view word) {
     double number = 0;
     if (absl::SimpleAtod(word, &number)) return Scalar(number);
-    return word[0] >= 'a' && word[0] <= 'z' ? std::make_optional(Variable(std::string(word))) : std::nullopt;
+    if (word[0] < 'a' || word[0] > 'z') return std::nullopt;
+    const size_t equals = word.find('=');
+    if (equals == absl::string_view::npos) return Variable(std::string(word));
+    if (!absl::SimpleAtod(word.substr(equals + 1), &number)) return std::nullopt;
+    return NamedNumber(std::string(word.substr(0, equals)), number);
   }
 
   std::optional<Scalar> ReadOperands(const NamedPrimitive& named, int level) {
@@ -107,7 +112,9 @@ class ScalarReader {
 }  // namespace
 
 std::string ScalarText(const Scalar& value) {
-  if (value.Is(Primitive::kNumber)) return FormatDouble(value.number());
+  if (value.Is(Primitive::kNumber)) {
+    return absl::StrCat(value.name(), value.name().empty() ? "" : "=", FormatDouble(value.number()));
+  }
   if (value.Is(Primitive::kVariable)) return value.variable();
   for (const NamedPrimitive& named : kNamed) {
     if (!value.Is(named.primitive)) continue;

@@ -30,18 +30,21 @@ float MeanShare(int64_t rows, int64_t work, int64_t whole, const SampleMask& mas
 }  // namespace
 
 void CrossEntropy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
-                  const SampleMask& mask, float* loss) {
+                  const SampleMask& mask, float* loss, float smoothing) {
   *loss = MeanShare(rows, classes, whole, mask, [=](int64_t r) {
     if (label[r] < 0 || label[r] >= classes) return 0.0f;
     const float* row = logits + r * classes;
     const float largest = RowMax(row, classes);
-    return std::log(RowExpSum(row, classes, largest)) - (row[label[r]] - largest);
+    const float own = std::log(RowExpSum(row, classes, largest)) - (row[label[r]] - largest);
+    return smoothing == 0 ? own
+                          : own + smoothing * (row[label[r]] - RowSum(row, classes) / static_cast<float>(classes));
   });
 }
 
 void CrossEntropyGradient(const float* logits, const int32_t* label, Scalar<float> dloss, int64_t rows, int64_t classes,
-                          int64_t whole, float* dlogits) {
+                          int64_t whole, float* dlogits, float smoothing) {
   const float factor = dloss.Get() / static_cast<float>(whole);
+  const float even = factor * smoothing / static_cast<float>(classes);
 #pragma omp parallel for if (rows * classes >= kParallelElements)
   for (int64_t r = 0; r < rows; ++r) {
     const float* from = logits + r * classes;
@@ -53,8 +56,8 @@ void CrossEntropyGradient(const float* logits, const int32_t* label, Scalar<floa
     const float largest = RowMax(from, classes);
     const float scale = factor / RowExpSum(from, classes, largest);
 #pragma omp simd
-    for (int64_t i = 0; i < classes; ++i) to[i] = Exp(from[i] - largest) * scale;
-    to[label[r]] -= factor;
+    for (int64_t i = 0; i < classes; ++i) to[i] = Exp(from[i] - largest) * scale - even;
+    to[label[r]] -= factor * (1 - smoothing);
   }
 }
 
@@ -70,17 +73,22 @@ void Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t c
   });
 }
 
-void LabelLoss(const float* logits, const int32_t* label, const float* log_sum, int64_t rows, int64_t classes,
-               int64_t first_class, int64_t whole, const SampleMask& mask, float* loss) {
-  *loss = MeanShare(rows, 1, whole, mask, [=](int64_t r) {
-    const int64_t truth = label[r] - first_class;
-    return truth < 0 || truth >= classes ? 0.0f : log_sum[r] - logits[r * classes + truth];
+void LabelLoss(const float* logits, const int32_t* label, const float* log_sum, int64_t rows, const ClassRange& classes,
+               int64_t whole, const SampleMask& mask, float* loss, float smoothing) {
+  const int64_t count = classes.count;
+  *loss = MeanShare(rows, smoothing == 0 ? 1 : count, whole, mask, [=](int64_t r) {
+    if (label[r] < 0 || label[r] >= classes.whole) return 0.0f;
+    const float* row = logits + r * count;
+    const int64_t truth = label[r] - classes.first;
+    const float own = truth < 0 || truth >= count ? 0.0f : log_sum[r] - (1 - smoothing) * row[truth];
+    return smoothing == 0 ? own : own - smoothing / static_cast<float>(classes.whole) * RowSum(row, count);
   });
 }
 
 void LabelLossGradient(const float* logits, const int32_t* label, const float* log_sum, Scalar<float> dloss,
-                       int64_t rows, const ClassRange& classes, int64_t whole, float* dlogits) {
+                       int64_t rows, const ClassRange& classes, int64_t whole, float* dlogits, float smoothing) {
   const float factor = dloss.Get() / static_cast<float>(whole);
+  const float even = factor * smoothing / static_cast<float>(classes.whole);
 #pragma omp parallel for if (rows * classes.count >= kParallelElements)
   for (int64_t r = 0; r < rows; ++r) {
     const float* from = logits + r * classes.count;
@@ -90,9 +98,9 @@ void LabelLossGradient(const float* logits, const int32_t* label, const float* l
       continue;
     }
 #pragma omp simd
-    for (int64_t i = 0; i < classes.count; ++i) to[i] = Exp(from[i] - log_sum[r]) * factor;
+    for (int64_t i = 0; i < classes.count; ++i) to[i] = Exp(from[i] - log_sum[r]) * factor - even;
     const int64_t truth = label[r] - classes.first;
-    if (truth >= 0 && truth < classes.count) to[truth] -= factor;
+    if (truth >= 0 && truth < classes.count) to[truth] -= factor * (1 - smoothing);
   }
 }
 

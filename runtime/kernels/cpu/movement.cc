@@ -148,6 +148,14 @@ void WhileTraining(const Scalar<uint64_t>& step, const float* x, const float* ot
   std::copy_n(step.Get() == 0 ? otherwise : x, count, y);
 }
 
+void AddToTotal(const Scalar<uint64_t>& step, const float* x, int64_t count, double* kept, float* y) {
+  if (step.Get() != 0) {
+    std::copy_n(x, count, y);
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) y[i] = static_cast<float>(kept[i] += static_cast<double>(x[i]));
+}
+
 #define CLEAVE_MOVEMENT_OF(T)                                                                \
   template void Copy(const T*, int64_t, T*);                                                 \
   template void Fill(T, int64_t, T*);                                                        \

@@ -60,11 +60,10 @@ struct LabelLossOfRow {
   const float* logits;
   const int32_t* label;
   const float* log_sum;
-  int64_t classes;
-  int64_t first_class;
+  ClassRange classes;
   __device__ float operator()(int64_t row) const {
-    const int64_t truth = label[row] - first_class;
-    return truth < 0 || truth >= classes ? 0.0f : log_sum[row] - logits[row * classes + truth];
+    const int64_t truth = label[row] - classes.first;
+    return truth < 0 || truth >= classes.count ? 0.0f : log_sum[row] - logits[row * classes.count + truth];
   }
 };
 
@@ -78,17 +77,27 @@ void WriteShare(const Value& value, int64_t count, int64_t whole, const SampleMa
 
 // --- Of rows ---------------------------------------------------------------------------------------------------------
 
+template <typename Form, bool kHolds>
+__device__ float SumOfRow(const Row<Form, kHolds>& row, int64_t columns) {
+  float sum = 0.0f;
+  ForEachElement<Form>(
+      columns, [&](int64_t, float x) { sum += x; }, row);
+  return GroupReduce<Form::kThreads>(sum, Sum());
+}
+
 template <typename Form>
 __global__ void CrossEntropyRows(const float* __restrict__ logits, const int32_t* __restrict__ label, int64_t rows,
-                                 int64_t classes, float* __restrict__ values) {
+                                 int64_t classes, float smoothing, float* __restrict__ values) {
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
     const int32_t truth = label[r];
     const bool is_class = truth >= 0 && truth < classes;  // The same for all threads of the row.
     float value = 0.0f;
     if (is_class) {
       const float* const from = logits + r * classes;
-      const ExpSum exponentials = RowExpSum(Row<Form>(from, classes), classes);
+      const Row<Form> row(from, classes);
+      const ExpSum exponentials = RowExpSum(row, classes);
       value = std::log(exponentials.sum) - (from[truth] - exponentials.largest);
+      if (smoothing > 0) value += smoothing * (from[truth] - SumOfRow(row, classes) / static_cast<float>(classes));
     }
     if (Form::Lane() == 0) values[r] = value;
   }
@@ -97,8 +106,10 @@ __global__ void CrossEntropyRows(const float* __restrict__ logits, const int32_t
 template <typename Form>
 __global__ void CrossEntropyGradientRows(const float* __restrict__ logits, const int32_t* __restrict__ label,
                                          Scalar<float> dloss, float whole, int64_t rows, int64_t classes,
-                                         float* __restrict__ dlogits) {
+                                         float smoothing, float* __restrict__ dlogits) {
   const float factor = dloss.Get() / whole;
+  const float own = factor * (1 - smoothing);
+  const float even = factor * smoothing / static_cast<float>(classes);
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
     const int32_t truth = label[r];
     float* const to = dlogits + r * classes;
@@ -110,23 +121,45 @@ __global__ void CrossEntropyGradientRows(const float* __restrict__ logits, const
     const ExpSum exponentials = RowExpSum(row, classes);
     const float largest = exponentials.largest;
     const float scale = factor / exponentials.sum;
-    const auto gradient = [=](int64_t i, float x) { return Exp(x - largest) * scale - (i == truth ? factor : 0.0f); };
+    const auto gradient = [=](int64_t i, float x) {
+      return Exp(x - largest) * scale - even - (i == truth ? own : 0.0f);
+    };
     WriteRow<Form>(classes, to, gradient, row);
+  }
+}
+
+template <typename Form>
+__global__ void SmoothedLabelLossRows(const float* __restrict__ logits, const int32_t* __restrict__ label,
+                                      const float* __restrict__ log_sum, int64_t rows, ClassRange classes,
+                                      float smoothing, float* __restrict__ values) {
+  for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
+    const bool is_class = label[r] >= 0 && label[r] < classes.whole;  // The same for all threads of the row.
+    const int64_t truth = label[r] - classes.first;
+    const float* const from = logits + r * classes.count;
+    float value = 0.0f;
+    if (is_class) {
+      const Row<Form, false> row(from, classes.count);
+      value = -smoothing / static_cast<float>(classes.whole) * SumOfRow(row, classes.count);
+      if (truth >= 0 && truth < classes.count) value += log_sum[r] - (1 - smoothing) * from[truth];
+    }
+    if (Form::Lane() == 0) values[r] = value;
   }
 }
 
 template <typename Form>
 __global__ void LabelLossGradientRows(const float* __restrict__ logits, const int32_t* __restrict__ label,
                                       const float* __restrict__ log_sum, Scalar<float> dloss, float whole, int64_t rows,
-                                      ClassRange classes, float* __restrict__ dlogits) {
+                                      ClassRange classes, float smoothing, float* __restrict__ dlogits) {
   const float factor = dloss.Get() / whole;
+  const float own = factor * (1 - smoothing);
+  const float even = factor * smoothing / static_cast<float>(classes.whole);
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
     const bool is_class = label[r] >= 0 && label[r] < classes.whole;
     const int64_t truth = label[r] - classes.first;
     const float sum = log_sum[r];
     const Row<Form, false> row(logits + r * classes.count, classes.count);
     const auto gradient = [=](int64_t i, float x) {
-      return is_class ? Exp(x - sum) * factor - (i == truth ? factor : 0.0f) : 0.0f;
+      return is_class ? Exp(x - sum) * factor - even - (i == truth ? own : 0.0f) : 0.0f;
     };
     WriteRow<Form>(classes.count, dlogits + r * classes.count, gradient, row);
   }
@@ -162,19 +195,19 @@ void WriteShareOfRows(const float* logits, int64_t rows, int64_t classes, int64_
 }  // namespace
 
 void CrossEntropy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
-                  const SampleMask& mask, float* loss) {
+                  const SampleMask& mask, float* loss, float smoothing) {
   WriteShareOfRows(logits, rows, classes, whole, mask, loss, [=](auto form, float* values) {
     using Form = decltype(form);
-    Launch(CrossEntropyRows<Form>, Form::Shape(rows), logits, label, rows, classes, values);
+    Launch(CrossEntropyRows<Form>, Form::Shape(rows), logits, label, rows, classes, smoothing, values);
   });
 }
 
 void CrossEntropyGradient(const float* logits, const int32_t* label, Scalar<float> dloss, int64_t rows, int64_t classes,
-                          int64_t whole, float* dlogits) {
+                          int64_t whole, float* dlogits, float smoothing) {
   WithRowForm(classes, AreAligned(logits, dlogits), [=](auto form) {
     using Form = decltype(form);
     Launch(CrossEntropyGradientRows<Form>, Form::Shape(rows), logits, label, dloss, static_cast<float>(whole), rows,
-           classes, dlogits);
+           classes, smoothing, dlogits);
   });
 }
 
@@ -186,18 +219,23 @@ void Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t c
   });
 }
 
-void LabelLoss(const float* logits, const int32_t* label, const float* log_sum, int64_t rows, int64_t classes,
-               int64_t first_class, int64_t whole, const SampleMask& mask, float* loss) {
-  WriteShare(LabelLossOfRow{logits, label, log_sum, classes, first_class}, rows, whole, mask, loss);
+void LabelLoss(const float* logits, const int32_t* label, const float* log_sum, int64_t rows, const ClassRange& classes,
+               int64_t whole, const SampleMask& mask, float* loss, float smoothing) {
+  if (smoothing == 0) return WriteShare(LabelLossOfRow{logits, label, log_sum, classes}, rows, whole, mask, loss);
+  const ClassRange range = classes;
+  WriteShareOfRows(logits, rows, range.count, whole, mask, loss, [=](auto form, float* values) {
+    using Form = decltype(form);
+    Launch(SmoothedLabelLossRows<Form>, Form::Shape(rows), logits, label, log_sum, rows, range, smoothing, values);
+  });
 }
 
 void LabelLossGradient(const float* logits, const int32_t* label, const float* log_sum, Scalar<float> dloss,
-                       int64_t rows, const ClassRange& classes, int64_t whole, float* dlogits) {
+                       int64_t rows, const ClassRange& classes, int64_t whole, float* dlogits, float smoothing) {
   const ClassRange range = classes;
   WithRowForm(range.count, AreAligned(logits, dlogits), [=](auto form) {
     using Form = decltype(form);
     Launch(LabelLossGradientRows<Form>, Form::Shape(rows), logits, label, log_sum, dloss, static_cast<float>(whole),
-           rows, range, dlogits);
+           rows, range, smoothing, dlogits);
   });
 }
 

@@ -154,6 +154,13 @@ __global__ void MaskRows(const T* x, int64_t elements, int64_t rows, int64_t col
   }
 }
 
+__global__ void AddUpInTesting(Scalar<uint64_t> step, const float* x, int64_t count, double* kept, float* y) {
+  const bool adds = step.Get() == 0;
+  for (int64_t i = FirstElement(); i < count; i += ElementStride()) {
+    y[i] = adds ? static_cast<float>(kept[i] += static_cast<double>(x[i])) : x[i];
+  }
+}
+
 __global__ void ChooseByStep(Scalar<uint64_t> step, const float* x, const float* otherwise, int64_t count, float* y) {
   const float* const source = step.Get() == 0 ? otherwise : x;
   for (int64_t i = FirstElement(); i < count; i += ElementStride()) y[i] = source[i];
@@ -226,6 +233,10 @@ void CausalMaskAt(const T* x, int64_t matrices, int64_t rows, int64_t columns, c
 
 void WhileTraining(const Scalar<uint64_t>& step, const float* x, const float* otherwise, int64_t count, float* y) {
   Launch(ChooseByStep, ForElements(count), step, x, otherwise, count, y);
+}
+
+void AddToTotal(const Scalar<uint64_t>& step, const float* x, int64_t count, double* kept, float* y) {
+  Launch(AddUpInTesting, ForElements(count), step, x, count, kept, y);
 }
 
 #define CLEAVE_MOVEMENT_OF(T)                                                                \
