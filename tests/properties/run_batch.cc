@@ -63,7 +63,6 @@ struct Member {
   PlannedGraph sample;
   ir::SourceValues sources;
   std::vector<ExpectedStep> steps;
-  std::vector<double> learning_rates;
 };
 
 // The values that the driver prints, by name.
@@ -80,13 +79,6 @@ std::map<std::string, ir::OpId> PrintedValues(const ir::Graph& graph) {
 // Each state takes its new value.
 void UpdateStates(const ir::Graph& graph, const IdVector<ir::OpId, ir::Tensor>& values, ir::SourceValues& sources) {
   for (const ir::StateUpdate& update : graph.updates) sources[update.state] = values[update.value];
-}
-
-double LearningRateOf(const ir::Graph& graph, const IdVector<ir::OpId, ir::Tensor>& values) {
-  for (const ir::Op& op : graph.ops) {
-    if (op.name == "learning_rate") return values[op.id].values[0];
-  }
-  return 0;
 }
 
 // Whether a value is too large for f32: what a program computes from it is infinite or no number.
@@ -133,7 +125,6 @@ void Interpret(Member& member) {
       UpdateStates(graph, moved, moving);
       for (const auto& [name, id] : printed) AddMovement(moved[id], expected[name]);
     }
-    member.learning_rates.push_back(LearningRateOf(graph, values));
   }
 }
 
@@ -144,7 +135,7 @@ std::string NumbersText(const std::vector<double>& numbers) {
 }
 
 std::string SourcesText(const Member& member) {
-  std::string text = absl::StrCat("learning_rate ", kSteps, " ", NumbersText(member.learning_rates), "\n");
+  std::string text;
   for (const auto& [id, tensor] : member.sources) {
     const ir::Op& op = member.sample.graph.op(id);
     const std::string name = op.kind == ir::OpKind::kInput ? op.attributes.Get(ir::attribute::kData) : op.name;
@@ -264,7 +255,10 @@ std::string DriverText(const std::vector<Member>& members, const ir::Mesh& mesh)
     absl::StrAppend(&runs, "  Run<", member.name, "::RandomModel>(\"", member.name, "\", ",
                     member.sample.graph.metrics.size(), ", mesh, *comm.value(), watch);\n");
   }
-  return absl::StrReplaceAll(kDriver, {{"@PROGRAMS@", programs}, {"@MESH@", MeshText(mesh)}, {"@RUNS@", runs}});
+  return absl::StrReplaceAll(kDriver, {{"@PROGRAMS@", programs},
+                                       {"@MESH@", MeshText(mesh)},
+                                       {"@RATE@", ir::Training().learning_rate},
+                                       {"@RUNS@", runs}});
 }
 
 }  // namespace
@@ -295,8 +289,7 @@ BatchReport RunBatch(const std::string& folder, const ir::Mesh& mesh, std::vecto
                   .name = absl::StrCat("case_", members.size()),
                   .sample = std::move(one.sample),
                   .sources = {},
-                  .steps = {},
-                  .learning_rates = {}};
+                  .steps = {}};
     member.sources = ProgramSources(member.sample.graph);
     if (!Generate(member, folder, includes, report)) continue;
     Interpret(member);

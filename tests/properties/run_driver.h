@@ -71,8 +71,7 @@ void Run(const std::string& name, int metrics, const Mesh& mesh, Comm& comm, Wat
     for (int i = 0; i < metrics; ++i) {
       std::fprintf(out, "%d metric_%d 0 %.9g\n", static_cast<int>(step), i, model->Metric(i));
     }
-    model->Update({.step = static_cast<int64_t>(step),
-                   .learning_rate = sources.at("learning_rate")[step - 1]});
+    model->Update({.step = static_cast<int64_t>(step), .learning_rate = @RATE@});
     for (const ParameterView& view : model->Parameters()) {
       ForEachRun(region_of(view), [&](int64_t global, int64_t local, int64_t count) {
         for (int64_t i = 0; i < count; ++i) {
