@@ -105,16 +105,25 @@ void ExplainWhole(const ir::Graph& graph, const ir::RowUpdates& updates, ir::Pla
   }
 }
 
-// A micro-batch looks up rows of its own, and the sum of their gradients is kept as a whole; so it is in a pipeline.
-bool MayApplyRows(const ir::ParallelSettings& settings, const SearchOptions& options) {
-  return settings.row_updates != ir::TableRows::kNone && settings.stages == 1 && options.micro_batches == 1;
+// What is possible for this search. A micro-batch looks up rows of its own, and the sum of their gradients is kept as a
+// whole; so it is in a pipeline.
+ir::RowUpdates UpdatesFor(const ir::Graph& graph, const ir::ParallelSettings& settings, const SearchOptions& options) {
+  if (settings.row_updates == ir::TableRows::kNone) return {};
+  ir::RowUpdates updates = ir::FindRowUpdates(graph);
+  if (settings.stages == 1 && options.micro_batches == 1) return updates;
+  for (const ir::RowUpdate& update : updates.possible) {
+    updates.impossible.push_back(
+        {.table = update.table, .gradient = update.gradient, .why = "gradients of micro-batches add up as a whole"});
+  }
+  updates.possible.clear();
+  return updates;
 }
 
 }  // namespace
 
 std::optional<Found> SearchWithRows(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
                                     const SearchOptions& options, Diagnostics& diagnostics) {
-  const ir::RowUpdates updates = MayApplyRows(pins.settings, options) ? ir::FindRowUpdates(graph) : ir::RowUpdates();
+  const ir::RowUpdates updates = UpdatesFor(graph, pins.settings, options);
   const std::vector<ir::OpId> gradients = Candidates(graph, updates.possible, cluster, pins.settings, options);
   std::optional<Weighed> rows, whole;
   Diagnostics of_rows, of_whole;
