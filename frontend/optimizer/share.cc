@@ -19,6 +19,8 @@ class Sharing {
   explicit Sharing(const ir::Graph& expanded) : expanded_(expanded), places_(expanded.ops.size()) {
     builder_.SetPhase(ir::Phase::kUpdate);
     for (const ir::StateUpdate& update : expanded.updates) {
+      // What stands before the state, such as a clipped gradient, has a name of its own.
+      if (update.value.value() < update.state.value()) continue;
       if (ir::DefinitionOf(expanded.op(update.value)).op_class == ir::OpClass::kSource) continue;
       result_of_.try_emplace(update.value, update.state);
     }
