@@ -14,14 +14,17 @@ std::string BytesText(Emission& emission, ir::ValueId value) {
                       ir::LargestLocalBytes(emission.program, value).value(), " bytes");
 }
 
-// The number of a send among those to the same stage.
-int BoxOf(const Emission& emission, int step, int to) {
-  int box = 0;
+// The box from which a send is taken, among those of all sends to the same stage: "2", or "2 + micro_batch % 3" where
+// several of its messages may wait.
+std::string BoxText(Emission& emission, int step, int to) {
+  int64_t box = 0;
   for (int i = 0; i < step; ++i) {
     const auto* other = std::get_if<ir::Send>(&emission.step(i).action);
-    if (other != nullptr && other->to == to) ++box;
+    if (other != nullptr && other->to == to) box += ir::MessagesUnderWay(emission.program, emission.step(i));
   }
-  return box;
+  const int64_t messages = ir::MessagesUnderWay(emission.program, emission.step(step));
+  if (messages == 1) return absl::StrCat(box);
+  return absl::StrCat(box, " + ", emission.sizes.AxisName(*emission.program.time), " % ", messages);
 }
 
 const std::string& StageGroup(Emission& emission) { return emission.Group({emission.program.pipeline->axis}); }
@@ -33,7 +36,7 @@ void EmitSend(Emission& emission, int step, const ir::Send& send, SourceWriter& 
   Watch(emission, step, send.input, writer);
   writer.Call("comm.Send(",
               {emission.names[send.input], emission.sizes.Count(send.input).Text(), absl::StrCat(send.to),
-               absl::StrCat(BoxOf(emission, step, send.to)), StageGroup(emission)},
+               BoxText(emission, step, send.to), StageGroup(emission)},
               ");");
 }
 

@@ -1,6 +1,7 @@
 #include "ir/program/program.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "base/check/check.h"
@@ -194,6 +195,13 @@ int64_t MicroBatchesUnderWay(const Program& program) {
 
 int64_t MicroBatchesUnderWay(const Program& program, int stage) {
   return MicroBatchesAhead(program.pipeline->schedule, StageCount(program), stage, MicroBatches(program)) + 1;
+}
+
+int64_t MessagesUnderWay(const Program& program, const Step& step) {
+  const int from = *StageOf(program, step);
+  const int to = std::get<Send>(step.action).to;
+  const bool are_neighbours = std::abs(from - to) == 1;
+  return step.repeat != Repeat::kEach || are_neighbours ? 1 : MicroBatchesUnderWay(program, std::min(from, to));
 }
 
 std::optional<int> StageOf(const Program& program, const Step& step) {

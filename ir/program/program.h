@@ -249,6 +249,11 @@ int64_t MicroBatchesUnderWay(const Program& program);
 // The same of a stage of a pipeline.
 int64_t MicroBatchesUnderWay(const Program& program, int stage);
 
+// How many messages of a send wait at most to be taken at once: each has a place in the sender's memory. Between stages
+// that are not neighbours it is the micro-batches under way in the first of them. With fewer places that stage would
+// wait in a forward pass for the other one, which may wait in a backward pass for it.
+int64_t MessagesUnderWay(const Program& program, const Step& step);
+
 // The stage whose ranks run the step; nullopt: all ranks do.
 std::optional<int> StageOf(const Program& program, const Step& step);
 // The ranks of the program's mesh that are of a stage; all where `stage` is nullopt.

@@ -175,7 +175,10 @@ void EvaluateLabelLoss(const Evaluation& evaluation) {
     const int64_t truth = static_cast<int64_t>(label.values[static_cast<size_t>(r)]);
     if (truth < 0 || truth >= classes.global) continue;
     const double* logits = evaluation.inputs[0]->values.data() + r * rows.length;
-    double own = -smoothing / static_cast<double>(classes.global) * std::accumulate(logits, logits + rows.length, 0.0);
+    double own = 0;
+    if (smoothing > 0) {  // Else the other logits are not read.
+      own = -smoothing / static_cast<double>(classes.global) * std::accumulate(logits, logits + rows.length, 0.0);
+    }
     const int64_t place = truth - classes.begin;
     if (place >= 0 && place < rows.length) {
       own += log_sum[static_cast<size_t>(r)] - (1 - smoothing) * logits[place];

@@ -156,7 +156,8 @@ Need NeedOfGradient(const Program& program, const AttentionInputs& inputs, Atten
 Bytes OutboxesOf(const Program& program) {
   Bytes bytes;
   for (const Step& step : program.steps) {
-    if (const Send* send = std::get_if<Send>(&step.action)) bytes += LargestLocalBytes(program, send->input);
+    const Send* const send = std::get_if<Send>(&step.action);
+    if (send != nullptr) bytes += LargestLocalBytes(program, send->input) * MessagesUnderWay(program, step);
   }
   return bytes;
 }

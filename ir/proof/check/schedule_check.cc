@@ -90,7 +90,7 @@ class Rehearsal {
     if (const Send* send = std::get_if<Send>(&event.step->action)) {
       std::deque<Message>& sent = sent_[{own, send->to}];
       const auto is_own = [&](const Message& message) { return message.step == event.step; };
-      if (std::any_of(sent.begin(), sent.end(), is_own)) return false;
+      if (std::count_if(sent.begin(), sent.end(), is_own) == MessagesUnderWay(program_, *event.step)) return false;
       sent.push_back({event.step, event.micro_batch});
       return true;
     }
