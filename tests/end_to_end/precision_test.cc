@@ -81,7 +81,7 @@ TEST_F(Precision, StepsAreSkippedInF16UntilTheScaleFits) {
   const std::string model = "examples/mnist_mlp/mnist_mlp.model";
   constexpr size_t kSteps = 12;
   constexpr double kRoundingOfF16 = 1.0 / 2048;
-  std::vector<std::string> arguments = {"--set", "loss_scale=dynamic(initial=1073741824.0)"};
+  std::vector<std::string> arguments = {"--set", "log_every=1", "--set", "loss_scale=dynamic(initial=1073741824.0)"};
   const TrainedModel on_one = Train(model, "f16", 1, kSteps, arguments);
   arguments.insert(arguments.end(), {"--set", "zero=3", "--set", "micro_batches=2"});
   const TrainedModel on_four = Train(model, "f16", 4, kSteps, arguments);

@@ -18,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "codegen/codegen.h"
 #include "codegen/fixtures/fast_make.h"
+#include "ir/graph/scalar/scalar.h"
 #include "ir/graph/training/training.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/proof/check/conditioning.h"
@@ -223,15 +224,31 @@ void AddIncludes(const std::string& header, std::set<std::string>& includes) {
   }
 }
 
+// The settings that the program's text needs: the learning rate, whose numbers flags can change.
+ir::Training TrainingOf(const ir::Graph& graph) {
+  ir::Training training;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::kStepScalar) continue;
+    const std::string& formula = op.attributes.Get(ir::attribute::kFormula);
+    const std::vector<ir::Scalar> nodes = ir::NodesOf(*ir::ParseScalar(formula));
+    const auto is_named = [](const ir::Scalar& node) {
+      return node.Is(ir::Primitive::kNumber) && !node.name().empty();
+    };
+    if (std::any_of(nodes.begin(), nodes.end(), is_named)) training.learning_rate = formula;
+  }
+  return training;
+}
+
 // Generates the case's program into the folder, and adds what it includes of the runtime; false for a case that cannot
 // be generated.
 bool Generate(const Member& member, const std::string& folder, std::set<std::string>& includes, BatchReport& report) {
   const absl::StatusOr<Compiled> compiled = Compile(member.sample);
   absl::Status status = compiled.status();
   if (compiled.ok()) {
-    const auto files = codegen::GenerateCpu(
-        {compiled->distributed.graph, compiled->program,
-         ir::PlanMemory(compiled->distributed.graph, compiled->program, codegen::FusedByCpu()), ir::Training{}});
+    const auto files =
+        codegen::GenerateCpu({compiled->distributed.graph, compiled->program,
+                              ir::PlanMemory(compiled->distributed.graph, compiled->program, codegen::FusedByCpu()),
+                              TrainingOf(compiled->distributed.graph)});
     status = files.status();
     for (const codegen::GeneratedFile& file : files.ok() ? *files : std::vector<codegen::GeneratedFile>{}) {
       if (file.path == kRuntimeHeader) {

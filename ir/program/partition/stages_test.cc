@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <random>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -74,6 +76,26 @@ TEST(StagesTest, TheLaterAStageTheFewerMicroBatchesAreUnderWay) {
   plan.micro_batches = 2;
   plan.pipeline->schedule = kOneByOne;
   EXPECT_EQ(under_way(), (std::vector<int64_t>{2, 2, 1}));
+}
+
+// Heads of queries go from the first stage to the last one, and their gradients back: with one place for them the first
+// stage would wait for the last one, and that for the first.
+TEST(StagesTest, StagesThatAreNoNeighboursSendAheadOfEachOther) {
+  const Graph graph = TestAttention();
+  Plan plan =
+      Staged(graph, DataParallelPlan(graph, MeshOf({1})), {*graph.Find("k"), *graph.Find("v"), *graph.Find("scores")});
+  plan.micro_batches = 4;
+  const Program program = CheckedProgram(graph, plan);
+  int far = 0;
+  for (const Step& step : program.steps) {
+    const Send* const send = std::get_if<Send>(&step.action);
+    if (send == nullptr || step.repeat != Repeat::kEach) continue;
+    const int distance = std::abs(*StageOf(program, step) - send->to);
+    far += distance == 3 ? 1 : 0;
+    if (distance == 1) EXPECT_EQ(MessagesUnderWay(program, step), 1);
+    if (distance == 3) EXPECT_EQ(MessagesUnderWay(program, step), 4);
+  }
+  EXPECT_EQ(far, 2);
 }
 
 // A table that the first and the last stage read is in the first, which adds up both gradients.
