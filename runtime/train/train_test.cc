@@ -145,7 +145,8 @@ TEST(Train, AnotherNumberOfRanksThanThePlan) {
 TEST(Train, UnknownFlag) {
   const Outcome outcome = OnRanks(3, "", "--speed 5");
   EXPECT_EQ(outcome.exit, 2);
-  EXPECT_EQ(Count(outcome.output, "error: unknown flag `--speed`; did you mean `--seed`?\nusage: "), 1) << outcome.output;
+  EXPECT_EQ(Count(outcome.output, "error: unknown flag `--speed`; did you mean `--seed`?\nusage: "), 1)
+      << outcome.output;
 }
 
 TEST(Train, HelpNeedsNoMpirun) {
