@@ -20,6 +20,7 @@
 #include "search/cost/pipeline.h"
 #include "search/cost/predict.h"
 #include "search/cost/time.h"
+#include "search/memory/measured.h"
 #include "search/memory/memory.h"
 #include "search/stages/stages.h"
 
@@ -56,20 +57,27 @@ bool CheckModel(const ir::Graph& graph, const ir::Pins& pins, Diagnostics& diagn
   return !diagnostics.has_errors();
 }
 
+// The arguments of SearchPipeline.
+struct PipelineTask {
+  const ir::Graph& graph;
+  const Cluster& cluster;
+  const ir::Pins& pins;
+  const SearchOptions& options;
+};
+
 class Staging {
  public:
-  Staging(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins, const SearchOptions& options,
-          int64_t stages, StageMachines machines)
-      : graph_(graph),
-        cluster_(cluster),
-        pins_(pins),
-        options_(options),
+  Staging(const PipelineTask& task, int64_t stages, StageMachines machines)
+      : graph_(task.graph),
+        cluster_(task.cluster),
+        pins_(task.pins),
+        options_(task.options),
         stages_(stages),
         machines_(std::move(machines)),
-        limit_(MemoryLimitOf(pins.settings, cluster)) {
+        limit_(MemoryLimitOf(pins_.settings, cluster_)) {
     std::map<ir::OpId, int64_t> pins_of;
-    for (const ir::StagePin& pin : pins.stages) pins_of[pin.op] = pin.stage;
-    for (const ir::Op& op : graph.ops) {
+    for (const ir::StagePin& pin : pins_.stages) pins_of[pin.op] = pin.stage;
+    for (const ir::Op& op : graph_.ops) {
       const bool is_source = ir::DefinitionOf(op.kind).op_class == ir::OpClass::kSource;
       if (op.phase != ir::Phase::kForward || is_source) continue;
       const auto pin = pins_of.find(op.id);
@@ -315,14 +323,6 @@ class Staging {
   std::vector<PinnedOp> pinned_;   // Those of which the user says in which.
 };
 
-// The arguments of SearchPipeline.
-struct PipelineTask {
-  const ir::Graph& graph;
-  const Cluster& cluster;
-  const ir::Pins& pins;
-  const SearchOptions& options;
-};
-
 std::optional<Found> InStages(const PipelineTask& task, int64_t stages, Diagnostics& diagnostics) {
   if (!CheckModel(task.graph, task.pins, diagnostics)) return std::nullopt;
   if (!CheckStagePins(task.graph, task.pins, stages, diagnostics)) return std::nullopt;
@@ -333,8 +333,7 @@ std::optional<Found> InStages(const PipelineTask& task, int64_t stages, Diagnost
                             task.pins.settings.stages_span, "asked for here"));
     return std::nullopt;
   }
-  const Staging staging(task.graph, task.cluster, task.pins, task.options, stages, *machines);
-  std::optional<Candidate> found = staging.Search(std::nullopt, diagnostics);
+  std::optional<Candidate> found = Staging(task, stages, *machines).Search(std::nullopt, diagnostics);
   return found.has_value() ? std::optional(std::move(found->found)) : std::nullopt;
 }
 
@@ -361,7 +360,7 @@ std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnost
                          pins.stages.back().span, "asked for here"));
   } else if (std::optional<Found> found = SearchForProgram(graph, cluster, flat, options, refusals)) {
     said = refusals;
-    if (!found->program.has_value()) found->program = *ProgramOf(graph, found->plan, options.execution);
+    if (!found->program.has_value()) found->program = MustMake(graph, found->plan, options.execution);
     const Seconds step = StepOf(*found->program, cluster, options.execution);
     best = Candidate{.found = *std::move(found), .step = step};
   }
@@ -372,7 +371,7 @@ std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnost
     if (!machines.has_value()) continue;
     Diagnostics own;
     const std::optional<Seconds> below = best.has_value() ? std::optional(best->step) : std::nullopt;
-    std::optional<Candidate> found = Staging(graph, cluster, pins, options, stages, *machines).Search(below, own);
+    std::optional<Candidate> found = Staging(task, stages, *machines).Search(below, own);
     if (found.has_value()) {
       best = std::move(found);
       said = std::move(own);

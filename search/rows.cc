@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/check/check.h"
 #include "base/text/text.h"
 #include "base/units/units.h"
 #include "ir/graph/ops/ops.h"
@@ -23,12 +22,6 @@ double MeasureOf(const PlannedProgram& made, const Cluster& cluster, const Searc
   return StepOf(made, cluster, options.execution).value();
 }
 
-PlannedProgram Made(const ir::Graph& graph, const ir::Plan& plan, const Execution& execution) {
-  absl::StatusOr<PlannedProgram> made = ProgramOf(graph, plan, execution);
-  CLEAVE_CHECK(made.ok()) << made.status();
-  return *std::move(made);
-}
-
 double MeasureOnOneDevice(const ir::Graph& graph, const Cluster& cluster, const SearchOptions& options) {
   ir::Plan plan{.mesh = ir::Mesh::OfDevices(1), .ops = {}, .search = {}};
   for (const ir::Op& op : graph.ops) {
@@ -37,7 +30,7 @@ double MeasureOnOneDevice(const ir::Graph& graph, const Cluster& cluster, const 
                         .reason = "",
                         .choices = {}});
   }
-  return MeasureOf(Made(graph, plan, options.execution), cluster, options);
+  return MeasureOf(MustMake(graph, plan, options.execution), cluster, options);
 }
 
 // Those of the possible gradients that are worth a search.
@@ -69,7 +62,7 @@ std::optional<Weighed> SearchOf(const ir::Graph& graph, const Cluster& cluster, 
                                 const SearchOptions& options, Diagnostics& diagnostics) {
   std::optional<Found> found = SearchForProgram(graph, cluster, pins, options, diagnostics);
   if (!found.has_value()) return std::nullopt;
-  if (!found->program.has_value()) found->program = Made(graph, found->plan, options.execution);
+  if (!found->program.has_value()) found->program = MustMake(graph, found->plan, options.execution);
   const double measure = MeasureOf(*found->program, cluster, options);
   return Weighed{.found = *std::move(found), .measure = measure};
 }

@@ -29,7 +29,6 @@
 #include "codegen/source/statements.h"
 #include "ir/graph/ops/limit.h"
 #include "ir/graph/ops/ops.h"
-#include "ir/graph/roles.h"
 #include "ir/sharding/layout/layout.h"
 
 namespace cleave::codegen {
@@ -947,11 +946,7 @@ absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput
   }
   SourceWriter writer;
   EmitOpening(target, program, input.training, rank, writer);
-  std::set<std::string> of_totals;
-  for (const ir::Metric& metric : input.graph.metrics) {
-    if (!ir::MetricSourcesOf(input.graph, metric.value).totals.empty()) of_totals.insert(metric.name);
-  }
-  MainText main{.training = input.training, .program = program, .rank = rank, .of_totals = of_totals, .types = {}};
+  MainText main{.training = input.training, .graph = input.graph, .program = program, .rank = rank, .types = {}};
   if (program.pipeline.has_value()) {
     for (const ir::StageProgram& stage : input.stages) {
       const bool is_elsewhere = rank.has_value() && program.mesh.Index(ir::AtMoment(program, *rank),

@@ -12,6 +12,7 @@
 #include "codegen/source/formula_text.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/parameter_file.h"
+#include "ir/graph/roles.h"
 #include "ir/graph/scalar/scalar.h"
 #include "ir/graph/training/samples.h"
 
@@ -38,15 +39,6 @@ absl::StatusOr<std::string> DataText(const ir::DataSource& data) {
   const absl::string_view function = data.kind == "digits" ? "Digits" : "Synthetic";
   if (data.numbers.empty()) return absl::StrCat(function, "()");
   return absl::StrCat(function, "(", made->train, ", ", made->test, ")");
-}
-
-// Whether the value is a parameter or a state of the model as it is.
-bool IsState(const ir::Program& program, ir::ValueId value) {
-  return std::any_of(program.steps.begin(), program.steps.end(), [&](const ir::Step& step) {
-    const ir::Compute* compute = ir::ComputeOf(step);
-    return compute != nullptr && compute->kind == ir::OpKind::kParameter &&
-           program.value(compute->output).origin == program.value(value).origin;
-  });
 }
 
 bool HasProducts(const ir::Program& program) {
@@ -186,9 +178,10 @@ absl::Status EmitMain(const MainText& main, SourceWriter& writer) {
       break;
   }
   for (const ir::ProgramMetric& metric : main.program.metrics) {
-    const char* const list = IsState(main.program, metric.value) ? "of_training" : "metrics";
+    const ir::Op& op = main.graph.op(main.program.value(metric.value).origin);
+    const char* const list = op.kind == ir::OpKind::kParameter ? "of_training" : "metrics";  // A state as it is.
     const std::string name = StringLiteral(metric.name);
-    const bool is_of_totals = main.of_totals.count(metric.name) > 0;
+    const bool is_of_totals = !ir::MetricSourcesOf(main.graph, op.id).totals.empty();
     writer.Line(absl::StrCat("settings.", list, ".push_back(",
                              is_of_totals ? absl::StrCat("{", name, ", Average::kOfTotals}") : name, ");"));
   }

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -14,10 +13,10 @@ namespace cleave::codegen {
 
 struct MainText {
   const ir::Training& training;
-  const ir::Program& program;              // Of all stages, where it is a pipeline.
-  std::optional<int> rank;                 // For which the program is; nullopt: for all.
-  const std::set<std::string>& of_totals;  // The metrics that are not means over samples.
-  std::map<int, std::string> types;        // The struct of each stage's program; of stage 0 where there are no stages.
+  const ir::Graph& graph;
+  const ir::Program& program;        // Of all stages, where it is a pipeline.
+  std::optional<int> rank;           // For which the program is; nullopt: for all.
+  std::map<int, std::string> types;  // The struct of each stage's program; of stage 0 where there are no stages.
 };
 
 absl::Status EmitMain(const MainText& main, SourceWriter& writer);

@@ -67,7 +67,7 @@ Evaluator::Trained Evaluator::AddTrained(const ir::Op& parameter) {
 
 bool Evaluator::has_demands() {
   return !pieces_.pins.pins().empty() || !pieces_.pins.priorities().empty() || !pieces_.regions.regions().empty() ||
-         !pieces_.pins.retentions().empty() || !pieces_.pins.Stages().empty();
+         !pieces_.pins.retentions().empty() || pieces_.pins.has_stages();
 }
 
 Value Evaluator::EvaluateInStep(const dsl::syntax::Expression& expression, const std::map<std::string, Value>& names) {

@@ -89,8 +89,7 @@ void PinRecorder::MoveToBatched(const std::vector<ir::Op>& removed, const ir::Ve
   for (const ir::Op& op : removed) {
     const auto pin = stages_.find(op.id);
     if (pin == stages_.end()) continue;
-    for (const ir::OpId made : batched.at(op.id).made) {
-      if (ir::DefinitionOf(graph_.op(made)).op_class == ir::OpClass::kSource) continue;
+    for (const ir::OpId made : ComputedFor(op.id, batched, graph_)) {
       RecordStage({made, pin->second.stage, pin->second.span});
     }
     stages_.erase(op.id);
@@ -125,8 +124,8 @@ void PinRecorder::MovePin(size_t index, const ir::Op& op, const ir::Vectorized& 
   }
   pins_[index] = pin;
   if (!std::holds_alternative<ir::ReplicatePin>(pin.demand)) return;
-  for (ir::OpId made : now.made) {
-    if (made == now.value || ir::DefinitionOf(graph_.op(made)).op_class == ir::OpClass::kSource) continue;
+  for (const ir::OpId made : ComputedFor(op.id, batched, graph_)) {
+    if (made == now.value) continue;
     pin.op = made;
     pins_.push_back(pin);
   }

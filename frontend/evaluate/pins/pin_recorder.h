@@ -41,6 +41,7 @@ class PinRecorder {
   // The first holds: attributes of what is inside of something else are recorded first.
   void RecordStage(ir::StagePin pin) { stages_.emplace(pin.op, pin); }
   std::vector<ir::StagePin> Stages() const;
+  bool has_stages() const { return !stages_.empty(); }
 
   Retentions& retentions() { return retentions_; }
 

@@ -20,14 +20,21 @@ std::vector<ir::OpId> Moved(const std::vector<ir::OpId>& ops, const std::set<ir:
       moved.push_back(op);
       continue;
     }
-    for (const ir::OpId made : batched.at(op).made) {
-      if (ir::DefinitionOf(graph.op(made)).op_class != ir::OpClass::kSource) moved.push_back(made);
-    }
+    const std::vector<ir::OpId> made = ComputedFor(op, batched, graph);
+    moved.insert(moved.end(), made.begin(), made.end());
   }
   return moved;
 }
 
 }  // namespace
+
+std::vector<ir::OpId> ComputedFor(ir::OpId removed, const ir::Vectorized& batched, const ir::Graph& graph) {
+  std::vector<ir::OpId> computed;
+  for (const ir::OpId made : batched.at(removed).made) {
+    if (ir::DefinitionOf(graph.op(made)).op_class != ir::OpClass::kSource) computed.push_back(made);
+  }
+  return computed;
+}
 
 void Retentions::MoveToBatched(const std::vector<ir::Op>& removed, const ir::Vectorized& batched,
                                const ir::Graph& graph) {

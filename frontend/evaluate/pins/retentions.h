@@ -28,6 +28,9 @@ struct Retention {
   size_t reach() const { return ops.size() + left_open.size(); }
 };
 
+// The ops that `batched` has put in the place of a removed one and that are no sources. `graph` has them.
+std::vector<ir::OpId> ComputedFor(ir::OpId removed, const ir::Vectorized& batched, const ir::Graph& graph);
+
 class Retentions {
  public:
   void Record(Retention retention) { recorded_.push_back(std::move(retention)); }

@@ -57,8 +57,7 @@ std::vector<FactorList> AddIndexDimensions(Rule& rule, const Shape& indices, Fac
 Argument ByRowsArgument() { return {.name = attribute::kByRows.name, .kind = ArgumentKind::kBool, .internal = true}; }
 
 FactorKind SummedPlaces(const Attributes& attributes) {
-  const bool by_rows = attributes.Has(attribute::kByRows) && attributes.Get(attribute::kByRows);
-  return by_rows ? FactorKind::kWhole : FactorKind::kReduced;
+  return attributes.IsSet(attribute::kByRows) ? FactorKind::kWhole : FactorKind::kReduced;
 }
 
 void GatherRows(const Tensor& x, const Tensor& indices, const RowIndexing& indexing, Tensor& y) {

@@ -144,9 +144,7 @@ RowUpdates FindRowUpdates(const Graph& graph) {
   return updates;
 }
 
-bool IsByRows(const Op& gradient) {
-  return gradient.attributes.Has(attribute::kByRows) && gradient.attributes.Get(attribute::kByRows);
-}
+bool IsByRows(const Op& gradient) { return gradient.attributes.IsSet(attribute::kByRows); }
 
 std::vector<RowUpdate> RowUpdatesOf(const Graph& graph) {
   const bool has_any = std::any_of(graph.ops.begin(), graph.ops.end(), IsByRows);
@@ -160,7 +158,7 @@ std::vector<RowUpdate> RowUpdatesOf(const Graph& graph) {
 
 Graph WithRowUpdates(Graph graph, const std::vector<OpId>& gradients) {
   for (Op& op : graph.ops) {
-    if (IsByRows(op)) op.attributes.values.erase(attribute::kByRows.name);
+    if (IsByRows(op)) op.attributes.Erase(attribute::kByRows);
   }
   for (const OpId gradient : gradients) graph.ops[gradient].attributes.Set(attribute::kByRows, true);
   return graph;

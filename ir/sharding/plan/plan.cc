@@ -155,7 +155,7 @@ std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
     if (planned.retention == Retention::kOffload && !CanBeRecomputed(graph, op)) {
       errors.push_back(absl::StrCat("`", op.name, "` cannot wait in the host's memory"));
     }
-    const bool by_rows = op.attributes.Has(attribute::kByRows) && op.attributes.Get(attribute::kByRows);
+    const bool by_rows = op.attributes.IsSet(attribute::kByRows);
     if (planned.by_rows != by_rows) {
       errors.push_back(
           absl::StrCat("`", op.name, "` is applied by rows ", by_rows ? "in the graph" : "in the plan", " alone"));

@@ -62,12 +62,6 @@ class NcclGroup {
   ncclResult_t result_ = ncclSuccess;
 };
 
-cudaEvent_t NewEvent() {
-  cudaEvent_t event = nullptr;
-  CheckCuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
-  return event;
-}
-
 bool AllTheSame(const std::vector<int64_t>& counts) {
   return std::all_of(counts.begin(), counts.end(), [&](int64_t count) { return count == counts[0]; });
 }
@@ -228,10 +222,7 @@ Problem NcclTransport::Open(const Way& way, const Group& group) {
   const int colour = is_mine ? 0 : NCCL_SPLIT_NOCOLOR;
   if (Problem problem = Of(group).Split(colour, /*key=*/sends ? 0 : 1, seconds_, own.communicator)) return problem;
   if (!is_mine) return std::nullopt;
-  int least = 0;
-  int greatest = 0;
-  CheckCuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
-  CheckCuda(cudaStreamCreateWithPriority(&own.stream, cudaStreamNonBlocking, greatest), "cudaStreamCreate");
+  own.stream = NewCommunicationStream();
   // NCCL connects two ranks when the first of them asks for a message, and then both hosts wait for each other.
   std::byte* const number = number_.AtLeast(sizeof(int32_t));
   const ncclComm_t communicator = own.communicator.get();

@@ -23,6 +23,10 @@ cudaStream_t CurrentStream();
 cudaStream_t ComputeStream();
 cudaStream_t CommunicationStream();
 
+// A new event that has no time. A new stream whose work runs before kernels where both could: other ranks wait for it.
+cudaEvent_t NewEvent();
+cudaStream_t NewCommunicationStream();
+
 // Ends the program when a call of CUDA failed: exit code 6, or 5 where the driver or the device is not there. `what`
 // was attempted: "cudaMalloc of 4096 bytes".
 void CheckCuda(cudaError_t error, const char* what);

@@ -34,10 +34,10 @@ Staging::Staging(std::vector<Target> targets) : targets_(std::move(targets)), co
   for (int set : {0, 1}) {
     CheckCuda(cudaHostAlloc(&copies.host[set], static_cast<size_t>(copies.bytes), cudaHostAllocDefault),
               "cudaHostAlloc of the inputs");
-    CheckCuda(cudaEventCreateWithFlags(&copies.sent[set], cudaEventDisableTiming), "cudaEventCreate");
+    copies.sent[set] = NewEvent();
   }
   copies.device = static_cast<char*>(TakeWorkspace(copies.bytes));
-  CheckCuda(cudaEventCreateWithFlags(&copies.delivered, cudaEventDisableTiming), "cudaEventCreate");
+  copies.delivered = NewEvent();
   CheckCuda(cudaStreamCreateWithFlags(&copies.stream, cudaStreamNonBlocking), "cudaStreamCreate");
   // What used the device's copy before it was taken must have ended.
   CheckCuda(cudaEventRecord(copies.delivered, ComputeStream()), "cudaEventRecord");

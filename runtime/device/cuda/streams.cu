@@ -5,10 +5,14 @@
 namespace cleave::runtime {
 namespace {
 
-cudaEvent_t NewEvent() {
-  cudaEvent_t event = nullptr;
-  CheckCuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
-  return event;
+cudaStream_t NewStream(bool is_first) {
+  int least = 0;
+  int greatest = 0;
+  CheckCuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+  cudaStream_t stream = nullptr;
+  CheckCuda(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, is_first ? greatest : least),
+            "cudaStreamCreate");
+  return stream;
 }
 
 RankState* NewState() {
@@ -16,13 +20,9 @@ RankState* NewState() {
   CheckCuda(cudaGetDevice(&state->device), "cudaGetDevice");
   CheckCuda(cudaDeviceGetAttribute(&state->multiprocessors, cudaDevAttrMultiProcessorCount, state->device),
             "cudaDeviceGetAttribute");
-  // Where both could run, collectives run first: other ranks wait for them.
-  int least = 0;
-  int greatest = 0;
-  CheckCuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
-  CheckCuda(cudaStreamCreateWithPriority(&state->compute, cudaStreamNonBlocking, least), "cudaStreamCreate");
-  CheckCuda(cudaStreamCreateWithPriority(&state->communication, cudaStreamNonBlocking, greatest), "cudaStreamCreate");
-  CheckCuda(cudaStreamCreateWithPriority(&state->host_copies, cudaStreamNonBlocking, least), "cudaStreamCreate");
+  state->compute = NewStream(/*is_first=*/false);
+  state->communication = NewCommunicationStream();
+  state->host_copies = NewStream(/*is_first=*/false);
   state->current = state->compute;
   state->computed = NewEvent();
   return state;
@@ -48,6 +48,14 @@ RankState& State() {
   thread_local RankState* const state = NewState();
   return *state;
 }
+
+cudaEvent_t NewEvent() {
+  cudaEvent_t event = nullptr;
+  CheckCuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+  return event;
+}
+
+cudaStream_t NewCommunicationStream() { return NewStream(/*is_first=*/true); }
 
 cudaStream_t CurrentStream() { return State().current; }
 cudaStream_t ComputeStream() { return State().compute; }

@@ -82,9 +82,7 @@ const std::byte* Data(const StreamMeeting& meeting, int member) {
 StreamMeeting::StreamMeeting(std::shared_ptr<Board> board, const Group& group)
     : board_(std::move(board)), member_(group.index) {
   std::vector<cudaEvent_t> mine(kPhases);
-  for (cudaEvent_t& event : mine) {
-    CheckCuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
-  }
+  for (cudaEvent_t& event : mine) event = NewEvent();
   Show({mine.data()});
   board_->Meet();
   for (size_t phase = 0; phase < kPhases; ++phase) {
