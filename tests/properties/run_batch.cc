@@ -224,17 +224,16 @@ void AddIncludes(const std::string& header, std::set<std::string>& includes) {
   }
 }
 
-// The settings that the program's text needs: the learning rate, whose numbers flags can change.
+// The settings that the program's text needs: a learning rate with the number that flags change. It is no rate of the
+// graph, so that the program computes those itself and takes none of the driver's.
 ir::Training TrainingOf(const ir::Graph& graph) {
   ir::Training training;
   for (const ir::Op& op : graph.ops) {
     if (op.kind != ir::OpKind::kStepScalar) continue;
-    const std::string& formula = op.attributes.Get(ir::attribute::kFormula);
-    const std::vector<ir::Scalar> nodes = ir::NodesOf(*ir::ParseScalar(formula));
-    const auto is_named = [](const ir::Scalar& node) {
-      return node.Is(ir::Primitive::kNumber) && !node.name().empty();
-    };
-    if (std::any_of(nodes.begin(), nodes.end(), is_named)) training.learning_rate = formula;
+    for (const ir::Scalar& node : ir::NodesOf(*ir::ParseScalar(op.attributes.Get(ir::attribute::kFormula)))) {
+      const bool is_named = node.Is(ir::Primitive::kNumber) && !node.name().empty();
+      if (is_named) training.learning_rate = ir::ScalarText(ir::Scalar(0.0) + node);
+    }
   }
   return training;
 }
