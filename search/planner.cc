@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -228,7 +229,8 @@ void Planner::Improve(ir::Objective objective, int zero, Decisions& decisions) c
 
 bool Planner::CanImproveWithinLimit() const {
   const SearchTuning& tuning = task_.options.tuning;
-  const auto ops = static_cast<int64_t>(task_.facts.graph->ops.size());
+  const IdVector<ir::OpId, int64_t>& times = task_.facts.times;
+  const int64_t ops = std::accumulate(times.begin(), times.end(), int64_t{0});
   return IsSearch(task_.options.algorithm) && task_.options.price == ir::Price::kTime &&
          task_.options.objective == ir::Objective::kSpeed && task_.pins.regions.empty() &&
          tuning.improved_ops / ops >= tuning.least_improved;
@@ -279,7 +281,8 @@ ir::Plan Planner::PlanOf(const Decisions& decisions, Detail detail) const {
   const GraphFacts& facts = task_.facts;
   // Costs and reasons are given in the prices of the program. During the search memory has a price too, and
   // redistributions are planned in the fastest way.
-  Assignment assignment(facts, task_.mesh, OptionsUnder(PricingOf(ir::Objective::kSpeed), 0), decisions.held);
+  const AssignmentOptions options = OptionsUnder(PricingOf(ir::Objective::kSpeed), 0);
+  Assignment assignment(facts, task_.mesh, options, decisions.held);
   assignment.Apply(decisions.changes);
   CLEAVE_CHECK(assignment.cost().impossible == 0) << "a value is read in a layout in which it cannot be made";
 
@@ -298,8 +301,18 @@ ir::Plan Planner::PlanOf(const Decisions& decisions, Detail detail) const {
   if (plan.search.lower_bound.has_value() && plan.search.cost <= *plan.search.lower_bound * (1 + 1e-9)) {
     plan.search.lower_bound = plan.search.cost;
   }
-  plan.ops = detail == Detail::kReasons ? PlansWithReasons(assignment, bundles_, task_.demands, decisions.reasons)
-                                        : OpPlansOf(assignment);
+  if (detail == Detail::kStrategies) {
+    plan.ops = OpPlansOf(assignment);
+  } else if (std::all_of(facts.times.begin(), facts.times.end(), [](int64_t times) { return times == 1; })) {
+    plan.ops = PlansWithReasons(assignment, bundles_, task_.demands, decisions.reasons);
+  } else {
+    // The reason of an op is about this one, and not about all for which it stands.
+    GraphFacts one_by_one = facts;
+    one_by_one.times = IdVector<ir::OpId, int64_t>(facts.times.size(), 1);
+    Assignment own(one_by_one, task_.mesh, options, decisions.held);
+    own.Apply(decisions.changes);
+    plan.ops = PlansWithReasons(own, bundles_, task_.demands, decisions.reasons);
+  }
   for (ir::OpId op : BrokenDemands(facts, plan, task_.demands)) {
     CLEAVE_CHECK(false) << "the plan does not keep the pin on " << facts.op(op).name;
   }

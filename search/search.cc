@@ -15,6 +15,7 @@
 #include "search/pipeline.h"
 #include "search/planner.h"
 #include "search/regions/objective.h"
+#include "search/shorten/shorten.h"
 #include "search/warnings.h"
 
 namespace cleave::search {
@@ -61,10 +62,11 @@ std::optional<Found> PlanManual(const ir::Graph& graph, const Cluster& cluster, 
                                 const SearchOptions& options, Diagnostics& diagnostics) {
   const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
+  const SearchedGraph model(graph);
   const ir::Plan plan = ManualPlan(graph, *mesh, cluster.name);
   const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster);
   if (!limit.has_value()) return Found{.plan = plan, .program = std::nullopt};
-  const FitTask task{.graph = graph,
+  const FitTask task{.model = model,
                      .cluster = cluster,
                      .limit = *limit,
                      .plan_for = [&](double, int) { return plan; },
@@ -119,7 +121,7 @@ Found Smallest(ir::Plan plan, const ir::Graph& graph, const Cluster& cluster, co
 
 // The cheapest plan that fits into memory; nullopt after errors. Only that plan gets its reasons, because finding them
 // takes longer than a search.
-std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner, const ir::Graph& graph,
+std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner, const SearchedGraph& model,
                                 const Cluster& cluster, const ir::Pins& pins, const SearchOptions& options,
                                 Diagnostics& diagnostics) {
   struct Decided {
@@ -151,12 +153,12 @@ std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner
       return reach([&](int level) { return planner.Divided(plan, level); }, trial);
     });
   };
-  const FitTask task{.graph = graph,
+  const FitTask task{.model = model,
                      .cluster = cluster,
                      .limit = limit,
                      .plan_for = plan_for,
                      .zero = options.zero,
-                     .savings = SavingsOf(graph, options, pins),
+                     .savings = SavingsOf(model.whole(), options, pins),
                      .execution = options.execution,
                      .tuning = options.tuning,
                      .improve = planner.CanImproveWithinLimit() ? improve : ImprovePlan(nullptr)};
@@ -164,11 +166,28 @@ std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner
   if (!fit.has_value()) return std::nullopt;
   const Planner::Decisions& decisions = fit->improved.has_value() ? improved.at(static_cast<size_t>(*fit->improved))
                                                                   : decided.at(key(fit->weight, fit->zero)).decisions;
-  ir::Plan plan = planner.Divided(planner.PlanOf(decisions, Planner::Detail::kReasons), fit->zero);
+  ir::Plan plan = model.Lengthened(planner.Divided(planner.PlanOf(decisions, Planner::Detail::kReasons), fit->zero));
   plan.micro_batches = fit->plan.micro_batches;
-  if (options.recompute == ir::Recompute::kFull) return Smallest(std::move(plan), graph, cluster, pins, options);
+  if (options.recompute == ir::Recompute::kFull) {
+    return Smallest(std::move(plan), model.whole(), cluster, pins, options);
+  }
   TakeSavings(fit->plan, plan);
   return Found{.plan = std::move(plan), .program = std::move(fit->program)};
+}
+
+// The graph that is searched. Of a model so large that the search decides equal layers as one, it has as many layers as
+// this takes: those at the ends, whose ops are decided separately because something else is near, one between them and
+// its neighbours. What names single ops, and searches that look at more than the sum of all prices, need all layers.
+SearchedGraph SearchedFor(const ir::Graph& graph, const ir::Pins& pins, const SearchOptions& options) {
+  const bool decides_by_price = options.algorithm == ir::SearchAlgorithm::kSapp &&
+                                options.price != ir::Price::kClassic && options.objective == ir::Objective::kSpeed;
+  const bool names_ops = !pins.pins.empty() || !pins.regions.empty() || !pins.retentions.empty();
+  if (!decides_by_price || names_ops) return graph;
+  SearchedGraph few = SearchedGraph::WithFewLayers(graph, options.tuning.searched_layers);
+  if (few.is_whole()) return few;
+  const GraphFacts facts = FactsOf(few.graph(), options.micro_batches, few.Times());
+  const bool decides_layers_as_one = static_cast<size_t>(facts.TimesOf(facts.set_ops)) > options.tuning.large_ops;
+  return decides_layers_as_one ? few : graph;
 }
 
 }  // namespace
@@ -253,7 +272,8 @@ std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Clu
                         .At(pins.settings.micro_batches_span, "more parts of a step than can be told apart"));
     return std::nullopt;
   }
-  const GraphFacts facts = FactsOf(training_graph, options.micro_batches);
+  const SearchedGraph model = SearchedFor(training_graph, pins, options);
+  const GraphFacts facts = FactsOf(model.graph(), options.micro_batches, model.Times());
   const std::optional<OpDemands> demands = ResolvePins(facts, *mesh, pins, diagnostics);
   if (!demands.has_value()) return std::nullopt;
 
@@ -264,12 +284,12 @@ std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Clu
       {.facts = facts, .mesh = *mesh, .cluster = cluster, .pins = pins, .demands = *demands, .options = own});
   std::optional<Found> found;
   if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster)) {
-    found = PlanWithin(*limit, planner, training_graph, cluster, pins, options, diagnostics);
+    found = PlanWithin(*limit, planner, model, cluster, pins, options, diagnostics);
   } else {
     const int zero = options.zero.value_or(0);
     const std::optional<Planner::Decisions> decisions = planner.DecideFor(/*memory_weight=*/0, zero, diagnostics);
     if (decisions.has_value()) {
-      ir::Plan plan = planner.Divided(planner.PlanOf(*decisions, Planner::Detail::kReasons), zero);
+      ir::Plan plan = model.Lengthened(planner.Divided(planner.PlanOf(*decisions, Planner::Detail::kReasons), zero));
       if (options.recompute == ir::Recompute::kFull) {
         found = Smallest(std::move(plan), training_graph, cluster, pins, options);
       } else {
@@ -279,7 +299,7 @@ std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Clu
     }
   }
   if (!found.has_value()) return std::nullopt;
-  WarnOfIdleRanks(facts, found->plan, *demands, pins, options.leave_idle, diagnostics);
+  WarnOfIdleRanks(facts, model.Searched(found->plan), *demands, pins, options.leave_idle, diagnostics);
   return found;
 }
 

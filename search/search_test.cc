@@ -227,6 +227,42 @@ TEST(DepthTest, RulesDoNotGrowWithIt) {
   EXPECT_EQ(rules_of(30), rules_of(3));
 }
 
+// Of a deep model few layers are searched. The plan is the one that is found with all of them, or a cheaper one: both
+// searches take the best of what lies near.
+TEST(DepthTest, FewLayersDecideAll) {
+  int equal = 0;
+  for (const ir::Graph& graph : {Gpt({.layers = 30}), testing::MixtureOfExperts({.layers = 24})}) {
+    for (const int ranks : {6, 16}) {
+      for (const ir::Price price : {ir::Price::kBytes, ir::Price::kTime}) {
+        for (const int zero : {0, 3}) {
+          SCOPED_TRACE(::testing::Message() << ranks << " ranks, " << PriceName(price) << ", zero " << zero);
+          SearchOptions options{.price = price, .dataset = {}, .zero = zero};
+          options.tuning.large_ops = 200;
+          Diagnostics diagnostics;
+          const std::optional<ir::Plan> few = Search(graph, CpuCluster(ranks), {}, options, diagnostics);
+          options.tuning.searched_layers = 1000;
+          const std::optional<ir::Plan> all = Search(graph, CpuCluster(ranks), {}, options, diagnostics);
+          ASSERT_TRUE(few.has_value() && all.has_value());
+          ASSERT_LE(few->search.cost, all->search.cost * (1 + 1e-9));
+          if (few->search.cost < all->search.cost * (1 - 1e-9)) continue;
+          ++equal;
+          for (const ir::Op& op : graph.ops) {
+            const ir::OpPlan& own = few->ops[op.id];
+            const ir::OpPlan& expected = all->ops[op.id];
+            EXPECT_TRUE(own.strategy == expected.strategy && own.output == expected.output) << op.name;
+            EXPECT_EQ(own.retention, expected.retention) << op.name;
+            EXPECT_EQ(own.decided_by, expected.decided_by) << op.name;
+            // What another choice costs depends on how many layers follow it.
+            const auto what = [](const std::string& reason) { return reason.substr(0, reason.find("; next is")); };
+            EXPECT_EQ(what(own.reason), what(expected.reason)) << op.name;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GE(equal, 12);
+}
+
 // The search measures plans against a limit; the program that it made is that of the plan that it returns.
 TEST(SearchForProgramTest, GivesTheProgramThatWasMeasured) {
   const ir::Graph graph = Gpt({});

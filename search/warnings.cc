@@ -1,6 +1,7 @@
 #include "search/warnings.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,7 +21,8 @@ std::string OpsText(const GraphFacts& facts, const std::vector<ir::OpId>& ops) {
   const ir::Op& first = facts.op(ops[0]);
   std::string text = absl::StrCat("`", first.name, "`");
   if (first.line > 0) absl::StrAppend(&text, " (line ", first.line, ")");
-  if (ops.size() > 1) absl::StrAppend(&text, " and ", Plural(static_cast<int64_t>(ops.size()) - 1, "more op"));
+  const int64_t count = facts.TimesOf(ops);
+  if (count > 1) absl::StrAppend(&text, " and ", Plural(count - 1, "more op"));
   return text;
 }
 
@@ -72,17 +74,20 @@ Bytes GatheredFor(const GraphFacts& facts, const ir::Plan& plan, ir::OpId op) {
   return gathered;
 }
 
-void WarnOfNoRule(const GraphFacts& facts, const ir::Plan& plan, ir::OpId op, Diagnostics& diagnostics) {
-  const std::string& defined = facts.op(op).attributes.Get(ir::attribute::kOp);
-  const Bytes gathered = GatheredFor(facts, plan, op);
+// `ops`: all that `op defined` makes.
+void WarnOfNoRule(const GraphFacts& facts, const ir::Plan& plan, const std::string& defined,
+                  const std::vector<ir::OpId>& ops, Diagnostics& diagnostics) {
+  Bytes gathered(0);
+  for (const ir::OpId op : ops) gathered += GatheredFor(facts, plan, op) * facts.times[op];
   std::string cost = "every rank repeats the work; each already has all that it reads";
   if (gathered > Bytes(0)) {
     cost = absl::StrCat("every rank repeats the work, and sends ", FormatBytes(gathered),
                         " in each step to gather what it reads");
   }
   diagnostics.Add(
-      Warning(Code::kW0604, absl::StrCat(OpsText(facts, {op}), " runs whole on each of ",
-                                         Plural(plan.mesh.rank_count(), "rank"), ": `op ", defined, "` has no rule"))
+      Warning(Code::kW0604,
+              absl::StrCat(OpsText(facts, ops), facts.TimesOf(ops) == 1 ? " runs" : " run", " whole on each of ",
+                           Plural(plan.mesh.rank_count(), "rank"), ": `op ", defined, "` has no rule"))
           .Note(std::move(cost))
           .Help(absl::StrCat("say in `op ", defined, "` which dimensions can be cut: `rule = \"n k -> n k\";`")));
 }
@@ -105,22 +110,25 @@ void WarnOfIdleRanks(const GraphFacts& facts, const ir::Plan& plan, const OpDema
   const int ranks = plan.mesh.rank_count();
   if (ranks == 1) return;
   std::vector<ir::OpId> whole, lopsided;
+  std::map<std::string, std::vector<ir::OpId>> without_rule;  // By the op that defines them.
   std::set<ir::AxisId> used;
   for (const ir::Op& op : facts.graph->ops) {
     if (!IsModelOp(facts, op.id)) continue;
     const ir::Strategy& strategy = plan.ops[op.id].strategy;
     if (op.kind == ir::OpKind::kCustom && op.attributes.Get(ir::attribute::kRule).empty()) {
-      WarnOfNoRule(facts, plan, op.id, diagnostics);
+      without_rule[op.attributes.Get(ir::attribute::kOp)].push_back(op.id);
     } else if (HasOnlyWholeFactors(facts.rule(op.id)) && op.type.elements() > 1) {
       whole.push_back(op.id);
     }
     if (IsLopsided(facts.rule(op.id), strategy, plan.mesh)) lopsided.push_back(op.id);
     for (const std::vector<ir::AxisId>& axes : strategy.cuts) used.insert(axes.begin(), axes.end());
   }
+  for (const auto& [defined, ops] : without_rule) WarnOfNoRule(facts, plan, defined, ops, diagnostics);
   if (!whole.empty()) {
-    diagnostics.Add(Warning(Code::kW0601, absl::StrCat(OpsText(facts, whole), whole.size() == 1 ? " runs" : " run",
-                                                       " whole on each of ", Plural(ranks, "rank")))
-                        .Note("no dimension of it can be cut: every rank repeats the work"));
+    diagnostics.Add(
+        Warning(Code::kW0601, absl::StrCat(OpsText(facts, whole), facts.TimesOf(whole) == 1 ? " runs" : " run",
+                                           " whole on each of ", Plural(ranks, "rank")))
+            .Note("no dimension of it can be cut: every rank repeats the work"));
   }
   if (!lopsided.empty()) {
     Diagnostic warning = Warning(

@@ -27,7 +27,7 @@ Assignment::Assignment(const GraphFacts& facts, const ir::Mesh& mesh, Assignment
   }
   for (const ir::Op& op : facts.graph->ops) {
     quiet_[op.id] = !facts.priced[op.id] || facts.updated_parameters[op.id] != op.id;
-    cost_.price += table_.LocalPrice(op.id, chosen_[op.id]);
+    cost_.price += table_.LocalPrice(op.id, chosen_[op.id]) * static_cast<double>(facts.times[op.id]);
   }
   for (const ir::Op& op : facts.graph->ops) {
     Touch(op.id);
@@ -62,7 +62,8 @@ void Assignment::Touch(ir::OpId op) {
 void Assignment::Choose(ir::OpId op, int strategy) {
   if (chosen_[op] == strategy) return;
   journal_.push_back({.op = op, .strategy = chosen_[op], .cost = {}, .total = cost_, .is_cost = false});
-  cost_.price += table_.LocalPrice(op, strategy) - table_.LocalPrice(op, chosen_[op]);
+  cost_.price +=
+      (table_.LocalPrice(op, strategy) - table_.LocalPrice(op, chosen_[op])) * static_cast<double>(facts_.times[op]);
   chosen_[op] = strategy;
   ++work_;
   Touch(op);
@@ -103,7 +104,7 @@ void Assignment::Settle() {
     const Cost price = PriceValue(op);
     if (price == value_costs_[op]) continue;
     journal_.push_back({.op = op, .strategy = 0, .cost = value_costs_[op], .total = cost_, .is_cost = true});
-    cost_ = cost_ - value_costs_[op] + price;
+    cost_ = cost_ + (price - value_costs_[op]) * facts_.times[op];
     value_costs_[op] = price;
   }
   dirty_.clear();

@@ -99,9 +99,9 @@ class Assignment {
   // every machine.
   int64_t work() const { return work_ + table_.prices().work(); }
   // The price of the redistributions of this op's value, and of those inside the distributed forms of the op and of the
-  // ops that inherit from it.
+  // ops that inherit from it, for each op for which it stands.
   const Cost& value_cost(ir::OpId op) const { return value_costs_[op]; }
-  // The price of an op, and of the backward ops that inherit from it, without redistributions.
+  // The price of one op, and of the backward ops that inherit from it, without redistributions.
   double LocalPriceOf(ir::OpId op);
   // The same, with the redistributions of what these ops read and make.
   Cost CostAround(ir::OpId op);

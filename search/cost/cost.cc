@@ -32,9 +32,10 @@ class PlanPricer {
   Cost Total() {
     Cost total;
     for (const ir::Op& op : facts_.graph->ops) {
-      total.price += LocalPrice(op.id);
-      if (facts_.priced[op.id]) total = total + ValueCost(op);
-      total = total + InnerCostOf(op.id);
+      Cost own = InnerCostOf(op.id);
+      if (facts_.priced[op.id]) own = own + ValueCost(op);
+      own.price += LocalPrice(op.id);
+      total = total + own * facts_.times[op.id];
     }
     return total;
   }

@@ -305,10 +305,12 @@ void FindGradients(GraphFacts& facts) {
 
 }  // namespace
 
-GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches) {
+GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches, IdVector<ir::OpId, int64_t> times) {
   const size_t count = graph.ops.size();
+  if (times.empty()) times = IdVector<ir::OpId, int64_t>(count, 1);
   GraphFacts facts{.graph = &graph,
                    .micro_batches = micro_batches,
+                   .times = std::move(times),
                    .uses = micro_batches == 1 ? IdVector<ir::OpId, ir::BatchUse>(count) : ir::FindBatchUses(graph).ops,
                    .rules = {},
                    .rule_of = IdVector<ir::OpId, int>(count),
@@ -360,6 +362,12 @@ GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches) {
   FindGradients(facts);
   FindInnerGroups(facts);
   return facts;
+}
+
+int64_t GraphFacts::TimesOf(const std::vector<ir::OpId>& ops) const {
+  int64_t sum = 0;
+  for (const ir::OpId op : ops) sum += times[op];
+  return sum;
 }
 
 ir::TensorType GraphFacts::value_type(ir::OpId id) const {

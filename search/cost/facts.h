@@ -43,6 +43,8 @@ struct Read {
 struct GraphFacts {
   const ir::Graph* graph = nullptr;  // Outlives the facts.
   int64_t micro_batches = 1;
+  // How many equal ops each one stands for (search/shorten). Prices of plans count it and its value so often.
+  IdVector<ir::OpId, int64_t> times;
   IdVector<ir::OpId, ir::BatchUse> uses;  // All kOnce where there is one micro-batch.
   std::vector<ir::Rule> rules;            // Equal ops share one.
   IdVector<ir::OpId, int> rule_of;        // Indexes into rules.
@@ -81,6 +83,8 @@ struct GraphFacts {
 
   const ir::Rule& rule(ir::OpId op) const { return rules[static_cast<size_t>(rule_of[op])]; }
   const ir::Op& op(ir::OpId id) const { return graph->op(id); }
+  // The sum of `times` over these ops.
+  int64_t TimesOf(const std::vector<ir::OpId>& ops) const;
   // Whether the op is one of `set_ops`.
   bool is_set(ir::OpId id) const { return roles[id] == Role::kProduct || roles[id] == Role::kLight; }
   // Whether no op of a training step reads this input of the model.
@@ -98,8 +102,9 @@ struct GraphFacts {
 };
 
 // REQUIRES: VerifyGraph finds no error in `graph`, which may be a forward graph or a training graph. Where a step takes
-// its batch in micro-batches, rules are those of the largest one, so that strategies are valid for it.
-GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches = 1);
+// its batch in micro-batches, rules are those of the largest one, so that strategies are valid for it. `times` empty:
+// every op stands for itself.
+GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches = 1, IdVector<ir::OpId, int64_t> times = {});
 
 // How often `value`, of which each micro-batch has the same or a part, is sent for `reader` more than moves() says: for
 // each one where the reader takes their parts, or a parameter that is gathered again.

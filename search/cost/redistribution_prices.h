@@ -40,6 +40,10 @@ struct Cost {
   Cost operator-(const Cost& other) const {
     return {price - other.price, collectives - other.collectives, impossible - other.impossible};
   }
+  Cost operator*(int64_t times) const {
+    const auto count = static_cast<int>(times);
+    return {price * static_cast<double>(times), collectives * count, impossible * count};
+  }
   bool operator==(const Cost&) const = default;
 };
 

@@ -94,7 +94,8 @@ Prices TimePrices(const GraphFacts& facts, const Cluster& machine, const ir::Mes
   const Link& slowest = cluster.links.front();
   for (const ir::Op& op : facts.graph->ops) {
     if (facts.roles[op.id] == Role::kAside) continue;
-    prices.scale += slowest.latency.value() + static_cast<double>(op.type.bytes().value()) / slowest.bytes_per_second;
+    prices.scale += static_cast<double>(facts.times[op.id]) *
+                    (slowest.latency.value() + static_cast<double>(op.type.bytes().value()) / slowest.bytes_per_second);
   }
   return prices;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
+#include <set>
 #include <utility>
 
 #include "search/memory/measured.h"
@@ -13,18 +15,17 @@ namespace {
 // Of the equal layers so many of the first and of the last are kept.
 constexpr size_t kFirst = 1, kLast = 2;
 // With fewer layers a program of all of them is made at once.
-constexpr size_t kFewest = 4 * (kFirst + 1 + kLast);
+constexpr int64_t kFewest = 4 * (kFirst + 1 + kLast);
 
 // Layers [begin, end) of the equal ones.
 struct LayerRun {
   size_t begin = 0;
   size_t end = 0;
-
-  size_t count() const { return end - begin; }
+  int64_t layers = 0;  // Of the whole model.
 };
 
-// The longest run of layers that the plan treats alike.
-LayerRun LongestRun(const EqualLayers& equal, const ir::Plan& plan) {
+// The longest run of layers that the plan treats alike. `times`: how many layers each stands for.
+LayerRun LongestRun(const EqualLayers& equal, const std::vector<int64_t>& times, const ir::Plan& plan) {
   const auto is_alike = [&](ir::OpId a, ir::OpId b) {
     const ir::OpPlan& x = plan.ops[a];
     const ir::OpPlan& y = plan.ops[b];
@@ -34,9 +35,10 @@ LayerRun LongestRun(const EqualLayers& equal, const ir::Plan& plan) {
   LayerRun longest, run;
   for (size_t i = 0; i < layers.size(); ++i) {
     const bool continues = i > 0 && std::equal(layers[i - 1].begin(), layers[i - 1].end(), layers[i].begin(), is_alike);
-    if (!continues) run.begin = i;
+    if (!continues) run = {.begin = i, .end = i, .layers = 0};
     run.end = i + 1;
-    if (run.count() > longest.count()) longest = run;
+    run.layers += times[i];
+    if (run.layers > longest.layers) longest = run;
   }
   return longest;
 }
@@ -64,24 +66,27 @@ ir::Plan PlanOf(const Shortened& few, const ir::Plan& plan) {
 
 }  // namespace
 
-std::optional<Seconds> Estimate::StepWithin(Bytes limit) const {
-  if (peak <= limit) return step;
-  if (AtLeast() > limit) return std::nullopt;
-  const Bytes saved(static_cast<int64_t>(static_cast<double>((peak - limit).value()) / layers));
-  const std::optional<RecomputeChoice> choice = recomputation->Cheapest(recomputation->PeakAsAsked() - saved);
-  return choice.has_value() ? std::optional(step + choice->seconds * layers) : std::nullopt;
+std::optional<RecomputeChoice> Estimate::ChoiceWithin(Bytes limit) const {
+  if (peak <= limit) return RecomputeChoice{};
+  return AtLeast() <= limit ? recomputation->Cheapest(limit - besides) : std::nullopt;
 }
 
-Estimator::Estimator(const ir::Graph& training_graph, const Cluster& cluster, const Execution& execution)
-    : graph_(training_graph),
+Estimator::Estimator(const SearchedGraph& model, const Cluster& cluster, const Execution& execution)
+    : model_(model),
+      graph_(model.graph()),
       cluster_(cluster),
       execution_(execution),
-      equal_(training_graph.is_manual() ? EqualLayers() : FindEqualLayers(training_graph)) {}
+      equal_(graph_.is_manual() ? EqualLayers() : model.Layers()),
+      whole_equal_(graph_.is_manual() || model.is_whole() ? equal_ : model.WholeLayers()) {
+  const IdVector<ir::OpId, int64_t> times = model.Times();
+  for (const std::vector<ir::OpId>& layer : equal_.ops) times_.push_back(times[layer[0]]);
+}
 
 std::optional<Estimator::LeftOut> Estimator::LeftOutOf(const ir::Plan& plan) const {
-  const LayerRun run = LongestRun(equal_, plan);
-  if (run.count() < kFewest) return std::nullopt;
-  return LeftOut{.begin = run.begin + kFirst, .end = run.end - kLast};
+  const LayerRun run = LongestRun(equal_, times_, plan);
+  if (run.layers < kFewest || run.end - run.begin < kFirst + 1 + kLast) return std::nullopt;
+  return LeftOut{
+      .begin = run.begin + kFirst, .end = run.end - kLast, .layers = run.layers - static_cast<int64_t>(kFirst + kLast)};
 }
 
 const Estimate* Estimator::Of(const ir::Plan& plan) {
@@ -99,17 +104,85 @@ const Estimate* Estimator::Of(const ir::Plan& plan) {
   return known->estimate.has_value() ? &*known->estimate : nullptr;
 }
 
-std::optional<Estimate> Estimator::Make(const LeftOut& layers, const ir::Plan& plan) {
-  const std::optional<Estimate> few = Without(layers, plan);
-  std::optional<Estimate> more = few.has_value() ? Without(layers.AllButTheFirst(), plan) : std::nullopt;
+std::optional<Seconds> Estimator::StepWithin(const ir::Plan& plan, Bytes limit) {
+  const Estimate* const estimate = Of(plan);
+  if (estimate == nullptr) return std::nullopt;
+  const std::optional<RecomputeChoice> choice = estimate->ChoiceWithin(limit);
+  if (!choice.has_value()) return std::nullopt;
+  if (choice->if_all <= Seconds(0)) return estimate->step;
+  // Part of it may run beside communication, which programs show.
+  const LeftOut layers = *LeftOutOf(plan);
+  const Shortened& few = GraphWithout(layers.AllButTheFirst());
+  ir::Plan thrifty = plan;
+  for (size_t i = 0; i < thrifty.ops.size(); ++i) {
+    const ir::OpId op(static_cast<int64_t>(i));
+    const auto found = choice->ops.find(few.stand_ins[op]);
+    if (found != choice->ops.end()) thrifty.ops[op].retention = found->second;
+  }
+  const std::optional<Programs> made = ProgramsOf(layers, thrifty);
+  if (!made.has_value()) return std::nullopt;
+  const Seconds more = StepOf(made->more, cluster_, execution_);
+  const Seconds all = more + (more - StepOf(made->few, cluster_, execution_)) * static_cast<double>(layers.others());
+  return estimate->step + (all - estimate->step) * (choice->seconds.value() / choice->if_all.value());
+}
+
+std::optional<ir::Plan> Estimator::PlanWithin(const ir::Plan& plan, Bytes limit) {
+  const Estimate* const estimate = Of(plan);
+  if (estimate == nullptr) return std::nullopt;
+  const std::optional<RecomputeChoice> choice = estimate->ChoiceWithin(limit);
+  if (!choice.has_value()) return std::nullopt;
+  ir::Plan whole = model_.Lengthened(plan);
+  Repeat(*choice, *LeftOutOf(plan), whole);
+  return whole;
+}
+
+// Gives `whole` a choice for the program in which the first of `layers` stands for all of them.
+void Estimator::Repeat(const RecomputeChoice& choice, const LeftOut& layers, ir::Plan& whole) {
+  IdVector<ir::OpId, ir::OpId> models = model_.StandIns();  // The op of `graph_` whose choice each op takes.
+  std::set<ir::OpId> keeps;                                 // Those that do not take what is made again in part.
+  const int64_t first =
+      std::accumulate(times_.begin(), times_.begin() + static_cast<std::ptrdiff_t>(layers.begin), int64_t{0});
+  const Shortened& few = GraphWithout(layers.AllButTheFirst());
+  for (int64_t layer = 0; layer < layers.layers; ++layer) {
+    const std::vector<ir::OpId>& own = whole_equal_.ops[static_cast<size_t>(first + layer)];
+    const std::vector<ir::OpId>& alike = equal_.ops[layers.begin];
+    const bool is_beyond = static_cast<double>(layer) >= choice.share * static_cast<double>(layers.layers);
+    for (size_t place = 0; place < own.size(); ++place) {
+      models[own[place]] = alike[place];
+      if (is_beyond && choice.partly.count(few.stand_ins[alike[place]]) > 0) keeps.insert(own[place]);
+    }
+  }
+  for (size_t i = 0; i < whole.ops.size(); ++i) {
+    const ir::OpId op(static_cast<int64_t>(i));
+    const auto found = choice.ops.find(few.stand_ins[models[op]]);
+    if (found != choice.ops.end() && keeps.count(op) == 0) whole.ops[op].retention = found->second;
+  }
+}
+
+std::optional<Estimator::Programs> Estimator::ProgramsOf(const LeftOut& layers, const ir::Plan& plan) {
+  std::optional<PlannedProgram> few = ProgramWithout(layers, plan);
+  if (!few.has_value()) return std::nullopt;
+  std::optional<PlannedProgram> more = ProgramWithout(layers.AllButTheFirst(), plan);
   if (!more.has_value()) return std::nullopt;
-  const int64_t others = layers.others();
-  more->peak += (more->peak - few->peak) * others;
-  more->least += std::max(Bytes(0), more->least - few->least) * others;
-  more->besides += std::max(Bytes(0), more->besides - few->besides) * others;
-  more->step += (more->step - few->step) * static_cast<double>(others);
-  more->layers = static_cast<double>(others + 1 + kFirst + kLast) / (kFirst + 1 + kLast);
-  return more;
+  return Programs{.few = *std::move(few), .more = *std::move(more)};
+}
+
+std::optional<Estimate> Estimator::Make(const LeftOut& layers, const ir::Plan& plan) {
+  const std::optional<Programs> made = ProgramsOf(layers, plan);
+  if (!made.has_value()) return std::nullopt;
+  const Shortened& graph = GraphWithout(layers.AllButTheFirst());
+  OpTimes times(graph.graph.ops.size(), 1);
+  for (const ir::OpId op : equal_.ops[layers.begin]) times[graph.stand_ins[op]] = layers.layers;
+  const Bytes peak = PeakOf(made->more);
+  const Seconds step = StepOf(made->more, cluster_, execution_);
+  const Seconds step_of_layer = step - StepOf(made->few, cluster_, execution_);
+  Estimate estimate{.peak = peak + (peak - PeakOf(made->few)) * layers.others(),
+                    .least = Bytes(0),
+                    .step = step + step_of_layer * static_cast<double>(layers.others()),
+                    .recomputation = RecomputationOf(made->more, cluster_, {}, {}, times)};
+  estimate.least = estimate.recomputation->LeastPeak();
+  estimate.besides = std::max(Bytes(0), estimate.peak - estimate.recomputation->PeakAsAsked());
+  return estimate;
 }
 
 const Shortened& Estimator::GraphWithout(const LeftOut& layers) {
@@ -120,17 +193,10 @@ const Shortened& Estimator::GraphWithout(const LeftOut& layers) {
   return found->second;
 }
 
-std::optional<Estimate> Estimator::Without(const LeftOut& layers, const ir::Plan& plan) {
+std::optional<PlannedProgram> Estimator::ProgramWithout(const LeftOut& layers, const ir::Plan& plan) {
   const Shortened& few = GraphWithout(layers);
-  const absl::StatusOr<PlannedProgram> made = ProgramOf(few.graph, PlanOf(few, plan), execution_);
-  if (!made.ok()) return std::nullopt;
-  std::unique_ptr<Recomputation> recomputation = RecomputationOf(*made, cluster_, {}, {});
-  const Bytes peak = PeakOf(*made);
-  return Estimate{.peak = peak,
-                  .least = recomputation->LeastPeak(),
-                  .step = StepOf(*made, cluster_, execution_),
-                  .besides = peak - recomputation->PeakAsAsked(),
-                  .recomputation = std::move(recomputation)};
+  absl::StatusOr<PlannedProgram> made = ProgramOf(few.graph, PlanOf(few, plan), execution_);
+  return made.ok() ? std::optional(*std::move(made)) : std::nullopt;
 }
 
 }  // namespace cleave::search

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/units/units.h"
 #include "ir/graph/graph.h"
@@ -26,32 +27,38 @@
 namespace cleave::search {
 
 struct Estimate {
-  // About how long a step takes within a limit: with as much made again as a layer must save of its part of what is too
-  // much, in all layers. nullopt where it probably does not fit. Of a plan in which the user asks for nothing.
-  std::optional<Seconds> StepWithin(Bytes limit) const;
-
+  // What is probably made again so that the plan fits, of the program of few layers; nothing where it fits as it is.
+  // nullopt where it probably does not fit. Of a plan in which the user asks for nothing.
+  std::optional<RecomputeChoice> ChoiceWithin(Bytes limit) const;
   // With recomputation the plan needs at least about so much.
   Bytes AtLeast() const { return least + besides; }
 
   Bytes peak;
-  // The least peak with recomputation, or less: what each place of the step needs is linear in the number of layers, so
-  // the most of them grows at least as fast with more layers as with few. Of a plan in which the user asks for nothing.
-  Bytes least;
+  Bytes least;  // About the least peak with recomputation. Of a plan in which the user asks for nothing.
   Seconds step;
   Bytes besides{0};                              // What the program takes besides the values that are live.
-  double layers = 1;                             // For each layer of the program of few.
-  std::unique_ptr<Recomputation> recomputation;  // Of that program.
+  std::unique_ptr<Recomputation> recomputation;  // A layer of the program of few stands for all that it leaves out.
 };
 
 // Not thread-safe.
 class Estimator {
  public:
   // The arguments outlive it.
-  Estimator(const ir::Graph& training_graph, const Cluster& cluster, const Execution& execution);
+  Estimator(const SearchedGraph& model, const Cluster& cluster, const Execution& execution);
 
-  // Null where few layers are equal in graph and plan, so that a program of all layers takes about as long to make, and
-  // where no program of the plan can be made. Equal plans get one estimate, which stays valid.
+  // Of a plan of the model's graph. Null where few layers are equal in graph and plan, so that a program of all layers
+  // takes about as long to make, and where no program of the plan can be made. Equal plans get one estimate, which
+  // stays valid.
   const Estimate* Of(const ir::Plan& plan);
+
+  // About how long a step of the plan takes with the choice with which it probably stays within the limit. nullopt as
+  // PlanWithin.
+  std::optional<Seconds> StepWithin(const ir::Plan& plan, Bytes limit);
+
+  // The plan of the whole model with which it probably stays within the limit: its layers make again what those of the
+  // program of few layers do, as large a part of them each. nullopt where there is no estimate, or it says that the
+  // plan does not fit.
+  std::optional<ir::Plan> PlanWithin(const ir::Plan& plan, Bytes limit);
 
  private:
   // The programs of few layers: the ones that they leave out are [begin, end) of the equal ones, and all of these but
@@ -59,9 +66,10 @@ class Estimator {
   struct LeftOut {
     size_t begin = 0;
     size_t end = 0;
+    int64_t layers = 0;  // Of the whole model.
 
-    int64_t others() const { return static_cast<int64_t>(end - begin - 1); }
-    LeftOut AllButTheFirst() const { return {.begin = begin + 1, .end = end}; }
+    int64_t others() const { return layers - 1; }
+    LeftOut AllButTheFirst() const { return {.begin = begin + 1, .end = end, .layers = others()}; }
     auto operator<=>(const LeftOut&) const = default;
   };
   struct Known {
@@ -70,14 +78,23 @@ class Estimator {
     std::optional<Estimate> estimate;
   };
   std::optional<LeftOut> LeftOutOf(const ir::Plan& plan) const;
+  void Repeat(const RecomputeChoice& choice, const LeftOut& layers, ir::Plan& whole);
   std::optional<Estimate> Make(const LeftOut& layers, const ir::Plan& plan);
-  std::optional<Estimate> Without(const LeftOut& layers, const ir::Plan& plan);
+  // What each layer that is left out adds is what the program with the first of them has more than that with none.
+  struct Programs {
+    PlannedProgram few, more;
+  };
+  std::optional<Programs> ProgramsOf(const LeftOut& layers, const ir::Plan& plan);
+  std::optional<PlannedProgram> ProgramWithout(const LeftOut& layers, const ir::Plan& plan);
   const Shortened& GraphWithout(const LeftOut& layers);
 
+  const SearchedGraph& model_;
   const ir::Graph& graph_;
   const Cluster& cluster_;
   const Execution& execution_;
-  const EqualLayers equal_;
+  const EqualLayers equal_;  // Of `graph_`, and of the whole model.
+  const EqualLayers whole_equal_;
+  std::vector<int64_t> times_;  // Of each equal layer: how many layers of the whole model it stands for.
   std::map<LeftOut, Shortened> shortened_;
   std::deque<Known> known_;
 };

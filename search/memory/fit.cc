@@ -28,7 +28,7 @@ constexpr int64_t kNearPart = 8;
 class Fitter {
  public:
   explicit Fitter(const FitTask& task)
-      : task_(task), estimator_(task.graph, task.cluster, task.execution), saver_(task, estimator_, best_) {}
+      : task_(task), estimator_(task.model, task.cluster, task.execution), saver_(task, estimator_, best_) {}
 
   // Tries the plans of all levels and weights. False where a search failed.
   bool TryLevels() {
@@ -193,7 +193,7 @@ class Fitter {
 
   // The plan in as many micro-batches as it can have, where the compiler chooses their number.
   std::optional<ir::Plan> InParts(const Tried& own) const {
-    return task_.savings.micro_batches ? InMostMicroBatches(task_.graph, own.plan) : std::nullopt;
+    return task_.savings.micro_batches ? InMostMicroBatches(task_.model.graph(), own.plan) : std::nullopt;
   }
 
   // Whether the plan with all savings takes little more than the limit, or is not known to take more. Another plan may
@@ -204,7 +204,7 @@ class Fitter {
     const Estimate* const estimate = estimator_.Of(AskedAndMoved(InParts(own).value_or(own.plan)));
     if (estimate == nullptr) return true;
     if (!task_.savings.recomputes) return estimate->peak <= near;
-    return task_.savings.asked.empty() ? estimate->StepWithin(near).has_value() : estimate->least <= near;
+    return task_.savings.asked.empty() ? estimate->ChoiceWithin(near).has_value() : estimate->least <= near;
   }
 
   // Without micro-batches and recomputation.
@@ -212,7 +212,7 @@ class Fitter {
     if (own.examined.peak.has_value()) return *own.examined.peak;
     const ir::Plan plan = AskedAndMoved(own.plan);
     const Estimate* const estimate = estimator_.Of(plan);
-    own.examined.peak = estimate != nullptr ? estimate->peak : PeakOf(MustMake(task_.graph, plan, task_.execution));
+    own.examined.peak = estimate != nullptr ? estimate->peak : PeakOf(*WholeProgramOf(plan));
     return *own.examined.peak;
   }
 
@@ -221,7 +221,7 @@ class Fitter {
     const ir::Plan moved = AskedAndMoved(plan);
     const Estimate* const estimate = estimator_.Of(moved);
     if (estimate != nullptr) return task_.savings.recomputes ? estimate->least : estimate->peak;
-    const absl::StatusOr<PlannedProgram> made = ProgramOf(task_.graph, moved, task_.execution);
+    const absl::StatusOr<PlannedProgram> made = WholeProgramOf(moved);
     return made.ok() ? std::optional(PeakOf(*made)) : std::nullopt;
   }
 
@@ -251,18 +251,25 @@ class Fitter {
 
   // Whether the batch can be taken in as many parts as the plan says. There is an estimate only of programs.
   bool HasProgram(const ir::Plan& plan, const Estimate* estimate) const {
-    return estimate != nullptr || ProgramOf(task_.graph, WithAsked(plan, task_.savings.asked), task_.execution).ok();
+    return estimate != nullptr || WholeProgramOf(WithAsked(plan, task_.savings.asked)).ok();
+  }
+
+  absl::StatusOr<PlannedProgram> WholeProgramOf(const ir::Plan& plan) const {
+    return ProgramOf(task_.model.whole(), task_.model.Lengthened(plan), task_.execution);
   }
 
   // `plan`, with as much recomputation as saves memory if that is allowed, and its steps moved.
   SmallestPlan WithRecomputation(const Tried& tried, const ir::Plan& plan) const {
-    SmallestPlan result{.plan = AskedAndMoved(plan), .weight = tried.weight, .zero = tried.zero, .use = {}};
+    const ir::Graph& graph = task_.model.whole();
+    SmallestPlan result{
+        .plan = task_.model.Lengthened(AskedAndMoved(plan)), .weight = tried.weight, .zero = tried.zero, .use = {}};
     if (!task_.savings.recomputes) {
-      result.use = MustMake(task_.graph, result.plan, task_.execution).memory.use;
+      result.use = MustMake(graph, result.plan, task_.execution).memory.use;
       return result;
     }
     auto [own, program] =
-        Smallest(task_.graph, task_.cluster, task_.execution, task_.savings, task_.tuning, plan).value();
+        Smallest(graph, task_.cluster, task_.execution, task_.savings, task_.tuning, task_.model.Lengthened(plan))
+            .value();
     result.plan = std::move(own);
     result.use = std::move(program.memory.use);
     return result;
@@ -327,7 +334,7 @@ std::optional<Fit> FitMemory(const FitTask& task, Diagnostics& diagnostics) {
   SmallestPlan smallest = fitter.TakeSmallest();
   if (!task.is_small() && smallest.peak() <= task.limit.bytes) {
     // By the estimates it does not fit.
-    PlannedProgram program = MustMake(task.graph, smallest.plan, task.execution);
+    PlannedProgram program = MustMake(task.model.whole(), smallest.plan, task.execution);
     return Fit{.plan = std::move(smallest.plan),
                .program = std::move(program),
                .weight = smallest.weight,

@@ -30,9 +30,10 @@ PlannedProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& sa
 }
 
 std::unique_ptr<Recomputation> RecomputationOf(const PlannedProgram& program, const Cluster& cluster,
-                                               const Savings& savings, const SearchTuning& tuning) {
+                                               const Savings& savings, const SearchTuning& tuning,
+                                               const OpTimes& times) {
   return std::make_unique<Recomputation>(program.distributed, program.program, program.memory, cluster, savings.asked,
-                                         tuning);
+                                         tuning, times);
 }
 
 void MoveStepsToFit(Bytes limit, ir::Plan& plan, PlannedProgram& program) {

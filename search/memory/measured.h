@@ -25,7 +25,8 @@ absl::StatusOr<PlannedProgram> Keep(const ir::Graph& graph, ir::Plan plan, const
 PlannedProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& savings, const Execution& execution);
 // `program`: of Keep.
 std::unique_ptr<Recomputation> RecomputationOf(const PlannedProgram& program, const Cluster& cluster,
-                                               const Savings& savings, const SearchTuning& tuning);
+                                               const Savings& savings, const SearchTuning& tuning,
+                                               const OpTimes& times = {});
 
 // Where the program does not fit, and its steps are in the order of the graph, moves them to where they take less
 // memory, and says so in its plan.

@@ -85,14 +85,15 @@ ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& pl
   return std::move(made->memory.use);
 }
 
-Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan) {
+Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan, const IdVector<ir::OpId, int64_t>& times) {
+  const auto times_of = [&](ir::OpId op) { return times.empty() ? 1 : times[op]; };
   Bytes bytes;
   ir::RuleTable rules;
   std::map<ir::OpId, Bytes> gradients;  // That the update reads, by the op that has the memory.
   for (const ir::Op& op : training_graph.ops) {
     if (op.kind == ir::OpKind::kParameter || op.kind == ir::OpKind::kState || op.kind == ir::OpKind::kInput) {
       const ir::Layout layout = ir::OutputLayout(plan.ops[op.id].strategy, rules.Of(training_graph, op));
-      bytes += ir::LargestLocalBytes(layout, plan.mesh, op.type);
+      bytes += ir::LargestLocalBytes(layout, plan.mesh, op.type) * times_of(op.id);
     }
     if (op.phase != ir::Phase::kUpdate) continue;
     for (size_t i = 0; i < op.inputs.size(); ++i) {
@@ -107,7 +108,7 @@ Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan) {
       found->second = std::min(found->second, least);
     }
   }
-  for (const auto& [owner, size] : gradients) bytes += size;
+  for (const auto& [owner, size] : gradients) bytes += size * times_of(owner);
   return bytes;
 }
 

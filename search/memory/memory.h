@@ -34,6 +34,7 @@
 #include "search/cost/execution.h"
 #include "search/cost/facts.h"
 #include "search/cost/prices.h"
+#include "search/shorten/shorten.h"
 #include "search/tuning/tuning.h"
 
 namespace cleave::search {
@@ -59,7 +60,8 @@ ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& pl
 
 // What a rank holds throughout, parameters, optimizer state and inputs, and the gradients, which are all there between
 // the backward pass and the update. EstimateMemory's peak is never less, and this takes no program to find.
-Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan);
+// `times`: how many ops each one stands for; empty: itself.
+Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan, const IdVector<ir::OpId, int64_t>& times = {});
 
 // The bytes that a rank keeps because of the op's value under `strategy`: for a parameter also its gradient, unless
 // that is applied by rows, and the optimizer's state; for a forward value only if the backward pass reads it; for all
@@ -131,7 +133,7 @@ struct Fit {
 };
 
 struct FitTask {
-  const ir::Graph& graph;  // The training graph.
+  const SearchedGraph& model;  // The training graph. The task's plans are of its `graph`, the one that fits of `whole`.
   const Cluster& cluster;
   MemoryLimit limit;
   PlanFor plan_for;

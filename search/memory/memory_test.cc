@@ -92,7 +92,8 @@ class FewPlans {
 std::optional<Fit> Fitted(const ir::Graph& graph, FewPlans& plans, Bytes limit, std::optional<int> zero,
                           Diagnostics& diagnostics, Savings savings = {}, const Execution& execution = {}) {
   const Cluster cluster = CpuCluster(plans.devices());
-  const FitTask task{.graph = graph,
+  const SearchedGraph model(graph);
+  const FitTask task{.model = model,
                      .cluster = cluster,
                      .limit = {.bytes = limit, .span = {}, .source = "`memory`"},
                      .plan_for = plans.Search(),

@@ -41,8 +41,9 @@ std::vector<std::string> ShardingNotes(const FitTask& task, const SmallestPlan& 
     std::optional<ir::Plan> plan = task.plan_for(smallest.weight, zero);
     if (!plan.has_value()) break;
     plan->micro_batches = smallest.plan.micro_batches;
-    if (LeastMemory(task.graph, *plan) >= smallest.peak()) continue;
-    const auto own = Smallest(task.graph, task.cluster, task.execution, task.savings, task.tuning, *plan);
+    if (LeastMemory(task.model.graph(), *plan, task.model.Times()) >= smallest.peak()) continue;
+    const auto own = Smallest(task.model.whole(), task.cluster, task.execution, task.savings, task.tuning,
+                              task.model.Lengthened(*std::move(plan)));
     if (!own.has_value()) continue;
     const Bytes peak = PeakOf(own->second);
     if (peak >= smallest.peak()) continue;
@@ -58,7 +59,7 @@ std::vector<std::string> ShardingNotes(const FitTask& task, const SmallestPlan& 
 Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest) {
   const MemoryLimit& limit = task.limit;
   const int devices = smallest.plan.mesh.rank_count();
-  const Bytes parameters = ParameterBytes(task.graph);
+  const Bytes parameters = ParameterBytes(task.model.whole());
   const bool hopeless = parameters.value() / devices > limit.bytes.value();
   const std::string room = absl::StrCat(limit.source, ", ", FormatBytes(limit.bytes), " a device");
   Diagnostic error = Error(
@@ -85,9 +86,9 @@ Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest) {
                      "save that much"));
   }
   for (std::string& note : ShardingNotes(task, smallest)) error.notes.push_back(std::move(note));
-  const auto parts = task.savings.micro_batches ? std::nullopt : InMostMicroBatches(task.graph, smallest.plan);
+  const auto parts = task.savings.micro_batches ? std::nullopt : InMostMicroBatches(task.model.whole(), smallest.plan);
   if (parts.has_value()) {
-    const absl::StatusOr<PlannedProgram> made = ProgramOf(task.graph, *parts, task.execution);
+    const absl::StatusOr<PlannedProgram> made = ProgramOf(task.model.whole(), *parts, task.execution);
     if (made.ok() && PeakOf(*made) < smallest.peak()) {
       error.notes.push_back(
           absl::StrCat("`micro_batches = ", parts->micro_batches, "` would need ", FormatBytes(PeakOf(*made))));

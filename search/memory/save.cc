@@ -9,10 +9,13 @@ namespace {
 
 // A program takes at least this share of its plan's price, which leaves out what becomes part of other kernels.
 constexpr double kLeastOfPrice = 0.75;
-// A step takes at least this share of the time that is estimated for it.
+// A step takes at least this share of the time that is estimated for it, and as much more at most.
 constexpr double kSurely = 0.98;
-// What is made again takes at most so many times the time that is estimated for it.
-constexpr double kMoreAgain = 1.5;
+
+ir::Plan Moved(ir::Plan plan) {
+  plan.moves_steps = true;
+  return plan;
+}
 
 }  // namespace
 
@@ -21,14 +24,15 @@ Saver::Saver(const FitTask& task, Estimator& estimator, BestFit& best)
       estimator_(estimator),
       best_(best),
       is_small_(task.is_small()),
-      most_programs_(task.tuning.improved_ops / static_cast<int64_t>(task.graph.ops.size())) {}
+      times_(task.model.Times()),
+      most_programs_(task.tuning.improved_ops / static_cast<int64_t>(task.model.whole().ops.size())) {}
 
 Saver::Examined Saver::Examine(const ir::Plan& plan, const PlanOrigin& origin) {
-  Examined examined{.at_least = LeastMemory(task_.graph, plan)};
+  Examined examined{.at_least = LeastMemory(task_.model.graph(), plan, times_)};
   if (examined.at_least > task_.limit.bytes) return examined;
   const bool is_slow = origin.improved.has_value() && !best_.MayBe(plan, Seconds(plan.search.cost * kLeastOfPrice));
   if (is_slow) return examined;
-  const int64_t most = std::max(plan.micro_batches, SamplesOfRank(task_.graph, plan));
+  const int64_t most = std::max(plan.micro_batches, SamplesOfRank(task_.model.graph(), plan));
   ir::Plan own = plan;
   while (own.micro_batches <= most && !IsDone()) {
     const std::optional<Bytes> least = Try(own, origin, examined);
@@ -62,14 +66,20 @@ std::optional<Bytes> Saver::Defer(const ir::Plan& plan, const PlanOrigin& origin
   const Bytes surely = limit + Bytes(limit.value() / 16);
   if (!fits && (!task_.savings.recomputes || (estimate.AtLeast() > surely && !is_asked))) return estimate.least;
   std::optional<Seconds> within;
-  if (fits || !is_asked) within = estimate.StepWithin(limit);
+  if (fits) {
+    within = estimate.step;
+  } else if (!is_asked) {
+    within = estimator_.StepWithin(Moved(plan), limit - Reserve());
+  }
   const Seconds step = within.value_or(estimate.step);
-  deferred_.push_back(
-      {.plan = plan, .origin = origin, .is_first = is_first, .is_doubtful = !within.has_value(), .step = step});
+  deferred_.push_back({.plan = plan,
+                       .origin = origin,
+                       .is_first = is_first,
+                       .is_doubtful = !within.has_value(),
+                       .saves = !fits && within.has_value(),
+                       .step = step});
   if (within.has_value() && !looks_at_all_) {
-    // More may have to be made again.
-    const Seconds again = fits ? Seconds(0) : std::max((step - estimate.step) * kMoreAgain, step * (1 - kSurely));
-    const std::pair<double, double> cost = BestFit::CostOf(plan, estimate.step + again);
+    const std::pair<double, double> cost = BestFit::CostOf(plan, step * (2 - kSurely));
     least_deferred_ = std::min(cost, least_deferred_.value_or(cost));
   }
   return fits ? std::nullopt : std::optional(estimate.least);
@@ -90,7 +100,7 @@ void Saver::Settle() {
     for (Deferred& own : deferred) {
       if (own.is_doubtful != is_doubtful || !best_.MayBe(own.plan, own.step * kSurely) || is_made(own.plan)) continue;
       Examined known;
-      MakeProgram(own.plan, own.origin, own.is_first, known);
+      if (!own.saves || !OfferWithin(own)) MakeProgram(own.plan, own.origin, own.is_first, known);
       made_.push_back(std::move(own));
     }
   };
@@ -98,13 +108,35 @@ void Saver::Settle() {
   if (!best_.fit().has_value()) make(/*is_doubtful=*/true);
 }
 
+// Offers the plan with what its estimate says that must be made again. Where its program takes more than was estimated,
+// or much less, tries again with an estimate that is as far off. False where it does not fit.
+bool Saver::OfferWithin(const Deferred& own) {
+  constexpr int kAttempts = 3;
+  const ir::Plan moved = Moved(own.plan);
+  const Bytes limit = task_.limit.bytes;
+  const Bytes much_less(limit.value() / 16);
+  std::optional<Bytes> enough, too_little;  // What was left.
+  Bytes left = Reserve();
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const std::optional<ir::Plan> plan = estimator_.PlanWithin(moved, limit - left);
+    if (!plan.has_value()) break;
+    const Bytes peak = Offer(*plan, MustMake(task_.model.whole(), *plan, task_.execution), own.origin).peak;
+    if (peak <= limit && limit - peak <= much_less) return true;
+    (peak <= limit ? enough : too_little) = left;
+    left += peak - limit + Reserve();
+    if (enough.has_value() && too_little.has_value()) left = Bytes((enough->value() + too_little->value()) / 2);
+  }
+  return enough.has_value();
+}
+
 // As Try. `is_first`: the plan has as few micro-batches as it can.
-std::optional<Bytes> Saver::MakeProgram(const ir::Plan& plan, const PlanOrigin& origin, bool is_first,
+std::optional<Bytes> Saver::MakeProgram(const ir::Plan& searched, const PlanOrigin& origin, bool is_first,
                                         Examined& examined) {
+  const ir::Plan plan = task_.model.Lengthened(searched);
   ir::Plan asked = WithAsked(plan, task_.savings.asked);
   // The bounds for programs of small models are of steps in the order of the graph.
   asked.moves_steps = !is_first && !is_small_;
-  absl::StatusOr<PlannedProgram> made = ProgramOf(task_.graph, asked, task_.execution);
+  absl::StatusOr<PlannedProgram> made = ProgramOf(task_.model.whole(), asked, task_.execution);
   CLEAVE_CHECK(made.ok() || !is_first) << made.status();
   if (!made.ok()) return std::nullopt;
   ++programs_;
@@ -139,7 +171,7 @@ std::optional<Bytes> Saver::MakeProgram(const ir::Plan& plan, const PlanOrigin& 
 const PlannedProgram& Saver::KeptOf(const ir::Plan& plan, const PlannedProgram& program,
                                     std::optional<PlannedProgram>& other) const {
   if (task_.savings.asked.empty()) return program;
-  return other.emplace(MustKeep(task_.graph, plan, task_.savings, task_.execution));
+  return other.emplace(MustKeep(task_.model.whole(), plan, task_.savings, task_.execution));
 }
 
 // `program` is that of the plan with what the user asks for.
@@ -197,7 +229,7 @@ Bytes Saver::Recompute(const ir::Plan& plan, const PlannedProgram& program, Seco
 Saver::Offered Saver::OfferChoice(const RecomputeChoice& choice, const ir::Plan& plan, const PlanOrigin& origin) {
   ir::Plan thrifty = WithAsked(plan, task_.savings.asked);
   Apply(choice, thrifty);
-  PlannedProgram program = MustMake(task_.graph, thrifty, task_.execution);
+  PlannedProgram program = MustMake(task_.model.whole(), thrifty, task_.execution);
   ++programs_;
   MoveStepsToFit(task_.limit.bytes, thrifty, program);
   return Offer(std::move(thrifty), std::move(program), origin);

@@ -70,7 +70,7 @@ class Saver {
     Bytes peak;
     std::optional<Seconds> seconds = {};  // Of a step, if the plan fits.
   };
-  // Offers the plan with a choice of what is made again.
+  // Offers the plan, which is one of the whole model, with a choice of what is made again.
   Offered OfferChoice(const RecomputeChoice& choice, const ir::Plan& plan, const PlanOrigin& origin);
 
   // --- Of small models.
@@ -78,7 +78,7 @@ class Saver {
   // Whether as many programs were made as the tuning allows.
   bool IsDone() const { return is_small_ && programs_ >= most_programs_; }
   // From now on as many are allowed as where all plans are tried.
-  void TryAll() { most_programs_ = task_.tuning.tried_ops / static_cast<int64_t>(task_.graph.ops.size()); }
+  void TryAll() { most_programs_ = task_.tuning.tried_ops / static_cast<int64_t>(task_.model.whole().ops.size()); }
   // Of the examined plans, those that may be faster than the best one with a choice of what is made again.
   std::vector<Candidate> TakeCandidates() { return std::move(candidates_); }
   // Of the programs that do not fit, the one that needs least.
@@ -91,17 +91,22 @@ class Saver {
     PlanOrigin origin;
     bool is_first;     // As MakeProgram.
     bool is_doubtful;  // Whether the estimate says that it does not fit.
+    bool saves;        // Whether something must be made again so that it does.
     Seconds step;
   };
   std::optional<Bytes> Try(const ir::Plan& plan, const PlanOrigin& origin, Examined& examined);
   std::optional<Bytes> Defer(const ir::Plan& plan, const PlanOrigin& origin, bool is_first, const Estimate& estimate,
                              Examined& examined);
-  std::optional<Bytes> MakeProgram(const ir::Plan& plan, const PlanOrigin& origin, bool is_first, Examined& examined);
+  std::optional<Bytes> MakeProgram(const ir::Plan& searched, const PlanOrigin& origin, bool is_first,
+                                   Examined& examined);
   const PlannedProgram& KeptOf(const ir::Plan& plan, const PlannedProgram& program,
                                std::optional<PlannedProgram>& other) const;
   Candidate CandidateOf(const ir::Plan& plan, const PlannedProgram& program, const PlanOrigin& origin) const;
   Bytes Recompute(const ir::Plan& plan, const PlannedProgram& program, Seconds seconds, const PlanOrigin& origin);
+  bool OfferWithin(const Deferred& own);
   Offered Offer(ir::Plan plan, PlannedProgram program, const PlanOrigin& origin);
+  // A little less than the limit is asked for, so that few attempts are needed.
+  Bytes Reserve() const { return Bytes(task_.limit.bytes.value() / 256); }
   int64_t LeastFactor(Bytes throughout, Bytes least) const;
   Seconds SecondsOf(const PlannedProgram& program) const { return StepOf(program, task_.cluster, task_.execution); }
 
@@ -113,6 +118,7 @@ class Saver {
   // BestFit::CostOf, at most, of the best one that fits.
   std::optional<std::pair<double, double>> least_deferred_;
   const bool is_small_;
+  const IdVector<ir::OpId, int64_t> times_;  // How many ops each one of the searched graph stands for.
   int64_t most_programs_;
   int64_t programs_ = 0;
   std::vector<Candidate> candidates_;

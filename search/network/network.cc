@@ -33,8 +33,9 @@ Network::Network(StrategyTable& table, const OpDemands& demands, const Assignmen
   const double scale = table.paid().scale;
   double total = scale > 0 ? scale : 1;
   for (const ir::Op& op : table.facts().graph->ops) {
-    if (scale == 0) total += static_cast<double>(op.type.bytes().value());
-    total += table.LocalPrice(op.id, 0);
+    const auto times = static_cast<double>(table.facts().times[op.id]);
+    if (scale == 0) total += times * static_cast<double>(op.type.bytes().value());
+    total += times * table.LocalPrice(op.id, 0);
   }
   total *= std::max(1.0, gradient_weight_);
   unit_ = std::exp2(std::ceil(std::log2(total)) - 50);
@@ -144,7 +145,7 @@ std::vector<const Term*> Network::PartsOf(const Term& term, const std::vector<in
 MinSum Network::Problem(const Domains& domains) {
   is_exact_ = true;
   MinSum problem{.domains = SizesOf(domains), .tables = {}, .terms = {}};
-  absl::flat_hash_map<std::pair<int, int>, int> index;  // (own table, times it occurs) -> the problem's table.
+  absl::flat_hash_map<std::pair<int, int64_t>, int> index;  // (own table, times it occurs) -> the problem's table.
   Domains own;
   for (const Term& term : terms_.terms) {
     for (const Term* part : PartsOf(term, problem.domains)) {

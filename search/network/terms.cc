@@ -153,13 +153,13 @@ class Builder {
   }
 
   void AddTerms() {
-    std::map<int, int> members;  // Of a class whose term is still to come; 0 behind it.
+    std::map<int, int64_t> members;  // Of a class whose term is still to come; 0 behind it.
     if (folding_ != nullptr) {
-      for (int number : folding_->values) ++members[number];
+      for (const ir::Op& op : facts_.graph->ops) members[folding_->values[op.id]] += facts_.times[op.id];
     }
     for (const ir::Op& op : facts_.graph->ops) {
       const size_t before = terms_.terms.size();
-      int count = 1;
+      int64_t count = facts_.times[op.id];
       if (folding_ != nullptr) count = std::exchange(members[folding_->values[op.id]], 0);
       if (count == 0) continue;
       AddTerm(op.id);

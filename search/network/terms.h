@@ -62,7 +62,7 @@ struct TermKind {
 
 struct Term {
   int kind = 0;
-  int count = 1;           // How often it occurs over this scope.
+  int64_t count = 1;       // How often it occurs over this scope.
   std::vector<int> scope;  // Variables, ascending: local variable i is scope[i].
   bool never_more = true;  // For a part: all parts for which this is true together are never above the term.
   std::vector<int> parts;  // Terms that stand for this one where its table is too large; indices into Terms::parts.

@@ -225,6 +225,8 @@ void Chooser::Improve(Bytes limit, Set& set) {
 // One class, or all, need not be made again in all layers: the last ones, which the backward pass reads first, keep it.
 std::vector<bool> Chooser::KeepLastLayers(const Set& set, Bytes limit) const {
   const std::vector<bool> all = UnitsOf(set);
+  // What stands for several layers must be treated as the layers beside it.
+  if (liveness_.StandsForMore()) return all;
   std::vector<bool> best = all;
   Seconds least = liveness_.Of(all, limit).seconds;
   // Classes `begin` to `end` are made again in the first layers only.

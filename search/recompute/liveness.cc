@@ -35,13 +35,15 @@ struct Picture {
   std::vector<Liveness::Stored> values;
   std::vector<Liveness::ForwardStage> forward;
   std::vector<Unit> units;
+  int repeated_begin = 0;
 };
 
 class Builder {
  public:
   Builder(const ir::Distributed& distributed, const ir::Program& program, const ir::MemoryPlan& memory,
-          const Cluster& cluster)
+          const Cluster& cluster, const OpTimes& times)
       : distributed_(distributed),
+        times_(times),
         program_(program),
         fusion_(memory.fusion),
         storage_(memory.storage),
@@ -52,10 +54,11 @@ class Builder {
     for (const ir::BufferRequest& request : storage_.requests) {
       if (request.always_live) {
         always_live_.insert(request.value);
-        picture_.always += request.size;
+        picture_.always += request.size * TimesOf(request.value);
       }
     }
     for (size_t place = 0; place < fusion_.stages.size(); ++place) Add(static_cast<int>(place));
+    RepeatGradients();
     MakeUnits();
     for (Unit& unit : picture_.units) Ask(asked, unit);
     return std::move(picture_);
@@ -65,6 +68,19 @@ class Builder {
   const ir::Step& StepAt(int i) const { return program_.steps[static_cast<size_t>(i)]; }
   ir::OpId OriginalOf(ir::ValueId value) const { return distributed_.originals[program_.value(value).origin]; }
 
+  int64_t TimesOf(ir::ValueId value) const { return times_.empty() ? 1 : times_[OriginalOf(value)]; }
+  // The mean of what a stage writes.
+  double TimesOf(const ir::StageSteps& steps) const {
+    double sum = 0, count = 0;
+    for (const int i : steps) {
+      for (const ir::ValueId value : ir::Writes(StepAt(i))) {
+        sum += static_cast<double>(TimesOf(value));
+        ++count;
+      }
+    }
+    return count == 0 ? 1 : sum / count;
+  }
+
   void Add(int place) {
     const ir::FusedStage& stage = fusion_.stages[static_cast<size_t>(place)];
     const ir::StageSteps steps = ir::StepsOf(stage);
@@ -72,9 +88,10 @@ class Builder {
       AddAlias(StepAt(steps[0]));
       return;
     }
+    const Seconds seconds = seconds_[static_cast<size_t>(place)] * TimesOf(steps);
     Liveness::ForwardStage own{.place = place,
-                               .seconds = seconds_[static_cast<size_t>(place)],
-                               .least = seconds_[static_cast<size_t>(place)] * LeastShare(stage),
+                               .seconds = seconds,
+                               .least = seconds * LeastShare(stage),
                                .may_join = std::holds_alternative<ir::FusedLoop>(stage.action),
                                .reads = {},
                                .writes = {},
@@ -85,6 +102,7 @@ class Builder {
       }
     }
     const bool is_forward = IsInForwardHalf(stage.phase);
+    if (stage.phase == ir::Phase::kUpdate) first_update_ = std::min(first_update_, place);
     for (const int i : steps) {
       for (const ir::ValueId value : ir::Writes(StepAt(i))) {
         const std::optional<ir::ValueId> root = storage_.root[value];
@@ -95,11 +113,31 @@ class Builder {
         picture_.values.push_back({.size = ir::LargestLocalBytes(program_, value),
                                    .writer = place,
                                    .overwrites = is_new ? -1 : std::exchange(last->second, stored_[value]),
-                                   .made_by = is_forward ? static_cast<int>(picture_.forward.size()) : -1});
+                                   .made_by = is_forward ? static_cast<int>(picture_.forward.size()) : -1,
+                                   .times = is_forward ? TimesOf(value) : 1});
+        if (stage.phase == ir::Phase::kBackward && TimesOf(value) > 1) {
+          const bool is_first = picture_.repeated_begin == 0 && ir::ComputeOf(StepAt(i)) != nullptr;
+          if (is_first) picture_.repeated_begin = place;
+          last_repeated_ = place;
+          repeated_.emplace_back(stored_[value], TimesOf(value));
+        }
       }
     }
     const bool is_copy = std::holds_alternative<ir::HostCopy>(StepAt(steps[0]).action);
     if (is_forward && !is_copy) picture_.forward.push_back(std::move(own));
+  }
+
+  // What layers make in the backward pass for the update is there for all of them once the last one is behind.
+  void RepeatGradients() {
+    for (const auto& [value, times] : repeated_) {
+      Liveness::Stored others = picture_.values[static_cast<size_t>(value)];
+      others.writer = last_repeated_ + 1;
+      if (others.backward_end < std::max(others.writer, first_update_)) continue;
+      others.backward_begin = std::max(others.backward_begin, others.writer);
+      others.overwrites = -1;
+      others.size = others.size * (times - 1);
+      picture_.values.push_back(others);
+    }
   }
 
   // ForwardStage::least, as a share of the time of the stage.
@@ -243,6 +281,7 @@ class Builder {
   }
 
   const ir::Distributed& distributed_;
+  const OpTimes& times_;
   const ir::Program& program_;
   const ir::Fusion& fusion_;
   const ir::Storage& storage_;
@@ -251,19 +290,24 @@ class Builder {
   std::set<ir::ValueId> always_live_;
   std::map<ir::ValueId, int> last_in_;            // By root: the stored value written there last.
   std::map<int, std::vector<ir::OpId>> aliases_;  // By stored value: the reshapes of it.
+  // What the backward pass makes for several layers at a time, with their number, and where the last of it is made.
+  std::vector<std::pair<int, int64_t>> repeated_;
+  int last_repeated_ = 0;
+  int first_update_ = Liveness::Stored::kNever;  // The first stage of the update.
   Picture picture_;
 };
 
 }  // namespace
 
 Liveness::Liveness(const ir::Distributed& distributed, const ir::Program& program, const ir::MemoryPlan& memory,
-                   const Cluster& cluster, const std::map<ir::OpId, ir::Retention>& asked)
+                   const Cluster& cluster, const std::map<ir::OpId, ir::Retention>& asked, const OpTimes& times)
     : places_(static_cast<int>(memory.fusion.stages.size())) {
-  Picture picture = Builder(distributed, program, memory, cluster).Build(asked);
+  Picture picture = Builder(distributed, program, memory, cluster, times).Build(asked);
   always_ = picture.always;
   values_ = std::move(picture.values);
   forward_ = std::move(picture.forward);
   units_ = std::move(picture.units);
+  repeated_begin_ = picture.repeated_begin;
   Prepare();
 }
 
@@ -307,6 +351,7 @@ Liveness::Needs Liveness::NeedsOf(const std::vector<bool>& again) const {
 
 Outcome Liveness::Of(const std::vector<bool>& again, Bytes limit) const {
   const Needs needs = NeedsOf(again);
+  const bool is_chain = IsChain(needs, again);
   Outcome outcome;
   for (size_t i = 0; i < forward_.size(); ++i) {
     if (needs.runs[i]) outcome.seconds += forward_[i].seconds;
@@ -328,8 +373,9 @@ Outcome Liveness::Of(const std::vector<bool>& again, Bytes limit) const {
     const bool shares = value.overwrites >= 0 && ends_at(static_cast<size_t>(value.overwrites), value.writer);
     // A value that only the backward pass reads is not made before it.
     const bool is_delayed = made_again && value.forward_end < 0 && needs.end[v] >= 0;
-    if (!is_delayed) hold(value.size, value.writer + (shares ? 1 : 0), end[v]);
-    if (made_again && needs.end[v] >= 0) hold(value.size, needs.begin[v], needs.end[v]);
+    if (!is_delayed) hold(value.size * (waits ? value.times : 1), value.writer + (shares ? 1 : 0), end[v]);
+    const int64_t times = is_chain && needs.begin[v] < repeated_begin_ ? value.times : 1;
+    if (made_again && needs.end[v] >= 0) hold(value.size * times, needs.begin[v], needs.end[v]);
   }
   int64_t live = always_.value(), peak = 0, excess = 0;
   for (int place = 0; place < places_; ++place) {
@@ -406,13 +452,17 @@ Liveness::Bounds Liveness::BoundsOf(const std::vector<bool>& again, const std::v
     const int begin = value.writer + (may_share ? 1 : 0);
     // A value that only the backward pass reads is not made before it.
     const bool is_delayed = value.forward_end < 0 && is_needed;
-    if (!made_again) hold(value.size, begin, kept_end[v]);
+    if (!made_again) hold(value.size * (is_needed ? value.times : 1), begin, kept_end[v]);
     if (made_again && !is_delayed) hold(value.size, begin, again_end[v]);
     const int open = open_unit(value.made_by);
     if (!is_needed || (open < 0 && !made_again)) continue;
     const auto [again_from, again_to] = second(v);
     if (made_again) hold(value.size, again_from, again_to);
     if (open < 0) continue;
+    if (value.times > 1) {
+      bounds.units[static_cast<size_t>(open)].frees.push_back(
+          {.size = value.size * (value.times - 1), .begin = begin, .end = kept_end[v]});
+    }
     const int freed_from = is_delayed ? begin : std::max(begin, again_end[v] + 1);
     for (const auto& [from, to] : {std::pair(freed_from, std::min(kept_end[v], again_from - 1)),
                                    std::pair(std::max(freed_from, again_to + 1), again_to < 0 ? -1 : kept_end[v])}) {
@@ -445,6 +495,25 @@ Bytes Liveness::Bounds::LeastPeak() const {
 Seconds Liveness::MostGain() const {
   const std::vector<bool> none(units_.size(), false), all(units_.size(), true);
   return BoundsOf(none, all, Bounded::kProgram).gain;
+}
+
+bool Liveness::IsChain(const Needs& needs, const std::vector<bool>& again) const {
+  const auto is_made_early = [&](int value) {
+    const auto v = static_cast<size_t>(value);
+    return values_[v].made_by >= 0 && IsMadeAgain(unit_of_value_[v], again) && needs.begin[v] < repeated_begin_ &&
+           !StandsForSeveral(forward_[static_cast<size_t>(values_[v].made_by)]);
+  };
+  for (size_t i = 0; i < forward_.size(); ++i) {
+    const ForwardStage& stage = forward_[i];
+    const bool reads_early =
+        needs.runs[i] && StandsForSeveral(stage) && std::any_of(stage.reads.begin(), stage.reads.end(), is_made_early);
+    if (reads_early) return true;
+  }
+  return false;
+}
+
+bool Liveness::StandsForSeveral(const ForwardStage& stage) const {
+  return !stage.writes.empty() && values_[static_cast<size_t>(stage.writes.front())].times > 1;
 }
 
 std::map<ir::OpId, ir::Retention> Liveness::RetentionsOf(const std::vector<bool>& again) const {

@@ -35,6 +35,9 @@ struct Outcome {
   double excess = 0;  // The bytes beyond a limit, summed over the stages of the step.
 };
 
+// By op of a training graph: how many ops of a larger graph it stands for. Empty: each one for itself.
+using OpTimes = IdVector<ir::OpId, int64_t>;
+
 class Liveness {
  public:
   // A value that takes memory for a part of the step. Places are stages of the fusion.
@@ -48,10 +51,11 @@ class Liveness {
     int backward_end = -1;
     int overwrites = -1;  // The value in whose memory it is written.
     int made_by = -1;     // The forward stage that writes it; -1: another stage.
+    int64_t times = 1;    // So many equal ones wait for the backward pass as long as this one does.
   };
   struct ForwardStage {
     int place = 0;
-    Seconds seconds{0};  // In all its runs.
+    Seconds seconds{0};  // In all its runs, and those of all equal stages for which it stands.
     // What a program takes for it at least where it is made again: nothing for collectives, which may be sent together;
     // less than nothing for loops, whose values need then be neither written nor read.
     Seconds least{0};
@@ -62,8 +66,10 @@ class Liveness {
     std::string name;
   };
 
+  // `times`: of ops of the training graph, how many of a larger graph each one stands for, whose step then is what is
+  // looked at; empty: itself. The layers that stand for several are next to one another.
   Liveness(const ir::Distributed& distributed, const ir::Program& program, const ir::MemoryPlan& memory,
-           const Cluster& cluster, const std::map<ir::OpId, ir::Retention>& asked);
+           const Cluster& cluster, const std::map<ir::OpId, ir::Retention>& asked, const OpTimes& times = {});
   // For tests of the choice: a step of `places` stages.
   Liveness(int places, Bytes always, std::vector<Stored> values, std::vector<ForwardStage> forward,
            std::vector<Unit> units);
@@ -107,6 +113,10 @@ class Liveness {
                   Bounded bounded = Bounded::kOutcome) const;
   // Bounds::gain of programs in which any unit may be made again.
   Seconds MostGain() const;
+  // Whether some layer stands for several.
+  bool StandsForMore() const { return repeated_begin_ > 0; }
+  // Whether the values of a stage are those of several layers.
+  bool StandsForSeveral(const ForwardStage& stage) const;
   // The units of `again` of which the backward pass needs something.
   std::vector<bool> Needed(const std::vector<bool>& again) const;
   // What a plan says of the ops of these units.
@@ -118,11 +128,15 @@ class Liveness {
     std::vector<bool> runs;       // By forward stage: whether it is made again.
   };
   void Prepare();
+  // Whether layers make values again from what the layers before them make again for this, which then is there for all
+  // of them at the same time.
+  bool IsChain(const Needs& needs, const std::vector<bool>& again) const;
   Needs NeedsOf(const std::vector<bool>& again) const;
   static bool IsMadeAgain(int unit, const std::vector<bool>& again) {
     return unit >= 0 && again[static_cast<size_t>(unit)];
   }
 
+  int repeated_begin_ = 0;  // Where the backward pass comes to the layer that stands for several; 0: there is none.
   int places_ = 0;
   Bytes always_{0};
   std::vector<Stored> values_;

@@ -11,12 +11,41 @@ void Apply(const RecomputeChoice& choice, ir::Plan& plan) {
 
 Recomputation::Recomputation(const ir::Distributed& distributed, const ir::Program& program,
                              const ir::MemoryPlan& memory, const Cluster& cluster,
-                             const std::map<ir::OpId, ir::Retention>& asked, const SearchTuning& tuning)
-    : liveness_(distributed, program, memory, cluster, asked), chooser_(liveness_, tuning.recompute_work) {}
+                             const std::map<ir::OpId, ir::Retention>& asked, const SearchTuning& tuning,
+                             const OpTimes& times)
+    : liveness_(distributed, program, memory, cluster, asked, times), chooser_(liveness_, tuning.recompute_work) {}
 
 std::optional<RecomputeChoice> Recomputation::Cheapest(Bytes limit) {
   const std::optional<std::vector<bool>> again = chooser_.Cheapest(limit);
-  return again.has_value() ? std::optional(ChoiceOf(*again)) : std::nullopt;
+  if (!again.has_value()) return std::nullopt;
+  RecomputeChoice choice = ChoiceOf(*again);
+  choice.if_all = choice.seconds;
+  KeepSome(limit, *again, choice);
+  return choice;
+}
+
+// Of what stands for several layers, one decision need not be the same in all of them. The peak is convex in the share
+// of those that make it again: at each place the bytes change linearly.
+void Recomputation::KeepSome(Bytes limit, const std::vector<bool>& again, RecomputeChoice& choice) const {
+  const RecomputeChoice all = choice;
+  for (size_t u = 0; u < again.size(); ++u) {
+    const Unit& unit = liveness_.units()[u];
+    const bool is_repeated = liveness_.StandsForSeveral(liveness_.forward()[static_cast<size_t>(unit.stages.front())]);
+    if (!again[u] || unit.asked.has_value() || !is_repeated) continue;
+    std::vector<bool> kept = again;
+    kept[u] = false;
+    const Outcome without = liveness_.Of(kept, limit);
+    if (without.peak <= all.peak || without.seconds >= all.seconds) continue;
+    const double share = std::max(0.0, static_cast<double>((without.peak - limit).value()) /
+                                           static_cast<double>((without.peak - all.peak).value()));
+    const Seconds seconds = without.seconds + (all.seconds - without.seconds) * share;
+    if (seconds >= choice.seconds) continue;
+    choice.seconds = seconds;
+    choice.share = share;
+    choice.partly.clear();
+    for (const auto& [op, retention] : liveness_.RetentionsOf(liveness_.Needed(again))) choice.partly.insert(op);
+    for (const auto& [op, retention] : liveness_.RetentionsOf(liveness_.Needed(kept))) choice.partly.erase(op);
+  }
 }
 
 void Recomputation::MeasurePrograms(std::optional<Seconds> best, Bytes limit, const Measure& measure) {

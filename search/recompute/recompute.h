@@ -19,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,10 @@ struct RecomputeChoice {
   std::map<ir::OpId, ir::Retention> ops;  // Of the training graph; all others are kept.
   Seconds seconds{0};                     // What making their values again takes in a training step.
   Bytes peak{0};                          // Of the step, without gaps in the arena.
+  // Where ops stand for several: the first layers only make these ones of `ops` again, this share of them.
+  std::set<ir::OpId> partly = {};
+  double share = 1;
+  Seconds if_all{0};  // As `seconds`, if all layers made them again.
 };
 
 // Stages that are made again together.
@@ -56,9 +61,11 @@ void Apply(const RecomputeChoice& choice, ir::Plan& plan);
 class Recomputation {
  public:
   // `program` was made from `distributed`, whose plan keeps everything for which `asked` does not say otherwise;
-  // `memory` is its plan. `asked`: what the user decides, by op of the training graph.
+  // `memory` is its plan. `asked`: what the user decides, by op of the training graph. `times`: as for Liveness; all
+  // memory and times are then those of the larger graph.
   Recomputation(const ir::Distributed& distributed, const ir::Program& program, const ir::MemoryPlan& memory,
-                const Cluster& cluster, const std::map<ir::OpId, ir::Retention>& asked, const SearchTuning& tuning);
+                const Cluster& cluster, const std::map<ir::OpId, ir::Retention>& asked, const SearchTuning& tuning,
+                const OpTimes& times = {});
   Recomputation(const Recomputation&) = delete;
   Recomputation& operator=(const Recomputation&) = delete;
 
@@ -83,6 +90,7 @@ class Recomputation {
 
  private:
   RecomputeChoice ChoiceOf(const std::vector<bool>& again) const;
+  void KeepSome(Bytes limit, const std::vector<bool>& again, RecomputeChoice& choice) const;
 
   const Liveness liveness_;
   Chooser chooser_;

@@ -26,8 +26,9 @@ class SappSearch {
         starts_(starts),
         tuning_(assignment.options().tuning),
         empty_(assignment.mark()),
-        ops_(assignment.facts().set_ops) {
-    is_small_ = ops_.size() <= tuning_.small_ops && assignment.mesh().axis_count() <= tuning_.small_axes;
+        ops_(assignment.facts().set_ops),
+        size_(static_cast<size_t>(assignment.facts().TimesOf(ops_))) {
+    is_small_ = size_ <= tuning_.small_ops && assignment.mesh().axis_count() <= tuning_.small_axes;
   }
 
   // Runs first with redistributions that are planned directly, unless the graph is small, then with those of the
@@ -35,13 +36,13 @@ class SappSearch {
   void Run() {
     RedistributionPrices& prices = assignment_.table().prices();
     prices.set_effort(is_small_ ? ir::RedistributionEffort::kFull : ir::RedistributionEffort::kDirect);
-    const bool is_folded = ops_.size() > tuning_.folded_ops;
+    const bool is_folded = size_ > tuning_.folded_ops;
     Network network = MakeNetwork(is_folded);
     StartEverywhere(network);
     assignment_.Apply(best_);
     if (is_small_ && !is_folded) return Improve(network);
     if (!is_folded) prices.set_effort(ir::RedistributionEffort::kFull);
-    if (!is_folded || ops_.size() <= tuning_.large_ops) {
+    if (!is_folded || size_ <= tuning_.large_ops) {
       Network whole = MakeNetwork(/*is_folded=*/false);
       Improve(whole);
     }
@@ -52,7 +53,7 @@ class SappSearch {
   // Sets `best_`.
   void StartEverywhere(Network& network) {
     Start(network, [&](Descent& descent) { descent.Greedy(Axes(false)); });
-    if (ops_.size() <= tuning_.large_ops) {
+    if (size_ <= tuning_.large_ops) {
       Start(network, [&](Descent& descent) { descent.Greedy(Axes(true)); });
       if (starts_ == Starts::kWrittenPlans) StartFromUniformPlans(network);
     }
@@ -90,7 +91,7 @@ class SappSearch {
   // changes.
   template <typename Begin>
   void Start(Network& network, const Begin& begin) {
-    const bool is_large = ops_.size() > tuning_.large_ops;
+    const bool is_large = size_ > tuning_.large_ops;
     Descent descent(assignment_, network, freedom_,
                     is_large ? tuning_.work / tuning_.large_work_divisor : tuning_.work);
     begin(descent);
@@ -136,6 +137,7 @@ class SappSearch {
   const SearchTuning& tuning_;
   int empty_;
   const std::vector<ir::OpId>& ops_;
+  const size_t size_;  // Of all ops for which these stand.
   bool is_small_ = false;
   int64_t least_ = 0;
   std::vector<IndexedChange> best_;

@@ -1,5 +1,5 @@
 // Reading guide: LayersOf sorts the ops by the numbers in their names, AreEqual compares neighbouring layers, Shortener
-// copies the ops that are kept.
+// copies the ops that are kept, Lengthened gives all layers what the kept ones have.
 #include "search/shorten/shorten.h"
 
 #include <algorithm>
@@ -9,6 +9,10 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/check/check.h"
 #include "base/layer_names/layer_names.h"
 #include "ir/graph/roles.h"
@@ -165,6 +169,10 @@ class Shortener {
     std::erase_if(roles.updates, [&](const ir::StateUpdate& update) { return !IsKept(update.state); });
     std::erase_if(roles.looks, [&](const ir::Look& look) { return !IsKept(look.value); });
     ir::CopyRoles(roles, places_, result_.graph);
+    for (const ir::Op& op : graph_.ops) {
+      const ir::OpId kept = IsKept(op.id) ? op.id : equal_.ops[begin_ - 1][index_[op.id]->second];
+      result_.stand_ins.push_back(places_[kept]);
+    }
     return std::move(result_);
   }
 
@@ -212,7 +220,57 @@ class Shortener {
   Shortened result_;
 };
 
+// Changes the names of ops in sentences about a plan of few layers to those of the whole model.
+class Renaming {
+ public:
+  Renaming(const Shortened& few, const ir::Graph& graph, const EqualLayers& equal) {
+    const LayerName first = LayerNameOf(graph.op(equal.ops[0][0]).name);
+    stack_ = first.place.substr(0, first.place.find('#'));
+    first_ = first.numbers.front();
+    int64_t kept = 0;
+    for (const std::vector<ir::OpId>& layer : equal.ops) {
+      const bool is_kept = few.originals[few.stand_ins[layer[0]]] == layer[0];
+      places_.push_back(is_kept ? kept++ : places_.back());
+    }
+  }
+
+  // What `text`, which is about the op that stands for one of layer `own`, says of that one.
+  std::string Of(absl::string_view text, size_t own) const {
+    std::string result;
+    size_t done = 0;
+    for (size_t at = text.find(stack_); at != absl::string_view::npos; at = text.find(stack_, at + 1)) {
+      const size_t begin = at + stack_.size();
+      const size_t end = std::min(text.find_first_not_of("0123456789", begin), text.size());
+      const bool begins_word =
+          at == 0 || !(absl::ascii_isalnum(text[at - 1]) || text[at - 1] == '_' || text[at - 1] == '.');
+      int64_t number = 0;
+      if (!begins_word || !absl::SimpleAtoi(text.substr(begin, end - begin), &number)) continue;
+      absl::StrAppend(&result, text.substr(done, begin - done), NumberOf(number, own));
+      done = end;
+    }
+    return absl::StrCat(result, text.substr(done));
+  }
+
+ private:
+  // Of the layer that is as far from `own` as the one called `number` is from the one that stands for `own`.
+  int64_t NumberOf(int64_t number, size_t own) const {
+    const int64_t named = number - first_;
+    if (named < 0 || named >= static_cast<int64_t>(places_.size())) return number;
+    return first_ + static_cast<int64_t>(own) + places_[static_cast<size_t>(named)] - places_[own];
+  }
+
+  std::string stack_;            // "x."
+  int64_t first_ = 0;            // The number of the first equal layer.
+  std::vector<int64_t> places_;  // Of each layer: which of the kept ones stands for it.
+};
+
 }  // namespace
+
+IdVector<ir::OpId, int64_t> Shortened::Times() const {
+  IdVector<ir::OpId, int64_t> times(graph.ops.size(), 0);
+  for (const ir::OpId op : stand_ins) ++times[op];
+  return times;
+}
 
 EqualLayers FindEqualLayers(const ir::Graph& graph) {
   const Layers layers = LayersOf(graph);
@@ -231,6 +289,60 @@ EqualLayers FindEqualLayers(const ir::Graph& graph) {
 Shortened WithoutLayers(const ir::Graph& graph, const EqualLayers& equal, size_t begin, size_t end) {
   CLEAVE_CHECK(1 <= begin && begin <= end && end < equal.count()) << begin << " to " << end;
   return Shortener(graph, equal, begin, end).Run();
+}
+
+ir::Plan Lengthened(const Shortened& few, const ir::Graph& graph, const EqualLayers& equal, const ir::Plan& plan) {
+  ir::Plan whole = plan;
+  whole.ops = IdVector<ir::OpId, ir::OpPlan>();
+  for (const ir::Op& op : graph.ops) whole.ops.push_back(plan.ops[few.stand_ins[op.id]]);
+  const Renaming renaming(few, graph, equal);
+  for (size_t layer = 0; layer < equal.count(); ++layer) {
+    for (const ir::OpId op : equal.ops[layer]) whole.ops[op].reason = renaming.Of(whole.ops[op].reason, layer);
+  }
+  return whole;
+}
+
+SearchedGraph SearchedGraph::WithFewLayers(const ir::Graph& whole, size_t kept) {
+  SearchedGraph searched(whole);
+  EqualLayers equal = FindEqualLayers(whole);
+  if (equal.count() <= kept) return searched;
+  const size_t begin = kept / 2 + 1;
+  searched.few_ = WithoutLayers(whole, equal, begin, begin + equal.count() - kept);
+  searched.equal_ = std::move(equal);
+  return searched;
+}
+
+IdVector<ir::OpId, int64_t> SearchedGraph::Times() const {
+  return few_.has_value() ? few_->Times() : IdVector<ir::OpId, int64_t>(whole_->ops.size(), 1);
+}
+
+IdVector<ir::OpId, ir::OpId> SearchedGraph::StandIns() const {
+  if (few_.has_value()) return few_->stand_ins;
+  IdVector<ir::OpId, ir::OpId> own;
+  for (const ir::Op& op : whole_->ops) own.push_back(op.id);
+  return own;
+}
+
+EqualLayers SearchedGraph::Layers() const {
+  if (!few_.has_value()) return FindEqualLayers(*whole_);
+  EqualLayers layers;
+  for (const std::vector<ir::OpId>& layer : equal_.ops) {
+    if (few_->originals[few_->stand_ins[layer[0]]] != layer[0]) continue;
+    std::vector<ir::OpId>& ops = layers.ops.emplace_back();
+    for (const ir::OpId op : layer) ops.push_back(few_->stand_ins[op]);
+  }
+  return layers;
+}
+
+ir::Plan SearchedGraph::Lengthened(ir::Plan plan) const {
+  return few_.has_value() ? search::Lengthened(*few_, *whole_, equal_, plan) : plan;
+}
+
+ir::Plan SearchedGraph::Searched(ir::Plan plan) const {
+  if (!few_.has_value()) return plan;
+  const IdVector<ir::OpId, ir::OpPlan> all = std::exchange(plan.ops, {});
+  for (const ir::OpId op : few_->originals) plan.ops.push_back(all[op]);
+  return plan;
 }
 
 }  // namespace cleave::search

@@ -1,5 +1,8 @@
 #include "search/shorten/shorten.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +11,8 @@
 #include "gtest/gtest.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/text.h"
+#include "ir/sharding/plan/plan.h"
+#include "ir/sharding/strategy/strategy.h"
 #include "search/testing/models.h"
 
 namespace cleave::search {
@@ -64,6 +69,33 @@ TEST(ShortenTest, UnequalLayersStandApart) {
     other.metrics.push_back({.name = "norm", .value = op.id});
     EXPECT_EQ(FindEqualLayers(other).count(), 6u) << op.name;
   }
+}
+
+// What a plan of few layers says of one of them, about itself and about the layers beside it.
+TEST(ShortenTest, LengthenedPlansSayTheSameOfEveryLayer) {
+  const ir::Graph graph = testing::Gpt({.layers = 30});
+  const SearchedGraph few = SearchedGraph::WithFewLayers(graph, 7);
+  ASSERT_FALSE(few.is_whole());
+  const IdVector<ir::OpId, int64_t> times = few.Times();
+  EXPECT_EQ(std::accumulate(times.begin(), times.end(), int64_t{0}), static_cast<int64_t>(graph.ops.size()));
+  EXPECT_EQ(*std::max_element(times.begin(), times.end()), 28 - 7 + 1);
+
+  const auto plan_of = [](const ir::Graph& own) {
+    ir::Plan plan;
+    for (const ir::Op& op : own.ops) {
+      const std::string reason =
+          op.inputs.empty() ? op.name : absl::StrCat("follows ", own.op(op.inputs[0]).name, " into ", op.name, "; 3.5");
+      plan.ops.push_back({.strategy = ir::Strategy::Replicated(ir::RuleOf(own, op)), .reason = reason});
+    }
+    return plan;
+  };
+  const ir::Plan plan = plan_of(few.graph());
+  EXPECT_EQ(few.Lengthened(plan), plan_of(graph));
+  EXPECT_EQ(few.Searched(few.Lengthened(plan)).ops.size(), plan.ops.size());
+  EXPECT_EQ(few.Layers().count(), 7u);
+  EXPECT_EQ(few.WholeLayers().count(), 28u);
+
+  EXPECT_TRUE(SearchedGraph::WithFewLayers(testing::Gpt({.layers = 9}), 7).is_whole());
 }
 
 TEST(ShortenTest, WhereNoLayersAreEqual) {

@@ -63,6 +63,9 @@ struct SearchTuning {
   // Graphs with more ops to set than this have fewer starts, their descents have this share of `work`, and their ops
   // are not looked at one by one in the end.
   size_t large_ops = 1500;
+  // Of the equal layers of such graphs the search looks at so many (search/shorten). Within `folding_steps` steps an op
+  // meets no more layers on each side, and one layer in the middle, with its neighbours, stands for all others.
+  size_t searched_layers = 13;
   int64_t large_work_divisor = 8;
   // On graphs with at most so many ops and meshes with at most so many axes the search saves no work: redistributions
   // are planned in full from the beginning, and the price of a value may have so many entries before it is split.
