@@ -57,7 +57,7 @@ struct SearchTuning {
   size_t folded_ops = 200;
   // Steps along the graph within which ops must look alike to share a variable. With more steps, more ops are
   // different.
-  int folding_steps = 4;
+  int folding_steps = 2;
   // Further steps within which everything around a value must look alike for its price to be shared.
   int folding_value_steps = 4;
   // Graphs with more ops to set than this have fewer starts, their descents have this share of `work`, and their ops
@@ -65,7 +65,7 @@ struct SearchTuning {
   size_t large_ops = 1500;
   // Of the equal layers of such graphs the search looks at so many (search/shorten). Within `folding_steps` steps an op
   // meets no more layers on each side, and one layer in the middle, with its neighbours, stands for all others.
-  size_t searched_layers = 13;
+  size_t searched_layers = 9;
   int64_t large_work_divisor = 8;
   // On graphs with at most so many ops and meshes with at most so many axes the search saves no work: redistributions
   // are planned in full from the beginning, and the price of a value may have so many entries before it is split.
