@@ -27,7 +27,7 @@ TEST(EstimatorTest, IsNearToWhatTheProgramOfAllLayersTakes) {
   for (const int zero : {0, 1, 2, 3}) {
     for (const int64_t micro_batches : {1, 2}) {
       ir::Plan plan = DataParallelPlan(graph, cluster, zero, micro_batches);
-      for (const bool overlaps : {false, true}) {
+      for (const bool overlaps : {zero % 2 == 1}) {
         SCOPED_TRACE(::testing::Message()
                      << "zero " << zero << ", " << micro_batches << " parts, overlap " << overlaps);
         const Execution execution{.overlaps = overlaps};

@@ -23,7 +23,7 @@ namespace {
 
 using testing::RandomSmallGraph;
 
-constexpr uint64_t kGraphs = 500;
+constexpr uint64_t kGraphs = 300;
 // Of beginnings of plans. A few graphs have so many plans that all of them would take minutes; these are left out.
 constexpr int64_t kMostTried = 200000;
 

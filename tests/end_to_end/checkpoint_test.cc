@@ -89,7 +89,7 @@ TEST(Checkpoint, GoesOnAfterAnyStep) {
 
 // Many checkpoints, each of which is completed while training goes on.
 TEST(Checkpoint, IsCompletedBesideSteps) {
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < 2; ++round) {
     const std::string out = FreshFolder("beside");
     const CommandResult ran = Train(OnTwoRanks(), out, "--quiet --keep 2 --steps 400 --checkpoint-every 20");
     EXPECT_EQ(ran.exit_code, 0) << ran.err;

@@ -41,18 +41,14 @@ class MemoryTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(MemoryTest, IsPredicted) {
   const std::string folder = FreshFolder("memory");
-  for (const char* devices : {"1", "3", "8"}) ExpectPredicted(GetParam(), {"--devices", devices}, folder);
-  for (const char* zero : {"zero=1", "zero=3"}) {
-    ExpectPredicted(GetParam(), {"--devices", "4", "--search", "data_parallel", "--set", zero}, folder);
-  }
-  ExpectPredicted(GetParam(), {"--devices", "2", "--set", "micro_batches=4"}, folder);
-  ExpectPredicted(GetParam(), {"--devices", "2", "--set", "micro_batches=2", "--set", "zero=3"}, folder);
+  for (const char* devices : {"1", "6"}) ExpectPredicted(GetParam(), {"--devices", devices}, folder);
+  ExpectPredicted(GetParam(), {"--devices", "3", "--search", "data_parallel", "--set", "zero=3"}, folder);
+  ExpectPredicted(GetParam(), {"--devices", "2", "--set", "micro_batches=4", "--set", "zero=1"}, folder);
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, MemoryTest,
                          ::testing::Values("examples/custom_op/custom_op.model", "examples/mnist_cnn/mnist_cnn.model",
-                                           "examples/mnist_mlp/mnist_mlp.model", "examples/sapp_mlp/sapp_mlp.model",
-                                           "examples/tiny_gpt/tiny_gpt.model"),
+                                           "examples/sapp_mlp/sapp_mlp.model", "examples/tiny_gpt/tiny_gpt.model"),
                          [](const auto& info) {
                            const std::string file = info.param.substr(info.param.rfind('/') + 1);
                            return file.substr(0, file.find('.'));

@@ -68,7 +68,7 @@ TEST_F(Precision, AnMlpLearnsAsWellInBf16) {
 
 TEST_F(Precision, ConvolutionsLearnInBf16) {
   const std::string model = "examples/mnist_cnn/mnist_cnn.model";
-  constexpr size_t kSteps = 20;
+  constexpr size_t kSteps = 12;
   const TrainedModel in_f32 = Train(model, "f32", 1, kSteps);
   const TrainedModel in_bf16 = Train(model, "bf16", 2, kSteps);
   // Its loss rises at first, and differences grow.

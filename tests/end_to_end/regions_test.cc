@@ -59,7 +59,7 @@ class RegionsRun : public testing::Test {
 };
 
 TEST_F(RegionsRun, TwoObjectives) {
-  ExpectSame("examples/regions/regions.model", {{}, {"--set", "outside=search"}, {"--set", "dataset=data_parallel"}});
+  ExpectSame("examples/regions/regions.model", {{}, {"--set", "outside=search", "--set", "dataset=data_parallel"}});
 }
 
 TEST_F(RegionsRun, AFunctionOfTensors) {
@@ -67,9 +67,7 @@ TEST_F(RegionsRun, AFunctionOfTensors) {
 }
 
 // A weight that is read inside several regions and outside, regions in a loop, `vmap` inside a region; uneven slices.
-TEST_F(RegionsRun, SharedWeights) {
-  ExpectSame("tests/end_to_end/bordered.model", {{}, {"--search", "data_parallel"}, {"--search", "propagate"}});
-}
+TEST_F(RegionsRun, SharedWeights) { ExpectSame("tests/end_to_end/bordered.model", {{}, {"--search", "propagate"}}); }
 
 TEST_F(RegionsRun, ExplainNamesRegions) {
   const CommandResult explained =

@@ -64,10 +64,8 @@ TEST_F(SameNumbers, OverMpi) {
 TEST_F(SameNumbers, MnistMlp) {
   const std::string model = "examples/mnist_mlp/mnist_mlp.model";
   const std::vector<double> one = OneRank(model);
-  for (const int ranks : {2, 7}) {
-    ExpectSame(one, model, ranks, {"--search", "sapp"});
-    ExpectSame(one, model, ranks, {"--search", "data_parallel"});
-  }
+  ExpectSame(one, model, 2, {"--search", "sapp"});
+  ExpectSame(one, model, 7, {"--search", "data_parallel"});
 }
 
 // Primes and products of different ones: pieces are uneven, and axes of several sizes share a dimension.
@@ -75,7 +73,6 @@ TEST_F(SameNumbers, OddNumbersOfRanks) {
   const std::string model = "examples/mnist_mlp/mnist_mlp.model";
   const std::vector<double> one = OneRank(model);
   for (const int ranks : {5, 12}) ExpectSame(one, model, ranks, {"--search", "sapp"});
-  ExpectSame(one, model, 11, {"--search", "data_parallel"});
 }
 
 // The contracted dimension is cut, or columns are, or both with an `out` layout.
@@ -102,17 +99,15 @@ TEST_F(SameNumbers, SappMlp) {
 TEST_F(SameNumbers, Normalisations) {
   const std::string model = "tests/end_to_end/normalized.model";
   const std::vector<double> one = OneRank(model);
-  for (const int ranks : {2, 3, 7}) {
-    ExpectSame(one, model, ranks, {"--search", "sapp"});
-    ExpectSame(one, model, ranks, {"--search", "data_parallel"});
-  }
+  ExpectSame(one, model, 2, {"--search", "sapp"});
+  ExpectSame(one, model, 3, {"--search", "data_parallel"});
+  ExpectSame(one, model, 7, {"--search", "sapp"});
 }
 
 // Optimizer state, gradients and parameters divided among the ranks, evenly and unevenly.
 TEST_F(SameNumbers, ShardedOptimizer) {
   const std::string model = "examples/mnist_mlp/mnist_mlp.model";
   const std::vector<double> one = OneRank(model);
-  ExpectSame(one, model, 3, {"--search", "data_parallel", "--set", "zero=1"});
   ExpectSame(one, model, 3, {"--search", "data_parallel", "--set", "zero=2"});
   ExpectSame(one, model, 7, {"--search", "data_parallel", "--set", "zero=3"});
   ExpectSame(one, model, 4, {"--search", "sapp", "--set", "zero=3"});
@@ -153,10 +148,8 @@ TEST_F(SameNumbers, Images) {
 TEST_F(SameNumbers, TinyGpt) {
   const std::string model = "examples/tiny_gpt/tiny_gpt.model";
   const std::vector<double> one = OneRank(model);
-  for (const int ranks : {4, 6}) {
-    ExpectSame(one, model, ranks, {"--search", "sapp"});
-    ExpectSame(one, model, ranks, {"--search", "data_parallel"});
-  }
+  ExpectSame(one, model, 4, {"--search", "data_parallel"});
+  ExpectSame(one, model, 6, {"--search", "sapp"});
 }
 
 }  // namespace

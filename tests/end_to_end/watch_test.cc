@@ -151,7 +151,7 @@ TEST_F(Watching, StatisticsAreThoseOfTheWholeTensors) {
   const std::string looks = "print(w); print(w.grad); print(h.grad); print(y); print(w.momentum);";
   for (const std::string target : {"cpu", "cuda"}) {
     for (const Plan& plan : kPlans) {
-      if (target == "cuda" && plan.ranks == 4) continue;
+      if (target == "cuda" && &plan != &kPlans[1] && &plan != &kPlans[6]) continue;
       SCOPED_TRACE(absl::StrCat(target, " ", plan.ranks, " ranks ", plan.pins));
       const std::string out =
           Train(Text("momentum(lr = 0.5, momentum = 0.9)", looks, plan.pins), plan.ranks, watch, target);

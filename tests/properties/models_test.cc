@@ -13,7 +13,7 @@ namespace cleave::tests::properties {
 namespace {
 
 TEST(ModelsTest, EveryValidModelIsProven) {
-  constexpr int64_t kModels = 200;
+  constexpr int64_t kModels = 120;
   const ModelReport report = CheckModels(ir::TestSeed(), kModels, FreshFolder("models"));
   std::cout << report.Text() << "\n";
   EXPECT_EQ(report.failures, 0);
@@ -22,7 +22,7 @@ TEST(ModelsTest, EveryValidModelIsProven) {
 }
 
 TEST(ModelsTest, ProgramsComputeWhatTheInterpreterComputes) {
-  const ModelRuns runs = RunModels(ir::TestSeed(), /*count=*/12, FreshFolder("model_programs"));
+  const ModelRuns runs = RunModels(ir::TestSeed(), /*count=*/8, FreshFolder("model_programs"));
   for (const std::string& failure : runs.report.failures) ADD_FAILURE() << failure;
   std::cout << runs.programs << " programs, " << runs.report.compared << " numbers compared, " << runs.report.left_out
             << " depend on rounding\n";

@@ -15,7 +15,6 @@
 namespace cleave::tests::properties {
 namespace {
 
-constexpr int64_t kMostRanks = 6;
 constexpr uint64_t kCasesOfABatch = 6;
 
 TEST(RunTest, ProgramsComputeWhatTheInterpreterComputes) {
@@ -23,7 +22,7 @@ TEST(RunTest, ProgramsComputeWhatTheInterpreterComputes) {
   const std::string folder = FreshFolder("programs");
   int64_t compared = 0;
   int64_t left_out = 0;
-  for (int64_t ranks = 1; ranks <= kMostRanks; ++ranks) {
+  for (const int64_t ranks : {1, 3, 4, 6}) {
     ir::Random random(seed + static_cast<uint64_t>(ranks));
     std::vector<uint64_t> seeds(kCasesOfABatch);
     std::iota(seeds.begin(), seeds.end(), seed + static_cast<uint64_t>(ranks) * kCasesOfABatch);

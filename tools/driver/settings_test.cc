@@ -106,11 +106,13 @@ Answer CompileModelWith(const std::string& text, std::vector<std::pair<std::stri
   return outcome;
 }
 
-// Whether a value of the list was refused.
+// Whether a value of the list was refused. Each model takes half of the values, because compiles take most of the time.
 bool TryValues(const std::string& setting, Settings ModelText::*block) {
   bool any_refused = false;
-  for (const ModelText& model : Models()) {
-    for (const char* value : kValues) {
+  for (size_t m = 0; m < Models().size(); ++m) {
+    const ModelText& model = Models()[m];
+    for (size_t v = m; v < std::size(kValues); v += Models().size()) {
+      const char* const value = kValues[v];
       SCOPED_TRACE(absl::StrCat(model.model, setting, " = ", value));
       ModelText changed = model;
       (changed.*block)[setting] = value;
