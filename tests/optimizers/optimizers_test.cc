@@ -1,5 +1,6 @@
 // Optimizers, groups of parameters and several losses: what PyTorch makes of the same model in ten steps, and the same
 // program on any number of ranks.
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -222,3 +223,10 @@ TEST(Optimizers, OnlyWhatIsTrainedIsSent) {
 
 }  // namespace
 }  // namespace cleave::tests
+// However the parameters of losses that take turns are divided.
+TEST(Optimizers, TurnsAreTheSameHoweverTheyAreSplit) {
+  for (const char* const zero : {"0", "1", "2", "3"}) {
+    CompileModel(ModelWith("turns.model", absl::StrCat("parallel { search = data_parallel; zero = ", zero, "; }")), 4);
+  }
+}
+
