@@ -639,10 +639,35 @@ class ProgramWriter {
     }
   }
 
+  // The metrics that are numbers, or those that are tables.
+  std::vector<ir::ValueId> Metrics(bool are_tables) const {
+    std::vector<ir::ValueId> metrics;
+    for (const ir::ProgramMetric& metric : program().metrics) {
+      if ((emission_.value(metric.value).type.rank() > 0) == are_tables) metrics.push_back(metric.value);
+    }
+    return metrics;
+  }
+
   void EmitMetricQuery(SourceWriter& writer) {
-    if (program().metrics.size() < 2) {
-      const std::string value = program().metrics.empty() ? "0.0f" : NumberText(program().metrics[0].value);
-      return writer.Line(absl::StrCat("float Metric(int) const override { return ", value, "; }"));
+    EmitChoice(
+        "float Metric(int", Metrics(false), "0.0f", [this](ir::ValueId value) { return NumberText(value); }, writer);
+    const std::vector<ir::ValueId> tables = Metrics(true);
+    if (tables.empty()) return;
+    const auto text = [this](ir::ValueId value) {
+      const std::string& name = emission_.names[value];
+      const std::string count = absl::StrCat(emission_.value(value).type.elements());
+      const std::string begin = target().is_device ? absl::StrCat("OnHost(", name, ", ", count, ")") : name;
+      return absl::StrCat("CopyOf(", begin, ", ", count, ")");
+    };
+    EmitChoice("std::vector<float> Table(int", tables, "", text, writer);
+  }
+
+  // A function that returns the value with the number of its argument. `none`: what it returns without values.
+  static void EmitChoice(const std::string& head, const std::vector<ir::ValueId>& values, const std::string& none,
+                         const std::function<std::string(ir::ValueId)>& text, SourceWriter& writer) {
+    if (values.size() < 2) {
+      return writer.Line(
+          absl::StrCat(head, ") const override { return ", values.empty() ? none : text(values[0]), "; }"));
     }
     writer.Open(absl::StrCat(head, " index) const override {"));
     for (size_t i = 0; i + 1 < values.size(); ++i) {

@@ -252,6 +252,11 @@ absl::Status EmitMain(const MainText& main, SourceWriter& writer) {
   }
   for (const ir::ProgramMetric& metric : main.program.metrics) {
     const ir::Op& op = main.graph.op(main.program.value(metric.value).origin);
+    if (!op.type.shape.empty()) {
+      writer.Line(absl::StrCat("settings.tables.push_back({", StringLiteral(metric.name), ", {",
+                               absl::StrJoin(op.type.shape, ", "), "}});"));
+      continue;
+    }
     const char* const list = op.kind == ir::OpKind::kParameter ? "of_training" : "metrics";  // A state as it is.
     const std::string name = StringLiteral(metric.name);
     const bool is_of_totals = !ir::MetricSourcesOf(main.graph, op.id).totals.empty();

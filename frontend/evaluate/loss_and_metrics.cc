@@ -17,6 +17,7 @@ namespace cleave::frontend {
 namespace {
 
 constexpr char kTermWord[] = "term";
+constexpr int64_t kLargestTable = 4096;  // That people read.
 
 // The x of `all_reduce(x, mean)` and `all_reduce(x) / world`; else null.
 const dsl::syntax::Expression* WhatRanksReduce(const dsl::syntax::Expression& expression) {
@@ -67,7 +68,6 @@ std::optional<std::vector<std::string>> ReadStrings(const dsl::syntax::Expressio
   return std::nullopt;
 }
 
-LossTerm ReadLossTerm(const dsl::syntax::Attribute& attribute, Frame& frame, const Context& context) {
 // `every`, `after` and `turns` of a term.
 Turns ReadTurns(const std::array<const dsl::syntax::Argument*, 3>& given, Frame& frame, const Context& context) {
   Turns turns;
@@ -93,6 +93,7 @@ Turns ReadTurns(const std::array<const dsl::syntax::Argument*, 3>& given, Frame&
   return turns;
 }
 
+LossTerm ReadLossTerm(const dsl::syntax::Attribute& attribute, Frame& frame, const Context& context) {
   static const auto& kTerm = *new Signature{.callee = kTermWord,
                                             .arguments = {{"name", "name: string", false},
                                                           {"weight", "weight: float = 1.0", false},
@@ -118,8 +119,8 @@ Turns ReadTurns(const std::array<const dsl::syntax::Argument*, 3>& given, Frame&
   if (weight != nullptr) term.weight = context.EvaluateNumber(*weight->value, "`weight`", frame);
   term.trains = strings((*matched)[2], "`trains` takes a pattern of parameters' names, or several")
                     .value_or(std::vector<std::string>());
-  return term;
   term.turns = ReadTurns({(*matched)[3], (*matched)[4], (*matched)[5]}, frame, context);
+  return term;
 }
 
 // Whether a value is f32[]; reports anything else.
@@ -130,6 +131,20 @@ bool IsScalar(const Value& value, Span span, const std::string& what, const Cont
   if (value.is_tensor() && context.ops.type(value.as_tensor()).rank() > 0)
     error.help.push_back("take the mean: `reduce_mean(…)`");
   context.reporter.Report(std::move(error));
+  return false;
+}
+
+// Whether a value can be a metric: a number, or a table of sums over an evaluation; reports anything else.
+bool IsMeasure(const Value& value, Span span, const Context& context) {
+  const ir::TensorType type = value.is_tensor() ? context.ops.type(value.as_tensor()) : ir::TensorType();
+  const bool is_table = value.is_tensor() && type.dtype == ir::DType::kF32 && type.rank() > 0 &&
+                        !ir::MetricSourcesOf(context.graph(), value.as_tensor()).totals.empty();
+  if (!is_table) return IsScalar(value, span, "a metric", context);
+  if (type.rank() <= 2 && type.elements() <= kLargestTable) return true;
+  context.reporter.Report(
+      Error(Code::kE0505, "a metric that is too large for a table")
+          .At(span, absl::StrCat("this is ", type.ToString()))
+          .Note(absl::StrCat("a table has 1 or 2 dimensions and at most ", kLargestTable, " numbers")));
   return false;
 }
 
