@@ -98,12 +98,26 @@ void ExplainWhole(const ir::Graph& graph, const ir::RowUpdates& updates, ir::Pla
   }
 }
 
+void WarnOfWhole(const ir::Graph& graph, const std::vector<ir::RowUpdate>& possible,
+                 const ir::ParallelSettings& settings, Diagnostics& diagnostics) {
+  std::vector<std::string> tables;
+  for (const ir::RowUpdate& update : possible) tables.push_back(graph.op(update.table).name);
+  if (tables.empty() || settings.row_updates != ir::TableRows::kAll) return;
+  diagnostics.Add(Warning(Code::kW0619, absl::StrCat("`row_updates = all`, and the gradients of ",
+                                                     QuotedList(tables, "and"), " are whole"))
+                      .At(settings.row_updates_span, "has no effect on these")
+                      .Note("the gradients of the micro-batches of a step, and of a pipeline, add up as a whole")
+                      .Help("`micro_batches = 1` without `stages`, or `row_updates = auto`"));
+}
+
 // What is possible for this search. A micro-batch looks up rows of its own, and the sum of their gradients is kept as a
 // whole; so it is in a pipeline.
-ir::RowUpdates UpdatesFor(const ir::Graph& graph, const ir::ParallelSettings& settings, const SearchOptions& options) {
+ir::RowUpdates UpdatesFor(const ir::Graph& graph, const ir::ParallelSettings& settings, const SearchOptions& options,
+                          Diagnostics& diagnostics) {
   if (settings.row_updates == ir::TableRows::kNone) return {};
   ir::RowUpdates updates = ir::FindRowUpdates(graph);
   if (settings.stages == 1 && options.micro_batches == 1) return updates;
+  WarnOfWhole(graph, updates.possible, settings, diagnostics);
   for (const ir::RowUpdate& update : updates.possible) {
     updates.impossible.push_back(
         {.table = update.table, .gradient = update.gradient, .why = "gradients of micro-batches add up as a whole"});
@@ -116,7 +130,7 @@ ir::RowUpdates UpdatesFor(const ir::Graph& graph, const ir::ParallelSettings& se
 
 std::optional<Found> SearchWithRows(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
                                     const SearchOptions& options, Diagnostics& diagnostics) {
-  const ir::RowUpdates updates = UpdatesFor(graph, pins.settings, options);
+  const ir::RowUpdates updates = UpdatesFor(graph, pins.settings, options, diagnostics);
   const std::vector<ir::OpId> gradients = Candidates(graph, updates.possible, cluster, pins.settings, options);
   std::optional<Weighed> rows, whole;
   Diagnostics of_rows, of_whole;

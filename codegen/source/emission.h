@@ -52,8 +52,9 @@ struct Emission {
   std::map<int, std::string> pending = {};
   // Writes the tensors of a merged gather or scatter, a step, one by one: for lists in which layers are loops.
   std::map<int, std::function<void(const std::string& list, SourceWriter& writer)>> tensor_lists = {};
-  const LayerScope* layer = nullptr;  // Of the function that is being written, if it is one of layers.
-  std::string section = {};           // Of the model, to which the last statement belongs.
+  std::map<std::string, std::string> numbers = {};  // The variables of numbers that flags change (settings.h).
+  const LayerScope* layer = nullptr;                // Of the function that is being written, if it is one of layers.
+  std::string section = {};                         // Of the model, to which the last statement belongs.
 
   const ir::Step& step(int i) const { return program.steps[static_cast<size_t>(i)]; }
   const ir::Value& value(ir::ValueId id) const { return program.value(id); }

@@ -91,16 +91,21 @@ TEST(ElementText, FunctionsAreWrittenAfterWhatTheyCall) {
 }
 
 TEST(FormulaText, IsWrittenAsItIsComputed) {
-  const auto text = [](const std::string& formula) { return FormulaText(*ir::ParseScalar(formula), "t"); };
+  const auto text = [](const std::string& formula) { return FormulaText(*ir::ParseScalar(formula), {.step = "t"}); };
   EXPECT_EQ(text("0.05"), "0.05");
   EXPECT_EQ(text("div(1.0, sub(1.0, pow(0.9, step)))"), "1.0 / (1.0 - std::pow(0.9, t))");
   EXPECT_EQ(text("mul(0.1, minimum(1.0, div(step, 5.0)))"), "0.1 * std::min(1.0, t / 5.0)");
   EXPECT_EQ(text("where(less(step, 7.0), neg(-1.0), sub(step, sub(step, 1.0)))"), "t < 7.0 ? -(-1.0) : t - (t - 1.0)");
   EXPECT_EQ(text("less(step, 7.0)"), "t < 7.0 ? 1.0 : 0.0");
+  EXPECT_EQ(text("optimizer.beta1=0.9"), "0.9");
+  const FormulaNames names{.step = "t", .numbers = {{"optimizer.beta1", "optimizer_beta1"}}};
+  EXPECT_EQ(FormulaText(*ir::ParseScalar("pow(optimizer.beta1=0.9, step)"), names), "std::pow(optimizer_beta1, t)");
+  EXPECT_EQ(ConditionText(*ir::ParseScalar("less(optimizer.beta1=0.9, 1.0)"), names), "optimizer_beta1 < 1.0");
+  EXPECT_EQ(ConditionText(*ir::ParseScalar("where(step, 1.0, 0.0)"), names), "(t != 0.0 ? 1.0 : 0.0) != 0.0");
   const std::vector<std::string> statements =
       FormulaStatements(*ir::ParseScalar("add(mul(0.123456789, minimum(1.0, div(step, 123456789.0))), "
                                          "mul(0.123456789, minimum(1.0, div(step, 123456789.0))))"),
-                        "step");
+                        {.step = "step"});
   EXPECT_EQ(statements,
             (std::vector<std::string>{"const double term1 = 0.123456789 * std::min(1.0, step / 123456789.0);",
                                       "return term1 + 0.123456789 * std::min(1.0, step / 123456789.0);"}));

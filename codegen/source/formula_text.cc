@@ -48,12 +48,17 @@ ElementText FormulaNegation(const ElementText& operand) {
   return {absl::StrCat("-", text[0] == '-' ? absl::StrCat("(", text, ")") : text), Binding::kUnary};
 }
 
-ElementText FormulaNode(const ir::Scalar& node, const std::string& step, const std::vector<ElementText>& operands) {
+ElementText FormulaLeaf(const ir::Scalar& node, const FormulaNames& names) {
+  if (node.Is(ir::Primitive::kVariable)) return {names.step};
+  const auto named = names.numbers.find(node.name());
+  return named == names.numbers.end() ? FormulaNumber(node.number()) : ElementText{named->second};
+}
+
+ElementText FormulaNode(const ir::Scalar& node, const FormulaNames& names, const std::vector<ElementText>& operands) {
   switch (node.primitive()) {
     case ir::Primitive::kVariable:
-      return {step};
     case ir::Primitive::kNumber:
-      return node.name().empty() ? FormulaNumber(node.number()) : ElementText{node.name()};
+      return FormulaLeaf(node, names);
     case ir::Primitive::kAdd:
       return FormulaInfix("+", Binding::kSum, operands);
     case ir::Primitive::kSubtract:
@@ -111,20 +116,20 @@ ElementText FormulaNode(const ir::Scalar& node, const std::string& step, const s
 
 class FormulaWriter {
  public:
-  FormulaWriter(std::string step, size_t longest) : step_(std::move(step)), longest_(longest) {}
+  FormulaWriter(const FormulaNames& names, size_t longest) : names_(names), longest_(longest) {}
 
   ElementText TextOf(const ir::Scalar& node) {
     std::vector<ElementText> operands;
     for (const ir::Scalar& operand : node.operands()) operands.push_back(TextOf(operand));
-    ElementText text = FormulaNode(node, step_, operands);
+    ElementText text = FormulaNode(node, names_, operands);
     while (text.text.size() > longest_) {
       size_t longest = 0;
       for (size_t i = 1; i < operands.size(); ++i) {
         if (operands[i].text.size() > operands[longest].text.size()) longest = i;
       }
-      if (operands[longest].text.size() <= step_.size()) break;
+      if (operands[longest].text.size() <= names_.step.size()) break;
       operands[longest] = Named(operands[longest]);
-      text = FormulaNode(node, step_, operands);
+      text = FormulaNode(node, names_, operands);
     }
     return text;
   }
@@ -138,18 +143,23 @@ class FormulaWriter {
     return {name};
   }
 
-  const std::string step_;
+  const FormulaNames& names_;
   const size_t longest_;
 };
 
 }  // namespace
 
-std::string FormulaText(const ir::Scalar& formula, const std::string& step) {
-  return FormulaWriter(step, std::string::npos).TextOf(formula).text;
+std::string FormulaText(const ir::Scalar& formula, const FormulaNames& names) {
+  return FormulaWriter(names, std::string::npos).TextOf(formula).text;
 }
 
-std::vector<std::string> FormulaStatements(const ir::Scalar& formula, const std::string& step) {
-  FormulaWriter writer(step, kLongestFormula);
+std::string ConditionText(const ir::Scalar& formula, const FormulaNames& names) {
+  const ElementText text = FormulaWriter(names, std::string::npos).TextOf(formula);
+  return text.condition.empty() ? absl::StrCat(Bound(text, Binding::kSum), " != 0.0") : text.condition;
+}
+
+std::vector<std::string> FormulaStatements(const ir::Scalar& formula, const FormulaNames& names) {
+  FormulaWriter writer(names, kLongestFormula);
   const ElementText value = writer.TextOf(formula);
   writer.statements.push_back(absl::StrCat("return ", value.text, ";"));
   return std::move(writer.statements);

@@ -133,11 +133,11 @@ class ProgramWriter {
                                                      "` has no emission for ", target().name));
       }
       for (const ir::ValueId input : compute->inputs) {
-        if (!emission_.storage.root[input].has_value() && IsStepScalar(input) &&
-            (step.phase != ir::Phase::kUpdate || !HasElementText(compute->kind))) {
-          return absl::UnimplementedError(
-              absl::StrCat("op `", step.name, "` reads a number of the optimizer outside of an elementwise update"));
-        }
+        if (emission_.storage.root[input].has_value() || !IsStepScalar(input)) continue;
+        const bool is_late = step.phase != ir::Phase::kUpdate && ReadsStep(*emission_.SourceOf(input));
+        if (!is_late && HasElementText(compute->kind)) continue;
+        return absl::UnimplementedError(
+            absl::StrCat("op `", step.name, "` reads a number of the optimizer outside of an elementwise update"));
       }
     }
     for (const ir::ProgramUpdate& update : emission_.storage.copies) {
@@ -167,10 +167,12 @@ class ProgramWriter {
     for (const PhaseFunction& function : kPhases) {
       StatementList& list = lists.emplace_back(ListOfPhase(function));
       list.is_inline = IsUpdate(function);
-      if (!IsUpdate(function) || !TakesScalars()) continue;
+      const std::vector<const ir::Compute*> scalars = ScalarsOf(function);
+      if (scalars.empty()) continue;
+      list.begin = [this, scalars](SourceWriter& writer) { EmitStepScalars(scalars, writer); };
+      if (!IsUpdate(function)) continue;
       list.parameters = ", const StepScalars& scalars";
       list.arguments = ", scalars";
-      list.begin = [this](SourceWriter& writer) { EmitStepScalars(writer); };
     }
     lists.push_back(ListOfParameters());
     for (const OrderedStage& ordered : order_) {
@@ -289,8 +291,6 @@ class ProgramWriter {
     return list;
   }
 
-  bool TakesScalars() const { return !StepScalarOps().empty() && !target().is_device; }
-
   void EmitInitialize(LayeredText& text, SourceWriter& writer) {
     SourceWriter body(kMemberIndent + 2);
     text.Write(kInitialize, writer, body);
@@ -361,7 +361,7 @@ class ProgramWriter {
 
   void EmitNumbers(SourceWriter& writer) {
     const std::vector<const ir::Compute*> scalars = StepScalarOps();
-    EmitStepScalars(writer);
+    EmitStepScalars(scalars, writer);
     const auto name = [&](std::string* out, const ir::Compute* compute) {
       absl::StrAppend(out, emission_.names[compute->output]);
     };
@@ -374,13 +374,14 @@ class ProgramWriter {
     const PhaseFunction& function = kPhases[index];
     SourceWriter body(kMemberIndent + 2);
     emission_.section.clear();
-    if (IsUpdate(function) && TakesScalars()) EmitStepScalars(body);
+    EmitStepScalars(ScalarsOf(function), body);
     text.Write(kFirstPhase + index, writer, body);
     if (IsUpdate(function)) EmitCopies(body);
+    const bool takes_scalars = IsUpdate(function) && !ScalarsOf(function).empty();
     const bool is_always_there = function.repeat == ir::Repeat::kEach || IsUpdate(function);
     if (!is_always_there && body.text().empty()) return;
     writer.Gap();
-    const std::string scalars = TakesScalars() ? "const StepScalars& scalars" : "const StepScalars&";
+    const std::string scalars = takes_scalars ? "const StepScalars& scalars" : "const StepScalars&";
     const std::string head = absl::StrCat("void ", function.name, "(", IsUpdate(function) ? scalars : "", ")",
                                           is_always_there ? " override" : "", " {");
     if (body.text().empty()) return writer.Line(absl::StrCat(head, "}"));
@@ -451,12 +452,38 @@ class ProgramWriter {
     return ops;
   }
 
-  void EmitStepScalars(SourceWriter& writer) {
-    for (const ir::Compute* compute : StepScalarOps()) {
-      writer.Assign(absl::StrCat("const float ", emission_.names[compute->output]),
-                    StepScalarText(compute->attributes, emission_.training));
+  // Those that a function of a program for CPUs reads. A device finds them in its memory.
+  std::vector<const ir::Compute*> ScalarsOf(const PhaseFunction& function) const {
+    std::set<ir::ValueId> read;
+    for (const OrderedStage& ordered : order_) {
+      if (ordered.phase != function.phase || (ordered.repeat != function.repeat && !IsUpdate(function))) continue;
+      for (const int step : ir::StepsOf(*ordered.stage)) {
+        const ir::Compute* compute = ir::ComputeOf(emission_.step(step));
+        if (compute != nullptr) read.insert(compute->inputs.begin(), compute->inputs.end());
+      }
+    }
+    std::vector<const ir::Compute*> scalars;
+    for (const ir::Compute* scalar : StepScalarOps()) {
+      if (!target().is_device && read.count(scalar->output) > 0) scalars.push_back(scalar);
+    }
+    return scalars;
+  }
+
+  void EmitStepScalars(const std::vector<const ir::Compute*>& scalars, SourceWriter& writer) {
+    for (const ir::Compute* compute : scalars) {
+      const std::string head = absl::StrCat("const float ", emission_.names[compute->output]);
+      const std::string value = StepScalarText(compute->attributes, emission_);
+      if (value.size() < SourceWriter::kColumns) {
+        writer.Assign(head, value);
+        continue;
+      }
+      writer.Open(absl::StrCat(head, " = [](double step) -> float {"));
+      for (const std::string& statement : StepScalarStatements(compute->attributes, emission_)) writer.Line(statement);
+      writer.Close("}(static_cast<double>(scalars.step));");
     }
   }
+
+  static bool ReadsStep(const ir::Compute& scalar) { return ir::ReadsStep(scalar.attributes); }
 
   void EmitOrdered(const OrderedStage& ordered, SourceWriter& writer) {
     switch (ordered.what) {
@@ -612,16 +639,41 @@ class ProgramWriter {
     }
   }
 
+  // The metrics that are numbers, or those that are tables.
+  std::vector<ir::ValueId> Metrics(bool are_tables) const {
+    std::vector<ir::ValueId> metrics;
+    for (const ir::ProgramMetric& metric : program().metrics) {
+      if ((emission_.value(metric.value).type.rank() > 0) == are_tables) metrics.push_back(metric.value);
+    }
+    return metrics;
+  }
+
   void EmitMetricQuery(SourceWriter& writer) {
-    if (program().metrics.size() < 2) {
-      const std::string value = program().metrics.empty() ? "0.0f" : NumberText(program().metrics[0].value);
-      return writer.Line(absl::StrCat("float Metric(int) const override { return ", value, "; }"));
+    EmitChoice(
+        "float Metric(int", Metrics(false), "0.0f", [this](ir::ValueId value) { return NumberText(value); }, writer);
+    const std::vector<ir::ValueId> tables = Metrics(true);
+    if (tables.empty()) return;
+    const auto text = [this](ir::ValueId value) {
+      const std::string& name = emission_.names[value];
+      const std::string count = absl::StrCat(emission_.value(value).type.elements());
+      const std::string begin = target().is_device ? absl::StrCat("OnHost(", name, ", ", count, ")") : name;
+      return absl::StrCat("CopyOf(", begin, ", ", count, ")");
+    };
+    EmitChoice("std::vector<float> Table(int", tables, "", text, writer);
+  }
+
+  // A function that returns the value with the number of its argument. `none`: what it returns without values.
+  static void EmitChoice(const std::string& head, const std::vector<ir::ValueId>& values, const std::string& none,
+                         const std::function<std::string(ir::ValueId)>& text, SourceWriter& writer) {
+    if (values.size() < 2) {
+      return writer.Line(
+          absl::StrCat(head, ") const override { return ", values.empty() ? none : text(values[0]), "; }"));
     }
-    writer.Open("float Metric(int index) const override {");
-    for (size_t i = 0; i + 1 < program().metrics.size(); ++i) {
-      writer.Line(absl::StrCat("if (index == ", i, ") return ", NumberText(program().metrics[i].value), ";"));
+    writer.Open(absl::StrCat(head, " index) const override {"));
+    for (size_t i = 0; i + 1 < values.size(); ++i) {
+      writer.Line(absl::StrCat("if (index == ", i, ") return ", text(values[i]), ";"));
     }
-    writer.Line(absl::StrCat("return ", NumberText(program().metrics.back().value), ";"));
+    writer.Line(absl::StrCat("return ", text(values.back()), ";"));
     writer.Close("}");
   }
 
@@ -884,9 +936,12 @@ void EmitOpening(const Target& target, const ir::Program& program, const ir::Tra
   writer.Line("namespace {");
   writer.Line("");
   std::vector<SourceWriter::Commented> numbers;
-  for (const auto& [name, value] : NamedNumbersOf(training)) {
-    numbers.push_back({absl::StrCat("double ", name, " = ", FormatDouble(value), ";"),
-                       absl::StrCat("The flag --", name, " changes it.")});
+  for (const NamedNumber& number : NamedNumbersOf(training, program)) {
+    if (number.variable.empty()) continue;
+    const bool has_flag = !absl::StrContains(number.name, '.');
+    numbers.push_back({absl::StrCat("double ", number.variable, " = ", FormatDouble(number.value), ";"),
+                       has_flag ? absl::StrCat("The flag --", number.name, " changes it.")
+                                : absl::StrCat("The flag --set ", number.name, "=X changes it.")});
   }
   if (numbers.empty()) return;
   writer.Table(numbers);
@@ -910,7 +965,8 @@ absl::StatusOr<std::string> EmitProgram(const Target& target, const CodegenInput
                                         SourceWriter& writer) {
   CLEAVE_CHECK(memory.fuse == target.fuse) << "the memory of this program was planned for another target";
   Identifiers identifiers;
-  for (const auto& [name, value] : NamedNumbersOf(input.training)) identifiers.Reserve(name);
+  const std::vector<NamedNumber> numbers = NamedNumbersOf(input.training, input.program);
+  for (const auto& [name, variable] : VariablesOf(numbers)) identifiers.Reserve(variable);
   Sizes sizes(program, options.rank, identifiers);
   RankNumbers rank_numbers(program.mesh, sizes, identifiers);
   Names names = NameValues(program, memory.storage, identifiers);
@@ -928,7 +984,8 @@ absl::StatusOr<std::string> EmitProgram(const Target& target, const CodegenInput
                     .sizes = sizes,
                     .rank_numbers = rank_numbers,
                     .kernels = kernels,
-                    .groups = {}};
+                    .groups = {},
+                    .numbers = VariablesOf(numbers)};
   if (program.stage.has_value()) TakeAllGroups(input.program, emission);
   ProgramWriter program_writer(emission, options);
   CLEAVE_RETURN_IF_ERROR(program_writer.Write(writer));

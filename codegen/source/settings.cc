@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status/status_macros.h"
 #include "base/text/text.h"
+#include "codegen/emit/identifiers.h"
 #include "codegen/source/formula_text.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/parameter_file.h"
@@ -48,31 +50,85 @@ bool HasProducts(const ir::Program& program) {
   });
 }
 
+// The numbers that must be what they are: `weight_decay` where it is 0.
+std::set<std::string> FixedNumbers(const ir::Training& training) {
+  std::set<std::string> fixed;
+  for (const ir::NumberDemand& demand : training.demands) {
+    const ir::Scalar condition = *ir::ParseScalar(demand.condition);
+    if (!condition.Is(ir::Primitive::kEqual)) continue;
+    const ir::Scalar& number = condition.operands()[0];
+    const ir::Scalar& value = condition.operands()[1];
+    if (number.Is(ir::Primitive::kNumber) && value.Is(ir::Primitive::kNumber)) fixed.insert(number.name());
+  }
+  return fixed;
+}
+
+// Whether a condition depends on a number that flags change.
+bool ReadsVariable(const ir::Scalar& condition, const std::map<std::string, std::string>& variables) {
+  const std::vector<ir::Scalar> nodes = ir::NodesOf(condition);
+  return std::any_of(nodes.begin(), nodes.end(), [&](const ir::Scalar& node) {
+    return node.Is(ir::Primitive::kNumber) && variables.count(node.name()) > 0;
+  });
+}
+
 }  // namespace
 
-std::map<std::string, double> NamedNumbersOf(const ir::Training& training) {
-  std::map<std::string, double> numbers;
-  if (training.mode != ir::Mode::kTrain) return numbers;
-  for (const ir::Scalar& node : ir::NodesOf(*ir::ParseScalar(training.learning_rate))) {
-    if (node.Is(ir::Primitive::kNumber) && !node.name().empty()) numbers[node.name()] = node.number();
+std::vector<NamedNumber> NamedNumbersOf(const ir::Training& training, const ir::Program& program) {
+  std::map<std::string, double> values;
+  if (training.mode != ir::Mode::kTrain) return {};
+  const auto add = [&](const std::string& formula) {
+    for (const ir::Scalar& node : ir::NodesOf(*ir::ParseScalar(formula))) {
+      if (node.Is(ir::Primitive::kNumber) && !node.name().empty()) values[node.name()] = node.number();
+    }
+  };
+  add(training.learning_rate);
+  for (const ir::NumberDemand& demand : training.demands) add(demand.condition);
+  for (const ir::Step& step : program.steps) {
+    const ir::Compute* compute = ir::ComputeOf(step);
+    if (compute != nullptr && compute->kind == ir::OpKind::kStepScalar) {
+      add(compute->attributes.Get(ir::attribute::kFormula));
+    }
+  }
+  const std::set<std::string> fixed = FixedNumbers(training);
+  Identifiers identifiers;
+  std::vector<NamedNumber> numbers;
+  for (const auto& [name, value] : values) {
+    numbers.push_back(
+        {.name = name, .variable = fixed.count(name) > 0 ? "" : identifiers.Unique(name), .value = value});
   }
   return numbers;
 }
 
-std::string StepScalarText(const ir::Attributes& attributes, const ir::Training& training) {
+std::map<std::string, std::string> VariablesOf(const std::vector<NamedNumber>& numbers) {
+  std::map<std::string, std::string> variables;
+  for (const NamedNumber& number : numbers) {
+    if (!number.variable.empty()) variables[number.name] = number.variable;
+  }
+  return variables;
+}
+
+std::string StepScalarText(const ir::Attributes& attributes, const Emission& emission) {
   const std::string& formula = attributes.Get(ir::attribute::kFormula);
-  const std::string value = formula == training.learning_rate
+  const std::string value = formula == emission.training.learning_rate
                                 ? "scalars.learning_rate"
-                                : FormulaText(*ir::ParseScalar(formula), "static_cast<double>(scalars.step)");
+                                : FormulaText(*ir::ParseScalar(formula), {.step = "static_cast<double>(scalars.step)",
+                                                                          .numbers = emission.numbers});
   return absl::StrCat("static_cast<float>(", value, ")");
+}
+
+std::vector<std::string> StepScalarStatements(const ir::Attributes& attributes, const Emission& emission) {
+  const ir::Scalar formula = *ir::ParseScalar(attributes.Get(ir::attribute::kFormula));
+  return FormulaStatements(formula, {.step = "step", .numbers = emission.numbers});
 }
 
 namespace {
 
 // The learning rate as a function of the step.
-void EmitLearningRate(const std::string& formula, SourceWriter& writer) {
-  const std::vector<std::string> statements = FormulaStatements(*ir::ParseScalar(formula), "step");
-  const bool reads_step = absl::StrContains(formula, "step");
+void EmitLearningRate(const std::string& formula, const std::map<std::string, std::string>& numbers,
+                      SourceWriter& writer) {
+  const std::vector<std::string> statements =
+      FormulaStatements(*ir::ParseScalar(formula), {.step = "step", .numbers = numbers});
+  const bool reads_step = ir::ReadsStep({{ir::attribute::kFormula, formula}});
   const std::string head =
       absl::StrCat("settings.learning_rate = [](double", reads_step ? " step" : "", ") -> double {");
   if (const std::string line = absl::StrCat(head, " ", statements[0], " };");
@@ -83,6 +139,26 @@ void EmitLearningRate(const std::string& formula, SourceWriter& writer) {
   writer.Open(head);
   for (const std::string& statement : statements) writer.Line(statement);
   writer.Close("};");
+}
+
+// The numbers that flags change, and what must hold of them.
+void EmitNumbers(const MainText& main, SourceWriter& writer) {
+  const std::vector<NamedNumber> numbers = NamedNumbersOf(main.training, main.program);
+  const std::map<std::string, std::string> variables = VariablesOf(numbers);
+  EmitLearningRate(main.training.learning_rate, variables, writer);
+  for (const NamedNumber& number : numbers) {
+    const bool is_fixed = number.variable.empty();
+    writer.Line(absl::StrCat("settings.", is_fixed ? "fixed" : "numbers", ".push_back({", StringLiteral(number.name),
+                             ", ", is_fixed ? FormatDouble(number.value) : absl::StrCat("&", number.variable), "});"));
+  }
+  for (const ir::NumberDemand& demand : main.training.demands) {
+    const ir::Scalar condition = *ir::ParseScalar(demand.condition);
+    if (!ReadsVariable(condition, variables)) continue;
+    writer.Call("settings.Demand(",
+                {absl::StrCat("[] { return ", ConditionText(condition, {.numbers = variables}), "; }"),
+                 StringLiteral(demand.otherwise)},
+                ");");
+  }
 }
 
 // What only a program that trains needs.
@@ -161,10 +237,7 @@ absl::Status EmitMain(const MainText& main, SourceWriter& writer) {
   switch (training.mode) {
     case ir::Mode::kTrain:
       EmitTrainingSettings(training, set);
-      EmitLearningRate(training.learning_rate, writer);
-      for (const auto& [name, value] : NamedNumbersOf(training)) {
-        writer.Line(absl::StrCat("settings.numbers.push_back({", StringLiteral(name), ", &", name, "});"));
-      }
+      EmitNumbers(main, writer);
       break;
     case ir::Mode::kEvaluate:
       set("mode", "Mode::kEvaluate");
@@ -179,6 +252,11 @@ absl::Status EmitMain(const MainText& main, SourceWriter& writer) {
   }
   for (const ir::ProgramMetric& metric : main.program.metrics) {
     const ir::Op& op = main.graph.op(main.program.value(metric.value).origin);
+    if (!op.type.shape.empty()) {
+      writer.Line(absl::StrCat("settings.tables.push_back({", StringLiteral(metric.name), ", {",
+                               absl::StrJoin(op.type.shape, ", "), "}});"));
+      continue;
+    }
     const char* const list = op.kind == ir::OpKind::kParameter ? "of_training" : "metrics";  // A state as it is.
     const std::string name = StringLiteral(metric.name);
     const bool is_of_totals = !ir::MetricSourcesOf(main.graph, op.id).totals.empty();

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "codegen/source/emission.h"
@@ -21,11 +22,25 @@ struct MainText {
 
 absl::Status EmitMain(const MainText& main, SourceWriter& writer);
 
-// The numbers by name that flags of the program change, with their values. They are variables of the program.
-std::map<std::string, double> NamedNumbersOf(const ir::Training& training);
+// A number that flags of the program change: a variable of the program.
+struct NamedNumber {
+  std::string name;  // "optimizer.beta1"
+  std::string
+      variable;  // "optimizer_beta1"; empty where no flag can change it, because another value is another program.
+  double value = 0;
+};
 
-// The initializer of a step scalar's local constant in Update: "static_cast<float>(scalars.learning_rate)".
-std::string StepScalarText(const ir::Attributes& attributes, const ir::Training& training);
+// Those of a program, of all stages where it is a pipeline, in the order of their names.
+std::vector<NamedNumber> NamedNumbersOf(const ir::Training& training, const ir::Program& program);
+
+// The variables by the names of the numbers that have one.
+std::map<std::string, std::string> VariablesOf(const std::vector<NamedNumber>& numbers);
+
+// The initializer of a step scalar's local constant: "static_cast<float>(scalars.learning_rate)".
+std::string StepScalarText(const ir::Attributes& attributes, const Emission& emission);
+
+// The statements of a function of `step` that returns the same as double, for one that is long.
+std::vector<std::string> StepScalarStatements(const ir::Attributes& attributes, const Emission& emission);
 
 }  // namespace cleave::codegen
 

@@ -51,6 +51,18 @@ Value ChooseOfSteps(const Value& condition, const dsl::syntax::Expression& then,
   return Value{Poison()};
 }
 
+// The message of an assertion, in which numbers that flags change have their names in braces.
+std::string WithNumbers(std::string message, Frame& frame, const Context& context) {
+  for (const std::string& name : frame.scope.Names()) {
+    const Value& value = frame.scope.Find(name)->value;
+    const bool is_named = value.is_of_step() && value.as_of_step().formula.Is(ir::Primitive::kNumber);
+    const std::string text =
+        is_named ? absl::StrCat("{", value.as_of_step().formula.name(), "}") : ValueText(value, context.graph());
+    message = absl::StrReplaceAll(message, {{absl::StrCat("{", name, "}"), text}});
+  }
+  return message;
+}
+
 }  // namespace
 
 Value Floor(const CallSite& site, const Context& context) {
@@ -76,7 +88,7 @@ Value Choose(const CallSite& site, const FunctionTable& functions, const Context
   const auto matched = MatchArguments(kSignature, call.arguments, span, context.reporter);
   if (!matched) return Value{Poison()};
   const dsl::syntax::Expression& condition = *(*matched)[0]->value;
-  const Value truth = context.Evaluate(condition, frame);
+  const Value truth = context.demands.Settled(context.Evaluate(condition, frame));
   if (truth.is_poison()) return truth;
   if (truth.is_per_rank() && std::holds_alternative<bool>(OnRank(truth, 0).kind)) {
     return ChoosePerRank(condition, truth, *(*matched)[1]->value, *(*matched)[2]->value, frame, functions, context);
@@ -121,9 +133,18 @@ void Assert(const CallSite& site, const ManualModel& model, const Context& conte
       .callee = "assert", .arguments = {{"condition", "condition: bool", true}, {"message", "message: string", true}}};
   const auto matched = MatchArguments(kSignature, call.arguments, span, context.reporter);
   if (!matched) return;
-  const Value condition = context.Evaluate(*(*matched)[0]->value, frame);
+  Value condition = context.Evaluate(*(*matched)[0]->value, frame);
   const Value message = context.Evaluate(*(*matched)[1]->value, frame);
   if (condition.is_poison() || message.is_poison()) return;
+  const auto* text_of_message = std::get_if<std::string>(&message.kind);
+  if (condition.is_of_step() && condition.as_of_step().is_settled() && text_of_message != nullptr) {
+    const StepValue of_numbers = condition.as_of_step();
+    condition = Value{ValueAtStep(of_numbers, 1) != 0};
+    // The program asks it of the numbers that it is given.
+    if (condition == Value{true}) {
+      context.demands.Add(of_numbers.formula, WithNumbers(*text_of_message, frame, context));
+    }
+  }
   if (!std::holds_alternative<bool>(OnRank(condition, 0).kind) || !std::holds_alternative<std::string>(message.kind)) {
     context.reporter.Report(Error(Code::kE0204, "`assert` takes a bool and a string")
                                 .At(span, absl::StrCat("these are ", DescribeType(condition, context.graph()), " and ",

@@ -82,7 +82,7 @@ Value CustomCalls::Call(const CustomOp& op, const CallSite& site, Regions& regio
   std::vector<Operand> operands;
   for (size_t i = 0; i < op.head.parameters.size(); ++i) {
     const std::string& name = op.head.parameters[i].name.text;
-    const Value& value = callee.scope.Find(name)->value;
+    const Value value = context.demands.Settled(callee.scope.Find(name)->value);
     ir::CustomArgument& argument = form.arguments.emplace_back(ir::CustomArgument{.name = name});
     if (value.is_tensor()) operands.push_back({&*(*matched)[i]->value, value.as_tensor()});
     if (value.is_int()) argument.value = value.as_int();

@@ -108,7 +108,7 @@ Value Evaluator::Call(const dsl::syntax::Call& call, Span span, const CallWith& 
     all.arguments.push_back(argument_for(name, value));
     all.arguments.back().name = dsl::syntax::Identifier{span, name};
   }
-  pieces_.optimizing = OptimizedParameter{.name = with.path, .is_local = with.is_local};
+  pieces_.optimizing = OptimizedParameter{.name = with.path, .is_local = with.is_local, .step = with.step};
   return CallFunction(*with.function, {all, span, frame}, pieces_);
 }
 

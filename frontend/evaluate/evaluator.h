@@ -21,6 +21,7 @@
 #include "frontend/evaluate/expansion.h"
 #include "frontend/evaluate/frame/context.h"
 #include "frontend/evaluate/pieces.h"
+#include "frontend/evaluate/statics/step_formula.h"
 #include "frontend/functions/functions.h"
 #include "frontend/report/report.h"
 #include "frontend/value/value.h"
@@ -74,9 +75,11 @@ class Evaluator : private Interpreter {
     std::map<std::string, Value> named;
     std::string path;
     bool is_local = false;  // Each rank of a manual model has its own parameter.
+    Value step = StepNumber();
   };
   Value Call(const dsl::syntax::Call& call, Span span, const CallWith& with);
   OpWriter& ops() { return pieces_.ops; }
+  Demands& demands() { return pieces_.demands; }
   // Whether anything has been looked at, and whether any pin, region or retention has been written.
   bool has_looks() const { return !graph().looks.empty() || !pieces_.ops.looks_by_name().empty(); }
   bool has_demands();

@@ -25,7 +25,7 @@ Value EvaluateName(const std::string& name, Span span, Frame& frame, Pieces& pie
   if (std::optional<ir::DType> dtype = ElementTypeNamed(name)) return Value{*dtype};
   if (std::optional<Value> of_ranks = RankName(name, span, pieces.model, context.graph(), context.reporter))
     return *std::move(of_ranks);
-  if (name == "step" && pieces.optimizing.has_value()) return StepNumber();
+  if (name == "step" && pieces.optimizing.has_value()) return pieces.optimizing->step;
   Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown name `", name, "`")).At(span, "not defined here");
   if (name == "step") {
     error.notes.push_back("the number of the training step is known in an optimizer and in its learning rate");

@@ -1,12 +1,14 @@
 #include "frontend/evaluate/loss_and_metrics.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/text/text.h"
 #include "frontend/arguments/arguments.h"
 #include "frontend/manual/primitives.h"
 #include "ir/graph/roles.h"
@@ -15,6 +17,7 @@ namespace cleave::frontend {
 namespace {
 
 constexpr char kTermWord[] = "term";
+constexpr int64_t kLargestTable = 4096;  // That people read.
 
 // The x of `all_reduce(x, mean)` and `all_reduce(x) / world`; else null.
 const dsl::syntax::Expression* WhatRanksReduce(const dsl::syntax::Expression& expression) {
@@ -65,11 +68,39 @@ std::optional<std::vector<std::string>> ReadStrings(const dsl::syntax::Expressio
   return std::nullopt;
 }
 
+// `every`, `after` and `turns` of a term.
+Turns ReadTurns(const std::array<const dsl::syntax::Argument*, 3>& given, Frame& frame, const Context& context) {
+  Turns turns;
+  const auto read = [&](const dsl::syntax::Argument* argument, const char* what, int64_t least, int64_t& number) {
+    if (argument == nullptr) return;
+    const std::optional<int64_t> value = context.EvaluateInt(*argument->value, what, frame);
+    if (value.has_value() && *value < least) {
+      context.reporter.Report(Error(Code::kE0303, absl::StrCat(what, " must be at least ", least))
+                                  .At(argument->value->span, absl::StrCat("this is ", *value)));
+    }
+    number = std::max(value.value_or(least), least);
+  };
+  read(given[0], "`every`", 1, turns.every);
+  read(given[1], "`after`", 0, turns.after);
+  read(given[2], "`turns`", 1, turns.turns);
+  if (turns.turns > turns.every) {
+    context.reporter.Report(
+        Error(Code::kE0303, "a loss with more turns than steps")
+            .At(given[2]->value->span, absl::StrCat(turns.turns, " turns in every ", Plural(turns.every, "step")))
+            .Help("`every = 6, turns = 5`: five steps of six"));
+    return {};
+  }
+  return turns;
+}
+
 LossTerm ReadLossTerm(const dsl::syntax::Attribute& attribute, Frame& frame, const Context& context) {
   static const auto& kTerm = *new Signature{.callee = kTermWord,
                                             .arguments = {{"name", "name: string", false},
                                                           {"weight", "weight: float = 1.0", false},
-                                                          {"trains", "trains: string = \"*\"", false}}};
+                                                          {"trains", "trains: string = \"*\"", false},
+                                                          {"every", "every: int = 1", false},
+                                                          {"after", "after: int = 0", false},
+                                                          {"turns", "turns: int = 1", false}}};
   LossTerm term;
   const auto matched = MatchArguments(kTerm, attribute.arguments, attribute.span, context.reporter);
   if (!matched) return term;
@@ -88,6 +119,7 @@ LossTerm ReadLossTerm(const dsl::syntax::Attribute& attribute, Frame& frame, con
   if (weight != nullptr) term.weight = context.EvaluateNumber(*weight->value, "`weight`", frame);
   term.trains = strings((*matched)[2], "`trains` takes a pattern of parameters' names, or several")
                     .value_or(std::vector<std::string>());
+  term.turns = ReadTurns({(*matched)[3], (*matched)[4], (*matched)[5]}, frame, context);
   return term;
 }
 
@@ -99,6 +131,20 @@ bool IsScalar(const Value& value, Span span, const std::string& what, const Cont
   if (value.is_tensor() && context.ops.type(value.as_tensor()).rank() > 0)
     error.help.push_back("take the mean: `reduce_mean(…)`");
   context.reporter.Report(std::move(error));
+  return false;
+}
+
+// Whether a value can be a metric: a number, or a table of sums over an evaluation; reports anything else.
+bool IsMeasure(const Value& value, Span span, const Context& context) {
+  const ir::TensorType type = value.is_tensor() ? context.ops.type(value.as_tensor()) : ir::TensorType();
+  const bool is_table = value.is_tensor() && type.dtype == ir::DType::kF32 && type.rank() > 0 &&
+                        !ir::MetricSourcesOf(context.graph(), value.as_tensor()).totals.empty();
+  if (!is_table) return IsScalar(value, span, "a metric", context);
+  if (type.rank() <= 2 && type.elements() <= kLargestTable) return true;
+  context.reporter.Report(
+      Error(Code::kE0505, "a metric that is too large for a table")
+          .At(span, absl::StrCat("this is ", type.ToString()))
+          .Note(absl::StrCat("a table has 1 or 2 dimensions and at most ", kLargestTable, " numbers")));
   return false;
 }
 
@@ -185,14 +231,11 @@ void LossAndMetrics::AddUpLosses(const Context& context) {
     if (losses_.size() > 1 || loss.term.name.has_value()) {
       AddNamedMetric(absl::StrCat("loss.", loss.name), value, loss.span, context);
     }
-    if (loss.term.weight.has_value()) {
-      value = context.ops
-                  .AddOp(ir::OpKind::kScale, {{nullptr, value}}, {{ir::attribute::kFactor, *loss.term.weight}},
-                         {.span = loss.span, .path = "loss"})
-                  .as_tensor();
+    if (loss.term.weight.has_value()) value = Weighted(loss, context);
+    if (sums.count(loss.term.trains) == 0) {
+      trainers_.push_back({.loss = {}, .patterns = loss.term.trains, .span = loss.span, .turns = loss.term.turns});
     }
-    if (sums.count(loss.term.trains) == 0)
-      trainers_.push_back({.loss = {}, .patterns = loss.term.trains, .span = loss.span});
+    CheckTurns(loss, context);
     add(sums[loss.term.trains], value);
   }
   std::optional<ir::OpId>& all = context.ops.builder().mutable_graph().loss;
@@ -200,7 +243,31 @@ void LossAndMetrics::AddUpLosses(const Context& context) {
     trainer.loss = *sums.at(trainer.patterns);
     add(all, trainer.loss);
   }
-  if (trainers_.size() == 1 && trainers_[0].patterns.empty()) trainers_.clear();
+  if (trainers_.size() == 1 && trainers_[0].patterns.empty() && trainers_[0].turns == Turns()) trainers_.clear();
+}
+
+// A flag changes the weight of a loss that has a name.
+ir::OpId LossAndMetrics::Weighted(const Loss& loss, const Context& context) {
+  const Origin origin{.span = loss.span, .path = "loss"};
+  const double weight = *loss.term.weight;
+  if (!loss.term.name.has_value()) {
+    return context.ops.AddOp(ir::OpKind::kScale, {{nullptr, loss.value}}, {{ir::attribute::kFactor, weight}}, origin)
+        .as_tensor();
+  }
+  const StepValue number{.formula = ir::NamedNumber(absl::StrCat("loss.", *loss.term.name, ".weight"), weight),
+                         .name = absl::StrCat(*loss.term.name, ".weight")};
+  const ir::OpId factor = context.ops.AddStepScalar(number, origin);
+  return context.ops.AddOp(ir::OpKind::kMul, {{nullptr, loss.value}, {nullptr, factor}}, {}, origin).as_tensor();
+}
+
+void LossAndMetrics::CheckTurns(const Loss& loss, const Context& context) const {
+  for (const Trainer& trainer : trainers_) {
+    if (trainer.patterns != loss.term.trains || trainer.turns == loss.term.turns) continue;
+    context.reporter.Report(Error(Code::kE0504, "losses that train the same parameters in different steps")
+                                .At(loss.span, "trains in other steps")
+                                .At(trainer.span, "than this one")
+                                .Help("give both the same `every`, `after` and `turns`"));
+  }
 }
 
 void LossAndMetrics::AddNamedMetric(const std::string& wish, ir::OpId value, Span span, const Context& context) {
@@ -225,7 +292,7 @@ void LossAndMetrics::AddMetric(const dsl::syntax::Metric& metric, const Value& v
                                 .Help("return the value, and write `metric` in the model"));
     return;
   }
-  if (value.is_poison() || !IsScalar(value, span, "a metric", context)) return;
+  if (value.is_poison() || !IsMeasure(value, span, context)) return;
   if (!CheckTotals(metric, value.as_tensor(), context)) return;
   if (!is_masked) {
     context.reporter.Report(

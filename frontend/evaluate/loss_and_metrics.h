@@ -13,11 +13,12 @@
 
 namespace cleave::frontend {
 
-// What `#[term(name = "kl", weight = 0.1, trains = "encoder.*")]` says of a loss.
+// What `#[term(name = "kl", weight = 0.1, trains = "encoder.*", every = 2)]` says of a loss.
 struct LossTerm {
   std::optional<std::string> name = {};  // By default that of the outermost callee.
   std::optional<double> weight = {};
   std::vector<std::string> trains = {};  // Patterns of parameters' names; empty: all that it depends on.
+  Turns turns = {};
 };
 
 // Takes `term` out of the attributes of a loss. Mistakes are reported.
@@ -51,6 +52,10 @@ class LossAndMetrics {
     LossTerm term;
   };
 
+  // The loss times its weight.
+  static ir::OpId Weighted(const Loss& loss, const Context& context);
+  // Reports a loss that does not take turns as the others do that train the same.
+  void CheckTurns(const Loss& loss, const Context& context) const;
   void AddNamedMetric(const std::string& wish, ir::OpId value, Span span, const Context& context);
 
   std::optional<Span> loss_place_;

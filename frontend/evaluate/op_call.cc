@@ -181,7 +181,7 @@ Value CallOp(const ir::OpDefinition& called, const CallSite& site, Pieces& piece
     const dsl::syntax::Expression& expression = *given->value;
     const Value& value = values[given];
     if (!IsTensorKind(formal.kind)) {
-      if (auto attribute = ToAttribute(formal, value)) {
+      if (auto attribute = ToAttribute(formal, context.demands.Settled(value))) {
         attributes.values[formal.name] = *std::move(attribute);
       } else {
         wrong(formal, expression, value);

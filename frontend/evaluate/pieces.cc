@@ -10,7 +10,7 @@ Pieces::Pieces(const FunctionTable& functions, const CustomOps& custom_ops, Repo
       custom_ops(custom_ops),
       reporter(reporter),
       ops(reporter),
-      context{interpreter, ops, reporter},
+      context{interpreter, ops, reporter, demands},
       budget(ops, reporter),
       pins(ops.graph(), reporter),
       regions(ops, pins, reporter),

@@ -34,6 +34,7 @@ struct Pieces {
   const CustomOps& custom_ops;
   Reporter& reporter;
   OpWriter ops;                                       // The graph.
+  Demands demands;                                    // Of the numbers that flags change.
   const Context context;                              // The view that the pieces below have of the others.
   Budget budget;                                      // How much may still be expanded.
   PinRecorder pins;                                   // Pins and priorities.

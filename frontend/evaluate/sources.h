@@ -11,6 +11,7 @@
 #include "frontend/evaluate/frame/context.h"
 #include "frontend/evaluate/pins/pin_recorder.h"
 #include "frontend/evaluate/ranks/manual_model.h"
+#include "frontend/evaluate/statics/step_formula.h"
 #include "ir/transforms/vectorize/vectorize.h"
 
 namespace cleave::frontend {
@@ -19,6 +20,7 @@ namespace cleave::frontend {
 struct OptimizedParameter {
   std::string name;
   bool is_local = false;  // Each rank of a manual model has its own.
+  Value step = StepNumber();
 };
 
 class Sources {

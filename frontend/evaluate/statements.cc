@@ -189,7 +189,7 @@ void RunFor(const dsl::syntax::For& loop, const dsl::syntax::Statement& statemen
                                 .At(attribute.span, "applies to no op"));
   }
   const auto bound = [&](const dsl::syntax::Expression& expression) -> std::optional<int64_t> {
-    const Value value = context.Evaluate(expression, frame);
+    const Value value = context.demands.Settled(context.Evaluate(expression, frame));
     if (value.is_int()) return value.as_int();
     if (value.is_per_rank() && OnRank(value, 0).is_int()) {
       context.reporter.Report(ProgramDiffersBetweenRanks(

@@ -179,7 +179,12 @@ TEST(LossAndMetricsTest, MetricsOfWholeBatchesHaveAMask) {
   CheckBody("metric reduce_mean(x);", "W0615: this metric counts the padding of the last test batch");
   CheckBody("metric mse(x[0..4], x[0..4]);", "W0615: this metric counts the padding of the last test batch");
   CheckBody("metric x;", "E0505: a metric is not a scalar");
-  CheckBody("metric total(x);", "E0505: a metric is not a scalar");
+  CheckBody("metric total(square(x) * sample_mask(x));",
+            "metric.square(x): f32[8, 6]\nsample_mask(): f32[8]\nmetric.reshape(sample_mask): f32[8, 1]\n"
+            "metric.mul(metric.square, metric.reshape): f32[8, 6]\nmetric.total(metric.mul): f32[8, 6]");
+  CheckBody("metric total(broadcast_to(x, (129, 8, 6)));", "E0505: a metric that is too large for a table");
+  CheckBody("metric total(reshape(broadcast_to(x, (129, 8, 6)), (129, 48)));",
+            "E0505: a metric that is too large for a table");
   CheckBody("metric total(reduce_sum(x)) / reduce_sum(x);", "E0526: a metric of totals that also reads a single batch");
   CheckBody("metric total(total(reduce_sum(x)));", "E0526: a total of totals");
   CheckBody("metric reduce_mean(sample_mask(x[0..4]));",

@@ -22,7 +22,9 @@ struct Recipe {
   std::string context;  // Of the setting, for messages.
   Span span;            // Of the call.
   const Function* function = nullptr;
-  dsl::syntax::Call call;  // Its arguments have names, `lr` not among them.
+  std::string path;        // "optimizer", "groups.*.bias": where the names of its numbers begin.
+  dsl::syntax::Call call;  // Its arguments have names, and are neither `lr` nor among these numbers:
+  std::map<std::string, Value> numbers = {};
   StepValue rate{.formula = ir::Scalar(0)};
   std::string rate_text;  // As the model says it.
 };

@@ -13,6 +13,7 @@
 #include "frontend/evaluate/statics/step_formula.h"
 #include "frontend/optimizer/share.h"
 #include "frontend/optimizer/training_losses.h"
+#include "frontend/optimizer/turns.h"
 #include "ir/graph/ops/builder.h"
 
 namespace cleave::frontend {
@@ -49,6 +50,12 @@ dsl::syntax::Expression DefaultOptimizer() {
 
 Value Tensor(ir::OpId op) { return Value{TensorValue{op}}; }
 
+bool IsLiteral(const dsl::syntax::Expression& expression) {
+  if (const auto* negated = std::get_if<dsl::syntax::Negate>(&expression.kind)) return IsLiteral(*negated->operand);
+  return std::holds_alternative<dsl::syntax::IntegerLiteral>(expression.kind) ||
+         std::holds_alternative<dsl::syntax::FloatLiteral>(expression.kind);
+}
+
 }  // namespace
 
 const Function* Optimizer::FunctionNamed(const std::string& name) const {
@@ -72,7 +79,7 @@ void Optimizer::Read(const SettingTexts& settings, ir::Training& training) {
   const SettingText* given = find("optimizer");
   const std::string context = given == nullptr ? "" : given->context;
   reporter_.SetContext(context);
-  usual_ = ReadRecipe(given == nullptr ? DefaultOptimizer() : given->setting.value);
+  usual_ = ReadRecipe(given == nullptr ? DefaultOptimizer() : given->setting.value, kUsual);
   usual_->context = context;
   reporter_.SetContext("");
   if (usual_->function == nullptr) return;
@@ -85,11 +92,16 @@ void Optimizer::Read(const SettingTexts& settings, ir::Training& training) {
 void Optimizer::ReadClip(const SettingText& setting) {
   const dsl::syntax::Expression& value = setting.setting.value;
   reporter_.SetContext(setting.context);
-  clip_ = evaluator_.EvaluateNumber(value, "`clip`");
-  if (clip_.has_value() && *clip_ <= 0) {
+  const std::optional<double> longest = evaluator_.EvaluateNumber(value, "`clip`");
+  if (longest.has_value()) {
+    const ir::Scalar number = ir::NamedNumber("clip", *longest);
+    evaluator_.demands().Add(number > 0, "`clip` must be positive, not {clip}");
+    clip_ = Value{StepValue{.formula = number, .name = "longest"}};
+  }
+  if (longest.has_value() && *longest <= 0) {
     reporter_.Report(
         Error(Code::kE0508, "`clip` must be positive: it is the longest that all gradients together may be")
-            .At(value.span, absl::StrCat("this is ", FormatDouble(*clip_))));
+            .At(value.span, absl::StrCat("this is ", FormatDouble(*longest))));
   }
   reporter_.SetContext("");
 }
@@ -145,7 +157,7 @@ void Optimizer::ReadGroups(const SettingText& setting, ir::Training& training) {
       Group group{.pattern = entry.key.value, .span = entry.key_span, .context = setting.context, .recipe = {}};
       const auto* name = std::get_if<dsl::syntax::Name>(&entry.value->kind);
       if (name == nullptr || name->text != kFrozen) {
-        group.recipe = ReadRecipe(*entry.value);
+        group.recipe = ReadRecipe(*entry.value, absl::StrCat("groups.", group.pattern));
         group.recipe->context = setting.context;
       }
       if (group.recipe.has_value() && !group.recipe->rate_text.empty()) {
@@ -158,10 +170,11 @@ void Optimizer::ReadGroups(const SettingText& setting, ir::Training& training) {
 }
 
 // The function of a recipe is null after a mistake. In a group `optimizer(…)` is the usual one with other arguments.
-Recipe Optimizer::ReadRecipe(const dsl::syntax::Expression& setting) {
+Recipe Optimizer::ReadRecipe(const dsl::syntax::Expression& setting, const std::string& path) {
   const auto* call = std::get_if<dsl::syntax::Call>(&setting.kind);
   const dsl::syntax::Expression& callee = call ? *call->callee : setting;
-  Recipe recipe{.context = "", .span = setting.span, .call = {.callee = callee, .arguments = {}}, .rate_text = ""};
+  Recipe recipe{
+      .context = "", .span = setting.span, .path = path, .call = {.callee = callee, .arguments = {}}, .rate_text = ""};
   const auto* name = std::get_if<dsl::syntax::Name>(&callee.kind);
   const bool is_usual = usual_.has_value() && name != nullptr && name->text == kUsual;
   const Function* function = is_usual ? usual_->function : name ? FunctionNamed(name->text) : nullptr;
@@ -187,6 +200,7 @@ Recipe Optimizer::ReadRecipe(const dsl::syntax::Expression& setting) {
   recipe.function = function;
   if (is_usual) {
     recipe.call = usual_->call;
+    recipe.numbers = usual_->numbers;
     recipe.rate = usual_->rate;
   }
   ReadArguments(*call, *rate, is_usual, recipe);
@@ -204,11 +218,18 @@ void Optimizer::ReadArguments(const dsl::syntax::Call& call, size_t rate, bool i
   if (!matched) return;
   std::vector<dsl::syntax::Argument>& arguments = recipe.call.arguments;
   for (size_t i = 0; i < matched->size(); ++i) {
-    if ((*matched)[i] == nullptr || i + kTensors == rate) continue;
-    const dsl::syntax::Identifier& name = parameters[i + kTensors].name;
+    if (i + kTensors == rate || (is_usual && (*matched)[i] == nullptr)) continue;
+    const dsl::syntax::Parameter& parameter = parameters[i + kTensors];
+    const dsl::syntax::Identifier& name = parameter.name;
+    const bool is_real = parameter.type.element.text == "float";
+    const auto number =
+        is_real ? NamedNumber(parameter, (*matched)[i], absl::StrCat(recipe.path, ".", name.text)) : std::nullopt;
+    if (number.has_value()) recipe.numbers[name.text] = *number;
+    if (number.has_value() || (*matched)[i] == nullptr) continue;
     arguments.erase(std::remove_if(arguments.begin(), arguments.end(),
                                    [&](const dsl::syntax::Argument& old) { return old.name->text == name.text; }),
                     arguments.end());
+    recipe.numbers.erase(name.text);
     arguments.push_back(*(*matched)[i]);
     arguments.back().name = name;
   }
@@ -217,17 +238,15 @@ void Optimizer::ReadArguments(const dsl::syntax::Call& call, size_t rate, bool i
     ReadRate(given != nullptr ? *given->value : *parameters[rate].default_value, recipe);
 }
 
-// In a group `lr` is the usual learning rate.
 void Optimizer::ReadRate(const dsl::syntax::Expression& expression, Recipe& recipe) {
-  const Value value = usual_.has_value() ? evaluator_.EvaluateInStep(expression, {{kRate, Value{usual_->rate}}})
-                                         : evaluator_.EvaluateInStep(expression);
+  const Value value = evaluator_.EvaluateInStep(expression, NamesInGroup());
   if (value.is_poison()) return;
   if (!value.is_number() && (!value.is_of_step() || value.as_of_step().is_condition)) {
     reporter_.Report(Error(Code::kE0204, "`lr` must be a number")
                          .At(expression.span, absl::StrCat("this is ", DescribeType(value, evaluator_.graph()))));
     return;
   }
-  recipe.rate = ToFormula(usual_.has_value() ? value : WithNamedNumber(expression, value));
+  recipe.rate = ToFormula(NamedRate(expression, value, recipe));
   const bool is_usual =
       !usual_.has_value() || ir::ScalarText(recipe.rate.formula) == ir::ScalarText(usual_->rate.formula);
   recipe.rate.name = is_usual ? "learning_rate" : "group_rate";
@@ -242,34 +261,68 @@ void Optimizer::ReadRate(const dsl::syntax::Expression& expression, Recipe& reci
   }
 }
 
-// The learning rate with a name for the number that the flag `--lr` of a program changes: the whole one, or the `rate`
-// of a schedule of the prelude, which asks nothing about it. `value`: the same without.
-Value Optimizer::WithNamedNumber(const dsl::syntax::Expression& expression, const Value& value) {
-  const auto named = [](double number) { return Value{StepValue{.formula = ir::NamedNumber(kRate, number)}}; };
-  if (value.is_number()) return named(value.as_number());
+// A number, or a call that computes a number, with names for the numbers that it takes. The flag `--lr` changes `lr`,
+// which is the whole learning rate or the `rate` of a schedule. `value`: the same without.
+Value Optimizer::NamedRate(const dsl::syntax::Expression& expression, const Value& value, const Recipe& recipe) {
+  const bool is_usual = !usual_.has_value();
+  const std::string path = absl::StrCat(recipe.path, ".", kRate);
+  if (value.is_number()) {
+    const std::string number = is_usual ? kRate : path;
+    const StepValue named{.formula = ir::NamedNumber(number, value.as_number())};
+    evaluator_.demands().Add(named.formula >= 0, absl::StrCat("`", number, "` must be 0 or more, not {", number, "}"));
+    return Value{named};
+  }
   const auto* call = std::get_if<dsl::syntax::Call>(&expression.kind);
   const auto* name = call ? std::get_if<dsl::syntax::Name>(&call->callee->kind) : nullptr;
   const Function* schedule = name ? FunctionNamed(name->text) : nullptr;
-  if (schedule == nullptr || schedule != functions_.InPrelude(name->text)) return value;
-  const Signature signature = SignatureOf(*schedule->syntax);
-  const auto matched = MatchArguments(signature, call->arguments, expression.span, reporter_);
+  if (schedule == nullptr) return value;
+  const std::vector<dsl::syntax::Parameter>& parameters = schedule->syntax->parameters;
+  const auto matched = MatchArguments(SignatureOf(*schedule->syntax), call->arguments, expression.span, reporter_);
   dsl::syntax::Call rest{.callee = call->callee, .arguments = {}};
-  std::optional<double> rate;
-  for (size_t i = 0; i < matched->size(); ++i) {
-    if ((*matched)[i] == nullptr) continue;
-    const dsl::syntax::Identifier& parameter = schedule->syntax->parameters[i].name;
-    if (parameter.text == kScheduledRate) {
-      const Value given = evaluator_.EvaluateInStep(*(*matched)[i]->value);
-      if (given.is_number()) rate = given.as_number();
-      continue;
+  std::map<std::string, Value> numbers;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const std::string& parameter = parameters[i].name.text;
+    const bool is_flag = is_usual && parameter == kScheduledRate;
+    const auto number = NamedNumber(parameters[i], (*matched)[i], is_flag ? kRate : absl::StrCat(path, ".", parameter));
+    if (number.has_value()) {
+      numbers[parameter] = *number;
+    } else if ((*matched)[i] != nullptr) {
+      rest.arguments.push_back(*(*matched)[i]);
+      rest.arguments.back().name = parameters[i].name;
     }
-    rest.arguments.push_back(*(*matched)[i]);
-    rest.arguments.back().name = parameter;
   }
-  if (!rate.has_value()) return value;
-  return evaluator_.Call(
-      rest, expression.span,
-      {.function = schedule, .first = {}, .named = {{kScheduledRate, named(*rate)}}, .path = kScheduledRate});
+  return evaluator_.Call(rest, expression.span,
+                         {.function = schedule, .first = {}, .named = std::move(numbers), .path = kScheduledRate});
+}
+
+// What an argument of an optimizer or of a schedule is, where it is a number: that of the model, which a flag of the
+// name changes, or one of the step. A default is one where it is written as a number.
+std::optional<Value> Optimizer::NamedNumber(const dsl::syntax::Parameter& parameter, const dsl::syntax::Argument* given,
+                                            const std::string& name) {
+  const std::string& type = parameter.type.element.text;
+  const bool is_whole = type == "int";
+  if (parameter.type.dimensions.has_value() || (!is_whole && type != "float")) return std::nullopt;
+  if (given == nullptr && (!parameter.default_value.has_value() || !IsLiteral(*parameter.default_value))) {
+    return std::nullopt;
+  }
+  Value value = evaluator_.EvaluateInStep(given != nullptr ? *given->value : *parameter.default_value, NamesInGroup());
+  if (value.is_of_step() && !value.as_of_step().is_condition && !is_whole) return value;
+  if (!(is_whole ? value.is_int() : value.is_number())) return std::nullopt;
+  // What a formula cannot name stays a number.
+  if (name.find_first_of("(), =") != std::string::npos) return value;
+  StepValue named{.formula = ir::NamedNumber(name, value.as_number()), .name = parameter.name.text};
+  if (is_whole) {
+    named.is_whole = true;
+    evaluator_.demands().Add(ir::Equal(ir::ToInt32(named.formula), named.formula),
+                             absl::StrCat("`", name, "` must be a whole number, not {", name, "}"));
+  }
+  return Value{std::move(named)};
+}
+
+// In a group `lr` is the usual learning rate.
+std::map<std::string, Value> Optimizer::NamesInGroup() const {
+  return usual_.has_value() ? std::map<std::string, Value>{{kRate, Value{usual_->rate}}}
+                            : std::map<std::string, Value>();
 }
 
 void Optimizer::ReportUnknown(const dsl::syntax::Expression& callee, const std::string& name) {
@@ -298,7 +351,12 @@ OptimizerExpansion Optimizer::Expand(Expansion& model, ir::Training& training) {
     const Recipe& recipe = groups_.RecipeOf(parameter, *usual_);
     parts_.push_back({.first = evaluator_.ops().size(), .parameter = parameter.name, .line = parameter.line});
     const Evaluator::Trained added = evaluator_.AddTrained(parameter);
-    all.push_back({.parameter = parameter, .recipe = recipe, .own = added.parameter, .gradient = added.gradient});
+    const auto turns = found->turns.find(id);
+    all.push_back({.parameter = parameter,
+                   .recipe = recipe,
+                   .own = added.parameter,
+                   .gradient = added.gradient,
+                   .turns = turns != found->turns.end() ? std::make_optional(turns->second) : std::nullopt});
     names.push_back(parameter.name);
     if (recipe.function != usual_->function) training.other_optimizers[parameter.name] = recipe.function->name();
   }
@@ -311,6 +369,8 @@ OptimizerExpansion Optimizer::Expand(Expansion& model, ir::Training& training) {
   }
   reporter_.SetContext("");
   if (!ok || parts_.empty()) return {};
+  TakeTurns(model.graph, found->turns);
+  training.demands = evaluator_.demands().all();
   OptimizerExpansion expansion = Finish();
   expansion.updates.losses = std::move(found->losses);
   return expansion;
@@ -337,7 +397,14 @@ std::optional<ir::OpId> Optimizer::SumOverGradients(const std::string& first, co
     if (sum.has_value()) tensors.push_back(Tensor(*sum));
     const Value value = CallPrelude(sum.has_value() ? more : first, path, std::move(tensors));
     if (!value.is_tensor()) return std::nullopt;
-    sum = value.as_tensor();
+    OpWriter& ops = evaluator_.ops();
+    if (trained.turns.has_value()) {  // Out of its turn a gradient counts nothing.
+      const ir::OpId before = sum.has_value() ? *sum : ops.AddConstant(ir::DType::kF32, 0, {.span = {}, .path = path});
+      sum = ops.AddValid(ir::OpKind::kWhere, {AddTurn(*trained.turns, path), value.as_tensor(), before}, {},
+                         absl::StrCat(path, ".of_turn"), Span());
+    } else {
+      sum = value.as_tensor();
+    }
   }
   return sum;
 }
@@ -399,14 +466,35 @@ bool Optimizer::UpdateScale(const std::vector<Trained>& all) {
   return true;
 }
 
-// Where a gradient is not finite, the states from the `first` update on stay as they are.
-void Optimizer::KeepWhereNotFinite(size_t first) {
+// From the `first` update on, states stay as they are where the condition holds, or where it does not.
+void Optimizer::KeepWhere(ir::OpId condition, size_t first, bool keeps) {
   OpWriter& ops = evaluator_.ops();
   for (size_t i = first; i < evaluator_.graph().updates.size(); ++i) {
     const ir::StateUpdate update = evaluator_.graph().updates[i];
-    const ir::OpId kept = ops.AddValid(ir::OpKind::kWhere, {*not_finite_, update.state, update.value}, {},
+    const std::vector<ir::OpId> inputs =
+        keeps ? std::vector{condition, update.state, update.value} : std::vector{condition, update.value, update.state};
+    const ir::OpId kept = ops.AddValid(ir::OpKind::kWhere, inputs, {},
                                        absl::StrCat(evaluator_.graph().op(update.state).name, ".kept"), Span());
     ops.builder().mutable_graph().updates[i].value = kept;
+  }
+}
+
+// A scalar that is 1 in these steps, and 0 in all others.
+ir::OpId Optimizer::AddTurn(const Turns& turns, const std::string& path) {
+  return evaluator_.ops().AddStepScalar(IsTurn(turns), {.span = {}, .path = path});
+}
+
+// The model's own updates of states that are updated in these steps only.
+void Optimizer::TakeTurns(const ir::Graph& model, const std::map<ir::OpId, Turns>& turns) {
+  for (const ir::StateUpdate& update : model.updates) {
+    const auto found = turns.find(update.state);
+    if (found == turns.end()) continue;
+    const ir::Op& state = model.op(update.state);
+    parts_.push_back({.first = evaluator_.ops().size(), .parameter = state.name, .line = state.line});
+    const size_t first = evaluator_.graph().updates.size();
+    const Evaluator::Trained added = evaluator_.AddTrained(state);
+    evaluator_.ops().builder().mutable_graph().updates.push_back({.state = added.parameter, .value = added.gradient});
+    KeepWhere(AddTurn(found->second, state.name), first, /*keeps=*/false);
   }
 }
 
@@ -421,7 +509,7 @@ bool Optimizer::Clip(std::vector<Trained>& all) {
   }
   const std::optional<ir::OpId> squares = SumOverGradients("sum_of_squares", "more_squares", "clip", all);
   if (!squares.has_value()) return false;
-  const Value factor = CallPrelude("clip_factor", "clip", {Tensor(*squares), Value{*clip_}});
+  const Value factor = CallPrelude("clip_factor", "clip", {Tensor(*squares), *clip_});
   if (!factor.is_tensor()) return false;
   for (Trained& trained : all) {
     parts_.push_back(
@@ -453,13 +541,16 @@ bool Optimizer::Update(const Trained& trained) {
   const Recipe& recipe = trained.recipe;
   parts_.push_back({.first = evaluator_.ops().size(), .parameter = parameter.name, .line = parameter.line});
   const size_t first = evaluator_.graph().updates.size();
+  std::map<std::string, Value> named = recipe.numbers;
+  named[kRate] = Value{recipe.rate};
   const Value result =
       evaluator_.Call(recipe.call, recipe.span,
                       {.function = recipe.function,
                        .first = {Value{TensorValue{trained.own}}, Value{TensorValue{trained.gradient}}},
-                       .named = {{kRate, Value{recipe.rate}}},
+                       .named = std::move(named),
                        .path = parameter.name,
-                       .is_local = parameter.attributes.Get(ir::attribute::kLocal)});
+                       .is_local = parameter.attributes.Get(ir::attribute::kLocal),
+                       .step = trained.turns.has_value() ? Value{TurnNumber(*trained.turns)} : StepNumber()});
   if (result.is_poison() || reporter_.has_errors() || !HasNoDemands(recipe)) return false;
   const ir::Graph& graph = evaluator_.graph();
   if (graph.op(result.as_tensor()).type != parameter.type) {
@@ -472,7 +563,8 @@ bool Optimizer::Update(const Trained& trained) {
     return false;
   }
   evaluator_.ops().builder().mutable_graph().updates.push_back({.state = trained.own, .value = result.as_tensor()});
-  if (not_finite_.has_value()) KeepWhereNotFinite(first);
+  if (trained.turns.has_value()) KeepWhere(AddTurn(*trained.turns, parameter.name), first, /*keeps=*/false);
+  if (not_finite_.has_value()) KeepWhere(*not_finite_, first, /*keeps=*/true);
   return true;
 }
 

@@ -17,6 +17,7 @@
 #include "frontend/custom_ops/backward.h"
 #include "frontend/evaluate/evaluator.h"
 #include "frontend/evaluate/expansion.h"
+#include "frontend/evaluate/trainer.h"
 #include "frontend/functions/functions.h"
 #include "frontend/optimizer/groups.h"
 #include "frontend/optimizer/share.h"
@@ -59,10 +60,13 @@ class Optimizer {
   void ReadLossScale(const SettingText& setting);
   void ReadDynamicScale(const std::vector<dsl::syntax::Argument>& arguments);
   void ReadGroups(const SettingText& setting, ir::Training& training);
-  Recipe ReadRecipe(const dsl::syntax::Expression& setting);
+  Recipe ReadRecipe(const dsl::syntax::Expression& setting, const std::string& path);
   void ReadArguments(const dsl::syntax::Call& call, size_t rate, bool is_usual, Recipe& recipe);
   void ReadRate(const dsl::syntax::Expression& expression, Recipe& recipe);
-  Value WithNamedNumber(const dsl::syntax::Expression& expression, const Value& value);
+  Value NamedRate(const dsl::syntax::Expression& expression, const Value& value, const Recipe& recipe);
+  std::optional<Value> NamedNumber(const dsl::syntax::Parameter& parameter, const dsl::syntax::Argument* given,
+                                   const std::string& name);
+  std::map<std::string, Value> NamesInGroup() const;
   void ReportUnknown(const dsl::syntax::Expression& callee, const std::string& name);
   // A parameter of the model, the gradient by which it is updated, and how.
   struct Trained {
@@ -70,13 +74,16 @@ class Optimizer {
     const Recipe& recipe;
     ir::OpId own;
     ir::OpId gradient;
+    std::optional<Turns> turns;  // Where it is not trained in every step.
   };
   Span PlaceOfScale() const { return loss_scale_span_.is_somewhere() ? loss_scale_span_ : usual_->span; }
   bool AddScale(ir::Graph& model);
   bool Unscale(std::vector<Trained>& all);
   bool UpdateScale(const std::vector<Trained>& all);
   ir::OpId AddModelState(ir::Graph& model, const std::string& name, double first);
-  void KeepWhereNotFinite(size_t first);
+  void KeepWhere(ir::OpId condition, size_t first, bool keeps);
+  ir::OpId AddTurn(const Turns& turns, const std::string& path);
+  void TakeTurns(const ir::Graph& model, const std::map<ir::OpId, Turns>& turns);
   bool Clip(std::vector<Trained>& all);
   std::optional<ir::OpId> SumOverGradients(const std::string& first, const std::string& more, const std::string& path,
                                            const std::vector<Trained>& all);
@@ -91,7 +98,7 @@ class Optimizer {
   Reporter& reporter_;
   std::optional<Recipe> usual_;  // What `optimizer` says.
   Groups groups_;
-  std::optional<double> clip_;  // The longest gradient, of all parameters together.
+  std::optional<Value> clip_;  // The longest gradient, of all parameters together.
   // What the loss is multiplied by before gradients are taken: always, or at first where it is dynamic.
   double loss_scale_ = 1;
   std::optional<std::vector<dsl::syntax::Argument>> dynamic_scale_;  // Of the prelude's function, by name.

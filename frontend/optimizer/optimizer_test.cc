@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,18 +60,20 @@ TEST(OptimizerTest, IsExpandedForEachParameter) {
             "h.bias = parameter()\n"
             "h.bias.grad = input()\n"
             "h.weight.average = state()\n"
-            "h.weight.mean.scale = scale(h.weight.average)\n"
-            "h.weight.mean.scale_1 = scale(h.weight.grad)\n"
-            "h.weight.average.new = add(h.weight.mean.scale, h.weight.mean.scale_1)\n"
+            "mean.decay = step_scalar()\n"
+            "h.weight.mean.mul = mul(mean.decay, h.weight.average)\n"
+            "mean.step_scalar = step_scalar()\n"
+            "h.weight.mean.mul_1 = mul(mean.step_scalar, h.weight.grad)\n"
+            "h.weight.average.new = add(h.weight.mean.mul, h.weight.mean.mul_1)\n"
             "correction = step_scalar()\n"
             "h.weight.mul = mul(h.weight.average.new, correction)\n"
             "learning_rate = step_scalar()\n"
             "h.weight.mul_1 = mul(h.weight.mul, learning_rate)\n"
             "h.weight.new = sub(h.weight, h.weight.mul_1)\n"
             "h.bias.average = state()\n"
-            "h.bias.mean.scale = scale(h.bias.average)\n"
-            "h.bias.mean.scale_1 = scale(h.bias.grad)\n"
-            "h.bias.average.new = add(h.bias.mean.scale, h.bias.mean.scale_1)\n"
+            "h.bias.mean.mul = mul(mean.decay, h.bias.average)\n"
+            "h.bias.mean.mul_1 = mul(mean.step_scalar, h.bias.grad)\n"
+            "h.bias.average.new = add(h.bias.mean.mul, h.bias.mean.mul_1)\n"
             "h.bias.mul = mul(h.bias.average.new, correction)\n"
             "h.bias.mul_1 = mul(h.bias.mul, learning_rate)\n"
             "h.bias.new = sub(h.bias, h.bias.mul_1)\n"
@@ -80,7 +83,7 @@ TEST(OptimizerTest, IsExpandedForEachParameter) {
             "h.bias <- h.bias.new\n");
   const ir::Graph& graph = analyzed.module->updates.graph;
   EXPECT_EQ(graph.op(*graph.Find("correction")).attributes.Get(ir::attribute::kFormula),
-            "div(1.0, sub(1.0, pow(0.9, step)))");
+            "div(1.0, sub(1.0, pow(optimizer.decay=0.9, step)))");
 }
 
 // Expects that the optimizer is right and that its updates have these lines.
@@ -244,6 +247,67 @@ TEST(OptimizerTest, Groups) {
   };
   EXPECT_EQ(formula("learning_rate"), "mul(0.1, step)");
   EXPECT_EQ(formula("group_rate"), "mul(2.0, mul(0.1, step))");
+}
+
+// What a flag changes has a name; what it must not change is asked for again, by the program.
+TEST(OptimizerTest, NumbersThatFlagsChange) {
+  const std::string own =
+      "fn rate(rate: float, steps: int, share: float = 0.5) -> float {\n"
+      "    assert(steps > 1, \"{steps} steps at {rate}\");\n"
+      "    return choose(steps / 2 < 4, rate, rate * share) * step / (steps - 1);\n}\n"
+      "fn own(parameter: f32[..n], gradient: f32[..n], lr: float, keep: float = 0.9, root: float = 0.5) -> f32[..n] {\n"
+      "    return parameter - power(gradient, root) * (keep * lr);\n}\n";
+  const Analyzed analyzed =
+      Optimized(own, "own(lr = rate(0.1, steps = 9)); clip = 2; groups = { \"*.bias\": optimizer(keep = 0.5) }");
+  EXPECT_EQ(analyzed.messages, "");
+  ASSERT_TRUE(analyzed.module.has_value());
+  const std::string rate = "div(mul(mul(lr=0.1, optimizer.lr.share=0.5), step), sub(optimizer.lr.steps=9.0, 1.0))";
+  EXPECT_EQ(analyzed.module->training.learning_rate, rate);
+  std::set<std::string> formulas;
+  for (const ir::Op& op : analyzed.module->updates.graph.ops) {
+    if (op.kind == ir::OpKind::kStepScalar) formulas.insert(op.attributes.Get(ir::attribute::kFormula));
+  }
+  EXPECT_EQ(formulas, (std::set<std::string>{"clip=2.0", absl::StrCat("mul(optimizer.keep=0.9, ", rate, ")"),
+                                             absl::StrCat("mul(groups.*.bias.keep=0.5, ", rate, ")")}));
+  std::map<std::string, std::string> demands;
+  for (const ir::NumberDemand& demand : analyzed.module->training.demands) {
+    demands[demand.condition] = demand.otherwise;
+  }
+  const std::string another = "another program would be needed, because ";
+  EXPECT_EQ(demands, (std::map<std::string, std::string>{
+                         {"greater(clip=2.0, 0.0)", "`clip` must be positive, not {clip}"},
+                         {"equal(to_int32(optimizer.lr.steps=9.0), optimizer.lr.steps=9.0)",
+                          "`optimizer.lr.steps` must be a whole number, not {optimizer.lr.steps}"},
+                         {"greater(optimizer.lr.steps=9.0, 1.0)", "{optimizer.lr.steps} steps at {lr}"},
+                         {"equal(less(to_int32(div(optimizer.lr.steps=9.0, 2.0)), 4.0), 0.0)",
+                          another + "`optimizer.lr.steps` decides what it computes: compile the model again"},
+                         {"equal(optimizer.root=0.5, 0.5)",
+                          another + "`optimizer.root` decides what it computes: compile the model again"}}));
+}
+
+// Three steps of four are the turn of a loss, behind the first one: its parameters and states stay as they are in all
+// others, and `step` counts the turns.
+TEST(OptimizerTest, TakesTurns) {
+  const Analyzed analyzed = AnalyzeText(
+      "fn own(parameter: f32[..n], gradient: f32[..n], lr: float) -> f32[..n] {\n"
+      "    state last: f32[..n] = zeros(); update last = 0.0 * gradient + step; return parameter + step * lr;\n}\n"
+      "model M() { input x: f32[8, 4]; param w: f32[4] = zeros();\n"
+      "#[term(trains = \"w\", every = 4, after = 1, turns = 3)] loss reduce_mean(x * w); }\n"
+      "train M { optimizer = own(lr = 1.0); }\n");
+  ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+  const ir::Graph& graph = analyzed.module->updates.graph;
+  ir::SourceValues sources;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::kStepScalar) sources[op.id] = ir::Zeros(op.type.shape);
+  }
+  double turns = 0, sum = 0;
+  for (int64_t step = 1; step <= 12; ++step) {
+    const IdVector<ir::OpId, ir::Tensor> values = ir::InterpretGraph(graph, sources, step);
+    for (const ir::StateUpdate& update : graph.updates) sources[update.state].values = values[update.value].values;
+    if (step > 1 && (step - 2) % 4 < 3) sum += ++turns;
+    EXPECT_EQ(sources[*graph.Find("w.last")].values[0], turns) << "after step " << step;
+    EXPECT_EQ(sources[*graph.Find("w")].values[0], sum) << "after step " << step;
+  }
 }
 
 // A frozen parameter has no gradient, no state and no update.

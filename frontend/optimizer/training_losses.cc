@@ -78,7 +78,16 @@ std::optional<TrainingLosses> FindTrainingLosses(const Expansion& model, Reporte
     result.losses.push_back(std::move(loss));
   }
   if (!ok) return std::nullopt;
-  for (const auto& [id, trainer] : trainer_of) result.trained.push_back(id);
+  for (const auto& [id, trainer] : trainer_of) {
+    result.trained.push_back(id);
+    if (trainer->turns != Turns()) result.turns[id] = trainer->turns;
+  }
+  for (const ir::StateUpdate& update : graph.updates) {
+    for (const Trainer& trainer : model.trainers) {
+      const bool belongs = !trainer.patterns.empty() && Describes(trainer.patterns, graph.op(update.state).name);
+      if (belongs && trainer.turns != Turns()) result.turns[update.state] = trainer.turns;
+    }
+  }
   for (const ir::OpId id : ir::TrainedParameters(graph)) {
     if (trainer_of.count(id) > 0) continue;
     reporter.Report(Warning(Code::kW0613, absl::StrCat("parameter `", graph.op(id).name, "` is not trained"))

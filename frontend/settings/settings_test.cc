@@ -26,7 +26,14 @@ ir::Training TrainingOf(const std::string& settings, const Overrides& overrides 
 TEST(TrainTest, DefaultsWithoutABlock) {
   const Analyzed analyzed = WithBlocks("");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
-  EXPECT_EQ(analyzed.module->training, (ir::Training{.learning_rate = "lr=0.01"}));
+  const std::vector<ir::NumberDemand> demands = {
+      {"greater_equal(lr=0.01, 0.0)", "`lr` must be 0 or more, not {lr}"},
+      {"greater_equal(optimizer.weight_decay=0.0, 0.0)",
+       "`weight_decay` must be 0 or more, not {optimizer.weight_decay}"},
+      {"equal(optimizer.weight_decay=0.0, 0.0)",
+       "another program would be needed, because `optimizer.weight_decay` decides what it computes: compile the model "
+       "again"}};
+  EXPECT_EQ(analyzed.module->training, (ir::Training{.learning_rate = "lr=0.01", .demands = demands}));
 }
 
 TEST(TrainTest, ReadsCounts) {
@@ -166,7 +173,7 @@ TEST(TrainTest, ReadsSchedules) {
     return TrainingOf("optimizer = sgd(lr = " + text + ");").learning_rate;
   };
   EXPECT_EQ(rate("constant(0.2)"), "lr=0.2");
-  EXPECT_EQ(rate("linear_warmup(0.2, steps = 10)"), "mul(lr=0.2, minimum(1.0, div(step, 10.0)))");
+  EXPECT_EQ(rate("linear_warmup(0.2, steps = 10)"), "mul(lr=0.2, minimum(1.0, div(step, optimizer.lr.steps=10.0)))");
   EXPECT_EQ(rate("0.1 / sqrt(step)"), "div(0.1, sqrt(step))");
   EXPECT_EQ(rate("choose(step <= 5, 0.1, 0.01)"), "where(less_equal(step, 5.0), 0.1, 0.01)");
   EXPECT_EQ(TrainingOf("optimizer = sgd(lr = cosine(0.2, steps = 2 * 50));").schedule, "cosine(0.2, steps = 2 * 50)");

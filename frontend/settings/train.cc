@@ -204,7 +204,9 @@ class TrainReader {
     const auto* name = std::get_if<dsl::syntax::Name>(&measure.kind);
     std::vector<std::string> known = {"loss"};
     for (const ir::Metric& metric : evaluator_.graph().metrics) {
-      if (metric.name.find('.') == std::string::npos) known.push_back(metric.name);  // Parts of the loss are no names.
+      // Parts of the loss are no names, and a table is neither more nor less than another.
+      const bool is_number = evaluator_.graph().op(metric.value).type.rank() == 0;
+      if (is_number && metric.name.find('.') == std::string::npos) known.push_back(metric.name);
     }
     if (name != nullptr && std::find(known.begin(), known.end(), name->text) != known.end()) {
       training_.best = {.measure = name->text, .is_least = call->name == "min"};

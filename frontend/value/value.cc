@@ -45,7 +45,16 @@ std::string ValueText(const Value& value, const ir::Graph& graph) {
       },
       [&](const GroupValue& group) { return absl::StrCat("group(", ir::GroupText(graph.rank_axes, group.axes), ")"); },
       [&](const PerRankValue& per_rank) { return FirstDifference(Value{per_rank}, graph); },
-      [](const StepValue& value) { return ir::ScalarText(value.formula); });
+      [](const StepValue& value) {
+        return value.is_settled() ? FormatDouble(ir::Calculation(value.formula, {})({}))
+                                  : ir::ScalarText(value.formula);
+      });
+}
+
+bool StepValue::is_settled() const {
+  const std::vector<ir::Scalar> nodes = ir::NodesOf(formula);
+  return std::none_of(nodes.begin(), nodes.end(),
+                      [](const ir::Scalar& node) { return node.Is(ir::Primitive::kVariable); });
 }
 
 bool StepValue::operator==(const StepValue& other) const {
@@ -87,7 +96,11 @@ std::optional<ir::DType> ElementTypeNamed(absl::string_view name) {
 }
 
 Value ToFloat(const Value& value) {
-  if (value.is_of_step()) return value;
+  if (value.is_of_step()) {
+    StepValue real = value.as_of_step();
+    real.is_whole = false;
+    return Value{std::move(real)};
+  }
   if (!value.is_per_rank()) return Value{value.as_number()};
   PerRankValue result;
   for (const Value& each : value.as_per_rank()) result.ranks.emplace_back().kind = each.as_number();

@@ -52,14 +52,16 @@ struct PerRankValue {
   bool operator==(const PerRankValue&) const;
 };
 
-// A number that the training step decides, in an optimizer or a learning rate: a formula in `step`, which counts
-// from 1.
+// A number that is known when the program runs, in an optimizer or a learning rate: a formula in `step`, which counts
+// from 1, and in numbers that flags of the program change.
 struct StepValue {
   ir::Scalar formula;
   bool is_condition = false;  // The result of a comparison.
   int size = 1;               // Of the formula as text, in numbers, names and operations.
   std::string name = {};      // Of the `let` or the argument that it is the value of.
+  bool is_whole = false;      // An int of the language.
 
+  bool is_settled() const;  // Whether it is the same in every step.
   bool operator==(const StepValue& other) const;
 };
 

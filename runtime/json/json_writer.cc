@@ -55,6 +55,7 @@ void JsonArray::AddText(const std::string& value) {
 void JsonArray::Add(const JsonObject& value) { AddText(value.Text()); }
 void JsonArray::Add(const JsonArray& value) { AddText(value.Text()); }
 void JsonArray::Add(const std::string& value) { AddText(Quoted(value)); }
+void JsonArray::AddNumber(double value) { AddText(NumberText(value)); }
 void JsonArray::AddInteger(int64_t value) { AddText(std::to_string(value)); }
 
 }  // namespace cleave::runtime

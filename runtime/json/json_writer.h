@@ -45,6 +45,7 @@ class JsonArray {
   void Add(const JsonObject& value);
   void Add(const JsonArray& value);
   void Add(const std::string& value);
+  void AddNumber(double value);  // 9 digits; null where it is not finite.
   void AddInteger(int64_t value);
 
   std::string Text() const { return "[" + items_ + "]"; }

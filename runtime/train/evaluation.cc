@@ -59,6 +59,7 @@ Evaluation::Evaluation(const TrainingSettings& settings, const Context& context,
     is_of_loss_.push_back(metric.name.rfind(kPartOfLoss, 0) == 0);
     has_metrics_ |= !is_of_loss_.back();
   }
+  has_metrics_ |= !settings_.tables.empty();
 }
 
 EvaluationRecord Evaluation::Over(DataPart part, bool with_loss) {
@@ -89,6 +90,9 @@ EvaluationRecord Evaluation::Over(DataPart part, bool with_loss) {
       metrics[i] = is_of_totals ? number : metrics[i] + static_cast<double>(batches_.batch()) * number;
     }
     if (index < whole) loss += program_.Loss();
+  }
+  for (size_t i = 0; i < settings_.tables.size(); ++i) {
+    record.tables.push_back({settings_.tables[i], program_.Table(static_cast<int>(i))});
   }
   observer_.Begin(Occasion::kTraining);
   comm_.CountTraffic(true);

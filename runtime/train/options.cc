@@ -22,6 +22,9 @@ struct FlagText {
 
 std::string Whole(int64_t number) { return "; default " + std::to_string(number); }
 
+// Whether a number has a flag of its own name besides `--set`.
+bool HasFlag(const std::string& number) { return number.find('.') == std::string::npos; }
+
 std::vector<FlagText> TrainingFlags(const TrainingSettings& settings) {
   std::vector<FlagText> flags = {
       {"--steps K", settings.steps > 0 ? "stop after K steps" + Whole(settings.steps) : "stop after K steps"},
@@ -38,10 +41,21 @@ std::vector<FlagText> TrainingFlags(const TrainingSettings& settings) {
       {"--checkpoints DIR", "their folder, instead of `checkpoints` in that of run.json"},
       {"--resume [DIR]", "go on from the last good checkpoint of the folder, or of DIR, or from DIR itself"},
       {"--quiet", "no output but errors"}};
-  for (const NamedNumber& number : settings.numbers) {
-    flags.push_back(
-        {"--" + number.name + " X", Format("in `%s`; default %.9g", settings.schedule.c_str(), *number.place)});
+  if (!settings.best.measure.empty()) {
+    flags.push_back({"--patience K", "evaluations without a better one, after which training stops; 0: it does not" +
+                                         Whole(settings.patience)});
   }
+  std::string others;
+  for (const NamedNumber& number : settings.numbers) {
+    const std::string value = Format("%.9g", *number.place);
+    if (!HasFlag(number.name)) {
+      others += (others.empty() ? "" : ", ") + number.name + "=" + value;
+    } else {
+      const std::string where = number.name == "lr" ? "in `" + settings.schedule + "`; " : "";
+      flags.push_back({"--" + number.name + " X", where + "default " + value});
+    }
+  }
+  if (!others.empty()) flags.push_back({"--set NAME=X", "another number of the model; defaults " + others});
   return flags;
 }
 
@@ -64,18 +78,36 @@ Error UsageError(const char* program, const TrainingSettings& settings, const st
   return {ExitCode::kUsage, message + "\n" + Usage(program, settings)};
 }
 
-Error UnknownFlag(const char* program, const TrainingSettings& settings, const std::string& flag) {
+// "; did you mean `--seed`?", or nothing where no name is like that.
+std::string NearestText(const std::string& wrong, const std::vector<std::string>& names) {
   std::string nearest;
   size_t least = 3;  // What is further away is no slip of the pen.
-  for (const FlagText& known : TrainingFlags(settings)) {
-    const std::string name = known.flag.substr(0, known.flag.find(' '));
-    const size_t distance = EditDistance(flag, name);
+  for (const std::string& name : names) {
+    const size_t distance = EditDistance(wrong, name);
     if (distance == 0 || distance >= least) continue;  // `--quiet=1` is written right, and takes no value.
     least = distance;
     nearest = name;
   }
-  const std::string help = nearest.empty() ? "" : "; did you mean `" + nearest + "`?";
-  return UsageError(program, settings, "unknown flag `" + flag + "`" + help);
+  return nearest.empty() ? "" : "; did you mean `" + nearest + "`?";
+}
+
+Error UnknownFlag(const char* program, const TrainingSettings& settings, const std::string& flag) {
+  std::vector<std::string> names;
+  for (const FlagText& known : TrainingFlags(settings)) names.push_back(known.flag.substr(0, known.flag.find(' ')));
+  return UsageError(program, settings, "unknown flag `" + flag + "`" + NearestText(flag, names));
+}
+
+Error UnknownNumber(const char* program, const TrainingSettings& settings, const std::string& name) {
+  std::vector<std::string> names;
+  std::string all;
+  for (const NamedNumber& number : settings.numbers) {
+    names.push_back(number.name);
+    all += (all.empty() ? "`" : ", `") + number.name + "`";
+  }
+  const std::string nearest = NearestText(name, names);
+  return UsageError(program, settings,
+                    "`--set` changes no `" + name + "`" + (nearest.empty() ? "; there is " : nearest + " There is ") +
+                        (all.empty() ? "no number that it changes" : all));
 }
 
 // A whole number that is at least `least`; nullopt for anything else.
@@ -156,13 +188,11 @@ Result<Options> ParseOptions(int argc, const char* const* argv, const TrainingSe
       std::optional<int64_t>* target;
     };
     std::optional<int64_t> seed;
-    const Number numbers[] = {{"--steps", 1, &options.steps},
-                              {"--epochs", 1, &options.epochs},
-                              {"--log-every", 0, &options.log_every},
-                              {"--checkpoint-every", 0, &options.checkpoint_every},
-                              {"--keep", 1, &options.keep},
-                              {"--eval-every", 0, &options.evaluate_every},
-                              {"--seed", 0, &seed}};
+    const Number numbers[] = {
+        {"--steps", 1, &options.steps},         {"--epochs", 1, &options.epochs},
+        {"--log-every", 0, &options.log_every}, {"--checkpoint-every", 0, &options.checkpoint_every},
+        {"--keep", 1, &options.keep},           {"--eval-every", 0, &options.evaluate_every},
+        {"--patience", 0, &options.patience},   {"--seed", 0, &seed}};
     const Number* number = nullptr;
     for (const Number& candidate : numbers) {
       if (flag == candidate.flag) number = &candidate;
@@ -170,12 +200,33 @@ Result<Options> ParseOptions(int argc, const char* const* argv, const TrainingSe
     const bool is_text =
         flag == "--out" || flag == "--data" || flag == "--params" || flag == "--log-ranks" || flag == "--checkpoints";
     const bool is_other = generates && flag != "--out" && flag != "--params" && flag != "--seed";
-    const bool is_real = std::any_of(settings.numbers.begin(), settings.numbers.end(),
-                                     [&](const NamedNumber& named) { return flag == "--" + named.name; });
-    if (number == nullptr && !is_text && !is_other && !is_real) return UnknownFlag(argv[0], settings, flag);
+    if (flag == "--patience" && settings.best.measure.empty()) number = nullptr;
+    const auto named = [&](const std::string& name) {
+      return std::any_of(settings.numbers.begin(), settings.numbers.end(),
+                         [&](const NamedNumber& known) { return known.name == name; });
+    };
+    bool is_real = flag.rfind("--", 0) == 0 && HasFlag(flag) && named(flag.substr(2));
+    const bool is_set = flag == "--set" && !generates;
+    if (number == nullptr && !is_text && !is_other && !is_real && !is_set) return UnknownFlag(argv[0], settings, flag);
     if (!value.has_value()) {
       if (i + 1 == argc) return UsageError(argv[0], settings, "`" + flag + "` needs a value");
       value = argv[++i];
+    }
+    if (is_set) {
+      const size_t end = value->find('=');
+      const std::string name = value->substr(0, end);
+      if (end == std::string::npos) return UsageError(argv[0], settings, "`--set` takes NAME=X, not `" + *value + "`");
+      for (const auto& [fixed, number] : settings.fixed) {
+        if (fixed != name) continue;
+        return UsageError(argv[0], settings,
+                          Format("`%s` is %.9g in this program, which decides what it computes: compile the model "
+                                 "again for another number",
+                                 name.c_str(), number));
+      }
+      if (!named(name)) return UnknownNumber(argv[0], settings, name);
+      flag = "--" + name;
+      value = value->substr(end + 1);
+      is_real = true;
     }
     if (is_other) {
       options.others.push_back({flag, *value});
@@ -183,7 +234,8 @@ Result<Options> ParseOptions(int argc, const char* const* argv, const TrainingSe
       const std::optional<double> real = ParseReal(*value);
       if (!real.has_value()) {
         return UsageError(argv[0], settings,
-                          Format("`%s` is `%s`, and must be a finite number", flag.c_str(), value->c_str()));
+                          Format("`%s` is `%s`, and must be a finite number", (is_set ? flag.substr(2) : flag).c_str(),
+                                 value->c_str()));
       }
       options.numbers.emplace_back(flag.substr(2), *real);
     } else if (number != nullptr) {
@@ -219,15 +271,33 @@ Result<Options> ParseOptions(int argc, const char* const* argv, const TrainingSe
   return options;
 }
 
+namespace {
+
+// The text with numbers in place of their names in braces.
+std::string WithNumbers(std::string text, const TrainingSettings& settings) {
+  for (const NamedNumber& number : settings.numbers) {
+    const std::string name = "{" + number.name + "}";
+    for (size_t at = text.find(name); at != std::string::npos; at = text.find(name)) {
+      text.replace(at, name.size(), Format("%.9g", *number.place));
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
 std::optional<Error> SetNumbers(const Options& options, TrainingSettings& settings) {
   for (const auto& [name, value] : options.numbers) {
     for (const NamedNumber& number : settings.numbers) {
       if (number.name != name) continue;
       *number.place = value;
-      settings.schedule += Format(", --%s %.9g", name.c_str(), value);
+      if (name == "lr") settings.schedule += Format(", --lr %.9g", value);
     }
   }
   if (options.numbers.empty()) return std::nullopt;
+  for (const NumberDemand& demand : settings.demands) {
+    if (!demand.holds()) return Error{ExitCode::kUsage, WithNumbers(demand.otherwise, settings)};
+  }
   for (double step = 1; step <= kLastStep; step *= 10) {
     const double rate = settings.learning_rate(step);
     if (rate >= 0 && rate <= static_cast<double>(std::numeric_limits<float>::max())) continue;
@@ -247,10 +317,13 @@ std::string FlagsText(const Options& options) {
   add("seed", options.seed);
   add("log-every", options.log_every);
   add("eval-every", options.evaluate_every);
+  add("patience", options.patience);
   add("checkpoint-every", options.checkpoint_every);
   add("keep", options.keep);
   for (const auto& [name, value] : options.numbers) {
-    text += Format("%s--%s %.17g", text.empty() ? "" : " ", name.c_str(), value);
+    const bool has_flag = HasFlag(name);
+    text += Format("%s--%s%s%s%.17g", text.empty() ? "" : " ", has_flag ? "" : "set ", name.c_str(),
+                   has_flag ? " " : "=", value);
   }
   return text.empty() ? "no such flag" : text;
 }

@@ -1,7 +1,7 @@
 // The flags of a generated program, all optional:
 //   --steps K --epochs K --seed S --log-every K --log-ranks 0|all --out DIR --data PATH --quiet
-//   --params PATH --eval-every K --checkpoint-every K --keep K --checkpoints DIR --resume [DIR]
-// and one for each of TrainingSettings::numbers, such as --lr X.
+//   --params PATH --eval-every K --patience K --checkpoint-every K --keep K --checkpoints DIR --resume [DIR]
+// and for each of TrainingSettings::numbers --set NAME=X, or --NAME X where the name has no dot, such as --lr X.
 #ifndef CLEAVE_RUNTIME_TRAIN_OPTIONS_H_
 #define CLEAVE_RUNTIME_TRAIN_OPTIONS_H_
 
@@ -27,6 +27,7 @@ struct Options {
   std::optional<std::string> data;          // Replaces the path of the data.
   std::optional<std::string> params;        // A safetensors file or a checkpoint, with which parameters begin.
   std::optional<int64_t> evaluate_every;    // 0: after each epoch.
+  std::optional<int64_t> patience;          // Evaluations; 0: training does not stop.
   std::optional<int64_t> checkpoint_every;  // 0: none.
   std::optional<int64_t> keep;
   std::optional<std::string> checkpoints;  // Their folder; nullopt: `checkpoints` in `out`.
@@ -43,8 +44,8 @@ Result<Options> ParseOptions(int argc, const char* const* argv, const TrainingSe
 // The flags with their defaults.
 std::string Usage(const std::string& program, const TrainingSettings& settings);
 
-// Gives the numbers the values of their flags, and says so in `settings.schedule`. An Error where the learning rate
-// would not be 0 or more. No rank has begun.
+// Gives the numbers the values of their flags, and says so of `lr` in `settings.schedule`. An Error where a demand of
+// the model does not hold of them, or the learning rate would not be 0 or more. No rank has begun.
 std::optional<Error> SetNumbers(const Options& options, TrainingSettings& settings);
 
 // All flags that decide what is computed as one text: ranks that agree have the same one.

@@ -85,6 +85,63 @@ TEST(Numbers, AFlagChangesThem) {
   EXPECT_EQ(FlagsText(options.value()), "--lr 0.001");
 }
 
+double beta = 0.9;
+
+TrainingSettings WithBeta() {
+  TrainingSettings settings;
+  settings.schedule = "0.05";
+  settings.learning_rate = [](double) { return rate; };
+  settings.numbers = {{"lr", &rate}, {"optimizer.beta1", &beta}};
+  settings.fixed = {{"optimizer.weight_decay", 0}};
+  settings.Demand([] { return beta < 1.0; }, "`beta1` must be less than 1, not {optimizer.beta1}");
+  return settings;
+}
+
+TEST(Numbers, AreSetByTheirNames) {
+  TrainingSettings settings = WithBeta();
+  EXPECT_NE(Usage("program", settings).find("another number of the model; defaults optimizer.beta1=0.9"),
+            std::string::npos);
+  for (const std::vector<const char*>& flags :
+       {std::vector<const char*>{"--set", "optimizer.beta1=0.5", "--set=lr=0.25"},
+        std::vector<const char*>{"--set=optimizer.beta1=0.5", "--lr", "0.25"}}) {
+    const Result<Options> options = Parse(flags, settings);
+    ASSERT_TRUE(options.ok()) << options.error().message;
+    EXPECT_EQ(FlagsText(options.value()), "--set optimizer.beta1=0.5 --lr 0.25");
+    EXPECT_FALSE(SetNumbers(options.value(), settings).has_value());
+    EXPECT_EQ(beta, 0.5);
+    EXPECT_EQ(rate, 0.25);
+  }
+}
+
+TEST(Numbers, OthersAreRefused) {
+  TrainingSettings settings = WithBeta();
+  const std::pair<const char*, const char*> cases[] = {
+      {"optimizer.beta2=0.5",
+       "`--set` changes no `optimizer.beta2`; did you mean `optimizer.beta1`? There is `lr`, `optimizer.beta1`"},
+      {"decay=0.5", "`--set` changes no `decay`; there is `lr`, `optimizer.beta1`"},
+      {"optimizer.weight_decay=0.1",
+       "`optimizer.weight_decay` is 0 in this program, which decides what it computes: compile the model again for "
+       "another "
+       "number"},
+      {"optimizer.beta1", "`--set` takes NAME=X, not `optimizer.beta1`"},
+      {"optimizer.beta1=x", "`optimizer.beta1` is `x`, and must be a finite number"},
+  };
+  for (const auto& [flag, message] : cases) {
+    const Result<Options> options = Parse({"--set", flag}, settings);
+    ASSERT_FALSE(options.ok()) << flag;
+    EXPECT_EQ(options.error().code, ExitCode::kUsage);
+    EXPECT_EQ(options.error().message, std::string(message) + "\n" + Usage("program", settings));
+  }
+  EXPECT_FALSE(Parse({"--optimizer.beta1", "0.5"}, settings).ok());
+  EXPECT_FALSE(Parse({"--patience", "2"}, settings).ok());
+  settings.best.measure = "loss";
+  EXPECT_EQ(Parse({"--patience", "2"}, settings).value().patience, 2);
+  const std::optional<Error> error = SetNumbers(Parse({"--set", "optimizer.beta1=1.5"}, settings).value(), settings);
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->code, ExitCode::kUsage);
+  EXPECT_EQ(error->message, "`beta1` must be less than 1, not 1.5");
+}
+
 TEST(Numbers, MistakesAreUsageErrors) {
   TrainingSettings settings;
   settings.learning_rate = [](double) { return rate; };

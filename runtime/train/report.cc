@@ -50,9 +50,44 @@ JsonObject WatchedJson(const NamedStatistics& watched) {
   return values;
 }
 
-JsonObject ValuesJson(const NamedValues& values) {
+// Each row of a table: its numbers, of a single dimension all of them.
+std::vector<std::vector<double>> RowsOf(const Table& table) {
+  const auto columns = static_cast<size_t>(table.of.shape.back());
+  std::vector<std::vector<double>> rows;
+  for (size_t i = 0; i < table.values.size(); ++i) {
+    if (i % columns == 0) rows.emplace_back();
+    rows.back().push_back(static_cast<double>(table.values[i]));
+  }
+  return rows;
+}
+
+JsonArray TableJson(const Table& table) {
+  JsonArray all;
+  for (const std::vector<double>& row : RowsOf(table)) {
+    JsonArray numbers;
+    for (const double number : row) numbers.AddNumber(number);
+    if (table.of.shape.size() == 1) return numbers;
+    all.Add(numbers);
+  }
+  return all;
+}
+
+// A line for each row, in columns of one width.
+std::vector<std::string> TableLines(const Table& table) {
+  size_t width = 0;
+  for (const float value : table.values) width = std::max(width, Format("%.6g", static_cast<double>(value)).size());
+  std::vector<std::string> lines;
+  for (const std::vector<double>& row : RowsOf(table)) {
+    std::string& line = lines.emplace_back(" ");
+    for (const double number : row) line += Format(" %*.6g", static_cast<int>(width), number);
+  }
+  return lines;
+}
+
+JsonObject ValuesJson(const NamedValues& values, const std::vector<Table>& tables = {}) {
   JsonObject all;
   for (const auto& [name, value] : values) all.Add(name, value);
+  for (const Table& table : tables) all.Add(table.of.name, TableJson(table));
   return all;
 }
 
@@ -165,7 +200,7 @@ void Report::WriteEvaluation(int64_t step, int64_t epoch, const EvaluationRecord
   line.AddInteger("epoch", epoch);
   line.Add("seconds", record.seconds);
   line.AddInteger("samples", record.samples);
-  line.Add(DataPartName(record.part), ValuesJson(record.values));
+  line.Add(DataPartName(record.part), ValuesJson(record.values, record.tables));
   WriteLine(line);
 }
 
@@ -198,7 +233,11 @@ void Report::Evaluation(const std::string& where, const EvaluationRecord& record
   for (const auto& [name, value] : record.values) {
     text += Format("%s%s %s %.4f", text.empty() ? "" : " | ", DataPartName(record.part), name.c_str(), value);
   }
-  Line(text + notes);
+  if (!record.values.empty()) Line(text + notes);
+  for (const Table& table : record.tables) {
+    Line(Format("%s %s", DataPartName(record.part), table.of.name.c_str()));
+    for (const std::string& line : TableLines(table)) Line(line);
+  }
 }
 
 void Report::Summary(const RunRecord& run, int64_t batch) {
@@ -260,8 +299,11 @@ std::string RunJson(const RunRecord& run) {
     best.AddInteger("step", run.best->step);
     all.Add("best", best);
   }
-  if (!run.validation.empty()) all.Add("validation", ValuesJson(run.validation));
-  if (!run.test.empty()) all.Add("test", ValuesJson(run.test));
+  const auto add = [&](const char* name, const NamedValues& values, const std::vector<Table>& tables) {
+    if (!values.empty() || !tables.empty()) all.Add(name, ValuesJson(values, tables));
+  };
+  add("validation", run.validation, run.validation_tables);
+  add("test", run.test, run.test_tables);
   return all.Text() + "\n";
 }
 

@@ -22,6 +22,11 @@ namespace cleave::runtime {
 
 using NamedValues = std::vector<std::pair<std::string, double>>;
 
+struct Table {
+  NamedTable of;
+  std::vector<float> values;  // Row by row.
+};
+
 struct StepRecord {
   int64_t step = 1;  // From 1, over all epochs.
   int64_t total_steps = 1;
@@ -41,6 +46,7 @@ struct EvaluationRecord {
   DataPart part = DataPart::kTest;
   int64_t samples = 0;      // 0: there is nothing to evaluate.
   NamedValues values = {};  // The loss and the metrics, or one of them.
+  std::vector<Table> tables = {};
   double seconds = 0;
   double data_seconds = 0;  // Of these, in which the data was made ready.
 };
@@ -59,6 +65,8 @@ struct RunRecord {
   NamedValues numbers;     // That flags can change, as they were.
   NamedValues validation;  // Of the last evaluation of these samples.
   NamedValues test;
+  std::vector<Table> validation_tables;  // Beside these, as the next.
+  std::vector<Table> test_tables;
   std::optional<BestSoFar> best;
   std::optional<GenerationRecord> generation;
   int64_t resumed_after = 0;  // The step.
@@ -91,7 +99,8 @@ class Report {
 
   void Line(const std::string& text);
   void Step(const StepRecord& record, bool logged);
-  // `where`: "epoch 0", or empty for a program that only tests. `notes`: what is added to the line.
+  // A line, and the tables. `where`: "epoch 0", or empty for a program that only tests. `notes`: what is added to the
+  // line.
   void Evaluation(const std::string& where, const EvaluationRecord& record, const std::string& notes = "");
   // A line in metrics.jsonl.
   void WriteEvaluation(int64_t step, int64_t epoch, const EvaluationRecord& record);

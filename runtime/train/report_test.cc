@@ -195,6 +195,26 @@ TEST(Report, LinesOfEvaluations) {
             "\"validation\":{\"loss\":0.5,\"accuracy\":0.75}}\n");
 }
 
+TEST(Report, Tables) {
+  Result<Report> report = Report::Open(Folder(), {});
+  ASSERT_TRUE(report.ok());
+  report.value().Begin(0);
+  const EvaluationRecord record = {
+      .samples = 30, .values = {{"loss", 0.5}}, .tables = {{{"hits", {2, 3}}, {1, 12, 0.5f, 0, 7, 100}}}};
+  testing::internal::CaptureStdout();
+  report.value().Evaluation("epoch 0", record);
+  report.value().Evaluation("", {.samples = 30, .tables = {{{"share", {2}}, {0.25f, 1}}}});
+  report.value().WriteEvaluation(20, 1, record);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "epoch 0 | test loss 0.5000\ntest hits\n    1  12 0.5\n    0   7 100\ntest share\n  0.25    1\n");
+  EXPECT_EQ(Content(Folder() + "/metrics.jsonl"),
+            "{\"step\":20,\"epoch\":1,\"seconds\":0,\"samples\":30,"
+            "\"test\":{\"loss\":0.5,\"hits\":[[1,12,0.5],[0,7,100]]}}\n");
+  RunRecord run;
+  run.test_tables = {{{"share", {2}}, {0.25f, 1}}};
+  EXPECT_NE(RunJson(run).find(",\"test\":{\"share\":[0.25,1]}}\n"), std::string::npos) << RunJson(run);
+}
+
 TEST(Report, WritesRunJsonWholeAndRemovesAnOlderOne) {
   {
     Result<Report> report = Report::Open(Folder(), {.lines = false});

@@ -90,6 +90,9 @@ CheckpointFacts FactsOf(const TrainingSettings& settings, const Batches& batches
                     {"training samples", std::to_string(batches.train_samples())}};
   if (settings.data.validation > 0) facts.settings.emplace_back(kValidation, Format("%g", settings.data.validation));
   if (!settings.best.measure.empty()) facts.settings.emplace_back("best", CriterionText(settings.best));
+  for (const NamedNumber& number : settings.numbers) {
+    if (number.name != "lr") facts.settings.emplace_back(number.name, Format("%.9g", *number.place));
+  }
   return facts;
 }
 

@@ -274,7 +274,10 @@ void Run::TestAtEnd(int64_t steps, int64_t total) {
 EvaluationRecord Run::Measure(DataPart part) {
   EvaluationRecord measured = evaluation_.Over(part, evaluates_loss_);
   start_ += measured.data_seconds;
-  if (measured.samples > 0) (part == DataPart::kTest ? record_.test : record_.validation) = measured.values;
+  if (measured.samples == 0) return measured;
+  const bool is_test = part == DataPart::kTest;
+  (is_test ? record_.test : record_.validation) = measured.values;
+  (is_test ? record_.test_tables : record_.validation_tables) = measured.tables;
   return measured;
 }
 

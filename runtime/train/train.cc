@@ -164,7 +164,7 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   const std::vector<StateTensor> state = StateOf(parameters);
   if (auto error = CheckEvaluation(settings, options, saves.every > 0, *batches.value())) return error;
   const CheckpointFacts facts = FactsOf(settings, *batches.value(), seed);
-  Best best(settings.best, settings.patience);
+  Best best(settings.best, options.patience.value_or(settings.patience));
   int64_t done = 0;
   if (options.resume.has_value()) {
     watch.Start("reading a checkpoint", 0);

@@ -124,6 +124,9 @@ class TrainingProgram {
   // training after Backward, so Backward must not change it. One of totals is that of all batches since Prepare.
   virtual float Metric(int index) const = 0;
 
+  // Table number `index` of TrainingSettings::tables, row by row, as Metric is asked for in testing.
+  virtual std::vector<float> Table(int) const { return {}; }
+
   // Memory of the program's arena.
   virtual int64_t ArenaBytes() const = 0;
   // Memory of the host in which values of a GPU wait.
@@ -157,11 +160,27 @@ struct NamedMetric {
   Average average;
 };
 
-// A number of the model that a flag of its name changes: `lr` by `--lr X`.
+// A metric that has several numbers, which are computed from totals: shown after an evaluation.
+struct NamedTable {
+  std::string name;            // "confusion_matrix"
+  std::vector<int64_t> shape;  // Of one or two dimensions.
+};
+
+// A number of the model that a flag changes: `lr` by `--lr X`, `optimizer.beta1` by `--set optimizer.beta1=X`.
 struct NamedNumber {
   std::string name;
   double* place;  // All ranks of the process read it; set before they begin.
 };
+
+// What must hold of these numbers, and what is wrong where it does not: "`beta1` must be less than 1, not {lr}", where
+// `{lr}` stands for the number of that name.
+struct NumberDemand {
+  bool (*holds)();
+  std::string otherwise;
+};
+
+// For Table.
+inline std::vector<float> CopyOf(const float* values, int64_t count) { return {values, values + count}; }
 
 // What the model file says, known at compile time.
 struct TrainingSettings {
@@ -187,9 +206,14 @@ struct TrainingSettings {
   double (*learning_rate)(double step) = [](double) { return 0.01; };  // At a step, counted from 1.
   std::string schedule;                                                // The same as the model says it.
   std::vector<NamedNumber> numbers;                                    // With the values that the model gives them.
+  std::vector<std::pair<std::string, double>> fixed;                   // Which decide what the program computes.
+  std::vector<NumberDemand> demands;                                   // Of other values that flags give them.
   std::vector<NamedMetric> metrics;
+  std::vector<NamedTable> tables;
   std::vector<std::string> of_training = {};  // What is shown as metrics in training only, numbered after them.
   GenerationSettings generation;              // Of Mode::kGenerate.
+
+  void Demand(bool (*holds)(), const char* otherwise) { demands.push_back({holds, otherwise}); }
 };
 
 using CreateProgram = std::unique_ptr<TrainingProgram> (*)(const Context& context);

@@ -52,6 +52,14 @@ std::vector<Json> Evaluations(const std::string& out) {
 
 Json RunOf(const std::string& out) { return *ParseStrictJson(ReadText(out + "/run.json")); }
 
+double SumOf(const Json& table) {
+  double sum = 0;
+  for (const Json& row : table) {
+    for (const Json& number : row) sum += number.get<double>();
+  }
+  return sum;
+}
+
 // The first of those with the least loss.
 Json BestOf(const std::vector<Json>& evaluations) {
   return *std::min_element(evaluations.begin(), evaluations.end(), [](const Json& a, const Json& b) {
@@ -90,6 +98,8 @@ TEST(Evaluation, ChangesNothing) {
     EXPECT_EQ(RunOf(with)["test"]["accuracy"], RunOf(without)["test"]["accuracy"]);
     EXPECT_TRUE(RunOf(with)["test"].contains("loss"));
     EXPECT_TRUE(absl::StrContains(ran.out, "step 2/21 | test loss ")) << ran.out;
+    EXPECT_TRUE(absl::StrContains(ran.out, "\ntest confusion_matrix\n  ")) << ran.out;
+    EXPECT_EQ(SumOf(RunOf(with)["test"]["confusion_matrix"]), 62);
     EXPECT_FALSE(absl::StrContains(ran.out, "epoch 0 | test ")) << ran.out;
   }
 }
@@ -111,11 +121,12 @@ TEST(Evaluation, IsTheSameOnAnyNumberOfRanksAndInMicroBatches) {
     const std::vector<Json> found = Evaluations(out);
     ASSERT_EQ(found.size(), 2u);
     for (size_t i = 0; i < found.size(); ++i) {
-      EXPECT_EQ(expected[i]["validation"].size(), 6u);
-      for (const auto& [name, number] : expected[i]["validation"].items()) {
+      EXPECT_EQ(expected[i]["validation"].size(), 7u);
+      const Json numbers = found[i]["validation"].flatten();
+      const Json all = expected[i]["validation"].flatten();
+      for (const auto& [name, number] : all.items()) {
         const double value = number.get<double>();
-        EXPECT_NEAR(found[i]["validation"][name].get<double>(), value, kTolerance * value)
-            << program.name << " " << name;
+        EXPECT_NEAR(numbers[name].get<double>(), value, kTolerance * value) << program.name << " " << name;
       }
     }
   }
@@ -141,6 +152,7 @@ TEST(Evaluation, IsTheSameOnGpus) {
       const double value = expected[i]["test"][name].get<double>();
       EXPECT_NEAR(found[i]["test"][name].get<double>(), value, 1e-4 * std::abs(value)) << name << " " << i;
     }
+    EXPECT_EQ(SumOf(found[i]["test"]["confusion_matrix"]), 62);
   }
 }
 

@@ -2,9 +2,12 @@
 // of ranks, also where states and parameters are divided among them.
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/json/json.h"
 #include "gtest/gtest.h"
 #include "tests/end_to_end/resuming.h"
 #include "tests/support/command.h"
@@ -34,6 +37,34 @@ void ExpectSameTraining(const std::string& out, const std::string& expected) {
 TEST(OwnOptimizer, TrainsTheSameOnAnyNumberOfRanks) {
   const std::string one = TrainWith("own_1", {"--devices", "1"});
   ExpectSameTraining(TrainWith("own_3", {"--devices", "3", "--set", "zero=3"}), one);
+}
+
+// A number of a flag is as good as that of the model: of the optimizer, and of the learning rate.
+TEST(OwnOptimizer, TakesNumbersOfFlags) {
+  const LocalProgram program =
+      BuildLocal("own_3", "tests/end_to_end/own_optimizer.model", {"--devices", "3", "--set", "zero=3"});
+  const std::string out = FreshFolder("own_flags");
+  const CommandResult ran =
+      Train(program, out, "--checkpoint-every 12 --set optimizer.keep=0.6 --set optimizer.lr.decay=6 --lr 0.04");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  ExpectSameTraining(
+      TrainWith("own_other",
+                {"--devices", "1", "--set",
+                 "optimizer=clipped(lr = warmup_stable_decay(0.04, steps = 12, warmup = 3, decay = 6), keep = 0.6)"}),
+      out);
+  const Json numbers = (*ParseStrictJson(ReadText(out + "/run.json")))["numbers"];
+  EXPECT_EQ(numbers["optimizer.keep"], 0.6);
+  EXPECT_EQ(numbers["optimizer.lr.warmup"], 3);
+  const std::pair<const char*, const char*> mistakes[] = {
+      {"optimizer.lr.warmup=0", "`warmup` must be at least 1, not 0"},
+      {"optimizer.lr.warmup=2.5", "`optimizer.lr.warmup` must be a whole number, not 2.5"},
+      {"optimizer.lr.decay=10", "`warmup` and `decay` take more than 12 steps"},
+      {"optimizer.kep=1", "`--set` changes no `optimizer.kep`; did you mean `optimizer.keep`? There is `lr`, "}};
+  for (const auto& [flag, message] : mistakes) {
+    const CommandResult refused = Train(program, FreshFolder("own_refused"), absl::StrCat("--set ", flag));
+    EXPECT_EQ(refused.exit_code, 2) << flag;
+    EXPECT_TRUE(absl::StrContains(refused.err, message)) << refused.err;
+  }
 }
 
 TEST(OwnOptimizer, OneOfThePreludeWithProductsDoesToo) {

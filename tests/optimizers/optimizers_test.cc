@@ -1,5 +1,6 @@
 // Optimizers, groups of parameters and several losses: what PyTorch makes of the same model in ten steps, and the same
 // program on any number of ranks.
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -132,6 +133,41 @@ TEST(Optimizers, AreThoseOfPyTorch) {
   }
 }
 
+// By their definitions, of a batch whose last two samples are padding; the loss and its gradient count them.
+TEST(Optimizers, MetricsAreThoseOfNumpy) {
+  const ir::Graph graph = TrainingGraphOf(ReadAll(absl::StrCat(kFolder, "metrics.model")));
+  ir::SourceValues sources;
+  for (const ir::Op& op : graph.ops) {
+    if (op.name == "x") sources[op.id] = Sines(op.type.shape, 2.2);
+    if (op.name == "label") {
+      sources[op.id] = Numbers(op.type.shape, 11);
+      for (double& label : sources[op.id].values) label = std::fmod(label, 5);
+    }
+    if (op.name == "truth") sources[op.id] = Numbers(op.type.shape, 3);
+    if (op.name == "shift") sources[op.id] = ir::Zeros(op.type.shape);
+    if (op.name != "sample_mask") continue;
+    sources[op.id] = ir::Zeros(op.type.shape);
+    std::fill(sources[op.id].values.begin(), sources[op.id].values.end() - 2, 1.0);
+  }
+  const IdVector<ir::OpId, ir::Tensor> values = ir::InterpretGraph(graph, sources, /*step=*/1);
+  std::map<std::string, ir::OpId> found = {{"loss", *graph.loss}, {"shift.grad", *graph.Find("shift.grad")}};
+  for (const ir::Metric& metric : graph.metrics) found[metric.name] = metric.value;
+  std::stringstream text(ReadAll(absl::StrCat(kFolder, "metrics.txt")));
+  size_t count = 0;
+  for (std::string line; std::getline(text, line); ++count) {
+    std::stringstream words(line);
+    std::string name;
+    words >> name;
+    ASSERT_EQ(found.count(name), 1u) << name;
+    for (const double value : values[found.at(name)].values) {
+      double expected = 0;
+      EXPECT_TRUE(words >> expected) << name;
+      EXPECT_NEAR(value, expected, 1e-9) << name;
+    }
+  }
+  EXPECT_EQ(count, found.size());
+}
+
 // The graph of one device in which all tables are updated by rows.
 ir::Graph ByRows(ir::Graph graph, size_t tables) {
   std::vector<ir::OpId> gradients;
@@ -189,6 +225,13 @@ TEST(Optimizers, AreTheSameHoweverTheModelIsSplit) {
       const int devices = parallel[21] - '0';
       CompileModel(ModelWith(expected.optimizer, parallel), devices);
     }
+  }
+}
+
+// However the parameters of losses that take turns are divided.
+TEST(Optimizers, TurnsAreTheSameHoweverTheyAreSplit) {
+  for (const char* const zero : {"0", "1", "2", "3"}) {
+    CompileModel(ModelWith("turns.model", absl::StrCat("parallel { search = data_parallel; zero = ", zero, "; }")), 4);
   }
 }
 

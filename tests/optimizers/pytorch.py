@@ -233,6 +233,33 @@ def train_gan():
     write("gan.model", results, p)
 
 
+def train_turns():
+    p = trainable(up=(4, 3), down=(1, 4), fake__weight=(3, 2), fake__bias=(3,), fake__average=(3,))
+    critic, generator = [p["up"], p["down"]], [p["fake__weight"], p["fake__bias"]]
+    of_critic = clipped(lambda q: optim.Adam(q, lr=0.05, betas=(0.5, 0.999)), 0.3)(critic)
+    of_generator = clipped(lambda q: optim.Adam(q, lr=0.1, betas=(0.5, 0.999), weight_decay=0.01), 0.3)(generator)
+    bce = torch.nn.functional.binary_cross_entropy_with_logits
+    ones = torch.ones((6, 1))
+    results = []
+    for step in range(10):
+        fake = torch.tanh(Y @ p["fake__weight"].T) + p["fake__bias"]
+        judged = lambda x: torch.tanh(x @ p["up"].T) @ p["down"].T
+        losses = bce(judged(X), ones), bce(judged(fake.detach()), 0 * ones), bce(judged(fake), ones)
+        of_critic.zero_grad()
+        of_generator.zero_grad()
+        if step % 5 < 4:
+            (losses[0] + losses[1]).backward()
+            of_critic.step()
+        else:
+            losses[2].backward()
+            with torch.no_grad():
+                p["fake__average"].mul_(0.9).add_(0.1 * p["fake__bias"])
+            of_generator.step()
+        real, fake, generated = [loss.item() for loss in losses]
+        results.append({"loss": real + fake + generated, "loss.real": real, "loss.fake": fake, "loss.generator": generated})
+    write("turns.model", results, p)
+
+
 def train_lora():
     p = trainable(
         h__weight=(4, 3), h__bias=(4,), h__down=(2, 3), h__up=(4, 2), out__weight=(2, 4), out__bias=(2,), out__down=(1, 4), out__up=(2, 1)
@@ -253,3 +280,4 @@ for text, make in OPTIMIZERS.items():
     train_small(text, make)
 train_gan()
 train_lora()
+train_turns()

@@ -541,7 +541,11 @@ class Writer {
     if (!is_manual_ && rows != nullptr && Chance(2)) {
       Line("input label: i32[batch];");
       terms.push_back(absl::StrCat("cross_entropy(dense(", rows->name, ", 5), label)"));
-      if (Chance(2)) Line(absl::StrCat("metric accuracy(dense(", rows->name, ", 5), label);"));
+      if (Chance(2)) {
+        Line(absl::StrCat("metric accuracy(dense(", rows->name, ", 5), label);"));
+        Line(absl::StrCat("metric total(reduce_sum(", rows->name, " * sample_mask(", rows->name,
+                          "))) / total(reduce_sum(sample_mask(", rows->name, ")));"));
+      }
     }
     // Some parameter is needed.
     const Value first = values_.front();
@@ -550,7 +554,7 @@ class Writer {
     trained_ = weight;
     if (!is_manual_ && Chance(3)) {
       for (const std::string& term : terms) {
-        if (Chance(2)) Line("#[term(weight = 0.5)]");
+        if (Chance(2)) Line(absl::StrCat("#[term(name = \"", Fresh("term"), "\", weight = 0.5)]"));
         Line(absl::StrCat("loss ", term, ";"));
       }
       return;

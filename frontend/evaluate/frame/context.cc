@@ -14,7 +14,7 @@ Value Context::EvaluateStatic(const dsl::syntax::Expression& expression, Frame& 
 
 std::optional<int64_t> Context::EvaluateInt(const dsl::syntax::Expression& expression, const std::string& what,
                                             Frame& frame) const {
-  const Value value = EvaluateStatic(expression, frame);
+  const Value value = demands.Settled(EvaluateStatic(expression, frame));
   if (value.is_int()) return value.as_int();
   if (!value.is_poison()) {
     reporter.Report(Error(Code::kE0204, absl::StrCat(what, " must be an int"))
@@ -25,7 +25,7 @@ std::optional<int64_t> Context::EvaluateInt(const dsl::syntax::Expression& expre
 
 std::optional<double> Context::EvaluateNumber(const dsl::syntax::Expression& expression, const std::string& what,
                                               Frame& frame) const {
-  const Value value = EvaluateStatic(expression, frame);
+  const Value value = demands.Settled(EvaluateStatic(expression, frame));
   if (value.is_number()) return value.as_number();
   if (!value.is_poison()) {
     reporter.Report(Error(Code::kE0204, absl::StrCat(what, " must be a number"))

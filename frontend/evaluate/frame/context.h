@@ -16,6 +16,7 @@
 #include "frontend/attributes/attributes.h"
 #include "frontend/evaluate/frame/frame.h"
 #include "frontend/evaluate/ops/op_writer.h"
+#include "frontend/evaluate/statics/demands.h"
 #include "frontend/report/report.h"
 #include "frontend/value/value.h"
 
@@ -36,6 +37,7 @@ struct Context {
   Interpreter& interpreter;
   OpWriter& ops;
   Reporter& reporter;
+  Demands& demands;
 
   const ir::Graph& graph() const { return ops.graph(); }
   Value Evaluate(const dsl::syntax::Expression& expression, Frame& frame) const {

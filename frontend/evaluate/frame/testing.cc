@@ -25,7 +25,7 @@ TestBench::TestBench(const std::string& text, std::vector<ir::RankAxis> ranks)
     : file_(ParseText(text, sources_, diagnostics_)),
       reporter(sources_, diagnostics_),
       ops(reporter),
-      context{*this, ops, reporter} {
+      context{*this, ops, reporter, demands} {
   ops.builder().mutable_graph().rank_axes = std::move(ranks);
 }
 

@@ -59,6 +59,7 @@ class TestBench : private Interpreter {
  public:
   Reporter reporter;
   OpWriter ops;
+  Demands demands;
   Context context;
   Frame frame;
 };

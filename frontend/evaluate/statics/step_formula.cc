@@ -68,6 +68,11 @@ ir::Scalar Operation(BinaryOperator op, const ir::Scalar& x, const ir::Scalar& y
   return x;
 }
 
+Value AsWhole(bool is_whole, Value value) {
+  if (value.is_of_step()) std::get<StepValue>(value.kind).is_whole = is_whole;
+  return value;
+}
+
 bool GivesBool(BinaryOperator op) { return op >= BinaryOperator::kEqual; }
 
 }  // namespace
@@ -75,7 +80,8 @@ bool GivesBool(BinaryOperator op) { return op >= BinaryOperator::kEqual; }
 Value StepNumber() { return Value{StepValue{.formula = ir::Variable("step"), .name = "step"}}; }
 
 StepValue ToFormula(const Value& value) {
-  return value.is_of_step() ? value.as_of_step() : StepValue{.formula = ir::Scalar(value.as_number())};
+  return value.is_of_step() ? value.as_of_step()
+                            : StepValue{.formula = ir::Scalar(value.as_number()), .is_whole = value.is_int()};
 }
 
 Value StepArithmetic(const dsl::syntax::Binary& binary, const Value& left, const Value& right, const ir::Graph& graph,
@@ -97,13 +103,16 @@ Value StepArithmetic(const dsl::syntax::Binary& binary, const Value& left, const
   // A remainder reads both operands twice.
   const std::vector<StepValue> operands =
       binary.op == BinaryOperator::kRemainder ? std::vector<StepValue>{x, y, x, y} : std::vector<StepValue>{x, y};
-  return MakeFormula(Operation(binary.op, x.formula, y.formula), GivesBool(binary.op), operands, binary.operator_span,
-                     reporter);
+  const bool is_whole = x.is_whole && y.is_whole && !GivesBool(binary.op);
+  const ir::Scalar result = Operation(binary.op, x.formula, y.formula);
+  return AsWhole(is_whole, MakeFormula(is_whole && binary.op == BinaryOperator::kDivide ? ir::ToInt32(result) : result,
+                                       GivesBool(binary.op), operands, binary.operator_span, reporter));
 }
 
 Value NegateOfStep(const Value& value, Span span, const ir::Graph& graph, Reporter& reporter) {
   if (IsNumberOfStep(value)) {
-    return MakeFormula(-value.as_of_step().formula, false, {value.as_of_step()}, span, reporter);
+    return AsWhole(value.as_of_step().is_whole,
+                   MakeFormula(-value.as_of_step().formula, false, {value.as_of_step()}, span, reporter));
   }
   reporter.Report(Error(Code::kE0204, "`-` takes a number or a tensor")
                       .At(span, absl::StrCat("this negates ", DescribeType(value, graph))));

@@ -25,7 +25,7 @@ std::optional<ir::Shape> EvaluateShape(const dsl::syntax::Type& type, Frame& fra
       continue;
     }
     const auto& expression = std::get<dsl::syntax::Expression>(dimension.kind);
-    const Value value = context.Evaluate(expression, frame);
+    const Value value = context.demands.Settled(context.Evaluate(expression, frame));
     ok &= value.is_int();
     if (value.is_poison()) continue;
     if (value.is_per_rank() && OnRank(value, 0).is_int()) {
@@ -53,7 +53,7 @@ bool IsScalarName(const std::string& name) {
 
 bool HasScalarType(const std::string& name, const Value& value) {
   const Value& first = OnRank(value, 0);  // All ranks have values of one kind.
-  if (name == "int") return first.is_int();
+  if (name == "int") return first.is_int() || (first.is_of_step() && first.as_of_step().is_whole);
   if (name == "float") return first.is_number() || (first.is_of_step() && !first.as_of_step().is_condition);
   if (name == "bool") {
     return std::holds_alternative<bool>(first.kind) || (first.is_of_step() && first.as_of_step().is_condition);

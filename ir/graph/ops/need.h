@@ -12,7 +12,8 @@
 
 namespace cleave::ir {
 
-// A call gives back temporary memory; the other pieces stay, each as large as the largest that any step needs.
+// A call gives back temporary memory; the other pieces stay, each as large as the largest that any step needs. Sums are
+// kept beside each other.
 struct Need {
   Bytes temporary{};
   Bytes send{};
@@ -22,13 +23,15 @@ struct Need {
   Bytes filters{};
   Bytes results{};
   Bytes blocks{};
+  Bytes sums{};
 
   void Include(const Need& other) {
     for (const auto piece : {&Need::temporary, &Need::send, &Need::outboxes, &Need::receive, &Need::images,
                              &Need::filters, &Need::results, &Need::blocks})
       this->*piece = std::max(this->*piece, other.*piece);
+    sums += other.sums;
   }
-  Bytes total() const { return temporary + send + outboxes + receive + images + filters + results + blocks; }
+  Bytes total() const { return temporary + send + outboxes + receive + images + filters + results + blocks + sums; }
 
   bool operator==(const Need&) const = default;
 };

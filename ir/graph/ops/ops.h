@@ -240,6 +240,9 @@ std::vector<const OpDefinition*> AllOps();
 const OpDefinition& DefinitionOf(OpKind kind);
 inline const OpDefinition& DefinitionOf(const Op& op) { return DefinitionOf(op.kind); }
 
+// Whether a step_scalar with these attributes differs between steps.
+bool ReadsStep(const Attributes& attributes);
+
 std::vector<TensorType> InputTypes(const Graph& graph, const Op& op);
 Rule RuleOf(const Graph& graph, const Op& op);
 

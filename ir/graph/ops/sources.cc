@@ -89,8 +89,8 @@ void EvaluateConstant(const Evaluation& evaluation) {
             evaluation.attributes.Get(attribute::kValue));
 }
 
-// A number that depends on the training step, counted from 1; 0 in testing, which updates nothing. It is computed in
-// double, because formulas such as 1 - 0.999^step lose most of their digits in f32.
+// A number that depends on the training step, counted from 1; such a one is 0 in testing, which updates nothing. It is
+// computed in double, because formulas such as 1 - 0.999^step lose most of their digits in f32.
 
 // Nullopt unless the text is that of a formula in no variable but `step`.
 std::optional<Scalar> FormulaOf(const Attributes& attributes) {
@@ -111,11 +111,16 @@ InferResult InferStepScalar(Types, const Attributes& attributes) {
 
 void EvaluateStepScalar(const Evaluation& evaluation) {
   const auto step = static_cast<double>(evaluation.step);
-  evaluation.output.values[0] =
-      evaluation.step == 0 ? 0 : Calculation(*FormulaOf(evaluation.attributes), {"step"})({step});
+  const bool is_nothing = evaluation.step == 0 && ReadsStep(evaluation.attributes);
+  evaluation.output.values[0] = is_nothing ? 0 : Calculation(*FormulaOf(evaluation.attributes), {"step"})({step});
 }
 
 }  // namespace
+
+bool ReadsStep(const Attributes& attributes) {
+  const std::vector<Scalar> nodes = NodesOf(*ParseScalar(attributes.Get(attribute::kFormula)));
+  return std::any_of(nodes.begin(), nodes.end(), [](const Scalar& node) { return node.Is(Primitive::kVariable); });
+}
 
 OpDefinition DefineInput() {
   OpDefinition definition = SourceOp(true, "a batch of data, by the name of the model's input");

@@ -7,6 +7,7 @@
 #include "ir/graph/ops/elementwise.h"
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/lift.h"
+#include "ir/graph/ops/need.h"
 
 namespace cleave::ir {
 namespace {
@@ -31,6 +32,10 @@ std::vector<KernelCall> TotalCalls(const CallSite& site) {
        {RunValue::kStep, site.attributes.Get(attribute::kKey), Pointer{0}, site.Elements(kResult), Pointer{kResult}}}};
 }
 
+Need NeedOfTotal(absl::Span<const TensorType>, const TensorType& output, const Attributes&) {
+  return {.sums = Bytes(static_cast<int64_t>(sizeof(double))) * output.elements()};
+}
+
 }  // namespace
 
 OpDefinition DefineTotal() {
@@ -44,7 +49,8 @@ OpDefinition DefineTotal() {
                       .flops = FlopsPerElement<1>,
                       .evaluate = EvaluateTotal,
                       .batch = BatchSame,
-                      .calls = TotalCalls};
+                      .calls = TotalCalls,
+                      .need = NeedOfTotal};
 }
 
 }  // namespace cleave::ir

@@ -377,7 +377,8 @@ TEST(ValuesTest, Sources) {
   Check({{OpKind::kConstant, {}, {{attribute::kValue, 2.0}, {attribute::kShape, Ints{2}}}, T({2}, {2, 2})},
          {OpKind::kStepScalar, {}, {{attribute::kFormula, "div(1.0, sub(1.0, pow(0.9, step)))"}}, T({}, {1 / 0.19}), 2},
          {OpKind::kStepScalar, {}, {{attribute::kFormula, "mul(0.4, minimum(1.0, div(step, 4.0)))"}}, T({}, {0.3}), 3},
-         {OpKind::kStepScalar, {}, {{attribute::kFormula, "0.4"}}, T({}, {0}), 0}});
+         {OpKind::kStepScalar, {}, {{attribute::kFormula, "mul(0.4, step)"}}, T({}, {0}), 0},
+         {OpKind::kStepScalar, {}, {{attribute::kFormula, "loss.kl.weight=0.4"}}, T({}, {0.4}), 0}});
 }
 
 // For a head of 4: the second pair turns 100 times slower than the first.

@@ -8,6 +8,7 @@
 #include "ir/graph/manual/manual.h"
 #include "ir/graph/ops/inference.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/roles.h"
 
 namespace cleave::ir {
 namespace {
@@ -107,8 +108,14 @@ void FindRoleErrors(const Graph& graph, std::vector<std::string>& errors) {
   auto check_scalar = [&](OpId id, const std::string& what) {
     if (!graph.ops.contains(id)) {
       errors.push_back(absl::StrCat(what, " %", id.value(), " does not exist"));
-    } else if (graph.op(id).type != TensorType{DType::kF32, {}}) {
-      errors.push_back(absl::StrCat(what, " is ", graph.op(id).type.ToString(), ", not a scalar"));
+      return;
+    }
+    const TensorType& type = graph.op(id).type;
+    // A metric that is computed from totals may be a table.
+    const bool is_table =
+        errors.empty() && type.dtype == DType::kF32 && graph.loss != id && !MetricSourcesOf(graph, id).totals.empty();
+    if (type != TensorType{DType::kF32, {}} && !is_table) {
+      errors.push_back(absl::StrCat(what, " is ", type.ToString(), ", not a scalar"));
     }
   };
   if (graph.loss.has_value()) check_scalar(*graph.loss, "the loss");

@@ -38,9 +38,15 @@ bool SumsAllElements(const Op& op) { return op.kind == OpKind::kReduceSum && op.
 
 std::string NameOf(OpId op) { return absl::StrCat("x", op.value()); }
 
-// What an op that does not depend on the gradient is to those that do.
+// What an op that does not depend on the gradient is to those that do. A positive number that a flag of the program
+// changes, such as an epsilon, stays positive: with 0 in its place no update that divides by it would be a number.
 Scalar Given(const Op& op) {
-  return op.kind == OpKind::kConstant ? Scalar(op.attributes.Get(attribute::kValue)) : Variable(NameOf(op.id));
+  if (op.kind == OpKind::kConstant) return op.attributes.Get(attribute::kValue);
+  if (op.kind == OpKind::kStepScalar) {
+    const Scalar formula = *ParseScalar(op.attributes.Get(attribute::kFormula));
+    if (formula.Is(Primitive::kNumber) && formula.number() > 0) return Exp(Variable(NameOf(op.id)));
+  }
+  return Variable(NameOf(op.id));
 }
 
 class Finder {

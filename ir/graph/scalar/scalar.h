@@ -153,7 +153,8 @@ Scalar Substitute(const Scalar& value, const std::map<std::string, Scalar>& vari
 // The value with the bodies of functions in place of their calls.
 Scalar WithoutCalls(const Scalar& value);
 
-// The value without calls, and without what its numbers decide: 0 + x is x, 0 x and 0 / (1 + |x|) are 0. It has the
+// The value without calls, and without what its numbers decide: 0 + x is x, 0 x and 0 / (1 + |x|) are 0, and where both
+// choices are x, so is the choice. It has the
 // same values wherever all variables, and what is computed of them, are finite and not NaN.
 Scalar Simplified(const Scalar& value);
 

@@ -77,6 +77,10 @@ Scalar SimplifiedOfTwo(const Scalar& node, const Scalar& a, const Scalar& b) {
   }
 }
 
+bool AreSameVariable(const Scalar& a, const Scalar& b) {
+  return a.Is(Primitive::kVariable) && b.Is(Primitive::kVariable) && a.variable() == b.variable();
+}
+
 Scalar SimplifiedNode(const Scalar& node) {
   const std::vector<Scalar>& operands = node.operands();
   if (node.IsLeaf()) return node;
@@ -86,6 +90,7 @@ Scalar SimplifiedNode(const Scalar& node) {
   if (node.Is(Primitive::kSelect) && operands[0].Is(Primitive::kNumber)) {
     return operands[0].number() != 0 ? operands[1] : operands[2];
   }
+  if (node.Is(Primitive::kSelect) && AreSameVariable(operands[1], operands[2])) return operands[1];
   return operands.size() == 2 ? SimplifiedOfTwo(node, operands[0], operands[1]) : node;
 }
 

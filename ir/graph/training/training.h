@@ -54,6 +54,15 @@ struct Criterion {
   bool operator==(const Criterion&) const = default;
 };
 
+// What must hold of the numbers that flags of the program change, and the message where it does not; there `{lr}`
+// stands for the number of that name.
+struct NumberDemand {
+  std::string condition;  // A ScalarText (ir/graph/scalar) without `step`.
+  std::string otherwise;
+
+  bool operator==(const NumberDemand&) const = default;
+};
+
 struct Training {
   DataSource data;
   std::string folder = {};  // Paths of parameters' files are relative to it.
@@ -62,6 +71,7 @@ struct Training {
   std::map<std::string, std::string> other_optimizers = {};  // By parameter, where another function updates it.
   std::string learning_rate = "0.01";  // By the step, counted from 1, as a ScalarText (ir/graph/scalar) in `step`.
   std::string schedule = "0.01";       // The same as the model says it: "cosine(1e-3, steps = 1000)".
+  std::vector<NumberDemand> demands = {};
   Precision precision = Precision::kF32;
   int64_t epochs = 1;
   int64_t steps = 0;        // Stop after this many steps; 0: only epochs limit them.

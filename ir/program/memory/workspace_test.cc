@@ -75,6 +75,7 @@ TEST(Workspace, Temporaries) {
   EXPECT_EQ(sum({513, 64}, {513}, {-1}), 0);
   EXPECT_EQ(sum({7, 2, 4, 3, 5}, {2, 3}, {0, 2, 4}), (7 * 2 * 4 * 3 + 7 * 2 * 3) * 4);
   EXPECT_EQ(Needed(OpKind::kRelu, {{32, 16}}, {32, 16}), 0);
+  EXPECT_EQ(Needed(OpKind::kTotal, {{10, 10}}, {10, 10}), 800);
   const auto einsum = [](const std::string& equation, const Shape& a, const Shape& b, const Shape& result) {
     return Needed(OpKind::kEinsum, {a, b}, result, {{attribute::kEquation, equation}});
   };

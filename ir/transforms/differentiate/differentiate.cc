@@ -1,5 +1,6 @@
 #include "ir/transforms/differentiate/differentiate.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -55,9 +56,10 @@ class Backward {
     for (const Op& op : updates.graph.ops) places[op.id] = PlaceOf(op, places);
     for (const StateUpdate& update : updates.graph.updates) {
       const std::optional<OpId> value = places[update.value];
-      if (value.has_value()) {
-        builder_.mutable_graph().updates.push_back({.state = *places[update.state], .value = *value});
-      }
+      if (!value.has_value()) continue;
+      const OpId state = *places[update.state];
+      (UpdateOf(state) != nullptr ? *UpdateOf(state) : builder_.mutable_graph().updates.emplace_back()) = {
+          .state = state, .value = *value};
     }
   }
 
@@ -97,7 +99,11 @@ class Backward {
   // The op that `op` of the updates becomes, given those of the ops before it.
   std::optional<OpId> PlaceOf(const Op& op, const IdVector<OpId, std::optional<OpId>>& places) {
     if (op.kind == OpKind::kParameter) return OpNamed(op.name);
-    if (op.kind == OpKind::kInput) return GradientOf(OpNamed(op.attributes.Get(attribute::kData)));
+    if (op.kind == OpKind::kInput) {
+      const OpId named = OpNamed(op.attributes.Get(attribute::kData));
+      const StateUpdate* const update = UpdateOf(named);
+      return update != nullptr ? update->value : GradientOf(named);
+    }
     std::vector<OpId> inputs;
     for (OpId input : op.inputs) {
       if (!places[input].has_value()) return std::nullopt;
@@ -105,6 +111,14 @@ class Backward {
     }
     builder_.SetLine(op.line);
     return builder_.Add(op.kind, std::move(inputs), op.attributes, op.name);
+  }
+
+  // The update of a state; null where it has none.
+  StateUpdate* UpdateOf(OpId state) {
+    std::vector<StateUpdate>& updates = builder_.mutable_graph().updates;
+    const auto found =
+        std::find_if(updates.begin(), updates.end(), [&](const StateUpdate& update) { return update.state == state; });
+    return found == updates.end() ? nullptr : &*found;
   }
 
   OpId OpNamed(const std::string& name) const {

@@ -36,8 +36,9 @@ struct TrainingLoss {
 // What a step of training makes of the parameters and of what the optimizer keeps of them: ops in program order, and
 // the updates of states and parameters. It stands beside the model, because its inputs are gradients, which the model
 // does not have yet. A `parameter` op stands for the model's parameter of that name, an `input` op for the gradient of
-// the parameter that its `data` names. The optimizer of a model is written in the language, and the frontend expands
-// it.
+// the parameter that its `data` names, or for what the model's own update makes of the state of that name, which the
+// update of the same state here then replaces. The optimizer of a model is written in the language, and the frontend
+// expands it.
 struct Updates {
   Graph graph;
   std::vector<TrainingLoss> losses = {};  // Empty: gradients are those of the model's loss. No parameter is in two.
