@@ -90,9 +90,10 @@ class Staging {
   // errors where none fits. With more micro-batches the bubble gets smaller, until products are too small to be fast:
   // so times fall and then rise, and what is slower than its neighbour ends the search on that side.
   std::optional<Candidate> Search(std::optional<Seconds> below, Diagnostics& diagnostics) const {
-    constexpr size_t kStart = 3;
+    constexpr int64_t kStart = 8;  // Times the stages, or the next fewer.
     const std::vector<int64_t> counts = MicroBatchCounts();
-    const size_t start = std::min(kStart, counts.size() - 1);
+    const auto more = absl::c_upper_bound(counts, kStart * stages_);
+    const size_t start = more == counts.begin() ? 0 : static_cast<size_t>(more - counts.begin()) - 1;
     std::optional<Candidate> best;
     Diagnostics refusals, warnings;
     enum class Tried { kIsFastest, kIsSlower, kIsRefused };
@@ -129,7 +130,8 @@ class Staging {
 
  private:
   void WarnOfBubble(const Candidate& best, Diagnostics& diagnostics) const {
-    if (best.found.plan.micro_batches >= stages_) return;
+    const bool is_chosen = options_.choose_micro_batches && MicroBatchCounts().back() >= stages_;
+    if (best.found.plan.micro_batches >= stages_ || is_chosen) return;
     const double bubble = PredictPipeline(best.found.program->stages, cluster_, options_.execution.overlaps).bubble;
     diagnostics.Add(
         Warning(Code::kW0609, absl::StrCat(StagesText(stages_), " for ", best.found.plan.micro_batches,
@@ -142,11 +144,13 @@ class Staging {
   // Ascending, at least one.
   std::vector<int64_t> MicroBatchCounts() const {
     if (!options_.choose_micro_batches) return {options_.micro_batches};
-    std::vector<int64_t> counts;
-    for (const int64_t times : {1, 2, 4, 8, 12, 16}) {
-      if (!ir::FindRefusal(graph_, stages_ * times).has_value()) counts.push_back(stages_ * times);
-    }
-    if (counts.empty()) counts.push_back(1);
+    std::vector<int64_t> counts = {1};
+    const auto add = [&](int64_t count) {
+      if (!ir::FindRefusal(graph_, count).has_value()) counts.push_back(count);
+    };
+    // Small models take less time with few than with parts that are too small to be fast.
+    for (int64_t count = 2; count < stages_; count *= 2) add(count);
+    for (const int64_t times : {1, 2, 4, 8, 12, 16}) add(stages_ * times);
     return counts;
   }
 
