@@ -45,8 +45,8 @@ void ExpectNoneIsFaster(const testing::GptShape& shape, const std::string& host,
 }
 
 TEST(HandPlansTest, NoneIsFasterThanWhatIsFound) {
-  ExpectNoneIsFaster({.batch = 8, .seq = 64, .vocab = 128, .width = 64, .heads = 4, .layers = 4}, "v100x8", 4);
-  ExpectNoneIsFaster({.batch = 8, .seq = 64, .vocab = 256, .width = 256, .heads = 4, .layers = 4}, "cpu*2", 4);
+  ExpectNoneIsFaster({.batch = 4, .seq = 64, .vocab = 128, .width = 64, .heads = 4, .layers = 4}, "v100x8", 4);
+  ExpectNoneIsFaster({.batch = 4, .seq = 64, .vocab = 256, .width = 256, .heads = 4, .layers = 2}, "cpu*2", 4);
 }
 
 }  // namespace

@@ -96,26 +96,32 @@ class Staging {
     const size_t start = more == counts.begin() ? 0 : static_cast<size_t>(more - counts.begin()) - 1;
     std::optional<Candidate> best;
     Diagnostics refusals, warnings;
-    enum class Tried { kIsFastest, kIsSlower, kIsRefused };
+    enum class Tried { kIsFaster, kIsSlower, kIsRefused };
+    std::optional<Seconds> neighbor;
     const auto try_count = [&](size_t i) {
       Diagnostics own;
-      std::optional<Candidate> candidate = Fit(counts[i], best.has_value() ? best->step : below, own);
-      if (!candidate.has_value()) {
-        if (!own.has_errors()) return Tried::kIsSlower;
+      Attempt attempt = Fit(counts[i], best.has_value() ? best->step : below, own);
+      if (own.has_errors()) {
         if (!refusals.has_errors()) refusals = std::move(own);
         return Tried::kIsRefused;
       }
-      best = std::move(candidate);
-      warnings = std::move(own);
-      return Tried::kIsFastest;
+      const std::optional<Seconds> before = std::exchange(neighbor, attempt.step);
+      const bool is_best = attempt.candidate.has_value();
+      if (is_best) {
+        best = std::move(attempt.candidate);
+        warnings = std::move(own);
+      }
+      return is_best || (before.has_value() && attempt.step < before) ? Tried::kIsFaster : Tried::kIsSlower;
     };
     try_count(start);
+    const std::optional<Seconds> at_start = neighbor;
     bool is_above = false;
     for (size_t i = start + 1; i < counts.size(); ++i) {
       const Tried tried = try_count(i);
       if (tried == Tried::kIsSlower) break;
-      is_above = is_above || tried == Tried::kIsFastest;
+      is_above = is_above || tried == Tried::kIsFaster;
     }
+    neighbor = at_start;
     for (size_t i = start; !is_above && i-- > 0;) {
       if (try_count(i) == Tried::kIsSlower) break;
     }
@@ -154,14 +160,21 @@ class Staging {
     return counts;
   }
 
-  // A plan of the ranks of one stage, made for the memory that all stages have together, and then for less. nullopt
-  // after errors, and, without one, where a step takes no less than `below`: plans for less memory are slower.
-  std::optional<Candidate> Fit(int64_t micro_batches, std::optional<Seconds> below, Diagnostics& diagnostics) const {
+  // What came of a number of micro-batches.
+  struct Attempt {
+    std::optional<Candidate> candidate = {};
+    std::optional<Seconds> step = {};  // Of the first plan, before it was made to fit.
+  };
+
+  // A plan of the ranks of one stage, made for the memory that all stages have together, and then for less. None after
+  // errors, and, without one, where a step takes no less than `below`: plans for less memory are slower.
+  Attempt Fit(int64_t micro_batches, std::optional<Seconds> below, Diagnostics& diagnostics) const {
     constexpr int kMostTries = 4;
     constexpr double kMargin = 0.97;
     std::optional<double> shared;
     if (limit_.has_value()) shared = static_cast<double>(limit_->bytes.value()) * static_cast<double>(stages_);
     std::optional<Bytes> least;
+    Attempt attempt;
     for (int tries = 0; tries < kMostTries; ++tries) {
       Diagnostics own;
       const std::optional<Found> found = PlanOfStage(micro_batches, shared, own);
@@ -170,15 +183,17 @@ class Staging {
         // What it says of memory is about all stages together.
         if (least.has_value() || absl::c_any_of(own.items(), is_of_memory)) break;
         diagnostics.AddAll(own);
-        return std::nullopt;
+        return attempt;
       }
       std::optional<Candidate> candidate = Cut(*found, diagnostics);
-      if (!candidate.has_value()) return std::nullopt;
-      if (below.has_value() && candidate->step >= *below) return std::nullopt;
+      if (!candidate.has_value()) return attempt;
+      if (!attempt.step.has_value()) attempt.step = candidate->step;
+      if (below.has_value() && candidate->step >= *below) return attempt;
       const Bytes peak = candidate->found.program->memory.use.prediction.peak;
       if (!limit_.has_value() || peak <= limit_->bytes) {
         diagnostics.AddAll(own);
-        return candidate;
+        attempt.candidate = std::move(candidate);
+        return attempt;
       }
       if (!least.has_value() || peak < *least) least = peak;
       shared = *shared * kMargin * static_cast<double>(limit_->bytes.value()) / static_cast<double>(peak.value());
@@ -192,7 +207,7 @@ class Staging {
     }
     error.help.push_back("more devices, more stages, or more micro-batches");
     diagnostics.Add(std::move(error));
-    return std::nullopt;
+    return attempt;
   }
 
   static constexpr double kMostMemory = 1e18;  // Bytes: more than any cluster has.
