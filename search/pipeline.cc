@@ -206,6 +206,9 @@ class Staging {
           absl::StrCat("the smallest that was found needs ", FormatBytes(*least), " on a rank of its largest stage"));
     }
     error.help.push_back("more devices, more stages, or more micro-batches");
+    if (pins_.settings.pipeline_schedule == ir::PipelineSchedule::kZeroBubble) {
+      error.help.push_back("`pipeline_schedule = one_f_one_b`, under which later stages need less");
+    }
     diagnostics.Add(std::move(error));
     return attempt;
   }
@@ -361,6 +364,27 @@ std::optional<Found> InStages(const PipelineTask& task, int64_t stages, Diagnost
 constexpr int64_t kMostTried = 64;
 constexpr int kMostSlower = 3;
 
+// A plan without stages. Pipelines are compared with what it is predicted to take, of which the price of a search is
+// not a measure to the last percent, so data parallelism is looked at beside what the search finds.
+std::optional<Candidate> WithoutStages(const PipelineTask& task, const ir::Pins& flat, Diagnostics& diagnostics) {
+  std::optional<Candidate> best;
+  const auto try_plan = [&](const SearchOptions& options, Diagnostics& own) {
+    std::optional<Found> found = SearchForProgram(task.graph, task.cluster, flat, options, own);
+    if (!found.has_value()) return false;
+    if (!found->program.has_value()) found->program = MustMake(task.graph, found->plan, options.execution);
+    const Seconds step = StepOf(*found->program, task.cluster, options.execution);
+    if (best.has_value() && step >= best->step) return false;
+    best = Candidate{.found = *std::move(found), .step = step};
+    return true;
+  };
+  if (!try_plan(task.options, diagnostics) || task.options.algorithm != ir::SearchAlgorithm::kSapp) return best;
+  SearchOptions data_parallel = task.options;
+  data_parallel.algorithm = ir::SearchAlgorithm::kDataParallel;
+  Diagnostics own;
+  if (try_plan(data_parallel, own)) diagnostics = std::move(own);
+  return best;
+}
+
 std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnostics) {
   const auto& [graph, cluster, pins, options] = task;
   ir::Pins flat = pins;
@@ -377,11 +401,9 @@ std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnost
     refusals.Add(Refused(absl::StrCat(Plural(cluster.devices(), "device"), " cannot be divided into ", fewest,
                                       " or more stages of equal size along their links"),
                          pins.stages.back().span, "asked for here"));
-  } else if (std::optional<Found> found = SearchForProgram(graph, cluster, flat, options, refusals)) {
-    said = refusals;
-    if (!found->program.has_value()) found->program = MustMake(graph, found->plan, options.execution);
-    const Seconds step = StepOf(*found->program, cluster, options.execution);
-    best = Candidate{.found = *std::move(found), .step = step};
+  } else {
+    best = WithoutStages(task, flat, refusals);
+    if (best.has_value()) said = refusals;
   }
   int slower = 0;
   for (int64_t stages = std::max(int64_t{2}, fewest);

@@ -83,7 +83,7 @@ void PrintRow(const Case& own, ir::PipelineSchedule schedule) {
     const Seconds found = search::StepOf(*search::ProgramOf(graph, *plan, execution), cluster, execution);
     std::printf("| p %d, K %lld, ZeRO %d | %.4f | %.3f |\n", ir::StageCount(*plan),
                 static_cast<long long>(plan->micro_batches), plan->search.zero, found.value(),
-                hand.plan.has_value() ? found / hand.step : 0);
+                hand.plan.has_value() ? found.value() / hand.step.value() : 0);
   } else {
     std::printf("| - | - | - |\n");
   }

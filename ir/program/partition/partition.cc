@@ -536,7 +536,7 @@ absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const Pa
   if (options.merge_collectives) MergeCollectives(program, options.bucket_bytes);
   MoveCopiesOut(program);
   AddGlances(graph, plan, program);
-  SplitBackward(program);
+  SplitBackward(graph, program);
   RenumberValues(program);
   return program;
 }

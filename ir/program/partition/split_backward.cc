@@ -13,8 +13,10 @@ namespace {
 
 class Splitter {
  public:
-  explicit Splitter(Program& program)
-      : program_(program),
+  Splitter(const Graph& graph, Program& program)
+      : graph_(graph),
+        program_(program),
+        is_made_again_(program.values.size(), 0),
         is_sent_back_(program.values.size(), 0),
         is_late_(program.values.size(), 0),
         is_read_(program.values.size(), 0),
@@ -28,7 +30,8 @@ class Splitter {
     std::vector<Step>& steps = program_.steps;
     for (auto step = steps.rbegin(); step != steps.rend(); ++step) MarkSentBack(*step);
     for (Step& step : steps) {
-      if (CanWait(step) && (IsProduct(step) || AnyOf(Reads(step), is_late_))) Delay(step);
+      if (IsMadeAgain(step)) Mark(Writes(step), is_made_again_);
+      if (CanWait(step) && (IsWorthWaiting(step) || AnyOf(Reads(step), is_late_))) Delay(step);
     }
     for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
       const StepValues writes = Writes(*step);
@@ -44,9 +47,20 @@ class Splitter {
 
   static bool IsBackward(const Step& step) { return step.phase == Phase::kBackward && step.repeat == Repeat::kEach; }
 
-  static bool IsProduct(const Step& step) {
+  // Whether the step makes a value of the forward pass again, or moves one, of which something is sent back, or which
+  // is made of such a value.
+  bool IsMadeAgain(const Step& step) const {
+    const StepValues writes = Writes(step);
+    if (!IsBackward(step) || writes.empty()) return false;
+    if (graph_.op(program_.value(writes.front()).origin).phase != Phase::kForward) return false;
+    const bool computes = std::holds_alternative<Compute>(step.action);
+    return (computes && AnyOf(writes, is_sent_back_)) || AnyOf(Reads(step), is_made_again_);
+  }
+
+  bool IsWorthWaiting(const Step& step) const {
     const Compute* compute = std::get_if<Compute>(&step.action);
-    return compute != nullptr && DefinitionOf(compute->kind).op_class == OpClass::kProduct;
+    const bool is_product = compute != nullptr && DefinitionOf(compute->kind).op_class == OpClass::kProduct;
+    return is_product && !AnyOf(Reads(step), is_made_again_);
   }
 
   static bool AnyOf(const StepValues& values, const Marks& marks) {
@@ -77,18 +91,20 @@ class Splitter {
     Mark(Writes(step), is_late_);
   }
 
+  const Graph& graph_;
   Program& program_;
   std::set<int> sends_back_;  // Stages that send gradients to earlier ones.
-  Marks is_sent_back_;        // Or what is sent back is made of it.
-  Marks is_late_;             // Made in the phase of the weights.
+  Marks is_made_again_;
+  Marks is_sent_back_;  // Or what is sent back is made of it.
+  Marks is_late_;       // Made in the phase of the weights.
   Marks is_read_, is_read_early_;
 };
 
 }  // namespace
 
-void SplitBackward(Program& program) {
+void SplitBackward(const Graph& graph, Program& program) {
   const bool has_passes = program.pipeline.has_value() && program.time.has_value();
-  if (has_passes && program.pipeline->schedule == PipelineSchedule::kZeroBubble) Splitter(program).Run();
+  if (has_passes && program.pipeline->schedule == PipelineSchedule::kZeroBubble) Splitter(graph, program).Run();
 }
 
 }  // namespace cleave::ir

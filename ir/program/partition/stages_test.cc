@@ -109,6 +109,21 @@ TEST(StagesTest, UnderZeroBubbleGradientsOfWeightsAreAPassOfTheirOwn) {
   EXPECT_FALSE(CheckStatically(mutant).empty()) << "no such pass";
 }
 
+// What is computed again for what is sent back would have to wait for the gradients of weights that read it.
+TEST(StagesTest, ProductsThatReadWhatIsMadeAgainDoNotWait) {
+  const Graph graph = TestMlp();
+  Plan plan =
+      Staged(graph, DataParallelPlan(graph, MeshOf({1})), {*graph.Find("h1.bias")}, PipelineSchedule::kZeroBubble);
+  plan.micro_batches = 4;
+  EXPECT_EQ(StepNames(ProgramsOfStages(CheckedProgram(graph, plan))[1], Phase::kWeights), "w2.grad w2.grad.total ");
+  plan.ops[*graph.Find("h1.relu")].retention = Retention::kRecompute;
+  const Program again = ProgramsOfStages(CheckedProgram(graph, plan))[1];
+  EXPECT_EQ(StepNames(again, Phase::kWeights), "");
+  EXPECT_EQ(StepNames(again, Phase::kBackward),
+            "loss.grad logits.grad h1.relu.grad h1.relu.again w2.grad w2.grad.total h1.bias.grad b1.grad b1.grad.total "
+            "h1.bias.grad.stage_0.send ");
+}
+
 // Heads of queries go from the first stage to the last one, and their gradients back: with one place for them the first
 // stage would wait for the last one, and that for the first.
 TEST(StagesTest, StagesThatAreNoNeighboursSendAheadOfEachOther) {
