@@ -90,31 +90,38 @@ class Staging {
   // errors where none fits. With more micro-batches the bubble gets smaller, until products are too small to be fast:
   // so times fall and then rise, and what is slower than its neighbour ends the search on that side.
   std::optional<Candidate> Search(std::optional<Seconds> below, Diagnostics& diagnostics) const {
-    constexpr size_t kStart = 3;
+    constexpr int64_t kStart = 8;  // Times the stages, or the next fewer.
     const std::vector<int64_t> counts = MicroBatchCounts();
-    const size_t start = std::min(kStart, counts.size() - 1);
+    const auto more = absl::c_upper_bound(counts, kStart * stages_);
+    const size_t start = more == counts.begin() ? 0 : static_cast<size_t>(more - counts.begin()) - 1;
     std::optional<Candidate> best;
     Diagnostics refusals, warnings;
-    enum class Tried { kIsFastest, kIsSlower, kIsRefused };
+    enum class Tried { kIsFaster, kIsSlower, kIsRefused };
+    std::optional<Seconds> neighbor;
     const auto try_count = [&](size_t i) {
       Diagnostics own;
-      std::optional<Candidate> candidate = Fit(counts[i], best.has_value() ? best->step : below, own);
-      if (!candidate.has_value()) {
-        if (!own.has_errors()) return Tried::kIsSlower;
+      Attempt attempt = Fit(counts[i], best.has_value() ? best->step : below, own);
+      if (own.has_errors()) {
         if (!refusals.has_errors()) refusals = std::move(own);
         return Tried::kIsRefused;
       }
-      best = std::move(candidate);
-      warnings = std::move(own);
-      return Tried::kIsFastest;
+      const std::optional<Seconds> before = std::exchange(neighbor, attempt.step);
+      const bool is_best = attempt.candidate.has_value();
+      if (is_best) {
+        best = std::move(attempt.candidate);
+        warnings = std::move(own);
+      }
+      return is_best || (before.has_value() && attempt.step < before) ? Tried::kIsFaster : Tried::kIsSlower;
     };
     try_count(start);
+    const std::optional<Seconds> at_start = neighbor;
     bool is_above = false;
     for (size_t i = start + 1; i < counts.size(); ++i) {
       const Tried tried = try_count(i);
       if (tried == Tried::kIsSlower) break;
-      is_above = is_above || tried == Tried::kIsFastest;
+      is_above = is_above || tried == Tried::kIsFaster;
     }
+    neighbor = at_start;
     for (size_t i = start; !is_above && i-- > 0;) {
       if (try_count(i) == Tried::kIsSlower) break;
     }
@@ -129,7 +136,8 @@ class Staging {
 
  private:
   void WarnOfBubble(const Candidate& best, Diagnostics& diagnostics) const {
-    if (best.found.plan.micro_batches >= stages_) return;
+    const bool is_chosen = options_.choose_micro_batches && MicroBatchCounts().back() >= stages_;
+    if (best.found.plan.micro_batches >= stages_ || is_chosen) return;
     const double bubble = PredictPipeline(best.found.program->stages, cluster_, options_.execution.overlaps).bubble;
     diagnostics.Add(
         Warning(Code::kW0609, absl::StrCat(StagesText(stages_), " for ", best.found.plan.micro_batches,
@@ -142,22 +150,31 @@ class Staging {
   // Ascending, at least one.
   std::vector<int64_t> MicroBatchCounts() const {
     if (!options_.choose_micro_batches) return {options_.micro_batches};
-    std::vector<int64_t> counts;
-    for (const int64_t times : {1, 2, 4, 8, 12, 16}) {
-      if (!ir::FindRefusal(graph_, stages_ * times).has_value()) counts.push_back(stages_ * times);
-    }
-    if (counts.empty()) counts.push_back(1);
+    std::vector<int64_t> counts = {1};
+    const auto add = [&](int64_t count) {
+      if (!ir::FindRefusal(graph_, count).has_value()) counts.push_back(count);
+    };
+    // Small models take less time with few than with parts that are too small to be fast.
+    for (int64_t count = 2; count < stages_; count *= 2) add(count);
+    for (const int64_t times : {1, 2, 4, 8, 12, 16}) add(stages_ * times);
     return counts;
   }
 
-  // A plan of the ranks of one stage, made for the memory that all stages have together, and then for less. nullopt
-  // after errors, and, without one, where a step takes no less than `below`: plans for less memory are slower.
-  std::optional<Candidate> Fit(int64_t micro_batches, std::optional<Seconds> below, Diagnostics& diagnostics) const {
+  // What came of a number of micro-batches.
+  struct Attempt {
+    std::optional<Candidate> candidate = {};
+    std::optional<Seconds> step = {};  // Of the first plan, before it was made to fit.
+  };
+
+  // A plan of the ranks of one stage, made for the memory that all stages have together, and then for less. None after
+  // errors, and, without one, where a step takes no less than `below`: plans for less memory are slower.
+  Attempt Fit(int64_t micro_batches, std::optional<Seconds> below, Diagnostics& diagnostics) const {
     constexpr int kMostTries = 4;
     constexpr double kMargin = 0.97;
     std::optional<double> shared;
     if (limit_.has_value()) shared = static_cast<double>(limit_->bytes.value()) * static_cast<double>(stages_);
     std::optional<Bytes> least;
+    Attempt attempt;
     for (int tries = 0; tries < kMostTries; ++tries) {
       Diagnostics own;
       const std::optional<Found> found = PlanOfStage(micro_batches, shared, own);
@@ -166,15 +183,17 @@ class Staging {
         // What it says of memory is about all stages together.
         if (least.has_value() || absl::c_any_of(own.items(), is_of_memory)) break;
         diagnostics.AddAll(own);
-        return std::nullopt;
+        return attempt;
       }
       std::optional<Candidate> candidate = Cut(*found, diagnostics);
-      if (!candidate.has_value()) return std::nullopt;
-      if (below.has_value() && candidate->step >= *below) return std::nullopt;
+      if (!candidate.has_value()) return attempt;
+      if (!attempt.step.has_value()) attempt.step = candidate->step;
+      if (below.has_value() && candidate->step >= *below) return attempt;
       const Bytes peak = candidate->found.program->memory.use.prediction.peak;
       if (!limit_.has_value() || peak <= limit_->bytes) {
         diagnostics.AddAll(own);
-        return candidate;
+        attempt.candidate = std::move(candidate);
+        return attempt;
       }
       if (!least.has_value() || peak < *least) least = peak;
       shared = *shared * kMargin * static_cast<double>(limit_->bytes.value()) / static_cast<double>(peak.value());
@@ -187,8 +206,11 @@ class Staging {
           absl::StrCat("the smallest that was found needs ", FormatBytes(*least), " on a rank of its largest stage"));
     }
     error.help.push_back("more devices, more stages, or more micro-batches");
+    if (pins_.settings.pipeline_schedule == ir::PipelineSchedule::kZeroBubble) {
+      error.help.push_back("`pipeline_schedule = one_f_one_b`, under which later stages need less");
+    }
     diagnostics.Add(std::move(error));
-    return std::nullopt;
+    return attempt;
   }
 
   static constexpr double kMostMemory = 1e18;  // Bytes: more than any cluster has.
@@ -342,6 +364,27 @@ std::optional<Found> InStages(const PipelineTask& task, int64_t stages, Diagnost
 constexpr int64_t kMostTried = 64;
 constexpr int kMostSlower = 3;
 
+// A plan without stages. Pipelines are compared with what it is predicted to take, of which the price of a search is
+// not a measure to the last percent, so data parallelism is looked at beside what the search finds.
+std::optional<Candidate> WithoutStages(const PipelineTask& task, const ir::Pins& flat, Diagnostics& diagnostics) {
+  std::optional<Candidate> best;
+  const auto try_plan = [&](const SearchOptions& options, Diagnostics& own) {
+    std::optional<Found> found = SearchForProgram(task.graph, task.cluster, flat, options, own);
+    if (!found.has_value()) return false;
+    if (!found->program.has_value()) found->program = MustMake(task.graph, found->plan, options.execution);
+    const Seconds step = StepOf(*found->program, task.cluster, options.execution);
+    if (best.has_value() && step >= best->step) return false;
+    best = Candidate{.found = *std::move(found), .step = step};
+    return true;
+  };
+  if (!try_plan(task.options, diagnostics) || task.options.algorithm != ir::SearchAlgorithm::kSapp) return best;
+  SearchOptions data_parallel = task.options;
+  data_parallel.algorithm = ir::SearchAlgorithm::kDataParallel;
+  Diagnostics own;
+  if (try_plan(data_parallel, own)) diagnostics = std::move(own);
+  return best;
+}
+
 std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnostics) {
   const auto& [graph, cluster, pins, options] = task;
   ir::Pins flat = pins;
@@ -358,11 +401,9 @@ std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnost
     refusals.Add(Refused(absl::StrCat(Plural(cluster.devices(), "device"), " cannot be divided into ", fewest,
                                       " or more stages of equal size along their links"),
                          pins.stages.back().span, "asked for here"));
-  } else if (std::optional<Found> found = SearchForProgram(graph, cluster, flat, options, refusals)) {
-    said = refusals;
-    if (!found->program.has_value()) found->program = MustMake(graph, found->plan, options.execution);
-    const Seconds step = StepOf(*found->program, cluster, options.execution);
-    best = Candidate{.found = *std::move(found), .step = step};
+  } else {
+    best = WithoutStages(task, flat, refusals);
+    if (best.has_value()) said = refusals;
   }
   int slower = 0;
   for (int64_t stages = std::max(int64_t{2}, fewest);

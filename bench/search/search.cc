@@ -1,7 +1,7 @@
 // Question: how good are the plans that the searches find, how long do they take, and does every number of devices
 // work?
 //
-//   search quality|speed|odd [MODEL|all [MOST_DEVICES [REPETITIONS]]]
+//   search quality|speed|odd|hand [MODEL|all [MOST_DEVICES [REPETITIONS]]]
 //
 // quality: for each model and cluster the cost (docs/cost.md) of data parallelism and of sapp's plan, over the cost of
 //   the best plan, or, marked `<`, over a lower bound of it where the best is not proven. `hosts`: of up to 8 devices,
@@ -10,6 +10,9 @@
 //   hosts of 8), with ten times the ops, and with sixteen times the devices.
 // odd: numbers of devices with large prime factors: the ranks with work of their own, how evenly the products are
 //   divided, and the cost over that of data parallelism.
+// hand: for GPTs of ten sizes the predicted step of what `stages = auto` finds, over that of the best plan of
+// Megatron-LM:
+//   all sizes of tensor, pipeline and data parallelism and all numbers of micro-batches that divide the model.
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -28,8 +31,10 @@ int main(int argc, char** argv) {
     cleave::bench::PrintSpeed(options);
   } else if (table == "odd") {
     cleave::bench::PrintOdd(options);
+  } else if (table == "hand") {
+    cleave::bench::PrintHand(options);
   } else {
-    std::cerr << "usage: search quality|speed|odd [MODEL|all [MOST_DEVICES [REPETITIONS]]]\n";
+    std::cerr << "usage: search quality|speed|odd|hand [MODEL|all [MOST_DEVICES [REPETITIONS]]]\n";
     return 2;
   }
 }

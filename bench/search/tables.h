@@ -22,6 +22,9 @@ void PrintSpeed(const TableOptions& options);
 // The plans for numbers of devices that are not powers of two.
 void PrintOdd(const TableOptions& options);
 
+// What is found beside the best plan that people write.
+void PrintHand(const TableOptions& options);
+
 }  // namespace cleave::bench
 
 #endif  // CLEAVE_BENCH_SEARCH_TABLES_H_

@@ -13,7 +13,7 @@ namespace cleave::codegen {
 namespace {
 
 // Checks read results, because a loss that is not finite makes forward and backward pass run again.
-bool IsChecked(ir::Phase phase) { return phase == ir::Phase::kForward || phase == ir::Phase::kBackward; }
+bool IsChecked(ir::Phase phase) { return phase != ir::Phase::kMetric && phase != ir::Phase::kUpdate; }
 
 std::string NamesOf(const Emission& emission, const std::vector<int>& steps, size_t begin, size_t end) {
   constexpr size_t kNamed = 4;

@@ -66,13 +66,6 @@ struct Emission {
     return storage.host.Find(*storage.root[value]) == nullptr ? "arena.At" : "arena.OnHost";
   }
 
-  // For each micro-batch under way, a value that waits has a piece of its own: from one to the next, in bytes; 0 for
-  // others.
-  int64_t WaitingStride(ir::ValueId value) const {
-    const ir::ValueId root = *storage.root[value];
-    return storage.waiting.count(root) == 0 ? 0 : ir::WaitingStride(program, storage, root).value();
-  }
-
   // The op that makes a source value (a parameter, a constant, …), or null.
   const ir::Compute* SourceOf(ir::ValueId value) const { return sources[value]; }
 

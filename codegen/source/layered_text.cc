@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -296,7 +297,7 @@ void LayeredText::WriteStruct(size_t group, SourceWriter& writer) const {
   writer.Open(absl::StrCat("struct ", groups_[group].type, " {"));
   writer.Line("const Arena& arena;");
   writer.Line("const int64_t i;");
-  if (HasWaiting(group)) writer.Line("const int64_t slot;  // Of the micro-batch under way.");
+  if (SlotsOf(group) > 1) writer.Line("const int64_t slot;  // Of the micro-batch under way.");
   writer.Gap();
   std::vector<SourceWriter::Commented> rows;
   for (size_t field = 0; field < planned.fields.size(); ++field) rows.push_back(FieldRow(group, field));
@@ -317,23 +318,35 @@ SourceWriter::Commented LayeredText::FieldRow(size_t group, size_t field) const 
   for (const auto& [layer, buffer] : buffers) numbers[layer] = emission_.OffsetOf(ir::ValueId(buffer));
   const absl::string_view type = ElementTypeName(emission_.value(value).type.dtype);
   const std::string place = absl::StrCat(emission_.MemoryOf(value), "<", type, ">(");
-  std::map<int64_t, int64_t> strides;
-  for (const auto& [layer, buffer] : buffers) strides[layer] = emission_.WaitingStride(ir::ValueId(buffer));
-  const auto waits = [](const auto& stride) { return stride.second > 0; };
-  const std::string slot = std::none_of(strides.begin(), strides.end(), waits)
-                               ? ""
-                               : absl::StrCat("slot * (", ByLayer(plan_.groups[group], strides, "0"), ") + ");
-  const std::string offset = ByLayer(plan_.groups[group], numbers, "nullptr", absl::StrCat(place, slot), ")");
+  const std::string offset =
+      ByLayer(plan_.groups[group], numbers, "nullptr", absl::StrCat(place, SlotText(group, buffers)), ")");
   return {absl::StrCat(type, "* const ", name, " = ", offset, ";"), TensorText(emission_, value)};
 }
 
-bool LayeredText::HasWaiting(size_t group) const {
+std::string LayeredText::SlotText(size_t group, const std::map<int64_t, int>& buffers) const {
+  std::map<int64_t, int64_t> pieces, strides;
+  for (const auto& [layer, buffer] : buffers) {
+    pieces[layer] = emission_.storage.PiecesOf(ir::ValueId(buffer));
+    strides[layer] = emission_.storage.StrideOf(ir::ValueId(buffer));
+  }
+  const LayerGroup& planned = plan_.groups[group];
+  const auto waits = [](const auto& layer) { return layer.second > 0; };
+  if (std::none_of(strides.begin(), strides.end(), waits)) return "";
+  const int64_t slots = SlotsOf(group);
+  const bool has_all = std::all_of(pieces.begin(), pieces.end(),
+                                   [&](const auto& own) { return own.second == slots || own.second == 1; });
+  const std::string piece = has_all ? "" : absl::StrCat(" % (", ByLayer(planned, pieces, "1"), ")");
+  return absl::StrCat("slot", piece, " * (", ByLayer(planned, strides, "0"), ") + ");
+}
+
+int64_t LayeredText::SlotsOf(size_t group) const {
+  int64_t slots = 1;
   for (const LayerField& field : plan_.groups[group].fields) {
     for (const auto& [layer, buffer] : field.buffers) {
-      if (!IsNumber(buffer) && emission_.WaitingStride(ir::ValueId(buffer)) > 0) return true;
+      if (!IsNumber(buffer)) slots = std::lcm(slots, emission_.storage.PiecesOf(ir::ValueId(buffer)));
     }
   }
-  return false;
+  return std::min(slots, ir::MicroBatches(emission_.program));
 }
 
 std::string LayeredText::LayersIn(const std::vector<ir::ValueId>& values) const {
@@ -351,7 +364,7 @@ std::string LayeredText::LayersIn(const std::vector<ir::ValueId>& values) const 
 
 void LayeredText::WriteBegin(absl::string_view number, SourceWriter& writer) const {
   for (size_t group = 0; group < groups_.size(); ++group) {
-    if (!groups_[group].fields.empty() && HasWaiting(group))
+    if (!groups_[group].fields.empty() && SlotsOf(group) > 1)
       writer.Line(absl::StrCat(groups_[group].layers, ".Begin(", number, ");"));
   }
 }
@@ -363,9 +376,9 @@ void LayeredText::WriteFields(SourceWriter& writer) const {
     const std::string& type = groups_[group].type;
     const std::string layers =
         absl::StrCat(planned.first, ", ", planned.count, planned.step == 1 ? "" : absl::StrCat(", ", planned.step));
-    if (HasWaiting(group)) {
-      writer.Line(absl::StrCat("LayersUnderWay<", type, "> ", groups_[group].layers, "{arena, ",
-                               ir::MicroBatchesUnderWay(emission_.program), ", ", layers, "};"));
+    if (const int64_t slots = SlotsOf(group); slots > 1) {
+      writer.Line(
+          absl::StrCat("LayersUnderWay<", type, "> ", groups_[group].layers, "{arena, ", slots, ", ", layers, "};"));
     } else {
       writer.Line(absl::StrCat("const std::vector<", type, "> ", groups_[group].layers, " = MakeLayers<", type,
                                ">(arena, ", layers, ");"));

@@ -90,8 +90,10 @@ class LayeredText {
   static Loop LoopAt(const std::vector<Call>& calls, size_t begin);
   void WriteStruct(size_t group, SourceWriter& writer) const;
   SourceWriter::Commented FieldRow(size_t group, size_t field) const;
-  // Whether micro-batches under way have tensors of their own in the group.
-  bool HasWaiting(size_t group) const;
+  // What chooses among the pieces of a field's buffers, and of how many micro-batches the group has tensors of their
+  // own: of so many that each buffer begins again with its first piece where the group does.
+  std::string SlotText(size_t group, const std::map<int64_t, int>& buffers) const;
+  int64_t SlotsOf(size_t group) const;
 
   Emission& emission_;
   std::vector<StatementList> lists_;

@@ -1,8 +1,10 @@
 #include "codegen/source/pipeline.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "ir/sharding/stages/stages.h"
 
 namespace cleave::codegen {
@@ -27,6 +29,11 @@ std::string BoxText(Emission& emission, int step, int to) {
   return absl::StrCat(box, " + ", emission.sizes.AxisName(*emission.program.time), " % ", messages);
 }
 
+// How many micro-batches the forward passes of the stage are ahead of its passes of a kind.
+int64_t AheadOf(const Emission& emission, ir::PassKind kind) {
+  return ir::MicroBatchesBetween(emission.program, *emission.program.stage, ir::PassKind::kForward, kind) - 1;
+}
+
 const std::string& StageGroup(Emission& emission) { return emission.Group({emission.program.pipeline->axis}); }
 
 }  // namespace
@@ -49,20 +56,37 @@ void EmitReceive(Emission& emission, int step, const ir::Receive& receive, Sourc
               ");");
 }
 
-void EmitTurns(const Emission& emission, const std::function<void()>& forward, const std::function<void()>& backward,
-               SourceWriter& writer) {
-  const int64_t count = ir::MicroBatches(emission.program);
-  const auto pass = [&](const std::string& condition, const std::string& number, const std::function<void()>& calls) {
-    writer.Open(absl::StrCat("if (", condition, ") {"));
-    writer.Line(absl::StrCat("Begin(", number, ");"));
-    calls();
-    writer.Close("}");
+std::string TurnText(const Emission& emission) {
+  std::string text = "In turn t this stage does the forward pass of micro-batch t";
+  const auto micro_batch = [&](ir::PassKind kind) {
+    const int64_t ahead = AheadOf(emission, kind);
+    return absl::StrCat("of micro-batch t", ahead == 0 ? "" : absl::StrCat(" - ", ahead));
   };
-  writer.Line(
-      absl::StrCat("const int64_t ahead = gradients ? ", ir::MicroBatchesUnderWay(emission.program) - 1, " : 0;"));
+  const bool has_weights = ir::LastPassOf(emission.program) == ir::PassKind::kWeights;
+  absl::StrAppend(&text, has_weights ? ", " : " and ", "the backward pass ", micro_batch(ir::PassKind::kBackward));
+  if (has_weights) absl::StrAppend(&text, " and the gradients of weights ", micro_batch(ir::PassKind::kWeights));
+  return absl::StrCat(text, ".");
+}
+
+void EmitTurns(const Emission& emission, const std::function<void(ir::PassKind)>& calls, SourceWriter& writer) {
+  const int64_t count = ir::MicroBatches(emission.program);
+  const ir::PassKind last = ir::LastPassOf(emission.program);
+  writer.Line(absl::StrCat("const int64_t ahead = gradients ? ", AheadOf(emission, last), " : 0;"));
   writer.Open(absl::StrCat("for (int64_t turn = 0; turn < ", count, " + ahead; ++turn) {"));
-  pass(absl::StrCat("turn < ", count), "turn", forward);
-  pass("gradients && turn >= ahead", "turn - ahead", backward);
+  for (const ir::PassKind kind : ir::kPassKinds) {
+    if (kind > last) break;
+    const bool is_last = kind == last;
+    const int64_t own = AheadOf(emission, kind);
+    const std::string ahead = is_last ? "ahead" : absl::StrCat(own);
+    std::vector<std::string> conditions;
+    if (kind != ir::PassKind::kForward) conditions.push_back("gradients");
+    if (own > 0) conditions.push_back(absl::StrCat("turn >= ", ahead));
+    if (!is_last) conditions.push_back(absl::StrCat("turn < ", own + count));
+    writer.Open(absl::StrCat("if (", absl::StrJoin(conditions, " && "), ") {"));
+    writer.Line(absl::StrCat("Begin(turn", own > 0 ? absl::StrCat(" - ", ahead) : "", ");"));
+    calls(kind);
+    writer.Close("}");
+  }
   writer.Close("}");
 }
 

@@ -4,6 +4,7 @@
 #define CLEAVE_CODEGEN_SOURCE_PIPELINE_H_
 
 #include <functional>
+#include <string>
 
 #include "codegen/source/emission.h"
 #include "ir/program/program.h"
@@ -14,10 +15,11 @@ namespace cleave::codegen {
 void EmitSend(Emission& emission, int step, const ir::Send& send, SourceWriter& writer);
 void EmitReceive(Emission& emission, int step, const ir::Receive& receive, SourceWriter& writer);
 
-// Writes the loop over the micro-batches of a stage that has several under way. `forward` and `backward` write the
-// calls of these passes.
-void EmitTurns(const Emission& emission, const std::function<void()>& forward, const std::function<void()>& backward,
-               SourceWriter& writer);
+// What a stage that has several micro-batches under way does in a turn: "In turn t this stage does the forward pass of
+// micro-batch t and the backward pass of micro-batch t - 1."
+std::string TurnText(const Emission& emission);
+// Writes the loop over its turns. `calls` writes the calls of a pass.
+void EmitTurns(const Emission& emission, const std::function<void(ir::PassKind)>& calls, SourceWriter& writer);
 
 }  // namespace cleave::codegen
 

@@ -49,19 +49,25 @@ struct PhaseFunction {
   ir::Repeat repeat = ir::Repeat::kEach;
   absl::string_view condition = "";  // Under which RunBatch calls it.
 };
-constexpr std::array<PhaseFunction, 10> kPhases = {{
+constexpr std::array<PhaseFunction, 11> kPhases = {{
     {"BeforeForward", ir::Phase::kForward, ir::Repeat::kOnceBefore},
     {"BeforeMetrics", ir::Phase::kMetric, ir::Repeat::kOnceBefore, "metrics"},
     {"BeforeBackward", ir::Phase::kBackward, ir::Repeat::kOnceBefore, "gradients"},
     {"Forward", ir::Phase::kForward, ir::Repeat::kEach},
     {"Metrics", ir::Phase::kMetric, ir::Repeat::kEach, "metrics"},
     {"Backward", ir::Phase::kBackward, ir::Repeat::kEach, "gradients"},
+    {"WeightGradients", ir::Phase::kWeights, ir::Repeat::kEach, "gradients"},
     {"AfterForward", ir::Phase::kForward, ir::Repeat::kOnceAfter},
     {"AfterMetrics", ir::Phase::kMetric, ir::Repeat::kOnceAfter, "metrics"},
     {"AfterBackward", ir::Phase::kBackward, ir::Repeat::kOnceAfter, "gradients"},
     {"Update", ir::Phase::kUpdate, ir::Repeat::kOnceAfter},
 }};
 bool IsUpdate(const PhaseFunction& function) { return function.phase == ir::Phase::kUpdate; }
+
+// Whether all programs have the function.
+bool IsCommon(const PhaseFunction& function) {
+  return IsUpdate(function) || (function.repeat == ir::Repeat::kEach && function.phase != ir::Phase::kWeights);
+}
 
 class ProgramWriter {
  public:
@@ -378,12 +384,11 @@ class ProgramWriter {
     text.Write(kFirstPhase + index, writer, body);
     if (IsUpdate(function)) EmitCopies(body);
     const bool takes_scalars = IsUpdate(function) && !ScalarsOf(function).empty();
-    const bool is_always_there = function.repeat == ir::Repeat::kEach || IsUpdate(function);
-    if (!is_always_there && body.text().empty()) return;
+    if (!IsCommon(function) && body.text().empty()) return;
     writer.Gap();
     const std::string scalars = takes_scalars ? "const StepScalars& scalars" : "const StepScalars&";
     const std::string head = absl::StrCat("void ", function.name, "(", IsUpdate(function) ? scalars : "", ")",
-                                          is_always_there ? " override" : "", " {");
+                                          IsCommon(function) ? " override" : "", " {");
     if (body.text().empty()) return writer.Line(absl::StrCat(head, "}"));
     writer.Open(head);
     // The first comment needs no empty line before it.
@@ -409,24 +414,23 @@ class ProgramWriter {
         if (function.repeat == repeat && !IsUpdate(function)) call(function);
       }
     };
-    const auto call_pass = [&](bool is_backward) {
+    const auto call_pass = [&](ir::PassKind pass) {
       for (PhaseFunction function : kPhases) {
-        const bool is_of_pass = (function.phase == ir::Phase::kBackward) == is_backward;
-        if (function.repeat != ir::Repeat::kEach || IsUpdate(function) || !is_of_pass) continue;
-        if (is_backward) function.condition = "";  // The pass is only begun where gradients are asked for.
+        if (function.repeat != ir::Repeat::kEach || IsUpdate(function) || ir::PassOf(function.phase) != pass) continue;
+        // Other passes are only begun where gradients are asked for.
+        if (pass != ir::PassKind::kForward) function.condition = "";
         call(function);
       }
     };
     writer.Gap();
     writer.Comment(
         absl::StrCat("A step takes its batch in ", ir::MicroBatches(program()), " micro-batches, one after another."));
-    const int64_t ahead = ir::MicroBatchesUnderWay(program()) - 1;
-    if (ahead > 0) writer.Comment(ScheduleText(ahead));
+    const bool has_turns = ir::MicroBatchesUnderWay(program()) > 1;
+    if (has_turns) writer.Comment(TurnText(emission_));
     writer.Open("void RunBatch(bool metrics, bool gradients) override {");
     call_all(ir::Repeat::kOnceBefore);
-    if (ahead > 0) {
-      EmitTurns(
-          emission_, [&] { call_pass(false); }, [&] { call_pass(true); }, writer);
+    if (has_turns) {
+      EmitTurns(emission_, call_pass, writer);
     } else {
       writer.Open(absl::StrCat("for (int64_t i = 0; i < ", ir::MicroBatches(program()), "; ++i) {"));
       writer.Line("Begin(i);");
@@ -435,12 +439,6 @@ class ProgramWriter {
     }
     call_all(ir::Repeat::kOnceAfter);
     writer.Close("}");
-  }
-
-  // "In turn t it does the forward pass of micro-batch t and the backward pass of micro-batch t - 1."
-  static std::string ScheduleText(int64_t ahead) {
-    return absl::StrCat("In turn t this stage does the forward pass of micro-batch t and the backward pass of ",
-                        "micro-batch t - ", ahead, ".");
   }
 
   std::vector<const ir::Compute*> StepScalarOps() const {
@@ -799,14 +797,15 @@ class ProgramWriter {
       if (source == nullptr || source->kind != ir::OpKind::kInput) continue;
       declare(value, absl::StrCat("i * ", ir::InputStride(program(), value).value()));
     }
-    const int64_t under_way = ir::MicroBatchesUnderWay(program());
-    if (!emission_.storage.waiting.empty()) {
+    const ir::Storage& storage = emission_.storage;
+    if (!storage.waiting.empty()) {
       writer.Gap();
-      writer.Comment(absl::StrCat("What waits for its backward pass, of ", under_way, " micro-batches under way."));
+      writer.Comment(absl::StrCat("What waits for a later pass, of ", ir::MicroBatchesUnderWay(program()),
+                                  " micro-batches under way."));
     }
     for (const ir::ValueId value : emission_.names.declared) {
-      if (emission_.WaitingStride(value) == 0 || text.IsOfLayer(value)) continue;
-      declare(value, absl::StrCat("i % ", under_way, " * ", emission_.WaitingStride(value)));
+      if (storage.PiecesOf(value) == 1 || text.IsOfLayer(value)) continue;
+      declare(value, absl::StrCat("i % ", storage.PiecesOf(value), " * ", storage.StrideOf(value)));
     }
     text.WriteBegin("i", body);
     writer.Gap();
@@ -830,7 +829,7 @@ class ProgramWriter {
     std::vector<SourceWriter::Commented> rows;
     for (const ir::ValueId value : emission_.names.declared) {
       const bool is_elsewhere = text.IsOfLayer(value) || bucketed.count(*emission_.storage.root[value]) > 0 ||
-                                emission_.WaitingStride(value) > 0;
+                                emission_.storage.PiecesOf(value) > 1;
       if (chosen.count(value) == 0 || is_elsewhere) continue;
       const absl::string_view type = ElementTypeName(emission_.value(value).type.dtype);
       rows.push_back({absl::StrCat(type, "* const ", emission_.names[value], " = ", emission_.MemoryOf(value), "<",

@@ -62,9 +62,10 @@ class ParallelReader {
     if (name == "stages") ReadStages(value);
     if (name == "pipeline_schedule") {
       settings_.pipeline_schedule_span = value.span;
-      ReadChoice<ir::PipelineSchedule>(
-          reporter_, name, value, settings_.pipeline_schedule,
-          {{"one_f_one_b", ir::PipelineSchedule::kOneForwardOneBackward}, {"gpipe", ir::PipelineSchedule::kGPipe}});
+      ReadChoice<ir::PipelineSchedule>(reporter_, name, value, settings_.pipeline_schedule,
+                                       {{"one_f_one_b", ir::PipelineSchedule::kOneForwardOneBackward},
+                                        {"zero_bubble", ir::PipelineSchedule::kZeroBubble},
+                                        {"gpipe", ir::PipelineSchedule::kGPipe}});
     }
     if (name == "row_updates") {
       settings_.row_updates_span = value.span;

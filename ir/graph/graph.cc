@@ -11,6 +11,8 @@ absl::string_view PhaseName(Phase phase) {
       return "metric";
     case Phase::kBackward:
       return "backward";
+    case Phase::kWeights:
+      return "weights";
     case Phase::kUpdate:
       return "update";
   }
@@ -18,7 +20,7 @@ absl::string_view PhaseName(Phase phase) {
 }
 
 std::optional<Phase> ParsePhase(absl::string_view name) {
-  for (Phase phase : {Phase::kForward, Phase::kMetric, Phase::kBackward, Phase::kUpdate}) {
+  for (Phase phase : {Phase::kForward, Phase::kMetric, Phase::kBackward, Phase::kWeights, Phase::kUpdate}) {
     if (name == PhaseName(phase)) return phase;
   }
   return std::nullopt;

@@ -25,7 +25,9 @@ using OpId = StrongId<struct OpIdTag>;
 
 // When an op runs. Update ops run at the end of a step of training, wherever they stand. Metric ops run at logged steps
 // and over the test part; they read forward values, and no other ops read them.
-enum class Phase { kForward, kMetric, kBackward, kUpdate };
+// Steps of programs alone may be of the weights: those of the backward pass that a stage of a pipeline leaves for later
+// (ir/sharding/stages).
+enum class Phase { kForward, kMetric, kBackward, kWeights, kUpdate };
 
 absl::string_view PhaseName(Phase phase);  // "forward"
 std::optional<Phase> ParsePhase(absl::string_view name);

@@ -17,7 +17,7 @@ TEST(GraphTest, FindAndUsers) {
 }
 
 TEST(GraphTest, PhaseNamesReadBack) {
-  for (Phase phase : {Phase::kForward, Phase::kMetric, Phase::kBackward, Phase::kUpdate}) {
+  for (Phase phase : {Phase::kForward, Phase::kMetric, Phase::kBackward, Phase::kWeights, Phase::kUpdate}) {
     EXPECT_EQ(ParsePhase(PhaseName(phase)), phase);
   }
   EXPECT_EQ(ParsePhase("backwards"), std::nullopt);

@@ -149,7 +149,8 @@ class GraphParser {
       CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
       CLEAVE_ASSIGN_OR_RETURN(std::string name, reader_.Word());
       const std::optional<Phase> phase = ParsePhase(name);
-      if (!phase.has_value()) return reader_.Error(absl::StrCat("a phase instead of `", name, "`"));
+      if (!phase.has_value() || phase == Phase::kWeights)
+        return reader_.Error(absl::StrCat("a phase instead of `", name, "`"));
       op.phase = *phase;
       return reader_.Expect(")");
     }

@@ -189,19 +189,30 @@ int StageCount(const Program& program) {
   return program.pipeline.has_value() ? static_cast<int>(program.mesh.axis(program.pipeline->axis).size) : 1;
 }
 
-int64_t MicroBatchesUnderWay(const Program& program) {
-  return program.stage.has_value() ? MicroBatchesUnderWay(program, *program.stage) : 1;
+int64_t MicroBatchesBetween(const Program& program, int stage, PassKind from, PassKind to) {
+  const auto ahead_of = [&](PassKind kind) {
+    return MicroBatchesAhead(program.pipeline->schedule, StageCount(program), stage, MicroBatches(program), kind);
+  };
+  return ahead_of(to) - ahead_of(from) + 1;
 }
 
-int64_t MicroBatchesUnderWay(const Program& program, int stage) {
-  return MicroBatchesAhead(program.pipeline->schedule, StageCount(program), stage, MicroBatches(program)) + 1;
+PassKind LastPassOf(const Program& program) {
+  const bool has_weights = std::any_of(program.steps.begin(), program.steps.end(),
+                                       [](const Step& step) { return step.phase == Phase::kWeights; });
+  return has_weights ? PassKind::kWeights : PassKind::kBackward;
+}
+
+int64_t MicroBatchesUnderWay(const Program& program) {
+  if (!program.stage.has_value()) return 1;
+  return MicroBatchesBetween(program, *program.stage, PassKind::kForward, LastPassOf(program));
 }
 
 int64_t MessagesUnderWay(const Program& program, const Step& step) {
   const int from = *StageOf(program, step);
   const int to = std::get<Send>(step.action).to;
   const bool are_neighbours = std::abs(from - to) == 1;
-  return step.repeat != Repeat::kEach || are_neighbours ? 1 : MicroBatchesUnderWay(program, std::min(from, to));
+  if (step.repeat != Repeat::kEach || are_neighbours) return 1;
+  return MicroBatchesBetween(program, std::min(from, to), PassKind::kForward, PassKind::kBackward);
 }
 
 std::optional<int> StageOf(const Program& program, const Step& step) {

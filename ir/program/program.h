@@ -222,7 +222,7 @@ struct Program {
   // The program of the ranks of one stage (ProgramOfStage); nullopt: of all.
   std::optional<int> stage = {};
   IdVector<ValueId, Value> values;
-  // Ordered by `repeat`, and steps of one kind by phase: forward, metric, backward, update.
+  // Ordered by `repeat`, and steps of one kind by phase: forward, metric, backward, weights, update.
   std::vector<Step> steps;
   std::optional<ValueId> loss;        // Replicated.
   std::vector<ValueId> loss_of = {};  // Of a pipeline of all stages: the loss as each stage has it.
@@ -243,15 +243,19 @@ int64_t MicroBatches(const Program& program);
 // A rank of RankMesh at a moment, as a rank of the program's mesh.
 int AtMoment(const Program& program, int rank, int64_t moment = 0);
 
-// How many micro-batches of the program of a stage are between their forward and backward passes at once: each has its
-// own of the values that wait. 1 where the program is no pipeline.
+// How many micro-batches of a stage of a pipeline are at once between the beginning of a pass and the end of a later
+// one: each has its own of the values that wait from the one for the other.
+int64_t MicroBatchesBetween(const Program& program, int stage, PassKind from, PassKind to);
+// The last pass of a micro-batch in the program of a stage: that for the weights, if it has steps of this phase.
+PassKind LastPassOf(const Program& program);
+// How many micro-batches of the program of a stage are at once between their first and their last pass. 1 where the
+// program is no pipeline.
 int64_t MicroBatchesUnderWay(const Program& program);
-// The same of a stage of a pipeline.
-int64_t MicroBatchesUnderWay(const Program& program, int stage);
 
 // How many messages of a send wait at most to be taken at once: each has a place in the sender's memory. Between stages
-// that are not neighbours it is the micro-batches under way in the first of them. With fewer places that stage would
-// wait in a forward pass for the other one, which may wait in a backward pass for it.
+// that are not neighbours it is the micro-batches that the first of them has between their forward and backward passes.
+// With fewer places that stage would wait in a forward pass for the other one, which may wait in a backward pass for
+// it.
 int64_t MessagesUnderWay(const Program& program, const Step& step);
 
 // The stage whose ranks run the step; nullopt: all ranks do.

@@ -25,7 +25,7 @@ std::vector<Layer> MakeLayers(const Arena& arena, int64_t first, int64_t count, 
 }
 
 // The same of a stage of a pipeline, in which several micro-batches are under way, each with its own of the tensors
-// that wait for the backward pass: `Layer` has a field `slot` behind `i`.
+// that wait for a later pass: `Layer` has a field `slot` behind `i`.
 //
 //   LayersUnderWay<Layer> layers{arena, 2, 0, 12};
 //   layers.Begin(5);                    // From here on they are those of micro-batch 5.

@@ -132,6 +132,7 @@ Role RoleOf(const GraphFacts& facts, const ir::Op& op, bool is_reshaped_gradient
     case ir::Phase::kBackward:
       if (op.inherits.has_value() && !is_reshaped_gradient) return Role::kInherits;
       return op.inputs.empty() ? Role::kConstant : Role::kSum;
+    case ir::Phase::kWeights:  // Of steps only.
     case ir::Phase::kUpdate:
       return Role::kUpdate;
   }

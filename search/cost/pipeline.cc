@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/check/check.h"
 #include "ir/program/fuse/fuse.h"
 #include "ir/sharding/stages/stages.h"
 #include "search/cost/time.h"
@@ -30,8 +31,20 @@ void AddMessages(const ir::Program& program, const Cluster& cluster, std::vector
     // Without micro-batches the loss goes back at the end of the forward pass, when nothing waits for it any more.
     const bool is_backward = step.phase == ir::Phase::kBackward;
     if (step.repeat != ir::Repeat::kEach || is_backward != (send->to < *program.stage)) continue;
-    messages.push_back({.from = *program.stage, .to = send->to, .is_backward = is_backward, .seconds = seconds});
+    messages.push_back({.from = *program.stage, .to = send->to, .kind = ir::PassOf(step.phase), .seconds = seconds});
   }
+}
+
+Seconds& PartOf(StageSeconds& time, ir::PassKind kind) {
+  switch (kind) {
+    case ir::PassKind::kForward:
+      return time.forward;
+    case ir::PassKind::kBackward:
+      return time.backward;
+    case ir::PassKind::kWeights:
+      return time.weights;
+  }
+  CLEAVE_UNREACHABLE();
 }
 
 // `alone`: the prediction of the stage's program by itself. What runs side by side there is taken to do so in all
@@ -49,7 +62,7 @@ StageSeconds TimeOf(const ir::StageProgram& stage, const Cluster& cluster, const
     const ir::Step& first = program.steps[static_cast<size_t>(ir::StepsOf(fused).front())];
     if (!IsTimed(first)) continue;
     const bool is_once = fused.repeat != ir::Repeat::kEach || fused.phase == ir::Phase::kUpdate;
-    Seconds& part = is_once ? time.once : fused.phase == ir::Phase::kBackward ? time.backward : time.forward;
+    Seconds& part = is_once ? time.once : PartOf(time, ir::PassOf(fused.phase));
     part += times[i] * (is_once ? share : share / micro_batches);
   }
   return time;
@@ -61,7 +74,10 @@ class Timeline {
       : task_(task), next_(task.stages.size(), 0), free_(task.stages.size(), Seconds(0)) {
     const int stages = static_cast<int>(task.stages.size());
     for (int stage = 0; stage < stages; ++stage) {
-      order_.push_back(ir::PassesOf(task.schedule, stages, stage, task.micro_batches));
+      std::vector<ir::Pass>& passes =
+          order_.emplace_back(ir::PassesOf(task.schedule, stages, stage, task.micro_batches));
+      const bool splits = task.stages[static_cast<size_t>(stage)].weights > Seconds(0);
+      std::erase_if(passes, [&](const ir::Pass& pass) { return pass.kind == ir::PassKind::kWeights && !splits; });
     }
   }
 
@@ -84,13 +100,13 @@ class Timeline {
 
  private:
   bool IsFor(const StageMessage& message, size_t stage, const ir::Pass& pass) const {
-    return message.to == static_cast<int>(stage) && message.is_backward == pass.is_backward;
+    return message.to == static_cast<int>(stage) && message.kind == pass.kind;
   }
 
   bool CanBegin(size_t stage) const {
     const ir::Pass& pass = order_[stage][next_[stage]];
     return std::all_of(task_.messages.begin(), task_.messages.end(), [&](const StageMessage& message) {
-      return !IsFor(message, stage, pass) || ended_.count({message.from, pass.micro_batch, pass.is_backward}) > 0;
+      return !IsFor(message, stage, pass) || ended_.count({message.from, pass.micro_batch, pass.kind}) > 0;
     });
   }
 
@@ -99,24 +115,20 @@ class Timeline {
     Seconds begin = free_[stage];
     for (const StageMessage& message : task_.messages) {
       if (!IsFor(message, stage, pass)) continue;
-      begin = std::max(begin, ended_.at({message.from, pass.micro_batch, pass.is_backward}) + message.seconds);
+      begin = std::max(begin, ended_.at({message.from, pass.micro_batch, pass.kind}) + message.seconds);
     }
-    const StageSeconds& times = task_.stages[stage];
-    const Seconds end = begin + (pass.is_backward ? times.backward : times.forward);
+    const int own = static_cast<int>(stage);
+    const Seconds end = begin + task_.stages[stage].Of(pass.kind);
     free_[stage] = end;
-    ended_[{static_cast<int>(stage), pass.micro_batch, pass.is_backward}] = end;
-    return {.stage = static_cast<int>(stage),
-            .micro_batch = pass.micro_batch,
-            .is_backward = pass.is_backward,
-            .begin = begin,
-            .end = end};
+    ended_[{own, pass.micro_batch, pass.kind}] = end;
+    return {.stage = own, .micro_batch = pass.micro_batch, .kind = pass.kind, .begin = begin, .end = end};
   }
 
   const PassTask& task_;
   std::vector<std::vector<ir::Pass>> order_;  // By stage.
   std::vector<size_t> next_;                  // By stage: the next pass.
   std::vector<Seconds> free_;                 // By stage: when it can begin.
-  std::map<std::tuple<int, int64_t, bool>, Seconds> ended_;
+  std::map<std::tuple<int, int64_t, ir::PassKind>, Seconds> ended_;
 };
 
 Seconds EndOf(absl::Span<const PassTime> passes) {
@@ -126,6 +138,11 @@ Seconds EndOf(absl::Span<const PassTime> passes) {
 }
 
 }  // namespace
+
+Seconds StageSeconds::Of(ir::PassKind kind) const {
+  StageSeconds time = *this;
+  return PartOf(time, kind);
+}
 
 std::vector<PassTime> RunPasses(const PassTask& task) { return Timeline(task).Run(); }
 

@@ -3,7 +3,9 @@
 //
 // With p stages that take equally long, m micro-batches and nothing to send, stages are idle for (p - 1) / (m + p - 1)
 // of the passes: the bubble of GPipe and of one forward, one backward (Narayanan et al. 2021, section 2.2, where it is
-// given relative to the work: (p - 1) / m).
+// given relative to the work: (p - 1) / m). Where gradients of weights, with time W, fill it, p - 1 times F + B - W of
+// the p - 1 times F + B + W are left, for the times F and B of the other passes, if W is at most B and m at least p
+// (ZB-H1, Qi et al. 2023, section 2.3).
 #ifndef CLEAVE_SEARCH_COST_PIPELINE_H_
 #define CLEAVE_SEARCH_COST_PIPELINE_H_
 
@@ -24,22 +26,26 @@ struct StageSeconds {
   Seconds once{0};      // Before and after the micro-batches.
   Seconds forward{0};   // Of one micro-batch.
   Seconds backward{0};  // Of one micro-batch.
+  Seconds weights{0};   // Of one micro-batch; 0 where the backward pass makes the gradients of weights too.
+
+  Seconds Of(ir::PassKind kind) const;
 };
 
 // A pass of a micro-batch in a stage.
 struct PassTime {
   int stage = 0;
   int64_t micro_batch = 0;
-  bool is_backward = false;
+  ir::PassKind kind = ir::PassKind::kForward;
   Seconds begin{0};
   Seconds end{0};
 };
 
-// What a pass of one stage sends to another, which waits for it before the same pass of the same micro-batch.
+// What a forward or backward pass of one stage sends to another, which waits for it before the same pass of the same
+// micro-batch.
 struct StageMessage {
   int from = 0;
   int to = 0;
-  bool is_backward = false;
+  ir::PassKind kind = ir::PassKind::kForward;
   Seconds seconds{0};  // That it is under way.
 };
 
@@ -51,6 +57,7 @@ struct PassTask {
 };
 
 // When each pass runs, ordered by stage, then by time: each as soon as its stage is free and has what it waits for.
+// Stages whose gradients of weights take no time have no passes for them.
 std::vector<PassTime> RunPasses(const PassTask& task);
 
 // The share of the time of the passes in which stages are idle, 0 to 1.

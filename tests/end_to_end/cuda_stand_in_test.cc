@@ -139,7 +139,8 @@ TEST(CudaStandInMemory, WaitsOnTheHostWithTheSameNumbers) {
 TEST(CudaStandInPipeline, TrainsAsTheCpuDoes) {
   const Example whole = {"tests/end_to_end/staged.model", {"seq=16", "width=32"}};
   Example staged = whole;
-  staged.smaller.insert(staged.smaller.end(), {"stages=3", "micro_batches=4", "zero=2"});
+  staged.smaller.insert(staged.smaller.end(),
+                        {"stages=3", "micro_batches=4", "zero=2", "pipeline_schedule=zero_bubble"});
   EXPECT_LE(LargestRelativeDifference(LossesOf(staged, "cuda", 6), LossesOf(whole, "cpu", 1)), 1e-4);
 }
 

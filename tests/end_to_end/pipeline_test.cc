@@ -37,10 +37,16 @@ TEST(Pipeline, TrainsWithTheNumbersOfOneRank) {
        std::vector<std::vector<std::string>>{{"--devices", "4", "--set", "stages=2", "--set", "micro_batches=3"},
                                              {"--devices", "6", "--set", "stages=3", "--set", "micro_batches=4",
                                               "--set", "zero=3", "--set", "pipeline_schedule=gpipe"},
+                                             {"--devices", "3", "--set", "stages=3", "--set", "micro_batches=5",
+                                              "--set", "recompute=full", "--set", "pipeline_schedule=zero_bubble"},
+                                             {"--devices", "4", "--set", "stages=2", "--set", "micro_batches=4",
+                                              "--set", "zero=2", "--set", "pipeline_schedule=zero_bubble"},
                                              {"--devices", "2", "--set", "stages=2", "--set", "recompute=full"}}) {
     SCOPED_TRACE(absl::StrCat(how[1], " devices, ", how[3]));
     EXPECT_LE(LargestRelativeDifference(LossesOf(folder, how), alone), kTolerance);
-    EXPECT_TRUE(absl::StrContains(ReadText(folder + "/out/program.cc"), "namespace stage_1 {"));
+    const std::string program = ReadText(folder + "/out/program.cc");
+    EXPECT_TRUE(absl::StrContains(program, "namespace stage_1 {"));
+    EXPECT_EQ(absl::StrContains(program, "void WeightGradients() {"), how.back() == "pipeline_schedule=zero_bubble");
   }
 }
 

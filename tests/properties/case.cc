@@ -96,8 +96,7 @@ void CutIntoStages(int stages, ir::Random& random, PlannedGraph& sample) {
   }
   std::sample(forward.begin(), forward.end(), std::back_inserter(first), stages - 1, random);
   const ir::MeshAxis axis{.name = std::string(ir::kStageAxis), .size = static_cast<int64_t>(first.size()) + 1};
-  const ir::PipelineSchedule schedule =
-      random() % 2 == 0 ? ir::PipelineSchedule::kGPipe : ir::PipelineSchedule::kOneForwardOneBackward;
+  const auto schedule = static_cast<ir::PipelineSchedule>(random() % 3);
   sample.plan = *ir::WithStages(std::move(sample.plan), axis, schedule, ir::StagesOf(sample.graph, first));
   sample.plan.moves_steps = false;
 }

@@ -14,6 +14,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/rule_table.h"
 #include "ir/program/fuse/host_copies.h"
+#include "ir/sharding/stages/stages.h"
 
 namespace cleave::ir {
 namespace {
@@ -326,8 +327,8 @@ class StoragePlanner {
       if (program_.time.has_value() && inputs_.contains(value)) {
         request.size = InputStride(program_, value) * MicroBatches(program_);
       }
-      if (storage_.waiting.count(value) > 0) {
-        request.size = Bytes(BufferPlan::Aligned(request.size.value())) * MicroBatchesUnderWay(program_);
+      if (const int64_t pieces = storage_.PiecesOf(value); pieces > 1) {
+        request.size = Bytes(BufferPlan::Aligned(request.size.value())) * pieces;
       }
       request.always_live = permanent_.contains(value);
       (on_host_.contains(value) ? on_host : requests).push_back(request);
@@ -374,14 +375,11 @@ class StoragePlanner {
     }
   }
 
-  // What a forward pass leaves for the backward pass, which begins when others have been made, has its memory from the
-  // first forward pass to the last backward pass.
+  // What a pass leaves for a later one, which begins when others have been made, has its memory from the first pass of
+  // the first micro-batch to the last pass of the last one.
   void KeepWhileUnderWay() {
     if (MicroBatchesUnderWay(program_) == 1) return;
     std::optional<size_t> first, last;
-    const auto is_backward = [&](int stage) {
-      return fusion_.stages[static_cast<size_t>(stage)].phase == Phase::kBackward;
-    };
     for (int stage = 0; stage < stage_count(); ++stage) {
       if (RepeatOf(stage) != Repeat::kEach) continue;
       if (!first.has_value()) first = static_cast<size_t>(stage);
@@ -391,26 +389,36 @@ class StoragePlanner {
     for (size_t i = 0; i < program_.values.size(); ++i) {
       const ValueId root(static_cast<int64_t>(i));
       if (storage_.root[root] != root || permanent_.contains(root) || ServesNext(root)) continue;
-      bool is_made_before = false, is_read_behind = false;
-      for (const ValueId value : ClassOf(root)) {
-        const int made = fusion_.written_by[value];
-        is_made_before |= made >= 0 && RepeatOf(made) == Repeat::kEach && !is_backward(made);
-        for (const Reading& reading : readings_[value]) {
-          is_read_behind |=
-              reading.stage < stage_count() && RepeatOf(reading.stage) == Repeat::kEach && is_backward(reading.stage);
-        }
-      }
-      if (!is_made_before || !is_read_behind) continue;
-      storage_.waiting.insert(root);
+      const int64_t pieces = PiecesNeeded(root);
+      if (pieces == 1) continue;
+      storage_.waiting[root] = pieces;
       storage_.stages[*first].writes.push_back(root);
       storage_.stages[*last].reads.push_back(root);
     }
     // With several pieces a tensor does not lie next to another one's piece.
     std::erase_if(storage_.buckets, [&](const auto& bucket) {
-      const bool waits = absl::c_any_of(bucket.second, [&](ValueId root) { return storage_.waiting.count(root) > 0; });
+      const bool waits = absl::c_any_of(bucket.second, [&](ValueId root) { return storage_.PiecesOf(root) > 1; });
       if (waits) absl::c_for_each(bucket.second, [&](ValueId root) { bucketed_.erase(root); });
       return waits;
     });
+  }
+
+  // For how many micro-batches at once the buffer of `root` holds values from the first pass that makes one of them to
+  // the last one that reads one.
+  int64_t PiecesNeeded(ValueId root) const {
+    std::optional<PassKind> made, read;
+    const auto pass_of = [&](int stage) -> std::optional<PassKind> {
+      if (stage < 0 || stage >= stage_count() || RepeatOf(stage) != Repeat::kEach) return std::nullopt;
+      const Phase phase = fusion_.stages[static_cast<size_t>(stage)].phase;
+      return phase == Phase::kUpdate ? std::nullopt : std::optional(PassOf(phase));
+    };
+    for (const ValueId value : ClassOf(root)) {
+      const std::optional<PassKind> own = pass_of(fusion_.written_by[value]);
+      if (own.has_value() && (!made.has_value() || *own < *made)) made = own;
+      for (const Reading& reading : readings_[value]) read = std::max(read, pass_of(reading.stage));
+    }
+    if (!made.has_value() || !read.has_value() || *read <= *made) return 1;
+    return MicroBatchesBetween(program_, *program_.stage, *made, *read);
   }
 
   // The phase of the last stage that reads the buffer of `root`.
@@ -496,8 +504,14 @@ Bytes InputStride(const Program& program, ValueId input) {
   return Bytes(BufferPlan::Aligned(LargestLocalBytes(program, input).value()));
 }
 
-Bytes WaitingStride(const Program& program, const Storage& storage, ValueId waiting) {
-  return Bytes(storage.buffers.Find(waiting)->size.value() / MicroBatchesUnderWay(program));
+int64_t Storage::PiecesOf(ValueId value) const {
+  const auto found = root[value].has_value() ? waiting.find(*root[value]) : waiting.end();
+  return found == waiting.end() ? 1 : found->second;
+}
+
+int64_t Storage::StrideOf(ValueId value) const {
+  const int64_t pieces = PiecesOf(value);
+  return pieces == 1 ? 0 : BufferOf(*root[value]).size.value() / pieces;
 }
 
 Storage PlanStorage(const Program& program, const Fusion& fusion) { return StoragePlanner(program, fusion).Run(); }

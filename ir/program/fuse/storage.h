@@ -11,15 +11,14 @@
 //   fused loop     in an input that is read there for the last time, element by element
 // What is copied out keeps its memory while it may be under way (host_copies.h), and nothing else is written there.
 // What one micro-batch leaves for the next, sums over them and what was made before them, keeps its memory through all.
-// In a stage of a pipeline several micro-batches are under way, so what the backward pass reads of the forward pass has
-// a piece for each of them.
+// In a stage of a pipeline several micro-batches are under way, so what a pass reads of an earlier pass has a piece for
+// each of them.
 // Values inside a stage, step scalars, and constants that only loops read have no root.
 #ifndef CLEAVE_IR_PROGRAM_FUSE_STORAGE_H_
 #define CLEAVE_IR_PROGRAM_FUSE_STORAGE_H_
 
 #include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "ir/program/fuse/fuse.h"
@@ -35,9 +34,9 @@ struct Storage {
   // its transfers are placed separately.
   std::map<int, Bucket> buckets;
   BufferPlan buffers;  // By root. A model's input has the pieces of all micro-batches, one after another.
-  // Roots with a piece for each micro-batch under way (MicroBatchesUnderWay), one after another, where there are
-  // several.
-  std::set<ValueId> waiting;
+  // Roots that wait from one pass of a micro-batch for another, with how many pieces they have, one after another:
+  // several, one for each micro-batch that is between these passes (MicroBatchesBetween).
+  std::map<ValueId, int64_t> waiting;
   BufferPlan host;  // Of the values that lie in the host's memory.
   // The input of planning both: for each stage the roots that it reads and writes, and the roots of the arena with
   // their sizes.
@@ -52,13 +51,15 @@ struct Storage {
     return buffer != nullptr ? *buffer : *host.Find(own_root);
   }
   bool SameBuffer(ValueId a, ValueId b) const { return root[a].has_value() && root[a] == root[b]; }
+
+  // How many pieces the buffer of a value has, and how many bytes it is from one to the next; 1 and 0 where it does not
+  // wait.
+  int64_t PiecesOf(ValueId value) const;
+  int64_t StrideOf(ValueId value) const;
 };
 
 // From one micro-batch's piece of a model's input to the next.
 Bytes InputStride(const Program& program, ValueId input);
-
-// From one piece to the next of a waiting root.
-Bytes WaitingStride(const Program& program, const Storage& storage, ValueId waiting);
 
 Storage PlanStorage(const Program& program, const Fusion& fusion);
 

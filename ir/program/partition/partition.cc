@@ -20,6 +20,7 @@
 #include "ir/program/partition/merge.h"
 #include "ir/program/partition/repeats.h"
 #include "ir/program/partition/rewrite.h"
+#include "ir/program/partition/split_backward.h"
 #include "ir/program/redistribute/redistribute.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
 #include "ir/sharding/strategy/strategy.h"
@@ -535,6 +536,7 @@ absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const Pa
   if (options.merge_collectives) MergeCollectives(program, options.bucket_bytes);
   MoveCopiesOut(program);
   AddGlances(graph, plan, program);
+  SplitBackward(graph, program);
   RenumberValues(program);
   return program;
 }

@@ -78,6 +78,52 @@ TEST(StagesTest, TheLaterAStageTheFewerMicroBatchesAreUnderWay) {
   EXPECT_EQ(under_way(), (std::vector<int64_t>{2, 2, 1}));
 }
 
+// What is sent back, and what costs little, is in the backward pass; the first stage, for which none waits, does all of
+// its own there.
+TEST(StagesTest, UnderZeroBubbleGradientsOfWeightsAreAPassOfTheirOwn) {
+  const Graph graph = TestMlp();
+  Plan plan = Staged(graph, DataParallelPlan(graph, MeshOf({1})), {*graph.Find("h1.relu"), *graph.Find("logits")},
+                     PipelineSchedule::kZeroBubble);
+  plan.micro_batches = 4;
+  const Program program = CheckedProgram(graph, plan);
+  const std::vector<Program> stages = ProgramsOfStages(program);
+  std::vector<std::string> backward, weights;
+  std::vector<int64_t> under_way;
+  for (const Program& stage : stages) {
+    backward.push_back(StepNames(stage, Phase::kBackward));
+    weights.push_back(StepNames(stage, Phase::kWeights));
+    under_way.push_back(MicroBatchesUnderWay(stage));
+    EXPECT_EQ(*ParseProgram(ProgramText(stage, 0)), stage);
+  }
+  EXPECT_EQ(weights, (std::vector<std::string>{"", "", "w2.grad w2.grad.total "}));
+  EXPECT_EQ(backward[0], "h1.bias.grad.stage_0 b1.grad b1.grad.total w1.grad w1.grad.total ");
+  EXPECT_EQ(backward[2], "loss.grad logits.grad h1.relu.grad h1.relu.grad.stage_1.send ");
+  EXPECT_EQ(under_way, (std::vector<int64_t>{3, 2, 3}));
+  const absl::StatusOr<SimulationReport> report = CheckBySimulation(graph, program);
+  EXPECT_TRUE(report.ok()) << report.status();
+
+  plan.micro_batches = 1;
+  EXPECT_EQ(LastPassOf(CheckedProgram(graph, plan)), PassKind::kBackward);
+  Program mutant = program;
+  mutant.pipeline->schedule = kOneByOne;
+  EXPECT_FALSE(CheckStatically(mutant).empty()) << "no such pass";
+}
+
+// What is computed again for what is sent back would have to wait for the gradients of weights that read it.
+TEST(StagesTest, ProductsThatReadWhatIsMadeAgainDoNotWait) {
+  const Graph graph = TestMlp();
+  Plan plan =
+      Staged(graph, DataParallelPlan(graph, MeshOf({1})), {*graph.Find("h1.bias")}, PipelineSchedule::kZeroBubble);
+  plan.micro_batches = 4;
+  EXPECT_EQ(StepNames(ProgramsOfStages(CheckedProgram(graph, plan))[1], Phase::kWeights), "w2.grad w2.grad.total ");
+  plan.ops[*graph.Find("h1.relu")].retention = Retention::kRecompute;
+  const Program again = ProgramsOfStages(CheckedProgram(graph, plan))[1];
+  EXPECT_EQ(StepNames(again, Phase::kWeights), "");
+  EXPECT_EQ(StepNames(again, Phase::kBackward),
+            "loss.grad logits.grad h1.relu.grad h1.relu.again w2.grad w2.grad.total h1.bias.grad b1.grad b1.grad.total "
+            "h1.bias.grad.stage_0.send ");
+}
+
 // Heads of queries go from the first stage to the last one, and their gradients back: with one place for them the first
 // stage would wait for the last one, and that for the first.
 TEST(StagesTest, StagesThatAreNoNeighboursSendAheadOfEachOther) {
@@ -123,7 +169,8 @@ TEST(StagesTest, TiedWeightsAreInOneStage) {
 // Sends that are left out, go elsewhere or are taken in another order, and values that another stage has.
 TEST(StagesTest, MutantsAreFound) {
   const Graph graph = TestMlp();
-  Plan plan = Staged(graph, DataParallelPlan(graph, MeshOf({2})), {*graph.Find("h1.relu"), *graph.Find("logits")});
+  Plan plan = Staged(graph, DataParallelPlan(graph, MeshOf({2})), {*graph.Find("h1.relu"), *graph.Find("logits")},
+                     PipelineSchedule::kZeroBubble);
   plan.micro_batches = 4;
   const Program program = CheckedProgram(graph, plan);
   int mutants = 0;
@@ -194,7 +241,7 @@ TEST(StagesTest, RandomPipelinesComputeWhatOneDeviceComputes) {
     for (const Op& op : graph.ops) {
       if (CanBeRecomputed(graph, op) && random() % 5 == 0) plan.ops[op.id].retention = Retention::kRecompute;
     }
-    plan = Staged(graph, plan, first, random() % 2 == 0 ? kOneByOne : PipelineSchedule::kGPipe);
+    plan = Staged(graph, plan, first, static_cast<PipelineSchedule>(random() % 3));
     Distributed split = *Distribute(graph, plan);
     split.plan.micro_batches = 1 + static_cast<int64_t>(random() % 4);
     const std::optional<Program> program = ProvenProgram(graph, split);

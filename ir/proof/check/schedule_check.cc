@@ -12,12 +12,13 @@
 namespace cleave::ir {
 namespace {
 
-// A send or receive of a stage, at a micro-batch (0 outside of them). Without a step: the passes of a micro-batch begin
-// or end.
+// A send or receive of a stage, at a micro-batch (0 outside of them). Without a step: a pass of a micro-batch begins or
+// ends.
 struct Event {
   const Step* step = nullptr;
   int64_t micro_batch = 0;
-  bool ends_backward = false;
+  PassKind pass = PassKind::kForward;
+  bool ends = false;
 };
 
 struct Message {
@@ -27,7 +28,8 @@ struct Message {
 
 class Rehearsal {
  public:
-  explicit Rehearsal(const Program& program) : program_(program) {
+  explicit Rehearsal(const Program& program)
+      : program_(program), has_weights_(LastPassOf(program) == PassKind::kWeights) {
     for (int stage = 0; stage < StageCount(program); ++stage) events_.push_back(EventsOf(stage));
     next_.resize(events_.size(), 0);
     under_way_.resize(events_.size());
@@ -67,13 +69,11 @@ class Rehearsal {
     add(Repeat::kOnceBefore, Phase::kForward, Phase::kUpdate, 0);
     const PipelineSchedule schedule = program_.pipeline->schedule;
     for (const Pass& pass : PassesOf(schedule, StageCount(program_), stage, MicroBatches(program_))) {
-      if (pass.is_backward) {
-        add(Repeat::kEach, Phase::kBackward, Phase::kBackward, pass.micro_batch);
-        events.push_back({.micro_batch = pass.micro_batch, .ends_backward = true});
-      } else {
-        events.push_back({.micro_batch = pass.micro_batch});
-        add(Repeat::kEach, Phase::kForward, Phase::kMetric, pass.micro_batch);
+      events.push_back({.micro_batch = pass.micro_batch, .pass = pass.kind});
+      for (const Phase phase : {Phase::kForward, Phase::kMetric, Phase::kBackward, Phase::kWeights}) {
+        if (PassOf(phase) == pass.kind) add(Repeat::kEach, phase, phase, pass.micro_batch);
       }
+      events.push_back({.micro_batch = pass.micro_batch, .pass = pass.kind, .ends = true});
     }
     add(Repeat::kEach, Phase::kUpdate, Phase::kUpdate, 0);  // Of a step without micro-batches.
     add(Repeat::kOnceAfter, Phase::kForward, Phase::kUpdate, 0);
@@ -108,26 +108,33 @@ class Rehearsal {
     return true;
   }
 
-  // A micro-batch has the memory of its number modulo those under way, which none that is under way may have.
+  // What waits from one pass for another has the memory of the micro-batch's number modulo those that are between these
+  // passes, which no other that is between them may have.
   void Count(size_t stage, const Event& event) {
-    std::set<int64_t>& under_way = under_way_[stage];
-    if (event.ends_backward) {
-      under_way.erase(event.micro_batch);
-      return;
+    for (const PassKind other : kPassKinds) {
+      if (event.ends && other < event.pass) under_way_[stage][{other, event.pass}].erase(event.micro_batch);
+      if (!event.ends && other > event.pass) Begin(stage, event.micro_batch, event.pass, other);
     }
-    const int64_t places = MicroBatchesUnderWay(program_, static_cast<int>(stage));
+  }
+
+  void Begin(size_t stage, int64_t micro_batch, PassKind from, PassKind to) {
+    if (to == PassKind::kWeights && !has_weights_) return;
+    std::set<int64_t>& under_way = under_way_[stage][{from, to}];
+    const int64_t places = MicroBatchesBetween(program_, static_cast<int>(stage), from, to);
     for (const int64_t other : under_way) {
-      if (other % places != event.micro_batch % places) continue;
-      findings_.push_back(absl::StrCat("stage ", stage, " begins micro-batch ", event.micro_batch,
+      if (other % places != micro_batch % places) continue;
+      findings_.push_back(absl::StrCat("stage ", stage, " begins micro-batch ", micro_batch,
                                        " in the memory of micro-batch ", other, ", which is under way"));
     }
-    under_way.insert(event.micro_batch);
+    under_way.insert(micro_batch);
   }
 
   const Program& program_;
   std::vector<std::vector<Event>> events_;
-  std::vector<size_t> next_;                                 // By stage: its next event.
-  std::vector<std::set<int64_t>> under_way_;                 // By stage: micro-batches between their two passes.
+  std::vector<size_t> next_;  // By stage: its next event.
+  const bool has_weights_;    // Some pass is for the weights.
+  // By stage: micro-batches between two of their passes.
+  std::vector<std::map<std::pair<PassKind, PassKind>, std::set<int64_t>>> under_way_;
   std::map<std::pair<int, int>, std::deque<Message>> sent_;  // From a stage to another: what was not taken yet.
   std::vector<std::string> findings_;
 };

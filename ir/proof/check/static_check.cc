@@ -217,6 +217,9 @@ class StaticCheck {
         Find(absl::StrCat("reads `", value(id).name, "`, which is of stage ", *held));
       }
     }
+    const bool splits = program_.pipeline.has_value() && program_.pipeline->schedule == PipelineSchedule::kZeroBubble;
+    const bool is_in_pass = program_.time.has_value() && step.repeat == Repeat::kEach && stage.has_value();
+    if (step.phase == Phase::kWeights && !(splits && is_in_pass)) Find("has no pass for the weights");
     if (!program_.pipeline.has_value()) return;
     const AxisId axis = program_.pipeline->axis;
     const Collective* collective = std::get_if<Collective>(&step.action);
@@ -234,6 +237,7 @@ class StaticCheck {
     const std::optional<int>& from = value(send.input).stage;
     if (!from.has_value() || send.to < 0 || send.to >= StageCount(program_) || send.to == *from)
       return Find("sends to no other stage");
+    if (step.phase == Phase::kWeights) Find("sends what no other stage waits for");
     const bool is_backward = step.phase == Phase::kBackward;
     if (program_.time.has_value() && step.repeat == Repeat::kEach && is_backward != (send.to < *from))
       Find(

@@ -5,12 +5,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/check/check.h"
 
 namespace cleave::ir {
 namespace {
 
-constexpr std::array<std::pair<PipelineSchedule, absl::string_view>, 2> kSchedules = {
-    {{PipelineSchedule::kGPipe, "gpipe"}, {PipelineSchedule::kOneForwardOneBackward, "one_f_one_b"}}};
+constexpr std::array<std::pair<PipelineSchedule, absl::string_view>, 3> kSchedules = {
+    {{PipelineSchedule::kGPipe, "gpipe"},
+     {PipelineSchedule::kOneForwardOneBackward, "one_f_one_b"},
+     {PipelineSchedule::kZeroBubble, "zero_bubble"}}};
 
 bool IsForward(const Op& op) { return op.phase == Phase::kForward || op.phase == Phase::kMetric; }
 
@@ -30,22 +33,43 @@ std::optional<PipelineSchedule> ParsePipelineSchedule(absl::string_view name) {
   return std::nullopt;
 }
 
-int64_t MicroBatchesAhead(PipelineSchedule schedule, int stages, int stage, int64_t micro_batches) {
+PassKind PassOf(Phase phase) {
+  switch (phase) {
+    case Phase::kForward:
+    case Phase::kMetric:
+      return PassKind::kForward;
+    case Phase::kBackward:
+      return PassKind::kBackward;
+    case Phase::kWeights:
+      return PassKind::kWeights;
+    case Phase::kUpdate:
+      break;
+  }
+  CLEAVE_UNREACHABLE();
+}
+
+int64_t MicroBatchesAhead(PipelineSchedule schedule, int stages, int stage, int64_t micro_batches, PassKind kind) {
+  if (kind == PassKind::kForward) return 0;
+  const int64_t later_stages = stages - 1 - stage;
   switch (schedule) {
     case PipelineSchedule::kGPipe:
       return micro_batches - 1;
     case PipelineSchedule::kOneForwardOneBackward:
-      return std::min<int64_t>(stages - 1 - stage, micro_batches - 1);
+      return std::min(later_stages, micro_batches - 1);
+    case PipelineSchedule::kZeroBubble:
+      return std::min(kind == PassKind::kWeights ? int64_t{stages} - 1 : later_stages, micro_batches - 1);
   }
-  return 0;
+  CLEAVE_UNREACHABLE();
 }
 
 std::vector<Pass> PassesOf(PipelineSchedule schedule, int stages, int stage, int64_t micro_batches) {
-  const int64_t ahead = MicroBatchesAhead(schedule, stages, stage, micro_batches);
   std::vector<Pass> passes;
-  for (int64_t turn = 0; turn < micro_batches + ahead; ++turn) {
-    if (turn < micro_batches) passes.push_back({.micro_batch = turn, .is_backward = false});
-    if (turn >= ahead) passes.push_back({.micro_batch = turn - ahead, .is_backward = true});
+  for (int64_t turn = 0; turn < 2 * micro_batches; ++turn) {
+    for (const PassKind kind : kPassKinds) {
+      if (kind == PassKind::kWeights && schedule != PipelineSchedule::kZeroBubble) continue;
+      const int64_t own = turn - MicroBatchesAhead(schedule, stages, stage, micro_batches, kind);
+      if (own >= 0 && own < micro_batches) passes.push_back({.micro_batch = own, .kind = kind});
+    }
   }
   return passes;
 }

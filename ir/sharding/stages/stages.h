@@ -10,9 +10,17 @@
 //
 // Values flow to later stages in the forward pass and to earlier ones in the backward pass. So no rank waits for one
 // that waits for it, whatever the schedule, as long as each stage takes the micro-batches of each pass in their order.
+//
+// Under zero_bubble the backward pass of a stage is what it sends back. The gradients of weights, for which no other
+// stage waits, are a pass of their own (W), which fills the time in which the stage would be idle:
+//
+//   stage 0   F0 F1 F2 .. .. B0 B0 F3 B1 B1 B2 B2 B3 B3
+//   stage 1   .. F0 F1 .. B0 F2 B1 W0 F3 B2 W1 B3 W2 W3
+//   stage 2   .. .. F0 B0 F1 B1 F2 B2 W0 F3 B3 W1 W2 W3
 #ifndef CLEAVE_IR_SHARDING_STAGES_STAGES_H_
 #define CLEAVE_IR_SHARDING_STAGES_STAGES_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,20 +44,30 @@ enum class PipelineSchedule {
   // A backward pass as soon as it can be, so that few micro-batches are under way (PipeDream-Flush, Narayanan et al.
   // 2021).
   kOneForwardOneBackward,
+  // The same, and gradients of weights so much later that each stage has as many micro-batches under way as the first
+  // one (ZB-H1, Qi et al. 2023).
+  kZeroBubble,
 };
 
 absl::string_view PipelineScheduleName(PipelineSchedule schedule);  // "one_f_one_b"
 std::optional<PipelineSchedule> ParsePipelineSchedule(absl::string_view name);
 
-// How many forward passes a stage is ahead of its backward passes: in turn t it does the forward pass of micro-batch t
-// and then the backward pass of micro-batch t - MicroBatchesAhead, where there are such. One more micro-batch is under
-// way at once. At least 0, at most `micro_batches` - 1.
-int64_t MicroBatchesAhead(PipelineSchedule schedule, int stages, int stage, int64_t micro_batches);
+// A micro-batch passes through a stage forwards and backwards, and under zero_bubble once more for the weights.
+enum class PassKind { kForward, kBackward, kWeights };
 
-// The forward or the backward pass of a micro-batch.
+inline constexpr std::array<PassKind, 3> kPassKinds = {PassKind::kForward, PassKind::kBackward, PassKind::kWeights};
+
+// The pass with the steps of a phase that run for each micro-batch. REQUIRES: `phase` is not kUpdate.
+PassKind PassOf(Phase phase);
+
+// How many micro-batches a stage's forward passes are ahead of its passes of a kind: in turn t it does the forward pass
+// of micro-batch t, and then each other pass of micro-batch t - MicroBatchesAhead, where there are such. One more
+// micro-batch is between the two at once. At least 0, at most `micro_batches` - 1, and no less for a later kind.
+int64_t MicroBatchesAhead(PipelineSchedule schedule, int stages, int stage, int64_t micro_batches, PassKind kind);
+
 struct Pass {
   int64_t micro_batch = 0;
-  bool is_backward = false;
+  PassKind kind = PassKind::kForward;
 };
 
 // The passes of a stage in a step of training, in its order.

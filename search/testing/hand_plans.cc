@@ -1,0 +1,90 @@
+#include "search/testing/hand_plans.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/check/check.h"
+#include "ir/graph/ops/ops.h"
+#include "search/aside.h"
+#include "search/assignment/assignment.h"
+#include "search/cost/facts.h"
+#include "search/memory/memory.h"
+#include "search/pipeline.h"
+#include "search/sapp/reasons.h"
+#include "search/sapp/starts.h"
+
+namespace cleave::search::testing {
+namespace {
+
+// The first forward op of each stage but the first.
+std::vector<ir::OpId> FirstOps(const GptShape& shape, const ir::Graph& graph, int64_t stages) {
+  std::vector<ir::OpId> first;
+  for (int64_t stage = 1; stage < stages; ++stage) {
+    const std::string prefix = absl::StrCat("x.", stage * shape.layers / stages, ".");
+    const auto found = std::find_if(graph.ops.begin(), graph.ops.end(), [&](const ir::Op& op) {
+      const bool is_source = ir::DefinitionOf(op.kind).op_class == ir::OpClass::kSource;
+      return op.phase == ir::Phase::kForward && !is_source && absl::StartsWith(op.name, prefix);
+    });
+    CLEAVE_CHECK(found != graph.ops.end()) << prefix;
+    first.push_back(found->id);
+  }
+  return first;
+}
+
+// The plan of the ranks of one stage.
+ir::Plan PlanOfStage(const ir::Graph& graph, const HandPlan& hand, const Cluster& machines) {
+  std::vector<ir::NamedAxis> axes;
+  if (hand.data > 1) axes.push_back({.name = "data", .size = hand.data, .span = {}});
+  if (hand.tensor > 1) axes.push_back({.name = "tensor", .size = hand.tensor, .span = {}});
+  Diagnostics diagnostics;
+  const std::optional<ir::Mesh> mesh = MeshFor(machines, axes, Span(), diagnostics);
+  CLEAVE_CHECK(mesh.has_value());
+  const GraphFacts facts = FactsOf(graph, hand.micro_batches);
+  Assignment assignment(facts, *mesh, {.dataset = {}}, {});
+  StartUniform(assignment, static_cast<int>(AxesNamed(*mesh, "data").size()));
+  ir::Plan plan{.cluster = machines.name, .mesh = *mesh, .ops = {}, .micro_batches = hand.micro_batches, .search = {}};
+  for (const ir::Op& op : graph.ops) plan.ops.push_back(OpPlanOf(assignment, op.id));
+  FollowParameters(facts, {}, plan);
+  FollowAside(facts, {}, /*data_is_placed=*/false, plan);
+  return plan;
+}
+
+}  // namespace
+
+std::string HandPlanText(const HandPlan& plan) {
+  return absl::StrCat("t ", plan.tensor, ", p ", plan.stages, ", d ", plan.data, ", K ", plan.micro_batches);
+}
+
+std::vector<HandPlan> HandPlansOf(const GptShape& shape, int64_t devices) {
+  std::vector<HandPlan> plans;
+  for (int64_t tensor = 1; tensor <= devices; ++tensor) {
+    for (int64_t stages = 1; tensor * stages <= devices; ++stages) {
+      if (devices % (tensor * stages) != 0 || shape.heads % tensor != 0 || shape.layers % stages != 0) continue;
+      const int64_t data = devices / (tensor * stages);
+      for (int64_t count = 1; data * count <= shape.batch; ++count) {
+        if (shape.batch % (data * count) != 0) continue;
+        plans.push_back({.tensor = tensor, .stages = stages, .data = data, .micro_batches = count});
+      }
+    }
+  }
+  return plans;
+}
+
+std::optional<HandPrediction> PredictByHand(const GptShape& shape, const ir::Graph& graph, const HandPlan& hand,
+                                            ir::PipelineSchedule schedule, const Cluster& cluster,
+                                            const Execution& execution) {
+  const std::optional<StageMachines> machines = MachinesOfStage(cluster, hand.stages);
+  if (!machines.has_value()) return std::nullopt;
+  ir::Plan plan = PlanOfStage(graph, hand, machines->cluster);
+  if (hand.stages > 1) {
+    plan = *ir::WithStages(std::move(plan), machines->axis, schedule,
+                           ir::StagesOf(graph, FirstOps(shape, graph, hand.stages)));
+  }
+  const absl::StatusOr<PlannedProgram> program = ProgramOf(graph, plan, execution);
+  CLEAVE_CHECK(program.ok()) << program.status();
+  return HandPrediction{.step = StepOf(*program, cluster, execution), .peak = program->memory.use.prediction.peak};
+}
+
+}  // namespace cleave::search::testing
