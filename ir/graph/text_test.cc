@@ -1,5 +1,6 @@
 #include "ir/graph/text.h"
 
+#include <iterator>
 #include <random>
 
 #include "gtest/gtest.h"
@@ -87,6 +88,9 @@ TEST(TextTest, Errors) {
   EXPECT_EQ(ErrorOf("graph M \"m\" \"h\" ranks() {"), "line 1, column 23: expected a name, found `)`");
   EXPECT_EQ(ErrorOf(head + "%0: f32[] = input() {a = [1, x]}  // x\n}"),
             "line 2, column 30: expected a number, found `x`");
+  EXPECT_EQ(ErrorOf(head + "  %0: f32[] = constant() {value = 1} phase(weights)  // a, m.model:1\n}"),
+            "line 2, column 51: expected a phase instead of `weights`, found `)`")
+      << "of steps only";
   EXPECT_EQ(ErrorOf(head + "loss %0\n}"), "line 3, column 1: expected an op above instead of %0, found `}`");
   EXPECT_EQ(ErrorOf(head), "line 2, column 1: expected an id such as `%4`, found the end of the text");
   EXPECT_EQ(ErrorOf(head + "} more"), "line 2, column 3: expected the end of the text, found `more`");
@@ -132,7 +136,8 @@ Graph RandomGraph(std::mt19937_64& random) {
   auto some_op = [&](int64_t limit) { return OpId(static_cast<int64_t>(random() % static_cast<uint64_t>(limit))); };
   for (int64_t id = 0; id < count; ++id) {
     Op op{.id = OpId(id), .name = "op." + std::to_string(id), .kind = AllOpKinds()[random() % AllOpKinds().size()]};
-    op.phase = static_cast<Phase>(random() % 4);
+    constexpr Phase kPhases[] = {Phase::kForward, Phase::kMetric, Phase::kBackward, Phase::kUpdate};
+    op.phase = kPhases[random() % std::size(kPhases)];
     op.type.dtype = random() % 2 == 0 ? DType::kF32 : DType::kI32;
     op.type.shape.resize(random() % 4);
     for (int64_t& size : op.type.shape) size = 1 + static_cast<int64_t>(random() % 9);
