@@ -62,7 +62,7 @@ struct SearchTuning {
   int folding_value_steps = 4;
   // Graphs with more ops to set than this have fewer starts, their descents have this share of `work`, and their ops
   // are not looked at one by one in the end.
-  size_t large_ops = 1500;
+  size_t large_ops = 600;
   // Of the equal layers of such graphs the search looks at so many (search/shorten). Within `folding_steps` steps an op
   // meets no more layers on each side, and one layer in the middle, with its neighbours, stands for all others.
   size_t searched_layers = 9;
