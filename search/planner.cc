@@ -229,7 +229,7 @@ void Planner::Improve(ir::Objective objective, int zero, Decisions& decisions) c
 
 bool Planner::CanImproveWithinLimit() const {
   const SearchTuning& tuning = task_.options.tuning;
-  const IdVector<ir::OpId, int64_t>& times = task_.facts.times;
+  const OpTimes& times = task_.facts.times;
   const int64_t ops = std::accumulate(times.begin(), times.end(), int64_t{0});
   return IsSearch(task_.options.algorithm) && task_.options.price == ir::Price::kTime &&
          task_.options.objective == ir::Objective::kSpeed && task_.pins.regions.empty() &&
@@ -308,7 +308,7 @@ ir::Plan Planner::PlanOf(const Decisions& decisions, Detail detail) const {
   } else {
     // The reason of an op is about this one, and not about all for which it stands.
     GraphFacts one_by_one = facts;
-    one_by_one.times = IdVector<ir::OpId, int64_t>(facts.times.size(), 1);
+    one_by_one.times = OpTimes(facts.times.size(), 1);
     Assignment own(one_by_one, task_.mesh, options, decisions.held);
     own.Apply(decisions.changes);
     plan.ops = PlansWithReasons(own, bundles_, task_.demands, decisions.reasons);

@@ -187,7 +187,8 @@ SearchedGraph SearchedFor(const ir::Graph& graph, const ir::Pins& pins, const Se
   if (few.is_whole()) return few;
   const GraphFacts facts = FactsOf(few.graph(), options.micro_batches, few.Times());
   const bool decides_layers_as_one = static_cast<size_t>(facts.TimesOf(facts.set_ops)) > options.tuning.large_ops;
-  return decides_layers_as_one ? few : graph;
+  if (!decides_layers_as_one) return graph;
+  return few;
 }
 
 }  // namespace
@@ -299,7 +300,9 @@ std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Clu
     }
   }
   if (!found.has_value()) return std::nullopt;
-  WarnOfIdleRanks(facts, model.Searched(found->plan), *demands, pins, options.leave_idle, diagnostics);
+  std::optional<ir::Plan> few;
+  if (!model.is_whole()) few = model.Searched(found->plan);
+  WarnOfIdleRanks(facts, few.has_value() ? *few : found->plan, *demands, pins, options.leave_idle, diagnostics);
   return found;
 }
 

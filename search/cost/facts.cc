@@ -306,9 +306,9 @@ void FindGradients(GraphFacts& facts) {
 
 }  // namespace
 
-GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches, IdVector<ir::OpId, int64_t> times) {
+GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches, OpTimes times) {
   const size_t count = graph.ops.size();
-  if (times.empty()) times = IdVector<ir::OpId, int64_t>(count, 1);
+  if (times.empty()) times = OpTimes(count, 1);
   GraphFacts facts{.graph = &graph,
                    .micro_batches = micro_batches,
                    .times = std::move(times),

@@ -13,6 +13,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
 #include "ir/tensor/rule/rule.h"
+#include "search/shorten/shorten.h"
 
 namespace cleave::search {
 
@@ -44,7 +45,7 @@ struct GraphFacts {
   const ir::Graph* graph = nullptr;  // Outlives the facts.
   int64_t micro_batches = 1;
   // How many equal ops each one stands for (search/shorten). Prices of plans count it and its value so often.
-  IdVector<ir::OpId, int64_t> times;
+  OpTimes times;
   IdVector<ir::OpId, ir::BatchUse> uses;  // All kOnce where there is one micro-batch.
   std::vector<ir::Rule> rules;            // Equal ops share one.
   IdVector<ir::OpId, int> rule_of;        // Indexes into rules.
@@ -104,7 +105,7 @@ struct GraphFacts {
 // REQUIRES: VerifyGraph finds no error in `graph`, which may be a forward graph or a training graph. Where a step takes
 // its batch in micro-batches, rules are those of the largest one, so that strategies are valid for it. `times` empty:
 // every op stands for itself.
-GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches = 1, IdVector<ir::OpId, int64_t> times = {});
+GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches = 1, OpTimes times = {});
 
 // How often `value`, of which each micro-batch has the same or a part, is sent for `reader` more than moves() says: for
 // each one where the reader takes their parts, or a parameter that is gathered again.

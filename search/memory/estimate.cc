@@ -1,9 +1,9 @@
 #include "search/memory/estimate.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include "search/memory/measured.h"
@@ -43,25 +43,15 @@ LayerRun LongestRun(const EqualLayers& equal, const std::vector<int64_t>& times,
   return longest;
 }
 
-// The plan without what does not concern its program.
-ir::Plan PlanOf(const Shortened& few, const ir::Plan& plan) {
-  ir::Plan own{.cluster = plan.cluster,
-               .mesh = plan.mesh,
-               .ops = {},
-               .micro_batches = plan.micro_batches,
-               .moves_steps = plan.moves_steps,
-               .gradient_weight = plan.gradient_weight,
-               .search = plan.search};
-  for (const ir::OpId op : few.originals) {
-    const ir::OpPlan& planned = plan.ops[op];
-    own.ops.push_back({.strategy = planned.strategy,
-                       .output = planned.output,
-                       .retention = planned.retention,
-                       .decided_by = planned.decided_by,
-                       .reason = {},
-                       .choices = {}});
+// Gives each op of `plan` what the choice says of the op that `model_of` gives for it, if it gives one.
+void Take(const RecomputeChoice& choice, const std::function<std::optional<ir::OpId>(ir::OpId)>& model_of,
+          ir::Plan& plan) {
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const ir::OpId op(static_cast<int64_t>(i));
+    const std::optional<ir::OpId> model = model_of(op);
+    const auto found = model.has_value() ? choice.ops.find(*model) : choice.ops.end();
+    if (found != choice.ops.end()) plan.ops[op].retention = found->second;
   }
-  return own;
 }
 
 }  // namespace
@@ -78,7 +68,7 @@ Estimator::Estimator(const SearchedGraph& model, const Cluster& cluster, const E
       execution_(execution),
       equal_(graph_.is_manual() ? EqualLayers() : model.Layers()),
       whole_equal_(graph_.is_manual() || model.is_whole() ? equal_ : model.WholeLayers()) {
-  const IdVector<ir::OpId, int64_t> times = model.Times();
+  const OpTimes times = model.Times();
   for (const std::vector<ir::OpId>& layer : equal_.ops) times_.push_back(times[layer[0]]);
 }
 
@@ -90,9 +80,15 @@ std::optional<Estimator::LeftOut> Estimator::LeftOutOf(const ir::Plan& plan) con
 }
 
 const Estimate* Estimator::Of(const ir::Plan& plan) {
+  const Known* const known = KnownOf(plan);
+  return known != nullptr ? &*known->estimate : nullptr;
+}
+
+// Null where there is no estimate.
+const Estimator::Known* Estimator::KnownOf(const ir::Plan& plan) {
   const std::optional<LeftOut> layers = LeftOutOf(plan);
   if (!layers.has_value()) return nullptr;
-  ir::Plan few = PlanOf(GraphWithout(*layers), plan);
+  ir::Plan few = ShortPlan(GraphWithout(*layers), plan);
   auto known = std::find_if(known_.begin(), known_.end(), [&](const Known& other) {
     return other.layers == *layers && other.plan.micro_batches == few.micro_batches &&
            other.plan.moves_steps == few.moves_steps && other.plan.ops == few.ops;
@@ -101,62 +97,56 @@ const Estimate* Estimator::Of(const ir::Plan& plan) {
     known_.push_back({.layers = *layers, .plan = std::move(few), .estimate = Make(*layers, plan)});
     known = std::prev(known_.end());
   }
-  return known->estimate.has_value() ? &*known->estimate : nullptr;
+  return known->estimate.has_value() ? &*known : nullptr;
 }
 
 std::optional<Seconds> Estimator::StepWithin(const ir::Plan& plan, Bytes limit) {
-  const Estimate* const estimate = Of(plan);
-  if (estimate == nullptr) return std::nullopt;
-  const std::optional<RecomputeChoice> choice = estimate->ChoiceWithin(limit);
+  const Known* const known = KnownOf(plan);
+  if (known == nullptr) return std::nullopt;
+  const Seconds kept = known->estimate->step;
+  const std::optional<RecomputeChoice> choice = known->estimate->ChoiceWithin(limit);
   if (!choice.has_value()) return std::nullopt;
-  if (choice->if_all <= Seconds(0)) return estimate->step;
+  if (choice->if_all <= Seconds(0)) return kept;
   // Part of it may run beside communication, which programs show.
-  const LeftOut layers = *LeftOutOf(plan);
-  const Shortened& few = GraphWithout(layers.AllButTheFirst());
+  const Shortened& few = GraphWithout(known->layers.AllButTheFirst());
   ir::Plan thrifty = plan;
-  for (size_t i = 0; i < thrifty.ops.size(); ++i) {
-    const ir::OpId op(static_cast<int64_t>(i));
-    const auto found = choice->ops.find(few.stand_ins[op]);
-    if (found != choice->ops.end()) thrifty.ops[op].retention = found->second;
-  }
-  const std::optional<Programs> made = ProgramsOf(layers, thrifty);
+  Take(
+      *choice, [&](ir::OpId op) { return std::optional(few.stand_ins[op]); }, thrifty);
+  const std::optional<Programs> made = ProgramsOf(known->layers, thrifty);
   if (!made.has_value()) return std::nullopt;
-  const Seconds more = StepOf(made->more, cluster_, execution_);
-  const Seconds all = more + (more - StepOf(made->few, cluster_, execution_)) * static_cast<double>(layers.others());
-  return estimate->step + (all - estimate->step) * (choice->seconds.value() / choice->if_all.value());
+  const Seconds all = StepOfAll(*made, known->layers);
+  return kept + (all - kept) * (choice->seconds.value() / choice->if_all.value());
 }
 
 std::optional<ir::Plan> Estimator::PlanWithin(const ir::Plan& plan, Bytes limit) {
-  const Estimate* const estimate = Of(plan);
-  if (estimate == nullptr) return std::nullopt;
-  const std::optional<RecomputeChoice> choice = estimate->ChoiceWithin(limit);
+  const Known* const known = KnownOf(plan);
+  if (known == nullptr) return std::nullopt;
+  const std::optional<RecomputeChoice> choice = known->estimate->ChoiceWithin(limit);
   if (!choice.has_value()) return std::nullopt;
   ir::Plan whole = model_.Lengthened(plan);
-  Repeat(*choice, *LeftOutOf(plan), whole);
+  Repeat(*choice, known->layers, whole);
   return whole;
 }
 
 // Gives `whole` a choice for the program in which the first of `layers` stands for all of them.
 void Estimator::Repeat(const RecomputeChoice& choice, const LeftOut& layers, ir::Plan& whole) {
-  IdVector<ir::OpId, ir::OpId> models = model_.StandIns();  // The op of `graph_` whose choice each op takes.
-  std::set<ir::OpId> keeps;                                 // Those that do not take what is made again in part.
+  const Shortened& few = GraphWithout(layers.AllButTheFirst());
+  IdVector<ir::OpId, std::optional<ir::OpId>> models;  // The op of the program whose choice each op takes.
+  for (const ir::OpId op : model_.StandIns()) models.push_back(few.stand_ins[op]);
   const int64_t first =
       std::accumulate(times_.begin(), times_.begin() + static_cast<std::ptrdiff_t>(layers.begin), int64_t{0});
-  const Shortened& few = GraphWithout(layers.AllButTheFirst());
+  const std::vector<ir::OpId>& alike = equal_.ops[layers.begin];
   for (int64_t layer = 0; layer < layers.layers; ++layer) {
     const std::vector<ir::OpId>& own = whole_equal_.ops[static_cast<size_t>(first + layer)];
-    const std::vector<ir::OpId>& alike = equal_.ops[layers.begin];
     const bool is_beyond = static_cast<double>(layer) >= choice.share * static_cast<double>(layers.layers);
     for (size_t place = 0; place < own.size(); ++place) {
-      models[own[place]] = alike[place];
-      if (is_beyond && choice.partly.count(few.stand_ins[alike[place]]) > 0) keeps.insert(own[place]);
+      const ir::OpId model = few.stand_ins[alike[place]];
+      const bool keeps = is_beyond && choice.partly.count(model) > 0;
+      models[own[place]] = keeps ? std::nullopt : std::optional(model);
     }
   }
-  for (size_t i = 0; i < whole.ops.size(); ++i) {
-    const ir::OpId op(static_cast<int64_t>(i));
-    const auto found = choice.ops.find(few.stand_ins[models[op]]);
-    if (found != choice.ops.end() && keeps.count(op) == 0) whole.ops[op].retention = found->second;
-  }
+  Take(
+      choice, [&](ir::OpId op) { return models[op]; }, whole);
 }
 
 std::optional<Estimator::Programs> Estimator::ProgramsOf(const LeftOut& layers, const ir::Plan& plan) {
@@ -167,6 +157,11 @@ std::optional<Estimator::Programs> Estimator::ProgramsOf(const LeftOut& layers, 
   return Programs{.few = *std::move(few), .more = *std::move(more)};
 }
 
+Seconds Estimator::StepOfAll(const Programs& made, const LeftOut& layers) const {
+  const Seconds more = StepOf(made.more, cluster_, execution_);
+  return more + (more - StepOf(made.few, cluster_, execution_)) * static_cast<double>(layers.others());
+}
+
 std::optional<Estimate> Estimator::Make(const LeftOut& layers, const ir::Plan& plan) {
   const std::optional<Programs> made = ProgramsOf(layers, plan);
   if (!made.has_value()) return std::nullopt;
@@ -174,11 +169,9 @@ std::optional<Estimate> Estimator::Make(const LeftOut& layers, const ir::Plan& p
   OpTimes times(graph.graph.ops.size(), 1);
   for (const ir::OpId op : equal_.ops[layers.begin]) times[graph.stand_ins[op]] = layers.layers;
   const Bytes peak = PeakOf(made->more);
-  const Seconds step = StepOf(made->more, cluster_, execution_);
-  const Seconds step_of_layer = step - StepOf(made->few, cluster_, execution_);
   Estimate estimate{.peak = peak + (peak - PeakOf(made->few)) * layers.others(),
                     .least = Bytes(0),
-                    .step = step + step_of_layer * static_cast<double>(layers.others()),
+                    .step = StepOfAll(*made, layers),
                     .recomputation = RecomputationOf(made->more, cluster_, {}, {}, times)};
   estimate.least = estimate.recomputation->LeastPeak();
   estimate.besides = std::max(Bytes(0), estimate.peak - estimate.recomputation->PeakAsAsked());
@@ -195,7 +188,7 @@ const Shortened& Estimator::GraphWithout(const LeftOut& layers) {
 
 std::optional<PlannedProgram> Estimator::ProgramWithout(const LeftOut& layers, const ir::Plan& plan) {
   const Shortened& few = GraphWithout(layers);
-  absl::StatusOr<PlannedProgram> made = ProgramOf(few.graph, PlanOf(few, plan), execution_);
+  absl::StatusOr<PlannedProgram> made = ProgramOf(few.graph, ShortPlan(few, plan), execution_);
   return made.ok() ? std::optional(*std::move(made)) : std::nullopt;
 }
 

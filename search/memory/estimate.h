@@ -78,12 +78,14 @@ class Estimator {
     std::optional<Estimate> estimate;
   };
   std::optional<LeftOut> LeftOutOf(const ir::Plan& plan) const;
+  const Known* KnownOf(const ir::Plan& plan);
   void Repeat(const RecomputeChoice& choice, const LeftOut& layers, ir::Plan& whole);
   std::optional<Estimate> Make(const LeftOut& layers, const ir::Plan& plan);
   // What each layer that is left out adds is what the program with the first of them has more than that with none.
   struct Programs {
     PlannedProgram few, more;
   };
+  Seconds StepOfAll(const Programs& made, const LeftOut& layers) const;
   std::optional<Programs> ProgramsOf(const LeftOut& layers, const ir::Plan& plan);
   std::optional<PlannedProgram> ProgramWithout(const LeftOut& layers, const ir::Plan& plan);
   const Shortened& GraphWithout(const LeftOut& layers);

@@ -261,15 +261,13 @@ class Fitter {
   // `plan`, with as much recomputation as saves memory if that is allowed, and its steps moved.
   SmallestPlan WithRecomputation(const Tried& tried, const ir::Plan& plan) const {
     const ir::Graph& graph = task_.model.whole();
-    SmallestPlan result{
-        .plan = task_.model.Lengthened(AskedAndMoved(plan)), .weight = tried.weight, .zero = tried.zero, .use = {}};
+    const ir::Plan whole = task_.model.Lengthened(plan);
+    SmallestPlan result{.plan = AskedAndMoved(whole), .weight = tried.weight, .zero = tried.zero, .use = {}};
     if (!task_.savings.recomputes) {
       result.use = MustMake(graph, result.plan, task_.execution).memory.use;
       return result;
     }
-    auto [own, program] =
-        Smallest(graph, task_.cluster, task_.execution, task_.savings, task_.tuning, task_.model.Lengthened(plan))
-            .value();
+    auto [own, program] = Smallest(graph, task_.cluster, task_.execution, task_.savings, task_.tuning, whole).value();
     result.plan = std::move(own);
     result.use = std::move(program.memory.use);
     return result;

@@ -85,7 +85,7 @@ ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& pl
   return std::move(made->memory.use);
 }
 
-Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan, const IdVector<ir::OpId, int64_t>& times) {
+Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan, const OpTimes& times) {
   const auto times_of = [&](ir::OpId op) { return times.empty() ? 1 : times[op]; };
   Bytes bytes;
   ir::RuleTable rules;

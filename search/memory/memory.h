@@ -61,7 +61,7 @@ ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& pl
 // What a rank holds throughout, parameters, optimizer state and inputs, and the gradients, which are all there between
 // the backward pass and the update. EstimateMemory's peak is never less, and this takes no program to find.
 // `times`: how many ops each one stands for; empty: itself.
-Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan, const IdVector<ir::OpId, int64_t>& times = {});
+Bytes LeastMemory(const ir::Graph& training_graph, const ir::Plan& plan, const OpTimes& times = {});
 
 // The bytes that a rank keeps because of the op's value under `strategy`: for a parameter also its gradient, unless
 // that is applied by rows, and the optimizer's state; for a forward value only if the backward pass reads it; for all

@@ -118,7 +118,7 @@ class Saver {
   // BestFit::CostOf, at most, of the best one that fits.
   std::optional<std::pair<double, double>> least_deferred_;
   const bool is_small_;
-  const IdVector<ir::OpId, int64_t> times_;  // How many ops each one of the searched graph stands for.
+  const OpTimes times_;  // How many ops each one of the searched graph stands for.
   int64_t most_programs_;
   int64_t programs_ = 0;
   std::vector<Candidate> candidates_;

@@ -498,6 +498,7 @@ Seconds Liveness::MostGain() const {
 }
 
 bool Liveness::IsChain(const Needs& needs, const std::vector<bool>& again) const {
+  if (!StandsForMore()) return false;
   const auto is_made_early = [&](int value) {
     const auto v = static_cast<size_t>(value);
     return values_[v].made_by >= 0 && IsMadeAgain(unit_of_value_[v], again) && needs.begin[v] < repeated_begin_ &&

@@ -15,6 +15,7 @@
 #include "ir/sharding/plan/plan.h"
 #include "ir/transforms/distribute/distribute.h"
 #include "search/cluster/cluster.h"
+#include "search/shorten/shorten.h"
 
 namespace cleave::search {
 
@@ -34,9 +35,6 @@ struct Outcome {
   Bytes peak{0};
   double excess = 0;  // The bytes beyond a limit, summed over the stages of the step.
 };
-
-// By op of a training graph: how many ops of a larger graph it stands for. Empty: each one for itself.
-using OpTimes = IdVector<ir::OpId, int64_t>;
 
 class Liveness {
  public:

@@ -27,6 +27,7 @@ std::optional<RecomputeChoice> Recomputation::Cheapest(Bytes limit) {
 // Of what stands for several layers, one decision need not be the same in all of them. The peak is convex in the share
 // of those that make it again: at each place the bytes change linearly.
 void Recomputation::KeepSome(Bytes limit, const std::vector<bool>& again, RecomputeChoice& choice) const {
+  if (!liveness_.StandsForMore()) return;
   const RecomputeChoice all = choice;
   for (size_t u = 0; u < again.size(); ++u) {
     const Unit& unit = liveness_.units()[u];
@@ -43,7 +44,7 @@ void Recomputation::KeepSome(Bytes limit, const std::vector<bool>& again, Recomp
     choice.seconds = seconds;
     choice.share = share;
     choice.partly.clear();
-    for (const auto& [op, retention] : liveness_.RetentionsOf(liveness_.Needed(again))) choice.partly.insert(op);
+    for (const auto& [op, retention] : all.ops) choice.partly.insert(op);
     for (const auto& [op, retention] : liveness_.RetentionsOf(liveness_.Needed(kept))) choice.partly.erase(op);
   }
 }

@@ -266,8 +266,8 @@ class Renaming {
 
 }  // namespace
 
-IdVector<ir::OpId, int64_t> Shortened::Times() const {
-  IdVector<ir::OpId, int64_t> times(graph.ops.size(), 0);
+OpTimes Shortened::Times() const {
+  OpTimes times(graph.ops.size(), 0);
   for (const ir::OpId op : stand_ins) ++times[op];
   return times;
 }
@@ -302,6 +302,26 @@ ir::Plan Lengthened(const Shortened& few, const ir::Graph& graph, const EqualLay
   return whole;
 }
 
+ir::Plan ShortPlan(const Shortened& few, const ir::Plan& plan) {
+  ir::Plan own{.cluster = plan.cluster,
+               .mesh = plan.mesh,
+               .ops = {},
+               .micro_batches = plan.micro_batches,
+               .moves_steps = plan.moves_steps,
+               .gradient_weight = plan.gradient_weight,
+               .search = plan.search};
+  for (const ir::OpId op : few.originals) {
+    const ir::OpPlan& planned = plan.ops[op];
+    own.ops.push_back({.strategy = planned.strategy,
+                       .output = planned.output,
+                       .retention = planned.retention,
+                       .decided_by = planned.decided_by,
+                       .reason = {},
+                       .choices = {}});
+  }
+  return own;
+}
+
 SearchedGraph SearchedGraph::WithFewLayers(const ir::Graph& whole, size_t kept) {
   SearchedGraph searched(whole);
   EqualLayers equal = FindEqualLayers(whole);
@@ -312,9 +332,7 @@ SearchedGraph SearchedGraph::WithFewLayers(const ir::Graph& whole, size_t kept) 
   return searched;
 }
 
-IdVector<ir::OpId, int64_t> SearchedGraph::Times() const {
-  return few_.has_value() ? few_->Times() : IdVector<ir::OpId, int64_t>(whole_->ops.size(), 1);
-}
+OpTimes SearchedGraph::Times() const { return few_.has_value() ? few_->Times() : OpTimes(whole_->ops.size(), 1); }
 
 IdVector<ir::OpId, ir::OpId> SearchedGraph::StandIns() const {
   if (few_.has_value()) return few_->stand_ins;
@@ -338,11 +356,8 @@ ir::Plan SearchedGraph::Lengthened(ir::Plan plan) const {
   return few_.has_value() ? search::Lengthened(*few_, *whole_, equal_, plan) : plan;
 }
 
-ir::Plan SearchedGraph::Searched(ir::Plan plan) const {
-  if (!few_.has_value()) return plan;
-  const IdVector<ir::OpId, ir::OpPlan> all = std::exchange(plan.ops, {});
-  for (const ir::OpId op : few_->originals) plan.ops.push_back(all[op]);
-  return plan;
+ir::Plan SearchedGraph::Searched(const ir::Plan& plan) const {
+  return few_.has_value() ? ShortPlan(*few_, plan) : plan;
 }
 
 }  // namespace cleave::search

@@ -34,6 +34,9 @@ struct EqualLayers {
 // equal. Takes time linear in the size of the graph, but for logarithms.
 EqualLayers FindEqualLayers(const ir::Graph& graph);
 
+// By op of a graph: how many ops of a larger graph it stands for. Empty: each one for itself.
+using OpTimes = IdVector<ir::OpId, int64_t>;
+
 struct Shortened {
   ir::Graph graph;
   IdVector<ir::OpId, ir::OpId> originals;  // For each op of `graph`: the op of the original graph that it is.
@@ -42,7 +45,7 @@ struct Shortened {
   IdVector<ir::OpId, ir::OpId> stand_ins;
 
   // For each op of `graph`: how many ops it stands for.
-  IdVector<ir::OpId, int64_t> Times() const;
+  OpTimes Times() const;
 };
 
 // The graph without the layers [begin, end) of `equal`: what reads them reads the layers that take their place. All
@@ -53,6 +56,9 @@ Shortened WithoutLayers(const ir::Graph& graph, const EqualLayers& equal, size_t
 // The plan of `graph` in which each op has what `plan` says of the op of `few.graph` that stands for it. Names of ops
 // in its reasons are those of the op that stands as far away. REQUIRES: `few` is WithoutLayers(graph, equal, …).
 ir::Plan Lengthened(const Shortened& few, const ir::Graph& graph, const EqualLayers& equal, const ir::Plan& plan);
+
+// What `plan`, of the whole graph, says of the ops of `few.graph`, without what does not concern its program.
+ir::Plan ShortPlan(const Shortened& few, const ir::Plan& plan);
 
 // The graph of which a search makes plans: a model, or the same with few of its equal layers. `whole` outlives it.
 class SearchedGraph {
@@ -67,7 +73,7 @@ class SearchedGraph {
   const ir::Graph& whole() const { return *whole_; }
   bool is_whole() const { return !few_.has_value(); }
   // For each op of `graph`: how many ops of `whole` it stands for.
-  IdVector<ir::OpId, int64_t> Times() const;
+  OpTimes Times() const;
   // For each op of `whole`: the op of `graph` that stands for it.
   IdVector<ir::OpId, ir::OpId> StandIns() const;
   // Of `graph`.
@@ -76,8 +82,8 @@ class SearchedGraph {
   EqualLayers WholeLayers() const { return few_.has_value() ? equal_ : FindEqualLayers(*whole_); }
   // The plan of `whole` that `plan`, which is one of `graph`, stands for.
   ir::Plan Lengthened(ir::Plan plan) const;
-  // What `plan`, which is one of `whole`, says of the ops of `graph`.
-  ir::Plan Searched(ir::Plan plan) const;
+  // The plan of `graph` that `plan`, which is one of `whole`, gives by ShortPlan, or is.
+  ir::Plan Searched(const ir::Plan& plan) const;
 
  private:
   const ir::Graph* whole_;

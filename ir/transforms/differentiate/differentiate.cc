@@ -1,6 +1,5 @@
 #include "ir/transforms/differentiate/differentiate.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 
@@ -52,14 +51,16 @@ class Backward {
   // Appends the ops of `updates` that do not need a gradient which is missing.
   void AddUpdates(const Updates& updates) {
     builder_.SetPhase(Phase::kUpdate);
+    std::vector<StateUpdate>& all = builder_.mutable_graph().updates;
+    for (size_t i = 0; i < all.size(); ++i) own_updates_[all[i].state] = i;
     IdVector<OpId, std::optional<OpId>> places(updates.graph.ops.size());
     for (const Op& op : updates.graph.ops) places[op.id] = PlaceOf(op, places);
     for (const StateUpdate& update : updates.graph.updates) {
       const std::optional<OpId> value = places[update.value];
       if (!value.has_value()) continue;
       const OpId state = *places[update.state];
-      (UpdateOf(state) != nullptr ? *UpdateOf(state) : builder_.mutable_graph().updates.emplace_back()) = {
-          .state = state, .value = *value};
+      const auto own = own_updates_.find(state);
+      (own != own_updates_.end() ? all[own->second] : all.emplace_back()) = {.state = state, .value = *value};
     }
   }
 
@@ -101,8 +102,8 @@ class Backward {
     if (op.kind == OpKind::kParameter) return OpNamed(op.name);
     if (op.kind == OpKind::kInput) {
       const OpId named = OpNamed(op.attributes.Get(attribute::kData));
-      const StateUpdate* const update = UpdateOf(named);
-      return update != nullptr ? update->value : GradientOf(named);
+      const auto own = own_updates_.find(named);
+      return own != own_updates_.end() ? builder_.graph().updates[own->second].value : GradientOf(named);
     }
     std::vector<OpId> inputs;
     for (OpId input : op.inputs) {
@@ -111,14 +112,6 @@ class Backward {
     }
     builder_.SetLine(op.line);
     return builder_.Add(op.kind, std::move(inputs), op.attributes, op.name);
-  }
-
-  // The update of a state; null where it has none.
-  StateUpdate* UpdateOf(OpId state) {
-    std::vector<StateUpdate>& updates = builder_.mutable_graph().updates;
-    const auto found =
-        std::find_if(updates.begin(), updates.end(), [&](const StateUpdate& update) { return update.state == state; });
-    return found == updates.end() ? nullptr : &*found;
   }
 
   OpId OpNamed(const std::string& name) const {
@@ -198,6 +191,7 @@ class Backward {
   OpSet of_parameters_;  // What Run is about, as the next one.
   std::optional<Contributions> contributions_;
   std::map<OpId, OpId> gradients_;
+  std::map<OpId, size_t> own_updates_;  // By state: which of the updates of the model itself is its update.
 };
 
 // Drops those ops from `first` on that no update and no look needs: gradients of inputs.
