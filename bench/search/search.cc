@@ -1,7 +1,7 @@
 // Question: how good are the plans that the searches find, how long do they take, and does every number of devices
 // work?
 //
-//   search quality|speed|odd|hand [MODEL|all [MOST_DEVICES [REPETITIONS]]]
+//   search quality|speed|odd|hand|published [MODEL|all [MOST_DEVICES [REPETITIONS]]]
 //
 // quality: for each model and cluster the cost (docs/cost.md) of data parallelism and of sapp's plan, over the cost of
 //   the best plan, or, marked `<`, over a lower bound of it where the best is not proven. `hosts`: of up to 8 devices,
@@ -11,8 +11,10 @@
 // odd: numbers of devices with large prime factors: the ranks with work of their own, how evenly the products are
 //   divided, and the cost over that of data parallelism.
 // hand: for GPTs of ten sizes the predicted step of what `stages = auto` finds, over that of the best plan of
-// Megatron-LM:
-//   all sizes of tensor, pipeline and data parallelism and all numbers of micro-batches that divide the model.
+//   Megatron-LM: all sizes of tensor, pipeline and data parallelism and all numbers of micro-batches that divide the
+//   model.
+// published: how far is the predicted time of a step from what was measured? Runs whose settings and speed were
+//   published, planned as they were run.
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -33,8 +35,10 @@ int main(int argc, char** argv) {
     cleave::bench::PrintOdd(options);
   } else if (table == "hand") {
     cleave::bench::PrintHand(options);
+  } else if (table == "published") {
+    cleave::bench::PrintPublished(options);
   } else {
-    std::cerr << "usage: search quality|speed|odd|hand [MODEL|all [MOST_DEVICES [REPETITIONS]]]\n";
+    std::cerr << "usage: search quality|speed|odd|hand|published [MODEL|all [MOST_DEVICES [REPETITIONS]]]\n";
     return 2;
   }
 }

@@ -25,6 +25,9 @@ void PrintOdd(const TableOptions& options);
 // What is found beside the best plan that people write.
 void PrintHand(const TableOptions& options);
 
+// What is predicted beside what was measured by others.
+void PrintPublished(const TableOptions& options);
+
 }  // namespace cleave::bench
 
 #endif  // CLEAVE_BENCH_SEARCH_TABLES_H_

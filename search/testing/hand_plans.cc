@@ -1,6 +1,7 @@
 #include "search/testing/hand_plans.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -14,6 +15,7 @@
 #include "search/pipeline.h"
 #include "search/sapp/reasons.h"
 #include "search/sapp/starts.h"
+#include "search/zero/zero.h"
 
 namespace cleave::search::testing {
 namespace {
@@ -33,6 +35,17 @@ std::vector<ir::OpId> FirstOps(const GptShape& shape, const ir::Graph& graph, in
   return first;
 }
 
+// The values of blocks that are made again from the blocks' inputs.
+std::map<ir::OpId, ir::Retention> InsideOfBlocks(const ir::Graph& graph) {
+  std::map<ir::OpId, ir::Retention> inside;
+  for (const ir::Op& op : graph.ops) {
+    const bool is_source = ir::DefinitionOf(op.kind).op_class == ir::OpClass::kSource;
+    if (op.phase != ir::Phase::kForward || is_source || !absl::StartsWith(op.name, "x.")) continue;
+    if (!absl::EndsWith(op.name, ".end")) inside[op.id] = ir::Retention::kRecompute;
+  }
+  return inside;
+}
+
 // The plan of the ranks of one stage.
 ir::Plan PlanOfStage(const ir::Graph& graph, const HandPlan& hand, const Cluster& machines) {
   std::vector<ir::NamedAxis> axes;
@@ -48,13 +61,15 @@ ir::Plan PlanOfStage(const ir::Graph& graph, const HandPlan& hand, const Cluster
   for (const ir::Op& op : graph.ops) plan.ops.push_back(OpPlanOf(assignment, op.id));
   FollowParameters(facts, {}, plan);
   FollowAside(facts, {}, /*data_is_placed=*/false, plan);
-  return plan;
+  ShardReplicas(facts, {}, hand.zero, plan);
+  return hand.remakes_blocks ? WithAsked(std::move(plan), InsideOfBlocks(graph)) : plan;
 }
 
 }  // namespace
 
 std::string HandPlanText(const HandPlan& plan) {
-  return absl::StrCat("t ", plan.tensor, ", p ", plan.stages, ", d ", plan.data, ", K ", plan.micro_batches);
+  return absl::StrCat("t ", plan.tensor, ", p ", plan.stages, ", d ", plan.data, ", K ", plan.micro_batches,
+                      plan.zero > 0 ? absl::StrCat(", ZeRO ", plan.zero) : "");
 }
 
 std::vector<HandPlan> HandPlansOf(const GptShape& shape, int64_t devices) {
@@ -80,7 +95,7 @@ std::optional<HandPrediction> PredictByHand(const GptShape& shape, const ir::Gra
   ir::Plan plan = PlanOfStage(graph, hand, machines->cluster);
   if (hand.stages > 1) {
     plan = *ir::WithStages(std::move(plan), machines->axis, schedule,
-                           ir::StagesOf(graph, FirstOps(shape, graph, hand.stages)));
+                           ir::StagesOf(graph, FirstOps(shape, graph, hand.stages * schedule.stages_per_rank)));
   }
   const absl::StatusOr<PlannedProgram> program = ProgramOf(graph, plan, execution);
   CLEAVE_CHECK(program.ok()) << program.status();

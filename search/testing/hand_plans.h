@@ -22,9 +22,11 @@ struct HandPlan {
   int64_t stages = 1;
   int64_t data = 1;
   int64_t micro_batches = 1;
+  int zero = 0;                 // What the d replicas share is divided among them (search/zero).
+  bool remakes_blocks = false;  // The backward pass makes each block again from its input.
 };
 
-std::string HandPlanText(const HandPlan& plan);  // "t 2, p 4, d 1, K 8"
+std::string HandPlanText(const HandPlan& plan);  // "t 2, p 4, d 1, K 8", "t 1, p 1, d 384, K 1, ZeRO 3"
 
 // All on so many devices whose t divides the heads, whose p divides the layers, and whose d and K divide the batch
 // together.
@@ -35,6 +37,7 @@ struct HandPrediction {
   Seconds step{0};
   Bytes peak{0};
 };
+// `graph`: Gpt(shape), in any precision.
 std::optional<HandPrediction> PredictByHand(const GptShape& shape, const ir::Graph& graph, const HandPlan& plan,
                                             ir::PipelineSchedule schedule, const Cluster& cluster,
                                             const Execution& execution);
