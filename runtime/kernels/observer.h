@@ -5,8 +5,9 @@
 //   observer.Show();                                                       // Between phases, by all ranks: prints.
 //
 // A program hands over its rank's piece at the place where the value is made, and goes on. Ranks send each other
-// nothing before Show, which the training loop calls outside of the time and the traffic of a step. The members that a
-// program calls are defined in show.cc, which only programs have that look at values.
+// nothing before Show, which the training loop calls outside of the time and the traffic of a step. In a pipeline only
+// the ranks of one stage hand a value over; in Show all others take part as ranks that hold nothing of it. The members
+// that a program calls are defined in show.cc, which only programs have that look at values.
 #ifndef CLEAVE_RUNTIME_KERNELS_OBSERVER_H_
 #define CLEAVE_RUNTIME_KERNELS_OBSERVER_H_
 
@@ -31,7 +32,7 @@ struct Shown {
 
 // Of a value that ranks hold in parts: which one this rank holds, and what makes the value of all of them.
 struct Part {
-  int64_t number = 0;
+  int64_t number = 0;  // -1: this rank holds nothing of the value.
   int64_t count = 1;
   Reduction reduction = Reduction::kSum;
 };
@@ -58,7 +59,10 @@ using NamedStatistics = std::vector<std::pair<std::string, Statistics>>;
 // printed is in docs/formats/run.md. T is float, int32_t, BFloat16 or Float16.
 class Observer {
  public:
-  explicit Observer(Comm& comm) : comm_(comm) {}
+  // JoinLooks of show.h, where ranks of different stages of a pipeline look at different values; else null.
+  using Join = void (*)(Observer& observer);
+
+  explicit Observer(Comm& comm, Join join = nullptr) : comm_(comm), join_(join) {}
 
   // The whole tensor, put together from the pieces that the ranks have in any layout.
   template <typename T>
@@ -97,7 +101,7 @@ class Observer {
     is_logged_ = is_logged;
   }
 
-  // Shows what has been seen since the last time. Called by all ranks, which have seen the same values; rank 0 prints.
+  // Shows what has been seen since the last time. Called by all ranks; rank 0 prints.
   void Show();
 
   // What was watched and has been shown since this was last called, in the order in which it was shown; on rank 0.
@@ -115,8 +119,18 @@ class Observer {
   struct LookOf;
   template <typename Mine, typename Function>
   struct LookAtPieces;
+  // What a rank that holds nothing of a value needs to know to show it with the others.
+  struct Description {
+    char method = '-';  // Which member it was handed over to; '-': no other rank takes part.
+    char type = 'f';    // Of its elements.
+    Shown shown;
+    std::vector<int64_t> shape;
+    Part part;
+  };
   struct Seen {
     int number = 0;
+    Description description;
+    int64_t pieces = 0;  // How many were handed over.
     std::unique_ptr<Look> look;
   };
   // A piece of a tensor that this rank holds, and what it keeps of it.
@@ -127,18 +141,25 @@ class Observer {
     Mine mine;
   };
 
-  void Insert(int number, std::unique_ptr<Look> look);
+  Seen& Insert(int number, Description description, std::unique_ptr<Look> look);
   template <typename Function>
-  void Keep(int number, Function show);
+  void Keep(int number, Description description, Function show);
   // Calls `show` with all pieces that were kept under this number since the last time.
   template <typename Mine, typename Function>
-  void KeepPiece(int number, Piece<Mine> piece, Function show);
+  void KeepPiece(int number, Description description, Piece<Mine> piece, Function show);
+  // Adds what other ranks have seen and this one has not.
+  friend void JoinLooks(Observer& observer);
+  void TakePart();
+  std::string TextOfSeen() const;
+  template <typename T>
+  void TakePartIn(int number, const Description& description);
   // The whole tensor on rank 0, of which this rank holds these pieces; nothing on other ranks.
   template <typename T>
   std::vector<double> Whole(const std::vector<Piece<std::vector<T>>>& pieces);
   std::string Place(const Shown& shown) const;  // "mnist_mlp.model:7, test"
 
   Comm& comm_;
+  const Join join_;
   Occasion occasion_ = Occasion::kTraining;
   bool is_logged_ = false;
   NamedStatistics watched_;

@@ -1,9 +1,12 @@
 #include "runtime/kernels/show.h"
 
 #include <algorithm>
+#include <cinttypes>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <set>
+#include <sstream>
 #include <type_traits>
 #include <utility>
 
@@ -54,11 +57,32 @@ std::vector<T> Unpacked(const std::string& bytes) {
   return numbers;
 }
 
+// Which members of Observer make a look, for ranks that hold nothing of it. In looks of the last kind ranks send each
+// other nothing, or it is of manual models, which have no stages.
+constexpr char kPrint = 'p', kPrintPieces = 'l', kWatch = 'w', kOutput = 'o', kAlone = '-';
+
+bool HoldsSome(const Part& part) { return part.number >= 0; }
+
 template <typename T>
 std::vector<T> Copied(const T* values, int64_t count) {
   values = OnHost(values, count);
   return std::vector<T>(values, values + count);
 }
+
+// What the rank holds of a tensor, if it holds some.
+template <typename T>
+std::vector<T> Copied(const T* values, const Region& region, const Part& part) {
+  return HoldsSome(part) ? Copied(values, ElementCount(region.size)) : std::vector<T>();
+}
+
+template <typename T>
+constexpr char kTypeLetter = 'f';
+template <>
+constexpr char kTypeLetter<int32_t> = 'i';
+template <>
+constexpr char kTypeLetter<BFloat16> = 'b';
+template <>
+constexpr char kTypeLetter<Float16> = 'h';
 
 // The piece or part of a tensor that a rank holds, and what it says of it.
 struct Held {
@@ -173,29 +197,102 @@ struct Observer::LookAtPieces final : Look {
   std::vector<Piece<Mine>> pieces;
 };
 
-void Observer::Insert(int number, std::unique_ptr<Look> look) {
-  if (occasion_ == Occasion::kAgain) return;
+Observer::Seen& Observer::Insert(int number, Description description, std::unique_ptr<Look> look) {
   auto place = seen_.end();
   while (place != seen_.begin() && (place - 1)->number > number) --place;
-  seen_.insert(place, {number, std::move(look)});
+  return *seen_.insert(place, {number, std::move(description), 1, std::move(look)});
 }
 
 template <typename Function>
-void Observer::Keep(int number, Function show) {
-  Insert(number, std::make_unique<LookOf<Function>>(std::move(show)));
+void Observer::Keep(int number, Description description, Function show) {
+  if (occasion_ == Occasion::kAgain) return;
+  Insert(number, std::move(description), std::make_unique<LookOf<Function>>(std::move(show)));
 }
 
 template <typename Mine, typename Function>
-void Observer::KeepPiece(int number, Piece<Mine> piece, Function show) {
+void Observer::KeepPiece(int number, Description description, Piece<Mine> piece, Function show) {
+  if (occasion_ == Occasion::kAgain) return;
   using Pieces = LookAtPieces<Mine, Function>;
-  auto seen = std::find_if(seen_.begin(), seen_.end(), [&](const Seen& one) { return one.number == number; });
-  if (seen == seen_.end()) {
-    Insert(number, std::make_unique<Pieces>(std::move(show)));
-    seen = std::find_if(seen_.begin(), seen_.end(), [&](const Seen& one) { return one.number == number; });
-    if (seen == seen_.end()) return;  // Nothing is shown again.
-  }
+  const auto seen = std::find_if(seen_.begin(), seen_.end(), [&](const Seen& one) { return one.number == number; });
+  if (seen != seen_.end()) ++seen->pieces;
+  Seen& own =
+      seen != seen_.end() ? *seen : Insert(number, std::move(description), std::make_unique<Pieces>(std::move(show)));
   // What is looked at under one number is always looked at in one way.
-  static_cast<Pieces&>(*seen->look).pieces.push_back(std::move(piece));
+  static_cast<Pieces&>(*own.look).pieces.push_back(std::move(piece));
+}
+
+// A line for each look in which other ranks must take part.
+std::string Observer::TextOfSeen() const {
+  std::string text;
+  for (const Seen& one : seen_) {
+    const Description& description = one.description;
+    if (description.method == kAlone) continue;
+    text +=
+        Format("%d %" PRId64 " %c %c %d %" PRId64 " %zu", one.number, one.pieces, description.method, description.type,
+               static_cast<int>(description.part.reduction), description.part.count, description.shape.size());
+    for (const int64_t size : description.shape) text += Format(" %" PRId64, size);
+    text += "\t" + description.shown.name + "\t" + description.shown.place + "\n";
+  }
+  return text;
+}
+
+void JoinLooks(Observer& observer) { observer.TakePart(); }
+
+void Observer::TakePart() {
+  std::set<int> known;
+  for (const Seen& one : seen_) known.insert(one.number);
+  for (const std::string& text : comm_.GatherText(TextOfSeen())) {
+    std::istringstream lines(text);
+    std::set<int> from_rank;
+    int number = 0;
+    while (lines >> number) {
+      int64_t pieces = 0;
+      int reduction = 0;
+      size_t dimensions = 0;
+      Description description;
+      lines >> pieces >> description.method >> description.type >> reduction >> description.part.count >> dimensions;
+      description.part = {-1, description.part.count, static_cast<Reduction>(reduction)};
+      description.shape.resize(dimensions);
+      for (int64_t& size : description.shape) lines >> size;
+      std::getline(lines.ignore(), description.shown.name, '\t');
+      std::getline(lines, description.shown.place);
+      if (known.count(number) > 0) continue;
+      from_rank.insert(number);
+      for (int64_t piece = 0; piece < pieces; ++piece) {
+        switch (description.type) {
+          case kTypeLetter<int32_t>:
+            TakePartIn<int32_t>(number, description);
+            break;
+          case kTypeLetter<BFloat16>:
+            TakePartIn<BFloat16>(number, description);
+            break;
+          case kTypeLetter<Float16>:
+            TakePartIn<Float16>(number, description);
+            break;
+          default:
+            TakePartIn<float>(number, description);
+        }
+      }
+    }
+    known.insert(from_rank.begin(), from_rank.end());
+  }
+}
+
+template <typename T>
+void Observer::TakePartIn(int number, const Description& description) {
+  const std::vector<int64_t> nothing(description.shape.size(), 0);
+  const Region region = {description.shape, nothing, nothing};
+  const Shown& shown = description.shown;
+  switch (description.method) {
+    case kPrint:
+      return Print<T>(number, shown, region, nullptr, description.part);
+    case kPrintPieces:
+      return PrintPieces<T>(number, shown, region, nullptr, description.part);
+    case kWatch:
+      return Watch<T>(number, shown, region, nullptr, description.part);
+    default:
+      return Output<T>(number, shown, region, nullptr, description.part);
+  }
 }
 
 std::string Observer::Place(const Shown& shown) const {
@@ -214,7 +311,7 @@ std::vector<double> Observer::Whole(const std::vector<Piece<std::vector<T>>>& pi
     const bool sends = IsFirstCopy(held, before + static_cast<size_t>(comm_.rank()));
     const std::vector<std::string> texts = comm_.GatherText(sends ? Packed(piece.mine.data(), piece.mine.size()) : "");
     for (size_t rank = 0; comm_.rank() == 0 && rank < texts.size(); ++rank) {
-      if (!IsFirstCopy(held, before + rank)) continue;
+      if (!IsFirstCopy(held, before + rank) || held[before + rank].part < 0) continue;
       const std::vector<T> values = Unpacked<T>(texts[rank]);
       ForEachRun(held[before + rank].region, [&](int64_t global, int64_t local, int64_t run) {
         for (int64_t i = 0; i < run; ++i) {
@@ -240,32 +337,35 @@ void Observer::Print(int number, const Shown& shown, const Region& region, const
     const std::vector<int64_t>& shape = pieces.front().region.shape;
     PrintLines(TensorLines(shown.name + " " + ShapeText(shape), place, shape, rounded.data()));
   };
-  KeepPiece(number, Piece<Values>{region, part, Copied(values, ElementCount(region.size))}, show);
+  KeepPiece(number, {kPrint, kTypeLetter<T>, shown, region.shape, part},
+            Piece<Values>{region, part, Copied(values, region, part)}, show);
 }
 
 template <typename T>
 void Observer::PrintPieces(int number, const Shown& shown, const Region& region, const T* values, const Part& part) {
-  Keep(number, [this, shown, region, part, place = Place(shown), mine = Copied(values, ElementCount(region.size))] {
-    std::string slice;
-    for (size_t d = 0; d < region.shape.size(); ++d) {
-      slice += Format("%s%lld:%lld", d > 0 ? ", " : "", static_cast<long long>(region.begin[d]),
-                      static_cast<long long>(region.begin[d] + region.size[d]));
-    }
-    std::string headline = Format("%s[%s] of %s on rank %d", shown.name.c_str(), slice.c_str(),
-                                  ShapeText(region.shape).c_str(), comm_.rank());
-    if (part.count > 1) {
-      headline += Format(", part %lld of %lld of the %s", static_cast<long long>(part.number),
-                         static_cast<long long>(part.count), ReductionName(part.reduction));
-    }
-    const std::vector<std::string> texts = comm_.GatherText(TensorLines(headline, place, region.size, mine.data()));
-    if (comm_.rank() != 0) return;
-    for (const std::string& text : texts) PrintLines(text);
-  });
+  Keep(number, {kPrintPieces, kTypeLetter<T>, shown, region.shape, part},
+       [this, shown, region, part, place = Place(shown), mine = Copied(values, region, part)] {
+         std::string slice;
+         for (size_t d = 0; d < region.shape.size(); ++d) {
+           slice += Format("%s%lld:%lld", d > 0 ? ", " : "", static_cast<long long>(region.begin[d]),
+                           static_cast<long long>(region.begin[d] + region.size[d]));
+         }
+         std::string headline = Format("%s[%s] of %s on rank %d", shown.name.c_str(), slice.c_str(),
+                                       ShapeText(region.shape).c_str(), comm_.rank());
+         if (part.count > 1) {
+           headline += Format(", part %lld of %lld of the %s", static_cast<long long>(part.number),
+                              static_cast<long long>(part.count), ReductionName(part.reduction));
+         }
+         const std::vector<std::string> texts =
+             comm_.GatherText(HoldsSome(part) ? TensorLines(headline, place, region.size, mine.data()) : "");
+         if (comm_.rank() != 0) return;
+         for (const std::string& text : texts) PrintLines(text);
+       });
 }
 
 template <typename T>
 void Observer::PrintRanks(int number, const Shown& shown, const std::vector<int64_t>& shape, const T* values) {
-  Keep(number, [this, shown, shape, place = Place(shown), mine = Copied(values, ElementCount(shape))] {
+  Keep(number, {}, [this, shown, shape, place = Place(shown), mine = Copied(values, ElementCount(shape))] {
     const std::vector<std::string> tensors = comm_.GatherText(Packed(mine.data(), mine.size()));
     if (comm_.rank() != 0) return;
     const bool equal =
@@ -284,7 +384,7 @@ void Observer::AssertFinite(int number, const Shown& shown, int64_t count, const
   for (int64_t i = 0; i < count; ++i) {
     const double value = static_cast<double>(values[i]);
     if (std::isfinite(value)) continue;
-    return Keep(number, [this, shown, i, value, place = Place(shown)] {
+    return Keep(number, {}, [this, shown, i, value, place = Place(shown)] {
       const std::string part =
           shown.micro_batch < 0 ? "" : Format(" in micro-batch %lld", static_cast<long long>(shown.micro_batch));
       Die(ExitCode::kFailed,
@@ -297,13 +397,13 @@ void Observer::AssertFinite(int number, const Shown& shown, int64_t count, const
 template <typename T>
 void Observer::Watch(int number, const Shown& shown, const Region& region, const T* values, const Part& part) {
   if (!is_logged_) return;
-  const int64_t count = ElementCount(region.size);
+  const Description description = {kWatch, kTypeLetter<T>, shown, region.shape, part};
   if (part.count > 1) {
     const auto amount = [this, shown](const std::vector<Piece<std::vector<T>>>& pieces) {
       const std::vector<double> whole = Whole(pieces);
       if (comm_.rank() == 0) watched_.emplace_back(shown.name, Amount(whole));
     };
-    return KeepPiece(number, Piece<std::vector<T>>{region, part, Copied(values, count)}, amount);
+    return KeepPiece(number, description, Piece<std::vector<T>>{region, part, Copied(values, region, part)}, amount);
   }
   const auto add_up = [this, shown](const std::vector<Piece<Statistics>>& pieces) {
     std::vector<Held> held;
@@ -314,17 +414,18 @@ void Observer::Watch(int number, const Shown& shown, const Region& region, const
     }
     Statistics all;
     for (size_t i = 0; i < held.size(); ++i) {
-      if (IsFirstCopy(held, i)) all.Add(Unpacked<Statistics>(held[i].said)[0]);
+      if (IsFirstCopy(held, i) && held[i].part >= 0) all.Add(Unpacked<Statistics>(held[i].said)[0]);
     }
     if (comm_.rank() == 0) watched_.emplace_back(shown.name, all);
   };
-  KeepPiece(number, Piece<Statistics>{region, part, StatisticsOf(values, count)}, add_up);
+  const Statistics own = HoldsSome(part) ? StatisticsOf(values, ElementCount(region.size)) : Statistics();
+  KeepPiece(number, description, Piece<Statistics>{region, part, own}, add_up);
 }
 
 template <typename T>
 void Observer::WatchRanks(int number, const Shown& shown, const std::vector<int64_t>& shape, const T* values) {
   if (!is_logged_) return;
-  Keep(number, [this, shown, mine = StatisticsOf(values, ElementCount(shape))] {
+  Keep(number, {}, [this, shown, mine = StatisticsOf(values, ElementCount(shape))] {
     const std::vector<std::string> texts = comm_.GatherText(Packed(&mine, 1));
     if (comm_.rank() != 0) return;
     const bool equal =
@@ -344,7 +445,8 @@ void Observer::Output(int number, const Shown& shown, const Region& region, cons
     if (comm_.rank() != 0) return;
     outputs_.push_back({shown.name, pieces.front().region.shape, !std::is_same_v<T, int32_t>, std::move(whole)});
   };
-  KeepPiece(number, Piece<Values>{region, part, Copied(values, ElementCount(region.size))}, show);
+  KeepPiece(number, {kOutput, kTypeLetter<T>, shown, region.shape, part},
+            Piece<Values>{region, part, Copied(values, region, part)}, show);
 }
 
 #define CLEAVE_SHOWN_OF(T)                                                                      \

@@ -17,6 +17,9 @@ class Observer;  // Defined in observer.h; codegen/runtime_files finds this file
 template <typename T>
 std::string TensorText(const std::vector<int64_t>& shape, const T* values);
 
+// Adds what other ranks have seen since the last Show, for Observer::Join.
+void JoinLooks(Observer& observer);
+
 }  // namespace cleave::runtime
 
 #endif  // CLEAVE_RUNTIME_KERNELS_SHOW_H_

@@ -96,7 +96,7 @@ std::optional<Error> GenerateJoined(const TrainingSettings& settings, const Opti
   const std::vector<int64_t> coordinates = Coordinates(settings.mesh, comm.rank());
   const uint64_t step = 0;
   const uint64_t seed = options.seed.value_or(settings.seed);
-  Observer observer(comm);
+  Observer observer(comm, settings.join_looks);
   const Context context = {comm.rank(), settings.mesh, coordinates, seed, comm, watch, step, observer};
   const std::unique_ptr<TrainingProgram> program = create(context);
   watch.Start("initial values", 0);
@@ -151,7 +151,7 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
 
   const std::vector<int64_t> coordinates = Coordinates(settings.mesh, comm.rank());
   uint64_t step = 0;
-  Observer observer(comm);
+  Observer observer(comm, settings.join_looks);
   const Context context = {comm.rank(), settings.mesh, coordinates, seed, comm, watch, step, observer};
   const std::unique_ptr<TrainingProgram> program = create(context);
   watch.Start("reading the data", 0);

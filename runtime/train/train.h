@@ -188,7 +188,8 @@ struct TrainingSettings {
   const char* model_file = "";
   Mesh mesh;
   std::optional<int> stage_axis;  // The axis of the mesh along which ranks are stages of a pipeline.
-  int only_rank = -1;             // For a program with one rank's coordinates folded in.
+  Observer::Join join_looks = nullptr;
+  int only_rank = -1;  // For a program with one rank's coordinates folded in.
   DataSpec data;
   std::vector<ParameterFile> parameter_files;  // Read after Initialize.
   std::string params;                          // A safetensors file or a checkpoint, read after these; empty: none.

@@ -1,5 +1,6 @@
 // Prints, assertions and metrics take values where and as they lie: they change no plan, and nothing is sent for them
 // in a step.
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -173,6 +174,24 @@ TEST_F(Looks, AssertionsNameTheMicroBatch) {
   const CommandResult ran = Start(folder_ + "/out");
   EXPECT_EQ(ran.exit_code, 6);
   EXPECT_TRUE(absl::StrContains(ran.err, "of the piece of rank 0 in micro-batch ")) << ran.err;
+}
+
+// Data is on both stages, and the rest on the second, where rank 0 is not.
+TEST_F(Looks, StagesShowWhatOneRankShows) {
+  const std::string looks = "#[stage(1)] let late = relu(x); print(x); print(late); print(reduce_max(late));";
+  CompileText(Network(looks), {"--devices", "1", "--out", "out"});
+  const std::vector<std::string> whole = ShownIn(Run());
+  CompileText(Network(absl::StrCat(looks, " print(local late); assert_finite(late);")),
+              {"--devices", "2", "--set", "stages=2", "--set", "micro_batches=3", "--out", "out"});
+  const std::string out = Run();
+  EXPECT_TRUE(absl::StrContains(out, "late.relu[2:5, 0:8] of [8, 8] on rank 1")) << out;
+  EXPECT_FALSE(absl::StrContains(out, "on rank 0")) << out;
+  std::vector<std::string> shown = ShownIn(out);
+  for (const std::string& line : whole) {
+    const auto found = std::find(shown.begin(), shown.end(), line);
+    ASSERT_NE(found, shown.end()) << line << "\n" << out;
+    shown.erase(found);
+  }
 }
 
 TEST_F(Looks, NoPlanIsChanged) {

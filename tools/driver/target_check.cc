@@ -39,15 +39,6 @@ bool CheckOffload(const ir::Pins& pins, const std::string& target, Diagnostics& 
   return refused.empty();
 }
 
-bool CheckPipeline(const ir::Graph& training_graph, const ir::Plan& plan, Span place, Diagnostics& diagnostics) {
-  if (!plan.pipeline.has_value() || training_graph.looks.empty()) return true;
-  const std::string& name = training_graph.looks.front().name;
-  diagnostics.Add(Error(Code::kE0317, absl::StrCat("a pipeline cannot look at `", name, "`"))
-                      .At(place, "asked for here")
-                      .Help("a plan without stages"));
-  return false;
-}
-
 void CheckPrecision(const frontend::Module& module, const std::string& target, Diagnostics& diagnostics) {
   if (module.training.precision != ir::Precision::kTf32 || target != "cpu") return;
   diagnostics.Add(Warning(Code::kW0618, "`precision = tf32` is f32 on the CPU")

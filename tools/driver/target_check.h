@@ -16,10 +16,6 @@ bool CheckRegionDevices(const ir::Pins& pins, const std::string& target, Diagnos
 // Reports E0316 for each `offload` where `target` is "cpu"; returns whether there is none.
 bool CheckOffload(const ir::Pins& pins, const std::string& target, Diagnostics& diagnostics);
 
-// Reports E0317 where a plan with stages, of which the model may say how many at `place`, is one for which no program
-// can be written: none looks at values. Returns whether it can.
-bool CheckPipeline(const ir::Graph& training_graph, const ir::Plan& plan, Span place, Diagnostics& diagnostics);
-
 // Reports W0618 where the model's precision is one that `target` does not have.
 void CheckPrecision(const frontend::Module& module, const std::string& target, Diagnostics& diagnostics);
 
