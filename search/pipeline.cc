@@ -39,6 +39,9 @@ Diagnostic Refused(const std::string& what, Span place, const std::string& why) 
 
 std::string StagesText(int64_t stages) { return Plural(stages, "stage"); }
 
+// How many stages each rank of a pipeline has.
+int64_t StagesPerRank(const ir::Pins& pins) { return pins.settings.pipeline_schedule.stages_per_rank; }
+
 // What a pipeline cannot have.
 bool CheckModel(const ir::Graph& graph, const ir::Pins& pins, Diagnostics& diagnostics) {
   const Span& place = pins.settings.stages_span;
@@ -46,9 +49,6 @@ bool CheckModel(const ir::Graph& graph, const ir::Pins& pins, Diagnostics& diagn
     diagnostics.Add(Refused("a manual model cannot be a pipeline", place, "asked for here"));
   } else if (!pins.regions.empty()) {
     diagnostics.Add(Refused("a model with regions cannot be a pipeline", place, "asked for here"));
-  } else if (!graph.looks.empty()) {
-    const ir::Look& look = graph.looks.front();
-    diagnostics.Add(Refused(absl::StrCat("a pipeline cannot look at `", look.name, "`"), place, "asked for here"));
   } else if (std::any_of(pins.settings.mesh.begin(), pins.settings.mesh.end(),
                          [](const ir::NamedAxis& axis) { return axis.name == ir::kStageAxis; })) {
     diagnostics.Add(Refused(absl::StrCat("`", ir::kStageAxis, "` is the mesh axis of the stages themselves"),
@@ -92,6 +92,10 @@ class Staging {
   std::optional<Candidate> Search(std::optional<Seconds> below, Diagnostics& diagnostics) const {
     constexpr int64_t kStart = 8;  // Times the stages, or the next fewer.
     const std::vector<int64_t> counts = MicroBatchCounts();
+    if (StagesPerRank() > 1 && (counts.empty() || counts.front() % stages_ != 0)) {
+      diagnostics.Add(RefusedCount());
+      return std::nullopt;
+    }
     const auto more = absl::c_upper_bound(counts, kStart * stages_);
     const size_t start = more == counts.begin() ? 0 : static_cast<size_t>(more - counts.begin()) - 1;
     std::optional<Candidate> best;
@@ -135,10 +139,23 @@ class Staging {
   }
 
  private:
+  // Each of `stages_` parts of the ranks has so many.
+  int64_t StagesPerRank() const { return search::StagesPerRank(pins_); }
+  int64_t StagesInAll() const { return stages_ * StagesPerRank(); }
+
+  Diagnostic RefusedCount() const {
+    const std::string schedule = ir::PipelineScheduleName(pins_.settings.pipeline_schedule);
+    return Error(Code::kE0315, absl::StrCat("`", schedule, "` with ", StagesText(stages_), " takes a multiple of ",
+                                            stages_, " micro-batches"))
+        .At(pins_.settings.pipeline_schedule_span, "asked for here")
+        .Note(absl::StrCat("ranks take ", stages_, " micro-batches through one of their stages, then through the next"))
+        .Help(absl::StrCat("`micro_batches = ", 4 * stages_, "` if the batch has so many parts, or another schedule"));
+  }
+
   void WarnOfBubble(const Candidate& best, Diagnostics& diagnostics) const {
     const bool is_chosen = options_.choose_micro_batches && MicroBatchCounts().back() >= stages_;
     if (best.found.plan.micro_batches >= stages_ || is_chosen) return;
-    const double bubble = PredictPipeline(best.found.program->stages, cluster_, options_.execution.overlaps).bubble;
+    const double bubble = PredictPipeline(best.found.program->parts, cluster_, options_.execution.overlaps).bubble;
     diagnostics.Add(
         Warning(Code::kW0609, absl::StrCat(StagesText(stages_), " for ", best.found.plan.micro_batches,
                                            best.found.plan.micro_batches == 1 ? " micro-batch" : " micro-batches"))
@@ -147,13 +164,15 @@ class Staging {
             .Help("`micro_batches` of several times `stages`, or `auto`"));
   }
 
-  // Ascending, at least one.
+  // Ascending. Empty only where each rank has several stages, and the batch cannot be taken in a multiple of `stages_`.
   std::vector<int64_t> MicroBatchCounts() const {
     if (!options_.choose_micro_batches) return {options_.micro_batches};
-    std::vector<int64_t> counts = {1};
+    std::vector<int64_t> counts;
     const auto add = [&](int64_t count) {
+      if (StagesPerRank() > 1 && count % stages_ != 0) return;
       if (!ir::FindRefusal(graph_, count).has_value()) counts.push_back(count);
     };
+    add(1);
     // Small models take less time with few than with parts that are too small to be fast.
     for (int64_t count = 2; count < stages_; count *= 2) add(count);
     for (const int64_t times : {1, 2, 4, 8, 12, 16}) add(stages_ * times);
@@ -206,7 +225,7 @@ class Staging {
           absl::StrCat("the smallest that was found needs ", FormatBytes(*least), " on a rank of its largest stage"));
     }
     error.help.push_back("more devices, more stages, or more micro-batches");
-    if (pins_.settings.pipeline_schedule == ir::PipelineSchedule::kZeroBubble) {
+    if (pins_.settings.pipeline_schedule.order == ir::PipelineSchedule::kZeroBubble) {
       error.help.push_back("`pipeline_schedule = one_f_one_b`, under which later stages need less");
     }
     diagnostics.Add(std::move(error));
@@ -241,8 +260,8 @@ class Staging {
     const absl::StatusOr<PlannedProgram> whole = ProgramOf(graph_, plan, options_.execution);
     if (!whole.ok()) return NoProgram(plan, whole.status(), diagnostics);
     const std::vector<int64_t> cuts = BestCuts(TaskOf(plan, *whole));
-    if (static_cast<int64_t>(cuts.size()) + 1 != stages_) {
-      diagnostics.Add(Refused(absl::StrCat("the model cannot be cut into ", StagesText(stages_)),
+    if (static_cast<int64_t>(cuts.size()) + 1 != StagesInAll()) {
+      diagnostics.Add(Refused(absl::StrCat("the model cannot be cut into ", StagesText(StagesInAll())),
                               pins_.settings.stages_span, "more than it has places for cuts"));
       return std::nullopt;
     }
@@ -285,7 +304,7 @@ class Staging {
       const ir::OpId op = whole.distributed.originals[program.value(writes.front()).origin];
       of_op[ForwardOf(op)] += times[i].value();
     }
-    CutTask task{.seconds = {}, .places = {}, .stages = static_cast<int>(stages_)};
+    CutTask task{.seconds = {}, .places = {}, .stages = static_cast<int>(StagesInAll())};
     for (const ir::OpId op : forward_) task.seconds.push_back(of_op[op]);
     task.ranges = RangesOf(pinned_, static_cast<int64_t>(forward_.size()), task.stages);
     task.places = NarrowPlaces(CrossingOf(plan), pinned_.empty() ? std::vector<CutRange>() : task.ranges);
@@ -347,7 +366,7 @@ class Staging {
 
 std::optional<Found> InStages(const PipelineTask& task, int64_t stages, Diagnostics& diagnostics) {
   if (!CheckModel(task.graph, task.pins, diagnostics)) return std::nullopt;
-  if (!CheckStagePins(task.graph, task.pins, stages, diagnostics)) return std::nullopt;
+  if (!CheckStagePins(task.graph, task.pins, stages * StagesPerRank(task.pins), diagnostics)) return std::nullopt;
   const std::optional<StageMachines> machines = MachinesOfStage(task.cluster, stages);
   if (!machines.has_value()) {
     diagnostics.Add(Refused(absl::StrCat(Plural(task.cluster.devices(), "device"), " cannot be divided into ",
@@ -392,9 +411,10 @@ std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnost
   Diagnostics refused;
   if (!CheckModel(graph, pins, refused)) return SearchForProgram(graph, cluster, flat, options, diagnostics);
   int64_t fewest = 1;
-  for (const ir::StagePin& pin : pins.stages) fewest = std::max(fewest, pin.stage + 1);
-  if (!CheckStagePins(graph, pins, std::max(fewest, std::min(cluster.devices(), kMostTried)), diagnostics))
-    return std::nullopt;
+  const int64_t per_rank = StagesPerRank(pins);
+  for (const ir::StagePin& pin : pins.stages) fewest = std::max(fewest, pin.stage / per_rank + 1);
+  const int64_t most = std::max(fewest, std::min(cluster.devices(), kMostTried));
+  if (!CheckStagePins(graph, pins, most * per_rank, diagnostics)) return std::nullopt;
   std::optional<Candidate> best;
   Diagnostics refusals, said;
   if (fewest > 1) {

@@ -44,6 +44,16 @@ const std::string& Emission::Group(const std::vector<ir::AxisId>& axes) {
   return groups[axes] = identifiers.Unique(name);
 }
 
+Lane& Emission::LaneBetween(int from, int to) {
+  const int number = ir::LaneOf(program, from, to);
+  const auto [lane, is_new] = lanes.emplace(number, Lane());
+  if (!is_new) return lane->second;
+  std::string name = absl::StrCat("group_", sizes.AxisName(program.pipeline->axis));
+  if (number != 0) absl::StrAppend(&name, number > 0 ? "_forward_" : "_backward_", std::abs(number));
+  lane->second.group = identifiers.Unique(name);
+  return lane->second;
+}
+
 std::string Emission::PendingPlace(int i) const {
   const auto in_layer = names.in_layer.find(NumberOf(i));
   if (in_layer != names.in_layer.end()) return in_layer->second;

@@ -27,6 +27,12 @@
 
 namespace cleave::codegen {
 
+// The group for messages between ranks of different stages.
+struct Lane {
+  std::string group;
+  std::set<std::pair<int, int>> ways = {};  // Which members send, and to which others.
+};
+
 struct Emission {
   const Target& target;
   const ir::Graph& graph;
@@ -43,7 +49,7 @@ struct Emission {
   SourceWriter& kernels;                                  // The text above the program's struct.
   std::map<std::string, std::string> kernel_names = {};   // Of the kernels written so far, by their text without it.
   std::map<std::vector<ir::AxisId>, std::string> groups;  // The groups used so far and their names.
-  std::set<std::pair<int, int>> ways = {};                // Of a pipeline: which stages send, and to which others.
+  std::map<int, Lane> lanes = {};                         // Of a pipeline, by LaneOf (ir/program/program.h).
   std::map<int, std::string> buckets = {};  // The merged collectives so far whose tensors lie in one piece; its name.
   std::map<ir::ValueId, std::string> step_number_places = {};
   ElementFunctions element_functions = {};  // The ones that the program calls; they are written above its kernels.
@@ -81,6 +87,9 @@ struct Emission {
 
   // The Group of the ranks that differ on `axes`: "group_m0_m1".
   const std::string& Group(const std::vector<ir::AxisId>& axes);
+
+  // That for messages from one stage to another; the same for all with one lane.
+  Lane& LaneBetween(int from, int to);
 
   // The tensors of step `step`, a collective with a bucket (ir/program/fuse/storage.h), as one: "gradients_bucket".
   const std::string& Bucket(int step);

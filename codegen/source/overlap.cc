@@ -20,6 +20,7 @@ bool MustKeepOrder(const StageMemory& a, const StageMemory& b) {
 // Forward and metrics also run without the backward pass.
 bool MayMoveInto(const StageMemory& from, const StageMemory& to) {
   if (from.repeat != to.repeat) return false;
+  if (from.pass.has_value() && to.pass.has_value() && from.pass != to.pass) return false;
   return from.phase == to.phase || (from.phase == ir::Phase::kUpdate && to.phase == ir::Phase::kBackward);
 }
 
@@ -41,7 +42,8 @@ std::vector<StageAction> StartEarly(const std::vector<StageMemory>& stages) {
   std::vector<StageAction> actions;
   for (size_t i = 0; i < stages.size(); ++i) {
     const auto act = [&](What what, int stage) {
-      actions.push_back({.what = what, .stage = stage, .phase = stages[i].phase, .repeat = stages[i].repeat});
+      actions.push_back(
+          {.what = what, .stage = stage, .phase = stages[i].phase, .repeat = stages[i].repeat, .pass = stages[i].pass});
     };
     for (const int collective : started_before[i]) act(What::kStart, collective);
     if (!stages[i].can_overlap) act(What::kRun, static_cast<int>(i));
@@ -54,7 +56,7 @@ size_t EndOf(const std::vector<StageMemory>& stages, const std::vector<StageActi
   const StageMemory& collective = stages[static_cast<size_t>(actions[start].stage)];
   size_t end = start + 1;
   while (end < actions.size() && actions[end].phase == actions[start].phase &&
-         actions[end].repeat == actions[start].repeat &&
+         actions[end].repeat == actions[start].repeat && actions[end].pass == actions[start].pass &&
          !MustKeepOrder(stages[static_cast<size_t>(actions[end].stage)], collective)) {
     ++end;
   }

@@ -33,6 +33,7 @@ struct MemoryRange {
 struct StageMemory {
   ir::Phase phase = ir::Phase::kForward;
   ir::Repeat repeat = ir::Repeat::kEach;
+  std::optional<ir::StagePass> pass = {};  // In a pipeline.
   std::vector<MemoryRange> reads = {};
   std::vector<MemoryRange> writes = {};
   bool can_overlap = false;  // A collective or a host copy that can run while the program goes on.
@@ -48,6 +49,7 @@ struct StageAction {
   // Of the function in which it stands.
   ir::Phase phase = ir::Phase::kForward;
   ir::Repeat repeat = ir::Repeat::kEach;
+  std::optional<ir::StagePass> pass = {};
 
   bool operator==(const StageAction&) const = default;
 };

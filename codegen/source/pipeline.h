@@ -18,8 +18,10 @@ void EmitReceive(Emission& emission, int step, const ir::Receive& receive, Sourc
 // What a stage that has several micro-batches under way does in a turn: "In turn t this stage does the forward pass of
 // micro-batch t and the backward pass of micro-batch t - 1."
 std::string TurnText(const Emission& emission);
-// Writes the loop over its turns. `calls` writes the calls of a pass.
-void EmitTurns(const Emission& emission, const std::function<void(ir::PassKind)>& calls, SourceWriter& writer);
+// Writes the calls of a pass.
+using PassCalls = std::function<void(const ir::StagePass& pass, SourceWriter& writer)>;
+// Writes the loop over its turns.
+void EmitTurns(const Emission& emission, const PassCalls& calls, SourceWriter& writer);
 
 }  // namespace cleave::codegen
 

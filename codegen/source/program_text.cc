@@ -1,7 +1,6 @@
 #include "codegen/source/program_text.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -44,35 +43,64 @@ std::string StructName(const std::string& model) {
 
 // A function of the program: the steps of a phase that run equally often.
 struct PhaseFunction {
-  absl::string_view name;
+  std::string name;
   ir::Phase phase = ir::Phase::kForward;
   ir::Repeat repeat = ir::Repeat::kEach;
   absl::string_view condition = "";  // Under which RunBatch calls it.
+  std::optional<int> stage = {};     // Of a rank with several stages of a pipeline: the one whose steps these are.
 };
-constexpr std::array<PhaseFunction, 11> kPhases = {{
-    {"BeforeForward", ir::Phase::kForward, ir::Repeat::kOnceBefore},
-    {"BeforeMetrics", ir::Phase::kMetric, ir::Repeat::kOnceBefore, "metrics"},
-    {"BeforeBackward", ir::Phase::kBackward, ir::Repeat::kOnceBefore, "gradients"},
-    {"Forward", ir::Phase::kForward, ir::Repeat::kEach},
-    {"Metrics", ir::Phase::kMetric, ir::Repeat::kEach, "metrics"},
-    {"Backward", ir::Phase::kBackward, ir::Repeat::kEach, "gradients"},
-    {"WeightGradients", ir::Phase::kWeights, ir::Repeat::kEach, "gradients"},
-    {"AfterForward", ir::Phase::kForward, ir::Repeat::kOnceAfter},
-    {"AfterMetrics", ir::Phase::kMetric, ir::Repeat::kOnceAfter, "metrics"},
-    {"AfterBackward", ir::Phase::kBackward, ir::Repeat::kOnceAfter, "gradients"},
-    {"Update", ir::Phase::kUpdate, ir::Repeat::kOnceAfter},
-}};
+const std::vector<PhaseFunction>& Phases() {
+  static const auto& phases = *new std::vector<PhaseFunction>{
+      {"BeforeForward", ir::Phase::kForward, ir::Repeat::kOnceBefore},
+      {"BeforeMetrics", ir::Phase::kMetric, ir::Repeat::kOnceBefore, "metrics"},
+      {"BeforeBackward", ir::Phase::kBackward, ir::Repeat::kOnceBefore, "gradients"},
+      {"Forward", ir::Phase::kForward, ir::Repeat::kEach},
+      {"Metrics", ir::Phase::kMetric, ir::Repeat::kEach, "metrics"},
+      {"Backward", ir::Phase::kBackward, ir::Repeat::kEach, "gradients"},
+      {"WeightGradients", ir::Phase::kWeights, ir::Repeat::kEach, "gradients"},
+      {"AfterForward", ir::Phase::kForward, ir::Repeat::kOnceAfter},
+      {"AfterMetrics", ir::Phase::kMetric, ir::Repeat::kOnceAfter, "metrics"},
+      {"AfterBackward", ir::Phase::kBackward, ir::Repeat::kOnceAfter, "gradients"},
+      {"Update", ir::Phase::kUpdate, ir::Repeat::kOnceAfter},
+  };
+  return phases;
+}
 bool IsUpdate(const PhaseFunction& function) { return function.phase == ir::Phase::kUpdate; }
+
+// A pass of a micro-batch, or a part of one.
+bool IsInPass(const PhaseFunction& function) { return function.repeat == ir::Repeat::kEach && !IsUpdate(function); }
+
+// The functions of a program, in the order of its text: each pass of a rank with several stages is one for each stage.
+std::vector<PhaseFunction> FunctionsOf(const ir::Program& program) {
+  std::vector<PhaseFunction> functions;
+  for (const PhaseFunction& phase : Phases()) {
+    if (!IsInPass(phase) || !program.part.has_value() || ir::OwnStages(program).size() == 1) {
+      functions.push_back(phase);
+      continue;
+    }
+    for (const ir::StagePass& pass : ir::TimetableOf(program).WayThrough(*program.part)) {
+      if (pass.kind != ir::PassOf(phase.phase)) continue;
+      PhaseFunction& own = functions.emplace_back(phase);
+      absl::StrAppend(&own.name, "OfStage", pass.stage);
+      own.stage = pass.stage;
+    }
+  }
+  return functions;
+}
 
 // Whether all programs have the function.
 bool IsCommon(const PhaseFunction& function) {
+  if (function.stage.has_value()) return false;
   return IsUpdate(function) || (function.repeat == ir::Repeat::kEach && function.phase != ir::Phase::kWeights);
 }
 
 class ProgramWriter {
  public:
   ProgramWriter(const Emission& emission, const TextOptions& options)
-      : emission_(emission), options_(options), type_(StructName(emission.program.model)) {
+      : emission_(emission),
+        options_(options),
+        type_(StructName(emission.program.model)),
+        functions_(FunctionsOf(emission.program)) {
     emission_.identifiers.Reserve(type_);
     for (const ir::OpDefinition* op : ir::AllOps()) {
       if (op->element.has_value()) emission_.identifiers.Reserve(TypeName(op->name()));
@@ -81,8 +109,7 @@ class ProgramWriter {
 
   // What the struct is called, with the namespace of its stage.
   std::string QualifiedType() const {
-    const std::optional<int>& stage = program().stage;
-    return stage.has_value() ? absl::StrCat("stage_", *stage, "::", type_) : type_;
+    return program().part.has_value() ? absl::StrCat(Namespace(), "::", type_) : type_;
   }
 
   // Writes all that stands between the beginning of the program and its main.
@@ -96,7 +123,8 @@ class ProgramWriter {
     EmitInitialize(text, functions);
     EmitPrepare(functions);
     if (program().time.has_value()) EmitRunBatch(functions);
-    for (size_t i = 0; i < kPhases.size(); ++i) EmitPhase(i, text, functions);
+    for (size_t i = 0; i < functions_.size(); ++i) EmitPhase(i, text, functions);
+    EmitPassesOfAllStages(functions);
     EmitQueries(text, functions);
     SourceWriter fields(kMemberIndent);
     EmitFields(text, fields);
@@ -115,8 +143,8 @@ class ProgramWriter {
     writer.Append(fields);
     writer.Close("};");
     writer.Gap();
-    if (program().stage.has_value()) {
-      writer.Line(absl::StrCat("}  // namespace stage_", *program().stage));
+    if (program().part.has_value()) {
+      writer.Line(absl::StrCat("}  // namespace ", Namespace()));
       writer.Gap();
     }
     return absl::OkStatus();
@@ -165,12 +193,12 @@ class ProgramWriter {
   // What is written statement by statement: the initial values, these functions, and the list of parameters.
   static constexpr size_t kInitialize = 0;
   static constexpr size_t kFirstPhase = 1;
-  static constexpr size_t kParameters = kFirstPhase + kPhases.size();
+  size_t ListedParameters() const { return kFirstPhase + functions_.size(); }
 
   std::vector<StatementList> Lists() {
     std::vector<StatementList> lists;
     lists.push_back(ListOfInitialValues());
-    for (const PhaseFunction& function : kPhases) {
+    for (const PhaseFunction& function : functions_) {
       StatementList& list = lists.emplace_back(ListOfPhase(function));
       list.is_inline = IsUpdate(function);
       const std::vector<const ir::Compute*> scalars = ScalarsOf(function);
@@ -280,10 +308,10 @@ class ProgramWriter {
   }
 
   StatementList ListOfPhase(const PhaseFunction& function) {
-    StatementList list{.function = std::string(function.name)};
+    StatementList list{.function = function.name};
     std::vector<OrderedStage> stages;
     for (const OrderedStage& ordered : order_) {
-      if (ordered.phase != function.phase || (ordered.repeat != function.repeat && !IsUpdate(function))) continue;
+      if (!IsIn(function, ordered)) continue;
       stages.push_back(ordered);
       list.statements.push_back(StatementOf(emission_, ordered));
     }
@@ -377,7 +405,7 @@ class ProgramWriter {
   }
 
   void EmitPhase(size_t index, LayeredText& text, SourceWriter& writer) {
-    const PhaseFunction& function = kPhases[index];
+    const PhaseFunction& function = functions_[index];
     SourceWriter body(kMemberIndent + 2);
     emission_.section.clear();
     EmitStepScalars(ScalarsOf(function), body);
@@ -397,35 +425,56 @@ class ProgramWriter {
     writer.Close("}");
   }
 
+  static bool IsIn(const PhaseFunction& function, const OrderedStage& ordered) {
+    if (function.stage.has_value() && ordered.pass->stage != *function.stage) return false;
+    return ordered.phase == function.phase && (ordered.repeat == function.repeat || IsUpdate(function));
+  }
+
   bool HasStages(const PhaseFunction& function) const {
-    return std::any_of(order_.begin(), order_.end(), [&](const OrderedStage& ordered) {
-      return ordered.phase == function.phase && ordered.repeat == function.repeat;
-    });
+    return std::any_of(order_.begin(), order_.end(),
+                       [&](const OrderedStage& ordered) { return IsIn(function, ordered); });
+  }
+
+  bool HasSeveralStages() const { return program().part.has_value() && ir::OwnStages(program()).size() > 1; }
+
+  // Where a rank has several stages: the passes of one micro-batch through all of them.
+  void EmitPassesOfAllStages(SourceWriter& writer) {
+    for (const PhaseFunction& phase : Phases()) {
+      if (!IsCommon(phase) || IsUpdate(phase) || !HasSeveralStages()) continue;
+      writer.Gap();
+      writer.Open(absl::StrCat("void ", phase.name, "() override {"));
+      for (const PhaseFunction& function : functions_) {
+        const bool is_part = function.stage.has_value() && function.phase == phase.phase;
+        if (is_part && HasStages(function)) writer.Line(absl::StrCat(function.name, "();"));
+      }
+      writer.Close("}");
+    }
   }
 
   // The loop over the micro-batches of a step, in a stage of a pipeline in the order of its schedule.
   void EmitRunBatch(SourceWriter& writer) {
-    const auto call = [&](const PhaseFunction& function) {
+    const auto call = [&](const PhaseFunction& function, SourceWriter& writer) {
       const std::string condition = function.condition.empty() ? "" : absl::StrCat("if (", function.condition, ") ");
       if (HasStages(function)) writer.Line(absl::StrCat(condition, function.name, "();"));
     };
     const auto call_all = [&](ir::Repeat repeat) {
-      for (const PhaseFunction& function : kPhases) {
-        if (function.repeat == repeat && !IsUpdate(function)) call(function);
+      for (const PhaseFunction& function : functions_) {
+        if (function.repeat == repeat && !IsUpdate(function)) call(function, writer);
       }
     };
-    const auto call_pass = [&](ir::PassKind pass) {
-      for (PhaseFunction function : kPhases) {
-        if (function.repeat != ir::Repeat::kEach || IsUpdate(function) || ir::PassOf(function.phase) != pass) continue;
+    const auto call_pass = [&](const ir::StagePass& pass, SourceWriter& writer) {
+      for (PhaseFunction function : functions_) {
+        if (!IsInPass(function) || ir::PassOf(function.phase) != pass.kind) continue;
+        if (function.stage.has_value() && *function.stage != pass.stage) continue;
         // Other passes are only begun where gradients are asked for.
-        if (pass != ir::PassKind::kForward) function.condition = "";
-        call(function);
+        if (pass.kind != ir::PassKind::kForward) function.condition = "";
+        call(function, writer);
       }
     };
     writer.Gap();
     writer.Comment(
         absl::StrCat("A step takes its batch in ", ir::MicroBatches(program()), " micro-batches, one after another."));
-    const bool has_turns = ir::MicroBatchesUnderWay(program()) > 1;
+    const bool has_turns = ir::MicroBatchesUnderWay(program()) > 1 || HasSeveralStages();
     if (has_turns) writer.Comment(TurnText(emission_));
     writer.Open("void RunBatch(bool metrics, bool gradients) override {");
     call_all(ir::Repeat::kOnceBefore);
@@ -454,7 +503,7 @@ class ProgramWriter {
   std::vector<const ir::Compute*> ScalarsOf(const PhaseFunction& function) const {
     std::set<ir::ValueId> read;
     for (const OrderedStage& ordered : order_) {
-      if (ordered.phase != function.phase || (ordered.repeat != function.repeat && !IsUpdate(function))) continue;
+      if (!IsIn(function, ordered)) continue;
       for (const int step : ir::StepsOf(*ordered.stage)) {
         const ir::Compute* compute = ir::ComputeOf(emission_.step(step));
         if (compute != nullptr) read.insert(compute->inputs.begin(), compute->inputs.end());
@@ -569,7 +618,7 @@ class ProgramWriter {
     writer.Line("return inputs;");
     writer.Close("}");
     SourceWriter parameters(kMemberIndent + 2);
-    text.Write(kParameters, writer, parameters);
+    text.Write(ListedParameters(), writer, parameters);
     writer.Gap();
     writer.Open("std::vector<ParameterView> Parameters() override {");
     writer.Line("std::vector<ParameterView> parameters;");
@@ -746,11 +795,11 @@ class ProgramWriter {
       }
     }
     if (program().time.has_value()) EmitMicroBatch(text, writer);
-    if (emission_.groups.empty()) return;
+    if (emission_.groups.empty() && emission_.lanes.empty()) return;
     writer.Gap();
     writer.Comment("The ranks that differ from this one only on the named axes.");
     std::vector<SourceWriter::Commented> rows;
-    for (const auto& [axes, name] : emission_.groups) {
+    const auto add = [&](const std::string& name, const std::vector<ir::AxisId>& axes, const std::string& arguments) {
       const std::string list =
           absl::StrJoin(axes, ", ", [](std::string* out, ir::AxisId axis) { absl::StrAppend(out, axis.value()); });
       std::string comment;
@@ -758,19 +807,23 @@ class ProgramWriter {
         const ir::Mesh mesh = ir::RankMesh(program());
         comment = absl::StrCat("Ranks ", absl::StrJoin(mesh.Group(*emission_.sizes.rank(), axes), ", "), ".");
       }
-      const bool is_of_stages = program().pipeline.has_value() && axes == std::vector{program().pipeline->axis};
-      const std::string ways = is_of_stages && !emission_.ways.empty() ? WaysText() : "";
-      rows.push_back({absl::StrCat("const Group ", name, " = comm.CreateGroup({", list, "}", ways, ");"), comment});
+      rows.push_back(
+          {absl::StrCat("const Group ", name, " = comm.CreateGroup({", list, "}", arguments, ");"), comment});
+    };
+    for (const auto& [number, lane] : emission_.lanes) {
+      add(lane.group, {program().pipeline->axis},
+          absl::StrCat(WaysText(lane), number != 0 ? absl::StrCat(", ", number) : ""));
     }
+    for (const auto& [axes, name] : emission_.groups) add(name, axes, "");
     writer.Table(rows);
   }
 
   // Who sends to whom: ", {{0, 1}, {1, 0}}".
-  std::string WaysText() const {
+  static std::string WaysText(const Lane& lane) {
     const auto pair = [](std::string* out, const std::pair<int, int>& way) {
       absl::StrAppend(out, "{", way.first, ", ", way.second, "}");
     };
-    return absl::StrCat(", {", absl::StrJoin(emission_.ways, ", ", pair), "}");
+    return absl::StrCat(", {", absl::StrJoin(lane.ways, ", ", pair), "}");
   }
 
   // What differs between micro-batches, and the function that sets it.
@@ -842,10 +895,18 @@ class ProgramWriter {
     writer.Table(rows);
   }
 
+  // "stage_1", "stages_1_and_3"
+  std::string Namespace() const {
+    const std::vector<int> stages = ir::OwnStages(program());
+    return absl::StrCat(stages.size() == 1 ? "stage_" : "stages_", absl::StrJoin(stages, "_and_"));
+  }
+
   void EmitStageOpening(SourceWriter& writer) {
-    if (!program().stage.has_value()) return;
-    writer.Comment(absl::StrCat("Stage ", *program().stage, " of ", ir::StageCount(program()), "."));
-    writer.Line(absl::StrCat("namespace stage_", *program().stage, " {"));
+    if (!program().part.has_value()) return;
+    const std::vector<int> stages = ir::OwnStages(program());
+    writer.Comment(absl::StrCat(stages.size() == 1 ? "Stage " : "Stages ", absl::StrJoin(stages, " and "), " of ",
+                                ir::StageCount(program()), "."));
+    writer.Line(absl::StrCat("namespace ", Namespace(), " {"));
     writer.Gap();
   }
 
@@ -901,6 +962,7 @@ class ProgramWriter {
   Emission emission_;
   const TextOptions& options_;
   std::string type_;
+  const std::vector<PhaseFunction> functions_;
   std::vector<OrderedStage> order_;
   std::map<int, size_t> tensor_lists_;  // Of merged collectives, by step.
   std::string list_;                    // The name of the one that is being written.
@@ -949,10 +1011,13 @@ void EmitOpening(const Target& target, const ir::Program& program, const ir::Tra
 
 // The groups that any stage uses, and who sends to whom: all ranks create all of them, in one order.
 void TakeAllGroups(const ir::Program& whole, Emission& emission) {
-  emission.Group({whole.pipeline->axis});
+  const ir::Timetable timetable = ir::TimetableOf(whole);
   for (const ir::Step& step : whole.steps) {
     const auto* send = std::get_if<ir::Send>(&step.action);
-    if (send != nullptr) emission.ways.emplace(*whole.value(send->input).stage, send->to);
+    if (send != nullptr) {
+      const int from = *whole.value(send->input).stage;
+      emission.LaneBetween(from, send->to).ways.emplace(timetable.PartOf(from), timetable.PartOf(send->to));
+    }
     const ir::Collective* collective = ir::CommunicationOf(whole, step);
     if (collective != nullptr) emission.Group(collective->axes);
   }
@@ -985,7 +1050,7 @@ absl::StatusOr<std::string> EmitProgram(const Target& target, const CodegenInput
                     .kernels = kernels,
                     .groups = {},
                     .numbers = VariablesOf(numbers)};
-  if (program.stage.has_value()) TakeAllGroups(input.program, emission);
+  if (program.part.has_value()) TakeAllGroups(input.program, emission);
   ProgramWriter program_writer(emission, options);
   CLEAVE_RETURN_IF_ERROR(program_writer.Write(writer));
   return program_writer.QualifiedType();
@@ -1004,12 +1069,12 @@ absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput
   EmitOpening(target, program, input.training, rank, writer);
   MainText main{.training = input.training, .graph = input.graph, .program = program, .rank = rank, .types = {}};
   if (program.pipeline.has_value()) {
-    for (const ir::StageProgram& stage : input.stages) {
+    for (const ir::PartProgram& part : input.parts) {
       const bool is_elsewhere = rank.has_value() && program.mesh.Index(ir::AtMoment(program, *rank),
-                                                                       {program.pipeline->axis}) != stage.program.stage;
+                                                                       {program.pipeline->axis}) != part.program.part;
       if (is_elsewhere) continue;
-      CLEAVE_ASSIGN_OR_RETURN(main.types[*stage.program.stage],
-                              EmitProgram(target, input, stage.program, stage.memory, options, writer));
+      CLEAVE_ASSIGN_OR_RETURN(main.types[*part.program.part],
+                              EmitProgram(target, input, part.program, part.memory, options, writer));
     }
   } else {
     CLEAVE_ASSIGN_OR_RETURN(main.types[0], EmitProgram(target, input, program, input.memory, options, writer));

@@ -21,7 +21,7 @@ struct CodegenInput {
   const ir::Program& program;    // Made of `graph`.
   const ir::MemoryPlan& memory;  // Of `program`, for what the target computes as one piece; not used for a pipeline.
   const ir::Training& training;
-  absl::Span<const ir::StageProgram> stages = {};  // Of a pipeline: the programs of all stages.
+  absl::Span<const ir::PartProgram> parts = {};  // Of a pipeline: the programs of all ranks.
 };
 
 struct TextOptions {

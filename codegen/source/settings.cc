@@ -213,7 +213,11 @@ absl::Status EmitMain(const MainText& main, SourceWriter& writer) {
   for (const ir::MeshAxis& axis : mesh.axes()) {
     writer.Line(absl::StrCat("settings.mesh.push_back({", StringLiteral(axis.name), ", ", axis.size, "});"));
   }
-  if (main.program.pipeline.has_value()) set("stage_axis", absl::StrCat(main.program.pipeline->axis.value()));
+  if (main.program.pipeline.has_value()) {
+    set("stage_axis", absl::StrCat(main.program.pipeline->axis.value()));
+    const auto looks = [](const ir::Step& step) { return std::holds_alternative<ir::Glance>(step.action); };
+    if (std::any_of(main.program.steps.begin(), main.program.steps.end(), looks)) set("join_looks", "JoinLooks");
+  }
   if (main.rank.has_value()) set("only_rank", absl::StrCat(*main.rank));
   set("data", data);
   if (!training.shuffle) set("data.shuffle", "false");
@@ -267,11 +271,11 @@ absl::Status EmitMain(const MainText& main, SourceWriter& writer) {
   if (training.precision == ir::Precision::kTf32 && HasProducts(main.program)) {
     writer.Line("SetMatMulPrecision(Precision::kTf32);");
   }
-  for (const auto& [stage, type] : main.types) {
-    const bool is_last = stage == main.types.rbegin()->first;
+  for (const auto& [part, type] : main.types) {
+    const bool is_last = part == main.types.rbegin()->first;
     const std::string condition =
         is_last ? ""
-                : absl::StrCat("if (context.coordinates[", main.program.pipeline->axis.value(), "] == ", stage, ") ");
+                : absl::StrCat("if (context.coordinates[", main.program.pipeline->axis.value(), "] == ", part, ") ");
     writer.Line(absl::StrCat(condition, "return std::make_unique<", type, ">(context);"));
   }
   writer.Close("});");

@@ -17,7 +17,7 @@ struct MainText {
   const ir::Graph& graph;
   const ir::Program& program;        // Of all stages, where it is a pipeline.
   std::optional<int> rank;           // For which the program is; nullopt: for all.
-  std::map<int, std::string> types;  // The struct of each stage's program; of stage 0 where there are no stages.
+  std::map<int, std::string> types;  // The struct of each part of the ranks; 0 where the program is no pipeline.
 };
 
 absl::Status EmitMain(const MainText& main, SourceWriter& writer);

@@ -28,8 +28,11 @@ bool CanOverlap(const Emission& emission, const ir::FusedStage& fused) {
 }
 
 StageMemory MemoryOfStage(const Emission& emission, const ir::FusedStage& fused) {
-  StageMemory memory = {
-      .phase = fused.phase, .repeat = fused.repeat, .can_overlap = CanOverlap(emission, fused), .is_work = false};
+  StageMemory memory = {.phase = fused.phase,
+                        .repeat = fused.repeat,
+                        .pass = fused.pass,
+                        .can_overlap = CanOverlap(emission, fused),
+                        .is_work = false};
   for (const int i : ir::StepsOf(fused)) {
     const ir::Step& step = emission.step(i);
     if (ir::IsAlias(step)) continue;
@@ -69,7 +72,7 @@ std::vector<OrderedStage> OrderStages(const Emission& emission) {
   std::vector<OrderedStage> order;
   for (const StageAction& action : OverlapCollectives(memory)) {
     const ir::FusedStage* stage = stages[static_cast<size_t>(action.stage)];
-    if (stage != nullptr) order.push_back({action.what, stage, action.phase, action.repeat});
+    if (stage != nullptr) order.push_back({action.what, stage, action.phase, action.repeat, action.pass});
   }
   return order;
 }

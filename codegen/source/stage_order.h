@@ -14,6 +14,7 @@ struct OrderedStage {
   const ir::FusedStage* stage = nullptr;
   ir::Phase phase = ir::Phase::kForward;
   ir::Repeat repeat = ir::Repeat::kEach;
+  std::optional<ir::StagePass> pass = {};  // In a pipeline.
 };
 
 // In the program's order; on a device, collectives and copies to the host's memory and back are

@@ -60,13 +60,7 @@ class ParallelReader {
     if (name == "zero") ReadZero(value);
     if (name == "micro_batches") ReadMicroBatches(value);
     if (name == "stages") ReadStages(value);
-    if (name == "pipeline_schedule") {
-      settings_.pipeline_schedule_span = value.span;
-      ReadChoice<ir::PipelineSchedule>(reporter_, name, value, settings_.pipeline_schedule,
-                                       {{"one_f_one_b", ir::PipelineSchedule::kOneForwardOneBackward},
-                                        {"zero_bubble", ir::PipelineSchedule::kZeroBubble},
-                                        {"gpipe", ir::PipelineSchedule::kGPipe}});
-    }
+    if (name == "pipeline_schedule") ReadPipelineSchedule(name, value);
     if (name == "row_updates") {
       settings_.row_updates_span = value.span;
       ReadChoice<ir::TableRows>(
@@ -250,6 +244,38 @@ class ParallelReader {
       settings_.stages = *count;
     }
   }
+
+  // A name, or `interleaved(2)`.
+  void ReadPipelineSchedule(const std::string& name, const dsl::syntax::Expression& value) {
+    settings_.pipeline_schedule_span = value.span;
+    const auto* call = std::get_if<dsl::syntax::Call>(&value.kind);
+    const auto* callee = call != nullptr ? std::get_if<dsl::syntax::Name>(&call->callee->kind) : nullptr;
+    if (callee == nullptr || callee->text != kInterleaved) {
+      ReadChoice<ir::PipelineSchedule>(reporter_, name, value, settings_.pipeline_schedule,
+                                       {{"one_f_one_b", ir::PipelineSchedule::kOneForwardOneBackward},
+                                        {"zero_bubble", ir::PipelineSchedule::kZeroBubble},
+                                        {"interleaved(2)", {ir::PipelineSchedule::kInterleaved, 2}},
+                                        {"gpipe", ir::PipelineSchedule::kGPipe}});
+      return;
+    }
+    const bool has_one = call->arguments.size() == 1 && !call->arguments.front().name.has_value();
+    if (!has_one) {
+      Impossible(value.span, absl::StrCat("`", kInterleaved, "` takes how many stages each rank has"),
+                 "not one number, such as `interleaved(2)`");
+      return;
+    }
+    const std::optional<int64_t> count = evaluator_.EvaluateInt(*call->arguments.front().value, "the stages of a rank");
+    if (!count) return;
+    if (*count < 2 || *count > ir::kMostStagesPerRank) {
+      Impossible(call->arguments.front().value->span,
+                 absl::StrCat("`", kInterleaved, "` takes 2 to ", ir::kMostStagesPerRank, " stages of a rank"),
+                 absl::StrCat("this is ", *count));
+      return;
+    }
+    settings_.pipeline_schedule = {ir::PipelineSchedule::kInterleaved, static_cast<int>(*count)};
+  }
+
+  static constexpr absl::string_view kInterleaved = "interleaved";
 
   Evaluator& evaluator_;
   Reporter& reporter_;

@@ -185,15 +185,20 @@ int64_t RunsOf(const Program& program, const Step& step) {
   return step.repeat == Repeat::kEach ? MicroBatches(program) : 1;
 }
 
-int StageCount(const Program& program) {
+int PartCount(const Program& program) {
   return program.pipeline.has_value() ? static_cast<int>(program.mesh.axis(program.pipeline->axis).size) : 1;
 }
 
-int64_t MicroBatchesBetween(const Program& program, int stage, PassKind from, PassKind to) {
-  const auto ahead_of = [&](PassKind kind) {
-    return MicroBatchesAhead(program.pipeline->schedule, StageCount(program), stage, MicroBatches(program), kind);
-  };
-  return ahead_of(to) - ahead_of(from) + 1;
+int StageCount(const Program& program) { return program.pipeline.has_value() ? TimetableOf(program).stages() : 1; }
+
+Timetable TimetableOf(const Program& program) {
+  return Timetable(program.pipeline->schedule, PartCount(program), MicroBatches(program));
+}
+
+std::vector<int> OwnStages(const Program& program) {
+  std::vector<int> stages;
+  for (int stage = *program.part; stage < StageCount(program); stage += PartCount(program)) stages.push_back(stage);
+  return stages;
 }
 
 PassKind LastPassOf(const Program& program) {
@@ -203,16 +208,27 @@ PassKind LastPassOf(const Program& program) {
 }
 
 int64_t MicroBatchesUnderWay(const Program& program) {
-  if (!program.stage.has_value()) return 1;
-  return MicroBatchesBetween(program, *program.stage, PassKind::kForward, LastPassOf(program));
+  if (!program.part.has_value()) return 1;
+  const PassKind last = LastPassOf(program);
+  const Timetable timetable = TimetableOf(program);
+  int64_t most = 1;
+  for (const int stage : OwnStages(program)) {
+    most = std::max(most, timetable.MicroBatchesBetween({stage, PassKind::kForward}, {stage, last}));
+  }
+  return most;
 }
 
 int64_t MessagesUnderWay(const Program& program, const Step& step) {
   const int from = *StageOf(program, step);
   const int to = std::get<Send>(step.action).to;
-  const bool are_neighbours = std::abs(from - to) == 1;
+  const bool are_neighbours = std::abs(from - to) == 1 && program.pipeline->schedule.stages_per_rank == 1;
   if (step.repeat != Repeat::kEach || are_neighbours) return 1;
-  return MicroBatchesBetween(program, std::min(from, to), PassKind::kForward, PassKind::kBackward);
+  const int first = std::min(from, to);
+  return TimetableOf(program).MicroBatchesBetween({first, PassKind::kForward}, {first, PassKind::kBackward});
+}
+
+int LaneOf(const Program& program, int from, int to) {
+  return program.pipeline->schedule.stages_per_rank > 1 ? to - from : 0;
 }
 
 std::optional<int> StageOf(const Program& program, const Step& step) {
@@ -221,17 +237,24 @@ std::optional<int> StageOf(const Program& program, const Step& step) {
   return touched.empty() ? std::nullopt : program.value(touched.front()).stage;
 }
 
+std::optional<StagePass> PassIn(const Program& program, const Step& step) {
+  const bool is_in_pass = program.part.has_value() && step.repeat == Repeat::kEach && step.phase != Phase::kUpdate;
+  if (!is_in_pass) return std::nullopt;
+  return StagePass{.stage = StageOf(program, step).value_or(*program.part), .kind = PassOf(step.phase)};
+}
+
 std::vector<int> RanksOf(const Program& program, std::optional<int> stage) {
   std::vector<int> ranks;
   for (int rank = 0; rank < program.mesh.rank_count(); ++rank) {
-    if (!stage.has_value() || program.mesh.Index(rank, {program.pipeline->axis}) == *stage) ranks.push_back(rank);
+    if (!stage.has_value() || program.mesh.Index(rank, {program.pipeline->axis}) == *stage % PartCount(program))
+      ranks.push_back(rank);
   }
   return ranks;
 }
 
 int PeerOf(const Program& program, int rank, int stage) {
   std::vector<int> coordinates = program.mesh.Coordinates(rank);
-  coordinates[static_cast<size_t>(program.pipeline->axis.value())] = stage;
+  coordinates[static_cast<size_t>(program.pipeline->axis.value())] = stage % PartCount(program);
   return program.mesh.Rank(coordinates);
 }
 

@@ -166,7 +166,7 @@ struct Send {
 };
 
 // Each rank of the stage that will hold the output takes what the rank in its place of another stage has sent. Between
-// two stages what is sent first is taken first.
+// two stages what is sent first is taken first (LaneOf).
 struct Receive {
   ValueId output;
   int from = 0;
@@ -219,8 +219,8 @@ struct Program {
   // Of a pipeline: its axis of stages, along which ranks run different steps (StageOf) and only sends and receives
   // communicate.
   std::optional<Pipeline> pipeline = {};
-  // The program of the ranks of one stage (ProgramOfStage); nullopt: of all.
-  std::optional<int> stage = {};
+  // The program of one part of the ranks, which have the same stages (ProgramOfPart); nullopt: of all ranks.
+  std::optional<int> part = {};
   IdVector<ValueId, Value> values;
   // Ordered by `repeat`, and steps of one kind by phase: forward, metric, backward, weights, update.
   std::vector<Step> steps;
@@ -243,29 +243,37 @@ int64_t MicroBatches(const Program& program);
 // A rank of RankMesh at a moment, as a rank of the program's mesh.
 int AtMoment(const Program& program, int rank, int64_t moment = 0);
 
-// How many micro-batches of a stage of a pipeline are at once between the beginning of a pass and the end of a later
-// one: each has its own of the values that wait from the one for the other.
-int64_t MicroBatchesBetween(const Program& program, int stage, PassKind from, PassKind to);
-// The last pass of a micro-batch in the program of a stage: that for the weights, if it has steps of this phase.
+// When the ranks of a pipeline do which pass. REQUIRES: the program is one.
+Timetable TimetableOf(const Program& program);
+// The stages of a part of the ranks: of that whose program this is.
+std::vector<int> OwnStages(const Program& program);
+// The last pass of a micro-batch in the program of a part: that for the weights, if it has steps of this phase.
 PassKind LastPassOf(const Program& program);
-// How many micro-batches of the program of a stage are at once between their first and their last pass. 1 where the
-// program is no pipeline.
+// How many micro-batches of a stage are at once between their first and their last pass, at most of those of the part
+// whose program this is. 1 where the program is no pipeline.
 int64_t MicroBatchesUnderWay(const Program& program);
 
 // How many messages of a send wait at most to be taken at once: each has a place in the sender's memory. Between stages
-// that are not neighbours it is the micro-batches that the first of them has between their forward and backward passes.
-// With fewer places that stage would wait in a forward pass for the other one, which may wait in a backward pass for
-// it.
+// that are not neighbours, and where ranks have several, it is the micro-batches that the first of them has between
+// their forward and backward passes. With fewer places that stage would wait in a forward pass for the other one, which
+// may wait in a backward pass for it.
 int64_t MessagesUnderWay(const Program& program, const Step& step);
 
 // The stage whose ranks run the step; nullopt: all ranks do.
 std::optional<int> StageOf(const Program& program, const Step& step);
+// The pass of a pipeline's stage in which the step runs; nullopt where it runs once in a step. Where all stages of a
+// part could run it, the first one does.
+std::optional<StagePass> PassIn(const Program& program, const Step& step);
 // The ranks of the program's mesh that are of a stage; all where `stage` is nullopt.
 std::vector<int> RanksOf(const Program& program, std::optional<int> stage);
+// Where ranks have several stages, messages between the same ranks in other directions or over other distances may be
+// taken in another order than they are sent. Those with equal lanes are not. 0 where each rank has one stage.
+int LaneOf(const Program& program, int from, int to);
 // The rank in the place of `rank` in another stage.
 int PeerOf(const Program& program, int rank, int stage);
-// 1 where the program is no pipeline.
+// How many stages there are, and into how many parts they divide the ranks. 1 where the program is no pipeline.
 int StageCount(const Program& program);
+int PartCount(const Program& program);
 
 Shape LocalShape(const Program& program, ValueId value, int rank);
 Shape LargestLocalShape(const Program& program, ValueId value);

@@ -29,6 +29,7 @@ constexpr absl::string_view kSendWord = "send";
 constexpr absl::string_view kReceiveWord = "receive";
 constexpr absl::string_view kPipelineWord = "pipeline";
 constexpr absl::string_view kStageWord = "stage";
+constexpr absl::string_view kPartWord = "part";
 constexpr absl::string_view kManualWord = "manual";
 constexpr absl::string_view kTimeWord = "time";
 constexpr absl::string_view kOnceWord = "once";
@@ -101,7 +102,7 @@ class Writer {
     if (!program_.pipeline.has_value()) return "";
     const auto& [axis, schedule] = *program_.pipeline;
     return absl::StrCat(kPipelineWord, "(", program_.mesh.axis(axis).name, " ", PipelineScheduleName(schedule), ") ",
-                        program_.stage.has_value() ? absl::StrCat(kStageWord, "(", *program_.stage, ") ") : "");
+                        program_.part.has_value() ? absl::StrCat(kPartWord, "(", *program_.part, ") ") : "");
   }
 
   static std::string StageText(std::optional<int> stage) {
@@ -294,22 +295,27 @@ class Parser {
     return reader_.Expect("{");
   }
 
-  // "(stage one_f_one_b) stage(1)"
+  // "(stage one_f_one_b) part(1)", "(stage interleaved(2))"
   absl::Status ParsePipeline() {
     CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
     CLEAVE_ASSIGN_OR_RETURN(const AxisId axis, Axis());
-    CLEAVE_ASSIGN_OR_RETURN(const std::string name, reader_.Word());
+    CLEAVE_ASSIGN_OR_RETURN(std::string name, reader_.Word());
+    if (reader_.Take("(")) {
+      CLEAVE_ASSIGN_OR_RETURN(const int64_t stages_per_rank, reader_.Integer());
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
+      absl::StrAppend(&name, "(", stages_per_rank, ")");
+    }
     const std::optional<PipelineSchedule> schedule = ParsePipelineSchedule(name);
     if (!schedule.has_value()) return reader_.Error(absl::StrCat("a schedule instead of `", name, "`"));
     program_.pipeline = Pipeline{.axis = axis, .schedule = *schedule};
     CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
-    CLEAVE_ASSIGN_OR_RETURN(program_.stage, ParseStage());
+    CLEAVE_ASSIGN_OR_RETURN(program_.part, ParseNumber(kPartWord));
     return absl::OkStatus();
   }
 
-  // "stage(1)", or nothing.
-  absl::StatusOr<std::optional<int>> ParseStage() {
-    if (!reader_.Take(kStageWord)) return std::nullopt;
+  // "stage(1)" for the word `stage`, or nothing.
+  absl::StatusOr<std::optional<int>> ParseNumber(absl::string_view word) {
+    if (!reader_.Take(word)) return std::nullopt;
     CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
     CLEAVE_ASSIGN_OR_RETURN(const int64_t stage, reader_.Integer());
     CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
@@ -403,7 +409,7 @@ class Parser {
     CLEAVE_RETURN_IF_ERROR(reader_.Expect("of"));
     CLEAVE_ASSIGN_OR_RETURN(const int64_t origin, reader_.Id());
     value.origin = OpId(origin);
-    CLEAVE_ASSIGN_OR_RETURN(value.stage, ParseStage());
+    CLEAVE_ASSIGN_OR_RETURN(value.stage, ParseNumber(kStageWord));
     program_.values.push_back(std::move(value));
     return absl::OkStatus();
   }

@@ -149,9 +149,9 @@ class Comm {
   const Group& world() const;  // All ranks.
 
   // The ranks that differ from this one only on the given mesh axes (their positions in the mesh). Called by all ranks.
-  // The same axes in the same order give the same group again. `ways`: those of its members' Sends, the same on all
-  // ranks.
-  Group CreateGroup(const std::vector<int>& axes, const std::vector<Way>& ways = {});
+  // The same axes in the same order and the same lane give the same group again. `ways`: those of its members' Sends,
+  // the same on all ranks. Messages of different lanes may be taken in another order than they are sent.
+  Group CreateGroup(const std::vector<int>& axes, const std::vector<Way>& ways = {}, int lane = 0);
 
   // data = reduction of all members' data, element by element, in place.
   template <typename T>

@@ -84,12 +84,13 @@ int Comm::ranks_on_this_host() const { return impl_->local_ranks; }
 int Comm::ranks_in_this_process() const { return impl_->process_ranks; }
 const Group& Comm::world() const { return impl_->groups[0].group; }
 
-Comm::Impl::GroupState& Comm::Impl::GroupOn(const std::vector<int>& axes) {
+Comm::Impl::GroupState& Comm::Impl::GroupOn(const std::vector<int>& axes, int lane) {
   for (GroupState& state : groups) {
-    if (state.axes == axes) return state;
+    if (state.axes == axes && state.lane == lane) return state;
   }
   GroupState state;
   state.axes = axes;
+  state.lane = lane;
   state.group.id = static_cast<int>(groups.size());
   state.group.index = static_cast<int>(IndexOnAxes(mesh, rank, axes));
   for (int axis : axes) state.group.size *= static_cast<int>(mesh[static_cast<size_t>(axis)].size);
@@ -103,8 +104,8 @@ Comm::Impl::GroupState& Comm::Impl::GroupOn(const std::vector<int>& axes) {
   return groups.emplace_back(std::move(state));
 }
 
-Group Comm::CreateGroup(const std::vector<int>& axes, const std::vector<Way>& ways) {
-  Impl::GroupState& state = impl_->GroupOn(axes);
+Group Comm::CreateGroup(const std::vector<int>& axes, const std::vector<Way>& ways, int lane) {
+  Impl::GroupState& state = impl_->GroupOn(axes, lane);
   for (const Way& way : ways) {
     if (std::find(state.ways.begin(), state.ways.end(), way) != state.ways.end()) continue;
     impl_->Check(impl_->transport->Open(way, state.group), CollectiveKind::kBarrier);

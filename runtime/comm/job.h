@@ -21,6 +21,7 @@ struct Comm::Impl {
 
   struct GroupState {
     std::vector<int> axes;
+    int lane = 0;
     Group group;
     std::vector<Way> ways;
   };
@@ -40,7 +41,7 @@ struct Comm::Impl {
   std::array<Traffic, kCollectiveKinds> traffic;
 
   // Creates the group if it is not there. Called by all ranks.
-  GroupState& GroupOn(const std::vector<int>& axes);
+  GroupState& GroupOn(const std::vector<int>& axes, int lane);
 
   // Ends the job where there is a problem.
   void Check(const Problem& problem, CollectiveKind kind) const;

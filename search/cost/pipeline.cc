@@ -1,5 +1,4 @@
-// Reading guide: TimeOf adds up what a stage does alone, AddMessages what it sends, and Timeline runs the passes of all
-// stages.
+// Reading guide: AddTimes adds up what ranks do alone, AddMessages what they send, and Timeline runs the passes of all.
 #include "search/cost/pipeline.h"
 
 #include <algorithm>
@@ -30,8 +29,9 @@ void AddMessages(const ir::Program& program, const Cluster& cluster, std::vector
     prediction.sent_bytes_per_rank += static_cast<double>(bytes.value()) * runs;
     // Without micro-batches the loss goes back at the end of the forward pass, when nothing waits for it any more.
     const bool is_backward = step.phase == ir::Phase::kBackward;
-    if (step.repeat != ir::Repeat::kEach || is_backward != (send->to < *program.stage)) continue;
-    messages.push_back({.from = *program.stage, .to = send->to, .kind = ir::PassOf(step.phase), .seconds = seconds});
+    const int from = *ir::StageOf(program, step);
+    if (step.repeat != ir::Repeat::kEach || is_backward != (send->to < from)) continue;
+    messages.push_back({.from = from, .to = send->to, .kind = ir::PassOf(step.phase), .seconds = seconds});
   }
 }
 
@@ -47,87 +47,93 @@ Seconds& PartOf(StageSeconds& time, ir::PassKind kind) {
   CLEAVE_UNREACHABLE();
 }
 
-// `alone`: the prediction of the stage's program by itself. What runs side by side there is taken to do so in all
-// passes alike.
-StageSeconds TimeOf(const ir::StageProgram& stage, const Cluster& cluster, const Prediction& alone) {
-  const ir::Program& program = stage.program;
-  const ir::Fusion& fusion = stage.memory.fusion;
+// Adds what the stages of a part of the ranks take, and returns what comes before and after the micro-batches. `alone`:
+// the prediction of the part's program by itself. What runs side by side there is taken to do so in all passes alike.
+Seconds AddTimes(const ir::PartProgram& part, const Cluster& cluster, const Prediction& alone,
+                 std::vector<StageSeconds>& of_stages) {
+  const ir::Program& program = part.program;
+  const ir::Fusion& fusion = part.memory.fusion;
   const std::vector<Seconds> times = StageTimes(program, fusion, cluster);
   const double sum = (alone.compute + alone.communication + alone.host_copies).value();
   const double share = sum > 0 ? alone.step.value() / sum : 1;
   const auto micro_batches = static_cast<double>(ir::MicroBatches(program));
-  StageSeconds time;
+  Seconds once{0};
   for (size_t i = 0; i < fusion.stages.size(); ++i) {
     const ir::FusedStage& fused = fusion.stages[i];
     const ir::Step& first = program.steps[static_cast<size_t>(ir::StepsOf(fused).front())];
     if (!IsTimed(first)) continue;
-    const bool is_once = fused.repeat != ir::Repeat::kEach || fused.phase == ir::Phase::kUpdate;
-    Seconds& part = is_once ? time.once : PartOf(time, ir::PassOf(fused.phase));
-    part += times[i] * (is_once ? share : share / micro_batches);
+    if (fused.pass.has_value()) {
+      PartOf(of_stages[static_cast<size_t>(fused.pass->stage)], fused.pass->kind) += times[i] * (share / micro_batches);
+    } else {
+      once += times[i] * share;
+    }
   }
-  return time;
+  return once;
 }
 
 class Timeline {
  public:
   explicit Timeline(const PassTask& task)
-      : task_(task), next_(task.stages.size(), 0), free_(task.stages.size(), Seconds(0)) {
-    const int stages = static_cast<int>(task.stages.size());
-    for (int stage = 0; stage < stages; ++stage) {
-      std::vector<ir::Pass>& passes =
-          order_.emplace_back(ir::PassesOf(task.schedule, stages, stage, task.micro_batches));
-      const bool splits = task.stages[static_cast<size_t>(stage)].weights > Seconds(0);
-      std::erase_if(passes, [&](const ir::Pass& pass) { return pass.kind == ir::PassKind::kWeights && !splits; });
+      : task_(task),
+        timetable_(task.schedule, PartsOf(task), task.micro_batches),
+        next_(static_cast<size_t>(timetable_.parts()), 0),
+        free_(static_cast<size_t>(timetable_.parts()), Seconds(0)) {
+    for (int part = 0; part < timetable_.parts(); ++part) {
+      std::vector<ir::Pass>& passes = order_.emplace_back(timetable_.PassesOf(part));
+      std::erase_if(passes, [&](const ir::Pass& pass) {
+        return pass.kind == ir::PassKind::kWeights && SecondsOf(pass) <= Seconds(0);
+      });
     }
   }
 
-  // In the order of the schedule no stage waits for ever (ir/proof/check).
+  // In the order of the schedule no rank waits for ever (ir/proof/check).
   std::vector<PassTime> Run() {
     std::vector<std::vector<PassTime>> done(order_.size());
     for (bool moves = true; moves;) {
       moves = false;
-      for (size_t stage = 0; stage < order_.size(); ++stage) {
-        while (next_[stage] < order_[stage].size() && CanBegin(stage)) {
-          done[stage].push_back(Do(stage));
+      for (size_t part = 0; part < order_.size(); ++part) {
+        while (next_[part] < order_[part].size() && CanBegin(order_[part][next_[part]])) {
+          done[part].push_back(Do(part));
           moves = true;
         }
       }
     }
     std::vector<PassTime> passes;
-    for (const std::vector<PassTime>& of_stage : done) passes.insert(passes.end(), of_stage.begin(), of_stage.end());
+    for (const std::vector<PassTime>& of_part : done) passes.insert(passes.end(), of_part.begin(), of_part.end());
     return passes;
   }
 
  private:
-  bool IsFor(const StageMessage& message, size_t stage, const ir::Pass& pass) const {
-    return message.to == static_cast<int>(stage) && message.kind == pass.kind;
+  Seconds SecondsOf(const ir::Pass& pass) const { return task_.stages[static_cast<size_t>(pass.stage)].Of(pass.kind); }
+
+  static bool IsFor(const StageMessage& message, const ir::Pass& pass) {
+    return message.to == pass.stage && message.kind == pass.kind;
   }
 
-  bool CanBegin(size_t stage) const {
-    const ir::Pass& pass = order_[stage][next_[stage]];
+  bool CanBegin(const ir::Pass& pass) const {
     return std::all_of(task_.messages.begin(), task_.messages.end(), [&](const StageMessage& message) {
-      return !IsFor(message, stage, pass) || ended_.count({message.from, pass.micro_batch, pass.kind}) > 0;
+      return !IsFor(message, pass) || ended_.count({message.from, pass.micro_batch, pass.kind}) > 0;
     });
   }
 
-  PassTime Do(size_t stage) {
-    const ir::Pass pass = order_[stage][next_[stage]++];
-    Seconds begin = free_[stage];
+  PassTime Do(size_t part) {
+    const ir::Pass pass = order_[part][next_[part]++];
+    Seconds begin = free_[part];
     for (const StageMessage& message : task_.messages) {
-      if (!IsFor(message, stage, pass)) continue;
+      if (!IsFor(message, pass)) continue;
       begin = std::max(begin, ended_.at({message.from, pass.micro_batch, pass.kind}) + message.seconds);
     }
-    const int own = static_cast<int>(stage);
-    const Seconds end = begin + task_.stages[stage].Of(pass.kind);
-    free_[stage] = end;
-    ended_[{own, pass.micro_batch, pass.kind}] = end;
-    return {.stage = own, .micro_batch = pass.micro_batch, .kind = pass.kind, .begin = begin, .end = end};
+    const Seconds end = begin + SecondsOf(pass);
+    free_[part] = end;
+    ended_[{pass.stage, pass.micro_batch, pass.kind}] = end;
+    return {.stage = pass.stage, .micro_batch = pass.micro_batch, .kind = pass.kind, .begin = begin, .end = end};
   }
 
   const PassTask& task_;
-  std::vector<std::vector<ir::Pass>> order_;  // By stage.
-  std::vector<size_t> next_;                  // By stage: the next pass.
-  std::vector<Seconds> free_;                 // By stage: when it can begin.
+  const ir::Timetable timetable_;
+  std::vector<std::vector<ir::Pass>> order_;  // By part of the ranks.
+  std::vector<size_t> next_;                  // By part: the next pass.
+  std::vector<Seconds> free_;                 // By part: when it can begin.
   std::map<std::tuple<int, int64_t, ir::PassKind>, Seconds> ended_;
 };
 
@@ -144,33 +150,39 @@ Seconds StageSeconds::Of(ir::PassKind kind) const {
   return PartOf(time, kind);
 }
 
+int PartsOf(const PassTask& task) { return static_cast<int>(task.stages.size()) / task.schedule.stages_per_rank; }
+
 std::vector<PassTime> RunPasses(const PassTask& task) { return Timeline(task).Run(); }
 
-double BubbleOf(absl::Span<const PassTime> passes, int stages) {
+double BubbleOf(absl::Span<const PassTime> passes, int parts) {
   Seconds busy{0};
   for (const PassTime& pass : passes) busy += pass.end - pass.begin;
-  const double available = EndOf(passes).value() * stages;
+  const double available = EndOf(passes).value() * parts;
   return available > 0 ? 1 - busy.value() / available : 0;
 }
 
-PipelinePrediction PredictPipeline(absl::Span<const ir::StageProgram> stages, const Cluster& cluster, bool overlaps) {
-  const ir::Program& first = stages.front().program;
-  PassTask task{.schedule = first.pipeline->schedule, .micro_batches = ir::MicroBatches(first)};
+PipelinePrediction PredictPipeline(absl::Span<const ir::PartProgram> parts, const Cluster& cluster, bool overlaps) {
+  const ir::Program& first = parts.front().program;
+  PassTask task{.schedule = first.pipeline->schedule,
+                .micro_batches = ir::MicroBatches(first),
+                .stages = std::vector<StageSeconds>(static_cast<size_t>(ir::StageCount(first))),
+                .messages = {}};
   PipelinePrediction result;
   Prediction& whole = result.whole;
-  for (const ir::StageProgram& stage : stages) {
-    Prediction alone = Predict(stage.program, stage.memory.fusion, cluster, overlaps);
-    task.stages.push_back(TimeOf(stage, cluster, alone));
-    AddMessages(stage.program, cluster, task.messages, alone);
+  for (const ir::PartProgram& part : parts) {
+    Prediction alone = Predict(part.program, part.memory.fusion, cluster, overlaps);
+    result.once.push_back(AddTimes(part, cluster, alone, task.stages));
+    AddMessages(part.program, cluster, task.messages, alone);
     whole.compute = std::max(whole.compute, alone.compute);
     whole.communication = std::max(whole.communication, alone.communication);
     whole.host_copies = std::max(whole.host_copies, alone.host_copies);
     whole.sent_bytes_per_rank = std::max(whole.sent_bytes_per_rank, alone.sent_bytes_per_rank);
   }
   result.passes = RunPasses(task);
-  result.bubble = BubbleOf(result.passes, static_cast<int>(stages.size()));
+  result.bubble = BubbleOf(result.passes, PartsOf(task));
   for (const PassTime& pass : result.passes) {
-    whole.step = std::max(whole.step, pass.end + task.stages[static_cast<size_t>(pass.stage)].once);
+    const auto part = static_cast<size_t>(ir::TimetableOf(first).PartOf(pass.stage));
+    whole.step = std::max(whole.step, pass.end + result.once[part]);
   }
   result.stages = std::move(task.stages);
   return result;

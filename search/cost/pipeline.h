@@ -5,7 +5,8 @@
 // of the passes: the bubble of GPipe and of one forward, one backward (Narayanan et al. 2021, section 2.2, where it is
 // given relative to the work: (p - 1) / m). Where gradients of weights, with time W, fill it, p - 1 times F + B - W of
 // the p - 1 times F + B + W are left, for the times F and B of the other passes, if W is at most B and m at least p
-// (ZB-H1, Qi et al. 2023, section 2.3).
+// (ZB-H1, Qi et al. 2023, section 2.3). With v stages on each rank passes are v times as short: ranks are idle for
+// (p - 1) / v of m, relative to the work (interleaved, Narayanan et al. 2021, section 2.2).
 #ifndef CLEAVE_SEARCH_COST_PIPELINE_H_
 #define CLEAVE_SEARCH_COST_PIPELINE_H_
 
@@ -23,7 +24,6 @@ namespace cleave::search {
 
 // What a stage takes.
 struct StageSeconds {
-  Seconds once{0};      // Before and after the micro-batches.
   Seconds forward{0};   // Of one micro-batch.
   Seconds backward{0};  // Of one micro-batch.
   Seconds weights{0};   // Of one micro-batch; 0 where the backward pass makes the gradients of weights too.
@@ -52,26 +52,31 @@ struct StageMessage {
 struct PassTask {
   ir::PipelineSchedule schedule = ir::PipelineSchedule::kOneForwardOneBackward;
   int64_t micro_batches = 1;
-  std::vector<StageSeconds> stages;
+  std::vector<StageSeconds> stages;    // A multiple of schedule.stages_per_rank.
   std::vector<StageMessage> messages;  // To later stages in the forward pass, to earlier ones in the backward pass.
 };
 
-// When each pass runs, ordered by stage, then by time: each as soon as its stage is free and has what it waits for.
+// Into how many parts the stages divide the ranks.
+int PartsOf(const PassTask& task);
+
+// When each pass runs, ordered by part of the ranks, then by time: each as soon as its ranks are free and have what it
+// waits for.
 // Stages whose gradients of weights take no time have no passes for them.
 std::vector<PassTime> RunPasses(const PassTask& task);
 
-// The share of the time of the passes in which stages are idle, 0 to 1.
-double BubbleOf(absl::Span<const PassTime> passes, int stages);
+// The share of the time of the passes in which ranks are idle, 0 to 1.
+double BubbleOf(absl::Span<const PassTime> passes, int parts);
 
 struct PipelinePrediction {
-  Prediction whole;  // The step of all stages; compute, communication and bytes of the stage that has most of each.
+  Prediction whole;  // The step of all ranks; compute, communication and bytes of those that have most of each.
   std::vector<StageSeconds> stages;
+  std::vector<Seconds> once;     // By part of the ranks: before and after the micro-batches.
   std::vector<PassTime> passes;  // RunPasses.
   double bubble = 0;             // BubbleOf.
 };
 
-// `stages`: the programs of all stages. REQUIRES: there is one; every axis of the mesh crosses a link of the cluster.
-PipelinePrediction PredictPipeline(absl::Span<const ir::StageProgram> stages, const Cluster& cluster, bool overlaps);
+// `parts`: the programs of all ranks. REQUIRES: there is one; every axis of the mesh crosses a link of the cluster.
+PipelinePrediction PredictPipeline(absl::Span<const ir::PartProgram> parts, const Cluster& cluster, bool overlaps);
 
 }  // namespace cleave::search
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "ir/program/partition/part_program.h"
 #include "ir/program/partition/partition.h"
-#include "ir/program/partition/stage_program.h"
 #include "ir/testing/plans.h"
 #include "search/testing/models.h"
 
@@ -36,13 +36,31 @@ TEST(PipelineTest, BubblesOfEqualStagesAreThoseOfTheFormula) {
   for (const ir::PipelineSchedule schedule : kSchedules) {
     for (int stages = 1; stages <= 8; ++stages) {
       for (const int64_t micro_batches : {1, 2, 3, 8, 13, 32}) {
-        const StageSeconds times{.once = Seconds(0), .forward = Seconds(1), .backward = Seconds(2)};
+        const StageSeconds times{.forward = Seconds(1), .backward = Seconds(2)};
         const auto passes = RunPasses(Chain(schedule, stages, micro_batches, times));
         ASSERT_EQ(passes.size(), static_cast<size_t>(2 * micro_batches * stages));
         const double p = stages, m = static_cast<double>(micro_batches);
         const double bubble = BubbleOf(passes, stages);
         EXPECT_NEAR(bubble / (1 - bubble), (p - 1) / m, 1e-9)
             << ir::PipelineScheduleName(schedule) << ", " << stages << " stages, " << micro_batches << " micro-batches";
+      }
+    }
+  }
+}
+
+// Relative to the work of the ranks it is (p - 1) / (v m).
+TEST(PipelineTest, SeveralStagesOnEachRankDivideTheBubble) {
+  for (int parts = 1; parts <= 6; ++parts) {
+    for (const int stages : {2, 3, 5}) {
+      for (const int64_t groups : {1, 2, 5, 16}) {
+        const int64_t micro_batches = groups * parts;
+        const ir::PipelineSchedule schedule(ir::PipelineSchedule::kInterleaved, stages);
+        const auto passes =
+            RunPasses(Chain(schedule, parts * stages, micro_batches, {.forward = Seconds(1), .backward = Seconds(2)}));
+        ASSERT_EQ(passes.size(), static_cast<size_t>(2 * micro_batches * parts * stages));
+        const double bubble = BubbleOf(passes, parts);
+        EXPECT_NEAR(bubble / (1 - bubble), (parts - 1.0) / static_cast<double>(stages * micro_batches), 1e-9)
+            << parts << " ranks with " << stages << " stages each, " << micro_batches << " micro-batches";
       }
     }
   }
@@ -89,14 +107,15 @@ TEST(PipelineTest, GradientsOfWeightsFillTheBubble) {
   }
 }
 
-// A stage at work: it computes, and it receives and sends as the runtime does, with one box for each message, from
-// which the one before must have been taken.
+// Ranks at work: they compute, and they receive and send as the runtime does, with boxes for each message, from which
+// earlier ones must have been taken.
 class Worker {
  public:
   // By sender, receiver, pass and micro-batch: when it was sent and when it was taken.
   using Mail = std::map<std::tuple<int, int, ir::PassKind, int64_t>, double>;
 
-  Worker(int stage, std::vector<ir::Pass> passes) : stage_(stage), passes_(std::move(passes)) {}
+  Worker(const ir::Timetable& timetable, bool has_one_box, std::vector<ir::Pass> passes)
+      : timetable_(timetable), has_one_box_(has_one_box), passes_(std::move(passes)) {}
 
   // Goes on as far as it can. Whether it got anywhere.
   bool Work(const PassTask& task, Mail& sent, Mail& taken) {
@@ -117,24 +136,29 @@ class Worker {
     for (const StageMessage& message : task.messages) {
       const std::tuple key(message.from, message.to, pass.kind, pass.micro_batch);
       if (message.kind != pass.kind) continue;
-      if (message.to == stage_) {
+      if (message.to == pass.stage) {
         if (sent.count(key) == 0) return false;
         taken[key] = begin = std::max(begin, sent[key] + message.seconds.value());
       }
     }
-    double end = begin + task.stages[static_cast<size_t>(stage_)].Of(pass.kind).value();
+    double end = begin + task.stages[static_cast<size_t>(pass.stage)].Of(pass.kind).value();
     for (const StageMessage& message : task.messages) {
-      if (message.kind != pass.kind || message.from != stage_) continue;
-      const std::tuple before(stage_, message.to, pass.kind, pass.micro_batch - 1);
-      if (pass.micro_batch > 0 && taken.count(before) == 0) return false;
-      if (pass.micro_batch > 0) end = std::max(end, taken[before]);
-      sent[{stage_, message.to, pass.kind, pass.micro_batch}] = end;
+      if (message.kind != pass.kind || message.from != pass.stage) continue;
+      const int first = std::min(message.from, message.to);
+      const int64_t boxes = has_one_box_ ? 1
+                                         : timetable_.MicroBatchesBetween({first, ir::PassKind::kForward},
+                                                                          {first, ir::PassKind::kBackward});
+      const std::tuple before(pass.stage, message.to, pass.kind, pass.micro_batch - boxes);
+      if (pass.micro_batch >= boxes && taken.count(before) == 0) return false;
+      if (pass.micro_batch >= boxes) end = std::max(end, taken[before]);
+      sent[{pass.stage, message.to, pass.kind, pass.micro_batch}] = end;
     }
     now_ = end;
     return true;
   }
 
-  const int stage_;
+  const ir::Timetable timetable_;
+  const bool has_one_box_;
   std::vector<ir::Pass> passes_;
   double now_ = 0;
 };
@@ -145,10 +169,33 @@ std::vector<ir::Pass> WarmUpAndTurns(int stages, int stage, int64_t micro_batche
   const int64_t warm_up = std::min<int64_t>(stages - stage - 1, micro_batches);
   std::vector<ir::Pass> passes;
   int64_t forward = 0, backward = 0;
-  while (forward < warm_up) passes.push_back({.micro_batch = forward++});
+  while (forward < warm_up) passes.push_back({.stage = stage, .micro_batch = forward++});
   while (backward < micro_batches) {
-    if (forward < micro_batches) passes.push_back({.micro_batch = forward++});
-    passes.push_back({.micro_batch = backward++, .kind = ir::PassKind::kBackward});
+    if (forward < micro_batches) passes.push_back({.stage = stage, .micro_batch = forward++});
+    passes.push_back({.stage = stage, .micro_batch = backward++, .kind = ir::PassKind::kBackward});
+  }
+  return passes;
+}
+
+// Passes of ranks with several stages, as Megatron's authors count them: those that warm the pipeline up are 2 for each
+// of the ranks behind, and those of all stages but the last for as many micro-batches as there are ranks.
+std::vector<ir::Pass> WarmUpAndTurnsOfSeveral(int parts, int part, int64_t stages, int64_t micro_batches) {
+  const int64_t all = micro_batches * stages;
+  const int64_t warm_up = std::min(all, 2 * int64_t{parts - part - 1} + (stages - 1) * parts);
+  std::vector<ir::Pass> forward, backward, passes;
+  for (int64_t first = 0; first < micro_batches; first += parts) {
+    for (int64_t own = 0; own < stages; ++own) {
+      for (int64_t i = 0; i < parts; ++i) {
+        forward.push_back({.stage = part + static_cast<int>(own) * parts, .micro_batch = first + i});
+        backward.push_back({.stage = part + static_cast<int>(stages - 1 - own) * parts,
+                            .micro_batch = first + i,
+                            .kind = ir::PassKind::kBackward});
+      }
+    }
+  }
+  for (int64_t i = 0; i < all + warm_up; ++i) {
+    if (i < all) passes.push_back(forward[static_cast<size_t>(i)]);
+    if (i >= warm_up) passes.push_back(backward[static_cast<size_t>(i - warm_up)]);
   }
   return passes;
 }
@@ -160,20 +207,28 @@ TEST(PipelineTest, UnevenStagesTakeAsLongAsInASimulation) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> number(0.5, 1.5);
   for (int round = 0; round < 300; ++round) {
-    const int stages = 1 + static_cast<int>(random() % 6);
-    const int64_t micro_batches = 1 + static_cast<int64_t>(random() % 20);
-    PassTask task = Chain(kSchedules[round % 3], stages, micro_batches, {});
+    const int parts = 1 + static_cast<int>(random() % 6);
+    const bool is_interleaved = round % 4 == 3;
+    const int per_rank = is_interleaved ? 2 + static_cast<int>(random() % 3) : 1;
+    const int stages = parts * per_rank;
+    const int64_t micro_batches =
+        is_interleaved ? parts * (1 + static_cast<int64_t>(random() % 5)) : 1 + static_cast<int64_t>(random() % 20);
+    const ir::PipelineSchedule schedule =
+        is_interleaved ? ir::PipelineSchedule(ir::PipelineSchedule::kInterleaved, per_rank) : kSchedules[round % 4];
+    PassTask task = Chain(schedule, stages, micro_batches, {});
     for (StageSeconds& stage : task.stages) {
       stage = {.forward = Seconds(number(random)), .backward = Seconds(number(random))};
-      if (task.schedule == kZeroBubble) stage.weights = Seconds(number(random));
+      if (schedule == kZeroBubble) stage.weights = Seconds(number(random));
     }
     JoinPassesOfFirst(task);
     for (StageMessage& message : task.messages) message.seconds = Seconds(number(random) / 4);
     std::vector<Worker> workers;
-    for (int stage = 0; stage < stages; ++stage) {
-      workers.emplace_back(stage, task.schedule == kOneByOne
-                                      ? WarmUpAndTurns(stages, stage, micro_batches)
-                                      : ir::PassesOf(task.schedule, stages, stage, micro_batches));
+    const ir::Timetable timetable(schedule, parts, micro_batches);
+    for (int part = 0; part < parts; ++part) {
+      std::vector<ir::Pass> passes = timetable.PassesOf(part);
+      if (schedule == kOneByOne) passes = WarmUpAndTurns(parts, part, micro_batches);
+      if (is_interleaved) passes = WarmUpAndTurnsOfSeveral(parts, part, per_rank, micro_batches);
+      workers.emplace_back(timetable, !is_interleaved, std::move(passes));
     }
     Worker::Mail sent, taken;
     for (bool moves = true; moves;) {
@@ -202,7 +257,7 @@ TEST(PipelineTest, UnevenStagesTakeAtLeastWhatTheSlowestTakes) {
     PassTask task = Chain(kSchedules[round % 2], stages, micro_batches, {});
     double way = 0;
     for (StageSeconds& stage : task.stages) {
-      stage = {.once = Seconds(0), .forward = Seconds(number(random)), .backward = Seconds(number(random))};
+      stage = {.forward = Seconds(number(random)), .backward = Seconds(number(random))};
       way += (stage.forward + stage.backward).value();
     }
     const double end = EndOf(RunPasses(task));
@@ -232,8 +287,8 @@ TEST(PipelineTest, EveryPassOfAProgramIsTimed) {
                         kOneByOne, ir::StagesOf(graph, {forward[forward.size() / 2]}));
     plan.micro_batches = micro_batches;
     const ir::Program program = *ir::Partition(graph, plan);
-    std::vector<ir::StageProgram> stages;
-    for (ir::Program& stage : ir::ProgramsOfStages(program)) {
+    std::vector<ir::PartProgram> stages;
+    for (ir::Program& stage : ir::ProgramsOfParts(program)) {
       ir::MemoryPlan memory = ir::PlanMemory(graph, stage);
       stages.push_back({.program = std::move(stage), .memory = std::move(memory)});
     }
@@ -245,7 +300,7 @@ TEST(PipelineTest, EveryPassOfAProgramIsTimed) {
 }
 
 TEST(PipelineTest, MessagesAreWaitedFor) {
-  PassTask task = Chain(kOneByOne, 2, 1, {.once = Seconds(0), .forward = Seconds(1), .backward = Seconds(1)});
+  PassTask task = Chain(kOneByOne, 2, 1, {.forward = Seconds(1), .backward = Seconds(1)});
   for (StageMessage& message : task.messages) message.seconds = Seconds(10);
   const auto passes = RunPasses(task);
   EXPECT_EQ(passes.back().begin, Seconds(12));           // The backward pass of stage 1, behind its forward pass.

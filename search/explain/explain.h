@@ -49,8 +49,9 @@ std::string ExplainPlan(const Explained& explained);
 // some programs.
 std::string ExplainMemory(const Explained& explained);
 
-// The passes of all stages of a pipeline as a grid, stages down and time across, and what each stage takes.
-std::string ExplainSchedule(const PipelinePrediction& pipeline, absl::Span<const ir::StageProgram> stages);
+// The passes of a pipeline as a grid, ranks down and time across, and what each stage takes. `parts`: the programs of
+// all ranks.
+std::string ExplainSchedule(const PipelinePrediction& pipeline, absl::Span<const ir::PartProgram> parts);
 
 // Everything that is known about one op: strategy, layouts, reason, every choice with the parts of its cost, what would
 // have to change for another choice to be better, and its collectives. A NotFound error names the nearest op.

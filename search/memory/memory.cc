@@ -11,8 +11,8 @@
 #include "ir/graph/ops/rule_table.h"
 #include "ir/graph/row_updates/row_updates.h"
 #include "ir/program/order/order.h"
+#include "ir/program/partition/part_program.h"
 #include "ir/program/partition/partition.h"
-#include "ir/program/partition/stage_program.h"
 #include "ir/sharding/layout/layout.h"
 #include "search/cost/pipeline.h"
 #include "search/cost/predict.h"
@@ -49,14 +49,14 @@ ir::OpId OwnerOf(const ir::Graph& graph, ir::OpId op) {
 // The programs of all stages of a pipeline.
 PlannedProgram StagedProgram(ir::Distributed distributed, ir::Program program, const Execution& execution) {
   PlannedProgram made{.distributed = std::move(distributed), .program = std::move(program), .memory = {}};
-  for (ir::Program& stage : ir::ProgramsOfStages(made.program)) {
-    ir::MemoryPlan memory = ir::PlanMemory(made.distributed.graph, stage, execution.fuse, execution.checkpoint);
-    made.stages.push_back({.program = std::move(stage), .memory = std::move(memory)});
+  for (ir::Program& part : ir::ProgramsOfParts(made.program)) {
+    ir::MemoryPlan memory = ir::PlanMemory(made.distributed.graph, part, execution.fuse, execution.checkpoint);
+    made.parts.push_back({.program = std::move(part), .memory = std::move(memory)});
   }
-  const auto needs_less = [](const ir::StageProgram& a, const ir::StageProgram& b) {
+  const auto needs_less = [](const ir::PartProgram& a, const ir::PartProgram& b) {
     return a.memory.use.prediction.peak < b.memory.use.prediction.peak;
   };
-  made.memory = std::max_element(made.stages.begin(), made.stages.end(), needs_less)->memory;
+  made.memory = std::max_element(made.parts.begin(), made.parts.end(), needs_less)->memory;
   return made;
 }
 
@@ -75,7 +75,7 @@ absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const 
 }
 
 Seconds StepOf(const PlannedProgram& made, const Cluster& cluster, const Execution& execution) {
-  if (!made.stages.empty()) return PredictPipeline(made.stages, cluster, execution.overlaps).whole.step;
+  if (!made.parts.empty()) return PredictPipeline(made.parts, cluster, execution.overlaps).whole.step;
   return Predict(made.program, made.memory.fusion, cluster, execution.overlaps).step;
 }
 

@@ -43,8 +43,8 @@ namespace cleave::search {
 struct PlannedProgram {
   ir::Distributed distributed;
   ir::Program program;
-  ir::MemoryPlan memory;                      // Of a pipeline that of the stage that needs most.
-  std::vector<ir::StageProgram> stages = {};  // Of a pipeline.
+  ir::MemoryPlan memory;                    // Of a pipeline that of the ranks that need most.
+  std::vector<ir::PartProgram> parts = {};  // Of a pipeline.
 };
 
 // Distribute, Partition, PlanMemory, and OrderForMemory where the plan says so. What a plan offloads without saving

@@ -39,11 +39,16 @@ TEST(Pipeline, TrainsWithTheNumbersOfOneRank) {
                                               "--set", "zero=3", "--set", "pipeline_schedule=gpipe"},
                                              {"--devices", "3", "--set", "stages=3", "--set", "micro_batches=5",
                                               "--set", "recompute=full", "--set", "pipeline_schedule=zero_bubble"},
+                                             {"--devices", "4", "--set", "stages=2", "--set", "micro_batches=4",
+                                              "--set", "pipeline_schedule=interleaved(2)"},
+                                             {"--devices", "3", "--set", "stages=3", "--set", "micro_batches=3",
+                                              "--set", "recompute=full", "--set", "pipeline_schedule=interleaved(2)"},
                                              {"--devices", "2", "--set", "stages=2", "--set", "recompute=full"}}) {
     SCOPED_TRACE(absl::StrCat(how[1], " devices, ", how[3]));
     EXPECT_LE(LargestRelativeDifference(LossesOf(folder, how), alone), kTolerance);
     const std::string program = ReadText(folder + "/out/program.cc");
-    EXPECT_TRUE(absl::StrContains(program, "namespace stage_1 {"));
+    const bool is_interleaved = how.back() == "pipeline_schedule=interleaved(2)";
+    EXPECT_TRUE(absl::StrContains(program, is_interleaved ? "namespace stages_1_and_" : "namespace stage_1 {"));
     EXPECT_EQ(absl::StrContains(program, "void WeightGradients() {"), how.back() == "pipeline_schedule=zero_bubble");
   }
 }

@@ -95,8 +95,13 @@ void CutIntoStages(int stages, ir::Random& random, PlannedGraph& sample) {
     if (op.phase == ir::Phase::kForward) forward.push_back(op.id);
   }
   std::sample(forward.begin(), forward.end(), std::back_inserter(first), stages - 1, random);
-  const ir::MeshAxis axis{.name = std::string(ir::kStageAxis), .size = static_cast<int64_t>(first.size()) + 1};
-  const auto schedule = static_cast<ir::PipelineSchedule>(random() % 3);
+  ir::MeshAxis axis{.name = std::string(ir::kStageAxis), .size = static_cast<int64_t>(first.size()) + 1};
+  ir::PipelineSchedule schedule = static_cast<ir::PipelineSchedule::Order>(random() % 3);
+  const bool can_interleave = axis.size % 2 == 0 && sample.plan.micro_batches % (axis.size / 2) == 0;
+  if (can_interleave && random() % 2 == 0) {
+    schedule = {ir::PipelineSchedule::kInterleaved, 2};
+    axis.size /= 2;
+  }
   sample.plan = *ir::WithStages(std::move(sample.plan), axis, schedule, ir::StagesOf(sample.graph, first));
   sample.plan.moves_steps = false;
 }

@@ -78,7 +78,7 @@ std::optional<std::vector<codegen::GeneratedFile>> Generate(const CompileOptions
                                                                         .program = compiled.split.program,
                                                                         .memory = compiled.split.memory,
                                                                         .training = compiled.model.module.training,
-                                                                        .stages = compiled.split.stages},
+                                                                        .parts = compiled.split.parts},
                                                                        how);
   if (files.ok()) return *std::move(files);
   report.bug = BugText("codegen", files.status().message());
@@ -206,7 +206,7 @@ ExitCode Explain(const CompileOptions& options, const CompiledModel& compiled) {
   }
   if (*options.explain == "schedule") {
     if (!compiled.pipeline.has_value()) return BadUsage(options, "--explain schedule: the plan is no pipeline");
-    std::cout << search::ExplainSchedule(*compiled.pipeline, compiled.split.stages);
+    std::cout << search::ExplainSchedule(*compiled.pipeline, compiled.split.parts);
     return ExitCode::kDone;
   }
   const absl::StatusOr<std::string> text = search::ExplainOp(explained, absl::StripPrefix(*options.explain, kOpPrefix));

@@ -193,10 +193,6 @@ std::optional<CompiledModel> CompileModel(const CompileOptions& options, Underst
   model.training_graph = ir::WithRowUpdates(std::move(model.training_graph), ir::GradientsByRows(planned.plan));
   for (const std::string& error : ir::VerifyPlan(model.training_graph, planned.plan))
     return Bug("search", error, report);
-  const Span& stages = model.module.pins.settings.stages_span;
-  if (MakesSources(options) && !CheckPipeline(model.training_graph, planned.plan, stages, report.diagnostics)) {
-    return std::nullopt;
-  }
   if (!CheckRankTable(options.rank_table, planned.plan.mesh.rank_count(), report.diagnostics)) return std::nullopt;
   const search::Execution execution = ExecutionOn(options.target, model.module.training);
   std::optional<search::PlannedProgram> split = Split(model, *planning, execution, report);
@@ -207,8 +203,8 @@ std::optional<CompiledModel> CompileModel(const CompileOptions& options, Underst
   if (MakesCode(options)) proof = Prove(model, *split, report);
   if (!proof.has_value()) return std::nullopt;
   std::optional<search::PipelinePrediction> pipeline;
-  if (!split->stages.empty()) {
-    pipeline = search::PredictPipeline(split->stages, planned.cluster, execution.overlaps);
+  if (!split->parts.empty()) {
+    pipeline = search::PredictPipeline(split->parts, planned.cluster, execution.overlaps);
   }
   const search::Prediction predicted =
       pipeline.has_value() ? pipeline->whole

@@ -87,7 +87,7 @@ class PlanFile {
               .Help(absl::StrCat("`--set micro_batches=", plan.micro_batches, "`, or search for a new plan")));
       return false;
     }
-    const int64_t stages = ir::StageCount(plan);
+    const int64_t stages = plan.pipeline.has_value() ? plan.mesh.axis(plan.pipeline->axis).size : 1;
     if (const std::optional<int64_t>& asked = model_.module.pins.settings.stages; asked.value_or(stages) != stages) {
       diagnostics_.Add(PlanError(absl::StrCat("has ", Plural(stages, "stage"), ", the model ", *asked))
                            .Help(absl::StrCat("`--set stages=", stages, "`, or search for a new plan")));

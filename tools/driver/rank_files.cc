@@ -39,8 +39,8 @@ std::map<int, std::vector<int>> Folders(const ir::Program& program) {
 std::string TextOfRank(const search::PlannedProgram& split, int rank) {
   const ir::Program& program = split.program;
   if (!program.pipeline.has_value()) return ir::ProgramText(program, rank);
-  const int64_t stage = ir::RankMesh(program).Index(rank, {program.pipeline->axis});
-  return ir::ProgramText(split.stages[static_cast<size_t>(stage)].program, rank);
+  const int64_t part = ir::RankMesh(program).Index(rank, {program.pipeline->axis});
+  return ir::ProgramText(split.parts[static_cast<size_t>(part)].program, rank);
 }
 
 std::vector<OutputFile> RankFiles(const std::string& graph, const search::PlannedProgram& split) {

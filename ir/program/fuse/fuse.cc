@@ -111,7 +111,9 @@ class Fuser {
 
   const Step& StepAt(int i) const { return program_.steps[static_cast<size_t>(i)]; }
 
-  static bool RunsWith(const Step& a, const Step& b) { return a.phase == b.phase && a.repeat == b.repeat; }
+  bool RunsWith(const Step& a, const Step& b) const {
+    return a.phase == b.phase && a.repeat == b.repeat && PassIn(program_, a) == PassIn(program_, b);
+  }
 
   bool CanLoop(const Step& step) {
     const Compute* compute = ComputeOf(step);
@@ -183,7 +185,8 @@ class Fuser {
   // `step`: one of those of the stage.
   void Append(Action action, const Step& step) {
     const int stage = static_cast<int>(fusion_.stages.size());
-    fusion_.stages.push_back({.action = std::move(action), .phase = step.phase, .repeat = step.repeat});
+    fusion_.stages.push_back(
+        {.action = std::move(action), .phase = step.phase, .repeat = step.repeat, .pass = PassIn(program_, step)});
     for (const int i : StepsOf(fusion_.stages.back())) {
       for (const ValueId value : Writes(StepAt(i))) fusion_.written_by[value] = stage;
     }

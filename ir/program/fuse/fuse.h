@@ -57,6 +57,7 @@ struct FusedStage {
   std::variant<SingleStep, FusedLoop, MatMulWithBias, AccumulatedProduct, AttentionForward, AttentionBackward> action;
   Phase phase = Phase::kForward;
   Repeat repeat = Repeat::kEach;
+  std::optional<StagePass> pass = {};  // In a pipeline: that in which it runs; nullopt: it runs once in a step.
 
   bool operator==(const FusedStage&) const = default;
 };

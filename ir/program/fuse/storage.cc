@@ -121,7 +121,7 @@ class StoragePlanner {
     if (compute == nullptr) return true;
     if (compute->kind == OpKind::kStepScalar) return false;
     // Data that only other stages read.
-    if (compute->kind == OpKind::kInput && readings_[value].empty() && program_.stage.has_value()) return false;
+    if (compute->kind == OpKind::kInput && readings_[value].empty() && program_.part.has_value()) return false;
     if (compute->kind != OpKind::kConstant) return true;
     return absl::c_any_of(readings_[value], [](const Reading& reading) { return !reading.literal; }) ||
            absl::c_any_of(program_.updates, [&](const ProgramUpdate& update) { return update.value == value; });
@@ -378,7 +378,8 @@ class StoragePlanner {
   // What a pass leaves for a later one, which begins when others have been made, has its memory from the first pass of
   // the first micro-batch to the last pass of the last one.
   void KeepWhileUnderWay() {
-    if (MicroBatchesUnderWay(program_) == 1) return;
+    const bool has_several_stages = program_.part.has_value() && program_.pipeline->schedule.stages_per_rank > 1;
+    if (MicroBatchesUnderWay(program_) == 1 && !has_several_stages) return;
     std::optional<size_t> first, last;
     for (int stage = 0; stage < stage_count(); ++stage) {
       if (RepeatOf(stage) != Repeat::kEach) continue;
@@ -390,8 +391,8 @@ class StoragePlanner {
       const ValueId root(static_cast<int64_t>(i));
       if (storage_.root[root] != root || permanent_.contains(root) || ServesNext(root)) continue;
       const int64_t pieces = PiecesNeeded(root);
-      if (pieces == 1) continue;
-      storage_.waiting[root] = pieces;
+      if (pieces == 0 || (pieces == 1 && !has_several_stages)) continue;
+      if (pieces > 1) storage_.waiting[root] = pieces;
       storage_.stages[*first].writes.push_back(root);
       storage_.stages[*last].reads.push_back(root);
     }
@@ -404,21 +405,23 @@ class StoragePlanner {
   }
 
   // For how many micro-batches at once the buffer of `root` holds values from the first pass that makes one of them to
-  // the last one that reads one.
+  // the last one that reads one; 0 where that is one pass, and 1 also where other passes come between these.
   int64_t PiecesNeeded(ValueId root) const {
-    std::optional<PassKind> made, read;
-    const auto pass_of = [&](int stage) -> std::optional<PassKind> {
-      if (stage < 0 || stage >= stage_count() || RepeatOf(stage) != Repeat::kEach) return std::nullopt;
-      const Phase phase = fusion_.stages[static_cast<size_t>(stage)].phase;
-      return phase == Phase::kUpdate ? std::nullopt : std::optional(PassOf(phase));
+    const Timetable timetable = TimetableOf(program_);
+    const std::vector<StagePass> way = timetable.WayThrough(*program_.part);
+    const auto pass_of = [&](int stage) -> int64_t {
+      if (stage < 0 || stage >= stage_count()) return -1;
+      const std::optional<StagePass>& pass = fusion_.stages[static_cast<size_t>(stage)].pass;
+      return pass.has_value() ? absl::c_find(way, *pass) - way.begin() : -1;
     };
+    int64_t made = -1, read = -1;
     for (const ValueId value : ClassOf(root)) {
-      const std::optional<PassKind> own = pass_of(fusion_.written_by[value]);
-      if (own.has_value() && (!made.has_value() || *own < *made)) made = own;
+      const int64_t own = pass_of(fusion_.written_by[value]);
+      if (own >= 0 && (made < 0 || own < made)) made = own;
       for (const Reading& reading : readings_[value]) read = std::max(read, pass_of(reading.stage));
     }
-    if (!made.has_value() || !read.has_value() || *read <= *made) return 1;
-    return MicroBatchesBetween(program_, *program_.stage, *made, *read);
+    if (made < 0 || read <= made) return 0;
+    return timetable.MicroBatchesBetween(way[static_cast<size_t>(made)], way[static_cast<size_t>(read)]);
   }
 
   // The phase of the last stage that reads the buffer of `root`.

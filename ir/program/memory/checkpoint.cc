@@ -32,7 +32,7 @@ Bytes BytesWritten(const Program& program, ValueId value, int64_t ranks) {
 }  // namespace
 
 Bytes BytesWritten(const Program& program) {
-  const int64_t ranks = program.mesh.rank_count() / MicroBatches(program) / StageCount(program);
+  const int64_t ranks = program.mesh.rank_count() / MicroBatches(program) / PartCount(program);
   Bytes bytes;
   for (const Step& step : program.steps) {
     const Compute* compute = ComputeOf(step);

@@ -27,8 +27,8 @@ struct MemoryPlan {
   MemoryUse use;
 };
 
-// What the ranks of one stage of a pipeline run, and how it lies in their memory.
-struct StageProgram {
+// What a part of the ranks of a pipeline runs, and how it lies in their memory.
+struct PartProgram {
   Program program;
   MemoryPlan memory;
 };

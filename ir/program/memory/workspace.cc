@@ -1,6 +1,7 @@
 #include "ir/program/memory/workspace.h"
 
 #include <algorithm>
+#include <numeric>
 #include <variant>
 #include <vector>
 
@@ -152,12 +153,26 @@ Need NeedOfGradient(const Program& program, const AttentionInputs& inputs, Atten
   return {};
 }
 
+// What a part keeps of the messages of a send, micro-batch i in place i modulo `places`, until they are taken: in each
+// place the most that one of its ranks has sent from there.
+Bytes BytesInPlaces(const Program& program, ValueId sent, int64_t places) {
+  std::vector<Bytes> most(static_cast<size_t>(places));
+  for (const int rank : RanksOf(program, program.value(sent).stage)) {
+    const int64_t micro_batch = program.mesh.Index(rank, {*program.time});
+    Bytes& own = most[static_cast<size_t>(micro_batch % places)];
+    own = std::max(own, ElementSize(program.value(sent).type.dtype) * ElementCount(LocalShape(program, sent, rank)));
+  }
+  return std::accumulate(most.begin(), most.end(), Bytes(0));
+}
+
 // A rank keeps what each of its sends has sent until it is taken.
 Bytes OutboxesOf(const Program& program) {
   Bytes bytes;
   for (const Step& step : program.steps) {
     const Send* const send = std::get_if<Send>(&step.action);
-    if (send != nullptr) bytes += LargestLocalBytes(program, send->input) * MessagesUnderWay(program, step);
+    if (send == nullptr) continue;
+    const int64_t places = MessagesUnderWay(program, step);
+    bytes += places == 1 ? LargestLocalBytes(program, send->input) : BytesInPlaces(program, send->input, places);
   }
   return bytes;
 }

@@ -201,10 +201,17 @@ class Merger {
             .repeat = StepAt(step).repeat,
             .phase = StepAt(step).phase,
             .kind = collective.kind,
-            .stage = StageOf(program_, StepAt(step)),
+            .stage = StageOf(step),
             .axes = collective.axes,
             .reduction = collective.reduction,
             .dtype = program_.value(collective.transfers[0].input).type.dtype};
+  }
+
+  // The stage in whose pass the collective is, or of which it completes something: then the first of the same ranks.
+  std::optional<int> StageOf(size_t step) const {
+    const std::optional<int> stage = ir::StageOf(program_, StepAt(step));
+    if (!stage.has_value() || StepAt(step).repeat == Repeat::kEach) return stage;
+    return TimetableOf(program_).PartOf(*stage);
   }
 
   Bytes BytesOf(size_t step) const { return CollectiveBytes(program_, CollectiveAt(step)); }

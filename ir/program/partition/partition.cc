@@ -67,7 +67,7 @@ class Partitioner {
     FindDelayed();
     for (const Phase phase : {Phase::kForward, Phase::kMetric, Phase::kBackward, Phase::kUpdate}) {
       for (const Op& op : graph_.ops) {
-        if (op.phase == phase && is_delayed_[op.id] == 0) CLEAVE_RETURN_IF_ERROR(Add(op, phase));
+        if (op.phase == phase && is_delayed_[op.id] == 0) CLEAVE_RETURN_IF_ERROR(Add(op, phase, StageOf(op)));
       }
       CLEAVE_RETURN_IF_ERROR(AddResults(phase));
     }
@@ -106,8 +106,8 @@ class Partitioner {
     }
   }
 
-  // Computes `op`: in its own phase, or again in the backward pass.
-  absl::Status Add(const Op& op, Phase phase) {
+  // Computes `op`: in its own phase and stage, or again in the backward pass, in the stage of a reader.
+  absl::Status Add(const Op& op, Phase phase, std::optional<int> stage) {
     if (DefinitionOf(op).rank_use == RankUse::kOthers) return AddManual(op);
     const OpPlan& op_plan = plan_.ops[op.id];
     const Rule& rule = rules_.Of(graph_, op);
@@ -115,8 +115,7 @@ class Partitioner {
     Compute compute{
         .op = op.id, .kind = op.kind, .attributes = op.attributes, .inputs = {}, .output = {}, .strategy = strategy};
     for (size_t i = 0; i < op.inputs.size(); ++i) {
-      const Demand demand{
-          .phase = phase, .line = op.line, .reader = absl::StrCat(op.name, " reads"), .stage = StageOf(op)};
+      const Demand demand{.phase = phase, .line = op.line, .reader = absl::StrCat(op.name, " reads"), .stage = stage};
       CLEAVE_ASSIGN_OR_RETURN(const ValueId input,
                               Request(op.inputs[i], InputLayout(strategy, rule, static_cast<int>(i)), demand));
       compute.inputs.push_back(input);
@@ -124,13 +123,13 @@ class Partitioner {
     const bool is_first = made_[op.id].empty();
     const std::string name = is_first ? op.name : names_.Take(absl::StrCat(op.name, ".again"));
     ValueId made = program_.values.push_back(
-        {.name = name, .type = op.type, .layout = OutputLayout(strategy, rule), .origin = op.id, .stage = StageOf(op)});
+        {.name = name, .type = op.type, .layout = OutputLayout(strategy, rule), .origin = op.id, .stage = stage});
     if (is_first) computed_[op.id] = made;
     compute.output = made;
     program_.steps.push_back({.action = std::move(compute), .name = name, .phase = phase, .line = op.line});
     std::vector<Made> earlier = std::exchange(made_[op.id], {{.value = made, .phase = phase}});
     if (op_plan.output.has_value()) {
-      const Demand demand{.phase = phase, .line = op.line, .reader = "the plan asks for", .stage = StageOf(op)};
+      const Demand demand{.phase = phase, .line = op.line, .reader = "the plan asks for", .stage = stage};
       const Layout wanted = OverTimeLike(program_.value(made).layout, *op_plan.output);
       CLEAVE_ASSIGN_OR_RETURN(made, Request(op.id, wanted, demand));
       // Readers see the value in this layout only.
@@ -250,8 +249,9 @@ class Partitioner {
         .phase = phase, .line = op.line, .reader = absl::StrCat("every rank reports ", name), .stage = StageOf(op)};
     CLEAVE_ASSIGN_OR_RETURN(const ValueId value, Request(id, whole, demand));
     if (!plan_.pipeline.has_value()) return value;
-    for (int stage = 0; stage < StageCount(plan_); ++stage) {
-      demand.stage = stage;
+    // The last stage of each part of the ranks.
+    for (int part = PartCount(program_); part > 0; --part) {
+      demand.stage = StageCount(plan_) - part;
       CLEAVE_ASSIGN_OR_RETURN(const ValueId own, Request(id, whole, demand));
       of.push_back(own);
     }
@@ -273,7 +273,7 @@ class Partitioner {
   // received it keeps: the stage that sent it would have to make it again before its own backward pass.
   bool Exists(OpId op, const Made& made, const Demand& demand) const {
     const std::optional<int>& stage = program_.value(made.value).stage;
-    if (stage.has_value() && stage != demand.stage) return false;
+    if (stage.has_value() && (!IsAt(*stage, demand) || !IsMadeBefore(made, *stage, demand))) return false;
     const Phase reader = demand.phase;
     const Retention retention = plan_.ops[op].retention;
     const bool is_own = made.value == made_[op].front().value || made.is_total;
@@ -283,6 +283,18 @@ class Partitioner {
     return made.phase != Phase::kMetric || reader == Phase::kMetric;
   }
 
+  // Whether the ranks of the stage are those of the reader.
+  bool IsAt(int stage, const Demand& demand) const {
+    return demand.stage.has_value() && (stage - *demand.stage) % PartCount(program_) == 0;
+  }
+
+  // Ranks with several stages do the forward passes of earlier stages first, and the backward passes of later ones.
+  static bool IsMadeBefore(const Made& made, int stage, const Demand& demand) {
+    if (made.phase == Phase::kUpdate || IsInBackwardHalf(made.phase) != IsInBackwardHalf(demand.phase)) return true;
+    return made.phase == Phase::kBackward ? stage >= *demand.stage || demand.phase == Phase::kUpdate
+                                          : stage <= *demand.stage;
+  }
+
   bool IsMade(OpId op, const Demand& demand) const {
     return std::any_of(made_[op].begin(), made_[op].end(), [&](const Made& made) { return Exists(op, made, demand); });
   }
@@ -290,11 +302,11 @@ class Partitioner {
   // By value: the layout may be that of a value of the program, which grows here.
   absl::StatusOr<ValueId> Request(OpId op, Layout layout, const Demand& demand) {
     const std::optional<int> home = StageOf(graph_.op(op));
-    const bool is_elsewhere = home.has_value() && home != demand.stage;
+    const bool is_elsewhere = home.has_value() && !IsAt(*home, demand);
     // What was received for another reader may be complete, where this one takes partial sums.
     if (is_elsewhere && !Cheapest(op, layout, demand).ok()) CLEAVE_RETURN_IF_ERROR(Fetch(op, layout, demand));
     if (!is_elsewhere && plan_.ops[op].retention == Retention::kRecompute && !IsMade(op, demand)) {
-      CLEAVE_RETURN_IF_ERROR(Add(graph_.op(op), demand.phase));
+      CLEAVE_RETURN_IF_ERROR(Add(graph_.op(op), demand.phase, home.has_value() ? demand.stage : home));
     }
     CLEAVE_ASSIGN_OR_RETURN(const Source source, Cheapest(op, layout, demand));
     ValueId value = WhereReadersAre(op, source.made, demand);
@@ -446,6 +458,12 @@ class Partitioner {
     return way;
   }
 
+  // Where ranks have several stages, a move is made in the pass that reads it.
+  std::optional<int> StageOfMove(ValueId source, const Demand& demand) const {
+    const bool is_interleaved = plan_.pipeline.has_value() && plan_.pipeline->schedule.stages_per_rank > 1;
+    return is_interleaved ? demand.stage : program_.value(source).stage;
+  }
+
   ValueId AddMove(OpId op, ValueId source, const Move& move, const Layout& target, const Demand& demand) {
     const std::string what = move.collective.has_value() ? std::string(CollectiveKindName(*move.collective)) : "slice";
     const std::string name = names_.Take(absl::StrCat(graph_.op(op).name, ".", what));
@@ -453,7 +471,7 @@ class Partitioner {
                                                       .type = program_.value(source).type,
                                                       .layout = move.result,
                                                       .origin = op,
-                                                      .stage = program_.value(source).stage});
+                                                      .stage = StageOfMove(source, demand)});
     Step step{.action = Slice{source, output}, .name = name, .phase = demand.phase, .line = demand.line};
     if (move.collective.has_value()) {
       const bool reduces =

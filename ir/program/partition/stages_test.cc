@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
-#include "ir/program/partition/stage_program.h"
+#include "ir/program/partition/part_program.h"
 #include "ir/program/text.h"
 #include "ir/proof/check/check.h"
 #include "ir/testing/checked_programs.h"
@@ -30,11 +30,13 @@ namespace {
 
 constexpr PipelineSchedule kOneByOne = PipelineSchedule::kOneForwardOneBackward;
 
-Plan Staged(const Graph& graph, const Plan& plan, const std::vector<OpId>& first,
-            PipelineSchedule schedule = kOneByOne) {
-  const MeshAxis axis{.name = std::string(kStageAxis), .size = static_cast<int64_t>(first.size()) + 1};
+Plan Staged(const Graph& graph, const Plan& plan, const std::vector<OpId>& first, PipelineSchedule schedule = kOneByOne,
+            int64_t micro_batches = 1) {
+  const MeshAxis axis{.name = std::string(kStageAxis),
+                      .size = (static_cast<int64_t>(first.size()) + 1) / schedule.stages_per_rank};
   absl::StatusOr<Plan> staged = WithStages(plan, axis, schedule, StagesOf(graph, first));
   EXPECT_TRUE(staged.ok()) << staged.status();
+  staged->micro_batches = micro_batches;
   EXPECT_EQ(VerifyPlan(graph, *staged), std::vector<std::string>());
   return *std::move(staged);
 }
@@ -43,7 +45,7 @@ TEST(StagesTest, EachStageRunsItsOwnSteps) {
   const Graph graph = TestMlp();
   const Plan plan = Staged(graph, DataParallelPlan(graph, MeshOf({2})), {*graph.Find("logits")});
   const Program program = CheckedProgram(graph, plan);
-  const std::vector<Program> stages = ProgramsOfStages(program);
+  const std::vector<Program> stages = ProgramsOfParts(program);
   ASSERT_EQ(stages.size(), 2u);
   EXPECT_EQ(StepNames(stages[0], Phase::kForward),
             "image label w1 b1 h1 h1.bias h1.relu h1.relu.stage_1.send loss.stage_0 ");
@@ -66,7 +68,7 @@ TEST(StagesTest, TheLaterAStageTheFewerMicroBatchesAreUnderWay) {
   plan.micro_batches = 4;
   const auto under_way = [&] {
     std::vector<int64_t> counts;
-    for (const Program& stage : ProgramsOfStages(CheckedProgram(graph, plan)))
+    for (const Program& stage : ProgramsOfParts(CheckedProgram(graph, plan)))
       counts.push_back(MicroBatchesUnderWay(stage));
     return counts;
   };
@@ -86,7 +88,7 @@ TEST(StagesTest, UnderZeroBubbleGradientsOfWeightsAreAPassOfTheirOwn) {
                      PipelineSchedule::kZeroBubble);
   plan.micro_batches = 4;
   const Program program = CheckedProgram(graph, plan);
-  const std::vector<Program> stages = ProgramsOfStages(program);
+  const std::vector<Program> stages = ProgramsOfParts(program);
   std::vector<std::string> backward, weights;
   std::vector<int64_t> under_way;
   for (const Program& stage : stages) {
@@ -115,9 +117,9 @@ TEST(StagesTest, ProductsThatReadWhatIsMadeAgainDoNotWait) {
   Plan plan =
       Staged(graph, DataParallelPlan(graph, MeshOf({1})), {*graph.Find("h1.bias")}, PipelineSchedule::kZeroBubble);
   plan.micro_batches = 4;
-  EXPECT_EQ(StepNames(ProgramsOfStages(CheckedProgram(graph, plan))[1], Phase::kWeights), "w2.grad w2.grad.total ");
+  EXPECT_EQ(StepNames(ProgramsOfParts(CheckedProgram(graph, plan))[1], Phase::kWeights), "w2.grad w2.grad.total ");
   plan.ops[*graph.Find("h1.relu")].retention = Retention::kRecompute;
-  const Program again = ProgramsOfStages(CheckedProgram(graph, plan))[1];
+  const Program again = ProgramsOfParts(CheckedProgram(graph, plan))[1];
   EXPECT_EQ(StepNames(again, Phase::kWeights), "");
   EXPECT_EQ(StepNames(again, Phase::kBackward),
             "loss.grad logits.grad h1.relu.grad h1.relu.again w2.grad w2.grad.total h1.bias.grad b1.grad b1.grad.total "
@@ -234,19 +236,23 @@ TEST(StagesTest, RandomPipelinesComputeWhatOneDeviceComputes) {
     for (const Op& op : graph.ops) {
       if (op.phase == Phase::kForward) forward.push_back(op.id);
     }
+    const bool is_interleaved = random() % 3 == 0;
+    const int parts = 2 + static_cast<int>(random() % 2);
+    const int64_t stages = is_interleaved ? 2 * parts : 2 + static_cast<int64_t>(random() % 3);
     std::vector<OpId> first;
-    std::sample(forward.begin(), forward.end(), std::back_inserter(first), 1 + static_cast<int64_t>(random() % 3),
-                random);
+    std::sample(forward.begin(), forward.end(), std::back_inserter(first), stages - 1, random);
     Plan plan = RandomPlan(graph, RandomMesh(1 + static_cast<int64_t>(random() % 4), random), random);
     for (const Op& op : graph.ops) {
       if (CanBeRecomputed(graph, op) && random() % 5 == 0) plan.ops[op.id].retention = Retention::kRecompute;
     }
-    plan = Staged(graph, plan, first, static_cast<PipelineSchedule>(random() % 3));
-    Distributed split = *Distribute(graph, plan);
-    split.plan.micro_batches = 1 + static_cast<int64_t>(random() % 4);
+    const PipelineSchedule schedule = is_interleaved ? PipelineSchedule(PipelineSchedule::kInterleaved, 2)
+                                                     : static_cast<PipelineSchedule::Order>(random() % 3);
+    const int64_t micro_batches =
+        is_interleaved ? parts * (1 + static_cast<int64_t>(random() % 2)) : 1 + static_cast<int64_t>(random() % 4);
+    const Distributed split = *Distribute(graph, Staged(graph, plan, first, schedule, micro_batches));
     const std::optional<Program> program = ProvenProgram(graph, split);
     if (!program.has_value()) continue;
-    for (const Program& stage : ProgramsOfStages(*program)) {
+    for (const Program& stage : ProgramsOfParts(*program)) {
       EXPECT_EQ(*ParseProgram(ProgramText(stage, 0)), stage);
     }
     EXPECT_EQ(*ParseProgram(ProgramText(*program, 0)), *program);

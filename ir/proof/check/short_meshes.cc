@@ -168,7 +168,7 @@ Mesh Keeping(std::vector<MeshAxis> axes, const std::set<size_t>& chosen, std::op
 
 }  // namespace
 
-int64_t RanksOfStage(const Program& program) { return program.mesh.rank_count() / StageCount(program); }
+int64_t RanksOfStage(const Program& program) { return program.mesh.rank_count() / PartCount(program); }
 
 ShortMeshes ShortMeshesOf(const Program& program, int64_t most_ranks) {
   if (RanksOfStage(program) <= most_ranks) return {.meshes = {program.mesh}, .left_out = {}};

@@ -213,8 +213,13 @@ class StaticCheck {
       const std::optional<int>& held = value(id).stage;
       if (held.has_value() && (*held < 0 || *held >= StageCount(program_))) {
         Find(absl::StrCat("`", value(id).name, "` is of stage ", *held, " of ", StageCount(program_)));
-      } else if (held.has_value() && held != stage) {
+      } else if (held.has_value() && (!stage.has_value() || !AreOnSameRanks(*held, *stage))) {
         Find(absl::StrCat("reads `", value(id).name, "`, which is of stage ", *held));
+      }
+    }
+    for (const ValueId read : Reads(step)) {
+      if (stage.has_value() && IsOfLaterPass(read, step, *stage)) {
+        Find(absl::StrCat("reads `", value(read).name, "`, which a later pass makes"));
       }
     }
     const bool splits = program_.pipeline.has_value() && program_.pipeline->schedule == PipelineSchedule::kZeroBubble;
@@ -231,11 +236,23 @@ class StaticCheck {
     }
   }
 
+  bool AreOnSameRanks(int stage, int other) const { return (stage - other) % PartCount(program_) == 0; }
+
+  // Ranks with several stages do the forward passes of earlier stages first, and the backward passes of later ones.
+  bool IsOfLaterPass(ValueId id, const Step& step, int stage) const {
+    const std::optional<int>& made = value(id).stage;
+    const bool are_passes = program_.pipeline.has_value() && step.repeat == Repeat::kEach &&
+                            repeats_[id] == Repeat::kEach && step.phase != Phase::kUpdate &&
+                            phases_[id] != Phase::kUpdate;
+    if (!are_passes || !made.has_value() || PassOf(phases_[id]) != PassOf(step.phase)) return false;
+    return PassOf(step.phase) == PassKind::kForward ? *made > stage : *made < stage;
+  }
+
   // Values go to later stages in the forward pass and to earlier ones in the backward pass: a stage waits for others
   // only while these do not wait for it. Outside of the micro-batches all stages run their steps in one order.
   void CheckSend(const Step& step, const Send& send) {
     const std::optional<int>& from = value(send.input).stage;
-    if (!from.has_value() || send.to < 0 || send.to >= StageCount(program_) || send.to == *from)
+    if (!from.has_value() || send.to < 0 || send.to >= StageCount(program_) || AreOnSameRanks(*from, send.to))
       return Find("sends to no other stage");
     if (step.phase == Phase::kWeights) Find("sends what no other stage waits for");
     const bool is_backward = step.phase == Phase::kBackward;
@@ -481,17 +498,16 @@ class StaticCheck {
     }
   }
 
-  // Every stage has the number.
+  // Every part of the ranks has the number.
   void CheckStages(const std::string& what, ValueId id, const std::vector<ValueId>& of) {
-    const size_t stages = program_.pipeline.has_value() ? static_cast<size_t>(StageCount(program_)) : 0;
-    if (of.size() != stages) return Find(absl::StrCat(what, " is known on ", of.size(), " of ", stages, " stages"));
-    for (size_t stage = 0; stage < stages; ++stage) {
-      CheckWhole(what, of[stage]);
-      const std::optional<int>& held = value(of[stage]).stage;
-      if (held.has_value() && *held != static_cast<int>(stage))
-        Find(absl::StrCat(what, " of stage ", stage, " is on stage ", *held));
-      if (value(of[stage]).origin != value(id).origin)
-        Find(absl::StrCat(what, " of stage ", stage, " is another value"));
+    const size_t parts = program_.pipeline.has_value() ? static_cast<size_t>(PartCount(program_)) : 0;
+    if (of.size() != parts) return Find(absl::StrCat(what, " is known on ", of.size(), " of ", parts, " stages"));
+    for (size_t part = 0; part < parts; ++part) {
+      CheckWhole(what, of[part]);
+      const std::optional<int>& held = value(of[part]).stage;
+      if (held.has_value() && !AreOnSameRanks(*held, static_cast<int>(part)))
+        Find(absl::StrCat(what, " of stage ", part, " is on stage ", *held));
+      if (value(of[part]).origin != value(id).origin) Find(absl::StrCat(what, " of stage ", part, " is another value"));
     }
   }
 

@@ -105,7 +105,8 @@ std::vector<OpId> GradientsByRows(const Plan& plan) {
 }
 
 int StageCount(const Plan& plan) {
-  return plan.pipeline.has_value() ? static_cast<int>(plan.mesh.axis(plan.pipeline->axis).size) : 1;
+  if (!plan.pipeline.has_value()) return 1;
+  return static_cast<int>(plan.mesh.axis(plan.pipeline->axis).size) * plan.pipeline->schedule.stages_per_rank;
 }
 
 absl::StatusOr<Plan> WithStages(Plan plan, const MeshAxis& axis, PipelineSchedule schedule,
@@ -175,6 +176,11 @@ std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
     }
   }
   if (!errors.empty()) return errors;
+  if (plan.pipeline.has_value() && plan.pipeline->schedule.stages_per_rank > 1 &&
+      plan.micro_batches % plan.mesh.axis(plan.pipeline->axis).size != 0) {
+    return {absl::StrCat(PipelineScheduleName(plan.pipeline->schedule), " of ", plan.micro_batches,
+                         " micro-batches, which are no multiple of ", plan.mesh.axis(plan.pipeline->axis).size)};
+  }
   IdVector<OpId, int> stage;
   for (const OpPlan& planned : plan.ops) stage.push_back(planned.stage);
   return VerifyStages(graph, stage, StageCount(plan));

@@ -90,7 +90,7 @@ inline constexpr int64_t kMostMicroBatches = 65536;
 
 // The stages of a plan that is a pipeline. Strategies and layouts do not use their axis.
 struct Pipeline {
-  AxisId axis;  // Of the plan's mesh.
+  AxisId axis;  // Of the plan's mesh: ranks with one coordinate on it are a part, which has the same stages.
   PipelineSchedule schedule = PipelineSchedule::kOneForwardOneBackward;
 
   bool operator==(const Pipeline&) const = default;

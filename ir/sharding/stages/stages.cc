@@ -4,31 +4,43 @@
 #include <array>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/check/check.h"
 
 namespace cleave::ir {
 namespace {
 
-constexpr std::array<std::pair<PipelineSchedule, absl::string_view>, 3> kSchedules = {
+constexpr std::array<std::pair<PipelineSchedule::Order, absl::string_view>, 4> kOrders = {
     {{PipelineSchedule::kGPipe, "gpipe"},
      {PipelineSchedule::kOneForwardOneBackward, "one_f_one_b"},
-     {PipelineSchedule::kZeroBubble, "zero_bubble"}}};
+     {PipelineSchedule::kZeroBubble, "zero_bubble"},
+     {PipelineSchedule::kInterleaved, "interleaved"}}};
 
 bool IsForward(const Op& op) { return op.phase == Phase::kForward || op.phase == Phase::kMetric; }
 
 }  // namespace
 
-absl::string_view PipelineScheduleName(PipelineSchedule schedule) {
-  for (const auto& [value, name] : kSchedules) {
-    if (value == schedule) return name;
+std::string PipelineScheduleName(PipelineSchedule schedule) {
+  std::string text;
+  for (const auto& [order, name] : kOrders) {
+    if (order == schedule.order) text = std::string(name);
   }
-  return "";
+  if (schedule.order == PipelineSchedule::kInterleaved) absl::StrAppend(&text, "(", schedule.stages_per_rank, ")");
+  return text;
 }
 
 std::optional<PipelineSchedule> ParsePipelineSchedule(absl::string_view name) {
-  for (const auto& [value, candidate] : kSchedules) {
-    if (candidate == name) return value;
+  for (const auto& [order, candidate] : kOrders) {
+    absl::string_view rest = name;
+    if (!absl::ConsumePrefix(&rest, candidate)) continue;
+    if (order != PipelineSchedule::kInterleaved)
+      return rest.empty() ? std::optional(PipelineSchedule(order)) : std::nullopt;
+    int count = 0;
+    const bool is_count = absl::ConsumePrefix(&rest, "(") && absl::ConsumeSuffix(&rest, ")") &&
+                          absl::SimpleAtoi(rest, &count) && count > 1 && count <= kMostStagesPerRank;
+    return is_count ? std::optional(PipelineSchedule(order, count)) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -48,30 +60,77 @@ PassKind PassOf(Phase phase) {
   CLEAVE_UNREACHABLE();
 }
 
-int64_t MicroBatchesAhead(PipelineSchedule schedule, int stages, int stage, int64_t micro_batches, PassKind kind) {
+// Of `parts_` micro-batches after another a part does the passes of its first stage, then those of its next one.
+Pass Timetable::PassAt(int part, PassKind kind, int64_t number) const {
+  const int64_t stages = schedule_.stages_per_rank;
+  if (stages == 1) return {.stage = part, .micro_batch = number, .kind = kind};
+  const int64_t round = number / parts_ % stages;
+  const int64_t own = kind == PassKind::kForward ? round : stages - 1 - round;
+  return {.stage = part + static_cast<int>(own) * parts_,
+          .micro_batch = number / (parts_ * stages) * parts_ + number % parts_,
+          .kind = kind};
+}
+
+int64_t Timetable::TurnOf(StagePass pass, int64_t micro_batch) const {
+  const int64_t ahead = TurnsAhead(PartOf(pass.stage), pass.kind);
+  const int64_t stages = schedule_.stages_per_rank;
+  if (stages == 1) return micro_batch + ahead;
+  const int64_t own = pass.stage / parts_;
+  const int64_t round = pass.kind == PassKind::kForward ? own : stages - 1 - own;
+  return (micro_batch / parts_ * stages + round) * parts_ + micro_batch % parts_ + ahead;
+}
+
+int64_t Timetable::TurnsAhead(int part, PassKind kind) const {
   if (kind == PassKind::kForward) return 0;
-  const int64_t later_stages = stages - 1 - stage;
-  switch (schedule) {
+  const int64_t later_parts = parts_ - 1 - part;
+  const int64_t most = PassesOfAKind() - 1;
+  switch (schedule_.order) {
     case PipelineSchedule::kGPipe:
-      return micro_batches - 1;
+      return most;
     case PipelineSchedule::kOneForwardOneBackward:
-      return std::min(later_stages, micro_batches - 1);
+      return std::min(later_parts, most);
     case PipelineSchedule::kZeroBubble:
-      return std::min(kind == PassKind::kWeights ? int64_t{stages} - 1 : later_stages, micro_batches - 1);
+      return std::min(kind == PassKind::kWeights ? int64_t{parts_} - 1 : later_parts, most);
+    case PipelineSchedule::kInterleaved:
+      return std::min(2 * later_parts + (schedule_.stages_per_rank - 1) * int64_t{parts_}, most);
   }
   CLEAVE_UNREACHABLE();
 }
 
-std::vector<Pass> PassesOf(PipelineSchedule schedule, int stages, int stage, int64_t micro_batches) {
+std::vector<Pass> Timetable::PassesOf(int part) const {
+  const int64_t count = PassesOfAKind();
   std::vector<Pass> passes;
-  for (int64_t turn = 0; turn < 2 * micro_batches; ++turn) {
+  for (int64_t turn = 0; turn < 2 * count; ++turn) {
     for (const PassKind kind : kPassKinds) {
-      if (kind == PassKind::kWeights && schedule != PipelineSchedule::kZeroBubble) continue;
-      const int64_t own = turn - MicroBatchesAhead(schedule, stages, stage, micro_batches, kind);
-      if (own >= 0 && own < micro_batches) passes.push_back({.micro_batch = own, .kind = kind});
+      if (kind == PassKind::kWeights && schedule_.order != PipelineSchedule::kZeroBubble) continue;
+      const int64_t own = turn - TurnsAhead(part, kind);
+      if (own >= 0 && own < count) passes.push_back(PassAt(part, kind, own));
     }
   }
   return passes;
+}
+
+std::vector<StagePass> Timetable::WayThrough(int part) const {
+  std::vector<StagePass> way;
+  for (const PassKind kind : kPassKinds) {
+    for (int i = 0; i < schedule_.stages_per_rank; ++i) {
+      const int own = kind == PassKind::kForward ? i : schedule_.stages_per_rank - 1 - i;
+      way.push_back({.stage = part + own * parts_, .kind = kind});
+    }
+  }
+  return way;
+}
+
+int64_t Timetable::MicroBatchesBetween(StagePass from, StagePass to) const {
+  if (schedule_.stages_per_rank == 1) return TurnOf(to, 0) - TurnOf(from, 0) + 1;
+  // Micro-batch i + places begins when micro-batch i has ended.
+  int64_t places = 1;
+  for (int64_t micro_batch = 0; micro_batch + places < micro_batches_; ++micro_batch) {
+    while (micro_batch + places < micro_batches_ && TurnOf(from, micro_batch + places) <= TurnOf(to, micro_batch)) {
+      ++places;
+    }
+  }
+  return places;
 }
 
 bool IsOnEveryStage(const Op& op) {

@@ -11,6 +11,13 @@
 // Values flow to later stages in the forward pass and to earlier ones in the backward pass. So no rank waits for one
 // that waits for it, whatever the schedule, as long as each stage takes the micro-batches of each pass in their order.
 //
+// Under interleaved(v) each rank has v stages: of S parts of the ranks, part p has the stages p, p + S, p + 2 S, …. Its
+// passes are shorter, and so is the time until all ranks work. A part takes S micro-batches through one of its stages,
+// then through its next one:
+//
+//   part 0   stages 0 and 2   F0 F1 f0 f1 F2 .. b0 F3 b1 f2 B0 f3 B1 b2 b3 B2 B3     f, b: of stages 2 and 3
+//   part 1   stages 1 and 3   .. F0 F1 f0 b0 f1 b1 F2 B0 F3 B1 f2 b2 f3 b3 B2 B3
+//
 // Under zero_bubble the backward pass of a stage is what it sends back. The gradients of weights, for which no other
 // stage waits, are a pass of their own (W), which fills the time in which the stage would be idle:
 //
@@ -37,19 +44,34 @@ inline constexpr absl::string_view kStageAxis = "stage";
 
 inline constexpr int64_t kMostStages = 1024;
 
-// In what order a stage does the forward and the backward pass of its micro-batches.
-enum class PipelineSchedule {
-  // All forward passes, then all backward passes (GPipe, Huang et al. 2019).
-  kGPipe,
-  // A backward pass as soon as it can be, so that few micro-batches are under way (PipeDream-Flush, Narayanan et al.
-  // 2021).
-  kOneForwardOneBackward,
-  // The same, and gradients of weights so much later that each stage has as many micro-batches under way as the first
-  // one (ZB-H1, Qi et al. 2023).
-  kZeroBubble,
+// In what order ranks do the forward and the backward passes of their stages.
+struct PipelineSchedule {
+  enum Order {
+    // All forward passes, then all backward passes (GPipe, Huang et al. 2019).
+    kGPipe,
+    // A backward pass as soon as it can be, so that few micro-batches are under way (PipeDream-Flush, Narayanan et al.
+    // 2021).
+    kOneForwardOneBackward,
+    // The same, and gradients of weights so much later that each stage has as many micro-batches under way as the first
+    // one (ZB-H1, Qi et al. 2023).
+    kZeroBubble,
+    // A backward pass as soon as it can be, with several stages on each rank (Narayanan et al. 2021, section 2.2).
+    kInterleaved,
+  };
+
+  // NOLINTNEXTLINE: an order is a schedule.
+  constexpr PipelineSchedule(Order order = kOneForwardOneBackward, int stages_per_rank = 1)
+      : order(order), stages_per_rank(stages_per_rank) {}
+
+  Order order;
+  int stages_per_rank;  // More than 1 under kInterleaved, else 1.
+
+  bool operator==(const PipelineSchedule&) const = default;
 };
 
-absl::string_view PipelineScheduleName(PipelineSchedule schedule);  // "one_f_one_b"
+inline constexpr int kMostStagesPerRank = 64;
+
+std::string PipelineScheduleName(PipelineSchedule schedule);  // "one_f_one_b", "interleaved(2)"
 std::optional<PipelineSchedule> ParsePipelineSchedule(absl::string_view name);
 
 // A micro-batch passes through a stage forwards and backwards, and under zero_bubble once more for the weights.
@@ -60,18 +82,63 @@ inline constexpr std::array<PassKind, 3> kPassKinds = {PassKind::kForward, PassK
 // The pass with the steps of a phase that run for each micro-batch. REQUIRES: `phase` is not kUpdate.
 PassKind PassOf(Phase phase);
 
-// How many micro-batches a stage's forward passes are ahead of its passes of a kind: in turn t it does the forward pass
-// of micro-batch t, and then each other pass of micro-batch t - MicroBatchesAhead, where there are such. One more
-// micro-batch is between the two at once. At least 0, at most `micro_batches` - 1, and no less for a later kind.
-int64_t MicroBatchesAhead(PipelineSchedule schedule, int stages, int stage, int64_t micro_batches, PassKind kind);
-
-struct Pass {
-  int64_t micro_batch = 0;
+// A pass of a stage, for each micro-batch.
+struct StagePass {
+  int stage = 0;
   PassKind kind = PassKind::kForward;
+
+  bool operator==(const StagePass&) const = default;
 };
 
-// The passes of a stage in a step of training, in its order.
-std::vector<Pass> PassesOf(PipelineSchedule schedule, int stages, int stage, int64_t micro_batches);
+// A pass of a micro-batch.
+struct Pass {
+  int stage = 0;
+  int64_t micro_batch = 0;
+  PassKind kind = PassKind::kForward;
+
+  bool operator==(const Pass&) const = default;
+};
+
+// When the ranks do which pass. Ranks go through turns: in turn t the ranks of a part do their t-th forward pass, and
+// then their (t - TurnsAhead)-th pass of each other kind, where there are such.
+class Timetable {
+ public:
+  // `parts`: into how many the ranks are divided. REQUIRES: all are positive, and under kInterleaved the micro-batches
+  // are a multiple of the parts.
+  Timetable(PipelineSchedule schedule, int parts, int64_t micro_batches)
+      : schedule_(schedule), parts_(parts), micro_batches_(micro_batches) {}
+
+  int parts() const { return parts_; }
+  int stages() const { return parts_ * schedule_.stages_per_rank; }
+  int PartOf(int stage) const { return stage % parts_; }
+
+  // How many passes of each kind a part does in a step.
+  int64_t PassesOfAKind() const { return schedule_.stages_per_rank * micro_batches_; }
+  // The number-th pass of a kind that a part does.
+  Pass PassAt(int part, PassKind kind, int64_t number) const;
+  // How many turns a part's forward passes are ahead of its passes of a kind. At least 0, less than PassesOfAKind, and
+  // no less for a later kind.
+  int64_t TurnsAhead(int part, PassKind kind) const;
+
+  // The passes of a part in a step of training, in its order.
+  std::vector<Pass> PassesOf(int part) const;
+
+  // The passes of a part that a micro-batch goes through, in this order: forward through its stages and back.
+  std::vector<StagePass> WayThrough(int part) const;
+
+  // How many micro-batches are at once between the beginning of a pass and the end of a later one of the same part: a
+  // value that waits from the one for the other needs so many places, of which micro-batch i has place i modulo their
+  // number. At least 1.
+  int64_t MicroBatchesBetween(StagePass from, StagePass to) const;
+
+ private:
+  // The turn in which a part does the pass of a micro-batch.
+  int64_t TurnOf(StagePass pass, int64_t micro_batch) const;
+
+  PipelineSchedule schedule_;
+  int parts_;
+  int64_t micro_batches_;
+};
 
 // Whether every stage that reads the op's value makes it for itself: data, constants and numbers of the step.
 bool IsOnEveryStage(const Op& op);
