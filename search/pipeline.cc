@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "search/cost/time.h"
 #include "search/memory/measured.h"
 #include "search/memory/memory.h"
+#include "search/recompute/recompute.h"
 #include "search/stages/stages.h"
 
 namespace cleave::search {
@@ -185,15 +187,23 @@ class Staging {
     std::optional<Seconds> step = {};  // Of the first plan, before it was made to fit.
   };
 
-  // A plan of the ranks of one stage, made for the memory that all stages have together, and then for less. None after
-  // errors, and, without one, where a step takes no less than `below`: plans for less memory are slower.
+  // A plan of the ranks of one stage, made for the memory that all stages have together, and then for less, each also
+  // with recomputation chosen for its stages. None after errors, and, without one, where a step takes no less than
+  // `below`: plans for less memory are slower.
   Attempt Fit(int64_t micro_batches, std::optional<Seconds> below, Diagnostics& diagnostics) const {
     constexpr int kMostTries = 4;
     constexpr double kMargin = 0.97;
+    constexpr double kLittle = 1.02;  // What plans for less memory can win is not worth looking for.
     std::optional<double> shared;
     if (limit_.has_value()) shared = static_cast<double>(limit_->bytes.value()) * static_cast<double>(stages_);
     std::optional<Bytes> least;
+    std::optional<ir::Plan> tried;
+    double share = 1;  // Of the memory that the last plan was made for.
     Attempt attempt;
+    const auto is_slower = [&](const Candidate& candidate) {
+      const bool than_best = attempt.candidate.has_value() && candidate.step >= attempt.candidate->step;
+      return than_best || (below.has_value() && candidate.step >= *below);
+    };
     for (int tries = 0; tries < kMostTries; ++tries) {
       Diagnostics own;
       const std::optional<Found> found = PlanOfStage(micro_batches, shared, own);
@@ -204,10 +214,16 @@ class Staging {
         diagnostics.AddAll(own);
         return attempt;
       }
+      const bool is_new = !tried.has_value() || tried->ops != found->plan.ops;
+      if (!is_new) {
+        shared = *shared * share;
+        continue;
+      }
+      tried = found->plan;
       std::optional<Candidate> candidate = Cut(*found, diagnostics);
       if (!candidate.has_value()) return attempt;
       if (!attempt.step.has_value()) attempt.step = candidate->step;
-      if (below.has_value() && candidate->step >= *below) return attempt;
+      if (is_slower(*candidate)) return attempt;
       const Bytes peak = candidate->found.program->memory.use.prediction.peak;
       if (!limit_.has_value() || peak <= limit_->bytes) {
         diagnostics.AddAll(own);
@@ -215,8 +231,18 @@ class Staging {
         return attempt;
       }
       if (!least.has_value() || peak < *least) least = peak;
-      shared = *shared * kMargin * static_cast<double>(limit_->bytes.value()) / static_cast<double>(peak.value());
+      if (options_.recompute == ir::Recompute::kAuto) {
+        std::optional<Candidate> thrifty = WithRecomputation(*candidate);
+        if (thrifty.has_value() && !is_slower(*thrifty)) {
+          diagnostics.AddAll(own);
+          attempt.candidate = std::move(thrifty);
+          if (attempt.candidate->step <= *attempt.step * kLittle) return attempt;
+        }
+      }
+      share = kMargin * static_cast<double>(limit_->bytes.value()) / static_cast<double>(peak.value());
+      shared = *shared * share;
     }
+    if (attempt.candidate.has_value()) return attempt;
     Diagnostic error = Error(Code::kE0313, absl::StrCat("no pipeline of ", StagesText(stages_), " fits into ",
                                                         FormatBytes(limit_->bytes), " a device, ", limit_->source));
     if (limit_->span.is_somewhere()) std::move(error).At(limit_->span, "the limit");
@@ -230,6 +256,51 @@ class Staging {
     }
     diagnostics.Add(std::move(error));
     return attempt;
+  }
+
+  // The same cut, with the least recomputation with which each part of the ranks stays within the limit: it has its own
+  // stages, and its own number of micro-batches under way. nullopt where none was found.
+  std::optional<Candidate> WithRecomputation(const Candidate& candidate) const {
+    constexpr int kMostTries = 4;
+    const std::map<ir::OpId, ir::Retention> asked = AskedFor(pins_);
+    ir::Plan kept = candidate.found.plan;
+    for (ir::OpPlan& op : kept.ops) op.retention = ir::Retention::kKeep;
+    kept = WithAsked(std::move(kept), asked);
+    const PlannedProgram whole = MustMake(graph_, kept, options_.execution);
+    std::vector<std::unique_ptr<Recomputation>> choices;
+    // What a program takes besides the values that are live; a little more is left at first.
+    std::vector<Bytes> besides;
+    for (const ir::PartProgram& part : whole.parts) {
+      const Bytes peak = part.memory.use.prediction.peak;
+      besides.emplace_back(limit_->bytes.value() / 64);
+      std::unique_ptr<Recomputation>& choice = choices.emplace_back();
+      if (peak <= limit_->bytes) continue;
+      choice = std::make_unique<Recomputation>(whole.distributed, part.program, part.memory, cluster_, asked,
+                                               options_.tuning);
+      besides.back() += peak - choice->PeakAsAsked();
+    }
+    for (int tries = 0; tries < kMostTries; ++tries) {
+      ir::Plan plan = kept;
+      for (size_t part = 0; part < choices.size(); ++part) {
+        if (choices[part] == nullptr) continue;
+        const std::optional<RecomputeChoice> choice = choices[part]->Cheapest(limit_->bytes - besides[part]);
+        if (!choice.has_value()) return std::nullopt;
+        Apply(*choice, plan);
+      }
+      PlannedProgram program = MustMake(graph_, plan, options_.execution);
+      bool fits = true;
+      for (size_t part = 0; part < choices.size(); ++part) {
+        const Bytes excess = program.parts[part].memory.use.prediction.peak - limit_->bytes;
+        if (excess <= Bytes(0)) continue;
+        if (choices[part] == nullptr) return std::nullopt;
+        besides[part] += excess * (tries + 1) + Bytes(limit_->bytes.value() / 256);
+        fits = false;
+      }
+      if (!fits) continue;
+      const Seconds step = StepOf(program, cluster_, options_.execution);
+      return Candidate{.found = {.plan = std::move(plan), .program = std::move(program)}, .step = step};
+    }
+    return std::nullopt;
   }
 
   static constexpr double kMostMemory = 1e18;  // Bytes: more than any cluster has.

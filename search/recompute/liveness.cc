@@ -69,6 +69,16 @@ class Builder {
   ir::OpId OriginalOf(ir::ValueId value) const { return distributed_.originals[program_.value(value).origin]; }
 
   int64_t TimesOf(ir::ValueId value) const { return times_.empty() ? 1 : times_[OriginalOf(value)]; }
+  // How many micro-batches have a value of their own while it waits for a pass: in a pipeline several are under way.
+  int64_t UnderWayUntil(ir::PassKind pass, ir::ValueId value) {
+    const std::optional<int>& stage = program_.value(value).stage;
+    if (!program_.part.has_value() || !stage.has_value()) return 1;
+    const auto [found, is_new] = under_way_.emplace(std::pair(*stage, pass), 1);
+    if (is_new) {
+      found->second = ir::TimetableOf(program_).MicroBatchesBetween({*stage, ir::PassKind::kForward}, {*stage, pass});
+    }
+    return found->second;
+  }
   // The mean of what a stage writes.
   double TimesOf(const ir::StageSteps& steps) const {
     double sum = 0, count = 0;
@@ -98,7 +108,12 @@ class Builder {
                                .name = StepAt(steps.back()).name};
     for (const int i : steps) {
       for (const ir::ValueId value : ir::Reads(StepAt(i))) {
-        if (stored_[value] >= 0) Read(stored_[value], place, stage.phase, own);
+        if (stored_[value] < 0) continue;
+        Read(stored_[value], place, stage.phase, own);
+        Liveness::Stored& stored = picture_.values[static_cast<size_t>(stored_[value])];
+        if (stage.phase == ir::Phase::kWeights && stored.made_by >= 0) {
+          stored.times = TimesOf(value) * UnderWayUntil(ir::PassKind::kWeights, value);
+        }
       }
     }
     const bool is_forward = IsInForwardHalf(stage.phase);
@@ -110,11 +125,12 @@ class Builder {
         stored_[value] = static_cast<int>(picture_.values.size());
         own.writes.push_back(stored_[value]);
         const auto [last, is_new] = last_in_.emplace(*root, stored_[value]);
-        picture_.values.push_back({.size = ir::LargestLocalBytes(program_, value),
-                                   .writer = place,
-                                   .overwrites = is_new ? -1 : std::exchange(last->second, stored_[value]),
-                                   .made_by = is_forward ? static_cast<int>(picture_.forward.size()) : -1,
-                                   .times = is_forward ? TimesOf(value) : 1});
+        picture_.values.push_back(
+            {.size = ir::LargestLocalBytes(program_, value),
+             .writer = place,
+             .overwrites = is_new ? -1 : std::exchange(last->second, stored_[value]),
+             .made_by = is_forward ? static_cast<int>(picture_.forward.size()) : -1,
+             .times = is_forward ? TimesOf(value) * UnderWayUntil(ir::PassKind::kBackward, value) : 1});
         if (stage.phase == ir::Phase::kBackward && TimesOf(value) > 1) {
           const bool is_first = picture_.repeated_begin == 0 && ir::ComputeOf(StepAt(i)) != nullptr;
           if (is_first) picture_.repeated_begin = place;
@@ -293,7 +309,8 @@ class Builder {
   // What the backward pass makes for several layers at a time, with their number, and where the last of it is made.
   std::vector<std::pair<int, int64_t>> repeated_;
   int last_repeated_ = 0;
-  int first_update_ = Liveness::Stored::kNever;  // The first stage of the update.
+  int first_update_ = Liveness::Stored::kNever;                // The first stage of the update.
+  std::map<std::pair<int, ir::PassKind>, int64_t> under_way_;  // UnderWayUntil, by stage.
   Picture picture_;
 };
 

@@ -9,6 +9,9 @@
 // in the backward pass on; what it is made from is live, or made again, until then. Equal layers are decided together,
 // except that of one decision the last layers may differ from the others.
 //
+// The program of a part of a pipeline's ranks is looked at alone: what waits there does so once for each micro-batch
+// under way.
+//
 // Sets are improved step by step: one stage more, with what it is made from, one less, or both. Then branch and bound
 // looks for a better set as far as the work reaches, which is to the end where the stages are few. The times are those
 // of the stages alone, as in search/cost/predict.h, and the memory is without gaps in the arena, so the caller measures

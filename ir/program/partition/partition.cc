@@ -532,12 +532,29 @@ class Partitioner {
   std::map<std::tuple<DType, Shape, Layout, Layout>, Redistribution> ways_;
 };
 
+// What adds up sums over micro-batches that lie on other ranks does so when these are complete, so that each is sent
+// once in a step; and so does what reads the result.
+void AddUpLate(const Graph& graph, const Plan& plan, IdVector<OpId, BatchUse>& uses) {
+  if (!plan.pipeline.has_value()) return;
+  const int64_t parts = plan.mesh.axis(plan.pipeline->axis).size;
+  IdVector<OpId, uint8_t> is_late(graph.ops.size(), 0);
+  for (const Op& op : graph.ops) {
+    if (uses[op.id].kind != BatchUse::Kind::kPass) continue;
+    is_late[op.id] = std::any_of(op.inputs.begin(), op.inputs.end(), [&](OpId input) {
+      const bool is_elsewhere = (plan.ops[input].stage - plan.ops[op.id].stage) % parts != 0;
+      return is_late[input] != 0 || (is_elsewhere && !IsOnEveryStage(graph.op(input)));
+    });
+    if (is_late[op.id] != 0) uses[op.id] = BatchUse();
+  }
+}
+
 absl::StatusOr<std::optional<TimeAxis>> TimeAxisOf(const Graph& graph, const Plan& plan) {
   if (plan.micro_batches == 1) return std::nullopt;
   BatchUses uses = FindBatchUses(graph);
   if (uses.obstacle.has_value()) {
     return absl::InvalidArgumentError(ObstacleText(graph, *uses.obstacle));
   }
+  AddUpLate(graph, plan, uses.ops);
   CLEAVE_ASSIGN_OR_RETURN(Mesh mesh, WithTime(plan.mesh, plan.micro_batches));
   const AxisId axis = mesh.AxisIds().back();
   return TimeAxis{.mesh = std::move(mesh), .axis = axis, .size = plan.micro_batches, .uses = std::move(uses.ops)};
