@@ -41,8 +41,15 @@ Diagnostic Refused(const std::string& what, Span place, const std::string& why) 
 
 std::string StagesText(int64_t stages) { return Plural(stages, "stage"); }
 
-// How many stages each rank of a pipeline has.
-int64_t StagesPerRank(const ir::Pins& pins) { return pins.settings.pipeline_schedule.stages_per_rank; }
+// The schedules that may be taken. Pins count stages, and where it is open how many there are, each rank has one.
+std::vector<ir::PipelineSchedule> SchedulesOf(const ir::Pins& pins) {
+  if (pins.settings.pipeline_schedule.has_value()) return {*pins.settings.pipeline_schedule};
+  std::vector<ir::PipelineSchedule> schedules = {ir::PipelineSchedule::kOneForwardOneBackward,
+                                                 ir::PipelineSchedule::kZeroBubble};
+  if (!pins.stages.empty()) return schedules;
+  for (const int stages_per_rank : {2, 4}) schedules.emplace_back(ir::PipelineSchedule::kInterleaved, stages_per_rank);
+  return schedules;
+}
 
 // What a pipeline cannot have.
 bool CheckModel(const ir::Graph& graph, const ir::Pins& pins, Diagnostics& diagnostics) {
@@ -69,12 +76,13 @@ struct PipelineTask {
 
 class Staging {
  public:
-  Staging(const PipelineTask& task, int64_t stages, StageMachines machines)
+  Staging(const PipelineTask& task, int64_t stages, ir::PipelineSchedule schedule, StageMachines machines)
       : graph_(task.graph),
         cluster_(task.cluster),
         pins_(task.pins),
         options_(task.options),
         stages_(stages),
+        schedule_(schedule),
         machines_(std::move(machines)),
         limit_(MemoryLimitOf(pins_.settings, cluster_)) {
     std::map<ir::OpId, int64_t> pins_of;
@@ -142,11 +150,11 @@ class Staging {
 
  private:
   // Each of `stages_` parts of the ranks has so many.
-  int64_t StagesPerRank() const { return search::StagesPerRank(pins_); }
+  int64_t StagesPerRank() const { return schedule_.stages_per_rank; }
   int64_t StagesInAll() const { return stages_ * StagesPerRank(); }
 
   Diagnostic RefusedCount() const {
-    const std::string schedule = ir::PipelineScheduleName(pins_.settings.pipeline_schedule);
+    const std::string schedule = ir::PipelineScheduleName(schedule_);
     return Error(Code::kE0315, absl::StrCat("`", schedule, "` with ", StagesText(stages_), " takes a multiple of ",
                                             stages_, " micro-batches"))
         .At(pins_.settings.pipeline_schedule_span, "asked for here")
@@ -251,7 +259,7 @@ class Staging {
           absl::StrCat("the smallest that was found needs ", FormatBytes(*least), " on a rank of its largest stage"));
     }
     error.help.push_back("more devices, more stages, or more micro-batches");
-    if (pins_.settings.pipeline_schedule.order == ir::PipelineSchedule::kZeroBubble) {
+    if (schedule_.order == ir::PipelineSchedule::kZeroBubble) {
       error.help.push_back("`pipeline_schedule = one_f_one_b`, under which later stages need less");
     }
     diagnostics.Add(std::move(error));
@@ -339,7 +347,7 @@ class Staging {
     std::vector<ir::OpId> first;
     for (const int64_t cut : cuts) first.push_back(forward_[static_cast<size_t>(cut)]);
     absl::StatusOr<ir::Plan> staged =
-        ir::WithStages(std::move(plan), machines_.axis, pins_.settings.pipeline_schedule, ir::StagesOf(graph_, first));
+        ir::WithStages(std::move(plan), machines_.axis, schedule_, ir::StagesOf(graph_, first));
     CLEAVE_CHECK(staged.ok()) << staged.status();
     staged->cluster = cluster_.name;
     absl::StatusOr<PlannedProgram> program = ProgramOf(graph_, *staged, options_.execution);
@@ -428,16 +436,39 @@ class Staging {
   const Cluster& cluster_;
   const ir::Pins& pins_;
   const SearchOptions& options_;
-  const int64_t stages_;
+  const int64_t stages_;  // Parts of the ranks; each has as many stages as the schedule says.
+  const ir::PipelineSchedule schedule_;
   const StageMachines machines_;
   const std::optional<MemoryLimit> limit_;
   std::vector<ir::OpId> forward_;  // The ops that are cut into stages.
   std::vector<PinnedOp> pinned_;   // Those of which the user says in which.
 };
 
+// The fastest of the schedules, if a step takes less than `below`. nullopt where there is none, after errors where none
+// fits.
+std::optional<Candidate> InAnyOrder(const PipelineTask& task, int64_t stages, const StageMachines& machines,
+                                    std::optional<Seconds> below, Diagnostics& diagnostics) {
+  std::optional<Candidate> best;
+  Diagnostics said, refusals;
+  for (const ir::PipelineSchedule& schedule : SchedulesOf(task.pins)) {
+    Diagnostics own;
+    std::optional<Candidate> found =
+        Staging(task, stages, schedule, machines).Search(best.has_value() ? best->step : below, own);
+    if (found.has_value()) {
+      best = std::move(found);
+      said = std::move(own);
+    } else if (!refusals.has_errors()) {
+      refusals = std::move(own);
+    }
+  }
+  diagnostics.AddAll(best.has_value() ? said : refusals);
+  return best;
+}
+
 std::optional<Found> InStages(const PipelineTask& task, int64_t stages, Diagnostics& diagnostics) {
   if (!CheckModel(task.graph, task.pins, diagnostics)) return std::nullopt;
-  if (!CheckStagePins(task.graph, task.pins, stages * StagesPerRank(task.pins), diagnostics)) return std::nullopt;
+  const int64_t per_rank = SchedulesOf(task.pins).front().stages_per_rank;
+  if (!CheckStagePins(task.graph, task.pins, stages * per_rank, diagnostics)) return std::nullopt;
   const std::optional<StageMachines> machines = MachinesOfStage(task.cluster, stages);
   if (!machines.has_value()) {
     diagnostics.Add(Refused(absl::StrCat(Plural(task.cluster.devices(), "device"), " cannot be divided into ",
@@ -445,7 +476,7 @@ std::optional<Found> InStages(const PipelineTask& task, int64_t stages, Diagnost
                             task.pins.settings.stages_span, "asked for here"));
     return std::nullopt;
   }
-  std::optional<Candidate> found = Staging(task, stages, *machines).Search(std::nullopt, diagnostics);
+  std::optional<Candidate> found = InAnyOrder(task, stages, *machines, std::nullopt, diagnostics);
   return found.has_value() ? std::optional(std::move(found->found)) : std::nullopt;
 }
 
@@ -482,7 +513,7 @@ std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnost
   Diagnostics refused;
   if (!CheckModel(graph, pins, refused)) return SearchForProgram(graph, cluster, flat, options, diagnostics);
   int64_t fewest = 1;
-  const int64_t per_rank = StagesPerRank(pins);
+  const int64_t per_rank = SchedulesOf(pins).front().stages_per_rank;
   for (const ir::StagePin& pin : pins.stages) fewest = std::max(fewest, pin.stage / per_rank + 1);
   const int64_t most = std::max(fewest, std::min(cluster.devices(), kMostTried));
   if (!CheckStagePins(graph, pins, most * per_rank, diagnostics)) return std::nullopt;
@@ -503,7 +534,7 @@ std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnost
     if (!machines.has_value()) continue;
     Diagnostics own;
     const std::optional<Seconds> below = best.has_value() ? std::optional(best->step) : std::nullopt;
-    std::optional<Candidate> found = Staging(task, stages, *machines).Search(below, own);
+    std::optional<Candidate> found = InAnyOrder(task, stages, *machines, below, own);
     if (found.has_value()) {
       best = std::move(found);
       said = std::move(own);

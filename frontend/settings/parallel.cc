@@ -245,17 +245,19 @@ class ParallelReader {
     }
   }
 
-  // A name, or `interleaved(2)`.
+  // A name, `interleaved(2)`, or `auto`.
   void ReadPipelineSchedule(const std::string& name, const dsl::syntax::Expression& value) {
     settings_.pipeline_schedule_span = value.span;
     const auto* call = std::get_if<dsl::syntax::Call>(&value.kind);
     const auto* callee = call != nullptr ? std::get_if<dsl::syntax::Name>(&call->callee->kind) : nullptr;
     if (callee == nullptr || callee->text != kInterleaved) {
-      ReadChoice<ir::PipelineSchedule>(reporter_, name, value, settings_.pipeline_schedule,
-                                       {{"one_f_one_b", ir::PipelineSchedule::kOneForwardOneBackward},
-                                        {"zero_bubble", ir::PipelineSchedule::kZeroBubble},
-                                        {"interleaved(2)", {ir::PipelineSchedule::kInterleaved, 2}},
-                                        {"gpipe", ir::PipelineSchedule::kGPipe}});
+      using Schedule = ir::PipelineSchedule;
+      ReadChoice<std::optional<Schedule>>(reporter_, name, value, settings_.pipeline_schedule,
+                                          {{"one_f_one_b", Schedule(Schedule::kOneForwardOneBackward)},
+                                           {"zero_bubble", Schedule(Schedule::kZeroBubble)},
+                                           {"interleaved(2)", Schedule(Schedule::kInterleaved, 2)},
+                                           {"gpipe", Schedule(Schedule::kGPipe)},
+                                           {"auto", std::nullopt}});
       return;
     }
     const bool has_one = call->arguments.size() == 1 && !call->arguments.front().name.has_value();
@@ -272,7 +274,7 @@ class ParallelReader {
                  absl::StrCat("this is ", *count));
       return;
     }
-    settings_.pipeline_schedule = {ir::PipelineSchedule::kInterleaved, static_cast<int>(*count)};
+    settings_.pipeline_schedule = ir::PipelineSchedule(ir::PipelineSchedule::kInterleaved, static_cast<int>(*count));
   }
 
   static constexpr absl::string_view kInterleaved = "interleaved";

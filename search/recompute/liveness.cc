@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "ir/program/fuse/fuse.h"
@@ -36,6 +37,7 @@ struct Picture {
   std::vector<Liveness::ForwardStage> forward;
   std::vector<Unit> units;
   int repeated_begin = 0;
+  int passes_begin = -1, passes_end = -1;
 };
 
 class Builder {
@@ -69,14 +71,13 @@ class Builder {
   ir::OpId OriginalOf(ir::ValueId value) const { return distributed_.originals[program_.value(value).origin]; }
 
   int64_t TimesOf(ir::ValueId value) const { return times_.empty() ? 1 : times_[OriginalOf(value)]; }
-  // How many micro-batches have a value of their own while it waits for a pass: in a pipeline several are under way.
-  int64_t UnderWayUntil(ir::PassKind pass, ir::ValueId value) {
+  // How many micro-batches have a value of their own while it waits from one pass for another: in a pipeline several
+  // are under way.
+  int64_t UnderWay(ir::PassKind from, ir::PassKind to, ir::ValueId value) {
     const std::optional<int>& stage = program_.value(value).stage;
     if (!program_.part.has_value() || !stage.has_value()) return 1;
-    const auto [found, is_new] = under_way_.emplace(std::pair(*stage, pass), 1);
-    if (is_new) {
-      found->second = ir::TimetableOf(program_).MicroBatchesBetween({*stage, ir::PassKind::kForward}, {*stage, pass});
-    }
+    const auto [found, is_new] = under_way_.emplace(std::tuple(*stage, from, to), 1);
+    if (is_new) found->second = ir::TimetableOf(program_).MicroBatchesBetween({*stage, from}, {*stage, to});
     return found->second;
   }
   // The mean of what a stage writes.
@@ -111,10 +112,16 @@ class Builder {
         if (stored_[value] < 0) continue;
         Read(stored_[value], place, stage.phase, own);
         Liveness::Stored& stored = picture_.values[static_cast<size_t>(stored_[value])];
-        if (stage.phase == ir::Phase::kWeights && stored.made_by >= 0) {
-          stored.times = TimesOf(value) * UnderWayUntil(ir::PassKind::kWeights, value);
+        if (stage.phase == ir::Phase::kWeights && stored.in_pass) {
+          const ir::PassKind made = stored.made_by >= 0 ? ir::PassKind::kForward : ir::PassKind::kBackward;
+          stored.times = UnderWay(made, ir::PassKind::kWeights, value);
+          stored.may_wait = true;
         }
       }
+    }
+    if (stage.pass.has_value()) {
+      if (picture_.passes_begin < 0) picture_.passes_begin = place;
+      picture_.passes_end = place;
     }
     const bool is_forward = IsInForwardHalf(stage.phase);
     if (stage.phase == ir::Phase::kUpdate) first_update_ = std::min(first_update_, place);
@@ -125,12 +132,16 @@ class Builder {
         stored_[value] = static_cast<int>(picture_.values.size());
         own.writes.push_back(stored_[value]);
         const auto [last, is_new] = last_in_.emplace(*root, stored_[value]);
-        picture_.values.push_back(
-            {.size = ir::LargestLocalBytes(program_, value),
-             .writer = place,
-             .overwrites = is_new ? -1 : std::exchange(last->second, stored_[value]),
-             .made_by = is_forward ? static_cast<int>(picture_.forward.size()) : -1,
-             .times = is_forward ? TimesOf(value) * UnderWayUntil(ir::PassKind::kBackward, value) : 1});
+        picture_.values.push_back({.size = ir::LargestLocalBytes(program_, value),
+                                   .writer = place,
+                                   .overwrites = is_new ? -1 : std::exchange(last->second, stored_[value]),
+                                   .made_by = is_forward ? static_cast<int>(picture_.forward.size()) : -1,
+                                   .times = is_forward ? TimesOf(value) : 1,
+                                   .in_pass = stage.pass.has_value(),
+                                   .may_wait = is_forward && stage.pass.has_value()});
+        if (picture_.values.back().may_wait) {
+          picture_.values.back().times = UnderWay(ir::PassKind::kForward, ir::PassKind::kBackward, value);
+        }
         if (stage.phase == ir::Phase::kBackward && TimesOf(value) > 1) {
           const bool is_first = picture_.repeated_begin == 0 && ir::ComputeOf(StepAt(i)) != nullptr;
           if (is_first) picture_.repeated_begin = place;
@@ -309,8 +320,8 @@ class Builder {
   // What the backward pass makes for several layers at a time, with their number, and where the last of it is made.
   std::vector<std::pair<int, int64_t>> repeated_;
   int last_repeated_ = 0;
-  int first_update_ = Liveness::Stored::kNever;                // The first stage of the update.
-  std::map<std::pair<int, ir::PassKind>, int64_t> under_way_;  // UnderWayUntil, by stage.
+  int first_update_ = Liveness::Stored::kNever;                               // The first stage of the update.
+  std::map<std::tuple<int, ir::PassKind, ir::PassKind>, int64_t> under_way_;  // By stage: UnderWay.
   Picture picture_;
 };
 
@@ -325,6 +336,8 @@ Liveness::Liveness(const ir::Distributed& distributed, const ir::Program& progra
   forward_ = std::move(picture.forward);
   units_ = std::move(picture.units);
   repeated_begin_ = picture.repeated_begin;
+  passes_begin_ = picture.passes_begin;
+  passes_end_ = picture.passes_end;
   Prepare();
 }
 
@@ -390,7 +403,12 @@ Outcome Liveness::Of(const std::vector<bool>& again, Bytes limit) const {
     const bool shares = value.overwrites >= 0 && ends_at(static_cast<size_t>(value.overwrites), value.writer);
     // A value that only the backward pass reads is not made before it.
     const bool is_delayed = made_again && value.forward_end < 0 && needs.end[v] >= 0;
-    if (!is_delayed) hold(value.size * (waits ? value.times : 1), value.writer + (shares ? 1 : 0), end[v]);
+    if (waits && value.may_wait) {
+      end[v] = passes_end_;
+      hold(value.size * value.times, passes_begin_, passes_end_);
+    } else if (!is_delayed) {
+      hold(value.size * (waits ? value.times : 1), value.writer + (shares ? 1 : 0), end[v]);
+    }
     const int64_t times = is_chain && needs.begin[v] < repeated_begin_ ? value.times : 1;
     if (made_again && needs.end[v] >= 0) hold(value.size * times, needs.begin[v], needs.end[v]);
   }
@@ -469,6 +487,16 @@ Liveness::Bounds Liveness::BoundsOf(const std::vector<bool>& again, const std::v
     const int begin = value.writer + (may_share ? 1 : 0);
     // A value that only the backward pass reads is not made before it.
     const bool is_delayed = value.forward_end < 0 && is_needed;
+    const bool waits = is_needed && value.may_wait;
+    if (!made_again && waits) {
+      hold(value.size * value.times, passes_begin_, passes_end_);
+      // At most.
+      if (const int open = open_unit(value.made_by); open >= 0) {
+        bounds.units[static_cast<size_t>(open)].frees.push_back(
+            {.size = value.size * value.times, .begin = passes_begin_, .end = passes_end_});
+      }
+      continue;
+    }
     if (!made_again) hold(value.size * (is_needed ? value.times : 1), begin, kept_end[v]);
     if (made_again && !is_delayed) hold(value.size, begin, again_end[v]);
     const int open = open_unit(value.made_by);

@@ -50,6 +50,9 @@ class Liveness {
     int overwrites = -1;  // The value in whose memory it is written.
     int made_by = -1;     // The forward stage that writes it; -1: another stage.
     int64_t times = 1;    // So many equal ones wait for the backward pass as long as this one does.
+    // In a pipeline: it is made in a pass, and may wait for a later one, where `times` counts micro-batches.
+    bool in_pass = false;
+    bool may_wait = false;
   };
   struct ForwardStage {
     int place = 0;
@@ -134,6 +137,9 @@ class Liveness {
     return unit >= 0 && again[static_cast<size_t>(unit)];
   }
 
+  // In a pipeline passes of other micro-batches come between two passes of one: what waits from one for another has its
+  // memory from the first of these places to the last one. -1: the program is no pipeline's.
+  int passes_begin_ = -1, passes_end_ = -1;
   int repeated_begin_ = 0;  // Where the backward pass comes to the layer that stands for several; 0: there is none.
   int places_ = 0;
   Bytes always_{0};

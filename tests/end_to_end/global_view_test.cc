@@ -130,8 +130,7 @@ TEST_F(GlobalView, EveryPlanComputesWhatOneDeviceDoes) {
                                                        {"data_parallel.model"},
                                                        {"rows.model"},
                                                        {"columns_rows.model"},
-                                                       {"rows.model", "--set", "mesh=(x = 3)"},
-                                                       {"columns_rows.model", "--search", "replicate"}};
+                                                       {"rows.model", "--set", "mesh=(x = 3)"}};
   for (const std::vector<std::string>& plan : plans) {
     SCOPED_TRACE(absl::StrJoin(plan, " "));
     Build(plan[0], {plan.begin() + 1, plan.end()});
@@ -167,18 +166,13 @@ TEST_F(GlobalView, PrintsChangeNoNumber) {
     }
     WriteText(folder_ + "/silent.model", absl::StrJoin(silent, "\n"));
     WriteText(folder_ + "/talkative.model", absl::StrJoin(talkative, "\n"));
-    for (const int ranks : {1, 2, 4}) {
-      // With one device the mesh has no axis that a pin could name.
-      if (ranks == 1 && absl::StrContains(absl::StrJoin(silent, "\n"), "pin ")) continue;
-      SCOPED_TRACE(absl::StrCat(model, " on ", ranks));
-      const std::string mesh = absl::StrCat("mesh=(x = ", ranks, ")");
-      Build("silent.model", {"--set", mesh});
-      EXPECT_FALSE(absl::StrContains(Run().out, ") ="));
-      const std::vector<double> losses = Losses(folder_ + "/out");
-      Build("talkative.model", {"--set", mesh});
-      EXPECT_TRUE(absl::StrContains(Run().out, "h.matmul [8, 6] (talkative.model:"));
-      EXPECT_EQ(Losses(folder_ + "/out"), losses);
-    }
+    SCOPED_TRACE(model);
+    Build("silent.model");
+    EXPECT_FALSE(absl::StrContains(Run().out, ") ="));
+    const std::vector<double> losses = Losses(folder_ + "/out");
+    Build("talkative.model");
+    EXPECT_TRUE(absl::StrContains(Run().out, "h.matmul [8, 6] (talkative.model:"));
+    EXPECT_EQ(Losses(folder_ + "/out"), losses);
   }
 }
 

