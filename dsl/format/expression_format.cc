@@ -12,7 +12,7 @@ namespace cleave::dsl {
 namespace {
 
 // How tightly an expression binds; a child that binds less than its place needs is put in parentheses.
-enum Binding { kComparison = 1, kSum, kProduct, kPrefix, kSuffix };
+enum Binding { kDisjunction = 1, kConjunction, kComparison, kSum, kProduct, kPrefix, kSuffix };
 
 Binding BindingOf(syntax::BinaryOperator op) {
   switch (op) {
@@ -30,6 +30,10 @@ Binding BindingOf(syntax::BinaryOperator op) {
     case syntax::BinaryOperator::kGreater:
     case syntax::BinaryOperator::kGreaterEqual:
       return kComparison;
+    case syntax::BinaryOperator::kAnd:
+      return kConjunction;
+    case syntax::BinaryOperator::kOr:
+      return kDisjunction;
   }
   return kComparison;
 }
@@ -37,6 +41,7 @@ Binding BindingOf(syntax::BinaryOperator op) {
 Binding BindingOf(const syntax::Expression& expression) {
   if (const auto* binary = std::get_if<syntax::Binary>(&expression.kind)) return BindingOf(binary->op);
   if (std::holds_alternative<syntax::Negate>(expression.kind)) return kPrefix;
+  if (std::holds_alternative<syntax::Not>(expression.kind)) return kPrefix;
   if (std::holds_alternative<syntax::Attributed>(expression.kind)) return kPrefix;
   return kSuffix;
 }
@@ -161,6 +166,10 @@ std::string FormatExpression(const syntax::Expression& expression, Place place) 
       [&](const syntax::Negate& negate) {
         ++place.column;
         return absl::StrCat("-", FormatBinding(*negate.operand, kPrefix, place));
+      },
+      [&](const syntax::Not& negation) {
+        ++place.column;
+        return absl::StrCat("!", FormatBinding(*negation.operand, kPrefix, place));
       },
       [&](const syntax::Binary& binary) { return FormatBinary(binary, place); },
       [&](const syntax::Call& call) {

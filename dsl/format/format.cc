@@ -59,12 +59,14 @@ int32_t ContentBegin(const syntax::Statement& statement) {
       [](const syntax::Let& let) { return let.names.front().span.begin; },
       [](const syntax::Assign& assign) { return assign.names.front().span.begin; },
       [](const syntax::For& loop) { return loop.variable.span.begin; },
+      [](const syntax::If& choice) { return choice.branches.front().condition->span.begin; },
       [](const auto& with_value) { return with_value.value.span.begin; });
 }
 
 int32_t ContentBegin(const syntax::Item& item) {
   return Match(
-      item.kind, [](const syntax::Train& train) { return train.model.span.begin; },
+      item.kind, [](const syntax::Import& import) { return import.path_span.begin; },
+      [](const syntax::Train& train) { return train.model.span.begin; },
       [](const syntax::Parallel& parallel) { return parallel.body_begin.begin; },
       [](const auto& named) { return named.name.span.begin; });
 }
@@ -97,6 +99,9 @@ class Formatter {
     FormatAttributes(item.attributes, ContentBegin(item));
     Match(
         item.kind,
+        [&](const syntax::Import& import) {
+          Emit(item.span, absl::StrCat("import ", syntax::QuoteString(import.path.value), ";"), next);
+        },
         [&](const syntax::Model& model) {
           std::string head = absl::StrCat("model ", model.name.text);
           if (!model.parameters.empty()) head += FormatParameters(model.parameters, Behind(head, 2));
@@ -135,9 +140,35 @@ class Formatter {
                   int32_t next) {
     const int32_t close = span.end - 1;
     if (body.empty() && !comments_.HasBetween(brace.end, close)) return Emit(span, absl::StrCat(head, " {}"), next);
-    OpenBody(span.begin, head, brace, body.empty() ? close : body[0].span.begin);
+    OpenWith(body, span.begin, head, brace, close);
+    CloseBody(span.end, next);
+  }
+
+  // `head {` and the statements, behind which a brace stands at byte `close`.
+  void OpenWith(const std::vector<syntax::Statement>& body, int32_t begin, const std::string& head, Span brace,
+                int32_t close) {
+    OpenBody(begin, head, brace, body.empty() ? close : body[0].span.begin);
     for (size_t i = 0; i < body.size(); ++i) {
       FormatStatement(body[i], i + 1 < body.size() ? body[i + 1].span.begin : close);
+    }
+  }
+
+  // `if … {`, the statements, `} else {`, …, `}`.
+  void FormatConditional(Span span, const syntax::If& choice, int32_t next) {
+    for (size_t i = 0; i < choice.branches.size(); ++i) {
+      const syntax::Branch& branch = choice.branches[i];
+      int32_t begin = span.begin;
+      std::string head = "if ";
+      if (i > 0) {
+        head = branch.condition ? "} else if " : "} else";
+        // Comments around the word `else` would be read as those of the body before when this is formatted again.
+        EmitComments(branch.body_begin.end);
+        indent_ -= kIndentWidth;
+        begin = last_end_ = choice.branches[i - 1].body_end.begin;
+      }
+      if (branch.condition) head += FormatExpression(*branch.condition, Behind(head, 2));
+      if (choice.branches.size() == 1) return FormatBody(span, head, branch.body_begin, branch.body, next);
+      OpenWith(branch.body, begin, head, branch.body_begin, branch.body_end.begin);
     }
     CloseBody(span.end, next);
   }
@@ -231,6 +262,7 @@ class Formatter {
               absl::StrCat("for ", loop.variable.text, " in ", FormatRange(&loop.begin, &loop.end));
           FormatBody(span, head, loop.body_begin, loop.body, next);
         },
+        [&](const syntax::If& choice) { FormatConditional(span, choice, next); },
         [&](const syntax::Loss& loss) { emit("loss ", loss.value, ";"); },
         [&](const syntax::Metric& metric) { emit("metric ", metric.value, ";"); },
         [&](const syntax::Return& value) { emit("return ", value.value, ";"); },

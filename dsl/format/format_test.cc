@@ -43,8 +43,15 @@ TEST(FormatTest, Items) {
   Check("fn f(x:f32[n])->(f32[n],int,){return(x,n);}", "fn f(x: f32[n]) -> (f32[n], int) {\n    return (x, n);\n}\n");
   Check("op o(x:f32[n])->f32[n]{rule=\"n -> n\";linear=();}",
         "op o(x: f32[n]) -> f32[n] {\n    rule = \"n -> n\";\n    linear = ();\n}\n");
+  Check("import   \"a.model\" ;fn f(){}", "import \"a.model\";\n\nfn f() {}\n");
   Check("train M{epochs=3;}", "train M {\n    epochs = 3;\n}\n");
   Check("#[manual]model M{}", "#[manual]\nmodel M {}\n");
+}
+
+TEST(FormatTest, CommentsAroundElse) {
+  CheckStatement("if a { // why\n x = y; // end\n // last\n } // before\n else /* within */ { x = z; } // behind\n",
+                 "if a {      // why\n        x = y;  // end\n        // last\n        // before\n        /* within */\n"
+                 "    } else {\n        x = z;\n    }  // behind");
 }
 
 TEST(FormatTest, SettingsAndPinsKeepTheirOrder) {
@@ -60,6 +67,10 @@ TEST(FormatTest, Statements) {
   CheckStatement("x=y;", "x = y;");
   CheckStatement("(h,c)=(c,h);", "(h, c) = (c, h);");
   CheckStatement("for i in 0..depth{}", "for i in 0..depth {}");
+  CheckStatement("if a{x=y;}", "if a {\n        x = y;\n    }");
+  CheckStatement("if a{}", "if a {}");
+  CheckStatement("if a&&!b{x=y;}else if c{}else{x=z;}",
+                 "if a && !b {\n        x = y;\n    } else if c {\n    } else {\n        x = z;\n    }");
   CheckStatement("for i in a+1..b{x=y;}", "for i in a + 1 .. b {\n        x = y;\n    }");
   CheckStatement("loss(a+b)*c;", "loss (a + b) * c;");
   CheckStatement("metric m(a);", "metric m(a);");
@@ -88,6 +99,7 @@ TEST(FormatTest, Expressions) {
   check("-(a+b)", "-(a + b)");
   check("(-a)[0]", "(-a)[0]");
   check("(a<b)==c", "(a < b) == c");
+  check("(a&&b)||(c||d)&&!(e<f)", "a && b || (c || d) && !(e < f)");
   check("a+b<c*d", "a + b < c * d");
   check("x[..,0]", "x[.., 0]");
   check("x[a..b,c..,..d]", "x[a..b, c.., ..d]");

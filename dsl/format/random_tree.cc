@@ -43,6 +43,7 @@ class TreeGenerator {
                                          "data",
                                          "loss",
                                          "input",
+                                         "import",
                                          "in",
                                          "model",
                                          "parallel",
@@ -108,9 +109,10 @@ class TreeGenerator {
     const int inner = depth - 1;
     switch (Below(8)) {
       case 0:
+        if (Chance(40)) return Make(syntax::Not{.operand = Operand(inner)});
         return Make(syntax::Negate{.operand = Operand(inner)});
       case 1:
-        return Make(syntax::Binary{.op = static_cast<syntax::BinaryOperator>(Below(11)),
+        return Make(syntax::Binary{.op = static_cast<syntax::BinaryOperator>(Below(13)),
                                    .operator_span = {},
                                    .left = Operand(inner),
                                    .right = Operand(inner)});
@@ -234,6 +236,15 @@ class TreeGenerator {
         5, [&] { return syntax::Statement{.span = {}, .attributes = Attributes(), .kind = StatementKind(depth)}; });
   }
 
+  syntax::If If(int depth) {
+    syntax::If choice;
+    for (int i = Below(3); i >= 0; --i) {
+      choice.branches.push_back({.condition = Value(2), .body = Body(depth - 1), .body_begin = {}, .body_end = {}});
+    }
+    if (choice.branches.size() > 1 && Chance(50)) choice.branches.back().condition.reset();
+    return choice;
+  }
+
   syntax::Statement::Kind StatementKind(int depth) {
     switch (Below(12)) {
       case 0:
@@ -244,6 +255,7 @@ class TreeGenerator {
         return syntax::Assign{.names = Names(), .value = Value(4)};
       case 3:
         if (depth > 0) {
+          if (Chance(50)) return If(depth);
           return syntax::For{
               .variable = Identifier(), .begin = Value(2), .end = Value(2), .body = Body(depth - 1), .body_begin = {}};
         }
@@ -267,7 +279,7 @@ class TreeGenerator {
   }
 
   syntax::Item::Kind ItemKind() {
-    switch (Below(5)) {
+    switch (Below(6)) {
       case 0:
         return syntax::Model{
             .name = Identifier(), .parameters = Parameters(), .body = Body(3), .body_begin = {}, .body_end = {}};
@@ -280,6 +292,8 @@ class TreeGenerator {
                                 .body_end = {}};
       case 2:
         return syntax::Train{.model = Identifier(), .settings = Settings(), .body_begin = {}};
+      case 3:
+        return syntax::Import{.path_span = {}, .path = String()};
       default:
         break;
     }

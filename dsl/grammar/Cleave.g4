@@ -1,10 +1,10 @@
 // The grammar of `.model` files (docs/language.md is its reference).
 //
-// Reading guide. A file is a list of items; bodies are lists of statements; an expression climbs from comparison over sum,
-// product, prefix and suffix to primary. Chains (`a + b + c`, `f(x)(y)`, `- - x`) are loops, not recursion, so only brackets
-// and blocks nest, and dsl/parse bounds those before the parser runs.
+// Reading guide. A file is a list of items; bodies are lists of statements; an expression climbs from `||` over `&&`,
+// comparison, sum, product, prefix and suffix to primary. Chains (`a + b + c`, `f(x)(y)`, `- - x`, `else if`) are loops, not
+// recursion, so only brackets and blocks nest, and dsl/parse bounds those before the parser runs.
 //
-// Words. Only `fn let mut for return true false` are reserved. The other words of the language stand in `name` too, and
+// Words. Only `fn let mut for if else return true false` are reserved. The other words of the language stand in `name` too, and
 // mean something only where the rules ask for them. Every decision is settled by one token, or by two where such a word
 // may also be a name: that keeps the parser fast and lets dsl/parse say exactly what was expected.
 //
@@ -14,7 +14,9 @@ grammar Cleave;
 
 file : item* EOF ;
 
-item : attribute* ( model | function | opDefinition | train | parallel ) ;
+item : attribute* ( import_ | model | function | opDefinition | train | parallel ) ;
+
+import_ : IMPORT STRING SEMICOLON ;
 
 model : MODEL name parameters? block ;
 
@@ -60,6 +62,7 @@ statement
       | param
       | let
       | forLoop
+      | conditional
       | loss
       | metric
       | returnStatement
@@ -84,6 +87,8 @@ elementName : name | WILDCARD ;
 
 forLoop : FOR name IN expression RANGE expression block ;
 
+conditional : IF expression block ( ELSE IF expression block )* ( ELSE block )? ;
+
 loss : LOSS expression SEMICOLON ;
 
 metric : METRIC expression SEMICOLON ;
@@ -105,7 +110,11 @@ assignment : ( name | nameTuple ) ASSIGN expression SEMICOLON ;
 // `send(x, 1);`: a call for its effect. With `=` it is a mistake that dsl/parse explains: only names are assigned.
 evaluation : NAME suffix+ ( ASSIGN expression )? SEMICOLON ;
 
-expression : sum ( comparison sum )? ;
+expression : conjunction ( OR conjunction )* ;
+
+conjunction : relation ( AND relation )* ;
+
+relation : sum ( comparison sum )? ;
 
 comparison : EQUAL | NOT_EQUAL | LESS | LESS_EQUAL | GREATER | GREATER_EQUAL ;
 
@@ -115,7 +124,7 @@ product : prefixed ( ( STAR | SLASH | PERCENT ) prefixed )* ;
 
 prefixed : prefix* suffixed ;
 
-prefix : MINUS | attribute ;
+prefix : MINUS | NOT | attribute ;
 
 suffixed : primary suffix* ;
 
@@ -150,6 +159,7 @@ mapEntry : STRING COLON value ;
 name
     : NAME
     | ASSERT_FINITE
+    | IMPORT
     | IN
     | INPUT
     | LOCAL
@@ -170,11 +180,14 @@ FN : 'fn' ;
 LET : 'let' ;
 MUT : 'mut' ;
 FOR : 'for' ;
+IF : 'if' ;
+ELSE : 'else' ;
 RETURN : 'return' ;
 TRUE : 'true' ;
 FALSE : 'false' ;
 
 ASSERT_FINITE : 'assert_finite' ;
+IMPORT : 'import' ;
 IN : 'in' ;
 INPUT : 'input' ;
 LOCAL : 'local' ;
@@ -212,6 +225,9 @@ ARROW : '->' ;
 RANGE : '..' ;
 EQUAL : '==' ;
 NOT_EQUAL : '!=' ;
+AND : '&&' ;
+OR : '||' ;
+NOT : '!' ;
 LESS_EQUAL : '<=' ;
 GREATER_EQUAL : '>=' ;
 LESS : '<' ;

@@ -62,7 +62,9 @@ class BracketChecker {
   bool EndsStatement(size_t i) const {
     const size_t type = TypeAt(i);
     if (type == CleaveLexer::SEMICOLON) return true;
-    return (type == CleaveLexer::LET || type == CleaveLexer::FOR || type == CleaveLexer::RETURN) && IsFirstOnItsLine(i);
+    return (type == CleaveLexer::LET || type == CleaveLexer::FOR || type == CleaveLexer::IF ||
+            type == CleaveLexer::RETURN) &&
+           IsFirstOnItsLine(i);
   }
 
   // The words of items other than `fn` may be names too, but not at the start of a line with a name or a body behind

@@ -56,7 +56,7 @@ std::string DescribeExpected(const IntervalSet& expected, size_t rule) {
   std::vector<std::string> choices;
   bool names_openers = false;
   if (allows(CleaveLexer::FN)) {
-    choices = {"`model`", "`fn`", "`op`", "`train`", "`parallel`"};
+    choices = {"`import`", "`model`", "`fn`", "`op`", "`train`", "`parallel`"};
     names_openers = true;
   } else if (allows(CleaveLexer::LET)) {
     choices = {"a statement"};
@@ -103,6 +103,8 @@ bool IsReservedWord(size_t type) {
     case CleaveLexer::LET:
     case CleaveLexer::MUT:
     case CleaveLexer::FOR:
+    case CleaveLexer::IF:
+    case CleaveLexer::ELSE:
     case CleaveLexer::RETURN:
     case CleaveLexer::TRUE:
     case CleaveLexer::FALSE:

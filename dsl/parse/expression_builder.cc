@@ -37,6 +37,10 @@ syntax::BinaryOperator OperatorOf(size_t type) {
       return syntax::BinaryOperator::kGreater;
     case CleaveParser::GREATER_EQUAL:
       return syntax::BinaryOperator::kGreaterEqual;
+    case CleaveParser::AND:
+      return syntax::BinaryOperator::kAnd;
+    case CleaveParser::OR:
+      return syntax::BinaryOperator::kOr;
   }
   CLEAVE_UNREACHABLE();
 }
@@ -53,14 +57,14 @@ Parentheses ExpressionBuilder::SetParentheses(Parentheses parentheses) {
 }
 
 syntax::Expression ExpressionBuilder::Build(Parser::ExpressionContext& context) {
-  return BuildComparison(context).expression;
+  return BuildExpression(context).expression;
 }
 
 syntax::Expression ExpressionBuilder::Build(Parser::ValueContext& context) { return BuildValue(context).expression; }
 
 ExpressionBuilder::Sized ExpressionBuilder::BuildValue(Parser::ValueContext& context) {
   if (Parser::MapContext* map = context.map()) return BuildMap(*map);
-  return BuildComparison(*context.expression());
+  return BuildExpression(*context.expression());
 }
 
 syntax::Expression ExpressionBuilder::BuildSuffixes(Token& name, const std::vector<Parser::SuffixContext*>& suffixes) {
@@ -127,7 +131,25 @@ ExpressionBuilder::Sized ExpressionBuilder::MakeBinary(Sized left, const Token& 
                              .right = std::move(right.expression)});
 }
 
-ExpressionBuilder::Sized ExpressionBuilder::BuildComparison(Parser::ExpressionContext& context) {
+ExpressionBuilder::Sized ExpressionBuilder::BuildExpression(Parser::ExpressionContext& context) {
+  const std::vector<Parser::ConjunctionContext*> conjunctions = context.conjunction();
+  Sized value = BuildConjunction(*conjunctions[0]);
+  for (size_t i = 1; i < conjunctions.size(); ++i) {
+    value = MakeBinary(std::move(value), OperatorAfter(context, i - 1), BuildConjunction(*conjunctions[i]));
+  }
+  return value;
+}
+
+ExpressionBuilder::Sized ExpressionBuilder::BuildConjunction(Parser::ConjunctionContext& context) {
+  const std::vector<Parser::RelationContext*> relations = context.relation();
+  Sized value = BuildRelation(*relations[0]);
+  for (size_t i = 1; i < relations.size(); ++i) {
+    value = MakeBinary(std::move(value), OperatorAfter(context, i - 1), BuildRelation(*relations[i]));
+  }
+  return value;
+}
+
+ExpressionBuilder::Sized ExpressionBuilder::BuildRelation(Parser::RelationContext& context) {
   const std::vector<Parser::SumContext*> sums = context.sum();
   Sized left = BuildSum(*sums[0]);
   if (sums.size() == 1) return left;
@@ -169,6 +191,8 @@ ExpressionBuilder::Sized ExpressionBuilder::BuildPrefixed(Parser::PrefixedContex
       value =
           Make(span, depth,
                syntax::Attributed{.attributes = std::exchange(attributes, {}), .operand = std::move(value.expression)});
+    } else if ((*prefix)->NOT() != nullptr) {
+      value = Make(span, depth, syntax::Not{.operand = std::move(value.expression)});
     } else {
       value = Make(span, depth, syntax::Negate{.operand = std::move(value.expression)});
     }
@@ -204,7 +228,7 @@ syntax::Subscript ExpressionBuilder::BuildSubscript(Parser::SubscriptContext& co
   const bool has_begin = context.getStart()->getType() != Parser::RANGE;
   std::vector<Parser::ExpressionContext*> parts = context.expression();
   for (size_t i = 0; i < parts.size(); ++i) {
-    Sized part = BuildComparison(*parts[i]);
+    Sized part = BuildExpression(*parts[i]);
     depth = std::max(depth, part.depth);
     (i == 0 && has_begin ? subscript.begin : subscript.end) = std::move(part.expression);
   }

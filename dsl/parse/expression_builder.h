@@ -49,7 +49,9 @@ class ExpressionBuilder {
   // `depth` is raised to that of the deepest expression within, here and below.
   syntax::Attribute BuildAttribute(Parser::AttributeBodyContext& context, Span span, int& depth);
   Sized BuildValue(Parser::ValueContext& context);
-  Sized BuildComparison(Parser::ExpressionContext& context);
+  Sized BuildExpression(Parser::ExpressionContext& context);
+  Sized BuildConjunction(Parser::ConjunctionContext& context);
+  Sized BuildRelation(Parser::RelationContext& context);
   Sized BuildSum(Parser::SumContext& context);
   Sized BuildProduct(Parser::ProductContext& context);
   Sized BuildPrefixed(Parser::PrefixedContext& context);

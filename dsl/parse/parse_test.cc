@@ -57,6 +57,7 @@ TEST(ParseTest, Items) {
   CheckFile("op o(x: f32[n, k], c: float) -> f32[n, k] { rule = \"n k -> n k\"; linear = (x); }",
             "op o -> (type f32 n k)\n  parameter x: (type f32 n k)\n  parameter c: float\n"
             "  set rule = \"n k -> n k\"\n  set linear = (tuple x)\n");
+  CheckFile("import \"a/b.model\"; fn import() { }", "import \"a/b.model\"\nfn import\n");
   CheckFile("train M { epochs = 3; lr = (0.1); }", "train M\n  set epochs = 3\n  set lr = 0.1\n");
 }
 
@@ -83,6 +84,10 @@ TEST(ParseTest, Statements) {
   CheckStatement("#[replicate] (h, c) = f(h);", "#replicate assign (tuple h c) = (call f h)");
   CheckStatement("for i in 0..depth { x = i; }", "for i in 0 .. depth\n    assign x = i");
   CheckStatement("for i in n - 1..n { }", "for i in (- n 1) .. n");
+  CheckStatement("if a { x = 1; }", "if a\n    assign x = 1");
+  CheckStatement("if a == b { } else { return x; }", "if (== a b)\n  else\n    return x");
+  CheckStatement("if a { } else if !b { x = 1; } else if c { } else { }",
+                 "if a\n  else if (! b)\n    assign x = 1\n  else if c\n  else");
   CheckStatement("loss mse(x, y);", "loss (call mse x y)");
   CheckStatement("loss -x;", "loss (- x)");
   CheckStatement("loss (x);", "loss x");
@@ -124,6 +129,9 @@ TEST(ParseTest, CallsIndicesAndTuples) {
   CheckExpression("dense(x, 512)", "(call dense x 512)");
   CheckExpression("f(x, transpose_b = true,)", "(call f x transpose_b: true)");
   CheckExpression("f(a == b)", "(call f (== a b))");
+  CheckExpression("a || b && c == d || !e", "(|| (|| a (&& b (== c d))) (! e))");
+  CheckExpression("!(a && b)", "(! (&& a b))");
+  CheckExpression("!-a < b", "(< (! (- a)) b)");
   CheckExpression("vmap(f, axes = (0, _))(x, w)", "(call (call vmap f axes: (tuple 0 _)) x w)");
   CheckExpression("x[0]", "(index x 0)");
   CheckExpression("x[.., 0]", "(index x (range .. ..) 0)");

@@ -36,15 +36,15 @@ bool IsList(size_t rule) {
 
 // A statement that lacks its semicolon ends before these.
 bool BeginsAnew(size_t type) {
-  return type == CleaveLexer::LET || type == CleaveLexer::FOR || type == CleaveLexer::RETURN ||
-         type == CleaveLexer::FN || type == CleaveLexer::RBRACE || type == Token::EOF;
+  return type == CleaveLexer::LET || type == CleaveLexer::FOR || type == CleaveLexer::IF ||
+         type == CleaveLexer::RETURN || type == CleaveLexer::FN || type == CleaveLexer::RBRACE || type == Token::EOF;
 }
 
 bool BeginsStatement(size_t type) {
-  return type == CleaveLexer::LET || type == CleaveLexer::FOR || type == CleaveLexer::RETURN ||
-         type == CleaveLexer::PARAM || type == CleaveLexer::INPUT || type == CleaveLexer::LOSS ||
-         type == CleaveLexer::METRIC || type == CleaveLexer::PRINT || type == CleaveLexer::STATE ||
-         type == CleaveLexer::UPDATE;
+  return type == CleaveLexer::LET || type == CleaveLexer::FOR || type == CleaveLexer::IF ||
+         type == CleaveLexer::RETURN || type == CleaveLexer::PARAM || type == CleaveLexer::INPUT ||
+         type == CleaveLexer::LOSS || type == CleaveLexer::METRIC || type == CleaveLexer::PRINT ||
+         type == CleaveLexer::STATE || type == CleaveLexer::UPDATE;
 }
 
 bool IsComparison(size_t type) {
@@ -91,6 +91,7 @@ bool InHeader(const antlr4::RuleContext* context) {
       case CleaveParser::RuleModel:
       case CleaveParser::RuleFunction:
       case CleaveParser::RuleForLoop:
+      case CleaveParser::RuleConditional:
         return true;
       default:
         break;
@@ -134,9 +135,9 @@ IntervalSet ExpectedTokens(Parser& parser, const antlr4::RecognitionException& e
 // The word of the language that `token` may be a misspelling of: one that begins a statement or an item.
 std::optional<std::string> MisspelledWord(const Token& token, absl::string_view text, size_t rule) {
   if (token.getType() != CleaveLexer::NAME) return std::nullopt;
-  const std::vector<std::string> items = {"model", "fn", "op", "train", "parallel"};
-  const std::vector<std::string> statements = {"let",  "for",    "param",  "state", "update",       "input",
-                                               "loss", "metric", "return", "print", "assert_finite"};
+  const std::vector<std::string> items = {"import", "model", "fn", "op", "train", "parallel"};
+  const std::vector<std::string> statements = {"let",   "for",  "if",     "else",   "param", "state",        "update",
+                                               "input", "loss", "metric", "return", "print", "assert_finite"};
   if (rule == CleaveParser::RuleFile) return NearestName(text, items);
   if (rule == CleaveParser::RuleBlock || rule == CleaveParser::RuleStatement) return NearestName(text, statements);
   return std::nullopt;

@@ -151,7 +151,7 @@ TEST(SyntaxErrorsTest, MisspelledItem) {
 fnn f() {}
 )",
               R"(
-error[E0101]: expected `model`, `fn`, `op`, `train` or `parallel`
+error[E0101]: expected `import`, `model`, `fn`, `op`, `train` or `parallel`
   --> test.model:1:1
    |
  1 | modle M {}
@@ -159,7 +159,7 @@ error[E0101]: expected `model`, `fn`, `op`, `train` or `parallel`
    |
 help: did you mean `model`?
 
-error[E0101]: expected `model`, `fn`, `op`, `train` or `parallel`
+error[E0101]: expected `import`, `model`, `fn`, `op`, `train` or `parallel`
   --> test.model:3:1
    |
  3 | fnn f() {}
@@ -173,7 +173,7 @@ TEST(SyntaxErrorsTest, StatementOutsideOfABody) {
   CheckErrors(R"(let x = 3;
 )",
               R"(
-error[E0101]: expected `model`, `fn`, `op`, `train` or `parallel`
+error[E0101]: expected `import`, `model`, `fn`, `op`, `train` or `parallel`
   --> test.model:1:1
    |
  1 | let x = 3;
@@ -438,7 +438,6 @@ TEST(SyntaxErrorsTest, WhatIsNoStatement) {
   CheckErrors(R"(fn f() {
     3 + 4;
     x;
-    if x { y = 1; }
     let z = 1;;
 }
 )",
@@ -455,17 +454,40 @@ error[E0101]: expected `=`, `(` or `[` after `x`
  3 |     x;
    |      ^ found `;`
 
-error[E0101]: expected `=`, `(` or `[` after `if`
-  --> test.model:4:8
-   |
- 4 |     if x { y = 1; }
-   |        ^ found `x`
-
 error[E0101]: expected a statement or `}` after `;`
-  --> test.model:5:15
+  --> test.model:4:15
    |
- 5 |     let z = 1;;
+ 4 |     let z = 1;;
    |               ^ found `;`
+)");
+}
+
+TEST(SyntaxErrorsTest, Conditions) {
+  CheckErrors(R"(fn f() {
+    if a y = 1;
+    if b { y = 1 }
+    y = 2;
+    else { y = 1; }
+}
+)",
+              R"(
+error[E0101]: expected `{` after `a`
+  --> test.model:2:10
+   |
+ 2 |     if a y = 1;
+   |          ^ found `y`
+
+error[E0101]: expected `;` after `1`
+  --> test.model:3:18
+   |
+ 3 |     if b { y = 1 }
+   |                  ^ found `}`
+
+error[E0101]: expected a statement or `}`
+  --> test.model:5:5
+   |
+ 5 |     else { y = 1; }
+   |     ^^^^ `else` is a reserved word
 )");
 }
 

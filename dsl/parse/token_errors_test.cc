@@ -14,7 +14,7 @@ TEST(TokenErrorsTest, Characters) {
     let é = 3;
     let a = 'text';
     let b = 1. + .5;
-    let c = x && y;
+    let c = x & y;
     let d = $$$x;
     let e = 2 ^ 3;
     let g = "…" ; // … is fine here
@@ -64,10 +64,10 @@ help: a float has digits on both sides of its dot: `1.0`, `0.5`
 error[E0103]: unexpected character `&`
   --> test.model:5:15
    |
- 5 |     let c = x && y;
+ 5 |     let c = x & y;
    |               ^ the language does not use it
    |
-help: the operators are + - * / % == != < <= > >=
+help: the operators are + - * / % == != < <= > >= && || !
 
 error[E0103]: unexpected character `$`
   --> test.model:6:13

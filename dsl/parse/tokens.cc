@@ -30,8 +30,8 @@ Diagnostic BadCharacter(absl::string_view text, Span span) {
   if (text == "'") return std::move(diagnostic).Help("strings are written between double quotes: \"data/mnist\"");
   if (text == ".") return std::move(diagnostic).Help("a float has digits on both sides of its dot: `1.0`, `0.5`");
   if (text == "^") return std::move(diagnostic).Help("a power is written as a product");
-  if (text == "&" || text == "|" || text == "!") {
-    return std::move(diagnostic).Help("the operators are + - * / % == != < <= > >=");
+  if (text == "&" || text == "|") {
+    return std::move(diagnostic).Help("the operators are + - * / % == != < <= > >= && || !");
   }
   if (static_cast<unsigned char>(text[0]) >= 0x80) {
     return std::move(diagnostic)

@@ -31,11 +31,16 @@ syntax::Item TreeBuilder::BuildItem(Parser::ItemContext& context) {
   const auto item = [&](syntax::Item::Kind kind) {
     return syntax::Item{.span = span, .attributes = std::move(attributes), .kind = std::move(kind)};
   };
+  if (auto* import = context.import_()) return item(BuildImport(*import));
   if (auto* model = context.model()) return item(BuildModel(*model));
   if (auto* function = context.function()) return item(BuildFunction(*function));
   if (auto* op = context.opDefinition()) return item(BuildOp(*op));
   if (auto* train = context.train()) return item(BuildTrain(*train));
   return item(BuildParallel(*context.parallel()));
+}
+
+syntax::Import TreeBuilder::BuildImport(Parser::Import_Context& context) {
+  return {.path_span = SpanOf(context.STRING()), .path = expressions_.BuildString(*context.STRING()->getSymbol())};
 }
 
 syntax::Model TreeBuilder::BuildModel(Parser::ModelContext& context) {
@@ -192,6 +197,7 @@ syntax::Statement::Kind TreeBuilder::BuildStatementKind(Parser::StatementContext
                        .body = BuildBlock(*loop->block()),
                        .body_begin = SpanOf(loop->block()->LBRACE())};
   }
+  if (auto* choice = context.conditional()) return BuildConditional(*choice);
   if (auto* loss = context.loss()) return syntax::Loss{.value = BuildExpression(loss->expression())};
   if (auto* metric = context.metric()) return syntax::Metric{.value = BuildExpression(metric->expression())};
   if (auto* value = context.returnStatement()) return syntax::Return{.value = BuildExpression(value->expression())};
@@ -213,6 +219,21 @@ syntax::Statement::Kind TreeBuilder::BuildStatementKind(Parser::StatementContext
                           .value = BuildExpression(assignment->expression())};
   }
   return BuildEvaluation(*context.evaluation());
+}
+
+syntax::If TreeBuilder::BuildConditional(Parser::ConditionalContext& context) {
+  const std::vector<Parser::ExpressionContext*> conditions = context.expression();
+  syntax::If choice;
+  for (Parser::BlockContext* block : context.block()) {
+    const size_t i = choice.branches.size();
+    std::optional<syntax::Expression> condition;
+    if (i < conditions.size()) condition = BuildExpression(conditions[i]);
+    choice.branches.push_back({.condition = std::move(condition),
+                               .body = BuildBlock(*block),
+                               .body_begin = SpanOf(block->LBRACE()),
+                               .body_end = SpanOf(block->RBRACE())});
+  }
+  return choice;
 }
 
 std::optional<syntax::Identifier> TreeBuilder::BuildPart(Parser::LookedContext& context) {

@@ -28,6 +28,7 @@ class TreeBuilder {
   using Parser = grammar::CleaveParser;
 
   syntax::Item BuildItem(Parser::ItemContext& context);
+  syntax::Import BuildImport(Parser::Import_Context& context);
   syntax::Model BuildModel(Parser::ModelContext& context);
   syntax::Function BuildFunction(Parser::FunctionContext& context);
   syntax::OpDefinition BuildOp(Parser::OpDefinitionContext& context);
@@ -44,6 +45,7 @@ class TreeBuilder {
   syntax::Statement BuildStatement(Parser::StatementContext& context);
   syntax::Statement::Kind BuildStatementKind(Parser::StatementContext& context);
   std::optional<syntax::Identifier> BuildPart(Parser::LookedContext& context);
+  syntax::If BuildConditional(Parser::ConditionalContext& context);
   syntax::Statement::Kind BuildEvaluation(Parser::EvaluationContext& context);
   syntax::Expression BuildExpression(Parser::ExpressionContext* context);
   Span SpanOf(const antlr4::ParserRuleContext& context) const;

@@ -53,7 +53,7 @@ class TreePrinter {
   void PrintItem(const Item& item) {
     const std::string attributes = PrintAttributes(item.attributes);
     Match(
-        item.kind,
+        item.kind, [&](const Import& import) { Line(attributes, "import ", QuoteString(import.path.value)); },
         [&](const Model& model) {
           Line(attributes, "model ", model.name.text);
           PrintParameters(model.parameters);
@@ -144,6 +144,14 @@ class TreePrinter {
           Line(attributes, "for ", loop.variable.text, " in ", PrintTree(loop.begin), " .. ", PrintTree(loop.end));
           PrintBody(loop.body);
         },
+        [&](const If& choice) {
+          absl::string_view word = "if";
+          for (const Branch& branch : choice.branches) {
+            Line(attributes, branch.condition ? absl::StrCat(word, " ", PrintTree(*branch.condition)) : "else");
+            PrintBody(branch.body);
+            word = "else if";
+          }
+        },
         [&](const Loss& loss) { Line(attributes, "loss ", PrintTree(loss.value)); },
         [&](const Metric& metric) { Line(attributes, "metric ", PrintTree(metric.value)); },
         [&](const Return& value) { Line(attributes, "return ", PrintTree(value.value)); },
@@ -186,6 +194,10 @@ absl::string_view OperatorText(BinaryOperator op) {
       return ">";
     case BinaryOperator::kGreaterEqual:
       return ">=";
+    case BinaryOperator::kAnd:
+      return "&&";
+    case BinaryOperator::kOr:
+      return "||";
   }
   CLEAVE_UNREACHABLE();
 }
@@ -221,6 +233,7 @@ std::string PrintTree(const Expression& expression) {
       [](const BoolLiteral& literal) { return std::string(literal.value ? "true" : "false"); },
       [](const Name& name) { return name.text; }, [](const Wildcard&) { return std::string("_"); },
       [](const Negate& negate) { return absl::StrCat("(- ", PrintTree(*negate.operand), ")"); },
+      [](const Not& negation) { return absl::StrCat("(! ", PrintTree(*negation.operand), ")"); },
       [](const Binary& binary) {
         return absl::StrCat("(", OperatorText(binary.op), " ", PrintTree(*binary.left), " ", PrintTree(*binary.right),
                             ")");

@@ -5,10 +5,10 @@
 // is a Statement holding Let{name "h1", value Call{callee Name "relu", arguments {Call{Name "dense", {Name "x",
 // 512}}}}}.
 //
-// How to read it: a File is a list of Items (model, fn, op, train, parallel); bodies are lists of Statements; values
-// are Expressions. Item, Statement and Expression each hold a span and a `kind`, a closed std::variant to be matched
-// with `Match`. Nodes are plain values: copying is deep, `==` compares everything, spans included. Two trees are equal
-// up to their spans when PrintTree (print.h) gives the same text.
+// How to read it: a File is a list of Items (import, model, fn, op, train, parallel); bodies are lists of Statements;
+// values are Expressions. Item, Statement and Expression each hold a span and a `kind`, a closed std::variant to be
+// matched with `Match`. Nodes are plain values: copying is deep, `==` compares everything, spans included. Two trees
+// are equal up to their spans when PrintTree (print.h) gives the same text.
 //
 // Invariants of a tree that Parse returns
 //   * every node has a span inside the file; the span of a node covers those of its children;
@@ -105,6 +105,13 @@ struct Negate {
   bool operator==(const Negate&) const = default;
 };
 
+// `!x`.
+struct Not {
+  Box<Expression> operand;
+
+  bool operator==(const Not&) const = default;
+};
+
 enum class BinaryOperator {
   kAdd,
   kSubtract,
@@ -117,9 +124,11 @@ enum class BinaryOperator {
   kLessEqual,
   kGreater,
   kGreaterEqual,
+  kAnd,
+  kOr,
 };
 
-// `a + b`. Arithmetic is left associative; comparisons do not chain.
+// `a + b`. Arithmetic, `&&` and `||` are left associative; comparisons do not chain.
 struct Binary {
   BinaryOperator op = BinaryOperator::kAdd;
   Span operator_span;
@@ -211,7 +220,7 @@ struct Attributed {
 
 struct Expression {
   using Kind = std::variant<IntegerLiteral, FloatLiteral, SizeLiteral, StringLiteral, BoolLiteral, Name, Wildcard,
-                            Negate, Binary, Call, Index, Tuple, Map, Attributed>;
+                            Negate, Not, Binary, Call, Index, Tuple, Map, Attributed>;
   Span span;
   Kind kind;
 
@@ -301,6 +310,23 @@ struct For {
   bool operator==(const For& other) const;
 };
 
+// `if deep { … }`: a part of an If.
+struct Branch {
+  std::optional<Expression> condition;  // Absent behind a last `else`.
+  std::vector<Statement> body;
+  Span body_begin;  // The opening brace.
+  Span body_end;    // The closing brace.
+
+  bool operator==(const Branch& other) const;
+};
+
+// `if deep { … } else if wide { … } else { … }`: the body of the first branch whose condition holds.
+struct If {
+  std::vector<Branch> branches;  // At least one; only the last may have no condition.
+
+  bool operator==(const If&) const = default;
+};
+
 // `loss cross_entropy(logits, label);`
 struct Loss {
   Expression value;
@@ -348,7 +374,7 @@ struct Evaluate {
 
 struct Statement {
   using Kind =
-      std::variant<Input, Param, Let, Assign, Update, For, Loss, Metric, Return, Print, AssertFinite, Evaluate>;
+      std::variant<Input, Param, Let, Assign, Update, For, If, Loss, Metric, Return, Print, AssertFinite, Evaluate>;
   Span span;  // With the attributes and the semicolon.
   std::vector<Attribute> attributes;
   Kind kind;
@@ -376,6 +402,14 @@ struct Setting {
   Expression value;
 
   bool operator==(const Setting&) const = default;
+};
+
+// `import "blocks.model";`: the functions and ops of another file.
+struct Import {
+  Span path_span;
+  StringLiteral path;
+
+  bool operator==(const Import&) const = default;
 };
 
 // `model MnistMlp(batch: int = 256) { … }`
@@ -441,8 +475,8 @@ struct Parallel {
 };
 
 struct Item {
-  using Kind = std::variant<Model, Function, OpDefinition, Train, Parallel>;
-  Span span;  // With the attributes and the closing brace.
+  using Kind = std::variant<Import, Model, Function, OpDefinition, Train, Parallel>;
+  Span span;  // With the attributes and the closing brace or semicolon.
   std::vector<Attribute> attributes;
   Kind kind;
 
@@ -471,6 +505,11 @@ struct File {
 inline bool For::operator==(const For& other) const {
   return variable == other.variable && begin == other.begin && end == other.end && body == other.body &&
          body_begin == other.body_begin;
+}
+
+inline bool Branch::operator==(const Branch& other) const {
+  return condition == other.condition && body == other.body && body_begin == other.body_begin &&
+         body_end == other.body_end;
 }
 
 }  // namespace cleave::dsl::syntax
