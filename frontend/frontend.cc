@@ -3,7 +3,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -22,6 +21,7 @@
 #include "frontend/evaluate/evaluator.h"
 #include "frontend/finish/finish.h"
 #include "frontend/functions/functions.h"
+#include "frontend/imports/imports.h"
 #include "frontend/inputs/inputs.h"
 #include "frontend/optimizer/optimizer.h"
 #include "frontend/overrides/overrides.h"
@@ -55,6 +55,23 @@ void TakeOnce(const T& item, Span span, const T*& taken, Span& taken_span, const
       Error(Code::kE0502, absl::StrCat("more than one ", what)).At(span, "the second").At(taken_span, "the first"));
 }
 
+// Attributes of items other than `#[manual]` are those of functions, which are read at each call.
+void CheckAttributes(const dsl::syntax::File& file, Reporter& reporter) {
+  for (const dsl::syntax::Item& item : file.items) {
+    for (const dsl::syntax::Attribute& attribute : item.attributes) {
+      if (attribute.name.text == "manual" && std::holds_alternative<dsl::syntax::Model>(item.kind)) {
+        if (attribute.has_parentheses) {
+          reporter.Report(Error(Code::kE0303, "`manual` takes no arguments").At(attribute.span, "write `#[manual]`"));
+        }
+        continue;
+      }
+      if (IsBlockAttribute(attribute.name.text) && std::holds_alternative<dsl::syntax::Function>(item.kind)) continue;
+      reporter.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` has no meaning here"))
+                          .At(attribute.span, "applies to no op"));
+    }
+  }
+}
+
 Items CollectItems(const dsl::syntax::File& file, Reporter& reporter) {
   Items items;
   Span model, train, parallel;
@@ -69,17 +86,8 @@ Items CollectItems(const dsl::syntax::File& file, Reporter& reporter) {
       TakeOnce(*found, head, items.parallel, parallel, "`parallel` block", reporter);
     }
     for (const dsl::syntax::Attribute& attribute : item.attributes) {
-      if (attribute.name.text == "manual" && std::holds_alternative<dsl::syntax::Model>(item.kind)) {
+      if (attribute.name.text == "manual" && std::holds_alternative<dsl::syntax::Model>(item.kind))
         items.manual = attribute.span;
-        if (attribute.has_parentheses) {
-          reporter.Report(Error(Code::kE0303, "`manual` takes no arguments").At(attribute.span, "write `#[manual]`"));
-        }
-        continue;
-      }
-      // It is read at each call.
-      if (IsBlockAttribute(attribute.name.text) && std::holds_alternative<dsl::syntax::Function>(item.kind)) continue;
-      reporter.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` has no meaning here"))
-                          .At(attribute.span, "applies to no op"));
     }
   }
   if (items.model == nullptr && !reporter.has_errors()) {
@@ -215,17 +223,23 @@ void WarnOfUnusedFunctions(const dsl::syntax::Model& model, const SettingTexts& 
                            Reporter& reporter) {
   std::vector<dsl::syntax::Expression> settings;
   for (const SettingText& text : train) settings.push_back(text.setting.value);
-  const std::set<std::string> called = functions.CalledFrom(model, settings);
-  for (const Function* function : functions.user_functions()) {
-    if (called.count(function->name()) > 0 || function->name()[0] == '_' || function->broken) continue;
+  const std::set<const Function*> called = functions.CalledFrom(model, settings);
+  for (const Function* function : functions.model_functions()) {
+    if (called.count(function) > 0 || function->name()[0] == '_' || function->broken) continue;
     reporter.Report(Warning(Code::kW0614, absl::StrCat("function `", function->name(), "` is never called"))
                         .At(function->syntax->name.span, "defined here")
                         .Note("a function is checked when it is called"));
   }
 }
 
-std::string HashOf(absl::string_view text, const FrontendOptions& options) {
-  std::string hashed(text);
+// Of the texts of all files that the model consists of, and of what the command line changes in them.
+std::string HashOf(const dsl::syntax::File& file, const Imports& imports, const SourceSet& sources,
+                   const FrontendOptions& options) {
+  std::string hashed(sources.file(file.file).text());
+  for (const dsl::syntax::File& imported : imports.files) {
+    const SourceFile& text = sources.file(imported.file);
+    absl::StrAppend(&hashed, "\nimport ", text.text().size(), "\n", text.text());
+  }
   for (const auto& [name, value] : options.overrides) absl::StrAppend(&hashed, "\n--set ", name, "=", value);
   return absl::StrFormat("xxh3:%016x", static_cast<uint64_t>(XXH3_64bits(hashed.data(), hashed.size())));
 }
@@ -264,8 +278,12 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   const std::optional<dsl::syntax::File> prelude = dsl::Parse(prelude_text, sources, prelude_mistakes);
   CLEAVE_CHECK(prelude.has_value()) << RenderText(prelude_mistakes, sources);
 
+  const Imports imports = LoadImports(file, sources, reporter);
+  if (reporter.has_errors()) return std::nullopt;  // Names that are missing would only follow from that.
   const Items items = CollectItems(file, reporter);
-  const FunctionTable functions(file, *prelude, reporter);
+  CheckAttributes(file, reporter);
+  for (const dsl::syntax::File& imported : imports.files) CheckAttributes(imported, reporter);
+  const FunctionTable functions(file, imports, *prelude, reporter);
   if (items.model == nullptr) return std::nullopt;
 
   static const auto& kNone = *new std::vector<dsl::syntax::Setting>();
@@ -279,8 +297,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
                                      TextsOf(items.parallel ? items.parallel->settings : kNone), reporter)},
       sources, reporter);
 
-  const std::string folder = std::filesystem::path(sources.file(file.file).path()).parent_path().string();
-  const CustomOps custom_ops(file, folder, options.target, reporter);
+  const CustomOps custom_ops(file, imports, sources, options.target, reporter);
   Evaluator evaluator(functions, custom_ops, reporter);
   evaluator.SetModel(*items.model, items.manual);
   DefineArguments(*items.model, overridden.arguments, evaluator, reporter);
@@ -327,7 +344,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   module.graph = std::move(expansion.graph);
   module.graph.model = items.model->name.text;
   module.graph.file = sources.file(file.file).path();
-  module.graph.hash = HashOf(sources.file(file.file).text(), options);
+  module.graph.hash = HashOf(file, imports, sources, options);
   module.pins.pins = std::move(expansion.pins);
   module.pins.priorities = std::move(expansion.priorities);
   module.pins.regions = std::move(expansion.regions);

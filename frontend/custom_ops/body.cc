@@ -90,7 +90,7 @@ const BodyFile* LoadBody(const std::string& folder, const std::string& path, Spa
   if (!text.ok()) {
     reporter.Report(Error(Code::kE0114, std::string(text.status().message()))
                         .At(place, "the C++ body of the op")
-                        .Note("the path starts from the folder of the model file"));
+                        .Note("the path starts from the folder of the file that defines the op"));
     return nullptr;
   }
   if (const std::optional<size_t> control = FindDirectionControl(*text)) {

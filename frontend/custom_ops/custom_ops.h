@@ -1,4 +1,4 @@
-// The ops that a model file defines, as far as they can be understood without a call.
+// The ops that a model defines, as far as they can be understood without a call.
 #ifndef CLEAVE_FRONTEND_CUSTOM_OPS_CUSTOM_OPS_H_
 #define CLEAVE_FRONTEND_CUSTOM_OPS_CUSTOM_OPS_H_
 
@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/source/source.h"
 #include "dsl/syntax/syntax.h"
 #include "frontend/functions/functions.h"
+#include "frontend/imports/imports.h"
 #include "frontend/report/report.h"
 #include "ir/tensor/formula/formula.h"
 
@@ -41,16 +43,19 @@ struct CustomOp {
 
 class CustomOps {
  public:
-  // `folder`: the folder of the model file; paths of bodies are relative to it. `target`: the target whose bodies are
-  // read, "cpu" or "cuda". Keeps pointers into `file`.
-  CustomOps(const dsl::syntax::File& file, const std::string& folder, const std::string& target, Reporter& reporter);
+  // Those of the model's file and of the files that it imports; paths of bodies are relative to the file in which the
+  // op stands. `target`: the target whose bodies are read, "cpu" or "cuda". Keeps pointers into the files.
+  CustomOps(const dsl::syntax::File& model, const Imports& imports, const SourceSet& sources, const std::string& target,
+            Reporter& reporter);
   CustomOps(const CustomOps&) = delete;
   CustomOps& operator=(const CustomOps&) = delete;
 
-  // REQUIRES: the definition is in the file.
+  // REQUIRES: the definition is in one of the files.
   const CustomOp& Get(const dsl::syntax::OpDefinition& syntax) const { return *by_syntax_.at(&syntax); }
 
  private:
+  void Add(const dsl::syntax::File& file, const std::string& folder, const std::string& target, Reporter& reporter);
+
   // A list, because pointers to the elements are kept.
   std::list<CustomOp> ops_;
   std::list<BodyFile> files_;

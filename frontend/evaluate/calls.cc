@@ -6,6 +6,7 @@
 #include "frontend/evaluate/function_call.h"
 #include "frontend/evaluate/op_call.h"
 #include "frontend/evaluate/ranks/primitive_call.h"
+#include "frontend/evaluate/tensors/filled.h"
 #include "frontend/evaluate/tensors/tuples.h"
 
 namespace cleave::frontend {
@@ -40,6 +41,7 @@ Value EvaluateCall(const CallSite& site, Pieces& pieces) {
   if (name->text == "ndim") return DimensionCount(site, context);
   if (name->text == "sample_mask")
     return pieces.mask.Call(site, pieces.vmap.is_mapped(), pieces.sources.inputs(), context);
+  if (IsFilled(name->text)) return Filled(site, context);
   if (name->text == "stack") return Stack(site, context);
   if (name->text == "split") return Split(site, context);
   if (name->text == "vmap") {
@@ -57,7 +59,7 @@ Value EvaluateCall(const CallSite& site, Pieces& pieces) {
     binding->used = true;
     error = Error(Code::kE0204, absl::StrCat("`", name->text, "` is a value, not a function"))
                 .At(call.callee->span, absl::StrCat("this is ", DescribeType(binding->value, context.graph())));
-  } else if (auto nearest = NearestName(name->text, pieces.functions.Names())) {
+  } else if (auto nearest = NearestName(name->text, pieces.functions.Names(frame.function))) {
     error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
   }
   context.reporter.Report(std::move(error));

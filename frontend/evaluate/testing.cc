@@ -13,6 +13,7 @@
 #include "frontend/custom_ops/custom_ops.h"
 #include "frontend/evaluate/evaluator.h"
 #include "frontend/functions/functions.h"
+#include "frontend/imports/imports.h"
 #include "frontend/report/report.h"
 
 namespace cleave::frontend {
@@ -41,8 +42,9 @@ Expanded ExpandBody(const std::string& body, const std::string& rest) {
   const std::optional<dsl::syntax::File> file = dsl::Parse(sources.Add("test.model", text), sources, diagnostics);
   CLEAVE_CHECK(file.has_value()) << RenderText(diagnostics, sources);
   Reporter reporter(sources, diagnostics);
-  const FunctionTable functions(*file, dsl::syntax::File(), reporter);
-  const CustomOps custom_ops(*file, "", "cpu", reporter);
+  const dsl::syntax::File prelude{.file = sources.Add("prelude.model", ""), .items = {}};
+  const FunctionTable functions(*file, Imports(), prelude, reporter);
+  const CustomOps custom_ops(*file, Imports(), sources, "cpu", reporter);
   Evaluator evaluator(functions, custom_ops, reporter);
   const auto& model = std::get<dsl::syntax::Model>(file->items[0].kind);
   evaluator.SetModel(model, std::nullopt);

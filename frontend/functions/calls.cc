@@ -5,69 +5,129 @@
 namespace cleave::frontend {
 namespace {
 
-void ForEachCallIn(const std::vector<dsl::syntax::Argument>& arguments, const CallVisitor& visit) {
-  for (const dsl::syntax::Argument& argument : arguments) ForEachCall(*argument.value, visit);
+using ExpressionVisitor = std::function<void(const dsl::syntax::Expression&)>;
+
+void ForEachExpressionIn(const std::vector<dsl::syntax::Argument>& arguments, const ExpressionVisitor& visit);
+
+// Each expression before those inside it, but not in attributes.
+void ForEachExpression(const dsl::syntax::Expression& expression, const ExpressionVisitor& visit) {
+  visit(expression);
+  Match(
+      expression.kind, [&](const dsl::syntax::Negate& negate) { ForEachExpression(*negate.operand, visit); },
+      [&](const dsl::syntax::Not& negation) { ForEachExpression(*negation.operand, visit); },
+      [&](const dsl::syntax::Binary& binary) {
+        ForEachExpression(*binary.left, visit);
+        ForEachExpression(*binary.right, visit);
+      },
+      [&](const dsl::syntax::Call& call) {
+        ForEachExpression(*call.callee, visit);
+        ForEachExpressionIn(call.arguments, visit);
+      },
+      [&](const dsl::syntax::Index& index) {
+        ForEachExpression(*index.base, visit);
+        for (const dsl::syntax::Subscript& subscript : index.subscripts) {
+          if (subscript.begin) ForEachExpression(**subscript.begin, visit);
+          if (subscript.end) ForEachExpression(**subscript.end, visit);
+        }
+      },
+      [&](const dsl::syntax::Tuple& tuple) { ForEachExpressionIn(tuple.elements, visit); },
+      [&](const dsl::syntax::Map& map) {
+        for (const dsl::syntax::MapEntry& entry : map.entries) ForEachExpression(*entry.value, visit);
+      },
+      [&](const dsl::syntax::Attributed& attributed) { ForEachExpression(*attributed.operand, visit); },
+      [](const auto&) {});  // Literals and names.
+}
+
+void ForEachExpressionIn(const std::vector<dsl::syntax::Argument>& arguments, const ExpressionVisitor& visit) {
+  for (const dsl::syntax::Argument& argument : arguments) ForEachExpression(*argument.value, visit);
+}
+
+// Whether types and initialisers of a body are visited, too.
+enum class Parts { kValues, kAll };
+
+void ForEachExpression(absl::Span<const dsl::syntax::Statement> body, Parts parts, const ExpressionVisitor& visit) {
+  const auto visit_type = [&](const dsl::syntax::Type& type) {
+    if (parts == Parts::kValues || !type.dimensions) return;
+    for (const dsl::syntax::Dimension& dimension : *type.dimensions) {
+      const auto* size = std::get_if<dsl::syntax::Expression>(&dimension.kind);
+      if (size != nullptr) ForEachExpression(*size, visit);
+    }
+  };
+  for (const dsl::syntax::Statement& statement : body) {
+    Match(
+        statement.kind, [&](const dsl::syntax::Input& input) { visit_type(input.type); },
+        [&](const dsl::syntax::Param& param) {
+          visit_type(param.type);
+          if (parts == Parts::kAll) ForEachExpression(param.initializer, visit);
+        },
+        [&](const dsl::syntax::Let& let) {
+          if (let.type) visit_type(*let.type);
+          ForEachExpression(let.value, visit);
+        },
+        [&](const dsl::syntax::For& loop) {
+          ForEachExpression(loop.begin, visit);
+          ForEachExpression(loop.end, visit);
+          ForEachExpression(loop.body, parts, visit);
+        },
+        [&](const dsl::syntax::If& choice) {
+          for (const dsl::syntax::Branch& branch : choice.branches) {
+            if (branch.condition) ForEachExpression(*branch.condition, visit);
+            ForEachExpression(branch.body, parts, visit);
+          }
+        },
+        [&](const auto& with_value) { ForEachExpression(with_value.value, visit); });
+  }
+}
+
+// `visit` for the calls among expressions.
+ExpressionVisitor AtCalls(const CallVisitor& visit) {
+  return [&visit](const dsl::syntax::Expression& expression) {
+    const auto* call = std::get_if<dsl::syntax::Call>(&expression.kind);
+    const auto* name = call == nullptr ? nullptr : std::get_if<dsl::syntax::Name>(&call->callee->kind);
+    if (name == nullptr) return;
+    visit(name->text, expression.span);
+    if (name->text != "vmap" || call->arguments.empty()) return;
+    const dsl::syntax::Argument& first = call->arguments.front();
+    if (const auto* mapped = std::get_if<dsl::syntax::Name>(&first.value->kind)) visit(mapped->text, first.span);
+  };
+}
+
+// `visit` for the names among expressions.
+ExpressionVisitor AtNames(const NameVisitor& visit) {
+  return [&visit](const dsl::syntax::Expression& expression) {
+    if (const auto* name = std::get_if<dsl::syntax::Name>(&expression.kind)) visit(name->text);
+  };
 }
 
 }  // namespace
 
 void ForEachCall(const dsl::syntax::Expression& expression, const CallVisitor& visit) {
-  Match(
-      expression.kind, [](const dsl::syntax::IntegerLiteral&) {}, [](const dsl::syntax::FloatLiteral&) {},
-      [](const dsl::syntax::SizeLiteral&) {}, [](const dsl::syntax::StringLiteral&) {},
-      [](const dsl::syntax::BoolLiteral&) {}, [](const dsl::syntax::Name&) {}, [](const dsl::syntax::Wildcard&) {},
-      [&](const dsl::syntax::Negate& negate) { ForEachCall(*negate.operand, visit); },
-      [&](const dsl::syntax::Binary& binary) {
-        ForEachCall(*binary.left, visit);
-        ForEachCall(*binary.right, visit);
-      },
-      [&](const dsl::syntax::Call& call) {
-        if (const auto* name = std::get_if<dsl::syntax::Name>(&call.callee->kind)) {
-          visit(name->text, expression.span);
-          const auto* mapped = name->text != "vmap" || call.arguments.empty()
-                                   ? nullptr
-                                   : std::get_if<dsl::syntax::Name>(&call.arguments.front().value->kind);
-          if (mapped != nullptr) visit(mapped->text, call.arguments.front().span);
-        } else {
-          ForEachCall(*call.callee, visit);
-        }
-        ForEachCallIn(call.arguments, visit);
-      },
-      [&](const dsl::syntax::Index& index) {
-        ForEachCall(*index.base, visit);
-        for (const dsl::syntax::Subscript& subscript : index.subscripts) {
-          if (subscript.begin) ForEachCall(**subscript.begin, visit);
-          if (subscript.end) ForEachCall(**subscript.end, visit);
-        }
-      },
-      [&](const dsl::syntax::Tuple& tuple) { ForEachCallIn(tuple.elements, visit); },
-      [&](const dsl::syntax::Map& map) {
-        for (const dsl::syntax::MapEntry& entry : map.entries) ForEachCall(*entry.value, visit);
-      },
-      [&](const dsl::syntax::Attributed& attributed) { ForEachCall(*attributed.operand, visit); });
+  ForEachExpression(expression, AtCalls(visit));
 }
 
 void ForEachCall(const std::vector<dsl::syntax::Statement>& body, const CallVisitor& visit) {
-  for (const dsl::syntax::Statement& statement : body) {
-    Match(
-        statement.kind, [](const dsl::syntax::Input&) {}, [](const dsl::syntax::Param&) {},
-        [&](const dsl::syntax::For& loop) {
-          ForEachCall(loop.begin, visit);
-          ForEachCall(loop.end, visit);
-          ForEachCall(loop.body, visit);
-        },
-        [&](const auto& with_value) { ForEachCall(with_value.value, visit); });
-  }
+  ForEachExpression(body, Parts::kValues, AtCalls(visit));
+}
+
+void ForEachName(const dsl::syntax::Expression& expression, const NameVisitor& visit) {
+  ForEachExpression(expression, AtNames(visit));
+}
+
+void ForEachName(absl::Span<const dsl::syntax::Statement> body, const NameVisitor& visit) {
+  ForEachExpression(body, Parts::kAll, AtNames(visit));
 }
 
 std::vector<std::string> DeclaredParameters(const std::vector<dsl::syntax::Statement>& body) {
   std::vector<std::string> names;
   for (const dsl::syntax::Statement& statement : body) {
     if (const auto* param = std::get_if<dsl::syntax::Param>(&statement.kind)) names.push_back(param->name.text);
-    const auto* loop = std::get_if<dsl::syntax::For>(&statement.kind);
-    if (loop == nullptr) continue;
-    const std::vector<std::string> inside = DeclaredParameters(loop->body);
-    names.insert(names.end(), inside.begin(), inside.end());
+    const auto add = [&](const std::vector<dsl::syntax::Statement>& inner) {
+      const std::vector<std::string> inside = DeclaredParameters(inner);
+      names.insert(names.end(), inside.begin(), inside.end());
+    };
+    if (const auto* loop = std::get_if<dsl::syntax::For>(&statement.kind)) add(loop->body);
+    const auto* choice = std::get_if<dsl::syntax::If>(&statement.kind);
+    for (size_t i = 0; choice != nullptr && i < choice->branches.size(); ++i) add(choice->branches[i].body);
   }
   return names;
 }

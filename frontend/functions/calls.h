@@ -1,4 +1,4 @@
-// Visits the calls in a piece of syntax, without expanding anything.
+// Visits the calls and the names in a piece of syntax, without expanding anything.
 #ifndef CLEAVE_FRONTEND_FUNCTIONS_CALLS_H_
 #define CLEAVE_FRONTEND_FUNCTIONS_CALLS_H_
 
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "dsl/syntax/syntax.h"
 
 namespace cleave::frontend {
@@ -16,7 +17,13 @@ using CallVisitor = std::function<void(const std::string& callee, Span span)>;
 void ForEachCall(const dsl::syntax::Expression& expression, const CallVisitor& visit);
 void ForEachCall(const std::vector<dsl::syntax::Statement>& body, const CallVisitor& visit);
 
-// The names of the `param`s in the body, loops included.
+// Called for each use of a name, also in types and initialisers, but not in attributes.
+using NameVisitor = std::function<void(const std::string& name)>;
+
+void ForEachName(const dsl::syntax::Expression& expression, const NameVisitor& visit);
+void ForEachName(absl::Span<const dsl::syntax::Statement> body, const NameVisitor& visit);
+
+// The names of the `param`s in the body, those of its loops and of all branches of an `if` included.
 std::vector<std::string> DeclaredParameters(const std::vector<dsl::syntax::Statement>& body);
 
 }  // namespace cleave::frontend

@@ -5,66 +5,126 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/match/match.h"
 #include "frontend/functions/calls.h"
 
 namespace cleave::frontend {
+namespace {
 
-FunctionTable::FunctionTable(const dsl::syntax::File& user, const dsl::syntax::File& prelude, Reporter& reporter) {
-  for (const dsl::syntax::Item& item : prelude.items) {
-    if (const auto* function = std::get_if<dsl::syntax::Function>(&item.kind)) {
-      prelude_[function->name.text] = Function{.syntax = function, .of_prelude = true};
-    }
+Span PlaceOf(const std::variant<Function*, const dsl::syntax::OpDefinition*>& definition) {
+  return Match(
+      definition, [](const Function* function) { return function->syntax->name.span; },
+      [](const dsl::syntax::OpDefinition* op) { return op->name.span; });
+}
+
+absl::string_view KindOf(const std::variant<Function*, const dsl::syntax::OpDefinition*>& definition) {
+  return std::holds_alternative<Function*>(definition) ? "function" : "op";
+}
+
+Diagnostic DefinedTwice(absl::string_view what, const std::string& name, Span again, Span first) {
+  return Error(Code::kE0202, absl::StrCat(what, what.empty() ? "" : " ", "`", name, "` is defined twice"))
+      .At(again, "defined again here")
+      .At(first, "first defined here");
+}
+
+}  // namespace
+
+FunctionTable::FunctionTable(const dsl::syntax::File& model, const Imports& imports, const dsl::syntax::File& prelude,
+                             Reporter& reporter)
+    : model_(model.file), prelude_(prelude.file) {
+  std::map<FileId, Definitions> own;
+  own[model_] = Collect(model, reporter);
+  for (const dsl::syntax::File& file : imports.files) own[file.file] = Collect(file, reporter);
+  for (const auto& [file, definitions] : own) visible_[file] = WithImported(file, own, imports, reporter);
+  const size_t user_functions = functions_.size();
+  visible_[prelude_] = Collect(prelude, reporter);
+  for (auto function = std::next(functions_.begin(), static_cast<int64_t>(user_functions));
+       function != functions_.end(); ++function) {
+    function->of_prelude = true;
   }
-  std::map<std::string, Span> names;
-  for (const dsl::syntax::Item& item : user.items) {
+  FindOwners();
+  ReportRecursion(reporter);
+}
+
+FunctionTable::Definitions FunctionTable::Collect(const dsl::syntax::File& file, Reporter& reporter) {
+  Definitions definitions;
+  for (const dsl::syntax::Item& item : file.items) {
     const auto* op = std::get_if<dsl::syntax::OpDefinition>(&item.kind);
     const auto* function = std::get_if<dsl::syntax::Function>(&item.kind);
     if (op == nullptr && function == nullptr) continue;
     const dsl::syntax::Identifier& name = op != nullptr ? op->name : function->name;
-    const auto [first, is_new] = names.try_emplace(name.text, name.span);
-    if (!is_new) {
-      reporter.Report(
-          Error(Code::kE0202, absl::StrCat(op != nullptr ? "op" : "function", " `", name.text, "` is defined twice"))
-              .At(name.span, "defined again here")
-              .At(first->second, "first defined here"));
+    if (const auto first = definitions.find(name.text); first != definitions.end()) {
+      reporter.Report(DefinedTwice(op != nullptr ? "op" : "function", name.text, name.span, PlaceOf(first->second)));
       continue;
     }
     if (op != nullptr) {
-      user_ops_[name.text] = op;
+      const auto [first, is_new] = op_places_.try_emplace(name.text, name.span);
+      if (!is_new) {
+        reporter.Report(DefinedTwice("op", name.text, name.span, first->second)
+                            .Note("in C++ the functions of both would have one name"));
+      }
+      definitions[name.text] = op;
       continue;
     }
-    const auto entry = user_.try_emplace(name.text, Function{.syntax = function, .attributes = &item.attributes}).first;
-    user_order_.push_back(&entry->second);
+    Function& added = functions_.emplace_back(Function{.syntax = function, .attributes = &item.attributes});
+    definitions[name.text] = &added;
     std::map<std::string, Span> parameters;
     for (const dsl::syntax::Parameter& parameter : function->parameters) {
       const auto [first, is_new] = parameters.try_emplace(parameter.name.text, parameter.name.span);
       if (is_new) continue;
-      entry->second.broken = true;
-      reporter.Report(Error(Code::kE0202, absl::StrCat("`", parameter.name.text, "` is defined twice"))
-                          .At(parameter.name.span, "defined again here")
-                          .At(first->second, "first defined here"));
+      added.broken = true;
+      reporter.Report(DefinedTwice("", parameter.name.text, parameter.name.span, first->second));
     }
   }
-  FindOwners();
-  ReportRecursion(reporter);
+  return definitions;
+}
+
+FunctionTable::Definitions FunctionTable::WithImported(FileId file, const std::map<FileId, Definitions>& own,
+                                                       const Imports& imports, Reporter& reporter) const {
+  Definitions visible = own.at(file);
+  const auto list = imports.of.find(file);
+  if (list == imports.of.end()) return visible;
+  for (const Import& import : list->second) {
+    for (const auto& [name, definition] : own.at(import.file)) {
+      const auto [first, is_new] = visible.try_emplace(name, definition);
+      // Ops of one name were reported.
+      if (is_new || (KindOf(definition) == "op" && KindOf(first->second) == "op")) continue;
+      reporter.Report(DefinedTwice(KindOf(definition), name, PlaceOf(definition), PlaceOf(first->second))
+                          .At(import.place, "imported here"));
+    }
+  }
+  return visible;
+}
+
+FileId FunctionTable::FileOf(const Function* inside) const {
+  return inside == nullptr ? model_ : *inside->syntax->name.span.file;
+}
+
+const FunctionTable::Definition* FunctionTable::Lookup(const std::string& name, const Function* inside) const {
+  for (const FileId file : {FileOf(inside), prelude_}) {
+    const Definitions& definitions = visible_.at(file);
+    if (const auto found = definitions.find(name); found != definitions.end()) return &found->second;
+  }
+  return nullptr;
 }
 
 Callee FunctionTable::Find(const std::string& name, const Function* inside) const {
   const ir::OpDefinition* op = ir::FindOp(name);
   if (op != nullptr && !op->callable) op = nullptr;
   if (op != nullptr && inside != nullptr && inside->name() == name) return op;
-  if (inside == nullptr || !inside->of_prelude) {
-    if (auto found = user_.find(name); found != user_.end()) return &found->second;
-    if (auto found = user_ops_.find(name); found != user_ops_.end()) return found->second;
+  if (const Definition* definition = Lookup(name, inside)) {
+    return Match(
+        *definition, [](const Function* function) { return Callee(function); },
+        [](const dsl::syntax::OpDefinition* own) { return Callee(own); });
   }
-  if (auto found = prelude_.find(name); found != prelude_.end()) return &found->second;
   if (op != nullptr) return op;
   return std::monostate();
 }
 
 const Function* FunctionTable::InPrelude(const std::string& name) const {
-  const auto found = prelude_.find(name);
-  return found == prelude_.end() ? nullptr : &found->second;
+  const Definitions& prelude = visible_.at(prelude_);
+  const auto found = prelude.find(name);
+  return found == prelude.end() ? nullptr : std::get<Function*>(found->second);
 }
 
 bool FunctionTable::OwnsParameters(const std::string& name, const Function* inside) const {
@@ -73,55 +133,59 @@ bool FunctionTable::OwnsParameters(const std::string& name, const Function* insi
   return function != nullptr && (*function)->owns_parameters;
 }
 
-std::vector<std::string> FunctionTable::Names() const {
+std::vector<std::string> FunctionTable::Names(const Function* inside) const {
   std::set<std::string> names;
-  for (const auto& [name, function] : user_) names.insert(name);
-  for (const auto& [name, op] : user_ops_) names.insert(name);
-  for (const auto& [name, function] : prelude_) names.insert(name);
+  for (const FileId file : {FileOf(inside), prelude_}) {
+    for (const auto& [name, definition] : visible_.at(file)) names.insert(name);
+  }
   for (const ir::OpDefinition* op : ir::AllOps()) {
     if (op->callable && op->op_class != ir::OpClass::kSource) names.insert(op->name());
   }
   return {names.begin(), names.end()};
 }
 
+std::vector<const Function*> FunctionTable::model_functions() const {
+  std::vector<const Function*> functions;
+  for (const Function& function : functions_) {
+    if (FileOf(&function) == model_) functions.push_back(&function);
+  }
+  return functions;
+}
+
 std::vector<Function*> FunctionTable::Callees(const Function& function) {
   std::vector<Function*> callees;
   ForEachCall(function.syntax->body, [&](const std::string& name, Span) {
-    const Callee callee = Find(name, &function);
-    if (const auto* called = std::get_if<const Function*>(&callee)) {
-      auto& table = (*called)->of_prelude ? prelude_ : user_;
-      callees.push_back(&table.at(name));
-    }
+    // The op of its own name is what a function wraps.
+    if (std::holds_alternative<const ir::OpDefinition*>(Find(name, &function))) return;
+    const Definition* definition = Lookup(name, &function);
+    if (definition == nullptr) return;
+    if (Function* const* callee = std::get_if<Function*>(definition)) callees.push_back(*callee);
   });
   return callees;
 }
 
 void FunctionTable::FindOwners() {
-  for (auto* table : {&prelude_, &user_}) {
-    for (auto& [name, function] : *table) callees_[&function] = Callees(function);
-  }
+  for (const Function& function : functions_) callees_[&function] = Callees(function);
   bool changed = true;
   while (changed) {
     changed = false;
-    for (auto* table : {&prelude_, &user_}) {
-      for (auto& [name, function] : *table) {
-        if (function.owns_parameters) continue;
-        const std::vector<Function*>& callees = callees_.at(&function);
-        function.owns_parameters =
-            !DeclaredParameters(function.syntax->body).empty() ||
-            std::any_of(callees.begin(), callees.end(), [](const Function* callee) { return callee->owns_parameters; });
-        changed |= function.owns_parameters;
-      }
+    for (Function& function : functions_) {
+      if (function.owns_parameters) continue;
+      const std::vector<Function*>& callees = callees_.at(&function);
+      function.owns_parameters =
+          !DeclaredParameters(function.syntax->body).empty() ||
+          std::any_of(callees.begin(), callees.end(), [](const Function* callee) { return callee->owns_parameters; });
+      changed |= function.owns_parameters;
     }
   }
 }
 
-std::set<std::string> FunctionTable::CalledFrom(const dsl::syntax::Model& model,
-                                                const std::vector<dsl::syntax::Expression>& settings) const {
-  std::set<std::string> names;
+std::set<const Function*> FunctionTable::CalledFrom(const dsl::syntax::Model& model,
+                                                    const std::vector<dsl::syntax::Expression>& settings) const {
+  std::set<const Function*> called;
   std::vector<const Function*> open;
   const auto reach = [&](const Function* function) {
-    if (!function->of_prelude && names.insert(function->name()).second) open.push_back(function);
+    if (!function->of_prelude && called.insert(function).second) open.push_back(function);
   };
   const CallVisitor visit = [&](const std::string& name, Span) {
     const Callee callee = Find(name, nullptr);
@@ -134,7 +198,7 @@ std::set<std::string> FunctionTable::CalledFrom(const dsl::syntax::Model& model,
     open.pop_back();
     for (const Function* callee : callees_.at(function)) reach(callee);
   }
-  return names;
+  return called;
 }
 
 void FunctionTable::ReportRecursion(Reporter& reporter) {
@@ -172,7 +236,9 @@ void FunctionTable::ReportRecursion(Reporter& reporter) {
     for (Function* callee : callees_.at(function)) visit(callee);
     path.pop_back();
   };
-  for (const Function* function : user_order_) visit(&user_.at(function->name()));
+  for (Function& function : functions_) {
+    if (!function.of_prelude) visit(&function);
+  }
 }
 
 }  // namespace cleave::frontend

@@ -1,16 +1,19 @@
-// The functions that a model can call, the user's and those of the prelude: which functions they call, and which own
-// parameters.
+// The functions that a model can call, the user's and those of the prelude: what a name means where, which functions
+// they call, and which own parameters.
 #ifndef CLEAVE_FRONTEND_FUNCTIONS_FUNCTIONS_H_
 #define CLEAVE_FRONTEND_FUNCTIONS_FUNCTIONS_H_
 
 #include <cstddef>
+#include <list>
 #include <map>
 #include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "base/source/source.h"
 #include "dsl/syntax/syntax.h"
+#include "frontend/imports/imports.h"
 #include "frontend/report/report.h"
 #include "ir/graph/ops/ops.h"
 
@@ -34,14 +37,15 @@ using Callee = std::variant<std::monostate, const Function*, const ir::OpDefinit
 
 class FunctionTable {
  public:
-  // Keeps pointers into both files. Reports functions and ops defined twice and functions that call themselves.
-  FunctionTable(const dsl::syntax::File& user, const dsl::syntax::File& prelude, Reporter& reporter);
+  // Keeps pointers into all files. Reports functions and ops defined twice and functions that call themselves.
+  FunctionTable(const dsl::syntax::File& model, const Imports& imports, const dsl::syntax::File& prelude,
+                Reporter& reporter);
   FunctionTable(const FunctionTable&) = delete;
   FunctionTable& operator=(const FunctionTable&) = delete;
 
-  // What `name` means inside `inside` (null: in the model): a function or op of the user, then a function of the
-  // prelude, then an op of the table. Two exceptions: a function sees the op of its own name, so that it can wrap it;
-  // and the prelude does not see the user's functions and ops.
+  // What `name` means inside `inside` (null: in the model): a function or op of its file or of a file that this one
+  // imports, then a function of the prelude, then an op of the table. But a function sees the op of its own name, so
+  // that it can wrap it.
   Callee Find(const std::string& name, const Function* inside) const;
 
   // The function of the prelude that has this name, whatever the user calls so; null where there is none.
@@ -50,25 +54,35 @@ class FunctionTable {
   // Whether the calls of `name` inside `inside` own parameters.
   bool OwnsParameters(const std::string& name, const Function* inside) const;
 
-  // Everything that can be called, for "did you mean".
-  std::vector<std::string> Names() const;
+  // Everything that `inside` can call, for "did you mean".
+  std::vector<std::string> Names(const Function* inside) const;
 
-  // The names of the user's functions that the model and the values of settings reach.
-  std::set<std::string> CalledFrom(const dsl::syntax::Model& model,
-                                   const std::vector<dsl::syntax::Expression>& settings) const;
+  // The functions that the model and the values of settings reach.
+  std::set<const Function*> CalledFrom(const dsl::syntax::Model& model,
+                                       const std::vector<dsl::syntax::Expression>& settings) const;
 
-  const std::vector<const Function*>& user_functions() const { return user_order_; }
+  // Those of the model's own file.
+  std::vector<const Function*> model_functions() const;
 
  private:
+  using Definition = std::variant<Function*, const dsl::syntax::OpDefinition*>;
+  using Definitions = std::map<std::string, Definition>;
+
+  Definitions Collect(const dsl::syntax::File& file, Reporter& reporter);
+  Definitions WithImported(FileId file, const std::map<FileId, Definitions>& own, const Imports& imports,
+                           Reporter& reporter) const;
+  const Definition* Lookup(const std::string& name, const Function* inside) const;
+  FileId FileOf(const Function* inside) const;
   void FindOwners();
   void ReportRecursion(Reporter& reporter);
   std::vector<Function*> Callees(const Function& function);
 
-  std::map<std::string, Function> user_;
-  std::map<std::string, const dsl::syntax::OpDefinition*> user_ops_;
-  std::map<std::string, Function> prelude_;
+  FileId model_;
+  FileId prelude_;
+  std::list<Function> functions_;          // Of all files, those of the prelude last.
+  std::map<std::string, Span> op_places_;  // A program has the ops of all files, by name.
+  std::map<FileId, Definitions> visible_;  // What the text of a file can call besides the prelude and the op table.
   std::map<const Function*, std::vector<Function*>> callees_;
-  std::vector<const Function*> user_order_;
 };
 
 }  // namespace cleave::frontend

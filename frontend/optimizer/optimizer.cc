@@ -327,7 +327,7 @@ std::map<std::string, Value> Optimizer::NamesInGroup() const {
 
 void Optimizer::ReportUnknown(const dsl::syntax::Expression& callee, const std::string& name) {
   std::vector<std::string> known;
-  for (const std::string& each : functions_.Names()) {
+  for (const std::string& each : functions_.Names(nullptr)) {
     const Function* function = FunctionNamed(each);
     if (function != nullptr && PlaceOfRate(*function->syntax).has_value()) known.push_back(each);
   }
