@@ -106,6 +106,10 @@ ElementText NodeText(const ir::Scalar& node, absl::Span<const ElementText> opera
       return CallText("Minimum", operands);
     case ir::Primitive::kAbs:
       return CallText("std::abs", operands);
+    case ir::Primitive::kQuotient:
+      return CallText("Quotient", operands);
+    case ir::Primitive::kRemainder:
+      return CallText("Remainder", operands);
     case ir::Primitive::kToInt32:
       return CallText("ToInt32", operands);
     case ir::Primitive::kExp:

@@ -107,6 +107,8 @@ ElementText FormulaNode(const ir::Scalar& node, const FormulaNames& names, const
       return FormulaCall("std::erf", operands);
     case ir::Primitive::kPow:
       return FormulaCall("std::pow", operands);
+    case ir::Primitive::kQuotient:
+    case ir::Primitive::kRemainder:
     case ir::Primitive::kLogOnePlus:
     case ir::Primitive::kCall:
       break;

@@ -67,6 +67,15 @@ CLEAVE_PORTABLE inline int32_t ToInt32(float x) {
 
 CLEAVE_PORTABLE inline int32_t ToInt32(int32_t x) { return x; }
 
+// Of whole numbers, towards zero, and what is left; both are 0 where the divisor is. Computed in 64 bits, in which the
+// smallest number has an opposite.
+CLEAVE_PORTABLE inline int32_t Quotient(int32_t x, int32_t y) {
+  return y == 0 ? 0 : static_cast<int32_t>(int64_t{x} / y);
+}
+CLEAVE_PORTABLE inline int32_t Remainder(int32_t x, int32_t y) {
+  return y == 0 ? 0 : static_cast<int32_t>(int64_t{x} % y);
+}
+
 // Whether x comes before y when values are ranked from the largest to the smallest: a NaN comes first.
 CLEAVE_PORTABLE inline bool RanksBefore(float x, float y) { return x > y || (x != x && y == y); }
 

@@ -20,6 +20,37 @@ InferResult InferBiasAdd(Types inputs, const Attributes&) {
                 {0, absl::StrCat("has ", Plural(features, "element"), " in its last dimension")}}};
 }
 
+InferResult InferArithmetic(Types inputs, const Attributes&) {
+  if (auto error = CheckOneDType(inputs, 0, "x", 1, "y")) return *error;
+  return InferBroadcast(inputs, ElementwiseDType(inputs));
+}
+
+InferResult InferWhole(Types inputs, const Attributes&) {
+  if (auto error = CheckDType(inputs, 0, DType::kI32, "x")) return *error;
+  if (auto error = CheckDType(inputs, 1, DType::kI32, "y")) return *error;
+  return InferBroadcast(inputs, DType::kI32);
+}
+
+Gradients ArithmeticGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  return op.type.dtype == DType::kI32 ? ZeroGradients(builder, op, dy) : ElementGradients(builder, op, dy);
+}
+
+// A BinaryOp that takes two tensors of i32, too.
+OpDefinition ArithmeticOp(const Scalar& value, std::string summary) {
+  OpDefinition definition = BinaryOp(value, std::move(summary));
+  definition.infer = InferArithmetic;
+  definition.gradient = ArithmeticGradients;
+  return definition;
+}
+
+// (x, y), both i32, with broadcasting.
+OpDefinition WholeOp(const Scalar& value, std::string summary) {
+  OpDefinition definition = BinaryOp(value, std::move(summary));
+  definition.infer = InferWhole;
+  definition.gradient = ZeroGradients;
+  return definition;
+}
+
 OpId BatchBiasAdd(Lift& lift) {
   if (!lift.mapped(1)) return lift.Main(lift.Inputs());
   return lift.Instead(OpKind::kAdd, {lift.value(0), lift.Aligned(1, lift.rank(0))});
@@ -29,22 +60,30 @@ OpId BatchBiasAdd(Lift& lift) {
 
 OpDefinition DefineAdd() {
   const Scalar x = Variable("x"), y = Variable("y");
-  return BinaryOp(x + y, "x + y, with broadcasting");
+  return ArithmeticOp(x + y, "x + y, with broadcasting");
 }
 
 OpDefinition DefineSub() {
   const Scalar x = Variable("x"), y = Variable("y");
-  return BinaryOp(x - y, "x - y, with broadcasting");
+  return ArithmeticOp(x - y, "x - y, with broadcasting");
 }
 
 OpDefinition DefineMul() {
   const Scalar x = Variable("x"), y = Variable("y");
-  return BinaryOp(x * y, "x * y, with broadcasting");
+  return ArithmeticOp(x * y, "x * y, with broadcasting");
 }
 
 OpDefinition DefineDiv() {
   const Scalar x = Variable("x"), y = Variable("y");
   return BinaryOp(x / y, "x / y, with broadcasting");
+}
+
+OpDefinition DefineQuotient() {
+  return WholeOp(Quotient(Variable("x"), Variable("y")), "x / y of i32, towards zero, with broadcasting");
+}
+
+OpDefinition DefineRemainder() {
+  return WholeOp(Remainder(Variable("x"), Variable("y")), "what x / y of i32 leaves, with broadcasting");
 }
 
 OpDefinition DefineNeg() { return UnaryOp({.value = -Variable("x")}, "minus each element"); }

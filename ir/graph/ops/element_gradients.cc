@@ -112,6 +112,8 @@ class GradientOps {
         return OpKind::kPow;
       case Primitive::kVariable:
       case Primitive::kNumber:
+      case Primitive::kQuotient:
+      case Primitive::kRemainder:
       case Primitive::kToInt32:
       case Primitive::kLogOnePlus:
       case Primitive::kCall:

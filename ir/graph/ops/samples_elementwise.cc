@@ -60,6 +60,15 @@ void AddElementwiseSamples(Forms& forms) {
       Binary(maker, Fill::kSigned);
     };
   }
+  for (const OpKind op : {OpKind::kAdd, OpKind::kSub, OpKind::kMul}) {
+    forms[op] = [](Maker& maker) {
+      Binary(maker, Fill::kSigned);
+      Binary(maker, Fill::kLabels);
+    };
+  }
+  for (const OpKind op : {OpKind::kQuotient, OpKind::kRemainder}) {
+    forms[op] = [](Maker& maker) { Binary(maker, Fill::kLabels); };
+  }
   forms[OpKind::kPow] = [](Maker& maker) { Binary(maker, Fill::kPositive); };
   forms[OpKind::kPower] = [](Maker& maker) {
     for (const double exponent : {0.0, 1.0, 2.0, 3.0, -1.0}) {

@@ -40,6 +40,10 @@ double Apply(Primitive primitive, double a, double b, double c) {
       return b < a || b != b ? b : a;
     case Primitive::kAbs:
       return std::abs(a);
+    case Primitive::kQuotient:
+      return b == 0 ? 0 : std::trunc(a / b);
+    case Primitive::kRemainder:
+      return b == 0 ? 0 : std::fmod(a, b);
     case Primitive::kToInt32:
       return std::isnan(a) ? 0 : std::clamp(std::trunc(a), -2147483648.0, 2147483647.0);
     case Primitive::kExp:

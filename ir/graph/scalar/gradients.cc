@@ -52,6 +52,8 @@ class ReverseAccumulation {
       case Primitive::kLessEqual:
       case Primitive::kGreater:
       case Primitive::kGreaterEqual:
+      case Primitive::kQuotient:
+      case Primitive::kRemainder:
       case Primitive::kToInt32:
         return;
       case Primitive::kAdd:

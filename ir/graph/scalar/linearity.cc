@@ -61,6 +61,8 @@ bool IsLinear(const Scalar& value, const std::set<std::string>& variables) {
       case Primitive::kMaximum:
       case Primitive::kMinimum:
       case Primitive::kAbs:
+      case Primitive::kQuotient:
+      case Primitive::kRemainder:
       case Primitive::kToInt32:
       case Primitive::kExp:
       case Primitive::kLog:

@@ -35,6 +35,8 @@ double OperationsOf(const Scalar& node) {
     case Primitive::kSelect:
     case Primitive::kMaximum:
     case Primitive::kMinimum:
+    case Primitive::kQuotient:
+    case Primitive::kRemainder:
     case Primitive::kToInt32:
       return 1;
     case Primitive::kSqrt:
@@ -107,6 +109,8 @@ Scalar Select(const Scalar& condition, const Scalar& a, const Scalar& b) {
 }
 Scalar Maximum(const Scalar& a, const Scalar& b) { return {Primitive::kMaximum, {a, b}}; }
 Scalar Minimum(const Scalar& a, const Scalar& b) { return {Primitive::kMinimum, {a, b}}; }
+Scalar Quotient(const Scalar& a, const Scalar& b) { return {Primitive::kQuotient, {a, b}}; }
+Scalar Remainder(const Scalar& a, const Scalar& b) { return {Primitive::kRemainder, {a, b}}; }
 Scalar Abs(const Scalar& x) { return {Primitive::kAbs, {x}}; }
 Scalar ToInt32(const Scalar& x) { return {Primitive::kToInt32, {x}}; }
 Scalar Exp(const Scalar& x) { return {Primitive::kExp, {x}}; }

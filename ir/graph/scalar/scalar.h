@@ -41,7 +41,9 @@ enum class Primitive {
   kMaximum,  // The larger; a NaN if either is one.
   kMinimum,
   kAbs,
-  kToInt32,  // Towards zero, to the nearest whole number of 32 bits; a NaN becomes 0.
+  kQuotient,   // Of whole numbers, towards zero; 0 where the second is 0.
+  kRemainder,  // x - y * quotient(x, y) of whole numbers; 0 where the second is 0.
+  kToInt32,    // Towards zero, to the nearest whole number of 32 bits; a NaN becomes 0.
   kExp,
   kLog,
   kLogOnePlus,  // log(1 + t) for t in [0, 1].
@@ -129,6 +131,8 @@ Scalar NotEqual(const Scalar& a, const Scalar& b);
 Scalar Select(const Scalar& condition, const Scalar& a, const Scalar& b);
 Scalar Maximum(const Scalar& a, const Scalar& b);
 Scalar Minimum(const Scalar& a, const Scalar& b);
+Scalar Quotient(const Scalar& a, const Scalar& b);
+Scalar Remainder(const Scalar& a, const Scalar& b);
 Scalar Abs(const Scalar& x);
 Scalar ToInt32(const Scalar& x);
 Scalar Exp(const Scalar& x);
@@ -169,10 +173,10 @@ std::vector<std::optional<Scalar>> GradientsOf(const Scalar& value, absl::Span<c
 // its value.
 std::vector<std::optional<Scalar>> GradientsOf(const ScalarFunction& function);
 
-// The number of arithmetic operations of one value. Shared nodes count once: 1 for + - * / and a choice between two
-// values, 4 for a square root, 10 for exp, log and tanh, 18 for log(1 + t), 20 for sin, cos, erf and pow. Signs,
-// comparisons (which are part of a choice), and nodes of numbers only count 0. A function has at least one operation,
-// because its value is written.
+// The number of arithmetic operations of one value. Shared nodes count once: 1 for + - * /, quotients, remainders and a
+// choice between two values, 4 for a square root, 10 for exp, log and tanh, 18 for log(1 + t), 20 for sin, cos, erf and
+// pow. Signs, comparisons (which are part of a choice), and nodes of numbers only count 0. A function has at least one
+// operation, because its value is written.
 double FlopsOf(const Scalar& value);
 double FlopsOf(const ScalarFunction& function);
 
@@ -181,7 +185,7 @@ double FlopsOf(const ScalarFunction& function);
 bool IsLinear(const Scalar& value, const std::set<std::string>& variables);
 
 // A value as text: "div(1.0, sub(1.0, pow(0.9, step)))". A shared node is written each time that it is used. REQUIRES:
-// it has no calls of functions and no kLogOnePlus.
+// it has no calls of functions, no kLogOnePlus, no kQuotient and no kRemainder.
 std::string ScalarText(const Scalar& value);
 
 // The value that a ScalarText stands for; nullopt for any other text.

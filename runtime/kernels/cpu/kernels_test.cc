@@ -99,6 +99,16 @@ TEST(Elementwise, WholeNumbersOf32Bits) {
   EXPECT_EQ(ToInt32(16777217), 16777217);
 }
 
+TEST(Elementwise, WholeDivision) {
+  constexpr int32_t kLeast = std::numeric_limits<int32_t>::min();
+  EXPECT_EQ(Quotient(-7, 2), -3);
+  EXPECT_EQ(Remainder(-7, 2), -1);
+  EXPECT_EQ(Quotient(7, 0), 0);
+  EXPECT_EQ(Remainder(7, 0), 0);
+  EXPECT_EQ(Quotient(kLeast, 3), -715827882);
+  EXPECT_EQ(Remainder(kLeast, -1), 0);
+}
+
 TEST(Elementwise, BoundsKeepNotANumber) {
   const float nan = std::nanf("");
   EXPECT_EQ(Maximum(1.0f, 2.0f), 2.0f);
