@@ -348,8 +348,8 @@ TEST(FrontendTest, ExpandsTheNormalisations) {
            Normalisation{"l2_normalize(image)", "", {{8, 6, 4, 1}}},
            Normalisation{"rms_norm(image)", "y.weight", {{8, 6, 4, 1}}},
            Normalisation{"group_norm(image, 3)", "y.weight y.bias", {{8, 3, 1, 1}, {8, 3, 1, 1}}},
-           Normalisation{"batch_norm(image)", "y.weight y.bias y.mean y.variance", {{6}, {6}}},
-           Normalisation{"ghost_batch_norm(image, 4)", "y.weight y.bias y.mean y.variance", {{4, 6}, {4, 6}, {6}, {6}}},
+           Normalisation{"batch_norm(image)", "y.weight y.mean y.variance y.bias", {{6}, {6}}},
+           Normalisation{"ghost_batch_norm(image, 4)", "y.weight y.mean y.variance y.bias", {{4, 6}, {4, 6}, {6}, {6}}},
        }) {
     const Analyzed analyzed = AnalyzeBody(absl::StrCat(
         "input image: f32[8, 6, 4, 5]; let y: f32[8, 6, 4, 5] = ", c.call, "; loss reduce_mean(y) + reduce_mean(x);"));
@@ -370,8 +370,8 @@ TEST(FrontendTest, ExpandsTheNormalisations) {
       std::string::npos);
 }
 
-TEST(FrontendTest, ANumberNextToIntegersAsksForTheCastOfTheTensor) {
-  for (const char* expression : {"label * 2", "1.5 * label", "label - 1", "2 / label"}) {
+TEST(FrontendTest, AFloatNextToIntegersAsksForTheCastOfTheTensor) {
+  for (const char* expression : {"label * 2.0", "1.5 * label", "label - 0.5", "2.0 / label"}) {
     const Analyzed analyzed = AnalyzeBody(
         absl::StrCat("input label: i32[8];\nlet y = ", expression, ";\nloss reduce_mean(y) + reduce_mean(x);"));
     EXPECT_NE(analyzed.messages.find("help: cast(label, f32)"), std::string::npos) << analyzed.messages;

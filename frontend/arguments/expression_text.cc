@@ -40,6 +40,7 @@ std::string ExpressionText(const dsl::syntax::Expression& expression) {
       [](const dsl::syntax::Name& name) { return name.text; },
       [](const dsl::syntax::Wildcard&) -> std::string { return "_"; },
       [](const dsl::syntax::Negate& negate) { return absl::StrCat("-", OperandText(*negate.operand)); },
+      [](const dsl::syntax::Not& negation) { return absl::StrCat("!", OperandText(*negation.operand)); },
       [](const dsl::syntax::Binary& binary) {
         return absl::StrCat(OperandText(*binary.left), " ", dsl::syntax::OperatorText(binary.op), " ",
                             OperandText(*binary.right));

@@ -9,6 +9,7 @@
 #include "frontend/evaluate/calls.h"
 #include "frontend/evaluate/pins/attach.h"
 #include "frontend/evaluate/statics/arithmetic.h"
+#include "frontend/evaluate/statics/logic.h"
 #include "frontend/evaluate/statics/step_formula.h"
 #include "frontend/evaluate/tensors/operators.h"
 #include "frontend/evaluate/tensors/subscripts.h"
@@ -58,6 +59,21 @@ Value EvaluateTuple(const dsl::syntax::Tuple& tuple, Frame& frame, const Context
   return poisoned ? Value{Poison()} : Value{std::move(result)};
 }
 
+// As in other languages, an operand that decides the value keeps the other one from being evaluated.
+Value EvaluateLogic(const dsl::syntax::Binary& binary, Span span, Frame& frame, const Context& context) {
+  const Value left = context.Evaluate(*binary.left, frame);
+  if (Decides(binary.op, left)) {
+    MarkUsed(*binary.right, frame.scope);
+    return left;
+  }
+  const Value right = context.Evaluate(*binary.right, frame);
+  if (left.is_poison() || right.is_poison()) return Value{Poison()};
+  if (left.is_tensor() || right.is_tensor()) {
+    return TensorLogic(binary, left, right, frame.At(span), context.ops, context.reporter);
+  }
+  return Logic(binary, left, right, context.graph(), context.reporter);
+}
+
 Value EvaluateKind(const dsl::syntax::Expression& expression, Frame& frame, Pieces& pieces) {
   const Context& context = pieces.context;
   const Span span = expression.span;
@@ -78,13 +94,16 @@ Value EvaluateKind(const dsl::syntax::Expression& expression, Frame& frame, Piec
         const Value operand = context.Evaluate(*negate.operand, frame);
         if (operand.is_poison()) return operand;
         if (!operand.is_tensor()) return NegateNumber(operand, span, context.graph(), context.reporter);
-        const int first = context.ops.size();
-        const Value result =
-            context.ops.AddOp(ir::OpKind::kNeg, {{&*negate.operand, operand.as_tensor()}}, {}, frame.At(span));
-        context.ops.EndOperation(span, "-", first);
-        return result;
+        return TensorNegate({&*negate.operand, operand.as_tensor()}, frame.At(span), context.ops);
+      },
+      [&](const dsl::syntax::Not& negation) {
+        const Value operand = context.Evaluate(*negation.operand, frame);
+        if (operand.is_poison()) return operand;
+        if (!operand.is_tensor()) return NegateBool(operand, span, context.graph(), context.reporter);
+        return TensorNot({&*negation.operand, operand.as_tensor()}, frame.At(span), context.ops);
       },
       [&](const dsl::syntax::Binary& binary) {
+        if (IsLogic(binary.op)) return EvaluateLogic(binary, span, frame, context);
         const Value left = context.Evaluate(*binary.left, frame);
         const Value right = context.Evaluate(*binary.right, frame);
         if (left.is_poison() || right.is_poison()) return Value{Poison()};

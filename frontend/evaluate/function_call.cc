@@ -1,6 +1,8 @@
 #include "frontend/evaluate/function_call.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -44,6 +46,14 @@ bool CheckResult(Value& result, Frame& callee, const Context& context) {
   return ok;
 }
 
+// The parameter that takes the argument; null for none.
+const dsl::syntax::Parameter* ParameterOf(const dsl::syntax::Argument& argument,
+                                          const std::vector<const dsl::syntax::Argument*>& matched,
+                                          const dsl::syntax::Function& function) {
+  const auto found = std::find(matched.begin(), matched.end(), &argument);
+  return found == matched.end() ? nullptr : &function.parameters[static_cast<size_t>(found - matched.begin())];
+}
+
 }  // namespace
 
 Value CallFunction(const Function& function, const CallSite& site, Pieces& pieces) {
@@ -51,15 +61,13 @@ Value CallFunction(const Function& function, const CallSite& site, Pieces& piece
   const Context& context = pieces.context;
   const std::string& name = function.name();
   Naming inner{.path = frame.naming.path};
-  Signature signature = SignatureOf(*function.syntax);
-  if (const ir::OpDefinition* op = ir::FindOp(name); op != nullptr && op->callable && function.of_prelude) {
-    signature.note = absl::StrCat("the op `", SignatureOf(*op).ToString(),
-                                  "` is meant only inside a function of that name: write `fn ", name, "(…)` around it");
-  }
-  const auto matched = MatchArguments(signature, call.arguments, span, context.reporter);
+  const auto matched = MatchArguments(SignatureOf(function), call.arguments, span, context.reporter);
   ArgumentValues evaluated;
-  for (const dsl::syntax::Argument& argument : call.arguments)
-    evaluated[&argument] = context.Evaluate(*argument.value, frame);
+  for (const dsl::syntax::Argument& argument : call.arguments) {
+    const dsl::syntax::Parameter* parameter = matched ? ParameterOf(argument, *matched, *function.syntax) : nullptr;
+    evaluated[&argument] = parameter != nullptr ? EvaluateArgument(*parameter, *argument.value, frame, context)
+                                                : context.Evaluate(*argument.value, frame);
+  }
   if (!matched || function.broken || pieces.budget.Exhausted(span)) return Value{Poison()};
 
   std::vector<Value> values;

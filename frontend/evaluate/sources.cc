@@ -7,6 +7,7 @@
 #include "base/text/text.h"
 #include "frontend/evaluate/pins/attach.h"
 #include "frontend/evaluate/pins/block_pins.h"
+#include "frontend/evaluate/types/initializer_values.h"
 #include "frontend/evaluate/types/types.h"
 #include "frontend/initializers/initializers.h"
 
@@ -31,60 +32,15 @@ void CheckParameterName(ir::OpId id, const std::string& path, Span call, const C
   context.reporter.Report(std::move(error));
 }
 
-std::optional<Initialization> EvaluateNpy(const dsl::syntax::Argument& argument, Frame& frame, const Context& context) {
-  const Value value = context.Evaluate(*argument.value, frame);
-  if (value.is_poison()) return std::nullopt;
-  const auto* path = std::get_if<std::string>(&value.kind);
-  if (path != nullptr && !path->empty()) return Initialization{.form = kNpyInitializer, .file = *path};
-  context.reporter.Report(
-      Error(Code::kE0508, "the path of `npy` is a string that is not empty")
-          .At(argument.span, absl::StrCat("this is ", path ? "empty" : DescribeType(value, context.graph()))));
-  return std::nullopt;
-}
-
-std::optional<Initialization> EvaluateInitializer(const dsl::syntax::Expression& expression, const ir::Shape& shape,
-                                                  Frame& frame, const Context& context) {
-  const auto* call = std::get_if<dsl::syntax::Call>(&expression.kind);
-  const auto* name =
-      call ? std::get_if<dsl::syntax::Name>(&call->callee->kind) : std::get_if<dsl::syntax::Name>(&expression.kind);
-  const std::optional<Signature> signature = name ? InitializerSignature(name->text) : std::nullopt;
-  if (!signature || call == nullptr) {
-    Diagnostic error = Error(Code::kE0201, name ? absl::StrCat("unknown initialiser `", name->text, "`")
-                                                : "a parameter needs an initialiser")
-                           .At(call ? call->callee->span : expression.span,
-                               absl::StrCat("expected ", QuotedList(InitializerNames(), "or")));
-    if (signature) {
-      error.message = absl::StrCat("`", name->text, "` is an initialiser, to be called");
-      error.labels.front().text = absl::StrCat("write `", name->text, "()`");
-    } else if (auto nearest = name ? NearestName(name->text, InitializerNames()) : std::nullopt) {
-      error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
-    }
-    context.reporter.Report(std::move(error));
-    return std::nullopt;
-  }
-  const auto matched = MatchArguments(*signature, call->arguments, expression.span, context.reporter);
-  if (!matched) return std::nullopt;
-  if (name->text == kNpyInitializer) return EvaluateNpy(*matched->front(), frame, context);
-  std::vector<std::optional<double>> numbers;
-  for (const dsl::syntax::Argument* argument : *matched) {
-    numbers.emplace_back();
-    if (argument == nullptr) continue;
-    const Value value = context.Evaluate(*argument->value, frame);
-    if (value.is_poison()) return std::nullopt;
-    if (!value.is_number()) {
-      context.reporter.Report(Error(Code::kE0204, absl::StrCat("the arguments of `", name->text, "` are numbers"))
-                                  .At(argument->span, absl::StrCat("this is ", DescribeType(value, context.graph()))));
-      return std::nullopt;
-    }
-    numbers.back() = value.as_number();
-  }
-  const auto result = Initialize(name->text, numbers, shape);
-  if (const auto* error = std::get_if<InitializerError>(&result)) {
-    context.reporter.Report(
-        Error(Code::kE0508, error->message).At((*matched)[static_cast<size_t>(error->argument)]->span, "given here"));
-    return std::nullopt;
-  }
-  return std::get<Initialization>(result);
+// The values for a parameter of this shape; nullopt after a mistake.
+std::optional<Initialization> InitializationOf(const dsl::syntax::Param& param,
+                                               const std::optional<ir::TensorType>& type, Frame& frame,
+                                               const Context& context) {
+  const Value value = EvaluateInitializer(param.initializer, frame, context);
+  if (!value.is_initializer() || !type.has_value()) return std::nullopt;
+  const InitializerValue& initializer = value.as_initializer();
+  if (initializer.name == kNpyInitializer) return Initialization{.form = kNpyInitializer, .file = initializer.file};
+  return Initialize(initializer.name, initializer.numbers, type->shape);
 }
 
 }  // namespace
@@ -134,8 +90,7 @@ void Sources::RunParam(const dsl::syntax::Param& param, const dsl::syntax::State
   if (!IsFree(param.name, frame.scope, context.reporter)) return;
   Value value{Poison()};
   const std::optional<ir::TensorType> type = EvaluateTensorType(param.type, frame, context);
-  const std::optional<Initialization> initialization =
-      EvaluateInitializer(param.initializer, type ? type->shape : ir::Shape(), frame, context);
+  const std::optional<Initialization> initialization = InitializationOf(param, type, frame, context);
   const std::string path = frame.PathOf(param.name.text);
   const Span call = context.reporter.UserPlace(param.name.span);
   std::vector<dsl::syntax::Attribute> attributes = statement.attributes;
@@ -187,8 +142,7 @@ void Sources::RunSlot(const dsl::syntax::Param& state, const dsl::syntax::Statem
                                 .At(attribute.span, "a state lies as the parameter does"));
   }
   const std::optional<ir::TensorType> type = EvaluateTensorType(state.type, frame, context);
-  const std::optional<Initialization> initialization =
-      EvaluateInitializer(state.initializer, type ? type->shape : ir::Shape(), frame, context);
+  const std::optional<Initialization> initialization = InitializationOf(state, type, frame, context);
   Value value{Poison()};
   // Whichever functions the optimizer calls, its states belong to the parameter.
   const std::string path = JoinPath(parameter.name, name);

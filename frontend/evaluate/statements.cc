@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/match/match.h"
 #include "base/text/text.h"
 #include "frontend/evaluate/builtins.h"
@@ -220,6 +221,50 @@ void RunFor(const dsl::syntax::For& loop, const dsl::syntax::Statement& statemen
   }
 }
 
+// Whether the condition of a branch holds; nullopt after a mistake.
+std::optional<bool> Holds(const dsl::syntax::If& choice, const dsl::syntax::Expression& condition, Frame& frame,
+                          Pieces& pieces) {
+  const Context& context = pieces.context;
+  const Value value = context.demands.Settled(context.Evaluate(condition, frame));
+  if (const bool* truth = std::get_if<bool>(&value.kind)) return *truth;
+  if (value.is_poison()) return std::nullopt;
+  const std::string kind = DescribeType(value, context.graph());
+  if (value.is_per_rank() && std::holds_alternative<bool>(OnRank(value, 0).kind)) {
+    std::optional<CommunicatingCall> call;
+    for (const dsl::syntax::Branch& branch : choice.branches) {
+      if (!call) call = FirstCommunication(branch.body, pieces.functions, frame.function);
+    }
+    context.reporter.Report(ProgramDiffersBetweenRanks("an `if` whose condition differs between ranks", condition,
+                                                       value, call, frame.scope, context.graph()));
+  } else if (value.is_tensor() || value.is_of_step()) {
+    context.reporter.Report(Error(Code::kE0204, "the condition of `if` must be known when the model is compiled")
+                                .At(condition.span, absl::StrCat("this is ", kind))
+                                .Help("a choice while the program runs: `where(condition, a, b)`"));
+  } else {
+    context.reporter.Report(
+        Error(Code::kE0204, "the condition of `if` must be a bool").At(condition.span, absl::StrCat("this is ", kind)));
+  }
+  return std::nullopt;
+}
+
+void RunIf(const dsl::syntax::If& choice, Frame& frame, Pieces& pieces) {
+  bool is_open = true;  // No branch has been taken, and there was no mistake.
+  for (const dsl::syntax::Branch& branch : choice.branches) {
+    std::optional<bool> holds = false;
+    if (is_open) holds = branch.condition ? Holds(choice, *branch.condition, frame, pieces) : true;
+    if (holds == false) {
+      if (branch.condition) MarkUsed(*branch.condition, frame.scope);
+      MarkUsed(branch.body, frame.scope);
+      continue;
+    }
+    is_open = false;
+    if (!holds.has_value()) continue;
+    frame.scope.Push();
+    RunStatements(branch.body, frame, pieces);
+    WarnOfUnused(frame.scope.Pop(), pieces.reporter);
+  }
+}
+
 void RunReturn(const dsl::syntax::Return& result, const dsl::syntax::Statement& statement, Frame& frame,
                Pieces& pieces) {
   const Context& context = pieces.context;
@@ -300,6 +345,7 @@ void RunStatement(const dsl::syntax::Statement& statement, Frame& frame, Pieces&
       [&](const dsl::syntax::Assign& assign) { RunAssign(assign, statement, frame, pieces); },
       [&](const dsl::syntax::Update& update) { RunUpdate(update, frame, pieces); },
       [&](const dsl::syntax::For& loop) { RunFor(loop, statement, frame, pieces); },
+      [&](const dsl::syntax::If& choice) { RunIf(choice, frame, pieces); },
       [&](const dsl::syntax::Loss& loss) { RunLoss(loss, statement, frame, pieces); },
       [&](const dsl::syntax::Metric& metric) { RunMetric(metric, statement, frame, pieces); },
       [&](const dsl::syntax::Return& result) { RunReturn(result, statement, frame, pieces); },
@@ -336,9 +382,14 @@ void RunStatement(const dsl::syntax::Statement& statement, Frame& frame, Pieces&
 }  // namespace
 
 void RunStatements(const std::vector<dsl::syntax::Statement>& body, Frame& frame, Pieces& pieces) {
-  for (const dsl::syntax::Statement& statement : body) {
+  for (size_t i = 0; i < body.size(); ++i) {
+    const dsl::syntax::Statement& statement = body[i];
     if (pieces.budget.is_exhausted() || frame.failed) return;
     if (frame.result) {
+      // Behind an `if` that has returned it may run under another condition.
+      if (i == 0 || !std::holds_alternative<dsl::syntax::Return>(body[i - 1].kind)) {
+        return MarkUsed(absl::MakeSpan(body).subspan(i), frame.scope);
+      }
       pieces.reporter.Report(Error(Code::kE0211, "a statement after `return`").At(statement.span, "never runs"));
       return;
     }

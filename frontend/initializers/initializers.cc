@@ -43,29 +43,27 @@ std::optional<Signature> InitializerSignature(const std::string& name) {
   return std::nullopt;
 }
 
-std::variant<Initialization, InitializerError> Initialize(const std::string& name,
-                                                          absl::Span<const std::optional<double>> arguments,
-                                                          const ir::Shape& shape) {
+std::optional<InitializerError> CheckNumbers(const std::string& name, absl::Span<const std::optional<double>> numbers) {
+  if (name == "normal" && numbers[1].value_or(1) < 0) return InitializerError{1, "a deviation is not negative"};
+  if (name == "uniform" && numbers[1].value_or(1) < numbers[0].value_or(0)) {
+    return InitializerError{numbers[1] ? 1 : 0, "`high` must not be below `low`"};
+  }
+  return std::nullopt;
+}
+
+Initialization Initialize(const std::string& name, absl::Span<const std::optional<double>> numbers,
+                          const ir::Shape& shape) {
   const Fans fans = FansOf(shape);
-  if (name == "zeros") return Initialization{"constant", 0, 0};
-  if (name == "ones") return Initialization{"constant", 1, 0};
-  if (name == "constant") return Initialization{"constant", *arguments[0], 0};
-  if (name == "normal") {
-    const double deviation = arguments[1].value_or(1);
-    if (deviation < 0) return InitializerError{1, "a deviation is not negative"};
-    return Initialization{"normal", arguments[0].value_or(0), deviation};
-  }
-  if (name == "uniform") {
-    const double low = arguments[0].value_or(0);
-    const double high = arguments[1].value_or(1);
-    if (high < low) return InitializerError{arguments[1] ? 1 : 0, "`high` must not be below `low`"};
-    return Initialization{"uniform", low, high};
-  }
+  if (name == "zeros") return {"constant", 0, 0};
+  if (name == "ones") return {"constant", 1, 0};
+  if (name == "constant") return {"constant", *numbers[0], 0};
+  if (name == "normal") return {"normal", numbers[0].value_or(0), numbers[1].value_or(1)};
+  if (name == "uniform") return {"uniform", numbers[0].value_or(0), numbers[1].value_or(1)};
   // He and others 2015: variance 2 / fan-in. Glorot and Bengio 2010: variance 2 / (fan-in + fan-out). A uniform
   // distribution on [-b, b) has variance b^2 / 3.
-  if (name == "he_normal") return Initialization{"normal", 0, std::sqrt(2 / fans.in)};
+  if (name == "he_normal") return {"normal", 0, std::sqrt(2 / fans.in)};
   const double bound = name == "he_uniform" ? std::sqrt(6 / fans.in) : std::sqrt(6 / (fans.in + fans.out));
-  return Initialization{"uniform", -bound, bound};
+  return {"uniform", -bound, bound};
 }
 
 }  // namespace cleave::frontend

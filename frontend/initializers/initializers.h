@@ -33,15 +33,16 @@ std::vector<std::string> InitializerNames();
 // An initialiser whose only argument is the path of a file.
 inline constexpr char kNpyInitializer[] = "npy";
 
-// REQUIRES: not kNpyInitializer.
-// `arguments`: per formal argument its number, nullopt for the default. A message where the numbers make no sense.
+// What is wrong with the numbers of an initialiser. `numbers`: per argument of the signature, nullopt for the default.
 struct InitializerError {
   int argument = 0;
   std::string message;
 };
-std::variant<Initialization, InitializerError> Initialize(const std::string& name,
-                                                          absl::Span<const std::optional<double>> arguments,
-                                                          const ir::Shape& shape);
+std::optional<InitializerError> CheckNumbers(const std::string& name, absl::Span<const std::optional<double>> numbers);
+
+// REQUIRES: not kNpyInitializer, and CheckNumbers finds nothing.
+Initialization Initialize(const std::string& name, absl::Span<const std::optional<double>> numbers,
+                          const ir::Shape& shape);
 
 }  // namespace cleave::frontend
 

@@ -24,7 +24,8 @@ std::string DescribeType(const Value& value, const ir::Graph& graph) {
       },
       [](const StepValue& value) -> std::string {
         return value.is_condition ? "a bool that depends on the step" : "a float that depends on the step";
-      });
+      },
+      [](const InitializerValue&) -> std::string { return "an initialiser"; });
 }
 
 std::string ValueText(const Value& value, const ir::Graph& graph) {
@@ -48,7 +49,8 @@ std::string ValueText(const Value& value, const ir::Graph& graph) {
       [](const StepValue& value) {
         return value.is_settled() ? FormatDouble(ir::Calculation(value.formula, {})({}))
                                   : ir::ScalarText(value.formula);
-      });
+      },
+      [](const InitializerValue& initializer) { return absl::StrCat(initializer.name, "(…)"); });
 }
 
 bool StepValue::is_settled() const {

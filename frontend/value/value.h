@@ -65,9 +65,18 @@ struct StepValue {
   bool operator==(const StepValue& other) const;
 };
 
+// `normal(deviation = 0.02)` as an argument of a function: how a parameter gets its first values.
+struct InitializerValue {
+  std::string name;
+  std::vector<std::optional<double>> numbers;  // Per argument of the initialiser; nullopt for its default.
+  std::string file = {};                       // Of `npy`.
+
+  bool operator==(const InitializerValue&) const = default;
+};
+
 struct Value {
   std::variant<Poison, int64_t, double, bool, std::string, ir::DType, TensorValue, TupleValue, GroupValue, PerRankValue,
-               StepValue>
+               StepValue, InitializerValue>
       kind;
 
   bool is_poison() const { return std::holds_alternative<Poison>(kind); }
@@ -77,6 +86,7 @@ struct Value {
   bool is_tensor() const { return std::holds_alternative<TensorValue>(kind); }
   bool is_tuple() const { return std::holds_alternative<TupleValue>(kind); }
   bool is_per_rank() const { return std::holds_alternative<PerRankValue>(kind); }
+  bool is_initializer() const { return std::holds_alternative<InitializerValue>(kind); }
   bool is_of_step() const { return std::holds_alternative<StepValue>(kind); }
 
   int64_t as_int() const { return std::get<int64_t>(kind); }
@@ -85,6 +95,7 @@ struct Value {
   ir::OpId as_tensor() const { return std::get<TensorValue>(kind).op; }
   const std::vector<Value>& as_tuple() const { return std::get<TupleValue>(kind).elements; }
   const std::vector<Value>& as_per_rank() const { return std::get<PerRankValue>(kind).ranks; }
+  const InitializerValue& as_initializer() const { return std::get<InitializerValue>(kind); }
   const StepValue& as_of_step() const { return std::get<StepValue>(kind); }
 
   bool operator==(const Value&) const = default;

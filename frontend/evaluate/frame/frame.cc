@@ -1,8 +1,18 @@
 #include "frontend/evaluate/frame/frame.h"
 
 #include "absl/strings/str_cat.h"
+#include "frontend/functions/calls.h"
 
 namespace cleave::frontend {
+namespace {
+
+NameVisitor MarkIn(Scope& scope) {
+  return [&scope](const std::string& name) {
+    if (Binding* binding = scope.Find(name)) binding->used = true;
+  };
+}
+
+}  // namespace
 
 std::string Frame::PathOf(const std::string& name) const {
   std::string result = path;
@@ -10,6 +20,10 @@ std::string Frame::PathOf(const std::string& name) const {
   for (int64_t index : loop_indices) absl::StrAppend(&result, result.empty() ? "" : ".", index);
   return result;
 }
+
+void MarkUsed(const dsl::syntax::Expression& skipped, Scope& scope) { ForEachName(skipped, MarkIn(scope)); }
+
+void MarkUsed(absl::Span<const dsl::syntax::Statement> skipped, Scope& scope) { ForEachName(skipped, MarkIn(scope)); }
 
 bool IsFree(const dsl::syntax::Identifier& name, const Scope& scope, Reporter& reporter) {
   const Binding* other = scope.FindInBlock(name.text);

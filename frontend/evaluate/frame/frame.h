@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
+#include "dsl/syntax/syntax.h"
 #include "frontend/attributes/block.h"
 #include "frontend/evaluate/ops/op_writer.h"
 #include "frontend/functions/functions.h"
@@ -42,6 +44,10 @@ struct Frame {
   // The origin of what the current statement makes for the text at `span`.
   Origin At(Span span) const { return {span, naming.path}; }
 };
+
+// What only text reads that is skipped under these conditions is not unused.
+void MarkUsed(const dsl::syntax::Expression& skipped, Scope& scope);
+void MarkUsed(absl::Span<const dsl::syntax::Statement> skipped, Scope& scope);
 
 // Reports a name that is already defined in the innermost block.
 bool IsFree(const dsl::syntax::Identifier& name, const Scope& scope, Reporter& reporter);

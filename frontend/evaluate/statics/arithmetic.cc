@@ -22,6 +22,8 @@ bool IsComparison(BinaryOperator op) {
     case BinaryOperator::kMultiply:
     case BinaryOperator::kDivide:
     case BinaryOperator::kRemainder:
+    case BinaryOperator::kAnd:
+    case BinaryOperator::kOr:
       return false;
     case BinaryOperator::kEqual:
     case BinaryOperator::kNotEqual:

@@ -18,8 +18,8 @@
 
 namespace cleave::frontend {
 
-// `left op right`, for all operators of the language. `graph` is needed to describe tensors in messages and to know the
-// ranks.
+// `left op right`, for all operators of the language but those of statics/logic.h. `graph` is needed to describe
+// tensors in messages and to know the ranks.
 Value Arithmetic(const dsl::syntax::Binary& binary, const Value& left, const Value& right, const ir::Graph& graph,
                  Reporter& reporter);
 

@@ -32,7 +32,7 @@ Value MakeFormula(ir::Scalar formula, bool is_condition, const std::vector<StepV
 }
 
 // x - y * trunc(x / y), as fmod.
-ir::Scalar Remainder(const ir::Scalar& x, const ir::Scalar& y) { return x - y * ir::ToInt32(x / y); }
+ir::Scalar RemainderOfStep(const ir::Scalar& x, const ir::Scalar& y) { return x - y * ir::ToInt32(x / y); }
 
 // The largest whole number that is not above x.
 ir::Scalar Floor(const ir::Scalar& x) {
@@ -51,7 +51,7 @@ ir::Scalar Operation(BinaryOperator op, const ir::Scalar& x, const ir::Scalar& y
     case BinaryOperator::kDivide:
       return x / y;
     case BinaryOperator::kRemainder:
-      return Remainder(x, y);
+      return RemainderOfStep(x, y);
     case BinaryOperator::kEqual:
       return ir::Equal(x, y);
     case BinaryOperator::kNotEqual:
@@ -64,6 +64,10 @@ ir::Scalar Operation(BinaryOperator op, const ir::Scalar& x, const ir::Scalar& y
       return x > y;
     case BinaryOperator::kGreaterEqual:
       return x >= y;
+    case BinaryOperator::kAnd:
+      return x * y;
+    case BinaryOperator::kOr:
+      return ir::Maximum(x, y);
   }
   return x;
 }
@@ -117,6 +121,16 @@ Value NegateOfStep(const Value& value, Span span, const ir::Graph& graph, Report
   reporter.Report(Error(Code::kE0204, "`-` takes a number or a tensor")
                       .At(span, absl::StrCat("this negates ", DescribeType(value, graph))));
   return Value{Poison()};
+}
+
+Value LogicOfStep(const dsl::syntax::Binary& binary, const StepValue& left, const StepValue& right,
+                  Reporter& reporter) {
+  return MakeFormula(Operation(binary.op, left.formula, right.formula), true, {left, right}, binary.operator_span,
+                     reporter);
+}
+
+Value NotOfStep(const StepValue& value, Span span, Reporter& reporter) {
+  return MakeFormula(ir::Equal(value.formula, 0), true, {value}, span, reporter);
 }
 
 std::optional<ir::ScalarFunction> NumberFunction(const std::string& name, size_t arguments) {

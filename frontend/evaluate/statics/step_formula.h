@@ -27,6 +27,10 @@ Value StepArithmetic(const dsl::syntax::Binary& binary, const Value& left, const
 // `-value`. REQUIRES: value.is_of_step().
 Value NegateOfStep(const Value& value, Span span, const ir::Graph& graph, Reporter& reporter);
 
+// `left && right` or `left || right`, and `!value`. REQUIRES: the values are bools of the step.
+Value LogicOfStep(const dsl::syntax::Binary& binary, const StepValue& left, const StepValue& right, Reporter& reporter);
+Value NotOfStep(const StepValue& value, Span span, Reporter& reporter);
+
 // The function of so many numbers that the language knows by this name, such as `cos`, `floor` and `pow`.
 std::optional<ir::ScalarFunction> NumberFunction(const std::string& name, size_t arguments);
 

@@ -9,11 +9,22 @@
 
 namespace cleave::frontend {
 
-// REQUIRES: one of `left` and `right` is a tensor, and neither is Poison. With a static number, a product or quotient
-// becomes `scale`, and a sum takes a constant that is broadcast; a number that differs between ranks becomes a
-// `rank_value`.
+// Arithmetic and comparisons. REQUIRES: one of `left` and `right` is a tensor, and neither is Poison. With a static
+// number, a product or quotient becomes `scale`, and a sum takes a constant that is broadcast; a number that differs
+// between ranks becomes a `rank_value`.
 Value TensorArithmetic(const dsl::syntax::Binary& binary, const Value& left, const Value& right, const Origin& origin,
                        OpWriter& ops, Reporter& reporter);
+
+// `-x`.
+Value TensorNegate(const Operand& x, const Origin& origin, OpWriter& ops);
+
+// `left && right`, `left || right`: 1 or 0 for each element, with broadcasting; a tensor is true where it is not 0.
+// REQUIRES: as above.
+Value TensorLogic(const dsl::syntax::Binary& binary, const Value& left, const Value& right, const Origin& origin,
+                  OpWriter& ops, Reporter& reporter);
+
+// `!x`: 1 where x is 0, else 0.
+Value TensorNot(const Operand& x, const Origin& origin, OpWriter& ops);
 
 }  // namespace cleave::frontend
 

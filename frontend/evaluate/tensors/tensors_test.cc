@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "frontend/evaluate/frame/testing.h"
+#include "frontend/evaluate/statics/logic.h"
 #include "frontend/evaluate/tensors/operators.h"
 #include "frontend/evaluate/tensors/subscripts.h"
 #include "frontend/evaluate/tensors/tuples.h"
@@ -22,7 +23,9 @@ void CheckOps(const std::string& expression, const std::string& expected) {
   if (const auto* binary = std::get_if<dsl::syntax::Binary>(&kind)) {
     const Value left = bench.context.Evaluate(*binary->left, bench.frame);
     const Value right = bench.context.Evaluate(*binary->right, bench.frame);
-    result = TensorArithmetic(*binary, left, right, {bench.expression().span, ""}, bench.ops, bench.reporter);
+    const Origin origin{bench.expression().span, ""};
+    result = IsLogic(binary->op) ? TensorLogic(*binary, left, right, origin, bench.ops, bench.reporter)
+                                 : TensorArithmetic(*binary, left, right, origin, bench.ops, bench.reporter);
   } else if (const auto* index = std::get_if<dsl::syntax::Index>(&kind)) {
     result = EvaluateIndex(*index, bench.expression().span, bench.frame, bench.context);
   } else {
@@ -41,9 +44,30 @@ TEST(OperatorsTest, NumbersNextToTensors) {
   CheckOps("1 / x", "constant(): f32[]\ndiv(constant, x): f32[8, 6]");
   CheckOps("x - 1", "constant(): f32[]\nsub(x, constant): f32[8, 6]");
   CheckOps("x / 0", "E0208: division by zero");
-  CheckOps("x % 2", "E0204: `%` does not take tensors");
-  CheckOps("x < x", "E0204: `<` does not take tensors");
+  CheckOps("x % 2", "E0406: expected i32, found f32");
+  CheckOps("x < x", "less(x, x): f32[8, 6]");
+  CheckOps("0.5 >= x", "constant(): f32[]\ngreater_equal(constant, x): f32[8, 6]");
   CheckOps("x + true", "E0204: `+` does not take these values");
+}
+
+TEST(OperatorsTest, WholeNumbers) {
+  CheckOps("i + i", "add(i, i): i32[8]");
+  CheckOps("2 * i", "constant(): i32[]\nmul(constant, i): i32[8]");
+  CheckOps("i / 2", "constant(): i32[]\nquotient(i, constant): i32[8]");
+  CheckOps("7 % i", "constant(): i32[]\nremainder(constant, i): i32[8]");
+  CheckOps("i % 0", "E0208: division by zero");
+  CheckOps("i == 3", "constant(): i32[]\nequal(i, constant): f32[8]");
+  CheckOps("i + rank", "rank_value(): f32[]\ncast(rank_value): i32[]\nadd(i, cast): i32[8]");
+  CheckOps("i + 0.5", "E0406: expected f32, found i32");
+}
+
+// Comparisons are 1 or 0 already.
+TEST(OperatorsTest, Logic) {
+  CheckOps("x && x",
+           "constant(): f32[]\nnot_equal(x, constant): f32[8, 6]\nconstant_1(): f32[]\n"
+           "not_equal_1(x, constant_1): f32[8, 6]\nmul(not_equal, not_equal_1): f32[8, 6]");
+  CheckOps("false || i", "constant(): i32[]\nnot_equal(i, constant): f32[8]");
+  CheckOps("x && 1", "E0204: `&&` does not take these values");
 }
 
 TEST(OperatorsTest, NumbersThatDifferBetweenRanks) {

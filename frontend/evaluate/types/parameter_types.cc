@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/arguments/arguments.h"
 #include "frontend/evaluate/statics/per_rank.h"
+#include "frontend/evaluate/types/initializer_values.h"
 #include "frontend/evaluate/types/types.h"
 
 namespace cleave::frontend {
@@ -111,7 +112,9 @@ bool BindParameterType(const dsl::syntax::Parameter& parameter, Value& value, co
                            .At(expression.span, std::move(label))
                            .At(parameter.type.span, "declared here");
     if (callee.function != nullptr) {
-      error.notes.push_back(absl::StrCat("the signature is `", SignatureOf(*callee.function->syntax).ToString(), "`"));
+      const Signature signature = SignatureOf(*callee.function);
+      error.notes.push_back(absl::StrCat("the signature is `", signature.ToString(), "`"));
+      if (!signature.note.empty()) error.notes.push_back(signature.note);
     }
     return error;
   };
@@ -127,9 +130,9 @@ bool BindParameterType(const dsl::syntax::Parameter& parameter, Value& value, co
   if (!dtype || !parameter.type.dimensions) {
     // It is reported as a wrong type, whatever the argument is.
     if (dtype) return EvaluateTensorType(parameter.type, callee, context).has_value();
-    context.reporter.Report(
-        Error(Code::kE0201, absl::StrCat("unknown type `", element, "`"))
-            .At(parameter.type.element.span, "expected `int`, `float`, `bool`, `string`, `f32[…]` or `i32[…]`"));
+    context.reporter.Report(Error(Code::kE0201, absl::StrCat("unknown type `", element, "`"))
+                                .At(parameter.type.element.span,
+                                    "expected `int`, `float`, `bool`, `string`, `initializer`, `f32[…]` or `i32[…]`"));
     return false;
   }
   if (!value.is_tensor()) {
@@ -150,6 +153,22 @@ bool BindParameterType(const dsl::syntax::Parameter& parameter, Value& value, co
   return BindShape(parameter, type.shape, expression, callee, context);
 }
 
+Signature SignatureOf(const Function& function) {
+  const std::string& name = function.name();
+  Signature signature = SignatureOf(*function.syntax);
+  if (const ir::OpDefinition* op = ir::FindOp(name); op != nullptr && op->callable && function.of_prelude) {
+    signature.note = absl::StrCat("the op `", SignatureOf(*op).ToString(),
+                                  "` is meant only inside a function of that name: write `fn ", name, "(…)` around it");
+  }
+  return signature;
+}
+
+Value EvaluateArgument(const dsl::syntax::Parameter& parameter, const dsl::syntax::Expression& expression, Frame& frame,
+                       const Context& context) {
+  const bool is_initializer = !parameter.type.dimensions && parameter.type.element.text == kInitializerType;
+  return is_initializer ? EvaluateInitializer(expression, frame, context) : context.Evaluate(expression, frame);
+}
+
 bool BindArguments(const Function& function, absl::Span<const dsl::syntax::Argument* const> matched,
                    const std::vector<Value>& values, Frame& callee, const Context& context) {
   const std::vector<dsl::syntax::Parameter>& parameters = function.syntax->parameters;
@@ -162,7 +181,8 @@ bool BindArguments(const Function& function, absl::Span<const dsl::syntax::Argum
                          ok ? std::move(value) : Value{Poison()}});
   };
   const auto bind_default = [&](size_t i) {
-    bind(i, context.Evaluate(*parameters[i].default_value, callee), *parameters[i].default_value);
+    const dsl::syntax::Expression& value = *parameters[i].default_value;
+    bind(i, EvaluateArgument(parameters[i], value, callee, context), value);
   };
   // Numbers are bound first, so that a shape can name one; a default that a shape names comes before that shape.
   for (size_t i = 0; i < parameters.size(); ++i) {

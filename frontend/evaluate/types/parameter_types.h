@@ -7,15 +7,23 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "frontend/arguments/arguments.h"
 #include "frontend/evaluate/frame/context.h"
 #include "frontend/functions/functions.h"
 
 namespace cleave::frontend {
 
+// With a note where the function hides an op of its name.
+Signature SignatureOf(const Function& function);
+
 // Defines the parameters of `function` in `callee`: `values` are those of the arguments `matched`, null and Poison for
 // a default. Returns false after a mistake. REQUIRES: callee.function == &function, and no other value is Poison.
 bool BindArguments(const Function& function, absl::Span<const dsl::syntax::Argument* const> matched,
                    const std::vector<Value>& values, Frame& callee, const Context& context);
+
+// The value of an argument for a parameter: an initialiser where its type says so. Poison after a mistake.
+Value EvaluateArgument(const dsl::syntax::Parameter& parameter, const dsl::syntax::Expression& expression, Frame& frame,
+                       const Context& context);
 
 // Checks the value of `expression` against one parameter's type; an int becomes a float if a float is declared.
 bool BindParameterType(const dsl::syntax::Parameter& parameter, Value& value, const dsl::syntax::Expression& expression,

@@ -48,7 +48,7 @@ std::optional<ir::Shape> EvaluateShape(const dsl::syntax::Type& type, Frame& fra
 }  // namespace
 
 bool IsScalarName(const std::string& name) {
-  return name == "int" || name == "float" || name == "bool" || name == "string";
+  return name == "int" || name == "float" || name == "bool" || name == "string" || name == kInitializerType;
 }
 
 bool HasScalarType(const std::string& name, const Value& value) {
@@ -58,6 +58,7 @@ bool HasScalarType(const std::string& name, const Value& value) {
   if (name == "bool") {
     return std::holds_alternative<bool>(first.kind) || (first.is_of_step() && first.as_of_step().is_condition);
   }
+  if (name == kInitializerType) return first.is_initializer();
   return std::holds_alternative<std::string>(first.kind);
 }
 

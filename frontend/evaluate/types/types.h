@@ -24,6 +24,9 @@ bool CheckElementCount(const ir::TensorType& type, Span span, Reporter& reporter
 bool CheckType(const dsl::syntax::Type& type, Value& value, Span place, const std::string& what, Frame& frame,
                const Context& context);
 
+// The type of an argument that says how a parameter gets its first values.
+inline constexpr char kInitializerType[] = "initializer";
+
 // Whether a type of this name is that of a static value; `f32[..n, k]` and the like are those of tensors.
 bool IsScalarName(const std::string& name);
 

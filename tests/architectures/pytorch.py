@@ -1,0 +1,259 @@
+"""What PyTorch makes of the larger examples in eight steps, in double, from the parameters of the README: writes pytorch.txt.
+
+Written with torch 2.15.0 by `python pytorch.py > pytorch.txt`.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+torch.set_default_dtype(torch.float64)
+
+
+def sines(shape, seed, amplitude=1.0, mean=0.0):
+    i = torch.arange(math.prod(shape), dtype=torch.float64)
+    return (mean + amplitude * torch.sin(seed + 1.7 * i)).reshape(shape)
+
+
+def whole(shape, limit):
+    i = torch.arange(math.prod(shape))
+    return ((7 * i * i + i) % limit).reshape(shape)
+
+
+class Parameters(dict):
+    """Parameters by their names in the model, made when they are first asked for."""
+
+    def __call__(self, name, *shape):
+        if name not in self:
+            seed = float(sum(name.encode()))
+            if len(shape) > 1:
+                self[name] = sines(shape, seed, 0.3).requires_grad_()
+            else:
+                self[name] = sines(shape, seed, 0.1, 1.0 if name.endswith("weight") else 0.0).requires_grad_()
+        return self[name]
+
+
+def dense(p, name, x, units, bias=True):
+    y = x @ p(name + ".weight", units, x.shape[-1]).T
+    return y + p(name + ".bias", units) if bias else y
+
+
+def conv2d(p, name, x, channels, kernel, stride=1, padding=0, bias=True):
+    y = F.conv2d(x, p(name + ".weight", channels, x.shape[1], kernel, kernel), stride=stride, padding=padding)
+    return y + p(name + ".bias", channels)[:, None, None] if bias else y
+
+
+def conv_norm(p, name, x, channels, kernel=3, stride=1):
+    y = conv2d(p, name + ".conv", x, channels, kernel, stride, (kernel - 1) // 2, bias=False)
+    return F.batch_norm(y, None, None, p(name + ".norm.weight", channels), p(name + ".norm.bias", channels), training=True)
+
+
+def layer_norm(p, name, x):
+    k = x.shape[-1]
+    return F.layer_norm(x, (k,), p(name + ".weight", k), p(name + ".bias", k))
+
+
+def rms_norm(p, name, x):
+    return F.rms_norm(x, (x.shape[-1],), p(name + ".weight", x.shape[-1]), eps=1e-5)
+
+
+def residual(p, name, x, channels, stride):
+    first = conv_norm(p, name + ".first", x, channels, stride=stride)
+    second = conv_norm(p, name + ".second", F.relu(first), channels)
+    if stride == 1 and x.shape[1] == channels:
+        return F.relu(second + x)
+    return F.relu(second + conv_norm(p, name + ".shortcut", x, channels, kernel=1, stride=stride))
+
+
+def resnet(p, batch, width, stages, blocks):
+    x = F.relu(conv_norm(p, "stem", sines((batch, 1, 28, 28), 0.3), width))
+    for stage in range(stages):
+        for i in range(blocks):
+            x = residual(p, f"x.{stage}.{i}", x, width * 2**stage, 2 if stage > 0 and i == 0 else 1)
+    return F.cross_entropy(dense(p, "logits", x.mean((2, 3)), 10), whole((batch,), 10))
+
+
+def two_convolutions(p, name, x, channels):
+    first = conv_norm(p, name + ".first", x, channels)
+    return F.relu(conv_norm(p, name + ".second", F.relu(first), channels))
+
+
+def expanded(p, name, x, skipped):
+    up = F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
+    return two_convolutions(p, name + ".merged", torch.cat((skipped, up), 1), skipped.shape[1])
+
+
+def unet(p, batch, width):
+    image = sines((batch, 1, 28, 28), 0.3)
+    full = two_convolutions(p, "full", image, width)
+    half = two_convolutions(p, "half", F.max_pool2d(full, 2), 2 * width)
+    quarter = two_convolutions(p, "quarter", F.max_pool2d(half, 2), 4 * width)
+    top = expanded(p, "top", expanded(p, "up", quarter, half), full)
+    ink = conv2d(p, "ink", top, 1, 1)
+    return F.binary_cross_entropy_with_logits(ink, (image > 0).double())
+
+
+def attention(p, name, x, heads, causal, project):
+    batch, seq, width = x.shape
+    parts = project(p, name + ".qkv", x, 3 * width).reshape(batch, seq, heads, 3, width // heads)
+    q, k, v = (parts[:, :, :, i].transpose(1, 2) for i in range(3))
+    mixed = F.scaled_dot_product_attention(q, k, v, is_causal=causal).transpose(1, 2).reshape(x.shape)
+    return project(p, name + ".out", mixed, width)
+
+
+def mlp(p, name, x, hidden):
+    return dense(p, name + ".down", F.gelu(dense(p, name + ".up", x, hidden), approximate="tanh"), x.shape[-1])
+
+
+def vit(p, batch, size, patch, width, heads, depth):
+    image = sines((batch, 1, size, size), 0.3)
+    tokens = conv2d(p, "patches", image, width, patch, stride=patch).flatten(2).transpose(1, 2)
+    x = tokens + p("x.weight", tokens.shape[1], width)
+    for i in range(depth):
+        name = f"x.{i}"
+        middle = x + attention(p, name + ".attn", layer_norm(p, name + ".norm1", x), heads, False, dense)
+        x = middle + mlp(p, name + ".ffn", layer_norm(p, name + ".norm2", middle), 4 * width)
+    logits = dense(p, "logits", layer_norm(p, "norm", x).mean(1), 10)
+    return F.cross_entropy(logits, whole((batch,), 10), label_smoothing=0.1)
+
+
+def linear(p, name, x, units):
+    return dense(p, name + ".out", x, units, bias=False)
+
+
+def rope(x, theta=10000.0):
+    half = x.shape[-1] // 2
+    angle = torch.arange(x.shape[-2])[:, None] * theta ** (-torch.arange(half) / half)
+    a, b = x[..., :half], x[..., half:]
+    return torch.cat((a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()), -1)
+
+
+def grouped_attention(p, name, x, heads, groups):
+    batch, seq, width = x.shape
+    head = width // heads
+
+    def of(part, count):
+        return linear(p, name + part, x, count * head).reshape(batch, seq, count, head).transpose(1, 2)
+
+    q, k, v = rope(of(".q", heads)), rope(of(".k", groups)), of(".v", groups)
+    k, v = (t.repeat_interleave(heads // groups, 1) for t in (k, v))
+    mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(x.shape)
+    return linear(p, name + ".out", mixed, width)
+
+
+def swiglu(p, name, x, hidden):
+    gate, up = linear(p, name + ".gate", x, hidden), linear(p, name + ".up", x, hidden)
+    return linear(p, name + ".down", F.silu(gate) * up, x.shape[-1])
+
+
+def text(batch, seq, vocab):
+    return whole((batch, seq), vocab), whole((batch, seq), vocab)
+
+
+def llama(p, batch, seq, vocab, width, heads, groups, hidden, depth):
+    tokens, following = text(batch, seq, vocab)
+    x = p("x.weight", vocab, width)[tokens]
+    for i in range(depth):
+        name = f"x.{i}"
+        middle = x + grouped_attention(p, name + ".attn", rms_norm(p, name + ".norm1", x), heads, groups)
+        x = middle + swiglu(p, name + ".ffn", rms_norm(p, name + ".norm2", middle), hidden)
+    logits = linear(p, "logits", rms_norm(p, "norm", x), vocab)
+    return F.cross_entropy(logits.flatten(0, 1), following.flatten())
+
+
+def switch(p, name, x, experts, hidden, capacity):
+    """One token after another: what the model says with products of tensors."""
+    width = x.shape[1]
+    router, up = p(name + ".router", experts, width), p(name + ".up", experts, hidden, width)
+    down = p(name + ".down", experts, width, hidden)
+    scores = torch.softmax(x @ router.T, 1)
+    chosen = scores.argmax(1)
+    taken = [0] * experts
+    rows = []
+    for t, e in enumerate(chosen.tolist()):
+        taken[e] += 1
+        rows.append(down[e] @ F.relu(up[e] @ x[t]) * scores[t, e] if taken[e] <= capacity else 0 * x[t])
+    balance = experts * (F.one_hot(chosen, experts).double().mean(0) * scores.mean(0)).sum()
+    return torch.stack(rows), balance
+
+
+def moe(p, batch, seq, vocab, width, heads, experts, hidden, depth, room):
+    tokens, following = text(batch, seq, vocab)
+    count = batch * seq
+    capacity = (count * room // 100 + experts - 1) // experts
+    x, uneven = p("x.weight", vocab, width)[tokens], 0.0
+    for i in range(depth):
+        middle = x + grouped_attention(p, f"attn.{i}", rms_norm(p, f"norm1.{i}", x), heads, heads)
+        norm2 = rms_norm(p, f"norm2.{i}", middle)
+        ffn, balance = switch(p, f"ffn_balance.{i}", norm2.reshape(count, width), experts, hidden, capacity)
+        x, uneven = middle + ffn.reshape(x.shape), uneven + balance
+    logits = linear(p, "logits", rms_norm(p, "norm", x), vocab)
+    return F.cross_entropy(logits.flatten(0, 1), following.flatten()) + 0.01 * uneven
+
+
+def perceptron(p, name, x, hidden, units):
+    return F.relu(dense(p, name + ".outer", F.relu(dense(p, name + ".inner", x, hidden)), units))
+
+
+def dlrm(p, batch, numbers, categories, rows, width, hidden):
+    bottom = perceptron(p, "bottom", sines((batch, numbers), 0.3), hidden, width)
+    ids = whole((batch, categories), rows) + rows * torch.arange(categories)
+    table = p("table.weight", categories * rows, width)[ids]
+    features = torch.cat((bottom[:, None], table), 1)
+    products = torch.tril(features @ features.transpose(1, 2), -1).flatten(1)
+    top = perceptron(p, "top", torch.cat((bottom, products), 1), hidden, hidden)
+    clicked = (sines((batch, 1), 0.3) > 0).double()
+    return F.binary_cross_entropy_with_logits(dense(p, "logit", top, 1), clicked)
+
+
+def adapted(rank):
+    def project(p, name, x, units):
+        base = dense(p, name + ".base", x, units)
+        change = x @ p(name + ".down", rank, x.shape[-1]).T @ p(name + ".up", units, rank).T
+        return base + change * (16.0 / rank)
+
+    return project
+
+
+def lora(p, batch, seq, vocab, width, heads, depth, rank):
+    tokens, following = text(batch, seq, vocab)
+    x = p("x.embedding_0.weight", vocab, width)[tokens] + p("x.position_0.weight", seq, width)
+    for i in range(depth):
+        attn = attention(p, f"attn.{i}", layer_norm(p, f"norm1.{i}", x), heads, True, adapted(rank))
+        middle = x + attn
+        x = middle + mlp(p, f"ffn.{i}", layer_norm(p, f"norm2.{i}", middle), 4 * width)
+    logits = dense(p, "logits", layer_norm(p, "norm", x), vocab)
+    return F.cross_entropy(logits.flatten(0, 1), following.flatten())
+
+
+def train(model, lr, clip=None, trained=lambda name: True, **sizes):
+    name = model.__name__
+    p = Parameters()
+    model(p, **sizes)
+    mine = [value for key, value in p.items() if trained(key)]
+    optimizer = torch.optim.SGD(mine, lr=lr)
+    losses = []
+    for _ in range(8):
+        loss = model(p, **sizes)
+        optimizer.zero_grad()
+        loss.backward()
+        if clip is not None:
+            torch.nn.utils.clip_grad_norm_(mine, clip)
+        optimizer.step()
+        losses.append(loss.item())
+    settings = [f"{key}={value}" for key, value in sizes.items()] + [f"optimizer=sgd(lr = {lr})"]
+    if model is unet:
+        settings.append("missing=0.0")
+    print(";".join([f"examples/{name}/{name}.model"] + settings))
+    print(*losses)
+
+
+train(resnet, 0.05, batch=3, width=2, stages=2, blocks=2)
+train(unet, 0.05, batch=2, width=2)
+train(vit, 0.1, clip=1.0, batch=3, size=28, patch=14, width=8, heads=2, depth=2)
+train(llama, 0.1, clip=1.0, batch=2, seq=6, vocab=11, width=8, heads=4, groups=2, hidden=12, depth=2)
+train(moe, 0.1, batch=2, seq=6, vocab=11, width=8, heads=2, experts=3, hidden=12, depth=2, room=125)
+train(dlrm, 0.1, batch=6, numbers=5, categories=3, rows=7, width=4, hidden=6)
+is_change = lambda name: name.endswith((".down", ".up"))
+train(lora, 0.5, trained=is_change, batch=2, seq=6, vocab=11, width=8, heads=2, depth=2, rank=2)
