@@ -28,6 +28,10 @@ Tensor T(Shape shape, std::vector<double> values) { return {.shape = std::move(s
 // Inputs that are i32, by op and index.
 bool IsInteger(OpKind op, size_t input) {
   static const std::set<std::pair<OpKind, size_t>> integers = {{OpKind::kEmbedding, 0},
+                                                               {OpKind::kQuotient, 0},
+                                                               {OpKind::kQuotient, 1},
+                                                               {OpKind::kRemainder, 0},
+                                                               {OpKind::kRemainder, 1},
                                                                {OpKind::kMaxPoolGradient, 1},
                                                                {OpKind::kEmbeddingGradient, 1},
                                                                {OpKind::kOneHot, 0},
@@ -136,8 +140,8 @@ TEST(ValuesTest, Broadcasting) {
          {OpKind::kSub, {matrix, T({2, 1}, {1, 2})}, {}, T({2, 3}, {0, 1, 2, 2, 3, 4})},
          {OpKind::kMul, {T({2, 1}, {1, 2}), T({3}, {1, 2, 3})}, {}, T({2, 3}, {1, 2, 3, 2, 4, 6})},
          {OpKind::kDiv, {matrix, T({}, {2})}, {}, T({2, 3}, {0.5, 1, 1.5, 2, 2.5, 3})},
-         {OpKind::kQuotient, {I({5}, {7, -7, 7, -7, 7}), I({5}, {2, 2, -2, -2, 0})}, {}, I({5}, {3, -3, -3, 3, 0})},
-         {OpKind::kRemainder, {I({5}, {7, -7, 7, -7, 7}), I({5}, {2, 2, -2, -2, 0})}, {}, I({5}, {1, -1, 1, -1, 0})},
+         {OpKind::kQuotient, {T({5}, {7, -7, 7, -7, 7}), T({5}, {2, 2, -2, -2, 0})}, {}, T({5}, {3, -3, -3, 3, 0})},
+         {OpKind::kRemainder, {T({5}, {7, -7, 7, -7, 7}), T({5}, {2, 2, -2, -2, 0})}, {}, T({5}, {1, -1, 1, -1, 0})},
          {OpKind::kBiasAdd, {matrix, T({3}, {1, 1, 0})}, {}, T({2, 3}, {2, 3, 3, 5, 6, 6})},
          {OpKind::kBroadcastTo, {T({2, 1}, {7, 8})}, {{attribute::kShape, Ints{2, 2}}}, T({2, 2}, {7, 7, 8, 8})}});
 }
