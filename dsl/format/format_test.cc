@@ -49,9 +49,10 @@ TEST(FormatTest, Items) {
 }
 
 TEST(FormatTest, CommentsAroundElse) {
-  CheckStatement("if a { // why\n x = y; // end\n // last\n } // before\n else /* within */ { x = z; } // behind\n",
-                 "if a {      // why\n        x = y;  // end\n        // last\n        // before\n        /* within */\n"
-                 "    } else {\n        x = z;\n    }  // behind");
+  CheckStatement(
+      "if a { // why\n x = y; // end\n // last\n } // before\n else /* within */ { x = z; } // behind\n",
+      "if a {      // why\n        x = y;  // end\n        // last\n        // before\n        /* within */\n"
+      "    } else {\n        x = z;\n    }  // behind");
 }
 
 TEST(FormatTest, SettingsAndPinsKeepTheirOrder) {

@@ -21,6 +21,11 @@ constexpr char kFunctions[] =
     "fn single(x: f32[..n]) -> (f32[..n], int) { return x; }\n"
     "fn double(x: f32[..n]) -> f32[..n] { return (x, x); }\n"
     "fn undeclared(x: f32[..n]) { return (x, 1); }\n"
+    "fn maybe(x: f32[..n], deep: bool) -> f32[..n] { let y = exp(x); if deep { return relu(x); } return y; }\n"
+    "fn adapted(x: f32[n, k], rank: int) -> f32[n, k] {\n"
+    "    if rank > 0 { param down: f32[rank, k] = ones(); return x * reduce_sum(down); } return x; }\n"
+    "fn made(x: f32[n, k], init: initializer = zeros()) -> f32[n, k] { param w: f32[k] = init; return x * w; }\n"
+    "fn handed(x: f32[n, k], init: initializer) -> f32[n, k] { return made(x, init); }\n"
     "fn counts(x: f32[k]) -> f32[k] { state s: f32[k] = zeros(); update s = s + x; return x; }\n";
 
 // The ops that `body` makes, or the mistakes and warnings.
@@ -109,6 +114,61 @@ TEST(StatementsTest, Loops) {
   // The same mistake in every pass: it is not looked for two million times, which would take a minute.
   CheckBody("for i in 0..1000000000 { let _z = undefined; }", "E0201: unknown name `undefined`");
   CheckBody("#[region()] for i in 0..1 { let _z = x; }", "E0305: `#[region]` has no meaning on a loop");
+}
+
+TEST(StatementsTest, ConditionsChooseABranch) {
+  const auto chosen = [](const std::string& condition) {
+    return "let mut y = x; if " + condition +
+           " { y = relu(x); } else if 2 > 1 { y = exp(x); } else { y = x[4, 9]; } print(y);";
+  };
+  CheckBody(chosen("true && !false"), "y.relu(x): f32[8, 6]\nprint y.relu");
+  CheckBody(chosen("1 > 2 || false"), "y.exp(x): f32[8, 6]\nprint y.exp");
+  CheckBody("for i in 0..3 { if i == 1 { let y = relu(x); print(y); } }", "y.1.relu(x): f32[8, 6]\nprint y.1.relu");
+  // What only another branch reads is not unused, and what a branch declares is known in it alone.
+  CheckBody("let y = relu(x); if false { print(y); }", "y.relu(x): f32[8, 6]");
+  CheckBody("if true { let y = relu(x); print(y); } print(y);", "E0201: unknown name `y`");
+  CheckBody("if true { let y = x; }", "W0611: `y` is never used");
+}
+
+TEST(StatementsTest, ConditionsAreKnownAtCompileTime) {
+  CheckBody("if x > 0 { }", "E0204: the condition of `if` must be known when the model is compiled");
+  CheckBody("if 3 { }", "E0204: the condition of `if` must be a bool");
+  CheckBody("#[replicate] if true { }", "E0305: `#[replicate]` has no meaning here");
+  CheckBody("if unknown { print(x); } else { print(x); }", "E0201: unknown name `unknown`");
+  // What the left side decides is not evaluated.
+  CheckBody("if 8 < 0 && 8 % 0 == 0 { print(x); }", "");
+}
+
+TEST(StatementsTest, BranchesReturn) {
+  CheckBody("let _y = maybe(x, true);", "_y.y.exp(x): f32[8, 6]\n_y.relu(x): f32[8, 6]");
+  CheckBody("let _y = maybe(x, false);", "_y.y.exp(x): f32[8, 6]");
+  CheckBody("let _y = adapted(x, 0);", "");
+  CheckBody("let _y = adapted(x, 2);",
+            "_y.down(): f32[2, 6]\n_y.reduce_sum(_y.down): f32[]\n_y.mul(x, _y.reduce_sum): f32[8, 6]");
+}
+
+TEST(StatementsTest, InitialisersAreArguments) {
+  const auto init_of = [](const std::string& call) {
+    const Expanded expanded = ExpandBody("let _y = " + call + ";", kFunctions);
+    if (!expanded.messages.empty()) return expanded.messages;
+    const ir::Attributes& attributes = expanded.expansion.graph.op(*expanded.expansion.graph.Find("_y.w")).attributes;
+    return attributes.Get(ir::attribute::kInit) + " " + std::to_string(attributes.Get(ir::attribute::kSecond));
+  };
+  EXPECT_EQ(init_of("made(x)"), "constant 0.000000");
+  EXPECT_EQ(init_of("made(x, init = normal(deviation = 0.5))"), "normal 0.500000");
+  EXPECT_EQ(init_of("handed(x, uniform(high = 0.25))"), "uniform 0.250000");
+  EXPECT_EQ(init_of("made(x, 3)"), "E0201: a parameter needs an initialiser");
+  EXPECT_EQ(init_of("made(x, normal)"), "E0201: `normal` is an initialiser, to be called");
+  EXPECT_EQ(init_of("made(x, init = normal(deviation = -1))"), "E0508: a deviation is not negative");
+}
+
+TEST(StatementsTest, FilledTensors) {
+  CheckBody("let _y = zeros((2, 3));", "_y.constant(): f32[]\n_y.broadcast_to(_y.constant): f32[2, 3]");
+  CheckBody("let _y = full(4, -1, dtype = i32);", "_y.constant(): i32[]\n_y.broadcast_to(_y.constant): i32[4]");
+  CheckBody("let _y = ones(shape(x));", "_y.constant(): f32[]\n_y.broadcast_to(_y.constant): f32[8, 6]");
+  CheckBody("let _y = full(4, 0.5, dtype = i32);", "E0508: a number that i32 does not have");
+  CheckBody("let _y = zeros((0, 2));", "E0409: dimension 0 of `shape` is 0");
+  CheckBody("let _y = zeros(x);", "E0204: argument `shape` of `zeros` is a tuple of ints");
 }
 
 TEST(StatementsTest, Returns) {
