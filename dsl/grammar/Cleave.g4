@@ -6,7 +6,7 @@
 //
 // Words. Only `fn let mut for if else return true false` are reserved. The other words of the language stand in `name` too, and
 // mean something only where the rules ask for them. Every decision is settled by one token, or by two where such a word
-// may also be a name: that keeps the parser fast and lets dsl/parse say exactly what was expected.
+// may also be a name and behind `else`: that keeps the parser fast and lets dsl/parse say exactly what was expected.
 //
 // Some rules take more than the language allows, because the mistake is told better from the tree than by the parser: the
 // name of an argument is any expression here, and dsl/parse asks for a name.
