@@ -340,7 +340,7 @@ class ProgramWriter {
     if (compute.kind == ir::OpKind::kParameter) return EmitParameter(step, compute, writer);
     if (compute.kind == ir::OpKind::kRankValue) return EmitRankValue(compute, writer);
     const bool is_constant = compute.kind == ir::OpKind::kConstant;
-    EmitFill(compute, is_constant ? compute.attributes.Get(ir::attribute::kValue) : 0, writer);
+    EmitFill(compute, NumberText(compute, is_constant ? compute.attributes.Get(ir::attribute::kValue) : 0), writer);
   }
 
   void EmitParameter(const ir::Step& step, const ir::Compute& compute, SourceWriter& writer) {
@@ -350,7 +350,10 @@ class ProgramWriter {
       return writer.Comment(
           absl::StrCat(ShownName(emission_.layer, step.name), ": from a file that `main` names, when this is done."));
     }
-    if (init == "constant") return EmitFill(compute, first, writer);
+    if (compute.attributes.Has(ir::attribute::kFormula)) {
+      return EmitFill(compute, StepScalarText(compute.attributes, emission_), writer);
+    }
+    if (init == "constant") return EmitFill(compute, NumberText(compute, first), writer);
     writer.Call(init == "uniform" ? "InitializeUniform(" : "InitializeNormal(",
                 {absl::StrCat("{seed, ", StreamName(step, compute), "}"), emission_.sizes.RegionText(compute.output),
                  FloatLiteral(first), FloatLiteral(compute.attributes.Get(ir::attribute::kSecond)),
@@ -375,11 +378,12 @@ class ProgramWriter {
                         rank, ")).c_str()");
   }
 
-  void EmitFill(const ir::Compute& compute, double value, SourceWriter& writer) {
-    writer.Call("Fill(",
-                {ElementLiteral(emission_.value(compute.output).type.dtype, value),
-                 emission_.sizes.Count(compute.output).Text(), emission_.names[compute.output]},
-                ");");
+  std::string NumberText(const ir::Compute& compute, double value) {
+    return ElementLiteral(emission_.value(compute.output).type.dtype, value);
+  }
+
+  void EmitFill(const ir::Compute& compute, const std::string& value, SourceWriter& writer) {
+    writer.Call("Fill(", {value, emission_.sizes.Count(compute.output).Text(), emission_.names[compute.output]}, ");");
   }
 
   // Forgets what an earlier evaluation has added up, and sends the numbers of a step to a device.

@@ -85,7 +85,7 @@ std::vector<NamedNumber> NamedNumbersOf(const ir::Training& training, const ir::
   for (const ir::NumberDemand& demand : training.demands) add(demand.condition);
   for (const ir::Step& step : program.steps) {
     const ir::Compute* compute = ir::ComputeOf(step);
-    if (compute != nullptr && compute->kind == ir::OpKind::kStepScalar) {
+    if (compute != nullptr && compute->inputs.empty() && compute->attributes.Has(ir::attribute::kFormula)) {
       add(compute->attributes.Get(ir::attribute::kFormula));
     }
   }

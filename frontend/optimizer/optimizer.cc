@@ -11,6 +11,7 @@
 #include "base/text/text.h"
 #include "frontend/arguments/arguments.h"
 #include "frontend/evaluate/statics/step_formula.h"
+#include "frontend/optimizer/named_number.h"
 #include "frontend/optimizer/share.h"
 #include "frontend/optimizer/training_losses.h"
 #include "frontend/optimizer/turns.h"
@@ -25,8 +26,6 @@ constexpr char kUsual[] = "optimizer";     // In a group: what the setting of th
 constexpr char kScheduledRate[] = "rate";  // What schedules of the prelude call it.
 constexpr size_t kTensors = 2;  // The arguments of an optimizer that no setting gives: the parameter and its gradient.
 constexpr char kLossScale[] = "loss_scale";
-constexpr char kDynamicScale[] = "dynamic_loss_scale";
-constexpr size_t kTensorsOfScale = 3;         // The scale, the steps since it has changed, and what was not finite.
 constexpr int64_t kLastStep = 1'000'000'000;  // Up to which powers of ten a learning rate is looked at.
 constexpr char kSignature[] = "fn NAME(parameter: f32[..n], gradient: f32[..n], lr: float, …) -> f32[..n]";
 
@@ -48,14 +47,6 @@ dsl::syntax::Expression DefaultOptimizer() {
   return {.span = {}, .kind = dsl::syntax::Call{.callee = std::move(name), .arguments = {}}};
 }
 
-Value Tensor(ir::OpId op) { return Value{TensorValue{op}}; }
-
-bool IsLiteral(const dsl::syntax::Expression& expression) {
-  if (const auto* negated = std::get_if<dsl::syntax::Negate>(&expression.kind)) return IsLiteral(*negated->operand);
-  return std::holds_alternative<dsl::syntax::IntegerLiteral>(expression.kind) ||
-         std::holds_alternative<dsl::syntax::FloatLiteral>(expression.kind);
-}
-
 }  // namespace
 
 const Function* Optimizer::FunctionNamed(const std::string& name) const {
@@ -72,9 +63,9 @@ void Optimizer::Read(const SettingTexts& settings, ir::Training& training) {
   };
   if (const SettingText* clip = find("clip")) ReadClip(*clip);
   if (const SettingText* scale = find(kLossScale)) {
-    ReadLossScale(*scale);
+    loss_scale_.Read(*scale, evaluator_);
   } else if (training.precision == ir::Precision::kF16) {
-    ReadDynamicScale({});
+    loss_scale_.BecomeDynamic(evaluator_);
   }
   const SettingText* given = find("optimizer");
   const std::string context = given == nullptr ? "" : given->context;
@@ -104,44 +95,6 @@ void Optimizer::ReadClip(const SettingText& setting) {
             .At(value.span, absl::StrCat("this is ", FormatDouble(*longest))));
   }
   reporter_.SetContext("");
-}
-
-// A number, or `dynamic(initial = 65536.0, …)`, whose other arguments are those of the prelude's function.
-void Optimizer::ReadLossScale(const SettingText& setting) {
-  const dsl::syntax::Expression& value = setting.setting.value;
-  reporter_.SetContext(setting.context);
-  loss_scale_span_ = value.span;
-  const auto* call = std::get_if<dsl::syntax::Call>(&value.kind);
-  const auto* callee = std::get_if<dsl::syntax::Name>(call != nullptr ? &call->callee->kind : &value.kind);
-  if (callee != nullptr && callee->text == "dynamic") {
-    ReadDynamicScale(call != nullptr ? call->arguments : std::vector<dsl::syntax::Argument>());
-  } else if (const auto number = evaluator_.EvaluateNumber(value, "`loss_scale`")) {
-    loss_scale_ = *number;
-  }
-  if (!(loss_scale_ > 0 && loss_scale_ <= std::numeric_limits<float>::max())) {
-    reporter_.Report(Error(Code::kE0508, "`loss_scale` must be positive and finite: gradients are divided by it")
-                         .At(value.span, absl::StrCat("this is ", FormatDouble(loss_scale_))));
-  }
-  reporter_.SetContext("");
-}
-
-void Optimizer::ReadDynamicScale(const std::vector<dsl::syntax::Argument>& arguments) {
-  const std::vector<dsl::syntax::Parameter>& parameters = functions_.InPrelude(kDynamicScale)->syntax->parameters;
-  Signature signature = SignatureOf(*functions_.InPrelude(kDynamicScale)->syntax);
-  signature.callee = "dynamic";
-  signature.arguments.erase(signature.arguments.begin(), signature.arguments.begin() + kTensorsOfScale);
-  const auto matched = MatchArguments(signature, arguments, loss_scale_span_, reporter_);
-  if (!matched) return;
-  dynamic_scale_.emplace();
-  for (size_t i = 0; i < matched->size(); ++i) {
-    if ((*matched)[i] == nullptr) continue;
-    dynamic_scale_->push_back(*(*matched)[i]);
-    dynamic_scale_->back().name = parameters[i + kTensorsOfScale].name;
-  }
-  const dsl::syntax::Argument* given = matched->front();
-  const auto initial = evaluator_.EvaluateNumber(
-      given != nullptr ? *given->value : *parameters[kTensorsOfScale].default_value, "`initial`");
-  if (initial.has_value()) loss_scale_ = *initial;
 }
 
 void Optimizer::ReadGroups(const SettingText& setting, ir::Training& training) {
@@ -222,8 +175,9 @@ void Optimizer::ReadArguments(const dsl::syntax::Call& call, size_t rate, bool i
     const dsl::syntax::Parameter& parameter = parameters[i + kTensors];
     const dsl::syntax::Identifier& name = parameter.name;
     const bool is_real = parameter.type.element.text == "float";
-    const auto number =
-        is_real ? NamedNumber(parameter, (*matched)[i], absl::StrCat(recipe.path, ".", name.text)) : std::nullopt;
+    const auto number = is_real ? NamedNumber(parameter, (*matched)[i], absl::StrCat(recipe.path, ".", name.text),
+                                              NamesInGroup(), evaluator_)
+                                : std::nullopt;
     if (number.has_value()) recipe.numbers[name.text] = *number;
     if (number.has_value() || (*matched)[i] == nullptr) continue;
     arguments.erase(std::remove_if(arguments.begin(), arguments.end(),
@@ -283,7 +237,8 @@ Value Optimizer::NamedRate(const dsl::syntax::Expression& expression, const Valu
   for (size_t i = 0; i < parameters.size(); ++i) {
     const std::string& parameter = parameters[i].name.text;
     const bool is_flag = is_usual && parameter == kScheduledRate;
-    const auto number = NamedNumber(parameters[i], (*matched)[i], is_flag ? kRate : absl::StrCat(path, ".", parameter));
+    const auto number = NamedNumber(parameters[i], (*matched)[i], is_flag ? kRate : absl::StrCat(path, ".", parameter),
+                                    NamesInGroup(), evaluator_);
     if (number.has_value()) {
       numbers[parameter] = *number;
     } else if ((*matched)[i] != nullptr) {
@@ -293,30 +248,6 @@ Value Optimizer::NamedRate(const dsl::syntax::Expression& expression, const Valu
   }
   return evaluator_.Call(rest, expression.span,
                          {.function = schedule, .first = {}, .named = std::move(numbers), .path = kScheduledRate});
-}
-
-// What an argument of an optimizer or of a schedule is, where it is a number: that of the model, which a flag of the
-// name changes, or one of the step. A default is one where it is written as a number.
-std::optional<Value> Optimizer::NamedNumber(const dsl::syntax::Parameter& parameter, const dsl::syntax::Argument* given,
-                                            const std::string& name) {
-  const std::string& type = parameter.type.element.text;
-  const bool is_whole = type == "int";
-  if (parameter.type.dimensions.has_value() || (!is_whole && type != "float")) return std::nullopt;
-  if (given == nullptr && (!parameter.default_value.has_value() || !IsLiteral(*parameter.default_value))) {
-    return std::nullopt;
-  }
-  Value value = evaluator_.EvaluateInStep(given != nullptr ? *given->value : *parameter.default_value, NamesInGroup());
-  if (value.is_of_step() && !value.as_of_step().is_condition && !is_whole) return value;
-  if (!(is_whole ? value.is_int() : value.is_number())) return std::nullopt;
-  // What a formula cannot name stays a number.
-  if (name.find_first_of("(), =") != std::string::npos) return value;
-  StepValue named{.formula = ir::NamedNumber(name, value.as_number()), .name = parameter.name.text};
-  if (is_whole) {
-    named.is_whole = true;
-    evaluator_.demands().Add(ir::Equal(ir::ToInt32(named.formula), named.formula),
-                             absl::StrCat("`", name, "` must be a whole number, not {", name, "}"));
-  }
-  return Value{std::move(named)};
 }
 
 // In a group `lr` is the usual learning rate.
@@ -343,13 +274,13 @@ void Optimizer::ReportUnknown(const dsl::syntax::Expression& callee, const std::
 OptimizerExpansion Optimizer::Expand(Expansion& model, ir::Training& training) {
   std::optional<TrainingLosses> found = FindTrainingLosses(model, reporter_);
   if (!found.has_value()) return {};
-  if (!found->trained.empty() && !AddScale(model.graph)) return {};
+  if (!found->trained.empty() && !loss_scale_.Add(model.graph, usual_->span, writer_)) return {};
   std::vector<Trained> all;
   std::vector<std::string> names;
   for (const ir::OpId id : found->trained) {
     const ir::Op& parameter = model.graph.op(id);
     const Recipe& recipe = groups_.RecipeOf(parameter, *usual_);
-    parts_.push_back({.first = evaluator_.ops().size(), .parameter = parameter.name, .line = parameter.line});
+    writer_.Begin(parameter.name, parameter.line);
     const Evaluator::Trained added = evaluator_.AddTrained(parameter);
     const auto turns = found->turns.find(id);
     all.push_back({.parameter = parameter,
@@ -362,126 +293,18 @@ OptimizerExpansion Optimizer::Expand(Expansion& model, ir::Training& training) {
   }
   groups_.CheckTrained(names);
   if (reporter_.has_errors()) return {};
-  bool ok = all.empty() || (Unscale(all) && (!clip_.has_value() || Clip(all)));
+  bool ok = all.empty() || (loss_scale_.Unscale(all, writer_) && (!clip_.has_value() || Clip(all)));
   for (const Trained& trained : all) {
     reporter_.SetContext(trained.recipe.context);
     ok = ok && Update(trained);
   }
   reporter_.SetContext("");
-  if (!ok || parts_.empty()) return {};
+  if (!ok || writer_.parts().empty()) return {};
   TakeTurns(model.graph, found->turns);
   training.demands = evaluator_.demands().all();
   OptimizerExpansion expansion = Finish();
   expansion.updates.losses = std::move(found->losses);
   return expansion;
-}
-
-// The value of a function of the prelude of which nothing is named after a parameter.
-Value Optimizer::CallPrelude(const std::string& function, const std::string& path, std::vector<Value> tensors,
-                             std::vector<dsl::syntax::Argument> arguments) {
-  const Span span = path == kLossScale ? PlaceOfScale() : usual_->span;
-  const dsl::syntax::Call call{.callee = dsl::syntax::Expression{.span = span, .kind = dsl::syntax::Name{function}},
-                               .arguments = std::move(arguments)};
-  return evaluator_.Call(
-      call, span, {.function = functions_.InPrelude(function), .first = std::move(tensors), .named = {}, .path = path});
-}
-
-// The sum of what `first` and `more` make of the gradients. It begins with the first parameter, so that its order is
-// that of the model. Nullopt after a mistake.
-std::optional<ir::OpId> Optimizer::SumOverGradients(const std::string& first, const std::string& more,
-                                                    const std::string& path, const std::vector<Trained>& all) {
-  parts_.push_back({.first = evaluator_.ops().size(), .parameter = path, .line = 0});
-  std::optional<ir::OpId> sum;
-  for (const Trained& trained : all) {
-    std::vector<Value> tensors = {Tensor(trained.gradient)};
-    if (sum.has_value()) tensors.push_back(Tensor(*sum));
-    const Value value = CallPrelude(sum.has_value() ? more : first, path, std::move(tensors));
-    if (!value.is_tensor()) return std::nullopt;
-    OpWriter& ops = evaluator_.ops();
-    if (trained.turns.has_value()) {  // Out of its turn a gradient counts nothing.
-      const ir::OpId before = sum.has_value() ? *sum : ops.AddConstant(ir::DType::kF32, 0, {.span = {}, .path = path});
-      sum = ops.AddValid(ir::OpKind::kWhere, {AddTurn(*trained.turns, path), value.as_tensor(), before}, {},
-                         absl::StrCat(path, ".of_turn"), Span());
-    } else {
-      sum = value.as_tensor();
-    }
-  }
-  return sum;
-}
-
-// A state of the model, and what stands for it among the updates.
-ir::OpId Optimizer::AddModelState(ir::Graph& model, const std::string& name, double first) {
-  ir::GraphBuilder builder(std::move(model));
-  const ir::Attributes attributes = {
-      {ir::attribute::kShape, ir::Shape{}}, {ir::attribute::kFirst, first}, {ir::attribute::kTrained, false}};
-  const ir::OpId state = builder.Add(ir::OpKind::kParameter, {}, attributes, name);
-  model = std::move(builder).Build();
-  const ir::Op& op = model.op(state);
-  return evaluator_.ops().AddValid(ir::OpKind::kParameter, {}, op.attributes, op.name, Span());
-}
-
-// The scale of the loss, where there is one. False after a mistake.
-bool Optimizer::AddScale(ir::Graph& model) {
-  if (!dynamic_scale_.has_value() && loss_scale_ == 1) return true;
-  parts_.push_back({.first = evaluator_.ops().size(), .parameter = kLossScale, .line = 0});
-  if (!dynamic_scale_.has_value()) {
-    const ir::Attributes attributes = {{ir::attribute::kValue, loss_scale_}};
-    scale_ = evaluator_.ops().AddValid(ir::OpKind::kConstant, {}, attributes, kLossScale, Span());
-    return true;
-  }
-  if (model.is_manual()) {
-    reporter_.Report(Error(Code::kE0220, "a dynamic `loss_scale` in a manual model")
-                         .At(PlaceOfScale(), "would be a state, which a manual model does not have")
-                         .Help("a number: `loss_scale = 1024.0`"));
-    return false;
-  }
-  scale_ = AddModelState(model, kLossScale, loss_scale_);
-  good_steps_ = AddModelState(model, absl::StrCat(kLossScale, ".good_steps"), 0);
-  model.metrics.push_back({kLossScale, *model.Find(evaluator_.graph().op(*scale_).name)});
-  return true;
-}
-
-// Divides all gradients by the scale, and says what that is after the step.
-bool Optimizer::Unscale(std::vector<Trained>& all) {
-  if (!scale_.has_value()) return true;
-  if (dynamic_scale_.has_value() && !UpdateScale(all)) return false;
-  OpWriter& ops = evaluator_.ops();
-  for (Trained& trained : all) {
-    parts_.push_back({.first = ops.size(), .parameter = trained.parameter.name, .line = trained.parameter.line});
-    trained.gradient = ops.AddValid(ir::OpKind::kDiv, {trained.gradient, *scale_}, {},
-                                    absl::StrCat(trained.parameter.name, ".unscaled"), Span());
-  }
-  return true;
-}
-
-bool Optimizer::UpdateScale(const std::vector<Trained>& all) {
-  not_finite_ = SumOverGradients("not_finite", "more_not_finite", kLossScale, all);
-  if (!not_finite_.has_value()) return false;
-  const Value after = CallPrelude(kDynamicScale, kLossScale,
-                                  {Tensor(*scale_), Tensor(*good_steps_), Tensor(*not_finite_)}, *dynamic_scale_);
-  if (!after.is_tuple()) return false;
-  std::vector<ir::StateUpdate>& updates = evaluator_.ops().builder().mutable_graph().updates;
-  updates.push_back({.state = *scale_, .value = after.as_tuple()[0].as_tensor()});
-  updates.push_back({.state = *good_steps_, .value = after.as_tuple()[1].as_tensor()});
-  return true;
-}
-
-// From the `first` update on, states stay as they are where the condition holds, or where it does not.
-void Optimizer::KeepWhere(ir::OpId condition, size_t first, bool keeps) {
-  OpWriter& ops = evaluator_.ops();
-  for (size_t i = first; i < evaluator_.graph().updates.size(); ++i) {
-    const ir::StateUpdate update = evaluator_.graph().updates[i];
-    const std::vector<ir::OpId> inputs =
-        keeps ? std::vector{condition, update.state, update.value} : std::vector{condition, update.value, update.state};
-    const ir::OpId kept = ops.AddValid(ir::OpKind::kWhere, inputs, {},
-                                       absl::StrCat(evaluator_.graph().op(update.state).name, ".kept"), Span());
-    ops.builder().mutable_graph().updates[i].value = kept;
-  }
-}
-
-// A scalar that is 1 in these steps, and 0 in all others.
-ir::OpId Optimizer::AddTurn(const Turns& turns, const std::string& path) {
-  return evaluator_.ops().AddStepScalar(IsTurn(turns), {.span = {}, .path = path});
 }
 
 // The model's own updates of states that are updated in these steps only.
@@ -490,11 +313,11 @@ void Optimizer::TakeTurns(const ir::Graph& model, const std::map<ir::OpId, Turns
     const auto found = turns.find(update.state);
     if (found == turns.end()) continue;
     const ir::Op& state = model.op(update.state);
-    parts_.push_back({.first = evaluator_.ops().size(), .parameter = state.name, .line = state.line});
+    writer_.Begin(state.name, state.line);
     const size_t first = evaluator_.graph().updates.size();
     const Evaluator::Trained added = evaluator_.AddTrained(state);
     evaluator_.ops().builder().mutable_graph().updates.push_back({.state = added.parameter, .value = added.gradient});
-    KeepWhere(AddTurn(found->second, state.name), first, /*keeps=*/false);
+    writer_.KeepWhere(writer_.AddTurn(found->second, state.name), first, /*keeps=*/false);
   }
 }
 
@@ -507,13 +330,13 @@ bool Optimizer::Clip(std::vector<Trained>& all) {
                          .Note("the norm of all gradients would differ between the ranks"));
     return false;
   }
-  const std::optional<ir::OpId> squares = SumOverGradients("sum_of_squares", "more_squares", "clip", all);
+  const UpdateWriter::PreludeCall call = {.path = "clip", .span = usual_->span};
+  const std::optional<ir::OpId> squares = writer_.SumOverGradients("sum_of_squares", "more_squares", call, all);
   if (!squares.has_value()) return false;
-  const Value factor = CallPrelude("clip_factor", "clip", {Tensor(*squares), *clip_});
+  const Value factor = writer_.CallPrelude("clip_factor", call, {Value{TensorValue{*squares}}, *clip_});
   if (!factor.is_tensor()) return false;
   for (Trained& trained : all) {
-    parts_.push_back(
-        {.first = evaluator_.ops().size(), .parameter = trained.parameter.name, .line = trained.parameter.line});
+    writer_.Begin(trained.parameter.name, trained.parameter.line);
     trained.gradient = evaluator_.ops().AddValid(ir::OpKind::kMul, {trained.gradient, factor.as_tensor()}, {},
                                                  absl::StrCat(trained.parameter.name, ".clipped"), Span());
   }
@@ -539,7 +362,7 @@ bool Optimizer::HasNoDemands(const Recipe& recipe) {
 bool Optimizer::Update(const Trained& trained) {
   const ir::Op& parameter = trained.parameter;
   const Recipe& recipe = trained.recipe;
-  parts_.push_back({.first = evaluator_.ops().size(), .parameter = parameter.name, .line = parameter.line});
+  writer_.Begin(parameter.name, parameter.line);
   const size_t first = evaluator_.graph().updates.size();
   std::map<std::string, Value> named = recipe.numbers;
   named[kRate] = Value{recipe.rate};
@@ -563,8 +386,10 @@ bool Optimizer::Update(const Trained& trained) {
     return false;
   }
   evaluator_.ops().builder().mutable_graph().updates.push_back({.state = trained.own, .value = result.as_tensor()});
-  if (trained.turns.has_value()) KeepWhere(AddTurn(*trained.turns, parameter.name), first, /*keeps=*/false);
-  if (not_finite_.has_value()) KeepWhere(*not_finite_, first, /*keeps=*/true);
+  if (trained.turns.has_value()) {
+    writer_.KeepWhere(writer_.AddTurn(*trained.turns, parameter.name), first, /*keeps=*/false);
+  }
+  if (loss_scale_.not_finite().has_value()) writer_.KeepWhere(*loss_scale_.not_finite(), first, /*keeps=*/true);
   return true;
 }
 
@@ -572,8 +397,8 @@ bool Optimizer::Update(const Trained& trained) {
 OptimizerExpansion Optimizer::Finish() {
   const Expansion expansion = std::move(evaluator_).Finish();
   IdVector<ir::OpId, ir::OpId> places;
-  OptimizerExpansion result{.updates = ShareScalars(expansion.graph, parts_, places)};
-  if (scale_.has_value()) result.updates.loss_scale = places[*scale_];
+  OptimizerExpansion result{.updates = ShareScalars(expansion.graph, writer_.parts(), places)};
+  if (loss_scale_.scale().has_value()) result.updates.loss_scale = places[*loss_scale_.scale()];
   for (const auto& [id, call] : expansion.custom_calls) result.custom_calls[places[id]] = call;
   return result;
 }

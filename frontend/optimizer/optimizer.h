@@ -20,7 +20,8 @@
 #include "frontend/evaluate/trainer.h"
 #include "frontend/functions/functions.h"
 #include "frontend/optimizer/groups.h"
-#include "frontend/optimizer/share.h"
+#include "frontend/optimizer/loss_scale.h"
+#include "frontend/optimizer/update_writer.h"
 #include "frontend/report/report.h"
 #include "frontend/settings/settings.h"
 #include "ir/graph/graph.h"
@@ -38,7 +39,12 @@ class Optimizer {
  public:
   // Keeps references to all three. `evaluator` has the model's arguments and has expanded nothing.
   Optimizer(const FunctionTable& functions, Evaluator& evaluator, Reporter& reporter)
-      : functions_(functions), evaluator_(evaluator), reporter_(reporter), groups_(reporter) {}
+      : functions_(functions),
+        evaluator_(evaluator),
+        reporter_(reporter),
+        groups_(reporter),
+        loss_scale_(functions, reporter),
+        writer_(functions, evaluator) {}
 
   // Reads `clip`, `groups`, and `loss_scale`, which is dynamic by default where `training` is in f16. Finds the
   // function that `optimizer` calls, or sgd without this setting, and writes its name and its learning rate into
@@ -57,38 +63,15 @@ class Optimizer {
  private:
   const Function* FunctionNamed(const std::string& name) const;
   void ReadClip(const SettingText& setting);
-  void ReadLossScale(const SettingText& setting);
-  void ReadDynamicScale(const std::vector<dsl::syntax::Argument>& arguments);
   void ReadGroups(const SettingText& setting, ir::Training& training);
   Recipe ReadRecipe(const dsl::syntax::Expression& setting, const std::string& path);
   void ReadArguments(const dsl::syntax::Call& call, size_t rate, bool is_usual, Recipe& recipe);
   void ReadRate(const dsl::syntax::Expression& expression, Recipe& recipe);
   Value NamedRate(const dsl::syntax::Expression& expression, const Value& value, const Recipe& recipe);
-  std::optional<Value> NamedNumber(const dsl::syntax::Parameter& parameter, const dsl::syntax::Argument* given,
-                                   const std::string& name);
   std::map<std::string, Value> NamesInGroup() const;
   void ReportUnknown(const dsl::syntax::Expression& callee, const std::string& name);
-  // A parameter of the model, the gradient by which it is updated, and how.
-  struct Trained {
-    const ir::Op& parameter;
-    const Recipe& recipe;
-    ir::OpId own;
-    ir::OpId gradient;
-    std::optional<Turns> turns;  // Where it is not trained in every step.
-  };
-  Span PlaceOfScale() const { return loss_scale_span_.is_somewhere() ? loss_scale_span_ : usual_->span; }
-  bool AddScale(ir::Graph& model);
-  bool Unscale(std::vector<Trained>& all);
-  bool UpdateScale(const std::vector<Trained>& all);
-  ir::OpId AddModelState(ir::Graph& model, const std::string& name, double first);
-  void KeepWhere(ir::OpId condition, size_t first, bool keeps);
-  ir::OpId AddTurn(const Turns& turns, const std::string& path);
   void TakeTurns(const ir::Graph& model, const std::map<ir::OpId, Turns>& turns);
   bool Clip(std::vector<Trained>& all);
-  std::optional<ir::OpId> SumOverGradients(const std::string& first, const std::string& more, const std::string& path,
-                                           const std::vector<Trained>& all);
-  Value CallPrelude(const std::string& function, const std::string& path, std::vector<Value> tensors,
-                    std::vector<dsl::syntax::Argument> arguments = {});
   bool HasNoDemands(const Recipe& recipe);
   bool Update(const Trained& trained);
   OptimizerExpansion Finish();
@@ -99,14 +82,8 @@ class Optimizer {
   std::optional<Recipe> usual_;  // What `optimizer` says.
   Groups groups_;
   std::optional<Value> clip_;  // The longest gradient, of all parameters together.
-  // What the loss is multiplied by before gradients are taken: always, or at first where it is dynamic.
-  double loss_scale_ = 1;
-  std::optional<std::vector<dsl::syntax::Argument>> dynamic_scale_;  // Of the prelude's function, by name.
-  Span loss_scale_span_;
-  std::optional<ir::OpId> scale_;  // In the updates, as the next two.
-  std::optional<ir::OpId> good_steps_;
-  std::optional<ir::OpId> not_finite_;  // How many elements of gradients are not; where that can skip a step.
-  std::vector<PartOfUpdates> parts_;
+  LossScale loss_scale_;
+  UpdateWriter writer_;
 };
 
 }  // namespace cleave::frontend

@@ -138,7 +138,7 @@ TEST(OptimizerTest, ScalesTheLoss) {
   // By a number.
   CheckLines(
       own, "own(lr = 0.1); loss_scale = 1024; clip = 2",
-      {"loss_scale = constant()\n", "h.weight.unscaled = div(h.weight.grad, loss_scale)\n",
+      {"loss_scale = step_scalar()\n", "h.weight.unscaled = div(h.weight.grad, loss_scale)\n",
        "clip.square = square(h.weight.unscaled)\n", "h.weight.clipped = mul(h.weight.unscaled, clip.minimum)\n"});
   // Where a gradient is not finite, parameters and states stay.
   const std::vector<std::string> lines = {
@@ -163,6 +163,13 @@ TEST(OptimizerTest, ADynamicScaleFollowsTheGradients) {
   for (const ir::Op& op : graph.ops) {
     if (op.kind == ir::OpKind::kParameter || op.kind == ir::OpKind::kInput) sources[op.id] = ir::Zeros(op.type.shape);
   }
+  const ir::Attributes& first = graph.op(*graph.Find("loss_scale")).attributes;
+  EXPECT_EQ(first.Get(ir::attribute::kFirst), 8);
+  EXPECT_EQ(first.Get(ir::attribute::kFormula), "loss_scale.initial=8.0");
+  std::set<std::string> demands;
+  for (const ir::NumberDemand& demand : analyzed.module->training.demands) demands.insert(demand.condition);
+  EXPECT_TRUE(demands.count("less(loss_scale.backoff=0.5, 1.0)") > 0);
+  EXPECT_TRUE(demands.count("greater(loss_scale.interval=3.0, 0.0)") > 0);
   double& scale = sources[*graph.Find("loss_scale")].values[0];
   double& bias = sources[*graph.Find("h.bias")].values[1];
   double& gradient = sources[*graph.Find("h.bias.grad")].values[1];
@@ -202,6 +209,9 @@ TEST(OptimizerTest, Mistakes) {
   CheckMistake("", "sgd(); loss_scale = true", "error[E0204]: `loss_scale` must be a number");
   CheckMistake("", "sgd(); loss_scale = dynamic(backof = 0.5)", "error[E0203]: `dynamic` has no argument `backof`");
   CheckMistake("", "sgd(); loss_scale = dynamic(backoff = 2.0)", "error[E0212]: `backoff` must be more than 0");
+  CheckMistake("", "sgd(); loss_scale = dynamic(initial = 2.0 * step)",
+               "error[E0508]: `initial` is the scale before the first step");
+  CheckMistake("", "sgd(); loss_scale = dynamic(interval = 2.5)", "error[E0204]: argument `interval` of");
   CheckMistake("", "sgd(); loss_scale = dynamic(initial = 1e39)", "error[E0508]: `loss_scale` must be positive");
   EXPECT_TRUE(absl::StrContains(
       AnalyzeText(

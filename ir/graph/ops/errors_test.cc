@@ -395,6 +395,12 @@ TEST(ErrorsTest, Attributes) {
   EXPECT_EQ(Infer(OpKind::kParameter, {},
                   {{attribute::kShape, Ints{2}}, {attribute::kInit, "normal"}, {attribute::kSecond, -1.0}}),
             "E0409 normal values with deviation -1.0 | note: a deviation is not negative");
+  EXPECT_EQ(Infer(OpKind::kParameter, {}, {{attribute::kShape, Ints{}}, {attribute::kFormula, "scale=2.0"}}), "f32[]");
+  for (const std::string formula : {"scale", "mul(2.0, step)"}) {
+    EXPECT_EQ(
+        Infer(OpKind::kParameter, {}, {{attribute::kShape, Ints{}}, {attribute::kFormula, formula}}),
+        "E0409 `constant` values with the formula `" + formula + "` | note: a constant may be computed from numbers");
+  }
   EXPECT_EQ(Infer(OpKind::kParameter, {}, {{attribute::kShape, Ints{2, 0}}}),
             "E0409 dimension 1 of `shape` is 0 | note: a dimension has at least 1 element");
   for (const std::string formula : {"rate", "add(step)", "exp(step))", "", "step(1.0)"}) {

@@ -52,8 +52,18 @@ OpDefinition SourceOp(bool has_dtype, std::string summary) {
   return definition;
 }
 
+// Nullopt unless the text is that of a formula in no variable but `step`.
+std::optional<Scalar> FormulaOf(const Attributes& attributes) {
+  std::optional<Scalar> formula = ParseScalar(attributes.Get(attribute::kFormula));
+  if (!formula.has_value()) return std::nullopt;
+  for (const Scalar& node : NodesOf(*formula)) {
+    if (node.Is(Primitive::kVariable) && node.variable() != "step") return std::nullopt;
+  }
+  return formula;
+}
+
 // A trained tensor. Its initial values, by `init`:
-//   constant  first
+//   constant  first; `formula` is the same of numbers that flags of the program change
 //   uniform   in [first, second)
 //   normal    with mean first and deviation second
 //   npy       what the .npy file `file` holds; its path starts from the folder of the model file
@@ -76,6 +86,13 @@ InferResult InferParameter(Types inputs, const Attributes& attributes) {
                    .message = absl::StrCat("`", init, "` values ", init == "npy" ? "without a file" : "and a file"),
                    .notes = {"`file` goes with `npy`, and only with it"}};
   }
+  if (attributes.Has(attribute::kFormula) &&
+      (init != "constant" || !FormulaOf(attributes).has_value() || ReadsStep(attributes))) {
+    return OpError{
+        .code = Code::kE0409,
+        .message = absl::StrCat("`", init, "` values with the formula `", attributes.Get(attribute::kFormula), "`"),
+        .notes = {"a constant may be computed from numbers"}};
+  }
   if (init == "normal" && second < 0) {
     return OpError{.code = Code::kE0409,
                    .message = absl::StrCat("normal values with deviation ", FormatDouble(second)),
@@ -91,16 +108,6 @@ void EvaluateConstant(const Evaluation& evaluation) {
 
 // A number that depends on the training step, counted from 1; such a one is 0 in testing, which updates nothing. It is
 // computed in double, because formulas such as 1 - 0.999^step lose most of their digits in f32.
-
-// Nullopt unless the text is that of a formula in no variable but `step`.
-std::optional<Scalar> FormulaOf(const Attributes& attributes) {
-  std::optional<Scalar> formula = ParseScalar(attributes.Get(attribute::kFormula));
-  if (!formula.has_value()) return std::nullopt;
-  for (const Scalar& node : NodesOf(*formula)) {
-    if (node.Is(Primitive::kVariable) && node.variable() != "step") return std::nullopt;
-  }
-  return formula;
-}
 
 InferResult InferStepScalar(Types, const Attributes& attributes) {
   if (FormulaOf(attributes).has_value()) return TensorType{DType::kF32, {}};
@@ -136,6 +143,7 @@ OpDefinition DefineParameter() {
   definition.signature.push_back(OptionalAttribute(attribute::kFile, ""));
   definition.signature.push_back(OptionalAttribute(attribute::kLocal, false));
   definition.signature.push_back(OptionalAttribute(attribute::kTrained, true));
+  definition.signature.push_back({.name = "formula", .kind = ArgumentKind::kString, .internal = true});
   definition.infer = InferParameter;
   return definition;
 }

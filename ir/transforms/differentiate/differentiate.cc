@@ -93,8 +93,10 @@ class Backward {
       return builder_.Add(OpKind::kConstant, {}, {{attribute::kValue, 1.0}}, name);
     }
     const Op& scale = updates.graph.op(*updates.loss_scale);
-    if (scale.kind == OpKind::kConstant) return builder_.Add(OpKind::kConstant, {}, scale.attributes, name);
-    return builder_.Add(OpKind::kScale, {OpNamed(scale.name)}, {{attribute::kFactor, 1.0}}, name);
+    const OpId number = scale.kind == OpKind::kParameter
+                            ? OpNamed(scale.name)
+                            : builder_.Add(scale.kind, {}, scale.attributes, absl::StrCat(name, ".", scale.name));
+    return builder_.Add(OpKind::kScale, {number}, {{attribute::kFactor, 1.0}}, name);
   }
 
   // The op that `op` of the updates becomes, given those of the ops before it.

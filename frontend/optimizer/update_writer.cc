@@ -1,0 +1,59 @@
+#include "frontend/optimizer/update_writer.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/optimizer/turns.h"
+
+namespace cleave::frontend {
+
+void UpdateWriter::Begin(const std::string& parameter, int line) {
+  parts_.push_back({.first = ops().size(), .parameter = parameter, .line = line});
+}
+
+Value UpdateWriter::CallPrelude(const std::string& function, const PreludeCall& call, std::vector<Value> tensors) {
+  const dsl::syntax::Expression callee{.span = call.span, .kind = dsl::syntax::Name{function}};
+  return evaluator_.Call({.callee = callee, .arguments = call.arguments}, call.span,
+                         {.function = functions_.InPrelude(function),
+                          .first = std::move(tensors),
+                          .named = call.named,
+                          .path = call.path});
+}
+
+std::optional<ir::OpId> UpdateWriter::SumOverGradients(const std::string& first, const std::string& more,
+                                                       const PreludeCall& call, const std::vector<Trained>& all) {
+  Begin(call.path, 0);
+  std::optional<ir::OpId> sum;
+  for (const Trained& trained : all) {
+    std::vector<Value> tensors = {Value{TensorValue{trained.gradient}}};
+    if (sum.has_value()) tensors.push_back(Value{TensorValue{*sum}});
+    const Value value = CallPrelude(sum.has_value() ? more : first, call, std::move(tensors));
+    if (!value.is_tensor()) return std::nullopt;
+    if (trained.turns.has_value()) {  // Out of its turn a gradient counts nothing.
+      const ir::OpId before =
+          sum.has_value() ? *sum : ops().AddConstant(ir::DType::kF32, 0, {.span = {}, .path = call.path});
+      sum = ops().AddValid(ir::OpKind::kWhere, {AddTurn(*trained.turns, call.path), value.as_tensor(), before}, {},
+                           absl::StrCat(call.path, ".of_turn"), Span());
+    } else {
+      sum = value.as_tensor();
+    }
+  }
+  return sum;
+}
+
+void UpdateWriter::KeepWhere(ir::OpId condition, size_t first, bool keeps) {
+  for (size_t i = first; i < evaluator_.graph().updates.size(); ++i) {
+    const ir::StateUpdate update = evaluator_.graph().updates[i];
+    const std::vector<ir::OpId> inputs =
+        keeps ? std::vector{condition, update.state, update.value} : std::vector{condition, update.value, update.state};
+    const ir::OpId kept = ops().AddValid(ir::OpKind::kWhere, inputs, {},
+                                         absl::StrCat(evaluator_.graph().op(update.state).name, ".kept"), Span());
+    ops().builder().mutable_graph().updates[i].value = kept;
+  }
+}
+
+ir::OpId UpdateWriter::AddTurn(const Turns& turns, const std::string& path) {
+  return ops().AddStepScalar(IsTurn(turns), {.span = {}, .path = path});
+}
+
+}  // namespace cleave::frontend
