@@ -202,11 +202,17 @@ class TrainReader {
     if (!call) return;
     const dsl::syntax::Expression& measure = *call->arguments[0]->value;
     const auto* name = std::get_if<dsl::syntax::Name>(&measure.kind);
+    const auto* string = std::get_if<dsl::syntax::StringLiteral>(&measure.kind);
+    const std::string given = name != nullptr     ? name->text
+                              : string != nullptr ? absl::StrCat("\"", string->value, "\"")
+                                                  : "";
     std::vector<std::string> known = {"loss"};
     for (const ir::Metric& metric : evaluator_.graph().metrics) {
-      // Parts of the loss are no names, and a table is neither more nor less than another.
-      const bool is_number = evaluator_.graph().op(metric.value).type.rank() == 0;
-      if (is_number && metric.name.find('.') == std::string::npos) known.push_back(metric.name);
+      // A table is neither more nor less than another.
+      if (evaluator_.graph().op(metric.value).type.rank() > 0) continue;
+      // `loss.kl` is no word of the language.
+      const bool is_word = metric.name.find('.') == std::string::npos;
+      known.push_back(is_word ? metric.name : absl::StrCat("\"", metric.name, "\""));
     }
     if (name != nullptr && std::find(known.begin(), known.end(), name->text) != known.end()) {
       training_.best = {.measure = name->text, .is_least = call->name == "min"};
@@ -215,9 +221,8 @@ class TrainReader {
     if (reporter_.has_errors()) return;  // A metric may be missing because of another mistake.
     Diagnostic error = Error(Code::kE0508, "`best` takes the least or the greatest of a measure of the model")
                            .At(measure.span, absl::StrCat("expected ", QuotedList(known, "or")));
-    if (name != nullptr) {
-      if (auto nearest = NearestName(name->text, known))
-        error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+    if (auto nearest = NearestName(given, known)) {
+      error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
     }
     reporter_.Report(std::move(error));
   }
