@@ -73,6 +73,11 @@ class ParallelReader {
           reporter_, name, value, settings_.recompute,
           {{"auto", ir::Recompute::kAuto}, {"none", ir::Recompute::kNone}, {"full", ir::Recompute::kFull}});
     }
+    if (name == "reduce") {
+      settings_.sums_span = value.span;
+      ReadChoice<std::optional<ir::DType>>(reporter_, name, value, settings_.sums,
+                                           {{"values", std::nullopt}, {"f32", ir::DType::kF32}});
+    }
     if (name == "outside") {
       settings_.outside_span = value.span;
       ReadChoice<ir::Outside>(reporter_, name, value, settings_.outside,

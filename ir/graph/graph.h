@@ -117,6 +117,8 @@ struct Graph {
   // For a manual model (ir/graph/manual): the axes of its ranks, outermost first; ranks are numbered row-major. Each op
   // then says what one rank computes, and values may differ between ranks. Empty: a model for one device.
   std::vector<RankAxis> rank_axes = {};
+  // The type in which ranks add up their parts of a value of 16 bits; nullopt: that of the value.
+  std::optional<DType> sums = {};
 
   const Op& op(OpId id) const { return ops[id]; }
   bool is_manual() const { return !rank_axes.empty(); }

@@ -12,6 +12,7 @@ void CopyRoles(const Graph& from, const IdVector<OpId, OpId>& places, Graph& to)
   to.file = from.file;
   to.hash = from.hash;
   to.rank_axes = from.rank_axes;
+  to.sums = from.sums;
   if (from.loss.has_value()) to.loss = places[*from.loss];
   for (const Metric& metric : from.metrics) to.metrics.push_back({.name = metric.name, .value = places[metric.value]});
   for (const StateUpdate& update : from.updates) {

@@ -10,8 +10,8 @@
 
 namespace cleave::ir {
 
-// Gives `to` the names of `from`, its ranks, and its loss, metrics, updates and looks, whose values are now at
-// `places`.
+// Gives `to` the names of `from`, its ranks, the type of its sums, and its loss, metrics, updates and looks, whose
+// values are now at `places`.
 void CopyRoles(const Graph& from, const IdVector<OpId, OpId>& places, Graph& to);
 
 // The graph of those ops that stay, and their places in it. REQUIRES: what they read and what has a role stays too.

@@ -43,6 +43,11 @@ std::string RankAxesText(const Graph& graph) {
       ")");
 }
 
+// " sums(f32)"; empty where sums have the types of their values.
+std::string SumsText(const Graph& graph) {
+  return graph.sums.has_value() ? absl::StrCat(" sums(", DTypeName(*graph.sums), ")") : "";
+}
+
 class GraphParser {
  public:
   explicit GraphParser(absl::string_view text) : reader_(text) {}
@@ -54,6 +59,7 @@ class GraphParser {
     CLEAVE_ASSIGN_OR_RETURN(graph_.file, reader_.String());
     CLEAVE_ASSIGN_OR_RETURN(graph_.hash, reader_.String());
     if (reader_.Take("ranks")) CLEAVE_RETURN_IF_ERROR(ParseRankAxes());
+    if (reader_.Take("sums")) CLEAVE_RETURN_IF_ERROR(ParseSums());
     CLEAVE_RETURN_IF_ERROR(reader_.Expect("{"));
     while (!reader_.Take("}")) CLEAVE_RETURN_IF_ERROR(ParseLine());
     if (!reader_.AtEnd()) return reader_.Error("the end of the text");
@@ -71,6 +77,15 @@ class GraphParser {
       CLEAVE_ASSIGN_OR_RETURN(axis.size, reader_.Integer());
       graph_.rank_axes.push_back(std::move(axis));
     } while (reader_.Take(","));
+    return reader_.Expect(")");
+  }
+
+  // "(f32)"
+  absl::Status ParseSums() {
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+    CLEAVE_ASSIGN_OR_RETURN(const std::string name, reader_.Word());
+    graph_.sums = ParseDType(name);
+    if (!graph_.sums.has_value()) return reader_.Error(absl::StrCat("an element type instead of `", name, "`"));
     return reader_.Expect(")");
   }
 
@@ -194,8 +209,9 @@ class GraphParser {
 }  // namespace
 
 std::string GraphText(const Graph& graph, const std::function<std::string(const Op&)>& annotate) {
-  std::string text = absl::StrCat("graph ", graph.model.empty() ? std::string(kNoModel) : graph.model, " ",
-                                  QuotedText(graph.file), " ", QuotedText(graph.hash), RankAxesText(graph), " {\n");
+  std::string text =
+      absl::StrCat("graph ", graph.model.empty() ? std::string(kNoModel) : graph.model, " ", QuotedText(graph.file),
+                   " ", QuotedText(graph.hash), RankAxesText(graph), SumsText(graph), " {\n");
   for (const Op& op : graph.ops) absl::StrAppend(&text, OpText(graph, op, annotate ? annotate(op) : ""));
   if (graph.loss.has_value()) absl::StrAppend(&text, "  loss ", IdText(*graph.loss), "\n");
   for (const Metric& metric : graph.metrics) {

@@ -42,7 +42,7 @@ TEST(TextTest, ParsesAndPrintsBack) {
 }
 
 TEST(TextTest, ManualModels) {
-  const std::string text = R"(graph M "m.model" "xxh3:0f" ranks(dp = 2, tp = 4) {
+  const std::string text = R"(graph M "m.model" "xxh3:0f" ranks(dp = 2, tp = 4) sums(f32) {
   %0: f32[] = rank_value() {empty = [], integers = (), values = [1.0, -0.5]}  // share, m.model:3
 }
 )";

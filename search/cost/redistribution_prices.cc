@@ -172,8 +172,8 @@ RedistributionPrices::PriceNumber RedistributionPrices::NumberOf(TypeIndex type,
   if (relaxation_.price == nullptr && !is_even_[static_cast<size_t>(type)]) return NumberOfUneven(type, source, target);
   const Key key = KeyOf(type, source, target);
   if (const auto found = known().prices.find(key); found != known().prices.end()) return found->second;
-  const ir::TensorType& exact = types_[static_cast<size_t>(type)];
   const ir::Layout& from = layout(source);
+  const ir::TensorType exact = SentType(type, from);
   const ir::Layout& to = layout(target);
   const bool has_windows = !from.windows.empty() || !to.windows.empty();
   const PriceNumber number = relaxation_.price != nullptr ? Add(type, relaxation_.price(exact, from, to))
@@ -181,6 +181,12 @@ RedistributionPrices::PriceNumber RedistributionPrices::NumberOf(TypeIndex type,
                                                           : Add(type, PriceOfEven(exact, from, to));
   known().prices.emplace(key, number);
   return number;
+}
+
+ir::TensorType RedistributionPrices::SentType(TypeIndex type, const ir::Layout& source) const {
+  ir::TensorType sent = types_[static_cast<size_t>(type)];
+  if (sums_.has_value() && ir::Is16Bit(sent.dtype) && source.is_partial()) sent.dtype = *sums_;
+  return sent;
 }
 
 // Where all pieces are equal, bytes are proportional to the size: a redistribution that is planned for one shape holds
@@ -229,7 +235,7 @@ RedistributionPrices::PriceNumber RedistributionPrices::NumberOfUneven(TypeIndex
   if (first == last) return 0;
   const Key key = KeyOf(type, first, last);
   if (const auto found = known().prices.find(key); found != known().prices.end()) return found->second;
-  const ir::TensorType& exact = types_[static_cast<size_t>(type)];
+  const ir::TensorType exact = SentType(type, layout(first));
   const std::optional<ir::Redistribution> way = Planned(exact, layout(first), layout(last));
   const PriceNumber number =
       Add(type, way.has_value() ? std::optional(CostOf(exact, layout(first), *way)) : std::nullopt);

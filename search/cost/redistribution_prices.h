@@ -98,11 +98,13 @@ struct LayoutRelaxation {
 
 class RedistributionPrices {
  public:
-  // `price`: the price of a redistribution that was planned; null: its weighted bytes. Only the numbers of `tuning` for
-  // the work of planning are used.
-  explicit RedistributionPrices(ir::Mesh mesh, LayoutRelaxation relaxation = {}, RedistributionPrice price = nullptr,
+  // `sums`: Graph::sums. `price`: the price of a redistribution that was planned; null: its weighted bytes. Only the
+  // numbers of `tuning` for the work of planning are used.
+  explicit RedistributionPrices(ir::Mesh mesh, std::optional<ir::DType> sums = std::nullopt,
+                                LayoutRelaxation relaxation = {}, RedistributionPrice price = nullptr,
                                 const SearchTuning& tuning = {})
       : planner_(std::move(mesh)),
+        sums_(sums),
         relaxation_(std::move(relaxation)),
         price_(std::move(price)),
         lookups_per_direct_way_(tuning.lookups_per_direct_way),
@@ -146,6 +148,8 @@ class RedistributionPrices {
   // A target with the names that its source has given; axes that have none are named in the order in which it uses
   // them.
   LayoutIndex CanonicalTargetOf(LayoutIndex target, int names);
+  // The type in which a tensor is sent that lies as `source`.
+  ir::TensorType SentType(TypeIndex type, const ir::Layout& source) const;
   std::optional<Cost> PriceOfEven(const ir::TensorType& type, const ir::Layout& source, const ir::Layout& target);
   PriceNumber NumberOfUneven(TypeIndex type, LayoutIndex source, LayoutIndex target);
   // `cost`: of one time.
@@ -176,6 +180,7 @@ class RedistributionPrices {
   Known& known() { return known_[effort_ == ir::RedistributionEffort::kFull ? 0 : 1]; }
 
   ir::RedistributionPlanner planner_;
+  std::optional<ir::DType> sums_;
   LayoutRelaxation relaxation_;
   RedistributionPrice price_;
   int64_t lookups_per_direct_way_;

@@ -28,6 +28,23 @@ TEST(RedistributionPricesTest, FollowTheSizeOfAnElement) {
   }
 }
 
+// Parts of a sum cost what they cost in f32 where they are added up so; what is complete costs what it is.
+TEST(RedistributionPricesTest, FollowTheTypeOfSums) {
+  const ir::Mesh mesh = ir::Mesh::OfDevices(4);
+  for (const int64_t size : {64, 7}) {
+    RedistributionPrices prices(mesh, ir::DType::kF32);
+    const LayoutIndex parts = prices.Intern(*ir::ParseLayout("[m0, -] partial(m1: sum)", mesh));
+    const LayoutIndex cut = prices.Intern(*ir::ParseLayout("[m0, m1]", mesh));
+    const LayoutIndex whole = prices.Intern(*ir::ParseLayout("[m0, -]", mesh));
+    const TypeIndex wide = prices.Intern({.dtype = ir::DType::kF32, .shape = {size, size}});
+    const TypeIndex narrow = prices.Intern({.dtype = ir::DType::kBf16, .shape = {size, size}});
+    for (const LayoutIndex target : {cut, whole}) {
+      EXPECT_DOUBLE_EQ(prices.Price(narrow, parts, target)->price, prices.Price(wide, parts, target)->price) << size;
+    }
+    EXPECT_DOUBLE_EQ(prices.Price(narrow, cut, whole)->price, prices.Price(wide, cut, whole)->price / 2) << size;
+  }
+}
+
 // Cut evenly and unevenly, into pieces and into windows, with axes of any names: what the program's redistribution
 // sends.
 TEST(RedistributionPricesTest, AreThoseOfTheProgram) {

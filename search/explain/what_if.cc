@@ -118,7 +118,8 @@ WhatIf::Moves WhatIf::MovesOf(const Assignment& assignment, ir::OpId value) cons
 
 double WhatIf::CostOf(const Side& side, const Links& links, double gradient_weight) const {
   RedistributionPrices prices(
-      links.mesh, {}, links.cluster.has_value() ? SecondsOfRedistributions(*links.cluster, links.mesh) : nullptr);
+      links.mesh, facts_.graph->sums, {},
+      links.cluster.has_value() ? SecondsOfRedistributions(*links.cluster, links.mesh) : nullptr);
   double cost = 0;
   for (const Moves& moves : side.moves) {
     std::vector<LayoutDemand> demands;

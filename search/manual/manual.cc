@@ -27,6 +27,7 @@ class ManualSettings {
     RefuseWritten("`cost`", settings.cost_span);
     RefuseWritten("`outside`", settings.outside_span);
     RefuseWritten("`recompute`", settings.recompute_span);
+    RefuseWritten("`reduce`", settings.sums_span);
     if (settings.dataset_given) Refuse("`dataset`", {}, "every rank reads the whole batch and takes its part itself");
     for (const ir::Pin& pin : pins_.pins) {
       Refuse("a pin", pin.span, "say with `rank` what a rank computes, or leave out `#[manual]`");

@@ -65,6 +65,7 @@ TEST(ManualSettingsTest, WhatWouldBeIgnoredIsRefused) {
              [](ir::Pins& pins) { pins.regions.push_back({.name = "y", .ops = {ir::OpId(1)}, .span = kSomewhere}); }),
       Code::kE0708);
   EXPECT_EQ(settings([](ir::ParallelSettings& s) { s.recompute_span = kSomewhere; }), Code::kE0708);
+  EXPECT_EQ(settings([](ir::ParallelSettings& s) { s.sums_span = kSomewhere; }), Code::kE0708);
   // One attribute, two ops.
   EXPECT_EQ(CodeOf(4,
                    [](ir::Pins& pins) {

@@ -114,6 +114,7 @@ PlannedGraph RandomCaseOn(const ir::Mesh& mesh, uint64_t seed, const CaseOptions
   ir::Graph graph =
       ir::RandomTrainingGraph(random, {.ops = ops, .largest_size = ir::RandomInt(random, 2, options.largest_size)});
   graph = ir::ApplyPrecision(graph, options.precision).graph;
+  if (ir::Random(seed + 1)() % 2 == 0) graph.sums = ir::DType::kF32;
   if (options.most_stages == 1) graph = WithRandomRows(std::move(graph), random);
   ir::Plan plan = ir::RandomPlan(graph, mesh, random);
   for (const ir::Op& op : graph.ops) plan.ops[op.id].by_rows = ir::IsByRows(op);

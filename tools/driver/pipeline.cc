@@ -176,6 +176,7 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   if (!CheckOffload(module->pins, options.target, diagnostics)) return std::nullopt;
   CheckPrecision(*module, options.target, diagnostics);
   ir::Lowered lowered = ir::ApplyPrecision(*training, module->training.precision);
+  lowered.graph.sums = module->pins.settings.sums;
   module->pins = ir::MovePins(std::move(module->pins), lowered);
   if (!WatchValues(options.watch, lowered.graph, diagnostics)) return std::nullopt;
   for (const std::string& error : ir::VerifyGraph(lowered.graph)) return Bug("the training graph", error, report);

@@ -20,7 +20,7 @@ bool WasReplaced(const Op& op, const Distributed& distributed) {
   const Op& now = distributed.graph.op(distributed.values[op.id]);
   if (now.kind != op.kind || now.inputs.size() != op.inputs.size()) return true;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
-    if (now.inputs[i] != distributed.values[op.inputs[i]]) return true;
+    if (distributed.originals[now.inputs[i]] != op.inputs[i]) return true;
   }
   return false;
 }
@@ -51,6 +51,18 @@ TensorType TypeByRows(const Graph& graph, const Op& op, const Graph& resized) {
   return resized.op(*table).type;
 }
 
+// The attributes of the op in the distributed graph, which may make its value in a wider type.
+Attributes WithTypesOf(const Op& op, Attributes attributes) {
+  for (const auto& key : {attribute::kResult, attribute::kDType}) {
+    if (op.attributes.Has(key)) {
+      attributes.Set(key, op.attributes.Get(key));
+    } else {
+      attributes.Erase(key);
+    }
+  }
+  return attributes;
+}
+
 Graph WithSizesOf(const Graph& graph, const Distributed& distributed, const Graph& shrunk) {
   Graph resized = graph;
   for (Op& op : resized.ops) {
@@ -59,11 +71,11 @@ Graph WithSizesOf(const Graph& graph, const Distributed& distributed, const Grap
       op.attributes = ResizedAttributes(graph, graph.op(op.id), resized, op.type);
       continue;
     }
+    const Op& own = graph.op(op.id);
     const Op& model = shrunk.op(distributed.values[op.id]);
-    op.attributes = WasReplaced(graph.op(op.id), distributed)
-                        ? ResizedAttributes(graph, graph.op(op.id), resized, model.type)
-                        : model.attributes;
-    op.type = model.type;
+    op.attributes = WasReplaced(own, distributed) ? ResizedAttributes(graph, own, resized, model.type)
+                                                  : WithTypesOf(own, model.attributes);
+    op.type = {.dtype = own.type.dtype, .shape = model.type.shape};
   }
   return resized;
 }

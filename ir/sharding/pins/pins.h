@@ -127,11 +127,12 @@ struct ParallelSettings {
   std::optional<int64_t> micro_batches = 1;                                // Plan::micro_batches; nullopt: `auto`.
   Recompute recompute = Recompute::kAuto;                                  // Of values without a RetentionPin.
   TableRows row_updates = TableRows::kAuto;                                // Of gradients of tables.
+  std::optional<DType> sums;                                               // Graph::sums.
   std::optional<int64_t> stages = 1;                                       // Of a pipeline; nullopt: `auto`.
   std::optional<PipelineSchedule> pipeline_schedule = PipelineSchedule();  // nullopt: `auto`.
   Span stages_span, pipeline_schedule_span;
   Span search_span, objective_span, cost_span, zero_span, mesh_span, outside_span, micro_batches_span, recompute_span,
-      row_updates_span;
+      row_updates_span, sums_span;
 
   Price price() const { return cost.value_or(search == SearchAlgorithm::kPropagate ? Price::kBytes : Price::kTime); }
 

@@ -22,6 +22,7 @@
 #include "ir/graph/unique_names.h"
 #include "ir/transforms/distribute/built_form.h"
 #include "ir/transforms/distribute/rows.h"
+#include "ir/transforms/distribute/wide_sums.h"
 
 namespace cleave::ir {
 namespace {
@@ -224,6 +225,9 @@ bool CutsInnerFactor(const Strategy& strategy, const Rule& rule, const Mesh& mes
   return false;
 }
 
-absl::StatusOr<Distributed> Distribute(const Graph& graph, const Plan& plan) { return Rewriter(graph, plan).Run(); }
+absl::StatusOr<Distributed> Distribute(const Graph& graph, const Plan& plan) {
+  CLEAVE_ASSIGN_OR_RETURN(Distributed distributed, Rewriter(graph, plan).Run());
+  return graph.sums == DType::kF32 ? WithWideSums(std::move(distributed)) : std::move(distributed);
+}
 
 }  // namespace cleave::ir

@@ -39,6 +39,9 @@ bool CutsInnerFactor(const Strategy& strategy, const Rule& rule, const Mesh& mes
 //
 // Statistics that an op and its gradients have in common (the moments of layer_norm) are computed once.
 //
+// Where the graph asks for sums in f32 (Graph::sums), values of 16 bits that are made in partial sums are f32 until
+// they are complete; their casts are ops of the new graph.
+//
 // REQUIRES: VerifyGraph and VerifyPlan find no error. An Internal error where a distributed form does not make its
 // value in the layout of the op that it replaces.
 absl::StatusOr<Distributed> Distribute(const Graph& graph, const Plan& plan);

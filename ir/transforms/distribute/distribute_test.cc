@@ -235,6 +235,50 @@ TEST(DistributeTest, SumsPassThrough) {
   EXPECT_EQ(LayoutText(layout, plan.mesh), "[-, m0] partial(m1: sum)");
 }
 
+// Parts of a sum stay f32 through the ops that they pass, and are rounded when they are complete.
+TEST(DistributeTest, SumsOf16BitsAreF32WhereAsked) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {6, 4});
+  const OpId w = AddInput(builder, "w", {8, 4});
+  const Attributes to_bf16 = {{attribute::kDType, DType::kBf16}};
+  const OpId x16 = builder.Add(OpKind::kCast, {x}, to_bf16, "x.bf16");
+  const OpId w16 = builder.Add(OpKind::kCast, {w}, to_bf16, "w.bf16");
+  const OpId y = builder.Add(OpKind::kMatmul, {x16, w16}, {{attribute::kTransposeB, true}}, "y");
+  const OpId z = builder.Add(OpKind::kScale, {y}, {{attribute::kFactor, 2.0}}, "z");
+  const OpId cut = builder.Add(OpKind::kRelu, {z}, {}, "cut");
+  const OpId whole = builder.Add(OpKind::kSquare, {z}, {}, "whole");
+  Graph graph = std::move(builder).Build();
+  graph.looks = {{.kind = LookKind::kPrint, .value = z, .name = "z"}};
+  Plan plan = WholePlan(graph, Mesh::OfDevices(2));
+  plan.ops[y].strategy.cuts[1] = {AxisId(0)};  // The contracted factor.
+  plan.ops[z].strategy.passes = {{.axis = AxisId(0), .group = 0}};
+  plan.ops[cut].strategy.cuts[0] = {AxisId(0)};
+  const absl::StatusOr<Distributed> unasked = Distribute(graph, plan);
+  ASSERT_TRUE(unasked.ok()) << unasked.status();
+  EXPECT_EQ(unasked->graph, graph);
+  graph.sums = DType::kF32;
+  const absl::StatusOr<Distributed> distributed = Distribute(graph, plan);
+  ASSERT_TRUE(distributed.ok()) << distributed.status();
+  EXPECT_EQ(VerifyGraph(distributed->graph), std::vector<std::string>());
+  EXPECT_EQ(VerifyPlan(distributed->graph, distributed->plan), std::vector<std::string>());
+  EXPECT_EQ(Kinds(distributed->graph), "input input cast cast matmul scale cast relu square");
+  for (const OpId op : {y, z}) EXPECT_EQ(distributed->graph.op(distributed->values[op]).type.dtype, DType::kF32);
+  for (const OpId op : {cut, whole}) EXPECT_EQ(distributed->graph.op(distributed->values[op]).type.dtype, DType::kBf16);
+  const Op& rounded = distributed->graph.op(*distributed->graph.Find("z.bf16"));
+  EXPECT_EQ(distributed->originals[rounded.id], z);
+  EXPECT_EQ(distributed->graph.looks[0].value, rounded.id);
+  const absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
+  ASSERT_TRUE(program.ok()) << program.status();
+  std::vector<std::string> sent;
+  for (const Step& step : program->steps) {
+    if (const auto* collective = std::get_if<Collective>(&step.action)) {
+      sent.push_back(absl::StrCat(CollectiveKindName(collective->kind), " of ",
+                                  DTypeName(program->value(collective->transfers[0].input).type.dtype)));
+    }
+  }
+  EXPECT_EQ(sent, (std::vector<std::string>{"reduce_scatter of f32", "all_gather of bf16"}));
+}
+
 TEST(DistributeTest, RolesFollow) {
   GraphBuilder builder;
   const OpId x = AddInput(builder, "x", {6, 4});
