@@ -4,11 +4,14 @@
 #define CLEAVE_RUNTIME_RUNTIME_H_
 
 #include "runtime/comm/comm.h"                     // IWYU pragma: export
+#include "runtime/data/csv.h"                      // IWYU pragma: export
 #include "runtime/data/data.h"                     // IWYU pragma: export
 #include "runtime/data/digits.h"                   // IWYU pragma: export
 #include "runtime/data/mnist.h"                    // IWYU pragma: export
 #include "runtime/data/npy.h"                      // IWYU pragma: export
 #include "runtime/data/synthetic.h"                // IWYU pragma: export
+#include "runtime/data/tensor_files.h"             // IWYU pragma: export
+#include "runtime/data/token_files.h"              // IWYU pragma: export
 #include "runtime/data/tokens.h"                   // IWYU pragma: export
 #include "runtime/device/device.h"                 // IWYU pragma: export
 #include "runtime/device/layers.h"                 // IWYU pragma: export

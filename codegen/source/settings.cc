@@ -24,14 +24,29 @@ namespace {
 // The call that makes the DataSpec.
 absl::StatusOr<std::string> DataText(const ir::DataSource& data) {
   if (data.kind == "mnist") return absl::StrCat("Mnist(", StringLiteral(data.path), ")");
-  if (data.kind == "npy") {
-    return absl::StrCat("Npy({",
-                        absl::StrJoin(data.files, ", ",
-                                      [](std::string* out, const auto& file) {
-                                        absl::StrAppend(out, "{", StringLiteral(file.first), ", ",
-                                                        StringLiteral(file.second), "}");
-                                      }),
-                        "})");
+  const std::string files = absl::StrCat("{",
+                                         absl::StrJoin(data.files, ", ",
+                                                       [](std::string* out, const auto& file) {
+                                                         absl::StrAppend(out, "{", StringLiteral(file.first), ", ",
+                                                                         StringLiteral(file.second), "}");
+                                                       }),
+                                         "}");
+  if (data.kind == "npy") return absl::StrCat("Npy(", files, ")");
+  if (!data.columns.empty()) {
+    const auto skipped = data.numbers.find("skip_bad");
+    const auto names = [](const std::vector<std::string>& columns) {
+      return absl::StrJoin(
+          columns, ", ", [](std::string* out, const std::string& name) { absl::StrAppend(out, StringLiteral(name)); });
+    };
+    const std::string columns = absl::StrJoin(data.columns, ", ", [&](std::string* out, const auto& input) {
+      absl::StrAppend(out, "{", StringLiteral(input.first), ", {", names(input.second), "}}");
+    });
+    if (data.kind == "safetensors") return absl::StrCat("TensorFiles(", files, ", {", columns, "})");
+    return absl::StrCat("Csv(", files, ", {", columns, "}, ", skipped == data.numbers.end() ? 0 : skipped->second, ")");
+  }
+  if (data.kind == "tokens" && !data.files.empty()) {
+    const auto bits = data.numbers.find("bits");
+    return absl::StrCat("TokenFiles(", files, ", ", bits == data.numbers.end() ? 0 : bits->second, ")");
   }
   if (data.kind == "tokens") return absl::StrCat("Tokens(", StringLiteral(data.path), ")");
   const std::optional<ir::MadeSamples> made = ir::MadeSamplesOf(data);
@@ -189,7 +204,7 @@ void EmitGenerationSettings(const ir::Training& training,
   if (!training.tokenizer.empty()) {
     set("generation.open_tokenizer", "[](const std::string& path, int64_t) { return OpenTokenizerJson(path); }");
     set("generation.tokenizer", StringLiteral(training.tokenizer));
-  } else if (training.data.kind == "tokens") {
+  } else if (training.data.kind == "tokens" && training.data.files.empty()) {
     set("generation.open_tokenizer", "OpenByteTokenizer");
     set("generation.tokenizer", StringLiteral(training.data.path));
   } else {

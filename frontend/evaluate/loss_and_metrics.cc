@@ -38,19 +38,6 @@ std::string NameInLogs(const dsl::syntax::Expression& expression, const std::str
   return otherwise;
 }
 
-// Strings: one, or a tuple of some. Nothing where it is something else.
-std::optional<std::vector<std::string>> StringsOf(const Value& value) {
-  if (const auto* text = std::get_if<std::string>(&value.kind)) return std::vector{*text};
-  if (!value.is_tuple() || value.as_tuple().empty()) return std::nullopt;
-  std::vector<std::string> all;
-  for (const Value& element : value.as_tuple()) {
-    const auto* text = std::get_if<std::string>(&element.kind);
-    if (text == nullptr) return std::nullopt;
-    all.push_back(*text);
-  }
-  return all;
-}
-
 bool IsName(const std::string& text) {
   return !text.empty() &&
          std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isalnum(c) || c == '_'; });

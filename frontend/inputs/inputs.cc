@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/text/text.h"
@@ -29,7 +30,10 @@ std::vector<Field> FieldsOf(const ir::DataSource& data) {
     return {{.name = "image", .text = "28x28 = 784 values, f32", .dtype = ir::DType::kF32, .elements = 784}, label};
   }
   if (data.kind == "tokens") {
-    const Field tokens{.name = "tokens", .text = "a row of bytes, i32", .dtype = ir::DType::kI32, .rank = 2};
+    const Field tokens{.name = "tokens",
+                       .text = data.files.empty() ? "a row of bytes, i32" : "a row of tokens, i32",
+                       .dtype = ir::DType::kI32,
+                       .rank = 2};
     Field next = tokens;
     next.name = "next";
     return {tokens, next};
@@ -62,11 +66,23 @@ void CheckBatch(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, 
   }
 }
 
-// Files and inputs must have the same names; an input that is not read needs no file.
-void CheckFiles(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, const std::set<ir::OpId>& unread,
-                const ir::DataSource& data, const std::map<std::string, Span>& places, Reporter& reporter) {
+// The inputs for which the source names a file, columns of a table, or a tensor.
+std::vector<std::string> NamedInputs(const ir::DataSource& data) {
+  std::vector<std::string> names;
+  if (data.kind == "npy") {
+    for (const auto& [input, path] : data.files) names.push_back(input);
+  }
+  for (const auto& [input, columns] : data.columns) names.push_back(input);
+  return names;
+}
+
+// The source and the model must name the same inputs; one that is not read needs nothing of the source.
+void CheckNamedInputs(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, const std::set<ir::OpId>& unread,
+                      const ir::DataSource& data, const std::map<std::string, Span>& places, Reporter& reporter) {
+  const std::string source = absl::StrCat("`", data.kind, "`");
+  const char* const what = data.kind == "npy" ? "file" : data.kind == "csv" ? "column" : "tensor";
   std::map<std::string, Span> unused;
-  for (const auto& [input, path] : data.files) {
+  for (const std::string& input : NamedInputs(data)) {
     const auto place = places.find(input);
     unused[input] = place == places.end() ? Span{} : place->second;
   }
@@ -75,14 +91,17 @@ void CheckFiles(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, 
     const std::string& name = graph.op(id).name;
     names.push_back(name);
     if (unused.erase(name) > 0 || unread.count(id) > 0) continue;
-    reporter.Report(Error(Code::kE0512, absl::StrCat("`npy` has no file for input `", name, "`"))
-                        .At(span, "declared here")
-                        .Help(absl::StrCat("`data = npy(", name, " = \"FILE.npy\")`")));
+    reporter.Report(
+        Error(Code::kE0512, absl::StrCat(source, " has no ", what, " for input `", name, "`"))
+            .At(span, "declared here")
+            .Help(absl::StrCat("`data = ", data.kind, "(", data.kind == "npy" ? "" : "\"FILE\", ", name, " = \"",
+                               data.kind == "npy" ? "FILE.npy" : absl::AsciiStrToUpper(what), "\")`")));
   }
   for (const auto& [name, place] : unused) {
-    Diagnostic error = Error(Code::kE0512, absl::StrCat("`npy` has a file for `", name, "`, which is no input"))
-                           .At(place, "given here")
-                           .Note(absl::StrCat("the inputs are ", QuotedList(names, "and")));
+    Diagnostic error =
+        Error(Code::kE0512, absl::StrCat(source, " has a ", what, " for `", name, "`, which is no input"))
+            .At(place, "given here")
+            .Note(absl::StrCat("the inputs are ", QuotedList(names, "and")));
     if (auto nearest = NearestName(name, names)) error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
     reporter.Report(std::move(error));
   }
@@ -98,7 +117,7 @@ void CheckLengths(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs
     reporter.Report(Error(Code::kE0512, "inputs with windows of different lengths")
                         .At(span, absl::StrCat("`", graph.op(id).name, "` has ", type.shape[1], " tokens per sample"))
                         .At(first_span, absl::StrCat("`", graph.op(first).name, "` has ", wanted.shape[1]))
-                        .Note("`next` is `tokens`, one byte later"));
+                        .Note("`next` is `tokens`, one later"));
   }
 }
 
@@ -116,7 +135,7 @@ void CheckInputs(const ir::Graph& graph, Span model, const std::map<ir::OpId, Sp
     return;
   }
   CheckBatch(graph, inputs, reporter);
-  if (data.kind == "npy") return CheckFiles(graph, inputs, unread, data, npy_places, reporter);
+  if (!NamedInputs(data).empty()) return CheckNamedInputs(graph, inputs, unread, data, npy_places, reporter);
   const std::vector<Field> fields = FieldsOf(data);
   if (fields.empty()) return;
 

@@ -92,9 +92,63 @@ TEST(TrainTest, ReadsTheBestByAMetric) {
   const std::string unknown = best_of("min(mea)").messages;
   EXPECT_NE(unknown.find("expected `loss`, `mae` or `mae_1`"), std::string::npos) << unknown;
   EXPECT_NE(unknown.find("did you mean `mae`?"), std::string::npos) << unknown;
-  for (const char* best : {"mae", "min", "min()", "min(loss, mae)", "least(loss)", "min(\"loss\")", "3", "min(y)"}) {
+  for (const char* best :
+       {"mae", "min", "min()", "min(loss, mae)", "least(loss)", "min(\"loss\")", "3", "min(y)", "min(\"loss.kl\")"}) {
     EXPECT_NE(best_of(best).messages.find("error["), std::string::npos) << best;
   }
+}
+
+TEST(TrainTest, ReadsTheBestByOneOfSeveralLosses) {
+  const std::string model =
+      "model M(batch: int = 8) { input x: f32[batch, 4]; let y = dense(x, 1); loss reduce_mean(y);\n"
+      "#[term(name = \"kl\")] loss reduce_mean(square(y)); }\n";
+  const auto best_of = [&](const std::string& best) {
+    return AnalyzeText(model + "train M { checkpoint = every(5); best = " + best + "; }");
+  };
+  const Analyzed kl = best_of("max(\"loss.kl\")");
+  ASSERT_TRUE(kl.module.has_value()) << kl.messages;
+  EXPECT_EQ(kl.module->training.best, (ir::Criterion{.measure = "loss.kl", .is_least = false}));
+  const std::string unknown = best_of("min(\"loss.lk\")").messages;
+  EXPECT_NE(unknown.find("expected `loss`, `\"loss.reduce_mean\"` or `\"loss.kl\"`"), std::string::npos) << unknown;
+  EXPECT_NE(unknown.find("did you mean `\"loss.kl\"`?"), std::string::npos) << unknown;
+}
+
+TEST(TrainTest, ReadsFilesOfTokens) {
+  using Files = std::vector<std::pair<std::string, std::string>>;
+  const auto data_of = [](const std::string& data, const Overrides& overrides = {}) {
+    const Analyzed analyzed = AnalyzeText(
+        "model M(batch: int = 8) { input tokens: i32[batch, 4]; input next: i32[batch, 4];\n"
+        "loss cross_entropy(dense(embedding(tokens, 5, 3), 5), next); }\n"
+        "train M { data = " +
+            data + "; }",
+        overrides);
+    EXPECT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+    return analyzed.module ? analyzed.module->training.data : ir::DataSource();
+  };
+  EXPECT_EQ(data_of("tokens(\"text\")"), (ir::DataSource{.kind = "tokens", .path = "text", .numbers = {}}));
+  const ir::DataSource files = data_of("tokens((\"a*\", \"b\"), dtype = u16, test = \"c\")");
+  EXPECT_EQ(files.kind, "tokens");
+  EXPECT_EQ(files.files, (Files{{"train", "a*"}, {"train", "b"}, {"test", "c"}}));
+  EXPECT_EQ(files.numbers, (std::map<std::string, double>{{"bits", 16}}));
+  const ir::DataSource with_header = data_of("tokens(\"a.bin\")");
+  EXPECT_EQ(with_header.files, (Files{{"train", "a.bin"}}));
+  EXPECT_TRUE(with_header.numbers.empty());
+  EXPECT_EQ(data_of("tokens(\"a.bin\", dtype = u16)", {{"data.dtype", "u32"}}).numbers.at("bits"), 32);
+}
+
+TEST(TrainTest, ReadsTables) {
+  const ir::DataSource data = AnalyzeText(
+                                  "model M(batch: int = 8) { input x: f32[batch, 2]; input y: i32[batch];\n"
+                                  "loss cross_entropy(dense(x, 3), y); }\n"
+                                  "train M { data = csv((\"a\", \"b\"), x = (\"p\", \"q\"), y = \"c\", test = \"t\", "
+                                  "skip_bad = 4); }")
+                                  .module->training.data;
+  EXPECT_EQ(data.kind, "csv");
+  EXPECT_EQ(data.files,
+            (std::vector<std::pair<std::string, std::string>>{{"train", "a"}, {"train", "b"}, {"test", "t"}}));
+  EXPECT_EQ(data.columns,
+            (std::vector<std::pair<std::string, std::vector<std::string>>>{{"x", {"p", "q"}}, {"y", {"c"}}}));
+  EXPECT_EQ(data.numbers, (std::map<std::string, double>{{"skip_bad", 4}}));
 }
 
 TEST(TrainTest, EvaluationsThatCannotBe) {
@@ -272,6 +326,19 @@ TEST(TrainTest, DataThatDoesNotExist) {
   CheckTrain("data = tokens(3);", "E0508]: the path of `tokens` is a string that is not empty");
   CheckTrain("data = digits(train = 0);", "E0508]: `train` must be at least 1");
   CheckTrain("data = synthetic(test = -1);", "E0508]: `test` must be at least 0");
+  CheckTrain("data = tokens(\"a\", dtype = i32);", "E0508]: `dtype` takes `u8`, `u16` or `u32`");
+  CheckTrain("data = tokens((\"a\", \"b\"));", "E0508]: the bytes of a text are read from one file");
+  CheckTrain("data = tokens(\"a\", test = \"b\");", "E0508]: the bytes of a text are read from one file");
+  CheckTrain("data = csv(\"a\", \"b\");", "E0508]: a column of `csv` belongs to an input");
+  CheckTrain("data = csv(x = \"b\");", "E0508]: `csv` without a file");
+  CheckTrain("data = csv(\"a\");", "E0508]: `csv` without a column");
+  CheckTrain("data = csv(\"a\", x = \"b\", x = \"c\");", "E0203]: `x` is given twice");
+  CheckTrain("data = csv(\"a\", x = (\"b\", \"*\"));", "E0508]: an input of `csv` takes the name of a column");
+  CheckTrain("data = csv(\"a\", x = 3);", "E0508]: an input of `csv` takes the name of a column");
+  CheckTrain("data = safetensors(\"a\", x = (\"b\", \"c\"));", "E0508]: an input of `safetensors` takes the name of a");
+  CheckTrain("data = safetensors(\"a\", z = \"b\");", "E0512]: `safetensors` has no tensor for input `x`");
+  CheckTrain("data = csv(\"a\", x = \"c\", z = \"b\");", "E0512]: `csv` has a column for `z`, which is no input");
+  CheckTrain("data = csv(\"a\", z = \"b\");", "E0512]: `csv` has no column for input `x`");
   CheckTrain("data = npy(\"a\");", "E0508]: a file of `npy` belongs to an input");
   CheckTrain("data = npy();", "E0508]: `npy` without files");
   CheckTrain("data = npy(x = \"a\", x = \"b\");", "E0203]: `x` is given twice");
@@ -350,6 +417,9 @@ TEST(ParallelTest, ReadsTheOtherWords) {
   EXPECT_EQ(settings("search = propagate; cost = time;").price(), ir::Price::kTime);
   EXPECT_EQ(settings("").micro_batches, 1);
   EXPECT_EQ(settings("").row_updates, ir::TableRows::kAuto);
+  EXPECT_EQ(settings("").sums, std::nullopt);
+  EXPECT_EQ(settings("reduce = f32;").sums, ir::DType::kF32);
+  EXPECT_EQ(settings("reduce = values;").sums, std::nullopt);
   EXPECT_EQ(settings("row_updates = none;").row_updates, ir::TableRows::kNone);
   EXPECT_EQ(settings("row_updates = all;").row_updates, ir::TableRows::kAll);
   EXPECT_EQ(settings("").recompute, ir::Recompute::kAuto);
@@ -392,6 +462,7 @@ TEST(ParallelTest, RefusesImpossibleValues) {
   CheckParallel("cost = money;", "E0508]: `cost` takes `bytes`, `classic` or `time`");
   CheckParallel("objective = 2;", "E0508]: `objective` takes ");
   CheckParallel("micro_batches = all;", "E0201]: unknown name `all`");
+  CheckParallel("reduce = bf16;", "E0508]: `reduce` takes `values` or `f32`");
   CheckParallel("row_updates = some;", "E0508]: `row_updates` takes `auto`, `none` or `all`");
   CheckParallel("recompute = some;", "E0508]: `recompute` takes `auto`, `none` or `full`");
   CheckParallel("recompute = 1;", "E0508]: `recompute` takes `auto`, `none` or `full`");

@@ -214,8 +214,8 @@ class TrainReader {
       const bool is_word = metric.name.find('.') == std::string::npos;
       known.push_back(is_word ? metric.name : absl::StrCat("\"", metric.name, "\""));
     }
-    if (name != nullptr && std::find(known.begin(), known.end(), name->text) != known.end()) {
-      training_.best = {.measure = name->text, .is_least = call->name == "min"};
+    if (std::find(known.begin(), known.end(), given) != known.end()) {
+      training_.best = {.measure = name != nullptr ? name->text : string->value, .is_least = call->name == "min"};
       return;
     }
     if (reporter_.has_errors()) return;  // A metric may be missing because of another mistake.
@@ -260,12 +260,7 @@ class TrainReader {
         return;
       }
       const auto [first, inserted] = places.try_emplace(argument.name->text, argument.span);
-      if (!inserted) {
-        reporter_.Report(Error(Code::kE0203, absl::StrCat("`", argument.name->text, "` is given twice"))
-                             .At(argument.span, "again here")
-                             .At(first->second, "first here"));
-        return;
-      }
+      if (!inserted) return ReportTwice(argument.name->text, argument.span, first->second);
       const std::optional<std::string> path = ReadPath(*argument.value, "npy", path_prefix);
       if (!path) return;
       data.files.emplace_back(argument.name->text, *path);
@@ -276,21 +271,143 @@ class TrainReader {
     training_.data = std::move(data);
   }
 
+  // `csv("iris.csv", x = ("length", "width"), label = "species", skip_bad = 2, test = "test.csv")`, and the same of
+  // safetensors, where an input has one tensor and nothing is skipped.
+  void ReadTable(const std::string& kind, const dsl::syntax::Call& call, Span span, const std::string& path_prefix) {
+    const std::string source = absl::StrCat("`", kind, "`");
+    const char* const what = kind == "csv" ? "column" : "tensor";
+    ir::DataSource data;
+    data.kind = kind;
+    std::map<std::string, Span> places;
+    for (const dsl::syntax::Argument& argument : call.arguments) {
+      if (!argument.name && &argument != &call.arguments.front()) {
+        return Impossible(argument.span, absl::StrCat("a ", what, " of ", source, " belongs to an input"),
+                          "without the name of one");
+      }
+      const std::string name = argument.name ? argument.name->text : "path";
+      const auto [first, inserted] = places.try_emplace(name, argument.span);
+      if (!inserted) return ReportTwice(name, argument.span, first->second);
+      if (name == "path" || name == "test") {
+        const auto paths = ReadPaths(*argument.value, kind, path_prefix);
+        if (!paths.has_value()) return;
+        for (const std::string& path : *paths) data.files.emplace_back(name == "test" ? "test" : "train", path);
+      } else if (name == "skip_bad" && kind == "csv") {
+        int64_t most = 0;
+        ReadInt(*argument.value, name, 0, most);
+        data.numbers[name] = static_cast<double>(most);
+      } else {
+        std::optional<std::vector<std::string>> columns = ReadColumns(kind, *argument.value);
+        if (!columns.has_value()) return;
+        data.columns.emplace_back(name, *std::move(columns));
+      }
+    }
+    if (places.count("path") == 0) return Impossible(span, source + " without a file", "expected its path first");
+    if (data.columns.empty()) {
+      return Impossible(span, absl::StrCat(source, " without a ", what), "expected one for each input");
+    }
+    data.path = data.files.front().second;
+    places_.npy.clear();
+    for (const auto& [name, columns] : data.columns) places_.npy[name] = places.at(name);
+    training_.data = std::move(data);
+  }
+
+  void ReportTwice(const std::string& name, Span second, Span first) {
+    reporter_.Report(Error(Code::kE0203, absl::StrCat("`", name, "` is given twice"))
+                         .At(second, "again here")
+                         .At(first, "first here"));
+  }
+
+  // The name of a tensor or a column, or those of several columns in a tuple; `"*"`, which stands for all others, is
+  // alone.
+  std::optional<std::vector<std::string>> ReadColumns(const std::string& kind,
+                                                      const dsl::syntax::Expression& expression) {
+    const Value value = evaluator_.EvaluateStatic(expression);
+    if (value.is_poison()) return std::nullopt;
+    std::optional<std::vector<std::string>> columns = StringsOf(value);
+    const bool is_alone = columns.has_value() && columns->size() == 1;
+    const bool has_all = columns.has_value() && std::find(columns->begin(), columns->end(), "*") != columns->end();
+    if (is_alone || (columns.has_value() && kind == "csv" && !has_all)) return columns;
+    Impossible(expression.span,
+               kind == "csv"
+                   ? "an input of `csv` takes the name of a column, those of several in a tuple, or \"*\" alone"
+                   : absl::StrCat("an input of `", kind, "` takes the name of a tensor"),
+               absl::StrCat("this is ", DescribeType(value, evaluator_.graph())));
+    return std::nullopt;
+  }
+
+  // A path, or several in a tuple.
+  std::optional<std::vector<std::string>> ReadPaths(const dsl::syntax::Expression& expression,
+                                                    const std::string& source, const std::string& path_prefix) {
+    std::vector<const dsl::syntax::Expression*> elements = {&expression};
+    if (const auto* tuple = std::get_if<dsl::syntax::Tuple>(&expression.kind)) {
+      elements.clear();
+      for (const dsl::syntax::Argument& element : tuple->elements) elements.push_back(&*element.value);
+    }
+    std::vector<std::string> paths;
+    for (const dsl::syntax::Expression* element : elements) {
+      std::optional<std::string> path = ReadPath(*element, source, path_prefix);
+      if (!path.has_value()) return std::nullopt;
+      paths.push_back(*std::move(path));
+    }
+    return paths;
+  }
+
+  // `tokens("text")`: the bytes of a text. `tokens("train_*.bin", dtype = u16, test = "val.bin")`: files of numbers.
+  void ReadTokens(const std::vector<const dsl::syntax::Argument*>& arguments, const std::string& path_prefix) {
+    const dsl::syntax::Argument* const dtype = arguments[1];
+    const dsl::syntax::Argument* const test = arguments[2];
+    const auto paths = ReadPaths(*arguments[0]->value, "tokens", path_prefix);
+    if (!paths || paths->empty()) return;
+    const bool has_numbers = dtype != nullptr || std::any_of(paths->begin(), paths->end(), [](const std::string& path) {
+                               return std::filesystem::path(path).extension() == ".bin";
+                             });
+    ir::DataSource data{.kind = "tokens", .path = paths->front(), .numbers = {}};
+    if (has_numbers) {
+      for (const std::string& path : *paths) data.files.emplace_back("train", path);
+      if (dtype != nullptr) {
+        double bits = 0;
+        ReadChoice<double>(reporter_, "dtype", *dtype->value, bits, {{"u8", 8}, {"u16", 16}, {"u32", 32}});
+        data.numbers["bits"] = bits;
+      }
+      if (test != nullptr) {
+        const auto tests = ReadPaths(*test->value, "tokens", path_prefix);
+        if (!tests) return;
+        for (const std::string& path : *tests) data.files.emplace_back("test", path);
+      }
+    } else if (test != nullptr || paths->size() > 1) {
+      reporter_.Report(Error(Code::kE0508, "the bytes of a text are read from one file, whose end is the test part")
+                           .At(test != nullptr ? test->span : arguments[0]->span, "another file")
+                           .Help("for files of numbers: `dtype = u16`"));
+      return;
+    }
+    training_.data = std::move(data);
+  }
+
   void ReadData(const dsl::syntax::Expression& value, const std::string& path_prefix) {
     static const auto& kSources = *new std::vector<Signature>{
         {.callee = "mnist", .arguments = {{"path", "path: string", true}}},
         {.callee = "digits",
          .arguments = {{"train", "train: int = 20000", false}, {"test", "test: int = 4000", false}}},
         {.callee = "synthetic", .arguments = {{"train", "train: int = 8192", false}, {"test", "test: int = 0", false}}},
-        {.callee = "tokens", .arguments = {{"path", "path: string", true}}},
+        {.callee = "tokens",
+         .arguments = {{"path", "path: string", true},
+                       {"dtype", "dtype: u8 | u16 | u32", false},
+                       {"test", "test: string", false}}},
         {.callee = "npy", .arguments = {{"input", "INPUT = \"FILE.npy\", …", true}}},
+        {.callee = "safetensors",
+         .arguments = {{"path", "path: string", true}, {"input", "INPUT = \"TENSOR\", …", true}}},
+        {.callee = "csv", .arguments = {{"path", "path: string", true}, {"input", "INPUT = \"COLUMN\", …", true}}},
     };
+    for (const char* kind : {"csv", "safetensors"}) {
+      if (const dsl::syntax::Call* table = CallOf(value, kind)) return ReadTable(kind, *table, value.span, path_prefix);
+    }
     if (const dsl::syntax::Call* npy = CallOf(value, "npy")) return ReadNpy(*npy, value.span, path_prefix);
     const auto call = ReadCall(value, "data", kSources);
     if (!call) return;
     ir::DataSource data;
     data.kind = call->name;
-    if (call->name == "mnist" || call->name == "tokens") {
+    if (call->name == "tokens") return ReadTokens(call->arguments, path_prefix);
+    if (call->name == "mnist") {
       const std::optional<std::string> path = ReadPath(*call->arguments[0]->value, call->name, path_prefix);
       if (!path) return;
       data.path = *path;

@@ -80,6 +80,18 @@ const Value& OnRank(const Value& value, int64_t rank) {
   return value.is_per_rank() ? value.as_per_rank()[static_cast<size_t>(rank)] : value;
 }
 
+std::optional<std::vector<std::string>> StringsOf(const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value.kind)) return std::vector{*text};
+  if (!value.is_tuple() || value.as_tuple().empty()) return std::nullopt;
+  std::vector<std::string> all;
+  for (const Value& element : value.as_tuple()) {
+    const auto* text = std::get_if<std::string>(&element.kind);
+    if (text == nullptr) return std::nullopt;
+    all.push_back(*text);
+  }
+  return all;
+}
+
 bool DiffersBetweenRanks(const Value& value) {
   if (value.is_per_rank()) return true;
   return value.is_tuple() && std::any_of(value.as_tuple().begin(), value.as_tuple().end(), DiffersBetweenRanks);

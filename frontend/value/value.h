@@ -111,6 +111,9 @@ std::optional<Value> PerRank(std::vector<Value> ranks);
 // The value on `rank`: `value` itself where it does not differ between ranks.
 const Value& OnRank(const Value& value, int64_t rank);
 
+// A string, or those of a tuple of strings; nullopt for anything else.
+std::optional<std::vector<std::string>> StringsOf(const Value& value);
+
 // Whether it, or an element of it, differs between ranks.
 bool DiffersBetweenRanks(const Value& value);
 

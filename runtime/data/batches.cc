@@ -6,6 +6,7 @@
 
 #include "runtime/data/data.h"
 #include "runtime/data/source.h"
+#include "runtime/file/file.h"
 #include "runtime/random/random.h"
 
 namespace cleave::runtime {
@@ -60,6 +61,25 @@ Result<std::vector<int>> MatchFields(const std::string& source, const std::vecto
   std::vector<int> by_order;
   for (size_t i = 0; i < inputs.size(); ++i) by_order.push_back(static_cast<int>(i));
   return by_order;
+}
+
+std::optional<Error> ReadFiles(
+    const DataSpec& spec,
+    const std::function<std::optional<Error>(const std::string& part, const std::string& path)>& read) {
+  std::string mistakes;
+  const auto add = [&](const Error& error) { mistakes += (mistakes.empty() ? "" : "\nerror: ") + error.message; };
+  for (const InputFile& named : spec.files) {
+    const Result<std::vector<std::string>> paths = FilesOf(named.path);
+    if (!paths.ok()) {
+      add(paths.error());
+      continue;
+    }
+    for (const std::string& path : paths.value()) {
+      if (const std::optional<Error> error = read(named.input, path)) add(*error);
+    }
+  }
+  if (mistakes.empty()) return std::nullopt;
+  return Error{ExitCode::kInput, mistakes};
 }
 
 Result<std::unique_ptr<Batches>> Batches::Open(const DataSpec& spec, std::vector<ModelInput> inputs, uint64_t seed) {

@@ -7,11 +7,11 @@
 //   batches.value()->LoadTraining(step);      // Fills image and label with this rank's slices of the step's batch.
 //   batches.value()->LoadPart(batches.value()->evaluated(), 0);  // The same, of samples that are not trained on.
 //
-// A source offers fields in an order: mnist and digits offer image and label, tokens offers tokens and next, npy offers
-// one field for each of its files, and synthetic offers whatever the model asks for. When every input of the model has
-// the name of a field, inputs get the fields of their names; otherwise they get the fields in order. The first
-// dimension of every input is the batch. Samples are in one global order, a function of (seed, epoch) or that of the
-// source, the same on all ranks and for all cuts.
+// A source offers fields in an order: mnist and digits offer image and label, tokens and token files offer tokens and
+// next, npy offers one field for each of its files, csv one for each input that has columns, and synthetic offers
+// whatever the model asks for. When every input of the model has the name of a field, inputs get the fields of their
+// names; otherwise they get the fields in order. The first dimension of every input is the batch. Samples are in one
+// global order, a function of (seed, epoch) or that of the source, the same on all ranks and for all cuts.
 #ifndef CLEAVE_RUNTIME_DATA_DATA_H_
 #define CLEAVE_RUNTIME_DATA_DATA_H_
 
@@ -51,6 +51,12 @@ struct InputFile {
   std::string path;
 };
 
+// The columns of a table of which an input is made.
+struct InputColumns {
+  std::string input;
+  std::vector<std::string> columns;
+};
+
 struct OpenRequest;  // runtime/data/source.h
 struct OpenedSource;
 
@@ -71,10 +77,13 @@ struct DataSpec {
   std::string path;           // mnist: a folder; tokens: a file; else empty.
   int64_t train_samples = 0;  // digits, synthetic.
   int64_t test_samples = 0;
-  std::vector<InputFile> files = {};  // npy.
+  std::vector<InputFile> files = {};  // npy: by input; token files and csv: by part, `train` and `test`.
   bool only_tests = false;  // Nothing is trained: the test part is read, or all samples of data that has none.
   bool shuffle = true;      // Else every epoch reads the training samples in the order of the source.
   double validation = 0;    // The share of the training samples, the last ones, that are set aside for evaluation.
+  std::vector<InputColumns> columns = {};  // csv.
+  int64_t skip_bad = 0;                    // csv: how many lines at most may be left out.
+  int bits = 0;                            // Token files: of a token; 0: their headers say it.
 };
 
 // How many of `samples` training samples this share of them is: at least a half counts as one.

@@ -3,7 +3,9 @@
 #define CLEAVE_RUNTIME_DATA_SOURCE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +67,12 @@ std::string Describe(const ModelInput& input);
 // For each input the number of its field; an Error when they do not fit. `source` names the source in it: "mnist".
 Result<std::vector<int>> MatchFields(const std::string& source, const std::vector<std::string>& fields,
                                      const std::vector<ModelInput>& inputs);
+
+// Calls `read` for each file that the paths of `spec` stand for; `part` is what the paths are for: "train", "test". All
+// mistakes are one Error.
+std::optional<Error> ReadFiles(
+    const DataSpec& spec,
+    const std::function<std::optional<Error>(const std::string& part, const std::string& path)>& read);
 
 // What a source is opened with. Inputs are those without the sample mask.
 struct OpenRequest {

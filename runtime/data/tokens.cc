@@ -6,16 +6,12 @@
 #include <utility>
 
 #include "runtime/data/source.h"
+#include "runtime/data/token_windows.h"
 #include "runtime/file/file.h"
 #include "runtime/tokenizer/byte_numbers.h"
 
 namespace cleave::runtime {
 namespace {
-
-constexpr int kNext = 1;
-
-// One in this many bytes is for testing.
-constexpr int64_t kTestShare = 10;
 
 class TokenSource final : public Source {
  public:
@@ -69,28 +65,15 @@ Result<std::string> FitInto(int64_t limit, const std::string& path, std::vector<
 }
 
 Result<OpenedSource> OpenTokens(const OpenRequest& request) {
-  Result<std::vector<int>> fields = MatchFields("tokens", {"tokens", "next"}, request.inputs);
-  if (!fields.ok()) return fields.error();
-  int64_t length = 0;
-  int64_t limit = 0;
-  for (const ModelInput& input : request.inputs) {
-    const int64_t elements = ElementsPerSample(input.region);
-    if (input.is_float) return Error{ExitCode::kInput, Format("input %s; tokens are i32", Describe(input).c_str())};
-    if (length != 0 && elements != length) {
-      return Error{ExitCode::kInput,
-                   Format("input %s, %" PRId64 " tokens per sample, and input %s, %" PRId64,
-                          Describe(request.inputs[0]).c_str(), length, Describe(input).c_str(), elements)};
-    }
-    length = elements;
-    if (input.limit > 0) limit = limit == 0 ? input.limit : std::min(limit, input.limit);
-  }
+  Result<TokenWindows> windows = TokenWindowsOf(request.inputs);
+  if (!windows.ok()) return windows.error();
   Result<std::vector<uint8_t>> content = ReadFile(request.spec.path);
   if (!content.ok()) return content.error();
   std::vector<uint8_t> tokens = std::move(content.value());
-  Result<std::string> note = FitInto(limit, request.spec.path, tokens);
+  Result<std::string> note = FitInto(windows.value().limit, request.spec.path, tokens);
   if (!note.ok()) return note.error();
-  return OpenedSource{std::make_unique<TokenSource>(std::move(tokens), std::max<int64_t>(1, length), note.value()),
-                      fields.value()};
+  return OpenedSource{std::make_unique<TokenSource>(std::move(tokens), windows.value().length, note.value()),
+                      std::move(windows.value().fields)};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -69,6 +70,21 @@ Result<std::vector<uint8_t>> File::ReadAll(int64_t most_bytes) const {
   std::vector<uint8_t> content(static_cast<size_t>(bytes_));
   if (auto error = Read(0, bytes_, content.data())) return *error;
   return content;
+}
+
+Result<std::vector<std::string>> FilesOf(const std::string& pattern) {
+  if (pattern.find_first_of("*?[") == std::string::npos) return std::vector<std::string>{pattern};
+  glob_t found = {};
+  const int failure = glob(pattern.c_str(), GLOB_NOESCAPE, nullptr, &found);
+  std::vector<std::string> files;
+  for (size_t i = 0; failure == 0 && i < found.gl_pathc; ++i) {
+    struct stat status;
+    if (stat(found.gl_pathv[i], &status) == 0 && S_ISREG(status.st_mode)) files.emplace_back(found.gl_pathv[i]);
+  }
+  globfree(&found);
+  if (files.empty()) return CannotRead(pattern, "no file has such a name");
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 Result<std::vector<uint8_t>> ReadFile(const std::string& path, int64_t most_bytes) {

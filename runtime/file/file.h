@@ -41,6 +41,10 @@ class File {
   int64_t bytes_ = 0;
 };
 
+// The regular files that a path stands for, sorted: `*`, `?` and `[…]` in it stand for any text, as in a shell. A path
+// without these is itself, whether or not there is such a file. An Error where a pattern has no files.
+Result<std::vector<std::string>> FilesOf(const std::string& pattern);
+
 // Open and ReadAll.
 Result<std::vector<uint8_t>> ReadFile(const std::string& path, int64_t most_bytes = INT64_MAX);
 

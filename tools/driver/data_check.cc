@@ -14,9 +14,13 @@
 #include "ir/graph/ops/parameter_file.h"
 #include "ir/graph/training/samples.h"
 #include "runtime/checkpoint/stored_parameters.h"
+#include "runtime/data/csv.h"
 #include "runtime/data/data.h"
 #include "runtime/data/mnist.h"
+#include "runtime/data/tensor_files.h"
+#include "runtime/data/token_files.h"
 #include "runtime/data/tokens.h"
+#include "runtime/file/file.h"
 #include "runtime/npy/npy.h"
 
 namespace cleave::tools {
@@ -43,7 +47,7 @@ class DataCheck {
     if (module_.training.mode == ir::Mode::kGenerate) return !failed_;
     if (data.kind == "npy") CheckArrays();
     if (makes_program_ && data.kind == "digits") CheckClasses();
-    if (makes_program_ && (data.kind == "mnist" || data.kind == "tokens")) CheckOpens();
+    if (makes_program_ && (data.kind == "mnist" || data.kind == "tokens" || !data.columns.empty())) CheckOpens();
     if (makes_program_) CheckMade();
     CheckEvaluation();
     return !failed_;
@@ -59,7 +63,7 @@ class DataCheck {
 
   // The file for `tensor`; nullopt after reporting why there is none.
   std::optional<runtime::NpyFile> Open(const std::string& path, const std::string& tensor) {
-    const std::string place = (folder_ / path).lexically_normal().string();
+    const std::string place = Place(path);
     std::error_code ignored;
     if (!std::filesystem::exists(place, ignored)) {
       Add(Warning(Code::kW0617, absl::StrCat("there is no file `", place, "`")).Note(kReadAtStart), tensor);
@@ -92,7 +96,7 @@ class DataCheck {
   }
 
   void CheckStoredParameters() {
-    const std::string place = (folder_ / module_.training.params).lexically_normal().string();
+    const std::string place = Place(module_.training.params);
     std::error_code ignored;
     if (!std::filesystem::exists(place, ignored)) {
       AddAtParams(Warning(Code::kW0617, absl::StrCat("there is no `", place, "`")).Note(kReadAtStart));
@@ -116,16 +120,38 @@ class DataCheck {
     diagnostics_.Add(std::move(diagnostic).At(module_.data_place, "named here"));
   }
 
+  std::string Place(const std::string& path) const { return (folder_ / path).lexically_normal().string(); }
+
+  static runtime::DataSpec SpecOf(const ir::DataSource& data, const std::string& place,
+                                  const std::vector<runtime::InputFile>& files) {
+    const auto number = [&](const char* name) {
+      const auto found = data.numbers.find(name);
+      return found == data.numbers.end() ? 0 : static_cast<int64_t>(found->second);
+    };
+    if (data.kind == "mnist") return runtime::Mnist(place);
+    if (data.kind == "tokens" && files.empty()) return runtime::Tokens(place);
+    if (data.kind == "tokens") return runtime::TokenFiles(files, static_cast<int>(number("bits")));
+    std::vector<runtime::InputColumns> columns;
+    for (const auto& [input, names] : data.columns) columns.push_back({input, names});
+    if (data.kind == "safetensors") return runtime::TensorFiles(files, std::move(columns));
+    return runtime::Csv(files, std::move(columns), number("skip_bad"));
+  }
+
   // The data is opened as the program opens it, which finds all that may be wrong with it.
   void CheckOpens() {
     const ir::DataSource& data = module_.training.data;
-    const std::string place = (folder_ / data.path).lexically_normal().string();
-    std::error_code ignored;
-    if (!std::filesystem::exists(place, ignored)) {
+    std::vector<std::string> places = {Place(data.path)};
+    std::vector<runtime::InputFile> files;
+    for (const auto& [part, path] : data.files) files.push_back({part, Place(path)});
+    for (const runtime::InputFile& file : files) places.push_back(file.path);
+    for (const std::string& place : places) {
+      const auto found = runtime::FilesOf(place);
+      std::error_code ignored;
+      if (found.ok() && std::filesystem::exists(found.value().front(), ignored)) continue;
       AddAtData(Warning(Code::kW0617, absl::StrCat("there is no `", place, "`")).Note(kReadAtStart));
       return;
     }
-    runtime::DataSpec spec = data.kind == "mnist" ? runtime::Mnist(place) : runtime::Tokens(place);
+    runtime::DataSpec spec = SpecOf(data, places.front(), files);
     if (Trains()) spec.validation = module_.training.validation;
     const auto open = [&] {
       return runtime::Batches::Open(spec, Inputs(), static_cast<uint64_t>(module_.training.seed));

@@ -15,13 +15,17 @@
 
 namespace cleave::ir {
 
-// The source of the samples: "mnist" | "digits" | "synthetic" | "tokens" | "npy", its path (relative to the model file;
-// empty if it has none) and its other arguments by name.
+// The source of the samples: "mnist" | "digits" | "synthetic" | "tokens" | "npy" | "csv" | "safetensors", its path
+// (relative to the model file; empty if it has none) and its other arguments by name.
 struct DataSource {
   std::string kind = "synthetic";
   std::string path;
-  std::map<std::string, double> numbers;                        // "train" = 20000, "test" = 4000, …
-  std::vector<std::pair<std::string, std::string>> files = {};  // npy: inputs and the paths of their files, as written.
+  std::map<std::string, double> numbers;  // "train" = 20000, "test" = 4000, …
+  // Paths as written. npy: of the file of each input. csv, safetensors, and tokens of files of numbers: of those for
+  // `train` and `test`.
+  std::vector<std::pair<std::string, std::string>> files = {};
+  std::vector<std::pair<std::string, std::vector<std::string>>> columns = {};  // csv: of which each input is made;
+                                                                               // safetensors: its tensor.
 
   bool operator==(const DataSource&) const = default;
 };
