@@ -268,6 +268,19 @@ std::set<ir::OpId> UnreadInputs(const Expansion& expansion, const std::vector<st
   return unread;
 }
 
+// The file with the functions that make samples, where the data is such; else null, as after a mistake.
+const BodyFile* LoadSamples(const Module& module, const Expansion& expansion, CustomOps& custom_ops,
+                            Reporter& reporter) {
+  const ir::DataSource& data = module.training.data;
+  if (data.kind != "custom" || reporter.has_errors()) return nullptr;
+  std::vector<CustomOps::Input> inputs;
+  for (const auto& [id, span] : expansion.inputs) {
+    const ir::Op& input = expansion.graph.op(id);
+    inputs.push_back({.name = input.name, .is_float = input.type.dtype == ir::DType::kF32});
+  }
+  return custom_ops.LoadSamples(data.path, module.data_place, inputs, reporter);
+}
+
 }  // namespace
 
 std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources, const FrontendOptions& options,
@@ -297,7 +310,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
                                      TextsOf(items.parallel ? items.parallel->settings : kNone), reporter)},
       sources, reporter);
 
-  const CustomOps custom_ops(file, imports, sources, options.target, reporter);
+  CustomOps custom_ops(file, imports, sources, options.target, reporter);
   Evaluator evaluator(functions, custom_ops, reporter);
   evaluator.SetModel(*items.model, items.manual);
   DefineArguments(*items.model, overridden.arguments, evaluator, reporter);
@@ -330,6 +343,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   CheckOutside(module.pins.settings, expansion.regions, reporter);
   CheckInputs(expansion.graph, items.model->name.span, expansion.inputs, UnreadInputs(expansion, options.outputs),
               module.training.data, module.npy_places, reporter);
+  const BodyFile* const samples = LoadSamples(module, expansion, custom_ops, reporter);
   if (expansion.graph.is_manual() && !reporter.has_errors()) CheckVariance(expansion, reporter);
   if (reporter.has_errors()) return std::nullopt;
   optimizer.Divide(expansion.graph);
@@ -351,6 +365,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   module.pins.retentions = std::move(expansion.retentions);
   module.pins.stages = std::move(expansion.stages);
   module.npy_places.merge(expansion.npy_places);
+  if (samples != nullptr) module.custom_files[samples->path] = {.source = samples->source, .text = samples->text};
   for (const auto* calls : {&expansion.custom_calls, &updates.custom_calls}) {
     for (const auto& [id, call] : *calls) {
       const BodyFile& body = *call.op->body;

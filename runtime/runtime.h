@@ -5,6 +5,7 @@
 
 #include "runtime/comm/comm.h"                     // IWYU pragma: export
 #include "runtime/data/csv.h"                      // IWYU pragma: export
+#include "runtime/data/custom.h"                   // IWYU pragma: export
 #include "runtime/data/data.h"                     // IWYU pragma: export
 #include "runtime/data/digits.h"                   // IWYU pragma: export
 #include "runtime/data/mnist.h"                    // IWYU pragma: export

@@ -988,7 +988,9 @@ void EmitOpening(const Target& target, const ir::Program& program, const ir::Tra
   writer.Line("#include <memory>");
   writer.Line("#include <vector>");
   writer.Gap();
-  for (const std::string& header : KernelHeaders(program)) {
+  std::set<std::string> own = KernelHeaders(program);
+  if (training.data.kind == "custom") own.insert(CustomHeaderOf(training.data));
+  for (const std::string& header : own) {
     writer.Line(absl::StrCat("#include ", StringLiteral(header)));
   }
   std::vector<absl::string_view> headers(target.headers.begin(), target.headers.end());

@@ -21,8 +21,11 @@
 namespace cleave::codegen {
 namespace {
 
+constexpr char kSampleMask[] = "sample_mask";  // No field of the data (runtime/data).
+
 // The call that makes the DataSpec.
-absl::StatusOr<std::string> DataText(const ir::DataSource& data) {
+absl::StatusOr<std::string> DataText(const MainText& main) {
+  const ir::DataSource& data = main.training.data;
   if (data.kind == "mnist") return absl::StrCat("Mnist(", StringLiteral(data.path), ")");
   const std::string files = absl::StrCat("{",
                                          absl::StrJoin(data.files, ", ",
@@ -52,6 +55,19 @@ absl::StatusOr<std::string> DataText(const ir::DataSource& data) {
   const std::optional<ir::MadeSamples> made = ir::MadeSamplesOf(data);
   if (!made.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat("no data source `", data.kind, "` for generated programs"));
+  }
+  if (data.kind == "custom") {
+    std::set<std::string> inputs;
+    for (const ir::Step& step : main.program.steps) {
+      const ir::Compute* compute = ir::ComputeOf(step);
+      if (compute == nullptr || compute->kind != ir::OpKind::kInput) continue;
+      const std::string& input = compute->attributes.Get(ir::attribute::kData);
+      if (input != kSampleMask) inputs.insert(input);
+    }
+    const std::string functions = absl::StrJoin(inputs, ", ", [](std::string* out, const std::string& input) {
+      absl::StrAppend(out, "{", StringLiteral(input), ", ::", input, "}");
+    });
+    return absl::StrCat("CustomSamples({", functions, "}, ", made->train, ", ", made->test, ")");
   }
   const absl::string_view function = data.kind == "digits" ? "Digits" : "Synthetic";
   if (data.numbers.empty()) return absl::StrCat(function, "()");
@@ -120,6 +136,10 @@ std::map<std::string, std::string> VariablesOf(const std::vector<NamedNumber>& n
     if (!number.variable.empty()) variables[number.name] = number.variable;
   }
   return variables;
+}
+
+std::string CustomHeaderOf(const ir::DataSource& data) {
+  return absl::StrCat("custom/", std::filesystem::path(data.path).filename().string());
 }
 
 std::string StepScalarText(const ir::Attributes& attributes, const Emission& emission) {
@@ -216,7 +236,7 @@ void EmitGenerationSettings(const ir::Training& training,
 
 absl::Status EmitMain(const MainText& main, SourceWriter& writer) {
   const ir::Training& training = main.training;
-  CLEAVE_ASSIGN_OR_RETURN(const std::string data, DataText(training.data));
+  CLEAVE_ASSIGN_OR_RETURN(const std::string data, DataText(main));
   const auto set = [&](absl::string_view field, const std::string& value) {
     writer.Assign(absl::StrCat("settings.", field), value);
   };

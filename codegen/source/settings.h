@@ -36,6 +36,10 @@ std::vector<NamedNumber> NamedNumbersOf(const ir::Training& training, const ir::
 // The variables by the names of the numbers that have one.
 std::map<std::string, std::string> VariablesOf(const std::vector<NamedNumber>& numbers);
 
+// The header with the functions that make samples, in the output folder: "custom/spirals.h". REQUIRES: the data is
+// such.
+std::string CustomHeaderOf(const ir::DataSource& data);
+
 // The initializer of a step scalar's local constant: "static_cast<float>(scalars.learning_rate)".
 std::string StepScalarText(const ir::Attributes& attributes, const Emission& emission);
 

@@ -68,8 +68,8 @@ std::vector<std::string> ArgumentTexts(const CustomOp& op) {
 
 }  // namespace
 
-const BodyFile* LoadBody(const std::string& folder, const std::string& path, Span place, std::list<BodyFile>& files,
-                         Reporter& reporter) {
+const BodyFile* LoadBody(const std::string& folder, const std::string& path, Span place, const std::string& what,
+                         std::list<BodyFile>& files, Reporter& reporter) {
   const fs::path source = (fs::path(folder) / path).lexically_normal();
   const std::string name = source.filename().string();
   if (!IsPlainName(name)) {
@@ -89,8 +89,8 @@ const BodyFile* LoadBody(const std::string& folder, const std::string& path, Spa
   absl::StatusOr<std::string> text = ReadFile(source.string(), {.what = "C++ body", .most_bytes = kMostBodyBytes});
   if (!text.ok()) {
     reporter.Report(Error(Code::kE0114, std::string(text.status().message()))
-                        .At(place, "the C++ body of the op")
-                        .Note("the path starts from the folder of the file that defines the op"));
+                        .At(place, what)
+                        .Note("the path starts from the folder of the file that names it"));
     return nullptr;
   }
   if (const std::optional<size_t> control = FindDirectionControl(*text)) {
@@ -98,7 +98,7 @@ const BodyFile* LoadBody(const std::string& folder, const std::string& path, Spa
     reporter.Report(Error(Code::kE0103, absl::StrCat("the character ", DirectionControlName(*text, *control),
                                                      " in line ", line, " of ", QuotedPath(source.string()),
                                                      " changes the direction of the text behind it"))
-                        .At(place, "the C++ body of the op")
+                        .At(place, what)
                         .Note("the file would not be what it looks like")
                         .Help("remove it"));
     return nullptr;

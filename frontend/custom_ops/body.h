@@ -11,9 +11,10 @@
 
 namespace cleave::frontend {
 
-// The file that `path` names, read once; null after a mistake, which has been reported at `place`.
-const BodyFile* LoadBody(const std::string& folder, const std::string& path, Span place, std::list<BodyFile>& files,
-                         Reporter& reporter);
+// The file that `path` names, read once; null after a mistake, which has been reported at `place`: `what` names what
+// the file is for.
+const BodyFile* LoadBody(const std::string& folder, const std::string& path, Span place, const std::string& what,
+                         std::list<BodyFile>& files, Reporter& reporter);
 
 // Whether the C++ text, comments apart, holds `void name(`.
 bool DefinesFunction(absl::string_view text, absl::string_view name);

@@ -53,9 +53,19 @@ class CustomOps {
   // REQUIRES: the definition is in one of the files.
   const CustomOp& Get(const dsl::syntax::OpDefinition& syntax) const { return *by_syntax_.at(&syntax); }
 
+  // The header with the functions that make samples, one for each of these inputs; null after a mistake, which has been
+  // reported at `place`.
+  struct Input {
+    std::string name;
+    bool is_float = true;
+  };
+  const BodyFile* LoadSamples(const std::string& path, Span place, const std::vector<Input>& inputs,
+                              Reporter& reporter);
+
  private:
   void Add(const dsl::syntax::File& file, const std::string& folder, const std::string& target, Reporter& reporter);
 
+  const std::string folder_;  // Of the model file.
   // A list, because pointers to the elements are kept.
   std::list<CustomOp> ops_;
   std::list<BodyFile> files_;

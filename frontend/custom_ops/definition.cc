@@ -260,7 +260,7 @@ void Definition::ReadBody(const std::map<std::string, const dsl::syntax::Setting
   op_.body_place = ours->second->value.span;
   const std::optional<std::string> path = TextOf(*ours->second);
   if (!path) return;
-  op_.body = LoadBody(folder_, *path, op_.body_place, files_, reporter_);
+  op_.body = LoadBody(folder_, *path, op_.body_place, "the C++ body of the op", files_, reporter_);
   op_.broken |= op_.body == nullptr;
   if (op_.broken || DefinesFunction(op_.body->text, op_.name())) return;
   Report(Error(Code::kE0521, absl::StrCat("`", *path, "` has no function `", op_.name(), "`"))

@@ -339,6 +339,8 @@ TEST(TrainTest, DataThatDoesNotExist) {
   CheckTrain("data = safetensors(\"a\", z = \"b\");", "E0512]: `safetensors` has no tensor for input `x`");
   CheckTrain("data = csv(\"a\", x = \"c\", z = \"b\");", "E0512]: `csv` has a column for `z`, which is no input");
   CheckTrain("data = csv(\"a\", z = \"b\");", "E0512]: `csv` has no column for input `x`");
+  CheckTrain("data = custom(\"a.h\");", "E0203]: `custom` takes 2 to 3 arguments");
+  CheckTrain("data = custom(\"a.h\", train = 0);", "E0508]: `train` must be at least 1");
   CheckTrain("data = npy(\"a\");", "E0508]: a file of `npy` belongs to an input");
   CheckTrain("data = npy();", "E0508]: `npy` without files");
   CheckTrain("data = npy(x = \"a\", x = \"b\");", "E0203]: `x` is given twice");

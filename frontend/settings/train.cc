@@ -394,6 +394,10 @@ class TrainReader {
                        {"dtype", "dtype: u8 | u16 | u32", false},
                        {"test", "test: string", false}}},
         {.callee = "npy", .arguments = {{"input", "INPUT = \"FILE.npy\", …", true}}},
+        {.callee = "custom",
+         .arguments = {{"path", "path: string", true},
+                       {"train", "train: int", true},
+                       {"test", "test: int = 0", false}}},
         {.callee = "safetensors",
          .arguments = {{"path", "path: string", true}, {"input", "INPUT = \"TENSOR\", …", true}}},
         {.callee = "csv", .arguments = {{"path", "path: string", true}, {"input", "INPUT = \"COLUMN\", …", true}}},
@@ -407,13 +411,16 @@ class TrainReader {
     ir::DataSource data;
     data.kind = call->name;
     if (call->name == "tokens") return ReadTokens(call->arguments, path_prefix);
-    if (call->name == "mnist") {
+    const bool has_path = call->name == "mnist" || call->name == "custom";
+    if (has_path) {
       const std::optional<std::string> path = ReadPath(*call->arguments[0]->value, call->name, path_prefix);
       if (!path) return;
       data.path = *path;
-    } else {
+    }
+    if (call->name != "mnist") {
+      const int first = has_path ? 1 : 0;
       for (const auto& [index, name] : {std::pair<int, const char*>{0, "train"}, {1, "test"}}) {
-        const dsl::syntax::Argument* argument = call->arguments[static_cast<size_t>(index)];
+        const dsl::syntax::Argument* argument = call->arguments[static_cast<size_t>(first + index)];
         if (argument == nullptr) continue;
         int64_t count = 0;
         ReadCount(*argument->value, name, index == 0 ? 1 : 0, count);

@@ -57,6 +57,20 @@ struct InputColumns {
   std::vector<std::string> columns;
 };
 
+// A function of the model's own that makes the values of one input (runtime/data/custom.h).
+template <typename T>
+struct View;  // runtime/custom/view.h
+struct SampleFunction {
+  SampleFunction(std::string input, void (*write)(int64_t sample, bool is_test, View<float> values))
+      : input(std::move(input)), floats(write) {}
+  SampleFunction(std::string input, void (*write)(int64_t sample, bool is_test, View<int32_t> values))
+      : input(std::move(input)), integers(write) {}
+
+  std::string input;
+  void (*floats)(int64_t, bool, View<float>) = nullptr;  // One of the two.
+  void (*integers)(int64_t, bool, View<int32_t>) = nullptr;
+};
+
 struct OpenRequest;  // runtime/data/source.h
 struct OpenedSource;
 
@@ -75,15 +89,16 @@ struct DataSpec {
   const char* name = "";  // "mnist"
   Result<OpenedSource> (*open)(const OpenRequest& request) = nullptr;
   std::string path;           // mnist: a folder; tokens: a file; else empty.
-  int64_t train_samples = 0;  // digits, synthetic.
+  int64_t train_samples = 0;  // digits, synthetic, custom.
   int64_t test_samples = 0;
   std::vector<InputFile> files = {};  // npy: by input; token files and csv: by part, `train` and `test`.
   bool only_tests = false;  // Nothing is trained: the test part is read, or all samples of data that has none.
   bool shuffle = true;      // Else every epoch reads the training samples in the order of the source.
   double validation = 0;    // The share of the training samples, the last ones, that are set aside for evaluation.
-  std::vector<InputColumns> columns = {};  // csv.
-  int64_t skip_bad = 0;                    // csv: how many lines at most may be left out.
-  int bits = 0;                            // Token files: of a token; 0: their headers say it.
+  std::vector<InputColumns> columns = {};      // csv; safetensors: of each input its tensor.
+  std::vector<SampleFunction> functions = {};  // custom.
+  int64_t skip_bad = 0;                        // csv: how many lines at most may be left out.
+  int bits = 0;                                // Token files: of a token; 0: their headers say it.
 };
 
 // How many of `samples` training samples this share of them is: at least a half counts as one.

@@ -5,6 +5,7 @@ namespace {
 
 std::optional<MadeSamples> Untold(const DataSource& data) {
   if (data.kind == "digits") return MadeSamples{.train = 20000, .test = 4000};
+  if (data.kind == "custom") return MadeSamples{};
   if (data.kind == "synthetic") return MadeSamples{.train = 8192, .test = 0};
   return std::nullopt;
 }

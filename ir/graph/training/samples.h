@@ -16,7 +16,8 @@ struct MadeSamples {
   bool operator==(const MadeSamples&) const = default;
 };
 
-// As many as a source is told to make, or as it makes where it is not told; nullopt for a source that reads files.
+// As many as a source is told to make, or as it makes where it is not told (`custom` is always told); nullopt for a
+// source that reads files.
 std::optional<MadeSamples> MadeSamplesOf(const DataSource& data);
 
 }  // namespace cleave::ir

@@ -15,8 +15,8 @@
 
 namespace cleave::ir {
 
-// The source of the samples: "mnist" | "digits" | "synthetic" | "tokens" | "npy" | "csv" | "safetensors", its path
-// (relative to the model file; empty if it has none) and its other arguments by name.
+// The source of the samples: "mnist" | "digits" | "synthetic" | "tokens" | "npy" | "csv" | "safetensors" | "custom",
+// its path (relative to the model file; empty if it has none) and its other arguments by name.
 struct DataSource {
   std::string kind = "synthetic";
   std::string path;
