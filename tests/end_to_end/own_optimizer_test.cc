@@ -39,24 +39,30 @@ TEST(OwnOptimizer, TrainsTheSameOnAnyNumberOfRanks) {
   ExpectSameTraining(TrainWith("own_3", {"--devices", "3", "--set", "zero=3"}), one);
 }
 
-// A number of a flag is as good as that of the model: of the optimizer, and of the learning rate.
+// A number of a flag is as good as that of the model: of the optimizer, of the learning rate, and of the scale of the
+// loss, which is among the states that are compared.
 TEST(OwnOptimizer, TakesNumbersOfFlags) {
   const LocalProgram program =
       BuildLocal("own_3", "tests/end_to_end/own_optimizer.model", {"--devices", "3", "--set", "zero=3"});
   const std::string out = FreshFolder("own_flags");
-  const CommandResult ran =
-      Train(program, out, "--checkpoint-every 12 --set optimizer.keep=0.6 --set optimizer.lr.decay=6 --lr 0.04");
+  const CommandResult ran = Train(program, out,
+                                  "--checkpoint-every 12 --set optimizer.keep=0.6 --set optimizer.lr.decay=6 --lr 0.04 "
+                                  "--set loss_scale.initial=64 --set loss_scale.interval=3");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   ExpectSameTraining(
       TrainWith("own_other",
                 {"--devices", "1", "--set",
-                 "optimizer=clipped(lr = warmup_stable_decay(0.04, steps = 12, warmup = 3, decay = 6), keep = 0.6)"}),
+                 "optimizer=clipped(lr = warmup_stable_decay(0.04, steps = 12, warmup = 3, decay = 6), keep = 0.6)",
+                 "--set", "loss_scale=dynamic(initial = 64.0, interval = 3)"}),
       out);
   const Json numbers = (*ParseStrictJson(ReadText(out + "/run.json")))["numbers"];
   EXPECT_EQ(numbers["optimizer.keep"], 0.6);
   EXPECT_EQ(numbers["optimizer.lr.warmup"], 3);
+  EXPECT_EQ(numbers["loss_scale.initial"], 64);
   const std::pair<const char*, const char*> mistakes[] = {
       {"optimizer.lr.warmup=0", "`warmup` must be at least 1, not 0"},
+      {"loss_scale.growth=1", "`growth` must be more than 1, not 1"},
+      {"loss_scale.initial=1e39", "`initial` must be finite, not 1e+39"},
       {"optimizer.lr.warmup=2.5", "`optimizer.lr.warmup` must be a whole number, not 2.5"},
       {"optimizer.lr.decay=10", "`warmup` and `decay` take more than 12 steps"},
       {"optimizer.kep=1", "`--set` changes no `optimizer.kep`; did you mean `optimizer.keep`? There is `lr`, "}};

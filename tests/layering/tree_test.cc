@@ -76,6 +76,7 @@ TEST(TreeTest, TheCompilerLinksOfTheRuntimeOnlyReadersOfFiles) {
   const std::string labels = Read("tests/layering/linked_into_the_compiler");
   EXPECT_TRUE(absl::StrContains(labels, "//codegen:codegen\n")) << labels;
   const std::set<std::string> readers = {"//runtime/checkpoint:checkpoint",
+                                         "//runtime/custom:custom",
                                          "//runtime/data:data",
                                          "//runtime/device/cpu:cpu",
                                          "//runtime/device:device",

@@ -61,7 +61,9 @@ TEST_P(PropertyTest, AlsoInStages) {
   const uint64_t first = ir::TestSeed() + GetParam() * kCases;
   for (uint64_t seed = first; seed < first + kCases; seed += kFewer) {
     const CheckOptions options{.with_proof = seed % (kProofEvery * kFewer) == 0};
-    const PlannedGraph sample = RandomCase(seed, {.most_ranks = 4, .offloads = false, .most_stages = 4});
+    const ir::Precision precision = seed / kFewer % 3 == 0 ? ir::Precision::kBf16 : ir::Precision::kF32;
+    const PlannedGraph sample =
+        RandomCase(seed, {.most_ranks = 4, .precision = precision, .offloads = false, .most_stages = 4});
     const std::optional<std::string> failure = FindFailure(sample, options);
     ASSERT_FALSE(failure.has_value()) << FailureReport(seed, sample, *failure, options);
   }
