@@ -65,7 +65,8 @@ TEST(OwnOptimizer, TakesNumbersOfFlags) {
       {"loss_scale.initial=1e39", "`initial` must be finite, not 1e+39"},
       {"optimizer.lr.warmup=2.5", "`optimizer.lr.warmup` must be a whole number, not 2.5"},
       {"optimizer.lr.decay=10", "`warmup` and `decay` take more than 12 steps"},
-      {"optimizer.kep=1", "`--set` changes no `optimizer.kep`; did you mean `optimizer.keep`? There is `lr`, "}};
+      {"optimizer.kep=1",
+       "`--set` changes no `optimizer.kep`; did you mean `optimizer.keep`? There is `loss_scale.backoff`, "}};
   for (const auto& [flag, message] : mistakes) {
     const CommandResult refused = Train(program, FreshFolder("own_refused"), absl::StrCat("--set ", flag));
     EXPECT_EQ(refused.exit_code, 2) << flag;
