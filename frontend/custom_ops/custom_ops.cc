@@ -19,9 +19,7 @@ std::string FolderOf(const dsl::syntax::File& file, const SourceSet& sources) {
 CustomOps::CustomOps(const dsl::syntax::File& model, const Imports& imports, const SourceSet& sources,
                      const std::string& target, Reporter& reporter)
     : folder_(FolderOf(model, sources)) {
-  const auto add = [&](const dsl::syntax::File& file) {
-    Add(file, FolderOf(file, sources), target, reporter);
-  };
+  const auto add = [&](const dsl::syntax::File& file) { Add(file, FolderOf(file, sources), target, reporter); };
   add(model);
   for (const dsl::syntax::File& file : imports.files) add(file);
 }
