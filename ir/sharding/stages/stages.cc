@@ -182,6 +182,18 @@ IdVector<OpId, int> StagesOf(const Graph& graph, const std::vector<OpId>& first)
       is_open[op.id] = follows_open;  // Made of what the optimizer keeps alone.
     }
   }
+  // What the backward pass makes of forward values alone, such as a cast, is where it is read last: gradients go to
+  // earlier stages.
+  for (auto op = graph.ops.end(); op-- != graph.ops.begin();) {
+    if (op->phase != Phase::kBackward) continue;
+    for (const OpId input : op->inputs) {
+      const Op& read = graph.op(input);
+      const bool is_of_forward =
+          read.phase == Phase::kBackward && !IsOnEveryStage(read) &&
+          std::all_of(read.inputs.begin(), read.inputs.end(), [&](OpId id) { return IsForward(graph.op(id)); });
+      if (is_of_forward) stages[input] = std::max(stages[input], stages[op->id]);
+    }
+  }
   // Each reader tells the states that it reads where they are.
   for (auto op = graph.ops.end(); op-- != graph.ops.begin();) {
     if (is_open[op->id] != 0) continue;
