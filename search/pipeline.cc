@@ -207,6 +207,8 @@ class Staging {
     std::optional<Bytes> least;
     std::optional<ir::Plan> tried;
     double share = 1;  // Of the memory that the last plan was made for.
+    bool does_not_fit = false;
+    Diagnostics said;  // Of the candidate, or why there is none.
     Attempt attempt;
     const auto is_slower = [&](const Candidate& candidate) {
       const bool than_best = attempt.candidate.has_value() && candidate.step >= attempt.candidate->step;
@@ -218,39 +220,52 @@ class Staging {
       if (!found.has_value()) {
         const auto is_of_memory = [](const Diagnostic& diagnostic) { return diagnostic.code == Code::kE0313; };
         // What it says of memory is about all stages together.
-        if (least.has_value() || absl::c_any_of(own.items(), is_of_memory)) break;
-        diagnostics.AddAll(own);
-        return attempt;
+        does_not_fit = least.has_value() || absl::c_any_of(own.items(), is_of_memory);
+        if (!does_not_fit) said = std::move(own);
+        break;
       }
-      const bool is_new = !tried.has_value() || tried->ops != found->plan.ops;
-      if (!is_new) {
+      if (tried.has_value() && tried->ops == found->plan.ops) {
         shared = *shared * share;
         continue;
       }
       tried = found->plan;
-      std::optional<Candidate> candidate = Cut(*found, diagnostics);
-      if (!candidate.has_value()) return attempt;
+      std::optional<Candidate> candidate = Cut(*found, own);
+      if (!candidate.has_value()) {
+        does_not_fit = false;
+        if (!attempt.candidate.has_value()) said = std::move(own);
+        break;
+      }
       if (!attempt.step.has_value()) attempt.step = candidate->step;
-      if (is_slower(*candidate)) return attempt;
+      if (is_slower(*candidate)) {
+        does_not_fit = false;
+        break;
+      }
       const Bytes peak = candidate->found.program->memory.use.prediction.peak;
       if (!limit_.has_value() || peak <= limit_->bytes) {
-        diagnostics.AddAll(own);
+        said = std::move(own);
         attempt.candidate = std::move(candidate);
-        return attempt;
+        break;
       }
       if (!least.has_value() || peak < *least) least = peak;
+      does_not_fit = true;
       if (options_.recompute == ir::Recompute::kAuto) {
         std::optional<Candidate> thrifty = WithRecomputation(*candidate);
         if (thrifty.has_value() && !is_slower(*thrifty)) {
-          diagnostics.AddAll(own);
+          said = std::move(own);
           attempt.candidate = std::move(thrifty);
-          if (attempt.candidate->step <= *attempt.step * kLittle) return attempt;
+          if (attempt.candidate->step <= *attempt.step * kLittle) break;
         }
       }
       share = kMargin * static_cast<double>(limit_->bytes.value()) / static_cast<double>(peak.value());
       shared = *shared * share;
     }
-    if (attempt.candidate.has_value()) return attempt;
+    diagnostics.AddAll(said);
+    if (does_not_fit && !attempt.candidate.has_value()) diagnostics.Add(NothingFits(least));
+    return attempt;
+  }
+
+  // `least`: what the smallest plan needs that was found.
+  Diagnostic NothingFits(std::optional<Bytes> least) const {
     Diagnostic error = Error(Code::kE0313, absl::StrCat("no pipeline of ", StagesText(stages_), " fits into ",
                                                         FormatBytes(limit_->bytes), " a device, ", limit_->source));
     if (limit_->span.is_somewhere()) std::move(error).At(limit_->span, "the limit");
@@ -262,8 +277,7 @@ class Staging {
     if (schedule_.order == ir::PipelineSchedule::kZeroBubble) {
       error.help.push_back("`pipeline_schedule = one_f_one_b`, under which later stages need less");
     }
-    diagnostics.Add(std::move(error));
-    return attempt;
+    return error;
   }
 
   // The same cut, with the least recomputation with which each part of the ranks stays within the limit: it has its own
