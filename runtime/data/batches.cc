@@ -63,6 +63,20 @@ Result<std::vector<int>> MatchFields(const std::string& source, const std::vecto
   return by_order;
 }
 
+Result<MatchedColumns> MatchColumns(const std::string& source, const DataSpec& spec,
+                                    const std::vector<ModelInput>& inputs) {
+  std::vector<std::string> names;
+  for (const InputColumns& columns : spec.columns) names.push_back(columns.input);
+  const Result<std::vector<int>> numbers = MatchFields(source, names, inputs);
+  if (!numbers.ok()) return numbers.error();
+  MatchedColumns matched;
+  for (const int number : numbers.value()) {
+    matched.fields.push_back(static_cast<int>(matched.names.size()));
+    matched.names.push_back(spec.columns[static_cast<size_t>(number)].columns);
+  }
+  return matched;
+}
+
 std::optional<Error> ReadFiles(
     const DataSpec& spec,
     const std::function<std::optional<Error>(const std::string& part, const std::string& path)>& read) {

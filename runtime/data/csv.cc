@@ -217,16 +217,9 @@ class CsvSource final : public Source {
 };
 
 Result<OpenedSource> OpenCsv(const OpenRequest& request) {
-  std::vector<std::string> names;
-  for (const InputColumns& columns : request.spec.columns) names.push_back(columns.input);
-  const Result<std::vector<int>> matched = MatchFields("csv", names, request.inputs);
+  Result<MatchedColumns> matched = MatchColumns("csv", request.spec, request.inputs);
   if (!matched.ok()) return matched.error();
-  std::vector<std::vector<std::string>> columns;
-  std::vector<int> fields;
-  for (const int number : matched.value()) {
-    fields.push_back(static_cast<int>(columns.size()));
-    columns.push_back(request.spec.columns[static_cast<size_t>(number)].columns);
-  }
+  const std::vector<std::vector<std::string>>& columns = matched.value().names;
   Table train, test;
   for (Table* table : {&train, &test}) {
     table->floats.resize(columns.size());
@@ -240,7 +233,7 @@ Result<OpenedSource> OpenCsv(const OpenRequest& request) {
   const std::string note = reader.Note();
   return OpenedSource{
       std::make_unique<CsvSource>(std::move(train), std::move(test), note.empty() ? "" : "csv: " + note),
-      std::move(fields)};
+      std::move(matched.value().fields)};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/data/testing.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
@@ -37,13 +38,7 @@ class CsvTest : public testing::Test {
 
   std::string Mistake(const std::string& text, int64_t skip_bad = 0,
                       const std::vector<std::string>& features = {"b", "a"}) {
-    const auto batches = Open({{"train", Write("t", text)}}, skip_bad, features);
-    if (batches.ok()) return "no error";
-    EXPECT_EQ(batches.error().code, ExitCode::kInput);
-    std::string message = batches.error().message;
-    for (size_t at = message.find(folder_); at != std::string::npos; at = message.find(folder_))
-      message.erase(at, folder_.size());
-    return message;
+    return MistakeOf(Open({{"train", Write("t", text)}}, skip_bad, features), folder_);
   }
 
   const std::string folder_;

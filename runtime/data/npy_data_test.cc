@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/data/npy.h"
+#include "runtime/data/testing.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
@@ -43,13 +44,7 @@ class NpyDataTest : public testing::Test {
   DataSpec Spec() const { return Npy({{"label", folder_ + "label.npy"}, {"x", folder_ + "x.npy"}}); }
 
   std::string Mistake(const std::vector<ModelInput>& inputs) const {
-    const Result<std::unique_ptr<Batches>> batches = Batches::Open(Spec(), inputs, 1);
-    if (batches.ok()) return "no error";
-    EXPECT_EQ(batches.error().code, ExitCode::kInput);
-    std::string text = batches.error().message;
-    for (size_t at = text.find(folder_); at != std::string::npos; at = text.find(folder_))
-      text.erase(at, folder_.size());
-    return text;
+    return MistakeOf(Batches::Open(Spec(), inputs, 1), folder_);
   }
 
   const std::string folder_;

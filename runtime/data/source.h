@@ -2,11 +2,13 @@
 #ifndef CLEAVE_RUNTIME_DATA_SOURCE_H_
 #define CLEAVE_RUNTIME_DATA_SOURCE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/data/data.h"
@@ -68,11 +70,43 @@ std::string Describe(const ModelInput& input);
 Result<std::vector<int>> MatchFields(const std::string& source, const std::vector<std::string>& fields,
                                      const std::vector<ModelInput>& inputs);
 
+// What the inputs read of files whose columns or tensors DataSpec::columns names: for each input the number of its
+// field, and of each field the names. An Error as of MatchFields.
+struct MatchedColumns {
+  std::vector<int> fields;
+  std::vector<std::vector<std::string>> names;
+};
+Result<MatchedColumns> MatchColumns(const std::string& source, const DataSpec& spec,
+                                    const std::vector<ModelInput>& inputs);
+
 // Calls `read` for each file that the paths of `spec` stand for; `part` is what the paths are for: "train", "test". All
 // mistakes are one Error.
 std::optional<Error> ReadFiles(
     const DataSpec& spec,
     const std::function<std::optional<Error>(const std::string& part, const std::string& path)>& read);
+
+// The samples of several files, one file after another.
+template <typename File>
+class FilesInOrder {
+ public:
+  void Add(File file, int64_t samples) {
+    ends_.push_back(count() + samples);
+    files_.push_back(std::move(file));
+  }
+
+  int64_t count() const { return ends_.empty() ? 0 : ends_.back(); }
+  const std::vector<File>& files() const { return files_; }
+
+  // The file of a sample, and the sample's number there.
+  std::pair<const File&, int64_t> At(int64_t sample) const {
+    const auto number = static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), sample) - ends_.begin());
+    return {files_[number], sample - (number == 0 ? 0 : ends_[number - 1])};
+  }
+
+ private:
+  std::vector<File> files_;
+  std::vector<int64_t> ends_;  // For each file the number of samples in it and in those before.
+};
 
 // What a source is opened with. Inputs are those without the sample mask.
 struct OpenRequest {

@@ -46,14 +46,14 @@ bool GivesFloats(const std::string& type) {
 
 class TensorFile {
  public:
-  // `tensors`: the tensor of each input, by name.
+  // `tensors`: the name of the tensor of each input.
   static Result<TensorFile> Open(const std::string& path, const std::vector<ModelInput>& inputs,
-                                 const std::vector<std::string>& tensors) {
+                                 const std::vector<std::vector<std::string>>& tensors) {
     Result<SafetensorsFile> opened = SafetensorsFile::Open(path);
     if (!opened.ok()) return opened.error();
     TensorFile file(std::move(opened.value()));
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (auto error = file.Add(inputs[i], tensors[i])) return *error;
+      if (auto error = file.Add(inputs[i], tensors[i].front())) return *error;
     }
     return file;
   }
@@ -148,27 +148,7 @@ class TensorFile {
   std::vector<SafetensorsEntry> entries_;  // By input.
 };
 
-// The samples of several files, one file after another.
-class TensorSamples {
- public:
-  void Add(TensorFile file) {
-    ends_.push_back(count() + file.samples());
-    files_.push_back(std::move(file));
-  }
-
-  int64_t count() const { return ends_.empty() ? 0 : ends_.back(); }
-
-  void Read(int64_t sample, size_t field, const ModelInput& input, int64_t row) const {
-    const size_t number = static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), sample) - ends_.begin());
-    const auto error = files_[number].Read(sample - (number == 0 ? 0 : ends_[number - 1]), field, input, row);
-    // A value that was not checked before, or the disk.
-    if (error.has_value()) Die(error->code, error->message);
-  }
-
- private:
-  std::vector<TensorFile> files_;
-  std::vector<int64_t> ends_;  // For each file the number of samples in it and in those before.
-};
+using TensorSamples = FilesInOrder<TensorFile>;
 
 class TensorFilesSource final : public Source {
  public:
@@ -178,7 +158,9 @@ class TensorFilesSource final : public Source {
   int64_t Bytes() const override { return 0; }
 
   void Read(DataSplit split, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
-    Of(split).Read(sample, static_cast<size_t>(field), input, row);
+    const auto [file, own] = Of(split).At(sample);
+    // A value that was not checked before, or the disk.
+    if (auto error = file.Read(own, static_cast<size_t>(field), input, row)) Die(error->code, error->message);
   }
 
  private:
@@ -189,24 +171,19 @@ class TensorFilesSource final : public Source {
 };
 
 Result<OpenedSource> OpenTensorFiles(const OpenRequest& request) {
-  std::vector<std::string> names, tensors;
-  for (const InputColumns& input : request.spec.columns) names.push_back(input.input);
-  const Result<std::vector<int>> matched = MatchFields("safetensors", names, request.inputs);
+  Result<MatchedColumns> matched = MatchColumns("safetensors", request.spec, request.inputs);
   if (!matched.ok()) return matched.error();
-  std::vector<int> fields;
-  for (const int number : matched.value()) {
-    fields.push_back(static_cast<int>(tensors.size()));
-    tensors.push_back(request.spec.columns[static_cast<size_t>(number)].columns.front());
-  }
   TensorSamples train, test;
   const auto read = [&](const std::string& part, const std::string& path) -> std::optional<Error> {
-    Result<TensorFile> file = TensorFile::Open(path, request.inputs, tensors);
+    Result<TensorFile> file = TensorFile::Open(path, request.inputs, matched.value().names);
     if (!file.ok()) return file.error();
-    (part == "test" ? test : train).Add(std::move(file.value()));
+    const int64_t samples = file.value().samples();
+    (part == "test" ? test : train).Add(std::move(file.value()), samples);
     return std::nullopt;
   };
   if (auto error = ReadFiles(request.spec, read)) return *error;
-  return OpenedSource{std::make_unique<TensorFilesSource>(std::move(train), std::move(test)), std::move(fields)};
+  return OpenedSource{std::make_unique<TensorFilesSource>(std::move(train), std::move(test)),
+                      std::move(matched.value().fields)};
 }
 
 }  // namespace

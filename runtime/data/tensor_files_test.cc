@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/data/testing.h"
 #include "runtime/mesh/mesh.h"
 #include "runtime/safetensors/safetensors.h"
 
@@ -54,13 +55,7 @@ class TensorFilesTest : public testing::Test {
   }
 
   std::string Mistake(const std::vector<Tensor>& tensors, int64_t classes = 10) {
-    const auto batches = Open({{"train", Write("t", tensors)}}, classes);
-    if (batches.ok()) return "no error";
-    EXPECT_EQ(batches.error().code, ExitCode::kInput);
-    std::string message = batches.error().message;
-    for (size_t at = message.find(folder_); at != std::string::npos; at = message.find(folder_))
-      message.erase(at, folder_.size());
-    return message;
+    return MistakeOf(Open({{"train", Write("t", tensors)}}, classes), folder_);
   }
 
   const std::string folder_;

@@ -130,25 +130,23 @@ class Windows {
   explicit Windows(int64_t length) : length_(length) {}
 
   void Add(TokenFile file) {
-    files_.push_back(std::move(file));
-    ends_.push_back(count() + std::max<int64_t>(0, files_.back().tokens() - 1) / length_);
+    const int64_t windows = std::max<int64_t>(0, file.tokens() - 1) / length_;
+    files_.Add(std::move(file), windows);
   }
 
-  int64_t count() const { return ends_.empty() ? 0 : ends_.back(); }
-  const std::vector<TokenFile>& files() const { return files_; }
+  int64_t count() const { return files_.count(); }
+  const std::vector<TokenFile>& files() const { return files_.files(); }
 
   // Window `window`, `shift` tokens later.
   void Read(int64_t window, int64_t shift, std::vector<int32_t>& tokens) const {
-    const size_t number = static_cast<size_t>(std::upper_bound(ends_.begin(), ends_.end(), window) - ends_.begin());
-    const int64_t first = (window - (number == 0 ? 0 : ends_[number - 1])) * length_;
+    const auto [file, own] = files_.At(window);
     // A value that was not checked before, or the disk.
-    if (auto error = files_[number].Read(first + shift, length_, tokens)) Die(error->code, error->message);
+    if (auto error = file.Read(own * length_ + shift, length_, tokens)) Die(error->code, error->message);
   }
 
  private:
   int64_t length_;
-  std::vector<TokenFile> files_;
-  std::vector<int64_t> ends_;  // For each file the number of windows in it and in those before.
+  FilesInOrder<TokenFile> files_;
 };
 
 class TokenFilesSource final : public Source {

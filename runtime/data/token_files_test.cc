@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/data/testing.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
@@ -55,13 +56,7 @@ class TokenFilesTest : public testing::Test {
   }
 
   std::string Mistake(const std::vector<InputFile>& files, int bits, int64_t limit = 0) {
-    const Result<std::unique_ptr<Batches>> batches = Open(files, bits, limit);
-    if (batches.ok()) return "no error";
-    EXPECT_EQ(batches.error().code, ExitCode::kInput);
-    std::string text = batches.error().message;
-    for (size_t at = text.find(folder_); at != std::string::npos; at = text.find(folder_))
-      text.erase(at, folder_.size());
-    return text;
+    return MistakeOf(Open(files, bits, limit), folder_);
   }
 
   const std::string folder_;
