@@ -244,17 +244,17 @@ std::optional<StagePass> PassIn(const Program& program, const Step& step) {
 }
 
 std::vector<int> RanksOf(const Program& program, std::optional<int> stage) {
+  const std::optional<int> part = stage.has_value() ? std::optional(TimetableOf(program).PartOf(*stage)) : std::nullopt;
   std::vector<int> ranks;
   for (int rank = 0; rank < program.mesh.rank_count(); ++rank) {
-    if (!stage.has_value() || program.mesh.Index(rank, {program.pipeline->axis}) == *stage % PartCount(program))
-      ranks.push_back(rank);
+    if (!part.has_value() || program.mesh.Index(rank, {program.pipeline->axis}) == *part) ranks.push_back(rank);
   }
   return ranks;
 }
 
 int PeerOf(const Program& program, int rank, int stage) {
   std::vector<int> coordinates = program.mesh.Coordinates(rank);
-  coordinates[static_cast<size_t>(program.pipeline->axis.value())] = stage % PartCount(program);
+  coordinates[static_cast<size_t>(program.pipeline->axis.value())] = TimetableOf(program).PartOf(stage);
   return program.mesh.Rank(coordinates);
 }
 

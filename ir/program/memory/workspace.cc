@@ -1,6 +1,7 @@
 #include "ir/program/memory/workspace.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <variant>
 #include <vector>
@@ -156,11 +157,17 @@ Need NeedOfGradient(const Program& program, const AttentionInputs& inputs, Atten
 // What a part keeps of the messages of a send, micro-batch i in place i modulo `places`, until they are taken: in each
 // place the most that one of its ranks has sent from there.
 Bytes BytesInPlaces(const Program& program, ValueId sent, int64_t places) {
+  const Value& value = program.value(sent);
+  const Bytes largest = LargestLocalBytes(program, sent);
+  const std::vector<int64_t> pieces = CutCounts(value.layout, program.mesh);
+  const int64_t all = std::accumulate(pieces.begin(), pieces.end(), int64_t{1}, std::multiplies<>());
+  const bool are_equal = largest * all == ElementSize(value.type.dtype) * value.type.elements();
+  if (are_equal) return largest * places;
   std::vector<Bytes> most(static_cast<size_t>(places));
-  for (const int rank : RanksOf(program, program.value(sent).stage)) {
+  for (const int rank : RanksOf(program, value.stage)) {
     const int64_t micro_batch = program.mesh.Index(rank, {*program.time});
     Bytes& own = most[static_cast<size_t>(micro_batch % places)];
-    own = std::max(own, ElementSize(program.value(sent).type.dtype) * ElementCount(LocalShape(program, sent, rank)));
+    own = std::max(own, ElementSize(value.type.dtype) * ElementCount(LocalShape(program, sent, rank)));
   }
   return std::accumulate(most.begin(), most.end(), Bytes(0));
 }

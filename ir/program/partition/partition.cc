@@ -285,7 +285,7 @@ class Partitioner {
 
   // Whether the ranks of the stage are those of the reader.
   bool IsAt(int stage, const Demand& demand) const {
-    return demand.stage.has_value() && (stage - *demand.stage) % PartCount(program_) == 0;
+    return demand.stage.has_value() && AreOnSameRanks(stage, *demand.stage, PartCount(program_));
   }
 
   // Ranks with several stages do the forward passes of earlier stages first, and the backward passes of later ones.
@@ -541,7 +541,7 @@ void AddUpLate(const Graph& graph, const Plan& plan, IdVector<OpId, BatchUse>& u
   for (const Op& op : graph.ops) {
     if (uses[op.id].kind != BatchUse::Kind::kPass) continue;
     is_late[op.id] = std::any_of(op.inputs.begin(), op.inputs.end(), [&](OpId input) {
-      const bool is_elsewhere = (plan.ops[input].stage - plan.ops[op.id].stage) % parts != 0;
+      const bool is_elsewhere = !AreOnSameRanks(plan.ops[input].stage, plan.ops[op.id].stage, parts);
       return is_late[input] != 0 || (is_elsewhere && !IsOnEveryStage(graph.op(input)));
     });
     if (is_late[op.id] != 0) uses[op.id] = BatchUse();

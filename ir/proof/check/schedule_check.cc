@@ -26,6 +26,9 @@ struct Message {
   int64_t micro_batch = 0;
 };
 
+// Two passes of a micro-batch, by their numbers on the way through a part.
+using Between = std::pair<size_t, size_t>;
+
 class Rehearsal {
  public:
   explicit Rehearsal(const Program& program)
@@ -34,7 +37,16 @@ class Rehearsal {
         has_weights_(LastPassOf(program) == PassKind::kWeights),
         next_(static_cast<size_t>(timetable_.parts()), 0),
         under_way_(static_cast<size_t>(timetable_.parts())) {
-    for (int part = 0; part < timetable_.parts(); ++part) events_.push_back(EventsOf(part));
+    for (int part = 0; part < timetable_.parts(); ++part) {
+      events_.push_back(EventsOf(part));
+      ways_.push_back(timetable_.WayThrough(part));
+      std::map<Between, int64_t>& places = places_.emplace_back();
+      for (size_t from = 0; from < ways_.back().size(); ++from) {
+        for (size_t to = from + 1; to < ways_.back().size(); ++to) {
+          places[{from, to}] = timetable_.MicroBatchesBetween(ways_.back()[from], ways_.back()[to]);
+        }
+      }
+    }
   }
 
   std::vector<std::string> Run() {
@@ -120,24 +132,19 @@ class Rehearsal {
   // What waits from one pass for another has the memory of the micro-batch's number modulo those that are between these
   // passes, which no other that is between them may have.
   void Count(size_t part, const Event& event) {
-    const std::vector<StagePass> way = timetable_.WayThrough(static_cast<int>(part));
+    const std::vector<StagePass>& way = ways_[part];
     const StagePass own = {event.pass.stage, event.pass.kind};
-    const auto at = std::find(way.begin(), way.end(), own);
+    const auto at = static_cast<size_t>(std::find(way.begin(), way.end(), own) - way.begin());
     if (event.ends) {
-      for (auto other = way.begin(); other != at; ++other) {
-        under_way_[part][{other - way.begin(), at - way.begin()}].erase(event.pass.micro_batch);
-      }
+      for (size_t other = 0; other < at; ++other) under_way_[part][{other, at}].erase(event.pass.micro_batch);
     } else {
-      for (auto other = at + 1; other != way.end(); ++other) {
-        Begin(part, event.pass, {at - way.begin(), other - way.begin()}, timetable_.MicroBatchesBetween(own, *other));
-      }
+      for (size_t other = at + 1; other < way.size(); ++other) Begin(part, event.pass, {at, other});
     }
   }
 
-  // `between`: passes of WayThrough.
-  void Begin(size_t part, const Pass& pass, std::pair<int64_t, int64_t> between, int64_t places) {
-    const PassKind last = timetable_.WayThrough(static_cast<int>(part))[static_cast<size_t>(between.second)].kind;
-    if (last == PassKind::kWeights && !has_weights_) return;
+  void Begin(size_t part, const Pass& pass, const Between& between) {
+    if (ways_[part][between.second].kind == PassKind::kWeights && !has_weights_) return;
+    const int64_t places = places_[part].at(between);
     std::set<int64_t>& under_way = under_way_[part][between];
     for (const int64_t other : under_way) {
       if (other % places != pass.micro_batch % places) continue;
@@ -153,7 +160,9 @@ class Rehearsal {
   std::vector<std::vector<Event>> events_;  // By part.
   std::vector<size_t> next_;                // By part: its next event.
   // By part: micro-batches between two of their passes.
-  std::vector<std::map<std::pair<int64_t, int64_t>, std::set<int64_t>>> under_way_;
+  std::vector<std::map<Between, std::set<int64_t>>> under_way_;
+  std::vector<std::vector<StagePass>> ways_;                       // By part: WayThrough.
+  std::vector<std::map<Between, int64_t>> places_;                 // By part: MicroBatchesBetween.
   std::map<std::tuple<int, int, int>, std::deque<Message>> sent_;  // What was not taken yet, by WayBetween.
   std::vector<std::string> findings_;
 };

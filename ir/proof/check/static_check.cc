@@ -213,7 +213,7 @@ class StaticCheck {
       const std::optional<int>& held = value(id).stage;
       if (held.has_value() && (*held < 0 || *held >= StageCount(program_))) {
         Find(absl::StrCat("`", value(id).name, "` is of stage ", *held, " of ", StageCount(program_)));
-      } else if (held.has_value() && (!stage.has_value() || !AreOnSameRanks(*held, *stage))) {
+      } else if (held.has_value() && (!stage.has_value() || !AreOnSameRanks(*held, *stage, PartCount(program_)))) {
         Find(absl::StrCat("reads `", value(id).name, "`, which is of stage ", *held));
       }
     }
@@ -236,8 +236,6 @@ class StaticCheck {
     }
   }
 
-  bool AreOnSameRanks(int stage, int other) const { return (stage - other) % PartCount(program_) == 0; }
-
   // Ranks with several stages do the forward passes of earlier stages first, and the backward passes of later ones.
   bool IsOfLaterPass(ValueId id, const Step& step, int stage) const {
     const std::optional<int>& made = value(id).stage;
@@ -252,7 +250,8 @@ class StaticCheck {
   // only while these do not wait for it. Outside of the micro-batches all stages run their steps in one order.
   void CheckSend(const Step& step, const Send& send) {
     const std::optional<int>& from = value(send.input).stage;
-    if (!from.has_value() || send.to < 0 || send.to >= StageCount(program_) || AreOnSameRanks(*from, send.to))
+    if (!from.has_value() || send.to < 0 || send.to >= StageCount(program_) ||
+        AreOnSameRanks(*from, send.to, PartCount(program_)))
       return Find("sends to no other stage");
     if (step.phase == Phase::kWeights) Find("sends what no other stage waits for");
     const bool is_backward = step.phase == Phase::kBackward;
@@ -505,7 +504,7 @@ class StaticCheck {
     for (size_t part = 0; part < parts; ++part) {
       CheckWhole(what, of[part]);
       const std::optional<int>& held = value(of[part]).stage;
-      if (held.has_value() && !AreOnSameRanks(*held, static_cast<int>(part)))
+      if (held.has_value() && !AreOnSameRanks(*held, static_cast<int>(part), PartCount(program_)))
         Find(absl::StrCat(what, " of stage ", part, " is on stage ", *held));
       if (value(of[part]).origin != value(id).origin) Find(absl::StrCat(what, " of stage ", part, " is another value"));
     }

@@ -82,6 +82,9 @@ inline constexpr std::array<PassKind, 3> kPassKinds = {PassKind::kForward, PassK
 // The pass with the steps of a phase that run for each micro-batch. REQUIRES: `phase` is not kUpdate.
 PassKind PassOf(Phase phase);
 
+// Whether two stages are on the same of so many parts of the ranks.
+inline bool AreOnSameRanks(int stage, int other, int64_t parts) { return (stage - other) % parts == 0; }
+
 // A pass of a stage, for each micro-batch.
 struct StagePass {
   int stage = 0;
