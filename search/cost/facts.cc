@@ -348,7 +348,6 @@ GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches, OpTimes times)
     for (size_t i = 0; !aside[op.id] && i < op.inputs.size(); ++i) {
       facts.reads[op.inputs[i]].push_back({.reader = op.id, .input = static_cast<int>(i)});
     }
-    facts.priced[op.id] = op.type.rank() >= 2 && !aside[op.id];
     if (facts.roles[op.id] == Role::kInherits) facts.inheritors[op.inherits->op].push_back(op.id);
   }
   for (const ir::Op& op : graph.ops) {
@@ -361,6 +360,10 @@ GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches, OpTimes times)
   FindUpdateGroups(facts);
   FindTouchedRows(facts);
   FindGradients(facts);
+  for (const ir::Op& op : graph.ops) {
+    const bool is_small_gradient = op.type.rank() == 1 && facts.gradient[op.id];
+    facts.priced[op.id] = op.type.rank() >= 1 && !is_small_gradient && !aside[op.id];
+  }
   FindInnerGroups(facts);
   return facts;
 }

@@ -72,7 +72,8 @@ struct GraphFacts {
   // Of a table's gradient that is applied by rows (ir/graph/row_updates), and of what is computed of it: how many rows
   // are touched at most. 0 for all other ops.
   IdVector<ir::OpId, int64_t> touched_rows;
-  // Moving the value costs something: it has at least two dimensions, and is not aside.
+  // Moving the value costs something: it has dimensions, and is not aside. A gradient of one dimension is small, and is
+  // sent with others in one collective.
   IdVector<ir::OpId, uint8_t> priced;
   IdVector<ir::OpId, uint8_t>
       gradient;  // The value is (a summand of) a parameter's gradient, or belongs to the update.
