@@ -2,7 +2,9 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
@@ -89,6 +91,37 @@ Graph TestAttention() {
   const OpId y = b.Add(OpKind::kAdd, {x, b.Add(OpKind::kMatmul, {joined, out}, {}, "out")}, {}, "y");
   const OpId loss = b.Add(OpKind::kMse, {y, target}, {}, "loss");
   return Trained(std::move(b), "attention", loss, {.kind = TestOptimizer::Kind::kSgd, .rate = 0.1});
+}
+
+Graph TestRecurrent(int64_t steps) {
+  constexpr int64_t kBatch = 8, kVocabulary = 11, kWidth = 6;
+  GraphBuilder b;
+  const OpId tokens = AddInput(b, "tokens", {kBatch, steps}, DType::kI32);
+  const OpId next = AddInput(b, "next", {kBatch, steps}, DType::kI32);
+  const Attributes random = {{attribute::kInit, "uniform"}, {attribute::kFirst, -0.5}, {attribute::kSecond, 0.5}};
+  const OpId table = AddParameter(b, "table", {kVocabulary, kWidth}, random);
+  const OpId weight = AddParameter(b, "weight", {kWidth, kWidth}, random);
+  const OpId last = AddParameter(b, "last", {kVocabulary, kWidth}, random);
+  const OpId x = b.Add(OpKind::kEmbedding, {tokens, table}, {}, "x");
+  const OpId zero = b.Add(OpKind::kConstant, {}, {{attribute::kValue, 0.0}}, "zero");
+  OpId state = b.Add(OpKind::kBroadcastTo, {zero}, {{attribute::kShape, Shape{kBatch, kWidth}}}, "start");
+  std::vector<OpId> all;
+  for (int64_t t = 0; t < steps; ++t) {
+    const std::string path = absl::StrCat("h.", t, ".");
+    const OpId slice =
+        b.Add(OpKind::kSlice, {x},
+              {{attribute::kBegin, Shape{0, t, 0}}, {attribute::kEnd, Shape{kBatch, t + 1, kWidth}}}, path + "slice");
+    const OpId place = b.Add(OpKind::kReshape, {slice}, {{attribute::kShape, Shape{kBatch, kWidth}}}, path + "reshape");
+    const OpId product = b.Add(OpKind::kMatmul, {state, weight}, {}, path + "product");
+    const OpId sum = b.Add(OpKind::kAdd, {place, product}, {}, path + "sum");
+    state = b.Add(OpKind::kTanh, {sum}, {}, absl::StrCat("s.", t, ".tanh"));
+    all.push_back(b.Add(OpKind::kReshape, {state}, {{attribute::kShape, Shape{kBatch, 1, kWidth}}},
+                        absl::StrCat("s.", t, ".tanh.reshape")));
+  }
+  const OpId stacked = b.Add(OpKind::kConcat, std::move(all), {{attribute::kAxis, 1}}, "all");
+  const OpId logits = b.Add(OpKind::kMatmul, {stacked, last}, {{attribute::kTransposeB, true}}, "logits");
+  const OpId loss = b.Add(OpKind::kCrossEntropy, {logits, next}, {}, "loss");
+  return Trained(std::move(b), "recurrent", loss, {.kind = TestOptimizer::Kind::kAdam, .rate = 0.01});
 }
 
 }  // namespace cleave::ir

@@ -2,6 +2,8 @@
 #ifndef CLEAVE_IR_TESTING_GRAPHS_H_
 #define CLEAVE_IR_TESTING_GRAPHS_H_
 
+#include <cstdint>
+
 #include "ir/graph/graph.h"
 #include "ir/testing/optimizers.h"
 
@@ -13,6 +15,10 @@ Graph TrainingGraph(Graph forward, const TestOptimizer& optimizer);
 Graph TestMlp();          // Two dense layers, relu, cross entropy, accuracy, momentum.
 Graph TestTiedWeights();  // An embedding table that is also the output projection, Adam.
 Graph TestAttention();    // One head-split attention with layer norm and a residual, sgd.
+
+// A loop over `steps` places of a sequence, which share a weight: ops `h.3.…` and `s.3.tanh`, and a `concat` of what
+// all steps make. Adam.
+Graph TestRecurrent(int64_t steps);
 
 }  // namespace cleave::ir
 

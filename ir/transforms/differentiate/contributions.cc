@@ -3,31 +3,48 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/layer_names/layer_names.h"
+#include "ir/transforms/differentiate/slices.h"
 
 namespace cleave::ir {
 
 void Contributions::Add(const Op& user, size_t input, OpId gradient) {
-  RankAxisSet missing;
+  Parts& parts = At(user.inputs[input]);
+  Contribution own{.gradient = gradient, .missing = {}, .pass = LayerNameOf(user.name).numbers};
   if (builder_.graph().is_manual()) {
     std::vector<RankAxisSet> inputs;
     for (OpId id : user.inputs) inputs.push_back(Variance(id));
-    missing = WorkedOver(builder_.graph().rank_axes, user, inputs) - inputs[input];
+    own.missing = WorkedOver(builder_.graph().rank_axes, user, inputs) - inputs[input];
+  } else if (user.kind == OpKind::kSlice && builder_.graph().op(gradient).kind == OpKind::kPad) {
+    parts.slices.push_back(gradient);
+    return;
   }
-  At(user.inputs[input]).push_back({gradient, missing});
+  const auto other = std::find_if(parts.others.begin(), parts.others.end(), [&](const Contribution& before) {
+    return before.missing == own.missing && before.pass != own.pass;
+  });
+  if (other == parts.others.end()) {
+    parts.others.push_back(std::move(own));
+  } else {
+    other->gradient = builder_.Add(OpKind::kAdd, {other->gradient, gradient}, {}, absl::StrCat(user.name, ".grad_sum"));
+  }
 }
 
-std::vector<Contributions::Contribution>& Contributions::At(OpId value) {
+Contributions::Parts& Contributions::At(OpId value) {
   if (!of_value_.contains(value)) of_value_.resize(static_cast<size_t>(value.value()) + 1);
   return of_value_[value];
 }
 
 std::vector<Contributions::Contribution> Contributions::Joined(const Op& op) {
+  std::vector<Contribution> parts = At(op.id).others;
+  for (const OpId slices : PutTogether(builder_, At(op.id).slices, absl::StrCat(op.name, ".grad_slices"))) {
+    parts.push_back({.gradient = slices});
+  }
   std::vector<Contribution> joined;
-  for (const Contribution& part : At(op.id)) {
+  for (Contribution& part : parts) {
     const auto same = std::find_if(joined.begin(), joined.end(),
                                    [&](const Contribution& other) { return other.missing == part.missing; });
     if (same == joined.end()) {
-      joined.push_back(part);
+      joined.push_back(std::move(part));
       continue;
     }
     const char* suffix = part.missing.empty() ? ".grad" : ".grad_part";
@@ -68,7 +85,7 @@ bool Contributions::PassThroughGather(const Op& op) {
   const std::vector<Contribution> joined = Joined(op);
   const RankAxisSet differing = joined[0].missing & Variance(joined[0].gradient);
   if (joined.size() > 1 || group.empty() || !differing.Contains(group)) {
-    of_value_[op.id] = joined;
+    of_value_[op.id] = {.slices = {}, .others = joined};
     return false;
   }
   const OpId part = builder_.Add(OpKind::kReduceScatter, {joined[0].gradient},
@@ -76,7 +93,7 @@ bool Contributions::PassThroughGather(const Op& op) {
                                   {attribute::kGroup, op.attributes.Get(attribute::kGroup)},
                                   {attribute::kSize, op.attributes.Get(attribute::kSize)}},
                                  absl::StrCat(op.name, ".grad_x"));
-  Add(op, 0, SumOverRanks(op, {part, joined[0].missing - group}));
+  Add(op, 0, SumOverRanks(op, {.gradient = part, .missing = joined[0].missing - group}));
   return true;
 }
 

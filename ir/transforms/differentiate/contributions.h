@@ -3,9 +3,14 @@
 // In a manual model (ir/graph/manual) ranks contribute too. A value may be equal on ranks that compute its reader with
 // different other values. It has one gradient, the sum of what these ranks compute, and that sum is an all_reduce.
 // Contributions that are to be summed over the same ranks are added first.
+//
+// What passes of a loop contribute is added as soon as it is known: a weight that many steps share has one gradient
+// that they add to, and not one for each step that waits for the last. Gradients of slices that lie beside each other
+// are put together, so that they need no zeros around them.
 #ifndef CLEAVE_IR_TRANSFORMS_DIFFERENTIATE_CONTRIBUTIONS_H_
 #define CLEAVE_IR_TRANSFORMS_DIFFERENTIATE_CONTRIBUTIONS_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "base/strong_id/strong_id.h"
@@ -20,12 +25,14 @@ class Contributions {
   explicit Contributions(GraphBuilder& builder) : builder_(builder) {}
 
   // `gradient` is the gradient of the loss by `value` as a whole.
-  void AddWhole(OpId value, OpId gradient) { At(value).push_back({gradient, {}}); }
+  void AddWhole(OpId value, OpId gradient) { At(value).others.push_back({.gradient = gradient}); }
 
   // `gradient` is what `user` contributes through its input `input`.
   void Add(const Op& user, size_t input, OpId gradient);
 
-  bool Has(OpId value) const { return of_value_.contains(value) && !of_value_[value].empty(); }
+  bool Has(OpId value) const {
+    return of_value_.contains(value) && !(of_value_[value].others.empty() && of_value_[value].slices.empty());
+  }
 
   // The gradient by the value of `op`. REQUIRES: Has(op.id).
   OpId Sum(const Op& op);
@@ -36,13 +43,21 @@ class Contributions {
   bool PassThroughGather(const Op& op);
 
  private:
-  // `missing` are the axes over whose ranks it is still to be summed.
+  // `missing` are the axes over whose ranks it is still to be summed, `pass` the numbers in the name of its user.
   struct Contribution {
     OpId gradient;
-    RankAxisSet missing;
+    RankAxisSet missing = {};
+    std::vector<int64_t> pass = {};
   };
 
-  std::vector<Contribution>& At(OpId value);
+  // What is known of a value's gradient: gradients of slices, with zeros around them, and others. No slices are told
+  // apart in a manual model.
+  struct Parts {
+    std::vector<OpId> slices;
+    std::vector<Contribution> others;
+  };
+
+  Parts& At(OpId value);
   // The contributions to `op`, those with the same missing axes added up, in the order of the first of each.
   std::vector<Contribution> Joined(const Op& op);
   OpId SumOverRanks(const Op& op, Contribution contribution);
@@ -50,7 +65,7 @@ class Contributions {
   RankAxisSet Variance(OpId id);
 
   GraphBuilder& builder_;
-  IdVector<OpId, std::vector<Contribution>> of_value_;
+  IdVector<OpId, Parts> of_value_;
   IdVector<OpId, RankAxisSet> variance_;
 };
 

@@ -1,6 +1,9 @@
 #include "ir/transforms/differentiate/differentiate.h"
 
 #include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -9,6 +12,7 @@
 #include "ir/graph/text.h"
 #include "ir/proof/interpret/interpret.h"
 #include "ir/testing/graphs.h"
+#include "ir/testing/sources.h"
 #include "ir/transforms/differentiate/models.h"
 
 namespace cleave::ir {
@@ -112,6 +116,46 @@ TEST(DifferentiateTest, MlpGradients) { CheckGradients(MlpGraph()); }
 TEST(DifferentiateTest, AttentionGradients) { CheckGradients(AttentionGraph()); }
 TEST(DifferentiateTest, MixedGradients) { CheckGradients(MixedGraph()); }
 TEST(DifferentiateTest, ImageGradients) { CheckGradients(ImageGraph()); }
+
+// Steps that share a weight add to its gradient one after another, and gradients of slices that lie beside each other
+// are put together.
+TEST(DifferentiateTest, StepsOfALoop) {
+  const Graph graph = TestRecurrent(4);
+  std::vector<std::string> sums;
+  for (OpId sum = GradientOf(graph, "weight"); graph.op(sum).kind == OpKind::kAdd; sum = graph.op(sum).inputs[0]) {
+    const Op& op = graph.op(sum);
+    EXPECT_EQ(op.inputs[1].value() + 1, op.id.value()) << "waits for nothing but the product";
+    sums.push_back(op.name);
+  }
+  EXPECT_EQ(sums, (std::vector<std::string>{"weight.grad", "h.1.product.grad_sum", "h.2.product.grad_sum"}));
+  const Op& whole = graph.op(GradientOf(graph, "x"));
+  EXPECT_EQ(whole.kind, OpKind::kConcat);
+  ASSERT_EQ(whole.inputs.size(), 4u);
+  EXPECT_EQ(graph.op(whole.inputs[1]).name, "h.1.slice.grad");
+  for (const Op& op : graph.ops) EXPECT_NE(op.kind, OpKind::kPad) << op.name;
+}
+
+// Slices with elements before, between and behind them, slices of the same elements, and slices along two dimensions.
+TEST(DifferentiateTest, SlicesThatLeaveSomethingOut) {
+  using Slices = std::vector<std::pair<Shape, Shape>>;
+  const Slices beside = {{{0, 1}, {5, 2}}, {{0, 2}, {5, 4}}};
+  const Slices apart = {{{0, 5}, {5, 6}}, {{0, 1}, {5, 2}}, {{0, 2}, {5, 4}}};
+  const Slices twice = {{{0, 1}, {5, 4}}, {{0, 1}, {5, 4}}};
+  const Slices both_dimensions = {{{3, 0}, {5, 6}}, {{1, 0}, {3, 6}}, {{1, 1}, {3, 4}}};
+  for (const Slices& slices : {beside, apart, twice, both_dimensions}) {
+    GraphBuilder b;
+    const OpId w = AddParameter(b, "w", {5, 6});
+    std::optional<OpId> loss;
+    for (const auto& [begin, end] : slices) {
+      const OpId part = b.Add(OpKind::kSlice, {w}, {{attribute::kBegin, begin}, {attribute::kEnd, end}}, "part");
+      const OpId own = b.Add(OpKind::kReduceSum, {b.Add(OpKind::kSquare, {part}, {}, "square")},
+                             {{attribute::kAxes, Shape{0, 1}}}, "own");
+      loss = loss.has_value() ? b.Add(OpKind::kAdd, {*loss, own}, {}, "loss") : own;
+    }
+    b.mutable_graph().loss = loss;
+    CheckGradients(std::move(b).Build());
+  }
+}
 
 // Where a gradient goes into an input, the dimensions of the gradient are those of the input; so in a strategy that is
 // inherited the gradient lies as the input does.
