@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -35,41 +37,132 @@ struct Layers {
   std::vector<Stack> stacks;
 };
 
-Layers LayersOf(const ir::Graph& graph) {
+// The loop of which names have a number: what is before it, with the numbers there.
+using LoopName = std::pair<std::string, std::vector<int64_t>>;
+
+LoopName LoopOf(const LayerName& name, size_t depth) {
+  size_t end = name.place.find('#');
+  for (size_t i = 0; i < depth; ++i) end = name.place.find('#', end + 1);
+  return {name.place.substr(0, end), {name.numbers.begin(), name.numbers.begin() + static_cast<std::ptrdiff_t>(depth)}};
+}
+
+// Which stacks are taken as one.
+enum class Join {
+  // One loop may give its values several names, `h.3.mul` and `c.3.add`. What is named otherwise is of the same loop if
+  // most layers read each other's ops under one number.
+  kOfOneLoop,
+  // Also loops with the same numbers that do not read each other's ops: two recurrent layers over one sequence, the
+  // second of which reads what the first has put together; two towers.
+  kApart,
+};
+
+// For each stack the first one of those that are taken as one with it.
+std::vector<int> JoinedStacks(const ir::Graph& graph, const Layers& layers, Join join) {
+  std::map<std::pair<int, int>, std::set<int64_t>> together;  // By two stacks that read each other: in which layers.
+  for (const ir::Op& op : graph.ops) {
+    const Position& to = layers.positions[op.id];
+    for (const ir::OpId input : op.inputs) {
+      const Position& from = layers.positions[input];
+      if (to.stack < 0 || from.stack < 0 || to.stack == from.stack) continue;
+      std::set<int64_t>& numbers = together[std::minmax(to.stack, from.stack)];
+      if (to.layer == from.layer) numbers.insert(to.layer);
+    }
+  }
+  std::vector<int> first(layers.stacks.size());
+  std::iota(first.begin(), first.end(), 0);
+  const auto first_of = [&](int stack) {
+    while (first[static_cast<size_t>(stack)] != stack) stack = first[static_cast<size_t>(stack)];
+    return stack;
+  };
+  const auto take_as_one = [&](int one, int other) {
+    const int a = first_of(one);
+    const int b = first_of(other);
+    first[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
+  };
+  for (const auto& [pair, numbers] : together) {
+    const size_t most = std::max(layers.stacks[static_cast<size_t>(pair.first)].size(),
+                                 layers.stacks[static_cast<size_t>(pair.second)].size());
+    if (2 * numbers.size() > most) take_as_one(pair.first, pair.second);
+  }
+  for (int& stack : first) stack = first_of(stack);
+  if (join == Join::kOfOneLoop) return first;
+
+  std::set<std::pair<int, int>> related;
+  for (const auto& [pair, numbers] : together) {
+    related.insert(std::minmax(first[static_cast<size_t>(pair.first)], first[static_cast<size_t>(pair.second)]));
+  }
+  std::map<std::vector<int64_t>, std::vector<int>> by_numbers;
+  for (int stack = 0; stack < static_cast<int>(first.size()); ++stack) {
+    if (first[static_cast<size_t>(stack)] != stack) continue;
+    std::vector<int64_t> numbers;
+    for (const auto& [layer, ops] : layers.stacks[static_cast<size_t>(stack)]) numbers.push_back(layer);
+    std::vector<int>& alike = by_numbers[std::move(numbers)];
+    const bool is_apart = std::none_of(alike.begin(), alike.end(),
+                                       [&](int other) { return related.count(std::minmax(stack, other)) > 0; });
+    if (!is_apart) continue;
+    if (!alike.empty()) take_as_one(alike.front(), stack);
+    alike.push_back(stack);
+  }
+  for (int& stack : first) stack = first_of(stack);
+  return first;
+}
+
+// The layers that the number at `depth` of the names tells apart.
+Layers LayersOf(const ir::Graph& graph, size_t depth, Join join) {
   Layers layers;
-  std::map<std::string, int> stacks;                                   // By the beginning of the names.
-  std::map<std::pair<std::string, std::vector<int64_t>>, int> places;  // By the names without the layer's number.
+  std::map<LoopName, int> stacks;
+  std::map<LoopName, int> places;  // By the names without the layer's number.
   for (const ir::Op& op : graph.ops) {
     LayerName name = LayerNameOf(op.name);
-    if (name.numbers.empty()) {
+    if (name.numbers.size() <= depth) {
       layers.positions.push_back({});
       continue;
     }
-    const auto [stack, is_new] =
-        stacks.emplace(name.place.substr(0, name.place.find('#')), static_cast<int>(layers.stacks.size()));
-    if (is_new) layers.stacks.emplace_back();
-    const int64_t layer = name.numbers.front();
-    name.numbers.erase(name.numbers.begin());
-    const auto place = places.emplace(std::pair(std::move(name.place), std::move(name.numbers)), places.size()).first;
-    layers.positions.push_back({.stack = stack->second, .layer = layer, .place = place->second});
-    layers.stacks[static_cast<size_t>(stack->second)][layer].emplace(place->second, op.id);
+    const int stack = stacks.emplace(LoopOf(name, depth), static_cast<int>(stacks.size())).first->second;
+    const int64_t layer = name.numbers[depth];
+    name.numbers.erase(name.numbers.begin() + static_cast<std::ptrdiff_t>(depth));
+    const auto place = places.emplace(LoopName(std::move(name.place), std::move(name.numbers)), places.size()).first;
+    layers.positions.push_back({.stack = stack, .layer = layer, .place = place->second});
+    layers.stacks.resize(stacks.size());
+    layers.stacks[static_cast<size_t>(stack)][layer].emplace(place->second, op.id);
+  }
+  const std::vector<int> joined = JoinedStacks(graph, layers, join);
+  for (size_t stack = 0; stack < joined.size(); ++stack) {
+    Stack& first = layers.stacks[static_cast<size_t>(joined[stack])];
+    if (&first == &layers.stacks[stack]) continue;
+    for (auto& [layer, ops] : layers.stacks[stack]) first[layer].merge(ops);
+    layers.stacks[stack].clear();
+  }
+  for (Position& position : layers.positions) {
+    if (position.stack >= 0) position.stack = joined[static_cast<size_t>(position.stack)];
   }
   return layers;
+}
+
+// What tells equal layers apart: which random numbers they draw, and which part of a tensor they read or make.
+bool MayDiffer(const std::string& attribute) {
+  return attribute == ir::attribute::kKey.name || attribute == ir::attribute::kBegin.name ||
+         attribute == ir::attribute::kEnd.name || attribute == ir::attribute::kBefore.name ||
+         attribute == ir::attribute::kAfter.name;
 }
 
 bool HaveEqualAttributes(const ir::Op& a, const ir::Op& b) {
   return a.attributes.values.size() == b.attributes.values.size() &&
          std::equal(a.attributes.values.begin(), a.attributes.values.end(), b.attributes.values.begin(),
                     [](const auto& x, const auto& y) {
-                      return x.first == y.first && (x.second == y.second || x.first == ir::attribute::kKey.name);
+                      return x.first == y.first && (x.second == y.second || MayDiffer(x.first));
                     });
 }
 
 class Comparison {
  public:
-  Comparison(const ir::Graph& graph, const Layers& layers) : graph_(graph), layers_(layers) {
+  Comparison(const ir::Graph& graph, const Layers& layers)
+      : graph_(graph), layers_(layers), outside_readers_(graph.ops.size()) {
     for (const ir::Op& op : graph.ops) {
-      for (const ir::OpId input : op.inputs) ReadFrom(op.id, input);
+      for (const ir::OpId input : op.inputs) {
+        const bool is_outside = layers.positions[op.id].stack < 0;
+        is_outside ? void(outside_readers_[input].insert(op.id)) : ReadFrom(op.id, input);
+      }
       if (op.inherits.has_value()) ReadFrom(op.id, op.inherits->op);
       if (op.gradient_of.has_value()) ReadFrom(op.id, *op.gradient_of);
     }
@@ -97,6 +190,7 @@ class Comparison {
     const ir::Op& y = graph_.op(b);
     if (x.kind != y.kind || x.phase != y.phase || x.type != y.type || x.inputs.size() != y.inputs.size()) return false;
     if (reaches_out_.count(a) > 0 || reaches_out_.count(b) > 0 || !HaveEqualAttributes(x, y)) return false;
+    if (outside_readers_[a] != outside_readers_[b]) return false;
     if (x.inherits.has_value() != y.inherits.has_value() || x.gradient_of.has_value() != y.gradient_of.has_value())
       return false;
     if (x.inherits.has_value() &&
@@ -120,7 +214,8 @@ class Comparison {
 
   const ir::Graph& graph_;
   const Layers& layers_;
-  std::set<ir::OpId> reaches_out_;  // Of a layer, and read from a place that is not beside it.
+  std::set<ir::OpId> reaches_out_;                          // Of a layer, and read from one that is not beside it.
+  IdVector<ir::OpId, std::set<ir::OpId>> outside_readers_;  // Of no layer.
 };
 
 std::vector<ir::OpId> OpsOf(const std::map<int, ir::OpId>& layer) {
@@ -190,9 +285,11 @@ class Shortener {
     if (IsKept(value)) return value;
     const auto [layer, i] = *index_[value];
     const size_t left_out = end_ - begin_;
-    // Whatever stands before the layers that are left out reads them at their beginning.
     const Index& own = index_[reader];
-    const bool is_before = own.has_value() && own->first < begin_;
+    // Outside of all layers it reads the same of each.
+    if (!own.has_value()) return equal_.ops[begin_ - 1][i];
+    // Whatever stands before the layers that are left out reads them at their beginning.
+    const bool is_before = own->first < begin_;
     const size_t other = is_before ? layer + left_out : layer - left_out;
     CLEAVE_CHECK(other < equal_.count() && (other < begin_ || other >= end_)) << graph_.op(reader).name;
     return equal_.ops[other][i];
@@ -224,9 +321,14 @@ class Shortener {
 class Renaming {
  public:
   Renaming(const Shortened& few, const ir::Graph& graph, const EqualLayers& equal) {
-    const LayerName first = LayerNameOf(graph.op(equal.ops[0][0]).name);
-    stack_ = first.place.substr(0, first.place.find('#'));
-    first_ = first.numbers.front();
+    for (size_t i = 0; i < equal.ops[0].size(); ++i) {
+      const std::string& name = graph.op(equal.ops[0][i]).name;
+      const std::string& next = graph.op(equal.ops[1][i]).name;
+      const auto differs = std::mismatch(name.begin(), name.end(), next.begin(), next.end()).first;
+      const size_t begin = name.rfind('.', static_cast<size_t>(differs - name.begin())) + 1;
+      stacks_.insert(name.substr(0, begin));
+      CLEAVE_CHECK(absl::SimpleAtoi(name.substr(begin, name.find('.', begin) - begin), &first_)) << name;
+    }
     int64_t kept = 0;
     for (const std::vector<ir::OpId>& layer : equal.ops) {
       const bool is_kept = few.originals[few.stand_ins[layer[0]]] == layer[0];
@@ -238,13 +340,18 @@ class Renaming {
   std::string Of(absl::string_view text, size_t own) const {
     std::string result;
     size_t done = 0;
-    for (size_t at = text.find(stack_); at != absl::string_view::npos; at = text.find(stack_, at + 1)) {
-      const size_t begin = at + stack_.size();
-      const size_t end = std::min(text.find_first_not_of("0123456789", begin), text.size());
+    for (size_t at = 0; at < text.size(); ++at) {
       const bool begins_word =
           at == 0 || !(absl::ascii_isalnum(text[at - 1]) || text[at - 1] == '_' || text[at - 1] == '.');
+      if (!begins_word) continue;
+      const auto stack = std::find_if(stacks_.begin(), stacks_.end(), [&](const std::string& prefix) {
+        return absl::StartsWith(text.substr(at), prefix);
+      });
+      if (stack == stacks_.end()) continue;
+      const size_t begin = at + stack->size();
+      const size_t end = std::min(text.find_first_not_of("0123456789", begin), text.size());
       int64_t number = 0;
-      if (!begins_word || !absl::SimpleAtoi(text.substr(begin, end - begin), &number)) continue;
+      if (!absl::SimpleAtoi(text.substr(begin, end - begin), &number)) continue;
       absl::StrAppend(&result, text.substr(done, begin - done), NumberOf(number, own));
       done = end;
     }
@@ -259,9 +366,9 @@ class Renaming {
     return first_ + static_cast<int64_t>(own) + places_[static_cast<size_t>(named)] - places_[own];
   }
 
-  std::string stack_;            // "x."
-  int64_t first_ = 0;            // The number of the first equal layer.
-  std::vector<int64_t> places_;  // Of each layer: which of the kept ones stands for it.
+  std::set<std::string> stacks_;  // "x."
+  int64_t first_ = 0;             // The number of the first equal layer.
+  std::vector<int64_t> places_;   // Of each layer: which of the kept ones stands for it.
 };
 
 }  // namespace
@@ -273,15 +380,20 @@ OpTimes Shortened::Times() const {
 }
 
 EqualLayers FindEqualLayers(const ir::Graph& graph) {
-  const Layers layers = LayersOf(graph);
-  const Comparison comparison(graph, layers);
+  constexpr size_t kDepths = 2;  // A loop in a loop.
   EqualLayers best;
   const auto size = [](const EqualLayers& equal) {
     return equal.count() > 0 ? equal.count() * equal.ops[0].size() : 0;
   };
-  for (const Stack& stack : layers.stacks) {
-    EqualLayers run = LongestRun(stack, comparison);
-    if (size(run) > size(best)) best = std::move(run);
+  for (size_t depth = 0; depth < kDepths; ++depth) {
+    for (const Join join : {Join::kOfOneLoop, Join::kApart}) {
+      const Layers layers = LayersOf(graph, depth, join);
+      const Comparison comparison(graph, layers);
+      for (const Stack& stack : layers.stacks) {
+        EqualLayers run = LongestRun(stack, comparison);
+        if (size(run) > size(best)) best = std::move(run);
+      }
+    }
   }
   return best;
 }

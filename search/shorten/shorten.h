@@ -5,10 +5,11 @@
 //   if (equal.count() > 8) Shortened few = WithoutLayers(graph, equal, 4, equal.count() - 4);
 //   ir::Plan plan = Lengthened(few, graph, equal, PlanOf(few.graph));
 //
-// A layer is what a loop of the model repeats: the ops in whose names the same number is the first one, with their
+// A layer is what a loop of the model repeats: the ops in whose names the number of a loop is the same, with their
 // gradients, states and updates. Two neighbouring layers are equal if each op of one has an op of the other in the same
 // place, of the same kind and type and with the same attributes, and if these read the same: ops of their own layer, of
-// the layers beside it, or of no layer. The keys of random draws may differ.
+// the layers beside it, or of no layer. The keys of random draws may differ, and the places of slices: the steps of a
+// loop over time read x[.., 0], x[.., 1] and so on.
 #ifndef CLEAVE_SEARCH_SHORTEN_SHORTEN_H_
 #define CLEAVE_SEARCH_SHORTEN_SHORTEN_H_
 
@@ -23,7 +24,8 @@
 namespace cleave::search {
 
 // Equal layers, one after another. What stands outside of them reads and is read by the first and the last one alone,
-// except that each layer may read what is in no layer.
+// except that each layer may read what is in no layer, and that an op of no layer may read the same of each: a `concat`
+// of what all of them make.
 struct EqualLayers {
   std::vector<std::vector<ir::OpId>> ops;  // By layer; the i-th ops of all layers are in the same place.
 

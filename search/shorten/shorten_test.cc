@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -13,6 +15,7 @@
 #include "ir/graph/text.h"
 #include "ir/sharding/plan/plan.h"
 #include "ir/sharding/strategy/strategy.h"
+#include "ir/testing/graphs.h"
 #include "search/testing/models.h"
 
 namespace cleave::search {
@@ -96,6 +99,46 @@ TEST(ShortenTest, LengthenedPlansSayTheSameOfEveryLayer) {
   EXPECT_EQ(few.WholeLayers().count(), 28u);
 
   EXPECT_TRUE(SearchedGraph::WithFewLayers(testing::Gpt({.layers = 9}), 7).is_whole());
+}
+
+// Steps of a loop over time: they read other slices, have several names, and what all of them make is put together.
+TEST(ShortenTest, StepsOfALoopOverTime) {
+  const ir::Graph graph = ir::TestRecurrent(30);
+  const EqualLayers equal = FindEqualLayers(graph);
+  EXPECT_EQ(equal.count(), 26u);
+  std::set<std::string> names;
+  for (const ir::OpId op : equal.ops[0]) names.insert(graph.op(op).name);
+  for (const char* name : {"h.2.slice", "h.2.product", "s.2.tanh", "s.2.tanh.reshape", "s.2.tanh.grad"}) {
+    EXPECT_EQ(names.count(name), 1u) << name;
+  }
+  const SearchedGraph few = SearchedGraph::WithFewLayers(graph, 9);
+  EXPECT_EQ(few.Layers().count(), 9u);
+  EXPECT_EQ(ir::VerifyGraph(few.graph()), std::vector<std::string>());
+  const OpTimes times = few.Times();
+  EXPECT_EQ(std::accumulate(times.begin(), times.end(), int64_t{0}), static_cast<int64_t>(graph.ops.size()));
+  // The concatenation has all its inputs: those of steps that are left out are that of the step in their place.
+  const ir::Op& all = few.graph().op(*few.graph().Find("all"));
+  EXPECT_EQ(all.type, graph.op(*graph.Find("all")).type);
+  EXPECT_EQ(std::set<ir::OpId>(all.inputs.begin(), all.inputs.end()).size(), 13u);
+}
+
+// Two loops that read each other only through what the first has put together are left out together.
+TEST(ShortenTest, LoopsApart) {
+  ir::Graph twice = ir::TestRecurrent(20);
+  const size_t ops = FindEqualLayers(twice).ops[0].size();
+  const ir::Graph other = twice;
+  const int64_t first = static_cast<int64_t>(twice.ops.size());
+  for (ir::Op op : other.ops) {
+    op.name = "b" + op.name;
+    op.id = ir::OpId(op.id.value() + first);
+    for (ir::OpId& input : op.inputs) input = ir::OpId(input.value() + first);
+    if (op.inherits.has_value()) op.inherits->op = ir::OpId(op.inherits->op.value() + first);
+    if (op.gradient_of.has_value()) op.gradient_of = ir::OpId(op.gradient_of->value() + first);
+    twice.ops.push_back(std::move(op));
+  }
+  const EqualLayers equal = FindEqualLayers(twice);
+  EXPECT_EQ(equal.count(), 16u);
+  EXPECT_EQ(equal.ops[0].size(), 2 * ops);
 }
 
 TEST(ShortenTest, WhereNoLayersAreEqual) {
