@@ -127,6 +127,25 @@ TEST_P(LayersRunTest, TrainsTheSame) {
 INSTANTIATE_TEST_SUITE_P(All, LayersRunTest, testing::ValuesIn(AllLayers()),
                          [](const auto& info) { return info.param.name; });
 
+// A loop over time: steps read other slices of a sequence, add to the gradients of the weights that they share, and
+// what they make lies one after another.
+Compiled Recurrent(int64_t steps, int ranks) {
+  const ir::Graph graph = ir::TestRecurrent(steps);
+  if (ranks == 1) return {graph, SingleRankProgram(graph)};
+  return {graph, PartitionedProgram(graph, ir::Mesh::OfDevices(ranks),
+                                    {{"tokens", {{"d0", {0}}}}, {"next", {{"d0", {0}}}}}, {})};
+}
+
+TEST(StepsOfALoopOverTimeTest, AnyNumberHasAsManyLines) {
+  for (const RunTarget& target : {CpuRuns(), CudaRuns()}) {
+    for (const int ranks : {1, 2}) {
+      EXPECT_EQ(LinesOf(target, Recurrent(16, ranks)), LinesOf(target, Recurrent(40, ranks))) << target.source_file;
+    }
+  }
+}
+
+TEST(StepsOfALoopOverTimeTest, TrainTheSame) { ExpectTheSame(CpuRuns(), Recurrent(12, 2), "layers_recurrent"); }
+
 // Some layers have an op that is cut along another dimension than the batch, so that they differ.
 TEST(LayersOfSeveralPlansTest, TrainTheSame) {
   const uint64_t seed = ir::TestSeed();

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -23,21 +24,41 @@ namespace {
 // Text that stands for most layers, except for so many.
 constexpr size_t kMostExceptions = 2;
 
-// "x.3.norm" as seen from prefix "x.": {3, "norm"}; nullopt for what does not begin like a layer.
+// "x.3.norm": {"x.", 3, "norm"}.
 struct OfLayer {
+  std::string before;
   int64_t layer = 0;
-  std::string rest;  // "norm"
+  std::string rest;
 };
-std::optional<OfLayer> SplitName(absl::string_view name, absl::string_view prefix) {
-  if (!absl::StartsWith(name, prefix)) return std::nullopt;
-  name.remove_prefix(prefix.size());
-  const size_t dot = name.find('.');
+
+// The name with the number that stands at `begin`; nullopt where none does, or nothing follows it.
+std::optional<OfLayer> SplitAt(absl::string_view name, size_t begin) {
+  const size_t dot = name.find('.', begin);
   OfLayer result;
-  if (dot == 0 || dot == absl::string_view::npos || !absl::SimpleAtoi(name.substr(0, dot), &result.layer)) {
+  if (dot == begin || dot == absl::string_view::npos ||
+      !absl::SimpleAtoi(name.substr(begin, dot - begin), &result.layer)) {
     return std::nullopt;
   }
+  result.before = std::string(name.substr(0, begin));
   result.rest = std::string(name.substr(dot + 1));
   return result;
+}
+
+// A name that begins with `prefix`; nullopt for what does not begin like a layer.
+std::optional<OfLayer> SplitName(absl::string_view name, absl::string_view prefix) {
+  return absl::StartsWith(name, prefix) ? SplitAt(name, prefix.size()) : std::nullopt;
+}
+
+// A name whose number stands behind as many dots as in those that begin with `prefix`. A loop may give its values
+// several names: "h.3.mul" and "c.3.add" of `(h, c) = lstm(h, c)`.
+std::optional<OfLayer> SplitLike(absl::string_view name, absl::string_view prefix) {
+  size_t begin = 0;
+  for (auto dots = std::count(prefix.begin(), prefix.end(), '.'); dots > 0; --dots) {
+    begin = name.find('.', begin);
+    if (begin == absl::string_view::npos) return std::nullopt;
+    ++begin;
+  }
+  return SplitAt(name, begin);
 }
 
 // A name with one of its numbers taken out: "x.", "x.#.norm" and 3 of "x.3.norm".
@@ -100,20 +121,23 @@ std::vector<Loop> LoopsOf(const std::vector<std::string>& names, const std::vect
 
 // One text for the names of all layers.
 std::optional<LayerText> TextOf(const std::map<int64_t, std::string>& names, const std::string& prefix) {
-  std::map<std::pair<int64_t, std::string>, size_t> forms;  // Shift and rest; how often.
+  using Form = std::tuple<int64_t, std::string, std::string>;  // Shift, and what is before and behind the number.
+  std::map<Form, size_t> forms;                                // How often.
   std::map<std::string, size_t> plain;
   for (const auto& [layer, name] : names) {
-    if (const std::optional<OfLayer> split = SplitName(name, prefix)) ++forms[{split->layer - layer, split->rest}];
+    if (const std::optional<OfLayer> split = SplitLike(name, prefix)) {
+      ++forms[{split->layer - layer, split->before, split->rest}];
+    }
     ++plain[name];
   }
   if (plain.size() == 1) return LayerText{.text = plain.begin()->first};
   if (forms.empty()) return std::nullopt;
   const auto most =
       std::max_element(forms.begin(), forms.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  const auto& [shift, rest] = most->first;
-  LayerText text{.text = absl::StrCat(prefix, "#.", rest), .shift = shift};
+  const auto& [shift, before, rest] = most->first;
+  LayerText text{.text = absl::StrCat(before, "#.", rest), .shift = shift};
   for (const auto& [layer, name] : names) {
-    if (name != absl::StrCat(prefix, layer + shift, ".", rest)) text.exceptions[layer] = name;
+    if (name != absl::StrCat(before, layer + shift, ".", rest)) text.exceptions[layer] = name;
   }
   if (text.exceptions.size() > kMostExceptions || text.exceptions.size() >= names.size()) return std::nullopt;
   return text;
@@ -146,17 +170,20 @@ class Planner {
       : lists_(lists), least_saved_(least_saved), buffer_name_(buffer_name) {}
 
   LayerPlan Run() && {
+    std::vector<Repeated> repeated;
     for (size_t list = 0; list < lists_.size(); ++list) {
       const int number = static_cast<int>(list);
       const RepeatOptions options = {.least_saved = least_saved_,
                                      .starts = StartsOf(lists_[list]),
                                      .loops = [&](const Repeat& repeat) { return LoopsOfBody(number, repeat).size(); }};
       for (const Repeat& repeat : FindRepeats(SymbolsOf(lists_[list]), options)) {
-        for (const Loop& loop : LoopsOfBody(number, repeat)) {
-          if (loop.begins.size() > 1) AddBody(number, repeat.period, loop);
+        for (Loop& loop : LoopsOfBody(number, repeat)) {
+          if (loop.begins.size() > 1) repeated.push_back({number, repeat.period, std::move(loop)});
         }
       }
     }
+    for (const Repeated& one : repeated) JoinPrefixes(one);
+    for (const Repeated& one : repeated) AddBody(one.list, one.period, one.loop);
     std::sort(plan_.bodies.begin(), plan_.bodies.end(), [](const LayerBody& a, const LayerBody& b) {
       return std::make_pair(a.list, a.occurrences[0].begin) < std::make_pair(b.list, b.occurrences[0].begin);
     });
@@ -173,6 +200,13 @@ class Planner {
   }
 
  private:
+  // A sequence of statements of a list that is said for each layer of a loop.
+  struct Repeated {
+    int list = 0;
+    int period = 0;
+    Loop loop;
+  };
+
   const Statement& At(int list, int place) const {
     return lists_[static_cast<size_t>(list)][static_cast<size_t>(place)];
   }
@@ -212,19 +246,39 @@ class Planner {
     return best;
   }
 
-  // Where the names of every occurrence have a number: statement and slot.
+  // Where the names of every occurrence have a number, and not all the same: statement and slot.
   using Slots = std::vector<std::pair<int, size_t>>;
   Slots NumberedNames(int list, int period, const Loop& loop) const {
     Slots numbered;
     for (int i = 0; i < period; ++i) {
       for (size_t slot = 0; slot < At(list, loop.begins[0] + i).names.size(); ++slot) {
+        std::set<int64_t> numbers;
         const bool always = std::all_of(loop.begins.begin(), loop.begins.end(), [&](int begin) {
-          return SplitName(At(list, begin + i).names[slot].text, loop.prefix).has_value();
+          const auto split = SplitLike(At(list, begin + i).names[slot].text, loop.prefix);
+          if (split.has_value()) numbers.insert(split->layer);
+          return split.has_value();
         });
-        if (always) numbered.emplace_back(i, slot);
+        if (always && numbers.size() > 1) numbered.emplace_back(i, slot);
       }
     }
     return numbered;
+  }
+
+  // Names that are numbered together in a body are those of one loop, whatever they begin with.
+  void JoinPrefixes(const Repeated& one) {
+    for (const auto& [i, slot] : NumberedNames(one.list, one.period, one.loop)) {
+      const std::string& name = At(one.list, one.loop.begins[0] + i).names[slot].text;
+      const std::string first = FirstPrefix(one.loop.prefix);
+      const std::string other = FirstPrefix(SplitLike(name, one.loop.prefix)->before);
+      if (first != other) joined_[other] = first;
+    }
+  }
+
+  // That which stands for all prefixes of its loop.
+  std::string FirstPrefix(std::string prefix) const {
+    for (auto found = joined_.find(prefix); found != joined_.end(); found = joined_.find(prefix))
+      prefix = found->second;
+    return prefix;
   }
 
   // The number that most of these names of an occurrence have; of two that as many have the smaller one. Occurrences
@@ -233,7 +287,7 @@ class Planner {
   int64_t LayerOf(int list, int begin, const Slots& numbered, const std::string& prefix) const {
     std::map<int64_t, int> votes;
     for (const auto& [i, slot] : numbered) {
-      ++votes[SplitName(At(list, begin + i).names[slot].text, prefix)->layer];
+      ++votes[SplitLike(At(list, begin + i).names[slot].text, prefix)->layer];
     }
     return std::max_element(votes.begin(), votes.end(),
                             [](const auto& a, const auto& b) { return a.second < b.second; })
@@ -251,7 +305,7 @@ class Planner {
       body.occurrences.push_back({.begin = begin, .layer = layer});
     }
     if (!NameOps(body, loop.prefix)) return;
-    body.group = GroupOf(loop.prefix);
+    body.group = GroupOf(FirstPrefix(loop.prefix));
     plan_.bodies.push_back(std::move(body));
   }
 
@@ -412,18 +466,21 @@ class Planner {
     }
   }
 
-  // A field is named after most of its buffers.
+  // A field is named after most of its buffers: "norm.weight", and "h.mul" where their names begin otherwise than those
+  // of the group.
   void NameFields() {
     for (LayerGroup& group : plan_.groups) {
       std::set<std::string> taken;
       for (LayerField& field : group.fields) {
         std::map<std::pair<int64_t, std::string>, int> votes;
         for (const auto& [layer, buffer] : field.buffers) {
-          if (const auto split = SplitName(buffer_name_(buffer), group.prefix)) {
-            ++votes[{split->layer - layer, split->rest}];
-          }
+          const auto split = SplitLike(buffer_name_(buffer), group.prefix);
+          if (!split.has_value()) continue;
+          const std::string other = split->before == group.prefix ? "" : LayerNameOf(split->before).place;
+          ++votes[{split->layer - layer, absl::StrCat(other, split->rest)}];
         }
-        std::string name = "value";
+        const std::string& first = buffer_name_(field.buffers.begin()->second);
+        std::string name = absl::StrContains(first, '.') ? "value" : first;
         if (!votes.empty()) {
           const auto most = std::max_element(votes.begin(), votes.end(),
                                              [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -437,14 +494,31 @@ class Planner {
   }
 
   // A buffer belongs to the layer whose number its name has, or to the last one before that, if a field of the layer
-  // holds it.
+  // holds it. Those whose names begin like the group's come first. What only other layers hold is theirs, where that
+  // concerns more than the first and last layers.
   void FindOwners() {
+    for (const auto split_name : {SplitName, SplitLike}) {
+      for (size_t g = 0; g < plan_.groups.size(); ++g) {
+        const LayerGroup& group = plan_.groups[g];
+        for (size_t f = 0; f < group.fields.size(); ++f) {
+          for (const auto& [layer, buffer] : group.fields[f].buffers) {
+            const std::optional<OfLayer> split = split_name(buffer_name_(buffer), group.prefix);
+            if (!split.has_value() || split->layer < layer || split->layer >= layer + group.step) continue;
+            plan_.owners.emplace(buffer, LayerPlan::Owner{.group = g, .layer = layer, .field = f});
+          }
+        }
+      }
+    }
     for (size_t g = 0; g < plan_.groups.size(); ++g) {
       const LayerGroup& group = plan_.groups[g];
       for (size_t f = 0; f < group.fields.size(); ++f) {
+        std::vector<std::pair<int64_t, int>> left;
         for (const auto& [layer, buffer] : group.fields[f].buffers) {
-          const std::optional<OfLayer> split = SplitName(buffer_name_(buffer), group.prefix);
-          if (!split.has_value() || split->layer < layer || split->layer >= layer + group.step) continue;
+          const bool is_of_layer = SplitLike(buffer_name_(buffer), group.prefix).has_value();
+          if (is_of_layer && plan_.owners.count(buffer) == 0) left.emplace_back(layer, buffer);
+        }
+        if (left.size() <= kMostExceptions) continue;
+        for (const auto& [layer, buffer] : left) {
           plan_.owners.emplace(buffer, LayerPlan::Owner{.group = g, .layer = layer, .field = f});
         }
       }
@@ -455,6 +529,7 @@ class Planner {
   const int least_saved_;
   const std::function<std::string(int)>& buffer_name_;
   std::map<std::string, int> symbols_;
+  std::map<std::string, std::string> joined_;  // Prefixes of a loop, and another one.
   LayerPlan plan_;
   std::map<std::tuple<size_t, int64_t, int>, std::vector<size_t>> holders_;  // Fields that have a buffer in a layer.
 };

@@ -71,6 +71,45 @@ TEST(LayersTest, NamesAndLinesMayHaveExceptions) {
   EXPECT_EQ(lines.bodies[0].names[0][0].other_lines, (std::map<int64_t, int>{{0, 6}}));
 }
 
+// Of `(h, c) = cell(h, c)`: what one pass makes has several names.
+TEST(LayersTest, ALoopMayHaveSeveralNames) {
+  const auto product = [](int i) {
+    return Statement{"product", {i == 0 ? 0 : 10 + i - 1, 20 + i}, {{absl::StrCat("h_c.", i, ".product"), 7}}};
+  };
+  const auto cell = [](int i) {
+    return Statement{
+        "cell", {20 + i, 10 + i}, {{absl::StrCat("h_c.", i, ".gate"), 7}, {absl::StrCat("h.", i, ".mul"), 7}}};
+  };
+  const auto put = [](int i) { return Statement{"put", {10 + i, 30 + i}, {{absl::StrCat("h.", i, ".mul"), 7}}}; };
+  const LayerPlan plan = PlanLayers(
+      {{product(0), cell(0), product(1), cell(1), product(2), cell(2)}, {put(0), put(1), put(2)}}, 1, [](int buffer) {
+        if (buffer == 0) return std::string("start");
+        if (buffer >= 30) return std::string("begin");
+        return buffer < 20 ? absl::StrCat("h.", buffer - 10, ".mul") : absl::StrCat("h_c.", buffer - 20, ".product");
+      });
+  ASSERT_EQ(plan.groups.size(), 1u);
+  EXPECT_EQ(plan.groups[0].prefix, "h_c.");
+  std::vector<std::string> names;
+  for (const LayerField& field : plan.groups[0].fields) names.push_back(field.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"previous.h.mul", "product", "h.mul", "begin"}));
+  ASSERT_EQ(plan.bodies.size(), 2u);
+  EXPECT_EQ(plan.bodies[0].names[1][1], (LayerText{.text = "h.#.mul", .line = 7}));
+  ASSERT_EQ(plan.owners.count(11), 1u);
+  EXPECT_EQ(plan.groups[0].fields[plan.owners.at(11).field].name, "h.mul");
+}
+
+// What a function only names as that of the next layer has no other place than the layer before.
+TEST(LayersTest, WhatOnlyOtherLayersHoldIsTheirs) {
+  std::vector<Statement> list;
+  for (int i = 0; i < 5; ++i) {
+    list.push_back({"next", {20 + i + 1}, {{absl::StrCat("x.", i, ".half"), 7}, {absl::StrCat("x.", i, ".end"), 7}}});
+  }
+  const LayerPlan plan = PlanOf({list});
+  ASSERT_EQ(plan.owners.count(23), 1u);
+  EXPECT_EQ(plan.owners.at(23).layer, 2);
+  EXPECT_EQ(plan.groups[0].fields[plan.owners.at(23).field].name, "next.out");
+}
+
 TEST(LayersTest, WhatHasNoLayersStays) {
   const Statement plain = {"half", {0}, {{"a.half", 1}}};
   EXPECT_TRUE(PlanOf({{plain, plain, plain}}).bodies.empty());

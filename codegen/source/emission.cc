@@ -67,6 +67,11 @@ std::string Emission::LookNumber(int i) const {
                                           : absl::StrCat(std::get<ir::Glance>(step(i).action).number);
 }
 
+std::string Emission::PlainNumberText(int64_t number) const {
+  const auto in_layer = names.in_layer.find(PlainNumber(number));
+  return in_layer != names.in_layer.end() ? in_layer->second : absl::StrCat(number);
+}
+
 const std::string& Emission::Bucket(int i) {
   std::string& name = buckets[i];
   if (name.empty()) {

@@ -79,7 +79,14 @@ struct Emission {
   // beside other work.
   ir::ValueId NumberOf(int step) const { return ir::ValueId(static_cast<int64_t>(program.values.size()) + step); }
 
-  // Where such a handle is kept; empty for a variable of the function.
+  // What stands among values for a number in the text: the place of a slice. The same for equal numbers.
+  ir::ValueId PlainNumber(int64_t number) const {
+    return ir::ValueId(static_cast<int64_t>(program.values.size() + program.steps.size()) + number);
+  }
+  // The number: "3", "layer.begin".
+  std::string PlainNumberText(int64_t number) const;
+
+  // Where the handle of a collective is kept; empty for a variable of the function.
   std::string PendingPlace(int step) const;
 
   // The number of a look: "3", "layer.attn_out_matmul_look".

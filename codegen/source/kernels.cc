@@ -13,6 +13,12 @@
 namespace cleave::codegen {
 namespace {
 
+// "a + layer.begin - b", without what is 0.
+std::string DifferenceText(const std::string& a, const std::string& number, const std::string& b) {
+  std::string text = a == "0" ? number : absl::StrCat(a, " + ", number);
+  return b == "0" ? text : absl::StrCat(text, " - ", b);
+}
+
 // "a + number - b", with numbers put together.
 std::string DifferenceText(const std::string& a, int64_t number, const std::string& b) {
   int64_t value = 0;
@@ -95,6 +101,8 @@ class CallWriter {
   }
   std::string TextOf(const ir::IndexDifference& difference) {
     const std::string from = Begin(difference.from);
+    const std::string number = emission_.PlainNumberText(difference.number);
+    if (number != absl::StrCat(difference.number)) return DifferenceText(from, number, Begin(difference.to));
     return DifferenceText(from, difference.number, Begin(difference.to));
   }
   std::string TextOf(const ir::FirstPiece& first) {
@@ -162,9 +170,27 @@ void EmitKernel(Emission& emission, int step, SourceWriter& writer) {
              writer);
     return;
   }
-  Announce(emission, {step}, "", writer);
-  Watch(emission, step, output, writer);
+  EmitBeforeCalls(emission, step, writer);
   WriteCalls(emission, info, emission.names[output], "", "", writer);
+}
+
+std::vector<ir::KernelCall> SeparateCalls(const Emission& emission, const ir::FusedStage& stage) {
+  constexpr size_t kFew = 8;
+  const auto* single = std::get_if<ir::SingleStep>(&stage.action);
+  const ir::Compute* compute = single == nullptr ? nullptr : ir::ComputeOf(emission.step(single->step));
+  if (compute == nullptr || compute->inputs.size() <= kFew || ir::IsAlias(emission.step(single->step))) return {};
+  std::vector<ir::KernelCall> calls = ir::CallsOf(emission.program, *compute);
+  return calls.size() > kFew ? calls : std::vector<ir::KernelCall>();
+}
+
+void EmitBeforeCalls(Emission& emission, int step, SourceWriter& writer) {
+  Announce(emission, {step}, "", writer);
+  Watch(emission, step, ir::ComputeOf(emission.step(step))->output, writer);
+}
+
+void EmitCall(Emission& emission, int step, const ir::KernelCall& call, SourceWriter& writer) {
+  const ir::Step& info = emission.step(step);
+  CallWriter(emission, info, emission.names[ir::ComputeOf(info)->output]).Write(call, "", "", writer);
 }
 
 void EmitMatMulWithBias(Emission& emission, const ir::MatMulWithBias& product, SourceWriter& writer) {

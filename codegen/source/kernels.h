@@ -5,8 +5,10 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "codegen/source/emission.h"
+#include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/ops.h"
 
 namespace cleave::codegen {
@@ -16,6 +18,14 @@ bool HasKernel(const ir::OpDefinition& op);
 
 // Writes the step with its comment. REQUIRES: a Compute whose op has a kernel.
 void EmitKernel(Emission& emission, int step, SourceWriter& writer);
+
+// The calls of a step that has many, such as a `concat` of what each step of a loop makes: each is a statement of its
+// own. Empty for other stages.
+std::vector<ir::KernelCall> SeparateCalls(const Emission& emission, const ir::FusedStage& stage);
+
+// Writes what stands before these calls, and one of them.
+void EmitBeforeCalls(Emission& emission, int step, SourceWriter& writer);
+void EmitCall(Emission& emission, int step, const ir::KernelCall& call, SourceWriter& writer);
 
 // Writes a matrix product together with its bias.
 void EmitMatMulWithBias(Emission& emission, const ir::MatMulWithBias& product, SourceWriter& writer);

@@ -69,14 +69,20 @@ LayeredText::LayeredText(Emission& emission, std::vector<StatementList> lists, b
 
 bool LayeredText::IsNumber(int buffer) const { return buffer >= static_cast<int>(emission_.program.values.size()); }
 
+bool LayeredText::IsPlainNumber(int buffer) const {
+  return buffer >= static_cast<int>(emission_.PlainNumber(0).value());
+}
+
 int LayeredText::StepOfNumber(int buffer) const { return buffer - static_cast<int>(emission_.NumberOf(0).value()); }
 
 bool LayeredText::IsPending(int buffer) const {
-  return IsNumber(buffer) && !std::holds_alternative<ir::Glance>(emission_.step(StepOfNumber(buffer)).action);
+  return IsNumber(buffer) && !IsPlainNumber(buffer) &&
+         !std::holds_alternative<ir::Glance>(emission_.step(StepOfNumber(buffer)).action);
 }
 
 std::string LayeredText::BufferName(int buffer) const {
   if (!IsNumber(buffer)) return emission_.value(ir::ValueId(buffer)).name;
+  if (IsPlainNumber(buffer)) return "begin";
   return absl::StrCat(emission_.step(StepOfNumber(buffer)).name, IsPending(buffer) ? ".pending" : ".look");
 }
 
@@ -85,6 +91,10 @@ void LayeredText::FindNumbers() {
     for (const LayerField& field : group.fields) {
       for (const auto& [layer, buffer] : field.buffers) {
         if (!IsNumber(buffer) || numbers_.count(buffer) > 0) continue;
+        if (IsPlainNumber(buffer)) {
+          numbers_[buffer] = buffer - emission_.PlainNumber(0).value();
+          continue;
+        }
         const auto* look = std::get_if<ir::Glance>(&emission_.step(StepOfNumber(buffer)).action);
         numbers_[buffer] = look != nullptr ? look->number : pending_count_++;
       }
@@ -311,8 +321,10 @@ SourceWriter::Commented LayeredText::FieldRow(size_t group, size_t field) const 
   std::map<int64_t, int64_t> numbers;
   if (IsNumber(buffers.begin()->second)) {
     for (const auto& [layer, buffer] : buffers) numbers[layer] = numbers_.at(buffer);
-    return {absl::StrCat("const int64_t ", name, " = ", ByLayer(plan_.groups[group], numbers, "-1"), ";"),
-            IsPending(buffers.begin()->second) ? absl::StrCat("in `", pending_, "`") : "among all looks"};
+    std::string what = "among all looks";
+    if (IsPending(buffers.begin()->second)) what = absl::StrCat("in `", pending_, "`");
+    if (IsPlainNumber(buffers.begin()->second)) what = "where its part of a tensor begins";
+    return {absl::StrCat("const int64_t ", name, " = ", ByLayer(plan_.groups[group], numbers, "-1"), ";"), what};
   }
   const ir::ValueId value(buffers.begin()->second);
   for (const auto& [layer, buffer] : buffers) numbers[layer] = emission_.OffsetOf(ir::ValueId(buffer));

@@ -77,6 +77,7 @@ class LayeredText {
 
   std::string BufferName(int buffer) const;
   bool IsNumber(int buffer) const;
+  bool IsPlainNumber(int buffer) const;
   int StepOfNumber(int buffer) const;
   bool IsPending(int buffer) const;
   std::string OwnedName(const LayerPlan::Owner& owner) const;
@@ -98,10 +99,11 @@ class LayeredText {
   Emission& emission_;
   std::vector<StatementList> lists_;
   LayerPlan plan_;
-  std::vector<Group> groups_;       // By the plan's.
-  std::map<int, int64_t> numbers_;  // Of steps that functions of layers name by one (Emission::NumberOf).
-  std::string pending_;             // Where the handles of collectives lie that such functions begin or await,
-  int64_t pending_count_ = 0;       // and how many.
+  std::vector<Group> groups_;  // By the plan's.
+  std::map<int, int64_t>
+      numbers_;          // Of steps that functions of layers name by one (Emission::NumberOf), and the plain ones.
+  std::string pending_;  // Where the handles of collectives lie that such functions begin or await,
+  int64_t pending_count_ = 0;  // and how many.
   // By list and place: the body that begins there, and which of its occurrences.
   std::map<std::pair<int, int>, std::pair<const LayerBody*, size_t>> places_;
   std::map<const LayerBody*, std::string> functions_;

@@ -309,18 +309,33 @@ class ProgramWriter {
 
   StatementList ListOfPhase(const PhaseFunction& function) {
     StatementList list{.function = function.name};
-    std::vector<OrderedStage> stages;
+    struct Said {
+      OrderedStage stage;
+      std::optional<ir::KernelCall> call = {};  // Of the stage's step, where each has a statement of its own.
+      bool is_before_calls = false;
+    };
+    std::vector<Said> said;
     for (const OrderedStage& ordered : order_) {
       if (!IsIn(function, ordered)) continue;
-      stages.push_back(ordered);
-      list.statements.push_back(StatementOf(emission_, ordered));
+      const std::vector<ir::KernelCall> calls = SeparateCalls(emission_, *ordered.stage);
+      said.push_back({.stage = ordered, .is_before_calls = !calls.empty()});
+      const int step = ir::StepsOf(*ordered.stage).front();
+      list.statements.push_back(calls.empty() ? StatementOf(emission_, ordered)
+                                              : StatementBeforeCalls(emission_, step));
+      for (const ir::KernelCall& call : calls) {
+        said.push_back({.stage = ordered, .call = call});
+        list.statements.push_back(StatementOfCall(emission_, step, call));
+      }
     }
-    list.emit = [this, stages = std::move(stages)](int place, SourceWriter& writer) {
+    list.emit = [this, said = std::move(said)](int place, SourceWriter& writer) {
       const size_t i = static_cast<size_t>(place);
+      const int step = ir::StepsOf(*said[i].stage.stage).front();
+      if (said[i].call.has_value()) return EmitCall(emission_, step, *said[i].call, writer);
+      if (said[i].is_before_calls) return EmitBeforeCalls(emission_, step, writer);
       // The action waits for several collectives, one after another.
-      const auto finishes = [](const OrderedStage& ordered) { return ordered.what == StageAction::What::kFinish; };
-      if (finishes(stages[i]) && (i == 0 || !finishes(stages[i - 1]))) writer.Gap();
-      EmitOrdered(stages[i], writer);
+      const auto finishes = [](const Said& one) { return one.stage.what == StageAction::What::kFinish; };
+      if (finishes(said[i]) && (i == 0 || !finishes(said[i - 1]))) writer.Gap();
+      EmitOrdered(said[i].stage, writer);
     };
     return list;
   }

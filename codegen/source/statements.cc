@@ -50,17 +50,34 @@ class StatementBuilder {
   }
 
   void AddTransfer(const ir::Transfer& transfer) {
-    statement_.names.push_back({emission_.value(transfer.input).name, 0});
+    AddNameOf(transfer.input);
     AddTensors(transfer);
   }
 
+  // The places of slices that a call names: layers may differ in them.
+  void AddPlaces(const ir::KernelCall& call) {
+    for (const ir::CallArgument& argument : call.arguments) AddPlacesIn(argument);
+  }
+
   void AddNumber(int step) { statement_.buffers.push_back(static_cast<int>(emission_.NumberOf(step).value())); }
+
+  void AddNameOf(ir::ValueId value) { statement_.names.push_back({emission_.value(value).name, 0}); }
 
   void AddName(int step) { statement_.names.push_back({emission_.step(step).name, emission_.step(step).line}); }
 
   Statement Take() && { return std::move(statement_); }
 
  private:
+  void AddPlacesIn(const ir::CallArgument& argument) {
+    constexpr int64_t kMost = int64_t{1} << 24;  // What stands for a number is an int.
+    if (const auto* list = std::get_if<ir::BracedList>(&argument)) {
+      for (const ir::Field& field : list->fields) AddPlacesIn(field.value);
+    } else if (const auto* place = std::get_if<ir::IndexDifference>(&argument)) {
+      if (place->number > kMost) return Add(place->number);
+      statement_.buffers.push_back(static_cast<int>(emission_.PlainNumber(place->number).value()));
+    }
+  }
+
   void AddTensors(const ir::Transfer& transfer) {
     AddValue(transfer.input);
     AddValue(transfer.output);
@@ -88,7 +105,11 @@ class StatementBuilder {
       attributes.Erase(ir::attribute::kKey);
     }
     Add(ir::OpKindName(compute.kind));
-    Add(ir::AttributesText(attributes));
+    if (compute.kind == ir::OpKind::kSlice || compute.kind == ir::OpKind::kPad) {
+      for (const ir::KernelCall& call : ir::CallsOf(emission_.program, compute)) AddPlaces(call);
+    } else {
+      Add(ir::AttributesText(attributes));
+    }
     for (const std::vector<ir::AxisId>& cut : compute.strategy.cuts) Add(absl::StrCat("cut", AxesText(cut)));
     for (const ir::ValueId input : compute.inputs) AddValue(input);
     AddValue(compute.output);
@@ -185,6 +206,33 @@ Statement StatementOf(const Emission& emission, const OrderedStage& ordered) {
   if (const auto* backward = std::get_if<ir::AttentionBackward>(&ordered.stage->action)) {
     add_attention(backward->inputs);
   }
+  return std::move(builder).Take();
+}
+
+Statement StatementBeforeCalls(const Emission& emission, int step) {
+  const ir::Compute& compute = *ir::ComputeOf(emission.step(step));
+  StatementBuilder builder(emission);
+  builder.Add("before calls of");
+  builder.Add(ir::OpKindName(compute.kind));
+  builder.AddName(step);
+  builder.AddValue(compute.output);
+  return std::move(builder).Take();
+}
+
+Statement StatementOfCall(const Emission& emission, int step, const ir::KernelCall& call) {
+  const ir::Compute& compute = *ir::ComputeOf(emission.step(step));
+  StatementBuilder builder(emission);
+  builder.Add("call of");
+  builder.Add(ir::OpKindName(compute.kind));
+  builder.Add(call.function);
+  for (const ir::CallArgument& argument : call.arguments) {
+    const auto* pointer = std::get_if<ir::Pointer>(&argument);
+    if (pointer == nullptr || pointer->tensor == ir::kResult) continue;
+    builder.AddNameOf(compute.inputs[static_cast<size_t>(pointer->tensor)]);
+    builder.AddValue(compute.inputs[static_cast<size_t>(pointer->tensor)]);
+  }
+  builder.AddPlaces(call);
+  builder.AddValue(compute.output);
   return std::move(builder).Take();
 }
 
