@@ -165,8 +165,8 @@ TEST(FrontendTest, SlicesAndOperators) {
            ExpandedExpression{"split(x, (5, 3), axis = -2)[0]", "y.slice: f32[5, 6] = slice(x)\n"},
            ExpandedExpression{"split(x, 1, axis = 0)[0] + (x, 1)[0]", "y.add: f32[8, 6] = add(x, x)\n"},
            ExpandedExpression{"stack((x, x), axis = -1)",
-                              "y.reshape: f32[8, 6, 1] = reshape(x)\ny.reshape_1: f32[8, 6, 1] = reshape(x)\n"
-                              "y.concat: f32[8, 6, 2] = concat(y.reshape, y.reshape_1)\n"},
+                              "x.reshape: f32[8, 6, 1] = reshape(x)\nx.reshape_1: f32[8, 6, 1] = reshape(x)\n"
+                              "y.concat: f32[8, 6, 2] = concat(x.reshape, x.reshape_1)\n"},
            ExpandedExpression{"reshape(x, (4, 2 * 6))", "y.reshape: f32[4, 12] = reshape(x)\n"},
            // A number among the tensors of an op is a constant, an exponent is an attribute.
            ExpandedExpression{"maximum(x, 0)",

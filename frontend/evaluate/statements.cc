@@ -130,7 +130,8 @@ void RunLet(const dsl::syntax::Let& let, const dsl::syntax::Statement& statement
   for (size_t i = 0; i < let.names.size(); ++i) {
     const dsl::syntax::Identifier& name = let.names[i];
     if (!IsWanted(name) || frame.scope.FindInBlock(name.text) != nullptr) continue;
-    frame.scope.Define({name.text, name.span, BindingKind::kLet, let.is_mutable, false, Named(name.text, values[i])});
+    frame.scope.Define({name.text, name.span, BindingKind::kLet, let.is_mutable, false, Named(name.text, values[i]),
+                        let.type ? &*let.type : nullptr});
   }
 }
 
@@ -157,8 +158,12 @@ void AssignTo(const dsl::syntax::Identifier& name, Value value, Span place, Fram
     context.reporter.Report(std::move(error));
     return;
   }
-  const bool same_kind = binding->value.is_poison() || value.is_poison() || SameKind(binding->value, value);
-  if (!same_kind) {
+  if (binding->type != nullptr) {
+    const std::string what = absl::StrCat("`", name.text, "`");
+    const bool fits = value.is_poison() ||
+                      CheckType(*binding->type, value, binding->type->span, what, frame, context, /*assigned=*/place);
+    if (!fits) value = Value{Poison()};
+  } else if (!binding->value.is_poison() && !value.is_poison() && !SameKind(binding->value, value)) {
     context.reporter.Report(
         Error(Code::kE0204, absl::StrCat("`", name.text, "` changes its kind of value"))
             .At(place, absl::StrCat("this is ", DescribeType(value, context.graph())))

@@ -54,6 +54,18 @@ TEST(StatementsTest, Assignments) {
   CheckBody("let mut y = x; y = 3;", "E0204: `y` changes its kind of value");
 }
 
+// A declared type holds for each value that a variable gets.
+TEST(StatementsTest, AssignmentsKeepADeclaredType) {
+  CheckBody("let mut y: f32[8, 6] = x; for i in 0..2 { y = relu(y); } print(y);",
+            "y.0.relu(x): f32[8, 6]\ny.1.relu(y.0.relu): f32[8, 6]\nprint y.1.relu");
+  CheckBody("let mut y: f32[8, 6] = x; for i in 0..2 { y = transpose(y); } print(y);",
+            "E0206: `y` is f32[6, 8], not f32[8, 6]");
+  CheckBody("let mut y: f32[8, 6] = x; let mut z = 1; (z, y) = (2, y[1..]); print(y * z);",
+            "E0206: `y` is f32[7, 6], not f32[8, 6]");
+  CheckBody("let mut y: float = 1; y = 2; print(x * y);", "scale(x): f32[8, 6]\nprint scale");
+  CheckBody("let mut y: int = 1; y = 2.5; print(x * y);", "E0204: `y` is declared `int`");
+}
+
 TEST(StatementsTest, SeveralNames) {
   CheckBody("let (y, z) = pair(x); print(y); print(z);",
             "y_z.h.relu(x): f32[8, 6]\ny_z.w(): f32[6]\ny.mul(y_z.h.relu, y_z.w): f32[8, 6]\n"

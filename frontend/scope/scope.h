@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/source/source.h"
+#include "dsl/syntax/syntax.h"
 #include "frontend/value/value.h"
 
 namespace cleave::frontend {
@@ -20,6 +21,7 @@ struct Binding {
   bool is_mutable = false;
   bool used = false;
   Value value;
+  const dsl::syntax::Type* type = nullptr;  // What it is declared to be, with each value that it gets.
 };
 
 // Blocks from the outermost to the innermost; the first is open from the start.

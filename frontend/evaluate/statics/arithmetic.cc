@@ -121,6 +121,11 @@ Value Arithmetic(const dsl::syntax::Binary& binary, const Value& left, const Val
       (binary.op == BinaryOperator::kEqual || binary.op == BinaryOperator::kNotEqual)) {
     return Value{Compare(binary.op, left == right, true)};
   }
+  if (left.is_tuple() && right.is_tuple() && binary.op == BinaryOperator::kAdd) {
+    TupleValue both{left.as_tuple()};
+    both.elements.insert(both.elements.end(), right.as_tuple().begin(), right.as_tuple().end());
+    return Value{std::move(both)};
+  }
   const std::string op(dsl::syntax::OperatorText(binary.op));
   reporter.Report(
       Error(Code::kE0204, absl::StrCat("`", op, "` does not take these values"))

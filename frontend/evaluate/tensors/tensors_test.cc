@@ -103,8 +103,11 @@ TEST(SubscriptsTest, OutOfBounds) {
 
 TEST(TuplesTest, StackAndSplit) {
   CheckOps("stack((x, x), axis = 0)",
-           "reshape(x): f32[1, 8, 6]\nreshape_1(x): f32[1, 8, 6]\nconcat(reshape, reshape_1): f32[2, 8, 6]");
-  CheckOps("stack((i,), axis = -1)", "reshape(i): i32[8, 1]\nconcat(reshape): i32[8, 1]");
+           "x.reshape(x): f32[1, 8, 6]\nx.reshape_1(x): f32[1, 8, 6]\nconcat(x.reshape, x.reshape_1): f32[2, 8, 6]");
+  CheckOps("stack((i,), axis = -1)", "i.reshape(i): i32[8, 1]\nconcat(i.reshape): i32[8, 1]");
+  CheckOps("stack((x,) + (x, x) + (), axis = 1)",
+           "x.reshape(x): f32[8, 1, 6]\nx.reshape_1(x): f32[8, 1, 6]\nx.reshape_2(x): f32[8, 1, 6]\n"
+           "concat(x.reshape, x.reshape_1, x.reshape_2): f32[8, 3, 6]");
   CheckOps("split(x, 2, axis = 0)", "slice(x): f32[4, 6]\nslice_1(x): f32[4, 6]");
   CheckOps("split(x, (1, 5), axis = 1)", "slice(x): f32[8, 1]\nslice_1(x): f32[8, 5]");
   CheckOps("split(x, 1, axis = 0)", "");
@@ -112,6 +115,9 @@ TEST(TuplesTest, StackAndSplit) {
 
 TEST(TuplesTest, WhatDoesNotFit) {
   CheckOps("stack((x, z), axis = 0)", "E0405: `stack` of f32[8, 6] and f32[8, 5]");
+  CheckOps("(x,) - (x,)", "E0204: `-` does not take these values");
+  CheckOps("(x,) + 1", "E0204: `+` does not take these values");
+  CheckOps("stack((), axis = 0)", "E0204: argument `x` of `stack` is a tuple of tensors");
   CheckOps("stack(x, axis = 0)", "E0204: argument `x` of `stack` is a tuple of tensors");
   CheckOps("stack((x, 1), axis = 0)", "E0204: argument `x` of `stack` is a tuple of tensors");
   CheckOps("stack((x, x), axis = 3)", "E0404: axis 3 of a tensor with 3 dimensions");

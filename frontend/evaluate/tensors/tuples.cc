@@ -106,8 +106,10 @@ Value Stack(const CallSite& site, const Context& context) {
   longer.insert(longer.begin() + static_cast<int64_t>(*axis), 1);
   std::vector<Operand> operands;
   for (const Value& element : tensors.as_tuple()) {
+    // Named after the element, it belongs to the pass of a loop that made it.
+    const std::string& path = context.graph().op(element.as_tensor()).name;
     const Value reshaped = context.ops.AddOp(ir::OpKind::kReshape, {{&list, element.as_tensor()}},
-                                             {{ir::attribute::kShape, longer}}, frame.At(span));
+                                             {{ir::attribute::kShape, longer}}, {span, path});
     if (reshaped.is_poison()) return reshaped;
     operands.push_back({&list, reshaped.as_tensor()});
   }

@@ -101,15 +101,16 @@ bool CheckElementCount(const ir::TensorType& type, Span span, Reporter& reporter
 }
 
 bool CheckType(const dsl::syntax::Type& type, Value& value, Span place, const std::string& what, Frame& frame,
-               const Context& context) {
+               const Context& context, std::optional<Span> assigned) {
   const std::string& element = type.element.text;
   if (!type.dimensions && IsScalarName(element)) {
     if (HasScalarType(element, value)) {
       if (element == "float") value = ToFloat(value);
       return true;
     }
-    context.reporter.Report(Error(Code::kE0204, absl::StrCat(what, " is declared `", element, "`"))
-                                .At(place, absl::StrCat("the value is ", DescribeType(value, context.graph()))));
+    context.reporter.Report(
+        Error(Code::kE0204, absl::StrCat(what, " is declared `", element, "`"))
+            .At(assigned.value_or(place), absl::StrCat("the value is ", DescribeType(value, context.graph()))));
     return false;
   }
   const std::optional<ir::TensorType> declared = EvaluateTensorType(type, frame, context);
@@ -119,6 +120,9 @@ bool CheckType(const dsl::syntax::Type& type, Value& value, Span place, const st
       Error(value.is_tensor() ? Code::kE0206 : Code::kE0204,
             absl::StrCat(what, " is ", DescribeType(value, context.graph()), ", not ", declared->ToString()))
           .At(place, absl::StrCat("declared `", TypeText(type), "`"));
+  if (assigned.has_value()) {
+    std::move(error).At(*assigned, absl::StrCat("this is ", DescribeType(value, context.graph())));
+  }
   if (value.is_tensor() && context.ops.type(value.as_tensor()).dtype != declared->dtype) {
     error.help.push_back(absl::StrCat("convert it: `cast(…, ", ir::DTypeName(declared->dtype), ")`"));
   }

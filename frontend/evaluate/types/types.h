@@ -21,8 +21,9 @@ std::optional<ir::TensorType> EvaluateTensorType(const dsl::syntax::Type& type, 
 bool CheckElementCount(const ir::TensorType& type, Span span, Reporter& reporter);
 
 // Whether `value`, called `what` in messages, has the declared type; an int becomes a float if a float is declared.
+// `assigned`: the expression that gives the value, where it is not the one behind the declaration.
 bool CheckType(const dsl::syntax::Type& type, Value& value, Span place, const std::string& what, Frame& frame,
-               const Context& context);
+               const Context& context, std::optional<Span> assigned = std::nullopt);
 
 // The type of an argument that says how a parameter gets its first values.
 inline constexpr char kInitializerType[] = "initializer";
