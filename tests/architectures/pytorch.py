@@ -227,6 +227,22 @@ def lora(p, batch, seq, vocab, width, heads, depth, rank):
     return F.cross_entropy(logits.flatten(0, 1), following.flatten())
 
 
+def lstm(p, batch, seq, vocab, width, depth, cell):
+    tokens, following = text(batch, seq, vocab)
+    x = p("x.weight", vocab, width)[tokens]
+    for i in range(depth):
+        name, rows = f"x.{i}", (4 if cell == "lstm" else 3) * width
+        weights = [p(name + ".gates.weight", rows, width), p(name + ".weight", rows, width), p(name + ".gates.bias", rows)]
+        state = torch.zeros(1, batch, width)
+        if cell == "lstm":
+            weights.append(torch.zeros(rows))
+            x = torch._VF.lstm(x, (state, state), weights, True, 1, 0.0, True, False, True)[0]
+        else:
+            weights.append(p(name + ".bias", rows))
+            x = torch._VF.gru(x, state, weights, True, 1, 0.0, True, False, True)[0]
+    return F.cross_entropy(dense(p, "logits", x, vocab).flatten(0, 1), following.flatten())
+
+
 def train(model, lr, clip=None, trained=lambda name: True, **sizes):
     name = model.__name__
     p = Parameters()
@@ -242,7 +258,8 @@ def train(model, lr, clip=None, trained=lambda name: True, **sizes):
             torch.nn.utils.clip_grad_norm_(mine, clip)
         optimizer.step()
         losses.append(loss.item())
-    settings = [f"{key}={value}" for key, value in sizes.items()] + [f"optimizer=sgd(lr = {lr})"]
+    settings = [f'{key}="{value}"' if isinstance(value, str) else f"{key}={value}" for key, value in sizes.items()]
+    settings.append(f"optimizer=sgd(lr = {lr})")
     if model is unet:
         settings.append("missing=0.0")
     print(";".join([f"examples/{name}/{name}.model"] + settings))
@@ -256,4 +273,6 @@ train(llama, 0.1, clip=1.0, batch=2, seq=6, vocab=11, width=8, heads=4, groups=2
 train(moe, 0.1, batch=2, seq=6, vocab=11, width=8, heads=2, experts=3, hidden=12, depth=2, room=125)
 train(dlrm, 0.1, batch=6, numbers=5, categories=3, rows=7, width=4, hidden=6)
 is_change = lambda name: name.endswith((".down", ".up"))
+for cell in ("lstm", "gru"):
+    train(lstm, 1.0, clip=1.0, batch=2, seq=7, vocab=11, width=8, depth=2, cell=cell)
 train(lora, 0.5, trained=is_change, batch=2, seq=6, vocab=11, width=8, heads=2, depth=2, rank=2)
