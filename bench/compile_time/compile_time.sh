@@ -2,10 +2,10 @@
 # Questions: how long from a model to a plan, to sources, to a binary, and from `compile --run` to the end of the first step, with a cache of compiled
 # runtimes and without? How many lines has the program?
 #
-# For all examples on the ranks that they ask for, and GPTs of 1, 12 and 96 layers. First, seconds of processor time until the plan is printed, or until it
-# is found that none fits; for the shape of GPT-3 with 12 and 96 layers on 8 and 1,024 GPUs, with memory enough and with far too little. Then wall
-# seconds and, in brackets, processor seconds of the compiler and of all that it starts. All are medians of REPETITIONS. Cold: an empty cache and an empty
-# folder. Warm: the folder was built before, and the model is another one.
+# For all examples on the ranks that they ask for, GPTs of 1, 12 and 96 layers, and LSTMs over 2 and 512 places. First, seconds of processor time until the
+# plan is printed, or until it is found that none fits; for the shape of GPT-3 with 12 and 96 layers on 8 and 1,024 GPUs, with memory enough and with far
+# too little. Then wall seconds and, in brackets, processor seconds of the compiler and of all that it starts. All are medians of REPETITIONS. Cold: an
+# empty cache and an empty folder. Warm: the folder was built before, and the model is another one.
 #
 #   bazel run //bench/compile_time [-- REPETITIONS]
 set -eu
@@ -15,6 +15,7 @@ compile=${CLEAVE_COMPILE:-$PWD/tools/compile} # CLEAVE_COMPILE: another compiler
 examples=$PWD/examples
 gpt=$examples/tiny_gpt/tiny_gpt.model
 gpt2=$PWD/bench/gpu/gpt2.model
+lstm=$examples/lstm/lstm.model
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 export XDG_CACHE_HOME=$folder/cache
@@ -44,6 +45,9 @@ printf '| model | to the plan, s |\n|---|---|\n'
 for model in "$examples"/*/*.model; do to_plan "\`${model#"$examples"/}\`" "$model"; done
 for depth in 1 12 96; do
   to_plan "\`gpt2.model\`, depth $depth, 8 H100" "$gpt2" --devices 8 --target cuda --set "depth=$depth"
+done
+for seq in 2 512; do
+  for ranks in 1 4; do to_plan "\`lstm\` over $seq places, $ranks ranks" "$lstm" --devices "$ranks" --set "seq=$seq"; done
 done
 gpt3=(--target cuda --set width=12288 --set heads=96 --set batch=1536 --set seq=2048)
 for memory in 2000TiB 3GiB; do
@@ -79,5 +83,10 @@ to_step '`mnist_mlp`, 2 ranks' mpirun "$examples/mnist_mlp/mnist_mlp.model" --de
 for model in "$examples"/*/*.model; do to_step "\`${model#"$examples"/}\`" local "$model"; done
 for depth in 1 12 96; do
   to_step "\`tiny_gpt\` of depth $depth, 2 ranks" local "$gpt" --devices 2 --set "depth=$depth" --set batch=2
+done
+for seq in 2 512; do
+  for ranks in 1 4; do
+    to_step "\`lstm\` over $seq places, $ranks ranks" local "$lstm" --devices "$ranks" --set "seq=$seq" --set batch=4
+  done
 done
 to_step 'GPT-2 of 124 million parameters, f32, 256 tokens' local "$gpt2" --set batch=1 --set seq=256 --set precision=f32
