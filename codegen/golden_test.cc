@@ -333,7 +333,7 @@ TEST(ProgramText, CollectivesSayHowManyBytesARankSends) {
 }
 
 // A model whose names could break the text.
-ir::Graph OddlyNamed(const ir::Training& training) {
+ir::Graph OddlyNamed() {
   ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), DigitsOptimizer());
   graph.model = "double";
   graph.file =
@@ -358,7 +358,7 @@ void ExpectCompiles(const std::vector<GeneratedFile>& files, const std::string& 
 
 TEST(ProgramText, NamesCannotBreakIt) {
   const ir::Training training = DigitsTraining();
-  const ir::Graph graph = OddlyNamed(training);
+  const ir::Graph graph = OddlyNamed();
   const ir::Program program = SingleRankProgram(graph);
   const auto files = GenerateCpu({graph, program, ir::PlanMemory(graph, program, FusedByCpu()), training});
   ASSERT_TRUE(files.ok()) << files.status();
@@ -368,7 +368,7 @@ TEST(ProgramText, NamesCannotBreakIt) {
 
 TEST(CudaText, NamesCannotBreakIt) {
   const ir::Training training = DigitsTraining();
-  const ir::Graph graph = OddlyNamed(training);
+  const ir::Graph graph = OddlyNamed();
   const ir::Program program = SingleRankProgram(graph);
   const auto files = GenerateCuda({graph, program, ir::PlanMemory(graph, program, FusedByCuda()), training});
   ASSERT_TRUE(files.ok()) << files.status();

@@ -52,14 +52,14 @@ def runtime_test(name, deps, srcs = [], data = [], level = "-O0", **kwargs):
 def _kernels(srcs):
     return [file for file in srcs if file.endswith(".cu")]
 
-def _compiled_by_gcc(name, files):
+def _compiled_as_cpp(name, files):
     """A .cc file of the target `name` that includes its .cu files: Bazel compiles no other names."""
     if not files:
         return []
-    wrapper = "by_gcc/%s.cu.cc" % name
+    wrapper = "as_cpp/%s.cu.cc" % name
     lines = ["#include \"%s/%s\"\\n" % (native.package_name(), file) for file in sorted(files)]
     native.genrule(
-        name = name + "_by_gcc",
+        name = name + "_as_cpp",
         outs = [wrapper],
         cmd = "printf '%s' > $@" % "".join(lines),
     )
@@ -81,7 +81,7 @@ def cuda_library(name, srcs = [], hdrs = [], private_hdrs = [], deps = [], alway
     kernels = _kernels(srcs)
     native.cc_library(
         name = name,
-        srcs = [file for file in srcs if not file.endswith(".cu")] + _compiled_by_gcc(name, kernels),
+        srcs = [file for file in srcs if not file.endswith(".cu")] + _compiled_as_cpp(name, kernels),
         hdrs = hdrs + private_hdrs,
         textual_hdrs = kernels,
         alwayslink = alwayslink,
@@ -108,7 +108,7 @@ def _program(rule, name, srcs, deps, **kwargs):
         )
     rule(
         name = name,
-        srcs = [file for file in srcs if not file.endswith(".cu")] + _compiled_by_gcc(name, kernels),
+        srcs = [file for file in srcs if not file.endswith(".cu")] + _compiled_as_cpp(name, kernels),
         deps = deps + ["//tests/stand_in"] + ([":" + name + "_kernels"] if kernels else []),
         **kwargs
     )

@@ -163,7 +163,7 @@ Value CallOp(const ir::OpDefinition& called, const CallSite& site, Pieces& piece
     if (!IsTensorKind(formal.kind) && DiffersBetweenRanks(value)) {
       context.reporter.Report(ShapeDiffersBetweenRanks(
           absl::StrCat("argument `", formal.name, "` of `", op.name(), "` differs between ranks"), expression, value,
-          frame.scope, context.graph()));
+          site.frame.scope, context.graph()));
       return;
     }
     context.reporter.Report(Error(Code::kE0204, absl::StrCat("argument `", formal.name, "` of `", op.name(), "` is ",

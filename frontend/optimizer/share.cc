@@ -16,7 +16,7 @@ namespace {
 
 class Sharing {
  public:
-  explicit Sharing(const ir::Graph& expanded) : expanded_(expanded), places_(expanded.ops.size()) {
+  explicit Sharing(const ir::Graph& expanded) : places_(expanded.ops.size()) {
     builder_.SetPhase(ir::Phase::kUpdate);
     for (const ir::StateUpdate& update : expanded.updates) {
       // What stands before the state, such as a clipped gradient, has a name of its own.
@@ -77,7 +77,6 @@ class Sharing {
 
   std::string NewNameOf(ir::OpId state) const { return absl::StrCat(builder_.graph().op(state).name, ".new"); }
 
-  const ir::Graph& expanded_;
   ir::GraphBuilder builder_;
   IdVector<ir::OpId, ir::OpId> places_;
   std::map<ir::OpId, ir::OpId> result_of_;  // By a computed value, the first state or parameter that gets it.

@@ -89,13 +89,13 @@ class JsonReader {
 
   // Of members with the same name, the one that stands later in the text comes later.
   bool SortMembers(Json& object) {
-    const auto is_before = [](const auto& a, const auto& b) { return a.first < b.first; };
+    const auto is_before = [](const auto& a, const auto& b) { return a.name < b.name; };
     std::stable_sort(object.members.begin(), object.members.end(), is_before);
     const auto twice = std::adjacent_find(object.members.begin(), object.members.end(),
-                                          [](const auto& a, const auto& b) { return a.first == b.first; });
+                                          [](const auto& a, const auto& b) { return a.name == b.name; });
     if (twice == object.members.end()) return true;
-    mistake_ = "has the member `" + JsonEscaped(twice->first) + "` twice, at ";
-    at_ = begin_ + std::next(twice)->second.offset;
+    mistake_ = "has the member `" + JsonEscaped(twice->name) + "` twice, at ";
+    at_ = begin_ + std::next(twice)->value.offset;
     return false;
   }
 
@@ -207,8 +207,8 @@ Result<const Json*> MemberOf(const Json& object, const std::string& name, Json::
 
 const Json* Json::Find(const std::string& name) const {
   const auto found = std::lower_bound(members.begin(), members.end(), name,
-                                      [](const auto& member, const std::string& text) { return member.first < text; });
-  return found != members.end() && found->first == name ? &found->second : nullptr;
+                                      [](const auto& member, const std::string& text) { return member.name < text; });
+  return found != members.end() && found->name == name ? &found->value : nullptr;
 }
 
 std::string PlaceIn(const std::string& text, size_t offset) {

@@ -13,23 +13,29 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "runtime/error/error.h"
 
 namespace cleave::runtime {
 
+struct JsonMember;
+
 struct Json {
   enum class Kind { kNull, kBool, kNumber, kString, kArray, kObject };
   Kind kind = Kind::kNull;
-  size_t offset = 0;                                  // In the text.
-  std::string text;                                   // A string's content; a number or bool as it is written.
-  std::vector<Json> items;                            // Of an array.
-  std::vector<std::pair<std::string, Json>> members;  // Of an object, sorted by name.
+  size_t offset = 0;                // In the text.
+  std::string text;                 // A string's content; a number or bool as it is written.
+  std::vector<Json> items;          // Of an array.
+  std::vector<JsonMember> members;  // Of an object, sorted by name.
 
   // By binary search; null where there is none.
   const Json* Find(const std::string& name) const;
+};
+
+struct JsonMember {
+  std::string name;
+  Json value;
 };
 
 // "line 3, column 14" of a byte of `text`; columns count characters of UTF-8.

@@ -162,7 +162,8 @@ const std::vector<double>& RelaxedPrices::DistancesFrom(Space& space, int source
   distance[static_cast<size_t>(source)] = 0;
   queue.push({0, source});
   while (!queue.empty()) {
-    const auto [cost, here] = queue.top();
+    const double cost = queue.top().first;
+    const int here = queue.top().second;
     queue.pop();
     if (cost > distance[static_cast<size_t>(here)]) continue;
     Moves(space, here, rank, [&](const State& next, double price) {

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 't':
       throw std::runtime_error("thrown");
     case 'm':
-      return static_cast<int>(std::vector<char>(size_t{1} << 40).size() % 2);
+      return static_cast<int>(std::vector<char>(size << 40).size() % 2);
     default:
       return 0;
   }

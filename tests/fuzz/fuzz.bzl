@@ -1,7 +1,7 @@
 """Fuzz targets: programs around one function that takes any bytes and must end well.
 
 Each is built in two ways. By default it runs over its corpus and over random changes of it (replay_main.cc). With
-`--config=fuzz` libFuzzer runs it: from Debian's libclang-rt-14-dev, linked to what g++ has compiled.
+`--config=fuzz` libFuzzer runs it, from Debian's libclang-rt-14-dev.
 """
 
 load("//tools/build:crate.bzl", "crate_binary")
@@ -11,7 +11,6 @@ _LIBFUZZER = "/usr/lib/llvm-14/lib/clang/14.0.6/lib/linux/libclang_rt.fuzzer-x86
 # libfuzzer.cc takes the place of these functions.
 _WRAPPED = [
     "LLVMFuzzerTestOneInput",
-    "__sanitizer_cov_trace_pc",
     "_Exit",
     "_exit",
 ]

@@ -1,12 +1,9 @@
-// Between g++ and libFuzzer, which is made for clang. The linker renames what stands here (fuzz.bzl).
+// Around a target that libFuzzer runs. The linker renames what stands here (fuzz.bzl).
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
 namespace {
-
-// libFuzzer reads these counters after every run.
-constexpr uintptr_t kCounters = uintptr_t{1} << 17;
-__attribute__((section("__libfuzzer_extra_counters"))) uint8_t counters[kCounters];
 
 // Exit codes that libFuzzer itself uses are larger.
 constexpr int kLastOfCompiler = 70;
@@ -20,16 +17,6 @@ void CheckEnd(int code) {
 }  // namespace
 
 extern "C" {
-
-// What g++ calls on every branch (-fsanitize-coverage=trace-pc); libFuzzer knows clang's way only.
-__attribute__((no_sanitize_coverage, no_sanitize("address", "undefined"))) void __wrap___sanitizer_cov_trace_pc() {
-  const auto place = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
-  ++counters[(place ^ place >> 17) % kCounters];
-}
-
-// Comparisons of floating-point numbers, which only g++ reports.
-__attribute__((no_sanitize_coverage)) void __sanitizer_cov_trace_cmpf(float, float) {}
-__attribute__((no_sanitize_coverage)) void __sanitizer_cov_trace_cmpd(double, double) {}
 
 int __real_LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 [[noreturn]] void __real__exit(int code);

@@ -2,6 +2,8 @@
 #ifndef STAND_IN_LOW_PRECISION_H_
 #define STAND_IN_LOW_PRECISION_H_
 
+#include <immintrin.h>
+
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -28,17 +30,10 @@ inline uint16_t ToBFloat16(float value) {
   return static_cast<uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 
-// f16 is a type of the compiler.
-inline float FromFloat16(uint16_t bits) {
-  _Float16 value;
-  std::memcpy(&value, &bits, sizeof value);
-  return static_cast<float>(value);
-}
-inline uint16_t ToFloat16(float value) {
-  const _Float16 rounded = static_cast<_Float16>(value);
-  uint16_t bits;
-  std::memcpy(&bits, &rounded, sizeof bits);
-  return bits;
+// The processor converts f16.
+__attribute__((target("f16c"))) inline float FromFloat16(uint16_t bits) { return _cvtsh_ss(bits); }
+__attribute__((target("f16c"))) inline uint16_t ToFloat16(float value) {
+  return _cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT);
 }
 
 // Rounds to 10 bits behind the point, ties away from zero.

@@ -48,9 +48,9 @@ def _by_choice(files, units):
     })
 
 def include_precompiled(name):
-    """With what a target includes the precompiled header `name` of this package: copts and deps."""
+    """With what a target includes the precompiled headers `name` of this package: copts and deps."""
     return struct(
-        copts = _by_choice([], ["-Winvalid-pch", "-include", "$(GENDIR)/tools/build/%s/header.h" % name]),
+        copts = _by_choice([], ["-include-pch", "$(GENDIR)/tools/build/%s.pch" % name, "-Xclang", "-module-file-deps"]),
         deps = _by_choice([], ["//tools/build:" + name]),
     )
 

@@ -1,25 +1,29 @@
-"""Precompiled headers: what many files include is read once, which GCC finds as HEADER.gch beside a header.
+"""Precompiled headers: what many files include is read once.
 
-GCC takes it for files with the same flags, above all the same level of optimization.
+Clang takes them for files with the same flags, above all the same level of optimization. They are headers of the system,
+by name: Clang keeps the paths of all that it reads, and those of this tree differ in each sandbox.
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
 _CPP_COMPILE = "c++-compile"
 
-def _precompiled_header_impl(ctx):
-    header = ctx.actions.declare_file(ctx.label.name + "/header.h")
-    ctx.actions.symlink(output = header, target_file = ctx.file.header)
-    compiled = ctx.actions.declare_file(header.basename + ".gch", sibling = header)
+# The file that is precompiled, before which the others are included.
+_FIRST = "/usr/include/stdc-predef.h"
+
+def _precompiled_headers_impl(ctx):
+    compiled = ctx.actions.declare_file(ctx.label.name + ".pch")
     toolchain = find_cpp_toolchain(ctx)
     features = cc_common.configure_features(ctx = ctx, cc_toolchain = toolchain)
+    flags = ["-fpch-instantiate-templates", "-Xclang", "-fno-pch-timestamp", "-x", "c++-header"]
+    for header in ctx.attr.headers:
+        flags += ["-include", header]
     variables = cc_common.create_compile_variables(
         feature_configuration = features,
         cc_toolchain = toolchain,
-        source_file = header.path,
+        source_file = _FIRST,
         output_file = compiled.path,
-        quote_include_directories = depset(["."]),
-        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ctx.attr.copts + ["-x", "c++-header"],
+        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ctx.attr.copts + flags,
         use_pic = True,
     )
     ctx.actions.run(
@@ -34,24 +38,23 @@ def _precompiled_header_impl(ctx):
             action_name = _CPP_COMPILE,
             variables = variables,
         ),
-        inputs = depset([header] + ctx.files.includes, transitive = [toolchain.all_files]),
+        inputs = toolchain.all_files,
         outputs = [compiled],
         mnemonic = "CppPrecompile",
         progress_message = "Precompiling %s" % ctx.label,
     )
-    files = depset([header, compiled] + ctx.files.includes)
+    files = depset([compiled])
     return [
         DefaultInfo(files = files),
         CcInfo(compilation_context = cc_common.create_compilation_context(headers = files)),
     ]
 
-precompiled_header = rule(
-    implementation = _precompiled_header_impl,
-    doc = "A header for those that include_precompiled (crate.bzl).",
+precompiled_headers = rule(
+    implementation = _precompiled_headers_impl,
+    doc = "Headers for those that include_precompiled (crate.bzl).",
     attrs = {
-        "copts": attr.string_list(doc = "The flags of those that read it, besides those of the command line."),
-        "header": attr.label(allow_single_file = True, mandatory = True),
-        "includes": attr.label_list(allow_files = True, doc = "Headers that it includes."),
+        "copts": attr.string_list(doc = "The flags of those that read them, besides those of the command line."),
+        "headers": attr.string_list(doc = "As in #include <…>."),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },
     fragments = ["cpp"],

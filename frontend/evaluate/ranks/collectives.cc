@@ -51,8 +51,9 @@ Value CallCollective(Primitive primitive, const CallSite& site, const Context& c
   const auto axis = [&](const std::string& argument) -> int64_t {
     const auto number = IntArgument(given->at(argument), argument, 0, Code::kE0702, site, context);
     const dsl::syntax::Expression* expression = given->at(argument).expression;
-    const auto place =
-        number ? AxisArgument(expression ? *expression : *call.callee, Value{*number}, rank, context) : std::nullopt;
+    const auto place = number
+                           ? AxisArgument(expression ? *expression : *site.call.callee, Value{*number}, rank, context)
+                           : std::nullopt;
     ok &= place.has_value();
     return static_cast<int64_t>(place.value_or(0));
   };

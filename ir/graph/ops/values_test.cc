@@ -57,7 +57,7 @@ bool IsInteger(OpKind op, size_t input) {
 
 Tensor ValueOf(const Case& item) {
   const OpDefinition& op = DefinitionOf(item.op);
-  Attributes attributes{.values = item.attributes};
+  Attributes attributes = item.attributes;
   const auto error = CompleteAttributes(op, item.inputs.size(), attributes);
   EXPECT_FALSE(error.has_value()) << item.op << ": " << error->message;
   std::vector<TensorType> types;

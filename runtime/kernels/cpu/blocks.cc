@@ -198,8 +198,8 @@ inline void TransposeSquare(Block<const AnyWord> from, Block<AnyWord> to) {
     Bits turned[kLanes];
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes / 2; ++i) {
-      turned[2 * i] = __builtin_shuffle(rows[i], rows[i + kLanes / 2], lower);
-      turned[2 * i + 1] = __builtin_shuffle(rows[i], rows[i + kLanes / 2], upper);
+      turned[2 * i] = Shuffled(rows[i], rows[i + kLanes / 2], lower);
+      turned[2 * i + 1] = Shuffled(rows[i], rows[i + kLanes / 2], upper);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes; ++i) rows[i] = turned[i];

@@ -5,6 +5,8 @@
 #ifndef STAND_IN_MMA_H_
 #define STAND_IN_MMA_H_
 
+#include <immintrin.h>
+
 #include <cstdint>
 #include <cstring>
 
@@ -47,11 +49,7 @@ inline float StandInFloat(__nv_bfloat16 x) {
   return value;
 }
 
-inline float StandInFloat(__half x) {
-  _Float16 value;
-  std::memcpy(&value, &x.bits, sizeof value);
-  return static_cast<float>(value);
-}
+__attribute__((target("f16c"))) inline float StandInFloat(__half x) { return _cvtsh_ss(x.bits); }
 
 inline int StandInRow(int element) { return (element * 32 + StandInLane()) / 16; }
 inline int StandInColumn(int element) { return (element * 32 + StandInLane()) % 16; }
