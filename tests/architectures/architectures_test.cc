@@ -15,6 +15,10 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/proof/interpret/interpret.h"
 #include "ir/transforms/differentiate/differentiate.h"
+#include "search/cluster/presets.h"
+#include "search/cluster/resolve.h"
+#include "search/memory/memory.h"
+#include "search/search.h"
 #include "tests/collective_counts/programs.h"
 
 namespace cleave::tests {
@@ -130,6 +134,30 @@ TEST(Architectures, AreTheSameHoweverTheyAreSplit) {
     SCOPED_TRACE(expected.model);
     const frontend::Module module = ModuleOf(expected);
     for (const int devices : {1, 4}) CompileModule(module, devices);
+  }
+}
+
+// The predicted time of a step on eight GPUs, of the model as its file has it.
+Seconds StepFoundBy(ir::SearchAlgorithm algorithm, const std::string& model) {
+  frontend::Module module = ModuleOf({.model = model});
+  module.pins.settings.search = algorithm;
+  const absl::StatusOr<ir::Graph> graph = ir::Differentiate(module.graph, module.updates);
+  Diagnostics diagnostics;
+  const auto cluster =
+      search::ResolveCluster({.name_or_path = "h100x8", .devices = 8}, *search::FindPreset("h100x8"), diagnostics);
+  search::SearchOptions options = search::OptionsFrom(module.pins.settings);
+  options.execution = {.overlaps = true};
+  const auto plan = search::Search(*graph, *cluster, module.pins, options, diagnostics);
+  EXPECT_TRUE(plan.has_value()) << model;
+  return search::StepOf(*search::ProgramOf(*graph, *plan, options.execution), *cluster, options.execution);
+}
+
+// Their batch norms send vectors, each of which takes the latency of a collective.
+TEST(Architectures, DataParallelIsNotFasterThanWhatIsFound) {
+  for (const std::string model : {"examples/resnet/resnet.model", "examples/unet/unet.model"}) {
+    EXPECT_LE(StepFoundBy(ir::SearchAlgorithm::kSapp, model).value(),
+              StepFoundBy(ir::SearchAlgorithm::kDataParallel, model).value())
+        << model;
   }
 }
 
