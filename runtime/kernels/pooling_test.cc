@@ -1,6 +1,7 @@
 // Compares pooling with loops over whole images: a piece of the result must equal the result of the piece.
 #include "runtime/kernels/pooling.h"
 
+#include <cmath>
 #include <limits>
 #include <random>
 #include <vector>
@@ -161,6 +162,44 @@ TEST(PoolingTest, Images) {
   Check(2, Whole(7, halves), Whole(5, halves));
   Check(2, Whole(7, {.kernel = 3, .padding = 1}), Whole(9, {.kernel = 3, .stride = 2, .padding = 2}));
   Check(1, Whole(11, {.kernel = 2, .stride = 3}), Whole(10, {.kernel = 4, .stride = 3, .padding = 1}));
+}
+
+// Rows longer and shorter than vectors, of kernels that lie side by side.
+TEST(PoolingTest, Pairs) {
+  const Sliding halves = {.kernel = 2, .stride = 2};
+  Check(3, Whole(4, halves), Whole(46, halves));
+  Check(2, Whole(9, {.kernel = 3, .stride = 3}), Whole(34, halves));
+}
+
+TEST(PoolingTest, ANanIsTheLargest) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  // Two rows of places, and three places in each.
+  const Placed<float> x({1, nan, infinity, 5, -infinity, -infinity, 9, nan, nan, 5,   -infinity, -infinity,  //
+                         2, 2,   0,        1, -infinity, 3,         2, 2,   7,   nan, infinity,  4});
+  for (const int64_t stride : {2, 1}) {
+    const Sliding columns = Whole(6, {.kernel = 2, .stride = stride});
+    const Sliding rows = Whole(4, {.kernel = 2, .stride = 2});
+    const int64_t count = 2 * columns.output.size;
+    const Placed<float> y(count);
+    const Placed<int32_t> index(count);
+    MaxPool(x, 1, rows, columns, y);
+    MaxPoolIndex(x, 1, rows, columns, index);
+    const int64_t step = 2 / stride;
+    const auto at = [&](int64_t i, int64_t j) { return static_cast<size_t>(i * columns.output.size + j * step); };
+    EXPECT_TRUE(std::isnan(y.Values()[at(0, 0)]));
+    EXPECT_EQ(index.Values()[at(0, 0)], 1);
+    EXPECT_TRUE(std::isnan(y.Values()[at(0, 1)]));
+    EXPECT_EQ(index.Values()[at(0, 1)], 2);
+    EXPECT_EQ(y.Values()[at(0, 2)], -infinity);
+    EXPECT_EQ(index.Values()[at(0, 2)], 0);
+    EXPECT_EQ(y.Values()[at(1, 0)], 2);
+    EXPECT_EQ(index.Values()[at(1, 0)], 0);
+    EXPECT_TRUE(std::isnan(y.Values()[at(1, 1)]));
+    EXPECT_EQ(index.Values()[at(1, 1)], 3);
+    EXPECT_EQ(y.Values()[at(1, 2)], infinity);
+    EXPECT_EQ(index.Values()[at(1, 2)], 2);
+  }
 }
 
 // Enough elements for several threads.
