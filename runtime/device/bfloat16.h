@@ -16,6 +16,12 @@ struct BFloat16 {
   uint16_t bits = 0;
 
   BFloat16() = default;
+  BFloat16(const BFloat16&) = default;
+  // A copy of the number, because GCC makes no vectors of a loop that copies a struct.
+  CLEAVE_PORTABLE BFloat16& operator=(const BFloat16& other) {
+    bits = other.bits;
+    return *this;
+  }
 
   // A NaN stays a NaN: the rounding works on the bits, where a carry could make it infinity.
   CLEAVE_PORTABLE explicit BFloat16(float x) {

@@ -18,6 +18,12 @@ struct Float16 {
   uint16_t bits = 0;
 
   Float16() = default;
+  Float16(const Float16&) = default;
+  // A copy of the number, because GCC makes no vectors of a loop that copies a struct.
+  CLEAVE_PORTABLE Float16& operator=(const Float16& other) {
+    bits = other.bits;
+    return *this;
+  }
 
   CLEAVE_PORTABLE explicit Float16(float x) {
 #if defined(__CUDA_ARCH__)

@@ -77,7 +77,7 @@ std::vector<T> Random(int64_t count, uint32_t seed) {
 template <typename T>
 std::vector<double> Wide(const std::vector<T>& values) {
   std::vector<double> wide;
-  for (const T value : values) wide.push_back(static_cast<float>(value));
+  for (const T& value : values) wide.push_back(static_cast<float>(value));
   return wide;
 }
 

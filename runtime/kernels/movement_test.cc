@@ -21,7 +21,7 @@ std::vector<T> Numbers(int64_t count) {
 template <typename T>
 std::vector<float> AsFloats(const std::vector<T>& values) {
   std::vector<float> floats;
-  for (const T value : values) floats.push_back(static_cast<float>(value));
+  for (const T& value : values) floats.push_back(static_cast<float>(value));
   return floats;
 }
 

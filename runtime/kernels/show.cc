@@ -53,7 +53,7 @@ std::string Packed(const T* numbers, size_t count) {
 template <typename T>
 std::vector<T> Unpacked(const std::string& bytes) {
   std::vector<T> numbers(bytes.size() / sizeof(T));
-  if (!bytes.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(static_cast<void*>(numbers.data()), bytes.data(), bytes.size());
   return numbers;
 }
 

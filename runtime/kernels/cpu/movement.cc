@@ -65,7 +65,7 @@ void CopyWalk(const T* source, const Walk& all, T* target) {
       rest /= walk.size[d];
     }
     if (from_step == 1 && to_step == 1) {
-      std::memcpy(to, from, static_cast<size_t>(run) * sizeof(T));
+      std::memcpy(static_cast<void*>(to), from, static_cast<size_t>(run) * sizeof(T));
     } else {
       for (int64_t j = 0; j < run; ++j) to[j * to_step] = from[j * from_step];
     }

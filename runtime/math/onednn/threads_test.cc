@@ -17,10 +17,10 @@ void ExpectCounts(int64_t size) {
   std::vector<T> results(static_cast<size_t>(size * size));
   for (int round = 0; round < 20; ++round) {
     MatMul({.m = size, .n = size, .k = size}, ones.data(), ones.data(), results.data(), ones.data());
-    for (const T result : results) ASSERT_EQ(static_cast<float>(result), size + 1);
+    for (const T& result : results) ASSERT_EQ(static_cast<float>(result), size + 1);
     const Sliding whole = {.input = {0, size + 1}, .output = {0, size}, .kernel = 2};
     Conv2d({1, 2, 1, 2}, whole, whole, ones.data(), ones.data(), results.data());
-    for (const T result : results) ASSERT_EQ(static_cast<float>(result), 8);
+    for (const T& result : results) ASSERT_EQ(static_cast<float>(result), 8);
   }
 }
 
