@@ -93,9 +93,6 @@ case $launch in
     command -v mpirun >/dev/null 2>&1 || fail 5 "mpirun is not there: install MPI (Debian: openmpi-bin)"
     build mpi program starter
     # Ranks share the cores. They are not bound: a bound rank would keep its threads on one core.
-    threads=$(($(nproc 2>/dev/null || echo 1) / ranks))
-    [ "$threads" -ge 1 ] || threads=1
-    export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$threads}"
     # Root may start it, as containers do.
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     set -- mpirun -n "$ranks" --bind-to none --oversubscribe --output-filename log_output ./program "$@"

@@ -2,13 +2,14 @@
 
 #include <omp.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
 #include <vector>
+
+#include "runtime/launch/cores.h"
 
 namespace cleave::runtime {
 namespace {
@@ -32,12 +33,6 @@ double TimeoutSeconds() {
 
 }  // namespace
 
-int ThreadsPerRank(const Comm& comm) {
-  const int cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  // A bound process may use fewer cores than its share.
-  return std::max(1, std::min(omp_get_num_procs() / comm.ranks_in_this_process(), cores / comm.ranks_on_this_host()));
-}
-
 Result<std::unique_ptr<Comm>> Join(const LaunchPlan& plan, Watch& watch) {
   watch.StartWatchdog(RankFromEnvironment().value_or(0), TimeoutSeconds());
   Result<std::unique_ptr<Comm>> started = Comm::Start(plan.mesh, watch);
@@ -54,7 +49,12 @@ Result<std::unique_ptr<Comm>> Join(const LaunchPlan& plan, Watch& watch) {
     Leave(std::move(comm), *error);
     return *error;
   }
-  if (std::getenv("OMP_NUM_THREADS") == nullptr) omp_set_num_threads(ThreadsPerRank(*comm));
+  const int share = ThreadsPerRank(*comm);
+  if (plan.threads.has_value()) {
+    omp_set_num_threads(*plan.threads);
+  } else if (std::getenv("OMP_NUM_THREADS") == nullptr) {
+    omp_set_num_threads(share);
+  }
   return comm;
 }
 

@@ -7,7 +7,7 @@
 //   if (std::optional<Error> error = Agree(*comm, mine)) return Leave(std::move(comm), *error);
 //
 // Environment: CLEAVE_TIMEOUT, seconds after which a rank that stands still ends the job (FitTimeout); OMP_NUM_THREADS,
-// threads per rank (cores of the host divided by its ranks).
+// threads per rank (else its share of the cores, cores.h).
 #ifndef CLEAVE_RUNTIME_LAUNCH_LAUNCH_H_
 #define CLEAVE_RUNTIME_LAUNCH_LAUNCH_H_
 
@@ -25,7 +25,8 @@ namespace cleave::runtime {
 
 struct LaunchPlan {
   Mesh mesh;
-  int only_rank = -1;  // A program written for one rank of the mesh; -1: for all.
+  int only_rank = -1;                         // A program written for one rank of the mesh; -1: for all.
+  std::optional<int> threads = std::nullopt;  // Of this rank; nullopt: what the environment says, or its share.
 };
 
 // Joins the job; called on the thread of the rank (RunRanks, runtime/comm). An Error, on every rank and already printed
@@ -45,9 +46,6 @@ std::string FromFirst(Comm& comm, const std::string& text);
 
 // Prints an agreed error on rank 0, leaves the job and returns the exit code.
 int Leave(std::unique_ptr<Comm> comm, const Error& error);
-
-// Threads that this rank should use: its share of the host's cores, and of those that its process may use.
-int ThreadsPerRank(const Comm& comm);
 
 }  // namespace cleave::runtime
 
