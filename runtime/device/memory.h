@@ -36,6 +36,9 @@ void CopyFromHost(const T* host, int64_t count, T* tensor) {
   CopyFromHost(static_cast<const void*>(host), static_cast<void*>(tensor), count * static_cast<int64_t>(sizeof(T)));
 }
 
+// Returns when all work of the current stream is done.
+void FinishWork();
+
 // Whether tensors lie in the host's memory and work is done when it is asked for: on a CPU.
 bool TensorsAreOnHost();
 

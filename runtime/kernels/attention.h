@@ -29,6 +29,13 @@ struct AttentionShape {
   int64_t first_row = 0;
 };
 
+// Of the two products of the forward pass; half of them where queries see the keys up to their own.
+inline double FlopsOf(const AttentionShape& shape) {
+  const double scores = static_cast<double>(shape.matrices * shape.rows) * static_cast<double>(shape.columns);
+  return (shape.causal ? 2.0 : 4.0) * scores * static_cast<double>(shape.head);
+}
+constexpr double kGradientOverForward = 2.5;  // It has five products, with that of the scores, which it makes again.
+
 constexpr int64_t kLargestHead = 128;
 
 template <typename T>

@@ -63,6 +63,12 @@ inline int64_t ElementsOfY(const ConvolutionShape& shape) {
   return shape.sizes.samples * shape.sizes.filters * shape.rows.output.size * shape.columns.output.size;
 }
 
+// Two operations for each weight that is under a place of y, padding included; the same in all directions.
+inline double FlopsOf(const ConvolutionShape& shape) {
+  const int64_t weights = shape.sizes.filter_channels * shape.rows.kernel * shape.columns.kernel;
+  return 2.0 * static_cast<double>(ElementsOfY(shape)) * static_cast<double>(weights);
+}
+
 }  // namespace cleave::runtime
 
 #endif  // CLEAVE_RUNTIME_MATH_CONVOLUTION_SHAPE_H_

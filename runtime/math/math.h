@@ -30,6 +30,10 @@ struct MatMulShape {
   }
 };
 
+inline double FlopsOf(const MatMulShape& shape) {
+  return 2.0 * static_cast<double>(shape.batch * shape.m) * static_cast<double>(shape.n * shape.k);
+}
+
 // c = a b + bias. `bias`, if there is one: n values, added to every row. What a library needs for a shape is prepared
 // when a thread first uses it, and kept. In is float, BFloat16 or Float16, and Out is In or float.
 template <typename In, typename Out>

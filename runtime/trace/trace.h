@@ -56,7 +56,7 @@ MissingRanks FindMissing(const std::vector<SeenRank>& ranks, int own);
 class OpListener {
  public:
   virtual ~OpListener() = default;
-  virtual void EndOf(OpName op) = 0;
+  virtual void EndOf(OpName op, int line) = 0;
 };
 
 class Watch {
@@ -156,7 +156,7 @@ class Watch {
   OpName Op() const { return {op_.load(std::memory_order_relaxed), layer_.load(std::memory_order_relaxed)}; }
   void Begin(OpName op, int line, const Tensor& result) {
     if (checking_) ScanResult();
-    if (listener_ != nullptr) listener_->EndOf(Op());
+    if (listener_ != nullptr) listener_->EndOf(Op(), line_.load(std::memory_order_relaxed));
     op_.store(op.text, std::memory_order_relaxed);
     layer_.store(op.layer, std::memory_order_relaxed);
     line_.store(line, std::memory_order_relaxed);

@@ -44,7 +44,7 @@ std::optional<Error> CheckEvaluation(const TrainingSettings& settings, const Opt
 }
 
 Evaluation::Evaluation(const TrainingSettings& settings, const Context& context, uint64_t& step,
-                       TrainingProgram& program, Batches& batches, Feed& feed, bool is_recordable)
+                       TrainingProgram& program, Batches& batches, Feed& feed, Profile& profile, bool is_recordable)
     : settings_(settings),
       comm_(context.comm),
       watch_(context.watch),
@@ -53,6 +53,7 @@ Evaluation::Evaluation(const TrainingSettings& settings, const Context& context,
       program_(program),
       batches_(batches),
       feed_(feed),
+      profile_(settings.mode == Mode::kTrain ? nullptr : &profile),
       phase_("a test batch", is_recordable, context.comm, context.watch) {
   for (const ModelInput& input : program_.Inputs()) has_mask_ |= input.name == kSampleMask;
   for (const NamedMetric& metric : settings_.metrics) {
@@ -79,8 +80,10 @@ EvaluationRecord Evaluation::Over(DataPart part, bool with_loss) {
   observer_.Begin(Occasion::kTest);
   program_.Prepare({.step = 0});
   for (int64_t index = 0; index < count; ++index) {
+    if (profile_ != nullptr) profile_->BeginStep();
     record.samples += feed_.OfPart(part, index);
     phase_.Run([&] { program_.RunBatch(/*metrics=*/true, /*gradients=*/false); });
+    if (profile_ != nullptr) profile_->EndStep();
     observer_.Show();
     for (size_t i = 0; i < metrics.size(); ++i) {
       if (index >= whole && is_of_loss_[i]) continue;

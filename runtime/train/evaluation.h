@@ -14,6 +14,7 @@
 #include "runtime/train/feed.h"
 #include "runtime/train/options.h"
 #include "runtime/train/phase.h"
+#include "runtime/train/profile.h"
 #include "runtime/train/report.h"
 #include "runtime/train/train.h"
 
@@ -30,7 +31,7 @@ class Evaluation {
  public:
   // `step`: Context::step. All of it outlives the evaluation.
   Evaluation(const TrainingSettings& settings, const Context& context, uint64_t& step, TrainingProgram& program,
-             Batches& batches, Feed& feed, bool is_recordable);
+             Batches& batches, Feed& feed, Profile& profile, bool is_recordable);
 
   // Changes neither parameters nor what the optimizer keeps of them. The values are the same on all ranks.
   //
@@ -50,6 +51,7 @@ class Evaluation {
   TrainingProgram& program_;
   Batches& batches_;
   Feed& feed_;
+  Profile* const profile_;  // Of a program that does not train; else null.
   Phase phase_;
   bool has_mask_ = false;
   std::vector<bool> is_of_loss_;  // By metric.

@@ -40,6 +40,8 @@ std::vector<FlagText> TrainingFlags(const TrainingSettings& settings) {
       {"--keep K", "how many checkpoints are kept" + Whole(settings.keep_checkpoints)},
       {"--checkpoints DIR", "their folder, instead of `checkpoints` in that of run.json"},
       {"--resume [DIR]", "go on from the last good checkpoint of the folder, or of DIR, or from DIR itself"},
+      {"--threads N", "threads of each rank, instead of its share of the cores"},
+      {"--profile [FILE]", "where the time of a step goes, and each op of the first ones in FILE, a Chrome trace"},
       {"--quiet", "no output but errors"}};
   if (!settings.best.measure.empty()) {
     flags.push_back({"--patience K", "evaluations without a better one, after which training stops; 0: it does not" +
@@ -145,6 +147,9 @@ std::string Usage(const std::string& program, const TrainingSettings& settings) 
            "  --tokenizer PATH    the tokenizer, or the text whose bytes are tokens, instead of where the model says\n"
            "  --seed S            of what is drawn\n"
            "  --out DIR           folder of run.json\n"
+           "  --threads N         threads of each rank, instead of its share of the cores\n"
+           "  --profile [FILE]    where the time of a step goes, and each op of the first ones in FILE, a Chrome "
+           "trace\n"
            "  --quiet             no output but the texts and errors";
   }
   std::string text = "usage: " + program + " [flags]";
@@ -177,9 +182,9 @@ Result<Options> ParseOptions(int argc, const char* const* argv, const TrainingSe
       value = flag.substr(equals + 1);
       flag.resize(equals);
     }
-    if (flag == "--resume" && !generates) {
+    if ((flag == "--resume" && !generates) || flag == "--profile") {
       const bool follows = !value.has_value() && i + 1 < argc && argv[i + 1][0] != '-';
-      options.resume = follows ? argv[++i] : value.value_or("");
+      (flag == "--resume" ? options.resume : options.profile) = follows ? argv[++i] : value.value_or("");
       continue;
     }
     struct Number {
@@ -188,18 +193,22 @@ Result<Options> ParseOptions(int argc, const char* const* argv, const TrainingSe
       std::optional<int64_t>* target;
     };
     std::optional<int64_t> seed;
-    const Number numbers[] = {
-        {"--steps", 1, &options.steps},         {"--epochs", 1, &options.epochs},
-        {"--log-every", 0, &options.log_every}, {"--checkpoint-every", 0, &options.checkpoint_every},
-        {"--keep", 1, &options.keep},           {"--eval-every", 0, &options.evaluate_every},
-        {"--patience", 0, &options.patience},   {"--seed", 0, &seed}};
+    const Number numbers[] = {{"--steps", 1, &options.steps},
+                              {"--epochs", 1, &options.epochs},
+                              {"--log-every", 0, &options.log_every},
+                              {"--checkpoint-every", 0, &options.checkpoint_every},
+                              {"--keep", 1, &options.keep},
+                              {"--eval-every", 0, &options.evaluate_every},
+                              {"--patience", 0, &options.patience},
+                              {"--threads", 1, &options.threads},
+                              {"--seed", 0, &seed}};
     const Number* number = nullptr;
     for (const Number& candidate : numbers) {
       if (flag == candidate.flag) number = &candidate;
     }
     const bool is_text =
         flag == "--out" || flag == "--data" || flag == "--params" || flag == "--log-ranks" || flag == "--checkpoints";
-    const bool is_other = generates && flag != "--out" && flag != "--params" && flag != "--seed";
+    const bool is_other = generates && flag != "--out" && flag != "--params" && flag != "--seed" && flag != "--threads";
     if (flag == "--patience" && settings.best.measure.empty()) number = nullptr;
     const auto named = [&](const std::string& name) {
       return std::any_of(settings.numbers.begin(), settings.numbers.end(),
@@ -320,6 +329,11 @@ std::string FlagsText(const Options& options) {
   add("patience", options.patience);
   add("checkpoint-every", options.checkpoint_every);
   add("keep", options.keep);
+  // Ranks gather what they have measured.
+  if (options.profile.has_value()) {
+    text += Format("%s--profile%s%s", text.empty() ? "" : " ", options.profile->empty() ? "" : " ",
+                   options.profile->c_str());
+  }
   for (const auto& [name, value] : options.numbers) {
     const bool has_flag = HasFlag(name);
     text += Format("%s--%s%s%s%.17g", text.empty() ? "" : " ", has_flag ? "" : "set ", name.c_str(),

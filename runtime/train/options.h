@@ -1,5 +1,6 @@
 // The flags of a generated program, all optional:
-//   --steps K --epochs K --seed S --log-every K --log-ranks 0|all --out DIR --data PATH --quiet
+//   --steps K --epochs K --seed S --log-every K --log-ranks 0|all --out DIR --data PATH --quiet --profile [FILE]
+//   --threads N
 //   --params PATH --eval-every K --patience K --checkpoint-every K --keep K --checkpoints DIR --resume [DIR]
 // and for each of TrainingSettings::numbers --set NAME=X, or --NAME X where the name has no dot, such as --lr X.
 #ifndef CLEAVE_RUNTIME_TRAIN_OPTIONS_H_
@@ -32,6 +33,8 @@ struct Options {
   std::optional<int64_t> keep;
   std::optional<std::string> checkpoints;  // Their folder; nullopt: `checkpoints` in `out`.
   std::optional<std::string> resume;       // A checkpoint, or a folder of them; empty: the folder of this run.
+  std::optional<std::string> profile;      // The file of its trace; empty: a table alone.
+  std::optional<int64_t> threads;          // Of each rank.
   std::vector<Flag> others;                // Of a program that generates: its own flags.
   std::vector<std::pair<std::string, double>> numbers;  // By TrainingSettings::numbers, in the order of the flags.
   bool quiet = false;                                   // Prints errors only, and no step lines.

@@ -39,6 +39,18 @@ TEST(ParseOptions, AllGivenInBothForms) {
   EXPECT_TRUE(options.value().quiet);
 }
 
+TEST(ParseOptions, AProfileWithAFileOrWithout) {
+  EXPECT_FALSE(Parse({}).value().profile.has_value());
+  EXPECT_EQ(Parse({"--profile"}).value().profile, "");
+  EXPECT_EQ(Parse({"--profile", "--quiet"}).value().profile, "");
+  EXPECT_EQ(Parse({"--profile", "a.json"}).value().profile, "a.json");
+  EXPECT_EQ(Parse({"--profile=a.json"}).value().profile, "a.json");
+  EXPECT_EQ(FlagsText(Parse({"--profile=a.json"}).value()), "--profile a.json");
+  TrainingSettings generates;
+  generates.mode = Mode::kGenerate;
+  EXPECT_EQ(Parse({"--profile=a.json"}, generates).value().profile, "a.json");
+}
+
 TEST(ParseOptions, MistakesAreUsageErrors) {
   const struct {
     std::vector<const char*> flags;

@@ -75,7 +75,7 @@ RedistributionLog::~RedistributionLog() {
   if (on_) watch_.TellOf(nullptr);
 }
 
-void RedistributionLog::EndOf(OpName op) {
+void RedistributionLog::EndOf(OpName op, int) {
   const int64_t bytes = BytesOf(comm_);
   Measured& measured = measured_[op.ToString()];
   ++measured.runs;

@@ -36,7 +36,7 @@ class RedistributionLog final : public OpListener {
   void Print();
 
  private:
-  void EndOf(OpName op) override;
+  void EndOf(OpName op, int line) override;
 
   const Comm& comm_;
   Watch& watch_;

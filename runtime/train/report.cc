@@ -250,6 +250,11 @@ void Report::Summary(const RunRecord& run, int64_t batch) {
               median > 0 ? static_cast<double>(batch) / median : 0));
 }
 
+void Report::Profile(const RunRecord& run) {
+  if (!run.profile.has_value() || !outputs_.files) return;
+  for (const std::string& line : ProfileLines(*run.profile)) Line(line);
+}
+
 std::string RunJson(const RunRecord& run) {
   const double steps = static_cast<double>(std::max<size_t>(1, run.step_seconds.size()));
   const double total = std::accumulate(run.step_seconds.begin(), run.step_seconds.end(), 0.0);
@@ -286,6 +291,7 @@ std::string RunJson(const RunRecord& run) {
   all.Add("data_bytes", PerRank(run.data_bytes));
   all.Add("sent_bytes", sent_bytes);
   all.Add("collectives", collectives);
+  if (run.profile.has_value()) all.Add("profile", ProfileJson(*run.profile));
   if (run.generation.has_value()) {
     JsonObject generation;
     generation.AddInteger("prompt_tokens", run.generation->prompt_tokens);

@@ -16,6 +16,7 @@
 #include "runtime/error/error.h"
 #include "runtime/json/json_writer.h"
 #include "runtime/lock/lock.h"
+#include "runtime/train/profile.h"
 #include "runtime/train/train.h"
 
 namespace cleave::runtime {
@@ -69,8 +70,9 @@ struct RunRecord {
   std::vector<Table> test_tables;
   std::optional<BestSoFar> best;
   std::optional<GenerationRecord> generation;
-  int64_t resumed_after = 0;  // The step.
-  int64_t stopped_after = 0;  // The step at which patience was over; 0: it was not.
+  std::optional<ProfileRecord> profile;  // Of rank 0.
+  int64_t resumed_after = 0;             // The step.
+  int64_t stopped_after = 0;             // The step at which patience was over; 0: it was not.
 };
 
 double Median(std::vector<double> values);  // 0 for none.
@@ -105,6 +107,8 @@ class Report {
   // A line in metrics.jsonl.
   void WriteEvaluation(int64_t step, int64_t epoch, const EvaluationRecord& record);
   void Summary(const RunRecord& run, int64_t batch);
+  // The table, where there is a profile.
+  void Profile(const RunRecord& run);
 
   // Writes run.json completely, or not at all.
   std::optional<Error> WriteRun(const RunRecord& run);

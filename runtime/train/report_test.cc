@@ -162,6 +162,51 @@ TEST(Report, RunJson) {
             "\"test\":{\"accuracy\":0.97}}\n");
 }
 
+ProfileRecord TwoOps() {
+  ProfileRecord profile;
+  profile.steps = 2;
+  profile.seconds = 0.02;
+  profile.ops.push_back({.name = "h1.matmul", .place = "a.model:7", .calls = 4, .seconds = 0.015, .flops = 3e9});
+  profile.ops.push_back({.name = "",
+                         .place = "",
+                         .calls = 2,
+                         .seconds = 0.005,
+                         .communication_seconds = 0.004,
+                         .flops = 0,
+                         .sent_bytes = 1e6});
+  return profile;
+}
+
+TEST(Profile, TableOfAStep) {
+  EXPECT_EQ(
+      ProfileLines(TwoOps()),
+      (std::vector<std::string>{"profile of 2 steps on rank 0: 10.000 ms a step, of which 2.000 ms in collectives",
+                                "op                place       calls        ms    share   GFLOP/s    GB/s",
+                                "h1.matmul         a.model:7       2     7.500   75.0 %     200.0        ",
+                                "(outside of ops)                  1     2.500   25.0 %               0.2"}));
+  EXPECT_EQ(ProfileLines({}),
+            std::vector<std::string>{"profile: no step was measured, because the first one only prepares"});
+}
+
+TEST(Profile, ShortOpsAreSummedUp) {
+  ProfileRecord profile = TwoOps();
+  while (profile.ops.size() < 43) profile.ops.push_back({.name = "h2", .place = "", .calls = 2, .seconds = 0.001});
+  const std::vector<std::string> lines = ProfileLines(profile);
+  EXPECT_EQ(lines.size(), 43u);
+  EXPECT_EQ(lines.back(), "3 more: 1.500 ms, 15.0 %; run.json has them");
+}
+
+TEST(Profile, IsInRunJson) {
+  RunRecord run;
+  run.profile = TwoOps();
+  EXPECT_NE(RunJson(run).find("\"profile\":{\"steps\":2,\"step_seconds\":0.01,\"communication_seconds\":0.002,"
+                              "\"ops\":[{\"op\":\"h1.matmul\",\"place\":\"a.model:7\",\"calls\":2,\"seconds\":0.0075,"
+                              "\"flops\":1500000000},{\"op\":\"\",\"calls\":1,\"seconds\":0.0025,"
+                              "\"communication_seconds\":0.002,\"sent_bytes\":500000}]}"),
+            std::string::npos)
+      << RunJson(run);
+}
+
 TEST(Report, RunJsonOfEvaluations) {
   RunRecord run;
   run.validation = {{"loss", 0.5}};

@@ -69,7 +69,8 @@ Run::Run(const TrainingSettings& settings, const Options& options, const Context
       redistributions_(redistributions),
       feed_(program.Inputs(), batches),
       parameters_(parameters),
-      evaluation_(settings, context, step, program, batches, feed_, recordable_),
+      profile_(options.profile, settings.model_file, context.comm, context.watch),
+      evaluation_(settings, context, step, program, batches, feed_, profile_, recordable_),
       evaluate_every_(options.evaluate_every.value_or(settings.evaluate_every)),
       evaluates_loss_(AsksForEvaluation(settings, options)) {}
 
@@ -152,8 +153,10 @@ std::optional<Error> Run::Predict() {
   observer_.Begin(Occasion::kTest);
   program_.Prepare({.step = 0});
   for (int64_t index = 0; index < count && !error.has_value(); ++index) {
+    profile_.BeginStep();
     const int64_t samples = feed_.OfPart(DataPart::kTest, index);
     predict_.Run([&] { program_.RunBatch(/*metrics=*/false, /*gradients=*/false); });
+    profile_.EndStep();
     observer_.Show();
     error = files.Append(observer_.TakeOutputs(), samples);
     // One message for some batches.
@@ -173,6 +176,7 @@ std::optional<Error> Run::Predict() {
 RunRecord Run::Finish(ExitCode code) {
   record_.resumed_after = done_;
   record_.best = best_.so_far();
+  record_.profile = profile_.Take();
   for (const NamedNumber& number : settings_.numbers) record_.numbers.emplace_back(number.name, *number.place);
   MeasureRun(comm_, program_, code, saving_.bytes(), batches_.bytes(), record_);
   return record_;
@@ -182,6 +186,7 @@ std::optional<Error> Run::Step(int64_t step, int64_t total, bool logged) {
   const double start = Now();
   const double communicated = CommunicationSeconds(comm_);
   const StepScalars scalars = Scalars(step + 1);
+  profile_.BeginStep();
   step_ = static_cast<uint64_t>(step) + 1;
   feed_.Training(step);
   observer_.Begin(Occasion::kTraining, logged);
@@ -205,6 +210,7 @@ std::optional<Error> Run::Step(int64_t step, int64_t total, bool logged) {
   const double squares = logged ? parameter_norm_.Squares() : 0;
   shown += Now() - before;
   update_.Run([&] { program_.Update(scalars); });
+  profile_.EndStep();
   shown += Show();
   record.watched = observer_.TakeWatched();
   redistributions_.Print();

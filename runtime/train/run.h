@@ -17,6 +17,7 @@
 #include "runtime/train/options.h"
 #include "runtime/train/parameter_norm.h"
 #include "runtime/train/phase.h"
+#include "runtime/train/profile.h"
 #include "runtime/train/redistributions.h"
 #include "runtime/train/report.h"
 #include "runtime/train/saving.h"
@@ -37,6 +38,9 @@ class Run {
 
   // Gathers what every rank measured.
   RunRecord Finish(ExitCode code);
+
+  // Writes the trace of a profile, if one is wanted. An Error that all ranks agree on.
+  std::optional<Error> WriteTrace() { return profile_.WriteTrace(); }
 
  private:
   // Trains, evaluates and tests. Returns an Error when a value is not finite.
@@ -86,7 +90,8 @@ class Run {
   Feed feed_;
   const std::vector<ParameterView>& parameters_;
   const ParameterNorm parameter_norm_{comm_, parameters_, settings_.of_training};
-  const bool recordable_ = program_.IsRecordable() && comm_.IsRecordable();
+  Profile profile_;
+  const bool recordable_ = program_.IsRecordable() && comm_.IsRecordable() && !profile_.is_on();
   Phase gradients_{"the gradients", recordable_, comm_, watch_};
   Phase with_metrics_{"the metrics and gradients", recordable_, comm_, watch_};
   Phase update_{"the update", recordable_, comm_, watch_};

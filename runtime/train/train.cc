@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/comm/run_ranks.h"
+#include "runtime/launch/cores.h"
 #include "runtime/launch/launch.h"
 #include "runtime/train/best.h"
 #include "runtime/train/evaluation.h"
@@ -18,6 +19,7 @@
 #include "runtime/train/options.h"
 #include "runtime/train/parameters.h"
 #include "runtime/train/phase.h"
+#include "runtime/train/profile.h"
 #include "runtime/train/redistributions.h"
 #include "runtime/train/report.h"
 #include "runtime/train/resume.h"
@@ -105,13 +107,17 @@ std::optional<Error> GenerateJoined(const TrainingSettings& settings, const Opti
   watch.Finish();
   report.value().Begin(0);
   RunRecord record;
-  Phase phase("a step of generation", program->IsRecordable() && comm.IsRecordable(), comm, watch);
+  Profile profile(options.profile, settings.model_file, comm, watch);
+  const bool recordable = program->IsRecordable() && comm.IsRecordable() && !profile.is_on();
+  Phase phase("a step of generation", recordable, comm, watch);
   const auto compute = [&] {
     const double start = Now();
+    profile.BeginStep();
     phase.Run([&] {
       program->RunBatch(/*metrics=*/false, /*gradients=*/false);
       program->Update({.step = 0});
     });
+    profile.EndStep();
     record.step_seconds.push_back(Now() - start);
   };
   const Result<GenerationRecord> made =
@@ -119,10 +125,13 @@ std::optional<Error> GenerateJoined(const TrainingSettings& settings, const Opti
   if (!made.ok()) return made.error();
   record.generation = made.value();
   record.seconds = made.value().seconds;
+  record.profile = profile.Take();
   MeasureRun(comm, *program, ExitCode::kDone, 0, 0, record);
   const auto tokens = static_cast<double>(made.value().tokens);
   report.value().Line(Format("%" PRId64 " tokens in %.2f s | %.1f tokens/s", made.value().tokens, record.seconds,
                              tokens / record.seconds));
+  report.value().Profile(record);
+  if (auto error = profile.WriteTrace()) return error;
   return Agree(comm, report.value().WriteRun(record));
 }
 
@@ -196,6 +205,8 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   }
   const RunRecord record = run.Finish(error.has_value() ? error->code : ExitCode::kDone);
   if (!error.has_value() && trains) report.value().Summary(record, batches.value()->batch());
+  report.value().Profile(record);
+  if (!error.has_value()) error = run.WriteTrace();
   const std::optional<Error> unwritten = Agree(comm, report.value().WriteRun(record));
   return error.has_value() ? error : unwritten;
 }
@@ -223,7 +234,9 @@ std::optional<Error> CheckSameFlags(Comm& comm, const Options& options) {
 int TrainRank(const TrainingSettings& settings, const Result<Options>& options, CreateProgram create,
               const std::string& folder) {
   Watch watch(settings.model_file);
-  Result<std::unique_ptr<Comm>> joined = Join({settings.mesh, settings.only_rank}, watch);
+  LaunchPlan plan = {settings.mesh, settings.only_rank};
+  if (options.ok() && options.value().threads.has_value()) plan.threads = static_cast<int>(*options.value().threads);
+  Result<std::unique_ptr<Comm>> joined = Join(plan, watch);
   if (!joined.ok()) return static_cast<int>(joined.error().code);
   std::unique_ptr<Comm> comm = std::move(joined.value());
   // Under mpirun ranks must leave together: the first rank that ends with an error makes mpirun end the others.
@@ -239,6 +252,7 @@ int TrainRank(const TrainingSettings& settings, const Result<Options>& options, 
 }  // namespace
 
 int Train(int argc, char** argv, const TrainingSettings& settings, CreateProgram create) {
+  SpinBriefly(argv);
   TrainingSettings chosen = settings;
   const Result<Options> options = ReadFlags(argc, argv, chosen);
   if (options.ok() && options.value().help) {

@@ -95,6 +95,20 @@ std::string WriteWeight() {
   return path;
 }
 
+TEST(TrainOnGpus, AProfileHasTheOpsOfEachStep) {
+  for (const char* const program : {kWithNccl, kShared}) {
+    ASSERT_EQ(Start(program, 2, "", "--steps 6").exit, 0);
+    const std::vector<double> expected = Losses();
+    const Outcome outcome = Start(program, 2, "", "--steps 6 --profile=" + Out() + ".json");
+    ASSERT_EQ(outcome.exit, 0) << outcome.output;
+    EXPECT_EQ(Losses(), expected);
+    EXPECT_TRUE(Contains(outcome.output, "profile of 5 steps on rank 0: ")) << outcome.output;
+    // Nothing is replayed, so every step has its ops.
+    EXPECT_TRUE(Contains(Content("run.json"), "{\"op\":\"h1.relu\",\"place\":\"example.model:7\",\"calls\":1,"))
+        << Content("run.json");
+  }
+}
+
 TEST(TrainOnGpus, ParametersAreReadFromFiles) {
   const std::string weight = "WEIGHT=" + WriteWeight();
   ASSERT_EQ(Start(kOnCpu, 1, "", "--steps 3").exit, 0);

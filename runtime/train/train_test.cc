@@ -122,6 +122,33 @@ TEST(Train, FlagsDecideLengthAndOutput) {
   EXPECT_EQ(Count(OnRanks(3, "", "--steps 4 --log-every 2").output, " | loss "), 2);
 }
 
+TEST(Train, AProfileHasAllOpsOfAllRanksAndChangesNothing) {
+  ASSERT_EQ(OnRanks(2, "", "--steps 5 --log-every 0").exit, 0);
+  const std::vector<double> expected = Losses(2);
+  const std::string trace = Out() + ".json";
+  const Outcome outcome = OnRanks(2, "", "--steps 5 --log-every 0 --profile " + trace);
+  ASSERT_EQ(outcome.exit, 0) << outcome.output;
+  EXPECT_EQ(Losses(2), expected);
+  EXPECT_EQ(Count(outcome.output, "profile of 4 steps on rank 0: "), 1) << outcome.output;
+  EXPECT_EQ(Count(outcome.output, "\nh1.grad_weight "), 1) << outcome.output;
+  const std::string run = Content(Out() + "2/run.json");
+  EXPECT_EQ(Count(run, "{\"op\":\"h1.grad_weight\",\"place\":\"example.model:7\",\"calls\":1,"), 1) << run;
+  EXPECT_EQ(Count(run, "\"flops\":"), 5) << run;  // Of the products.
+  EXPECT_EQ(Count(run, "\"sent_bytes\":"), 4)
+      << run;  // Of the ranks, of all_reduce, and of the ops gradients and loss.
+  // Seven ops of a step, on each rank.
+  const std::string events = Content(trace);
+  EXPECT_EQ(Count(events, "\"ph\":\"X\""), 2 * 4 * 7) << events;
+  EXPECT_EQ(Count(events, "{\"name\":\"gradients\",\"cat\":\"collective\",\"ph\":\"X\",\"pid\":1,\"tid\":0,\"ts\":"),
+            4);
+  EXPECT_EQ(Count(events, "{\"name\":\"h1.relu\",\"cat\":\"op\",\"ph\":\"X\",\"pid\":0,"), 4);
+
+  const Outcome unwritten = OnRanks(2, "", "--steps 2 --profile /proc/nothing/trace.json");
+  EXPECT_EQ(unwritten.exit, 5);
+  EXPECT_EQ(Count(unwritten.output, "error: rank 0: cannot write the profile to `/proc/nothing/trace.json`: "), 1)
+      << unwritten.output;
+}
+
 TEST(Train, WithoutMpirun) {
   EXPECT_EQ(Shell(std::string("env -u OMPI_COMM_WORLD_SIZE RANKS=1 ") + kProgram + " --quiet --out " + Out()).exit, 0);
   const Outcome outcome = Shell(std::string("RANKS=8 ") + kProgram + " --out " + Out());

@@ -86,6 +86,8 @@ void CopyFromHost(const void* host, void* tensor, int64_t bytes) {
             "copying from the host's memory");
 }
 
+void FinishWork() { WaitForStream(CurrentStream()); }
+
 bool TensorsAreOnHost() { return false; }
 
 void CopyToDevice(const void* host, void* target, int64_t bytes) {

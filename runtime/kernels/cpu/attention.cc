@@ -14,6 +14,7 @@
 
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/float16.h"
+#include "runtime/device/work.h"
 #include "runtime/device/workspace.h"
 #include "runtime/kernels/cpu/attention_blocks.h"
 #include "runtime/kernels/cpu/blocks.h"
@@ -499,6 +500,7 @@ void ForEachPiece(const AttentionShape& shape, bool for_gradient, Run run) {
 
 template <typename T>
 void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, T* out) {
+  CountFlops(FlopsOf(shape));
   const int64_t queries = shape.rows * shape.head;
   const int64_t keys = shape.columns * shape.head;
   ForEachPiece<T>(
@@ -511,6 +513,7 @@ void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, 
 template <typename T>
 void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* dout, T* dq, T* dk,
                        T* dv) {
+  CountFlops(kGradientOverForward * FlopsOf(shape));
   const int64_t queries = shape.rows * shape.head;
   const int64_t keys = shape.columns * shape.head;
   const int64_t pieces = PiecesOfQueries(shape).of_matrix;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "runtime/device/work.h"
 #include "runtime/error/error.h"
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/cuda/attention_tiles.cuh"
@@ -387,6 +388,7 @@ void WithHead(int64_t head, Run run) {
 
 template <typename T>
 void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, T* out) {
+  CountFlops(FlopsOf(shape));
   using namespace attention;
   CheckTensorCores<T>();
   const Operands<T> operands(shape, q, k, v);
@@ -399,6 +401,7 @@ void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, 
 template <typename T>
 void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* dout, T* dq, T* dk,
                        T* dv) {
+  CountFlops(kGradientOverForward * FlopsOf(shape));
   using namespace attention;
   CheckTensorCores<T>();
   ScratchLayout layout;

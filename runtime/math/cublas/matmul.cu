@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "runtime/device/cuda/cuda.h"
+#include "runtime/device/work.h"
 #include "runtime/device/workspace.h"
 #include "runtime/error/error.h"
 #include "runtime/math/cublas/library.cuh"
@@ -274,12 +275,14 @@ void MultiplyAll(bool adds, const MatMulShape& shape, const In* a, const In* b, 
 
 template <typename In, typename Out>
 void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
+  CountFlops(FlopsOf(shape));
   MultiplyAll(/*adds=*/false, shape, a, b, c, bias);
 }
 
 template <typename In>
 void AccumulateMatMul(bool first, const MatMulShape& shape, const In* a, const In* b, float* c) {
   const float* const no_bias = nullptr;
+  CountFlops(FlopsOf(shape));
   MultiplyAll(!first, shape, a, b, c, no_bias);
 }
 

@@ -7,6 +7,7 @@
 
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/device/memory.h"
+#include "runtime/device/work.h"
 #include "runtime/device/workspace.h"
 #include "runtime/math/convolution.h"
 #include "runtime/math/cudnn/cudnn.cuh"
@@ -65,6 +66,7 @@ template <typename In, typename Out>
 void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* x, const In* filter,
             Out* y) {
   const ConvolutionShape shape = {sizes, rows, columns};
+  CountFlops(FlopsOf(shape));
   if (!HasProducts(shape)) return FillZeros(y, ElementsOfY(shape));
   if (!ByLibrary(Direction::kForward, shape, x, filter, y)) DirectForward(shape, x, filter, y);
 }
@@ -73,6 +75,7 @@ template <typename In, typename Out>
 void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
                          const In* filter, Out* dx) {
   const ConvolutionShape shape = {sizes, rows, columns};
+  CountFlops(FlopsOf(shape));
   if (!HasProducts(shape)) return FillZeros(dx, ElementsOfX(shape));
   if (!ByLibrary(Direction::kGradientInput, shape, dx, filter, dy)) DirectGradientInput(shape, dy, filter, dx);
 }
@@ -81,6 +84,7 @@ template <typename In, typename Out>
 void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
                           const In* x, Out* dfilter) {
   const ConvolutionShape shape = {sizes, rows, columns};
+  CountFlops(FlopsOf(shape));
   if (!HasProducts(shape)) return FillZeros(dfilter, ElementsOfFilter(shape));
   if (!ByLibrary(Direction::kGradientFilter, shape, x, dfilter, dy)) DirectGradientFilter(shape, dy, x, dfilter);
 }

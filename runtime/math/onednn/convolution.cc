@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "runtime/device/work.h"
 #include "runtime/device/workspace.h"
 #include "runtime/math/convolution_shape.h"
 #include "runtime/math/onednn/engine.h"
@@ -243,6 +244,7 @@ template <typename In, typename Out>
 void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* x, const In* filter,
             Out* y) {
   const ConvolutionShape shape = {sizes, rows, columns};
+  CountFlops(FlopsOf(shape));
   if (!HasProducts(shape)) return FillZeros(y, ElementsOfY(shape));
   if (Run(Direction::kForward, {kDnnlType<In>, kDnnlType<Out>}, shape, x, filter, y)) return;
   const ReadAsFloat wide_x(x, ElementsOfX(shape));
@@ -255,6 +257,7 @@ template <typename In, typename Out>
 void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
                          const In* filter, Out* dx) {
   const ConvolutionShape shape = {sizes, rows, columns};
+  CountFlops(FlopsOf(shape));
   const bool has_products = HasProducts(shape);
   if (!has_products || !SeesAll(shape.rows) || !SeesAll(shape.columns)) FillZeros(dx, ElementsOfX(shape));
   if (!has_products || Run(Direction::kGradientInput, {kDnnlType<In>, kDnnlType<Out>}, shape, dx, filter, dy)) return;
@@ -268,6 +271,7 @@ template <typename In, typename Out>
 void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
                           const In* x, Out* dfilter) {
   const ConvolutionShape shape = {sizes, rows, columns};
+  CountFlops(FlopsOf(shape));
   if (!HasProducts(shape)) return FillZeros(dfilter, ElementsOfFilter(shape));
   if (Run(Direction::kGradientFilter, {kDnnlType<In>, kDnnlType<Out>}, shape, x, dfilter, dy)) return;
   const ReadAsFloat wide_dy(dy, ElementsOfY(shape));

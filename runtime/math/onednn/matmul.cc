@@ -2,7 +2,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "runtime/math/math.h"
+#include "runtime/device/work.h"
+#include "runtime/math/math.h"  // IWYU pragma: associated
 #include "runtime/math/onednn/engine.h"
 #include "runtime/math/onednn/in_float.h"
 #include "runtime/math/prepared_list.h"
@@ -146,12 +147,14 @@ void Multiply(bool adds, const MatMulShape& shape, const In* a, const In* b, Out
 
 template <typename In, typename Out>
 void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
+  CountFlops(FlopsOf(shape));
   Multiply(/*adds=*/false, shape, a, b, c, bias);
 }
 
 template <typename In>
 void AccumulateMatMul(bool first, const MatMulShape& shape, const In* a, const In* b, float* c) {
   const float* const no_bias = nullptr;
+  CountFlops(FlopsOf(shape));
   Multiply(!first, shape, a, b, c, no_bias);
 }
 
