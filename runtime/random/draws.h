@@ -36,16 +36,37 @@ class NormalDraw {
  public:
   NormalDraw(float mean, float deviation) : mean_(mean), deviation_(deviation) {}
 
+  // Those of the lane and of its neighbour, in order.
+  struct Pair {
+    float first;
+    float second;
+  };
+
+  CLEAVE_PORTABLE Pair PairOf(const PhiloxBlock& block, size_t lane) const {
+    const Polar polar(block, lane);
+    return {Scaled(polar.radius * std::cos(polar.angle)), Scaled(polar.radius * std::sin(polar.angle))};
+  }
+
   CLEAVE_PORTABLE float operator()(const PhiloxBlock& block, size_t lane) const {
-    constexpr double kTwoPi = 6.283185307179586;
-    const size_t pair = lane / 2 * 2;
-    const double radius = std::sqrt(-2 * std::log(UnitDouble(block[pair])));
-    const double angle = kTwoPi * UnitDouble(block[pair + 1]);
-    const double normal = radius * (lane % 2 == 0 ? std::cos(angle) : std::sin(angle));
-    return static_cast<float>(mean_ + deviation_ * normal);
+    const Polar polar(block, lane);
+    return Scaled(polar.radius * (lane % 2 == 0 ? std::cos(polar.angle) : std::sin(polar.angle)));
   }
 
  private:
+  struct Polar {
+    double radius;
+    double angle;
+
+    CLEAVE_PORTABLE Polar(const PhiloxBlock& block, size_t lane) {
+      constexpr double kTwoPi = 6.283185307179586;
+      const size_t pair = lane / 2 * 2;
+      radius = std::sqrt(-2 * std::log(UnitDouble(block[pair])));
+      angle = kTwoPi * UnitDouble(block[pair + 1]);
+    }
+  };
+
+  CLEAVE_PORTABLE float Scaled(double normal) const { return static_cast<float>(mean_ + deviation_ * normal); }
+
   double mean_;
   double deviation_;
 };

@@ -23,17 +23,29 @@ uint64_t Mix(uint64_t value) {
   return value ^ (value >> 31);
 }
 
-// Calls store(local, block's words, lane) for every element of the piece. A block of four serves four neighbours.
+// Calls store(local, block's words, lane, end lane) for the elements of the piece, those of a block of four at once:
+// neighbours, the first of which lies at `local`.
 template <typename Store>
-void ForEachElement(const Stream& stream, const Region& piece, Store store) {
+void ForEachBlock(const Stream& stream, const Region& piece, Store store) {
   const StreamWords words(stream);
   ForEachRun(piece, [&](int64_t global, int64_t local, int64_t count) {
     const int64_t end = global + count;
     while (global < end) {
-      const PhiloxBlock block = words.Block(static_cast<uint64_t>(global) / 4);
-      const int64_t block_end = std::min(end, (global / 4 + 1) * 4);
-      for (; global < block_end; ++global, ++local) store(local, block, static_cast<size_t>(global % 4));
+      const int64_t begin = global / 4 * 4;
+      const int64_t block_end = std::min(end, begin + 4);
+      store(local, words.Block(static_cast<uint64_t>(global) / 4), static_cast<size_t>(global - begin),
+            static_cast<size_t>(block_end - begin));
+      local += block_end - global;
+      global = block_end;
     }
+  });
+}
+
+// Calls store(local, block's words, lane) for every element of the piece.
+template <typename Store>
+void ForEachElement(const Stream& stream, const Region& piece, Store store) {
+  ForEachBlock(stream, piece, [&](int64_t local, const PhiloxBlock& block, size_t lane, size_t end) {
+    for (; lane < end; ++lane, ++local) store(local, block, lane);
   });
 }
 
@@ -52,8 +64,14 @@ void FillUniform(const Stream& stream, const Region& piece, float low, float hig
 
 void FillNormal(const Stream& stream, const Region& piece, float mean, float deviation, float* values) {
   const NormalDraw draw(mean, deviation);
-  ForEachElement(stream, piece,
-                 [=](int64_t local, const PhiloxBlock& block, size_t lane) { values[local] = draw(block, lane); });
+  ForEachBlock(stream, piece, [=](int64_t local, const PhiloxBlock& block, size_t lane, size_t end) {
+    while (lane < end) {
+      const NormalDraw::Pair pair = draw.PairOf(block, lane);
+      for (const size_t pair_end = std::min(end, lane / 2 * 2 + 2); lane < pair_end; ++lane, ++local) {
+        values[local] = lane % 2 == 0 ? pair.first : pair.second;
+      }
+    }
+  });
 }
 
 void FillIntegers(const Stream& stream, const Region& piece, int32_t limit, int32_t* values) {

@@ -5,6 +5,8 @@
 // no place of the kernel looks at are left out: oneDNN sees the box of the images between them.
 #include "runtime/math/convolution.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <type_traits>
 #include <vector>
@@ -26,6 +28,8 @@ struct Types {
 
   bool operator==(const Types& other) const { return factors == other.factors && result == other.result; }
 };
+
+int64_t BytesOf(dnnl_data_type_t type) { return type == dnnl_f32 ? 4 : 2; }
 
 template <typename T>
 void FillZeros(T* values, int64_t count) {
@@ -201,9 +205,16 @@ PreparedConvolution PrepareConvolution(Direction direction, const Types& types, 
   return prepared;
 }
 
-// Returns false where the processor cannot.
-bool Run(Direction direction, const Types& types, const ConvolutionShape& shape, const void* x, const void* filter,
-         const void* y) {
+// The tensors of a convolution, or of some of its samples.
+struct Pointers {
+  const void* x;
+  const void* filter;
+  const void* y;
+};
+
+// Returns false where the processor cannot. `has_filter`: the filter in oneDNN's layout is that of the last call.
+bool RunPart(Direction direction, const Types& types, const ConvolutionShape& shape, const Pointers& tensors,
+             bool has_filter) {
   thread_local auto& all = *new PreparedList<PreparedConvolution>;
   // One piece for each of x, filter and y. They live as long as the program; a call no longer needs them when it
   // returns.
@@ -216,8 +227,8 @@ bool Run(Direction direction, const Types& types, const ConvolutionShape& shape,
   if (prepared.primitive == nullptr) return false;
   const dnnl_data_type_t type = direction == Direction::kGradientInput ? types.result : types.factors;
   const int64_t skipped = Side(shape.rows).begin * shape.columns.input.size + Side(shape.columns).begin;
-  const void* const seen = static_cast<const std::byte*>(x) + skipped * (type == dnnl_f32 ? 4 : 2);
-  const void* const pointers[] = {seen, filter, y};
+  const void* const seen = static_cast<const std::byte*>(tensors.x) + skipped * BytesOf(type);
+  const void* const pointers[] = {seen, tensors.filter, tensors.y};
   std::vector<dnnl_exec_arg_t> arguments;
   for (size_t i = 0; i < prepared.operands.size(); ++i) {
     const Operand& operand = prepared.operands[i];
@@ -225,12 +236,42 @@ bool Run(Direction direction, const Types& types, const ConvolutionShape& shape,
     if (operand.reorder != nullptr) {
       SetPointer(operand.inner, scratch[i].AtLeast(static_cast<int64_t>(operand.inner_bytes)));
     }
-    if (operand.reorder != nullptr && !operand.is_result) operand.Reorder();
+    const bool is_filter = i == 1;
+    if (operand.reorder != nullptr && !operand.is_result && !(is_filter && has_filter)) operand.Reorder();
     arguments.push_back({operand.argument, operand.inner});
   }
   Execute(prepared.primitive, arguments, "a convolution");
   for (const Operand& operand : prepared.operands) {
     if (operand.reorder != nullptr && operand.is_result) operand.Reorder();
+  }
+  return true;
+}
+
+// How many samples are convolved at once: as many as keep the copies in oneDNN's layouts in the caches of the cores, so
+// that they are not written to memory and read again. All parts have equally many, and are prepared once.
+int64_t SamplesAtOnce(Direction direction, const ConvolutionShape& shape) {
+  const int64_t samples = shape.sizes.samples;
+  if (direction == Direction::kGradientFilter) return samples;  // It is one sum over all samples.
+  constexpr int64_t kCachedElements = 1 << 17;
+  const int64_t elements = (ElementsOfX(shape) + ElementsOfY(shape)) / samples;
+  const int64_t wanted = omp_get_max_threads() * std::max<int64_t>(1, kCachedElements / elements);
+  for (int64_t count = std::min(wanted, samples); 2 * count > wanted; --count) {
+    if (samples % count == 0) return count;
+  }
+  return samples;
+}
+
+bool Run(Direction direction, const Types& types, const ConvolutionShape& shape, const void* x, const void* filter,
+         const void* y) {
+  ConvolutionShape part = shape;
+  part.sizes.samples = SamplesAtOnce(direction, shape);
+  const int64_t of_x =
+      ElementsOfX(part) * BytesOf(direction == Direction::kGradientInput ? types.result : types.factors);
+  const int64_t of_y = ElementsOfY(part) * BytesOf(direction == Direction::kForward ? types.result : types.factors);
+  for (int64_t i = 0; i * part.sizes.samples < shape.sizes.samples; ++i) {
+    const Pointers tensors = {static_cast<const std::byte*>(x) + i * of_x, filter,
+                              static_cast<const std::byte*>(y) + i * of_y};
+    if (!RunPart(direction, types, part, tensors, /*has_filter=*/i > 0)) return false;
   }
   return true;
 }
