@@ -195,6 +195,12 @@ TEST(ConvolutionTest, WholeImages) {
   Check({1, 2, 3, 2, Whole(3, {.kernel = 2, .padding = 3}), Whole(4, {.kernel = 1, .stride = 3, .padding = 2})});
 }
 
+// So many samples that an implementation may take them in parts.
+TEST(ConvolutionTest, ManySamples) {
+  const Sliding halves = {.kernel = 2, .stride = 2};
+  Check({36, 2, 16, 2, Whole(64, halves), Whole(64, halves)});
+}
+
 TEST(ConvolutionTest, Groups) {
   const Sliding padded = {.kernel = 3, .padding = 1};
   Check({2, 6, 4, 3, Whole(5, padded), Whole(4, padded)});

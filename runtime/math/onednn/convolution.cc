@@ -212,13 +212,24 @@ struct Pointers {
   const void* y;
 };
 
-// Returns false where the processor cannot. `has_filter`: the filter in oneDNN's layout is that of the last call.
+// Memory in oneDNN's layouts. It lives as long as the program; a call no longer needs it when it returns.
+struct Copies {
+  Scratch operands[3];  // x, filter, y.
+  Scratch of_the_part;  // The gradient of the filter of one of several parts.
+};
+
+void AddTo(float* sum, const void* addend, int64_t count) {
+  const auto* const numbers = static_cast<const float*>(addend);
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) sum[i] += numbers[i];
+}
+
+// Convolves some of the samples; the others have the same shape and come in turn. Returns false where the processor
+// cannot.
 bool RunPart(Direction direction, const Types& types, const ConvolutionShape& shape, const Pointers& tensors,
-             bool has_filter) {
+             bool is_first, bool is_last) {
   thread_local auto& all = *new PreparedList<PreparedConvolution>;
-  // One piece for each of x, filter and y. They live as long as the program; a call no longer needs them when it
-  // returns.
-  thread_local auto* const scratch = new Scratch[3];
+  thread_local auto* const copies = new Copies;
   const PreparedConvolution& prepared = all.Get(
       [&](const PreparedConvolution& known) {
         return known.direction == direction && known.types == types && SameShape(known.shape, shape);
@@ -228,33 +239,49 @@ bool RunPart(Direction direction, const Types& types, const ConvolutionShape& sh
   const dnnl_data_type_t type = direction == Direction::kGradientInput ? types.result : types.factors;
   const int64_t skipped = Side(shape.rows).begin * shape.columns.input.size + Side(shape.columns).begin;
   const void* const seen = static_cast<const std::byte*>(tensors.x) + skipped * BytesOf(type);
-  const void* const pointers[] = {seen, tensors.filter, tensors.y};
+  const void* pointers[] = {seen, tensors.filter, tensors.y};
   std::vector<dnnl_exec_arg_t> arguments;
   for (size_t i = 0; i < prepared.operands.size(); ++i) {
     const Operand& operand = prepared.operands[i];
     SetPointer(operand.plain, pointers[i]);
     if (operand.reorder != nullptr) {
-      SetPointer(operand.inner, scratch[i].AtLeast(static_cast<int64_t>(operand.inner_bytes)));
+      pointers[i] = copies->operands[i].AtLeast(static_cast<int64_t>(operand.inner_bytes));
+      SetPointer(operand.inner, pointers[i]);
     }
-    const bool is_filter = i == 1;
-    if (operand.reorder != nullptr && !operand.is_result && !(is_filter && has_filter)) operand.Reorder();
+    const bool is_there = i == 1 && !is_first;  // The filter, which all parts have.
+    if (operand.reorder != nullptr && !operand.is_result && !is_there) operand.Reorder();
     arguments.push_back({operand.argument, operand.inner});
   }
-  Execute(prepared.primitive, arguments, "a convolution");
+  const Operand& filter = prepared.operands[1];
+  if (filter.is_result && !is_first) {
+    // What the parts before have made stays where it is, and is added to.
+    const int64_t bytes =
+        filter.reorder == nullptr ? 4 * ElementsOfFilter(shape) : static_cast<int64_t>(filter.inner_bytes);
+    void* const own = copies->of_the_part.AtLeast(bytes);
+    SetPointer(filter.inner, own);
+    Execute(prepared.primitive, arguments, "a convolution");
+    AddTo(static_cast<float*>(const_cast<void*>(pointers[1])), own, bytes / 4);
+    SetPointer(filter.inner, pointers[1]);
+  } else {
+    Execute(prepared.primitive, arguments, "a convolution");
+  }
   for (const Operand& operand : prepared.operands) {
-    if (operand.reorder != nullptr && operand.is_result) operand.Reorder();
+    if (operand.reorder == nullptr || !operand.is_result || (&operand == &filter && !is_last)) continue;
+    operand.Reorder();
   }
   return true;
 }
 
 // How many samples are convolved at once: as many as keep the copies in oneDNN's layouts in the caches of the cores, so
-// that they are not written to memory and read again. All parts have equally many, and are prepared once.
-int64_t SamplesAtOnce(Direction direction, const ConvolutionShape& shape) {
+// that they are not written to memory and read again. All parts have equally many, and are prepared once. The gradient
+// of a filter is a sum over the samples, so there the parts do not depend on the number of threads.
+int64_t SamplesAtOnce(Direction direction, const Types& types, const ConvolutionShape& shape) {
   const int64_t samples = shape.sizes.samples;
-  if (direction == Direction::kGradientFilter) return samples;  // It is one sum over all samples.
-  constexpr int64_t kCachedElements = 1 << 17;
+  const bool is_sum = direction == Direction::kGradientFilter;
+  if (is_sum && types.result != dnnl_f32) return samples;  // It is rounded once.
+  const int64_t cached_elements = is_sum ? 1 << 19 : omp_get_max_threads() * (1 << 17);
   const int64_t elements = (ElementsOfX(shape) + ElementsOfY(shape)) / samples;
-  const int64_t wanted = omp_get_max_threads() * std::max<int64_t>(1, kCachedElements / elements);
+  const int64_t wanted = std::max<int64_t>(is_sum ? 1 : omp_get_max_threads(), cached_elements / elements);
   for (int64_t count = std::min(wanted, samples); 2 * count > wanted; --count) {
     if (samples % count == 0) return count;
   }
@@ -264,14 +291,15 @@ int64_t SamplesAtOnce(Direction direction, const ConvolutionShape& shape) {
 bool Run(Direction direction, const Types& types, const ConvolutionShape& shape, const void* x, const void* filter,
          const void* y) {
   ConvolutionShape part = shape;
-  part.sizes.samples = SamplesAtOnce(direction, shape);
+  part.sizes.samples = SamplesAtOnce(direction, types, shape);
+  const int64_t parts = shape.sizes.samples / part.sizes.samples;
   const int64_t of_x =
       ElementsOfX(part) * BytesOf(direction == Direction::kGradientInput ? types.result : types.factors);
   const int64_t of_y = ElementsOfY(part) * BytesOf(direction == Direction::kForward ? types.result : types.factors);
-  for (int64_t i = 0; i * part.sizes.samples < shape.sizes.samples; ++i) {
+  for (int64_t i = 0; i < parts; ++i) {
     const Pointers tensors = {static_cast<const std::byte*>(x) + i * of_x, filter,
                               static_cast<const std::byte*>(y) + i * of_y};
-    if (!RunPart(direction, types, part, tensors, /*has_filter=*/i > 0)) return false;
+    if (!RunPart(direction, types, part, tensors, i == 0, i + 1 == parts)) return false;
   }
   return true;
 }
