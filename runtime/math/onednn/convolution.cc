@@ -279,7 +279,7 @@ int64_t SamplesAtOnce(Direction direction, const Types& types, const Convolution
   const int64_t samples = shape.sizes.samples;
   const bool is_sum = direction == Direction::kGradientFilter;
   if (is_sum && types.result != dnnl_f32) return samples;  // It is rounded once.
-  const int64_t cached_elements = is_sum ? 1 << 19 : omp_get_max_threads() * (1 << 17);
+  const int64_t cached_elements = is_sum ? 1 << 20 : omp_get_max_threads() * (1 << 17);
   const int64_t elements = (ElementsOfX(shape) + ElementsOfY(shape)) / samples;
   const int64_t wanted = std::max<int64_t>(is_sum ? 1 : omp_get_max_threads(), cached_elements / elements);
   for (int64_t count = std::min(wanted, samples); 2 * count > wanted; --count) {
