@@ -94,7 +94,7 @@ case $launch in
     build mpi program starter
     # Ranks share the cores. They are not bound: a bound rank would keep its threads on one core.
     # On one host ranks meet in shared memory: to look for the networks of a cluster takes a fifth of a second.
-    [ -n "${SLURM_JOB_ID-}${PBS_JOBID-}${LSB_JOBID-}${PE_HOSTFILE-}" ] ||
+    [ -n "${SLURM_JOB_ID-}${PBS_JOBID-}${LSB_JOBID-}${PE_HOSTFILE-}${OMPI_MCA_orte_default_hostfile-}" ] ||
       export OMPI_MCA_pml="${OMPI_MCA_pml:-ob1}" OMPI_MCA_btl="${OMPI_MCA_btl:-^openib,ofi,uct}"
     # Root may start it, as containers do.
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
