@@ -166,7 +166,7 @@ struct PairTable {
 constexpr PairTable kPairTable;
 
 // The gradient of a plane whose kernels lie side by side, two columns wide. Like above, the last vector of a row also
-// writes what belongs to the next one.
+// writes what belongs to the next ones; rows whose last vector ends behind the plane are copied.
 class PairsOfGradient {
  public:
   PairsOfGradient(const Sliding& rows, const Sliding& columns)
@@ -175,26 +175,34 @@ class PairsOfGradient {
         width_(columns.output.size),
         dy_(WithRoom<float>(rows_ * width_)),
         taps_(WithRoom<uint32_t>(rows_ * width_)),
-        dx_(WithRoom<float>(2 * kernel_ * rows_ * width_ + kLanes)) {}
+        row_(WithRoom<float>(2 * width_ + kLanes)) {}
 
   void Spread(const float* dy, const int32_t* taps, float* dx) {
     std::copy_n(dy, rows_ * width_, dy_.data());
     std::copy_n(taps, rows_ * width_, taps_.data());
-    for (int64_t row = 0; row < rows_ * kernel_; ++row) SpreadRow(row / kernel_, row % kernel_, row);
-    std::copy_n(dx_.data(), 2 * kernel_ * rows_ * width_, dx);
+    const int64_t rows = rows_ * kernel_;
+    const int64_t written = 2 * (width_ + kLanes);  // By a row, at most.
+    for (int64_t row = 0; row < rows; ++row) {
+      float* const to = dx + 2 * row * width_;
+      if (2 * row * width_ + written <= 2 * rows * width_) {
+        SpreadRow(row / kernel_, row % kernel_, to);
+      } else {
+        SpreadRow(row / kernel_, row % kernel_, row_.data());
+        std::copy_n(row_.data(), 2 * width_, to);
+      }
+    }
   }
 
  private:
-  void SpreadRow(int64_t i, int64_t row_tap, int64_t row) {
+  void SpreadRow(int64_t i, int64_t row_tap, float* to) const {
     const auto first = static_cast<uint32_t>(2 * row_tap);
     for (int64_t j = 0; j < width_; j += kLanes) {
       const Floats gradient = Load(dy_.data() + i * width_ + j);
       const Bits tap = Load(taps_.data() + i * width_ + j);
       const Floats left = tap == first ? gradient : Floats{};
       const Floats right = tap == first + 1 ? gradient : Floats{};
-      float* const to = dx_.data() + 2 * (row * width_ + j);
-      Store(__builtin_shuffle(left, right, Load(kPairTable.numbers)), to);
-      Store(__builtin_shuffle(left, right, Load(kPairTable.numbers + kLanes)), to + kLanes);
+      Store(__builtin_shuffle(left, right, Load(kPairTable.numbers)), to + 2 * j);
+      Store(__builtin_shuffle(left, right, Load(kPairTable.numbers + kLanes)), to + 2 * j + kLanes);
     }
   }
 
@@ -203,7 +211,7 @@ class PairsOfGradient {
   const int64_t width_;
   std::vector<float> dy_;
   std::vector<uint32_t> taps_;
-  std::vector<float> dx_;
+  std::vector<float> row_;
 };
 
 // Calls make()(plane) for all planes; each thread makes its own function.
