@@ -1,5 +1,7 @@
 #include "ir/graph/ops/convolving.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 
@@ -167,6 +169,15 @@ std::vector<KernelCall> ConvolutionCall(const CallSite& site, std::string functi
         SlidingArgument(sliding.columns, {tensors.x, 3}, {tensors.y, 3}), Pointer{0}, Pointer{1}, Pointer{kResult}}}};
 }
 
+// The samples that are convolved at once, as PartsOfSamples of runtime/math/onednn/convolution.cc says.
+int64_t SamplesAtOnce(const TensorType& x, const TensorType& y) {
+  constexpr int64_t kCachedElements = 1 << 19;
+  const int64_t samples = x.shape[0];
+  if (samples == 0) return 0;
+  const int64_t parts = std::min(samples, (x.elements() + y.elements() + kCachedElements - 1) / kCachedElements);
+  return parts == 0 ? samples : (samples + parts - 1) / parts;
+}
+
 // Channels are stored in blocks, of which the last one is padded. Images with few channels stay as they are.
 Need ConvolutionNeed(ConvolutionOutput output, const TensorType& x, const TensorType& filter, const TensorType& y) {
   constexpr int64_t kLanes = 16;  // The floats of an AVX-512 register.
@@ -180,9 +191,12 @@ Need ConvolutionNeed(ConvolutionOutput output, const TensorType& x, const Tensor
   const auto bytes = [](const TensorType& type, int64_t outer, int64_t inner) {
     return ElementSize(type.dtype) * (outer * inner * type.shape[2] * type.shape[3]);
   };
-  return {.images = plain ? Bytes(0) : bytes(x, x.shape[0], RoundUp(x.shape[1], block)),
+  const bool is_sum = output == ConvolutionOutput::kFilter;
+  const int64_t samples = is_sum && filter.dtype != DType::kF32 ? x.shape[0] : SamplesAtOnce(x, y);
+  return {.temporary = is_sum && samples < x.shape[0] ? bytes(filter, filter.shape[0], channels) : Bytes(0),
+          .images = plain ? Bytes(0) : bytes(x, samples, RoundUp(x.shape[1], block)),
           .filters = bytes(filter, RoundUp(filter.shape[0], block), plain ? channels : RoundUp(channels, block)),
-          .results = bytes(y, y.shape[0], RoundUp(y.shape[1], block))};
+          .results = bytes(y, samples, RoundUp(y.shape[1], block))};
 }
 
 }  // namespace cleave::ir

@@ -38,12 +38,13 @@ int64_t Needed(OpKind kind, const std::vector<Shape>& inputs, const Shape& outpu
 
 TEST(Workspace, ConvolutionsAreReorderedIntoBlocksOfChannels) {
   const Shape one = {128, 1, 28, 28}, filters = {32, 1, 3, 3}, results = {128, 32, 28, 28};
-  EXPECT_EQ(Needed(OpKind::kConv2d, {one, filters}, results), 1152 + 12845056);
-  EXPECT_EQ(Needed(OpKind::kConv2dGradientInput, {results, filters}, one), 6422528 + 18432 + 12845056);
-  EXPECT_EQ(Needed(OpKind::kConv2dGradientFilter, {results, one}, filters), 1152 + 12845056);
+  // Of 128 samples 19 are convolved at once; a gradient of the filter is added to that of the samples before.
+  EXPECT_EQ(Needed(OpKind::kConv2d, {one, filters}, results), 1152 + 19 * 100352);
+  EXPECT_EQ(Needed(OpKind::kConv2dGradientInput, {results, filters}, one), 19 * 50176 + 18432 + 19 * 100352);
+  EXPECT_EQ(Needed(OpKind::kConv2dGradientFilter, {results, one}, filters), 1152 + 1152 + 19 * 100352);
   const Shape images = {128, 8, 14, 14}, wide = {16, 8, 3, 3}, wide_results = {128, 16, 14, 14};
-  EXPECT_EQ(Needed(OpKind::kConv2d, {images, wide}, wide_results), 4608 + 1605632);
-  EXPECT_EQ(Needed(OpKind::kConv2dGradientFilter, {wide_results, images}, wide), 802816 + 4608 + 1605632);
+  EXPECT_EQ(Needed(OpKind::kConv2d, {images, wide}, wide_results), 4608 + 64 * 12544);
+  EXPECT_EQ(Needed(OpKind::kConv2dGradientFilter, {wide_results, images}, wide), 4608 + 64 * 6272 + 4608 + 64 * 12544);
   EXPECT_EQ(Needed(OpKind::kConv2d, {{16, 24, 14, 14}, {16, 24, 3, 3}}, {16, 16, 14, 14}), 401408 + 18432 + 200704);
 }
 
@@ -54,7 +55,7 @@ TEST(Workspace, PiecesThatStayAreAsLargeAsTheLargest) {
   AddCompute(program, OpKind::kConv2d, {{128, 32, 14, 14}, {64, 32, 3, 3}}, {128, 64, 14, 14});
   AddCompute(program, OpKind::kMse, {{1000}, {1000}}, {});
   AddCompute(program, OpKind::kMse, {{500}, {500}}, {});
-  EXPECT_EQ(WorkspaceOf(program, {}, {}).value(), 3211264 + 73728 + 12845056 + 4000);
+  EXPECT_EQ(WorkspaceOf(program, {}, {}).value(), 26 * 25088 + 73728 + 19 * 100352 + 4000);
 }
 
 TEST(Workspace, Temporaries) {

@@ -5,8 +5,6 @@
 // no place of the kernel looks at are left out: oneDNN sees the box of the images between them.
 #include "runtime/math/convolution.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <type_traits>
 #include <vector>
@@ -17,6 +15,7 @@
 #include "runtime/math/onednn/engine.h"
 #include "runtime/math/onednn/in_float.h"
 #include "runtime/math/prepared_list.h"
+#include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
 namespace {
@@ -212,24 +211,12 @@ struct Pointers {
   const void* y;
 };
 
-// Memory in oneDNN's layouts. It lives as long as the program; a call no longer needs it when it returns.
-struct Copies {
-  Scratch operands[3];  // x, filter, y.
-  Scratch of_the_part;  // The gradient of the filter of one of several parts.
-};
-
-void AddTo(float* sum, const void* addend, int64_t count) {
-  const auto* const numbers = static_cast<const float*>(addend);
-#pragma omp simd
-  for (int64_t i = 0; i < count; ++i) sum[i] += numbers[i];
-}
-
-// Convolves some of the samples; the others have the same shape and come in turn. Returns false where the processor
-// cannot.
-bool RunPart(Direction direction, const Types& types, const ConvolutionShape& shape, const Pointers& tensors,
-             bool is_first, bool is_last) {
+// Returns false where the processor cannot.
+bool RunPart(Direction direction, const Types& types, const ConvolutionShape& shape, const Pointers& tensors) {
   thread_local auto& all = *new PreparedList<PreparedConvolution>;
-  thread_local auto* const copies = new Copies;
+  // One piece for each of x, filter and y. They live as long as the program; a call no longer needs them when it
+  // returns.
+  thread_local auto* const scratch = new Scratch[3];
   const PreparedConvolution& prepared = all.Get(
       [&](const PreparedConvolution& known) {
         return known.direction == direction && known.types == types && SameShape(known.shape, shape);
@@ -239,67 +226,56 @@ bool RunPart(Direction direction, const Types& types, const ConvolutionShape& sh
   const dnnl_data_type_t type = direction == Direction::kGradientInput ? types.result : types.factors;
   const int64_t skipped = Side(shape.rows).begin * shape.columns.input.size + Side(shape.columns).begin;
   const void* const seen = static_cast<const std::byte*>(tensors.x) + skipped * BytesOf(type);
-  const void* pointers[] = {seen, tensors.filter, tensors.y};
+  const void* const pointers[] = {seen, tensors.filter, tensors.y};
   std::vector<dnnl_exec_arg_t> arguments;
   for (size_t i = 0; i < prepared.operands.size(); ++i) {
     const Operand& operand = prepared.operands[i];
     SetPointer(operand.plain, pointers[i]);
     if (operand.reorder != nullptr) {
-      pointers[i] = copies->operands[i].AtLeast(static_cast<int64_t>(operand.inner_bytes));
-      SetPointer(operand.inner, pointers[i]);
+      SetPointer(operand.inner, scratch[i].AtLeast(static_cast<int64_t>(operand.inner_bytes)));
     }
-    const bool is_there = i == 1 && !is_first;  // The filter, which all parts have.
-    if (operand.reorder != nullptr && !operand.is_result && !is_there) operand.Reorder();
+    if (operand.reorder != nullptr && !operand.is_result) operand.Reorder();
     arguments.push_back({operand.argument, operand.inner});
   }
-  const Operand& filter = prepared.operands[1];
-  if (filter.is_result && !is_first) {
-    // What the parts before have made stays where it is, and is added to.
-    const int64_t bytes =
-        filter.reorder == nullptr ? 4 * ElementsOfFilter(shape) : static_cast<int64_t>(filter.inner_bytes);
-    void* const own = copies->of_the_part.AtLeast(bytes);
-    SetPointer(filter.inner, own);
-    Execute(prepared.primitive, arguments, "a convolution");
-    AddTo(static_cast<float*>(const_cast<void*>(pointers[1])), own, bytes / 4);
-    SetPointer(filter.inner, pointers[1]);
-  } else {
-    Execute(prepared.primitive, arguments, "a convolution");
-  }
+  Execute(prepared.primitive, arguments, "a convolution");
   for (const Operand& operand : prepared.operands) {
-    if (operand.reorder == nullptr || !operand.is_result || (&operand == &filter && !is_last)) continue;
-    operand.Reorder();
+    if (operand.reorder != nullptr && operand.is_result) operand.Reorder();
   }
   return true;
 }
 
-// How many samples are convolved at once: as many as keep the copies in oneDNN's layouts in the caches of the cores, so
-// that they are not written to memory and read again. All parts have equally many, and are prepared once. The gradient
-// of a filter is a sum over the samples, so there the parts do not depend on the number of threads.
-int64_t SamplesAtOnce(Direction direction, const Types& types, const ConvolutionShape& shape) {
-  const int64_t samples = shape.sizes.samples;
-  const bool is_sum = direction == Direction::kGradientFilter;
-  if (is_sum && types.result != dnnl_f32) return samples;  // It is rounded once.
-  const int64_t cached_elements = is_sum ? 1 << 20 : omp_get_max_threads() * (1 << 17);
-  const int64_t elements = (ElementsOfX(shape) + ElementsOfY(shape)) / samples;
-  const int64_t wanted = std::max<int64_t>(is_sum ? 1 : omp_get_max_threads(), cached_elements / elements);
-  for (int64_t count = std::min(wanted, samples); 2 * count > wanted; --count) {
-    if (samples % count == 0) return count;
-  }
-  return samples;
+// In how many parts the samples are convolved: so many that the copies in oneDNN's layouts stay in the caches, and are
+// not written to memory and read again. A gradient of the filter is added up over the parts, in f32 only, because it is
+// rounded once. ConvolutionNeed (ir/graph/ops/convolving.h) knows this formula.
+int64_t PartsOfSamples(Direction direction, const Types& types, const ConvolutionShape& shape) {
+  constexpr int64_t kCachedElements = 1 << 19;
+  if (direction == Direction::kGradientFilter && types.result != dnnl_f32) return 1;
+  const int64_t parts = (ElementsOfX(shape) + ElementsOfY(shape) + kCachedElements - 1) / kCachedElements;
+  return std::min(parts, shape.sizes.samples);
 }
 
 bool Run(Direction direction, const Types& types, const ConvolutionShape& shape, const void* x, const void* filter,
          const void* y) {
-  ConvolutionShape part = shape;
-  part.sizes.samples = SamplesAtOnce(direction, types, shape);
-  const int64_t parts = shape.sizes.samples / part.sizes.samples;
+  const int64_t parts = PartsOfSamples(direction, types, shape);
+  if (parts == 1) return RunPart(direction, types, shape, {x, filter, y});
+  const bool is_sum = direction == Direction::kGradientFilter;
+  WorkspaceVector<float> addend(static_cast<size_t>(is_sum ? ElementsOfFilter(shape) : 0));
+  const int64_t samples = shape.sizes.samples;
   const int64_t of_x =
-      ElementsOfX(part) * BytesOf(direction == Direction::kGradientInput ? types.result : types.factors);
-  const int64_t of_y = ElementsOfY(part) * BytesOf(direction == Direction::kForward ? types.result : types.factors);
+      ElementsOfX(shape) / samples * BytesOf(direction == Direction::kGradientInput ? types.result : types.factors);
+  const int64_t of_y =
+      ElementsOfY(shape) / samples * BytesOf(direction == Direction::kForward ? types.result : types.factors);
   for (int64_t i = 0; i < parts; ++i) {
-    const Pointers tensors = {static_cast<const std::byte*>(x) + i * of_x, filter,
-                              static_cast<const std::byte*>(y) + i * of_y};
-    if (!RunPart(direction, types, part, tensors, i == 0, i + 1 == parts)) return false;
+    const Range range = Piece(samples, parts, i);
+    ConvolutionShape part = shape;
+    part.sizes.samples = range.size;
+    const bool adds = is_sum && i > 0;
+    const Pointers tensors = {static_cast<const std::byte*>(x) + range.begin * of_x, adds ? addend.data() : filter,
+                              static_cast<const std::byte*>(y) + range.begin * of_y};
+    if (!RunPart(direction, types, part, tensors)) return false;
+    if (!adds) continue;
+    float* const sum = static_cast<float*>(const_cast<void*>(filter));
+    for (size_t j = 0; j < addend.size(); ++j) sum[j] += addend[j];
   }
   return true;
 }
