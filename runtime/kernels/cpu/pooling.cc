@@ -201,8 +201,8 @@ class PairsOfGradient {
       const Bits tap = Load(taps_.data() + i * width_ + j);
       const Floats left = tap == first ? gradient : Floats{};
       const Floats right = tap == first + 1 ? gradient : Floats{};
-      Store(__builtin_shuffle(left, right, Load(kPairTable.numbers)), to + 2 * j);
-      Store(__builtin_shuffle(left, right, Load(kPairTable.numbers + kLanes)), to + 2 * j + kLanes);
+      Store(Shuffled(left, right, Load(kPairTable.numbers)), to + 2 * j);
+      Store(Shuffled(left, right, Load(kPairTable.numbers + kLanes)), to + 2 * j + kLanes);
     }
   }
 
