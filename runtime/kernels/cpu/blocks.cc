@@ -170,20 +170,6 @@ bool MultiplyByTiles(const BlockProduct&, LeftFactor<uint32_t>, Block<const uint
 
 #endif
 
-// The words of two vectors in turn: those of their lower halves, or of their upper ones.
-struct Interleaving {
-  uint32_t lower[kLanes] = {};
-  uint32_t upper[kLanes] = {};
-
-  constexpr Interleaving() {
-    for (int i = 0; i < kLanes; ++i) {
-      lower[i] = static_cast<uint32_t>(i / 2 + i % 2 * kLanes);
-      upper[i] = lower[i] + kLanes / 2;
-    }
-  }
-};
-constexpr Interleaving kInterleaving;
-
 // Transposes a square of kLanes words. A step turns the address of a word, its row followed by its column, by one bit;
 // after as many steps as a row has bits, row and column have changed places.
 template <typename AnyWord>

@@ -155,16 +155,6 @@ class LargestOfPlane {
   std::vector<uint32_t> taps_;
 };
 
-// The numbers of the lanes in the order in which two vectors become pairs: the first halves of both, then the second.
-struct PairTable {
-  uint32_t numbers[2 * kLanes] = {};
-
-  constexpr PairTable() {
-    for (int i = 0; i < 2 * kLanes; ++i) numbers[i] = static_cast<uint32_t>(i / 2 + (i % 2) * kLanes);
-  }
-};
-constexpr PairTable kPairTable;
-
 // The gradient of a plane whose kernels lie side by side, two columns wide. Like above, the last vector of a row also
 // writes what belongs to the next ones; rows whose last vector ends behind the plane are copied.
 class PairsOfGradient {
@@ -201,8 +191,8 @@ class PairsOfGradient {
       const Bits tap = Load(taps_.data() + i * width_ + j);
       const Floats left = tap == first ? gradient : Floats{};
       const Floats right = tap == first + 1 ? gradient : Floats{};
-      Store(Shuffled(left, right, Load(kPairTable.numbers)), to + 2 * j);
-      Store(Shuffled(left, right, Load(kPairTable.numbers + kLanes)), to + 2 * j + kLanes);
+      Store(Shuffled(left, right, Load(kInterleaving.lower)), to + 2 * j);
+      Store(Shuffled(left, right, Load(kInterleaving.upper)), to + 2 * j + kLanes);
     }
   }
 

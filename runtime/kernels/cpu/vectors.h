@@ -70,6 +70,20 @@ Vector Shuffled(Vector low, Vector high, Bits from) {
 #endif
 }
 
+// What Shuffled takes of two vectors in turn: the lanes of their lower halves, or of their upper ones.
+struct Interleaving {
+  uint32_t lower[kLanes] = {};
+  uint32_t upper[kLanes] = {};
+
+  constexpr Interleaving() {
+    for (int i = 0; i < kLanes; ++i) {
+      lower[i] = static_cast<uint32_t>(i / 2 + i % 2 * kLanes);
+      upper[i] = lower[i] + kLanes / 2;
+    }
+  }
+};
+inline constexpr Interleaving kInterleaving;
+
 // The lanes turned by `distance`.
 inline Floats TurnLanes(Floats vector, int distance) {
   return Shuffled(vector, vector, Load(kLaneTable.numbers + distance));
