@@ -1,11 +1,13 @@
 #include "search/memory/estimate.h"
 
 #include <algorithm>
-#include <functional>
+#include <cmath>
 #include <iterator>
 #include <numeric>
+#include <set>
 #include <utility>
 
+#include "base/parallel/parallel.h"
 #include "search/memory/measured.h"
 #include "search/memory/memory.h"
 
@@ -14,6 +16,8 @@ namespace {
 
 // Of the equal layers so many of the first and of the last are kept.
 constexpr size_t kFirst = 1, kLast = 2;
+// Of those that are left out so many are in a program: one that makes all of a choice again, one that makes a part.
+constexpr size_t kMost = 2;
 // With fewer layers a program of all of them is made at once.
 constexpr int64_t kFewest = 4 * (kFirst + 1 + kLast);
 
@@ -43,15 +47,32 @@ LayerRun LongestRun(const EqualLayers& equal, const std::vector<int64_t>& times,
   return longest;
 }
 
-// Gives each op of `plan` what the choice says of the op that `model_of` gives for it, if it gives one.
-void Take(const RecomputeChoice& choice, const std::function<std::optional<ir::OpId>(ir::OpId)>& model_of,
-          ir::Plan& plan) {
+// Of so many layers, how many make all of the choice again.
+int64_t AgainOf(const RecomputeChoice& choice, int64_t layers) {
+  if (choice.partly.empty()) return layers;
+  return std::min(layers, static_cast<int64_t>(std::ceil(choice.share * static_cast<double>(layers))));
+}
+
+// Gives each op of `plan` what the choice says of its model, but for what the layers `kept` make again only a part of.
+void Take(const RecomputeChoice& choice, const IdVector<ir::OpId, ir::OpId>& models,
+          const std::vector<std::vector<ir::OpId>>& kept, ir::Plan& plan) {
+  std::set<ir::OpId> keep;
+  for (const std::vector<ir::OpId>& layer : kept) {
+    std::copy_if(layer.begin(), layer.end(), std::inserter(keep, keep.end()),
+                 [&](ir::OpId op) { return choice.partly.count(models[op]) > 0; });
+  }
   for (size_t i = 0; i < plan.ops.size(); ++i) {
     const ir::OpId op(static_cast<int64_t>(i));
-    const std::optional<ir::OpId> model = model_of(op);
-    const auto found = model.has_value() ? choice.ops.find(*model) : choice.ops.end();
-    if (found != choice.ops.end()) plan.ops[op].retention = found->second;
+    const auto found = choice.ops.find(models[op]);
+    if (found != choice.ops.end() && keep.count(op) == 0) plan.ops[op].retention = found->second;
   }
+}
+
+// `all`, with so many more of what `with` has and `without` has not.
+Estimator::Taken MoreOf(const Estimator::Taken& all, const Estimator::Taken& with, const Estimator::Taken& without,
+                        int64_t times) {
+  return {.peak = all.peak + (with.peak - without.peak) * times,
+          .step = all.step + (with.step - without.step) * static_cast<double>(times)};
 }
 
 }  // namespace
@@ -74,7 +95,7 @@ Estimator::Estimator(const SearchedGraph& model, const Cluster& cluster, const E
 
 std::optional<Estimator::LeftOut> Estimator::LeftOutOf(const ir::Plan& plan) const {
   const LayerRun run = LongestRun(equal_, times_, plan);
-  if (run.layers < kFewest || run.end - run.begin < kFirst + 1 + kLast) return std::nullopt;
+  if (run.layers < kFewest || run.end - run.begin < kFirst + kMost + kLast) return std::nullopt;
   return LeftOut{
       .begin = run.begin + kFirst, .end = run.end - kLast, .layers = run.layers - static_cast<int64_t>(kFirst + kLast)};
 }
@@ -100,79 +121,93 @@ const Estimator::Known* Estimator::KnownOf(const ir::Plan& plan) {
   return known->estimate.has_value() ? &*known : nullptr;
 }
 
-std::optional<Seconds> Estimator::StepWithin(const ir::Plan& plan, Bytes limit) {
-  const Known* const known = KnownOf(plan);
-  if (known == nullptr) return std::nullopt;
-  const Seconds kept = known->estimate->step;
-  const std::optional<RecomputeChoice> choice = known->estimate->ChoiceWithin(limit);
-  if (!choice.has_value()) return std::nullopt;
-  if (choice->if_all <= Seconds(0)) return kept;
-  // Part of it may run beside communication, which programs show.
-  const Shortened& few = GraphWithout(known->layers.AllButTheFirst());
-  ir::Plan thrifty = plan;
-  Take(
-      *choice, [&](ir::OpId op) { return std::optional(few.stand_ins[op]); }, thrifty);
-  const std::optional<Programs> made = ProgramsOf(known->layers, thrifty);
-  if (!made.has_value()) return std::nullopt;
-  const Seconds all = StepOfAll(*made, known->layers);
-  return kept + (all - kept) * (choice->seconds.value() / choice->if_all.value());
+std::optional<Estimator::Taken> Estimator::With(const ir::Plan& plan, const RecomputeChoice& choice) {
+  const LeftOut& layers = KnownOf(plan)->layers;
+  const int64_t again = AgainOf(choice, layers.layers);
+  const int64_t kept = layers.layers - again;
+  const auto with_few = [&](bool has_again, bool has_kept) {
+    return [this, few = FewWith(layers, plan, choice, has_again, has_kept)] { return TakenBy(few); };
+  };
+  const auto [one_of_each, without_again, without_kept] = InParallel(
+      with_few(again > 0, kept > 0), with_few(/*has_again=*/false, kept > 0), with_few(again > 0, /*has_kept=*/false));
+  if (!one_of_each.has_value() || !without_again.has_value() || !without_kept.has_value()) return std::nullopt;
+  Taken taken = *one_of_each;
+  if (again > 1) taken = MoreOf(taken, *one_of_each, *without_again, again - 1);
+  if (kept > 1) taken = MoreOf(taken, *one_of_each, *without_kept, kept - 1);
+  return taken;
 }
 
-std::optional<ir::Plan> Estimator::PlanWithin(const ir::Plan& plan, Bytes limit) {
-  const Known* const known = KnownOf(plan);
-  if (known == nullptr) return std::nullopt;
-  const std::optional<RecomputeChoice> choice = known->estimate->ChoiceWithin(limit);
-  if (!choice.has_value()) return std::nullopt;
+ir::Plan Estimator::WholeWith(const ir::Plan& plan, const RecomputeChoice& choice) {
+  const LeftOut& layers = KnownOf(plan)->layers;
+  const Shortened& few = GraphWithout(layers.AllBut(1));
   ir::Plan whole = model_.Lengthened(plan);
-  Repeat(*choice, known->layers, whole);
-  return whole;
-}
-
-// Gives `whole` a choice for the program in which the first of `layers` stands for all of them.
-void Estimator::Repeat(const RecomputeChoice& choice, const LeftOut& layers, ir::Plan& whole) {
-  const Shortened& few = GraphWithout(layers.AllButTheFirst());
-  IdVector<ir::OpId, std::optional<ir::OpId>> models;  // The op of the program whose choice each op takes.
+  IdVector<ir::OpId, ir::OpId> models;  // Of which op of the program of few each one makes the choice.
   for (const ir::OpId op : model_.StandIns()) models.push_back(few.stand_ins[op]);
   const int64_t first =
       std::accumulate(times_.begin(), times_.begin() + static_cast<std::ptrdiff_t>(layers.begin), int64_t{0});
+  std::vector<std::vector<ir::OpId>> kept;
   const std::vector<ir::OpId>& alike = equal_.ops[layers.begin];
   for (int64_t layer = 0; layer < layers.layers; ++layer) {
     const std::vector<ir::OpId>& own = whole_equal_.ops[static_cast<size_t>(first + layer)];
-    const bool is_beyond = static_cast<double>(layer) >= choice.share * static_cast<double>(layers.layers);
-    for (size_t place = 0; place < own.size(); ++place) {
-      const ir::OpId model = few.stand_ins[alike[place]];
-      const bool keeps = is_beyond && choice.partly.count(model) > 0;
-      models[own[place]] = keeps ? std::nullopt : std::optional(model);
+    for (size_t place = 0; place < own.size(); ++place) models[own[place]] = few.stand_ins[alike[place]];
+    if (layer >= AgainOf(choice, layers.layers)) kept.push_back(own);
+  }
+  Take(choice, models, kept, whole);
+  return whole;
+}
+
+// Of the layers that are left out there is only one that makes all of the choice again, one that makes a part of it
+// again, or both.
+Estimator::Few Estimator::FewWith(const LeftOut& layers, const ir::Plan& plan, const RecomputeChoice& choice,
+                                  bool has_again, bool has_kept) {
+  const int64_t again = has_again ? 1 : 0;
+  const int64_t kept = has_kept ? 1 : 0;
+  Few few = FewOf(layers.AllBut(again + kept), plan);
+  const Shortened& model = GraphWithout(layers.AllBut(1));
+  IdVector<ir::OpId, ir::OpId> models;
+  for (const ir::OpId op : few.model->originals) models.push_back(model.stand_ins[op]);
+  std::vector<std::vector<ir::OpId>> kept_layers;
+  for (int64_t layer = again; layer < again + kept; ++layer) {
+    std::vector<ir::OpId>& ops = kept_layers.emplace_back();
+    for (const ir::OpId op : equal_.ops[layers.begin + static_cast<size_t>(layer)]) {
+      ops.push_back(few.model->stand_ins[op]);
     }
   }
-  Take(
-      choice, [&](ir::OpId op) { return models[op]; }, whole);
+  Take(choice, models, kept_layers, few.plan);
+  return few;
 }
 
-std::optional<Estimator::Programs> Estimator::ProgramsOf(const LeftOut& layers, const ir::Plan& plan) {
-  std::optional<PlannedProgram> few = ProgramWithout(layers, plan);
-  if (!few.has_value()) return std::nullopt;
-  std::optional<PlannedProgram> more = ProgramWithout(layers.AllButTheFirst(), plan);
-  if (!more.has_value()) return std::nullopt;
-  return Programs{.few = *std::move(few), .more = *std::move(more)};
+Estimator::Few Estimator::FewOf(const LeftOut& layers, const ir::Plan& plan) {
+  const Shortened& few = GraphWithout(layers);
+  return {.model = &few, .plan = ShortPlan(few, plan)};
 }
 
-Seconds Estimator::StepOfAll(const Programs& made, const LeftOut& layers) const {
-  const Seconds more = StepOf(made.more, cluster_, execution_);
-  return more + (more - StepOf(made.few, cluster_, execution_)) * static_cast<double>(layers.others());
+absl::StatusOr<PlannedProgram> Estimator::ProgramOf(const Few& few) const {
+  return search::ProgramOf(few.model->graph, few.plan, execution_);
+}
+
+Estimator::Taken Estimator::TakenBy(const PlannedProgram& program) const {
+  return {.peak = PeakOf(program), .step = StepOf(program, cluster_, execution_)};
+}
+
+std::optional<Estimator::Taken> Estimator::TakenBy(const Few& few) const {
+  const absl::StatusOr<PlannedProgram> made = ProgramOf(few);
+  return made.ok() ? std::optional(TakenBy(*made)) : std::nullopt;
 }
 
 std::optional<Estimate> Estimator::Make(const LeftOut& layers, const ir::Plan& plan) {
-  const std::optional<Programs> made = ProgramsOf(layers, plan);
-  if (!made.has_value()) return std::nullopt;
-  const Shortened& graph = GraphWithout(layers.AllButTheFirst());
-  OpTimes times(graph.graph.ops.size(), 1);
-  for (const ir::OpId op : equal_.ops[layers.begin]) times[graph.stand_ins[op]] = layers.layers;
-  const Bytes peak = PeakOf(made->more);
-  Estimate estimate{.peak = peak + (peak - PeakOf(made->few)) * layers.others(),
+  const LeftOut others = layers.AllBut(1);
+  const Few few = FewOf(layers, plan), more = FewOf(others, plan);
+  const auto [without, made] = InParallel([&] { return TakenBy(few); }, [&] { return ProgramOf(more); });
+  if (!without.has_value() || !made.ok()) return std::nullopt;
+  OpTimes times(more.model->graph.ops.size(), 1);
+  for (const ir::OpId op : equal_.ops[layers.begin]) times[more.model->stand_ins[op]] = layers.layers;
+  const Taken with = TakenBy(*made);
+  const Taken all = MoreOf(with, with, *without, others.layers);
+  Estimate estimate{.peak = all.peak,
                     .least = Bytes(0),
-                    .step = StepOfAll(*made, layers),
-                    .recomputation = RecomputationOf(made->more, cluster_, {}, {}, times)};
+                    .step = all.step,
+                    .recomputation = RecomputationOf(*made, cluster_, {}, {}, times)};
   estimate.least = estimate.recomputation->LeastPeak();
   estimate.besides = std::max(Bytes(0), estimate.peak - estimate.recomputation->PeakAsAsked());
   return estimate;
@@ -184,12 +219,6 @@ const Shortened& Estimator::GraphWithout(const LeftOut& layers) {
     found = shortened_.emplace(layers, WithoutLayers(graph_, equal_, layers.begin, layers.end)).first;
   }
   return found->second;
-}
-
-std::optional<PlannedProgram> Estimator::ProgramWithout(const LeftOut& layers, const ir::Plan& plan) {
-  const Shortened& few = GraphWithout(layers);
-  absl::StatusOr<PlannedProgram> made = ProgramOf(few.graph, ShortPlan(few, plan), execution_);
-  return made.ok() ? std::optional(*std::move(made)) : std::nullopt;
 }
 
 }  // namespace cleave::search

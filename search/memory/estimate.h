@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "base/units/units.h"
 #include "ir/graph/graph.h"
 #include "ir/sharding/plan/plan.h"
@@ -51,25 +52,28 @@ class Estimator {
   // stays valid.
   const Estimate* Of(const ir::Plan& plan);
 
-  // About how long a step of the plan takes with the choice with which it probably stays within the limit. nullopt as
-  // PlanWithin.
-  std::optional<Seconds> StepWithin(const ir::Plan& plan, Bytes limit);
+  // What a step of the plan probably takes where its layers make `choice` again, which is one of its estimate. nullopt
+  // where no program of it can be made. REQUIRES: the plan has an estimate.
+  struct Taken {
+    Bytes peak;
+    Seconds step;
+  };
+  std::optional<Taken> With(const ir::Plan& plan, const RecomputeChoice& choice);
 
-  // The plan of the whole model with which it probably stays within the limit: its layers make again what those of the
-  // program of few layers do, as large a part of them each. nullopt where there is no estimate, or it says that the
-  // plan does not fit.
-  std::optional<ir::Plan> PlanWithin(const ir::Plan& plan, Bytes limit);
+  // The plan of the whole model that makes `choice` again: its layers do what those of the program of few layers do, as
+  // large a part of them each. REQUIRES: as With.
+  ir::Plan WholeWith(const ir::Plan& plan, const RecomputeChoice& choice);
 
  private:
-  // The programs of few layers: the ones that they leave out are [begin, end) of the equal ones, and all of these but
-  // the first.
+  // Layers [begin, end) of the equal ones, which programs of few layers leave out, or all of them but the first ones.
   struct LeftOut {
     size_t begin = 0;
     size_t end = 0;
     int64_t layers = 0;  // Of the whole model.
 
-    int64_t others() const { return layers - 1; }
-    LeftOut AllButTheFirst() const { return {.begin = begin + 1, .end = end, .layers = others()}; }
+    LeftOut AllBut(int64_t first) const {
+      return {.begin = begin + static_cast<size_t>(first), .end = end, .layers = layers - first};
+    }
     auto operator<=>(const LeftOut&) const = default;
   };
   struct Known {
@@ -79,15 +83,18 @@ class Estimator {
   };
   std::optional<LeftOut> LeftOutOf(const ir::Plan& plan) const;
   const Known* KnownOf(const ir::Plan& plan);
-  void Repeat(const RecomputeChoice& choice, const LeftOut& layers, ir::Plan& whole);
   std::optional<Estimate> Make(const LeftOut& layers, const ir::Plan& plan);
-  // What each layer that is left out adds is what the program with the first of them has more than that with none.
-  struct Programs {
-    PlannedProgram few, more;
+  // A plan of few layers.
+  struct Few {
+    const Shortened* model;
+    ir::Plan plan;
   };
-  Seconds StepOfAll(const Programs& made, const LeftOut& layers) const;
-  std::optional<Programs> ProgramsOf(const LeftOut& layers, const ir::Plan& plan);
-  std::optional<PlannedProgram> ProgramWithout(const LeftOut& layers, const ir::Plan& plan);
+  Few FewOf(const LeftOut& layers, const ir::Plan& plan);
+  Few FewWith(const LeftOut& layers, const ir::Plan& plan, const RecomputeChoice& choice, bool has_again,
+              bool has_kept);
+  absl::StatusOr<PlannedProgram> ProgramOf(const Few& few) const;
+  std::optional<Taken> TakenBy(const Few& few) const;
+  Taken TakenBy(const PlannedProgram& program) const;
   const Shortened& GraphWithout(const LeftOut& layers);
 
   const SearchedGraph& model_;

@@ -17,6 +17,38 @@ ir::Plan Moved(ir::Plan plan) {
   return plan;
 }
 
+// What a plan takes with any number of micro-batches, by two of them: memory is divided among them but for a part that
+// is not, and each takes time of its own.
+class MicroBatches {
+ public:
+  struct Point {
+    int64_t count;
+    const Estimate& estimate;
+  };
+  MicroBatches(Point low, Point high) : low_(low), high_(high) {}
+
+  Bytes Peak(int64_t count) const { return Memory(low_.estimate.peak, high_.estimate.peak, count); }
+  Bytes AtLeast(int64_t count) const { return Memory(low_.estimate.AtLeast(), high_.estimate.AtLeast(), count); }
+  Seconds Step(int64_t count) const {
+    const Seconds low = low_.estimate.step;
+    return low + (high_.estimate.step - low) * ShareOf(count);
+  }
+
+ private:
+  // How far a number is from the low one to the high one.
+  double ShareOf(int64_t count) const {
+    if (low_.count == high_.count) return 0;
+    return static_cast<double>(count - low_.count) / static_cast<double>(high_.count - low_.count);
+  }
+  Bytes Memory(Bytes low, Bytes high, int64_t count) const {
+    // As far as the inverse of the number is.
+    const double share = ShareOf(count) * static_cast<double>(high_.count) / static_cast<double>(count);
+    return low + Bytes(static_cast<int64_t>(static_cast<double>((high - low).value()) * share));
+  }
+
+  Point low_, high_;
+};
+
 }  // namespace
 
 Saver::Saver(const FitTask& task, Estimator& estimator, BestFit& best)
@@ -32,57 +64,116 @@ Saver::Examined Saver::Examine(const ir::Plan& plan, const PlanOrigin& origin) {
   if (examined.at_least > task_.limit.bytes) return examined;
   const bool is_slow = origin.improved.has_value() && !best_.MayBe(plan, Seconds(plan.search.cost * kLeastOfPrice));
   if (is_slow) return examined;
-  const int64_t most = std::max(plan.micro_batches, SamplesOfRank(task_.model.graph(), plan));
+  if (const Estimate* const estimate = EstimateOf(plan, /*moves_steps=*/false)) {
+    ExamineByEstimates(plan, origin, *estimate, examined);
+    return examined;
+  }
   ir::Plan own = plan;
-  while (own.micro_batches <= most && !IsDone()) {
-    const std::optional<Bytes> least = Try(own, origin, examined);
+  while (own.micro_batches <= MostMicroBatches(plan) && !IsDone()) {
+    const std::optional<Bytes> least = MakeProgram(own, origin, !examined.peak.has_value(), examined);
     if (!least.has_value() || !task_.savings.micro_batches) break;
     own.micro_batches *= LeastFactor(examined.at_least, *least);
   }
   return examined;
 }
 
-// Returns what the plan, which keeps everything, needs at least; nullopt where more micro-batches are not better.
-std::optional<Bytes> Saver::Try(const ir::Plan& plan, const PlanOrigin& origin, Examined& examined) {
-  const bool is_first = !examined.peak.has_value();
-  ir::Plan asked = WithAsked(plan, task_.savings.asked);
-  asked.moves_steps = !is_first;
-  const Estimate* const estimate = estimator_.Of(asked);
-  if (estimate == nullptr) return MakeProgram(plan, origin, is_first, examined);
-  return Defer(plan, origin, is_first, *estimate, examined);
+int64_t Saver::MostMicroBatches(const ir::Plan& plan) const {
+  return std::max(plan.micro_batches, SamplesOfRank(task_.model.graph(), plan));
 }
 
-// As Try.
-std::optional<Bytes> Saver::Defer(const ir::Plan& plan, const PlanOrigin& origin, bool is_first,
-                                  const Estimate& estimate, Examined& examined) {
+const Estimate* Saver::EstimateOf(const ir::Plan& plan, bool moves_steps) {
+  ir::Plan asked = WithAsked(plan, task_.savings.asked);
+  asked.moves_steps = moves_steps;
+  return estimator_.Of(asked);
+}
+
+// `first`: of the plan as it is. With more micro-batches a step takes longer, but less of it must be made again: from
+// the fewest with which the plan fits as it is, fewer are looked at for as long as that makes the step faster.
+void Saver::ExamineByEstimates(const ir::Plan& plan, const PlanOrigin& origin, const Estimate& first,
+                               Examined& examined) {
   const Bytes limit = task_.limit.bytes;
-  const Seconds at_least = estimate.step * kSurely;
-  const bool is_slower = least_deferred_.has_value() && BestFit::CostOf(plan, at_least) >= *least_deferred_;
-  const bool is_slow = is_slower || !best_.MayBe(plan, at_least);
-  const bool fits = estimate.peak <= limit;
-  if (is_first) examined = {.at_least = examined.at_least, .peak = estimate.peak, .fits = fits, .is_slow = is_slow};
-  if (is_slow) return std::nullopt;
-  const bool is_asked = !task_.savings.asked.empty();
-  const Bytes surely = limit + Bytes(limit.value() / 16);
-  if (!fits && (!task_.savings.recomputes || (estimate.AtLeast() > surely && !is_asked))) return estimate.least;
-  std::optional<Seconds> within;
-  if (fits) {
-    within = estimate.step;
-  } else if (!is_asked) {
-    within = estimator_.StepWithin(Moved(plan), limit - Reserve());
+  examined.peak = first.peak;
+  examined.fits = first.peak <= limit;
+  examined.is_slow = IsSlow(plan, first.step);
+  if (examined.is_slow) return;
+  if (!examined.fits && task_.savings.micro_batches) {
+    ir::Plan own = plan;
+    own.micro_batches *= LeastFactor(examined.at_least, first.least);
+    ExamineMicroBatches(own, origin, examined.at_least);
   }
-  const Seconds step = within.value_or(estimate.step);
-  deferred_.push_back({.plan = plan,
-                       .origin = origin,
-                       .is_first = is_first,
-                       .is_doubtful = !within.has_value(),
-                       .saves = !fits && within.has_value(),
-                       .step = step});
-  if (within.has_value() && !looks_at_all_) {
-    const std::pair<double, double> cost = BestFit::CostOf(plan, step * (2 - kSurely));
+  // In one part nothing is summed up, which may take less memory than all others.
+  Defer(plan, origin, /*is_first=*/true, first);
+}
+
+// With as many micro-batches as `fewest` and its doubles. What a step takes with any number follows from two of them.
+void Saver::ExamineMicroBatches(const ir::Plan& fewest, const PlanOrigin& origin, Bytes at_least) {
+  const Bytes limit = task_.limit.bytes;
+  const int64_t most = MostMicroBatches(fewest);
+  const Estimate* const low = fewest.micro_batches <= most ? EstimateOf(fewest, /*moves_steps=*/true) : nullptr;
+  if (low == nullptr) return;
+  ir::Plan own = fewest;
+  const Estimate* high = low;
+  for (Bytes peak = low->peak; peak > limit && 2 * own.micro_batches <= most; own.micro_batches *= 2) {
+    peak = at_least + Bytes((peak - at_least).value() / 2);
+  }
+  for (; own.micro_batches > fewest.micro_batches; own.micro_batches /= 2) {
+    const Estimate* const estimate = EstimateOf(own, /*moves_steps=*/true);
+    if (estimate != nullptr) {
+      high = estimate;
+      break;
+    }
+  }
+  const MicroBatches any({fewest.micro_batches, *low}, {own.micro_batches, *high});
+  while (any.Peak(own.micro_batches) > limit && 2 * own.micro_batches <= most) own.micro_batches *= 2;
+  Seconds again(0);
+  std::optional<Seconds> before;
+  for (; own.micro_batches >= fewest.micro_batches; own.micro_batches /= 2) {
+    // Fewer need more memory, and to make more again.
+    if (any.AtLeast(own.micro_batches) > Surely()) return;
+    if (IsSlow(own, any.Step(own.micro_batches) + again * 0.5)) continue;
+    const Estimate* const estimate = EstimateOf(own, /*moves_steps=*/true);
+    if (estimate == nullptr) continue;
+    const std::optional<Seconds> step = Defer(own, origin, /*is_first=*/false, *estimate);
+    if (!step.has_value() || (before.has_value() && *step > *before)) return;
+    before = step;
+    again = *step - estimate->step;
+  }
+}
+
+bool Saver::IsSlow(const ir::Plan& plan, Seconds step) const {
+  const Seconds at_least = step * kSurely;
+  const bool is_slower = least_deferred_.has_value() && BestFit::CostOf(plan, at_least) >= *least_deferred_;
+  return is_slower || !best_.MayBe(plan, at_least);
+}
+
+// Remembers a plan that may fit, and returns about how long its step takes; nullopt where it does not fit with anything
+// that it makes again.
+std::optional<Seconds> Saver::Defer(const ir::Plan& plan, const PlanOrigin& origin, bool is_first,
+                                    const Estimate& estimate) {
+  const Bytes limit = task_.limit.bytes;
+  const bool fits = estimate.peak <= limit;
+  const bool is_asked = !task_.savings.asked.empty();
+  if (!fits && (!task_.savings.recomputes || (estimate.AtLeast() > Surely() && !is_asked))) return std::nullopt;
+  Deferred own{.plan = plan, .origin = origin, .is_first = is_first, .is_doubtful = !fits, .step = estimate.step};
+  if (!fits && !is_asked) {
+    const Estimate* const moved = EstimateOf(plan, /*moves_steps=*/true);
+    if (moved != nullptr) own.again = moved->ChoiceWithin(limit - Reserve());
+    if (own.again.has_value()) {
+      // Part of it may run beside communication, which programs show.
+      if (IsSlow(plan, moved->step + own.again->seconds * 0.5)) return moved->step + own.again->seconds;
+      if (const auto taken = estimator_.With(Moved(plan), *own.again)) {
+        own.is_doubtful = false;
+        own.step = taken->step;
+      }
+    }
+  }
+  if (!own.is_doubtful && !looks_at_all_) {
+    const std::pair<double, double> cost = BestFit::CostOf(plan, own.step * (2 - kSurely));
     least_deferred_ = std::min(cost, least_deferred_.value_or(cost));
   }
-  return fits ? std::nullopt : std::optional(estimate.least);
+  const std::optional<Seconds> step = own.is_doubtful && !is_asked ? std::nullopt : std::optional(own.step);
+  deferred_.push_back(std::move(own));
+  return step;
 }
 
 void Saver::Settle() {
@@ -100,7 +191,7 @@ void Saver::Settle() {
     for (Deferred& own : deferred) {
       if (own.is_doubtful != is_doubtful || !best_.MayBe(own.plan, own.step * kSurely) || is_made(own.plan)) continue;
       Examined known;
-      if (!own.saves || !OfferWithin(own)) MakeProgram(own.plan, own.origin, own.is_first, known);
+      if (!own.again.has_value() || !OfferWithin(own)) MakeProgram(own.plan, own.origin, own.is_first, known);
       made_.push_back(std::move(own));
     }
   };
@@ -108,28 +199,51 @@ void Saver::Settle() {
   if (!best_.fit().has_value()) make(/*is_doubtful=*/true);
 }
 
-// Offers the plan with what its estimate says that must be made again. Where its program takes more than was estimated,
-// or much less, tries again with an estimate that is as far off. False where it does not fit.
+// Offers the plan with what its estimate says that must be made again. False where it does not fit.
 bool Saver::OfferWithin(const Deferred& own) {
-  constexpr int kAttempts = 3;
+  constexpr int kAttempts = 2;
   const ir::Plan moved = Moved(own.plan);
-  const Bytes limit = task_.limit.bytes;
-  const Bytes much_less(limit.value() / 16);
-  std::optional<Bytes> enough, too_little;  // What was left.
-  Bytes left = Reserve();
+  Bytes more(0);  // What the program of all layers takes more than is estimated.
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const std::optional<ir::Plan> plan = estimator_.PlanWithin(moved, limit - left);
-    if (!plan.has_value()) break;
-    const Bytes peak = Offer(*plan, MustMake(task_.model.whole(), *plan, task_.execution), own.origin).peak;
-    if (peak <= limit && limit - peak <= much_less) return true;
-    (peak <= limit ? enough : too_little) = left;
-    left += peak - limit + Reserve();
-    if (enough.has_value() && too_little.has_value()) left = Bytes((enough->value() + too_little->value()) / 2);
+    const std::optional<AgainWithin> found = FastestWithin(own, task_.limit.bytes - more);
+    if (!found.has_value()) return false;
+    if (!best_.MayBe(own.plan, found->taken.step * kSurely)) return true;
+    ir::Plan whole = estimator_.WholeWith(moved, found->again);
+    PlannedProgram program = MustMake(task_.model.whole(), whole, task_.execution);
+    const Offered offered = Offer(std::move(whole), std::move(program), own.origin);
+    if (offered.seconds.has_value()) return true;
+    more = offered.peak - found->taken.peak;
   }
-  return enough.has_value();
+  return false;
 }
 
-// As Try. `is_first`: the plan has as few micro-batches as it can.
+// What the plan makes again so that it probably fits, and what it then takes. A choice is one for the live bytes of few
+// layers: where it takes more than `limit`, or much less, one for as much less, or more, is looked at.
+std::optional<Saver::AgainWithin> Saver::FastestWithin(const Deferred& own, Bytes limit) {
+  constexpr int kAttempts = 4;
+  const ir::Plan moved = Moved(own.plan);
+  const Bytes much_less(limit.value() / 16);
+  const Estimate* const estimate = EstimateOf(own.plan, /*moves_steps=*/true);
+  std::optional<AgainWithin> best;
+  std::optional<Bytes> enough, too_little;  // What was left.
+  Bytes left = task_.limit.bytes - limit + Reserve();
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::optional<RecomputeChoice> again = estimate->ChoiceWithin(task_.limit.bytes - left);
+    if (!again.has_value()) break;
+    const auto taken = estimator_.With(moved, *again);
+    if (!taken.has_value()) break;
+    const bool fits = taken->peak <= limit;
+    if (fits && (!best.has_value() || taken->step < best->taken.step)) best = {*std::move(again), *taken};
+    if (fits && limit - taken->peak <= much_less) break;
+    (fits ? enough : too_little) = left;
+    left += taken->peak - limit + Reserve();
+    if (enough.has_value() && too_little.has_value()) left = Bytes((enough->value() + too_little->value()) / 2);
+  }
+  return best;
+}
+
+// Returns what the plan needs at least; nullopt where more micro-batches are not better. `is_first`: it has as few of
+// them as it can.
 std::optional<Bytes> Saver::MakeProgram(const ir::Plan& searched, const PlanOrigin& origin, bool is_first,
                                         Examined& examined) {
   const ir::Plan plan = task_.model.Lengthened(searched);

@@ -89,14 +89,22 @@ class Saver {
   struct Deferred {
     ir::Plan plan;
     PlanOrigin origin;
-    bool is_first;     // As MakeProgram.
-    bool is_doubtful;  // Whether the estimate says that it does not fit.
-    bool saves;        // Whether something must be made again so that it does.
-    Seconds step;
+    bool is_first = false;                      // As MakeProgram.
+    bool is_doubtful = false;                   // Whether it is not known that it fits, by an estimate.
+    std::optional<RecomputeChoice> again = {};  // With which it fits, where it does not as it is.
+    Seconds step{0};
   };
-  std::optional<Bytes> Try(const ir::Plan& plan, const PlanOrigin& origin, Examined& examined);
-  std::optional<Bytes> Defer(const ir::Plan& plan, const PlanOrigin& origin, bool is_first, const Estimate& estimate,
-                             Examined& examined);
+  struct AgainWithin {
+    RecomputeChoice again;
+    Estimator::Taken taken;
+  };
+  const Estimate* EstimateOf(const ir::Plan& plan, bool moves_steps);
+  void ExamineByEstimates(const ir::Plan& plan, const PlanOrigin& origin, const Estimate& first, Examined& examined);
+  void ExamineMicroBatches(const ir::Plan& fewest, const PlanOrigin& origin, Bytes at_least);
+  int64_t MostMicroBatches(const ir::Plan& plan) const;
+  bool IsSlow(const ir::Plan& plan, Seconds step) const;
+  std::optional<Seconds> Defer(const ir::Plan& plan, const PlanOrigin& origin, bool is_first, const Estimate& estimate);
+  std::optional<AgainWithin> FastestWithin(const Deferred& own, Bytes limit);
   std::optional<Bytes> MakeProgram(const ir::Plan& searched, const PlanOrigin& origin, bool is_first,
                                    Examined& examined);
   const PlannedProgram& KeptOf(const ir::Plan& plan, const PlannedProgram& program,
@@ -107,6 +115,8 @@ class Saver {
   Offered Offer(ir::Plan plan, PlannedProgram program, const PlanOrigin& origin);
   // A little less than the limit is asked for, so that few attempts are needed.
   Bytes Reserve() const { return Bytes(task_.limit.bytes.value() / 256); }
+  // What certainly does not fit.
+  Bytes Surely() const { return task_.limit.bytes + Bytes(task_.limit.bytes.value() / 16); }
   int64_t LeastFactor(Bytes throughout, Bytes least) const;
   Seconds SecondsOf(const PlannedProgram& program) const { return StepOf(program, task_.cluster, task_.execution); }
 

@@ -1,0 +1,42 @@
+#include "base/parallel/parallel.h"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace cleave {
+namespace {
+
+TEST(InParallelTest, GivesResultsInTheOrderOfTheFunctions) {
+  const auto [number, text, pointer] =
+      InParallel([] { return 7; }, [] { return std::string("second"); }, [] { return std::make_unique<int>(3); });
+  EXPECT_EQ(number, 7);
+  EXPECT_EQ(text, "second");
+  EXPECT_EQ(*pointer, 3);
+}
+
+// Each waits until all have begun.
+TEST(InParallelTest, RunsAllAtTheSameTime) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int begun = 0;
+  const auto meet = [&] {
+    std::unique_lock lock(mutex);
+    ++begun;
+    changed.notify_all();
+    changed.wait(lock, [&] { return begun == 3; });
+    return begun;
+  };
+  EXPECT_EQ(InParallel(meet, meet, meet), std::tuple(3, 3, 3));
+}
+
+TEST(InParallelTest, RunsOne) {
+  EXPECT_EQ(std::get<0>(InParallel([] { return 1; })), 1);
+}
+
+}  // namespace
+}  // namespace cleave
