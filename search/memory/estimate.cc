@@ -137,6 +137,17 @@ std::optional<Estimator::Taken> Estimator::With(const ir::Plan& plan, const Reco
   return taken;
 }
 
+std::optional<Estimator::Thrifty> Estimator::Smallest(const ir::Plan& plan) {
+  const Estimate* const estimate = Of(plan);
+  if (estimate == nullptr) return std::nullopt;
+  Thrifty kept{.again = {}, .taken = {.peak = estimate->peak, .step = estimate->step}};
+  RecomputeChoice again = estimate->recomputation->Smallest();
+  const std::optional<Taken> taken = With(plan, again);
+  // Gaps in the arena may take more than recomputation saves.
+  if (!taken.has_value() || taken->peak >= kept.taken.peak) return kept;
+  return Thrifty{.again = std::move(again), .taken = *taken};
+}
+
 ir::Plan Estimator::WholeWith(const ir::Plan& plan, const RecomputeChoice& choice) {
   const LeftOut& layers = KnownOf(plan)->layers;
   const Shortened& few = GraphWithout(layers.AllBut(1));

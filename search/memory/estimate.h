@@ -60,6 +60,14 @@ class Estimator {
   };
   std::optional<Taken> With(const ir::Plan& plan, const RecomputeChoice& choice);
 
+  // What the plan makes again so that it takes as little memory as is found, and what it then takes. nullopt where it
+  // has no estimate.
+  struct Thrifty {
+    RecomputeChoice again;
+    Taken taken;
+  };
+  std::optional<Thrifty> Smallest(const ir::Plan& plan);
+
   // The plan of the whole model that makes `choice` again: its layers do what those of the program of few layers do, as
   // large a part of them each. REQUIRES: as With.
   ir::Plan WholeWith(const ir::Plan& plan, const RecomputeChoice& choice);

@@ -67,6 +67,8 @@ class Fitter {
     return is_improved ? *saver_.smallest() : smallest;
   }
 
+  Estimator& estimator() { return estimator_; }
+
  private:
   bool LastFits() const { return tried_.back().examined.fits; }
 
@@ -258,19 +260,8 @@ class Fitter {
     return ProgramOf(task_.model.whole(), task_.model.Lengthened(plan), task_.execution);
   }
 
-  // `plan`, with as much recomputation as saves memory if that is allowed, and its steps moved.
-  SmallestPlan WithRecomputation(const Tried& tried, const ir::Plan& plan) const {
-    const ir::Graph& graph = task_.model.whole();
-    const ir::Plan whole = task_.model.Lengthened(plan);
-    SmallestPlan result{.plan = AskedAndMoved(whole), .weight = tried.weight, .zero = tried.zero, .use = {}};
-    if (!task_.savings.recomputes) {
-      result.use = MustMake(graph, result.plan, task_.execution).memory.use;
-      return result;
-    }
-    auto [own, program] = Smallest(graph, task_.cluster, task_.execution, task_.savings, task_.tuning, whole).value();
-    result.plan = std::move(own);
-    result.use = std::move(program.memory.use);
-    return result;
+  SmallestPlan WithRecomputation(const Tried& tried, const ir::Plan& plan) {
+    return *WithAllSavings(task_, estimator_, {.plan = plan, .weight = tried.weight, .zero = tried.zero});
   }
 
   const FitTask& task_;
@@ -338,7 +329,7 @@ std::optional<Fit> FitMemory(const FitTask& task, Diagnostics& diagnostics) {
                .weight = smallest.weight,
                .zero = smallest.zero};
   }
-  diagnostics.Add(NothingFits(task, smallest));
+  diagnostics.Add(NothingFits(task, smallest, fitter.estimator()));
   return std::nullopt;
 }
 

@@ -35,20 +35,17 @@ std::vector<std::string> BindingTensors(const ir::MemoryUse& use) {
 // The memory that would be needed if optimizer state, gradients and parameters were divided, for the levels above that
 // of `smallest`, if they were not tried. The plans are found and measured, not guessed: the highest level first, and
 // lower ones, which mostly need more, as long as these fit.
-std::vector<std::string> ShardingNotes(const FitTask& task, const SmallestPlan& smallest) {
+std::vector<std::string> ShardingNotes(const FitTask& task, const SmallestPlan& smallest, Estimator& estimator) {
   std::vector<std::string> notes;
   for (int zero = 3; zero > smallest.zero && task.zero.has_value(); --zero) {
     std::optional<ir::Plan> plan = task.plan_for(smallest.weight, zero);
     if (!plan.has_value()) break;
     plan->micro_batches = smallest.plan.micro_batches;
     if (LeastMemory(task.model.graph(), *plan, task.model.Times()) >= smallest.peak()) continue;
-    const auto own = Smallest(task.model.whole(), task.cluster, task.execution, task.savings, task.tuning,
-                              task.model.Lengthened(*std::move(plan)));
-    if (!own.has_value()) continue;
-    const Bytes peak = PeakOf(own->second);
-    if (peak >= smallest.peak()) continue;
-    notes.push_back(absl::StrCat("`zero = ", zero, "` would need ", FormatBytes(peak)));
-    if (peak > task.limit.bytes) break;
+    const std::optional<SmallestPlan> own = WithAllSavings(task, estimator, {.plan = *std::move(plan)});
+    if (!own.has_value() || own->peak() >= smallest.peak()) continue;
+    notes.push_back(absl::StrCat("`zero = ", zero, "` would need ", FormatBytes(own->peak())));
+    if (own->peak() > task.limit.bytes) break;
   }
   std::reverse(notes.begin(), notes.end());
   return notes;
@@ -56,7 +53,29 @@ std::vector<std::string> ShardingNotes(const FitTask& task, const SmallestPlan& 
 
 }  // namespace
 
-Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest) {
+std::optional<SmallestPlan> WithAllSavings(const FitTask& task, Estimator& estimator, SmallestPlan searched) {
+  const ir::Graph& graph = task.model.whole();
+  ir::Plan moved = WithAsked(searched.plan, task.savings.asked);
+  moved.moves_steps = true;
+  const bool is_free = task.savings.recomputes && task.savings.asked.empty();
+  const auto thrifty = is_free ? estimator.Smallest(moved) : std::nullopt;
+  if (task.savings.recomputes && !thrifty.has_value()) {
+    auto own = Smallest(graph, task.cluster, task.execution, task.savings, task.tuning,
+                        task.model.Lengthened(std::move(searched.plan)));
+    if (!own.has_value()) return std::nullopt;
+    searched.plan = std::move(own->first);
+    searched.use = std::move(own->second.memory.use);
+    return searched;
+  }
+  searched.plan =
+      thrifty.has_value() ? estimator.WholeWith(moved, thrifty->again) : task.model.Lengthened(std::move(moved));
+  absl::StatusOr<PlannedProgram> made = ProgramOf(graph, searched.plan, task.execution);
+  if (!made.ok()) return std::nullopt;
+  searched.use = std::move(made->memory.use);
+  return searched;
+}
+
+Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest, Estimator& estimator) {
   const MemoryLimit& limit = task.limit;
   const int devices = smallest.plan.mesh.rank_count();
   const Bytes parameters = ParameterBytes(task.model.whole());
@@ -85,7 +104,7 @@ Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest) {
                      " of the activations only wait for the backward pass: computing them again there would "
                      "save that much"));
   }
-  for (std::string& note : ShardingNotes(task, smallest)) error.notes.push_back(std::move(note));
+  for (std::string& note : ShardingNotes(task, smallest, estimator)) error.notes.push_back(std::move(note));
   const auto parts = task.savings.micro_batches ? std::nullopt : InMostMicroBatches(task.model.whole(), smallest.plan);
   if (parts.has_value()) {
     const absl::StatusOr<PlannedProgram> made = ProgramOf(task.model.whole(), *parts, task.execution);

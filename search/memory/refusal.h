@@ -11,6 +11,7 @@
 #include "ir/graph/graph.h"
 #include "ir/program/memory/memory.h"
 #include "ir/sharding/plan/plan.h"
+#include "search/memory/estimate.h"
 #include "search/memory/memory.h"
 
 namespace cleave::search {
@@ -20,7 +21,7 @@ struct SmallestPlan {
   ir::Plan plan;
   double weight = 0;
   int zero = 0;
-  ir::MemoryUse use;
+  ir::MemoryUse use = {};
 
   Bytes peak() const { return use.prediction.peak; }
 };
@@ -29,9 +30,13 @@ struct SmallestPlan {
 // cannot have more than it has.
 std::optional<ir::Plan> InMostMicroBatches(const ir::Graph& graph, const ir::Plan& plan);
 
+// `searched`, whose plan is one of the searched graph, as one of the whole model, in which it makes again what saves
+// memory if that is allowed, with its steps moved. nullopt where it has no program.
+std::optional<SmallestPlan> WithAllSavings(const FitTask& task, Estimator& estimator, SmallestPlan searched);
+
 // E0313. `smallest`: the plan that needs least, of all that were tried, with all savings. Plans with higher ZeRO levels
 // are made and measured, so that their numbers are not guesses.
-Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest);
+Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest, Estimator& estimator);
 
 }  // namespace cleave::search
 

@@ -205,7 +205,7 @@ bool Saver::OfferWithin(const Deferred& own) {
   const ir::Plan moved = Moved(own.plan);
   Bytes more(0);  // What the program of all layers takes more than is estimated.
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const std::optional<AgainWithin> found = FastestWithin(own, task_.limit.bytes - more);
+    const std::optional<Estimator::Thrifty> found = FastestWithin(own, task_.limit.bytes - more);
     if (!found.has_value()) return false;
     if (!best_.MayBe(own.plan, found->taken.step * kSurely)) return true;
     ir::Plan whole = estimator_.WholeWith(moved, found->again);
@@ -219,12 +219,12 @@ bool Saver::OfferWithin(const Deferred& own) {
 
 // What the plan makes again so that it probably fits, and what it then takes. A choice is one for the live bytes of few
 // layers: where it takes more than `limit`, or much less, one for as much less, or more, is looked at.
-std::optional<Saver::AgainWithin> Saver::FastestWithin(const Deferred& own, Bytes limit) {
+std::optional<Estimator::Thrifty> Saver::FastestWithin(const Deferred& own, Bytes limit) {
   constexpr int kAttempts = 4;
   const ir::Plan moved = Moved(own.plan);
   const Bytes much_less(limit.value() / 16);
   const Estimate* const estimate = EstimateOf(own.plan, /*moves_steps=*/true);
-  std::optional<AgainWithin> best;
+  std::optional<Estimator::Thrifty> best;
   std::optional<Bytes> enough, too_little;  // What was left.
   Bytes left = task_.limit.bytes - limit + Reserve();
   for (int attempt = 0; attempt < kAttempts; ++attempt) {

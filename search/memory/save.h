@@ -94,17 +94,13 @@ class Saver {
     std::optional<RecomputeChoice> again = {};  // With which it fits, where it does not as it is.
     Seconds step{0};
   };
-  struct AgainWithin {
-    RecomputeChoice again;
-    Estimator::Taken taken;
-  };
   const Estimate* EstimateOf(const ir::Plan& plan, bool moves_steps);
   void ExamineByEstimates(const ir::Plan& plan, const PlanOrigin& origin, const Estimate& first, Examined& examined);
   void ExamineMicroBatches(const ir::Plan& fewest, const PlanOrigin& origin, Bytes at_least);
   int64_t MostMicroBatches(const ir::Plan& plan) const;
   bool IsSlow(const ir::Plan& plan, Seconds step) const;
   std::optional<Seconds> Defer(const ir::Plan& plan, const PlanOrigin& origin, bool is_first, const Estimate& estimate);
-  std::optional<AgainWithin> FastestWithin(const Deferred& own, Bytes limit);
+  std::optional<Estimator::Thrifty> FastestWithin(const Deferred& own, Bytes limit);
   std::optional<Bytes> MakeProgram(const ir::Plan& searched, const PlanOrigin& origin, bool is_first,
                                    Examined& examined);
   const PlannedProgram& KeptOf(const ir::Plan& plan, const PlannedProgram& program,
