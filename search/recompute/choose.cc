@@ -73,6 +73,13 @@ Chooser::Chooser(const Liveness& liveness, int64_t work)
   }
 }
 
+Outcome Chooser::Of(const Set& set, Bytes limit) {
+  --outcomes_left_;
+  const auto [found, is_new] = known_[limit].try_emplace(set);
+  if (is_new) found->second = liveness_.Of(UnitsOf(set), limit);
+  return found->second;
+}
+
 Chooser::Set Chooser::AsAskedSet() const {
   Set set(classes_.size());
   for (size_t c = 0; c < set.size(); ++c) set[c] = asked_[c].value_or(false);

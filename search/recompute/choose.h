@@ -3,9 +3,11 @@
 #define CLEAVE_SEARCH_RECOMPUTE_CHOOSE_H_
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/units/units.h"
 #include "search/recompute/branch_and_bound.h"
 #include "search/recompute/liveness.h"
@@ -38,10 +40,7 @@ class Chooser {
   using Set = ClassSet;
 
   std::vector<bool> UnitsOf(const Set& set) const { return search::UnitsOf(liveness_, classes_, set); }
-  Outcome Of(const Set& set, Bytes limit) {
-    --outcomes_left_;
-    return liveness_.Of(UnitsOf(set), limit);
-  }
+  Outcome Of(const Set& set, Bytes limit);
   bool IsFree(size_t c) const { return !asked_[c].has_value(); }
   Set AsAskedSet() const;
   Set BestFor(double seconds_per_byte) const;
@@ -62,7 +61,9 @@ class Chooser {
   std::vector<std::optional<bool>> asked_;    // By class.
   std::vector<int> class_of_;                 // By unit; -1: is never made again.
   std::vector<std::vector<size_t>> sources_;  // By class: the classes whose values nothing but the forward pass reads.
-  std::vector<Set> starts_;                   // Empty until they are asked for.
+  // Several ways lead to the same set.
+  std::map<Bytes, absl::flat_hash_map<Set, Outcome>> known_;  // By limit.
+  std::vector<Set> starts_;                                   // Empty until they are asked for.
 };
 
 }  // namespace cleave::search

@@ -79,6 +79,18 @@ absl::StatusOr<std::vector<DimensionWindow>> ParseWindows(absl::string_view text
   return windows;
 }
 
+// Of dimension `d`.
+int64_t LargestPieceOf(const Layout& layout, const Mesh& mesh, const Shape& shape, size_t d) {
+  const int64_t pieces = mesh.Size(layout.dimensions[d]);
+  const Window* window = layout.WindowOf(d);
+  if (window == nullptr) return LargestPiece(shape[d], pieces);
+  int64_t largest = 0;
+  for (int64_t i = 0; i < pieces; ++i) {
+    largest = std::max(largest, window->Of(PieceOf(window->outer, pieces, i)).size);
+  }
+  return largest;
+}
+
 }  // namespace
 
 std::vector<AxisId> Layout::PartialAxes() const {
@@ -160,23 +172,17 @@ Shape LocalShape(const Layout& layout, const Mesh& mesh, const Shape& shape, int
 Shape LargestLocalShape(const Layout& layout, const Mesh& mesh, const Shape& shape) {
   CLEAVE_CHECK(layout.dimensions.size() == shape.size()) << LayoutText(layout, mesh) << " for " << ShapeText(shape);
   Shape local;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    const int64_t pieces = mesh.Size(layout.dimensions[d]);
-    const Window* window = layout.WindowOf(d);
-    if (window == nullptr) {
-      local.push_back(LargestPiece(shape[d], pieces));
-      continue;
-    }
-    int64_t largest = 0;
-    for (int64_t i = 0; i < pieces; ++i)
-      largest = std::max(largest, window->Of(PieceOf(window->outer, pieces, i)).size);
-    local.push_back(largest);
-  }
+  local.reserve(shape.size());
+  for (size_t d = 0; d < shape.size(); ++d) local.push_back(LargestPieceOf(layout, mesh, shape, d));
   return local;
 }
 
 Bytes LargestLocalBytes(const Layout& layout, const Mesh& mesh, const TensorType& type) {
-  return ElementSize(type.dtype) * ElementCount(LargestLocalShape(layout, mesh, type.shape));
+  CLEAVE_CHECK(layout.dimensions.size() == type.shape.size())
+      << LayoutText(layout, mesh) << " for " << ShapeText(type.shape);
+  int64_t elements = 1;
+  for (size_t d = 0; d < type.shape.size(); ++d) elements *= LargestPieceOf(layout, mesh, type.shape, d);
+  return ElementSize(type.dtype) * elements;
 }
 
 std::vector<int64_t> CutCounts(const Layout& layout, const Mesh& mesh) {
