@@ -51,6 +51,11 @@ struct Place {
 
 const Collective* CollectiveOf(const Step& step) { return std::get_if<Collective>(&step.action); }
 
+bool IsReshape(const Step& step) {
+  const Compute* const compute = std::get_if<Compute>(&step.action);
+  return compute != nullptr && DefinitionOf(compute->kind).is_alias;
+}
+
 bool IsReduction(CollectiveKind kind) {
   return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
 }
@@ -293,25 +298,69 @@ class Merger {
     }
   }
 
+  // A small collective whose value exists, though it is read later, runs with the others before the first of them is
+  // read: that costs little memory and saves a message.
+  bool MayComeEarly(size_t step) const {
+    constexpr Bytes kSmall(64 * 1024);  // Sending this much takes about as long as beginning to.
+    const Step& maker = StepAt(MakerOf(step));
+    return BytesOf(step) <= kSmall && maker.phase == StepAt(step).phase && maker.repeat == StepAt(step).repeat;
+  }
+
   void FormPrompt() {
-    std::map<Key, Bucket> open;
-    const auto close = [&](const Bucket& bucket) {
-      if (!bucket.steps.empty()) Join(bucket, places_[bucket.steps.back()]);
-    };
+    std::vector<std::vector<size_t>> joining(program_.steps.size());  // By the step behind which they may run.
     for (size_t i = 0; i < program_.steps.size(); ++i) {
-      const StepValues reads = Reads(StepAt(i));
-      for (auto& [key, bucket] : open) {
-        const bool is_read = std::any_of(bucket.steps.begin(), bucket.steps.end(), [&](size_t member) {
-          const ValueId output = CollectiveAt(member).transfers[0].output;
-          return std::find(reads.begin(), reads.end(), output) != reads.end();
-        });
-        if (!is_read) continue;
-        close(bucket);
-        bucket = {};
+      if (timings_[i] == Timing::kPrompt) joining[MayComeEarly(i) ? MakerOf(i) : i].push_back(i);
+    }
+    std::map<Key, Bucket> open;
+    std::vector<Bucket*> bucket_of(program_.steps.size(), nullptr);    // By collective; null: it is in no open one.
+    std::vector<std::vector<size_t>> reshapes(program_.steps.size());  // By collective: of what it gives.
+    IdVector<ValueId, std::optional<size_t>> given_by(program_.values.size());  // By value: the collective.
+    size_t now = 0;
+    const auto close = [&](const Bucket& bucket) {
+      if (bucket.steps.empty()) return;
+      const Place place = PromptPlace(bucket, now);
+      Join(bucket, place);
+      Place behind = place;
+      ++behind.behind;
+      for (const size_t member : bucket.steps) {
+        bucket_of[member] = nullptr;
+        for (const size_t reshape : reshapes[member]) places_[reshape] = std::max(places_[reshape], behind);
       }
-      if (timings_[i] == Timing::kPrompt) Put(i, open[KeyOf(i)], close);
+    };
+    for (; now < program_.steps.size(); ++now) {
+      for (const ValueId value : Reads(StepAt(now))) {
+        const std::optional<size_t> collective = given_by[value];
+        if (!collective.has_value()) continue;
+        // To take it in another shape is not to read it.
+        if (IsReshape(StepAt(now))) {
+          given_by[Writes(StepAt(now))[0]] = collective;
+          reshapes[*collective].push_back(now);
+        } else if (Bucket* const bucket = bucket_of[*collective]; bucket != nullptr) {
+          close(std::exchange(*bucket, {}));
+        }
+      }
+      for (const size_t step : joining[now]) {
+        Bucket& bucket = open[KeyOf(step)];
+        given_by[CollectiveAt(step).transfers[0].output] = step;
+        bucket_of[step] = &bucket;
+        Put(step, bucket, close);
+      }
     }
     for (const auto& [key, bucket] : open) close(bucket);
+  }
+
+  // Where the last member stands of those in front of `end`, which reads one of them; behind what all members take.
+  Place PromptPlace(const Bucket& bucket, size_t end) const {
+    size_t last = *std::min_element(bucket.steps.begin(), bucket.steps.end());
+    size_t made = 0;
+    for (const size_t member : bucket.steps) {
+      if (member < end) last = std::max(last, member);
+      made = std::max(made, MakerOf(member));
+    }
+    Place place = places_[last];
+    if (made > last)
+      place = {.repeat = place.repeat, .phase = place.phase, .step = static_cast<int64_t>(made), .behind = 1};
+    return place;
   }
 
   void FormAhead() {
@@ -326,8 +375,9 @@ class Merger {
     }
   }
 
-  // The place at which the value that a collective reads is made.
-  const Place& MadeAt(size_t step) const { return places_[writers_[CollectiveAt(step).transfers[0].input]]; }
+  // The step that makes the value that a collective reads, and its place.
+  size_t MakerOf(size_t step) const { return writers_[CollectiveAt(step).transfers[0].input]; }
+  const Place& MadeAt(size_t step) const { return places_[MakerOf(step)]; }
 
   void FormLate() {
     std::vector<size_t> late;

@@ -15,7 +15,8 @@
 //   parameters      all_gathers of parameters outside of the update. They run where the first member stands, so that
 //                   the tensors of a layer, or of several small ones, are gathered together.
 //   everything else of one phase
-//                   They run where the last member stands, if nothing before that reads one of them.
+//                   They run where the last member stands, if nothing before that reads one of them. A small one
+//                   may run earlier, if its value exists before the first of the others is read.
 //
 // The loss and the metrics are reduced on their own, because they are read at another time.
 #ifndef CLEAVE_IR_PROGRAM_PARTITION_MERGE_H_

@@ -419,6 +419,35 @@ TEST(PartitionMergeTest, WithinAPhaseBeforeTheFirstReader) {
   }
 }
 
+// A variance by two sums over rows, of which one is read before the other is asked for; with `reshapes` only after it
+// was taken in another shape.
+Graph TwoSums(bool reshapes) {
+  GraphBuilder builder;
+  const OpId x = builder.Add(OpKind::kMatmul, {AddInput(builder, "x", {8, 4}), AddParameter(builder, "weight", {4, 6})},
+                             {}, "x.matmul");
+  const Attributes over_rows = {{attribute::kAxes, std::vector<int64_t>{0}}};
+  OpId sum = builder.Add(OpKind::kReduceSum, {x}, over_rows, "sum");
+  if (reshapes) sum = builder.Add(OpKind::kReshape, {sum}, {{attribute::kShape, std::vector<int64_t>{6}}}, "same");
+  const OpId squares = builder.Add(OpKind::kMul, {x, x}, {}, "squares");
+  const OpId sum_of_squares = builder.Add(OpKind::kReduceSum, {squares}, over_rows, "sum_of_squares");
+  const OpId square_of_sum = builder.Add(OpKind::kMul, {sum, sum}, {}, "square_of_sum");
+  const OpId variance = builder.Add(OpKind::kSub, {sum_of_squares, square_of_sum}, {}, "variance");
+  builder.mutable_graph().loss = builder.Add(OpKind::kMse, {variance, AddInput(builder, "target", {6})}, {}, "loss");
+  return *Differentiate(std::move(builder).Build(), TestOptimizer{.kind = TestOptimizer::Kind::kSgd});
+}
+
+TEST(PartitionMergeTest, ASmallOneComesWithTheOneThatIsReadFirst) {
+  const Hand hand{.cuts = {{"x.matmul", {{"i", "m0"}}}}, .storage = {}, .output = {}};
+  for (const bool reshapes : {false, true}) {
+    const Graph graph = TwoSums(reshapes);
+    const Plan plan = HandPlan(graph, MeshOf({2}), hand).Make();
+    const Program program = Split(graph, plan);
+    EXPECT_EQ(Collectives(graph, program, {Phase::kForward}), "all_reduce 1");
+    EXPECT_EQ(Collectives(graph, Split(graph, plan, {.merge_collectives = false}), {Phase::kForward}), "all_reduce 2");
+    EXPECT_EQ(FindCollective(program, "sum.all_reduce").transfers.size(), 2u);
+  }
+}
+
 // Weights of different shapes, stored in columns and in rows, all gathered at once before the first is read.
 TEST(PartitionMergeTest, ParametersAreGatheredAhead) {
   const Graph graph = Dense({.widths = {6, 5, 4}, .batch = 8});
