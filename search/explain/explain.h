@@ -1,6 +1,6 @@
 // The reasons of a plan as text of at most 100 columns.
 //
-//   const Explained explained{.graph = graph, .plan = plan, .distributed = distributed, .program = program, ...};
+//   const Explained explained{.graph = graph, .plan = plan, .made = program, ...};
 //   std::cout << ExplainPlan(explained);
 //   std::cout << ExplainMemory(explained);
 //   absl::StatusOr<std::string> text = ExplainOp(explained, "h1.matmul");
@@ -13,16 +13,14 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "ir/graph/graph.h"
-#include "ir/program/memory/memory.h"
 #include "ir/program/memory/memory_plan.h"
-#include "ir/program/program.h"
 #include "ir/sharding/pins/pins.h"
 #include "ir/sharding/plan/plan.h"
-#include "ir/transforms/distribute/distribute.h"
 #include "search/cluster/cluster.h"
 #include "search/cost/execution.h"
 #include "search/cost/pipeline.h"
 #include "search/cost/predict.h"
+#include "search/memory/memory.h"
 
 namespace cleave::search {
 
@@ -30,12 +28,10 @@ namespace cleave::search {
 struct Explained {
   const ir::Graph& graph;
   const ir::Plan& plan;
-  const Cluster& cluster;              // For which it was found.
-  const Execution& execution;          // Of the target.
-  const ir::Distributed& distributed;  // Distribute(graph, plan)
-  const ir::Program& program;          // Partition(distributed.graph, distributed.plan)
+  const Cluster& cluster;      // For which it was found.
+  const Execution& execution;  // Of the target.
+  const PlannedProgram& made;  // ProgramOf(graph, plan, execution)
   Prediction predicted;
-  ir::MemoryPrediction memory;
   const ir::Pins& pins;  // The plan was found with them.
 };
 

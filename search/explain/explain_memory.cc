@@ -99,7 +99,8 @@ std::string ExplainMemory(const Explained& explained) {
   std::string text = absl::StrCat(explained.graph.model, " on ", Plural(plan.mesh.rank_count(), "rank"), " of ",
                                   plan.cluster, ": memory of a rank against the predicted time of a step\n\n");
   if (explained.graph.is_manual()) {
-    return absl::StrCat(text, "a manual model says itself what it keeps: ", FormatBytes(explained.memory.peak), "\n");
+    return absl::StrCat(text, "a manual model says itself what it keeps: ",
+                        FormatBytes(explained.made.memory.use.prediction.peak), "\n");
   }
   const Frontier frontier = FrontierOf({.graph = explained.graph,
                                         .plan = plan,

@@ -162,9 +162,10 @@ absl::StatusOr<std::string> ExplainOp(const Explained& explained, absl::string_v
     absl::StrAppend(&text, "\n", ChoiceTable(choices, ir::RuleOf(explained.graph, op), explained.plan));
   }
   absl::StrAppend(&text, Conditions(explained, op));
-  const std::string collectives = CollectiveTable(explained.program, [&](const ir::Collective& collective) {
+  const auto& originals = explained.made.distributed.originals;
+  const std::string collectives = CollectiveTable(explained.made.program, [&](const ir::Collective& collective) {
     return std::any_of(collective.transfers.begin(), collective.transfers.end(), [&](const ir::Transfer& transfer) {
-      return explained.distributed.originals[explained.program.value(transfer.input).origin] == *id;
+      return originals[explained.made.program.value(transfer.input).origin] == *id;
     });
   });
   if (!collectives.empty()) absl::StrAppend(&text, "\n", collectives);

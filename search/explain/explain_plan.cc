@@ -95,7 +95,7 @@ std::string ExplainPlan(const Explained& explained) {
   std::string text = absl::StrCat(explained.graph.model, " on ", Plural(plan.mesh.rank_count(), "rank"), " of ",
                                   plan.cluster, ", ", plan.search.algorithm,
                                   plan.search.zero > 0 ? absl::StrCat(", zero = ", plan.search.zero) : "", "\n");
-  absl::StrAppend(&text, PlanOverview(explained.program, explained.predicted, explained.memory));
+  absl::StrAppend(&text, PlanOverview(explained.made, explained.predicted));
   absl::StrAppend(&text, Wrapped("  cost      ", CostLine(plan), 12));
   absl::StrAppend(&text, Wrapped("  prices    ", PricesLine(explained), 12));
   const std::vector<OpRow> rows = RowsOf(explained.graph, plan);
@@ -103,7 +103,7 @@ std::string ExplainPlan(const Explained& explained) {
   for (const OpRow& row : rows) total += row.sum;
   absl::StrAppend(&text, absl::StrFormat("\n%-43s%-32s%16s%8s\n", "op", "cuts", "cost of each", "share"));
   for (const OpRow& row : rows) absl::StrAppend(&text, OpRowText(row, total));
-  const std::string collectives = CollectiveTable(explained.program, [](const ir::Collective&) { return true; });
+  const std::string collectives = CollectiveTable(explained.made.program, [](const ir::Collective&) { return true; });
   absl::StrAppend(&text, "\n", collectives.empty() ? "no collectives\n" : collectives);
   return text;
 }

@@ -21,10 +21,8 @@ struct Planned {
       : graph(std::move(model)), cluster(CpuCluster(devices)), execution(options.execution) {
     Diagnostics diagnostics;
     plan = *Search(graph, cluster, pins, options, diagnostics);
-    distributed = *ir::Distribute(graph, plan);
-    program = *ir::Partition(distributed.graph, distributed.plan);
-    predicted = Predict(program, cluster);
-    memory = ir::PlanMemory(distributed.graph, program).use.prediction;
+    made = *ProgramOf(graph, plan, execution);
+    predicted = Predict(made.program, cluster);
   }
 
   Explained explained() const {
@@ -32,10 +30,8 @@ struct Planned {
             .plan = plan,
             .cluster = cluster,
             .execution = execution,
-            .distributed = distributed,
-            .program = program,
+            .made = made,
             .predicted = predicted,
-            .memory = memory,
             .pins = pins};
   }
 
@@ -44,10 +40,8 @@ struct Planned {
   Execution execution;
   ir::Pins pins;
   ir::Plan plan;
-  ir::Distributed distributed;
-  ir::Program program;
+  PlannedProgram made;
   Prediction predicted;
-  ir::MemoryPrediction memory;
 };
 
 void ExpectNarrow(const std::string& text) {
@@ -64,19 +58,30 @@ TEST(ExplainTest, ThePlanIsShownUnderEveryPriceWithItsMemoryAndCollectives) {
                            "time ", "optimizer", "largest", "h0 ", "by search: ", "share"}) {
     EXPECT_TRUE(absl::StrContains(text, part)) << part << "\n" << text;
   }
-  for (const ir::Step& step : planned.program.steps) {
+  for (const ir::Step& step : planned.made.program.steps) {
     const auto* collective = std::get_if<ir::Collective>(&step.action);
     if (collective == nullptr || step.phase == ir::Phase::kMetric) continue;
     EXPECT_TRUE(absl::StrContains(text, ir::CollectiveKindName(collective->kind))) << text;
   }
 }
 
+// The scores of fused attention are never in memory.
+TEST(ExplainTest, TheLargestTensorsAreStored) {
+  for (const int64_t head : {0, 64}) {
+    SearchOptions options;
+    options.execution.fuse.largest_attention_head = head;
+    const Planned planned(testing::Gpt({.batch = 8, .seq = 256, .width = 64, .heads = 4, .layers = 1}), 2, options);
+    const std::string text = ExplainPlan(planned.explained());
+    EXPECT_EQ(absl::StrContains(text.substr(0, text.find("  cost ")), "x.0.weights f32"), head == 0) << text;
+  }
+}
+
 TEST(ExplainTest, TheCopyOfACheckpointIsPartOfTheMemory) {
   Planned planned(testing::SeedNetwork(), 8);
   EXPECT_FALSE(absl::StrContains(ExplainPlan(planned.explained()), "checkpoint"));
-  planned.memory.checkpoint = Bytes(1000);
+  planned.made.memory.use.prediction.checkpoint = Bytes(1000);
   EXPECT_TRUE(absl::StrContains(ExplainPlan(planned.explained()), ", checkpoint 1000 B"));
-  planned.memory.host = Bytes(1500);
+  planned.made.memory.use.prediction.host = Bytes(1500);
   EXPECT_TRUE(absl::StrContains(ExplainPlan(planned.explained()), "; on the host 1.5 KiB, of it checkpoint 1000 B"));
 }
 

@@ -69,23 +69,28 @@ std::string TimeText(const Prediction& predicted) {
                           : "");
 }
 
-// "x.0..95.ffn.up.matmul f32[1024, 49152]": what ops compute, equal layers together.
-std::string LargestText(const ir::Program& program) {
+// "x.0..95.ffn.up.matmul f32[1024, 49152]": what ops compute and memory holds, equal layers together.
+std::string LargestText(const PlannedProgram& made) {
   struct Group {
     std::vector<std::string> names;
     ir::TensorType type;
   };
   std::vector<Group> groups;
   std::map<std::pair<std::string, ir::Shape>, size_t> group_of;
-  for (const ir::Step& step : program.steps) {
-    const auto* compute = std::get_if<ir::Compute>(&step.action);
-    if (compute == nullptr) continue;
-    const ir::Value& value = program.value(compute->output);
-    const ir::Shape local = ir::LargestLocalShape(program, compute->output);
-    const auto [found, is_new] = group_of.emplace(std::pair(LayerNameOf(value.name).place, local), groups.size());
-    if (is_new) groups.push_back({.names = {}, .type = {.dtype = value.type.dtype, .shape = local}});
-    groups[found->second].names.push_back(value.name);
-  }
+  const auto add = [&](const ir::Program& program, const ir::Storage& storage) {
+    for (const ir::Step& step : program.steps) {
+      const auto* compute = std::get_if<ir::Compute>(&step.action);
+      // What only is inside of one piece is not stored.
+      if (compute == nullptr || !storage.root[compute->output].has_value()) continue;
+      const ir::Value& value = program.value(compute->output);
+      const ir::Shape local = ir::LargestLocalShape(program, compute->output);
+      const auto [found, is_new] = group_of.emplace(std::pair(LayerNameOf(value.name).place, local), groups.size());
+      if (is_new) groups.push_back({.names = {}, .type = {.dtype = value.type.dtype, .shape = local}});
+      groups[found->second].names.push_back(value.name);
+    }
+  };
+  if (made.parts.empty()) add(made.program, made.memory.storage);
+  for (const ir::PartProgram& part : made.parts) add(part.program, part.memory.storage);
   std::stable_sort(groups.begin(), groups.end(),
                    [](const Group& a, const Group& b) { return a.type.bytes() > b.type.bytes(); });
   if (groups.size() > kLargest) groups.resize(kLargest);
@@ -121,13 +126,14 @@ int64_t OpsComputedAgain(const ir::Program& program) {
   return again;
 }
 
-std::string PlanOverview(const ir::Program& program, const Prediction& predicted, const ir::MemoryPrediction& memory) {
+std::string PlanOverview(const PlannedProgram& made, const Prediction& predicted) {
+  const ir::Program& program = made.program;
   const std::string savings = SavingsText(program);
   return absl::StrCat(Wrapped("  mesh      ", MeshText(ir::RankMesh(program)), 12),
                       savings.empty() ? "" : Wrapped("  saving    ", savings, 12),
                       Wrapped("  sent      ", SentText(program, predicted), 12),
-                      Wrapped("  memory    ", MemoryText(memory), 12), Wrapped("  time      ", TimeText(predicted), 12),
-                      Wrapped("  largest   ", LargestText(program), 12));
+                      Wrapped("  memory    ", MemoryText(made.memory.use.prediction), 12),
+                      Wrapped("  time      ", TimeText(predicted), 12), Wrapped("  largest   ", LargestText(made), 12));
 }
 
 std::string PipelineLine(const PipelinePrediction& pipeline) {

@@ -4,20 +4,20 @@
 
 #include <string>
 
-#include "ir/program/memory/memory.h"
 #include "ir/program/program.h"
 #include "ir/sharding/plan/plan.h"
 #include "search/cost/pipeline.h"
 #include "search/cost/predict.h"
+#include "search/memory/memory.h"
 
 namespace cleave::search {
 
 // The ops of the forward pass that the backward pass computes again.
 int64_t OpsComputedAgain(const ir::Program& program);
 
-// The mesh with its links, bytes sent and memory per rank, predicted time, the largest tensors that a rank computes.
-// Lines of at most 100 columns, indented by two.
-std::string PlanOverview(const ir::Program& program, const Prediction& predicted, const ir::MemoryPrediction& memory);
+// The mesh with its links, bytes sent and memory per rank, predicted time, the largest tensors that a rank computes and
+// stores. Lines of at most 100 columns, indented by two.
+std::string PlanOverview(const PlannedProgram& made, const Prediction& predicted);
 
 // "  stages    4, idle for 12.5% of the passes; the slowest takes 1.2 ms forward and 2.4 ms backward for a
 // micro-batch".

@@ -79,10 +79,8 @@ search::Explained ExplainedOf(const CompiledModel& compiled) {
           .plan = compiled.planned.plan,
           .cluster = compiled.planned.cluster,
           .execution = compiled.execution,
-          .distributed = compiled.split.distributed,
-          .program = compiled.split.program,
+          .made = compiled.split,
           .predicted = compiled.predicted,
-          .memory = compiled.split.memory.use.prediction,
           .pins = compiled.model.module.pins};
 }
 
@@ -93,8 +91,7 @@ std::string Summary(const CompileOptions& options, const CompiledModel& compiled
     text = absl::StrCat(compiled.model.training_graph.model, ": ", Plural(plan.mesh.rank_count(), "rank"), " of ",
                         plan.cluster, ", ", plan.search.algorithm, "\n");
     if (!options.explain.has_value()) {
-      const search::Explained explained = ExplainedOf(compiled);
-      absl::StrAppend(&text, search::PlanOverview(explained.program, explained.predicted, explained.memory));
+      absl::StrAppend(&text, search::PlanOverview(compiled.split, compiled.predicted));
       if (compiled.pipeline.has_value()) absl::StrAppend(&text, search::PipelineLine(*compiled.pipeline));
     }
   } else {
