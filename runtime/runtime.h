@@ -8,6 +8,8 @@
 #include "runtime/data/custom.h"                   // IWYU pragma: export
 #include "runtime/data/data.h"                     // IWYU pragma: export
 #include "runtime/data/digits.h"                   // IWYU pragma: export
+#include "runtime/data/image_folders.h"            // IWYU pragma: export
+#include "runtime/data/mixture.h"                  // IWYU pragma: export
 #include "runtime/data/mnist.h"                    // IWYU pragma: export
 #include "runtime/data/npy.h"                      // IWYU pragma: export
 #include "runtime/data/synthetic.h"                // IWYU pragma: export

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
+#include <system_error>
 #include <utility>
 
 #include "runtime/data/data.h"
@@ -24,9 +26,9 @@ std::string Join(const std::vector<std::string>& names) {
 }
 
 // The sample in row `row` of the input's local piece. Padding repeats a valid one: every value stays in its range.
-int64_t SampleAt(const ModelInput& input, int64_t row, const std::vector<int64_t>& batch) {
+Sample SampleAt(const ModelInput& input, int64_t row, const std::vector<Sample>& batch) {
   const auto place = static_cast<size_t>(input.region.begin[0] + row);
-  return place < batch.size() ? batch[place] : 0;
+  return place < batch.size() ? batch[place] : Sample{batch[0].split, 0};
 }
 
 }  // namespace
@@ -79,18 +81,32 @@ Result<MatchedColumns> MatchColumns(const std::string& source, const DataSpec& s
 
 std::optional<Error> ReadFiles(
     const DataSpec& spec,
-    const std::function<std::optional<Error>(const std::string& part, const std::string& path)>& read) {
-  std::string mistakes;
-  const auto add = [&](const Error& error) { mistakes += (mistakes.empty() ? "" : "\nerror: ") + error.message; };
+    const std::function<std::optional<Error>(const std::string& part, const std::string& path, Progress& progress)>&
+        read) {
+  struct Found {
+    std::string part;
+    Result<std::string> path;
+    int64_t end;  // In the bytes of all files.
+  };
+  std::vector<Found> files;
+  int64_t bytes = 0;
   for (const InputFile& named : spec.files) {
     const Result<std::vector<std::string>> paths = FilesOf(named.path);
-    if (!paths.ok()) {
-      add(paths.error());
-      continue;
+    if (!paths.ok()) files.push_back({named.input, paths.error(), bytes});
+    for (const std::string& path : paths.ok() ? paths.value() : std::vector<std::string>()) {
+      std::error_code failure;
+      const auto size = static_cast<int64_t>(std::filesystem::file_size(path, failure));
+      bytes += failure ? 0 : size;
+      files.push_back({named.input, path, bytes});
     }
-    for (const std::string& path : paths.value()) {
-      if (const std::optional<Error> error = read(named.input, path)) add(*error);
-    }
+  }
+  Progress progress(kReading, bytes, {.is_shown = spec.shows_progress});
+  std::string mistakes;
+  for (const Found& file : files) {
+    const std::optional<Error> error =
+        file.path.ok() ? read(file.part, file.path.value(), progress) : std::optional<Error>(file.path.error());
+    if (error.has_value()) mistakes += (mistakes.empty() ? "" : "\nerror: ") + error->message;
+    progress.Reach(file.end);
   }
   if (mistakes.empty()) return std::nullopt;
   return Error{ExitCode::kInput, mistakes};
@@ -181,60 +197,66 @@ void Batches::WriteTo(const std::vector<void*>& places) {
   }
 }
 
-std::vector<int64_t> Batches::TrainingSamples(int64_t step) {
+std::vector<Sample> Batches::TrainingSamples(int64_t step) {
   const int64_t epoch = step / steps_per_epoch();
   if (epoch != epoch_ && shuffle_) {
     order_ = Permutation({seed_, "order of samples", static_cast<uint64_t>(epoch)}, train_samples());
     epoch_ = epoch;
   }
-  std::vector<int64_t> samples(static_cast<size_t>(batch_));
-  std::iota(samples.begin(), samples.end(), step % steps_per_epoch() * batch_);
-  for (int64_t& sample : samples) sample = shuffle_ ? order_[static_cast<size_t>(sample)] : sample;
+  std::vector<Sample> samples;
+  for (int64_t row = 0; row < batch_; ++row) {
+    const int64_t place = step % steps_per_epoch() * batch_ + row;
+    samples.push_back({DataSplit::kTrain, shuffle_ ? order_[static_cast<size_t>(place)] : place, epoch});
+  }
   return samples;
 }
 
-std::vector<int64_t> Batches::PartSamples(DataPart part, int64_t index) const {
+std::vector<Sample> Batches::PartSamples(DataPart part, int64_t index) const {
   const int64_t begin = index * batch_;
-  std::vector<int64_t> numbers(static_cast<size_t>(std::min(batch_, samples(part) - begin)));
-  std::iota(numbers.begin(), numbers.end(), begin);
-  if (part == DataPart::kTest) return numbers;
-  for (int64_t& number : numbers) number = validation_.first + number * validation_.stride;
-  return numbers;
+  const int64_t count = std::min(batch_, samples(part) - begin);
+  std::vector<Sample> samples;
+  for (int64_t place = begin; place < begin + count; ++place) {
+    const int64_t number = part == DataPart::kTest ? place : validation_.first + place * validation_.stride;
+    samples.push_back({SplitOf(part), number});
+  }
+  return samples;
 }
 
-void Batches::LoadTraining(int64_t step) { Load(DataSplit::kTrain, TrainingSamples(step)); }
+void Batches::LoadTraining(int64_t step) { Load(TrainingSamples(step)); }
 
 int64_t Batches::LoadPart(DataPart part, int64_t index) {
-  const std::vector<int64_t> numbers = PartSamples(part, index);
-  Load(SplitOf(part), numbers);
-  return static_cast<int64_t>(numbers.size());
+  const std::vector<Sample> samples = PartSamples(part, index);
+  Load(samples);
+  return static_cast<int64_t>(samples.size());
 }
 
 void Batches::PrepareTraining(int64_t step, int64_t count) {
-  std::vector<std::vector<int64_t>> batches;
+  if (!source_->HasToPrepare()) return;
+  std::vector<std::vector<Sample>> batches;
   for (int64_t i = 0; i < count; ++i) batches.push_back(TrainingSamples(step + i));
-  Prepare(DataSplit::kTrain, batches);
+  Prepare(batches);
 }
 
 void Batches::PreparePart(DataPart part, int64_t count) {
-  std::vector<std::vector<int64_t>> batches;
+  if (!source_->HasToPrepare()) return;
+  std::vector<std::vector<Sample>> batches;
   for (int64_t i = 0; i < count; ++i) batches.push_back(PartSamples(part, i));
-  Prepare(SplitOf(part), batches);
+  Prepare(batches);
 }
 
-void Batches::Prepare(DataSplit split, const std::vector<std::vector<int64_t>>& batches) {
+void Batches::Prepare(const std::vector<std::vector<Sample>>& batches) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (fields_[i] == kMask) continue;
-    std::vector<int64_t> samples;
-    for (const std::vector<int64_t>& batch : batches) {
+    std::vector<Sample> samples;
+    for (const std::vector<Sample>& batch : batches) {
       for (int64_t row = 0; row < inputs_[i].region.size[0]; ++row) samples.push_back(SampleAt(inputs_[i], row, batch));
     }
-    source_->Prepare(split, fields_[i], samples);
+    source_->Prepare(fields_[i], samples);
   }
 }
 
-void Batches::Load(DataSplit split, const std::vector<int64_t>& samples) {
-  Prepare(split, {samples});
+void Batches::Load(const std::vector<Sample>& samples) {
+  Prepare({samples});
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const ModelInput& input = inputs_[i];
 #pragma omp parallel for if (ElementCount(input.region.size) > kParallelElements)
@@ -243,7 +265,7 @@ void Batches::Load(DataSplit split, const std::vector<int64_t>& samples) {
         const float is_real = input.region.begin[0] + row < static_cast<int64_t>(samples.size()) ? 1.0f : 0.0f;
         WriteRow(input, row, [&](int64_t) { return is_real; });
       } else {
-        source_->Read(split, SampleAt(input, row, samples), fields_[i], input, row);
+        source_->Read(SampleAt(input, row, samples), fields_[i], input, row);
       }
     }
   }

@@ -59,7 +59,7 @@ class TableReader {
       : request_(request), columns_(columns) {}
 
   // An Error of this file. Lines that were left out so far count for all files.
-  std::optional<Error> Read(const std::string& path, Table& table) {
+  std::optional<Error> Read(const std::string& path, Table& table, Progress& progress) {
     Result<std::vector<uint8_t>> text = ReadFile(path);
     if (!text.ok()) return text.error();
     path_ = path;
@@ -68,7 +68,8 @@ class TableReader {
     if (!rows.Next(names)) return Wrong("has no line that names its columns");
     if (auto error = FindColumns(names)) return error;
     std::vector<std::string> fields;
-    while (rows.Next(fields)) {
+    for (int64_t before = 0; rows.Next(fields); before = rows.bytes()) {
+      progress.Add(rows.bytes() - before);
       const std::string mistake = rows.is_open() ? "a quote has no end" : Take(fields, names, table);
       if (mistake.empty()) continue;
       const std::string where = Format("line %" PRId64, rows.line());
@@ -196,14 +197,14 @@ class CsvSource final : public Source {
     return bytes;
   }
 
-  void Read(DataSplit split, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
-    const int64_t first = sample * ElementsPerSample(input.region);
+  void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
+    const int64_t first = sample.number * ElementsPerSample(input.region);
     const auto number = static_cast<size_t>(field);
     if (input.is_float) {
-      const float* values = Of(split).floats[number].data() + first;
+      const float* values = Of(sample.split).floats[number].data() + first;
       WriteRow(input, row, [&](int64_t element) { return values[element]; });
     } else {
-      const int32_t* values = Of(split).integers[number].data() + first;
+      const int32_t* values = Of(sample.split).integers[number].data() + first;
       WriteRow(input, row, [&](int64_t element) { return values[element]; });
     }
   }
@@ -226,8 +227,8 @@ Result<OpenedSource> OpenCsv(const OpenRequest& request) {
     table->integers.resize(columns.size());
   }
   TableReader reader(request, columns);
-  const auto read = [&](const std::string& part, const std::string& path) {
-    return reader.Read(path, part == "test" ? test : train);
+  const auto read = [&](const std::string& part, const std::string& path, Progress& progress) {
+    return reader.Read(path, part == "test" ? test : train, progress);
   };
   if (auto error = ReadFiles(request.spec, read)) return *error;
   const std::string note = reader.Note();

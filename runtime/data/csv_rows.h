@@ -21,6 +21,9 @@ class CsvRows {
   int64_t line() const { return line_; }
   bool is_open() const { return is_open_; }
 
+  // How many bytes of the text have been read.
+  int64_t bytes() const { return static_cast<int64_t>(next_); }
+
  private:
   void ReadRow(std::vector<std::string>& fields);
   std::string QuotedField();

@@ -8,10 +8,11 @@
 //   batches.value()->LoadPart(batches.value()->evaluated(), 0);  // The same, of samples that are not trained on.
 //
 // A source offers fields in an order: mnist and digits offer image and label, tokens and token files offer tokens and
-// next, npy offers one field for each of its files, csv one for each input that has columns, and synthetic offers
-// whatever the model asks for. When every input of the model has the name of a field, inputs get the fields of their
-// names; otherwise they get the fields in order. The first dimension of every input is the batch. Samples are in one
-// global order, a function of (seed, epoch) or that of the source, the same on all ranks and for all cuts.
+// next, npy offers one field for each of its files, csv one for each input that has columns, synthetic offers
+// whatever the model asks for, and mix what its parts do. When every input of the model has the name of a field, inputs
+// get the fields of their names; otherwise they get the fields in order. The first dimension of every input is the
+// batch. Samples are in one global order, a function of (seed, epoch) or that of the source, the same on all ranks and
+// for all cuts.
 #ifndef CLEAVE_RUNTIME_DATA_DATA_H_
 #define CLEAVE_RUNTIME_DATA_DATA_H_
 
@@ -57,6 +58,16 @@ struct InputColumns {
   std::vector<std::string> columns;
 };
 
+// How images become values: resized, cropped to the size of the model's input, and (byte / 255 - mean) / deviation of
+// each channel in f32; i32 takes the bytes as they are.
+struct ImageReading {
+  int64_t shorter_side = 0;      // After resizing; 0: the smallest size that covers the input.
+  bool random_crop = false;      // In training, else the middle.
+  bool flip = false;             // In training, left and right in half of the cases.
+  std::vector<float> mean = {};  // One for all channels, one for each, or none: 0 and 1.
+  std::vector<float> deviation = {};
+};
+
 // A function of the model's own that makes the values of one input (runtime/data/custom.h).
 template <typename T>
 struct View;  // runtime/custom/view.h
@@ -91,20 +102,25 @@ struct DataSpec {
   std::string path;           // mnist: a folder; tokens: a file; else empty.
   int64_t train_samples = 0;  // digits, synthetic, custom.
   int64_t test_samples = 0;
-  std::vector<InputFile> files = {};  // npy: by input; token files and csv: by part, `train` and `test`.
+  std::vector<InputFile> files = {};  // npy: by input; else by part, `train` and `test`.
   bool only_tests = false;  // Nothing is trained: the test part is read, or all samples of data that has none.
   bool shuffle = true;      // Else every epoch reads the training samples in the order of the source.
   double validation = 0;    // The share of the training samples, the last ones, that are set aside for evaluation.
   std::vector<InputColumns> columns = {};      // csv; safetensors: of each input its tensor.
   std::vector<SampleFunction> functions = {};  // custom.
-  int64_t skip_bad = 0;                        // csv: how many lines at most may be left out.
+  int64_t skip_bad = 0;                        // How many lines of csv, or files of images, may be left out.
   int bits = 0;                                // Token files: of a token; 0: their headers say it.
+  ImageReading images = {};                    // Folders of images.
+  std::vector<DataSpec> parts = {};            // mix.
+  std::vector<double> weights = {};            // mix: of the parts.
+  bool shows_progress = false;                 // Lines on standard error while much is read at the start.
 };
 
 // How many of `samples` training samples this share of them is: at least a half counts as one.
 int64_t ValidationSamples(double share, int64_t samples);
 
 class Source;  // runtime/data/source.h
+struct Sample;
 enum class DataSplit { kTrain, kTest };
 
 // Samples that are not trained on: those that are set aside, or those that the source offers for testing.
@@ -151,12 +167,11 @@ class Batches {
   std::optional<Error> CheckSizes(const DataSpec& spec) const;
   // Whether the part lies in what the source offers for training or for testing.
   DataSplit SplitOf(DataPart part) const;
-  // The source's numbers of the samples of one batch, in its order; at the end of a part there may be fewer than a
-  // batch has.
-  std::vector<int64_t> TrainingSamples(int64_t step);
-  std::vector<int64_t> PartSamples(DataPart part, int64_t index) const;
-  void Prepare(DataSplit split, const std::vector<std::vector<int64_t>>& batches);
-  void Load(DataSplit split, const std::vector<int64_t>& samples);
+  // The samples of one batch, in its order; at the end of a part there may be fewer than a batch has.
+  std::vector<Sample> TrainingSamples(int64_t step);
+  std::vector<Sample> PartSamples(DataPart part, int64_t index) const;
+  void Prepare(const std::vector<std::vector<Sample>>& batches);
+  void Load(const std::vector<Sample>& samples);
 
   std::unique_ptr<Source> source_;
   bool tests_all_ = false;  // What the source offers for training is the test part.

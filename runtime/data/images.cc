@@ -46,15 +46,23 @@ class ImageSource final : public Source {
 
   int64_t Bytes() const override { return train_.Bytes() + test_.Bytes(); }
 
-  void Prepare(DataSplit split, int field, const std::vector<int64_t>& samples) override {
-    if (field == kImage) (split == DataSplit::kTrain ? train_ : test_).Draw(samples);
+  bool HasToPrepare() const override { return true; }
+  void Prepare(int field, const std::vector<Sample>& samples) override {
+    if (field != kImage) return;
+    for (const DataSplit split : {DataSplit::kTrain, DataSplit::kTest}) {
+      std::vector<int64_t> images;
+      for (const Sample& sample : samples) {
+        if (sample.split == split) images.push_back(sample.number);
+      }
+      (split == DataSplit::kTrain ? train_ : test_).Draw(images);
+    }
   }
 
-  void Read(DataSplit split, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
-    const Images& images = Of(split);
+  void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
+    const Images& images = Of(sample.split);
     if (field != kImage)
-      return WriteRow(input, row, [&](int64_t) { return images.labels()[static_cast<size_t>(sample)]; });
-    const uint8_t* pixels = images.Pixels(sample);
+      return WriteRow(input, row, [&](int64_t) { return images.labels()[static_cast<size_t>(sample.number)]; });
+    const uint8_t* pixels = images.Pixels(sample.number);
     WriteRow(input, row, [&](int64_t element) { return normalised_[pixels[element]]; });
   }
 

@@ -18,10 +18,10 @@ class NpySource final : public Source {
   }
   int64_t Bytes() const override { return 0; }
 
-  void Read(DataSplit, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
+  void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
     const NpyFile& file = files_[static_cast<size_t>(field)];
     const Region piece = SampleRegion(input.region);
-    const int64_t source = sample * ElementCount(piece.shape);
+    const int64_t source = sample.number * ElementCount(piece.shape);
     const int64_t target = row * ElementCount(piece.size);
     ForEachRun(piece, [&](int64_t global, int64_t local, int64_t count) {
       const std::optional<Error> error = input.is_float

@@ -14,8 +14,22 @@
 #include "runtime/data/data.h"
 #include "runtime/error/error.h"
 #include "runtime/mesh/mesh.h"
+#include "runtime/progress/progress.h"
 
 namespace cleave::runtime {
+
+// One sample of a source.
+struct Sample {
+  static constexpr int64_t kNotTrained = -1;
+
+  DataSplit split = DataSplit::kTrain;
+  int64_t number = 0;  // Of the samples of `split`.
+  // How often it was read for training before: what differs each time is a function of this. kNotTrained where it is
+  // evaluated, whatever its split.
+  int64_t epoch = kNotTrained;
+
+  bool is_trained() const { return epoch != kNotTrained; }
+};
 
 class Source {
  public:
@@ -31,13 +45,15 @@ class Source {
   virtual int64_t Bytes() const = 0;
   virtual std::string Note() const { return ""; }
 
-  // Makes field number `field` of these samples of `split` ready to be read; some may be ready, or be named twice. Free
-  // where all are from the beginning.
-  virtual void Prepare(DataSplit, int /*field*/, const std::vector<int64_t>& /*samples*/) {}
+  // Whether Prepare is worth to be called for many samples at once.
+  virtual bool HasToPrepare() const { return false; }
 
-  // Writes sample `sample` of `split`, field number `field`, to row `row` of the input's local piece. Has been
-  // prepared.
-  virtual void Read(DataSplit split, int64_t sample, int field, const ModelInput& input, int64_t row) const = 0;
+  // Makes field number `field` of these samples ready to be read; some may be ready, or be named twice. Free where all
+  // are from the beginning, or where a sample is too large to be kept.
+  virtual void Prepare(int /*field*/, const std::vector<Sample>& /*samples*/) {}
+
+  // Writes a sample's field number `field` to row `row` of the input's local piece. Has been prepared.
+  virtual void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const = 0;
 };
 
 // The piece of one sample that an input holds: its region without the batch.
@@ -80,10 +96,12 @@ Result<MatchedColumns> MatchColumns(const std::string& source, const DataSpec& s
                                     const std::vector<ModelInput>& inputs);
 
 // Calls `read` for each file that the paths of `spec` stand for; `part` is what the paths are for: "train", "test". All
-// mistakes are one Error.
+// mistakes are one Error. Where a file takes long, `read` may add the bytes that it has read to `progress`.
+constexpr char kReading[] = "reading the data";
 std::optional<Error> ReadFiles(
     const DataSpec& spec,
-    const std::function<std::optional<Error>(const std::string& part, const std::string& path)>& read);
+    const std::function<std::optional<Error>(const std::string& part, const std::string& path, Progress& progress)>&
+        read);
 
 // The samples of several files, one file after another.
 template <typename File>
@@ -113,6 +131,7 @@ struct OpenRequest {
   const DataSpec& spec;
   const std::vector<ModelInput>& inputs;
   uint64_t seed;
+  bool is_mixed = false;  // Values mean the same in other sources.
 };
 struct OpenedSource {
   std::unique_ptr<Source> source;

@@ -64,11 +64,11 @@ class SyntheticSource final : public Source {
     return static_cast<int64_t>(bytes);
   }
 
-  void Read(DataSplit split, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
-    if (split == DataSplit::kTest) sample += train_;
-    if (cache_.empty()) return WriteRow(input, row, [&](int64_t i) { return Element(field, sample, i); });
+  void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
+    const int64_t number = sample.number + (sample.split == DataSplit::kTest ? train_ : 0);
+    if (cache_.empty()) return WriteRow(input, row, [&](int64_t i) { return Element(field, number, i); });
     const float* values =
-        cache_[static_cast<size_t>(field)].data() + sample * fields_[static_cast<size_t>(field)].elements;
+        cache_[static_cast<size_t>(field)].data() + number * fields_[static_cast<size_t>(field)].elements;
     WriteRow(input, row, [&](int64_t i) { return values[i]; });
   }
 

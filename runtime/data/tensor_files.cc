@@ -157,8 +157,8 @@ class TensorFilesSource final : public Source {
   int64_t Samples(DataSplit split) const override { return Of(split).count(); }
   int64_t Bytes() const override { return 0; }
 
-  void Read(DataSplit split, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
-    const auto [file, own] = Of(split).At(sample);
+  void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
+    const auto [file, own] = Of(sample.split).At(sample.number);
     // A value that was not checked before, or the disk.
     if (auto error = file.Read(own, static_cast<size_t>(field), input, row)) Die(error->code, error->message);
   }
@@ -174,7 +174,7 @@ Result<OpenedSource> OpenTensorFiles(const OpenRequest& request) {
   Result<MatchedColumns> matched = MatchColumns("safetensors", request.spec, request.inputs);
   if (!matched.ok()) return matched.error();
   TensorSamples train, test;
-  const auto read = [&](const std::string& part, const std::string& path) -> std::optional<Error> {
+  const auto read = [&](const std::string& part, const std::string& path, Progress&) -> std::optional<Error> {
     Result<TensorFile> file = TensorFile::Open(path, request.inputs, matched.value().names);
     if (!file.ok()) return file.error();
     const int64_t samples = file.value().samples();

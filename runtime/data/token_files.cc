@@ -172,11 +172,11 @@ class TokenFilesSource final : public Source {
     return "tokens: " + text(train_) + (test_.files().empty() ? "" : ", to test " + text(test_));
   }
 
-  void Read(DataSplit split, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
-    const bool is_apart = split == DataSplit::kTest && !test_.files().empty();
-    const int64_t first = split == DataSplit::kTest && !is_apart ? Samples(DataSplit::kTrain) : 0;
+  void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
+    const bool is_test = sample.split == DataSplit::kTest, is_apart = is_test && !test_.files().empty();
+    const int64_t first = is_test && !is_apart ? Samples(DataSplit::kTrain) : 0;
     thread_local std::vector<int32_t> window;
-    (is_apart ? test_ : train_).Read(first + sample, field == kNext ? 1 : 0, window);
+    (is_apart ? test_ : train_).Read(first + sample.number, field == kNext ? 1 : 0, window);
     WriteRow(input, row, [&](int64_t element) { return window[static_cast<size_t>(element)]; });
   }
 
@@ -189,7 +189,7 @@ Result<OpenedSource> OpenTokenFiles(const OpenRequest& request) {
   Result<TokenWindows> wanted = TokenWindowsOf(request.inputs);
   if (!wanted.ok()) return wanted.error();
   Windows train(wanted.value().length), test(wanted.value().length);
-  const auto read = [&](const std::string& part, const std::string& path) -> std::optional<Error> {
+  const auto read = [&](const std::string& part, const std::string& path, Progress&) -> std::optional<Error> {
     Result<TokenFile> file = TokenFile::Open(path, request.spec.bits, wanted.value().limit);
     if (!file.ok()) return file.error();
     (part == "test" ? test : train).Add(std::move(file.value()));

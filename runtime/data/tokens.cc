@@ -41,8 +41,8 @@ class TokenSource final : public Source {
   int64_t Bytes() const override { return static_cast<int64_t>(tokens_.size()); }
   std::string Note() const override { return note_; }
 
-  void Read(DataSplit split, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
-    const int64_t begin = split == DataSplit::kTrain ? sample : test_begin_ + sample * length_;
+  void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
+    const int64_t begin = sample.split == DataSplit::kTrain ? sample.number : test_begin_ + sample.number * length_;
     const uint8_t* window = tokens_.data() + begin + (field == kNext ? 1 : 0);
     WriteRow(input, row, [&](int64_t element) { return window[element]; });
   }
@@ -72,6 +72,11 @@ Result<OpenedSource> OpenTokens(const OpenRequest& request) {
   std::vector<uint8_t> tokens = std::move(content.value());
   Result<std::string> note = FitInto(windows.value().limit, request.spec.path, tokens);
   if (!note.ok()) return note.error();
+  if (request.is_mixed && !note.value().empty()) {
+    return Error{ExitCode::kInput, Format("the bytes of `%s` are numbered for a vocabulary of %" PRId64
+                                          " symbols, in each text in another way: texts that are mixed need one of 256",
+                                          request.spec.path.c_str(), windows.value().limit)};
+  }
   return OpenedSource{std::make_unique<TokenSource>(std::move(tokens), windows.value().length, note.value()),
                       std::move(windows.value().fields)};
 }

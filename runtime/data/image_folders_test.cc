@@ -1,0 +1,255 @@
+#include "runtime/data/image_folders.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/data/mixture.h"
+#include "runtime/data/synthetic.h"
+#include "runtime/data/testing.h"
+#include "runtime/file/file.h"
+#include "runtime/mesh/mesh.h"
+
+namespace cleave::runtime {
+namespace {
+
+constexpr char kImages[] = "runtime/image/testdata/";
+constexpr int64_t kRows = 14, kColumns = 16, kPixels = kRows * kColumns;
+
+class ImageFoldersTest : public testing::Test {
+ protected:
+  ImageFoldersTest()
+      : folder_(testing::TempDir() + "/images_" + testing::UnitTest::GetInstance()->current_test_info()->name() + "/") {
+    std::filesystem::remove_all(folder_);
+  }
+
+  // A copy of a file of the test data, such as "train/cat/1.png".
+  void Copy(const std::string& from, const std::string& to) const {
+    std::filesystem::create_directories(std::filesystem::path(folder_ + to).parent_path());
+    std::filesystem::copy_file(kImages + from, folder_ + to);
+    std::filesystem::permissions(folder_ + to, std::filesystem::perms::owner_all);
+  }
+
+  void Write(const std::string& name, const std::string& text) const {
+    std::FILE* file = std::fopen((folder_ + name).c_str(), "wb");
+    std::fwrite(text.data(), 1, text.size(), file);
+    std::fclose(file);
+  }
+
+  std::string BytesOf(const std::string& name) const {
+    const std::vector<uint8_t> bytes = ReadFile(kImages + name).value();
+    return {bytes.begin(), bytes.end()};
+  }
+
+  void TwoClasses() const {
+    Copy("color.png", "train/dog/1.png");
+    Copy("color.jpg", "train/dog/2.JPG");
+    Copy("grey.png", "train/cat/b.png");
+    Copy("palette.png", "train/cat/a.png");
+    Copy("inks.jpg", "train/cat/c.jpeg");
+  }
+
+  // In batches of two.
+  std::vector<ModelInput> Inputs(int64_t classes = 2) {
+    return {{"image", WholeRegion({2, 3, kRows, kColumns}), image_}, {"label", WholeRegion({2}), label_, classes}};
+  }
+
+  DataSpec Spec(ImageReading reading = {}, int64_t skip_bad = 0) const {
+    DataSpec spec = ImageFolders({{"train", folder_ + "train"}}, std::move(reading), skip_bad);
+    spec.shuffle = false;
+    return spec;
+  }
+
+  std::string Mistake(int64_t skip_bad = 0) {
+    return MistakeOf(Batches::Open(Spec({}, skip_bad), Inputs(), 1), folder_);
+  }
+
+  const std::string folder_;
+  float image_[2 * 3 * kPixels];
+  int32_t label_[2];
+};
+
+TEST_F(ImageFoldersTest, ClassesAreFoldersInTheOrderOfTheirNames) {
+  TwoClasses();
+  Copy("color_16.png", "test/dog/1.png");
+  const DataSpec spec = [&] {
+    DataSpec both = ImageFolders({{"train", folder_ + "train"}, {"test", folder_ + "test"}}, {});
+    both.shuffle = false;
+    return both;
+  }();
+  const auto batches = Batches::Open(spec, Inputs(), 1);
+  ASSERT_TRUE(batches.ok()) << batches.error().message;
+  EXPECT_EQ(batches.value()->train_samples(), 5);
+  EXPECT_EQ(batches.value()->note(), "images: 2 classes, 0 = cat, 1 = dog");
+  // Three cats at 1/6, 3/6 and 5/6, and two dogs at 1/4 and 3/4.
+  batches.value()->LoadTraining(0);
+  EXPECT_EQ(label_[0], 0);
+  EXPECT_EQ(label_[1], 1);
+  EXPECT_EQ(batches.value()->LoadPart(DataPart::kTest, 0), 1);
+  EXPECT_EQ(label_[0], 1);
+  EXPECT_EQ(MistakeOf(Batches::Open(Spec(), Inputs(1), 1), folder_),
+            "input `label` is i32[2]; the model has 1 classes, and `train` has 2 folders");
+  Copy("color.png", "test/owl/1.png");
+  EXPECT_EQ(MistakeOf(Batches::Open(spec, Inputs(), 1), folder_),
+            "`test/owl` is a class that the training part does not have");
+}
+
+// The middle of the image, by channel, as numbers and as they are.
+TEST_F(ImageFoldersTest, PixelsOfTheMiddle) {
+  Copy("color.png", "train/a/1.png");
+  Copy("color.png", "train/a/2.png");
+  // Case 32 of the test data: 14x16 of the middle.
+  const std::string all = BytesOf("cases.pixels");
+  const int64_t before = 15 * 19 * 23 * 4;
+  int32_t bytes[2 * 3 * kPixels];
+  // As large as the crop, 19 rows would become 14: the shorter side stays 19.
+  const auto as_floats =
+      Batches::Open(Spec({.shorter_side = 19, .mean = {0.5, 0.25, 0}, .deviation = {2}}), Inputs(), 1);
+  const auto as_bytes =
+      Batches::Open(Spec({.shorter_side = 19}), {{"image", WholeRegion({2, 3, kRows, kColumns}), bytes, 256}}, 1);
+  ASSERT_TRUE(as_floats.ok()) << as_floats.error().message;
+  ASSERT_TRUE(as_bytes.ok()) << as_bytes.error().message;
+  as_floats.value()->LoadTraining(0);
+  as_bytes.value()->LoadTraining(0);
+  const float means[] = {0.5, 0.25, 0};
+  for (int64_t channel = 0; channel < 3; ++channel) {
+    for (int64_t i = 0; i < kPixels; ++i) {
+      const auto byte = static_cast<uint8_t>(all[static_cast<size_t>(before + 3 * i + channel)]);
+      const int64_t place = channel * kPixels + i;
+      ASSERT_EQ(bytes[place], byte);
+      ASSERT_EQ(bytes[3 * kPixels + place], byte) << "the second sample";
+      ASSERT_FLOAT_EQ(image_[place], (static_cast<float>(byte) / 255 - means[channel]) / 2);
+    }
+  }
+}
+
+// Whatever is random depends on the seed, the epoch and the sample: not on which part of it a rank holds.
+TEST_F(ImageFoldersTest, RandomPartsAreTheSameForAllCuts) {
+  TwoClasses();
+  DataSpec spec = Spec({.shorter_side = 30, .random_crop = true, .flip = true});
+  spec.shuffle = true;
+  float piece[2 * kPixels / 2];
+  const Region columns = {{2, 3, kRows, kColumns}, {0, 1, 0, kColumns / 2}, {2, 2, kRows / 2, kColumns / 2}};
+  const auto whole = Batches::Open(spec, Inputs(), 7);
+  const auto part = Batches::Open(spec, {{"image", columns, piece}}, 7);
+  const auto other = Batches::Open(spec, Inputs(), 8);
+  ASSERT_TRUE(part.ok()) << part.error().message;
+  std::set<std::vector<float>> seen;
+  for (const int64_t step : {0, 1, 2, 3, 5, 4, 4}) {
+    part.value()->LoadTraining(step);
+    other.value()->LoadTraining(step);
+    seen.insert(std::vector<float>(image_, image_ + 3 * kPixels));
+    whole.value()->LoadTraining(step);
+    seen.insert(std::vector<float>(image_, image_ + 3 * kPixels));
+    size_t at = 0;
+    for (int64_t sample = 0; sample < 2; ++sample) {
+      for (int64_t channel = 1; channel < 3; ++channel) {
+        for (int64_t row = 0; row < kRows / 2; ++row) {
+          for (int64_t column = kColumns / 2; column < kColumns; ++column) {
+            ASSERT_EQ(piece[at++], image_[((sample * 3 + channel) * kRows + row) * kColumns + column]) << step;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(seen.size(), 12u) << "of six steps and two seeds";
+}
+
+// What is evaluated is neither moved nor flipped, and has all classes.
+TEST_F(ImageFoldersTest, ValidationIsOfAllClassesAndNotRandom) {
+  for (int i = 0; i < 20; ++i) {
+    const std::string number = std::to_string(10 + i);
+    Copy("color.png", "train/a/" + number + ".png");
+    if (i < 10) Copy("color.png", "train/b/" + number + ".png");
+  }
+  DataSpec spec = Spec({.shorter_side = 30, .random_crop = true, .flip = true});
+  spec.validation = 0.2;
+  const auto batches = Batches::Open(spec, Inputs(), 1);
+  ASSERT_TRUE(batches.ok()) << batches.error().message;
+  std::map<int32_t, int> labels;
+  std::set<std::vector<float>> seen, trained;
+  for (int64_t index = 0; index < batches.value()->batches(DataPart::kValidation); ++index) {
+    batches.value()->LoadPart(DataPart::kValidation, index);
+    for (int row = 0; row < 2; ++row) {
+      ++labels[label_[row]];
+      seen.insert(std::vector<float>(image_ + row * 3 * kPixels, image_ + (row + 1) * 3 * kPixels));
+    }
+  }
+  EXPECT_EQ(labels, (std::map<int32_t, int>{{0, 4}, {1, 2}}));
+  EXPECT_EQ(seen.size(), 1u);
+  for (int64_t step = 0; step < batches.value()->steps_per_epoch(); ++step) {
+    batches.value()->LoadTraining(step);
+    trained.insert(std::vector<float>(image_, image_ + 3 * kPixels));
+  }
+  EXPECT_GT(trained.size(), 6u);
+}
+
+TEST_F(ImageFoldersTest, FilesThatAreNoImages) {
+  TwoClasses();
+  Write("train/cat/d.png", "");
+  Write("train/cat/e.jpg", "some text");
+  const std::string image = BytesOf("color.jpg");
+  Write("train/cat/f.jpg", image.substr(0, image.size() - 90));
+  std::filesystem::create_directories(folder_ + "train/cat/g.png");
+  Write("train/cat/notes.txt", "ignored");
+  Write("train/cat/.hidden.png", "ignored");
+  Write("train/labels.csv", "ignored");
+  EXPECT_EQ(Mistake(), "`train/cat/d.png` is empty");
+  EXPECT_EQ(Mistake(1),
+            "`train/cat/e.jpg` is neither a PNG nor a JPEG file; 1 before it are left out, as many as `skip_bad` "
+            "allows");
+  EXPECT_EQ(Mistake(2),
+            "`train/cat/f.jpg` ends in the middle of its data; 2 before it are left out, as many as `skip_bad` allows");
+  EXPECT_EQ(Mistake(3),
+            "cannot read `train/cat/g.png`: it is a directory, not a file; 3 before it are left out, as many as "
+            "`skip_bad` allows");
+  const auto batches = Batches::Open(Spec({}, 4), Inputs(), 1);
+  ASSERT_TRUE(batches.ok()) << batches.error().message;
+  EXPECT_EQ(batches.value()->train_samples(), 5);
+  EXPECT_NE(batches.value()->note().find("0 = cat, 1 = dog; 4 files left out: `"), std::string::npos);
+  // What only decoding shows ends the program.
+  std::string damaged = BytesOf("color.png");
+  damaged[60] ^= 1;
+  Write("train/dog/3.png", damaged);
+  const auto late = Batches::Open(Spec({}, 4), Inputs(), 1);
+  ASSERT_TRUE(late.ok()) << late.error().message;
+  EXPECT_EXIT(for (int64_t step = 0; step < 3; ++step) late.value()->LoadTraining(step),
+              testing::ExitedWithCode(static_cast<int>(ExitCode::kInput)), "dog/3.png` is damaged \\(IDAT");
+}
+
+TEST_F(ImageFoldersTest, FoldersThatAreNone) {
+  EXPECT_EQ(Mistake(), "cannot read `train`: No such file or directory");
+  std::filesystem::create_directories(folder_ + "train");
+  Copy("color.png", "train/1.png");
+  EXPECT_EQ(Mistake(), "`train` has no folders: each class has one, with its images");
+  std::filesystem::create_directories(folder_ + "train/cat");
+  EXPECT_EQ(Mistake(), "`train/cat` has no images: files .png, .jpg or .jpeg");
+  std::filesystem::create_directories(folder_ + "train/cat/old");
+  EXPECT_EQ(Mistake(), "`train/cat/old` is a folder in the folder of a class, where images are expected");
+}
+
+TEST_F(ImageFoldersTest, InputsThatDoNotFit) {
+  TwoClasses();
+  const auto mistake = [&](const std::vector<int64_t>& shape, ImageReading reading) {
+    return MistakeOf(Batches::Open(Spec(std::move(reading)), {{"image", WholeRegion(shape), image_}}, 1), folder_);
+  };
+  EXPECT_EQ(mistake({2, 1, 5, 7}, {}), "no error");
+  EXPECT_EQ(mistake({2, 4, 5, 5}, {}),
+            "input `image` is f32[2, 4, 5, 5]; images are [batch, channels, rows, columns], with 1 channel or 3");
+  EXPECT_EQ(mistake({2, 75}, {}),
+            "input `image` is f32[2, 75]; images are [batch, channels, rows, columns], with 1 channel or 3");
+  EXPECT_EQ(mistake({2, 3, 5, 8}, {.shorter_side = 7}),
+            "input `image` is f32[2, 3, 5, 8]; images whose shorter side is 7 do not cover it");
+  EXPECT_EQ(mistake({2, 1, 5, 5}, {.mean = {1, 2, 3}}),
+            "input `image` is f32[2, 1, 5, 5]; `mean` or `std` has 3 numbers");
+}
+
+}  // namespace
+}  // namespace cleave::runtime
