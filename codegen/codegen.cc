@@ -74,7 +74,8 @@ absl::StatusOr<std::vector<GeneratedFile>> Generate(const Target& target, Makefi
   files.push_back({.path = "Makefile",
                    .text = makefile({.folders = FoldersWithSources(runtime),
                                      .read_compressed_files = Include(runtime, "zlib.h"),
-                                     .read_tokenizers = Include(runtime, "pcre2.h")})});
+                                     .read_tokenizers = Include(runtime, "pcre2.h"),
+                                     .read_images = Include(runtime, "png.h")})});
   files.push_back({.path = "run.sh",
                    .text = RunScript(ir::RankMesh(input.program).rank_count(), options.launch),
                    .executable = true});

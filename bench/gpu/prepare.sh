@@ -36,11 +36,11 @@ expect() {
   echo "expected/$name.jsonl"
 }
 
-# All programs and tests share one copy of the runtime. No program here reads the files of MNIST, which needs zlib, or
-# a tokenizer.json, which needs PCRE2.
+# All programs and tests share one copy of the runtime. No program here reads the files of MNIST, which needs zlib,
+# images, which needs libjpeg and libpng, or a tokenizer.json, which needs PCRE2.
 cp -rL "$sources" "$folder"
-rm -r "$folder"/runtime/{comm/host,device/cpu,einsum/cpu,kernels/cpu,math/onednn} "$folder"/runtime/data/{gzip,idx,mnist}.cc
-rm "$folder"/runtime/tokenizer/{bpe,pcre2}/*.cc
+rm -r "$folder"/runtime/{comm/host,device/cpu,einsum/cpu,kernels/cpu,math/onednn} "$folder"/runtime/data/{gzip,idx,image_file,image_folders,mnist}.cc
+rm "$folder"/runtime/image/{jpeg,png}/*.cc "$folder"/runtime/tokenizer/{bpe,pcre2}/*.cc
 
 for name in mnist_mlp mnist_cnn tiny_gpt; do
   expect "$name" "$examples/$name/$name.model"

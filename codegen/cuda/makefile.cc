@@ -23,7 +23,7 @@ LDLIBS = $(COMM_LIBS) $(CUDA_LIBS) -lpthread
 MAIN = program.cu
 )make";
 
-constexpr char kHot[] = "runtime/comm/gloo runtime/comm/local runtime/random";
+constexpr char kHot[] = "runtime/comm/gloo runtime/comm/local runtime/image runtime/random";
 
 // With the tests' stand-in for the toolkit, a C++ compiler builds the same sources for the CPU.
 constexpr char kStandIn[] =

@@ -19,9 +19,10 @@ endif
 # those that they link.
 FOLDERS =@FOLDERS@
 WITH_runtime/comm = runtime/comm/host runtime/device/cpu
-WITH_runtime/data = runtime/digest runtime/kernels runtime/npy runtime/tokenizer
+WITH_runtime/data = runtime/digest runtime/kernels runtime/npy runtime/progress runtime/tokenizer
 WITH_runtime/device/cuda = runtime/comm/cuda
 WITH_runtime/einsum/cpu = runtime/einsum
+WITH_runtime/image = runtime/image/jpeg runtime/image/png
 WITH_runtime/generate = runtime/sampling
 WITH_runtime/random = runtime/math runtime/math/onednn
 WITH_runtime/rendezvous = runtime/placement
@@ -71,7 +72,7 @@ ifeq ($(shell command -v $(firstword $(LINK)) 2>/dev/null),)
 $(error the compiler `$(firstword $(LINK))` is not there: install MPI for C++ (Debian: libopenmpi-dev openmpi-bin), \
 	or do without: `make COMM=local` for ranks that are threads)
 endif
-@LIBRARIES@@ZLIB@@PCRE2@ifeq ($(COMM),gloo)
+@LIBRARIES@@ZLIB@@PCRE2@@IMAGES@ifeq ($(COMM),gloo)
 ifeq ($(call has,gloo/config.h),)
 $(error Gloo is not there: install it (Debian: libgloo-dev))
 endif
@@ -182,6 +183,16 @@ $(error PCRE2, which cuts texts into words for a tokenizer, is not there: instal
 endif
 )make";
 
+constexpr char kImages[] =
+    R"make(LDLIBS += -ljpeg -lpng
+ifeq ($(call has,png.h),)
+$(error libpng, which reads images, is not there: install it (Debian: libpng-dev))
+endif
+ifeq ($(call has,jpeglib.h),)
+$(error libjpeg, which reads images, is not there: install it (Debian: libjpeg-dev))
+endif
+)make";
+
 }  // namespace
 
 std::string Makefile(const MakefileOfTarget& target, const ProgramSources& sources) {
@@ -192,7 +203,8 @@ std::string Makefile(const MakefileOfTarget& target, const ProgramSources& sourc
                                          {"@HOT@", target.hot},
                                          {"@LIBRARIES@", target.libraries},
                                          {"@ZLIB@", sources.read_compressed_files ? kZlib : ""},
-                                         {"@PCRE2@", sources.read_tokenizers ? kPcre2 : ""}});
+                                         {"@PCRE2@", sources.read_tokenizers ? kPcre2 : ""},
+                                         {"@IMAGES@", sources.read_images ? kImages : ""}});
 }
 
 }  // namespace cleave::codegen

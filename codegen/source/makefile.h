@@ -25,6 +25,7 @@ struct ProgramSources {
   std::vector<std::string> folders;    // Where sources lie, relative to the Makefile; those that take longest first.
   bool read_compressed_files = false;  // They are linked with zlib.
   bool read_tokenizers = false;        // They are linked with PCRE2.
+  bool read_images = false;            // They are linked with libjpeg and libpng.
 };
 
 std::string Makefile(const MakefileOfTarget& target, const ProgramSources& sources);

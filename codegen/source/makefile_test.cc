@@ -10,6 +10,7 @@ TEST(MakefileTest, LibrariesAreLinkedWhereTheyAreNeeded) {
   const std::string none = Makefile({}, {});
   EXPECT_FALSE(absl::StrContains(none, "-lz"));
   EXPECT_FALSE(absl::StrContains(none, "-lpcre2-8"));
+  EXPECT_FALSE(absl::StrContains(none, "-lpng"));
   const std::string both = Makefile({}, {.read_compressed_files = true, .read_tokenizers = true});
   EXPECT_TRUE(absl::StrContains(both, "LDLIBS += -lz\n"));
   EXPECT_TRUE(absl::StrContains(both, "LDLIBS += -lpcre2-8\n"));

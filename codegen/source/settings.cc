@@ -23,9 +23,25 @@ namespace {
 
 constexpr char kSampleMask[] = "sample_mask";  // No field of the data (runtime/data).
 
+// How images become values, as an ImageReading.
+std::string ImageReadingText(const ir::DataSource& data) {
+  std::vector<std::string> fields;
+  const auto number = [&](const char* name) {
+    const auto found = data.numbers.find(name);
+    return found == data.numbers.end() ? 0 : found->second;
+  };
+  if (number("resize") > 0) fields.push_back(absl::StrCat(".shorter_side = ", number("resize")));
+  if (number("random_crop") == 1) fields.push_back(".random_crop = true");
+  if (number("flip") == 1) fields.push_back(".flip = true");
+  for (const auto& [name, field] : {std::pair("mean", ".mean"), std::pair("std", ".deviation")}) {
+    const auto list = data.lists.find(name);
+    if (list != data.lists.end()) fields.push_back(absl::StrCat(field, " = {", absl::StrJoin(list->second, ", "), "}"));
+  }
+  return absl::StrCat("{", absl::StrJoin(fields, ", "), "}");
+}
+
 // The call that makes the DataSpec.
-absl::StatusOr<std::string> DataText(const MainText& main) {
-  const ir::DataSource& data = main.training.data;
+absl::StatusOr<std::string> DataText(const ir::DataSource& data, const ir::Program& program) {
   if (data.kind == "mnist") return absl::StrCat("Mnist(", StringLiteral(data.path), ")");
   const std::string files = absl::StrCat("{",
                                          absl::StrJoin(data.files, ", ",
@@ -35,6 +51,20 @@ absl::StatusOr<std::string> DataText(const MainText& main) {
                                                        }),
                                          "}");
   if (data.kind == "npy") return absl::StrCat("Npy(", files, ")");
+  if (data.kind == "images") {
+    const auto skipped = data.numbers.find("skip_bad");
+    return absl::StrCat("ImageFolders(", files, ", ", ImageReadingText(data), ", ",
+                        skipped == data.numbers.end() ? 0 : skipped->second, ")");
+  }
+  if (data.kind == "mix") {
+    std::vector<std::string> parts;
+    for (const ir::DataSource& part : data.parts) {
+      CLEAVE_ASSIGN_OR_RETURN(std::string text, DataText(part, program));
+      parts.push_back(std::move(text));
+    }
+    return absl::StrCat("Mix({", absl::StrJoin(parts, ", "), "}, {", absl::StrJoin(data.lists.at("weights"), ", "),
+                        "})");
+  }
   if (!data.columns.empty()) {
     const auto skipped = data.numbers.find("skip_bad");
     const auto names = [](const std::vector<std::string>& columns) {
@@ -58,7 +88,7 @@ absl::StatusOr<std::string> DataText(const MainText& main) {
   }
   if (data.kind == "custom") {
     std::set<std::string> inputs;
-    for (const ir::Step& step : main.program.steps) {
+    for (const ir::Step& step : program.steps) {
       const ir::Compute* compute = ir::ComputeOf(step);
       if (compute == nullptr || compute->kind != ir::OpKind::kInput) continue;
       const std::string& input = compute->attributes.Get(ir::attribute::kData);
@@ -236,7 +266,7 @@ void EmitGenerationSettings(const ir::Training& training,
 
 absl::Status EmitMain(const MainText& main, SourceWriter& writer) {
   const ir::Training& training = main.training;
-  CLEAVE_ASSIGN_OR_RETURN(const std::string data, DataText(main));
+  CLEAVE_ASSIGN_OR_RETURN(const std::string data, DataText(training.data, main.program));
   const auto set = [&](absl::string_view field, const std::string& value) {
     writer.Assign(absl::StrCat("settings.", field), value);
   };

@@ -21,6 +21,7 @@ struct Field {
   std::optional<ir::DType> dtype;  // Any, where absent.
   int64_t elements = 0;            // 0: as many as the data has, which is known only when the program runs.
   int rank = 0;                    // Dimensions with the batch; 0: any.
+  bool is_picture = false;         // Its second dimension is 1 or 3 channels.
 };
 
 std::vector<Field> FieldsOf(const ir::DataSource& data) {
@@ -28,6 +29,14 @@ std::vector<Field> FieldsOf(const ir::DataSource& data) {
   if (data.kind == "mnist") return {{.name = "image", .text = "an image, f32", .dtype = ir::DType::kF32}, label};
   if (data.kind == "digits") {
     return {{.name = "image", .text = "28x28 = 784 values, f32", .dtype = ir::DType::kF32, .elements = 784}, label};
+  }
+  if (data.kind == "images") {
+    return {{.name = "image",
+             .text = "[batch, channels, rows, columns] with 1 channel or 3, f32 or i32",
+             .dtype = std::nullopt,
+             .rank = 4,
+             .is_picture = true},
+            label};
   }
   if (data.kind == "tokens") {
     const Field tokens{.name = "tokens",
@@ -45,7 +54,8 @@ bool Fits(const Field& field, const ir::TensorType& type) {
   if (type.shape.empty()) return true;  // It has no batch, which is reported elsewhere.
   const int64_t elements = ir::ElementCount(ir::Shape(type.shape.begin() + 1, type.shape.end()));
   return (!field.dtype || type.dtype == *field.dtype) && (field.elements == 0 || elements == field.elements) &&
-         (field.rank == 0 || type.rank() == field.rank);
+         (field.rank == 0 || type.rank() == field.rank) &&
+         (!field.is_picture || type.shape[1] == 1 || type.shape[1] == 3);
 }
 
 void CheckBatch(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, Reporter& reporter) {
@@ -121,20 +131,9 @@ void CheckLengths(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs
   }
 }
 
-}  // namespace
-
-void CheckInputs(const ir::Graph& graph, Span model, const std::map<ir::OpId, Span>& inputs,
-                 const std::set<ir::OpId>& unread, const ir::DataSource& data,
-                 const std::map<std::string, Span>& npy_places, Reporter& reporter) {
-  if (inputs.empty()) {
-    // After a mistake there may be inputs that could not be declared.
-    if (reporter.has_errors()) return;
-    reporter.Report(Error(Code::kE0511, "the model has no inputs")
-                        .At(model, "trains on no data")
-                        .Help("declare what it learns from: `input x: f32[batch, 784];`"));
-    return;
-  }
-  CheckBatch(graph, inputs, reporter);
+void CheckFields(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, const std::set<ir::OpId>& unread,
+                 const ir::DataSource& data, const std::map<std::string, Span>& npy_places, Reporter& reporter) {
+  for (const ir::DataSource& part : data.parts) CheckFields(graph, inputs, unread, part, npy_places, reporter);
   if (!NamedInputs(data).empty()) return CheckNamedInputs(graph, inputs, unread, data, npy_places, reporter);
   const std::vector<Field> fields = FieldsOf(data);
   if (fields.empty()) return;
@@ -168,6 +167,23 @@ void CheckInputs(const ir::Graph& graph, Span model, const std::map<ir::OpId, Sp
                           .Note(offer));
     }
   }
+}
+
+}  // namespace
+
+void CheckInputs(const ir::Graph& graph, Span model, const std::map<ir::OpId, Span>& inputs,
+                 const std::set<ir::OpId>& unread, const ir::DataSource& data,
+                 const std::map<std::string, Span>& npy_places, Reporter& reporter) {
+  if (inputs.empty()) {
+    // After a mistake there may be inputs that could not be declared.
+    if (reporter.has_errors()) return;
+    reporter.Report(Error(Code::kE0511, "the model has no inputs")
+                        .At(model, "trains on no data")
+                        .Help("declare what it learns from: `input x: f32[batch, 784];`"));
+    return;
+  }
+  CheckBatch(graph, inputs, reporter);
+  CheckFields(graph, inputs, unread, data, npy_places, reporter);
 }
 
 }  // namespace cleave::frontend

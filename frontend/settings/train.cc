@@ -2,6 +2,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
@@ -28,6 +29,7 @@ class TrainReader {
     const dsl::syntax::Expression& value = text.setting.value;
     if (name == "data") {
       places_.data = value.span;
+      places_.npy.clear();
       ReadData(value, text.path_prefix);
     }
     if (name == "params") {
@@ -266,7 +268,6 @@ class TrainReader {
       data.files.emplace_back(argument.name->text, *path);
     }
     if (data.files.empty()) return Impossible(span, "`npy` without files", "expected a file for each input");
-    places_.npy.clear();
     for (const auto& [name, place] : places) places_.npy[name] = place;
     training_.data = std::move(data);
   }
@@ -306,7 +307,6 @@ class TrainReader {
       return Impossible(span, absl::StrCat(source, " without a ", what), "expected one for each input");
     }
     data.path = data.files.front().second;
-    places_.npy.clear();
     for (const auto& [name, columns] : data.columns) places_.npy[name] = places.at(name);
     training_.data = std::move(data);
   }
@@ -335,16 +335,29 @@ class TrainReader {
     return std::nullopt;
   }
 
+  // Those of a tuple, or the expression alone.
+  static std::vector<const dsl::syntax::Expression*> ElementsOf(const dsl::syntax::Expression& expression) {
+    const auto* tuple = std::get_if<dsl::syntax::Tuple>(&expression.kind);
+    if (tuple == nullptr) return {&expression};
+    std::vector<const dsl::syntax::Expression*> elements;
+    for (const dsl::syntax::Argument& element : tuple->elements) elements.push_back(&*element.value);
+    return elements;
+  }
+
+  // A number, or several in a tuple.
+  std::vector<double> ReadNumbers(const dsl::syntax::Expression& expression, const std::string& what) {
+    std::vector<double> numbers;
+    for (const dsl::syntax::Expression* element : ElementsOf(expression)) {
+      numbers.push_back(evaluator_.EvaluateNumber(*element, absl::StrCat("`", what, "`")).value_or(1));
+    }
+    return numbers;
+  }
+
   // A path, or several in a tuple.
   std::optional<std::vector<std::string>> ReadPaths(const dsl::syntax::Expression& expression,
                                                     const std::string& source, const std::string& path_prefix) {
-    std::vector<const dsl::syntax::Expression*> elements = {&expression};
-    if (const auto* tuple = std::get_if<dsl::syntax::Tuple>(&expression.kind)) {
-      elements.clear();
-      for (const dsl::syntax::Argument& element : tuple->elements) elements.push_back(&*element.value);
-    }
     std::vector<std::string> paths;
-    for (const dsl::syntax::Expression* element : elements) {
+    for (const dsl::syntax::Expression* element : ElementsOf(expression)) {
       std::optional<std::string> path = ReadPath(*element, source, path_prefix);
       if (!path.has_value()) return std::nullopt;
       paths.push_back(*std::move(path));
@@ -383,6 +396,87 @@ class TrainReader {
     training_.data = std::move(data);
   }
 
+  // `images("train", test = "val", resize = 256, crop = random, flip = true, mean = (…), std = (…), skip_bad = 5)`
+  void ReadImages(const std::vector<const dsl::syntax::Argument*>& arguments, const std::string& path_prefix) {
+    ir::DataSource data;
+    data.kind = "images";
+    for (const auto& [argument, part] : {std::pair(arguments[0], "train"), std::pair(arguments[1], "test")}) {
+      if (argument == nullptr) continue;
+      std::optional<std::string> path = ReadPath(*argument->value, data.kind, path_prefix);
+      if (!path.has_value()) return;
+      if (path->size() > 1 && path->back() == '/') path->pop_back();
+      data.files.emplace_back(part, *std::move(path));
+    }
+    data.path = data.files.front().second;
+    for (const auto& [argument, name] : {std::pair(arguments[2], "resize"), std::pair(arguments[7], "skip_bad")}) {
+      if (argument == nullptr) continue;
+      int64_t number = 0;
+      ReadInt(argument, name, argument == arguments[2] ? 1 : 0, number);
+      data.numbers[name] = static_cast<double>(number);
+    }
+    if (arguments[3] != nullptr) {
+      ReadChoice<double>(reporter_, "crop", *arguments[3]->value, data.numbers["random_crop"],
+                         {{"center", 0}, {"random", 1}});
+    }
+    if (arguments[4] != nullptr) {
+      bool flips = false;
+      ReadBool(evaluator_, reporter_, "flip", *arguments[4]->value, flips);
+      data.numbers["flip"] = flips ? 1 : 0;
+    }
+    for (const auto& [argument, name] : {std::pair(arguments[5], "mean"), std::pair(arguments[6], "std")}) {
+      if (argument == nullptr) continue;
+      const bool is_std = argument == arguments[6];
+      data.lists[name] = ReadNumbers(*argument->value, name);
+      for (const double number : data.lists[name]) {
+        if (std::isfinite(number) && (!is_std || number > 0)) continue;
+        return Impossible(argument->value->span,
+                          absl::StrCat("`", name, "` takes finite numbers", is_std ? " greater than 0" : ""),
+                          absl::StrCat("this has ", FormatDouble(number)));
+      }
+    }
+    training_.data = std::move(data);
+  }
+
+  // `mix(tokens("a.bin"), tokens("b.bin"), weights = (0.7, 0.3))`
+  void ReadMixture(const dsl::syntax::Call& call, Span span, const std::string& path_prefix) {
+    ir::DataSource data;
+    data.kind = "mix";
+    const dsl::syntax::Argument* weights = nullptr;
+    for (const dsl::syntax::Argument& argument : call.arguments) {
+      if (argument.name && argument.name->text == "weights") {
+        if (weights != nullptr) return ReportTwice("weights", argument.span, weights->span);
+        weights = &argument;
+        continue;
+      }
+      for (const char* kind : {"mix", "custom"}) {
+        if (CallOf(*argument.value, kind) == nullptr) continue;
+        return Impossible(argument.span, absl::StrCat("`", kind, "` is no part of `mix`"),
+                          "expected data that stands alone in files, or that is made");
+      }
+      if (argument.name)
+        return Impossible(argument.span, "`mix` takes data and `weights`", "expected data without a name");
+      training_.data = {};
+      ReadData(*argument.value, path_prefix);
+      data.parts.push_back(std::exchange(training_.data, {}));
+    }
+    if (data.parts.size() < 2)
+      return Impossible(span, "`mix` takes two sources or more", absl::StrCat("this has ", data.parts.size()));
+    if (weights == nullptr)
+      return Impossible(span, "`mix` without weights", "expected `weights = (0.7, 0.3)`, one for each source");
+    data.lists["weights"] = ReadNumbers(*weights->value, "weights");
+    const std::vector<double>& numbers = data.lists["weights"];
+    if (numbers.size() != data.parts.size()) {
+      return Impossible(weights->value->span, absl::StrCat("`mix` of ", data.parts.size(), " sources"),
+                        absl::StrCat("these are ", Plural(static_cast<int64_t>(numbers.size()), "weight")));
+    }
+    if (std::any_of(numbers.begin(), numbers.end(),
+                    [](double weight) { return !std::isfinite(weight) || weight <= 0; })) {
+      return Impossible(weights->value->span, "a weight of `mix` must be finite and greater than 0",
+                        "one of these is not");
+    }
+    training_.data = std::move(data);
+  }
+
   void ReadData(const dsl::syntax::Expression& value, const std::string& path_prefix) {
     static const auto& kSources = *new std::vector<Signature>{
         {.callee = "mnist", .arguments = {{"path", "path: string", true}}},
@@ -393,6 +487,15 @@ class TrainReader {
          .arguments = {{"path", "path: string", true},
                        {"dtype", "dtype: u8 | u16 | u32", false},
                        {"test", "test: string", false}}},
+        {.callee = "images",
+         .arguments = {{"path", "path: string", true},
+                       {"test", "test: string", false},
+                       {"resize", "resize: int", false},
+                       {"crop", "crop: center | random", false},
+                       {"flip", "flip: bool = false", false},
+                       {"mean", "mean: (float, …) = 0", false},
+                       {"std", "std: (float, …) = 1", false},
+                       {"skip_bad", "skip_bad: int = 0", false}}},
         {.callee = "npy", .arguments = {{"input", "INPUT = \"FILE.npy\", …", true}}},
         {.callee = "custom",
          .arguments = {{"path", "path: string", true},
@@ -401,16 +504,19 @@ class TrainReader {
         {.callee = "safetensors",
          .arguments = {{"path", "path: string", true}, {"input", "INPUT = \"TENSOR\", …", true}}},
         {.callee = "csv", .arguments = {{"path", "path: string", true}, {"input", "INPUT = \"COLUMN\", …", true}}},
+        {.callee = "mix", .arguments = {{"data", "DATA, …", true}, {"weights", "weights: (float, …)", true}}},
     };
     for (const char* kind : {"csv", "safetensors"}) {
       if (const dsl::syntax::Call* table = CallOf(value, kind)) return ReadTable(kind, *table, value.span, path_prefix);
     }
     if (const dsl::syntax::Call* npy = CallOf(value, "npy")) return ReadNpy(*npy, value.span, path_prefix);
+    if (const dsl::syntax::Call* mixture = CallOf(value, "mix")) return ReadMixture(*mixture, value.span, path_prefix);
     const auto call = ReadCall(value, "data", kSources);
     if (!call) return;
     ir::DataSource data;
     data.kind = call->name;
     if (call->name == "tokens") return ReadTokens(call->arguments, path_prefix);
+    if (call->name == "images") return ReadImages(call->arguments, path_prefix);
     const bool has_path = call->name == "mnist" || call->name == "custom";
     if (has_path) {
       const std::optional<std::string> path = ReadPath(*call->arguments[0]->value, call->name, path_prefix);

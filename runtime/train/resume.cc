@@ -88,6 +88,9 @@ CheckpointFacts FactsOf(const TrainingSettings& settings, const Batches& batches
                     {"seed", std::to_string(seed)},
                     {"shuffle", settings.data.shuffle ? "true" : "false"},
                     {"training samples", std::to_string(batches.train_samples())}};
+  std::string weights;
+  for (const double weight : settings.data.weights) weights += Format("%s%g", weights.empty() ? "" : ", ", weight);
+  if (!weights.empty()) facts.settings.emplace_back("weights of `mix`", weights);
   if (settings.data.validation > 0) facts.settings.emplace_back(kValidation, Format("%g", settings.data.validation));
   if (!settings.best.measure.empty()) facts.settings.emplace_back("best", CriterionText(settings.best));
   for (const NamedNumber& number : settings.numbers) {

@@ -29,13 +29,23 @@
 namespace cleave::runtime {
 namespace {
 
+// The files and folders of the same names in another folder.
+void MoveFiles(DataSpec& spec, const std::string& folder) {
+  const auto move = [&](std::string& path) { path = folder + "/" + path.substr(path.rfind('/') + 1); };
+  for (InputFile& file : spec.files) move(file.path);
+  for (DataSpec& part : spec.parts) {
+    if (!part.path.empty()) move(part.path);
+    MoveFiles(part, folder);
+  }
+}
+
 // The model's data, or those that --data names.
 Result<DataSpec> ChooseData(const TrainingSettings& settings, const Options& options) {
   DataSpec spec = settings.data;
   spec.only_tests = settings.mode != Mode::kTrain;
   if (!options.data.has_value()) return spec;
-  if (!spec.files.empty()) {
-    for (InputFile& file : spec.files) file.path = *options.data + "/" + file.path.substr(file.path.rfind('/') + 1);
+  if (!spec.files.empty() || !spec.parts.empty()) {
+    MoveFiles(spec, *options.data);
     return spec;
   }
   if (spec.path.empty()) return Error{ExitCode::kUsage, "`--data` is given, and the program makes its data itself"};
@@ -151,6 +161,7 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   Result<DataSpec> data = ChooseData(settings, options);
   if (!data.ok()) return data.error();
   const bool is_first = comm.rank() == 0;
+  data.value().shows_progress = is_first && !options.quiet;
   // Ranks that share a process share its standard output.
   const bool prints = is_first || (options.log_all_ranks && comm.ranks_in_this_process() == 1);
   Result<Report> report =

@@ -73,6 +73,9 @@ TEST(CheckSourceTest, VendorHeadersStayInTheirCrates) {
   EXPECT_NE(Source("runtime/comm/mpi/mpi.cc", "#include <dnnl.hpp>\n"), "");
   EXPECT_EQ(Source("runtime/tokenizer/pcre2/regex.cc", "#include <pcre2.h>\n"), "");
   EXPECT_NE(Source("runtime/tokenizer/bpe/model.cc", "#include <pcre2.h>\n"), "");
+  EXPECT_EQ(Source("runtime/image/png/png.cc", "#include <png.h>\n"), "");
+  EXPECT_NE(Source("runtime/image/jpeg/jpeg.cc", "#include <png.h>\n"), "");
+  EXPECT_NE(Source("runtime/data/image_file.cc", "#include <jpeglib.h>\n"), "");
   EXPECT_NE(Source("codegen/cpu/cpu.cc", "#include <oneapi/dnnl/dnnl.hpp>\n"), "");
   EXPECT_NE(Source("runtime/device/device.cc", "#include <cuda_runtime.h>\n"), "");
   EXPECT_NE(Source("runtime/train/train.cc", "#include \"absl/strings/str_cat.h\"\n"), "");

@@ -30,6 +30,10 @@ constexpr absl::string_view kOneDnnHeaders[] = {"dnnl", "oneapi/dnnl"};
 constexpr absl::string_view kOneDnnFolders[] = {"runtime/math/onednn", "bench", "tests"};
 constexpr absl::string_view kPcre2Headers[] = {"pcre2"};
 constexpr absl::string_view kPcre2Folders[] = {"runtime/tokenizer/pcre2", "bench", "tests"};
+constexpr absl::string_view kPngHeaders[] = {"png.h"};
+constexpr absl::string_view kPngFolders[] = {"runtime/image/png", "bench", "tests"};
+constexpr absl::string_view kJpegHeaders[] = {"jpeglib.h", "jerror.h"};
+constexpr absl::string_view kJpegFolders[] = {"runtime/image/jpeg", "bench", "tests"};
 constexpr absl::string_view kCudaHeaders[] = {"cuda", "cublas", "cudnn", "nvtx", "nvToolsExt"};
 constexpr absl::string_view kCudaFolders[] = {"runtime/device/cuda",
                                               "runtime/kernels/cuda",
@@ -104,6 +108,8 @@ const Restriction* RestrictionOf(absl::string_view header) {
       {"a BLAS", kBlasHeaders, kBlasFolders},
       {"ANTLR", kAntlrHeaders, kAntlrFolders},
       {"PCRE2", kPcre2Headers, kPcre2Folders},
+      {"libjpeg", kJpegHeaders, kJpegFolders},
+      {"libpng", kPngHeaders, kPngFolders},
       {"the compiler", kCompilerHeaders, kCompilerFolders},
   };
   for (const Restriction& restriction : kRestrictions) {

@@ -16,7 +16,12 @@
 #include "runtime/checkpoint/stored_parameters.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/data.h"
+#include "runtime/data/digits.h"
+#include "runtime/data/image_folders.h"
+#include "runtime/data/mixture.h"
 #include "runtime/data/mnist.h"
+#include "runtime/data/npy.h"
+#include "runtime/data/synthetic.h"
 #include "runtime/data/tensor_files.h"
 #include "runtime/data/token_files.h"
 #include "runtime/data/tokens.h"
@@ -47,7 +52,10 @@ class DataCheck {
     if (module_.training.mode == ir::Mode::kGenerate) return !failed_;
     if (data.kind == "npy") CheckArrays();
     if (makes_program_ && data.kind == "digits") CheckClasses();
-    if (makes_program_ && (data.kind == "mnist" || data.kind == "tokens" || !data.columns.empty())) CheckOpens();
+    const bool has_pieces = !data.columns.empty() || !data.parts.empty();
+    if (makes_program_ && (data.kind == "mnist" || data.kind == "tokens" || data.kind == "images" || has_pieces)) {
+      CheckOpens();
+    }
     if (makes_program_) CheckMade();
     CheckEvaluation();
     return !failed_;
@@ -122,36 +130,72 @@ class DataCheck {
 
   std::string Place(const std::string& path) const { return (folder_ / path).lexically_normal().string(); }
 
-  static runtime::DataSpec SpecOf(const ir::DataSource& data, const std::string& place,
-                                  const std::vector<runtime::InputFile>& files) {
+  static std::vector<float> FloatsOf(const ir::DataSource& data, const char* name) {
+    const auto found = data.lists.find(name);
+    if (found == data.lists.end()) return {};
+    return {found->second.begin(), found->second.end()};
+  }
+
+  // The data as the program has it. REQUIRES: it is not that of functions of the model.
+  runtime::DataSpec SpecOf(const ir::DataSource& data) const {
     const auto number = [&](const char* name) {
       const auto found = data.numbers.find(name);
       return found == data.numbers.end() ? 0 : static_cast<int64_t>(found->second);
     };
+    if (data.kind == "mix") {
+      std::vector<runtime::DataSpec> parts;
+      for (const ir::DataSource& part : data.parts) parts.push_back(SpecOf(part));
+      return runtime::Mix(std::move(parts), data.lists.at("weights"));
+    }
+    if (const std::optional<ir::MadeSamples> made = ir::MadeSamplesOf(data)) {
+      return data.kind == "digits" ? runtime::Digits(made->train, made->test)
+                                   : runtime::Synthetic(made->train, made->test);
+    }
+    const std::string place = Place(data.path);
+    std::vector<runtime::InputFile> files;
+    for (const auto& [part, path] : data.files) files.push_back({part, Place(path)});
     if (data.kind == "mnist") return runtime::Mnist(place);
+    if (data.kind == "npy") return runtime::Npy(files);
     if (data.kind == "tokens" && files.empty()) return runtime::Tokens(place);
     if (data.kind == "tokens") return runtime::TokenFiles(files, static_cast<int>(number("bits")));
+    if (data.kind == "images") {
+      const runtime::ImageReading reading = {.shorter_side = number("resize"),
+                                             .random_crop = number("random_crop") == 1,
+                                             .flip = number("flip") == 1,
+                                             .mean = FloatsOf(data, "mean"),
+                                             .deviation = FloatsOf(data, "std")};
+      return runtime::ImageFolders(files, reading, number("skip_bad"));
+    }
     std::vector<runtime::InputColumns> columns;
     for (const auto& [input, names] : data.columns) columns.push_back({input, names});
     if (data.kind == "safetensors") return runtime::TensorFiles(files, std::move(columns));
     return runtime::Csv(files, std::move(columns), number("skip_bad"));
   }
 
+  // A path of the data at which nothing is.
+  std::optional<std::string> MissingOf(const ir::DataSource& data) const {
+    for (const ir::DataSource& part : data.parts) {
+      if (auto missing = MissingOf(part)) return missing;
+    }
+    std::vector<std::string> paths;
+    if (!data.path.empty()) paths.push_back(data.path);
+    for (const auto& [part, path] : data.files) paths.push_back(path);
+    for (const std::string& path : paths) {
+      const auto found = runtime::FilesOf(Place(path));
+      std::error_code ignored;
+      if (!found.ok() || !std::filesystem::exists(found.value().front(), ignored)) return Place(path);
+    }
+    return std::nullopt;
+  }
+
   // The data is opened as the program opens it, which finds all that may be wrong with it.
   void CheckOpens() {
     const ir::DataSource& data = module_.training.data;
-    std::vector<std::string> places = {Place(data.path)};
-    std::vector<runtime::InputFile> files;
-    for (const auto& [part, path] : data.files) files.push_back({part, Place(path)});
-    for (const runtime::InputFile& file : files) places.push_back(file.path);
-    for (const std::string& place : places) {
-      const auto found = runtime::FilesOf(place);
-      std::error_code ignored;
-      if (found.ok() && std::filesystem::exists(found.value().front(), ignored)) continue;
-      AddAtData(Warning(Code::kW0617, absl::StrCat("there is no `", place, "`")).Note(kReadAtStart));
-      return;
+    if (const std::optional<std::string> missing = MissingOf(data)) {
+      return AddAtData(Warning(Code::kW0617, absl::StrCat("there is no `", *missing, "`")).Note(kReadAtStart));
     }
-    runtime::DataSpec spec = SpecOf(data, places.front(), files);
+    runtime::DataSpec spec = SpecOf(data);
+    spec.shows_progress = true;
     if (Trains()) spec.validation = module_.training.validation;
     const auto open = [&] {
       return runtime::Batches::Open(spec, Inputs(), static_cast<uint64_t>(module_.training.seed));

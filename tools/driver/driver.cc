@@ -156,8 +156,8 @@ ExitCode MissingHere(const absl::Status& status, const CompileOptions& options, 
       Error(Code::kE0603, std::string(status.message()))
           .Help(options.target == "cuda"
                     ? "the sources are written: build and start them on a machine with a GPU"
-                    : "on Debian, programs need: `apt-get install make g++ libdnnl-dev libopenmpi-dev "
-                      "libpcre2-dev openmpi-bin zlib1g-dev`"));
+                    : "on Debian, programs need: `apt-get install make g++ libdnnl-dev libjpeg-dev libopenmpi-dev "
+                      "libpcre2-dev libpng-dev openmpi-bin zlib1g-dev`"));
   return ExitCodeOf(report);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -90,9 +91,13 @@ void ResolvePaths(const std::string& model_path, ir::Training& training) {
   const std::filesystem::path folder = std::filesystem::absolute(model_path).parent_path();
   const auto resolve = [&](std::string& path) { path = (folder / path).lexically_normal().string(); };
   training.folder = folder.lexically_normal().string();
-  if (!training.data.path.empty()) resolve(training.data.path);
   if (!training.params.empty()) resolve(training.params);
-  for (auto& [input, path] : training.data.files) resolve(path);
+  const std::function<void(ir::DataSource&)> resolve_all = [&](ir::DataSource& data) {
+    if (!data.path.empty()) resolve(data.path);
+    for (auto& [input, path] : data.files) resolve(path);
+    for (ir::DataSource& part : data.parts) resolve_all(part);
+  };
+  resolve_all(training.data);
 }
 
 }  // namespace cleave::tools

@@ -32,7 +32,7 @@ Section: science
 Priority: optional
 Installed-Size: $(du -sk --apparent-size "$root/usr" | cut -f1)
 Depends: ${libraries#shlibs:Depends=}
-Recommends: make, g++, libdnnl-dev, libopenmpi-dev, libpcre2-dev, openmpi-bin, zlib1g-dev
+Recommends: make, g++, libdnnl-dev, libjpeg-dev, libopenmpi-dev, libpcre2-dev, libpng-dev, openmpi-bin, zlib1g-dev
 Suggests: libgloo-dev, bash-completion
 Description: compiler of models into programs that train them on many ranks
  Cleave takes a model that was written once, for one device, finds how to split

@@ -20,7 +20,7 @@ for name in libabsl20220623 libantlr4-runtime4.9 coinor-libcbc3 libc6 libstdc++6
   field Depends | tr ',' '\n' | grep -qE "^ ?${name//+/\\+}( |$)" || fail "it does not depend on $name: $(field Depends)"
 done
 # Whoever only plans needs no compiler; whoever trains does.
-for name in g++ make libdnnl-dev libopenmpi-dev libpcre2-dev openmpi-bin zlib1g-dev; do
+for name in g++ make libdnnl-dev libjpeg-dev libopenmpi-dev libpcre2-dev libpng-dev openmpi-bin zlib1g-dev; do
   field Recommends | tr ',' '\n' | grep -qE "^ ?${name//+/\\+}$" || fail "it does not recommend $name"
   field Depends | tr ',' '\n' | grep -qE "^ ?${name//+/\\+}( |$)" && fail "it depends on $name"
 done

@@ -15,17 +15,19 @@
 
 namespace cleave::ir {
 
-// The source of the samples: "mnist" | "digits" | "synthetic" | "tokens" | "npy" | "csv" | "safetensors" | "custom",
-// its path (relative to the model file; empty if it has none) and its other arguments by name.
+// The source of the samples: "mnist" | "digits" | "synthetic" | "tokens" | "npy" | "csv" | "safetensors" | "images" |
+// "custom" | "mix", its path (relative to the model file; empty if it has none) and its other arguments by name.
 struct DataSource {
   std::string kind = "synthetic";
   std::string path;
   std::map<std::string, double> numbers;  // "train" = 20000, "test" = 4000, …
-  // Paths as written. npy: of the file of each input. csv, safetensors, and tokens of files of numbers: of those for
-  // `train` and `test`.
+  // Paths as written. npy: of the file of each input. csv, safetensors, images, and tokens of files of numbers: of
+  // those for `train` and `test`.
   std::vector<std::pair<std::string, std::string>> files = {};
   std::vector<std::pair<std::string, std::vector<std::string>>> columns = {};  // csv: of which each input is made;
                                                                                // safetensors: its tensor.
+  std::map<std::string, std::vector<double>> lists = {};  // images: "mean" and "std"; mix: "weights" of its parts.
+  std::vector<DataSource> parts = {};                     // mix.
 
   bool operator==(const DataSource&) const = default;
 };
