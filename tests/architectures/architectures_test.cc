@@ -137,6 +137,15 @@ TEST(Architectures, AreTheSameHoweverTheyAreSplit) {
   }
 }
 
+// Of a large batch, the products of all pictures with all captions stay on the ranks that make them.
+TEST(Architectures, LogitsOfTwoTowersAreNotSent) {
+  const double batch = 2048;
+  const frontend::Module module =
+      ModuleOf({.model = "examples/clip/clip.model",
+                .settings = {{"batch", "2048"}, {"width", "16"}, {"heads", "2"}, {"depth", "1"}, {"shared", "16"}}});
+  EXPECT_LT(SentBytesOf(CompileModule(module, 4)), batch * batch * sizeof(float) / 4 / 4) << "a quarter of a rank's";
+}
+
 // The predicted time of a step on eight GPUs, of the model as its file has it.
 Seconds StepFoundBy(ir::SearchAlgorithm algorithm, const std::string& model) {
   frontend::Module module = ModuleOf({.model = model});

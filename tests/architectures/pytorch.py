@@ -109,13 +109,33 @@ def mlp(p, name, x, hidden):
 def vit(p, batch, size, patch, width, heads, depth):
     image = sines((batch, 1, size, size), 0.3)
     tokens = conv2d(p, "patches", image, width, patch, stride=patch).flatten(2).transpose(1, 2)
-    x = tokens + p("x.weight", tokens.shape[1], width)
-    for i in range(depth):
-        name = f"x.{i}"
-        middle = x + attention(p, name + ".attn", layer_norm(p, name + ".norm1", x), heads, False, dense)
-        x = middle + mlp(p, name + ".ffn", layer_norm(p, name + ".norm2", middle), 4 * width)
+    x = tower(p, "x", tokens + p("x.weight", tokens.shape[1], width), heads, depth)
     logits = dense(p, "logits", layer_norm(p, "norm", x).mean(1), 10)
     return F.cross_entropy(logits, whole((batch,), 10), label_smoothing=0.1)
+
+
+def summary(p, name, x, units):
+    y = dense(p, name, layer_norm(p, name + ".norm", x).mean(1), units, bias=False)
+    return y * torch.rsqrt((y * y).sum(1, keepdim=True) + 1e-12)
+
+
+def tower(p, name, x, heads, depth):
+    for i in range(depth):
+        own = f"{name}.{i}"
+        middle = x + attention(p, own + ".attn", layer_norm(p, own + ".norm1", x), heads, False, dense)
+        x = middle + mlp(p, own + ".ffn", layer_norm(p, own + ".norm2", middle), 4 * x.shape[-1])
+    return x
+
+
+def clip(p, batch, size, patch, words, vocab, width, heads, depth, shared):
+    image, tokens = sines((batch, 3, size, size), 0.3), whole((batch, words), vocab)
+    patches = conv2d(p, "patches", image, width, patch, stride=patch).flatten(2).transpose(1, 2)
+    seen = tower(p, "seen", patches + p("seen.weight", patches.shape[1], width), heads, depth)
+    picture = summary(p, "picture", seen, shared)
+    read = tower(p, "read", p("meaning.weight", vocab, width)[tokens] + p("read.weight", words, width), heads, depth)
+    logits = torch.exp(p("scale", 1)) * (picture @ summary(p, "caption", read, shared).T)
+    own = torch.arange(batch)
+    return 0.5 * (F.cross_entropy(logits, own) + F.cross_entropy(logits.T, own))
 
 
 def linear(p, name, x, units):
@@ -272,6 +292,7 @@ train(vit, 0.1, clip=1.0, batch=3, size=28, patch=14, width=8, heads=2, depth=2)
 train(llama, 0.1, clip=1.0, batch=2, seq=6, vocab=11, width=8, heads=4, groups=2, hidden=12, depth=2)
 train(moe, 0.1, batch=2, seq=6, vocab=11, width=8, heads=2, experts=3, hidden=12, depth=2, room=125)
 train(dlrm, 0.1, batch=6, numbers=5, categories=3, rows=7, width=4, hidden=6)
+train(clip, 0.5, clip=1.0, batch=6, size=8, patch=4, words=3, vocab=7, width=8, heads=2, depth=1, shared=6)
 is_change = lambda name: name.endswith((".down", ".up"))
 for cell in ("lstm", "gru"):
     train(lstm, 1.0, clip=1.0, batch=2, seq=7, vocab=11, width=8, depth=2, cell=cell)
