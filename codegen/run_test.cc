@@ -104,16 +104,21 @@ TEST(GeneratedProgram, LinksWithEveryDataSource) {
   ir::Training training = DigitsTraining();
   const ir::Graph graph = ir::TrainingGraph(MlpForward(50, {33, 10}), DigitsOptimizer());
   const std::string folder = FreshFolder("data");
-  for (const std::string kind : {"digits", "mnist", "synthetic", "tokens"}) {
+  for (const std::string kind : {"digits", "mix", "mnist", "synthetic", "tokens"}) {
     SCOPED_TRACE(kind);
     training.data = {.kind = kind, .path = "no/such/folder", .numbers = {}};
+    if (kind == "mix") {
+      const ir::DataSource images = {
+          .kind = "images", .path = "no/such/folder", .numbers = {}, .files = {{"train", "no/such/folder"}}};
+      training.data = {.kind = kind, .lists = {{"weights", {0.5, 2}}}, .parts = {{.kind = "digits"}, images}};
+    }
     RunShell(folder, "rm -rf runtime/data");
     WriteProgram(CpuRuns(), folder, graph, SingleRankProgram(graph), training);
     const CommandOutput built = RunShell(folder, FastMake());
     EXPECT_EQ(built.exit_code, 0) << built.text;
     // When its files are missing, or the data does not fit the model, the program says so.
     const CommandOutput output = RunShell(folder, "./run.sh --steps 1");
-    EXPECT_EQ(output.exit_code, kind == "mnist" || kind == "tokens" ? 3 : 0) << output.text;
+    EXPECT_EQ(output.exit_code, kind == "digits" || kind == "synthetic" ? 0 : 3) << output.text;
   }
 }
 

@@ -11,12 +11,7 @@ images=${2:-3000}
 folder=$(mktemp -d "${TMPDIR:-/tmp}/data.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 
-# As a generated program is compiled: what decides is compiled for speed.
-sources=(runtime/{custom,device/cpu,digest,error,file,json,mesh,npy,progress,safetensors,tokenizer,utf8}/*.cc runtime/random/*.cc runtime/image/*.cc
-  runtime/image/{jpeg,png}/*.cc runtime/data/*.cc)
-kept=()
-for source in "${sources[@]}"; do
-  if [[ $source != *_test.cc && -e $source ]]; then kept+=("$source"); fi
-done
-g++ -O3 -march=native -std=c++17 -fopenmp -I. bench/data/read.cc "${kept[@]}" -ljpeg -lpng -lz -lpthread -o "$folder/read"
+# As a generated program is compiled.
+g++ -O3 -march=native -std=c++17 -fopenmp -I. bench/data/read.cc runtime/{data,device/cpu,digest,error,file,image,image/jpeg,image/png}/*.cc \
+  runtime/{json,mesh,npy,progress,random,safetensors,tokenizer,utf8}/*.cc -ljpeg -lpng -lz -lpthread -o "$folder/read"
 OMP_NUM_THREADS=1 "${PYTHON:-python3}" bench/data/data.py "$folder" "$repetitions" "$images"

@@ -15,7 +15,8 @@ LDLIBS = $(COMM_LIBS) -ldnnl -lpthread
 MAIN = program.cc
 )make";
 
-constexpr char kHot[] = "runtime/comm/gloo runtime/comm/local runtime/einsum/cpu runtime/kernels/cpu runtime/image runtime/random";
+constexpr char kHot[] =
+    "runtime/comm/gloo runtime/comm/local runtime/einsum/cpu runtime/kernels/cpu runtime/image runtime/random";
 
 }  // namespace
 

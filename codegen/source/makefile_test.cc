@@ -15,6 +15,9 @@ TEST(MakefileTest, LibrariesAreLinkedWhereTheyAreNeeded) {
   EXPECT_TRUE(absl::StrContains(both, "LDLIBS += -lz\n"));
   EXPECT_TRUE(absl::StrContains(both, "LDLIBS += -lpcre2-8\n"));
   EXPECT_TRUE(absl::StrContains(both, "(Debian: libpcre2-dev)"));
+  const std::string images = Makefile({}, {.folders = {}, .read_images = true});
+  EXPECT_TRUE(absl::StrContains(images, "LDLIBS += -ljpeg -lpng\n"));
+  EXPECT_TRUE(absl::StrContains(images, "(Debian: libjpeg-dev)"));
 }
 
 }  // namespace

@@ -318,6 +318,54 @@ TEST(TrainTest, SchedulesThatDoNotExist) {
   CheckTrain("optimizer = sgd(lr = cosine(0.1, steps = 5, final = -1));", "E0508]: `lr` must be 0 or more");
 }
 
+ir::DataSource PicturesOf(const std::string& data) {
+  const Analyzed analyzed = AnalyzeText(
+      "model M(batch: int = 8) { input image: f32[batch, 3, 8, 8]; input label: i32[batch];\n"
+      "loss cross_entropy(dense(flatten(image), 3), label); }\n"
+      "train M { data = " +
+      data + "; }");
+  EXPECT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+  return analyzed.module ? analyzed.module->training.data : ir::DataSource();
+}
+
+TEST(TrainTest, ReadsFoldersOfImages) {
+  const ir::DataSource data = PicturesOf(
+      "images(\"a/\", test = \"b\", resize = 9, crop = random, flip = 1 < 2, mean = (0.5, 0.25, 0), std = 2, skip_bad "
+      "= "
+      "3)");
+  EXPECT_EQ(data.kind, "images");
+  EXPECT_EQ(data.path, "a");
+  EXPECT_EQ(data.files, (std::vector<std::pair<std::string, std::string>>{{"train", "a"}, {"test", "b"}}));
+  EXPECT_EQ(data.numbers,
+            (std::map<std::string, double>{{"flip", 1}, {"random_crop", 1}, {"resize", 9}, {"skip_bad", 3}}));
+  EXPECT_EQ(data.lists, (std::map<std::string, std::vector<double>>{{"mean", {0.5, 0.25, 0}}, {"std", {2}}}));
+  EXPECT_EQ(PicturesOf("images(\"a\")").numbers, (std::map<std::string, double>{}));
+  CheckTrain("data = images();", "E0203]: `images` takes 1 to 8 arguments");
+  CheckTrain("data = images(\"a\", resize = 0);", "E0508]: `resize` must be at least 1");
+  CheckTrain("data = images(\"a\", crop = left);", "E0508]: `crop` takes `center` or `random`");
+  CheckTrain("data = images(\"a\", std = (1, 0));", "E0508]: `std` takes finite numbers greater than 0");
+  CheckTrain("data = images(\"a\");", "E0512]: input `x` does not fit the data");
+}
+
+TEST(TrainTest, ReadsMixtures) {
+  const ir::DataSource data = PicturesOf("mix(synthetic(test = 3), images(\"a\"), weights = (0.5, 1 + 1))");
+  EXPECT_EQ(data.kind, "mix");
+  EXPECT_EQ(data.lists, (std::map<std::string, std::vector<double>>{{"weights", {0.5, 2}}}));
+  ASSERT_EQ(data.parts.size(), 2u);
+  EXPECT_EQ(data.parts[0], (ir::DataSource{.kind = "synthetic", .path = "", .numbers = {{"test", 3}}}));
+  EXPECT_EQ(data.parts[1].files.front().second, "a");
+  CheckTrain("data = mix(synthetic(), weights = 1);", "E0508]: `mix` takes two sources or more");
+  CheckTrain("data = mix(synthetic(), synthetic());", "E0508]: `mix` without weights");
+  CheckTrain("data = mix(synthetic(), synthetic(), weights = 1);", "E0508]: `mix` of 2 sources");
+  CheckTrain("data = mix(synthetic(), synthetic(), weights = (1, 0));", "E0508]: a weight of `mix` must be finite");
+  CheckTrain("data = mix(synthetic(), synthetic(), weights = 1, weights = 2);", "E0203]: `weights` is given twice");
+  CheckTrain("data = mix(synthetic(), a = synthetic(), weights = (1, 1));", "E0508]: `mix` takes data and `weights`");
+  CheckTrain("data = mix(synthetic(), custom(\"a.h\", train = 5), weights = (1, 1));",
+             "E0508]: `custom` is no part of");
+  CheckTrain("data = mix(synthetic(), nothing(), weights = (1, 1));", "E0508]: unknown data `nothing`");
+  CheckTrain("data = mix(synthetic(), images(\"a\"), weights = (1, 1));", "E0512]: input `x` does not fit the data");
+}
+
 TEST(TrainTest, DataThatDoesNotExist) {
   CheckTrain("data = nothing();", "E0508]: unknown data `nothing`");
   CheckTrain("data = mnist;", "E0508]: `mnist` is to be called");
