@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
     std::vector<float> image(kBatch * 3 * kSide * kSide);
     std::vector<int32_t> label(kBatch);
     const ImageReading reading = {.shorter_side = std::atoi(argv[3]),
-                                  .random_crop = true,
+                                  .crop = ImageCrop::kRandom,
                                   .flip = true,
                                   .mean = {0.485f, 0.456f, 0.406f},
                                   .deviation = {0.229f, 0.224f, 0.225f}};

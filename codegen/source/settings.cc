@@ -31,7 +31,8 @@ std::string ImageReadingText(const ir::DataSource& data) {
     return found == data.numbers.end() ? 0 : found->second;
   };
   if (number("resize") > 0) fields.push_back(absl::StrCat(".shorter_side = ", number("resize")));
-  if (number("random_crop") == 1) fields.push_back(".random_crop = true");
+  if (number("crop") == 1) fields.push_back(".crop = ImageCrop::kRandom");
+  if (number("crop") == 2) fields.push_back(".crop = ImageCrop::kScaled");
   if (number("flip") == 1) fields.push_back(".flip = true");
   for (const auto& [name, field] : {std::pair("mean", ".mean"), std::pair("std", ".deviation")}) {
     const auto list = data.lists.find(name);
@@ -249,14 +250,16 @@ void EmitTrainingSettings(const ir::Training& training,
 // What only a program that generates needs.
 void EmitGenerationSettings(const ir::Training& training,
                             const std::function<void(absl::string_view field, const std::string& value)>& set) {
+  // Texts that are mixed have the same tokens.
+  const ir::DataSource& data = training.data.parts.empty() ? training.data : training.data.parts.front();
   set("generation.run", "Generate");
   set("generation.places", absl::StrCat(training.places));
   if (!training.tokenizer.empty()) {
     set("generation.open_tokenizer", "[](const std::string& path, int64_t) { return OpenTokenizerJson(path); }");
     set("generation.tokenizer", StringLiteral(training.tokenizer));
-  } else if (training.data.kind == "tokens" && training.data.files.empty()) {
+  } else if (data.kind == "tokens" && data.files.empty()) {
     set("generation.open_tokenizer", "OpenByteTokenizer");
-    set("generation.tokenizer", StringLiteral(training.data.path));
+    set("generation.tokenizer", StringLiteral(data.path));
   } else {
     set("generation.open_tokenizer", "OpenNumberTokenizer");
   }

@@ -133,7 +133,12 @@ void CheckLengths(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs
 
 void CheckFields(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, const std::set<ir::OpId>& unread,
                  const ir::DataSource& data, const std::map<std::string, Span>& npy_places, Reporter& reporter) {
-  for (const ir::DataSource& part : data.parts) CheckFields(graph, inputs, unread, part, npy_places, reporter);
+  std::set<std::string> kinds;
+  for (const ir::DataSource& part : data.parts) {
+    // What is wrong with a source that names no inputs is wrong with all such sources.
+    if (NamedInputs(part).empty() && !kinds.insert(part.kind).second) continue;
+    CheckFields(graph, inputs, unread, part, npy_places, reporter);
+  }
   if (!NamedInputs(data).empty()) return CheckNamedInputs(graph, inputs, unread, data, npy_places, reporter);
   const std::vector<Field> fields = FieldsOf(data);
   if (fields.empty()) return;

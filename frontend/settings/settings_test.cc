@@ -336,13 +336,12 @@ TEST(TrainTest, ReadsFoldersOfImages) {
   EXPECT_EQ(data.kind, "images");
   EXPECT_EQ(data.path, "a");
   EXPECT_EQ(data.files, (std::vector<std::pair<std::string, std::string>>{{"train", "a"}, {"test", "b"}}));
-  EXPECT_EQ(data.numbers,
-            (std::map<std::string, double>{{"flip", 1}, {"random_crop", 1}, {"resize", 9}, {"skip_bad", 3}}));
+  EXPECT_EQ(data.numbers, (std::map<std::string, double>{{"crop", 1}, {"flip", 1}, {"resize", 9}, {"skip_bad", 3}}));
   EXPECT_EQ(data.lists, (std::map<std::string, std::vector<double>>{{"mean", {0.5, 0.25, 0}}, {"std", {2}}}));
   EXPECT_EQ(PicturesOf("images(\"a\")").numbers, (std::map<std::string, double>{}));
   CheckTrain("data = images();", "E0203]: `images` takes 1 to 8 arguments");
   CheckTrain("data = images(\"a\", resize = 0);", "E0508]: `resize` must be at least 1");
-  CheckTrain("data = images(\"a\", crop = left);", "E0508]: `crop` takes `center` or `random`");
+  CheckTrain("data = images(\"a\", crop = left);", "E0508]: `crop` takes `center`, `random` or `scaled`");
   CheckTrain("data = images(\"a\", std = (1, 0));", "E0508]: `std` takes finite numbers greater than 0");
   CheckTrain("data = images(\"a\");", "E0512]: input `x` does not fit the data");
 }

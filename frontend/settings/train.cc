@@ -415,8 +415,8 @@ class TrainReader {
       data.numbers[name] = static_cast<double>(number);
     }
     if (arguments[3] != nullptr) {
-      ReadChoice<double>(reporter_, "crop", *arguments[3]->value, data.numbers["random_crop"],
-                         {{"center", 0}, {"random", 1}});
+      ReadChoice<double>(reporter_, "crop", *arguments[3]->value, data.numbers["crop"],
+                         {{"center", 0}, {"random", 1}, {"scaled", 2}});
     }
     if (arguments[4] != nullptr) {
       bool flips = false;
@@ -491,7 +491,7 @@ class TrainReader {
          .arguments = {{"path", "path: string", true},
                        {"test", "test: string", false},
                        {"resize", "resize: int", false},
-                       {"crop", "crop: center | random", false},
+                       {"crop", "crop: center | random | scaled", false},
                        {"flip", "flip: bool = false", false},
                        {"mean", "mean: (float, …) = 0", false},
                        {"std", "std: (float, …) = 1", false},

@@ -58,13 +58,17 @@ struct InputColumns {
   std::vector<std::string> columns;
 };
 
+// What training sees of an image, when it has been resized: the middle, a part of the same size anywhere, or of the
+// image as it is a part of any size, which is resized.
+enum class ImageCrop { kCenter, kRandom, kScaled };
+
 // How images become values: resized, cropped to the size of the model's input, and (byte / 255 - mean) / deviation of
 // each channel in f32; i32 takes the bytes as they are.
 struct ImageReading {
-  int64_t shorter_side = 0;      // After resizing; 0: the smallest size that covers the input.
-  bool random_crop = false;      // In training, else the middle.
-  bool flip = false;             // In training, left and right in half of the cases.
-  std::vector<float> mean = {};  // One for all channels, one for each, or none: 0 and 1.
+  int64_t shorter_side = 0;             // After resizing; 0: the smallest size that covers the input.
+  ImageCrop crop = ImageCrop::kCenter;  // In training; else the middle.
+  bool flip = false;                    // In training, left and right in half of the cases.
+  std::vector<float> mean = {};         // One for all channels, one for each, or none: 0 and 1.
   std::vector<float> deviation = {};
 };
 

@@ -1,20 +1,21 @@
-// Folders of images by class. Reading guide: Folders lists and checks the files of a part; Cut says which pixels of a
-// file a sample is; Read brings them to the model's input.
+// Folders of images by class. Reading guide: Folders lists and checks the files of a part; Read brings their
+// pixels to the model's input.
 #include "runtime/data/image_folders.h"
 
 #include <algorithm>
 #include <array>
 #include <cinttypes>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "runtime/data/image_file.h"
 #include "runtime/data/interleave.h"
+#include "runtime/data/picture.h"
 #include "runtime/data/source.h"
 #include "runtime/image/image.h"
-#include "runtime/image/resize.h"
 #include "runtime/random/random.h"
 
 namespace cleave::runtime {
@@ -73,10 +74,13 @@ class Folders {
     return bytes;
   }
 
-  std::optional<Error> List(const std::string& folder) {
+  std::optional<Error> List(const std::string& folder, bool shows_progress) {
     auto entries = EntriesOf(folder);
     if (!entries.ok()) return entries.error();
+    const auto count = static_cast<int64_t>(entries.value().size());
+    Progress progress("listing the data", count, {.is_shown = shows_progress});
     for (const auto& entry : entries.value()) {
+      progress.Add(1);
       if (!IsFolder(entry)) continue;
       if (auto error = ListClass(entry.path().string())) return error;
     }
@@ -86,12 +90,12 @@ class Folders {
 
   // Gives the classes the numbers of the classes of the same names. An Error where there is none.
   std::optional<Error> NumberLike(const std::vector<ImageClass>& known) {
+    std::map<std::string, int32_t> labels;
+    for (const ImageClass& other : known) labels[NameOf(other)] = other.label;
     for (ImageClass& own : classes_) {
-      const std::string name = NameOf(own);
-      const auto found =
-          std::find_if(known.begin(), known.end(), [&](const ImageClass& other) { return NameOf(other) == name; });
-      if (found == known.end()) return WrongFolder(own.folder, "is a class that the training part does not have");
-      own.label = found->label;
+      const auto found = labels.find(NameOf(own));
+      if (found == labels.end()) return WrongFolder(own.folder, "is a class that the training part does not have");
+      own.label = found->second;
     }
     return std::nullopt;
   }
@@ -163,13 +167,6 @@ class Folders {
   std::vector<std::pair<uint32_t, uint32_t>> order_;  // Of each image its class and its number there.
 };
 
-// What the model's input is: pixels of a size, grey or in colours.
-struct Picture {
-  int64_t channels = 3;
-  int64_t rows = 0;
-  int64_t columns = 0;
-};
-
 class ImageFoldersSource final : public Source {
  public:
   ImageFoldersSource(Folders train, Folders test, const ImageReading& reading, Picture picture, uint64_t seed,
@@ -201,15 +198,16 @@ class ImageFoldersSource final : public Source {
       const int32_t label = folders.Label(sample.number);
       return WriteRow(input, row, [&](int64_t) { return label; });
     }
-    const Result<Image> image = Cut(folders.Path(sample.number), sample);
+    Result<Image> image = ReadImageFile(folders.Path(sample.number));
     // A file that was not checked, or whose middle is damaged.
     if (!image.ok()) Die(image.error().code, image.error().message);
+    const Image seen = PictureIn(std::move(image.value()), picture_, reading_, sample, key_);
     // Channels lie beside each other there and one after another here.
     const auto channels = static_cast<size_t>(picture_.channels);
-    const size_t pixels = image.value().pixels.size() / channels;
+    const size_t pixels = seen.pixels.size() / channels;
     thread_local std::vector<float> values;
-    values.resize(image.value().pixels.size());
-    const uint8_t* const bytes = image.value().pixels.data();
+    values.resize(seen.pixels.size());
+    const uint8_t* const bytes = seen.pixels.data();
     for (size_t channel = 0; channel < channels; ++channel) {
       float* const own = values.data() + channel * pixels;
       const std::array<float, 256>& value = values_[channel];
@@ -223,46 +221,6 @@ class ImageFoldersSource final : public Source {
 
  private:
   const Folders& Of(DataSplit split) const { return split == DataSplit::kTrain ? train_ : test_; }
-
-  // The size that an image gets before it is cropped.
-  ImageSize Resized(const Image& image) const {
-    if (reading_.shorter_side > 0) return WithShorterSide({image.rows, image.columns}, reading_.shorter_side);
-    // It covers what the model sees.
-    const int64_t rows = picture_.rows, columns = picture_.columns;
-    if (rows * image.columns >= columns * image.rows) return {rows, rows * image.columns / image.rows};
-    return {columns * image.rows / image.columns, columns};
-  }
-
-  // The pixels that the model sees. What is random is a function of the seed, the epoch and the sample.
-  Result<Image> Cut(const std::string& path, const Sample& sample) const {
-    Result<Image> read = ReadImageFile(path);
-    if (!read.ok()) return read;
-    const Image image = InChannels(std::move(read.value()), picture_.channels);
-    const ImageSize size = Resized(image);
-    const PhiloxBlock words = PhiloxAt(key_, static_cast<uint64_t>(sample.number), static_cast<uint64_t>(sample.epoch));
-    ImagePart part = MiddleOf(size, picture_.rows, picture_.columns);
-    if (sample.is_trained() && reading_.random_crop) {
-      const auto at_most = [](uint32_t word, int64_t most) {
-        return static_cast<int64_t>(uint64_t{word} * static_cast<uint64_t>(most + 1) >> 32);
-      };
-      part.top = at_most(words[0], size.rows - part.rows);
-      part.left = at_most(words[1], size.columns - part.columns);
-    }
-    Image cut = ResizedPart(image, size, part);
-    if (sample.is_trained() && reading_.flip && words[2] >> 31 == 1) Flip(cut);
-    return cut;
-  }
-
-  // Left becomes right.
-  static void Flip(Image& image) {
-    for (int64_t row = 0; row < image.rows; ++row) {
-      uint8_t* left = image.pixels.data() + row * image.columns * image.channels;
-      uint8_t* right = left + (image.columns - 1) * image.channels;
-      for (; left < right; left += image.channels, right -= image.channels) {
-        std::swap_ranges(left, left + image.channels, right);
-      }
-    }
-  }
 
   const Folders train_;
   const Folders test_;
@@ -330,7 +288,7 @@ Result<OpenedSource> OpenImageFolders(const OpenRequest& request) {
   if (!fields.ok()) return fields.error();
   Folders train, test;
   for (const InputFile& folder : spec.files) {
-    if (auto error = (folder.input == "test" ? test : train).List(folder.path)) return *error;
+    if (auto error = (folder.input == "test" ? test : train).List(folder.path, spec.shows_progress)) return *error;
   }
   if (auto error = test.NumberLike(train.classes())) return *error;
   const Result<Picture> picture = PictureOf(request, fields.value(), static_cast<int64_t>(train.classes().size()));

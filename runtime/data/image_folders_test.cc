@@ -1,9 +1,9 @@
 #include "runtime/data/image_folders.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "runtime/data/mixture.h"
-#include "runtime/data/synthetic.h"
+#include "runtime/data/picture.h"
 #include "runtime/data/testing.h"
 #include "runtime/file/file.h"
 #include "runtime/mesh/mesh.h"
+#include "runtime/random/random.h"
 
 namespace cleave::runtime {
 namespace {
@@ -133,7 +133,7 @@ TEST_F(ImageFoldersTest, PixelsOfTheMiddle) {
 // Whatever is random depends on the seed, the epoch and the sample: not on which part of it a rank holds.
 TEST_F(ImageFoldersTest, RandomPartsAreTheSameForAllCuts) {
   TwoClasses();
-  DataSpec spec = Spec({.shorter_side = 30, .random_crop = true, .flip = true});
+  DataSpec spec = Spec({.shorter_side = 30, .crop = ImageCrop::kRandom, .flip = true});
   spec.shuffle = true;
   float piece[2 * kPixels / 2];
   const Region columns = {{2, 3, kRows, kColumns}, {0, 1, 0, kColumns / 2}, {2, 2, kRows / 2, kColumns / 2}};
@@ -162,6 +162,39 @@ TEST_F(ImageFoldersTest, RandomPartsAreTheSameForAllCuts) {
   EXPECT_EQ(seen.size(), 12u) << "of six steps and two seeds";
 }
 
+// Parts of any size that are resized, each of which is inside of the image: a picture of it is as bright as the image.
+TEST_F(ImageFoldersTest, ScaledParts) {
+  Image image = {40, 60, 1, {}};
+  for (int64_t row = 0; row < image.rows; ++row) {
+    for (int64_t column = 0; column < image.columns; ++column) {
+      image.pixels.push_back(static_cast<uint8_t>(4 * column));  // Its slope says how much was resized.
+    }
+  }
+  const Picture picture = {1, 10, 10};
+  const ImageReading reading = {.crop = ImageCrop::kScaled};
+  const PhiloxKey key = StreamKey({1, "images"});
+  std::vector<int> widths(61), lefts(61);
+  for (int64_t number = 0; number < 300; ++number) {
+    const Image seen = PictureIn(image, picture, reading, {DataSplit::kTrain, number, 3}, key);
+    EXPECT_EQ(seen.pixels, PictureIn(image, picture, reading, {DataSplit::kTrain, number, 3}, key).pixels);
+    EXPECT_NE(seen.pixels, PictureIn(image, picture, reading, {DataSplit::kTrain, number, 4}, key).pixels);
+    // Between the middles of pixels 1 and 8 lie seven tenths of the part.
+    const double width = (seen.pixels[8] - seen.pixels[1]) / 4.0 / 0.7;
+    EXPECT_GE(width, std::sqrt(0.08 * 2400 * 3 / 4) - 2);
+    EXPECT_LE(width, 56 + 2) << "40 rows of 4:3 have 53.3 columns, and those of all are 56.6";
+    ++widths[static_cast<size_t>(width)];
+    ++lefts[static_cast<size_t>(seen.pixels[0] / 4)];
+  }
+  EXPECT_GT(std::count_if(widths.begin(), widths.end(), [](int count) { return count > 0; }), 30);
+  EXPECT_GT(std::count_if(lefts.begin(), lefts.end(), [](int count) { return count > 0; }), 25);
+  const Image evaluated = PictureIn(image, picture, reading, {DataSplit::kTrain, 5}, key);
+  EXPECT_EQ(evaluated.pixels[0], 4 * 12 - 2) << "the middle 40 of 60 columns";
+  // Nothing of these sizes lies in a strip, of which the middle is taken.
+  const Image strip =
+      PictureIn({1, 100, 1, std::vector<uint8_t>(100, 7)}, picture, reading, {DataSplit::kTrain, 1, 0}, key);
+  EXPECT_EQ(strip.pixels, std::vector<uint8_t>(100, 7));
+}
+
 // What is evaluated is neither moved nor flipped, and has all classes.
 TEST_F(ImageFoldersTest, ValidationIsOfAllClassesAndNotRandom) {
   for (int i = 0; i < 20; ++i) {
@@ -169,7 +202,7 @@ TEST_F(ImageFoldersTest, ValidationIsOfAllClassesAndNotRandom) {
     Copy("color.png", "train/a/" + number + ".png");
     if (i < 10) Copy("color.png", "train/b/" + number + ".png");
   }
-  DataSpec spec = Spec({.shorter_side = 30, .random_crop = true, .flip = true});
+  DataSpec spec = Spec({.shorter_side = 30, .crop = ImageCrop::kRandom, .flip = true});
   spec.validation = 0.2;
   const auto batches = Batches::Open(spec, Inputs(), 1);
   ASSERT_TRUE(batches.ok()) << batches.error().message;

@@ -160,7 +160,7 @@ class DataCheck {
     if (data.kind == "tokens") return runtime::TokenFiles(files, static_cast<int>(number("bits")));
     if (data.kind == "images") {
       const runtime::ImageReading reading = {.shorter_side = number("resize"),
-                                             .random_crop = number("random_crop") == 1,
+                                             .crop = static_cast<runtime::ImageCrop>(number("crop")),
                                              .flip = number("flip") == 1,
                                              .mean = FloatsOf(data, "mean"),
                                              .deviation = FloatsOf(data, "std")};
