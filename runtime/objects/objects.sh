@@ -28,13 +28,14 @@ names() {
     function quoted(word) { gsub(/\047/, "\047\\\047\047", word); return "\047" word "\047" }
     function first_line(command, line) { command | getline line; close(command); return line }
 
-    # What a compiler would run, without the names of temporary files: that says its version and what `native` is.
+    # What a compiler would run, without the names of temporary files: that says its version and what `native` is. Nvcc
+    # with several threads says it in any order.
     function identity(command, is_nvcc, explained) {
       if (command in known) return known[command]
       explained = is_nvcc ? " --dryrun -x cu -c -o /dev/null /dev/null 2>&1 | grep -v \"^#. [A-Z_]*=\" |" \
                                    : " -### -x c++ -S -o /dev/null /dev/null 2>&1 |"
       return known[command] = first_line("{ " command " --version 2>&1; " command explained \
-                                         " sed s/tmpxft[^[:space:]]*//g; } | sha256sum")
+                                         " sed s/tmpxft[^[:space:]]*//g; } | sort | sha256sum")
     }
 
     # Headers of libraries: those in <…> with an extension, other than those of the system and the compiler.
