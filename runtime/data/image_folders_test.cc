@@ -185,10 +185,10 @@ TEST_F(ImageFoldersTest, ScaledParts) {
     ++widths[static_cast<size_t>(width)];
     ++lefts[static_cast<size_t>(seen.pixels[0] / 4)];
   }
-  EXPECT_GT(std::count_if(widths.begin(), widths.end(), [](int count) { return count > 0; }), 30);
-  EXPECT_GT(std::count_if(lefts.begin(), lefts.end(), [](int count) { return count > 0; }), 25);
+  EXPECT_GT(std::count_if(widths.begin(), widths.end(), [](int count) { return count > 0; }), 20);
+  EXPECT_GT(std::count_if(lefts.begin(), lefts.end(), [](int count) { return count > 0; }), 20);
   const Image evaluated = PictureIn(image, picture, reading, {DataSplit::kTrain, 5}, key);
-  EXPECT_EQ(evaluated.pixels[0], 4 * 12 - 2) << "the middle 40 of 60 columns";
+  EXPECT_EQ(evaluated.pixels[0], 4 * 9.5) << "columns 8 to 11: of 15 that are left the middle 10 begin with the third";
   // Nothing of these sizes lies in a strip, of which the middle is taken.
   const Image strip =
       PictureIn({1, 100, 1, std::vector<uint8_t>(100, 7)}, picture, reading, {DataSplit::kTrain, 1, 0}, key);
