@@ -29,14 +29,16 @@
 namespace cleave::runtime {
 namespace {
 
-// The files and folders of the same names in another folder.
-void MoveFiles(DataSpec& spec, const std::string& folder) {
+// The files and folders of the same names in another folder. Returns whether there are any.
+bool MoveFiles(DataSpec& spec, const std::string& folder) {
   const auto move = [&](std::string& path) { path = folder + "/" + path.substr(path.rfind('/') + 1); };
+  bool moved = !spec.files.empty();
   for (InputFile& file : spec.files) move(file.path);
   for (DataSpec& part : spec.parts) {
     if (!part.path.empty()) move(part.path);
-    MoveFiles(part, folder);
+    moved |= MoveFiles(part, folder) || !part.path.empty();
   }
+  return moved;
 }
 
 // The model's data, or those that --data names.
@@ -44,10 +46,7 @@ Result<DataSpec> ChooseData(const TrainingSettings& settings, const Options& opt
   DataSpec spec = settings.data;
   spec.only_tests = settings.mode != Mode::kTrain;
   if (!options.data.has_value()) return spec;
-  if (!spec.files.empty() || !spec.parts.empty()) {
-    MoveFiles(spec, *options.data);
-    return spec;
-  }
+  if (MoveFiles(spec, *options.data)) return spec;
   if (spec.path.empty()) return Error{ExitCode::kUsage, "`--data` is given, and the program makes its data itself"};
   spec.path = *options.data;
   return spec;
