@@ -298,11 +298,19 @@ class Merger {
     }
   }
 
+  // Whether what `step` takes is what a collective gives, perhaps in another shape: that one may yet come later.
+  bool TakesFromCollective(size_t step) const {
+    size_t maker = MakerOf(step);
+    while (IsReshape(StepAt(maker))) maker = writers_[Reads(StepAt(maker))[0]];
+    return CollectiveOf(StepAt(maker)) != nullptr;
+  }
+
   // A small collective whose value exists, though it is read later, runs with the others before the first of them is
   // read: that costs little memory and saves a message.
   bool MayComeEarly(size_t step) const {
     constexpr Bytes kSmall(64 * 1024);  // Sending this much takes about as long as beginning to.
     const Step& maker = StepAt(MakerOf(step));
+    if (TakesFromCollective(step)) return false;
     return BytesOf(step) <= kSmall && maker.phase == StepAt(step).phase && maker.repeat == StepAt(step).repeat;
   }
 
