@@ -15,6 +15,7 @@ namespace {
 struct Registry {
   std::mutex mutex;
   std::map<const char*, Memory> memories;
+  std::map<int, size_t> taken;  // Bytes of each device.
 };
 
 Registry& TheRegistry() {
@@ -43,6 +44,7 @@ cudaError_t Allocate(void** memory, size_t bytes, cudaMemoryType type) {
   Registry& registry = TheRegistry();
   const std::lock_guard<std::mutex> lock(registry.mutex);
   registry.memories[begin] = {begin, bytes, type, device};
+  if (type == cudaMemoryTypeDevice) registry.taken[device] += bytes;
   *memory = begin;
   return cudaSuccess;
 }
@@ -55,6 +57,7 @@ cudaError_t Free(void* memory, cudaMemoryType type) {
   const auto found = registry.memories.find(static_cast<const char*>(memory));
   if (found == registry.memories.end() || found->second.type != type) return Failed(cudaErrorInvalidValue);
   const size_t bytes = found->second.bytes;
+  if (type == cudaMemoryTypeDevice) registry.taken[found->second.device] -= bytes;
   registry.memories.erase(found);
   Spoil(memory, bytes);
   type == cudaMemoryTypeDevice ? GiveMemory(memory, bytes) : std::free(memory);
@@ -127,11 +130,7 @@ Memory FindMemory(const void* place) {
 size_t TakenBytes(int device) {
   Registry& registry = TheRegistry();
   const std::lock_guard<std::mutex> lock(registry.mutex);
-  size_t bytes = 0;
-  for (const auto& [begin, memory] : registry.memories) {
-    if (memory.type == cudaMemoryTypeDevice && memory.device == device) bytes += memory.bytes;
-  }
-  return bytes;
+  return registry.taken[device];
 }
 
 }  // namespace stand_in
