@@ -132,6 +132,12 @@ TEST_F(CpuMakefileTest, AnObjectIsOfItsTextFlagsAndCompiler) {
   EXPECT_FALSE(absl::StrContains(Build(tree, 2, "CXX=./compiler"), " -c -o"));
 }
 
+// Clang says in which folder it is called.
+TEST_F(CpuMakefileTest, FoldersShareWhatClangCompiles) {
+  Build(Tree("a", 1), 2, "CXX=clang++");
+  EXPECT_FALSE(absl::StrContains(Build(Tree("b", 2), 3, "CXX=clang++"), " -c -o build/runtime"));
+}
+
 // A compiler that does not explain itself still says its version.
 TEST_F(CpuMakefileTest, AnObjectIsOfTheVersionOfItsCompiler) {
   const std::string tree = Tree("a", 1);

@@ -28,20 +28,22 @@ names() {
     function quoted(word) { gsub(/\047/, "\047\\\047\047", word); return "\047" word "\047" }
     function first_line(command, line) { command | getline line; close(command); return line }
 
-    # What a compiler would run, without the names of temporary files: that says its version and what `native` is. Nvcc
-    # with several threads says it in any order.
+    # What a compiler would run, without names that differ from call to call and from folder to folder, and sorted, because
+    # nvcc with several threads says it in any order: that says what `native` is, and mostly the version of the compiler.
     function identity(command, is_nvcc, explained) {
       if (command in known) return known[command]
-      explained = is_nvcc ? " --dryrun -x cu -c -o /dev/null /dev/null 2>&1 | grep -v \"^#. [A-Z_]*=\" |" \
-                                   : " -### -x c++ -S -o /dev/null /dev/null 2>&1 |"
-      return known[command] = first_line("{ " command " --version 2>&1; " command explained \
-                                         " sed s/tmpxft[^[:space:]]*//g; } | sort | sha256sum")
+      explained = is_nvcc ? " --dryrun -x cu -c -o /dev/null /dev/null 2>&1 | grep -v \"^#. [A-Z_]*=\"" \
+                                   : " -### -x c++ -S -o /dev/null /dev/null 2>&1"
+      return known[command] = first_line("explained=$(" command explained "); printf \"%s\\n\" \"$explained\" |" \
+                                         " sed \"s/tmpxft[^[:space:]]*//g; s/-f[a-z]*-compilation-dir=[^[:space:]]*//g\" |" \
+                                         " { cat; case $explained in *\" version \"*) ;; *) " command " --version 2>&1 ;;" \
+                                         " esac; } | sort | sha256sum")
     }
 
     # Headers of libraries: those in <…> with an extension, other than those of the system and the compiler.
     function is_of_library(header) {
       return header ~ /\.h/ && header !~ /^(sys|netinet|arpa)\// &&
-             header !~ /^(dirent|errno|fcntl|glob|immintrin|limits|netdb|omp|poll|signal|stdlib|time|unistd)\.h$/
+             header !~ /^(dirent|errno|fcntl|glob|immintrin|limits|netdb|omp|poll|sched|signal|stdlib|time|unistd)\.h$/
     }
     function libraries(preprocess, headers, command) {
       command = "printf \"#include <%s>\\n\"" headers " | " preprocess " 2>&1 | sha256sum"
