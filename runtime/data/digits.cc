@@ -221,7 +221,10 @@ void DrawDigit(const Glyph& glyph, Draws& draws, uint8_t* pixels) {
   // Now and then a trace of something else on the page.
   if (draws.Uniform(0, 1) < 0.25f) {
     const Point from = {draws.Uniform(0, kSide), draws.Uniform(0, kSide)};
-    page.Line(from, {from.x + draws.Bell(4), from.y + draws.Bell(4)}, 0.6f, draws.Uniform(0.3f, 0.9f));
+    // One statement each: compilers evaluate the arguments of a call in different orders.
+    const float faint = draws.Uniform(0.3f, 0.9f);
+    const Point to = {from.x + draws.Bell(4), from.y + draws.Bell(4)};
+    page.Line(from, to, 0.6f, faint);
   }
   page.Store(draws, pixels);
 }
