@@ -33,7 +33,7 @@ class CudaNvcc : public testing::Test {
                                            "");
     ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
     make_arguments.push_back("ARCHS=90");
-    const CommandResult built = Make(Folder(), make_arguments);
+    const CommandResult built = MakeByGcc(Folder(), make_arguments);
     ASSERT_EQ(built.exit_code, 0) << built.err;
   }
 

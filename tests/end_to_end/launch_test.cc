@@ -30,9 +30,9 @@ const std::string& BuiltProgram() {
     const std::string folder = FreshFolder("launch");
     const CommandResult compiled = Compile({DataPath(kModel), "--devices", "8", "--out", "out"}, folder);
     EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
-    const CommandResult mpi = Make(folder + "/out");
+    const CommandResult mpi = MakeByGcc(folder + "/out");
     EXPECT_EQ(mpi.exit_code, 0) << mpi.err;
-    const CommandResult gloo = Make(folder + "/out", {"COMM=gloo"});
+    const CommandResult gloo = MakeByGcc(folder + "/out", {"COMM=gloo"});
     EXPECT_EQ(gloo.exit_code, 0) << gloo.err;
     return new std::string(folder + "/out");
   }();
@@ -185,7 +185,7 @@ TEST(LaunchTest, LogsOfRanksThatAreNoMoreAreRemoved) {
 }
 
 TEST(LaunchTest, AsThreadsOfOneProcess) {
-  const CommandResult made = Make(BuiltProgram(), {"COMM=local"});
+  const CommandResult made = MakeByGcc(BuiltProgram(), {"COMM=local"});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   ExpectTheSameLosses("./run.sh --launch local --steps 10 --log-ranks all");
   // They share one log, which has each loss once.

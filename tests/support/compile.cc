@@ -32,6 +32,10 @@ CommandResult Make(const std::string& out, const std::vector<std::string>& argum
   return MakeBy(codegen::FastMake(), out, arguments);
 }
 
+CommandResult MakeByGcc(const std::string& out, const std::vector<std::string>& arguments) {
+  return MakeBy(codegen::FastMakeByGcc(), out, arguments);
+}
+
 CommandResult MakeWithStandIn(const std::string& out, const std::vector<std::string>& arguments) {
   return MakeBy(codegen::FastMakeWithStandIn(), out, arguments);
 }

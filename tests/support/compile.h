@@ -15,7 +15,8 @@ CommandResult Compile(const std::vector<std::string>& arguments, const std::stri
 // FastMake (codegen/fixtures/fast_make.h) with `arguments` in an output folder.
 CommandResult Make(const std::string& out, const std::vector<std::string>& arguments = {});
 
-// The same by FastMakeWithStandIn.
+// The same by FastMakeByGcc, and by FastMakeWithStandIn.
+CommandResult MakeByGcc(const std::string& out, const std::vector<std::string>& arguments = {});
 CommandResult MakeWithStandIn(const std::string& out, const std::vector<std::string>& arguments);
 
 // `./run.sh` with `flags` in an output folder.
