@@ -106,10 +106,17 @@ def crate_binary(name, srcs, deps = [], **kwargs):
     """A program. Its arguments are those of cc_binary."""
     level = _level(is_test = False)
     precompiled = include_precompiled("library" + level)
+    sources = [file for file in srcs if file.endswith(".cc")]
+    native.cc_library(
+        name = name + "_files",
+        testonly = kwargs.get("testonly", False),
+        textual_hdrs = srcs,
+        visibility = ["//visibility:private"],
+    )
     native.cc_binary(
         name = name,
-        srcs = srcs,
-        deps = deps + precompiled.deps,
+        srcs = _headers(srcs) + _by_choice(sources, _units(name, sources)),
+        deps = deps + precompiled.deps + ([":%s_files" % name] if len(sources) > 1 else []),
         copts = [level] + precompiled.copts,
         **kwargs
     )
