@@ -20,15 +20,16 @@ def runtime_library(name, srcs = [], hdrs = [], private_hdrs = [], deps = [], li
       linkopts: flags for the linker.
       alwayslink: for an implementation that nothing else names: its interface stands in another crate.
     """
+    precompiled = include_precompiled("runtime-O1")
     crate_library(
         name = name,
         srcs = srcs + private_hdrs,
         hdrs = hdrs,
         alwayslink = alwayslink,
-        copts = RUNTIME_COPTS,
+        copts = RUNTIME_COPTS + precompiled.copts,
         linkopts = linkopts + ["-fopenmp"],
         visibility = ["//:runtime_users"],
-        deps = deps,
+        deps = deps + precompiled.deps,
     )
     native.filegroup(
         name = "sources",
@@ -79,17 +80,18 @@ def cuda_library(name, srcs = [], hdrs = [], private_hdrs = [], deps = [], alway
       alwayslink: for an implementation that nothing else names: its interface stands in another crate.
     """
     kernels = _kernels(srcs)
+    precompiled = include_precompiled("runtime-O1")
     native.cc_library(
         name = name,
         srcs = [file for file in srcs if not file.endswith(".cu")] + _compiled_as_cpp(name, kernels),
         hdrs = hdrs + private_hdrs,
         textual_hdrs = kernels,
         alwayslink = alwayslink,
-        copts = RUNTIME_COPTS + ["-Wno-unknown-pragmas"],
+        copts = RUNTIME_COPTS + ["-Wno-unknown-pragmas"] + precompiled.copts,
         linkopts = ["-fopenmp"],
         testonly = True,
         visibility = ["//:runtime_users"],
-        deps = deps + ["//tests/stand_in"],
+        deps = deps + ["//tests/stand_in"] + precompiled.deps,
     )
     if name == native.package_name().split("/")[-1]:
         native.filegroup(
