@@ -69,10 +69,10 @@ expect_output '"code":null'
 # GPT-3's sizes: whole tensors have more elements than MPI can count, but each device holds few of them.
 gpt3=(--set batch=1536 --set seq=2048 --set vocab=51200 --set width=12288 --set heads=96)
 expect_exit 0 "$tools/compile" "$model" "${gpt3[@]}" --devices 1024 --plan-only
-expect_output "attn.scores.matmul f32["
+expect_output "attn.qkv.matmul f32["
 expect_exit 0 "$tools/compile" "$model" "${gpt3[@]}" --devices 1024 --emit plan
 expect_exit 0 "$tools/compile" "$model" "${gpt3[@]}" --devices 1 --plan-only
-expect_output "attn.scores.matmul f32[1536, 96, 2048, 2048]"
+expect_output "logits.bias_add f32[1536, 2048, 51200]"
 expect_exit 3 "$tools/compile" "$model" "${gpt3[@]}" --devices 1
 expect_output "error[E0314]: a device holds 618475290624 elements of \`x.0.attn.scores.matmul\`, more than 2147483647"
 [ -e out ] && fail "a plan alone was written somewhere"
