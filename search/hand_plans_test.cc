@@ -1,12 +1,16 @@
-// No plan that people write for Megatron-LM is predicted to be faster than the one that is found.
+// No plan that people write for Megatron-LM is predicted to be faster than the one that is found, and no other cut into
+// stages than the one that is found.
 #include "search/testing/hand_plans.h"
 
 #include <string>
 
 #include "gtest/gtest.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
+#include "ir/sharding/stages/stages.h"
 #include "search/cluster/presets.h"
 #include "search/cluster/resolve.h"
 #include "search/memory/memory.h"
+#include "search/pipeline.h"
 #include "search/search.h"
 #include "search/testing/models.h"
 
@@ -47,6 +51,51 @@ void ExpectNoneIsFaster(const testing::GptShape& shape, const std::string& host,
 TEST(HandPlansTest, NoneIsFasterThanWhatIsFound) {
   ExpectNoneIsFaster({.batch = 4, .seq = 64, .vocab = 128, .width = 64, .heads = 4, .layers = 4}, "v100x8", 4);
   ExpectNoneIsFaster({.batch = 4, .seq = 64, .vocab = 256, .width = 256, .heads = 4, .layers = 2}, "cpu*2", 4);
+}
+
+// The model is cut into two stages, and the batch into parts, so that no other cut and no other number of parts is much
+// faster under the plan that is found for the ranks of a stage.
+void ExpectNoOtherCutIsFaster(const ir::Graph& graph, const std::string& host, int64_t devices) {
+  Diagnostics diagnostics;
+  const Cluster cluster = *ResolveCluster({.name_or_path = host, .devices = devices}, *FindPreset(host), diagnostics);
+  ir::Pins pins;
+  pins.settings.stages = 2;
+  pins.settings.pipeline_schedule = ir::PipelineSchedule::kOneForwardOneBackward;
+  SearchOptions options{.price = ir::Price::kTime, .dataset = {}, .choose_micro_batches = true};
+  const std::optional<ir::Plan> plan = Search(graph, cluster, pins, options, diagnostics);
+  ASSERT_TRUE(plan.has_value());
+  const Seconds found = StepOf(*ProgramOf(graph, *plan), cluster, options.execution);
+  const StageMachines machines = *MachinesOfStage(cluster, 2);
+  pins.settings.stages = 1;
+  options.choose_micro_batches = false;
+  int tried = 0;
+  std::optional<Seconds> least;
+  for (options.micro_batches = 1; options.micro_batches <= 64; options.micro_batches *= 2) {
+    if (ir::FindRefusal(graph, options.micro_batches).has_value()) break;
+    ir::Plan own = *Search(graph, machines.cluster, pins, options, diagnostics);
+    own.moves_steps = false;
+    for (const ir::Op& op : graph.ops) {
+      if (op.phase != ir::Phase::kForward) continue;
+      absl::StatusOr<ir::Plan> staged =
+          ir::WithStages(own, machines.axis, ir::PipelineSchedule(), ir::StagesOf(graph, {op.id}));
+      if (!staged.ok()) continue;
+      staged->cluster = cluster.name;
+      const absl::StatusOr<PlannedProgram> program = ProgramOf(graph, *staged);
+      if (!program.ok()) continue;
+      ++tried;
+      const Seconds step = StepOf(*program, cluster, options.execution);
+      if (!least.has_value() || step < *least) least = step;
+    }
+  }
+  EXPECT_GT(tried, 8);
+  EXPECT_LE(found.value(), least->value() * 1.02);
+}
+
+TEST(PipelineSearchTest, NoOtherCutIsFaster) {
+  ExpectNoOtherCutIsFaster(testing::Mlp(64, {64, 512, 32, 512, 512, 16}), "v100x8", 4);
+  ExpectNoOtherCutIsFaster(testing::Mlp(64, {1024, 512, 512, 128, 64, 16}), "v100x8", 2);
+  ExpectNoOtherCutIsFaster(testing::Mlp(256, {16, 16, 512, 2048, 64, 16}), "cpu*2", 2);
+  ExpectNoOtherCutIsFaster(testing::Gpt({.batch = 4, .seq = 16, .width = 32, .layers = 2}), "v100x8", 4);
 }
 
 }  // namespace

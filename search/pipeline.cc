@@ -325,6 +325,8 @@ class Staging {
     return std::nullopt;
   }
 
+  // What is sent between stages, and its gradient.
+  static constexpr double kThereAndBack = 2;
   static constexpr double kMostMemory = 1e18;  // Bytes: more than any cluster has.
 
   std::optional<Found> PlanOfStage(int64_t micro_batches, std::optional<double> memory,
@@ -352,7 +354,7 @@ class Staging {
     }
     const absl::StatusOr<PlannedProgram> whole = ProgramOf(graph_, plan, options_.execution);
     if (!whole.ok()) return NoProgram(plan, whole.status(), diagnostics);
-    const std::vector<int64_t> cuts = BestCuts(TaskOf(plan, *whole));
+    const std::vector<int64_t> cuts = FastestCuts(TaskOf(plan, *whole), plan.micro_batches);
     if (static_cast<int64_t>(cuts.size()) + 1 != StagesInAll()) {
       diagnostics.Add(Refused(absl::StrCat("the model cannot be cut into ", StagesText(StagesInAll())),
                               pins_.settings.stages_span, "more than it has places for cuts"));
@@ -381,34 +383,86 @@ class Staging {
     return std::nullopt;
   }
 
-  // Times of forward ops with their backward ops, for one micro-batch under the plan of a stage's ranks.
+  // Of the cuts that are best by formula, and of those with the fastest slowest stage, the ones with which the passes
+  // end first.
+  std::vector<int64_t> FastestCuts(const CutTask& task, int64_t micro_batches) const {
+    std::vector<int64_t> cuts = BestCuts(task);
+    const std::vector<int64_t> others = CutsOfLeastSlowest(task);
+    const bool is_slower = !cuts.empty() && EndOf(task, others, micro_batches) < EndOf(task, cuts, micro_batches);
+    return is_slower ? others : cuts;
+  }
+
+  // When the passes of all micro-batches have run, and what is done once.
+  Seconds EndOf(const CutTask& task, const std::vector<int64_t>& cuts, int64_t micro_batches) const {
+    PassTask passes{.schedule = schedule_, .micro_batches = micro_batches, .stages = {}, .messages = {}};
+    std::vector<double> once(static_cast<size_t>(stages_), 0.0);
+    size_t op = 0;
+    for (int stage = 0; stage < task.stages; ++stage) {
+      const bool is_last = stage + 1 == task.stages;
+      const auto end =
+          static_cast<size_t>(is_last ? static_cast<int64_t>(forward_.size()) : cuts[static_cast<size_t>(stage)]);
+      double seconds = 0, backward = 0;
+      for (; op < end; ++op) {
+        seconds += task.seconds[op];
+        backward += task.backward[op];
+        once[static_cast<size_t>(stage % stages_)] += task.once[op];
+      }
+      passes.stages.push_back({.forward = Seconds(seconds - backward), .backward = Seconds(backward)});
+      if (is_last) break;
+      const auto place =
+          absl::c_find_if(task.places, [&](const CutPlace& own) { return own.op == static_cast<int64_t>(end); });
+      const Seconds sent(place->seconds / kThereAndBack);
+      passes.messages.push_back({.from = stage, .to = stage + 1, .kind = ir::PassKind::kForward, .seconds = sent});
+      passes.messages.push_back({.from = stage + 1, .to = stage, .kind = ir::PassKind::kBackward, .seconds = sent});
+    }
+    Seconds end{0};
+    for (const PassTime& pass : RunPasses(passes)) {
+      end = std::max(end, pass.end + Seconds(once[static_cast<size_t>(pass.stage % stages_)]));
+    }
+    return end;
+  }
+
+  // Times of forward ops with their backward ops, for one micro-batch, and with their updates, for a step, under the
+  // plan of a stage's ranks.
   CutTask TaskOf(const ir::Plan& plan, const PlannedProgram& whole) const {
     const ir::Program& program = whole.program;
     const ir::Fusion& fusion = whole.memory.fusion;
     const std::vector<Seconds> times = StageTimes(program, fusion, machines_.cluster);
-    IdVector<ir::OpId, double> of_op(graph_.ops.size(), 0.0);
+    // Were each forward op a stage, this is the one in which the others are.
+    const IdVector<ir::OpId, int> place = ir::StagesOf(graph_, {forward_.begin() + 1, forward_.end()});
+    CutTask task{.seconds = std::vector<double>(forward_.size(), 0.0),
+                 .backward = std::vector<double>(forward_.size(), 0.0),
+                 .once = std::vector<double>(forward_.size(), 0.0),
+                 .places = {},
+                 .stages = static_cast<int>(StagesInAll())};
     for (size_t i = 0; i < fusion.stages.size(); ++i) {
       const ir::FusedStage& stage = fusion.stages[i];
-      if (stage.repeat != ir::Repeat::kEach || stage.phase == ir::Phase::kUpdate || stage.phase == ir::Phase::kMetric)
-        continue;
-      const ir::Step& first = program.steps[static_cast<size_t>(ir::StepsOf(stage).front())];
-      const ir::StepValues writes = ir::Writes(first);
-      if (writes.empty()) continue;
-      const ir::OpId op = whole.distributed.originals[program.value(writes.front()).origin];
-      of_op[ForwardOf(op)] += times[i].value();
+      if (stage.phase == ir::Phase::kMetric) continue;
+      const bool is_once = stage.repeat != ir::Repeat::kEach || stage.phase == ir::Phase::kUpdate;
+      std::vector<double>& of_op = is_once ? task.once : task.seconds;
+      // What several gradients are sent with belongs to all of them.
+      std::vector<std::pair<size_t, double>> parts;
+      double all = 0;
+      for (const int step : ir::StepsOf(stage)) {
+        for (const ir::ValueId value : ir::Writes(program.steps[static_cast<size_t>(step)])) {
+          const int at = place[whole.distributed.originals[program.value(value).origin]];
+          const auto bytes = static_cast<double>(ir::LargestLocalBytes(program, value).value());
+          parts.emplace_back(at, bytes);
+          all += bytes;
+        }
+      }
+      if (all == 0) continue;
+      for (const auto& [at, bytes] : parts) {
+        const double seconds = times[i].value() * bytes / all;
+        of_op[at] += seconds;
+        if (!is_once && stage.phase == ir::Phase::kBackward) task.backward[at] += seconds;
+      }
     }
-    CutTask task{.seconds = {}, .places = {}, .stages = static_cast<int>(StagesInAll())};
-    for (const ir::OpId op : forward_) task.seconds.push_back(of_op[op]);
+    // A rank with several stages does a pass of each for a micro-batch; the first ones wait for as many as without.
+    task.micro_batches = std::max<int64_t>(1, StagesPerRank() * (plan.micro_batches - stages_) + stages_);
     task.ranges = RangesOf(pinned_, static_cast<int64_t>(forward_.size()), task.stages);
     task.places = NarrowPlaces(CrossingOf(plan), pinned_.empty() ? std::vector<CutRange>() : task.ranges);
     return task;
-  }
-
-  // The forward op whose stage an op of the training graph shares.
-  ir::OpId ForwardOf(ir::OpId id) const {
-    const ir::Op& op = graph_.op(id);
-    if (op.inherits.has_value()) return op.inherits->op;
-    return op.phase == ir::Phase::kBackward && op.gradient_of.has_value() ? *op.gradient_of : id;
   }
 
   // For each place between two forward ops: the time to send what is made before it and read behind it, as often as it
@@ -442,7 +496,6 @@ class Staging {
     const auto mesh = ir::Mesh::Create({machines_.axis});
     const Seconds seconds = CollectiveSeconds(cluster_, *mesh, ir::CollectiveKind::kSendReceive, {ir::AxisId(0)},
                                               Bytes(bytes.value() / plan.micro_batches));
-    constexpr double kThereAndBack = 2;
     return kThereAndBack * seconds.value();
   }
 

@@ -1,4 +1,4 @@
-// Plans with stages: a plan for the ranks of one stage, found as every plan is, cut where its slowest stage is fastest.
+// Plans with stages: a plan for the ranks of one stage, found as every plan is, cut where a step is fastest.
 // Private to search.
 //
 // All stages have equally many ranks and one mesh. Under a memory limit the plan is searched with as many times the

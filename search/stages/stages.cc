@@ -2,89 +2,183 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 namespace cleave::search {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
-// Sums of the first i numbers.
-std::vector<double> Sums(const std::vector<double>& numbers) {
-  std::vector<double> sums = {0};
-  for (const double number : numbers) sums.push_back(sums.back() + number);
-  return sums;
-}
+// A step may take so much longer than the least one, as a share.
+constexpr double kClose = 1e-4;
+
+// Of the stages of some cuts: the sum of the times of a micro-batch, and the largest of these; and the latest end of
+// what is done once, behind the last micro-batch.
+struct Times {
+  double sum = 0;
+  double slowest = 0;
+  double late = 0;
+};
+
+// Ends are the beginning of the list, the places, and the end of the list.
+class Cutter {
+ public:
+  explicit Cutter(const CutTask& task)
+      : task_(task),
+        cuts_(static_cast<size_t>(task.stages) - 1),
+        ends_(task.places.size() + 2),
+        seconds_(SumsTo(task.seconds)),
+        backward_(SumsTo(task.backward)),
+        once_(SumsTo(task.once)),
+        sent_(ends_, 0.0) {
+    for (size_t place = 0; place < task.places.size(); ++place) sent_[place + 1] = task.places[place].seconds;
+  }
+
+  std::vector<int64_t> Best() && {
+    if (task_.places.size() < cuts_ || cuts_ == 0) return {};
+    const std::optional<Way> free = LeastSum({.slowest = kNone, .late = kNone});
+    if (!free.has_value()) return {};
+    Take(*free);
+    const double sent = *std::max_element(sent_.begin(), sent_.end());
+    Look({.at_least = {.slowest = seconds_.back() / task_.stages, .late = 0},
+          .at_most = {.sum = free->times.sum, .slowest = seconds_.back() + 2 * sent, .late = once_.back()}});
+    std::vector<int64_t> result;
+    for (const size_t end : best_.cuts) result.push_back(OpAt(end));
+    return result;
+  }
+
+  double StepOf(const std::vector<int64_t>& cuts) const {
+    std::vector<size_t> ends;
+    for (const int64_t op : cuts) ends.push_back(EndAt(op));
+    return StepOf(TimesOf(ends));
+  }
+
+ private:
+  struct Way {
+    Times times;
+    std::vector<size_t> cuts = {};
+  };
+  // Cuts whose maxima are between these, of which none has a smaller sum than `at_most`.
+  struct Box {
+    Times at_least, at_most;
+  };
+
+  int64_t OpAt(size_t end) const {
+    if (end == 0) return 0;
+    return end + 1 == ends_ ? static_cast<int64_t>(task_.seconds.size()) : task_.places[end - 1].op;
+  }
+  size_t EndAt(int64_t op) const {
+    const auto place = std::find_if(task_.places.begin(), task_.places.end(),
+                                    [&](const CutPlace& candidate) { return candidate.op == op; });
+    return static_cast<size_t>(place - task_.places.begin()) + 1;
+  }
+  bool IsAllowed(size_t cut, size_t end) const { return task_.ranges.empty() || task_.ranges[cut].Has(OpAt(end)); }
+  // By end: the sum of the numbers of the ops in front of it; 0 where there are none.
+  std::vector<double> SumsTo(const std::vector<double>& numbers) const {
+    std::vector<double> sums;
+    double sum = 0;
+    size_t op = 0;
+    for (size_t end = 0; end < ends_; ++end) {
+      for (; op < static_cast<size_t>(OpAt(end)); ++op) sum += numbers.empty() ? 0 : numbers[op];
+      sums.push_back(sum);
+    }
+    return sums;
+  }
+
+  // Of one stage.
+  Times TimesBetween(size_t begin, size_t end) const {
+    const double seconds = seconds_[end] - seconds_[begin] + sent_[end];
+    return {.sum = seconds, .slowest = seconds + sent_[begin], .late = once_[end] - once_[begin] - backward_[begin]};
+  }
+  Times TimesOf(const std::vector<size_t>& cuts) const {
+    Times all;
+    size_t begin = 0;
+    for (size_t stage = 0; stage <= cuts.size(); ++stage) {
+      const size_t end = stage == cuts.size() ? ends_ - 1 : cuts[stage];
+      const Times own = TimesBetween(begin, end);
+      all.sum += own.sum;
+      all.slowest = std::max(all.slowest, own.slowest);
+      all.late = std::max(all.late, own.late);
+      begin = end;
+    }
+    return all;
+  }
+  double Others() const { return static_cast<double>(task_.micro_batches - 1); }
+  double StepOf(const Times& times) const { return times.sum + Others() * times.slowest + times.late; }
+
+  // The cuts with the least sum of which no stage exceeds the bounds; nullopt where there are none.
+  std::optional<Way> LeastSum(const Times& bounds) const {
+    // sum[k][i]: of stages 0 to k, where stage k ends at i; from[k][i]: where stage k begins.
+    std::vector<std::vector<double>> sum(cuts_ + 1, std::vector<double>(ends_, kNone));
+    std::vector<std::vector<size_t>> from(cuts_ + 1, std::vector<size_t>(ends_, 0));
+    const auto reach = [&](size_t stage, size_t begin, size_t end, double before) {
+      const Times own = TimesBetween(begin, end);
+      if (own.slowest > bounds.slowest || own.late > bounds.late || before + own.sum >= sum[stage][end]) return;
+      sum[stage][end] = before + own.sum;
+      from[stage][end] = begin;
+    };
+    for (size_t stage = 0; stage <= cuts_; ++stage) {
+      const bool is_last = stage == cuts_;
+      for (size_t end = is_last ? ends_ - 1 : stage + 1; end < (is_last ? ends_ : ends_ - 1); ++end) {
+        if (!is_last && !IsAllowed(stage, end)) continue;
+        if (stage == 0) reach(stage, 0, end, 0);
+        for (size_t begin = end; stage > 0 && begin-- > stage;) {
+          if (seconds_[end] - seconds_[begin] > bounds.slowest) break;
+          if (sum[stage - 1][begin] < kNone) reach(stage, begin, end, sum[stage - 1][begin]);
+        }
+      }
+    }
+    if (sum[cuts_][ends_ - 1] == kNone) return std::nullopt;
+    Way way;
+    size_t end = ends_ - 1;
+    for (size_t stage = cuts_; stage > 0; --stage) way.cuts.push_back(end = from[stage][end]);
+    std::reverse(way.cuts.begin(), way.cuts.end());
+    way.times = TimesOf(way.cuts);
+    return way;
+  }
+
+  void Take(const Way& way) {
+    if (best_.cuts.empty() || StepOf(way.times) < StepOf(best_.times)) best_ = way;
+  }
+
+  // Halves the box along the maximum that may win more.
+  void Look(const Box& box) {
+    const double at_least = box.at_most.sum + Others() * box.at_least.slowest + box.at_least.late;
+    if (at_least >= StepOf(best_.times) * (1 - kClose)) return;
+    const bool by_slowest =
+        Others() * (box.at_most.slowest - box.at_least.slowest) > box.at_most.late - box.at_least.late;
+    double Times::*const halved = by_slowest ? &Times::slowest : &Times::late;
+    Times middle = box.at_most;
+    middle.*halved = (box.at_least.*halved + box.at_most.*halved) / 2;
+    Box upper = box;
+    upper.at_least.*halved = middle.*halved;
+    if (const std::optional<Way> way = LeastSum(middle)) {
+      Take(*way);
+      middle.sum = way->times.sum;
+      Look({.at_least = box.at_least, .at_most = middle});
+    }
+    Look(upper);
+  }
+
+  const CutTask& task_;
+  const size_t cuts_, ends_;
+  const std::vector<double> seconds_, backward_, once_;  // By end: SumsTo.
+  std::vector<double> sent_;                             // By end.
+  Way best_;
+};
 
 }  // namespace
 
-std::vector<int64_t> BestCuts(const CutTask& task) {
-  const size_t cuts = static_cast<size_t>(task.stages) - 1;
-  const std::vector<CutPlace>& places = task.places;
-  if (places.size() < cuts || cuts == 0) return {};
-  const auto is_allowed = [&](size_t cut, size_t place) {
-    return task.ranges.empty() || task.ranges[cut].Has(places[place].op);
-  };
-  const std::vector<double> sums = Sums(task.seconds);
-  const auto between = [&](double begin_cost, size_t begin, double end_cost, size_t end) {
-    return sums[end] - sums[begin] + begin_cost + end_cost;
-  };
-  // slowest[k][i]: of stages 0 to k, where stage k ends at place i; from[k][i]: where stage k begins.
-  std::vector<std::vector<double>> slowest(cuts, std::vector<double>(places.size(), kNone));
-  std::vector<std::vector<size_t>> from(cuts, std::vector<size_t>(places.size(), 0));
-  for (size_t i = 0; i < places.size(); ++i) {
-    if (!is_allowed(0, i)) continue;
-    slowest[0][i] = between(0, 0, places[i].seconds, static_cast<size_t>(places[i].op));
-  }
-  for (size_t k = 1; k < cuts; ++k) {
-    for (size_t i = k; i < places.size(); ++i) {
-      if (!is_allowed(k, i)) continue;
-      for (size_t j = k - 1; j < i; ++j) {
-        const double last = between(places[j].seconds, static_cast<size_t>(places[j].op), places[i].seconds,
-                                    static_cast<size_t>(places[i].op));
-        const double time = std::max(slowest[k - 1][j], last);
-        if (time >= slowest[k][i]) continue;
-        slowest[k][i] = time;
-        from[k][i] = j;
-      }
-    }
-  }
-  double best = kNone;
-  size_t last = 0;
-  for (size_t i = cuts - 1; i < places.size(); ++i) {
-    const double rest = between(places[i].seconds, static_cast<size_t>(places[i].op), 0, task.seconds.size());
-    const double time = std::max(slowest[cuts - 1][i], rest);
-    if (time >= best) continue;
-    best = time;
-    last = i;
-  }
-  if (best == kNone) return {};
-  std::vector<int64_t> result(cuts);
-  for (size_t k = cuts; k-- > 0;) {
-    result[k] = places[last].op;
-    last = from[k][last];
-  }
-  return result;
+std::vector<int64_t> BestCuts(const CutTask& task) { return Cutter(task).Best(); }
+
+std::vector<int64_t> CutsOfLeastSlowest(CutTask task) {
+  task.micro_batches = int64_t{1} << 20;
+  task.backward.clear();
+  task.once.clear();
+  return BestCuts(task);
 }
 
-double SlowestStage(const CutTask& task, const std::vector<int64_t>& cuts) {
-  const std::vector<double> sums = Sums(task.seconds);
-  const auto crossing = [&](int64_t op) {
-    const auto place = std::find_if(task.places.begin(), task.places.end(),
-                                    [&](const CutPlace& candidate) { return candidate.op == op; });
-    return place == task.places.end() ? 0 : place->seconds;
-  };
-  double slowest = 0, begin_cost = 0;
-  size_t begin = 0;
-  for (size_t stage = 0; stage <= cuts.size(); ++stage) {
-    const bool is_last = stage == cuts.size();
-    const size_t end = is_last ? task.seconds.size() : static_cast<size_t>(cuts[stage]);
-    const double end_cost = is_last ? 0 : crossing(cuts[stage]);
-    slowest = std::max(slowest, sums[end] - sums[begin] + begin_cost + end_cost);
-    begin = end;
-    begin_cost = end_cost;
-  }
-  return slowest;
-}
+double StepOfCuts(const CutTask& task, const std::vector<int64_t>& cuts) { return Cutter(task).StepOf(cuts); }
 
 std::vector<CutPlace> NarrowPlaces(const std::vector<CutPlace>& crossing, const std::vector<CutRange>& ranges) {
   std::vector<bool> is_narrow(crossing.size());
