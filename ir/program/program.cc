@@ -103,6 +103,11 @@ Shape LocalShape(const Program& program, ValueId value, int rank) {
   return LocalShape(program.value(value).layout, program.mesh, program.value(value).type.shape, rank);
 }
 
+bool IsReshape(const Step& step) {
+  const auto* const compute = std::get_if<Compute>(&step.action);
+  return compute != nullptr && DefinitionOf(compute->kind).is_alias;
+}
+
 Shape LargestLocalShape(const Program& program, ValueId value) {
   return LargestLocalShape(program.value(value).layout, program.mesh, program.value(value).type.shape);
 }

@@ -283,6 +283,8 @@ Bytes LargestLocalBytes(const Program& program, ValueId value);
 using StepValues = absl::InlinedVector<ValueId, 6>;
 StepValues Reads(const Step& step);
 StepValues Writes(const Step& step);
+// Whether the step computes nothing: its value is that of its only input, element by element.
+bool IsReshape(const Step& step);
 
 // Whether the step makes a value that lies in the host's memory.
 bool IsCopyOut(const Step& step);

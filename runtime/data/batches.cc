@@ -92,8 +92,11 @@ std::optional<Error> ReadFiles(
   int64_t bytes = 0;
   for (const InputFile& named : spec.files) {
     const Result<std::vector<std::string>> paths = FilesOf(named.path);
-    if (!paths.ok()) files.push_back({named.input, paths.error(), bytes});
-    for (const std::string& path : paths.ok() ? paths.value() : std::vector<std::string>()) {
+    if (!paths.ok()) {
+      files.push_back({named.input, paths.error(), bytes});
+      continue;
+    }
+    for (const std::string& path : paths.value()) {
       std::error_code failure;
       const auto size = static_cast<int64_t>(std::filesystem::file_size(path, failure));
       bytes += failure ? 0 : size;

@@ -95,10 +95,8 @@ class TableReader {
   }
 
   Error TooMany(const std::string& where, const std::string& mistake) const {
-    const std::string before =
-        skipped_ == 0 ? "" : Format("; %" PRId64 " before it are left out, as many as `skip_bad` allows", skipped_);
     return {ExitCode::kInput,
-            Format("%s of `%s`: %s%s", where.c_str(), path_.c_str(), mistake.c_str(), before.c_str())};
+            Format("%s of `%s`: %s%s", where.c_str(), path_.c_str(), mistake.c_str(), LeftOutBefore(skipped_).c_str())};
   }
 
   // Where the columns of each input stand in this file.

@@ -127,7 +127,9 @@ class Folders {
         good.push_back(order_[image]);
         continue;
       }
-      if (static_cast<int64_t>(left_out.size()) == most) return TooManyBad(mistakes[image], most);
+      if (static_cast<int64_t>(left_out.size()) == most) {
+        return Error{ExitCode::kInput, mistakes[image] + LeftOutBefore(most)};
+      }
       left_out.push_back(std::move(mistakes[image]));
     }
     order_ = std::move(good);
@@ -137,12 +139,6 @@ class Folders {
   static std::string NameOf(const ImageClass& own) { return own.folder.substr(own.folder.rfind('/') + 1); }
 
  private:
-  static Error TooManyBad(const std::string& mistake, int64_t most) {
-    const std::string before =
-        most == 0 ? "" : Format("; %" PRId64 " before it are left out, as many as `skip_bad` allows", most);
-    return {ExitCode::kInput, mistake + before};
-  }
-
   std::optional<Error> ListClass(const std::string& folder) {
     auto entries = EntriesOf(folder);
     if (!entries.ok()) return entries.error();

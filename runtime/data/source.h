@@ -3,6 +3,7 @@
 #define CLEAVE_RUNTIME_DATA_SOURCE_H_
 
 #include <algorithm>
+#include <cinttypes>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -102,6 +103,11 @@ std::optional<Error> ReadFiles(
     const DataSpec& spec,
     const std::function<std::optional<Error>(const std::string& part, const std::string& path, Progress& progress)>&
         read);
+
+// What is said of a bad sample or file in front of which `count` are left out: nothing where none is.
+inline std::string LeftOutBefore(int64_t count) {
+  return count == 0 ? "" : Format("; %" PRId64 " before it are left out, as many as `skip_bad` allows", count);
+}
 
 // The samples of several files, one file after another.
 template <typename File>

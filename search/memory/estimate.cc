@@ -125,11 +125,14 @@ std::optional<Estimator::Taken> Estimator::With(const ir::Plan& plan, const Reco
   const LeftOut& layers = KnownOf(plan)->layers;
   const int64_t again = AgainOf(choice, layers.layers);
   const int64_t kept = layers.layers - again;
-  const auto with_few = [&](bool has_again, bool has_kept) {
-    return [this, few = FewWith(layers, plan, choice, has_again, has_kept)] { return TakenBy(few); };
+  const auto with_few = [&](bool is_needed, bool has_again, bool has_kept) {
+    std::optional<Few> few;
+    if (is_needed) few = FewWith(layers, plan, choice, has_again, has_kept);
+    return [this, few = std::move(few)] { return few.has_value() ? TakenBy(*few) : std::optional(Taken()); };
   };
-  const auto [one_of_each, without_again, without_kept] = InParallel(
-      with_few(again > 0, kept > 0), with_few(/*has_again=*/false, kept > 0), with_few(again > 0, /*has_kept=*/false));
+  const auto [one_of_each, without_again, without_kept] =
+      InParallel(with_few(/*is_needed=*/true, again > 0, kept > 0), with_few(again > 1, /*has_again=*/false, kept > 0),
+                 with_few(kept > 1, again > 0, /*has_kept=*/false));
   if (!one_of_each.has_value() || !without_again.has_value() || !without_kept.has_value()) return std::nullopt;
   Taken taken = *one_of_each;
   if (again > 1) taken = MoreOf(taken, *one_of_each, *without_again, again - 1);
@@ -157,11 +160,12 @@ ir::Plan Estimator::WholeWith(const ir::Plan& plan, const RecomputeChoice& choic
   const int64_t first =
       std::accumulate(times_.begin(), times_.begin() + static_cast<std::ptrdiff_t>(layers.begin), int64_t{0});
   std::vector<std::vector<ir::OpId>> kept;
+  const int64_t again = AgainOf(choice, layers.layers);
   const std::vector<ir::OpId>& alike = equal_.ops[layers.begin];
   for (int64_t layer = 0; layer < layers.layers; ++layer) {
     const std::vector<ir::OpId>& own = whole_equal_.ops[static_cast<size_t>(first + layer)];
     for (size_t place = 0; place < own.size(); ++place) models[own[place]] = few.stand_ins[alike[place]];
-    if (layer >= AgainOf(choice, layers.layers)) kept.push_back(own);
+    if (layer >= again) kept.push_back(own);
   }
   Take(choice, models, kept, whole);
   return whole;

@@ -68,8 +68,9 @@ Saver::Examined Saver::Examine(const ir::Plan& plan, const PlanOrigin& origin) {
     ExamineByEstimates(plan, origin, *estimate, examined);
     return examined;
   }
+  const int64_t most = MostMicroBatches(plan);
   ir::Plan own = plan;
-  while (own.micro_batches <= MostMicroBatches(plan) && !IsDone()) {
+  while (own.micro_batches <= most && !IsDone()) {
     const std::optional<Bytes> least = MakeProgram(own, origin, !examined.peak.has_value(), examined);
     if (!least.has_value() || !task_.savings.micro_batches) break;
     own.micro_batches *= LeastFactor(examined.at_least, *least);
@@ -157,13 +158,15 @@ std::optional<Seconds> Saver::Defer(const ir::Plan& plan, const PlanOrigin& orig
   Deferred own{.plan = plan, .origin = origin, .is_first = is_first, .is_doubtful = !fits, .step = estimate.step};
   if (!fits && !is_asked) {
     const Estimate* const moved = EstimateOf(plan, /*moves_steps=*/true);
-    if (moved != nullptr) own.again = moved->ChoiceWithin(limit - Reserve());
-    if (own.again.has_value()) {
+    std::optional<RecomputeChoice> again;
+    if (moved != nullptr) again = moved->ChoiceWithin(limit - Reserve());
+    if (again.has_value()) {
       // Part of it may run beside communication, which programs show.
-      if (IsSlow(plan, moved->step + own.again->seconds * 0.5)) return moved->step + own.again->seconds;
-      if (const auto taken = estimator_.With(Moved(plan), *own.again)) {
+      if (IsSlow(plan, moved->step + again->seconds * 0.5)) return moved->step + again->seconds;
+      if (const auto taken = estimator_.With(Moved(plan), *again)) {
         own.is_doubtful = false;
         own.step = taken->step;
+        own.within = {*std::move(again), *taken};
       }
     }
   }
@@ -191,7 +194,7 @@ void Saver::Settle() {
     for (Deferred& own : deferred) {
       if (own.is_doubtful != is_doubtful || !best_.MayBe(own.plan, own.step * kSurely) || is_made(own.plan)) continue;
       Examined known;
-      if (!own.again.has_value() || !OfferWithin(own)) MakeProgram(own.plan, own.origin, own.is_first, known);
+      if (!own.within.has_value() || !OfferWithin(own)) MakeProgram(own.plan, own.origin, own.is_first, known);
       made_.push_back(std::move(own));
     }
   };
@@ -224,20 +227,26 @@ std::optional<Estimator::Thrifty> Saver::FastestWithin(const Deferred& own, Byte
   const ir::Plan moved = Moved(own.plan);
   const Bytes much_less(limit.value() / 16);
   const Estimate* const estimate = EstimateOf(own.plan, /*moves_steps=*/true);
+  const auto within = [&](Bytes left) -> std::optional<Estimator::Thrifty> {
+    std::optional<RecomputeChoice> again = estimate->ChoiceWithin(task_.limit.bytes - left);
+    if (!again.has_value()) return std::nullopt;
+    const auto taken = estimator_.With(moved, *again);
+    if (!taken.has_value()) return std::nullopt;
+    return Estimator::Thrifty{*std::move(again), *taken};
+  };
   std::optional<Estimator::Thrifty> best;
   std::optional<Bytes> enough, too_little;  // What was left.
   Bytes left = task_.limit.bytes - limit + Reserve();
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    std::optional<RecomputeChoice> again = estimate->ChoiceWithin(task_.limit.bytes - left);
-    if (!again.has_value()) break;
-    const auto taken = estimator_.With(moved, *again);
-    if (!taken.has_value()) break;
-    const bool fits = taken->peak <= limit;
-    if (fits && (!best.has_value() || taken->step < best->taken.step)) best = {*std::move(again), *taken};
-    if (fits && limit - taken->peak <= much_less) break;
+  std::optional<Estimator::Thrifty> next = left == Reserve() ? own.within : within(left);
+  for (int attempt = 1; next.has_value(); ++attempt) {
+    const Estimator::Taken taken = next->taken;
+    const bool fits = taken.peak <= limit;
+    if (fits && (!best.has_value() || taken.step < best->taken.step)) best = std::move(next);
+    if (attempt == kAttempts || (fits && limit - taken.peak <= much_less)) break;
     (fits ? enough : too_little) = left;
-    left += taken->peak - limit + Reserve();
+    left += taken.peak - limit + Reserve();
     if (enough.has_value() && too_little.has_value()) left = Bytes((enough->value() + too_little->value()) / 2);
+    next = within(left);
   }
   return best;
 }

@@ -89,9 +89,9 @@ class Saver {
   struct Deferred {
     ir::Plan plan;
     PlanOrigin origin;
-    bool is_first = false;                      // As MakeProgram.
-    bool is_doubtful = false;                   // Whether it is not known that it fits, by an estimate.
-    std::optional<RecomputeChoice> again = {};  // With which it fits, where it does not as it is.
+    bool is_first = false;                          // As MakeProgram.
+    bool is_doubtful = false;                       // Whether it is not known that it fits, by an estimate.
+    std::optional<Estimator::Thrifty> within = {};  // What it makes again, where it does not fit as it is.
     Seconds step{0};
   };
   const Estimate* EstimateOf(const ir::Plan& plan, bool moves_steps);

@@ -19,7 +19,6 @@ std::optional<RecomputeChoice> Recomputation::Cheapest(Bytes limit) {
   const std::optional<std::vector<bool>> again = chooser_.Cheapest(limit);
   if (!again.has_value()) return std::nullopt;
   RecomputeChoice choice = ChoiceOf(*again);
-  choice.if_all = choice.seconds;
   KeepSome(limit, *again, choice);
   return choice;
 }

@@ -46,7 +46,6 @@ struct RecomputeChoice {
   // Where ops stand for several: the first layers only make these ones of `ops` again, this share of them.
   std::set<ir::OpId> partly = {};
   double share = 1;
-  Seconds if_all{0};  // As `seconds`, if all layers made them again.
 };
 
 // Stages that are made again together.

@@ -6,6 +6,31 @@ by name: Clang keeps the paths of all that it reads, and those of this tree diff
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
+# Standard headers that most of the runtime includes.
+RUNTIME_HEADERS = [
+    "algorithm",
+    "array",
+    "cinttypes",
+    "cmath",
+    "cstdint",
+    "cstdio",
+    "cstdlib",
+    "cstring",
+    "fstream",
+    "functional",
+    "limits",
+    "map",
+    "memory",
+    "optional",
+    "random",
+    "set",
+    "string",
+    "thread",
+    "utility",
+    "variant",
+    "vector",
+]
+
 _CPP_COMPILE = "c++-compile"
 
 # The file that is precompiled, before which the others are included.

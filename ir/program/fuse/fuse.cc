@@ -301,11 +301,7 @@ std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute) 
                 .is_manual = program.is_manual});
 }
 
-bool IsAlias(const Step& step) {
-  if (std::holds_alternative<View>(step.action)) return true;
-  const Compute* compute = ComputeOf(step);
-  return compute != nullptr && DefinitionOf(compute->kind).is_alias;
-}
+bool IsAlias(const Step& step) { return std::holds_alternative<View>(step.action) || IsReshape(step); }
 
 StageSteps StepsOf(const FusedStage& stage) {
   const auto all = [](const std::vector<int>& steps) { return StageSteps(steps.begin(), steps.end()); };

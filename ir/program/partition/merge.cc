@@ -51,11 +51,6 @@ struct Place {
 
 const Collective* CollectiveOf(const Step& step) { return std::get_if<Collective>(&step.action); }
 
-bool IsReshape(const Step& step) {
-  const Compute* const compute = std::get_if<Compute>(&step.action);
-  return compute != nullptr && DefinitionOf(compute->kind).is_alias;
-}
-
 bool IsReduction(CollectiveKind kind) {
   return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
 }
@@ -365,10 +360,9 @@ class Merger {
       if (member < end) last = std::max(last, member);
       made = std::max(made, MakerOf(member));
     }
-    Place place = places_[last];
-    if (made > last)
-      place = {.repeat = place.repeat, .phase = place.phase, .step = static_cast<int64_t>(made), .behind = 1};
-    return place;
+    const Place& place = places_[last];
+    if (made <= last) return place;
+    return {.repeat = place.repeat, .phase = place.phase, .step = static_cast<int64_t>(made), .behind = 1};
   }
 
   void FormAhead() {
