@@ -80,7 +80,7 @@ class Planner {
   Pricing PricingOf(ir::Objective objective) const {
     return {.objective = objective,
             .price = task_.options.price,
-            .may_leave_idle = task_.options.leave_idle && objective == ir::Objective::kSpeed};
+            .may_leave_idle = task_.options.leave_idle.value_or(false) && objective == ir::Objective::kSpeed};
   }
   Prices PricesUnder(ir::Price price) const;
   AssignmentOptions OptionsUnder(const Pricing& pricing, double memory_weight) const;

@@ -279,6 +279,8 @@ std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Clu
   if (!demands.has_value()) return std::nullopt;
 
   SearchOptions own = options;
+  own.leave_idle = options.price == ir::Price::kTime &&
+                   MayLeaveIdle(training_graph, mesh->rank_count(), options.micro_batches, options.leave_idle);
   // Outside of regions every rank holds everything, the data too.
   if (!pins.regions.empty() && !own.dataset.has_value()) own.dataset = ir::DatasetLayout::kFullBatch;
   const Planner planner(
@@ -302,7 +304,7 @@ std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Clu
   if (!found.has_value()) return std::nullopt;
   std::optional<ir::Plan> few;
   if (!model.is_whole()) few = model.Searched(found->plan);
-  WarnOfIdleRanks(facts, few.has_value() ? *few : found->plan, *demands, pins, options.leave_idle, diagnostics);
+  WarnOfIdleRanks(facts, few.has_value() ? *few : found->plan, *demands, pins, *own.leave_idle, diagnostics);
   return found;
 }
 

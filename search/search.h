@@ -25,7 +25,7 @@ namespace cleave::search {
 struct SearchOptions {
   ir::SearchAlgorithm algorithm = ir::SearchAlgorithm::kSapp;
   ir::Price price = ir::Price::kBytes;
-  bool leave_idle = false;                          // Products may leave axes idle, where the price is `time`.
+  std::optional<bool> leave_idle;                   // As in ir::ParallelSettings.
   std::optional<double> gradient_weight;            // nullopt: what the price and the target make of it.
   double redistribution_weight = 16;                // Under kClassic.
   ir::Objective objective = ir::Objective::kSpeed;  // Of regions each has its own.

@@ -50,7 +50,8 @@ class ParallelReader {
     }
     if (name == "leave_idle") {
       leave_idle_span_ = value.span;
-      ReadBool(evaluator_, reporter_, name, value, settings_.leave_idle);
+      bool& leave_idle = settings_.leave_idle.emplace();
+      ReadBool(evaluator_, reporter_, name, value, leave_idle);
     }
     if (name == "gradient_weight") settings_.gradient_weight = ReadWeight(name, value);
     if (name == "redistribution_weight") {
@@ -86,7 +87,7 @@ class ParallelReader {
   }
 
   ir::ParallelSettings Finish(bool knows_devices) {
-    if (settings_.leave_idle && settings_.price() != ir::Price::kTime) {
+    if (settings_.leave_idle.value_or(false) && settings_.price() != ir::Price::kTime) {
       reporter_.Report(Error(Code::kE0508, "`leave_idle` belongs to the price `time`")
                            .At(leave_idle_span_, "under other prices the cheapest plan would use one device")
                            .Help("add `cost = time;`, or leave it out"));

@@ -477,8 +477,9 @@ TEST(ParallelTest, ReadsTheOtherWords) {
   EXPECT_TRUE(settings("recompute = auto;").recompute_span.is_somewhere());
   EXPECT_EQ(settings("recompute = none;").recompute, ir::Recompute::kNone);
   EXPECT_EQ(settings("recompute = full;").recompute, ir::Recompute::kFull);
-  EXPECT_FALSE(settings("").leave_idle);
-  EXPECT_TRUE(settings("leave_idle = true;").leave_idle);
+  EXPECT_EQ(settings("").leave_idle, std::nullopt);
+  EXPECT_EQ(settings("leave_idle = true;").leave_idle, true);
+  EXPECT_EQ(settings("leave_idle = false;").leave_idle, false);
   EXPECT_EQ(settings("devices = batch;").devices->value, 8) << "an argument of the model";
   EXPECT_FALSE(settings("").dataset_given);
 }

@@ -8,7 +8,9 @@
 #ifndef CLEAVE_SEARCH_COST_PRICES_H_
 #define CLEAVE_SEARCH_COST_PRICES_H_
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "ir/graph/graph.h"
@@ -35,6 +37,10 @@ struct Prices {
   // About the price of moving every value once; 0: the bytes of all values.
   double scale = 0;
 };
+
+// Whether products may leave mesh axes idle, which only matters where the price is `time`: as asked, or where a
+// micro-batch has fewer samples than there are ranks, so that data parallelism would leave some idle as well.
+bool MayLeaveIdle(const ir::Graph& training_graph, int64_t ranks, int64_t micro_batches, std::optional<bool> asked);
 
 // "29,491 weighted bytes", "1.25 ms"
 std::string CostText(const Prices& prices, double cost);

@@ -103,7 +103,8 @@ std::unique_ptr<Assignment> AssignmentOf(const Explained& explained, const Graph
   AssignmentOptions options{.gradient_weight = plan.gradient_weight, .dataset = std::nullopt};
   if (IsInSeconds(explained)) {
     options.prices = TimePrices(facts, explained.cluster, plan.mesh, explained.execution.fuse);
-    options.prices.may_leave_idle = explained.pins.settings.leave_idle;
+    options.prices.may_leave_idle =
+        MayLeaveIdle(explained.graph, plan.mesh.rank_count(), plan.micro_batches, explained.pins.settings.leave_idle);
   }
   if (explained.pins.settings.dataset_given) options.dataset = explained.pins.settings.dataset;
   OpDemands held = *demands;

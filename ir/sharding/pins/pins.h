@@ -117,7 +117,9 @@ struct ParallelSettings {
   std::optional<Placed<int64_t>> memory;  // Bytes per device.
   // nullopt: `bytes` for `propagate`, which follows pins with the least redistribution, else `time`.
   std::optional<Price> cost;
-  bool leave_idle = false;  // Products may leave mesh axes idle where that takes less time.
+  // Products may leave mesh axes idle where that takes less time. nullopt: where a step has fewer samples than there
+  // are ranks (search/cost/prices.h).
+  std::optional<bool> leave_idle;
   std::optional<double> gradient_weight;
   // Under `classic`, of each element of a tensor that two neighbours cut differently. 0: ops do not see their
   // neighbours.
