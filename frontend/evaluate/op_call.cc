@@ -172,7 +172,7 @@ Value CallOp(const ir::OpDefinition& called, const CallSite& site, Pieces& piece
                                 .Note(absl::StrCat("the signature is `", signature.ToString(), "`")));
   };
   std::vector<Operand> operands;
-  ir::Attributes attributes;
+  ir::Attributes::Values attributes;
   for (size_t i = 0; i < op.signature.size(); ++i) {
     const ::cleave::ir::Argument& formal = op.signature[i];
     if (formal.internal) continue;
@@ -182,7 +182,7 @@ Value CallOp(const ir::OpDefinition& called, const CallSite& site, Pieces& piece
     const Value& value = values[given];
     if (!IsTensorKind(formal.kind)) {
       if (auto attribute = ToAttribute(formal, context.demands.Settled(value))) {
-        attributes.values[formal.name] = *std::move(attribute);
+        attributes[formal.name] = *std::move(attribute);
       } else {
         wrong(formal, expression, value);
       }
@@ -220,7 +220,7 @@ Value CallOp(const ir::OpDefinition& called, const CallSite& site, Pieces& piece
     if (mask) operands.push_back({nullptr, *mask});
   }
 
-  const Value result = context.ops.AddOp(op.kind, operands, std::move(attributes), frame.At(span));
+  const Value result = context.ops.AddOp(op.kind, operands, ir::Attributes(std::move(attributes)), frame.At(span));
   context.ops.EndOperation(span, op.name(), first);
   return result;
 }

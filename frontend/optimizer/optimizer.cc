@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "frontend/arguments/arguments.h"
@@ -361,8 +362,36 @@ bool Optimizer::HasNoDemands(const Recipe& recipe) {
 // Expands the function for one parameter. False after a mistake.
 bool Optimizer::Update(const Trained& trained) {
   const ir::Op& parameter = trained.parameter;
-  const Recipe& recipe = trained.recipe;
   writer_.Begin(parameter.name, parameter.line);
+  const size_t first = evaluator_.graph().updates.size();
+  if (!CallWasCopied(trained) && !Call(trained)) return false;
+  if (trained.turns.has_value()) {
+    writer_.KeepWhere(writer_.AddTurn(*trained.turns, parameter.name), first, /*keeps=*/false);
+  }
+  if (loss_scale_.not_finite().has_value()) writer_.KeepWhere(*loss_scale_.not_finite(), first, /*keeps=*/true);
+  return true;
+}
+
+// The function makes the same of parameters that are alike.
+bool Optimizer::CallWasCopied(const Trained& trained) {
+  const auto is_like = [&](const Expanded& expanded) {
+    const Trained& other = expanded.of;
+    return &other.recipe == &trained.recipe && other.parameter.type == trained.parameter.type &&
+           other.turns == trained.turns &&
+           other.parameter.attributes.Get(ir::attribute::kLocal) ==
+               trained.parameter.attributes.Get(ir::attribute::kLocal);
+  };
+  const auto found = std::find_if(expanded_.begin(), expanded_.end(), is_like);
+  if (found == expanded_.end()) return false;
+  writer_.Copy(*found, trained);
+  return true;
+}
+
+// False after a mistake.
+bool Optimizer::Call(const Trained& trained) {
+  const ir::Op& parameter = trained.parameter;
+  const Recipe& recipe = trained.recipe;
+  Expanded expanded{.of = trained, .first = ir::OpId(evaluator_.ops().size())};
   const size_t first = evaluator_.graph().updates.size();
   std::map<std::string, Value> named = recipe.numbers;
   named[kRate] = Value{recipe.rate};
@@ -386,10 +415,15 @@ bool Optimizer::Update(const Trained& trained) {
     return false;
   }
   evaluator_.ops().builder().mutable_graph().updates.push_back({.state = trained.own, .value = result.as_tensor()});
-  if (trained.turns.has_value()) {
-    writer_.KeepWhere(writer_.AddTurn(*trained.turns, parameter.name), first, /*keeps=*/false);
+  expanded.end = ir::OpId(evaluator_.ops().size());
+  expanded.updates.assign(graph.updates.begin() + static_cast<std::ptrdiff_t>(first), graph.updates.end());
+  const auto is_its_own = [&](const ir::Op& op) {
+    return op.attributes.Has(ir::attribute::kKey) || op.kind == ir::OpKind::kCustom ||
+           !absl::StartsWith(op.name, parameter.name);
+  };
+  if (std::none_of(graph.ops.begin() + expanded.first.value(), graph.ops.end(), is_its_own)) {
+    expanded_.push_back(std::move(expanded));
   }
-  if (loss_scale_.not_finite().has_value()) writer_.KeepWhere(*loss_scale_.not_finite(), first, /*keeps=*/true);
   return true;
 }
 

@@ -74,6 +74,8 @@ class Optimizer {
   bool Clip(std::vector<Trained>& all);
   bool HasNoDemands(const Recipe& recipe);
   bool Update(const Trained& trained);
+  bool Call(const Trained& trained);
+  bool CallWasCopied(const Trained& trained);
   OptimizerExpansion Finish();
 
   const FunctionTable& functions_;
@@ -84,6 +86,7 @@ class Optimizer {
   std::optional<Value> clip_;  // The longest gradient, of all parameters together.
   LossScale loss_scale_;
   UpdateWriter writer_;
+  std::vector<Expanded> expanded_;  // One for parameters that are alike.
 };
 
 }  // namespace cleave::frontend

@@ -58,7 +58,7 @@ class Sharing {
   }
 
   ir::OpId Shared(const ir::Op& op, std::vector<ir::OpId> inputs, const PartOfUpdates& part) {
-    const auto [found, is_new] = shared_.try_emplace(Key(op.kind, inputs, op.attributes.values));
+    const auto [found, is_new] = shared_.try_emplace(Key(op.kind, inputs, op.attributes.values()));
     if (!is_new) return found->second;
     builder_.SetLine(0);
     const std::string prefix = absl::StrCat(part.parameter, ".");

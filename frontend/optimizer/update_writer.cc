@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "frontend/optimizer/turns.h"
 
 namespace cleave::frontend {
@@ -39,6 +40,27 @@ std::optional<ir::OpId> UpdateWriter::SumOverGradients(const std::string& first,
     }
   }
   return sum;
+}
+
+void UpdateWriter::Copy(const Expanded& expanded, const Trained& other) {
+  const std::string &old_name = expanded.of.parameter.name, &new_name = other.parameter.name;
+  const int moved = ops().size() - expanded.first.value();
+  const auto place_of = [&](ir::OpId op) {
+    if (op == expanded.of.own) return other.own;
+    if (op == expanded.of.gradient) return other.gradient;
+    return expanded.first <= op && op < expanded.end ? ir::OpId(op.value() + moved) : op;
+  };
+  for (ir::OpId id = expanded.first; id < expanded.end; id = ir::OpId(id.value() + 1)) {
+    const ir::Op& op = ops().graph().op(id);
+    std::vector<ir::OpId> inputs;
+    for (const ir::OpId input : op.inputs) inputs.push_back(place_of(input));
+    ops().builder().Add(op.kind, std::move(inputs), op.attributes,
+                        absl::StrCat(new_name, absl::string_view(op.name).substr(old_name.size())));
+  }
+  std::vector<ir::StateUpdate>& updates = ops().builder().mutable_graph().updates;
+  for (const ir::StateUpdate& update : expanded.updates) {
+    updates.push_back({.state = place_of(update.state), .value = place_of(update.value)});
+  }
 }
 
 void UpdateWriter::KeepWhere(ir::OpId condition, size_t first, bool keeps) {

@@ -28,6 +28,13 @@ struct Trained {
   std::optional<Turns> turns;  // Where it is not trained in every step.
 };
 
+// What the function of a recipe has made of a parameter.
+struct Expanded {
+  Trained of;
+  ir::OpId first, end = {};                   // The ops from the first one up to the end.
+  std::vector<ir::StateUpdate> updates = {};  // Of its states, and last its own.
+};
+
 class UpdateWriter {
  public:
   // Keeps references to both.
@@ -53,6 +60,10 @@ class UpdateWriter {
   // that of the model. Nullopt after a mistake.
   std::optional<ir::OpId> SumOverGradients(const std::string& first, const std::string& more, const PreludeCall& call,
                                            const std::vector<Trained>& all);
+
+  // What a call has made of a parameter, made of another one that is like it. REQUIRES: no op has a name or a key that
+  // the parameter's does not begin.
+  void Copy(const Expanded& expanded, const Trained& other);
 
   // From the `first` update on, states stay as they are where the condition holds, or where it does not.
   void KeepWhere(ir::OpId condition, size_t first, bool keeps);

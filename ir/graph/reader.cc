@@ -212,19 +212,18 @@ absl::StatusOr<AttributeValue> TextReader::ReadAttributeValue() {
 }
 
 absl::StatusOr<Attributes> TextReader::ReadAttributes() {
-  Attributes attributes;
-  if (!Take("{")) return attributes;
-  if (Take("}")) return attributes;
+  Attributes::Values values;
+  if (!Take("{") || Take("}")) return Attributes();
   do {
     CLEAVE_ASSIGN_OR_RETURN(std::string name, Word());
     CLEAVE_RETURN_IF_ERROR(Expect("="));
     CLEAVE_ASSIGN_OR_RETURN(AttributeValue value, ReadAttributeValue());
-    if (!attributes.values.emplace(name, std::move(value)).second) {
+    if (!values.emplace(name, std::move(value)).second) {
       return Error(absl::StrCat("attribute `", name, "` only once"));
     }
   } while (Take(","));
   CLEAVE_RETURN_IF_ERROR(Expect("}"));
-  return attributes;
+  return Attributes(std::move(values));
 }
 
 absl::Status TextReader::SkipParentheses() {
@@ -302,9 +301,9 @@ std::string NumbersText(const std::vector<double>& numbers) {
 }  // namespace
 
 std::string AttributesText(const Attributes& attributes) {
-  if (attributes.values.empty()) return "";
+  if (attributes.values().empty()) return "";
   std::vector<std::string> parts;
-  for (const auto& [name, value] : attributes.values) {
+  for (const auto& [name, value] : attributes.values()) {
     const std::string text = Match(
         value, [](bool flag) { return std::string(flag ? "true" : "false"); },
         [](int64_t number) { return absl::StrCat(number); }, [](double number) { return FormatDouble(number); },

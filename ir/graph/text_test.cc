@@ -143,7 +143,7 @@ Graph RandomGraph(std::mt19937_64& random) {
     for (int64_t& size : op.type.shape) size = 1 + static_cast<int64_t>(random() % 9);
     op.line = static_cast<int>(random() % 3);
     for (size_t i = id == 0 ? 0 : random() % 3; i > 0; --i) op.inputs.push_back(some_op(id));
-    for (size_t i = random() % 4; i > 0; --i) op.attributes.values["a" + std::to_string(i)] = RandomValue(random);
+    for (size_t i = random() % 4; i > 0; --i) op.attributes.SetNamed("a" + std::to_string(i), RandomValue(random));
     if (id > 0 && random() % 3 == 0) op.inherits = Inheritance{.op = some_op(id), .factors = {1, -1, 0}};
     if (id > 0 && random() % 3 == 0) op.gradient_of = some_op(id);
     graph.ops.push_back(std::move(op));

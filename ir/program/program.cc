@@ -270,7 +270,7 @@ Rule RuleOf(const Program& program, const Compute& compute) {
 }
 
 const Rule& RuleOf(const Program& program, const Compute& compute, RuleTable& rules) {
-  std::vector<const TensorType*> inputs;
+  absl::InlinedVector<const TensorType*, 4> inputs;
   for (ValueId input : compute.inputs) inputs.push_back(&program.value(input).type);
   return rules.Of(compute.kind, inputs, program.value(compute.output).type, compute.attributes);
 }

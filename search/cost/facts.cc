@@ -18,7 +18,7 @@ std::string RuleKey(const ir::Graph& graph, const ir::Op& op) {
   std::string key(ir::OpKindName(op.kind));
   for (ir::OpId input : op.inputs) absl::StrAppend(&key, "|", graph.op(input).type.ToString());
   absl::StrAppend(&key, ">", op.type.ToString());
-  for (const auto& [name, value] : op.attributes.values) {
+  for (const auto& [name, value] : op.attributes.values()) {
     absl::StrAppend(&key, "|", name, "=");
     if (const auto* flag = std::get_if<bool>(&value)) absl::StrAppend(&key, *flag ? 1 : 0);
     if (const auto* number = std::get_if<int64_t>(&value)) absl::StrAppend(&key, *number);

@@ -19,60 +19,65 @@ ir::TensorType LocalType(const ir::Program& program, ir::ValueId value) {
   return {.dtype = program.value(value).type.dtype, .shape = ir::LargestLocalShape(program, value)};
 }
 
-std::vector<ir::TensorType> InputTypes(const ir::Program& program, const ir::Compute& compute) {
-  std::vector<ir::TensorType> inputs;
-  for (ir::ValueId input : compute.inputs) inputs.push_back(LocalType(program, input));
-  return inputs;
-}
+// What the steps of a stage compute and touch.
+class Kernel {
+ public:
+  Kernel(const ir::Program& program, const ir::Fusion& fusion, const Cluster& cluster)
+      : program_(program), fusion_(fusion), cluster_(cluster) {}
 
-Seconds Arithmetic(const ir::Program& program, const ir::Compute& compute, const Cluster& cluster) {
-  return ArithmeticSeconds(cluster, ir::DefinitionOf(compute.kind), InputTypes(program, compute),
-                           LocalType(program, compute.output), compute.attributes);
-}
+  void Add(const ir::Step& step) {
+    if (const ir::Compute* compute = ir::ComputeOf(step); compute != nullptr) return AddCompute(*compute);
+    // A sum over micro-batches takes as long as its memory.
+    for (const ir::ValueId value : ir::Reads(step)) Touch(value, LocalType(program_, value).bytes());
+    for (const ir::ValueId value : ir::Writes(step)) Touch(value, LocalType(program_, value).bytes());
+  }
 
-// For each value that a step reads, and behind these each that it writes, how many bytes of it.
-std::vector<std::pair<ir::ValueId, Bytes>> Touched(const ir::Program& program, const ir::Step& step) {
-  std::vector<std::pair<ir::ValueId, Bytes>> touched;
-  if (const ir::Compute* compute = ir::ComputeOf(step); compute != nullptr) {
-    const ir::OpDefinition& definition = ir::DefinitionOf(compute->kind);
-    const std::vector<ir::TensorType> inputs = InputTypes(program, *compute);
-    const ir::TensorType output = LocalType(program, compute->output);
+  Seconds Time() const {
+    Bytes bytes;
+    for (const auto& [value, own] : touched_) bytes += own;
+    return KernelSeconds(cluster_, arithmetic_, bytes);
+  }
+
+ private:
+  void AddCompute(const ir::Compute& compute) {
+    const ir::OpDefinition& definition = ir::DefinitionOf(compute.kind);
+    std::vector<ir::TensorType> inputs;
+    inputs.reserve(compute.inputs.size());
+    for (const ir::ValueId input : compute.inputs) inputs.push_back(LocalType(program_, input));
+    const ir::TensorType output = LocalType(program_, compute.output);
+    arithmetic_ += ArithmeticSeconds(cluster_, definition, inputs, output, compute.attributes);
     for (size_t i = 0; i < inputs.size(); ++i) {
-      touched.emplace_back(compute->inputs[i], ir::BytesTouched(definition, inputs, output, static_cast<int>(i)));
+      Touch(compute.inputs[i], ir::BytesTouched(definition, inputs, output, static_cast<int>(i)));
     }
-    touched.emplace_back(compute->output, ir::BytesTouched(definition, inputs, output, -1));
-    return touched;
+    Touch(compute.output, ir::BytesTouched(definition, inputs, output, -1));
   }
-  for (const ir::ValueId value : ir::Reads(step)) touched.emplace_back(value, LocalType(program, value).bytes());
-  for (const ir::ValueId value : ir::Writes(step)) touched.emplace_back(value, LocalType(program, value).bytes());
-  return touched;
-}
 
-// The bytes that the steps read from other steps, each value once, and the bytes that they write for others. What has
-// no memory is neither read nor written: the weights of attention, which its gradient makes again.
-Bytes BytesTouched(const ir::Program& program, const ir::Fusion& fusion, absl::Span<const int> steps) {
-  std::map<ir::ValueId, Bytes> most;
-  for (int step : steps) {
-    for (const auto& [value, bytes] : Touched(program, program.steps[static_cast<size_t>(step)])) {
-      if (!fusion.inside.contains(value)) most[value] = std::max(most[value], bytes);
+  // Each value is read or written once. What has no memory is neither read nor written: the weights of attention, which
+  // its gradient makes again.
+  void Touch(ir::ValueId value, Bytes bytes) {
+    if (fusion_.inside.contains(value)) return;
+    const auto own = std::find_if(touched_.begin(), touched_.end(), [&](const auto& t) { return t.first == value; });
+    if (own == touched_.end()) {
+      touched_.emplace_back(value, bytes);
+    } else {
+      own->second = std::max(own->second, bytes);
     }
   }
-  Bytes bytes;
-  for (const auto& [value, own] : most) bytes += own;
-  return bytes;
-}
+
+  const ir::Program& program_;
+  const ir::Fusion& fusion_;
+  const Cluster& cluster_;
+  Seconds arithmetic_{0};
+  std::vector<std::pair<ir::ValueId, Bytes>> touched_;
+};
 
 // The time of a stage of computes.
 Seconds KernelTime(const ir::Program& program, const ir::Fusion& fusion, absl::Span<const int> steps,
                    const Cluster& cluster) {
   if (steps.size() == 1 && ir::IsAlias(program.steps[static_cast<size_t>(steps[0])])) return Seconds(0);
-  Seconds arithmetic{0};
-  for (int step : steps) {
-    // A sum over micro-batches takes as long as its memory.
-    const ir::Compute* compute = ir::ComputeOf(program.steps[static_cast<size_t>(step)]);
-    if (compute != nullptr) arithmetic += Arithmetic(program, *compute, cluster);
-  }
-  return KernelSeconds(cluster, arithmetic, BytesTouched(program, fusion, steps));
+  Kernel kernel(program, fusion, cluster);
+  for (int step : steps) kernel.Add(program.steps[static_cast<size_t>(step)]);
+  return kernel.Time();
 }
 
 // What a step touches, each value once.

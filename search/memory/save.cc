@@ -271,6 +271,7 @@ std::optional<Bytes> Saver::MakeProgram(const ir::Plan& searched, const PlanOrig
     at_least = std::min(at_least, candidate->at_least);
   }
   if (origin.improved.has_value() && !best_.MayBe(plan, at_least)) return std::nullopt;
+  const bool fits_as_made = PeakOf(*made) <= task_.limit.bytes;
   MoveStepsToFit(task_.limit.bytes, asked, *made);
   const bool fits = PeakOf(*made) <= task_.limit.bytes;
   if (is_first) examined.peak = PeakOf(*made);
@@ -282,7 +283,8 @@ std::optional<Bytes> Saver::MakeProgram(const ir::Plan& searched, const PlanOrig
     // Programs of small models are measured with each number of micro-batches.
     if (!is_small_) least = found;
   }
-  Offer(std::move(asked), *std::move(made), origin);
+  // Where steps were moved, it takes another time.
+  Offer(std::move(asked), *std::move(made), origin, fits_as_made ? std::optional(seconds) : std::nullopt);
   if (candidate.has_value() && may_be_best) {
     candidate->fits = fits;
     candidates_.push_back(*std::move(candidate));
@@ -358,11 +360,12 @@ Saver::Offered Saver::OfferChoice(const RecomputeChoice& choice, const ir::Plan&
   return Offer(std::move(thrifty), std::move(program), origin);
 }
 
-Saver::Offered Saver::Offer(ir::Plan plan, PlannedProgram program, const PlanOrigin& origin) {
+Saver::Offered Saver::Offer(ir::Plan plan, PlannedProgram program, const PlanOrigin& origin,
+                            std::optional<Seconds> seconds) {
   const Bytes peak = PeakOf(program);
   Offered offered{.peak = peak};
   if (peak <= task_.limit.bytes) {
-    offered.seconds = SecondsOf(program);
+    offered.seconds = seconds.has_value() ? seconds : SecondsOf(program);
     best_.Offer({.plan = std::move(plan),
                  .program = std::move(program),
                  .weight = origin.weight,

@@ -108,7 +108,9 @@ class Saver {
   Candidate CandidateOf(const ir::Plan& plan, const PlannedProgram& program, const PlanOrigin& origin) const;
   Bytes Recompute(const ir::Plan& plan, const PlannedProgram& program, Seconds seconds, const PlanOrigin& origin);
   bool OfferWithin(const Deferred& own);
-  Offered Offer(ir::Plan plan, PlannedProgram program, const PlanOrigin& origin);
+  // `seconds`: what a step of the program takes, where that is known.
+  Offered Offer(ir::Plan plan, PlannedProgram program, const PlanOrigin& origin,
+                std::optional<Seconds> seconds = std::nullopt);
   // A little less than the limit is asked for, so that few attempts are needed.
   Bytes Reserve() const { return Bytes(task_.limit.bytes.value() / 256); }
   // What certainly does not fit.

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -107,21 +108,22 @@ std::vector<int> JoinedStacks(const ir::Graph& graph, const Layers& layers, Join
   return first;
 }
 
-// The layers that the number at `depth` of the names tells apart.
-Layers LayersOf(const ir::Graph& graph, size_t depth, Join join) {
+// The layers that the number at `depth` of the ops' names tells apart.
+Layers LayersOf(const ir::Graph& graph, const IdVector<ir::OpId, LayerName>& names, size_t depth, Join join) {
   Layers layers;
   std::map<LoopName, int> stacks;
-  std::map<LoopName, int> places;  // By the names without the layer's number.
+  absl::flat_hash_map<LoopName, int> places;  // By the names without the layer's number.
   for (const ir::Op& op : graph.ops) {
-    LayerName name = LayerNameOf(op.name);
+    const LayerName& name = names[op.id];
     if (name.numbers.size() <= depth) {
       layers.positions.push_back({});
       continue;
     }
     const int stack = stacks.emplace(LoopOf(name, depth), static_cast<int>(stacks.size())).first->second;
     const int64_t layer = name.numbers[depth];
-    name.numbers.erase(name.numbers.begin() + static_cast<std::ptrdiff_t>(depth));
-    const auto place = places.emplace(LoopName(std::move(name.place), std::move(name.numbers)), places.size()).first;
+    LoopName others(name.place, name.numbers);
+    others.second.erase(others.second.begin() + static_cast<std::ptrdiff_t>(depth));
+    const auto place = places.emplace(std::move(others), places.size()).first;
     layers.positions.push_back({.stack = stack, .layer = layer, .place = place->second});
     layers.stacks.resize(stacks.size());
     layers.stacks[static_cast<size_t>(stack)][layer].emplace(place->second, op.id);
@@ -147,11 +149,11 @@ bool MayDiffer(const std::string& attribute) {
 }
 
 bool HaveEqualAttributes(const ir::Op& a, const ir::Op& b) {
-  return a.attributes.values.size() == b.attributes.values.size() &&
-         std::equal(a.attributes.values.begin(), a.attributes.values.end(), b.attributes.values.begin(),
-                    [](const auto& x, const auto& y) {
-                      return x.first == y.first && (x.second == y.second || MayDiffer(x.first));
-                    });
+  const ir::Attributes::Values &of_a = a.attributes.values(), &of_b = b.attributes.values();
+  return &of_a == &of_b ||
+         std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end(), [](const auto& x, const auto& y) {
+           return x.first == y.first && (x.second == y.second || MayDiffer(x.first));
+         });
 }
 
 class Comparison {
@@ -385,9 +387,11 @@ EqualLayers FindEqualLayers(const ir::Graph& graph) {
   const auto size = [](const EqualLayers& equal) {
     return equal.count() > 0 ? equal.count() * equal.ops[0].size() : 0;
   };
+  IdVector<ir::OpId, LayerName> names;
+  for (const ir::Op& op : graph.ops) names.push_back(LayerNameOf(op.name));
   for (size_t depth = 0; depth < kDepths; ++depth) {
     for (const Join join : {Join::kOfOneLoop, Join::kApart}) {
-      const Layers layers = LayersOf(graph, depth, join);
+      const Layers layers = LayersOf(graph, names, depth, join);
       const Comparison comparison(graph, layers);
       for (const Stack& stack : layers.stacks) {
         EqualLayers run = LongestRun(stack, comparison);

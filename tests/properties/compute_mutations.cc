@@ -182,11 +182,11 @@ bool PassForgotten(ir::Program& program, size_t at) {
 bool AnotherNumber(ir::Program& program, size_t at) {
   ir::Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
-  for (auto& [name, value] : compute->attributes.values) {
-    if (double* number = std::get_if<double>(&value)) {
-      *number = *number * 1.5 + 0.25;
-      return true;
-    }
+  for (const auto& [name, value] : compute->attributes.values()) {
+    const double* const number = std::get_if<double>(&value);
+    if (number == nullptr) continue;
+    compute->attributes.SetNamed(name, *number * 1.5 + 0.25);
+    return true;
   }
   return false;
 }

@@ -30,7 +30,7 @@ std::string RankOps(const Analyzed& analyzed) {
   for (const ir::Op& op : graph.ops) {
     if (ir::DefinitionOf(op).rank_use == ir::RankUse::kNone) continue;
     absl::StrAppend(&text, op.name, ": ", op.type.ToString());
-    for (const auto& [name, value] : op.attributes.values) {
+    for (const auto& [name, value] : op.attributes.values()) {
       absl::StrAppend(&text, " ", name, "=");
       if (const auto* word = std::get_if<std::string>(&value)) absl::StrAppend(&text, *word);
       if (const auto* number = std::get_if<int64_t>(&value)) absl::StrAppend(&text, *number);

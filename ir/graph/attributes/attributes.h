@@ -10,6 +10,7 @@
 
 #include <initializer_list>
 #include <map>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -56,12 +57,17 @@ struct AttributeSetting {
 };
 
 // Ordered by name. An attribute with its default value is absent or present, but always the same for one kind of op:
-// the builder of graphs (ir/graph/ops/builder.h) fills in the defaults.
-struct Attributes {
-  std::map<std::string, AttributeValue> values;
+// the builder of graphs (ir/graph/ops/builder.h) fills in the defaults. Copies share the values, because programs have
+// many ops with the same ones; what is changed is no longer shared.
+class Attributes {
+ public:
+  using Values = std::map<std::string, AttributeValue>;
 
   Attributes() = default;
   Attributes(std::initializer_list<AttributeSetting> settings);
+  explicit Attributes(Values values);
+
+  const Values& values() const { return values_ == nullptr ? NoValues() : *values_; }
 
   // REQUIRES: present, with the type of the key.
   template <typename T>
@@ -71,17 +77,19 @@ struct Attributes {
 
   template <typename T>
   void Set(Attribute<T> key, std::type_identity_t<T> value) {
-    values[key.name] = AttributeStorage<T>::Store(std::move(value));
+    SetNamed(key.name, AttributeStorage<T>::Store(std::move(value)));
   }
+  void SetNamed(const std::string& name, AttributeValue value);
 
   template <typename T>
   void Erase(Attribute<T> key) {
-    values.erase(key.name);
+    EraseNamed(key.name);
   }
+  void EraseNamed(const std::string& name);
 
   template <typename T>
   bool Has(Attribute<T> key) const {
-    return values.count(key.name) > 0;
+    return values().count(key.name) > 0;
   }
 
   // The value of a flag that not all ops have: false where it is absent.
@@ -90,21 +98,24 @@ struct Attributes {
   // Only the attributes of `keys`. REQUIRES: present.
   template <typename... T>
   Attributes Only(Attribute<T>... keys) const {
-    Attributes result;
-    (result.Set(keys, Get(keys)), ...);
-    return result;
+    Values only;
+    (only.emplace(keys.name, ValueOf(keys.name, IndexOf<T>())), ...);
+    return Attributes(std::move(only));
   }
 
-  bool operator==(const Attributes&) const = default;
+  bool operator==(const Attributes& other) const { return values_ == other.values_ || values() == other.values(); }
 
  private:
   template <typename T>
   static size_t IndexOf() {
     return AttributeValue(std::in_place_type<typename AttributeStorage<T>::Stored>).index();
   }
+  static const Values& NoValues();
 
   // CHECKs that `name` is present with the type of that index.
   const AttributeValue& ValueOf(const char* name, size_t index) const;
+
+  std::shared_ptr<const Values> values_;  // Null where there are none.
 };
 
 }  // namespace cleave::ir

@@ -38,7 +38,7 @@ TEST(AttributesTest, OnlySomeKeys) {
 TEST(AttributesTest, WhatIsNotThereIsABug) {
   Attributes attributes;
   EXPECT_DEATH(attributes.Get(attribute::kAxis), "no attribute axis");
-  attributes.values["axis"] = 0.5;
+  attributes.SetNamed("axis", 0.5);
   EXPECT_DEATH(attributes.Get(attribute::kAxis), "attribute axis has another type");
 }
 

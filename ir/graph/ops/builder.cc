@@ -7,6 +7,7 @@
 namespace cleave::ir {
 
 GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
+  by_name_.reserve(graph_.ops.size());
   for (const Op& op : graph_.ops) by_name_[op.name] = op.id;
 }
 
@@ -15,6 +16,7 @@ std::variant<OpId, OpError> GraphBuilder::TryAdd(OpKind kind, std::vector<OpId> 
   const OpDefinition& definition = DefinitionOf(kind);
   if (auto error = CompleteAttributes(definition, inputs.size(), attributes)) return *std::move(error);
   std::vector<TensorType> types;
+  types.reserve(inputs.size());
   for (OpId input : inputs) {
     CLEAVE_CHECK(graph_.ops.contains(input)) << "input " << input.value() << " of " << name << " does not exist";
     types.push_back(graph_.op(input).type);
@@ -52,11 +54,16 @@ std::vector<Op> GraphBuilder::RemoveFrom(OpId first) {
   return removed;
 }
 
+std::optional<OpId> GraphBuilder::Find(absl::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? std::nullopt : std::make_optional(found->second);
+}
+
 Graph GraphBuilder::Build() && { return std::move(graph_); }
 
 std::string GraphBuilder::UniqueName(const std::string& wish) {
   std::string name = wish;
-  while (by_name_.count(name) > 0) name = absl::StrCat(wish, "_", ++last_suffix_[wish]);
+  while (by_name_.contains(name)) name = absl::StrCat(wish, "_", ++last_suffix_[wish]);
   return name;
 }
 

@@ -6,12 +6,14 @@
 #ifndef CLEAVE_IR_GRAPH_OPS_BUILDER_H_
 #define CLEAVE_IR_GRAPH_OPS_BUILDER_H_
 
-#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "ir/graph/graph.h"
 #include "ir/graph/ops/ops.h"
 
@@ -42,15 +44,17 @@ class GraphBuilder {
   const Graph& graph() const { return graph_; }
   Graph& mutable_graph() { return graph_; }
   const TensorType& type(OpId id) const { return graph_.op(id).type; }
+  // REQUIRES: no op of `mutable_graph()` was given another name.
+  std::optional<OpId> Find(absl::string_view name) const;
   Graph Build() &&;
 
  private:
   std::string UniqueName(const std::string& wish);
 
   Graph graph_;
-  std::map<std::string, OpId> by_name_;
-  std::map<std::string, int64_t>
-      last_suffix_;  // For the names that were taken: makes many equal wishes take linear time.
+  absl::flat_hash_map<std::string, OpId> by_name_;
+  // For the names that were taken: makes many equal wishes take linear time.
+  absl::flat_hash_map<std::string, int64_t> last_suffix_;
   Phase phase_ = Phase::kForward;
   int line_ = 0;
 };

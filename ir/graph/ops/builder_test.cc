@@ -161,7 +161,7 @@ TEST(VerifyTest, FindsWhatIsWrong) {
             Errors{"%1 (y): input %1 does not stand before it"});
   EXPECT_EQ(Spoiled([](Graph& graph) { graph.ops[OpId(1)].type.shape = {4}; }),
             Errors{"%1 (y): is f32[4], inferred f32[4, 3]"});
-  EXPECT_EQ(Spoiled([](Graph& graph) { graph.ops[OpId(2)].attributes.values.erase("axes"); }),
+  EXPECT_EQ(Spoiled([](Graph& graph) { graph.ops[OpId(2)].attributes.EraseNamed("axes"); }),
             Errors{"%2 (loss): attributes with defaults are missing"});
   EXPECT_EQ(Spoiled([](Graph& graph) { graph.loss = OpId(1); }), Errors{"the loss is f32[4, 3], not a scalar"});
   EXPECT_EQ(Spoiled([](Graph& graph) { graph.updates = {{.state = OpId(1), .value = OpId(1)}}; }),

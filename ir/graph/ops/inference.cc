@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/check/check.h"
 #include "base/text/text.h"
 
@@ -218,7 +219,9 @@ OpError AttributeError(std::string message) {
 std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t input_count, Attributes& attributes) {
   size_t least = 0;
   size_t most = 0;
-  std::vector<std::string> known;
+  std::vector<absl::string_view> known;
+  Attributes::Values missing;
+  const Attributes::Values& values = attributes.values();
   for (const Argument& argument : definition.signature) {
     switch (argument.kind) {
       case ArgumentKind::kTensor:
@@ -243,13 +246,13 @@ std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t
         break;
     }
     known.push_back(argument.name);
-    const auto found = attributes.values.find(argument.name);
-    if (found == attributes.values.end()) {
+    const auto found = values.find(argument.name);
+    if (found == values.end()) {
       if (!argument.default_value.has_value()) {
         if (argument.internal) continue;
         return AttributeError(absl::StrCat("`", definition.name(), "` needs `", argument.name, "`"));
       }
-      attributes.values[argument.name] = *argument.default_value;
+      missing[argument.name] = *argument.default_value;
     } else if (argument.kind == ArgumentKind::kDType && !IsDType(found->second)) {
       OpError error =
           AttributeError(absl::StrCat("`", argument.name, "` of `", definition.name(), "` is no element type"));
@@ -259,7 +262,7 @@ std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t
       return AttributeError(absl::StrCat("`", argument.name, "` of `", definition.name(), "` has another type"));
     }
   }
-  for (const auto& [name, value] : attributes.values) {
+  for (const auto& [name, value] : values) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       return AttributeError(absl::StrCat("`", definition.name(), "` has no `", name, "`"));
     }
@@ -268,6 +271,10 @@ std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t
     return AttributeError(absl::StrCat("`", definition.name(), "` takes ", most == SIZE_MAX ? "at least " : "",
                                        Plural(static_cast<int64_t>(input_count < least ? least : most), "tensor"),
                                        ", found ", input_count));
+  }
+  if (!missing.empty()) {
+    missing.insert(values.begin(), values.end());
+    attributes = Attributes(std::move(missing));
   }
   return std::nullopt;
 }

@@ -17,12 +17,9 @@ void AppendType(const TensorType& type, std::vector<int64_t>& key) {
 
 const Rule& RuleTable::Of(OpKind kind, absl::Span<const TensorType* const> inputs, const TensorType& output,
                           const Attributes& attributes) {
-  key_.assign(1, static_cast<int64_t>(kind));
-  for (const TensorType* input : inputs) AppendType(*input, key_);
-  AppendType(output, key_);
-  std::vector<Entry>& entries = entries_[key_];
+  std::vector<Entry>& entries = EntriesOf(kind, inputs, output);
   for (const Entry& entry : entries) {
-    if (entry.attributes.values == attributes.values) return *entry.rule;
+    if (entry.attributes == attributes) return *entry.rule;
   }
   std::vector<TensorType> types;
   for (const TensorType* input : inputs) types.push_back(*input);
@@ -32,10 +29,34 @@ const Rule& RuleTable::Of(OpKind kind, absl::Span<const TensorType* const> input
   return *entries.back().rule;
 }
 
+const Rule* RuleTable::Known(OpKind kind, absl::Span<const TensorType* const> inputs, const TensorType& output,
+                             const Attributes& attributes) {
+  for (const Entry& entry : EntriesOf(kind, inputs, output)) {
+    if (entry.attributes == attributes) return entry.rule.get();
+  }
+  return nullptr;
+}
+
 const Rule& RuleTable::Of(const Graph& graph, const Op& op) {
+  return Of(op.kind, InputTypes(graph, op), op.type, op.attributes);
+}
+
+const Rule* RuleTable::Known(const Graph& graph, const Op& op) {
+  return Known(op.kind, InputTypes(graph, op), op.type, op.attributes);
+}
+
+std::vector<RuleTable::Entry>& RuleTable::EntriesOf(OpKind kind, absl::Span<const TensorType* const> inputs,
+                                                    const TensorType& output) {
+  key_.assign(1, static_cast<int64_t>(kind));
+  for (const TensorType* input : inputs) AppendType(*input, key_);
+  AppendType(output, key_);
+  return entries_[key_];
+}
+
+absl::Span<const TensorType* const> RuleTable::InputTypes(const Graph& graph, const Op& op) {
   inputs_.clear();
   for (const OpId input : op.inputs) inputs_.push_back(&graph.op(input).type);
-  return Of(op.kind, inputs_, op.type, op.attributes);
+  return inputs_;
 }
 
 }  // namespace cleave::ir

@@ -23,8 +23,12 @@ class RuleTable {
  public:
   // Valid as long as the table; the same object for ops that share it.
   const Rule& Of(const Graph& graph, const Op& op);
+  // The same, or null where it has not been made.
+  const Rule* Known(const Graph& graph, const Op& op);
   const Rule& Of(OpKind kind, absl::Span<const TensorType* const> inputs, const TensorType& output,
                  const Attributes& attributes);
+  const Rule* Known(OpKind kind, absl::Span<const TensorType* const> inputs, const TensorType& output,
+                    const Attributes& attributes);
 
   // The number of rules that were made.
   int64_t size() const { return size_; }
@@ -34,6 +38,10 @@ class RuleTable {
     Attributes attributes;
     std::unique_ptr<const Rule> rule;
   };
+
+  // Those of the kind and the types.
+  std::vector<Entry>& EntriesOf(OpKind kind, absl::Span<const TensorType* const> inputs, const TensorType& output);
+  absl::Span<const TensorType* const> InputTypes(const Graph& graph, const Op& op);
 
   // Per kind and types, written as numbers.
   absl::flat_hash_map<std::vector<int64_t>, std::vector<Entry>> entries_;

@@ -1,13 +1,15 @@
-#include <map>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/text/text.h"
 #include "ir/graph/graph.h"
 #include "ir/graph/manual/manual.h"
 #include "ir/graph/ops/inference.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/rule_table.h"
 #include "ir/graph/roles.h"
 
 namespace cleave::ir {
@@ -65,14 +67,16 @@ std::vector<std::string> FindVarianceErrors(const Graph& graph) {
   return errors;
 }
 
-// What is wrong with one op, given that the ops before it are valid; empty when nothing is.
-std::string FindOpError(const Graph& graph, const Op& op) {
+// What is wrong with one op, given that the ops before it are valid; empty when nothing is. `rules` are those of ops in
+// which nothing but ranks can be wrong.
+std::string FindOpError(const Graph& graph, const Op& op, RuleTable& rules) {
   const OpDefinition& definition = DefinitionOf(op);
   for (OpId input : op.inputs) {
     if (!graph.ops.contains(input) || input >= op.id) {
       return absl::StrCat("input %", input.value(), " does not stand before it");
     }
   }
+  if (rules.Known(graph, op) != nullptr) return FindRankError(graph, op);
   Attributes attributes = op.attributes;
   if (auto error = CompleteAttributes(definition, op.inputs.size(), attributes)) return error->message;
   if (attributes != op.attributes) return "attributes with defaults are missing";
@@ -84,15 +88,15 @@ std::string FindOpError(const Graph& graph, const Op& op) {
   if (std::string error = FindRankError(graph, op); !error.empty()) return error;
   std::vector<Shape> shapes;
   for (const TensorType& input : inputs) shapes.push_back(input.shape);
-  return FindRuleError(definition.rule(inputs, op.type, op.attributes), shapes, op.type.shape);
+  return FindRuleError(rules.Of(graph, op), shapes, op.type.shape);
 }
 
-std::string FindLinkError(const Graph& graph, const Op& op) {
+std::string FindLinkError(const Graph& graph, const Op& op, RuleTable& rules) {
   if (op.gradient_of.has_value() && !graph.ops.contains(*op.gradient_of)) return "gradient_of names no op";
   if (!op.inherits.has_value()) return "";
   if (!graph.ops.contains(op.inherits->op) || op.inherits->op >= op.id) return "from names no op before it";
-  const Rule own = RuleOf(graph, op);
-  const Rule forward = RuleOf(graph, graph.op(op.inherits->op));
+  const Rule& own = rules.Of(graph, op);
+  const Rule& forward = rules.Of(graph, graph.op(op.inherits->op));
   if (op.inherits->factors.size() != own.factors.size()) {
     return absl::StrCat("from maps ", op.inherits->factors.size(), " factors of ", own.factors.size());
   }
@@ -147,7 +151,8 @@ std::vector<std::string> VerifyGraph(const Graph& graph) {
     errors.push_back(absl::StrCat("rank axis `", axis.name, "` of ", axis.size));
   }
   if (!errors.empty()) return errors;
-  std::map<std::string, OpId> names;
+  RuleTable rules;
+  absl::flat_hash_set<absl::string_view> names;
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[OpId(static_cast<int64_t>(i))];
     const std::string place = absl::StrCat("%", i, " (", op.name, "): ");
@@ -156,13 +161,13 @@ std::vector<std::string> VerifyGraph(const Graph& graph) {
       return errors;
     }
     if (op.name.empty()) errors.push_back(absl::StrCat(place, "it has no name"));
-    if (!names.emplace(op.name, op.id).second) errors.push_back(absl::StrCat(place, "its name is taken"));
-    if (std::string error = FindOpError(graph, op); !error.empty()) {
+    if (!names.insert(op.name).second) errors.push_back(absl::StrCat(place, "its name is taken"));
+    if (std::string error = FindOpError(graph, op, rules); !error.empty()) {
       errors.push_back(place + error);
       // The following checks may depend on this one.
       return errors;
     }
-    if (std::string error = FindLinkError(graph, op); !error.empty()) errors.push_back(place + error);
+    if (std::string error = FindLinkError(graph, op, rules); !error.empty()) errors.push_back(place + error);
   }
   FindRoleErrors(graph, errors);
   if (graph.is_manual() && errors.empty()) errors = FindVarianceErrors(graph);

@@ -76,10 +76,10 @@ std::vector<Use> HugeUses(const Sample& sample) {
       }
     }
   }
-  for (const auto& [name, value] : sample.attributes.values) {
+  for (const auto& [name, value] : sample.attributes.values()) {
     const auto replace = [&uses, &original, &name = name](AttributeValue other) {
       uses.push_back(original);
-      uses.back().attributes.values[name] = std::move(other);
+      uses.back().attributes.SetNamed(name, std::move(other));
     };
     if (std::holds_alternative<int64_t>(value)) {
       for (int64_t huge : kHugeInts) replace(huge);

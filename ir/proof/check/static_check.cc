@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "base/match/match.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/rule_table.h"
 #include "ir/proof/check/check.h"
 #include "ir/proof/check/messages.h"
 #include "ir/proof/check/schedule_check.h"
@@ -306,6 +307,7 @@ class StaticCheck {
 
   bool MakesItsType(const Compute& compute) const {
     std::vector<TensorType> types;
+    types.reserve(compute.inputs.size());
     for (ValueId input : compute.inputs) types.push_back(value(input).type);
     const InferResult result = DefinitionOf(compute.kind).infer(types, compute.attributes);
     const TensorType* type = std::get_if<TensorType>(&result);
@@ -314,7 +316,7 @@ class StaticCheck {
 
   void CheckCompute(const Compute& compute) {
     if (!MakesItsType(compute)) return Find("its value has another type than the op makes");
-    const Rule rule = RuleOf(program_, compute);
+    const Rule& rule = RuleOf(program_, compute, rules_);
     if (const absl::Status valid = VerifyStrategy(compute.strategy, rule, program_.mesh); !valid.ok()) {
       return Find(std::string(valid.message()));
     }
@@ -519,6 +521,7 @@ class StaticCheck {
   }
 
   const Program& program_;
+  RuleTable rules_;
   IdVector<ValueId, char> written_;
   IdVector<ValueId, char> is_source_;
   IdVector<ValueId, char> is_on_host_;

@@ -40,7 +40,7 @@ class Tracer {
       if (op.kind == OpKind::kInput && op.type.rank() == 0) {
         uses_.obstacle = {.op = op.id, .reader = op.id};
       } else if (op.kind == OpKind::kInput) {
-        uses_.ops[op.id] = {.kind = Kind::kEach, .index = RuleOf(graph_, op).output[0][0]};
+        uses_.ops[op.id] = {.kind = Kind::kEach, .index = rules_.Of(graph_, op).output[0][0]};
         values_[op.id] = {.kind = Dependence::Kind::kSample, .dimension = 0};
       } else {
         Trace(op);
@@ -83,7 +83,7 @@ class Tracer {
   Dependence WholeOf(const Op& op) const { return {.kind = Dependence::Kind::kWhole, .sum = SumOf(op)}; }
 
   // The linear group that has exactly those inputs that are parts of sums.
-  std::optional<int> LinearGroupOf(const Op& op) const {
+  std::optional<int> LinearGroupOf(const Op& op) {
     if (Reads(op, Dependence::Kind::kWhole)) return std::nullopt;
     std::vector<int> parts;
     for (size_t i = 0; i < op.inputs.size(); ++i) {
@@ -91,7 +91,7 @@ class Tracer {
       if (!values_[op.inputs[i]].adds) return std::nullopt;
       parts.push_back(static_cast<int>(i));
     }
-    const Rule rule = RuleOf(graph_, op);
+    const Rule& rule = rules_.Of(graph_, op);
     for (size_t g = 0; g < rule.linear.size(); ++g) {
       if (rule.linear[g] == parts) return static_cast<int>(g);
     }
@@ -107,7 +107,7 @@ class Tracer {
       uses_.obstacle = {.op = SumOf(op), .reader = op.id};
       return;
     }
-    const Rule rule = RuleOf(graph_, op);
+    const Rule& rule = rules_.Of(graph_, op);
     const std::optional<int> factor = SampleFactorOf(op, rule);
     if (!factor.has_value() || !TraceFactor(op, rule, *factor)) uses_.obstacle = {.op = op.id, .reader = op.id};
   }
@@ -150,6 +150,7 @@ class Tracer {
   }
 
   const Graph& graph_;
+  RuleTable rules_;
   IdVector<OpId, Dependence> values_;
   BatchUses uses_;
 };
@@ -242,8 +243,9 @@ std::optional<MicroBatchRefusal> FindRefusal(const Graph& graph, const Plan& pla
 std::optional<MicroBatchRefusal> FindRefusal(const Graph& graph, int64_t count) {
   Plan plan;
   plan.micro_batches = count;
+  RuleTable rules;
   for (const Op& op : graph.ops) {
-    plan.ops.push_back({.strategy = Strategy::Replicated(RuleOf(graph, op)), .output = std::nullopt});
+    plan.ops.push_back({.strategy = Strategy::Replicated(rules.Of(graph, op)), .output = std::nullopt});
   }
   return FindRefusal(graph, plan);
 }

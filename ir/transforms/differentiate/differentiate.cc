@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "base/status/status_macros.h"
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/rule_table.h"
 #include "ir/transforms/differentiate/contributions.h"
 #include "ir/transforms/differentiate/inherit.h"
 
@@ -117,7 +119,7 @@ class Backward {
   }
 
   OpId OpNamed(const std::string& name) const {
-    const std::optional<OpId> op = builder_.graph().Find(name);
+    const std::optional<OpId> op = builder_.Find(name);
     CLEAVE_CHECK(op.has_value()) << "no `" << name << "` to update or to differentiate";
     return *op;
   }
@@ -180,7 +182,7 @@ class Backward {
                      .first = OpId(static_cast<int64_t>(builder_.graph().ops.size())),
                      .gradients = {}};
     made.gradients = definition.gradient(builder_, op, gradient);
-    SetInheritance(builder_.mutable_graph(), made);
+    SetInheritance(builder_.mutable_graph(), made, rules_);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       if (made.gradients[i].has_value() && of_parameters_.count(op.inputs[i]) > 0) {
         contributions_->Add(op, i, *made.gradients[i]);
@@ -190,6 +192,7 @@ class Backward {
   }
 
   GraphBuilder builder_;
+  RuleTable rules_;
   OpSet of_parameters_;  // What Run is about, as the next one.
   std::optional<Contributions> contributions_;
   std::map<OpId, OpId> gradients_;
@@ -225,7 +228,8 @@ Graph WithoutUnused(Graph graph, OpId first) {
 
 // Names whole gradients after the value that they belong to.
 void NameGradients(Graph& graph) {
-  std::set<std::string> taken;
+  absl::flat_hash_set<std::string> taken;
+  taken.reserve(graph.ops.size());
   for (const Op& op : graph.ops) taken.insert(op.name);
   for (Op& op : graph.ops) {
     if (!op.gradient_of.has_value()) continue;

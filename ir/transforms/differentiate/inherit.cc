@@ -2,8 +2,6 @@
 
 #include <map>
 
-#include "ir/graph/ops/ops.h"
-
 namespace cleave::ir {
 namespace {
 
@@ -12,8 +10,8 @@ using Labels = std::vector<FactorList>;
 
 class Labeller {
  public:
-  Labeller(const Graph& graph, const GradientOps& made)
-      : graph_(graph), made_(made), forward_rule_(RuleOf(graph, graph.op(made.forward))) {
+  Labeller(const Graph& graph, const GradientOps& made, RuleTable& rules)
+      : graph_(graph), made_(made), forward_rule_(rules.Of(graph, graph.op(made.forward))) {
     const Op& forward = graph.op(made.forward);
     // A value that is read twice has one label per use.
     for (size_t i = 0; i < forward.inputs.size(); ++i) labels_[forward.inputs[i]].push_back(forward_rule_.inputs[i]);
@@ -25,8 +23,8 @@ class Labeller {
     }
     for (int32_t id = made.first.value(); id < static_cast<int32_t>(graph.ops.size()); ++id) {
       const OpId op(id);
-      rules_[op] = RuleOf(graph, graph.op(op));
-      maps_[op] = std::vector<int>(rules_[op].factors.size(), -1);
+      rules_[op] = &rules.Of(graph, graph.op(op));
+      maps_[op] = std::vector<int>(rules_[op]->factors.size(), -1);
     }
   }
 
@@ -41,7 +39,7 @@ class Labeller {
 
  private:
   void Visit(OpId id) {
-    const Rule& rule = rules_[id];
+    const Rule& rule = *rules_[id];
     std::vector<int>& map = maps_[id];
     const std::vector<OpId>& inputs = graph_.op(id).inputs;
     // Values with one label first: they tell which label of the others is meant.
@@ -123,16 +121,16 @@ class Labeller {
 
   const Graph& graph_;
   const GradientOps& made_;
-  Rule forward_rule_;
+  const Rule& forward_rule_;
   std::map<OpId, std::vector<Labels>> labels_;
-  std::map<OpId, Rule> rules_;
+  std::map<OpId, const Rule*> rules_;
   std::map<OpId, std::vector<int>> maps_;
 };
 
 }  // namespace
 
-void SetInheritance(Graph& graph, const GradientOps& made) {
-  const std::map<OpId, std::vector<int>> maps = Labeller(graph, made).Run();
+void SetInheritance(Graph& graph, const GradientOps& made, RuleTable& rules) {
+  const std::map<OpId, std::vector<int>> maps = Labeller(graph, made, rules).Run();
   for (const auto& [op, factors] : maps) {
     graph.ops[op].inherits = Inheritance{.op = made.forward, .factors = factors};
   }

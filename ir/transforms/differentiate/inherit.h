@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "ir/graph/ops/rule_table.h"
 
 namespace cleave::ir {
 
@@ -22,8 +23,8 @@ struct GradientOps {
   std::vector<std::optional<OpId>> gradients;  // By input.
 };
 
-// Sets Op::inherits of the ops that `made` names.
-void SetInheritance(Graph& graph, const GradientOps& made);
+// Sets Op::inherits of the ops that `made` names. `rules`: of ops of graphs.
+void SetInheritance(Graph& graph, const GradientOps& made, RuleTable& rules);
 
 }  // namespace cleave::ir
 

@@ -178,7 +178,7 @@ class Rewriter {
       const Strategy& strategy = form.strategies[built.id];
       std::vector<std::pair<AxisId, int>> passes;
       for (const PassThrough& pass : strategy.passes) passes.emplace_back(pass.axis, pass.group);
-      numbers.push_back(NumberIn(computations_, Computation(group, built.kind, built.attributes.values,
+      numbers.push_back(NumberIn(computations_, Computation(group, built.kind, built.attributes.values(),
                                                             std::move(inputs), strategy.cuts, std::move(passes))));
     }
     return numbers;

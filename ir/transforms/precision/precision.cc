@@ -7,10 +7,12 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/rule_table.h"
 #include "ir/graph/roles.h"
 #include "ir/transforms/precision/policy.h"
 
@@ -36,7 +38,12 @@ struct Demand {
 class Lowering {
  public:
   Lowering(const Graph& graph, DType narrow)
-      : old_(graph), types_(ChooseTypes(graph, narrow)), places_(graph.ops.size()) {
+      : old_(graph),
+        types_(ChooseTypes(graph, narrow)),
+        before_(graph.ops.size()),
+        behind_(graph.ops.size()),
+        places_(graph.ops.size()) {
+    taken_.reserve(graph.ops.size());
     for (const Op& op : graph.ops) taken_.insert(op.name);
     for (const Op& op : graph.ops) {
       for (size_t i = 0; i < op.inputs.size(); ++i) Demands(op, i);
@@ -129,7 +136,7 @@ class Lowering {
 
   // A backward cast of `value` is cut like the forward cast that it mirrors, else like `value`. Nullopt within a sum of
   // gradients, of which the cast is a part.
-  std::optional<Inheritance> InheritanceOf(const Op& value) const {
+  std::optional<Inheritance> InheritanceOf(const Op& value) {
     const std::optional<OpId> forward = value.phase == Phase::kForward ? value.id : value.gradient_of;
     if (forward.has_value()) {
       const auto mirrored = forward_casts_.find(*forward);
@@ -141,20 +148,20 @@ class Lowering {
     }
     if (value.inherits.has_value()) {
       return Inheritance{.op = places_[value.inherits->op],
-                         .factors = FactorsOf(RuleOf(old_, value).output, value.inherits->factors)};
+                         .factors = FactorsOf(rules_.Of(old_, value).output, value.inherits->factors)};
     }
     if (!forward.has_value()) return std::nullopt;
-    return Inheritance{.op = places_[*forward], .factors = FactorsOf(RuleOf(old_, old_.op(*forward)).output, {})};
+    return Inheritance{.op = places_[*forward], .factors = FactorsOf(rules_.Of(old_, old_.op(*forward)).output, {})};
   }
 
   // For the cast of a source: it is cut like its first reader.
-  std::optional<Inheritance> InheritanceOfReader(const Wanted& wanted) const {
+  std::optional<Inheritance> InheritanceOfReader(const Wanted& wanted) {
     const Op& reader = old_.op(demands_.at(wanted).first_reader);
     if (!reader.inherits.has_value()) return std::nullopt;
     const auto input = std::find(reader.inputs.begin(), reader.inputs.end(), wanted.value) - reader.inputs.begin();
     return Inheritance{
         .op = places_[reader.inherits->op],
-        .factors = FactorsOf(RuleOf(old_, reader).inputs[static_cast<size_t>(input)], reader.inherits->factors)};
+        .factors = FactorsOf(rules_.Of(old_, reader).inputs[static_cast<size_t>(input)], reader.inherits->factors)};
   }
 
   // Per dimension its most major factor, through `map` where there is one.
@@ -195,9 +202,10 @@ class Lowering {
   const Graph& old_;
   const IdVector<OpId, Types16> types_;
   std::map<Wanted, Demand> demands_;
-  std::map<OpId, std::vector<Wanted>> before_;  // By the op before which they are placed.
-  std::map<OpId, std::vector<Wanted>> behind_;
-  std::set<std::string> taken_;
+  IdVector<OpId, std::vector<Wanted>> before_;  // By the op before which they are placed.
+  IdVector<OpId, std::vector<Wanted>> behind_;
+  absl::flat_hash_set<std::string> taken_;
+  RuleTable rules_;
   GraphBuilder builder_;
   IdVector<OpId, OpId> places_;
   std::map<Wanted, OpId> cast_of_;
