@@ -3,6 +3,7 @@
 #include "search/pipeline.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/check/check.h"
+#include "base/parallel/parallel.h"
 #include "base/text/text.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
@@ -100,7 +102,7 @@ class Staging {
   // errors where none fits. With more micro-batches the bubble gets smaller, until products are too small to be fast:
   // so times fall and then rise, and what is slower than its neighbour ends the search on that side.
   std::optional<Candidate> Search(std::optional<Seconds> below, Diagnostics& diagnostics) const {
-    constexpr int64_t kStart = 8;  // Times the stages, or the next fewer.
+    constexpr int64_t kStart = 16;  // Times the stages, or the next fewer.
     const std::vector<int64_t> counts = MicroBatchCounts();
     if (StagesPerRank() > 1 && (counts.empty() || counts.front() % stages_ != 0)) {
       diagnostics.Add(RefusedCount());
@@ -175,17 +177,22 @@ class Staging {
   }
 
   // Ascending. Empty only where each rank has several stages, and the batch cannot be taken in a multiple of `stages_`.
+  // Where some parts have a sample more than others, all wait for these: that is only tried where there is no number of
+  // equal parts for which the stages are enough.
   std::vector<int64_t> MicroBatchCounts() const {
     if (!options_.choose_micro_batches) return {options_.micro_batches};
-    std::vector<int64_t> counts;
-    const auto add = [&](int64_t count) {
-      if (StagesPerRank() > 1 && count % stages_ != 0) return;
-      if (!ir::FindRefusal(graph_, count).has_value()) counts.push_back(count);
-    };
-    add(1);
     // Small models take less time with few than with parts that are too small to be fast.
-    for (int64_t count = 2; count < stages_; count *= 2) add(count);
-    for (const int64_t times : {1, 2, 4, 8, 12, 16}) add(stages_ * times);
+    std::vector<int64_t> all = {1};
+    for (int64_t count = 2; count < stages_; count *= 2) all.push_back(count);
+    for (const int64_t times : {1, 2, 4, 8, 12, 16, 24, 32, 48, 64}) all.push_back(stages_ * times);
+    const int64_t samples = ir::BatchOf(graph_).value_or(1);
+    std::vector<int64_t> even;
+    absl::c_copy_if(all, std::back_inserter(even), [&](int64_t count) { return samples % count == 0; });
+    std::vector<int64_t> counts;
+    for (const int64_t count : even.back() < stages_ ? all : even) {
+      if (StagesPerRank() > 1 && count % stages_ != 0) continue;
+      if (!ir::FindRefusal(graph_, count).has_value()) counts.push_back(count);
+    }
     return counts;
   }
 
@@ -302,10 +309,12 @@ class Staging {
       besides.back() += peak - choice->PeakAsAsked();
     }
     for (int tries = 0; tries < kMostTries; ++tries) {
+      const auto cheapest = [&](size_t part) {
+        return choices[part] == nullptr ? std::optional(RecomputeChoice())
+                                        : choices[part]->Cheapest(limit_->bytes - besides[part]);
+      };
       ir::Plan plan = kept;
-      for (size_t part = 0; part < choices.size(); ++part) {
-        if (choices[part] == nullptr) continue;
-        const std::optional<RecomputeChoice> choice = choices[part]->Cheapest(limit_->bytes - besides[part]);
+      for (const std::optional<RecomputeChoice>& choice : MapInParallel(choices.size(), cheapest)) {
         if (!choice.has_value()) return std::nullopt;
         Apply(*choice, plan);
       }
@@ -352,9 +361,12 @@ class Staging {
     for (ir::OpPlan& op : plan.ops) {
       if (op.retention == ir::Retention::kOffload) op.retention = ir::Retention::kKeep;
     }
-    const absl::StatusOr<PlannedProgram> whole = ProgramOf(graph_, plan, options_.execution);
-    if (!whole.ok()) return NoProgram(plan, whole.status(), diagnostics);
-    const std::vector<int64_t> cuts = FastestCuts(TaskOf(plan, *whole), plan.micro_batches);
+    const bool is_made =
+        found.program.has_value() && plan.ops == found.plan.ops && plan.moves_steps == found.plan.moves_steps;
+    absl::StatusOr<PlannedProgram> other;
+    if (!is_made) other = ProgramOf(graph_, plan, options_.execution);
+    if (!is_made && !other.ok()) return NoProgram(plan, other.status(), diagnostics);
+    const std::vector<int64_t> cuts = FastestCuts(TaskOf(plan, is_made ? *found.program : *other), plan.micro_batches);
     if (static_cast<int64_t>(cuts.size()) + 1 != StagesInAll()) {
       diagnostics.Add(Refused(absl::StrCat("the model cannot be cut into ", StagesText(StagesInAll())),
                               pins_.settings.stages_span, "more than it has places for cuts"));

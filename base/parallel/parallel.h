@@ -1,14 +1,21 @@
 // Independent calculations, beside one another.
 //
 //   auto [few, more] = InParallel([&] { return ProgramOf(a); }, [&] { return ProgramOf(b); });
+//   std::vector<Program> all = MapInParallel(parts.size(), [&](size_t i) { return ProgramOf(parts[i]); });
 //
 // What they read must not change meanwhile, and what they give must not depend on which one is faster.
 #ifndef CLEAVE_BASE_PARALLEL_PARALLEL_H_
 #define CLEAVE_BASE_PARALLEL_PARALLEL_H_
 
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <future>
+#include <optional>
+#include <thread>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace cleave {
 
@@ -23,6 +30,28 @@ auto InParallel(First first, Others... others) {
         return std::tuple<decltype(result), decltype(future.get())...>(std::move(result), future.get()...);
       },
       running);
+}
+
+// of(0), of(1), …, of(count - 1), by as many threads as there are processors.
+template <typename Function>
+auto MapInParallel(size_t count, const Function& of) {
+  using Result = decltype(of(size_t{0}));
+  std::vector<std::optional<Result>> results(count);
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < count; i = next++) results[i].emplace(of(i));
+  };
+  std::vector<std::future<void>> running;
+  const size_t threads = std::min<size_t>(count, std::max(1U, std::thread::hardware_concurrency()));
+  for (size_t thread = 1; thread < threads; ++thread) {
+    running.push_back(std::async(std::launch::async | std::launch::deferred, work));
+  }
+  work();
+  for (std::future<void>& own : running) own.get();
+  std::vector<Result> all;
+  all.reserve(count);
+  for (std::optional<Result>& result : results) all.push_back(*std::move(result));
+  return all;
 }
 
 }  // namespace cleave

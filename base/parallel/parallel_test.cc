@@ -38,5 +38,13 @@ TEST(InParallelTest, RunsOne) {
   EXPECT_EQ(std::get<0>(InParallel([] { return 1; })), 1);
 }
 
+TEST(MapInParallelTest, GivesResultsInTheOrderOfTheirNumbers) {
+  const std::vector<std::unique_ptr<size_t>> squares =
+      MapInParallel(1000, [](size_t i) { return std::make_unique<size_t>(i * i); });
+  ASSERT_EQ(squares.size(), 1000);
+  for (size_t i = 0; i < squares.size(); ++i) EXPECT_EQ(*squares[i], i * i);
+  EXPECT_TRUE(MapInParallel(0, [](size_t i) { return i; }).empty());
+}
+
 }  // namespace
 }  // namespace cleave

@@ -1,21 +1,18 @@
 #include "search/cost/prices.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "base/units/units.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
 
 namespace cleave::search {
 
 bool MayLeaveIdle(const ir::Graph& training_graph, int64_t ranks, int64_t micro_batches, std::optional<bool> asked) {
   if (asked.has_value()) return *asked;
-  int64_t samples = 1;
-  for (const ir::Op& op : training_graph.ops) {
-    if (op.kind == ir::OpKind::kInput && op.type.rank() > 0) samples = std::max(samples, op.type.shape[0]);
-  }
-  return samples < ranks * micro_batches;
+  const std::optional<int64_t> batch = ir::BatchOf(training_graph);
+  return batch.has_value() && *batch < ranks * micro_batches;
 }
 
 std::string CostText(const Prices& prices, double cost) {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
+#include "base/parallel/parallel.h"
 #include "base/status/status_macros.h"
 #include "ir/graph/ops/rule_table.h"
 #include "ir/graph/row_updates/row_updates.h"
@@ -49,10 +50,12 @@ ir::OpId OwnerOf(const ir::Graph& graph, ir::OpId op) {
 // The programs of all stages of a pipeline.
 PlannedProgram StagedProgram(ir::Distributed distributed, ir::Program program, const Execution& execution) {
   PlannedProgram made{.distributed = std::move(distributed), .program = std::move(program), .memory = {}};
-  for (ir::Program& part : ir::ProgramsOfParts(made.program)) {
-    ir::MemoryPlan memory = ir::PlanMemory(made.distributed.graph, part, execution.fuse, execution.checkpoint);
-    made.parts.push_back({.program = std::move(part), .memory = std::move(memory)});
-  }
+  const auto part_of = [&](size_t part) {
+    ir::PartProgram own{.program = ir::ProgramOfPart(made.program, static_cast<int>(part)), .memory = {}};
+    own.memory = ir::PlanMemory(made.distributed.graph, own.program, execution.fuse, execution.checkpoint);
+    return own;
+  };
+  made.parts = MapInParallel(static_cast<size_t>(ir::PartCount(made.program)), part_of);
   const auto needs_less = [](const ir::PartProgram& a, const ir::PartProgram& b) {
     return a.memory.use.prediction.peak < b.memory.use.prediction.peak;
   };

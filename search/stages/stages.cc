@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 namespace cleave::search {
 namespace {
@@ -40,11 +41,16 @@ class Cutter {
     if (!free.has_value()) return {};
     Take(*free);
     const double sent = *std::max_element(sent_.begin(), sent_.end());
-    Look({.at_least = {.slowest = seconds_.back() / task_.stages, .late = 0},
+    Look({.at_least = {.slowest = LeastSlowest(), .late = 0},
           .at_most = {.sum = free->times.sum, .slowest = seconds_.back() + 2 * sent, .late = once_.back()}});
-    std::vector<int64_t> result;
-    for (const size_t end : best_.cuts) result.push_back(OpAt(end));
-    return result;
+    return OpsAt(best_.cuts);
+  }
+
+  // Those of the least sum among those with the fastest slowest stage.
+  std::vector<int64_t> OfLeastSlowest() && {
+    if (task_.places.size() < cuts_ || cuts_ == 0) return {};
+    const std::optional<Way> way = LeastSum({.slowest = LeastSlowest(), .late = kNone});
+    return way.has_value() ? OpsAt(way->cuts) : std::vector<int64_t>();
   }
 
   double StepOf(const std::vector<int64_t>& cuts) const {
@@ -67,12 +73,21 @@ class Cutter {
     if (end == 0) return 0;
     return end + 1 == ends_ ? static_cast<int64_t>(task_.seconds.size()) : task_.places[end - 1].op;
   }
+  std::vector<int64_t> OpsAt(const std::vector<size_t>& ends) const {
+    std::vector<int64_t> ops;
+    for (const size_t end : ends) ops.push_back(OpAt(end));
+    return ops;
+  }
   size_t EndAt(int64_t op) const {
     const auto place = std::find_if(task_.places.begin(), task_.places.end(),
                                     [&](const CutPlace& candidate) { return candidate.op == op; });
     return static_cast<size_t>(place - task_.places.begin()) + 1;
   }
-  bool IsAllowed(size_t cut, size_t end) const { return task_.ranges.empty() || task_.ranges[cut].Has(OpAt(end)); }
+  // Whether a stage, counted from 0, can end there.
+  bool CanEnd(size_t stage, size_t end) const {
+    if (stage == cuts_ || end + 1 == ends_) return stage == cuts_ && end + 1 == ends_;
+    return end > stage && (task_.ranges.empty() || task_.ranges[stage].Has(OpAt(end)));
+  }
   // By end: the sum of the numbers of the ops in front of it; 0 where there are none.
   std::vector<double> SumsTo(const std::vector<double>& numbers) const {
     std::vector<double> sums;
@@ -106,6 +121,24 @@ class Cutter {
   double Others() const { return static_cast<double>(task_.micro_batches - 1); }
   double StepOf(const Times& times) const { return times.sum + Others() * times.slowest + times.late; }
 
+  // The least time of the slowest stage of any cuts; kNone where there are none.
+  double LeastSlowest() const {
+    std::vector<double> slowest(ends_, kNone);  // Of the stages so far, of which the last one ends there.
+    slowest[0] = 0;
+    for (size_t stage = 0; stage <= cuts_; ++stage) {
+      std::vector<double> next(ends_, kNone);
+      for (size_t end = stage + 1; end < ends_; ++end) {
+        if (!CanEnd(stage, end)) continue;
+        for (size_t begin = end; begin-- > 0;) {
+          if (seconds_[end] - seconds_[begin] >= next[end]) break;
+          next[end] = std::min(next[end], std::max(slowest[begin], TimesBetween(begin, end).slowest));
+        }
+      }
+      slowest = std::move(next);
+    }
+    return slowest.back();
+  }
+
   // The cuts with the least sum of which no stage exceeds the bounds; nullopt where there are none.
   std::optional<Way> LeastSum(const Times& bounds) const {
     // sum[k][i]: of stages 0 to k, where stage k ends at i; from[k][i]: where stage k begins.
@@ -118,9 +151,8 @@ class Cutter {
       from[stage][end] = begin;
     };
     for (size_t stage = 0; stage <= cuts_; ++stage) {
-      const bool is_last = stage == cuts_;
-      for (size_t end = is_last ? ends_ - 1 : stage + 1; end < (is_last ? ends_ : ends_ - 1); ++end) {
-        if (!is_last && !IsAllowed(stage, end)) continue;
+      for (size_t end = stage + 1; end < ends_; ++end) {
+        if (!CanEnd(stage, end)) continue;
         if (stage == 0) reach(stage, 0, end, 0);
         for (size_t begin = end; stage > 0 && begin-- > stage;) {
           if (seconds_[end] - seconds_[begin] > bounds.slowest) break;
@@ -171,12 +203,7 @@ class Cutter {
 
 std::vector<int64_t> BestCuts(const CutTask& task) { return Cutter(task).Best(); }
 
-std::vector<int64_t> CutsOfLeastSlowest(CutTask task) {
-  task.micro_batches = int64_t{1} << 20;
-  task.backward.clear();
-  task.once.clear();
-  return BestCuts(task);
-}
+std::vector<int64_t> CutsOfLeastSlowest(const CutTask& task) { return Cutter(task).OfLeastSlowest(); }
 
 double StepOfCuts(const CutTask& task, const std::vector<int64_t>& cuts) { return Cutter(task).StepOf(cuts); }
 

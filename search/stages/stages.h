@@ -45,7 +45,7 @@ struct CutTask {
 std::vector<int64_t> BestCuts(const CutTask& task);
 
 // The same for a step of very many micro-batches, in which only the slowest stage counts.
-std::vector<int64_t> CutsOfLeastSlowest(CutTask task);
+std::vector<int64_t> CutsOfLeastSlowest(const CutTask& task);
 
 // The time of a step.
 double StepOfCuts(const CutTask& task, const std::vector<int64_t>& cuts);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/roles.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
 #include "tools/driver/watch.h"
 
 namespace cleave::tools {
@@ -23,14 +24,6 @@ std::optional<ir::OpId> Named(const ir::Graph& graph, const std::string& name) {
   }
   const std::optional<ir::OpId> op = graph.Find(name);
   return op.has_value() && IsValue(graph.op(*op)) ? op : std::nullopt;
-}
-
-// The number of samples: all inputs have it as their first dimension.
-std::optional<int64_t> BatchOf(const ir::Graph& graph) {
-  for (const ir::Op& op : graph.ops) {
-    if (op.kind == ir::OpKind::kInput && op.type.rank() > 0) return op.type.shape[0];
-  }
-  return std::nullopt;
 }
 
 // For each op whether it is one of these or read for one.
@@ -108,7 +101,7 @@ void ForgetTraining(frontend::Module& module) {
 
 bool KeepOutputs(const std::vector<std::string>& names, frontend::Module& module, Diagnostics& diagnostics) {
   ir::Graph& graph = module.graph;
-  const std::optional<int64_t> batch = BatchOf(graph);
+  const std::optional<int64_t> batch = ir::BatchOf(graph);
   std::vector<std::string> known;
   for (const ir::Op& op : graph.ops) {
     if (IsValue(op)) known.push_back(op.name);

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 #include "base/layer_names/layer_names.h"
@@ -174,6 +175,7 @@ class Merger {
         timings_(TimingsOf(program, writers_)),
         levels_(LevelsOf(program, timings_)),
         unit_of_(program.steps.size()) {
+    names_.reserve(program.steps.size());
     for (size_t i = 0; i < program.steps.size(); ++i) {
       names_.insert(program.steps[i].name);
       places_.push_back(
@@ -507,7 +509,7 @@ class Merger {
   std::vector<Place> places_;                 // By step; of a merged one the place of its unit.
   std::vector<size_t> unit_of_;               // By step: the first member of its unit.
   std::vector<std::vector<size_t>> members_;  // By first member.
-  std::set<std::string> names_;
+  absl::flat_hash_set<std::string> names_;
 };
 
 }  // namespace

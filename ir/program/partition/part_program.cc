@@ -11,31 +11,33 @@
 namespace cleave::ir {
 namespace {
 
-// Removes the steps that all ranks run and whose values nothing reads, because only other parts need them. All parts
-// know of all data, which is told apart by its order.
-void RemoveUnread(Program& program) {
+// The steps of `own`, a part of `program`: those of its stages, and of the ones that all ranks run those whose values
+// are read; the others only other parts need. All parts know of all data, which is told apart by its order.
+std::vector<const Step*> StepsOfPart(const Program& program, const Program& own) {
+  const Timetable timetable = TimetableOf(program);
   IdVector<ValueId, uint8_t> is_read(program.values.size(), 0);
   const auto read = [&](ValueId value) { is_read[value] = 1; };
-  if (program.loss.has_value()) read(*program.loss);
-  for (const ProgramMetric& metric : program.metrics) read(metric.value);
-  for (const ProgramUpdate& update : program.updates) {
+  if (own.loss.has_value()) read(*own.loss);
+  for (const ProgramMetric& metric : own.metrics) read(metric.value);
+  for (const ProgramUpdate& update : own.updates) {
     read(update.state);
     read(update.value);
   }
-  std::vector<Step> kept;
+  std::vector<const Step*> kept;
   for (auto step = program.steps.rbegin(); step != program.steps.rend(); ++step) {
+    const std::optional<int> stage = StageOf(program, *step);
+    if (stage.has_value() && timetable.PartOf(*stage) != *own.part) continue;
     const StepValues writes = Writes(*step);
     const Compute* compute = std::get_if<Compute>(&step->action);
     const bool is_data = compute != nullptr && compute->kind == OpKind::kInput;
-    const bool is_shared =
-        !StageOf(program, *step).has_value() && !is_data && !std::holds_alternative<Glance>(step->action);
+    const bool is_shared = !stage.has_value() && !is_data && !std::holds_alternative<Glance>(step->action);
     if (is_shared && std::none_of(writes.begin(), writes.end(), [&](ValueId value) { return is_read[value] != 0; }))
       continue;
     for (const ValueId value : Reads(*step)) read(value);
-    kept.push_back(std::move(*step));
+    kept.push_back(&*step);
   }
   std::reverse(kept.begin(), kept.end());
-  program.steps = std::move(kept);
+  return kept;
 }
 
 // Where ranks have several stages, each pass stands in one piece behind the data: those of one kind in the order in
@@ -56,16 +58,30 @@ void OrderByPass(Program& program) {
 
 Program ProgramOfPart(const Program& program, int part) {
   CLEAVE_CHECK(program.pipeline.has_value() && !program.part.has_value());
-  Program own = program;
-  own.part = part;
   const Timetable timetable = TimetableOf(program);
-  const auto is_elsewhere = [&](std::optional<int> of) { return of.has_value() && timetable.PartOf(*of) != part; };
-  std::erase_if(own.steps, [&](const Step& step) { return is_elsewhere(StageOf(program, step)); });
-  std::erase_if(own.updates,
-                [&](const ProgramUpdate& update) { return is_elsewhere(program.value(update.state).stage); });
-  if (own.loss.has_value()) own.loss = std::exchange(own.loss_of, {}).at(static_cast<size_t>(part));
+  Program own{.model = program.model,
+              .file = program.file,
+              .mesh = program.mesh,
+              .time = program.time,
+              .pipeline = program.pipeline,
+              .part = part,
+              .values = IdVector<ValueId, Value>(program.values.size()),
+              .steps = {},
+              .loss = std::nullopt,
+              .loss_of = {},
+              .metrics = program.metrics,
+              .updates = {},
+              .is_manual = program.is_manual};
+  if (program.loss.has_value()) own.loss = program.loss_of.at(static_cast<size_t>(part));
   for (ProgramMetric& metric : own.metrics) metric.value = std::exchange(metric.of, {}).at(static_cast<size_t>(part));
-  RemoveUnread(own);
+  for (const ProgramUpdate& update : program.updates) {
+    const std::optional<int> stage = program.value(update.state).stage;
+    if (!stage.has_value() || timetable.PartOf(*stage) == part) own.updates.push_back(update);
+  }
+  for (const Step* step : StepsOfPart(program, own)) {
+    own.steps.push_back(*step);
+    for (const ValueId value : Writes(*step)) own.values[value] = program.value(value);
+  }
   OrderByPass(own);
   RenumberValues(own);
   return own;

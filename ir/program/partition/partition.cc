@@ -32,7 +32,8 @@ namespace {
 struct Demand {
   Phase phase = Phase::kForward;
   int line = 0;
-  std::string reader;             // "h2.matmul reads", "h1.weight stores", …: continued by what is read and how.
+  absl::string_view reader;       // "h2.matmul", "h1.weight", …
+  absl::string_view wants = "";   // " reads", " stores", …: continued by what is read and how.
   std::optional<int> stage = {};  // Of the reader, in a pipeline.
 };
 
@@ -115,7 +116,7 @@ class Partitioner {
     Compute compute{
         .op = op.id, .kind = op.kind, .attributes = op.attributes, .inputs = {}, .output = {}, .strategy = strategy};
     for (size_t i = 0; i < op.inputs.size(); ++i) {
-      const Demand demand{.phase = phase, .line = op.line, .reader = absl::StrCat(op.name, " reads"), .stage = stage};
+      const Demand demand{.phase = phase, .line = op.line, .reader = op.name, .wants = " reads", .stage = stage};
       CLEAVE_ASSIGN_OR_RETURN(const ValueId input,
                               Request(op.inputs[i], InputLayout(strategy, rule, static_cast<int>(i)), demand));
       compute.inputs.push_back(input);
@@ -181,7 +182,7 @@ class Partitioner {
 
   // A communicating op of a manual model.
   absl::Status AddManual(const Op& op) {
-    const Demand demand{.phase = op.phase, .line = op.line, .reader = absl::StrCat(op.name, " sends")};
+    const Demand demand{.phase = op.phase, .line = op.line, .reader = op.name, .wants = " sends"};
     CLEAVE_ASSIGN_OR_RETURN(const ValueId x,
                             Request(op.inputs[0], Layout::Replicated(graph_.op(op.inputs[0]).type.rank()), demand));
     ValueId value = x;
@@ -233,7 +234,7 @@ class Partitioner {
         const Op& state = graph_.op(update.state);
         const ValueId stored = computed_[state.id];
         const Demand demand{
-            .phase = phase, .line = state.line, .reader = absl::StrCat(state.name, " stores"), .stage = StageOf(state)};
+            .phase = phase, .line = state.line, .reader = state.name, .wants = " stores", .stage = StageOf(state)};
         CLEAVE_ASSIGN_OR_RETURN(const ValueId value, Request(update.value, program_.value(stored).layout, demand));
         program_.updates.push_back({.state = stored, .value = value});
       }
@@ -246,7 +247,7 @@ class Partitioner {
     const Op& op = graph_.op(id);
     const Layout whole = Layout::Replicated(op.type.rank());
     Demand demand{
-        .phase = phase, .line = op.line, .reader = absl::StrCat("every rank reports ", name), .stage = StageOf(op)};
+        .phase = phase, .line = op.line, .reader = "every rank reports ", .wants = name, .stage = StageOf(op)};
     CLEAVE_ASSIGN_OR_RETURN(const ValueId value, Request(id, whole, demand));
     if (!plan_.pipeline.has_value()) return value;
     // The last stage of each part of the ranks.
@@ -513,8 +514,8 @@ class Partitioner {
   }
 
   std::string WhyMoved(OpId op, const Layout& source, const Layout& target, const Demand& demand) const {
-    return absl::StrCat(demand.reader, " ", graph_.op(op).name, " as ", LayoutText(target, mesh()), ", it lies as ",
-                        LayoutText(source, mesh()));
+    return absl::StrCat(demand.reader, demand.wants, " ", graph_.op(op).name, " as ", LayoutText(target, mesh()),
+                        ", it lies as ", LayoutText(source, mesh()));
   }
 
   const Graph& graph_;

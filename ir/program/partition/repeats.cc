@@ -1,7 +1,9 @@
 #include "ir/program/partition/repeats.h"
 
 #include <algorithm>
-#include <tuple>
+#include <iterator>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "ir/sharding/micro_batches/micro_batches.h"
@@ -80,9 +82,14 @@ void SetRepeats(const Plan& plan, Program& program) {
 }
 
 void OrderByRepeat(Program& program) {
-  std::stable_sort(program.steps.begin(), program.steps.end(), [](const Step& a, const Step& b) {
-    return std::tie(a.repeat, a.phase) < std::tie(b.repeat, b.phase);
-  });
+  // Steps are large: each is moved once.
+  std::map<std::pair<Repeat, Phase>, std::vector<Step>> kinds;
+  for (Step& step : program.steps) kinds[{step.repeat, step.phase}].push_back(std::move(step));
+  program.steps.clear();
+  for (auto& [kind, steps] : kinds) {
+    program.steps.insert(program.steps.end(), std::make_move_iterator(steps.begin()),
+                         std::make_move_iterator(steps.end()));
+  }
 }
 
 }  // namespace cleave::ir

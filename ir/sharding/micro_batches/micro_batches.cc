@@ -209,6 +209,13 @@ class Divisions {
 
 }  // namespace
 
+std::optional<int64_t> BatchOf(const Graph& graph) {
+  for (const Op& op : graph.ops) {
+    if (op.kind == OpKind::kInput && op.type.rank() > 0) return op.type.shape[0];
+  }
+  return std::nullopt;
+}
+
 BatchUses FindBatchUses(const Graph& graph) { return Tracer(graph).Run(); }
 
 std::string ObstacleText(const Graph& graph, const BatchObstacle& obstacle) {
