@@ -177,19 +177,25 @@ class Staging {
   }
 
   // Ascending. Empty only where each rank has several stages, and the batch cannot be taken in a multiple of `stages_`.
-  // Where some parts have a sample more than others, all wait for these: that is only tried where there is no number of
-  // equal parts for which the stages are enough.
+  // Where some parts, or some ranks, have a sample more than others, all wait for these: such numbers are tried only
+  // where fewer than the stages are all others.
   std::vector<int64_t> MicroBatchCounts() const {
     if (!options_.choose_micro_batches) return {options_.micro_batches};
     // Small models take less time with few than with parts that are too small to be fast.
     std::vector<int64_t> all = {1};
     for (int64_t count = 2; count < stages_; count *= 2) all.push_back(count);
-    for (const int64_t times : {1, 2, 4, 8, 12, 16, 24, 32, 48, 64}) all.push_back(stages_ * times);
-    const int64_t samples = ir::BatchOf(graph_).value_or(1);
-    std::vector<int64_t> even;
-    absl::c_copy_if(all, std::back_inserter(even), [&](int64_t count) { return samples % count == 0; });
+    for (const int64_t times : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) all.push_back(stages_ * times);
+    const int64_t samples = ir::BatchOf(graph_).value_or(1), ranks = machines_.cluster.devices();
+    std::vector<int64_t> even, divided;
+    for (const int64_t count : all) {
+      if (samples % count != 0) continue;
+      even.push_back(count);
+      const int64_t part = samples / count;
+      if (part % ranks == 0 || ranks % part == 0) divided.push_back(count);
+    }
+    const auto is_enough = [&](const std::vector<int64_t>& own) { return !own.empty() && own.back() >= stages_; };
     std::vector<int64_t> counts;
-    for (const int64_t count : even.back() < stages_ ? all : even) {
+    for (const int64_t count : is_enough(divided) ? divided : is_enough(even) ? even : all) {
       if (StagesPerRank() > 1 && count % stages_ != 0) continue;
       if (!ir::FindRefusal(graph_, count).has_value()) counts.push_back(count);
     }

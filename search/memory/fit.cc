@@ -81,9 +81,9 @@ class Fitter {
     return true;
   }
 
-  // Tries plans of this level in which memory has a price: a coarse ladder of weights up to the first whose plan fits.
-  // Where no plan was known to fit, the last step of the ladder is bisected; else a few weights show whether cutting
-  // tensors takes less time than what is known. Where the plan of a large model at the end of the ladder is far from
+  // Tries plans of this level in which memory has a price: a coarse ladder of weights up to the first whose plan fits
+  // as it is, where a plan was known of a few weights only. The steps of the ladder at which plans begin to fit, as
+  // they are or with savings, are bisected. Where the plan of a large model at the end of the ladder is far from
   // fitting, none of the others is looked at. False where a search failed.
   bool Weighted(int zero) {
     const SearchTuning& tuning = task_.tuning;
@@ -94,18 +94,30 @@ class Fitter {
       if (!Try(std::exp2(tuning.last_memory_exponent), zero)) return false;
       if (!saver_.HasPlan() && !IsNear(tried_.back())) return true;
     }
-    int high = tuning.first_memory_exponent;
-    for (;; high += step) {
+    const auto fits = [&] { return LastFits(); };
+    const auto may_fit = [&] { return LastFits() || tried_.back().examined.may_fit; };
+    std::optional<int> with_savings;
+    for (int high = tuning.first_memory_exponent; high <= last; high += step) {
       if (!Try(std::exp2(high), zero)) return false;
-      if (LastFits()) break;
+      if (!with_savings.has_value() && may_fit()) with_savings = high;
+      if (LastFits()) {
+        const bool is_same = with_savings == high;
+        return Bisect(high - step, high, zero, fits) &&
+               (is_same || Bisect(*with_savings - step, *with_savings, zero, may_fit));
+      }
       // More weight makes plans slower.
-      if (high + step > last || (is_known && tried_.back().examined.is_slow)) return true;
+      if (is_known && tried_.back().examined.is_slow) break;
     }
-    if (is_known) return true;
-    for (int low = high - step; high - low > 1;) {
+    return !with_savings.has_value() || Bisect(*with_savings - step, *with_savings, zero, may_fit);
+  }
+
+  // Tries weights between one whose plan does not pass the test and one whose plan does. False where a search failed.
+  template <typename Test>
+  bool Bisect(int low, int high, int zero, const Test& passes) {
+    while (high - low > 1) {
       const int middle = (low + high) / 2;
       if (!Try(std::exp2(middle), zero)) return false;
-      (LastFits() ? high : low) = middle;
+      (passes() ? high : low) = middle;
     }
     return true;
   }

@@ -100,14 +100,14 @@ void Saver::ExamineByEstimates(const ir::Plan& plan, const PlanOrigin& origin, c
   if (!examined.fits && task_.savings.micro_batches) {
     ir::Plan own = plan;
     own.micro_batches *= LeastFactor(examined.at_least, first.least);
-    ExamineMicroBatches(own, origin, examined.at_least);
+    ExamineMicroBatches(own, origin, examined);
   }
   // In one part nothing is summed up, which may take less memory than all others.
-  Defer(plan, origin, /*is_first=*/true, first);
+  examined.may_fit |= Defer(plan, origin, /*is_first=*/true, first).has_value();
 }
 
 // With as many micro-batches as `fewest` and its doubles. What a step takes with any number follows from two of them.
-void Saver::ExamineMicroBatches(const ir::Plan& fewest, const PlanOrigin& origin, Bytes at_least) {
+void Saver::ExamineMicroBatches(const ir::Plan& fewest, const PlanOrigin& origin, Examined& examined) {
   const Bytes limit = task_.limit.bytes;
   const int64_t most = MostMicroBatches(fewest);
   const Estimate* const low = fewest.micro_batches <= most ? EstimateOf(fewest, /*moves_steps=*/true) : nullptr;
@@ -115,7 +115,7 @@ void Saver::ExamineMicroBatches(const ir::Plan& fewest, const PlanOrigin& origin
   ir::Plan own = fewest;
   const Estimate* high = low;
   for (Bytes peak = low->peak; peak > limit && 2 * own.micro_batches <= most; own.micro_batches *= 2) {
-    peak = at_least + Bytes((peak - at_least).value() / 2);
+    peak = examined.at_least + Bytes((peak - examined.at_least).value() / 2);
   }
   for (; own.micro_batches > fewest.micro_batches; own.micro_batches /= 2) {
     const Estimate* const estimate = EstimateOf(own, /*moves_steps=*/true);
@@ -135,6 +135,7 @@ void Saver::ExamineMicroBatches(const ir::Plan& fewest, const PlanOrigin& origin
     const Estimate* const estimate = EstimateOf(own, /*moves_steps=*/true);
     if (estimate == nullptr) continue;
     const std::optional<Seconds> step = Defer(own, origin, /*is_first=*/false, *estimate);
+    examined.may_fit |= step.has_value();
     if (!step.has_value() || (before.has_value() && *step > *before)) return;
     before = step;
     again = *step - estimate->step;

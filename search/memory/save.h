@@ -54,6 +54,7 @@ class Saver {
     Bytes at_least;
     std::optional<Bytes> peak = {};  // Measured or estimated; nullopt where it needs too much, or is surely too slow.
     bool fits = false;
+    bool may_fit = false;  // By an estimate, with what is made again or in more micro-batches.
     bool is_slow = false;  // By an estimate another plan is faster, whatever is kept.
   };
   // Offers the plan, which keeps everything, if it fits, or else with the least recomputation and the fewest
@@ -96,7 +97,7 @@ class Saver {
   };
   const Estimate* EstimateOf(const ir::Plan& plan, bool moves_steps);
   void ExamineByEstimates(const ir::Plan& plan, const PlanOrigin& origin, const Estimate& first, Examined& examined);
-  void ExamineMicroBatches(const ir::Plan& fewest, const PlanOrigin& origin, Bytes at_least);
+  void ExamineMicroBatches(const ir::Plan& fewest, const PlanOrigin& origin, Examined& examined);
   int64_t MostMicroBatches(const ir::Plan& plan) const;
   bool IsSlow(const ir::Plan& plan, Seconds step) const;
   std::optional<Seconds> Defer(const ir::Plan& plan, const PlanOrigin& origin, bool is_first, const Estimate& estimate);
