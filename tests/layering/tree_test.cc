@@ -81,6 +81,7 @@ TEST(TreeTest, TheCompilerLinksOfTheRuntimeOnlyReadersOfFiles) {
                                          "//runtime/device/cpu:cpu",
                                          "//runtime/device:device",
                                          "//runtime/digest:digest",
+                                         "//runtime/digits:digits",
                                          "//runtime/error:error",
                                          "//runtime/file:file",
                                          "//runtime/image:image",
