@@ -1,13 +1,16 @@
 #include "codegen/runtime_files/needed_files.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "gtest/gtest.h"
 
@@ -128,6 +131,55 @@ TEST(RuntimeFiles, AreAllNeededByAProgramThatNamesEverything) {
     }
   }
   EXPECT_TRUE(missing.empty()) << absl::StrJoin(missing, "\n");
+}
+
+// Functions that a file defines for others, and classes whose functions it defines: "Class" of "void Class::Name(".
+std::set<std::string> DefinedNames(absl::string_view source) {
+  std::set<std::string> names;
+  bool is_private = false;
+  for (const absl::string_view line : absl::StrSplit(source, '\n')) {
+    if (line == "namespace {") is_private = true;
+    if (line == "}  // namespace") is_private = false;
+    const size_t end = line.find('(');
+    if (is_private || end == line.npos || !absl::ascii_isalpha(static_cast<unsigned char>(line[0]))) continue;
+    if (absl::StartsWith(line, "template ")) continue;
+    const absl::string_view declarator = line.substr(0, end);
+    const size_t begin = declarator.rfind(' ') + 1;  // 0 for a constructor.
+    absl::string_view name = declarator.substr(begin);
+    while (absl::ConsumePrefix(&name, "*") || absl::ConsumePrefix(&name, "&")) continue;
+    names.insert(std::string(name.substr(0, name.find("::"))));
+  }
+  return names;
+}
+
+// A program that needs a header gets every file that defines something of it, so none that it needs is missing when it
+// is linked. Most tests of programs would not see that: they build them with the whole runtime.
+TEST(RuntimeFiles, AreThoseThatDefineWhatAHeaderDeclares) {
+  std::map<std::string, std::set<absl::string_view>> sources;
+  for (const RuntimeFile& file : RuntimeFiles()) {
+    if (absl::EndsWith(file.path, ".h") || absl::EndsWith(file.path, ".cuh")) continue;
+    for (const std::string& name : DefinedNames(file.text)) sources[name].insert(file.path);
+  }
+  size_t count = 0;
+  for (const RuntimeFile& header : RuntimeFiles()) {
+    if (!absl::EndsWith(header.path, ".h") && !absl::EndsWith(header.path, ".cuh")) continue;
+    std::set<std::string> needed;
+    const std::string program =
+        absl::StrCat("#include \"runtime/runtime.h\"\n#include \"", header.path, "\"\nTrain(settings);\n");
+    for (const NeededFile& file : NeededFiles(program, RuntimeFiles())) {
+      needed.insert(file.path);
+    }
+    for (const absl::string_view name : DeclaredNames(header.text)) {
+      if (absl::StrContains(header.text, absl::StrCat("class ", name, ";"))) continue;
+      for (const absl::string_view source : sources[std::string(name)]) {
+        // A program that names an Observer gets this file by show.h, and others call nothing of it.
+        if (name == "Observer" && source == "runtime/kernels/show.cc") continue;
+        ++count;
+        EXPECT_EQ(needed.count(std::string(source)), 1u) << header.path << " declares " << name << " of " << source;
+      }
+    }
+  }
+  EXPECT_GT(count, 400u);
 }
 
 // Only what reads a tokenizer.json needs PCRE2.

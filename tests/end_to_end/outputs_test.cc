@@ -24,7 +24,7 @@ const std::string& TrainedOutput() {
     const std::string folder = FreshFolder("outputs");
     const CommandResult compiled = Compile({DataPath(kMnist), "--devices", "4", "--out", "out"}, folder);
     EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
-    EXPECT_EQ(Make(folder + "/out").exit_code, 0);
+    EXPECT_EQ(MakeByGcc(folder + "/out").exit_code, 0);
     const CommandResult ran = Start(folder + "/out", {"--epochs", "1", "--log-every", "20"});
     EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
     return new std::string(folder + "/out");
@@ -111,11 +111,11 @@ TEST(OutputsTest, TheFolderHoldsNoMoreOfTheRuntimeThanIsNeeded) {
   EXPECT_FALSE(Contains(ReadText(TrainedOutput() + "/Makefile"), "-lz"));
   const std::string losses = ReadText(kernels + "/cpu/losses.cc");
   std::filesystem::remove(kernels + "/cpu/losses.cc");
-  const CommandResult without = Make(TrainedOutput());
+  const CommandResult without = MakeByGcc(TrainedOutput());
   EXPECT_NE(without.exit_code, 0);
   EXPECT_TRUE(Contains(without.err, "CrossEntropy")) << without.err;
   WriteText(kernels + "/cpu/losses.cc", losses);
-  EXPECT_EQ(Make(TrainedOutput()).exit_code, 0);
+  EXPECT_EQ(MakeByGcc(TrainedOutput()).exit_code, 0);
 }
 
 TEST(OutputsTest, DumpsOfEveryRank) {
