@@ -28,9 +28,22 @@ names() {
     function quoted(word) { gsub(/\047/, "\047\\\047\047", word); return "\047" word "\047" }
     function first_line(command, line) { command | getline line; close(command); return line }
 
+    # A command without what means the same by every compiler of its version, whose words are in the key as they are: one
+    # question is enough for most units.
+    function asked(command, word, count, i, kept) {
+      count = split(command, word, " ")
+      for (i = 1; i <= count; ++i) {
+        if (word[i] == "-x" || word[i] == "-include-pch") ++i
+        else if (word[i] !~ /^-([DIU].+|[OW].*|E?|dD|std=.*|pthread|f(no-)?(exceptions|openmp|(function|data)-sections))$/)
+          kept = kept " " word[i]
+      }
+      return kept
+    }
+
     # What a compiler would run, without names that differ from call to call and from folder to folder, and sorted, because
     # nvcc with several threads says it in any order: that says what `native` is, and mostly the version of the compiler.
     function identity(command, is_nvcc, explained) {
+      if (!is_nvcc) command = asked(command)
       if (command in known) return known[command]
       explained = is_nvcc ? " --dryrun -x cu -c -o /dev/null /dev/null 2>&1 | grep -v \"^#. [A-Z_]*=\"" \
                                    : " -### -x c++ -S -o /dev/null /dev/null 2>&1"
