@@ -128,7 +128,7 @@ def crate_test(name, srcs = None, exclude = [], deps = [], **kwargs):
       name: that of the folder with "_test".
       srcs: .cc files; by default all files *_test.cc of the folder. All headers of the folder may be included.
       exclude: tests of the folder that belong to other targets.
-      deps: libraries besides GoogleTest.
+      deps: libraries besides GoogleTest and the allocator.
       **kwargs: as in cc_test.
     """
     if srcs == None:
@@ -147,6 +147,7 @@ def crate_test(name, srcs = None, exclude = [], deps = [], **kwargs):
         deps = deps + precompiled.deps + [
             ":%s_files" % name,
             "//third_party/googletest:gtest_main",
+            "//third_party/jemalloc",
         ],
         copts = [level] + precompiled.copts,
         **kwargs
