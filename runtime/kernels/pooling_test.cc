@@ -162,10 +162,12 @@ TEST(PoolingTest, Images) {
   Check(2, Whole(7, halves), Whole(5, halves));
   Check(2, Whole(7, {.kernel = 3, .padding = 1}), Whole(9, {.kernel = 3, .stride = 2, .padding = 2}));
   Check(1, Whole(11, {.kernel = 2, .stride = 3}), Whole(10, {.kernel = 4, .stride = 3, .padding = 1}));
+  Check(16, Whole(5, halves), Whole(19, {.kernel = 3, .stride = 2, .padding = 1}));
+  Check(21, Whole(6, halves), Whole(7, {.kernel = 3, .stride = 2, .padding = 1}));
 }
 
 // Rows longer and shorter than vectors, of kernels that lie side by side.
-TEST(PoolingTest, Pairs) {
+TEST(PoolingTest, SideBySide) {
   const Sliding halves = {.kernel = 2, .stride = 2};
   Check(3, Whole(4, halves), Whole(46, halves));
   Check(2, Whole(9, {.kernel = 3, .stride = 3}), Whole(34, halves));

@@ -170,30 +170,6 @@ bool MultiplyByTiles(const BlockProduct&, LeftFactor<uint32_t>, Block<const uint
 
 #endif
 
-// Transposes a square of kLanes words. A step turns the address of a word, its row followed by its column, by one bit;
-// after as many steps as a row has bits, row and column have changed places.
-template <typename AnyWord>
-inline void TransposeSquare(Block<const AnyWord> from, Block<AnyWord> to) {
-  const Bits lower = Load(kInterleaving.lower);
-  const Bits upper = Load(kInterleaving.upper);
-  Bits rows[kLanes];
-#pragma GCC unroll 16
-  for (int i = 0; i < kLanes; ++i) std::memcpy(&rows[i], from.data + i * from.stride, sizeof rows[i]);
-#pragma GCC unroll 4
-  for (int step = 1; step < kLanes; step *= 2) {
-    Bits turned[kLanes];
-#pragma GCC unroll 16
-    for (int i = 0; i < kLanes / 2; ++i) {
-      turned[2 * i] = Shuffled(rows[i], rows[i + kLanes / 2], lower);
-      turned[2 * i + 1] = Shuffled(rows[i], rows[i + kLanes / 2], upper);
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < kLanes; ++i) rows[i] = turned[i];
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < kLanes; ++i) std::memcpy(to.data + i * to.stride, &rows[i], sizeof rows[i]);
-}
-
 }  // namespace
 
 template <typename T>
@@ -251,8 +227,7 @@ template <typename AnyWord>
 void TransposeBlock(int64_t rows, int64_t columns, Block<const AnyWord> from, Block<AnyWord> to) {
   for (int64_t i = 0; i < rows; i += kLanes) {
     for (int64_t j = 0; j < columns; j += kLanes) {
-      TransposeSquare(Block<const AnyWord>{from.data + i * from.stride + j, from.stride},
-                      Block<AnyWord>{to.data + j * to.stride + i, to.stride});
+      TransposeSquare(from.data + i * from.stride + j, from.stride, to.data + j * to.stride + i, to.stride);
     }
   }
 }

@@ -1,285 +1,288 @@
-// Maxima are taken along each row of the input first, then over the rows that a place sees: the first of equal
-// elements, row by row, is the first of its row in the first such row. Where kernels lie side by side, as 2 x 2 of
-// stride 2 do, elements of all rows are taken two by two as if they were one long row, because vectors are often longer
-// than a row.
+// Sixteen planes at a time, each place of which is one vector: all functions are sums or maxima of vectors, whatever
+// the kernel. Images in blocks of channels lie that way; others are transposed into such a block, and back.
 //
-// Else the outer loops run over taps and the innermost one over a row's places: then every step of a row does the same,
-// without checks for padding.
+// Every element of a result is collected from the elements of the other side that it is linked with: a place from what
+// the kernel sees there, an element of a gradient from the places that see it.
 #include "runtime/kernels/pooling.h"
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "runtime/kernels/cpu/parallel.h"
 #include "runtime/kernels/cpu/vectors.h"
-#include "runtime/kernels/elementwise.h"
 
 namespace cleave::runtime {
 namespace {
 
-constexpr float kLeast = -std::numeric_limits<float>::infinity();
+static_assert(kBlockChannels % kLanes == 0);
 
-int64_t InputSize(const Sliding& rows, const Sliding& columns) { return rows.input.size * columns.input.size; }
-int64_t OutputSize(const Sliding& rows, const Sliding& columns) { return rows.output.size * columns.output.size; }
+// What an element along one dimension is linked with: an element of the other side, and the tap between them.
+struct Link {
+  int64_t other = 0;
+  uint32_t tap = 0;
+};
 
-bool IsWorthThreads(int64_t planes, const Sliding& rows, const Sliding& columns) {
-  return planes * (InputSize(rows, columns) + OutputSize(rows, columns)) >= kParallelElements;
-}
+// All links of a tap: neighbours here, or on the other side, are linked with elements `stride` apart.
+struct LinksOfTap {
+  uint32_t tap = 0;
+  int64_t count = 0;
+  int64_t begin = 0;
+  int64_t step = 1;
+  int64_t other_begin = 0;
+  int64_t other_step = 1;
+};
 
-// Calls f(place, element) for the places of a row at which `tap` sees an element.
-template <typename Function>
-void ForEachPlace(const Sliding& columns, int64_t tap, Function f) {
-  const Range places = columns.PlacesOf(tap);
-  const int64_t end = places.begin + places.size;
-  const int64_t at = columns.At(0, tap);
-  const auto visit = [&](int64_t stride) {
-    for (int64_t j = places.begin; j < end; ++j) f(j, at + j * stride);
-  };
-  // Strides that are constants here become vector instructions.
-  if (columns.stride == 1) {
-    visit(1);
-  } else if (columns.stride == 2) {
-    visit(2);
-  } else {
-    visit(columns.stride);
-  }
-}
+// The links between a plane and that on the other side: of each row, and of the columns by taps.
+struct PlaneLinks {
+  std::vector<std::vector<Link>> rows;
+  std::vector<LinksOfTap> columns;
+  int64_t width = 0;
+  int64_t other_width = 0;
+  uint32_t kernel_width = 0;
+};
 
-// Calls f(place, element, tap) for all places of output row `i`, with the element's index in the plane.
-template <typename Function>
-void ForEachTap(const Sliding& rows, const Sliding& columns, int64_t i, Function f) {
-  for (int64_t row_tap = 0; row_tap < rows.kernel; ++row_tap) {
-    const int64_t row = rows.At(i, row_tap);
-    if (row < 0 || row >= rows.input.size) continue;
-    const int64_t begin = row * columns.input.size;
-    for (int64_t column_tap = 0; column_tap < columns.kernel; ++column_tap) {
-      const auto tap = static_cast<int32_t>(row_tap * columns.kernel + column_tap);
-      ForEachPlace(columns, column_tap, [&](int64_t j, int64_t element) { f(j, begin + element, tap); });
+// Of the places of results with what the kernel sees.
+PlaneLinks LinksOfPlaces(const Sliding& rows, const Sliding& columns) {
+  PlaneLinks links = {std::vector<std::vector<Link>>(static_cast<size_t>(rows.output.size)),
+                      {},
+                      columns.output.size,
+                      columns.input.size,
+                      static_cast<uint32_t>(columns.kernel)};
+  for (int64_t i = 0; i < rows.output.size; ++i) {
+    for (int64_t tap = 0; tap < rows.kernel; ++tap) {
+      const int64_t row = rows.At(i, tap);
+      if (row < 0 || row >= rows.input.size) continue;
+      links.rows[static_cast<size_t>(i)].push_back({row, static_cast<uint32_t>(tap)});
     }
   }
+  for (int64_t tap = 0; tap < columns.kernel; ++tap) {
+    const Range places = columns.PlacesOf(tap);
+    links.columns.push_back(
+        {static_cast<uint32_t>(tap), places.size, places.begin, 1, columns.At(places.begin, tap), columns.stride});
+  }
+  return links;
 }
 
-// Whether the places of a kernel lie side by side, from the first element that the rank has to the last one.
-bool AreSideBySide(const Sliding& sliding) {
-  return sliding.kernel == sliding.stride && sliding.dilation == 1 && sliding.first() == 0 &&
-         sliding.input.size == sliding.kernel * sliding.output.size;
+// Of the elements of images with the places that see them, in the order of the places.
+PlaneLinks LinksOfElements(const Sliding& rows, const Sliding& columns) {
+  const PlaneLinks places = LinksOfPlaces(rows, columns);
+  PlaneLinks links = {std::vector<std::vector<Link>>(static_cast<size_t>(rows.input.size)), places.columns,
+                      places.other_width, places.width, places.kernel_width};
+  for (size_t i = 0; i < places.rows.size(); ++i) {
+    for (const Link& link : places.rows[i]) {
+      links.rows[static_cast<size_t>(link.other)].push_back({static_cast<int64_t>(i), link.tap});
+    }
+  }
+  for (LinksOfTap& tap : links.columns) {
+    std::swap(tap.begin, tap.other_begin);
+    std::swap(tap.step, tap.other_step);
+  }
+  return links;
 }
-bool ArePairs(const Sliding& sliding) { return AreSideBySide(sliding) && sliding.kernel == 2; }
 
-// Room for `count` elements, and for those that a last vector reads or writes behind them.
+// Planes of one tensor: `size` elements each.
 template <typename T>
-std::vector<T> WithRoom(int64_t count) {
-  return std::vector<T>(static_cast<size_t>(count + kLanes));
+struct Planes {
+  T* values = nullptr;
+  int64_t size = 0;
+  bool in_blocks = false;
+};
+
+// to[j * to_step + i] = from[i * from_step + j] for i < rows, j < columns.
+void Transpose(const uint32_t* from, int64_t from_step, int64_t rows, int64_t columns, uint32_t* to, int64_t to_step) {
+  const int64_t square_rows = rows / kLanes * kLanes;
+  const int64_t square_columns = columns / kLanes * kLanes;
+  for (int64_t i = 0; i < square_rows; i += kLanes) {
+    for (int64_t j = 0; j < square_columns; j += kLanes) {
+      TransposeSquare(from + i * from_step + j, from_step, to + j * to_step + i, to_step);
+    }
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = i < square_rows ? square_columns : 0; j < columns; ++j)
+      to[j * to_step + i] = from[i * from_step + j];
+  }
 }
 
-// The largest element that each place of a plane sees and, with taps, which tap saw it.
-template <bool kWithTaps>
-class LargestOfPlane {
+// Sixteen planes of a tensor, as a block: where they lie, or in a copy. The last planes of a tensor may be fewer; what
+// the block holds beside them is not used.
+template <typename T>
+class PlaneBlock {
  public:
-  LargestOfPlane(const Sliding& rows, const Sliding& columns)
-      : rows_(rows),
-        columns_(columns),
-        along_rows_(WithRoom<float>(rows.input.size * columns.output.size)),
-        column_taps_(WithRoom<uint32_t>(kWithTaps ? rows.input.size * columns.output.size : 0)),
-        values_(WithRoom<float>(OutputSize(rows, columns))),
-        taps_(WithRoom<uint32_t>(kWithTaps ? OutputSize(rows, columns) : 0)) {}
+  explicit PlaneBlock(const Planes<T>& planes)
+      : planes_(planes), copy_(static_cast<size_t>(planes.in_blocks ? 0 : planes.size * kBlockChannels)) {}
 
-  const float* values() const { return values_.data(); }
-  const int32_t* taps() const { return reinterpret_cast<const int32_t*>(taps_.data()); }
+  T* At(int64_t plane) {
+    return planes_.in_blocks ? planes_.values + plane * planes_.size : reinterpret_cast<T*>(copy_.data());
+  }
 
-  void Find(const float* plane) {
-    if (ArePairs(columns_)) {
-      TakePairs(plane, rows_.input.size * columns_.output.size);
-    } else {
-      for (int64_t row = 0; row < rows_.input.size; ++row) TakeRow(plane + row * columns_.input.size, row);
-    }
-    for (int64_t i = 0; i < rows_.output.size; ++i) TakeRows(i);
+  // Before `count` planes are read.
+  void Fetch(int64_t plane, int64_t count) {
+    if (planes_.in_blocks) return;
+    const void* const from = planes_.values + plane * planes_.size;
+    Transpose(static_cast<const uint32_t*>(from), planes_.size, count, planes_.size, copy_.data(), kBlockChannels);
+  }
+
+  // After they were written.
+  void Deliver(int64_t plane, int64_t count) {
+    if (planes_.in_blocks) return;
+    void* const to = planes_.values + plane * planes_.size;
+    Transpose(copy_.data(), kBlockChannels, planes_.size, count, static_cast<uint32_t*>(to), planes_.size);
   }
 
  private:
-  void TakePairs(const float* pairs, int64_t count) {
-    float* const largest = along_rows_.data();
-    uint32_t* const taps = column_taps_.data();
-#pragma omp simd
-    for (int64_t k = 0; k < count; ++k) {
-      const float first = pairs[2 * k];
-      const float second = pairs[2 * k + 1];
-      const bool is_second = RanksBefore(second, first);
-      largest[k] = is_second ? second : first;
-      if constexpr (kWithTaps) taps[k] = is_second ? 1 : 0;
-    }
-  }
+  const Planes<T> planes_;
+  std::vector<uint32_t> copy_;
+};
 
-  void TakeRow(const float* from, int64_t row) {
-    float* const largest = along_rows_.data() + row * columns_.output.size;
-    uint32_t* const taps = column_taps_.data() + (kWithTaps ? row * columns_.output.size : 0);
-    std::fill_n(largest, columns_.output.size, kLeast);
-    if constexpr (kWithTaps) std::fill_n(taps, columns_.output.size, 0);
-    for (int64_t tap = 0; tap < columns_.kernel; ++tap) {
-      ForEachPlace(columns_, tap, [=](int64_t j, int64_t element) {
-        const bool is_larger = RanksBefore(from[element], largest[j]);
-        largest[j] = is_larger ? from[element] : largest[j];
-        if constexpr (kWithTaps) taps[j] = is_larger ? static_cast<uint32_t>(tap) : taps[j];
-      });
-    }
-  }
-
-  // Output row `i`. The last vector also writes what belongs to the next row, which comes later.
-  void TakeRows(int64_t i) {
-    const int64_t width = columns_.output.size;
-    for (int64_t j = 0; j < width; j += kLanes) {
-      Floats largest = Floats{} + kLeast;
-      Bits taps = {};
-      for (int64_t tap = 0; tap < rows_.kernel; ++tap) {
-        const int64_t row = rows_.At(i, tap);
-        if (row < 0 || row >= rows_.input.size) continue;
-        const Floats value = Load(along_rows_.data() + row * width + j);
-        const auto is_larger = (value > largest) | ((value != value) & (largest == largest));
-        largest = is_larger ? value : largest;
-        if constexpr (kWithTaps) {
-          const Bits seen = Load(column_taps_.data() + row * width + j) + static_cast<uint32_t>(tap * columns_.kernel);
-          taps = is_larger ? seen : taps;
+// Collects every element of a plane of vectors from those that it is linked with, row by row. Neighbours do not wait
+// for each other: the innermost loop is over them.
+template <typename Collector, typename T, typename... Others>
+void CollectPlane(const PlaneLinks& links, const Collector& nothing, std::vector<Collector>& row, T* to,
+                  const Others*... others) {
+  for (const std::vector<Link>& of_row : links.rows) {
+    std::fill(row.begin(), row.end(), nothing);
+    for (const Link& link : of_row) {
+      for (const LinksOfTap& columns : links.columns) {
+        const uint32_t tap = link.tap * links.kernel_width + columns.tap;
+        const int64_t begin = (link.other * links.other_width + columns.other_begin) * kBlockChannels;
+        const int64_t step = columns.step, other_step = columns.other_step * kBlockChannels, count = columns.count;
+        Collector* const collectors = row.data() + columns.begin;
+        for (int64_t i = 0; i < count; ++i) {
+          Collector collector = collectors[i * step];
+          collector.Take(tap, Load(others + begin + i * other_step)...);
+          collectors[i * step] = collector;
         }
       }
-      Store(largest, values_.data() + i * width + j);
-      if constexpr (kWithTaps) Store(taps, taps_.data() + i * width + j);
+    }
+    for (const Collector& collector : row) {
+      Store(collector.result(), to);
+      to += kBlockChannels;
     }
   }
+}
 
-  const Sliding rows_;
-  const Sliding columns_;
-  std::vector<float> along_rows_;      // Of each row of the input, what each place sees of it.
-  std::vector<uint32_t> column_taps_;  // The tap of the columns that saw it.
-  std::vector<float> values_;
-  std::vector<uint32_t> taps_;
-};
-
-// The gradient of a plane whose kernels lie side by side, two columns wide. Like above, the last vector of a row also
-// writes what belongs to the next ones; rows whose last vector ends behind the plane are copied.
-class PairsOfGradient {
- public:
-  PairsOfGradient(const Sliding& rows, const Sliding& columns)
-      : kernel_(rows.kernel),
-        rows_(rows.output.size),
-        width_(columns.output.size),
-        dy_(WithRoom<float>(rows_ * width_)),
-        taps_(WithRoom<uint32_t>(rows_ * width_)),
-        row_(WithRoom<float>(2 * width_ + kLanes)) {}
-
-  void Spread(const float* dy, const int32_t* taps, float* dx) {
-    std::copy_n(dy, rows_ * width_, dy_.data());
-    std::copy_n(taps, rows_ * width_, taps_.data());
-    const int64_t rows = rows_ * kernel_;
-    const int64_t written = 2 * (width_ + kLanes);  // By a row, at most.
-    for (int64_t row = 0; row < rows; ++row) {
-      float* const to = dx + 2 * row * width_;
-      if (2 * row * width_ + written <= 2 * rows * width_) {
-        SpreadRow(row / kernel_, row % kernel_, to);
-      } else {
-        SpreadRow(row / kernel_, row % kernel_, row_.data());
-        std::copy_n(row_.data(), 2 * width_, to);
-      }
+template <typename Collector, typename T, typename... Others>
+void Collect(int64_t planes, const PlaneLinks& links, const Collector& nothing, const Planes<T>& to,
+             const Planes<const Others>&... others) {
+  const int64_t blocks = (planes + kBlockChannels - 1) / kBlockChannels;
+#pragma omp parallel if (planes * (to.size + (others.size + ...)) >= kParallelElements)
+  {
+    PlaneBlock<T> result(to);
+    std::vector<Collector> row(static_cast<size_t>(links.width), nothing);
+    std::tuple<PlaneBlock<const Others>...> sources(PlaneBlock<const Others>{others}...);
+#pragma omp for
+    for (int64_t i = 0; i < blocks; ++i) {
+      const int64_t plane = i * kBlockChannels;
+      const int64_t count = std::min(kBlockChannels, planes - plane);
+      const auto collect = [&](auto&... source) {
+        (source.Fetch(plane, count), ...);
+        for (int64_t lane = 0; lane < kBlockChannels; lane += kLanes) {
+          CollectPlane(links, nothing, row, result.At(plane) + lane, (source.At(plane) + lane)...);
+        }
+      };
+      std::apply(collect, sources);
+      result.Deliver(plane, count);
     }
+  }
+}
+
+// A NaN is larger than all other values, and the first of equals counts.
+class Largest {
+ public:
+  void Take(uint32_t, Floats x) { largest_ = IsLarger(x, largest_) ? x : largest_; }
+  Floats result() const { return largest_; }
+
+  static Bits IsLarger(Floats x, Floats largest) {
+    return reinterpret_cast<Bits>(~(x <= largest) & (largest == largest));
   }
 
  private:
-  void SpreadRow(int64_t i, int64_t row_tap, float* to) const {
-    const auto first = static_cast<uint32_t>(2 * row_tap);
-    for (int64_t j = 0; j < width_; j += kLanes) {
-      const Floats gradient = Load(dy_.data() + i * width_ + j);
-      const Bits tap = Load(taps_.data() + i * width_ + j);
-      const Floats left = tap == first ? gradient : Floats{};
-      const Floats right = tap == first + 1 ? gradient : Floats{};
-      Store(Shuffled(left, right, Load(kInterleaving.lower)), to + 2 * j);
-      Store(Shuffled(left, right, Load(kInterleaving.upper)), to + 2 * j + kLanes);
-    }
-  }
-
-  const int64_t kernel_;  // Of rows.
-  const int64_t rows_;
-  const int64_t width_;
-  std::vector<float> dy_;
-  std::vector<uint32_t> taps_;
-  std::vector<float> row_;
+  Floats largest_ = Floats{} - std::numeric_limits<float>::infinity();
 };
 
-// Calls make()(plane) for all planes; each thread makes its own function.
-template <typename Make>
-void ForEachPlane(int64_t planes, const Sliding& rows, const Sliding& columns, Make make) {
-#pragma omp parallel if (IsWorthThreads(planes, rows, columns))
-  {
-    auto run = make();
-#pragma omp for
-    for (int64_t p = 0; p < planes; ++p) run(p);
+class TapOfLargest {
+ public:
+  void Take(uint32_t tap, Floats x) {
+    tap_ = Largest::IsLarger(x, largest_.result()) ? Bits{} + tap : tap_;
+    largest_.Take(tap, x);
   }
+  Bits result() const { return tap_; }
+
+ private:
+  Largest largest_;
+  Bits tap_ = {};
+};
+
+// Of the gradients of places, those whose largest element is this one.
+class FromLargest {
+ public:
+  void Take(uint32_t tap, Floats dy, Bits index) { sum_ += index == tap ? dy : Floats{}; }
+  Floats result() const { return sum_; }
+
+ private:
+  Floats sum_ = {};
+};
+
+class Part {
+ public:
+  explicit Part(float part) : part_(part) {}
+  void Take(uint32_t, Floats x) { sum_ += x; }
+  Floats result() const { return sum_ * part_; }
+
+ private:
+  float part_;
+  Floats sum_ = {};
+};
+
+Part OneOf(const Sliding& rows, const Sliding& columns) {
+  return Part(1.0f / static_cast<float>(rows.kernel * columns.kernel));
+}
+
+// The planes of images and of results.
+template <typename T>
+Planes<T> PlanesOfX(T* x, const Sliding& rows, const Sliding& columns, const ImageBlocks& blocks) {
+  return {x, rows.input.size * columns.input.size, blocks.x};
+}
+template <typename T>
+Planes<T> PlanesOfY(T* y, const Sliding& rows, const Sliding& columns, const ImageBlocks& blocks) {
+  return {y, rows.output.size * columns.output.size, blocks.y};
 }
 
 }  // namespace
 
-void MaxPool(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, float* y) {
-  ForEachPlane(planes, rows, columns, [&] {
-    return [&, largest = LargestOfPlane<false>(rows, columns)](int64_t p) mutable {
-      largest.Find(x + p * InputSize(rows, columns));
-      std::copy_n(largest.values(), OutputSize(rows, columns), y + p * OutputSize(rows, columns));
-    };
-  });
+void MaxPool(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, float* y,
+             const ImageBlocks& blocks) {
+  Collect(planes, LinksOfPlaces(rows, columns), Largest(), PlanesOfY(y, rows, columns, blocks),
+          PlanesOfX(x, rows, columns, blocks));
 }
 
-void MaxPoolIndex(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, int32_t* index) {
-  ForEachPlane(planes, rows, columns, [&] {
-    return [&, largest = LargestOfPlane<true>(rows, columns)](int64_t p) mutable {
-      largest.Find(x + p * InputSize(rows, columns));
-      std::copy_n(largest.taps(), OutputSize(rows, columns), index + p * OutputSize(rows, columns));
-    };
-  });
+void MaxPoolIndex(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, int32_t* index,
+                  const ImageBlocks& blocks) {
+  auto* const taps = reinterpret_cast<uint32_t*>(index);
+  Collect(planes, LinksOfPlaces(rows, columns), TapOfLargest(), PlanesOfY(taps, rows, columns, blocks),
+          PlanesOfX(x, rows, columns, blocks));
 }
 
 void MaxPoolGradient(const float* dy, const int32_t* index, int64_t planes, const Sliding& rows, const Sliding& columns,
-                     float* dx) {
-  const bool is_by_pairs = AreSideBySide(rows) && ArePairs(columns);
-  ForEachPlane(planes, rows, columns, [&] {
-    return [&, pairs = PairsOfGradient(rows, columns)](int64_t p) mutable {
-      float* const to = dx + p * InputSize(rows, columns);
-      const float* const from = dy + p * OutputSize(rows, columns);
-      const int32_t* const taps = index + p * OutputSize(rows, columns);
-      if (is_by_pairs) return pairs.Spread(from, taps, to);
-      std::fill(to, to + InputSize(rows, columns), 0.0f);
-      for (int64_t i = 0; i < rows.output.size; ++i) {
-        const int64_t begin = i * columns.output.size;
-        ForEachTap(rows, columns, i, [&](int64_t j, int64_t element, int32_t tap) {
-          to[element] += taps[begin + j] == tap ? from[begin + j] : 0.0f;
-        });
-      }
-    };
-  });
+                     float* dx, const ImageBlocks& blocks) {
+  const auto* const taps = reinterpret_cast<const uint32_t*>(index);
+  Collect(planes, LinksOfElements(rows, columns), FromLargest(), PlanesOfX(dx, rows, columns, blocks),
+          PlanesOfY(dy, rows, columns, blocks), PlanesOfY(taps, rows, columns, blocks));
 }
 
-void AvgPool(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, float* y) {
-  const float part = 1.0f / static_cast<float>(rows.kernel * columns.kernel);
-#pragma omp parallel for if (IsWorthThreads(planes, rows, columns))
-  for (int64_t p = 0; p < planes; ++p) {
-    const float* const from = x + p * InputSize(rows, columns);
-    for (int64_t i = 0; i < rows.output.size; ++i) {
-      float* const to = y + p * OutputSize(rows, columns) + i * columns.output.size;
-      std::fill(to, to + columns.output.size, 0.0f);
-      ForEachTap(rows, columns, i, [&](int64_t j, int64_t element, int32_t) { to[j] += from[element]; });
-      for (int64_t j = 0; j < columns.output.size; ++j) to[j] *= part;
-    }
-  }
+void AvgPool(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, float* y,
+             const ImageBlocks& blocks) {
+  Collect(planes, LinksOfPlaces(rows, columns), OneOf(rows, columns), PlanesOfY(y, rows, columns, blocks),
+          PlanesOfX(x, rows, columns, blocks));
 }
 
-void AvgPoolGradient(const float* dy, int64_t planes, const Sliding& rows, const Sliding& columns, float* dx) {
-  const float part = 1.0f / static_cast<float>(rows.kernel * columns.kernel);
-#pragma omp parallel for if (IsWorthThreads(planes, rows, columns))
-  for (int64_t p = 0; p < planes; ++p) {
-    float* const to = dx + p * InputSize(rows, columns);
-    std::fill(to, to + InputSize(rows, columns), 0.0f);
-    for (int64_t i = 0; i < rows.output.size; ++i) {
-      const float* const from = dy + p * OutputSize(rows, columns) + i * columns.output.size;
-      ForEachTap(rows, columns, i, [&](int64_t j, int64_t element, int32_t) { to[element] += from[j] * part; });
-    }
-  }
+void AvgPoolGradient(const float* dy, int64_t planes, const Sliding& rows, const Sliding& columns, float* dx,
+                     const ImageBlocks& blocks) {
+  Collect(planes, LinksOfElements(rows, columns), OneOf(rows, columns), PlanesOfX(dx, rows, columns, blocks),
+          PlanesOfY(dy, rows, columns, blocks));
 }
 
 }  // namespace cleave::runtime

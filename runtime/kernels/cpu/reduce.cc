@@ -84,9 +84,33 @@ void ReduceRows(const float* x, const Split& split, float* y) {
   for (int64_t i = 0; i < split.outer; ++i) y[i] = ReduceRow<Op>(x + i * split.reduced, split.reduced);
 }
 
+// As many columns as images in blocks have channels side by side: their results stay in registers.
+constexpr int kFewColumns = 16;
+
 // y[inner] of rows [first, last) of x, for columns [begin, end).
+// In runs of rows, whose results are reduced again: sums of many rows are then as exact as those of ReduceRow.
+template <typename Op>
+void ReduceFewColumns(const float* x, int64_t first, int64_t last, int64_t inner, int64_t begin, float* y) {
+  constexpr int64_t kRun = 32;
+  float results[kFewColumns];
+  std::fill_n(results, kFewColumns, Op::kIdentity);
+  for (int64_t run = first; run < last; run += kRun) {
+    float of_run[kFewColumns];
+    std::fill_n(of_run, kFewColumns, Op::kIdentity);
+    for (int64_t r = run; r < std::min(last, run + kRun); ++r) {
+      const float* row = x + r * inner + begin;
+#pragma omp simd
+      for (int j = 0; j < kFewColumns; ++j) of_run[j] = Op::Combine(of_run[j], row[j]);
+    }
+#pragma omp simd
+    for (int j = 0; j < kFewColumns; ++j) results[j] = Op::Combine(results[j], of_run[j]);
+  }
+  std::copy_n(results, kFewColumns, y + begin);
+}
+
 template <typename Op>
 void ReduceColumns(const float* x, int64_t first, int64_t last, int64_t inner, int64_t begin, int64_t end, float* y) {
+  if (end - begin == kFewColumns) return ReduceFewColumns<Op>(x, first, last, inner, begin, y);
   for (int64_t j = begin; j < end; ++j) y[j] = Op::kIdentity;
   for (int64_t r = first; r < last; ++r) {
     const float* row = x + r * inner;

@@ -84,6 +84,30 @@ struct Interleaving {
 };
 inline constexpr Interleaving kInterleaving;
 
+// Transposes a square of kLanes words. A step turns the address of a word, its row followed by its column, by one bit;
+// after as many steps as a row has bits, row and column have changed places.
+template <typename AnyWord>
+void TransposeSquare(const AnyWord* from, int64_t from_stride, AnyWord* to, int64_t to_stride) {
+  const Bits lower = Load(kInterleaving.lower);
+  const Bits upper = Load(kInterleaving.upper);
+  Bits rows[kLanes];
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) std::memcpy(&rows[i], from + i * from_stride, sizeof rows[i]);
+#pragma GCC unroll 4
+  for (int step = 1; step < kLanes; step *= 2) {
+    Bits turned[kLanes];
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes / 2; ++i) {
+      turned[2 * i] = Shuffled(rows[i], rows[i + kLanes / 2], lower);
+      turned[2 * i + 1] = Shuffled(rows[i], rows[i + kLanes / 2], upper);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) rows[i] = turned[i];
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes; ++i) std::memcpy(to + i * to_stride, &rows[i], sizeof rows[i]);
+}
+
 // The lanes turned by `distance`.
 inline Floats TurnLanes(Floats vector, int distance) {
   return Shuffled(vector, vector, Load(kLaneTable.numbers + distance));

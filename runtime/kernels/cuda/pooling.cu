@@ -101,28 +101,32 @@ float PartOfOne(const Sliding& rows, const Sliding& columns) {
 
 }  // namespace
 
-void MaxPool(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, float* y) {
+void MaxPool(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, float* y,
+             const ImageBlocks&) {
   const Planes all = {planes, Slide(rows), Slide(columns)};
   Launch(FindLargest, ForElements(planes * all.outputs()), x, all, y, nullptr);
 }
 
-void MaxPoolIndex(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, int32_t* index) {
+void MaxPoolIndex(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, int32_t* index,
+                  const ImageBlocks&) {
   const Planes all = {planes, Slide(rows), Slide(columns)};
   Launch(FindLargest, ForElements(planes * all.outputs()), x, all, nullptr, index);
 }
 
 void MaxPoolGradient(const float* dy, const int32_t* index, int64_t planes, const Sliding& rows, const Sliding& columns,
-                     float* dx) {
+                     float* dx, const ImageBlocks&) {
   const Planes all = {planes, Slide(rows), Slide(columns)};
   Launch(CollectFromLargest, ForElements(planes * all.inputs()), dy, index, all, dx);
 }
 
-void AvgPool(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, float* y) {
+void AvgPool(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, float* y,
+             const ImageBlocks&) {
   const Planes all = {planes, Slide(rows), Slide(columns)};
   Launch(FindMeans, ForElements(planes * all.outputs()), x, all, PartOfOne(rows, columns), y);
 }
 
-void AvgPoolGradient(const float* dy, int64_t planes, const Sliding& rows, const Sliding& columns, float* dx) {
+void AvgPoolGradient(const float* dy, int64_t planes, const Sliding& rows, const Sliding& columns, float* dx,
+                     const ImageBlocks&) {
   const Planes all = {planes, Slide(rows), Slide(columns)};
   Launch(CollectFromMeans, ForElements(planes * all.inputs()), dy, all, PartOfOne(rows, columns), dx);
 }
