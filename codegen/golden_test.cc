@@ -93,6 +93,15 @@ TEST(ProgramText, OfMnistMlpOnEightRanks) {
   CheckGolden("mnist_mlp_8_ranks.golden", text);
 }
 
+// Images lie in blocks of channels between convolutions and poolings, but not where they are flattened.
+TEST(ProgramText, OfAConvolutionalModel) {
+  const ir::Training training = DigitsTraining();
+  const ir::Graph graph = ir::TrainingGraph(CnnForward(20), DigitsOptimizer());
+  const std::string text = ProgramText(graph, SingleRankProgram(graph), training);
+  EXPECT_EQ(text, Formatted(text));
+  CheckGolden("cnn_1_rank.golden", text);
+}
+
 TEST(CudaText, OfMnistMlpOnEightRanks) {
   const ir::Training training = DigitsTraining();
   const ir::Graph graph = MnistMlp();

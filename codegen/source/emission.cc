@@ -7,6 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/layer_names/layer_names.h"
+#include "ir/graph/ops/kernel_call.h"
+#include "ir/program/fuse/image_blocks.h"
 #include "ir/sharding/layout/layout.h"
 
 namespace cleave::codegen {
@@ -103,8 +105,26 @@ std::string PlaceIn(const ir::Program& program, int line) {
 std::string TensorText(const Emission& emission, ir::ValueId value) {
   const ir::Value& info = emission.value(value);
   const ir::Layout cut = {.dimensions = info.layout.dimensions, .partial = {}};
-  if (cut == ir::Layout::Replicated(info.type.rank())) return info.type.ToString();
-  return absl::StrCat(info.type.ToString(), " cut as ", ir::LayoutText(cut, emission.program.mesh));
+  std::string text = info.type.ToString();
+  if (cut != ir::Layout::Replicated(info.type.rank())) {
+    absl::StrAppend(&text, " cut as ", ir::LayoutText(cut, emission.program.mesh));
+  }
+  if (emission.fusion.in_blocks.contains(value)) {
+    absl::StrAppend(&text, " in blocks of ", ir::kBlockChannels, " channels");
+  }
+  return text;
+}
+
+std::vector<StoredDimension> StoredDimensions(const Emission& emission, ir::ValueId value) {
+  std::vector<StoredDimension> stored;
+  for (size_t d = 0; d < emission.value(value).type.shape.size(); ++d) {
+    stored.push_back({d, emission.sizes.Size(value, static_cast<int>(d))});
+  }
+  if (!emission.fusion.in_blocks.contains(value)) return stored;
+  const ir::Shape sizes = ir::SizesInBlocks(ir::LargestLocalShape(emission.program, value));
+  stored[1].size = SizeProduct(sizes[1]);
+  stored.push_back({1, SizeProduct(sizes.back())});
+  return stored;
 }
 
 IdVector<ir::ValueId, const ir::Compute*> SourcesOf(const ir::Program& program) {

@@ -111,9 +111,17 @@ struct Emission {
 // The same of a program.
 std::string PlaceIn(const ir::Program& program, int line);
 
-// "f32[256, 512] cut as [m0 m1, -]"; nothing is said of the cuts of a tensor that every rank holds whole. Partial sums
-// are not mentioned, because an all-reduce completes them in place.
+// "f32[256, 512] cut as [m0 m1, -]", "f32[128, 32, 28, 28] in blocks of 16 channels"; nothing is said of the cuts of a
+// tensor that every rank holds whole. Partial sums are not mentioned, because an all-reduce completes them in place.
 std::string TensorText(const Emission& emission, ir::ValueId value);
+
+// The sizes of a value's local piece in the order of memory: those of its dimensions, or for images in blocks of
+// channels [n, c / 16, h, w, 16], where two are of the channels.
+struct StoredDimension {
+  size_t dimension = 0;
+  SizeProduct size;
+};
+std::vector<StoredDimension> StoredDimensions(const Emission& emission, ir::ValueId value);
 
 // For each value the op that makes it if it is a source, else null.
 IdVector<ir::ValueId, const ir::Compute*> SourcesOf(const ir::Program& program);

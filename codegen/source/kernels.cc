@@ -51,7 +51,9 @@ class CallWriter {
     if (repeated_) writer.Open(absl::StrCat("for (int64_t i = 0; i < ", repetitions.Text(), "; ++i) {"));
     std::vector<std::string> arguments;
     if (!is_first.empty()) arguments.push_back(is_first);
-    for (const ir::CallArgument& argument : call.arguments) arguments.push_back(Text(argument));
+    for (const ir::CallArgument& argument : call.arguments) {
+      if (std::string text = Text(argument); !text.empty()) arguments.push_back(std::move(text));
+    }
     if (!bias.empty()) arguments.push_back(bias);
     // `::` is needed because a value of the program may have the name of a function of the model.
     const std::string& function = is_first.empty() ? call.function : call.accumulating;
@@ -112,6 +114,19 @@ class CallWriter {
     return emission_.sizes.PieceSize(count.pieces, AxesOf(count.factor)).Text();
   }
   std::string TextOf(const ir::LocalSizes& shape) { return emission_.sizes.ShapeList(Value(shape.tensor)); }
+  std::string TextOf(const ir::StoredSizes& shape) {
+    std::vector<std::string> texts;
+    for (const StoredDimension& stored : StoredDimensions(emission_, Value(shape.tensor))) {
+      texts.push_back(stored.size.Text());
+    }
+    return absl::StrCat("{", absl::StrJoin(texts, ", "), "}");
+  }
+  std::string TextOf(const ir::ImageSides& sides) {
+    std::vector<std::string> texts;
+    if (emission_.fusion.in_blocks.contains(Value(sides.x.front()))) texts.push_back(".x = true");
+    if (emission_.fusion.in_blocks.contains(Value(sides.y.front()))) texts.push_back(".y = true");
+    return texts.empty() ? "" : absl::StrCat("{", absl::StrJoin(texts, ", "), "}");
+  }
   std::string TextOf(const ir::LocalRegion& region) {
     return emission_.sizes.RegionText(Value(region.tensor), region.first_dimension);
   }

@@ -201,32 +201,29 @@ LoopShape ShapeOf(Emission& emission, const ir::FusedLoop& loop) {
   const std::set<LoopSpan> spans = SpansOf(emission, loop);
   LoopShape shape;
   shape.elements = ir::ElementCount(ir::LargestLocalShape(emission.program, model));
-  shape.axis_of.assign(value.type.shape.size(), -1);
-  std::optional<size_t> previous;
-  for (size_t d = 0; d < shape.axis_of.size(); ++d) {
-    if (IsSingle(value, d)) continue;
-    const SizeProduct size = emission.sizes.Size(model, static_cast<int>(d));
-    const bool joined = previous.has_value() && std::all_of(spans.begin(), spans.end(), [&](const LoopSpan& span) {
-                          return span[*previous] == span[d];
-                        });
+  shape.rank = value.type.shape.size();
+  for (const StoredDimension& stored : StoredDimensions(emission, model)) {
+    const size_t d = stored.dimension;
+    if (IsSingle(value, d) || stored.size.is_one()) continue;
+    const SizeProduct& size = stored.size;
+    const bool joined = !shape.axes.empty() && std::all_of(spans.begin(), spans.end(), [&](const LoopSpan& span) {
+      return span[shape.axes.back().dimension] == span[d];
+    });
     if (joined) {
       shape.axes.back().size *= size;
     } else {
       const size_t depth = shape.axes.size();
-      shape.axes.push_back(
-          {.index = depth < 4 ? std::string(kIndexNames[depth]) : absl::StrCat("l", depth - 2), .size = size});
+      shape.axes.push_back({.index = depth < 4 ? std::string(kIndexNames[depth]) : absl::StrCat("l", depth - 2),
+                            .size = size,
+                            .dimension = d});
     }
-    shape.axis_of[d] = static_cast<int>(shape.axes.size()) - 1;
-    previous = d;
   }
   return shape;
 }
 
 std::vector<bool> LoopShape::AxesOf(const LoopSpan& span) const {
   std::vector<bool> has(axes.size(), false);
-  for (size_t d = 0; d < span.size(); ++d) {
-    if (axis_of[d] >= 0 && span[d]) has[static_cast<size_t>(axis_of[d])] = true;
-  }
+  for (size_t i = 0; i < axes.size(); ++i) has[i] = span[axes[i].dimension];
   return has;
 }
 

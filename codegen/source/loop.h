@@ -17,19 +17,21 @@ namespace cleave::codegen {
 // For each dimension of a loop's values: whether an operand has it.
 using LoopSpan = std::vector<bool>;
 
-// The index space of a loop: neighbouring dimensions that every operand has, or lacks, together are one axis.
+// The index space of a loop: dimensions that are neighbours in memory, and that every operand has, or lacks, together
+// are one axis. Where images lie in blocks of channels, the channels of a block are the last axis.
 struct LoopShape {
   struct Axis {
     std::string index;
     SizeProduct size;
+    size_t dimension = 0;  // One of those that it is made of.
   };
   std::vector<Axis> axes;
-  std::vector<int> axis_of;  // For each dimension; -1 for those of one element.
-  int64_t elements = 0;      // On the rank that has most.
+  size_t rank = 0;
+  int64_t elements = 0;  // On the rank that has most.
 
   // For each axis whether an operand has it.
   std::vector<bool> AxesOf(const LoopSpan& span) const;
-  LoopSpan All() const { return LoopSpan(axis_of.size(), true); }
+  LoopSpan All() const { return LoopSpan(rank, true); }
 
   // The place, in its own buffer, of the element of an operand: "i * 512 + j".
   std::string IndexText(const LoopSpan& span) const;

@@ -16,6 +16,7 @@
 
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/float16.h"
+#include "runtime/mesh/image_blocks.h"
 #include "runtime/mesh/sliding.h"
 
 namespace cleave::runtime {
@@ -31,15 +32,15 @@ struct ConvolutionSizes {
 // prepared when a thread first uses them, and kept.
 template <typename In, typename Out>
 void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* x, const In* filter,
-            Out* y);
+            Out* y, const ImageBlocks& blocks = {});
 template <typename In, typename Out>
 void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
-                         const In* filter, Out* dx);
+                         const In* filter, Out* dx, const ImageBlocks& blocks = {});
 
 // The gradient by the filter: the sum over the local samples and places.
 template <typename In, typename Out>
 void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
-                          const In* x, Out* dfilter);
+                          const In* x, Out* dfilter, const ImageBlocks& blocks = {});
 
 }  // namespace cleave::runtime
 

@@ -13,6 +13,7 @@ struct ConvolutionShape {
   ConvolutionSizes sizes;
   Sliding rows;
   Sliding columns;
+  ImageBlocks blocks = {};
 };
 
 // Which of x, filter and y is made from the other two.
@@ -26,7 +27,8 @@ inline bool SameSliding(const Sliding& a, const Sliding& b) {
 inline bool SameShape(const ConvolutionShape& a, const ConvolutionShape& b) {
   return a.sizes.samples == b.sizes.samples && a.sizes.channels == b.sizes.channels &&
          a.sizes.filters == b.sizes.filters && a.sizes.filter_channels == b.sizes.filter_channels &&
-         SameSliding(a.rows, b.rows) && SameSliding(a.columns, b.columns);
+         SameSliding(a.rows, b.rows) && SameSliding(a.columns, b.columns) && a.blocks.x == b.blocks.x &&
+         a.blocks.y == b.blocks.y;
 }
 
 // What the kernel looks at along one dimension: elements [begin, end) of the input, and padding on both sides of them.

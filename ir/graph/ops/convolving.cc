@@ -163,18 +163,25 @@ std::vector<KernelCall> ConvolutionCall(const CallSite& site, std::string functi
                              {size(tensors.x, 1), "channels"},
                              {size(tensors.y, 1), "filters"},
                              {size(tensors.filter, 1), "filter_channels"}}};
-  return {
-      {std::move(function),
-       {sizes, SlidingArgument(sliding.rows, {tensors.x, 2}, {tensors.y, 2}),
-        SlidingArgument(sliding.columns, {tensors.x, 3}, {tensors.y, 3}), Pointer{0}, Pointer{1}, Pointer{kResult}}}};
+  KernelCall call = {
+      std::move(function),
+      {sizes, SlidingArgument(sliding.rows, {tensors.x, 2}, {tensors.y, 2}),
+       SlidingArgument(sliding.columns, {tensors.x, 3}, {tensors.y, 3}), Pointer{0}, Pointer{1}, Pointer{kResult}}};
+  // What oneDNN wants of groups depends on their number.
+  if (site.attributes.Get(attribute::kGroups) == 1) call.arguments.push_back(ImageSides{{tensors.x}, {tensors.y}});
+  return {std::move(call)};
 }
+
+bool IsInBlocks(const TensorType& images) { return images.rank() > 4; }
+int64_t ChannelsOf(const TensorType& images) { return images.shape[1] * (IsInBlocks(images) ? kBlockChannels : 1); }
 
 // The samples that are convolved at once, as PartsOfSamples of runtime/math/onednn/convolution.cc says.
 int64_t SamplesAtOnce(const TensorType& x, const TensorType& y) {
   constexpr int64_t kCachedElements = 1 << 19;
   const int64_t samples = x.shape[0];
   if (samples == 0) return 0;
-  const int64_t parts = std::min(samples, (x.elements() + y.elements() + kCachedElements - 1) / kCachedElements);
+  const int64_t copied = (IsInBlocks(x) ? 0 : x.elements()) + (IsInBlocks(y) ? 0 : y.elements());
+  const int64_t parts = std::min(samples, (copied + kCachedElements - 1) / kCachedElements);
   return parts == 0 ? samples : (samples + parts - 1) / parts;
 }
 
@@ -194,9 +201,9 @@ Need ConvolutionNeed(ConvolutionOutput output, const TensorType& x, const Tensor
   const bool is_sum = output == ConvolutionOutput::kFilter;
   const int64_t samples = is_sum && filter.dtype != DType::kF32 ? x.shape[0] : SamplesAtOnce(x, y);
   return {.temporary = is_sum && samples < x.shape[0] ? bytes(filter, filter.shape[0], channels) : Bytes(0),
-          .images = plain ? Bytes(0) : bytes(x, samples, RoundUp(x.shape[1], block)),
+          .images = plain || IsInBlocks(x) ? Bytes(0) : bytes(x, samples, RoundUp(ChannelsOf(x), block)),
           .filters = bytes(filter, RoundUp(filter.shape[0], block), plain ? channels : RoundUp(channels, block)),
-          .results = bytes(y, samples, RoundUp(y.shape[1], block))};
+          .results = IsInBlocks(y) && !falls_back ? Bytes(0) : bytes(y, samples, RoundUp(ChannelsOf(y), block))};
 }
 
 }  // namespace cleave::ir

@@ -54,7 +54,7 @@ struct ConvolutionTensors {
 std::vector<KernelCall> ConvolutionCall(const CallSite& site, std::string function, const ConvolutionTensors& tensors);
 
 // The memory that it takes on a CPU: the three tensors in the blocked layouts of oneDNN, of as many samples as are
-// convolved at once.
+// convolved at once. Images that lie in blocks of channels are given as they lie: nothing is taken for them.
 Need ConvolutionNeed(ConvolutionOutput output, const TensorType& x, const TensorType& filter, const TensorType& y);
 
 // Products x * filter that y is a sum of: `count` neighbours of y, the elements of x that lie `stride` apart, and one

@@ -82,6 +82,21 @@ struct LocalSizes {
   int tensor = 0;
 };
 
+// The channels of a block, of images that lie in blocks of channels: [n, c / 16, h, w, 16] instead of [n, c, h, w].
+inline constexpr int64_t kBlockChannels = 16;
+
+// The sizes of all dimensions of the local piece as it lies in memory, also of an image in blocks of channels.
+struct StoredSizes {
+  int tensor = 0;
+};
+
+// Which of the images that the function takes lie in blocks of channels, as ImageBlocks of the runtime. Those of one
+// side lie alike. As the last argument it is left out where none do.
+struct ImageSides {
+  std::vector<int> x;
+  std::vector<int> y;
+};
+
 // The whole shape, first indexes and sizes, as a Region of the runtime, of the dimensions from `first_dimension` on.
 struct LocalRegion {
   int tensor = 0;
@@ -118,8 +133,8 @@ struct BracedList {
 };
 
 using CallArgument = std::variant<Pointer, ScalarInput, LocalSize, FirstIndex, LocalRange, IndexDifference, FirstPiece,
-                                  PieceCount, LocalSizes, LocalRegion, RankNumber, ZeroElement, FloatNumber,
-                                  DoubleNumber, RunValue, bool, int64_t, std::string, BracedList>;
+                                  PieceCount, LocalSizes, StoredSizes, ImageSides, LocalRegion, RankNumber, ZeroElement,
+                                  FloatNumber, DoubleNumber, RunValue, bool, int64_t, std::string, BracedList>;
 
 // One value in braces: `.stride = 2`. A field whose default in the runtime is `default_number` is left out if it has
 // that value.

@@ -224,8 +224,8 @@ struct OpDefinition {
   // that are computed in a loop.
   std::vector<KernelCall> (*calls)(const CallSite& site) = nullptr;
 
-  // The memory that its calls take beside their tensors, for the given (local) types. Null: nothing as large as a
-  // tensor.
+  // The memory that its calls take beside their tensors, for the given (local) types; the shape of an image in blocks
+  // of channels is [n, c / 16, h, w, 16]. Null: nothing as large as a tensor.
   Need (*need)(absl::Span<const TensorType> inputs, const TensorType& output, const Attributes& attributes) = nullptr;
 
   std::string name() const { return std::string(OpKindName(kind)); }

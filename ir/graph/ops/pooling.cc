@@ -48,10 +48,14 @@ double KernelSize(const Attributes& attributes) {
 // The kernel slides over `images`; the result of the pooling is `pooled`.
 std::vector<KernelCall> CallBetween(const CallSite& site, std::string function, int images, int pooled) {
   const Sliding2d sliding = PoolingSliding(site.attributes);
+  ImageSides sides;
+  for (int tensor = kResult; tensor < static_cast<int>(site.inputs.size()); ++tensor) {
+    (tensor == images ? sides.x : sides.y).push_back(tensor);
+  }
   std::vector<CallArgument> arguments = site.Inputs();
   arguments.insert(arguments.end(),
                    {site.Elements(images, 0, 2), SlidingArgument(sliding.rows, {images, 2}, {pooled, 2}),
-                    SlidingArgument(sliding.columns, {images, 3}, {pooled, 3}), Pointer{kResult}});
+                    SlidingArgument(sliding.columns, {images, 3}, {pooled, 3}), Pointer{kResult}, sides});
   return {{std::move(function), std::move(arguments)}};
 }
 

@@ -50,10 +50,24 @@ OpId BatchReducing(Lift& lift) {
   return lift.Main(lift.Inputs(), attributes);
 }
 
-Need ReducingNeed(Types inputs, const TensorType&, const Attributes& attributes) {
+// Whether it takes an image in blocks of channels: the channels stay, and no place does.
+bool TakesBlocks(const std::vector<int64_t>& axes, int64_t rank) {
+  const auto has = [&](int64_t axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); };
+  for (int64_t d = 2; d < rank; ++d) {
+    if (!has(d)) return false;
+  }
+  return rank > 2 && !has(1);
+}
+
+// An image in blocks is given as it lies, with the channels of a block as its last dimension.
+Need ReducingNeed(Types inputs, const TensorType& output, const Attributes& attributes) {
   const Shape& shape = inputs[0].shape;
+  const int axes = static_cast<int>(attributes.Get(attribute::kAxes).size());
+  const int rank = axes == 0                              ? inputs[0].rank()
+                   : attributes.Get(attribute::kKeepDims) ? output.rank()
+                                                          : output.rank() + axes;
   std::vector<bool> reduced(shape.size());
-  for (const int axis : AxesOf(attributes, inputs[0].rank())) reduced[static_cast<size_t>(axis)] = true;
+  for (const int axis : AxesOf(attributes, rank)) reduced[static_cast<size_t>(axis)] = true;
   return ReductionNeed(shape, reduced);
 }
 
@@ -136,6 +150,7 @@ std::vector<KernelCall> ReducingCall(const CallSite& site, std::string function,
     std::iota(axes.begin(), axes.end(), 0);
   }
   std::vector<CallArgument> arguments = {Pointer{0}, LocalSizes{0}, NumberList(axes)};
+  if (TakesBlocks(axes, rank)) arguments[1] = StoredSizes{0};
   arguments.insert(arguments.end(), more.begin(), more.end());
   arguments.push_back(Pointer{kResult});
   return {{std::move(function), std::move(arguments)}};

@@ -11,6 +11,7 @@
 #include "base/match/match.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/rule_table.h"
+#include "ir/program/fuse/image_blocks.h"
 
 namespace cleave::ir {
 namespace {
@@ -50,6 +51,7 @@ class Fuser {
       const Compute* compute = ComputeOf(step);
       if (compute != nullptr && compute->kind == OpKind::kParameter) parameters_.insert(step.name);
     }
+    if (options.blocks_images) fusion_.in_blocks = FindImagesInBlocks(program);
     if (options.largest_attention_head == 0) return;
     for (Attention& attention : FindAttention(program, options.largest_attention_head)) {
       attention_steps_.emplace_back();
@@ -150,8 +152,10 @@ class Fuser {
     if (loop_.empty() || !CanLoop(step)) return false;
     const Compute& compute = *ComputeOf(step);
     const Value& mine = program_.value(compute.output);
-    const Value& theirs = program_.value(ComputeOf(StepAt(loop_.front()))->output);
+    const ValueId theirs_output = ComputeOf(StepAt(loop_.front()))->output;
+    const Value& theirs = program_.value(theirs_output);
     if (mine.type.shape != theirs.type.shape || mine.layout.dimensions != theirs.layout.dimensions) return false;
+    if (fusion_.in_blocks.contains(compute.output) != fusion_.in_blocks.contains(theirs_output)) return false;
     if (!ReadsLoop(step) && PartOf(step) != PartOf(StepAt(loop_.back()))) return false;
     for (size_t input = 0; input < compute.inputs.size(); ++input) {
       if (!WrittenInLoop(compute.inputs[input])) continue;

@@ -66,6 +66,7 @@ struct Fusion {
   std::vector<FusedStage> stages;  // In the program's order.
   // Values that exist only inside their stage, and need no memory.
   ValueSet inside;
+  ValueSet in_blocks;  // Images in blocks of channels.
   // The stage that writes the value; -1 for sources.
   IdVector<ValueId, int> written_by;
 };
@@ -80,6 +81,8 @@ struct FuseOptions {
   // Attention is one piece if its heads have at most so many elements; with 0 it stays op by op.
   int64_t largest_attention_head = 0;
   AttentionWorkspace attention_workspace = AttentionWorkspace::kRows;
+  // Images lie in blocks of channels where they can (image_blocks.h).
+  bool blocks_images = false;
 
   bool operator==(const FuseOptions&) const = default;
 };

@@ -6,11 +6,13 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 #include "gtest/gtest.h"
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/training/training.h"
+#include "ir/program/fuse/image_blocks.h"
 #include "ir/program/fuse/storage.h"
 #include "ir/program/partition/partition.h"
 #include "ir/sharding/mesh/mesh.h"
@@ -75,6 +77,93 @@ Graph Trained(const Graph& forward, const TestOptimizer& optimizer) {
   absl::StatusOr<Graph> graph = Differentiate(forward, optimizer);
   CLEAVE_CHECK(graph.ok()) << graph.status();
   return *std::move(graph);
+}
+
+// Two convolutions of images of 8 x 8 with a bias, the first of which is pooled; the second one makes
+// `channels`, whose places then are one dimension.
+Graph Convolutions(int64_t channels) {
+  using Ints = std::vector<int64_t>;
+  GraphBuilder builder;
+  OpId x = AddInput(builder, "image", {4, 3, 8, 8});
+  const auto convolve = [&](int64_t filters, const std::string& name) {
+    const OpId filter = AddParameter(builder, name + ".weight", {filters, builder.type(x).shape[1], 3, 3});
+    x = builder.Add(OpKind::kConv2d, {x, filter}, {{attribute::kPadding, Ints{1}}}, name + ".conv2d");
+    const OpId bias = AddParameter(builder, name + ".bias", {filters, 1, 1});
+    x = builder.Add(OpKind::kAdd, {x, bias}, {}, name + ".add");
+  };
+  convolve(32, "conv1");
+  x = builder.Add(OpKind::kRelu, {x}, {}, "conv1.relu");
+  x = builder.Add(OpKind::kMaxPool, {x}, {{attribute::kKernel, Ints{2}}}, "conv1.max_pool");
+  convolve(channels, "conv2");
+  x = builder.Add(OpKind::kReshape, {x}, {{attribute::kShape, Shape{4, channels, 16}}}, "places");
+  x = builder.Add(OpKind::kSquare, {x}, {}, "squares");
+  x = builder.Add(OpKind::kReduceMean, {x}, {{attribute::kAxes, Ints{-1}}}, "means");
+  const OpId label = AddInput(builder, "label", {4}, DType::kI32);
+  builder.mutable_graph().loss = builder.Add(OpKind::kCrossEntropy, {x, label}, {}, "loss");
+  return std::move(builder).Build();
+}
+
+// The names of the values in blocks, in the order of the program.
+std::string InBlocksText(const Program& program) {
+  const ValueSet in_blocks = FindImagesInBlocks(program);
+  std::string text;
+  for (int i = 0; i < static_cast<int>(program.values.size()); ++i) {
+    if (in_blocks.contains(ValueId(i))) text += (text.empty() ? "" : " ") + program.value(ValueId(i)).name;
+  }
+  return text;
+}
+
+constexpr char kFirstInBlocks[] = "conv1.conv2d conv1.add conv1.relu conv1.max_pool";
+constexpr char kSecondInBlocks[] = " conv2.conv2d conv2.add places squares";
+
+TEST(ImageBlocks, AreWhereAllTakeThem) {
+  EXPECT_EQ(InBlocksText(SingleRankProgram(Convolutions(48))), absl::StrCat(kFirstInBlocks, kSecondInBlocks));
+  EXPECT_EQ(InBlocksText(SingleRankProgram(Convolutions(24))), kFirstInBlocks);
+  const Program program = SingleRankProgram(Convolutions(48));
+  EXPECT_EQ(StagesText(program, Fuse(program, {.blocks_images = true})), StagesText(program, Fuse(program)));
+  EXPECT_FALSE(Fuse(program).in_blocks.contains(Named(program, "conv1.relu")));
+  EXPECT_EQ(InBlocksText(SingleRankProgram(DenseForward())), "");
+}
+
+// One reader that takes no blocks is enough.
+TEST(ImageBlocks, AreNotLookedAt) {
+  Graph graph = Convolutions(48);
+  for (const Op& op : graph.ops) {
+    if (op.name == "squares") graph.looks = {{.kind = LookKind::kPrint, .value = op.id, .name = "look"}};
+  }
+  EXPECT_EQ(InBlocksText(SingleRankProgram(graph)), kFirstInBlocks);
+}
+
+// Gradients lie like what they are of.
+TEST(ImageBlocks, AreInBothDirections) {
+  const Program program = SingleRankProgram(Trained(Convolutions(48), {}));
+  const ValueSet in_blocks = FindImagesInBlocks(program);
+  for (const char* name :
+       {"places.grad", "conv2.add.grad", "conv1.max_pool.grad", "conv1.max_pool.index", "conv1.add.grad"}) {
+    EXPECT_TRUE(in_blocks.contains(Named(program, name))) << name;
+  }
+}
+
+// Of what a rank has: 32 channels are two pieces of full blocks, but not four, and samples are pieces of any size.
+TEST(ImageBlocks, AreOfPieces) {
+  EXPECT_EQ(InBlocksText(DataParallelProgram(Convolutions(48), Mesh::OfDevices(4))),
+            absl::StrCat(kFirstInBlocks, kSecondInBlocks));
+  for (const int devices : {2, 4}) {
+    const Graph graph = Convolutions(48);
+    Plan plan = DataParallelPlan(graph, Mesh::OfDevices(devices));
+    for (const Op& op : graph.ops) {
+      for (std::vector<AxisId>& cuts : plan.ops[op.id].strategy.cuts) cuts.clear();
+      if (!absl::StartsWith(op.name, "conv1.") || op.type.rank() != 4 || op.inputs.empty()) continue;
+      const auto channels = static_cast<size_t>(RuleOf(graph, op).output[1].front());
+      plan.ops[op.id].strategy.cuts[channels] = plan.mesh.AxisIds();
+    }
+    absl::StatusOr<Program> program = Partition(graph, plan);
+    ASSERT_TRUE(program.ok()) << program.status();
+    // What is pooled is gathered, and the gathered images are read by a convolution alone.
+    EXPECT_EQ(InBlocksText(*program),
+              absl::StrCat(devices == 2 ? "conv1.conv2d conv1.add conv1.relu" : "", kSecondInBlocks)
+                  .substr(devices == 2 ? 0 : 1));
+  }
 }
 
 // What is looked at in the middle of a loop is written there, and the loop stays whole.

@@ -9,6 +9,7 @@
 #include "base/match/match.h"
 #include "ir/graph/ops/need.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/program/fuse/image_blocks.h"
 
 namespace cleave::ir {
 namespace {
@@ -19,11 +20,12 @@ bool IsContiguous(const Program& program, ValueId whole, int dimension) {
   return std::all_of(shape.begin(), shape.begin() + dimension, [](int64_t size) { return size == 1; });
 }
 
-Need NeedOf(const Program& program, const Compute& compute) {
+Need NeedOf(const Program& program, const Fusion& fusion, const Compute& compute) {
   const OpDefinition& op = DefinitionOf(compute.kind);
   if (op.need == nullptr) return {};
   const auto local = [&](ValueId value) {
-    return TensorType{program.value(value).type.dtype, LargestLocalShape(program, value)};
+    const Shape shape = LargestLocalShape(program, value);
+    return TensorType{program.value(value).type.dtype, fusion.in_blocks.contains(value) ? SizesInBlocks(shape) : shape};
   };
   std::vector<TensorType> inputs;
   for (const ValueId input : compute.inputs) inputs.push_back(local(input));
@@ -190,7 +192,7 @@ Bytes WorkspaceOf(const Program& program, const Fusion& fusion, const FuseOption
   Need most{.outboxes = OutboxesOf(program)};
   for (const Step& step : program.steps) {
     Match(
-        step.action, [&](const Compute& compute) { most.Include(NeedOf(program, compute)); },
+        step.action, [&](const Compute& compute) { most.Include(NeedOf(program, fusion, compute)); },
         [&](const Collective& collective) { most.Include(NeedOf(program, collective)); }, [](const Slice&) {},
         [](const View&) {}, [](const Glance&) {}, [](const HostCopy&) {}, [](const Send&) {}, [](const Receive&) {});
   }

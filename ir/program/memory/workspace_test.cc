@@ -29,6 +29,10 @@ void AddCompute(Program& program, OpKind kind, const std::vector<Shape>& inputs,
   program.steps.push_back({.action = std::move(compute), .name = std::string(OpKindName(kind))});
 }
 
+Attributes Reducing(std::vector<int64_t> axes) {
+  return {{attribute::kAxes, std::move(axes)}, {attribute::kKeepDims, false}};
+}
+
 int64_t Needed(OpKind kind, const std::vector<Shape>& inputs, const Shape& output, Attributes attributes = {}) {
   Program program;
   program.mesh = Mesh::OfDevices(1);
@@ -48,6 +52,29 @@ TEST(Workspace, ConvolutionsAreReorderedIntoBlocksOfChannels) {
   EXPECT_EQ(Needed(OpKind::kConv2d, {{16, 24, 14, 14}, {16, 24, 3, 3}}, {16, 16, 14, 14}), 401408 + 18432 + 200704);
 }
 
+// What lies in blocks already is not reordered, and all samples are convolved at once.
+TEST(Workspace, ImagesInBlocksStayWhereTheyAre) {
+  const auto needed = [](OpKind kind, const std::vector<Shape>& inputs, const Shape& output,
+                         const std::vector<int64_t>& in_blocks, Attributes attributes = {}) {
+    Program program;
+    program.mesh = Mesh::OfDevices(1);
+    AddCompute(program, kind, inputs, output, std::move(attributes));
+    Fusion fusion;
+    for (const int64_t value : in_blocks) fusion.in_blocks.insert(ValueId(value));
+    return WorkspaceOf(program, fusion, {}).value();
+  };
+  const Shape one = {128, 1, 28, 28}, filters = {32, 1, 3, 3}, results = {128, 32, 28, 28};
+  EXPECT_EQ(needed(OpKind::kConv2d, {one, filters}, results, {2}), 1152);
+  EXPECT_EQ(needed(OpKind::kConv2dGradientFilter, {results, one}, filters, {0}), 1152);
+  const Shape images = {128, 32, 14, 14}, wide = {64, 32, 3, 3}, wide_results = {128, 64, 14, 14};
+  EXPECT_EQ(needed(OpKind::kConv2d, {images, wide}, wide_results, {0, 2}), 73728);
+  EXPECT_EQ(needed(OpKind::kConv2dGradientInput, {wide_results, wide}, images, {0, 2}), 73728);
+  // Those that do not are convolved in parts: 64 and 32 samples.
+  EXPECT_EQ(needed(OpKind::kConv2d, {images, wide}, wide_results, {2}), 64 * 25088 + 73728);
+  EXPECT_EQ(needed(OpKind::kConv2dGradientFilter, {wide_results, images}, wide, {1}), 73728 + 73728 + 32 * 50176);
+  EXPECT_EQ(needed(OpKind::kReduceSum, {{8, 32, 5, 4}}, {32}, {0}, Reducing({0, -2, -1})), 8 * 32 * 4);
+}
+
 TEST(Workspace, PiecesThatStayAreAsLargeAsTheLargest) {
   Program program;
   program.mesh = Mesh::OfDevices(1);
@@ -59,14 +86,13 @@ TEST(Workspace, PiecesThatStayAreAsLargeAsTheLargest) {
 }
 
 TEST(Workspace, Temporaries) {
-  EXPECT_EQ(Needed(OpKind::kReduceSum, {{8, 6, 5, 4}}, {6}, {{attribute::kAxes, std::vector<int64_t>{0, 2, 3}}}),
-            8 * 6 * 4);
-  EXPECT_EQ(Needed(OpKind::kReduceSum, {{8, 6, 5, 4}}, {8, 6}, {{attribute::kAxes, std::vector<int64_t>{2, 3}}}), 0);
+  EXPECT_EQ(Needed(OpKind::kReduceSum, {{8, 6, 5, 4}}, {6}, Reducing({0, 2, 3})), 8 * 6 * 4);
+  EXPECT_EQ(Needed(OpKind::kReduceSum, {{8, 6, 5, 4}}, {8, 6}, Reducing({2, 3})), 0);
   EXPECT_EQ(Needed(OpKind::kLayerNormGradientScale, {{32, 16}, {32, 16}}, {16}), 32 * 16 * 4);
   // Blocks of 256 rows, and of 4,096 elements.
   EXPECT_EQ(Needed(OpKind::kLayerNormGradientScale, {{513, 64}, {513, 64}}, {64}), (513 * 64 + 3 * 64) * 4);
   const auto sum = [](const Shape& shape, const Shape& result, std::vector<int64_t> axes) {
-    return Needed(OpKind::kReduceSum, {shape}, result, {{attribute::kAxes, std::move(axes)}});
+    return Needed(OpKind::kReduceSum, {shape}, result, Reducing(std::move(axes)));
   };
   EXPECT_EQ(sum({513, 64}, {64}, {0}), 3 * 64 * 4);
   EXPECT_EQ(sum({511, 64}, {64}, {0}), 0);

@@ -64,7 +64,7 @@ bool ByLibrary(Direction direction, const ConvolutionShape& shape, const X* x, c
 
 template <typename In, typename Out>
 void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* x, const In* filter,
-            Out* y) {
+            Out* y, const ImageBlocks&) {
   const ConvolutionShape shape = {sizes, rows, columns};
   CountFlops(FlopsOf(shape));
   if (!HasProducts(shape)) return FillZeros(y, ElementsOfY(shape));
@@ -73,7 +73,7 @@ void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& c
 
 template <typename In, typename Out>
 void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
-                         const In* filter, Out* dx) {
+                         const In* filter, Out* dx, const ImageBlocks&) {
   const ConvolutionShape shape = {sizes, rows, columns};
   CountFlops(FlopsOf(shape));
   if (!HasProducts(shape)) return FillZeros(dx, ElementsOfX(shape));
@@ -82,7 +82,7 @@ void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, con
 
 template <typename In, typename Out>
 void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
-                          const In* x, Out* dfilter) {
+                          const In* x, Out* dfilter, const ImageBlocks&) {
   const ConvolutionShape shape = {sizes, rows, columns};
   CountFlops(FlopsOf(shape));
   if (!HasProducts(shape)) return FillZeros(dfilter, ElementsOfFilter(shape));
@@ -90,11 +90,12 @@ void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, co
 }
 
 #define CLEAVE_CONVOLUTIONS(In, Out)                                                                                \
-  template void Conv2d(const ConvolutionSizes&, const Sliding&, const Sliding&, const In*, const In*, Out*);        \
+  template void Conv2d(const ConvolutionSizes&, const Sliding&, const Sliding&, const In*, const In*, Out*,         \
+                       const ImageBlocks&);                                                                         \
   template void Conv2dGradientInput(const ConvolutionSizes&, const Sliding&, const Sliding&, const In*, const In*,  \
-                                    Out*);                                                                          \
+                                    Out*, const ImageBlocks&);                                                      \
   template void Conv2dGradientFilter(const ConvolutionSizes&, const Sliding&, const Sliding&, const In*, const In*, \
-                                     Out*);
+                                     Out*, const ImageBlocks&);
 CLEAVE_CONVOLUTIONS(float, float)
 CLEAVE_CONVOLUTIONS(BFloat16, float)
 CLEAVE_CONVOLUTIONS(BFloat16, BFloat16)

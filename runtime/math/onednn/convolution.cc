@@ -1,5 +1,5 @@
 // Convolutions by oneDNN, in its preferred layouts: images and filters are reordered on the way in and results on the
-// way out.
+// way out. Images in blocks of channels usually lie as it wants them: then nothing is.
 //
 // A rank's piece has the image's padding only at the image's own ends, so each side has its own. Rows and columns that
 // no place of the kernel looks at are left out: oneDNN sees the box of the images between them.
@@ -44,12 +44,33 @@ dnnl_memory_desc_t Strided(dnnl_data_type_t type, const std::vector<int64_t>& si
   return description;
 }
 
+// A box of images: the first rows and columns of all that they have. The images lie row-major or in blocks of channels.
+dnnl_memory_desc_t Box(dnnl_data_type_t type, const std::vector<int64_t>& images, int64_t rows, int64_t columns,
+                       bool in_blocks) {
+  static_assert(kBlockChannels == 16);
+  dnnl_memory_desc_t whole, box;
+  const std::vector<int64_t> sizes = {images[0], images[1], rows, columns};
+  const dnnl_dims_t begin = {};
+  Check(dnnl_memory_desc_init_by_tag(&whole, 4, images.data(), type, in_blocks ? dnnl_nChw16c : dnnl_nchw),
+        "describing images");
+  Check(dnnl_memory_desc_init_submemory(&box, &whole, sizes.data(), begin), "describing a part of images");
+  return box;
+}
+
 // The same sizes in whatever layout is fastest.
 dnnl_memory_desc_t AnyLayout(const dnnl_memory_desc_t& plain, dnnl_data_type_t type) {
   dnnl_memory_desc_t description;
   Check(dnnl_memory_desc_init_by_tag(&description, plain.ndims, plain.dims, type, dnnl_format_tag_any),
         "describing a tensor");
   return description;
+}
+
+// What oneDNN is shown of a dimension: what the kernel looks at, with elements behind that no place looks at because
+// the stride leaves them over. So it is shown whole images where it can be.
+Side Shown(const Sliding& sliding) {
+  Side side(sliding);
+  if (side.padding_behind == 0 && sliding.input.size - side.end < sliding.stride) side.end = sliding.input.size;
+  return side;
 }
 
 struct TensorDescriptions {
@@ -60,9 +81,6 @@ struct TensorDescriptions {
 
 TensorDescriptions DescribeTensors(Direction direction, const Types& types, const ConvolutionShape& shape) {
   const auto type = [&](Direction makes_it) { return direction == makes_it ? types.result : types.factors; };
-  const int64_t row = shape.columns.input.size;
-  const int64_t image = shape.rows.input.size * row;
-  const int64_t places = shape.rows.output.size * shape.columns.output.size;
   const int64_t taps = shape.rows.kernel * shape.columns.kernel;
   const int64_t groups = shape.sizes.channels / shape.sizes.filter_channels;
   std::vector<int64_t> sizes = {shape.sizes.filters, shape.sizes.filter_channels, shape.rows.kernel,
@@ -73,13 +91,15 @@ TensorDescriptions DescribeTensors(Direction direction, const Types& types, cons
     sizes.insert(sizes.begin(), groups);
     strides.insert(strides.begin(), sizes[1] * strides[0]);
   }
-  return {.x = Strided(type(Direction::kGradientInput),
-                       {shape.sizes.samples, shape.sizes.channels, Side(shape.rows).size(), Side(shape.columns).size()},
-                       {shape.sizes.channels * image, image, row, 1}),
+  const int64_t samples = shape.sizes.samples;
+  const int64_t rows = shape.rows.output.size;
+  const int64_t columns = shape.columns.output.size;
+  return {.x = Box(type(Direction::kGradientInput),
+                   {samples, shape.sizes.channels, shape.rows.input.size, shape.columns.input.size},
+                   Shown(shape.rows).size(), Shown(shape.columns).size(), shape.blocks.x),
           .filter = Strided(type(Direction::kGradientFilter), sizes, strides),
-          .y = Strided(type(Direction::kForward),
-                       {shape.sizes.samples, shape.sizes.filters, shape.rows.output.size, shape.columns.output.size},
-                       {shape.sizes.filters * places, places, shape.columns.output.size, 1})};
+          .y = Box(type(Direction::kForward), {samples, shape.sizes.filters, rows, columns}, rows, columns,
+                   shape.blocks.y)};
 }
 
 dnnl_primitive_t MakeReorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
@@ -135,8 +155,8 @@ struct Steps {
   explicit Steps(const ConvolutionShape& shape)
       : strides{shape.rows.stride, shape.columns.stride},
         gaps{shape.rows.dilation - 1, shape.columns.dilation - 1},
-        before{Side(shape.rows).padding_before, Side(shape.columns).padding_before},
-        behind{Side(shape.rows).padding_behind, Side(shape.columns).padding_behind} {}
+        before{Shown(shape.rows).padding_before, Shown(shape.columns).padding_before},
+        behind{Shown(shape.rows).padding_behind, Shown(shape.columns).padding_behind} {}
 };
 
 constexpr dnnl_alg_kind_t kAlgorithm = dnnl_convolution_direct;
@@ -224,7 +244,8 @@ bool RunPart(Direction direction, const Types& types, const ConvolutionShape& sh
       [&] { return PrepareConvolution(direction, types, shape); });
   if (prepared.primitive == nullptr) return false;
   const dnnl_data_type_t type = direction == Direction::kGradientInput ? types.result : types.factors;
-  const int64_t skipped = Side(shape.rows).begin * shape.columns.input.size + Side(shape.columns).begin;
+  const int64_t skipped = (Shown(shape.rows).begin * shape.columns.input.size + Shown(shape.columns).begin) *
+                          (shape.blocks.x ? kBlockChannels : 1);
   const void* const seen = static_cast<const std::byte*>(tensors.x) + skipped * BytesOf(type);
   const void* const pointers[] = {seen, tensors.filter, tensors.y};
   std::vector<dnnl_exec_arg_t> arguments;
@@ -250,8 +271,9 @@ bool RunPart(Direction direction, const Types& types, const ConvolutionShape& sh
 int64_t PartsOfSamples(Direction direction, const Types& types, const ConvolutionShape& shape) {
   constexpr int64_t kCachedElements = 1 << 19;
   if (direction == Direction::kGradientFilter && types.result != dnnl_f32) return 1;
-  const int64_t parts = (ElementsOfX(shape) + ElementsOfY(shape) + kCachedElements - 1) / kCachedElements;
-  return std::min(parts, shape.sizes.samples);
+  const int64_t copied = (shape.blocks.x ? 0 : ElementsOfX(shape)) + (shape.blocks.y ? 0 : ElementsOfY(shape));
+  const int64_t parts = (copied + kCachedElements - 1) / kCachedElements;
+  return std::clamp<int64_t>(parts, 1, shape.sizes.samples);
 }
 
 bool Run(Direction direction, const Types& types, const ConvolutionShape& shape, const void* x, const void* filter,
@@ -280,15 +302,15 @@ bool Run(Direction direction, const Types& types, const ConvolutionShape& shape,
   return true;
 }
 
-// Whether the kernel looks at all that the rank has of a dimension.
-bool SeesAll(const Sliding& sliding) { return Side(sliding).size() == sliding.input.size; }
+// Whether oneDNN is shown all that the rank has of a dimension.
+bool SeesAll(const Sliding& sliding) { return Shown(sliding).size() == sliding.input.size; }
 
 }  // namespace
 
 template <typename In, typename Out>
 void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* x, const In* filter,
-            Out* y) {
-  const ConvolutionShape shape = {sizes, rows, columns};
+            Out* y, const ImageBlocks& blocks) {
+  const ConvolutionShape shape = {sizes, rows, columns, blocks};
   CountFlops(FlopsOf(shape));
   if (!HasProducts(shape)) return FillZeros(y, ElementsOfY(shape));
   if (Run(Direction::kForward, {kDnnlType<In>, kDnnlType<Out>}, shape, x, filter, y)) return;
@@ -300,8 +322,8 @@ void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& c
 
 template <typename In, typename Out>
 void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
-                         const In* filter, Out* dx) {
-  const ConvolutionShape shape = {sizes, rows, columns};
+                         const In* filter, Out* dx, const ImageBlocks& blocks) {
+  const ConvolutionShape shape = {sizes, rows, columns, blocks};
   CountFlops(FlopsOf(shape));
   const bool has_products = HasProducts(shape);
   if (!has_products || !SeesAll(shape.rows) || !SeesAll(shape.columns)) FillZeros(dx, ElementsOfX(shape));
@@ -314,8 +336,8 @@ void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, con
 
 template <typename In, typename Out>
 void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
-                          const In* x, Out* dfilter) {
-  const ConvolutionShape shape = {sizes, rows, columns};
+                          const In* x, Out* dfilter, const ImageBlocks& blocks) {
+  const ConvolutionShape shape = {sizes, rows, columns, blocks};
   CountFlops(FlopsOf(shape));
   if (!HasProducts(shape)) return FillZeros(dfilter, ElementsOfFilter(shape));
   if (Run(Direction::kGradientFilter, {kDnnlType<In>, kDnnlType<Out>}, shape, x, dfilter, dy)) return;
@@ -326,11 +348,12 @@ void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, co
 }
 
 #define CLEAVE_CONVOLUTIONS(In, Out)                                                                                \
-  template void Conv2d(const ConvolutionSizes&, const Sliding&, const Sliding&, const In*, const In*, Out*);        \
+  template void Conv2d(const ConvolutionSizes&, const Sliding&, const Sliding&, const In*, const In*, Out*,         \
+                       const ImageBlocks&);                                                                         \
   template void Conv2dGradientInput(const ConvolutionSizes&, const Sliding&, const Sliding&, const In*, const In*,  \
-                                    Out*);                                                                          \
+                                    Out*, const ImageBlocks&);                                                      \
   template void Conv2dGradientFilter(const ConvolutionSizes&, const Sliding&, const Sliding&, const In*, const In*, \
-                                     Out*);
+                                     Out*, const ImageBlocks&);
 CLEAVE_CONVOLUTIONS(float, float)
 CLEAVE_CONVOLUTIONS(BFloat16, float)
 CLEAVE_CONVOLUTIONS(BFloat16, BFloat16)

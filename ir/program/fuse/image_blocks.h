@@ -1,0 +1,34 @@
+// Which images lie in blocks of channels in memory, [n, c / 16, h, w, 16] instead of [n, c, h, w], as the convolutions
+// of CPUs want them.
+//
+//   conv1.conv2d, conv1.add, conv1.relu   in blocks: a convolution writes them, loops and a pooling read them
+//   conv1.max_pool                        in blocks: a convolution reads it
+//   conv2.max_pool                        not: it is flattened
+//
+// An image lies in blocks if everything that writes or reads it takes them so, and if a convolution is among that, or
+// writes or reads an image that must lie like it. What takes blocks, so that nothing is ever reordered for them alone:
+//   convolution, pooling   each of their images as it lies (ImageSides, ir/graph/ops/kernel_call.h)
+//   sum over all places    its input (StoredSizes)
+//   elementwise op         all its images lie alike; other inputs have no places, or no channels
+//   reshape                from one image to another of the same samples and channels, which lie alike
+// Collectives, slices, looks, copies, sources, updates, loss and metrics take none. The places of an image may be one
+// dimension, or any number of them.
+//
+// Blocks are of local pieces: every rank has the same number of channels, a multiple of 16, and all places.
+#ifndef CLEAVE_IR_PROGRAM_FUSE_IMAGE_BLOCKS_H_
+#define CLEAVE_IR_PROGRAM_FUSE_IMAGE_BLOCKS_H_
+
+#include "ir/program/program.h"
+#include "ir/program/value_set.h"
+
+namespace cleave::ir {
+
+// Nearly linear in steps.
+ValueSet FindImagesInBlocks(const Program& program);
+
+// The local sizes of an image in blocks, as it lies: [n, c / 16, h, w, 16].
+Shape SizesInBlocks(const Shape& local);
+
+}  // namespace cleave::ir
+
+#endif  // CLEAVE_IR_PROGRAM_FUSE_IMAGE_BLOCKS_H_
