@@ -94,27 +94,32 @@ class Fitter {
       if (!Try(std::exp2(tuning.last_memory_exponent), zero)) return false;
       if (!saver_.HasPlan() && !IsNear(tried_.back())) return true;
     }
+    const int close = is_known ? 2 : 1;
     const auto fits = [&] { return LastFits(); };
-    const auto may_fit = [&] { return LastFits() || tried_.back().examined.may_fit; };
-    std::optional<int> with_savings;
+    const auto may_fit = [&] { return tried_.back().MayFit(); };
+    const bool fits_unweighted = std::any_of(tried_.begin(), tried_.end(), [&](const Tried& tried) {
+      return tried.zero == zero && tried.weight == 0 && tried.MayFit();
+    });
+    std::optional<int> with_savings;  // Where more weight makes plans fit.
     for (int high = tuning.first_memory_exponent; high <= last; high += step) {
       if (!Try(std::exp2(high), zero)) return false;
-      if (!with_savings.has_value() && may_fit()) with_savings = high;
+      if (!fits_unweighted && !with_savings.has_value() && may_fit()) with_savings = high;
       if (LastFits()) {
-        const bool is_same = with_savings == high;
-        return Bisect(high - step, high, zero, fits) &&
-               (is_same || Bisect(*with_savings - step, *with_savings, zero, may_fit));
+        const bool is_same = !with_savings.has_value() || with_savings == high;
+        return Bisect(high - step, high, close, zero, fits) &&
+               (is_same || Bisect(*with_savings - step, *with_savings, close, zero, may_fit));
       }
       // More weight makes plans slower.
       if (is_known && tried_.back().examined.is_slow) break;
     }
-    return !with_savings.has_value() || Bisect(*with_savings - step, *with_savings, zero, may_fit);
+    return !with_savings.has_value() || Bisect(*with_savings - step, *with_savings, close, zero, may_fit);
   }
 
-  // Tries weights between one whose plan does not pass the test and one whose plan does. False where a search failed.
+  // Tries weights between one whose plan does not pass the test and one whose plan does, until they are as near as
+  // `close`. False where a search failed.
   template <typename Test>
-  bool Bisect(int low, int high, int zero, const Test& passes) {
-    while (high - low > 1) {
+  bool Bisect(int low, int high, int close, int zero, const Test& passes) {
+    while (high - low > close) {
       const int middle = (low + high) / 2;
       if (!Try(std::exp2(middle), zero)) return false;
       (passes() ? high : low) = middle;
@@ -188,6 +193,8 @@ class Fitter {
     int zero = 0;
     Saver::Examined examined = {};
     bool is_changed = false;  // By the task, where no plan fits: then there are many.
+
+    bool MayFit() const { return examined.fits || examined.may_fit; }
   };
 
   bool Try(double weight, int zero) {
