@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <random>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/program/partition/partition.h"
 #include "ir/program/program.h"
@@ -16,6 +20,7 @@
 #include "ir/testing/plans.h"
 #include "ir/testing/random_plan.h"
 #include "ir/testing/seed.h"
+#include "ir/testing/sources.h"
 #include "ir/transforms/distribute/distribute.h"
 
 namespace cleave::ir {
@@ -101,6 +106,34 @@ TEST(CheckTest, CatchesAWrongDistributedForm) {
   const absl::StatusOr<SimulationReport> report = CheckBySimulation(graph, distributed, program);
   ASSERT_FALSE(report.ok());
   EXPECT_NE(report.status().message().find("distributed form of"), std::string::npos) << report.status();
+}
+
+// The second axis of [a b c] is the second one of [c b a] too, but with other neighbours behind it.
+TEST(CheckTest, APermuteNamesEveryAxisAlongWhichPiecesMove) {
+  const absl::StatusOr<Mesh> mesh =
+      Mesh::Create({{.name = "a", .size = 2}, {.name = "b", .size = 2}, {.name = "c", .size = 3}});
+  ASSERT_TRUE(mesh.ok());
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {12});
+  const OpId cut = builder.Add(OpKind::kAbs, {x}, {}, "cut");
+  const OpId cut_otherwise = builder.Add(OpKind::kTanh, {cut}, {}, "cut_otherwise");
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceSum, {cut_otherwise}, {}, "sum");
+  const Graph graph = std::move(builder).Build();
+  Plan plan{.mesh = *mesh, .ops = {}, .search = {}};
+  for (const Op& op : graph.ops)
+    plan.ops.push_back({.strategy = Strategy::Replicated(RuleOf(graph, op)), .output = {}});
+  const std::vector<AxisId> axes = mesh->AxisIds();
+  plan.ops[cut].strategy.cuts[0] = axes;
+  plan.ops[cut_otherwise].strategy.cuts[0] = {axes.rbegin(), axes.rend()};
+  Program program = PartitionOrDie(graph, plan);
+  EXPECT_EQ(Verdict(graph, program), "");
+  const auto permute = std::find_if(program.steps.begin(), program.steps.end(), [](const Step& step) {
+    const Collective* const collective = std::get_if<Collective>(&step.action);
+    return collective != nullptr && collective->kind == CollectiveKind::kPermute;
+  });
+  ASSERT_NE(permute, program.steps.end());
+  std::erase(std::get<Collective>(permute->action).axes, axes[1]);
+  EXPECT_THAT(CheckStatically(program), testing::Contains(testing::HasSubstr("cannot turn")));
 }
 
 TEST(CheckTest, ShortensMeshesOfManyRanks) {

@@ -80,18 +80,20 @@ std::optional<Layout> ResultLayout(const Collective& collective, const Transfer&
   return std::nullopt;
 }
 
+// How many pieces of a dimension lie from one to the next along `axis`, if this cuts it.
+std::optional<int64_t> StrideOf(AxisId axis, const std::vector<AxisId>& axes, const Mesh& mesh) {
+  const auto place = std::find(axes.begin(), axes.end(), axis);
+  if (place == axes.end()) return std::nullopt;
+  return mesh.Size(std::vector<AxisId>(place + 1, axes.end()));
+}
+
 // A permute keeps the cut counts and the partial axes and moves pieces only along its axes.
 bool PermuteFits(const Program& program, const Collective& collective, const Layout& input, const Layout& output) {
-  if (CutCounts(input, program.mesh) != CutCounts(output, program.mesh) || input.partial != output.partial)
-    return false;
+  const Mesh& mesh = program.mesh;
+  if (CutCounts(input, mesh) != CutCounts(output, mesh) || input.partial != output.partial) return false;
   for (size_t d = 0; d < input.dimensions.size(); ++d) {
-    for (AxisId axis : program.mesh.AxisIds()) {
-      const auto place = [axis](const std::vector<AxisId>& axes) {
-        return std::find(axes.begin(), axes.end(), axis) - axes.begin();
-      };
-      const bool in = place(input.dimensions[d]) < static_cast<int>(input.dimensions[d].size());
-      const bool out = place(output.dimensions[d]) < static_cast<int>(output.dimensions[d].size());
-      const bool moves = in != out || (in && place(input.dimensions[d]) != place(output.dimensions[d]));
+    for (AxisId axis : mesh.AxisIds()) {
+      const bool moves = StrideOf(axis, input.dimensions[d], mesh) != StrideOf(axis, output.dimensions[d], mesh);
       const bool named = std::find(collective.axes.begin(), collective.axes.end(), axis) != collective.axes.end();
       if (moves && !named) return false;
     }
