@@ -165,8 +165,8 @@ class Staging {
   }
 
   void WarnOfBubble(const Candidate& best, Diagnostics& diagnostics) const {
-    const bool is_chosen = options_.choose_micro_batches && MicroBatchCounts().back() >= stages_;
-    if (best.found.plan.micro_batches >= stages_ || is_chosen) return;
+    if (best.found.plan.micro_batches >= stages_) return;
+    if (options_.choose_micro_batches && MicroBatchCounts().back() >= stages_) return;
     const double bubble = PredictPipeline(best.found.program->parts, cluster_, options_.execution.overlaps).bubble;
     diagnostics.Add(
         Warning(Code::kW0609, absl::StrCat(StagesText(stages_), " for ", best.found.plan.micro_batches,

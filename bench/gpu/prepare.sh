@@ -75,6 +75,7 @@ grep -lr --include='*_test.c[cu]' -e 'runtime/device/device_vector.h' -e 'runtim
 done
 cp runtime/device/device_vector.h "$folder/runtime/device"
 cp runtime/kernels/testing.h "$folder/runtime/kernels"
+cp runtime/math/testing.h "$folder/runtime/math"
 googletest=${GOOGLETEST:-/usr/src/googletest/googletest}
 if [ -d "$googletest" ]; then
   mkdir "$folder/googletest"

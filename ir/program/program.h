@@ -219,7 +219,7 @@ struct Program {
   // Of a pipeline: its axis of stages, along which ranks run different steps (StageOf) and only sends and receives
   // communicate.
   std::optional<Pipeline> pipeline = {};
-  // The program of one part of the ranks, which have the same stages (ProgramOfPart); nullopt: of all ranks.
+  // The program of one part of the ranks, which have the same stages (ProgramsOfParts); nullopt: of all ranks.
   std::optional<int> part = {};
   IdVector<ValueId, Value> values;
   // Ordered by `repeat`, and steps of one kind by phase: forward, metric, backward, weights, update.

@@ -1,6 +1,7 @@
 #include "ir/testing/plans.h"
 
 #include "ir/graph/ops/ops.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
 #include "ir/sharding/strategy/strategy.h"
 
 namespace cleave::ir {
@@ -9,10 +10,7 @@ Plan DataParallelPlan(const Graph& graph, const Mesh& mesh) {
   Plan plan;
   plan.mesh = mesh;
   plan.ops = IdVector<OpId, OpPlan>(graph.ops.size());
-  int64_t batch = 0;
-  for (const Op& op : graph.ops) {
-    if (op.kind == OpKind::kInput && batch == 0) batch = op.type.shape.front();
-  }
+  const int64_t batch = BatchOf(graph).value_or(0);
   for (const Op& op : graph.ops) {
     const Rule rule = RuleOf(graph, op);
     Strategy strategy = Strategy::Replicated(rule);

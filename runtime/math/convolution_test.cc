@@ -5,13 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/device_vector.h"
+#include "runtime/math/testing.h"
 
 namespace cleave::runtime {
 namespace {
@@ -70,15 +70,6 @@ void ForEachProduct(const ConvolutionShape& s, Visit visit) {
 constexpr float kBehind = 123.0f;
 
 template <typename T>
-std::vector<T> Random(int64_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<T> values(static_cast<size_t>(count));
-  for (T& value : values) value = static_cast<T>(normal(random));
-  return values;
-}
-
-template <typename T>
 void ExpectNear(const DeviceVector<T>& result, const std::vector<Exact>& expected, const char* what) {
   // The most that rounding to T may change a value, as a share of it.
   constexpr double kRounding = std::is_same_v<T, BFloat16> ? 1.0 / 256 : std::is_same_v<T, Float16> ? 1.0 / 2048 : 0.0;
@@ -114,9 +105,9 @@ struct Example {
 
   explicit Example(const ConvolutionShape& s)
       : shape(s),
-        x(Random<T>(ElementsOfX(s), 1)),
-        filter(Random<T>(ElementsOfFilter(s), 2)),
-        dy(Random<T>(ElementsOfY(s), 3)),
+        x(NormalValues<T>(ElementsOfX(s), 1)),
+        filter(NormalValues<T>(ElementsOfFilter(s), 2)),
+        dy(NormalValues<T>(ElementsOfY(s), 3)),
         exact_y(dy.size()),
         exact_dx(x.size()),
         exact_dfilter(filter.size()) {

@@ -9,6 +9,7 @@
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/device_vector.h"
 #include "runtime/math/math.h"
+#include "runtime/math/testing.h"
 
 namespace cleave::runtime {
 namespace {
@@ -33,14 +34,6 @@ Exact Element(const MatMulShape& s, const std::vector<T>& a, const std::vector<T
   return sum;
 }
 
-template <typename T>
-std::vector<T> Random(int64_t count, std::mt19937& random) {
-  std::normal_distribution<float> normal;
-  std::vector<T> values(static_cast<size_t>(count));
-  for (T& value : values) value = static_cast<T>(normal(random));
-  return values;
-}
-
 // The most that rounding to T may change a value.
 template <typename T>
 double Rounding(double value) {
@@ -53,9 +46,9 @@ constexpr float kBehind = 123.0f;
 template <typename In, typename Out>
 void ExpectProductOf(const MatMulShape& s, bool with_bias, unsigned seed) {
   std::mt19937 random(seed);
-  const std::vector<In> a = Random<In>(s.batch * s.m * s.k, random);
-  const std::vector<In> b = Random<In>(s.batch * s.k * s.n, random);
-  const std::vector<Out> bias = Random<Out>(s.n, random);
+  const std::vector<In> a = NormalValues<In>(s.batch * s.m * s.k, random);
+  const std::vector<In> b = NormalValues<In>(s.batch * s.k * s.n, random);
+  const std::vector<Out> bias = NormalValues<Out>(s.n, random);
   const DeviceVector<In> device_a(a), device_b(b);
   const DeviceVector<Out> device_bias(bias);
   const DeviceVector<Out> device_c(
@@ -132,8 +125,8 @@ void ExpectSumOfProducts(const MatMulShape& s, unsigned seed) {
   const DeviceVector<float> device_c(std::vector<float>(static_cast<size_t>(count) + 1, kBehind));
   std::vector<Exact> expected(static_cast<size_t>(count));
   for (int turn = 0; turn < 3; ++turn) {
-    const std::vector<In> a = Random<In>(s.batch * s.m * s.k, random);
-    const std::vector<In> b = Random<In>(s.batch * s.k * s.n, random);
+    const std::vector<In> a = NormalValues<In>(s.batch * s.m * s.k, random);
+    const std::vector<In> b = NormalValues<In>(s.batch * s.k * s.n, random);
     const DeviceVector<In> device_a(a), device_b(b);
     AccumulateMatMul(turn == 0, s, device_a.get(), device_b.get(), device_c.get());
     for (int64_t i = 0; i < count; ++i) {

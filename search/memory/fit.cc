@@ -94,31 +94,30 @@ class Fitter {
       if (!Try(std::exp2(tuning.last_memory_exponent), zero)) return false;
       if (!saver_.HasPlan() && !IsNear(tried_.back())) return true;
     }
-    const int close = is_known ? 2 : 1;
     const auto fits = [&] { return LastFits(); };
     const auto may_fit = [&] { return tried_.back().MayFit(); };
     const bool fits_unweighted = std::any_of(tried_.begin(), tried_.end(), [&](const Tried& tried) {
       return tried.zero == zero && tried.weight == 0 && tried.MayFit();
     });
-    std::optional<int> with_savings;  // Where more weight makes plans fit.
-    for (int high = tuning.first_memory_exponent; high <= last; high += step) {
+    std::optional<int> as_it_is, with_savings;  // The first weights with which plans fit; none where none do.
+    for (int high = tuning.first_memory_exponent; high <= last && !as_it_is.has_value(); high += step) {
       if (!Try(std::exp2(high), zero)) return false;
       if (!fits_unweighted && !with_savings.has_value() && may_fit()) with_savings = high;
-      if (LastFits()) {
-        const bool is_same = !with_savings.has_value() || with_savings == high;
-        return Bisect(high - step, high, close, zero, fits) &&
-               (is_same || Bisect(*with_savings - step, *with_savings, close, zero, may_fit));
-      }
+      if (LastFits()) as_it_is = high;
       // More weight makes plans slower.
       if (is_known && tried_.back().examined.is_slow) break;
     }
-    return !with_savings.has_value() || Bisect(*with_savings - step, *with_savings, close, zero, may_fit);
+    if (with_savings == as_it_is) with_savings.reset();
+    const int close = is_known ? 2 : 1;
+    return BisectBelow(as_it_is, close, zero, fits) && BisectBelow(with_savings, close, zero, may_fit);
   }
 
-  // Tries weights between one whose plan does not pass the test and one whose plan does, until they are as near as
-  // `close`. False where a search failed.
+  // Tries weights between that one of the ladder whose plan passes the test, if there is one, and the one before it,
+  // until those that pass and those that do not are as near as `close`. False where a search failed.
   template <typename Test>
-  bool Bisect(int low, int high, int close, int zero, const Test& passes) {
+  bool BisectBelow(std::optional<int> first, int close, int zero, const Test& passes) {
+    if (!first.has_value()) return true;
+    int low = *first - task_.tuning.memory_exponent_step, high = *first;
     while (high - low > close) {
       const int middle = (low + high) / 2;
       if (!Try(std::exp2(middle), zero)) return false;

@@ -50,12 +50,11 @@ ir::OpId OwnerOf(const ir::Graph& graph, ir::OpId op) {
 // The programs of all stages of a pipeline.
 PlannedProgram StagedProgram(ir::Distributed distributed, ir::Program program, const Execution& execution) {
   PlannedProgram made{.distributed = std::move(distributed), .program = std::move(program), .memory = {}};
-  const auto part_of = [&](size_t part) {
-    ir::PartProgram own{.program = ir::ProgramOfPart(made.program, static_cast<int>(part)), .memory = {}};
-    own.memory = ir::PlanMemory(made.distributed.graph, own.program, execution.fuse, execution.checkpoint);
-    return own;
-  };
-  made.parts = MapInParallel(static_cast<size_t>(ir::PartCount(made.program)), part_of);
+  std::vector<ir::Program> parts = ir::ProgramsOfParts(made.program);
+  made.parts = MapInParallel(parts.size(), [&](size_t part) {
+    ir::MemoryPlan memory = ir::PlanMemory(made.distributed.graph, parts[part], execution.fuse, execution.checkpoint);
+    return ir::PartProgram{.program = std::move(parts[part]), .memory = std::move(memory)};
+  });
   const auto needs_less = [](const ir::PartProgram& a, const ir::PartProgram& b) {
     return a.memory.use.prediction.peak < b.memory.use.prediction.peak;
   };

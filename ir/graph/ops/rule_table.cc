@@ -17,13 +17,11 @@ void AppendType(const TensorType& type, std::vector<int64_t>& key) {
 
 const Rule& RuleTable::Of(OpKind kind, absl::Span<const TensorType* const> inputs, const TensorType& output,
                           const Attributes& attributes) {
-  std::vector<Entry>& entries = EntriesOf(kind, inputs, output);
-  for (const Entry& entry : entries) {
-    if (entry.attributes == attributes) return *entry.rule;
-  }
+  if (const Rule* const known = Known(kind, inputs, output, attributes)) return *known;
   std::vector<TensorType> types;
   for (const TensorType* input : inputs) types.push_back(*input);
   auto rule = std::make_unique<const Rule>(DefinitionOf(kind).rule(types, output, attributes));
+  std::vector<Entry>& entries = EntriesOf(kind, inputs, output);
   entries.push_back({.attributes = attributes, .rule = std::move(rule)});
   ++size_;
   return *entries.back().rule;

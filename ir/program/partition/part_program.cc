@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check/check.h"
+#include "base/parallel/parallel.h"
 #include "ir/program/partition/rewrite.h"
 
 namespace cleave::ir {
@@ -13,8 +14,7 @@ namespace {
 
 // The steps of `own`, a part of `program`: those of its stages, and of the ones that all ranks run those whose values
 // are read; the others only other parts need. All parts know of all data, which is told apart by its order.
-std::vector<const Step*> StepsOfPart(const Program& program, const Program& own) {
-  const Timetable timetable = TimetableOf(program);
+std::vector<const Step*> StepsOfPart(const Program& program, const Timetable& timetable, const Program& own) {
   IdVector<ValueId, uint8_t> is_read(program.values.size(), 0);
   const auto read = [&](ValueId value) { is_read[value] = 1; };
   if (own.loss.has_value()) read(*own.loss);
@@ -54,11 +54,9 @@ void OrderByPass(Program& program) {
   });
 }
 
-}  // namespace
-
-Program ProgramOfPart(const Program& program, int part) {
-  CLEAVE_CHECK(program.pipeline.has_value() && !program.part.has_value());
-  const Timetable timetable = TimetableOf(program);
+// The steps of the stages of a part, pass by pass (Program::steps), and of those that all ranks run the ones whose
+// values it reads, and all inputs.
+Program ProgramOfPart(const Program& program, const Timetable& timetable, int part) {
   Program own{.model = program.model,
               .file = program.file,
               .mesh = program.mesh,
@@ -78,7 +76,7 @@ Program ProgramOfPart(const Program& program, int part) {
     const std::optional<int> stage = program.value(update.state).stage;
     if (!stage.has_value() || timetable.PartOf(*stage) == part) own.updates.push_back(update);
   }
-  for (const Step* step : StepsOfPart(program, own)) {
+  for (const Step* step : StepsOfPart(program, timetable, own)) {
     own.steps.push_back(*step);
     for (const ValueId value : Writes(*step)) own.values[value] = program.value(value);
   }
@@ -87,11 +85,14 @@ Program ProgramOfPart(const Program& program, int part) {
   return own;
 }
 
+}  // namespace
+
 std::vector<Program> ProgramsOfParts(const Program& program) {
   if (!program.pipeline.has_value()) return {program};
-  std::vector<Program> programs;
-  for (int part = 0; part < PartCount(program); ++part) programs.push_back(ProgramOfPart(program, part));
-  return programs;
+  CLEAVE_CHECK(!program.part.has_value());
+  const Timetable timetable = TimetableOf(program);
+  return MapInParallel(static_cast<size_t>(PartCount(program)),
+                       [&](size_t part) { return ProgramOfPart(program, timetable, static_cast<int>(part)); });
 }
 
 }  // namespace cleave::ir

@@ -8,11 +8,9 @@
 
 namespace cleave::ir {
 
-// The steps of the stages of a part, pass by pass (Program::steps), and of those that all ranks run the ones whose
-// values it reads, and all inputs. REQUIRES: `program` is a pipeline's, of all ranks.
-Program ProgramOfPart(const Program& program, int part);
-
-// The programs of all parts; the program itself where it is no pipeline.
+// The programs of all parts of the ranks: each has the steps of its stages, pass by pass (Program::steps), of those
+// that all ranks run the ones whose values it reads, and all inputs. The program itself where it is no pipeline.
+// REQUIRES: `program` is that of all ranks.
 std::vector<Program> ProgramsOfParts(const Program& program);
 
 }  // namespace cleave::ir

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "base/match/match.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/rule_table.h"
@@ -84,7 +85,7 @@ std::optional<Layout> ResultLayout(const Collective& collective, const Transfer&
 std::optional<int64_t> StrideOf(AxisId axis, const std::vector<AxisId>& axes, const Mesh& mesh) {
   const auto place = std::find(axes.begin(), axes.end(), axis);
   if (place == axes.end()) return std::nullopt;
-  return mesh.Size(std::vector<AxisId>(place + 1, axes.end()));
+  return mesh.Size(absl::MakeConstSpan(axes).subspan(static_cast<size_t>(place - axes.begin()) + 1));
 }
 
 // A permute keeps the cut counts and the partial axes and moves pieces only along its axes.

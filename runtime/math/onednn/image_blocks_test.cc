@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <vector>
 
 #include "runtime/math/convolution.h"
+#include "runtime/math/testing.h"
 
 namespace cleave::runtime {
 namespace {
@@ -19,15 +19,6 @@ struct Case {
   }
   int64_t Elements(bool is_y) const { return sizes.samples * (is_y ? sizes.filters : sizes.channels) * Plane(is_y); }
 };
-
-template <typename T>
-std::vector<T> Numbers(int64_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<T> values(static_cast<size_t>(count));
-  for (T& value : values) value = static_cast<T>(normal(random));
-  return values;
-}
 
 // Planes of `size` elements in blocks, or back.
 template <typename T>
@@ -47,10 +38,10 @@ std::vector<std::vector<float>> Convolved(const Case& c, const ImageBlocks& bloc
   const auto lying = [](const std::vector<T>& values, int64_t size, bool in_blocks) {
     return in_blocks ? Reordered(values, size, true) : values;
   };
-  const std::vector<T> x = lying(Numbers<T>(c.Elements(false), 1), c.Plane(false), blocks.x);
-  const std::vector<T> dy = lying(Numbers<T>(c.Elements(true), 2), c.Plane(true), blocks.y);
+  const std::vector<T> x = lying(NormalValues<T>(c.Elements(false), 1), c.Plane(false), blocks.x);
+  const std::vector<T> dy = lying(NormalValues<T>(c.Elements(true), 2), c.Plane(true), blocks.y);
   const std::vector<T> filter =
-      Numbers<T>(c.sizes.filters * c.sizes.filter_channels * c.rows.kernel * c.columns.kernel, 3);
+      NormalValues<T>(c.sizes.filters * c.sizes.filter_channels * c.rows.kernel * c.columns.kernel, 3);
   // Results are written over other values.
   std::vector<T> y(dy.size(), T(std::nanf(""))), dx(x.size(), T(std::nanf("")));
   std::vector<float> dfilter(filter.size(), std::nanf(""));
