@@ -1,7 +1,5 @@
 #include "runtime/einsum/einsum.h"
 
-#include <set>
-
 #include "runtime/einsum/formula.h"
 #include "runtime/einsum/nest.h"
 #include "runtime/einsum/product.h"
@@ -9,14 +7,14 @@
 
 namespace cleave::runtime {
 
-void Einsum(const std::string& text, const std::vector<EinsumInput>& inputs, float* result) {
-  const IndexedFormula formula = ReadFormula(text, inputs);
+void Einsum(const std::string& text, const std::vector<EinsumInput>& inputs, float* result,
+            const std::vector<Diagonal>& diagonals) {
+  const IndexedFormula formula = ReadFormula(text, inputs, diagonals);
   if (MultiplyAsMatrices(formula, inputs, result)) return;
-  int64_t elements = 1;
-  for (const int index : formula.result) elements *= formula.sizes[static_cast<size_t>(index)];
-  const std::set<int> distinct(formula.result.begin(), formula.result.end());
-  if (distinct.size() != formula.result.size()) Fill(0.0f, elements, result);
-  SumByResult(formula, inputs, result);
+  if (HasDiagonal(formula.result)) Fill(0.0f, PlacesOf(formula.result, formula).elements, result);
+  std::vector<EinsumInput> meant = inputs;
+  for (size_t i = 0; i < meant.size(); ++i) meant[i].values += PlacesOf(formula.inputs[i], formula).first;
+  SumByResult(formula, meant, result + PlacesOf(formula.result, formula).first);
 }
 
 }  // namespace cleave::runtime

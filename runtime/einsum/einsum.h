@@ -4,7 +4,8 @@
 //   Einsum("i b k, k j b -> b j i", {{x, {6, 4, 7}}, {y, {7, 5, 4}}}, z);
 //
 // Names are separated by spaces, terms by commas. An index that is not in the result is summed over; one that stands
-// twice in a term means the diagonal, in the result with zeros beside it. All tensors are f32, row-major and
+// twice in a term means the diagonal, in the result with zeros beside it. A rank may hold a piece of such an index: in
+// every term the first place of it is that piece, and further places are whole. All tensors are f32, row-major and
 // contiguous; the result does not overlap the inputs. Sizes may be 0.
 #ifndef CLEAVE_RUNTIME_EINSUM_EINSUM_H_
 #define CLEAVE_RUNTIME_EINSUM_EINSUM_H_
@@ -20,7 +21,15 @@ struct EinsumInput {
   std::vector<int64_t> shape;
 };
 
-void Einsum(const std::string& formula, const std::vector<EinsumInput>& inputs, float* result);
+// An index that stands twice in a term.
+struct Diagonal {
+  int64_t first = 0;  // Of the piece, in the whole index.
+  int64_t size = 0;   // Of the whole index.
+};
+
+// `diagonals`: of all these indexes, in the order in which they first stand in the formula.
+void Einsum(const std::string& formula, const std::vector<EinsumInput>& inputs, float* result,
+            const std::vector<Diagonal>& diagonals = {});
 
 }  // namespace cleave::runtime
 

@@ -1,5 +1,6 @@
 #include "runtime/einsum/einsum.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -31,6 +32,19 @@ std::vector<std::vector<std::string>> Terms(const std::string& formula) {
     }
   }
   return terms;
+}
+
+// The indexes that stand twice in a term, in the order in which they first stand in the formula.
+std::vector<std::string> Repeated(const std::vector<std::vector<std::string>>& terms) {
+  std::vector<std::string> repeated;
+  for (const auto& term : terms) {
+    for (const std::string& name : term) {
+      bool twice = false;
+      for (const auto& each : terms) twice = twice || std::count(each.begin(), each.end(), name) > 1;
+      if (twice && std::count(repeated.begin(), repeated.end(), name) == 0) repeated.push_back(name);
+    }
+  }
+  return repeated;
 }
 
 std::vector<int64_t> Shape(const std::vector<std::string>& term, const std::map<std::string, int64_t>& sizes) {
@@ -80,7 +94,9 @@ void Check(const Case& item) {
     expected[static_cast<size_t>(Place(terms.back(), item.sizes, index))] += product;
   }
   const DeviceVector<float> result(std::vector<float>(count, 99.0f));
-  Einsum(item.formula, inputs, result.get());
+  std::vector<Diagonal> diagonals;
+  for (const std::string& name : Repeated(terms)) diagonals.push_back({0, item.sizes.at(name)});
+  Einsum(item.formula, inputs, result.get(), diagonals);
   const std::vector<float> actual = result.Values();
   for (size_t e = 0; e < count; ++e) {
     ASSERT_NEAR(actual[e], expected[e], 2e-5 * (1 + std::abs(expected[e]))) << "element " << e;
@@ -122,6 +138,35 @@ TEST(EinsumTest, EqualsTheSumWrittenOut) {
       {"i k, k j -> i j", {{"i", 0}, {"k", 2}, {"j", 3}}},
   };
   for (const Case& item : cases) Check(item);
+}
+
+// A piece of an index gives that piece of the result, or a part of the sum.
+TEST(EinsumTest, PiecesOfDiagonals) {
+  const int64_t n = 7, k = 3;
+  std::vector<float> values(static_cast<size_t>(n * k * n));
+  for (size_t e = 0; e < values.size(); ++e) values[e] = static_cast<float>(e % 11) - 4.0f;
+  const auto piece = [&](const std::string& formula, Diagonal of, size_t results) {
+    const auto begin = values.begin() + of.first * k * n;
+    const int64_t rows = of.size;
+    const DeviceVector<float> x(std::vector<float>(begin, begin + rows * k * n));
+    const DeviceVector<float> result(std::vector<float>(results, 99.0f));
+    Einsum(formula, {{x.get(), {rows, k, n}}}, result.get(), {{of.first, n}});
+    return result.Values();
+  };
+  for (const auto& [formula, of_each] : {std::pair("i k i -> i k", k), std::pair("i k i -> i i k", n * k)}) {
+    const std::vector<float> whole = piece(formula, {0, n}, static_cast<size_t>(n * of_each));
+    for (int64_t cut = 0; cut <= n; ++cut) {
+      std::vector<float> joined = piece(formula, {0, cut}, static_cast<size_t>(cut * of_each));
+      const std::vector<float> rest = piece(formula, {cut, n - cut}, static_cast<size_t>((n - cut) * of_each));
+      joined.insert(joined.end(), rest.begin(), rest.end());
+      EXPECT_EQ(joined, whole) << formula << ", cut at " << cut;
+    }
+  }
+  const std::vector<float> whole = piece("i k i -> k", {0, n}, 3);
+  for (int64_t cut = 0; cut <= n; ++cut) {
+    const std::vector<float> a = piece("i k i -> k", {0, cut}, 3), b = piece("i k i -> k", {cut, n - cut}, 3);
+    for (size_t e = 0; e < 3; ++e) EXPECT_EQ(a[e] + b[e], whole[e]) << "cut at " << cut;
+  }
 }
 
 }  // namespace

@@ -1,11 +1,24 @@
 #include "runtime/einsum/formula.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <sstream>
 
 namespace cleave::runtime {
+namespace {
 
-IndexedFormula ReadFormula(const std::string& text, const std::vector<EinsumInput>& inputs) {
+void AddRepeated(const Term& term, std::set<int>& repeated) {
+  std::set<int> seen;
+  for (const int index : term) {
+    if (!seen.insert(index).second) repeated.insert(index);
+  }
+}
+
+}  // namespace
+
+IndexedFormula ReadFormula(const std::string& text, const std::vector<EinsumInput>& inputs,
+                           const std::vector<Diagonal>& diagonals) {
   // Commas and the arrow become words of their own.
   std::string spaced;
   for (const char c : text) spaced += c == ',' ? std::string(" , ") : std::string(1, c);
@@ -25,21 +38,36 @@ IndexedFormula ReadFormula(const std::string& text, const std::vector<EinsumInpu
   formula.inputs = terms;
   formula.sizes.assign(numbers.size(), 0);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    for (size_t d = 0; d < formula.inputs[i].size(); ++d) {
+    // Backwards, so that the first place of an index says its size.
+    for (size_t d = formula.inputs[i].size(); d-- > 0;) {
       formula.sizes[static_cast<size_t>(formula.inputs[i][d])] = inputs[i].shape[d];
     }
+  }
+  std::set<int> repeated;
+  for (const Term& term : terms) AddRepeated(term, repeated);
+  AddRepeated(formula.result, repeated);
+  auto next = diagonals.begin();
+  for (int index = 0; index < static_cast<int>(formula.sizes.size()); ++index) {
+    const int64_t size = formula.sizes[static_cast<size_t>(index)];
+    formula.diagonals.push_back(repeated.count(index) > 0 ? *next++ : Diagonal{0, size});
   }
   return formula;
 }
 
-std::vector<int64_t> StridesOf(const Term& term, const std::vector<int64_t>& sizes) {
-  std::vector<int64_t> strides(sizes.size(), 0);
-  int64_t stride = 1;
+bool HasDiagonal(const Term& term) { return std::set<int>(term.begin(), term.end()).size() != term.size(); }
+
+Places PlacesOf(const Term& term, const IndexedFormula& formula) {
+  Places places;
+  places.strides.assign(formula.sizes.size(), 0);
   for (size_t d = term.size(); d-- > 0;) {
-    strides[static_cast<size_t>(term[d])] += stride;
-    stride *= sizes[static_cast<size_t>(term[d])];
+    const auto index = static_cast<size_t>(term[d]);
+    const bool is_first = std::find(term.begin(), term.begin() + static_cast<std::ptrdiff_t>(d), term[d]) ==
+                          term.begin() + static_cast<std::ptrdiff_t>(d);
+    places.strides[index] += places.elements;
+    if (!is_first) places.first += formula.diagonals[index].first * places.elements;
+    places.elements *= is_first ? formula.sizes[index] : formula.diagonals[index].size;
   }
-  return strides;
+  return places;
 }
 
 }  // namespace cleave::runtime

@@ -14,17 +14,26 @@ namespace cleave::runtime {
 using Term = std::vector<int>;
 
 struct IndexedFormula {
-  std::vector<int64_t> sizes;  // Per index.
+  std::vector<int64_t> sizes;       // Per index, of the piece.
+  std::vector<Diagonal> diagonals;  // Per index; of those that stand once in every term {0, the size}.
   std::vector<Term> inputs;
   Term result;
 };
 
-// REQUIRES: a formula that the compiler has written for these inputs.
-IndexedFormula ReadFormula(const std::string& text, const std::vector<EinsumInput>& inputs);
+// REQUIRES: a formula that the compiler has written for these inputs, and its diagonals.
+IndexedFormula ReadFormula(const std::string& text, const std::vector<EinsumInput>& inputs,
+                           const std::vector<Diagonal>& diagonals);
 
-// Per index the distance of its neighbours in a row-major tensor: 0 if the term does not have the index, and the sum of
-// the distances on a diagonal.
-std::vector<int64_t> StridesOf(const Term& term, const std::vector<int64_t>& sizes);
+// Whether an index stands twice in the term.
+bool HasDiagonal(const Term& term);
+
+// Where the elements of a row-major tensor lie.
+struct Places {
+  std::vector<int64_t> strides;  // Per index the distance of neighbours: 0 without the index, a sum on a diagonal.
+  int64_t first = 0;             // The place of the first element that is meant.
+  int64_t elements = 1;          // Of the tensor.
+};
+Places PlacesOf(const Term& term, const IndexedFormula& formula);
 
 }  // namespace cleave::runtime
 

@@ -8,7 +8,7 @@ namespace {
 
 Nest NestOver(const std::vector<int>& indexes, const IndexedFormula& formula) {
   std::vector<std::vector<int64_t>> by_input;
-  for (const Term& term : formula.inputs) by_input.push_back(StridesOf(term, formula.sizes));
+  for (const Term& term : formula.inputs) by_input.push_back(PlacesOf(term, formula).strides);
   Nest nest;
   for (const int index : indexes) {
     nest.sizes.push_back(formula.sizes[static_cast<size_t>(index)]);
@@ -24,7 +24,7 @@ Nest NestOver(const std::vector<int>& indexes, const IndexedFormula& formula) {
 void SortIndexes(const IndexedFormula& formula, std::vector<int>& kept, std::vector<int>& summed) {
   const std::set<int> in_result(formula.result.begin(), formula.result.end());
   kept.assign(in_result.begin(), in_result.end());
-  const std::vector<int64_t> strides = StridesOf(formula.result, formula.sizes);
+  const std::vector<int64_t> strides = PlacesOf(formula.result, formula).strides;
   std::sort(kept.begin(), kept.end(),
             [&](int a, int b) { return strides[static_cast<size_t>(a)] > strides[static_cast<size_t>(b)]; });
   for (int index = 0; index < static_cast<int>(formula.sizes.size()); ++index) {
@@ -45,7 +45,7 @@ Loops LoopsOf(IndexedFormula formula) {
   SortIndexes(formula, kept, summed);
   formula.sizes.push_back(1);
   Loops loops = {NestOver(kept, formula), {}, NestOver(summed, formula)};
-  const std::vector<int64_t> strides = StridesOf(formula.result, formula.sizes);
+  const std::vector<int64_t> strides = PlacesOf(formula.result, formula).strides;
   for (const int index : kept) loops.result_strides.push_back(strides[static_cast<size_t>(index)]);
   return loops;
 }

@@ -23,8 +23,9 @@ struct Loops {
 };
 Loops LoopsOf(IndexedFormula formula);
 
-// result[...] = the sum of products. Where the result has a diagonal, the caller has filled the rest with zeros. A
-// program links one of the implementations, runtime/einsum/cpu or runtime/einsum/cuda.
+// result[...] = the sum of products, where the inputs and the result begin with the first elements that are meant.
+// Where the result has a diagonal, the caller has filled the rest with zeros. A program links one of the
+// implementations, runtime/einsum/cpu or runtime/einsum/cuda.
 void SumByResult(const IndexedFormula& formula, const std::vector<EinsumInput>& inputs, float* result);
 
 }  // namespace cleave::runtime

@@ -1,7 +1,6 @@
 #include "runtime/einsum/product.h"
 
 #include <algorithm>
-#include <set>
 
 #include "runtime/device/workspace.h"
 #include "runtime/kernels/movement.h"
@@ -12,8 +11,6 @@ namespace cleave::runtime {
 namespace {
 
 bool Has(const Term& term, int index) { return std::find(term.begin(), term.end(), index) != term.end(); }
-
-bool HasDiagonal(const Term& term) { return std::set<int>(term.begin(), term.end()).size() != term.size(); }
 
 // The indexes of a product by where they stand.
 struct Roles {

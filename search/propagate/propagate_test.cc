@@ -125,7 +125,7 @@ TEST(PropagateTest, AParametersLayoutIsAPin) {
 }
 
 TEST(PropagateTest, AProductThatCannotTakeTheCutIsDividedInAnotherWay) {
-  // The diagonal of a matrix is never cut, but its other dimension can be.
+  // The second dimension of a diagonal is never cut, but others can be.
   ir::GraphBuilder b;
   const auto input = [&](const std::string& name, const ir::Shape& shape) {
     return b.Add(
@@ -137,11 +137,11 @@ TEST(PropagateTest, AProductThatCannotTakeTheCutIsDividedInAnotherWay) {
   const ir::OpId first = b.Add(ir::OpKind::kMatmul, {input("x", {8, 8}), w}, {}, "first");
   b.Add(ir::OpKind::kEinsum, {first, input("y", {8, 4})}, {{ir::attribute::kEquation, "i i, i j -> i j"}}, "second");
   const ir::Graph graph = std::move(b).Build();
-  const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("first"), {{4, 1}, {1, 1}})}));
+  const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("first"), {{1, 1}, {1, 4}})}));
   ASSERT_TRUE(found.plan.has_value());
   const ir::OpId second = *graph.Find("second");
   EXPECT_EQ(CutsText(found.plan->ops[second].strategy, ir::RuleOf(graph, graph.op(second)), found.plan->mesh),
-            "j: m0 m1");
+            "i: m0 m1");
 }
 
 TEST(PropagateTest, WithoutAPinItSaysWhatToPin) {

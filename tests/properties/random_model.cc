@@ -186,7 +186,7 @@ class Writer {
         &Writer::MakeImages,     &Writer::MakePool,   &Writer::MakeScan,      &Writer::MakeChoice,
         &Writer::MakeDropout,    &Writer::MakeTokens, &Writer::MakeTopK,      &Writer::MakeCall,
         &Writer::MakeTwoResults, &Writer::MakeMapped, &Writer::MakeCustom,    &Writer::MakeLoop,
-        &Writer::MakeSplit,      &Writer::MakeLook,   &Writer::MakeState};
+        &Writer::MakeSplit,      &Writer::MakeLook,   &Writer::MakeState,     &Writer::MakeDiagonal};
     (this->*Any(makers))();
   }
 
@@ -349,6 +349,22 @@ class Writer {
     }
     const std::string weight = Parameter({shape.back(), value.last()});
     Let(absl::StrCat("matmul(", value.name, ", ", weight, ", transpose_b = true)"), shape);
+  }
+
+  // The diagonal of a square parameter, which scales columns; or columns on diagonals.
+  void MakeDiagonal() {
+    const Value* found = OfRank(1, 4);
+    if (found == nullptr) return;
+    const Value value = *found;
+    const std::string rows = std::string("a b c ").substr(0, 2 * (value.shape.size() - 1));
+    Shape shape = value.shape;
+    shape.push_back(shape.back());
+    if (Chance(2) && Elements(shape) <= kMostElements) {
+      Let(absl::StrCat("einsum(\"", rows, "k -> ", rows, "k k\", ", value.name, ")"), shape);
+      return;
+    }
+    const std::string weight = Parameter({value.last(), value.last()});
+    Let(absl::StrCat("einsum(\"", rows, "k, k k -> ", rows, "k\", ", value.name, ", ", weight, ")"), value.shape);
   }
 
   void MakeAttention() {

@@ -1,12 +1,11 @@
 // Sums of products over named indexes: y[i, j] = sum over k of a[i, k] * b[k, j] for "i k, k j -> i j".
 //
 // Every index is a factor: parallel in the output, else reduced. An index that occurs twice in a tensor means its
-// diagonal: a layout cannot cut two dimensions by one axis, so each of the places is a separate whole factor (i and
-// i').
+// diagonal. A layout cannot cut two dimensions by one axis, so only the first place is that factor: each further one is
+// a whole factor of its own (i and i'), along which a rank begins where its piece of the index does.
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -96,27 +95,26 @@ InferResult InferEinsum(Types inputs, const Attributes& attributes) {
   return output;
 }
 
-// The formula with a new name for each further place of an index in one term, and the names that are whole because of
-// this.
+// The formula with a new name for each further place of an index in one term.
 struct Distinct {
   Formula formula;
-  std::set<std::string> whole;
+  std::map<std::string, std::string> index_of;  // Of each new name.
+
+  bool IsRepeated(const std::string& name) const {
+    return std::any_of(index_of.begin(), index_of.end(), [&](const auto& entry) { return entry.second == name; });
+  }
 };
 
 Distinct Apart(const Formula& formula) {
-  Distinct result{.formula = formula, .whole = {}};
-  std::set<std::string> diagonal;
-  for (const std::string& name : NamesOf(formula)) {
-    bool repeated = CountOf(formula.output, name) > 1;
-    for (const Formula::Term& term : formula.inputs) repeated = repeated || CountOf(term, name) > 1;
-    if (repeated) diagonal.insert(name);
-  }
+  Distinct result{.formula = formula, .index_of = {}};
   const auto separate = [&](Formula::Term& term) {
     std::map<std::string, int> seen;
     for (Formula::Dimension& dimension : term) {
-      if (diagonal.count(dimension[0]) == 0) continue;
-      dimension[0].append(static_cast<size_t>(seen[dimension[0]]++), '\'');
-      result.whole.insert(dimension[0]);
+      const std::string index = dimension[0];
+      const int place = seen[index]++;
+      if (place == 0) continue;
+      dimension[0].append(static_cast<size_t>(place), '\'');
+      result.index_of[dimension[0]] = index;
     }
   };
   for (Formula::Term& term : result.formula.inputs) separate(term);
@@ -126,12 +124,16 @@ Distinct Apart(const Formula& formula) {
 
 Rule EinsumRule(Types inputs, const TensorType& output, const Attributes& attributes) {
   const Distinct distinct = Apart(FormulaOf(attributes));
+  std::set<std::string> whole;
+  for (const auto& [name, index] : distinct.index_of) whole.insert(name);
   std::vector<Shape> shapes;
   for (const TensorType& input : inputs) shapes.push_back(input.shape);
-  absl::StatusOr<Rule> rule = RuleOfFormula(distinct.formula, distinct.whole, shapes, output.shape);
+  absl::StatusOr<Rule> rule = RuleOfFormula(distinct.formula, whole, shapes, output.shape);
   CLEAVE_CHECK(rule.ok()) << rule.status().message();
   // The places of one diagonal keep their common size.
-  for (Factor& factor : rule->factors) factor.fixed_size = factor.kind == FactorKind::kWhole;
+  for (Factor& factor : rule->factors) {
+    factor.fixed_size = factor.kind == FactorKind::kWhole || distinct.IsRepeated(factor.name);
+  }
   for (size_t i = 0; i < inputs.size(); ++i) rule->linear.push_back({static_cast<int>(i)});
   return *std::move(rule);
 }
@@ -188,56 +190,58 @@ Gradients EinsumGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return gradients;
 }
 
-// The indexes of a formula, numbered, and how many elements each has.
-struct Indexes {
-  std::vector<std::string> names;
-  std::vector<FactorRange> ranges;
-
-  Indexes(const Formula& formula, const std::vector<Shape>& shapes) : names(NamesOf(formula)), ranges(names.size()) {
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      const std::vector<FactorList> dimensions = DimensionsOf(formula.inputs[i]);
-      for (size_t d = 0; d < dimensions.size(); ++d) ranges[static_cast<size_t>(dimensions[d][0])].size = shapes[i][d];
-    }
-  }
-
-  std::vector<FactorList> DimensionsOf(const Formula::Term& term) const {
-    std::vector<FactorList> dimensions;
-    for (const Formula::Dimension& dimension : term) {
-      dimensions.push_back({static_cast<int>(std::find(names.begin(), names.end(), dimension[0]) - names.begin())});
-    }
-    return dimensions;
-  }
-};
-
-// A multiplication for each input except the first, and an addition.
+// A multiplication for each input except the first, and an addition, for every combination of the indexes. Of a
+// repeated index only the first place is counted: it is the one that may be cut.
 Flops EinsumFlops(Types inputs, const TensorType&, const Attributes& attributes) {
-  std::vector<Shape> shapes;
-  for (const TensorType& input : inputs) shapes.push_back(input.shape);
+  const Distinct distinct = Apart(FormulaOf(attributes));
+  std::map<std::string, int64_t> sizes;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Formula::Term& term = distinct.formula.inputs[i];
+    for (size_t d = 0; d < term.size(); ++d) {
+      if (distinct.index_of.count(term[d][0]) == 0) sizes[term[d][0]] = inputs[i].shape[d];
+    }
+  }
   double flops = static_cast<double>(inputs.size());
-  for (const FactorRange& range : Indexes(FormulaOf(attributes), shapes).ranges)
-    flops *= static_cast<double>(range.size);
+  for (const auto& [name, size] : sizes) flops *= static_cast<double>(size);
   return Flops(flops);
 }
 
+// The factors of the rule are the names of the distinct formula, in order.
 void EvaluateEinsum(const Evaluation& evaluation) {
-  const Formula formula = FormulaOf(evaluation.attributes);
-  std::vector<Shape> shapes;
-  for (const Tensor* input : evaluation.inputs) shapes.push_back(input->shape);
-  const Indexes indexes(formula, shapes);
+  const Distinct distinct = Apart(FormulaOf(evaluation.attributes));
+  const std::vector<std::string> names = NamesOf(distinct.formula);
+  const auto factor_of = [&](const std::string& name) {
+    return static_cast<int>(std::find(names.begin(), names.end(), name) - names.begin());
+  };
+  const auto strides_of = [&](const Formula::Term& term) {
+    std::vector<FactorList> dimensions;
+    for (const Formula::Dimension& dimension : term) dimensions.push_back({factor_of(dimension[0])});
+    return FactorStrides(dimensions, evaluation.ranges);
+  };
   std::vector<std::vector<int64_t>> strides;
-  for (const Formula::Term& term : formula.inputs) {
-    strides.push_back(FactorStrides(indexes.DimensionsOf(term), indexes.ranges));
+  for (const Formula::Term& term : distinct.formula.inputs) strides.push_back(strides_of(term));
+  const std::vector<int64_t> output_strides = strides_of(distinct.formula.output);
+  struct Further {
+    size_t place, index;
+  };
+  std::vector<Further> further;
+  std::vector<int> indexes;
+  for (size_t factor = 0; factor < names.size(); ++factor) {
+    const auto found = distinct.index_of.find(names[factor]);
+    if (found == distinct.index_of.end()) {
+      indexes.push_back(static_cast<int>(factor));
+    } else {
+      further.push_back({factor, static_cast<size_t>(factor_of(found->second))});
+    }
   }
-  const std::vector<int64_t> output_strides = FactorStrides(indexes.DimensionsOf(formula.output), indexes.ranges);
-  std::vector<int> all(indexes.names.size());
-  std::iota(all.begin(), all.end(), 0);
-  std::vector<int64_t> index(all.size(), 0);
-  ForEachIndex(all, indexes.ranges, index, [&] {
+  std::vector<int64_t> at(names.size(), 0);
+  ForEachIndex(indexes, evaluation.ranges, at, [&] {
+    for (const auto& [place, index] : further) at[place] = evaluation.ranges[index].begin + at[index];
     double product = 1;
     for (size_t i = 0; i < strides.size(); ++i) {
-      product *= evaluation.inputs[i]->values[static_cast<size_t>(OffsetOf(index, strides[i]))];
+      product *= evaluation.inputs[i]->values[static_cast<size_t>(OffsetOf(at, strides[i]))];
     }
-    evaluation.output.values[static_cast<size_t>(OffsetOf(index, output_strides))] += product;
+    evaluation.output.values[static_cast<size_t>(OffsetOf(at, output_strides))] += product;
   });
 }
 
@@ -254,6 +258,27 @@ OpId BatchEinsum(Lift& lift) {
   return lift.Main(lift.Inputs(), {{attribute::kEquation, LettersText(formula)}});
 }
 
+// For each index that stands twice in a term, in the order of NamesOf, where the piece of it begins and how long its
+// further places are.
+BracedList Diagonals(const CallSite& site, const Formula& formula) {
+  const Distinct distinct = Apart(formula);
+  BracedList diagonals;
+  for (const std::string& name : NamesOf(formula)) {
+    if (!distinct.IsRepeated(name)) continue;
+    const auto add = [&](int tensor, const Formula::Term& term) {
+      const auto place = std::find(term.begin(), term.end(), Formula::Dimension{name});
+      if (place == term.end()) return false;
+      const LocalDimension first = {tensor, static_cast<int>(place - term.begin())};
+      const int64_t size = site.type(tensor).shape[static_cast<size_t>(first.dimension)];
+      diagonals.fields.push_back({BracedList{{{FirstIndex{first}}, {size}}}});
+      return true;
+    };
+    int tensor = 0;
+    while (!add(tensor, formula.inputs[static_cast<size_t>(tensor)])) ++tensor;
+  }
+  return diagonals;
+}
+
 // A matrix product if the tensors already lie as it needs them, else a call that reorders them or uses loops.
 std::vector<KernelCall> EinsumCalls(const CallSite& site) {
   const Formula formula = FormulaOf(site.attributes);
@@ -262,7 +287,9 @@ std::vector<KernelCall> EinsumCalls(const CallSite& site) {
   for (int i = 0; i < static_cast<int>(site.inputs.size()); ++i) {
     inputs.fields.push_back({BracedList{{{Pointer{i}}, {LocalSizes{i}}}}});
   }
-  return {{"Einsum", {formula.ToString(), inputs, Pointer{kResult}}}};
+  KernelCall call = {"Einsum", {formula.ToString(), inputs, Pointer{kResult}}};
+  if (BracedList diagonals = Diagonals(site, formula); !diagonals.fields.empty()) call.arguments.push_back(diagonals);
+  return {call};
 }
 
 Need EinsumNeed(Types inputs, const TensorType& output, const Attributes& attributes) {
