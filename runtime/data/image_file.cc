@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdint>
-#include <vector>
 
 #include "runtime/file/file.h"
 #include "runtime/image/jpeg/jpeg.h"
@@ -42,16 +40,6 @@ Result<const ImageFormat*> FormatOf(const std::string& path, const Bytes& begin)
   return Error{ExitCode::kInput, Format("`%s` is neither a PNG nor a JPEG file", path.c_str())};
 }
 
-Result<Image> DecodeAll(const File& file) {
-  const Result<Bytes> bytes = file.ReadAll();
-  if (!bytes.ok()) return bytes.error();
-  const Result<const ImageFormat*> format = FormatOf(file.path(), bytes.value());
-  if (!format.ok()) return format.error();
-  Result<Image> image = format.value()->decode(bytes.value().data(), bytes.value().size());
-  if (image.ok()) return image;
-  return Error{image.error().code, Format("`%s` %s", file.path().c_str(), image.error().message.c_str())};
-}
-
 }  // namespace
 
 bool IsNamedLikeImage(const std::string& name) {
@@ -73,14 +61,18 @@ std::optional<Error> CheckImageFile(const std::string& path) {
   if (!format.ok()) return format.error();
   const Bytes& mark = format.value()->end;
   if (mark.size() <= end.size() && std::equal(mark.rbegin(), mark.rend(), end.rbegin())) return std::nullopt;
-  const Result<Image> image = DecodeAll(file.value());
+  const Result<Bytes> all = file.value().ReadAll();
+  if (!all.ok()) return all.error();
+  const Result<Image> image = DecodeImageFile(path, all.value());
   return image.ok() ? std::nullopt : std::optional<Error>(image.error());
 }
 
-Result<Image> ReadImageFile(const std::string& path) {
-  const Result<File> file = File::Open(path);
-  if (!file.ok()) return file.error();
-  return DecodeAll(file.value());
+Result<Image> DecodeImageFile(const std::string& path, const std::vector<uint8_t>& bytes) {
+  const Result<const ImageFormat*> format = FormatOf(path, bytes);
+  if (!format.ok()) return format.error();
+  Result<Image> image = format.value()->decode(bytes.data(), bytes.size());
+  if (image.ok()) return image;
+  return Error{image.error().code, Format("`%s` %s", path.c_str(), image.error().message.c_str())};
 }
 
 }  // namespace cleave::runtime

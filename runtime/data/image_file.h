@@ -2,8 +2,10 @@
 #ifndef CLEAVE_RUNTIME_DATA_IMAGE_FILE_H_
 #define CLEAVE_RUNTIME_DATA_IMAGE_FILE_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/error/error.h"
 #include "runtime/image/image.h"
@@ -17,7 +19,8 @@ bool IsNamedLikeImage(const std::string& name);
 // end is none of an image, decodes it.
 std::optional<Error> CheckImageFile(const std::string& path);
 
-Result<Image> ReadImageFile(const std::string& path);
+// What a file that was read contains. `path` is for the message of the Error.
+Result<Image> DecodeImageFile(const std::string& path, const std::vector<uint8_t>& bytes);
 
 }  // namespace cleave::runtime
 

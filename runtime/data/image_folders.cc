@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cinttypes>
+#include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -15,6 +19,7 @@
 #include "runtime/data/interleave.h"
 #include "runtime/data/picture.h"
 #include "runtime/data/source.h"
+#include "runtime/file/file.h"
 #include "runtime/image/image.h"
 #include "runtime/random/random.h"
 
@@ -163,21 +168,63 @@ class Folders {
   std::vector<std::pair<uint32_t, uint32_t>> order_;  // Of each image its class and its number there.
 };
 
+// Which images have been decoded, and which cannot be: their files are damaged in the middle. Any thread may ask.
+class Damage {
+ public:
+  // `most` files may be left out, of which `before` are already.
+  Damage(int64_t images, int64_t most, int64_t before) : most_(most), bad_(before), states_(StateCount(images, most)) {}
+
+  bool IsAllowed() const { return most_ > 0; }
+  int64_t Bytes() const { return static_cast<int64_t>(states_.size()); }
+  bool IsGood(int64_t image) const { return IsAllowed() && StateOf(image) == State::kGood; }
+  bool IsBad(int64_t image) const { return IsAllowed() && StateOf(image) == State::kBad; }
+
+  void FoundGood(int64_t image) {
+    if (IsAllowed()) states_[static_cast<size_t>(image)].store(State::kGood, std::memory_order_relaxed);
+  }
+
+  // Says so once; ends the program where one more may not be left out.
+  void FoundBad(int64_t image, const Error& mistake) {
+    const std::lock_guard lock(mutex_);
+    if (IsBad(image)) return;
+    if (bad_ == most_) Die(mistake.code, mistake.message + LeftOutBefore(most_));
+    states_[static_cast<size_t>(image)].store(State::kBad, std::memory_order_relaxed);
+    ++bad_;
+    std::fprintf(stderr,
+                 "warning: %s; the next image takes its place: %" PRId64 " of %" PRId64 " that `skip_bad` allows\n",
+                 mistake.message.c_str(), bad_, most_);
+  }
+
+ private:
+  enum class State : uint8_t { kUnknown, kGood, kBad };
+
+  static size_t StateCount(int64_t images, int64_t most) { return most == 0 ? 0 : static_cast<size_t>(images); }
+  State StateOf(int64_t image) const { return states_[static_cast<size_t>(image)].load(std::memory_order_relaxed); }
+
+  const int64_t most_;
+  int64_t bad_;
+  std::mutex mutex_;
+  std::vector<std::atomic<State>> states_;  // Empty where no bad file may be left out.
+};
+
 class ImageFoldersSource final : public Source {
  public:
-  ImageFoldersSource(Folders train, Folders test, const ImageReading& reading, Picture picture, uint64_t seed,
-                     std::string note)
+  // `left_out`: how many bad files both parts are without.
+  ImageFoldersSource(Folders train, Folders test, const DataSpec& spec, Picture picture, uint64_t seed,
+                     std::string note, int64_t left_out)
       : train_(std::move(train)),
         test_(std::move(test)),
-        reading_(reading),
+        trained_(train_.count() - ValidationSamples(spec.validation, train_.count())),
+        reading_(spec.images),
         picture_(picture),
         key_(StreamKey({seed, "images"})),
-        note_(std::move(note)) {
+        note_(std::move(note)),
+        damage_(train_.count() + test_.count(), spec.skip_bad, left_out) {
     const auto of = [](const std::vector<float>& numbers, size_t channel, float otherwise) {
       return numbers.empty() ? otherwise : numbers[numbers.size() == 1 ? 0 : channel];
     };
     for (size_t channel = 0; channel < values_.size(); ++channel) {
-      const float mean = of(reading.mean, channel, 0), deviation = of(reading.deviation, channel, 1);
+      const float mean = of(reading_.mean, channel, 0), deviation = of(reading_.deviation, channel, 1);
       for (size_t byte = 0; byte < 256; ++byte) {
         values_[channel][byte] = (static_cast<float>(byte) / 255.0f - mean) / deviation;
       }
@@ -185,19 +232,16 @@ class ImageFoldersSource final : public Source {
   }
 
   int64_t Samples(DataSplit split) const override { return Of(split).count(); }
-  int64_t Bytes() const override { return train_.Bytes() + test_.Bytes(); }
+  int64_t Bytes() const override { return train_.Bytes() + test_.Bytes() + damage_.Bytes(); }
   std::string Note() const override { return note_; }
 
   void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
-    const Folders& folders = Of(sample.split);
     if (field != kPicture) {
-      const int32_t label = folders.Label(sample.number);
+      const int32_t label = Of(sample.split).Label(Shown(sample).number);
       return WriteRow(input, row, [&](int64_t) { return label; });
     }
-    Result<Image> image = ReadImageFile(folders.Path(sample.number));
-    // A file that was not checked, or whose middle is damaged.
-    if (!image.ok()) Die(image.error().code, image.error().message);
-    const Image seen = PictureIn(std::move(image.value()), picture_, reading_, sample, key_);
+    Decoded decoded = Decode(sample);
+    const Image seen = PictureIn(std::move(decoded.image), picture_, reading_, decoded.sample, key_);
     // Channels lie beside each other there and one after another here.
     const auto channels = static_cast<size_t>(picture_.channels);
     const size_t pixels = seen.pixels.size() / channels;
@@ -216,14 +260,62 @@ class ImageFoldersSource final : public Source {
   }
 
  private:
+  struct Decoded {
+    Sample sample;  // The one that is shown.
+    Image image;
+  };
+
   const Folders& Of(DataSplit split) const { return split == DataSplit::kTrain ? train_ : test_; }
+
+  // The number of an image among those of both parts.
+  int64_t InAll(const Sample& sample) const {
+    return sample.number + (sample.split == DataSplit::kTrain ? 0 : train_.count());
+  }
+
+  // The next one among those that are trained, set aside or tested, after the last one the first.
+  Sample Next(Sample sample) const {
+    const bool is_set_aside = sample.split == DataSplit::kTrain && sample.number >= trained_;
+    const int64_t begin = is_set_aside ? trained_ : 0;
+    const int64_t end = sample.split == DataSplit::kTrain && !is_set_aside ? trained_ : Of(sample.split).count();
+    sample.number = sample.number + 1 < end ? sample.number + 1 : begin;
+    return sample;
+  }
+
+  // The sample's image; where that is damaged and may be left out, the next one that is not.
+  Decoded Decode(const Sample& sample) const {
+    Sample shown = sample;
+    while (true) {
+      if (!damage_.IsBad(InAll(shown))) {
+        const std::string path = Of(shown.split).Path(shown.number);
+        const Result<std::vector<uint8_t>> bytes = ReadFile(path);
+        if (!bytes.ok()) Die(bytes.error().code, bytes.error().message);
+        Result<Image> image = DecodeImageFile(path, bytes.value());
+        if (image.ok()) {
+          damage_.FoundGood(InAll(shown));
+          return {shown, std::move(image.value())};
+        }
+        damage_.FoundBad(InAll(shown), image.error());
+      }
+      shown = Next(shown);
+      if (shown.number != sample.number) continue;
+      Die(ExitCode::kInput, Format("no image can take the place of `%s`: all that it could be are damaged",
+                                   Of(sample.split).Path(sample.number).c_str()));
+    }
+  }
+
+  // The sample whose image is shown for this one. A rank that holds no piece of the image decodes it too, once.
+  Sample Shown(const Sample& sample) const {
+    return damage_.IsAllowed() && !damage_.IsGood(InAll(sample)) ? Decode(sample).sample : sample;
+  }
 
   const Folders train_;
   const Folders test_;
+  const int64_t trained_;  // How many of the training part are not set aside.
   const ImageReading reading_;
   const Picture picture_;
   const PhiloxKey key_;
   const std::string note_;
+  mutable Damage damage_;
   std::array<std::array<float, 256>, 3> values_;  // Of a byte, by channel.
 };
 
@@ -296,9 +388,10 @@ Result<OpenedSource> OpenImageFolders(const OpenRequest& request) {
   // What is written about all samples is in the order of the files.
   if (!spec.only_tests || spec.validation > 0) train.TakeTurns();
   std::string note = NoteOf(train.classes(), left_out);
-  return OpenedSource{std::make_unique<ImageFoldersSource>(std::move(train), std::move(test), spec.images,
-                                                           picture.value(), request.seed, std::move(note)),
-                      std::move(fields.value())};
+  return OpenedSource{
+      std::make_unique<ImageFoldersSource>(std::move(train), std::move(test), spec, picture.value(), request.seed,
+                                           std::move(note), static_cast<int64_t>(left_out.size())),
+      std::move(fields.value())};
 }
 
 }  // namespace

@@ -48,6 +48,13 @@ class ImageFoldersTest : public testing::Test {
     return {bytes.begin(), bytes.end()};
   }
 
+  // A PNG file whose pixels are damaged, so that only decoding shows it.
+  void WriteDamaged(const std::string& name) const {
+    std::string damaged = BytesOf("color.png");
+    damaged[60] ^= 1;
+    Write(name, damaged);
+  }
+
   void TwoClasses() const {
     Copy("color.png", "train/dog/1.png");
     Copy("color.jpg", "train/dog/2.JPG");
@@ -247,14 +254,66 @@ TEST_F(ImageFoldersTest, FilesThatAreNoImages) {
   ASSERT_TRUE(batches.ok()) << batches.error().message;
   EXPECT_EQ(batches.value()->train_samples(), 5);
   EXPECT_NE(batches.value()->note().find("0 = cat, 1 = dog; 4 files left out: `"), std::string::npos);
-  // What only decoding shows ends the program.
-  std::string damaged = BytesOf("color.png");
-  damaged[60] ^= 1;
-  Write("train/dog/3.png", damaged);
+  // What only decoding shows counts as well.
+  WriteDamaged("train/dog/3.png");
   const auto late = Batches::Open(Spec({}, 4), Inputs(), 1);
   ASSERT_TRUE(late.ok()) << late.error().message;
   EXPECT_EXIT(for (int64_t step = 0; step < 3; ++step) late.value()->LoadTraining(step),
-              testing::ExitedWithCode(static_cast<int>(ExitCode::kInput)), "dog/3.png` is damaged \\(IDAT");
+              testing::ExitedWithCode(static_cast<int>(ExitCode::kInput)),
+              "dog/3.png` is damaged \\(IDAT.*; 4 before it are left out, as many as `skip_bad` allows");
+}
+
+// Cats a, b, c and dogs 1, 2, 3 take turns.
+TEST_F(ImageFoldersTest, DamageInTheMiddleOfAFile) {
+  TwoClasses();
+  Copy("color.png", "train/dog/3.png");
+  const auto read = [&](Batches& batches, int64_t step) {
+    batches.LoadTraining(step);
+    std::vector<std::pair<int32_t, std::vector<float>>> samples;
+    for (int row = 0; row < 2; ++row) {
+      const float* const own = image_ + row * 3 * kPixels;
+      samples.emplace_back(label_[row], std::vector<float>(own, own + 3 * kPixels));
+    }
+    return samples;
+  };
+  const auto whole = Batches::Open(Spec(), Inputs(), 1);
+  const auto good = std::vector{read(*whole.value(), 0), read(*whole.value(), 1), read(*whole.value(), 2)};
+  // Dogs 1 and 3, the second sample and the last one, whose next is the first.
+  WriteDamaged("train/dog/1.png");
+  WriteDamaged("train/dog/3.png");
+  const auto expected = std::vector{std::vector{good[0][0], good[1][0]}, good[1], std::vector{good[2][0], good[0][0]}};
+  const auto batches = Batches::Open(Spec({}, 2), Inputs(), 1);
+  ASSERT_TRUE(batches.ok()) << batches.error().message;
+  testing::internal::CaptureStderr();
+  // From any step on, as after `--resume`, and again.
+  for (const int64_t step : {2, 0, 1, 3, 5}) {
+    EXPECT_EQ(read(*batches.value(), step), expected[static_cast<size_t>(step % 3)]) << step;
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2) << said;
+  EXPECT_NE(said.find("dog/3.png` is damaged (IDAT"), std::string::npos) << said;
+  EXPECT_NE(said.find("; the next image takes its place: 2 of 2 that `skip_bad` allows\n"), std::string::npos) << said;
+  // Labels alone are those of the images that are shown.
+  const auto labels = Batches::Open(Spec({}, 2), {{"label", WholeRegion({2}), label_, 2}}, 1);
+  labels.value()->LoadTraining(0);
+  EXPECT_EQ(label_[1], 0);
+  // What is set aside takes the place of nothing that is trained: the last two, of which the next of the first is the
+  // second, and of the second the first.
+  DataSpec divided = Spec({}, 2);
+  divided.validation = 1.0 / 3;
+  const auto parts = Batches::Open(divided, Inputs(), 1);
+  parts.value()->LoadPart(DataPart::kValidation, 0);
+  EXPECT_EQ(label_[0], 0);
+  EXPECT_EQ(label_[1], 0);
+  EXPECT_EQ(std::vector<float>(image_, image_ + 3 * kPixels), good[2][0].second);
+  EXPECT_EQ(std::vector<float>(image_ + 3 * kPixels, image_ + 6 * kPixels), good[2][0].second);
+  const auto one = Batches::Open(Spec({}, 1), Inputs(), 1);
+  one.value()->LoadTraining(0);
+  EXPECT_EXIT(one.value()->LoadTraining(2), testing::ExitedWithCode(static_cast<int>(ExitCode::kInput)),
+              "error: .*dog/3.png` is damaged .*; 1 before it are left out, as many as `skip_bad` allows");
+  const auto none = Batches::Open(Spec(), Inputs(), 1);
+  EXPECT_EXIT(none.value()->LoadTraining(0), testing::ExitedWithCode(static_cast<int>(ExitCode::kInput)),
+              "error: .*dog/1.png` is damaged \\(IDAT[^;]*\n");
 }
 
 TEST_F(ImageFoldersTest, FoldersThatAreNone) {
