@@ -111,7 +111,12 @@ TEST(GeneratedProgram, LinksWithEveryDataSource) {
     if (kind == "mix") {
       const ir::DataSource images = {
           .kind = "images", .path = "no/such/folder", .numbers = {}, .files = {{"train", "no/such/folder"}}};
-      training.data = {.kind = kind, .lists = {{"weights", {0.5, 2}}}, .parts = {{.kind = "digits"}, images}};
+      const ir::DataSource own = {.kind = "custom", .path = "own.h", .numbers = {{"train", 5}}};
+      training.data = {.kind = kind, .lists = {{"weights", {0.5, 2, 1}}}, .parts = {{.kind = "digits"}, images, own}};
+      RunShell(folder,
+               "mkdir -p custom && echo '#include \"runtime/custom/view.h\"\n"
+               "inline void image(int64_t, bool, View<float>) {}\n"
+               "inline void label(int64_t, bool, View<int32_t>) {}' > custom/own.h");
     }
     RunShell(folder, "rm -rf runtime/data");
     WriteProgram(CpuRuns(), folder, graph, SingleRankProgram(graph), training);

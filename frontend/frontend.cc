@@ -29,6 +29,7 @@
 #include "frontend/report/report.h"
 #include "frontend/settings/settings.h"
 #include "frontend/variance/variance.h"
+#include "ir/graph/training/samples.h"
 
 namespace cleave::frontend {
 namespace {
@@ -271,14 +272,14 @@ std::set<ir::OpId> UnreadInputs(const Expansion& expansion, const std::vector<st
 // The file with the functions that make samples, where the data is such; else null, as after a mistake.
 const BodyFile* LoadSamples(const Module& module, const Expansion& expansion, CustomOps& custom_ops,
                             Reporter& reporter) {
-  const ir::DataSource& data = module.training.data;
-  if (data.kind != "custom" || reporter.has_errors()) return nullptr;
+  const ir::DataSource* const data = ir::CustomDataOf(module.training.data);
+  if (data == nullptr || reporter.has_errors()) return nullptr;
   std::vector<CustomOps::Input> inputs;
   for (const auto& [id, span] : expansion.inputs) {
     const ir::Op& input = expansion.graph.op(id);
     inputs.push_back({.name = input.name, .is_float = input.type.dtype == ir::DType::kF32});
   }
-  return custom_ops.LoadSamples(data.path, module.data_place, inputs, reporter);
+  return custom_ops.LoadSamples(data->path, module.data_place, inputs, reporter);
 }
 
 }  // namespace

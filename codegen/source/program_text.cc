@@ -28,6 +28,7 @@
 #include "codegen/source/statements.h"
 #include "ir/graph/ops/limit.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/training/samples.h"
 #include "ir/sharding/layout/layout.h"
 
 namespace cleave::codegen {
@@ -1004,7 +1005,7 @@ void EmitOpening(const Target& target, const ir::Program& program, const ir::Tra
   writer.Line("#include <vector>");
   writer.Gap();
   std::set<std::string> own = KernelHeaders(program);
-  if (training.data.kind == "custom") own.insert(CustomHeaderOf(training.data));
+  if (const ir::DataSource* custom = ir::CustomDataOf(training.data)) own.insert(CustomHeaderOf(*custom));
   for (const std::string& header : own) {
     writer.Line(absl::StrCat("#include ", StringLiteral(header)));
   }

@@ -359,8 +359,10 @@ TEST(TrainTest, ReadsMixtures) {
   CheckTrain("data = mix(synthetic(), synthetic(), weights = (1, 0));", "E0508]: a weight of `mix` must be finite");
   CheckTrain("data = mix(synthetic(), synthetic(), weights = 1, weights = 2);", "E0203]: `weights` is given twice");
   CheckTrain("data = mix(synthetic(), a = synthetic(), weights = (1, 1));", "E0508]: `mix` takes data and `weights`");
-  CheckTrain("data = mix(synthetic(), custom(\"a.h\", train = 5), weights = (1, 1));",
-             "E0508]: `custom` is no part of");
+  CheckTrain("data = mix(synthetic(), mix(synthetic(), synthetic(), weights = (1, 1)), weights = (1, 1));",
+             "E0508]: `mix` is no part of");
+  CheckTrain("data = mix(custom(\"a.h\", train = 5), custom(\"b.h\", train = 5), weights = (1, 1));",
+             "E0508]: `mix` has one `custom`");
   CheckTrain("data = mix(synthetic(), nothing(), weights = (1, 1));", "E0508]: unknown data `nothing`");
   CheckTrain("data = mix(synthetic(), images(\"a\"), weights = (1, 1));", "E0512]: input `x` does not fit the data");
 }

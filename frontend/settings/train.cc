@@ -9,6 +9,7 @@
 #include "frontend/arguments/arguments.h"
 #include "frontend/settings/choice.h"
 #include "frontend/settings/settings.h"
+#include "ir/graph/training/samples.h"
 
 namespace cleave::frontend {
 namespace {
@@ -448,10 +449,13 @@ class TrainReader {
         weights = &argument;
         continue;
       }
-      for (const char* kind : {"mix", "custom"}) {
-        if (CallOf(*argument.value, kind) == nullptr) continue;
-        return Impossible(argument.span, absl::StrCat("`", kind, "` is no part of `mix`"),
+      if (CallOf(*argument.value, "mix") != nullptr) {
+        return Impossible(argument.span, "`mix` is no part of `mix`",
                           "expected data that stands alone in files, or that is made");
+      }
+      if (CallOf(*argument.value, "custom") != nullptr && ir::CustomDataOf(data) != nullptr) {
+        return Impossible(argument.span, "`mix` has one `custom`",
+                          "functions of two headers would have the same names");
       }
       if (argument.name)
         return Impossible(argument.span, "`mix` takes data and `weights`", "expected data without a name");

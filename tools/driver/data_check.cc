@@ -136,7 +136,8 @@ class DataCheck {
     return {found->second.begin(), found->second.end()};
   }
 
-  // The data as the program has it. REQUIRES: it is not that of functions of the model.
+  // The data as the program has it; but for samples that functions of the model make as many others stand, for no
+  // sample is read here.
   runtime::DataSpec SpecOf(const ir::DataSource& data) const {
     const auto number = [&](const char* name) {
       const auto found = data.numbers.find(name);

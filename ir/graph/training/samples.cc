@@ -24,4 +24,12 @@ std::optional<MadeSamples> MadeSamplesOf(const DataSource& data) {
   return made;
 }
 
+const DataSource* CustomDataOf(const DataSource& data) {
+  if (data.kind == "custom") return &data;
+  for (const DataSource& part : data.parts) {
+    if (const DataSource* custom = CustomDataOf(part)) return custom;
+  }
+  return nullptr;
+}
+
 }  // namespace cleave::ir

@@ -20,6 +20,9 @@ struct MadeSamples {
 // source that reads files.
 std::optional<MadeSamples> MadeSamplesOf(const DataSource& data);
 
+// The data, or the part of it, whose samples functions of the model make; null where there is none.
+const DataSource* CustomDataOf(const DataSource& data);
+
 }  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_TRAINING_SAMPLES_H_

@@ -14,5 +14,14 @@ TEST(MadeSamplesTest, WhatIsToldCountsOverWhatASourceMakesByItself) {
   EXPECT_EQ(MadeSamplesOf({.kind = "mnist", .path = "data", .numbers = {}}), std::nullopt);
 }
 
+TEST(CustomData, StandsAloneOrInAMixture) {
+  const DataSource digits = {.kind = "digits"}, custom = {.kind = "custom", .path = "own.h"};
+  EXPECT_EQ(CustomDataOf(digits), nullptr);
+  EXPECT_EQ(CustomDataOf(custom), &custom);
+  const DataSource mixture = {.kind = "mix", .parts = {digits, custom}};
+  EXPECT_EQ(CustomDataOf(mixture), &mixture.parts[1]);
+  EXPECT_EQ(CustomDataOf({.kind = "mix", .parts = {digits, digits}}), nullptr);
+}
+
 }  // namespace
 }  // namespace cleave::ir
