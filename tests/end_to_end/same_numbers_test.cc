@@ -3,6 +3,10 @@
 // Each case compiles a model for a number of ranks, builds the program, runs it and compares the loss of
 // every step with the single-rank run. Tolerance: 1e-4 relative, which float rounding stays far below in so few steps.
 
+#include <png.h>
+
+#include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -142,6 +146,49 @@ TEST_F(SameNumbers, Images) {
   const std::vector<double> one = OneRank(model);
   ExpectSame(one, model, 4, {});
   ExpectSame(one, "tests/end_to_end/images_pinned.model", 6, {});
+}
+
+// Writes an image whose colour says its class, with a pattern of its own.
+void WritePicture(const std::string& path, int kind, int number) {
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  png_image image = {};
+  image.version = PNG_IMAGE_VERSION;
+  image.format = PNG_FORMAT_RGB;
+  image.width = static_cast<png_uint_32>(20 + number % 5);
+  image.height = static_cast<png_uint_32>(30 - number % 7);
+  std::vector<uint8_t> pixels;
+  for (png_uint_32 i = 0; i < image.width * image.height; ++i) {
+    for (int channel = 0; channel < 3; ++channel) {
+      const png_uint_32 pattern = (i * static_cast<png_uint_32>(number + 3) + i / image.width * 7) % 90;
+      pixels.push_back(static_cast<uint8_t>(pattern + (channel == kind ? 120 : 40)));
+    }
+  }
+  ASSERT_NE(png_image_write_to_file(&image, path.c_str(), 0, pixels.data(), 0, nullptr), 0) << image.message;
+}
+
+// Every rank decodes the images of its samples, and finds the same one damaged.
+TEST_F(SameNumbers, FoldersOfImages) {
+  folder_ = FreshFolder("pictures");
+  const std::string model = folder_ + "/pictures.model";
+  WriteText(model, ReadText(DataPath("tests/end_to_end/pictures.model")));
+  for (int number = 0; number < 45; ++number) {
+    const int kind = number % 3;
+    const std::string path = folder_ + "/train/" + "abc"[kind] + "/" + std::to_string(number) + ".png";
+    WritePicture(path, kind, number);
+    if (number != 7) continue;
+    std::string damaged = ReadText(path);
+    damaged[damaged.size() / 2] ^= 1;
+    WriteText(path, damaged);
+  }
+  const auto train = [&](const std::string& ranks) {
+    return TrainModel(model, {"--devices", ranks, "--search", "data_parallel"}, folder_, kSteps).losses;
+  };
+  const std::vector<double> one = train("1");
+  EXPECT_LT(one.back(), 0.5 * one.front());
+  EXPECT_LE(LargestRelativeDifference(train("2"), one), kTolerance);
+  const CommandResult again = StartLocal(folder_ + "/out", {"--steps", "6"});
+  EXPECT_NE(again.err.find("/b/7.png` is damaged ("), std::string::npos) << again.err;
+  EXPECT_NE(again.err.find("; the next image takes its place: 1 of 1 that `skip_bad` allows\n"), std::string::npos);
 }
 
 TEST_F(SameNumbers, TinyGpt) {
