@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <atomic>
 #include <cinttypes>
 #include <cmath>
+#include <condition_variable>
 #include <filesystem>
+#include <mutex>
 #include <numeric>
 #include <system_error>
 #include <utility>
@@ -16,8 +19,8 @@ namespace {
 
 constexpr int kMask = -1;
 
-// Elements below which starting threads costs more than it gains.
-constexpr int64_t kParallelElements = 16384;
+// A thread reads as many rows at once as have so many elements: fewer cost more to share than they take.
+constexpr int64_t kElementsAtOnce = 16384;
 
 std::string Join(const std::vector<std::string>& names) {
   std::string text;
@@ -32,6 +35,30 @@ Sample SampleAt(const ModelInput& input, int64_t row, const std::vector<Sample>&
 }
 
 }  // namespace
+
+struct Batches::Reading {
+  // Rows of an input that one thread reads.
+  struct Run {
+    size_t input;
+    int64_t begin;
+    int64_t end;
+  };
+  std::vector<Run> runs;
+  std::vector<Sample> samples;
+  std::atomic<size_t> next = 0;  // Of the runs, the one that nobody reads yet.
+  std::mutex mutex;              // Of what follows.
+  std::condition_variable all_done;
+  size_t done = 0;
+  std::optional<Error> mistake;
+  size_t mistaken = 0;  // The run of the mistake.
+
+  void Add(size_t input, const Region& region) {
+    const int64_t elements = std::max<int64_t>(ElementCount(SampleRegion(region).size), 1);
+    const int64_t rows = region.size[0], at_once = std::max<int64_t>(kElementsAtOnce / elements, 1);
+    for (int64_t row = 0; row < rows; row += at_once) runs.push_back({input, row, std::min(row + at_once, rows)});
+    next = runs.size();  // No batch has begun.
+  }
+};
 
 int64_t ValidationSamples(double share, int64_t samples) {
   return static_cast<int64_t>(std::llround(share * static_cast<double>(samples)));
@@ -148,6 +175,7 @@ Result<std::unique_ptr<Batches>> Batches::Open(const DataSpec& spec, std::vector
   }
   batches->source_ = std::move(opened.value().source);
   batches->inputs_ = std::move(inputs);
+  for (size_t i = 0; i < batches->inputs_.size(); ++i) batches->reading_->Add(i, batches->inputs_[i].region);
   batches->validation_ = batches->source_->Divide(spec.validation);
   batches->tests_all_ = spec.only_tests && spec.validation == 0 && batches->samples(DataPart::kTest) == 0;
   if (!spec.only_tests) {
@@ -173,6 +201,7 @@ std::optional<Error> Batches::CheckSizes(const DataSpec& spec) const {
   return std::nullopt;
 }
 
+Batches::Batches() : reading_(std::make_unique<Reading>()) {}
 Batches::~Batches() = default;
 
 DataSplit Batches::SplitOf(DataPart part) const {
@@ -225,12 +254,17 @@ std::vector<Sample> Batches::PartSamples(DataPart part, int64_t index) const {
   return samples;
 }
 
-void Batches::LoadTraining(int64_t step) { Load(TrainingSamples(step)); }
+void Batches::BeginTraining(int64_t step) { Begin(TrainingSamples(step)); }
+
+void Batches::LoadTraining(int64_t step) {
+  BeginTraining(step);
+  if (auto error = Finish()) Die(error->code, error->message);
+}
 
 int64_t Batches::LoadPart(DataPart part, int64_t index) {
-  const std::vector<Sample> samples = PartSamples(part, index);
-  Load(samples);
-  return static_cast<int64_t>(samples.size());
+  Begin(PartSamples(part, index));
+  if (auto error = Finish()) Die(error->code, error->message);
+  return static_cast<int64_t>(reading_->samples.size());
 }
 
 void Batches::PrepareTraining(int64_t step, int64_t count) {
@@ -258,20 +292,49 @@ void Batches::Prepare(const std::vector<std::vector<Sample>>& batches) {
   }
 }
 
-void Batches::Load(const std::vector<Sample>& samples) {
+void Batches::Begin(std::vector<Sample> samples) {
   Prepare({samples});
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    const ModelInput& input = inputs_[i];
-#pragma omp parallel for if (ElementCount(input.region.size) > kParallelElements)
-    for (int64_t row = 0; row < input.region.size[0]; ++row) {
-      if (fields_[i] == kMask) {
-        const float is_real = input.region.begin[0] + row < static_cast<int64_t>(samples.size()) ? 1.0f : 0.0f;
-        WriteRow(input, row, [&](int64_t) { return is_real; });
-      } else {
-        source_->Read(SampleAt(input, row, samples), fields_[i], input, row);
-      }
+  reading_->samples = std::move(samples);
+  reading_->mistake.reset();
+  reading_->done = 0;
+  reading_->next = 0;  // From here on any thread may read.
+}
+
+bool Batches::ReadSome() {
+  Reading& reading = *reading_;
+  const size_t number = reading.next.fetch_add(1);
+  if (number >= reading.runs.size()) return false;
+  const Reading::Run& run = reading.runs[number];
+  const ModelInput& input = inputs_[run.input];
+  const int field = fields_[run.input];
+  std::optional<Error> mistake;
+  for (int64_t row = run.begin; row < run.end && !mistake.has_value(); ++row) {
+    if (field == kMask) {
+      const bool is_real = input.region.begin[0] + row < static_cast<int64_t>(reading.samples.size());
+      WriteRow(input, row, [&](int64_t) { return is_real ? 1.0f : 0.0f; });
+    } else {
+      mistake = source_->Read(SampleAt(input, row, reading.samples), field, input, row);
     }
   }
+  const std::lock_guard lock(reading.mutex);
+  if (mistake.has_value() && (!reading.mistake.has_value() || number < reading.mistaken)) {
+    reading.mistake = std::move(mistake);
+    reading.mistaken = number;
+  }
+  if (++reading.done == reading.runs.size()) reading.all_done.notify_one();
+  return true;
 }
+
+std::optional<Error> Batches::Finish() {
+  Reading& reading = *reading_;
+#pragma omp parallel if (reading.runs.size() > inputs_.size())
+  while (ReadSome()) {
+  }
+  std::unique_lock lock(reading.mutex);
+  reading.all_done.wait(lock, [&] { return reading.done == reading.runs.size(); });
+  return reading.mistake;
+}
+
+bool Batches::ReadsSlowly() const { return source_->ReadsSlowly(); }
 
 }  // namespace cleave::runtime

@@ -1,9 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
+#include <thread>
 #include <vector>
 
+#include "runtime/custom/view.h"
+#include "runtime/data/custom.h"
 #include "runtime/data/data.h"
 #include "runtime/data/digits.h"
 #include "runtime/data/synthetic.h"
@@ -286,6 +290,42 @@ TEST(Synthetic, TokensHaveAMapOfSymbols) {
     ASSERT_TRUE(tokens[i] >= 0 && tokens[i] < 11);
     EXPECT_EQ(next[i], (5 * tokens[i] + 3) % 11);
   }
+}
+
+// Every third sample from the fourth on has a label that the model does not have.
+void Number(int64_t sample, bool, View<int32_t> values) {
+  values[0] = static_cast<int32_t>(sample >= 3 && sample % 3 == 0 ? -sample : sample);
+}
+
+TEST(Batches, AnyThreadReadsAPartOfABatch) {
+  constexpr int64_t kBatch = 40'000;  // Several threads' worth.
+  DataSpec spec = CustomSamples({{"x", Number}}, 2 * kBatch, 0);
+  std::vector<int32_t> alone(kBatch), together(kBatch);
+  const auto open = [&](std::vector<int32_t>& values, int64_t limit) {
+    return std::move(Batches::Open(spec, {{"x", WholeRegion({kBatch}), values.data(), limit}}, 1).value());
+  };
+  const auto one = open(alone, 0), shared = open(together, 0);
+  EXPECT_TRUE(shared->ReadsSlowly());
+  std::atomic<bool> is_over = false;
+  std::thread reader([&] {
+    while (!is_over) shared->ReadSome();
+  });
+  for (int64_t step = 0; step < 20; ++step) {
+    one->LoadTraining(step);
+    shared->BeginTraining(step);
+    EXPECT_FALSE(shared->Finish().has_value());
+    EXPECT_EQ(alone, together) << step;
+  }
+  is_over = true;
+  reader.join();
+  // Where several rows are wrong, the first is named, whoever reads it.
+  spec.shuffle = false;
+  const auto wrong = open(together, kBatch);
+  wrong->BeginTraining(0);
+  while (wrong->ReadSome()) {
+  }
+  EXPECT_EQ(wrong->Finish()->message,
+            "value -3 that `x` gives for training sample 3 is out of range: the model has 40000 classes");
 }
 
 }  // namespace

@@ -195,7 +195,7 @@ class CsvSource final : public Source {
     return bytes;
   }
 
-  void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
+  std::optional<Error> Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
     const int64_t first = sample.number * ElementsPerSample(input.region);
     const auto number = static_cast<size_t>(field);
     if (input.is_float) {
@@ -205,6 +205,7 @@ class CsvSource final : public Source {
       const int32_t* values = Of(sample.split).integers[number].data() + first;
       WriteRow(input, row, [&](int64_t element) { return values[element]; });
     }
+    return std::nullopt;
   }
 
  private:

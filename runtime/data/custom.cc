@@ -18,21 +18,27 @@ class CustomSource final : public Source {
   int64_t Samples(DataSplit split) const override { return split == DataSplit::kTrain ? train_ : test_; }
   int64_t Bytes() const override { return 0; }
 
-  void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
+  bool ReadsSlowly() const override { return true; }
+
+  std::optional<Error> Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
     const SampleFunction& function = functions_[static_cast<size_t>(field)];
     const bool is_test = sample.split == DataSplit::kTest;
     const Region piece = SampleRegion(input.region);
     const int64_t first = row * ElementCount(piece.size);
-    if (input.is_float) return function.floats(sample.number, is_test, View<float>(input.floats + first, piece));
+    if (input.is_float) {
+      function.floats(sample.number, is_test, View<float>(input.floats + first, piece));
+      return std::nullopt;
+    }
     const View<int32_t> view(input.integers + first, piece);
     function.integers(sample.number, is_test, view);
     for (int64_t i = 0; input.limit > 0 && i < view.size(); ++i) {
       if (view[i] >= 0 && view[i] < input.limit) continue;
-      Die(ExitCode::kInput,
-          Format("value %d that `%s` gives for %s sample %" PRId64 " is out of range: the model has %" PRId64
-                 " classes",
-                 view[i], function.input.c_str(), is_test ? "test" : "training", sample.number, input.limit));
+      return Error{ExitCode::kInput,
+                   Format("value %d that `%s` gives for %s sample %" PRId64 " is out of range: the model has %" PRId64
+                          " classes",
+                          view[i], function.input.c_str(), is_test ? "test" : "training", sample.number, input.limit)};
     }
+    return std::nullopt;
   }
 
  private:

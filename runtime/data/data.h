@@ -155,6 +155,15 @@ class Batches {
   // Fills the inputs with the batch of training step `step`, counted from 0 over all epochs.
   void LoadTraining(int64_t step);
 
+  // The same in steps: after BeginTraining any thread may read a part of the batch with ReadSome, until that returns
+  // false. Finish reads what is left and waits for what others read; until then nothing else is called. It returns the
+  // mistake of the first row that has one.
+  void BeginTraining(int64_t step);
+  bool ReadSome();
+  std::optional<Error> Finish();
+  // Whether a thread that reads while others compute is of use.
+  bool ReadsSlowly() const;
+
   // Fills the inputs with a batch of the part and returns how many of its samples are real.
   int64_t LoadPart(DataPart part, int64_t index);
 
@@ -167,7 +176,7 @@ class Batches {
   std::string note() const;
 
  private:
-  Batches() = default;
+  Batches();
   std::optional<Error> CheckSizes(const DataSpec& spec) const;
   // Whether the part lies in what the source offers for training or for testing.
   DataSplit SplitOf(DataPart part) const;
@@ -175,7 +184,7 @@ class Batches {
   std::vector<Sample> TrainingSamples(int64_t step);
   std::vector<Sample> PartSamples(DataPart part, int64_t index) const;
   void Prepare(const std::vector<std::vector<Sample>>& batches);
-  void Load(const std::vector<Sample>& samples);
+  void Begin(std::vector<Sample> samples);
 
   std::unique_ptr<Source> source_;
   bool tests_all_ = false;  // What the source offers for training is the test part.
@@ -187,6 +196,8 @@ class Batches {
   uint64_t seed_ = 0;
   int64_t epoch_ = -1;  // Whose order `order_` is.
   std::vector<int64_t> order_;
+  struct Reading;  // Of the batch that is read.
+  std::unique_ptr<Reading> reading_;
 };
 
 }  // namespace cleave::runtime

@@ -183,16 +183,17 @@ class Damage {
     if (IsAllowed()) states_[static_cast<size_t>(image)].store(State::kGood, std::memory_order_relaxed);
   }
 
-  // Says so once; ends the program where one more may not be left out.
-  void FoundBad(int64_t image, const Error& mistake) {
+  // Says so once. An Error where one more may not be left out.
+  std::optional<Error> FoundBad(int64_t image, const Error& mistake) {
     const std::lock_guard lock(mutex_);
-    if (IsBad(image)) return;
-    if (bad_ == most_) Die(mistake.code, mistake.message + LeftOutBefore(most_));
+    if (IsBad(image)) return std::nullopt;
+    if (bad_ == most_) return Error{mistake.code, mistake.message + LeftOutBefore(most_)};
     states_[static_cast<size_t>(image)].store(State::kBad, std::memory_order_relaxed);
     ++bad_;
     std::fprintf(stderr,
                  "warning: %s; the next image takes its place: %" PRId64 " of %" PRId64 " that `skip_bad` allows\n",
                  mistake.message.c_str(), bad_, most_);
+    return std::nullopt;
   }
 
  private:
@@ -235,13 +236,19 @@ class ImageFoldersSource final : public Source {
   int64_t Bytes() const override { return train_.Bytes() + test_.Bytes() + damage_.Bytes(); }
   std::string Note() const override { return note_; }
 
-  void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
+  bool ReadsSlowly() const override { return true; }
+
+  std::optional<Error> Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
     if (field != kPicture) {
-      const int32_t label = Of(sample.split).Label(Shown(sample).number);
-      return WriteRow(input, row, [&](int64_t) { return label; });
+      const Result<Sample> shown = Shown(sample);
+      if (!shown.ok()) return shown.error();
+      const int32_t label = Of(sample.split).Label(shown.value().number);
+      WriteRow(input, row, [&](int64_t) { return label; });
+      return std::nullopt;
     }
-    Decoded decoded = Decode(sample);
-    const Image seen = PictureIn(std::move(decoded.image), picture_, reading_, decoded.sample, key_);
+    Result<Decoded> decoded = Decode(sample);
+    if (!decoded.ok()) return decoded.error();
+    const Image seen = PictureIn(std::move(decoded.value().image), picture_, reading_, decoded.value().sample, key_);
     // Channels lie beside each other there and one after another here.
     const auto channels = static_cast<size_t>(picture_.channels);
     const size_t pixels = seen.pixels.size() / channels;
@@ -257,6 +264,7 @@ class ImageFoldersSource final : public Source {
       }
     }
     WriteRow(input, row, [&](int64_t element) { return values[static_cast<size_t>(element)]; });
+    return std::nullopt;
   }
 
  private:
@@ -282,30 +290,32 @@ class ImageFoldersSource final : public Source {
   }
 
   // The sample's image; where that is damaged and may be left out, the next one that is not.
-  Decoded Decode(const Sample& sample) const {
+  Result<Decoded> Decode(const Sample& sample) const {
     Sample shown = sample;
     while (true) {
       if (!damage_.IsBad(InAll(shown))) {
         const std::string path = Of(shown.split).Path(shown.number);
         const Result<std::vector<uint8_t>> bytes = ReadFile(path);
-        if (!bytes.ok()) Die(bytes.error().code, bytes.error().message);
+        if (!bytes.ok()) return bytes.error();
         Result<Image> image = DecodeImageFile(path, bytes.value());
         if (image.ok()) {
           damage_.FoundGood(InAll(shown));
-          return {shown, std::move(image.value())};
+          return Decoded{shown, std::move(image.value())};
         }
-        damage_.FoundBad(InAll(shown), image.error());
+        if (auto error = damage_.FoundBad(InAll(shown), image.error())) return *error;
       }
       shown = Next(shown);
       if (shown.number != sample.number) continue;
-      Die(ExitCode::kInput, Format("no image can take the place of `%s`: all that it could be are damaged",
-                                   Of(sample.split).Path(sample.number).c_str()));
+      return Error{ExitCode::kInput, Format("no image can take the place of `%s`: all that it could be are damaged",
+                                            Of(sample.split).Path(sample.number).c_str())};
     }
   }
 
   // The sample whose image is shown for this one. A rank that holds no piece of the image decodes it too, once.
-  Sample Shown(const Sample& sample) const {
-    return damage_.IsAllowed() && !damage_.IsGood(InAll(sample)) ? Decode(sample).sample : sample;
+  Result<Sample> Shown(const Sample& sample) const {
+    if (!damage_.IsAllowed() || damage_.IsGood(InAll(sample))) return sample;
+    const Result<Decoded> decoded = Decode(sample);
+    return decoded.ok() ? Result<Sample>(decoded.value().sample) : decoded.error();
   }
 
   const Folders train_;

@@ -58,12 +58,15 @@ class ImageSource final : public Source {
     }
   }
 
-  void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
+  std::optional<Error> Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
     const Images& images = Of(sample.split);
-    if (field != kImage)
-      return WriteRow(input, row, [&](int64_t) { return images.labels()[static_cast<size_t>(sample.number)]; });
-    const uint8_t* pixels = images.Pixels(sample.number);
-    WriteRow(input, row, [&](int64_t element) { return normalised_[pixels[element]]; });
+    if (field == kImage) {
+      const uint8_t* pixels = images.Pixels(sample.number);
+      WriteRow(input, row, [&](int64_t element) { return normalised_[pixels[element]]; });
+    } else {
+      WriteRow(input, row, [&](int64_t) { return images.labels()[static_cast<size_t>(sample.number)]; });
+    }
+    return std::nullopt;
   }
 
  private:

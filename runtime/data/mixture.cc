@@ -71,9 +71,14 @@ class MixtureSource final : public Source {
     }
   }
 
-  void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
+  bool ReadsSlowly() const override {
+    return std::any_of(parts_.begin(), parts_.end(),
+                       [](const MixedPart& part) { return part.opened.source->ReadsSlowly(); });
+  }
+
+  std::optional<Error> Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
     const auto [part, its] = Find(sample);
-    parts_[part].opened.source->Read(its, FieldOf(part, field), input, row);
+    return parts_[part].opened.source->Read(its, FieldOf(part, field), input, row);
   }
 
  private:

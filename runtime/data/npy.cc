@@ -18,18 +18,21 @@ class NpySource final : public Source {
   }
   int64_t Bytes() const override { return 0; }
 
-  void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
+  bool ReadsSlowly() const override { return true; }
+
+  std::optional<Error> Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
     const NpyFile& file = files_[static_cast<size_t>(field)];
     const Region piece = SampleRegion(input.region);
     const int64_t source = sample.number * ElementCount(piece.shape);
     const int64_t target = row * ElementCount(piece.size);
+    // It was whole when it was opened: what fails now is the disk, or somebody who writes to the file.
+    std::optional<Error> error;
     ForEachRun(piece, [&](int64_t global, int64_t local, int64_t count) {
-      const std::optional<Error> error = input.is_float
-                                             ? file.ReadRun(source + global, count, input.floats + target + local)
-                                             : file.ReadRun(source + global, count, input.integers + target + local);
-      // It was whole when it was opened: what fails now is the disk, or somebody who writes to the file.
-      if (error.has_value()) Die(error->code, error->message);
+      if (error.has_value()) return;
+      error = input.is_float ? file.ReadRun(source + global, count, input.floats + target + local)
+                             : file.ReadRun(source + global, count, input.integers + target + local);
     });
+    return error;
   }
 
  private:

@@ -53,8 +53,13 @@ class Source {
   // are from the beginning, or where a sample is too large to be kept.
   virtual void Prepare(int /*field*/, const std::vector<Sample>& /*samples*/) {}
 
-  // Writes a sample's field number `field` to row `row` of the input's local piece. Has been prepared.
-  virtual void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const = 0;
+  // Whether Read takes so long that it is worth to read a batch while the step before it is computed: it reads files,
+  // decodes them, or calls functions of the model.
+  virtual bool ReadsSlowly() const { return false; }
+
+  // Writes a sample's field number `field` to row `row` of the input's local piece, or says why it cannot. Has been
+  // prepared.
+  virtual std::optional<Error> Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const = 0;
 };
 
 // The piece of one sample that an input holds: its region without the batch.

@@ -64,12 +64,16 @@ class SyntheticSource final : public Source {
     return static_cast<int64_t>(bytes);
   }
 
-  void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
+  std::optional<Error> Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
     const int64_t number = sample.number + (sample.split == DataSplit::kTest ? train_ : 0);
-    if (cache_.empty()) return WriteRow(input, row, [&](int64_t i) { return Element(field, number, i); });
+    if (cache_.empty()) {
+      WriteRow(input, row, [&](int64_t i) { return Element(field, number, i); });
+      return std::nullopt;
+    }
     const float* values =
         cache_[static_cast<size_t>(field)].data() + number * fields_[static_cast<size_t>(field)].elements;
     WriteRow(input, row, [&](int64_t i) { return values[i]; });
+    return std::nullopt;
   }
 
  private:

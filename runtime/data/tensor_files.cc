@@ -157,10 +157,12 @@ class TensorFilesSource final : public Source {
   int64_t Samples(DataSplit split) const override { return Of(split).count(); }
   int64_t Bytes() const override { return 0; }
 
-  void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
+  bool ReadsSlowly() const override { return true; }
+
+  std::optional<Error> Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
     const auto [file, own] = Of(sample.split).At(sample.number);
     // A value that was not checked before, or the disk.
-    if (auto error = file.Read(own, static_cast<size_t>(field), input, row)) Die(error->code, error->message);
+    return file.Read(own, static_cast<size_t>(field), input, row);
   }
 
  private:

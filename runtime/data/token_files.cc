@@ -138,10 +138,10 @@ class Windows {
   const std::vector<TokenFile>& files() const { return files_.files(); }
 
   // Window `window`, `shift` tokens later.
-  void Read(int64_t window, int64_t shift, std::vector<int32_t>& tokens) const {
+  std::optional<Error> Read(int64_t window, int64_t shift, std::vector<int32_t>& tokens) const {
     const auto [file, own] = files_.At(window);
     // A value that was not checked before, or the disk.
-    if (auto error = file.Read(own * length_ + shift, length_, tokens)) Die(error->code, error->message);
+    return file.Read(own * length_ + shift, length_, tokens);
   }
 
  private:
@@ -172,12 +172,16 @@ class TokenFilesSource final : public Source {
     return "tokens: " + text(train_) + (test_.files().empty() ? "" : ", to test " + text(test_));
   }
 
-  void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
+  bool ReadsSlowly() const override { return true; }
+
+  std::optional<Error> Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
     const bool is_test = sample.split == DataSplit::kTest, is_apart = is_test && !test_.files().empty();
     const int64_t first = is_test && !is_apart ? Samples(DataSplit::kTrain) : 0;
     thread_local std::vector<int32_t> window;
-    (is_apart ? test_ : train_).Read(first + sample.number, field == kNext ? 1 : 0, window);
+    const Windows& part = is_apart ? test_ : train_;
+    if (auto error = part.Read(first + sample.number, field == kNext ? 1 : 0, window)) return error;
     WriteRow(input, row, [&](int64_t element) { return window[static_cast<size_t>(element)]; });
+    return std::nullopt;
   }
 
  private:

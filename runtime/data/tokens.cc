@@ -41,10 +41,11 @@ class TokenSource final : public Source {
   int64_t Bytes() const override { return static_cast<int64_t>(tokens_.size()); }
   std::string Note() const override { return note_; }
 
-  void Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
+  std::optional<Error> Read(const Sample& sample, int field, const ModelInput& input, int64_t row) const override {
     const int64_t begin = sample.split == DataSplit::kTrain ? sample.number : test_begin_ + sample.number * length_;
     const uint8_t* window = tokens_.data() + begin + (field == kNext ? 1 : 0);
     WriteRow(input, row, [&](int64_t element) { return window[element]; });
+    return std::nullopt;
   }
 
  private:

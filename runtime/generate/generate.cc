@@ -49,7 +49,7 @@ class Generator {
   explicit Generator(const GenerateRequest& request)
       : request_(request),
         comm_(request.comm),
-        staging_(TargetsOf(request.inputs)),
+        staging_(TargetsOf(request.inputs), Staging::Writing::kBetweenSteps),
         window_(Tokens().region.shape[1]) {}
 
   Result<GenerationRecord> Run() {

@@ -1,5 +1,7 @@
 #include "runtime/train/feed.h"
 
+#include <utility>
+
 #include "runtime/device/memory.h"
 #include "runtime/mesh/mesh.h"
 
@@ -17,10 +19,27 @@ std::vector<Staging::Target> Targets(const std::vector<ModelInput>& inputs) {
 
 }  // namespace
 
-Feed::Feed(const std::vector<ModelInput>& inputs, Batches& batches) : batches_(batches), staging_(Targets(inputs)) {}
+Feed::Feed(const std::vector<ModelInput>& inputs, Batches& batches)
+    : batches_(batches),
+      has_thread_(batches.ReadsSlowly()),
+      staging_(Targets(inputs), has_thread_ ? Staging::Writing::kDuringSteps : Staging::Writing::kBetweenSteps) {}
+
+Feed::~Feed() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  wakes_.notify_one();
+  thread_.join();
+}
 
 void Feed::Training(int64_t step) {
-  if (sent_ != step) Send(step);
+  if (sent_ != step) {
+    Begin(step);
+    End();
+  }
+  if (mistake_.has_value()) Die(mistake_->code, mistake_->message);
   sent_ = -1;
   staging_.Deliver();
 }
@@ -34,15 +53,45 @@ int64_t Feed::OfPart(DataPart part, int64_t index) {
   return samples;
 }
 
-void Feed::ReadAhead(int64_t step) {
-  if (!TensorsAreOnHost()) Send(step);
+void Feed::BeginAhead(int64_t step) {
+  if (TensorsAreOnHost() && !has_thread_) return;
+  Begin(step);
+  if (!has_thread_) return;
+  if (!thread_.joinable()) thread_ = std::thread([this] { Work(); });
+  {
+    const std::lock_guard lock(mutex_);
+    has_work_ = true;
+  }
+  wakes_.notify_one();
 }
 
-void Feed::Send(int64_t step) {
+void Feed::EndAhead() {
+  if (begun_ >= 0) End();
+}
+
+void Feed::Begin(int64_t step) {
   batches_.WriteTo(staging_.Next());
-  batches_.LoadTraining(step);
+  batches_.BeginTraining(step);
+  begun_ = step;
+}
+
+void Feed::End() {
+  mistake_ = batches_.Finish();
   staging_.Send();
-  sent_ = step;
+  sent_ = std::exchange(begun_, -1);
+}
+
+void Feed::Work() {
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      wakes_.wait(lock, [&] { return has_work_ || is_over_; });
+      if (is_over_) return;
+      has_work_ = false;
+    }
+    while (batches_.ReadSome()) {
+    }
+  }
 }
 
 }  // namespace cleave::runtime

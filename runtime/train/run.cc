@@ -189,10 +189,11 @@ std::optional<Error> Run::Step(int64_t step, int64_t total, bool logged) {
   profile_.BeginStep();
   step_ = static_cast<uint64_t>(step) + 1;
   feed_.Training(step);
+  if (step + 1 < total && !IsEvaluated(step + 1)) feed_.BeginAhead(step + 1);
   observer_.Begin(Occasion::kTraining, logged);
   program_.Prepare(scalars);
   (logged ? with_metrics_ : gradients_).Run([&] { program_.RunBatch(logged, /*gradients=*/true); });
-  if (step + 1 < total && !IsEvaluated(step + 1)) feed_.ReadAhead(step + 1);
+  feed_.EndAhead();
   const float loss = program_.Loss();
   double shown = Show();
   if (!IsFinite(loss)) return Explain(step + 1, loss);

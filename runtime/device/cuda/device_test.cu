@@ -277,7 +277,7 @@ TEST(RecordedDeathTest, RefusesToLookAtValues) {
 TEST(StagingTest, DeliversWhatWasSentLast) {
   const DeviceVector<float> image({-1.0f, -1.0f, -1.0f});
   const DeviceVector<int32_t> label({-1});
-  Staging staging({{image.get(), 12}, {label.get(), 4}});
+  Staging staging({{image.get(), 12}, {label.get(), 4}}, Staging::Writing::kDuringSteps);
   const auto send = [&](int step) {
     const std::vector<void*> places = staging.Next();
     for (int i = 0; i < 3; ++i) static_cast<float*>(places[0])[i] = static_cast<float>(10 * step + i);

@@ -24,7 +24,8 @@ struct Staging::Copies {
   int set = 0;                      // The set that Next gave.
 };
 
-Staging::Staging(std::vector<Target> targets) : targets_(std::move(targets)), copies_(std::make_unique<Copies>()) {
+Staging::Staging(std::vector<Target> targets, Writing)
+    : targets_(std::move(targets)), copies_(std::make_unique<Copies>()) {
   Copies& copies = *copies_;
   for (const Target& target : targets_) {
     copies.offsets.push_back(copies.bytes);
