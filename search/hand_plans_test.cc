@@ -10,8 +10,8 @@
 #include "search/cluster/presets.h"
 #include "search/cluster/resolve.h"
 #include "search/memory/memory.h"
-#include "search/pipeline.h"
 #include "search/search.h"
+#include "search/stage_plans.h"
 #include "search/testing/models.h"
 
 namespace cleave::search {

@@ -16,14 +16,6 @@
 
 namespace cleave::search {
 
-// The machines of one of `stages` stages, which take turns on the slowest links; nullopt where the devices cannot be
-// divided so. `axis`: that of the stages, with the slowest link that it crosses.
-struct StageMachines {
-  Cluster cluster;
-  ir::MeshAxis axis;
-};
-std::optional<StageMachines> MachinesOfStage(const Cluster& cluster, int64_t stages);
-
 // Whether ops can be in the stages that pins say, of `stages`; reports E0317 where not.
 bool CheckStagePins(const ir::Graph& graph, const ir::Pins& pins, int64_t stages, Diagnostics& diagnostics);
 

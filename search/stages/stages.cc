@@ -12,6 +12,8 @@ constexpr double kNone = std::numeric_limits<double>::infinity();
 
 // A step may take so much longer than the least one, as a share.
 constexpr double kClose = 1e-4;
+// Sums of the same numbers in another order differ in the last bits.
+constexpr double kRounding = 1 + 1e-9;
 
 // Of the stages of some cuts: the sum of the times of a micro-batch, and the largest of these; and the latest end of
 // what is done once, behind the last micro-batch.
@@ -37,12 +39,17 @@ class Cutter {
 
   std::vector<int64_t> Best() && {
     if (task_.places.size() < cuts_ || cuts_ == 0) return {};
-    const std::optional<Way> free = LeastSum({.slowest = kNone, .late = kNone});
-    if (!free.has_value()) return {};
-    Take(*free);
-    const double sent = *std::max_element(sent_.begin(), sent_.end());
-    Look({.at_least = {.slowest = LeastSlowest(), .late = 0},
-          .at_most = {.sum = free->times.sum, .slowest = seconds_.back() + 2 * sent, .late = once_.back()}});
+    const double least = LeastSlowest();
+    const std::optional<Way> fastest = LeastSum({.slowest = least, .late = kNone});
+    if (!fastest.has_value()) return {};
+    Take(*fastest);
+    // With a slower stage than this a step takes longer, whatever else.
+    const double slowest = Others() > 0 ? (StepOf(fastest->times) - seconds_.back()) / Others() : kNone;
+    const std::optional<Way> any = LeastSum({.slowest = slowest, .late = kNone});
+    Take(*any);
+    const double most = std::min(slowest, any->times.sum + *std::max_element(sent_.begin(), sent_.end()));
+    Look({.at_least = {.slowest = least, .late = 0},
+          .at_most = {.sum = any->times.sum, .slowest = most, .late = once_.back()}});
     return OpsAt(best_.cuts);
   }
 
@@ -102,8 +109,11 @@ class Cutter {
 
   // Of one stage.
   Times TimesBetween(size_t begin, size_t end) const {
-    const double seconds = seconds_[end] - seconds_[begin] + sent_[end];
-    return {.sum = seconds, .slowest = seconds + sent_[begin], .late = once_[end] - once_[begin] - backward_[begin]};
+    const double seconds = seconds_[end] - seconds_[begin];
+    const double waiting = (sent_[begin] + sent_[end]) * task_.waiting;
+    return {.sum = seconds + sent_[end],
+            .slowest = seconds + waiting,
+            .late = once_[end] - once_[begin] - backward_[begin]};
   }
   Times TimesOf(const std::vector<size_t>& cuts) const {
     Times all;
@@ -151,7 +161,12 @@ class Cutter {
       from[stage][end] = begin;
     };
     for (size_t stage = 0; stage <= cuts_; ++stage) {
-      for (size_t end = stage + 1; end < ends_; ++end) {
+      // Neither the stages so far nor those behind exceed the bound.
+      const double first = seconds_.back() - static_cast<double>(cuts_ - stage) * bounds.slowest * kRounding;
+      const double last = static_cast<double>(stage + 1) * bounds.slowest * kRounding;
+      const auto begin_of = std::lower_bound(seconds_.begin(), seconds_.end(), first);
+      for (size_t end = std::max(stage + 1, static_cast<size_t>(begin_of - seconds_.begin()));
+           end < ends_ && seconds_[end] <= last; ++end) {
         if (!CanEnd(stage, end)) continue;
         if (stage == 0) reach(stage, 0, end, 0);
         for (size_t begin = end; stage > 0 && begin-- > stage;) {

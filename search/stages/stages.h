@@ -1,10 +1,11 @@
 // Where a model is cut into the stages of a pipeline: the least time of a step.
 //
 // The first of m micro-batches goes through all stages, and each other one leaves the slowest stage a time of that one
-// later: sum_s t_s + (m - 1) max_s t_s (Zheng et al. 2022, equation 2). A stage takes the seconds t_s of its ops, and
-// those of what it sends and receives at its ends, which the sum has once. What a stage does once in a step, the
-// update, takes u_s besides, while the stages in front of it still do their last backward passes, of b_r: so max_s (u_s
-// - sum_(r < s) b_r) is added.
+// later: sum_s t_s + (m - 1) max_s t_s (Zheng et al. 2022, equation 2). A stage takes the seconds t_s of its ops. What
+// is sent is under way beside its passes: the sum has it, and the maximum has a share of it, because where few
+// micro-batches are under way a stage waits for the way there and back. What a stage does once in a step, the update,
+// takes u_s besides, while the stages in front of it still do their last backward passes, of b_r: so max_s (u_s -
+// sum_(r < s) b_r) is added.
 //
 // As there, a dynamic programme over (stages, cuts) finds the least sum under bounds of both maxima, for parts of equal
 // size: with c places for cuts and p stages O(p c^2). Branch and bound looks for the bounds. The result is within a
@@ -39,6 +40,7 @@ struct CutTask {
   std::vector<CutRange> ranges = {};  // Of each stage but the first; empty: all may be anywhere.
   int stages = 1;
   int64_t micro_batches = 1;
+  double waiting = 1;  // The share of what is sent at its ends for which a stage waits, from 0 to 1.
 };
 
 // The first op of each stage but the first. Empty where there are no such places.

@@ -24,7 +24,7 @@ TEST(StagesTest, ModelsAreCutWhereLittleIsSent) {
 
 // The more micro-batches there are, the more the slowest stage matters, and the less what is sent.
 TEST(StagesTest, FewMicroBatchesNeedNotBeDividedEqually) {
-  CutTask task{.seconds = {1, 1, 1, 1}, .places = {{1, 0}, {2, 0.5}}, .stages = 2, .micro_batches = 2};
+  CutTask task{.seconds = {1, 1, 1, 1}, .places = {{1, 0}, {2, 0.75}}, .stages = 2, .micro_batches = 2};
   EXPECT_EQ(BestCuts(task), (std::vector<int64_t>{1}));
   task.micro_batches = 8;
   EXPECT_EQ(BestCuts(task), (std::vector<int64_t>{2}));
@@ -91,7 +91,8 @@ TEST(StagesTest, NoOtherCutsAreBetter) {
     CutTask task{.seconds = {},
                  .places = {},
                  .stages = 2 + static_cast<int>(random() % 4),
-                 .micro_batches = 1 + static_cast<int64_t>(random() % 6)};
+                 .micro_batches = 1 + static_cast<int64_t>(random() % 6),
+                 .waiting = 0.5 * static_cast<double>(random() % 3)};
     const bool has_updates = random() % 2 == 0;
     const int64_t ops = 2 + static_cast<int64_t>(random() % 9);
     for (int64_t op = 0; op < ops; ++op) {

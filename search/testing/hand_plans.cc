@@ -12,9 +12,9 @@
 #include "search/assignment/assignment.h"
 #include "search/cost/facts.h"
 #include "search/memory/memory.h"
-#include "search/pipeline.h"
 #include "search/sapp/reasons.h"
 #include "search/sapp/starts.h"
+#include "search/stage_plans.h"
 #include "search/zero/zero.h"
 
 namespace cleave::search::testing {

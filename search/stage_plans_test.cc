@@ -1,0 +1,54 @@
+// The times of the ops of a stage's plan.
+#include "search/stage_plans.h"
+
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "search/cluster/presets.h"
+#include "search/memory/measured.h"
+#include "search/memory/memory.h"
+#include "search/search.h"
+#include "search/testing/models.h"
+
+namespace cleave::search {
+namespace {
+
+double Sum(const std::vector<double>& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
+
+// They are what a step of the plan takes: the passes of each micro-batch, and once what is done once.
+TEST(StagePlansTest, OpsTakeAStep) {
+  const ir::Graph graph = testing::Gpt({.batch = 8, .seq = 64, .vocab = 128, .width = 64, .heads = 4, .layers = 2});
+  const Cluster cluster = CpuCluster(4);
+  const ir::Pins pins;
+  for (const bool overlaps : {false, true}) {
+    const SearchOptions options{.price = ir::Price::kTime, .dataset = {}, .execution = {.overlaps = overlaps}};
+    StagePlans plans({.graph = graph, .cluster = cluster, .pins = pins, .options = options}, 2,
+                     *MachinesOfStage(cluster, 2));
+    for (const int64_t micro_batches : {1, 4}) {
+      const std::optional<StagePlan>& plan = plans.Of(micro_batches, std::nullopt).plan;
+      ASSERT_TRUE(plan.has_value());
+      const Seconds step =
+          StepOf(MustMake(graph, plan->plan, options.execution), plans.machines().cluster, options.execution);
+      const double sum = Sum(plan->ops.seconds) * static_cast<double>(micro_batches) + Sum(plan->ops.once);
+      EXPECT_NEAR(sum, step.value(), 1e-3 * step.value()) << overlaps << " " << micro_batches;
+    }
+  }
+}
+
+// What is searched once is found again.
+TEST(StagePlansTest, SchedulesShareThem) {
+  const ir::Graph graph = testing::Mlp(64, {64, 128, 16});
+  const Cluster cluster = CpuCluster(4);
+  const ir::Pins pins;
+  const SearchOptions options{.price = ir::Price::kTime, .dataset = {}};
+  StagePlans plans({.graph = graph, .cluster = cluster, .pins = pins, .options = options}, 2,
+                   *MachinesOfStage(cluster, 2));
+  const StagePlans::Planned& planned = plans.Of(4, 1e12);
+  EXPECT_EQ(&plans.Of(4, 1e12), &planned);
+  EXPECT_NE(&plans.Of(2, 1e12), &planned);
+}
+
+}  // namespace
+}  // namespace cleave::search
