@@ -54,17 +54,24 @@ def include_precompiled(name):
         deps = _by_choice([], ["//tools/build:" + name]),
     )
 
-def _level(is_test):
+def _is_in(folders):
+    return any([(native.package_name() + "/").startswith(folder + "/") for folder in folders])
+
+def _level():
     """How the code of this package is optimized: most is compiled for longer than it runs."""
-    package = native.package_name()
-    if is_test or (package.startswith("tests/") and not package.startswith("tests/properties")):
+    if _is_in(["tests"]) and not _is_in(["tests/properties"]):
         return "-O0"
 
     # What plans and proves decides how long the compiler takes.
-    for folder in ["ir/tensor", "ir/sharding", "ir/proof", "ir/program", "search"]:
-        if (package + "/").startswith(folder + "/"):
-            return "-O2"
+    if _is_in(["ir/tensor", "ir/sharding", "ir/proof", "ir/program", "search"]):
+        return "-O2"
     return "-O1"
+
+def _flags(level):
+    """Those of a target of this package that is optimized at `level`."""
+
+    # ANTLR and CLI11 throw. Nothing else does, and what could pass an exception on takes a sixth longer to compile.
+    return [level] + ([] if _is_in(["dsl/parse", "tools"]) else ["-fno-exceptions"])
 
 def crate_library(
         name,
@@ -90,22 +97,22 @@ def crate_library(
     if srcs == None:
         srcs = native.glob(["*.cc", "*.h"], exclude = hdrs + textual_hdrs + exclude + ["*_test.cc", "testing.*"])
     sources = [file for file in srcs if file.endswith(".cc")]
-    level = _level(is_test = False)
-    precompiled = include_precompiled("library" + level)
+    flags = _flags(_level())
+    precompiled = include_precompiled("library" + "".join(flags))
     native.cc_library(
         name = name,
         srcs = _headers(srcs) + _by_choice(sources, _units(name, sources)),
         hdrs = hdrs,
         textual_hdrs = textual_hdrs + (sources if len(sources) > 1 else []),
         deps = deps + (precompiled.deps if copts == None else []),
-        copts = [level] + precompiled.copts if copts == None else copts,
+        copts = flags + precompiled.copts if copts == None else copts,
         **kwargs
     )
 
 def crate_binary(name, srcs, deps = [], **kwargs):
     """A program. Its arguments are those of cc_binary."""
-    level = _level(is_test = False)
-    precompiled = include_precompiled("library" + level)
+    flags = _flags(_level())
+    precompiled = include_precompiled("library" + "".join(flags))
     sources = [file for file in srcs if file.endswith(".cc")]
     native.cc_library(
         name = name + "_files",
@@ -117,7 +124,7 @@ def crate_binary(name, srcs, deps = [], **kwargs):
         name = name,
         srcs = _headers(srcs) + _by_choice(sources, _units(name, sources)),
         deps = deps + precompiled.deps + ([":%s_files" % name] if len(sources) > 1 else []),
-        copts = [level] + precompiled.copts,
+        copts = flags + precompiled.copts,
         **kwargs
     )
 
@@ -139,8 +146,8 @@ def crate_test(name, srcs = None, exclude = [], deps = [], **kwargs):
         textual_hdrs = srcs + native.glob(["*.h"]),
         visibility = ["//visibility:private"],
     )
-    level = _level(is_test = True)
-    precompiled = include_precompiled("test" + level)
+    flags = _flags("-O0")
+    precompiled = include_precompiled("test" + "".join(flags))
     native.cc_test(
         name = name,
         srcs = _by_choice(srcs, _units(name, srcs)),
@@ -149,6 +156,6 @@ def crate_test(name, srcs = None, exclude = [], deps = [], **kwargs):
             "//third_party/googletest:gtest_main",
             "//third_party/jemalloc",
         ],
-        copts = [level] + precompiled.copts,
+        copts = flags + precompiled.copts,
         **kwargs
     )
