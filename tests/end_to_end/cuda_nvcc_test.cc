@@ -1,6 +1,7 @@
 // nvcc compiles and links programs for GPUs. On a machine without a GPU they say so and end with 5.
 #include <unistd.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,49 +21,41 @@ class CudaNvcc : public testing::Test {
     }
   }
 
-  // All programs are built in one folder, so they share the objects of the runtime.
-  static std::string Folder() {
-    static const std::string folder = FreshFolder("cuda_nvcc") + "/out";
-    return folder;
-  }
-
-  // `model`: an absolute path, or one in the tree.
-  static void Build(const std::string& model, int devices, std::vector<std::string> make_arguments) {
-    const CommandResult compiled = Compile({model[0] == '/' ? model : DataPath(model), "--target", "cuda", "--devices",
-                                            std::to_string(devices), "--out", Folder(), "--quiet"},
-                                           "");
-    ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
-    make_arguments.push_back("ARCHS=90");
-    const CommandResult built = MakeByGcc(Folder(), make_arguments);
-    ASSERT_EQ(built.exit_code, 0) << built.err;
-  }
-
   // A program that finds no GPU says so and ends.
-  static void ExpectNoGpu(const std::vector<std::string>& command) {
+  static void ExpectNoGpu(const std::string& folder, const std::vector<std::string>& command) {
     std::vector<std::string> limited = {"timeout", "60"};
     limited.insert(limited.end(), command.begin(), command.end());
     const CommandResult ran =
-        RunCommand(limited, Folder(), {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+        RunCommand(limited, folder, {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
     EXPECT_EQ(ran.exit_code, 5) << ran.out << ran.err;
     EXPECT_NE(ran.err.find("GPU"), std::string::npos) << ran.err;
   }
 };
 
-TEST_F(CudaNvcc, BuildsTheExamplesWhichSayThatThereIsNoGpu) {
-  const bool has_gpu = IsThere("/dev/nvidia0");
-  // Optimizing takes most of the time: only the last program has the flags of its Makefile.
-  const std::string fast = "NVCCFLAGS=-O1 -Xcicc -O1 -Xptxas -O1 -std=c++17 -Xcompiler -fopenmp";
-  Build("examples/tiny_gpt/tiny_gpt.model", 2, {"COMM=mpi", fast});
-  if (HasFatalFailure()) return;
-  if (!has_gpu) ExpectNoGpu({"mpirun", "-n", "2", "--oversubscribe", "./program"});
-  // Convolutions, and a layer that waits on the host.
-  std::string text = ReadText(DataPath("examples/mnist_cnn/mnist_cnn.model"));
-  const size_t layer = text.find("let ");
-  ASSERT_NE(layer, std::string::npos);
-  const std::string offloaded = FreshFolder("cuda_nvcc_offload") + "/mnist_cnn.model";
-  WriteText(offloaded, text.insert(layer, "#[offload] "));
-  Build(offloaded, 1, {"COMM=local"});
-  if (!HasFatalFailure() && !has_gpu) ExpectNoGpu({"./program_local"});
+// A model with convolutions, pooling, embeddings, attention, samples by a function of its own, and a layer that waits
+// on the host.
+TEST_F(CudaNvcc, BuildsAModelOfAllLayersWhichSaysThatThereIsNoGpu) {
+  const std::string folder = FreshFolder("cuda_nvcc");
+  const std::string out = folder + "/out";
+  std::string text = ReadText(DataPath("examples/clip/clip.model"));
+  const std::string convolution = "let patches = conv2d(image, width, patch, stride = patch);";
+  ASSERT_NE(text.find(convolution), std::string::npos);
+  text.replace(text.find(convolution), convolution.size(),
+               "#[offload] let halves = conv2d(image, width, patch / 2, stride = patch / 2);\n"
+               "let patches = max_pool(halves, 2);");
+  WriteText(folder + "/clip.model", text);
+  WriteText(folder + "/captions.h", ReadText(DataPath("examples/clip/captions.h")));
+  const CommandResult compiled =
+      Compile({"clip.model", "--target", "cuda", "--devices", "2", "--out", "out", "--quiet"}, folder);
+  ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
+  for (const auto& [comm, start] : std::map<std::string, std::vector<std::string>>{
+           {"mpi", {"mpirun", "-n", "2", "--oversubscribe", "./program"}}, {"local", {"./program_local"}}}) {
+    // Optimizing the kernels takes as long as all else.
+    const CommandResult built =
+        MakeByGcc(out, {"COMM=" + comm, "ARCHS=90", "FLAGS_runtime/kernels/cuda=-Xcicc -O1 -Xptxas -O1"});
+    ASSERT_EQ(built.exit_code, 0) << built.err;
+    if (!IsThere("/dev/nvidia0")) ExpectNoGpu(out, start);
+  }
 }
 
 }  // namespace
