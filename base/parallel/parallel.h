@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <future>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <tuple>
@@ -19,16 +21,27 @@
 
 namespace cleave {
 
+// Runs on a thread of its own, or where there is none to be had, when the result is waited for.
+std::future<void> RunBeside(std::function<void()> work);
+
 // The results, in the order of the functions. All but the first run on threads of their own, or where there are none
 // to be had, one after another.
 template <typename First, typename... Others>
 auto InParallel(First first, Others... others) {
-  auto running = std::make_tuple(std::async(std::launch::async | std::launch::deferred, std::move(others))...);
+  const auto begin = [](auto function) {
+    using Result = decltype(function());
+    const auto result = std::make_shared<std::optional<Result>>();
+    const auto own = std::make_shared<decltype(function)>(std::move(function));
+    std::future<void> running = RunBeside([result, own] { result->emplace((*own)()); });
+    return [result, running = std::move(running)]() mutable -> Result {
+      running.get();
+      return *std::move(*result);
+    };
+  };
+  auto running = std::make_tuple(begin(std::move(others))...);
   auto result = first();
   return std::apply(
-      [&](auto&... future) {
-        return std::tuple<decltype(result), decltype(future.get())...>(std::move(result), future.get()...);
-      },
+      [&](auto&... get) { return std::tuple<decltype(result), decltype(get())...>(std::move(result), get()...); },
       running);
 }
 
@@ -44,7 +57,7 @@ auto MapInParallel(size_t count, const Function& of) {
   std::vector<std::future<void>> running;
   const size_t threads = std::min<size_t>(count, std::max(1U, std::thread::hardware_concurrency()));
   for (size_t thread = 1; thread < threads; ++thread) {
-    running.push_back(std::async(std::launch::async | std::launch::deferred, work));
+    running.push_back(RunBeside(work));
   }
   work();
   for (std::future<void>& own : running) own.get();

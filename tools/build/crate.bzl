@@ -70,8 +70,9 @@ def _level():
 def _flags(level):
     """Those of a target of this package that is optimized at `level`."""
 
-    # ANTLR and CLI11 throw. Nothing else does, and what could pass an exception on takes a sixth longer to compile.
-    return [level] + ([] if _is_in(["dsl/parse", "tools"]) else ["-fno-exceptions"])
+    # ANTLR and CLI11 throw, and so does a thread that cannot begin. Nothing else does, and what could pass an exception
+    # on takes a sixth longer to compile.
+    return [level] + ([] if _is_in(["base/parallel", "dsl/parse", "tools"]) else ["-fno-exceptions"])
 
 def crate_library(
         name,
