@@ -1,5 +1,6 @@
 #include "runtime/launch/cores.h"
 
+#include <omp.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -119,6 +120,8 @@ int ThreadsPerRank(Comm& comm) {
   for (const std::string& text : comm.GatherText(TextOf(OwnCores()))) ranks.push_back(FromText(text));
   return ThreadsOf(ranks, static_cast<size_t>(comm.rank()));
 }
+
+bool HasSpareCore(Comm& comm) { return ThreadsPerRank(comm) > omp_get_max_threads(); }
 
 void SpinBriefly(char** argv) {
   if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;

@@ -31,6 +31,9 @@ int ThreadsOf(const std::vector<RankCores>& ranks, size_t own);
 // The same for the calling rank. Called by all ranks.
 int ThreadsPerRank(Comm& comm);
 
+// Whether the calling rank computes on fewer threads than its share of the cores. Called by all ranks.
+bool HasSpareCore(Comm& comm);
+
 // OpenMP threads that wait for each other spin for milliseconds before they sleep. Where other processes want the
 // cores, they so keep them from the threads for which they wait, and a step takes ten times as long. From here on they
 // spin for some microseconds, unless the environment says how long (GOMP_SPINCOUNT, OMP_WAIT_POLICY). libgomp looks

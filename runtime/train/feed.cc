@@ -19,9 +19,9 @@ std::vector<Staging::Target> Targets(const std::vector<ModelInput>& inputs) {
 
 }  // namespace
 
-Feed::Feed(const std::vector<ModelInput>& inputs, Batches& batches)
+Feed::Feed(const std::vector<ModelInput>& inputs, Batches& batches, bool has_core)
     : batches_(batches),
-      has_thread_(batches.ReadsSlowly()),
+      has_thread_(has_core && batches.ReadsSlowly()),
       staging_(Targets(inputs), has_thread_ ? Staging::Writing::kDuringSteps : Staging::Writing::kBetweenSteps) {}
 
 Feed::~Feed() {

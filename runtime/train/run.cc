@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/device/memory.h"
+#include "runtime/launch/cores.h"
 #include "runtime/launch/launch.h"
 #include "runtime/train/measured.h"
 #include "runtime/train/output_files.h"
@@ -47,6 +48,9 @@ double CommunicationSeconds(const Comm& comm) {
   return seconds;
 }
 
+// Whether a thread beside those that compute has a core. On a GPU the host's are free.
+bool HasCoreBeside(Comm& comm) { return HasSpareCore(comm) || !TensorsAreOnHost(); }
+
 constexpr char kNothingFound[] = "computed again, every value was finite";
 
 }  // namespace
@@ -67,7 +71,7 @@ Run::Run(const TrainingSettings& settings, const Options& options, const Context
       report_(report),
       saving_(saving),
       redistributions_(redistributions),
-      feed_(program.Inputs(), batches),
+      feed_(program.Inputs(), batches, HasCoreBeside(context.comm)),
       parameters_(parameters),
       profile_(options.profile, settings.model_file, context.comm, context.watch),
       evaluation_(settings, context, step, program, batches, feed_, profile_, recordable_),
