@@ -41,29 +41,16 @@ bool CheckModel(const ir::Graph& graph, const ir::Pins& pins, Diagnostics& diagn
   return !diagnostics.has_errors();
 }
 
-// What came of a number of stages, or of one schedule.
-struct Tried {
-  std::optional<StagedPlan> plan;
-  Diagnostics diagnostics = {};  // Of the plan, or why there is none.
-
-  bool IsFasterThan(const Tried& other) const {
-    return plan.has_value() && (!other.plan.has_value() || plan->step < other.plan->step);
-  }
-};
-
-// The fastest of the schedules, if a step takes less than `below`. No plan where there is none, after errors where none
+// The fastest of the schedules, if a step takes less than `below`. No plan where there is none, with errors where none
 // fits.
-Tried InAnyOrder(const PipelineTask& task, int64_t stages, const StageMachines& machines,
-                 std::optional<Seconds> below) {
+PipelineOutcome InAnyOrder(const PipelineTask& task, int64_t stages, const StageMachines& machines,
+                           std::optional<Seconds> below) {
   StagePlans plans(task, stages, machines);
   const std::vector<ir::PipelineSchedule> schedules = SchedulesOf(task.pins);
-  std::vector<Tried> all = MapInParallel(schedules.size(), [&](size_t i) {
-    Tried tried;
-    tried.plan = FindStaging(plans, schedules[i], below, tried.diagnostics);
-    return tried;
-  });
-  Tried& best =
-      *std::min_element(all.begin(), all.end(), [](const Tried& a, const Tried& b) { return a.IsFasterThan(b); });
+  std::vector<PipelineOutcome> all =
+      MapInParallel(schedules.size(), [&](size_t i) { return FindStaging(plans, schedules[i], below); });
+  PipelineOutcome& best = *std::min_element(
+      all.begin(), all.end(), [](const PipelineOutcome& a, const PipelineOutcome& b) { return a.IsFasterThan(b); });
   return std::move(best);
 }
 
@@ -78,23 +65,23 @@ std::optional<Found> InStages(const PipelineTask& task, int64_t stages, Diagnost
                                task.pins.settings.stages_span, "asked for here"));
     return std::nullopt;
   }
-  Tried tried = InAnyOrder(task, stages, *machines, std::nullopt);
+  PipelineOutcome tried = InAnyOrder(task, stages, *machines, std::nullopt);
   diagnostics.AddAll(tried.diagnostics);
   return tried.plan.has_value() ? std::optional(std::move(tried.plan->found)) : std::nullopt;
 }
 
 // A plan without stages. Pipelines are compared with what it is predicted to take, of which the price of a search is
 // not a measure to the last percent, so data parallelism is looked at beside what the search finds.
-Tried WithoutStages(const PipelineTask& task, const ir::Pins& flat) {
+PipelineOutcome WithoutStages(const PipelineTask& task, const ir::Pins& flat) {
   const auto try_plan = [&](ir::SearchAlgorithm algorithm) {
     SearchOptions options = task.options;
     options.algorithm = algorithm;
-    Tried tried;
+    PipelineOutcome tried;
     std::optional<Found> found = SearchForProgram(task.graph, task.cluster, flat, options, tried.diagnostics);
     if (!found.has_value()) return tried;
     if (!found->program.has_value()) found->program = MustMake(task.graph, found->plan, options.execution);
     const Seconds step = StepOf(*found->program, task.cluster, options.execution);
-    tried.plan = StagedPlan{.found = *std::move(found), .step = step};
+    tried.plan = PipelinePlan{.found = *std::move(found), .step = step};
     return tried;
   };
   if (task.options.algorithm != ir::SearchAlgorithm::kSapp) return try_plan(task.options.algorithm);
@@ -131,15 +118,15 @@ std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnost
                                pins.stages.back().span, "asked for here"));
     return std::nullopt;
   }
-  Tried best;  // Or why there is none.
+  PipelineOutcome best;  // Or why there is none.
   int slower = 0;
   for (size_t begin = 0; begin < numbers.size() && slower < kMostSlower; begin += kAtOnce) {
     const std::optional<Seconds> below = best.plan.has_value() ? std::optional(best.plan->step) : std::nullopt;
-    std::vector<Tried> all = MapInParallel(std::min(kAtOnce, numbers.size() - begin), [&](size_t i) {
+    std::vector<PipelineOutcome> all = MapInParallel(std::min(kAtOnce, numbers.size() - begin), [&](size_t i) {
       const auto& [stages, machines] = numbers[begin + i];
       return stages == 1 ? WithoutStages(task, flat) : InAnyOrder(task, stages, machines, below);
     });
-    for (Tried& tried : all) {
+    for (PipelineOutcome& tried : all) {
       const bool is_first = !best.plan.has_value() && !best.diagnostics.has_errors();
       if (is_first || tried.IsFasterThan(best)) {
         best = std::move(tried);

@@ -102,10 +102,8 @@ CutTask StagePlans::OpsOf(const ir::Plan& plan, const PlannedProgram& whole) con
   const ir::Program& program = whole.program;
   const ir::Fusion& fusion = whole.memory.fusion;
   const std::vector<Seconds> times = StageTimes(program, fusion, machines_.cluster);
-  const Prediction all = Predict(program, fusion, machines_.cluster, task_.options.execution.overlaps);
-  const double sum = (all.compute + all.communication + all.host_copies).value();
   // What runs side by side is taken to do so in all passes alike.
-  const double side_by_side = sum > 0 ? all.step.value() / sum : 1;
+  const double share = Predict(program, fusion, machines_.cluster, task_.options.execution.overlaps).ShareOfStages();
   // Were each forward op a stage, this is the one in which the others are.
   const IdVector<ir::OpId, int> place = ir::StagesOf(task_.graph, {forward_.begin() + 1, forward_.end()});
   CutTask task{.seconds = std::vector<double>(forward_.size(), 0.0),
@@ -131,7 +129,7 @@ CutTask StagePlans::OpsOf(const ir::Plan& plan, const PlannedProgram& whole) con
     }
     if (written == 0) continue;
     for (const auto& [at, bytes] : parts) {
-      const double seconds = times[i].value() / runs * side_by_side * bytes / written;
+      const double seconds = times[i].value() / runs * share * bytes / written;
       of_op[at] += seconds;
       if (!is_once && stage.phase == ir::Phase::kBackward) task.backward[at] += seconds;
     }

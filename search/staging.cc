@@ -44,20 +44,20 @@ class Staging {
     }
   }
 
-  // The fastest of the numbers of micro-batches, if a step takes less than `below`; nullopt where there is none, after
-  // errors where none fits. With more micro-batches the bubble gets smaller, until products are too small to be fast:
-  // so times fall and then rise, and what is slower than its neighbour ends the search on that side.
-  std::optional<StagedPlan> Search(std::optional<Seconds> below, Diagnostics& diagnostics) const {
+  // The fastest of the numbers of micro-batches, if a step takes less than `below`. With more micro-batches the bubble
+  // gets smaller, until products are too small to be fast: so times fall and then rise, and what is slower than its
+  // neighbour ends the search on that side.
+  PipelineOutcome Search(std::optional<Seconds> below) const {
+    PipelineOutcome best;
     constexpr int64_t kStart = 16;  // Times the stages, or the next fewer.
     const std::vector<int64_t> counts = MicroBatchCounts();
     if (StagesPerRank() > 1 && (counts.empty() || counts.front() % stages_ != 0)) {
-      diagnostics.Add(RefusedCount());
-      return std::nullopt;
+      best.diagnostics.Add(RefusedCount());
+      return best;
     }
     const auto more = absl::c_upper_bound(counts, kStart * stages_);
     const size_t start = more == counts.begin() ? 0 : static_cast<size_t>(more - counts.begin()) - 1;
-    std::optional<StagedPlan> best;
-    Diagnostics refusals, warnings;
+    Diagnostics refusals;
     enum class Tried { kIsFaster, kIsSlower, kIsRefused };
     std::optional<Seconds> neighbor;
     // The two that are looked at in any case.
@@ -65,17 +65,15 @@ class Staging {
                                                [&](size_t i) { return Fit(counts[start + i], below); });
     const auto try_count = [&](size_t i) {
       const bool is_begun = start <= i && i - start < begun.size();
-      Attempt attempt = is_begun ? std::move(begun[i - start]) : Fit(counts[i], best.has_value() ? best->step : below);
-      if (attempt.diagnostics.has_errors()) {
-        if (!refusals.has_errors()) refusals = std::move(attempt.diagnostics);
+      Attempt attempt =
+          is_begun ? std::move(begun[i - start]) : Fit(counts[i], best.plan.has_value() ? best.plan->step : below);
+      if (attempt.outcome.diagnostics.has_errors()) {
+        if (!refusals.has_errors()) refusals = std::move(attempt.outcome.diagnostics);
         return Tried::kIsRefused;
       }
       const std::optional<Seconds> before = std::exchange(neighbor, attempt.step);
-      const bool is_best = attempt.plan.has_value() && (!best.has_value() || attempt.plan->step < best->step);
-      if (is_best) {
-        best = std::move(attempt.plan);
-        warnings = std::move(attempt.diagnostics);
-      }
+      const bool is_best = attempt.outcome.IsFasterThan(best);
+      if (is_best) best = std::move(attempt.outcome);
       return is_best || (before.has_value() && attempt.step < before) ? Tried::kIsFaster : Tried::kIsSlower;
     };
     try_count(start);
@@ -90,11 +88,10 @@ class Staging {
     for (size_t i = start; !is_above && i-- > 0;) {
       if (try_count(i) == Tried::kIsSlower) break;
     }
-    if (best.has_value()) {
-      diagnostics.AddAll(warnings);
-      WarnOfBubble(*best, diagnostics);
+    if (best.plan.has_value()) {
+      WarnOfBubble(*best.plan, best.diagnostics);
     } else {
-      diagnostics.AddAll(refusals);
+      best.diagnostics = std::move(refusals);
     }
     return best;
   }
@@ -113,7 +110,7 @@ class Staging {
         .Help(absl::StrCat("`micro_batches = ", 4 * stages_, "` if the batch has so many parts, or another schedule"));
   }
 
-  void WarnOfBubble(const StagedPlan& best, Diagnostics& diagnostics) const {
+  void WarnOfBubble(const PipelinePlan& best, Diagnostics& diagnostics) const {
     if (best.found.plan.micro_batches >= stages_) return;
     if (options_.choose_micro_batches && MicroBatchCounts().back() >= stages_) return;
     const double bubble = PredictPipeline(best.found.program->parts, cluster_, options_.execution.overlaps).bubble;
@@ -153,9 +150,8 @@ class Staging {
 
   // What came of a number of micro-batches.
   struct Attempt {
-    std::optional<StagedPlan> plan = {};
+    PipelineOutcome outcome = {};
     std::optional<Seconds> step = {};  // Of the first plan, before it was made to fit.
-    Diagnostics diagnostics = {};
   };
 
   // A plan of the ranks of one stage, made for the memory that all stages have together, and then for less, each also
@@ -172,10 +168,11 @@ class Staging {
     std::optional<ir::Plan> tried;
     double share = 1;  // Of the memory that the last plan was made for.
     bool does_not_fit = false;
-    Attempt attempt;  // Its diagnostics are those of its plan, or why there is none.
-    Diagnostics& said = attempt.diagnostics;
+    Attempt attempt;
+    std::optional<PipelinePlan>& best = attempt.outcome.plan;
+    Diagnostics& said = attempt.outcome.diagnostics;
     const auto is_slower = [&](Seconds step) {
-      return (attempt.plan.has_value() && step >= attempt.plan->step) || (below.has_value() && step >= *below);
+      return (best.has_value() && step >= best->step) || (below.has_value() && step >= *below);
     };
     for (int tries = 0; tries < kMostTries; ++tries) {
       const auto& [planned, warnings] = plans_.Of(micro_batches, shared);
@@ -198,11 +195,11 @@ class Staging {
         does_not_fit = false;
         break;
       }
-      std::optional<StagedPlan> candidate;
+      std::optional<PipelinePlan> candidate;
       if (cut.has_value()) candidate = Made(std::move(cut->plan), own);
       if (!candidate.has_value()) {
         does_not_fit = false;
-        if (!attempt.plan.has_value()) said = std::move(own);
+        if (!best.has_value()) said = std::move(own);
         break;
       }
       if (!attempt.step.has_value()) attempt.step = candidate->step;
@@ -213,23 +210,23 @@ class Staging {
       const Bytes peak = candidate->found.program->memory.use.prediction.peak;
       if (!limit_.has_value() || peak <= limit_->bytes) {
         said = std::move(own);
-        attempt.plan = std::move(candidate);
+        best = std::move(candidate);
         break;
       }
       if (!least.has_value() || peak < *least) least = peak;
       does_not_fit = true;
       if (options_.recompute == ir::Recompute::kAuto) {
-        std::optional<StagedPlan> thrifty = WithRecomputation(*candidate);
+        std::optional<PipelinePlan> thrifty = WithRecomputation(*candidate);
         if (thrifty.has_value() && !is_slower(thrifty->step)) {
           said = std::move(own);
-          attempt.plan = std::move(thrifty);
-          if (attempt.plan->step <= *attempt.step * kLittle) break;
+          best = std::move(thrifty);
+          if (best->step <= *attempt.step * kLittle) break;
         }
       }
       share = kMargin * static_cast<double>(limit_->bytes.value()) / static_cast<double>(peak.value());
       shared = *shared * share;
     }
-    if (does_not_fit && !attempt.plan.has_value()) said.Add(NothingFits(least));
+    if (does_not_fit && !best.has_value()) said.Add(NothingFits(least));
     return attempt;
   }
 
@@ -251,7 +248,7 @@ class Staging {
 
   // The same cut, with the least recomputation with which each part of the ranks stays within the limit: it has its own
   // stages, and its own number of micro-batches under way. nullopt where none was found.
-  std::optional<StagedPlan> WithRecomputation(const StagedPlan& candidate) const {
+  std::optional<PipelinePlan> WithRecomputation(const PipelinePlan& candidate) const {
     constexpr int kMostTries = 4;
     const std::map<ir::OpId, ir::Retention> asked = AskedFor(pins_);
     ir::Plan kept = candidate.found.plan;
@@ -293,7 +290,7 @@ class Staging {
       }
       if (!fits) continue;
       const Seconds step = StepOf(program, cluster_, options_.execution);
-      return StagedPlan{.found = {.plan = std::move(plan), .program = std::move(program)}, .step = step};
+      return PipelinePlan{.found = {.plan = std::move(plan), .program = std::move(program)}, .step = step};
     }
     return std::nullopt;
   }
@@ -327,14 +324,14 @@ class Staging {
     return CutPlan{.plan = *std::move(staged), .end = way->end};
   }
 
-  std::optional<StagedPlan> Made(ir::Plan plan, Diagnostics& diagnostics) const {
+  std::optional<PipelinePlan> Made(ir::Plan plan, Diagnostics& diagnostics) const {
     absl::StatusOr<PlannedProgram> program = ProgramOf(graph_, plan, options_.execution);
     if (!program.ok()) {
       diagnostics.Add(NoProgram(pins_, plan, program.status()));
       return std::nullopt;
     }
     const Seconds step = StepOf(*program, cluster_, options_.execution);
-    return StagedPlan{.found = {.plan = std::move(plan), .program = *std::move(program)}, .step = step};
+    return PipelinePlan{.found = {.plan = std::move(plan), .program = *std::move(program)}, .step = step};
   }
 
   // Cuts, and about when a step ends with them.
@@ -366,7 +363,7 @@ class Staging {
   // When the passes of all micro-batches have run, and what is done once.
   Seconds EndOf(const CutTask& task, const std::vector<int64_t>& cuts, int64_t micro_batches) const {
     PassTask passes{.schedule = schedule_, .micro_batches = micro_batches, .stages = {}, .messages = {}};
-    std::vector<double> once(static_cast<size_t>(stages_), 0.0);
+    std::vector<Seconds> once(static_cast<size_t>(stages_), Seconds(0));
     size_t op = 0;
     for (int stage = 0; stage < task.stages; ++stage) {
       const bool is_last = stage + 1 == task.stages;
@@ -376,7 +373,7 @@ class Staging {
       for (; op < end; ++op) {
         seconds += task.seconds[op];
         backward += task.backward[op];
-        once[static_cast<size_t>(stage % stages_)] += task.once[op];
+        once[static_cast<size_t>(stage % stages_)] += Seconds(task.once[op]);
       }
       const double weights = schedule_.order == ir::PipelineSchedule::kZeroBubble ? backward * kOfWeights : 0;
       passes.stages.push_back({.forward = Seconds(seconds - backward),
@@ -389,11 +386,7 @@ class Staging {
       passes.messages.push_back({.from = stage, .to = stage + 1, .kind = ir::PassKind::kForward, .seconds = sent});
       passes.messages.push_back({.from = stage + 1, .to = stage, .kind = ir::PassKind::kBackward, .seconds = sent});
     }
-    Seconds end{0};
-    for (const PassTime& pass : RunPasses(passes)) {
-      end = std::max(end, pass.end + Seconds(once[static_cast<size_t>(pass.stage % stages_)]));
-    }
-    return end;
+    return search::EndOf(RunPasses(passes), once);
   }
 
   StagePlans& plans_;
@@ -410,9 +403,8 @@ class Staging {
 
 }  // namespace
 
-std::optional<StagedPlan> FindStaging(StagePlans& plans, ir::PipelineSchedule schedule, std::optional<Seconds> below,
-                                      Diagnostics& diagnostics) {
-  return Staging(plans, schedule).Search(below, diagnostics);
+PipelineOutcome FindStaging(StagePlans& plans, ir::PipelineSchedule schedule, std::optional<Seconds> below) {
+  return Staging(plans, schedule).Search(below);
 }
 
 Diagnostic NoPipeline(const std::string& what, Span place, const std::string& why) {

@@ -2,7 +2,7 @@
 // Private to search.
 //
 //   StagePlans plans(task, stages, *MachinesOfStage(cluster, stages));
-//   std::optional<StagedPlan> found = FindStaging(plans, schedule, /*below=*/std::nullopt, diagnostics);
+//   const PipelineOutcome found = FindStaging(plans, schedule, /*below=*/std::nullopt);
 #ifndef CLEAVE_SEARCH_STAGING_H_
 #define CLEAVE_SEARCH_STAGING_H_
 
@@ -19,15 +19,23 @@
 namespace cleave::search {
 
 // A plan, its program, and how long a step takes.
-struct StagedPlan {
+struct PipelinePlan {
   Found found;
   Seconds step{0};
 };
 
+struct PipelineOutcome {
+  std::optional<PipelinePlan> plan = {};
+  Diagnostics diagnostics = {};  // Of the plan, or why there is none.
+
+  bool IsFasterThan(const PipelineOutcome& other) const {
+    return plan.has_value() && (!other.plan.has_value() || plan->step < other.plan->step);
+  }
+};
+
 // The pipeline with the number of micro-batches that is asked for, or the fastest of several, if a step takes less than
-// `below`. nullopt where there is none, after errors where none fits into memory.
-std::optional<StagedPlan> FindStaging(StagePlans& plans, ir::PipelineSchedule schedule, std::optional<Seconds> below,
-                                      Diagnostics& diagnostics);
+// `below`. No plan where there is none, with errors where none fits into memory.
+PipelineOutcome FindStaging(StagePlans& plans, ir::PipelineSchedule schedule, std::optional<Seconds> below);
 
 // E0317: what cannot be a pipeline, and why.
 Diagnostic NoPipeline(const std::string& what, Span place, const std::string& why);

@@ -19,9 +19,9 @@ std::vector<Staging::Target> Targets(const std::vector<ModelInput>& inputs) {
 
 }  // namespace
 
-Feed::Feed(const std::vector<ModelInput>& inputs, Batches& batches, bool has_core)
+Feed::Feed(const std::vector<ModelInput>& inputs, Batches& batches, bool has_thread)
     : batches_(batches),
-      has_thread_(has_core && batches.ReadsSlowly()),
+      has_thread_(has_thread),
       staging_(Targets(inputs), has_thread_ ? Staging::Writing::kDuringSteps : Staging::Writing::kBetweenSteps) {}
 
 Feed::~Feed() {

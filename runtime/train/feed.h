@@ -5,8 +5,7 @@
 //   …                            // The step is computed, or on a GPU begun.
 //   feed.EndAhead();             // All threads read what is left.
 //
-// The feed has that thread where the data takes long to read and what computes leaves it a core. Elsewhere a GPU
-// computes while EndAhead reads, and on a CPU Training reads.
+// Without that thread a GPU computes while EndAhead reads, and on a CPU Training reads.
 #ifndef CLEAVE_RUNTIME_TRAIN_FEED_H_
 #define CLEAVE_RUNTIME_TRAIN_FEED_H_
 
@@ -25,8 +24,8 @@ namespace cleave::runtime {
 
 class Feed {
  public:
-  // `has_core`: whether a thread that reads takes none of the cores on which the model is computed.
-  Feed(const std::vector<ModelInput>& inputs, Batches& batches, bool has_core);
+  // `has_thread`: whether a thread of its own reads ahead.
+  Feed(const std::vector<ModelInput>& inputs, Batches& batches, bool has_thread);
   ~Feed();
 
   // From here on the inputs hold the batch of training step `step`, or a batch of a part of the data that is not

@@ -48,8 +48,11 @@ double CommunicationSeconds(const Comm& comm) {
   return seconds;
 }
 
-// Whether a thread beside those that compute has a core. On a GPU the host's are free.
-bool HasCoreBeside(Comm& comm) { return HasSpareCore(comm) || !TensorsAreOnHost(); }
+// Whether a thread beside those that compute reads: data that takes long, with a core of its own, which hosts of GPUs
+// have. Called by all ranks, which all have the same data.
+bool ReadsBeside(const Batches& batches, Comm& comm) {
+  return batches.ReadsSlowly() && (!TensorsAreOnHost() || HasSpareCore(comm));
+}
 
 constexpr char kNothingFound[] = "computed again, every value was finite";
 
@@ -71,7 +74,7 @@ Run::Run(const TrainingSettings& settings, const Options& options, const Context
       report_(report),
       saving_(saving),
       redistributions_(redistributions),
-      feed_(program.Inputs(), batches, HasCoreBeside(context.comm)),
+      feed_(program.Inputs(), batches, ReadsBeside(batches, context.comm)),
       parameters_(parameters),
       profile_(options.profile, settings.model_file, context.comm, context.watch),
       evaluation_(settings, context, step, program, batches, feed_, profile_, recordable_),

@@ -54,8 +54,7 @@ Seconds AddTimes(const ir::PartProgram& part, const Cluster& cluster, const Pred
   const ir::Program& program = part.program;
   const ir::Fusion& fusion = part.memory.fusion;
   const std::vector<Seconds> times = StageTimes(program, fusion, cluster);
-  const double sum = (alone.compute + alone.communication + alone.host_copies).value();
-  const double share = sum > 0 ? alone.step.value() / sum : 1;
+  const double share = alone.ShareOfStages();
   const auto micro_batches = static_cast<double>(ir::MicroBatches(program));
   Seconds once{0};
   for (size_t i = 0; i < fusion.stages.size(); ++i) {
@@ -137,12 +136,6 @@ class Timeline {
   std::map<std::tuple<int, int64_t, ir::PassKind>, Seconds> ended_;
 };
 
-Seconds EndOf(absl::Span<const PassTime> passes) {
-  Seconds end{0};
-  for (const PassTime& pass : passes) end = std::max(end, pass.end);
-  return end;
-}
-
 }  // namespace
 
 Seconds StageSeconds::Of(ir::PassKind kind) const {
@@ -154,10 +147,18 @@ int PartsOf(const PassTask& task) { return static_cast<int>(task.stages.size()) 
 
 std::vector<PassTime> RunPasses(const PassTask& task) { return Timeline(task).Run(); }
 
+Seconds EndOf(absl::Span<const PassTime> passes, const std::vector<Seconds>& once) {
+  Seconds end{0};
+  for (const PassTime& pass : passes) {
+    end = std::max(end, pass.end + once[static_cast<size_t>(pass.stage) % once.size()]);
+  }
+  return end;
+}
+
 double BubbleOf(absl::Span<const PassTime> passes, int parts) {
   Seconds busy{0};
   for (const PassTime& pass : passes) busy += pass.end - pass.begin;
-  const double available = EndOf(passes).value() * parts;
+  const double available = EndOf(passes, {Seconds(0)}).value() * parts;
   return available > 0 ? 1 - busy.value() / available : 0;
 }
 
@@ -180,10 +181,7 @@ PipelinePrediction PredictPipeline(absl::Span<const ir::PartProgram> parts, cons
   }
   result.passes = RunPasses(task);
   result.bubble = BubbleOf(result.passes, PartsOf(task));
-  for (const PassTime& pass : result.passes) {
-    const auto part = static_cast<size_t>(ir::TimetableOf(first).PartOf(pass.stage));
-    whole.step = std::max(whole.step, pass.end + result.once[part]);
-  }
+  whole.step = EndOf(result.passes, result.once);
   result.stages = std::move(task.stages);
   return result;
 }

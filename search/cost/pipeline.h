@@ -64,6 +64,9 @@ int PartsOf(const PassTask& task);
 // Stages whose gradients of weights take no time have no passes for them.
 std::vector<PassTime> RunPasses(const PassTask& task);
 
+// When all passes have run, and what each part of the ranks does once. `once`: by part.
+Seconds EndOf(absl::Span<const PassTime> passes, const std::vector<Seconds>& once);
+
 // The share of the time of the passes in which ranks are idle, 0 to 1.
 double BubbleOf(absl::Span<const PassTime> passes, int parts);
 

@@ -24,6 +24,12 @@ struct Prediction {
   Seconds host_copies{0};          // Nothing where the cluster does not say how fast they are.
   Seconds step{0};                 // Less than the sum of these where they overlap.
   double sent_bytes_per_rank = 0;  // Unweighted, of all collectives of a training step.
+
+  // How much of the times of its stages alone (StageTimes) a step takes, where some run side by side.
+  double ShareOfStages() const {
+    const double sum = (compute + communication + host_copies).value();
+    return sum > 0 ? step.value() / sum : 1;
+  }
 };
 
 // Metrics are left out: they run at logged steps only. REQUIRES: every axis of the program's mesh crosses a link of the

@@ -48,12 +48,6 @@ std::vector<CaseFolder> LoadCases() {
   return loaded;
 }
 
-std::optional<std::string> FolderToBless() {
-  const char* bless = std::getenv("CLEAVE_BLESS");
-  if (bless == nullptr || *bless == '\0') return std::nullopt;
-  return std::string(bless);
-}
-
 std::string ProjectPath(const std::string& path) {
   const std::optional<std::string> root = FolderToBless();
   return root.has_value() ? *root + "/" + path : path;

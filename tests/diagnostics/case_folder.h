@@ -31,9 +31,6 @@ struct CaseFolder {
 // By name, in the reports of tests.
 std::ostream& operator<<(std::ostream& stream, const CaseFolder& folder);
 
-// The project's folder, if the test is run to rewrite its goldens (//:bless).
-std::optional<std::string> FolderToBless();
-
 // A path of the project: among the test's data, or in FolderToBless().
 std::string ProjectPath(const std::string& path);
 

@@ -1,6 +1,4 @@
 // The losses with which each example begins to learn, on one rank and on several.
-#include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -18,7 +16,6 @@
 namespace cleave::tests {
 namespace {
 
-constexpr char kPath[] = "tests/examples/losses.txt";
 constexpr double kClose = 5e-3;  // Processors add up in different orders, and a relu then turns at another step.
 
 // Of `cleave run MODEL …`: what is behind the model goes to the compiler.
@@ -46,17 +43,13 @@ std::vector<double> NumbersOf(const std::string& line) {
 }
 
 TEST(LossesTest, AreThoseOfTheFile) {
-  std::vector<Stored> all = ReadStored(kPath);
-  EXPECT_EQ(ModelsWithout(all), std::vector<std::string>()) << "write `$ cleave run …` into " << kPath;
-  const char* const root = std::getenv("CLEAVE_BLESS");
-  for (Stored& stored : all) {
-    SCOPED_TRACE(absl::StrJoin(stored.command, " "));
-    const std::vector<double> losses = Trained(stored.command);
-    if (root == nullptr) EXPECT_LE(LargestRelativeDifference(losses, NumbersOf(stored.result)), kClose);
-    const auto write = [](std::string* text, double loss) { absl::StrAppendFormat(text, "%.6g", loss); };
-    stored.result = absl::StrCat(absl::StrJoin(losses, " ", write), "\n");
-  }
-  if (root != nullptr) WriteText(absl::StrCat(root, "/", kPath), StoredText(all));
+  const auto write = [](std::string* text, double loss) { absl::StrAppendFormat(text, "%.6g", loss); };
+  CheckStored(
+      "tests/examples/losses.txt",
+      [&](const Stored& stored) { return absl::StrCat(absl::StrJoin(Trained(stored.command), " ", write), "\n"); },
+      [](const std::string& losses, const Stored& stored) {
+        EXPECT_LE(LargestRelativeDifference(NumbersOf(losses), NumbersOf(stored.result)), kClose);
+      });
 }
 
 }  // namespace

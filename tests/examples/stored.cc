@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "gtest/gtest.h"
 #include "tests/support/command.h"
 
 namespace cleave::tests {
@@ -18,8 +21,6 @@ constexpr absl::string_view kPrompt = "$ ";
 bool IsModel(const std::string& path) {
   return absl::EndsWith(path, ".model") && absl::StrContains("\n" + ReadText(path), "\nmodel ");
 }
-
-}  // namespace
 
 std::vector<Stored> ReadStored(const std::string& path) {
   std::vector<Stored> all;
@@ -39,6 +40,7 @@ std::string StoredText(const std::vector<Stored>& all) {
   });
 }
 
+// The models of examples/ that are in none of the commands.
 std::vector<std::string> ModelsWithout(const std::vector<Stored>& all) {
   std::vector<std::string> without;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("examples")) {
@@ -49,6 +51,22 @@ std::vector<std::string> ModelsWithout(const std::vector<Stored>& all) {
     if (!is_stored && IsModel(path)) without.push_back(path);
   }
   return without;
+}
+
+}  // namespace
+
+void CheckStored(const std::string& path, const std::function<std::string(const Stored&)>& run,
+                 const std::function<void(const std::string& result, const Stored& stored)>& check) {
+  std::vector<Stored> all = ReadStored(path);
+  EXPECT_EQ(ModelsWithout(all), std::vector<std::string>()) << "write `$ cleave ...` into " << path;
+  const std::optional<std::string> root = FolderToBless();
+  for (Stored& stored : all) {
+    SCOPED_TRACE(absl::StrJoin(stored.command, " "));
+    std::string result = run(stored);
+    if (!root.has_value()) check(result, stored);
+    stored.result = std::move(result);
+  }
+  if (root.has_value()) WriteText(absl::StrCat(*root, "/", path), StoredText(all));
 }
 
 }  // namespace cleave::tests

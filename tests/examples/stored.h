@@ -6,6 +6,7 @@
 #ifndef CLEAVE_TESTS_EXAMPLES_STORED_H_
 #define CLEAVE_TESTS_EXAMPLES_STORED_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,10 @@ struct Stored {
   std::string result;                // Lines.
 };
 
-std::vector<Stored> ReadStored(const std::string& path);
-std::string StoredText(const std::vector<Stored>& all);
-
-// The models of examples/ that are none of `all`; files that models import are no models.
-std::vector<std::string> ModelsWithout(const std::vector<Stored>& all);
+// Expects that the file has all models of examples/; files that models import are none. Calls `run` for each entry, and
+// `check` with what came of it and the entry. With FolderToBless() the file is written anew instead.
+void CheckStored(const std::string& path, const std::function<std::string(const Stored&)>& run,
+                 const std::function<void(const std::string& result, const Stored& stored)>& check);
 
 }  // namespace cleave::tests
 

@@ -69,6 +69,12 @@ void WriteText(const std::string& path, const std::string& text) {
   ASSERT_TRUE(out.good()) << "cannot write " << path;
 }
 
+std::optional<std::string> FolderToBless() {
+  const char* bless = std::getenv("CLEAVE_BLESS");
+  if (bless == nullptr || *bless == '\0') return std::nullopt;
+  return std::string(bless);
+}
+
 std::string DataPath(const std::string& workspace_path) { return fs::absolute(workspace_path).string(); }
 
 }  // namespace cleave::tests

@@ -2,6 +2,7 @@
 #ifndef CLEAVE_TESTS_SUPPORT_COMMAND_H_
 #define CLEAVE_TESTS_SUPPORT_COMMAND_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ std::string FreshFolder(const std::string& name);
 
 std::string ReadText(const std::string& path);  // Fails the test if it cannot be read.
 void WriteText(const std::string& path, const std::string& text);
+
+// The project's folder, if the test is run to rewrite its goldens (//:bless).
+std::optional<std::string> FolderToBless();
 
 // The path of a file of the workspace among the test's data: "tools/compile", "examples/mnist_mlp/mnist_mlp.model".
 std::string DataPath(const std::string& workspace_path);
