@@ -109,10 +109,9 @@ const Estimate* Estimator::Of(const ir::Plan& plan) {
 const Estimator::Known* Estimator::KnownOf(const ir::Plan& plan) {
   const std::optional<LeftOut> layers = LeftOutOf(plan);
   if (!layers.has_value()) return nullptr;
-  ir::Plan few = ShortPlan(GraphWithout(*layers), plan);
+  ir::Plan few = FewOf(*layers, plan).plan;
   auto known = std::find_if(known_.begin(), known_.end(), [&](const Known& other) {
-    return other.layers == *layers && other.plan.micro_batches == few.micro_batches &&
-           other.plan.moves_steps == few.moves_steps && other.plan.ops == few.ops;
+    return other.layers == *layers && other.plan.micro_batches == few.micro_batches && other.plan.ops == few.ops;
   });
   if (known == known_.end()) {
     known_.push_back({.layers = *layers, .plan = std::move(few), .estimate = Make(*layers, plan)});
@@ -194,7 +193,9 @@ Estimator::Few Estimator::FewWith(const LeftOut& layers, const ir::Plan& plan, c
 
 Estimator::Few Estimator::FewOf(const LeftOut& layers, const ir::Plan& plan) {
   const Shortened& few = GraphWithout(layers);
-  return {.model = &few, .plan = ShortPlan(few, plan)};
+  ir::Plan own = ShortPlan(few, plan);
+  own.moves_steps = false;
+  return {.model = &few, .plan = std::move(own)};
 }
 
 absl::StatusOr<PlannedProgram> Estimator::ProgramOf(const Few& few) const {

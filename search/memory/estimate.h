@@ -1,8 +1,9 @@
 // What a plan of a deep model takes, by programs with few of its equal layers. Private to search/memory.
 //
 // Equal layers take equally long and equally much memory, so that two programs, of which one has a layer more, tell
-// what all layers take. What layers do together, messages for several of them and gaps in the arena, makes the result
-// an estimate, so it only tells in which order plans are looked at, and which need not be: whatever is chosen is
+// what all layers take. Their steps are in the order of the graph: where steps of only one of the two are moved, it
+// says nothing of a layer. What layers do together, messages for several of them and gaps in the arena, makes the
+// result an estimate, so it only tells in which order plans are looked at, and which need not be: whatever is chosen is
 // measured with all layers.
 #ifndef CLEAVE_SEARCH_MEMORY_ESTIMATE_H_
 #define CLEAVE_SEARCH_MEMORY_ESTIMATE_H_

@@ -12,11 +12,6 @@ constexpr double kLeastOfPrice = 0.75;
 // A step takes at least this share of the time that is estimated for it, and as much more at most.
 constexpr double kSurely = 0.98;
 
-ir::Plan Moved(ir::Plan plan) {
-  plan.moves_steps = true;
-  return plan;
-}
-
 // What a plan takes with any number of micro-batches, by two of them: memory is divided among them but for a part that
 // is not, and each takes time of its own.
 class MicroBatches {
@@ -64,7 +59,7 @@ Saver::Examined Saver::Examine(const ir::Plan& plan, const PlanOrigin& origin) {
   if (examined.at_least > task_.limit.bytes) return examined;
   const bool is_slow = origin.improved.has_value() && !best_.MayBe(plan, Seconds(plan.search.cost * kLeastOfPrice));
   if (is_slow) return examined;
-  if (const Estimate* const estimate = EstimateOf(plan, /*moves_steps=*/false)) {
+  if (const Estimate* const estimate = EstimateOf(plan)) {
     ExamineByEstimates(plan, origin, *estimate, examined);
     return examined;
   }
@@ -82,11 +77,7 @@ int64_t Saver::MostMicroBatches(const ir::Plan& plan) const {
   return std::max(plan.micro_batches, SamplesOfRank(task_.model.graph(), plan));
 }
 
-const Estimate* Saver::EstimateOf(const ir::Plan& plan, bool moves_steps) {
-  ir::Plan asked = WithAsked(plan, task_.savings.asked);
-  asked.moves_steps = moves_steps;
-  return estimator_.Of(asked);
-}
+const Estimate* Saver::EstimateOf(const ir::Plan& plan) { return estimator_.Of(WithAsked(plan, task_.savings.asked)); }
 
 // `first`: of the plan as it is. With more micro-batches a step takes longer, but less of it must be made again: from
 // the fewest with which the plan fits as it is, fewer are looked at for as long as that makes the step faster.
@@ -110,7 +101,7 @@ void Saver::ExamineByEstimates(const ir::Plan& plan, const PlanOrigin& origin, c
 void Saver::ExamineMicroBatches(const ir::Plan& fewest, const PlanOrigin& origin, Examined& examined) {
   const Bytes limit = task_.limit.bytes;
   const int64_t most = MostMicroBatches(fewest);
-  const Estimate* const low = fewest.micro_batches <= most ? EstimateOf(fewest, /*moves_steps=*/true) : nullptr;
+  const Estimate* const low = fewest.micro_batches <= most ? EstimateOf(fewest) : nullptr;
   if (low == nullptr) return;
   ir::Plan own = fewest;
   const Estimate* high = low;
@@ -118,7 +109,7 @@ void Saver::ExamineMicroBatches(const ir::Plan& fewest, const PlanOrigin& origin
     peak = examined.at_least + Bytes((peak - examined.at_least).value() / 2);
   }
   for (; own.micro_batches > fewest.micro_batches; own.micro_batches /= 2) {
-    const Estimate* const estimate = EstimateOf(own, /*moves_steps=*/true);
+    const Estimate* const estimate = EstimateOf(own);
     if (estimate != nullptr) {
       high = estimate;
       break;
@@ -132,7 +123,7 @@ void Saver::ExamineMicroBatches(const ir::Plan& fewest, const PlanOrigin& origin
     // Fewer need more memory, and to make more again.
     if (any.AtLeast(own.micro_batches) > Surely()) return;
     if (IsSlow(own, any.Step(own.micro_batches) + again * 0.5)) continue;
-    const Estimate* const estimate = EstimateOf(own, /*moves_steps=*/true);
+    const Estimate* const estimate = EstimateOf(own);
     if (estimate == nullptr) continue;
     const std::optional<Seconds> step = Defer(own, origin, /*is_first=*/false, *estimate);
     examined.may_fit |= step.has_value();
@@ -158,13 +149,10 @@ std::optional<Seconds> Saver::Defer(const ir::Plan& plan, const PlanOrigin& orig
   if (!fits && (!task_.savings.recomputes || (estimate.AtLeast() > Surely() && !is_asked))) return std::nullopt;
   Deferred own{.plan = plan, .origin = origin, .is_first = is_first, .is_doubtful = !fits, .step = estimate.step};
   if (!fits && !is_asked) {
-    const Estimate* const moved = EstimateOf(plan, /*moves_steps=*/true);
-    std::optional<RecomputeChoice> again;
-    if (moved != nullptr) again = moved->ChoiceWithin(limit - Reserve());
-    if (again.has_value()) {
+    if (std::optional<RecomputeChoice> again = estimate.ChoiceWithin(limit - Reserve())) {
       // Part of it may run beside communication, which programs show.
-      if (IsSlow(plan, moved->step + again->seconds * 0.5)) return moved->step + again->seconds;
-      if (const auto taken = estimator_.With(Moved(plan), *again)) {
+      if (IsSlow(plan, estimate.step + again->seconds * 0.5)) return estimate.step + again->seconds;
+      if (const auto taken = estimator_.With(plan, *again)) {
         own.is_doubtful = false;
         own.step = taken->step;
         own.within = {*std::move(again), *taken};
@@ -206,7 +194,8 @@ void Saver::Settle() {
 // Offers the plan with what its estimate says that must be made again. False where it does not fit.
 bool Saver::OfferWithin(const Deferred& own) {
   constexpr int kAttempts = 2;
-  const ir::Plan moved = Moved(own.plan);
+  ir::Plan moved = own.plan;
+  moved.moves_steps = true;
   Bytes more(0);  // What the program of all layers takes more than is estimated.
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const std::optional<Estimator::Thrifty> found = FastestWithin(own, task_.limit.bytes - more);
@@ -225,13 +214,12 @@ bool Saver::OfferWithin(const Deferred& own) {
 // layers: where it takes more than `limit`, or much less, one for as much less, or more, is looked at.
 std::optional<Estimator::Thrifty> Saver::FastestWithin(const Deferred& own, Bytes limit) {
   constexpr int kAttempts = 4;
-  const ir::Plan moved = Moved(own.plan);
   const Bytes much_less(limit.value() / 16);
-  const Estimate* const estimate = EstimateOf(own.plan, /*moves_steps=*/true);
+  const Estimate* const estimate = EstimateOf(own.plan);
   const auto within = [&](Bytes left) -> std::optional<Estimator::Thrifty> {
     std::optional<RecomputeChoice> again = estimate->ChoiceWithin(task_.limit.bytes - left);
     if (!again.has_value()) return std::nullopt;
-    const auto taken = estimator_.With(moved, *again);
+    const auto taken = estimator_.With(own.plan, *again);
     if (!taken.has_value()) return std::nullopt;
     return Estimator::Thrifty{*std::move(again), *taken};
   };

@@ -95,7 +95,7 @@ class Saver {
     std::optional<Estimator::Thrifty> within = {};  // What it makes again, where it does not fit as it is.
     Seconds step{0};
   };
-  const Estimate* EstimateOf(const ir::Plan& plan, bool moves_steps);
+  const Estimate* EstimateOf(const ir::Plan& plan);
   void ExamineByEstimates(const ir::Plan& plan, const PlanOrigin& origin, const Estimate& first, Examined& examined);
   void ExamineMicroBatches(const ir::Plan& fewest, const PlanOrigin& origin, Examined& examined);
   int64_t MostMicroBatches(const ir::Plan& plan) const;

@@ -70,6 +70,31 @@ class Sequence {
     }
   }
 
+  // How much lower the peak of the program's order is in any other one, at most: the buffers that its unit neither
+  // touches nor must have in use, because one that does runs before it and one after it.
+  Bytes MostSaved(int peak) const {
+    const std::vector<uint8_t> before = Closure(peak, &Unit::before);
+    const std::vector<uint8_t> after = Closure(peak, &Unit::after);
+    const int segment = At(peak).segment;
+    int64_t bytes = 0;
+    for (const Buffer& buffer : buffers_) {
+      const auto any = [&](auto is) { return std::any_of(buffer.units.begin(), buffer.units.end(), is); };
+      const bool is_live = any([&](int u) { return u <= peak; }) && any([&](int u) { return u >= peak; });
+      const bool is_needed =
+          any([&](int u) { return u == peak || At(u).segment < segment || before[static_cast<size_t>(u)] != 0; }) &&
+          any([&](int u) { return u == peak || At(u).segment > segment || after[static_cast<size_t>(u)] != 0; });
+      if (is_live && !is_needed) bytes += buffer.size;
+    }
+    return Bytes(bytes);
+  }
+
+  // The most bytes that are in use at once in this order.
+  Bytes Peak() const {
+    std::vector<Stage> stages;
+    for (const int unit : order_) stages.push_back(memory_.storage.stages[static_cast<size_t>(unit)]);
+    return PeakDemand(stages, memory_.storage.requests).bytes;
+  }
+
   // The program's steps in this order.
   Program Ordered() const {
     CLEAVE_CHECK(!program_.pipeline.has_value()) << "stages have programs of their own";
@@ -98,8 +123,6 @@ class Sequence {
     RenumberValues(ordered);
     return ordered;
   }
-
-  bool IsChanged() const { return !std::is_sorted(order_.begin(), order_.end()); }
 
  private:
   const Unit& At(int unit) const { return units_[static_cast<size_t>(unit)]; }
@@ -172,6 +195,19 @@ class Sequence {
     if (first == second) return;
     units_[static_cast<size_t>(first)].after.push_back(second);
     units_[static_cast<size_t>(second)].before.push_back(first);
+  }
+
+  // The units that are reached from one by way of others, by unit; the one itself where it is reached again.
+  std::vector<uint8_t> Closure(int unit, std::vector<int> Unit::*next) const {
+    std::vector<uint8_t> is_reached(units_.size(), 0);
+    for (std::vector<int> open = {unit}; !open.empty();) {
+      const int own = open.back();
+      open.pop_back();
+      for (const int other : At(own).*next) {
+        if (std::exchange(is_reached[static_cast<size_t>(other)], 1) == 0) open.push_back(other);
+      }
+    }
+    return is_reached;
   }
 
   void AddOrder() {
@@ -374,9 +410,13 @@ class Sequence {
 
 void OrderForMemory(const Graph& graph, Program& program, MemoryPlan& memory) {
   constexpr int kMostRounds = 4;
+  const StageDemand peak = PeakDemand(memory.storage.stages, memory.storage.requests);
+  // What saves less than a thousandth is not worth a plan.
+  const Bytes worth(peak.bytes.value() / 1000);
   Sequence sequence(program, memory);
+  if (sequence.MostSaved(static_cast<int>(peak.stage)) < worth) return;
   sequence.Improve(kMostRounds);
-  if (!sequence.IsChanged()) return;
+  if (sequence.Peak() + worth > peak.bytes) return;
   Program ordered = sequence.Ordered();
   MemoryPlan plan = PlanMemory(graph, ordered, memory.fuse, memory.checkpoint);
   // Gaps in the arena may take more than the order saves.
