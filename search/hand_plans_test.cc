@@ -38,7 +38,7 @@ void ExpectNoneIsFaster(const testing::GptShape& shape, const std::string& host,
                               .execution = execution};
   const std::optional<ir::Plan> plan = Search(graph, cluster, pins, options, diagnostics);
   ASSERT_TRUE(plan.has_value());
-  const Seconds found = StepOf(*ProgramOf(graph, *plan, execution), cluster, execution);
+  const Seconds found = StepOf(*ProgramOf(graph, *plan, cluster, execution), cluster, execution);
   for (const testing::HandPlan& hand : testing::HandPlansOf(shape, devices)) {
     for (const auto schedule : {ir::PipelineSchedule::kOneForwardOneBackward, ir::PipelineSchedule::kZeroBubble}) {
       const auto predicted = testing::PredictByHand(shape, graph, hand, schedule, cluster, execution);

@@ -79,7 +79,8 @@ PipelineOutcome WithoutStages(const PipelineTask& task, const ir::Pins& flat) {
     PipelineOutcome tried;
     std::optional<Found> found = SearchForProgram(task.graph, task.cluster, flat, options, tried.diagnostics);
     if (!found.has_value()) return tried;
-    if (!found->program.has_value()) found->program = MustMake(task.graph, found->plan, options.execution);
+    if (!found->program.has_value())
+      found->program = MustMake(task.graph, found->plan, task.cluster, options.execution);
     const Seconds step = StepOf(*found->program, task.cluster, options.execution);
     tried.plan = PipelinePlan{.found = *std::move(found), .step = step};
     return tried;

@@ -30,7 +30,7 @@ double MeasureOnOneDevice(const ir::Graph& graph, const Cluster& cluster, const 
                         .reason = "",
                         .choices = {}});
   }
-  return MeasureOf(MustMake(graph, plan, options.execution), cluster, options);
+  return MeasureOf(MustMake(graph, plan, cluster, options.execution), cluster, options);
 }
 
 // Those of the possible gradients that are worth a search.
@@ -62,7 +62,7 @@ std::optional<Weighed> SearchOf(const ir::Graph& graph, const Cluster& cluster, 
                                 const SearchOptions& options, Diagnostics& diagnostics) {
   std::optional<Found> found = SearchForProgram(graph, cluster, pins, options, diagnostics);
   if (!found.has_value()) return std::nullopt;
-  if (!found->program.has_value()) found->program = MustMake(graph, found->plan, options.execution);
+  if (!found->program.has_value()) found->program = MustMake(graph, found->plan, cluster, options.execution);
   const double measure = MeasureOf(*found->program, cluster, options);
   return Weighed{.found = *std::move(found), .measure = measure};
 }

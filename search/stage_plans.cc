@@ -88,7 +88,7 @@ StagePlans::Planned StagePlans::Search(int64_t micro_batches, std::optional<doub
   const bool is_made =
       found->program.has_value() && plan.ops == found->plan.ops && plan.moves_steps == found->plan.moves_steps;
   absl::StatusOr<PlannedProgram> other;
-  if (!is_made) other = ProgramOf(task_.graph, plan, task_.options.execution);
+  if (!is_made) other = ProgramOf(task_.graph, plan, machines_.cluster, task_.options.execution);
   if (!is_made && !other.ok()) {
     planned.diagnostics.Add(NoProgram(task_.pins, plan, other.status()));
     return planned;

@@ -29,8 +29,8 @@ TEST(StagePlansTest, OpsTakeAStep) {
     for (const int64_t micro_batches : {1, 4}) {
       const std::optional<StagePlan>& plan = plans.Of(micro_batches, std::nullopt).plan;
       ASSERT_TRUE(plan.has_value());
-      const Seconds step =
-          StepOf(MustMake(graph, plan->plan, options.execution), plans.machines().cluster, options.execution);
+      const Seconds step = StepOf(MustMake(graph, plan->plan, plans.machines().cluster, options.execution),
+                                  plans.machines().cluster, options.execution);
       const double sum = Sum(plan->ops.seconds) * static_cast<double>(micro_batches) + Sum(plan->ops.once);
       EXPECT_NEAR(sum, step.value(), 1e-3 * step.value()) << overlaps << " " << micro_batches;
     }

@@ -80,7 +80,7 @@ void PrintRow(const Case& own, ir::PipelineSchedule schedule) {
               hand.plan.has_value() ? search::testing::HandPlanText(*hand.plan).c_str() : "-");
   if (hand.plan.has_value()) std::printf("| %.4f ", hand.step.value());
   if (plan.has_value()) {
-    const Seconds found = search::StepOf(*search::ProgramOf(graph, *plan, execution), cluster, execution);
+    const Seconds found = search::StepOf(*search::ProgramOf(graph, *plan, cluster, execution), cluster, execution);
     std::printf("| p %d, K %lld, ZeRO %d | %.4f | %.3f |\n", ir::StageCount(*plan),
                 static_cast<long long>(plan->micro_batches), plan->search.zero, found.value(),
                 hand.plan.has_value() ? found.value() / hand.step.value() : 0);

@@ -30,7 +30,7 @@ struct Explained {
   const ir::Plan& plan;
   const Cluster& cluster;      // For which it was found.
   const Execution& execution;  // Of the target.
-  const PlannedProgram& made;  // ProgramOf(graph, plan, execution)
+  const PlannedProgram& made;  // ProgramOf(graph, plan, cluster, execution)
   Prediction predicted;
   const ir::Pins& pins;  // The plan was found with them.
 };

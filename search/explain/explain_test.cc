@@ -21,7 +21,7 @@ struct Planned {
       : graph(std::move(model)), cluster(CpuCluster(devices)), execution(options.execution) {
     Diagnostics diagnostics;
     plan = *Search(graph, cluster, pins, options, diagnostics);
-    made = *ProgramOf(graph, plan, execution);
+    made = *ProgramOf(graph, plan, cluster, execution);
     predicted = Predict(made.program, cluster);
   }
 

@@ -199,7 +199,7 @@ Estimator::Few Estimator::FewOf(const LeftOut& layers, const ir::Plan& plan) {
 }
 
 absl::StatusOr<PlannedProgram> Estimator::ProgramOf(const Few& few) const {
-  return search::ProgramOf(few.model->graph, few.plan, execution_);
+  return search::ProgramOf(few.model->graph, few.plan, cluster_, execution_);
 }
 
 Estimator::Taken Estimator::TakenBy(const PlannedProgram& program) const {

@@ -26,16 +26,15 @@ TEST(EstimatorTest, IsNearToWhatTheProgramOfAllLayersTakes) {
   const Cluster cluster = CpuCluster(4);
   for (const int zero : {0, 1, 2, 3}) {
     for (const int64_t micro_batches : {1, 2}) {
-      ir::Plan plan = DataParallelPlan(graph, cluster, zero, micro_batches);
+      const ir::Plan plan = DataParallelPlan(graph, cluster, zero, micro_batches);
       const bool overlaps = zero % 2 == 1;
       SCOPED_TRACE(::testing::Message() << "zero " << zero << ", " << micro_batches << " parts, overlap " << overlaps);
       const Execution execution{.overlaps = overlaps};
-      plan.moves_steps = overlaps;
       const SearchedGraph model(graph);
       Estimator estimator(model, cluster, execution);
       const Estimate* const estimate = estimator.Of(plan);
       ASSERT_NE(estimate, nullptr);
-      const PlannedProgram all = *ProgramOf(graph, plan);
+      const PlannedProgram all = *ProgramOf(graph, plan, cluster, execution);
       const auto peak = static_cast<double>(all.memory.use.prediction.peak.value());
       EXPECT_NEAR(static_cast<double>(estimate->peak.value()), peak, 0.02 * peak);
       const double step = Predict(all.program, all.memory.fusion, cluster, overlaps).step.value();

@@ -275,7 +275,7 @@ class Fitter {
   }
 
   absl::StatusOr<PlannedProgram> WholeProgramOf(const ir::Plan& plan) const {
-    return ProgramOf(task_.model.whole(), task_.model.Lengthened(plan), task_.execution);
+    return ProgramOf(task_.model.whole(), task_.model.Lengthened(plan), task_.cluster, task_.execution);
   }
 
   SmallestPlan WithRecomputation(const Tried& tried, const ir::Plan& plan) {
@@ -312,14 +312,15 @@ std::optional<std::pair<ir::Plan, PlannedProgram>> Smallest(const ir::Graph& tra
                                                             const SearchTuning& tuning, const ir::Plan& plan) {
   ir::Plan moved = plan;
   moved.moves_steps = true;
-  absl::StatusOr<PlannedProgram> kept = Keep(training_graph, moved, savings, execution);
+  absl::StatusOr<PlannedProgram> kept = Keep(training_graph, moved, savings, cluster, execution);
   if (!kept.ok()) return std::nullopt;
   ir::Plan asked = WithAsked(std::move(moved), savings.asked);
   ir::Plan thrifty = asked;
   Apply(RecomputationOf(*kept, cluster, savings, tuning)->Smallest(), thrifty);
-  PlannedProgram program = MustMake(training_graph, thrifty, execution);
+  PlannedProgram program = MustMake(training_graph, thrifty, cluster, execution);
   // Gaps in the arena may take more than recomputation saves.
-  PlannedProgram as_asked = savings.asked.empty() ? *std::move(kept) : MustMake(training_graph, asked, execution);
+  PlannedProgram as_asked =
+      savings.asked.empty() ? *std::move(kept) : MustMake(training_graph, asked, cluster, execution);
   if (PeakOf(as_asked) <= PeakOf(program)) return std::pair(std::move(asked), std::move(as_asked));
   return std::pair(std::move(thrifty), std::move(program));
 }
@@ -341,7 +342,7 @@ std::optional<Fit> FitMemory(const FitTask& task, Diagnostics& diagnostics) {
   SmallestPlan smallest = fitter.TakeSmallest();
   if (!task.is_small() && smallest.peak() <= task.limit.bytes) {
     // By the estimates it does not fit.
-    PlannedProgram program = MustMake(task.model.whole(), smallest.plan, task.execution);
+    PlannedProgram program = MustMake(task.model.whole(), smallest.plan, task.cluster, task.execution);
     return Fit{.plan = std::move(smallest.plan),
                .program = std::move(program),
                .weight = smallest.weight,

@@ -9,22 +9,24 @@
 
 namespace cleave::search {
 
-PlannedProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const Execution& execution) {
-  absl::StatusOr<PlannedProgram> made = ProgramOf(graph, plan, execution);
+PlannedProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const Cluster& cluster,
+                        const Execution& execution) {
+  absl::StatusOr<PlannedProgram> made = ProgramOf(graph, plan, cluster, execution);
   CLEAVE_CHECK(made.ok()) << made.status();
   return *std::move(made);
 }
 
 absl::StatusOr<PlannedProgram> Keep(const ir::Graph& graph, ir::Plan plan, const Savings& savings,
-                                    const Execution& execution) {
+                                    const Cluster& cluster, const Execution& execution) {
   for (const auto& [op, retention] : savings.asked) {
     if (retention == ir::Retention::kOffload) plan.ops[op].retention = retention;
   }
-  return ProgramOf(graph, plan, execution);
+  return ProgramOf(graph, plan, cluster, execution);
 }
 
-PlannedProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& savings, const Execution& execution) {
-  absl::StatusOr<PlannedProgram> made = Keep(graph, std::move(plan), savings, execution);
+PlannedProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& savings, const Cluster& cluster,
+                        const Execution& execution) {
+  absl::StatusOr<PlannedProgram> made = Keep(graph, std::move(plan), savings, cluster, execution);
   CLEAVE_CHECK(made.ok()) << made.status();
   return *std::move(made);
 }

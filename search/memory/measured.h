@@ -17,12 +17,14 @@
 namespace cleave::search {
 
 // REQUIRES: the plan has a program.
-PlannedProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const Execution& execution);
+PlannedProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const Cluster& cluster,
+                        const Execution& execution);
 // The program that keeps everything, on the device or, where the user asks for it, on the host.
 absl::StatusOr<PlannedProgram> Keep(const ir::Graph& graph, ir::Plan plan, const Savings& savings,
-                                    const Execution& execution);
+                                    const Cluster& cluster, const Execution& execution);
 // REQUIRES: the plan has a program.
-PlannedProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& savings, const Execution& execution);
+PlannedProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& savings, const Cluster& cluster,
+                        const Execution& execution);
 // `program`: of Keep.
 std::unique_ptr<Recomputation> RecomputationOf(const PlannedProgram& program, const Cluster& cluster,
                                                const Savings& savings, const SearchTuning& tuning,

@@ -12,6 +12,7 @@
 #include "ir/graph/ops/rule_table.h"
 #include "ir/graph/row_updates/row_updates.h"
 #include "ir/program/order/order.h"
+#include "ir/program/order/overlap.h"
 #include "ir/program/partition/part_program.h"
 #include "ir/program/partition/partition.h"
 #include "ir/sharding/layout/layout.h"
@@ -64,16 +65,27 @@ PlannedProgram StagedProgram(ir::Distributed distributed, ir::Program program, c
 
 }  // namespace
 
-absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
+absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan, const Cluster& cluster,
                                          const Execution& execution) {
   CLEAVE_ASSIGN_OR_RETURN(ir::Distributed distributed, ir::Distribute(training_graph, plan));
   CLEAVE_RETURN_IF_ERROR(DropIdleOffloads(execution.fuse, distributed));
   CLEAVE_ASSIGN_OR_RETURN(ir::Program program, ir::Partition(distributed.graph, distributed.plan));
+  if (execution.overlaps) {
+    const ir::Fusion fusion = ir::Fuse(program, execution.fuse);
+    const std::vector<Seconds> seconds = StageTimes(program, fusion, cluster);
+    program = ir::OrderForOverlap(std::move(program), fusion, seconds);
+  }
   if (program.pipeline.has_value()) return StagedProgram(std::move(distributed), std::move(program), execution);
   ir::MemoryPlan memory = ir::PlanMemory(distributed.graph, program, execution.fuse, execution.checkpoint);
   if (plan.moves_steps) ir::OrderForMemory(distributed.graph, program, memory);
   return PlannedProgram{
       .distributed = std::move(distributed), .program = std::move(program), .memory = std::move(memory)};
+}
+
+absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
+                                         const Execution& execution) {
+  CLEAVE_CHECK(!execution.overlaps);
+  return ProgramOf(training_graph, plan, Cluster(), execution);
 }
 
 Seconds StepOf(const PlannedProgram& made, const Cluster& cluster, const Execution& execution) {

@@ -47,15 +47,19 @@ struct PlannedProgram {
   std::vector<ir::PartProgram> parts = {};  // Of a pipeline.
 };
 
-// Distribute, Partition, PlanMemory, and OrderForMemory where the plan says so. What a plan offloads without saving
-// memory is kept. An Internal error where one of them finds one. REQUIRES: VerifyGraph and VerifyPlan find no error.
+// Distribute, Partition, OrderForOverlap where the target overlaps, PlanMemory, and OrderForMemory where the plan says
+// so. What a plan offloads without saving memory is kept. An Internal error where one of them finds one. REQUIRES:
+// VerifyGraph and VerifyPlan find no error.
+absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan, const Cluster& cluster,
+                                         const Execution& execution);
+// On any cluster. REQUIRES: the target overlaps nothing.
 absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
                                          const Execution& execution = {});
 // The predicted time of a step.
 Seconds StepOf(const PlannedProgram& made, const Cluster& cluster, const Execution& execution);
 
 // The memory that the program of `plan` needs (ir/program/memory). It is exact: the generated program allocates the
-// same. REQUIRES: VerifyGraph and VerifyPlan find no error.
+// same. REQUIRES: as ProgramOf on any cluster.
 ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& plan, const Execution& execution = {});
 
 // What a rank holds throughout, parameters, optimizer state and inputs, and the gradients, which are all there between

@@ -202,7 +202,7 @@ bool Saver::OfferWithin(const Deferred& own) {
     if (!found.has_value()) return false;
     if (!best_.MayBe(own.plan, found->taken.step * kSurely)) return true;
     ir::Plan whole = estimator_.WholeWith(moved, found->again);
-    PlannedProgram program = MustMake(task_.model.whole(), whole, task_.execution);
+    PlannedProgram program = MustMake(task_.model.whole(), whole, task_.cluster, task_.execution);
     const Offered offered = Offer(std::move(whole), std::move(program), own.origin);
     if (offered.seconds.has_value()) return true;
     more = offered.peak - found->taken.peak;
@@ -248,7 +248,7 @@ std::optional<Bytes> Saver::MakeProgram(const ir::Plan& searched, const PlanOrig
   ir::Plan asked = WithAsked(plan, task_.savings.asked);
   // The bounds for programs of small models are of steps in the order of the graph.
   asked.moves_steps = !is_first && !is_small_;
-  absl::StatusOr<PlannedProgram> made = ProgramOf(task_.model.whole(), asked, task_.execution);
+  absl::StatusOr<PlannedProgram> made = ProgramOf(task_.model.whole(), asked, task_.cluster, task_.execution);
   CLEAVE_CHECK(made.ok() || !is_first) << made.status();
   if (!made.ok()) return std::nullopt;
   ++programs_;
@@ -285,7 +285,7 @@ std::optional<Bytes> Saver::MakeProgram(const ir::Plan& searched, const PlanOrig
 const PlannedProgram& Saver::KeptOf(const ir::Plan& plan, const PlannedProgram& program,
                                     std::optional<PlannedProgram>& other) const {
   if (task_.savings.asked.empty()) return program;
-  return other.emplace(MustKeep(task_.model.whole(), plan, task_.savings, task_.execution));
+  return other.emplace(MustKeep(task_.model.whole(), plan, task_.savings, task_.cluster, task_.execution));
 }
 
 // `program` is that of the plan with what the user asks for.
@@ -343,7 +343,7 @@ Bytes Saver::Recompute(const ir::Plan& plan, const PlannedProgram& program, Seco
 Saver::Offered Saver::OfferChoice(const RecomputeChoice& choice, const ir::Plan& plan, const PlanOrigin& origin) {
   ir::Plan thrifty = WithAsked(plan, task_.savings.asked);
   Apply(choice, thrifty);
-  PlannedProgram program = MustMake(task_.model.whole(), thrifty, task_.execution);
+  PlannedProgram program = MustMake(task_.model.whole(), thrifty, task_.cluster, task_.execution);
   ++programs_;
   MoveStepsToFit(task_.limit.bytes, thrifty, program);
   return Offer(std::move(thrifty), std::move(program), origin);

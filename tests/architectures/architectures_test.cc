@@ -158,7 +158,7 @@ Seconds StepFoundBy(ir::SearchAlgorithm algorithm, const std::string& model) {
   options.execution = {.overlaps = true};
   const auto plan = search::Search(*graph, *cluster, module.pins, options, diagnostics);
   EXPECT_TRUE(plan.has_value()) << model;
-  return search::StepOf(*search::ProgramOf(*graph, *plan, options.execution), *cluster, options.execution);
+  return search::StepOf(*search::ProgramOf(*graph, *plan, *cluster, options.execution), *cluster, options.execution);
 }
 
 // Their batch norms send vectors, each of which takes the latency of a collective.

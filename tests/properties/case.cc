@@ -13,6 +13,7 @@
 #include "ir/graph/text.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/program/order/order.h"
+#include "ir/program/order/overlap.h"
 #include "ir/program/text.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
@@ -127,6 +128,7 @@ PlannedGraph RandomCaseOn(const ir::Mesh& mesh, uint64_t seed, const CaseOptions
   const int64_t most = std::clamp<int64_t>(kMostMoments / mesh.rank_count(), 1, kMostMicroBatches);
   sample.plan.micro_batches = MicroBatches(sample, ir::RandomInt(random, 1, most));
   sample.plan.moves_steps = random() % 2 == 0;
+  if (random() % 2 == 0) sample.seconds = random();
   return sample;
 }
 
@@ -143,6 +145,13 @@ PlannedGraph RandomCase(uint64_t seed, const CaseOptions& options) {
 absl::StatusOr<Compiled> Compile(const PlannedGraph& sample) {
   CLEAVE_ASSIGN_OR_RETURN(ir::Distributed distributed, ir::Distribute(sample.graph, sample.plan));
   CLEAVE_ASSIGN_OR_RETURN(ir::Program program, ir::Partition(distributed.graph, distributed.plan, sample.partition));
+  if (sample.seconds.has_value()) {
+    ir::Random random(*sample.seconds);
+    const ir::Fusion fusion = ir::Fuse(program);
+    std::vector<Seconds> seconds;
+    for (size_t i = 0; i < fusion.stages.size(); ++i) seconds.emplace_back(random() % 4);
+    program = ir::OrderForOverlap(std::move(program), fusion, seconds);
+  }
   if (sample.plan.moves_steps) {
     ir::MemoryPlan memory = ir::PlanMemory(distributed.graph, program);
     ir::OrderForMemory(distributed.graph, program, memory);

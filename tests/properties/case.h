@@ -3,6 +3,7 @@
 #define CLEAVE_TESTS_PROPERTIES_CASE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -20,6 +21,8 @@ struct PlannedGraph {
   ir::Graph graph;
   ir::Plan plan;
   ir::PartitionOptions partition = {};
+  // Draws what each stage takes on a target that overlaps; nullopt: the target does not.
+  std::optional<uint64_t> seconds = {};
 };
 
 struct CaseOptions {

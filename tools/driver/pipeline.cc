@@ -83,7 +83,8 @@ std::optional<search::PlannedProgram> Split(const UnderstoodModel& model, Planni
   if (!planning.program.has_value()) {
     const ir::Plan& plan = planning.planned.plan;
     if (!CheckMicroBatches(model, plan, report.sources, report.diagnostics)) return std::nullopt;
-    absl::StatusOr<search::PlannedProgram> made = search::ProgramOf(model.training_graph, plan, execution);
+    absl::StatusOr<search::PlannedProgram> made =
+        search::ProgramOf(model.training_graph, plan, planning.planned.cluster, execution);
     if (!made.ok()) return Bug("partition", made.status().message(), report);
     planning.program = *std::move(made);
   }

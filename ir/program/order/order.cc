@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -14,7 +13,7 @@
 #include <vector>
 
 #include "base/check/check.h"
-#include "ir/program/partition/rewrite.h"
+#include "ir/program/order/steps.h"
 #include "ir/program/schedule/buffers.h"
 
 namespace cleave::ir {
@@ -98,29 +97,10 @@ class Sequence {
   // The program's steps in this order.
   Program Ordered() const {
     CLEAVE_CHECK(!program_.pipeline.has_value()) << "stages have programs of their own";
-    Program ordered{.model = program_.model,
-                    .file = program_.file,
-                    .mesh = program_.mesh,
-                    .time = program_.time,
-                    .values = program_.values,
-                    .steps = {},
-                    .loss = program_.loss,
-                    .metrics = program_.metrics,
-                    .updates = program_.updates,
-                    .is_manual = program_.is_manual};
-    ordered.steps.reserve(program_.steps.size());
-    const auto key = [](const Step& step) { return std::pair(step.repeat, step.phase); };
-    std::map<std::pair<Repeat, Phase>, std::vector<int>> steps;
-    for (size_t i = 0; i < program_.steps.size(); ++i) {
-      if (IsSource(program_.steps[i])) steps[key(program_.steps[i])].push_back(static_cast<int>(i));
-    }
-    for (const int unit : order_) {
-      for (const int step : At(unit).steps) steps[key(program_.steps[static_cast<size_t>(step)])].push_back(step);
-    }
-    for (const auto& [segment, own] : steps) {
-      for (const int step : own) ordered.steps.push_back(program_.steps[static_cast<size_t>(step)]);
-    }
-    RenumberValues(ordered);
+    std::vector<int> order;
+    for (const int unit : order_) order.insert(order.end(), At(unit).steps.begin(), At(unit).steps.end());
+    Program ordered = program_;
+    OrderSteps(order, ordered);
     return ordered;
   }
 

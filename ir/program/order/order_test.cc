@@ -13,8 +13,8 @@
 #include "gtest/gtest.h"
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/program/order/testing.h"
 #include "ir/program/partition/partition.h"
-#include "ir/program/partition/rewrite.h"
 #include "ir/proof/check/check.h"
 #include "ir/testing/graphs.h"
 #include "ir/testing/meshes.h"
@@ -49,67 +49,14 @@ Made Ordered(Made made) {
   return made;
 }
 
-std::vector<std::string> NamesOf(const Program& program) {
-  std::vector<std::string> names;
-  for (const Step& step : program.steps) names.push_back(step.name);
-  return names;
+// The least peak over all orders; nullopt where there are too many.
+std::optional<Bytes> LeastPeak(const Made& made) {
+  Bytes least{int64_t{1} << 60};
+  const auto measure = [&](const Program& program) {
+    least = std::min(least, PlanMemory(made.graph, program).use.prediction.peak);
+  };
+  return AllOrders(made.program, measure).AreVisited(/*most=*/400) ? std::optional(least) : std::nullopt;
 }
-
-// The least peak over all orders of the steps that computes may have in front of the update; nullopt for too many.
-class AllOrders {
- public:
-  explicit AllOrders(const Made& made) : made_(made) {}
-
-  std::optional<Bytes> Least() && {
-    Extend({}, std::vector<bool>(made_.program.steps.size(), false));
-    if (orders_ > kMost) return std::nullopt;
-    return least_;
-  }
-
- private:
-  static constexpr int kMost = 400;
-
-  void Extend(std::vector<size_t> order, const std::vector<bool>& taken) {
-    const std::vector<Step>& steps = made_.program.steps;
-    if (orders_ > kMost) return;
-    if (order.size() == steps.size()) return Measure(order);
-    for (size_t next = 0; next < steps.size(); ++next) {
-      if (taken[next] || !MayFollow(next, taken)) continue;
-      std::vector<size_t> longer = order;
-      longer.push_back(next);
-      std::vector<bool> with = taken;
-      with[next] = true;
-      Extend(std::move(longer), with);
-      // Sources and steps of the update stay in order.
-      if (IsSource(steps[next]) || steps[next].phase == Phase::kUpdate) return;
-    }
-  }
-
-  bool MayFollow(size_t next, const std::vector<bool>& taken) const {
-    const std::vector<Step>& steps = made_.program.steps;
-    for (size_t other = 0; other < steps.size(); ++other) {
-      if (taken[other] || other == next) continue;
-      if (steps[other].phase < steps[next].phase) return false;
-      for (const ValueId value : Writes(steps[other])) {
-        const StepValues reads = Reads(steps[next]);
-        if (std::find(reads.begin(), reads.end(), value) != reads.end()) return false;
-      }
-    }
-    return true;
-  }
-
-  void Measure(const std::vector<size_t>& order) {
-    ++orders_;
-    Program program = made_.program;
-    for (size_t i = 0; i < order.size(); ++i) program.steps[i] = made_.program.steps[order[i]];
-    RenumberValues(program);
-    least_ = std::min(least_, PlanMemory(made_.graph, program).use.prediction.peak);
-  }
-
-  const Made& made_;
-  int orders_ = 0;
-  Bytes least_{int64_t{1} << 60};
-};
 
 // Products of random widths, each of one value before it, or sums of two: up to `most` of them.
 Graph RandomBranches(std::mt19937_64& random, int most) {
@@ -144,7 +91,7 @@ TEST(OrderTest, SmallProgramsNeedHardlyMoreThanInTheBestOrder) {
   for (int i = 0; i < 120; ++i) {
     const Graph graph = RandomBranches(random, 6);
     const Made made = MadeOf(graph, DataParallelPlan(graph, MeshOf({1})));
-    const std::optional<Bytes> least = AllOrders(made).Least();
+    const std::optional<Bytes> least = LeastPeak(made);
     if (!least.has_value()) continue;
     const Made ordered = Ordered(made);
     ASSERT_LE(ordered.peak(), made.peak());

@@ -104,8 +104,8 @@ struct Plan {
   // nothing of it: they hold for each part.
   int64_t micro_batches = 1;
   std::optional<Pipeline> pipeline = {};
-  // Steps are moved to where they take less memory (ir/program/order); else they are in the order of the training
-  // graph.
+  // Steps are moved to where they take less memory (ir/program/order/order.h); else they are in the order of the
+  // training graph, or that in which least waits (ir/program/order/overlap.h).
   bool moves_steps = false;
   double gradient_weight = 0.1;
   SearchSummary search;

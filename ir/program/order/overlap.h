@@ -1,0 +1,31 @@
+// Moves the steps of a program to where less waits for communication.
+//
+//   program = OrderForOverlap(std::move(program), fusion, seconds);
+//
+// A target that overlaps starts a collective when its inputs are there, and waits for it in front of its first reader.
+// The order of the training graph leaves little to do meanwhile: a layer's gradient of weights stands in front of the
+// collective that sends the gradient of its input on, where it should run beside it.
+//
+//   graph    a_grad  w_grad  [a_grad sent]  v_grad …      the collective waits for nothing, and all wait for it
+//   now      a_grad  [a_grad sent]  w_grad  v_grad …      w_grad runs beside it
+#ifndef CLEAVE_IR_PROGRAM_ORDER_OVERLAP_H_
+#define CLEAVE_IR_PROGRAM_ORDER_OVERLAP_H_
+
+#include <vector>
+
+#include "base/units/units.h"
+#include "ir/program/fuse/fuse.h"
+#include "ir/program/program.h"
+
+namespace cleave::ir {
+
+// The same steps in another order. Those of one layer change places, within a phase and between copies to the host and
+// back, sends, receives and glances, which stay where they are; what runs as one piece stays one, and equal layers are
+// ordered alike. Each time the piece that can start first is next, and of several that with the longest way to where
+// the layer ends, if the layer then takes less time than as it was. All ranks get the same order. `seconds`: of each
+// stage of `fusion`, which is the program's.
+Program OrderForOverlap(Program program, const Fusion& fusion, const std::vector<Seconds>& seconds);
+
+}  // namespace cleave::ir
+
+#endif  // CLEAVE_IR_PROGRAM_ORDER_OVERLAP_H_
