@@ -1,4 +1,4 @@
-"""What PyTorch makes of the larger examples in eight steps, in double, from the parameters of the README: writes pytorch.txt.
+"""What PyTorch makes of the examples in eight steps, in double, from the parameters of the README: writes pytorch.txt.
 
 Written with torch 2.15.0 by `python pytorch.py > pytorch.txt`.
 """
@@ -11,9 +11,13 @@ import torch.nn.functional as F
 torch.set_default_dtype(torch.float64)
 
 
-def sines(shape, seed, amplitude=1.0, mean=0.0):
+def sines(shape, seed, pace, amplitude=1.0, mean=0.0):
     i = torch.arange(math.prod(shape), dtype=torch.float64)
-    return (mean + amplitude * torch.sin(seed + 1.7 * i)).reshape(shape)
+    return (mean + amplitude * torch.sin(seed + pace * i)).reshape(shape)
+
+
+def floats(*shape):
+    return sines(shape, 0.3, 2.3)
 
 
 def whole(shape, limit):
@@ -28,9 +32,9 @@ class Parameters(dict):
         if name not in self:
             seed = float(sum(name.encode()))
             if len(shape) > 1:
-                self[name] = sines(shape, seed, 0.3).requires_grad_()
+                self[name] = sines(shape, seed, 1.7, 0.3).requires_grad_()
             else:
-                self[name] = sines(shape, seed, 0.1, 1.0 if name.endswith("weight") else 0.0).requires_grad_()
+                self[name] = sines(shape, seed, 1.7, 0.1, 1.0 if name.endswith("weight") else 0.0).requires_grad_()
         return self[name]
 
 
@@ -66,12 +70,87 @@ def residual(p, name, x, channels, stride):
     return F.relu(second + conv_norm(p, name + ".shortcut", x, channels, kernel=1, stride=stride))
 
 
+def digits(batch):
+    return floats(batch, 1, 28, 28), whole((batch,), 10)
+
+
+def mnist_mlp(p, batch):
+    image, label = digits(batch)
+    h2 = F.relu(dense(p, "h2", F.relu(dense(p, "h1", image.flatten(1), 512)), 512))
+    return F.cross_entropy(dense(p, "logits", h2, 10), label)
+
+
+def manual_mlp(p, batch):
+    image, label = digits(batch)
+    return F.cross_entropy(dense(p, "logits", F.relu(dense(p, "h", image.flatten(1), 512)), 10), label)
+
+
+def custom_op(p, batch):
+    image, label = digits(batch)
+    logits = dense(p, "logits", F.relu(dense(p, "h", image.flatten(1), 128)), 10)
+    return F.cross_entropy(20 * torch.tanh(logits / 20), label)
+
+
+def sapp_mlp(p, batch):
+    h1 = floats(batch, 784) @ p("w1", 512, 784).T
+    h2 = F.relu(h1) @ p("w2", 512, 512).T
+    return F.l1_loss(F.relu(h2) @ p("w3", 1, 512).T, floats(batch, 1))
+
+
+def vmap(p, batch, experts, width):
+    image, label = digits(batch)
+    x = image.flatten(1)
+    gate = torch.softmax(dense(p, "gate", x, experts), 1)
+    h = F.relu(torch.einsum("bk,ewk->ebw", x, p("up", experts, width, 784)))
+    answers = torch.einsum("ebw,ecw->ebc", h, p("down", experts, 10, width))
+    return F.cross_entropy(torch.einsum("be,ebc->bc", gate, answers), label)
+
+
+def regions(p, batch, width, hidden):
+    image, label = digits(batch)
+    features = F.relu(dense(p, "features", F.relu(dense(p, "features.first", image.flatten(1), hidden)), width))
+    up = F.gelu(dense(p, "mixed.up", features, hidden), approximate="tanh")
+    return F.cross_entropy(dense(p, "logits", features + dense(p, "mixed", up, width), 10), label)
+
+
+def region_function(p, batch, features):
+    y = F.relu(floats(batch, features) @ p("w", features, 10) + p("b", 10))
+    return F.cross_entropy(y, whole((batch,), 10))
+
+
+def global_view(p, batch):
+    return F.mse_loss(floats(batch, 4) @ p("w0", 4, 6) @ p("w1", 6, 3), floats(batch, 3))
+
+
+def mnist_cnn(p, batch):
+    image, label = digits(batch)
+    conv1 = F.max_pool2d(F.relu(conv2d(p, "conv1", image, 32, 3, padding=1)), 2)
+    conv2 = F.max_pool2d(F.relu(conv2d(p, "conv2", conv1, 64, 3, padding=1)), 2)
+    hidden = F.relu(dense(p, "hidden", conv2.flatten(1), 128))
+    return F.cross_entropy(dense(p, "logits", hidden, 10), label)
+
+
+def manual_halo(p, batch, channels):
+    image, label = digits(batch)
+    h1 = F.relu(conv2d(p, "h1", image, channels, 3, padding=1))
+    h2 = F.relu(conv2d(p, "h2", h1, 2 * channels, 3, padding=1))
+    return F.cross_entropy(dense(p, "logits", h2.mean((2, 3)), 10), label)
+
+
+def manual_transpose(p, batch, strips, width):
+    image, label = digits(batch)
+    a = F.relu(dense(p, "a", image.reshape(batch, strips, 784 // strips), width))
+    b = F.relu(dense(p, "b", a.transpose(1, 2), strips))
+    return F.cross_entropy(dense(p, "logits", b.mean(2), 10), label)
+
+
 def resnet(p, batch, width, stages, blocks):
-    x = F.relu(conv_norm(p, "stem", sines((batch, 1, 28, 28), 0.3), width))
+    image, label = digits(batch)
+    x = F.relu(conv_norm(p, "stem", image, width))
     for stage in range(stages):
         for i in range(blocks):
             x = residual(p, f"x.{stage}.{i}", x, width * 2**stage, 2 if stage > 0 and i == 0 else 1)
-    return F.cross_entropy(dense(p, "logits", x.mean((2, 3)), 10), whole((batch,), 10))
+    return F.cross_entropy(dense(p, "logits", x.mean((2, 3)), 10), label)
 
 
 def two_convolutions(p, name, x, channels):
@@ -85,7 +164,7 @@ def expanded(p, name, x, skipped):
 
 
 def unet(p, batch, width):
-    image = sines((batch, 1, 28, 28), 0.3)
+    image = floats(batch, 1, 28, 28)
     full = two_convolutions(p, "full", image, width)
     half = two_convolutions(p, "half", F.max_pool2d(full, 2), 2 * width)
     quarter = two_convolutions(p, "quarter", F.max_pool2d(half, 2), 4 * width)
@@ -107,7 +186,7 @@ def mlp(p, name, x, hidden):
 
 
 def vit(p, batch, size, patch, width, heads, depth):
-    image = sines((batch, 1, size, size), 0.3)
+    image = floats(batch, 1, size, size)
     tokens = conv2d(p, "patches", image, width, patch, stride=patch).flatten(2).transpose(1, 2)
     x = tower(p, "x", tokens + p("x.weight", tokens.shape[1], width), heads, depth)
     logits = dense(p, "logits", layer_norm(p, "norm", x).mean(1), 10)
@@ -119,16 +198,16 @@ def summary(p, name, x, units):
     return y * torch.rsqrt((y * y).sum(1, keepdim=True) + 1e-12)
 
 
-def tower(p, name, x, heads, depth):
+def tower(p, name, x, heads, depth, causal=False):
     for i in range(depth):
         own = f"{name}.{i}"
-        middle = x + attention(p, own + ".attn", layer_norm(p, own + ".norm1", x), heads, False, dense)
+        middle = x + attention(p, own + ".attn", layer_norm(p, own + ".norm1", x), heads, causal, dense)
         x = middle + mlp(p, own + ".ffn", layer_norm(p, own + ".norm2", middle), 4 * x.shape[-1])
     return x
 
 
 def clip(p, batch, size, patch, words, vocab, width, heads, depth, shared):
-    image, tokens = sines((batch, 3, size, size), 0.3), whole((batch, words), vocab)
+    image, tokens = floats(batch, 3, size, size), whole((batch, words), vocab)
     patches = conv2d(p, "patches", image, width, patch, stride=patch).flatten(2).transpose(1, 2)
     seen = tower(p, "seen", patches + p("seen.weight", patches.shape[1], width), heads, depth)
     picture = summary(p, "picture", seen, shared)
@@ -136,6 +215,13 @@ def clip(p, batch, size, patch, words, vocab, width, heads, depth, shared):
     logits = torch.exp(p("scale", 1)) * (picture @ summary(p, "caption", read, shared).T)
     own = torch.arange(batch)
     return 0.5 * (F.cross_entropy(logits, own) + F.cross_entropy(logits.T, own))
+
+
+def tiny_gpt(p, batch, seq, vocab, width, heads, depth):
+    tokens, following = text(batch, seq, vocab)
+    x = p("x.embedding_0.weight", vocab, width)[tokens] + p("x.position_0.weight", seq, width)
+    normal = layer_norm(p, "normal", tower(p, "x", x, heads, depth, causal=True))
+    return F.cross_entropy(dense(p, "logits", normal, vocab).flatten(0, 1), following.flatten())
 
 
 def linear(p, name, x, units):
@@ -217,13 +303,13 @@ def perceptron(p, name, x, hidden, units):
 
 
 def dlrm(p, batch, numbers, categories, rows, width, hidden):
-    bottom = perceptron(p, "bottom", sines((batch, numbers), 0.3), hidden, width)
+    bottom = perceptron(p, "bottom", floats(batch, numbers), hidden, width)
     ids = whole((batch, categories), rows) + rows * torch.arange(categories)
     table = p("table.weight", categories * rows, width)[ids]
     features = torch.cat((bottom[:, None], table), 1)
     products = torch.tril(features @ features.transpose(1, 2), -1).flatten(1)
     top = perceptron(p, "top", torch.cat((bottom, products), 1), hidden, hidden)
-    clicked = (sines((batch, 1), 0.3) > 0).double()
+    clicked = (floats(batch, 1) > 0).double()
     return F.binary_cross_entropy_with_logits(dense(p, "logit", top, 1), clicked)
 
 
@@ -263,8 +349,8 @@ def lstm(p, batch, seq, vocab, width, depth, cell):
     return F.cross_entropy(dense(p, "logits", x, vocab).flatten(0, 1), following.flatten())
 
 
-def train(model, lr, clip=None, trained=lambda name: True, **sizes):
-    name = model.__name__
+def train(model, lr, files=None, devices=(None,), clip=None, trained=lambda name: True, fixed=(), **sizes):
+    """Writes the losses, below a line for each of the example's files and each number of devices."""
     p = Parameters()
     model(p, **sizes)
     mine = [value for key, value in p.items() if trained(key)]
@@ -279,19 +365,33 @@ def train(model, lr, clip=None, trained=lambda name: True, **sizes):
         optimizer.step()
         losses.append(loss.item())
     settings = [f'{key}="{value}"' if isinstance(value, str) else f"{key}={value}" for key, value in sizes.items()]
-    settings.append(f"optimizer=sgd(lr = {lr})")
-    if model is unet:
-        settings.append("missing=0.0")
-    print(";".join([f"examples/{name}/{name}.model"] + settings))
+    settings += [f"optimizer=sgd(lr = {lr})", *fixed]
+    name = model.__name__
+    for file in files or [name]:
+        for count in devices:
+            on = [] if count is None else [f"devices={count}"]
+            print(";".join([f"examples/{name}/{file}.model"] + settings + on))
     print(*losses)
 
 
+train(mnist_mlp, 0.001, batch=3)
+train(mnist_cnn, 0.002, batch=2)
+train(sapp_mlp, 0.0005, batch=3)
+train(tiny_gpt, 0.1, batch=2, seq=6, vocab=11, width=8, heads=2, depth=2)
+train(vmap, 0.05, batch=4, experts=3, width=6)
+train(custom_op, 0.01, batch=3)
+train(regions, 0.05, devices=(8,), batch=8, width=16, hidden=16)
+train(region_function, 0.05, devices=(8,), batch=8, features=24)
+train(global_view, 0.5, files=("columns_rows", "data_parallel", "rows"), devices=(2,), batch=8)
+train(manual_mlp, 0.01, devices=(1, 4), batch=4)
+train(manual_halo, 0.5, devices=(1, 2, 4), batch=2, channels=2)
+train(manual_transpose, 0.2, devices=(1, 4), batch=3, strips=8, width=12)
 train(resnet, 0.05, batch=3, width=2, stages=2, blocks=2)
-train(unet, 0.05, batch=2, width=2)
+train(unet, 0.05, batch=2, width=2, fixed=("missing=0.0",))
 train(vit, 0.1, clip=1.0, batch=3, size=28, patch=14, width=8, heads=2, depth=2)
 train(llama, 0.1, clip=1.0, batch=2, seq=6, vocab=11, width=8, heads=4, groups=2, hidden=12, depth=2)
 train(moe, 0.1, batch=2, seq=6, vocab=11, width=8, heads=2, experts=3, hidden=12, depth=2, room=125)
-train(dlrm, 0.1, batch=6, numbers=5, categories=3, rows=7, width=4, hidden=6)
+train(dlrm, 1.0, batch=6, numbers=5, categories=3, rows=7, width=4, hidden=6)
 train(clip, 0.5, clip=1.0, batch=6, size=8, patch=4, words=3, vocab=7, width=8, heads=2, depth=1, shared=6)
 is_change = lambda name: name.endswith((".down", ".up"))
 for cell in ("lstm", "gru"):

@@ -7,6 +7,7 @@
 #define CLEAVE_TESTS_EXAMPLES_STORED_H_
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,10 @@ struct Stored {
   std::string result;                // Lines.
 };
 
-// Expects that the file has all models of examples/; files that models import are none. Calls `run` for each entry, and
+// The models of examples/ that are not among `paths`; files that models import are none.
+std::vector<std::string> ExamplesWithout(const std::set<std::string>& paths);
+
+// Expects that the file has all models of examples/. Calls `run` for each entry, and
 // `check` with what came of it and the entry. With FolderToBless() the file is written anew instead.
 void CheckStored(const std::string& path, const std::function<std::string(const Stored&)>& run,
                  const std::function<void(const std::string& result, const Stored& stored)>& check);

@@ -20,7 +20,8 @@ TensorOnRanks SourceOnRanks(const Op& op, const RankSources& sources, size_t ran
 
 }  // namespace
 
-IdVector<OpId, TensorOnRanks> InterpretRanks(const Graph& graph, const RankSources& sources, int64_t step) {
+IdVector<OpId, TensorOnRanks> InterpretRanks(const Graph& graph, const RankSources& sources, int64_t step,
+                                             const Bodies& bodies) {
   CLEAVE_CHECK(graph.is_manual());
   const size_t ranks = static_cast<size_t>(RankCount(graph.rank_axes));
   IdVector<OpId, TensorOnRanks> values(graph.ops.size());
@@ -34,11 +35,16 @@ IdVector<OpId, TensorOnRanks> InterpretRanks(const Graph& graph, const RankSourc
       values[op.id] = SourceOnRanks(op, sources, ranks);
       continue;
     }
+    const auto body = bodies.find(op.kind);
     const std::vector<FactorRange> ranges = WholeRanges(RuleOf(graph, op));
     values[op.id].assign(ranks, Zeros(op.type.shape));
     for (size_t rank = 0; rank < ranks; ++rank) {
       std::vector<const Tensor*> inputs;
       for (OpId input : op.inputs) inputs.push_back(&values[input][rank]);
+      if (body != bodies.end()) {
+        body->second(op, inputs, values[op.id][rank]);
+        continue;
+      }
       definition.evaluate(Evaluation{.attributes = op.attributes,
                                      .inputs = inputs,
                                      .ranges = ranges,
