@@ -20,6 +20,7 @@
 #include "ir/graph/manual/manual.h"
 #include "ir/proof/interpret/interpret_ranks.h"
 #include "ir/transforms/differentiate/differentiate.h"
+#include "ir/transforms/pool_first/pool_first.h"
 #include "runtime/mesh/mesh.h"
 #include "search/cluster/presets.h"
 #include "search/cluster/resolve.h"
@@ -78,7 +79,9 @@ std::optional<std::string> SettingOf(const Example& example, const std::vector<s
 frontend::Module ModuleOf(const Example& example) {
   frontend::Analyzed analyzed = frontend::AnalyzeText(ReadText(example.model), example.settings, example.model);
   EXPECT_EQ(analyzed.messages, "") << example.model;
-  return analyzed.module.value_or(frontend::Module());
+  frontend::Module module = analyzed.module.value_or(frontend::Module());
+  module.graph = ir::PoolFirst(std::move(module.graph), module.pins);
+  return module;
 }
 
 ir::Tensor Sines(const ir::Shape& shape, double seed, double pace, double amplitude, double mean) {

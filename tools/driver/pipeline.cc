@@ -13,6 +13,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/row_updates/row_updates.h"
 #include "ir/transforms/differentiate/differentiate.h"
+#include "ir/transforms/pool_first/pool_first.h"
 #include "ir/transforms/precision/precision.h"
 #include "search/memory/memory.h"
 #include "search/rows.h"
@@ -163,6 +164,7 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   if (options.mode == ir::Mode::kGenerate && !MakeGeneration(options, file.file, *module, report)) return std::nullopt;
   if (!CheckData(*module, MakesSources(options), diagnostics)) return std::nullopt;
   ResolvePaths(options.model, module->training);
+  module->graph = ir::PoolFirst(std::move(module->graph), module->pins);
   const absl::StatusOr<ir::Graph> training = trains ? ir::Differentiate(module->graph, module->updates) : module->graph;
   if (!training.ok()) {
     const absl::Status& status = training.status();
