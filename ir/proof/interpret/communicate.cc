@@ -6,6 +6,7 @@
 #include "base/check/check.h"
 #include "ir/graph/manual/communication.h"
 #include "ir/graph/manual/manual.h"
+#include "ir/proof/interpret/interpret.h"
 
 namespace cleave::ir {
 namespace {

@@ -5,6 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/strong_id/strong_id.h"
+#include "ir/tensor/types/types.h"
+
 namespace cleave::ir {
 namespace {
 

@@ -1,5 +1,6 @@
 #include "ir/transforms/pool_first/pool_first.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/text.h"
 #include "ir/proof/interpret/interpret.h"
+#include "ir/sharding/pins/pins.h"
+#include "ir/tensor/types/tensor.h"
 #include "ir/testing/graphs.h"
 #include "ir/testing/sources.h"
 
