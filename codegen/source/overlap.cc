@@ -36,8 +36,12 @@ size_t EarliestPlace(const std::vector<StageMemory>& stages, size_t stage) {
 
 std::vector<StageAction> StartEarly(const std::vector<StageMemory>& stages) {
   std::vector<std::vector<int>> started_before(stages.size());
+  size_t last = 0;
   for (size_t i = 0; i < stages.size(); ++i) {
-    if (stages[i].can_overlap) started_before[EarliestPlace(stages, i)].push_back(static_cast<int>(i));
+    if (!stages[i].can_overlap) continue;
+    size_t place = EarliestPlace(stages, i);
+    if (stages[i].is_collective && stages[i].phase != ir::Phase::kUpdate) place = last = std::max(place, last);
+    started_before[place].push_back(static_cast<int>(i));
   }
   std::vector<StageAction> actions;
   for (size_t i = 0; i < stages.size(); ++i) {

@@ -10,6 +10,9 @@
 // phase in which it was started. The resulting order is the same on all ranks, because it depends only on places in the
 // arena, which are the same on all ranks.
 //
+// Collectives run one after another. So those of the forward and the backward pass start in the order of the program:
+// one for which only the update waits is not put in front of one that the next kernel reads.
+//
 // For n stages and c collectives this takes c n comparisons of their memory.
 #ifndef CLEAVE_CODEGEN_SOURCE_OVERLAP_H_
 #define CLEAVE_CODEGEN_SOURCE_OVERLAP_H_
@@ -37,6 +40,7 @@ struct StageMemory {
   std::vector<MemoryRange> reads = {};
   std::vector<MemoryRange> writes = {};
   bool can_overlap = false;  // A collective or a host copy that can run while the program goes on.
+  bool is_collective = false;
   // False where the host only reads memory: nothing is gained if a collective runs beside it.
   bool is_work = true;
 };

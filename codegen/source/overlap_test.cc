@@ -26,7 +26,7 @@ StageMemory Work(ir::Phase phase, const std::string& reads, const std::string& w
   return {.phase = phase, .reads = Named(reads), .writes = Named(writes)};
 }
 StageMemory Reduce(ir::Phase phase, const std::string& value) {
-  return {.phase = phase, .reads = Named(value), .writes = Named(value), .can_overlap = true};
+  return {.phase = phase, .reads = Named(value), .writes = Named(value), .can_overlap = true, .is_collective = true};
 }
 
 // "0 <3 1 2 3> | 4": stages in order, "<" where a collective starts, ">" where it is finished, "|" before the update.
@@ -59,6 +59,14 @@ TEST(Overlap, SeveralAreStartedInTheOrderInWhichTheyAreReady) {
   EXPECT_EQ(Order({Work(kBackward, "x", "a"), Work(kBackward, "x", "b"), Work(kBackward, "x", "c"),
                    Reduce(kUpdate, "b"), Reduce(kUpdate, "a"), Work(kUpdate, "ab", "p")}),
             "0 <4 1 <3 2 4> 3> | 5");
+}
+
+TEST(Overlap, OneThatComesLaterIsNotInFrontOfTheOthers) {
+  // The program has the one that the next stage reads in front of one for which nothing waits, which could start first.
+  EXPECT_EQ(
+      Order({Work(kBackward, "x", "b"), Work(kBackward, "x", "a"), Work(kBackward, "x", "c"), Reduce(kBackward, "a"),
+             Reduce(kBackward, "b"), Work(kBackward, "c", "d"), Work(kBackward, "a", "e"), Work(kBackward, "e", "f")}),
+      "0 1 <3 <4 2 5 3> 6 7 4>");
 }
 
 // `h` is the host's memory: a value goes there from `a`, whose memory another one takes, and comes back to `b`.

@@ -16,15 +16,19 @@ void AddRange(const Emission& emission, ir::ValueId value, std::vector<MemoryRan
   ranges.push_back({begin, begin + buffer.size.value()});
 }
 
+// What the ranks send each other in the stage, or null.
+const ir::Collective* CommunicationOf(const Emission& emission, const ir::FusedStage& fused) {
+  const auto* single = std::get_if<ir::SingleStep>(&fused.action);
+  return single != nullptr ? ir::CommunicationOf(emission.program, emission.step(single->step)) : nullptr;
+}
+
 // Messages of manual models stay where the text of the model places them.
 bool CanOverlap(const Emission& emission, const ir::FusedStage& fused) {
   const auto* single = std::get_if<ir::SingleStep>(&fused.action);
   if (single == nullptr || !emission.target.is_device) return false;
-  const ir::Step& step = emission.step(single->step);
-  if (std::holds_alternative<ir::HostCopy>(step.action)) return true;
-  const auto* collective = std::get_if<ir::Collective>(&step.action);
-  return collective != nullptr && !collective->messages.has_value() &&
-         !ir::IsSumOverTime(emission.program, *collective);
+  if (std::holds_alternative<ir::HostCopy>(emission.step(single->step).action)) return true;
+  const ir::Collective* collective = CommunicationOf(emission, fused);
+  return collective != nullptr && !collective->messages.has_value();
 }
 
 StageMemory MemoryOfStage(const Emission& emission, const ir::FusedStage& fused) {
@@ -32,6 +36,7 @@ StageMemory MemoryOfStage(const Emission& emission, const ir::FusedStage& fused)
                         .repeat = fused.repeat,
                         .pass = fused.pass,
                         .can_overlap = CanOverlap(emission, fused),
+                        .is_collective = CommunicationOf(emission, fused) != nullptr,
                         .is_work = false};
   for (const int i : ir::StepsOf(fused)) {
     const ir::Step& step = emission.step(i);
