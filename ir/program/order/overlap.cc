@@ -1,9 +1,9 @@
-// Reading guide. `Blocks` are the pieces of a layer, which `Block` puts into order by playing through what they take.
+// Reading guide. `Blocks` finds the pieces of each layer, which `Block` puts into order: by turns, and then by moving
+// one piece at a time, for as long as a row of such layers, played through, takes less time.
 
 #include "ir/program/order/overlap.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <optional>
 #include <tuple>
@@ -18,8 +18,10 @@ namespace {
 
 // How many pieces are looked at for the next one.
 constexpr size_t kLookedAt = 64;
-// An order is worth something if it takes less than this share of the time.
+// An order is better if it takes less than this share of the time.
 constexpr double kWorth = 0.999;
+// How often every piece is moved to its best place, at most.
+constexpr int kMostRounds = 3;
 
 // The name up to its last number: "x.3" of "x.3.attn.out.matmul".
 absl::string_view LayerOf(absl::string_view name) {
@@ -38,92 +40,153 @@ struct Piece {
   bool is_collective = false;
   double seconds = 0;
   std::vector<size_t> inputs = {};  // The pieces of the block whose values it reads, which stand in front of it.
-  bool is_awaited = false;          // Whether a kernel of the same phase in another block reads what it writes.
+  bool awaits = false;              // Whether it reads what another block of the same phase makes.
+  bool is_awaited = false;          // Whether a kernel of another block of the same phase reads what it makes.
+
+  bool Reads(size_t other) const { return std::find(inputs.begin(), inputs.end(), other) != inputs.end(); }
+  // Whatever stage it is.
+  bool IsLike(const Piece& other) const {
+    return std::tie(is_collective, seconds, inputs, awaits, is_awaited) ==
+           std::tie(other.is_collective, other.seconds, other.inputs, other.awaits, other.is_awaited);
+  }
 };
 
-// Pieces that may change places.
+// Pieces that may change places. An order is as good as it is for a row of equal blocks, each of which awaits the one
+// before: what a block sends at its end may run beside the next one.
 class Block {
  public:
-  explicit Block(std::vector<Piece> pieces) : pieces_(std::move(pieces)), left_(pieces_.size(), 0) {
-    double all = 0;
-    for (const Piece& piece : pieces_) all += piece.seconds;
-    for (size_t i = pieces_.size(); i-- > 0;) {
-      left_[i] += pieces_[i].seconds + (pieces_[i].is_awaited ? all : 0);
-      for (const size_t input : pieces_[i].inputs) left_[input] = std::max(left_[input], left_[i]);
-    }
-  }
+  using Order = std::vector<size_t>;
 
-  // The stages in the order in which the block takes least time, of two.
-  std::vector<int> Stages() const {
-    std::vector<size_t> order(pieces_.size());
-    std::iota(order.begin(), order.end(), 0);
-    const bool has_collectives =
-        std::any_of(pieces_.begin(), pieces_.end(), [](const Piece& piece) { return piece.is_collective; });
-    if (has_collectives) {
-      Clocks as_it_is(*this), next(*this);
-      for (const size_t piece : order) as_it_is.Run(piece);
-      std::vector<size_t> other = InTurn(next);
-      if (next.End() < as_it_is.End() * kWorth) order = std::move(other);
+  explicit Block(const std::vector<Piece>& pieces) : pieces_(pieces), ends_(pieces.size()) {}
+
+  // The best order that is found, in which the pieces are as they were where no other one is better.
+  Order Best() && {
+    best_.resize(pieces_.size());
+    std::iota(best_.begin(), best_.end(), 0);
+    const auto is_collective = [](const Piece& piece) { return piece.is_collective; };
+    if (std::none_of(pieces_.begin(), pieces_.end(), is_collective)) return best_;
+    period_ = PeriodOf(best_);
+    Offer(InTurn());
+    for (int round = 0; round < kMostRounds; ++round) {
+      bool is_better = false;
+      for (size_t piece = 0; piece < pieces_.size(); ++piece) {
+        if (pieces_[piece].seconds > 0) is_better |= MoveToBest(piece);
+      }
+      if (!is_better) break;
     }
-    std::vector<int> stages;
-    for (const size_t piece : order) stages.push_back(pieces_[piece].stage);
-    return stages;
+    return best_;
   }
 
  private:
-  // When kernels and collectives are free, and pieces have ended.
-  class Clocks {
-   public:
-    explicit Clocks(const Block& block) : block_(block), ends_(block.pieces_.size()) {}
+  // When kernels and collectives are free, and when what is awaited of the block before is there.
+  struct Clocks {
+    double kernels = 0;
+    double collectives = 0;
+    double awaited = 0;
 
-    bool HasRun(size_t piece) const { return ends_[piece].has_value(); }
-    // nullopt before its inputs are there.
-    std::optional<double> StartOf(size_t piece) const {
-      const Piece& own = block_.pieces_[piece];
-      double start = own.seconds == 0 ? 0 : free_[own.is_collective ? 1 : 0];
-      for (const size_t input : own.inputs) {
-        if (!HasRun(input)) return std::nullopt;
-        start = std::max(start, *ends_[input]);
-      }
-      return start;
-    }
-    void Run(size_t piece) {
-      const Piece& own = block_.pieces_[piece];
-      ends_[piece] = *StartOf(piece) + own.seconds;
-      if (own.seconds > 0) free_[own.is_collective ? 1 : 0] = *ends_[piece];
-    }
-    double End() const { return std::max(free_[0], free_[1]); }
-
-   private:
-    const Block& block_;
-    std::array<double, 2> free_ = {};
-    std::vector<std::optional<double>> ends_;
+    double end() const { return std::max(kernels, collectives); }
+    double& Of(const Piece& piece) { return piece.is_collective ? collectives : kernels; }
   };
 
-  // Always what can start first, and of several what has most left behind it. Of equal ones the first.
-  std::vector<size_t> InTurn(Clocks& clocks) const {
-    std::vector<size_t> order;
+  // Where a piece takes nothing it begins as soon as its inputs are there. These have run: ends_ is right for them.
+  double StartOf(const Piece& piece, Clocks& clocks) const {
+    double start = piece.seconds > 0 ? clocks.Of(piece) : 0;
+    if (piece.awaits) start = std::max(start, clocks.awaited);
+    for (const size_t input : piece.inputs) start = std::max(start, ends_[input]);
+    return start;
+  }
+  void Run(size_t piece, Clocks& clocks) {
+    const Piece& own = pieces_[piece];
+    ends_[piece] = StartOf(own, clocks) + own.seconds;
+    if (own.seconds > 0) clocks.Of(own) = ends_[piece];
+  }
+
+  // How long a block takes behind another one.
+  double PeriodOf(const Order& order) {
+    constexpr int kBehind = 2;
+    Clocks clocks;
+    double first = 0;
+    for (int block = 0; block <= kBehind; ++block) {
+      double awaited = 0;
+      for (const size_t piece : order) {
+        Run(piece, clocks);
+        if (pieces_[piece].is_awaited) awaited = std::max(awaited, ends_[piece]);
+      }
+      clocks.awaited = awaited;
+      if (block == 0) first = clocks.end();
+    }
+    return (clocks.end() - first) / kBehind;
+  }
+
+  // Always what can start first, and of several what has the longest way to the end of the block, where what others
+  // await goes before all else. Of equal ones the first.
+  Order InTurn() {
+    const std::vector<double> left = LongestWays();
+    std::vector<uint8_t> has_run(pieces_.size(), 0);
+    Clocks clocks;
+    Order order;
     for (size_t first = 0; order.size() < pieces_.size();) {
-      while (clocks.HasRun(first)) ++first;
+      while (has_run[first] != 0) ++first;
       std::optional<std::pair<double, double>> least;
       size_t next = first;
       for (size_t i = first; i < std::min(pieces_.size(), first + kLookedAt); ++i) {
-        if (clocks.HasRun(i)) continue;
-        const std::optional<double> start = clocks.StartOf(i);
-        if (!start.has_value()) continue;
-        const std::pair own(*start, -left_[i]);
+        const std::vector<size_t>& inputs = pieces_[i].inputs;
+        if (has_run[i] != 0 || std::any_of(inputs.begin(), inputs.end(), [&](size_t j) { return has_run[j] == 0; })) {
+          continue;
+        }
+        const std::pair own(StartOf(pieces_[i], clocks), -left[i]);
         if (least.has_value() && own >= *least) continue;
         least = own;
         next = i;
       }
-      clocks.Run(next);
+      Run(next, clocks);
+      has_run[next] = 1;
       order.push_back(next);
     }
     return order;
   }
 
-  std::vector<Piece> pieces_;
-  std::vector<double> left_;  // By piece: how long the longest way takes from its beginning to where the block ends.
+  std::vector<double> LongestWays() const {
+    double all = 0;
+    for (const Piece& piece : pieces_) all += piece.seconds;
+    std::vector<double> left(pieces_.size(), 0);
+    for (size_t i = pieces_.size(); i-- > 0;) {
+      left[i] += pieces_[i].seconds + (pieces_[i].is_awaited ? all : 0);
+      for (const size_t input : pieces_[i].inputs) left[input] = std::max(left[input], left[i]);
+    }
+    return left;
+  }
+
+  // Of the places between what the piece reads and what reads it. Whether there is a better one than its own.
+  bool MoveToBest(size_t piece) {
+    const size_t from = static_cast<size_t>(std::find(best_.begin(), best_.end(), piece) - best_.begin());
+    bool is_better = false;
+    Order order = best_;
+    for (size_t to = from; to > 0 && !pieces_[piece].Reads(order[to - 1]); --to) {
+      std::swap(order[to - 1], order[to]);
+      is_better |= Offer(order);
+    }
+    if (is_better) return true;
+    order = best_;
+    for (size_t to = from + 1; to < order.size() && !pieces_[order[to]].Reads(piece); ++to) {
+      std::swap(order[to - 1], order[to]);
+      is_better |= Offer(order);
+    }
+    return is_better;
+  }
+
+  bool Offer(const Order& order) {
+    const double period = PeriodOf(order);
+    if (period >= period_ * kWorth) return false;
+    period_ = period;
+    best_ = order;
+    return true;
+  }
+
+  const std::vector<Piece>& pieces_;
+  std::vector<double> ends_;  // When each piece that has run ends.
+  Order best_;
+  double period_ = 0;
 };
 
 class Blocks {
@@ -134,11 +197,12 @@ class Blocks {
   }
 
   // The steps of all blocks, each in its order.
-  std::vector<int> Steps() const {
+  std::vector<int> Steps() && {
     std::vector<int> order;
     for (size_t block = 0; block + 1 < begins_.size(); ++block) {
-      for (const int stage : BlockOf(block).Stages()) {
-        const StageSteps steps = StepsOf(StageAt(stage));
+      const std::vector<Piece> pieces = PiecesOf(block);
+      for (const size_t piece : BestOf(pieces)) {
+        const StageSteps steps = StepsOf(StageAt(pieces[piece].stage));
         order.insert(order.end(), steps.begin(), steps.end());
       }
     }
@@ -178,6 +242,7 @@ class Blocks {
       std::fill(block_of_.begin() + begins_[block], block_of_.begin() + begins_[block + 1], block);
     }
     inputs_.resize(fusion_.stages.size());
+    awaits_.assign(fusion_.stages.size(), 0);
     is_awaited_.assign(fusion_.stages.size(), 0);
     for (int stage = 0; stage < static_cast<int>(fusion_.stages.size()); ++stage) {
       const auto own = static_cast<size_t>(stage);
@@ -188,15 +253,27 @@ class Blocks {
           if (maker < 0 || maker == stage) continue;
           if (block_of_[static_cast<size_t>(maker)] == block_of_[own]) {
             inputs_[own].push_back(maker);
-          } else if (is_kernel && StageAt(maker).phase == StageAt(stage).phase) {
-            is_awaited_[static_cast<size_t>(maker)] = 1;
+          } else if (StageAt(maker).phase == StageAt(stage).phase) {
+            awaits_[own] = 1;
+            if (is_kernel) is_awaited_[static_cast<size_t>(maker)] = 1;
           }
         }
       }
     }
   }
 
-  Block BlockOf(size_t block) const {
+  // Equal blocks have one order.
+  const Block::Order& BestOf(const std::vector<Piece>& pieces) {
+    const auto is_like = [](const Piece& a, const Piece& b) { return a.IsLike(b); };
+    const auto known = std::find_if(known_.rbegin(), known_.rend(), [&](const Known& other) {
+      return std::equal(other.pieces.begin(), other.pieces.end(), pieces.begin(), pieces.end(), is_like);
+    });
+    if (known != known_.rend()) return known->best;
+    known_.push_back({.pieces = pieces, .best = Block(pieces).Best()});
+    return known_.back().best;
+  }
+
+  std::vector<Piece> PiecesOf(size_t block) const {
     const int begin = begins_[block];
     std::vector<Piece> pieces;
     for (int stage = begin; stage < begins_[block + 1]; ++stage) {
@@ -205,11 +282,12 @@ class Blocks {
                   .is_collective = CommunicationOf(program_, FirstStep(stage)) != nullptr,
                   .seconds = seconds_[own].value(),
                   .inputs = {},
+                  .awaits = awaits_[own] != 0,
                   .is_awaited = is_awaited_[own] != 0};
       for (const int input : inputs_[own]) piece.inputs.push_back(static_cast<size_t>(input - begin));
       pieces.push_back(std::move(piece));
     }
-    return Block(std::move(pieces));
+    return pieces;
   }
 
   const Program& program_;
@@ -218,7 +296,13 @@ class Blocks {
   const std::vector<int> begins_;
   std::vector<size_t> block_of_;          // By stage.
   std::vector<std::vector<int>> inputs_;  // By stage: the stages of its block whose values it reads.
-  std::vector<uint8_t> is_awaited_;       // By stage: Piece::is_awaited.
+  std::vector<uint8_t> awaits_;           // By stage: as in Piece.
+  std::vector<uint8_t> is_awaited_;       // By stage: as in Piece.
+  struct Known {
+    std::vector<Piece> pieces;
+    Block::Order best;
+  };
+  std::vector<Known> known_;
 };
 
 }  // namespace

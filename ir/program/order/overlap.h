@@ -21,9 +21,10 @@ namespace cleave::ir {
 
 // The same steps in another order. Those of one layer change places, within a phase and between copies to the host and
 // back, sends, receives and glances, which stay where they are; what runs as one piece stays one, and equal layers are
-// ordered alike. Each time the piece that can start first is next, and of several that with the longest way to where
-// the layer ends, if the layer then takes less time than as it was. All ranks get the same order. `seconds`: of each
-// stage of `fusion`, which is the program's.
+// ordered alike. First that piece is next which can start first, and of several the one with the longest way to where
+// the layer ends. Then one piece at a time moves to where the layer takes less time. The pieces of a layer that would
+// gain nothing stay as they are. All ranks get the same order. `seconds`: of each stage of `fusion`, which is the
+// program's.
 Program OrderForOverlap(Program program, const Fusion& fusion, const std::vector<Seconds>& seconds);
 
 }  // namespace cleave::ir
