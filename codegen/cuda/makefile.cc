@@ -28,7 +28,7 @@ constexpr char kHot[] = "runtime/comm/gloo runtime/comm/local runtime/image runt
 // With the tests' stand-in for the toolkit, a C++ compiler builds the same sources for the CPU.
 constexpr char kStandIn[] =
     R"make(ifdef STAND_IN
-INCLUDES = -I$(STAND_IN)/include
+CUDA_INCLUDES = -I$(STAND_IN)/include
 COMPILE_CUDA = $(CXX) $(CXXFLAGS) -x c++
 OTHER_FOLDERS = $(STAND_IN)
 FLAGS_$(STAND_IN) = -O2
@@ -69,7 +69,7 @@ COMPILE_CUDA = $(NVCC) $(NVCCFLAGS) $(CODE) --threads $(words $(ARCHS))
 
 constexpr char kLibraries[] =
     R"make(
-INCLUDES = $(foreach home,$(CUDA_HOME) $(CUDNN_HOME),-I$(home)/include)
+CUDA_INCLUDES = $(foreach home,$(CUDA_HOME) $(CUDNN_HOME),-I$(home)/include)
 FLAGS_runtime/comm/nccl = $(NCCL_HOME:%=-I%/include)
 # Where pip has put a library whose header the compiler does not find: $(call home,HEADER,PACKAGE)
 PIP = $(shell python3 -c 'import nvidia; print(*nvidia.__path__)' 2>/dev/null)

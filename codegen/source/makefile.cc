@@ -62,7 +62,7 @@ USED = $(filter-out $(UNUSED),$(FOLDERS))
 
 # Whether the compiler finds a header: $(call has,NAME,FLAGS)
 HASH := \#
-has = $(shell echo '$(HASH)include <$(1)>' | $(CXX) $(2) $(INCLUDES) -E -x c++ - >/dev/null 2>&1 && echo there)
+has = $(shell echo '$(HASH)include <$(1)>' | $(CXX) $(2) $(INCLUDES) $(CUDA_INCLUDES) -E -x c++ - >/dev/null 2>&1 && echo there)
 
 ifneq ($(MAKECMDGOALS),clean)
 ifeq ($(shell command -v $(firstword $(CXX)) 2>/dev/null),)
@@ -94,8 +94,9 @@ level = $(if $(filter $(MAIN) $(HOT:%=%.cc) %.cu,$(1)),,$(if $(filter $(IDLE:%=%
 flags = $(level) $(FLAGS_$(basename $(1)))
 compiler = $(if $(filter runtime/comm/mpi.cc,$(1)),$(MPICXX),$(CXX))
 host = $(compiler) $(CXXFLAGS) $(if $(filter $(THROWING),$(1)),,-fno-exceptions)
-compile = $(strip $(if $(filter %.cu,$(1)),$(COMPILE_CUDA),$(host)) $(flags) -I. $(INCLUDES))
-preprocess = $(strip $(host) $(flags) -I. $(INCLUDES) -E -dD -x c++ -)
+includes = -I. $(INCLUDES) $(if $(filter %.cu $(OTHER_FOLDERS:%=%.cc),$(1)),$(CUDA_INCLUDES))
+compile = $(strip $(if $(filter %.cu,$(1)),$(COMPILE_CUDA),$(host)) $(flags) $(includes))
+preprocess = $(strip $(host) $(flags) $(includes) -E -dD -x c++ -)
 quoted = '$(subst ','\'',$(1))'
 described = $(call quoted,$(1)) $(call quoted,$(compile)) $(call quoted,$(preprocess)) $(call quoted,$(sources))
 

@@ -3,8 +3,8 @@
 //   const std::string text = Makefile({.opening = …, .hot = "runtime/random"}, {.folders = …});
 //
 // The text of a target may use what the shared text defines: COMM, CXX, PROGRAM, $(call has,HEADER). It may define
-// INCLUDES; COMPILE_CUDA, the command for units of .cu files; OTHER_FOLDERS, with sources beside those of the runtime;
-// and FLAGS_FOLDER, flags for one folder.
+// COMPILE_CUDA, the command for units of .cu files; OTHER_FOLDERS, with sources beside those of the runtime;
+// CUDA_INCLUDES, flags for both, where headers are that nothing else includes; and FLAGS_FOLDER, flags for one folder.
 #ifndef CLEAVE_CODEGEN_SOURCE_MAKEFILE_H_
 #define CLEAVE_CODEGEN_SOURCE_MAKEFILE_H_
 
