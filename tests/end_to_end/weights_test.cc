@@ -106,6 +106,8 @@ void ExpectLogits(const std::string& params) {
                   "--launch", "local", "--out", out, "--set", "data=npy(image = \"images.npy\")"},
                  folder);
   ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
+  const CommandResult built = MakeLocal(out);
+  ASSERT_EQ(built.exit_code, 0) << built.err;
   const CommandResult ran = RunCommand({out + "/run.sh", "--params", params, "--quiet"}, folder);
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const CommandResult diff = RunCommand({cleave, "weights", "diff", out, expected, "--tolerance", "1e-4"});
