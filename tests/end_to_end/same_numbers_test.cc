@@ -135,9 +135,9 @@ TEST_F(SameNumbers, CutRows) {
 
 TEST_F(SameNumbers, MnistCnn) {
   const std::string model = "examples/mnist_cnn/mnist_cnn.model";
-  const std::vector<double> one = OneRank(model);
-  ExpectSame(one, model, 3, {"--search", "sapp"});
-  ExpectSame(one, model, 8, {"--search", "data_parallel"});
+  const std::vector<double> one = OneRank(model, {"--set", "batch=32"});
+  ExpectSame(one, model, 3, {"--set", "batch=32", "--search", "sapp"});
+  ExpectSame(one, model, 8, {"--set", "batch=32", "--search", "data_parallel"});
 }
 
 // Rows, columns, groups and channels of images are cut.
