@@ -97,7 +97,9 @@ std::optional<HandPrediction> PredictByHand(const GptShape& shape, const ir::Gra
     plan = *ir::WithStages(std::move(plan), machines->axis, schedule,
                            ir::StagesOf(graph, FirstOps(shape, graph, hand.stages * schedule.stages_per_rank)));
   }
-  const absl::StatusOr<PlannedProgram> program = ProgramOf(graph, plan, cluster, execution);
+  Execution order = execution;
+  order.overlaps = execution.overlaps && hand.orders_layers;
+  const absl::StatusOr<PlannedProgram> program = ProgramOf(graph, plan, cluster, order);
   CLEAVE_CHECK(program.ok()) << program.status();
   return HandPrediction{.step = StepOf(*program, cluster, execution), .peak = program->memory.use.prediction.peak};
 }

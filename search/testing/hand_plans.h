@@ -24,6 +24,7 @@ struct HandPlan {
   int64_t micro_batches = 1;
   int zero = 0;                 // What the d replicas share is divided among them (search/zero).
   bool remakes_blocks = false;  // The backward pass makes each block again from its input.
+  bool orders_layers = true;    // Steps are moved to where less waits; else they are in the order of the graph.
 };
 
 std::string HandPlanText(const HandPlan& plan);  // "t 2, p 4, d 1, K 8", "t 1, p 1, d 384, K 1, ZeRO 3"
