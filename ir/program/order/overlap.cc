@@ -16,8 +16,12 @@
 namespace cleave::ir {
 namespace {
 
-// How many pieces are looked at for the next one.
-constexpr size_t kLookedAt = 64;
+// A block of more pieces is cut, because the search takes time proportional to the square of their number.
+constexpr int kMostPieces = 128;
+// How many of the next pieces may take their turn.
+constexpr size_t kLookedAt = 32;
+// How far a piece moves at once.
+constexpr size_t kFarthest = 24;
 // An order is better if it takes less than this share of the time.
 constexpr double kWorth = 0.999;
 // How often every piece is moved to its best place, at most.
@@ -118,8 +122,8 @@ class Block {
     return (clocks.end() - first) / kBehind;
   }
 
-  // Always what can start first, and of several what has the longest way to the end of the block, where what others
-  // await goes before all else. Of equal ones the first.
+  // Always what can start first of the next pieces, of which so many are looked at, and of several what has the longest
+  // way to the end of the block, where what others await goes before all else. Of equal ones the first.
   Order InTurn() {
     const std::vector<double> left = LongestWays();
     std::vector<uint8_t> has_run(pieces_.size(), 0);
@@ -162,13 +166,14 @@ class Block {
     const size_t from = static_cast<size_t>(std::find(best_.begin(), best_.end(), piece) - best_.begin());
     bool is_better = false;
     Order order = best_;
-    for (size_t to = from; to > 0 && !pieces_[piece].Reads(order[to - 1]); --to) {
+    for (size_t to = from; to > 0 && from - to < kFarthest && !pieces_[piece].Reads(order[to - 1]); --to) {
       std::swap(order[to - 1], order[to]);
       is_better |= Offer(order);
     }
     if (is_better) return true;
     order = best_;
-    for (size_t to = from + 1; to < order.size() && !pieces_[order[to]].Reads(piece); ++to) {
+    const size_t end = std::min(order.size(), from + kFarthest + 1);
+    for (size_t to = from + 1; to < end && !pieces_[order[to]].Reads(piece); ++to) {
       std::swap(order[to - 1], order[to]);
       is_better |= Offer(order);
     }
@@ -189,6 +194,7 @@ class Block {
   double period_ = 0;
 };
 
+// The blocks of a program. What stays where it is is a block of its own.
 class Blocks {
  public:
   Blocks(const Program& program, const Fusion& fusion, const std::vector<Seconds>& seconds)
@@ -230,7 +236,8 @@ class Blocks {
     };
     std::vector<int> begins;
     for (int stage = 0; stage < count; ++stage) {
-      if (stage == 0 || Stays(stage) || Stays(stage - 1) || key(stage) != key(stage - 1)) begins.push_back(stage);
+      const bool is_cut = stage == 0 || Stays(stage) || Stays(stage - 1) || key(stage) != key(stage - 1);
+      if (is_cut || stage - begins.back() == kMostPieces) begins.push_back(stage);
     }
     begins.push_back(count);
     return begins;

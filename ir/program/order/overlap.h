@@ -23,8 +23,8 @@ namespace cleave::ir {
 // back, sends, receives and glances, which stay where they are; what runs as one piece stays one, and equal layers are
 // ordered alike. First that piece is next which can start first, and of several the one with the longest way to where
 // the layer ends. Then one piece at a time moves to where the layer takes less time. The pieces of a layer that would
-// gain nothing stay as they are. All ranks get the same order. `seconds`: of each stage of `fusion`, which is the
-// program's.
+// gain nothing stay as they are. Long layers, and long runs of steps that belong to none, are ordered part by part. All
+// ranks get the same order. `seconds`: of each stage of `fusion`, which is the program's.
 Program OrderForOverlap(Program program, const Fusion& fusion, const std::vector<Seconds>& seconds);
 
 }  // namespace cleave::ir
