@@ -221,7 +221,7 @@ class Fitter {
   bool IsNear(const Tried& own) {
     const Bytes near = task_.limit.bytes + Bytes(task_.limit.bytes.value() / kNearPart);
     if (own.examined.at_least > near) return false;
-    const Estimate* const estimate = estimator_.Of(AskedAndMoved(InParts(own).value_or(own.plan)));
+    const Estimate* const estimate = saver_.EstimateOf(InParts(own).value_or(own.plan));
     if (estimate == nullptr) return true;
     if (!task_.savings.recomputes) return estimate->peak <= near;
     return task_.savings.asked.empty() ? estimate->ChoiceWithin(near).has_value() : estimate->least <= near;
@@ -230,18 +230,16 @@ class Fitter {
   // Without micro-batches and recomputation.
   Bytes Peak(Tried& own) {
     if (own.examined.peak.has_value()) return *own.examined.peak;
-    const ir::Plan plan = AskedAndMoved(own.plan);
-    const Estimate* const estimate = estimator_.Of(plan);
-    own.examined.peak = estimate != nullptr ? estimate->peak : PeakOf(*WholeProgramOf(plan));
+    const Estimate* const estimate = saver_.EstimateOf(own.plan);
+    own.examined.peak = estimate != nullptr ? estimate->peak : PeakOf(*WholeProgramOf(AskedAndMoved(own.plan)));
     return *own.examined.peak;
   }
 
   // What the plan takes at least. Where layers are not many, without recomputation. nullopt where it has no program.
   std::optional<Bytes> LeastInOrder(const ir::Plan& plan) {
-    const ir::Plan moved = AskedAndMoved(plan);
-    const Estimate* const estimate = estimator_.Of(moved);
+    const Estimate* const estimate = saver_.EstimateOf(plan);
     if (estimate != nullptr) return task_.savings.recomputes ? estimate->least : estimate->peak;
-    const absl::StatusOr<PlannedProgram> made = WholeProgramOf(moved);
+    const absl::StatusOr<PlannedProgram> made = WholeProgramOf(AskedAndMoved(plan));
     return made.ok() ? std::optional(PeakOf(*made)) : std::nullopt;
   }
 
@@ -255,12 +253,12 @@ class Fitter {
   // With all savings. Of large models not with all numbers of micro-batches.
   SmallestPlan SmallestOf(const Tried& tried) {
     std::optional<ir::Plan> parts = InParts(tried);
-    if (parts.has_value() && !HasProgram(*parts, estimator_.Of(AskedAndMoved(*parts)))) parts.reset();
+    if (parts.has_value() && !HasProgram(*parts, saver_.EstimateOf(*parts))) parts.reset();
     SmallestPlan smallest = WithRecomputation(tried, parts.value_or(tried.plan));
     if (!parts.has_value()) return smallest;
     for (ir::Plan plan = tried.plan; plan.micro_batches < parts->micro_batches;
          plan.micro_batches = task_.is_small() ? 2 * plan.micro_batches : parts->micro_batches) {
-      const Estimate* const estimate = estimator_.Of(AskedAndMoved(plan));
+      const Estimate* const estimate = saver_.EstimateOf(plan);
       const bool is_larger = estimate != nullptr && estimate->least > smallest.peak();
       if (is_larger || !HasProgram(plan, estimate)) continue;
       SmallestPlan own = WithRecomputation(tried, plan);

@@ -194,14 +194,13 @@ void Saver::Settle() {
 // Offers the plan with what its estimate says that must be made again. False where it does not fit.
 bool Saver::OfferWithin(const Deferred& own) {
   constexpr int kAttempts = 2;
-  ir::Plan moved = own.plan;
-  moved.moves_steps = true;
   Bytes more(0);  // What the program of all layers takes more than is estimated.
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const std::optional<Estimator::Thrifty> found = FastestWithin(own, task_.limit.bytes - more);
     if (!found.has_value()) return false;
     if (!best_.MayBe(own.plan, found->taken.step * kSurely)) return true;
-    ir::Plan whole = estimator_.WholeWith(moved, found->again);
+    ir::Plan whole = estimator_.WholeWith(own.plan, found->again);
+    whole.moves_steps = true;
     PlannedProgram program = MustMake(task_.model.whole(), whole, task_.cluster, task_.execution);
     const Offered offered = Offer(std::move(whole), std::move(program), own.origin);
     if (offered.seconds.has_value()) return true;

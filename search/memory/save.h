@@ -62,6 +62,8 @@ class Saver {
   // at Settle.
   Examined Examine(const ir::Plan& plan, const PlanOrigin& origin);
   void Settle();
+  // Of a plan with what the user asks for; null where there is none.
+  const Estimate* EstimateOf(const ir::Plan& plan);
   // Whether a plan fits, or does by an estimate.
   bool HasPlan() const { return best_.fit().has_value() || least_deferred_.has_value(); }
   // From now on plans are not left out because others are faster by an estimate.
@@ -95,7 +97,6 @@ class Saver {
     std::optional<Estimator::Thrifty> within = {};  // What it makes again, where it does not fit as it is.
     Seconds step{0};
   };
-  const Estimate* EstimateOf(const ir::Plan& plan);
   void ExamineByEstimates(const ir::Plan& plan, const PlanOrigin& origin, const Estimate& first, Examined& examined);
   void ExamineMicroBatches(const ir::Plan& fewest, const PlanOrigin& origin, Examined& examined);
   int64_t MostMicroBatches(const ir::Plan& plan) const;
