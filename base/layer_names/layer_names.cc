@@ -43,6 +43,18 @@ LayerName LayerNameOf(absl::string_view name) {
   return result;
 }
 
+absl::string_view LayerOf(absl::string_view name) {
+  for (size_t end = name.size(); end != 0;) {
+    const size_t dot = name.substr(0, end).rfind('.');
+    int64_t number = 0;
+    if (IsNumber(name.substr(0, end).substr(dot == absl::string_view::npos ? 0 : dot + 1), &number)) {
+      return name.substr(0, end);
+    }
+    end = dot == absl::string_view::npos ? 0 : dot;
+  }
+  return "";
+}
+
 std::string FoldedName(absl::Span<const std::string> names) {
   std::vector<LayerName> parsed;
   for (const std::string& name : names) parsed.push_back(LayerNameOf(name));

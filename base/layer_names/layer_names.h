@@ -23,6 +23,9 @@ struct LayerName {
 
 LayerName LayerNameOf(absl::string_view name);
 
+// The name up to its last number, "x.3" of "x.3.attn.out.matmul"; empty where it has none.
+absl::string_view LayerOf(absl::string_view name);
+
 // One name for all: where their numbers differ, it has `least..greatest` if all numbers between occur, else `*`.
 // REQUIRES: at least one name; all have the same place.
 std::string FoldedName(absl::Span<const std::string> names);

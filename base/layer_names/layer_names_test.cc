@@ -13,6 +13,14 @@ TEST(LayerNamesTest, NumbersBetweenDotsAreTakenOut) {
   EXPECT_EQ(LayerNameOf(""), (LayerName{.place = "", .numbers = {}}));
 }
 
+TEST(LayerNamesTest, ALayerIsWhatIsNamedUpToTheLastNumber) {
+  EXPECT_EQ(LayerOf("x.3.attn.out"), "x.3");
+  EXPECT_EQ(LayerOf("x.3.expert.11"), "x.3.expert.11");
+  EXPECT_EQ(LayerOf("7.ln"), "7");
+  EXPECT_EQ(LayerOf("h1.matmul"), "");
+  EXPECT_EQ(LayerOf(""), "");
+}
+
 TEST(LayerNamesTest, FoldedNamesSayWhichLayers) {
   EXPECT_EQ(FoldedName({"h1.matmul"}), "h1.matmul");
   EXPECT_EQ(FoldedName({"x.4.ln"}), "x.4.ln");

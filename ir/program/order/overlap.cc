@@ -9,8 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/string_view.h"
+#include "base/layer_names/layer_names.h"
 #include "ir/program/order/steps.h"
 
 namespace cleave::ir {
@@ -26,17 +25,6 @@ constexpr size_t kFarthest = 24;
 constexpr double kWorth = 0.999;
 // How often every piece is moved to its best place, at most.
 constexpr int kMostRounds = 3;
-
-// The name up to its last number: "x.3" of "x.3.attn.out.matmul".
-absl::string_view LayerOf(absl::string_view name) {
-  for (size_t end = name.size(); end != 0;) {
-    const size_t dot = name.substr(0, end).rfind('.');
-    const absl::string_view part = name.substr(0, end).substr(dot == absl::string_view::npos ? 0 : dot + 1);
-    if (!part.empty() && std::all_of(part.begin(), part.end(), absl::ascii_isdigit)) return name.substr(0, end);
-    end = dot == absl::string_view::npos ? 0 : dot;
-  }
-  return "";
-}
 
 // A stage of the fusion in a block.
 struct Piece {
