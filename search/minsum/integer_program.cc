@@ -42,6 +42,9 @@ void SetLimits(const ProgramLimits& limits, Cbc_Model* model) {
       {"increment", absl::StrCat(limits.increment)},
       {"primalTolerance", absl::StrCat(kTolerance)},
       {"dualTolerance", absl::StrCat(kTolerance)},
+      // It changes objectives, and the primal simplex that follows ends the process at times: an assertion in
+      // ClpPrimalColumnSteepest.cpp (Clp 1.17.6) that a column to pivot on has a reduced cost above 0.
+      {"feasibilityPump", "off"},
   };
   for (const auto& [name, value] : parameters) Cbc_setParameter(model, name, value.c_str());
   if (!limits.start.empty()) {
