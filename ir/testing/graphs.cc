@@ -31,7 +31,7 @@ Graph TrainingGraph(Graph forward, const TestOptimizer& optimizer) {
   return *std::move(graph);
 }
 
-Graph TestMlp() {
+Graph TestMlp(const TestOptimizer& optimizer) {
   GraphBuilder b;
   const OpId image = AddInput(b, "image", {24, 10});
   const OpId label = AddInput(b, "label", {24}, DType::kI32);
@@ -48,7 +48,7 @@ Graph TestMlp() {
   b.SetPhase(Phase::kMetric);
   const OpId accuracy = b.Add(OpKind::kAccuracy, {logits, label}, {}, "accuracy");
   b.mutable_graph().metrics.push_back({.name = "accuracy", .value = accuracy});
-  return Trained(std::move(b), "mlp", loss, {.kind = TestOptimizer::Kind::kMomentum, .rate = 0.1});
+  return Trained(std::move(b), "mlp", loss, optimizer);
 }
 
 Graph TestTiedWeights() {

@@ -12,9 +12,11 @@ namespace cleave::ir {
 // The training graph of `forward`, which has a loss.
 Graph TrainingGraph(Graph forward, const TestOptimizer& optimizer);
 
-Graph TestMlp();          // Two dense layers, relu, cross entropy, accuracy, momentum.
-Graph TestTiedWeights();  // An embedding table that is also the output projection, Adam.
-Graph TestAttention();    // One head-split attention with layer norm and a residual, sgd.
+Graph TestMlp(const TestOptimizer& optimizer = {
+                  .kind = TestOptimizer::Kind::kMomentum,
+                  .rate = 0.1});  // Two dense layers, relu, cross entropy, accuracy, momentum.
+Graph TestTiedWeights();          // An embedding table that is also the output projection, Adam.
+Graph TestAttention();            // One head-split attention with layer norm and a residual, sgd.
 
 // A loop over `steps` places of a sequence, which share a weight: ops `h.3.…` and `s.3.tanh`, and a `concat` of what
 // all steps make. Adam.

@@ -1,7 +1,9 @@
 #include "ir/testing/optimizers.h"
 
 #include <map>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
@@ -24,8 +26,8 @@ class UpdateWriter {
     state_attributes_ = {{attribute::kShape, parameter.type.shape},
                          {attribute::kLocal, parameter.attributes.Get(attribute::kLocal)}};
     const OpId p = builder_.Add(OpKind::kParameter, {}, parameter.attributes, name_);
-    const OpId gradient = builder_.Add(
-        OpKind::kInput, {}, {{attribute::kShape, parameter.type.shape}, {attribute::kData, name_}}, Name("grad"));
+    OpId gradient = Gradient(parameter);
+    if (factor_.has_value()) gradient = builder_.Add(OpKind::kMul, {gradient, *factor_}, {}, Name("clipped"));
     OpId direction = Direction(gradient);
     if (optimizer_.weight_decay != 0) {
       const OpId decay = Scaled(p, optimizer_.weight_decay, Name("decay"));
@@ -36,10 +38,34 @@ class UpdateWriter {
     Update(p, builder_.Add(OpKind::kSub, {p, step}, {}, Name("new")));
   }
 
+  // The factor by which all gradients are made shorter: one over the root of 1 and all their squares.
+  void Clip(const Graph& forward, const std::vector<OpId>& parameters) {
+    const OpId one = Shared(OpKind::kConstant, {{attribute::kValue, 1.0}}, "clip.one");
+    OpId sum = one;
+    for (const OpId id : parameters) {
+      const Op& parameter = forward.op(id);
+      name_ = parameter.name;
+      const OpId square = builder_.Add(OpKind::kSquare, {Gradient(parameter)}, {}, Name("square"));
+      const OpId squares = builder_.Add(OpKind::kReduceSum, {square}, {}, Name("squares"));
+      sum = builder_.Add(OpKind::kAdd, {sum, squares}, {}, Name("so_far"));
+    }
+    const OpId root = builder_.Add(OpKind::kSqrt, {sum}, {}, "clip.root");
+    factor_ = builder_.Add(OpKind::kDiv, {one, root}, {}, "clip.factor");
+  }
+
   Updates Finish() && { return {std::move(builder_).Build()}; }
 
  private:
   std::string Name(const std::string& part) const { return absl::StrCat(name_, ".", part); }
+
+  OpId Gradient(const Op& parameter) {
+    const auto [found, is_new] = gradients_.try_emplace(parameter.name);
+    if (is_new) {
+      found->second = builder_.Add(
+          OpKind::kInput, {}, {{attribute::kShape, parameter.type.shape}, {attribute::kData, name_}}, Name("grad"));
+    }
+    return found->second;
+  }
 
   OpId Scaled(OpId value, double factor, const std::string& name) {
     return builder_.Add(OpKind::kScale, {value}, {{attribute::kFactor, factor}}, name);
@@ -104,7 +130,8 @@ class UpdateWriter {
   GraphBuilder builder_;
   std::string name_;  // Of the parameter.
   Attributes state_attributes_;
-  std::map<std::string, OpId> shared_;
+  std::map<std::string, OpId> shared_, gradients_;
+  std::optional<OpId> factor_;  // Of all gradients.
 };
 
 std::string NameOf(const TestOptimizer& optimizer) {
@@ -123,7 +150,9 @@ std::string NameOf(const TestOptimizer& optimizer) {
 
 Updates UpdatesBy(const TestOptimizer& optimizer, const Graph& forward) {
   UpdateWriter writer(optimizer);
-  for (OpId parameter : TrainedParameters(forward)) writer.Add(forward.op(parameter));
+  const std::vector<OpId> parameters = TrainedParameters(forward);
+  if (optimizer.clips) writer.Clip(forward, parameters);
+  for (const OpId parameter : parameters) writer.Add(forward.op(parameter));
   return std::move(writer).Finish();
 }
 

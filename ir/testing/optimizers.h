@@ -21,6 +21,7 @@ struct TestOptimizer {
   std::string schedule = {};  // A ScalarText in `step` that takes the place of `rate`.
   double weight_decay = 0;
   double epsilon = 1e-8;  // Adam's.
+  bool clips = false;     // Gradients are made shorter by a factor that all of them make.
 
   bool operator==(const TestOptimizer&) const = default;
 };

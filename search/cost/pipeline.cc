@@ -27,10 +27,12 @@ void AddMessages(const ir::Program& program, const Cluster& cluster, std::vector
     const auto runs = static_cast<double>(ir::RunsOf(program, step));
     prediction.communication += seconds * runs;
     prediction.sent_bytes_per_rank += static_cast<double>(bytes.value()) * runs;
-    // Without micro-batches the loss goes back at the end of the forward pass, when nothing waits for it any more.
+    // No pass waits for what is sent once in a step, nor for updates, such as a norm of all gradients. Without
+    // micro-batches the loss goes back at the end of the forward pass, when nothing waits for it any more.
+    if (step.repeat != ir::Repeat::kEach || step.phase == ir::Phase::kUpdate) continue;
     const bool is_backward = step.phase == ir::Phase::kBackward;
     const int from = *ir::StageOf(program, step);
-    if (step.repeat != ir::Repeat::kEach || is_backward != (send->to < from)) continue;
+    if (is_backward != (send->to < from)) continue;
     messages.push_back({.from = from, .to = send->to, .kind = ir::PassOf(step.phase), .seconds = seconds});
   }
 }

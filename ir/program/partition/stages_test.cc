@@ -80,6 +80,26 @@ TEST(StagesTest, TheLaterAStageTheFewerMicroBatchesAreUnderWay) {
   EXPECT_EQ(under_way(), (std::vector<int64_t>{2, 2, 1}));
 }
 
+// What all gradients have in common is the only thing that updates of one stage wait for from others: a number per
+// stage there, and one back.
+TEST(StagesTest, UpdatesAreWhereTheirParametersAre) {
+  const Graph graph = TestMlp({.kind = TestOptimizer::Kind::kAdam, .clips = true});
+  Plan plan = Staged(graph, DataParallelPlan(graph, MeshOf({2})), {*graph.Find("h1.relu"), *graph.Find("logits")});
+  plan.micro_batches = 3;
+  const Program program = CheckedProgram(graph, plan);
+  std::vector<std::string> sent;
+  for (const Program& stage : ProgramsOfParts(program)) {
+    for (const Step& step : stage.steps) {
+      if (step.phase != Phase::kUpdate || !std::holds_alternative<Send>(step.action)) continue;
+      sent.push_back(step.name);
+      EXPECT_EQ(LargestLocalBytes(stage, std::get<Send>(step.action).input), Bytes(4)) << step.name;
+    }
+  }
+  EXPECT_EQ(sent, (std::vector<std::string>{"b1.so_far.stage_2.send", "clip.factor.stage_0.send"}));
+  const absl::StatusOr<SimulationReport> report = CheckBySimulation(graph, program);
+  EXPECT_TRUE(report.ok()) << report.status();
+}
+
 // What is sent back, and what costs little, is in the backward pass; the first stage, for which none waits, does all of
 // its own there.
 TEST(StagesTest, UnderZeroBubbleGradientsOfWeightsAreAPassOfTheirOwn) {

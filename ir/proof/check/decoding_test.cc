@@ -97,6 +97,15 @@ TEST(DecodingTest, TransformerRemembersKeysAndValues) {
             (std::vector<std::string>{"transpose_1.cache", "transpose_2.cache", "rope_1.cache", "transpose_6.cache"}));
 }
 
+// Keys that are equal for all tokens do not tell by their values that later ones are not there yet.
+TEST(DecodingTest, KeysMayBeTheSameForAllTokens) {
+  LanguageModel model;
+  const OpId zero = model.Add(OpKind::kConstant, {}, {{attribute::kValue, 0.0}});
+  const OpId same = model.Add(OpKind::kAdd, {model.Add(OpKind::kMul, {model.x, zero}), model.Parameter({kWidth})});
+  const Graph graph = model.Finish(model.Attention(same, /*masks=*/true));
+  ExpectRight(graph, model);
+}
+
 TEST(DecodingTest, TokenByTokenNothingIsRemembered) {
   LanguageModel model;
   const Graph graph = model.Finish(model.Add(OpKind::kGelu, {model.x}));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -157,7 +158,7 @@ IdVector<OpId, int> StagesOf(const Graph& graph, const std::vector<OpId>& first)
   for (const Op& op : graph.ops) {
     if (keeps(op) && IsForward(op)) stages[op.id] = std::min(reader[op.id], static_cast<int>(first.size()));
   }
-  // What the optimizer keeps goes to its parameter: to the earliest stage of what its new value is made of.
+  // What the optimizer keeps goes to its parameter.
   IdVector<OpId, uint8_t> is_open(graph.ops.size(), 0);
   for (const Op& op : graph.ops) is_open[op.id] = keeps(op) && !IsForward(op);
   for (const Op& op : graph.ops) {
@@ -166,17 +167,31 @@ IdVector<OpId, int> StagesOf(const Graph& graph, const std::vector<OpId>& first)
       stages[op.id] = stages[op.inherits->op];
       continue;
     }
-    int stage = static_cast<int>(first.size()) + 1;
+    // A backward op is where the earliest input is. An update is where most of what it reads is, at its parameter: what
+    // all have in common, such as the norm of all gradients, comes there. A sum over parameters goes on to later
+    // stages.
+    const int open = static_cast<int>(first.size()) + 1;
+    int stage = open;
+    std::tuple<int64_t, bool, int> most = {};
     bool follows_open = false;
     for (const OpId input : op.inputs) {
+      const Op& read = graph.op(input);
       if (is_open[input] != 0) follows_open = true;
-      if (IsOnEveryStage(graph.op(input)) || is_open[input] != 0) continue;
+      if (IsOnEveryStage(read) || is_open[input] != 0) continue;
+      if (op.phase != Phase::kUpdate) {
+        stage = std::min(stage, stages[input]);
+        continue;
+      }
       // The gradient of a parameter that several stages read is sent to the parameter.
-      const std::optional<OpId>& parameter = graph.op(input).gradient_of;
-      const bool is_update = op.phase == Phase::kUpdate && parameter.has_value() && keeps(graph.op(*parameter));
-      stage = std::min(stage, is_update ? stages[*parameter] : stages[input]);
+      const bool is_gradient = read.gradient_of.has_value() && keeps(graph.op(*read.gradient_of));
+      const int own = is_gradient ? stages[*read.gradient_of] : stages[input];
+      const std::tuple own_part = {ElementCount(read.type.shape), is_gradient || keeps(read), own};
+      if (stage == open || own_part > most) {
+        stage = own;
+        most = own_part;
+      }
     }
-    if (stage <= static_cast<int>(first.size())) {
+    if (stage != open) {
       stages[op.id] = stage;
     } else {
       is_open[op.id] = follows_open;  // Made of what the optimizer keeps alone.
