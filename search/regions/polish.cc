@@ -45,7 +45,7 @@ class Polisher {
     if (TriesAll()) {
       TryAll();
     } else {
-      while (TrySingles() || TryPairs()) {
+      while (left_ > 0 && (TrySingles() || TryPairs())) {
       }
     }
   }
@@ -107,7 +107,7 @@ class Polisher {
   // Gives one op another strategy, the first that is better; returns whether there was one.
   bool TrySingles() {
     bool any = false;
-    for (size_t op = 0; op < ops_.size(); ++op) any |= TryOne(op);
+    for (size_t op = 0; op < ops_.size() && left_ > 0; ++op) any |= TryOne(op);
     return any;
   }
   bool TryOne(size_t op) {
@@ -125,7 +125,7 @@ class Polisher {
   }
 
   bool TryPairs() {
-    for (size_t a = 0; a < ops_.size(); ++a) {
+    for (size_t a = 0; a < ops_.size() && left_ > 0; ++a) {
       for (size_t b = a + 1; b < ops_.size(); ++b) {
         if (AreNeighbours(ops_[a], ops_[b]) && TryPair(a, b)) return true;
       }
