@@ -127,7 +127,8 @@ TEST(OptimizerTest, ClipsByTheNormOfAllGradients) {
       "fn own(parameter: f32[..n], gradient: f32[..n], lr: float) -> f32[..n] {\n"
       "    return parameter - clip_factor(gradient) * lr;\n}\n",
       "own(lr = 0.1); clip = 2",
-      {"clip.reduce_sum = reduce_sum(clip.square)\n", "clip.add = add(clip.reduce_sum, clip.reduce_sum_1)\n",
+      {"h.weight.clip.reduce_sum = reduce_sum(h.weight.clip.square)\n",
+       "h.bias.clip.add = add(h.weight.clip.reduce_sum, h.bias.clip.reduce_sum)\n",
        "h.weight.clipped = mul(h.weight.grad, clip.minimum)\n", "h.bias.mul = mul(h.bias.clipped, learning_rate)\n"});
 }
 
@@ -136,16 +137,16 @@ TEST(OptimizerTest, ScalesTheLoss) {
       "fn own(parameter: f32[..n], gradient: f32[..n], lr: float) -> f32[..n] {\n"
       "    state last: f32[..n] = zeros(); update last = gradient;\n    return parameter - last * lr;\n}\n";
   // By a number.
-  CheckLines(
-      own, "own(lr = 0.1); loss_scale = 1024; clip = 2",
-      {"loss_scale = step_scalar()\n", "h.weight.unscaled = div(h.weight.grad, loss_scale)\n",
-       "clip.square = square(h.weight.unscaled)\n", "h.weight.clipped = mul(h.weight.unscaled, clip.minimum)\n"});
+  CheckLines(own, "own(lr = 0.1); loss_scale = 1024; clip = 2",
+             {"loss_scale = step_scalar()\n", "h.weight.unscaled = div(h.weight.grad, loss_scale)\n",
+              "h.weight.clip.square = square(h.weight.unscaled)\n",
+              "h.weight.clipped = mul(h.weight.unscaled, clip.minimum)\n"});
   // Where a gradient is not finite, parameters and states stay.
   const std::vector<std::string> lines = {
       "loss_scale = parameter()\n",
       "h.weight.unscaled = div(h.weight.grad, loss_scale)\n",
-      "h.weight.last.new = where(loss_scale.add, h.weight.last, h.weight.unscaled)\n",
-      "h.weight.new = where(loss_scale.add, h.weight, h.weight.sub)\n",
+      "h.weight.last.new = where(h.bias.loss_scale.add, h.weight.last, h.weight.unscaled)\n",
+      "h.weight.new = where(h.bias.loss_scale.add, h.weight, h.weight.sub)\n",
       "loss_scale <- loss_scale.new\n",
       "loss_scale.good_steps <- loss_scale.good_steps.new\n"};
   CheckLines(own, "own(lr = 0.1); loss_scale = dynamic()", lines);

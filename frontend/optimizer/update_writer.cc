@@ -23,22 +23,25 @@ Value UpdateWriter::CallPrelude(const std::string& function, const PreludeCall& 
 
 std::optional<ir::OpId> UpdateWriter::SumOverGradients(const std::string& first, const std::string& more,
                                                        const PreludeCall& call, const std::vector<Trained>& all) {
-  Begin(call.path, 0);
   std::optional<ir::OpId> sum;
   for (const Trained& trained : all) {
+    Begin(trained.parameter.name, trained.parameter.line);
+    PreludeCall own = call;
+    own.path = absl::StrCat(trained.parameter.name, ".", call.path);
     std::vector<Value> tensors = {Value{TensorValue{trained.gradient}}};
     if (sum.has_value()) tensors.push_back(Value{TensorValue{*sum}});
-    const Value value = CallPrelude(sum.has_value() ? more : first, call, std::move(tensors));
+    const Value value = CallPrelude(sum.has_value() ? more : first, own, std::move(tensors));
     if (!value.is_tensor()) return std::nullopt;
     if (trained.turns.has_value()) {  // Out of its turn a gradient counts nothing.
       const ir::OpId before =
-          sum.has_value() ? *sum : ops().AddConstant(ir::DType::kF32, 0, {.span = {}, .path = call.path});
-      sum = ops().AddValid(ir::OpKind::kWhere, {AddTurn(*trained.turns, call.path), value.as_tensor(), before}, {},
-                           absl::StrCat(call.path, ".of_turn"), Span());
+          sum.has_value() ? *sum : ops().AddConstant(ir::DType::kF32, 0, {.span = {}, .path = own.path});
+      sum = ops().AddValid(ir::OpKind::kWhere, {AddTurn(*trained.turns, own.path), value.as_tensor(), before}, {},
+                           absl::StrCat(own.path, ".of_turn"), Span());
     } else {
       sum = value.as_tensor();
     }
   }
+  Begin(call.path, 0);
   return sum;
 }
 

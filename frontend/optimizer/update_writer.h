@@ -47,7 +47,7 @@ class UpdateWriter {
   void Begin(const std::string& parameter, int line);
   const std::vector<PartOfUpdates>& parts() const { return parts_; }
 
-  // Calls of functions of the prelude of which nothing is named after a parameter.
+  // Calls of functions of the prelude for all parameters together.
   struct PreludeCall {
     std::string path;
     Span span;  // For messages.
@@ -56,8 +56,9 @@ class UpdateWriter {
   };
   Value CallPrelude(const std::string& function, const PreludeCall& call, std::vector<Value> tensors);
 
-  // The sum of what `first` and `more` make of the gradients. It begins with the first parameter, so that its order is
-  // that of the model. Nullopt after a mistake.
+  // The sum of what `first` and `more` make of the gradients, of which each parameter names its own, such as
+  // `h.weight.clip.add`. It begins with the first parameter, so that its order is that of the model. Nullopt after a
+  // mistake.
   std::optional<ir::OpId> SumOverGradients(const std::string& first, const std::string& more, const PreludeCall& call,
                                            const std::vector<Trained>& all);
 
