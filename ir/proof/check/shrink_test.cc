@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/graph/row_updates/row_updates.h"
 #include "ir/graph/text.h"
 #include "ir/program/partition/partition.h"
 #include "ir/proof/check/check.h"
@@ -337,6 +338,24 @@ TEST(ShrinkTest, WhoReadsTheSameWindowsKeepsTheSameSizes) {
     CheckModel(graph, plan, 1000);
     if (HasFatalFailure()) return;
   }
+}
+
+// Places that are computed are beyond the rows of a smaller table: gradients by rows leave them out as whole ones do.
+TEST(ShrinkTest, RowsBeyondTheTableCountNothing) {
+  GraphBuilder builder;
+  const OpId number = AddInput(builder, "number", {24}, DType::kI32);
+  const OpId begin =
+      builder.Add(OpKind::kConstant, {}, {{attribute::kValue, 900.0}, {attribute::kDType, DType::kI32}}, "begin");
+  const OpId row = builder.Add(OpKind::kAdd, {number, begin}, {}, "row");
+  const OpId table = AddParameter(builder, "table", {1000, 4});
+  const OpId found = builder.Add(OpKind::kEmbedding, {row, table}, {}, "found");
+  builder.mutable_graph().loss =
+      builder.Add(OpKind::kReduceMean, {builder.Add(OpKind::kTanh, {found}, {}, "bounded")}, {}, "loss");
+  const Graph whole = *Differentiate(std::move(builder).Build(), {.rate = 0.1, .clips = true});
+  const RowUpdates updates = FindRowUpdates(whole);
+  ASSERT_EQ(updates.possible.size(), 1u);
+  const Graph graph = WithRowUpdates(whole, {updates.possible[0].gradient});
+  CheckModel(graph, DataParallelPlan(graph, Mesh::OfDevices(2)), 1000);
 }
 
 }  // namespace
