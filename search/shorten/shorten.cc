@@ -244,7 +244,13 @@ EqualLayers LongestRun(const Stack& stack, const Comparison& comparison) {
 class Shortener {
  public:
   Shortener(const ir::Graph& graph, const EqualLayers& equal, size_t begin, size_t end)
-      : graph_(graph), equal_(equal), begin_(begin), end_(end), places_(graph.ops.size()), index_(graph.ops.size()) {
+      : graph_(graph),
+        equal_(equal),
+        begin_(begin),
+        end_(end),
+        places_(graph.ops.size()),
+        is_placed_(graph.ops.size(), 0),
+        index_(graph.ops.size()) {
     for (size_t layer = 0; layer < equal.count(); ++layer) {
       for (size_t i = 0; i < equal.ops[layer].size(); ++i) index_[equal.ops[layer][i]] = {layer, i};
     }
@@ -252,7 +258,7 @@ class Shortener {
 
   Shortened Run() && {
     for (const ir::Op& op : graph_.ops) {
-      if (IsKept(op.id)) Keep(op);
+      if (IsKept(op.id)) Keep(op.id);
     }
     ir::Graph roles{.model = graph_.model,
                     .file = graph_.file,
@@ -297,24 +303,31 @@ class Shortener {
     return equal_.ops[other][i];
   }
 
-  void Keep(const ir::Op& op) {
+  // Behind what it reads. In the whole graph this may come later: what the backward pass makes of a forward value of
+  // the layer before, such as a cast, stands at its reader.
+  void Keep(ir::OpId id) {
+    if (std::exchange(is_placed_[id], 1) != 0) return;
+    const ir::Op& op = graph_.op(id);
+    std::vector<ir::OpId> inputs;
+    for (const ir::OpId input : op.inputs) {
+      const ir::OpId read = InsteadOf(input, id);
+      Keep(read);
+      inputs.push_back(places_[read]);
+    }
     ir::Op copy = op;
     copy.id = ir::OpId(static_cast<int64_t>(result_.graph.ops.size()));
-    for (ir::OpId& input : copy.inputs) {
-      const ir::OpId read = InsteadOf(input, op.id);
-      CLEAVE_CHECK(read < op.id) << op.name << " would read what comes after it";
-      input = places_[read];
-    }
-    if (op.inherits.has_value()) copy.inherits->op = places_[InsteadOf(op.inherits->op, op.id)];
-    if (op.gradient_of.has_value()) copy.gradient_of = places_[InsteadOf(*op.gradient_of, op.id)];
-    places_[op.id] = result_.graph.ops.push_back(std::move(copy));
-    result_.originals.push_back(op.id);
+    copy.inputs = std::move(inputs);
+    if (op.inherits.has_value()) copy.inherits->op = places_[InsteadOf(op.inherits->op, id)];
+    if (op.gradient_of.has_value()) copy.gradient_of = places_[InsteadOf(*op.gradient_of, id)];
+    places_[id] = result_.graph.ops.push_back(std::move(copy));
+    result_.originals.push_back(id);
   }
 
   const ir::Graph& graph_;
   const EqualLayers& equal_;
   const size_t begin_, end_;
-  IdVector<ir::OpId, ir::OpId> places_;
+  IdVector<ir::OpId, ir::OpId> places_;  // In the result, of what is placed.
+  IdVector<ir::OpId, char> is_placed_;
   IdVector<ir::OpId, Index> index_;
   Shortened result_;
 };

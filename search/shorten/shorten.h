@@ -51,7 +51,8 @@ struct Shortened {
 };
 
 // The graph without the layers [begin, end) of `equal`: what reads them reads the layers that take their place. All
-// other ops keep their names and their order. Looks at what is left out are left out. REQUIRES: 1 <= begin <= end <
+// other ops keep their names, and their order as far as each comes behind what it reads. Looks at what is left out are
+// left out. REQUIRES: 1 <= begin <= end <
 // count.
 Shortened WithoutLayers(const ir::Graph& graph, const EqualLayers& equal, size_t begin, size_t end);
 

@@ -156,7 +156,7 @@ class Fuser {
     const Value& theirs = program_.value(theirs_output);
     if (mine.type.shape != theirs.type.shape || mine.layout.dimensions != theirs.layout.dimensions) return false;
     if (fusion_.in_blocks.contains(compute.output) != fusion_.in_blocks.contains(theirs_output)) return false;
-    if (!ReadsLoop(step) && PartOf(step) != PartOf(StepAt(loop_.back()))) return false;
+    if (IsApartFrom(StepAt(loop_.back()), step)) return false;
     for (size_t input = 0; input < compute.inputs.size(); ++input) {
       if (!WrittenInLoop(compute.inputs[input])) continue;
       if (program_.value(compute.inputs[input]).type.shape != mine.type.shape) return false;
@@ -164,8 +164,14 @@ class Fuser {
     return true;
   }
 
-  // Steps of different parts that share nothing stay apart, so that equal parts have equal stages: a part is a layer,
-  // by its numbers, and in the update a parameter.
+  // Steps of different parts that share nothing stay apart, so that equal parts have equal stages. So do those of
+  // different layers in the update, where a sum over all parameters passes through the layers.
+  bool IsApartFrom(const Step& last, const Step& step) const {
+    if (!ReadsLoop(step)) return PartOf(step) != PartOf(last);
+    return step.phase == Phase::kUpdate && LayerNameOf(step.name).numbers != LayerNameOf(last.name).numbers;
+  }
+
+  // A part is a layer, by its numbers, and in the update a parameter.
   std::pair<std::vector<int64_t>, std::string> PartOf(const Step& step) const {
     if (step.phase != Phase::kUpdate) return {LayerNameOf(step.name).numbers, ""};
     std::string name = step.name;
