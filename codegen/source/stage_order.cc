@@ -25,7 +25,7 @@ const ir::Collective* CommunicationOf(const Emission& emission, const ir::FusedS
 // Messages of manual models stay where the text of the model places them.
 bool CanOverlap(const Emission& emission, const ir::FusedStage& fused) {
   const auto* single = std::get_if<ir::SingleStep>(&fused.action);
-  if (single == nullptr || !emission.target.is_device) return false;
+  if (single == nullptr) return false;
   if (std::holds_alternative<ir::HostCopy>(emission.step(single->step).action)) return true;
   const ir::Collective* collective = CommunicationOf(emission, fused);
   return collective != nullptr && !collective->messages.has_value();

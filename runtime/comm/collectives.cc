@@ -29,6 +29,7 @@ int64_t ElementsOf(const std::vector<Parcel>& parcels) {
 void Comm::AllReduceOf(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group) {
   if (group.size == 1 || count == 0) return;
   constexpr CollectiveKind kKind = CollectiveKind::kAllReduce;
+  if (impl_->LeavesToThread()) return impl_->OnThread(kKind, [=] { AllReduceOf(type, data, count, reduction, group); });
   const Collective collective(*impl_, kKind, group, count * SizeOf(type), 2);
   impl_->CheckCount(count, kKind);
   impl_->Check(impl_->transport->AllReduce(type, data, count, reduction, group), kKind);
@@ -46,15 +47,22 @@ Pending Comm::EndOverlap() {
 
 void Comm::Finish(Pending& pending) {
   if (pending.id < 0) return;
-  AwaitCommunication(pending.id);
+  impl_->Await(pending.id);
   pending.id = -1;
 }
 
+void Comm::CommunicateOnThread() {
+  if (impl_->transport != nullptr && impl_->transport->MayChangeThreads()) cleave::runtime::CommunicateOnThread();
+}
+
+bool Comm::GainsByThread() const { return impl_->transport != nullptr && impl_->transport->GainsByThread(); }
+
 void Comm::AllGatherOf(ElementType type, const std::vector<Part>& parts, const Group& group) {
   constexpr CollectiveKind kKind = CollectiveKind::kAllGather;
+  if (impl_->LeavesToThread()) return impl_->OnThread(kKind, [=] { AllGatherOf(type, parts, group); });
   const PackedParts packed(parts, SizeOf(type), group);
   if (group.size == 1) {
-    for (const Part& part : parts) CopyBytes(part.source, part.target, ElementCount(*part.shape) * SizeOf(type));
+    for (const Part& part : parts) CopyBytes(part.source, part.target, ElementCount(part.shape) * SizeOf(type));
     return;
   }
   if (packed.elements() == 0) return;
@@ -79,9 +87,10 @@ void Comm::AllGatherOf(ElementType type, const std::vector<Part>& parts, const G
 
 void Comm::ReduceScatterOf(ElementType type, const std::vector<Part>& parts, Reduction reduction, const Group& group) {
   constexpr CollectiveKind kKind = CollectiveKind::kReduceScatter;
+  if (impl_->LeavesToThread()) return impl_->OnThread(kKind, [=] { ReduceScatterOf(type, parts, reduction, group); });
   const PackedParts packed(parts, SizeOf(type), group);
   if (group.size == 1) {
-    for (const Part& part : parts) CopyBytes(part.source, part.target, ElementCount(*part.shape) * SizeOf(type));
+    for (const Part& part : parts) CopyBytes(part.source, part.target, ElementCount(part.shape) * SizeOf(type));
     return;
   }
   if (packed.elements() == 0) return;
@@ -107,6 +116,8 @@ void Comm::ReduceScatterOf(ElementType type, const std::vector<Part>& parts, Red
 void Comm::AllToAllOf(ElementType type, const void* source, void* target, const std::vector<int64_t>& shape,
                       const Cut& from, const Cut& to, const Group& group) {
   constexpr CollectiveKind kKind = CollectiveKind::kAllToAll;
+  if (impl_->LeavesToThread())
+    return impl_->OnThread(kKind, [=] { AllToAllOf(type, source, target, shape, from, to, group); });
   const int64_t size = SizeOf(type);
   if (group.size == 1) return CopyBytes(source, target, ElementCount(shape) * size);
   const size_t me = static_cast<size_t>(group.index);
@@ -160,6 +171,9 @@ void Comm::AllToAllOf(ElementType type, const void* source, void* target, const 
 void Comm::PermuteOf(ElementType type, const void* source, int64_t source_count, int destination, void* target,
                      int64_t target_count, int origin, const Group& group) {
   constexpr CollectiveKind kKind = CollectiveKind::kPermute;
+  if (impl_->LeavesToThread())
+    return impl_->OnThread(
+        kKind, [=] { PermuteOf(type, source, source_count, destination, target, target_count, origin, group); });
   if (origin == group.index) CopyBytes(source, target, target_count * SizeOf(type));
   if (group.size == 1) return;
   const int64_t bytes = source_count * SizeOf(type);
@@ -178,6 +192,8 @@ void Comm::PermuteOf(ElementType type, const void* source, int64_t source_count,
 void Comm::NeighborExchangeOf(ElementType type, const void* source, void* target, const Exchange& exchange,
                               const Group& group) {
   constexpr CollectiveKind kKind = CollectiveKind::kNeighborExchange;
+  if (impl_->LeavesToThread())
+    return impl_->OnThread(kKind, [=] { NeighborExchangeOf(type, source, target, exchange, group); });
   const int64_t size = SizeOf(type);
   const size_t me = static_cast<size_t>(group.index);
   const std::byte* const from = static_cast<const std::byte*>(source);
@@ -215,6 +231,8 @@ void Comm::NeighborExchangeOf(ElementType type, const void* source, void* target
 
 void Comm::SendReceiveOf(ElementType type, CollectiveKind kind, const void* source, const std::vector<Message>& sends,
                          void* target, const std::vector<Message>& receives, const Group& group) {
+  if (impl_->LeavesToThread())
+    return impl_->OnThread(kind, [=] { SendReceiveOf(type, kind, source, sends, target, receives, group); });
   const int64_t size = SizeOf(type);
   const std::byte* from = static_cast<const std::byte*>(source);
   std::byte* to = static_cast<std::byte*>(target);
@@ -253,6 +271,7 @@ void Comm::SendReceiveOf(ElementType type, CollectiveKind kind, const void* sour
 void Comm::SendOf(ElementType type, const void* data, int64_t count, const Outbox& outbox, const Group& group) {
   if (count == 0) return;
   constexpr CollectiveKind kKind = CollectiveKind::kSendReceive;
+  if (impl_->LeavesToThread()) return impl_->OnThread(kKind, [=] { SendOf(type, data, count, outbox, group); });
   const int64_t bytes = count * SizeOf(type);
   const Collective collective(*impl_, kKind, group, bytes, 0);
   impl_->CountSent(kKind, bytes);
@@ -266,6 +285,7 @@ void Comm::SendOf(ElementType type, const void* data, int64_t count, const Outbo
 void Comm::ReceiveOf(ElementType type, void* data, int64_t count, int member, const Group& group) {
   if (count == 0) return;
   constexpr CollectiveKind kKind = CollectiveKind::kSendReceive;
+  if (impl_->LeavesToThread()) return impl_->OnThread(kKind, [=] { ReceiveOf(type, data, count, member, group); });
   const Communicating communicating(*impl_, kKind);
   impl_->CheckCount(count, kKind);
   impl_->Check(impl_->transport->Receive(type, {member, static_cast<std::byte*>(data), count}, group), kKind);
@@ -274,6 +294,7 @@ void Comm::ReceiveOf(ElementType type, void* data, int64_t count, int member, co
 void Comm::BroadcastOf(ElementType type, void* data, int64_t count, int root, const Group& group) {
   if (group.size == 1 || count == 0) return;
   constexpr CollectiveKind kKind = CollectiveKind::kBroadcast;
+  if (impl_->LeavesToThread()) return impl_->OnThread(kKind, [=] { BroadcastOf(type, data, count, root, group); });
   const Collective collective(*impl_, kKind, group, count * SizeOf(type), 1);
   impl_->CheckCount(count, kKind);
   impl_->Check(impl_->transport->Broadcast(type, data, count, root, group), kKind);

@@ -142,9 +142,18 @@ TYPED_TEST(Collectives, AllReduceOfProducts) {
   });
 }
 
+// Also with a thread that communicates, on every other rank.
 TYPED_TEST(Collectives, Overlap) {
   OnEveryRank([] {
-    for (const Group& group : AllGroups()) {
+    std::vector<Group> groups = AllGroups();
+    const size_t in_place = groups.size();
+    groups.insert(groups.end(), groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(in_place));
+    for (size_t g = 0; g < groups.size(); ++g) {
+      const Group group = groups[g];
+      if (g >= in_place && Job().rank() % 2 == 0) Job().CommunicateOnThread();
+      std::vector<Tensor<TypeParam>> wholes;
+      std::vector<Tensor<TypeParam>> scattered;
+      std::vector<Tensor<TypeParam>> received;
       std::vector<Tensor<TypeParam>> sums;
       std::vector<Tensor<TypeParam>> gathered;
       std::vector<Pending> pending;
@@ -154,8 +163,19 @@ TYPED_TEST(Collectives, Overlap) {
         gathered.push_back(Blank<TypeParam>(static_cast<size_t>(3 * group.size)));
         pending.push_back(Job().Overlap([&] {
           Job().AllReduce(sums.back().data(), 1001, Reduction::kSum, group);
-          Job().AllGather(mine.data(), gathered.back().data(), {3 * group.size},
-                          {0, std::vector<int64_t>(static_cast<size_t>(group.size), 3)}, group);
+          // What describes the tensors ends with the call.
+          const Cut cut = {0, std::vector<int64_t>(static_cast<size_t>(group.size), 3)};
+          Job().AllGather(mine.data(), gathered.back().data(), {3 * group.size}, cut, group);
+        }));
+        scattered.push_back(Blank<TypeParam>(3));
+        received.push_back(Blank<TypeParam>(3));
+        wholes.emplace_back(Contribution<TypeParam>(round, group.index, 3 * group.size));
+        pending.push_back(Job().Overlap([&] {
+          const Cut cut = {0, std::vector<int64_t>(static_cast<size_t>(group.size), 3)};
+          Job().ReduceScatter(wholes.back().data(), scattered.back().data(), {3 * group.size}, cut, Reduction::kSum,
+                              group);
+          Job().Permute(scattered.back().data(), 3, (group.index + 1) % group.size, received.back().data(), 3,
+                        (group.index + group.size - 1) % group.size, group);
         }));
       }
       // Collectives may be finished in any order, and others may run before they are finished.
@@ -165,6 +185,9 @@ TYPED_TEST(Collectives, Overlap) {
       for (int64_t round = 0; round < 3; ++round) {
         const size_t i = static_cast<size_t>(round);
         EXPECT_EQ(sums[i].values(), Reduced<TypeParam>(round, group, 1001, Reduction::kSum));
+        const std::vector<TypeParam> sum = Reduced<TypeParam>(round, group, 3 * group.size, Reduction::kSum);
+        const auto piece = sum.begin() + 3 * ((group.index + group.size - 1) % group.size);
+        EXPECT_EQ(received[i].values(), std::vector<TypeParam>(piece, piece + 3));
         const std::vector<TypeParam> all = gathered[i].values();
         for (int member = 0; member < group.size; ++member) {
           EXPECT_EQ(std::vector<TypeParam>(all.begin() + 3 * member, all.begin() + 3 * member + 3),

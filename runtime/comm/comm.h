@@ -9,8 +9,8 @@
 // All members of a group call the same collectives in the same order with the same shapes. Tensors are row-major and
 // contiguous; pieces may differ in size and be empty. Elements are float, double, int32_t, BFloat16 or Float16 (sums of
 // which may be rounded at every addition). In a group of one rank everything is a local copy. A count above 2^31 - 1
-// elements, or a failure in the library below, ends the job with exit code 6 and a message that names op and rank. One
-// thread only.
+// elements, or a failure in the library below, ends the job with exit code 6 and a message that names op and rank.
+// Called by one thread only.
 //
 // On a GPU a call only adds the collective to the work of the communication stream. It runs when all kernels that were
 // launched before it have ended, and kernels that are launched after it wait for it, unless it is part of an Overlap.
@@ -118,7 +118,8 @@ struct Outbox {
 
 // What was communicated: calls; bytes of the full tensors (per-rank input of an all_reduce, reduce_scatter, all_to_all,
 // permute, per-rank output of an all_gather, the tensor of a broadcast); bytes this rank sent, by the usual algorithms
-// (2(n-1)/n of an all_reduce, (n-1)/n of the others); seconds spent, waiting included.
+// (2(n-1)/n of an all_reduce, (n-1)/n of the others); seconds that the rank spent, waiting included, but not those in
+// which it computed beside it.
 struct Traffic {
   int64_t count = 0;
   int64_t bytes = 0;
@@ -162,14 +163,14 @@ class Comm {
   // `piece` is this member's part, by `cut`, of a tensor of shape `shape`; `whole` becomes that tensor.
   template <typename T>
   void AllGather(const T* piece, T* whole, const std::vector<int64_t>& shape, const Cut& cut, const Group& group) {
-    AllGatherOf(ElementTypeOf<T>(), {{piece, whole, &shape, &cut}}, group);
+    AllGatherOf(ElementTypeOf<T>(), {{piece, whole, shape, cut}}, group);
   }
 
   // The same for several tensors at once: one message for all.
   template <typename T>
   void AllGather(const std::vector<Gathered<T>>& tensors, const Group& group) {
     std::vector<Part> parts;
-    for (const Gathered<T>& tensor : tensors) parts.push_back({tensor.piece, tensor.whole, &tensor.shape, &tensor.cut});
+    for (const Gathered<T>& tensor : tensors) parts.push_back({tensor.piece, tensor.whole, tensor.shape, tensor.cut});
     AllGatherOf(ElementTypeOf<T>(), parts, group);
   }
 
@@ -178,15 +179,14 @@ class Comm {
   template <typename T>
   void ReduceScatter(const T* whole, T* piece, const std::vector<int64_t>& shape, const Cut& cut, Reduction reduction,
                      const Group& group) {
-    ReduceScatterOf(ElementTypeOf<T>(), {{whole, piece, &shape, &cut}}, reduction, group);
+    ReduceScatterOf(ElementTypeOf<T>(), {{whole, piece, shape, cut}}, reduction, group);
   }
 
   // The same for several tensors at once: one message for all.
   template <typename T>
   void ReduceScatter(const std::vector<Scattered<T>>& tensors, Reduction reduction, const Group& group) {
     std::vector<Part> parts;
-    for (const Scattered<T>& tensor : tensors)
-      parts.push_back({tensor.whole, tensor.piece, &tensor.shape, &tensor.cut});
+    for (const Scattered<T>& tensor : tensors) parts.push_back({tensor.whole, tensor.piece, tensor.shape, tensor.cut});
     ReduceScatterOf(ElementTypeOf<T>(), parts, reduction, group);
   }
 
@@ -243,7 +243,8 @@ class Comm {
   }
 
   // Runs what `collectives` asks for while computation goes on: until Finish, their results must not be touched and
-  // what they read must not be written to. On a CPU they have run when this returns.
+  // what they read must not be written to. On a CPU they have run when this returns, but for ranks with a thread for
+  // it.
   //
   //   Pending pending = comm.Overlap([&] { comm.AllReduce(gradient, count, Reduction::kSum, group); });
   template <typename Collectives>
@@ -255,6 +256,13 @@ class Comm {
   // Also for what CopyBeside (runtime/device/streams.h) runs.
   void Finish(Pending& pending);
 
+  // From here on what Overlap asks for runs on a thread of this rank's, in the order of the calls. Other calls wait
+  // until that thread is done. Not all ranks need one. On a GPU, or with a library that only one thread may call, this
+  // does nothing.
+  void CommunicateOnThread();
+  // Whether a rank gains by such a thread even where it has no core for it.
+  bool GainsByThread() const;
+
   // Whether calls may be recorded once and replayed. They may not where the host takes part in them.
   bool IsRecordable() const;
 
@@ -263,7 +271,7 @@ class Comm {
   // One text per rank of the world, in rank order, on every rank.
   std::vector<std::string> GatherText(const std::string& text);
 
-  // What was communicated while counting was on (it is at the start), by kind.
+  // What was communicated while counting was on (it is at the start), by kind. Waits for what an Overlap has begun.
   void CountTraffic(bool on);
   const std::array<Traffic, kCollectiveKinds>& traffic() const;
 
@@ -279,8 +287,8 @@ class Comm {
   struct Part {
     const void* source;
     void* target;
-    const std::vector<int64_t>* shape;
-    const Cut* cut;
+    std::vector<int64_t> shape;
+    Cut cut;
   };
 
  private:

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <iterator>
 #include <utility>
 
 namespace cleave::runtime {
@@ -30,16 +31,72 @@ Error RefuseToJoin(std::string message) {
   return {ExitCode::kInput, std::move(message)};
 }
 
+namespace {
+
+thread_local int32_t collective_beside = -1;
+
+// The op that the calling thread communicates for.
+std::string OpOfThread(const Watch& watch) {
+  return collective_beside < 0 ? watch.CurrentOp() : watch.OpOfCollective(collective_beside);
+}
+
+}  // namespace
+
+int32_t CollectiveBeside() { return collective_beside; }
+
+void Comm::Impl::OnThread(CollectiveKind kind, std::function<void()> collective) {
+  const int32_t number = watch.NumberOfCollective(CollectiveKindName(kind));
+  Communicate([number, collective = std::move(collective)] {
+    collective_beside = number;
+    collective();
+  });
+  left_to_thread[EndCommunication()] = kind;
+}
+
+void Comm::Impl::Await(int64_t number) {
+  const auto last = left_to_thread.find(number);
+  if (last == left_to_thread.end()) return AwaitCommunication(number);
+  const double start = Now();
+  watch.BeginAwait();
+  AwaitCommunication(number);
+  watch.EndAwait();
+  if (counting) traffic[static_cast<size_t>(last->second)].seconds += Now() - start;
+  left_to_thread.erase(left_to_thread.begin(), std::next(last));
+}
+
+void Comm::Impl::AwaitThread() {
+  if (!left_to_thread.empty()) Await(left_to_thread.rbegin()->first);
+}
+
+Running::Running(Comm::Impl& job, CollectiveKind kind) : job_(job), kind_(kind) {
+  if (collective_beside >= 0) {
+    job_.watch.EnterBeside(collective_beside);
+  } else {
+    job_.AwaitThread();
+    job_.watch.EnterCollective(CollectiveKindName(kind));
+  }
+  start_ = Now();
+}
+
+Running::~Running() {
+  if (collective_beside >= 0) {
+    job_.watch.LeaveBeside();
+    return;
+  }
+  job_.watch.LeaveCollective();
+  if (job_.counting) job_.traffic[static_cast<size_t>(kind_)].seconds += Now() - start_;
+}
+
 void Comm::Impl::Check(const Problem& problem, CollectiveKind kind) const {
   if (!problem.has_value()) return;
   Die(ExitCode::kFailed, Format("rank %d: %s for %s failed: %s", rank, CollectiveKindName(kind),
-                                watch.CurrentOp().c_str(), problem->c_str()));
+                                OpOfThread(watch).c_str(), problem->c_str()));
 }
 
 void Comm::Impl::CheckCount(int64_t count, CollectiveKind kind) const {
   if (count <= INT_MAX) return;
   Die(ExitCode::kFailed, Format("rank %d: %s for %s has %" PRId64 " elements; counts of messages end at %d", rank,
-                                CollectiveKindName(kind), watch.CurrentOp().c_str(), count, INT_MAX));
+                                CollectiveKindName(kind), OpOfThread(watch).c_str(), count, INT_MAX));
 }
 
 void Comm::Impl::CheckCounts(const std::vector<int64_t>& counts, CollectiveKind kind) const {
@@ -68,6 +125,7 @@ Result<std::unique_ptr<Comm>> Comm::OfJob(std::unique_ptr<Impl> impl) {
 
 Comm::~Comm() {
   if (impl_->transport == nullptr) return;
+  impl_->AwaitThread();
   impl_->watch.EnterCollective("the end of the job");
   // Until it is taken, others may read what this rank has sent.
   for (const auto& [outbox, memory] : impl_->outboxes) {
@@ -105,6 +163,7 @@ Comm::Impl::GroupState& Comm::Impl::GroupOn(const std::vector<int>& axes, int la
 }
 
 Group Comm::CreateGroup(const std::vector<int>& axes, const std::vector<Way>& ways, int lane) {
+  impl_->AwaitThread();
   Impl::GroupState& state = impl_->GroupOn(axes, lane);
   for (const Way& way : ways) {
     if (std::find(state.ways.begin(), state.ways.end(), way) != state.ways.end()) continue;
@@ -126,7 +185,13 @@ void Comm::CountReplay(const std::array<Traffic, kCollectiveKinds>& recorded) {
   }
 }
 
-void Comm::CountTraffic(bool on) { impl_->counting = on; }
-const std::array<Traffic, kCollectiveKinds>& Comm::traffic() const { return impl_->traffic; }
+void Comm::CountTraffic(bool on) {
+  impl_->AwaitThread();
+  impl_->counting = on;
+}
+const std::array<Traffic, kCollectiveKinds>& Comm::traffic() const {
+  impl_->AwaitThread();
+  return impl_->traffic;
+}
 
 }  // namespace cleave::runtime

@@ -3,6 +3,7 @@
 #define CLEAVE_RUNTIME_COMM_JOB_H_
 
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,11 +38,21 @@ struct Comm::Impl {
   Scratch receive;
   std::map<Outbox, Scratch> outboxes;
   bool counting = true;
-  bool overlaps = false;  // In an Overlap: kernels that follow need not wait for collectives that are asked for now.
+  bool overlaps = false;  // In an Overlap: what follows need not wait for collectives that are asked for now.
   std::array<Traffic, kCollectiveKinds> traffic;
+  std::map<int64_t, CollectiveKind> left_to_thread;  // And not awaited, by number.
 
   // Creates the group if it is not there. Called by all ranks.
   GroupState& GroupOn(const std::vector<int>& axes, int lane);
+
+  // Whether a collective that is asked for now is left to the thread that communicates for the rank, by OnThread.
+  bool LeavesToThread() const { return CommunicatesOnThread() && overlaps; }
+  void OnThread(CollectiveKind kind, std::function<void()> collective);
+
+  // Returns when that thread has done what has a number (EndCommunication), or all. The rank's time until then counts
+  // for the last collective of it.
+  void Await(int64_t number);
+  void AwaitThread();
 
   // Ends the job where there is a problem.
   void Check(const Problem& problem, CollectiveKind kind) const;
@@ -69,36 +80,35 @@ std::string PlanText(const Mesh& mesh);
 // Prints why the job cannot be joined, on one rank.
 Error RefuseToJoin(std::string message);
 
+// What the calling thread does for the rank beside the rank's own thread, as Watch::NumberOfCollective; else -1.
+int32_t CollectiveBeside();
+
 // Lives as long as the host is in a collective: the watch knows of it, and its seconds are counted.
 class Running {
  public:
-  Running(Comm::Impl& job, CollectiveKind kind) : job_(job), kind_(kind), start_(Now()) {
-    job_.watch.EnterCollective(CollectiveKindName(kind));
-  }
-  ~Running() {
-    job_.watch.LeaveCollective();
-    if (job_.counting) job_.traffic[static_cast<size_t>(kind_)].seconds += Now() - start_;
-  }
+  Running(Comm::Impl& job, CollectiveKind kind);
+  ~Running();
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
 
  private:
   Comm::Impl& job_;
   const CollectiveKind kind_;
-  const double start_;
+  double start_;
 };
 
 // Lives while communication of tensors is asked for: what is asked for during its life runs beside the kernels of a
 // GPU.
 class Communicating {
  public:
-  Communicating(Comm::Impl& job, CollectiveKind kind) : job_(job), running_(job, kind) {
-    if (!job_.overlaps) BeginCommunication();
+  Communicating(Comm::Impl& job, CollectiveKind kind)
+      : job_(job), running_(job, kind), has_begun_(CollectiveBeside() >= 0 || job.overlaps) {
+    if (!has_begun_) BeginCommunication();
     job_.transport->BeginWork(kind);
   }
   ~Communicating() {
     job_.transport->EndWork();
-    if (!job_.overlaps) AwaitCommunication(EndCommunication());
+    if (!has_begun_) AwaitCommunication(EndCommunication());
   }
   Communicating(const Communicating&) = delete;
   Communicating& operator=(const Communicating&) = delete;
@@ -106,6 +116,7 @@ class Communicating {
  private:
   Comm::Impl& job_;
   const Running running_;
+  const bool has_begun_;  // By the Overlap that it is part of.
 };
 
 // The same for a collective, which is counted.

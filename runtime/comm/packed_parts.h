@@ -18,10 +18,10 @@ class PackedParts {
   PackedParts(const std::vector<Comm::Part>& parts, int64_t size, const Group& group)
       : parts_(parts), size_(size), index_(static_cast<size_t>(group.index)), counts_(static_cast<size_t>(group.size)) {
     for (const Comm::Part& part : parts) {
-      views_.emplace_back(*part.shape, part.cut->dimension);
+      views_.emplace_back(part.shape, part.cut.dimension);
       const OneDimension& view = views_.back();
       elements_ += view.outer * view.size * view.inner;
-      for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += view.outer * part.cut->sizes[i] * view.inner;
+      for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += view.outer * part.cut.sizes[i] * view.inner;
     }
   }
 
@@ -36,7 +36,7 @@ class PackedParts {
   void ForEachOwnPiece(const Visit& visit) const {
     int64_t at = 0;
     for (size_t p = 0; p < parts_.size(); ++p) {
-      const int64_t bytes = views_[p].outer * parts_[p].cut->sizes[index_] * views_[p].inner * size_;
+      const int64_t bytes = views_[p].outer * parts_[p].cut.sizes[index_] * views_[p].inner * size_;
       visit(parts_[p], at, bytes);
       at += bytes;
     }
@@ -51,7 +51,7 @@ class PackedParts {
     for (size_t member = 0; member < counts_.size(); ++member) {
       for (size_t p = 0; p < parts_.size(); ++p) {
         const OneDimension& view = views_[p];
-        const int64_t piece = parts_[p].cut->sizes[member];
+        const int64_t piece = parts_[p].cut.sizes[member];
         const int64_t run = piece * view.inner * size_;
         visit(parts_[p], begins[p] * view.inner * size_, at,
               Runs{run, view.outer, view.size * view.inner * size_, run});

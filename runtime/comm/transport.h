@@ -5,7 +5,7 @@
 // texts, and in it ranks wait for each other. The upper one is the device's: it only adds work to the current stream.
 //
 // Groups have two members at least. Counts are in elements; those by member are as long as the group is large. One
-// thread only.
+// thread at a time.
 #ifndef CLEAVE_RUNTIME_COMM_TRANSPORT_H_
 #define CLEAVE_RUNTIME_COMM_TRANSPORT_H_
 
@@ -72,6 +72,12 @@ class Transport {
   // say how far a device has come. They do nothing where the host waits for collectives.
   virtual void BeginWork(CollectiveKind) {}
   virtual void EndWork() {}
+
+  // Whether another thread than the one that made it may call it.
+  virtual bool MayChangeThreads() const { return true; }
+
+  // Whether it is called best by a thread that needs no core of its own, as most of the time is spent asleep.
+  virtual bool GainsByThread() const { return false; }
 
   // Whether its calls may be recorded and replayed.
   virtual bool IsRecordable() const { return true; }

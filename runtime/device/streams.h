@@ -1,10 +1,11 @@
 // The work of collectives, and of copies to the host's memory and back, beside that of kernels. A rank asks for work in
 // one order; on a GPU it is done on three streams: collectives on the communication stream, these copies on one of
-// their own, everything else on the compute stream. On a CPU all of it is done when asked for, and these do nothing.
+// their own, everything else on the compute stream. On a CPU all of it is done when asked for, and these do nothing,
+// except that collectives may have a thread of their own, which does what the communication stream does.
 //
 //   BeginCommunication();
 //   …                                           // What is asked for here runs when all before it has.
-//   const int number = EndCommunication();
+//   const int64_t number = EndCommunication();
 //   …                                           // Runs beside it.
 //   AwaitCommunication(number);                 // What is asked for from here on runs when it has.
 //
@@ -14,6 +15,9 @@
 #ifndef CLEAVE_RUNTIME_DEVICE_STREAMS_H_
 #define CLEAVE_RUNTIME_DEVICE_STREAMS_H_
 
+#include <cstdint>
+#include <functional>
+
 namespace cleave::runtime {
 
 // REQUIRES: neither has been called since the last EndCommunication.
@@ -21,12 +25,21 @@ void BeginCommunication();
 void BeginHostCopies();
 
 // The number names what was asked for since one of these. It is awaited exactly once.
-int EndCommunication();
-void AwaitCommunication(int number);
+int64_t EndCommunication();
+void AwaitCommunication(int64_t number);
+// Awaits all that has a number. To await it once more then does nothing.
+void AwaitAllCommunication();
+
+// From here on the rank has a thread that communicates for it. On a GPU, which has a stream for that, nothing changes.
+void CommunicateOnThread();
+bool CommunicatesOnThread();
+// Asks that thread for work, which it does in the order in which it is asked. What it takes from the workspace counts
+// for the rank. REQUIRES: CommunicatesOnThread(), and what is asked for has been begun.
+void Communicate(std::function<void()> work);
 
 // What runs beside other work and has not been awaited.
 struct Pending {
-  int id = -1;
+  int64_t id = -1;
 };
 
 // Runs what `copies` asks for while computation goes on: until Comm::Finish, what it writes must not be touched and

@@ -55,6 +55,7 @@ Result<std::unique_ptr<Comm>> Join(const LaunchPlan& plan, Watch& watch) {
   } else if (std::getenv("OMP_NUM_THREADS") == nullptr) {
     omp_set_num_threads(share);
   }
+  if (share > omp_get_max_threads() || comm->GainsByThread()) comm->CommunicateOnThread();
   return comm;
 }
 

@@ -115,6 +115,11 @@ struct Watch::Shared {
   std::mutex collectives_mutex;  // The rank adds to the list, its watchdog reads it.
   std::vector<Collective> collectives;
 
+  Collective At(int32_t number) {
+    const std::lock_guard<std::mutex> lock(collectives_mutex);
+    return collectives[static_cast<size_t>(number)];
+  }
+
   std::mutex others_mutex;
   Others* others = nullptr;  // Protected by others_mutex.
 };
@@ -139,6 +144,13 @@ void Watch::LeaveCollective() {
   collective_.store(nullptr, std::memory_order_relaxed);
   events_.fetch_add(1, std::memory_order_relaxed);
 }
+
+void Watch::EnterBeside(int32_t collective) {
+  beside_.store(collective, std::memory_order_relaxed);
+  events_beside_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Watch::LeaveBeside() { EnterBeside(-1); }
 
 namespace {
 
@@ -170,17 +182,27 @@ std::optional<std::string> Watch::CurrentCollective() const {
   if (const char* const collective = collective_.load(std::memory_order_relaxed)) {
     return Format("%s for %s", collective, CurrentOp().c_str());
   }
+  const int32_t beside = awaits_.load(std::memory_order_relaxed) ? beside_.load(std::memory_order_relaxed) : -1;
+  if (beside >= 0) return TextOf(beside);
   const volatile DeviceProgress* const device = device_.load();
   const int32_t number = device == nullptr ? -1 : device->collective;
   if (number < 0) return std::nullopt;
-  const std::lock_guard<std::mutex> lock(shared_->collectives_mutex);
-  const Shared::Collective& known = shared_->collectives[static_cast<size_t>(number)];
-  return Format("%s for %s on its GPU", known.name, OpText(known.op, model_file_, known.line).c_str());
+  return TextOf(number) + " on its GPU";
+}
+
+std::string Watch::TextOf(int32_t collective) const {
+  return Format("%s for %s", shared_->At(collective).name, OpOfCollective(collective).c_str());
+}
+
+std::string Watch::OpOfCollective(int32_t number) const {
+  const Shared::Collective known = shared_->At(number);
+  return OpText(known.op, model_file_, known.line);
 }
 
 int64_t Watch::Events() const {
   const volatile DeviceProgress* const device = device_.load();
-  return events_.load(std::memory_order_relaxed) + (device == nullptr ? 0 : device->events);
+  return events_.load(std::memory_order_relaxed) + events_beside_.load(std::memory_order_relaxed) +
+         (device == nullptr ? 0 : device->events);
 }
 
 void Watch::BeginChecking(Reader reader) {

@@ -83,6 +83,14 @@ class Watch {
   void EnterCollective(const char* name);
   void LeaveCollective();
 
+  // For runtime/comm where another thread communicates for the rank: it is in a collective, by NumberOfCollective, or
+  // no longer. Called by that thread.
+  void EnterBeside(int32_t collective);
+  void LeaveBeside();
+  // The rank waits for that thread, or no longer.
+  void BeginAwait() { awaits_.store(true, std::memory_order_relaxed); }
+  void EndAwait() { awaits_.store(false, std::memory_order_relaxed); }
+
   // How far a GPU has come in its work. The GPU writes it itself, because the host runs ahead of it.
   struct DeviceProgress {
     int32_t collective = -1;  // The number of the one that it is in; -1: none.
@@ -92,14 +100,16 @@ class Watch {
   // For runtime/comm on a GPU: from now on reports and the watchdog look there too; null: no longer.
   void ObserveDevice(const volatile DeviceProgress* progress) { device_.store(progress); }
 
-  // The number of a collective of that name in the current op, for DeviceProgress.
+  // The number of a collective of that name in the current op, for DeviceProgress and EnterBeside; the op by the
+  // number.
   int32_t NumberOfCollective(const char* name);
+  std::string OpOfCollective(int32_t number) const;
 
   // "`h1.matmul` (mnist_mlp.model:7)", or "no op" between phases.
   std::string CurrentOp() const;
 
   // What the rank waits in, on the host or on its GPU: "all_reduce for `h1.matmul` (mnist_mlp.model:7)"; nullopt where
-  // it waits for nobody.
+  // it waits for nobody, whatever another thread waits in for it.
   std::optional<std::string> CurrentCollective() const;
 
   struct NotFinite {
@@ -164,7 +174,8 @@ class Watch {
     events_.store(events_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   void ScanResult();
-  int64_t Events() const;  // Of the host and of its GPU.
+  int64_t Events() const;  // Of the rank, of the thread that communicates for it, and of its GPU.
+  std::string TextOf(int32_t collective) const;
   MissingRanks Missing();
 
   const char* model_file_;
@@ -173,6 +184,9 @@ class Watch {
   std::atomic<int> line_{0};
   std::atomic<const char*> collective_{nullptr};
   std::atomic<int64_t> events_{0};  // Ops and collectives begun or ended so far: the heartbeat.
+  std::atomic<int32_t> beside_{-1};
+  std::atomic<int64_t> events_beside_{0};
+  std::atomic<bool> awaits_{false};
   Tensor result_;
   bool checking_ = false;
   Reader reader_ = nullptr;

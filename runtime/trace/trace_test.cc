@@ -181,6 +181,23 @@ TEST(Watch, NamesTheCollectiveThatTheGpuIsIn) {
   EXPECT_FALSE(watch.CurrentCollective().has_value());
 }
 
+TEST(Watch, NamesWhatAnotherThreadCommunicatesWhileTheRankWaitsForIt) {
+  Watch watch("a.model");
+  watch.Start("h1.grad", 7);
+  const int32_t number = watch.NumberOfCollective("all_reduce");
+  EXPECT_EQ(watch.OpOfCollective(number), "`h1.grad` (a.model:7)");
+  watch.Start("h2.grad", 8);
+  watch.EnterBeside(number);
+  EXPECT_EQ(watch.Where(), "is in `h2.grad` (a.model:8)");
+  watch.BeginAwait();
+  EXPECT_EQ(watch.Where(), "waits in all_reduce for `h1.grad` (a.model:7)");
+  watch.LeaveBeside();
+  EXPECT_EQ(watch.Where(), "is in `h2.grad` (a.model:8)");
+  watch.EnterBeside(number);
+  watch.EndAwait();
+  EXPECT_EQ(watch.Where(), "is in `h2.grad` (a.model:8)");
+}
+
 TEST(WatchdogDeathTest, AGpuThatStandsStillInACollective) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto wait = [] {

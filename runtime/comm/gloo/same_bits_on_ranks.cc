@@ -59,6 +59,7 @@ TYPED_TEST(SameBits, OfReducedTensors) {
         std::vector<TypeParam> first = Uneven<TypeParam>(count);
         std::vector<TypeParam> second = first;
         Job().AllReduce(first.data(), count, reduction, group);
+        Job().CommunicateOnThread();
         Pending pending = Job().Overlap([&] { Job().AllReduce(second.data(), count, reduction, group); });
         Job().Finish(pending);
         const std::vector<TypeParam> all = OfAll(first, group);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "runtime/comm/comm.h"
@@ -80,6 +81,22 @@ TEST(AllReduce, RoundsSumsOfBFloat16Once) {
   });
 }
 
+TEST(Overlap, RunsBesideTheRankWhereItHasAThread) {
+  // The others take part only when rank 0 has gone on.
+  std::atomic<bool> has_gone_on{false};
+  OnThree([&](Comm& comm, Watch&) {
+    if (comm.rank() == 0) comm.CommunicateOnThread();
+    while (comm.rank() != 0 && !has_gone_on) std::this_thread::yield();
+    float sum = 1;
+    Pending pending = comm.Overlap([&] { comm.AllReduce(&sum, 1, Reduction::kSum, comm.world()); });
+    if (comm.rank() == 0) has_gone_on = true;
+    comm.Finish(pending);
+    EXPECT_EQ(sum, 3);
+    EXPECT_EQ(comm.traffic()[static_cast<size_t>(CollectiveKind::kAllReduce)].count, 1);
+    return 0;
+  });
+}
+
 TEST(RanksDeathTest, ARankThatDiesEndsAllAndSpeaksForItself) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto die = [] {
@@ -122,6 +139,31 @@ TEST(RanksDeathTest, ARankThatStandsStillIsNamedAndSoIsWhatTheOthersWaitIn) {
       "^error: rank 1 stands still in `h1.relu` \\(local.model:7\\) since [0-9]+ s; rank [02] waits in barrier "
       "for `h1.relu` \\(local.model:7\\); rank [02] waits in barrier for `h1.relu` \\(local.model:7\\); the job "
       "is ended \\(CLEAVE_TIMEOUT is 0.5 s\\)\n$");
+}
+
+TEST(RanksDeathTest, WhatARankHasBegunAndWaitsForIsNamed) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto stall = [] {
+    OnThree([](Comm& comm, Watch& watch) {
+      watch.StartWatchdog(comm.rank(), 0.5);
+      watch.Start("h1.relu", 7);
+      if (comm.rank() == 1) pause();
+      comm.CommunicateOnThread();
+      float sum = 1;
+      Pending pending = comm.Overlap([&] {
+        watch.Start("gradients", 8);
+        comm.AllReduce(&sum, 1, Reduction::kSum, comm.world());
+      });
+      watch.Start("h2.relu", 9);
+      comm.Finish(pending);
+      return 0;
+    });
+  };
+  EXPECT_EXIT(
+      stall(), testing::ExitedWithCode(6),
+      "^error: rank 1 stands still in `h1.relu` \\(local.model:7\\) since [0-9]+ s; rank [02] waits in all_reduce "
+      "for `gradients` \\(local.model:8\\); rank [02] waits in all_reduce for `gradients` \\(local.model:8\\); the "
+      "job is ended \\(CLEAVE_TIMEOUT is 0.5 s\\)\n$");
 }
 
 }  // namespace

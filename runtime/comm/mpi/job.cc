@@ -52,7 +52,7 @@ Result<std::unique_ptr<Comm>> Comm::Start(const Mesh& mesh, Watch& watch) {
   int started = 1;
   int provided = 0;
   watch.EnterCollective("the start of the job");
-  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &job->rank);
   MPI_Comm_size(MPI_COMM_WORLD, &started);
   watch.LeaveCollective();
@@ -69,7 +69,7 @@ Result<std::unique_ptr<Comm>> Comm::Start(const Mesh& mesh, Watch& watch) {
   MPI_Comm host = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
   MPI_Comm_size(host, &job->local_ranks);
-  job->transport = MakeMpiTransport(HostBoard::Create(host), watch);
+  job->transport = MakeMpiTransport(HostBoard::Create(host), watch, provided >= MPI_THREAD_SERIALIZED);
   MPI_Comm_free(&host);
   return OfJob(std::move(job));
 }

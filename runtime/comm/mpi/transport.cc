@@ -100,7 +100,8 @@ std::vector<int> Ints(const std::vector<int64_t>& counts) { return {counts.begin
 
 class MpiTransport : public Transport {
  public:
-  MpiTransport(std::unique_ptr<Others> board, Watch& watch) : board_(std::move(board)), watch_(watch) {
+  MpiTransport(std::unique_ptr<Others> board, Watch& watch, bool may_change_threads)
+      : board_(std::move(board)), watch_(watch), may_change_threads_(may_change_threads) {
     watch_.SetOthers(board_.get());
   }
   ~MpiTransport() override { watch_.SetOthers(nullptr); }
@@ -196,6 +197,8 @@ class MpiTransport : public Transport {
     return ProblemOf(status);
   }
 
+  bool MayChangeThreads() const override { return may_change_threads_; }
+
   void Leave() override {
     for (MPI_Comm& communicator : communicators_) {
       if (communicator != MPI_COMM_NULL) MPI_Comm_free(&communicator);
@@ -228,6 +231,7 @@ class MpiTransport : public Transport {
 
   const std::unique_ptr<Others> board_;
   Watch& watch_;
+  const bool may_change_threads_;
   Reductions reductions_;
   std::map<Outbox, MPI_Request> sends_;  // The last one from each.
   std::vector<MPI_Comm> communicators_;  // By Group::id; null for a group of one rank.
@@ -235,8 +239,8 @@ class MpiTransport : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> MakeMpiTransport(std::unique_ptr<Others> board, Watch& watch) {
-  return std::make_unique<MpiTransport>(std::move(board), watch);
+std::unique_ptr<Transport> MakeMpiTransport(std::unique_ptr<Others> board, Watch& watch, bool may_change_threads) {
+  return std::make_unique<MpiTransport>(std::move(board), watch, may_change_threads);
 }
 
 }  // namespace cleave::runtime

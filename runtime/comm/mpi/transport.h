@@ -10,8 +10,8 @@
 namespace cleave::runtime {
 
 // REQUIRES: MPI has been initialized. Its Leave finalizes MPI. Until then `watch` sees the others on the board, which
-// may be null.
-std::unique_ptr<Transport> MakeMpiTransport(std::unique_ptr<Others> board, Watch& watch);
+// may be null. `may_change_threads`: MPI takes calls from several threads, one at a time.
+std::unique_ptr<Transport> MakeMpiTransport(std::unique_ptr<Others> board, Watch& watch, bool may_change_threads);
 
 }  // namespace cleave::runtime
 

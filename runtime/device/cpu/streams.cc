@@ -1,10 +1,115 @@
 #include "runtime/device/streams.h"
 
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "runtime/device/cpu/workspace_count.h"
+
 namespace cleave::runtime {
+namespace {
+
+// Does what a rank asks for, one after another. Used by the rank's thread.
+class CommunicationThread {
+ public:
+  CommunicationThread() : thread_([this, &count = CountOfThread()] { Run(count); }) {}
+  ~CommunicationThread() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      leaves_ = true;
+    }
+    is_asked_.notify_one();
+    thread_.join();
+  }
+
+  // How often it has been asked.
+  int64_t asked() const { return asked_.load(std::memory_order_relaxed); }
+
+  void Ask(std::function<void()> work) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      works_.push_back(std::move(work));
+      asked_.fetch_add(1, std::memory_order_release);
+    }
+    is_asked_.notify_one();
+  }
+
+  // Waits until the first `works` that it was asked for are done.
+  void Await(int64_t works) {
+    const auto are_done = [&] { return done_.load(std::memory_order_acquire) >= works; };
+    if (Comes(are_done)) return;
+    std::unique_lock<std::mutex> lock(mutex_);
+    is_done_.wait(lock, are_done);
+  }
+
+ private:
+  // Whether it comes soon. There is a core to look from, and a thread that sleeps takes long to wake.
+  template <typename Condition>
+  static bool Comes(const Condition& condition) {
+    constexpr int kLooks = 100;
+    for (int look = 0; look < kLooks; ++look) {
+      if (condition()) return true;
+      std::this_thread::yield();
+    }
+    return false;
+  }
+
+  void Run(WorkspaceCount& count) {
+    CountIn(count);
+    for (int64_t done = 0;; ++done) {
+      Comes([&] { return asked() > done; });
+      std::function<void()> work;
+      {
+        std::unique_lock<std::mutex> lock(mutex_);
+        is_asked_.wait(lock, [&] { return leaves_ || !works_.empty(); });
+        if (works_.empty()) return;
+        work = std::move(works_.front());
+        works_.pop_front();
+      }
+      work();
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        done_.store(done + 1, std::memory_order_release);
+      }
+      is_done_.notify_one();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable is_asked_;
+  std::condition_variable is_done_;
+  std::deque<std::function<void()>> works_;
+  std::atomic<int64_t> asked_{0};
+  std::atomic<int64_t> done_{0};
+  bool leaves_ = false;
+  std::thread thread_;  // The last member: it uses the others.
+};
+
+// Of the calling thread's rank; null where it has none.
+thread_local std::unique_ptr<CommunicationThread> the_thread;
+
+}  // namespace
 
 void BeginCommunication() {}
 void BeginHostCopies() {}
-int EndCommunication() { return 0; }
-void AwaitCommunication(int) {}
+int64_t EndCommunication() { return the_thread == nullptr ? 0 : the_thread->asked(); }
+
+void AwaitCommunication(int64_t number) {
+  if (the_thread != nullptr) the_thread->Await(number);
+}
+
+void AwaitAllCommunication() { AwaitCommunication(EndCommunication()); }
+
+void CommunicateOnThread() {
+  if (the_thread == nullptr) the_thread = std::make_unique<CommunicationThread>();
+}
+
+bool CommunicatesOnThread() { return the_thread != nullptr; }
+
+void Communicate(std::function<void()> work) { the_thread->Ask(std::move(work)); }
 
 }  // namespace cleave::runtime

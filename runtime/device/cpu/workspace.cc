@@ -1,9 +1,9 @@
 #include "runtime/device/workspace.h"
 
-#include <algorithm>
 #include <cinttypes>
 #include <cstdlib>
 
+#include "runtime/device/cpu/workspace_count.h"
 #include "runtime/device/device.h"
 #include "runtime/error/error.h"
 
@@ -11,12 +11,15 @@ namespace cleave::runtime {
 namespace {
 
 // Of the calling thread's rank. Memory that is taken in parallel loops does not count as workspace.
-thread_local int64_t now = 0;
-thread_local int64_t peak = 0;
+thread_local WorkspaceCount own_count;
+thread_local WorkspaceCount* other_count = nullptr;
 
 }  // namespace
 
-WorkspaceUse WorkspaceBytes() { return {now, peak}; }
+WorkspaceCount& CountOfThread() { return other_count == nullptr ? own_count : *other_count; }
+void CountIn(WorkspaceCount& count) { other_count = &count; }
+
+WorkspaceUse WorkspaceBytes() { return {CountOfThread().now, CountOfThread().peak}; }
 
 void* TakeWorkspace(int64_t bytes) {
   constexpr int64_t kAlignment = Arena::kAlignment;
@@ -27,13 +30,16 @@ void* TakeWorkspace(int64_t bytes) {
         Format("out of memory: a call needs %" PRId64 " bytes beside the arena, the machine has %" PRId64 " left",
                bytes, AvailableMemory()));
   }
-  now += bytes;
-  peak = std::max(peak, now);
+  WorkspaceCount& count = CountOfThread();
+  const int64_t now = count.now += bytes;
+  int64_t peak = count.peak;
+  while (peak < now && !count.peak.compare_exchange_weak(peak, now)) {
+  }
   return memory;
 }
 
 void GiveWorkspace(void* memory, int64_t bytes) {
-  now -= bytes;
+  CountOfThread().now -= bytes;
   std::free(memory);
 }
 

@@ -247,7 +247,7 @@ TEST(Recorded, AwaitsWhatItLeavesBehind) {
   Recorded first;
   Recorded second;
   Recorded other;
-  int number = -1;
+  int64_t number = -1;
   const auto begin = [&] {
     BeginCommunication();
     Launch(AddOne, {1, 32}, int64_t{1}, static_cast<const float*>(b.get()), a.get());

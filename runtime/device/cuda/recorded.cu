@@ -1,6 +1,7 @@
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/device/cuda/state.cuh"
 #include "runtime/device/recorded.h"
+#include "runtime/device/streams.h"
 
 namespace cleave::runtime {
 

@@ -25,10 +25,6 @@ struct RankState {
   std::vector<int> free_numbers;
 };
 
-// Makes the compute stream wait for all communication that it does not wait for yet. A later AwaitCommunication for it
-// then does nothing.
-void AwaitAllCommunication();
-
 // Of the calling thread's rank; made on the thread's current device at the first call. Never destroyed: what a rank
 // holds of its GPU is given back when its process ends.
 RankState& State();

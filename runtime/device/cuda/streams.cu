@@ -65,7 +65,7 @@ int Multiprocessors() { return State().multiprocessors; }
 void BeginCommunication() { Begin(State().communication); }
 void BeginHostCopies() { Begin(State().host_copies); }
 
-int EndCommunication() {
+int64_t EndCommunication() {
   RankState& state = State();
   if (state.free_numbers.empty()) {
     state.free_numbers.push_back(static_cast<int>(state.communicated.size()));
@@ -80,15 +80,19 @@ int EndCommunication() {
   return number;
 }
 
-void AwaitCommunication(int number) {
+void AwaitCommunication(int64_t number) {
   RankState& state = State();
   Await(state.communicated[static_cast<size_t>(number)], state.compute);
-  state.free_numbers.push_back(number);
+  state.free_numbers.push_back(static_cast<int>(number));
 }
 
 void AwaitAllCommunication() {
   RankState& state = State();
   for (RankState::Communicated& communicated : state.communicated) Await(communicated, state.compute);
 }
+
+void CommunicateOnThread() {}
+bool CommunicatesOnThread() { return false; }
+void Communicate(std::function<void()> work) { work(); }
 
 }  // namespace cleave::runtime
