@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "codegen/codegen.h"
 #include "codegen/fixtures/fixtures.h"
 #include "codegen/fixtures/workspace.h"
@@ -295,6 +297,32 @@ TEST(ProgramText, SaysWhatTheModelSaysAboutEvaluations) {
   EXPECT_FALSE(absl::StrContains(text(), "settings.best"));
   training.mode = ir::Mode::kPredict;
   EXPECT_FALSE(absl::StrContains(text(), "validation"));
+}
+
+// Lines of a program that communicate, as they are begun and awaited.
+std::vector<std::string> CommunicationOf(const std::string& text) {
+  std::vector<std::string> lines;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    line = absl::StripAsciiWhitespace(line);
+    if (absl::StrContains(line, "comm.")) lines.emplace_back(line);
+  }
+  return lines;
+}
+
+TEST(ProgramText, GradientsAreReducedBesideTheBackwardPassOnEveryTarget) {
+  const ir::Training training = DigitsTraining();
+  const ir::Graph graph = MnistMlp();
+  const ir::Mesh mesh = ir::Mesh::OfDevices(2);
+  const ir::Program program =
+      PartitionedProgram(graph, mesh, DataParallelCuts(mesh), {.bucket_bytes = Bytes(16 * 1024)});
+  const std::string text = ProgramText(graph, program, training);
+  EXPECT_EQ(CommunicationOf(text), CommunicationOf(CudaText(graph, program, training)));
+  const size_t begun = text.find("Pending h2_weight_grad_all_reduce_pending = comm.Overlap([&] {");
+  const size_t computed = text.find("watch.Start(\"h1.weight.grad\"");
+  const size_t awaited = text.find("comm.Finish(h2_weight_grad_all_reduce_pending);");
+  EXPECT_LT(begun, computed) << text;
+  EXPECT_LT(computed, awaited) << text;
+  EXPECT_NE(awaited, std::string::npos) << text;
 }
 
 // Weights that are stored in rows and in columns are gathered in one call, and their gradients are scattered in one

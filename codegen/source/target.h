@@ -23,8 +23,8 @@ struct Target {
   absl::Span<const absl::string_view> headers = {};
 
   // Tensors lie in the memory of a device, which does the work that the program asks for later, in order. So numbers
-  // that change from step to step lie there too, results are fetched before they are read, a step whose work is the
-  // same each time can be recorded, and collectives run beside other work.
+  // that change from step to step lie there too, results are fetched before they are read, and a step whose work is the
+  // same each time can be recorded.
   bool is_device = false;
 
   // The memory that the libraries of the device reserve for themselves, once.

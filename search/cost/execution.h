@@ -9,7 +9,9 @@ namespace cleave::search {
 
 struct Execution {
   ir::FuseOptions fuse = {};  // What it computes as one piece.
-  bool overlaps = false;      // Whether collectives run beside kernels that do not need them.
+  // Whether it can be counted on that collectives run beside kernels that do not need them. On a CPU that depends on
+  // where the program is started.
+  bool overlaps = false;
   ir::CheckpointCopy checkpoint = ir::CheckpointCopy::kNone;
 
   bool operator==(const Execution&) const = default;
