@@ -31,6 +31,7 @@ struct LaunchPlan {
 
 // Joins the job; called on the thread of the rank (RunRanks, runtime/comm). An Error, on every rank and already printed
 // on one, when the number of ranks is not the mesh's (code 3) or a rank cannot take part; nothing has been allocated.
+// A rank that has fewer threads than cores, or gains even without, communicates on a thread of its own.
 Result<std::unique_ptr<Comm>> Join(const LaunchPlan& plan, Watch& watch);
 
 // A rank that stands still ends the job after 300 s, and once it is known that a step takes so long, after the larger
