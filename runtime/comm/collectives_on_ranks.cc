@@ -142,6 +142,14 @@ TYPED_TEST(Collectives, AllReduceOfProducts) {
   });
 }
 
+// The test that starts the ranks knows it of those that have others.
+TEST(Thread, PaysWhereTheTransportSaysIt) {
+  OnEveryRank([] {
+    const bool has_others = Job().world().size > 1;
+    EXPECT_EQ(Job().GainsByThread(), has_others && std::getenv("CLEAVE_GAINS_BY_THREAD") != nullptr);
+  });
+}
+
 // Also with a thread that communicates, on every other rank.
 TYPED_TEST(Collectives, Overlap) {
   OnEveryRank([] {

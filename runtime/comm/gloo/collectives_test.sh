@@ -5,7 +5,7 @@ set -u
 program=$1
 same_bits=$2
 scheduler=$3
-export OMP_NUM_THREADS=1 CLEAVE_JOIN_TIMEOUT=30
+export OMP_NUM_THREADS=1 CLEAVE_JOIN_TIMEOUT=30 CLEAVE_GAINS_BY_THREAD=1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failed=0

@@ -12,4 +12,7 @@ for ranks in 1 2 3 4 7 8; do
   mpirun --oversubscribe --bind-to none -n "$ranks" "$program" --gtest_brief=1 --gtest_filter="$types" || failed=1
 done
 "$program" --gtest_brief=1 || failed=1  # Without mpirun.
+echo "== 2 ranks, as if on two hosts"
+mpirun --oversubscribe --bind-to none -n 2 env OMPI_COMM_WORLD_LOCAL_SIZE=1 CLEAVE_GAINS_BY_THREAD=1 \
+  "$program" --gtest_brief=1 --gtest_filter='Thread.*:*Overlap*' || failed=1
 exit $failed

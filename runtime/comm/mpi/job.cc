@@ -9,6 +9,7 @@
 
 #include <cinttypes>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "runtime/comm/comm.h"
@@ -29,6 +30,17 @@ Error OtherNumberOfRanks(const Mesh& mesh, int started) {
 Error StartedWithoutMpirun(const Mesh& mesh) {
   return RefuseToJoin(Format("%s and the program was started without mpirun: start it with `mpirun -n %" PRId64 " %s`",
                              PlanText(mesh).c_str(), MeshSize(mesh), program_invocation_name));
+}
+
+// Whether ranks wait for those of other hosts and give up their core meanwhile, so that a thread that communicates
+// needs none of its own. Open MPI looks there when it starts, and says there where its ranks are.
+bool YieldsToOthers() {
+  constexpr char kYields[] = "OMPI_MCA_mpi_yield_when_idle";
+  const char* const ranks = std::getenv("OMPI_COMM_WORLD_SIZE");
+  const char* const on_this_host = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  if (ranks == nullptr || on_this_host == nullptr || std::strcmp(ranks, on_this_host) == 0) return false;
+  setenv(kYields, "1", /*overwrite=*/0);
+  return std::strcmp(std::getenv(kYields), "1") == 0;
 }
 
 }  // namespace
@@ -52,6 +64,7 @@ Result<std::unique_ptr<Comm>> Comm::Start(const Mesh& mesh, Watch& watch) {
   int started = 1;
   int provided = 0;
   watch.EnterCollective("the start of the job");
+  const bool yields = YieldsToOthers();
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &job->rank);
   MPI_Comm_size(MPI_COMM_WORLD, &started);
@@ -69,7 +82,8 @@ Result<std::unique_ptr<Comm>> Comm::Start(const Mesh& mesh, Watch& watch) {
   MPI_Comm host = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
   MPI_Comm_size(host, &job->local_ranks);
-  job->transport = MakeMpiTransport(HostBoard::Create(host), watch, provided >= MPI_THREAD_SERIALIZED);
+  job->transport = MakeMpiTransport(HostBoard::Create(host), watch,
+                                    {.may_change = provided >= MPI_THREAD_SERIALIZED, .yield = yields});
   MPI_Comm_free(&host);
   return OfJob(std::move(job));
 }

@@ -100,8 +100,8 @@ std::vector<int> Ints(const std::vector<int64_t>& counts) { return {counts.begin
 
 class MpiTransport : public Transport {
  public:
-  MpiTransport(std::unique_ptr<Others> board, Watch& watch, bool may_change_threads)
-      : board_(std::move(board)), watch_(watch), may_change_threads_(may_change_threads) {
+  MpiTransport(std::unique_ptr<Others> board, Watch& watch, const MpiThreads& threads)
+      : board_(std::move(board)), watch_(watch), threads_(threads) {
     watch_.SetOthers(board_.get());
   }
   ~MpiTransport() override { watch_.SetOthers(nullptr); }
@@ -197,7 +197,8 @@ class MpiTransport : public Transport {
     return ProblemOf(status);
   }
 
-  bool MayChangeThreads() const override { return may_change_threads_; }
+  bool MayChangeThreads() const override { return threads_.may_change; }
+  bool GainsByThread() const override { return threads_.yield; }
 
   void Leave() override {
     for (MPI_Comm& communicator : communicators_) {
@@ -231,7 +232,7 @@ class MpiTransport : public Transport {
 
   const std::unique_ptr<Others> board_;
   Watch& watch_;
-  const bool may_change_threads_;
+  const MpiThreads threads_;
   Reductions reductions_;
   std::map<Outbox, MPI_Request> sends_;  // The last one from each.
   std::vector<MPI_Comm> communicators_;  // By Group::id; null for a group of one rank.
@@ -239,8 +240,8 @@ class MpiTransport : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> MakeMpiTransport(std::unique_ptr<Others> board, Watch& watch, bool may_change_threads) {
-  return std::make_unique<MpiTransport>(std::move(board), watch, may_change_threads);
+std::unique_ptr<Transport> MakeMpiTransport(std::unique_ptr<Others> board, Watch& watch, const MpiThreads& threads) {
+  return std::make_unique<MpiTransport>(std::move(board), watch, threads);
 }
 
 }  // namespace cleave::runtime

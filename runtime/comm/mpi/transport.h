@@ -9,9 +9,14 @@
 
 namespace cleave::runtime {
 
+struct MpiThreads {
+  bool may_change = false;  // MPI takes calls from several threads, one at a time.
+  bool yield = false;       // One that waits for ranks of other hosts gives up its core meanwhile.
+};
+
 // REQUIRES: MPI has been initialized. Its Leave finalizes MPI. Until then `watch` sees the others on the board, which
-// may be null. `may_change_threads`: MPI takes calls from several threads, one at a time.
-std::unique_ptr<Transport> MakeMpiTransport(std::unique_ptr<Others> board, Watch& watch, bool may_change_threads);
+// may be null.
+std::unique_ptr<Transport> MakeMpiTransport(std::unique_ptr<Others> board, Watch& watch, const MpiThreads& threads);
 
 }  // namespace cleave::runtime
 

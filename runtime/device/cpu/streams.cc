@@ -1,6 +1,5 @@
 #include "runtime/device/streams.h"
 
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -13,7 +12,8 @@
 namespace cleave::runtime {
 namespace {
 
-// Does what a rank asks for, one after another. Used by the rank's thread.
+// Does what a rank asks for, one after another. Used by the rank's thread. Who waits sleeps at once: there may be no
+// core for one that looks.
 class CommunicationThread {
  public:
   CommunicationThread() : thread_([this, &count = CountOfThread()] { Run(count); }) {}
@@ -27,41 +27,27 @@ class CommunicationThread {
   }
 
   // How often it has been asked.
-  int64_t asked() const { return asked_.load(std::memory_order_relaxed); }
+  int64_t asked() const { return asked_; }
 
   void Ask(std::function<void()> work) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       works_.push_back(std::move(work));
-      asked_.fetch_add(1, std::memory_order_release);
     }
+    ++asked_;
     is_asked_.notify_one();
   }
 
   // Waits until the first `works` that it was asked for are done.
   void Await(int64_t works) {
-    const auto are_done = [&] { return done_.load(std::memory_order_acquire) >= works; };
-    if (Comes(are_done)) return;
     std::unique_lock<std::mutex> lock(mutex_);
-    is_done_.wait(lock, are_done);
+    is_done_.wait(lock, [&] { return done_ >= works; });
   }
 
  private:
-  // Whether it comes soon. There is a core to look from, and a thread that sleeps takes long to wake.
-  template <typename Condition>
-  static bool Comes(const Condition& condition) {
-    constexpr int kLooks = 100;
-    for (int look = 0; look < kLooks; ++look) {
-      if (condition()) return true;
-      std::this_thread::yield();
-    }
-    return false;
-  }
-
   void Run(WorkspaceCount& count) {
     CountIn(count);
-    for (int64_t done = 0;; ++done) {
-      Comes([&] { return asked() > done; });
+    for (;;) {
       std::function<void()> work;
       {
         std::unique_lock<std::mutex> lock(mutex_);
@@ -73,7 +59,7 @@ class CommunicationThread {
       work();
       {
         const std::lock_guard<std::mutex> lock(mutex_);
-        done_.store(done + 1, std::memory_order_release);
+        ++done_;
       }
       is_done_.notify_one();
     }
@@ -83,9 +69,9 @@ class CommunicationThread {
   std::condition_variable is_asked_;
   std::condition_variable is_done_;
   std::deque<std::function<void()>> works_;
-  std::atomic<int64_t> asked_{0};
-  std::atomic<int64_t> done_{0};
   bool leaves_ = false;
+  int64_t done_ = 0;
+  int64_t asked_ = 0;   // Only the rank's thread looks at it.
   std::thread thread_;  // The last member: it uses the others.
 };
 
