@@ -55,6 +55,7 @@ class IdVector {
   size_t size() const { return items_.size(); }
   bool empty() const { return items_.empty(); }
   void resize(size_t size) { items_.resize(size); }
+  void reserve(size_t size) { items_.reserve(size); }
   auto begin() { return items_.begin(); }
   auto end() { return items_.end(); }
   auto begin() const { return items_.begin(); }

@@ -18,6 +18,7 @@ class Sharing {
  public:
   explicit Sharing(const ir::Graph& expanded) : places_(expanded.ops.size()) {
     builder_.SetPhase(ir::Phase::kUpdate);
+    builder_.Reserve(expanded.ops.size());
     for (const ir::StateUpdate& update : expanded.updates) {
       // What stands before the state, such as a clipped gradient, has a name of its own.
       if (update.value.value() < update.state.value()) continue;
@@ -28,6 +29,7 @@ class Sharing {
 
   void Add(const ir::Op& op, const PartOfUpdates& part) {
     std::vector<ir::OpId> inputs;
+    inputs.reserve(op.inputs.size());
     for (ir::OpId input : op.inputs) inputs.push_back(places_[input]);
     places_[op.id] = IsShared(op, inputs) ? Shared(op, std::move(inputs), part) : Own(op, std::move(inputs), part);
   }
@@ -63,7 +65,7 @@ class Sharing {
     builder_.SetLine(0);
     const std::string prefix = absl::StrCat(part.parameter, ".");
     const std::string name(absl::StripPrefix(op.name, prefix));
-    found->second = builder_.Add(op.kind, std::move(inputs), op.attributes, name);
+    found->second = builder_.AddLike(op, std::move(inputs), name);
     shared_ids_.insert(found->second);
     return found->second;
   }
@@ -72,7 +74,7 @@ class Sharing {
     builder_.SetLine(part.line);
     const auto result = result_of_.find(op.id);
     const std::string name = result == result_of_.end() ? op.name : NewNameOf(places_[result->second]);
-    return builder_.Add(op.kind, std::move(inputs), op.attributes, name);
+    return builder_.AddLike(op, std::move(inputs), name);
   }
 
   std::string NewNameOf(ir::OpId state) const { return absl::StrCat(builder_.graph().op(state).name, ".new"); }

@@ -56,9 +56,10 @@ void UpdateWriter::Copy(const Expanded& expanded, const Trained& other) {
   for (ir::OpId id = expanded.first; id < expanded.end; id = ir::OpId(id.value() + 1)) {
     const ir::Op& op = ops().graph().op(id);
     std::vector<ir::OpId> inputs;
+    inputs.reserve(op.inputs.size());
     for (const ir::OpId input : op.inputs) inputs.push_back(place_of(input));
-    ops().builder().Add(op.kind, std::move(inputs), op.attributes,
-                        absl::StrCat(new_name, absl::string_view(op.name).substr(old_name.size())));
+    ops().builder().AddLike(op, std::move(inputs),
+                            absl::StrCat(new_name, absl::string_view(op.name).substr(old_name.size())));
   }
   std::vector<ir::StateUpdate>& updates = ops().builder().mutable_graph().updates;
   for (const ir::StateUpdate& update : expanded.updates) {

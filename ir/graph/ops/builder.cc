@@ -23,20 +23,13 @@ std::variant<OpId, OpError> GraphBuilder::TryAdd(OpKind kind, std::vector<OpId> 
   }
   InferResult result = InferChecked(definition, types, attributes);
   if (OpError* error = std::get_if<OpError>(&result)) return std::move(*error);
-  Op op{.id = OpId(static_cast<int64_t>(graph_.ops.size())),
-        .name = UniqueName(name),
-        .kind = kind,
-        .phase = phase_,
-        .inputs = std::move(inputs),
-        .attributes = std::move(attributes),
-        .type = std::get<TensorType>(result),
-        .line = line_};
+  const OpId id = Append(kind, std::move(inputs), std::move(attributes), std::get<TensorType>(std::move(result)), name);
   // A random op without a key gets its own key.
+  Op& op = graph_.ops[id];
   if (op.attributes.Has(attribute::kKey) && op.attributes.Get(attribute::kKey).empty()) {
     op.attributes.Set(attribute::kKey, op.name);
   }
-  by_name_[op.name] = op.id;
-  return graph_.ops.push_back(std::move(op));
+  return id;
 }
 
 OpId GraphBuilder::Add(OpKind kind, std::vector<OpId> inputs, Attributes attributes, const std::string& name) {
@@ -44,6 +37,15 @@ OpId GraphBuilder::Add(OpKind kind, std::vector<OpId> inputs, Attributes attribu
   const OpError* error = std::get_if<OpError>(&result);
   CLEAVE_CHECK(error == nullptr) << kind << " " << name << ": " << error->message;
   return std::get<OpId>(result);
+}
+
+OpId GraphBuilder::AddLike(const Op& op, std::vector<OpId> inputs, const std::string& name) {
+  return Append(op.kind, std::move(inputs), op.attributes, op.type, name);
+}
+
+void GraphBuilder::Reserve(size_t ops) {
+  graph_.ops.reserve(ops);
+  by_name_.reserve(ops);
 }
 
 std::vector<Op> GraphBuilder::RemoveFrom(OpId first) {
@@ -60,6 +62,21 @@ std::optional<OpId> GraphBuilder::Find(absl::string_view name) const {
 }
 
 Graph GraphBuilder::Build() && { return std::move(graph_); }
+
+OpId GraphBuilder::Append(OpKind kind, std::vector<OpId> inputs, Attributes attributes, TensorType type,
+                          const std::string& name) {
+  const OpId id(static_cast<int64_t>(graph_.ops.size()));
+  std::string unique = UniqueName(name);
+  by_name_[unique] = id;
+  return graph_.ops.push_back({.id = id,
+                               .name = std::move(unique),
+                               .kind = kind,
+                               .phase = phase_,
+                               .inputs = std::move(inputs),
+                               .attributes = std::move(attributes),
+                               .type = std::move(type),
+                               .line = line_});
+}
 
 std::string GraphBuilder::UniqueName(const std::string& wish) {
   std::string name = wish;

@@ -32,6 +32,13 @@ class GraphBuilder {
   // The same for ops that the compiler makes itself. CHECKs that inference accepts it.
   OpId Add(OpKind kind, std::vector<OpId> inputs, Attributes attributes, const std::string& name);
 
+  // Adds what `op`, which may be of another graph, computes, of `inputs`: nothing is inferred. REQUIRES: their types
+  // are those of the inputs of `op`.
+  OpId AddLike(const Op& op, std::vector<OpId> inputs, const std::string& name);
+
+  // Says how many ops there will be, which takes less time than to find out.
+  void Reserve(size_t ops);
+
   // Removes the ops from `first` on and returns them in program order; their names are free again. REQUIRES: no op that
   // is kept reads them.
   std::vector<Op> RemoveFrom(OpId first);
@@ -49,6 +56,7 @@ class GraphBuilder {
   Graph Build() &&;
 
  private:
+  OpId Append(OpKind kind, std::vector<OpId> inputs, Attributes attributes, TensorType type, const std::string& name);
   std::string UniqueName(const std::string& wish);
 
   Graph graph_;

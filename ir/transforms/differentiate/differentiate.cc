@@ -50,9 +50,16 @@ class Backward {
     return absl::OkStatus();
   }
 
+  // Sets Op::inherits of what gradient functions made.
+  void SetInheritances() {
+    RuleTable rules;
+    for (const GradientOps& made : made_) SetInheritance(builder_.mutable_graph(), made, rules);
+  }
+
   // Appends the ops of `updates` that do not need a gradient which is missing.
   void AddUpdates(const Updates& updates) {
     builder_.SetPhase(Phase::kUpdate);
+    builder_.Reserve(builder_.graph().ops.size() + updates.graph.ops.size());
     std::vector<StateUpdate>& all = builder_.mutable_graph().updates;
     for (size_t i = 0; i < all.size(); ++i) own_updates_[all[i].state] = i;
     IdVector<OpId, std::optional<OpId>> places(updates.graph.ops.size());
@@ -110,12 +117,13 @@ class Backward {
       return own != own_updates_.end() ? builder_.graph().updates[own->second].value : GradientOf(named);
     }
     std::vector<OpId> inputs;
+    inputs.reserve(op.inputs.size());
     for (OpId input : op.inputs) {
       if (!places[input].has_value()) return std::nullopt;
       inputs.push_back(*places[input]);
     }
     builder_.SetLine(op.line);
-    return builder_.Add(op.kind, std::move(inputs), op.attributes, op.name);
+    return builder_.AddLike(op, std::move(inputs), op.name);
   }
 
   OpId OpNamed(const std::string& name) const {
@@ -177,22 +185,22 @@ class Backward {
       return absl::InvalidArgumentError(absl::StrCat("the loss depends on parameters through `", op.name, "`, line ",
                                                      op.line, ", and `", OpKindName(op.kind), "` has no gradient"));
     }
-    GradientOps made{.forward = id,
-                     .output_gradient = gradient,
-                     .first = OpId(static_cast<int64_t>(builder_.graph().ops.size())),
-                     .gradients = {}};
+    GradientOps made{.forward = id, .output_gradient = gradient, .first = End(), .end = {}, .gradients = {}};
     made.gradients = definition.gradient(builder_, op, gradient);
-    SetInheritance(builder_.mutable_graph(), made, rules_);
+    made.end = End();
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       if (made.gradients[i].has_value() && of_parameters_.count(op.inputs[i]) > 0) {
         contributions_->Add(op, i, *made.gradients[i]);
       }
     }
+    made_.push_back(std::move(made));
     return absl::OkStatus();
   }
 
+  OpId End() const { return OpId(static_cast<int64_t>(builder_.graph().ops.size())); }
+
   GraphBuilder builder_;
-  RuleTable rules_;
+  std::vector<GradientOps> made_;
   OpSet of_parameters_;  // What Run is about, as the next one.
   std::optional<Contributions> contributions_;
   std::map<OpId, OpId> gradients_;
@@ -201,18 +209,19 @@ class Backward {
 
 // Drops those ops from `first` on that no update and no look needs: gradients of inputs.
 Graph WithoutUnused(Graph graph, OpId first) {
-  OpSet used;
-  for (const StateUpdate& update : graph.updates) used.insert({update.state, update.value});
-  for (const Look& look : graph.looks) used.insert(look.value);
+  IdVector<OpId, char> used(graph.ops.size(), false);
+  for (const StateUpdate& update : graph.updates) used[update.state] = used[update.value] = true;
+  for (const Look& look : graph.looks) used[look.value] = true;
   for (size_t i = graph.ops.size(); i-- > 0;) {
     const Op& op = graph.ops[OpId(static_cast<int64_t>(i))];
-    if (op.id < first) used.insert(op.id);
-    if (used.count(op.id) > 0) used.insert(op.inputs.begin(), op.inputs.end());
+    if (op.id < first) used[op.id] = true;
+    if (!used[op.id]) continue;
+    for (const OpId input : op.inputs) used[input] = true;
   }
   IdVector<OpId, OpId> new_id(graph.ops.size());
   IdVector<OpId, Op> kept;
   for (Op& op : graph.ops) {
-    if (used.count(op.id) == 0) continue;
+    if (!used[op.id]) continue;
     new_id[op.id] = OpId(static_cast<int64_t>(kept.size()));
     op.id = new_id[op.id];
     for (OpId& input : op.inputs) input = new_id[input];
@@ -228,15 +237,16 @@ Graph WithoutUnused(Graph graph, OpId first) {
 
 // Names whole gradients after the value that they belong to.
 void NameGradients(Graph& graph) {
-  absl::flat_hash_set<std::string> taken;
+  absl::flat_hash_set<absl::string_view> taken;
   taken.reserve(graph.ops.size());
   for (const Op& op : graph.ops) taken.insert(op.name);
   for (Op& op : graph.ops) {
     if (!op.gradient_of.has_value()) continue;
-    const std::string name = absl::StrCat(graph.op(*op.gradient_of).name, ".grad");
-    if (!taken.insert(name).second) continue;
+    std::string name = absl::StrCat(graph.op(*op.gradient_of).name, ".grad");
+    if (taken.contains(name)) continue;
     taken.erase(op.name);
-    op.name = name;
+    op.name = std::move(name);
+    taken.insert(op.name);
   }
 }
 
@@ -256,6 +266,7 @@ absl::StatusOr<Graph> Differentiate(Graph forward, const Updates& updates) {
   const OpId first_new(static_cast<int64_t>(forward.ops.size()));
   Backward backward(std::move(forward));
   CLEAVE_RETURN_IF_ERROR(backward.RunAll(updates));
+  backward.SetInheritances();
   backward.AddUpdates(updates);
   CLEAVE_RETURN_IF_ERROR(backward.FindLooks());
   Graph graph = WithoutUnused(std::move(backward).Build(), first_new);

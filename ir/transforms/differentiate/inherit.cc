@@ -21,8 +21,7 @@ class Labeller {
       const std::optional<OpId>& gradient = made.gradients[i];
       if (gradient.has_value() && *gradient >= made.first) labels_[*gradient] = {forward_rule_.inputs[i]};
     }
-    for (int32_t id = made.first.value(); id < static_cast<int32_t>(graph.ops.size()); ++id) {
-      const OpId op(id);
+    for (OpId op = made.first; op < made.end; op = OpId(op.value() + 1)) {
       rules_[op] = &rules.Of(graph, graph.op(op));
       maps_[op] = std::vector<int>(rules_[op]->factors.size(), -1);
     }

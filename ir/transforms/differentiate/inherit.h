@@ -19,7 +19,7 @@ namespace cleave::ir {
 struct GradientOps {
   OpId forward;
   OpId output_gradient;                        // The gradient that was given to it.
-  OpId first;                                  // The ops from this one to the end of the graph were made.
+  OpId first, end;                             // The ops from the first one up to the end were made.
   std::vector<std::optional<OpId>> gradients;  // By input.
 };
 

@@ -3,8 +3,7 @@
 #ifndef CLEAVE_IR_TRANSFORMS_PRECISION_POLICY_H_
 #define CLEAVE_IR_TRANSFORMS_PRECISION_POLICY_H_
 
-#include <vector>
-
+#include "absl/container/inlined_vector.h"
 #include "base/strong_id/strong_id.h"
 #include "ir/graph/graph.h"
 #include "ir/tensor/types/types.h"
@@ -14,7 +13,7 @@ namespace cleave::ir {
 // Of one op: the type of its value, and the type in which it reads each input.
 struct Types16 {
   DType result = DType::kF32;
-  std::vector<DType> reads;
+  absl::InlinedVector<DType, 3> reads;
 
   bool operator==(const Types16&) const = default;
 };

@@ -43,6 +43,7 @@ class Lowering {
         before_(graph.ops.size()),
         behind_(graph.ops.size()),
         places_(graph.ops.size()) {
+    builder_.Reserve(graph.ops.size());
     taken_.reserve(graph.ops.size());
     for (const Op& op : graph.ops) taken_.insert(op.name);
     for (const Op& op : graph.ops) {
@@ -114,7 +115,9 @@ class Lowering {
   std::string NameOf(const Wanted& wanted) {
     const std::string wish = absl::StrCat(old_.op(wanted.value).name, ".", DTypeName(wanted.dtype));
     std::string name = wish;
-    for (int suffix = 1; !taken_.insert(name).second; ++suffix) name = absl::StrCat(wish, "_", suffix);
+    for (int suffix = 1; taken_.contains(name) || builder_.Find(name).has_value(); ++suffix) {
+      name = absl::StrCat(wish, "_", suffix);
+    }
     return name;
   }
 
@@ -177,22 +180,30 @@ class Lowering {
     return factors;
   }
 
-  void AddOp(const Op& op) {
-    std::vector<OpId> inputs;
-    for (size_t i = 0; i < op.inputs.size(); ++i) {
-      const std::optional<Wanted> wanted = CastFor(op, i);
-      inputs.push_back(wanted.has_value() ? cast_of_.at(*wanted) : places_[op.inputs[i]]);
-    }
+  OpId AddNarrow(const Op& op, std::vector<OpId> inputs) {
     Attributes attributes = op.attributes;
     const Treatment treatment = DefinitionOf(op).treatment;
     const bool is_product = treatment == Treatment::kProduct || treatment == Treatment::kGradient;
     const bool is_narrow = is_product && Is16Bit(types_[op.id].reads[0]);
     if (is_narrow && types_[op.id].result == DType::kF32) attributes.Set(attribute::kResult, DType::kF32);
+    const OpId made = builder_.Add(op.kind, std::move(inputs), std::move(attributes), op.name);
+    CLEAVE_CHECK(builder_.type(made).dtype == types_[op.id].result) << op.name << " is another type";
+    return made;
+  }
+
+  void AddOp(const Op& op) {
+    std::vector<OpId> inputs;
+    inputs.reserve(op.inputs.size());
+    bool keeps_types = types_[op.id].result == op.type.dtype;
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const std::optional<Wanted> wanted = CastFor(op, i);
+      inputs.push_back(wanted.has_value() ? cast_of_.at(*wanted) : places_[op.inputs[i]]);
+      keeps_types = keeps_types && types_[op.id].reads[i] == old_.op(op.inputs[i]).type.dtype;
+    }
     builder_.SetPhase(op.phase);
     builder_.SetLine(op.line);
-    places_[op.id] = builder_.Add(op.kind, std::move(inputs), std::move(attributes), op.name);
+    places_[op.id] = keeps_types ? builder_.AddLike(op, std::move(inputs), op.name) : AddNarrow(op, std::move(inputs));
     Op& made = builder_.mutable_graph().ops[places_[op.id]];
-    CLEAVE_CHECK(made.type.dtype == types_[op.id].result) << op.name << " is " << made.type.ToString();
     if (op.inherits.has_value()) {
       made.inherits = Inheritance{.op = places_[op.inherits->op], .factors = op.inherits->factors};
     }
@@ -204,7 +215,7 @@ class Lowering {
   std::map<Wanted, Demand> demands_;
   IdVector<OpId, std::vector<Wanted>> before_;  // By the op before which they are placed.
   IdVector<OpId, std::vector<Wanted>> behind_;
-  absl::flat_hash_set<std::string> taken_;
+  absl::flat_hash_set<absl::string_view> taken_;  // By ops of the old graph.
   RuleTable rules_;
   GraphBuilder builder_;
   IdVector<OpId, OpId> places_;
