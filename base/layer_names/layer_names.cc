@@ -30,16 +30,18 @@ std::string FoldedNumber(std::vector<int64_t> numbers) {
 LayerName LayerNameOf(absl::string_view name) {
   LayerName result;
   result.place.reserve(name.size());
+  size_t copied = 0;
   for (size_t begin = 0; begin <= name.size();) {
     const size_t end = std::min(name.find('.', begin), name.size());
-    const absl::string_view part = name.substr(begin, end - begin);
     int64_t number = 0;
-    const bool is_number = IsNumber(part, &number);
-    if (is_number) result.numbers.push_back(number);
-    if (begin > 0) result.place += '.';
-    absl::StrAppend(&result.place, is_number ? "#" : part);
+    if (IsNumber(name.substr(begin, end - begin), &number)) {
+      result.numbers.push_back(number);
+      absl::StrAppend(&result.place, name.substr(copied, begin - copied), "#");
+      copied = end;
+    }
     begin = end + 1;
   }
+  absl::StrAppend(&result.place, name.substr(copied));
   return result;
 }
 

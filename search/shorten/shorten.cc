@@ -109,7 +109,7 @@ std::vector<int> JoinedStacks(const ir::Graph& graph, const Layers& layers, Join
 }
 
 // The layers that the number at `depth` of the ops' names tells apart.
-Layers LayersOf(const ir::Graph& graph, const IdVector<ir::OpId, LayerName>& names, size_t depth, Join join) {
+Layers LayersOf(const ir::Graph& graph, const IdVector<ir::OpId, LayerName>& names, size_t depth) {
   Layers layers;
   std::map<LoopName, int> stacks;
   absl::flat_hash_map<LoopName, int> places;  // By the names without the layer's number.
@@ -128,7 +128,11 @@ Layers LayersOf(const ir::Graph& graph, const IdVector<ir::OpId, LayerName>& nam
     layers.stacks.resize(stacks.size());
     layers.stacks[static_cast<size_t>(stack)][layer].emplace(place->second, op.id);
   }
-  const std::vector<int> joined = JoinedStacks(graph, layers, join);
+  return layers;
+}
+
+// The same with each stack taken as one with that of `joined`.
+Layers WithJoined(Layers layers, const std::vector<int>& joined) {
   for (size_t stack = 0; stack < joined.size(); ++stack) {
     Stack& first = layers.stacks[static_cast<size_t>(joined[stack])];
     if (&first == &layers.stacks[stack]) continue;
@@ -403,8 +407,14 @@ EqualLayers FindEqualLayers(const ir::Graph& graph) {
   IdVector<ir::OpId, LayerName> names;
   for (const ir::Op& op : graph.ops) names.push_back(LayerNameOf(op.name));
   for (size_t depth = 0; depth < kDepths; ++depth) {
+    const Layers found = LayersOf(graph, names, depth);
+    if (found.stacks.empty()) break;
+    std::vector<int> before;
     for (const Join join : {Join::kOfOneLoop, Join::kApart}) {
-      const Layers layers = LayersOf(graph, names, depth, join);
+      std::vector<int> joined = JoinedStacks(graph, found, join);
+      if (joined == before) continue;
+      const Layers layers = WithJoined(found, joined);
+      before = std::move(joined);
       const Comparison comparison(graph, layers);
       for (const Stack& stack : layers.stacks) {
         EqualLayers run = LongestRun(stack, comparison);
@@ -423,10 +433,14 @@ Shortened WithoutLayers(const ir::Graph& graph, const EqualLayers& equal, size_t
 ir::Plan Lengthened(const Shortened& few, const ir::Graph& graph, const EqualLayers& equal, const ir::Plan& plan) {
   ir::Plan whole = plan;
   whole.ops = IdVector<ir::OpId, ir::OpPlan>();
+  whole.ops.reserve(graph.ops.size());
   for (const ir::Op& op : graph.ops) whole.ops.push_back(plan.ops[few.stand_ins[op.id]]);
   const Renaming renaming(few, graph, equal);
   for (size_t layer = 0; layer < equal.count(); ++layer) {
-    for (const ir::OpId op : equal.ops[layer]) whole.ops[op].reason = renaming.Of(whole.ops[op].reason, layer);
+    for (const ir::OpId op : equal.ops[layer]) {
+      std::string& reason = whole.ops[op].reason;
+      if (std::any_of(reason.begin(), reason.end(), absl::ascii_isdigit)) reason = renaming.Of(reason, layer);
+    }
   }
   return whole;
 }
