@@ -15,47 +15,84 @@
 namespace cleave::search {
 namespace {
 
-ir::TensorType LocalType(const ir::Program& program, ir::ValueId value) {
-  return {.dtype = program.value(value).type.dtype, .shape = ir::LargestLocalShape(program, value)};
+// By value what the rank holds of it that holds most.
+using LocalTypes = IdVector<ir::ValueId, ir::TensorType>;
+
+LocalTypes LocalTypesOf(const ir::Program& program) {
+  LocalTypes types(program.values.size());
+  for (size_t i = 0; i < program.values.size(); ++i) {
+    const ir::ValueId value(static_cast<int64_t>(i));
+    types[value] = {.dtype = program.value(value).type.dtype, .shape = ir::LargestLocalShape(program, value)};
+  }
+  return types;
 }
 
-// What the steps of a stage compute and touch.
+// What a step touches, each value once.
+Bytes BytesOfStep(const ir::Program& program, const ir::Fusion& fusion, const LocalTypes& local) {
+  Bytes bytes;
+  for (const ir::Step& step : program.steps) {
+    if (step.phase == ir::Phase::kMetric || ir::IsAlias(step)) continue;
+    for (ir::ValueId value : ir::Writes(step)) {
+      if (!fusion.inside.contains(value)) bytes += local[value].bytes();
+    }
+  }
+  return bytes;
+}
+
+// A program on a cluster as its step sees it.
+struct Run {
+  const ir::Program& program;
+  const ir::Fusion& fusion;
+  LocalTypes local;
+  Cluster cluster;
+};
+
+Run RunOn(const Cluster& machine, const ir::Program& program, const ir::Fusion& fusion) {
+  LocalTypes local = LocalTypesOf(program);
+  Cluster cluster = SeenByStep(machine, BytesOfStep(program, fusion, local));
+  return {.program = program, .fusion = fusion, .local = std::move(local), .cluster = std::move(cluster)};
+}
+
+// What the steps of one stage after the other compute and touch.
 class Kernel {
  public:
-  Kernel(const ir::Program& program, const ir::Fusion& fusion, const Cluster& cluster)
-      : program_(program), fusion_(fusion), cluster_(cluster) {}
+  explicit Kernel(const Run& run) : run_(run) {}
 
-  void Add(const ir::Step& step) {
-    if (const ir::Compute* compute = ir::ComputeOf(step); compute != nullptr) return AddCompute(*compute);
-    // A sum over micro-batches takes as long as its memory.
-    for (const ir::ValueId value : ir::Reads(step)) Touch(value, LocalType(program_, value).bytes());
-    for (const ir::ValueId value : ir::Writes(step)) Touch(value, LocalType(program_, value).bytes());
-  }
-
-  Seconds Time() const {
+  // The time of a stage of computes.
+  Seconds TimeOf(absl::Span<const int> steps) {
+    if (steps.size() == 1 && ir::IsAlias(run_.program.steps[static_cast<size_t>(steps[0])])) return Seconds(0);
+    arithmetic_ = Seconds(0);
+    touched_.clear();
+    for (int step : steps) Add(run_.program.steps[static_cast<size_t>(step)]);
     Bytes bytes;
     for (const auto& [value, own] : touched_) bytes += own;
-    return KernelSeconds(cluster_, arithmetic_, bytes);
+    return KernelSeconds(run_.cluster, arithmetic_, bytes);
   }
 
  private:
+  void Add(const ir::Step& step) {
+    if (const ir::Compute* compute = ir::ComputeOf(step); compute != nullptr) return AddCompute(*compute);
+    // A sum over micro-batches takes as long as its memory.
+    for (const ir::ValueId value : ir::Reads(step)) Touch(value, run_.local[value].bytes());
+    for (const ir::ValueId value : ir::Writes(step)) Touch(value, run_.local[value].bytes());
+  }
+
   void AddCompute(const ir::Compute& compute) {
     const ir::OpDefinition& definition = ir::DefinitionOf(compute.kind);
-    std::vector<ir::TensorType> inputs;
-    inputs.reserve(compute.inputs.size());
-    for (const ir::ValueId input : compute.inputs) inputs.push_back(LocalType(program_, input));
-    const ir::TensorType output = LocalType(program_, compute.output);
-    arithmetic_ += ArithmeticSeconds(cluster_, definition, inputs, output, compute.attributes);
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      Touch(compute.inputs[i], ir::BytesTouched(definition, inputs, output, static_cast<int>(i)));
+    inputs_.resize(compute.inputs.size());
+    for (size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = run_.local[compute.inputs[i]];
+    const ir::TensorType& output = run_.local[compute.output];
+    arithmetic_ += ArithmeticSeconds(run_.cluster, definition, inputs_, output, compute.attributes);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      Touch(compute.inputs[i], ir::BytesTouched(definition, inputs_, output, static_cast<int>(i)));
     }
-    Touch(compute.output, ir::BytesTouched(definition, inputs, output, -1));
+    Touch(compute.output, ir::BytesTouched(definition, inputs_, output, -1));
   }
 
   // Each value is read or written once. What has no memory is neither read nor written: the weights of attention, which
   // its gradient makes again.
   void Touch(ir::ValueId value, Bytes bytes) {
-    if (fusion_.inside.contains(value)) return;
+    if (run_.fusion.inside.contains(value)) return;
     const auto own = std::find_if(touched_.begin(), touched_.end(), [&](const auto& t) { return t.first == value; });
     if (own == touched_.end()) {
       touched_.emplace_back(value, bytes);
@@ -64,48 +101,38 @@ class Kernel {
     }
   }
 
-  const ir::Program& program_;
-  const ir::Fusion& fusion_;
-  const Cluster& cluster_;
+  const Run& run_;
   Seconds arithmetic_{0};
   std::vector<std::pair<ir::ValueId, Bytes>> touched_;
+  std::vector<ir::TensorType> inputs_;  // Of a step; kept to avoid allocations.
 };
 
-// The time of a stage of computes.
-Seconds KernelTime(const ir::Program& program, const ir::Fusion& fusion, absl::Span<const int> steps,
-                   const Cluster& cluster) {
-  if (steps.size() == 1 && ir::IsAlias(program.steps[static_cast<size_t>(steps[0])])) return Seconds(0);
-  Kernel kernel(program, fusion, cluster);
-  for (int step : steps) kernel.Add(program.steps[static_cast<size_t>(step)]);
-  return kernel.Time();
-}
-
-// What a step touches, each value once.
-Bytes BytesOfStep(const ir::Program& program, const ir::Fusion& fusion) {
-  Bytes bytes;
-  for (const ir::Step& step : program.steps) {
-    if (step.phase == ir::Phase::kMetric || ir::IsAlias(step)) continue;
-    for (ir::ValueId value : ir::Writes(step)) {
-      if (!fusion.inside.contains(value)) bytes += LocalType(program, value).bytes();
-    }
-  }
-  return bytes;
-}
-
-// The time of one run of a stage on a cluster as the step sees it.
-Seconds StageTime(const ir::Program& program, const ir::Fusion& fusion, absl::Span<const int> steps,
-                  const Cluster& cluster) {
+// The time of one run of a stage.
+Seconds StageTime(const Run& run, absl::Span<const int> steps, Kernel& kernel) {
+  const ir::Program& program = run.program;
+  const Cluster& cluster = run.cluster;
   const ir::Step& first = program.steps[static_cast<size_t>(steps.front())];
   if (const ir::Collective* collective = ir::CommunicationOf(program, first); collective != nullptr) {
     return CollectiveSeconds(cluster, program.mesh, collective->kind, collective->axes,
                              ir::CollectiveBytes(program, *collective));
   }
   if (const auto* copy = std::get_if<ir::HostCopy>(&first.action); copy != nullptr) {
-    const auto bytes = static_cast<double>(LocalType(program, copy->input).bytes().value());
+    const auto bytes = static_cast<double>(run.local[copy->input].bytes().value());
     return cluster.host_bytes_per_second > 0 ? Seconds(bytes / cluster.host_bytes_per_second) : Seconds(0);
   }
   const bool is_kernel = std::holds_alternative<ir::Collective>(first.action) || ir::ComputeOf(first) != nullptr;
-  return is_kernel ? KernelTime(program, fusion, steps, cluster) : Seconds(0);
+  return is_kernel ? kernel.TimeOf(steps) : Seconds(0);
+}
+
+std::vector<Seconds> TimesOf(const Run& run) {
+  Kernel kernel(run);
+  std::vector<Seconds> times;
+  for (const ir::FusedStage& stage : run.fusion.stages) {
+    const ir::StageSteps steps = ir::StepsOf(stage);
+    const ir::Step& first = run.program.steps[static_cast<size_t>(steps.front())];
+    times.push_back(StageTime(run, steps, kernel) * static_cast<double>(ir::RunsOf(run.program, first)));
+  }
+  return times;
 }
 
 // Three clocks: of the kernels of a rank, of its collectives, and of its copies to the host's memory and back.
@@ -216,16 +243,16 @@ Prediction Predict(const ir::Program& program, const Cluster& cluster, const Exe
 
 Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const Cluster& machine, bool overlaps) {
   Prediction prediction;
-  const Cluster cluster = SeenByStep(machine, BytesOfStep(program, fusion));
+  const Run run = RunOn(machine, program, fusion);
   for (const ir::Step& step : program.steps) {
     const ir::Compute* const compute = ir::ComputeOf(step);
     if (compute == nullptr || compute->kind != ir::OpKind::kInput) continue;
-    prediction.compute += InputSeconds(cluster, LocalType(program, compute->output).bytes()) *
-                          static_cast<double>(ir::MicroBatches(program));
+    prediction.compute +=
+        InputSeconds(run.cluster, run.local[compute->output].bytes()) * static_cast<double>(ir::MicroBatches(program));
   }
   Clocks clocks(program, overlaps);
   clocks.Kernel(program, {}, prediction.compute);
-  const std::vector<Seconds> times = StageTimes(program, fusion, machine);
+  const std::vector<Seconds> times = TimesOf(run);
   CopyTimes copies(program, fusion, times);
   ir::Phase phase = ir::Phase::kForward;
   ir::Repeat repeat = fusion.stages.empty() ? ir::Repeat::kEach : fusion.stages.front().repeat;
@@ -250,19 +277,13 @@ Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const C
     copies.End(static_cast<int>(i), clocks);
   }
   const Seconds alone = prediction.compute + prediction.communication;
-  prediction.step = clocks.now() + OverlapLoss(cluster, Seconds(std::max(0.0, alone.value() - clocks.now().value())));
+  prediction.step =
+      clocks.now() + OverlapLoss(run.cluster, Seconds(std::max(0.0, alone.value() - clocks.now().value())));
   return prediction;
 }
 
 std::vector<Seconds> StageTimes(const ir::Program& program, const ir::Fusion& fusion, const Cluster& machine) {
-  const Cluster cluster = SeenByStep(machine, BytesOfStep(program, fusion));
-  std::vector<Seconds> times;
-  for (const ir::FusedStage& stage : fusion.stages) {
-    const ir::StageSteps steps = ir::StepsOf(stage);
-    const auto runs = static_cast<double>(ir::RunsOf(program, program.steps[static_cast<size_t>(steps.front())]));
-    times.push_back(StageTime(program, fusion, steps, cluster) * runs);
-  }
-  return times;
+  return TimesOf(RunOn(machine, program, fusion));
 }
 
 }  // namespace cleave::search
