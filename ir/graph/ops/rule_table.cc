@@ -8,9 +8,8 @@ namespace cleave::ir {
 namespace {
 
 void AppendType(const TensorType& type, std::vector<int64_t>& key) {
-  key.push_back(static_cast<int64_t>(type.dtype));
-  key.push_back(type.rank());
-  key.insert(key.end(), type.shape.begin(), type.shape.end());
+  key.push_back(static_cast<int64_t>(type.dtype) << 32 | type.rank());
+  for (const int64_t size : type.shape) key.push_back(size);
 }
 
 }  // namespace

@@ -153,21 +153,24 @@ std::vector<std::string> VerifyGraph(const Graph& graph) {
   if (!errors.empty()) return errors;
   RuleTable rules;
   absl::flat_hash_set<absl::string_view> names;
+  names.reserve(graph.ops.size());
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[OpId(static_cast<int64_t>(i))];
-    const std::string place = absl::StrCat("%", i, " (", op.name, "): ");
+    const auto add = [&](absl::string_view what) {
+      errors.push_back(absl::StrCat("%", i, " (", op.name, "): ", what));
+    };
     if (op.id != OpId(static_cast<int64_t>(i))) {
-      errors.push_back(absl::StrCat(place, "its id is ", op.id.value()));
+      add(absl::StrCat("its id is ", op.id.value()));
       return errors;
     }
-    if (op.name.empty()) errors.push_back(absl::StrCat(place, "it has no name"));
-    if (!names.insert(op.name).second) errors.push_back(absl::StrCat(place, "its name is taken"));
-    if (std::string error = FindOpError(graph, op, rules); !error.empty()) {
-      errors.push_back(place + error);
+    if (op.name.empty()) add("it has no name");
+    if (!names.insert(op.name).second) add("its name is taken");
+    if (const std::string error = FindOpError(graph, op, rules); !error.empty()) {
+      add(error);
       // The following checks may depend on this one.
       return errors;
     }
-    if (std::string error = FindLinkError(graph, op, rules); !error.empty()) errors.push_back(place + error);
+    if (const std::string error = FindLinkError(graph, op, rules); !error.empty()) add(error);
   }
   FindRoleErrors(graph, errors);
   if (graph.is_manual() && errors.empty()) errors = FindVarianceErrors(graph);

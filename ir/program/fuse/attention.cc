@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 
 namespace cleave::ir {
@@ -11,6 +12,8 @@ namespace {
 
 // Scores below this have no weight in float, whatever the others are.
 constexpr double kHidden = -1e8;
+
+using StepNumbers = absl::InlinedVector<int, 4>;
 
 class Finder {
  public:
@@ -70,7 +73,7 @@ class Finder {
 
   // Moves the path on through its only reader if that is a `kind`.
   const Compute* Follow(OpKind kind, Path& path) const {
-    const std::vector<int>& readers = readers_[path.value];
+    const StepNumbers& readers = readers_[path.value];
     if (readers.size() != 1 || IsAskedFor(path.value)) return nullptr;
     const Compute* compute = Kind(readers[0], kind);
     if (compute == nullptr || compute->inputs[0] != path.value) return nullptr;
@@ -101,7 +104,7 @@ class Finder {
   std::optional<Attention> WithWeights(Path path, AttentionInputs inputs) const {
     const ValueId weights = path.value;
     ValueId read = weights;
-    std::vector<int> others = readers_[weights];
+    StepNumbers others = readers_[weights];
     const auto cast = absl::c_find_if(others, [&](int i) { return Kind(i, OpKind::kCast) != nullptr; });
     if (cast != others.end()) {
       path.steps.push_back(*cast);
@@ -132,7 +135,7 @@ class Finder {
   // that make the weights, where they do so for the gradient alone. Then the gradient says which values the weights
   // weigh.
   std::optional<AttentionBackward> Gradient(std::vector<int> again, const AttentionInputs& inputs, ValueId weights,
-                                            ValueId cast, const std::vector<int>& readers) const {
+                                            ValueId cast, const StepNumbers& readers) const {
     if (readers.size() != 2) return std::nullopt;
     const bool softmax_first = Kind(readers[0], OpKind::kSoftmaxGradient) != nullptr;
     const int softmax = readers[softmax_first ? 0 : 1];
@@ -183,7 +186,7 @@ class Finder {
     if ((mask != nullptr) != backward.inputs.causal) return false;
     if (mask != nullptr && mask->attributes.Get(attribute::kFill) != 0) return false;
     if ((scale == nullptr ? 1 : scale->attributes.Get(attribute::kFactor)) != backward.inputs.scale) return false;
-    const std::vector<int>& readers = readers_[path.value];
+    const StepNumbers& readers = readers_[path.value];
     if (readers.size() != 2 || IsAskedFor(path.value)) return false;
     const bool query_first = IsProduct(readers[0], false, false);
     const int by_query = readers[query_first ? 0 : 1];
@@ -246,7 +249,7 @@ class Finder {
 
   const Program& program_;
   const int64_t largest_head_;
-  IdVector<ValueId, std::vector<int>> readers_;
+  IdVector<ValueId, StepNumbers> readers_;
   IdVector<ValueId, int> writer_;
   std::set<ValueId> asked_for_;  // Updates, the loss and metrics.
 };

@@ -7,6 +7,9 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
 #include "base/layer_names/layer_names.h"
 #include "base/match/match.h"
 #include "ir/graph/ops/ops.h"
@@ -37,10 +40,10 @@ class Readers {
                        [&](int reader) { return steps.count(reader) > 0; });
   }
   bool Nobody(ValueId value) const { return readers_[value].empty(); }
-  bool OnlyOnce(ValueId value, int step) const { return readers_[value] == std::vector<int>{step}; }
+  bool OnlyOnce(ValueId value, int step) const { return readers_[value].size() == 1 && readers_[value][0] == step; }
 
  private:
-  IdVector<ValueId, std::vector<int>> readers_;
+  IdVector<ValueId, absl::InlinedVector<int, 4>> readers_;
 };
 
 class Fuser {
@@ -172,15 +175,15 @@ class Fuser {
   }
 
   // A part is a layer, by its numbers, and in the update a parameter.
-  std::pair<std::vector<int64_t>, std::string> PartOf(const Step& step) const {
+  std::pair<std::vector<int64_t>, absl::string_view> PartOf(const Step& step) const {
     if (step.phase != Phase::kUpdate) return {LayerNameOf(step.name).numbers, ""};
-    std::string name = step.name;
-    while (parameters_.count(name) == 0) {
+    absl::string_view name = step.name;
+    while (!parameters_.contains(name)) {
       const size_t dot = name.rfind('.');
-      if (dot == std::string::npos) return {LayerNameOf(step.name).numbers, ""};
-      name.resize(dot);
+      if (dot == absl::string_view::npos) return {LayerNameOf(step.name).numbers, ""};
+      name = name.substr(0, dot);
     }
-    return {{}, std::move(name)};
+    return {{}, name};
   }
 
   // A piece of the last attention.
@@ -282,8 +285,8 @@ class Fuser {
   const Program& program_;
   Readers readers_;
   RuleTable rules_;
-  absl::flat_hash_map<const Rule*, bool> has_spans_;  // Whether each input has one.
-  std::set<std::string> parameters_;                  // Their names.
+  absl::flat_hash_map<const Rule*, bool> has_spans_;   // Whether each input has one.
+  absl::flat_hash_set<absl::string_view> parameters_;  // Their names.
   Fusion fusion_;
   std::vector<int> loop_;                        // The loop that is being filled.
   std::vector<int> behind_loop_;                 // Glances at its values and copies of them, until it is complete.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/inlined_vector.h"
 #include "base/layer_names/layer_names.h"
 #include "base/match/match.h"
 #include "ir/graph/ops/kernel_call.h"
@@ -442,15 +443,18 @@ class StoragePlanner {
   std::vector<Family> FamiliesOf(const std::vector<BufferRequest>& requests, const std::vector<Bucket>& buckets) const {
     using Member = std::pair<std::vector<int64_t>, ValueId>;
     std::map<std::vector<std::tuple<std::string, Bytes, Phase>>, std::vector<Member>> by_place;
-    std::map<ValueId, Bytes> sizes;
+    IdVector<ValueId, Bytes> sizes(program_.values.size());
     for (const BufferRequest& request : requests) sizes[request.value] = request.size;
     const auto add = [&](const Bucket& bucket) {
+      LayerName first = LayerNameOf(program_.value(bucket.front()).name);
+      if (first.numbers.empty()) return;
       std::vector<std::tuple<std::string, Bytes, Phase>> places;
       for (const ValueId value : bucket) {
-        places.emplace_back(LayerNameOf(program_.value(value).name).place, sizes.at(value), LastPhase(value));
+        std::string place =
+            value == bucket.front() ? std::move(first.place) : LayerNameOf(program_.value(value).name).place;
+        places.emplace_back(std::move(place), sizes[value], LastPhase(value));
       }
-      LayerName name = LayerNameOf(program_.value(bucket.front()).name);
-      if (!name.numbers.empty()) by_place[std::move(places)].emplace_back(std::move(name.numbers), bucket.front());
+      by_place[std::move(places)].emplace_back(std::move(first.numbers), bucket.front());
     };
     for (const BufferRequest& request : requests) {
       if (!bucketed_.contains(request.value)) add({request.value});
@@ -490,7 +494,7 @@ class StoragePlanner {
   const Fusion& fusion_;
   const std::vector<CopyHold> copies_;
   RuleTable rules_;
-  IdVector<ValueId, std::vector<Reading>> readings_;
+  IdVector<ValueId, absl::InlinedVector<Reading, 2>> readings_;
   IdVector<ValueId, std::vector<ValueId>> classes_;
   ValueSet permanent_;  // Inputs, parameters, states, constants: only their update may overwrite them.
   ValueSet inputs_;

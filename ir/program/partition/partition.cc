@@ -112,22 +112,26 @@ class Partitioner {
     if (DefinitionOf(op).rank_use == RankUse::kOthers) return AddManual(op);
     const OpPlan& op_plan = plan_.ops[op.id];
     const Rule& rule = rules_.Of(graph_, op);
-    CLEAVE_ASSIGN_OR_RETURN(const Strategy strategy, StrategyOf(op, rule));
     Compute compute{
-        .op = op.id, .kind = op.kind, .attributes = op.attributes, .inputs = {}, .output = {}, .strategy = strategy};
+        .op = op.id, .kind = op.kind, .attributes = op.attributes, .inputs = {}, .output = {}, .strategy = {}};
+    CLEAVE_ASSIGN_OR_RETURN(compute.strategy, StrategyOf(op, rule));
+    compute.inputs.reserve(op.inputs.size());
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Demand demand{.phase = phase, .line = op.line, .reader = op.name, .wants = " reads", .stage = stage};
       CLEAVE_ASSIGN_OR_RETURN(const ValueId input,
-                              Request(op.inputs[i], InputLayout(strategy, rule, static_cast<int>(i)), demand));
+                              Request(op.inputs[i], InputLayout(compute.strategy, rule, static_cast<int>(i)), demand));
       compute.inputs.push_back(input);
     }
     const bool is_first = made_[op.id].empty();
-    const std::string name = is_first ? op.name : names_.Take(absl::StrCat(op.name, ".again"));
-    ValueId made = program_.values.push_back(
-        {.name = name, .type = op.type, .layout = OutputLayout(strategy, rule), .origin = op.id, .stage = stage});
+    std::string name = is_first ? op.name : names_.Take(absl::StrCat(op.name, ".again"));
+    ValueId made = program_.values.push_back({.name = name,
+                                              .type = op.type,
+                                              .layout = OutputLayout(compute.strategy, rule),
+                                              .origin = op.id,
+                                              .stage = stage});
     if (is_first) computed_[op.id] = made;
     compute.output = made;
-    program_.steps.push_back({.action = std::move(compute), .name = name, .phase = phase, .line = op.line});
+    program_.steps.push_back({.action = std::move(compute), .name = std::move(name), .phase = phase, .line = op.line});
     std::vector<Made> earlier = std::exchange(made_[op.id], {{.value = made, .phase = phase}});
     if (op_plan.output.has_value()) {
       const Demand demand{.phase = phase, .line = op.line, .reader = "the plan asks for", .stage = stage};
@@ -161,8 +165,8 @@ class Partitioner {
 
   // The sum over the micro-batches, where `made`, the op's value, is a part of it.
   void AddSumOverTime(const Op& op, ValueId made, Phase phase) {
+    if (!IsPartOfSum(program_.value(made).layout)) return;
     const Value part = program_.value(made);
-    if (!IsPartOfSum(part.layout)) return;
     Layout whole = part.layout;
     const Reduction reduction = whole.partial.back().reduction;
     whole.partial.pop_back();
@@ -323,7 +327,7 @@ class Partitioner {
 
   absl::StatusOr<Source> Cheapest(OpId op, const Layout& layout, const Demand& demand) {
     std::optional<Source> best;
-    absl::Status refusal = absl::InternalError(absl::StrCat("`", graph_.op(op).name, "` is read before it is made"));
+    absl::Status refusal;
     for (const Made& made : made_[op]) {
       if (!Exists(op, made, demand)) continue;
       const Value& value = program_.value(made.value);
@@ -335,8 +339,9 @@ class Partitioner {
         best = Source{.made = made, .way = *std::move(way)};
       }
     }
-    if (!best.has_value()) return refusal;
-    return *std::move(best);
+    if (best.has_value()) return *std::move(best);
+    if (!refusal.ok()) return refusal;
+    return absl::InternalError(absl::StrCat("`", graph_.op(op).name, "` is read before it is made"));
   }
 
   // Sends the value from the stage where it is made to that of the reader, in the layout from which the wanted one is
