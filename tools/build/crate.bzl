@@ -67,6 +67,13 @@ def _level():
         return "-O2"
     return "-O1"
 
+# What is freed says how large it is, which the allocator would otherwise look up, and no header asserts anything: the
+# compiler checks by CLEAVE_CHECK. Sanitizers want all of this.
+QUICK = select({
+    "//third_party/jemalloc:sanitized": [],
+    "//conditions:default": ["-DNDEBUG", "-fomit-frame-pointer", "-fsized-deallocation"],
+})
+
 def _flags(level):
     """Those of a target of this package that is optimized at `level`."""
 
@@ -106,7 +113,7 @@ def crate_library(
         hdrs = hdrs,
         textual_hdrs = textual_hdrs + (sources if len(sources) > 1 else []),
         deps = deps + (precompiled.deps if copts == None else []),
-        copts = flags + precompiled.copts if copts == None else copts,
+        copts = flags + QUICK + precompiled.copts if copts == None else copts,
         **kwargs
     )
 
@@ -125,7 +132,7 @@ def crate_binary(name, srcs, deps = [], **kwargs):
         name = name,
         srcs = _headers(srcs) + _by_choice(sources, _units(name, sources)),
         deps = deps + precompiled.deps + ([":%s_files" % name] if len(sources) > 1 else []),
-        copts = flags + precompiled.copts,
+        copts = flags + QUICK + precompiled.copts,
         **kwargs
     )
 
@@ -157,6 +164,6 @@ def crate_test(name, srcs = None, exclude = [], deps = [], **kwargs):
             "//third_party/googletest:gtest_main",
             "//third_party/jemalloc",
         ],
-        copts = flags + precompiled.copts,
+        copts = flags + QUICK + precompiled.copts,
         **kwargs
     )
