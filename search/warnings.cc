@@ -48,8 +48,8 @@ bool NothingCanBeCut(const GraphFacts& facts) {
 
 // The bytes that a rank sends to make a value of `layout` whole: its share of an all-gather, or of an all-reduce.
 Bytes GatheredBytes(const ir::TensorType& type, const ir::Layout& layout, const ir::Mesh& mesh) {
-  std::vector<ir::AxisId> cutting;
-  for (const std::vector<ir::AxisId>& axes : layout.dimensions) cutting.insert(cutting.end(), axes.begin(), axes.end());
+  ir::AxisList cutting;
+  for (const ir::AxisList& axes : layout.dimensions) cutting.insert(cutting.end(), axes.begin(), axes.end());
   const int64_t pieces = mesh.Size(cutting);
   const int64_t parts = mesh.Size(layout.PartialAxes());
   const int64_t bytes = type.bytes().value();
@@ -121,7 +121,7 @@ void WarnOfIdleRanks(const GraphFacts& facts, const ir::Plan& plan, const OpDema
       whole.push_back(op.id);
     }
     if (IsLopsided(facts.rule(op.id), strategy, plan.mesh)) lopsided.push_back(op.id);
-    for (const std::vector<ir::AxisId>& axes : strategy.cuts) used.insert(axes.begin(), axes.end());
+    for (const ir::AxisList& axes : strategy.cuts) used.insert(axes.begin(), axes.end());
   }
   for (const auto& [defined, ops] : without_rule) WarnOfNoRule(facts, plan, defined, ops, diagnostics);
   if (!whole.empty()) {
@@ -139,7 +139,7 @@ void WarnOfIdleRanks(const GraphFacts& facts, const ir::Plan& plan, const OpDema
     warning.notes.push_back("a dimension is cut into more pieces than it has elements, so some are empty");
     diagnostics.Add(std::move(warning));
   }
-  const int64_t working = plan.mesh.Size(std::vector<ir::AxisId>(used.begin(), used.end()));
+  const int64_t working = plan.mesh.Size(ir::AxisList(used.begin(), used.end()));
   if (working < ranks && plan.search.algorithm != "replicate") {
     const bool pinned = !demands.empty();
     std::vector<std::string> idle;

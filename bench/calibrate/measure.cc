@@ -157,8 +157,8 @@ Seconds PredictedProduct(const search::Cluster& cluster, const MeasuredProduct& 
 }
 
 // The innermost axes of the mesh that make groups of `ranks`.
-std::vector<ir::AxisId> InnermostAxes(const ir::Mesh& mesh, int64_t ranks) {
-  std::vector<ir::AxisId> axes = mesh.AxisIds();
+ir::AxisList InnermostAxes(const ir::Mesh& mesh, int64_t ranks) {
+  ir::AxisList axes = mesh.AxisIds();
   while (mesh.Size(axes) > ranks) axes.erase(axes.begin());
   return axes;
 }

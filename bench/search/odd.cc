@@ -33,13 +33,13 @@ Division DivisionOf(const ir::Graph& graph, const ir::Plan& plan) {
     const ir::OpDefinition& definition = ir::DefinitionOf(op);
     if (op.phase != ir::Phase::kForward || definition.op_class != ir::OpClass::kProduct) continue;
     const ir::Strategy& strategy = plan.ops[op.id].strategy;
-    for (const std::vector<ir::AxisId>& axes : strategy.cuts) used.insert(axes.begin(), axes.end());
+    for (const ir::AxisList& axes : strategy.cuts) used.insert(axes.begin(), axes.end());
     const double flops =
         static_cast<double>(definition.flops(ir::InputTypes(graph, op), op.type, op.attributes).value());
     work += flops;
     largest += flops * LargestShare(ir::RuleOf(graph, op), strategy, plan.mesh);
   }
-  return {.ranks = plan.mesh.Size(std::vector<ir::AxisId>(used.begin(), used.end())),
+  return {.ranks = plan.mesh.Size(ir::AxisList(used.begin(), used.end())),
           .evenness = work / (largest * plan.mesh.rank_count())};
 }
 

@@ -200,7 +200,7 @@ class CollectiveEmitter {
   std::string Cut(ir::ValueId value, int d) {
     const ir::Value& info = emission_.value(value);
     const int64_t elements = info.type.shape[static_cast<size_t>(d)];
-    const std::vector<ir::AxisId>& axes = info.layout.dimensions[static_cast<size_t>(d)];
+    const ir::AxisList& axes = info.layout.dimensions[static_cast<size_t>(d)];
     const ir::Mesh& mesh = emission_.program.mesh;
     const int64_t members = mesh.Size(collective_.axes);
     const int64_t pieces = mesh.Size(axes);
@@ -209,8 +209,7 @@ class CollectiveEmitter {
       // one size.
       return absl::StrCat("{", d, ", PieceSizes(", elements / (pieces / members), ", ", members, ")}");
     }
-    const std::vector<ir::AxisId> outer(axes.begin(),
-                                        axes.end() - static_cast<std::ptrdiff_t>(collective_.axes.size()));
+    const ir::AxisList outer(axes.begin(), axes.end() - static_cast<std::ptrdiff_t>(collective_.axes.size()));
     const std::string index = emission_.sizes.IndexText(outer);
     const bool sum = index.find('+') != std::string::npos;
     return absl::StrCat("{", d, ", PieceSizes(", elements, ", ", pieces, ", ", sum ? "(" : "", index, sum ? ")" : "",
@@ -234,11 +233,11 @@ class CollectiveEmitter {
   std::string AxisLists(ir::Layout layout) const {
     if (emission_.program.time.has_value()) layout = ir::WithoutTime(std::move(layout), *emission_.program.time);
     std::vector<std::string> lists;
-    for (const std::vector<ir::AxisId>& axes : layout.dimensions) lists.push_back(AxisList(axes));
+    for (const ir::AxisList& axes : layout.dimensions) lists.push_back(AxisList(axes));
     return absl::StrCat("{", absl::StrJoin(lists, ", "), "}");
   }
 
-  static std::string AxisList(const std::vector<ir::AxisId>& axes) {
+  static std::string AxisList(const ir::AxisList& axes) {
     return absl::StrCat(
         "{", absl::StrJoin(axes, ", ", [](std::string* out, ir::AxisId axis) { absl::StrAppend(out, axis.value()); }),
         "}");

@@ -38,7 +38,7 @@ std::string SectionOf(const std::string& name) {
 
 }  // namespace
 
-const std::string& Emission::Group(const std::vector<ir::AxisId>& axes) {
+const std::string& Emission::Group(const ir::AxisList& axes) {
   const auto found = groups.find(axes);
   if (found != groups.end()) return found->second;
   std::string name = "group";

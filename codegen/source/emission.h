@@ -46,10 +46,10 @@ struct Emission {
   Identifiers& identifiers;
   Sizes& sizes;
   RankNumbers& rank_numbers;
-  SourceWriter& kernels;                                  // The text above the program's struct.
-  std::map<std::string, std::string> kernel_names = {};   // Of the kernels written so far, by their text without it.
-  std::map<std::vector<ir::AxisId>, std::string> groups;  // The groups used so far and their names.
-  std::map<int, Lane> lanes = {};                         // Of a pipeline, by LaneOf (ir/program/program.h).
+  SourceWriter& kernels;                                 // The text above the program's struct.
+  std::map<std::string, std::string> kernel_names = {};  // Of the kernels written so far, by their text without it.
+  std::map<ir::AxisList, std::string> groups;            // The groups used so far and their names.
+  std::map<int, Lane> lanes = {};                        // Of a pipeline, by LaneOf (ir/program/program.h).
   std::map<int, std::string> buckets = {};  // The merged collectives so far whose tensors lie in one piece; its name.
   std::map<ir::ValueId, std::string> step_number_places = {};
   ElementFunctions element_functions = {};  // The ones that the program calls; they are written above its kernels.
@@ -93,7 +93,7 @@ struct Emission {
   std::string LookNumber(int step) const;
 
   // The Group of the ranks that differ on `axes`: "group_m0_m1".
-  const std::string& Group(const std::vector<ir::AxisId>& axes);
+  const std::string& Group(const ir::AxisList& axes);
 
   // That for messages from one stage to another; the same for all with one lane.
   Lane& LaneBetween(int from, int to);

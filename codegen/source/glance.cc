@@ -29,7 +29,7 @@ absl::string_view MethodOf(ir::LookKind kind, bool is_manual) {
 
 // "{m0, 2, Reduction::kSum}": which part of the value the rank holds, of how many.
 std::string PartText(Emission& emission, const ir::Layout& layout) {
-  const std::vector<ir::AxisId> axes = layout.PartialAxes();
+  const ir::AxisList axes = layout.PartialAxes();
   for (const ir::PartialAxis& axis : layout.partial) {
     CLEAVE_CHECK(axis.reduction == layout.partial.front().reduction) << "parts of two reductions";
   }

@@ -75,9 +75,7 @@ class CallWriter {
     return product;
   }
 
-  const std::vector<ir::AxisId>& AxesOf(int factor) const {
-    return compute_.strategy.cuts[static_cast<size_t>(factor)];
-  }
+  const ir::AxisList& AxesOf(int factor) const { return compute_.strategy.cuts[static_cast<size_t>(factor)]; }
 
   std::string Text(const ir::CallArgument& argument) {
     return Match(argument, [this](const auto& of_kind) { return TextOf(of_kind); });

@@ -819,7 +819,7 @@ class ProgramWriter {
     writer.Gap();
     writer.Comment("The ranks that differ from this one only on the named axes.");
     std::vector<SourceWriter::Commented> rows;
-    const auto add = [&](const std::string& name, const std::vector<ir::AxisId>& axes, const std::string& arguments) {
+    const auto add = [&](const std::string& name, const ir::AxisList& axes, const std::string& arguments) {
       const std::string list =
           absl::StrJoin(axes, ", ", [](std::string* out, ir::AxisId axis) { absl::StrAppend(out, axis.value()); });
       std::string comment;

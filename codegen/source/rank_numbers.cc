@@ -60,11 +60,11 @@ std::optional<std::string> RankNumbers::Formula(absl::Span<const int64_t> by_ran
 
 // Affine in the rank, or in its index on some neighbouring mesh axes; the longest such run is tried first.
 std::optional<std::string> RankNumbers::OfMeshAxes(absl::Span<const int64_t> by_rank) {
-  const std::vector<ir::AxisId> all = mesh_.AxisIds();
+  const ir::AxisList all = mesh_.AxisIds();
   for (size_t length = all.size(); length > 0; --length) {
     for (size_t first = 0; first + length <= all.size(); ++first) {
-      const std::vector<ir::AxisId> axes(all.begin() + static_cast<std::ptrdiff_t>(first),
-                                         all.begin() + static_cast<std::ptrdiff_t>(first + length));
+      const ir::AxisList axes(all.begin() + static_cast<std::ptrdiff_t>(first),
+                              all.begin() + static_cast<std::ptrdiff_t>(first + length));
       if (mesh_.Size(axes) == 1) continue;
       // The first rank with index 1 gives the factor. After that every rank has to agree.
       int at_one = 0;

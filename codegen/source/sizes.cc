@@ -41,13 +41,13 @@ Sizes::Sizes(const ir::Program& program, std::optional<int> rank, Identifiers& i
   for (const ir::MeshAxis& axis : program.mesh.axes()) axis_names_.push_back(identifiers.Unique(axis.name));
 }
 
-bool Sizes::DependsOnTime(const std::vector<ir::AxisId>& axes) const {
+bool Sizes::DependsOnTime(const ir::AxisList& axes) const {
   return std::any_of(axes.begin(), axes.end(), [&](ir::AxisId axis) { return axis == program_.time; });
 }
 
-bool Sizes::IsFolded(const std::vector<ir::AxisId>& axes) const { return rank_.has_value() && !DependsOnTime(axes); }
+bool Sizes::IsFolded(const ir::AxisList& axes) const { return rank_.has_value() && !DependsOnTime(axes); }
 
-int64_t Sizes::FoldedIndex(const std::vector<ir::AxisId>& axes) const {
+int64_t Sizes::FoldedIndex(const ir::AxisList& axes) const {
   return program_.mesh.Index(ir::AtMoment(program_, *rank_), axes);
 }
 
@@ -55,7 +55,7 @@ int64_t Sizes::Whole(ir::ValueId value, int d) const {
   return program_.value(value).type.shape[static_cast<size_t>(d)];
 }
 
-const std::vector<ir::AxisId>& Sizes::Axes(ir::ValueId value, int d) const {
+const ir::AxisList& Sizes::Axes(ir::ValueId value, int d) const {
   return program_.value(value).layout.dimensions[static_cast<size_t>(d)];
 }
 
@@ -80,11 +80,11 @@ std::string Sizes::RangeText(ir::ValueId value, int d) {
   return absl::StrCat("{", begin, ", ", Size(value, d).Text(), "}");
 }
 
-ir::Piece Sizes::FoldedWindow(const ir::Window& window, const std::vector<ir::AxisId>& axes) const {
+ir::Piece Sizes::FoldedWindow(const ir::Window& window, const ir::AxisList& axes) const {
   return window.Of(ir::PieceOf(window.outer, program_.mesh.Size(axes), FoldedIndex(axes)));
 }
 
-SizeProduct Sizes::PieceSize(int64_t elements, const std::vector<ir::AxisId>& axes) {
+SizeProduct Sizes::PieceSize(int64_t elements, const ir::AxisList& axes) {
   if (axes.empty()) return SizeProduct(elements);
   const int64_t pieces = program_.mesh.Size(axes);
   if (IsFolded(axes)) return SizeProduct(ir::PieceOf(elements, pieces, FoldedIndex(axes)).size);
@@ -94,14 +94,14 @@ SizeProduct Sizes::PieceSize(int64_t elements, const std::vector<ir::AxisId>& ax
   return SizeProduct::Symbol(absl::StrCat("k", elements, "By", pieces), elements / pieces);
 }
 
-std::string Sizes::PieceBegin(int64_t elements, const std::vector<ir::AxisId>& axes) {
+std::string Sizes::PieceBegin(int64_t elements, const ir::AxisList& axes) {
   if (axes.empty()) return "0";
   const int64_t pieces = program_.mesh.Size(axes);
   if (IsFolded(axes)) return absl::StrCat(ir::PieceOf(elements, pieces, FoldedIndex(axes)).begin);
   return absl::StrCat(PieceName(elements, axes), ".begin");
 }
 
-const std::string& Sizes::PieceName(int64_t elements, const std::vector<ir::AxisId>& axes) {
+const std::string& Sizes::PieceName(int64_t elements, const ir::AxisList& axes) {
   const auto key = std::make_pair(elements, axes);
   const auto found = piece_names_.find(key);
   if (found != piece_names_.end()) return found->second;
@@ -120,7 +120,7 @@ std::string WindowText(const ir::Window& window) {
                       ", ", window.first, ", ", window.last, "}");
 }
 
-const std::string& Sizes::WindowName(const ir::Window& window, const std::vector<ir::AxisId>& axes) {
+const std::string& Sizes::WindowName(const ir::Window& window, const ir::AxisList& axes) {
   const std::string& piece = PieceName(window.outer, axes);
   const std::string value = absl::StrCat(WindowText(window), ".Of(", piece, ")");
   const auto found = window_names_.find(value);
@@ -132,7 +132,7 @@ const std::string& Sizes::WindowName(const ir::Window& window, const std::vector
   return window_names_[value] = name;
 }
 
-std::string Sizes::IndexText(const std::vector<ir::AxisId>& axes) {
+std::string Sizes::IndexText(const ir::AxisList& axes) {
   if (IsFolded(axes)) return absl::StrCat(FoldedIndex(axes));
   std::string text;
   for (const ir::AxisId axis : axes) {
@@ -204,7 +204,7 @@ std::string Sizes::AxesText(ir::ValueId value) const {
   std::vector<std::string> lists;
   size_t cut = 0;  // Dimensions up to the last one that is cut.
   for (int d = 0; d < program_.value(value).type.rank(); ++d) {
-    const std::vector<ir::AxisId>& axes = Axes(value, d);
+    const ir::AxisList& axes = Axes(value, d);
     const auto number = [](std::string* out, ir::AxisId axis) { absl::StrAppend(out, axis.value()); };
     lists.push_back(absl::StrCat("{", absl::StrJoin(axes, ", ", number), "}"));
     if (!axes.empty()) cut = lists.size();

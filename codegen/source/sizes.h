@@ -70,8 +70,8 @@ class Sizes {
   std::string RangeText(ir::ValueId value, int d);
 
   // The same for `elements` cut by `axes`, major first.
-  SizeProduct PieceSize(int64_t elements, const std::vector<ir::AxisId>& axes);
-  std::string PieceBegin(int64_t elements, const std::vector<ir::AxisId>& axes);
+  SizeProduct PieceSize(int64_t elements, const ir::AxisList& axes);
+  std::string PieceBegin(int64_t elements, const ir::AxisList& axes);
 
   // Whether all ranks hold local pieces of the same size.
   bool IsEven(ir::ValueId value) const;
@@ -87,7 +87,7 @@ class Sizes {
   std::string AxesText(ir::ValueId value) const;             // Its axes: "{{0}}", "{{}, {0, 1}}"
 
   // The rank's row-major index on the axes: "m0 * 2 + m1".
-  std::string IndexText(const std::vector<ir::AxisId>& axes);
+  std::string IndexText(const ir::AxisList& axes);
 
   // The name of an axis's coordinate.
   const std::string& AxisName(ir::AxisId axis) const { return axis_names_[static_cast<size_t>(axis.value())]; }
@@ -110,24 +110,24 @@ class Sizes {
   std::optional<int> rank() const { return rank_; }
 
  private:
-  bool DependsOnTime(const std::vector<ir::AxisId>& axes) const;
+  bool DependsOnTime(const ir::AxisList& axes) const;
   // Whether what these axes cut is a number.
-  bool IsFolded(const std::vector<ir::AxisId>& axes) const;
+  bool IsFolded(const ir::AxisList& axes) const;
   // The rank's index on the axes. REQUIRES: IsFolded.
-  int64_t FoldedIndex(const std::vector<ir::AxisId>& axes) const;
+  int64_t FoldedIndex(const ir::AxisList& axes) const;
   int64_t Whole(ir::ValueId value, int d) const;
-  const std::vector<ir::AxisId>& Axes(ir::ValueId value, int d) const;
-  const std::string& PieceName(int64_t elements, const std::vector<ir::AxisId>& axes);
-  const std::string& WindowName(const ir::Window& window, const std::vector<ir::AxisId>& axes);
+  const ir::AxisList& Axes(ir::ValueId value, int d) const;
+  const std::string& PieceName(int64_t elements, const ir::AxisList& axes);
+  const std::string& WindowName(const ir::Window& window, const ir::AxisList& axes);
   // The part of a dimension that the rank reads. REQUIRES: folded().
-  ir::Piece FoldedWindow(const ir::Window& window, const std::vector<ir::AxisId>& axes) const;
+  ir::Piece FoldedWindow(const ir::Window& window, const ir::AxisList& axes) const;
 
   const ir::Program& program_;
   std::optional<int> rank_;
   Identifiers& identifiers_;
   std::vector<std::string> axis_names_;
   std::set<std::pair<int64_t, int64_t>> constants_;  // Elements, number of pieces.
-  std::map<std::pair<int64_t, std::vector<ir::AxisId>>, std::string> piece_names_;
+  std::map<std::pair<int64_t, ir::AxisList>, std::string> piece_names_;
   std::map<std::string, std::string> window_names_;  // By the initializer.
   std::vector<PieceDeclaration> pieces_;
   std::set<ir::AxisId> used_axes_;

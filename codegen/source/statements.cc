@@ -16,7 +16,7 @@
 namespace cleave::codegen {
 namespace {
 
-std::string AxesText(const std::vector<ir::AxisId>& axes) {
+std::string AxesText(const ir::AxisList& axes) {
   return absl::StrJoin(axes, ",", [](std::string* out, ir::AxisId axis) { absl::StrAppend(out, axis.value()); });
 }
 
@@ -110,7 +110,7 @@ class StatementBuilder {
     } else {
       Add(ir::AttributesText(attributes));
     }
-    for (const std::vector<ir::AxisId>& cut : compute.strategy.cuts) Add(absl::StrCat("cut", AxesText(cut)));
+    for (const ir::AxisList& cut : compute.strategy.cuts) Add(absl::StrCat("cut", AxesText(cut)));
     for (const ir::ValueId input : compute.inputs) AddValue(input);
     AddValue(compute.output);
     Add(static_cast<int64_t>(emission_.fusion.inside.contains(compute.output)));

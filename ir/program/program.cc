@@ -59,7 +59,7 @@ int64_t CountedElements(const Program& program, const Collective& collective, co
 // Which piece of each dimension a rank holds. Pieces without elements are told apart too.
 std::vector<int64_t> PieceIndices(const Mesh& mesh, const Layout& layout, int rank) {
   std::vector<int64_t> indices;
-  for (const std::vector<AxisId>& axes : layout.dimensions) indices.push_back(mesh.Index(rank, axes));
+  for (const AxisList& axes : layout.dimensions) indices.push_back(mesh.Index(rank, axes));
   return indices;
 }
 
@@ -178,7 +178,7 @@ int AtMoment(const Program& program, int rank, int64_t moment) {
 }
 
 bool IsSumOverTime(const Program& program, const Collective& collective) {
-  return program.time.has_value() && collective.axes == std::vector<AxisId>{*program.time};
+  return program.time.has_value() && collective.axes == AxisList{*program.time};
 }
 
 const Collective* CommunicationOf(const Program& program, const Step& step) {

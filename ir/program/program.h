@@ -104,8 +104,7 @@ struct Messages {
 //                   One-dimensional local tensors are sent in parts between any ranks. `axes` are all of the mesh.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
-  std::vector<AxisId>
-      axes;  // In the order of the layout, which numbers the group's members; mesh order for all_reduce.
+  AxisList axes;  // In the order of the layout, which numbers the group's members; mesh order for all_reduce.
   Reduction reduction = Reduction::kSum;
   // Several only after all_reduces, reduce_scatters or all_gathers were merged; all of one element type.
   std::vector<Transfer> transfers;

@@ -23,7 +23,7 @@ struct OneCollective {
 };
 
 OneCollective Make(CollectiveKind kind, const Mesh& mesh, const Shape& shape, absl::string_view from,
-                   absl::string_view to, std::vector<AxisId> axes) {
+                   absl::string_view to, AxisList axes) {
   OneCollective one;
   one.program.mesh = mesh;
   const TensorType type{DType::kF32, shape};
@@ -52,7 +52,7 @@ TEST(ProgramTest, KindNames) {
 
 TEST(ProgramTest, BytesOfCollectives) {
   const Mesh mesh = *Mesh::Create({{.name = "m0", .size = 4}});
-  const std::vector<AxisId> m0 = {AxisId(0)};
+  const AxisList m0 = {AxisId(0)};
   const auto reduce = Make(CollectiveKind::kAllReduce, mesh, {8, 4}, "[-, -] partial(m0: sum)", "[-, -]", m0);
   EXPECT_EQ(CollectiveBytes(reduce.program, reduce.collective()), Bytes(128));
   EXPECT_DOUBLE_EQ(SentBytes(reduce.program, reduce.collective()), 192);
@@ -73,7 +73,7 @@ TEST(ProgramTest, PermutePartnersFitTogether) {
     Mesh mesh;
     Shape shape;
     std::string from, to;
-    std::vector<AxisId> axes;
+    AxisList axes;
   };
   const Mesh cube = Mesh::OfDevices(8);
   const Mesh mixed = *Mesh::Create({{.name = "m0", .size = 2}, {.name = "m1", .size = 4}, {.name = "m2", .size = 2}});

@@ -30,7 +30,7 @@ class Redistributions : public testing::Test {
     program_.steps.push_back({.action = std::move(collective), .name = name, .phase = phase, .line = 3});
   }
 
-  static Layout Cut(std::vector<AxisId> rows, std::vector<PartialAxis> partial = {}) {
+  static Layout Cut(AxisList rows, std::vector<PartialAxis> partial = {}) {
     return {.dimensions = {std::move(rows), {}}, .partial = std::move(partial)};
   }
 

@@ -115,14 +115,14 @@ class Writer {
   }
 
   // The members of the rank's group at the moment of the first micro-batch, as ranks; of a sum over time, itself.
-  std::vector<int> RanksOf(const std::vector<AxisId>& axes) const {
-    if (program_.time.has_value() && axes == std::vector<AxisId>{*program_.time}) return {rank_};
+  std::vector<int> RanksOf(const AxisList& axes) const {
+    if (program_.time.has_value() && axes == AxisList{*program_.time}) return {rank_};
     std::vector<int> ranks = program_.mesh.Group(AtMoment(program_, rank_), axes);
     for (int& rank : ranks) rank /= static_cast<int>(MicroBatches(program_));
     return ranks;
   }
 
-  std::string AxisNames(const std::vector<AxisId>& axes) const {
+  std::string AxisNames(const AxisList& axes) const {
     return absl::StrJoin(axes, " ", [&](std::string* out, AxisId axis) { out->append(program_.mesh.axis(axis).name); });
   }
 
@@ -189,7 +189,7 @@ class Writer {
     }
     absl::StrAppend(&text, " cuts(",
                     absl::StrJoin(compute.strategy.cuts, ", ",
-                                  [&](std::string* out, const std::vector<AxisId>& axes) {
+                                  [&](std::string* out, const AxisList& axes) {
                                     out->append(axes.empty() ? "_" : AxisNames(axes));
                                   }),
                     ")");
@@ -382,8 +382,8 @@ class Parser {
   }
 
   // Names of axes up to the next `,` or `)`.
-  absl::StatusOr<std::vector<AxisId>> Axes() {
-    std::vector<AxisId> axes;
+  absl::StatusOr<AxisList> Axes() {
+    AxisList axes;
     while (reader_.NextIsWord()) {
       CLEAVE_ASSIGN_OR_RETURN(const AxisId axis, Axis());
       axes.push_back(axis);
@@ -509,7 +509,7 @@ class Parser {
     CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
     if (!reader_.Take(")")) {
       do {
-        std::vector<AxisId> axes;
+        AxisList axes;
         if (!reader_.Take("_")) {
           CLEAVE_ASSIGN_OR_RETURN(axes, Axes());
         }

@@ -101,7 +101,7 @@ class RandomPlanner {
     return layout;
   }
 
-  std::vector<AxisId> Shuffled(std::vector<AxisId> axes) {
+  AxisList Shuffled(AxisList axes) {
     std::shuffle(axes.begin(), axes.end(), random_);
     return axes;
   }

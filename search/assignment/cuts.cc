@@ -7,7 +7,7 @@ namespace cleave::search {
 
 ir::Strategy Without(const ir::Strategy& strategy, ir::AxisId axis) {
   ir::Strategy result = strategy;
-  for (std::vector<ir::AxisId>& axes : result.cuts) axes.erase(std::remove(axes.begin(), axes.end(), axis), axes.end());
+  for (ir::AxisList& axes : result.cuts) axes.erase(std::remove(axes.begin(), axes.end(), axis), axes.end());
   result.passes.erase(std::remove_if(result.passes.begin(), result.passes.end(),
                                      [&](const ir::PassThrough& pass) { return pass.axis == axis; }),
                       result.passes.end());
@@ -15,10 +15,10 @@ ir::Strategy Without(const ir::Strategy& strategy, ir::AxisId axis) {
 }
 
 std::optional<ir::Strategy> WithFactorCut(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh,
-                                          int factor, ir::AxisId axis, const std::vector<ir::AxisId>& order) {
+                                          int factor, ir::AxisId axis, const ir::AxisList& order) {
   if (rule.factors[static_cast<size_t>(factor)].kind == ir::FactorKind::kWhole) return std::nullopt;
   ir::Strategy result = strategy;
-  std::vector<ir::AxisId>& axes = result.cuts[static_cast<size_t>(factor)];
+  ir::AxisList& axes = result.cuts[static_cast<size_t>(factor)];
   const auto own = std::find(order.begin(), order.end(), axis);
   const auto place = std::find_if(axes.begin(), axes.end(), [&](ir::AxisId other) {
     return own != order.end() && std::find(own, order.end(), other) != order.end();
@@ -30,7 +30,7 @@ std::optional<ir::Strategy> WithFactorCut(const ir::Strategy& strategy, const ir
 
 std::optional<ir::Strategy> WithDimensionCut(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh,
                                              const std::vector<ir::FactorList>& dimensions, size_t dimension,
-                                             ir::AxisId axis, const std::vector<ir::AxisId>& order) {
+                                             ir::AxisId axis, const ir::AxisList& order) {
   for (int factor : dimensions[dimension]) {
     const int64_t pieces = mesh.Size(strategy.cuts[static_cast<size_t>(factor)]);
     const bool exhausted = pieces >= rule.factors[static_cast<size_t>(factor)].size;
@@ -42,7 +42,7 @@ std::optional<ir::Strategy> WithDimensionCut(const ir::Strategy& strategy, const
 
 int DimensionCutBy(const ir::Layout& layout, ir::AxisId axis) {
   for (size_t d = 0; d < layout.dimensions.size(); ++d) {
-    const std::vector<ir::AxisId>& axes = layout.dimensions[d];
+    const ir::AxisList& axes = layout.dimensions[d];
     if (std::find(axes.begin(), axes.end(), axis) != axes.end()) return static_cast<int>(d);
   }
   return -1;

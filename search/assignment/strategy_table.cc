@@ -13,7 +13,7 @@ constexpr double kUnknownPrice = -1;
 // A strategy as numbers: per factor its axes and -1, then the passes.
 std::vector<int> KeyOf(const ir::Strategy& strategy) {
   std::vector<int> key;
-  for (const std::vector<ir::AxisId>& axes : strategy.cuts) {
+  for (const ir::AxisList& axes : strategy.cuts) {
     for (ir::AxisId axis : axes) key.push_back(axis.value());
     key.push_back(-1);
   }
@@ -28,7 +28,7 @@ std::vector<int> KeyOf(const ir::Strategy& strategy) {
 void Meet(const ir::Layout& other, ir::Layout& layout) {
   layout.partial.clear();
   for (size_t d = 0; d < layout.dimensions.size(); ++d) {
-    std::vector<ir::AxisId>& axes = layout.dimensions[d];
+    ir::AxisList& axes = layout.dimensions[d];
     size_t common = 0;
     while (common < axes.size() && common < other.dimensions[d].size() && axes[common] == other.dimensions[d][common]) {
       ++common;

@@ -117,12 +117,12 @@ int DimensionCutBy(const ir::Layout& layout, ir::AxisId axis);
 // `strategy`, which does not use `axis`, with `factor` cut by it; nullopt where that is not valid. Among the factor's
 // axes, `axis` takes the place that it has in `order`, or the innermost one if it is not in `order`.
 std::optional<ir::Strategy> WithFactorCut(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh,
-                                          int factor, ir::AxisId axis, const std::vector<ir::AxisId>& order);
+                                          int factor, ir::AxisId axis, const ir::AxisList& order);
 
 // The same for a dimension of a tensor of the rule: the first of its factors that has elements left.
 std::optional<ir::Strategy> WithDimensionCut(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh,
                                              const std::vector<ir::FactorList>& dimensions, size_t dimension,
-                                             ir::AxisId axis, const std::vector<ir::AxisId>& order);
+                                             ir::AxisId axis, const ir::AxisList& order);
 
 // The strategy that gives an input or the output, whose factors are `dimensions`, the layout `layout` as far as the
 // rule can express it: axes that do not fit are left out, and so are partial sums.

@@ -95,8 +95,8 @@ std::optional<ir::Mesh> MeshFor(const Cluster& cluster, const std::vector<ir::Na
   return Built(std::move(axes));
 }
 
-std::vector<ir::AxisId> AxesNamed(const ir::Mesh& mesh, absl::string_view name) {
-  std::vector<ir::AxisId> axes;
+ir::AxisList AxesNamed(const ir::Mesh& mesh, absl::string_view name) {
+  ir::AxisList axes;
   if (absl::StrContains(name, '.')) return axes;  // A sub-axis has no name that a user can give.
   for (ir::AxisId id : mesh.AxisIds()) {
     absl::string_view rest = mesh.axis(id).name;

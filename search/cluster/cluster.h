@@ -133,14 +133,14 @@ std::optional<ir::Mesh> MeshFor(const Cluster& cluster, const std::vector<ir::Na
 
 // The mesh axes that a user's axis name stands for: the axis itself, or all of `NAME.0`, `NAME.1`, …; empty when there
 // is none.
-std::vector<ir::AxisId> AxesNamed(const ir::Mesh& mesh, absl::string_view name);
+ir::AxisList AxesNamed(const ir::Mesh& mesh, absl::string_view name);
 
 // The names by which a user can call the axes: "dp", "tp"; "m0", "m1".
 std::vector<std::string> AxisNames(const ir::Mesh& mesh);
 
 // Axes that are interchangeable.
 struct AxisClass {
-  std::vector<ir::AxisId> axes;
+  ir::AxisList axes;
   int64_t size = 1;   // Of each.
   double weight = 1;  // Of a byte on their link.
 };

@@ -32,8 +32,8 @@ TEST(MeshForTest, NamedAxesBecomePrimeSubAxes) {
   const std::optional<ir::Mesh> mesh = MeshFor(CpuCluster(8), named, Span{}, diagnostics);
   ASSERT_TRUE(mesh.has_value());
   EXPECT_EQ(mesh->ToString(), "dp.0=2, dp.1=2, tp=2");
-  EXPECT_EQ(AxesNamed(*mesh, "dp"), (std::vector<ir::AxisId>{ir::AxisId(0), ir::AxisId(1)}));
-  EXPECT_EQ(AxesNamed(*mesh, "tp"), (std::vector<ir::AxisId>{ir::AxisId(2)}));
+  EXPECT_EQ(AxesNamed(*mesh, "dp"), (ir::AxisList{ir::AxisId(0), ir::AxisId(1)}));
+  EXPECT_EQ(AxesNamed(*mesh, "tp"), (ir::AxisList{ir::AxisId(2)}));
   EXPECT_TRUE(AxesNamed(*mesh, "d").empty());
   EXPECT_TRUE(AxesNamed(*mesh, "dp.0").empty());
   EXPECT_EQ(AxisNames(*mesh), (std::vector<std::string>{"dp", "tp"}));

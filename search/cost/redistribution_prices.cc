@@ -47,7 +47,7 @@ namespace {
 // The cuts of a dimension in two layouts.
 struct TwoCuts {
   int64_t size = 1;
-  std::vector<ir::AxisId> source, target;
+  ir::AxisList source, target;
 };
 
 // Gives the axes of one size and weight new names in the order in which they are asked for, because they are
@@ -55,16 +55,16 @@ struct TwoCuts {
 class CanonicalAxes {
  public:
   explicit CanonicalAxes(const ir::Mesh& mesh)
-      : CanonicalAxes(mesh, std::vector<ir::AxisId>(static_cast<size_t>(mesh.axis_count()), ir::AxisId(-1))) {}
+      : CanonicalAxes(mesh, ir::AxisList(static_cast<size_t>(mesh.axis_count()), ir::AxisId(-1))) {}
   // Goes on after axes that have names already; -1 for those that have none.
-  CanonicalAxes(const ir::Mesh& mesh, std::vector<ir::AxisId> names)
+  CanonicalAxes(const ir::Mesh& mesh, ir::AxisList names)
       : mesh_(mesh), names_(std::move(names)), taken_(names_.size(), false) {
     for (ir::AxisId name : names_) {
       if (name.value() >= 0) taken_[static_cast<size_t>(name.value())] = true;
     }
   }
 
-  const std::vector<ir::AxisId>& names() const { return names_; }
+  const ir::AxisList& names() const { return names_; }
 
   ir::AxisId Rename(ir::AxisId axis) {
     ir::AxisId& name = names_[static_cast<size_t>(axis.value())];
@@ -80,11 +80,11 @@ class CanonicalAxes {
     }
     return name;
   }
-  void Rename(std::vector<ir::AxisId>& axes) {
+  void Rename(ir::AxisList& axes) {
     for (ir::AxisId& axis : axes) axis = Rename(axis);
   }
   void Rename(ir::Layout& layout) {
-    for (std::vector<ir::AxisId>& axes : layout.dimensions) Rename(axes);
+    for (ir::AxisList& axes : layout.dimensions) Rename(axes);
     Rename(layout.partial);
   }
   void Rename(std::vector<ir::PartialAxis>& partials) {
@@ -95,14 +95,14 @@ class CanonicalAxes {
 
  private:
   const ir::Mesh& mesh_;
-  std::vector<ir::AxisId> names_;
+  ir::AxisList names_;
   std::vector<bool> taken_;
 };
 
 std::set<ir::AxisId> UsedAxes(const ir::Layout& source, const ir::Layout& target) {
   std::set<ir::AxisId> used;
   for (const ir::Layout* layout : {&source, &target}) {
-    for (const std::vector<ir::AxisId>& axes : layout->dimensions) used.insert(axes.begin(), axes.end());
+    for (const ir::AxisList& axes : layout->dimensions) used.insert(axes.begin(), axes.end());
     for (const ir::PartialAxis& partial : layout->partial) used.insert(partial.axis);
   }
   return used;

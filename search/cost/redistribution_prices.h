@@ -165,7 +165,7 @@ class RedistributionPrices {
   // By the cuts, which few layouts have in common.
   struct LayoutHash {
     size_t operator()(const ir::Layout& layout) const {
-      return absl::Hash<std::vector<std::vector<ir::AxisId>>>()(layout.dimensions);
+      return absl::Hash<std::vector<ir::AxisList>>()(layout.dimensions);
     }
   };
 
@@ -190,8 +190,8 @@ class RedistributionPrices {
   absl::flat_hash_map<ir::Layout, LayoutIndex, LayoutHash> layout_index_;
   absl::flat_hash_map<LayoutIndex, CanonicalSource> canonical_sources_;
   absl::flat_hash_map<std::pair<LayoutIndex, int>, LayoutIndex> canonical_targets_;
-  std::vector<std::vector<ir::AxisId>> axis_names_;  // The new name of each axis; -1 for an axis that has none.
-  absl::flat_hash_map<std::vector<ir::AxisId>, int> axis_names_index_;
+  std::vector<ir::AxisList> axis_names_;  // The new name of each axis; -1 for an axis that has none.
+  absl::flat_hash_map<ir::AxisList, int> axis_names_index_;
   std::vector<ir::TensorType> types_;
   std::vector<int64_t> times_;
   std::vector<bool> is_even_;  // By type: whether all pieces are equal wherever it is cut.

@@ -107,7 +107,7 @@ TEST(CollectiveSecondsTest, AnAllToAllIsBoundByItsSlowestLink) {
 TEST(CollectiveSecondsTest, PairsUseTheSlowestLink) {
   const Cluster cluster = Of("h100x8", 16);
   const ir::Mesh mesh = MeshOfCluster(cluster);
-  const auto seconds = [&](std::vector<ir::AxisId> axes) {
+  const auto seconds = [&](ir::AxisList axes) {
     return CollectiveSeconds(cluster, mesh, ir::CollectiveKind::kPermute, axes, Bytes(1'000'000'000)).value();
   };
   EXPECT_NEAR(seconds({ir::AxisId(0)}), 150e-6 + 1e9 / (0.975 * 50e9), 1e-9);

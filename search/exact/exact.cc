@@ -17,7 +17,7 @@ namespace cleave::search {
 namespace {
 
 // The mesh axes of `own` that are among `axes`.
-size_t CountIn(const AxisClass& own, const std::vector<ir::AxisId>& axes) {
+size_t CountIn(const AxisClass& own, const ir::AxisList& axes) {
   return static_cast<size_t>(std::count_if(own.axes.begin(), own.axes.end(), [&](ir::AxisId axis) {
     return std::find(axes.begin(), axes.end(), axis) != axes.end();
   }));
@@ -33,8 +33,8 @@ class CanonicalStrategies {
   std::vector<int> Numbers() const {
     std::vector<ir::Strategy> reached = {ir::Strategy::Replicated(rule_)};
     for (const AxisClass& own : classes_) {
-      const std::vector<ir::AxisId> open(own.axes.begin(),
-                                         own.axes.begin() + static_cast<std::ptrdiff_t>(CountIn(own, own_.open)));
+      const ir::AxisList open(own.axes.begin(),
+                              own.axes.begin() + static_cast<std::ptrdiff_t>(CountIn(own, own_.open)));
       for (size_t axis = 0; axis < open.size(); ++axis) reached = WithAxis(reached, open, axis);
     }
     std::vector<int> numbers;
@@ -49,7 +49,7 @@ class CanonicalStrategies {
  private:
   // Places one axis after another, each on the same factor as the one before or on a later one, so that every count
   // arises once.
-  std::vector<ir::Strategy> WithAxis(const std::vector<ir::Strategy>& reached, const std::vector<ir::AxisId>& open,
+  std::vector<ir::Strategy> WithAxis(const std::vector<ir::Strategy>& reached, const ir::AxisList& open,
                                      size_t axis) const {
     std::vector<ir::Strategy> next;
     for (const ir::Strategy& strategy : reached) {
@@ -72,8 +72,7 @@ class CanonicalStrategies {
   // Whether fewer axes of a class are used than must be, though a factor has elements for one more.
   bool LeavesRequired(const ir::Strategy& strategy) const {
     return std::any_of(classes_.begin(), classes_.end(), [&](const AxisClass& own) {
-      std::vector<ir::AxisId> first(own.axes.begin(),
-                                    own.axes.begin() + static_cast<std::ptrdiff_t>(CountIn(own, own_.required)));
+      ir::AxisList first(own.axes.begin(), own.axes.begin() + static_cast<std::ptrdiff_t>(CountIn(own, own_.required)));
       return !UsesAxes(strategy, rule_, mesh_, first);
     });
   }

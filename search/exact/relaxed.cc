@@ -11,7 +11,7 @@ namespace cleave::search {
 
 ir::Layout CanonicalLayout(const std::vector<AxisClass>& classes, const ir::Layout& layout) {
   ir::Layout result = layout;
-  for (std::vector<ir::AxisId>& axes : result.dimensions) axes.clear();
+  for (ir::AxisList& axes : result.dimensions) axes.clear();
   result.partial.clear();
   for (const AxisClass& own : classes) {
     size_t next = 0;
@@ -38,7 +38,7 @@ RelaxedPrices::State RelaxedPrices::StateOf(const ir::Layout& layout) const {
     const auto is_own = [&](ir::AxisId axis) {
       return std::find(own.axes.begin(), own.axes.end(), axis) != own.axes.end();
     };
-    for (const std::vector<ir::AxisId>& axes : layout.dimensions) {
+    for (const ir::AxisList& axes : layout.dimensions) {
       state.push_back(static_cast<uint8_t>(std::count_if(axes.begin(), axes.end(), is_own)));
     }
     state.push_back(

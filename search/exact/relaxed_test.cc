@@ -17,7 +17,7 @@ ir::Layout RandomLayout(const ir::Mesh& mesh, int rank, bool partial, std::mt199
     if (place < rank) layout.dimensions[static_cast<size_t>(place)].push_back(axis);
     if (place == rank && partial) layout.partial.push_back({.axis = axis, .reduction = ir::Reduction::kSum});
   }
-  for (std::vector<ir::AxisId>& axes : layout.dimensions) std::shuffle(axes.begin(), axes.end(), random);
+  for (ir::AxisList& axes : layout.dimensions) std::shuffle(axes.begin(), axes.end(), random);
   return layout;
 }
 

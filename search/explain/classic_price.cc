@@ -13,7 +13,7 @@ namespace {
 
 // `strategy` on the levels before `level`.
 ir::Strategy Before(ir::Strategy strategy, ir::AxisId level) {
-  for (std::vector<ir::AxisId>& axes : strategy.cuts) {
+  for (ir::AxisList& axes : strategy.cuts) {
     axes.erase(std::remove_if(axes.begin(), axes.end(), [&](ir::AxisId axis) { return !(axis < level); }), axes.end());
   }
   return strategy;

@@ -31,7 +31,7 @@ std::string Clipped(const std::string& text, size_t width) {
 
 std::string Share(double part, double whole) { return whole > 0 ? absl::StrFormat("%.1f%%", 100 * part / whole) : "-"; }
 
-std::string AxesText(const std::vector<ir::AxisId>& axes, const ir::Mesh& mesh) {
+std::string AxesText(const ir::AxisList& axes, const ir::Mesh& mesh) {
   return absl::StrJoin(axes, " ",
                        [&](std::string* out, ir::AxisId axis) { absl::StrAppend(out, mesh.axis(axis).name); });
 }

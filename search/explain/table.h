@@ -24,7 +24,7 @@ std::string Clipped(const std::string& text, size_t width);
 std::string Share(double part, double whole);
 
 // "m0 m1"
-std::string AxesText(const std::vector<ir::AxisId>& axes, const ir::Mesh& mesh);
+std::string AxesText(const ir::AxisList& axes, const ir::Mesh& mesh);
 
 // "29,491" bytes, "1.25 ms": a cost in the price of a search.
 std::string CostText(double cost, const std::string& price);

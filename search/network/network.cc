@@ -16,7 +16,7 @@ namespace {
 // The number of mesh axes that no factor of the strategy uses.
 int IdleAxes(const ir::Strategy& strategy, const ir::Mesh& mesh) {
   int idle = mesh.axis_count() - static_cast<int>(strategy.passes.size());
-  for (const std::vector<ir::AxisId>& axes : strategy.cuts) idle -= static_cast<int>(axes.size());
+  for (const ir::AxisList& axes : strategy.cuts) idle -= static_cast<int>(axes.size());
   return idle;
 }
 

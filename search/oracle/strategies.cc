@@ -44,7 +44,7 @@ class Enumeration {
     Place(axis + 1);
     for (size_t factor = 0; factor < rule_.factors.size(); ++factor) {
       if (rule_.factors[factor].kind == ir::FactorKind::kWhole) continue;
-      std::vector<ir::AxisId>& axes = current_.cuts[factor];
+      ir::AxisList& axes = current_.cuts[factor];
       for (size_t place = 0; place <= axes.size(); ++place) {
         axes.insert(axes.begin() + static_cast<int64_t>(place), ir::AxisId(axis));
         if (mesh_.Size(axes) <= rule_.factors[factor].size) Place(axis + 1);
@@ -58,8 +58,8 @@ class Enumeration {
     found_.push_back(current_);
   }
   bool LeavesRoom() const {
-    std::vector<ir::AxisId> idle = mesh_.AxisIds();
-    for (const std::vector<ir::AxisId>& axes : current_.cuts) {
+    ir::AxisList idle = mesh_.AxisIds();
+    for (const ir::AxisList& axes : current_.cuts) {
       for (ir::AxisId axis : axes) idle.erase(std::find(idle.begin(), idle.end(), axis));
     }
     return std::any_of(idle.begin(), idle.end(),

@@ -171,9 +171,9 @@ class Resolution {
     bool ok = true;
     std::set<ir::AxisId> used;
     for (const std::vector<ir::Placed<std::string>>& names : pinned.dimensions) {
-      std::vector<ir::AxisId>& axes = layout.dimensions.emplace_back();
+      ir::AxisList& axes = layout.dimensions.emplace_back();
       for (const ir::Placed<std::string>& name : names) {
-        const std::vector<ir::AxisId> named = AxesNamed(mesh_, name.value);
+        const ir::AxisList named = AxesNamed(mesh_, name.value);
         if (named.empty() && !IsOneDevice(name.value)) ok = ReportAxis(name);
         for (ir::AxisId axis : named) {
           if (!used.insert(axis).second) ok = ReportTwice(name, axis);
@@ -233,8 +233,8 @@ class Resolution {
 };
 
 // Gives one dimension after the other its axes, in the order of `order`.
-bool Assign(const std::vector<int64_t>& counts, const std::vector<ir::AxisId>& order, const ir::Mesh& mesh,
-            size_t dimension, std::set<ir::AxisId>& used, ir::Layout& layout) {
+bool Assign(const std::vector<int64_t>& counts, const ir::AxisList& order, const ir::Mesh& mesh, size_t dimension,
+            std::set<ir::AxisId>& used, ir::Layout& layout) {
   if (dimension == counts.size()) return true;
   const int64_t have = mesh.Size(layout.dimensions[dimension]);
   if (have == counts[dimension]) return Assign(counts, order, mesh, dimension + 1, used, layout);
@@ -271,7 +271,7 @@ std::optional<ir::Layout> LayoutFromCounts(const std::vector<int64_t>& counts, c
       used.insert(axis);
     }
   }
-  std::vector<ir::AxisId> order = from.PartialAxes();
+  ir::AxisList order = from.PartialAxes();
   for (ir::AxisId axis : mesh.AxisIds()) {
     if (std::find(order.begin(), order.end(), axis) == order.end()) order.push_back(axis);
   }

@@ -17,7 +17,7 @@ bool CutsBy(const Assignment& assignment, ir::OpId op, const AxisGroup& group) {
 }
 
 bool Agree(const ir::Layout& made, const ir::Layout& wanted, const AxisGroup& group) {
-  const std::vector<ir::AxisId> partial = made.PartialAxes();
+  const ir::AxisList partial = made.PartialAxes();
   return std::all_of(group.begin(), group.end(), [&](ir::AxisId axis) {
     const bool is_partial = std::find(partial.begin(), partial.end(), axis) != partial.end();
     return is_partial || DimensionCutBy(made, axis) == DimensionCutBy(wanted, axis);

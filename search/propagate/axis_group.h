@@ -9,7 +9,7 @@
 
 namespace cleave::search {
 
-using AxisGroup = std::vector<ir::AxisId>;  // In the order of the mesh.
+using AxisGroup = ir::AxisList;  // In the order of the mesh.
 
 bool CutsBy(const ir::Layout& layout, const AxisGroup& group);
 // Whether the op, or its value as consumers see it, is cut by an axis of `group`.

@@ -442,7 +442,7 @@ double LeastCost(const GraphFacts& facts, const ir::Mesh& mesh, const ir::Pins& 
       }
     }
     size_t cuts = 0;
-    for (const std::vector<ir::AxisId>& factor : strategy.cuts) cuts += factor.size();
+    for (const ir::AxisList& factor : strategy.cuts) cuts += factor.size();
     return cuts == used.size() && UsesAxes(strategy, facts.rule(op), mesh, required);
   };
   return TryAllPlans(assignment, {.may_take = may_take})->cost.price;

@@ -167,7 +167,7 @@ TEST(RegionSearchTest, PinsOfTheBorderAreKept) {
       const ir::Op& op = model.graph().op(model.op(name));
       const ir::Layout layout = ir::OutputLayout(plan.ops[op.id].strategy, ir::RuleOf(model.graph(), op));
       std::vector<int64_t> counts;
-      for (const std::vector<ir::AxisId>& axes : layout.dimensions) counts.push_back(plan.mesh.Size(axes));
+      for (const ir::AxisList& axes : layout.dimensions) counts.push_back(plan.mesh.Size(axes));
       return counts;
     };
     using Slices = std::vector<int64_t>;

@@ -16,7 +16,7 @@ namespace {
 // Per factor and kind of link the number of slices.
 std::string SlicesOf(const ir::Strategy& strategy, const ir::Mesh& mesh) {
   std::string text;
-  for (const std::vector<ir::AxisId>& axes : strategy.cuts) {
+  for (const ir::AxisList& axes : strategy.cuts) {
     std::map<std::string, int64_t> slices;
     for (ir::AxisId axis : axes) slices.emplace(mesh.axis(axis).link, 1).first->second *= mesh.axis(axis).size;
     for (const auto& [link, count] : slices) absl::StrAppend(&text, link, "=", count, " ");
@@ -29,7 +29,7 @@ bool SameCost(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(st
 
 // `strategy` with all of `moved` on `factor`; nullopt where that is not valid or there are no elements for an axis.
 std::optional<ir::Strategy> WithMoved(ir::Strategy strategy, const ir::Rule& rule, const ir::Mesh& mesh, int factor,
-                                      const std::vector<ir::AxisId>& moved) {
+                                      const ir::AxisList& moved) {
   for (ir::AxisId axis : moved) strategy = Without(strategy, axis);
   for (ir::AxisId axis : moved) {
     const std::vector<int> fitting = FactorsFor(strategy, rule, mesh, axis);
@@ -61,15 +61,15 @@ std::vector<Change> ChangesSince(const Assignment& assignment, int mark) {
 
 // Each axis alone, and all together. Of the axes of one size and link that cut the same factor only the innermost one
 // is moved, because moving another one would shift the pieces of the axes inside of it too.
-std::vector<std::vector<ir::AxisId>> Alternatives::MovesOf(const ir::Strategy& current) const {
+std::vector<ir::AxisList> Alternatives::MovesOf(const ir::Strategy& current) const {
   const ir::Mesh& mesh = assignment_.mesh();
-  const std::vector<ir::AxisId> axes = mesh.AxisIds();
+  const ir::AxisList axes = mesh.AxisIds();
   std::map<std::string, ir::AxisId> innermost;
   for (ir::AxisId axis : axes) {
     const ir::MeshAxis& own = mesh.axis(axis);
     innermost.insert_or_assign(absl::StrCat(FactorCutBy(current, axis), " ", own.size, " ", own.link), axis);
   }
-  std::vector<std::vector<ir::AxisId>> moves;
+  std::vector<ir::AxisList> moves;
   for (ir::AxisId axis : axes) {
     const auto is_axis = [&](const auto& entry) { return entry.second == axis; };
     if (std::any_of(innermost.begin(), innermost.end(), is_axis)) moves.push_back({axis});
@@ -82,7 +82,7 @@ std::vector<ir::Strategy> Alternatives::StrategiesOf(ir::OpId product) const {
   const ir::Rule& rule = assignment_.facts().rule(product);
   const ir::Strategy current = assignment_.strategy(product);
   std::vector<ir::Strategy> strategies;
-  for (const std::vector<ir::AxisId>& moved : MovesOf(current)) {
+  for (const ir::AxisList& moved : MovesOf(current)) {
     for (int factor = 0; factor < static_cast<int>(rule.factors.size()); ++factor) {
       const std::optional<ir::Strategy> strategy = WithMoved(current, rule, assignment_.mesh(), factor, moved);
       if (!strategy.has_value() || *strategy == current) continue;
@@ -98,7 +98,7 @@ std::vector<ir::Strategy> Alternatives::StrategiesOf(ir::OpId product) const {
 // follow on the axes that move; where many axes move, they follow on both sides or on none. nullopt where no such plan
 // can be made.
 std::optional<Alternative> Alternatives::Cheapest(ir::OpId product, const ir::Strategy& strategy) {
-  std::vector<ir::AxisId> moved;
+  ir::AxisList moved;
   for (ir::AxisId axis : assignment_.mesh().AxisIds()) {
     if (FactorCutBy(strategy, axis) != FactorCutBy(assignment_.strategy(product), axis)) moved.push_back(axis);
   }

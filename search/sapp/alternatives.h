@@ -35,7 +35,7 @@ class Alternatives {
   std::vector<Alternative> OthersFor(ir::OpId product);
 
  private:
-  std::vector<std::vector<ir::AxisId>> MovesOf(const ir::Strategy& current) const;
+  std::vector<ir::AxisList> MovesOf(const ir::Strategy& current) const;
   std::vector<ir::Strategy> StrategiesOf(ir::OpId product) const;
   std::optional<Alternative> Cheapest(ir::OpId product, const ir::Strategy& strategy);
   std::string Surroundings(ir::OpId product) const;

@@ -10,7 +10,7 @@ namespace cleave::search {
 
 int FactorCutBy(const ir::Strategy& strategy, ir::AxisId axis) {
   for (size_t factor = 0; factor < strategy.cuts.size(); ++factor) {
-    const std::vector<ir::AxisId>& axes = strategy.cuts[factor];
+    const ir::AxisList& axes = strategy.cuts[factor];
     if (std::find(axes.begin(), axes.end(), axis) != axes.end()) return static_cast<int>(factor);
   }
   return -1;
@@ -33,8 +33,7 @@ std::vector<int> FactorsFor(const ir::Strategy& strategy, const ir::Rule& rule, 
   return factors;
 }
 
-bool UsesAxes(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh,
-              const std::vector<ir::AxisId>& axes) {
+bool UsesAxes(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh, const ir::AxisList& axes) {
   return std::all_of(axes.begin(), axes.end(), [&](ir::AxisId axis) {
     return FactorCutBy(strategy, axis) >= 0 || FactorsFor(strategy, rule, mesh, axis).empty();
   });

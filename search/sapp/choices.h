@@ -17,8 +17,7 @@ int FactorCutBy(const ir::Strategy& strategy, ir::AxisId axis);
 std::vector<int> FactorsFor(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh, ir::AxisId axis);
 
 // Whether none of `axes` is left idle for which a factor has elements.
-bool UsesAxes(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh,
-              const std::vector<ir::AxisId>& axes);
+bool UsesAxes(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh, const ir::AxisList& axes);
 
 // `strategy` with `axis` moved to `factor`, innermost there; nullopt where that is not valid.
 std::optional<ir::Strategy> Moved(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh, int factor,

@@ -73,26 +73,26 @@ int64_t Descent::CostOfOne(const Domains& domains) {
   return CostOf(network_.Problem(domains), std::vector<int>(domains.size(), 0));
 }
 
-void Descent::Greedy(const std::vector<ir::AxisId>& axes) {
+void Descent::Greedy(const ir::AxisList& axes) {
   for (ir::AxisId axis : axes) {
     Step([&](ir::OpId op, int present) { return moves_.Axis(op, present, axis); }, {.must_move = true});
   }
 }
 
 // Neighbouring axes of one class move together, the longest runs first.
-bool Descent::MoveRuns(const std::vector<ir::AxisId>& axes) {
+bool Descent::MoveRuns(const ir::AxisList& axes) {
   bool improved = false;
   for (size_t length = axes.size(); length > 1; --length) {
     for (size_t begin = 0; begin + length <= axes.size(); ++begin) {
       const auto first = axes.begin() + static_cast<std::ptrdiff_t>(begin);
-      const std::vector<ir::AxisId> run(first, first + static_cast<std::ptrdiff_t>(length));
+      const ir::AxisList run(first, first + static_cast<std::ptrdiff_t>(length));
       improved |= Step([&](ir::OpId op, int present) { return moves_.Together(op, present, run); }, {});
     }
   }
   return improved;
 }
 
-bool Descent::MovePairs(const std::vector<ir::AxisId>& axes) {
+bool Descent::MovePairs(const ir::AxisList& axes) {
   bool improved = false;
   for (size_t i = 0; i < axes.size(); ++i) {
     for (size_t j = i + 1; j < axes.size(); ++j) {
@@ -106,7 +106,7 @@ bool Descent::MovePairs(const std::vector<ir::AxisId>& axes) {
   return improved;
 }
 
-bool Descent::MoveTriples(const std::vector<ir::AxisId>& axes) {
+bool Descent::MoveTriples(const ir::AxisList& axes) {
   bool improved = false;
   if (axes.size() > tuning_.triple_step_axes) return improved;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -123,7 +123,7 @@ bool Descent::MoveTriples(const std::vector<ir::AxisId>& axes) {
   return improved;
 }
 
-bool Descent::Reorder(const std::vector<ir::AxisId>& axes) {
+bool Descent::Reorder(const ir::AxisList& axes) {
   bool improved = false;
   for (ir::AxisId axis : axes) {
     improved |= Step([&](ir::OpId op, int present) { return moves_.Place(op, present, axis); }, {});
@@ -165,7 +165,7 @@ bool Descent::UseRequired() {
 
 bool Descent::Refine() {
   moves_.RequireAxes();
-  const std::vector<ir::AxisId> axes = assignment_.mesh().AxisIds();
+  const ir::AxisList axes = assignment_.mesh().AxisIds();
   const std::vector<AxisClass> classes = AxisClassesOf(assignment_.mesh());
   bool any = false, improved = true;
   while (improved && !Spent()) {

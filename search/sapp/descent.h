@@ -24,7 +24,7 @@ class Descent {
   Descent(Assignment& assignment, Network& network, const Freedom& freedom, int64_t work);
 
   // Decides `axes` one after another. REQUIRES: only what is fixed, or not open, was decided before.
-  void Greedy(const std::vector<ir::AxisId>& axes);
+  void Greedy(const ir::AxisList& axes);
   // Gives each required axis that an op leaves idle, though it has elements for it, to some factor. Returns whether
   // that was possible.
   bool UseRequired();
@@ -58,10 +58,10 @@ class Descent {
   // About a plan: each domain has one strategy.
   bool UsesRequired() const;
   int64_t CostOfOne(const Domains& domains);
-  bool MoveRuns(const std::vector<ir::AxisId>& axes);
-  bool MovePairs(const std::vector<ir::AxisId>& axes);
-  bool MoveTriples(const std::vector<ir::AxisId>& axes);
-  bool Reorder(const std::vector<ir::AxisId>& axes);
+  bool MoveRuns(const ir::AxisList& axes);
+  bool MovePairs(const ir::AxisList& axes);
+  bool MoveTriples(const ir::AxisList& axes);
+  bool Reorder(const ir::AxisList& axes);
   bool Spent() const { return work_ <= 0; }
 
   Assignment& assignment_;

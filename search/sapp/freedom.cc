@@ -9,7 +9,7 @@ namespace cleave::search {
 
 Freedom Freedom::Whole(const StrategyTable& table) {
   const GraphFacts& facts = table.facts();
-  const std::vector<ir::AxisId> axes = table.mesh().AxisIds();
+  const ir::AxisList axes = table.mesh().AxisIds();
   Freedom freedom(facts.graph->ops.size());
   freedom.classes_.push_back({.open = axes, .required = {}});
   if (table.paid().may_leave_idle) return freedom;

@@ -16,8 +16,8 @@ namespace cleave::search {
 
 // The freedom of one op. Both lists are in the order of the mesh.
 struct OpFreedom {
-  std::vector<ir::AxisId> open;      // The axes that may be placed; all others stay where they are.
-  std::vector<ir::AxisId> required;  // Of these, the axes that are not left idle while a factor has elements for them.
+  ir::AxisList open;      // The axes that may be placed; all others stay where they are.
+  ir::AxisList required;  // Of these, the axes that are not left idle while a factor has elements for them.
   // For each required axis the factors that it cuts while one of them has elements for it. Empty: it cuts any factor.
   std::vector<std::vector<int>> factors = {};
 

@@ -14,7 +14,7 @@ void AddNew(ir::Strategy strategy, std::vector<ir::Strategy>& strategies) {
   }
 }
 
-ir::Strategy WithoutAll(ir::Strategy strategy, const std::vector<ir::AxisId>& axes) {
+ir::Strategy WithoutAll(ir::Strategy strategy, const ir::AxisList& axes) {
   for (ir::AxisId axis : axes) strategy = Without(strategy, axis);
   return strategy;
 }
@@ -25,7 +25,7 @@ Moves::Moves(StrategyTable& table, Network& network, Freedom freedom)
     : table_(table), network_(network), freedom_(std::move(freedom)), all_axes_(table.mesh().AxisIds()) {}
 
 template <typename Make>
-int Moves::Domain(Kind kind, ir::OpId op, int present, const std::vector<ir::AxisId>& axes, const Make& make) {
+int Moves::Domain(Kind kind, ir::OpId op, int present, const ir::AxisList& axes, const Make& make) {
   const GraphFacts& facts = table_.facts();
   std::vector<int> key = {static_cast<int>(kind), facts.rule_of[op], freedom_.class_of(op), requires_axes_, present};
   for (ir::AxisId axis : axes) key.push_back(axis.value());
@@ -46,7 +46,7 @@ int Moves::Domain(Kind kind, ir::OpId op, int present, const std::vector<ir::Axi
 }
 
 bool Moves::IsRequired(ir::OpId op, ir::AxisId axis) const {
-  const std::vector<ir::AxisId>& required = freedom_.of(op).required;
+  const ir::AxisList& required = freedom_.of(op).required;
   return std::find(required.begin(), required.end(), axis) != required.end();
 }
 
@@ -89,7 +89,7 @@ int Moves::Axis(ir::OpId op, int present, ir::AxisId axis) {
   });
 }
 
-int Moves::Together(ir::OpId op, int present, const std::vector<ir::AxisId>& axes) {
+int Moves::Together(ir::OpId op, int present, const ir::AxisList& axes) {
   return Domain(Kind::kTogether, op, present, axes, [&] {
     const ir::Rule& rule = table_.facts().rule(op);
     const ir::Strategy& now = table_.strategy(op, present);
@@ -111,7 +111,7 @@ int Moves::Together(ir::OpId op, int present, const std::vector<ir::AxisId>& axe
   });
 }
 
-int Moves::Each(ir::OpId op, int present, const std::vector<ir::AxisId>& axes) {
+int Moves::Each(ir::OpId op, int present, const ir::AxisList& axes) {
   return Domain(Kind::kEach, op, present, axes, [&] {
     const ir::Strategy& now = table_.strategy(op, present);
     Strategies reached = {WithoutAll(now, axes)};
@@ -131,7 +131,7 @@ int Moves::Swap(ir::OpId op, int present, ir::AxisId a, ir::AxisId b) {
   return Domain(Kind::kSwap, op, present, {a, b}, [&] {
     const ir::Strategy& now = table_.strategy(op, present);
     ir::Strategy swapped = now;
-    for (std::vector<ir::AxisId>& axes : swapped.cuts) {
+    for (ir::AxisList& axes : swapped.cuts) {
       for (ir::AxisId& axis : axes) axis = axis == a ? b : axis == b ? a : axis;
     }
     const ir::Rule& rule = table_.facts().rule(op);
@@ -174,7 +174,7 @@ int Moves::All(ir::OpId op, int present) {
 Moves::Strategies Moves::AllStrategies(ir::OpId op, const ir::Strategy& now) const {
   const ir::Rule& rule = table_.facts().rule(op);
   const ir::Mesh& mesh = table_.mesh();
-  const std::vector<ir::AxisId>& open = freedom_.of(op).open;
+  const ir::AxisList& open = freedom_.of(op).open;
   Strategies reached = {WithoutAll(now, open)};
   for (ir::AxisId axis : open) {
     Strategies next;
@@ -185,7 +185,7 @@ Moves::Strategies Moves::AllStrategies(ir::OpId op, const ir::Strategy& now) con
         if (mesh.Size(strategy.cuts[f]) * mesh.axis(axis).size > rule.factors[f].size) continue;
         for (size_t place = 0; place <= strategy.cuts[f].size(); ++place) {
           next.push_back(strategy);
-          std::vector<ir::AxisId>& axes = next.back().cuts[f];
+          ir::AxisList& axes = next.back().cuts[f];
           axes.insert(axes.begin() + static_cast<std::ptrdiff_t>(place), axis);
         }
       }

@@ -30,9 +30,9 @@ class Moves {
   // `axis` on any factor, or idle.
   int Axis(ir::OpId op, int present, ir::AxisId axis);
   // All of `axes` on one factor, or idle.
-  int Together(ir::OpId op, int present, const std::vector<ir::AxisId>& axes);
+  int Together(ir::OpId op, int present, const ir::AxisList& axes);
   // All ways to give each of `axes` a factor.
-  int Each(ir::OpId op, int present, const std::vector<ir::AxisId>& axes);
+  int Each(ir::OpId op, int present, const ir::AxisList& axes);
   // `a` and `b` change places.
   int Swap(ir::OpId op, int present, ir::AxisId a, ir::AxisId b);
   // `axis` at other places among the axes of its factor.
@@ -45,7 +45,7 @@ class Moves {
   using Strategies = std::vector<ir::Strategy>;
 
   template <typename Make>
-  int Domain(Kind kind, ir::OpId op, int present, const std::vector<ir::AxisId>& axes, const Make& make);
+  int Domain(Kind kind, ir::OpId op, int present, const ir::AxisList& axes, const Make& make);
   Strategies AllStrategies(ir::OpId op, const ir::Strategy& now) const;
   bool IsRequired(ir::OpId op, ir::AxisId axis) const;
   // Whether the axes that are not open are where `now` has them, and the others on factors that may have them.
@@ -55,7 +55,7 @@ class Moves {
   StrategyTable& table_;
   Network& network_;
   const Freedom freedom_;
-  std::vector<ir::AxisId> all_axes_;
+  ir::AxisList all_axes_;
   bool requires_axes_ = false;
   absl::flat_hash_map<std::vector<int>, int> known_;
 };

@@ -68,7 +68,7 @@ void CheckDomain(MovingPlan& plan, ir::OpId op, const std::vector<ir::Strategy>&
   }
 }
 
-ir::Strategy WithoutAll(ir::Strategy strategy, const std::vector<ir::AxisId>& axes) {
+ir::Strategy WithoutAll(ir::Strategy strategy, const ir::AxisList& axes) {
   for (ir::AxisId axis : axes) strategy = Without(strategy, axis);
   return strategy;
 }
@@ -78,7 +78,7 @@ TEST(MovesTest, ClosedAxesStayAndRequiredOnesKeepToTheirFactors) {
   const GraphFacts facts = FactsOf(graph);
   Assignment assignment(facts, ir::Mesh::OfDevices(8), {.dataset = {}}, {});
   StartUniform(assignment, 1);
-  const std::vector<ir::AxisId> axes = assignment.mesh().AxisIds();
+  const ir::AxisList axes = assignment.mesh().AxisIds();
   const ir::OpId op = *graph.Find("h1");
   const ir::Rule& rule = facts.rule(op);
   Freedom freedom = Freedom::Whole(assignment.table());
@@ -100,9 +100,9 @@ TEST(MovesTest, OtherAxesStayWhereTheyAre) {
   ForEachOp([](MovingPlan& plan, ir::OpId op) {
     const int present = plan.assignment.index(op);
     const ir::Strategy now = plan.assignment.strategy(op);
-    const std::vector<ir::AxisId> all = plan.assignment.mesh().AxisIds();
-    const std::vector<ir::AxisId> two = {all[0], all[1]};
-    const auto check = [&](int domain, const std::vector<ir::AxisId>& moved) {
+    const ir::AxisList all = plan.assignment.mesh().AxisIds();
+    const ir::AxisList two = {all[0], all[1]};
+    const auto check = [&](int domain, const ir::AxisList& moved) {
       const std::vector<ir::Strategy> strategies = plan.Domain(op, domain);
       CheckDomain(plan, op, strategies);
       for (const ir::Strategy& other : strategies) EXPECT_EQ(WithoutAll(other, moved), WithoutAll(now, moved));
@@ -118,7 +118,7 @@ TEST(MovesTest, OtherAxesStayWhereTheyAre) {
 
 TEST(MovesTest, AxesThatMoveTogetherEndOnOneFactor) {
   ForEachOp([](MovingPlan& plan, ir::OpId op) {
-    const std::vector<ir::AxisId> all = plan.assignment.mesh().AxisIds();
+    const ir::AxisList all = plan.assignment.mesh().AxisIds();
     const std::vector<ir::Strategy> strategies =
         plan.Domain(op, plan.moves.Together(op, plan.assignment.index(op), {all[0], all[1]}));
     for (size_t i = 1; i < strategies.size(); ++i) {
@@ -150,7 +150,7 @@ TEST(MovesTest, KnownNumbersOfStrategies) {
   MovingPlan plan(testing::Mlp(64, {32, 32, 32}), ir::Mesh::OfDevices(4));
   const ir::OpId product = *plan.graph.Find("h0");
   const ir::OpId relu = *plan.graph.Find("h0.relu");
-  const std::vector<ir::AxisId> axes = plan.assignment.mesh().AxisIds();
+  const ir::AxisList axes = plan.assignment.mesh().AxisIds();
   const auto count = [&](ir::OpId op, int domain) { return plan.Domain(op, domain).size(); };
   EXPECT_EQ(count(product, plan.moves.Axis(product, plan.assignment.index(product), axes[0])), 3u);
   EXPECT_EQ(count(relu, plan.moves.Axis(relu, plan.assignment.index(relu), axes[0])), 3u);  // Two dimensions, or idle.

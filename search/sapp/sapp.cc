@@ -81,8 +81,8 @@ class SappSearch {
     return Network(assignment_.table(), assignment_.demands(), assignment_.options(), std::move(options));
   }
 
-  std::vector<ir::AxisId> Axes(bool reversed) const {
-    std::vector<ir::AxisId> axes = assignment_.mesh().AxisIds();
+  ir::AxisList Axes(bool reversed) const {
+    ir::AxisList axes = assignment_.mesh().AxisIds();
     if (reversed) std::reverse(axes.begin(), axes.end());
     return axes;
   }

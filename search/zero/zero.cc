@@ -14,10 +14,10 @@
 namespace cleave::search {
 namespace {
 
-std::vector<ir::AxisId> FreeAxes(const ir::Layout& layout, const ir::Mesh& mesh) {
+ir::AxisList FreeAxes(const ir::Layout& layout, const ir::Mesh& mesh) {
   std::set<ir::AxisId> used;
-  for (const std::vector<ir::AxisId>& axes : layout.dimensions) used.insert(axes.begin(), axes.end());
-  std::vector<ir::AxisId> free;
+  for (const ir::AxisList& axes : layout.dimensions) used.insert(axes.begin(), axes.end());
+  ir::AxisList free;
   for (ir::AxisId axis : mesh.AxisIds()) {
     if (used.count(axis) == 0) free.push_back(axis);
   }
@@ -26,15 +26,15 @@ std::vector<ir::AxisId> FreeAxes(const ir::Layout& layout, const ir::Mesh& mesh)
   return free;
 }
 
-ir::Layout WithAxes(ir::Layout layout, size_t dimension, const std::vector<ir::AxisId>& axes) {
-  std::vector<ir::AxisId>& cut = layout.dimensions[dimension];
+ir::Layout WithAxes(ir::Layout layout, size_t dimension, const ir::AxisList& axes) {
+  ir::AxisList& cut = layout.dimensions[dimension];
   cut.insert(cut.end(), axes.begin(), axes.end());
   return layout;
 }
 
 // The layout in which `axes` cut the one dimension that gives the smallest largest piece.
 ir::Layout CutOneDimension(const ir::Layout& layout, const ir::Mesh& mesh, const ir::Shape& shape,
-                           const std::vector<ir::AxisId>& axes) {
+                           const ir::AxisList& axes) {
   std::optional<std::pair<int64_t, int64_t>> least;
   ir::Layout best = layout;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -86,7 +86,7 @@ ir::OpPlan DividedCopy(const GraphFacts& facts, const ir::OpPlan& parameter, ir:
 }  // namespace
 
 ir::Layout DividedLayout(const ir::Layout& storage, const ir::Mesh& mesh, const ir::Shape& shape) {
-  const std::vector<ir::AxisId> free = FreeAxes(storage, mesh);
+  const ir::AxisList free = FreeAxes(storage, mesh);
   ir::Layout together = CutOneDimension(storage, mesh, shape, free);
   bool reaches_all = false;
   for (size_t d = 0; d < shape.size(); ++d) {

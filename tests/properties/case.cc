@@ -35,7 +35,7 @@ int RandomOps(int most, ir::Random& random) {
   return static_cast<int>(ir::RandomInt(random, 3, bound));
 }
 
-std::string AxesText(const std::vector<ir::AxisId>& axes, const ir::Mesh& mesh) {
+std::string AxesText(const ir::AxisList& axes, const ir::Mesh& mesh) {
   return absl::StrJoin(axes, " ", [&](std::string* out, ir::AxisId axis) { *out += mesh.axis(axis).name; });
 }
 
@@ -46,7 +46,7 @@ std::string StrategyText(const PlannedGraph& sample, const ir::Op& op) {
   const ir::Rule rule = ir::RuleOf(sample.graph, op);
   std::vector<std::string> cuts, passes;
   for (size_t factor = 0; factor < planned.strategy.cuts.size(); ++factor) {
-    const std::vector<ir::AxisId>& axes = planned.strategy.cuts[factor];
+    const ir::AxisList& axes = planned.strategy.cuts[factor];
     if (!axes.empty()) cuts.push_back(absl::StrCat(rule.factors[factor].name, ": ", AxesText(axes, mesh)));
   }
   for (const ir::PassThrough& pass : planned.strategy.passes) {

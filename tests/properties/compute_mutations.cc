@@ -118,7 +118,7 @@ bool AgainMixedUp(ir::Program& program, size_t at) {
 bool AnotherFactorCut(ir::Program& program, size_t at) {
   ir::Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
-  std::vector<std::vector<ir::AxisId>>& cuts = compute->strategy.cuts;
+  std::vector<ir::AxisList>& cuts = compute->strategy.cuts;
   for (size_t factor = 0; factor < cuts.size(); ++factor) {
     const size_t other = (factor + 1) % cuts.size();
     if (cuts[factor] == cuts[other]) continue;
@@ -131,7 +131,7 @@ bool AnotherFactorCut(ir::Program& program, size_t at) {
 bool FactorNotCut(ir::Program& program, size_t at) {
   ir::Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
-  for (std::vector<ir::AxisId>& axes : compute->strategy.cuts) {
+  for (ir::AxisList& axes : compute->strategy.cuts) {
     if (axes.empty()) continue;
     axes.pop_back();
     return true;
@@ -142,7 +142,7 @@ bool FactorNotCut(ir::Program& program, size_t at) {
 bool CutAxesReversed(ir::Program& program, size_t at) {
   ir::Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
-  for (std::vector<ir::AxisId>& axes : compute->strategy.cuts) {
+  for (ir::AxisList& axes : compute->strategy.cuts) {
     if (axes.size() < 2) continue;
     std::reverse(axes.begin(), axes.end());
     return true;

@@ -12,7 +12,7 @@ namespace {
 void AddCompute(const ir::Compute& compute, Coverage& coverage) {
   ++coverage.ops[std::string(ir::OpKindName(compute.kind))];
   const bool is_cut = std::any_of(compute.strategy.cuts.begin(), compute.strategy.cuts.end(),
-                                  [](const std::vector<ir::AxisId>& axes) { return !axes.empty(); });
+                                  [](const ir::AxisList& axes) { return !axes.empty(); });
   if (is_cut || !compute.strategy.passes.empty()) ++coverage.cut_ops[std::string(ir::OpKindName(compute.kind))];
   if (!compute.strategy.passes.empty()) ++coverage.features["sum passes through"];
 }

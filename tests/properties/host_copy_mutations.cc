@@ -110,7 +110,7 @@ bool ReadBeforeItIsBack(ir::Program& program, size_t at) {
 bool CopiedBackAsAnotherPiece(ir::Program& program, size_t at) {
   const ir::HostCopy* const copy = CopyBackAt(program, at);
   if (copy == nullptr) return false;
-  for (std::vector<ir::AxisId>& axes : program.values[copy->output].layout.dimensions) {
+  for (ir::AxisList& axes : program.values[copy->output].layout.dimensions) {
     if (axes.empty()) continue;
     axes.pop_back();
     return true;

@@ -47,8 +47,11 @@ bool RunsAtAnotherTime(ir::Program& program, size_t at) {
   return true;
 }
 
-bool RemoveTime(const ir::Program& program, std::vector<ir::AxisId>& axes) {
-  return std::erase(axes, *program.time) > 0;
+bool RemoveTime(const ir::Program& program, ir::AxisList& axes) {
+  const auto end = std::remove(axes.begin(), axes.end(), *program.time);
+  const bool had_it = end != axes.end();
+  axes.erase(end, axes.end());
+  return had_it;
 }
 
 // A step takes the samples of all micro-batches for those of each, and says so.
@@ -56,8 +59,8 @@ bool TakesAllSamples(ir::Program& program, size_t at) {
   ir::Compute* compute = ComputeAt(program, at);
   if (compute == nullptr || !program.time.has_value()) return false;
   bool changed = false;
-  for (std::vector<ir::AxisId>& axes : compute->strategy.cuts) changed |= RemoveTime(program, axes);
-  for (std::vector<ir::AxisId>& axes : program.values[compute->output].layout.dimensions) RemoveTime(program, axes);
+  for (ir::AxisList& axes : compute->strategy.cuts) changed |= RemoveTime(program, axes);
+  for (ir::AxisList& axes : program.values[compute->output].layout.dimensions) RemoveTime(program, axes);
   return changed;
 }
 
@@ -66,7 +69,7 @@ bool SliceOfSamplesSkipped(ir::Program& program, size_t at) {
   ir::Slice* slice = SliceAt(program, at);
   if (slice == nullptr || !program.time.has_value()) return false;
   bool changed = false;
-  for (std::vector<ir::AxisId>& axes : program.values[slice->output].layout.dimensions) {
+  for (ir::AxisList& axes : program.values[slice->output].layout.dimensions) {
     changed |= RemoveTime(program, axes);
   }
   return changed;
@@ -76,7 +79,7 @@ bool SliceOfSamplesSkipped(ir::Program& program, size_t at) {
 bool RanksCutBeforeMicroBatches(ir::Program& program, size_t at) {
   ir::Compute* compute = ComputeAt(program, at);
   if (compute == nullptr || !program.time.has_value()) return false;
-  for (std::vector<ir::AxisId>& axes : compute->strategy.cuts) {
+  for (ir::AxisList& axes : compute->strategy.cuts) {
     if (axes.size() < 2 || axes.front() != *program.time) continue;
     std::rotate(axes.begin(), axes.begin() + 1, axes.end());
     return true;

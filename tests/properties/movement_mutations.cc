@@ -209,7 +209,7 @@ bool HaloElsewhere(ir::Program& program, size_t at) {
 bool SliceOfAnotherAxis(ir::Program& program, size_t at) {
   const ir::Slice* slice = SliceAt(program, at);
   if (slice == nullptr) return false;
-  for (std::vector<ir::AxisId>& axes : program.values[slice->output].layout.dimensions) {
+  for (ir::AxisList& axes : program.values[slice->output].layout.dimensions) {
     for (ir::AxisId& axis : axes) {
       for (ir::AxisId other : program.mesh.AxisIds()) {
         if (other == axis || program.mesh.axis(other).size != program.mesh.axis(axis).size) continue;
@@ -224,7 +224,7 @@ bool SliceOfAnotherAxis(ir::Program& program, size_t at) {
 bool SliceInAnotherDimension(ir::Program& program, size_t at) {
   const ir::Slice* slice = SliceAt(program, at);
   if (slice == nullptr || program.value(slice->output).type.rank() < 2) return false;
-  std::vector<std::vector<ir::AxisId>>& dimensions = program.values[slice->output].layout.dimensions;
+  std::vector<ir::AxisList>& dimensions = program.values[slice->output].layout.dimensions;
   std::rotate(dimensions.begin(), dimensions.begin() + 1, dimensions.end());
   return dimensions.front() != dimensions.back();
 }
@@ -232,7 +232,7 @@ bool SliceInAnotherDimension(ir::Program& program, size_t at) {
 bool SliceAxesReversed(ir::Program& program, size_t at) {
   const ir::Slice* slice = SliceAt(program, at);
   if (slice == nullptr) return false;
-  for (std::vector<ir::AxisId>& axes : program.values[slice->output].layout.dimensions) {
+  for (ir::AxisList& axes : program.values[slice->output].layout.dimensions) {
     if (axes.size() < 2) continue;
     std::reverse(axes.begin(), axes.end());
     return true;

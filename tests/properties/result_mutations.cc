@@ -20,7 +20,7 @@ bool LayoutNotCut(ir::Program& program, size_t at) {
   ir::Value* value = WrittenAt(program, at);
   if (value == nullptr) return false;
   const ir::Layout before = value->layout;
-  for (std::vector<ir::AxisId>& axes : value->layout.dimensions) axes.clear();
+  for (ir::AxisList& axes : value->layout.dimensions) axes.clear();
   return !(value->layout == before);
 }
 
@@ -43,10 +43,9 @@ bool PartialInvented(ir::Program& program, size_t at) {
   ir::Value* value = WrittenAt(program, at);
   if (value == nullptr || value->layout.is_partial() || program.mesh.axis_count() == 0) return false;
   for (ir::AxisId axis : program.mesh.AxisIds()) {
-    const bool is_used = std::any_of(value->layout.dimensions.begin(), value->layout.dimensions.end(),
-                                     [axis](const std::vector<ir::AxisId>& axes) {
-                                       return std::find(axes.begin(), axes.end(), axis) != axes.end();
-                                     });
+    const bool is_used = std::any_of(
+        value->layout.dimensions.begin(), value->layout.dimensions.end(),
+        [axis](const ir::AxisList& axes) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); });
     if (is_used) continue;
     value->layout.partial.push_back({.axis = axis});
     return true;

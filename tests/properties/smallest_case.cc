@@ -100,7 +100,7 @@ std::optional<PlannedGraph> AsInput(const PlannedGraph& sample, ir::OpId id) {
   return WithoutUnneeded(smaller);
 }
 
-void RemoveAxis(ir::AxisId axis, std::vector<ir::AxisId>& axes) {
+void RemoveAxis(ir::AxisId axis, ir::AxisList& axes) {
   axes.erase(std::remove(axes.begin(), axes.end(), axis), axes.end());
   for (ir::AxisId& other : axes) {
     if (axis < other) other = ir::AxisId(other.value() - 1);
@@ -115,7 +115,7 @@ std::optional<PlannedGraph> WithoutAxis(const PlannedGraph& sample, ir::AxisId a
   if (!mesh.ok()) return std::nullopt;
   smaller.plan.mesh = *std::move(mesh);
   for (ir::OpPlan& planned : smaller.plan.ops) {
-    for (std::vector<ir::AxisId>& cuts : planned.strategy.cuts) RemoveAxis(axis, cuts);
+    for (ir::AxisList& cuts : planned.strategy.cuts) RemoveAxis(axis, cuts);
     std::vector<ir::PassThrough> passes;
     for (ir::PassThrough pass : planned.strategy.passes) {
       if (pass.axis == axis) continue;
@@ -124,7 +124,7 @@ std::optional<PlannedGraph> WithoutAxis(const PlannedGraph& sample, ir::AxisId a
     }
     planned.strategy.passes = std::move(passes);
     if (!planned.output.has_value()) continue;
-    for (std::vector<ir::AxisId>& dimension : planned.output->dimensions) RemoveAxis(axis, dimension);
+    for (ir::AxisList& dimension : planned.output->dimensions) RemoveAxis(axis, dimension);
   }
   return smaller;
 }

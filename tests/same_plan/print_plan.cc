@@ -34,7 +34,7 @@ std::string Exactly(double number) {
 }
 
 void Print(const ir::Strategy& strategy, const ir::Mesh& mesh) {
-  for (const std::vector<ir::AxisId>& axes : strategy.cuts) {
+  for (const ir::AxisList& axes : strategy.cuts) {
     std::cout << " [";
     for (ir::AxisId axis : axes) std::cout << " " << mesh.axis(axis).name;
     std::cout << " ]";

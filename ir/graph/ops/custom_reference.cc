@@ -60,7 +60,7 @@ double CustomReference::InputWeight(size_t input) const {
 
 CustomReference::Mixture CustomReference::EmptyMixture(size_t input) const {
   const std::vector<int> cut = FactorsOf(rule_.inputs[input], false);
-  Mixture mixture{.values = {}, .strides = FactorStrides({cut}, ranges_)};
+  Mixture mixture{.values = {}, .strides = FactorStrides({FactorList(cut.begin(), cut.end())}, ranges_)};
   int64_t elements = 1;
   for (const int factor : cut) elements *= ranges_[static_cast<size_t>(factor)].size;
   mixture.values.assign(static_cast<size_t>(elements), 0.0);

@@ -152,7 +152,7 @@ TEST(ImageBlocks, AreOfPieces) {
     const Graph graph = Convolutions(48);
     Plan plan = DataParallelPlan(graph, Mesh::OfDevices(devices));
     for (const Op& op : graph.ops) {
-      for (std::vector<AxisId>& cuts : plan.ops[op.id].strategy.cuts) cuts.clear();
+      for (AxisList& cuts : plan.ops[op.id].strategy.cuts) cuts.clear();
       if (!absl::StartsWith(op.name, "conv1.") || op.type.rank() != 4 || op.inputs.empty()) continue;
       const auto channels = static_cast<size_t>(RuleOf(graph, op).output[1].front());
       plan.ops[op.id].strategy.cuts[channels] = plan.mesh.AxisIds();

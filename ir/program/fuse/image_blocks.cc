@@ -57,7 +57,7 @@ class ImageClasses {
     const Value& value = program_.value(id);
     if (value.type.rank() < 3) return false;
     const auto& cuts = value.layout.dimensions;
-    if (std::any_of(cuts.begin() + 2, cuts.end(), [](const std::vector<AxisId>& axes) { return !axes.empty(); })) {
+    if (std::any_of(cuts.begin() + 2, cuts.end(), [](const AxisList& axes) { return !axes.empty(); })) {
       return false;
     }
     if (value.type.shape[1] % (kBlockChannels * program_.mesh.Size(value.layout.dimensions[1])) != 0) return false;

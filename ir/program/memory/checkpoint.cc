@@ -14,7 +14,7 @@ constexpr int64_t kBytesPerWriter = 64 * 1024;
 // How many of `ranks` ranks hold the same piece of the value. In a manual model each has its own.
 int64_t ReplicasOf(const Program& program, ValueId value, int64_t ranks) {
   if (program.is_manual) return 1;
-  for (const std::vector<AxisId>& axes : program.value(value).layout.dimensions) ranks /= program.mesh.Size(axes);
+  for (const AxisList& axes : program.value(value).layout.dimensions) ranks /= program.mesh.Size(axes);
   return ranks;
 }
 

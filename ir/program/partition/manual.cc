@@ -40,19 +40,19 @@ class Mover {
   }
 
  private:
-  std::vector<AxisId> Axes() const {
+  AxisList Axes() const {
     return MeshAxesOf(rank_axes_, GroupOf(rank_axes_, op_.attributes.Get(attribute::kGroup)), mesh_);
   }
   size_t Dimension(Attribute<int64_t> key) const { return static_cast<size_t>(op_.attributes.Get(key)); }
   int64_t size() const { return op_.attributes.Get(attribute::kSize); }
 
   static Layout Whole(const TensorType& type) { return Layout::Replicated(type.rank()); }
-  static Layout CutAlong(const TensorType& type, size_t dimension, const std::vector<AxisId>& axes) {
+  static Layout CutAlong(const TensorType& type, size_t dimension, const AxisList& axes) {
     Layout layout = Whole(type);
     layout.dimensions[dimension] = axes;
     return layout;
   }
-  Layout PartialOver(const std::vector<AxisId>& axes, Reduction reduction) const {
+  Layout PartialOver(const AxisList& axes, Reduction reduction) const {
     Layout layout = Whole(x_);
     for (AxisId axis : axes) layout.partial.push_back({axis, reduction});
     return layout;

@@ -89,7 +89,7 @@ TEST_F(ManualPartitionTest, AnAllReduceOfPartsOfOneSum) {
   EXPECT_TRUE(program.is_manual);
   EXPECT_EQ(Steps(program), (Texts{"x f32[4, 8] [-, -]", "y.view f32[4, 8] [-, -] partial(tp.0: prod, tp.1: prod)",
                                    "y f32[4, 8] [-, -]"}));
-  EXPECT_EQ(CollectiveOf(program).axes, (std::vector<AxisId>{AxisId(1), AxisId(2)}));
+  EXPECT_EQ(CollectiveOf(program).axes, (AxisList{AxisId(1), AxisId(2)}));
   EXPECT_EQ(CollectiveOf(program).reduction, Reduction::kProd);
   EXPECT_EQ(CollectiveOf(program).why, "written in the model");
 }
@@ -125,7 +125,7 @@ TEST_F(ManualPartitionTest, AnAllToAllWithinOneDimension) {
 TEST_F(ManualPartitionTest, ABroadcastFromItsRoot) {
   const Program program = Of(OpKind::kBroadcast, Group("tp", 4, {{attribute::kRoot, 3}}));
   EXPECT_EQ(CollectiveOf(program).root, 3);
-  EXPECT_EQ(CollectiveOf(program).axes, (std::vector<AxisId>{AxisId(1), AxisId(2)}));
+  EXPECT_EQ(CollectiveOf(program).axes, (AxisList{AxisId(1), AxisId(2)}));
 }
 
 TEST_F(ManualPartitionTest, AGroupOfOneRankHasNothingToSay) {

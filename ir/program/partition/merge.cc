@@ -137,7 +137,7 @@ struct Key {
   Phase phase = Phase::kForward;
   CollectiveKind kind = CollectiveKind::kAllReduce;
   std::optional<int> stage;
-  std::vector<AxisId> axes;
+  AxisList axes;
   Reduction reduction = Reduction::kSum;
   DType dtype = DType::kF32;
 

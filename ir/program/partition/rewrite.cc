@@ -43,7 +43,7 @@ IdVector<ValueId, int> CountUses(const Program& program) {
 // The place where a slice cuts along all axes of an all_reduce, with nothing cut before them.
 struct ScatterPlace {
   int dimension = -1;
-  std::vector<AxisId> axes;  // In the order of the cut.
+  AxisList axes;  // In the order of the cut.
 
   bool operator==(const ScatterPlace&) const = default;
 };
@@ -54,11 +54,11 @@ std::optional<ScatterPlace> FindScatterPlace(const Program& program, const Colle
   if (!after.windows.empty()) return std::nullopt;
   const std::set<AxisId> wanted(reduce.axes.begin(), reduce.axes.end());
   for (size_t d = 0; d < before.dimensions.size(); ++d) {
-    const std::vector<AxisId>& axes = after.dimensions[d];
+    const AxisList& axes = after.dimensions[d];
     const size_t kept = before.dimensions[d].size();
     if (axes.size() < kept + wanted.size()) continue;
     const auto begin = axes.begin() + static_cast<int64_t>(kept);
-    const std::vector<AxisId> cut(begin, begin + static_cast<int64_t>(wanted.size()));
+    const AxisList cut(begin, begin + static_cast<int64_t>(wanted.size()));
     if (std::set<AxisId>(cut.begin(), cut.end()) == wanted) return ScatterPlace{static_cast<int>(d), cut};
   }
   return std::nullopt;
@@ -93,7 +93,7 @@ void ScatterAt(Program& program, const ScatterPlace& place, Step& step) {
   collective.axes = place.axes;
   transfer.to_dimension = place.dimension;
   Value& scattered = program.values[transfer.output];
-  std::vector<AxisId>& axes = scattered.layout.dimensions[static_cast<size_t>(place.dimension)];
+  AxisList& axes = scattered.layout.dimensions[static_cast<size_t>(place.dimension)];
   axes.insert(axes.end(), place.axes.begin(), place.axes.end());
   const std::string suffix(CollectiveKindName(CollectiveKind::kAllReduce));
   const size_t at = scattered.name.rfind(suffix);

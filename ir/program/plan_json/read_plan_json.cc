@@ -17,9 +17,9 @@
 namespace cleave::ir {
 namespace {
 
-absl::StatusOr<std::vector<AxisId>> AxesOf(const Json& names, const Mesh& mesh, const std::string& where) {
+absl::StatusOr<AxisList> AxesOf(const Json& names, const Mesh& mesh, const std::string& where) {
   if (!names.is_array()) return JsonError(where, "expected a list of mesh axes");
-  std::vector<AxisId> axes;
+  AxisList axes;
   for (const Json& name : names) {
     const std::optional<AxisId> axis = name.is_string() ? mesh.Find(name.get<std::string>()) : std::nullopt;
     if (!axis.has_value()) return JsonError(where, absl::StrCat("no mesh axis ", JsonLine(name)));
@@ -115,7 +115,7 @@ absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& 
     if (!dimensions.is_array()) return JsonError(place, "expected a list of lists of mesh axes");
     Layout layout;
     for (const Json& axes : dimensions) {
-      CLEAVE_ASSIGN_OR_RETURN(std::vector<AxisId> cut, AxesOf(axes, mesh, place));
+      CLEAVE_ASSIGN_OR_RETURN(AxisList cut, AxesOf(axes, mesh, place));
       layout.dimensions.push_back(std::move(cut));
     }
     if (const absl::Status valid = VerifyLayout(layout, mesh, op.type.rank()); !valid.ok()) {

@@ -16,7 +16,7 @@ namespace {
 
 std::string Text(absl::string_view text) { return std::string(text); }
 
-Json AxisNames(const std::vector<AxisId>& axes, const Mesh& mesh) {
+Json AxisNames(const AxisList& axes, const Mesh& mesh) {
   Json names = Json::array();
   for (AxisId axis : axes) names.push_back(mesh.axis(axis).name);
   return names;
@@ -24,7 +24,7 @@ Json AxisNames(const std::vector<AxisId>& axes, const Mesh& mesh) {
 
 Json LayoutJson(const Layout& layout, const Mesh& mesh) {
   Json dimensions = Json::array();
-  for (const std::vector<AxisId>& axes : layout.dimensions) dimensions.push_back(AxisNames(axes, mesh));
+  for (const AxisList& axes : layout.dimensions) dimensions.push_back(AxisNames(axes, mesh));
   return dimensions;
 }
 

@@ -42,16 +42,16 @@ bool Follows(const Place& first, const Place& second) {
 
 // The axes that take part: in the order of the target's dimensions, so that those that can make one atom follow one
 // another, then of the source's dimensions, then the source's partial ones. For a shared problem as ProblemSize says.
-std::vector<AxisId> InAtomOrder(const Mesh& mesh, const std::vector<bool>& moves, const Layout& source,
-                                const Layout& target, ProblemSize size) {
-  std::vector<AxisId> order;
+AxisList InAtomOrder(const Mesh& mesh, const std::vector<bool>& moves, const Layout& source, const Layout& target,
+                     ProblemSize size) {
+  AxisList order;
   const auto append = [&](AxisId axis) {
     if (moves[static_cast<size_t>(axis.value())] && std::find(order.begin(), order.end(), axis) == order.end()) {
       order.push_back(axis);
     }
   };
   const auto append_cuts = [&](const Layout& layout) {
-    for (const std::vector<AxisId>& axes : layout.dimensions) std::for_each(axes.begin(), axes.end(), append);
+    for (const AxisList& axes : layout.dimensions) std::for_each(axes.begin(), axes.end(), append);
   };
   if (size != ProblemSize::kShared) append_cuts(target);
   append_cuts(source);
@@ -154,8 +154,8 @@ Problem MakeProblem(const Mesh& mesh, const TensorType& type, const Layout& sour
     moves[i] = from[i].kind != Place::Kind::kReplicated || to[i].kind != Place::Kind::kReplicated;
   }
   for (size_t d = 0; d < source.dimensions.size(); ++d) {
-    const std::vector<AxisId>& before = source.dimensions[d];
-    const std::vector<AxisId>& after = target.dimensions[d];
+    const AxisList& before = source.dimensions[d];
+    const AxisList& after = target.dimensions[d];
     const auto shared = std::mismatch(before.begin(), before.end(), after.begin(), after.end()).first;
     problem.fixed.emplace_back(before.begin(), size == ProblemSize::kMerged ? shared : before.begin());
     problem.fixed_count.push_back(mesh.Size(problem.fixed.back()));
@@ -216,8 +216,8 @@ bool Problem::IsInPlace(AtomSpan dimension, size_t d) const {
   return dimension.size() <= wanted.size() && std::equal(dimension.begin(), dimension.end(), wanted.begin());
 }
 
-std::vector<AxisId> Problem::AxesOf(AtomSpan indexes) const {
-  std::vector<AxisId> axes;
+AxisList Problem::AxesOf(AtomSpan indexes) const {
+  AxisList axes;
   for (AtomIndex index : indexes) axes.insert(axes.end(), atoms[index].axes.begin(), atoms[index].axes.end());
   return axes;
 }
@@ -225,7 +225,7 @@ std::vector<AxisId> Problem::AxesOf(AtomSpan indexes) const {
 Layout Problem::LayoutOf(const Arrangement& arrangement) const {
   Layout layout{.dimensions = fixed, .partial = fixed_partial};
   for (size_t d = 0; d < fixed.size(); ++d) {
-    const std::vector<AxisId> axes = AxesOf(arrangement.Dimension(d));
+    const AxisList axes = AxesOf(arrangement.Dimension(d));
     layout.dimensions[d].insert(layout.dimensions[d].end(), axes.begin(), axes.end());
   }
   for (AtomIndex atom : arrangement.Partial()) {

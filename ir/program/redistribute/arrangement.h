@@ -25,7 +25,7 @@ using AtomSpan = absl::Span<const AtomIndex>;
 bool Contains(AtomSpan atoms, AtomIndex atom);
 
 struct Atom {
-  std::vector<AxisId> axes = {};
+  AxisList axes = {};
   int64_t size = 1;
   std::vector<int64_t> ranks = {};        // For each weight of the problem the product of the sizes of the atom's axes.
   Reduction reduction = Reduction::kSum;  // For an atom that is partial in the source.
@@ -67,8 +67,8 @@ class Arrangement {
 struct Problem {
   const Mesh& mesh;
   TensorType type;
-  std::vector<std::vector<AxisId>> fixed = {};  // For each dimension the axes at its front that stay.
-  std::vector<int64_t> fixed_count = {};        // For each dimension the number of pieces that they make.
+  std::vector<AxisList> fixed = {};       // For each dimension the axes at its front that stay.
+  std::vector<int64_t> fixed_count = {};  // For each dimension the number of pieces that they make.
   std::vector<PartialAxis> fixed_partial = {};
   std::vector<double> weights = {};  // Of the atoms' axes, ascending.
   std::vector<Atom> atoms = {};
@@ -84,7 +84,7 @@ struct Problem {
   AtomList ReplicatedAtoms(const Arrangement& arrangement) const;
   bool IsInPlace(AtomSpan dimension, size_t d) const;  // Whether the dimension is a prefix of the target's.
 
-  std::vector<AxisId> AxesOf(AtomSpan indexes) const;
+  AxisList AxesOf(AtomSpan indexes) const;
   Layout LayoutOf(const Arrangement& arrangement) const;
 
   // A cost as an integer. Sums of the same prices in another order differ in the last bits and must still be ties: a

@@ -12,13 +12,11 @@
 namespace cleave::ir {
 namespace {
 
-bool Contains(const std::vector<AxisId>& axes, AxisId axis) {
-  return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
+bool Contains(const AxisList& axes, AxisId axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
 
 std::set<AxisId> UsedAxes(const Layout& layout) {
   std::set<AxisId> used;
-  for (const std::vector<AxisId>& axes : layout.dimensions) used.insert(axes.begin(), axes.end());
+  for (const AxisList& axes : layout.dimensions) used.insert(axes.begin(), axes.end());
   for (const PartialAxis& entry : layout.partial) used.insert(entry.axis);
   return used;
 }
@@ -26,9 +24,9 @@ std::set<AxisId> UsedAxes(const Layout& layout) {
 // The dimension that an axis cuts, and the number of pieces that the axes before it make; (-1, -1) if it cuts none.
 std::pair<int64_t, int64_t> PlaceOf(const Layout& layout, const Mesh& mesh, AxisId axis) {
   for (size_t d = 0; d < layout.dimensions.size(); ++d) {
-    const std::vector<AxisId>& axes = layout.dimensions[d];
+    const AxisList& axes = layout.dimensions[d];
     const auto place = std::find(axes.begin(), axes.end(), axis);
-    if (place != axes.end()) return {static_cast<int64_t>(d), mesh.Size(std::vector<AxisId>(axes.begin(), place))};
+    if (place != axes.end()) return {static_cast<int64_t>(d), mesh.Size(AxisList(axes.begin(), place))};
   }
   return {-1, -1};
 }
@@ -84,7 +82,7 @@ void Exhaustive::AddMovesOfSuffixes(size_t from) {
 }
 
 // For every ordered choice of axes that begins with `chosen`.
-void Exhaustive::AddReductions(size_t from, const std::vector<AxisId>& chosen) {
+void Exhaustive::AddReductions(size_t from, const AxisList& chosen) {
   const Layout& layout = layouts_[from];
   for (const PartialAxis& entry : layout.partial) {
     if (Contains(chosen, entry.axis)) continue;
@@ -92,7 +90,7 @@ void Exhaustive::AddReductions(size_t from, const std::vector<AxisId>& chosen) {
       return !chosen.empty() && other.axis == chosen.front();
     });
     if (first != layout.partial.end() && first->reduction != entry.reduction) continue;
-    std::vector<AxisId> axes = chosen;
+    AxisList axes = chosen;
     axes.push_back(entry.axis);
     Move reduce{.collective = CollectiveKind::kAllReduce, .axes = axes, .reduction = entry.reduction, .result = layout};
     std::vector<PartialAxis>& partial = reduce.result.partial;
@@ -150,7 +148,7 @@ std::map<Layout, Exhaustive::Distance> Exhaustive::From(const Layout& source, co
 bool UsesEveryAxis(const Mesh& mesh, const Layout& source, const Layout& target) {
   std::set<AxisId> used;
   for (const Layout* layout : {&source, &target}) {
-    for (const std::vector<AxisId>& axes : layout->dimensions) used.insert(axes.begin(), axes.end());
+    for (const AxisList& axes : layout->dimensions) used.insert(axes.begin(), axes.end());
     for (AxisId axis : layout->PartialAxes()) used.insert(axis);
   }
   return used.size() == static_cast<size_t>(mesh.axis_count());

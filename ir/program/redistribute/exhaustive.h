@@ -42,7 +42,7 @@ class Exhaustive {
   void AddMove(size_t from, Move move);
   void AddMovesOfReplicas(size_t from);
   void AddMovesOfSuffixes(size_t from);
-  void AddReductions(size_t from, const std::vector<AxisId>& chosen);
+  void AddReductions(size_t from, const AxisList& chosen);
   void AddPermutes(size_t from);
 
   const Mesh& mesh_;

@@ -64,9 +64,9 @@ TEST(RedistributionPlannerTest, AnswersDoNotDependOnWhatWasAskedBefore) {
 }
 
 // The same layout with axis `names[i]` in the place of axis i.
-Layout Renamed(Layout layout, const std::vector<AxisId>& names) {
+Layout Renamed(Layout layout, const AxisList& names) {
   const auto rename = [&](AxisId& axis) { axis = names[static_cast<size_t>(axis.value())]; };
-  for (std::vector<AxisId>& axes : layout.dimensions) std::for_each(axes.begin(), axes.end(), rename);
+  for (AxisList& axes : layout.dimensions) std::for_each(axes.begin(), axes.end(), rename);
   for (PartialAxis& entry : layout.partial) rename(entry.axis);
   std::sort(layout.partial.begin(), layout.partial.end(),
             [](const PartialAxis& a, const PartialAxis& b) { return a.axis < b.axis; });
@@ -82,7 +82,7 @@ TEST(RedistributionPlannerTest, EqualAxesMayChangeNames) {
     const TensorType type = SmallType(random);
     const Layout source = RandomLayout(mesh, type.shape.size(), false, random);
     const Layout target = RandomLayout(mesh, type.shape.size(), false, random);
-    std::vector<AxisId> names = mesh.AxisIds();
+    AxisList names = mesh.AxisIds();
     std::shuffle(names.begin(), names.end(), random);
     SCOPED_TRACE(testing::Message() << "seed " << kSeed << ", round " << round << ": " << ShapeText(type.shape) << " "
                                     << LayoutText(source, mesh) << " -> " << LayoutText(target, mesh));

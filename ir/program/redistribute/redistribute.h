@@ -42,7 +42,7 @@ namespace cleave::ir {
 struct Move {
   // nullopt: a slice.
   std::optional<CollectiveKind> collective;
-  std::vector<AxisId> axes;
+  AxisList axes;
   Reduction reduction = Reduction::kSum;
   int from_dimension = -1;
   int to_dimension = -1;

@@ -33,8 +33,8 @@ double PlainCost(const Mesh& mesh, const TensorType& type, const Layout& source,
     apply(std::move(reduce));
   }
   for (size_t d = 0; d < now.dimensions.size(); ++d) {
-    const std::vector<AxisId>& here = now.dimensions[d];
-    const std::vector<AxisId>& wanted = target.dimensions[d];
+    const AxisList& here = now.dimensions[d];
+    const AxisList& wanted = target.dimensions[d];
     const auto wrong = std::mismatch(here.begin(), here.end(), wanted.begin(), wanted.end()).first;
     if (wrong == here.end()) continue;
     Move gather{.collective = CollectiveKind::kAllGather, .axes = {wrong, here.end()}, .result = now};

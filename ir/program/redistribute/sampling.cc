@@ -30,7 +30,7 @@ std::vector<Layout> AllLayouts(const Mesh& mesh, int rank, const std::vector<Red
 }
 
 Layout RandomLayout(const Mesh& mesh, size_t rank, bool may_be_partial, std::mt19937& random) {
-  std::vector<AxisId> axes = mesh.AxisIds();
+  AxisList axes = mesh.AxisIds();
   std::shuffle(axes.begin(), axes.end(), random);
   Layout layout = Layout::Replicated(static_cast<int>(rank));
   for (AxisId axis : axes) {

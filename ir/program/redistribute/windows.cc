@@ -12,7 +12,7 @@ std::vector<WindowEntry> EntriesInto(const Mesh& mesh, const Shape& shape, const
                       .move = {.collective = std::nullopt, .axes = {}, .result = target}};
     for (size_t i = 0; i < target.windows.size(); ++i) {
       if ((whole >> i & 1) == 0) continue;
-      std::vector<AxisId>& cut = entry.before.dimensions[static_cast<size_t>(target.windows[i].dimension)];
+      AxisList& cut = entry.before.dimensions[static_cast<size_t>(target.windows[i].dimension)];
       entry.move.axes.insert(entry.move.axes.end(), cut.begin(), cut.end());
       cut.clear();
     }

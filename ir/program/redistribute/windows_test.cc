@@ -42,7 +42,7 @@ TEST(WindowsTest, BringsPiecesIntoWindows) {
   EXPECT_EQ(PathText(mesh, shape, "[-, -] partial(m0: sum, m1: sum)", text),
             "reduce_scatter [m0 m1, -]; neighbor_exchange " + text);
   const Redistribution plan = *PlanRedistribution(mesh, type, LayoutOf("[m0 m1, -]", mesh), target);
-  EXPECT_EQ(plan.moves.back().axes, (std::vector<AxisId>{AxisId(0), AxisId(1)}));
+  EXPECT_EQ(plan.moves.back().axes, (AxisList{AxisId(0), AxisId(1)}));
 }
 
 TEST(WindowsTest, GathersWhereWindowsAreNearlyTheWhole) {

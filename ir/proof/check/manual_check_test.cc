@@ -190,8 +190,8 @@ std::vector<NamedMutation> Mutations() {
     if (collective == nullptr || collective->kind != CollectiveKind::kAllGather || collective->axes.size() < 2)
       return false;
     std::swap(collective->axes.front(), collective->axes.back());
-    std::vector<AxisId>& axes = program.values[collective->transfers[0].input]
-                                    .layout.dimensions[static_cast<size_t>(collective->transfers[0].from_dimension)];
+    AxisList& axes = program.values[collective->transfers[0].input]
+                         .layout.dimensions[static_cast<size_t>(collective->transfers[0].from_dimension)];
     std::swap(axes.front(), axes.back());
     return true;
   };

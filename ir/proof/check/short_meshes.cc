@@ -46,7 +46,7 @@ struct Compounds {
 void AddCompound(const FactorList& factors, const Strategy& strategy, Compounds& compounds) {
   std::set<size_t> majors;
   for (int factor : factors) {
-    const std::vector<AxisId>& cut = strategy.cuts[static_cast<size_t>(factor)];
+    const AxisList& cut = strategy.cuts[static_cast<size_t>(factor)];
     for (AxisId axis : cut) {
       const size_t index = static_cast<size_t>(axis.value());
       compounds.cuts_part[index] = true;

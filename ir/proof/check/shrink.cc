@@ -73,7 +73,7 @@ void WidenPermutes(Program& program) {
     const Layout& to = program.value(collective->transfers[0].output).layout;
     std::set<AxisId> axes(collective->axes.begin(), collective->axes.end());
     for (const Layout* layout : {&from, &to}) {
-      for (const std::vector<AxisId>& cut : layout->dimensions) axes.insert(cut.begin(), cut.end());
+      for (const AxisList& cut : layout->dimensions) axes.insert(cut.begin(), cut.end());
     }
     collective->axes.assign(axes.begin(), axes.end());
   }
@@ -118,7 +118,7 @@ std::vector<Rule> SmallRules(const std::vector<Rule>& rules, const Graph& graph,
     const auto* compute = std::get_if<Compute>(&step.action);
     if (compute == nullptr) continue;
     for (size_t factor = 0; factor < compute->strategy.cuts.size(); ++factor) {
-      const std::vector<AxisId>& axes = compute->strategy.cuts[factor];
+      const AxisList& axes = compute->strategy.cuts[factor];
       // Every prefix of the axes cuts the dimension in some layout between the two.
       for (size_t count = 1; count <= axes.size(); ++count) {
         const absl::Span<const AxisId> prefix = absl::MakeConstSpan(axes).first(count);

@@ -26,18 +26,16 @@
 namespace cleave::ir {
 namespace {
 
-bool EndsWith(const std::vector<AxisId>& axes, const std::vector<AxisId>& suffix) {
+bool EndsWith(const AxisList& axes, const AxisList& suffix) {
   return suffix.size() <= axes.size() && std::equal(suffix.rbegin(), suffix.rend(), axes.rbegin());
 }
 
-void RemoveSuffix(std::vector<AxisId>& axes, size_t count) { axes.resize(axes.size() - count); }
+void RemoveSuffix(AxisList& axes, size_t count) { axes.resize(axes.size() - count); }
 
-void Append(std::vector<AxisId>& axes, const std::vector<AxisId>& more) {
-  axes.insert(axes.end(), more.begin(), more.end());
-}
+void Append(AxisList& axes, const AxisList& more) { axes.insert(axes.end(), more.begin(), more.end()); }
 
 // Removes `axes` from the partial axes; false when one of them is not partial with this reduction.
-bool Resolve(Layout& layout, const std::vector<AxisId>& axes, Reduction reduction) {
+bool Resolve(Layout& layout, const AxisList& axes, Reduction reduction) {
   for (AxisId axis : axes) {
     const auto it = std::find(layout.partial.begin(), layout.partial.end(), PartialAxis{axis, reduction});
     if (it == layout.partial.end()) return false;
@@ -61,7 +59,7 @@ std::optional<Layout> ResultLayout(const Collective& collective, const Transfer&
     case CollectiveKind::kAllGather:
     case CollectiveKind::kAllToAll: {
       if (!has(transfer.from_dimension)) return std::nullopt;
-      std::vector<AxisId>& from = layout.dimensions[static_cast<size_t>(transfer.from_dimension)];
+      AxisList& from = layout.dimensions[static_cast<size_t>(transfer.from_dimension)];
       if (!EndsWith(from, collective.axes)) return std::nullopt;
       RemoveSuffix(from, collective.axes.size());
       if (collective.kind == CollectiveKind::kAllGather) return layout;
@@ -82,7 +80,7 @@ std::optional<Layout> ResultLayout(const Collective& collective, const Transfer&
 }
 
 // How many pieces of a dimension lie from one to the next along `axis`, if this cuts it.
-std::optional<int64_t> StrideOf(AxisId axis, const std::vector<AxisId>& axes, const Mesh& mesh) {
+std::optional<int64_t> StrideOf(AxisId axis, const AxisList& axes, const Mesh& mesh) {
   const auto place = std::find(axes.begin(), axes.end(), axis);
   if (place == axes.end()) return std::nullopt;
   return mesh.Size(absl::MakeConstSpan(axes).subspan(static_cast<size_t>(place - axes.begin()) + 1));
@@ -204,7 +202,7 @@ class StaticCheck {
       if (is_sum && collective->kind != CollectiveKind::kAllReduce) Find("sends along the axis of time");
       return;
     }
-    const std::vector<AxisId>& axes = collective->axes;
+    const AxisList& axes = collective->axes;
     if (std::find(axes.begin(), axes.end(), *program_.time) != axes.end()) Find("sends along the axis of time");
   }
 
@@ -380,7 +378,7 @@ class StaticCheck {
 
   // What is wrong with the groups over `axes`; empty when nothing is. Each group is expanded once, from its first
   // member, so that the time is linear in the number of ranks.
-  std::string GroupsDisagree(const std::vector<AxisId>& axes) const {
+  std::string GroupsDisagree(const AxisList& axes) const {
     const Mesh& mesh = program_.mesh;
     std::vector<bool> seen(static_cast<size_t>(mesh.rank_count()), false);
     for (int rank = 0; rank < mesh.rank_count(); ++rank) {
@@ -404,9 +402,8 @@ class StaticCheck {
     const Mesh& mesh = program_.mesh;
     const Layout& layout = value(transfer.input).layout;
     const auto cuts = [&](AxisId axis) {
-      return std::any_of(layout.dimensions.begin(), layout.dimensions.end(), [&](const std::vector<AxisId>& axes) {
-        return std::find(axes.begin(), axes.end(), axis) != axes.end();
-      });
+      return std::any_of(layout.dimensions.begin(), layout.dimensions.end(),
+                         [&](const AxisList& axes) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); });
     };
     if (std::none_of(collective.axes.begin(), collective.axes.end(), cuts)) return;
     for (int rank = 0; rank < mesh.rank_count(); ++rank) {
@@ -530,7 +527,7 @@ class StaticCheck {
   IdVector<ValueId, char> is_on_host_;
   IdVector<ValueId, Phase> phases_;                                 // The phase in which each value is made.
   IdVector<ValueId, Repeat> repeats_;                               // Where each value may be read.
-  std::map<std::vector<AxisId>, std::string> groups_;               // What is wrong with the groups over some axes.
+  std::map<AxisList, std::string> groups_;                          // What is wrong with the groups over some axes.
   std::map<std::pair<int, int>, std::deque<const Step*>> mailbox_;  // What stages have sent to others.
   const Step* step_ = nullptr;
   std::vector<std::string> findings_;

@@ -56,8 +56,8 @@ int64_t LargestReceivedElements(const Layout& from, const Layout& to, const Mesh
 
 bool IsWithin(const Layout& from, const Layout& to, const Mesh& mesh, const Shape& shape) {
   for (size_t d = 0; d < shape.size(); ++d) {
-    const std::vector<AxisId>& before = from.dimensions[d];
-    const std::vector<AxisId>& after = to.dimensions[d];
+    const AxisList& before = from.dimensions[d];
+    const AxisList& after = to.dimensions[d];
     if (before.size() > after.size() || !std::equal(before.begin(), before.end(), after.begin())) return false;
     const Window* window = to.WindowOf(d);
     if (window == nullptr) continue;
@@ -71,10 +71,10 @@ bool IsWithin(const Layout& from, const Layout& to, const Mesh& mesh, const Shap
   return true;
 }
 
-std::vector<AxisId> WindowedAxes(const Layout& layout) {
-  std::vector<AxisId> axes;
+AxisList WindowedAxes(const Layout& layout) {
+  AxisList axes;
   for (const DimensionWindow& entry : layout.windows) {
-    const std::vector<AxisId>& cut = layout.dimensions[static_cast<size_t>(entry.dimension)];
+    const AxisList& cut = layout.dimensions[static_cast<size_t>(entry.dimension)];
     axes.insert(axes.end(), cut.begin(), cut.end());
   }
   std::sort(axes.begin(), axes.end());

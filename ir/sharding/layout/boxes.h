@@ -20,7 +20,7 @@ int64_t LargestReceivedElements(const Layout& from, const Layout& to, const Mesh
 bool IsWithin(const Layout& from, const Layout& to, const Mesh& mesh, const Shape& shape);
 
 // The axes that cut a windowed dimension, in mesh order.
-std::vector<AxisId> WindowedAxes(const Layout& layout);
+AxisList WindowedAxes(const Layout& layout);
 
 }  // namespace cleave::ir
 

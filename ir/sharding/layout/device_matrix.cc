@@ -15,7 +15,7 @@ absl::StatusOr<DeviceMatrixForm> ToDeviceMatrix(const Layout& layout, const Mesh
   // For each run of axes that cuts a dimension: its first axis, and how long it is.
   std::map<AxisId, std::pair<size_t, size_t>> runs;  // First axis -> (dimension, length)
   for (size_t d = 0; d < layout.dimensions.size(); ++d) {
-    const std::vector<AxisId>& axes = layout.dimensions[d];
+    const AxisList& axes = layout.dimensions[d];
     for (size_t i = 1; i < axes.size(); ++i) {
       if (axes[i].value() != axes[i - 1].value() + 1) {
         return absl::InvalidArgumentError(absl::StrCat(
@@ -47,7 +47,7 @@ absl::StatusOr<Layout> FromDeviceMatrix(const DeviceMatrixForm& form, const Mesh
                                                    "] is no grouping of the mesh (", mesh.ToString(), ")"));
   };
   // The mesh axes of each device dimension, from the left.
-  std::vector<std::vector<AxisId>> axes_of(form.device_matrix.size());
+  std::vector<AxisList> axes_of(form.device_matrix.size());
   int next = 0;
   for (size_t i = 0; i < form.device_matrix.size(); ++i) {
     for (int64_t covered = 1; covered != form.device_matrix[i];) {

@@ -17,7 +17,7 @@
 namespace cleave::ir {
 namespace {
 
-std::string AxesText(const std::vector<AxisId>& axes, const Mesh& mesh) {
+std::string AxesText(const AxisList& axes, const Mesh& mesh) {
   if (axes.empty()) return "-";
   return absl::StrJoin(axes, " ", [&](std::string* out, AxisId axis) { out->append(mesh.axis(axis).name); });
 }
@@ -93,8 +93,8 @@ int64_t LargestPieceOf(const Layout& layout, const Mesh& mesh, const Shape& shap
 
 }  // namespace
 
-std::vector<AxisId> Layout::PartialAxes() const {
-  std::vector<AxisId> axes;
+AxisList Layout::PartialAxes() const {
+  AxisList axes;
   for (const PartialAxis& entry : partial) axes.push_back(entry.axis);
   return axes;
 }
@@ -129,7 +129,7 @@ absl::Status VerifyLayout(const Layout& layout, const Mesh& mesh, int rank) {
         absl::StrCat("the layout has ", layout.dimensions.size(), " dimensions, the tensor ", rank));
   }
   AxisUse use(mesh);
-  for (const std::vector<AxisId>& axes : layout.dimensions) {
+  for (const AxisList& axes : layout.dimensions) {
     for (AxisId axis : axes) CLEAVE_RETURN_IF_ERROR(use.Add(axis));
   }
   for (size_t i = 0; i < layout.partial.size(); ++i) {
@@ -155,7 +155,7 @@ std::vector<Piece> SliceOf(const Layout& layout, const Mesh& mesh, const Shape& 
   CLEAVE_CHECK(layout.dimensions.size() == shape.size()) << LayoutText(layout, mesh) << " for " << ShapeText(shape);
   std::vector<Piece> slice;
   for (size_t d = 0; d < shape.size(); ++d) {
-    const std::vector<AxisId>& axes = layout.dimensions[d];
+    const AxisList& axes = layout.dimensions[d];
     const Window* window = layout.WindowOf(d);
     const Piece piece = PieceOf(window == nullptr ? shape[d] : window->outer, mesh.Size(axes), mesh.Index(rank, axes));
     slice.push_back(window == nullptr ? piece : window->Of(piece));
@@ -187,16 +187,16 @@ Bytes LargestLocalBytes(const Layout& layout, const Mesh& mesh, const TensorType
 
 std::vector<int64_t> CutCounts(const Layout& layout, const Mesh& mesh) {
   std::vector<int64_t> counts;
-  for (const std::vector<AxisId>& axes : layout.dimensions) counts.push_back(mesh.Size(axes));
+  for (const AxisList& axes : layout.dimensions) counts.push_back(mesh.Size(axes));
   return counts;
 }
 
 std::string LayoutText(const Layout& layout, const Mesh& mesh) {
-  std::string text = absl::StrCat(
-      "[",
-      absl::StrJoin(layout.dimensions, ", ",
-                    [&](std::string* out, const std::vector<AxisId>& axes) { out->append(AxesText(axes, mesh)); }),
-      "]");
+  std::string text =
+      absl::StrCat("[",
+                   absl::StrJoin(layout.dimensions, ", ",
+                                 [&](std::string* out, const AxisList& axes) { out->append(AxesText(axes, mesh)); }),
+                   "]");
   if (layout.is_partial()) {
     absl::StrAppend(&text, " partial(",
                     absl::StrJoin(layout.partial, ", ",
@@ -223,7 +223,7 @@ absl::StatusOr<Layout> ParseLayout(absl::string_view text, const Mesh& mesh) {
   Layout layout;
   if (!dimensions.empty()) {
     for (absl::string_view dimension : absl::StrSplit(dimensions, ',')) {
-      std::vector<AxisId>& axes = layout.dimensions.emplace_back();
+      AxisList& axes = layout.dimensions.emplace_back();
       dimension = absl::StripAsciiWhitespace(dimension);
       if (dimension == "-") continue;
       for (absl::string_view name : absl::StrSplit(dimension, ' ', absl::SkipWhitespace())) {

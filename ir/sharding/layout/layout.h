@@ -38,13 +38,11 @@ struct PartialAxis {
 };
 
 struct Layout {
-  std::vector<std::vector<AxisId>> dimensions;  // For each dimension the axes that cut it, major first.
-  std::vector<PartialAxis> partial;             // Ordered by axis.
-  std::vector<DimensionWindow> windows = {};    // Ordered by dimension; only for dimensions that are cut.
+  std::vector<AxisList> dimensions;           // For each dimension the axes that cut it, major first.
+  std::vector<PartialAxis> partial;           // Ordered by axis.
+  std::vector<DimensionWindow> windows = {};  // Ordered by dimension; only for dimensions that are cut.
 
-  static Layout Replicated(int rank) {
-    return Layout{.dimensions = std::vector<std::vector<AxisId>>(rank), .partial = {}};
-  }
+  static Layout Replicated(int rank) { return Layout{.dimensions = std::vector<AxisList>(rank), .partial = {}}; }
 
   // The same axes, with each dimension held by pieces.
   Layout WithoutWindows() const { return Layout{.dimensions = dimensions, .partial = partial}; }
@@ -52,7 +50,7 @@ struct Layout {
   const Window* WindowOf(size_t dimension) const;
 
   bool is_partial() const { return !partial.empty(); }
-  std::vector<AxisId> PartialAxes() const;
+  AxisList PartialAxes() const;
 
   bool operator==(const Layout&) const = default;
   // An arbitrary but fixed order, for ordered containers.

@@ -67,7 +67,7 @@ TEST(BoxesTest, AgreeWithEveryRank) {
   for (int round = 0; round < 500; ++round) {
     SCOPED_TRACE(testing::Message() << "seed " << kSeed << ", round " << round);
     const Mesh mesh = Mesh::OfDevices(std::vector<int64_t>{2, 3, 4, 6, 8, 12}[random() % 6]);
-    Layout to{.dimensions = std::vector<std::vector<AxisId>>(3), .partial = {}};
+    Layout to{.dimensions = std::vector<AxisList>(3), .partial = {}};
     for (AxisId axis : mesh.AxisIds()) {
       if (const size_t d = random() % 4; d < 3) to.dimensions[d].push_back(axis);
     }

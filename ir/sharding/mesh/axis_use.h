@@ -5,8 +5,7 @@
 #ifndef CLEAVE_IR_SHARDING_MESH_AXIS_USE_H_
 #define CLEAVE_IR_SHARDING_MESH_AXIS_USE_H_
 
-#include <vector>
-
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "ir/sharding/mesh/mesh.h"
 
@@ -22,7 +21,7 @@ class AxisUse {
 
  private:
   const Mesh& mesh_;
-  std::vector<bool> used_;
+  absl::InlinedVector<bool, 32> used_;
 };
 
 }  // namespace cleave::ir

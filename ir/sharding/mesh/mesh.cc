@@ -66,8 +66,8 @@ Mesh Mesh::OfDevices(int64_t devices) {
   return *std::move(mesh);
 }
 
-std::vector<AxisId> Mesh::AxisIds() const {
-  std::vector<AxisId> ids;
+AxisList Mesh::AxisIds() const {
+  AxisList ids;
   for (int i = 0; i < axis_count(); ++i) ids.push_back(AxisId(i));
   return ids;
 }

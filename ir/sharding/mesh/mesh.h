@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -18,6 +19,7 @@
 namespace cleave::ir {
 
 using AxisId = StrongId<struct AxisIdTag>;
+using AxisList = absl::InlinedVector<AxisId, 8>;  // Without an allocation for most: plans have very many of them.
 
 struct MeshAxis {
   std::string name;           // "m0", or "dp" for a named axis of prime size, "dp.0", "dp.1" for its prime sub-axes.
@@ -41,7 +43,7 @@ class Mesh {
   const MeshAxis& axis(AxisId id) const { return axes_[static_cast<size_t>(id.value())]; }
   int rank_count() const { return rank_count_; }
   int axis_count() const { return static_cast<int>(axes_.size()); }
-  std::vector<AxisId> AxisIds() const;
+  AxisList AxisIds() const;
   std::optional<AxisId> Find(absl::string_view name) const;
 
   // Product of the sizes of the given axes; 1 if there are none.

@@ -56,9 +56,9 @@ TEST(MeshTest, GroupsOfKnownDeviceMatrices) {
 
 TEST(MeshTest, GroupsPartitionTheRanks) {
   for (const Mesh& mesh : {Mesh::OfDevices(12), MeshOf({2, 1, 4}), MeshOf({5, 2}), Mesh()}) {
-    const std::vector<AxisId> ids = mesh.AxisIds();
+    const AxisList ids = mesh.AxisIds();
     for (int subset = 0; subset < (1 << ids.size()); ++subset) {
-      std::vector<AxisId> axes;
+      AxisList axes;
       for (size_t i = 0; i < ids.size(); ++i) {
         if ((subset >> i & 1) != 0) axes.push_back(ids[i]);
       }

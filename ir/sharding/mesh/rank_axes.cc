@@ -6,8 +6,8 @@
 
 namespace cleave::ir {
 
-std::vector<AxisId> MeshAxesOf(const std::vector<RankAxis>& axes, RankAxisSet group, const Mesh& mesh) {
-  std::vector<AxisId> result;
+AxisList MeshAxesOf(const std::vector<RankAxis>& axes, RankAxisSet group, const Mesh& mesh) {
+  AxisList result;
   int next = 0;
   for (size_t i = 0; i < axes.size(); ++i) {
     for (int64_t size = 1; size < axes[i].size; ++next) {

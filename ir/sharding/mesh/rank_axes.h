@@ -12,7 +12,7 @@ namespace cleave::ir {
 
 // The axes of `mesh` that make up a group, outermost first. A mesh is the rank axes cut finer: ranks have the same
 // numbers in both. REQUIRES: every rank axis is a product of neighbouring mesh axes.
-std::vector<AxisId> MeshAxesOf(const std::vector<RankAxis>& axes, RankAxisSet group, const Mesh& mesh);
+AxisList MeshAxesOf(const std::vector<RankAxis>& axes, RankAxisSet group, const Mesh& mesh);
 
 }  // namespace cleave::ir
 

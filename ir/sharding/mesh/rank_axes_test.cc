@@ -11,9 +11,9 @@ TEST(RankAxesTest, AreProductsOfMeshAxes) {
                                    {.name = "dp.1", .size = 2},
                                    {.name = "tp.0", .size = 3},
                                    {.name = "tp.1", .size = 2}});
-  EXPECT_EQ(MeshAxesOf(axes, {1}, mesh), (std::vector<AxisId>{AxisId(0), AxisId(1)}));
-  EXPECT_EQ(MeshAxesOf(axes, {2}, mesh), std::vector<AxisId>());
-  EXPECT_EQ(MeshAxesOf(axes, {4}, mesh), (std::vector<AxisId>{AxisId(2), AxisId(3)}));
+  EXPECT_EQ(MeshAxesOf(axes, {1}, mesh), (AxisList{AxisId(0), AxisId(1)}));
+  EXPECT_EQ(MeshAxesOf(axes, {2}, mesh), AxisList());
+  EXPECT_EQ(MeshAxesOf(axes, {4}, mesh), (AxisList{AxisId(2), AxisId(3)}));
   EXPECT_EQ(MeshAxesOf(axes, {7}, mesh).size(), 4u);
   EXPECT_DEATH(MeshAxesOf({{"dp", 3}, {"tp", 8}}, {1}, mesh), "cuts across dp");
   EXPECT_DEATH(MeshAxesOf({{"world", 48}}, {1}, mesh), "ends within world");

@@ -248,6 +248,7 @@ std::optional<MicroBatchRefusal> FindRefusal(const Graph& graph, const Plan& pla
 }
 
 std::optional<MicroBatchRefusal> FindRefusal(const Graph& graph, int64_t count) {
+  if (count == 1) return std::nullopt;
   Plan plan;
   plan.micro_batches = count;
   RuleTable rules;
@@ -271,7 +272,7 @@ absl::StatusOr<Strategy> OverTime(Strategy strategy, const BatchUse& use, AxisId
     case Kind::kOnce:
       return strategy;
     case Kind::kEach: {
-      std::vector<AxisId>& cuts = strategy.cuts[static_cast<size_t>(use.index)];
+      AxisList& cuts = strategy.cuts[static_cast<size_t>(use.index)];
       cuts.insert(cuts.begin(), time);
       break;
     }
@@ -293,7 +294,7 @@ Layout WithoutTime(Layout layout, AxisId time) {
 
 std::optional<size_t> SampleDimension(const Layout& layout, AxisId time) {
   for (size_t d = 0; d < layout.dimensions.size(); ++d) {
-    const std::vector<AxisId>& axes = layout.dimensions[d];
+    const AxisList& axes = layout.dimensions[d];
     if (std::find(axes.begin(), axes.end(), time) != axes.end()) return d;
   }
   return std::nullopt;

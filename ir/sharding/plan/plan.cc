@@ -36,9 +36,7 @@ std::vector<std::string> VerifyRanks(const std::vector<RankAxis>& rank_axes, con
 }
 
 bool UsesAxis(const OpPlan& planned, AxisId axis) {
-  const auto has = [&](const std::vector<AxisId>& axes) {
-    return std::find(axes.begin(), axes.end(), axis) != axes.end();
-  };
+  const auto has = [&](const AxisList& axes) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); };
   const Strategy& strategy = planned.strategy;
   return std::any_of(strategy.cuts.begin(), strategy.cuts.end(), has) ||
          std::any_of(strategy.passes.begin(), strategy.passes.end(),
@@ -48,12 +46,12 @@ bool UsesAxis(const OpPlan& planned, AxisId axis) {
 }
 
 // Numbers of axes, behind one more.
-void Shift(std::vector<AxisId>& axes) {
+void Shift(AxisList& axes) {
   for (AxisId& axis : axes) axis = AxisId(axis.value() + 1);
 }
 
 void Shift(Strategy& strategy) {
-  for (std::vector<AxisId>& axes : strategy.cuts) Shift(axes);
+  for (AxisList& axes : strategy.cuts) Shift(axes);
   for (PassThrough& pass : strategy.passes) pass.axis = AxisId(pass.axis.value() + 1);
 }
 
@@ -121,7 +119,7 @@ absl::StatusOr<Plan> WithStages(Plan plan, const MeshAxis& axis, PipelineSchedul
     Shift(planned.strategy);
     for (Choice& choice : planned.choices) Shift(choice.strategy);
     if (!planned.output.has_value()) continue;
-    for (std::vector<AxisId>& cut : planned.output->dimensions) Shift(cut);
+    for (AxisList& cut : planned.output->dimensions) Shift(cut);
     for (PartialAxis& partial : planned.output->partial) partial.axis = AxisId(partial.axis.value() + 1);
   }
   return plan;

@@ -49,7 +49,7 @@ class AxisAssignment {
       const size_t next = demand + 1;
       return Assign(next, next < demands_.size() ? demands_[next].count : 1, 0);
     }
-    std::vector<AxisId>& cut = strategy_.cuts[static_cast<size_t>(demands_[demand].factor)];
+    AxisList& cut = strategy_.cuts[static_cast<size_t>(demands_[demand].factor)];
     std::set<int64_t> failed;
     for (int axis = first_axis; axis < mesh_.axis_count(); ++axis) {
       const int64_t size = mesh_.axis(AxisId(axis)).size;

@@ -45,7 +45,7 @@ absl::Status VerifyCompound(const Strategy& strategy, const Rule& rule, const Me
 
 absl::Status VerifyAxes(const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
   AxisUse use(mesh);
-  for (const std::vector<AxisId>& axes : strategy.cuts) {
+  for (const AxisList& axes : strategy.cuts) {
     for (AxisId axis : axes) CLEAVE_RETURN_IF_ERROR(use.Add(axis));
   }
   for (size_t i = 0; i < strategy.passes.size(); ++i) {
@@ -63,10 +63,11 @@ absl::Status VerifyAxes(const Strategy& strategy, const Rule& rule, const Mesh& 
 
 Layout LayoutOfDimensions(const Strategy& strategy, const std::vector<FactorList>& dimensions) {
   Layout layout;
+  layout.dimensions.reserve(dimensions.size());
   for (const FactorList& factors : dimensions) {
-    std::vector<AxisId>& axes = layout.dimensions.emplace_back();
+    AxisList& axes = layout.dimensions.emplace_back();
     for (int factor : factors) {
-      const std::vector<AxisId>& cut = strategy.cuts[static_cast<size_t>(factor)];
+      const AxisList& cut = strategy.cuts[static_cast<size_t>(factor)];
       axes.insert(axes.end(), cut.begin(), cut.end());
     }
   }
@@ -93,7 +94,7 @@ std::vector<int64_t> DimensionCounts(const Strategy& strategy, const Mesh& mesh,
 // major to minor, to the next one only when the one before is exhausted. Axes that are taken or do not fit go to
 // `refused`.
 void CutByLayout(const Layout& layout, const std::vector<FactorList>& dimensions, const Rule& rule, const Mesh& mesh,
-                 Strategy& strategy, std::vector<AxisId>& refused) {
+                 Strategy& strategy, AxisList& refused) {
   for (size_t d = 0; d < dimensions.size(); ++d) {
     for (AxisId axis : layout.dimensions[d]) {
       bool taken = false;
@@ -188,7 +189,7 @@ Layout OutputLayout(const Strategy& strategy, const Rule& rule) {
 std::vector<FactorRange> RangesOf(const Strategy& strategy, const Rule& rule, const Mesh& mesh, int rank) {
   std::vector<FactorRange> ranges;
   for (size_t i = 0; i < rule.factors.size(); ++i) {
-    const std::vector<AxisId>& axes = strategy.cuts[i];
+    const AxisList& axes = strategy.cuts[i];
     const Piece piece = PieceOf(rule.factors[i].size, mesh.Size(axes), mesh.Index(rank, axes));
     ranges.push_back({.begin = piece.begin, .size = piece.size, .global = rule.factors[i].size});
   }
@@ -236,7 +237,7 @@ absl::StatusOr<Strategy> StrategyFromOutputLayout(const Layout& layout, const Ru
   CLEAVE_RETURN_IF_ERROR(VerifyLayout(layout, mesh, static_cast<int>(rule.output.size())));
   if (layout.is_partial()) return absl::InvalidArgumentError("a value cannot be made partial by its layout alone");
   Strategy strategy = Strategy::Replicated(rule);
-  std::vector<AxisId> refused;
+  AxisList refused;
   CutByLayout(layout, rule.output, rule, mesh, strategy, refused);
   if (!refused.empty() || OutputLayout(strategy, rule) != layout) {
     return absl::InvalidArgumentError(absl::StrCat("an op with rule `", rule.ToString(),

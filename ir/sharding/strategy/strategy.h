@@ -32,11 +32,11 @@ struct PassThrough {
 };
 
 struct Strategy {
-  std::vector<std::vector<AxisId>> cuts;  // For each factor of the op's rule the axes that cut it, major first.
-  std::vector<PassThrough> passes;        // Ordered by axis.
+  std::vector<AxisList> cuts;       // For each factor of the op's rule the axes that cut it, major first.
+  std::vector<PassThrough> passes;  // Ordered by axis.
 
   static Strategy Replicated(const Rule& rule) {
-    return Strategy{.cuts = std::vector<std::vector<AxisId>>(rule.factors.size()), .passes = {}};
+    return Strategy{.cuts = std::vector<AxisList>(rule.factors.size()), .passes = {}};
   }
 
   bool operator==(const Strategy&) const = default;

@@ -39,7 +39,7 @@ Rule AddRule(int64_t n, int64_t k) {
               .linear = {{0, 1}}};
 }
 
-Strategy Cuts(std::vector<std::vector<AxisId>> cuts) { return Strategy{.cuts = std::move(cuts), .passes = {}}; }
+Strategy Cuts(std::vector<AxisList> cuts) { return Strategy{.cuts = std::move(cuts), .passes = {}}; }
 
 TEST(StrategyTest, LayoutsOfAMatmul) {
   const Mesh mesh = Mesh::OfDevices(8);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "ir/tensor/piece/piece.h"
 #include "ir/tensor/piece/sliding.h"
 #include "ir/tensor/types/types.h"
@@ -39,7 +40,7 @@ struct Factor {
 };
 
 // Indexes into Rule::factors, major first.
-using FactorList = std::vector<int>;
+using FactorList = absl::InlinedVector<int, 4>;
 
 // Why a dimension is read in windows. It says how the size of the dimension, that of its factor and the numbers of the
 // window belong together.

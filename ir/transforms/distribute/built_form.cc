@@ -72,7 +72,7 @@ BuiltForm BuildForm(const Graph& graph, const Op& op, const Strategy& strategy, 
         absl::StrCat("input ", i));
   }
   std::vector<int64_t> pieces;
-  for (const std::vector<AxisId>& axes : strategy.cuts) pieces.push_back(mesh.Size(axes));
+  for (const AxisList& axes : strategy.cuts) pieces.push_back(mesh.Size(axes));
   BuiltForm form{.graph = {}, .inputs = op.inputs.size(), .result = {}, .strategies = {}, .layouts = {}};
   form.result = definition.distribute(builder, stand_in, pieces);
   form.graph = std::move(builder).Build();

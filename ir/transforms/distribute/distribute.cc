@@ -162,7 +162,7 @@ class Rewriter {
 
   // A number for what a built op computes, within one group of ops: an op and those that inherit from it.
   using Computation = std::tuple<OpId, OpKind, std::map<std::string, AttributeValue>, std::vector<int>,
-                                 std::vector<std::vector<AxisId>>, std::vector<std::pair<AxisId, int>>>;
+                                 std::vector<AxisList>, std::vector<std::pair<AxisId, int>>>;
 
   std::vector<int> Number(const Op& op, const BuiltForm& form) {
     const OpId group = op.inherits.has_value() ? op.inherits->op : op.id;
