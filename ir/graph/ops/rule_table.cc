@@ -44,7 +44,8 @@ const Rule* RuleTable::Known(const Graph& graph, const Op& op) {
 
 std::vector<RuleTable::Entry>& RuleTable::EntriesOf(OpKind kind, absl::Span<const TensorType* const> inputs,
                                                     const TensorType& output) {
-  key_.assign(1, static_cast<int64_t>(kind));
+  key_.clear();
+  key_.push_back(static_cast<int64_t>(kind));
   for (const TensorType* input : inputs) AppendType(*input, key_);
   AppendType(output, key_);
   return entries_[key_];

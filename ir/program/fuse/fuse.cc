@@ -79,7 +79,8 @@ class Fuser {
         behind_loop_.push_back(i);
         continue;
       }
-      if (Joins(step)) {
+      const bool can_loop = CanLoop(step);
+      if (can_loop && Joins(step)) {
         loop_.push_back(i);
         continue;
       }
@@ -88,7 +89,7 @@ class Fuser {
         continue;
       }
       CloseLoop();
-      if (CanLoop(step)) {
+      if (can_loop) {
         loop_.push_back(i);
       } else if (std::optional<Product> product = ProductAt(i); product.has_value()) {
         for (int between = i + 1; between < product->last; ++between) {
@@ -149,10 +150,10 @@ class Fuser {
     return std::any_of(loop_.begin(), loop_.end(), [&](int i) { return ComputeOf(StepAt(i))->output == value; });
   }
 
-  // Whether the open loop takes `step`: its index space must be the same, and what it reads of the loop's values it
-  // must read at the loop's own index.
-  bool Joins(const Step& step) {
-    if (loop_.empty() || !CanLoop(step)) return false;
+  // Whether the open loop takes `step`, which can be looped: its index space must be the same, and what it reads of the
+  // loop's values it must read at the loop's own index.
+  bool Joins(const Step& step) const {
+    if (loop_.empty()) return false;
     const Compute& compute = *ComputeOf(step);
     const Value& mine = program_.value(compute.output);
     const ValueId theirs_output = ComputeOf(StepAt(loop_.front()))->output;
@@ -336,19 +337,15 @@ std::optional<std::vector<bool>> SpanOfInput(const Program& program, const Compu
 }
 
 std::optional<std::vector<bool>> SpanOfInput(const Rule& rule, int input) {
-  std::map<int, size_t> dimension_of_factor;
-  for (size_t d = 0; d < rule.output.size(); ++d) {
-    if (rule.output[d].size() > 1) return std::nullopt;
-    for (const int factor : rule.output[d]) dimension_of_factor[factor] = d;
-  }
+  const auto is_compound = [](const FactorList& factors) { return factors.size() > 1; };
+  if (std::any_of(rule.output.begin(), rule.output.end(), is_compound)) return std::nullopt;
   std::vector<bool> span(rule.output.size(), false);
-  size_t next = 0;
+  auto next = rule.output.begin();
   for (const FactorList& factors : rule.inputs[static_cast<size_t>(input)]) {
     if (factors.empty()) continue;
-    const auto found = dimension_of_factor.find(factors.front());
-    if (factors.size() > 1 || found == dimension_of_factor.end() || found->second < next) return std::nullopt;
-    span[found->second] = true;
-    next = found->second + 1;
+    next = std::find(next, rule.output.end(), factors);
+    if (next == rule.output.end()) return std::nullopt;
+    span[static_cast<size_t>(next++ - rule.output.begin())] = true;
   }
   return span;
 }

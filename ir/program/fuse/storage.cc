@@ -67,11 +67,11 @@ class StoragePlanner {
       for (int position = 0; position < static_cast<int>(steps.size()); ++position) {
         const Step& step = StepAt(steps[static_cast<size_t>(position)]);
         const StepValues reads = Reads(step);
+        const Rule* const rule = loop ? &RuleOf(program_, *ComputeOf(step), rules_) : nullptr;
         for (size_t input = 0; input < reads.size(); ++input) {
           bool own_index = false;
           if (loop) {
-            const std::optional<std::vector<bool>> span =
-                SpanOfInput(RuleOf(program_, *ComputeOf(step), rules_), static_cast<int>(input));
+            const std::optional<std::vector<bool>> span = SpanOfInput(*rule, static_cast<int>(input));
             own_index = span.has_value() && Covers(*span, step);
           }
           const bool literal = loop || TakesLiteral(step, input);
