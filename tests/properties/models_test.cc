@@ -26,7 +26,8 @@ TEST(ModelsTest, ProgramsComputeWhatTheInterpreterComputes) {
   for (const std::string& failure : runs.report.failures) ADD_FAILURE() << failure;
   std::cout << runs.programs << " programs, " << runs.report.compared << " numbers compared, " << runs.report.left_out
             << " depend on rounding\n";
-  EXPECT_GT(runs.report.compared, runs.report.left_out);
+  // Where gradients are clipped, one that depends on rounding leaves out all that its model updates.
+  EXPECT_GT(4 * runs.report.compared, runs.report.left_out);
 }
 
 }  // namespace
