@@ -147,13 +147,8 @@ std::vector<std::string> ResizeGraph(const std::vector<Rule>& rules, Graph& grap
     if (definition.resize != nullptr) op.attributes = definition.resize(op.attributes, rule);
   }
   // Which numbers count as rows of a table is told by those that read it at them.
-  for (const Op& op : graph.ops) {
-    if (op.kind != OpKind::kGather && op.kind != OpKind::kScatter) continue;
-    for (const OpId input : op.inputs) {
-      Op& numbers = graph.ops[input];
-      if (numbers.kind == OpKind::kDistinct)
-        numbers.attributes.Set(attribute::kRows, rules[static_cast<size_t>(op.id.value())].InputShape(0)[0]);
-    }
+  for (const auto& [op, numbers] : RowAccesses(graph)) {
+    graph.ops[numbers].attributes.Set(attribute::kRows, rules[static_cast<size_t>(op.value())].InputShape(0)[0]);
   }
   std::vector<std::string> errors = VerifyGraph(graph);
   if (!errors.empty()) return errors;

@@ -23,6 +23,17 @@ std::vector<int64_t> NumbersOf(const Window& window) {
 
 }  // namespace
 
+std::vector<RowAccess> RowAccesses(const Graph& graph) {
+  std::vector<RowAccess> accesses;
+  for (const Op& op : graph.ops) {
+    if (op.kind != OpKind::kGather && op.kind != OpKind::kScatter) continue;
+    for (const OpId input : op.inputs) {
+      if (graph.op(input).kind == OpKind::kDistinct) accesses.push_back({.op = op.id, .numbers = input});
+    }
+  }
+  return accesses;
+}
+
 SizeClasses::SizeClasses(const Graph& graph, const std::vector<Rule>& rules) : first_node_(graph.ops.size()) {
   const auto rule = [&rules](OpId id) -> const Rule& { return rules[static_cast<size_t>(id.value())]; };
   for (const Op& op : graph.ops) {
@@ -53,13 +64,9 @@ SizeClasses::SizeClasses(const Graph& graph, const std::vector<Rule>& rules) : f
 
 void SizeClasses::TieRows(const Graph& graph, const std::vector<Rule>& rules) {
   std::map<OpId, int> rows_of;  // By the numbers.
-  for (const Op& op : graph.ops) {
-    for (const OpId input : op.inputs) {
-      const bool looks_up = op.kind == OpKind::kGather || op.kind == OpKind::kScatter;
-      if (!looks_up || graph.op(input).kind != OpKind::kDistinct) continue;
-      const int rows = Node(op.id, rules[static_cast<size_t>(op.id.value())].inputs[0][0].front());
-      Unite(rows_of.emplace(input, rows).first->second, rows);
-    }
+  for (const auto& [op, numbers] : RowAccesses(graph)) {
+    const int rows = Node(op, rules[static_cast<size_t>(op.value())].inputs[0][0].front());
+    Unite(rows_of.emplace(numbers, rows).first->second, rows);
   }
 }
 

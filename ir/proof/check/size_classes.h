@@ -29,6 +29,13 @@
 
 namespace cleave::ir {
 
+// An op that reads or writes rows of a table, its first input, at the distinct ones of some numbers.
+struct RowAccess {
+  OpId op;
+  OpId numbers;
+};
+std::vector<RowAccess> RowAccesses(const Graph& graph);
+
 class SizeClasses {
  public:
   // Ties the factors of every op to those of the ops whose values it reads. `rules` holds one rule per op.
