@@ -30,8 +30,8 @@ const EliminationLimits& Descent::TableLimits(Tables tables) const {
   return tuning_.narrow_step;
 }
 
-bool Descent::Step(const DomainOf& domain_of, const StepOptions& options) {
-  if (Spent() && !options.must_move) return false;
+Descent::Outcome Descent::Take(const DomainOf& domain_of, const StepOptions& options) {
+  if (Spent() && !options.must_move) return Outcome::kNotTaken;
   const std::vector<ir::OpId>& variables = network_.variables();
   const int64_t planned = assignment_.table().prices().work();
   Domains domains = present_;
@@ -39,7 +39,7 @@ bool Descent::Step(const DomainOf& domain_of, const StepOptions& options) {
     if (network_.fixed(static_cast<int>(v))) continue;
     domains[v] = domain_of(variables[v], network_.domain(present_[v])[0]);
   }
-  if (domains == present_) return false;
+  if (domains == present_) return Outcome::kNothingCheaper;
   MinSum problem;
   bool is_possible = true;
   if (!options.prunes) {
@@ -51,9 +51,9 @@ bool Descent::Step(const DomainOf& domain_of, const StepOptions& options) {
     is_possible = false;
   }
   work_ -= static_cast<int64_t>(variables.size()) + assignment_.table().prices().work() - planned;
-  if (!is_possible) return false;
+  if (!is_possible) return Outcome::kNothingCheaper;
   std::optional<Solution> solution = Eliminate(problem, TableLimits(options.tables));
-  if (!solution.has_value() && options.tables != Tables::kNarrow) return false;
+  if (!solution.has_value() && options.tables != Tables::kNarrow) return Outcome::kNotTaken;
   if (!solution.has_value()) solution = EliminateInParts(problem, tuning_.narrow_step);
   work_ -= solution->work / tuning_.sums_per_lookup;
   Domains next = present_;
@@ -63,10 +63,10 @@ bool Descent::Step(const DomainOf& domain_of, const StepOptions& options) {
   }
   // Where terms were split, the solution's cost is not that of the plan.
   const int64_t cost = network_.is_exact() ? solution->cost : CostOfOne(next);
-  if (!options.must_move && cost >= cost_) return false;
+  if (!options.must_move && cost >= cost_) return Outcome::kNothingCheaper;
   present_ = std::move(next);
   cost_ = cost;
-  return true;
+  return Outcome::kMoved;
 }
 
 int64_t Descent::CostOfOne(const Domains& domains) {
@@ -145,8 +145,8 @@ bool Descent::RefineFreely() {
       domains[v] = moves_.All(network_.variables()[v], network_.domain(present_[v])[0]);
   }
   if (network_.Entries(domains, tuning_.free_step_entries) == tuning_.free_step_entries) return false;
-  return Step([&](ir::OpId op, int present) { return moves_.All(op, present); },
-              {.tables = Tables::kFree, .prunes = true});
+  return Take([&](ir::OpId op, int present) { return moves_.All(op, present); },
+              {.tables = Tables::kFree, .prunes = true}) != Outcome::kNotTaken;
 }
 
 bool Descent::UsesRequired() const {
@@ -163,7 +163,7 @@ bool Descent::UseRequired() {
   return UsesRequired();
 }
 
-bool Descent::Refine() {
+bool Descent::Refine(Steps steps) {
   moves_.RequireAxes();
   const ir::AxisList axes = assignment_.mesh().AxisIds();
   const std::vector<AxisClass> classes = AxisClassesOf(assignment_.mesh());
@@ -175,7 +175,7 @@ bool Descent::Refine() {
       improved |= Step([&](ir::OpId op, int present) { return moves_.Axis(op, present, axis); }, {});
     }
     if (!improved) improved |= MovePairs(axes);
-    if (!improved) improved |= MoveTriples(axes);
+    if (!improved && steps == Steps::kAll) improved |= MoveTriples(axes);
     if (!improved) improved |= Reorder(axes);
     any |= improved;
   }

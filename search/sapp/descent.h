@@ -28,10 +28,14 @@ class Descent {
   // Gives each required axis that an op leaves idle, though it has elements for it, to some factor. Returns whether
   // that was possible.
   bool UseRequired();
+  enum class Steps {
+    kNear,  // All but those that move three axes at a time.
+    kAll,
+  };
   // Returns whether the plan became cheaper.
-  bool Refine();
-  // The same in one step in which each op may take any strategy, if the tables are not too large. On small graphs it
-  // misses nothing.
+  bool Refine(Steps steps = Steps::kAll);
+  // Refines in one step in which each op may take any strategy, if the tables are not too large, and then misses
+  // nothing. Returns whether it took the step.
   bool RefineFreely();
   // The cost of the plan, in units of the network.
   int64_t cost() const { return cost_; }
@@ -54,7 +58,12 @@ class Descent {
 
   const EliminationLimits& TableLimits(Tables tables) const;
 
-  bool Step(const DomainOf& domain_of, const StepOptions& options);
+  enum class Outcome { kNotTaken, kNothingCheaper, kMoved };
+  Outcome Take(const DomainOf& domain_of, const StepOptions& options);
+  // Returns whether the plan moved.
+  bool Step(const DomainOf& domain_of, const StepOptions& options) {
+    return Take(domain_of, options) == Outcome::kMoved;
+  }
   // About a plan: each domain has one strategy.
   bool UsesRequired() const;
   int64_t CostOfOne(const Domains& domains);

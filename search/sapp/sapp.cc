@@ -96,7 +96,8 @@ class SappSearch {
                     is_large ? tuning_.work / tuning_.large_work_divisor : tuning_.work);
     begin(descent);
     const bool is_allowed = descent.UseRequired();
-    descent.Refine();
+    // A small graph is refined freely at the end.
+    descent.Refine(is_small_ ? Descent::Steps::kNear : Descent::Steps::kAll);
     if (best_.empty() || (is_allowed && descent.cost() < least_)) {
       least_ = descent.cost();
       best_ = descent.Changes();
@@ -125,10 +126,8 @@ class SappSearch {
   // Decides each op separately, under the present prices. `whole` is not folded, and its tables are of these prices.
   void Improve(Network& whole) {
     Descent descent(assignment_, whole, freedom_, tuning_.work);
-    if (descent.Refine()) assignment_.Apply(descent.Changes());
-    if (!is_small_) return;
-    Descent free(assignment_, whole, freedom_, tuning_.work);
-    if (free.RefineFreely()) assignment_.Apply(free.Changes());
+    if (!is_small_ || !descent.RefineFreely()) descent.Refine();
+    assignment_.Apply(descent.Changes());
   }
 
   Assignment& assignment_;
