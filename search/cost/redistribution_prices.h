@@ -80,8 +80,12 @@ Cost ServeInOrder(absl::Span<const LayoutDemand> reads, const LieAlike& lie_alik
       if (own.has_value() && (!least.has_value() || Cheaper(*own, *least))) least = own;
     }
     made.push_back(tensor);
-    total = total + (least.has_value() ? Cost{.price = weight * least->price, .collectives = least->collectives}
-                                       : Cost{.impossible = 1});
+    if (least.has_value()) {
+      total.price += weight * least->price;
+      total.collectives += least->collectives;
+    } else {
+      ++total.impossible;
+    }
   }
   return total;
 }

@@ -49,14 +49,13 @@ Columns::Column Columns::ColumnOf(const StrategyFormula& formula) {
       if (place == column.variables.end() || *place != variable) column.variables.insert(place, variable);
     }
   }
-  column.strides.assign(sizes_.size(), 0);
-  int stride = 1;
+  size_t size = 1;
   for (size_t i = column.variables.size(); i-- > 0;) {
     const auto variable = static_cast<size_t>(column.variables[i]);
-    column.strides[variable] = stride;
-    stride *= sizes_[variable];
+    column.strides.push_back({.variable = variable, .size = size});
+    size *= static_cast<size_t>(sizes_[variable]);
   }
-  column.numbers.reserve(static_cast<size_t>(stride));
+  column.numbers.reserve(size);
   Odometer odometer(column.variables, sizes_);
   do {
     column.numbers.push_back(Evaluate(formula, odometer.digits()));

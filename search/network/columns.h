@@ -56,12 +56,11 @@ class Columns {
   // The strategy numbers of a formula over its own variables, and the place of a choice among them.
   const std::vector<int>& numbers(int formula) const { return columns_[static_cast<size_t>(formula)].numbers; }
   size_t Place(int formula, const std::vector<int>& digits) const {
-    const Column& column = columns_[static_cast<size_t>(formula)];
-    int place = 0;
-    for (int variable : column.variables) {
-      place += digits[static_cast<size_t>(variable)] * column.strides[static_cast<size_t>(variable)];
+    size_t place = 0;
+    for (const Stride& own : columns_[static_cast<size_t>(formula)].strides) {
+      place += static_cast<size_t>(digits[own.variable]) * own.size;
     }
-    return static_cast<size_t>(place);
+    return place;
   }
   int Number(int formula, const std::vector<int>& digits) const { return numbers(formula)[Place(formula, digits)]; }
   // The layouts in which the formula's op reads its input `slot`, or makes its value for slot -1.
@@ -70,11 +69,16 @@ class Columns {
   LayoutColumn Always(int formula, LayoutIndex layout) const;
 
  private:
+  // How far apart the numbers of two neighbouring values of a variable are.
+  struct Stride {
+    size_t variable = 0;
+    size_t size = 1;
+  };
   // Numbers over the choices of some of the term's variables.
   struct Column {
-    std::vector<int> variables;  // Local, ascending.
-    std::vector<int> numbers;    // Row-major over their domains.
-    std::vector<int> strides;    // Per local variable of the term; 0 where it has no effect.
+    std::vector<int> variables;   // Local, ascending.
+    std::vector<int> numbers;     // Row-major over their domains.
+    std::vector<Stride> strides;  // Of these variables.
   };
 
   Column ColumnOf(const StrategyFormula& formula);

@@ -19,6 +19,7 @@ ValueMoves::ValueMoves(StrategyTable& table, const TermKind& kind, const Columns
     demands_.push_back({.layout = 0, .weight = read.weight});
   }
   numbers_.resize(tensors_.size());
+  layouts_.resize(tensors_.size());
   size_t combinations = 1;
   for (const LayoutColumn& tensor : tensors_) {
     combinations = std::min(combinations * tensor.layouts.size(), choices + 1);
@@ -52,12 +53,13 @@ void ValueMoves::AddPair(size_t source, size_t target, size_t choices) {
 const std::optional<Cost>& ValueMoves::Price(size_t source, size_t target) {
   std::optional<PairPrices>& pair = pairs_[target * (target - 1) / 2 + source];
   if (pair.has_value()) return pair->Price(numbers_[source], numbers_[target]);
-  return prices_.price(prices_.NumberOf(type_, LayoutOf(source), LayoutOf(target)));
+  return prices_.price(prices_.NumberOf(type_, layouts_[source], layouts_[target]));
 }
 
 Cost ValueMoves::Serve() {
+  for (size_t i = 0; i < tensors_.size(); ++i) layouts_[i] = tensors_[i].layouts[numbers_[i]];
   return ServeInOrder(
-      demands_, [&](size_t a, size_t b) { return LayoutOf(a) == LayoutOf(b); },
+      demands_, [&](size_t a, size_t b) { return layouts_[a] == layouts_[b]; },
       [&](size_t source, size_t target) -> const std::optional<Cost>& { return Price(source, target); }, made_);
 }
 

@@ -44,7 +44,6 @@ class ValueMoves {
 
  private:
   void AddPair(size_t source, size_t target, size_t choices);
-  LayoutIndex LayoutOf(size_t tensor) const { return tensors_[tensor].layouts[numbers_[tensor]]; }
   const std::optional<Cost>& Price(size_t source, size_t target);
   Cost Serve();
 
@@ -53,7 +52,8 @@ class ValueMoves {
   const Columns& columns_;
   std::vector<LayoutColumn> tensors_;             // The value as it is made, then as each reader wants it.
   std::vector<LayoutDemand> demands_;             // Their weights; layouts are those of `tensors_`.
-  std::vector<size_t> numbers_;                   // Per tensor the layout that a choice gives it.
+  std::vector<size_t> numbers_;                   // Per tensor that of the layout that a choice gives it.
+  std::vector<LayoutIndex> layouts_;              // These layouts, of the choice being served.
   std::vector<std::optional<PairPrices>> pairs_;  // From tensor s to t > s at t (t - 1) / 2 + s.
   std::vector<std::optional<Cost>> known_;        // By the layouts of the tensors; empty where longer than `choices`.
   std::vector<size_t> made_;                      // For the value being served; kept to avoid allocations.
