@@ -97,6 +97,12 @@ int StrategyTable::Intern(ir::OpId op, const ir::Strategy& strategy) {
   return found->second;
 }
 
+std::optional<int> StrategyTable::Known(ir::OpId op, const ir::Strategy& strategy) const {
+  const auto& numbers = entry_index_[static_cast<size_t>(facts_.rule_of[op])];
+  const auto found = numbers.find(KeyOf(strategy));
+  return found == numbers.end() ? std::nullopt : std::optional(found->second);
+}
+
 double StrategyTable::LocalPrice(ir::OpId op, int index) {
   const int row = local_rows_[op];
   if (row < 0) return 0;

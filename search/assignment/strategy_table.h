@@ -35,6 +35,8 @@ class StrategyTable {
 
   // The number of `strategy` among those of ops with `op`'s rule. Number 0 is the replicated one.
   int Intern(ir::OpId op, const ir::Strategy& strategy);
+  // The same, if it has one.
+  std::optional<int> Known(ir::OpId op, const ir::Strategy& strategy) const;
   const ir::Strategy& strategy(ir::OpId op, int index) const { return entry(op, index).strategy; }
   LayoutIndex output(ir::OpId op, int index) const { return entry(op, index).output; }
   LayoutIndex input(ir::OpId op, int index, int slot) const {

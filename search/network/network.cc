@@ -13,6 +13,12 @@
 namespace cleave::search {
 namespace {
 
+// Choices. The costs of fewer are found sooner than those that are equal.
+constexpr size_t kManyChoices = 1 << 9;
+
+// Of a choice whose cost is not known yet.
+constexpr int64_t kUnknown = -1;
+
 // The number of mesh axes that no factor of the strategy uses.
 int IdleAxes(const ir::Strategy& strategy, const ir::Mesh& mesh) {
   int idle = mesh.axis_count() - static_cast<int>(strategy.passes.size());
@@ -24,6 +30,7 @@ int IdleAxes(const ir::Strategy& strategy, const ir::Mesh& mesh) {
 
 Network::Network(StrategyTable& table, const OpDemands& demands, const AssignmentOptions& assignment, Options options)
     : table_(table),
+      renamings_(table.mesh()),
       options_(std::move(options)),
       terms_(TermsOf(table, demands, assignment, options_.folding.has_value() ? &*options_.folding : nullptr)),
       gradient_weight_(assignment.gradient_weight),
@@ -94,15 +101,18 @@ int Network::TableOf(const TermKind& kind, const Domains& own) {
   CostTable costs{.sizes = columns.sizes(), .costs = {}};
   size_t choices = 1;
   for (int size : columns.sizes()) choices *= static_cast<size_t>(size);
-  costs.costs.reserve(choices);
+  costs.costs.assign(choices, kUnknown);
   const double weight = table_.facts().gradient[kind.value] ? gradient_weight_ : 1;
   std::optional<ValueMoves> moves;
   if (kind.moves) moves.emplace(table_, kind, columns, weight, choices);
   const std::vector<OwnCost> own_costs =
       kind.local ? OwnCosts(kind, columns.numbers(kind.made)) : std::vector<OwnCost>();
+  std::vector<std::vector<std::vector<size_t>>> renamed;
+  if (choices >= kManyChoices) renamed = PlacesOfRenamed(kind, own);
   std::vector<int> group;
   Odometer odometer(columns.sizes());
-  do {
+  for (size_t place = 0; place < choices; ++place, odometer.Next()) {
+    if (costs.costs[place] != kUnknown) continue;
     const std::vector<int>& digits = odometer.digits();
     Cost cost;
     if (kind.inner_kind >= 0) {
@@ -117,10 +127,37 @@ int Network::TableOf(const TermKind& kind, const Domains& own) {
       cost.price += local.price;
       units = local.units;
     }
-    costs.costs.push_back(std::min(Units(cost) + units, kForbidden));
-  } while (odometer.Next());
+    costs.costs[place] = std::min(Units(cost) + units, kForbidden);
+    for (const std::vector<std::vector<size_t>>& added : renamed) {
+      size_t equal = 0;
+      for (size_t v = 0; v < digits.size(); ++v) equal += added[v][static_cast<size_t>(digits[v])];
+      costs.costs[equal] = costs.costs[place];
+    }
+  }
   tables_.push_back(std::move(costs));
   return index;
+}
+
+std::vector<std::vector<std::vector<size_t>>> Network::PlacesOfRenamed(const TermKind& kind, const Domains& own) {
+  if (!FollowsNames(table_, kind)) return {};
+  std::vector<std::vector<std::vector<size_t>>> places;
+  size_t stride = 1;
+  for (size_t v = own.size(); v-- > 0;) {
+    const RenamedValues& renamed = RenamedOf(own[v]);
+    if (renamed.empty()) return {};
+    places.resize(renamed.size(), std::vector<std::vector<size_t>>(own.size()));
+    for (size_t r = 0; r < renamed.size(); ++r) {
+      for (const int value : renamed[r]) places[r][v].push_back(static_cast<size_t>(value) * stride);
+    }
+    stride *= domain(own[v]).size();
+  }
+  return places;
+}
+
+const RenamedValues& Network::RenamedOf(int domain) {
+  DomainEntry& entry = domains_[static_cast<size_t>(domain)];
+  if (!entry.renamed.has_value()) entry.renamed = renamings_.Of(table_, entry.op, entry.strategies);
+  return *entry.renamed;
 }
 
 std::vector<const Term*> Network::PartsOf(const Term& term, const std::vector<int>& sizes) {

@@ -31,6 +31,7 @@
 #include "search/assignment/assignment.h"
 #include "search/assignment/strategy_table.h"
 #include "search/minsum/minsum.h"
+#include "search/network/renamings.h"
 #include "search/network/terms.h"
 
 namespace cleave::search {
@@ -100,6 +101,7 @@ class Network {
   struct DomainEntry {
     ir::OpId op;  // One of those it belongs to.
     std::vector<int> strategies;
+    std::optional<RenamedValues> renamed = std::nullopt;  // Once asked for.
   };
 
   // What an op costs by itself under a strategy, and the units that break ties.
@@ -110,6 +112,9 @@ class Network {
 
   // The index of a table that is made once.
   int TableOf(const TermKind& kind, const Domains& own);
+  // Per renaming of axes and variable of the term, how much each value adds to the place of the choice with new names.
+  std::vector<std::vector<std::vector<size_t>>> PlacesOfRenamed(const TermKind& kind, const Domains& own);
+  const RenamedValues& RenamedOf(int domain);
   // The term, or its parts where its table over domains of these sizes would be too large.
   std::vector<const Term*> PartsOf(const Term& term, const std::vector<int>& sizes);
   std::vector<int> SizesOf(const Domains& domains) const;
@@ -118,6 +123,7 @@ class Network {
   int64_t Units(const Cost& cost) const;
 
   StrategyTable& table_;
+  const Renamings renamings_;
   Options options_;
   Terms terms_;
   double gradient_weight_;

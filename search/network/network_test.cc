@@ -9,6 +9,7 @@
 #include "search/cost/time_prices.h"
 #include "search/memory/memory.h"
 #include "search/sapp/choices.h"
+#include "search/sapp/moves.h"
 #include "search/testing/models.h"
 
 namespace cleave::search {
@@ -34,29 +35,50 @@ IdVector<ir::OpId, int> AllOfOneKind(const GraphFacts& facts) {
   return IdVector<ir::OpId, int>(facts.graph->ops.size(), 0);
 }
 
-using PricesFor = std::function<Prices(const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh)>;
+using DomainsFor = std::function<Domains(Assignment& assignment, Network& network, std::mt19937& random)>;
 
-// The sum of terms and the price of an assignment agree on random plans of `graph`.
-void CheckAgainstAssignment(const ir::Graph& graph, int64_t devices, AssignmentOptions options, int seed,
-                            const PricesFor& prices_for = nullptr) {
-  const GraphFacts facts = FactsOf(graph);
-  const Cluster cluster = CpuCluster(devices);
-  const ir::Mesh mesh = MeshOfCluster(cluster);
-  if (prices_for != nullptr) options.prices = prices_for(facts, cluster, mesh);
-  const OpDemands demands;
-  Assignment assignment(facts, mesh, options, demands);
-  Network network(assignment.table(), demands, options, {.entries = 1 << 20});
-  std::mt19937 random(static_cast<unsigned>(seed));
+// Two strategies of each op.
+Domains TwoOfEach(Assignment& assignment, Network& network, std::mt19937& random) {
   Domains domains;
   for (ir::OpId op : network.variables()) {
     domains.push_back(network.Domain(op, RandomDomain(assignment, op, 2, random)));
   }
+  return domains;
+}
+
+Domains AllOfEach(Assignment& assignment, Network& network, std::mt19937&) {
+  Moves moves(assignment.table(), network, Freedom::Whole(assignment.table()));
+  Domains domains;
+  for (ir::OpId op : network.variables()) domains.push_back(moves.All(op, 0));
+  return domains;
+}
+
+using PricesFor = std::function<Prices(const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh)>;
+
+// The sum of terms and the price of an assignment agree on random plans of `graph`.
+void CheckAgainstAssignment(const ir::Graph& graph, int64_t devices, AssignmentOptions options, int seed,
+                            const PricesFor& prices_for = nullptr, const DomainsFor& domains_for = TwoOfEach,
+                            bool fixes_one = false) {
+  const GraphFacts facts = FactsOf(graph);
+  const Cluster cluster = CpuCluster(devices);
+  const ir::Mesh mesh = MeshOfCluster(cluster);
+  if (prices_for != nullptr) options.prices = prices_for(facts, cluster, mesh);
+  OpDemands demands;
+  if (fixes_one) {
+    const ir::OpId op = facts.set_ops[facts.set_ops.size() / 2];
+    const ir::Strategy none = ir::Strategy::Replicated(facts.rule(op));
+    demands[op].strategy = WithFactorCut(none, facts.rule(op), mesh, 0, mesh.AxisIds().front(), {});
+  }
+  Assignment assignment(facts, mesh, options, demands);
+  Network network(assignment.table(), demands, options, {.entries = 1 << 20});
+  std::mt19937 random(static_cast<unsigned>(seed));
+  const Domains domains = domains_for(assignment, network, random);
   const MinSum problem = network.Problem(domains);
   ASSERT_EQ(VerifyMinSum(problem), std::vector<std::string>{});
   EXPECT_TRUE(network.is_exact());
   for (int trial = 0; trial < 5; ++trial) {
     std::vector<int> values;
-    for (size_t i = 0; i < domains.size(); ++i) values.push_back(static_cast<int>(random() % 2));
+    for (const int size : problem.domains) values.push_back(static_cast<int>(random() % static_cast<size_t>(size)));
     assignment.Apply(network.Changes(domains, values));
     const Cost& cost = assignment.cost();
     const double tied = cost.price + Network::kCollective * network.unit() * cost.collectives;
@@ -94,6 +116,19 @@ TEST(NetworkTest, TermsCountWhatOpsCostByThemselves) {
       for (const PricesFor& prices_for : {time, memory, both}) {
         CheckAgainstAssignment(graph, devices, {.gradient_weight = 0.1, .dataset = {}}, 1, prices_for);
       }
+    }
+  }
+}
+
+// Choices that differ only in the names of equal axes are priced once.
+TEST(NetworkTest, EqualChoicesHaveThePriceOfThePlan) {
+  for (const ir::Graph& graph : {testing::SeedNetwork(), testing::Mlp(6, {5, 7, 3}), testing::Mlp(8, {8, 16, 8})}) {
+    for (const int64_t devices : {4, 8}) {
+      for (int seed = 0; seed < 5; ++seed) {
+        CheckAgainstAssignment(graph, devices, {.gradient_weight = 0.1}, seed, nullptr, AllOfEach);
+        CheckAgainstAssignment(graph, devices, {.gradient_weight = 0.1}, seed, nullptr, AllOfEach, /*fixes_one=*/true);
+      }
+      CheckAgainstAssignment(graph, devices, {.dataset = ir::DatasetLayout::kDataParallel}, 1, nullptr, AllOfEach);
     }
   }
 }
