@@ -13,8 +13,20 @@ namespace {
 
 // A number in its shortest form, "7" but not "07", that fits into 63 bits.
 bool IsNumber(absl::string_view text, int64_t* number) {
-  const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
+  if (text.empty() || !absl::ascii_isdigit(static_cast<unsigned char>(text[0]))) return false;
+  const bool digits = std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
   return digits && (text.size() == 1 || text[0] != '0') && absl::SimpleAtoi(text, number);
+}
+
+// Calls visit(begin, end, number) for each number between dots.
+template <typename Visit>
+void ForEachNumber(absl::string_view name, const Visit& visit) {
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('.', begin), name.size());
+    int64_t number = 0;
+    if (IsNumber(name.substr(begin, end - begin), &number)) visit(begin, end, number);
+    begin = end + 1;
+  }
 }
 
 // The text for the numbers at one place of the names. In the backward pass the numbers count down.
@@ -31,18 +43,19 @@ LayerName LayerNameOf(absl::string_view name) {
   LayerName result;
   result.place.reserve(name.size());
   size_t copied = 0;
-  for (size_t begin = 0; begin <= name.size();) {
-    const size_t end = std::min(name.find('.', begin), name.size());
-    int64_t number = 0;
-    if (IsNumber(name.substr(begin, end - begin), &number)) {
-      result.numbers.push_back(number);
-      absl::StrAppend(&result.place, name.substr(copied, begin - copied), "#");
-      copied = end;
-    }
-    begin = end + 1;
-  }
-  absl::StrAppend(&result.place, name.substr(copied));
+  ForEachNumber(name, [&](size_t begin, size_t end, int64_t number) {
+    result.numbers.push_back(number);
+    result.place.append(name.data() + copied, begin - copied).push_back('#');
+    copied = end;
+  });
+  result.place.append(name.data() + copied, name.size() - copied);
   return result;
+}
+
+LayerNumbers LayerNumbersOf(absl::string_view name) {
+  LayerNumbers numbers;
+  ForEachNumber(name, [&](size_t, size_t, int64_t number) { numbers.push_back(number); });
+  return numbers;
 }
 
 absl::string_view LayerOf(absl::string_view name) {

@@ -222,10 +222,10 @@ class Planner {
   // Statements whose names have other numbers than those of the statement before.
   static std::set<int> StartsOf(const std::vector<Statement>& list) {
     std::set<int> starts;
-    std::vector<int64_t> before;
+    LayerNumbers before;
     for (size_t i = 0; i < list.size(); ++i) {
       if (list[i].names.empty()) continue;
-      std::vector<int64_t> numbers = LayerNameOf(list[i].names.front().text).numbers;
+      LayerNumbers numbers = LayerNumbersOf(list[i].names.front().text);
       if (numbers != before && !numbers.empty()) starts.insert(static_cast<int>(i));
       before = std::move(numbers);
     }

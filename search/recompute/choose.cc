@@ -30,13 +30,13 @@ Chooser::Chooser(const Liveness& liveness, int64_t work)
     : liveness_(liveness),
       outcomes_(std::max<int64_t>(kLeastOutcomes, work / liveness.size())),
       class_of_(liveness.units().size(), -1) {
-  using Member = std::pair<std::vector<int64_t>, int>;
+  using Member = std::pair<LayerNumbers, int>;
   std::map<std::tuple<std::vector<std::string>, ir::Retention, std::optional<bool>>, std::vector<Member>> classes;
   for (size_t u = 0; u < liveness.units().size(); ++u) {
     const Unit& unit = liveness.units()[u];
     if (liveness.forward()[static_cast<size_t>(unit.stages.front())].unit < 0) continue;
     std::vector<std::string> places;
-    std::vector<int64_t> numbers;
+    LayerNumbers numbers;
     for (const int stage : unit.stages) {
       LayerName name = LayerNameOf(liveness.forward()[static_cast<size_t>(stage)].name);
       places.push_back(std::move(name.place));

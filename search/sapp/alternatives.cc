@@ -186,7 +186,7 @@ std::string Alternatives::Surroundings(ir::OpId product) const {
     const int index = bundles_.bundle_of[op];
     if (index < 0) return;
     const std::vector<ir::OpId>& members = bundles_.bundles[static_cast<size_t>(index)];
-    const auto layer_of = [&](ir::OpId member) { return LayerNameOf(facts.op(member).name).numbers; };
+    const auto layer_of = [&](ir::OpId member) { return LayerNumbersOf(facts.op(member).name); };
     const bool is_local = !own.numbers.empty() && layer_of(members.front()) == layer_of(members.back());
     absl::StrAppend(&text, is_local ? "own bundle;" : absl::StrCat("bundle ", index, ";"));
   };

@@ -39,7 +39,7 @@ struct Layers {
 };
 
 // The loop of which names have a number: what is before it, with the numbers there.
-using LoopName = std::pair<std::string, std::vector<int64_t>>;
+using LoopName = std::pair<std::string, LayerNumbers>;
 
 LoopName LoopOf(const LayerName& name, size_t depth) {
   size_t end = name.place.find('#');

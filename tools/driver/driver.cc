@@ -1,6 +1,7 @@
 #include "tools/driver/driver.h"
 
 #include <chrono>
+#include <deque>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -247,6 +248,12 @@ ExitCode PrintAndWrite(const CompileOptions& options, const CompiledModel& compi
   return ExitCode::kDone;
 }
 
+// The process ends with its model: taking that apart would take a thirtieth of the time of a plan.
+const std::optional<CompiledModel>& KeptToTheEnd(std::optional<CompiledModel> compiled) {
+  static auto& kept = *new std::deque<std::optional<CompiledModel>>();
+  return kept.emplace_back(std::move(compiled));
+}
+
 ExitCode Run(const CompileOptions& options, Report& report) {
   const Clock::time_point start = Clock::now();
   absl::Status ours;
@@ -269,7 +276,7 @@ ExitCode Run(const CompileOptions& options, Report& report) {
     std::cout << ir::GraphText(model->training_graph);
     return ExitCode::kDone;
   }
-  const std::optional<CompiledModel> compiled = CompileModel(options, *std::move(model), report);
+  const std::optional<CompiledModel>& compiled = KeptToTheEnd(CompileModel(options, *std::move(model), report));
   if (!compiled.has_value()) return ExitCodeOf(report);
   if (options.emit.has_value()) return Emit(*options.emit, options, *compiled, report);
   const ExitCode code = PrintAndWrite(options, *compiled, start, report);

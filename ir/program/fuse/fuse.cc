@@ -172,16 +172,16 @@ class Fuser {
   // different layers in the update, where a sum over all parameters passes through the layers.
   bool IsApartFrom(const Step& last, const Step& step) const {
     if (!ReadsLoop(step)) return PartOf(step) != PartOf(last);
-    return step.phase == Phase::kUpdate && LayerNameOf(step.name).numbers != LayerNameOf(last.name).numbers;
+    return step.phase == Phase::kUpdate && LayerNumbersOf(step.name) != LayerNumbersOf(last.name);
   }
 
   // A part is a layer, by its numbers, and in the update a parameter.
-  std::pair<std::vector<int64_t>, absl::string_view> PartOf(const Step& step) const {
-    if (step.phase != Phase::kUpdate) return {LayerNameOf(step.name).numbers, ""};
+  std::pair<LayerNumbers, absl::string_view> PartOf(const Step& step) const {
+    if (step.phase != Phase::kUpdate) return {LayerNumbersOf(step.name), ""};
     absl::string_view name = step.name;
     while (!parameters_.contains(name)) {
       const size_t dot = name.rfind('.');
-      if (dot == absl::string_view::npos) return {LayerNameOf(step.name).numbers, ""};
+      if (dot == absl::string_view::npos) return {LayerNumbersOf(step.name), ""};
       name = name.substr(0, dot);
     }
     return {{}, name};

@@ -441,7 +441,7 @@ class StoragePlanner {
   // Values whose names differ only in the layer's number, of one size, and buckets of such values. Where the backward
   // pass makes a value again in some layers only, those in which it waits are apart.
   std::vector<Family> FamiliesOf(const std::vector<BufferRequest>& requests, const std::vector<Bucket>& buckets) const {
-    using Member = std::pair<std::vector<int64_t>, ValueId>;
+    using Member = std::pair<LayerNumbers, ValueId>;
     std::map<std::vector<std::tuple<std::string, Bytes, Phase>>, std::vector<Member>> by_place;
     IdVector<ValueId, Bytes> sizes(program_.values.size());
     for (const BufferRequest& request : requests) sizes[request.value] = request.size;

@@ -3,14 +3,13 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "base/layer_names/layer_names.h"
 #include "ir/transforms/differentiate/slices.h"
 
 namespace cleave::ir {
 
 void Contributions::Add(const Op& user, size_t input, OpId gradient) {
   Parts& parts = At(user.inputs[input]);
-  Contribution own{.gradient = gradient, .missing = {}, .pass = LayerNameOf(user.name).numbers};
+  Contribution own{.gradient = gradient, .missing = {}, .pass = LayerNumbersOf(user.name)};
   if (builder_.graph().is_manual()) {
     std::vector<RankAxisSet> inputs;
     for (OpId id : user.inputs) inputs.push_back(Variance(id));

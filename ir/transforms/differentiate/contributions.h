@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/layer_names/layer_names.h"
 #include "base/strong_id/strong_id.h"
 #include "ir/graph/manual/manual.h"
 #include "ir/graph/ops/builder.h"
@@ -47,7 +48,7 @@ class Contributions {
   struct Contribution {
     OpId gradient;
     RankAxisSet missing = {};
-    std::vector<int64_t> pass = {};
+    LayerNumbers pass = {};
   };
 
   // What is known of a value's gradient: gradients of slices, with zeros around them, and others. No slices are told
