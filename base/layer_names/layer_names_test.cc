@@ -11,6 +11,10 @@ TEST(LayerNamesTest, NumbersBetweenDotsAreTakenOut) {
   EXPECT_EQ(LayerNameOf("h1.matmul"), (LayerName{.place = "h1.matmul", .numbers = {}}));
   EXPECT_EQ(LayerNameOf("x.07.y"), (LayerName{.place = "x.07.y", .numbers = {}}));
   EXPECT_EQ(LayerNameOf(""), (LayerName{.place = "", .numbers = {}}));
+  for (const absl::string_view name :
+       {"x.3.attn.out", "x.3.expert.11", "h1.matmul", "x.07.y", "", "3", "a.99999999999999999999"}) {
+    EXPECT_EQ(LayerNumbersOf(name), LayerNameOf(name).numbers) << name;
+  }
 }
 
 TEST(LayerNamesTest, ALayerIsWhatIsNamedUpToTheLastNumber) {

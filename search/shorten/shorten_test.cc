@@ -62,7 +62,7 @@ TEST(ShortenTest, UnequalLayersStandApart) {
   };
   EXPECT_EQ(name_of_first(graph), 1);
   for (ir::Op op : graph.ops) {
-    if (op.kind != ir::OpKind::kLayerNorm || LayerNameOf(op.name).numbers != std::vector<int64_t>{4}) continue;
+    if (op.kind != ir::OpKind::kLayerNorm || LayerNumbersOf(op.name) != LayerNumbers{4}) continue;
     ir::Graph other = graph;
     other.ops[op.id].attributes.Set(ir::attribute::kEpsilon, 0.5);
     EXPECT_EQ(FindEqualLayers(other).count(), 6u) << op.name;
