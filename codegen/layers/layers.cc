@@ -175,7 +175,7 @@ class Planner {
       const int number = static_cast<int>(list);
       const RepeatOptions options = {.least_saved = least_saved_,
                                      .starts = StartsOf(lists_[list]),
-                                     .loops = [&](const Repeat& repeat) { return LoopsOfBody(number, repeat).size(); }};
+                                     .loops = [&](const Repeat& repeat) { return LoopsToName(number, repeat); }};
       for (const Repeat& repeat : FindRepeats(SymbolsOf(lists_[list]), options)) {
         for (Loop& loop : LoopsOfBody(number, repeat)) {
           if (loop.begins.size() > 1) repeated.push_back({number, repeat.period, std::move(loop)});
@@ -295,18 +295,35 @@ class Planner {
   }
 
   void AddBody(int list, int period, const Loop& loop) {
+    std::optional<LayerBody> body = BodyOf(list, period, loop);
+    if (!body.has_value()) return;
+    body->group = GroupOf(FirstPrefix(loop.prefix));
+    plan_.bodies.push_back(*std::move(body));
+  }
+
+  // The statements said once for the layers of a loop, with their names but without columns; nullopt where the number
+  // of the layer does not tell the names.
+  std::optional<LayerBody> BodyOf(int list, int period, const Loop& loop) const {
     const Slots numbered = NumberedNames(list, period, loop);
-    if (numbered.empty()) return;
+    if (numbered.empty()) return std::nullopt;
     LayerBody body{.list = list, .period = period};
     std::set<int64_t> layers;
     for (const int begin : loop.begins) {
       const int64_t layer = LayerOf(list, begin, numbered, loop.prefix);
-      if (!layers.insert(layer).second) return;
+      if (!layers.insert(layer).second) return std::nullopt;
       body.occurrences.push_back({.begin = begin, .layer = layer});
     }
-    if (!NameOps(body, loop.prefix)) return;
-    body.group = GroupOf(FirstPrefix(loop.prefix));
-    plan_.bodies.push_back(std::move(body));
+    if (!NameOps(body, loop.prefix)) return std::nullopt;
+    return body;
+  }
+
+  // How many loops a repeat has, each of which can be said once; else 0.
+  size_t LoopsToName(int list, const Repeat& repeat) const {
+    const std::vector<Loop> loops = LoopsOfBody(list, repeat);
+    const bool have_names = std::all_of(loops.begin(), loops.end(), [&](const Loop& loop) {
+      return loop.begins.size() < 2 || BodyOf(list, repeat.period, loop).has_value();
+    });
+    return have_names ? loops.size() : 0;
   }
 
   // Finds the texts that stand for the names of all occurrences.

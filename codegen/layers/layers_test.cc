@@ -1,5 +1,9 @@
 #include "codegen/layers/layers.h"
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
@@ -200,6 +204,30 @@ TEST(LayersTest, ANameOfTheModelHasOneText) {
   const LayerPlan plan = PlanOf({{pair(0), pair(1), pair(2), pair(3)}});
   ASSERT_EQ(plan.bodies.size(), 1u);
   EXPECT_NE(plan.bodies[0].model, 0u);
+}
+
+// Iterations within an update stand between those of other parameters, whose names are numbered elsewhere: the loop
+// over the layers is the one that can be named.
+TEST(LayersTest, ALoopThatNamesNotAllIsNone) {
+  std::vector<Statement> list;
+  std::map<int, std::string> names = {{0, "x"}};
+  const auto buffer = [&](const std::string& name) {
+    const int number = static_cast<int>(names.size());
+    names[number] = name;
+    return number;
+  };
+  for (int step = 0; step < 5; ++step) {
+    list.push_back({"head", {0}, {{absl::StrCat("head.y.", step, ".mul"), 7}}});
+    for (int layer = 0; layer < 6; ++layer) {
+      const std::string name = absl::StrCat("x.", layer, ".up.y.", step);
+      list.push_back({"mul", {buffer(name + ".mul")}, {{name + ".mul", 7}}});
+      list.push_back({"add", {buffer(name + ".add")}, {{name + ".add", 7}}});
+    }
+  }
+  const LayerPlan plan = PlanLayers({list}, 1, [&](int number) { return names.at(number); });
+  ASSERT_EQ(plan.bodies.size(), 5u);
+  for (const LayerBody& body : plan.bodies) EXPECT_EQ(body.occurrences.size(), 6u);
+  EXPECT_EQ(plan.bodies[1].names[0][0], (LayerText{.text = "x.#.up.y.1.mul", .line = 7}));
 }
 
 }  // namespace
