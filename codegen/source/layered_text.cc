@@ -157,9 +157,8 @@ void LayeredText::Write(size_t list, SourceWriter& functions, SourceWriter& stat
 
 // The loop at the beginning of calls that follow each other: the one that takes most of them.
 LayeredText::Loop LayeredText::LoopAt(const std::vector<Call>& calls, size_t begin) {
-  constexpr size_t kMostCalls = 4;  // In a pass.
   Loop best{.calls = 1, .passes = 1};
-  for (size_t length = 1; length <= kMostCalls && begin + 2 * length <= calls.size(); ++length) {
+  for (size_t length = 1; begin + 2 * length <= calls.size(); ++length) {
     const int64_t distance = calls[begin + length].layer - calls[begin].layer;
     const auto follows = [&](size_t i) {
       return calls[i + length].body == calls[i].body && calls[i + length].layer - calls[i].layer == distance;
