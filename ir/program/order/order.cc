@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/check/check.h"
+#include "base/layer_names/layer_names.h"
 #include "ir/program/order/steps.h"
 #include "ir/program/schedule/buffers.h"
 
@@ -108,10 +109,15 @@ class Sequence {
   const Unit& At(int unit) const { return units_[static_cast<size_t>(unit)]; }
   int PlaceOf(int unit) const { return place_[static_cast<size_t>(unit)]; }
 
-  // Whether they may change places. The first and the last stage of a micro-batch stay: there the storage notes what it
-  // finds and what it leaves.
+  // Whether they may change places. In the update, where no parameter waits for another one, those of a layer stay
+  // together, so that equal layers remain alike. The first and the last stage of a micro-batch stay: there the storage
+  // notes what it finds and what it leaves.
   bool RunTogether(const FusedStage& stage, const FusedStage& before) const {
     if (stage.phase != before.phase || stage.repeat != before.repeat) return false;
+    const auto layer_of = [&](const FusedStage& of) {
+      return LayerOf(program_.steps[static_cast<size_t>(StepsOf(of).front())].name);
+    };
+    if (stage.phase == Phase::kUpdate && layer_of(stage) != layer_of(before)) return false;
     if (!program_.time.has_value() || stage.repeat != Repeat::kEach) return true;
     return &before != first_each_ && &stage != last_each_;
   }

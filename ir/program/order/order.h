@@ -16,9 +16,10 @@
 namespace cleave::ir {
 
 // Replaces `program` and `memory`, which is its plan, by the same steps in an order with a lower peak, where it finds
-// one. Steps stay in their phase and run as often as before, and what runs as one piece stays one. All ranks get the
-// same order. Collectives, copies to the host and back, and glances stay in order; steps behind one of them stay behind
-// it, and those in front of the first one that waits for it stay in front, so that as much runs beside it as before.
+// one. Steps stay in their phase, those of the update also in their layer, and run as often as before, and what runs as
+// one piece stays one. All ranks get the same order. Collectives, copies to the host and back, and glances stay in
+// order; steps behind one of them stay behind it, and those in front of the first one that waits for it stay in front,
+// so that as much runs beside it as before.
 // REQUIRES: `program` was made from `graph`.
 void OrderForMemory(const Graph& graph, Program& program, MemoryPlan& memory);
 

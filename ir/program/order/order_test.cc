@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/layer_names/layer_names.h"
 #include "gtest/gtest.h"
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
@@ -153,6 +154,22 @@ TEST(OrderTest, ActivationsThatAGradientFreesAreFreedFirst) {
   EXPECT_EQ(before, after);
   // The plan is that of the program.
   EXPECT_EQ(ordered.peak(), PlanMemory(ordered.graph, ordered.program).use.prediction.peak);
+}
+
+// Updates of parameters do not wait for each other, so that nothing else would hold those of a layer together.
+TEST(OrderTest, UpdatesStayInTheirLayers) {
+  const auto layers = [](const Program& program) {
+    std::vector<std::string> names;
+    for (const Step& step : program.steps) {
+      if (step.phase == Phase::kUpdate && !IsSource(step)) names.emplace_back(LayerOf(step.name));
+    }
+    return names;
+  };
+  const Graph graph = TrainingGraph(Towers(), {.kind = TestOptimizer::Kind::kAdam});
+  const Made made = MadeOf(graph, Recomputing(graph, MeshOf({1})));
+  const Made ordered = Ordered(made);
+  EXPECT_LT(ordered.peak(), made.peak());
+  EXPECT_EQ(layers(ordered.program), layers(made.program));
 }
 
 TEST(OrderTest, TheProofHoldsAndCollectivesStayInOrder) {
