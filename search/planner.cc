@@ -222,7 +222,7 @@ void Planner::Improve(ir::Objective objective, int zero, Decisions& decisions) c
   assignment.Apply(decisions.changes);
   const int mark = assignment.mark();
   const auto measure = [&] { return MeasureOf(assignment, zero); };
-  Polish(assignment, Freedom::Whole(assignment.table()), measure, objective);
+  Polish(assignment, Freedom::Whole(assignment.table()), task_.options.tuning.measured_ops, measure, objective);
   if (assignment.SetSince(mark).empty()) return;
   decisions.changes = Snapshot(assignment);
 }
@@ -238,15 +238,14 @@ bool Planner::CanImproveWithinLimit() const {
 
 void Planner::ImproveWithinLimit(Decisions decisions,
                                  const std::function<Reached(const Decisions&, Trial)>& reach) const {
-  AssignmentOptions options = OptionsUnder(PricingOf(ir::Objective::kSpeed), 0);
-  options.tuning.measured_ops = options.tuning.improved_ops;
-  Assignment assignment(task_.facts, task_.mesh, options, decisions.held);
+  const SearchTuning& tuning = task_.options.tuning;
+  Assignment assignment(task_.facts, task_.mesh, OptionsUnder(PricingOf(ir::Objective::kSpeed), 0), decisions.held);
   assignment.Apply(decisions.changes);
   decisions.reasons.keeps_to_memory = true;
   const Freedom freedom = Freedom::Whole(assignment.table());
-  const Trial trial = TriesAll(assignment, freedom) ? Trial::kAll : Trial::kNear;
+  const Trial trial = TriesAll(assignment, freedom, tuning.tried_ops) ? Trial::kAll : Trial::kNear;
   Polish(
-      assignment, freedom,
+      assignment, freedom, trial == Trial::kAll ? tuning.tried_ops : tuning.improved_ops,
       [&] {
         constexpr Seconds kNone(1e9);  // Longer than any step, so that plans that reach no time differ by their peaks.
         constexpr Bytes kMost(std::numeric_limits<int64_t>::max());

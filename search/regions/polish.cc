@@ -17,14 +17,14 @@ int64_t MeasuredOps(const GraphFacts& facts) {
 
 class Polisher {
  public:
-  Polisher(Assignment& assignment, const Freedom& freedom, const std::function<Measured()>& measure,
+  Polisher(Assignment& assignment, const Freedom& freedom, int64_t ops, const std::function<Measured()>& measure,
            ir::Objective objective)
       : assignment_(assignment),
         facts_(assignment.facts()),
         measure_(measure),
         objective_(objective),
         best_(measure()),
-        left_(assignment.options().tuning.measured_ops / MeasuredOps(facts_)) {
+        left_(ops / MeasuredOps(facts_)) {
     const SearchTuning& tuning = assignment.options().tuning;
     if (assignment.mesh().axis_count() > tuning.small_axes) return;
     Network network(assignment.table(), assignment.demands(), assignment.options(), {});
@@ -162,14 +162,14 @@ class Polisher {
 
 }  // namespace
 
-bool TriesAll(Assignment& assignment, const Freedom& freedom) {
+bool TriesAll(Assignment& assignment, const Freedom& freedom, int64_t ops) {
   const std::function<Measured()> nothing = [] { return Measured(); };
-  return Polisher(assignment, freedom, nothing, ir::Objective::kSpeed).TriesAll();
+  return Polisher(assignment, freedom, ops, nothing, ir::Objective::kSpeed).TriesAll();
 }
 
-void Polish(Assignment& assignment, const Freedom& freedom, const std::function<Measured()>& measure,
+void Polish(Assignment& assignment, const Freedom& freedom, int64_t ops, const std::function<Measured()>& measure,
             ir::Objective objective) {
-  Polisher(assignment, freedom, measure, objective).Run();
+  Polisher(assignment, freedom, ops, measure, objective).Run();
 }
 
 }  // namespace cleave::search

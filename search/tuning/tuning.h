@@ -124,7 +124,7 @@ struct SearchTuning {
   // `least_improved`, no plan is improved.
   int64_t improved_ops = 40000;
   int64_t least_improved = 200;
-  // The same where there are so few plans that all are tried.
+  // The same where there are so few plans that one program of each would have no more ops: all are tried then.
   int64_t tried_ops = 400000;
 
   // --- Recomputation (search/recompute).
