@@ -331,10 +331,13 @@ Bytes Saver::Recompute(const ir::Plan& plan, const PlannedProgram& program, Seco
     }
     reserve = Bytes(0);
   }
-  if (least > limit && !is_small_) return least;
+  // The program may need a little less than the choice. Where no plan of a small model fits, that is worth trying.
+  const bool looks_for_smallest = is_small_ && !best_.fit().has_value();
+  if (least > limit && !looks_for_smallest) return least;
   const RecomputeChoice smallest = recomputation->Smallest();
-  // The program may need a little less than the choice. For small models that is worth trying.
-  if ((smallest.peak <= limit || is_small_) && may_be_best(smallest)) OfferChoice(smallest, moved, origin);
+  const bool may_be_smallest =
+      looks_for_smallest && (!smallest_.has_value() || smallest.peak + besides < smallest_->peak());
+  if ((smallest.peak <= limit || may_be_smallest) && may_be_best(smallest)) OfferChoice(smallest, moved, origin);
   // A little more than the least may have been found.
   return std::max(least, Bytes(smallest.peak.value() / 9 * 8));
 }
