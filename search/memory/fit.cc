@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
 #include "search/memory/estimate.h"
 #include "search/memory/improve.h"
@@ -24,6 +25,8 @@ constexpr int kMostChanged = 64;
 constexpr size_t kMostSaved = 4;
 // A plan is near to a limit if it takes at most this part of it more.
 constexpr int64_t kNearPart = 8;
+// Share of the limit by which more may be live: it may be a little less where steps are moved, which is seldom.
+constexpr double kBeyond = 1.0 / 6;
 
 class Fitter {
  public:
@@ -135,6 +138,12 @@ class Fitter {
       if (is_best || (!best.has_value() && tried.examined.at_least < start->examined.at_least)) start = &tried;
     }
     PlanOrigin origin{.weight = start->weight, .zero = start->zero, .improved = 0};
+    std::vector<Candidate>& candidates = saver_.candidates();
+    size_t measured = 0;  // So many of them.
+    const auto measure = [&] {
+      const size_t first = std::exchange(measured, candidates.size());
+      MeasureChoices(task_, absl::MakeSpan(candidates).subspan(first), /*beyond=*/0, best_, saver_);
+    };
     task_.improve(start->weight, start->zero, [&](const PlanAt& plan_at, Trial trial) {
       if (trial == Trial::kAll) saver_.TryAll();
       const bool had_best = best_.fit().has_value();
@@ -153,10 +162,12 @@ class Fitter {
             {.plan = plan, .weight = origin.weight, .zero = origin.zero, .examined = examined, .is_changed = true});
       }
       ++*origin.improved;
+      if (trial == Trial::kAll) measure();
       const bool is_better = best_.fit().has_value() && (!had_best || best_.seconds() < before);
       return Reached{.step = is_better ? std::optional(best_.seconds()) : std::nullopt, .peak = least};
     });
-    MeasureChoices(task_, saver_.TakeCandidates(), best_, saver_);
+    measure();
+    MeasureChoices(task_, absl::MakeSpan(candidates), kBeyond, best_, saver_);
   }
 
   SmallestPlan SmallestTried() {

@@ -5,16 +5,17 @@
 #ifndef CLEAVE_SEARCH_MEMORY_IMPROVE_H_
 #define CLEAVE_SEARCH_MEMORY_IMPROVE_H_
 
-#include <vector>
-
+#include "absl/types/span.h"
 #include "search/memory/measured.h"
 #include "search/memory/memory.h"
 #include "search/memory/save.h"
 
 namespace cleave::search {
 
-// Offers what fits of the candidates with all choices, the fastest candidates first, until `saver` is done.
-void MeasureChoices(const FitTask& task, std::vector<Candidate> candidates, const BestFit& best, Saver& saver);
+// Offers what fits of the candidates with all choices with which no more is live than the limit and this share of it,
+// until `saver` is done. Puts the fastest candidates first.
+void MeasureChoices(const FitTask& task, absl::Span<Candidate> candidates, double beyond, const BestFit& best,
+                    Saver& saver);
 
 }  // namespace cleave::search
 

@@ -10,6 +10,7 @@
 #define CLEAVE_SEARCH_MEMORY_SAVE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -42,6 +43,8 @@ struct Candidate {
   Bytes workspace;
   std::unique_ptr<Recomputation> recomputation;
   Seconds at_least{0};  // Of a step, whatever is made again.
+  // By what is made again: the time that the program takes for it, nullopt where it does not fit.
+  std::map<std::map<ir::OpId, ir::Retention>, std::optional<Seconds>> measured = {};
 };
 
 class Saver {
@@ -82,8 +85,8 @@ class Saver {
   bool IsDone() const { return is_small_ && programs_ >= most_programs_; }
   // From now on as many are allowed as where all plans are tried.
   void TryAll() { most_programs_ = task_.tuning.tried_ops / static_cast<int64_t>(task_.model.whole().ops.size()); }
-  // Of the examined plans, those that may be faster than the best one with a choice of what is made again.
-  std::vector<Candidate> TakeCandidates() { return std::move(candidates_); }
+  // The examined plans that could be faster than the best one with a choice of what is made again.
+  std::vector<Candidate>& candidates() { return candidates_; }
   // Of the programs that do not fit, the one that needs least.
   const std::optional<SmallestPlan>& smallest() const { return smallest_; }
 
