@@ -105,5 +105,15 @@ TEST(TimeSearchTest, PlansAreFasterThanThoseOfBytes) {
   }
 }
 
+// Of the deeper model few layers are searched; no plan of one model is better than what the other one could have.
+TEST(TimeSearchTest, TwiceTheLayersTakeTwiceTheTime) {
+  const Cluster cluster = Named("h100x8*4", 32);
+  const auto step_of = [&](int layers) {
+    const ir::Graph graph = Gpt({.batch = 8, .seq = 1024, .vocab = 1024, .width = 768, .heads = 12, .layers = layers});
+    return PredictedStep(graph, cluster, Found(graph, cluster, ir::Price::kTime));
+  };
+  EXPECT_LE(step_of(24).value(), 2.1 * step_of(12).value());
+}
+
 }  // namespace
 }  // namespace cleave::search

@@ -27,8 +27,8 @@ class SappSearch {
         tuning_(assignment.options().tuning),
         empty_(assignment.mark()),
         ops_(assignment.facts().set_ops),
-        size_(static_cast<size_t>(assignment.facts().TimesOf(ops_))) {
-    is_small_ = size_ <= tuning_.small_ops && assignment.mesh().axis_count() <= tuning_.small_axes;
+        all_ops_(static_cast<size_t>(assignment.facts().TimesOf(ops_))) {
+    is_small_ = all_ops_ <= tuning_.small_ops && assignment.mesh().axis_count() <= tuning_.small_axes;
   }
 
   // Runs first with redistributions that are planned directly, unless the graph is small, then with those of the
@@ -36,13 +36,13 @@ class SappSearch {
   void Run() {
     RedistributionPrices& prices = assignment_.table().prices();
     prices.set_effort(is_small_ ? ir::RedistributionEffort::kFull : ir::RedistributionEffort::kDirect);
-    const bool is_folded = size_ > tuning_.folded_ops;
+    const bool is_folded = all_ops_ > tuning_.folded_ops;
     Network network = MakeNetwork(is_folded);
     StartEverywhere(network);
     assignment_.Apply(best_);
     if (is_small_ && !is_folded) return Improve(network);
     if (!is_folded) prices.set_effort(ir::RedistributionEffort::kFull);
-    if (!is_folded || size_ <= tuning_.large_ops) {
+    if (!is_folded || !is_large()) {
       Network whole = MakeNetwork(/*is_folded=*/false);
       Improve(whole);
     }
@@ -50,10 +50,12 @@ class SappSearch {
   }
 
  private:
+  bool is_large() const { return ops_.size() > tuning_.large_ops; }
+
   // Sets `best_`.
   void StartEverywhere(Network& network) {
     Start(network, [&](Descent& descent) { descent.Greedy(Axes(false)); });
-    if (size_ <= tuning_.large_ops) {
+    if (!is_large()) {
       Start(network, [&](Descent& descent) { descent.Greedy(Axes(true)); });
       if (starts_ == Starts::kWrittenPlans) StartFromUniformPlans(network);
     }
@@ -91,9 +93,9 @@ class SappSearch {
   // changes.
   template <typename Begin>
   void Start(Network& network, const Begin& begin) {
-    const bool is_large = size_ > tuning_.large_ops;
+    const bool saves_work = all_ops_ > tuning_.large_ops;
     Descent descent(assignment_, network, freedom_,
-                    is_large ? tuning_.work / tuning_.large_work_divisor : tuning_.work);
+                    saves_work ? tuning_.work / tuning_.large_work_divisor : tuning_.work);
     begin(descent);
     const bool is_allowed = descent.UseRequired();
     // A small graph is refined freely at the end.
@@ -136,7 +138,7 @@ class SappSearch {
   const SearchTuning& tuning_;
   int empty_;
   const std::vector<ir::OpId>& ops_;
-  const size_t size_;  // Of all ops for which these stand.
+  const size_t all_ops_;  // For which these stand.
   bool is_small_ = false;
   int64_t least_ = 0;
   std::vector<IndexedChange> best_;

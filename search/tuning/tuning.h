@@ -60,11 +60,11 @@ struct SearchTuning {
   int folding_steps = 2;
   // Further steps within which everything around a value must look alike for its price to be shared.
   int folding_value_steps = 4;
-  // Graphs with more ops to set than this have fewer starts, their descents have this share of `work`, and their ops
-  // are not looked at one by one in the end.
+  // The descents from the starts of graphs with more ops to set than this have this share of `work`.
   size_t large_ops = 600;
   // Of the equal layers of such graphs the search looks at so many (search/shorten). Within `folding_steps` steps an op
-  // meets no more layers on each side, and one layer in the middle, with its neighbours, stands for all others.
+  // meets no more layers on each side, and one layer in the middle, with its neighbours, stands for all others. Graphs
+  // that are still as large have fewer starts, and their ops are not looked at one by one in the end.
   size_t searched_layers = 9;
   int64_t large_work_divisor = 8;
   // On graphs with at most so many ops and meshes with at most so many axes the search saves no work: redistributions
