@@ -13,6 +13,7 @@ set -eu
 repetitions=${1:-5}
 compile=${CLEAVE_COMPILE:-$PWD/tools/compile} # CLEAVE_COMPILE: another compiler, to compare with.
 examples=$PWD/examples
+models=$(grep -lE '^model ' "$examples"/*/*.model) # Others are imported.
 gpt=$examples/tiny_gpt/tiny_gpt.model
 gpt2=$PWD/bench/gpu/gpt2.model
 lstm=$examples/lstm/lstm.model
@@ -42,7 +43,7 @@ to_plan() {
 }
 
 printf '| model | to the plan, s |\n|---|---|\n'
-for model in "$examples"/*/*.model; do to_plan "\`${model#"$examples"/}\`" "$model"; done
+for model in $models; do to_plan "\`${model#"$examples"/}\`" "$model"; done
 for depth in 1 12 96; do
   to_plan "\`gpt2.model\`, depth $depth, 8 H100" "$gpt2" --devices 8 --target cuda --set "depth=$depth"
 done
@@ -80,7 +81,7 @@ to_step() {
 
 printf '\n| model | lines | sources, s | build, warm, s | cold step, s | warm step, s |\n|---|---|---|---|---|---|\n'
 to_step '`mnist_mlp`, 2 ranks' mpirun "$examples/mnist_mlp/mnist_mlp.model" --devices 2
-for model in "$examples"/*/*.model; do to_step "\`${model#"$examples"/}\`" local "$model"; done
+for model in $models; do to_step "\`${model#"$examples"/}\`" local "$model"; done
 for depth in 1 12 96; do
   to_step "\`tiny_gpt\` of depth $depth, 2 ranks" local "$gpt" --devices 2 --set "depth=$depth" --set batch=2
 done
