@@ -107,8 +107,8 @@ int Network::TableOf(const TermKind& kind, const Domains& own) {
   if (kind.moves) moves.emplace(table_, kind, columns, weight, choices);
   const std::vector<OwnCost> own_costs =
       kind.local ? OwnCosts(kind, columns.numbers(kind.made)) : std::vector<OwnCost>();
-  std::vector<std::vector<std::vector<size_t>>> renamed;
-  if (choices >= kManyChoices) renamed = PlacesOfRenamed(kind, own);
+  std::vector<Strides> renamed;
+  if (choices >= kManyChoices) renamed = StridesOfRenamed(kind, own);
   std::vector<int> group;
   Odometer odometer(columns.sizes());
   for (size_t place = 0; place < choices; ++place, odometer.Next()) {
@@ -128,9 +128,9 @@ int Network::TableOf(const TermKind& kind, const Domains& own) {
       units = local.units;
     }
     costs.costs[place] = std::min(Units(cost) + units, kForbidden);
-    for (const std::vector<std::vector<size_t>>& added : renamed) {
+    for (const Strides& strides : renamed) {
       size_t equal = 0;
-      for (size_t v = 0; v < digits.size(); ++v) equal += added[v][static_cast<size_t>(digits[v])];
+      for (size_t v = 0; v < digits.size(); ++v) equal += strides[v][static_cast<size_t>(digits[v])];
       costs.costs[equal] = costs.costs[place];
     }
   }
@@ -138,20 +138,20 @@ int Network::TableOf(const TermKind& kind, const Domains& own) {
   return index;
 }
 
-std::vector<std::vector<std::vector<size_t>>> Network::PlacesOfRenamed(const TermKind& kind, const Domains& own) {
+std::vector<Network::Strides> Network::StridesOfRenamed(const TermKind& kind, const Domains& own) {
   if (!FollowsNames(table_, kind)) return {};
-  std::vector<std::vector<std::vector<size_t>>> places;
+  std::vector<Strides> strides;
   size_t stride = 1;
   for (size_t v = own.size(); v-- > 0;) {
     const RenamedValues& renamed = RenamedOf(own[v]);
     if (renamed.empty()) return {};
-    places.resize(renamed.size(), std::vector<std::vector<size_t>>(own.size()));
+    strides.resize(renamed.size(), Strides(own.size()));
     for (size_t r = 0; r < renamed.size(); ++r) {
-      for (const int value : renamed[r]) places[r][v].push_back(static_cast<size_t>(value) * stride);
+      for (const int value : renamed[r]) strides[r][v].push_back(static_cast<size_t>(value) * stride);
     }
     stride *= domain(own[v]).size();
   }
-  return places;
+  return strides;
 }
 
 const RenamedValues& Network::RenamedOf(int domain) {

@@ -112,8 +112,10 @@ class Network {
 
   // The index of a table that is made once.
   int TableOf(const TermKind& kind, const Domains& own);
-  // Per renaming of axes and variable of the term, how much each value adds to the place of the choice with new names.
-  std::vector<std::vector<std::vector<size_t>>> PlacesOfRenamed(const TermKind& kind, const Domains& own);
+  // Per variable of a term, how much each value adds to the place of a choice.
+  using Strides = std::vector<std::vector<size_t>>;
+  // Per renaming of axes those of the choice with the new names.
+  std::vector<Strides> StridesOfRenamed(const TermKind& kind, const Domains& own);
   const RenamedValues& RenamedOf(int domain);
   // The term, or its parts where its table over domains of these sizes would be too large.
   std::vector<const Term*> PartsOf(const Term& term, const std::vector<int>& sizes);
