@@ -139,7 +139,7 @@ int Network::TableOf(const TermKind& kind, const Domains& own) {
 }
 
 std::vector<Network::Strides> Network::StridesOfRenamed(const TermKind& kind, const Domains& own) {
-  if (!FollowsNames(table_, kind)) return {};
+  if (!FollowsNames(kind)) return {};
   std::vector<Strides> strides;
   size_t stride = 1;
   for (size_t v = own.size(); v-- > 0;) {

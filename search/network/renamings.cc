@@ -13,11 +13,6 @@ namespace {
 // With more renamings it takes longer to find equal choices than to price them.
 constexpr size_t kMostRenamings = 24;
 
-bool UsesAxes(const ir::Strategy& strategy) {
-  return !strategy.passes.empty() || std::any_of(strategy.cuts.begin(), strategy.cuts.end(),
-                                                 [](const ir::AxisList& axes) { return !axes.empty(); });
-}
-
 ir::Strategy Renamed(ir::Strategy strategy, const ir::AxisList& names) {
   const auto rename = [&](ir::AxisId& axis) { axis = names[static_cast<size_t>(axis.value())]; };
   for (ir::AxisList& axes : strategy.cuts) std::for_each(axes.begin(), axes.end(), rename);
@@ -65,11 +60,10 @@ RenamedValues Renamings::Of(const StrategyTable& table, ir::OpId op, const std::
   return renamed;
 }
 
-bool FollowsNames(const StrategyTable& table, const TermKind& kind) {
+bool FollowsNames(const TermKind& kind) {
   return kind.inner_kind < 0 &&
-         std::all_of(kind.formulas.begin(), kind.formulas.end(), [&](const StrategyFormula& formula) {
-           const bool is_fixed =
-               formula.kind == StrategyFormula::Kind::kNumber && UsesAxes(table.strategy(formula.op, formula.number));
+         std::all_of(kind.formulas.begin(), kind.formulas.end(), [](const StrategyFormula& formula) {
+           const bool is_fixed = formula.kind == StrategyFormula::Kind::kNumber && formula.number != 0;
            return formula.seen < 0 && formula.kind != StrategyFormula::Kind::kBatchCut && !is_fixed;
          });
 }

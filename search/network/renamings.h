@@ -26,8 +26,8 @@ class Renamings {
   std::vector<ir::AxisList> renamings_;  // The new name of each axis; all but the one that changes none.
 };
 
-// Whether the strategies of all ops of the term take new names with its variables: none is fixed.
-bool FollowsNames(const StrategyTable& table, const TermKind& kind);
+// Whether the strategies of all ops of the term take new names with its variables: none is fixed, but as replicated.
+bool FollowsNames(const TermKind& kind);
 
 }  // namespace cleave::search
 
