@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "codegen/emit/identifiers.h"
@@ -27,7 +28,8 @@ std::string IndexText(const LayerGroup& group, int64_t shift = 0) {
   return absl::StrCat(distance == 0 ? index : absl::StrCat("(", index, ")"), " / ", group.step);
 }
 
-// A number in each layer i, between `begin` and `end`; `absent` in layers that have none.
+// A number in each layer i, between `begin` and `end`; `absent` in layers that have none. A `begin` that ends with
+// " + " adds the number to something.
 std::string ByLayer(const LayerGroup& group, const std::map<int64_t, int64_t>& numbers, absl::string_view absent,
                     absl::string_view begin = "", absl::string_view end = "") {
   std::string choice;
@@ -44,12 +46,14 @@ std::string ByLayer(const LayerGroup& group, const std::map<int64_t, int64_t>& n
     std::vector<std::string> list;
     for (int64_t layer = group.first; layer <= LastLayer(group); layer += group.step) {
       const auto found = numbers.find(layer);
-      list.push_back(absl::StrCat(found == numbers.end() ? 0 : found->second));
+      // A layer without the number does not read it, but a remainder by it is taken all the same.
+      list.push_back(absl::StrCat(found == numbers.end() ? numbers.begin()->second : found->second));
     }
     number =
         absl::StrCat("std::array<int64_t, ", list.size(), ">{", absl::StrJoin(list, ", "), "}[", IndexText(group), "]");
   }
-  return absl::StrCat(choice, begin, number, end);
+  const bool is_choice = absl::EndsWith(begin, " + ") && number.find(" ? ") != std::string::npos;
+  return absl::StrCat(choice, begin, is_choice ? "(" : "", number, is_choice ? ")" : "", end);
 }
 
 }  // namespace
@@ -334,11 +338,25 @@ SourceWriter::Commented LayeredText::FieldRow(size_t group, size_t field) const 
   return {absl::StrCat(type, "* const ", name, " = ", offset, ";"), TensorText(emission_, value)};
 }
 
+bool LayeredText::IsInputOfMicroBatches(ir::ValueId value) const {
+  const ir::Compute* source = emission_.SourceOf(value);
+  return emission_.program.time.has_value() && source != nullptr && source->kind == ir::OpKind::kInput;
+}
+
+int64_t LayeredText::PiecesOf(ir::ValueId value) const {
+  return IsInputOfMicroBatches(value) ? ir::MicroBatches(emission_.program) : emission_.storage.PiecesOf(value);
+}
+
+int64_t LayeredText::StrideOf(ir::ValueId value) const {
+  return IsInputOfMicroBatches(value) ? ir::InputStride(emission_.program, value).value()
+                                      : emission_.storage.StrideOf(value);
+}
+
 std::string LayeredText::SlotText(size_t group, const std::map<int64_t, int>& buffers) const {
   std::map<int64_t, int64_t> pieces, strides;
   for (const auto& [layer, buffer] : buffers) {
-    pieces[layer] = emission_.storage.PiecesOf(ir::ValueId(buffer));
-    strides[layer] = emission_.storage.StrideOf(ir::ValueId(buffer));
+    pieces[layer] = PiecesOf(ir::ValueId(buffer));
+    strides[layer] = StrideOf(ir::ValueId(buffer));
   }
   const LayerGroup& planned = plan_.groups[group];
   const auto waits = [](const auto& layer) { return layer.second > 0; };
@@ -354,7 +372,7 @@ int64_t LayeredText::SlotsOf(size_t group) const {
   int64_t slots = 1;
   for (const LayerField& field : plan_.groups[group].fields) {
     for (const auto& [layer, buffer] : field.buffers) {
-      if (!IsNumber(buffer)) slots = std::lcm(slots, emission_.storage.PiecesOf(ir::ValueId(buffer)));
+      if (!IsNumber(buffer)) slots = std::lcm(slots, PiecesOf(ir::ValueId(buffer)));
     }
   }
   return std::min(slots, ir::MicroBatches(emission_.program));

@@ -95,6 +95,11 @@ class LayeredText {
   // own: of so many that each buffer begins again with its first piece where the group does.
   std::string SlotText(size_t group, const std::map<int64_t, int>& buffers) const;
   int64_t SlotsOf(size_t group) const;
+  // How many pieces a value has, of which each micro-batch uses one, and the bytes from one to the next: those of what
+  // waits for a later pass, and those of an input.
+  bool IsInputOfMicroBatches(ir::ValueId value) const;
+  int64_t PiecesOf(ir::ValueId value) const;
+  int64_t StrideOf(ir::ValueId value) const;
 
   Emission& emission_;
   std::vector<StatementList> lists_;

@@ -9,6 +9,7 @@
 #include "base/layer_names/layer_names.h"
 #include "base/match/match.h"
 #include "base/text/text.h"
+#include "codegen/source/buckets.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/reader.h"
 #include "ir/sharding/layout/layout.h"
@@ -40,8 +41,10 @@ class StatementBuilder {
     const ir::Value& info = emission_.value(value);
     Add(info.type.ToString());
     Add(ir::LayoutText(info.layout, emission_.program.mesh));
+    Add(static_cast<int64_t>(emission_.fusion.in_blocks.contains(value)));
     const std::optional<ir::ValueId> root = emission_.storage.root[value];
     if (!root.has_value()) return AddWithoutMemory(value);
+    Add(emission_.MemoryOf(value));
     const ir::ValueId named = emission_.names.named[value];
     // Which values of the statement share a buffer, and which a name.
     Add(places_.try_emplace({'r', *root}, places_.size()).first->second);
@@ -54,9 +57,21 @@ class StatementBuilder {
     AddTensors(transfer);
   }
 
-  // The places of slices that a call names: layers may differ in them.
-  void AddPlaces(const ir::KernelCall& call) {
-    for (const ir::CallArgument& argument : call.arguments) AddPlacesIn(argument);
+  // All that a call of an op says, but for the names of its tensors. Layers may differ in the key of a random draw and
+  // in the places of slices.
+  void AddCall(const ir::Compute& compute, const ir::KernelCall& call, const std::string& key) {
+    call_of_ = &compute;
+    Add(call.function);
+    AddArgument(call.repetitions);
+    for (const ir::CallArgument& argument : call.arguments) {
+      Match(argument, [&](const auto& of_kind) { AddArgument(of_kind, key); });
+    }
+  }
+
+  // Which of its parameter's states the optimizer keeps here: lists of parameters name it.
+  void AddStateName(int step) {
+    const ir::Step& info = emission_.step(step);
+    if (ir::ComputeOf(info)->kind == ir::OpKind::kState) Add(info.name.substr(info.name.rfind('.') + 1));
   }
 
   void AddNumber(int step) { statement_.buffers.push_back(static_cast<int>(emission_.NumberOf(step).value())); }
@@ -68,14 +83,68 @@ class StatementBuilder {
   Statement Take() && { return std::move(statement_); }
 
  private:
-  void AddPlacesIn(const ir::CallArgument& argument) {
+  // A tensor of a call by what its size and place follow from: calls of one op name several of its inputs in turn.
+  void AddTensor(int tensor) {
+    const ir::ValueId id = tensor == ir::kResult ? call_of_->output : call_of_->inputs[static_cast<size_t>(tensor)];
+    const ir::Value& value = emission_.value(id);
+    Add(value.type.ToString());
+    Add(ir::LayoutText(value.layout, emission_.program.mesh));
+    Add(static_cast<int64_t>(emission_.fusion.in_blocks.contains(id)));
+  }
+
+  void AddArgument(const ir::LocalDimension& of) {
+    AddTensor(of.tensor);
+    Add(of.dimension);
+  }
+  void AddArgument(const ir::LocalSize& size, const std::string& = "") {
+    for (const ir::LocalDimension& dimension : size.dimensions) AddArgument(dimension);
+    Add("size");
+  }
+  void AddArgument(const ir::Pointer& pointer, const std::string&) {
+    AddTensor(pointer.tensor);
+    AddArgument(pointer.step.value_or(ir::LocalSize()));
+  }
+  void AddArgument(const ir::ScalarInput& scalar, const std::string&) { AddTensor(scalar.input); }
+  void AddArgument(const ir::FirstIndex& index, const std::string&) { AddArgument(index.of); }
+  void AddArgument(const ir::LocalRange& range, const std::string&) { AddArgument(range.of); }
+  void AddArgument(const ir::IndexDifference& place, const std::string&) {
     constexpr int64_t kMost = int64_t{1} << 24;  // What stands for a number is an int.
-    if (const auto* list = std::get_if<ir::BracedList>(&argument)) {
-      for (const ir::Field& field : list->fields) AddPlacesIn(field.value);
-    } else if (const auto* place = std::get_if<ir::IndexDifference>(&argument)) {
-      if (place->number > kMost) return Add(place->number);
-      statement_.buffers.push_back(static_cast<int>(emission_.PlainNumber(place->number).value()));
+    AddArgument(place.from);
+    AddArgument(place.to);
+    if (place.number > kMost || place.number < 0) return Add(place.number);
+    statement_.buffers.push_back(static_cast<int>(emission_.PlainNumber(place.number).value()));
+  }
+  void AddArgument(const ir::FirstPiece& first, const std::string&) {
+    Add(first.factor);
+    Add(first.pieces);
+  }
+  void AddArgument(const ir::PieceCount& count, const std::string&) {
+    Add(count.factor);
+    Add(count.pieces);
+  }
+  void AddArgument(const ir::LocalSizes& sizes, const std::string&) { AddTensor(sizes.tensor); }
+  void AddArgument(const ir::StoredSizes& sizes, const std::string&) { AddTensor(sizes.tensor); }
+  void AddArgument(const ir::ImageSides& sides, const std::string&) {
+    Add(absl::StrCat(absl::StrJoin(sides.x, ","), "|", absl::StrJoin(sides.y, ",")));
+  }
+  void AddArgument(const ir::LocalRegion& region, const std::string&) {
+    AddTensor(region.tensor);
+    Add(region.first_dimension);
+  }
+  void AddArgument(const ir::RankNumber& number, const std::string&) { Add(absl::StrJoin(number.by_rank, ",")); }
+  void AddArgument(const ir::ZeroElement& zero, const std::string&) { AddTensor(zero.tensor); }
+  void AddArgument(const ir::FloatNumber& number, const std::string&) { Add(FormatDouble(number.value)); }
+  void AddArgument(const ir::DoubleNumber& number, const std::string&) { Add(FormatDouble(number.value)); }
+  void AddArgument(ir::RunValue value, const std::string&) { Add(static_cast<int64_t>(value)); }
+  void AddArgument(bool truth, const std::string&) { Add(static_cast<int64_t>(truth)); }
+  void AddArgument(int64_t number, const std::string&) { Add(number); }
+  void AddArgument(const std::string& text, const std::string& key) { Add(text == key ? "key" : text); }
+  void AddArgument(const ir::BracedList& list, const std::string& key) {
+    for (const ir::Field& field : list.fields) {
+      Add(field.name);
+      Match(field.value, [&](const auto& of_kind) { AddArgument(of_kind, key); });
     }
+    Add("list");
   }
 
   void AddTensors(const ir::Transfer& transfer) {
@@ -100,16 +169,15 @@ class StatementBuilder {
 
   void AddAction(int, const ir::Compute& compute) {
     ir::Attributes attributes = compute.attributes;
+    std::string key;
     if (attributes.Has(ir::attribute::kKey)) {
-      statement_.names.push_back({attributes.Get(ir::attribute::kKey), line_});
+      key = attributes.Get(ir::attribute::kKey);
+      statement_.names.push_back({key, line_});
       attributes.Erase(ir::attribute::kKey);
     }
     Add(ir::OpKindName(compute.kind));
-    if (compute.kind == ir::OpKind::kSlice || compute.kind == ir::OpKind::kPad) {
-      for (const ir::KernelCall& call : ir::CallsOf(emission_.program, compute)) AddPlaces(call);
-    } else {
-      Add(ir::AttributesText(attributes));
-    }
+    for (const ir::KernelCall& call : ir::CallsOf(emission_.program, compute)) AddCall(compute, call, key);
+    if (compute.kind != ir::OpKind::kSlice && compute.kind != ir::OpKind::kPad) Add(ir::AttributesText(attributes));
     for (const ir::AxisList& cut : compute.strategy.cuts) Add(absl::StrCat("cut", AxesText(cut)));
     for (const ir::ValueId input : compute.inputs) AddValue(input);
     AddValue(compute.output);
@@ -131,7 +199,7 @@ class StatementBuilder {
         Add(absl::StrCat("messages ", absl::StrJoin(*numbers, ",")));
       }
     }
-    Add(static_cast<int64_t>(emission_.storage.buckets.count(index)));
+    Add(emission_.storage.buckets.count(index) > 0 ? BucketBytes(emission_, index) : 0);
   }
 
   void AddAction(int, const ir::Slice& slice) {
@@ -177,7 +245,8 @@ class StatementBuilder {
 
   const Emission& emission_;
   Statement statement_;
-  int line_ = 0;  // Of the current step.
+  int line_ = 0;                          // Of the current step.
+  const ir::Compute* call_of_ = nullptr;  // The op of the current call.
   std::map<std::pair<char, ir::ValueId>, int64_t> places_;
 };
 
@@ -224,14 +293,13 @@ Statement StatementOfCall(const Emission& emission, int step, const ir::KernelCa
   StatementBuilder builder(emission);
   builder.Add("call of");
   builder.Add(ir::OpKindName(compute.kind));
-  builder.Add(call.function);
   for (const ir::CallArgument& argument : call.arguments) {
     const auto* pointer = std::get_if<ir::Pointer>(&argument);
     if (pointer == nullptr || pointer->tensor == ir::kResult) continue;
     builder.AddNameOf(compute.inputs[static_cast<size_t>(pointer->tensor)]);
     builder.AddValue(compute.inputs[static_cast<size_t>(pointer->tensor)]);
   }
-  builder.AddPlaces(call);
+  builder.AddCall(compute, call, "");
   builder.AddValue(compute.output);
   return std::move(builder).Take();
 }
@@ -246,7 +314,10 @@ Statement StatementOfTransfer(const Emission& emission, int step, size_t transfe
 
 Statement StatementOfSources(const Emission& emission, const std::vector<int>& steps) {
   StatementBuilder builder(emission);
-  for (const int step : steps) builder.AddStep(step);
+  for (const int step : steps) {
+    builder.AddStep(step);
+    builder.AddStateName(step);
+  }
   return std::move(builder).Take();
 }
 
