@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "codegen/emit/identifiers.h"
 #include "codegen/emit/text.h"
+#include "codegen/roll/passes.h"
 #include "codegen/source/element_text.h"
 #include "codegen/source/layer_scope.h"
 #include "codegen/source/names.h"
@@ -74,6 +75,10 @@ struct Emission {
 
   // The op that makes a source value (a parameter, a constant, …), or null.
   const ir::Compute* SourceOf(ir::ValueId value) const { return sources[value]; }
+
+  // The passes of the model's loops to which a step or a value belongs.
+  Passes PassesOf(const ir::Step& step) const;
+  Passes PassesOf(ir::ValueId value) const;
 
   // What stands among values for the number of a step: that of a look, or that of the handle of a collective that runs
   // beside other work.

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "codegen/layers/layers.h"
+#include "codegen/roll/forms.h"
 
 namespace cleave::codegen {
 
@@ -17,7 +17,7 @@ struct LayerScope {
   int64_t last = 0;
   int64_t step = 1;                        // From one to the next.
   bool is_function = true;                 // Rather than a loop in a function for the whole model.
-  std::map<std::string, LayerText> names;  // By the name in the layer by which it is written.
+  std::map<std::string, NameForm> names;  // By the name in the layer by which it is written.
 };
 
 // An OpName of the runtime: `"h1.matmul"`, or `{"x.#.norm1.layer_norm", layer.i}`. `scope` may be null.
@@ -38,10 +38,6 @@ std::string ShownName(const LayerScope* scope, const std::string& name);
 
 // The wish for a local identifier: "norm1.layer_norm".
 std::string LocalWish(const LayerScope* scope, const std::string& name);
-
-// "i * 4096 + 128", "i == 0 ? 64 : i * 4096 + 128": numbers by layer, where `i` is the layer. An empty text where it
-// would take more than two exceptions.
-std::string NumberByLayer(const std::map<int64_t, int64_t>& numbers, absl::string_view i);
 
 }  // namespace cleave::codegen
 

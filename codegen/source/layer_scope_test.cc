@@ -39,20 +39,5 @@ TEST(LayerScopeTest, LayersMayBeSeveralApart) {
   EXPECT_EQ(ShownName(&scope, "x.3.norm"), "x.1,3..11.norm");
 }
 
-TEST(LayerScopeTest, NumbersByLayer) {
-  EXPECT_EQ(NumberByLayer({{0, 64}, {1, 192}, {2, 320}}, "i"), "64 + i * 128");
-  EXPECT_EQ(NumberByLayer({{0, 0}, {1, 128}}, "i"), "i * 128");
-  EXPECT_EQ(NumberByLayer({{2, 100}, {3, 90}, {4, 80}}, "i"), "120 - i * 10");
-  EXPECT_EQ(NumberByLayer({{0, 7}, {1, 7}, {2, 7}}, "i"), "7");
-  EXPECT_EQ(NumberByLayer({{5, 7}}, "i"), "7");
-  EXPECT_EQ(NumberByLayer({{0, 900}, {1, 64}, {2, 128}}, "i"), "i == 0 ? 900 : i * 64");
-  EXPECT_EQ(NumberByLayer({{0, 64}, {1, 192}, {2, 64}, {3, 192}}, "i"), "64 + i % 2 * 128");
-  EXPECT_EQ(NumberByLayer({{0, 7}, {2, 7}, {4, 7}}, "i"), "7") << "other layers have none";
-  EXPECT_EQ(NumberByLayer({{0, 10}, {2, 30}, {3, 40}}, "i"), "10 + i * 10");
-  EXPECT_EQ(NumberByLayer({{0, 3}, {1, 4}, {2, 5}}, "i"), "3 + i");
-  EXPECT_EQ(NumberByLayer({{0, 5}, {1, 4}, {2, 3}}, "i"), "5 - i");
-  EXPECT_EQ(NumberByLayer({{0, 1}, {1, 7}, {2, 3}, {3, 50}, {4, 2}}, "i"), "");
-}
-
 }  // namespace
 }  // namespace cleave::codegen

@@ -8,17 +8,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/match/match.h"
 #include "codegen/emit/identifiers.h"
+#include "codegen/roll/unroll.h"
 
 namespace cleave::codegen {
 namespace {
 
 // Fewer statements are not worth a function.
 constexpr int kLeastSaved = 2;
-
-int64_t LastLayer(const LayerGroup& group) { return group.first + (group.count - 1) * group.step; }
-
-int64_t IndexOf(const LayerGroup& group, int64_t layer) { return (layer - group.first) / group.step; }
 
 // Elements of a list are numbered from 0: "i", "i - 1", "(i - 1) / 2" for layer i.
 std::string IndexText(const LayerGroup& group, int64_t shift = 0) {
@@ -28,30 +26,36 @@ std::string IndexText(const LayerGroup& group, int64_t shift = 0) {
   return absl::StrCat(distance == 0 ? index : absl::StrCat("(", index, ")"), " / ", group.step);
 }
 
-// A number in each layer i, between `begin` and `end`; `absent` in layers that have none. A `begin` that ends with
+// A number in each pass x: "i * 4096 + 128", "i == 0 ? 64 : i * 4096 + 128".
+std::string FormText(const NumberForm& form, const std::string& x, const std::string& index) {
+  switch (form.kind) {
+    case NumberForm::Kind::kTurns:
+      return absl::StrCat(form.base, form.stride > 0 ? " + " : " - ", x, " % 2 * ", std::abs(form.stride));
+    case NumberForm::Kind::kTable:
+      return absl::StrCat("std::array<int64_t, ", form.table.size(), ">{", absl::StrJoin(form.table, ", "), "}[", index,
+                          "]");
+    case NumberForm::Kind::kLine:
+      break;
+  }
+  std::string text;
+  for (const auto& [pass, number] : form.exceptions) absl::StrAppend(&text, x, " == ", pass, " ? ", number, " : ");
+  if (form.stride == 0) return absl::StrCat(text, form.base);
+  const std::string product = std::abs(form.stride) == 1 ? x : absl::StrCat(x, " * ", std::abs(form.stride));
+  if (form.base == 0 && form.stride > 0) return absl::StrCat(text, product);
+  return absl::StrCat(text, form.base, form.stride > 0 ? " + " : " - ", product);
+}
+
+// The same in each layer i, between `begin` and `end`; `absent` in layers that have none. A `begin` that ends with
 // " + " adds the number to something.
-std::string ByLayer(const LayerGroup& group, const std::map<int64_t, int64_t>& numbers, absl::string_view absent,
+std::string ByLayer(const LayerGroup& group, const NumberForm& form, absl::string_view absent,
                     absl::string_view begin = "", absl::string_view end = "") {
+  const auto layer = [&](int64_t pass) { return group.step == 1 ? pass : group.first + pass * group.step; };
   std::string choice;
-  if (numbers.begin()->first > group.first) {
-    absl::StrAppend(&choice, "i < ", numbers.begin()->first, " ? ", absent, " : ");
-  }
-  if (numbers.rbegin()->first < LastLayer(group)) {
-    absl::StrAppend(&choice, "i > ", numbers.rbegin()->first, " ? ", absent, " : ");
-  }
-  std::map<int64_t, int64_t> by_index;
-  for (const auto& [layer, number] : numbers) by_index[group.step == 1 ? layer : IndexOf(group, layer)] = number;
-  std::string number = NumberByLayer(by_index, group.step == 1 ? "i" : IndexText(group));
-  if (number.empty()) {
-    std::vector<std::string> list;
-    for (int64_t layer = group.first; layer <= LastLayer(group); layer += group.step) {
-      const auto found = numbers.find(layer);
-      // A layer without the number does not read it, but a remainder by it is taken all the same.
-      list.push_back(absl::StrCat(found == numbers.end() ? numbers.begin()->second : found->second));
-    }
-    number =
-        absl::StrCat("std::array<int64_t, ", list.size(), ">{", absl::StrJoin(list, ", "), "}[", IndexText(group), "]");
-  }
+  if (layer(form.least) > group.first) absl::StrAppend(&choice, "i < ", layer(form.least), " ? ", absent, " : ");
+  if (layer(form.greatest) < group.last()) absl::StrAppend(&choice, "i > ", layer(form.greatest), " ? ", absent, " : ");
+  const std::string x = group.step == 1 ? "i" : IndexText(group);
+  const std::string index = form.least == 0 ? x : absl::StrCat(x, " - ", form.least);
+  const std::string number = FormText(form, x, index);
   const bool is_choice = absl::EndsWith(begin, " + ") && number.find(" ? ") != std::string::npos;
   return absl::StrCat(choice, begin, is_choice ? "(" : "", number, is_choice ? ")" : "", end);
 }
@@ -60,15 +64,20 @@ std::string ByLayer(const LayerGroup& group, const std::map<int64_t, int64_t>& n
 
 LayeredText::LayeredText(Emission& emission, std::vector<StatementList> lists, bool repeats_layers)
     : emission_(emission), lists_(std::move(lists)) {
-  if (repeats_layers) return;
   std::vector<std::vector<Statement>> statements;
   for (const StatementList& list : lists_) statements.push_back(list.statements);
-  plan_ = PlanLayers(statements, kLeastSaved, [&](int buffer) { return BufferName(buffer); });
-  for (const LayerBody& body : plan_.bodies) {
-    for (size_t o = 0; o < body.occurrences.size(); ++o) places_[{body.list, body.occurrences[o].begin}] = {&body, o};
-  }
+  const int64_t micro_batches = ir::MicroBatches(emission_.program);
+  // Handles of collectives that layers keep are numbered as they are asked for.
+  const auto field_of = [&](int buffer) {
+    if (IsPending(buffer)) pendings_.try_emplace(buffer, static_cast<int64_t>(pendings_.size()));
+    return BufferOf(buffer);
+  };
+  rolled_ =
+      Roll(statements, {.least_saved = kLeastSaved, .micro_batches = micro_batches, .repeats_layers = repeats_layers},
+           field_of);
+  check_ = CheckUnrolled(rolled_, statements, micro_batches, [&](int buffer) { return BufferOf(buffer); });
   NameTensors();
-  FindNumbers();
+  NamePendings();
 }
 
 bool LayeredText::IsNumber(int buffer) const { return buffer >= static_cast<int>(emission_.program.values.size()); }
@@ -84,45 +93,55 @@ bool LayeredText::IsPending(int buffer) const {
          !std::holds_alternative<ir::Glance>(emission_.step(StepOfNumber(buffer)).action);
 }
 
-std::string LayeredText::BufferName(int buffer) const {
-  if (!IsNumber(buffer)) return emission_.value(ir::ValueId(buffer)).name;
-  if (IsPlainNumber(buffer)) return "begin";
-  return absl::StrCat(emission_.step(StepOfNumber(buffer)).name, IsPending(buffer) ? ".pending" : ".look");
+Buffer LayeredText::BufferOf(int buffer) const {
+  if (IsPlainNumber(buffer)) {
+    return {.name = "begin", .place = {.begin = buffer - emission_.PlainNumber(0).value()}};
+  }
+  if (IsNumber(buffer)) {
+    const ir::Step& step = emission_.step(StepOfNumber(buffer));
+    if (const auto* look = std::get_if<ir::Glance>(&step.action)) {
+      return {.name = absl::StrCat(step.name, ".look"),
+              .passes = emission_.PassesOf(step),
+              .place = {.begin = look->number}};
+    }
+    const auto kept = pendings_.find(buffer);
+    const int64_t number = kept == pendings_.end() ? -1 - StepOfNumber(buffer) : kept->second;
+    return {
+        .name = absl::StrCat(step.name, ".pending"), .passes = emission_.PassesOf(step), .place = {.begin = number}};
+  }
+  const ir::ValueId value(buffer);
+  const ir::Compute* source = emission_.SourceOf(value);
+  const bool moves_on = emission_.program.time.has_value() && source != nullptr && source->kind == ir::OpKind::kInput;
+  const bool is_on_host = emission_.storage.host.Find(*emission_.storage.root[value]) != nullptr;
+  return {.name = emission_.value(value).name,
+          .passes = emission_.PassesOf(value),
+          .place = {.kind = is_on_host ? Place::Kind::kHost : Place::Kind::kDevice,
+                    .begin = emission_.OffsetOf(value),
+                    .pieces = moves_on ? ir::MicroBatches(emission_.program) : emission_.storage.PiecesOf(value),
+                    .stride = moves_on ? ir::InputStride(emission_.program, value).value()
+                                       : emission_.storage.StrideOf(value)}};
 }
 
-void LayeredText::FindNumbers() {
-  for (const LayerGroup& group : plan_.groups) {
-    for (const LayerField& field : group.fields) {
-      for (const auto& [layer, buffer] : field.buffers) {
-        if (!IsNumber(buffer) || numbers_.count(buffer) > 0) continue;
-        if (IsPlainNumber(buffer)) {
-          numbers_[buffer] = buffer - emission_.PlainNumber(0).value();
-          continue;
-        }
-        const auto* look = std::get_if<ir::Glance>(&emission_.step(StepOfNumber(buffer)).action);
-        numbers_[buffer] = look != nullptr ? look->number : pending_count_++;
-      }
-    }
-  }
-  if (pending_count_ == 0) return;
+// Where the handles lie of collectives that functions of layers begin or await.
+void LayeredText::NamePendings() {
+  if (pendings_.empty()) return;
   pending_ = emission_.identifiers.Unique("pending");
-  for (const auto& [buffer, number] : numbers_) {
-    if (!IsPending(buffer)) continue;
-    const auto owner = plan_.owners.find(buffer);
-    const std::string place = owner == plan_.owners.end() ? absl::StrCat(number) : OwnedName(owner->second);
+  for (const auto& [buffer, number] : pendings_) {
+    const auto owner = rolled_.owners.find(buffer);
+    const std::string place = owner == rolled_.owners.end() ? absl::StrCat(number) : OwnedName(owner->second);
     emission_.pending[StepOfNumber(buffer)] = absl::StrCat(pending_, "[", place, "]");
   }
 }
 
 // "x_layers[3].norm1_weight"
-std::string LayeredText::OwnedName(const LayerPlan::Owner& owner) const {
+std::string LayeredText::OwnedName(const RolledProgram::Owner& owner) const {
   const Group& group = groups_[owner.group];
-  return absl::StrCat(group.layers, "[", IndexOf(plan_.groups[owner.group], owner.layer), "].",
+  return absl::StrCat(group.layers, "[", rolled_.groups[owner.group].IndexOf(owner.layer), "].",
                       group.fields[owner.field]);
 }
 
 void LayeredText::NameTensors() {
-  for (const LayerGroup& group : plan_.groups) {
+  for (const LayerGroup& group : rolled_.groups) {
     Group& named = groups_.emplace_back();
     if (group.fields.empty()) continue;
     named.type = absl::StrCat(TypeName(group.prefix), group.step == 1 ? "Layer" : "Layers");
@@ -135,77 +154,45 @@ void LayeredText::NameTensors() {
   for (size_t i = 0; i < emission_.names.names.size(); ++i) {
     const ir::ValueId value(static_cast<int64_t>(i));
     if (!emission_.storage.root[value].has_value()) continue;
-    const auto owner = plan_.owners.find(static_cast<int>(emission_.names.named[value].value()));
-    if (owner == plan_.owners.end()) continue;
+    const auto owner = rolled_.owners.find(static_cast<int>(emission_.names.named[value].value()));
+    if (owner == rolled_.owners.end()) continue;
     emission_.names.names[value] = OwnedName(owner->second);
   }
 }
 
 void LayeredText::Write(size_t list, SourceWriter& functions, SourceWriter& statements) {
-  const int count = static_cast<int>(lists_[list].statements.size());
-  std::vector<Call> calls;  // That follow each other.
-  for (int place = 0; place < count;) {
-    const auto found = places_.find({static_cast<int>(list), place});
-    if (found == places_.end()) {
-      WriteCalls(calls, functions, statements);
-      calls.clear();
-      lists_[list].emit(place++, statements);
-      continue;
-    }
-    const auto [body, occurrence] = found->second;
-    calls.push_back({.body = body, .layer = body->occurrences[occurrence].layer});
-    place += body->period;
-  }
-  WriteCalls(calls, functions, statements);
-}
-
-// The loop at the beginning of calls that follow each other: the one that takes most of them.
-LayeredText::Loop LayeredText::LoopAt(const std::vector<Call>& calls, size_t begin) {
-  Loop best{.calls = 1, .passes = 1};
-  for (size_t length = 1; begin + 2 * length <= calls.size(); ++length) {
-    const int64_t distance = calls[begin + length].layer - calls[begin].layer;
-    const auto follows = [&](size_t i) {
-      return calls[i + length].body == calls[i].body && calls[i + length].layer - calls[i].layer == distance;
-    };
-    size_t alike = 0;
-    while (begin + alike + length < calls.size() && follows(begin + alike)) ++alike;
-    const size_t passes = alike / length + 1;
-    if (passes < 2 || distance == 0) continue;
-    if (passes * length > best.calls * best.passes) best = {.calls = length, .passes = passes, .distance = distance};
-  }
-  return best;
-}
-
-void LayeredText::WriteCalls(const std::vector<Call>& calls, SourceWriter& functions, SourceWriter& statements) {
-  for (size_t begin = 0; begin < calls.size();) {
-    const Loop loop = LoopAt(calls, begin);
-    statements.Gap();
-    WriteLoop(calls, begin, loop, functions, statements);
-    begin += loop.calls * loop.passes;
+  for (const RolledItem& item : rolled_.lists[list]) {
+    Match(
+        item, [&](int place) { lists_[list].emit(place, statements); },
+        [&](const BodyLoop& loop) {
+          statements.Gap();
+          WriteLoop(loop, functions, statements);
+        });
   }
 }
 
-void LayeredText::WriteLoop(const std::vector<Call>& calls, size_t begin, const Loop& loop, SourceWriter& functions,
-                            SourceWriter& statements) {
-  const auto call = [&](const Call& of, const std::string& layer) {
-    const StatementList& list = lists_[static_cast<size_t>(of.body->list)];
-    return absl::StrCat(FunctionOf(*of.body, functions), "(", layer, list.arguments, ");");
+void LayeredText::WriteLoop(const BodyLoop& loop, SourceWriter& functions, SourceWriter& statements) {
+  const auto call = [&](const BodyCall& of, const std::string& layer) {
+    const StatementList& list = lists_[static_cast<size_t>(rolled_.bodies[of.body].list)];
+    return absl::StrCat(FunctionOf(of.body, functions), "(", layer, list.arguments, ");");
   };
-  const Call& first = calls[begin];
-  const LayerGroup& group = plan_.groups[first.body->group];
-  const Group& named = groups_[first.body->group];
+  const BodyCall& first = loop.calls.front();
+  const LayerBody& body = rolled_.bodies[first.body];
+  const LayerGroup& group = rolled_.groups[body.group];
+  const Group& named = groups_[body.group];
   if (loop.passes == 1) {
-    return statements.Line(call(first, absl::StrCat(named.layers, "[", IndexOf(group, first.layer), "]")));
+    return statements.Line(call(first, absl::StrCat(named.layers, "[", group.IndexOf(first.layer), "]")));
   }
-  const int64_t last = first.layer + loop.distance * static_cast<int64_t>(loop.passes - 1);
-  if (loop.calls == 1 && first.layer == group.first && last == LastLayer(group) && loop.distance == group.step) {
+  const int64_t last = first.layer + loop.distance * (loop.passes - 1);
+  const bool is_whole = first.layer == group.first && last == group.last() && loop.distance == group.step;
+  if (loop.calls.size() == 1 && is_whole) {
     const std::string head = absl::StrCat("for (const ", named.type, "& layer : ", named.layers, ") ");
-    const bool is_only_loop = loop.passes == first.body->occurrences.size();
-    if (!is_only_loop || !lists_[static_cast<size_t>(first.body->list)].is_inline) {
+    const bool is_only_loop = loop.passes == static_cast<int64_t>(body.occurrences.size());
+    if (!is_only_loop || !lists_[static_cast<size_t>(body.list)].is_inline) {
       return statements.Line(absl::StrCat(head, call(first, "layer")));
     }
     statements.Open(absl::StrCat(head, "{"));
-    WriteModel(*first.body, /*is_function=*/false, statements);
+    WriteModel(body, /*is_function=*/false, statements);
     return statements.Close("}");
   }
   const bool is_up = loop.distance > 0;
@@ -215,10 +202,10 @@ void LayeredText::WriteLoop(const std::vector<Call>& calls, size_t begin, const 
   const std::string head =
       absl::StrCat("for (int64_t i = ", first.layer, "; i ", is_up ? "<= " : ">= ", last, "; ", next, ") ");
   std::vector<std::string> lines;
-  for (size_t i = begin; i < begin + loop.calls; ++i) {
-    const size_t of = calls[i].body->group;
-    const std::string index = IndexText(plan_.groups[of], calls[i].layer - first.layer);
-    lines.push_back(call(calls[i], absl::StrCat(groups_[of].layers, "[", index, "]")));
+  for (const BodyCall& of : loop.calls) {
+    const size_t g = rolled_.bodies[of.body].group;
+    const std::string index = IndexText(rolled_.groups[g], of.layer - first.layer);
+    lines.push_back(call(of, absl::StrCat(groups_[g].layers, "[", index, "]")));
   }
   if (lines.size() == 1) return statements.Line(absl::StrCat(head, lines[0]));
   statements.Open(absl::StrCat(head, "{"));
@@ -227,9 +214,10 @@ void LayeredText::WriteLoop(const std::vector<Call>& calls, size_t begin, const 
 }
 
 // The function of a body, which is written when it is first called.
-const std::string& LayeredText::FunctionOf(const LayerBody& body, SourceWriter& functions) {
-  const auto [name, is_new] = functions_.try_emplace(&body);
+const std::string& LayeredText::FunctionOf(size_t number, SourceWriter& functions) {
+  const auto [name, is_new] = functions_.try_emplace(number);
   if (!is_new) return name->second;
+  const LayerBody& body = rolled_.bodies[number];
   const StatementList& list = lists_[static_cast<size_t>(body.list)];
   const Group& group = groups_[body.group];
   name->second = absl::StrCat(list.function, group.type);
@@ -250,7 +238,7 @@ const std::string& LayeredText::FunctionOf(const LayerBody& body, SourceWriter& 
 void LayeredText::WriteModel(const LayerBody& body, bool is_function, SourceWriter& writer) {
   const StatementList& list = lists_[static_cast<size_t>(body.list)];
   const Group& group = groups_[body.group];
-  LayerScope scope{.number = "layer.i", .step = plan_.groups[body.group].step, .is_function = is_function};
+  LayerScope scope{.number = "layer.i", .step = rolled_.groups[body.group].step, .is_function = is_function};
   const auto [least, most] = std::minmax_element(
       body.occurrences.begin(), body.occurrences.end(),
       [](const LayerBody::Occurrence& a, const LayerBody::Occurrence& b) { return a.layer < b.layer; });
@@ -287,7 +275,7 @@ void LayeredText::WriteModel(const LayerBody& body, bool is_function, SourceWrit
 }
 
 bool LayeredText::HasLayers(size_t list) const {
-  return std::any_of(plan_.bodies.begin(), plan_.bodies.end(),
+  return std::any_of(rolled_.bodies.begin(), rolled_.bodies.end(),
                      [&](const LayerBody& body) { return body.list == static_cast<int>(list); });
 }
 
@@ -298,9 +286,9 @@ void LayeredText::WriteStructs(SourceWriter& writer) const {
 }
 
 void LayeredText::WriteStruct(size_t group, SourceWriter& writer) const {
-  const LayerGroup& planned = plan_.groups[group];
+  const LayerGroup& planned = rolled_.groups[group];
   writer.Gap();
-  const std::string numbers = absl::StrCat("i is ", LayerNumbers(planned.first, LastLayer(planned), planned.step), ".");
+  const std::string numbers = absl::StrCat("i is ", LayerNumbers(planned.first, planned.last(), planned.step), ".");
   if (planned.step == 1) {
     writer.Comment(absl::StrCat("The tensors of layer i, whose names begin with ", planned.prefix, "i: ", numbers));
   } else {
@@ -310,7 +298,7 @@ void LayeredText::WriteStruct(size_t group, SourceWriter& writer) const {
   writer.Open(absl::StrCat("struct ", groups_[group].type, " {"));
   writer.Line("const Arena& arena;");
   writer.Line("const int64_t i;");
-  if (SlotsOf(group) > 1) writer.Line("const int64_t slot;  // Of the micro-batch under way.");
+  if (planned.slots > 1) writer.Line("const int64_t slot;  // Of the micro-batch under way.");
   writer.Gap();
   std::vector<SourceWriter::Commented> rows;
   for (size_t field = 0; field < planned.fields.size(); ++field) rows.push_back(FieldRow(group, field));
@@ -318,71 +306,36 @@ void LayeredText::WriteStruct(size_t group, SourceWriter& writer) const {
   writer.Close("};");
 }
 
-SourceWriter::Commented LayeredText::FieldRow(size_t group, size_t field) const {
-  const std::map<int64_t, int>& buffers = plan_.groups[group].fields[field].buffers;
-  const std::string& name = groups_[group].fields[field];
-  std::map<int64_t, int64_t> numbers;
-  if (IsNumber(buffers.begin()->second)) {
-    for (const auto& [layer, buffer] : buffers) numbers[layer] = numbers_.at(buffer);
+SourceWriter::Commented LayeredText::FieldRow(size_t g, size_t f) const {
+  const LayerGroup& group = rolled_.groups[g];
+  const LayerField& field = group.fields[f];
+  const std::string& name = groups_[g].fields[f];
+  const int first = field.buffers.begin()->second;
+  if (IsNumber(first)) {
     std::string what = "among all looks";
-    if (IsPending(buffers.begin()->second)) what = absl::StrCat("in `", pending_, "`");
-    if (IsPlainNumber(buffers.begin()->second)) what = "where its part of a tensor begins";
-    return {absl::StrCat("const int64_t ", name, " = ", ByLayer(plan_.groups[group], numbers, "-1"), ";"), what};
+    if (IsPending(first)) what = absl::StrCat("in `", pending_, "`");
+    if (IsPlainNumber(first)) what = "where its part of a tensor begins";
+    return {absl::StrCat("const int64_t ", name, " = ", ByLayer(group, field.begin, "-1"), ";"), what};
   }
-  const ir::ValueId value(buffers.begin()->second);
-  for (const auto& [layer, buffer] : buffers) numbers[layer] = emission_.OffsetOf(ir::ValueId(buffer));
+  const ir::ValueId value(first);
   const absl::string_view type = ElementTypeName(emission_.value(value).type.dtype);
-  const std::string place = absl::StrCat(emission_.MemoryOf(value), "<", type, ">(");
-  const std::string offset =
-      ByLayer(plan_.groups[group], numbers, "nullptr", absl::StrCat(place, SlotText(group, buffers)), ")");
-  return {absl::StrCat(type, "* const ", name, " = ", offset, ";"), TensorText(emission_, value)};
+  const std::string place = absl::StrCat(emission_.MemoryOf(value), "<", type, ">(", SlotText(group, field));
+  return {absl::StrCat(type, "* const ", name, " = ", ByLayer(group, field.begin, "nullptr", place, ")"), ";"),
+          TensorText(emission_, value)};
 }
 
-bool LayeredText::IsInputOfMicroBatches(ir::ValueId value) const {
-  const ir::Compute* source = emission_.SourceOf(value);
-  return emission_.program.time.has_value() && source != nullptr && source->kind == ir::OpKind::kInput;
-}
-
-int64_t LayeredText::PiecesOf(ir::ValueId value) const {
-  return IsInputOfMicroBatches(value) ? ir::MicroBatches(emission_.program) : emission_.storage.PiecesOf(value);
-}
-
-int64_t LayeredText::StrideOf(ir::ValueId value) const {
-  return IsInputOfMicroBatches(value) ? ir::InputStride(emission_.program, value).value()
-                                      : emission_.storage.StrideOf(value);
-}
-
-std::string LayeredText::SlotText(size_t group, const std::map<int64_t, int>& buffers) const {
-  std::map<int64_t, int64_t> pieces, strides;
-  for (const auto& [layer, buffer] : buffers) {
-    pieces[layer] = PiecesOf(ir::ValueId(buffer));
-    strides[layer] = StrideOf(ir::ValueId(buffer));
-  }
-  const LayerGroup& planned = plan_.groups[group];
-  const auto waits = [](const auto& layer) { return layer.second > 0; };
-  if (std::none_of(strides.begin(), strides.end(), waits)) return "";
-  const int64_t slots = SlotsOf(group);
-  const bool has_all = std::all_of(pieces.begin(), pieces.end(),
-                                   [&](const auto& own) { return own.second == slots || own.second == 1; });
-  const std::string piece = has_all ? "" : absl::StrCat(" % (", ByLayer(planned, pieces, "1"), ")");
-  return absl::StrCat("slot", piece, " * (", ByLayer(planned, strides, "0"), ") + ");
-}
-
-int64_t LayeredText::SlotsOf(size_t group) const {
-  int64_t slots = 1;
-  for (const LayerField& field : plan_.groups[group].fields) {
-    for (const auto& [layer, buffer] : field.buffers) {
-      if (!IsNumber(buffer)) slots = std::lcm(slots, PiecesOf(ir::ValueId(buffer)));
-    }
-  }
-  return std::min(slots, ir::MicroBatches(emission_.program));
+std::string LayeredText::SlotText(const LayerGroup& group, const LayerField& field) {
+  if (!field.stride.has_value()) return "";
+  const std::string piece =
+      field.pieces.has_value() ? absl::StrCat(" % (", ByLayer(group, *field.pieces, "1"), ")") : "";
+  return absl::StrCat("slot", piece, " * (", ByLayer(group, *field.stride, "0"), ") + ");
 }
 
 std::string LayeredText::LayersIn(const std::vector<ir::ValueId>& values) const {
   std::map<size_t, int> counts;
   for (const ir::ValueId value : values) {
-    const auto owner = plan_.owners.find(static_cast<int>(emission_.names.named[value].value()));
-    if (owner != plan_.owners.end()) ++counts[owner->second.group];
+    const auto owner = rolled_.owners.find(static_cast<int>(emission_.names.named[value].value()));
+    if (owner != rolled_.owners.end()) ++counts[owner->second.group];
   }
   std::string text;
   for (const auto& [group, count] : counts) {
@@ -393,7 +346,7 @@ std::string LayeredText::LayersIn(const std::vector<ir::ValueId>& values) const 
 
 void LayeredText::WriteBegin(absl::string_view number, SourceWriter& writer) const {
   for (size_t group = 0; group < groups_.size(); ++group) {
-    if (!groups_[group].fields.empty() && SlotsOf(group) > 1)
+    if (!groups_[group].fields.empty() && rolled_.groups[group].slots > 1)
       writer.Line(absl::StrCat(groups_[group].layers, ".Begin(", number, ");"));
   }
 }
@@ -401,20 +354,20 @@ void LayeredText::WriteBegin(absl::string_view number, SourceWriter& writer) con
 void LayeredText::WriteFields(SourceWriter& writer) const {
   for (size_t group = 0; group < groups_.size(); ++group) {
     if (groups_[group].fields.empty()) continue;
-    const LayerGroup& planned = plan_.groups[group];
+    const LayerGroup& planned = rolled_.groups[group];
     const std::string& type = groups_[group].type;
     const std::string layers =
         absl::StrCat(planned.first, ", ", planned.count, planned.step == 1 ? "" : absl::StrCat(", ", planned.step));
-    if (const int64_t slots = SlotsOf(group); slots > 1) {
-      writer.Line(
-          absl::StrCat("LayersUnderWay<", type, "> ", groups_[group].layers, "{arena, ", slots, ", ", layers, "};"));
+    if (planned.slots > 1) {
+      writer.Line(absl::StrCat("LayersUnderWay<", type, "> ", groups_[group].layers, "{arena, ", planned.slots, ", ",
+                               layers, "};"));
     } else {
       writer.Line(absl::StrCat("const std::vector<", type, "> ", groups_[group].layers, " = MakeLayers<", type,
                                ">(arena, ", layers, ");"));
     }
   }
-  if (pending_count_ == 0) return;
-  writer.Line(absl::StrCat("std::array<Pending, ", pending_count_, "> ", pending_,
+  if (pendings_.empty()) return;
+  writer.Line(absl::StrCat("std::array<Pending, ", pendings_.size(), "> ", pending_,
                            ";  // Collectives that run beside the work of other layers."));
 }
 

@@ -13,7 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/layers/layers.h"
+#include "absl/status/status.h"
+#include "codegen/roll/roll.h"
 #include "codegen/source/emission.h"
 
 namespace cleave::codegen {
@@ -37,11 +38,14 @@ class LayeredText {
   // `x_layers[3].norm1_weight`.
   LayeredText(Emission& emission, std::vector<StatementList> lists, bool repeats_layers);
 
+  // Whether what is said once for layers unrolls to all statements; nothing is written otherwise.
+  const absl::Status& check() const { return check_; }
+
   // Writes the statements of a list, and the functions that they call.
   void Write(size_t list, SourceWriter& functions, SourceWriter& statements);
 
   // Whether a value lies in the struct of a layer, and needs no declaration of its own.
-  bool IsOfLayer(ir::ValueId value) const { return plan_.owners.count(static_cast<int>(value.value())) > 0; }
+  bool IsOfLayer(ir::ValueId value) const { return rolled_.owners.count(static_cast<int>(value.value())) > 0; }
 
   // ", with 12 of x_layers": the groups of layers that have tensors among these values; empty where none has.
   std::string LayersIn(const std::vector<ir::ValueId>& values) const;
@@ -64,54 +68,30 @@ class LayeredText {
     std::vector<std::string> fields;  // Their identifiers.
   };
 
-  // A call of the function of a body.
-  struct Call {
-    const LayerBody* body = nullptr;
-    int64_t layer = 0;
-  };
-  struct Loop {
-    size_t calls = 0;  // In a pass.
-    size_t passes = 0;
-    int64_t distance = 0;  // From a layer to that of the next pass.
-  };
-
-  std::string BufferName(int buffer) const;
+  Buffer BufferOf(int buffer) const;
   bool IsNumber(int buffer) const;
   bool IsPlainNumber(int buffer) const;
   int StepOfNumber(int buffer) const;
   bool IsPending(int buffer) const;
-  std::string OwnedName(const LayerPlan::Owner& owner) const;
+  std::string OwnedName(const RolledProgram::Owner& owner) const;
   void NameTensors();
-  void FindNumbers();
-  const std::string& FunctionOf(const LayerBody& body, SourceWriter& functions);
+  void NamePendings();
+  const std::string& FunctionOf(size_t body, SourceWriter& functions);
   void WriteModel(const LayerBody& body, bool is_function, SourceWriter& writer);
-  void WriteCalls(const std::vector<Call>& calls, SourceWriter& functions, SourceWriter& statements);
-  void WriteLoop(const std::vector<Call>& calls, size_t begin, const Loop& loop, SourceWriter& functions,
-                 SourceWriter& statements);
-  static Loop LoopAt(const std::vector<Call>& calls, size_t begin);
+  void WriteLoop(const BodyLoop& loop, SourceWriter& functions, SourceWriter& statements);
   void WriteStruct(size_t group, SourceWriter& writer) const;
   SourceWriter::Commented FieldRow(size_t group, size_t field) const;
-  // What chooses among the pieces of a field's buffers, and of how many micro-batches the group has tensors of their
-  // own: of so many that each buffer begins again with its first piece where the group does.
-  std::string SlotText(size_t group, const std::map<int64_t, int>& buffers) const;
-  int64_t SlotsOf(size_t group) const;
-  // How many pieces a value has, of which each micro-batch uses one, and the bytes from one to the next: those of what
-  // waits for a later pass, and those of an input.
-  bool IsInputOfMicroBatches(ir::ValueId value) const;
-  int64_t PiecesOf(ir::ValueId value) const;
-  int64_t StrideOf(ir::ValueId value) const;
+  // What chooses among the pieces of a field.
+  static std::string SlotText(const LayerGroup& group, const LayerField& field);
 
   Emission& emission_;
   std::vector<StatementList> lists_;
-  LayerPlan plan_;
-  std::vector<Group> groups_;  // By the plan's.
-  std::map<int, int64_t>
-      numbers_;          // Of steps that functions of layers name by one (Emission::NumberOf), and the plain ones.
-  std::string pending_;  // Where the handles of collectives lie that such functions begin or await,
-  int64_t pending_count_ = 0;  // and how many.
-  // By list and place: the body that begins there, and which of its occurrences.
-  std::map<std::pair<int, int>, std::pair<const LayerBody*, size_t>> places_;
-  std::map<const LayerBody*, std::string> functions_;
+  RolledProgram rolled_;
+  absl::Status check_;
+  std::vector<Group> groups_;        // By the rolled program's.
+  std::string pending_;              // Where the handles of collectives lie that functions of layers begin or await,
+  std::map<int, int64_t> pendings_;  // and at which places, by buffer.
+  std::map<size_t, std::string> functions_;  // By body.
 };
 
 }  // namespace cleave::codegen

@@ -118,6 +118,7 @@ class ProgramWriter {
     CLEAVE_RETURN_IF_ERROR(CheckSteps());
     order_ = OrderStages(emission_);
     LayeredText text(emission_, Lists(), options_.repeats_layers);
+    CLEAVE_RETURN_IF_ERROR(text.check());
     // Functions are written first, because only then is known which sizes, coordinates and groups must be declared.
     SourceWriter functions(kMemberIndent);
     LayTensorsOut(text, functions);

@@ -31,7 +31,7 @@ class StatementBuilder {
   void AddStep(int index) {
     const ir::Step& step = emission_.step(index);
     Add(static_cast<int64_t>(step.phase));
-    line_ = step.line;
+    step_ = &step;
     AddName(index);
     Match(step.action, [this, index](const auto& action) { AddAction(index, action); });
     Add("\n");
@@ -76,9 +76,11 @@ class StatementBuilder {
 
   void AddNumber(int step) { statement_.buffers.push_back(static_cast<int>(emission_.NumberOf(step).value())); }
 
-  void AddNameOf(ir::ValueId value) { statement_.names.push_back({emission_.value(value).name, 0}); }
+  void AddNameOf(ir::ValueId value) {
+    statement_.names.push_back({emission_.value(value).name, 0, emission_.PassesOf(value)});
+  }
 
-  void AddName(int step) { statement_.names.push_back({emission_.step(step).name, emission_.step(step).line}); }
+  void AddName(int step) { AddName(emission_.step(step), emission_.step(step).name); }
 
   Statement Take() && { return std::move(statement_); }
 
@@ -147,6 +149,10 @@ class StatementBuilder {
     Add("list");
   }
 
+  void AddName(const ir::Step& step, const std::string& name) {
+    statement_.names.push_back({name, step.line, emission_.PassesOf(step)});
+  }
+
   void AddTensors(const ir::Transfer& transfer) {
     AddValue(transfer.input);
     AddValue(transfer.output);
@@ -172,7 +178,7 @@ class StatementBuilder {
     std::string key;
     if (attributes.Has(ir::attribute::kKey)) {
       key = attributes.Get(ir::attribute::kKey);
-      statement_.names.push_back({key, line_});
+      AddName(*step_, key);
       attributes.Erase(ir::attribute::kKey);
     }
     Add(ir::OpKindName(compute.kind));
@@ -238,14 +244,14 @@ class StatementBuilder {
   void AddAction(int index, const ir::Glance& glance) {
     Add("glance");
     Add(static_cast<int64_t>(glance.kind));
-    Add(line_);
+    Add(step_->line);
     AddNumber(index);
     AddValue(glance.input);
   }
 
   const Emission& emission_;
   Statement statement_;
-  int line_ = 0;                          // Of the current step.
+  const ir::Step* step_ = nullptr;        // The current one.
   const ir::Compute* call_of_ = nullptr;  // The op of the current call.
   std::map<std::pair<char, ir::ValueId>, int64_t> places_;
 };

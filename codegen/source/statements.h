@@ -1,10 +1,10 @@
-// The stages of a program as statements in which equal layers can be found (codegen/layers).
+// The stages of a program as statements in which equal layers can be found (codegen/roll).
 #ifndef CLEAVE_CODEGEN_SOURCE_STATEMENTS_H_
 #define CLEAVE_CODEGEN_SOURCE_STATEMENTS_H_
 
 #include <vector>
 
-#include "codegen/layers/layers.h"
+#include "codegen/roll/roll.h"
 #include "codegen/source/emission.h"
 #include "codegen/source/stage_order.h"
 #include "ir/graph/ops/kernel_call.h"

@@ -1,4 +1,4 @@
-#include "codegen/layers/repeats.h"
+#include "codegen/roll/repeats.h"
 
 #include <algorithm>
 #include <map>

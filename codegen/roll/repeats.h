@@ -1,8 +1,8 @@
 // Finds what a sequence says again and again: the stages of equal layers among those of a program.
 //
 //   FindRepeats({7, 1, 2, 3, 1, 2, 3, 1, 2, 3, 8}) -> period 3 at 1, 4, 7
-#ifndef CLEAVE_CODEGEN_LAYERS_REPEATS_H_
-#define CLEAVE_CODEGEN_LAYERS_REPEATS_H_
+#ifndef CLEAVE_CODEGEN_ROLL_REPEATS_H_
+#define CLEAVE_CODEGEN_ROLL_REPEATS_H_
 
 #include <cstddef>
 #include <functional>
@@ -42,4 +42,4 @@ std::vector<Repeat> FindRepeats(const std::vector<int>& symbols, const RepeatOpt
 
 }  // namespace cleave::codegen
 
-#endif  // CLEAVE_CODEGEN_LAYERS_REPEATS_H_
+#endif  // CLEAVE_CODEGEN_ROLL_REPEATS_H_
