@@ -2,28 +2,23 @@
 #ifndef CLEAVE_CODEGEN_ROLL_PASSES_H_
 #define CLEAVE_CODEGEN_ROLL_PASSES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <tuple>
 
-#include "absl/container/inlined_vector.h"
+#include "ir/graph/repetition.h"
 
 namespace cleave::codegen {
 
-struct LoopPass {
-  int loop = 0;  // Of the model's text: an inner loop is one loop in all passes of the outer one.
-  int64_t number = 0;
-
-  auto operator<=>(const LoopPass&) const = default;
-};
-using Passes = absl::InlinedVector<LoopPass, 2>;  // Outermost first.
+using Passes = ir::LoopPasses;
 
 // A loop within certain passes of the loops around it.
 struct LoopKey {
   Passes outer;
-  int loop = 0;
+  ir::TextPlace loop = 0;
 
-  bool operator==(const LoopKey&) const = default;
+  bool operator==(const LoopKey& other) const { return outer == other.outer && loop == other.loop; }
   bool operator<(const LoopKey& other) const { return std::tie(outer, loop) < std::tie(other.outer, other.loop); }
 };
 

@@ -37,6 +37,17 @@ struct Loop {
   std::vector<int> begins;
 };
 
+// What the names of a loop begin with, before the numbers of their passes.
+std::string PrefixOf(const std::map<int64_t, NamedPass>& names) {
+  const std::optional<NameForm> form = FormOf(names);
+  const NamedPass& first = names.begin()->second;
+  if (!form.has_value() || form->text == first.name) {
+    const std::optional<SplitName> split = Split(first.name, *first.number);
+    return split.has_value() ? split->before : absl::StrCat(first.name, ".");
+  }
+  return form->text.substr(0, form->text.find('#'));
+}
+
 // The fewest loops to which names belong, one name for each of `begins`. A name of no loop is alone. Empty where no two
 // names are of one loop.
 std::vector<Loop> LoopsOf(const std::vector<const Statement::Name*>& names, const std::vector<int>& begins) {
@@ -46,6 +57,7 @@ std::vector<Loop> LoopsOf(const std::vector<const Statement::Name*>& names, cons
   for (size_t depth = 0; depth < depths; ++depth) {
     // By loop and the passes of the loops within it, or by the name of what is of none.
     std::map<std::tuple<LoopKey, Passes, std::string>, Loop> loops;
+    std::map<std::tuple<LoopKey, Passes, std::string>, std::map<int64_t, NamedPass>> named;
     std::set<std::tuple<LoopKey, Passes, std::string, int64_t>> distinct;
     for (size_t i = 0; i < names.size(); ++i) {
       const Passes& passes = names[i]->passes;
@@ -55,18 +67,20 @@ std::vector<Loop> LoopsOf(const std::vector<const Statement::Name*>& names, cons
                          passes.end());
       const std::string alone = is_of_loop ? "" : names[i]->text;
       const int64_t number = is_of_loop ? passes[depth].number : 0;
-      const auto [loop, is_new] = loops.try_emplace({key, inner, alone}, Loop{.key = key, .prefix = "", .begins = {}});
-      if (is_new && is_of_loop) {
-        const std::optional<SplitName> split = Split(names[i]->text, number);
-        loop->second.prefix = split.has_value() ? split->before : absl::StrCat(names[i]->text, ".");
-      }
-      loop->second.begins.push_back(begins[i]);
+      Loop& loop = loops[{key, inner, alone}];
+      loop.key = key;
+      loop.begins.push_back(begins[i]);
+      if (is_of_loop) named[{key, inner, alone}][number] = {names[i]->text, names[i]->line, number};
       distinct.emplace(key, inner, alone, number);
     }
     const bool is_better = best.empty() ? loops.size() < names.size() : loops.size() < best.size();
     if (distinct.size() < names.size() || !is_better) continue;
     best.clear();
-    for (auto& [key, loop] : loops) best.push_back(std::move(loop));
+    for (auto& [key, loop] : loops) {
+      if (named.count(key) > 0) loop.prefix = PrefixOf(named.at(key));
+      best.push_back(std::move(loop));
+    }
+    std::sort(best.begin(), best.end(), [](const Loop& a, const Loop& b) { return a.begins < b.begins; });
   }
   return best;
 }
@@ -388,6 +402,15 @@ class Roller {
     }
   }
 
+  // `before` without what it and the group's prefix have in common, up to a dot.
+  static std::string OwnPath(const std::string& before, const std::string& prefix) {
+    size_t same = 0;
+    for (size_t i = 0; i < std::min(before.size(), prefix.size()) && before[i] == prefix[i]; ++i) {
+      if (before[i] == '.') same = i + 1;
+    }
+    return before.substr(same);
+  }
+
   // A field is named after most of its buffers: "norm.weight", and "h.mul" where their names begin otherwise than those
   // of the group.
   void NameFields() {
@@ -400,7 +423,7 @@ class Roller {
           const std::optional<int64_t> number = NumberIn(group.loop, of.passes);
           const auto split = number.has_value() ? Split(of.name, *number, group.prefix) : std::nullopt;
           if (!split.has_value()) continue;
-          ++votes[{*number - layer, absl::StrCat(split->before == group.prefix ? "" : split->before, split->behind)}];
+          ++votes[{*number - layer, absl::StrCat(OwnPath(split->before, group.prefix), split->behind)}];
         }
         const std::string& first = BufferOf(field.buffers.begin()->second).name;
         std::string name = absl::StrContains(first, '.') ? "value" : first;

@@ -11,11 +11,11 @@
 namespace cleave::codegen {
 namespace {
 
-constexpr int kLoop = 1;
-constexpr int kOtherLoop = 2;
+constexpr ir::TextPlace kLoop = 1;
+constexpr ir::TextPlace kOtherLoop = 2;
 
 // What a loop calls its op of a pass: "x.3.half" by prefix "x.".
-Statement::Name In(const std::string& prefix, int number, const std::string& op, int line, int loop = kLoop) {
+Statement::Name In(const std::string& prefix, int number, const std::string& op, int line, ir::TextPlace loop = kLoop) {
   return {absl::StrCat(prefix, number, ".", op), line, {{loop, number}}};
 }
 

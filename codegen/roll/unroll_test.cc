@@ -15,8 +15,8 @@
 namespace cleave::codegen {
 namespace {
 
-constexpr int kOuterLoop = 1;
-constexpr int kInnerLoop = 2;
+constexpr ir::TextPlace kOuterLoop = 1;
+constexpr ir::TextPlace kInnerLoop = 2;
 
 // Some lists of statements over layers, with buffers that lie at random in up to four pieces.
 struct Sample {

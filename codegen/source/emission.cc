@@ -38,23 +38,12 @@ std::string SectionOf(const std::string& name) {
 
 }  // namespace
 
-Passes PassesOfName(const std::string& name) {
-  Passes passes;
-  const std::vector<std::string> parts = absl::StrSplit(name, '.');
-  std::string place;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    int64_t n;
-    if (i > 0 && i + 1 < parts.size() && absl::SimpleAtoi(parts[i], &n)) {
-      passes.push_back({static_cast<int>(std::hash<std::string>()(place) & 0xfffffff), n});
-      place += ".#";
-    } else {
-      place += "." + parts[i];
-    }
-  }
-  return passes;
+const Passes& Emission::PassesOf(const ir::Step& step) const {
+  const ir::StepValues written = ir::Writes(step);
+  return PassesOf(written.empty() ? ir::Reads(step).front() : written.front());
 }
-Passes Emission::PassesOf(const ir::Step& step) const { return PassesOfName(step.name); }
-Passes Emission::PassesOf(ir::ValueId id) const { return PassesOfName(value(id).name); }
+
+const Passes& Emission::PassesOf(ir::ValueId id) const { return graph.op(value(id).origin).repetition.passes; }
 
 const std::string& Emission::Group(const ir::AxisList& axes) {
   const auto found = groups.find(axes);

@@ -77,8 +77,8 @@ struct Emission {
   const ir::Compute* SourceOf(ir::ValueId value) const { return sources[value]; }
 
   // The passes of the model's loops to which a step or a value belongs.
-  Passes PassesOf(const ir::Step& step) const;
-  Passes PassesOf(ir::ValueId value) const;
+  const Passes& PassesOf(const ir::Step& step) const;
+  const Passes& PassesOf(ir::ValueId value) const;
 
   // What stands among values for the number of a step: that of a look, or that of the handle of a collective that runs
   // beside other work.

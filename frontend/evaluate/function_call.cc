@@ -93,6 +93,7 @@ Value CallFunction(const Function& function, const CallSite& site, Pieces& piece
   const int first = context.ops.size();
   if (!BindArguments(function, *matched, values, callee, context)) return Value{Poison()};
 
+  const OpWriter::Inside inside = context.ops.EnterCall();
   context.reporter.EnterCall(span, name);
   callee.scope.Push();
   callee.demands = PinArguments(function, callee.scope, context.IntsOf(callee), pieces.pins);

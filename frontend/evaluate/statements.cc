@@ -218,6 +218,7 @@ void RunFor(const dsl::syntax::For& loop, const dsl::syntax::Statement& statemen
     const std::vector<BlockDemand> demands =
         ReadBlockAttributes(statement.attributes, context.IntsOf(frame), context.reporter);
     const int first = context.ops.size();
+    const OpWriter::Inside pass = context.ops.EnterPass(i);
     RunStatements(loop.body, frame, pieces);
     PinPass(demands, frame.scope, pieces.pins);
     PinOpsFrom(first, frame.scope.ValuesAround(), demands, pieces.pins);
@@ -265,6 +266,7 @@ void RunIf(const dsl::syntax::If& choice, Frame& frame, Pieces& pieces) {
     is_open = false;
     if (!holds.has_value()) continue;
     frame.scope.Push();
+    const OpWriter::Inside inside = pieces.context.ops.EnterPart(static_cast<size_t>(&branch - choice.branches.data()));
     RunStatements(branch.body, frame, pieces);
     WarnOfUnused(frame.scope.Pop(), pieces.reporter);
   }
@@ -398,6 +400,7 @@ void RunStatements(const std::vector<dsl::syntax::Statement>& body, Frame& frame
       pieces.reporter.Report(Error(Code::kE0211, "a statement after `return`").At(statement.span, "never runs"));
       return;
     }
+    const OpWriter::Inside inside = pieces.context.ops.EnterPart(i);
     RunStatement(statement, frame, pieces);
   }
 }

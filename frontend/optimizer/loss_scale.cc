@@ -94,7 +94,7 @@ void LossScale::ReadDynamic(const std::vector<dsl::syntax::Argument>& arguments,
 bool LossScale::Add(ir::Graph& model, Span place, UpdateWriter& writer) {
   if (!span_.is_somewhere()) span_ = place;
   if (!is_dynamic_ && first_.formula.name().empty()) return true;
-  writer.Begin(kScale, 0);
+  writer.BeginForAll(kScale);
   if (!is_dynamic_) {
     scale_ = writer.ops().AddStepScalar(first_, {.span = {}, .path = kScale});
     return true;
@@ -115,7 +115,7 @@ bool LossScale::Unscale(std::vector<Trained>& all, UpdateWriter& writer) {
   if (!scale_.has_value()) return true;
   if (is_dynamic_ && !Update(all, writer)) return false;
   for (Trained& trained : all) {
-    writer.Begin(trained.parameter.name, trained.parameter.line);
+    writer.Begin(trained.parameter);
     trained.gradient = writer.ops().AddValid(ir::OpKind::kDiv, {trained.gradient, *scale_}, {},
                                              absl::StrCat(trained.parameter.name, ".unscaled"), Span());
   }

@@ -281,7 +281,7 @@ OptimizerExpansion Optimizer::Expand(Expansion& model, ir::Training& training) {
   for (const ir::OpId id : found->trained) {
     const ir::Op& parameter = model.graph.op(id);
     const Recipe& recipe = groups_.RecipeOf(parameter, *usual_);
-    writer_.Begin(parameter.name, parameter.line);
+    writer_.Begin(parameter);
     const Evaluator::Trained added = evaluator_.AddTrained(parameter);
     const auto turns = found->turns.find(id);
     all.push_back({.parameter = parameter,
@@ -314,7 +314,7 @@ void Optimizer::TakeTurns(const ir::Graph& model, const std::map<ir::OpId, Turns
     const auto found = turns.find(update.state);
     if (found == turns.end()) continue;
     const ir::Op& state = model.op(update.state);
-    writer_.Begin(state.name, state.line);
+    writer_.Begin(state);
     const size_t first = evaluator_.graph().updates.size();
     const Evaluator::Trained added = evaluator_.AddTrained(state);
     evaluator_.ops().builder().mutable_graph().updates.push_back({.state = added.parameter, .value = added.gradient});
@@ -337,7 +337,7 @@ bool Optimizer::Clip(std::vector<Trained>& all) {
   const Value factor = writer_.CallPrelude("clip_factor", call, {Value{TensorValue{*squares}}, *clip_});
   if (!factor.is_tensor()) return false;
   for (Trained& trained : all) {
-    writer_.Begin(trained.parameter.name, trained.parameter.line);
+    writer_.Begin(trained.parameter);
     trained.gradient = evaluator_.ops().AddValid(ir::OpKind::kMul, {trained.gradient, factor.as_tensor()}, {},
                                                  absl::StrCat(trained.parameter.name, ".clipped"), Span());
   }
@@ -362,7 +362,7 @@ bool Optimizer::HasNoDemands(const Recipe& recipe) {
 // Expands the function for one parameter. False after a mistake.
 bool Optimizer::Update(const Trained& trained) {
   const ir::Op& parameter = trained.parameter;
-  writer_.Begin(parameter.name, parameter.line);
+  writer_.Begin(parameter);
   const size_t first = evaluator_.graph().updates.size();
   if (!CallWasCopied(trained) && !Call(trained)) return false;
   if (trained.turns.has_value()) {

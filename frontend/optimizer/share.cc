@@ -40,6 +40,7 @@ class Sharing {
     const auto result = result_of_.find(update.value);
     if (result == result_of_.end() || result->second != update.state || shared_ids_.count(value) > 0) {
       builder_.SetLine(builder_.graph().op(state).line);
+      builder_.SetSource(builder_.graph().op(state));
       value = builder_.Add(ir::OpKind::kScale, {value}, {{ir::attribute::kFactor, 1.0}}, NewNameOf(state));
     }
     builder_.mutable_graph().updates.push_back({.state = state, .value = value});
@@ -74,7 +75,9 @@ class Sharing {
     builder_.SetLine(part.line);
     const auto result = result_of_.find(op.id);
     const std::string name = result == result_of_.end() ? op.name : NewNameOf(places_[result->second]);
-    return builder_.AddLike(op, std::move(inputs), name);
+    const ir::OpId own = builder_.AddLike(op, std::move(inputs), name);
+    builder_.mutable_graph().ops[own].repetition = op.repetition;
+    return own;
   }
 
   std::string NewNameOf(ir::OpId state) const { return absl::StrCat(builder_.graph().op(state).name, ".new"); }

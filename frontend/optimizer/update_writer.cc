@@ -8,8 +8,14 @@
 
 namespace cleave::frontend {
 
-void UpdateWriter::Begin(const std::string& parameter, int line) {
-  parts_.push_back({.first = ops().size(), .parameter = parameter, .line = line});
+void UpdateWriter::Begin(const ir::Op& parameter) {
+  ops().MakeOf(&parameter);
+  parts_.push_back({.first = ops().size(), .parameter = parameter.name, .line = parameter.line});
+}
+
+void UpdateWriter::BeginForAll(const std::string& path) {
+  ops().MakeOf(nullptr);
+  parts_.push_back({.first = ops().size(), .parameter = path, .line = 0});
 }
 
 Value UpdateWriter::CallPrelude(const std::string& function, const PreludeCall& call, std::vector<Value> tensors) {
@@ -25,7 +31,7 @@ std::optional<ir::OpId> UpdateWriter::SumOverGradients(const std::string& first,
                                                        const PreludeCall& call, const std::vector<Trained>& all) {
   std::optional<ir::OpId> sum;
   for (const Trained& trained : all) {
-    Begin(trained.parameter.name, trained.parameter.line);
+    Begin(trained.parameter);
     PreludeCall own = call;
     own.path = absl::StrCat(trained.parameter.name, ".", call.path);
     std::vector<Value> tensors = {Value{TensorValue{trained.gradient}}};
@@ -41,9 +47,31 @@ std::optional<ir::OpId> UpdateWriter::SumOverGradients(const std::string& first,
       sum = value.as_tensor();
     }
   }
-  Begin(call.path, 0);
+  BeginForAll(call.path);
   return sum;
 }
+
+namespace {
+
+// That of the copy of an op, which the optimizer made of `old` and now makes of `parameter`.
+ir::Repetition RepetitionOf(const ir::Op& op, const ir::Op& old, const ir::Op& parameter) {
+  ir::Repetition copy{.place = op.repetition.place, .passes = parameter.repetition.passes};
+  const bool is_alike = old.repetition.is_repeated() && old.repetition.place == parameter.repetition.place;
+  const ir::TextPlace own = parameter.repetition.is_repeated()
+                                ? parameter.repetition.place
+                                : ir::Within(0, static_cast<uint64_t>(parameter.id.value()));
+  if (!is_alike) copy.place = ir::Within(copy.place, own);
+  const size_t around = old.repetition.passes.size();
+  for (size_t i = around; i < op.repetition.passes.size(); ++i) {
+    ir::LoopPass pass = op.repetition.passes[i];
+    if (!is_alike) pass.loop = ir::Within(pass.loop, own);
+    copy.passes.push_back(pass);
+  }
+  if (!copy.is_repeated()) copy.place = 0;
+  return copy;
+}
+
+}  // namespace
 
 void UpdateWriter::Copy(const Expanded& expanded, const Trained& other) {
   const std::string &old_name = expanded.of.parameter.name, &new_name = other.parameter.name;
@@ -58,8 +86,10 @@ void UpdateWriter::Copy(const Expanded& expanded, const Trained& other) {
     std::vector<ir::OpId> inputs;
     inputs.reserve(op.inputs.size());
     for (const ir::OpId input : op.inputs) inputs.push_back(place_of(input));
-    ops().builder().AddLike(op, std::move(inputs),
-                            absl::StrCat(new_name, absl::string_view(op.name).substr(old_name.size())));
+    ir::Repetition repetition = RepetitionOf(op, expanded.of.parameter, other.parameter);
+    const ir::OpId copy = ops().builder().AddLike(
+        op, std::move(inputs), absl::StrCat(new_name, absl::string_view(op.name).substr(old_name.size())));
+    ops().builder().mutable_graph().ops[copy].repetition = std::move(repetition);
   }
   std::vector<ir::StateUpdate>& updates = ops().builder().mutable_graph().updates;
   for (const ir::StateUpdate& update : expanded.updates) {

@@ -43,8 +43,9 @@ class UpdateWriter {
   Evaluator& evaluator() { return evaluator_; }
   OpWriter& ops() { return evaluator_.ops(); }
 
-  // What is written from now on belongs to this parameter, or to all where `line` is 0.
-  void Begin(const std::string& parameter, int line);
+  // What is written from now on belongs to this parameter, or to all and is called `path`.
+  void Begin(const ir::Op& parameter);
+  void BeginForAll(const std::string& path);
   const std::vector<PartOfUpdates>& parts() const { return parts_; }
 
   // Calls of functions of the prelude for all parameters together.

@@ -17,6 +17,7 @@
 #include "base/strong_id/strong_id.h"
 #include "ir/graph/attributes/keys.h"
 #include "ir/graph/op_kind/op_kind.h"
+#include "ir/graph/repetition.h"
 #include "ir/tensor/types/types.h"
 
 namespace cleave::ir {
@@ -52,6 +53,7 @@ struct Op {
   int line = 0;                              // Of the model file; 0 where no line causes it.
   std::optional<Inheritance> inherits = {};  // Set for ops that differentiate derives from a forward op.
   std::optional<OpId> gradient_of = {};      // Set when the value is the whole gradient of the loss by that op's value.
+  Repetition repetition = {};                // The passes of the model's loops to which it belongs.
 
   bool operator==(const Op&) const = default;
 };

@@ -108,6 +108,7 @@ Graph TestRecurrent(int64_t steps) {
   std::vector<OpId> all;
   for (int64_t t = 0; t < steps; ++t) {
     const std::string path = absl::StrCat("h.", t, ".");
+    b.SetSource({.of = InPass({}, /*loop=*/1, t)});
     const OpId slice =
         b.Add(OpKind::kSlice, {x},
               {{attribute::kBegin, Shape{0, t, 0}}, {attribute::kEnd, Shape{kBatch, t + 1, kWidth}}}, path + "slice");
@@ -118,6 +119,7 @@ Graph TestRecurrent(int64_t steps) {
     all.push_back(b.Add(OpKind::kReshape, {state}, {{attribute::kShape, Shape{kBatch, 1, kWidth}}},
                         absl::StrCat("s.", t, ".tanh.reshape")));
   }
+  b.SetSource(GraphBuilder::Source());
   const OpId stacked = b.Add(OpKind::kConcat, std::move(all), {{attribute::kAxis, 1}}, "all");
   const OpId logits = b.Add(OpKind::kMatmul, {stacked, last}, {{attribute::kTransposeB, true}}, "logits");
   const OpId loss = b.Add(OpKind::kCrossEntropy, {logits, next}, {}, "loss");

@@ -23,6 +23,7 @@ class UpdateWriter {
   void Add(const Op& parameter) {
     name_ = parameter.name;
     builder_.SetLine(parameter.line);
+    builder_.SetSource(parameter);
     state_attributes_ = {{attribute::kShape, parameter.type.shape},
                          {attribute::kLocal, parameter.attributes.Get(attribute::kLocal)}};
     const OpId p = builder_.Add(OpKind::kParameter, {}, parameter.attributes, name_);
@@ -45,10 +46,12 @@ class UpdateWriter {
     for (const OpId id : parameters) {
       const Op& parameter = forward.op(id);
       name_ = parameter.name;
+      builder_.SetSource(parameter);
       const OpId square = builder_.Add(OpKind::kSquare, {Gradient(parameter)}, {}, Name("square"));
       const OpId squares = builder_.Add(OpKind::kReduceSum, {square}, {}, Name("squares"));
       sum = builder_.Add(OpKind::kAdd, {sum, squares}, {}, Name("so_far"));
     }
+    builder_.SetSource(GraphBuilder::Source());
     const OpId root = builder_.Add(OpKind::kSqrt, {sum}, {}, "clip.root");
     factor_ = builder_.Add(OpKind::kDiv, {one, root}, {}, "clip.factor");
   }
@@ -78,8 +81,10 @@ class UpdateWriter {
     const auto [found, is_new] = shared_.try_emplace(name);
     if (!is_new) return found->second;
     const int line = builder_.SetLine(0);
+    GraphBuilder::Source source = builder_.SetSource(GraphBuilder::Source());
     found->second = builder_.Add(kind, {}, std::move(attributes), name);
     builder_.SetLine(line);
+    builder_.SetSource(std::move(source));
     return found->second;
   }
 

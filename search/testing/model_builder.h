@@ -30,6 +30,10 @@ class ModelBuilder {
   ir::OpId Reshape(ir::OpId x, const ir::Shape& shape, const std::string& name);
   ir::OpId Transpose(ir::OpId x, const std::vector<int64_t>& permutation, const std::string& name);
 
+  // What is added up to EndLoop is of this pass of the model's loop.
+  void BeginPass(int64_t number) { builder_.SetSource({.of = ir::InPass({}, /*loop=*/1, number)}); }
+  void EndLoop() { builder_.SetSource(ir::GraphBuilder::Source()); }
+
   const ir::Shape& shape(ir::OpId value) const { return builder_.type(value).shape; }
 
   // The training graph.

@@ -91,7 +91,11 @@ ir::Graph Gpt(const GptShape& shape) {
   const ir::OpId position = b.Parameter("position.weight", {shape.seq, shape.width});
   ir::OpId x =
       b.Add(ir::OpKind::kAdd, {b.Add(ir::OpKind::kEmbedding, {tokens, table}, "embedding"), position}, "start");
-  for (int layer = 0; layer < shape.layers; ++layer) x = Block(b, x, shape, absl::StrCat("x.", layer));
+  for (int layer = 0; layer < shape.layers; ++layer) {
+    b.BeginPass(layer);
+    x = Block(b, x, shape, absl::StrCat("x.", layer));
+  }
+  b.EndLoop();
   const ir::OpId logits = b.Dense(b.Norm(x, "norm"), "logits", "logits.weight", shape.vocab);
   return std::move(b).Trained(b.Add(ir::OpKind::kCrossEntropy, {logits, next}, "loss"), ir::TestOptimizer::Kind::kAdam);
 }
@@ -105,7 +109,11 @@ ir::Graph MixtureOfExperts(const ExpertsShape& shape) {
   ir::OpId x = b.Input("x", ir::DType::kF32, {shape.tokens, shape.width});
   const ir::OpId target = b.Input("target", ir::DType::kF32, {shape.tokens, shape.width});
   x = b.Dense(x, "stem", "stem.weight", shape.width);
-  for (int layer = 0; layer < shape.layers; ++layer) x = Experts(b, x, shape, absl::StrCat("x.", layer));
+  for (int layer = 0; layer < shape.layers; ++layer) {
+    b.BeginPass(layer);
+    x = Experts(b, x, shape, absl::StrCat("x.", layer));
+  }
+  b.EndLoop();
   return std::move(b).Trained(b.Add(ir::OpKind::kMse, {b.Dense(x, "head", "head.weight", shape.width), target}, "loss"),
                               ir::TestOptimizer::Kind::kAdam);
 }

@@ -91,7 +91,9 @@ void OpWriter::Rename(const std::map<ir::OpId, std::string>& names) {
       attributes.Set(ir::attribute::kKey, "");
     }
     builder_.SetLine(op.line);
-    builder_.Add(op.kind, op.inputs, std::move(attributes), found == names.end() ? op.name : found->second);
+    const ir::OpId again =
+        builder_.Add(op.kind, op.inputs, std::move(attributes), found == names.end() ? op.name : found->second);
+    builder_.mutable_graph().ops[again].repetition = op.repetition;
   }
 }
 
@@ -101,6 +103,54 @@ void OpWriter::MoveToBatched(const ir::Vectorized& batched) {
     const auto now = batched.find(look.value);
     if (now != batched.end()) look.value = now->second.value;
   }
+}
+
+OpWriter::Inside OpWriter::EnterPart(size_t number) {
+  const ir::Repetition& around = trails_.back().repetition;
+  Enter({.repetition = {.place = ir::Within(around.place, number), .passes = around.passes}});
+  return Inside(*this);
+}
+
+OpWriter::Inside OpWriter::EnterCall() {
+  Trail& around = trails_.back();
+  const ir::TextPlace calls = ir::Within(around.repetition.place, "call");
+  Enter({.repetition = {.place = ir::Within(calls, around.calls++), .passes = around.repetition.passes}});
+  return Inside(*this);
+}
+
+OpWriter::Inside OpWriter::EnterPass(int64_t number) {
+  const ir::Repetition& around = trails_.back().repetition;
+  Enter({.repetition = ir::InPass(around, around.place, number)});
+  return Inside(*this);
+}
+
+OpWriter::Inside OpWriter::EnterOf(ir::OpId value) {
+  const ir::Repetition& own = graph().op(value).repetition;
+  const ir::TextPlace here = trails_.back().repetition.place;
+  Enter({.repetition = {.place = ir::Within(own.place, here), .passes = own.passes}});
+  return Inside(*this);
+}
+
+void OpWriter::MakeOf(const ir::Op* parameter) {
+  Trail trail;
+  if (parameter != nullptr) {
+    trail.repetition = parameter->repetition;
+    // Loops of the optimizer are other loops for each parameter that is not repeated itself.
+    if (!parameter->repetition.is_repeated())
+      trail.repetition.place = ir::Within(0, static_cast<uint64_t>(parameter->id.value()));
+  }
+  trails_.clear();
+  Enter(std::move(trail));
+}
+
+void OpWriter::Enter(Trail trail) {
+  trails_.push_back(std::move(trail));
+  builder_.SetSource({.of = trails_.back().repetition});
+}
+
+void OpWriter::Leave() {
+  trails_.pop_back();
+  builder_.SetSource({.of = trails_.back().repetition});
 }
 
 std::string OpWriter::Describe(const Operand& operand) const {

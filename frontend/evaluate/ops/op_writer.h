@@ -105,6 +105,29 @@ class OpWriter {
   // `batched`: ops that were removed, and the ops that replace them.
   void MoveToBatched(const ir::Vectorized& batched);
 
+  // Where in the text of the model ops are made: within statements, calls and passes of loops (ir/graph/repetition.h).
+  // What is entered is left at the end of the Inside.
+  class Inside {
+   public:
+    explicit Inside(OpWriter& ops) : ops_(ops) {}
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    ~Inside() { ops_.Leave(); }
+
+   private:
+    OpWriter& ops_;
+  };
+  // The part of a statement or of a body with this number.
+  Inside EnterPart(size_t number);
+  // The next call of a statement.
+  Inside EnterCall();
+  // A pass of the loop that the current statement is.
+  Inside EnterPass(int64_t number);
+  // What is made here of a value belongs to the passes that made the value.
+  Inside EnterOf(ir::OpId value);
+  // From now on, outside of all of these, ops are made of a parameter, or of nothing.
+  void MakeOf(const ir::Op* parameter);
+
   // For parts of a graph that are made as a whole.
   ir::GraphBuilder& builder() { return builder_; }
 
@@ -113,8 +136,16 @@ class OpWriter {
   std::string InTheWordsOfTheModel(ir::OpKind kind, const std::string& help,
                                    const std::vector<Operand>& operands) const;
 
+  struct Trail {
+    ir::Repetition repetition = {};  // Of what is made here.
+    uint64_t calls = 0;              // So far.
+  };
+  void Enter(Trail trail);
+  void Leave();
+
   Reporter& reporter_;
   ir::GraphBuilder builder_;
+  std::vector<Trail> trails_ = {{}};  // Innermost last.
   std::optional<Operation> last_;
   std::map<ir::OpId, Span> rank_places_;
   std::vector<LookByName> looks_by_name_;

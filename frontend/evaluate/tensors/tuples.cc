@@ -107,6 +107,7 @@ Value Stack(const CallSite& site, const Context& context) {
   std::vector<Operand> operands;
   for (const Value& element : tensors.as_tuple()) {
     // Named after the element, it belongs to the pass of a loop that made it.
+    const OpWriter::Inside inside = context.ops.EnterOf(element.as_tensor());
     const std::string& path = context.graph().op(element.as_tensor()).name;
     const Value reshaped = context.ops.AddOp(ir::OpKind::kReshape, {{&list, element.as_tensor()}},
                                              {{ir::attribute::kShape, longer}}, {span, path});

@@ -1,5 +1,6 @@
 #include "ir/graph/ops/builder.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 #include "ir/graph/ops/inference.h"
@@ -68,6 +69,7 @@ OpId GraphBuilder::Append(OpKind kind, std::vector<OpId> inputs, Attributes attr
   const OpId id(static_cast<int64_t>(graph_.ops.size()));
   std::string unique = UniqueName(name);
   by_name_[unique] = id;
+  Repetition repetition = RepetitionOf(kind, name);
   return graph_.ops.push_back({.id = id,
                                .name = std::move(unique),
                                .kind = kind,
@@ -75,7 +77,22 @@ OpId GraphBuilder::Append(OpKind kind, std::vector<OpId> inputs, Attributes attr
                                .inputs = std::move(inputs),
                                .attributes = std::move(attributes),
                                .type = std::move(type),
-                               .line = line_});
+                               .line = line_,
+                               .repetition = std::move(repetition)});
+}
+
+Repetition GraphBuilder::RepetitionOf(OpKind kind, const std::string& name) {
+  if (!source_.of.is_repeated()) return {};
+  const bool has_role = !source_.name.empty() && absl::StartsWith(name, source_.name);
+  const absl::string_view role =
+      has_role ? absl::string_view(name).substr(source_.name.size()) : absl::string_view(OpKindName(kind));
+  Repetition made = Derived(source_.of, role);
+  TextPlace counted = made.place;
+  for (const LoopPass& pass : made.passes) {
+    counted = Within(Within(counted, pass.loop), static_cast<uint64_t>(pass.number));
+  }
+  made.place = Within(made.place, made_[counted]++);
+  return made;
 }
 
 std::string GraphBuilder::UniqueName(const std::string& wish) {

@@ -48,6 +48,16 @@ class GraphBuilder {
   // Returns the line that was set before.
   int SetLine(int line) { return std::exchange(line_, line); }
 
+  // What the ops are made of that are added from now on: they belong to its passes, and each has a place of its own
+  // within that of `of`, by what it is called behind `name` or by its kind. Copies of an op are given its own
+  // repetition instead.
+  struct Source {
+    Repetition of = {};
+    std::string name = {};
+  };
+  Source SetSource(Source source) { return std::exchange(source_, std::move(source)); }
+  Source SetSource(const Op& op) { return SetSource({op.repetition, op.name}); }
+
   const Graph& graph() const { return graph_; }
   Graph& mutable_graph() { return graph_; }
   const TensorType& type(OpId id) const { return graph_.op(id).type; }
@@ -58,6 +68,7 @@ class GraphBuilder {
  private:
   OpId Append(OpKind kind, std::vector<OpId> inputs, Attributes attributes, TensorType type, const std::string& name);
   std::string UniqueName(const std::string& wish);
+  Repetition RepetitionOf(OpKind kind, const std::string& name);
 
   Graph graph_;
   absl::flat_hash_map<std::string, OpId> by_name_;
@@ -65,6 +76,8 @@ class GraphBuilder {
   absl::flat_hash_map<std::string, int64_t> last_suffix_;
   Phase phase_ = Phase::kForward;
   int line_ = 0;
+  Source source_;
+  absl::flat_hash_map<TextPlace, uint64_t> made_;  // How many ops have been made, by place and passes.
 };
 
 }  // namespace cleave::ir

@@ -244,6 +244,7 @@ class Decoder {
     for (const Op& op : graph_.ops) {
       if (problem_.has_value()) return;
       builder_.SetLine(op.line);
+      builder_.SetSource(op);
       const Need& need = needs_[op.id];
       if (op.id == options_.tokens) {
         Attributes attributes = op.attributes;

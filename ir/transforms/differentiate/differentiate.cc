@@ -123,7 +123,9 @@ class Backward {
       inputs.push_back(*places[input]);
     }
     builder_.SetLine(op.line);
-    return builder_.AddLike(op, std::move(inputs), op.name);
+    const OpId place = builder_.AddLike(op, std::move(inputs), op.name);
+    builder_.mutable_graph().ops[place].repetition = op.repetition;
+    return place;
   }
 
   OpId OpNamed(const std::string& name) const {
@@ -172,6 +174,7 @@ class Backward {
     // A copy, because the graph grows.
     const Op op = builder_.graph().op(id);
     builder_.SetLine(op.line);
+    builder_.SetSource(op);
     if (contributions_->PassThroughGather(op)) return absl::OkStatus();
     const OpId gradient = contributions_->Sum(op);
     gradients_.try_emplace(id, gradient);
@@ -235,14 +238,16 @@ Graph WithoutUnused(Graph graph, OpId first) {
   return graph;
 }
 
-// Names whole gradients after the value that they belong to.
+// Names whole gradients after the value that they belong to. They are of its passes, whatever pass reads it.
 void NameGradients(Graph& graph) {
   absl::flat_hash_set<absl::string_view> taken;
   taken.reserve(graph.ops.size());
   for (const Op& op : graph.ops) taken.insert(op.name);
   for (Op& op : graph.ops) {
     if (!op.gradient_of.has_value()) continue;
-    std::string name = absl::StrCat(graph.op(*op.gradient_of).name, ".grad");
+    const Op& value = graph.op(*op.gradient_of);
+    op.repetition = Derived(value.repetition, ".grad");
+    std::string name = absl::StrCat(value.name, ".grad");
     if (taken.contains(name)) continue;
     taken.erase(op.name);
     op.name = std::move(name);

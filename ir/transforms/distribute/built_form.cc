@@ -63,6 +63,7 @@ BuiltForm BuildForm(const Graph& graph, const Op& op, const Strategy& strategy, 
   GraphBuilder builder;
   builder.SetPhase(op.phase);
   builder.SetLine(op.line);
+  builder.SetSource(op);
   Op stand_in = op;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const TensorType& type = graph.op(op.inputs[i]).type;

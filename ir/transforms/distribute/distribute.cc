@@ -117,6 +117,7 @@ class Rewriter {
       plan.retention = plan_.ops[op.id].retention;
       if (!plan.output.has_value() && form.layouts[built.id] != wanted) plan.output = wanted;
       copy.gradient_of = op.gradient_of;
+      copy.repetition = op.repetition;
     }
     return Append(std::move(copy), op, std::move(plan));
   }

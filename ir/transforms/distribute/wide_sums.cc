@@ -171,7 +171,8 @@ class Widening {
             .phase = phase,
             .inputs = {value.id},
             .attributes = {{attribute::kDType, dtype}},
-            .line = value.line};
+            .line = value.line,
+            .repetition = Derived(value.repetition, DTypeName(dtype))};
     cast.type = TypeOf(cast);
     const OpDefinition& definition = DefinitionOf(cast);
     std::vector<PassThrough> passes;

@@ -126,6 +126,7 @@ class Lowering {
     const Phase phase = PhaseOf(wanted);
     builder_.SetPhase(phase);
     builder_.SetLine(value.line);
+    builder_.SetSource(value);
     const OpId cast =
         builder_.Add(OpKind::kCast, {places_[wanted.value]}, {{attribute::kDType, wanted.dtype}}, NameOf(wanted));
     if (phase == Phase::kForward) forward_casts_.emplace(wanted.value, cast);
@@ -204,6 +205,7 @@ class Lowering {
     builder_.SetLine(op.line);
     places_[op.id] = keeps_types ? builder_.AddLike(op, std::move(inputs), op.name) : AddNarrow(op, std::move(inputs));
     Op& made = builder_.mutable_graph().ops[places_[op.id]];
+    made.repetition = op.repetition;
     if (op.inherits.has_value()) {
       made.inherits = Inheritance{.op = places_[op.inherits->op], .factors = op.inherits->factors};
     }

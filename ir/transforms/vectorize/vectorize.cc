@@ -28,6 +28,7 @@ class Vectorization {
     }
     const OpId first(static_cast<int64_t>(builder_.graph().ops.size()));
     const int line = builder_.SetLine(op.line);
+    GraphBuilder::Source source = builder_.SetSource(op);
     Lift lift(builder_, op, std::move(inputs), size_);
     BatchedOp batched{.value = {}, .mapped = mapped, .made = {}, .main = {}};
     if (mapped) {
@@ -37,6 +38,7 @@ class Vectorization {
       batched.value = lift.Main(lift.Inputs());
     }
     builder_.SetLine(line);
+    builder_.SetSource(std::move(source));
     batched.main = lift.main();
     for (int id = first.value(); id < static_cast<int>(builder_.graph().ops.size()); ++id) {
       batched.made.push_back(OpId(id));
