@@ -6,6 +6,7 @@
 //   bazel run //tests/properties -- --mutants 1000              # Gives broken programs to the proof.
 //   bazel run //tests/properties -- --models 20000              # Compiles and proves random models.
 //   bazel run //tests/properties -- --model-programs 1000       # Runs random models as programs under mpirun.
+//   bazel run //tests/properties -- --layered 3000              # Trains models of layers with random settings.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +27,7 @@
 #include "tests/properties/case.h"
 #include "tests/properties/coverage.h"
 #include "tests/properties/failure.h"
+#include "tests/properties/layered_check.h"
 #include "tests/properties/model_check.h"
 #include "tests/properties/run_batch.h"
 #include "tests/properties/verdict.h"
@@ -40,7 +42,8 @@ struct Options {
   uint64_t programs = 0;        // Instead: so many cases as programs,
   uint64_t mutants = 0;         // or so many cases with mutants,
   uint64_t models = 0;          // or so many models,
-  uint64_t model_programs = 0;  // or so many models as programs.
+  uint64_t model_programs = 0;  // or so many models as programs,
+  uint64_t layered = 0;         // or so many models of layers.
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   CaseOptions of_case;
 };
@@ -64,6 +67,8 @@ bool Read(const std::vector<std::string>& arguments, Options& options) {
       options.models = value;
     } else if (arguments[i] == "--model-programs") {
       options.model_programs = value;
+    } else if (arguments[i] == "--layered") {
+      options.layered = value;
     } else if (arguments[i] == "--threads") {
       options.threads = static_cast<unsigned>(value);
     } else if (arguments[i] == "--ops") {
@@ -137,6 +142,12 @@ int RunModelPrograms(const Options& options) {
   return PrintRuns(static_cast<uint64_t>(runs.programs), runs.report);
 }
 
+int RunLayered(const Options& options) {
+  const LayeredReport report = CheckLayered(options.seed, static_cast<int64_t>(options.layered), FolderOfRun());
+  std::cout << report.Text() << "\n";
+  return report.failures.empty() ? 0 : 1;
+}
+
 int RunMutants(const Options& options) {
   constexpr int kPlaces = 2;
   VerdictTable table;
@@ -204,11 +215,13 @@ int main(int argc, char** argv) {
   cleave::tests::properties::Options options;
   if (!cleave::tests::properties::Read(std::vector<std::string>(argv + 1, argv + argc), options)) {
     std::cerr
-        << "usage: properties [--seed N] [--cases N | --programs N | --mutants N | --models N | --model-programs N] "
+        << "usage: properties [--seed N] [--cases N | --programs N | --mutants N | --models N | --model-programs N | "
+           "--layered N] "
            "[--proof_every N] [--threads N] [--ops N] [--ranks N]\n";
     return 2;
   }
   if (options.programs > 0) return cleave::tests::properties::RunPrograms(options);
+  if (options.layered > 0) return cleave::tests::properties::RunLayered(options);
   if (options.mutants > 0) return cleave::tests::properties::RunMutants(options);
   if (options.models > 0) return cleave::tests::properties::CheckModelsInProcesses(options);
   if (options.model_programs > 0) return cleave::tests::properties::RunModelPrograms(options);

@@ -1,0 +1,227 @@
+#include "tests/properties/layered_check.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/json/json.h"
+#include "codegen/codegen.h"
+#include "codegen/fixtures/fast_make.h"
+#include "dsl/parse/parse.h"
+#include "tests/support/command.h"
+#include "tools/driver/pipeline.h"
+#include "tools/driver/report.h"
+#include "tools/weights/source.h"
+
+namespace cleave::tests::properties {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Overrides = std::vector<std::pair<std::string, std::string>>;
+
+// How a program is compiled.
+struct Setup {
+  int64_t devices = 1;
+  bool is_cuda = false;
+  Overrides overrides = {};
+  bool repeats_layers = false;
+};
+
+// What a program has trained.
+struct Trained {
+  std::vector<double> losses;
+  std::map<std::string, std::vector<float>> tensors;  // Of its last checkpoint.
+};
+
+std::string ErrorCode(const tools::Report& report) {
+  for (const Diagnostic& diagnostic : report.diagnostics.items()) {
+    if (diagnostic.severity == Severity::kError) return std::string(CodeName(diagnostic.code));
+  }
+  return "";
+}
+
+// A file that has this text already stays, so that make need not build it again.
+void WriteChanged(const std::string& path, const codegen::GeneratedFile& file) {
+  if (std::ifstream old(path); old) {
+    std::stringstream text;
+    text << old.rdbuf();
+    if (text.str() == file.text) return;
+  }
+  fs::create_directories(fs::path(path).parent_path());
+  std::ofstream(path) << file.text;
+  if (file.executable) fs::permissions(path, fs::perms::owner_all);
+}
+
+// Writes the program's files; the outcome says why there are none.
+std::optional<LayeredOutcome> Generate(const std::string& text, const Setup& setup, const std::string& folder) {
+  tools::CompileOptions options;
+  options.model = folder + "/layered.model";
+  options.devices = setup.devices;
+  options.target = setup.is_cuda ? "cuda" : "cpu";
+  options.launch = "local";
+  options.overrides = setup.overrides;
+  tools::Report report;
+  const FileId file = report.sources.Add(options.model, text);
+  const std::optional<dsl::syntax::File> syntax = dsl::Parse(file, report.sources, report.diagnostics);
+  std::optional<tools::UnderstoodModel> understood;
+  if (syntax.has_value()) understood = tools::Understand(options, *syntax, report);
+  std::optional<tools::CompiledModel> compiled;
+  if (understood.has_value()) compiled = tools::CompileModel(options, *std::move(understood), report);
+  if (!compiled.has_value()) {
+    if (!report.bug.empty()) return LayeredOutcome{.refused = "", .failure = report.bug};
+    const std::string code = ErrorCode(report);
+    // Only what settings ask for may be refused.
+    if (setup.overrides.empty() || code < "E03") {
+      return LayeredOutcome{.refused = "", .failure = tools::ReportText(report, tools::ErrorFormat::kText)};
+    }
+    return LayeredOutcome{.refused = code, .failure = ""};
+  }
+  const auto generate = setup.is_cuda ? codegen::GenerateCuda : codegen::GenerateCpu;
+  const auto files = generate(
+      {.graph = compiled->split.distributed.graph,
+       .program = compiled->split.program,
+       .memory = compiled->split.memory,
+       .training = compiled->model.module.training,
+       .parts = compiled->split.parts},
+      {.rank = std::nullopt, .launch = {.way = "local", .rank_table = ""}, .repeats_layers = setup.repeats_layers});
+  if (!files.ok()) return LayeredOutcome{.refused = "", .failure = absl::StrCat("codegen: ", files.status().message())};
+  for (const codegen::GeneratedFile& generated : *files) {
+    WriteChanged(absl::StrCat(folder, "/", generated.path), generated);
+  }
+  return std::nullopt;
+}
+
+std::string LastLines(const std::string& text) {
+  constexpr size_t kMost = 1500;
+  return text.size() <= kMost ? text : text.substr(text.size() - kMost);
+}
+
+// Builds and starts the program of a folder. Returns what went wrong.
+std::string Run(const std::string& folder, bool is_cuda, Trained& trained) {
+  fs::remove_all(folder + "/checkpoints");
+  fs::remove(folder + "/metrics.jsonl");
+  const std::string make =
+      absl::StrCat(is_cuda ? codegen::FastMakeWithStandIn() : codegen::FastMake(), " COMM=local program_local");
+  const CommandResult built = RunCommand({"sh", "-c", make}, folder);
+  if (built.exit_code != 0) return absl::StrCat("does not build: ", LastLines(built.out + built.err));
+  const CommandResult ran = RunCommand({"timeout", "60", "./program_local"}, folder, {"OMP_NUM_THREADS=1"});
+  if (ran.exit_code == 124) return absl::StrCat("hangs: ", LastLines(ran.out + ran.err));
+  if (ran.exit_code != 0) return absl::StrCat("ends with ", ran.exit_code, ": ", LastLines(ran.out + ran.err));
+  std::ifstream lines(folder + "/metrics.jsonl");
+  for (std::string line; std::getline(lines, line);) {
+    const absl::StatusOr<Json> step = ParseStrictJson(line);
+    if (step.ok() && step->contains("loss")) trained.losses.push_back(step->at("loss").get<double>());
+  }
+  const auto source = tools::WeightSource::Open(folder + "/checkpoints");
+  if (!source.ok()) return absl::StrCat("has no checkpoint: ", source.error().message);
+  for (const tools::WeightTensor& tensor : source.value().tensors()) {
+    if (!tools::IsReadAsFloat(tensor)) continue;
+    if (const auto error = source.value().Read(tensor, trained.tensors[tensor.name])) return error->message;
+  }
+  return "";
+}
+
+// Where what was trained differs from the reference by more than the share `tolerance`; empty where nothing does.
+std::string Difference(const Trained& trained, const Trained& reference, double tolerance, bool with_tensors) {
+  if (trained.losses.size() != reference.losses.size()) return "other steps";
+  for (size_t i = 0; i < reference.losses.size(); ++i) {
+    const double difference = std::abs(trained.losses[i] - reference.losses[i]);
+    if (difference <= tolerance * std::max(std::abs(reference.losses[i]), 1e-3)) continue;
+    return absl::StrCat("losses ", absl::StrJoin(trained.losses, ", "), " instead of ",
+                        absl::StrJoin(reference.losses, ", "));
+  }
+  if (!with_tensors) return "";
+  for (const auto& [name, values] : reference.tensors) {
+    const auto found = trained.tensors.find(name);
+    if (found == trained.tensors.end()) return absl::StrCat("no `", name, "` in the checkpoint");
+    if (found->second.size() != values.size()) return absl::StrCat("`", name, "` has another shape");
+    double largest = 0, apart = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      largest = std::max(largest, std::abs(static_cast<double>(values[i])));
+      const double distance = std::abs(static_cast<double>(values[i]) - static_cast<double>(found->second[i]));
+      if (!(distance <= apart)) apart = distance;
+    }
+    if (apart <= 10 * tolerance * std::max(largest, 1e-2)) continue;
+    return absl::StrCat("`", name, "` is ", apart, " apart, of at most ", largest);
+  }
+  if (trained.tensors.size() != reference.tensors.size()) return "other tensors in the checkpoint";
+  return "";
+}
+
+// An outcome as a line of text, and back: it comes from another process.
+std::string Written(const LayeredOutcome& outcome) { return absl::StrCat(outcome.refused, "\n", outcome.failure); }
+LayeredOutcome ReadOutcome(const std::string& path) {
+  std::ifstream file(path);
+  LayeredOutcome outcome;
+  if (!std::getline(file, outcome.refused)) return {.refused = "", .failure = "the compiler crashed"};
+  std::stringstream rest;
+  rest << file.rdbuf();
+  outcome.failure = rest.str();
+  return outcome;
+}
+
+}  // namespace
+
+LayeredOutcome CheckLayered(const LayeredModel& model, const std::string& folder) {
+  const std::string reference_folder = folder + "/reference", own_folder = folder + (model.is_cuda ? "/cuda" : "/cpu");
+  for (const std::string& each : {reference_folder, own_folder}) fs::create_directories(each);
+  if (auto outcome = Generate(model.text, {.repeats_layers = true}, reference_folder)) return *outcome;
+  const Setup setup = {.devices = model.devices, .is_cuda = model.is_cuda, .overrides = model.settings};
+  if (auto outcome = Generate(model.text, setup, own_folder)) return *outcome;
+  Trained reference, own;
+  if (std::string wrong = Run(reference_folder, false, reference); !wrong.empty()) {
+    return {.refused = "", .failure = absl::StrCat("the reference ", wrong)};
+  }
+  if (std::string wrong = Run(own_folder, model.is_cuda, own); !wrong.empty()) {
+    return {.refused = "", .failure = absl::StrCat("the program ", wrong)};
+  }
+  const double tolerance = model.is_bf16 ? 3e-2 : 1e-4;
+  return {.refused = "", .failure = Difference(own, reference, tolerance, !model.amplifies && !model.is_bf16)};
+}
+
+std::string LayeredReport::Text() const {
+  std::string text = absl::StrCat(equal, " models train as their references, ", failures.size(), " failures");
+  for (const auto& [code, count] : refused) absl::StrAppend(&text, ", ", count, " refused with ", code);
+  return text;
+}
+
+LayeredReport CheckLayered(uint64_t first_seed, int64_t count, const std::string& folder) {
+  LayeredReport report;
+  const std::string result = folder + "/outcome";
+  for (uint64_t seed = first_seed; seed < first_seed + static_cast<uint64_t>(count); ++seed) {
+    const LayeredModel model = MakeLayeredModel(seed);
+    fs::remove(result);
+    const pid_t child = fork();
+    if (child == 0) {
+      const LayeredOutcome outcome = CheckLayered(model, folder);
+      std::ofstream(result) << Written(outcome);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    const LayeredOutcome outcome = ReadOutcome(result);
+    if (!outcome.failure.empty()) {
+      report.failures.push_back(
+          absl::StrCat("seed ", seed, ": ", outcome.failure, "\n", model.Command(), "\n", model.text));
+      std::cout << report.failures.back() << std::endl;
+    } else if (!outcome.refused.empty()) {
+      ++report.refused[outcome.refused];
+    } else {
+      ++report.equal;
+    }
+  }
+  return report;
+}
+
+}  // namespace cleave::tests::properties
