@@ -171,8 +171,10 @@ class LayeredMaker {
       Line(2, "x = ", activation, "(conv2d(x, ", channels, ", 3, padding = 1, groups = 1 + ", OneOf<int64_t>({1, 3, 7}),
            " * (i % 2)));");
     } else {
-      Varied(2, absl::StrCat("let y = ", conv, ";\n        x = ", activation, "(y)", has_residual ? " + x" : "", ";"),
-             absl::StrCat("x = ", activation, "(", other, ");"));
+      Varied(
+          2,
+          absl::StrCat("let y = ", conv, ";\n        x = ", activation, "(y)", has_residual ? " + 0.5 * x" : "", ";"),
+          absl::StrCat("x = ", activation, "(", other, ");"));
     }
     if (Chance(2)) {
       Line(2, "let mut normed = x;");
@@ -211,7 +213,7 @@ class LayeredMaker {
     Line(1, "for i in 0..", depth_, " {");
     Line(2, "for j in 0..", inner, " {");
     Varied(3, absl::StrCat("x = tanh(dense(x, ", width, "));"), absl::StrCat("x = x + silu(dense(x, ", width, "));"));
-    if (shares) Line(3, "x = x + 0.5 * matmul(x, shared);");
+    if (shares) Line(3, "x = 0.7 * x + 0.3 * matmul(x, shared);");
     Line(2, "}");
     Line(2, "let mut ended = x;");
     Varied(2, "ended = layer_norm(x);", "ended = x + mlp(x, 20);");
@@ -259,15 +261,15 @@ class LayeredMaker {
         break;
     }
     if (has_second) {
-      Varied(2, absl::StrCat("x = y + b[.., ", width, " * i .. ", width, " * (i + 1)];"), "x = x + y;");
+      Varied(2, absl::StrCat("x = 0.5 * (y + b[.., ", width, " * i .. ", width, " * (i + 1)]);"), "x = 0.5 * (x + y);");
     } else {
-      Varied(2, "x = y + x;", "x = y - 0.5 * x;");
+      Varied(2, "x = 0.5 * (y + x);", "x = 0.5 * y - 0.5 * x;");
     }
     if (Chance(4)) Line(2, "x = x * (1.0 - 0.05 * i);");
-    if (shares) Varied(2, "x = x + 0.5 * matmul(x, shared);", "x = x + matmul(tanh(x), shared);");
+    if (shares) Varied(2, "x = 0.7 * x + 0.3 * matmul(x, shared);", "x = 0.7 * x + 0.3 * matmul(tanh(x), shared);");
     if (reaches_back) {
       Line(2, "if i % 3 == 2 {");
-      Line(3, "x = x + before;");
+      Line(3, "x = 0.5 * (x + before);");
       Line(3, "before = x;");
       Line(2, "}");
     }
@@ -284,8 +286,8 @@ class LayeredMaker {
     Line(1, "data = synthetic(train = ", 4 * batch_, ", test = 0);");
     // Where they divide by a root of squares they add to it, so that rounding is not amplified.
     const std::string optimizer = OneOf<std::string>(
-        {"sgd(lr = 0.05)", "momentum(lr = 0.05, momentum = 0.9)", "adamw(lr = 0.01, epsilon = 0.01)",
-         "adam(lr = 0.01, epsilon = 0.01)", "momentum(lr = 0.02, momentum = 0.9, weight_decay = 0.01)",
+        {"sgd(lr = 0.02)", "momentum(lr = 0.01, momentum = 0.9)", "adamw(lr = 0.002, epsilon = 0.01)",
+         "adam(lr = 0.002, epsilon = 0.01)", "momentum(lr = 0.005, momentum = 0.9, weight_decay = 0.01)",
          "rmsprop(lr = 0.001, epsilon = 0.1)", "muon(lr = 0.002)"});
     model_.amplifies = optimizer == "muon(lr = 0.002)";
     Line(1, "optimizer = ", optimizer, ";");

@@ -197,16 +197,19 @@ IdVector<OpId, int> StagesOf(const Graph& graph, const std::vector<OpId>& first)
       is_open[op.id] = follows_open;  // Made of what the optimizer keeps alone.
     }
   }
-  // What the backward pass makes of forward values alone, such as a cast, is where it is read last: gradients go to
-  // earlier stages.
+  // What the backward pass makes of no gradient that comes from a later stage, such as a cast of a forward value or the
+  // share that one of several losses has in the whole, is where it is read last: gradients go to earlier stages.
+  IdVector<OpId, uint8_t> begins(graph.ops.size(), 0);
+  for (const Op& op : graph.ops) {
+    begins[op.id] = op.phase == Phase::kBackward && !IsOnEveryStage(op) &&
+                    std::all_of(op.inputs.begin(), op.inputs.end(), [&](OpId id) {
+                      return IsForward(graph.op(id)) || IsOnEveryStage(graph.op(id)) || begins[id] != 0;
+                    });
+  }
   for (auto op = graph.ops.end(); op-- != graph.ops.begin();) {
     if (op->phase != Phase::kBackward) continue;
     for (const OpId input : op->inputs) {
-      const Op& read = graph.op(input);
-      const bool is_of_forward =
-          read.phase == Phase::kBackward && !IsOnEveryStage(read) &&
-          std::all_of(read.inputs.begin(), read.inputs.end(), [&](OpId id) { return IsForward(graph.op(id)); });
-      if (is_of_forward) stages[input] = std::max(stages[input], stages[op->id]);
+      if (begins[input] != 0) stages[input] = std::max(stages[input], stages[op->id]);
     }
   }
   // Each reader tells the states that it reads where they are.
