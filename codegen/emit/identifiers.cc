@@ -211,8 +211,12 @@ std::string Identifiers::Unique(absl::string_view wish) {
     while (stem.back() == '_') stem.pop_back();
     candidate = absl::StrCat(stem, suffix);
   }
-  taken_.insert(candidate);
+  Take(candidate);
   return candidate;
+}
+
+void Identifiers::ReturnTo(size_t given) {
+  for (; order_.size() > given; order_.pop_back()) taken_.erase(order_.back());
 }
 
 }  // namespace cleave::codegen

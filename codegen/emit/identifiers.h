@@ -11,8 +11,10 @@
 #ifndef CLEAVE_CODEGEN_EMIT_IDENTIFIERS_H_
 #define CLEAVE_CODEGEN_EMIT_IDENTIFIERS_H_
 
+#include <cstddef>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -29,10 +31,20 @@ class Identifiers {
   void Reserve(absl::string_view identifier) { taken_.insert(std::string(identifier)); }
 
   // The same; returns false if it was taken before.
-  bool Take(absl::string_view identifier) { return taken_.insert(std::string(identifier)).second; }
+  bool Take(absl::string_view identifier) {
+    const bool is_free = taken_.insert(std::string(identifier)).second;
+    if (is_free) order_.emplace_back(identifier);
+    return is_free;
+  }
+
+  // How many identifiers were given so far, and the return to a time when it were so many: for text that is written
+  // on trial.
+  size_t given() const { return order_.size(); }
+  void ReturnTo(size_t given);
 
  private:
   std::set<std::string> taken_;
+  std::vector<std::string> order_;  // Those that were given or taken, but for reserved ones.
 };
 
 // `name` with a small first letter and single underscores for everything outside [A-Za-z0-9]; "value" if nothing is

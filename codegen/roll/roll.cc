@@ -130,7 +130,7 @@ class Roller {
     NumberLayers();
     for (LayerBody& body : rolled_.bodies) TakeColumns(body);
     // A body in which one buffer stands for two fields wherever it is written stays as it is.
-    std::erase_if(rolled_.bodies, [&](LayerBody& body) { return !ChooseModel(body); });
+    std::erase_if(rolled_.bodies, [&](LayerBody& body) { return !FindModels(body); });
     DropUnusedFields();
     // Layers without a tensor of their own have no struct.
     std::erase_if(rolled_.bodies, [&](const LayerBody& body) { return rolled_.groups[body.group].fields.empty(); });
@@ -348,7 +348,7 @@ class Roller {
   }
 
   // Within each statement a buffer stands for one field, or for none, and a name for one text.
-  bool ChooseModel(LayerBody& body) const {
+  bool FindModels(LayerBody& body) const {
     for (size_t o = 0; o < body.occurrences.size(); ++o) {
       const auto is_clear = [&](int i) {
         const std::vector<int>& buffers = At(body.list, body.occurrences[o].begin + i).buffers;
@@ -367,11 +367,9 @@ class Roller {
       };
       bool all = true;
       for (int i = 0; i < body.period; ++i) all = all && is_clear(i);
-      if (!all) continue;
-      body.model = o;
-      return true;
+      if (all) body.clear.push_back(o);
     }
-    return false;
+    return !body.clear.empty();
   }
 
   void DropUnusedFields() {

@@ -100,8 +100,11 @@ struct LayerBody {
   // or -1 for a buffer that is the same in all layers; and the names, by layer.
   std::vector<std::vector<int>> fields;
   std::vector<std::vector<NameForm>> names;
-  // The occurrence by which the body is written: no buffer stands in it for two fields, no name for two forms.
-  size_t model = 0;
+  // The occurrences by which the body could be written: no buffer stands in them for two fields, no name for two forms.
+  std::vector<size_t> clear;
+
+  // The one by which it is written.
+  size_t model() const { return clear.front(); }
 };
 
 // A call of what is said once for a layer.

@@ -199,7 +199,7 @@ TEST(RollTest, TheModelIsClear) {
   };
   const RolledProgram plan = PlanOf({{both(0, 20, 20), both(1, 21, 22)}});
   ASSERT_EQ(plan.bodies.size(), 1u);
-  EXPECT_EQ(plan.bodies[0].model, 1u);
+  EXPECT_EQ(plan.bodies[0].clear, std::vector<size_t>{1});
   EXPECT_TRUE(PlanOf({{both(0, 20, 20), both(1, 22, 22), both(2, 21, 21)}}).bodies.size() == 1u)
       << "always the same buffer: one field";
 }
@@ -219,7 +219,7 @@ TEST(RollTest, ANameOfTheModelHasOneText) {
   };
   const RolledProgram plan = PlanOf({{pair(0), pair(1), pair(2), pair(3)}});
   ASSERT_EQ(plan.bodies.size(), 1u);
-  EXPECT_NE(plan.bodies[0].model, 0u);
+  EXPECT_NE(plan.bodies[0].model(), 0u);
 }
 
 // Iterations within an update stand between those of other parameters, whose names are numbered elsewhere: the loop

@@ -111,7 +111,7 @@ class Runner {
 
   absl::Status RunBody(const LayerBody& body, int64_t layer) {
     const std::vector<Statement>& list = lists_[static_cast<size_t>(body.list)];
-    const int begin = body.occurrences[body.model].begin;
+    const int begin = body.occurrences[body.model()].begin;
     for (int i = 0; i < body.period; ++i) {
       const Statement& statement = list[static_cast<size_t>(begin + i)];
       const std::vector<int>& fields = body.fields[static_cast<size_t>(i)];

@@ -32,7 +32,8 @@ std::string SectionOf(const std::string& name) {
   const std::vector<std::string> parts = absl::StrSplit(name, '.');
   size_t taken = 1;
   int64_t number = 0;
-  while (taken + 1 < parts.size() && absl::SimpleAtoi(parts[taken], &number)) taken += 2;
+  const auto is_pass = [&](const std::string& part) { return part == "#" || absl::SimpleAtoi(part, &number); };
+  while (taken + 1 < parts.size() && is_pass(parts[taken])) taken += 2;
   return absl::StrJoin(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(taken), ".");
 }
 
@@ -186,15 +187,18 @@ std::string IsFirstMicroBatch(const Emission& emission) {
 }
 
 void Announce(Emission& emission, const std::vector<int>& steps, absl::string_view comment, SourceWriter& writer) {
-  std::string section = SectionOf(emission.step(steps.front()).name);
+  std::string section = SectionOf(NameOfAll(emission.layer, emission.step(steps.front()).name));
   if (section != emission.section) writer.Gap();
   emission.section = std::move(section);
   if (steps.size() == 1 && comment.empty()) return;
   std::vector<std::string> parts;
   for (size_t begin = 0; begin < steps.size();) {
-    const int line = emission.step(steps[begin]).line;
+    const auto line_of = [&](size_t i) {
+      return ShownLine(emission.layer, emission.step(steps[i]).name, emission.step(steps[i]).line);
+    };
+    const int line = line_of(begin);
     size_t end = begin;
-    while (end < steps.size() && emission.step(steps[end]).line == line) ++end;
+    while (end < steps.size() && line_of(end) == line) ++end;
     std::string part = NamesOf(emission, steps, begin, end);
     if (line > 0) absl::StrAppend(&part, ", ", emission.Place(line));
     parts.push_back(std::move(part));

@@ -51,6 +51,16 @@ std::string LineText(const LayerScope* scope, const std::string& name, int line)
   return absl::StrCat(choice, text->line);
 }
 
+std::string NameOfAll(const LayerScope* scope, const std::string& name) {
+  const NameForm* const text = Find(scope, name);
+  return text == nullptr ? name : text->text;
+}
+
+int ShownLine(const LayerScope* scope, const std::string& name, int line) {
+  const NameForm* const text = Find(scope, name);
+  return text == nullptr ? line : text->line;
+}
+
 std::string NameStringText(const LayerScope* scope, const std::string& name) {
   const NameForm* const text = TextIn(scope, name);
   if (text == nullptr) return StringLiteral(name);

@@ -26,6 +26,12 @@ std::string OpNameText(const LayerScope* scope, const std::string& name);
 // The line of the model that a name comes from: "8", "layer.i == 0 ? 6 : 8".
 std::string LineText(const LayerScope* scope, const std::string& name, int line);
 
+// The name with '#' for the number of the layer; as it is in a scope that does not know it.
+std::string NameOfAll(const LayerScope* scope, const std::string& name);
+
+// For comments: the line that most layers have.
+int ShownLine(const LayerScope* scope, const std::string& name, int line);
+
 // The name as a std::string, and as characters that live to the end of the statement.
 std::string NameStringText(const LayerScope* scope, const std::string& name);
 std::string NameCharactersText(const LayerScope* scope, const std::string& name);

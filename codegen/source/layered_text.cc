@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/match/match.h"
 #include "codegen/emit/identifiers.h"
 #include "codegen/roll/unroll.h"
@@ -58,6 +59,15 @@ std::string ByLayer(const LayerGroup& group, const NumberForm& form, absl::strin
   const std::string number = FormText(form, x, index);
   const bool is_choice = absl::EndsWith(begin, " + ") && number.find(" ? ") != std::string::npos;
   return absl::StrCat(choice, begin, is_choice ? "(" : "", number, is_choice ? ")" : "", end);
+}
+
+// The first line in which two texts differ.
+std::string FirstDifference(const std::string& a, const std::string& b) {
+  const std::vector<std::string> of_a = absl::StrSplit(a, '\n'), of_b = absl::StrSplit(b, '\n');
+  for (size_t i = 0; i < std::min(of_a.size(), of_b.size()); ++i) {
+    if (of_a[i] != of_b[i]) return absl::StrCat(of_a[i], "\n", of_b[i]);
+  }
+  return "";
 }
 
 }  // namespace
@@ -234,8 +244,28 @@ const std::string& LayeredText::FunctionOf(size_t number, SourceWriter& function
   return name->second;
 }
 
-// Writes the body by its model, with the names that stand for those of all layers.
+// Writes the body by its model. Any other layer by which it could be written has to give the same text: whatever the
+// emitters look at, layers that differ in it are not taken for equal.
 void LayeredText::WriteModel(const LayerBody& body, bool is_function, SourceWriter& writer) {
+  const size_t given = emission_.identifiers.given();
+  std::optional<std::string> text;
+  for (const size_t occurrence : body.clear) {
+    emission_.identifiers.ReturnTo(given);
+    SourceWriter trial(writer.indent());
+    WriteOccurrence(body, occurrence, is_function, trial);
+    if (!text.has_value()) text = trial.text();
+    if (trial.text() == *text || !check_.ok()) continue;
+    const auto& [first, layer] = std::pair(body.occurrences[body.model()].layer, body.occurrences[occurrence].layer);
+    check_ =
+        absl::InternalError(absl::StrCat("layers ", first, " and ", layer, " of ", rolled_.groups[body.group].prefix,
+                                         " do not say the same:\n", FirstDifference(*text, trial.text())));
+  }
+  emission_.identifiers.ReturnTo(given);
+  WriteOccurrence(body, body.model(), is_function, writer);
+}
+
+// Writes the body by one of its occurrences, with the names that stand for those of all layers.
+void LayeredText::WriteOccurrence(const LayerBody& body, size_t occurrence, bool is_function, SourceWriter& writer) {
   const StatementList& list = lists_[static_cast<size_t>(body.list)];
   const Group& group = groups_[body.group];
   LayerScope scope{.number = "layer.i", .step = rolled_.groups[body.group].step, .is_function = is_function};
@@ -245,7 +275,7 @@ void LayeredText::WriteModel(const LayerBody& body, bool is_function, SourceWrit
   scope.first = least->layer;
   scope.last = most->layer;
   const std::string section = std::exchange(emission_.section, "");
-  const int begin = body.occurrences[body.model].begin;
+  const int begin = body.occurrences[occurrence].begin;
   for (int i = 0; i < body.period; ++i) {
     const Statement& statement = list.statements[static_cast<size_t>(begin + i)];
     scope.names.clear();

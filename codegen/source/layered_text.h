@@ -38,7 +38,8 @@ class LayeredText {
   // `x_layers[3].norm1_weight`.
   LayeredText(Emission& emission, std::vector<StatementList> lists, bool repeats_layers);
 
-  // Whether what is said once for layers unrolls to all statements; nothing is written otherwise.
+  // Whether what is said once for layers unrolls to all statements, and whether all layers that were written so far
+  // say what is said for them. No program is written otherwise.
   const absl::Status& check() const { return check_; }
 
   // Writes the statements of a list, and the functions that they call.
@@ -78,6 +79,7 @@ class LayeredText {
   void NamePendings();
   const std::string& FunctionOf(size_t body, SourceWriter& functions);
   void WriteModel(const LayerBody& body, bool is_function, SourceWriter& writer);
+  void WriteOccurrence(const LayerBody& body, size_t occurrence, bool is_function, SourceWriter& writer);
   void WriteLoop(const BodyLoop& loop, SourceWriter& functions, SourceWriter& statements);
   void WriteStruct(size_t group, SourceWriter& writer) const;
   SourceWriter::Commented FieldRow(size_t group, size_t field) const;

@@ -130,6 +130,7 @@ class ProgramWriter {
     EmitQueries(text, functions);
     SourceWriter fields(kMemberIndent);
     EmitFields(text, fields);
+    CLEAVE_RETURN_IF_ERROR(text.check());
 
     EmitStageOpening(writer);
     EmitConstants(writer);

@@ -101,10 +101,11 @@ class LayeredMaker {
     Begin(absl::StrCat("    input tokens: i32[batch, ", seq, "];\n    input next: i32[batch, ", seq, "];\n"));
     const bool is_tied = Chance(3);
     if (is_tied) {
-      Line(1, "param table: f32[", vocab, ", ", width, "] = normal(deviation = 0.05);");
+      Line(1, "param table: f32[", vocab, ", ", width, "] = normal(deviation = 0.5);");
       Line(1, "let mut x = gather(table, tokens) + position(", seq, ", ", width, ");");
     } else {
-      Line(1, "let mut x = embedding(tokens, ", vocab, ", ", width, ") + position(", seq, ", ", width, ");");
+      Line(1, "let mut x = embedding(tokens, ", vocab, ", ", width, ", init = normal(deviation = 0.5)) + position(", seq, ", ",
+           width, ");");
     }
     const bool reaches_back = Chance(4);
     if (reaches_back) Line(1, "let start = x;");
@@ -139,7 +140,7 @@ class LayeredMaker {
                     "    return dense(reshape(transpose(mixed, (0, 2, 1, 3)), (batch, seq, width)), width, "
                     "bias = false);\n}\n");
     Begin(absl::StrCat("    input tokens: i32[batch, ", seq, "];\n    input next: i32[batch, ", seq, "];\n"));
-    Line(1, "let mut x = embedding(tokens, ", vocab, ", ", width, ");");
+    Line(1, "let mut x = embedding(tokens, ", vocab, ", ", width, ", init = normal(deviation = 0.5));");
     Line(1, "for i in 0..", depth_, " {");
     Line(2, "let attended = rms_norm(x);");
     Varied(2, "x = x + rotated(attended, 4);", "x = x + rotated(attended, 2);");
@@ -194,7 +195,7 @@ class LayeredMaker {
     const int64_t seq = Int(3, 12), width = OneOf<int64_t>({8, 12}), vocab = Int(11, 40);
     depth_ = Int(1, 3);
     Begin(absl::StrCat("    input tokens: i32[batch, ", seq, "];\n    input next: i32[batch, ", seq, "];\n"));
-    Line(1, "let mut x = embedding(tokens, ", vocab, ", ", width, ");");
+    Line(1, "let mut x = embedding(tokens, ", vocab, ", ", width, ", init = normal(deviation = 0.5));");
     Line(1, "for i in 0..", depth_, " {");
     Varied(2, absl::StrCat("x = ", OneOf<std::string>({"lstm", "gru"}), "(x, ", width, ");"),
            absl::StrCat("x = x + gru(x, ", width, ");"));
