@@ -137,7 +137,7 @@ void EmitLoop(Emission& emission, const ir::FusedLoop& loop, SourceWriter& write
                 .local = [&](ir::ValueId value) { return emission.names[value]; },
                 .term =
                     [&](ir::ValueId value) {
-                      return emission.identifiers.Unique(absl::StrCat(emission.names[value].substr(0, 16), "_term"));
+                      return emission.identifiers.Local(absl::StrCat(emission.names[value].substr(0, 16), "_term"));
                     }},
                writer);
   for (size_t i = 0; i < shape.axes.size(); ++i) writer.Close("}");

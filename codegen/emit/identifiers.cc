@@ -215,8 +215,9 @@ std::string Identifiers::Unique(absl::string_view wish) {
   return candidate;
 }
 
-void Identifiers::ReturnTo(size_t given) {
-  for (; order_.size() > given; order_.pop_back()) taken_.erase(order_.back());
+std::string Identifiers::Local(absl::string_view wish) {
+  if (replayed_ != nullptr && next_ < replayed_->size()) return (*replayed_)[next_++];
+  return locals_.emplace_back(Unique(wish));
 }
 
 }  // namespace cleave::codegen

@@ -31,20 +31,36 @@ class Identifiers {
   void Reserve(absl::string_view identifier) { taken_.insert(std::string(identifier)); }
 
   // The same; returns false if it was taken before.
-  bool Take(absl::string_view identifier) {
-    const bool is_free = taken_.insert(std::string(identifier)).second;
-    if (is_free) order_.emplace_back(identifier);
-    return is_free;
-  }
+  bool Take(absl::string_view identifier) { return taken_.insert(std::string(identifier)).second; }
 
-  // How many identifiers were given so far, and the return to a time when it were so many: for text that is written
-  // on trial.
-  size_t given() const { return order_.size(); }
-  void ReturnTo(size_t given);
+  // An identifier like `wish` for what only one function knows.
+  std::string Local(absl::string_view wish);
+
+  // While a Replay exists, Local gives these names again, in their order: those of a function that is written once
+  // more. Those that Local has given since `from` are Locals(from).
+  size_t local_count() const { return locals_.size(); }
+  std::vector<std::string> Locals(size_t from) const {
+    return {locals_.begin() + static_cast<std::ptrdiff_t>(from), locals_.end()};
+  }
+  class Replay {
+   public:
+    Replay(Identifiers& identifiers, const std::vector<std::string>& locals) : identifiers_(identifiers) {
+      identifiers_.replayed_ = &locals;
+      identifiers_.next_ = 0;
+    }
+    Replay(const Replay&) = delete;
+    Replay& operator=(const Replay&) = delete;
+    ~Replay() { identifiers_.replayed_ = nullptr; }
+
+   private:
+    Identifiers& identifiers_;
+  };
 
  private:
   std::set<std::string> taken_;
-  std::vector<std::string> order_;  // Those that were given or taken, but for reserved ones.
+  std::vector<std::string> locals_;  // Those that Local has given.
+  const std::vector<std::string>* replayed_ = nullptr;
+  size_t next_ = 0;
 };
 
 // `name` with a small first letter and single underscores for everything outside [A-Za-z0-9]; "value" if nothing is

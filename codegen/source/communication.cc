@@ -150,7 +150,7 @@ class CollectiveEmitter {
 
   // One call for all tensors.
   void Merged() {
-    const std::string list = emission_.identifiers.Unique(LocalWish(emission_.layer, emission_.step(step_).name));
+    const std::string list = emission_.identifiers.Local(LocalWish(emission_.layer, emission_.step(step_).name));
     const auto in_loops = emission_.tensor_lists.find(step_);
     if (emission_.layer == nullptr && in_loops != emission_.tensor_lists.end()) {
       writer_.Line(absl::StrCat(ListType(emission_, step_), " ", list, ";"));
@@ -244,7 +244,7 @@ class CollectiveEmitter {
   }
 
   void Permute(const ir::Transfer& transfer) {
-    const std::string partners = emission_.identifiers.Unique(absl::StrCat(Name(transfer.output), "_partners"));
+    const std::string partners = emission_.identifiers.Local(absl::StrCat(Name(transfer.output), "_partners"));
     writer_.Call(
         absl::StrCat("const Partners ", partners, " = FindPartners("),
         {"comm.mesh()", "comm.rank()", AxisList(collective_.axes), AxisLists(emission_.value(transfer.input).layout),
@@ -260,7 +260,7 @@ class CollectiveEmitter {
     for (const auto& [dimension, window] : needed.layout.windows) {
       windows.push_back(absl::StrCat("{", dimension, ", ", WindowText(window), "}"));
     }
-    const std::string neighbors = emission_.identifiers.Unique(absl::StrCat(Name(transfer.output), "_neighbors"));
+    const std::string neighbors = emission_.identifiers.Local(absl::StrCat(Name(transfer.output), "_neighbors"));
     writer_.Call(absl::StrCat("const Exchange ", neighbors, " = FindNeighbors("),
                  {"comm.mesh()", "comm.rank()", AxisList(collective_.axes), ExchangedShape(transfer.input),
                   ExchangedAxes(needed.layout), absl::StrCat("{", absl::StrJoin(windows, ", "), "}")},

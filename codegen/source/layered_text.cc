@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -61,13 +62,18 @@ std::string ByLayer(const LayerGroup& group, const NumberForm& form, absl::strin
   return absl::StrCat(choice, begin, is_choice ? "(" : "", number, is_choice ? ")" : "", end);
 }
 
-// The first line in which two texts differ.
-std::string FirstDifference(const std::string& a, const std::string& b) {
-  const std::vector<std::string> of_a = absl::StrSplit(a, '\n'), of_b = absl::StrSplit(b, '\n');
-  for (size_t i = 0; i < std::min(of_a.size(), of_b.size()); ++i) {
-    if (of_a[i] != of_b[i]) return absl::StrCat(of_a[i], "\n", of_b[i]);
-  }
-  return "";
+// The lines of a text that are not comments: these say why something is done, which may differ between layers.
+std::vector<std::string> CodeOf(const std::string& text) {
+  std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipWhitespace());
+  std::erase_if(
+      lines, [](const std::string& line) { return absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), "//"); });
+  return lines;
+}
+
+// The first lines in which two texts differ.
+std::string FirstDifference(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  const auto [at, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  return absl::StrCat(at == a.end() ? "" : *at, "\n", other == b.end() ? "" : *other);
 }
 
 }  // namespace
@@ -247,21 +253,22 @@ const std::string& LayeredText::FunctionOf(size_t number, SourceWriter& function
 // Writes the body by its model. Any other layer by which it could be written has to give the same text: whatever the
 // emitters look at, layers that differ in it are not taken for equal.
 void LayeredText::WriteModel(const LayerBody& body, bool is_function, SourceWriter& writer) {
-  const size_t given = emission_.identifiers.given();
-  std::optional<std::string> text;
+  const size_t first_local = emission_.identifiers.local_count();
+  SourceWriter written(writer.indent());
+  WriteOccurrence(body, body.model(), is_function, written);
+  const std::vector<std::string> locals = emission_.identifiers.Locals(first_local);
+  const std::vector<std::string> code = CodeOf(written.text());
   for (const size_t occurrence : body.clear) {
-    emission_.identifiers.ReturnTo(given);
+    const Identifiers::Replay replay(emission_.identifiers, locals);
     SourceWriter trial(writer.indent());
     WriteOccurrence(body, occurrence, is_function, trial);
-    if (!text.has_value()) text = trial.text();
-    if (trial.text() == *text || !check_.ok()) continue;
-    const auto& [first, layer] = std::pair(body.occurrences[body.model()].layer, body.occurrences[occurrence].layer);
-    check_ =
-        absl::InternalError(absl::StrCat("layers ", first, " and ", layer, " of ", rolled_.groups[body.group].prefix,
-                                         " do not say the same:\n", FirstDifference(*text, trial.text())));
+    const std::vector<std::string> own = CodeOf(trial.text());
+    if (own == code || !check_.ok()) continue;
+    check_ = absl::InternalError(
+        absl::StrCat("layers ", body.occurrences[body.model()].layer, " and ", body.occurrences[occurrence].layer,
+                     " of ", rolled_.groups[body.group].prefix, " do not say the same:\n", FirstDifference(code, own)));
   }
-  emission_.identifiers.ReturnTo(given);
-  WriteOccurrence(body, body.model(), is_function, writer);
+  writer.Append(written);
 }
 
 // Writes the body by one of its occurrences, with the names that stand for those of all layers.
@@ -294,7 +301,7 @@ void LayeredText::WriteOccurrence(const LayerBody& body, size_t occurrence, bool
     for (const int local : statement.locals) {
       std::string& name = names[ir::ValueId(local)];
       const std::string& wish = emission_.value(ir::ValueId(local)).name;
-      if (name.empty()) name = emission_.identifiers.Unique(LocalWish(&scope, wish));
+      if (name.empty()) name = emission_.identifiers.Local(LocalWish(&scope, wish));
     }
     emission_.layer = &scope;
     list.emit(begin + i, writer);

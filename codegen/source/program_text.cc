@@ -563,7 +563,7 @@ class ProgramWriter {
         std::string place = emission_.PendingPlace(step);
         if (place.empty()) {
           std::string& pending = pending_[step];
-          pending = emission_.identifiers.Unique(absl::StrCat(emission_.step(step).name, ".pending"));
+          pending = emission_.identifiers.Local(absl::StrCat(emission_.step(step).name, ".pending"));
           place = absl::StrCat("Pending ", pending);
         }
         const bool is_copy = std::holds_alternative<ir::HostCopy>(emission_.step(step).action);
