@@ -33,6 +33,10 @@ std::optional<OpId> Graph::Find(absl::string_view name) const {
   return std::nullopt;
 }
 
+TextPlace PlaceOf(const Op& op) {
+  return op.repetition.is_repeated() ? op.repetition.place : Within(0, static_cast<uint64_t>(op.id.value()));
+}
+
 IdVector<OpId, std::vector<OpId>> Users(const Graph& graph) {
   IdVector<OpId, std::vector<OpId>> users(graph.ops.size());
   for (const Op& op : graph.ops) {

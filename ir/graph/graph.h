@@ -129,6 +129,10 @@ struct Graph {
   bool operator==(const Graph&) const = default;
 };
 
+// The place of an op in the model's text, the same in all passes of a loop; one of its own for an op that is not
+// repeated.
+TextPlace PlaceOf(const Op& op);
+
 // For each op the ops that read its value, in program order, one entry per reading input.
 IdVector<OpId, std::vector<OpId>> Users(const Graph& graph);
 

@@ -5,18 +5,17 @@
 #include <string>
 #include <utility>
 
-#include "base/layer_names/layer_names.h"
 
 namespace cleave::search {
 namespace {
 
 // Products at the same place of repeated layers whose rules are equal, in the order of the first product of each list.
 std::vector<std::vector<ir::OpId>> RepeatedIn(const GraphFacts& facts) {
-  std::map<std::pair<std::string, int>, size_t> index;
+  std::map<std::pair<ir::TextPlace, int>, size_t> index;
   std::vector<std::vector<ir::OpId>> repeated;
   for (const ir::Op& op : facts.graph->ops) {
     if (facts.roles[op.id] != Role::kProduct) continue;
-    const std::pair place(LayerNameOf(op.name).place, facts.rule_of[op.id]);
+    const std::pair place(ir::PlaceOf(op), facts.rule_of[op.id]);
     const auto [found, is_new] = index.emplace(place, repeated.size());
     if (is_new) repeated.emplace_back();
     repeated[found->second].push_back(op.id);

@@ -8,7 +8,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/layer_names/layer_names.h"
 #include "search/recompute/cut.h"
 
 namespace cleave::search {
@@ -30,25 +29,25 @@ Chooser::Chooser(const Liveness& liveness, int64_t work)
     : liveness_(liveness),
       outcomes_(std::max<int64_t>(kLeastOutcomes, work / liveness.size())),
       class_of_(liveness.units().size(), -1) {
-  using Member = std::pair<LayerNumbers, int>;
-  std::map<std::tuple<std::vector<std::string>, ir::Retention, std::optional<bool>>, std::vector<Member>> classes;
+  using Member = std::pair<ir::LoopPasses, int>;
+  std::map<std::tuple<std::vector<ir::TextPlace>, ir::Retention, std::optional<bool>>, std::vector<Member>> classes;
   for (size_t u = 0; u < liveness.units().size(); ++u) {
     const Unit& unit = liveness.units()[u];
     if (liveness.forward()[static_cast<size_t>(unit.stages.front())].unit < 0) continue;
-    std::vector<std::string> places;
-    LayerNumbers numbers;
+    std::vector<ir::TextPlace> places;
+    ir::LoopPasses passes;
     for (const int stage : unit.stages) {
-      LayerName name = LayerNameOf(liveness.forward()[static_cast<size_t>(stage)].name);
-      places.push_back(std::move(name.place));
-      if (numbers.empty()) numbers = std::move(name.numbers);
+      const Liveness::ForwardStage& own = liveness.forward()[static_cast<size_t>(stage)];
+      places.push_back(own.text);
+      if (passes.empty()) passes = own.passes;
     }
-    classes[{std::move(places), unit.retention, unit.asked}].emplace_back(std::move(numbers), static_cast<int>(u));
+    classes[{std::move(places), unit.retention, unit.asked}].emplace_back(std::move(passes), static_cast<int>(u));
   }
   std::map<int, UnitClass> in_order;  // By the first unit.
   for (auto& [key, members] : classes) {
     std::sort(members.begin(), members.end());
     UnitClass own;
-    for (const auto& [numbers, unit] : members) own.push_back(unit);
+    for (const auto& [passes, unit] : members) own.push_back(unit);
     in_order[*std::min_element(own.begin(), own.end())] = std::move(own);
   }
   for (auto& [first, members] : in_order) {

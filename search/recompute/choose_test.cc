@@ -35,7 +35,8 @@ Liveness RandomStep(int length, std::mt19937_64& random) {
                                  .reads = {},
                                  .writes = {i},
                                  .unit = draw(12) == 0 ? -1 : i,
-                                 .name = absl::StrCat("stage_", i)};
+                                 .name = absl::StrCat("stage_", i),
+                                 .text = static_cast<ir::TextPlace>(i)};
     const int backward = places - 1 - i;
     if (i > 0 && (i < 3 || draw(5) > 0)) stage.reads.push_back(i - 1);
     if (i > 2 && draw(3) == 0) stage.reads.push_back(static_cast<int>(draw(i - 1)));
@@ -203,7 +204,8 @@ TEST(ChooserTest, AChainNeedsAboutTwiceTheRootOfItsLength) {
                        .reads = i > 0 ? std::vector<int>{i - 1} : std::vector<int>(),
                        .writes = {i},
                        .unit = i,
-                       .name = absl::StrCat("stage_", i)});
+                       .name = absl::StrCat("stage_", i),
+                       .text = static_cast<ir::TextPlace>(i)});
     units.push_back({.stages = {i}, .ops = {}, .retention = ir::Retention::kRecompute, .copies = {}});
   }
   const Liveness step(2 * kLength, Bytes(0), values, forward, units);

@@ -107,6 +107,12 @@ class Builder {
                                .reads = {},
                                .writes = {},
                                .name = StepAt(steps.back()).name};
+    const ir::Step& last = StepAt(steps.back());
+    const ir::StepValues written = ir::Writes(last);
+    const ir::ValueId value = written.empty() ? ir::Reads(last).front() : written.front();
+    const ir::Op& op = distributed_.graph.op(program_.value(value).origin);
+    own.text = ir::Within(ir::PlaceOf(op), last.action.index());  // A value and its copies in other layouts differ.
+    own.passes = op.repetition.passes;
     for (const int i : steps) {
       for (const ir::ValueId value : ir::Reads(StepAt(i))) {
         if (stored_[value] < 0) continue;

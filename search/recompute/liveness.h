@@ -65,6 +65,8 @@ class Liveness {
     std::vector<int> writes;
     int unit = -1;  // -1: is never made again.
     std::string name;
+    ir::TextPlace text = 0;      // Of its last step: equal stages of repeated layers have the same,
+    ir::LoopPasses passes = {};  // and these tell them apart.
   };
 
   // `times`: of ops of the training graph, how many of a larger graph each one stands for, whose step then is what is

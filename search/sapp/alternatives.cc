@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/layer_names/layer_names.h"
 #include "search/assignment/parts.h"
 #include "search/sapp/choices.h"
 
@@ -171,14 +170,14 @@ std::vector<Alternative> Alternatives::OthersFor(ir::OpId product) {
 // one that runs through all layers is named by its number.
 std::string Alternatives::Surroundings(ir::OpId product) const {
   const GraphFacts& facts = assignment_.facts();
-  const LayerName own = LayerNameOf(facts.op(product).name);
-  const int64_t layer = own.numbers.empty() ? 0 : own.numbers[0];
+  const ir::LoopPasses& own = facts.op(product).repetition.passes;
+  const int64_t layer = own.empty() ? 0 : own[0].number;
   std::string text;
   const auto name = [&](ir::OpId op) {
-    const LayerName other = LayerNameOf(facts.op(op).name);
-    absl::StrAppend(&text, other.place);
-    for (size_t i = 0; i < other.numbers.size(); ++i) {
-      absl::StrAppend(&text, ",", other.numbers[i] - (i == 0 ? layer : 0));
+    absl::StrAppend(&text, ir::PlaceOf(facts.op(op)));
+    const ir::LoopPasses& passes = facts.op(op).repetition.passes;
+    for (size_t i = 0; i < passes.size(); ++i) {
+      absl::StrAppend(&text, ",", passes[i].number - (i == 0 ? layer : 0));
     }
     absl::StrAppend(&text, " ", facts.rule_of[op], " ", assignment_.index(op), ";");
   };
@@ -186,8 +185,8 @@ std::string Alternatives::Surroundings(ir::OpId product) const {
     const int index = bundles_.bundle_of[op];
     if (index < 0) return;
     const std::vector<ir::OpId>& members = bundles_.bundles[static_cast<size_t>(index)];
-    const auto layer_of = [&](ir::OpId member) { return LayerNumbersOf(facts.op(member).name); };
-    const bool is_local = !own.numbers.empty() && layer_of(members.front()) == layer_of(members.back());
+    const auto layer_of = [&](ir::OpId member) { return facts.op(member).repetition.passes; };
+    const bool is_local = !own.empty() && layer_of(members.front()) == layer_of(members.back());
     absl::StrAppend(&text, is_local ? "own bundle;" : absl::StrCat("bundle ", index, ";"));
   };
   const auto value = [&](ir::OpId op) {

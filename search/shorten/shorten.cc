@@ -1,5 +1,5 @@
-// Reading guide: LayersOf sorts the ops by the numbers in their names, AreEqual compares neighbouring layers, Shortener
-// copies the ops that are kept, Lengthened gives all layers what the kept ones have.
+// Reading guide: LayersOf sorts the ops by the passes of loops that they are of, AreEqual compares neighbouring layers,
+// Shortener copies the ops that are kept, Lengthened gives all layers what the kept ones have.
 #include "search/shorten/shorten.h"
 
 #include <algorithm>
@@ -17,7 +17,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/check/check.h"
-#include "base/layer_names/layer_names.h"
 #include "ir/graph/roles.h"
 
 namespace cleave::search {
@@ -38,92 +37,58 @@ struct Layers {
   std::vector<Stack> stacks;
 };
 
-// The loop of which names have a number: what is before it, with the numbers there.
-using LoopName = std::pair<std::string, LayerNumbers>;
+// A loop, in certain passes of the loops around it.
+using Loop = std::pair<ir::LoopPasses, ir::TextPlace>;
 
-LoopName LoopOf(const LayerName& name, size_t depth) {
-  size_t end = name.place.find('#');
-  for (size_t i = 0; i < depth; ++i) end = name.place.find('#', end + 1);
-  return {name.place.substr(0, end), {name.numbers.begin(), name.numbers.begin() + static_cast<std::ptrdiff_t>(depth)}};
+Loop LoopOf(const ir::LoopPasses& passes, size_t depth) {
+  return {ir::LoopPasses(passes.begin(), passes.begin() + static_cast<std::ptrdiff_t>(depth)), passes[depth].loop};
 }
 
-// Which stacks are taken as one.
-enum class Join {
-  // One loop may give its values several names, `h.3.mul` and `c.3.add`. What is named otherwise is of the same loop if
-  // most layers read each other's ops under one number.
-  kOfOneLoop,
-  // Also loops with the same numbers that do not read each other's ops: two recurrent layers over one sequence, the
-  // second of which reads what the first has put together; two towers.
-  kApart,
-};
-
-// For each stack the first one of those that are taken as one with it.
-std::vector<int> JoinedStacks(const ir::Graph& graph, const Layers& layers, Join join) {
-  std::map<std::pair<int, int>, std::set<int64_t>> together;  // By two stacks that read each other: in which layers.
+// For each stack the first one of those that are taken as one with it: loops with the same numbers that do not read
+// each other's ops, such as two recurrent layers over one sequence, the second of which reads what the first has put
+// together, or two towers.
+std::vector<int> JoinedStacks(const ir::Graph& graph, const Layers& layers) {
+  std::set<std::pair<int, int>> related;
   for (const ir::Op& op : graph.ops) {
-    const Position& to = layers.positions[op.id];
+    const int to = layers.positions[op.id].stack;
     for (const ir::OpId input : op.inputs) {
-      const Position& from = layers.positions[input];
-      if (to.stack < 0 || from.stack < 0 || to.stack == from.stack) continue;
-      std::set<int64_t>& numbers = together[std::minmax(to.stack, from.stack)];
-      if (to.layer == from.layer) numbers.insert(to.layer);
+      const int from = layers.positions[input].stack;
+      if (to >= 0 && from >= 0 && to != from) related.insert(std::minmax(to, from));
     }
   }
   std::vector<int> first(layers.stacks.size());
   std::iota(first.begin(), first.end(), 0);
-  const auto first_of = [&](int stack) {
-    while (first[static_cast<size_t>(stack)] != stack) stack = first[static_cast<size_t>(stack)];
-    return stack;
-  };
-  const auto take_as_one = [&](int one, int other) {
-    const int a = first_of(one);
-    const int b = first_of(other);
-    first[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
-  };
-  for (const auto& [pair, numbers] : together) {
-    const size_t most = std::max(layers.stacks[static_cast<size_t>(pair.first)].size(),
-                                 layers.stacks[static_cast<size_t>(pair.second)].size());
-    if (2 * numbers.size() > most) take_as_one(pair.first, pair.second);
-  }
-  for (int& stack : first) stack = first_of(stack);
-  if (join == Join::kOfOneLoop) return first;
-
-  std::set<std::pair<int, int>> related;
-  for (const auto& [pair, numbers] : together) {
-    related.insert(std::minmax(first[static_cast<size_t>(pair.first)], first[static_cast<size_t>(pair.second)]));
-  }
   std::map<std::vector<int64_t>, std::vector<int>> by_numbers;
   for (int stack = 0; stack < static_cast<int>(first.size()); ++stack) {
-    if (first[static_cast<size_t>(stack)] != stack) continue;
     std::vector<int64_t> numbers;
     for (const auto& [layer, ops] : layers.stacks[static_cast<size_t>(stack)]) numbers.push_back(layer);
     std::vector<int>& alike = by_numbers[std::move(numbers)];
     const bool is_apart = std::none_of(alike.begin(), alike.end(),
                                        [&](int other) { return related.count(std::minmax(stack, other)) > 0; });
     if (!is_apart) continue;
-    if (!alike.empty()) take_as_one(alike.front(), stack);
+    if (!alike.empty()) first[static_cast<size_t>(stack)] = alike.front();
     alike.push_back(stack);
   }
-  for (int& stack : first) stack = first_of(stack);
   return first;
 }
 
-// The layers that the number at `depth` of the ops' names tells apart.
-Layers LayersOf(const ir::Graph& graph, const IdVector<ir::OpId, LayerName>& names, size_t depth) {
+// The layers that loops at `depth` repeat.
+Layers LayersOf(const ir::Graph& graph, size_t depth) {
   Layers layers;
-  std::map<LoopName, int> stacks;
-  absl::flat_hash_map<LoopName, int> places;  // By the names without the layer's number.
+  std::map<Loop, int> stacks;
+  std::map<std::pair<ir::TextPlace, ir::LoopPasses>, int> places;  // Of the text, and the passes of other loops.
   for (const ir::Op& op : graph.ops) {
-    const LayerName& name = names[op.id];
-    if (name.numbers.size() <= depth) {
+    const ir::LoopPasses& passes = op.repetition.passes;
+    if (passes.size() <= depth) {
       layers.positions.push_back({});
       continue;
     }
-    const int stack = stacks.emplace(LoopOf(name, depth), static_cast<int>(stacks.size())).first->second;
-    const int64_t layer = name.numbers[depth];
-    LoopName others(name.place, name.numbers);
-    others.second.erase(others.second.begin() + static_cast<std::ptrdiff_t>(depth));
-    const auto place = places.emplace(std::move(others), places.size()).first;
+    const int stack = stacks.emplace(LoopOf(passes, depth), static_cast<int>(stacks.size())).first->second;
+    const int64_t layer = passes[depth].number;
+    ir::LoopPasses others = passes;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(depth));
+    const auto place =
+        places.emplace(std::pair(op.repetition.place, std::move(others)), static_cast<int>(places.size())).first;
     layers.positions.push_back({.stack = stack, .layer = layer, .place = place->second});
     layers.stacks.resize(stacks.size());
     layers.stacks[static_cast<size_t>(stack)][layer].emplace(place->second, op.id);
@@ -404,17 +369,15 @@ EqualLayers FindEqualLayers(const ir::Graph& graph) {
   const auto size = [](const EqualLayers& equal) {
     return equal.count() > 0 ? equal.count() * equal.ops[0].size() : 0;
   };
-  IdVector<ir::OpId, LayerName> names;
-  for (const ir::Op& op : graph.ops) names.push_back(LayerNameOf(op.name));
   for (size_t depth = 0; depth < kDepths; ++depth) {
-    const Layers found = LayersOf(graph, names, depth);
+    const Layers found = LayersOf(graph, depth);
     if (found.stacks.empty()) break;
-    std::vector<int> before;
-    for (const Join join : {Join::kOfOneLoop, Join::kApart}) {
-      std::vector<int> joined = JoinedStacks(graph, found, join);
-      if (joined == before) continue;
-      const Layers layers = WithJoined(found, joined);
-      before = std::move(joined);
+    const std::vector<int> joined = JoinedStacks(graph, found);
+    const bool joins = !std::is_sorted(joined.begin(), joined.end()) ||
+                       std::adjacent_find(joined.begin(), joined.end()) != joined.end();
+    for (const bool is_joined : {false, true}) {
+      if (is_joined && !joins) continue;
+      const Layers layers = is_joined ? WithJoined(found, joined) : found;
       const Comparison comparison(graph, layers);
       for (const Stack& stack : layers.stacks) {
         EqualLayers run = LongestRun(stack, comparison);

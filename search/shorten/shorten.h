@@ -5,11 +5,11 @@
 //   if (equal.count() > 8) Shortened few = WithoutLayers(graph, equal, 4, equal.count() - 4);
 //   ir::Plan plan = Lengthened(few, graph, equal, PlanOf(few.graph));
 //
-// A layer is what a loop of the model repeats: the ops in whose names the number of a loop is the same, with their
-// gradients, states and updates. Two neighbouring layers are equal if each op of one has an op of the other in the same
-// place, of the same kind and type and with the same attributes, and if these read the same: ops of their own layer, of
-// the layers beside it, or of no layer. The keys of random draws may differ, and the places of slices: the steps of a
-// loop over time read x[.., 0], x[.., 1] and so on.
+// A layer is what a loop of the model repeats: the ops of one of its passes, with their gradients, states and updates.
+// Two neighbouring layers are equal if each op of one has an op of the other in the same place, of the same kind and
+// type and with the same attributes, and if these read the same: ops of their own layer, of the layers beside it, or of
+// no layer. The keys of random draws may differ, and the places of slices: the steps of a loop over time read x[.., 0],
+// x[.., 1] and so on.
 #ifndef CLEAVE_SEARCH_SHORTEN_SHORTEN_H_
 #define CLEAVE_SEARCH_SHORTEN_SHORTEN_H_
 

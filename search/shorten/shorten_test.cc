@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "base/layer_names/layer_names.h"
 #include "gtest/gtest.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/text.h"
@@ -21,10 +20,10 @@
 namespace cleave::search {
 namespace {
 
-// The graph without what tells its layers apart: numbers in names, lines, keys of random draws.
+// The graph without what tells its layers apart: names, lines, keys of random draws.
 ir::Graph WithoutNumbers(ir::Graph graph) {
   for (ir::Op& op : graph.ops) {
-    op.name = LayerNameOf(op.name).place;
+    if (op.repetition.is_repeated()) op.name = absl::StrCat("repeated ", op.repetition.place);
     op.line = 0;
     if (op.attributes.Has(ir::attribute::kKey)) op.attributes.Erase(ir::attribute::kKey);
   }
@@ -57,16 +56,17 @@ TEST(ShortenTest, IsTheGraphOfFewerLayers) {
 TEST(ShortenTest, UnequalLayersStandApart) {
   const ir::Graph graph = testing::Gpt({.layers = 12});
   ASSERT_EQ(FindEqualLayers(graph).count(), 10u);
-  const auto name_of_first = [](const ir::Graph& other) {
-    return LayerNameOf(other.op(FindEqualLayers(other).ops[0][0]).name).numbers[0];
+  const auto first_of = [](const ir::Graph& other) {
+    return other.op(FindEqualLayers(other).ops[0][0]).repetition.passes[0].number;
   };
-  EXPECT_EQ(name_of_first(graph), 1);
+  EXPECT_EQ(first_of(graph), 1);
   for (ir::Op op : graph.ops) {
-    if (op.kind != ir::OpKind::kLayerNorm || LayerNumbersOf(op.name) != LayerNumbers{4}) continue;
+    const ir::LoopPasses& passes = op.repetition.passes;
+    if (op.kind != ir::OpKind::kLayerNorm || passes.empty() || passes[0].number != 4) continue;
     ir::Graph other = graph;
     other.ops[op.id].attributes.Set(ir::attribute::kEpsilon, 0.5);
     EXPECT_EQ(FindEqualLayers(other).count(), 6u) << op.name;
-    EXPECT_EQ(name_of_first(other), 5);
+    EXPECT_EQ(first_of(other), 5);
     // Read by something that is no neighbour.
     other = graph;
     other.metrics.push_back({.name = "norm", .value = op.id});
@@ -130,6 +130,8 @@ TEST(ShortenTest, LoopsApart) {
   const int64_t first = static_cast<int64_t>(twice.ops.size());
   for (ir::Op op : other.ops) {
     op.name = "b" + op.name;
+    op.repetition.place = ir::Within(op.repetition.place, 1);
+    for (ir::LoopPass& pass : op.repetition.passes) pass.loop = ir::Within(pass.loop, 1);
     op.id = ir::OpId(op.id.value() + first);
     for (ir::OpId& input : op.inputs) input = ir::OpId(input.value() + first);
     if (op.inherits.has_value()) op.inherits->op = ir::OpId(op.inherits->op.value() + first);

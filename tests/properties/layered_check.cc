@@ -14,11 +14,9 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/json/json.h"
-#include "base/text/text.h"
 #include "codegen/codegen.h"
 #include "codegen/fixtures/fast_make.h"
 #include "dsl/parse/parse.h"
@@ -179,13 +177,11 @@ bool IsWithin(const Distance& distance, double losses, double tensors) {
   return distance.losses <= losses && distance.tensors <= tensors;
 }
 
-// The model with a learning rate that is larger by a millionth, as an example of what rounding may become.
+// The model with each layer's input larger by a millionth, as an example of what rounding may become.
 std::string Moved(std::string text) {
-  const size_t rate = text.find("lr = ") + 5;
-  const size_t end = text.find_first_of(",)", rate);
-  double value = 0;
-  if (!absl::SimpleAtod(text.substr(rate, end - rate), &value)) return text;
-  return text.replace(rate, end - rate, FormatDouble(value * (1 + 1e-6)));
+  constexpr absl::string_view kLoop = "    for i in 0..";
+  const size_t body = text.find('\n', text.find(kLoop)) + 1;
+  return text.insert(body, "        x = x * 1.000001;\n");
 }
 
 // An outcome as a line of text, and back: it comes from another process.
@@ -232,11 +228,11 @@ LayeredOutcome CheckLayered(const LayeredModel& model, const std::string& folder
     }
   }
   const Distance distance = Between(own, reference);
-  const double losses = model.is_bf16 ? 0.15 : 1e-4;
+  const double losses = model.is_bf16 ? 0.3 : 1e-4;
   const double tensors = model.is_bf16 ? std::numeric_limits<double>::infinity() : model.amplifies ? 0.5 : 1e-3;
   if (IsWithin(distance, losses, tensors)) return {};
   // Training itself may amplify rounding.
-  constexpr double kMostAmplified = 30;
+  constexpr double kMostAmplified = 10;
   Trained moved;
   if (auto outcome = Generate(Moved(model.text), {.repeats_layers = true}, reference_folder)) return *outcome;
   if (std::string wrong = Run(reference_folder, false, moved); !wrong.empty()) {

@@ -104,8 +104,8 @@ class LayeredMaker {
       Line(1, "param table: f32[", vocab, ", ", width, "] = normal(deviation = 0.5);");
       Line(1, "let mut x = gather(table, tokens) + position(", seq, ", ", width, ");");
     } else {
-      Line(1, "let mut x = embedding(tokens, ", vocab, ", ", width, ", init = normal(deviation = 0.5)) + position(", seq, ", ",
-           width, ");");
+      Line(1, "let mut x = embedding(tokens, ", vocab, ", ", width, ", init = normal(deviation = 0.5)) + position(",
+           seq, ", ", width, ");");
     }
     const bool reaches_back = Chance(4);
     if (reaches_back) Line(1, "let start = x;");
@@ -182,7 +182,7 @@ class LayeredMaker {
       Varied(2, "normed = batch_norm(x);", "normed = group_norm(x, 4);");
       Line(2, "x = normed;");
     }
-    if (Chance(4)) Line(2, "x = max_pool(x, (3, 3), (1, 1), (1, 1));");
+    if (Chance(4)) Line(2, "x = avg_pool(x, (3, 3), (1, 1), (1, 1));");
     Auxiliary(2, "x");
     Line(1, "}");
     Line(1, "let logits = dense(flatten(x), 10);");

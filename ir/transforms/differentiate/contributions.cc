@@ -9,7 +9,7 @@ namespace cleave::ir {
 
 void Contributions::Add(const Op& user, size_t input, OpId gradient) {
   Parts& parts = At(user.inputs[input]);
-  Contribution own{.gradient = gradient, .missing = {}, .pass = LayerNumbersOf(user.name)};
+  Contribution own{.gradient = gradient, .missing = {}, .passes = user.repetition.passes};
   if (builder_.graph().is_manual()) {
     std::vector<RankAxisSet> inputs;
     for (OpId id : user.inputs) inputs.push_back(Variance(id));
@@ -19,7 +19,7 @@ void Contributions::Add(const Op& user, size_t input, OpId gradient) {
     return;
   }
   const auto other = std::find_if(parts.others.begin(), parts.others.end(), [&](const Contribution& before) {
-    return before.missing == own.missing && before.pass != own.pass;
+    return before.missing == own.missing && before.passes != own.passes;
   });
   if (other == parts.others.end()) {
     parts.others.push_back(std::move(own));

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/layer_names/layer_names.h"
 #include "base/strong_id/strong_id.h"
 #include "ir/graph/manual/manual.h"
 #include "ir/graph/ops/builder.h"
@@ -44,11 +43,11 @@ class Contributions {
   bool PassThroughGather(const Op& op);
 
  private:
-  // `missing` are the axes over whose ranks it is still to be summed, `pass` the numbers in the name of its user.
+  // `missing` are the axes over whose ranks it is still to be summed, `passes` those of its user.
   struct Contribution {
     OpId gradient;
     RankAxisSet missing = {};
-    LayerNumbers pass = {};
+    LoopPasses passes = {};
   };
 
   // What is known of a value's gradient: gradients of slices, with zeros around them, and others. No slices are told
