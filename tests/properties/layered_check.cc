@@ -179,8 +179,8 @@ bool IsWithin(const Distance& distance, double losses, double tensors) {
 
 // The model with each layer's input larger by a millionth, as an example of what rounding may become.
 std::string Moved(std::string text) {
-  constexpr absl::string_view kLoop = "    for i in 0..";
-  const size_t body = text.find('\n', text.find(kLoop)) + 1;
+  const std::string loop = "    for i in 0..";
+  const size_t body = text.find('\n', text.find(loop)) + 1;
   return text.insert(body, "        x = x * 1.000001;\n");
 }
 
