@@ -100,7 +100,9 @@ std::string Summary(const CompileOptions& options, const CompiledModel& compiled
   if (compiled.planned.plan.search.algorithm == "exact" && !options.explain.has_value()) {
     absl::StrAppend(&text, "cost ", search::CostLine(compiled.planned.plan), "\n");
   }
-  absl::StrAppend(&text, ProofText(compiled.proof), "; compiled in ", FormatSeconds(taken), "\n");
+  // Without a program whose text unrolls to it there would be no summary (codegen/roll/unroll.h).
+  const absl::string_view unrolled = options.plan_only ? "" : ", and what is written unrolls to it";
+  absl::StrAppend(&text, ProofText(compiled.proof), unrolled, "; compiled in ", FormatSeconds(taken), "\n");
   const auto* simulated = std::get_if<ir::SimulationReport>(&compiled.proof);
   if (simulated == nullptr) return text;
   for (const std::string& axis : simulated->axes_left_out) {
