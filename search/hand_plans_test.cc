@@ -80,7 +80,7 @@ void ExpectNoOtherCutIsFaster(const ir::Graph& graph, const std::string& host, i
           ir::WithStages(own, machines.axis, ir::PipelineSchedule(), ir::StagesOf(graph, {op.id}));
       if (!staged.ok()) continue;
       staged->cluster = cluster.name;
-      const absl::StatusOr<PlannedProgram> program = ProgramOf(graph, *staged);
+      const absl::StatusOr<ir::LoweredProgram> program = ProgramOf(graph, *staged);
       if (!program.ok()) continue;
       ++tried;
       const Seconds step = StepOf(*program, cluster, options.execution);

@@ -17,7 +17,7 @@ namespace cleave::search {
 namespace {
 
 // What decides between two plans: the predicted time of a step, or the memory of a rank.
-double MeasureOf(const PlannedProgram& made, const Cluster& cluster, const SearchOptions& options) {
+double MeasureOf(const ir::LoweredProgram& made, const Cluster& cluster, const SearchOptions& options) {
   if (options.objective == ir::Objective::kMemory) return static_cast<double>(PeakOf(made).value());
   return StepOf(made, cluster, options.execution).value();
 }

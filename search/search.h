@@ -62,7 +62,7 @@ std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& c
 // The plan, and its program where one was made to measure it. The plan inside of the program is without reasons.
 struct Found {
   ir::Plan plan;
-  std::optional<PlannedProgram> program;
+  std::optional<ir::LoweredProgram> program;
 };
 std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
                                       const SearchOptions& options, Diagnostics& diagnostics);

@@ -87,7 +87,7 @@ StagePlans::Planned StagePlans::Search(int64_t micro_batches, std::optional<doub
   }
   const bool is_made =
       found->program.has_value() && plan.ops == found->plan.ops && plan.moves_steps == found->plan.moves_steps;
-  absl::StatusOr<PlannedProgram> other;
+  absl::StatusOr<ir::LoweredProgram> other;
   if (!is_made) other = ProgramOf(task_.graph, plan, machines_.cluster, task_.options.execution);
   if (!is_made && !other.ok()) {
     planned.diagnostics.Add(NoProgram(task_.pins, plan, other.status()));
@@ -98,7 +98,7 @@ StagePlans::Planned StagePlans::Search(int64_t micro_batches, std::optional<doub
   return planned;
 }
 
-CutTask StagePlans::OpsOf(const ir::Plan& plan, const PlannedProgram& whole) const {
+CutTask StagePlans::OpsOf(const ir::Plan& plan, const ir::LoweredProgram& whole) const {
   const ir::Program& program = whole.program;
   const ir::Fusion& fusion = whole.memory.fusion;
   const std::vector<Seconds> times = StageTimes(program, fusion, machines_.cluster);

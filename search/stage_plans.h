@@ -70,7 +70,7 @@ class StagePlans {
 
  private:
   Planned Search(int64_t micro_batches, std::optional<double> memory) const;
-  CutTask OpsOf(const ir::Plan& plan, const PlannedProgram& whole) const;
+  CutTask OpsOf(const ir::Plan& plan, const ir::LoweredProgram& whole) const;
   std::vector<CutPlace> CrossingOf(const ir::Plan& plan) const;
   double SendSeconds(const ir::Plan& plan, ir::OpId id) const;
 

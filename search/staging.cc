@@ -254,9 +254,9 @@ class Staging {
     ir::Plan kept = candidate.found.plan;
     for (ir::OpPlan& op : kept.ops) op.retention = ir::Retention::kKeep;
     kept = WithAsked(std::move(kept), asked);
-    std::optional<PlannedProgram> other;
+    std::optional<ir::LoweredProgram> other;
     if (kept.ops != candidate.found.plan.ops) other = MustMake(graph_, kept, cluster_, options_.execution);
-    const PlannedProgram& whole = other.has_value() ? *other : *candidate.found.program;
+    const ir::LoweredProgram& whole = other.has_value() ? *other : *candidate.found.program;
     std::vector<std::unique_ptr<Recomputation>> choices;
     // What a program takes besides the values that are live; a little more is left at first.
     std::vector<Bytes> besides;
@@ -279,7 +279,7 @@ class Staging {
         if (!choice.has_value()) return std::nullopt;
         Apply(*choice, plan);
       }
-      PlannedProgram program = MustMake(graph_, plan, cluster_, options_.execution);
+      ir::LoweredProgram program = MustMake(graph_, plan, cluster_, options_.execution);
       bool fits = true;
       for (size_t part = 0; part < choices.size(); ++part) {
         const Bytes excess = program.parts[part].memory.use.prediction.peak - limit_->bytes;
@@ -325,7 +325,7 @@ class Staging {
   }
 
   std::optional<PipelinePlan> Made(ir::Plan plan, Diagnostics& diagnostics) const {
-    absl::StatusOr<PlannedProgram> program = ProgramOf(graph_, plan, cluster_, options_.execution);
+    absl::StatusOr<ir::LoweredProgram> program = ProgramOf(graph_, plan, cluster_, options_.execution);
     if (!program.ok()) {
       diagnostics.Add(NoProgram(pins_, plan, program.status()));
       return std::nullopt;

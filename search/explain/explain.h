@@ -28,9 +28,9 @@ namespace cleave::search {
 struct Explained {
   const ir::Graph& graph;
   const ir::Plan& plan;
-  const Cluster& cluster;      // For which it was found.
-  const Execution& execution;  // Of the target.
-  const PlannedProgram& made;  // ProgramOf(graph, plan, cluster, execution)
+  const Cluster& cluster;          // For which it was found.
+  const Execution& execution;      // Of the target.
+  const ir::LoweredProgram& made;  // ProgramOf(graph, plan, cluster, execution)
   Prediction predicted;
   const ir::Pins& pins;  // The plan was found with them.
 };

@@ -40,7 +40,7 @@ struct Planned {
   Execution execution;
   ir::Pins pins;
   ir::Plan plan;
-  PlannedProgram made;
+  ir::LoweredProgram made;
   Prediction predicted;
 };
 

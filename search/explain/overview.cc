@@ -70,7 +70,7 @@ std::string TimeText(const Prediction& predicted) {
 }
 
 // "x.0..95.ffn.up.matmul f32[1024, 49152]": what ops compute and memory holds, equal layers together.
-std::string LargestText(const PlannedProgram& made) {
+std::string LargestText(const ir::LoweredProgram& made) {
   struct Group {
     std::vector<std::string> names;
     ir::TensorType type;
@@ -126,7 +126,7 @@ int64_t OpsComputedAgain(const ir::Program& program) {
   return again;
 }
 
-std::string PlanOverview(const PlannedProgram& made, const Prediction& predicted) {
+std::string PlanOverview(const ir::LoweredProgram& made, const Prediction& predicted) {
   const ir::Program& program = made.program;
   const std::string savings = SavingsText(program);
   return absl::StrCat(Wrapped("  mesh      ", MeshText(ir::RankMesh(program)), 12),

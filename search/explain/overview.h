@@ -17,7 +17,7 @@ int64_t OpsComputedAgain(const ir::Program& program);
 
 // The mesh with its links, bytes sent and memory per rank, predicted time, the largest tensors that a rank computes and
 // stores. Lines of at most 100 columns, indented by two.
-std::string PlanOverview(const PlannedProgram& made, const Prediction& predicted);
+std::string PlanOverview(const ir::LoweredProgram& made, const Prediction& predicted);
 
 // "  stages    4, idle for 12.5% of the passes; the slowest takes 1.2 ms forward and 2.4 ms backward for a
 // micro-batch".

@@ -198,16 +198,16 @@ Estimator::Few Estimator::FewOf(const LeftOut& layers, const ir::Plan& plan) {
   return {.model = &few, .plan = std::move(own)};
 }
 
-absl::StatusOr<PlannedProgram> Estimator::ProgramOf(const Few& few) const {
+absl::StatusOr<ir::LoweredProgram> Estimator::ProgramOf(const Few& few) const {
   return search::ProgramOf(few.model->graph, few.plan, cluster_, execution_);
 }
 
-Estimator::Taken Estimator::TakenBy(const PlannedProgram& program) const {
+Estimator::Taken Estimator::TakenBy(const ir::LoweredProgram& program) const {
   return {.peak = PeakOf(program), .step = StepOf(program, cluster_, execution_)};
 }
 
 std::optional<Estimator::Taken> Estimator::TakenBy(const Few& few) const {
-  const absl::StatusOr<PlannedProgram> made = ProgramOf(few);
+  const absl::StatusOr<ir::LoweredProgram> made = ProgramOf(few);
   return made.ok() ? std::optional(TakenBy(*made)) : std::nullopt;
 }
 

@@ -101,9 +101,9 @@ class Estimator {
   Few FewOf(const LeftOut& layers, const ir::Plan& plan);
   Few FewWith(const LeftOut& layers, const ir::Plan& plan, const RecomputeChoice& choice, bool has_again,
               bool has_kept);
-  absl::StatusOr<PlannedProgram> ProgramOf(const Few& few) const;
+  absl::StatusOr<ir::LoweredProgram> ProgramOf(const Few& few) const;
   std::optional<Taken> TakenBy(const Few& few) const;
-  Taken TakenBy(const PlannedProgram& program) const;
+  Taken TakenBy(const ir::LoweredProgram& program) const;
   const Shortened& GraphWithout(const LeftOut& layers);
 
   const SearchedGraph& model_;

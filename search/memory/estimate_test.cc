@@ -34,7 +34,7 @@ TEST(EstimatorTest, IsNearToWhatTheProgramOfAllLayersTakes) {
       Estimator estimator(model, cluster, execution);
       const Estimate* const estimate = estimator.Of(plan);
       ASSERT_NE(estimate, nullptr);
-      const PlannedProgram all = *ProgramOf(graph, plan, cluster, execution);
+      const ir::LoweredProgram all = *ProgramOf(graph, plan, cluster, execution);
       const auto peak = static_cast<double>(all.memory.use.prediction.peak.value());
       EXPECT_NEAR(static_cast<double>(estimate->peak.value()), peak, 0.02 * peak);
       const double step = Predict(all.program, all.memory.fusion, cluster, overlaps).step.value();
@@ -55,7 +55,7 @@ TEST(EstimatorTest, TellsHowLongAStepTakesWithinALimit) {
   for (const int zero : {0, 3}) {
     ir::Plan plan = DataParallelPlan(graph, cluster, zero, 1);
     plan.moves_steps = true;
-    const PlannedProgram all = *ProgramOf(graph, plan);
+    const ir::LoweredProgram all = *ProgramOf(graph, plan);
     const Bytes peak = all.memory.use.prediction.peak;
     Recomputation recomputation(all.distributed, all.program, all.memory, cluster, {}, {});
     const Bytes besides = peak - recomputation.PeakAsAsked();
@@ -76,7 +76,7 @@ TEST(EstimatorTest, TellsHowLongAStepTakesWithinALimit) {
       const double expected = (StepOf(all, cluster, execution) + choice->seconds).value();
       EXPECT_NEAR(taken->step.value(), expected, 0.05 * expected);
       // The program of all layers that make the same again.
-      const PlannedProgram thrifty = *ProgramOf(graph, estimator.WholeWith(plan, *own));
+      const ir::LoweredProgram thrifty = *ProgramOf(graph, estimator.WholeWith(plan, *own));
       const auto measured_peak = static_cast<double>(thrifty.memory.use.prediction.peak.value());
       EXPECT_LE(measured_peak, 1.03 * static_cast<double>(limit.value()));
       EXPECT_NEAR(static_cast<double>(taken->peak.value()), measured_peak, 0.05 * measured_peak);

@@ -250,7 +250,7 @@ class Fitter {
   std::optional<Bytes> LeastInOrder(const ir::Plan& plan) {
     const Estimate* const estimate = saver_.EstimateOf(plan);
     if (estimate != nullptr) return task_.savings.recomputes ? estimate->least : estimate->peak;
-    const absl::StatusOr<PlannedProgram> made = WholeProgramOf(AskedAndMoved(plan));
+    const absl::StatusOr<ir::LoweredProgram> made = WholeProgramOf(AskedAndMoved(plan));
     return made.ok() ? std::optional(PeakOf(*made)) : std::nullopt;
   }
 
@@ -283,7 +283,7 @@ class Fitter {
     return estimate != nullptr || WholeProgramOf(WithAsked(plan, task_.savings.asked)).ok();
   }
 
-  absl::StatusOr<PlannedProgram> WholeProgramOf(const ir::Plan& plan) const {
+  absl::StatusOr<ir::LoweredProgram> WholeProgramOf(const ir::Plan& plan) const {
     return ProgramOf(task_.model.whole(), task_.model.Lengthened(plan), task_.cluster, task_.execution);
   }
 
@@ -316,19 +316,19 @@ ir::Plan WithAsked(ir::Plan plan, const std::map<ir::OpId, ir::Retention>& asked
   return plan;
 }
 
-std::optional<std::pair<ir::Plan, PlannedProgram>> Smallest(const ir::Graph& training_graph, const Cluster& cluster,
-                                                            const Execution& execution, const Savings& savings,
-                                                            const SearchTuning& tuning, const ir::Plan& plan) {
+std::optional<std::pair<ir::Plan, ir::LoweredProgram>> Smallest(const ir::Graph& training_graph, const Cluster& cluster,
+                                                                const Execution& execution, const Savings& savings,
+                                                                const SearchTuning& tuning, const ir::Plan& plan) {
   ir::Plan moved = plan;
   moved.moves_steps = true;
-  absl::StatusOr<PlannedProgram> kept = Keep(training_graph, moved, savings, cluster, execution);
+  absl::StatusOr<ir::LoweredProgram> kept = Keep(training_graph, moved, savings, cluster, execution);
   if (!kept.ok()) return std::nullopt;
   ir::Plan asked = WithAsked(std::move(moved), savings.asked);
   ir::Plan thrifty = asked;
   Apply(RecomputationOf(*kept, cluster, savings, tuning)->Smallest(), thrifty);
-  PlannedProgram program = MustMake(training_graph, thrifty, cluster, execution);
+  ir::LoweredProgram program = MustMake(training_graph, thrifty, cluster, execution);
   // Gaps in the arena may take more than recomputation saves.
-  PlannedProgram as_asked =
+  ir::LoweredProgram as_asked =
       savings.asked.empty() ? *std::move(kept) : MustMake(training_graph, asked, cluster, execution);
   if (PeakOf(as_asked) <= PeakOf(program)) return std::pair(std::move(asked), std::move(as_asked));
   return std::pair(std::move(thrifty), std::move(program));
@@ -351,7 +351,7 @@ std::optional<Fit> FitMemory(const FitTask& task, Diagnostics& diagnostics) {
   SmallestPlan smallest = fitter.TakeSmallest();
   if (!task.is_small() && smallest.peak() <= task.limit.bytes) {
     // By the estimates it does not fit.
-    PlannedProgram program = MustMake(task.model.whole(), smallest.plan, task.cluster, task.execution);
+    ir::LoweredProgram program = MustMake(task.model.whole(), smallest.plan, task.cluster, task.execution);
     return Fit{.plan = std::move(smallest.plan),
                .program = std::move(program),
                .weight = smallest.weight,

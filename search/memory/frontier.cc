@@ -31,7 +31,7 @@ bool RetainsAs(const ir::Plan& a, const ir::Plan& b) {
 }
 
 FrontierPoint PointOf(const FrontierTask& task, const Recomputation& recomputation, const ir::Plan& plan) {
-  const PlannedProgram made = MustMake(task.graph, plan, task.cluster, task.execution);
+  const ir::LoweredProgram made = MustMake(task.graph, plan, task.cluster, task.execution);
   return {.peak = PeakOf(made),
           .step = StepOf(made, task.cluster, task.execution),
           .again = recomputation.WhatIsMadeAgain(plan),
@@ -42,7 +42,7 @@ FrontierPoint PointOf(const FrontierTask& task, const Recomputation& recomputati
 
 Frontier FrontierOf(const FrontierTask& task) {
   const ir::Plan kept = KeepingAll(task.graph, task.plan);
-  const PlannedProgram made = MustMake(task.graph, kept, task.cluster, task.execution);
+  const ir::LoweredProgram made = MustMake(task.graph, kept, task.cluster, task.execution);
   Recomputation recomputation(made.distributed, made.program, made.memory, task.cluster, task.asked, task.tuning);
   const ir::Plan as_asked = WithAsked(kept, task.asked);
   std::vector<ir::Plan> plans = {as_asked};

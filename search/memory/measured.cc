@@ -9,42 +9,42 @@
 
 namespace cleave::search {
 
-PlannedProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const Cluster& cluster,
-                        const Execution& execution) {
-  absl::StatusOr<PlannedProgram> made = ProgramOf(graph, plan, cluster, execution);
+ir::LoweredProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const Cluster& cluster,
+                            const Execution& execution) {
+  absl::StatusOr<ir::LoweredProgram> made = ProgramOf(graph, plan, cluster, execution);
   CLEAVE_CHECK(made.ok()) << made.status();
   return *std::move(made);
 }
 
-absl::StatusOr<PlannedProgram> Keep(const ir::Graph& graph, ir::Plan plan, const Savings& savings,
-                                    const Cluster& cluster, const Execution& execution) {
+absl::StatusOr<ir::LoweredProgram> Keep(const ir::Graph& graph, ir::Plan plan, const Savings& savings,
+                                        const Cluster& cluster, const Execution& execution) {
   for (const auto& [op, retention] : savings.asked) {
     if (retention == ir::Retention::kOffload) plan.ops[op].retention = retention;
   }
   return ProgramOf(graph, plan, cluster, execution);
 }
 
-PlannedProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& savings, const Cluster& cluster,
-                        const Execution& execution) {
-  absl::StatusOr<PlannedProgram> made = Keep(graph, std::move(plan), savings, cluster, execution);
+ir::LoweredProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& savings, const Cluster& cluster,
+                            const Execution& execution) {
+  absl::StatusOr<ir::LoweredProgram> made = Keep(graph, std::move(plan), savings, cluster, execution);
   CLEAVE_CHECK(made.ok()) << made.status();
   return *std::move(made);
 }
 
-std::unique_ptr<Recomputation> RecomputationOf(const PlannedProgram& program, const Cluster& cluster,
+std::unique_ptr<Recomputation> RecomputationOf(const ir::LoweredProgram& program, const Cluster& cluster,
                                                const Savings& savings, const SearchTuning& tuning,
                                                const OpTimes& times) {
   return std::make_unique<Recomputation>(program.distributed, program.program, program.memory, cluster, savings.asked,
                                          tuning, times);
 }
 
-void MoveStepsToFit(Bytes limit, ir::Plan& plan, PlannedProgram& program) {
+void MoveStepsToFit(Bytes limit, ir::Plan& plan, ir::LoweredProgram& program) {
   if (plan.moves_steps || PeakOf(program) <= limit) return;
   plan.moves_steps = true;
   ir::OrderForMemory(program.distributed.graph, program.program, program.memory);
 }
 
-Bytes PeakOf(const PlannedProgram& program) { return program.memory.use.prediction.peak; }
+Bytes PeakOf(const ir::LoweredProgram& program) { return program.memory.use.prediction.peak; }
 
 int64_t SamplesOfRank(const ir::Graph& graph, const ir::Plan& plan) {
   int64_t samples = 1;

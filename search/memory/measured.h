@@ -17,24 +17,24 @@
 namespace cleave::search {
 
 // REQUIRES: the plan has a program.
-PlannedProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const Cluster& cluster,
-                        const Execution& execution);
+ir::LoweredProgram MustMake(const ir::Graph& graph, const ir::Plan& plan, const Cluster& cluster,
+                            const Execution& execution);
 // The program that keeps everything, on the device or, where the user asks for it, on the host.
-absl::StatusOr<PlannedProgram> Keep(const ir::Graph& graph, ir::Plan plan, const Savings& savings,
-                                    const Cluster& cluster, const Execution& execution);
+absl::StatusOr<ir::LoweredProgram> Keep(const ir::Graph& graph, ir::Plan plan, const Savings& savings,
+                                        const Cluster& cluster, const Execution& execution);
 // REQUIRES: the plan has a program.
-PlannedProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& savings, const Cluster& cluster,
-                        const Execution& execution);
+ir::LoweredProgram MustKeep(const ir::Graph& graph, ir::Plan plan, const Savings& savings, const Cluster& cluster,
+                            const Execution& execution);
 // `program`: of Keep.
-std::unique_ptr<Recomputation> RecomputationOf(const PlannedProgram& program, const Cluster& cluster,
+std::unique_ptr<Recomputation> RecomputationOf(const ir::LoweredProgram& program, const Cluster& cluster,
                                                const Savings& savings, const SearchTuning& tuning,
                                                const OpTimes& times = {});
 
 // Where the program does not fit, and its steps are in the order of the graph, moves them to where they take less
 // memory, and says so in its plan.
-void MoveStepsToFit(Bytes limit, ir::Plan& plan, PlannedProgram& program);
+void MoveStepsToFit(Bytes limit, ir::Plan& plan, ir::LoweredProgram& program);
 
-Bytes PeakOf(const PlannedProgram& program);
+Bytes PeakOf(const ir::LoweredProgram& program);
 // The most samples that a rank reads in a step.
 int64_t SamplesOfRank(const ir::Graph& graph, const ir::Plan& plan);
 

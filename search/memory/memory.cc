@@ -7,18 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
-#include "base/parallel/parallel.h"
-#include "base/status/status_macros.h"
 #include "ir/graph/ops/rule_table.h"
 #include "ir/graph/row_updates/row_updates.h"
-#include "ir/program/order/order.h"
-#include "ir/program/order/overlap.h"
-#include "ir/program/partition/part_program.h"
-#include "ir/program/partition/partition.h"
 #include "ir/sharding/layout/layout.h"
 #include "search/cost/pipeline.h"
 #include "search/cost/predict.h"
-#include "search/memory/offload.h"
 
 namespace cleave::search {
 namespace {
@@ -48,53 +41,32 @@ ir::OpId OwnerOf(const ir::Graph& graph, ir::OpId op) {
   return op;
 }
 
-// The programs of all stages of a pipeline.
-PlannedProgram StagedProgram(ir::Distributed distributed, ir::Program program, const Execution& execution) {
-  PlannedProgram made{.distributed = std::move(distributed), .program = std::move(program), .memory = {}};
-  std::vector<ir::Program> parts = ir::ProgramsOfParts(made.program);
-  made.parts = MapInParallel(parts.size(), [&](size_t part) {
-    ir::MemoryPlan memory = ir::PlanMemory(made.distributed.graph, parts[part], execution.fuse, execution.checkpoint);
-    return ir::PartProgram{.program = std::move(parts[part]), .memory = std::move(memory)};
-  });
-  const auto needs_less = [](const ir::PartProgram& a, const ir::PartProgram& b) {
-    return a.memory.use.prediction.peak < b.memory.use.prediction.peak;
-  };
-  made.memory = std::max_element(made.parts.begin(), made.parts.end(), needs_less)->memory;
-  return made;
-}
-
 }  // namespace
 
-absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan, const Cluster& cluster,
-                                         const Execution& execution) {
-  CLEAVE_ASSIGN_OR_RETURN(ir::Distributed distributed, ir::Distribute(training_graph, plan));
-  CLEAVE_RETURN_IF_ERROR(DropIdleOffloads(execution.fuse, distributed));
-  CLEAVE_ASSIGN_OR_RETURN(ir::Program program, ir::Partition(distributed.graph, distributed.plan));
+absl::StatusOr<ir::LoweredProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
+                                             const Cluster& cluster, const Execution& execution) {
+  ir::LowerOptions options = {.fuse = execution.fuse, .checkpoint = execution.checkpoint};
   if (execution.overlaps) {
-    const ir::Fusion fusion = ir::Fuse(program, execution.fuse);
-    const std::vector<Seconds> seconds = StageTimes(program, fusion, cluster);
-    program = ir::OrderForOverlap(std::move(program), fusion, seconds);
+    options.stage_times = [&](const ir::Program& program, const ir::Fusion& fusion) {
+      return StageTimes(program, fusion, cluster);
+    };
   }
-  if (program.pipeline.has_value()) return StagedProgram(std::move(distributed), std::move(program), execution);
-  ir::MemoryPlan memory = ir::PlanMemory(distributed.graph, program, execution.fuse, execution.checkpoint);
-  if (plan.moves_steps) ir::OrderForMemory(distributed.graph, program, memory);
-  return PlannedProgram{
-      .distributed = std::move(distributed), .program = std::move(program), .memory = std::move(memory)};
+  return ir::Lower(training_graph, plan, options);
 }
 
-absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
-                                         const Execution& execution) {
+absl::StatusOr<ir::LoweredProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
+                                             const Execution& execution) {
   CLEAVE_CHECK(!execution.overlaps);
   return ProgramOf(training_graph, plan, Cluster(), execution);
 }
 
-Seconds StepOf(const PlannedProgram& made, const Cluster& cluster, const Execution& execution) {
+Seconds StepOf(const ir::LoweredProgram& made, const Cluster& cluster, const Execution& execution) {
   if (!made.parts.empty()) return PredictPipeline(made.parts, cluster, execution.overlaps).whole.step;
   return Predict(made.program, made.memory.fusion, cluster, execution.overlaps).step;
 }
 
 ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& plan, const Execution& execution) {
-  absl::StatusOr<PlannedProgram> made = ProgramOf(training_graph, plan, execution);
+  absl::StatusOr<ir::LoweredProgram> made = ProgramOf(training_graph, plan, execution);
   CLEAVE_CHECK(made.ok()) << made.status();
   return std::move(made->memory.use);
 }

@@ -22,6 +22,7 @@
 #include "base/units/units.h"
 #include "ir/graph/graph.h"
 #include "ir/program/fuse/fuse.h"
+#include "ir/program/lower/lower.h"
 #include "ir/program/memory/memory.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/program/program.h"
@@ -39,24 +40,15 @@
 
 namespace cleave::search {
 
-// The program of a plan, the graph that it was made from, and how it lies in memory.
-struct PlannedProgram {
-  ir::Distributed distributed;
-  ir::Program program;
-  ir::MemoryPlan memory;                    // Of a pipeline that of the ranks that need most.
-  std::vector<ir::PartProgram> parts = {};  // Of a pipeline.
-};
-
-// Distribute, Partition, OrderForOverlap where the target overlaps, PlanMemory, and OrderForMemory where the plan says
-// so. What a plan offloads without saving memory is kept. An Internal error where one of them finds one. REQUIRES:
-// VerifyGraph and VerifyPlan find no error.
-absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan, const Cluster& cluster,
-                                         const Execution& execution);
+// The program of a plan (ir/program/lower). What overlaps on the target is ordered by the times that stages take on the
+// cluster. REQUIRES: as Lower.
+absl::StatusOr<ir::LoweredProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
+                                             const Cluster& cluster, const Execution& execution);
 // On any cluster. REQUIRES: the target overlaps nothing.
-absl::StatusOr<PlannedProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
-                                         const Execution& execution = {});
+absl::StatusOr<ir::LoweredProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
+                                             const Execution& execution = {});
 // The predicted time of a step.
-Seconds StepOf(const PlannedProgram& made, const Cluster& cluster, const Execution& execution);
+Seconds StepOf(const ir::LoweredProgram& made, const Cluster& cluster, const Execution& execution);
 
 // The memory that the program of `plan` needs (ir/program/memory). It is exact: the generated program allocates the
 // same. REQUIRES: as ProgramOf on any cluster.
@@ -100,9 +92,9 @@ std::map<ir::OpId, ir::Retention> AskedFor(const ir::Pins& pins);
 ir::Plan WithAsked(ir::Plan plan, const std::map<ir::OpId, ir::Retention>& asked);
 // The plan with which the step takes least memory through recomputation and the order of its steps, and its program;
 // nullopt where `plan`, which keeps everything, has no program.
-std::optional<std::pair<ir::Plan, PlannedProgram>> Smallest(const ir::Graph& training_graph, const Cluster& cluster,
-                                                            const Execution& execution, const Savings& savings,
-                                                            const SearchTuning& tuning, const ir::Plan& plan);
+std::optional<std::pair<ir::Plan, ir::LoweredProgram>> Smallest(const ir::Graph& training_graph, const Cluster& cluster,
+                                                                const Execution& execution, const Savings& savings,
+                                                                const SearchTuning& tuning, const ir::Plan& plan);
 
 // A plan under the weight of a held byte, in units of the search's price, and a ZeRO level; nullopt after errors, which
 // it reports itself. Its search.cost is the price without the weight. More weight need not give less memory, but
@@ -130,7 +122,7 @@ using ImprovePlan = std::function<void(double memory_weight, int zero, const Try
 // micro-batches and recomputation.
 struct Fit {
   ir::Plan plan;
-  PlannedProgram program;
+  ir::LoweredProgram program;
   double weight = 0;
   int zero = 0;
   std::optional<int64_t> improved = {};  // That it is one of the changed plans: the number of the call of `reach`.

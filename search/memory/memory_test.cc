@@ -188,7 +188,7 @@ TEST(FitMemoryTest, GivesTheProgramOfItsPlan) {
     Diagnostics diagnostics;
     const std::optional<Fit> fit = Fitted(graph, plans, limit, std::nullopt, diagnostics);
     ASSERT_TRUE(fit.has_value());
-    const absl::StatusOr<PlannedProgram> made = ProgramOf(graph, fit->plan);
+    const absl::StatusOr<ir::LoweredProgram> made = ProgramOf(graph, fit->plan);
     ASSERT_TRUE(made.ok());
     EXPECT_EQ(fit->program.program, made->program);
     EXPECT_EQ(fit->program.memory.use.prediction, made->memory.use.prediction);
@@ -203,7 +203,7 @@ TEST(FitMemoryTest, RecomputesAsMuchAsTheLimitDemands) {
     const Cluster cluster = CpuCluster(devices);
     const Savings savings = {.recomputes = true};
     const ir::Plan free = *plans.Search()(0, 0);
-    const PlannedProgram kept = *ProgramOf(graph, free);
+    const ir::LoweredProgram kept = *ProgramOf(graph, free);
     const auto [plan, smallest] = Smallest(graph, cluster, {}, savings, {}, free).value();
     const Bytes peak = kept.memory.use.prediction.peak;
     const Bytes least = smallest.memory.use.prediction.peak;

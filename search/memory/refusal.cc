@@ -69,7 +69,7 @@ std::optional<SmallestPlan> WithAllSavings(const FitTask& task, Estimator& estim
   }
   searched.plan =
       thrifty.has_value() ? estimator.WholeWith(moved, thrifty->again) : task.model.Lengthened(std::move(moved));
-  absl::StatusOr<PlannedProgram> made = ProgramOf(graph, searched.plan, task.cluster, task.execution);
+  absl::StatusOr<ir::LoweredProgram> made = ProgramOf(graph, searched.plan, task.cluster, task.execution);
   if (!made.ok()) return std::nullopt;
   searched.use = std::move(made->memory.use);
   return searched;
@@ -107,7 +107,7 @@ Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest, Estima
   for (std::string& note : ShardingNotes(task, smallest, estimator)) error.notes.push_back(std::move(note));
   const auto parts = task.savings.micro_batches ? std::nullopt : InMostMicroBatches(task.model.whole(), smallest.plan);
   if (parts.has_value()) {
-    const absl::StatusOr<PlannedProgram> made = ProgramOf(task.model.whole(), *parts, task.cluster, task.execution);
+    const absl::StatusOr<ir::LoweredProgram> made = ProgramOf(task.model.whole(), *parts, task.cluster, task.execution);
     if (made.ok() && PeakOf(*made) < smallest.peak()) {
       error.notes.push_back(
           absl::StrCat("`micro_batches = ", parts->micro_batches, "` would need ", FormatBytes(PeakOf(*made))));

@@ -201,7 +201,7 @@ bool Saver::OfferWithin(const Deferred& own) {
     if (!best_.MayBe(own.plan, found->taken.step * kSurely)) return true;
     ir::Plan whole = estimator_.WholeWith(own.plan, found->again);
     whole.moves_steps = true;
-    PlannedProgram program = MustMake(task_.model.whole(), whole, task_.cluster, task_.execution);
+    ir::LoweredProgram program = MustMake(task_.model.whole(), whole, task_.cluster, task_.execution);
     const Offered offered = Offer(std::move(whole), std::move(program), own.origin);
     if (offered.seconds.has_value()) return true;
     more = offered.peak - found->taken.peak;
@@ -247,7 +247,7 @@ std::optional<Bytes> Saver::MakeProgram(const ir::Plan& searched, const PlanOrig
   ir::Plan asked = WithAsked(plan, task_.savings.asked);
   // The bounds for programs of small models are of steps in the order of the graph.
   asked.moves_steps = !is_first && !is_small_;
-  absl::StatusOr<PlannedProgram> made = ProgramOf(task_.model.whole(), asked, task_.cluster, task_.execution);
+  absl::StatusOr<ir::LoweredProgram> made = ProgramOf(task_.model.whole(), asked, task_.cluster, task_.execution);
   CLEAVE_CHECK(made.ok() || !is_first) << made.status();
   if (!made.ok()) return std::nullopt;
   ++programs_;
@@ -281,16 +281,16 @@ std::optional<Bytes> Saver::MakeProgram(const ir::Plan& searched, const PlanOrig
 }
 
 // The program that keeps everything: `program`, which has what the user asks for, or where that is something, `other`.
-const PlannedProgram& Saver::KeptOf(const ir::Plan& plan, const PlannedProgram& program,
-                                    std::optional<PlannedProgram>& other) const {
+const ir::LoweredProgram& Saver::KeptOf(const ir::Plan& plan, const ir::LoweredProgram& program,
+                                        std::optional<ir::LoweredProgram>& other) const {
   if (task_.savings.asked.empty()) return program;
   return other.emplace(MustKeep(task_.model.whole(), plan, task_.savings, task_.cluster, task_.execution));
 }
 
 // `program` is that of the plan with what the user asks for.
-Candidate Saver::CandidateOf(const ir::Plan& plan, const PlannedProgram& program, const PlanOrigin& origin) const {
-  std::optional<PlannedProgram> other;
-  const PlannedProgram& kept = KeptOf(plan, program, other);
+Candidate Saver::CandidateOf(const ir::Plan& plan, const ir::LoweredProgram& program, const PlanOrigin& origin) const {
+  std::optional<ir::LoweredProgram> other;
+  const ir::LoweredProgram& kept = KeptOf(plan, program, other);
   Candidate candidate{.plan = plan,
                       .origin = origin,
                       .seconds = SecondsOf(kept),
@@ -302,10 +302,11 @@ Candidate Saver::CandidateOf(const ir::Plan& plan, const PlannedProgram& program
 
 // Offers the least recomputation with which the plan fits, and returns what it needs at least with any. `program` is
 // that of the plan with what the user asks for and moved steps, and takes `seconds`.
-Bytes Saver::Recompute(const ir::Plan& plan, const PlannedProgram& program, Seconds seconds, const PlanOrigin& origin) {
+Bytes Saver::Recompute(const ir::Plan& plan, const ir::LoweredProgram& program, Seconds seconds,
+                       const PlanOrigin& origin) {
   ir::Plan moved = plan;
   moved.moves_steps = true;
-  std::optional<PlannedProgram> other;
+  std::optional<ir::LoweredProgram> other;
   const std::unique_ptr<Recomputation> recomputation =
       RecomputationOf(KeptOf(moved, program, other), task_.cluster, task_.savings, task_.tuning);
   const Bytes least = recomputation->LeastPeak();
@@ -345,13 +346,13 @@ Bytes Saver::Recompute(const ir::Plan& plan, const PlannedProgram& program, Seco
 Saver::Offered Saver::OfferChoice(const RecomputeChoice& choice, const ir::Plan& plan, const PlanOrigin& origin) {
   ir::Plan thrifty = WithAsked(plan, task_.savings.asked);
   Apply(choice, thrifty);
-  PlannedProgram program = MustMake(task_.model.whole(), thrifty, task_.cluster, task_.execution);
+  ir::LoweredProgram program = MustMake(task_.model.whole(), thrifty, task_.cluster, task_.execution);
   ++programs_;
   MoveStepsToFit(task_.limit.bytes, thrifty, program);
   return Offer(std::move(thrifty), std::move(program), origin);
 }
 
-Saver::Offered Saver::Offer(ir::Plan plan, PlannedProgram program, const PlanOrigin& origin,
+Saver::Offered Saver::Offer(ir::Plan plan, ir::LoweredProgram program, const PlanOrigin& origin,
                             std::optional<Seconds> seconds) {
   const Bytes peak = PeakOf(program);
   Offered offered{.peak = peak};

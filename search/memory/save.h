@@ -108,20 +108,20 @@ class Saver {
   std::optional<Estimator::Thrifty> FastestWithin(const Deferred& own, Bytes limit);
   std::optional<Bytes> MakeProgram(const ir::Plan& searched, const PlanOrigin& origin, bool is_first,
                                    Examined& examined);
-  const PlannedProgram& KeptOf(const ir::Plan& plan, const PlannedProgram& program,
-                               std::optional<PlannedProgram>& other) const;
-  Candidate CandidateOf(const ir::Plan& plan, const PlannedProgram& program, const PlanOrigin& origin) const;
-  Bytes Recompute(const ir::Plan& plan, const PlannedProgram& program, Seconds seconds, const PlanOrigin& origin);
+  const ir::LoweredProgram& KeptOf(const ir::Plan& plan, const ir::LoweredProgram& program,
+                                   std::optional<ir::LoweredProgram>& other) const;
+  Candidate CandidateOf(const ir::Plan& plan, const ir::LoweredProgram& program, const PlanOrigin& origin) const;
+  Bytes Recompute(const ir::Plan& plan, const ir::LoweredProgram& program, Seconds seconds, const PlanOrigin& origin);
   bool OfferWithin(const Deferred& own);
   // `seconds`: what a step of the program takes, where that is known.
-  Offered Offer(ir::Plan plan, PlannedProgram program, const PlanOrigin& origin,
+  Offered Offer(ir::Plan plan, ir::LoweredProgram program, const PlanOrigin& origin,
                 std::optional<Seconds> seconds = std::nullopt);
   // A little less than the limit is asked for, so that few attempts are needed.
   Bytes Reserve() const { return Bytes(task_.limit.bytes.value() / 256); }
   // What certainly does not fit.
   Bytes Surely() const { return task_.limit.bytes + Bytes(task_.limit.bytes.value() / 16); }
   int64_t LeastFactor(Bytes throughout, Bytes least) const;
-  Seconds SecondsOf(const PlannedProgram& program) const { return StepOf(program, task_.cluster, task_.execution); }
+  Seconds SecondsOf(const ir::LoweredProgram& program) const { return StepOf(program, task_.cluster, task_.execution); }
 
   const FitTask& task_;
   Estimator& estimator_;

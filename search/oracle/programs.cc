@@ -178,7 +178,7 @@ void AllPrograms::AddAllOf(ir::Plan plan) {
   for (const int64_t count : task_.micro_batches) {
     plan.micro_batches = count;
     if (count > 1 && ir::FindRefusal(task_.graph, plan).has_value()) continue;
-    const absl::StatusOr<PlannedProgram> made = ProgramOf(task_.graph, plan, task_.cluster, task_.execution);
+    const absl::StatusOr<ir::LoweredProgram> made = ProgramOf(task_.graph, plan, task_.cluster, task_.execution);
     if (!made.ok()) continue;
     const Liveness step(made->distributed, made->program, made->memory, task_.cluster, {});
     const Seconds seconds = StepOf(*made, task_.cluster, task_.execution);
@@ -205,7 +205,7 @@ std::optional<AllPrograms::Point> AllPrograms::FastestWithin(Bytes limit, Second
 }
 
 std::optional<AllPrograms::Point> AllPrograms::FastestOf(const Kept& kept, Bytes limit, Seconds known) const {
-  const absl::StatusOr<PlannedProgram> made = ProgramOf(task_.graph, kept.plan, task_.cluster, task_.execution);
+  const absl::StatusOr<ir::LoweredProgram> made = ProgramOf(task_.graph, kept.plan, task_.cluster, task_.execution);
   const Liveness step(made->distributed, made->program, made->memory, task_.cluster, {});
   const Bytes workspace = kept.peak - made->memory.storage.buffers.total;
   std::optional<Point> best;
@@ -213,7 +213,7 @@ std::optional<AllPrograms::Point> AllPrograms::FastestOf(const Kept& kept, Bytes
   for (const Set& set : SetsWithin(step, most_live).Take()) {
     if (kept.step + set.seconds >= known) break;
     ir::Plan plan = WithSet(kept.plan, step, set.units);
-    absl::StatusOr<PlannedProgram> own = ProgramOf(task_.graph, plan, task_.cluster, task_.execution);
+    absl::StatusOr<ir::LoweredProgram> own = ProgramOf(task_.graph, plan, task_.cluster, task_.execution);
     if (!own.ok()) continue;
     const Seconds seconds = StepOf(*own, task_.cluster, task_.execution);
     CLEAVE_CHECK(seconds.value() >= (kept.step + set.seconds).value() * (1 - 1e-9)) << ProgramText(task_.graph, plan);

@@ -61,7 +61,7 @@ void ExpectNearBest(const ir::Graph& graph, const ir::FuseOptions& fuse) {
   const Cluster cluster = CpuCluster(1);
   const std::optional<ir::Plan> plan = Search(graph, cluster, {}, {.dataset = {}}, diagnostics);
   ASSERT_TRUE(plan.has_value());
-  const PlannedProgram made = *ProgramOf(graph, *plan, {.fuse = fuse});
+  const ir::LoweredProgram made = *ProgramOf(graph, *plan, {.fuse = fuse});
   const Liveness step(made.distributed, made.program, made.memory, cluster, {});
   Chooser chooser(step, SearchTuning().recompute_work);
   const Bytes most = step.Of(chooser.AsAsked(), Bytes(0)).peak;
@@ -90,7 +90,7 @@ TEST(LivenessTest, UnitsHaveOpsThatCanBeMadeAgain) {
   Diagnostics diagnostics;
   const std::optional<ir::Plan> plan = Search(graph, CpuCluster(1), {}, {.dataset = {}}, diagnostics);
   ASSERT_TRUE(plan.has_value());
-  const PlannedProgram made = *ProgramOf(graph, *plan);
+  const ir::LoweredProgram made = *ProgramOf(graph, *plan);
   const Liveness step(made.distributed, made.program, made.memory, CpuCluster(1), {});
   EXPECT_FALSE(step.units().empty());
   for (const Unit& unit : step.units()) {

@@ -29,14 +29,14 @@ TEST(RecomputationTest, AReshapeIsMadeAgainWithWhatIsGatheredForIt) {
   const ir::Graph graph = testing::TwinBranches();
   const Cluster cluster = CpuCluster(2);
   const ir::Plan plan = WithGather(graph, cluster);
-  const PlannedProgram kept = *ProgramOf(graph, plan);
+  const ir::LoweredProgram kept = *ProgramOf(graph, plan);
   Recomputation recomputation(kept.distributed, kept.program, kept.memory, cluster, {}, {});
   int measured = 0;
   recomputation.MeasurePrograms(Seconds(1), kept.memory.use.prediction.peak,
                                 [&](const RecomputeChoice& choice) -> std::optional<Seconds> {
                                   ir::Plan again = plan;
                                   Apply(choice, again);
-                                  const PlannedProgram made = *ProgramOf(graph, again);
+                                  const ir::LoweredProgram made = *ProgramOf(graph, again);
                                   const Seconds step = Predict(made.program, cluster).step;
                                   if (choice.ops.count(*graph.Find("left")) > 0) {
                                     ++measured;

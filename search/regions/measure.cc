@@ -31,7 +31,7 @@ std::array<double, 3> InOrder(ir::Objective objective, const Measured& measured)
 
 Measured Measure(const ir::Graph& training_graph, const ir::Plan& plan, const Cluster& cluster,
                  const Execution& execution) {
-  const absl::StatusOr<PlannedProgram> made = ProgramOf(training_graph, plan, cluster, execution);
+  const absl::StatusOr<ir::LoweredProgram> made = ProgramOf(training_graph, plan, cluster, execution);
   CLEAVE_CHECK(made.ok()) << made.status();
   const Prediction predicted = Predict(made->program, made->memory.fusion, cluster, execution.overlaps);
   return {

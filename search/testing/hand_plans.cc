@@ -99,7 +99,7 @@ std::optional<HandPrediction> PredictByHand(const GptShape& shape, const ir::Gra
   }
   Execution order = execution;
   order.overlaps = execution.overlaps && hand.orders_layers;
-  const absl::StatusOr<PlannedProgram> program = ProgramOf(graph, plan, cluster, order);
+  const absl::StatusOr<ir::LoweredProgram> program = ProgramOf(graph, plan, cluster, order);
   CLEAVE_CHECK(program.ok()) << program.status();
   return HandPrediction{.step = StepOf(*program, cluster, execution), .peak = program->memory.use.prediction.peak};
 }

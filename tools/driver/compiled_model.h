@@ -40,8 +40,8 @@ using Proof = std::variant<NotSimulated, ir::SimulationReport, ir::ManualReport>
 struct CompiledModel {
   UnderstoodModel model;
   PlannedModel planned;
-  search::PlannedProgram split;  // Of the plan, checked statically.
-  search::Execution execution;   // Of the target.
+  ir::LoweredProgram split;     // Of the plan, checked statically.
+  search::Execution execution;  // Of the target.
   search::Prediction predicted;
   std::optional<search::PipelinePrediction> pipeline;  // Where the plan is one.
   Proof proof;

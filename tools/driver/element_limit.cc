@@ -30,7 +30,7 @@ std::optional<Span> LineOf(const ir::Op& op, FileId file, const SourceSet& sourc
   return line.begin < line.end ? std::optional(line) : std::nullopt;
 }
 
-bool CheckElementLimit(const search::PlannedProgram& split, FileId file, const SourceSet& sources,
+bool CheckElementLimit(const ir::LoweredProgram& split, FileId file, const SourceSet& sources,
                        Diagnostics& diagnostics) {
   const ir::Program& program = split.program;
   const std::vector<ir::LargeCount> counts = ir::LargeCounts(program);

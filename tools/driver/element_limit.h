@@ -20,7 +20,7 @@ void AddTooLarge(const ir::LargeDimension& large, const ir::Op& op, FileId file,
 
 // Returns false after E0314, which names the tensor, or the message, with the most elements on a rank. `file` is that
 // of the model.
-bool CheckElementLimit(const search::PlannedProgram& split, FileId file, const SourceSet& sources,
+bool CheckElementLimit(const ir::LoweredProgram& split, FileId file, const SourceSet& sources,
                        Diagnostics& diagnostics);
 
 }  // namespace cleave::tools

@@ -58,7 +58,7 @@ search::Execution ExecutionOn(const std::string& target, const ir::Training& tra
 // A plan, and its program where the search made it.
 struct Planning {
   PlannedModel planned;
-  std::optional<search::PlannedProgram> program;
+  std::optional<ir::LoweredProgram> program;
 };
 
 std::optional<Planning> MakePlan(const CompileOptions& options, const UnderstoodModel& model, Report& report) {
@@ -79,12 +79,12 @@ std::optional<Planning> MakePlan(const CompileOptions& options, const Understood
                   .program = std::move(found->program)};
 }
 
-std::optional<search::PlannedProgram> Split(const UnderstoodModel& model, Planning& planning,
-                                            const search::Execution& execution, Report& report) {
+std::optional<ir::LoweredProgram> Split(const UnderstoodModel& model, Planning& planning,
+                                        const search::Execution& execution, Report& report) {
   if (!planning.program.has_value()) {
     const ir::Plan& plan = planning.planned.plan;
     if (!CheckMicroBatches(model, plan, report.sources, report.diagnostics)) return std::nullopt;
-    absl::StatusOr<search::PlannedProgram> made =
+    absl::StatusOr<ir::LoweredProgram> made =
         search::ProgramOf(model.training_graph, plan, planning.planned.cluster, execution);
     if (!made.ok()) return Bug("partition", made.status().message(), report);
     planning.program = *std::move(made);
@@ -94,7 +94,7 @@ std::optional<search::PlannedProgram> Split(const UnderstoodModel& model, Planni
   return std::move(planning.program);
 }
 
-std::optional<Proof> Prove(const UnderstoodModel& model, const search::PlannedProgram& split, Report& report) {
+std::optional<Proof> Prove(const UnderstoodModel& model, const ir::LoweredProgram& split, Report& report) {
   if (model.training_graph.is_manual()) {
     const absl::StatusOr<ir::ManualReport> proof = ir::CheckManual(model.training_graph, split.program);
     if (!proof.ok()) return Bug("the manual program (simulated proof)", proof.status().message(), report);
@@ -199,7 +199,7 @@ std::optional<CompiledModel> CompileModel(const CompileOptions& options, Underst
     return Bug("search", error, report);
   if (!CheckRankTable(options.rank_table, planned.plan.mesh.rank_count(), report.diagnostics)) return std::nullopt;
   const search::Execution execution = ExecutionOn(options.target, model.module.training);
-  std::optional<search::PlannedProgram> split = Split(model, *planning, execution, report);
+  std::optional<ir::LoweredProgram> split = Split(model, *planning, execution, report);
   if (!split.has_value()) return std::nullopt;
   if (MakesSources(options) && !CheckElementLimit(*split, model.file, report.sources, report.diagnostics))
     return std::nullopt;

@@ -36,14 +36,14 @@ std::map<int, std::vector<int>> Folders(const ir::Program& program) {
 
 }  // namespace
 
-std::string TextOfRank(const search::PlannedProgram& split, int rank) {
+std::string TextOfRank(const ir::LoweredProgram& split, int rank) {
   const ir::Program& program = split.program;
   if (!program.pipeline.has_value()) return ir::ProgramText(program, rank);
   const int64_t part = ir::RankMesh(program).Index(rank, {program.pipeline->axis});
   return ir::ProgramText(split.parts[static_cast<size_t>(part)].program, rank);
 }
 
-std::vector<OutputFile> RankFiles(const std::string& graph, const search::PlannedProgram& split) {
+std::vector<OutputFile> RankFiles(const std::string& graph, const ir::LoweredProgram& split) {
   const ir::Program& program = split.program;
   constexpr size_t kMostFolders = 256;  // A million texts would be gigabytes.
   const std::map<int, std::vector<int>> folders = Folders(program);

@@ -15,10 +15,10 @@ namespace cleave::tools {
 constexpr int kMostOwnFolders = 64;
 
 // rank_N/graph.ir (`graph`, the same for all) and rank_N/program.ir.
-std::vector<OutputFile> RankFiles(const std::string& graph, const search::PlannedProgram& split);
+std::vector<OutputFile> RankFiles(const std::string& graph, const ir::LoweredProgram& split);
 
 // What the rank runs, of a pipeline the steps of its stage.
-std::string TextOfRank(const search::PlannedProgram& split, int rank);
+std::string TextOfRank(const ir::LoweredProgram& split, int rank);
 
 }  // namespace cleave::tools
 

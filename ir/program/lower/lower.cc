@@ -1,0 +1,50 @@
+#include "ir/program/lower/lower.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/parallel/parallel.h"
+#include "base/status/status_macros.h"
+#include "ir/program/lower/offload.h"
+#include "ir/program/order/order.h"
+#include "ir/program/order/overlap.h"
+#include "ir/program/partition/part_program.h"
+#include "ir/program/partition/partition.h"
+
+namespace cleave::ir {
+namespace {
+
+// The programs of all stages of a pipeline.
+LoweredProgram LowerStages(Distributed distributed, Program program, const LowerOptions& options) {
+  LoweredProgram made{.distributed = std::move(distributed), .program = std::move(program), .memory = {}};
+  std::vector<Program> parts = ProgramsOfParts(made.program);
+  made.parts = MapInParallel(parts.size(), [&](size_t part) {
+    MemoryPlan memory = PlanMemory(made.distributed.graph, parts[part], options.fuse, options.checkpoint);
+    return PartProgram{.program = std::move(parts[part]), .memory = std::move(memory)};
+  });
+  const auto needs_less = [](const PartProgram& a, const PartProgram& b) {
+    return a.memory.use.prediction.peak < b.memory.use.prediction.peak;
+  };
+  made.memory = std::max_element(made.parts.begin(), made.parts.end(), needs_less)->memory;
+  return made;
+}
+
+}  // namespace
+
+absl::StatusOr<LoweredProgram> Lower(const Graph& training_graph, const Plan& plan, const LowerOptions& options) {
+  CLEAVE_ASSIGN_OR_RETURN(Distributed distributed, Distribute(training_graph, plan));
+  CLEAVE_RETURN_IF_ERROR(DropIdleOffloads(options.fuse, distributed));
+  CLEAVE_ASSIGN_OR_RETURN(Program program, Partition(distributed.graph, distributed.plan));
+  if (options.stage_times != nullptr) {
+    const Fusion fusion = Fuse(program, options.fuse);
+    const std::vector<Seconds> seconds = options.stage_times(program, fusion);
+    program = OrderForOverlap(std::move(program), fusion, seconds);
+  }
+  if (program.pipeline.has_value()) return LowerStages(std::move(distributed), std::move(program), options);
+  MemoryPlan memory = PlanMemory(distributed.graph, program, options.fuse, options.checkpoint);
+  if (plan.moves_steps) OrderForMemory(distributed.graph, program, memory);
+  return LoweredProgram{
+      .distributed = std::move(distributed), .program = std::move(program), .memory = std::move(memory)};
+}
+
+}  // namespace cleave::ir
