@@ -145,6 +145,11 @@ StepValues Writes(const Step& step) {
       [](const Receive& receive) { return StepValues{receive.output}; });
 }
 
+const Repetition& RepetitionOf(const Program& program, const Step& step) {
+  const StepValues written = Writes(step);
+  return program.value(written.empty() ? Reads(step).front() : written.front()).repetition;
+}
+
 bool IsCopyOut(const Step& step) {
   const HostCopy* copy = std::get_if<HostCopy>(&step.action);
   return copy != nullptr && copy->direction == HostCopy::Direction::kOut;

@@ -34,6 +34,7 @@ struct Value {
   OpId origin;       // The graph op whose value this is, in this layout.
   // The stage of a pipeline whose ranks hold it; nullopt: all ranks do.
   std::optional<int> stage = {};
+  Repetition repetition = {};  // The passes of the model's loops to which it belongs: those of the op.
 
   bool operator==(const Value&) const = default;
 };
@@ -284,6 +285,9 @@ StepValues Reads(const Step& step);
 StepValues Writes(const Step& step);
 // Whether the step computes nothing: its value is that of its only input, element by element.
 bool IsReshape(const Step& step);
+
+// The repetition of what the step writes, or of what it reads where it writes nothing.
+const Repetition& RepetitionOf(const Program& program, const Step& step);
 
 // Whether the step makes a value that lies in the host's memory.
 bool IsCopyOut(const Step& step);

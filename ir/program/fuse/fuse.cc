@@ -10,7 +10,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
-#include "base/layer_names/layer_names.h"
 #include "base/match/match.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/rule_table.h"
@@ -172,16 +171,18 @@ class Fuser {
   // different layers in the update, where a sum over all parameters passes through the layers.
   bool IsApartFrom(const Step& last, const Step& step) const {
     if (!ReadsLoop(step)) return PartOf(step) != PartOf(last);
-    return step.phase == Phase::kUpdate && LayerNumbersOf(step.name) != LayerNumbersOf(last.name);
+    return step.phase == Phase::kUpdate && PassesOf(step) != PassesOf(last);
   }
 
-  // A part is a layer, by its numbers, and in the update a parameter.
-  std::pair<LayerNumbers, absl::string_view> PartOf(const Step& step) const {
-    if (step.phase != Phase::kUpdate) return {LayerNumbersOf(step.name), ""};
+  const LoopPasses& PassesOf(const Step& step) const { return RepetitionOf(program_, step).passes; }
+
+  // A part is a layer, by its passes, and in the update a parameter.
+  std::pair<LoopPasses, absl::string_view> PartOf(const Step& step) const {
+    if (step.phase != Phase::kUpdate) return {PassesOf(step), ""};
     absl::string_view name = step.name;
     while (!parameters_.contains(name)) {
       const size_t dot = name.rfind('.');
-      if (dot == absl::string_view::npos) return {LayerNumbersOf(step.name), ""};
+      if (dot == absl::string_view::npos) return {PassesOf(step), ""};
       name = name.substr(0, dot);
     }
     return {{}, name};

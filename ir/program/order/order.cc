@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/check/check.h"
-#include "base/layer_names/layer_names.h"
 #include "ir/program/order/steps.h"
 #include "ir/program/schedule/buffers.h"
 
@@ -115,7 +114,7 @@ class Sequence {
   bool RunTogether(const FusedStage& stage, const FusedStage& before) const {
     if (stage.phase != before.phase || stage.repeat != before.repeat) return false;
     const auto layer_of = [&](const FusedStage& of) {
-      return LayerOf(program_.steps[static_cast<size_t>(StepsOf(of).front())].name);
+      return RepetitionOf(program_, program_.steps[static_cast<size_t>(StepsOf(of).front())]).passes;
     };
     if (stage.phase == Phase::kUpdate && layer_of(stage) != layer_of(before)) return false;
     if (!program_.time.has_value() || stage.repeat != Repeat::kEach) return true;

@@ -121,6 +121,7 @@ Graph Towers() {
     for (const bool is_wide : {true, false}) {
       for (size_t branch = 0; branch < branches.size(); ++branch) {
         const std::string name = absl::StrCat(branch == 0 ? "a." : "b.", layer, is_wide ? ".up" : ".down");
+        builder.SetSource({.of = InPass({}, /*loop=*/branch + 1, layer)});
         OpId& x = branches[branch];
         const Shape shape = {builder.type(x).shape[1], is_wide ? kWide : kWidth};
         x = builder.Add(OpKind::kMatmul, {x, AddParameter(builder, name + ".weight", shape)}, {}, name);
@@ -128,6 +129,7 @@ Graph Towers() {
       }
     }
   }
+  builder.SetSource(GraphBuilder::Source());
   const OpId product = builder.Add(OpKind::kMul, {branches[0], branches[1]}, {}, "product");
   builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {product}, {}, "loss");
   return TrainingGraph(std::move(builder).Build(), {});

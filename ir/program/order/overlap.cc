@@ -9,7 +9,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/layer_names/layer_names.h"
 #include "ir/program/order/steps.h"
 
 namespace cleave::ir {
@@ -220,7 +219,8 @@ class Blocks {
     const int count = static_cast<int>(fusion_.stages.size());
     const auto key = [&](int stage) {
       const FusedStage& own = StageAt(stage);
-      return std::tuple(own.phase, own.repeat, StageOf(program_, FirstStep(stage)), LayerOf(FirstStep(stage).name));
+      return std::tuple(own.phase, own.repeat, StageOf(program_, FirstStep(stage)),
+                        RepetitionOf(program_, FirstStep(stage)).passes);
     };
     std::vector<int> begins;
     for (int stage = 0; stage < count; ++stage) {

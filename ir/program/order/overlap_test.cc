@@ -104,12 +104,14 @@ Graph Layered(int layers) {
   OpId x = AddInput(builder, "data", {8, 8});
   for (int layer = 0; layer < layers; ++layer) {
     const auto name = [&](const std::string& op) { return absl::StrCat("x.", layer, ".", op); };
+    builder.SetSource({.of = InPass({}, /*loop=*/1, layer)});
     const OpId up = builder.Add(OpKind::kMatmul, {x, AddParameter(builder, name("up.weight"), {8, 8})}, {}, name("up"));
     const OpId gelu = builder.Add(OpKind::kGelu, {up}, {}, name("gelu"));
     const OpId weight = AddParameter(builder, name("down.weight"), {8, 8});
     const OpId down = builder.Add(OpKind::kMatmul, {gelu, weight}, {}, name("down"));
     x = builder.Add(OpKind::kAdd, {x, down}, {}, name("add"));
   }
+  builder.SetSource(GraphBuilder::Source());
   builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {x}, {}, "loss");
   return TrainingGraph(std::move(builder).Build(), {});
 }

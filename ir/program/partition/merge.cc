@@ -23,7 +23,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
-#include "base/layer_names/layer_names.h"
 
 namespace cleave::ir {
 namespace {
@@ -236,46 +235,45 @@ class Merger {
     if (bucket_bytes_ > Bytes(0) && bucket.bytes >= bucket_bytes_) Flush(bucket, close);
   }
 
-  // What begins the name of the tensor that a collective takes, up to its layer's number; and that number.
-  std::optional<std::pair<std::string, int64_t>> LayerOf(size_t step) const {
-    LayerName name = LayerNameOf(program_.value(CollectiveAt(step).transfers[0].input).name);
-    if (name.numbers.empty()) return std::nullopt;
-    return std::make_pair(name.place.substr(0, name.place.find('#')), name.numbers.front());
+  // The outermost loop of the tensor that a collective takes, and its pass.
+  std::optional<LoopPass> LayerOf(size_t step) const {
+    const LoopPasses& passes = program_.value(CollectiveAt(step).transfers[0].input).repetition.passes;
+    return passes.empty() ? std::nullopt : std::make_optional(passes.front());
   }
 
-  // Collectives of one key for the tensors of layers whose names begin alike.
+  // Collectives of one key for the tensors of the layers of one loop.
   struct Layers {
     std::map<int64_t, std::vector<size_t>> steps;  // By the layer's number.
     Bytes bytes;
   };
 
-  std::map<std::string, Layers> LayersAmong(const std::vector<size_t>& steps) const {
-    std::map<std::string, Layers> by_prefix;
+  std::map<TextPlace, Layers> LayersAmong(const std::vector<size_t>& steps) const {
+    std::map<TextPlace, Layers> by_loop;
     for (const size_t step : steps) {
       const auto layer = LayerOf(step);
       if (!layer.has_value()) continue;
-      Layers& layers = by_prefix[layer->first];
-      layers.steps[layer->second].push_back(step);
+      Layers& layers = by_loop[layer->loop];
+      layers.steps[layer->number].push_back(step);
       layers.bytes += BytesOf(step);
     }
-    std::erase_if(by_prefix, [](const auto& entry) { return entry.second.steps.size() < 2; });
-    return by_prefix;
+    std::erase_if(by_loop, [](const auto& entry) { return entry.second.steps.size() < 2; });
+    return by_loop;
   }
 
   // Puts collectives of one key into buckets, in their order. Layers that one bucket cannot hold together have buckets
   // of their own, which are alike in layers that are.
   template <typename Close>
   void PutAll(const std::vector<size_t>& steps, const Close& close) const {
-    const std::map<std::string, Layers> by_prefix = LayersAmong(steps);
+    const std::map<TextPlace, Layers> by_loop = LayersAmong(steps);
     Bucket open;
     for (const size_t step : steps) {
       const auto layer = LayerOf(step);
-      const auto layers = layer.has_value() ? by_prefix.find(layer->first) : by_prefix.end();
-      if (layers == by_prefix.end() || !Exceeds(layers->second.bytes)) {
+      const auto layers = layer.has_value() ? by_loop.find(layer->loop) : by_loop.end();
+      if (layers == by_loop.end() || !Exceeds(layers->second.bytes)) {
         Put(step, open, close);
         continue;
       }
-      const std::vector<size_t>& of_layer = layers->second.steps.at(layer->second);
+      const std::vector<size_t>& of_layer = layers->second.steps.at(layer->number);
       if (of_layer.front() != step) continue;  // It is in the buckets of its layer.
       Bucket bucket;
       for (const size_t member : of_layer) Put(member, bucket, close);
@@ -474,7 +472,11 @@ class Merger {
     const std::vector<size_t>& members = members_[unit];
     const bool is_one = layer.has_value() && std::all_of(members.begin(), members.end(),
                                                          [&](size_t member) { return LayerOf(member) == layer; });
-    return is_one ? absl::StrCat(layer->first, layer->second, ".") : "";
+    if (!is_one) return "";
+    const std::string number = absl::StrCat(".", layer->number, ".");
+    const std::string& name = program_.value(CollectiveAt(unit).transfers[0].input).name;
+    const size_t place = name.find(number);
+    return place == std::string::npos ? "" : name.substr(0, place + number.size());
   }
 
   // `own`: the name of the unit's first member. `prefix`: its LayerPrefix.

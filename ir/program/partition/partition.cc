@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/status/status_macros.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/rule_table.h"
@@ -571,6 +572,12 @@ absl::StatusOr<std::optional<TimeAxis>> TimeAxisOf(const Graph& graph, const Pla
 absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const PartitionOptions& options) {
   CLEAVE_ASSIGN_OR_RETURN(std::optional<TimeAxis> time, TimeAxisOf(graph, plan));
   CLEAVE_ASSIGN_OR_RETURN(Program program, Partitioner(graph, plan, std::move(time)).Run());
+  // A value in another layout, or made again, is made of its op.
+  for (Value& value : program.values) {
+    const Op& op = graph.op(value.origin);
+    const absl::string_view role = absl::StripPrefix(value.name, op.name);
+    value.repetition = role.empty() ? op.repetition : Derived(op.repetition, role);
+  }
   SetRepeats(plan, program);
   FuseReduceScatters(program);
   RemoveDeadMoves(program);

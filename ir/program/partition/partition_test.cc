@@ -524,7 +524,9 @@ TEST(PartitionMergeTest, LayersThatAreTooManyForOneBucketAreMergedOneByOne) {
   Hand hand;
   for (int layer = 1; layer <= 4; ++layer) hand.cuts[absl::StrCat("x.", layer, ".matmul")] = {{"i", "m0"}};
   for (Op& op : graph.ops) {
-    if (op.name[0] == 'l' && op.name[2] == '.') op.name = absl::StrCat("x.", op.name.substr(1));
+    if (op.name[0] != 'l' || op.name[2] != '.') continue;
+    op.name = absl::StrCat("x.", op.name.substr(1));
+    op.repetition = InPass({}, /*loop=*/1, op.name[2] - '0');
   }
   const Plan plan = HandPlan(graph, MeshOf({2}), hand).Make();
   EXPECT_EQ(GradientBuckets(Split(graph, plan, {.bucket_bytes = Bytes(4 * 288)})), "gradients.all_reduce 8");
