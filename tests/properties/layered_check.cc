@@ -276,6 +276,8 @@ LayeredReport CheckLayered(uint64_t first_seed, int64_t count, const std::string
     } else {
       ++report.equal;
     }
+    constexpr uint64_t kShown = 100;
+    if ((seed - first_seed + 1) % kShown == 0) std::cout << report.Text() << std::endl;
   }
   return report;
 }
