@@ -15,8 +15,8 @@ struct LayerScope {
   std::string number;  // "layer.i"
   int64_t first = 0;   // The layers for which the function is written.
   int64_t last = 0;
-  int64_t step = 1;                        // From one to the next.
-  bool is_function = true;                 // Rather than a loop in a function for the whole model.
+  int64_t step = 1;                       // From one to the next.
+  bool is_function = true;                // Rather than a loop in a function for the whole model.
   std::map<std::string, NameForm> names;  // By the name in the layer by which it is written.
 };
 

@@ -59,12 +59,12 @@ class StatementBuilder {
 
   // All that a call of an op says, but for the names of its tensors. Layers may differ in the key of a random draw and
   // in the places of slices.
-  void AddCall(const ir::Compute& compute, const ir::KernelCall& call, const std::string& key) {
+  void AddCall(const ir::Compute& compute, const ir::KernelCall& call) {
     call_of_ = &compute;
     Add(call.function);
     AddArgument(call.repetitions);
     for (const ir::CallArgument& argument : call.arguments) {
-      Match(argument, [&](const auto& of_kind) { AddArgument(of_kind, key); });
+      Match(argument, [this](const auto& of_kind) { AddArgument(of_kind); });
     }
   }
 
@@ -98,53 +98,57 @@ class StatementBuilder {
     AddTensor(of.tensor);
     Add(of.dimension);
   }
-  void AddArgument(const ir::LocalSize& size, const std::string& = "") {
+  void AddArgument(const ir::LocalSize& size) {
     for (const ir::LocalDimension& dimension : size.dimensions) AddArgument(dimension);
     Add("size");
   }
-  void AddArgument(const ir::Pointer& pointer, const std::string&) {
+  void AddArgument(const ir::Pointer& pointer) {
     AddTensor(pointer.tensor);
     AddArgument(pointer.step.value_or(ir::LocalSize()));
   }
-  void AddArgument(const ir::ScalarInput& scalar, const std::string&) { AddTensor(scalar.input); }
-  void AddArgument(const ir::FirstIndex& index, const std::string&) { AddArgument(index.of); }
-  void AddArgument(const ir::LocalRange& range, const std::string&) { AddArgument(range.of); }
-  void AddArgument(const ir::IndexDifference& place, const std::string&) {
+  void AddArgument(const ir::ScalarInput& scalar) { AddTensor(scalar.input); }
+  void AddArgument(const ir::FirstIndex& index) { AddArgument(index.of); }
+  void AddArgument(const ir::LocalRange& range) { AddArgument(range.of); }
+  void AddArgument(const ir::IndexDifference& place) {
     constexpr int64_t kMost = int64_t{1} << 24;  // What stands for a number is an int.
     AddArgument(place.from);
     AddArgument(place.to);
     if (place.number > kMost || place.number < 0) return Add(place.number);
     statement_.buffers.push_back(static_cast<int>(emission_.PlainNumber(place.number).value()));
   }
-  void AddArgument(const ir::FirstPiece& first, const std::string&) {
+  void AddArgument(const ir::FirstPiece& first) {
     Add(first.factor);
     Add(first.pieces);
   }
-  void AddArgument(const ir::PieceCount& count, const std::string&) {
+  void AddArgument(const ir::PieceCount& count) {
     Add(count.factor);
     Add(count.pieces);
   }
-  void AddArgument(const ir::LocalSizes& sizes, const std::string&) { AddTensor(sizes.tensor); }
-  void AddArgument(const ir::StoredSizes& sizes, const std::string&) { AddTensor(sizes.tensor); }
-  void AddArgument(const ir::ImageSides& sides, const std::string&) {
+  void AddArgument(const ir::LocalSizes& sizes) { AddTensor(sizes.tensor); }
+  void AddArgument(const ir::StoredSizes& sizes) { AddTensor(sizes.tensor); }
+  void AddArgument(const ir::ImageSides& sides) {
     Add(absl::StrCat(absl::StrJoin(sides.x, ","), "|", absl::StrJoin(sides.y, ",")));
   }
-  void AddArgument(const ir::LocalRegion& region, const std::string&) {
+  void AddArgument(const ir::LocalRegion& region) {
     AddTensor(region.tensor);
     Add(region.first_dimension);
   }
-  void AddArgument(const ir::RankNumber& number, const std::string&) { Add(absl::StrJoin(number.by_rank, ",")); }
-  void AddArgument(const ir::ZeroElement& zero, const std::string&) { AddTensor(zero.tensor); }
-  void AddArgument(const ir::FloatNumber& number, const std::string&) { Add(FormatDouble(number.value)); }
-  void AddArgument(const ir::DoubleNumber& number, const std::string&) { Add(FormatDouble(number.value)); }
-  void AddArgument(ir::RunValue value, const std::string&) { Add(static_cast<int64_t>(value)); }
-  void AddArgument(bool truth, const std::string&) { Add(static_cast<int64_t>(truth)); }
-  void AddArgument(int64_t number, const std::string&) { Add(number); }
-  void AddArgument(const std::string& text, const std::string& key) { Add(text == key ? "key" : text); }
-  void AddArgument(const ir::BracedList& list, const std::string& key) {
+  void AddArgument(const ir::RankNumber& number) { Add(absl::StrJoin(number.by_rank, ",")); }
+  void AddArgument(const ir::ZeroElement& zero) { AddTensor(zero.tensor); }
+  void AddArgument(const ir::FloatNumber& number) { Add(FormatDouble(number.value)); }
+  void AddArgument(const ir::DoubleNumber& number) { Add(FormatDouble(number.value)); }
+  void AddArgument(ir::RunValue value) { Add(static_cast<int64_t>(value)); }
+  void AddArgument(bool truth) { Add(static_cast<int64_t>(truth)); }
+  void AddArgument(int64_t number) { Add(number); }
+  void AddArgument(const std::string& text) {
+    const ir::Attributes& attributes = call_of_->attributes;
+    const bool is_key = attributes.Has(ir::attribute::kKey) && attributes.Get(ir::attribute::kKey) == text;
+    Add(is_key ? "key" : text);
+  }
+  void AddArgument(const ir::BracedList& list) {
     for (const ir::Field& field : list.fields) {
       Add(field.name);
-      Match(field.value, [&](const auto& of_kind) { AddArgument(of_kind, key); });
+      Match(field.value, [this](const auto& of_kind) { AddArgument(of_kind); });
     }
     Add("list");
   }
@@ -175,14 +179,12 @@ class StatementBuilder {
 
   void AddAction(int, const ir::Compute& compute) {
     ir::Attributes attributes = compute.attributes;
-    std::string key;
     if (attributes.Has(ir::attribute::kKey)) {
-      key = attributes.Get(ir::attribute::kKey);
-      AddName(*step_, key);
+      AddName(*step_, attributes.Get(ir::attribute::kKey));
       attributes.Erase(ir::attribute::kKey);
     }
     Add(ir::OpKindName(compute.kind));
-    for (const ir::KernelCall& call : ir::CallsOf(emission_.program, compute)) AddCall(compute, call, key);
+    for (const ir::KernelCall& call : ir::CallsOf(emission_.program, compute)) AddCall(compute, call);
     if (compute.kind != ir::OpKind::kSlice && compute.kind != ir::OpKind::kPad) Add(ir::AttributesText(attributes));
     for (const ir::AxisList& cut : compute.strategy.cuts) Add(absl::StrCat("cut", AxesText(cut)));
     for (const ir::ValueId input : compute.inputs) AddValue(input);
@@ -305,7 +307,7 @@ Statement StatementOfCall(const Emission& emission, int step, const ir::KernelCa
     builder.AddNameOf(compute.inputs[static_cast<size_t>(pointer->tensor)]);
     builder.AddValue(compute.inputs[static_cast<size_t>(pointer->tensor)]);
   }
-  builder.AddCall(compute, call, "");
+  builder.AddCall(compute, call);
   builder.AddValue(compute.output);
   return std::move(builder).Take();
 }

@@ -75,9 +75,15 @@ absl::Span<const Layer> Layers() {
 }
 
 const Layer* AreaOf(absl::string_view path) {
+  // What puts transforms and programs together is a part of the latter, and stands above both.
   static constexpr Layer kAreas[] = {
-      {"ir/tensor", {}},         {"ir/graph", kTensor},  {"ir/sharding", kGraph}, {"ir/transforms", kSharding},
-      {"ir/program", kSharding}, {"ir/proof", kProgram},
+      {"ir/tensor", {}},
+      {"ir/graph", kTensor},
+      {"ir/sharding", kGraph},
+      {"ir/transforms", kSharding},
+      {"ir/program/lower", kProgram},
+      {"ir/program", kSharding},
+      {"ir/proof", kProgram},
   };
   for (const Layer& area : kAreas) {
     if (IsUnder(path, area.name)) return &area;

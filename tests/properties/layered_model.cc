@@ -296,6 +296,13 @@ class LayeredMaker {
     Line(1, "steps = 4;");
     Line(1, "checkpoint = every(4);");
     Line(1, "log_every = 1;");
+    // What the optimizer keeps of one layer's parameters may be something else, or nothing.
+    if (depth_ > 1 && Chance(5)) {
+      Line(1, "groups = { \"*.1.*\": ",
+           OneOf<std::string>(
+               {"frozen", "momentum(lr = 0.002)", "adagrad(lr = 0.001, epsilon = 0.1)", "optimizer(lr = 0.5 * lr)"}),
+           " };");
+    }
     if (Chance(4)) Line(1, "clip = ", OneOf<std::string>({"0.5", "10.0"}), ";");
     if (Chance(8)) Line(1, "loss_scale = 128.0;");
     if (Chance(6)) {
