@@ -36,6 +36,21 @@ TEST(Identifiers, AreMadeOfNames) {
   }
 }
 
+// A function that is written once more has the local names that it had.
+TEST(Identifiers, LocalOnesAreGivenAgain) {
+  Identifiers identifiers;
+  EXPECT_EQ(identifiers.Local("h.term"), "h_term");
+  const size_t before = identifiers.local_count();
+  EXPECT_EQ(identifiers.Local("h.term"), "h_term_2");
+  const std::vector<std::string> locals = identifiers.Locals(before);
+  {
+    const Identifiers::Replay replay(identifiers, locals);
+    EXPECT_EQ(identifiers.Local("h.term"), "h_term_2");
+    EXPECT_EQ(identifiers.Local("h.term"), "h_term_3") << "one more than before";
+  }
+  EXPECT_EQ(identifiers.Local("h.term"), "h_term_4");
+}
+
 TEST(Identifiers, AreHandedOutOnce) {
   Identifiers identifiers;
   EXPECT_EQ(identifiers.Unique("h1.weight"), "h1_weight");

@@ -1,6 +1,9 @@
 // Statements: names, loops, inputs and parameters, losses and metrics.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "frontend/evaluate/testing.h"
 
 namespace cleave::frontend {
@@ -270,6 +273,59 @@ TEST(LossAndMetricsTest, MetricsAreNamedByTheirCall) {
   std::vector<std::string> names;
   for (const ir::Metric& metric : expanded.expansion.graph.metrics) names.push_back(metric.name);
   EXPECT_EQ(names, (std::vector<std::string>{"mse", "mse_1", "metric"}));
+}
+
+// The ops of a kind, in order.
+std::vector<ir::Op> OpsOf(const ir::Graph& graph, ir::OpKind kind) {
+  std::vector<ir::Op> ops;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind == kind) ops.push_back(op);
+  }
+  return ops;
+}
+
+// Whatever passes differ in: a statement is in one place of the text in all of them, and calls are places of their own.
+TEST(StatementsTest, OpsKnowTheirPasses) {
+  const Expanded expanded = ExpandBody(
+      "let mut y = x;\n"
+      "for i in 0..3 {\n"
+      "    for j in 0..2 { y = doubled(y); }\n"
+      "    if i == 1 { y = relu(doubled(y)); }\n"
+      "    let (p, q) = inner(y);\n"
+      "    y = stack((p, q), axis = 0)[0];\n"
+      "}\n"
+      "print(sqrt(y));\n",
+      "fn doubled(x: f32[..n]) -> f32[..n] { return x + x; }\n"
+      "fn inner(x: f32[..n]) -> (f32[..n], f32[..n]) { let (p, q) = (tanh(x), exp(x)); return (p, q); }\n");
+  ASSERT_EQ(expanded.messages, "");
+  const ir::Graph& graph = expanded.expansion.graph;
+  const auto numbers = [](const ir::Op& op) {
+    std::vector<int64_t> all;
+    for (const ir::LoopPass& pass : op.repetition.passes) all.push_back(pass.number);
+    return all;
+  };
+  using Numbers = std::vector<int64_t>;
+
+  const std::vector<ir::Op> sums = OpsOf(graph, ir::OpKind::kAdd);
+  ASSERT_EQ(sums.size(), 7u);
+  EXPECT_EQ(numbers(sums[0]), (Numbers{0, 0}));
+  EXPECT_EQ(numbers(sums[1]), (Numbers{0, 1}));
+  EXPECT_EQ(numbers(sums[4]), (Numbers{1})) << "of the branch";
+  EXPECT_EQ(numbers(sums[6]), (Numbers{2, 1}));
+  EXPECT_EQ(sums[0].repetition.place, sums[6].repetition.place);
+  EXPECT_NE(sums[0].repetition.place, sums[4].repetition.place) << "another call";
+  EXPECT_EQ(sums[0].repetition.passes[0].loop, sums[4].repetition.passes[0].loop);
+  EXPECT_EQ(sums[0].repetition.passes[1].loop, sums[6].repetition.passes[1].loop) << "one loop in all passes around it";
+
+  for (const ir::OpKind kind : {ir::OpKind::kTanh, ir::OpKind::kExp, ir::OpKind::kConcat}) {
+    const std::vector<ir::Op> ops = OpsOf(graph, kind);
+    ASSERT_EQ(ops.size(), 3u);
+    EXPECT_EQ(numbers(ops[2]), (Numbers{2}));
+    EXPECT_EQ(ops[0].repetition.place, ops[1].repetition.place);
+    EXPECT_EQ(ops[0].repetition.place, ops[2].repetition.place) << "the branch of pass 1 moves nothing";
+  }
+  EXPECT_NE(OpsOf(graph, ir::OpKind::kTanh)[0].repetition.place, OpsOf(graph, ir::OpKind::kExp)[0].repetition.place);
+  EXPECT_FALSE(OpsOf(graph, ir::OpKind::kSqrt)[0].repetition.is_repeated());
 }
 
 }  // namespace

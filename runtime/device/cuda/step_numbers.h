@@ -13,7 +13,9 @@ namespace cleave::runtime {
 
 class StepNumbers {
  public:
-  static constexpr int kMost = 16;
+  // An optimizer has up to some twenty, and so has each group of parameters. They are an argument of a kernel, of which
+  // any device takes 4096 bytes.
+  static constexpr int kMost = 512;
 
   // REQUIRES: numbers <= kMost.
   explicit StepNumbers(int numbers);
