@@ -142,14 +142,20 @@ struct Distance {
   std::string where;  // It is largest, in words.
 };
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// How far two numbers are apart; infinite where one of them is not finite.
+double Apart(double a, double b) {
+  const double difference = std::abs(a - b);
+  return std::isfinite(difference) ? difference : kInfinity;
+}
+
 Distance Between(const Trained& trained, const Trained& reference) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (trained.losses.size() != reference.losses.size()) return {.losses = kInfinity, .tensors = 0, .where = "steps"};
   Distance distance;
   for (size_t i = 0; i < reference.losses.size(); ++i) {
-    const double apart =
-        std::abs(trained.losses[i] - reference.losses[i]) / std::max(std::abs(reference.losses[i]), 1e-3);
-    if (!(apart <= distance.losses)) distance.losses = apart;
+    const double apart = Apart(trained.losses[i], reference.losses[i]) / std::max(std::abs(reference.losses[i]), 1e-3);
+    distance.losses = std::max(distance.losses, apart);
   }
   distance.where = absl::StrCat("losses ", absl::StrJoin(trained.losses, ", "), " instead of ",
                                 absl::StrJoin(reference.losses, ", "));
@@ -161,10 +167,9 @@ Distance Between(const Trained& trained, const Trained& reference) {
     double largest = 1e-2, apart = 0;
     for (size_t i = 0; i < values.size(); ++i) {
       largest = std::max(largest, std::abs(static_cast<double>(values[i])));
-      const double difference = std::abs(static_cast<double>(values[i]) - static_cast<double>(found->second[i]));
-      if (!(difference <= apart)) apart = difference;
+      apart = std::max(apart, Apart(static_cast<double>(values[i]), static_cast<double>(found->second[i])));
     }
-    if (!(apart / largest <= distance.tensors)) {
+    if (apart / largest > distance.tensors) {
       distance.tensors = apart / largest;
       absl::StrAppend(&distance.where, "; `", name, "` ", apart, " apart");
     }
@@ -206,8 +211,9 @@ LayeredOutcome CheckLayered(const LayeredModel& model, const std::string& folder
   if (auto outcome = Generate(model.text, setup, own_folder)) return *outcome;
   Trained reference, own;
   if (std::string wrong = Run(reference_folder, false, reference); !wrong.empty()) {
-    constexpr absl::string_view kDiverged = "ends with 6";  // Its loss is not finite, which says nothing.
-    if (absl::StartsWith(wrong, kDiverged)) return {.refused = "diverged", .failure = ""};
+    // The loss of such a model is not finite, which says nothing.
+    const bool diverged = absl::StartsWith(wrong, "ends with 6:") && absl::StrContains(wrong, "the loss is ");
+    if (diverged) return {.refused = "diverged", .failure = ""};
     return {.refused = "", .failure = absl::StrCat("the reference ", wrong)};
   }
   if (std::string wrong = Run(own_folder, model.is_cuda, own); !wrong.empty()) {
@@ -229,7 +235,7 @@ LayeredOutcome CheckLayered(const LayeredModel& model, const std::string& folder
   }
   const Distance distance = Between(own, reference);
   const double losses = model.is_bf16 ? 0.3 : 1e-4;
-  const double tensors = model.is_bf16 ? std::numeric_limits<double>::infinity() : model.amplifies ? 0.5 : 1e-3;
+  const double tensors = model.is_bf16 ? kInfinity : model.amplifies ? 0.5 : 1e-3;
   if (IsWithin(distance, losses, tensors)) return {};
   // Training itself may amplify rounding.
   constexpr double kMostAmplified = 10;

@@ -17,7 +17,8 @@ struct LayeredModel {
   std::vector<std::pair<std::string, std::string>> settings;
   bool is_bf16 = false;
   // Whether the first updates of its optimizer are as long for a gradient that is only rounding as for any other: then
-  // parameters are not compared.
+  // parameters are compared exactly with those of the same program that repeats its layers, and roughly with the
+  // reference.
   bool amplifies = false;
 
   // The command that compiles it, for a person: "--devices 4 --set stages=2".
