@@ -91,7 +91,7 @@ void EvaluateCrossEntropy(const Evaluation& evaluation) {
     if (truth < 0 || truth >= rows.length) continue;
     const double mean = std::accumulate(logits, logits + rows.length, 0.0) / static_cast<double>(rows.length);
     sum += MaskAt(evaluation, label.shape, r) *
-           (LogSumExp(logits, rows.length) - (1 - smoothing) * logits[truth] - smoothing * mean);
+           (RowExpSumOf(logits, rows.length).LogSumExp() - (1 - smoothing) * logits[truth] - smoothing * mean);
   }
   evaluation.output.values[0] = sum / GlobalCount(evaluation, label.shape.size());
 }
@@ -130,7 +130,7 @@ void EvaluateCrossEntropyGradient(const Evaluation& evaluation) {
     double* gradient = evaluation.output.values.data() + r * rows.length;
     const int64_t truth = static_cast<int64_t>(label.values[static_cast<size_t>(r)]);
     if (truth < 0 || truth >= rows.length) continue;
-    const double log_sum = LogSumExp(logits, rows.length);
+    const double log_sum = RowExpSumOf(logits, rows.length).LogSumExp();
     for (int64_t c = 0; c < rows.length; ++c) {
       gradient[c] = share * (std::exp(logits[c] - log_sum) - Probability(c == truth, rows.length, evaluation));
     }

@@ -72,11 +72,10 @@ Rows RowsOf(const Tensor& tensor) {
   return {.count = length == 0 ? 0 : static_cast<int64_t>(tensor.values.size()) / length, .length = length};
 }
 
-double LogSumExp(const double* row, int64_t length) {
-  const double most = *std::max_element(row, row + length);
-  double sum = 0;
-  for (int64_t c = 0; c < length; ++c) sum += std::exp(row[c] - most);
-  return most + std::log(sum);
+RowExpSum RowExpSumOf(const double* row, int64_t length) {
+  RowExpSum result = {.largest = *std::max_element(row, row + length), .sum = 0};
+  for (int64_t c = 0; c < length; ++c) result.sum += std::exp(row[c] - result.largest);
+  return result;
 }
 
 OpId RowMax(GraphBuilder& builder, OpId x, const std::string& name) {
@@ -95,7 +94,7 @@ RowExponentials ExponentialsOf(GraphBuilder& builder, OpId x, const std::string&
   const OpId max = RowMax(builder, x, name);
   const OpId shifted = builder.Add(OpKind::kSub, {x, max}, {}, absl::StrCat(name, ".shifted"));
   const OpId exponentials = builder.Add(OpKind::kExp, {shifted}, {}, absl::StrCat(name, ".exp"));
-  return {.max = max, .exponentials = exponentials, .sum = RowSum(builder, exponentials, name)};
+  return {.max = max, .shifted = shifted, .exponentials = exponentials, .sum = RowSum(builder, exponentials, name)};
 }
 
 OpId RowLogSumExp(GraphBuilder& builder, OpId x, const std::string& name) {

@@ -2,6 +2,7 @@
 #ifndef CLEAVE_IR_GRAPH_OPS_ROWS_H_
 #define CLEAVE_IR_GRAPH_OPS_ROWS_H_
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -51,8 +52,15 @@ Flops FlopsPerInputElement(Types inputs, const TensorType&, const Attributes&) {
   return Flops(static_cast<double>(PerElement) * static_cast<double>(inputs[0].elements()));
 }
 
-// log(sum of exp) of a row, without overflow.
-double LogSumExp(const double* row, int64_t length);
+// The largest number of a row, and the sum of exp(x - largest), which neither overflows nor loses what is left of large
+// numbers: a row of which all elements are masked by -1e9 has a softmax, too.
+struct RowExpSum {
+  double largest = 0;
+  double sum = 0;
+
+  double LogSumExp() const { return largest + std::log(sum); }
+};
+RowExpSum RowExpSumOf(const double* row, int64_t length);
 
 // The building blocks of distributed forms of ops over rows: statistics [.., 1] of x [.., k] over its last dimension,
 // which broadcast against x. Where that dimension is cut, each is a partial result until the ranks combine it.
@@ -65,6 +73,7 @@ OpId RowMean(GraphBuilder& builder, OpId x, const std::string& name);
 // exp(x - max) [.., k] and its sum: a softmax before the division, without overflow.
 struct RowExponentials {
   OpId max;
+  OpId shifted;  // x - max.
   OpId exponentials;
   OpId sum;
 };

@@ -29,8 +29,8 @@ void EvaluateSoftmax(const Evaluation& evaluation) {
   for (int64_t r = 0; r < rows.count; ++r) {
     const double* x = evaluation.inputs[0]->values.data() + r * rows.length;
     double* y = evaluation.output.values.data() + r * rows.length;
-    const double log_sum = LogSumExp(x, rows.length);
-    for (int64_t c = 0; c < rows.length; ++c) y[c] = std::exp(x[c] - log_sum);
+    const RowExpSum row = RowExpSumOf(x, rows.length);
+    for (int64_t c = 0; c < rows.length; ++c) y[c] = std::exp(x[c] - row.largest) / row.sum;
   }
 }
 
@@ -68,8 +68,9 @@ Gradients LogSoftmaxGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 }
 
 OpId DistributeLogSoftmax(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
-  const OpId log_sum = RowLogSumExp(builder, op.inputs[0], op.name);
-  return builder.Add(OpKind::kSub, {op.inputs[0], log_sum}, {}, op.name);
+  const RowExponentials parts = ExponentialsOf(builder, op.inputs[0], op.name);
+  const OpId log = builder.Add(OpKind::kLog, {parts.sum}, {}, absl::StrCat(op.name, ".log"));
+  return builder.Add(OpKind::kSub, {parts.shifted, log}, {}, op.name);
 }
 
 void EvaluateLogSoftmax(const Evaluation& evaluation) {
@@ -77,8 +78,9 @@ void EvaluateLogSoftmax(const Evaluation& evaluation) {
   for (int64_t r = 0; r < rows.count; ++r) {
     const double* x = evaluation.inputs[0]->values.data() + r * rows.length;
     double* y = evaluation.output.values.data() + r * rows.length;
-    const double log_sum = LogSumExp(x, rows.length);
-    for (int64_t c = 0; c < rows.length; ++c) y[c] = x[c] - log_sum;
+    const RowExpSum row = RowExpSumOf(x, rows.length);
+    const double log = std::log(row.sum);
+    for (int64_t c = 0; c < rows.length; ++c) y[c] = x[c] - row.largest - log;
   }
 }
 

@@ -208,6 +208,8 @@ TEST(ValuesTest, Rows) {
   const double p = 1 / (1 + e);
   Check({{OpKind::kSoftmax, {x}, {}, T({2, 2}, {p, 1 - p, 0.5, 0.5})},
          {OpKind::kLogSoftmax, {x}, {}, T({2, 2}, {std::log(p), std::log(1 - p), std::log(0.5), std::log(0.5)})},
+         {OpKind::kSoftmax, {T({1, 2}, {-1e9, -1e9})}, {}, T({1, 2}, {0.5, 0.5})},
+         {OpKind::kLogSoftmax, {T({1, 2}, {-1e9, -1e9})}, {}, T({1, 2}, {std::log(0.5), std::log(0.5)})},
          {OpKind::kSoftmaxGradient, {T({1, 2}, {1, 0}), T({1, 2}, {0.25, 0.75})}, {}, T({1, 2}, {0.1875, -0.1875})},
          {OpKind::kLogSoftmaxGradient,
           {T({1, 2}, {1, 1}), T({1, 2}, {std::log(0.25), std::log(0.75)})},

@@ -46,6 +46,26 @@ Distributed DistributeOrDie(const Graph& graph, const Plan& plan) {
   return *std::move(distributed);
 }
 
+// What is left of large numbers is not lost, on one device or on many.
+TEST(CheckTest, RowsMaskedAsAWholeHaveASoftmax) {
+  for (const OpKind kind : {OpKind::kSoftmax, OpKind::kLogSoftmax}) {
+    GraphBuilder builder;
+    const OpId masked =
+        builder.Add(OpKind::kConstant, {}, {{attribute::kShape, Shape{2, 3}}, {attribute::kValue, -1e9}}, "masked");
+    const OpId x = builder.Add(OpKind::kAdd, {AddInput(builder, "x", {2, 3}), masked}, {}, "scores");
+    const OpId rows = builder.Add(kind, {x}, {}, "rows");
+    const Graph graph = std::move(builder).Build();
+    Plan plan;
+    plan.mesh = Mesh::OfDevices(2);
+    for (const Op& op : graph.ops) plan.ops.push_back({.strategy = Strategy::Replicated(RuleOf(graph, op))});
+    plan.ops[rows].strategy.cuts[1] = {AxisId(0)};
+    const Distributed distributed = DistributeOrDie(graph, plan);
+    const Program program = PartitionOrDie(distributed.graph, distributed.plan);
+    const absl::StatusOr<SimulationReport> report = CheckBySimulation(graph, distributed, program);
+    EXPECT_TRUE(report.ok()) << report.status() << " of " << OpKindName(kind);
+  }
+}
+
 TEST(CheckTest, AcceptsRandomPlansOnManyMeshes) {
   std::mt19937_64 random(TestSeed());
   const std::vector<Graph> graphs = {TestMlp(), TestTiedWeights(), TestAttention()};
