@@ -95,7 +95,8 @@ class Partitioner {
         absl::StrCat("`", op.name, "` in ", time_->size, " micro-batches: ", strategy.status().message()));
   }
 
-  // Ops that are computed again in the backward pass are not computed before it where only that pass reads them.
+  // Ops that are computed again in the backward pass are not computed before it where only that pass reads them. What
+  // the backward pass of another stage reads is sent there in the forward pass.
   void FindDelayed() {
     IdVector<OpId, uint8_t> is_read(graph_.ops.size(), 0);
     if (graph_.loss.has_value()) is_read[*graph_.loss] = 1;
@@ -103,8 +104,10 @@ class Partitioner {
     is_delayed_ = IdVector<OpId, uint8_t>(graph_.ops.size(), 0);
     for (auto op = graph_.ops.end(); op-- != graph_.ops.begin();) {
       is_delayed_[op->id] = plan_.ops[op->id].retention == Retention::kRecompute && is_read[op->id] == 0;
-      if (IsInBackwardHalf(op->phase) || is_delayed_[op->id] != 0) continue;
-      for (const OpId input : op->inputs) is_read[input] = 1;
+      if (is_delayed_[op->id] != 0) continue;
+      for (const OpId input : op->inputs) {
+        is_read[input] |= !IsInBackwardHalf(op->phase) || StageOf(*op) != StageOf(graph_.op(input));
+      }
     }
   }
 

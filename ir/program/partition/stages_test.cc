@@ -146,6 +146,26 @@ TEST(StagesTest, ProductsThatReadWhatIsMadeAgainDoNotWait) {
             "h1.bias.grad.stage_0.send ");
 }
 
+// What the backward pass of another stage reads is sent in the forward pass, also where nothing there reads it.
+TEST(StagesTest, WhatAnotherStageReadsBackwardIsNotMadeLater) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {2, 4});
+  const OpId w = AddParameter(builder, "w", {4});
+  const OpId h = builder.Add(OpKind::kMul, {x, w}, {}, "h");
+  const OpId rounded = builder.Add(OpKind::kNeg, {h}, {}, "rounded");
+  const OpId last = builder.Add(OpKind::kSquare, {h}, {}, "last");
+  builder.SetPhase(Phase::kBackward);
+  const OpId gradient = builder.Add(OpKind::kMul, {last, rounded}, {}, "gradient");
+  const Graph graph = std::move(builder).Build();
+  IdVector<OpId, int> stages(graph.ops.size(), 0);
+  stages[last] = stages[gradient] = 1;
+  Plan plan = *WithStages(DataParallelPlan(graph, MeshOf({1})), {std::string(kStageAxis), 2}, kOneByOne, stages);
+  plan.ops[rounded].retention = Retention::kRecompute;
+  const std::vector<Program> parts = ProgramsOfParts(CheckedProgram(graph, plan));
+  EXPECT_EQ(StepNames(parts[0], Phase::kForward), "x w h rounded h.stage_1.send rounded.stage_1.send ");
+  EXPECT_EQ(StepNames(parts[1], Phase::kBackward), "gradient ");
+}
+
 // Heads of queries go from the first stage to the last one, and their gradients back: with one place for them the first
 // stage would wait for the last one, and that for the first.
 TEST(StagesTest, StagesThatAreNoNeighboursSendAheadOfEachOther) {
