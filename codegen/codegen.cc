@@ -8,6 +8,7 @@
 #include "base/status/status_macros.h"
 #include "codegen/cpu/cpu.h"
 #include "codegen/cuda/cuda.h"
+#include "codegen/program/program.h"
 #include "codegen/runtime_files/needed_files.h"
 #include "codegen/runtime_files/runtime_files.h"
 #include "codegen/source/source.h"

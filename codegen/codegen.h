@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "codegen/source/program_text.h"
+#include "codegen/program/program_text.h"
 #include "codegen/source/run_script.h"
 #include "ir/program/fuse/fuse.h"
 

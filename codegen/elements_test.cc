@@ -1,5 +1,7 @@
 // Compares elementwise ops as generated programs compute them, in f32, with the reference in double: every use of every
 // such op among the samples, with numbers of every size.
+#include "codegen/source/elements.h"
+
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -13,7 +15,6 @@
 #include "absl/strings/str_split.h"
 #include "codegen/fixtures/workspace.h"
 #include "codegen/runtime_files/runtime_files.h"
-#include "codegen/source/element_text.h"
 #include "gtest/gtest.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/samples.h"
@@ -46,12 +47,12 @@ std::string ValueText(const ir::Sample& sample, ElementFunctions& functions) {
                       .attributes = sample.attributes,
                       .inputs = {},
                       .output = ir::ValueId(0)};
-  std::vector<ElementText> arguments;
+  std::vector<cpp::Expr> arguments;
   for (size_t i = 0; i < sample.types.size(); ++i) {
     compute.inputs.push_back(ir::ValueId(0));
-    arguments.push_back({kParameters[i]});
+    arguments.push_back(cpp::Name(kParameters[i]));
   }
-  return ElementValue(program, compute, arguments, functions).text;
+  return ElementValue(program, compute, arguments, functions).Text();
 }
 
 std::vector<Use> Uses(ElementFunctions& functions) {
@@ -104,7 +105,7 @@ std::string ProgramText(const std::vector<Use>& uses, const ElementFunctions& fu
   std::string text =
       "#include <cmath>\n#include <cstdio>\n#include <cstring>\n#include \"runtime/kernels/elementwise.h\"\n"
       "using namespace cleave::runtime;\nnamespace {\n";
-  absl::StrAppend(&text, functions.definitions().text());
+  absl::StrAppend(&text, functions.definitions().Text());
   for (size_t u = 0; u < uses.size(); ++u) {
     absl::StrAppend(&text, "float Use", u, "(const float* at) {\n");
     for (size_t i = 0; i < uses[u].inputs(); ++i) {

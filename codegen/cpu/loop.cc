@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "codegen/emit/identifiers.h"
+#include "codegen/cpp/cpp.h"
 #include "codegen/source/kernel_text.h"
 #include "codegen/source/kernel_words.h"
 #include "codegen/source/loop.h"
@@ -17,21 +17,22 @@ namespace {
 // microseconds).
 constexpr int64_t kParallelElements = 16384;
 
-void OpenLoops(const LoopShape& shape, SourceWriter& writer) {
+// Opens the loops. Returns the statements of the innermost one.
+cpp::Code& OpenLoops(const LoopShape& shape, cpp::Code& code) {
   const bool parallel = shape.elements >= kParallelElements;
+  cpp::Code* inner = &code;
   for (size_t depth = 0; depth < shape.axes.size(); ++depth) {
     const bool innermost = depth + 1 == shape.axes.size();
     if (parallel && depth == 0) {
       const std::string simd = innermost ? " simd" : "";
       const std::string collapse = shape.axes.size() > 2 ? absl::StrCat(" collapse(", shape.axes.size() - 1, ")") : "";
-      writer.Unindented(absl::StrCat("#pragma omp parallel for", simd, collapse));
+      inner->Directive(absl::StrCat("#pragma omp parallel for", simd, collapse));
     } else if (innermost) {
-      writer.Unindented("#pragma omp simd");
+      inner->Directive("#pragma omp simd");
     }
-    const LoopShape::Axis& axis = shape.axes[depth];
-    writer.Open(absl::StrCat("for (int64_t ", axis.index, " = 0; ", axis.index, " < ", axis.size.Text(), "; ++",
-                             axis.index, ") {"));
+    inner = &inner->Open(cpp::Counting(shape.axes[depth].index, shape.axes[depth].size.Value()));
   }
+  return *inner;
 }
 
 // A loop that updates a parameter, as a call of a function that all parameters share:
@@ -46,19 +47,22 @@ class Update {
 
   bool IsFunction(const LoopShape& shape) const { return words_.IsUpdate() && shape.axes.size() == 1; }
 
-  void Write(const LoopShape& shape, SourceWriter& writer) {
-    SourceWriter statements(4);
+  void Write(const LoopShape& shape, cpp::Code& code) {
+    cpp::Code body;
+    body.Directive(absl::StrCat("#pragma omp parallel for simd if (parallel : count >= ", kParallelElements, ")"));
+    cpp::Code statements(4);
     EmitLoopBody(
         emission_, loop_,
-        {.read = [&](ir::ValueId value, const LoopSpan& span) { return Element(value, shape.IndexText(span), false); },
-         .write = [&](ir::ValueId value) { return Element(value, shape.IndexText(shape.All()), true); },
+        {.read = [&](ir::ValueId value, const LoopSpan& span) { return Element(value, shape.Index(span), false); },
+         .write = [&](ir::ValueId value) { return Element(value, shape.Index(shape.All()), true); },
          .step_number = [this](ir::ValueId value) { return NumberOf(value); },
          .local = [this](ir::ValueId value) { return names_.Unique(words_.Of(value)); },
          .term = [this](ir::ValueId value) { return names_.Unique(absl::StrCat(words_.Of(value), "_term")); }},
         statements);
-    std::vector<std::string> arguments = {shape.axes[0].size.Text()};
+    body.Open(cpp::Counting("i", cpp::Name("count"))).Append(std::move(statements));
+    std::vector<cpp::Expr> arguments = {shape.axes[0].size.Value()};
     for (const Parameter& parameter : parameters_) arguments.push_back(emission_.names[parameter.value]);
-    writer.Call(absl::StrCat(Function(statements), "("), arguments, ");");
+    code.Do(cpp::Call(Function(std::move(body)), std::move(arguments)));
   }
 
  private:
@@ -76,36 +80,30 @@ class Update {
     return parameters_.emplace_back(Parameter{.value = value, .name = names_.Unique(words_.Of(value))});
   }
 
-  std::string Element(ir::ValueId value, const std::string& index, bool is_written) {
+  cpp::Expr Element(ir::ValueId value, const cpp::Expr& index, bool is_written) {
     Parameter& parameter = ParameterOf(value);
     parameter.is_written |= is_written;
-    return absl::StrCat(parameter.name, "[", index, "]");
+    return cpp::Name(parameter.name).At(index);
   }
 
-  std::string NumberOf(ir::ValueId value) {
+  cpp::Expr NumberOf(ir::ValueId value) {
     for (const Parameter& known : parameters_) {
-      if (known.value == value) return known.name;
+      if (known.value == value) return cpp::Name(known.name);
     }
     const std::string name = names_.Unique(emission_.value(value).name);
     parameters_.push_back({.value = value, .name = name, .is_number = true});
-    return name;
+    return cpp::Name(name);
   }
 
-  // The name of the function with these statements; it is written unless the program has it already.
-  std::string Function(const SourceWriter& statements) {
-    std::vector<std::string> parameters = {"int64_t count"};
+  // The name of the function with this body; it is written unless the program has it already.
+  std::string Function(cpp::Code body) {
+    cpp::Function head = {.result = cpp::Name("void"), .parameters = {{cpp::Name("int64_t"), "count"}}};
     for (const Parameter& parameter : parameters_) {
-      const absl::string_view type = ElementTypeName(emission_.value(parameter.value).type.dtype);
-      parameters.push_back(absl::StrCat(parameter.is_number || parameter.is_written ? "" : "const ", type,
-                                        parameter.is_number ? " " : "* ", parameter.name));
+      const cpp::Expr type = emission_.ElementTypeOf(parameter.value);
+      const cpp::Expr pointer = cpp::Pointer(parameter.is_written ? type : cpp::Const(type));
+      head.parameters.push_back({parameter.is_number ? type : pointer, parameter.name});
     }
-    SourceWriter body;
-    body.Unindented(absl::StrCat("#pragma omp parallel for simd if (parallel : count >= ", kParallelElements, ")"));
-    body.Line("  for (int64_t i = 0; i < count; ++i) {");
-    body.Append(statements);
-    body.Line("  }");
-    return WriteKernel(emission_,
-                       {.wish = words_.Kernel(), .result = "void", .parameters = std::move(parameters), .body = body});
+    return WriteKernel(emission_, {.wish = words_.Kernel(), .head = std::move(head), .body = std::move(body)});
   }
 
   Emission& emission_;
@@ -117,31 +115,30 @@ class Update {
 
 }  // namespace
 
-void EmitLoop(Emission& emission, const ir::FusedLoop& loop, SourceWriter& writer) {
+void EmitLoop(Emission& emission, const ir::FusedLoop& loop, cpp::Code& code) {
   const std::vector<int> outputs = WritingSteps(emission, loop);
-  Announce(emission, loop.steps, InPlaceText(emission, loop), writer);
-  Watch(emission, outputs.front(), ir::ComputeOf(emission.step(outputs.front()))->output, writer);
+  Announce(emission, loop.steps, InPlaceText(emission, loop), code);
+  Watch(emission, outputs.front(), ir::ComputeOf(emission.step(outputs.front()))->output, code);
   const LoopShape shape = ShapeOf(emission, loop);
   if (Update update(emission, loop); update.IsFunction(shape)) {
-    update.Write(shape, writer);
-    return WatchOtherResults(emission, outputs, writer);
+    update.Write(shape, code);
+    return WatchOtherResults(emission, outputs, code);
   }
   const auto element = [&](ir::ValueId value, const LoopSpan& span) {
-    return absl::StrCat(emission.names[value], "[", shape.IndexText(span), "]");
+    return emission.names[value].At(shape.Index(span));
   };
-  OpenLoops(shape, writer);
   EmitLoopBody(emission, loop,
                {.read = element,
                 .write = [&](ir::ValueId value) { return element(value, shape.All()); },
                 .step_number = [&](ir::ValueId value) { return emission.names[value]; },
-                .local = [&](ir::ValueId value) { return emission.names[value]; },
+                .local = [&](ir::ValueId value) { return emission.names[value].Text(); },
                 .term =
                     [&](ir::ValueId value) {
-                      return emission.identifiers.Local(absl::StrCat(emission.names[value].substr(0, 16), "_term"));
+                      const std::string name = emission.names[value].Text();
+                      return emission.identifiers.Local(absl::StrCat(name.substr(0, 16), "_term"));
                     }},
-               writer);
-  for (size_t i = 0; i < shape.axes.size(); ++i) writer.Close("}");
-  WatchOtherResults(emission, outputs, writer);
+               OpenLoops(shape, code));
+  WatchOtherResults(emission, outputs, code);
 }
 
 }  // namespace cleave::codegen

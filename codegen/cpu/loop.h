@@ -8,7 +8,7 @@ namespace cleave::codegen {
 
 // Writes the loop, with its comment and its lines for the watch. Values that only the loop uses become local constants,
 // or part of the expression that uses them.
-void EmitLoop(Emission& emission, const ir::FusedLoop& loop, SourceWriter& writer);
+void EmitLoop(Emission& emission, const ir::FusedLoop& loop, cpp::Code& code);
 
 }  // namespace cleave::codegen
 

@@ -27,10 +27,12 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "codegen/source/kernel_text.h"
 #include "codegen/source/kernel_words.h"
 #include "codegen/source/loop.h"
@@ -48,7 +50,7 @@ struct Buffer {
 // Neighbouring elements of a buffer that a thread holds.
 struct Registers {
   std::string name;
-  std::string place;  // "x + at"
+  cpp::Expr place;  // "x + at"
   ir::DType dtype = ir::DType::kF32;
   bool loaded = false;
   bool stored = false;
@@ -83,8 +85,8 @@ class KernelEmitter {
     for (size_t i = 1; i < shape_.axes.size(); ++i) NameSize(shape_.axes[i]);
   }
 
-  void Run(SourceWriter& writer) {
-    SourceWriter statements(6);
+  void Run(cpp::Code& code) {
+    cpp::Code statements(6);
     EmitLoopBody(emission_, loop_,
                  {.read = [this](ir::ValueId value, const LoopSpan& span) { return Read(value, span); },
                   .write = [this](ir::ValueId value) { return Write(value); },
@@ -92,9 +94,7 @@ class KernelEmitter {
                   .local = [this](ir::ValueId value) { return names_.Unique(words_.Of(value)); },
                   .term = [this](ir::ValueId value) { return names_.Unique(absl::StrCat(words_.Of(value), "_term")); }},
                  statements);
-    SourceWriter body(2);
-    EmitBody(statements, body);
-    EmitLaunch(Kernel(body), writer);
+    EmitLaunch(Kernel(BodyOf(std::move(statements))), code);
   }
 
  private:
@@ -138,7 +138,7 @@ class KernelEmitter {
     const std::string name = axis.size.is_constant() ? absl::StrCat("kSize", absl::AsciiStrToUpper(axis.index))
                                                      : names_.Unique(absl::StrCat("size_", axis.index));
     axis_sizes_.push_back({name, axis.size});
-    axis.size = SizeProduct::Symbol(name);
+    axis.size = SizeProduct::Symbol(cpp::Name(name));
   }
 
   // Those that indexes are made of.
@@ -153,39 +153,39 @@ class KernelEmitter {
     return used;
   }
 
-  std::string Read(ir::ValueId value, const LoopSpan& span) {
+  cpp::Expr Read(ir::ValueId value, const LoopSpan& span) {
     const std::string parameter = BufferOf(value).parameter;
-    const std::string index = IndexText(span);
-    if (!HasInnermostAxis(span)) return absl::StrCat(parameter, "[", index, "]");
+    const cpp::Expr index = Index(span);
+    if (!HasInnermostAxis(span)) return cpp::Name(parameter).At(index);
     Registers& registers = RegistersOf(value, parameter, index);
     registers.loaded |= !registers.stored;
-    return absl::StrCat(registers.name, "[", lane_, "]");
+    return cpp::Name(registers.name).At(cpp::Name(lane_));
   }
 
-  std::string Write(ir::ValueId value) {
+  cpp::Expr Write(ir::ValueId value) {
     Buffer& buffer = BufferOf(value);
     buffer.written = true;
-    Registers& registers = RegistersOf(value, buffer.parameter, at_);
+    Registers& registers = RegistersOf(value, buffer.parameter, cpp::Name(at_));
     registers.stored = true;
-    return absl::StrCat(registers.name, "[", lane_, "]");
+    return cpp::Name(registers.name).At(cpp::Name(lane_));
   }
 
-  std::string NumberOf(ir::ValueId value) {
+  cpp::Expr NumberOf(ir::ValueId value) {
     auto found = std::find_if(step_numbers_.begin(), step_numbers_.end(),
                               [&](const StepNumber& number) { return number.value == value; });
     if (found == step_numbers_.end()) {
-      found = step_numbers_.insert(found, {value, names_.Unique(emission_.names[value])});
+      found = step_numbers_.insert(found, {value, names_.Unique(emission_.names[value].Text())});
     }
-    return absl::StrCat(found->parameter, "[0]");
+    return cpp::Name(found->parameter).At(0);
   }
 
-  std::string IndexText(const LoopSpan& span) {
+  cpp::Expr Index(const LoopSpan& span) {
     const std::vector<bool> has = shape_.AxesOf(span);
-    if (std::find(has.begin(), has.end(), false) == has.end()) return at_;
+    if (std::find(has.begin(), has.end(), false) == has.end()) return cpp::Name(at_);
     for (size_t axis = 0; axis < has.size(); ++axis) {
       if (has[axis]) indexed_axes_.insert(axis);
     }
-    return shape_.IndexText(span);
+    return shape_.Index(span);
   }
 
   Buffer& BufferOf(ir::ValueId value) {
@@ -195,8 +195,8 @@ class KernelEmitter {
     return buffers_.emplace_back(Buffer{.value = value, .parameter = names_.Unique(words_.Of(value))});
   }
 
-  Registers& RegistersOf(ir::ValueId value, const std::string& parameter, const std::string& index) {
-    const std::string place = absl::StrCat(parameter, " + ", index);
+  Registers& RegistersOf(ir::ValueId value, const std::string& parameter, const cpp::Expr& index) {
+    const cpp::Expr place = cpp::Offset(cpp::Name(parameter), index);
     for (Registers& registers : registers_) {
       if (registers.place == place) return registers;
     }
@@ -205,68 +205,67 @@ class KernelEmitter {
   }
 
   // What is between the braces of the kernel.
-  void EmitBody(const SourceWriter& statements, SourceWriter& writer) const {
-    writer.Open(absl::StrCat("for (int64_t ", at_, " = kWidth * FirstElement(); ", at_, " < ", bound_, "; ", at_,
-                             " += kWidth * ElementStride()) {"));
-    EmitIndexes(writer);
-    EmitLoads(writer);
-    writer.Unindented("#pragma unroll");
-    writer.Open(absl::StrCat("for (int ", lane_, " = 0; ", lane_, " < kWidth; ++", lane_, ") {"));
-    writer.Append(statements);
-    writer.Close("}");
+  cpp::Code BodyOf(cpp::Code statements) const {
+    const cpp::Expr width = cpp::Name("kWidth"), at = cpp::Name(at_), lane = cpp::Name(lane_);
+    cpp::Code body;
+    cpp::Code& group =
+        body.Open(cpp::For{at_, width * cpp::Call("FirstElement", {}), cpp::Infix(at, "<", cpp::Name(bound_)),
+                           cpp::Infix(at, "+=", width * cpp::Call("ElementStride", {}))});
+    EmitIndexes(group);
+    EmitLoads(group);
+    group.Directive("#pragma unroll");
+    const cpp::For lanes{lane_, 0, cpp::Infix(lane, "<", width), cpp::Prefix("++", lane), cpp::Name("int")};
+    group.Open(lanes).Append(std::move(statements));
     for (const Registers& registers : registers_) {
-      if (registers.stored) writer.Line(absl::StrCat("Store(", registers.name, ", ", registers.place, ");"));
+      if (registers.stored) group.Do(cpp::Call("Store", {cpp::Name(registers.name), registers.place}));
     }
-    writer.Close("}");
+    return body;
   }
 
   // Row-major: the last axis changes fastest.
-  void EmitIndexes(SourceWriter& writer) const {
+  void EmitIndexes(cpp::Code& code) const {
     for (const size_t axis : indexed_axes_) {
       SizeProduct inner(1);
       for (size_t i = axis + 1; i < shape_.axes.size(); ++i) inner *= shape_.axes[i].size;
-      std::string text = at_;
-      if (!inner.is_one()) absl::StrAppend(&text, " / ", inner.FactorText());
-      if (axis > 0) absl::StrAppend(&text, " % ", shape_.axes[axis].size.FactorText());
-      writer.Assign(absl::StrCat("const int64_t ", shape_.axes[axis].index), text);
+      cpp::Expr index = cpp::Name(at_);
+      if (!inner.is_one()) index = index / inner.Value();
+      if (axis > 0) index = index % shape_.axes[axis].size.Value();
+      code.Declare({cpp::Name("const int64_t"), shape_.axes[axis].index}, index);
     }
   }
 
-  void EmitLoads(SourceWriter& writer) const {
+  void EmitLoads(cpp::Code& code) const {
+    const cpp::Expr width = cpp::Name("kWidth");
     for (const Registers& registers : registers_) {
       if (registers.loaded) {
-        writer.Assign(absl::StrCat(registers.stored ? "auto " : "const auto ", registers.name),
-                      absl::StrCat("Load<kWidth>(", registers.place, ")"));
+        code.Declare({cpp::Name(registers.stored ? "auto" : "const auto"), registers.name},
+                     cpp::Call(cpp::Template("Load", {width}), {registers.place}));
       } else {
-        writer.Line(absl::StrCat("Vector<", ElementTypeName(registers.dtype), ", kWidth> ", registers.name, ";"));
+        const cpp::Expr element = cpp::Name(ElementTypeName(registers.dtype));
+        code.Member({cpp::Template("Vector", {element, width}), registers.name});
       }
     }
   }
 
   // The name of the kernel with this body; it is written unless the program has it already.
-  std::string Kernel(const SourceWriter& body) {
-    std::vector<std::string> constants = {"int kWidth"};
-    for (const AxisSize& size : UsedSizes(true)) constants.push_back(absl::StrCat("int64_t ", size.name));
-    return WriteKernel(emission_, {.wish = absl::StrCat(words_.Kernel(), OverText()),
-                                   .template_head = absl::StrCat("template <", absl::StrJoin(constants, ", "), ">"),
-                                   .result = "__global__ void",
-                                   .parameters = Parameters(),
-                                   .body = body});
-  }
-
-  std::vector<std::string> Parameters() const {
-    std::vector<std::string> parameters = {absl::StrCat("int64_t ", bound_)};
-    for (const AxisSize& size : UsedSizes(false)) parameters.push_back(absl::StrCat("int64_t ", size.name));
+  std::string Kernel(cpp::Code body) {
+    const cpp::Expr number = cpp::Name("int64_t");
+    cpp::Function head = {.result = cpp::Name("__global__ void"), .constants = {{cpp::Name("int"), "kWidth"}}};
+    for (const AxisSize& size : UsedSizes(true)) head.constants.push_back({number, size.name});
+    head.parameters.push_back({number, bound_});
+    for (const AxisSize& size : UsedSizes(false)) head.parameters.push_back({number, size.name});
     for (const Buffer& buffer : buffers_) {
-      if (!buffer.written) parameters.push_back(absl::StrCat("const ", ParameterText(buffer)));
+      if (!buffer.written) head.parameters.push_back({TypeOfParameter(buffer), buffer.parameter});
     }
-    for (const StepNumber& number : step_numbers_) {
-      parameters.push_back(absl::StrCat("const float* __restrict__ ", number.parameter));
+    for (const StepNumber& step : step_numbers_) {
+      head.parameters.push_back({cpp::RestrictPointer(cpp::Name("const float")), step.parameter});
     }
     for (const Buffer& buffer : buffers_) {
-      if (buffer.written) parameters.push_back(ParameterText(buffer));
+      if (buffer.written) head.parameters.push_back({TypeOfParameter(buffer), buffer.parameter});
     }
-    return parameters;
+    return WriteKernel(
+        emission_,
+        {.wish = absl::StrCat(words_.Kernel(), OverText()), .head = std::move(head), .body = std::move(body)});
   }
 
   // "OverX": the kernel writes over what it reads as `x`, under another name.
@@ -285,31 +284,35 @@ class KernelEmitter {
     });
   }
 
-  // "float* __restrict__ x": memory that is read and written only under this name.
-  std::string ParameterText(const Buffer& buffer) const {
-    return absl::StrCat(ElementTypeName(TypeOf(buffer.value)), HasTwoNames(buffer) ? "* " : "* __restrict__ ",
-                        buffer.parameter);
+  // "float* __restrict__": memory that is read and written only under this name.
+  cpp::Expr TypeOfParameter(const Buffer& buffer) const {
+    const cpp::Expr element = emission_.ElementTypeOf(buffer.value);
+    const cpp::Expr type = buffer.written ? element : cpp::Const(element);
+    return HasTwoNames(buffer) ? cpp::Pointer(type) : cpp::RestrictPointer(type);
   }
 
-  void EmitLaunch(const std::string& name, SourceWriter& writer) {
+  void EmitLaunch(const std::string& name, cpp::Code& code) {
     const std::vector<int> outputs = WritingSteps(emission_, loop_);
-    Announce(emission_, loop_.steps, InPlaceText(emission_, loop_), writer);
-    Watch(emission_, outputs.front(), ComputeAt(outputs.front()).output, writer);
-    std::vector<std::string> constants = {absl::StrCat(width_)};
-    for (const AxisSize& size : UsedSizes(true)) constants.push_back(size.argument.Text());
-    const std::string groups = width_ > 1 ? absl::StrCat(count_.Text(), " / ", width_) : count_.Text();
-    std::vector<std::string> arguments = {absl::StrCat(name, "<", absl::StrJoin(constants, ", "), ">"),
-                                          absl::StrCat("ForElements(", groups, ")"), count_.Text()};
-    for (const AxisSize& size : UsedSizes(false)) arguments.push_back(size.argument.Text());
+    Announce(emission_, loop_.steps, InPlaceText(emission_, loop_), code);
+    Watch(emission_, outputs.front(), ComputeAt(outputs.front()).output, code);
+    std::vector<cpp::Expr> constants = {width_};
+    for (const AxisSize& size : UsedSizes(true)) constants.push_back(size.argument.Value());
+    const cpp::Expr count = count_.Value();
+    const cpp::Expr groups = width_ > 1 ? count / width_ : count;
+    std::vector<cpp::Expr> arguments = {cpp::Template(name, std::move(constants)), cpp::Call("ForElements", {groups}),
+                                        count};
+    for (const AxisSize& size : UsedSizes(false)) arguments.push_back(size.argument.Value());
     for (const Buffer& buffer : buffers_) {
       if (!buffer.written) arguments.push_back(emission_.names[buffer.value]);
     }
-    for (const StepNumber& number : step_numbers_) arguments.push_back(emission_.StepNumberPlace(number.value));
+    for (const StepNumber& number : step_numbers_) {
+      arguments.push_back(cpp::Name(emission_.StepNumberPlace(number.value)));
+    }
     for (const Buffer& buffer : buffers_) {
       if (buffer.written) arguments.push_back(emission_.names[buffer.value]);
     }
-    writer.Call("Launch(", arguments, ");");
-    WatchOtherResults(emission_, outputs, writer);
+    code.Do(cpp::Call("Launch", std::move(arguments)));
+    WatchOtherResults(emission_, outputs, code);
   }
 
   Emission& emission_;
@@ -331,8 +334,8 @@ class KernelEmitter {
 
 }  // namespace
 
-void EmitKernelOfLoop(Emission& emission, const ir::FusedLoop& loop, SourceWriter& writer) {
-  KernelEmitter(emission, loop).Run(writer);
+void EmitKernelOfLoop(Emission& emission, const ir::FusedLoop& loop, cpp::Code& code) {
+  KernelEmitter(emission, loop).Run(code);
 }
 
 }  // namespace cleave::codegen

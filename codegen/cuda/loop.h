@@ -7,7 +7,7 @@
 namespace cleave::codegen {
 
 // Writes the kernel above the program's struct, and its launch, with comment and lines for the watch, to `writer`.
-void EmitKernelOfLoop(Emission& emission, const ir::FusedLoop& loop, SourceWriter& writer);
+void EmitKernelOfLoop(Emission& emission, const ir::FusedLoop& loop, cpp::Code& code);
 
 }  // namespace cleave::codegen
 

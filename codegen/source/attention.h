@@ -7,8 +7,8 @@
 namespace cleave::codegen {
 
 // Write the call with its comment and its line for the watch.
-void EmitAttention(Emission& emission, const ir::AttentionForward& attention, SourceWriter& writer);
-void EmitAttentionGradient(Emission& emission, const ir::AttentionBackward& attention, SourceWriter& writer);
+void EmitAttention(Emission& emission, const ir::AttentionForward& attention, cpp::Code& code);
+void EmitAttentionGradient(Emission& emission, const ir::AttentionBackward& attention, cpp::Code& code);
 
 }  // namespace cleave::codegen
 

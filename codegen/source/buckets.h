@@ -11,7 +11,6 @@
 #include <set>
 
 #include "codegen/source/emission.h"
-#include "codegen/source/layered_text.h"
 
 namespace cleave::codegen {
 
@@ -20,10 +19,6 @@ std::set<ir::ValueId> RootsInBuckets(const ir::Storage& storage);
 
 // From the beginning of the first buffer to the end of the last. REQUIRES: step `step` has a bucket.
 int64_t BucketBytes(const Emission& emission, int step);
-
-// Declares the buckets that the program uses, each with its buffers. Those of layers are declared by these; a comment
-// names them.
-void EmitBuckets(Emission& emission, const LayeredText& text, SourceWriter& writer);
 
 }  // namespace cleave::codegen
 

@@ -2,64 +2,60 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "base/check/check.h"
 #include "codegen/source/buckets.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
 
 namespace cleave::codegen {
 
-std::string ReductionText(ir::Reduction reduction) {
+cpp::Expr ReductionOf(ir::Reduction reduction) {
   switch (reduction) {
     case ir::Reduction::kSum:
-      return "Reduction::kSum";
+      return cpp::Name("Reduction::kSum");
     case ir::Reduction::kMax:
-      return "Reduction::kMax";
+      return cpp::Name("Reduction::kMax");
     case ir::Reduction::kMin:
-      return "Reduction::kMin";
+      return cpp::Name("Reduction::kMin");
     case ir::Reduction::kProd:
-      return "Reduction::kProd";
+      return cpp::Name("Reduction::kProd");
   }
-  return "";
+  CLEAVE_UNREACHABLE();
 }
 
 namespace {
 
 class CollectiveEmitter {
  public:
-  CollectiveEmitter(Emission& emission, int step, SourceWriter& writer)
-      : emission_(emission),
-        step_(step),
-        collective_(std::get<ir::Collective>(emission.step(step).action)),
-        writer_(writer) {}
+  CollectiveEmitter(Emission& emission, int step)
+      : emission_(emission), step_(step), collective_(std::get<ir::Collective>(emission.step(step).action)) {}
 
-  void Run() {
-    if (ir::IsSumOverTime(emission_.program, collective_)) return SumOverTime();
-    Announce(emission_, {step_}, Explanation(), writer_);
-    Watch(emission_, step_, collective_.transfers.front().output, writer_);
-    Communicate();
+  void Run(cpp::Code& code) {
+    if (ir::IsSumOverTime(emission_.program, collective_)) return SumOverTime(code);
+    Announce(emission_, {step_}, Explanation(), code);
+    Watch(emission_, step_, collective_.transfers.front().output, code);
+    Communicate(code);
   }
 
   // Nothing may read the result before it has arrived, so the watch is not told where it lies.
-  void Start(const std::string& pending) {
-    const ir::Step& step = emission_.step(step_);
-    Announce(emission_, {step_}, Explanation(), writer_);
-    writer_.Open(absl::StrCat(pending, " = comm.Overlap([&] {"));
-    writer_.Call("watch.Start(",
-                 {OpNameText(emission_.layer, step.name), LineText(emission_.layer, step.name, step.line)}, ");");
-    Communicate();
-    writer_.Close("});");
+  cpp::Expr Start(cpp::Code& code) {
+    Announce(emission_, {step_}, Explanation(), code);
+    cpp::Code body(code.indent() + 2);
+    WatchName(emission_, step_, body);
+    Communicate(body);
+    return cpp::Call("comm.Overlap", {cpp::Lambda("[&]", std::move(body))});
   }
 
   // The arguments that a call for the tensor alone would have.
-  std::vector<std::string> Listed(const ir::Transfer& transfer) {
+  std::vector<cpp::Expr> Listed(const ir::Transfer& transfer) {
     const bool gathers = collective_.kind == ir::CollectiveKind::kAllGather;
     const ir::ValueId whole = gathers ? transfer.output : transfer.input;
-    const std::string cut =
+    const cpp::Expr cut =
         gathers ? Cut(transfer.input, transfer.from_dimension) : Cut(transfer.output, transfer.to_dimension);
     return {Name(transfer.input), Name(transfer.output), emission_.sizes.ShapeList(whole), cut};
   }
@@ -104,92 +100,91 @@ class CollectiveEmitter {
   }
 
   // What the micro-batches so far amount to, and this one's part.
-  void SumOverTime() {
+  void SumOverTime(cpp::Code& code) {
     const ir::Transfer& transfer = collective_.transfers.front();
-    Announce(emission_, {step_}, "", writer_);
-    Watch(emission_, step_, transfer.output, writer_);
-    writer_.Call("Accumulate(",
-                 {ReductionText(collective_.reduction), IsFirstMicroBatch(emission_), Name(transfer.input),
-                  Count(transfer.input), Name(transfer.output)},
-                 ");");
+    Announce(emission_, {step_}, "", code);
+    Watch(emission_, step_, transfer.output, code);
+    code.Do(cpp::Call("Accumulate", {ReductionOf(collective_.reduction), IsFirstMicroBatch(emission_),
+                                     Name(transfer.input), Count(transfer.input), Name(transfer.output)}));
   }
 
-  void Communicate() {
-    if (collective_.kind == ir::CollectiveKind::kAllReduce) return AllReduce();
-    if (collective_.transfers.size() > 1) return Merged();
-    if (collective_.messages.has_value()) return SendReceive(*collective_.messages);
-    for (const ir::Transfer& transfer : collective_.transfers) Emit(transfer);
+  void Communicate(cpp::Code& code) {
+    if (collective_.kind == ir::CollectiveKind::kAllReduce) return AllReduce(code);
+    if (collective_.transfers.size() > 1) return Merged(code);
+    if (collective_.messages.has_value()) return SendReceive(*collective_.messages, code);
+    for (const ir::Transfer& transfer : collective_.transfers) Emit(transfer, code);
   }
 
-  const std::string& Name(ir::ValueId value) const { return emission_.names[value]; }
-  const std::string& Group() const { return emission_.Group(collective_.axes); }
-  std::string Count(ir::ValueId value) const { return emission_.sizes.Count(value).Text(); }
+  const cpp::Expr& Name(ir::ValueId value) const { return emission_.names[value]; }
+  cpp::Expr Group() const { return cpp::Name(emission_.Group(collective_.axes)); }
+  cpp::Expr Count(ir::ValueId value) const { return emission_.sizes.Count(value).Value(); }
 
-  void Call(absl::string_view function, const std::vector<std::string>& arguments) {
-    writer_.Call(absl::StrCat("comm.", function, "("), arguments, ");");
+  static void Call(absl::string_view method, std::vector<cpp::Expr> arguments, cpp::Code& code) {
+    code.Do(cpp::Name("comm").Call(method, std::move(arguments)));
   }
 
-  void AllReduce() {
-    for (const ir::Transfer& transfer : collective_.transfers) {
-      if (emission_.storage.SameBuffer(transfer.input, transfer.output)) continue;
-      writer_.Call("Copy(", {Name(transfer.input), Count(transfer.input), Name(transfer.output)}, ");");
-    }
-    const std::string reduction = ReductionText(collective_.reduction);
+  // Where a collective works in place, but its result is another tensor.
+  void CopyToResult(const ir::Transfer& transfer, cpp::Code& code) {
+    if (emission_.storage.SameBuffer(transfer.input, transfer.output)) return;
+    code.Do(cpp::Call("Copy", {Name(transfer.input), Count(transfer.input), Name(transfer.output)}));
+  }
+
+  void AllReduce(cpp::Code& code) {
+    for (const ir::Transfer& transfer : collective_.transfers) CopyToResult(transfer, code);
+    const cpp::Expr reduction = ReductionOf(collective_.reduction);
     if (HasBucket()) {
-      const ir::DType dtype = emission_.value(collective_.transfers.front().output).type.dtype;
-      const int64_t count = BucketBytes(emission_, step_) / ir::ElementSize(dtype).value();
+      const ir::ValueId first = collective_.transfers.front().output;
+      const int64_t count = BucketBytes(emission_, step_) / ir::ElementSize(emission_.value(first).type.dtype).value();
       // In the function of a layer a bucket is known by its first tensor.
-      const std::string& name =
-          emission_.layer == nullptr ? emission_.Bucket(step_) : Name(collective_.transfers.front().output);
-      return Call("AllReduce", {name, absl::StrCat(count), reduction, Group()});
+      const cpp::Expr bucket = emission_.layer == nullptr ? cpp::Name(emission_.Bucket(step_)) : Name(first);
+      return Call("AllReduce", {bucket, count, reduction, Group()}, code);
     }
     for (const ir::Transfer& transfer : collective_.transfers) {
-      Call("AllReduce", {Name(transfer.output), Count(transfer.output), reduction, Group()});
+      Call("AllReduce", {Name(transfer.output), Count(transfer.output), reduction, Group()}, code);
     }
   }
 
   // One call for all tensors.
-  void Merged() {
+  void Merged(cpp::Code& code) {
     const std::string list = emission_.identifiers.Local(LocalWish(emission_.layer, emission_.step(step_).name));
     const auto in_loops = emission_.tensor_lists.find(step_);
     if (emission_.layer == nullptr && in_loops != emission_.tensor_lists.end()) {
-      writer_.Line(absl::StrCat(ListType(emission_, step_), " ", list, ";"));
-      in_loops->second(list, writer_);
+      code.Member({ListType(emission_, step_), list});
+      in_loops->second(list, code);
     } else {
-      writer_.Line(absl::StrCat("const ", ListType(emission_, step_), " ", list, " = {"));
-      SourceWriter tensors(writer_.indent() + 4);
-      for (const ir::Transfer& transfer : collective_.transfers) tensors.Call("{", Listed(transfer), "},");
-      writer_.Append(tensors);
-      writer_.Line("};");
+      std::vector<cpp::Expr> rows;
+      for (const ir::Transfer& transfer : collective_.transfers) rows.push_back(cpp::Braces(Listed(transfer)));
+      code.DeclareRows({cpp::Const(ListType(emission_, step_)), list}, rows);
     }
-    if (collective_.kind == ir::CollectiveKind::kAllGather) return Call("AllGather", {list, Group()});
-    Call("ReduceScatter", {list, ReductionText(collective_.reduction), Group()});
+    if (collective_.kind == ir::CollectiveKind::kAllGather) return Call("AllGather", {cpp::Name(list), Group()}, code);
+    Call("ReduceScatter", {cpp::Name(list), ReductionOf(collective_.reduction), Group()}, code);
   }
 
-  void Emit(const ir::Transfer& transfer) {
-    const std::string& input = Name(transfer.input);
-    const std::string& output = Name(transfer.output);
+  void Emit(const ir::Transfer& transfer, cpp::Code& code) {
+    const cpp::Expr& input = Name(transfer.input);
+    const cpp::Expr& output = Name(transfer.output);
     switch (collective_.kind) {
       case ir::CollectiveKind::kAllReduce:
         return;
       case ir::CollectiveKind::kAllGather:
-        return Call("AllGather", {input, output, emission_.sizes.ShapeList(transfer.output),
-                                  Cut(transfer.input, transfer.from_dimension), Group()});
+        return Call("AllGather",
+                    {input, output, emission_.sizes.ShapeList(transfer.output),
+                     Cut(transfer.input, transfer.from_dimension), Group()},
+                    code);
       case ir::CollectiveKind::kReduceScatter:
         return Call("ReduceScatter",
                     {input, output, emission_.sizes.ShapeList(transfer.input),
-                     Cut(transfer.output, transfer.to_dimension), ReductionText(collective_.reduction), Group()});
+                     Cut(transfer.output, transfer.to_dimension), ReductionOf(collective_.reduction), Group()},
+                    code);
       case ir::CollectiveKind::kAllToAll:
-        return AllToAll(transfer);
+        return AllToAll(transfer, code);
       case ir::CollectiveKind::kBroadcast:
-        if (!emission_.storage.SameBuffer(transfer.input, transfer.output)) {
-          writer_.Call("Copy(", {input, Count(transfer.input), output}, ");");
-        }
-        return Call("Broadcast", {output, Count(transfer.output), absl::StrCat(collective_.root), Group()});
+        CopyToResult(transfer, code);
+        return Call("Broadcast", {output, Count(transfer.output), collective_.root, Group()}, code);
       case ir::CollectiveKind::kPermute:
-        return Permute(transfer);
+        return Permute(transfer, code);
       case ir::CollectiveKind::kNeighborExchange:
-        return NeighborExchange(transfer);
+        return NeighborExchange(transfer, code);
       case ir::CollectiveKind::kSendReceive:
       case ir::CollectiveKind::kNeighborExchangeV2:
         return;  // It is done by messages.
@@ -197,7 +192,7 @@ class CollectiveEmitter {
   }
 
   // How the members of the group share dimension `d` of `value`, whose innermost axes are those of the collective.
-  std::string Cut(ir::ValueId value, int d) {
+  cpp::Expr Cut(ir::ValueId value, int d) {
     const ir::Value& info = emission_.value(value);
     const int64_t elements = info.type.shape[static_cast<size_t>(d)];
     const ir::AxisList& axes = info.layout.dimensions[static_cast<size_t>(d)];
@@ -207,81 +202,81 @@ class CollectiveEmitter {
     if (members == pieces || elements % pieces == 0) {
       // The pieces of one group together are the piece that the outer axes cut; if it is cut evenly, all pieces have
       // one size.
-      return absl::StrCat("{", d, ", PieceSizes(", elements / (pieces / members), ", ", members, ")}");
+      return cpp::Braces({d, cpp::Call("PieceSizes", {elements / (pieces / members), members})});
     }
     const ir::AxisList outer(axes.begin(), axes.end() - static_cast<std::ptrdiff_t>(collective_.axes.size()));
-    const std::string index = emission_.sizes.IndexText(outer);
-    const bool sum = index.find('+') != std::string::npos;
-    return absl::StrCat("{", d, ", PieceSizes(", elements, ", ", pieces, ", ", sum ? "(" : "", index, sum ? ")" : "",
-                        " * ", members, ", ", members, ")}");
+    const cpp::Expr first = emission_.sizes.Index(outer) * members;
+    return cpp::Braces({d, cpp::Call("PieceSizes", {elements, pieces, first, members})});
   }
 
   // In the tensor that the group holds together, the dimension that becomes whole has the size of the output's piece;
   // the others have those of the input's piece.
-  void AllToAll(const ir::Transfer& transfer) {
-    std::vector<std::string> shape;
+  void AllToAll(const ir::Transfer& transfer, cpp::Code& code) {
+    std::vector<cpp::Expr> shape;
     for (int d = 0; d < emission_.value(transfer.input).type.rank(); ++d) {
       const ir::ValueId holder = d == transfer.from_dimension ? transfer.output : transfer.input;
-      shape.push_back(emission_.sizes.Size(holder, d).Text());
+      shape.push_back(emission_.sizes.Size(holder, d).Value());
     }
     Call("AllToAll",
-         {Name(transfer.input), Name(transfer.output), absl::StrCat("{", absl::StrJoin(shape, ", "), "}"),
-          Cut(transfer.input, transfer.from_dimension), Cut(transfer.output, transfer.to_dimension), Group()});
+         {Name(transfer.input), Name(transfer.output), cpp::Braces(std::move(shape)),
+          Cut(transfer.input, transfer.from_dimension), Cut(transfer.output, transfer.to_dimension), Group()},
+         code);
   }
 
   // The axes of ranks, by which the part that belongs to the micro-batch is cut.
-  std::string AxisLists(ir::Layout layout) const {
+  cpp::Expr AxisLists(ir::Layout layout) const {
     if (emission_.program.time.has_value()) layout = ir::WithoutTime(std::move(layout), *emission_.program.time);
-    std::vector<std::string> lists;
-    for (const ir::AxisList& axes : layout.dimensions) lists.push_back(AxisList(axes));
-    return absl::StrCat("{", absl::StrJoin(lists, ", "), "}");
+    std::vector<cpp::Expr> lists;
+    for (const ir::AxisList& axes : layout.dimensions) lists.push_back(AxisListOf(axes));
+    return cpp::Braces(std::move(lists));
   }
 
-  static std::string AxisList(const ir::AxisList& axes) {
-    return absl::StrCat(
-        "{", absl::StrJoin(axes, ", ", [](std::string* out, ir::AxisId axis) { absl::StrAppend(out, axis.value()); }),
-        "}");
+  // A variable for what `function` finds of the rank's place in the mesh.
+  cpp::Expr Find(absl::string_view type, absl::string_view function, const ir::Transfer& transfer,
+                 absl::string_view suffix, std::vector<cpp::Expr> more, cpp::Code& code) {
+    const std::string name = emission_.identifiers.Local(absl::StrCat(Name(transfer.output).Text(), suffix));
+    std::vector<cpp::Expr> arguments = {cpp::Call("comm.mesh", {}), cpp::Call("comm.rank", {}),
+                                        AxisListOf(collective_.axes)};
+    std::move(more.begin(), more.end(), std::back_inserter(arguments));
+    code.Declare({cpp::Const(cpp::Name(type)), name}, cpp::Call(function, std::move(arguments)));
+    return cpp::Name(name);
   }
 
-  void Permute(const ir::Transfer& transfer) {
-    const std::string partners = emission_.identifiers.Local(absl::StrCat(Name(transfer.output), "_partners"));
-    writer_.Call(
-        absl::StrCat("const Partners ", partners, " = FindPartners("),
-        {"comm.mesh()", "comm.rank()", AxisList(collective_.axes), AxisLists(emission_.value(transfer.input).layout),
-         AxisLists(emission_.value(transfer.output).layout)},
-        ");");
-    Call("Permute", {Name(transfer.input), Count(transfer.input), absl::StrCat(partners, ".destination"),
-                     Name(transfer.output), Count(transfer.output), absl::StrCat(partners, ".origin"), Group()});
+  void Permute(const ir::Transfer& transfer, cpp::Code& code) {
+    const cpp::Expr partners = Find(
+        "Partners", "FindPartners", transfer, "_partners",
+        {AxisLists(emission_.value(transfer.input).layout), AxisLists(emission_.value(transfer.output).layout)}, code);
+    Call("Permute",
+         {Name(transfer.input), Count(transfer.input), partners.Member("destination"), Name(transfer.output),
+          Count(transfer.output), partners.Member("origin"), Group()},
+         code);
   }
 
-  void NeighborExchange(const ir::Transfer& transfer) {
+  void NeighborExchange(const ir::Transfer& transfer, cpp::Code& code) {
     const ir::Value& needed = emission_.value(transfer.output);
-    std::vector<std::string> windows;
+    std::vector<cpp::Expr> windows;
     for (const auto& [dimension, window] : needed.layout.windows) {
-      windows.push_back(absl::StrCat("{", dimension, ", ", WindowText(window), "}"));
+      windows.push_back(cpp::Braces({dimension, WindowOf(window)}));
     }
-    const std::string neighbors = emission_.identifiers.Local(absl::StrCat(Name(transfer.output), "_neighbors"));
-    writer_.Call(absl::StrCat("const Exchange ", neighbors, " = FindNeighbors("),
-                 {"comm.mesh()", "comm.rank()", AxisList(collective_.axes), ExchangedShape(transfer.input),
-                  ExchangedAxes(needed.layout), absl::StrCat("{", absl::StrJoin(windows, ", "), "}")},
-                 ");");
-    Call("NeighborExchange", {Name(transfer.input), Name(transfer.output), neighbors, Group()});
+    const cpp::Expr neighbors =
+        Find("Exchange", "FindNeighbors", transfer, "_neighbors",
+             {ExchangedShape(transfer.input), ExchangedAxes(needed.layout), cpp::Braces(std::move(windows))}, code);
+    Call("NeighborExchange", {Name(transfer.input), Name(transfer.output), neighbors, Group()}, code);
   }
 
   // The tensor that the members of the group exchange pieces of, and the axes that cut it. All of them hold the same
   // samples of a micro-batch.
-  std::string ExchangedShape(ir::ValueId value) {
-    std::vector<std::string> sizes;
+  cpp::Expr ExchangedShape(ir::ValueId value) {
+    std::vector<cpp::Expr> sizes;
     const ir::Value& info = emission_.value(value);
     const std::optional<size_t> samples = SamplesOf(info.layout);
     for (int d = 0; d < info.type.rank(); ++d) {
       const auto dimension = static_cast<size_t>(d);
-      sizes.push_back(samples == dimension ? emission_.sizes.Size(value, d).Text()
-                                           : absl::StrCat(info.type.shape[dimension]));
+      sizes.push_back(samples == dimension ? emission_.sizes.Size(value, d).Value() : info.type.shape[dimension]);
     }
-    return absl::StrCat("{", absl::StrJoin(sizes, ", "), "}");
+    return cpp::Braces(std::move(sizes));
   }
-  std::string ExchangedAxes(ir::Layout layout) const {
+  cpp::Expr ExchangedAxes(ir::Layout layout) const {
     if (const std::optional<size_t> samples = SamplesOf(layout)) layout.dimensions[*samples].clear();
     return AxisLists(layout);
   }
@@ -311,40 +306,39 @@ class CollectiveEmitter {
     return "";
   }
 
-  void SendReceive(const ir::Messages& messages) {
+  void SendReceive(const ir::Messages& messages, cpp::Code& code) {
     const ir::Transfer& transfer = collective_.transfers.front();
-    Call("SendReceive", {std::string(KindText(collective_.kind)), Name(transfer.input),
-                         MessageList(messages.send_sizes, messages.send_ranks, "_receiver"), Name(transfer.output),
-                         MessageList(messages.receive_sizes, messages.receive_ranks, "_sender"), "comm.world()"});
+    Call("SendReceive",
+         {cpp::Name(KindText(collective_.kind)), Name(transfer.input),
+          MessageList(messages.send_sizes, messages.send_ranks, "_receiver"), Name(transfer.output),
+          MessageList(messages.receive_sizes, messages.receive_ranks, "_sender"), cpp::Call("comm.world", {})},
+         code);
   }
 
   // "{{(rank + 1) % 4, 64}, {-1, 8}}": each part's partner and elements.
-  std::string MessageList(const std::vector<int64_t>& sizes, const std::vector<int64_t>& partners,
-                          absl::string_view role) {
-    const std::string wish = absl::StrCat(Name(collective_.transfers.front().output), role);
-    std::vector<std::string> parts;
+  cpp::Expr MessageList(const std::vector<int64_t>& sizes, const std::vector<int64_t>& partners,
+                        absl::string_view role) {
+    const std::string wish = absl::StrCat(Name(collective_.transfers.front().output).Text(), role);
+    std::vector<cpp::Expr> parts;
     for (size_t part = 0; part < sizes.size(); ++part) {
       std::vector<int64_t> by_rank;
       for (size_t entry = part; entry < partners.size(); entry += sizes.size()) by_rank.push_back(partners[entry]);
-      parts.push_back(absl::StrCat("{", emission_.rank_numbers.Text(by_rank, wish), ", ", sizes[part], "}"));
+      parts.push_back(cpp::Braces({emission_.rank_numbers.Of(by_rank, wish), sizes[part]}));
     }
-    return absl::StrCat("{", absl::StrJoin(parts, ", "), "}");
+    return cpp::Braces(std::move(parts));
   }
 
   Emission& emission_;
   int step_;
   const ir::Collective& collective_;
-  SourceWriter& writer_;
 };
 
 }  // namespace
 
-void EmitCollective(Emission& emission, int step, SourceWriter& writer) {
-  CollectiveEmitter(emission, step, writer).Run();
-}
+void EmitCollective(Emission& emission, int step, cpp::Code& code) { CollectiveEmitter(emission, step).Run(code); }
 
-void EmitStart(Emission& emission, int step, const std::string& pending, SourceWriter& writer) {
-  CollectiveEmitter(emission, step, writer).Start(pending);
+cpp::Expr StartOfCollective(Emission& emission, int step, cpp::Code& code) {
+  return CollectiveEmitter(emission, step).Start(code);
 }
 
 bool TakesList(const Emission& emission, int step) {
@@ -353,51 +347,47 @@ bool TakesList(const Emission& emission, int step) {
          collective->kind != ir::CollectiveKind::kAllReduce;
 }
 
-std::string ListType(const Emission& emission, int step) {
+cpp::Expr ListType(const Emission& emission, int step) {
   const auto& collective = std::get<ir::Collective>(emission.step(step).action);
   const bool gathers = collective.kind == ir::CollectiveKind::kAllGather;
-  const ir::DType dtype = emission.value(collective.transfers.front().input).type.dtype;
-  return absl::StrCat("std::vector<", gathers ? "Gathered" : "Scattered", "<", ElementTypeName(dtype), ">>");
+  const cpp::Expr element = emission.ElementTypeOf(collective.transfers.front().input);
+  return cpp::Template("std::vector", {cpp::Template(gathers ? "Gathered" : "Scattered", {element})});
 }
 
-void EmitListed(Emission& emission, int step, size_t transfer, const std::string& list, SourceWriter& writer) {
+void EmitListed(Emission& emission, int step, size_t transfer, const std::string& list, cpp::Code& code) {
   const auto& collective = std::get<ir::Collective>(emission.step(step).action);
-  writer.Call(absl::StrCat(list, ".push_back({"),
-              CollectiveEmitter(emission, step, writer).Listed(collective.transfers[transfer]), "});");
+  const std::vector<cpp::Expr> listed = CollectiveEmitter(emission, step).Listed(collective.transfers[transfer]);
+  code.Do(cpp::Name(list).Call("push_back", {cpp::Braces(listed)}));
 }
 
-void EmitSlice(Emission& emission, int step, SourceWriter& writer) {
+void EmitSlice(Emission& emission, int step, cpp::Code& code) {
   const ir::Slice& slice = std::get<ir::Slice>(emission.step(step).action);
   const ir::Layout& from = emission.value(slice.input).layout;
   const ir::Layout& to = emission.value(slice.output).layout;
   Sizes& sizes = emission.sizes;
-  std::vector<std::string> begins;
+  std::vector<cpp::Expr> begins;
   for (int d = 0; d < emission.value(slice.input).type.rank(); ++d) {
     const size_t dimension = static_cast<size_t>(d);
     if (from.dimensions[dimension] == to.dimensions[dimension] && to.WindowOf(dimension) == nullptr) {
-      begins.push_back("0");
+      begins.push_back(0);
       continue;
     }
     // Relative to the rank's piece.
-    const std::string begin = sizes.Begin(slice.output, d);
-    const std::string base = sizes.Begin(slice.input, d);
-    int64_t begin_number = 0;
-    int64_t base_number = 0;
-    if (base == "0") {
+    const cpp::Expr begin = sizes.Begin(slice.output, d);
+    const cpp::Expr base = sizes.Begin(slice.input, d);
+    if (base.number() == 0) {
       begins.push_back(begin);
-    } else if (absl::SimpleAtoi(begin, &begin_number) && absl::SimpleAtoi(base, &base_number)) {
-      begins.push_back(absl::StrCat(begin_number - base_number));
+    } else if (begin.number().has_value() && base.number().has_value()) {
+      begins.push_back(*begin.number() - *base.number());
     } else {
-      begins.push_back(absl::StrCat(begin, " - ", base));
+      begins.push_back(begin - base);
     }
   }
-  Announce(emission, {step}, "", writer);
-  Watch(emission, step, slice.output, writer);
-  writer.Call(
-      "CopyBox(",
-      {emission.names[slice.input], sizes.ShapeList(slice.input), absl::StrCat("{", absl::StrJoin(begins, ", "), "}"),
-       sizes.ShapeList(slice.output), emission.names[slice.output]},
-      ");");
+  Announce(emission, {step}, "", code);
+  Watch(emission, step, slice.output, code);
+  code.Do(
+      cpp::Call("CopyBox", {emission.names[slice.input], sizes.ShapeList(slice.input), cpp::Braces(std::move(begins)),
+                            sizes.ShapeList(slice.output), emission.names[slice.output]}));
 }
 
 }  // namespace cleave::codegen

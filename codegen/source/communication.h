@@ -8,25 +8,25 @@
 
 namespace cleave::codegen {
 
-std::string ReductionText(ir::Reduction reduction);  // "Reduction::kSum"
+cpp::Expr ReductionOf(ir::Reduction reduction);  // "Reduction::kSum"
 
 // Writes step `step`, a Collective, with its comment.
-void EmitCollective(Emission& emission, int step, SourceWriter& writer);
+void EmitCollective(Emission& emission, int step, cpp::Code& code);
 
-// The same, except that the program goes on while the collective is under way. Its handle goes to `pending`: "Pending
-// sums_pending", a variable that is declared there.
-void EmitStart(Emission& emission, int step, const std::string& pending, SourceWriter& writer);
+// Writes the comment of one during which the program goes on. Returns the call that starts it, whose value is the
+// handle to wait for.
+cpp::Expr StartOfCollective(Emission& emission, int step, cpp::Code& code);
 
 // Whether step `step` gathers or scatters several tensors in one call, of which it takes a list; the type of that list:
 // "std::vector<Gathered<float>>".
 bool TakesList(const Emission& emission, int step);
-std::string ListType(const Emission& emission, int step);
+cpp::Expr ListType(const Emission& emission, int step);
 
 // Adds one of these tensors to `list`.
-void EmitListed(Emission& emission, int step, size_t transfer, const std::string& list, SourceWriter& writer);
+void EmitListed(Emission& emission, int step, size_t transfer, const std::string& list, cpp::Code& code);
 
 // Writes step `step`, a Slice: each rank keeps a box of what it has.
-void EmitSlice(Emission& emission, int step, SourceWriter& writer);
+void EmitSlice(Emission& emission, int step, cpp::Code& code);
 
 }  // namespace cleave::codegen
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/check/check.h"
 #include "base/layer_names/layer_names.h"
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/program/fuse/image_blocks.h"
@@ -64,22 +65,27 @@ Lane& Emission::LaneBetween(int from, int to) {
   return lane->second;
 }
 
-std::string Emission::PendingPlace(int i) const {
+std::optional<cpp::Expr> Emission::PendingPlace(int i) const {
   const auto in_layer = names.in_layer.find(NumberOf(i));
   if (in_layer != names.in_layer.end()) return in_layer->second;
   const auto found = pending.find(i);
-  return found == pending.end() ? "" : found->second;
+  return found == pending.end() ? std::nullopt : std::make_optional(found->second);
 }
 
-std::string Emission::LookNumber(int i) const {
+cpp::Expr Emission::LookNumber(int i) const {
   const auto in_layer = names.in_layer.find(NumberOf(i));
-  return in_layer != names.in_layer.end() ? in_layer->second
-                                          : absl::StrCat(std::get<ir::Glance>(step(i).action).number);
+  return in_layer != names.in_layer.end() ? in_layer->second : std::get<ir::Glance>(step(i).action).number;
 }
 
-std::string Emission::PlainNumberText(int64_t number) const {
+cpp::Expr Emission::PlainNumberExpr(int64_t number) const {
   const auto in_layer = names.in_layer.find(PlainNumber(number));
-  return in_layer != names.in_layer.end() ? in_layer->second : absl::StrCat(number);
+  return in_layer != names.in_layer.end() ? in_layer->second : number;
+}
+
+cpp::Expr Emission::ElementTypeOf(ir::ValueId id) const { return cpp::Name(ElementTypeName(value(id).type.dtype)); }
+
+cpp::Expr Emission::PointerTo(ir::ValueId id, const cpp::Expr& offset) const {
+  return cpp::Call(cpp::Template(MemoryOf(id), {ElementTypeOf(id)}), {offset});
 }
 
 const std::string& Emission::Bucket(int i) {
@@ -98,7 +104,7 @@ const std::string& Emission::Bucket(int i) {
 
 const std::string& Emission::StepNumberPlace(ir::ValueId value) {
   std::string& place = step_number_places[value];
-  if (place.empty()) place = identifiers.Unique(absl::StrCat(names[value], "_place"));
+  if (place.empty()) place = identifiers.Unique(absl::StrCat(names[value].Text(), "_place"));
   return place;
 }
 
@@ -158,37 +164,39 @@ absl::string_view ElementTypeName(ir::DType dtype) {
   return "";
 }
 
-std::string ElementLiteral(ir::DType dtype, double value) {
+cpp::Expr ElementLiteral(ir::DType dtype, double value) {
   switch (dtype) {
     case ir::DType::kF32:
-      return FloatLiteral(value);
+      return cpp::Float(value);
     case ir::DType::kBf16:
     case ir::DType::kF16:
-      return absl::StrCat(ElementTypeName(dtype), "(", FloatLiteral(value), ")");
+      return cpp::Call(ElementTypeName(dtype), {cpp::Float(value)});
     case ir::DType::kI32:
-      return absl::StrCat("int32_t{", static_cast<int64_t>(value), "}");
+      return cpp::Braces(cpp::Name("int32_t"), {static_cast<int64_t>(value)});
   }
-  return "";
+  CLEAVE_UNREACHABLE();
 }
 
-void Watch(Emission& emission, int step, ir::ValueId value, SourceWriter& writer) {
+void Watch(Emission& emission, int step, ir::ValueId value, cpp::Code& code) {
   const ir::Step& info = emission.step(step);
-  std::vector<std::string> arguments = {OpNameText(emission.layer, info.name),
-                                        LineText(emission.layer, info.name, info.line)};
-  if (IsChecked(info.phase) && emission.storage.root[value].has_value()) {
-    arguments.push_back(emission.names[value]);
-    arguments.push_back(emission.sizes.Count(value).Text());
-  }
-  writer.Call("watch.Start(", arguments, ");");
+  if (!IsChecked(info.phase) || !emission.storage.root[value].has_value()) return WatchName(emission, step, code);
+  code.Do(cpp::Call("watch.Start", {OpNameOf(emission.layer, info.name), LineOf(emission.layer, info.name, info.line),
+                                    emission.names[value], emission.sizes.Count(value).Value()}));
 }
 
-std::string IsFirstMicroBatch(const Emission& emission) {
-  return absl::StrCat(emission.sizes.AxisName(*emission.program.time), " == 0");
+void WatchName(Emission& emission, int step, cpp::Code& code) {
+  const ir::Step& info = emission.step(step);
+  code.Do(
+      cpp::Call("watch.Start", {OpNameOf(emission.layer, info.name), LineOf(emission.layer, info.name, info.line)}));
 }
 
-void Announce(Emission& emission, const std::vector<int>& steps, absl::string_view comment, SourceWriter& writer) {
+cpp::Expr IsFirstMicroBatch(const Emission& emission) {
+  return cpp::Infix(cpp::Name(emission.sizes.AxisName(*emission.program.time)), "==", 0);
+}
+
+void Announce(Emission& emission, const std::vector<int>& steps, absl::string_view comment, cpp::Code& code) {
   std::string section = SectionOf(NameOfAll(emission.layer, emission.step(steps.front()).name));
-  if (section != emission.section) writer.Gap();
+  if (section != emission.section) code.Gap();
   emission.section = std::move(section);
   if (steps.size() == 1 && comment.empty()) return;
   std::vector<std::string> parts;
@@ -206,7 +214,7 @@ void Announce(Emission& emission, const std::vector<int>& steps, absl::string_vi
   }
   if (parts.size() > 4) parts = {parts.front(), "...", parts.back()};
   const std::string more = emission.layer == nullptr ? std::string(comment) : FoldedText(comment);
-  writer.Comment(absl::StrCat(absl::StrJoin(parts, "; "), more.empty() ? "" : ": ", more));
+  code.Comment(absl::StrCat(absl::StrJoin(parts, "; "), more.empty() ? "" : ": ", more));
 }
 
 }  // namespace cleave::codegen

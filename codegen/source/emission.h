@@ -4,16 +4,16 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "codegen/emit/identifiers.h"
-#include "codegen/emit/text.h"
+#include "codegen/cpp/cpp.h"
 #include "codegen/roll/passes.h"
-#include "codegen/source/element_text.h"
+#include "codegen/source/elements.h"
 #include "codegen/source/layer_scope.h"
 #include "codegen/source/names.h"
 #include "codegen/source/rank_numbers.h"
@@ -47,7 +47,7 @@ struct Emission {
   Identifiers& identifiers;
   Sizes& sizes;
   RankNumbers& rank_numbers;
-  SourceWriter& kernels;                                 // The text above the program's struct.
+  cpp::Code kernels = cpp::Code();                       // What stands above the program's struct.
   std::map<std::string, std::string> kernel_names = {};  // Of the kernels written so far, by their text without it.
   std::map<ir::AxisList, std::string> groups;            // The groups used so far and their names.
   std::map<int, Lane> lanes = {};                        // Of a pipeline, by LaneOf (ir/program/program.h).
@@ -56,9 +56,9 @@ struct Emission {
   ElementFunctions element_functions = {};  // The ones that the program calls; they are written above its kernels.
   // Where the program keeps the handles of collectives that begin in one function and end in another, by step:
   // "pending[x_layers[3].gradients_all_reduce_pending]".
-  std::map<int, std::string> pending = {};
+  std::map<int, cpp::Expr> pending = {};
   // Writes the tensors of a merged gather or scatter, a step, one by one: for lists in which layers are loops.
-  std::map<int, std::function<void(const std::string& list, SourceWriter& writer)>> tensor_lists = {};
+  std::map<int, std::function<void(const std::string& list, cpp::Code& code)>> tensor_lists = {};
   std::map<std::string, std::string> numbers = {};  // The variables of numbers that flags change (settings.h).
   const LayerScope* layer = nullptr;                // Of the function that is being written, if it is one of layers.
   std::string section = {};                         // Of the model, to which the last statement belongs.
@@ -89,13 +89,19 @@ struct Emission {
     return ir::ValueId(static_cast<int64_t>(program.values.size() + program.steps.size()) + number);
   }
   // The number: "3", "layer.begin".
-  std::string PlainNumberText(int64_t number) const;
+  cpp::Expr PlainNumberExpr(int64_t number) const;
 
-  // Where the handle of a collective is kept; empty for a variable of the function.
-  std::string PendingPlace(int step) const;
+  // Where the handle of a collective is kept; nullopt for a variable of the function.
+  std::optional<cpp::Expr> PendingPlace(int step) const;
 
   // The number of a look: "3", "layer.attn_out_matmul_look".
-  std::string LookNumber(int step) const;
+  cpp::Expr LookNumber(int step) const;
+
+  // The pointer to a value's memory, at `offset` bytes of it: "arena.At<float>(4096)".
+  cpp::Expr PointerTo(ir::ValueId value, const cpp::Expr& offset) const;
+
+  // The type of a value's elements: "float".
+  cpp::Expr ElementTypeOf(ir::ValueId value) const;
 
   // The Group of the ranks that differ on `axes`: "group_m0_m1".
   const std::string& Group(const ir::AxisList& axes);
@@ -135,18 +141,21 @@ IdVector<ir::ValueId, const ir::Compute*> SourcesOf(const ir::Program& program);
 absl::string_view ElementTypeName(ir::DType dtype);
 
 // A number of elements of the type: "0.5f", "BFloat16(0.5f)", "int32_t{2}".
-std::string ElementLiteral(ir::DType dtype, double value);
+cpp::Expr ElementLiteral(ir::DType dtype, double value);
 
 // Whether the micro-batch under way is the first of its step: "micro_batch == 0". REQUIRES: the program has some.
-std::string IsFirstMicroBatch(const Emission& emission);
+cpp::Expr IsFirstMicroBatch(const Emission& emission);
 
 // Begins the text of steps that run as one piece: an empty line where another part of the model begins, and a comment
 // with their names where the line for the watch does not say all. `comment` is what to add to the names; it may be
 // empty.
-void Announce(Emission& emission, const std::vector<int>& steps, absl::string_view comment, SourceWriter& writer);
+void Announce(Emission& emission, const std::vector<int>& steps, absl::string_view comment, cpp::Code& code);
 
 // Writes only the line for the watch, for a step with result `value`.
-void Watch(Emission& emission, int step, ir::ValueId value, SourceWriter& writer);
+void Watch(Emission& emission, int step, ir::ValueId value, cpp::Code& code);
+
+// The same of a step whose result cannot be looked at.
+void WatchName(Emission& emission, int step, cpp::Code& code);
 
 }  // namespace cleave::codegen
 

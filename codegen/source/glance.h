@@ -2,7 +2,7 @@
 #ifndef CLEAVE_CODEGEN_SOURCE_GLANCE_H_
 #define CLEAVE_CODEGEN_SOURCE_GLANCE_H_
 
-#include "codegen/emit/text.h"
+#include "codegen/cpp/cpp.h"
 #include "codegen/source/emission.h"
 #include "ir/program/program.h"
 
@@ -10,7 +10,7 @@ namespace cleave::codegen {
 
 // Writes the call that hands a rank's piece of the value to the Observer of runtime/kernels/show.h. `step`: the number
 // of the glance's step.
-void EmitGlance(Emission& emission, int step, const ir::Glance& glance, SourceWriter& writer);
+void EmitGlance(Emission& emission, int step, const ir::Glance& glance, cpp::Code& code);
 
 }  // namespace cleave::codegen
 

@@ -2,17 +2,16 @@
 #ifndef CLEAVE_CODEGEN_SOURCE_HOST_COPY_H_
 #define CLEAVE_CODEGEN_SOURCE_HOST_COPY_H_
 
-#include <string>
-
 #include "codegen/source/emission.h"
 
 namespace cleave::codegen {
 
 // Writes step `step`, a HostCopy, with its comment.
-void EmitHostCopy(Emission& emission, int step, SourceWriter& writer);
+void EmitHostCopy(Emission& emission, int step, cpp::Code& code);
 
-// The same, except that the program goes on while the copy is under way; `pending` as for EmitStart of a collective.
-void EmitStartOfHostCopy(Emission& emission, int step, const std::string& pending, SourceWriter& writer);
+// Writes the comment of one during which the program goes on. Returns the call that starts it, whose value is the
+// handle to wait for.
+cpp::Expr StartOfHostCopy(Emission& emission, int step, cpp::Code& code);
 
 }  // namespace cleave::codegen
 

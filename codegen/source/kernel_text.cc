@@ -1,8 +1,9 @@
 #include "codegen/source/kernel_text.h"
 
+#include <utility>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "codegen/runtime_files/runtime_files.h"
 
 namespace cleave::codegen {
@@ -42,18 +43,12 @@ std::string KernelName(Emission& emission, absl::string_view wish) {
 
 }  // namespace
 
-const std::string& WriteKernel(Emission& emission, const KernelText& kernel) {
-  const std::string parameters = absl::StrJoin(kernel.parameters, "\n");
-  std::string& name =
-      emission.kernel_names[absl::StrCat(kernel.template_head, "\n", parameters, "\n", kernel.body.text())];
+const std::string& WriteKernel(Emission& emission, KernelText kernel) {
+  std::string& name = emission.kernel_names[absl::StrCat(kernel.head.Text(), "\n", kernel.body.Text())];
   if (!name.empty()) return name;
-  name = KernelName(emission, kernel.wish);
-  SourceWriter& writer = emission.kernels;
-  writer.Gap();
-  if (!kernel.template_head.empty()) writer.Line(kernel.template_head);
-  writer.Function(absl::StrCat(kernel.result, " ", name, "("), kernel.parameters, ") {");
-  writer.Append(kernel.body);
-  writer.Line("}");
+  name = kernel.head.name = KernelName(emission, kernel.wish);
+  emission.kernels.Gap();
+  emission.kernels.Open(kernel.head).Append(std::move(kernel.body));
   return name;
 }
 

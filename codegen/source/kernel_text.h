@@ -3,7 +3,6 @@
 #define CLEAVE_CODEGEN_SOURCE_KERNEL_TEXT_H_
 
 #include <string>
-#include <vector>
 
 #include "codegen/source/emission.h"
 
@@ -11,17 +10,15 @@ namespace cleave::codegen {
 
 // A function above the program's struct that loops have in common.
 struct KernelText {
-  std::string wish;                // A word for what it computes, as a profiler shows it: "BiasAddRelu".
-  std::string template_head = {};  // "template <int kWidth>", or empty.
-  std::string result;              // "__global__ void"
-  std::vector<std::string> parameters;
-  const SourceWriter& body;
+  std::string wish;  // A word for what it computes, as a profiler shows it: "BiasAddRelu".
+  cpp::Function head;
+  cpp::Code body;
 };
 
 // Writes the function unless the program has one with the same text, and returns its name: the wish; where an op or
 // something in the runtime is called so, "Kernel" follows, and where another kernel is, a number: "Relu" becomes
 // "ReluKernel", then "ReluKernel_2".
-const std::string& WriteKernel(Emission& emission, const KernelText& kernel);
+const std::string& WriteKernel(Emission& emission, KernelText kernel);
 
 }  // namespace cleave::codegen
 

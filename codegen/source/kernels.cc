@@ -1,73 +1,66 @@
 #include "codegen/source/kernels.h"
 
-#include <cstdlib>
+#include <optional>
+#include <utility>
+#include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/check/check.h"
 #include "base/match/match.h"
-#include "base/text/text.h"
 #include "ir/graph/ops/kernel_call.h"
 
 namespace cleave::codegen {
 namespace {
 
-// "a + layer.begin - b", without what is 0.
-std::string DifferenceText(const std::string& a, const std::string& number, const std::string& b) {
-  std::string text = a == "0" ? number : absl::StrCat(a, " + ", number);
-  return b == "0" ? text : absl::StrCat(text, " - ", b);
-}
-
-// "a + number - b", with numbers put together.
-std::string DifferenceText(const std::string& a, int64_t number, const std::string& b) {
-  int64_t value = 0;
-  const bool a_is_number = absl::SimpleAtoi(a, &value);
-  number += a_is_number ? value : 0;
-  const bool b_is_number = absl::SimpleAtoi(b, &value);
-  number -= b_is_number ? value : 0;
-  if (a_is_number && b_is_number) return absl::StrCat(number);
-  std::string text = a_is_number ? "" : a;
-  if (text.empty()) {
-    text = absl::StrCat(number);
-  } else if (number != 0) {
-    absl::StrAppend(&text, number > 0 ? " + " : " - ", std::abs(number));
+// "a + number - b", with whole numbers put together and without what is 0.
+cpp::Expr Difference(const cpp::Expr& a, const cpp::Expr& number, const cpp::Expr& b) {
+  int64_t known = 0;
+  std::optional<cpp::Expr> sum;
+  for (const cpp::Expr& term : {a, number}) {
+    if (term.number().has_value()) {
+      known += *term.number();
+    } else {
+      sum = sum.has_value() ? *sum + term : term;
+    }
   }
-  return b_is_number ? text : absl::StrCat(text, " - ", b);
+  known -= b.number().value_or(0);
+  const cpp::Expr difference = sum.has_value() ? cpp::Shifted(*sum, known) : known;
+  return b.number().has_value() ? difference : difference - b;
 }
 
 // Writes the calls of one op.
 class CallWriter {
  public:
   // `output`: the name of the value that the calls compute.
-  CallWriter(Emission& emission, const ir::Step& step, const std::string& output)
-      : emission_(emission), compute_(*ir::ComputeOf(step)), output_(output) {}
+  CallWriter(Emission& emission, const ir::Step& step, cpp::Expr output)
+      : emission_(emission), compute_(*ir::ComputeOf(step)), output_(std::move(output)) {}
 
-  // `bias`, if there is one, is the last argument. `is_first`, if it is not empty, says when the result holds nothing
-  // yet, to which the call adds.
-  void Write(const ir::KernelCall& call, const std::string& bias, const std::string& is_first, SourceWriter& writer) {
+  // `bias`, if there is one, is the last argument. `is_first`, if there is one, says when the result holds nothing yet,
+  // to which the call adds.
+  void Write(const ir::KernelCall& call, const std::optional<cpp::Expr>& bias, const std::optional<cpp::Expr>& is_first,
+             cpp::Code& code) {
     const SizeProduct repetitions = Product(call.repetitions);
     repeated_ = !repetitions.is_one();
-    if (repeated_) writer.Open(absl::StrCat("for (int64_t i = 0; i < ", repetitions.Text(), "; ++i) {"));
-    std::vector<std::string> arguments;
-    if (!is_first.empty()) arguments.push_back(is_first);
+    std::vector<cpp::Expr> arguments;
+    if (is_first.has_value()) arguments.push_back(*is_first);
     for (const ir::CallArgument& argument : call.arguments) {
-      if (std::string text = Text(argument); !text.empty()) arguments.push_back(std::move(text));
+      if (std::optional<cpp::Expr> value = ExprOf(argument)) arguments.push_back(*std::move(value));
     }
-    if (!bias.empty()) arguments.push_back(bias);
+    if (bias.has_value()) arguments.push_back(*bias);
     // `::` is needed because a value of the program may have the name of a function of the model.
-    const std::string& function = is_first.empty() ? call.function : call.accumulating;
-    writer.Call(absl::StrCat(call.header.empty() ? "" : "::", function, "("), arguments, ");");
-    if (repeated_) writer.Close("}");
+    const std::string& function = is_first.has_value() ? call.accumulating : call.function;
+    const cpp::Expr statement = cpp::Call(absl::StrCat(call.header.empty() ? "" : "::", function), arguments);
+    if (!repeated_) return code.Do(statement);
+    code.Open(cpp::Counting("i", repetitions.Value())).Do(statement);
   }
 
  private:
   ir::ValueId Value(int tensor) const {
     return tensor == ir::kResult ? compute_.output : compute_.inputs[static_cast<size_t>(tensor)];
   }
-  const std::string& Name(int tensor) const { return tensor == ir::kResult ? output_ : emission_.names[Value(tensor)]; }
+  const cpp::Expr& Name(int tensor) const { return tensor == ir::kResult ? output_ : emission_.names[Value(tensor)]; }
   SizeProduct Size(const ir::LocalDimension& of) { return emission_.sizes.Size(Value(of.tensor), of.dimension); }
-  std::string Begin(const ir::LocalDimension& of) { return emission_.sizes.Begin(Value(of.tensor), of.dimension); }
+  cpp::Expr Begin(const ir::LocalDimension& of) { return emission_.sizes.Begin(Value(of.tensor), of.dimension); }
 
   SizeProduct Product(const ir::LocalSize& size) {
     SizeProduct product(1);
@@ -77,114 +70,103 @@ class CallWriter {
 
   const ir::AxisList& AxesOf(int factor) const { return compute_.strategy.cuts[static_cast<size_t>(factor)]; }
 
-  std::string Text(const ir::CallArgument& argument) {
-    return Match(argument, [this](const auto& of_kind) { return TextOf(of_kind); });
+  // Nullopt for an argument that has its default.
+  std::optional<cpp::Expr> ExprOf(const ir::CallArgument& argument) {
+    return Match(argument, [this](const auto& of_kind) -> std::optional<cpp::Expr> { return Of(of_kind); });
   }
 
-  std::string TextOf(const ir::Pointer& pointer) {
-    const std::string& name = Name(pointer.tensor);
+  cpp::Expr Of(const ir::Pointer& pointer) {
+    const cpp::Expr& name = Name(pointer.tensor);
     if (!repeated_ || !pointer.step.has_value()) return name;
-    return absl::StrCat(name, " + i * ", Product(*pointer.step).FactorText());
+    return name + cpp::Name("i") * Product(*pointer.step).Value();
   }
-  std::string TextOf(const ir::ScalarInput& scalar) {
+  cpp::Expr Of(const ir::ScalarInput& scalar) {
     const ir::ValueId value = Value(scalar.input);
     if (emission_.storage.root[value].has_value()) return Name(scalar.input);
     const ir::Compute* source = emission_.SourceOf(value);
     CLEAVE_CHECK(source != nullptr && source->kind == ir::OpKind::kConstant)
-        << "`" << Name(scalar.input) << "` has no memory";
-    return FloatLiteral(source->attributes.Get(ir::attribute::kValue));
+        << "`" << Name(scalar.input).Text() << "` has no memory";
+    return cpp::Float(source->attributes.Get(ir::attribute::kValue));
   }
-  std::string TextOf(const ir::LocalSize& size) { return Product(size).Text(); }
-  std::string TextOf(const ir::FirstIndex& index) { return Begin(index.of); }
-  std::string TextOf(const ir::LocalRange& range) {
-    return emission_.sizes.RangeText(Value(range.of.tensor), range.of.dimension);
+  cpp::Expr Of(const ir::LocalSize& size) { return Product(size).Value(); }
+  cpp::Expr Of(const ir::FirstIndex& index) { return Begin(index.of); }
+  cpp::Expr Of(const ir::LocalRange& range) {
+    return emission_.sizes.Range(Value(range.of.tensor), range.of.dimension);
   }
-  std::string TextOf(const ir::IndexDifference& difference) {
-    const std::string from = Begin(difference.from);
-    const std::string number = emission_.PlainNumberText(difference.number);
-    if (number != absl::StrCat(difference.number)) return DifferenceText(from, number, Begin(difference.to));
-    return DifferenceText(from, difference.number, Begin(difference.to));
+  cpp::Expr Of(const ir::IndexDifference& difference) {
+    return Difference(Begin(difference.from), emission_.PlainNumberExpr(difference.number), Begin(difference.to));
   }
-  std::string TextOf(const ir::FirstPiece& first) {
-    return emission_.sizes.PieceBegin(first.pieces, AxesOf(first.factor));
+  cpp::Expr Of(const ir::FirstPiece& first) { return emission_.sizes.PieceBegin(first.pieces, AxesOf(first.factor)); }
+  cpp::Expr Of(const ir::PieceCount& count) {
+    return emission_.sizes.PieceSize(count.pieces, AxesOf(count.factor)).Value();
   }
-  std::string TextOf(const ir::PieceCount& count) {
-    return emission_.sizes.PieceSize(count.pieces, AxesOf(count.factor)).Text();
-  }
-  std::string TextOf(const ir::LocalSizes& shape) { return emission_.sizes.ShapeList(Value(shape.tensor)); }
-  std::string TextOf(const ir::StoredSizes& shape) {
-    std::vector<std::string> texts;
+  cpp::Expr Of(const ir::LocalSizes& shape) { return emission_.sizes.ShapeList(Value(shape.tensor)); }
+  cpp::Expr Of(const ir::StoredSizes& shape) {
+    std::vector<cpp::Expr> sizes;
     for (const StoredDimension& stored : StoredDimensions(emission_, Value(shape.tensor))) {
-      texts.push_back(stored.size.Text());
+      sizes.push_back(stored.size.Value());
     }
-    return absl::StrCat("{", absl::StrJoin(texts, ", "), "}");
+    return cpp::Braces(std::move(sizes));
   }
-  std::string TextOf(const ir::ImageSides& sides) {
-    std::vector<std::string> texts;
-    if (emission_.fusion.in_blocks.contains(Value(sides.x.front()))) texts.push_back(".x = true");
-    if (emission_.fusion.in_blocks.contains(Value(sides.y.front()))) texts.push_back(".y = true");
-    return texts.empty() ? "" : absl::StrCat("{", absl::StrJoin(texts, ", "), "}");
+  std::optional<cpp::Expr> Of(const ir::ImageSides& sides) {
+    std::vector<cpp::Field> fields;
+    if (emission_.fusion.in_blocks.contains(Value(sides.x.front()))) fields.push_back({"x", cpp::Bool(true)});
+    if (emission_.fusion.in_blocks.contains(Value(sides.y.front()))) fields.push_back({"y", cpp::Bool(true)});
+    return fields.empty() ? std::nullopt : std::make_optional(cpp::Fields(std::move(fields)));
   }
-  std::string TextOf(const ir::LocalRegion& region) {
-    return emission_.sizes.RegionText(Value(region.tensor), region.first_dimension);
+  cpp::Expr Of(const ir::LocalRegion& region) {
+    return emission_.sizes.Region(Value(region.tensor), region.first_dimension);
   }
-  std::string TextOf(const ir::RankNumber& number) {
-    return emission_.rank_numbers.Text(number.by_rank, absl::StrCat(output_, "_", number.name));
+  cpp::Expr Of(const ir::RankNumber& number) {
+    return emission_.rank_numbers.Of(number.by_rank, absl::StrCat(output_.Text(), "_", number.name));
   }
-  std::string TextOf(const ir::ZeroElement& zero) {
+  cpp::Expr Of(const ir::ZeroElement& zero) {
     return ElementLiteral(emission_.value(Value(zero.tensor)).type.dtype, 0);
   }
-  std::string TextOf(const ir::FloatNumber& number) { return FloatLiteral(number.value); }
-  std::string TextOf(const ir::DoubleNumber& number) { return FormatDouble(number.value); }
-  std::string TextOf(ir::RunValue value) {
-    switch (value) {
-      case ir::RunValue::kSeed:
-        return "seed";
-      case ir::RunValue::kStep:
-        return "step";
-    }
-    CLEAVE_UNREACHABLE();
-  }
-  std::string TextOf(bool truth) { return truth ? "true" : "false"; }
-  std::string TextOf(int64_t number) { return absl::StrCat(number); }
-  std::string TextOf(const std::string& text) { return NameCharactersText(emission_.layer, text); }
-  std::string TextOf(const ir::BracedList& list) {
-    std::vector<std::string> texts;
+  cpp::Expr Of(const ir::FloatNumber& number) { return cpp::Float(number.value); }
+  cpp::Expr Of(const ir::DoubleNumber& number) { return cpp::Double(number.value); }
+  cpp::Expr Of(ir::RunValue value) { return cpp::Name(value == ir::RunValue::kSeed ? "seed" : "step"); }
+  cpp::Expr Of(bool truth) { return cpp::Bool(truth); }
+  cpp::Expr Of(int64_t number) { return number; }
+  cpp::Expr Of(const std::string& text) { return NameCharacters(emission_.layer, text); }
+  cpp::Expr Of(const ir::BracedList& list) {
+    std::vector<cpp::Field> fields;
     for (const ir::Field& field : list.fields) {
-      const std::string text = Text(field.value);
-      if (field.default_number.has_value() && text == absl::StrCat(*field.default_number)) continue;
-      texts.push_back(field.name.empty() ? text : absl::StrCat(".", field.name, " = ", text));
+      std::optional<cpp::Expr> value = ExprOf(field.value);
+      if (!value.has_value() || (field.default_number.has_value() && value->number() == *field.default_number))
+        continue;
+      fields.push_back({field.name, *std::move(value)});
     }
-    return absl::StrCat("{", absl::StrJoin(texts, ", "), "}");
+    return cpp::Fields(std::move(fields));
   }
 
   Emission& emission_;
   const ir::Compute& compute_;
-  const std::string& output_;
+  const cpp::Expr output_;
   bool repeated_ = false;
 };
 
-void WriteCalls(Emission& emission, const ir::Step& step, const std::string& output, const std::string& bias,
-                const std::string& is_first, SourceWriter& writer) {
+void WriteCalls(Emission& emission, const ir::Step& step, const cpp::Expr& output, const std::optional<cpp::Expr>& bias,
+                const std::optional<cpp::Expr>& is_first, cpp::Code& code) {
   CallWriter calls(emission, step, output);
   for (const ir::KernelCall& call : ir::CallsOf(emission.program, *ir::ComputeOf(step)))
-    calls.Write(call, bias, is_first, writer);
+    calls.Write(call, bias, is_first, code);
 }
 
 }  // namespace
 
 bool HasKernel(const ir::OpDefinition& op) { return op.calls != nullptr || op.is_alias; }
 
-void EmitKernel(Emission& emission, int step, SourceWriter& writer) {
+void EmitKernel(Emission& emission, int step, cpp::Code& code) {
   const ir::Step& info = emission.step(step);
   const ir::ValueId output = ir::ComputeOf(info)->output;
   if (ir::IsAlias(info)) {
-    Announce(emission, {step}, absl::StrCat(emission.names[output], " as ", emission.value(output).type.ToString()),
-             writer);
+    Announce(emission, {step},
+             absl::StrCat(emission.names[output].Text(), " as ", emission.value(output).type.ToString()), code);
     return;
   }
-  EmitBeforeCalls(emission, step, writer);
-  WriteCalls(emission, info, emission.names[output], "", "", writer);
+  EmitBeforeCalls(emission, step, code);
+  WriteCalls(emission, info, emission.names[output], std::nullopt, std::nullopt, code);
 }
 
 std::vector<ir::KernelCall> SeparateCalls(const Emission& emission, const ir::FusedStage& stage) {
@@ -196,29 +178,30 @@ std::vector<ir::KernelCall> SeparateCalls(const Emission& emission, const ir::Fu
   return calls.size() > kFew ? calls : std::vector<ir::KernelCall>();
 }
 
-void EmitBeforeCalls(Emission& emission, int step, SourceWriter& writer) {
-  Announce(emission, {step}, "", writer);
-  Watch(emission, step, ir::ComputeOf(emission.step(step))->output, writer);
+void EmitBeforeCalls(Emission& emission, int step, cpp::Code& code) {
+  Announce(emission, {step}, "", code);
+  Watch(emission, step, ir::ComputeOf(emission.step(step))->output, code);
 }
 
-void EmitCall(Emission& emission, int step, const ir::KernelCall& call, SourceWriter& writer) {
+void EmitCall(Emission& emission, int step, const ir::KernelCall& call, cpp::Code& code) {
   const ir::Step& info = emission.step(step);
-  CallWriter(emission, info, emission.names[ir::ComputeOf(info)->output]).Write(call, "", "", writer);
+  CallWriter(emission, info, emission.names[ir::ComputeOf(info)->output]).Write(call, std::nullopt, std::nullopt, code);
 }
 
-void EmitMatMulWithBias(Emission& emission, const ir::MatMulWithBias& product, SourceWriter& writer) {
+void EmitMatMulWithBias(Emission& emission, const ir::MatMulWithBias& product, cpp::Code& code) {
   const ir::Compute& sum = *ir::ComputeOf(emission.step(product.bias_add));
-  Announce(emission, {product.matmul, product.bias_add}, "", writer);
-  Watch(emission, product.bias_add, sum.output, writer);
-  WriteCalls(emission, emission.step(product.matmul), emission.names[sum.output], emission.names[sum.inputs[1]], "",
-             writer);
+  Announce(emission, {product.matmul, product.bias_add}, "", code);
+  Watch(emission, product.bias_add, sum.output, code);
+  WriteCalls(emission, emission.step(product.matmul), emission.names[sum.output], emission.names[sum.inputs[1]],
+             std::nullopt, code);
 }
 
-void EmitAccumulatedProduct(Emission& emission, const ir::AccumulatedProduct& product, SourceWriter& writer) {
+void EmitAccumulatedProduct(Emission& emission, const ir::AccumulatedProduct& product, cpp::Code& code) {
   const ir::ValueId sum = ir::Writes(emission.step(product.sum)).front();
-  Announce(emission, {product.product, product.sum}, "", writer);
-  Watch(emission, product.sum, sum, writer);
-  WriteCalls(emission, emission.step(product.product), emission.names[sum], "", IsFirstMicroBatch(emission), writer);
+  Announce(emission, {product.product, product.sum}, "", code);
+  Watch(emission, product.sum, sum, code);
+  WriteCalls(emission, emission.step(product.product), emission.names[sum], std::nullopt, IsFirstMicroBatch(emission),
+             code);
 }
 
 std::set<std::string> KernelHeaders(const ir::Program& program) {

@@ -17,21 +17,21 @@ namespace cleave::codegen {
 bool HasKernel(const ir::OpDefinition& op);
 
 // Writes the step with its comment. REQUIRES: a Compute whose op has a kernel.
-void EmitKernel(Emission& emission, int step, SourceWriter& writer);
+void EmitKernel(Emission& emission, int step, cpp::Code& code);
 
 // The calls of a step that has many, such as a `concat` of what each step of a loop makes: each is a statement of its
 // own. Empty for other stages.
 std::vector<ir::KernelCall> SeparateCalls(const Emission& emission, const ir::FusedStage& stage);
 
 // Writes what stands before these calls, and one of them.
-void EmitBeforeCalls(Emission& emission, int step, SourceWriter& writer);
-void EmitCall(Emission& emission, int step, const ir::KernelCall& call, SourceWriter& writer);
+void EmitBeforeCalls(Emission& emission, int step, cpp::Code& code);
+void EmitCall(Emission& emission, int step, const ir::KernelCall& call, cpp::Code& code);
 
 // Writes a matrix product together with its bias.
-void EmitMatMulWithBias(Emission& emission, const ir::MatMulWithBias& product, SourceWriter& writer);
+void EmitMatMulWithBias(Emission& emission, const ir::MatMulWithBias& product, cpp::Code& code);
 
 // Writes a product that is added to what the micro-batches before have made.
-void EmitAccumulatedProduct(Emission& emission, const ir::AccumulatedProduct& product, SourceWriter& writer);
+void EmitAccumulatedProduct(Emission& emission, const ir::AccumulatedProduct& product, cpp::Code& code);
 
 // Headers of the model's own that declare functions which the program calls, in the output folder:
 // "custom/soft_cap.h".

@@ -1,10 +1,9 @@
 #include "codegen/source/layer_scope.h"
 
-#include <cstdlib>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "codegen/emit/text.h"
 
 namespace cleave::codegen {
 namespace {
@@ -21,34 +20,31 @@ const NameForm* TextIn(const LayerScope* scope, const std::string& name) {
   return text == nullptr || text->text.find('#') == std::string::npos ? nullptr : text;
 }
 
-// "layer.i - 1"
-std::string ShiftedNumber(const LayerScope& scope, int64_t shift) {
-  if (shift == 0) return scope.number;
-  return absl::StrCat(scope.number, shift > 0 ? " + " : " - ", std::abs(shift));
+// `value`, but in some layers another one: "layer.i == 0 ? 6 : 8".
+template <typename Other>
+cpp::Expr ExceptIn(const LayerScope& scope, const std::map<int64_t, Other>& others, cpp::Expr value,
+                   cpp::Expr (*expr_of)(const Other& other)) {
+  for (auto other = others.rbegin(); other != others.rend(); ++other) {
+    value = cpp::Choice(cpp::Infix(scope.number, "==", other->first), expr_of(other->second), value);
+  }
+  return value;
 }
 
 }  // namespace
 
-std::string OpNameText(const LayerScope* scope, const std::string& name) {
+cpp::Expr OpNameOf(const LayerScope* scope, const std::string& name) {
   const NameForm* const text = TextIn(scope, name);
-  if (text == nullptr) return StringLiteral(name);
-  const std::string arguments = absl::StrCat(StringLiteral(text->text), ", ", ShiftedNumber(*scope, text->shift));
-  if (text->exceptions.empty()) return absl::StrCat("{", arguments, "}");
-  std::string choice;
-  for (const auto& [layer, other] : text->exceptions) {
-    absl::StrAppend(&choice, scope->number, " == ", layer, " ? OpName(", StringLiteral(other), ") : ");
-  }
-  return absl::StrCat(choice, "OpName(", arguments, ")");
+  if (text == nullptr) return cpp::String(name);
+  const std::vector<cpp::Expr> arguments = {cpp::String(text->text), cpp::Shifted(scope->number, text->shift)};
+  if (text->exceptions.empty()) return cpp::Braces(arguments);
+  return ExceptIn<std::string>(*scope, text->exceptions, cpp::Call("OpName", arguments),
+                               [](const std::string& other) { return cpp::Call("OpName", {cpp::String(other)}); });
 }
 
-std::string LineText(const LayerScope* scope, const std::string& name, int line) {
+cpp::Expr LineOf(const LayerScope* scope, const std::string& name, int line) {
   const NameForm* const text = Find(scope, name);
-  if (text == nullptr) return absl::StrCat(line);
-  std::string choice;
-  for (const auto& [layer, other] : text->other_lines) {
-    absl::StrAppend(&choice, scope->number, " == ", layer, " ? ", other, " : ");
-  }
-  return absl::StrCat(choice, text->line);
+  if (text == nullptr) return line;
+  return ExceptIn<int>(*scope, text->other_lines, text->line, [](const int& other) { return cpp::Expr(other); });
 }
 
 std::string NameOfAll(const LayerScope* scope, const std::string& name) {
@@ -61,16 +57,17 @@ int ShownLine(const LayerScope* scope, const std::string& name, int line) {
   return text == nullptr ? line : text->line;
 }
 
-std::string NameStringText(const LayerScope* scope, const std::string& name) {
+cpp::Expr NameString(const LayerScope* scope, const std::string& name) {
   const NameForm* const text = TextIn(scope, name);
-  if (text == nullptr) return StringLiteral(name);
-  const std::string op = OpNameText(scope, name);
-  return text->exceptions.empty() ? absl::StrCat("OpName", op, ".ToString()") : absl::StrCat("(", op, ").ToString()");
+  const cpp::Expr op = OpNameOf(scope, name);
+  if (text == nullptr) return op;
+  const bool is_list = text->exceptions.empty();
+  return (is_list ? cpp::Braces(cpp::Name("OpName"), op.node().operands) : op).Call("ToString");
 }
 
-std::string NameCharactersText(const LayerScope* scope, const std::string& name) {
-  const bool is_literal = TextIn(scope, name) == nullptr;
-  return absl::StrCat(NameStringText(scope, name), is_literal ? "" : ".c_str()");
+cpp::Expr NameCharacters(const LayerScope* scope, const std::string& name) {
+  const cpp::Expr string = NameString(scope, name);
+  return TextIn(scope, name) == nullptr ? string : string.Call("c_str");
 }
 
 std::string LayerNumbers(int64_t first, int64_t last, int64_t step) {

@@ -6,14 +6,14 @@
 #include <map>
 #include <string>
 
-#include "absl/strings/string_view.h"
+#include "codegen/cpp/cpp.h"
 #include "codegen/roll/forms.h"
 
 namespace cleave::codegen {
 
 struct LayerScope {
-  std::string number;  // "layer.i"
-  int64_t first = 0;   // The layers for which the function is written.
+  cpp::Expr number;   // "layer.i"
+  int64_t first = 0;  // The layers for which the function is written.
   int64_t last = 0;
   int64_t step = 1;                       // From one to the next.
   bool is_function = true;                // Rather than a loop in a function for the whole model.
@@ -21,10 +21,10 @@ struct LayerScope {
 };
 
 // An OpName of the runtime: `"h1.matmul"`, or `{"x.#.norm1.layer_norm", layer.i}`. `scope` may be null.
-std::string OpNameText(const LayerScope* scope, const std::string& name);
+cpp::Expr OpNameOf(const LayerScope* scope, const std::string& name);
 
 // The line of the model that a name comes from: "8", "layer.i == 0 ? 6 : 8".
-std::string LineText(const LayerScope* scope, const std::string& name, int line);
+cpp::Expr LineOf(const LayerScope* scope, const std::string& name, int line);
 
 // The name with '#' for the number of the layer; as it is in a scope that does not know it.
 std::string NameOfAll(const LayerScope* scope, const std::string& name);
@@ -33,8 +33,8 @@ std::string NameOfAll(const LayerScope* scope, const std::string& name);
 int ShownLine(const LayerScope* scope, const std::string& name, int line);
 
 // The name as a std::string, and as characters that live to the end of the statement.
-std::string NameStringText(const LayerScope* scope, const std::string& name);
-std::string NameCharactersText(const LayerScope* scope, const std::string& name);
+cpp::Expr NameString(const LayerScope* scope, const std::string& name);
+cpp::Expr NameCharacters(const LayerScope* scope, const std::string& name);
 
 // "0 to 11", or "0, 2 to 10" where layers have numbers `step` apart.
 std::string LayerNumbers(int64_t first, int64_t last, int64_t step);

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check/check.h"
-#include "codegen/source/element_text.h"
+#include "codegen/source/elements.h"
 #include "ir/sharding/layout/layout.h"
 
 namespace cleave::codegen {
@@ -43,8 +44,8 @@ std::set<LoopSpan> SpansOf(const Emission& emission, const ir::FusedLoop& loop) 
 
 class BodyEmitter {
  public:
-  BodyEmitter(Emission& emission, const ir::FusedLoop& loop, const LoopElements& elements, SourceWriter& writer)
-      : emission_(emission), loop_(loop), elements_(elements), writer_(writer) {
+  BodyEmitter(Emission& emission, const ir::FusedLoop& loop, const LoopElements& elements, cpp::Code& code)
+      : emission_(emission), loop_(loop), elements_(elements), code_(code) {
     for (const int i : loop_.steps) {
       for (const ir::ValueId value : ComputeAt(emission_, i).inputs) ++uses_[value];
     }
@@ -57,10 +58,10 @@ class BodyEmitter {
  private:
   bool IsInside(ir::ValueId value) const { return emission_.fusion.inside.contains(value); }
 
-  ElementText Operand(const ir::Compute& compute, size_t input) {
+  cpp::Expr Operand(const ir::Compute& compute, size_t input) {
     const ir::ValueId value = compute.inputs[input];
     if (const auto found = pending_.find(value); found != pending_.end()) {
-      ElementText expression = found->second.expression;
+      cpp::Expr expression = found->second.expression;
       if (!found->second.named) {
         // The values that the expression reads are now read later, by the expression that includes it.
         reads_.insert(found->second.reads.begin(), found->second.reads.end());
@@ -72,36 +73,34 @@ class BodyEmitter {
     if (writer < 0 && !emission_.storage.root[value].has_value()) return SourceOperand(value);
     CLEAVE_CHECK(emission_.storage.root[value].has_value()) << "`" << emission_.value(value).name << "` has no memory";
     reads_.insert(*emission_.storage.root[value]);
-    return {elements_.read(value, *ir::SpanOfInput(emission_.program, compute, static_cast<int>(input)))};
+    return elements_.read(value, *ir::SpanOfInput(emission_.program, compute, static_cast<int>(input)));
   }
 
   // A constant that is not stored, or a number that depends on the step.
-  ElementText SourceOperand(ir::ValueId value) const {
+  cpp::Expr SourceOperand(ir::ValueId value) const {
     const ir::Compute* source = emission_.SourceOf(value);
     CLEAVE_CHECK(source != nullptr) << "`" << emission_.value(value).name << "` has no source";
-    if (source->kind != ir::OpKind::kConstant) return {elements_.step_number(value)};
+    if (source->kind != ir::OpKind::kConstant) return elements_.step_number(value);
     const double number = source->attributes.Get(ir::attribute::kValue);
-    const std::string text = emission_.value(value).type.dtype == ir::DType::kI32
-                                 ? absl::StrCat(static_cast<int64_t>(number))
-                                 : FloatLiteral(number);
-    return {text, text[0] == '-' ? Binding::kUnary : Binding::kPrimary};
+    if (emission_.value(value).type.dtype == ir::DType::kI32) return static_cast<int64_t>(number);
+    return cpp::Float(number);
   }
 
   void EmitStep(const ir::Compute& compute) {
     const ir::ValueId output = compute.output;
     if (IsInside(output) && uses_[output] == 0) return;
     reads_.clear();
-    std::vector<ElementText> arguments;
+    std::vector<cpp::Expr> arguments;
     for (size_t input = 0; input < compute.inputs.size(); ++input) arguments.push_back(Operand(compute, input));
-    ElementText expression = ElementValue(emission_.program, compute, arguments, emission_.element_functions);
-    if (!FitsOnLine(expression.text)) {
+    cpp::Expr expression = ElementValue(emission_.program, compute, arguments, emission_.element_functions);
+    if (!FitsOnLine(expression)) {
       for (size_t i = 0; i < arguments.size(); ++i) NameArgument(compute.inputs[i], arguments[i]);
       expression = ElementValue(emission_.program, compute, arguments, emission_.element_functions);
     }
     if (!IsInside(output)) {
       TakeWhatIsOverwritten(*emission_.storage.root[output]);
       Store(compute, arguments, expression);
-    } else if (uses_[output] == 1 && expression.text.size() <= kLongestInline) {
+    } else if (uses_[output] == 1 && expression.length() <= kLongestInline) {
       pending_[output] = {.expression = expression, .reads = reads_, .named = false};
     } else {
       NameLocal(output, expression);
@@ -118,17 +117,15 @@ class BodyEmitter {
     }
   }
 
-  void Store(const ir::Compute& compute, const std::vector<ElementText>& arguments, const ElementText& expression) {
-    const std::string target = elements_.write(compute.output);
+  void Store(const ir::Compute& compute, const std::vector<cpp::Expr>& arguments, const cpp::Expr& expression) {
+    const cpp::Expr target = elements_.write(compute.output);
     const ir::DType dtype = emission_.value(compute.output).type.dtype;
-    if (ir::Is16Bit(dtype)) {
-      return writer_.Assign(target, absl::StrCat(ElementTypeName(dtype), "(", expression.text, ")"));
-    }
+    if (ir::Is16Bit(dtype)) return code_.Assign(target, cpp::Call(ElementTypeName(dtype), {expression}));
     const absl::string_view symbol = UpdateSymbol(compute.kind);
-    if (!symbol.empty() && arguments[0].text == target) {
-      writer_.Assign(target, arguments[1].text, symbol);
+    if (!symbol.empty() && arguments[0] == target) {
+      code_.Assign(target, arguments[1], symbol);
     } else {
-      writer_.Assign(target, expression.text);
+      code_.Assign(target, expression);
     }
   }
 
@@ -141,32 +138,32 @@ class BodyEmitter {
     return "";
   }
 
-  bool FitsOnLine(absl::string_view text) const {
-    return writer_.indent() + 5 + static_cast<int>(text.size()) <= SourceWriter::kColumns;
+  bool FitsOnLine(const cpp::Expr& expression) const {
+    return code_.indent() + 5 + static_cast<int>(expression.length()) <= cpp::kColumns;
   }
 
-  void NameLocal(ir::ValueId value, const ElementText& expression) {
+  void NameLocal(ir::ValueId value, const cpp::Expr& expression) {
     const std::string name = elements_.local(value);
-    Declare(emission_.value(value).type.dtype, name, expression.text);
-    pending_[value] = {.expression = {name}, .reads = {}, .named = true};
+    Declare(emission_.value(value).type.dtype, name, expression);
+    pending_[value] = {.expression = cpp::Name(name), .reads = {}, .named = true};
   }
 
   // Gives a long argument a name of its own.
-  void NameArgument(ir::ValueId value, ElementText& argument) {
+  void NameArgument(ir::ValueId value, cpp::Expr& argument) {
     constexpr size_t kLong = 24;
-    if (argument.text.size() <= kLong) return;
+    if (argument.length() <= kLong) return;
     const std::string name = elements_.term(value);
-    Declare(emission_.value(value).type.dtype, name, argument.text);
-    argument = {name};
+    Declare(emission_.value(value).type.dtype, name, argument);
+    argument = cpp::Name(name);
   }
 
-  void Declare(ir::DType dtype, const std::string& name, const std::string& text) {
-    writer_.Assign(absl::StrCat(dtype == ir::DType::kI32 ? "const int32_t " : "const float ", name), text);
+  void Declare(ir::DType dtype, const std::string& name, const cpp::Expr& value) {
+    code_.Declare({cpp::Name(dtype == ir::DType::kI32 ? "const int32_t" : "const float"), name}, value);
   }
 
   // A value of the loop that is not in memory: its expression, or the name of the local constant that holds it.
   struct Pending {
-    ElementText expression;
+    cpp::Expr expression;
     std::set<ir::ValueId> reads;  // Buffers that the expression reads.
     bool named = false;
   };
@@ -174,7 +171,7 @@ class BodyEmitter {
   Emission& emission_;
   const ir::FusedLoop& loop_;
   const LoopElements& elements_;
-  SourceWriter& writer_;
+  cpp::Code& code_;
   std::map<ir::ValueId, int> uses_;  // Within the loop.
   std::map<ir::ValueId, Pending> pending_;
   std::set<ir::ValueId> reads_;  // Buffers that the current step's expression reads.
@@ -187,7 +184,7 @@ std::string ReplacedBy(const Emission& emission, const ir::FusedLoop& loop, ir::
     for (const ir::ValueId input : ComputeAt(emission, i).inputs) {
       const bool is_made_here = emission.fusion.written_by[input] == emission.fusion.written_by[output];
       if (is_made_here || !emission.storage.SameBuffer(input, output)) continue;
-      if (emission.names[input] != emission.names[output]) return emission.names[input];
+      if (emission.names[input] != emission.names[output]) return emission.names[input].Text();
     }
   }
   return "";
@@ -227,19 +224,15 @@ std::vector<bool> LoopShape::AxesOf(const LoopSpan& span) const {
   return has;
 }
 
-std::string LoopShape::IndexText(const LoopSpan& span) const {
+cpp::Expr LoopShape::Index(const LoopSpan& span) const {
   const std::vector<bool> has = AxesOf(span);
-  std::string text;
+  std::optional<cpp::Expr> place;
   for (size_t i = 0; i < axes.size(); ++i) {
     if (!has[i]) continue;
-    if (text.empty()) {
-      text = axes[i].index;
-    } else {
-      const bool sum = text.find(' ') != std::string::npos;
-      text = absl::StrCat(sum ? "(" : "", text, sum ? ")" : "", " * ", axes[i].size.FactorText(), " + ", axes[i].index);
-    }
+    const cpp::Expr index = cpp::Name(axes[i].index);
+    place = place.has_value() ? *place * axes[i].size.Value() + index : index;
   }
-  return text.empty() ? "0" : text;
+  return place.value_or(0);
 }
 
 std::vector<int> WritingSteps(const Emission& emission, const ir::FusedLoop& loop) {
@@ -250,8 +243,8 @@ std::vector<int> WritingSteps(const Emission& emission, const ir::FusedLoop& loo
   return steps;
 }
 
-void EmitLoopBody(Emission& emission, const ir::FusedLoop& loop, const LoopElements& elements, SourceWriter& writer) {
-  BodyEmitter(emission, loop, elements, writer).Run();
+void EmitLoopBody(Emission& emission, const ir::FusedLoop& loop, const LoopElements& elements, cpp::Code& code) {
+  BodyEmitter(emission, loop, elements, code).Run();
 }
 
 std::string InPlaceText(const Emission& emission, const ir::FusedLoop& loop) {
@@ -261,15 +254,15 @@ std::string InPlaceText(const Emission& emission, const ir::FusedLoop& loop) {
     const ir::ValueId output = ComputeAt(emission, i).output;
     const std::string replaced = ReplacedBy(emission, loop, output);
     if (replaced.empty()) continue;
-    texts.push_back(absl::StrCat(writing.size() > 1 ? emission.names[output] : "written", " over ", replaced));
+    texts.push_back(absl::StrCat(writing.size() > 1 ? emission.names[output].Text() : "written", " over ", replaced));
   }
   return absl::StrJoin(texts, ", ");
 }
 
-void WatchOtherResults(Emission& emission, const std::vector<int>& writing_steps, SourceWriter& writer) {
+void WatchOtherResults(Emission& emission, const std::vector<int>& writing_steps, cpp::Code& code) {
   for (size_t i = 1; i < writing_steps.size(); ++i) {
     if (emission.step(writing_steps[i]).phase == ir::Phase::kUpdate) break;
-    Watch(emission, writing_steps[i], ComputeAt(emission, writing_steps[i]).output, writer);
+    Watch(emission, writing_steps[i], ComputeAt(emission, writing_steps[i]).output, code);
   }
 }
 

@@ -34,19 +34,19 @@ struct LoopShape {
   LoopSpan All() const { return LoopSpan(rank, true); }
 
   // The place, in its own buffer, of the element of an operand: "i * 512 + j".
-  std::string IndexText(const LoopSpan& span) const;
+  cpp::Expr Index(const LoopSpan& span) const;
 };
 LoopShape ShapeOf(Emission& emission, const ir::FusedLoop& loop);
 
 // Steps of the loop whose values are stored, in order.
 std::vector<int> WritingSteps(const Emission& emission, const ir::FusedLoop& loop);
 
-// The element of a value at the loop's place: the text for reading it and the text for writing it. When the same
+// The element of a value at the loop's place: what reads it and what writes it. When the same
 // element is read and written, both are the same.
 struct LoopElements {
-  std::function<std::string(ir::ValueId value, const LoopSpan& span)> read;
-  std::function<std::string(ir::ValueId value)> write;
-  std::function<std::string(ir::ValueId value)> step_number;  // A number that differs between steps.
+  std::function<cpp::Expr(ir::ValueId value, const LoopSpan& span)> read;
+  std::function<cpp::Expr(ir::ValueId value)> write;
+  std::function<cpp::Expr(ir::ValueId value)> step_number;  // A number that differs between steps.
   // Names for constants: one for a value that is not in memory, and one for a part of an expression, the value's.
   std::function<std::string(ir::ValueId value)> local;
   std::function<std::string(ir::ValueId value)> term;
@@ -54,14 +54,14 @@ struct LoopElements {
 
 // Writes the statements. Values that only the loop uses become local constants, or part of the expression that uses
 // them. Arithmetic is in f32, whatever the numbers are stored as.
-void EmitLoopBody(Emission& emission, const ir::FusedLoop& loop, const LoopElements& elements, SourceWriter& writer);
+void EmitLoopBody(Emission& emission, const ir::FusedLoop& loop, const LoopElements& elements, cpp::Code& code);
 
 // "written over x": which values, read here for the last time, the loop's results replace in memory; empty if none.
 // Where the loop has several results they are named: "y over x".
 std::string InPlaceText(const Emission& emission, const ir::FusedLoop& loop);
 
 // The lines for the watch about the values that a loop writes, without the first.
-void WatchOtherResults(Emission& emission, const std::vector<int>& writing_steps, SourceWriter& writer);
+void WatchOtherResults(Emission& emission, const std::vector<int>& writing_steps, cpp::Code& code);
 
 }  // namespace cleave::codegen
 

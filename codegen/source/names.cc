@@ -37,7 +37,7 @@ std::optional<ir::ValueId> Namesake(const ir::Program& program, const ir::Storag
 
 Names NameValues(const ir::Program& program, const ir::Storage& storage, Identifiers& identifiers) {
   Names names;
-  names.names = IdVector<ir::ValueId, std::string>(program.values.size());
+  names.names = IdVector<ir::ValueId, cpp::Expr>(program.values.size());
   names.named = IdVector<ir::ValueId, ir::ValueId>(program.values.size());
   for (const ir::Step& step : program.steps) {
     for (const ir::ValueId value : ir::Writes(step)) {
@@ -46,7 +46,7 @@ Names NameValues(const ir::Program& program, const ir::Storage& storage, Identif
         names.named[value] = names.named[*namesake];
         continue;
       }
-      names.names[value] = identifiers.Unique(program.value(value).name);
+      names.names[value] = cpp::Name(identifiers.Unique(program.value(value).name));
       names.named[value] = value;
       if (storage.root[value].has_value()) names.declared.push_back(value);
     }

@@ -6,10 +6,9 @@
 #define CLEAVE_CODEGEN_SOURCE_NAMES_H_
 
 #include <map>
-#include <string>
 #include <vector>
 
-#include "codegen/emit/identifiers.h"
+#include "codegen/cpp/cpp.h"
 #include "ir/program/fuse/fuse.h"
 #include "ir/program/fuse/storage.h"
 #include "ir/program/program.h"
@@ -17,13 +16,13 @@
 namespace cleave::codegen {
 
 struct Names {
-  IdVector<ir::ValueId, std::string> names;
+  IdVector<ir::ValueId, cpp::Expr> names;
   IdVector<ir::ValueId, ir::ValueId> named;  // The value whose name a value has; often itself.
   std::vector<ir::ValueId> declared;         // Values with a name and memory of their own, in program order.
   // Names in the function of a layer that is being written, by the value that has the name.
-  std::map<ir::ValueId, std::string> in_layer = {};
+  std::map<ir::ValueId, cpp::Expr> in_layer = {};
 
-  const std::string& operator[](ir::ValueId value) const {
+  const cpp::Expr& operator[](ir::ValueId value) const {
     const auto found = in_layer.find(named[value]);
     return found == in_layer.end() ? names[value] : found->second;
   }

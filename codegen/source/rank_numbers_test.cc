@@ -22,8 +22,8 @@ class RankNumbersTest : public testing::Test {
 
   void SetUp() override { UseMesh({{"dp", 2}, {"tp", 4}}); }
 
-  std::string Text(const std::vector<int64_t>& by_rank) { return numbers_->Text(by_rank, "x_start"); }
-  std::string FloatText(const std::vector<double>& by_rank) { return numbers_->FloatText(by_rank, "x"); }
+  std::string Text(const std::vector<int64_t>& by_rank) { return numbers_->Of(by_rank, "x_start").Text(); }
+  std::string FloatText(const std::vector<double>& by_rank) { return numbers_->OfFloats(by_rank, "x").Text(); }
 
   ir::Program program_;
   Identifiers identifiers_;
@@ -69,9 +69,9 @@ TEST_F(RankNumbersTest, ATableOfWhatHasNoFormula) {
   EXPECT_EQ(Text({2, 7, 1, 8, 2, 8, 1, 8}), "x_start_by_rank_2[rank]");
   EXPECT_EQ(FloatText({0.5, 1, 1, 1, 1, 1, 1, 1}), "x_by_rank[rank]");
   ASSERT_EQ(numbers_->tables().size(), 3u);
-  EXPECT_EQ(numbers_->tables()[0].entries, "{3, 1, 4, 1, 5, 9, 2, 6}");
+  EXPECT_EQ(numbers_->tables()[0].entries.Text(), "{3, 1, 4, 1, 5, 9, 2, 6}");
   EXPECT_EQ(numbers_->tables()[2].type, "float");
-  EXPECT_EQ(numbers_->tables()[2].entries, "{0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f}");
+  EXPECT_EQ(numbers_->tables()[2].entries.Text(), "{0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f}");
   EXPECT_TRUE(numbers_->uses_rank());
 }
 

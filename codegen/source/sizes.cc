@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 
 namespace cleave::codegen {
 
@@ -14,16 +12,11 @@ SizeProduct& SizeProduct::operator*=(const SizeProduct& other) {
   return *this;
 }
 
-std::string SizeProduct::Text() const {
-  if (symbols_.empty() || number_ == 0) return absl::StrCat(number_);
-  const std::string symbols = absl::StrJoin(
-      symbols_, " * ", [](std::string* out, const SymbolOf& symbol) { absl::StrAppend(out, symbol.text); });
-  return number_ == 1 ? symbols : absl::StrCat(symbols, " * ", number_);
-}
-
-std::string SizeProduct::FactorText() const {
-  const bool product = number_ != 0 && symbols_.size() + (number_ != 1) > 1;
-  return product ? absl::StrCat("(", Text(), ")") : Text();
+cpp::Expr SizeProduct::Value() const {
+  if (symbols_.empty() || number_ == 0) return number_;
+  cpp::Expr product = symbols_.front().symbol;
+  for (size_t i = 1; i < symbols_.size(); ++i) product = product * symbols_[i].symbol;
+  return number_ == 1 ? product : product * number_;
 }
 
 bool SizeProduct::is_constant() const {
@@ -63,21 +56,21 @@ SizeProduct Sizes::Size(ir::ValueId value, int d) {
   const ir::Window* window = program_.value(value).layout.WindowOf(static_cast<size_t>(d));
   if (window == nullptr) return PieceSize(Whole(value, d), Axes(value, d));
   if (IsFolded(Axes(value, d))) return SizeProduct(FoldedWindow(*window, Axes(value, d)).size);
-  return SizeProduct::Symbol(absl::StrCat(WindowName(*window, Axes(value, d)), ".size"));
+  return SizeProduct::Symbol(WindowName(*window, Axes(value, d)).Member("size"));
 }
 
-std::string Sizes::Begin(ir::ValueId value, int d) {
+cpp::Expr Sizes::Begin(ir::ValueId value, int d) {
   const ir::Window* window = program_.value(value).layout.WindowOf(static_cast<size_t>(d));
   if (window == nullptr) return PieceBegin(Whole(value, d), Axes(value, d));
-  if (IsFolded(Axes(value, d))) return absl::StrCat(FoldedWindow(*window, Axes(value, d)).begin);
-  return absl::StrCat(WindowName(*window, Axes(value, d)), ".begin");
+  if (IsFolded(Axes(value, d))) return FoldedWindow(*window, Axes(value, d)).begin;
+  return WindowName(*window, Axes(value, d)).Member("begin");
 }
 
-std::string Sizes::RangeText(ir::ValueId value, int d) {
-  const std::string begin = Begin(value, d);
-  absl::string_view name = begin;
-  if (absl::ConsumeSuffix(&name, ".begin")) return std::string(name);
-  return absl::StrCat("{", begin, ", ", Size(value, d).Text(), "}");
+cpp::Expr Sizes::Range(ir::ValueId value, int d) {
+  const cpp::Expr begin = Begin(value, d);
+  const cpp::Expr::Node& node = begin.node();
+  if (node.kind == cpp::Expr::Kind::kMember) return node.operands[0];
+  return cpp::Braces({begin, Size(value, d).Value()});
 }
 
 ir::Piece Sizes::FoldedWindow(const ir::Window& window, const ir::AxisList& axes) const {
@@ -88,68 +81,59 @@ SizeProduct Sizes::PieceSize(int64_t elements, const ir::AxisList& axes) {
   if (axes.empty()) return SizeProduct(elements);
   const int64_t pieces = program_.mesh.Size(axes);
   if (IsFolded(axes)) return SizeProduct(ir::PieceOf(elements, pieces, FoldedIndex(axes)).size);
-  if (elements % pieces != 0) return SizeProduct::Symbol(absl::StrCat(PieceName(elements, axes), ".size"));
+  if (elements % pieces != 0) return SizeProduct::Symbol(PieceName(elements, axes).Member("size"));
   if (elements == pieces) return SizeProduct(1);
   constants_.insert({elements, pieces});
-  return SizeProduct::Symbol(absl::StrCat("k", elements, "By", pieces), elements / pieces);
+  return SizeProduct::Symbol(cpp::Name(absl::StrCat("k", elements, "By", pieces)), elements / pieces);
 }
 
-std::string Sizes::PieceBegin(int64_t elements, const ir::AxisList& axes) {
-  if (axes.empty()) return "0";
-  const int64_t pieces = program_.mesh.Size(axes);
-  if (IsFolded(axes)) return absl::StrCat(ir::PieceOf(elements, pieces, FoldedIndex(axes)).begin);
-  return absl::StrCat(PieceName(elements, axes), ".begin");
+cpp::Expr Sizes::PieceBegin(int64_t elements, const ir::AxisList& axes) {
+  if (axes.empty()) return 0;
+  if (IsFolded(axes)) return ir::PieceOf(elements, program_.mesh.Size(axes), FoldedIndex(axes)).begin;
+  return PieceName(elements, axes).Member("begin");
 }
 
-const std::string& Sizes::PieceName(int64_t elements, const ir::AxisList& axes) {
+cpp::Expr Sizes::Declared(absl::string_view kind, int64_t elements, const ir::AxisList& axes, cpp::Expr value) {
+  std::string name = absl::StrCat(kind, "_", elements);
+  for (const ir::AxisId axis : axes) absl::StrAppend(&name, "_", AxisName(axis));
+  pieces_.push_back(
+      {.name = identifiers_.Unique(name), .value = std::move(value), .of_micro_batch = DependsOnTime(axes)});
+  return cpp::Name(pieces_.back().name);
+}
+
+const cpp::Expr& Sizes::PieceName(int64_t elements, const ir::AxisList& axes) {
   const auto key = std::make_pair(elements, axes);
   const auto found = piece_names_.find(key);
   if (found != piece_names_.end()) return found->second;
-  std::string name = absl::StrCat("piece_", elements);
-  for (const ir::AxisId axis : axes) absl::StrAppend(&name, "_", AxisName(axis));
-  name = identifiers_.Unique(name);
-  pieces_.push_back(
-      {.name = name,
-       .value = absl::StrCat("Piece(", elements, ", ", program_.mesh.Size(axes), ", ", IndexText(axes), ")"),
-       .of_micro_batch = DependsOnTime(axes)});
-  return piece_names_[key] = name;
+  const cpp::Expr value = cpp::Call("Piece", {elements, program_.mesh.Size(axes), Index(axes)});
+  return piece_names_[key] = Declared("piece", elements, axes, value);
 }
 
-std::string WindowText(const ir::Window& window) {
-  return absl::StrCat("Window{", window.elements, ", ", window.outer, ", ", window.numerator, ", ", window.denominator,
-                      ", ", window.first, ", ", window.last, "}");
+cpp::Expr WindowOf(const ir::Window& window) {
+  return cpp::Braces(cpp::Name("Window"),
+                     {window.elements, window.outer, window.numerator, window.denominator, window.first, window.last});
 }
 
-const std::string& Sizes::WindowName(const ir::Window& window, const ir::AxisList& axes) {
-  const std::string& piece = PieceName(window.outer, axes);
-  const std::string value = absl::StrCat(WindowText(window), ".Of(", piece, ")");
-  const auto found = window_names_.find(value);
-  if (found != window_names_.end()) return found->second;
-  std::string name = absl::StrCat("window_", window.elements);
-  for (const ir::AxisId axis : axes) absl::StrAppend(&name, "_", AxisName(axis));
-  name = identifiers_.Unique(name);
-  pieces_.push_back({.name = name, .value = value, .of_micro_batch = DependsOnTime(axes)});
-  return window_names_[value] = name;
+const cpp::Expr& Sizes::WindowName(const ir::Window& window, const ir::AxisList& axes) {
+  const cpp::Expr value = WindowOf(window).Call("Of", {PieceName(window.outer, axes)});
+  const auto [found, is_new] = window_names_.try_emplace(value.Text());
+  if (is_new) found->second = Declared("window", window.elements, axes, value);
+  return found->second;
 }
 
-std::string Sizes::IndexText(const ir::AxisList& axes) {
-  if (IsFolded(axes)) return absl::StrCat(FoldedIndex(axes));
-  std::string text;
+cpp::Expr Sizes::Index(const ir::AxisList& axes) {
+  if (IsFolded(axes)) return FoldedIndex(axes);
+  std::optional<cpp::Expr> index;
   for (const ir::AxisId axis : axes) {
-    std::string coordinate = AxisName(axis);
+    cpp::Expr coordinate = cpp::Name(AxisName(axis));
     if (IsFolded({axis})) {
-      coordinate = absl::StrCat(FoldedIndex({axis}));
+      coordinate = FoldedIndex({axis});
     } else if (axis != program_.time) {
       used_axes_.insert(axis);
     }
-    if (text.empty()) {
-      text = std::move(coordinate);
-      continue;
-    }
-    const bool sum = text.find('+') != std::string::npos;
-    text = absl::StrCat(sum ? "(" : "", text, sum ? ")" : "", " * ", program_.mesh.axis(axis).size, " + ", coordinate);
+    index = index.has_value() ? *index * program_.mesh.axis(axis).size + coordinate : coordinate;
   }
-  return text.empty() ? "0" : text;
+  return index.value_or(0);
 }
 
 bool Sizes::IsEven(ir::ValueId value) const {
@@ -168,49 +152,51 @@ SizeProduct Sizes::CountOf(ir::ValueId value, int begin, int end) {
 
 SizeProduct Sizes::Count(ir::ValueId value) { return CountOf(value, 0, program_.value(value).type.rank()); }
 
-std::string Sizes::ShapeList(ir::ValueId value, int first) {
-  std::vector<std::string> sizes;
-  for (int d = first; d < program_.value(value).type.rank(); ++d) sizes.push_back(Size(value, d).Text());
-  return absl::StrCat("{", absl::StrJoin(sizes, ", "), "}");
+cpp::Expr Sizes::ShapeList(ir::ValueId value, int first) {
+  std::vector<cpp::Expr> sizes;
+  for (int d = first; d < program_.value(value).type.rank(); ++d) sizes.push_back(Size(value, d).Value());
+  return cpp::Braces(std::move(sizes));
 }
 
-std::string Sizes::WholeShapeList(ir::ValueId value, int first) const {
+cpp::Expr Sizes::WholeShapeList(ir::ValueId value, int first) const {
   const absl::Span<const int64_t> shape = program_.value(value).type.shape;
-  return absl::StrCat("{", absl::StrJoin(shape.subspan(static_cast<size_t>(first)), ", "), "}");
+  return cpp::Numbers(shape.subspan(static_cast<size_t>(first)));
 }
 
-std::string Sizes::BeginList(ir::ValueId value, int first) {
-  std::vector<std::string> begins;
+cpp::Expr Sizes::BeginList(ir::ValueId value, int first) {
+  std::vector<cpp::Expr> begins;
   for (int d = first; d < program_.value(value).type.rank(); ++d) begins.push_back(Begin(value, d));
-  return absl::StrCat("{", absl::StrJoin(begins, ", "), "}");
+  return cpp::Braces(std::move(begins));
 }
 
-std::string Sizes::RegionText(ir::ValueId value, int first) {
+cpp::Expr Sizes::Region(ir::ValueId value, int first) {
   bool cut = false;
   for (int d = first; d < program_.value(value).type.rank(); ++d) cut = cut || !Axes(value, d).empty();
-  const std::string shape = WholeShapeList(value, first);
-  if (!cut) return absl::StrCat("WholeRegion(", shape, ")");
-  return absl::StrCat("Region{", shape, ", ", BeginList(value, first), ", ", ShapeList(value, first), "}");
+  const cpp::Expr shape = WholeShapeList(value, first);
+  if (!cut) return cpp::Call("WholeRegion", {shape});
+  return cpp::Braces(cpp::Name("Region"), {shape, BeginList(value, first), ShapeList(value, first)});
 }
 
-std::string Sizes::LayoutText(ir::ValueId value) const {
-  const std::string shape = WholeShapeList(value);
-  if (program_.is_manual) return absl::StrCat("TensorLayout{.shape = ", shape, ", .is_local = true}");
-  const std::string axes = AxesText(value);
-  return absl::StrCat("TensorLayout{", shape, axes == "{}" ? "" : absl::StrCat(", ", axes), "}");
-}
-
-std::string Sizes::AxesText(ir::ValueId value) const {
-  std::vector<std::string> lists;
+cpp::Expr Sizes::LayoutOf(ir::ValueId value) const {
+  const cpp::Expr type = cpp::Name("TensorLayout");
+  const cpp::Expr shape = WholeShapeList(value);
+  if (program_.is_manual) return cpp::Fields(type, {{"shape", shape}, {"is_local", cpp::Bool(true)}});
+  std::vector<cpp::Expr> lists;
   size_t cut = 0;  // Dimensions up to the last one that is cut.
   for (int d = 0; d < program_.value(value).type.rank(); ++d) {
     const ir::AxisList& axes = Axes(value, d);
-    const auto number = [](std::string* out, ir::AxisId axis) { absl::StrAppend(out, axis.value()); };
-    lists.push_back(absl::StrCat("{", absl::StrJoin(axes, ", ", number), "}"));
+    lists.push_back(AxisListOf(axes));
     if (!axes.empty()) cut = lists.size();
   }
   lists.resize(cut);
-  return absl::StrCat("{", absl::StrJoin(lists, ", "), "}");
+  if (lists.empty()) return cpp::Braces(type, {shape});
+  return cpp::Braces(type, {shape, cpp::Braces(std::move(lists))});
+}
+
+cpp::Expr AxisListOf(const ir::AxisList& axes) {
+  std::vector<cpp::Expr> numbers;
+  for (const ir::AxisId axis : axes) numbers.push_back(axis.value());
+  return cpp::Braces(std::move(numbers));
 }
 
 std::vector<Sizes::Constant> Sizes::Constants() const {

@@ -1,4 +1,4 @@
-// Texts for sizes and places of local pieces.
+// Expressions for sizes and places of local pieces.
 //
 // A dimension that no axis cuts is a number. One that is cut evenly is a constant that all ranks share, `k256By4`;
 // where pieces differ, or their beginning is needed, it is a Range of the rank, `piece_256_m0`, computed from the
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/emit/identifiers.h"
+#include "codegen/cpp/cpp.h"
 #include "ir/program/program.h"
 
 namespace cleave::codegen {
@@ -28,24 +28,23 @@ class SizeProduct {
   SizeProduct& operator*=(const SizeProduct& other);
   friend SizeProduct operator*(SizeProduct a, const SizeProduct& b) { return a *= b; }
   // `value` is known where it is a constant of the program.
-  static SizeProduct Symbol(std::string text, std::optional<int64_t> value = std::nullopt) {
+  static SizeProduct Symbol(cpp::Expr symbol, std::optional<int64_t> value = std::nullopt) {
     SizeProduct product;
-    product.symbols_.push_back({std::move(text), value});
+    product.symbols_.push_back({std::move(symbol), value});
     return product;
   }
 
-  std::string Text() const;        // "k256By4 * 512", "131072"
-  std::string FactorText() const;  // The same, in parentheses where it is a product: a factor of another product.
+  cpp::Expr Value() const;  // "k256By4 * 512", "131072"
   bool is_one() const { return number_ == 1 && symbols_.empty(); }
 
-  // Whether the text is a constant, the same on every rank.
+  // Whether it is a constant, the same on every rank.
   bool is_constant() const;
   // Whether it is known to be a multiple of `divisor` on every rank.
   bool IsMultipleOf(int64_t divisor) const { return ConstantFactor() % divisor == 0; }
 
  private:
   struct SymbolOf {
-    std::string text;
+    cpp::Expr symbol;
     std::optional<int64_t> value;
   };
   int64_t ConstantFactor() const;
@@ -55,7 +54,10 @@ class SizeProduct {
 };
 
 // A Window of runtime/mesh: "Window{28, 14, 2, 1, -1, 1}".
-std::string WindowText(const ir::Window& window);
+cpp::Expr WindowOf(const ir::Window& window);
+
+// "{0, 1}"
+cpp::Expr AxisListOf(const ir::AxisList& axes);
 
 class Sizes {
  public:
@@ -64,14 +66,14 @@ class Sizes {
   // The number of elements of dimension `d` of the value's local piece, and the index of its first element in the whole
   // tensor.
   SizeProduct Size(ir::ValueId value, int d);
-  std::string Begin(ir::ValueId value, int d);
+  cpp::Expr Begin(ir::ValueId value, int d);
 
   // Both, as a Range of the runtime: "window_28_m0", "{0, 28}".
-  std::string RangeText(ir::ValueId value, int d);
+  cpp::Expr Range(ir::ValueId value, int d);
 
   // The same for `elements` cut by `axes`, major first.
   SizeProduct PieceSize(int64_t elements, const ir::AxisList& axes);
-  std::string PieceBegin(int64_t elements, const ir::AxisList& axes);
+  cpp::Expr PieceBegin(int64_t elements, const ir::AxisList& axes);
 
   // Whether all ranks hold local pieces of the same size.
   bool IsEven(ir::ValueId value) const;
@@ -79,20 +81,19 @@ class Sizes {
   SizeProduct Count(ir::ValueId value);                        // Elements of the local piece.
   SizeProduct CountOf(ir::ValueId value, int begin, int end);  // Of dimensions [begin, end) of it.
   // Lists of the dimensions from `first` on.
-  std::string ShapeList(ir::ValueId value, int first = 0);             // "{k256By4, 512}"
-  std::string WholeShapeList(ir::ValueId value, int first = 0) const;  // "{256, 512}"
-  std::string BeginList(ir::ValueId value, int first = 0);
-  std::string RegionText(ir::ValueId value, int first = 0);  // A Region of runtime/mesh.
-  std::string LayoutText(ir::ValueId value) const;           // "TensorLayout{{256, 512}, {{0}}}"
-  std::string AxesText(ir::ValueId value) const;             // Its axes: "{{0}}", "{{}, {0, 1}}"
+  cpp::Expr ShapeList(ir::ValueId value, int first = 0);             // "{k256By4, 512}"
+  cpp::Expr WholeShapeList(ir::ValueId value, int first = 0) const;  // "{256, 512}"
+  cpp::Expr BeginList(ir::ValueId value, int first = 0);
+  cpp::Expr Region(ir::ValueId value, int first = 0);  // A Region of runtime/mesh.
+  cpp::Expr LayoutOf(ir::ValueId value) const;         // "TensorLayout{{256, 512}, {{0}}}"
 
   // The rank's row-major index on the axes: "m0 * 2 + m1".
-  std::string IndexText(const ir::AxisList& axes);
+  cpp::Expr Index(const ir::AxisList& axes);
 
   // The name of an axis's coordinate.
   const std::string& AxisName(ir::AxisId axis) const { return axis_names_[static_cast<size_t>(axis.value())]; }
 
-  // What the texts so far use.
+  // What the expressions so far use.
   struct Constant {
     std::string name;
     int64_t elements;
@@ -101,7 +102,7 @@ class Sizes {
   std::vector<Constant> Constants() const;
   struct PieceDeclaration {
     std::string name;
-    std::string value;  // "Piece(256, 4, m0 * 2 + m1)"
+    cpp::Expr value;  // "Piece(256, 4, m0 * 2 + m1)"
     bool of_micro_batch = false;
   };
   const std::vector<PieceDeclaration>& Pieces() const { return pieces_; }
@@ -117,8 +118,10 @@ class Sizes {
   int64_t FoldedIndex(const ir::AxisList& axes) const;
   int64_t Whole(ir::ValueId value, int d) const;
   const ir::AxisList& Axes(ir::ValueId value, int d) const;
-  const std::string& PieceName(int64_t elements, const ir::AxisList& axes);
-  const std::string& WindowName(const ir::Window& window, const ir::AxisList& axes);
+  const cpp::Expr& PieceName(int64_t elements, const ir::AxisList& axes);
+  const cpp::Expr& WindowName(const ir::Window& window, const ir::AxisList& axes);
+  // Declares a Range of the rank. Returns its name.
+  cpp::Expr Declared(absl::string_view kind, int64_t elements, const ir::AxisList& axes, cpp::Expr value);
   // The part of a dimension that the rank reads. REQUIRES: folded().
   ir::Piece FoldedWindow(const ir::Window& window, const ir::AxisList& axes) const;
 
@@ -127,8 +130,8 @@ class Sizes {
   Identifiers& identifiers_;
   std::vector<std::string> axis_names_;
   std::set<std::pair<int64_t, int64_t>> constants_;  // Elements, number of pieces.
-  std::map<std::pair<int64_t, ir::AxisList>, std::string> piece_names_;
-  std::map<std::string, std::string> window_names_;  // By the initializer.
+  std::map<std::pair<int64_t, ir::AxisList>, cpp::Expr> piece_names_;
+  std::map<std::string, cpp::Expr> window_names_;  // By the initializer.
   std::vector<PieceDeclaration> pieces_;
   std::set<ir::AxisId> used_axes_;
 };

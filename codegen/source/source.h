@@ -3,8 +3,7 @@
 #ifndef CLEAVE_CODEGEN_SOURCE_SOURCE_H_
 #define CLEAVE_CODEGEN_SOURCE_SOURCE_H_
 
-#include "codegen/source/program_text.h"  // IWYU pragma: export
-#include "codegen/source/run_script.h"    // IWYU pragma: export
-#include "codegen/source/target.h"        // IWYU pragma: export
+#include "codegen/source/run_script.h"  // IWYU pragma: export
+#include "codegen/source/target.h"      // IWYU pragma: export
 
 #endif  // CLEAVE_CODEGEN_SOURCE_SOURCE_H_

@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/units/units.h"
-#include "codegen/emit/text.h"
+#include "codegen/cpp/cpp.h"
 #include "ir/program/fuse/fuse.h"
 
 namespace cleave::codegen {
@@ -34,7 +34,7 @@ struct Target {
   ir::FuseOptions fuse = {};
 
   // Writes a fused loop, with its comment and its lines for the watch.
-  void (*emit_loop)(Emission& emission, const ir::FusedLoop& loop, SourceWriter& writer);
+  void (*emit_loop)(Emission& emission, const ir::FusedLoop& loop, cpp::Code& code);
 };
 
 }  // namespace cleave::codegen

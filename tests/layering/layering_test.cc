@@ -42,7 +42,7 @@ TEST(CheckSourceTest, EdgesFollowTheOrderOfLayers) {
       {"ir/transforms/precision/precision.cc", "ir/program/program.h", false},
       {"ir/proof/check/check.cc", "ir/program/program.h", true},
       {"search/sapp/sapp.cc", "frontend/frontend.h", false},
-      {"search/sapp/sapp.cc", "codegen/emit/emit.h", false},
+      {"search/sapp/sapp.cc", "codegen/cpp/cpp.h", false},
       {"codegen/cpu/cpu.cc", "search/sapp/sapp.h", false},
       {"codegen/cpu/cpu.cc", "runtime/data/data.h", false},
       {"tools/compile.cc", "codegen/cpu/cpu.h", true},

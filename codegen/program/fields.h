@@ -1,0 +1,15 @@
+// The members of a program's struct: its place in the mesh, its groups, and where its tensors lie.
+#ifndef CLEAVE_CODEGEN_PROGRAM_FIELDS_H_
+#define CLEAVE_CODEGEN_PROGRAM_FIELDS_H_
+
+#include "codegen/program/layered_text.h"
+#include "codegen/source/emission.h"
+
+namespace cleave::codegen {
+
+// Written last: what the functions use is declared.
+void EmitFields(Emission& emission, const LayeredText& text, cpp::Code& code);
+
+}  // namespace cleave::codegen
+
+#endif  // CLEAVE_CODEGEN_PROGRAM_FIELDS_H_

@@ -1,0 +1,31 @@
+// What stands above a program's struct, and its constructor.
+#ifndef CLEAVE_CODEGEN_PROGRAM_OPENING_H_
+#define CLEAVE_CODEGEN_PROGRAM_OPENING_H_
+
+#include <optional>
+#include <string>
+
+#include "codegen/source/emission.h"
+
+namespace cleave::codegen {
+
+// The beginning of the file, up to what differs between stages: what it is, what it includes, and the numbers that
+// flags change. Returns the unnamed namespace in which all programs of the file stand.
+cpp::Code& EmitOpening(const Target& target, const ir::Program& program, const ir::Training& training,
+                       std::optional<int> rank, cpp::Code& file);
+
+// The namespace of a part of a pipeline's ranks: "stage_1", "stages_1_and_3". REQUIRES: the program is of a part.
+std::string NamespaceOf(const ir::Program& program);
+
+// The namespace with its comment. Returns its content.
+cpp::Code& EmitStageOpening(const ir::Program& program, cpp::Code& code);
+
+// The constants that the program's functions and fields use.
+void EmitConstants(const Emission& emission, cpp::Code& code);
+
+// The constructor of the struct `type`.
+void EmitConstructor(const Emission& emission, const std::string& type, cpp::Code& code);
+
+}  // namespace cleave::codegen
+
+#endif  // CLEAVE_CODEGEN_PROGRAM_OPENING_H_

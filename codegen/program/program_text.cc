@@ -1,0 +1,425 @@
+// ProgramWriter writes the struct of the ranks that run one program: functions first, which tell what must be declared,
+// then fields. The text has the opposite order: constants, element functions and kernels, structs of layers, the
+// struct.
+#include "codegen/program/program_text.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/check/check.h"
+#include "base/match/match.h"
+#include "base/status/status_macros.h"
+#include "codegen/program/facts.h"
+#include "codegen/program/fields.h"
+#include "codegen/program/layered_text.h"
+#include "codegen/program/opening.h"
+#include "codegen/program/passes.h"
+#include "codegen/program/phases.h"
+#include "codegen/program/queries.h"
+#include "codegen/program/settings.h"
+#include "codegen/program/sources.h"
+#include "codegen/program/stage_order.h"
+#include "codegen/program/statements.h"
+#include "codegen/source/attention.h"
+#include "codegen/source/communication.h"
+#include "codegen/source/elements.h"
+#include "codegen/source/emission.h"
+#include "codegen/source/glance.h"
+#include "codegen/source/host_copy.h"
+#include "codegen/source/kernels.h"
+#include "codegen/source/pipeline.h"
+#include "ir/graph/ops/ops.h"
+
+namespace cleave::codegen {
+namespace {
+
+// Fields of the struct start in this column, statements of its functions two columns further.
+constexpr int kMemberIndent = 2;
+
+std::string StructName(const std::string& model) {
+  const std::string name = TypeName(model);
+  return absl::EndsWith(name, "Model") ? name : absl::StrCat(name, "Model");
+}
+
+// An error where a step has no emission for the target.
+absl::Status CheckSteps(const Emission& emission) {
+  const Target& target = emission.target;
+  for (const ir::Step& step : emission.program.steps) {
+    if (std::holds_alternative<ir::HostCopy>(step.action) && !target.is_device) {
+      return absl::UnimplementedError(
+          absl::StrCat("step `", step.name, "`: ", target.name, " has no memory besides that of the host"));
+    }
+    const ir::Compute* compute = ir::ComputeOf(step);
+    if (compute == nullptr || ir::IsSource(step)) continue;
+    if (!IsElementwise(compute->kind) && !HasKernel(ir::DefinitionOf(compute->kind))) {
+      return absl::UnimplementedError(absl::StrCat("op `", step.name, "`: `", ir::OpKindName(compute->kind),
+                                                   "` has no emission for ", target.name));
+    }
+    for (const ir::ValueId input : compute->inputs) {
+      if (emission.storage.root[input].has_value() || !IsStepScalar(emission, input)) continue;
+      const bool is_late = step.phase != ir::Phase::kUpdate && ir::ReadsStep(emission.SourceOf(input)->attributes);
+      if (!is_late && IsElementwise(compute->kind)) continue;
+      return absl::UnimplementedError(
+          absl::StrCat("op `", step.name, "` reads a number of the optimizer outside of an elementwise update"));
+    }
+  }
+  const std::vector<ir::ProgramUpdate>& updates = emission.program.updates;
+  for (const ir::ProgramUpdate& update : emission.storage.copies) {
+    const bool overwritten = std::any_of(updates.begin(), updates.end(),
+                                         [&](const ir::ProgramUpdate& other) { return other.state == update.value; });
+    if (overwritten) {
+      return absl::UnimplementedError(
+          absl::StrCat("state `", emission.value(update.state).name, "` takes the old value of another updated state"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+class ProgramWriter {
+ public:
+  ProgramWriter(Emission emission, const TextOptions& options)
+      : emission_(std::move(emission)),
+        options_(options),
+        type_(StructName(emission_.program.model)),
+        functions_(FunctionsOf(emission_.program)) {
+    emission_.identifiers.Reserve(type_);
+    for (const ir::OpDefinition* op : ir::AllOps()) {
+      if (op->element.has_value()) emission_.identifiers.Reserve(TypeName(op->name()));
+    }
+  }
+
+  // What the struct is called, with the namespace of its stage.
+  std::string QualifiedType() const {
+    return program().part.has_value() ? absl::StrCat(NamespaceOf(program()), "::", type_) : type_;
+  }
+
+  // Writes all that stands between the beginning of the program and its main.
+  absl::Status Write(cpp::Code& file) {
+    CLEAVE_RETURN_IF_ERROR(CheckSteps(emission_));
+    order_ = OrderStages(emission_);
+    LayeredText text(emission_, Lists(), options_.repeats_layers);
+    CLEAVE_RETURN_IF_ERROR(text.check());
+    // Functions are written first, because only then is known which sizes, coordinates and groups must be declared.
+    cpp::Code functions(kMemberIndent);
+    LayTensorsOut(text, functions);
+    WriteInitialize(text, functions);
+    WritePrepare(functions);
+    if (program().time.has_value()) EmitRunBatch(emission_, functions_, order_, functions);
+    for (size_t i = 0; i < functions_.size(); ++i) WritePhase(i, text, functions);
+    EmitPassesOfAllStages(emission_, functions_, order_, functions);
+    cpp::Code parameters(kMemberIndent + 2);
+    text.Write(ParameterList(), functions, parameters);
+    EmitQueries(emission_, std::move(parameters), functions);
+    cpp::Code fields(kMemberIndent);
+    EmitFields(emission_, text, fields);
+    CLEAVE_RETURN_IF_ERROR(text.check());
+
+    cpp::Code& code = program().part.has_value() ? EmitStageOpening(program(), file) : file;
+    EmitConstants(emission_, code);
+    code.Append(emission_.element_functions.TakeDefinitions());
+    code.Gap();
+    code.Append(std::move(emission_.kernels));
+    text.WriteStructs(code);
+    code.Gap();
+    cpp::Code& members = code.Open(cpp::Struct{type_, "TrainingProgram"});
+    EmitConstructor(emission_, type_, members);
+    members.Append(std::move(functions));
+    members.Gap();
+    members.Append(std::move(fields));
+    code.Gap();
+    if (program().part.has_value()) file.Gap();
+    return absl::OkStatus();
+  }
+
+ private:
+  const ir::Program& program() const { return emission_.program; }
+  const Target& target() const { return emission_.target; }
+
+  // What is written statement by statement: the initial values, the functions, and the list of parameters.
+  static constexpr size_t kInitialValues = 0;
+  static constexpr size_t kFirstPhase = 1;
+  size_t ParameterList() const { return kFirstPhase + functions_.size(); }
+
+  std::vector<StatementList> Lists() {
+    std::vector<StatementList> lists;
+    lists.push_back(InitialValues(emission_));
+    for (const PhaseFunction& function : functions_) {
+      StatementList& list = lists.emplace_back(ListOfPhase(function));
+      list.is_inline = function.IsUpdate();
+      const std::vector<const ir::Compute*> scalars = ScalarsOf(function);
+      if (scalars.empty()) continue;
+      list.begin = [this, scalars](cpp::Code& code) { EmitStepScalars(emission_, scalars, code); };
+      if (!function.IsUpdate()) continue;
+      list.parameters = {ScalarsParameter()};
+      list.arguments = {cpp::Name("scalars")};
+    }
+    lists.push_back(ListedParameters(emission_));
+    for (const OrderedStage& ordered : order_) {
+      const int step = ir::StepsOf(*ordered.stage).front();
+      if (ordered.what == StageAction::What::kFinish || !TakesList(emission_, step)) continue;
+      tensor_lists_[step] = lists.size();
+      lists.push_back(ListOfTensors(step));
+    }
+    return lists;
+  }
+
+  static cpp::Variable ScalarsParameter(absl::string_view name = "scalars") {
+    return {cpp::Name("const StepScalars&"), std::string(name)};
+  }
+
+  // The tensors that a merged collective gathers or scatters.
+  StatementList ListOfTensors(int step) {
+    const auto& collective = std::get<ir::Collective>(emission_.step(step).action);
+    const bool gathers = collective.kind == ir::CollectiveKind::kAllGather;
+    StatementList list{.function = gathers ? "Gather" : "Scatter", .is_inline = true};
+    list.parameters = {{cpp::Reference(ListType(emission_, step)), "tensors"}};
+    for (size_t i = 0; i < collective.transfers.size(); ++i) {
+      list.statements.push_back(StatementOfTransfer(emission_, step, i));
+    }
+    list.emit = [this, step](int place, cpp::Code& code) {
+      const bool is_argument = emission_.layer != nullptr && emission_.layer->is_function;
+      EmitListed(emission_, step, static_cast<size_t>(place), is_argument ? "tensors" : list_, code);
+    };
+    return list;
+  }
+
+  // Lets lists with tensors of layers be written by loops. `functions`: where the functions of layers are written.
+  void LayTensorsOut(LayeredText& text, cpp::Code& functions) {
+    for (const auto& [step, list] : tensor_lists_) {
+      if (!text.HasLayers(list)) continue;
+      emission_.tensor_lists[step] = [this, &text, &functions, list = list](const std::string& name, cpp::Code& code) {
+        list_ = name;
+        text.SetArguments(list, {cpp::Name(name)});
+        text.Write(list, functions, code);
+      };
+    }
+  }
+
+  StatementList ListOfPhase(const PhaseFunction& function) {
+    StatementList list{.function = function.name};
+    struct Said {
+      OrderedStage stage;
+      std::optional<ir::KernelCall> call = {};  // Of the stage's step, where each has a statement of its own.
+      bool is_before_calls = false;
+    };
+    std::vector<Said> said;
+    for (const OrderedStage& ordered : order_) {
+      if (!function.Has(ordered)) continue;
+      const std::vector<ir::KernelCall> calls = SeparateCalls(emission_, *ordered.stage);
+      said.push_back({.stage = ordered, .is_before_calls = !calls.empty()});
+      const int step = ir::StepsOf(*ordered.stage).front();
+      list.statements.push_back(calls.empty() ? StatementOf(emission_, ordered)
+                                              : StatementBeforeCalls(emission_, step));
+      for (const ir::KernelCall& call : calls) {
+        said.push_back({.stage = ordered, .call = call});
+        list.statements.push_back(StatementOfCall(emission_, step, call));
+      }
+    }
+    list.emit = [this, said = std::move(said)](int place, cpp::Code& code) {
+      const size_t i = static_cast<size_t>(place);
+      const int step = ir::StepsOf(*said[i].stage.stage).front();
+      if (said[i].call.has_value()) return EmitCall(emission_, step, *said[i].call, code);
+      if (said[i].is_before_calls) return EmitBeforeCalls(emission_, step, code);
+      // The action waits for several collectives, one after another.
+      const auto finishes = [](const Said& one) { return one.stage.what == StageAction::What::kFinish; };
+      if (finishes(said[i]) && (i == 0 || !finishes(said[i - 1]))) code.Gap();
+      WriteOrdered(said[i].stage, code);
+    };
+    return list;
+  }
+
+  void WriteInitialize(LayeredText& text, cpp::Code& code) {
+    cpp::Code body(kMemberIndent + 2);
+    text.Write(kInitialValues, code, body);
+    code.Gap();
+    code.Open(cpp::Function{.result = cpp::Name("void"), .name = "Initialize", .suffix = "override"})
+        .Append(std::move(body));
+  }
+
+  // Forgets what an earlier evaluation has added up, and sends the numbers of a step to a device.
+  void WritePrepare(cpp::Code& code) {
+    const std::vector<const ir::Compute*> scalars = StepScalarsOf(program());
+    const bool sends_numbers = target().is_device && (!scalars.empty() || DependsOnStep(program()));
+    if (!sends_numbers && !HasTotals(program())) return;
+    code.Gap();
+    cpp::Code& body = code.Open(cpp::Function{.result = cpp::Name("void"),
+                                              .name = "Prepare",
+                                              .parameters = {ScalarsParameter(sends_numbers ? "scalars" : "")},
+                                              .suffix = "override"});
+    if (HasTotals(program())) body.Do(cpp::Call("totals.Forget", {}));
+    if (!sends_numbers) return;
+    EmitStepScalars(emission_, scalars, body);
+    std::vector<cpp::Expr> numbers;
+    for (const ir::Compute* scalar : scalars) numbers.push_back(emission_.names[scalar->output]);
+    const cpp::Expr step = cpp::Cast(cpp::Name("uint64_t"), cpp::Name("scalars").Member("step"));
+    body.Do(cpp::Call("numbers.Set", {step, cpp::Braces(std::move(numbers))}));
+  }
+
+  void WritePhase(size_t index, LayeredText& text, cpp::Code& code) {
+    const PhaseFunction& function = functions_[index];
+    const std::vector<const ir::Compute*> scalars = ScalarsOf(function);
+    cpp::Code body(kMemberIndent + 2);
+    emission_.section.clear();
+    EmitStepScalars(emission_, scalars, body);
+    text.Write(kFirstPhase + index, code, body);
+    if (function.IsUpdate()) WriteCopies(body);
+    if (!function.IsCommon() && body.empty()) return;
+    if (!body.empty()) body.Do(cpp::Call("watch.Finish", {}));
+    cpp::Function head = {.result = cpp::Name("void"), .name = function.name};
+    if (function.IsUpdate()) head.parameters = {ScalarsParameter(scalars.empty() ? "" : "scalars")};
+    if (function.IsCommon()) head.suffix = "override";
+    code.Gap();
+    code.Open(head).Append(std::move(body));
+  }
+
+  // The numbers of the step that a function of a program for CPUs reads. A device finds them in its memory.
+  std::vector<const ir::Compute*> ScalarsOf(const PhaseFunction& function) const {
+    if (target().is_device) return {};
+    std::set<ir::ValueId> read;
+    for (const OrderedStage& ordered : order_) {
+      if (!function.Has(ordered)) continue;
+      for (const int step : ir::StepsOf(*ordered.stage)) {
+        const ir::Compute* compute = ir::ComputeOf(emission_.step(step));
+        if (compute != nullptr) read.insert(compute->inputs.begin(), compute->inputs.end());
+      }
+    }
+    std::vector<const ir::Compute*> scalars = StepScalarsOf(program());
+    std::erase_if(scalars, [&](const ir::Compute* scalar) { return read.count(scalar->output) == 0; });
+    return scalars;
+  }
+
+  void WriteOrdered(const OrderedStage& ordered, cpp::Code& code) {
+    if (ordered.what == StageAction::What::kRun) return WriteStage(*ordered.stage, code);
+    const int step = std::get<ir::SingleStep>(ordered.stage->action).step;
+    const std::optional<cpp::Expr> place = emission_.PendingPlace(step);
+    if (ordered.what == StageAction::What::kFinish) {
+      return code.Do(cpp::Call("comm.Finish", {place.has_value() ? *place : cpp::Name(pending_.at(step))}));
+    }
+    const bool is_copy = std::holds_alternative<ir::HostCopy>(emission_.step(step).action);
+    std::string variable;
+    if (!place.has_value()) {
+      variable = pending_[step] = emission_.identifiers.Local(absl::StrCat(emission_.step(step).name, ".pending"));
+    }
+    const cpp::Expr start = (is_copy ? StartOfHostCopy : StartOfCollective)(emission_, step, code);
+    if (place.has_value()) return code.Assign(*place, start);
+    code.Declare({cpp::Name("Pending"), variable}, start);
+  }
+
+  void WriteStage(const ir::FusedStage& stage, cpp::Code& code) {
+    Match(
+        stage.action, [&](const ir::FusedLoop& loop) { emission_.target.emit_loop(emission_, loop, code); },
+        [&](const ir::MatMulWithBias& product) { EmitMatMulWithBias(emission_, product, code); },
+        [&](const ir::AccumulatedProduct& product) { EmitAccumulatedProduct(emission_, product, code); },
+        [&](const ir::AttentionForward& attention) { EmitAttention(emission_, attention, code); },
+        [&](const ir::AttentionBackward& attention) { EmitAttentionGradient(emission_, attention, code); },
+        [&](const ir::SingleStep& single) {
+          Match(
+              emission_.step(single.step).action, [&](const ir::Compute&) { EmitKernel(emission_, single.step, code); },
+              [&](const ir::Collective&) { EmitCollective(emission_, single.step, code); },
+              [&](const ir::Slice&) { EmitSlice(emission_, single.step, code); },
+              [&](const ir::Glance& glance) { EmitGlance(emission_, single.step, glance, code); },
+              [&](const ir::HostCopy&) { EmitHostCopy(emission_, single.step, code); },
+              [&](const ir::Send& send) { EmitSend(emission_, single.step, send, code); },
+              [&](const ir::Receive& receive) { EmitReceive(emission_, single.step, receive, code); },
+              [](const ir::View&) {});  // A view is the same memory under the same name.
+        });
+  }
+
+  void WriteCopies(cpp::Code& code) {
+    if (emission_.storage.copies.empty()) return;
+    code.Gap();
+    code.Comment("New values that could not be made in place.");
+    for (const ir::ProgramUpdate& update : emission_.storage.copies) {
+      code.Do(cpp::Call("Copy", {emission_.names[update.value], emission_.sizes.Count(update.value).Value(),
+                                 emission_.names[update.state]}));
+    }
+  }
+
+  Emission emission_;
+  const TextOptions& options_;
+  std::string type_;
+  const std::vector<PhaseFunction> functions_;
+  std::vector<OrderedStage> order_;
+  std::map<int, size_t> tensor_lists_;  // Of merged collectives, by step.
+  std::string list_;                    // The name of the one that is being written.
+  std::map<int, std::string> pending_;  // Variables for collectives that are under way, by step.
+};
+
+// The groups that any stage uses, and who sends to whom: all ranks create all of them, in one order.
+void TakeAllGroups(const ir::Program& whole, Emission& emission) {
+  const ir::Timetable timetable = ir::TimetableOf(whole);
+  for (const ir::Step& step : whole.steps) {
+    const auto* send = std::get_if<ir::Send>(&step.action);
+    if (send != nullptr) {
+      const int from = *whole.value(send->input).stage;
+      emission.LaneBetween(from, send->to).ways.emplace(timetable.PartOf(from), timetable.PartOf(send->to));
+    }
+    const ir::Collective* collective = ir::CommunicationOf(whole, step);
+    if (collective != nullptr) emission.Group(collective->axes);
+  }
+}
+
+// Writes the program of the ranks that run `program`. Returns the name of its struct.
+absl::StatusOr<std::string> EmitProgram(const Target& target, const CodegenInput& input, const ir::Program& program,
+                                        const ir::MemoryPlan& memory, const TextOptions& options, cpp::Code& code) {
+  CLEAVE_CHECK(memory.fuse == target.fuse) << "the memory of this program was planned for another target";
+  Identifiers identifiers;
+  const std::vector<NamedNumber> numbers = NamedNumbersOf(input.training, input.program);
+  for (const auto& [name, variable] : VariablesOf(numbers)) identifiers.Reserve(variable);
+  Sizes sizes(program, options.rank, identifiers);
+  RankNumbers rank_numbers(program.mesh, sizes, identifiers);
+  Names names = NameValues(program, memory.storage, identifiers);
+  Emission emission{.target = target,
+                    .graph = input.graph,
+                    .program = program,
+                    .training = input.training,
+                    .fusion = memory.fusion,
+                    .storage = memory.storage,
+                    .memory = memory.use,
+                    .sources = SourcesOf(program),
+                    .names = names,
+                    .identifiers = identifiers,
+                    .sizes = sizes,
+                    .rank_numbers = rank_numbers,
+                    .groups = {},
+                    .numbers = VariablesOf(numbers)};
+  if (program.part.has_value()) TakeAllGroups(input.program, emission);
+  ProgramWriter program_writer(std::move(emission), options);
+  CLEAVE_RETURN_IF_ERROR(program_writer.Write(code));
+  return program_writer.QualifiedType();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput& input, const TextOptions& options) {
+  const std::optional<int>& rank = options.rank;
+  const ir::Program& program = input.program;
+  const int ranks = ir::RankMesh(program).rank_count();
+  if (rank.has_value() && (*rank < 0 || *rank >= ranks)) {
+    return absl::InvalidArgumentError(absl::StrCat("rank ", *rank, " of a mesh of ", ranks, " ranks"));
+  }
+  cpp::Code file;
+  cpp::Code& code = EmitOpening(target, program, input.training, rank, file);
+  MainText main{.training = input.training, .graph = input.graph, .program = program, .rank = rank, .types = {}};
+  if (program.pipeline.has_value()) {
+    for (const ir::PartProgram& part : input.parts) {
+      const bool is_elsewhere = rank.has_value() && program.mesh.Index(ir::AtMoment(program, *rank),
+                                                                       {program.pipeline->axis}) != part.program.part;
+      if (is_elsewhere) continue;
+      CLEAVE_ASSIGN_OR_RETURN(main.types[*part.program.part],
+                              EmitProgram(target, input, part.program, part.memory, options, code));
+    }
+  } else {
+    CLEAVE_ASSIGN_OR_RETURN(main.types[0], EmitProgram(target, input, program, input.memory, options, code));
+  }
+  file.Gap();
+  CLEAVE_RETURN_IF_ERROR(EmitMain(main, file));
+  return file.Text();
+}
+
+}  // namespace cleave::codegen
