@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "runtime/placement/rank_table.h"
 #include "runtime/rendezvous/meeting.h"
 #include "runtime/starter/environment.h"
+#include "runtime/trace/trace.h"
 
 namespace cleave::runtime {
 namespace {
@@ -61,9 +63,23 @@ int PrintRanks(const std::string& table) {
   return 0;
 }
 
+volatile sig_atomic_t starter = 0;  // The process that has started this one with ranks, or 0.
+
+// Otherwise a shell that stops it would print that. Ranks that save what they have done still need it: where it has
+// been started with them, it ends when that is over.
+void EndAtSigterm() {
+  const char* const process = std::getenv(kStarterVariable);
+  starter = process == nullptr ? 0 : std::atoi(process);
+  struct sigaction action = {};
+  action.sa_flags = SA_RESTART | SA_SIGINFO;
+  action.sa_sigaction = [](int number, siginfo_t* info, void*) {
+    if (starter == 0 || info->si_pid == starter) _exit(128 + number);
+  };
+  sigaction(SIGTERM, &action, nullptr);
+}
+
 int RunScheduler() {
-  // Otherwise a shell that stops it would print that.
-  signal(SIGTERM, [](int number) { _exit(128 + number); });
+  EndAtSigterm();
   const std::string at = Variable("CLEAVE_SCHEDULER");
   const std::optional<Address> address = ParseAddress(at, /*least_port=*/0);
   if (!address.has_value()) {

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <string>
 
 #include "runtime/error/error.h"
 #include "runtime/trace/trace.h"
@@ -73,6 +74,9 @@ sigset_t Watched() {
   if (dup2(in, STDIN_FILENO) < 0) _exit(5);
   if (out >= 0 && dup2(out, STDOUT_FILENO) < 0) _exit(5);
   if (err >= 0 && dup2(err, STDERR_FILENO) < 0) _exit(5);
+  // A signal for the group of run.sh would have mpirun end its ranks, which may still save.
+  if (!process.variable_of_ranks.empty()) setpgid(0, 0);
+  setenv(kStarterVariable, std::to_string(parent).c_str(), 1);
   for (const auto& [name, value] : process.environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> arguments;
   for (const std::string& word : process.command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -197,7 +201,8 @@ class Job {
   std::vector<Child> children_;
   std::vector<Stream> streams_;
   int signals_ = -1;
-  std::optional<int> stopped_by_;         // A signal that this process got.
+  std::optional<int> stopped_by_;         // A signal that this process got,
+  double stopped_at_ = 0;                 // and when.
   int code_ = 0;                          // Of what has failed.
   std::optional<double> told_to_end_at_;  // When those that still run are told to end.
   std::optional<double> killed_at_;       // When they are killed.
@@ -274,7 +279,14 @@ void Job::TakeSignals() {
   while (read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     if (info.ssi_signo == SIGCHLD) continue;
     const bool is_first = !stopped_by_.has_value();
-    if (is_first) stopped_by_ = static_cast<int>(info.ssi_signo);
+    // `timeout` signals both the process that it has started and the group of this one.
+    const bool is_again =
+        stopped_by_ == SIGTERM && info.ssi_signo == SIGTERM && Now() - stopped_at_ < kSecondsOfOneCause;
+    if (is_again) continue;
+    if (is_first) {
+      stopped_by_ = static_cast<int>(info.ssi_signo);
+      stopped_at_ = Now();
+    }
     const bool may_save = is_first && info.ssi_signo == SIGTERM && AskRanksToEnd();
     EndWithin(may_save ? SecondsOf("CLEAVE_GRACE", kDefaultGrace) : 0);
   }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
@@ -323,11 +324,23 @@ void OnStop(int signal) { _exit(128 + signal); }
 
 volatile sig_atomic_t was_asked_to_stop = 0;
 volatile sig_atomic_t seconds_of_grace = 0;
+volatile sig_atomic_t starter = 0;  // The process that hands on what it gets, or 0.
+volatile sig_atomic_t starter_has_asked = 0;
+std::atomic<double> asked_at = 0;
+static_assert(std::atomic<double>::is_always_lock_free, "signal handlers use it");
 
-void OnFirstSigterm(int signal) {
-  if (was_asked_to_stop != 0) _exit(128 + signal);
-  was_asked_to_stop = 1;
-  alarm(static_cast<unsigned>(seconds_of_grace));
+// What stops a job signals its processes one by one, or a group of them, and the starter signals those that it has
+// started: what comes within this time, or from the starter alone, has the same cause.
+void OnSigterm(int signal, siginfo_t* info, void*) {
+  const bool is_handed_on = starter != 0 && info->si_pid == starter && starter_has_asked == 0;
+  if (is_handed_on) starter_has_asked = 1;
+  if (was_asked_to_stop == 0) {
+    was_asked_to_stop = 1;
+    asked_at = Now();
+    alarm(static_cast<unsigned>(seconds_of_grace));
+  } else if (!is_handed_on && Now() - asked_at >= kSecondsOfOneCause) {
+    _exit(128 + signal);
+  }
 }
 
 void OnEndOfGrace(int) {
@@ -346,11 +359,14 @@ bool IsIgnored(int signal) {
 
 void DeferSigterm(int grace) {
   seconds_of_grace = grace;
+  const char* const process = std::getenv(kStarterVariable);
+  starter = process == nullptr ? 0 : std::atoi(process);
   struct sigaction action = {};
   action.sa_flags = SA_RESTART;
   action.sa_handler = OnEndOfGrace;
   sigaction(SIGALRM, &action, nullptr);
-  action.sa_handler = OnFirstSigterm;
+  action.sa_flags |= SA_SIGINFO;
+  action.sa_sigaction = OnSigterm;
   sigaction(SIGTERM, &action, nullptr);
 }
 

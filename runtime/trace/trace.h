@@ -211,9 +211,12 @@ class Watch {
 // of the process name it too. Reports end with `watch`.
 void HandleSignals(const Watch& watch, int rank);
 
-// From now on the first SIGTERM only makes WasAskedToStop true. The process ends at a second one, and `grace` seconds
-// after the first.
+// From now on the first SIGTERM only makes WasAskedToStop true. The process ends at a second one that has another
+// cause, and `grace` seconds after the first. Of one cause are all within kSecondsOfOneCause, and the first from the
+// process whose number is in kStarterVariable, which hands on what it gets itself.
 void DeferSigterm(int grace);
+inline constexpr double kSecondsOfOneCause = 1;
+inline constexpr char kStarterVariable[] = "CLEAVE_STARTER";
 bool WasAskedToStop();
 
 // Whether this process ignores a signal, as it does SIGHUP under nohup.

@@ -261,6 +261,26 @@ TEST(SignalsDeathTest, StopAndCrash) {
   EXPECT_EXIT(receive(SIGFPE), testing::KilledBySignal(SIGFPE), "rank 2: .* in `h1.relu` \\(a.model:9\\)");
 }
 
+// A job that is stopped gets a signal for each of its processes, and one more from the process that started them.
+TEST(SignalsDeathTest, OneCauseOfSeveralSignalsIsNoSecondOne) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto stop = [](int signals, double pause, bool from_starter) {
+    static Watch watch("a.model");
+    HandleSignals(watch, 0);
+    setenv(kStarterVariable, from_starter ? std::to_string(getpid()).c_str() : "1", 1);
+    DeferSigterm(/*grace=*/30);
+    for (int i = 0; i < signals; ++i) {
+      if (i > 0) usleep(static_cast<useconds_t>(pause * 1e6));
+      raise(SIGTERM);
+    }
+    _exit(WasAskedToStop() ? 0 : 1);
+  };
+  EXPECT_EXIT(stop(1, 0, false), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(stop(3, 0.01, false), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(stop(2, 1.1 * kSecondsOfOneCause, false), testing::ExitedWithCode(128 + SIGTERM), "");
+  EXPECT_EXIT(stop(2, 1.1 * kSecondsOfOneCause, true), testing::ExitedWithCode(128 + SIGTERM), "") << "twice from it";
+}
+
 TEST(OpNameTest, LayersShareAText) {
   EXPECT_EQ(OpName("h1.matmul").ToString(), "h1.matmul");
   EXPECT_EQ(OpName("a#b").ToString(), "a#b") << "no layer";

@@ -462,7 +462,17 @@ class Trial {
     Job job = Start(settings);
     if (std::optional<std::string> problem = AwaitSteps(job)) return problem;
     Delay();
-    kill(job.script(), SIGTERM);
+    // As a person, `timeout` and a shell, Slurm and systemd, and a cloud that takes a machine away do it.
+    const int64_t recipient = injection_.milliseconds % 4;
+    if (recipient <= 1) kill(job.script(), SIGTERM);
+    if (recipient == 1) kill(-job.script(), SIGTERM);
+    if (recipient == 2) {
+      // mpirun gives its ranks a second, and ends them.
+      for (const pid_t process : job.Processes()) {
+        if (job.NameOf(process) != "mpirun") kill(process, SIGTERM);
+      }
+    }
+    if (recipient == 3) kill(job.ProcessOfRank(0), SIGTERM);
     if (std::optional<std::string> problem =
             CheckEnd(job, {.codes = {128 + SIGTERM}, .said = {"`--resume` goes on"}})) {
       return problem;

@@ -30,7 +30,7 @@ enum class Fault {
   kSignal,       // run.sh gets SIGHUP, SIGINT or SIGTERM,
   kKillScript,   // or SIGKILL.
   kKillSaving,   // All processes get SIGKILL while ranks save after each step.
-  kTerminate,    // A job that saves gets SIGTERM.
+  kTerminate,    // A job that saves gets SIGTERM: run.sh, its group, each of its processes, or a rank.
 };
 constexpr int kFaults = 13;
 

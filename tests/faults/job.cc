@@ -18,6 +18,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace cleave::tests::faults {
 namespace {
@@ -55,7 +56,7 @@ std::set<std::string> Environment(pid_t process) {
   return absl::StrSplit(text, '\0');
 }
 
-bool IsProgram(pid_t process) { return absl::StartsWith(Content(absl::StrCat("/proc/", process, "/comm")), "program"); }
+bool IsProgram(pid_t process) { return absl::StartsWith(Job::NameOf(process), "program"); }
 
 }  // namespace
 
@@ -105,6 +106,10 @@ std::vector<pid_t> Job::Processes() const {
     if (Environment(process).contains(marker_)) found.push_back(process);
   }
   return found;
+}
+
+std::string Job::NameOf(pid_t process) {
+  return std::string(absl::StripSuffix(Content(absl::StrCat("/proc/", process, "/comm")), "\n"));
 }
 
 pid_t Job::ProcessOfRank(int rank) {

@@ -31,6 +31,8 @@ class Job {
   // threads, it is the process of all.
   pid_t ProcessOfRank(int rank);
 
+  static std::string NameOf(pid_t process);  // Of its program: "mpirun".
+
   std::string Output() const;  // Standard output and error so far.
 
  private:
