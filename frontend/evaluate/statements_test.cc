@@ -126,6 +126,8 @@ TEST(StatementsTest, Loops) {
   CheckBody("for i in 0..1 { let z = x; }", "W0611: `z` is never used");
   CheckBody("for i in 0..1.5 { let _z = x; }", "E0204: the ends of a range must be ints");
   CheckBody("for i in 0..1000000000 { let _z = i; }", "E0213: the model is too large");
+  CheckBody("let mut t = (x, x); for i in 0..60 { t = (t, t); } print(t[0]);", "E0213: the model is too large");
+  CheckBody("let mut t = (1, 2); for i in 0..1000000 { t = (t, i); } let _z = t;", "E0213: the model is too large");
   // The same mistake in every pass: it is not looked for two million times, which would take a minute.
   CheckBody("for i in 0..1000000000 { let _z = undefined; }", "E0201: unknown name `undefined`");
   CheckBody("#[region()] for i in 0..1 { let _z = x; }", "E0305: `#[region]` has no meaning on a loop");

@@ -134,4 +134,11 @@ std::optional<std::vector<int64_t>> ToInts(const Value& value) {
 
 bool SameKind(const Value& a, const Value& b) { return OnRank(a, 0).kind.index() == OnRank(b, 0).kind.index(); }
 
+int64_t ElementCount(const Value& value) {
+  if (!value.is_tuple()) return 0;
+  int64_t count = 0;
+  for (const Value& element : value.as_tuple()) count += 1 + ElementCount(element);
+  return count;
+}
+
 }  // namespace cleave::frontend

@@ -138,6 +138,9 @@ std::string DescribeType(const Value& value, const ir::Graph& graph);
 // A static value as it is written: "3", "0.5", "true", "\"text\""; a tensor's type.
 std::string ValueText(const Value& value, const ir::Graph& graph);
 
+// The values that a tuple is made of, those of tuples in it among them; 0 for any other value.
+int64_t ElementCount(const Value& value);
+
 }  // namespace cleave::frontend
 
 #endif  // CLEAVE_FRONTEND_VALUE_VALUE_H_

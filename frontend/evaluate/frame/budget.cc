@@ -15,11 +15,12 @@ constexpr int kMaxDepth = 2000;                    // Of expressions within call
 
 }  // namespace
 
-bool Budget::Exhausted(Span span) {
+bool Budget::Exhausted(Span span, int64_t steps) {
   if (exhausted_) return true;
   if (reporter_.has_errors() && ++steps_after_mistake_ > kMaxStepsAfterMistake) return exhausted_ = true;
   std::string why;
-  if (++steps_ > kMaxSteps) why = absl::StrCat("expanding it takes more than ", FormatCount(kMaxSteps), " steps");
+  steps_ += steps;
+  if (steps_ > kMaxSteps) why = absl::StrCat("expanding it takes more than ", FormatCount(kMaxSteps), " steps");
   if (ops_.graph().ops.size() > kMaxOps) why = absl::StrCat("it has more than ", FormatCount(kMaxOps), " ops");
   if (reporter_.depth() > static_cast<int>(kMaxCallDepth)) {
     why = absl::StrCat("functions call each other more than ", kMaxCallDepth, " deep");
