@@ -130,7 +130,10 @@ Value EvaluateKind(const dsl::syntax::Expression& expression, Frame& frame, Piec
 }  // namespace
 
 Value EvaluateExpression(const dsl::syntax::Expression& expression, Frame& frame, Pieces& pieces) {
-  if (pieces.budget.Exhausted(expression.span)) return Value{Poison()};
+  // What is made here is named by the path.
+  constexpr size_t kNameOfAStep = 128;
+  const auto steps = static_cast<int64_t>(1 + frame.naming.path.size() / kNameOfAStep);
+  if (pieces.budget.Exhausted(expression.span, steps)) return Value{Poison()};
   if (const Value* of_element = pieces.vmap.ValueFor(expression)) return *of_element;
   pieces.budget.Enter();
   Value value = EvaluateKind(expression, frame, pieces);

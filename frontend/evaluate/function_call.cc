@@ -101,7 +101,7 @@ Value CallFunction(const Function& function, const CallSite& site, Pieces& piece
   WarnOfUnused(callee.scope.Pop(), context.reporter);
   Value result = callee.result.value_or(Value{Poison()});
   PinOpsFrom(first, {result}, callee.demands, pieces.pins);
-  if (callee.failed) {
+  if (callee.failed || pieces.budget.is_exhausted()) {
     result = Value{Poison()};
   } else if (!callee.result && !function.syntax->results.empty()) {
     context.reporter.Report(Error(Code::kE0211, absl::StrCat("function `", name, "` ends without `return`"))

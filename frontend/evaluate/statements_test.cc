@@ -29,6 +29,7 @@ constexpr char kFunctions[] =
     "    if rank > 0 { param down: f32[rank, k] = ones(); return x * reduce_sum(down); } return x; }\n"
     "fn made(x: f32[n, k], init: initializer = zeros()) -> f32[n, k] { param w: f32[k] = init; return x * w; }\n"
     "fn handed(x: f32[n, k], init: initializer) -> f32[n, k] { return made(x, init); }\n"
+    "fn endless(x: f32[..n]) -> f32[..n] { for i in 0..1000000000 { let _z = i; } return x; }\n"
     "fn counts(x: f32[k]) -> f32[k] { state s: f32[k] = zeros(); update s = s + x; return x; }\n";
 
 // The ops that `body` makes, or the mistakes and warnings.
@@ -128,6 +129,7 @@ TEST(StatementsTest, Loops) {
   CheckBody("for i in 0..1000000000 { let _z = i; }", "E0213: the model is too large");
   CheckBody("let mut t = (x, x); for i in 0..60 { t = (t, t); } print(t[0]);", "E0213: the model is too large");
   CheckBody("let mut t = (1, 2); for i in 0..1000000 { t = (t, i); } let _z = t;", "E0213: the model is too large");
+  CheckBody("let _y = endless(x);", "E0213: the model is too large");
   // The same mistake in every pass: it is not looked for two million times, which would take a minute.
   CheckBody("for i in 0..1000000000 { let _z = undefined; }", "E0201: unknown name `undefined`");
   CheckBody("#[region()] for i in 0..1 { let _z = x; }", "E0305: `#[region]` has no meaning on a loop");
