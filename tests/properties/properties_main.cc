@@ -7,6 +7,7 @@
 //   bazel run //tests/properties -- --models 20000              # Compiles and proves random models.
 //   bazel run //tests/properties -- --model-programs 1000       # Runs random models as programs under mpirun.
 //   bazel run //tests/properties -- --layered 3000              # Trains models of layers with random settings.
+//   bazel run //tests/properties -- --pipelines 10000           # Compiles those of them that have stages.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,7 +44,8 @@ struct Options {
   uint64_t mutants = 0;         // or so many cases with mutants,
   uint64_t models = 0;          // or so many models,
   uint64_t model_programs = 0;  // or so many models as programs,
-  uint64_t layered = 0;         // or so many models of layers.
+  uint64_t layered = 0;         // or so many models of layers,
+  uint64_t pipelines = 0;       // or those of so many that have stages, which are only compiled.
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   CaseOptions of_case;
 };
@@ -69,6 +71,8 @@ bool Read(const std::vector<std::string>& arguments, Options& options) {
       options.model_programs = value;
     } else if (arguments[i] == "--layered") {
       options.layered = value;
+    } else if (arguments[i] == "--pipelines") {
+      options.pipelines = value;
     } else if (arguments[i] == "--threads") {
       options.threads = static_cast<unsigned>(value);
     } else if (arguments[i] == "--ops") {
@@ -142,8 +146,8 @@ int RunModelPrograms(const Options& options) {
   return PrintRuns(static_cast<uint64_t>(runs.programs), runs.report);
 }
 
-int RunLayered(const Options& options) {
-  const LayeredReport report = CheckLayered(options.seed, static_cast<int64_t>(options.layered), FolderOfRun());
+int RunLayered(const Options& options, uint64_t count, LayeredDepth depth) {
+  const LayeredReport report = CheckLayered(options.seed, static_cast<int64_t>(count), FolderOfRun(), depth);
   std::cout << report.Text() << "\n";
   return report.failures.empty() ? 0 : 1;
 }
@@ -216,12 +220,15 @@ int main(int argc, char** argv) {
   if (!cleave::tests::properties::Read(std::vector<std::string>(argv + 1, argv + argc), options)) {
     std::cerr
         << "usage: properties [--seed N] [--cases N | --programs N | --mutants N | --models N | --model-programs N | "
-           "--layered N] "
+           "--layered N | --pipelines N] "
            "[--proof_every N] [--threads N] [--ops N] [--ranks N]\n";
     return 2;
   }
   if (options.programs > 0) return cleave::tests::properties::RunPrograms(options);
-  if (options.layered > 0) return cleave::tests::properties::RunLayered(options);
+  using cleave::tests::properties::LayeredDepth;
+  using cleave::tests::properties::RunLayered;
+  if (options.layered > 0) return RunLayered(options, options.layered, LayeredDepth::kTraining);
+  if (options.pipelines > 0) return RunLayered(options, options.pipelines, LayeredDepth::kProgram);
   if (options.mutants > 0) return cleave::tests::properties::RunMutants(options);
   if (options.models > 0) return cleave::tests::properties::CheckModelsInProcesses(options);
   if (options.model_programs > 0) return cleave::tests::properties::RunModelPrograms(options);
