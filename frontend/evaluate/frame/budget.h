@@ -16,8 +16,8 @@ class Budget {
   Budget& operator=(const Budget&) = delete;
 
   // Counts steps: one for an expression or a pass of a loop, more where names are long, and one for each element of a
-  // tuple that is made or taken from a name. Returns whether the model is too large, or enough of it was read after a mistake; then everything stops.
-  // The first is reported once, at `span`.
+  // tuple that is made or taken from a name. Returns whether the model is too large, or enough of it was read after a
+  // mistake; then everything stops. The first is reported once, at `span`.
   bool Exhausted(Span span, int64_t steps = 1);
   bool is_exhausted() const { return exhausted_; }
 
