@@ -138,11 +138,17 @@ class Builder {
       if (facts_.op(op).inputs.empty()) return {.kind = StrategyFormula::Kind::kNumber, .op = op};
       return {.kind = StrategyFormula::Kind::kDataFrom, .op = op, .inputs = {NodeOf(facts_.op(op).inputs[0])}};
     }
+    // What is read by so many ops of data, one after another, is priced as if it were whole: formulas of all of a chain
+    // would take memory as the square of its length.
+    constexpr int kLongestChain = 256;
+    if (data_chain_ == kLongestChain) return {.kind = StrategyFormula::Kind::kNumber, .op = op};
+    ++data_chain_;
     StrategyFormula formula{.kind = StrategyFormula::Kind::kData, .op = op};
     for (const Read& read : facts_.reads[op]) {
       formula.inputs.push_back(NodeOf(read.reader));
       formula.slots.push_back(read.input);
     }
+    --data_chain_;
     return formula;
   }
 
@@ -308,6 +314,7 @@ class Builder {
   Terms terms_;
   std::vector<Node> nodes_;
   IdVector<ir::OpId, int> node_of_;
+  int data_chain_ = 0;  // Of the op whose formula is being made: those that it is made for.
   std::map<double, int> weights_;
   absl::flat_hash_map<std::vector<int>, int> kind_index_;
 };

@@ -49,6 +49,7 @@ class Fuser {
  public:
   Fuser(const Program& program, const FuseOptions& options) : program_(program), readers_(program) {
     fusion_.written_by = IdVector<ValueId, int>(program.values.size(), -1);
+    loop_of_ = IdVector<ValueId, int>(program.values.size(), -1);
     for (const Step& step : program.steps) {
       const Compute* compute = ComputeOf(step);
       if (compute != nullptr && compute->kind == OpKind::kParameter) parameters_.insert(step.name);
@@ -80,7 +81,7 @@ class Fuser {
       }
       const bool can_loop = CanLoop(step);
       if (can_loop && Joins(step)) {
-        loop_.push_back(i);
+        AddToLoop(i);
         continue;
       }
       if (!loop_.empty() && IsMovedAhead(step) && !ReadsLoop(step)) {
@@ -89,7 +90,7 @@ class Fuser {
       }
       CloseLoop();
       if (can_loop) {
-        loop_.push_back(i);
+        AddToLoop(i);
       } else if (std::optional<Product> product = ProductAt(i); product.has_value()) {
         for (int between = i + 1; between < product->last; ++between) {
           const Step& other = StepAt(between);
@@ -145,8 +146,11 @@ class Fuser {
     return std::any_of(reads.begin(), reads.end(), [&](ValueId value) { return WrittenInLoop(value); });
   }
 
-  bool WrittenInLoop(ValueId value) const {
-    return std::any_of(loop_.begin(), loop_.end(), [&](int i) { return ComputeOf(StepAt(i))->output == value; });
+  bool WrittenInLoop(ValueId value) const { return loop_of_[value] == loop_number_; }
+
+  void AddToLoop(int i) {
+    loop_.push_back(i);
+    loop_of_[ComputeOf(StepAt(i))->output] = loop_number_;
   }
 
   // Whether the open loop takes `step`, which can be looped: its index space must be the same, and what it reads of the
@@ -211,6 +215,7 @@ class Fuser {
     if (loop_.empty()) return;
     const Step& first = StepAt(loop_.front());
     Append(FusedLoop{std::exchange(loop_, {})}, first);
+    ++loop_number_;
     for (const int step : behind_loop_) Append(SingleStep{step}, first);
     behind_loop_.clear();
   }
@@ -290,7 +295,9 @@ class Fuser {
   absl::flat_hash_map<const Rule*, bool> has_spans_;   // Whether each input has one.
   absl::flat_hash_set<absl::string_view> parameters_;  // Their names.
   Fusion fusion_;
-  std::vector<int> loop_;                        // The loop that is being filled.
+  std::vector<int> loop_;                        // The loop that is being filled,
+  int loop_number_ = 0;                          // its number,
+  IdVector<ValueId, int> loop_of_;               // and that of the loop that writes a value; -1 where none does.
   std::vector<int> behind_loop_;                 // Glances at its values and copies of them, until it is complete.
   std::map<int, std::optional<Action>> pieces_;  // Per step of attention: the piece, at its place.
   std::vector<std::set<int>> attention_steps_;   // Of each attention, both directions.
