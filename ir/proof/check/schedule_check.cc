@@ -36,7 +36,13 @@ class Rehearsal {
         timetable_(TimetableOf(program)),
         has_weights_(LastPassOf(program) == PassKind::kWeights),
         next_(static_cast<size_t>(timetable_.parts()), 0),
-        under_way_(static_cast<size_t>(timetable_.parts())) {
+        under_way_(static_cast<size_t>(timetable_.parts())),
+        talks_(static_cast<size_t>(timetable_.parts())) {
+    for (const Step& step : program_.steps) {
+      if (!std::holds_alternative<Send>(step.action) && !std::holds_alternative<Receive>(step.action)) continue;
+      const int stage = *StageOf(program_, step);
+      talks_[static_cast<size_t>(timetable_.PartOf(stage))].push_back({&step, stage});
+    }
     for (int part = 0; part < timetable_.parts(); ++part) {
       events_.push_back(EventsOf(part));
       ways_.push_back(timetable_.WayThrough(part));
@@ -74,13 +80,10 @@ class Rehearsal {
   std::vector<Event> EventsOf(int part) const {
     std::vector<Event> events;
     const auto add = [&](Repeat repeat, Phase from, Phase to, std::optional<Pass> pass) {
-      for (const Step& step : program_.steps) {
-        const bool talks = std::holds_alternative<Send>(step.action) || std::holds_alternative<Receive>(step.action);
-        if (!talks || step.repeat != repeat || step.phase < from || step.phase > to) continue;
-        const int stage = *StageOf(program_, step);
-        if (pass.has_value() ? stage == pass->stage : timetable_.PartOf(stage) == part) {
-          events.push_back({.step = &step, .pass = pass.value_or(Pass{.stage = stage})});
-        }
+      for (const auto& [step, stage] : talks_[static_cast<size_t>(part)]) {
+        if (step->repeat != repeat || step->phase < from || step->phase > to) continue;
+        if (pass.has_value() && stage != pass->stage) continue;
+        events.push_back({.step = step, .pass = pass.value_or(Pass{.stage = stage})});
       }
     };
     add(Repeat::kOnceBefore, Phase::kForward, Phase::kUpdate, std::nullopt);
@@ -161,8 +164,9 @@ class Rehearsal {
   std::vector<size_t> next_;                // By part: its next event.
   // By part: micro-batches between two of their passes.
   std::vector<std::map<Between, std::set<int64_t>>> under_way_;
-  std::vector<std::vector<StagePass>> ways_;                       // By part: WayThrough.
-  std::vector<std::map<Between, int64_t>> places_;                 // By part: MicroBatchesBetween.
+  std::vector<std::vector<std::pair<const Step*, int>>> talks_;  // By part: its sends and receives, with their stages.
+  std::vector<std::vector<StagePass>> ways_;                     // By part: WayThrough.
+  std::vector<std::map<Between, int64_t>> places_;               // By part: MicroBatchesBetween.
   std::map<std::tuple<int, int, int>, std::deque<Message>> sent_;  // What was not taken yet, by WayBetween.
   std::vector<std::string> findings_;
 };
