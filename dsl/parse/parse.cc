@@ -98,6 +98,10 @@ std::optional<syntax::File> Parse(FileId id, const SourceSet& sources, Diagnosti
   }
   const TokenPlaces places(id, source.text());
   Tokens tokens = Lex(places);
+  if (tokens.are_too_many) {  // What is not closed is closed behind them.
+    diagnostics.Add(std::move(tokens.errors.back()));
+    return std::nullopt;
+  }
   BracketCheck brackets = CheckBrackets(tokens, places);
   std::vector<Diagnostic> errors = std::move(tokens.errors);
   syntax::File file{.file = id, .items = {}, .comments = {}, .blank_lines = {}};

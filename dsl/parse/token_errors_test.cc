@@ -5,6 +5,7 @@
 
 #include "dsl/parse/parse.h"
 #include "dsl/parse/testing.h"
+#include "dsl/parse/tokens.h"
 
 namespace cleave::dsl {
 namespace {
@@ -272,6 +273,11 @@ help: save the file as UTF-8
   EXPECT_EQ(ParseBad("model \xff", sources).items()[0].code, Code::kE0111);
   EXPECT_EQ(ParseBad(std::string(static_cast<size_t>(kMaxSourceBytes) + 1, ' '), sources).items()[0].code,
             Code::kE0113);
+  std::string many = "model M { let y = (0";
+  for (size_t i = 0; i < kMaxTokens; ++i) many += ",0";
+  const Diagnostics of_many = ParseBad(many + "); }", sources);
+  ASSERT_EQ(of_many.items().size(), 1u) << "nothing is said of brackets that were not read";
+  EXPECT_EQ(of_many.items()[0].code, Code::kE0113);
 }
 
 }  // namespace

@@ -186,6 +186,7 @@ Tokens Lex(const TokenPlaces& places) {
           Error(Code::kE0113, absl::StrCat("the file has more than ", FormatCount(kMaxTokens), " words and signs"))
               .At(places.SpanOf(common), "nothing from here on was read")
               .Help("write repeated parts as a function and a `for` loop"));
+      tokens.are_too_many = true;
       common.setType(Token::EOF);
       tokens.list.push_back(std::move(token));
       return tokens;

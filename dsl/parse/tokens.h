@@ -46,6 +46,7 @@ struct Tokens {
   std::unique_ptr<antlr4::Lexer> lexer;
   std::vector<std::unique_ptr<antlr4::Token>> list;  // All channels, comments included; the last is EOF.
   std::vector<Diagnostic> errors;
+  bool are_too_many = false;  // The last error says so.
 };
 
 // Stops early, with an error, after kMaxTokens tokens: the rest would need gigabytes to parse.
