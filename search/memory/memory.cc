@@ -12,6 +12,7 @@
 #include "ir/sharding/layout/layout.h"
 #include "search/cost/pipeline.h"
 #include "search/cost/predict.h"
+#include "search/cost/reductions.h"
 
 namespace cleave::search {
 namespace {
@@ -49,6 +50,10 @@ absl::StatusOr<ir::LoweredProgram> ProgramOf(const ir::Graph& training_graph, co
   if (execution.overlaps) {
     options.stage_times = [&](const ir::Program& program, const ir::Fusion& fusion) {
       return StageTimes(program, fusion, cluster);
+    };
+    options.reduction_bytes = [&](const ir::Program& program, const ir::Fusion& fusion,
+                                  const std::vector<Seconds>& stage_times) {
+      return ReductionBytes(program, fusion, stage_times, cluster);
     };
   }
   return ir::Lower(training_graph, plan, options);

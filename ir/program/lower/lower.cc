@@ -36,8 +36,15 @@ absl::StatusOr<LoweredProgram> Lower(const Graph& training_graph, const Plan& pl
   CLEAVE_RETURN_IF_ERROR(DropIdleOffloads(options.fuse, distributed));
   CLEAVE_ASSIGN_OR_RETURN(Program program, Partition(distributed.graph, distributed.plan));
   if (options.stage_times != nullptr) {
-    const Fusion fusion = Fuse(program, options.fuse);
-    const std::vector<Seconds> seconds = options.stage_times(program, fusion);
+    Fusion fusion = Fuse(program, options.fuse);
+    std::vector<Seconds> seconds = options.stage_times(program, fusion);
+    const Bytes bytes =
+        options.reduction_bytes != nullptr ? options.reduction_bytes(program, fusion, seconds) : kBucketBytes;
+    if (bytes > kBucketBytes) {
+      CLEAVE_ASSIGN_OR_RETURN(program, Partition(distributed.graph, distributed.plan, {.reduction_bytes = bytes}));
+      fusion = Fuse(program, options.fuse);
+      seconds = options.stage_times(program, fusion);
+    }
     program = OrderForOverlap(std::move(program), fusion, seconds);
   }
   if (program.pipeline.has_value()) return LowerStages(std::move(distributed), std::move(program), options);

@@ -35,6 +35,10 @@ struct LowerOptions {
   // Where collectives run beside kernels: the time of each stage of the fusion, by which steps are ordered. Null where
   // nothing overlaps.
   std::function<std::vector<Seconds>(const Program& program, const Fusion& fusion)> stage_times = nullptr;
+  // Where `stage_times` is given: how many bytes an all_reduce of gradients takes at once, by what the program is with
+  // buckets of kBucketBytes. Null: as many as these.
+  std::function<Bytes(const Program& program, const Fusion& fusion, const std::vector<Seconds>& stage_times)>
+      reduction_bytes = nullptr;
 };
 
 // Distribute, Partition, OrderForOverlap where the target overlaps, PlanMemory, and OrderForMemory where the plan says

@@ -167,9 +167,10 @@ std::string MergedReason(const std::vector<std::string>& reasons) {
 
 class Merger {
  public:
-  Merger(Program& program, Bytes bucket_bytes)
+  Merger(Program& program, Bytes bucket_bytes, Bytes reduction_bytes)
       : program_(program),
         bucket_bytes_(bucket_bytes),
+        reduction_bytes_(reduction_bytes),
         writers_(WritersOf(program)),
         timings_(TimingsOf(program, writers_)),
         levels_(LevelsOf(program, timings_)),
@@ -216,7 +217,13 @@ class Merger {
   }
 
   Bytes BytesOf(size_t step) const { return CollectiveBytes(program_, CollectiveAt(step)); }
-  bool Exceeds(Bytes bytes) const { return bucket_bytes_ > Bytes(0) && bytes > bucket_bytes_; }
+
+  // The most that a bucket with `step` holds; 0: no limit.
+  Bytes MostWith(size_t step) const {
+    const bool reduces = timings_[step] == Timing::kGradient && CollectiveAt(step).kind == CollectiveKind::kAllReduce;
+    return reduces ? reduction_bytes_ : bucket_bytes_;
+  }
+  static bool Exceeds(Bytes bytes, Bytes most) { return most > Bytes(0) && bytes > most; }
 
   template <typename Close>
   static void Flush(Bucket& bucket, const Close& close) {
@@ -229,10 +236,11 @@ class Merger {
   template <typename Close>
   void Put(size_t step, Bucket& bucket, const Close& close) const {
     const Bytes bytes = BytesOf(step);
-    if (!bucket.steps.empty() && Exceeds(bucket.bytes + bytes)) Flush(bucket, close);
+    const Bytes most = MostWith(step);
+    if (!bucket.steps.empty() && Exceeds(bucket.bytes + bytes, most)) Flush(bucket, close);
     bucket.steps.push_back(step);
     bucket.bytes += bytes;
-    if (bucket_bytes_ > Bytes(0) && bucket.bytes >= bucket_bytes_) Flush(bucket, close);
+    if (most > Bytes(0) && bucket.bytes >= most) Flush(bucket, close);
   }
 
   // The outermost loop of the tensor that a collective takes, and its pass.
@@ -269,7 +277,7 @@ class Merger {
     for (const size_t step : steps) {
       const auto layer = LayerOf(step);
       const auto layers = layer.has_value() ? by_loop.find(layer->loop) : by_loop.end();
-      if (layers == by_loop.end() || !Exceeds(layers->second.bytes)) {
+      if (layers == by_loop.end() || !Exceeds(layers->second.bytes, MostWith(step))) {
         Put(step, open, close);
         continue;
       }
@@ -504,7 +512,7 @@ class Merger {
   }
 
   Program& program_;
-  Bytes bucket_bytes_;
+  Bytes bucket_bytes_, reduction_bytes_;
   IdVector<ValueId, size_t> writers_;
   std::vector<Timing> timings_;
   std::vector<size_t> levels_;                // By step.
@@ -516,6 +524,8 @@ class Merger {
 
 }  // namespace
 
-void MergeCollectives(Program& program, Bytes bucket_bytes) { Merger(program, bucket_bytes).Run(); }
+void MergeCollectives(Program& program, Bytes bucket_bytes, Bytes reduction_bytes) {
+  Merger(program, bucket_bytes, reduction_bytes).Run();
+}
 
 }  // namespace cleave::ir

@@ -2,9 +2,10 @@
 //
 // Only all_reduces, reduce_scatters and all_gathers of one kind, group, reduction and element type are merged, and only
 // as many as `bucket_bytes` allows: packing needs memory of that size, and a reduction that waits for all others
-// overlaps with nothing. A single tensor may be larger. Tensors of repeated layers (x.0.weight, x.1.weight, …) that are
-// too many for one bucket are merged layer by layer, so that equal layers communicate alike. What may be merged, and
-// where the merged step stands:
+// overlaps with nothing. All_reduces of gradients, which are kept for the update anyway, may have a limit of their own.
+// A single tensor may be larger. Tensors of repeated layers (x.0.weight, x.1.weight, …) that are too many for one
+// bucket are merged layer by layer, so that equal layers communicate alike. What may be merged, and where the merged
+// step stands:
 //
 //   gradients       Reductions that the backward pass or its end asks for and only the update reads. Buckets fill
 //                   in the order in which the backward pass makes the gradients. A full bucket is reduced as soon as
@@ -27,9 +28,11 @@
 
 namespace cleave::ir {
 
-// `bucket_bytes` as CollectiveBytes counts them; 0: no limit. Takes a valid program with one transfer per collective
-// and leaves a valid one that computes the same.
-void MergeCollectives(Program& program, Bytes bucket_bytes);
+inline constexpr Bytes kBucketBytes = Bytes(25 * 1024 * 1024);
+
+// `bucket_bytes` as CollectiveBytes counts them; 0: no limit. `reduction_bytes`: the same of all_reduces of gradients.
+// Takes a valid program with one transfer per collective and leaves a valid one that computes the same.
+void MergeCollectives(Program& program, Bytes bucket_bytes, Bytes reduction_bytes);
 
 }  // namespace cleave::ir
 

@@ -584,7 +584,9 @@ absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const Pa
   SetRepeats(plan, program);
   FuseReduceScatters(program);
   RemoveDeadMoves(program);
-  if (options.merge_collectives) MergeCollectives(program, options.bucket_bytes);
+  if (options.merge_collectives) {
+    MergeCollectives(program, options.bucket_bytes, options.reduction_bytes.value_or(options.bucket_bytes));
+  }
   MoveCopiesOut(program);
   AddGlances(graph, plan, program);
   SplitBackward(graph, program);

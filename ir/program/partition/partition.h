@@ -11,17 +11,21 @@
 #ifndef CLEAVE_IR_PROGRAM_PARTITION_PARTITION_H_
 #define CLEAVE_IR_PROGRAM_PARTITION_PARTITION_H_
 
+#include <optional>
+
 #include "absl/status/statusor.h"
 #include "base/units/units.h"
 #include "ir/graph/graph.h"
+#include "ir/program/partition/merge.h"
 #include "ir/program/program.h"
 #include "ir/sharding/plan/plan.h"
 
 namespace cleave::ir {
 
 struct PartitionOptions {
-  bool merge_collectives = true;                 // False shows one collective per tensor.
-  Bytes bucket_bytes = Bytes(25 * 1024 * 1024);  // Of the tensors of a merged collective; 0: no limit.
+  bool merge_collectives = true;              // False shows one collective per tensor.
+  Bytes bucket_bytes = kBucketBytes;          // Of the tensors of a merged collective; 0: no limit.
+  std::optional<Bytes> reduction_bytes = {};  // The same of all_reduces of gradients, where it is another one.
 };
 
 // REQUIRES: VerifyGraph and VerifyPlan find no error. Loss and metrics of the result are replicated.

@@ -1,0 +1,110 @@
+#include "search/cost/reductions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "ir/program/partition/merge.h"
+#include "search/cost/time.h"
+
+namespace cleave::search {
+namespace {
+
+// The gradients that ranks of one group add up: those of each pass of a loop of the model, and others.
+struct Reductions {
+  std::map<ir::TextPlace, std::map<int64_t, Bytes>> layers;
+  Bytes others;
+  Bytes total;
+  Seconds backward;  // The time of the pass that makes them; 0 where they follow the last micro-batch.
+
+  // How many all_reduces there are with buckets of so many bytes: layers that one does not hold together have buckets
+  // of their own.
+  int64_t Count(Bytes bucket) const {
+    const auto buckets = [&](Bytes bytes) { return (bytes.value() + bucket.value() - 1) / bucket.value(); };
+    Bytes together = others;
+    int64_t count = 0;
+    for (const auto& [loop, passes] : layers) {
+      Bytes all;
+      for (const auto& [pass, bytes] : passes) all += bytes;
+      if (all <= bucket) {
+        together += all;
+        continue;
+      }
+      for (const auto& [pass, bytes] : passes) count += buckets(bytes);
+    }
+    return std::max<int64_t>(1, count + buckets(together));
+  }
+};
+
+// An all_reduce between ranks behind the forward pass, or null.
+const ir::Collective* ReductionOf(const ir::Program& program, const ir::Step& step) {
+  const ir::Collective* const collective = ir::CommunicationOf(program, step);
+  const bool reduces = collective != nullptr && collective->kind == ir::CollectiveKind::kAllReduce;
+  return reduces && step.phase != ir::Phase::kForward ? collective : nullptr;
+}
+
+// Those of the largest group of ranks whose results only the update reads.
+std::optional<std::pair<ir::AxisList, Reductions>> LargestReductions(const ir::Program& program) {
+  IdVector<ir::ValueId, char> is_read(program.values.size(), false);  // Before the update.
+  for (const ir::Step& step : program.steps) {
+    if (step.phase == ir::Phase::kUpdate) continue;
+    for (const ir::ValueId value : ir::Reads(step)) is_read[value] = true;
+  }
+  std::map<ir::AxisList, Reductions> by_axes;
+  for (const ir::Step& step : program.steps) {
+    const ir::Collective* const collective = ReductionOf(program, step);
+    if (collective == nullptr) continue;
+    for (const ir::Transfer& transfer : collective->transfers) {
+      if (is_read[transfer.output]) continue;
+      Reductions& reductions = by_axes[collective->axes];
+      const Bytes bytes = ir::LargestLocalBytes(program, transfer.input);
+      const ir::LoopPasses& passes = program.value(transfer.input).repetition.passes;
+      (passes.empty() ? reductions.others : reductions.layers[passes.front().loop][passes.front().number]) += bytes;
+      reductions.total += bytes;
+    }
+  }
+  const auto largest = std::max_element(by_axes.begin(), by_axes.end(),
+                                        [](const auto& a, const auto& b) { return a.second.total < b.second.total; });
+  return largest == by_axes.end() ? std::nullopt : std::make_optional(*largest);
+}
+
+Seconds BackwardTime(const ir::Program& program, const ir::Fusion& fusion, const std::vector<Seconds>& stage_times) {
+  if (program.time.has_value()) return Seconds(0);
+  Seconds time;
+  for (size_t i = 0; i < fusion.stages.size(); ++i) {
+    const ir::Step& first = program.steps[static_cast<size_t>(ir::StepsOf(fusion.stages[i]).front())];
+    const bool computes = std::holds_alternative<ir::Compute>(first.action);
+    if (computes && fusion.stages[i].phase == ir::Phase::kBackward) time += stage_times[i];
+  }
+  return time;
+}
+
+}  // namespace
+
+Bytes ReductionBytes(const ir::Program& program, const ir::Fusion& fusion, const std::vector<Seconds>& stage_times,
+                     const Cluster& cluster) {
+  std::optional<std::pair<ir::AxisList, Reductions>> largest = LargestReductions(program);
+  if (!largest.has_value() || largest->second.total <= ir::kBucketBytes) return ir::kBucketBytes;
+  auto& [axes, reductions] = *largest;
+  reductions.backward = BackwardTime(program, fusion, stage_times);
+  const auto seconds = [&, &axes = axes](Bytes bytes) {
+    return CollectiveSeconds(cluster, program.mesh, ir::CollectiveKind::kAllReduce, axes, bytes);
+  };
+  const Seconds latency = seconds(Bytes(1));
+  const Seconds sending = std::max(seconds(reductions.total) - latency, Seconds(0));
+  const auto time = [&, &reductions = reductions](Bytes bucket) {
+    const auto count = static_cast<double>(reductions.Count(bucket));
+    return std::max(reductions.backward + sending * (1 / count) + latency,
+                    reductions.backward * (1 / count) + sending + latency * count);
+  };
+  Bytes best = ir::kBucketBytes;
+  for (Bytes bucket = best * 2; bucket < reductions.total * 2; bucket = bucket * 2) {
+    constexpr double kLeastGain = 0.99;
+    if (time(bucket) < time(best) * kLeastGain) best = bucket;
+  }
+  return best;
+}
+
+}  // namespace cleave::search
