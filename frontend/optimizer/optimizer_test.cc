@@ -95,6 +95,26 @@ void CheckLines(const std::string& functions, const std::string& optimizer, cons
   for (const std::string& line : lines) EXPECT_TRUE(absl::StrContains(text, line)) << line << " in\n" << text;
 }
 
+// The updates of layers are alike op by op, whatever parameter of their shape has been expanded first.
+TEST(OptimizerTest, UpdatesOfLayersAreKnownAsSuch) {
+  const Analyzed analyzed = AnalyzeText(
+      "model M() { input x: f32[8, 4]; input y: f32[8, 4]; let mut h = dense(x, 4);\n"
+      "for i in 0..3 { h = dense(h, 4); } loss mse(h, y); }\n"
+      "train M { optimizer = adamw(lr = 0.1); }\n");
+  EXPECT_EQ(analyzed.messages, "");
+  ASSERT_TRUE(analyzed.module.has_value());
+  std::map<std::pair<ir::TextPlace, ir::LoopPasses>, std::string> names;
+  std::map<ir::TextPlace, int> layers;
+  for (const ir::Op& op : analyzed.module->updates.graph.ops) {
+    if (!op.repetition.is_repeated()) continue;
+    const auto [other, is_new] = names.emplace(std::pair(op.repetition.place, op.repetition.passes), op.name);
+    EXPECT_TRUE(is_new) << op.name << " has the place of " << other->second;
+    ++layers[op.repetition.place];
+  }
+  EXPECT_GT(layers.size(), 20u);
+  for (const auto& [place, count] : layers) EXPECT_EQ(count, 3);
+}
+
 // A state that takes a gradient, another state or a value that another state takes too, gets a value of its own.
 TEST(OptimizerTest, EveryStateHasAValueOfItsOwn) {
   CheckLines(

@@ -53,9 +53,11 @@ std::optional<ir::OpId> UpdateWriter::SumOverGradients(const std::string& first,
 
 namespace {
 
-// That of the copy of an op, which the optimizer made of `old` and now makes of `parameter`.
-ir::Repetition RepetitionOf(const ir::Op& op, const ir::Op& old, const ir::Op& parameter) {
+// That of the copy of an op, which the optimizer made of `old` and now makes of `parameter`. `number`: among those that
+// it made of `old`; a place of the text is only known of what is repeated.
+ir::Repetition RepetitionOf(const ir::Op& op, int64_t number, const ir::Op& old, const ir::Op& parameter) {
   ir::Repetition copy{.place = op.repetition.place, .passes = parameter.repetition.passes};
+  if (!op.repetition.is_repeated()) copy.place = ir::Within(ir::Within(0, "update"), static_cast<uint64_t>(number));
   const bool is_alike = old.repetition.is_repeated() && old.repetition.place == parameter.repetition.place;
   const ir::TextPlace own = parameter.repetition.is_repeated()
                                 ? parameter.repetition.place
@@ -86,7 +88,8 @@ void UpdateWriter::Copy(const Expanded& expanded, const Trained& other) {
     std::vector<ir::OpId> inputs;
     inputs.reserve(op.inputs.size());
     for (const ir::OpId input : op.inputs) inputs.push_back(place_of(input));
-    ir::Repetition repetition = RepetitionOf(op, expanded.of.parameter, other.parameter);
+    ir::Repetition repetition =
+        RepetitionOf(op, id.value() - expanded.first.value(), expanded.of.parameter, other.parameter);
     const ir::OpId copy = ops().builder().AddLike(
         op, std::move(inputs), absl::StrCat(new_name, absl::string_view(op.name).substr(old_name.size())));
     ops().builder().mutable_graph().ops[copy].repetition = std::move(repetition);
