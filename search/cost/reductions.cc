@@ -45,37 +45,42 @@ const ir::Collective* ReductionOf(const ir::Program& program, const ir::Step& st
   return reduces && step.phase != ir::Phase::kForward ? collective : nullptr;
 }
 
-// Those of the largest group of ranks whose results only the update reads.
-std::optional<std::pair<ir::AxisList, Reductions>> LargestReductions(const ir::Program& program) {
+// The axes of a group of ranks, and its stage in a pipeline.
+using Group = std::pair<ir::AxisList, std::optional<int>>;
+
+// Those of the group with most bytes whose results only the update reads.
+std::optional<std::pair<Group, Reductions>> LargestReductions(const ir::Program& program) {
   IdVector<ir::ValueId, char> is_read(program.values.size(), false);  // Before the update.
   for (const ir::Step& step : program.steps) {
     if (step.phase == ir::Phase::kUpdate) continue;
     for (const ir::ValueId value : ir::Reads(step)) is_read[value] = true;
   }
-  std::map<ir::AxisList, Reductions> by_axes;
+  std::map<Group, Reductions> by_group;
   for (const ir::Step& step : program.steps) {
     const ir::Collective* const collective = ReductionOf(program, step);
     if (collective == nullptr) continue;
     for (const ir::Transfer& transfer : collective->transfers) {
       if (is_read[transfer.output]) continue;
-      Reductions& reductions = by_axes[collective->axes];
+      Reductions& reductions = by_group[{collective->axes, program.value(transfer.input).stage}];
       const Bytes bytes = ir::LargestLocalBytes(program, transfer.input);
       const ir::LoopPasses& passes = program.value(transfer.input).repetition.passes;
       (passes.empty() ? reductions.others : reductions.layers[passes.front().loop][passes.front().number]) += bytes;
       reductions.total += bytes;
     }
   }
-  const auto largest = std::max_element(by_axes.begin(), by_axes.end(),
+  const auto largest = std::max_element(by_group.begin(), by_group.end(),
                                         [](const auto& a, const auto& b) { return a.second.total < b.second.total; });
-  return largest == by_axes.end() ? std::nullopt : std::make_optional(*largest);
+  return largest == by_group.end() ? std::nullopt : std::make_optional(*largest);
 }
 
-Seconds BackwardTime(const ir::Program& program, const ir::Fusion& fusion, const std::vector<Seconds>& stage_times) {
+// Of the ranks of a stage.
+Seconds BackwardTime(const ir::Program& program, const ir::Fusion& fusion, const std::vector<Seconds>& stage_times,
+                     std::optional<int> stage) {
   if (program.time.has_value()) return Seconds(0);
   Seconds time;
   for (size_t i = 0; i < fusion.stages.size(); ++i) {
     const ir::Step& first = program.steps[static_cast<size_t>(ir::StepsOf(fusion.stages[i]).front())];
-    const bool computes = std::holds_alternative<ir::Compute>(first.action);
+    const bool computes = std::holds_alternative<ir::Compute>(first.action) && ir::StageOf(program, first) == stage;
     if (computes && fusion.stages[i].phase == ir::Phase::kBackward) time += stage_times[i];
   }
   return time;
@@ -85,10 +90,11 @@ Seconds BackwardTime(const ir::Program& program, const ir::Fusion& fusion, const
 
 Bytes ReductionBytes(const ir::Program& program, const ir::Fusion& fusion, const std::vector<Seconds>& stage_times,
                      const Cluster& cluster) {
-  std::optional<std::pair<ir::AxisList, Reductions>> largest = LargestReductions(program);
+  std::optional<std::pair<Group, Reductions>> largest = LargestReductions(program);
   if (!largest.has_value() || largest->second.total <= ir::kBucketBytes) return ir::kBucketBytes;
-  auto& [axes, reductions] = *largest;
-  reductions.backward = BackwardTime(program, fusion, stage_times);
+  auto& [group, reductions] = *largest;
+  const auto& [axes, stage] = group;
+  reductions.backward = BackwardTime(program, fusion, stage_times, stage);
   const auto seconds = [&, &axes = axes](Bytes bytes) {
     return CollectiveSeconds(cluster, program.mesh, ir::CollectiveKind::kAllReduce, axes, bytes);
   };
