@@ -200,15 +200,12 @@ void Code::DeclareRows(const Variable& variable, const std::vector<Expr>& rows) 
 
 void Code::Return(const Expr& value) { Add({.text = "return ", .value = value}); }
 
-Code& Code::Open(const For& loop) {
-  return AddBlock({.kind = Statement::Kind::kBlock, .text = HeadOf(loop), .tail = "{", .end = "}"});
+Code& Code::OpenBraces(std::string head) {
+  return AddBlock({.kind = Statement::Kind::kBlock, .text = std::move(head), .tail = "{", .end = "}"});
 }
-Code& Code::Open(const ForEach& loop) {
-  return AddBlock({.kind = Statement::Kind::kBlock, .text = HeadOf(loop), .tail = "{", .end = "}"});
-}
-Code& Code::Open(const If& condition) {
-  return AddBlock({.kind = Statement::Kind::kBlock, .text = HeadOf(condition), .tail = "{", .end = "}"});
-}
+Code& Code::Open(const For& loop) { return OpenBraces(HeadOf(loop)); }
+Code& Code::Open(const ForEach& loop) { return OpenBraces(HeadOf(loop)); }
+Code& Code::Open(const If& condition) { return OpenBraces(HeadOf(condition)); }
 
 Code& Code::Open(const Function& function) {
   if (!function.constants.empty()) {

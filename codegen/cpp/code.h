@@ -136,6 +136,7 @@ class Code {
 
   Statement& Add(Statement statement);
   Code& AddBlock(Statement statement);
+  Code& OpenBraces(std::string head);
   static std::pair<size_t, size_t> Difference(const Code& a, const Code& b, bool with_remarks);
   static bool Same(const Code& a, const Code& b, bool with_remarks);
 

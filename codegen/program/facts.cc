@@ -1,12 +1,12 @@
 #include "codegen/program/facts.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace cleave::codegen {
 namespace {
 
-template <typename Kinds>
-bool HasOp(const ir::Program& program, const Kinds& kinds) {
+bool HasOp(const ir::Program& program, std::initializer_list<ir::OpKind> kinds) {
   return std::any_of(program.steps.begin(), program.steps.end(), [&](const ir::Step& step) {
     const ir::Compute* compute = ir::ComputeOf(step);
     return compute != nullptr && std::find(kinds.begin(), kinds.end(), compute->kind) != kinds.end();
@@ -30,10 +30,10 @@ bool IsStepScalar(const Emission& emission, ir::ValueId value) {
 }
 
 bool DependsOnStep(const ir::Program& program) {
-  return HasOp(program, std::vector<ir::OpKind>{ir::OpKind::kDropout, ir::OpKind::kWhileTraining, ir::OpKind::kTotal});
+  return HasOp(program, {ir::OpKind::kDropout, ir::OpKind::kWhileTraining, ir::OpKind::kTotal});
 }
 
-bool HasTotals(const ir::Program& program) { return HasOp(program, std::vector<ir::OpKind>{ir::OpKind::kTotal}); }
+bool HasTotals(const ir::Program& program) { return HasOp(program, {ir::OpKind::kTotal}); }
 
 bool HasGlances(const ir::Program& program) {
   return std::any_of(program.steps.begin(), program.steps.end(),

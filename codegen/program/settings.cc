@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status/status_macros.h"
 #include "codegen/cpp/cpp.h"
+#include "codegen/program/facts.h"
 #include "codegen/source/formulas.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/parameter_file.h"
@@ -335,10 +336,7 @@ absl::Status EmitMain(const MainText& main, cpp::Code& file) {
   }
   if (main.program.pipeline.has_value()) {
     set("stage_axis", main.program.pipeline->axis.value());
-    const auto looks = [](const ir::Step& step) { return std::holds_alternative<ir::Glance>(step.action); };
-    if (std::any_of(main.program.steps.begin(), main.program.steps.end(), looks)) {
-      set("join_looks", cpp::Name("JoinLooks"));
-    }
+    if (HasGlances(main.program)) set("join_looks", cpp::Name("JoinLooks"));
   }
   if (main.rank.has_value()) set("only_rank", *main.rank);
   set("data", data);

@@ -373,15 +373,7 @@ void EmitSlice(Emission& emission, int step, cpp::Code& code) {
       continue;
     }
     // Relative to the rank's piece.
-    const cpp::Expr begin = sizes.Begin(slice.output, d);
-    const cpp::Expr base = sizes.Begin(slice.input, d);
-    if (base.number() == 0) {
-      begins.push_back(begin);
-    } else if (begin.number().has_value() && base.number().has_value()) {
-      begins.push_back(*begin.number() - *base.number());
-    } else {
-      begins.push_back(begin - base);
-    }
+    begins.push_back(Difference(sizes.Begin(slice.output, d), 0, sizes.Begin(slice.input, d)));
   }
   Announce(emission, {step}, "", code);
   Watch(emission, step, slice.output, code);

@@ -19,8 +19,6 @@ absl::string_view FunctionOf(ir::Primitive primitive) {
       return "Maximum";
     case ir::Primitive::kMinimum:
       return "Minimum";
-    case ir::Primitive::kAbs:
-      return "std::abs";
     case ir::Primitive::kQuotient:
       return "Quotient";
     case ir::Primitive::kRemainder:
@@ -29,22 +27,10 @@ absl::string_view FunctionOf(ir::Primitive primitive) {
       return "ToInt32";
     case ir::Primitive::kExp:
       return "Exp";
-    case ir::Primitive::kLog:
-      return "std::log";
     case ir::Primitive::kLogOnePlus:
       return "LogOnePlus";
-    case ir::Primitive::kSqrt:
-      return "std::sqrt";
-    case ir::Primitive::kSin:
-      return "std::sin";
-    case ir::Primitive::kCos:
-      return "std::cos";
-    case ir::Primitive::kTanh:
-      return "std::tanh";
     case ir::Primitive::kErf:
       return "Erf";
-    case ir::Primitive::kPow:
-      return "std::pow";
     default:
       return "";
   }

@@ -15,26 +15,12 @@ absl::string_view FormulaFunction(ir::Primitive primitive) {
       return "std::max";
     case ir::Primitive::kMinimum:
       return "std::min";
-    case ir::Primitive::kAbs:
-      return "std::abs";
     case ir::Primitive::kToInt32:
       return "std::trunc";
     case ir::Primitive::kExp:
       return "std::exp";
-    case ir::Primitive::kLog:
-      return "std::log";
-    case ir::Primitive::kSqrt:
-      return "std::sqrt";
-    case ir::Primitive::kSin:
-      return "std::sin";
-    case ir::Primitive::kCos:
-      return "std::cos";
-    case ir::Primitive::kTanh:
-      return "std::tanh";
     case ir::Primitive::kErf:
       return "std::erf";
-    case ir::Primitive::kPow:
-      return "std::pow";
     default:
       return "";
   }

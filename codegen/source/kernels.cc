@@ -12,22 +12,6 @@
 namespace cleave::codegen {
 namespace {
 
-// "a + number - b", with whole numbers put together and without what is 0.
-cpp::Expr Difference(const cpp::Expr& a, const cpp::Expr& number, const cpp::Expr& b) {
-  int64_t known = 0;
-  std::optional<cpp::Expr> sum;
-  for (const cpp::Expr& term : {a, number}) {
-    if (term.number().has_value()) {
-      known += *term.number();
-    } else {
-      sum = sum.has_value() ? *sum + term : term;
-    }
-  }
-  known -= b.number().value_or(0);
-  const cpp::Expr difference = sum.has_value() ? cpp::Shifted(*sum, known) : known;
-  return b.number().has_value() ? difference : difference - b;
-}
-
 // Writes the calls of one op.
 class CallWriter {
  public:

@@ -36,6 +36,28 @@ absl::string_view SymbolOf(ir::Primitive primitive) {
   }
 }
 
+// What both arithmetics call, or empty.
+absl::string_view StandardFunction(ir::Primitive primitive) {
+  switch (primitive) {
+    case ir::Primitive::kAbs:
+      return "std::abs";
+    case ir::Primitive::kLog:
+      return "std::log";
+    case ir::Primitive::kSqrt:
+      return "std::sqrt";
+    case ir::Primitive::kSin:
+      return "std::sin";
+    case ir::Primitive::kCos:
+      return "std::cos";
+    case ir::Primitive::kTanh:
+      return "std::tanh";
+    case ir::Primitive::kPow:
+      return "std::pow";
+    default:
+      return "";
+  }
+}
+
 bool YieldsTruth(ir::Primitive primitive) {
   return primitive >= ir::Primitive::kEqual && primitive <= ir::Primitive::kGreaterEqual;
 }
@@ -52,7 +74,8 @@ cpp::Expr ScalarExpr(const ir::Scalar& node, absl::Span<const cpp::Expr> operand
     if (!YieldsTruth(node.primitive())) return result;
     return cpp::Choice(result, arithmetic.literal(1), arithmetic.literal(0));
   }
-  const absl::string_view function = arithmetic.function(node.primitive());
+  absl::string_view function = arithmetic.function(node.primitive());
+  if (function.empty()) function = StandardFunction(node.primitive());
   CLEAVE_CHECK(!function.empty()) << "no expression for primitive " << static_cast<int>(node.primitive());
   return cpp::Call(function, {operands.begin(), operands.end()});
 }

@@ -14,7 +14,8 @@ namespace cleave::codegen {
 
 struct Arithmetic {
   cpp::Expr (*literal)(double number);
-  // What a primitive is called, "std::log"; empty for those that are operators or that this arithmetic lacks.
+  // What it calls a primitive, "Exp"; empty for operators, for what has a name that both call, such as "std::log", and
+  // for what this arithmetic lacks.
   absl::string_view (*function)(ir::Primitive primitive);
 };
 

@@ -193,6 +193,21 @@ cpp::Expr Sizes::LayoutOf(ir::ValueId value) const {
   return cpp::Braces(type, {shape, cpp::Braces(std::move(lists))});
 }
 
+cpp::Expr Difference(const cpp::Expr& a, const cpp::Expr& number, const cpp::Expr& b) {
+  int64_t known = 0;
+  std::optional<cpp::Expr> sum;
+  for (const cpp::Expr& term : {a, number}) {
+    if (term.number().has_value()) {
+      known += *term.number();
+    } else {
+      sum = sum.has_value() ? *sum + term : term;
+    }
+  }
+  known -= b.number().value_or(0);
+  const cpp::Expr difference = sum.has_value() ? cpp::Shifted(*sum, known) : known;
+  return b.number().has_value() ? difference : difference - b;
+}
+
 cpp::Expr AxisListOf(const ir::AxisList& axes) {
   std::vector<cpp::Expr> numbers;
   for (const ir::AxisId axis : axes) numbers.push_back(axis.value());

@@ -56,6 +56,9 @@ class SizeProduct {
 // A Window of runtime/mesh: "Window{28, 14, 2, 1, -1, 1}".
 cpp::Expr WindowOf(const ir::Window& window);
 
+// "a + number - b", with whole numbers put together and without what is 0.
+cpp::Expr Difference(const cpp::Expr& a, const cpp::Expr& number, const cpp::Expr& b);
+
 // "{0, 1}"
 cpp::Expr AxisListOf(const ir::AxisList& axes);
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -68,8 +67,7 @@ volatile sig_atomic_t starter = 0;  // The process that has started this one wit
 // Otherwise a shell that stops it would print that. Ranks that save what they have done still need it: where it has
 // been started with them, it ends when that is over.
 void EndAtSigterm() {
-  const char* const process = std::getenv(kStarterVariable);
-  starter = process == nullptr ? 0 : std::atoi(process);
+  starter = StarterOfThisProcess();
   struct sigaction action = {};
   action.sa_flags = SA_RESTART | SA_SIGINFO;
   action.sa_sigaction = [](int number, siginfo_t* info, void*) {

@@ -359,8 +359,7 @@ bool IsIgnored(int signal) {
 
 void DeferSigterm(int grace) {
   seconds_of_grace = grace;
-  const char* const process = std::getenv(kStarterVariable);
-  starter = process == nullptr ? 0 : std::atoi(process);
+  starter = StarterOfThisProcess();
   struct sigaction action = {};
   action.sa_flags = SA_RESTART;
   action.sa_handler = OnEndOfGrace;

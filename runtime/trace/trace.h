@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -217,6 +218,12 @@ void HandleSignals(const Watch& watch, int rank);
 void DeferSigterm(int grace);
 inline constexpr double kSecondsOfOneCause = 1;
 inline constexpr char kStarterVariable[] = "CLEAVE_STARTER";
+
+// That process, or 0 where there is none.
+inline int StarterOfThisProcess() {
+  const char* const process = std::getenv(kStarterVariable);
+  return process == nullptr ? 0 : std::atoi(process);
+}
 bool WasAskedToStop();
 
 // Whether this process ignores a signal, as it does SIGHUP under nohup.

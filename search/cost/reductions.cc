@@ -1,7 +1,6 @@
 #include "search/cost/reductions.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -17,7 +16,6 @@ struct Reductions {
   std::map<ir::TextPlace, std::map<int64_t, Bytes>> layers;
   Bytes others;
   Bytes total;
-  Seconds backward;  // The time of the pass that makes them; 0 where they follow the last micro-batch.
 
   // How many all_reduces there are with buckets of so many bytes: layers that one does not hold together have buckets
   // of their own.
@@ -73,7 +71,7 @@ std::optional<std::pair<Group, Reductions>> LargestReductions(const ir::Program&
   return largest == by_group.end() ? std::nullopt : std::make_optional(*largest);
 }
 
-// Of the ranks of a stage.
+// The time of the pass that makes the gradients of a stage; 0 where they follow the last micro-batch.
 Seconds BackwardTime(const ir::Program& program, const ir::Fusion& fusion, const std::vector<Seconds>& stage_times,
                      std::optional<int> stage) {
   if (program.time.has_value()) return Seconds(0);
@@ -90,20 +88,19 @@ Seconds BackwardTime(const ir::Program& program, const ir::Fusion& fusion, const
 
 Bytes ReductionBytes(const ir::Program& program, const ir::Fusion& fusion, const std::vector<Seconds>& stage_times,
                      const Cluster& cluster) {
-  std::optional<std::pair<Group, Reductions>> largest = LargestReductions(program);
+  const std::optional<std::pair<Group, Reductions>> largest = LargestReductions(program);
   if (!largest.has_value() || largest->second.total <= ir::kBucketBytes) return ir::kBucketBytes;
-  auto& [group, reductions] = *largest;
-  const auto& [axes, stage] = group;
-  reductions.backward = BackwardTime(program, fusion, stage_times, stage);
-  const auto seconds = [&, &axes = axes](Bytes bytes) {
+  const ir::AxisList& axes = largest->first.first;
+  const Reductions& reductions = largest->second;
+  const Seconds backward = BackwardTime(program, fusion, stage_times, largest->first.second);
+  const auto seconds = [&](Bytes bytes) {
     return CollectiveSeconds(cluster, program.mesh, ir::CollectiveKind::kAllReduce, axes, bytes);
   };
   const Seconds latency = seconds(Bytes(1));
   const Seconds sending = std::max(seconds(reductions.total) - latency, Seconds(0));
-  const auto time = [&, &reductions = reductions](Bytes bucket) {
+  const auto time = [&](Bytes bucket) {
     const auto count = static_cast<double>(reductions.Count(bucket));
-    return std::max(reductions.backward + sending * (1 / count) + latency,
-                    reductions.backward * (1 / count) + sending + latency * count);
+    return std::max(backward + sending * (1 / count) + latency, backward * (1 / count) + sending + latency * count);
   };
   Bytes best = ir::kBucketBytes;
   for (Bytes bucket = best * 2; bucket < reductions.total * 2; bucket = bucket * 2) {

@@ -69,16 +69,6 @@ void WriteChanged(const std::string& path, const codegen::GeneratedFile& file) {
   if (file.executable) fs::permissions(path, fs::perms::owner_all);
 }
 
-// The bytes that are predicted for the rank with most.
-double PredictedPeak(const tools::CompiledModel& compiled) {
-  if (compiled.split.parts.empty()) return static_cast<double>(compiled.split.memory.use.prediction.peak.value());
-  double most = 0;
-  for (const ir::PartProgram& part : compiled.split.parts) {
-    most = std::max(most, static_cast<double>(part.memory.use.prediction.peak.value()));
-  }
-  return most;
-}
-
 // Writes the program's files; the outcome says why there are none. `predicted`: its peak of memory, where it is asked
 // for.
 std::optional<LayeredOutcome> Generate(const std::string& text, const Setup& setup, const std::string& folder,
@@ -105,7 +95,7 @@ std::optional<LayeredOutcome> Generate(const std::string& text, const Setup& set
     }
     return LayeredOutcome{.refused = code, .failure = ""};
   }
-  if (predicted != nullptr) *predicted = PredictedPeak(*compiled);
+  if (predicted != nullptr) *predicted = static_cast<double>(compiled->split.memory.use.prediction.peak.value());
   const auto generate = setup.is_cuda ? codegen::GenerateCuda : codegen::GenerateCpu;
   const auto files = generate(
       {.graph = compiled->split.distributed.graph,
