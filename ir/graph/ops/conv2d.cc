@@ -154,8 +154,8 @@ std::vector<KernelCall> Conv2dCalls(const CallSite& site) {
   return ConvolutionCall(site, "Conv2d", {.x = 0, .filter = 1, .y = kResult});
 }
 
-Need Conv2dNeed(Types inputs, const TensorType& output, const Attributes&) {
-  return ConvolutionNeed(ConvolutionOutput::kY, inputs[0], inputs[1], output);
+Need Conv2dNeed(Types inputs, const TensorType& output, const Attributes& attributes) {
+  return ConvolutionNeed(ConvolutionOutput::kY, inputs[0], inputs[1], output, attributes);
 }
 
 // The gradient of conv2d by its images: (dy, filter) to images of `size`. An element contributes to the result at every
@@ -215,8 +215,8 @@ std::vector<KernelCall> Conv2dGradientInputCalls(const CallSite& site) {
   return ConvolutionCall(site, "Conv2dGradientInput", {.x = kResult, .filter = 1, .y = 0});
 }
 
-Need Conv2dGradientInputNeed(Types inputs, const TensorType& output, const Attributes&) {
-  return ConvolutionNeed(ConvolutionOutput::kX, output, inputs[1], inputs[0]);
+Need Conv2dGradientInputNeed(Types inputs, const TensorType& output, const Attributes& attributes) {
+  return ConvolutionNeed(ConvolutionOutput::kX, output, inputs[1], inputs[0], attributes);
 }
 
 // The transposed convolution is that gradient as an op that models call: its images x are what conv2d would give.
@@ -359,8 +359,8 @@ std::vector<KernelCall> Conv2dGradientFilterCalls(const CallSite& site) {
   return ConvolutionCall(site, "Conv2dGradientFilter", {.x = 1, .filter = kResult, .y = 0});
 }
 
-Need Conv2dGradientFilterNeed(Types inputs, const TensorType& output, const Attributes&) {
-  return ConvolutionNeed(ConvolutionOutput::kFilter, inputs[1], output, inputs[0]);
+Need Conv2dGradientFilterNeed(Types inputs, const TensorType& output, const Attributes& attributes) {
+  return ConvolutionNeed(ConvolutionOutput::kFilter, inputs[1], output, inputs[0], attributes);
 }
 
 }  // namespace

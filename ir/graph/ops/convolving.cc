@@ -48,6 +48,64 @@ void AddFactors(ConvolutionOutput output, const ConvolutionShapes& shapes, int64
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
+bool IsInBlocks(const TensorType& images) { return images.rank() > 4; }
+int64_t ChannelsOf(const TensorType& images) { return images.shape[1] * (IsInBlocks(images) ? kBlockChannels : 1); }
+
+// The samples that are convolved at once, as PartsOfSamples of runtime/math/onednn/convolution.cc says.
+int64_t SamplesAtOnce(const TensorType& x, const TensorType& y) {
+  constexpr int64_t kCachedElements = 1 << 19;
+  const int64_t samples = x.shape[0];
+  if (samples == 0) return 0;
+  const int64_t copied = (IsInBlocks(x) ? 0 : x.elements()) + (IsInBlocks(y) ? 0 : y.elements());
+  const int64_t parts = std::min(samples, (copied + kCachedElements - 1) / kCachedElements);
+  return parts == 0 ? samples : (samples + parts - 1) / parts;
+}
+
+// Whether the convolution is a matrix product of channels, at every element or at one of each `stride` of them.
+bool IsPointwise(const Sliding2d& sliding, const Shape& x, const Shape& y) {
+  const auto along = [&](const Sliding& side, size_t dimension) {
+    return side.kernel == 1 && side.padding == 0 && y[dimension] * side.stride == x[dimension];
+  };
+  return along(sliding.rows, 2) && along(sliding.columns, 3);
+}
+
+// Whether oneDNN has kernels for images in blocks in all three directions. Where it has not, blocks are copied to
+// ordinary images and back.
+bool HasKernelOfBlocks(const Sliding2d& sliding, const Shape& x, const Shape& y) {
+  if (sliding.rows.kernel == 1 && sliding.columns.kernel == 1) return IsPointwise(sliding, x, y);
+  const auto along = [](const Sliding& side) { return side.stride <= 2 && side.dilation == 1; };
+  return along(sliding.rows) && along(sliding.columns);
+}
+
+// Of what is copied into oneDNN's layouts: to multiples of how many channels it is padded. 0: it is not copied.
+struct CopiedBlocks {
+  int64_t x = 0;
+  int64_t y = 0;
+  int64_t groups = 1;
+  int64_t filters = 0;   // Of a group.
+  int64_t channels = 0;  // Of a group, in filters.
+};
+
+// As oneDNN 2.6 does with AVX-512. Where it has no kernel for a stride or a dilation, it takes less.
+CopiedBlocks BlocksOf(ConvolutionOutput output, const Shape& filter, int64_t groups, bool is_pointwise) {
+  constexpr int64_t kLanes = 16;  // The floats of an AVX-512 register.
+  const int64_t channels = filter[1];
+  const int64_t filters = filter[0] / groups;
+  if (groups > 1 && channels == 1 && filters == 1) return {kLanes, kLanes, kLanes, 1, 1};
+  if (groups > 1) {
+    // Groups are not padded.
+    if (channels % 4 == 0 && filters % 4 == 0) return {1, 1, 1, 1, 1};
+    if (channels < 4 && filters % 8 == 0 && output == ConvolutionOutput::kY) return {0, 1, 1, 1, 1};
+    return {};
+  }
+  const bool is_narrow = channels < kLanes && !is_pointwise && output != ConvolutionOutput::kX;
+  if (!is_narrow) return {kLanes, kLanes, 1, kLanes, kLanes};
+  // Images with few channels stay as they are. For the filters' gradient it then falls back to AVX2.
+  constexpr int64_t kAvx2Lanes = 8;
+  if (output == ConvolutionOutput::kFilter && channels > 3) return {kAvx2Lanes, kAvx2Lanes, 1, kAvx2Lanes, kAvx2Lanes};
+  return {0, kLanes, 1, kLanes, 1};
+}
+
 }  // namespace
 
 std::vector<Argument> ConvolutionSignature(std::vector<Argument> first) {
@@ -167,43 +225,35 @@ std::vector<KernelCall> ConvolutionCall(const CallSite& site, std::string functi
       std::move(function),
       {sizes, SlidingArgument(sliding.rows, {tensors.x, 2}, {tensors.y, 2}),
        SlidingArgument(sliding.columns, {tensors.x, 3}, {tensors.y, 3}), Pointer{0}, Pointer{1}, Pointer{kResult}}};
-  // What oneDNN wants of groups depends on their number.
-  if (site.attributes.Get(attribute::kGroups) == 1) call.arguments.push_back(ImageSides{{tensors.x}, {tensors.y}});
+  const bool has_one_group =
+      site.attributes.Get(attribute::kGroups) == 1;  // What oneDNN wants depends on their number.
+  if (has_one_group && HasKernelOfBlocks(sliding, site.type(tensors.x).shape, site.type(tensors.y).shape)) {
+    call.arguments.push_back(ImageSides{{tensors.x}, {tensors.y}});
+  }
   return {std::move(call)};
 }
 
-bool IsInBlocks(const TensorType& images) { return images.rank() > 4; }
-int64_t ChannelsOf(const TensorType& images) { return images.shape[1] * (IsInBlocks(images) ? kBlockChannels : 1); }
-
-// The samples that are convolved at once, as PartsOfSamples of runtime/math/onednn/convolution.cc says.
-int64_t SamplesAtOnce(const TensorType& x, const TensorType& y) {
-  constexpr int64_t kCachedElements = 1 << 19;
-  const int64_t samples = x.shape[0];
-  if (samples == 0) return 0;
-  const int64_t copied = (IsInBlocks(x) ? 0 : x.elements()) + (IsInBlocks(y) ? 0 : y.elements());
-  const int64_t parts = std::min(samples, (copied + kCachedElements - 1) / kCachedElements);
-  return parts == 0 ? samples : (samples + parts - 1) / parts;
-}
-
-// Channels are stored in blocks, of which the last one is padded. Images with few channels stay as they are.
-Need ConvolutionNeed(ConvolutionOutput output, const TensorType& x, const TensorType& filter, const TensorType& y) {
-  constexpr int64_t kLanes = 16;  // The floats of an AVX-512 register.
-  constexpr int64_t kFewChannels = 3;
-  const int64_t channels = filter.shape[1];
-  const bool narrow = channels < kLanes && output != ConvolutionOutput::kX;
-  // For the filters' gradient with images between these sizes, oneDNN falls back to AVX2.
-  const bool falls_back = narrow && output == ConvolutionOutput::kFilter && channels > kFewChannels;
-  const int64_t block = falls_back ? kLanes / 2 : kLanes;
-  const bool plain = narrow && !falls_back;
-  const auto bytes = [](const TensorType& type, int64_t outer, int64_t inner) {
-    return ElementSize(type.dtype) * (outer * inner * type.shape[2] * type.shape[3]);
-  };
+Need ConvolutionNeed(ConvolutionOutput output, const TensorType& x, const TensorType& filter, const TensorType& y,
+                     const Attributes& attributes) {
+  const int64_t groups = filter.shape[1] == 0 ? 1 : std::max<int64_t>(ChannelsOf(x) / filter.shape[1], 1);  // Local.
+  const Sliding2d sliding = ConvolutionSliding(attributes, filter.shape[2], filter.shape[3]);
+  const CopiedBlocks blocks = BlocksOf(output, filter.shape, groups, IsPointwise(sliding, x.shape, y.shape));
   const bool is_sum = output == ConvolutionOutput::kFilter;
   const int64_t samples = is_sum && filter.dtype != DType::kF32 ? x.shape[0] : SamplesAtOnce(x, y);
-  return {.temporary = is_sum && samples < x.shape[0] ? bytes(filter, filter.shape[0], channels) : Bytes(0),
-          .images = plain || IsInBlocks(x) ? Bytes(0) : bytes(x, samples, RoundUp(ChannelsOf(x), block)),
-          .filters = bytes(filter, RoundUp(filter.shape[0], block), plain ? channels : RoundUp(channels, block)),
-          .results = IsInBlocks(y) && !falls_back ? Bytes(0) : bytes(y, samples, RoundUp(ChannelsOf(y), block))};
+  const auto images = [&](const TensorType& type, int64_t block) {
+    if (block == 0 || (IsInBlocks(type) && block == kBlockChannels)) return Bytes(0);
+    return ElementSize(type.dtype) * (samples * RoundUp(ChannelsOf(type), block) * type.shape[2] * type.shape[3]);
+  };
+  const auto weights = [&](const CopiedBlocks& padded) {
+    if (padded.filters == 0) return Bytes(0);
+    return ElementSize(filter.dtype) *
+           (RoundUp(groups, padded.groups) * RoundUp(filter.shape[0] / groups, padded.filters) *
+            RoundUp(filter.shape[1], padded.channels) * filter.shape[2] * filter.shape[3]);
+  };
+  return {.temporary = is_sum && samples < x.shape[0] ? weights({.groups = 1, .filters = 1, .channels = 1}) : Bytes(0),
+          .images = images(x, blocks.x),
+          .filters = weights(blocks),
+          .results = images(y, blocks.y)};
 }
 
 }  // namespace cleave::ir

@@ -54,8 +54,10 @@ struct ConvolutionTensors {
 std::vector<KernelCall> ConvolutionCall(const CallSite& site, std::string function, const ConvolutionTensors& tensors);
 
 // The memory that it takes on a CPU: the three tensors in the blocked layouts of oneDNN, of as many samples as are
-// convolved at once. Images that lie in blocks of channels are given as they lie: nothing is taken for them.
-Need ConvolutionNeed(ConvolutionOutput output, const TensorType& x, const TensorType& filter, const TensorType& y);
+// convolved at once. Images that lie in blocks of channels are given as they lie: nothing is taken for them. It is what
+// convolutions with one group take, and the most that others do (tests/properties/convolution_memory_test.cc).
+Need ConvolutionNeed(ConvolutionOutput output, const TensorType& x, const TensorType& filter, const TensorType& y,
+                     const Attributes& attributes);
 
 // Products x * filter that y is a sum of: `count` neighbours of y, the elements of x that lie `stride` apart, and one
 // of the filter. The first three are indexes into the local tensors.

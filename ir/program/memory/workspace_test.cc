@@ -29,6 +29,8 @@ void AddCompute(Program& program, OpKind kind, const std::vector<Shape>& inputs,
   program.steps.push_back({.action = std::move(compute), .name = std::string(OpKindName(kind))});
 }
 
+Attributes Padded() { return {{attribute::kStride, {1}}, {attribute::kPadding, {1}}, {attribute::kDilation, {1}}}; }
+
 Attributes Reducing(std::vector<int64_t> axes) {
   return {{attribute::kAxes, std::move(axes)}, {attribute::kKeepDims, false}};
 }
@@ -43,13 +45,15 @@ int64_t Needed(OpKind kind, const std::vector<Shape>& inputs, const Shape& outpu
 TEST(Workspace, ConvolutionsAreReorderedIntoBlocksOfChannels) {
   const Shape one = {128, 1, 28, 28}, filters = {32, 1, 3, 3}, results = {128, 32, 28, 28};
   // Of 128 samples 19 are convolved at once; a gradient of the filter is added to that of the samples before.
-  EXPECT_EQ(Needed(OpKind::kConv2d, {one, filters}, results), 1152 + 19 * 100352);
-  EXPECT_EQ(Needed(OpKind::kConv2dGradientInput, {results, filters}, one), 19 * 50176 + 18432 + 19 * 100352);
-  EXPECT_EQ(Needed(OpKind::kConv2dGradientFilter, {results, one}, filters), 1152 + 1152 + 19 * 100352);
+  EXPECT_EQ(Needed(OpKind::kConv2d, {one, filters}, results, Padded()), 1152 + 19 * 100352);
+  EXPECT_EQ(Needed(OpKind::kConv2dGradientInput, {results, filters}, one, Padded()), 19 * 50176 + 18432 + 19 * 100352);
+  EXPECT_EQ(Needed(OpKind::kConv2dGradientFilter, {results, one}, filters, Padded()), 1152 + 1152 + 19 * 100352);
   const Shape images = {128, 8, 14, 14}, wide = {16, 8, 3, 3}, wide_results = {128, 16, 14, 14};
-  EXPECT_EQ(Needed(OpKind::kConv2d, {images, wide}, wide_results), 4608 + 64 * 12544);
-  EXPECT_EQ(Needed(OpKind::kConv2dGradientFilter, {wide_results, images}, wide), 4608 + 64 * 6272 + 4608 + 64 * 12544);
-  EXPECT_EQ(Needed(OpKind::kConv2d, {{16, 24, 14, 14}, {16, 24, 3, 3}}, {16, 16, 14, 14}), 401408 + 18432 + 200704);
+  EXPECT_EQ(Needed(OpKind::kConv2d, {images, wide}, wide_results, Padded()), 4608 + 64 * 12544);
+  EXPECT_EQ(Needed(OpKind::kConv2dGradientFilter, {wide_results, images}, wide, Padded()),
+            4608 + 64 * 6272 + 4608 + 64 * 12544);
+  EXPECT_EQ(Needed(OpKind::kConv2d, {{16, 24, 14, 14}, {16, 24, 3, 3}}, {16, 16, 14, 14}, Padded()),
+            401408 + 18432 + 200704);
 }
 
 // What lies in blocks already is not reordered, and all samples are convolved at once.
@@ -64,22 +68,23 @@ TEST(Workspace, ImagesInBlocksStayWhereTheyAre) {
     return WorkspaceOf(program, fusion, {}).value();
   };
   const Shape one = {128, 1, 28, 28}, filters = {32, 1, 3, 3}, results = {128, 32, 28, 28};
-  EXPECT_EQ(needed(OpKind::kConv2d, {one, filters}, results, {2}), 1152);
-  EXPECT_EQ(needed(OpKind::kConv2dGradientFilter, {results, one}, filters, {0}), 1152);
+  EXPECT_EQ(needed(OpKind::kConv2d, {one, filters}, results, {2}, Padded()), 1152);
+  EXPECT_EQ(needed(OpKind::kConv2dGradientFilter, {results, one}, filters, {0}, Padded()), 1152);
   const Shape images = {128, 32, 14, 14}, wide = {64, 32, 3, 3}, wide_results = {128, 64, 14, 14};
-  EXPECT_EQ(needed(OpKind::kConv2d, {images, wide}, wide_results, {0, 2}), 73728);
-  EXPECT_EQ(needed(OpKind::kConv2dGradientInput, {wide_results, wide}, images, {0, 2}), 73728);
+  EXPECT_EQ(needed(OpKind::kConv2d, {images, wide}, wide_results, {0, 2}, Padded()), 73728);
+  EXPECT_EQ(needed(OpKind::kConv2dGradientInput, {wide_results, wide}, images, {0, 2}, Padded()), 73728);
   // Those that do not are convolved in parts: 64 and 32 samples.
-  EXPECT_EQ(needed(OpKind::kConv2d, {images, wide}, wide_results, {2}), 64 * 25088 + 73728);
-  EXPECT_EQ(needed(OpKind::kConv2dGradientFilter, {wide_results, images}, wide, {1}), 73728 + 73728 + 32 * 50176);
+  EXPECT_EQ(needed(OpKind::kConv2d, {images, wide}, wide_results, {2}, Padded()), 64 * 25088 + 73728);
+  EXPECT_EQ(needed(OpKind::kConv2dGradientFilter, {wide_results, images}, wide, {1}, Padded()),
+            73728 + 73728 + 32 * 50176);
   EXPECT_EQ(needed(OpKind::kReduceSum, {{8, 32, 5, 4}}, {32}, {0}, Reducing({0, -2, -1})), 8 * 32 * 4);
 }
 
 TEST(Workspace, PiecesThatStayAreAsLargeAsTheLargest) {
   Program program;
   program.mesh = Mesh::OfDevices(1);
-  AddCompute(program, OpKind::kConv2d, {{128, 1, 28, 28}, {32, 1, 3, 3}}, {128, 32, 28, 28});
-  AddCompute(program, OpKind::kConv2d, {{128, 32, 14, 14}, {64, 32, 3, 3}}, {128, 64, 14, 14});
+  AddCompute(program, OpKind::kConv2d, {{128, 1, 28, 28}, {32, 1, 3, 3}}, {128, 32, 28, 28}, Padded());
+  AddCompute(program, OpKind::kConv2d, {{128, 32, 14, 14}, {64, 32, 3, 3}}, {128, 64, 14, 14}, Padded());
   AddCompute(program, OpKind::kMse, {{1000}, {1000}}, {});
   AddCompute(program, OpKind::kMse, {{500}, {500}}, {});
   EXPECT_EQ(WorkspaceOf(program, {}, {}).value(), 26 * 25088 + 73728 + 19 * 100352 + 4000);
