@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/fixtures/fixtures.h"
 #include "codegen/fixtures/generated_run.h"
@@ -75,7 +76,23 @@ struct Compiled {
   ir::Program program;
 };
 
-Compiled Compile(const Layers& layers) {
+std::string OtherLetters(std::string name) {
+  for (char& c : name) {
+    if (absl::ascii_islower(static_cast<unsigned char>(c))) c = static_cast<char>('a' + (c - 'a' + 7) % 26);
+  }
+  return name;
+}
+
+// The same graph with other names: words of the same length, in another order. What the data brings keeps its name.
+ir::Graph WithOtherLetters(ir::Graph graph) {
+  for (ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::kInput) op.name = OtherLetters(op.name);
+  }
+  for (ir::Look& look : graph.looks) look.name = OtherLetters(look.name);
+  return graph;
+}
+
+Compiled Compile(const Layers& layers, bool has_other_letters = false) {
   ir::Graph graph = ir::TrainingGraph(TransformerForward(layers.sizes), TokenOptimizer());
   if (layers.is_bf16) graph = ir::ApplyPrecision(graph, ir::Precision::kBf16).graph;
   if (layers.is_watched) {
@@ -84,20 +101,33 @@ Compiled Compile(const Layers& layers) {
       graph.looks.push_back({.kind = ir::LookKind::kWatch, .value = op.id, .name = op.name, .line = op.line});
     }
   }
+  if (has_other_letters) graph = WithOtherLetters(std::move(graph));
   if (layers.ranks == 1 && !layers.is_watched) return {graph, SingleRankProgram(graph)};
   const Cuts cuts = layers.ranks == 1 ? Cuts() : CutsOf(layers, graph);
   return {graph, PartitionedProgram(graph, ir::Mesh::OfDevices(layers.ranks), cuts, {.bucket_bytes = layers.bucket})};
 }
 
-int64_t LinesOf(const RunTarget& target, const Compiled& compiled, const CodegenOptions& options = {}) {
+std::string TextOf(const RunTarget& target, const Compiled& compiled, const CodegenOptions& options = {}) {
   const auto& [graph, program] = compiled;
   const auto files =
       target.generate({graph, program, ir::PlanMemory(graph, program, target.fuse), TokenTraining()}, options);
   EXPECT_TRUE(files.ok()) << files.status();
-  if (!files.ok()) return 0;
+  if (!files.ok()) return "";
   const auto source = std::find_if(files->begin(), files->end(),
                                    [&](const GeneratedFile& file) { return file.path == target.source_file; });
-  return std::count(source->text.begin(), source->text.end(), '\n');
+  return source->text;
+}
+
+int64_t LinesOf(const RunTarget& target, const Compiled& compiled, const CodegenOptions& options = {}) {
+  const std::string text = TextOf(target, compiled, options);
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+std::string WithoutLetters(std::string text) {
+  for (char& c : text) {
+    if (absl::ascii_isalpha(static_cast<unsigned char>(c))) c = 'a';
+  }
+  return text;
 }
 
 class LayersRunTest : public testing::TestWithParam<Layers> {};
@@ -110,6 +140,13 @@ TEST_P(LayersRunTest, AnyDepthHasAsManyLines) {
     const Compiled compiled = Compile(flat);
     EXPECT_EQ(LinesOf(target, compiled), LinesOf(target, Compile(deep))) << target.source_file;
     EXPECT_LT(LinesOf(target, compiled), LinesOf(target, compiled, {.repeats_layers = true}));
+  }
+}
+
+TEST_P(LayersRunTest, NamesAreForPeople) {
+  for (const RunTarget& target : {CpuRuns(), CudaRuns()}) {
+    EXPECT_EQ(WithoutLetters(TextOf(target, Compile(GetParam(), /*has_other_letters=*/true))),
+              WithoutLetters(TextOf(target, Compile(GetParam()))));
   }
 }
 

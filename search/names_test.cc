@@ -1,4 +1,4 @@
-// Names are for people: a graph whose ops are called anything has its plan and its program.
+// Names are for people: a graph whose ops are called anything has its plan, its program and its place in memory.
 #include <optional>
 #include <random>
 #include <set>
@@ -34,7 +34,6 @@ ir::Graph Renamed(ir::Graph graph, uint64_t seed) {
 ir::Program WithoutNames(ir::Program program) {
   for (ir::Value& value : program.values) {
     value.name.clear();
-    value.repetition.place = 0;  // Of a value in another layout it follows from what that is called.
   }
   for (ir::Step& step : program.steps) {
     step.name.clear();
@@ -60,6 +59,12 @@ void ExpectTheSame(const ir::Graph& graph, const SearchOptions& options) {
   const auto made = ir::Lower(graph, *plan), made_again = ir::Lower(renamed, *other);
   ASSERT_TRUE(made.ok() && made_again.ok());
   EXPECT_TRUE(WithoutNames(made->program) == WithoutNames(made_again->program));
+  const ir::BufferPlan &buffers = made->memory.storage.buffers, &others = made_again->memory.storage.buffers;
+  ASSERT_EQ(buffers.buffers.size(), others.buffers.size());
+  for (size_t i = 0; i < buffers.buffers.size(); ++i) {
+    EXPECT_EQ(buffers.buffers[i].value, others.buffers[i].value);
+    EXPECT_EQ(buffers.buffers[i].offset, others.buffers[i].offset);
+  }
 }
 
 TEST(NamesTest, AreForPeople) {

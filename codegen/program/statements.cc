@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/layer_names/layer_names.h"
 #include "base/match/match.h"
 #include "base/text/text.h"
 #include "codegen/source/buckets.h"
@@ -267,7 +266,9 @@ Statement StatementOf(const Emission& emission, const OrderedStage& ordered) {
   if (ordered.what == StageAction::What::kFinish) {
     const int step = ir::StepsOf(*ordered.stage).front();
     builder.AddName(step);
-    builder.Add(LayerNameOf(emission.step(step).name).place);  // Each of a layer's is a statement of its own.
+    const ir::Repetition& repetition = ir::RepetitionOf(emission.program, emission.step(step));
+    // Each of a layer's is a statement of its own.
+    builder.Add(repetition.is_repeated() ? absl::StrCat("in layers ", repetition.place) : emission.step(step).name);
     return std::move(builder).Take();
   }
   builder.Add(static_cast<int64_t>(ordered.stage->action.index()));

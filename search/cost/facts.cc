@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "base/disjoint_sets/disjoint_sets.h"
 #include "ir/graph/row_updates/row_updates.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
 
@@ -165,21 +166,10 @@ Read LeaderOf(const GraphFacts& facts, ir::OpId parameter) {
   return leader;
 }
 
-ir::OpId Root(std::vector<ir::OpId>& parents, ir::OpId id) {
-  while (parents[static_cast<size_t>(id.value())] != id) id = parents[static_cast<size_t>(id.value())];
-  return id;
-}
-
 // Joins each parameter with the states and update ops of its shape that are connected to it through update ops.
 void FindUpdateGroups(GraphFacts& facts) {
   const ir::Graph& graph = *facts.graph;
-  std::vector<ir::OpId> parents;
-  for (const ir::Op& op : graph.ops) parents.push_back(op.id);
-  const auto join = [&](ir::OpId a, ir::OpId b) {
-    const ir::OpId first = std::min(Root(parents, a), Root(parents, b));
-    const ir::OpId second = std::max(Root(parents, a), Root(parents, b));
-    parents[static_cast<size_t>(second.value())] = first;
-  };
+  DisjointSets<ir::OpId> together(graph.ops.size());
   const auto belongs = [&](ir::OpId id) {
     const Role role = facts.roles[id];
     return (role == Role::kParameter || role == Role::kUpdate) && graph.op(id).type.rank() > 0;
@@ -190,21 +180,21 @@ void FindUpdateGroups(GraphFacts& facts) {
       if (!belongs(op.id) || graph.op(input).type.shape != op.type.shape) continue;
       // What is computed of a gradient alone, such as its square, lies like the parameter too.
       const std::optional<ir::OpId>& parameter = graph.op(input).gradient_of;
-      if (belongs(input)) join(op.id, input);
-      if (parameter.has_value() && facts.roles[*parameter] == Role::kParameter) join(op.id, *parameter);
+      if (belongs(input)) together.Join(op.id, input);
+      if (parameter.has_value() && facts.roles[*parameter] == Role::kParameter) together.Join(op.id, *parameter);
     }
   }
   for (const ir::StateUpdate& update : graph.updates) {
-    if (belongs(update.state) && belongs(update.value)) join(update.state, update.value);
+    if (belongs(update.state) && belongs(update.value)) together.Join(update.state, update.value);
   }
-  std::map<ir::OpId, ir::OpId> parameter_of_root;
+  std::map<ir::OpId, ir::OpId> parameter_of;
   for (const ir::Op& op : graph.ops) {
-    if (facts.roles[op.id] == Role::kParameter) parameter_of_root.emplace(Root(parents, op.id), op.id);
+    if (facts.roles[op.id] == Role::kParameter) parameter_of.emplace(together.Of(op.id), op.id);
   }
   for (const ir::Op& op : graph.ops) {
     if (facts.roles[op.id] != Role::kUpdate || !belongs(op.id)) continue;
-    const auto found = parameter_of_root.find(Root(parents, op.id));
-    if (found == parameter_of_root.end()) continue;
+    const auto found = parameter_of.find(together.Of(op.id));
+    if (found == parameter_of.end()) continue;
     facts.update_groups[found->second].push_back(op.id);
     facts.updated_parameters[op.id] = found->second;
   }

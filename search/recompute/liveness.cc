@@ -3,11 +3,11 @@
 #include "search/recompute/liveness.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "base/disjoint_sets/disjoint_sets.h"
 #include "ir/program/fuse/fuse.h"
 #include "search/cost/predict.h"
 
@@ -15,21 +15,6 @@ namespace cleave::search {
 namespace {
 
 bool IsInForwardHalf(ir::Phase phase) { return phase == ir::Phase::kForward || phase == ir::Phase::kMetric; }
-
-// Disjoint sets of numbers.
-class Groups {
- public:
-  explicit Groups(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0); }
-
-  int Of(int i) {
-    while (parent_[static_cast<size_t>(i)] != i) i = parent_[static_cast<size_t>(i)];
-    return i;
-  }
-  void Join(int a, int b) { parent_[static_cast<size_t>(std::max(Of(a), Of(b)))] = std::min(Of(a), Of(b)); }
-
- private:
-  std::vector<int> parent_;
-};
 
 struct Picture {
   Bytes always;
@@ -236,7 +221,7 @@ class Builder {
 
   // Stages of one op belong together, and those of its copies.
   void MakeUnits() {
-    Groups groups(picture_.forward.size());
+    DisjointSets<int> groups(picture_.forward.size());
     std::map<ir::OpId, int> computed_by, copied_by;
     for (size_t i = 0; i < picture_.forward.size(); ++i) {
       for (const auto& [op, is_copy] : OpsOf(picture_.forward[i])) {

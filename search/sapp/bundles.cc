@@ -3,29 +3,24 @@
 #include <algorithm>
 #include <map>
 
+#include "base/disjoint_sets/disjoint_sets.h"
+
 namespace cleave::search {
 
 Bundles FindBundles(const GraphFacts& facts) {
   const ir::Graph& graph = *facts.graph;
-  std::vector<ir::OpId> parents;
-  for (const ir::Op& op : graph.ops) parents.push_back(op.id);
-  const auto root = [&](ir::OpId id) {
-    while (parents[static_cast<size_t>(id.value())] != id) id = parents[static_cast<size_t>(id.value())];
-    return id;
-  };
+  DisjointSets<ir::OpId> bundled(graph.ops.size());
   for (const ir::Op& op : graph.ops) {
     if (facts.roles[op.id] != Role::kLight) continue;
     for (ir::OpId input : op.inputs) {
-      if (facts.roles[input] != Role::kLight) continue;
-      const ir::OpId a = root(op.id), b = root(input);
-      parents[static_cast<size_t>(std::max(a, b).value())] = std::min(a, b);
+      if (facts.roles[input] == Role::kLight) bundled.Join(op.id, input);
     }
   }
   Bundles result{.bundles = {}, .bundle_of = IdVector<ir::OpId, int>(graph.ops.size(), -1)};
   std::map<ir::OpId, int> index;
   for (const ir::Op& op : graph.ops) {
     if (facts.roles[op.id] != Role::kLight) continue;
-    const auto [found, is_new] = index.emplace(root(op.id), static_cast<int>(result.bundles.size()));
+    const auto [found, is_new] = index.emplace(bundled.Of(op.id), static_cast<int>(result.bundles.size()));
     if (is_new) result.bundles.emplace_back();
     result.bundles[static_cast<size_t>(found->second)].push_back(op.id);
     result.bundle_of[op.id] = found->second;

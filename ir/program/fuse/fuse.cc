@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/string_view.h"
+#include "base/disjoint_sets/disjoint_sets.h"
 #include "base/match/match.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/rule_table.h"
@@ -47,13 +45,11 @@ class Readers {
 
 class Fuser {
  public:
-  Fuser(const Program& program, const FuseOptions& options) : program_(program), readers_(program) {
+  Fuser(const Program& program, const FuseOptions& options)
+      : program_(program), readers_(program), updated_together_(program.values.size()) {
     fusion_.written_by = IdVector<ValueId, int>(program.values.size(), -1);
     loop_of_ = IdVector<ValueId, int>(program.values.size(), -1);
-    for (const Step& step : program.steps) {
-      const Compute* compute = ComputeOf(step);
-      if (compute != nullptr && compute->kind == OpKind::kParameter) parameters_.insert(step.name);
-    }
+    JoinUpdates();
     if (options.blocks_images) fusion_.in_blocks = FindImagesInBlocks(program);
     if (options.largest_attention_head == 0) return;
     for (Attention& attention : FindAttention(program, options.largest_attention_head)) {
@@ -155,7 +151,7 @@ class Fuser {
 
   // Whether the open loop takes `step`, which can be looped: its index space must be the same, and what it reads of the
   // loop's values it must read at the loop's own index.
-  bool Joins(const Step& step) const {
+  bool Joins(const Step& step) {
     if (loop_.empty()) return false;
     const Compute& compute = *ComputeOf(step);
     const Value& mine = program_.value(compute.output);
@@ -171,25 +167,31 @@ class Fuser {
     return true;
   }
 
-  // Steps of different parts that share nothing stay apart, so that equal parts have equal stages. So do those of
-  // different layers in the update, where a sum over all parameters passes through the layers.
-  bool IsApartFrom(const Step& last, const Step& step) const {
-    if (!ReadsLoop(step)) return PartOf(step) != PartOf(last);
-    return step.phase == Phase::kUpdate && PassesOf(step) != PassesOf(last);
+  // Steps of different layers stay apart where they share nothing, so that equal layers have equal stages. So they do
+  // anyway in the update, where a sum over all parameters passes through the layers; and there steps of different
+  // parameters are such parts, too.
+  bool IsApartFrom(const Step& last, const Step& step) {
+    const bool shares_nothing = !ReadsLoop(step);
+    if (step.phase != Phase::kUpdate) return shares_nothing && PassesOf(step) != PassesOf(last);
+    return PassesOf(step) != PassesOf(last) || (shares_nothing && ParameterOf(step) != ParameterOf(last));
   }
 
   const LoopPasses& PassesOf(const Step& step) const { return RepetitionOf(program_, step).passes; }
 
-  // A part is a layer, by its passes, and in the update a parameter.
-  std::pair<LoopPasses, absl::string_view> PartOf(const Step& step) const {
-    if (step.phase != Phase::kUpdate) return {PassesOf(step), ""};
-    absl::string_view name = step.name;
-    while (!parameters_.contains(name)) {
-      const size_t dot = name.rfind('.');
-      if (dot == absl::string_view::npos) return {PassesOf(step), ""};
-      name = name.substr(0, dot);
+  // Something that is the same for all elementwise steps that update one parameter: what they read and write, element
+  // by element, hangs together.
+  ValueId ParameterOf(const Step& step) { return updated_together_.Of(ComputeOf(step)->output); }
+
+  void JoinUpdates() {
+    for (const Step& step : program_.steps) {
+      const Compute* const compute = ComputeOf(step);
+      if (step.phase != Phase::kUpdate || compute == nullptr) continue;
+      const Shape& shape = program_.value(compute->output).type.shape;
+      if (shape.empty()) continue;  // A learning rate, say, is read for all parameters.
+      for (const ValueId input : compute->inputs) {
+        if (program_.value(input).type.shape == shape) updated_together_.Join(input, compute->output);
+      }
     }
-    return {{}, name};
   }
 
   // A piece of the last attention.
@@ -291,9 +293,9 @@ class Fuser {
 
   const Program& program_;
   Readers readers_;
+  DisjointSets<ValueId> updated_together_;
   RuleTable rules_;
-  absl::flat_hash_map<const Rule*, bool> has_spans_;   // Whether each input has one.
-  absl::flat_hash_set<absl::string_view> parameters_;  // Their names.
+  absl::flat_hash_map<const Rule*, bool> has_spans_;  // Whether each input has one.
   Fusion fusion_;
   std::vector<int> loop_;                        // The loop that is being filled,
   int loop_number_ = 0;                          // its number,

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/disjoint_sets/disjoint_sets.h"
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/rule_table.h"
@@ -21,36 +22,30 @@ class ImageClasses {
  public:
   explicit ImageClasses(const Program& program)
       : program_(program),
-        above_(program.values.size()),
+        classes_(program.values.size()),
         refuses_(program.values.size(), 0),
         is_convolved_(program.values.size(), 0) {
-    for (size_t i = 0; i < above_.size(); ++i) {
+    for (size_t i = 0; i < program.values.size(); ++i) {
       const ValueId value(static_cast<int64_t>(i));
-      above_[value] = value;
       refuses_[value] = CanBeInBlocks(value) ? 0 : 1;
     }
   }
 
-  void Refuse(ValueId value) { refuses_[Find(value)] = 1; }
-  void Convolve(ValueId value) { is_convolved_[Find(value)] = 1; }
+  void Refuse(ValueId value) { refuses_[classes_.Of(value)] = 1; }
+  void Convolve(ValueId value) { is_convolved_[classes_.Of(value)] = 1; }
 
   void Join(ValueId a, ValueId b) {
-    const ValueId from = Find(a);
-    const ValueId to = Find(b);
-    above_[from] = to;
-    refuses_[to] |= refuses_[from];
-    is_convolved_[to] |= is_convolved_[from];
+    const char refuses = refuses_[classes_.Of(a)] | refuses_[classes_.Of(b)];
+    const char is_convolved = is_convolved_[classes_.Of(a)] | is_convolved_[classes_.Of(b)];
+    classes_.Join(a, b);
+    refuses_[classes_.Of(a)] = refuses;
+    is_convolved_[classes_.Of(a)] = is_convolved;
   }
 
-  bool Refuses(ValueId value) { return refuses_[Find(value)] != 0; }
-  bool IsInBlocks(ValueId value) { return !Refuses(value) && is_convolved_[Find(value)] != 0; }
+  bool Refuses(ValueId value) { return refuses_[classes_.Of(value)] != 0; }
+  bool IsInBlocks(ValueId value) { return !Refuses(value) && is_convolved_[classes_.Of(value)] != 0; }
 
  private:
-  ValueId Find(ValueId value) {
-    while (above_[value] != value) value = above_[value] = above_[above_[value]];
-    return value;
-  }
-
   // Whether it is an image of full blocks, with more than one place. Of images whose places are cut, kernels may look
   // at a part alone, which oneDNN wants as a tensor of its own.
   bool CanBeInBlocks(ValueId id) const {
@@ -66,7 +61,7 @@ class ImageClasses {
   }
 
   const Program& program_;
-  IdVector<ValueId, ValueId> above_;
+  DisjointSets<ValueId> classes_;
   IdVector<ValueId, char> refuses_;  // Of the value that stands for its class.
   IdVector<ValueId, char> is_convolved_;
 };

@@ -9,7 +9,6 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
-#include "base/layer_names/layer_names.h"
 #include "base/match/match.h"
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/ops.h"
@@ -438,35 +437,37 @@ class StoragePlanner {
     return last;
   }
 
-  // Values whose names differ only in the layer's number, of one size, and buckets of such values. Where the backward
-  // pass makes a value again in some layers only, those in which it waits are apart.
+  // Values of one place of the text in several passes of its loops, of one size, and buckets of such values. Where the
+  // backward pass makes a value again in some layers only, those in which it waits are apart.
   std::vector<Family> FamiliesOf(const std::vector<BufferRequest>& requests, const std::vector<Bucket>& buckets) const {
-    using Member = std::pair<LayerNumbers, ValueId>;
-    std::map<std::vector<std::tuple<std::string, Bytes, Phase>>, std::vector<Member>> by_place;
+    using Kind = std::vector<std::tuple<TextPlace, Bytes, Phase>>;
+    std::map<Kind, std::vector<std::pair<LoopPasses, ValueId>>> alike;
     IdVector<ValueId, Bytes> sizes(program_.values.size());
     for (const BufferRequest& request : requests) sizes[request.value] = request.size;
     const auto add = [&](const Bucket& bucket) {
-      LayerName first = LayerNameOf(program_.value(bucket.front()).name);
-      if (first.numbers.empty()) return;
-      std::vector<std::tuple<std::string, Bytes, Phase>> places;
+      const Repetition& first = program_.value(bucket.front()).repetition;
+      if (!first.is_repeated()) return;
+      Kind kind;
       for (const ValueId value : bucket) {
-        std::string place =
-            value == bucket.front() ? std::move(first.place) : LayerNameOf(program_.value(value).name).place;
-        places.emplace_back(std::move(place), sizes[value], LastPhase(value));
+        kind.emplace_back(program_.value(value).repetition.place, sizes[value], LastPhase(value));
       }
-      by_place[std::move(places)].emplace_back(std::move(first.numbers), bucket.front());
+      alike[std::move(kind)].emplace_back(first.passes, bucket.front());
     };
     for (const BufferRequest& request : requests) {
       if (!bucketed_.contains(request.value)) add({request.value});
     }
     for (const Bucket& bucket : buckets) add(bucket);
     std::vector<Family> families;
-    for (auto& [place, members] : by_place) {
+    for (auto& [kind, members] : alike) {
       if (members.size() < 2) continue;
       absl::c_sort(members);
       Family& family = families.emplace_back();
-      for (const auto& [numbers, value] : members) family.push_back(value);
+      for (const auto& [passes, value] : members) family.push_back(value);
     }
+    // Large ones first, then in the order of the program: fingerprints have none.
+    absl::c_sort(families, [&](const Family& a, const Family& b) {
+      return std::pair(-sizes[a.front()].value(), a.front()) < std::pair(-sizes[b.front()].value(), b.front());
+    });
     return families;
   }
 
