@@ -47,7 +47,7 @@ Error CannotWrite(const std::string& path) {
 
 Result<NewFile> NewFile::Create(const std::string& path) {
   if (!MakeFolder(FolderOf(path))) return CannotWrite(path);
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (descriptor < 0) return CannotWrite(path);
   return NewFile(path, descriptor);
 }

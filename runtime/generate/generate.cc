@@ -174,10 +174,13 @@ class Generator {
       request_.observer.Begin(draws ? Occasion::kTest : Occasion::kAgain);
       Fill(some, window);
       request_.step();
+      request_.watch.Start("the next tokens", 0);
       request_.observer.Show();
-      if (!draws) continue;
-      if (std::optional<Error> error = Draw(some, window)) return error;
-      if (printer != nullptr) printer->PrintNew(some.front());
+      if (draws) {
+        if (std::optional<Error> error = Draw(some, window)) return error;
+      }
+      request_.watch.Finish();
+      if (draws && printer != nullptr) printer->PrintNew(some.front());
     }
     if (!IsFirst()) return std::nullopt;
     if (printer != nullptr) {

@@ -13,6 +13,7 @@
 #include "runtime/data/data.h"
 #include "runtime/error/error.h"
 #include "runtime/kernels/observer.h"
+#include "runtime/trace/trace.h"
 
 namespace cleave::runtime {
 
@@ -45,6 +46,7 @@ struct GenerateRequest {
   const GenerationSettings& settings;
   const std::vector<Flag>& flags;
   Comm& comm;
+  Watch& watch;
   Observer& observer;              // Hands over the logits, f32[batch, places, symbols], on rank 0.
   std::vector<ModelInput> inputs;  // The tokens, i32[batch, places], and the numbers of their places, i32[places].
   std::function<void()> step;      // Computes the step of these inputs.

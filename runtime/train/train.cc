@@ -129,8 +129,8 @@ std::optional<Error> GenerateJoined(const TrainingSettings& settings, const Opti
     profile.EndStep();
     record.step_seconds.push_back(Now() - start);
   };
-  const Result<GenerationRecord> made =
-      settings.generation.run({settings.generation, options.others, comm, observer, program->Inputs(), compute, seed});
+  const Result<GenerationRecord> made = settings.generation.run(
+      {settings.generation, options.others, comm, watch, observer, program->Inputs(), compute, seed});
   if (!made.ok()) return made.error();
   record.generation = made.value();
   record.seconds = made.value().seconds;

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,23 +31,21 @@ int Main(const std::vector<std::string>& arguments) {
       return 2;
     }
   }
-  const std::vector<Program> programs =
-      Copies(BuildProgram(FreshFolder("faults")), static_cast<int>(options["--jobs"]));
-  std::vector<Injection> injections =
-      Injections(static_cast<int>(options["--injections"]), static_cast<uint64_t>(options["--seed"]));
-  for (Injection& injection : injections) {
-    if (options["--fault"] >= 0) injection.fault = static_cast<Fault>(options["--fault"] % kFaults);
-  }
+  const std::vector<Programs> all = Copies(BuildPrograms(FreshFolder("faults")), static_cast<int>(options["--jobs"]));
+  std::optional<Fault> only;
+  if (options["--fault"] >= 0) only = static_cast<Fault>(options["--fault"] % kFaults);
+  const std::vector<Injection> injections =
+      Injections(static_cast<int>(options["--injections"]), static_cast<uint64_t>(options["--seed"]), only);
   std::mutex mutex;
   std::map<std::string, int> tried;
   int failures = 0;
   double longest = 0;
   std::atomic<size_t> next = 0;
-  const auto work = [&](const Program& program) {
+  const auto work = [&](const Programs& programs) {
     for (size_t i; (i = next++) < injections.size();) {
       if (options["--only"] >= 0 && static_cast<size_t>(options["--only"]) != i) continue;
       const double start = Seconds();
-      const std::optional<std::string> failure = Try(injections[i], program);
+      const std::optional<std::string> failure = Try(injections[i], programs);
       const std::lock_guard<std::mutex> lock(mutex);
       longest = std::max(longest, Seconds() - start);
       const std::string name = ToString(injections[i]);
@@ -57,7 +56,7 @@ int Main(const std::vector<std::string>& arguments) {
     }
   };
   std::vector<std::thread> workers;
-  for (const Program& program : programs) workers.emplace_back(work, program);
+  for (const Programs& programs : all) workers.emplace_back(work, programs);
   for (std::thread& worker : workers) worker.join();
   for (const auto& [name, count] : tried) std::cout << name << ": " << count << "\n";
   std::cout << failures << " failures; the longest took " << longest << " s\n";

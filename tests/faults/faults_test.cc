@@ -16,7 +16,7 @@ constexpr uint64_t kSeed = 1;
 constexpr int kJobs = 3;  // Some faults are mostly waited for.
 
 TEST(Faults, EachJobEndsInTimeAndSaysWhy) {
-  const std::vector<Program> programs = Copies(BuildProgram(FreshFolder("faults")), kJobs);
+  const std::vector<Programs> all = Copies(BuildPrograms(FreshFolder("faults")), kJobs);
   ASSERT_FALSE(HasFailure());
   const std::vector<Injection> injections = Injections(kInjections, kSeed);
   std::vector<std::string> failures(injections.size());
@@ -24,8 +24,8 @@ TEST(Faults, EachJobEndsInTimeAndSaysWhy) {
   std::vector<std::thread> workers;
   for (int worker = 0; worker < kJobs; ++worker) {
     workers.emplace_back([&, worker] {
-      const Program& program = programs[static_cast<size_t>(worker)];
-      for (size_t i; (i = next++) < injections.size();) failures[i] = Try(injections[i], program).value_or("");
+      const Programs& programs = all[static_cast<size_t>(worker)];
+      for (size_t i; (i = next++) < injections.size();) failures[i] = Try(injections[i], programs).value_or("");
     });
   }
   for (std::thread& worker : workers) worker.join();

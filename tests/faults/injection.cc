@@ -62,6 +62,8 @@ std::string NameOf(Fault fault) {
       return "kill of all while they save";
     case Fault::kTerminate:
       return "a signal to save";
+    case Fault::kDamage:
+      return "a damaged checkpoint";
   }
   return "";
 }
@@ -78,6 +80,34 @@ std::string NameOf(Way way) {
       return "local";
   }
   return "";
+}
+
+std::string NameOf(Work work) {
+  switch (work) {
+    case Work::kTrain:
+      return "training";
+    case Work::kPipeline:
+      return "training in stages";
+    case Work::kGenerate:
+      return "generation";
+  }
+  return "";
+}
+
+// Whether the fault can come to programs that train nothing.
+bool IsForGeneration(Fault fault) {
+  switch (fault) {
+    case Fault::kKill:
+    case Fault::kKillJoining:
+    case Fault::kStop:
+    case Fault::kSlow:
+    case Fault::kTwoJobs:
+    case Fault::kSignal:
+    case Fault::kKillScript:
+      return true;
+    default:
+      return false;
+  }
 }
 
 // A port of this host that nobody can listen at while this lives.
@@ -114,7 +144,8 @@ struct Expected {
 
 class Trial {
  public:
-  Trial(const Injection& injection, const Program& program) : injection_(injection), program_(program) {
+  Trial(const Injection& injection, const Programs& programs)
+      : injection_(injection), program_(programs.of(injection.work)) {
     fs::remove_all(out_);
   }
 
@@ -144,49 +175,55 @@ class Trial {
         return KillSaving();
       case Fault::kTerminate:
         return Terminate();
+      case Fault::kDamage:
+        return Damage();
     }
     return std::nullopt;
   }
 
  private:
   struct Settings {
-    std::string data;
+    std::vector<std::string> inputs;
     std::string out;
     std::vector<std::string> flags = {"--quiet"};
     std::vector<std::string> environment = {};
     std::optional<Way> way = std::nullopt;  // Another one than that of the injection.
   };
 
-  Settings Usual() const { return {.data = program_.data, .out = out_}; }
+  Settings Usual() const { return {.inputs = program_.inputs, .out = out_}; }
+  // With data in that folder.
+  Settings WithData(const std::string& folder) const {
+    return {.inputs = {"--epochs", "1000000", "--data", folder}, .out = out_};
+  }
 
-  // A job that trains until something ends it.
+  // A job that goes on until something ends it.
   Job Start(const Settings& settings) const {
     const Way way = settings.way.value_or(injection_.way);
     std::vector<std::string> flags = {"--launch", NameOf(way)};
     if (way == Way::kRankTable) flags.push_back(program_.folder + "/ranks.json");
     for (const std::string& flag : settings.flags) flags.push_back(flag);
-    for (const std::string& flag : {std::string("--epochs"), std::string("1000000"), std::string("--data"),
-                                    settings.data, std::string("--out"), settings.out}) {
-      flags.push_back(flag);
-    }
+    flags.insert(flags.end(), settings.inputs.begin(), settings.inputs.end());
+    flags.insert(flags.end(), {"--out", settings.out});
     // Open MPI's sockets need a short path.
     std::vector<std::string> environment = {"TMPDIR=/tmp", "OMP_NUM_THREADS=1", absl::StrCat("CLEAVE_PORT=", port_)};
     for (const std::string& setting : settings.environment) environment.push_back(setting);
     return Job(program_.folder, flags, environment);
   }
 
-  size_t MetricsSize() const {
+  // How much the job has said of its work: lines of steps, or texts.
+  size_t Progress(const Job& job) const {
+    if (injection_.work == Work::kGenerate) return job.Output().size();
     std::error_code error;
     const uintmax_t size = fs::file_size(out_ + "/metrics.jsonl", error);
     return error ? 0 : static_cast<size_t>(size);
   }
 
-  // Waits until the job trains; what is wrong if it does not.
+  // Waits until the job works; what is wrong if it does not.
   std::optional<std::string> AwaitSteps(Job& job, size_t more_than = 0) const {
     const double deadline = Seconds() + kSecondsToStart;
-    while (MetricsSize() <= more_than) {
-      if (job.Wait(0).has_value()) return absl::StrCat("the job ended before it trained:\n", job.Output());
-      if (Seconds() > deadline) return absl::StrCat("the job does not train:\n", job.Output());
+    while (Progress(job) <= more_than) {
+      if (job.Wait(0).has_value()) return absl::StrCat("the job ended before it worked:\n", job.Output());
+      if (Seconds() > deadline) return absl::StrCat("the job does not work:\n", job.Output());
       Sleep(0.01);
     }
     return std::nullopt;
@@ -236,7 +273,7 @@ class Trial {
     Expected expected = {.codes = {6}, .said = {RankText()}};
     // Ranks that wait say where; of the process of all ranks nobody knows more than that it is stopped.
     expected.said.push_back(injection_.way == Way::kLocal ? "is stopped since" : " is missing: it does not answer");
-    if (injection_.way != Way::kLocal) expected.said.push_back("(faulty.model:");
+    if (injection_.way != Way::kLocal) expected.said.push_back("(faulty.model");
     return CheckEnd(job, expected);
   }
 
@@ -260,18 +297,17 @@ class Trial {
       kill(process, SIGCONT);
       Delay();
     }
-    if (std::optional<std::string> problem = AwaitSteps(job, MetricsSize())) return problem;
+    if (std::optional<std::string> problem = AwaitSteps(job, Progress(job))) return problem;
     if (absl::StrContains(job.Output(), "error")) return job.Output();
     kill(job.script(), SIGTERM);
     return CheckEnd(job, {.codes = {128 + SIGTERM}, .said = {}});
   }
 
   std::optional<std::string> NotFinite() {
-    Settings settings = Usual();
-    settings.data = program_.folder + "/odd";
+    const std::string data = program_.folder + "/odd";
     const bool is_large = injection_.number % 2 == 0;
-    WriteData(settings.data, is_large ? 3e38f : std::nanf(""), injection_.number);
-    Job job = Start(settings);
+    WriteData(data, is_large ? 3e38f : std::nanf(""), injection_.number);
+    Job job = Start(WithData(data));
     Expected expected = {.codes = {6}, .said = {"the first value that is not finite is ", "(faulty.model", "of rank "}};
     if (is_large) expected.said[1] = "(faulty.model:";  // It is an op that makes it infinite.
     return CheckEnd(job, expected);
@@ -298,12 +334,11 @@ class Trial {
   }
 
   std::optional<std::string> LostFile() {
-    Settings settings = Usual();
-    settings.data = program_.folder + "/lost";
-    WriteData(settings.data, std::nullopt, injection_.number);
-    const std::string lost = settings.data + (injection_.number % 2 == 0 ? "/x.npy" : "/target.npy");
+    const std::string data = program_.folder + "/lost";
+    WriteData(data, std::nullopt, injection_.number);
+    const std::string lost = data + (injection_.number % 2 == 0 ? "/x.npy" : "/target.npy");
     fs::remove(lost);
-    Job job = Start(settings);
+    Job job = Start(WithData(data));
     return CheckEnd(job, {.codes = {3}, .said = {lost}});
   }
 
@@ -350,7 +385,7 @@ class Trial {
     const std::string logs = program_.folder + "/log_output/1/rank.1";
     if (injection_.way != Way::kLocal && !fs::exists(logs)) return "the second job has removed logs of the first";
     // The first has not noticed.
-    if (std::optional<std::string> problem = AwaitSteps(first, MetricsSize())) return problem;
+    if (std::optional<std::string> problem = AwaitSteps(first, Progress(first))) return problem;
     kill(first.script(), SIGTERM);
     return CheckEnd(first, {.codes = {128 + SIGTERM}, .said = {}});
   }
@@ -397,31 +432,31 @@ class Trial {
     return steps;
   }
 
-  // Trains to that step and ends; what is wrong if it does not.
-  std::optional<std::string> TrainTo(int64_t step, const Settings& settings) const {
+  // Trains to that step and ends; what is wrong if it does not. `warning`: what it must say; empty: it may warn of
+  // nothing.
+  std::optional<std::string> TrainTo(int64_t step, const Settings& settings, const std::string& warning = "") const {
     Settings own = settings;
     own.flags.insert(own.flags.end(), {"--steps", absl::StrCat(step)});
     Job job = Start(own);
     if (job.Wait(kSecondsToStart + kSecondsToEnd) != 0) return absl::StrCat("it does not train:\n", job.Output());
-    for (const std::string& said : {std::string("error"), std::string("warning")}) {
-      if (absl::StrContains(job.Output(), said)) return job.Output();
-    }
+    const std::string output = job.Output();
+    const bool warns = absl::StrContains(output, "error") || absl::StrContains(output, "warning");
+    if (!absl::StrContains(output, warning) || warns == warning.empty()) return absl::StrCat("it says:\n", output);
     return std::nullopt;
   }
 
-  // Goes on from the last checkpoint for a few steps, with the losses of training that was not interrupted.
-  std::optional<std::string> GoOn(const std::vector<int64_t>& saved) const {
+  // Goes on from the checkpoint of step `last`, from the beginning if that is 0, for a few steps, with the losses of
+  // training that was not interrupted. `warning`: as above.
+  std::optional<std::string> GoOn(int64_t last, const std::string& warning = "") const {
     constexpr int64_t kSteps = 5;
-    const int64_t last = saved.empty() ? 0 : saved.back();
     Settings whole = Usual();
     whole.out = out_ + "_whole";
     whole.way = Way::kLocal;
     Settings resumed = Usual();
     resumed.flags = {"--quiet", "--checkpoint-every", "1", "--keep", "2"};
-    if (!saved.empty()) resumed.flags.push_back("--resume");
-    for (const Settings& settings : {whole, resumed}) {
-      if (std::optional<std::string> problem = TrainTo(last + kSteps, settings)) return problem;
-    }
+    if (last > 0) resumed.flags.push_back("--resume");
+    if (std::optional<std::string> problem = TrainTo(last + kSteps, whole)) return problem;
+    if (std::optional<std::string> problem = TrainTo(last + kSteps, resumed, warning)) return problem;
     const std::vector<double> losses = LossesOf(out_);
     const std::vector<double> expected = LossesOf(whole.out);
     if (static_cast<int64_t>(expected.size()) != last + kSteps || losses.size() != expected.size()) {
@@ -436,9 +471,11 @@ class Trial {
     }
     const std::string trained = ReadText(out_ + "/run.json");
     const bool is_resumed = absl::StrContains(trained, absl::StrCat("\"resumed_after\":", last, ","));
-    if (is_resumed == saved.empty()) return absl::StrCat("it has not gone on after step ", last, ": ", trained);
+    if (is_resumed != (last > 0)) return absl::StrCat("it has not gone on after step ", last, ": ", trained);
     size_t folders = 0;
-    for (const auto& entry : fs::directory_iterator(out_ + "/checkpoints")) folders += entry.is_directory() ? 1 : 0;
+    for (const auto& entry : fs::directory_iterator(out_ + "/checkpoints")) {
+      folders += entry.is_directory() && entry.path().extension() != ".set_aside" ? 1 : 0;
+    }
     if (folders != 2) return absl::StrCat(folders, " folders are left, and 2 checkpoints are kept");
     return std::nullopt;
   }
@@ -453,7 +490,8 @@ class Trial {
       for (const pid_t process : job.Processes()) kill(process, SIGKILL);
       job.Wait(0.01);
     }
-    return GoOn(SavedSteps());
+    const std::vector<int64_t> saved = SavedSteps();
+    return GoOn(saved.empty() ? 0 : saved.back());
   }
 
   std::optional<std::string> Terminate() {
@@ -483,6 +521,45 @@ class Trial {
     return std::nullopt;
   }
 
+  // Writes other bytes over a part of a file, zeros, or cuts it there.
+  void DamageFile(const std::string& path) const {
+    std::mt19937_64 random(injection_.number);
+    std::string content = ReadText(path);
+    const size_t begin = random() % content.size();
+    const size_t end = begin + 1 + random() % (content.size() - begin);
+    const std::string before = content;
+    switch (random() % 3) {
+      case 0:
+        for (size_t i = begin; i < end; ++i) content[i] = static_cast<char>(random());
+        break;
+      case 1:
+        for (size_t i = begin; i < end; ++i) content[i] = 0;
+        break;
+      default:
+        content.resize(begin);
+    }
+    if (content == before) content[begin] ^= 1;
+    WriteText(path, content);
+  }
+
+  std::optional<std::string> Damage() {
+    constexpr int64_t kLast = 4;
+    Settings settings = Usual();
+    settings.flags = {"--quiet", "--checkpoint-every", "1", "--keep", "3"};
+    if (std::optional<std::string> problem = TrainTo(kLast, settings)) return problem;
+    std::vector<std::string> files;
+    const std::string last = absl::StrCat(out_, "/checkpoints/step_", kLast);
+    // Not those of ranks that keep nothing.
+    constexpr size_t kEmpty = 64;
+    for (const auto& entry : fs::directory_iterator(last)) {
+      if (entry.file_size() > kEmpty) files.push_back(entry.path().string());
+    }
+    std::sort(files.begin(), files.end());
+    const std::string damaged = files[injection_.number % files.size()];
+    DamageFile(damaged);
+    return GoOn(kLast - 1, damaged);
+  }
+
   const Injection injection_;
   const Program& program_;
   const std::string out_ = program_.folder + "/results";
@@ -493,10 +570,10 @@ class Trial {
 
 std::string ToString(const Injection& injection) {
   return absl::StrCat(NameOf(injection.fault), ", rank ", injection.rank, ", ", injection.milliseconds, " ms, ",
-                      NameOf(injection.way));
+                      NameOf(injection.way), ", ", NameOf(injection.work));
 }
 
-std::vector<Injection> Injections(int count, uint64_t seed) {
+std::vector<Injection> Injections(int count, uint64_t seed, std::optional<Fault> only) {
   std::mt19937_64 random(seed);
   std::vector<Injection> injections;
   std::vector<int> order(kFaults * kWays);
@@ -506,19 +583,20 @@ std::vector<Injection> Injections(int count, uint64_t seed) {
     for (const int number : order) {
       if (static_cast<int>(injections.size()) == count) break;
       Injection injection;
-      injection.fault = static_cast<Fault>(number % kFaults);
+      injection.fault = only.value_or(static_cast<Fault>(number % kFaults));
       injection.way = static_cast<Way>(number / kFaults);
       injection.rank = static_cast<int>(random() % kRanks);
       injection.milliseconds = static_cast<int>(random() % 300);
       injection.number = random();
+      injection.work = static_cast<Work>(random() % (IsForGeneration(injection.fault) ? kWorks : kWorks - 1));
       injections.push_back(injection);
     }
   }
   return injections;
 }
 
-std::optional<std::string> Try(const Injection& injection, const Program& program) {
-  return Trial(injection, program).Run();
+std::optional<std::string> Try(const Injection& injection, const Programs& programs) {
+  return Trial(injection, programs).Run();
 }
 
 }  // namespace cleave::tests::faults

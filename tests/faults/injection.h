@@ -1,9 +1,9 @@
 // One fault in one job: the job is started by run.sh as a user would, something goes wrong, and the job must end in
 // time, say what happened, and leave no process behind.
 //
-//   const Program program = BuildProgram(folder);
+//   const Programs programs = BuildPrograms(folder);
 //   for (const Injection& injection : Injections(30, seed)) {
-//     if (std::optional<std::string> failure = Try(injection, program)) …
+//     if (std::optional<std::string> failure = Try(injection, programs)) …
 //   }
 #ifndef CLEAVE_TESTS_FAULTS_INJECTION_H_
 #define CLEAVE_TESTS_FAULTS_INJECTION_H_
@@ -31,8 +31,9 @@ enum class Fault {
   kKillScript,   // or SIGKILL.
   kKillSaving,   // All processes get SIGKILL while ranks save after each step.
   kTerminate,    // A job that saves gets SIGTERM: run.sh, its group, each of its processes, or a rank.
+  kDamage,       // Some bytes of the last checkpoint are others, or missing.
 };
-constexpr int kFaults = 13;
+constexpr int kFaults = 14;
 
 enum class Way { kMpirun, kRankTable, kDynamic, kLocal };
 constexpr int kWays = 4;
@@ -40,7 +41,8 @@ constexpr int kWays = 4;
 struct Injection {
   Fault fault = Fault::kKill;
   Way way = Way::kMpirun;
-  int rank = 0;          // That has the fault.
+  int rank = 0;  // That has the fault.
+  Work work = Work::kTrain;
   int milliseconds = 0;  // Between the first step, or the start, and the fault.
   uint64_t number = 0;   // Decides what else is random.
 };
@@ -48,11 +50,12 @@ struct Injection {
 // "kill of rank 1 after 120 ms, by rank table"
 std::string ToString(const Injection& injection);
 
-// `count` injections: every fault with every way, in an order that `seed` gives, again and again.
-std::vector<Injection> Injections(int count, uint64_t seed);
+// `count` injections: every fault with every way, in an order that `seed` gives, again and again; with random work.
+// `only`: this fault alone.
+std::vector<Injection> Injections(int count, uint64_t seed, std::optional<Fault> only = std::nullopt);
 
 // What was wrong with the end of the job; nullopt: nothing.
-std::optional<std::string> Try(const Injection& injection, const Program& program);
+std::optional<std::string> Try(const Injection& injection, const Programs& programs);
 
 }  // namespace cleave::tests::faults
 

@@ -15,10 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kModel[] = R"(model Faulty(batch: int = 12) {
+constexpr char kTrained[] = R"(model Faulty(batch: int = 12) {
     input x: f32[batch, 16];
     input target: f32[batch, 4];
-    let h = dense(x, 32);
+    let mut h = x;
+    for i in 0..3 {
+        h = dense(h, 16);
+    }
     let y = dense(h, 4);
     loss reduce_mean(square(y - target));
 }
@@ -28,12 +31,24 @@ train Faulty {
     optimizer = sgd(lr = 0.001);
     log_every = 50;
 }
+)";
+constexpr char kWriting[] = R"(model Faulty(batch: int = 3, seq: int = 64) {
+    input tokens: i32[batch, seq];
+    input next: i32[batch, seq];
+    let x = block(embedding(tokens, 11, 8) + position(seq, 8), 2);
+    loss cross_entropy(dense(x, 11), next);
+}
 
-parallel {
-    mesh = (d = 3);
-    search = data_parallel;
+train Faulty {
+    data = synthetic(train = 9);
+    optimizer = sgd(lr = 0.01);
+    epochs = 1;
+    steps = 1;
+    checkpoint = every(1);
 }
 )";
+constexpr char kByData[] = "\nparallel {\n    mesh = (d = 3);\n    search = data_parallel;\n}\n";
+constexpr char kByStages[] = "\nparallel {\n    stages = 3;\n    micro_batches = 4;\n}\n";
 constexpr int kSamples = 48;
 
 // A file of float32 numbers in version 1.0 of the format.
@@ -74,30 +89,59 @@ void WriteData(const std::string& folder, std::optional<float> odd, uint64_t see
   WriteNpy(folder + "/target.npy", target, 4);
 }
 
-Program BuildProgram(const std::string& folder) {
-  WriteText(folder + "/faulty.model", kModel);
-  const Program program = {.folder = folder + "/out", .data = folder + "/data"};
-  const CommandResult compiled = Compile({folder + "/faulty.model", "--out", program.folder}, folder);
+namespace {
+
+// Compiles and builds a model. Returns the folder of its run.sh, which is in `folder`.
+std::string Build(const std::string& text, const std::vector<std::string>& flags, const std::vector<std::string>& comms,
+                  const std::string& folder) {
+  fs::create_directories(folder);
+  const std::string model = folder + "/faulty.model", out = folder + "/out";
+  WriteText(model, text);
+  std::vector<std::string> arguments = {model, "--out", out};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  const CommandResult compiled = Compile(arguments, folder);
   EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
-  for (const char* comm : {"COMM=mpi", "COMM=gloo", "COMM=local"}) {
-    const CommandResult made = Make(program.folder, {comm});
+  for (const std::string& comm : comms) {
+    const CommandResult made = Make(out, {absl::StrCat("COMM=", comm)});
     EXPECT_EQ(made.exit_code, 0) << made.err;
   }
-  WriteText(program.folder + "/ranks.json", TableText());
-  WriteData(program.data, std::nullopt, 1);
-  return program;
+  WriteText(out + "/ranks.json", TableText());
+  return out;
 }
 
-std::vector<Program> Copies(const Program& program, int count) {
-  std::vector<Program> copies;
+}  // namespace
+
+Programs BuildPrograms(const std::string& folder) {
+  const std::vector<std::string> comms = {"mpi", "gloo", "local"};
+  Programs programs = {.data = folder + "/data", .all = {}};
+  WriteData(programs.data, std::nullopt, 1);
+  for (const char* const parallel : {kByData, kByStages}) {
+    const std::string own = absl::StrCat(folder, "/trained_", programs.all.size());
+    programs.all.push_back({.folder = Build(absl::StrCat(kTrained, parallel), {"--devices", "3"}, comms, own),
+                            .inputs = {"--epochs", "1000000", "--data", programs.data}});
+  }
+  const std::string first = Build(kWriting, {"--devices", "1"}, {"local"}, folder + "/first");
+  const CommandResult trained = StartLocal(first, {"--quiet"});
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+  const std::vector<std::string> flags = {"--devices", "3", "--mode", "generate"};
+  programs.all.push_back({.folder = Build(absl::StrCat(kWriting, kByData), flags, comms, folder + "/writer"),
+                          .inputs = {"--params", first + "/checkpoints", "--prompt", "3", "--samples", "1000000"}});
+  return programs;
+}
+
+std::vector<Programs> Copies(const Programs& programs, int count) {
+  std::vector<Programs> copies;
   for (int i = 0; i < count; ++i) {
-    const std::string folder = absl::StrCat(program.folder, "_", i);
-    fs::create_directories(folder);
-    for (const char* name :
-         {"run.sh", "starter", "program", "program_gloo", "program_local", "scheduler", "ranks.json"}) {
-      fs::copy(program.folder + "/" + name, folder + "/" + name);
+    Programs& copy = copies.emplace_back(Programs{.data = programs.data, .all = {}});
+    for (const Program& program : programs.all) {
+      const std::string folder = absl::StrCat(program.folder, "_", i);
+      fs::create_directories(folder);
+      for (const char* name :
+           {"run.sh", "starter", "program", "program_gloo", "program_local", "scheduler", "ranks.json"}) {
+        fs::copy(program.folder + "/" + name, folder + "/" + name);
+      }
+      copy.all.push_back({.folder = folder, .inputs = program.inputs});
     }
-    copies.push_back({.folder = folder, .data = program.data});
   }
   return copies;
 }

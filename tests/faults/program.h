@@ -1,4 +1,4 @@
-// The program whose jobs get faults, and its data.
+// The programs whose jobs get faults, and their data.
 #ifndef CLEAVE_TESTS_FAULTS_PROGRAM_H_
 #define CLEAVE_TESTS_FAULTS_PROGRAM_H_
 
@@ -13,16 +13,30 @@ constexpr int kRanks = 3;
 
 // A compiled and built program.
 struct Program {
-  std::string folder;  // Of run.sh.
-  std::string data;    // Of its data.
+  std::string folder;               // Of run.sh.
+  std::vector<std::string> inputs;  // The flags that name its data, or its parameters and prompts.
 };
 
-// Fails the test, or prints why, where the program cannot be built.
-Program BuildProgram(const std::string& folder);
+enum class Work {
+  kTrain,     // Ranks have samples of their own,
+  kPipeline,  // or layers of their own.
+  kGenerate,  // Ranks continue texts for as long as they are left alone.
+};
+constexpr int kWorks = 3;
 
-// The same program in `count` other folders, so that as many jobs can run at once. REQUIRES: no job runs: a process
+struct Programs {
+  std::string data;          // What training reads.
+  std::vector<Program> all;  // By Work.
+
+  const Program& of(Work work) const { return all[static_cast<size_t>(work)]; }
+};
+
+// Fails the test, or prints why, where a program cannot be built.
+Programs BuildPrograms(const std::string& folder);
+
+// The same programs in `count` other places, so that as many jobs can run at once. REQUIRES: no job runs: a process
 // that is being started would have the copies open, and what is open for writing cannot be run.
-std::vector<Program> Copies(const Program& program, int count);
+std::vector<Programs> Copies(const Programs& programs, int count);
 
 // Data that train well, except that one value of `x` is `odd`.
 void WriteData(const std::string& folder, std::optional<float> odd, uint64_t seed);

@@ -46,7 +46,7 @@ absl::Status Failure(const std::string& attempt, const fs::path& path, const std
 // The folder, which stays the same one when its path begins to lead elsewhere. Paths are relative to it.
 class Target {
  public:
-  // FailedPrecondition if it belongs to another user.
+  // FailedPrecondition if it belongs to another user, or every user can write to it.
   static absl::StatusOr<Target> Open(const fs::path& path, uid_t user, std::function<void()> before_change) {
     Descriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     struct stat status;
@@ -55,6 +55,10 @@ class Target {
     if (status.st_uid != user) {
       return absl::FailedPreconditionError(absl::StrCat("the folder `", path.string(), "` belongs to user ",
                                                         status.st_uid, ", who could change what is written"));
+    }
+    if ((status.st_mode & S_IWOTH) != 0) {
+      return absl::FailedPreconditionError(absl::StrCat("every user can write to the folder `", path.string(),
+                                                        "`, and so change what is written; `chmod o-w` ends it"));
     }
     return Target(path, std::move(folder), std::move(before_change));
   }
@@ -257,6 +261,14 @@ absl::StatusOr<bool> IsFolderOf(uid_t user, const std::string& folder) {
   return true;
 }
 
+// Makes the folder where it is not there yet. Whatever the umask is, others cannot write to it.
+absl::Status MakeFolder(const std::string& folder) {
+  std::error_code error;
+  const bool is_new = fs::create_directories(folder, error);
+  if (!error && is_new) fs::permissions(folder, fs::perms::others_write, fs::perm_options::remove, error);
+  return error ? Failure("create the folder", folder, error) : absl::OkStatus();
+}
+
 // Moves `files`, ordered by path, out of the folder `from`; those of a folder that is not there yet together with it.
 absl::Status MoveAll(const Target& target, const std::string& from, const std::set<std::string>& files) {
   std::string moved;  // "runtime/"
@@ -316,10 +328,8 @@ absl::Status CheckPlanFolder(const std::string& folder, uid_t user) {
 
 absl::Status WritePlan(const std::string& folder, const std::string& text, const std::function<void()>& before_change) {
   CLEAVE_RETURN_IF_ERROR(CheckPlanFolder(folder));
-  std::error_code error;
   before_change();
-  fs::create_directories(folder, error);
-  if (error) return Failure("create the folder", folder, error);
+  CLEAVE_RETURN_IF_ERROR(MakeFolder(folder));
   CLEAVE_ASSIGN_OR_RETURN(const Target target, Target::Open(folder, geteuid(), before_change));
   const std::string next = UnfinishedPlan(absl::StrCat(getpid()));
   CLEAVE_RETURN_IF_ERROR(target.Remove(next));  // A process with this number was stopped.
@@ -347,10 +357,8 @@ absl::Status CheckOutputFolder(const std::string& folder, uid_t user) {
 absl::Status WriteOutput(const std::string& folder, const std::vector<OutputFile>& files,
                          const std::function<void()>& before_change) {
   CLEAVE_RETURN_IF_ERROR(CheckOutputFolder(folder));
-  std::error_code error;
   before_change();
-  fs::create_directories(folder, error);
-  if (error) return Failure("create the folder", folder, error);
+  CLEAVE_RETURN_IF_ERROR(MakeFolder(folder));
   CLEAVE_ASSIGN_OR_RETURN(const Target target, Target::Open(folder, geteuid(), before_change));
   CLEAVE_ASSIGN_OR_RETURN(const Descriptor lock, target.Lock());
   CLEAVE_RETURN_IF_ERROR(target.RemoveAll(kStaging));

@@ -21,8 +21,8 @@ struct OutputFile {
 };
 
 // Fails with FailedPrecondition when `folder` exists and was not written by WriteOutput (unless it is empty, or holds
-// nothing but what WritePlan wrote), or belongs to another user than `user`, who could change what is written. It may
-// be a symbolic link to a folder of the user.
+// nothing but what WritePlan wrote), or others could change what is written: it belongs to another user than `user`, or
+// every user can write to it. It may be a symbolic link to a folder of the user.
 absl::Status CheckOutputFolder(const std::string& folder, uid_t user = geteuid());
 
 // Replaces the files of the last compile. A file whose text has not changed keeps its time, so that `make` builds only
@@ -39,8 +39,8 @@ absl::Status WriteOutput(
     const std::string& folder, const std::vector<OutputFile>& files,
     const std::function<void()>& before_change = [] {});
 
-// Fails with FailedPrecondition when `folder` is no folder, belongs to another user than `user`, holds a program that
-// WriteOutput has written or begun, or a plan.json that is no plan. Other files may be there.
+// Fails with FailedPrecondition when `folder` is no folder, others could change what is written, it holds a program
+// that WriteOutput has written or begun, or a plan.json that is no plan. Other files may be there.
 absl::Status CheckPlanFolder(const std::string& folder, uid_t user = geteuid());
 
 // Writes plan.json into `folder` and nothing else, where CheckPlanFolder allows it: under another name, which is then

@@ -1,6 +1,7 @@
 #include "tools/driver/output.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -194,6 +195,26 @@ TEST_F(OutputTest, AFolderOfAnotherUserIsRefused) {
   EXPECT_EQ(CheckOutputFolder(Folder(), geteuid() + 1),
             absl::FailedPreconditionError(absl::StrCat("the folder `", Folder(), "` belongs to user ", geteuid(),
                                                        ", who could change what is written")));
+}
+
+TEST_F(OutputTest, AFolderThatEveryUserCanWriteToIsRefused) {
+  ASSERT_TRUE(WriteOutput(Folder(), {{"a", "1"}}).ok());
+  fs::permissions(Folder(), fs::perms::others_write, fs::perm_options::add);
+  const absl::Status refused = absl::FailedPreconditionError(absl::StrCat(
+      "every user can write to the folder `", Folder(), "`, and so change what is written; `chmod o-w` ends it"));
+  EXPECT_EQ(CheckOutputFolder(Folder()), refused);
+  EXPECT_EQ(WriteOutput(Folder(), {{"a", "2"}}), refused);
+  EXPECT_EQ(WritePlan(Folder(), "{}"), refused);
+  fs::permissions(Folder(), fs::perms::others_write, fs::perm_options::remove);
+  EXPECT_TRUE(WriteOutput(Folder(), {{"a", "2"}}).ok());
+}
+
+TEST_F(OutputTest, AFolderThatIsMadeIsNotForEveryUserWhateverTheUmaskIs) {
+  const mode_t before = umask(0);
+  EXPECT_TRUE(WriteOutput(Folder(), {{"a", "1"}}).ok());
+  EXPECT_TRUE(WriteOutput(Folder(), {{"a", "2"}}).ok());
+  umask(before);
+  EXPECT_EQ(fs::status(Folder()).permissions() & fs::perms::others_write, fs::perms::none);
 }
 
 TEST_F(OutputTest, TheFolderMayBeALinkAndFilesInItAreReplacedNotFollowed) {
