@@ -1,5 +1,6 @@
 #include "search/search.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "ir/sharding/micro_batches/micro_batches.h"
 #include "search/assignment/assignment.h"
 #include "search/cost/facts.h"
+#include "search/cost/predict.h"
 #include "search/manual/manual.h"
 #include "search/memory/memory.h"
 #include "search/pins/pins.h"
@@ -258,13 +260,10 @@ absl::string_view PriceName(ir::Price price) {
   return "";
 }
 
-std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
-                                      const SearchOptions& options, Diagnostics& diagnostics) {
-  if (!CheckManualSettings(training_graph, options.algorithm, pins, diagnostics)) return std::nullopt;
-  if (pins.settings.stages != 1) return SearchPipeline(training_graph, cluster, pins, options, diagnostics);
-  if (!CheckStagePins(training_graph, pins, /*stages=*/1, diagnostics)) return std::nullopt;
-  if (training_graph.is_manual()) return PlanManual(training_graph, cluster, pins, options, diagnostics);
-  if (!CheckSupported(pins, options, diagnostics)) return std::nullopt;
+namespace {
+
+std::optional<Found> SearchOnce(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
+                                const SearchOptions& options, Diagnostics& diagnostics) {
   const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
   if (options.micro_batches > 1 && !ir::WithTime(*mesh, options.micro_batches).ok()) {
@@ -306,6 +305,80 @@ std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Clu
   if (!model.is_whole()) few = model.Searched(found->plan);
   WarnOfIdleRanks(facts, few.has_value() ? *few : found->plan, *demands, pins, *own.leave_idle, diagnostics);
   return found;
+}
+
+// Another search, and how much of the time of the plan before it one of its plans may take at most to be preferred.
+struct Alternative {
+  SearchOptions options;
+  double most_time = 1;
+};
+
+// Searches under other assumptions, for plans that communicate much: that the backward pass hides less of the
+// reductions of gradients, which is not known before there is a plan; and that devices may be left idle, which is
+// preferred only where it is much faster.
+std::vector<Alternative> AlternativesOf(const SearchOptions& options, const ir::Pins& pins) {
+  constexpr double kFaster = 0.99, kMuchFaster = 0.67;
+  std::vector<Alternative> alternatives;
+  const bool searches =
+      options.algorithm == ir::SearchAlgorithm::kSapp || options.algorithm == ir::SearchAlgorithm::kExact;
+  const bool is_of_steps = options.price == ir::Price::kTime && options.objective == ir::Objective::kSpeed;
+  if (!searches || !is_of_steps || !pins.regions.empty()) return alternatives;
+  if (!options.leave_idle.has_value()) {
+    Alternative& idle = alternatives.emplace_back(Alternative{.options = options, .most_time = kMuchFaster});
+    idle.options.leave_idle = true;
+  }
+  for (const double weight : {0.5, 1.0}) {
+    if (options.gradient_weight.has_value() || weight <= GradientWeight(options)) continue;
+    Alternative& larger = alternatives.emplace_back(Alternative{.options = options, .most_time = kFaster});
+    larger.options.gradient_weight = weight;
+  }
+  return alternatives;
+}
+
+// The plan with the fastest predicted step.
+std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, const Cluster& cluster,
+                                            const ir::Pins& pins, const SearchOptions& options,
+                                            Diagnostics& diagnostics) {
+  constexpr double kLeastGain = 0.1;  // Of a step: what communication takes beside computation.
+  Diagnostics said;
+  std::optional<Found> best = SearchOnce(training_graph, cluster, pins, options, said);
+  const auto predict = [&](Found& found) {
+    if (!found.program.has_value()) found.program = *ProgramOf(training_graph, found.plan, cluster, options.execution);
+    return Predict(found.program->program, found.program->memory.fusion, cluster, options.execution.overlaps);
+  };
+  const std::vector<Alternative> alternatives = AlternativesOf(options, pins);
+  if (best.has_value() && best->plan.micro_batches == 1 && !alternatives.empty()) {
+    const Prediction first = predict(*best);
+    Seconds least = first.step;
+    for (const Alternative& alternative : alternatives) {
+      // Another plan has the same to compute.
+      if (first.compute > least * std::min(alternative.most_time, 1 - kLeastGain)) continue;
+      Diagnostics own;
+      std::optional<Found> found = SearchOnce(training_graph, cluster, pins, alternative.options, own);
+      if (!found.has_value() || found->plan.micro_batches > 1) break;
+      const Seconds step = predict(*found).step;
+      const bool has_other_weight = alternative.options.gradient_weight != options.gradient_weight;
+      if (has_other_weight && step > least * (1 / alternative.most_time)) break;  // Nor does a larger one help.
+      if (step > least * alternative.most_time) continue;
+      least = step;
+      best = std::move(found);
+      said = std::move(own);
+    }
+  }
+  diagnostics.AddAll(said);
+  return best;
+}
+
+}  // namespace
+
+std::optional<Found> SearchForProgram(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
+                                      const SearchOptions& options, Diagnostics& diagnostics) {
+  if (!CheckManualSettings(training_graph, options.algorithm, pins, diagnostics)) return std::nullopt;
+  if (pins.settings.stages != 1) return SearchPipeline(training_graph, cluster, pins, options, diagnostics);
+  if (!CheckStagePins(training_graph, pins, /*stages=*/1, diagnostics)) return std::nullopt;
+  if (training_graph.is_manual()) return PlanManual(training_graph, cluster, pins, options, diagnostics);
+  if (!CheckSupported(pins, options, diagnostics)) return std::nullopt;
+  return SearchWithAlternatives(training_graph, cluster, pins, options, diagnostics);
 }
 
 std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,

@@ -1,5 +1,9 @@
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/program/partition/partition.h"
@@ -9,6 +13,7 @@
 #include "search/cost/cost.h"
 #include "search/cost/predict.h"
 #include "search/cost/time_prices.h"
+#include "search/memory/memory.h"
 #include "search/sapp/choices.h"
 #include "search/search.h"
 #include "search/testing/models.h"
@@ -102,6 +107,47 @@ TEST(TimeSearchTest, PlansAreFasterThanThoseOfBytes) {
     const Seconds bytes = PredictedStep(graph, cluster, Found(graph, cluster, ir::Price::kBytes, 1));
     const Seconds time = PredictedStep(graph, cluster, Found(graph, cluster, ir::Price::kTime, 1));
     EXPECT_LE(time.value(), 1.02 * bytes.value());
+  }
+}
+
+// By default, for a target that overlaps.
+Seconds StepByDefault(const ir::Graph& graph, const Cluster& cluster, std::optional<double> gradient_weight = {},
+                      ir::SearchAlgorithm algorithm = ir::SearchAlgorithm::kSapp) {
+  Diagnostics diagnostics;
+  const SearchOptions options{.algorithm = algorithm,
+                              .price = ir::Price::kTime,
+                              .gradient_weight = gradient_weight,
+                              .dataset = {},
+                              .execution = {.overlaps = true}};
+  const std::optional<ir::Plan> plan = Search(graph, cluster, {}, options, diagnostics);
+  EXPECT_TRUE(plan.has_value()) << RenderText(diagnostics, SourceSet());
+  return StepOf(*ProgramOf(graph, *plan, cluster, options.execution), cluster, options.execution);
+}
+
+// How much of the reductions of gradients is hidden differs: no weight is the best one for all.
+TEST(TimeSearchTest, OtherWeightsOfGradientsGiveNoFasterPlans) {
+  const ir::Graph small = Gpt({.batch = 8, .seq = 512, .vocab = 8192, .width = 2048, .heads = 32, .layers = 4});
+  const ir::Graph large = Gpt({.batch = 256, .seq = 512, .vocab = 8192, .width = 512, .heads = 8, .layers = 4});
+  for (const ir::Graph& graph : {small, large}) {
+    for (const char* const machines : {"h100x8", "v100x8"}) {
+      const Cluster cluster = Named(machines, 8);
+      const Seconds step = StepByDefault(graph, cluster);
+      for (const double weight : {0.1, 0.5, 1.0}) {
+        EXPECT_LE(step.value(), 1.02 * StepByDefault(graph, cluster, weight).value()) << machines << " " << weight;
+      }
+    }
+  }
+}
+
+TEST(TimeSearchTest, ManyDevicesAreNotMuchSlowerThanOne) {
+  const ir::Graph perceptron = Mlp(64, {784, 512, 512, 10});
+  const ir::Graph experts = testing::MixtureOfExperts({.layers = 2});
+  for (const ir::Graph& graph : {perceptron, experts}) {
+    for (const int64_t hosts : {1, 4, 32}) {
+      const Cluster cluster = Named(hosts == 1 ? "h100x8" : absl::StrCat("h100x8*", hosts), 8 * hosts);
+      const Seconds one = StepByDefault(graph, cluster, {}, ir::SearchAlgorithm::kReplicate);
+      EXPECT_LE(StepByDefault(graph, cluster).value(), 1.5 * one.value()) << hosts;
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 // Question: how good are the plans that the searches find, how long do they take, and does every number of devices
 // work?
 //
-//   search quality|speed|odd|hand|published [MODEL|all [MOST_DEVICES [REPETITIONS]]]
+//   search quality|speed|odd|hand|order|published [MODEL|all [MOST_DEVICES [REPETITIONS]]]
 //
 // quality: for each model and cluster the cost (docs/cost.md) of data parallelism and of sapp's plan, over the cost of
 //   the best plan, or, marked `<`, over a lower bound of it where the best is not proven. `hosts`: of up to 8 devices,
@@ -13,6 +13,9 @@
 // hand: for GPTs of ten sizes the predicted step of what `stages = auto` finds, over that of the best plan of
 //   Megatron-LM: all sizes of tensor, pipeline and data parallelism and all numbers of micro-batches that divide the
 //   model.
+// order: pairs of Megatron-LM's plans for random GPTs on GPUs of random kinds: which of two the price of a search puts
+// in
+//   another order than the predicted step, by more than 2 % of both.
 // published: how far is the predicted time of a step from what was measured? Runs whose settings and speed were
 //   published, planned as they were run.
 #include <cstdlib>
@@ -35,10 +38,12 @@ int main(int argc, char** argv) {
     cleave::bench::PrintOdd(options);
   } else if (table == "hand") {
     cleave::bench::PrintHand(options);
+  } else if (table == "order") {
+    cleave::bench::PrintOrder(options);
   } else if (table == "published") {
     cleave::bench::PrintPublished(options);
   } else {
-    std::cerr << "usage: search quality|speed|odd|hand|published [MODEL|all [MOST_DEVICES [REPETITIONS]]]\n";
+    std::cerr << "usage: search quality|speed|odd|hand|order|published [MODEL|all [MOST_DEVICES [REPETITIONS]]]\n";
     return 2;
   }
 }

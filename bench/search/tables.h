@@ -25,6 +25,9 @@ void PrintOdd(const TableOptions& options);
 // What is found beside the best plan that people write.
 void PrintHand(const TableOptions& options);
 
+// Whether the price of a search puts plans into the order of their predicted steps.
+void PrintOrder(const TableOptions& options);
+
 // What is predicted beside what was measured by others.
 void PrintPublished(const TableOptions& options);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "ir/program/partition/merge.h"
@@ -36,15 +37,24 @@ struct Reductions {
   }
 };
 
-// An all_reduce between ranks behind the forward pass, or null.
+// A reduction between ranks behind the forward pass, or null.
 const ir::Collective* ReductionOf(const ir::Program& program, const ir::Step& step) {
   const ir::Collective* const collective = ir::CommunicationOf(program, step);
-  const bool reduces = collective != nullptr && collective->kind == ir::CollectiveKind::kAllReduce;
+  const bool reduces = collective != nullptr && (collective->kind == ir::CollectiveKind::kAllReduce ||
+                                                 collective->kind == ir::CollectiveKind::kReduceScatter);
   return reduces && step.phase != ir::Phase::kForward ? collective : nullptr;
 }
 
-// The axes of a group of ranks, and its stage in a pipeline.
-using Group = std::pair<ir::AxisList, std::optional<int>>;
+// The reductions of one kind between the ranks of some axes, in one stage of a pipeline.
+struct Group {
+  ir::CollectiveKind kind = ir::CollectiveKind::kAllReduce;
+  ir::AxisList axes;
+  std::optional<int> stage;
+
+  bool operator<(const Group& other) const {
+    return std::tie(kind, axes, stage) < std::tie(other.kind, other.axes, other.stage);
+  }
+};
 
 // Those of the group with most bytes whose results only the update reads.
 std::optional<std::pair<Group, Reductions>> LargestReductions(const ir::Program& program) {
@@ -59,7 +69,7 @@ std::optional<std::pair<Group, Reductions>> LargestReductions(const ir::Program&
     if (collective == nullptr) continue;
     for (const ir::Transfer& transfer : collective->transfers) {
       if (is_read[transfer.output]) continue;
-      Reductions& reductions = by_group[{collective->axes, program.value(transfer.input).stage}];
+      Reductions& reductions = by_group[{collective->kind, collective->axes, program.value(transfer.input).stage}];
       const Bytes bytes = ir::LargestLocalBytes(program, transfer.input);
       const ir::LoopPasses& passes = program.value(transfer.input).repetition.passes;
       (passes.empty() ? reductions.others : reductions.layers[passes.front().loop][passes.front().number]) += bytes;
@@ -90,11 +100,12 @@ Bytes ReductionBytes(const ir::Program& program, const ir::Fusion& fusion, const
                      const Cluster& cluster) {
   const std::optional<std::pair<Group, Reductions>> largest = LargestReductions(program);
   if (!largest.has_value() || largest->second.total <= ir::kBucketBytes) return ir::kBucketBytes;
-  const ir::AxisList& axes = largest->first.first;
+  const Group& group = largest->first;
   const Reductions& reductions = largest->second;
-  const Seconds backward = BackwardTime(program, fusion, stage_times, largest->first.second);
+  const bool is_scattered = group.kind == ir::CollectiveKind::kReduceScatter;
+  const Seconds backward = is_scattered ? Seconds(0) : BackwardTime(program, fusion, stage_times, group.stage);
   const auto seconds = [&](Bytes bytes) {
-    return CollectiveSeconds(cluster, program.mesh, ir::CollectiveKind::kAllReduce, axes, bytes);
+    return CollectiveSeconds(cluster, program.mesh, group.kind, group.axes, bytes);
   };
   const Seconds latency = seconds(Bytes(1));
   const Seconds sending = std::max(seconds(reductions.total) - latency, Seconds(0));
@@ -105,7 +116,8 @@ Bytes ReductionBytes(const ir::Program& program, const ir::Fusion& fusion, const
   Bytes best = ir::kBucketBytes;
   for (Bytes bucket = best * 2; bucket < reductions.total * 2; bucket = bucket * 2) {
     constexpr double kLeastGain = 0.99;
-    if (time(bucket) < time(best) * kLeastGain) best = bucket;
+    const Bytes most = is_scattered ? std::min(bucket, ir::kMostPackedBytes) : bucket;
+    if (time(most) < time(best) * kLeastGain) best = most;
   }
   return best;
 }

@@ -1,4 +1,4 @@
-// How many gradients one all_reduce takes at once. Each has a latency, which on thousands of devices is as long as
+// How many gradients one reduction takes at once. Each has a latency, which on thousands of devices is as long as
 // sending a hundred MiB; but what waits for many gradients does not run beside the backward pass that makes them.
 //
 // With n all_reduces of equal size, T of backward pass, and L + S / B seconds for all S bytes at once, a step takes
@@ -6,7 +6,8 @@
 //   max(T + S / (n B) + L,      the backward pass is longer: the last all_reduce follows it
 //       T / n + S / B + n L)    or the all_reduces are: they begin when the first bucket is full
 //
-// seconds more than its forward pass. Larger buckets are taken where that is less than with those of kBucketBytes.
+// seconds more than its forward pass. Larger buckets are taken where that is less than with those of kBucketBytes. With
+// ZeRO gradients are scattered behind the backward pass: then T is 0, and buckets are at most kMostPackedBytes.
 #ifndef CLEAVE_SEARCH_COST_REDUCTIONS_H_
 #define CLEAVE_SEARCH_COST_REDUCTIONS_H_
 

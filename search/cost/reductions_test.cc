@@ -9,6 +9,7 @@
 #include "search/cluster/presets.h"
 #include "search/cost/predict.h"
 #include "search/testing/models.h"
+#include "search/zero/zero.h"
 
 namespace cleave::search {
 namespace {
@@ -16,15 +17,18 @@ namespace {
 // Data parallelism of an MLP with 512 MiB of gradients.
 class ReductionsTest : public ::testing::Test {
  protected:
-  ir::Program Program(const Cluster& cluster, const ir::PartitionOptions& options = {}) const {
-    const absl::StatusOr<ir::Distributed> distributed =
-        ir::Distribute(graph_, ir::DataParallelPlan(graph_, MeshOfCluster(cluster)));
+  // `zero`: the level of ZeRO.
+  ir::Program Program(const Cluster& cluster, const ir::PartitionOptions& options = {}, int zero = 0) const {
+    ir::Plan plan = ir::DataParallelPlan(graph_, MeshOfCluster(cluster));
+    const GraphFacts facts = FactsOf(graph_);
+    ShardReplicas(facts, {}, zero, plan);
+    const absl::StatusOr<ir::Distributed> distributed = ir::Distribute(graph_, plan);
     EXPECT_TRUE(distributed.ok()) << distributed.status();
     return *ir::Partition(distributed->graph, distributed->plan, options);
   }
 
-  Bytes BytesOn(const Cluster& cluster) const {
-    const ir::Program program = Program(cluster);
+  Bytes BytesOn(const Cluster& cluster, int zero = 0) const {
+    const ir::Program program = Program(cluster, {}, zero);
     const ir::Fusion fusion = ir::Fuse(program);
     return ReductionBytes(program, fusion, StageTimes(program, fusion, cluster), cluster);
   }
@@ -44,6 +48,18 @@ TEST_F(ReductionsTest, OverManyHostsEachWouldTakeItsLatency) {
   const Seconds small = Predict(Program(cluster), cluster, execution).step;
   const Seconds large = Predict(Program(cluster, {.reduction_bytes = bytes}), cluster, execution).step;
   EXPECT_LT(large, small * 0.75);
+}
+
+TEST_F(ReductionsTest, WhatIsScatteredIsACopyOfSomeSize) {
+  const Cluster cluster = Hosts(512);
+  for (const int zero : {1, 2, 3}) {
+    const Bytes bytes = BytesOn(cluster, zero);
+    EXPECT_EQ(bytes, ir::kMostPackedBytes);
+    const Execution execution{.overlaps = true};
+    const Seconds small = Predict(Program(cluster, {}, zero), cluster, execution).step;
+    const Seconds large = Predict(Program(cluster, {.reduction_bytes = bytes}, zero), cluster, execution).step;
+    EXPECT_LT(large, small * 0.75) << zero;
+  }
 }
 
 TEST_F(ReductionsTest, WhatHasNoGradientsHasNothingToReduce) {

@@ -10,7 +10,9 @@
 #include "ir/graph/ops/ops.h"
 #include "search/aside.h"
 #include "search/assignment/assignment.h"
+#include "search/cost/cost.h"
 #include "search/cost/facts.h"
+#include "search/cost/time_prices.h"
 #include "search/memory/memory.h"
 #include "search/sapp/reasons.h"
 #include "search/sapp/starts.h"
@@ -93,6 +95,8 @@ std::optional<HandPrediction> PredictByHand(const GptShape& shape, const ir::Gra
   const std::optional<StageMachines> machines = MachinesOfStage(cluster, hand.stages);
   if (!machines.has_value()) return std::nullopt;
   ir::Plan plan = PlanOfStage(graph, hand, machines->cluster);
+  const GraphFacts facts = FactsOf(graph, hand.micro_batches);
+  const Cost cost = PlanCost(facts, plan, TimePrices(facts, machines->cluster, plan.mesh, execution.fuse));
   if (hand.stages > 1) {
     plan = *ir::WithStages(std::move(plan), machines->axis, schedule,
                            ir::StagesOf(graph, FirstOps(shape, graph, hand.stages * schedule.stages_per_rank)));
@@ -101,7 +105,9 @@ std::optional<HandPrediction> PredictByHand(const GptShape& shape, const ir::Gra
   order.overlaps = execution.overlaps && hand.orders_layers;
   const absl::StatusOr<ir::LoweredProgram> program = ProgramOf(graph, plan, cluster, order);
   CLEAVE_CHECK(program.ok()) << program.status();
-  return HandPrediction{.step = StepOf(*program, cluster, execution), .peak = program->memory.use.prediction.peak};
+  return HandPrediction{.step = StepOf(*program, cluster, execution),
+                        .peak = program->memory.use.prediction.peak,
+                        .price = Seconds(cost.price)};
 }
 
 }  // namespace cleave::search::testing

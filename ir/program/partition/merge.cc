@@ -220,8 +220,12 @@ class Merger {
 
   // The most that a bucket with `step` holds; 0: no limit.
   Bytes MostWith(size_t step) const {
-    const bool reduces = timings_[step] == Timing::kGradient && CollectiveAt(step).kind == CollectiveKind::kAllReduce;
-    return reduces ? reduction_bytes_ : bucket_bytes_;
+    const CollectiveKind kind = CollectiveAt(step).kind;
+    const bool is_gradient = timings_[step] == Timing::kGradient;
+    if (is_gradient && kind == CollectiveKind::kAllReduce) return reduction_bytes_;
+    const bool may_be_large = is_gradient || (timings_[step] == Timing::kUpdate && kind == CollectiveKind::kAllGather);
+    if (!may_be_large || bucket_bytes_ == Bytes(0)) return bucket_bytes_;
+    return std::max(bucket_bytes_, std::min(reduction_bytes_, kMostPackedBytes));
   }
   static bool Exceeds(Bytes bytes, Bytes most) { return most > Bytes(0) && bytes > most; }
 

@@ -2,7 +2,8 @@
 //
 // Only all_reduces, reduce_scatters and all_gathers of one kind, group, reduction and element type are merged, and only
 // as many as `bucket_bytes` allows: packing needs memory of that size, and a reduction that waits for all others
-// overlaps with nothing. All_reduces of gradients, which are kept for the update anyway, may have a limit of their own.
+// overlaps with nothing. All_reduces of gradients, which are kept for the update anyway, may have a limit of their own,
+// and up to kMostPackedBytes so may gradients that are scattered, and what the update gathers.
 // A single tensor may be larger. Tensors of repeated layers (x.0.weight, x.1.weight, …) that are too many for one
 // bucket are merged layer by layer, so that equal layers communicate alike. What may be merged, and where the merged
 // step stands:
@@ -29,8 +30,11 @@
 namespace cleave::ir {
 
 inline constexpr Bytes kBucketBytes = Bytes(25 * 1024 * 1024);
+// A reduce_scatter or all_gather of several tensors has a copy of them all.
+inline constexpr Bytes kMostPackedBytes = Bytes(256 * 1024 * 1024);
 
-// `bucket_bytes` as CollectiveBytes counts them; 0: no limit. `reduction_bytes`: the same of all_reduces of gradients.
+// `bucket_bytes` as CollectiveBytes counts them; 0: no limit. `reduction_bytes`: the same of reductions of gradients,
+// and of what the update gathers.
 // Takes a valid program with one transfer per collective and leaves a valid one that computes the same.
 void MergeCollectives(Program& program, Bytes bucket_bytes, Bytes reduction_bytes);
 

@@ -25,7 +25,7 @@ namespace cleave::ir {
 struct PartitionOptions {
   bool merge_collectives = true;              // False shows one collective per tensor.
   Bytes bucket_bytes = kBucketBytes;          // Of the tensors of a merged collective; 0: no limit.
-  std::optional<Bytes> reduction_bytes = {};  // The same of all_reduces of gradients, where it is another one.
+  std::optional<Bytes> reduction_bytes = {};  // The same of reductions of gradients (merge.h), where it differs.
 };
 
 // REQUIRES: VerifyGraph and VerifyPlan find no error. Loss and metrics of the result are replicated.
