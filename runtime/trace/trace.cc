@@ -311,9 +311,21 @@ std::string CrashText(const char* signal) {
   return text + "\n";
 }
 
+volatile sig_atomic_t crashed_with = 0;
+
+void OnStuckCrash(int) {
+  constexpr char kText[] = "error: a rank crashed while it held its memory allocator, so nothing says where\n";
+  if (write(STDERR_FILENO, kText, sizeof kText - 1) < 0) _exit(128 + crashed_with);
+  _exit(128 + crashed_with);
+}
+
 void OnCrash(int signal) {
-  // CrashText allocates, which a handler should not do. But the process is lost anyway, and alarm ends it if malloc
+  // CrashText allocates, which a handler should not do. But the process is lost anyway, and an alarm ends it if malloc
   // deadlocks.
+  crashed_with = signal;
+  struct sigaction action = {};
+  action.sa_handler = OnStuckCrash;
+  sigaction(SIGALRM, &action, nullptr);
   alarm(2);
   const std::string text = CrashText(strsignal(signal));
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) _exit(128 + signal);

@@ -4,11 +4,23 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <new>
 #include <thread>
 
 #include "runtime/device/bfloat16.h"
+
+std::atomic<bool> allocates = true;
+
+void* operator new(size_t bytes) {
+  while (!allocates) pause();
+  return std::malloc(bytes);
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace cleave::runtime {
 namespace {
@@ -246,6 +258,21 @@ TEST(SignalsDeathTest, ACrashOutsideOfARanksThreadNamesAllRanksOfTheProcess) {
   };
   EXPECT_EXIT(crash(), testing::KilledBySignal(SIGFPE),
               "error: .*; rank 0 is in `h1` \\(a.model:7\\); rank 1 is in no op");
+}
+
+// As where a rank crashes inside of its allocator, whose lock it holds.
+TEST(SignalsDeathTest, ACrashInTheAllocatorIsNoHang) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto crash = [](bool saves) {
+    static Watch watch("a.model");
+    HandleSignals(watch, 2);
+    if (saves) DeferSigterm(100);
+    allocates = false;
+    raise(SIGSEGV);
+  };
+  for (const bool saves : {false, true}) {
+    EXPECT_EXIT(crash(saves), testing::ExitedWithCode(128 + SIGSEGV), "error: a rank crashed while it held") << saves;
+  }
 }
 
 TEST(SignalsDeathTest, StopAndCrash) {
