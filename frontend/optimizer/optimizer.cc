@@ -374,7 +374,7 @@ bool Optimizer::Update(const Trained& trained) {
 
 // The function makes the same of parameters that are alike.
 bool Optimizer::CallWasCopied(const Trained& trained) {
-  const auto is_like = [&](const Expanded& expanded) {
+  const auto is_like = [&](const ExpandedUpdate& expanded) {
     const Trained& other = expanded.of;
     return &other.recipe == &trained.recipe && other.parameter.type == trained.parameter.type &&
            other.turns == trained.turns &&
@@ -391,7 +391,7 @@ bool Optimizer::CallWasCopied(const Trained& trained) {
 bool Optimizer::Call(const Trained& trained) {
   const ir::Op& parameter = trained.parameter;
   const Recipe& recipe = trained.recipe;
-  Expanded expanded{.of = trained, .first = ir::OpId(evaluator_.ops().size())};
+  ExpandedUpdate expanded{.of = trained, .first = ir::OpId(evaluator_.ops().size())};
   const size_t first = evaluator_.graph().updates.size();
   std::map<std::string, Value> named = recipe.numbers;
   named[kRate] = Value{recipe.rate};

@@ -86,7 +86,7 @@ class Optimizer {
   std::optional<Value> clip_;  // The longest gradient, of all parameters together.
   LossScale loss_scale_;
   UpdateWriter writer_;
-  std::vector<Expanded> expanded_;  // One for parameters that are alike.
+  std::vector<ExpandedUpdate> expanded_;  // One for parameters that are alike.
 };
 
 }  // namespace cleave::frontend

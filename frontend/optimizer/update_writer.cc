@@ -75,7 +75,7 @@ ir::Repetition RepetitionOf(const ir::Op& op, int64_t number, const ir::Op& old,
 
 }  // namespace
 
-void UpdateWriter::Copy(const Expanded& expanded, const Trained& other) {
+void UpdateWriter::Copy(const ExpandedUpdate& expanded, const Trained& other) {
   const std::string &old_name = expanded.of.parameter.name, &new_name = other.parameter.name;
   const int moved = ops().size() - expanded.first.value();
   const auto place_of = [&](ir::OpId op) {

@@ -29,7 +29,7 @@ struct Trained {
 };
 
 // What the function of a recipe has made of a parameter.
-struct Expanded {
+struct ExpandedUpdate {
   Trained of;
   ir::OpId first, end = {};                   // The ops from the first one up to the end.
   std::vector<ir::StateUpdate> updates = {};  // Of its states, and last its own.
@@ -65,7 +65,7 @@ class UpdateWriter {
 
   // What a call has made of a parameter, made of another one that is like it. REQUIRES: no op has a name or a key that
   // the parameter's does not begin.
-  void Copy(const Expanded& expanded, const Trained& other);
+  void Copy(const ExpandedUpdate& expanded, const Trained& other);
 
   // From the `first` update on, states stay as they are where the condition holds, or where it does not.
   void KeepWhere(ir::OpId condition, size_t first, bool keeps);

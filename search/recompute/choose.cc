@@ -93,18 +93,18 @@ Chooser::Set Chooser::BestFor(double seconds_per_byte) const {
   const std::vector<Liveness::Stored>& values = liveness_.values();
   const std::vector<Liveness::ForwardStage>& forward = liveness_.forward();
   const int first_stage = 2 + static_cast<int>(values.size());
-  Network network(first_stage + static_cast<int>(forward.size()));
+  FlowNetwork network(first_stage + static_cast<int>(forward.size()));
   const auto can_be_made_again = [&](int stage) { return stage >= 0 && forward[static_cast<size_t>(stage)].unit >= 0; };
   for (size_t v = 0; v < values.size(); ++v) {
     if (!can_be_made_again(values[v].made_by)) continue;
     const int node = 2 + static_cast<int>(v);
-    if (values[v].backward_end >= 0) network.Add(Network::kSource, node, kNever);
+    if (values[v].backward_end >= 0) network.Add(FlowNetwork::kSource, node, kNever);
     network.Add(node, first_stage + values[v].made_by, seconds_per_byte * static_cast<double>(values[v].size.value()));
   }
   for (size_t s = 0; s < forward.size(); ++s) {
     if (forward[s].unit < 0) continue;
     const int node = first_stage + static_cast<int>(s);
-    network.Add(node, Network::kSink, forward[s].seconds.value());
+    network.Add(node, FlowNetwork::kSink, forward[s].seconds.value());
     for (const int value : forward[s].reads) {
       if (can_be_made_again(values[static_cast<size_t>(value)].made_by)) network.Add(node, 2 + value, kNever);
     }

@@ -5,14 +5,14 @@
 
 namespace cleave::search {
 
-void Network::Add(int from, int to, double capacity) {
+void FlowNetwork::Add(int from, int to, double capacity) {
   std::vector<Edge>& out = edges_[static_cast<size_t>(from)];
   std::vector<Edge>& in = edges_[static_cast<size_t>(to)];
   out.push_back({.to = to, .back = in.size(), .capacity = capacity});
   in.push_back({.to = from, .back = out.size() - 1, .capacity = 0});
 }
 
-std::vector<bool> Network::SourceSide() {
+std::vector<bool> FlowNetwork::SourceSide() {
   while (Level()) {
     next_.assign(edges_.size(), 0);
     while (Push(kSource, std::numeric_limits<double>::infinity()) > 0) {
@@ -23,7 +23,7 @@ std::vector<bool> Network::SourceSide() {
   return side;
 }
 
-bool Network::Level() {
+bool FlowNetwork::Level() {
   level_.assign(edges_.size(), -1);
   level_[kSource] = 0;
   std::vector<int> reached = {kSource};
@@ -39,7 +39,7 @@ bool Network::Level() {
 }
 
 // Sends up to `most` from `node` to the sink along one path.
-double Network::Push(int node, double most) {
+double FlowNetwork::Push(int node, double most) {
   if (node == kSink) return most;
   std::vector<Edge>& edges = edges_[static_cast<size_t>(node)];
   for (size_t& i = next_[static_cast<size_t>(node)]; i < edges.size(); ++i) {

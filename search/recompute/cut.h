@@ -8,12 +8,12 @@
 namespace cleave::search {
 
 // A network of edges with capacities. Node 0 is the source, node 1 the sink.
-class Network {
+class FlowNetwork {
  public:
   static constexpr int kSource = 0;
   static constexpr int kSink = 1;
 
-  explicit Network(int nodes) : edges_(static_cast<size_t>(nodes)) {}
+  explicit FlowNetwork(int nodes) : edges_(static_cast<size_t>(nodes)) {}
 
   // REQUIRES: capacity >= 0; infinity is allowed.
   void Add(int from, int to, double capacity);

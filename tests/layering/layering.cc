@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "tests/layering/order.h"
@@ -164,6 +165,25 @@ std::vector<Finding> CheckBuild(absl::string_view path, absl::string_view text) 
     }
   }
   return findings;
+}
+
+std::vector<std::string> VisibleTypes(absl::string_view text) {
+  std::vector<std::string> types, namespaces;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (absl::StartsWith(line, "}  // namespace") && !namespaces.empty()) namespaces.pop_back();
+    if (absl::ConsumePrefix(&line, "namespace ") && absl::ConsumeSuffix(&line, "{")) {
+      namespaces.emplace_back(absl::StripAsciiWhitespace(line));
+      continue;
+    }
+    if (absl::ConsumePrefix(&line, "template <")) line.remove_prefix(std::min(line.find("> ") + 2, line.size()));
+    const bool is_type = absl::ConsumePrefix(&line, "class ") || absl::ConsumePrefix(&line, "struct ");
+    if (!is_type || !absl::ConsumeSuffix(&line, " {")) continue;
+    const bool is_private = std::find(namespaces.begin(), namespaces.end(), "") != namespaces.end();
+    const absl::string_view name = line.substr(0, line.find(' '));
+    const bool is_part = absl::StrContains(name, '<') || absl::StrContains(name, "::");  // Of another type.
+    if (!is_private && !is_part) types.push_back(absl::StrCat(absl::StrJoin(namespaces, "::"), "::", name));
+  }
+  return types;
 }
 
 }  // namespace cleave::tests::layering

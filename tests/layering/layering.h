@@ -34,6 +34,11 @@ std::vector<Finding> CheckSource(absl::string_view path, absl::string_view text)
 // CUDA libraries.
 std::vector<Finding> CheckBuild(absl::string_view path, absl::string_view text);
 
+// The classes and structs that a file defines where other files can see them, with their namespaces: "cleave::ir::Op".
+// Two of one name break the one-definition rule: a program takes the functions of either for both, and no linker says
+// so. REQUIRES: `text` is laid out as clang-format leaves it.
+std::vector<std::string> VisibleTypes(absl::string_view text);
+
 }  // namespace cleave::tests::layering
 
 #endif  // CLEAVE_TESTS_LAYERING_LAYERING_H_

@@ -130,5 +130,28 @@ TEST(CheckBuildTest, FirstLineIsASentence) {
   EXPECT_EQ(Build("third_party/absl/BUILD.bazel", "# Abseil, as Debian\n# brings it.\ncc_library(\n"), "");
 }
 
+TEST(VisibleTypesTest, AreThoseThatOtherFilesMayDefineToo) {
+  const std::string text = R"(namespace cleave::ir {
+namespace {
+struct Own {
+};
+}  // namespace
+class Op : public Node {
+  struct Inner {
+  };
+};
+struct Declared;
+template <typename T>
+struct View {
+};
+template <typename T> class Box {
+};
+struct View<int> {
+};
+}  // namespace cleave::ir
+)";
+  EXPECT_EQ(VisibleTypes(text), (std::vector<std::string>{"cleave::ir::Op", "cleave::ir::View", "cleave::ir::Box"}));
+}
+
 }  // namespace
 }  // namespace cleave::tests::layering

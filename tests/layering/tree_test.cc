@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -103,6 +104,19 @@ TEST(TreeTest, TheCompilerLinksOfTheRuntimeOnlyReadersOfFiles) {
       EXPECT_FALSE(absl::StartsWith(label, absl::StrCat("//", layer, "/"))) << label;
     }
   }
+}
+
+TEST(TreeTest, NoTypeIsDefinedTwice) {
+  std::map<std::string, std::string> defined_in;
+  for (const std::string& path : FilesOfTheTree()) {
+    // What models bring, and what takes the place of a library, is never linked together.
+    if (!IsSource(path) || absl::StartsWith(path, "tests/") || absl::StartsWith(path, "examples/")) continue;
+    for (const std::string& type : VisibleTypes(Read(Root() / path))) {
+      const auto [found, is_new] = defined_in.emplace(type, path);
+      EXPECT_TRUE(is_new) << type << " is defined in " << found->second << " and in " << path;
+    }
+  }
+  EXPECT_GT(defined_in.size(), 500);
 }
 
 TEST(TreeTest, EveryCrateHasAReadme) {

@@ -24,15 +24,15 @@ struct Walk {
   }
 };
 
-struct Places {
+struct WalkPlaces {
   int64_t from = 0;
   int64_t to = 0;
 };
 
 // The places of element number `index` of the walk. Index: uint32_t where that suffices, as divisions cost less.
 template <typename Index>
-__device__ inline Places PlacesAt(const Walk& walk, Index index) {
-  Places places;
+__device__ inline WalkPlaces PlacesAt(const Walk& walk, Index index) {
+  WalkPlaces places;
   for (int d = walk.rank - 1; d >= 0; --d) {
     const Index size = static_cast<Index>(walk.size[d]);
     const Index rest = index / size;
@@ -48,7 +48,7 @@ __device__ inline Places PlacesAt(const Walk& walk, Index index) {
 template <typename Unit, typename Index>
 __global__ void CopyUnits(const Unit* source, Walk walk, int64_t count, Unit* target) {
   for (int64_t i = FirstElement(); i < count; i += ElementStride()) {
-    const Places places = PlacesAt(walk, static_cast<Index>(i));
+    const WalkPlaces places = PlacesAt(walk, static_cast<Index>(i));
     target[places.to] = source[places.from];
   }
 }
@@ -79,7 +79,7 @@ __global__ void ExchangeTiles(const Unit* source, TileExchange exchange, int64_t
   for (int64_t block = blockIdx.x; block < matrices * tile_rows * tile_columns; block += gridDim.x) {
     const int64_t row = block % tile_rows * kTile;
     const int64_t column = block / tile_rows % tile_columns * kTile;
-    const Places places = PlacesAt(exchange.others, block / tile_rows / tile_columns);
+    const WalkPlaces places = PlacesAt(exchange.others, block / tile_rows / tile_columns);
     for (int i = across; i < kTile; i += kRowsAtOnce) {
       if (row + along < exchange.rows && column + i < exchange.columns) {
         tile[i][along] = source[places.from + (column + i) * exchange.from_column + row + along];
