@@ -75,7 +75,7 @@ cpp::Expr WaysOf(const Lane& lane) {
 }
 
 void EmitGroups(const Emission& emission, cpp::Code& code) {
-  if (emission.groups.empty() && emission.lanes.empty()) return;
+  if (emission.groups.by_axes.empty() && emission.groups.lanes.empty()) return;
   code.Gap();
   code.Comment("The ranks that differ from this one only on the named axes.");
   const auto add = [&](const std::string& name, const ir::AxisList& axes, std::vector<cpp::Expr> more) {
@@ -88,12 +88,12 @@ void EmitGroups(const Emission& emission, cpp::Code& code) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     code.Declare({cpp::Const(cpp::Name("Group")), name}, cpp::Call("comm.CreateGroup", std::move(arguments)), comment);
   };
-  for (const auto& [number, lane] : emission.lanes) {
+  for (const auto& [number, lane] : emission.groups.lanes) {
     std::vector<cpp::Expr> more = {WaysOf(lane)};
     if (number != 0) more.push_back(number);
     add(lane.group, {emission.program.pipeline->axis}, std::move(more));
   }
-  for (const auto& [axes, name] : emission.groups) add(name, axes, {});
+  for (const auto& [axes, name] : emission.groups.by_axes) add(name, axes, {});
 }
 
 // Coordinates, pieces and groups.

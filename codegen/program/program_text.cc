@@ -350,20 +350,6 @@ class ProgramWriter {
   std::map<int, std::string> pending_;  // Variables for collectives that are under way, by step.
 };
 
-// The groups that any stage uses, and who sends to whom: all ranks create all of them, in one order.
-void TakeAllGroups(const ir::Program& whole, Emission& emission) {
-  const ir::Timetable timetable = ir::TimetableOf(whole);
-  for (const ir::Step& step : whole.steps) {
-    const auto* send = std::get_if<ir::Send>(&step.action);
-    if (send != nullptr) {
-      const int from = *whole.value(send->input).stage;
-      emission.LaneBetween(from, send->to).ways.emplace(timetable.PartOf(from), timetable.PartOf(send->to));
-    }
-    const ir::Collective* collective = ir::CommunicationOf(whole, step);
-    if (collective != nullptr) emission.Group(collective->axes);
-  }
-}
-
 // Writes the program of the ranks that run `program`. Returns the name of its struct.
 absl::StatusOr<std::string> EmitProgram(const Target& target, const CodegenInput& input, const ir::Program& program,
                                         const ir::MemoryPlan& memory, const TextOptions& options, cpp::Code& code) {
@@ -386,9 +372,8 @@ absl::StatusOr<std::string> EmitProgram(const Target& target, const CodegenInput
                     .identifiers = identifiers,
                     .sizes = sizes,
                     .rank_numbers = rank_numbers,
-                    .groups = {},
+                    .groups = GroupsOf(input.program, sizes, identifiers),
                     .numbers = VariablesOf(numbers)};
-  if (program.part.has_value()) TakeAllGroups(input.program, emission);
   ProgramWriter program_writer(std::move(emission), options);
   CLEAVE_RETURN_IF_ERROR(program_writer.Write(code));
   return program_writer.QualifiedType();

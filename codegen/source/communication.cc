@@ -116,7 +116,7 @@ class CollectiveEmitter {
   }
 
   const cpp::Expr& Name(ir::ValueId value) const { return emission_.names[value]; }
-  cpp::Expr Group() const { return cpp::Name(emission_.Group(collective_.axes)); }
+  cpp::Expr Group() const { return cpp::Name(emission_.groups.by_axes.at(collective_.axes)); }
   cpp::Expr Count(ir::ValueId value) const { return emission_.sizes.Count(value).Value(); }
 
   static void Call(absl::string_view method, std::vector<cpp::Expr> arguments, cpp::Code& code) {

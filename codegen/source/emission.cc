@@ -47,22 +47,33 @@ const Passes& Emission::PassesOf(const ir::Step& step) const {
 
 const Passes& Emission::PassesOf(ir::ValueId id) const { return graph.op(value(id).origin).repetition.passes; }
 
-const std::string& Emission::Group(const ir::AxisList& axes) {
-  const auto found = groups.find(axes);
-  if (found != groups.end()) return found->second;
-  std::string name = "group";
-  for (const ir::AxisId axis : axes) absl::StrAppend(&name, "_", sizes.AxisName(axis));
-  return groups[axes] = identifiers.Unique(name);
+Groups GroupsOf(const ir::Program& whole, const Sizes& sizes, Identifiers& identifiers) {
+  Groups groups;
+  std::optional<ir::Timetable> timetable;
+  for (const ir::Step& step : whole.steps) {
+    if (const auto* send = std::get_if<ir::Send>(&step.action)) {
+      if (!timetable.has_value()) timetable = ir::TimetableOf(whole);
+      const int from = *whole.value(send->input).stage;
+      const int number = ir::LaneOf(whole, from, send->to);
+      const auto [lane, is_new] = groups.lanes.emplace(number, Lane());
+      lane->second.ways.emplace(timetable->PartOf(from), timetable->PartOf(send->to));
+      if (!is_new) continue;
+      std::string name = absl::StrCat("group_", sizes.AxisName(whole.pipeline->axis));
+      if (number != 0) absl::StrAppend(&name, number > 0 ? "_forward_" : "_backward_", std::abs(number));
+      lane->second.group = identifiers.Unique(name);
+    }
+    const ir::Collective* const collective = ir::CommunicationOf(whole, step);
+    if (collective == nullptr) continue;
+    const auto [group, is_new] = groups.by_axes.emplace(collective->axes, "group");
+    if (!is_new) continue;
+    for (const ir::AxisId axis : collective->axes) absl::StrAppend(&group->second, "_", sizes.AxisName(axis));
+    group->second = identifiers.Unique(group->second);
+  }
+  return groups;
 }
 
-Lane& Emission::LaneBetween(int from, int to) {
-  const int number = ir::LaneOf(program, from, to);
-  const auto [lane, is_new] = lanes.emplace(number, Lane());
-  if (!is_new) return lane->second;
-  std::string name = absl::StrCat("group_", sizes.AxisName(program.pipeline->axis));
-  if (number != 0) absl::StrAppend(&name, number > 0 ? "_forward_" : "_backward_", std::abs(number));
-  lane->second.group = identifiers.Unique(name);
-  return lane->second;
+const std::string& Emission::GroupBetween(int from, int to) const {
+  return groups.lanes.at(ir::LaneOf(program, from, to)).group;
 }
 
 std::optional<cpp::Expr> Emission::PendingPlace(int i) const {

@@ -34,6 +34,15 @@ struct Lane {
   std::set<std::pair<int, int>> ways = {};  // Which members send, and to which others.
 };
 
+// What ranks are created as groups, all by all ranks and in one order.
+struct Groups {
+  std::map<ir::AxisList, std::string> by_axes;  // The ranks that differ on these axes: "group_m0_m1".
+  std::map<int, Lane> lanes;                    // Of a pipeline, by LaneOf (ir/program/program.h).
+};
+
+// Those of all steps of a program: of a pipeline, the whole one.
+Groups GroupsOf(const ir::Program& whole, const Sizes& sizes, Identifiers& identifiers);
+
 struct Emission {
   const Target& target;
   const ir::Graph& graph;
@@ -47,10 +56,9 @@ struct Emission {
   Identifiers& identifiers;
   Sizes& sizes;
   RankNumbers& rank_numbers;
+  const Groups groups;
   cpp::Code kernels = cpp::Code();                       // What stands above the program's struct.
   std::map<std::string, std::string> kernel_names = {};  // Of the kernels written so far, by their text without it.
-  std::map<ir::AxisList, std::string> groups;            // The groups used so far and their names.
-  std::map<int, Lane> lanes = {};                        // Of a pipeline, by LaneOf (ir/program/program.h).
   std::map<int, std::string> buckets = {};  // The merged collectives so far whose tensors lie in one piece; its name.
   std::map<ir::ValueId, std::string> step_number_places = {};
   ElementFunctions element_functions = {};  // The ones that the program calls; they are written above its kernels.
@@ -103,11 +111,8 @@ struct Emission {
   // The type of a value's elements: "float".
   cpp::Expr ElementTypeOf(ir::ValueId value) const;
 
-  // The Group of the ranks that differ on `axes`: "group_m0_m1".
-  const std::string& Group(const ir::AxisList& axes);
-
-  // That for messages from one stage to another; the same for all with one lane.
-  Lane& LaneBetween(int from, int to);
+  // The Group for messages from one stage to another; the same for all with one lane.
+  const std::string& GroupBetween(int from, int to) const;
 
   // The tensors of step `step`, a collective with a bucket (ir/program/fuse/storage.h), as one: "gradients_bucket".
   const std::string& Bucket(int step);

@@ -40,7 +40,7 @@ void EmitSend(Emission& emission, int step, const ir::Send& send, cpp::Code& cod
   const int from = *emission.value(send.input).stage;
   code.Do(cpp::Call("comm.Send",
                     {emission.names[send.input], emission.sizes.Count(send.input).Value(), MemberOf(emission, send.to),
-                     BoxOf(emission, step, send.to), cpp::Name(emission.LaneBetween(from, send.to).group)}));
+                     BoxOf(emission, step, send.to), cpp::Name(emission.GroupBetween(from, send.to))}));
 }
 
 void EmitReceive(Emission& emission, int step, const ir::Receive& receive, cpp::Code& code) {
@@ -49,7 +49,7 @@ void EmitReceive(Emission& emission, int step, const ir::Receive& receive, cpp::
   const int own = *emission.value(receive.output).stage;
   code.Do(cpp::Call("comm.Receive",
                     {emission.names[receive.output], emission.sizes.Count(receive.output).Value(),
-                     MemberOf(emission, receive.from), cpp::Name(emission.LaneBetween(receive.from, own).group)}));
+                     MemberOf(emission, receive.from), cpp::Name(emission.GroupBetween(receive.from, own))}));
 }
 
 }  // namespace cleave::codegen
