@@ -54,8 +54,10 @@ class Generator {
 
   Result<GenerationRecord> Run() {
     // Rank 0 alone reads files and draws.
+    request_.watch.Start("the prompts", 0);
     if (std::optional<Error> error = Agree(comm_, IsFirst() ? Open() : std::nullopt)) return *error;
     Sequences all = LearnSequences();
+    request_.watch.Finish();
     const double start = Now();
     const auto batch = static_cast<size_t>(Tokens().region.shape[0]);
     for (size_t first = 0; first < all.size(); first += batch) {

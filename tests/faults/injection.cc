@@ -212,7 +212,7 @@ class Trial {
 
   // How much the job has said of its work: lines of steps, or texts.
   size_t Progress(const Job& job) const {
-    if (injection_.work == Work::kGenerate) return job.Output().size();
+    if (injection_.work == Work::kGenerate) return job.Output().rfind("--- ") + 1;  // "--- 7 ---" begins a text.
     std::error_code error;
     const uintmax_t size = fs::file_size(out_ + "/metrics.jsonl", error);
     return error ? 0 : static_cast<size_t>(size);

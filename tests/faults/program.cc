@@ -125,7 +125,7 @@ Programs BuildPrograms(const std::string& folder) {
   EXPECT_EQ(trained.exit_code, 0) << trained.err;
   const std::vector<std::string> flags = {"--devices", "3", "--mode", "generate"};
   programs.all.push_back({.folder = Build(absl::StrCat(kWriting, kByData), flags, comms, folder + "/writer"),
-                          .inputs = {"--params", first + "/checkpoints", "--prompt", "3", "--samples", "1000000"}});
+                          .inputs = {"--params", first + "/checkpoints", "--prompt", "3", "--samples", "100000"}});
   return programs;
 }
 
