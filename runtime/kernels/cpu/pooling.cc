@@ -114,8 +114,10 @@ class PlaneBlock {
   explicit PlaneBlock(const Planes<T>& planes)
       : planes_(planes), copy_(static_cast<size_t>(planes.in_blocks ? 0 : planes.size * kBlockChannels)) {}
 
-  T* At(int64_t plane) {
-    return planes_.in_blocks ? planes_.values + plane * planes_.size : reinterpret_cast<T*>(copy_.data());
+  // Null where planes have no elements.
+  T* At(int64_t plane, int64_t lane) {
+    if (planes_.size == 0) return nullptr;
+    return (planes_.in_blocks ? planes_.values + plane * planes_.size : reinterpret_cast<T*>(copy_.data())) + lane;
   }
 
   // Before `count` planes are read.
@@ -180,7 +182,7 @@ void Collect(int64_t planes, const PlaneLinks& links, const Collector& nothing, 
       const auto collect = [&](auto&... source) {
         (source.Fetch(plane, count), ...);
         for (int64_t lane = 0; lane < kBlockChannels; lane += kLanes) {
-          CollectPlane(links, nothing, row, result.At(plane) + lane, (source.At(plane) + lane)...);
+          CollectPlane(links, nothing, row, result.At(plane, lane), source.At(plane, lane)...);
         }
       };
       std::apply(collect, sources);
