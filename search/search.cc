@@ -323,7 +323,8 @@ std::vector<Alternative> AlternativesOf(const SearchOptions& options, const ir::
       options.algorithm == ir::SearchAlgorithm::kSapp || options.algorithm == ir::SearchAlgorithm::kExact;
   const bool is_of_steps = options.price == ir::Price::kTime && options.objective == ir::Objective::kSpeed;
   if (!searches || !is_of_steps || !pins.regions.empty()) return alternatives;
-  if (!options.leave_idle.has_value()) {
+  // Small models on a CPU are mostly tried out, on as many ranks as were asked for.
+  if (!options.leave_idle.has_value() && options.execution.overlaps) {
     Alternative& idle = alternatives.emplace_back(Alternative{.options = options, .most_time = kMuchFaster});
     idle.options.leave_idle = true;
   }

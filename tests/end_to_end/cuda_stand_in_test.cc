@@ -38,6 +38,7 @@ void Build(const Example& example, const std::string& target, const std::string&
                                         FolderOf(target),
                                         "--quiet"};
   for (const std::string& setting : example.smaller) arguments.insert(arguments.end(), {"--set", setting});
+  if (target == "cuda") arguments.insert(arguments.end(), {"--set", "leave_idle=false"});  // They are small.
   const CommandResult compiled = Compile(arguments, "");
   ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
   const CommandResult built =
