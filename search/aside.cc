@@ -111,4 +111,12 @@ ir::Graph WithoutAside(const GraphFacts& facts) {
       std::move(all), [&](ir::OpId op) { return facts.roles[op] != Role::kAside; }, places);
 }
 
+ir::Plan WithoutAside(const GraphFacts& facts, ir::Plan plan) {
+  const IdVector<ir::OpId, ir::OpPlan> all = std::exchange(plan.ops, {});
+  for (const ir::Op& op : facts.graph->ops) {
+    if (facts.roles[op.id] != Role::kAside) plan.ops.push_back(all[op.id]);
+  }
+  return plan;
+}
+
 }  // namespace cleave::search

@@ -174,11 +174,7 @@ Measured Planner::MeasureOf(const Assignment& assignment, int zero) const {
   plan.ops = OpPlansOf(assignment);
   ShardReplicas(task_.facts, task_.demands, zero, plan);
   FollowParameters(task_.facts, task_.demands, plan);
-  const IdVector<ir::OpId, ir::OpPlan> all = std::exchange(plan.ops, {});
-  for (const ir::Op& op : task_.facts.graph->ops) {
-    if (task_.facts.roles[op.id] != Role::kAside) plan.ops.push_back(all[op.id]);
-  }
-  return Measure(measured_graph_, plan, task_.cluster, task_.options.execution);
+  return Measure(measured_graph_, WithoutAside(task_.facts, std::move(plan)), task_.cluster, task_.options.execution);
 }
 
 // Searches under the prices of all objectives, because each only comes near to a measured quantity, and improves the

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
+#include "search/aside.h"
 #include "search/assignment/assignment.h"
 #include "search/cost/facts.h"
 #include "search/cost/predict.h"
@@ -343,12 +344,14 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
   constexpr double kLeastGain = 0.1;  // Of a step: what communication takes beside computation.
   Diagnostics said;
   std::optional<Found> best = SearchOnce(training_graph, cluster, pins, options, said);
-  const auto predict = [&](Found& found) {
-    if (!found.program.has_value()) found.program = *ProgramOf(training_graph, found.plan, cluster, options.execution);
-    return Predict(found.program->program, found.program->memory.fusion, cluster, options.execution.overlaps);
-  };
   const std::vector<Alternative> alternatives = AlternativesOf(options, pins);
   if (best.has_value() && best->plan.micro_batches == 1 && !alternatives.empty()) {
+    const GraphFacts facts = FactsOf(training_graph);
+    const ir::Graph measured = WithoutAside(facts);
+    const auto predict = [&](const Found& found) {
+      const auto made = ProgramOf(measured, WithoutAside(facts, found.plan), cluster, options.execution);
+      return Predict(made->program, made->memory.fusion, cluster, options.execution.overlaps);
+    };
     const Prediction first = predict(*best);
     Seconds least = first.step;
     for (const Alternative& alternative : alternatives) {

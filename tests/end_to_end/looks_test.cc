@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -198,9 +199,13 @@ TEST_F(Looks, NoPlanIsChanged) {
   const std::string looks =
       "print(x); print(local h); assert_finite(logits); print(softmax(transpose(h))); print(local reduce_mean(y)); "
       "metric accuracy(logits, label); metric mse(h, x);";
-  for (const std::string search : {"sapp", "propagate", "exact", "data_parallel", "replicate"}) {
+  // For GPUs plans are also compared by their predicted steps.
+  const std::vector<std::pair<std::string, std::string>> searches = {{"sapp", "cpu"},          {"sapp", "cuda"},
+                                                                     {"propagate", "cpu"},     {"exact", "cpu"},
+                                                                     {"data_parallel", "cpu"}, {"replicate", "cpu"}};
+  for (const auto& [search, target] : searches) {
     for (const std::string devices : {"4", "6"}) {
-      const std::vector<std::string> plan = {"--devices", devices, "--search", search};
+      const std::vector<std::string> plan = {"--devices", devices, "--search", search, "--target", target};
       const std::string pin = search == "propagate" ? "#[shard((2, 1), (1, 1))] " : "";
       const std::map<std::string, std::string> silent = PlanOf(Network("", pin), plan);
       const std::map<std::string, std::string> talkative = PlanOf(Network(looks, pin), plan);
