@@ -91,19 +91,24 @@ CopiedBlocks BlocksOf(ConvolutionOutput output, const Shape& filter, int64_t gro
   constexpr int64_t kLanes = 16;  // The floats of an AVX-512 register.
   const int64_t channels = filter[1];
   const int64_t filters = filter[0] / groups;
-  if (groups > 1 && channels == 1 && filters == 1) return {kLanes, kLanes, kLanes, 1, 1};
+  if (groups > 1 && channels == 1 && filters == 1) {
+    return {.x = kLanes, .y = kLanes, .groups = kLanes, .filters = 1, .channels = 1};
+  }
   if (groups > 1) {
     // Groups are not padded.
-    if (channels % 4 == 0 && filters % 4 == 0) return {1, 1, 1, 1, 1};
-    if (channels < 4 && filters % 8 == 0 && output == ConvolutionOutput::kY) return {0, 1, 1, 1, 1};
+    const bool is_copied = channels % 4 == 0 && filters % 4 == 0;
+    if (is_copied) return {.x = 1, .y = 1, .filters = 1, .channels = 1};
+    const bool reads_few = channels < 4 && filters % 8 == 0 && output == ConvolutionOutput::kY;
+    if (reads_few) return {.y = 1, .filters = 1, .channels = 1};
     return {};
   }
   const bool is_narrow = channels < kLanes && !is_pointwise && output != ConvolutionOutput::kX;
-  if (!is_narrow) return {kLanes, kLanes, 1, kLanes, kLanes};
+  if (!is_narrow) return {.x = kLanes, .y = kLanes, .filters = kLanes, .channels = kLanes};
   // Images with few channels stay as they are. For the filters' gradient it then falls back to AVX2.
   constexpr int64_t kAvx2Lanes = 8;
-  if (output == ConvolutionOutput::kFilter && channels > 3) return {kAvx2Lanes, kAvx2Lanes, 1, kAvx2Lanes, kAvx2Lanes};
-  return {0, kLanes, 1, kLanes, 1};
+  const bool falls_back = output == ConvolutionOutput::kFilter && channels > 3;
+  if (falls_back) return {.x = kAvx2Lanes, .y = kAvx2Lanes, .filters = kAvx2Lanes, .channels = kAvx2Lanes};
+  return {.y = kLanes, .filters = kLanes, .channels = 1};
 }
 
 }  // namespace
