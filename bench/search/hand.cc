@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/search/tables.h"
+#include "search/cluster/machines.h"
 #include "search/cluster/presets.h"
-#include "search/cluster/resolve.h"
 #include "search/memory/memory.h"
 #include "search/search.h"
 #include "search/testing/hand_plans.h"
@@ -62,8 +62,7 @@ Best BestByHand(const Case& own, const ir::Graph& graph, const search::Cluster& 
 
 void PrintRow(const Case& own, ir::PipelineSchedule schedule) {
   Diagnostics diagnostics;
-  const search::Cluster cluster = *search::ResolveCluster({.name_or_path = own.machines, .devices = own.devices},
-                                                          *search::FindPreset(own.machines), diagnostics);
+  const search::Cluster cluster = *search::ClusterOf(*search::FindPreset(own.machines), own.devices);
   const ir::Graph graph = search::testing::Gpt(own.shape);
   const search::Execution execution = {.overlaps = true};
   const Best hand = BestByHand(own, graph, cluster, schedule, execution);

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/search/tables.h"
+#include "search/cluster/machines.h"
 #include "search/cluster/presets.h"
-#include "search/cluster/resolve.h"
 #include "search/testing/hand_plans.h"
 #include "search/testing/models.h"
 
@@ -17,7 +17,6 @@ namespace {
 
 using search::testing::GptShape;
 using search::testing::HandPlan;
-using search::testing::HandPrediction;
 
 constexpr uint64_t kSeed = 1;
 constexpr int kPairs = 72;  // On each number of devices.
@@ -25,11 +24,12 @@ constexpr int kPairs = 72;  // On each number of devices.
 struct Pair {
   std::string what;
   HandPlan plans[2];
-  HandPrediction predicted[2];
+  Seconds steps[2];
+  Seconds prices[2];
 
   // How much longer the second one takes than the first.
-  double Step() const { return predicted[1].step.value() / predicted[0].step.value(); }
-  double Price() const { return predicted[1].price.value() / predicted[0].price.value(); }
+  double Step() const { return steps[1].value() / steps[0].value(); }
+  double Price() const { return prices[1].value() / prices[0].value(); }
   // By the price one of them is better, and the other by the prediction.
   bool IsOtherwise() const {
     constexpr double kTie = 1.02;
@@ -57,19 +57,18 @@ std::optional<Pair> RandomPair(int64_t devices, std::mt19937_64& random) {
   }
   if (plans.size() < 2) return std::nullopt;
   std::shuffle(plans.begin(), plans.end(), random);
-  Diagnostics diagnostics;
-  const search::Cluster cluster = *search::ResolveCluster({.name_or_path = machines, .devices = devices},
-                                                          *search::FindPreset(machines), diagnostics);
+  const search::Cluster cluster = *search::ClusterOf(*search::FindPreset(machines), devices);
   const ir::Graph graph = search::testing::Gpt(shape);
   Pair pair{.what = absl::StrCat(shape.layers, " x ", shape.width, ", batch ", shape.batch, ", seq ", shape.seq,
                                  ", vocabulary ", shape.vocab, ", ", machines)};
+  const search::Execution execution = {.overlaps = true};
   for (int i = 0; i < 2; ++i) {
-    const auto predicted =
-        search::testing::PredictByHand(shape, graph, plans[static_cast<size_t>(i)],
-                                       ir::PipelineSchedule::kOneForwardOneBackward, cluster, {.overlaps = true});
+    const HandPlan& plan = pair.plans[i] = plans[static_cast<size_t>(i)];
+    const auto predicted = search::testing::PredictByHand(
+        shape, graph, plan, ir::PipelineSchedule::kOneForwardOneBackward, cluster, execution);
     if (!predicted.has_value()) return std::nullopt;
-    pair.plans[i] = plans[static_cast<size_t>(i)];
-    pair.predicted[i] = *predicted;
+    pair.steps[i] = predicted->step;
+    pair.prices[i] = *search::testing::PriceByHand(graph, plan, cluster, execution);
   }
   return pair;
 }
@@ -103,8 +102,8 @@ void PrintOrder(const TableOptions& options) {
   for (size_t i = 0; i < std::min<size_t>(wrong.size(), 12); ++i) {
     const Pair& pair = wrong[i];
     const auto text = [&](int plan) {
-      return absl::StrCat(search::testing::HandPlanText(pair.plans[plan]), ": ",
-                          pair.predicted[plan].step.value() * 1e3, " (", pair.predicted[plan].price.value() * 1e3, ")");
+      return absl::StrCat(search::testing::HandPlanText(pair.plans[plan]), ": ", pair.steps[plan].value() * 1e3, " (",
+                          pair.prices[plan].value() * 1e3, ")");
     };
     std::printf("  %s: %s; %s\n", pair.what.c_str(), text(0).c_str(), text(1).c_str());
   }

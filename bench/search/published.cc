@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "bench/search/tables.h"
 #include "ir/transforms/precision/precision.h"
+#include "search/cluster/machines.h"
 #include "search/cluster/presets.h"
-#include "search/cluster/resolve.h"
 #include "search/testing/hand_plans.h"
 #include "search/testing/models.h"
 
@@ -90,11 +90,9 @@ std::vector<PublishedRun> Runs() {
 
 // Predicted over measured.
 double PrintRow(const PublishedRun& run) {
-  Diagnostics diagnostics;
   const int64_t hosts = run.devices() / 8;
   const std::string machines = hosts > 1 ? absl::StrCat("a100x8*", hosts) : "a100x8";
-  const search::Cluster cluster = *search::ResolveCluster({.name_or_path = machines, .devices = run.devices()},
-                                                          *search::FindPreset(machines), diagnostics);
+  const search::Cluster cluster = *search::ClusterOf(*search::FindPreset(machines), run.devices());
   const ir::Graph graph = ir::ApplyPrecision(search::testing::Gpt(run.shape()), ir::Precision::kBf16).graph;
   const auto seconds_of = [&](const HandPlan& plan) {
     const search::Execution execution = {.overlaps = true};

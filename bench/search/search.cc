@@ -13,8 +13,7 @@
 // hand: for GPTs of ten sizes the predicted step of what `stages = auto` finds, over that of the best plan of
 //   Megatron-LM: all sizes of tensor, pipeline and data parallelism and all numbers of micro-batches that divide the
 //   model.
-// order: pairs of Megatron-LM's plans for random GPTs on GPUs of random kinds: which of two the price of a search puts
-// in
+// order: pairs of Megatron-LM's plans for random GPTs on GPUs of random kinds: how many the price of a search puts in
 //   another order than the predicted step, by more than 2 % of both.
 // published: how far is the predicted time of a step from what was measured? Runs whose settings and speed were
 //   published, planned as they were run.

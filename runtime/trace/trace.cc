@@ -311,12 +311,18 @@ std::string CrashText(const char* signal) {
   return text + "\n";
 }
 
+// What a handler may do: it allocates nothing.
+template <size_t kSize>
+[[noreturn]] void EndBySignal(const char (&text)[kSize], int signal) {
+  const ssize_t written = write(STDERR_FILENO, text, kSize - 1);
+  static_cast<void>(written);
+  _exit(128 + signal);
+}
+
 volatile sig_atomic_t crashed_with = 0;
 
 void OnStuckCrash(int) {
-  constexpr char kText[] = "error: a rank crashed while it held its memory allocator, so nothing says where\n";
-  if (write(STDERR_FILENO, kText, sizeof kText - 1) < 0) _exit(128 + crashed_with);
-  _exit(128 + crashed_with);
+  EndBySignal("error: a rank crashed while it held its memory allocator, so nothing says where\n", crashed_with);
 }
 
 void OnCrash(int signal) {
@@ -355,11 +361,7 @@ void OnSigterm(int signal, siginfo_t* info, void*) {
   }
 }
 
-void OnEndOfGrace(int) {
-  constexpr char kText[] = "error: the time to save is over after SIGTERM (CLEAVE_GRACE)\n";
-  if (write(STDERR_FILENO, kText, sizeof kText - 1) < 0) _exit(128 + SIGTERM);
-  _exit(128 + SIGTERM);
-}
+void OnEndOfGrace(int) { EndBySignal("error: the time to save is over after SIGTERM (CLEAVE_GRACE)\n", SIGTERM); }
 
 }  // namespace
 

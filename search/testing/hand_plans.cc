@@ -95,8 +95,6 @@ std::optional<HandPrediction> PredictByHand(const GptShape& shape, const ir::Gra
   const std::optional<StageMachines> machines = MachinesOfStage(cluster, hand.stages);
   if (!machines.has_value()) return std::nullopt;
   ir::Plan plan = PlanOfStage(graph, hand, machines->cluster);
-  const GraphFacts facts = FactsOf(graph, hand.micro_batches);
-  const Cost cost = PlanCost(facts, plan, TimePrices(facts, machines->cluster, plan.mesh, execution.fuse));
   if (hand.stages > 1) {
     plan = *ir::WithStages(std::move(plan), machines->axis, schedule,
                            ir::StagesOf(graph, FirstOps(shape, graph, hand.stages * schedule.stages_per_rank)));
@@ -105,9 +103,16 @@ std::optional<HandPrediction> PredictByHand(const GptShape& shape, const ir::Gra
   order.overlaps = execution.overlaps && hand.orders_layers;
   const absl::StatusOr<ir::LoweredProgram> program = ProgramOf(graph, plan, cluster, order);
   CLEAVE_CHECK(program.ok()) << program.status();
-  return HandPrediction{.step = StepOf(*program, cluster, execution),
-                        .peak = program->memory.use.prediction.peak,
-                        .price = Seconds(cost.price)};
+  return HandPrediction{.step = StepOf(*program, cluster, execution), .peak = program->memory.use.prediction.peak};
+}
+
+std::optional<Seconds> PriceByHand(const ir::Graph& graph, const HandPlan& hand, const Cluster& cluster,
+                                   const Execution& execution) {
+  const std::optional<StageMachines> machines = MachinesOfStage(cluster, hand.stages);
+  if (!machines.has_value()) return std::nullopt;
+  const ir::Plan plan = PlanOfStage(graph, hand, machines->cluster);
+  const GraphFacts facts = FactsOf(graph, hand.micro_batches);
+  return Seconds(PlanCost(facts, plan, TimePrices(facts, machines->cluster, plan.mesh, execution.fuse)).price);
 }
 
 }  // namespace cleave::search::testing

@@ -37,12 +37,15 @@ std::vector<HandPlan> HandPlansOf(const GptShape& shape, int64_t devices);
 struct HandPrediction {
   Seconds step{0};
   Bytes peak{0};
-  Seconds price{0};  // The price `time` of the plan of a stage, which a search makes least.
 };
 // `graph`: Gpt(shape), in any precision.
 std::optional<HandPrediction> PredictByHand(const GptShape& shape, const ir::Graph& graph, const HandPlan& plan,
                                             ir::PipelineSchedule schedule, const Cluster& cluster,
                                             const Execution& execution);
+
+// The price `time` of the plan of a stage, which a search makes least; nullopt as above.
+std::optional<Seconds> PriceByHand(const ir::Graph& graph, const HandPlan& plan, const Cluster& cluster,
+                                   const Execution& execution);
 
 }  // namespace cleave::search::testing
 

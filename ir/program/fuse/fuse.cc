@@ -178,8 +178,8 @@ class Fuser {
 
   const LoopPasses& PassesOf(const Step& step) const { return RepetitionOf(program_, step).passes; }
 
-  // Something that is the same for all elementwise steps that update one parameter: what they read and write, element
-  // by element, hangs together.
+  // One value for all elementwise steps that update a parameter: what they read and write, element by element, hangs
+  // together.
   ValueId ParameterOf(const Step& step) { return updated_together_.Of(ComputeOf(step)->output); }
 
   void JoinUpdates() {
