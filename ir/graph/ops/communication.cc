@@ -28,9 +28,12 @@ OpId AllReduce(GraphBuilder& builder, const Op& op, OpId value, const std::strin
   return builder.Add(OpKind::kAllReduce, {value}, std::move(attributes), name);
 }
 
-// Members that hold the extreme value share its gradient in equal parts.
+// Members that hold the extreme value share its gradient in equal parts. It is asked for again: an x that is computed
+// again may differ in the last bits from the one whose extreme is known.
 OpId ExtremeGradient(GraphBuilder& builder, const Op& op, OpId dy, const std::string& name) {
-  const OpId is_extreme = builder.Add(OpKind::kEqual, {op.inputs[0], op.id}, {}, name);
+  const OpId x = op.inputs[0];
+  const OpId extreme = AllReduce(builder, op, x, op.attributes.Get(attribute::kReduction), name);
+  const OpId is_extreme = builder.Add(OpKind::kEqual, {x, extreme}, {}, name);
   const OpId count = AllReduce(builder, op, is_extreme, "sum", name);
   const OpId share = builder.Add(OpKind::kDiv, {dy, count}, {}, name);
   return builder.Add(OpKind::kMul, {is_extreme, share}, {}, name);

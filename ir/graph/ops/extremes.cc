@@ -7,14 +7,17 @@ namespace cleave::ir {
 namespace {
 
 // Where x and y are equal the gradient goes to x alone. It is written as products with 1 or 0, because these are linear
-// in dy, unlike a choice between dy and zero.
+// in dy, unlike a choice between dy and zero. x and y are compared with each other, not with the result: what the
+// forward pass has added up in another order may differ from both in the last bits.
 Gradients GradientsOfTheExtreme(GraphBuilder& builder, const Op& op, OpId dy) {
+  const OpKind takes_x = op.kind == OpKind::kMaximum ? OpKind::kGreaterEqual : OpKind::kLessEqual;
+  const OpKind takes_y = op.kind == OpKind::kMaximum ? OpKind::kLess : OpKind::kGreater;
   const TensorType x = builder.type(op.inputs[0]);
   const TensorType y = builder.type(op.inputs[1]);
   const std::string name_x = GradientName(op, "x");
   const std::string name_y = GradientName(op, "y");
-  const OpId is_x = builder.Add(OpKind::kEqual, {op.inputs[0], op.id}, {}, name_x);
-  const OpId is_y = builder.Add(OpKind::kNotEqual, {op.inputs[0], op.id}, {}, name_y);
+  const OpId is_x = builder.Add(takes_x, {op.inputs[0], op.inputs[1]}, {}, name_x);
+  const OpId is_y = builder.Add(takes_y, {op.inputs[0], op.inputs[1]}, {}, name_y);
   const OpId by_x = builder.Add(OpKind::kMul, {dy, is_x}, {}, name_x);
   const OpId by_y = builder.Add(OpKind::kMul, {dy, is_y}, {}, name_y);
   return {SumToType(builder, by_x, x, name_x), SumToType(builder, by_y, y, name_y)};
@@ -55,7 +58,7 @@ OpDefinition DefineClamp() {
   const Scalar x = Variable("x"), low = Variable(attribute::kLow), high = Variable(attribute::kHigh);
   OpDefinition definition = UnaryOp({.parameters = {"x", attribute::kLow.name, attribute::kHigh.name},
                                      .value = Minimum(Maximum(x, low), high),
-                                     .gradients = {Dy() * Equal(x, Result())}},
+                                     .gradients = {Dy() * (x >= low) * (x <= high)}},
                                     "each element, or the bound that it exceeds");
   definition.signature.push_back(RequiredAttribute(attribute::kLow));
   definition.signature.push_back(RequiredAttribute(attribute::kHigh));

@@ -19,6 +19,7 @@ constexpr uint64_t kSeed = 77;
 struct GradientGraph {
   Graph graph;
   std::vector<OpId> inputs;
+  OpId op;
   OpId output_gradient;
   std::vector<std::optional<OpId>> gradients;
 };
@@ -34,15 +35,17 @@ GradientGraph Build(const Sample& sample) {
   for (size_t i = 0; i < sample.types.size(); ++i) {
     result.inputs.push_back(source(sample.types[i], absl::StrCat("x", i)));
   }
-  const OpId op = builder.Add(sample.op->kind, result.inputs, sample.attributes, "op");
+  result.op = builder.Add(sample.op->kind, result.inputs, sample.attributes, "op");
   result.output_gradient = source(sample.output, "dy");
-  const Op forward = builder.graph().op(op);
+  const Op forward = builder.graph().op(result.op);
   result.gradients = sample.op->gradient(builder, forward, result.output_gradient);
   result.graph = std::move(builder).Build();
   return result;
 }
 
-IdVector<OpId, Tensor> EvaluateGraph(const GradientGraph& gradient, const Sample& sample, const Tensor& dy) {
+// The gradients read the op's value multiplied by `scale`.
+IdVector<OpId, Tensor> EvaluateGraph(const GradientGraph& gradient, const Sample& sample, const Tensor& dy,
+                                     double scale = 1) {
   IdVector<OpId, Tensor> values(gradient.graph.ops.size());
   for (size_t i = 0; i < gradient.inputs.size(); ++i) values[gradient.inputs[i]] = sample.inputs[i];
   values[gradient.output_gradient] = dy;
@@ -54,6 +57,8 @@ IdVector<OpId, Tensor> EvaluateGraph(const GradientGraph& gradient, const Sample
     const std::vector<FactorRange> ranges = WholeRanges(RuleOf(gradient.graph, op));
     DefinitionOf(op).evaluate(
         Evaluation{.attributes = op.attributes, .inputs = inputs, .ranges = ranges, .output = values[op.id]});
+    if (op.id != gradient.op) continue;
+    for (double& value : values[op.id].values) value *= scale;
   }
   return values;
 }
@@ -109,6 +114,33 @@ TEST(GradientTest, EveryGradientEqualsFiniteDifferences) {
         ++checked;
       }
       EXPECT_GT(checked, 0) << op->name() << " has a gradient and no sample";
+    }
+  }
+}
+
+// Ranks may have added up the value that a gradient reads in another order than the inputs that it reads beside it, so
+// none may ask whether they are the same.
+TEST(GradientTest, NoGradientHangsOnTheLastBitsOfTheValue) {
+  constexpr double kLastBits = 1e-12;
+  constexpr double kSmall = 1e-6;
+  Random random(kSeed);
+  for (const OpDefinition* op : AllOps()) {
+    if (op->rank_use != RankUse::kNone || op->gradient == nullptr) continue;
+    for (const Sample& sample : SamplesOf(op->kind, random)) {
+      if (sample.output.dtype != DType::kF32) continue;
+      SCOPED_TRACE(absl::StrCat("seed ", kSeed, ": ", sample.Text()));
+      const GradientGraph gradient = Build(sample);
+      const Tensor dy = RandomTensor(sample.output.shape, -1, 1, random);
+      const IdVector<OpId, Tensor> exact = EvaluateGraph(gradient, sample, dy);
+      for (const double scale : {1 - kLastBits, 1 + kLastBits}) {
+        const IdVector<OpId, Tensor> moved = EvaluateGraph(gradient, sample, dy, scale);
+        for (const std::optional<OpId>& by : gradient.gradients) {
+          if (!by.has_value()) continue;
+          for (size_t e = 0; e < exact[*by].values.size(); ++e) {
+            ASSERT_NEAR(moved[*by].values[e], exact[*by].values[e], kSmall * (1 + std::abs(exact[*by].values[e])));
+          }
+        }
+      }
     }
   }
 }

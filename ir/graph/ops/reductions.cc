@@ -119,7 +119,9 @@ double ReducedCount(const Evaluation& evaluation) {
   return count;
 }
 
-// Gradient of a maximum or minimum over axes: where several elements have the extreme value, they share it evenly.
+// Gradient of a maximum or minimum over axes: where several elements have the extreme value, they share it evenly. The
+// extreme is computed again, from the copy of x that it is compared with: one that the forward pass has added up in
+// another order may differ from all elements of this copy in the last bits.
 Gradients ExtremeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const OpId x = op.inputs[0];
   Shape kept = builder.type(x).shape;
@@ -131,10 +133,11 @@ Gradients ExtremeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
                ? value
                : builder.Add(OpKind::kReshape, {value}, {{attribute::kShape, kept}}, name);
   };
-  const OpId is_extreme = builder.Add(OpKind::kEqual, {x, with_kept_dims(op.id)}, {}, name);
-  const std::vector<int64_t> wide_axes(axes.begin(), axes.end());
-  const OpId count = builder.Add(OpKind::kReduceSum, {is_extreme},
-                                 {{attribute::kAxes, wide_axes}, {attribute::kKeepDims, true}}, name);
+  const Attributes over_axes = {{attribute::kAxes, std::vector<int64_t>(axes.begin(), axes.end())},
+                                {attribute::kKeepDims, true}};
+  const OpId extreme = builder.Add(op.kind, {x}, over_axes, name);
+  const OpId is_extreme = builder.Add(OpKind::kEqual, {x, extreme}, {}, name);
+  const OpId count = builder.Add(OpKind::kReduceSum, {is_extreme}, over_axes, name);
   const OpId share = builder.Add(OpKind::kDiv, {with_kept_dims(dy), count}, {}, name);
   return {builder.Add(OpKind::kMul, {is_extreme, share}, {}, name)};
 }
