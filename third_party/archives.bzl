@@ -37,15 +37,7 @@ _ABSEIL = [
 ]
 
 _OTHERS = [
-    "Cbc",
-    "CbcSolver",
-    "Cgl",
-    "Clp",
-    "CoinUtils",
-    "Osi",
-    "OsiClp",
     "antlr4-runtime",
-    "bz2",
     "jpeg",
     "png",
     "xxhash",
@@ -57,5 +49,5 @@ ARCHIVES = (
     ["-Wl,--as-needed", "-Wl,--start-group"] +
     ["-l:libabsl_%s.a" % name for name in _ABSEIL] +
     ["-l:lib%s.a" % name for name in _OTHERS] +
-    ["-Wl,--end-group", "-llapack", "-lblas"]
+    ["-Wl,--end-group"]
 )

@@ -141,14 +141,8 @@ bool SolveWhole(Assignment& assignment, const Freedom& freedom) {
   Moves moves(assignment.table(), network, freedom);
   const Domains domains = FixedOr(network, assignment, assignment.table(),
                                   [&](ir::OpId op) { return moves.All(op, assignment.index(op)); });
-  const int64_t entries = network.Entries(domains, tuning.exact_entries);
-  if (entries >= tuning.exact_entries) return false;
-  const MinSum problem = network.Problem(domains);
-  std::optional<Solution> solution = Eliminate(problem, tuning.exact_tables);
-  if (!solution.has_value() && entries <= tuning.program_entries) {
-    const Solution parts = EliminateInParts(problem, {.entries = tuning.part_entries});
-    solution = SolveIlp(problem, {.nodes = tuning.program_nodes, .start = parts.values});
-  }
+  if (network.Entries(domains, tuning.exact_entries) >= tuning.exact_entries) return false;
+  const std::optional<Solution> solution = Eliminate(network.Problem(domains), tuning.exact_tables);
   if (!solution.has_value() || solution->lower_bound < solution->cost || !network.is_exact()) return false;
   assignment.Apply(network.Changes(domains, solution->values));
   return true;

@@ -5,10 +5,10 @@
 //
 // 1. `assignment` has a plan to begin with.
 // 2. Where all strategies of all ops (each axis on each factor, in every order) make tables of moderate size, variable
-//    elimination finds the best plan; where the elimination is too wide, an integer program.
-// 3. Where these are too large, a bound: axes of one link class and size are treated as interchangeable, so that a
-//    strategy says only how many of them cut each factor (relaxed.h). The best choice of these counts never costs more
-//    than the best plan. It is also a plan to search from.
+//    elimination finds the best plan.
+// 3. Where these or the elimination are too large, a bound: axes of one link class and size are treated as
+//    interchangeable, so that a strategy says only how many of them cut each factor (relaxed.h). The best choice of
+//    these counts never costs more than the best plan. It is also a plan to search from.
 #ifndef CLEAVE_SEARCH_EXACT_EXACT_H_
 #define CLEAVE_SEARCH_EXACT_EXACT_H_
 

@@ -77,17 +77,6 @@ std::optional<Solution> Eliminate(const MinSum& problem, const EliminationLimits
 // not used.
 Solution EliminateInParts(const MinSum& problem, const EliminationLimits& limits);
 
-struct IlpOptions {
-  int64_t nodes = 2000;  // Of branch and bound; a count and not a time, so that every machine gives the same answer.
-  std::vector<int> start = {};  // A choice to begin with, or empty.
-};
-
-// The same problem as an integer program, solved by CBC: one 0-1 variable per value of a variable and one per entry of
-// a term over several variables, whose sums along each value agree (the local polytope, Wainwright and Jordan 2008).
-// The relaxation is integral where the graph of terms is a tree. Where the node limit ends the search, `lower_bound` is
-// that of the relaxation.
-Solution SolveIlp(const MinSum& problem, const IlpOptions& options);
-
 }  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_MINSUM_MINSUM_H_

@@ -98,11 +98,7 @@ struct SearchTuning {
   // Entries of the tables over all strategies of all ops. With more, only a bound is looked for.
   int64_t exact_entries = int64_t{1} << 22;
   EliminationLimits exact_tables{.entries = int64_t{1} << 24, .total = int64_t{1} << 26};
-  // Table entries of an integer program. Larger programs take minutes.
-  int64_t program_entries = 200000;
-  // Nodes of its branch and bound.
-  int64_t program_nodes = 2000;
-  // Entries of one part of a table that is eliminated in parts, for the bound and for the start of the integer program.
+  // Entries of one part of a table that is eliminated in parts, for the bound.
   int64_t part_entries = int64_t{1} << 20;
   // Counts of axes that one tensor may have. Finding the cheapest ways between more of them takes seconds.
   int64_t relaxed_counts = 8000;
