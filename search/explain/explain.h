@@ -2,7 +2,7 @@
 //
 //   const Explained explained{.graph = graph, .plan = plan, .made = program, ...};
 //   std::cout << ExplainPlan(explained);
-//   std::cout << ExplainMemory(explained);
+//   std::cout << ExplainMemory(explained) << ExplainPlans(explained);
 //   absl::StatusOr<std::string> text = ExplainOp(explained, "h1.matmul");
 #ifndef CLEAVE_SEARCH_EXPLAIN_EXPLAIN_H_
 #define CLEAVE_SEARCH_EXPLAIN_EXPLAIN_H_
@@ -44,6 +44,11 @@ std::string ExplainPlan(const Explained& explained);
 // memory, and some choices between these, with the plan's own; why that one was chosen, and what it makes again. Makes
 // some programs.
 std::string ExplainMemory(const Explained& explained);
+
+// Whole plans beside the chosen one: those that other settings give, a row for all that take the same, with the
+// settings as the command line takes them, what a step takes and in what that differs; and which settings have no plan,
+// and why. Makes a search and a program for each.
+std::string ExplainPlans(const Explained& explained);
 
 // The passes of a pipeline as a grid, ranks down and time across, and what each stage takes. `parts`: the programs of
 // all ranks.

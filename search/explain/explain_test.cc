@@ -1,9 +1,12 @@
 #include "search/explain/explain.h"
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "ir/program/memory/memory_plan.h"
@@ -145,6 +148,56 @@ TEST(ExplainTest, MemoryAgainstTimeMarksThePlanAndSaysWhatItMakesAgain) {
   };
   EXPECT_EQ(marked(all), 1u) << all;
   EXPECT_EQ(marked(least), 1u) << least;
+}
+
+// The two lines of the first row in which the settings stand.
+std::string RowOf(const std::string& text, absl::string_view flags) {
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  for (size_t i = 1; i < lines.size(); ++i) {
+    if (absl::StrContains(lines[i], flags)) return absl::StrCat(lines[i - 1], "\n", lines[i]);
+  }
+  return "";
+}
+
+TEST(ExplainTest, OtherPlansAreThoseThatTheirSettingsGive) {
+  const auto with = [](const std::function<void(SearchOptions&)>& set) {
+    SearchOptions options = OptionsFrom(ir::ParallelSettings());
+    set(options);
+    return Planned(testing::SeedNetwork(), 8, options);
+  };
+  const std::string text = ExplainPlans(with([](SearchOptions&) {}).explained());
+  ExpectNarrow(text);
+  size_t marked = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) marked += absl::StartsWith(line, "*  ") ? 1 : 0;
+  EXPECT_EQ(marked, 1u) << text;
+  const auto expect_row = [&](absl::string_view flags, const Planned& planned) {
+    const std::string row = RowOf(text, flags);
+    EXPECT_TRUE(absl::StrContains(row, FormatSeconds(planned.predicted.step))) << flags << "\n" << text;
+    EXPECT_TRUE(absl::StrContains(row, FormatBytes(planned.made.memory.use.prediction.peak))) << flags << "\n" << text;
+  };
+  expect_row("    this plan", with([](SearchOptions&) {}));
+  expect_row("    --set zero=1", with([](SearchOptions& options) { options.zero = 1; }));
+  expect_row("--set cost=bytes", with([](SearchOptions& options) { options.price = ir::Price::kBytes; }));
+  expect_row("--search replicate",
+             with([](SearchOptions& options) { options.algorithm = ir::SearchAlgorithm::kReplicate; }));
+  EXPECT_TRUE(absl::StrContains(RowOf(text, "--search replicate"), " more computation")) << text;
+}
+
+TEST(ExplainTest, SettingsWithoutAPlanAreNamedWithWhatRefusesThem) {
+  Planned planned(testing::SeedNetwork(), 8);
+  planned.pins.settings.memory = ir::Placed<int64_t>{.value = int64_t{1} << 22, .span = {}};
+  const std::string text = ExplainPlans(planned.explained());
+  ExpectNarrow(text);
+  const std::string refused = text.substr(text.find("\nno plan:\n"));
+  EXPECT_TRUE(absl::StrContains(refused, "    --search replicate: no plan fits into `memory`, 4.0 MiB")) << text;
+}
+
+// What pins cost is seen beside the plan that they lead to.
+TEST(ExplainTest, ThePlanWithoutPinsIsLookedAtWhereThereAreSome) {
+  Planned planned(testing::SeedNetwork(), 4);
+  EXPECT_EQ(RowOf(ExplainPlans(planned.explained()), "without its pins"), "");
+  planned.pins.pins.push_back({.op = *planned.graph.Find("h1"), .demand = ir::ReplicatePin(), .span = {}});
+  EXPECT_NE(RowOf(ExplainPlans(planned.explained()), "without its pins"), "");
 }
 
 TEST(ExplainTest, AnOpShowsEveryChoiceWithItsPartsAndWhatWouldHaveToChange) {

@@ -205,6 +205,10 @@ ExitCode Explain(const CompileOptions& options, const CompiledModel& compiled) {
     std::cout << search::ExplainMemory(explained);
     return ExitCode::kDone;
   }
+  if (*options.explain == "plans") {
+    std::cout << search::ExplainPlans(explained);
+    return ExitCode::kDone;
+  }
   if (*options.explain == "schedule") {
     if (!compiled.pipeline.has_value()) return BadUsage(options, "--explain schedule: the plan is no pipeline");
     std::cout << search::ExplainSchedule(*compiled.pipeline, compiled.split.parts);

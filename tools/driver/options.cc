@@ -186,13 +186,16 @@ void AddOptions(Command command, CLI::App& app, TypedOptions& typed) {
   if (explains) {
     SetValue(app.add_option(
                  "OP", typed.op,
-                 "Show every choice of this op, or with `memory` memory against time (default: the plan as a table)"),
+                 "Show every choice of this op, with `memory` memory against time, or with `plans` the plans that "
+                 "other settings give (default: the plan as a table)"),
              "OP");
   } else {
     SetValue(app.add_option("--out", options.out, UseOfOut(command)), "FOLDER");
-    SetValue(app.add_option("--explain", options.explain,
-                            "Print the plan as a table, every choice of one op, or with `memory` memory against time"),
-             "OP")
+    SetValue(
+        app.add_option("--explain", options.explain,
+                       "Print the plan as a table, every choice of one op, with `memory` memory against time, or with "
+                       "`plans` the plans that other settings give"),
+        "OP")
         ->expected(0, 1);
   }
   AddReportOptions(app, typed);

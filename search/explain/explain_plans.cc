@@ -1,0 +1,210 @@
+// In the order of the text: the settings that are looked at (SettingsToTry), the plan of each (Tried), and a row for
+// plans that take the same, with what is other in it (WhyOther).
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/diagnostic/diagnostic.h"
+#include "base/parallel/parallel.h"
+#include "base/text/text.h"
+#include "base/units/units.h"
+#include "search/explain/explain.h"
+#include "search/explain/table.h"
+#include "search/search.h"
+
+namespace cleave::search {
+namespace {
+
+// What a search respects, and how the command line asks for it.
+struct Asked {
+  std::string flags;
+  ir::Pins pins;
+};
+
+// All that differ from the model's own: each way to search, how replicas share their state, what makes a rank need less
+// memory, and numbers of stages.
+std::vector<Asked> SettingsToTry(const Explained& explained) {
+  const ir::ParallelSettings& own = explained.pins.settings;
+  std::vector<Asked> all;
+  const auto add = [&](const std::string& flags, const std::function<void(ir::ParallelSettings&)>& set) {
+    Asked asked{.flags = flags, .pins = explained.pins};
+    set(asked.pins.settings);
+    const auto is_same = [&](const Asked& other) { return other.pins == asked.pins; };
+    if (asked.pins != explained.pins && std::none_of(all.begin(), all.end(), is_same)) all.push_back(std::move(asked));
+  };
+  const bool trains = !explained.graph.updates.empty();
+  constexpr int64_t kMostZero = 3;
+  for (const ir::SearchAlgorithm algorithm :
+       {ir::SearchAlgorithm::kSapp, ir::SearchAlgorithm::kDataParallel, ir::SearchAlgorithm::kReplicate}) {
+    const auto search = [algorithm](ir::ParallelSettings& settings) { settings.search = algorithm; };
+    const std::string flag = absl::StrCat("--search ", AlgorithmName(algorithm));
+    add(flag, search);
+    if (!trains || algorithm == ir::SearchAlgorithm::kReplicate) continue;
+    for (int64_t zero = 0; zero <= kMostZero; ++zero) {
+      const std::string name =
+          absl::StrCat(algorithm == own.search ? "" : absl::StrCat(flag, " "), "--set zero=", zero);
+      add(name, [&](ir::ParallelSettings& settings) {
+        search(settings);
+        settings.zero = zero;
+      });
+    }
+  }
+  if (!explained.pins.pins.empty()) {
+    all.push_back({.flags = "without its pins", .pins = explained.pins});
+    all.back().pins.pins.clear();
+  }
+  add("--set objective=memory", [](ir::ParallelSettings& settings) { settings.objective = ir::Objective::kMemory; });
+  if (own.search != ir::SearchAlgorithm::kPropagate) {
+    add("--set cost=bytes", [](ir::ParallelSettings& settings) { settings.cost = ir::Price::kBytes; });
+  }
+  if (!trains) return all;
+  add("--set recompute=full", [](ir::ParallelSettings& settings) { settings.recompute = ir::Recompute::kFull; });
+  add("--set micro_batches=4", [](ir::ParallelSettings& settings) { settings.micro_batches = 4; });
+  for (const int64_t stages : {1, 2, 4, 8}) {
+    if (explained.cluster.devices() % stages != 0) continue;
+    const std::string micro_batches = stages > 1 ? " --set micro_batches=auto" : "";
+    add(absl::StrCat("--set stages=", stages, micro_batches), [&](ir::ParallelSettings& settings) {
+      settings.stages = stages;
+      if (stages > 1) settings.micro_batches = std::nullopt;
+    });
+  }
+  return all;
+}
+
+// A plan, or why there is none.
+struct Tried {
+  std::vector<std::string> flags;  // That lead to it.
+  Prediction predicted = {};
+  double bubble = 0;  // Of a pipeline.
+  Bytes peak{0};
+  std::string refusal = {};  // Not empty where there is no plan.
+
+  // Whether all that is shown of both is the same.
+  bool IsAlike(const Tried& other) const {
+    const Prediction& a = predicted;
+    const Prediction& b = other.predicted;
+    return a.step == b.step && a.compute == b.compute && a.communication == b.communication && peak == other.peak &&
+           a.sent_bytes_per_rank == b.sent_bytes_per_rank && bubble == other.bubble;
+  }
+};
+
+void Measure(const ir::LoweredProgram& made, const Explained& explained, Tried& tried) {
+  const bool overlaps = explained.execution.overlaps;
+  tried.peak = made.memory.use.prediction.peak;
+  if (made.parts.empty()) {
+    tried.predicted = Predict(made.program, made.memory.fusion, explained.cluster, overlaps);
+    return;
+  }
+  const PipelinePrediction pipeline = PredictPipeline(made.parts, explained.cluster, overlaps);
+  tried.predicted = pipeline.whole;
+  tried.bubble = pipeline.bubble;
+}
+
+Tried Try(const Explained& explained, const Asked& asked) {
+  Tried tried{.flags = {asked.flags}};
+  SearchOptions options = OptionsFrom(asked.pins.settings);
+  options.execution = explained.execution;
+  Diagnostics diagnostics;
+  std::optional<Found> found = SearchForProgram(explained.graph, explained.cluster, asked.pins, options, diagnostics);
+  if (!found.has_value()) {
+    const auto is_error = [](const Diagnostic& own) { return own.severity == Severity::kError; };
+    const auto first = std::find_if(diagnostics.items().begin(), diagnostics.items().end(), is_error);
+    tried.refusal = first == diagnostics.items().end() ? "no plan" : first->message;
+    return tried;
+  }
+  if (!found->program.has_value()) {
+    absl::StatusOr<ir::LoweredProgram> made =
+        ProgramOf(explained.graph, found->plan, explained.cluster, explained.execution);
+    if (!made.ok()) {
+      tried.refusal = std::string(made.status().message());
+      return tried;
+    }
+    found->program = *std::move(made);
+  }
+  Measure(*found->program, explained, tried);
+  return tried;
+}
+
+// In what a step differs from the chosen plan's: "1.67 times the step: 663.9 us more communication". Differences of
+// less than a hundredth of a step are not worth a word.
+std::string WhyOther(const Tried& chosen, const Tried& other) {
+  constexpr double kSame = 0.01;
+  const Prediction& own = other.predicted;
+  const Prediction& best = chosen.predicted;
+  const double times = own.step.value() / best.step.value();
+  std::string text = std::abs(times - 1) < kSame ? "as fast" : absl::StrFormat("%.2f times the step", times);
+  std::vector<std::string> parts;
+  const auto add = [&](Seconds more, const std::string& of) {
+    if (std::abs(more.value()) < best.step.value() * kSame) return;
+    const bool is_more = more > Seconds(0);
+    parts.push_back(absl::StrCat(FormatSeconds(is_more ? more : Seconds(0) - more), is_more ? " more " : " less ", of));
+  };
+  if (other.bubble > 0 || chosen.bubble > 0) {
+    parts.push_back(absl::StrFormat("stages idle for %.0f%% of their passes", 100 * other.bubble));
+  }
+  add(own.compute - best.compute, "computation");
+  add(own.communication - best.communication, "communication");
+  if (!parts.empty()) absl::StrAppend(&text, ": ", absl::StrJoin(parts, ", "));
+  return text;
+}
+
+std::string RowText(const Tried& tried, bool is_chosen, const Tried& chosen) {
+  const Prediction& predicted = tried.predicted;
+  std::string text =
+      absl::StrFormat("%-2s%12s%14s%16s%14s%14s\n", is_chosen ? "*" : "", FormatSeconds(predicted.step),
+                      FormatSeconds(predicted.compute), FormatSeconds(predicted.communication), FormatBytes(tried.peak),
+                      FormatBytes(Bytes(static_cast<int64_t>(predicted.sent_bytes_per_rank))));
+  const std::string how = absl::StrJoin(tried.flags, "; or ");
+  const std::string why = is_chosen ? "" : absl::StrCat(": ", WhyOther(chosen, tried));
+  return absl::StrCat(text, Wrapped("    ", absl::StrCat(how, why), 4));
+}
+
+}  // namespace
+
+std::string ExplainPlans(const Explained& explained) {
+  const ir::Plan& plan = explained.plan;
+  std::string text = absl::StrCat(explained.graph.model, " on ", Plural(plan.mesh.rank_count(), "rank"), " of ",
+                                  plan.cluster, ": the plans that other settings give, fastest first\n\n");
+  if (explained.graph.is_manual()) return absl::StrCat(text, "a manual model says itself how it is divided\n");
+  Tried chosen{.flags = {"this plan"}};
+  Measure(explained.made, explained, chosen);
+  const std::vector<Asked> settings = SettingsToTry(explained);
+  std::vector<Tried> different, refused;
+  for (Tried& tried : MapInParallel(settings.size(), [&](size_t i) { return Try(explained, settings[i]); })) {
+    if (!tried.refusal.empty()) {
+      refused.push_back(std::move(tried));
+      continue;
+    }
+    const auto same =
+        std::find_if(different.begin(), different.end(), [&](const Tried& other) { return other.IsAlike(tried); });
+    Tried* const known = chosen.IsAlike(tried) ? &chosen : same != different.end() ? &*same : nullptr;
+    if (known == nullptr) {
+      different.push_back(std::move(tried));
+    } else {
+      known->flags.push_back(tried.flags.front());
+    }
+  }
+  const Tried first = chosen;
+  different.insert(different.begin(), std::move(chosen));
+  std::stable_sort(different.begin(), different.end(),
+                   [](const Tried& a, const Tried& b) { return a.predicted.step < b.predicted.step; });
+  absl::StrAppend(&text, absl::StrFormat("%-2s%12s%14s%16s%14s%14s\n", "", "step", "computation", "communication",
+                                         "memory", "sent"));
+  for (const Tried& tried : different) absl::StrAppend(&text, RowText(tried, tried.IsAlike(first), first));
+  absl::StrAppend(&text, "\n* the plan that was found, with the model's own settings\n");
+  if (refused.empty()) return text;
+  absl::StrAppend(&text, "\nno plan:\n");
+  for (const Tried& tried : refused) {
+    absl::StrAppend(&text, Wrapped("    ", absl::StrCat(tried.flags.front(), ": ", tried.refusal), 4));
+  }
+  return text;
+}
+
+}  // namespace cleave::search
