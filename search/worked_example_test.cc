@@ -134,13 +134,15 @@ class WorkedExample {
     absl::StrAppend(&text, shows ? "" : "\n", "step ", mesh_.axis(axis).name, "\n");
     if (shows) {
       for (const auto& [scope, sum] : sums) {
-        if (scope.size() == 2) AppendTable(scope, sum, domains, axis, text);
+        const bool is_free =
+            std::all_of(sum.begin(), sum.end(), [&](const auto& own) { return BytesOf(own.second) == 0; });
+        if (!is_free) AppendTable(scope, sum, domains, axis, text);
       }
     }
     const int64_t least = LeastByElimination(problem, std::move(sums), shows, text);
     EXPECT_EQ(least, solution->cost);
     EXPECT_EQ(CostOf(problem, solution->values), solution->cost);
-    absl::StrAppend(&text, "  the least: ", BytesOf(least), " bytes, with");
+    absl::StrAppend(&text, "  least in all: ", BytesOf(least), " bytes, with");
     for (size_t v = 0; v < solution->values.size(); ++v) {
       absl::StrAppend(&text, v > 0 ? "," : "", " ", NameOf(static_cast<int>(v)), " ",
                       FactorOf(static_cast<int>(v), solution->values[v], domains, axis));
@@ -150,19 +152,26 @@ class WorkedExample {
     EXPECT_NEAR(price(), static_cast<double>(BytesOf(least)), 0.5);
   }
 
+  // The last op of the scope across, the others down.
   void AppendTable(const Scope& scope, const Sum& sum, const Domains& domains, ir::AxisId axis, std::string& text) {
-    const int rows = scope[0], columns = scope[1];
-    const auto size = [&](int variable) {
-      return static_cast<int>(network_.domain(domains[static_cast<size_t>(variable)]).size());
-    };
-    absl::StrAppend(&text, absl::StrFormat("  %-22s", absl::StrCat(NameOf(rows), " \\ ", NameOf(columns))));
-    for (int c = 0; c < size(columns); ++c) {
-      absl::StrAppend(&text, absl::StrFormat("%8s", FactorOf(columns, c, domains, axis)));
-    }
+    const int across = scope.back();
+    const Scope down(scope.begin(), scope.end() - 1);
+    const int columns = static_cast<int>(network_.domain(domains[static_cast<size_t>(across)]).size());
+    const std::string head = down.empty() ? NameOf(across) : absl::StrCat(NamesOf(down), " \\ ", NameOf(across));
+    absl::StrAppend(&text, absl::StrFormat("  %-24s", head));
+    for (int c = 0; c < columns; ++c)
+      absl::StrAppend(&text, absl::StrFormat("%8s", FactorOf(across, c, domains, axis)));
     text += "\n";
-    for (int r = 0; r < size(rows); ++r) {
-      absl::StrAppend(&text, absl::StrFormat("  %22s", FactorOf(rows, r, domains, axis)));
-      for (int c = 0; c < size(columns); ++c) absl::StrAppend(&text, absl::StrFormat("%8d", BytesOf(sum.at({r, c}))));
+    std::vector<int> sizes;
+    for (const int own : domains) sizes.push_back(static_cast<int>(network_.domain(own).size()));
+    for (std::vector<int> choice : ChoicesOf(down, sizes)) {
+      std::vector<std::string> factors;
+      for (size_t i = 0; i < down.size(); ++i) factors.push_back(FactorOf(down[i], choice[i], domains, axis));
+      absl::StrAppend(&text, absl::StrFormat("  %24s", absl::StrJoin(factors, ", ")));
+      choice.push_back(0);
+      for (choice.back() = 0; choice.back() < columns; ++choice.back()) {
+        absl::StrAppend(&text, absl::StrFormat("%8d", BytesOf(sum.at(choice))));
+      }
       text += "\n";
     }
   }
