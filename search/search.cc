@@ -314,9 +314,10 @@ struct Alternative {
   double most_time = 1;
 };
 
-// Searches under other assumptions, for plans that communicate much: that the backward pass hides less of the
-// reductions of gradients, which is not known before there is a plan; and that devices may be left idle, which is
-// preferred only where it is much faster.
+// For plans that communicate much: data parallelism, whose messages the price of a search may think slower than they
+// are; and searches under other assumptions, that devices may be left idle, which is preferred only where it is much
+// faster, and that the backward pass hides less of the reductions of gradients, which is not known before there is a
+// plan.
 std::vector<Alternative> AlternativesOf(const SearchOptions& options, const ir::Pins& pins) {
   constexpr double kFaster = 0.99, kMuchFaster = 0.67;
   std::vector<Alternative> alternatives;
@@ -324,6 +325,11 @@ std::vector<Alternative> AlternativesOf(const SearchOptions& options, const ir::
       options.algorithm == ir::SearchAlgorithm::kSapp || options.algorithm == ir::SearchAlgorithm::kExact;
   const bool is_of_steps = options.price == ir::Price::kTime && options.objective == ir::Objective::kSpeed;
   if (!searches || !is_of_steps || !pins.regions.empty()) return alternatives;
+  // With what nothing runs beside, the price is that of the step.
+  if (options.execution.overlaps && pins.pins.empty()) {
+    Alternative& baseline = alternatives.emplace_back(Alternative{.options = options, .most_time = kFaster});
+    baseline.options.algorithm = ir::SearchAlgorithm::kDataParallel;
+  }
   // Small models on a CPU are mostly tried out, on as many ranks as were asked for.
   if (!options.leave_idle.has_value() && options.execution.overlaps) {
     Alternative& idle = alternatives.emplace_back(Alternative{.options = options, .most_time = kMuchFaster});
@@ -359,7 +365,7 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
       if (first.compute > least * std::min(alternative.most_time, 1 - kLeastGain)) continue;
       Diagnostics own;
       std::optional<Found> found = SearchOnce(training_graph, cluster, pins, alternative.options, own);
-      if (!found.has_value() || found->plan.micro_batches > 1) break;
+      if (!found.has_value() || found->plan.micro_batches > 1) continue;
       const Seconds step = predict(*found).step;
       const bool has_other_weight = alternative.options.gradient_weight != options.gradient_weight;
       if (has_other_weight && step > least * (1 / alternative.most_time)) break;  // Nor does a larger one help.

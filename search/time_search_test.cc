@@ -151,6 +151,19 @@ TEST(TimeSearchTest, ManyDevicesAreNotMuchSlowerThanOne) {
   }
 }
 
+TEST(TimeSearchTest, PlansAreNotSlowerThanDataParallelism) {
+  const ir::Graph experts = testing::MixtureOfExperts({.tokens = 4096, .width = 128, .hidden = 256, .layers = 2});
+  const ir::Graph wide = Gpt({.batch = 64, .seq = 256, .vocab = 8192, .width = 2048, .heads = 32, .layers = 2});
+  for (const ir::Graph& graph : {experts, wide}) {
+    for (const auto& [machines, devices] :
+         {std::pair("h100x8", 8), std::pair("h100x8*8", 64), std::pair("v100x8*8", 64)}) {
+      const Cluster cluster = Named(machines, devices);
+      const Seconds baseline = StepByDefault(graph, cluster, {}, ir::SearchAlgorithm::kDataParallel);
+      EXPECT_LE(StepByDefault(graph, cluster).value(), 1.01 * baseline.value()) << machines;
+    }
+  }
+}
+
 // Of the deeper model few layers are searched; no plan of one model is better than what the other one could have.
 TEST(TimeSearchTest, TwiceTheLayersTakeTwiceTheTime) {
   const Cluster cluster = Named("h100x8*4", 32);
