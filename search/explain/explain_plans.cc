@@ -39,7 +39,8 @@ std::vector<Asked> SettingsToTry(const Explained& explained) {
     const auto is_same = [&](const Asked& other) { return other.pins == asked.pins; };
     if (asked.pins != explained.pins && std::none_of(all.begin(), all.end(), is_same)) all.push_back(std::move(asked));
   };
-  const bool trains = !explained.graph.updates.empty();
+  const bool trains = std::any_of(explained.graph.ops.begin(), explained.graph.ops.end(),
+                                  [](const ir::Op& op) { return op.phase == ir::Phase::kBackward; });
   constexpr int64_t kMostZero = 3;
   for (const ir::SearchAlgorithm algorithm :
        {ir::SearchAlgorithm::kSapp, ir::SearchAlgorithm::kDataParallel, ir::SearchAlgorithm::kReplicate}) {

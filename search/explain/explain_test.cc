@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
+#include "ir/graph/ops/builder.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/program/partition/partition.h"
 #include "search/cluster/cluster.h"
@@ -190,6 +191,22 @@ TEST(ExplainTest, SettingsWithoutAPlanAreNamedWithWhatRefusesThem) {
   ExpectNarrow(text);
   const std::string refused = text.substr(text.find("\nno plan:\n"));
   EXPECT_TRUE(absl::StrContains(refused, "    --search replicate: no plan fits into `memory`, 4.0 MiB")) << text;
+}
+
+// Nothing is divided among replicas, made again or cut into micro-batches where nothing is trained.
+TEST(ExplainTest, SettingsOfTrainingAreNotTriedWithoutIt) {
+  ir::GraphBuilder builder;
+  const ir::OpId x = builder.Add(ir::OpKind::kInput, {},
+                                 {{ir::attribute::kDType, ir::DType::kF32},
+                                  {ir::attribute::kShape, ir::Shape{8, 16}},
+                                  {ir::attribute::kData, std::string("x")}},
+                                 "x");
+  builder.Add(ir::OpKind::kRelu, {x}, {}, "y");
+  const Planned planned(std::move(builder).Build(), 2);
+  const std::string text = ExplainPlans(planned.explained());
+  EXPECT_NE(RowOf(text, "--search replicate"), "") << text;
+  for (const char* const flag : {"zero", "recompute", "micro_batches", "stages"})
+    EXPECT_EQ(RowOf(text, flag), "") << text;
 }
 
 // What pins cost is seen beside the plan that they lead to.
