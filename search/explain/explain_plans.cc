@@ -139,11 +139,12 @@ std::string WhyOther(const Tried& chosen, const Tried& other) {
   constexpr double kSame = 0.01;
   const Prediction& own = other.predicted;
   const Prediction& best = chosen.predicted;
-  const double times = own.step.value() / best.step.value();
-  std::string text = std::abs(times - 1) < kSame ? "as fast" : absl::StrFormat("%.2f times the step", times);
+  const bool is_as_fast = std::abs((own.step - best.step).value()) <= best.step.value() * kSame;
+  std::string text =
+      is_as_fast ? "as fast" : absl::StrFormat("%.2f times the step", own.step.value() / best.step.value());
   std::vector<std::string> parts;
   const auto add = [&](Seconds more, const std::string& of) {
-    if (std::abs(more.value()) < best.step.value() * kSame) return;
+    if (std::abs(more.value()) <= best.step.value() * kSame) return;
     const bool is_more = more > Seconds(0);
     parts.push_back(absl::StrCat(FormatSeconds(is_more ? more : Seconds(0) - more), is_more ? " more " : " less ", of));
   };
