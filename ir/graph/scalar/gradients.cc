@@ -74,9 +74,12 @@ class ReverseAccumulation {
         return AddTo(of[0], -dy);
       case Primitive::kSelect:
         return Choose(of[0], of[1], of[2], dy);
+      // The operands are compared with each other, not with the value: what was added up in another order may differ
+      // from both in the last bits.
       case Primitive::kMaximum:
+        return Choose(of[0] >= of[1], of[0], of[1], dy);
       case Primitive::kMinimum:
-        return Choose(Equal(of[0], y), of[0], of[1], dy);
+        return Choose(of[0] <= of[1], of[0], of[1], dy);
       case Primitive::kAbs:
         return AddTo(of[0], Select(of[0] > 0, dy, Select(of[0] < 0, -dy, 0)));
       case Primitive::kExp:

@@ -91,6 +91,19 @@ TEST(Scalar, AChoiceHidesWhatItDoesNotTake) {
   EXPECT_EQ(ValueAt(DerivativeByX(Maximum(x, Variable("y"))), 2, 2), 1);
 }
 
+// Ranks may have added up the result in another order than the operands.
+TEST(Scalar, GradientsOfAnExtremeDoNotSpeakOfTheResult) {
+  const Scalar x = Variable("x"), y = Variable("y");
+  for (const Scalar& value : {Maximum(x, y), Minimum(x, y), Maximum(2 * x, y + 1)}) {
+    for (const auto& by : GradientsOf(ScalarFunction{.name = "f", .parameters = {"x", "y"}, .value = value})) {
+      ASSERT_TRUE(by.has_value());
+      for (const Scalar& node : NodesOf(*by)) {
+        if (node.Is(Primitive::kVariable)) EXPECT_NE(node.variable(), Result().variable());
+      }
+    }
+  }
+}
+
 TEST(Scalar, GradientsSpeakOfTheResult) {
   const Scalar x = Variable("x");
   const std::vector<std::optional<Scalar>> by =
