@@ -1,6 +1,5 @@
 // Tests of the text of program.cc: goldens, its layout, and names that could break it. run_test shows that the programs
 // are right.
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/testing/graphs.h"
+#include "ir/testing/page.h"
 #include "ir/transforms/precision/precision.h"
 
 namespace cleave::codegen {
@@ -71,12 +71,7 @@ std::string Formatted(const std::string& text) {
 }
 
 void CheckGolden(const std::string& name, const std::string& text) {
-  const std::string path = absl::StrCat("codegen/testdata/", name);
-  if (const char* root = std::getenv("CLEAVE_BLESS"); root != nullptr) {
-    WriteText(absl::StrCat(root, "/", path), text);
-    return;
-  }
-  EXPECT_EQ(text, ReadText(path)) << "if this is wanted: bazel run //:bless";
+  ir::CheckPage(absl::StrCat("codegen/testdata/", name), text);
 }
 
 TEST(ProgramText, OfMnistMlpOnOneRank) {

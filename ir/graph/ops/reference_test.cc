@@ -1,7 +1,4 @@
 // The tables of ops in OPS.md and docs/language.md are written from the definitions: `bazel run //:bless`.
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -13,6 +10,7 @@
 #include "ir/graph/ops/lift.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/samples.h"
+#include "ir/testing/page.h"
 
 namespace cleave::ir {
 namespace {
@@ -134,35 +132,11 @@ std::string LanguageTable() {
   return table;
 }
 
-std::string ReadPage(const std::string& path) {
-  std::ifstream page(path);
-  EXPECT_TRUE(page.good()) << path;
-  std::stringstream text;
-  text << page.rdbuf();
-  return text.str();
-}
-
-// With CLEAVE_BLESS the file is written instead.
-void CheckPage(const std::string& path, const std::string& expected) {
-  if (const char* root = std::getenv("CLEAVE_BLESS"); root != nullptr) {
-    std::ofstream(absl::StrCat(root, "/", path)) << expected;
-    return;
-  }
-  EXPECT_EQ(ReadPage(path), expected) << "if this is wanted: bazel run //:bless";
-}
-
 TEST(OpsReference, IsWrittenFromTheDefinitions) { CheckPage("ir/graph/ops/OPS.md", OpsPage()); }
 
 TEST(OpsReference, AndSoIsTheTableOfTheLanguage) {
-  constexpr absl::string_view kBegin = "<!-- ops, written by bazel run //:bless -->\n";
-  constexpr absl::string_view kEnd = "<!-- end of ops -->\n";
-  const std::string path = "docs/language.md";
-  std::string page = ReadPage(path);
-  const size_t begin = page.find(kBegin.data());
-  const size_t end = page.find(kEnd.data());
-  ASSERT_TRUE(begin != std::string::npos && end != std::string::npos && begin < end) << path;
-  page.replace(begin + kBegin.size(), end - begin - kBegin.size(), LanguageTable());
-  CheckPage(path, page);
+  CheckPartOfPage("docs/language.md", "<!-- ops, written by bazel run //:bless -->\n", "<!-- end of ops -->\n",
+                  LanguageTable());
 }
 
 }  // namespace
