@@ -325,7 +325,7 @@ std::vector<Alternative> AlternativesOf(const SearchOptions& options, const ir::
       options.algorithm == ir::SearchAlgorithm::kSapp || options.algorithm == ir::SearchAlgorithm::kExact;
   const bool is_of_steps = options.price == ir::Price::kTime && options.objective == ir::Objective::kSpeed;
   if (!searches || !is_of_steps || !pins.regions.empty()) return alternatives;
-  // With what nothing runs beside, the price is that of the step.
+  // Where nothing runs beside anything else, the price is the time of a step, and the search has compared this plan.
   if (options.execution.overlaps && pins.pins.empty()) {
     Alternative& baseline = alternatives.emplace_back(Alternative{.options = options, .most_time = kFaster});
     baseline.options.algorithm = ir::SearchAlgorithm::kDataParallel;
@@ -356,7 +356,7 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
     const ir::Graph measured = WithoutAside(facts);
     const auto predict = [&](const Found& found) {
       const auto made = ProgramOf(measured, WithoutAside(facts, found.plan), cluster, options.execution);
-      return Predict(made->program, made->memory.fusion, cluster, options.execution.overlaps);
+      return PredictStep(*made, cluster, options.execution).whole;
     };
     const Prediction first = predict(*best);
     Seconds least = first.step;

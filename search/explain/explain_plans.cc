@@ -97,15 +97,10 @@ struct Tried {
 };
 
 void Measure(const ir::LoweredProgram& made, const Explained& explained, Tried& tried) {
-  const bool overlaps = explained.execution.overlaps;
+  const StepPrediction step = PredictStep(made, explained.cluster, explained.execution);
   tried.peak = made.memory.use.prediction.peak;
-  if (made.parts.empty()) {
-    tried.predicted = Predict(made.program, made.memory.fusion, explained.cluster, overlaps);
-    return;
-  }
-  const PipelinePrediction pipeline = PredictPipeline(made.parts, explained.cluster, overlaps);
-  tried.predicted = pipeline.whole;
-  tried.bubble = pipeline.bubble;
+  tried.predicted = step.whole;
+  if (step.pipeline.has_value()) tried.bubble = step.pipeline->bubble;
 }
 
 Tried Try(const Explained& explained, const Asked& asked) {
@@ -157,7 +152,8 @@ std::string WhyOther(const Tried& chosen, const Tried& other) {
   return text;
 }
 
-std::string RowText(const Tried& tried, bool is_chosen, const Tried& chosen) {
+std::string RowText(const Tried& tried, const Tried& chosen) {
+  const bool is_chosen = tried.IsAlike(chosen);
   const Prediction& predicted = tried.predicted;
   std::string text =
       absl::StrFormat("%-2s%12s%14s%16s%14s%14s\n", is_chosen ? "*" : "", FormatSeconds(predicted.step),
@@ -175,31 +171,27 @@ std::string ExplainPlans(const Explained& explained) {
   std::string text = absl::StrCat(explained.graph.model, " on ", Plural(plan.mesh.rank_count(), "rank"), " of ",
                                   plan.cluster, ": the plans that other settings give, fastest first\n\n");
   if (explained.graph.is_manual()) return absl::StrCat(text, "a manual model says itself how it is divided\n");
-  Tried chosen{.flags = {"this plan"}};
-  Measure(explained.made, explained, chosen);
+  std::vector<Tried> different = {{.flags = {"this plan"}}};
+  Measure(explained.made, explained, different.front());
+  std::vector<Tried> refused;
   const std::vector<Asked> settings = SettingsToTry(explained);
-  std::vector<Tried> different, refused;
   for (Tried& tried : MapInParallel(settings.size(), [&](size_t i) { return Try(explained, settings[i]); })) {
-    if (!tried.refusal.empty()) {
-      refused.push_back(std::move(tried));
-      continue;
-    }
     const auto same =
         std::find_if(different.begin(), different.end(), [&](const Tried& other) { return other.IsAlike(tried); });
-    Tried* const known = chosen.IsAlike(tried) ? &chosen : same != different.end() ? &*same : nullptr;
-    if (known == nullptr) {
+    if (!tried.refusal.empty()) {
+      refused.push_back(std::move(tried));
+    } else if (same == different.end()) {
       different.push_back(std::move(tried));
     } else {
-      known->flags.push_back(tried.flags.front());
+      same->flags.push_back(tried.flags.front());
     }
   }
-  const Tried first = chosen;
-  different.insert(different.begin(), std::move(chosen));
+  const Tried chosen = different.front();
   std::stable_sort(different.begin(), different.end(),
                    [](const Tried& a, const Tried& b) { return a.predicted.step < b.predicted.step; });
   absl::StrAppend(&text, absl::StrFormat("%-2s%12s%14s%16s%14s%14s\n", "", "step", "computation", "communication",
                                          "memory", "sent"));
-  for (const Tried& tried : different) absl::StrAppend(&text, RowText(tried, tried.IsAlike(first), first));
+  for (const Tried& tried : different) absl::StrAppend(&text, RowText(tried, chosen));
   absl::StrAppend(&text, "\n* the plan that was found, with the model's own settings\n");
   if (refused.empty()) return text;
   absl::StrAppend(&text, "\nno plan:\n");

@@ -52,6 +52,12 @@ void ExpectNarrow(const std::string& text) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) EXPECT_LE(line.size(), 100u) << line;
 }
 
+size_t MarkedRows(const std::string& text) {
+  size_t count = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) count += absl::StartsWith(line, "*  ") ? 1u : 0u;
+  return count;
+}
+
 size_t LinesOf(const std::string& text) { return std::vector<std::string>(absl::StrSplit(text, '\n')).size(); }
 
 TEST(ExplainTest, ThePlanIsShownUnderEveryPriceWithItsMemoryAndCollectives) {
@@ -142,13 +148,8 @@ TEST(ExplainTest, MemoryAgainstTimeMarksThePlanAndSaysWhatItMakesAgain) {
   ExpectNarrow(least);
   EXPECT_TRUE(absl::StrContains(least, "* chosen: `recompute = full` asks for ")) << least;
   EXPECT_TRUE(absl::StrContains(least, "does not wait")) << least;
-  const auto marked = [](const std::string& text) {
-    size_t count = 0;
-    for (absl::string_view line : absl::StrSplit(text, '\n')) count += absl::StartsWith(line, "*  ") ? 1u : 0u;
-    return count;
-  };
-  EXPECT_EQ(marked(all), 1u) << all;
-  EXPECT_EQ(marked(least), 1u) << least;
+  EXPECT_EQ(MarkedRows(all), 1u) << all;
+  EXPECT_EQ(MarkedRows(least), 1u) << least;
 }
 
 // The two lines of the first row in which the settings stand.
@@ -168,9 +169,7 @@ TEST(ExplainTest, OtherPlansAreThoseThatTheirSettingsGive) {
   };
   const std::string text = ExplainPlans(with([](SearchOptions&) {}).explained());
   ExpectNarrow(text);
-  size_t marked = 0;
-  for (absl::string_view line : absl::StrSplit(text, '\n')) marked += absl::StartsWith(line, "*  ") ? 1 : 0;
-  EXPECT_EQ(marked, 1u) << text;
+  EXPECT_EQ(MarkedRows(text), 1u) << text;
   const auto expect_row = [&](absl::string_view flags, const Planned& planned) {
     const std::string row = RowOf(text, flags);
     EXPECT_TRUE(absl::StrContains(row, FormatSeconds(planned.predicted.step))) << flags << "\n" << text;

@@ -65,9 +65,16 @@ absl::StatusOr<ir::LoweredProgram> ProgramOf(const ir::Graph& training_graph, co
   return ProgramOf(training_graph, plan, Cluster(), execution);
 }
 
+StepPrediction PredictStep(const ir::LoweredProgram& made, const Cluster& cluster, const Execution& execution) {
+  if (made.parts.empty()) {
+    return {.whole = Predict(made.program, made.memory.fusion, cluster, execution.overlaps)};
+  }
+  PipelinePrediction pipeline = PredictPipeline(made.parts, cluster, execution.overlaps);
+  return {.whole = pipeline.whole, .pipeline = std::move(pipeline)};
+}
+
 Seconds StepOf(const ir::LoweredProgram& made, const Cluster& cluster, const Execution& execution) {
-  if (!made.parts.empty()) return PredictPipeline(made.parts, cluster, execution.overlaps).whole.step;
-  return Predict(made.program, made.memory.fusion, cluster, execution.overlaps).step;
+  return PredictStep(made, cluster, execution).whole.step;
 }
 
 ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& plan, const Execution& execution) {

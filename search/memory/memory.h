@@ -34,6 +34,8 @@
 #include "search/cluster/cluster.h"
 #include "search/cost/execution.h"
 #include "search/cost/facts.h"
+#include "search/cost/pipeline.h"
+#include "search/cost/predict.h"
 #include "search/cost/prices.h"
 #include "search/shorten/shorten.h"
 #include "search/tuning/tuning.h"
@@ -47,6 +49,12 @@ absl::StatusOr<ir::LoweredProgram> ProgramOf(const ir::Graph& training_graph, co
 // On any cluster. REQUIRES: the target overlaps nothing.
 absl::StatusOr<ir::LoweredProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
                                              const Execution& execution = {});
+// What a step takes: of all ranks, and where the program is a pipeline of its stages.
+struct StepPrediction {
+  Prediction whole;
+  std::optional<PipelinePrediction> pipeline = {};
+};
+StepPrediction PredictStep(const ir::LoweredProgram& made, const Cluster& cluster, const Execution& execution);
 // The predicted time of a step.
 Seconds StepOf(const ir::LoweredProgram& made, const Cluster& cluster, const Execution& execution);
 

@@ -206,19 +206,13 @@ std::optional<CompiledModel> CompileModel(const CompileOptions& options, Underst
   std::optional<Proof> proof = NotSimulated();
   if (MakesCode(options)) proof = Prove(model, *split, report);
   if (!proof.has_value()) return std::nullopt;
-  std::optional<search::PipelinePrediction> pipeline;
-  if (!split->parts.empty()) {
-    pipeline = search::PredictPipeline(split->parts, planned.cluster, execution.overlaps);
-  }
-  const search::Prediction predicted =
-      pipeline.has_value() ? pipeline->whole
-                           : search::Predict(split->program, split->memory.fusion, planned.cluster, execution.overlaps);
+  search::StepPrediction predicted = search::PredictStep(*split, planned.cluster, execution);
   return CompiledModel{.model = std::move(model),
                        .planned = std::move(planned),
                        .split = *std::move(split),
                        .execution = execution,
-                       .predicted = predicted,
-                       .pipeline = std::move(pipeline),
+                       .predicted = predicted.whole,
+                       .pipeline = std::move(predicted.pipeline),
                        .proof = *std::move(proof)};
 }
 
