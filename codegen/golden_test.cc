@@ -262,11 +262,11 @@ TEST(ProgramText, SaysWhatTheModelSaysAboutCheckpoints) {
   EXPECT_FALSE(absl::StrContains(text(), "checkpoint_every"));
   EXPECT_TRUE(absl::StrContains(text(), "\n  settings.keep_checkpoints = 5;\n"));
   const ir::MemoryPrediction without = ir::PlanMemory(graph, SingleRankProgram(graph), FusedByCpu()).use.prediction;
-  EXPECT_TRUE(absl::StrContains(text(), absl::StrCat("kPeakBytes = ", without.peak.value(), ";")));
+  EXPECT_TRUE(absl::StrContains(text(), absl::StrCat("peak_bytes = ", without.peak.value(), ";")));
   training.checkpoint_every = 500;
   // A copy of all parameters and momenta.
   EXPECT_TRUE(absl::StrContains(
-      text(), absl::StrCat("kPeakBytes = ", (without.peak + without.parameters + without.optimizer).value(), ";")));
+      text(), absl::StrCat("peak_bytes = ", (without.peak + without.parameters + without.optimizer).value(), ";")));
   EXPECT_TRUE(absl::StrContains(text(), "\n  settings.checkpoint_every = 500;\n  settings.keep_checkpoints = 5;\n"));
 }
 

@@ -26,7 +26,6 @@ std::string HeadOf(const For& loop) {
 std::string HeadOf(const ForEach& loop) {
   return absl::StrCat("for (", loop.element.Text(), " : ", loop.range.Text(), ") ");
 }
-std::string HeadOf(const If& condition) { return absl::StrCat("if (", condition.condition.Text(), ") "); }
 
 // `head`, then as many arguments on each line as fit; the following lines are indented by `margin` spaces. `room` is
 // the number of columns of a line.
@@ -107,6 +106,12 @@ std::vector<std::string> StatementLines(const std::string& begin, const Expr& va
     }
     return CallLines(begin, callee, TextsFrom(node.operands, 1), ");", room);
   }
+  // An element of a list.
+  if (node.kind == Expr::Kind::kIndex && node.operands[0].node().kind == Expr::Kind::kBraces) {
+    const Expr::Node& list = node.operands[0].node();
+    return CallLines(begin, absl::StrCat(list.text, "{"), TextsFrom(list.operands, 0),
+                     absl::StrCat("}[", node.operands[1].Text(), "];"), room);
+  }
   const std::string text = value.Text();
   if (begin.size() + text.size() + 1 <= room || !absl::EndsWith(begin, "= ")) return {absl::StrCat(begin, text, ";")};
   return {begin.substr(0, begin.size() - 1), absl::StrCat("    ", text, ";")};
@@ -179,19 +184,25 @@ void Code::Do(const Expr& statement, absl::string_view comment) {
 }
 
 void Code::Assign(const Expr& target, const Expr& value, absl::string_view symbol) {
-  Add({.text = absl::StrCat(target.Text(), " ", symbol, " "), .value = value});
+  const bool is_name = target.node().kind == Expr::Kind::kText;
+  Add({.text = absl::StrCat(target.Text(), " ", symbol, " "),
+       .value = value,
+       .declares = is_name ? target.Text() : ""});
 }
 
 void Code::Member(const Variable& variable, absl::string_view comment) {
-  Add({.text = variable.Text(), .value = Expr(), .comment = std::string(comment)});
+  Add({.text = variable.Text(), .value = Expr(), .comment = std::string(comment), .declares = variable.name});
 }
 
 void Code::Declare(const Variable& variable, const Expr& value, absl::string_view comment) {
-  Add({.text = absl::StrCat(variable.Text(), " = "), .value = value, .comment = std::string(comment)});
+  Add({.text = absl::StrCat(variable.Text(), " = "),
+       .value = value,
+       .comment = std::string(comment),
+       .declares = variable.name});
 }
 
 void Code::Construct(const Variable& variable, const Expr& braces, absl::string_view comment) {
-  Add({.text = variable.Text(), .value = braces, .comment = std::string(comment)});
+  Add({.text = variable.Text(), .value = braces, .comment = std::string(comment), .declares = variable.name});
 }
 
 void Code::DeclareRows(const Variable& variable, const std::vector<Expr>& rows) {
@@ -205,7 +216,10 @@ Code& Code::OpenBraces(std::string head) {
 }
 Code& Code::Open(const For& loop) { return OpenBraces(HeadOf(loop)); }
 Code& Code::Open(const ForEach& loop) { return OpenBraces(HeadOf(loop)); }
-Code& Code::Open(const If& condition) { return OpenBraces(HeadOf(condition)); }
+Code& Code::Open(const If& condition) {
+  return AddBlock(
+      {.kind = Statement::Kind::kBlock, .text = "if (", .value = condition.condition, .tail = ") {", .end = "}"});
+}
 
 Code& Code::Open(const Function& function) {
   if (!function.constants.empty()) {
@@ -231,8 +245,11 @@ std::string Function::Text() const {
 
 Code& Code::Open(const Struct& type) {
   const std::string base = type.base.empty() ? "" : absl::StrCat(" final : ", type.base);
-  return AddBlock(
-      {.kind = Statement::Kind::kBlock, .text = absl::StrCat("struct ", type.name, base, " {"), .end = "};"});
+  return AddBlock({.kind = Statement::Kind::kBlock,
+                   .text = absl::StrCat("struct ", type.name, base, " {"),
+                   .declares = type.name,
+                   .end = "};",
+                   .is_struct = true});
 }
 
 Code& Code::Open(const Namespace& space) {
@@ -246,7 +263,7 @@ Code& Code::Open(const Namespace& space) {
 Code& Code::OnLine(const ForEach& loop) { return AddBlock({.kind = Statement::Kind::kLine, .text = HeadOf(loop)}); }
 Code& Code::OnLine(const For& loop) { return AddBlock({.kind = Statement::Kind::kLine, .text = HeadOf(loop)}); }
 Code& Code::OnLine(const If& condition) {
-  return AddBlock({.kind = Statement::Kind::kLine, .text = HeadOf(condition)});
+  return AddBlock({.kind = Statement::Kind::kLine, .text = "if (", .value = condition.condition, .tail = ") "});
 }
 
 void Code::Append(Code other) {
@@ -292,7 +309,7 @@ class CodePrinter {
         return PrintBlock(statement, indent);
       case Kind::kLine: {
         const CodePrinter body = Printed(*statement.body, 0);
-        return Line(absl::StrCat(statement.text, absl::StripSuffix(body.text, "\n")), indent);
+        return Line(absl::StrCat(HeadOf(statement), absl::StripSuffix(body.text, "\n")), indent);
       }
     }
   }
@@ -343,9 +360,14 @@ class CodePrinter {
     Line(absl::string_view(whole).substr(body + 1), indent);
   }
 
+  // Of a block that is no function: "if (x == 0) {".
+  static std::string HeadOf(const Statement& statement) {
+    return absl::StrCat(statement.text, statement.value.has_value() ? statement.value->Text() : "", statement.tail);
+  }
+
   void PrintBlock(const Statement& statement, int indent) {
     if (!statement.is_function) {
-      Line(absl::StrCat(statement.text, statement.tail), indent);
+      Line(HeadOf(statement), indent);
     } else if (PrintedOnOneLine(statement, indent)) {
       return;
     } else {

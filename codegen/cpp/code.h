@@ -115,19 +115,22 @@ class Code {
 
  private:
   friend class CodePrinter;
+  friend class FamilyWalker;
 
   struct Statement {
     enum class Kind { kGap, kEmptyLine, kComment, kDirective, kSimple, kRows, kBlock, kLine };
     Kind kind = Kind::kSimple;
     std::string text = {};           // Of comments and directives; what stands before `value`: "return ", "float x = ".
-    std::optional<Expr> value = {};  // Of a simple statement.
+    std::optional<Expr> value = {};  // Of a simple statement; the condition of a block.
     std::vector<Expr> rows = {};
     std::string comment = {};                  // Behind it.
+    std::string declares = {};                 // The name of a variable or of a struct; or which variable it sets.
     std::vector<std::string> parameters = {};  // Of a block: the text goes on with them and `tail`.
     std::string tail = {};
     std::string end = {};  // What closes the block.
     int body_indent = 2;
     bool is_function = false;
+    bool is_struct = false;
     std::unique_ptr<Code> body = nullptr;
 
     bool IsRemark() const { return kind == Kind::kGap || kind == Kind::kEmptyLine || kind == Kind::kComment; }

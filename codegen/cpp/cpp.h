@@ -4,6 +4,7 @@
 
 #include "codegen/cpp/code.h"         // IWYU pragma: export
 #include "codegen/cpp/expr.h"         // IWYU pragma: export
+#include "codegen/cpp/family.h"       // IWYU pragma: export
 #include "codegen/cpp/identifiers.h"  // IWYU pragma: export
 #include "codegen/cpp/literal.h"      // IWYU pragma: export
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <random>
 #include <set>
@@ -50,6 +51,17 @@ TEST(Identifiers, LocalOnesAreGivenAgain) {
     EXPECT_EQ(identifiers.Local("h.term"), "h_term_3") << "one more than before";
   }
   EXPECT_EQ(identifiers.Local("h.term"), "h_term_4");
+}
+
+TEST(Identifiers, MayCarryNoNumbers) {
+  EXPECT_EQ(WithoutNumbers("x.27.middle.add.stage_9"), "x.middle.add.stage");
+  EXPECT_EQ(WithoutNumbers("gradients.all_reduce_1"), "gradients.all_reduce");
+  EXPECT_EQ(WithoutNumbers("conv2d.f16"), "conv2d.f16");
+  EXPECT_EQ(WithoutNumbers("12"), "");
+  Identifiers identifiers(/*without_numbers=*/true);
+  EXPECT_EQ(identifiers.Unique("x.27.add"), "x_add");
+  EXPECT_EQ(identifiers.Unique("x.28.add"), "x_add_2");
+  EXPECT_EQ(identifiers.Fresh().Unique("x.28.add"), "x_add");
 }
 
 TEST(Identifiers, AreHandedOutOnce) {
@@ -214,6 +226,120 @@ TEST(Expr, CompilersReadTheTreeThatWasPrinted) {
   const std::string path = absl::StrCat(folder != nullptr ? folder : "/tmp", "/trees.cc");
   std::ofstream(path) << file.Text();
   EXPECT_EQ(std::system(absl::StrCat("c++ -std=c++17 -fsyntax-only -w '", path, "' >&2").c_str()), 0);
+}
+
+// One struct: `fill` writes its content.
+template <typename Fill>
+cpp::Code StructOf(const Fill& fill) {
+  cpp::Code code;
+  fill(code.Open(cpp::Struct{"Layer"}));
+  return code;
+}
+
+std::optional<cpp::Family> United(const std::vector<cpp::Code>& members) {
+  std::vector<const cpp::Code*> pointers;
+  for (const cpp::Code& member : members) pointers.push_back(&member);
+  return cpp::Unite(pointers, "of_stage");
+}
+
+TEST(Family, SaysOnceWhatDiffersInNumbersOnly) {
+  using namespace cpp;
+  const Expr at = Template("arena.At", {Name("float")});
+  std::vector<Code> members;
+  for (const int64_t stage : {3, 4}) {
+    members.push_back(StructOf([&](Code& fields) {
+      fields.Comment(absl::StrCat("Layers ", stage, " to 7."));
+      fields.Declare({ConstPointer(Name("float")), "weight"},
+                     Call(at, {Infix(Name("i"), "*", 64) + Expr(4096 * stage)}), absl::StrCat("f32[", stage, "]"));
+      fields.Declare({ConstPointer(Name("float")), "gradient"}, Call(at, {4096 * stage}));
+      Code& body = fields.Open(Function{.result = Name("void"), .name = "Forward"});
+      body.Do(Call("watch.Start", {String(absl::StrCat("x.", stage, ".add")), 8}));
+      body.Open(If{Infix(Name("turn"), ">=", 9 - stage)}).Do(Call("comm.Send", {Name("weight"), stage + 1}));
+    }));
+  }
+  const std::optional<Family> family = United(members);
+  ASSERT_TRUE(family.has_value());
+  EXPECT_EQ(family->code.Text(), R"(struct Layer {
+  // Layers # to 7.
+  float* const weight = arena.At<float>(i * 64 + of_stage.weight);  // f32[#]
+  float* const gradient = arena.At<float>(of_stage.weight);
+  void Forward() {
+    watch.Start(of_stage.x_add_name, 8);
+    if (turn >= of_stage.value) {
+      comm.Send(weight, of_stage.send);
+    }
+  }
+};
+)");
+  EXPECT_EQ(family->structs, std::set<std::string>{"Layer"});
+  ASSERT_EQ(family->columns.size(), 4u);
+  EXPECT_EQ(family->columns[0].values, (std::vector<Expr>{12288, 16384}));
+  EXPECT_TRUE(family->columns[1].is_text);
+  for (size_t i = 0; i < members.size(); ++i) EXPECT_TRUE(DoTheSame(MemberOf(*family, i), members[i]));
+}
+
+// What an object cannot be asked for, or what is more than a number.
+TEST(Family, DiffersInNothingElse) {
+  using namespace cpp;
+  const auto field = [](const Expr& type, const Expr& value) {
+    return StructOf([&](Code& fields) { fields.Declare({type, "x"}, value); });
+  };
+  const Expr number = Name("int64_t");
+  const auto array = [&](int64_t size) { return Template("std::array", {number, size}); };
+  const auto constant = [&](int64_t value) {
+    Code code;
+    code.Declare({number, "kSize"}, value);
+    return code;
+  };
+  const auto unites = [](Code a, Code b) {
+    std::vector<Code> members;
+    members.push_back(std::move(a));
+    members.push_back(std::move(b));
+    return United(members).has_value();
+  };
+  EXPECT_TRUE(unites(field(number, 1), field(number, 2)));
+  EXPECT_FALSE(unites(field(number, 1), field(Name("int"), 1))) << "types";
+  EXPECT_FALSE(unites(field(array(1), Braces({})), field(array(2), Braces({})))) << "numbers in types";
+  EXPECT_FALSE(unites(field(number, Name("a")), field(number, Name("b")))) << "names";
+  EXPECT_FALSE(unites(field(number, Float(1)), field(number, Float(2)))) << "floats";
+  EXPECT_FALSE(unites(field(number, 1), field(number, String("1")))) << "kinds";
+  EXPECT_FALSE(unites(field(number, Expr(1) + Name("a")), field(number, Expr(2) - Name("a")))) << "operators";
+  EXPECT_FALSE(unites(constant(1), constant(2))) << "outside of structs";
+  EXPECT_FALSE(unites(field(number, 1), Code())) << "statements";
+}
+
+// A tree with random operators, and other numbers.
+cpp::Expr WithNumbers(const cpp::Expr& expr, std::mt19937& random) {
+  const cpp::Expr::Node& node = expr.node();
+  if (expr.number().has_value()) return random() % 2 == 0 ? expr : cpp::Expr(static_cast<int64_t>(random() % 1000));
+  cpp::Expr::Node result = node;
+  for (cpp::Expr& operand : result.operands) operand = WithNumbers(operand, random);
+  return cpp::Expr(std::make_shared<const cpp::Expr::Node>(std::move(result)));
+}
+
+TEST(Family, GivesEachMemberBack) {
+  std::mt19937 random(23);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<cpp::Expr> trees;
+    for (int i = 0; i < 5; ++i) {
+      int64_t value = 0;
+      trees.push_back(RandomExpr(random, 3, value));
+    }
+    std::vector<cpp::Code> members;
+    for (size_t m = 0; m < 2 + random() % 4; ++m) {
+      members.push_back(StructOf([&](cpp::Code& fields) {
+        for (size_t i = 0; i < trees.size(); ++i) {
+          if (random() % 3 == 0) fields.Gap();
+          fields.Declare({cpp::Name("int64_t"), absl::StrCat("x", i)}, WithNumbers(trees[i], random));
+        }
+      }));
+    }
+    const std::optional<cpp::Family> family = United(members);
+    ASSERT_TRUE(family.has_value());
+    for (size_t m = 0; m < members.size(); ++m) {
+      EXPECT_TRUE(DoTheSame(cpp::MemberOf(*family, m), members[m])) << family->code.Text();
+    }
+  }
 }
 
 TEST(Code, WrapsArgumentsBehindTheParenthesis) {

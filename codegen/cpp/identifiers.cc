@@ -4,7 +4,10 @@
 #include <iterator>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 namespace cleave::codegen {
 namespace {
@@ -16,6 +19,7 @@ constexpr absl::string_view kReserved[] = {
     "and",
     "and_eq",
     "arena",
+    "arena_bytes",
     "argc",
     "argv",
     "asm",
@@ -64,6 +68,7 @@ constexpr absl::string_view kReserved[] = {
     "for",
     "friend",
     "goto",
+    "host_bytes",
     "i",
     "i386",
     "if",
@@ -99,11 +104,13 @@ constexpr absl::string_view kReserved[] = {
     "nullptr",
     "numbers",
     "observer",
+    "of_stage",
     "omp",
     "operator",
     "or",
     "or_eq",
     "parameters",
+    "peak_bytes",
     "private",
     "protected",
     "public",
@@ -186,6 +193,18 @@ std::string IdentifierText(absl::string_view name) {
   return text;
 }
 
+std::string WithoutNumbers(absl::string_view name) {
+  constexpr absl::string_view kDigits = "0123456789";
+  std::vector<absl::string_view> kept;
+  for (absl::string_view part : absl::StrSplit(name, '.')) {
+    const size_t last = part.find_last_not_of(kDigits);
+    if (last == absl::string_view::npos && !part.empty()) continue;
+    if (last != absl::string_view::npos && last > 0 && part[last] == '_') part = part.substr(0, last);
+    kept.push_back(part);
+  }
+  return absl::StrJoin(kept, ".");
+}
+
 std::string TypeName(absl::string_view name) {
   std::string text;
   bool upper = true;
@@ -203,7 +222,7 @@ std::string TypeName(absl::string_view name) {
 }
 
 std::string Identifiers::Unique(absl::string_view wish) {
-  const std::string text = IdentifierText(wish);
+  const std::string text = IdentifierText(without_numbers_ ? WithoutNumbers(wish) : std::string(wish));
   std::string candidate = IsReserved(text) ? absl::StrCat(text, "_") : text;
   for (int number = 2; taken_.count(candidate) > 0; ++number) {
     const std::string suffix = absl::StrCat("_", number);

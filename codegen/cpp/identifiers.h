@@ -24,6 +24,13 @@ class Identifiers {
  public:
   static constexpr size_t kLongest = 40;
 
+  Identifiers() = default;
+  // For a program that several stages of a pipeline run: identifiers are made of WithoutNumbers(wish).
+  explicit Identifiers(bool without_numbers) : without_numbers_(without_numbers) {}
+
+  // Others of the same kind, none of them taken.
+  Identifiers Fresh() const { return Identifiers(without_numbers_); }
+
   // An identifier like `wish` that was not given before.
   std::string Unique(absl::string_view wish);
 
@@ -57,6 +64,7 @@ class Identifiers {
   };
 
  private:
+  bool without_numbers_ = false;
   std::set<std::string> taken_;
   std::vector<std::string> locals_;  // Those that Local has given.
   const std::vector<std::string>* replayed_ = nullptr;
@@ -66,6 +74,10 @@ class Identifiers {
 // `name` with a small first letter and single underscores for everything outside [A-Za-z0-9]; "value" if nothing is
 // left.
 std::string IdentifierText(absl::string_view name);
+
+// A name without numbers between its dots and behind the words there: "x.27.middle.add.stage_9" becomes
+// "x.middle.add.stage".
+std::string WithoutNumbers(absl::string_view name);
 
 // The name of a C++ type: "tiny_gpt" becomes "TinyGpt".
 std::string TypeName(absl::string_view name);

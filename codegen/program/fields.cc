@@ -1,6 +1,6 @@
 // In the order of the struct: what the runtime gives the program, the rank's place (EmitPlace) with what moves on with
-// micro-batches (EmitMicroBatch) and its groups (EmitGroups), then the arena and all tensors in it (EmitBuffers,
-// EmitBuckets).
+// micro-batches (EmitMicroBatch) and its groups (EmitGroups), then the arena (EmitArena) and all tensors in it
+// (EmitBuffers, EmitBuckets).
 #include "codegen/program/fields.h"
 
 #include <algorithm>
@@ -175,6 +175,24 @@ void EmitBuckets(Emission& emission, const LayeredText& text, cpp::Code& code) {
   for (const auto& [step, bucket] : emission.storage.buckets) EmitBucket(emission, text, step, declared, code);
 }
 
+void EmitArena(const Emission& emission, cpp::Code& code) {
+  const Target& target = emission.target;
+  const Bytes arena = emission.storage.buffers.total, host = emission.storage.host.total;
+  const Bytes peak = target.is_device ? arena + target.library_workspace : emission.memory.prediction.peak;
+  std::vector<cpp::Expr> sizes;
+  const auto add = [&](absl::string_view name, Bytes bytes, absl::string_view comment) {
+    code.Declare({ConstNumber(), std::string(name)}, bytes.value(), comment);
+    sizes.push_back(cpp::Name(name));
+  };
+  code.Gap();
+  add("arena_bytes", arena, "Of all tensors.");
+  add("peak_bytes", peak,
+      target.is_device ? "Predicted: the arena and what libraries of the GPU take beside it."
+                       : "Predicted: the arena and what calls of the runtime take beside it.");
+  if (host > Bytes(0)) add("host_bytes", host, "In the host's memory.");
+  code.Construct({cpp::Name("Arena"), "arena"}, cpp::Braces(std::move(sizes)));
+}
+
 void EmitStepNumbers(Emission& emission, cpp::Code& code) {
   const std::vector<const ir::Compute*> scalars = StepScalarsOf(emission.program);
   const bool reads_step = DependsOnStep(emission.program);
@@ -195,6 +213,7 @@ void EmitStepNumbers(Emission& emission, cpp::Code& code) {
 void EmitFields(Emission& emission, const LayeredText& text, cpp::Code& code) {
   const ir::Program& program = emission.program;
   const bool is_device = emission.target.is_device;
+  if (!emission.sharing.readers.empty()) code.Member({cpp::Name("const OfStage"), "of_stage"});
   Given("Comm", "comm", code);
   Given("Watch", "watch", code);
   if (HasGlances(program)) Given("Observer", "observer", code);
@@ -204,10 +223,7 @@ void EmitFields(Emission& emission, const LayeredText& text, cpp::Code& code) {
   if (ReadsCoordinates(emission)) Given("const std::vector<int64_t>", "coordinates", code);
   if (emission.rank_numbers.uses_rank()) code.Declare({cpp::Name("const int"), "rank"}, cpp::Call("comm.rank", {}));
   EmitPlace(emission, text, code);
-  code.Gap();
-  std::vector<cpp::Expr> sizes = {cpp::Name("kArenaBytes"), cpp::Name("kPeakBytes")};
-  if (emission.storage.host.total > Bytes(0)) sizes.push_back(cpp::Name("kHostBytes"));
-  code.Construct({cpp::Name("Arena"), "arena"}, cpp::Braces(std::move(sizes)));
+  EmitArena(emission, code);
   if (is_device) EmitStepNumbers(emission, code);
   text.WriteFields(code);
   if (!program.time.has_value()) EmitBuffers(emission, "The data of a step.", {ir::OpKind::kInput}, text, code);

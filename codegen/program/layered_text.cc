@@ -9,6 +9,7 @@
 #include "base/match/match.h"
 #include "codegen/cpp/cpp.h"
 #include "codegen/roll/unroll.h"
+#include "codegen/source/form_text.h"
 
 namespace cleave::codegen {
 namespace {
@@ -18,59 +19,11 @@ constexpr int kLeastSaved = 2;
 
 cpp::Expr ReferenceTo(absl::string_view type) { return cpp::Reference(cpp::Const(cpp::Name(type))); }
 
-// The number of the layer, in the struct of its tensors and in loops over layers.
-cpp::Expr LayerNumber() { return cpp::Name("i"); }
+// The place of a layer among those of its group, in the struct of its tensors and in loops over layers.
+cpp::Expr LayerIndex() { return cpp::Name("i"); }
 
-// Elements of a list are numbered from 0: "i", "i - 1", "(i - 1) / 2" for layer i.
-cpp::Expr IndexOf(const LayerGroup& group, int64_t shift = 0) {
-  const cpp::Expr index = cpp::Shifted(LayerNumber(), shift - group.first);
-  return group.step == 1 ? index : index / group.step;
-}
-
-// A number in each pass x: "i * 4096 + 128", "i == 0 ? 64 : i * 4096 + 128". `index`: the number of the pass among
-// those that have one.
-cpp::Expr FormExpr(const NumberForm& form, const cpp::Expr& x, const cpp::Expr& index) {
-  const auto plus = [&](const cpp::Expr& addend) { return form.stride > 0 ? form.base + addend : form.base - addend; };
-  const int64_t stride = std::abs(form.stride);
-  switch (form.kind) {
-    case NumberForm::Kind::kTurns:
-      return plus(x % 2 * stride);
-    case NumberForm::Kind::kTable: {
-      const cpp::Expr type = cpp::Template("std::array", {cpp::Name("int64_t"), form.table.size()});
-      return cpp::Braces(type, cpp::Numbers(form.table).node().operands).At(index);
-    }
-    case NumberForm::Kind::kLine:
-      break;
-  }
-  cpp::Expr number = form.base;
-  if (form.stride != 0) {
-    const cpp::Expr product = stride == 1 ? x : x * stride;
-    number = form.base == 0 && form.stride > 0 ? product : plus(product);
-  }
-  for (auto other = form.exceptions.rbegin(); other != form.exceptions.rend(); ++other) {
-    number = cpp::Choice(cpp::Infix(x, "==", other->first), other->second, number);
-  }
-  return number;
-}
-
-// What follows from the number in each layer i; `absent` in layers that have none.
-cpp::Expr ByLayer(const LayerGroup& group, const NumberForm& form, const cpp::Expr& absent,
-                  const std::function<cpp::Expr(const cpp::Expr& number)>& of) {
-  const auto layer = [&](int64_t pass) { return group.step == 1 ? pass : group.first + pass * group.step; };
-  const cpp::Expr x = group.step == 1 ? LayerNumber() : IndexOf(group);
-  cpp::Expr result = of(FormExpr(form, x, cpp::Shifted(x, -form.least)));
-  if (layer(form.greatest) < group.last()) {
-    result = cpp::Choice(cpp::Infix(LayerNumber(), ">", layer(form.greatest)), absent, result);
-  }
-  if (layer(form.least) > group.first) {
-    result = cpp::Choice(cpp::Infix(LayerNumber(), "<", layer(form.least)), absent, result);
-  }
-  return result;
-}
-
-cpp::Expr ByLayer(const LayerGroup& group, const NumberForm& form, const cpp::Expr& absent) {
-  return ByLayer(group, form, absent, [](const cpp::Expr& number) { return number; });
-}
+// Whether the layers' numbers in the model are others than their places.
+bool HasNumbers(const LayerGroup& group) { return group.first != 0 || group.step != 1; }
 
 }  // namespace
 
@@ -158,8 +111,8 @@ void LayeredText::NameTensors() {
     named.type = absl::StrCat(TypeName(group.prefix), group.step == 1 ? "Layer" : "Layers");
     while (!emission_.identifiers.Take(named.type)) absl::StrAppend(&named.type, "_");
     named.layers = emission_.identifiers.Unique(absl::StrCat(group.prefix, "layers"));
-    Identifiers fields;
-    for (const char* own : {"arena", "i"}) fields.Reserve(own);
+    Identifiers fields = emission_.identifiers.Fresh();
+    for (const char* own : {"arena", "i", "slot", "number"}) fields.Reserve(own);
     for (const LayerField& field : group.fields) named.fields.push_back(fields.Unique(field.name));
   }
   for (size_t i = 0; i < emission_.names.names.size(); ++i) {
@@ -205,16 +158,22 @@ void LayeredText::WriteLoop(const BodyLoop& loop, cpp::Code& functions, cpp::Cod
     }
     return WriteModel(body, /*is_function=*/false, statements.Open(each));
   }
-  const cpp::Expr i = LayerNumber();
-  const bool is_up = loop.distance > 0;
-  const int64_t distance = std::abs(loop.distance);
-  const cpp::Expr next =
-      distance == 1 ? cpp::Prefix(is_up ? "++" : "--", i) : cpp::Infix(i, is_up ? "+=" : "-=", distance);
-  const cpp::For head{"i", first.layer, cpp::Infix(i, is_up ? "<=" : ">=", last), next};
+  // `i` is the place of the first call's layer among those of its group.
+  const cpp::Expr i = LayerIndex();
+  const int64_t begin = group.IndexOf(first.layer), end = group.IndexOf(last);
+  const int64_t stride = loop.distance / group.step;
+  const bool is_up = stride > 0;
+  const cpp::Expr next = std::abs(stride) == 1 ? cpp::Prefix(is_up ? "++" : "--", i)
+                                               : cpp::Infix(i, is_up ? "+=" : "-=", std::abs(stride));
+  const cpp::For head{"i", begin, cpp::Infix(i, is_up ? "<=" : ">=", end), next};
   std::vector<cpp::Expr> calls;
   for (const BodyCall& of : loop.calls) {
     const size_t g = rolled_.bodies[of.body].group;
-    const cpp::Expr index = IndexOf(rolled_.groups[g], of.layer - first.layer);
+    const int64_t own_begin = rolled_.groups[g].IndexOf(of.layer);
+    const int64_t own_stride = loop.distance / rolled_.groups[g].step;
+    const cpp::Expr index = own_stride == stride
+                                ? cpp::Shifted(i, own_begin - begin)
+                                : cpp::Shifted(cpp::Shifted(i, -begin) / stride * own_stride, own_begin);
     calls.push_back(call(of, cpp::Name(groups_[g].layers).At(index)));
   }
   cpp::Code& passes = calls.size() == 1 ? statements.OnLine(head) : statements.Open(head);
@@ -267,7 +226,9 @@ void LayeredText::WriteOccurrence(const LayerBody& body, size_t occurrence, bool
   const StatementList& list = lists_[static_cast<size_t>(body.list)];
   const Group& group = groups_[body.group];
   const cpp::Expr layer = cpp::Name("layer");
-  LayerScope scope{.number = layer.Member("i"), .step = rolled_.groups[body.group].step, .is_function = is_function};
+  const LayerGroup& planned = rolled_.groups[body.group];
+  LayerScope scope{
+      .number = layer.Member(HasNumbers(planned) ? "number" : "i"), .step = planned.step, .is_function = is_function};
   const auto [least, most] = std::minmax_element(
       body.occurrences.begin(), body.occurrences.end(),
       [](const LayerBody::Occurrence& a, const LayerBody::Occurrence& b) { return a.layer < b.layer; });
@@ -317,21 +278,45 @@ void LayeredText::WriteStructs(cpp::Code& code) const {
 void LayeredText::WriteStruct(size_t group, cpp::Code& code) const {
   const LayerGroup& planned = rolled_.groups[group];
   code.Gap();
-  const std::string numbers = absl::StrCat("i is ", LayerNumbers(planned.first, planned.last(), planned.step), ".");
+  const std::string i = HasNumbers(planned) ? "number" : "i";
+  const std::string numbers = absl::StrCat(i, " is ", LayerNumbers(planned.first, planned.last(), planned.step), ".");
   if (planned.step == 1) {
-    code.Comment(absl::StrCat("The tensors of layer i, whose names begin with ", planned.prefix, "i: ", numbers));
+    code.Comment(
+        absl::StrCat("The tensors of layer ", i, ", whose names begin with ", planned.prefix, i, ": ", numbers));
   } else {
-    code.Comment(absl::StrCat("The tensors of layers i to i + ", planned.step - 1, ", whose names begin with ",
-                              planned.prefix, "i and so on: ", numbers));
+    code.Comment(absl::StrCat("The tensors of layers ", i, " to ", i, " + ", planned.step - 1,
+                              ", whose names begin with ", planned.prefix, i, " and so on: ", numbers));
   }
   cpp::Code& fields = code.Open(cpp::Struct{groups_[group].type});
   const cpp::Expr number = cpp::Const(cpp::Name("int64_t"));
   fields.Member({ReferenceTo("Arena"), "arena"});
   fields.Member({number, "i"});
   if (planned.slots > 1) fields.Member({number, "slot"}, "Of the micro-batch under way.");
+  if (ReadsStage(group)) fields.Member({ReferenceTo("OfStage"), "of_stage"});
+  if (HasNumbers(planned)) {
+    fields.Declare({number, "number"}, FormExpr({.base = planned.first, .stride = planned.step}, LayerIndex()));
+  }
   fields.Gap();
   for (size_t field = 0; field < planned.fields.size(); ++field) WriteField(group, field, fields);
 }
+
+// The number in a layer.
+cpp::Expr LayeredText::InLayer(const NumberForm& form) const {
+  return FormExpr(form, LayerIndex(), /*is_whole=*/emission_.sharing.is_shared);
+}
+
+// `present` in the layers that have the number, `absent` in the others.
+cpp::Expr LayeredText::WhereItIs(const LayerGroup& group, const NumberForm& form, const cpp::Expr& present,
+                                 const cpp::Expr& absent) {
+  cpp::Expr result = present;
+  if (form.greatest < group.count - 1) {
+    result = cpp::Choice(cpp::Infix(LayerIndex(), ">", form.greatest), absent, result);
+  }
+  if (form.least > 0) result = cpp::Choice(cpp::Infix(LayerIndex(), "<", form.least), absent, result);
+  return result;
+}
+
+bool LayeredText::ReadsStage(size_t group) const { return emission_.sharing.readers.count(groups_[group].type) > 0; }
 
 void LayeredText::WriteField(size_t g, size_t f, cpp::Code& code) const {
   const LayerGroup& group = rolled_.groups[g];
@@ -342,15 +327,17 @@ void LayeredText::WriteField(size_t g, size_t f, cpp::Code& code) const {
     std::string what = "among all looks";
     if (IsPending(first)) what = absl::StrCat("in `", pending_, "`");
     if (IsPlainNumber(first)) what = "where its part of a tensor begins";
-    return code.Declare({cpp::Const(cpp::Name("int64_t")), name}, ByLayer(group, field.begin, -1), what);
+    return code.Declare({cpp::Const(cpp::Name("int64_t")), name},
+                        WhereItIs(group, field.begin, InLayer(field.begin), -1), what);
   }
   const ir::ValueId value(first);
   const cpp::Expr slot = cpp::Name("slot");
-  const cpp::Expr pointer = ByLayer(group, field.begin, cpp::Name("nullptr"), [&](const cpp::Expr& begin) {
-    if (!field.stride.has_value()) return emission_.PointerTo(value, begin);
-    const cpp::Expr piece = field.pieces.has_value() ? slot % ByLayer(group, *field.pieces, 1) : slot;
-    return emission_.PointerTo(value, cpp::Offset(piece * ByLayer(group, *field.stride, 0), begin));
-  });
+  cpp::Expr begin = InLayer(field.begin);
+  if (field.stride.has_value()) {
+    const cpp::Expr piece = field.pieces.has_value() ? slot % InLayer(*field.pieces) : slot;
+    begin = cpp::Offset(piece * InLayer(*field.stride), begin);
+  }
+  const cpp::Expr pointer = WhereItIs(group, field.begin, emission_.PointerTo(value, begin), cpp::Name("nullptr"));
   code.Declare({cpp::ConstPointer(emission_.ElementTypeOf(value)), name}, pointer, TensorText(emission_, value));
 }
 
@@ -382,9 +369,8 @@ void LayeredText::WriteFields(cpp::Code& code) const {
     const bool is_under_way = planned.slots > 1;
     std::vector<cpp::Expr> arguments = {cpp::Name("arena")};
     if (is_under_way) arguments.push_back(planned.slots);
-    arguments.push_back(planned.first);
     arguments.push_back(planned.count);
-    if (planned.step != 1) arguments.push_back(planned.step);
+    if (ReadsStage(group)) arguments.push_back(cpp::Name("of_stage"));
     if (is_under_way) {
       code.Construct({cpp::Template("LayersUnderWay", {type}), groups_[group].layers},
                      cpp::Braces(std::move(arguments)));

@@ -81,6 +81,10 @@ class LayeredText {
   void WriteModel(const LayerBody& body, bool is_function, cpp::Code& code);
   void WriteOccurrence(const LayerBody& body, size_t occurrence, bool is_function, cpp::Code& code);
   void WriteLoop(const BodyLoop& loop, cpp::Code& functions, cpp::Code& statements);
+  bool ReadsStage(size_t group) const;
+  cpp::Expr InLayer(const NumberForm& form) const;
+  static cpp::Expr WhereItIs(const LayerGroup& group, const NumberForm& form, const cpp::Expr& present,
+                             const cpp::Expr& absent);
   void WriteStruct(size_t group, cpp::Code& code) const;
   void WriteField(size_t group, size_t field, cpp::Code& code) const;
 

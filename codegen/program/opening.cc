@@ -69,20 +69,6 @@ cpp::Code& EmitOpening(const Target& target, const ir::Program& program, const i
   return code;
 }
 
-std::string NamespaceOf(const ir::Program& program) {
-  const std::vector<int> stages = ir::OwnStages(program);
-  return absl::StrCat(stages.size() == 1 ? "stage_" : "stages_", absl::StrJoin(stages, "_and_"));
-}
-
-cpp::Code& EmitStageOpening(const ir::Program& program, cpp::Code& code) {
-  const std::vector<int> stages = ir::OwnStages(program);
-  code.Comment(absl::StrCat(stages.size() == 1 ? "Stage " : "Stages ", absl::StrJoin(stages, " and "), " of ",
-                            ir::StageCount(program), "."));
-  cpp::Code& inner = code.Open(cpp::Namespace{NamespaceOf(program)});
-  inner.EmptyLine();
-  return inner;
-}
-
 void EmitConstants(const Emission& emission, cpp::Code& code) {
   const cpp::Expr number = ConstexprOf("int64_t");
   const std::vector<Sizes::Constant> constants = emission.sizes.Constants();
@@ -101,15 +87,6 @@ void EmitConstants(const Emission& emission, cpp::Code& code) {
     }
     code.Gap();
   }
-  const Target& target = emission.target;
-  const Bytes arena = emission.storage.buffers.total, host = emission.storage.host.total;
-  const Bytes peak = target.is_device ? arena + target.library_workspace : emission.memory.prediction.peak;
-  code.Declare({number, "kArenaBytes"}, arena.value());
-  code.Declare({number, "kPeakBytes"}, peak.value(),
-               target.is_device ? "Predicted: the arena and what libraries of the GPU take beside it."
-                                : "Predicted: the arena and what calls of the runtime take beside it.");
-  if (host > Bytes(0)) code.Declare({number, "kHostBytes"}, host.value(), "In the host's memory.");
-  code.Gap();
 }
 
 void EmitConstructor(const Emission& emission, const std::string& type, cpp::Code& code) {
@@ -124,9 +101,14 @@ void EmitConstructor(const Emission& emission, const std::string& type, cpp::Cod
   if (HasGlances(emission.program)) take("observer");
   if (DependsOnStep(emission.program) && !emission.target.is_device) take("step");
   if (ReadsCoordinates(emission)) take("coordinates");
+  std::vector<cpp::Variable> parameters = {{cpp::Name("const Context&"), "context"}};
+  if (!emission.sharing.readers.empty()) {
+    parameters.push_back({cpp::Name("int64_t"), "n"});
+    initializers.insert(initializers.begin(), cpp::Braces(cpp::Name("of_stage"), {cpp::Name("n")}));
+  }
   code.Open(cpp::Function{.result = cpp::Name("explicit"),
                           .name = type,
-                          .parameters = {{cpp::Name("const Context&"), "context"}},
+                          .parameters = std::move(parameters),
                           .initializers = std::move(initializers)});
   code.Gap();
 }

@@ -14,12 +14,6 @@ namespace cleave::codegen {
 cpp::Code& EmitOpening(const Target& target, const ir::Program& program, const ir::Training& training,
                        std::optional<int> rank, cpp::Code& file);
 
-// The namespace of a part of a pipeline's ranks: "stage_1", "stages_1_and_3". REQUIRES: the program is of a part.
-std::string NamespaceOf(const ir::Program& program);
-
-// The namespace with its comment. Returns its content.
-cpp::Code& EmitStageOpening(const ir::Program& program, cpp::Code& code);
-
 // The constants that the program's functions and fields use.
 void EmitConstants(const Emission& emission, cpp::Code& code);
 

@@ -24,6 +24,7 @@
 #include "codegen/program/settings.h"
 #include "codegen/program/sources.h"
 #include "codegen/program/stage_order.h"
+#include "codegen/program/stage_texts.h"
 #include "codegen/program/statements.h"
 #include "codegen/source/attention.h"
 #include "codegen/source/communication.h"
@@ -93,13 +94,8 @@ class ProgramWriter {
     }
   }
 
-  // What the struct is called, with the namespace of its stage.
-  std::string QualifiedType() const {
-    return program().part.has_value() ? absl::StrCat(NamespaceOf(program()), "::", type_) : type_;
-  }
-
-  // Writes all that stands between the beginning of the program and its main.
-  absl::Status Write(cpp::Code& file) {
+  // Writes all that stands between the beginning of the program, or of its stage, and its main.
+  absl::StatusOr<cpp::Code> Write() && {
     CLEAVE_RETURN_IF_ERROR(CheckSteps(emission_));
     order_ = OrderStages(emission_);
     LayeredText text(emission_, Lists(), options_.repeats_layers);
@@ -119,7 +115,7 @@ class ProgramWriter {
     EmitFields(emission_, text, fields);
     CLEAVE_RETURN_IF_ERROR(text.check());
 
-    cpp::Code& code = program().part.has_value() ? EmitStageOpening(program(), file) : file;
+    cpp::Code code;
     EmitConstants(emission_, code);
     code.Append(emission_.element_functions.TakeDefinitions());
     code.Gap();
@@ -132,8 +128,7 @@ class ProgramWriter {
     members.Gap();
     members.Append(std::move(fields));
     code.Gap();
-    if (program().part.has_value()) file.Gap();
-    return absl::OkStatus();
+    return code;
   }
 
  private:
@@ -350,11 +345,12 @@ class ProgramWriter {
   std::map<int, std::string> pending_;  // Variables for collectives that are under way, by step.
 };
 
-// Writes the program of the ranks that run `program`. Returns the name of its struct.
-absl::StatusOr<std::string> EmitProgram(const Target& target, const CodegenInput& input, const ir::Program& program,
-                                        const ir::MemoryPlan& memory, const TextOptions& options, cpp::Code& code) {
+// The program of the ranks that run `program`.
+absl::StatusOr<cpp::Code> WriteProgram(const Target& target, const CodegenInput& input, const ir::Program& program,
+                                       const ir::MemoryPlan& memory, const TextOptions& options,
+                                       const Sharing& sharing) {
   CLEAVE_CHECK(memory.fuse == target.fuse) << "the memory of this program was planned for another target";
-  Identifiers identifiers;
+  Identifiers identifiers(/*without_numbers=*/sharing.is_shared);
   const std::vector<NamedNumber> numbers = NamedNumbersOf(input.training, input.program);
   for (const auto& [name, variable] : VariablesOf(numbers)) identifiers.Reserve(variable);
   Sizes sizes(program, options.rank, identifiers);
@@ -373,10 +369,40 @@ absl::StatusOr<std::string> EmitProgram(const Target& target, const CodegenInput
                     .sizes = sizes,
                     .rank_numbers = rank_numbers,
                     .groups = GroupsOf(input.program, sizes, identifiers),
+                    .sharing = sharing,
                     .numbers = VariablesOf(numbers)};
-  ProgramWriter program_writer(std::move(emission), options);
-  CLEAVE_RETURN_IF_ERROR(program_writer.Write(code));
-  return program_writer.QualifiedType();
+  return ProgramWriter(std::move(emission), options).Write();
+}
+
+// The programs of a pipeline's stages.
+absl::Status WriteStages(const Target& target, const CodegenInput& input, const TextOptions& options, cpp::Code& code,
+                         std::map<int, ProgramType>& types) {
+  const ir::Program& program = input.program;
+  std::vector<const ir::PartProgram*> parts;
+  for (const ir::PartProgram& part : input.parts) {
+    const bool is_elsewhere =
+        options.rank.has_value() &&
+        program.mesh.Index(ir::AtMoment(program, *options.rank), {program.pipeline->axis}) != part.program.part;
+    if (!is_elsewhere) parts.push_back(&part);
+  }
+  const auto write = [&](size_t i, const Sharing& sharing) {
+    return WriteProgram(target, input, parts[i]->program, parts[i]->memory, options, sharing);
+  };
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<StageText> texts,
+                          StageTexts(parts.size(), /*shares=*/!options.repeats_layers, write));
+  for (StageText& text : texts) {
+    std::vector<const ir::Program*> programs;
+    for (const size_t i : text.parts) programs.push_back(&parts[i]->program);
+    const std::string space = NamespaceOf(programs);
+    for (size_t row = 0; row < programs.size(); ++row) {
+      ProgramType& type = types[*programs[row]->part];
+      type.name = absl::StrCat(space, "::", StructName(program.model));
+      if (text.differs) type.row = static_cast<int64_t>(row);
+    }
+    OpenNamespaceOf(programs, code).Append(std::move(text.code));
+    code.Gap();
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -392,15 +418,11 @@ absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput
   cpp::Code& code = EmitOpening(target, program, input.training, rank, file);
   MainText main{.training = input.training, .graph = input.graph, .program = program, .rank = rank, .types = {}};
   if (program.pipeline.has_value()) {
-    for (const ir::PartProgram& part : input.parts) {
-      const bool is_elsewhere = rank.has_value() && program.mesh.Index(ir::AtMoment(program, *rank),
-                                                                       {program.pipeline->axis}) != part.program.part;
-      if (is_elsewhere) continue;
-      CLEAVE_ASSIGN_OR_RETURN(main.types[*part.program.part],
-                              EmitProgram(target, input, part.program, part.memory, options, code));
-    }
+    CLEAVE_RETURN_IF_ERROR(WriteStages(target, input, options, code, main.types));
   } else {
-    CLEAVE_ASSIGN_OR_RETURN(main.types[0], EmitProgram(target, input, program, input.memory, options, code));
+    CLEAVE_ASSIGN_OR_RETURN(cpp::Code text, WriteProgram(target, input, program, input.memory, options, {}));
+    main.types[0] = {.name = StructName(program.model)};
+    code.Append(std::move(text));
   }
   file.Gap();
   CLEAVE_RETURN_IF_ERROR(EmitMain(main, file));

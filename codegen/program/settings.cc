@@ -299,19 +299,45 @@ void EmitMetrics(const MainText& main, cpp::Code& code) {
   }
 }
 
+// The last of the parts from `first` on that share a struct and whose rows follow one another.
+int LastOfRun(const std::map<int, ProgramType>& types, int first) {
+  const ProgramType& begin = types.at(first);
+  int last = first;
+  while (types.count(last + 1) > 0) {
+    const ProgramType& next = types.at(last + 1);
+    const bool follows = begin.row.has_value() && next.name == begin.name && next.row == *begin.row + last + 1 - first;
+    if (!follows) break;
+    ++last;
+  }
+  return last;
+}
+
 // The function that makes the program of a rank.
 cpp::Code MakeProgram(const MainText& main) {
   cpp::Code code;
   if (main.training.precision == ir::Precision::kTf32 && HasProducts(main.program)) {
     code.Do(cpp::Call("SetMatMulPrecision", {cpp::Name("Precision::kTf32")}));
   }
-  for (const auto& [part, type] : main.types) {
-    const cpp::Expr made = cpp::Call(cpp::Template("std::make_unique", {cpp::Name(type)}), {cpp::Name("context")});
-    if (part == main.types.rbegin()->first) {
+  const cpp::Expr own = cpp::Name("stage");
+  if (main.types.size() > 1) {
+    const cpp::Expr coordinates = cpp::Name("context").Member("coordinates");
+    code.Declare({cpp::Name("const int64_t"), "stage"}, coordinates.At(main.program.pipeline->axis.value()));
+  }
+  for (auto type = main.types.begin(); type != main.types.end();) {
+    const int first = type->first;
+    const ProgramType& made_of = type->second;
+    const int last = LastOfRun(main.types, first);
+    std::vector<cpp::Expr> arguments = {cpp::Name("context")};
+    if (made_of.row.has_value()) {
+      arguments.push_back(first == last ? cpp::Expr(*made_of.row) : cpp::Shifted(own, *made_of.row - first));
+    }
+    const cpp::Expr made =
+        cpp::Call(cpp::Template("std::make_unique", {cpp::Name(made_of.name)}), std::move(arguments));
+    type = main.types.upper_bound(last);
+    if (type == main.types.end()) {
       code.Return(made);
     } else {
-      const cpp::Expr own = cpp::Name("context").Member("coordinates").At(main.program.pipeline->axis.value());
-      code.OnLine(cpp::If{cpp::Infix(own, "==", part)}).Return(made);
+      code.OnLine(cpp::If{cpp::Infix(own, first == last ? "==" : "<=", last)}).Return(made);
     }
   }
   return code;

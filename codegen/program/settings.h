@@ -12,12 +12,18 @@
 
 namespace cleave::codegen {
 
+// The struct of the ranks of a part.
+struct ProgramType {
+  std::string name;                 // "stages_1_to_4::MnistModel"
+  std::optional<int64_t> row = {};  // Which of the parts that share it; nullopt where nothing differs between them.
+};
+
 struct MainText {
   const ir::Training& training;
   const ir::Graph& graph;
   const ir::Program& program;        // Of all stages, where it is a pipeline.
   std::optional<int> rank;           // For which the program is; nullopt: for all.
-  std::map<int, std::string> types;  // The struct of each part of the ranks; 0 where the program is no pipeline.
+  std::map<int, ProgramType> types;  // By part of the ranks; 0 where the program is no pipeline.
 };
 
 absl::Status EmitMain(const MainText& main, cpp::Code& code);

@@ -454,10 +454,10 @@ class Roller {
     field.kind = BufferOf(field.buffers.begin()->second).place.kind;
     for (const auto& [layer, buffer] : field.buffers) {
       const Place& place = BufferOf(buffer).place;
-      const int64_t pass = group.PassOf(layer);
-      begins[pass] = place.begin;
-      pieces[pass] = place.pieces;
-      strides[pass] = place.stride;
+      const int64_t index = group.IndexOf(layer);
+      begins[index] = place.begin;
+      pieces[index] = place.pieces;
+      strides[index] = place.stride;
       has_all = has_all && (place.pieces == group.slots || place.pieces == 1);
       waits = waits || place.stride != 0;
     }

@@ -62,7 +62,7 @@ struct LayerField {
   std::string name;                // "norm1.weight", "previous.add"; unique among the fields of a group.
   std::map<int64_t, int> buffers;  // By layer; some layers may lack it.
   Place::Kind kind = Place::Kind::kNumber;
-  NumberForm begin = {};  // By pass, PassOf(layer).
+  NumberForm begin = {};  // By the layer's index.
   // Where the place depends on the micro-batch: a number of pieces, unless all have as many as the group has slots or
   // one, and the bytes from one to the next.
   std::optional<NumberForm> pieces = {};
@@ -80,10 +80,9 @@ struct LayerGroup {
   int64_t slots = 1;  // Micro-batch m uses the layers' fields of slot m % slots.
   std::vector<LayerField> fields;
 
-  int64_t last() const { return first + (count - 1) * step; }
+  int64_t last() const { return LayerAt(count - 1); }
+  int64_t LayerAt(int64_t index) const { return first + index * step; }
   int64_t IndexOf(int64_t layer) const { return (layer - first) / step; }
-  // What forms count: layers, or where these are several passes apart their indexes.
-  int64_t PassOf(int64_t layer) const { return step == 1 ? layer : IndexOf(layer); }
 };
 
 // Statements that are said once.

@@ -58,23 +58,23 @@ class Runner {
     if (layer < group.first || layer > group.last() || (layer - group.first) % group.step != 0) {
       return absl::InternalError(absl::StrCat("layer ", layer, " of ", group.prefix, " is none"));
     }
-    const int64_t pass = group.PassOf(layer);
+    const int64_t index = group.IndexOf(layer);
     for (const auto* form : {&field.begin, field.pieces.has_value() ? &*field.pieces : nullptr,
                              field.stride.has_value() ? &*field.stride : nullptr}) {
-      if (form == nullptr || (pass >= form->least && pass <= form->greatest)) continue;
+      if (form == nullptr || (index >= form->least && index <= form->greatest)) continue;
       return absl::InternalError(absl::StrCat("layer ", layer, " of ", group.prefix, " has no `", field.name, "`"));
     }
-    const int64_t stride = field.stride.has_value() ? field.stride->At(pass) : 0;
+    const int64_t stride = field.stride.has_value() ? field.stride->At(index) : 0;
     invocation.kinds.push_back(field.kind);
     std::vector<int64_t>& by_micro_batch = invocation.places.emplace_back();
     for (int64_t m = 0; m < (stride == 0 ? 1 : micro_batches_); ++m) {
       int64_t piece = m % group.slots;
       if (field.pieces.has_value()) {
-        const int64_t pieces = field.pieces->At(pass);
+        const int64_t pieces = field.pieces->At(index);
         if (pieces <= 0) return absl::InternalError(absl::StrCat("`", field.name, "` has ", pieces, " pieces"));
         piece %= pieces;
       }
-      by_micro_batch.push_back(field.begin.At(pass) + piece * stride);
+      by_micro_batch.push_back(field.begin.At(index) + piece * stride);
     }
     return absl::OkStatus();
   }

@@ -43,6 +43,12 @@ struct Groups {
 // Those of all steps of a program: of a pipeline, the whole one.
 Groups GroupsOf(const ir::Program& whole, const Sizes& sizes, Identifiers& identifiers);
 
+// How a text is written that several stages of a pipeline may run (codegen/program/stage_texts.h).
+struct Sharing {
+  bool is_shared = false;              // No identifier has a number of a layer or of a stage, and forms are whole.
+  std::set<std::string> readers = {};  // Structs with a member `of_stage`, what differs between the stages.
+};
+
 struct Emission {
   const Target& target;
   const ir::Graph& graph;
@@ -57,6 +63,7 @@ struct Emission {
   Sizes& sizes;
   RankNumbers& rank_numbers;
   const Groups groups;
+  const Sharing sharing = {};
   cpp::Code kernels = cpp::Code();                       // What stands above the program's struct.
   std::map<std::string, std::string> kernel_names = {};  // Of the kernels written so far, by their text without it.
   std::map<int, std::string> buckets = {};  // The merged collectives so far whose tensors lie in one piece; its name.

@@ -2,7 +2,7 @@
 // buffers.
 //
 //   if (std::optional<Error> error = OpenDevice({.local_rank = 1, .ranks_on_host = 4})) …
-//   Arena arena(kArenaBytes, kPeakBytes);
+//   Arena arena(arena_bytes, peak_bytes);
 //   float* const h1_weight = arena.At<float>(1024);
 #ifndef CLEAVE_RUNTIME_DEVICE_DEVICE_H_
 #define CLEAVE_RUNTIME_DEVICE_DEVICE_H_

@@ -5,7 +5,7 @@
 //     const int64_t i;
 //     float* const weight = arena.At<float>(4096 + i * 1024);
 //   };
-//   const std::vector<Layer> layers = MakeLayers<Layer>(arena, 0, 12);
+//   const std::vector<Layer> layers = MakeLayers<Layer>(arena, 12);
 #ifndef CLEAVE_RUNTIME_DEVICE_LAYERS_H_
 #define CLEAVE_RUNTIME_DEVICE_LAYERS_H_
 
@@ -16,27 +16,29 @@
 
 namespace cleave::runtime {
 
-// Layers first, first + step, …: `count` of them.
-template <typename Layer>
-std::vector<Layer> MakeLayers(const Arena& arena, int64_t first, int64_t count, int64_t step = 1) {
+// Layers 0 to count - 1. `more`: what else a layer is given, behind `i`.
+template <typename Layer, typename... More>
+std::vector<Layer> MakeLayers(const Arena& arena, int64_t count, const More&... more) {
   std::vector<Layer> layers;
-  for (int64_t n = 0; n < count; ++n) layers.push_back(Layer{arena, first + n * step});
+  for (int64_t i = 0; i < count; ++i) layers.push_back(Layer{arena, i, more...});
   return layers;
 }
 
 // The same of a stage of a pipeline, in which several micro-batches are under way, each with its own of the tensors
 // that wait for a later pass: `Layer` has a field `slot` behind `i`.
 //
-//   LayersUnderWay<Layer> layers{arena, 2, 0, 12};
+//   LayersUnderWay<Layer> layers{arena, 2, 12};
 //   layers.Begin(5);                    // From here on they are those of micro-batch 5.
 //   for (const Layer& layer : layers) …
 template <typename Layer>
 class LayersUnderWay {
  public:
-  LayersUnderWay(const Arena& arena, int64_t slots, int64_t first, int64_t count, int64_t step = 1)
+  template <typename... More>
+  LayersUnderWay(const Arena& arena, int64_t slots, int64_t count, const More&... more)
       : layers_(static_cast<size_t>(slots)) {
     for (int64_t slot = 0; slot < slots; ++slot) {
-      for (int64_t n = 0; n < count; ++n) layers_[static_cast<size_t>(slot)].push_back({arena, first + n * step, slot});
+      std::vector<Layer>& layers = layers_[static_cast<size_t>(slot)];
+      for (int64_t i = 0; i < count; ++i) layers.push_back({arena, i, slot, more...});
     }
   }
 

@@ -1,5 +1,5 @@
 // Programs have as many lines at any depth, whatever the settings of their model: equal layers have one plan, are
-// ordered alike, and are written once.
+// ordered alike, and are written once; so are equal stages.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -19,7 +19,8 @@ struct Case {
 };
 
 double LinesAt(int depth, const Case& of) {
-  std::vector<std::string> arguments = {DataPath(of.model), "--emit", "source", "--set", absl::StrCat("depth=", depth)};
+  std::vector<std::string> arguments = {DataPath(of.model), "--emit", "source", "--set", absl::StrCat("depth=", depth),
+                                        "--quiet"};
   arguments.insert(arguments.end(), of.arguments.begin(), of.arguments.end());
   const CommandResult result = Compile(arguments, FreshFolder("depth"));
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -41,6 +42,16 @@ TEST(DepthTest, LinesDoNotGrowWithIt) {
     const double flat = LinesAt(12, of);
     EXPECT_NEAR(LinesAt(24, of), flat, 0.05 * flat) << of.model << " " << absl::StrJoin(of.arguments, " ");
   }
+}
+
+// Those in the middle of a pipeline are one text.
+TEST(DepthTest, LinesDoNotGrowWithStages) {
+  const auto lines = [](int stages) {
+    return LinesAt(2 * stages, {"examples/tiny_gpt/tiny_gpt.model",
+                                {"--devices", absl::StrCat(stages), "--set", absl::StrCat("stages=", stages), "--set",
+                                 "micro_batches=32"}});
+  };
+  EXPECT_LE(lines(16), 1.1 * lines(4));
 }
 
 }  // namespace

@@ -53,6 +53,26 @@ TEST(Pipeline, TrainsWithTheNumbersOfOneRank) {
   }
 }
 
+// The stages in the middle run one text, each with its own numbers.
+TEST(Pipeline, StagesThatAreAlikeTrainWithTheNumbersOfOneRank) {
+  const std::string folder = FreshFolder("alike");
+  const auto losses = [&](std::vector<std::string> arguments) {
+    for (const char* size : {"depth=6", "width=32", "batch=6", "seq=16", "vocab=64", "log_every=1"}) {
+      arguments.insert(arguments.end(), {"--set", size});
+    }
+    return TrainModel(DataPath("examples/tiny_gpt/tiny_gpt.model"), arguments, folder, kSteps).losses;
+  };
+  const std::vector<double> alone = losses({"--devices", "1"});
+  for (const char* schedule : {"one_f_one_b", "zero_bubble", "gpipe"}) {
+    SCOPED_TRACE(schedule);
+    const std::vector<double> staged = losses({"--devices", "6", "--set", "stages=6", "--set", "micro_batches=6",
+                                               "--set", absl::StrCat("pipeline_schedule=", schedule)});
+    EXPECT_LE(LargestRelativeDifference(staged, alone), kTolerance);
+    const std::string program = ReadText(folder + "/out/program.cc");
+    EXPECT_TRUE(absl::StrContains(program, "namespace stages_")) << program;
+  }
+}
+
 // What a stage has, ranks without stages read, and the other way round.
 TEST(Pipeline, GoesOnWithOtherPlans) {
   const LocalProgram staged = BuildLocal("staged", "tests/end_to_end/resumed.model",
