@@ -319,7 +319,7 @@ class LayeredMaker {
     model_.is_cuda = Chance(4);
     if (Chance(2)) {
       Set("micro_batches", absl::StrCat(OneOf<int64_t>({2, 4})));
-      const int64_t stages = OneOf<int64_t>({1, 2, 2, 3, 4});
+      const int64_t stages = OneOf<int64_t>({1, 2, 2, 3, 4, model_.devices});
       if (stages > 1 && model_.devices % stages == 0) {
         Set("stages", absl::StrCat(stages));
         const std::string schedule = OneOf<std::string>({"", "gpipe", "zero_bubble", "interleaved(2)"});
