@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,35 +42,6 @@ bool CheckModel(const ir::Graph& graph, const ir::Pins& pins, Diagnostics& diagn
   return !diagnostics.has_errors();
 }
 
-// The fastest of the schedules, if a step takes less than `below`. No plan where there is none, with errors where none
-// fits.
-PipelineOutcome InAnyOrder(const PipelineTask& task, int64_t stages, const StageMachines& machines,
-                           std::optional<Seconds> below) {
-  StagePlans plans(task, stages, machines);
-  const std::vector<ir::PipelineSchedule> schedules = SchedulesOf(task.pins);
-  std::vector<PipelineOutcome> all =
-      MapInParallel(schedules.size(), [&](size_t i) { return FindStaging(plans, schedules[i], below); });
-  PipelineOutcome& best = *std::min_element(
-      all.begin(), all.end(), [](const PipelineOutcome& a, const PipelineOutcome& b) { return a.IsFasterThan(b); });
-  return std::move(best);
-}
-
-std::optional<Found> InStages(const PipelineTask& task, int64_t stages, Diagnostics& diagnostics) {
-  if (!CheckModel(task.graph, task.pins, diagnostics)) return std::nullopt;
-  const int64_t per_rank = SchedulesOf(task.pins).front().stages_per_rank;
-  if (!CheckStagePins(task.graph, task.pins, stages * per_rank, diagnostics)) return std::nullopt;
-  const std::optional<StageMachines> machines = MachinesOfStage(task.cluster, stages);
-  if (!machines.has_value()) {
-    diagnostics.Add(NoPipeline(absl::StrCat(Plural(task.cluster.devices(), "device"), " cannot be divided into ",
-                                            StagesText(stages), " of equal size along their links"),
-                               task.pins.settings.stages_span, "asked for here"));
-    return std::nullopt;
-  }
-  PipelineOutcome tried = InAnyOrder(task, stages, *machines, std::nullopt);
-  diagnostics.AddAll(tried.diagnostics);
-  return tried.plan.has_value() ? std::optional(std::move(tried.plan->found)) : std::nullopt;
-}
-
 // A plan without stages. Pipelines are compared with what it is predicted to take, of which the price of a search is
 // not a measure to the last percent, so data parallelism is looked at beside what the search finds.
 PipelineOutcome WithoutStages(const PipelineTask& task, const ir::Pins& flat) {
@@ -91,8 +63,107 @@ PipelineOutcome WithoutStages(const PipelineTask& task, const ir::Pins& flat) {
   return std::move(data_parallel.IsFasterThan(searched) ? data_parallel : searched);
 }
 
+// Pipelines of one number of stages, under all schedules.
+struct Stagings {
+  std::unique_ptr<StagePlans> plans;
+  std::vector<Staging> of_schedules;
+};
+
+Stagings StagingsOf(const PipelineTask& task, int64_t stages, const StageMachines& machines) {
+  Stagings stagings{.plans = std::make_unique<StagePlans>(task, stages, machines), .of_schedules = {}};
+  for (const ir::PipelineSchedule schedule : SchedulesOf(task.pins)) {
+    stagings.of_schedules.emplace_back(*stagings.plans, schedule);
+  }
+  return stagings;
+}
+
+// What may be made: a pipeline with a number of micro-batches, or a plan without stages.
+struct Choice {
+  Seconds step{0};                   // About, if memory is no matter.
+  const Staging* staging = nullptr;  // Null: without stages.
+  int64_t micro_batches = 1;
+};
+
+// Adds the choices of `stagings`; `refused`: why there are none. Returns the fastest step of them.
+std::optional<Seconds> AddChoices(const Stagings& stagings, std::vector<Choice>& choices, Diagnostics& refused) {
+  struct Estimated {
+    std::vector<StagingEstimate> estimates;
+    Diagnostics refused;
+  };
+  const std::vector<Staging>& all = stagings.of_schedules;
+  std::optional<Seconds> fastest;
+  const std::vector<Estimated> estimated = MapInParallel(all.size(), [&](size_t i) {
+    Estimated own;
+    own.estimates = all[i].Estimates(own.refused);
+    return own;
+  });
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!refused.has_errors()) refused.AddAll(estimated[i].refused);
+    for (const StagingEstimate& own : estimated[i].estimates) {
+      choices.push_back({.step = own.step, .staging = &all[i], .micro_batches = own.micro_batches});
+      fastest = std::min(own.step, fastest.value_or(own.step));
+    }
+  }
+  return fastest;
+}
+
+// The fastest of the choices and of `best`, which is known. They are made in the order of what is expected of them,
+// until none that is left can be faster.
+PipelineOutcome FastestOf(const PipelineTask& task, const ir::Pins& flat, std::vector<Choice> choices,
+                          PipelineOutcome best = {}) {
+  std::stable_sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) { return a.step < b.step; });
+  for (const Choice& choice : choices) {
+    const std::optional<Seconds> below = best.plan.has_value() ? std::optional(best.plan->step) : std::nullopt;
+    if (below.has_value() && choice.step * kSurely >= *below) break;
+    PipelineOutcome tried =
+        choice.staging == nullptr ? WithoutStages(task, flat) : choice.staging->Fit(choice.micro_batches, below);
+    const bool is_first = !best.plan.has_value() && !best.diagnostics.has_errors();
+    if (is_first || tried.IsFasterThan(best)) best = std::move(tried);
+  }
+  return best;
+}
+
+std::optional<Found> InStages(const PipelineTask& task, int64_t stages, Diagnostics& diagnostics) {
+  if (!CheckModel(task.graph, task.pins, diagnostics)) return std::nullopt;
+  const int64_t per_rank = SchedulesOf(task.pins).front().stages_per_rank;
+  if (!CheckStagePins(task.graph, task.pins, stages * per_rank, diagnostics)) return std::nullopt;
+  const std::optional<StageMachines> machines = MachinesOfStage(task.cluster, stages);
+  if (!machines.has_value()) {
+    diagnostics.Add(NoPipeline(absl::StrCat(Plural(task.cluster.devices(), "device"), " cannot be divided into ",
+                                            StagesText(stages), " of equal size along their links"),
+                               task.pins.settings.stages_span, "asked for here"));
+    return std::nullopt;
+  }
+  const Stagings stagings = StagingsOf(task, stages, *machines);
+  std::vector<Choice> choices;
+  Diagnostics refused;
+  if (!AddChoices(stagings, choices, refused).has_value()) {
+    diagnostics.AddAll(refused);
+    return std::nullopt;
+  }
+  PipelineOutcome tried = FastestOf(task, task.pins, std::move(choices));
+  diagnostics.AddAll(tried.diagnostics);
+  return tried.plan.has_value() ? std::optional(std::move(tried.plan->found)) : std::nullopt;
+}
+
+// The plan without stages for which memory is no matter. It is not the best one where it does not fit.
+PipelineOutcome WithoutStagesOrLimit(const PipelineTask& task, const ir::Pins& flat) {
+  SearchOptions options = task.options;
+  options.choose_micro_batches = false;
+  ir::Pins pins = flat;
+  pins.settings.memory = std::nullopt;
+  Cluster cluster = task.cluster;
+  cluster.memory_per_device = Bytes(0);
+  return WithoutStages({.graph = task.graph, .cluster = cluster, .pins = pins, .options = options}, pins);
+}
+
+bool Fits(const PipelinePlan& plan, const std::optional<MemoryLimit>& limit) {
+  return !limit.has_value() || plan.found.program->memory.use.prediction.peak <= limit->bytes;
+}
+
 // Where the number of stages is to be found, more than these are not tried, nor more after so many in a row of which
-// none was faster than what was known. So many are tried at once, on any machine, because the result must be the same.
+// none is expected to be faster than what is known. So many are looked at at once, on any machine, because the result
+// must be the same.
 constexpr int64_t kMostTried = 64;
 constexpr int kMostSlower = 3;
 constexpr size_t kAtOnce = 4;
@@ -119,25 +190,45 @@ std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnost
                                pins.stages.back().span, "asked for here"));
     return std::nullopt;
   }
+  std::vector<Choice> choices;
   PipelineOutcome best;  // Or why there is none.
-  int slower = 0;
-  for (size_t begin = 0; begin < numbers.size() && slower < kMostSlower; begin += kAtOnce) {
-    const std::optional<Seconds> below = best.plan.has_value() ? std::optional(best.plan->step) : std::nullopt;
-    std::vector<PipelineOutcome> all = MapInParallel(std::min(kAtOnce, numbers.size() - begin), [&](size_t i) {
-      const auto& [stages, machines] = numbers[begin + i];
-      return stages == 1 ? WithoutStages(task, flat) : InAnyOrder(task, stages, machines, below);
-    });
-    for (PipelineOutcome& tried : all) {
-      const bool is_first = !best.plan.has_value() && !best.diagnostics.has_errors();
-      if (is_first || tried.IsFasterThan(best)) {
-        best = std::move(tried);
-        slower = 0;
-      } else if (best.plan.has_value() && ++slower == kMostSlower) {
-        break;
-      }
+  Diagnostics refusals;
+  std::vector<Stagings> stagings;  // Choices point to them.
+  stagings.reserve(numbers.size());
+  if (numbers.front().first == 1) {
+    numbers.erase(numbers.begin());
+    PipelineOutcome unlimited = WithoutStagesOrLimit(task, flat);
+    if (unlimited.plan.has_value() && Fits(*unlimited.plan, MemoryLimitOf(flat.settings, cluster))) {
+      best = std::move(unlimited);
+    } else {
+      choices.push_back({.step = unlimited.plan.has_value() ? unlimited.plan->step : Seconds(0)});
     }
   }
-  diagnostics.AddAll(best.diagnostics);
+  for (const auto& [stages, machines] : numbers) stagings.push_back(StagingsOf(task, stages, machines));
+  struct Added {
+    std::vector<Choice> choices;
+    Diagnostics refused;
+    std::optional<Seconds> fastest;
+  };
+  std::optional<Seconds> fastest;
+  int slower = 0;
+  for (size_t begin = 0; begin < numbers.size() && slower < kMostSlower; begin += kAtOnce) {
+    const std::vector<Added> all = MapInParallel(std::min(kAtOnce, numbers.size() - begin), [&](size_t i) {
+      Added added;
+      added.fastest = AddChoices(stagings[begin + i], added.choices, added.refused);
+      return added;
+    });
+    for (const Added& added : all) {
+      if (slower == kMostSlower) break;
+      choices.insert(choices.end(), added.choices.begin(), added.choices.end());
+      if (!refusals.has_errors()) refusals.AddAll(added.refused);
+      const bool is_faster = added.fastest.has_value() && (!fastest.has_value() || *added.fastest < *fastest);
+      if (is_faster) fastest = added.fastest;
+      slower = is_faster || !fastest.has_value() ? 0 : slower + 1;
+    }
+  }
+  best = FastestOf(task, flat, std::move(choices), std::move(best));
+  diagnostics.AddAll(best.plan.has_value() || best.diagnostics.has_errors() ? best.diagnostics : refusals);
   return best.plan.has_value() ? std::optional(std::move(best.plan->found)) : std::nullopt;
 }
 

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
+#include "base/status/status_macros.h"
 #include "base/units/units.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/program/fuse/fuse.h"
@@ -16,6 +17,29 @@
 #include "search/memory/memory.h"
 
 namespace cleave::search {
+namespace {
+
+std::vector<ir::OpId> ForwardOps(const ir::Graph& graph) {
+  std::vector<ir::OpId> forward;
+  for (const ir::Op& op : graph.ops) {
+    const bool is_source = ir::DefinitionOf(op.kind).op_class == ir::OpClass::kSource;
+    if (op.phase == ir::Phase::kForward && !is_source) forward.push_back(op.id);
+  }
+  return forward;
+}
+
+// Whether the layers that `few` leaves out have the plan of those that stand for them.
+bool AreAlike(const SearchedGraph& few, const ir::Plan& plan) {
+  const ir::Plan other = few.Lengthened(few.Searched(plan));
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const ir::OpId op(static_cast<int64_t>(i));
+    const ir::OpPlan &a = plan.ops[op], &b = other.ops[op];
+    if (a.strategy != b.strategy || a.retention != b.retention) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 std::optional<StageMachines> MachinesOfStage(const Cluster& cluster, int64_t stages) {
   StageMachines machines{.cluster = cluster,
@@ -40,12 +64,11 @@ std::optional<StageMachines> MachinesOfStage(const Cluster& cluster, int64_t sta
 }
 
 StagePlans::StagePlans(const PipelineTask& task, int64_t stages, StageMachines machines)
-    : task_(task), stages_(stages), machines_(std::move(machines)) {
-  for (const ir::Op& op : task_.graph.ops) {
-    const bool is_source = ir::DefinitionOf(op.kind).op_class == ir::OpClass::kSource;
-    if (op.phase == ir::Phase::kForward && !is_source) forward_.push_back(op.id);
-  }
-}
+    : task_(task),
+      stages_(stages),
+      machines_(std::move(machines)),
+      few_(SearchedGraph::WithFewLayers(task.graph, task.options.tuning.searched_layers)),
+      forward_(ForwardOps(task.graph)) {}
 
 const StagePlans::Planned& StagePlans::Of(int64_t micro_batches, std::optional<double> memory) {
   std::shared_future<Planned> planned;
@@ -67,48 +90,72 @@ StagePlans::Planned StagePlans::Search(int64_t micro_batches, std::optional<doub
   pins.settings.stages = 1;
   pins.stages.clear();
   pins.settings.devices = std::nullopt;
+  Cluster cluster = machines_.cluster;
   if (memory.has_value()) {
     const std::optional<MemoryLimit> limit = MemoryLimitOf(task_.pins.settings, task_.cluster);
     pins.settings.memory =
         ir::Placed<int64_t>{.value = static_cast<int64_t>(std::min(*memory, kMostMemory)), .span = limit->span};
+  } else {
+    pins.settings.memory = std::nullopt;
+    cluster.memory_per_device = Bytes(0);
   }
   SearchOptions options = task_.options;
   options.micro_batches = micro_batches;
   options.choose_micro_batches = false;
   Planned planned;
-  const std::optional<Found> found =
-      SearchForProgram(task_.graph, machines_.cluster, pins, options, planned.diagnostics);
+  std::optional<Found> found = SearchForProgram(task_.graph, cluster, pins, options, planned.diagnostics);
   if (!found.has_value()) return planned;
-  ir::Plan plan = found->plan;
+  ir::Plan plan = std::move(found->plan);
   // The order in which steps take least memory is that of all of them.
   plan.moves_steps = false;
   for (ir::OpPlan& op : plan.ops) {
     if (op.retention == ir::Retention::kOffload) op.retention = ir::Retention::kKeep;
   }
-  const bool is_made =
-      found->program.has_value() && plan.ops == found->plan.ops && plan.moves_steps == found->plan.moves_steps;
-  absl::StatusOr<ir::LoweredProgram> other;
-  if (!is_made) other = ProgramOf(task_.graph, plan, machines_.cluster, task_.options.execution);
-  if (!is_made && !other.ok()) {
-    planned.diagnostics.Add(NoProgram(task_.pins, plan, other.status()));
+  absl::StatusOr<CutTask> ops = OpsOf(plan, AreAlike(few_, plan) ? few_ : SearchedGraph(task_.graph));
+  if (!ops.ok()) {
+    planned.diagnostics.Add(NoProgram(task_.pins, plan, ops.status()));
     return planned;
   }
-  CutTask ops = OpsOf(plan, is_made ? *found->program : *other);
-  planned.plan = StagePlan{.plan = std::move(plan), .ops = std::move(ops)};
+  planned.plan = StagePlan{.plan = std::move(plan), .ops = *std::move(ops)};
   return planned;
 }
 
-CutTask StagePlans::OpsOf(const ir::Plan& plan, const ir::LoweredProgram& whole) const {
-  const ir::Program& program = whole.program;
-  const ir::Fusion& fusion = whole.memory.fusion;
+CutTask StagePlans::InAllLayers(const StagePlan& plan) const {
+  if (few_.is_whole()) return plan.ops;
+  return OpsOf(plan.plan, SearchedGraph(task_.graph)).value();
+}
+
+absl::StatusOr<CutTask> StagePlans::OpsOf(const ir::Plan& plan, const SearchedGraph& model) const {
+  CLEAVE_ASSIGN_OR_RETURN(const ir::LoweredProgram program,
+                          ProgramOf(model.graph(), model.Searched(plan), machines_.cluster, task_.options.execution));
+  const CutTask times = TimesOf(model.graph(), plan, program);
+  const std::vector<ir::OpId> own = ForwardOps(model.graph());
+  std::map<ir::OpId, size_t> place;
+  for (size_t i = 0; i < own.size(); ++i) place[own[i]] = i;
+  const IdVector<ir::OpId, ir::OpId> stand_ins = model.StandIns();
+  CutTask task;
+  for (const ir::OpId op : forward_) {
+    const size_t at = place.at(stand_ins[op]);
+    task.seconds.push_back(times.seconds[at]);
+    task.backward.push_back(times.backward[at]);
+    task.once.push_back(times.once[at]);
+  }
+  task.places = CrossingOf(plan);
+  return task;
+}
+
+CutTask StagePlans::TimesOf(const ir::Graph& model, const ir::Plan& plan, const ir::LoweredProgram& lowered) const {
+  const std::vector<ir::OpId> forward = ForwardOps(model);
+  const ir::Program& program = lowered.program;
+  const ir::Fusion& fusion = lowered.memory.fusion;
   const std::vector<Seconds> times = StageTimes(program, fusion, machines_.cluster);
   // What runs side by side is taken to do so in all passes alike.
   const double share = Predict(program, fusion, machines_.cluster, task_.options.execution.overlaps).ShareOfStages();
   // Were each forward op a stage, this is the one in which the others are.
-  const IdVector<ir::OpId, int> place = ir::StagesOf(task_.graph, {forward_.begin() + 1, forward_.end()});
-  CutTask task{.seconds = std::vector<double>(forward_.size(), 0.0),
-               .backward = std::vector<double>(forward_.size(), 0.0),
-               .once = std::vector<double>(forward_.size(), 0.0),
+  const IdVector<ir::OpId, int> place = ir::StagesOf(model, {forward.begin() + 1, forward.end()});
+  CutTask task{.seconds = std::vector<double>(forward.size(), 0.0),
+               .backward = std::vector<double>(forward.size(), 0.0),
+               .once = std::vector<double>(forward.size(), 0.0),
                .places = {}};
   for (size_t i = 0; i < fusion.stages.size(); ++i) {
     const ir::FusedStage& stage = fusion.stages[i];
@@ -121,7 +168,7 @@ CutTask StagePlans::OpsOf(const ir::Plan& plan, const ir::LoweredProgram& whole)
     double written = 0;
     for (const int step : ir::StepsOf(stage)) {
       for (const ir::ValueId value : ir::Writes(program.steps[static_cast<size_t>(step)])) {
-        const int at = place[whole.distributed.originals[program.value(value).origin]];
+        const int at = place[lowered.distributed.originals[program.value(value).origin]];
         const auto bytes = static_cast<double>(ir::LargestLocalBytes(program, value).value());
         parts.emplace_back(at, bytes);
         written += bytes;
@@ -134,7 +181,6 @@ CutTask StagePlans::OpsOf(const ir::Plan& plan, const ir::LoweredProgram& whole)
       if (!is_once && stage.phase == ir::Phase::kBackward) task.backward[at] += seconds;
     }
   }
-  task.places = CrossingOf(plan);
   return task;
 }
 

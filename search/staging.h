@@ -1,20 +1,25 @@
-// A pipeline of a number of stages under one schedule: a plan for the ranks of one stage, cut where a step is fastest.
+// Pipelines of a number of stages under one schedule: a plan for the ranks of one stage, cut where a step is fastest.
 // Private to search.
 //
 //   StagePlans plans(task, stages, *MachinesOfStage(cluster, stages));
-//   const PipelineOutcome found = FindStaging(plans, schedule, /*below=*/std::nullopt);
+//   const Staging staging(plans, schedule);
+//   for (const StagingEstimate& estimate : staging.Estimates(refused)) …  // About how long a step takes.
+//   const PipelineOutcome found = staging.Fit(micro_batches, /*below=*/std::nullopt);
 #ifndef CLEAVE_SEARCH_STAGING_H_
 #define CLEAVE_SEARCH_STAGING_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/diagnostic/diagnostic.h"
 #include "base/units/units.h"
 #include "ir/sharding/stages/stages.h"
+#include "search/memory/memory.h"
 #include "search/search.h"
 #include "search/stage_plans.h"
+#include "search/stages/stages.h"
 
 namespace cleave::search {
 
@@ -33,9 +38,61 @@ struct PipelineOutcome {
   }
 };
 
-// The pipeline with the number of micro-batches that is asked for, or the fastest of several, if a step takes less than
-// `below`. No plan where there is none, with errors where none fits into memory.
-PipelineOutcome FindStaging(StagePlans& plans, ir::PipelineSchedule schedule, std::optional<Seconds> below);
+// A step takes at least this share of what follows from the times of ops.
+inline constexpr double kSurely = 0.97;
+
+// About how long a step takes with a number of micro-batches, if memory is no matter.
+struct StagingEstimate {
+  int64_t micro_batches = 1;
+  Seconds step{0};
+};
+
+class Staging {
+ public:
+  // `plans` outlives it.
+  Staging(StagePlans& plans, ir::PipelineSchedule schedule);
+
+  // For the number that is asked for, or for those among which the fastest is. Empty after errors, in `refused`.
+  std::vector<StagingEstimate> Estimates(Diagnostics& refused) const;
+
+  // The fastest pipeline with so many micro-batches that was found, if a step takes less than `below`. No plan, and no
+  // errors, where it does not; errors where there is none, or none fits into memory.
+  PipelineOutcome Fit(int64_t micro_batches, std::optional<Seconds> below) const;
+
+ private:
+  // A plan with stages, and about when a step ends with it.
+  struct CutPlan {
+    ir::Plan plan;
+    Seconds end;
+  };
+  // Cuts, and about when a step ends with them.
+  struct Way {
+    std::vector<int64_t> cuts;
+    Seconds end;
+  };
+
+  int64_t StagesInAll() const { return stages_ * schedule_.stages_per_rank; }
+  std::vector<int64_t> MicroBatchCounts() const;
+  Diagnostic RefusedCount() const;
+  void WarnOfBubble(PipelineOutcome& outcome) const;
+  Diagnostic NothingFits(std::optional<Bytes> least) const;
+  std::optional<PipelinePlan> WithRecomputation(const PipelinePlan& candidate) const;
+  std::optional<CutPlan> Cut(const ir::Plan& plan, CutTask task, Diagnostics& diagnostics) const;
+  std::optional<PipelinePlan> Made(ir::Plan plan, Diagnostics& diagnostics) const;
+  std::optional<Way> FastestCuts(CutTask task, int64_t micro_batches) const;
+  Seconds EndOf(const CutTask& task, const std::vector<int64_t>& cuts, int64_t micro_batches) const;
+
+  StagePlans& plans_;
+  const ir::Graph& graph_;
+  const Cluster& cluster_;
+  const ir::Pins& pins_;
+  const SearchOptions& options_;
+  const int64_t stages_;  // Parts of the ranks; each has as many stages as the schedule says.
+  const ir::PipelineSchedule schedule_;
+  const std::optional<MemoryLimit> limit_;
+  const std::vector<ir::OpId>& forward_;  // The ops that are cut into stages.
+  std::vector<PinnedOp> pinned_;          // Those of which the user says in which.
+};
 
 // E0317: what cannot be a pipeline, and why.
 Diagnostic NoPipeline(const std::string& what, Span place, const std::string& why);
