@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -268,6 +269,41 @@ Code& Code::OnLine(const If& condition) {
 
 void Code::Append(Code other) {
   std::move(other.statements_.begin(), other.statements_.end(), std::back_inserter(statements_));
+}
+
+namespace {
+
+bool IsOfWord(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+bool HasWord(absl::string_view text, absl::string_view word) {
+  for (size_t at = text.find(word); at != absl::string_view::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || !IsOfWord(text[at - 1])) && (end == text.size() || !IsOfWord(text[end]))) return true;
+  }
+  return false;
+}
+
+bool Mentions(const Expr& expr, absl::string_view name) {
+  const Expr::Node& node = expr.node();
+  if (node.text.find('"') != 0 && HasWord(node.text, name)) return true;
+  if (node.body != nullptr && Mentions(*node.body, name)) return true;
+  return std::any_of(node.operands.begin(), node.operands.end(),
+                     [&](const Expr& operand) { return Mentions(operand, name); });
+}
+
+}  // namespace
+
+bool Mentions(const Code& code, absl::string_view name) {
+  return std::any_of(code.statements_.begin(), code.statements_.end(), [&](const Code::Statement& statement) {
+    if (statement.IsRemark()) return false;
+    const auto in_tree = [&](const Expr& expr) { return Mentions(expr, name); };
+    return HasWord(statement.text, name) || HasWord(statement.tail, name) ||
+           (statement.value.has_value() && in_tree(*statement.value)) ||
+           std::any_of(statement.rows.begin(), statement.rows.end(), in_tree) ||
+           std::any_of(statement.parameters.begin(), statement.parameters.end(),
+                       [&](const std::string& parameter) { return HasWord(parameter, name); }) ||
+           (statement.body != nullptr && Mentions(*statement.body, name));
+  });
 }
 
 class CodePrinter {

@@ -110,6 +110,8 @@ class Code {
   friend bool operator==(const Code& a, const Code& b);
   // Whether both do the same: comments and empty lines, which say why, may differ.
   friend bool DoTheSame(const Code& a, const Code& b);
+  // Whether a statement has the name, as a word; comments do not count.
+  friend bool Mentions(const Code& code, absl::string_view name);
   // The first statements in which they do not do the same.
   friend std::string FirstDifference(const Code& a, const Code& b);
 

@@ -228,6 +228,16 @@ TEST(Expr, CompilersReadTheTreeThatWasPrinted) {
   EXPECT_EQ(std::system(absl::StrCat("c++ -std=c++17 -fsyntax-only -w '", path, "' >&2").c_str()), 0);
 }
 
+TEST(Code, MentionsNames) {
+  using namespace cpp;
+  Code code;
+  code.Comment("Sends the bucket.");
+  Code& body = code.Open(Function{.result = Name("void"), .name = "Send", .parameters = {{Name("int"), "rank"}}});
+  body.Do(Call("comm.Overlap", {Lambda("[&]", Call("comm.Send", {Name("bucket_2"), String("buffer")}))}));
+  for (const char* name : {"bucket_2", "rank", "Send", "comm"}) EXPECT_TRUE(Mentions(code, name)) << name;
+  for (const char* name : {"bucket", "buffer", "ran", "_2"}) EXPECT_FALSE(Mentions(code, name)) << name;
+}
+
 // One struct: `fill` writes its content.
 template <typename Fill>
 cpp::Code StructOf(const Fill& fill) {

@@ -306,7 +306,7 @@ class KernelEmitter {
       if (!buffer.written) arguments.push_back(emission_.names[buffer.value]);
     }
     for (const StepNumber& number : step_numbers_) {
-      arguments.push_back(cpp::Name(emission_.StepNumberPlace(number.value)));
+      arguments.push_back(cpp::Name(emission_.number_places.at(number.value)));
     }
     for (const Buffer& buffer : buffers_) {
       if (buffer.written) arguments.push_back(emission_.names[buffer.value]);

@@ -146,14 +146,14 @@ void EmitBuffers(const Emission& emission, absl::string_view title, const std::s
 
 // Declares the bucket of step `step`, unless only functions of layers name it, with its tensors. `declared`: by root,
 // the value that gives the buffer its name.
-void EmitBucket(Emission& emission, const LayeredText& text, int step,
+void EmitBucket(const Emission& emission, const LayeredText& text, const cpp::Code& functions, int step,
                 const std::map<ir::ValueId, ir::ValueId>& declared, cpp::Code& code) {
   const ir::Bucket& bucket = emission.storage.buckets.at(step);
   const bool is_of_layer =
       std::all_of(bucket.begin(), bucket.end(), [&](ir::ValueId root) { return text.IsOfLayer(declared.at(root)); });
-  if (is_of_layer && emission.buckets.count(step) == 0) return;
+  const cpp::Expr name = cpp::Name(emission.buckets.at(step));
+  if (is_of_layer && !Mentions(functions, name.Text())) return;
   const auto offset = [&](ir::ValueId root) { return emission.storage.buffers.Find(root)->offset; };
-  const cpp::Expr name = cpp::Name(emission.Bucket(step));
   const int64_t begin = offset(bucket.front());
   code.Declare(
       {cpp::ConstPointer(emission.ElementTypeOf(bucket.front())), name.Text()},
@@ -166,13 +166,14 @@ void EmitBucket(Emission& emission, const LayeredText& text, int step,
   }
 }
 
-void EmitBuckets(Emission& emission, const LayeredText& text, cpp::Code& code) {
+void EmitBuckets(const Emission& emission, const LayeredText& text, const cpp::Code& functions, cpp::Code& code) {
   if (emission.storage.buckets.empty()) return;
   code.Gap();
   code.Comment("Tensors that one collective sends lie one after another.");
   std::map<ir::ValueId, ir::ValueId> declared;
   for (const ir::ValueId value : emission.names.declared) declared.emplace(*emission.storage.root[value], value);
-  for (const auto& [step, bucket] : emission.storage.buckets) EmitBucket(emission, text, step, declared, code);
+  for (const auto& [step, bucket] : emission.storage.buckets)
+    EmitBucket(emission, text, functions, step, declared, code);
 }
 
 void EmitArena(const Emission& emission, cpp::Code& code) {
@@ -193,7 +194,7 @@ void EmitArena(const Emission& emission, cpp::Code& code) {
   code.Construct({cpp::Name("Arena"), "arena"}, cpp::Braces(std::move(sizes)));
 }
 
-void EmitStepNumbers(Emission& emission, cpp::Code& code) {
+void EmitStepNumbers(const Emission& emission, cpp::Code& code) {
   const std::vector<const ir::Compute*> scalars = StepScalarsOf(emission.program);
   const bool reads_step = DependsOnStep(emission.program);
   if (scalars.empty() && !reads_step) return;
@@ -203,14 +204,14 @@ void EmitStepNumbers(Emission& emission, cpp::Code& code) {
   code.Construct({cpp::Name("StepNumbers"), "numbers"}, cpp::Braces({scalars.size()}));
   if (reads_step) code.Declare({cpp::ConstPointer(cpp::Name("const uint64_t")), "step"}, numbers.Call("step"));
   for (size_t i = 0; i < scalars.size(); ++i) {
-    code.Declare({cpp::ConstPointer(cpp::Name("const float")), emission.StepNumberPlace(scalars[i]->output)},
+    code.Declare({cpp::ConstPointer(cpp::Name("const float")), emission.number_places.at(scalars[i]->output)},
                  numbers.Call("number", {i}));
   }
 }
 
 }  // namespace
 
-void EmitFields(Emission& emission, const LayeredText& text, cpp::Code& code) {
+void EmitFields(const Emission& emission, const LayeredText& text, const cpp::Code& functions, cpp::Code& code) {
   const ir::Program& program = emission.program;
   const bool is_device = emission.target.is_device;
   if (!emission.sharing.readers.empty()) code.Member({cpp::Name("const OfStage"), "of_stage"});
@@ -233,7 +234,7 @@ void EmitFields(Emission& emission, const LayeredText& text, cpp::Code& code) {
                      : "Parameters, constants, and what is remembered of earlier places.",
               {ir::OpKind::kParameter, ir::OpKind::kState, ir::OpKind::kConstant, ir::OpKind::kRankValue}, text, code);
   EmitBuffers(emission, "Values of a step; those that are not needed at the same time share memory.", {}, text, code);
-  EmitBuckets(emission, text, code);
+  EmitBuckets(emission, text, functions, code);
 }
 
 }  // namespace cleave::codegen

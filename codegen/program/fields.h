@@ -7,8 +7,8 @@
 
 namespace cleave::codegen {
 
-// Written last: what the functions use is declared.
-void EmitFields(Emission& emission, const LayeredText& text, cpp::Code& code);
+// What `functions` use is declared.
+void EmitFields(const Emission& emission, const LayeredText& text, const cpp::Code& functions, cpp::Code& code);
 
 }  // namespace cleave::codegen
 

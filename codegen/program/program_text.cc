@@ -112,14 +112,14 @@ class ProgramWriter {
     text.Write(ParameterList(), functions, parameters);
     EmitQueries(emission_, std::move(parameters), functions);
     cpp::Code fields(kMemberIndent);
-    EmitFields(emission_, text, fields);
+    EmitFields(emission_, text, functions, fields);
     CLEAVE_RETURN_IF_ERROR(text.check());
 
     cpp::Code code;
     EmitConstants(emission_, code);
-    code.Append(emission_.element_functions.TakeDefinitions());
+    code.Append(emission_.definitions.element_functions.TakeDefinitions());
     code.Gap();
-    code.Append(std::move(emission_.kernels));
+    code.Append(std::move(emission_.definitions.kernels));
     text.WriteStructs(code);
     code.Gap();
     cpp::Code& members = code.Open(cpp::Struct{type_, "TrainingProgram"});
@@ -345,6 +345,17 @@ class ProgramWriter {
   std::map<int, std::string> pending_;  // Variables for collectives that are under way, by step.
 };
 
+// Where kernels of a device read numbers that differ between steps.
+std::map<ir::ValueId, std::string> NamePlaces(const Target& target, const ir::Program& program, const Names& names,
+                                              Identifiers& identifiers) {
+  std::map<ir::ValueId, std::string> places;
+  if (!target.is_device) return places;
+  for (const ir::Compute* scalar : StepScalarsOf(program)) {
+    places[scalar->output] = identifiers.Unique(absl::StrCat(names[scalar->output].Text(), "_place"));
+  }
+  return places;
+}
+
 // The program of the ranks that run `program`.
 absl::StatusOr<cpp::Code> WriteProgram(const Target& target, const CodegenInput& input, const ir::Program& program,
                                        const ir::MemoryPlan& memory, const TextOptions& options,
@@ -370,6 +381,8 @@ absl::StatusOr<cpp::Code> WriteProgram(const Target& target, const CodegenInput&
                     .rank_numbers = rank_numbers,
                     .groups = GroupsOf(input.program, sizes, identifiers),
                     .sharing = sharing,
+                    .buckets = NameBuckets(program, memory.storage, identifiers),
+                    .number_places = NamePlaces(target, program, names, identifiers),
                     .numbers = VariablesOf(numbers)};
   return ProgramWriter(std::move(emission), options).Write();
 }

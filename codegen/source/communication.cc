@@ -136,7 +136,7 @@ class CollectiveEmitter {
       const ir::ValueId first = collective_.transfers.front().output;
       const int64_t count = BucketBytes(emission_, step_) / ir::ElementSize(emission_.value(first).type.dtype).value();
       // In the function of a layer a bucket is known by its first tensor.
-      const cpp::Expr bucket = emission_.layer == nullptr ? cpp::Name(emission_.Bucket(step_)) : Name(first);
+      const cpp::Expr bucket = emission_.layer == nullptr ? cpp::Name(emission_.buckets.at(step_)) : Name(first);
       return Call("AllReduce", {bucket, count, reduction, Group()}, code);
     }
     for (const ir::Transfer& transfer : collective_.transfers) {

@@ -72,6 +72,22 @@ Groups GroupsOf(const ir::Program& whole, const Sizes& sizes, Identifiers& ident
   return groups;
 }
 
+std::map<int, std::string> NameBuckets(const ir::Program& program, const ir::Storage& storage,
+                                       Identifiers& identifiers) {
+  std::map<int, std::string> names;
+  for (const auto& [number, bucket] : storage.buckets) {
+    const ir::Step& step = program.steps[static_cast<size_t>(number)];
+    // A step's name is "gradients.all_reduce_1", or that of an op of the model.
+    const auto& kind = std::get<ir::Collective>(step.action).kind;
+    const std::string suffix = absl::StrCat(".", ir::CollectiveKindName(kind));
+    std::string wish = step.name;
+    const size_t place = wish.rfind(suffix);
+    if (place != std::string::npos) wish.erase(place, suffix.size());
+    names[number] = identifiers.Unique(wish.insert(std::min(place, wish.size()), "_bucket"));
+  }
+  return names;
+}
+
 const std::string& Emission::GroupBetween(int from, int to) const {
   return groups.lanes.at(ir::LaneOf(program, from, to)).group;
 }
@@ -97,26 +113,6 @@ cpp::Expr Emission::ElementTypeOf(ir::ValueId id) const { return cpp::Name(Eleme
 
 cpp::Expr Emission::PointerTo(ir::ValueId id, const cpp::Expr& offset) const {
   return cpp::Call(cpp::Template(MemoryOf(id), {ElementTypeOf(id)}), {offset});
-}
-
-const std::string& Emission::Bucket(int i) {
-  std::string& name = buckets[i];
-  if (name.empty()) {
-    // A step's name is "gradients.all_reduce_1", or that of an op of the model.
-    const auto& kind = std::get<ir::Collective>(step(i).action).kind;
-    const std::string suffix = absl::StrCat(".", ir::CollectiveKindName(kind));
-    std::string wish = step(i).name;
-    const size_t place = wish.rfind(suffix);
-    if (place != std::string::npos) wish.erase(place, suffix.size());
-    name = identifiers.Unique(wish.insert(std::min(place, wish.size()), "_bucket"));
-  }
-  return name;
-}
-
-const std::string& Emission::StepNumberPlace(ir::ValueId value) {
-  std::string& place = step_number_places[value];
-  if (place.empty()) place = identifiers.Unique(absl::StrCat(names[value].Text(), "_place"));
-  return place;
 }
 
 std::string Emission::Place(int line) const { return PlaceIn(program, line); }

@@ -49,6 +49,18 @@ struct Sharing {
   std::set<std::string> readers = {};  // Structs with a member `of_stage`, what differs between the stages.
 };
 
+// What stands above the program's struct, because its functions call it.
+struct Definitions {
+  cpp::Code kernels = cpp::Code();
+  std::map<std::string, std::string> kernel_names = {};  // By their text without it.
+  ElementFunctions element_functions = {};
+};
+
+// The names of the tensors that each collective with a bucket (ir/program/fuse/storage.h) sends as one:
+// "gradients_bucket".
+std::map<int, std::string> NameBuckets(const ir::Program& program, const ir::Storage& storage,
+                                       Identifiers& identifiers);
+
 struct Emission {
   const Target& target;
   const ir::Graph& graph;
@@ -64,19 +76,23 @@ struct Emission {
   RankNumbers& rank_numbers;
   const Groups groups;
   const Sharing sharing = {};
-  cpp::Code kernels = cpp::Code();                       // What stands above the program's struct.
-  std::map<std::string, std::string> kernel_names = {};  // Of the kernels written so far, by their text without it.
-  std::map<int, std::string> buckets = {};  // The merged collectives so far whose tensors lie in one piece; its name.
-  std::map<ir::ValueId, std::string> step_number_places = {};
-  ElementFunctions element_functions = {};  // The ones that the program calls; they are written above its kernels.
+  const std::map<int, std::string> buckets;  // By step, a merged collective whose tensors lie in one piece: its name.
+  // The places from which kernels of a device read numbers that differ between steps: "learning_rate_place".
+  const std::map<ir::ValueId, std::string> number_places;
+  const std::map<std::string, std::string> numbers;  // The variables of numbers that flags change (settings.h).
+
+  // Found when layers are, before text is written.
   // Where the program keeps the handles of collectives that begin in one function and end in another, by step:
   // "pending[x_layers[3].gradients_all_reduce_pending]".
   std::map<int, cpp::Expr> pending = {};
   // Writes the tensors of a merged gather or scatter, a step, one by one: for lists in which layers are loops.
   std::map<int, std::function<void(const std::string& list, cpp::Code& code)>> tensor_lists = {};
-  std::map<std::string, std::string> numbers = {};  // The variables of numbers that flags change (settings.h).
-  const LayerScope* layer = nullptr;                // Of the function that is being written, if it is one of layers.
-  std::string section = {};                         // Of the model, to which the last statement belongs.
+
+  // Where the text that is being written stands.
+  const LayerScope* layer = nullptr;  // The function, if it is one of layers.
+  std::string section = {};           // Of the model, to which the last statement belongs.
+
+  Definitions definitions = {};  // What the text calls.
 
   const ir::Step& step(int i) const { return program.steps[static_cast<size_t>(i)]; }
   const ir::Value& value(ir::ValueId id) const { return program.value(id); }
@@ -120,12 +136,6 @@ struct Emission {
 
   // The Group for messages from one stage to another; the same for all with one lane.
   const std::string& GroupBetween(int from, int to) const;
-
-  // The tensors of step `step`, a collective with a bucket (ir/program/fuse/storage.h), as one: "gradients_bucket".
-  const std::string& Bucket(int step);
-
-  // The place from which kernels of a device read a number that differs between steps: "learning_rate_place".
-  const std::string& StepNumberPlace(ir::ValueId value);
 
   // "mnist_mlp.model:7", or only the file if there is no line.
   std::string Place(int line) const;

@@ -44,11 +44,11 @@ std::string KernelName(Emission& emission, absl::string_view wish) {
 }  // namespace
 
 const std::string& WriteKernel(Emission& emission, KernelText kernel) {
-  std::string& name = emission.kernel_names[absl::StrCat(kernel.head.Text(), "\n", kernel.body.Text())];
+  std::string& name = emission.definitions.kernel_names[absl::StrCat(kernel.head.Text(), "\n", kernel.body.Text())];
   if (!name.empty()) return name;
   name = kernel.head.name = KernelName(emission, kernel.wish);
-  emission.kernels.Gap();
-  emission.kernels.Open(kernel.head).Append(std::move(kernel.body));
+  emission.definitions.kernels.Gap();
+  emission.definitions.kernels.Open(kernel.head).Append(std::move(kernel.body));
   return name;
 }
 

@@ -92,10 +92,10 @@ class BodyEmitter {
     reads_.clear();
     std::vector<cpp::Expr> arguments;
     for (size_t input = 0; input < compute.inputs.size(); ++input) arguments.push_back(Operand(compute, input));
-    cpp::Expr expression = ElementValue(emission_.program, compute, arguments, emission_.element_functions);
+    cpp::Expr expression = ElementValue(emission_.program, compute, arguments, emission_.definitions.element_functions);
     if (!FitsOnLine(expression)) {
       for (size_t i = 0; i < arguments.size(); ++i) NameArgument(compute.inputs[i], arguments[i]);
-      expression = ElementValue(emission_.program, compute, arguments, emission_.element_functions);
+      expression = ElementValue(emission_.program, compute, arguments, emission_.definitions.element_functions);
     }
     if (!IsInside(output)) {
       TakeWhatIsOverwritten(*emission_.storage.root[output]);
