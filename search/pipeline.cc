@@ -79,13 +79,16 @@ Stagings StagingsOf(const PipelineTask& task, int64_t stages, const StageMachine
 
 // What may be made: a pipeline with a number of micro-batches, or a plan without stages.
 struct Choice {
-  Seconds step{0};                   // About, if memory is no matter.
+  StagingEstimate estimate = {};
   const Staging* staging = nullptr;  // Null: without stages.
-  int64_t micro_batches = 1;
+
+  Seconds step() const { return estimate.step.value_or(Seconds(0)); }
 };
 
-// Adds the choices of `stagings`; `refused`: why there are none. Returns the fastest step of them.
-std::optional<Seconds> AddChoices(const Stagings& stagings, std::vector<Choice>& choices, Diagnostics& refused) {
+// Adds the choices of `stagings`; `refused`: why there are none; `is_only`: there are no others. Returns the fastest
+// step of them; for `below` see Staging::Estimates.
+std::optional<Seconds> AddChoices(const Stagings& stagings, bool is_only, std::optional<Seconds> below,
+                                  std::vector<Choice>& choices, Diagnostics& refused) {
   struct Estimated {
     std::vector<StagingEstimate> estimates;
     Diagnostics refused;
@@ -94,14 +97,14 @@ std::optional<Seconds> AddChoices(const Stagings& stagings, std::vector<Choice>&
   std::optional<Seconds> fastest;
   const std::vector<Estimated> estimated = MapInParallel(all.size(), [&](size_t i) {
     Estimated own;
-    own.estimates = all[i].Estimates(own.refused);
+    own.estimates = all[i].Estimates(is_only && all.size() == 1, below, own.refused);
     return own;
   });
   for (size_t i = 0; i < all.size(); ++i) {
     if (!refused.has_errors()) refused.AddAll(estimated[i].refused);
     for (const StagingEstimate& own : estimated[i].estimates) {
-      choices.push_back({.step = own.step, .staging = &all[i], .micro_batches = own.micro_batches});
-      fastest = std::min(own.step, fastest.value_or(own.step));
+      const Choice& choice = choices.emplace_back(Choice{.estimate = own, .staging = &all[i]});
+      fastest = std::min(choice.step(), fastest.value_or(choice.step()));
     }
   }
   return fastest;
@@ -111,12 +114,13 @@ std::optional<Seconds> AddChoices(const Stagings& stagings, std::vector<Choice>&
 // until none that is left can be faster.
 PipelineOutcome FastestOf(const PipelineTask& task, const ir::Pins& flat, std::vector<Choice> choices,
                           PipelineOutcome best = {}) {
-  std::stable_sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) { return a.step < b.step; });
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const Choice& a, const Choice& b) { return a.step() < b.step(); });
   for (const Choice& choice : choices) {
     const std::optional<Seconds> below = best.plan.has_value() ? std::optional(best.plan->step) : std::nullopt;
-    if (below.has_value() && choice.step * kSurely >= *below) break;
+    if (below.has_value() && choice.step() * kSurely >= *below) break;
     PipelineOutcome tried =
-        choice.staging == nullptr ? WithoutStages(task, flat) : choice.staging->Fit(choice.micro_batches, below);
+        choice.staging == nullptr ? WithoutStages(task, flat) : choice.staging->Fit(choice.estimate, below);
     const bool is_first = !best.plan.has_value() && !best.diagnostics.has_errors();
     if (is_first || tried.IsFasterThan(best)) best = std::move(tried);
   }
@@ -137,7 +141,7 @@ std::optional<Found> InStages(const PipelineTask& task, int64_t stages, Diagnost
   const Stagings stagings = StagingsOf(task, stages, *machines);
   std::vector<Choice> choices;
   Diagnostics refused;
-  if (!AddChoices(stagings, choices, refused).has_value()) {
+  if (!AddChoices(stagings, /*is_only=*/true, /*below=*/std::nullopt, choices, refused).has_value()) {
     diagnostics.AddAll(refused);
     return std::nullopt;
   }
@@ -201,9 +205,11 @@ std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnost
     if (unlimited.plan.has_value() && Fits(*unlimited.plan, MemoryLimitOf(flat.settings, cluster))) {
       best = std::move(unlimited);
     } else {
-      choices.push_back({.step = unlimited.plan.has_value() ? unlimited.plan->step : Seconds(0)});
+      Choice& flat_choice = choices.emplace_back();
+      if (unlimited.plan.has_value()) flat_choice.estimate.step = unlimited.plan->step;
     }
   }
+  const std::optional<Seconds> below = best.plan.has_value() ? std::optional(best.plan->step) : std::nullopt;
   for (const auto& [stages, machines] : numbers) stagings.push_back(StagingsOf(task, stages, machines));
   struct Added {
     std::vector<Choice> choices;
@@ -215,7 +221,7 @@ std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnost
   for (size_t begin = 0; begin < numbers.size() && slower < kMostSlower; begin += kAtOnce) {
     const std::vector<Added> all = MapInParallel(std::min(kAtOnce, numbers.size() - begin), [&](size_t i) {
       Added added;
-      added.fastest = AddChoices(stagings[begin + i], added.choices, added.refused);
+      added.fastest = AddChoices(stagings[begin + i], /*is_only=*/false, below, added.choices, added.refused);
       return added;
     });
     for (const Added& added : all) {

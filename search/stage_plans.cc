@@ -111,21 +111,21 @@ StagePlans::Planned StagePlans::Search(int64_t micro_batches, std::optional<doub
   for (ir::OpPlan& op : plan.ops) {
     if (op.retention == ir::Retention::kOffload) op.retention = ir::Retention::kKeep;
   }
-  absl::StatusOr<CutTask> ops = OpsOf(plan, AreAlike(few_, plan) ? few_ : SearchedGraph(task_.graph));
-  if (!ops.ok()) {
-    planned.diagnostics.Add(NoProgram(task_.pins, plan, ops.status()));
-    return planned;
+  absl::StatusOr<StagePlan> made = PlanIn(AreAlike(few_, plan) ? few_ : SearchedGraph(task_.graph), plan);
+  if (made.ok()) {
+    planned.plan = *std::move(made);
+  } else {
+    planned.diagnostics.Add(NoProgram(task_.pins, plan, made.status()));
   }
-  planned.plan = StagePlan{.plan = std::move(plan), .ops = *std::move(ops)};
   return planned;
 }
 
 CutTask StagePlans::InAllLayers(const StagePlan& plan) const {
   if (few_.is_whole()) return plan.ops;
-  return OpsOf(plan.plan, SearchedGraph(task_.graph)).value();
+  return PlanIn(task_.graph, plan.plan).value().ops;
 }
 
-absl::StatusOr<CutTask> StagePlans::OpsOf(const ir::Plan& plan, const SearchedGraph& model) const {
+absl::StatusOr<StagePlan> StagePlans::PlanIn(const SearchedGraph& model, ir::Plan plan) const {
   CLEAVE_ASSIGN_OR_RETURN(const ir::LoweredProgram program,
                           ProgramOf(model.graph(), model.Searched(plan), machines_.cluster, task_.options.execution));
   const CutTask times = TimesOf(model.graph(), plan, program);
@@ -141,7 +141,9 @@ absl::StatusOr<CutTask> StagePlans::OpsOf(const ir::Plan& plan, const SearchedGr
     task.once.push_back(times.once[at]);
   }
   task.places = CrossingOf(plan);
-  return task;
+  const double more = static_cast<double>(forward_.size()) / static_cast<double>(own.size());
+  const Bytes peak(static_cast<int64_t>(more * static_cast<double>(program.memory.use.prediction.peak.value())));
+  return StagePlan{.plan = std::move(plan), .ops = std::move(task), .peak = peak};
 }
 
 CutTask StagePlans::TimesOf(const ir::Graph& model, const ir::Plan& plan, const ir::LoweredProgram& lowered) const {

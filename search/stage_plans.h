@@ -49,6 +49,7 @@ struct StagePlan {
   // The forward ops with their backward ops and updates, in seconds, and the places between them with what crosses
   // each. For how many stages, and which of the places they take, is open. Of many equal layers a few stand for all.
   CutTask ops;
+  Bytes peak{0};  // About what a rank takes that has the whole model.
 };
 
 // Schedules share these plans, so that none is searched twice. Thread-safe.
@@ -76,7 +77,7 @@ class StagePlans {
   Planned Search(int64_t micro_batches, std::optional<double> memory) const;
   // Of the forward ops of `model`, without places.
   CutTask TimesOf(const ir::Graph& model, const ir::Plan& plan, const ir::LoweredProgram& program) const;
-  absl::StatusOr<CutTask> OpsOf(const ir::Plan& plan, const SearchedGraph& model) const;
+  absl::StatusOr<StagePlan> PlanIn(const SearchedGraph& model, ir::Plan plan) const;
   std::vector<CutPlace> CrossingOf(const ir::Plan& plan) const;
   double SendSeconds(const ir::Plan& plan, ir::OpId id) const;
 

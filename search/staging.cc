@@ -50,7 +50,8 @@ Staging::Staging(StagePlans& plans, ir::PipelineSchedule schedule)
 
 // With more micro-batches the bubble gets smaller, until products are too small to be fast: so times fall and then
 // rise, and what is slower than its neighbour ends the search on that side.
-std::vector<StagingEstimate> Staging::Estimates(Diagnostics& refused) const {
+std::vector<StagingEstimate> Staging::Estimates(bool is_only, std::optional<Seconds> below,
+                                                Diagnostics& refused) const {
   std::vector<StagingEstimate> estimates;
   constexpr int64_t kStart = 4;  // Times the stages, or the next fewer.
   const std::vector<int64_t> counts = MicroBatchCounts();
@@ -58,20 +59,29 @@ std::vector<StagingEstimate> Staging::Estimates(Diagnostics& refused) const {
     refused.Add(RefusedCount());
     return estimates;
   }
+  if (is_only && counts.size() == 1) return {{.micro_batches = counts.front()}};
   const auto more = absl::c_upper_bound(counts, kStart * stages_);
   const size_t start = more == counts.begin() ? 0 : static_cast<size_t>(more - counts.begin()) - 1;
   Diagnostics first;  // Refusal, because the others say the same.
   const auto estimate = [&](int64_t count) {
     const auto& [planned, warnings] = plans_.Of(count, std::nullopt);
     Diagnostics own = warnings;
-    std::optional<CutPlan> cut;
-    if (planned.has_value()) cut = Cut(planned->plan, planned->ops, own);
-    if (cut.has_value()) {
-      estimates.push_back({.micro_batches = count, .step = cut->end});
+    std::optional<Seconds> step;
+    if (planned.has_value()) {
+      const Seconds work(absl::c_accumulate(planned->ops.seconds, 0.0) * static_cast<double>(count) /
+                         static_cast<double>(stages_));
+      if (below.has_value() && work * kSurely >= *below) {
+        step = work;
+      } else if (const std::optional<CutPlan> cut = Cut(planned->plan, planned->ops, own)) {
+        step = cut->end;
+      }
+    }
+    if (step.has_value()) {
+      estimates.push_back({.micro_batches = count, .step = step});
     } else if (!first.has_errors()) {
       first = std::move(own);
     }
-    return cut.has_value() ? std::optional(cut->end) : std::nullopt;
+    return step;
   };
   // Those on one side of the start, while they are faster than their neighbours. Refused ones say nothing. Returns
   // whether there was a faster one.
@@ -143,8 +153,8 @@ std::vector<int64_t> Staging::MicroBatchCounts() const {
 
 // First the plan for which memory is no matter, then one for the memory that all stages have together, and then for
 // less, each also with recomputation chosen for its stages. Plans for less memory are slower.
-PipelineOutcome Staging::Fit(int64_t micro_batches, std::optional<Seconds> below) const {
-  constexpr int kMostTries = 5;
+PipelineOutcome Staging::Fit(const StagingEstimate& estimate, std::optional<Seconds> below) const {
+  constexpr int kMostTries = 4;  // For less memory than all that it takes.
   constexpr double kMargin = 0.97;
   constexpr double kLittle = 1.02;  // What plans for less memory can win is not worth looking for.
   constexpr double kFar = 1.5;      // A plan that takes so much more than there is gets no recomputation.
@@ -160,12 +170,22 @@ PipelineOutcome Staging::Fit(int64_t micro_batches, std::optional<Seconds> below
     return (best.has_value() && step >= best->step) || (below.has_value() && step >= *below);
   };
   double share = 1;  // Of the memory that the last plan was made for.
+  int left = kMostTries;
   const auto take_less = [&] {
     const double all = static_cast<double>(limit_->bytes.value()) * static_cast<double>(stages_);
     memory = memory.has_value() ? *memory * share : all;
+    --left;
   };
-  for (int tries = 0; tries < kMostTries; ++tries) {
-    const auto& [planned, warnings] = plans_.Of(micro_batches, memory);
+  const auto is_far_from = [&](Bytes peak) {
+    return static_cast<double>(peak.value()) > kFar * static_cast<double>(limit_->bytes.value());
+  };
+  if (limit_.has_value()) {
+    const StagePlan* const known =
+        estimate.step.has_value() ? &*plans_.Of(estimate.micro_batches, std::nullopt).plan : nullptr;
+    if (known == nullptr || is_far_from(Bytes(known->peak.value() / stages_))) take_less();
+  }
+  while (left >= 0) {
+    const auto& [planned, warnings] = plans_.Of(estimate.micro_batches, memory);
     Diagnostics own = warnings;
     if (!planned.has_value()) {
       const auto is_of_memory = [](const Diagnostic& diagnostic) { return diagnostic.code == Code::kE0313; };
@@ -201,8 +221,7 @@ PipelineOutcome Staging::Fit(int64_t micro_batches, std::optional<Seconds> below
     }
     if (!least.has_value() || peak < *least) least = peak;
     does_not_fit = true;
-    const double excess = static_cast<double>(peak.value()) / static_cast<double>(limit_->bytes.value());
-    if (options_.recompute == ir::Recompute::kAuto && excess <= kFar) {
+    if (options_.recompute == ir::Recompute::kAuto && !is_far_from(peak)) {
       std::optional<PipelinePlan> thrifty = WithRecomputation(*candidate);
       if (thrifty.has_value() && !is_slower(thrifty->step)) {
         said = std::move(own);
@@ -210,7 +229,7 @@ PipelineOutcome Staging::Fit(int64_t micro_batches, std::optional<Seconds> below
         if (best->step <= *first * kLittle) break;
       }
     }
-    share = kMargin / excess;
+    share = kMargin * static_cast<double>(limit_->bytes.value()) / static_cast<double>(peak.value());
     take_less();
   }
   if (does_not_fit && !best.has_value()) said.Add(NothingFits(least));

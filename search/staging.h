@@ -41,10 +41,10 @@ struct PipelineOutcome {
 // A step takes at least this share of what follows from the times of ops.
 inline constexpr double kSurely = 0.97;
 
-// About how long a step takes with a number of micro-batches, if memory is no matter.
+// About how long a step takes with a number of micro-batches, if memory is no matter; nullopt where nobody asked.
 struct StagingEstimate {
   int64_t micro_batches = 1;
-  Seconds step{0};
+  std::optional<Seconds> step = {};
 };
 
 class Staging {
@@ -53,11 +53,13 @@ class Staging {
   Staging(StagePlans& plans, ir::PipelineSchedule schedule);
 
   // For the number that is asked for, or for those among which the fastest is. Empty after errors, in `refused`.
-  std::vector<StagingEstimate> Estimates(Diagnostics& refused) const;
+  // `is_only`: nothing is compared with them, so that a single number needs no estimate. Of what cannot be faster than
+  // `below`, the estimate is what a rank works.
+  std::vector<StagingEstimate> Estimates(bool is_only, std::optional<Seconds> below, Diagnostics& refused) const;
 
   // The fastest pipeline with so many micro-batches that was found, if a step takes less than `below`. No plan, and no
   // errors, where it does not; errors where there is none, or none fits into memory.
-  PipelineOutcome Fit(int64_t micro_batches, std::optional<Seconds> below) const;
+  PipelineOutcome Fit(const StagingEstimate& estimate, std::optional<Seconds> below) const;
 
  private:
   // A plan with stages, and about when a step ends with it.
