@@ -165,12 +165,41 @@ bool Fits(const PipelinePlan& plan, const std::optional<MemoryLimit>& limit) {
   return !limit.has_value() || plan.found.program->memory.use.prediction.peak <= limit->bytes;
 }
 
-// Where the number of stages is to be found, more than these are not tried, nor more after so many in a row of which
-// none is expected to be faster than what is known. So many are looked at at once, on any machine, because the result
-// must be the same.
+// Where the number of stages is to be found, more than these are not tried.
 constexpr int64_t kMostTried = 64;
-constexpr int kMostSlower = 3;
-constexpr size_t kAtOnce = 4;
+
+// The choices of several numbers of stages, ascending, up to so many in a row of which none is expected to be faster
+// than what is known. So many are looked at at once, on any machine, because the result must be the same. `refused`: of
+// the first that has none.
+std::vector<Choice> ChoicesOf(const std::vector<Stagings>& stagings, std::optional<Seconds> below,
+                              Diagnostics& refused) {
+  constexpr int kMostSlower = 3;
+  constexpr size_t kAtOnce = 4;
+  struct Added {
+    std::vector<Choice> choices;
+    Diagnostics refused;
+    std::optional<Seconds> fastest;
+  };
+  std::vector<Choice> choices;
+  std::optional<Seconds> fastest;
+  int slower = 0;
+  for (size_t begin = 0; begin < stagings.size(); begin += kAtOnce) {
+    const std::vector<Added> all = MapInParallel(std::min(kAtOnce, stagings.size() - begin), [&](size_t i) {
+      Added added;
+      added.fastest = AddChoices(stagings[begin + i], /*is_only=*/false, below, added.choices, added.refused);
+      return added;
+    });
+    for (const Added& added : all) {
+      choices.insert(choices.end(), added.choices.begin(), added.choices.end());
+      if (!refused.has_errors()) refused.AddAll(added.refused);
+      const bool is_faster = added.fastest.has_value() && (!fastest.has_value() || *added.fastest < *fastest);
+      if (is_faster) fastest = added.fastest;
+      slower = is_faster || !fastest.has_value() ? 0 : slower + 1;
+      if (slower == kMostSlower) return choices;
+    }
+  }
+  return choices;
+}
 
 std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnostics) {
   const auto& [graph, cluster, pins, options] = task;
@@ -194,45 +223,26 @@ std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnost
                                pins.stages.back().span, "asked for here"));
     return std::nullopt;
   }
-  std::vector<Choice> choices;
-  PipelineOutcome best;  // Or why there is none.
-  Diagnostics refusals;
+  PipelineOutcome best;            // Or why there is none.
   std::vector<Stagings> stagings;  // Choices point to them.
-  stagings.reserve(numbers.size());
-  if (numbers.front().first == 1) {
-    numbers.erase(numbers.begin());
+  std::optional<Choice> flat_choice;
+  for (const auto& [stages, machines] : numbers) {
+    if (stages > 1) {
+      stagings.push_back(StagingsOf(task, stages, machines));
+      continue;
+    }
     PipelineOutcome unlimited = WithoutStagesOrLimit(task, flat);
     if (unlimited.plan.has_value() && Fits(*unlimited.plan, MemoryLimitOf(flat.settings, cluster))) {
       best = std::move(unlimited);
     } else {
-      Choice& flat_choice = choices.emplace_back();
-      if (unlimited.plan.has_value()) flat_choice.estimate.step = unlimited.plan->step;
+      flat_choice.emplace();
+      if (unlimited.plan.has_value()) flat_choice->estimate.step = unlimited.plan->step;
     }
   }
   const std::optional<Seconds> below = best.plan.has_value() ? std::optional(best.plan->step) : std::nullopt;
-  for (const auto& [stages, machines] : numbers) stagings.push_back(StagingsOf(task, stages, machines));
-  struct Added {
-    std::vector<Choice> choices;
-    Diagnostics refused;
-    std::optional<Seconds> fastest;
-  };
-  std::optional<Seconds> fastest;
-  int slower = 0;
-  for (size_t begin = 0; begin < numbers.size() && slower < kMostSlower; begin += kAtOnce) {
-    const std::vector<Added> all = MapInParallel(std::min(kAtOnce, numbers.size() - begin), [&](size_t i) {
-      Added added;
-      added.fastest = AddChoices(stagings[begin + i], /*is_only=*/false, below, added.choices, added.refused);
-      return added;
-    });
-    for (const Added& added : all) {
-      if (slower == kMostSlower) break;
-      choices.insert(choices.end(), added.choices.begin(), added.choices.end());
-      if (!refusals.has_errors()) refusals.AddAll(added.refused);
-      const bool is_faster = added.fastest.has_value() && (!fastest.has_value() || *added.fastest < *fastest);
-      if (is_faster) fastest = added.fastest;
-      slower = is_faster || !fastest.has_value() ? 0 : slower + 1;
-    }
-  }
+  Diagnostics refusals;
+  std::vector<Choice> choices = ChoicesOf(stagings, below, refusals);
+  if (flat_choice.has_value()) choices.insert(choices.begin(), *flat_choice);
   best = FastestOf(task, flat, std::move(choices), std::move(best));
   diagnostics.AddAll(best.plan.has_value() || best.diagnostics.has_errors() ? best.diagnostics : refusals);
   return best.plan.has_value() ? std::optional(std::move(best.plan->found)) : std::nullopt;

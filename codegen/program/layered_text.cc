@@ -194,9 +194,10 @@ const std::string& LayeredText::FunctionOf(size_t number, cpp::Code& functions) 
   cpp::Function head = {.result = cpp::Name("void"), .name = name->second};
   head.parameters = {{ReferenceTo(group.type), "layer"}};
   head.parameters.insert(head.parameters.end(), list.parameters.begin(), list.parameters.end());
-  cpp::Code statements(functions.indent() + 2);
-  list.begin(statements);
-  WriteModel(body, /*is_function=*/true, statements);
+  cpp::Code model(functions.indent() + 2), statements(functions.indent() + 2);
+  WriteModel(body, /*is_function=*/true, model);
+  list.begin(model, statements);
+  statements.Append(std::move(model));
   functions.Gap();
   functions.Open(head).Append(std::move(statements));  // Behind the functions that it calls.
   return name->second;

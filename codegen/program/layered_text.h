@@ -26,10 +26,10 @@ struct StatementList {
   bool is_inline = false;
   std::vector<Statement> statements;
   std::function<void(int place, cpp::Code& code)> emit;  // Writes one statement.
-  // What its functions are given beside the layer, and what they begin with.
+  // What its functions are given beside the layer, and what they begin with if they do `body`.
   std::vector<cpp::Variable> parameters = {};  // "const StepScalars& scalars"
   std::vector<cpp::Expr> arguments = {};       // "scalars"
-  std::function<void(cpp::Code& code)> begin = [](cpp::Code&) {};
+  std::function<void(const cpp::Code& body, cpp::Code& code)> begin = [](const cpp::Code&, cpp::Code&) {};
 };
 
 class LayeredText {

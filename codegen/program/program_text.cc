@@ -148,7 +148,9 @@ class ProgramWriter {
       list.is_inline = function.IsUpdate();
       const std::vector<const ir::Compute*> scalars = ScalarsOf(function);
       if (scalars.empty()) continue;
-      list.begin = [this, scalars](cpp::Code& code) { EmitStepScalars(emission_, scalars, code); };
+      list.begin = [this, scalars](const cpp::Code& body, cpp::Code& code) {
+        EmitStepScalars(emission_, ReadBy(body, scalars), code);
+      };
       if (!function.IsUpdate()) continue;
       list.parameters = {ScalarsParameter()};
       list.arguments = {cpp::Name("scalars")};
@@ -258,11 +260,12 @@ class ProgramWriter {
   void WritePhase(size_t index, LayeredText& text, cpp::Code& code) {
     const PhaseFunction& function = functions_[index];
     const std::vector<const ir::Compute*> scalars = ScalarsOf(function);
-    cpp::Code body(kMemberIndent + 2);
+    cpp::Code statements(kMemberIndent + 2), body(kMemberIndent + 2);
     emission_.section.clear();
-    EmitStepScalars(emission_, scalars, body);
-    text.Write(kFirstPhase + index, code, body);
-    if (function.IsUpdate()) WriteCopies(body);
+    text.Write(kFirstPhase + index, code, statements);
+    if (function.IsUpdate()) WriteCopies(statements);
+    EmitStepScalars(emission_, ReadBy(statements, scalars), body);
+    body.Append(std::move(statements));
     if (!function.IsCommon() && body.empty()) return;
     if (!body.empty()) body.Do(cpp::Call("watch.Finish", {}));
     cpp::Function head = {.result = cpp::Name("void"), .name = function.name};
@@ -285,6 +288,14 @@ class ProgramWriter {
     }
     std::vector<const ir::Compute*> scalars = StepScalarsOf(program());
     std::erase_if(scalars, [&](const ir::Compute* scalar) { return read.count(scalar->output) == 0; });
+    return scalars;
+  }
+
+  // Those of the numbers that statements name.
+  std::vector<const ir::Compute*> ReadBy(const cpp::Code& statements, std::vector<const ir::Compute*> scalars) const {
+    std::erase_if(scalars, [&](const ir::Compute* scalar) {
+      return !Mentions(statements, emission_.names[scalar->output].Text());
+    });
     return scalars;
   }
 
