@@ -111,18 +111,26 @@ std::optional<Seconds> AddChoices(const Stagings& stagings, bool is_only, std::o
 }
 
 // The fastest of the choices and of `best`, which is known. They are made in the order of what is expected of them,
-// until none that is left can be faster.
+// until none that is left can be faster; one at first, then so many at once, on any machine, because the result must be
+// the same.
 PipelineOutcome FastestOf(const PipelineTask& task, const ir::Pins& flat, std::vector<Choice> choices,
                           PipelineOutcome best = {}) {
+  constexpr size_t kAtOnce = 2;
   std::stable_sort(choices.begin(), choices.end(),
                    [](const Choice& a, const Choice& b) { return a.step() < b.step(); });
-  for (const Choice& choice : choices) {
+  for (size_t begin = 0; begin < choices.size();) {
     const std::optional<Seconds> below = best.plan.has_value() ? std::optional(best.plan->step) : std::nullopt;
-    if (below.has_value() && choice.step() * kSurely >= *below) break;
-    PipelineOutcome tried =
-        choice.staging == nullptr ? WithoutStages(task, flat) : choice.staging->Fit(choice.estimate, below);
-    const bool is_first = !best.plan.has_value() && !best.diagnostics.has_errors();
-    if (is_first || tried.IsFasterThan(best)) best = std::move(tried);
+    if (below.has_value() && choices[begin].step() * kSurely >= *below) break;
+    const size_t count = below.has_value() ? std::min(kAtOnce, choices.size() - begin) : 1;
+    std::vector<PipelineOutcome> all = MapInParallel(count, [&](size_t i) {
+      const Choice& choice = choices[begin + i];
+      return choice.staging == nullptr ? WithoutStages(task, flat) : choice.staging->Fit(choice.estimate, below);
+    });
+    for (PipelineOutcome& tried : all) {
+      const bool is_first = !best.plan.has_value() && !best.diagnostics.has_errors();
+      if (is_first || tried.IsFasterThan(best)) best = std::move(tried);
+    }
+    begin += count;
   }
   return best;
 }
