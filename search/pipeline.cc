@@ -126,9 +126,11 @@ PipelineOutcome FastestOf(const PipelineTask& task, const ir::Pins& flat, std::v
       const Choice& choice = choices[begin + i];
       return choice.staging == nullptr ? WithoutStages(task, flat) : choice.staging->Fit(choice.estimate, below);
     });
-    for (PipelineOutcome& tried : all) {
-      const bool is_first = !best.plan.has_value() && !best.diagnostics.has_errors();
-      if (is_first || tried.IsFasterThan(best)) best = std::move(tried);
+    for (size_t i = 0; i < count; ++i) {
+      // Why there is no plan without stages says most.
+      const bool says_more = !best.diagnostics.has_errors() || choices[begin + i].staging == nullptr;
+      const bool is_first = !best.plan.has_value() && says_more;
+      if (is_first || all[i].IsFasterThan(best)) best = std::move(all[i]);
     }
     begin += count;
   }

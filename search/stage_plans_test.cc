@@ -3,6 +3,7 @@
 
 #include <numeric>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -35,6 +36,37 @@ TEST(StagePlansTest, OpsTakeAStep) {
       EXPECT_NEAR(sum, step.value(), 1e-3 * step.value()) << overlaps << " " << micro_batches;
     }
   }
+}
+
+// Of many equal layers a few stand for all: nearly the same times, for as many ops.
+TEST(StagePlansTest, FewLayersStandForAll) {
+  const ir::Graph graph = testing::Gpt({.batch = 64, .seq = 64, .vocab = 512, .width = 128, .heads = 4, .layers = 24});
+  const Cluster cluster = *ClusterOf(*FindPreset("h100x8"), 8);
+  const ir::Pins pins;
+  const SearchOptions options{.price = ir::Price::kTime, .dataset = {}, .execution = {.overlaps = true}};
+  StagePlans plans({.graph = graph, .cluster = cluster, .pins = pins, .options = options}, 4,
+                   *MachinesOfStage(cluster, 4));
+  const std::optional<StagePlan>& plan = plans.Of(8, std::nullopt).plan;
+  ASSERT_TRUE(plan.has_value());
+  const CutTask all = plans.InAllLayers(*plan);
+  ASSERT_EQ(plan->ops.seconds.size(), all.seconds.size());
+  EXPECT_EQ(plan->ops.places.size(), all.places.size());
+  EXPECT_NEAR(Sum(plan->ops.seconds), Sum(all.seconds), 0.03 * Sum(all.seconds));
+  EXPECT_NE(plan->ops.seconds, all.seconds) << "nothing is left out";
+}
+
+// Where nothing fits, the plan without stages says how much is missing, and of what.
+TEST(StagePlansTest, NothingFitsIntoAnyNumberOfStages) {
+  const ir::Graph graph = testing::Mlp(64, {64, 128, 16});
+  ir::Pins pins;
+  pins.settings.memory = {.value = 1024, .span = {}};
+  pins.settings.stages = std::nullopt;
+  Diagnostics diagnostics;
+  EXPECT_FALSE(Search(graph, CpuCluster(4), pins, {.price = ir::Price::kTime, .dataset = {}}, diagnostics).has_value());
+  ASSERT_EQ(diagnostics.items().size(), 1u);
+  EXPECT_EQ(diagnostics.items()[0].code, Code::kE0313);
+  EXPECT_NE(diagnostics.items()[0].message.find("on 4 devices exceed"), std::string::npos)
+      << diagnostics.items()[0].message;
 }
 
 // What is searched once is found again.
