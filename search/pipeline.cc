@@ -172,7 +172,7 @@ PipelineOutcome WithoutStagesOrLimit(const PipelineTask& task, const ir::Pins& f
 }
 
 bool Fits(const PipelinePlan& plan, const std::optional<MemoryLimit>& limit) {
-  return !limit.has_value() || plan.found.program->memory.use.prediction.peak <= limit->bytes;
+  return !limit.has_value() || PeakOf(*plan.found.program) <= limit->bytes;
 }
 
 // Where the number of stages is to be found, more than these are not tried.

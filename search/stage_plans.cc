@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 #include "base/status/status_macros.h"
-#include "base/units/units.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/program/fuse/fuse.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/stages/stages.h"
 #include "search/cost/predict.h"
 #include "search/cost/time.h"
+#include "search/memory/measured.h"
 #include "search/memory/memory.h"
 
 namespace cleave::search {
@@ -142,7 +141,7 @@ absl::StatusOr<StagePlan> StagePlans::PlanIn(const SearchedGraph& model, ir::Pla
   }
   task.places = CrossingOf(plan);
   const double more = static_cast<double>(forward_.size()) / static_cast<double>(own.size());
-  const Bytes peak(static_cast<int64_t>(more * static_cast<double>(program.memory.use.prediction.peak.value())));
+  const Bytes peak(static_cast<int64_t>(more * static_cast<double>(PeakOf(program).value())));
   return StagePlan{.plan = std::move(plan), .ops = std::move(task), .peak = peak};
 }
 

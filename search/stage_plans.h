@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/diagnostic/diagnostic.h"
+#include "base/units/units.h"
 #include "ir/graph/graph.h"
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/sharding/pins/pins.h"

@@ -210,7 +210,7 @@ PipelineOutcome Staging::Fit(const StagingEstimate& estimate, std::optional<Seco
     }
     if (!first.has_value()) first = candidate->step;
     if (is_slower(candidate->step)) break;
-    const Bytes peak = candidate->found.program->memory.use.prediction.peak;
+    const Bytes peak = PeakOf(*candidate->found.program);
     if (!limit_.has_value() || peak <= limit_->bytes) {
       said = std::move(own);
       best = std::move(candidate);

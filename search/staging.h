@@ -3,8 +3,9 @@
 //
 //   StagePlans plans(task, stages, *MachinesOfStage(cluster, stages));
 //   const Staging staging(plans, schedule);
-//   for (const StagingEstimate& estimate : staging.Estimates(refused)) …  // About how long a step takes.
-//   const PipelineOutcome found = staging.Fit(micro_batches, /*below=*/std::nullopt);
+//   // About how long a step takes, for several numbers of micro-batches; then the pipeline with one of them.
+//   const std::vector<StagingEstimate> estimates = staging.Estimates(/*is_only=*/true, /*below=*/{}, refused);
+//   const PipelineOutcome found = staging.Fit(estimates.front(), /*below=*/std::nullopt);
 #ifndef CLEAVE_SEARCH_STAGING_H_
 #define CLEAVE_SEARCH_STAGING_H_
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "codegen/cpp/identifiers.h"
 #include "codegen/cpp/literal.h"
 
 namespace cleave::codegen::cpp {
@@ -272,16 +272,6 @@ void Code::Append(Code other) {
 }
 
 namespace {
-
-bool IsOfWord(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
-bool HasWord(absl::string_view text, absl::string_view word) {
-  for (size_t at = text.find(word); at != absl::string_view::npos; at = text.find(word, at + 1)) {
-    const size_t end = at + word.size();
-    if ((at == 0 || !IsOfWord(text[at - 1])) && (end == text.size() || !IsOfWord(text[end]))) return true;
-  }
-  return false;
-}
 
 bool Mentions(const Expr& expr, absl::string_view name) {
   const Expr::Node& node = expr.node();

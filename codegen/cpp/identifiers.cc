@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -165,7 +164,18 @@ constexpr absl::string_view kReserved[] = {
     "xor_eq",
 };
 
+bool IsOfIdentifier(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
 }  // namespace
+
+bool HasWord(absl::string_view text, absl::string_view word) {
+  for (size_t at = text.find(word); at != absl::string_view::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    const bool begins = at == 0 || !IsOfIdentifier(text[at - 1]);
+    if (begins && (end == text.size() || !IsOfIdentifier(text[end]))) return true;
+  }
+  return false;
+}
 
 bool IsReserved(absl::string_view identifier) {
   // Names of constants: k256By4.

@@ -82,6 +82,9 @@ std::string WithoutNumbers(absl::string_view name);
 // The name of a C++ type: "tiny_gpt" becomes "TinyGpt".
 std::string TypeName(absl::string_view name);
 
+// Whether the word stands in the text, neither behind nor before a character of an identifier.
+bool HasWord(absl::string_view text, absl::string_view word);
+
 // Whether the word is a keyword of C++, or a word that generated programs use for themselves.
 bool IsReserved(absl::string_view identifier);
 

@@ -172,8 +172,9 @@ void EmitBuckets(const Emission& emission, const LayeredText& text, const cpp::C
   code.Comment("Tensors that one collective sends lie one after another.");
   std::map<ir::ValueId, ir::ValueId> declared;
   for (const ir::ValueId value : emission.names.declared) declared.emplace(*emission.storage.root[value], value);
-  for (const auto& [step, bucket] : emission.storage.buckets)
+  for (const auto& [step, bucket] : emission.storage.buckets) {
     EmitBucket(emission, text, functions, step, declared, code);
+  }
 }
 
 void EmitArena(const Emission& emission, cpp::Code& code) {

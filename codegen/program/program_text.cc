@@ -413,7 +413,7 @@ absl::Status WriteStages(const Target& target, const CodegenInput& input, const 
     return WriteProgram(target, input, parts[i]->program, parts[i]->memory, options, sharing);
   };
   CLEAVE_ASSIGN_OR_RETURN(std::vector<StageText> texts,
-                          StageTexts(parts.size(), /*shares=*/!options.repeats_layers, write));
+                          StageTexts(parts.size(), /*share=*/!options.repeats_layers, write));
   for (StageText& text : texts) {
     std::vector<const ir::Program*> programs;
     for (const size_t i : text.parts) programs.push_back(&parts[i]->program);

@@ -17,10 +17,12 @@ namespace {
 
 constexpr absl::string_view kTable = "of_stage";
 
-std::optional<cpp::Family> FamilyOf(const std::vector<cpp::Code>& texts) {
-  std::vector<const cpp::Code*> members;
-  for (const cpp::Code& text : texts) members.push_back(&text);
-  return cpp::Unite(members, kTable);
+using Texts = std::vector<const cpp::Code*>;
+
+Texts PointersTo(const std::vector<cpp::Code>& texts) {
+  Texts pointers;
+  for (const cpp::Code& text : texts) pointers.push_back(&text);
+  return pointers;
 }
 
 absl::StatusOr<std::vector<cpp::Code>> WriteAll(const std::vector<size_t>& parts, const WritePart& write,
@@ -34,17 +36,11 @@ absl::StatusOr<std::vector<cpp::Code>> WriteAll(const std::vector<size_t>& parts
 }
 
 // The parts whose texts are the same but for numbers and strings, in groups.
-absl::StatusOr<std::vector<std::vector<size_t>>> GroupsOf(size_t parts, bool share, const WritePart& write) {
-  std::vector<size_t> all(parts);
-  std::iota(all.begin(), all.end(), size_t{0});
+std::vector<std::vector<size_t>> GroupsOf(const std::vector<cpp::Code>& texts) {
   std::vector<std::vector<size_t>> groups;
-  std::vector<cpp::Code> texts;
-  if (share && parts > 1) {
-    CLEAVE_ASSIGN_OR_RETURN(texts, WriteAll(all, write, {.is_shared = true}));
-  }
-  for (const size_t part : all) {
+  for (size_t part = 0; part < texts.size(); ++part) {
     const auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<size_t>& other) {
-      return !texts.empty() && cpp::Unite({&texts[other.front()], &texts[part]}, kTable).has_value();
+      return cpp::Unite({&texts[other.front()], &texts[part]}, kTable).has_value();
     });
     if (group == groups.end()) {
       groups.push_back({part});
@@ -74,21 +70,21 @@ void WriteColumns(const cpp::Family& family, cpp::Code& code) {
   code.Gap();
 }
 
-absl::StatusOr<StageText> SharedText(const std::vector<size_t>& parts, const WritePart& write) {
-  Sharing sharing = {.is_shared = true};
-  CLEAVE_ASSIGN_OR_RETURN(std::vector<cpp::Code> texts, WriteAll(parts, write, sharing));
-  std::optional<cpp::Family> family = FamilyOf(texts);
+// The text of several parts. `texts`: theirs, as they may be shared but without `of_stage`.
+absl::StatusOr<StageText> SharedText(const std::vector<size_t>& parts, Texts texts, const WritePart& write) {
+  std::optional<cpp::Family> family = cpp::Unite(texts, kTable);
+  std::vector<cpp::Code> readers;  // The texts of which some structs read `of_stage`.
   if (family.has_value() && !family->structs.empty()) {
-    sharing.readers = family->structs;
-    CLEAVE_ASSIGN_OR_RETURN(texts, WriteAll(parts, write, sharing));
-    family = FamilyOf(texts);
+    CLEAVE_ASSIGN_OR_RETURN(readers, WriteAll(parts, write, {.is_shared = true, .readers = family->structs}));
+    texts = PointersTo(readers);
+    family = cpp::Unite(texts, kTable);
   }
   if (!family.has_value()) return absl::InternalError("stages that are alike cannot be written as one");
   for (size_t i = 0; i < parts.size(); ++i) {
     const cpp::Code member = cpp::MemberOf(*family, i);
-    if (DoTheSame(member, texts[i])) continue;
+    if (DoTheSame(member, *texts[i])) continue;
     return absl::InternalError(
-        absl::StrCat("what part ", parts[i], " shares is not its own:\n", FirstDifference(member, texts[i])));
+        absl::StrCat("what part ", parts[i], " shares is not its own:\n", FirstDifference(member, *texts[i])));
   }
   StageText shared = {.parts = parts, .code = cpp::Code(), .differs = !family->columns.empty()};
   if (shared.differs) WriteColumns(*family, shared.code);
@@ -117,16 +113,27 @@ std::string NameOf(absl::Span<const ir::Program* const> parts, absl::string_view
 }  // namespace
 
 absl::StatusOr<std::vector<StageText>> StageTexts(size_t parts, bool share, const WritePart& write) {
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::vector<size_t>> groups, GroupsOf(parts, share, write));
+  std::vector<size_t> all(parts);
+  std::iota(all.begin(), all.end(), size_t{0});
+  std::vector<cpp::Code> texts;  // As they may be shared.
+  std::vector<std::vector<size_t>> groups;
+  if (share && parts > 1) {
+    CLEAVE_ASSIGN_OR_RETURN(texts, WriteAll(all, write, {.is_shared = true}));
+    groups = GroupsOf(texts);
+  } else {
+    for (const size_t part : all) groups.push_back({part});
+  }
   std::vector<StageText> result;
   for (const std::vector<size_t>& group : groups) {
-    if (group.size() > 1) {
-      CLEAVE_ASSIGN_OR_RETURN(StageText shared, SharedText(group, write));
-      result.push_back(std::move(shared));
-    } else {
+    if (group.size() == 1) {
       CLEAVE_ASSIGN_OR_RETURN(cpp::Code own, write(group.front(), {}));
       result.push_back({.parts = group, .code = std::move(own)});
+      continue;
     }
+    Texts own;
+    for (const size_t part : group) own.push_back(&texts[part]);
+    CLEAVE_ASSIGN_OR_RETURN(StageText shared, SharedText(group, std::move(own), write));
+    result.push_back(std::move(shared));
   }
   return result;
 }

@@ -1,26 +1,18 @@
 #include "codegen/source/kernel_text.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "codegen/runtime_files/runtime_files.h"
 
 namespace cleave::codegen {
 namespace {
 
-bool IsLetter(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
 // Whether a word stands anywhere in the runtime, also in its comments.
 bool IsWordOfRuntime(absl::string_view word) {
-  for (const RuntimeFile& file : RuntimeFiles()) {
-    for (size_t at = file.text.find(word); at != absl::string_view::npos; at = file.text.find(word, at + 1)) {
-      const size_t end = at + word.size();
-      const bool begins = at == 0 || !IsLetter(file.text[at - 1]);
-      if (begins && (end == file.text.size() || !IsLetter(file.text[end]))) return true;
-    }
-  }
-  return false;
+  const auto& files = RuntimeFiles();
+  return std::any_of(files.begin(), files.end(), [&](const RuntimeFile& file) { return HasWord(file.text, word); });
 }
 
 // The program may have a function of this name for one element of the op.
