@@ -41,14 +41,10 @@ Planner::Planner(const PlanningTask& task)
       measured_graph_(WithoutAside(task.facts)) {}
 
 Prices Planner::PricesUnder(ir::Price price) const {
-  switch (price) {
-    case ir::Price::kBytes:
-    case ir::Price::kClassic:
-      return {};
-    case ir::Price::kTime:
-      return *in_seconds_;
-  }
-  return {};
+  Prices prices;
+  if (price == ir::Price::kTime) prices = *in_seconds_;
+  prices.planner = task_.redistributions;
+  return prices;
 }
 
 AssignmentOptions Planner::OptionsUnder(const Pricing& pricing, double memory_weight) const {

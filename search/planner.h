@@ -4,10 +4,12 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/diagnostic/diagnostic.h"
+#include "ir/program/redistribute/redistribute.h"
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/sharding/pins/pins.h"
 #include "ir/sharding/plan/plan.h"
@@ -28,6 +30,7 @@ namespace cleave::search {
 struct PlanningTask {
   const GraphFacts& facts;
   const ir::Mesh& mesh;
+  std::shared_ptr<ir::RedistributionPlanner> redistributions;  // On this mesh; other searches share it.
   const Cluster& cluster;
   const ir::Pins& pins;
   const OpDemands& demands;

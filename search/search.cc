@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ir/program/redistribute/redistribute.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
 #include "search/aside.h"
 #include "search/assignment/assignment.h"
@@ -126,7 +128,7 @@ Found Smallest(ir::Plan plan, const ir::Graph& graph, const Cluster& cluster, co
 // takes longer than a search.
 std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner, const SearchedGraph& model,
                                 const Cluster& cluster, const ir::Pins& pins, const SearchOptions& options,
-                                Diagnostics& diagnostics) {
+                                std::optional<Seconds> faster_than, Diagnostics& diagnostics) {
   struct Decided {
     Planner::Decisions decisions;
     ir::Plan plan;
@@ -164,7 +166,8 @@ std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner
                      .savings = SavingsOf(model.whole(), options, pins),
                      .execution = options.execution,
                      .tuning = options.tuning,
-                     .improve = planner.CanImproveWithinLimit() ? improve : ImprovePlan(nullptr)};
+                     .improve = planner.CanImproveWithinLimit() ? improve : ImprovePlan(nullptr),
+                     .faster_than = faster_than};
   std::optional<Fit> fit = FitMemory(task, diagnostics);
   if (!fit.has_value()) return std::nullopt;
   const Planner::Decisions& decisions = fit->improved.has_value() ? improved.at(static_cast<size_t>(*fit->improved))
@@ -263,31 +266,39 @@ absl::string_view PriceName(ir::Price price) {
 
 namespace {
 
+// `redistributions`: on the mesh of the plan. `faster_than`: under a limit of memory only plans with a faster step are
+// looked for; nullopt, without errors, where there is none.
 std::optional<Found> SearchOnce(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
-                                const SearchOptions& options, Diagnostics& diagnostics) {
-  const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
-  if (!mesh.has_value()) return std::nullopt;
-  if (options.micro_batches > 1 && !ir::WithTime(*mesh, options.micro_batches).ok()) {
+                                const SearchOptions& options,
+                                const std::shared_ptr<ir::RedistributionPlanner>& redistributions,
+                                std::optional<Seconds> faster_than, Diagnostics& diagnostics) {
+  const ir::Mesh& mesh = redistributions->mesh();
+  if (options.micro_batches > 1 && !ir::WithTime(mesh, options.micro_batches).ok()) {
     diagnostics.Add(Error(Code::kE0315, absl::StrCat("the batch cannot be taken in ", options.micro_batches,
-                                                     " micro-batches on ", mesh->rank_count(), " devices"))
+                                                     " micro-batches on ", mesh.rank_count(), " devices"))
                         .At(pins.settings.micro_batches_span, "more parts of a step than can be told apart"));
     return std::nullopt;
   }
   const SearchedGraph model = SearchedFor(training_graph, pins, options);
   const GraphFacts facts = FactsOf(model.graph(), options.micro_batches, model.Times());
-  const std::optional<OpDemands> demands = ResolvePins(facts, *mesh, pins, diagnostics);
+  const std::optional<OpDemands> demands = ResolvePins(facts, mesh, pins, diagnostics);
   if (!demands.has_value()) return std::nullopt;
 
   SearchOptions own = options;
   own.leave_idle = options.price == ir::Price::kTime &&
-                   MayLeaveIdle(training_graph, mesh->rank_count(), options.micro_batches, options.leave_idle);
+                   MayLeaveIdle(training_graph, mesh.rank_count(), options.micro_batches, options.leave_idle);
   // Outside of regions every rank holds everything, the data too.
   if (!pins.regions.empty() && !own.dataset.has_value()) own.dataset = ir::DatasetLayout::kFullBatch;
-  const Planner planner(
-      {.facts = facts, .mesh = *mesh, .cluster = cluster, .pins = pins, .demands = *demands, .options = own});
+  const Planner planner({.facts = facts,
+                         .mesh = mesh,
+                         .redistributions = redistributions,
+                         .cluster = cluster,
+                         .pins = pins,
+                         .demands = *demands,
+                         .options = own});
   std::optional<Found> found;
   if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster)) {
-    found = PlanWithin(*limit, planner, model, cluster, pins, options, diagnostics);
+    found = PlanWithin(*limit, planner, model, cluster, pins, options, faster_than, diagnostics);
   } else {
     const int zero = options.zero.value_or(0);
     const std::optional<Planner::Decisions> decisions = planner.DecideFor(/*memory_weight=*/0, zero, diagnostics);
@@ -348,13 +359,18 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
                                             const ir::Pins& pins, const SearchOptions& options,
                                             Diagnostics& diagnostics) {
   constexpr double kLeastGain = 0.1;  // Of a step: what communication takes beside computation.
+  const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
+  if (!mesh.has_value()) return std::nullopt;
+  const auto redistributions = std::make_shared<ir::RedistributionPlanner>(*mesh);
   Diagnostics said;
-  std::optional<Found> best = SearchOnce(training_graph, cluster, pins, options, said);
+  std::optional<Found> best =
+      SearchOnce(training_graph, cluster, pins, options, redistributions, /*faster_than=*/std::nullopt, said);
   const std::vector<Alternative> alternatives = AlternativesOf(options, pins);
   if (best.has_value() && best->plan.micro_batches == 1 && !alternatives.empty()) {
     const GraphFacts facts = FactsOf(training_graph);
     const ir::Graph measured = WithoutAside(facts);
     const auto predict = [&](const Found& found) {
+      if (found.program.has_value()) return PredictStep(*found.program, cluster, options.execution).whole;
       const auto made = ProgramOf(measured, WithoutAside(facts, found.plan), cluster, options.execution);
       return PredictStep(*made, cluster, options.execution).whole;
     };
@@ -363,14 +379,16 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
     for (const Alternative& alternative : alternatives) {
       // Another plan has the same to compute.
       if (first.compute > least * std::min(alternative.most_time, 1 - kLeastGain)) continue;
-      Diagnostics own;
-      std::optional<Found> found = SearchOnce(training_graph, cluster, pins, alternative.options, own);
-      if (!found.has_value() || found->plan.micro_batches > 1) continue;
-      const Seconds step = predict(*found).step;
       const bool has_other_weight = alternative.options.gradient_weight != options.gradient_weight;
-      if (has_other_weight && step > least * (1 / alternative.most_time)) break;  // Nor does a larger one help.
-      if (step > least * alternative.most_time) continue;
-      least = step;
+      // Where one weight leads to slower plans, a larger one does not help either.
+      const Seconds useless = least * (has_other_weight ? 1 / alternative.most_time : alternative.most_time);
+      Diagnostics own;
+      std::optional<Found> found =
+          SearchOnce(training_graph, cluster, pins, alternative.options, redistributions, useless, own);
+      const std::optional<Seconds> step = found.has_value() ? std::optional(predict(*found).step) : std::nullopt;
+      if (has_other_weight && (!step.has_value() || *step > useless)) break;
+      if (!step.has_value() || *step > least * alternative.most_time || found->plan.micro_batches > 1) continue;
+      least = *step;
       best = std::move(found);
       said = std::move(own);
     }

@@ -55,7 +55,7 @@ StrategyTable::StrategyTable(const GraphFacts& facts, const ir::Mesh& mesh, Layo
                              const SearchTuning& tuning)
     : facts_(facts),
       paid_(std::move(paid)),
-      prices_(mesh, facts.graph->sums, std::move(relaxation), paid_.redistribution, tuning),
+      prices_(mesh, facts.graph->sums, std::move(relaxation), paid_, tuning),
       local_kinds_(facts.graph->ops.size(), 0),
       local_rows_(facts.graph->ops.size(), -1),
       local_prices_(kUnknownPrice),

@@ -23,7 +23,7 @@ class PlanPricer {
       : facts_(facts),
         plan_(plan),
         prices_(prices),
-        redistributions_(plan.mesh, facts.graph->sums, {}, prices.redistribution),
+        redistributions_(plan.mesh, facts.graph->sums, {}, prices),
         states_(facts.graph->ops.size()),
         known_(facts.rules.size()) {
     for (const ir::StateUpdate& update : facts.graph->updates) states_[update.value].push_back(update.state);

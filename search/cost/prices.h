@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -27,6 +28,8 @@ using RedistributionPrice = std::function<double(const ir::TensorType& type, con
 
 struct Prices {
   RedistributionPrice redistribution = nullptr;  // Null: its weighted bytes.
+  // Plans the redistributions, for all searches on one mesh that share it; null: each has its own.
+  std::shared_ptr<ir::RedistributionPlanner> planner = nullptr;
   // The price of an op by itself under a strategy: of its computation, or of the memory that it holds. Null: nothing.
   // Ops of one rule and one `local_kind` have equal prices; those of kind 0 cost nothing.
   std::function<double(ir::OpId op, const ir::Strategy& strategy)> local = nullptr;

@@ -255,7 +255,7 @@ std::optional<ir::Redistribution> RedistributionPrices::Planned(const ir::Tensor
   work_ += effort_ == ir::RedistributionEffort::kDirect
                ? lookups_per_direct_way_
                : lookups_per_full_way_ << std::min<size_t>(UsedAxes(source, target).size(), 16);
-  absl::StatusOr<ir::Redistribution> way = planner_.Plan(type, source, target, effort_);
+  absl::StatusOr<ir::Redistribution> way = planner_->Plan(type, source, target, effort_);
   if (!way.ok()) return std::nullopt;
   return *std::move(way);
 }

@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -102,15 +103,15 @@ struct LayoutRelaxation {
 
 class RedistributionPrices {
  public:
-  // `sums`: Graph::sums. `price`: the price of a redistribution that was planned; null: its weighted bytes. Only the
-  // numbers of `tuning` for the work of planning are used.
-  explicit RedistributionPrices(ir::Mesh mesh, std::optional<ir::DType> sums = std::nullopt,
-                                LayoutRelaxation relaxation = {}, RedistributionPrice price = nullptr,
+  // `sums`: Graph::sums. Of `prices` those of redistributions are used, and their planner, which is one for `mesh`; of
+  // `tuning` the numbers for the work of planning.
+  explicit RedistributionPrices(const ir::Mesh& mesh, std::optional<ir::DType> sums = std::nullopt,
+                                LayoutRelaxation relaxation = {}, const Prices& prices = {},
                                 const SearchTuning& tuning = {})
-      : planner_(std::move(mesh)),
+      : planner_(prices.planner != nullptr ? prices.planner : std::make_shared<ir::RedistributionPlanner>(mesh)),
         sums_(sums),
         relaxation_(std::move(relaxation)),
-        price_(std::move(price)),
+        price_(prices.redistribution),
         lookups_per_direct_way_(tuning.lookups_per_direct_way),
         lookups_per_full_way_(tuning.lookups_per_full_way) {}
 
@@ -119,7 +120,7 @@ class RedistributionPrices {
   void set_effort(ir::RedistributionEffort effort) { effort_ = effort; }
   ir::RedistributionEffort effort() const { return effort_; }
 
-  const ir::Mesh& mesh() const { return planner_.mesh(); }
+  const ir::Mesh& mesh() const { return planner_->mesh(); }
   LayoutIndex Intern(const ir::Layout& layout);
   // `times`: how often a tensor of this type is sent; its prices are those of all times together.
   TypeIndex Intern(const ir::TensorType& type, int64_t times = 1);
@@ -183,7 +184,7 @@ class RedistributionPrices {
 
   Known& known() { return known_[effort_ == ir::RedistributionEffort::kFull ? 0 : 1]; }
 
-  ir::RedistributionPlanner planner_;
+  std::shared_ptr<ir::RedistributionPlanner> planner_;
   std::optional<ir::DType> sums_;
   LayoutRelaxation relaxation_;
   RedistributionPrice price_;

@@ -117,9 +117,9 @@ WhatIf::Moves WhatIf::MovesOf(const Assignment& assignment, ir::OpId value) cons
 }
 
 double WhatIf::CostOf(const Side& side, const Links& links, double gradient_weight) const {
-  RedistributionPrices prices(
-      links.mesh, facts_.graph->sums, {},
-      links.cluster.has_value() ? SecondsOfRedistributions(*links.cluster, links.mesh) : nullptr);
+  Prices paid;
+  if (links.cluster.has_value()) paid.redistribution = SecondsOfRedistributions(*links.cluster, links.mesh);
+  RedistributionPrices prices(links.mesh, facts_.graph->sums, {}, paid);
   double cost = 0;
   for (const Moves& moves : side.moves) {
     std::vector<LayoutDemand> demands;

@@ -31,7 +31,10 @@ constexpr double kBeyond = 1.0 / 6;
 class Fitter {
  public:
   explicit Fitter(const FitTask& task)
-      : task_(task), estimator_(task.model, task.cluster, task.execution), saver_(task, estimator_, best_) {}
+      : task_(task),
+        estimator_(task.model, task.cluster, task.execution),
+        best_(task.faster_than),
+        saver_(task, estimator_, best_) {}
 
   // Tries the plans of all levels and weights. False where a search failed.
   bool TryLevels() {
@@ -49,6 +52,7 @@ class Fitter {
     }
     const bool has_plan = saver_.HasPlan();
     saver_.Settle();
+    if (task_.faster_than.has_value() && !best_.fit().has_value()) return true;
     if (has_plan && !best_.fit().has_value()) {
       // What fits by the estimates does not.
       saver_.LookAtAll();
@@ -90,6 +94,10 @@ class Fitter {
   // fitting, none of the others is looked at. False where a search failed.
   bool Weighted(int zero) {
     const SearchTuning& tuning = task_.tuning;
+    const bool is_slow = std::any_of(tried_.begin(), tried_.end(), [&](const Tried& tried) {
+      return tried.zero == zero && tried.weight == 0 && tried.examined.is_slow;
+    });
+    if (is_slow && task_.faster_than.has_value()) return true;
     const bool is_known = saver_.HasPlan();
     const int step = tuning.memory_exponent_step;
     const int last = is_known ? tuning.first_memory_exponent + 2 * step : tuning.last_memory_exponent;
@@ -348,6 +356,7 @@ std::optional<Fit> FitMemory(const FitTask& task, Diagnostics& diagnostics) {
   Fitter fitter(task);
   if (!fitter.TryLevels()) return std::nullopt;
   if (std::optional<Fit> best = fitter.TakeBest()) return best;
+  if (task.faster_than.has_value()) return std::nullopt;
   SmallestPlan smallest = fitter.TakeSmallest();
   if (!task.is_small() && smallest.peak() <= task.limit.bytes) {
     // By the estimates it does not fit.

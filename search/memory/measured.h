@@ -41,17 +41,22 @@ int64_t SamplesOfRank(const ir::Graph& graph, const ir::Plan& plan);
 // The best of the plans that fit.
 class BestFit {
  public:
-  // Whether the plan is better than the best one if its step takes no less than `at_least`: in the time of a step where
-  // that is the price, else in the price, then the time.
+  // `faster_than`: of a plan that is known already, under the price `time`; others must have a faster step.
+  explicit BestFit(std::optional<Seconds> faster_than) {
+    if (faster_than.has_value()) cost_ = {0, faster_than->value()};
+  }
+
+  // Whether the plan is better than the best one, or what is known already, if its step takes no less than `at_least`:
+  // in the time of a step where that is the price, else in the price, then the time.
   bool MayBe(const ir::Plan& plan, Seconds at_least) const {
-    return !fit_.has_value() || CostOf(plan, at_least) < cost_;
+    return !cost_.has_value() || CostOf(plan, at_least) < *cost_;
   }
   // Of equal plans the first stays. REQUIRES: `fit` is within the limit, and a step takes `seconds`.
   void Offer(Fit fit, Seconds seconds);
 
   const std::optional<Fit>& fit() const { return fit_; }
   // REQUIRES: there is one.
-  Seconds seconds() const { return Seconds(cost_.second); }
+  Seconds seconds() const { return Seconds(cost_->second); }
   std::optional<Fit> Take() { return std::move(fit_); }
 
   // What is least of the best plan.
@@ -61,7 +66,7 @@ class BestFit {
 
  private:
   std::optional<Fit> fit_;
-  std::pair<double, double> cost_;
+  std::optional<std::pair<double, double>> cost_;
 };
 
 }  // namespace cleave::search

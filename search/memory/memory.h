@@ -146,6 +146,8 @@ struct FitTask {
   Execution execution = {};
   SearchTuning tuning = {};
   ImprovePlan improve = nullptr;  // Null: plans stay as they are.
+  // Under the price `time`: only plans with a faster step are looked for.
+  std::optional<Seconds> faster_than = {};
 
   // Whether programs are made quickly, so that many are.
   bool is_small() const { return improve != nullptr; }
@@ -157,7 +159,8 @@ struct FitTask {
 // are improved: where `zero` is nullopt with all levels, and with all savings that may make them the best. Of
 // the plans that fit, that with the fastest step is taken where the search's price is `time`, else the cheapest, and of
 // equal ones the first. Where none fits, the result is nullopt, and E0313 says the least memory that a plan needs, the
-// tensors that need most of it, and what else would save memory.
+// tensors that need most of it, and what else would save memory; where only faster plans are looked for, nothing is
+// said.
 std::optional<Fit> FitMemory(const FitTask& task, Diagnostics& diagnostics);
 
 // The most plans: one without a weight, a ladder of weights, and the halvings of its last step.

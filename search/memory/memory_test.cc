@@ -126,6 +126,38 @@ TEST(FitMemoryTest, AnswersFitWheneverAPlanDoes) {
   EXPECT_GT(refused, 4);
 }
 
+TEST(FitMemoryTest, OnlyFasterPlansAreLookedForWhereOneIsKnown) {
+  const ir::Graph graph = Mlp(64, {64, 96, 32, 8});
+  FewPlans plans(graph, 4);
+  const Cluster cluster = CpuCluster(plans.devices());
+  const SearchedGraph model(graph);
+  int found = 0;
+  for (const Bytes limit : plans.Peaks()) {
+    FitTask task{.model = model,
+                 .cluster = cluster,
+                 .limit = {.bytes = limit, .span = {}, .source = "`memory`"},
+                 .plan_for =
+                     [&](double weight, int zero) {
+                       std::optional<ir::Plan> plan = plans.Search()(weight, zero);
+                       plan->search.price = "time";
+                       return plan;
+                     },
+                 .zero = std::nullopt};
+    Diagnostics diagnostics;
+    const std::optional<Fit> best = FitMemory(task, diagnostics);
+    if (!best.has_value()) continue;
+    ++found;
+    const Seconds step = StepOf(best->program, cluster, task.execution);
+    task.faster_than = step;
+    EXPECT_FALSE(FitMemory(task, diagnostics).has_value()) << limit.value();
+    task.faster_than = step * 1.0001;
+    const std::optional<Fit> again = FitMemory(task, diagnostics);
+    ASSERT_TRUE(again.has_value()) << limit.value();
+    EXPECT_EQ(again->plan, best->plan);
+  }
+  EXPECT_GT(found, 4);
+}
+
 TEST(FitMemoryTest, RoomEnoughGivesTheUnweightedPlanAtOnce) {
   const ir::Graph graph = Mlp(64, {64, 96, 32, 8});
   FewPlans plans(graph, 4);

@@ -63,6 +63,21 @@ TEST(RedistributionPlannerTest, AnswersDoNotDependOnWhatWasAskedBefore) {
   }
 }
 
+TEST(RedistributionPlannerTest, AnswersOverFourAxesAreThoseOfOneWayAlone) {
+  constexpr uint32_t kSeed = 10;
+  const Mesh mesh = MeshOf({2, 2, 2, 2}, {1, 1, 0.1, 0.1});
+  const TensorType wide{DType::kF32, {6, 4, 5}}, narrow{DType::kBf16, {6, 4, 5}};
+  std::mt19937 random(kSeed);
+  RedistributionPlanner planner(mesh);
+  for (int round = 0; round < 8; ++round) {
+    const Layout source = RandomLayout(mesh, 3, true, random), target = RandomLayout(mesh, 3, false, random);
+    for (const TensorType& type : {wide, narrow, wide}) {
+      EXPECT_EQ(*planner.Plan(type, source, target), *PlanRedistribution(mesh, type, source, target))
+          << "seed " << kSeed << ": " << LayoutText(source, mesh) << " -> " << LayoutText(target, mesh);
+    }
+  }
+}
+
 // The same layout with axis `names[i]` in the place of axis i.
 Layout Renamed(Layout layout, const AxisList& names) {
   const auto rename = [&](AxisId& axis) { axis = names[static_cast<size_t>(axis.value())]; };

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 #include "base/status/status_macros.h"
@@ -62,21 +63,6 @@ Solution SolveBySearch(const Mesh& mesh, const TensorType& type, const Layout& s
   }
   path.is_cheapest = is_least() || (is_small && path.is_cheapest);
   return {std::move(problem), std::move(path)};
-}
-
-Solution SolveInFull(const Mesh& mesh, ArrangementGraphs& graphs, const TensorType& type, const Layout& source,
-                     const Layout& target) {
-  Problem problem = MakeProblem(mesh, type, source, target, ProblemSize::kShared);
-  if (problem.atoms.size() > kMostGraphAtoms) return SolveBySearch(mesh, type, source, target);
-  FoundPath path = graphs.CheapestPath(problem);
-  return {std::move(problem), std::move(path)};
-}
-
-Solution Solve(const Mesh& mesh, ArrangementGraphs& graphs, const TensorType& type, const Layout& source,
-               const Layout& target, RedistributionEffort effort) {
-  if (source == target) return {.problem = {.mesh = mesh, .type = type}, .path = {.moves = {}, .is_cheapest = true}};
-  return effort == RedistributionEffort::kFull ? SolveInFull(mesh, graphs, type, source, target)
-                                               : SolveDirectly(mesh, type, source, target);
 }
 
 void Append(Redistribution& redistribution, Move move) {
@@ -155,34 +141,47 @@ absl::StatusOr<Redistribution> RedistributionPlanner::Plan(const TensorType& typ
                                 : PlanIntoWindows(type, source, target, effort);
 }
 
+size_t RedistributionPlanner::QuestionHash::operator()(const Question& question) const {
+  return absl::HashOf(static_cast<int>(question.type.dtype), question.type.shape, question.source.dimensions,
+                      question.source.PartialAxes(), question.target.dimensions, question.target.PartialAxes());
+}
+
 Redistribution RedistributionPlanner::PlanWithoutWindows(const TensorType& type, const Layout& source,
                                                          const Layout& target, RedistributionEffort effort) {
-  return WayOf(Solve(mesh_, *graphs_, type, source, target, effort));
+  if (source == target) return Redistribution{};
+  if (effort == RedistributionEffort::kDirect) return WayOf(SolveDirectly(mesh_, type, source, target));
+  Problem problem = MakeProblem(mesh_, type, source, target, ProblemSize::kShared);
+  if (problem.atoms.size() <= kMostGraphAtoms) {
+    FoundPath path = graphs_->CheapestPath(problem);
+    return WayOf({.problem = std::move(problem), .path = std::move(path)});
+  }
+  const auto [found, is_new] = searched_.try_emplace({.type = type, .source = source, .target = target});
+  if (is_new) found->second = WayOf(SolveBySearch(mesh_, type, source, target));
+  return found->second;
 }
 
 Redistribution RedistributionPlanner::PlanIntoWindows(const TensorType& type, const Layout& source,
                                                       const Layout& target, RedistributionEffort effort) {
   std::vector<WindowEntry> entries = EntriesInto(mesh_, type.shape, target);
-  std::optional<Solution> best;
+  std::optional<Redistribution> best;
   Price least;
   size_t last = 0;
   bool is_cheapest = true;
   for (size_t i = 0; i < entries.size(); ++i) {
     const WindowEntry& entry = entries[i];
-    Solution solution = Solve(mesh_, *graphs_, type, source, entry.before, effort);
-    is_cheapest = is_cheapest && solution.path.is_cheapest;
-    const Price price{.cost = solution.path.cost + MoveCost(mesh_, type, entry.before, entry.move),
-                      .collectives = solution.path.collectives + (entry.move.collective.has_value() ? 1 : 0)};
+    Redistribution way = PlanWithoutWindows(type, source, entry.before, effort);
+    is_cheapest = is_cheapest && way.is_cheapest;
+    const Price price{.cost = way.cost + MoveCost(mesh_, type, entry.before, entry.move),
+                      .collectives = way.collectives + (entry.move.collective.has_value() ? 1 : 0)};
     if (best.has_value() && !IsCheaper(price, least)) continue;
-    best.emplace(std::move(solution));
+    best = std::move(way);
     least = price;
     last = i;
   }
-  Redistribution way = WayOf(*best);
-  way.cost = least.cost;
-  way.is_cheapest = is_cheapest;
-  Append(way, std::move(entries[last].move));
-  return way;
+  best->cost = least.cost;
+  best->is_cheapest = is_cheapest;
+  Append(*best, std::move(entries[last].move));
+  return *std::move(best);
 }
 
 absl::StatusOr<Redistribution> PlanRedistribution(const Mesh& mesh, const TensorType& type, const Layout& source,

@@ -27,10 +27,12 @@
 #ifndef CLEAVE_IR_PROGRAM_REDISTRIBUTE_REDISTRIBUTE_H_
 #define CLEAVE_IR_PROGRAM_REDISTRIBUTE_REDISTRIBUTE_H_
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "ir/program/program.h"
 #include "ir/sharding/layout/layout.h"
@@ -69,8 +71,8 @@ enum class RedistributionEffort {
 class ArrangementGraphs;
 
 // Plans many redistributions on one mesh. Where up to three axes are used, it keeps what it finds out about a type and
-// such axes, so that more ways between the same layouts, or others of the same type, take little time. No answer
-// depends on what was asked before. Not thread-safe.
+// such axes, so that more ways between the same layouts, or others of the same type, take little time; where more are
+// used, it keeps the ways. No answer depends on what was asked before. Not thread-safe.
 class RedistributionPlanner {
  public:
   explicit RedistributionPlanner(Mesh mesh);
@@ -90,6 +92,17 @@ class RedistributionPlanner {
                                       RedistributionEffort effort = RedistributionEffort::kFull);
 
  private:
+  // A way between two layouts without windows.
+  struct Question {
+    TensorType type;
+    Layout source, target;
+
+    bool operator==(const Question&) const = default;
+  };
+  struct QuestionHash {
+    size_t operator()(const Question& question) const;
+  };
+
   Redistribution PlanWithoutWindows(const TensorType& type, const Layout& source, const Layout& target,
                                     RedistributionEffort effort);
   Redistribution PlanIntoWindows(const TensorType& type, const Layout& source, const Layout& target,
@@ -97,6 +110,7 @@ class RedistributionPlanner {
 
   const Mesh mesh_;
   std::unique_ptr<ArrangementGraphs> graphs_;  // They refer to the mesh.
+  absl::flat_hash_map<Question, Redistribution, QuestionHash> searched_;
 };
 
 // One way that is planned by itself.
