@@ -1,5 +1,5 @@
 // Metrics and prints change no plan.
-#include "search/aside.h"
+#include "search/knobs/aside.h"
 
 #include <string>
 #include <utility>
@@ -15,8 +15,8 @@
 #include "ir/sharding/layout/layout.h"
 #include "ir/testing/graphs.h"
 #include "ir/testing/sources.h"
-#include "search/cost/facts.h"
-#include "search/regions/objective.h"
+#include "search/knobs/regions/objective.h"
+#include "search/model/facts/facts.h"
 #include "search/search.h"
 #include "search/testing.h"
 #include "search/testing/models.h"

@@ -7,11 +7,11 @@
 #include "gtest/gtest.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
 #include "ir/sharding/stages/stages.h"
-#include "search/cluster/presets.h"
-#include "search/cluster/resolve.h"
-#include "search/memory/memory.h"
+#include "search/knobs/memory/memory.h"
+#include "search/knobs/stage_plans.h"
+#include "search/model/cluster/presets.h"
+#include "search/model/cluster/resolve.h"
 #include "search/search.h"
-#include "search/stage_plans.h"
 #include "search/testing/models.h"
 
 namespace cleave::search {

@@ -7,8 +7,8 @@
 
 #include "gtest/gtest.h"
 #include "ir/graph/ops/ops.h"
-#include "search/cluster/cluster.h"
-#include "search/cost/cost.h"
+#include "search/model/cluster/cluster.h"
+#include "search/price/cost/cost.h"
 #include "search/search.h"
 #include "search/testing/models.h"
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "search/cost/cost.h"
-#include "search/memory/memory.h"
+#include "search/knobs/memory/memory.h"
+#include "search/price/cost/cost.h"
 #include "search/search.h"
 #include "search/testing.h"
 #include "search/testing/models.h"

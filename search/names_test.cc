@@ -9,7 +9,7 @@
 #include "ir/program/lower/lower.h"
 #include "ir/testing/graphs.h"
 #include "ir/testing/seed.h"
-#include "search/cluster/cluster.h"
+#include "search/model/cluster/cluster.h"
 #include "search/search.h"
 #include "search/testing/models.h"
 

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/transforms/precision/precision.h"
-#include "search/cost/cost.h"
+#include "search/price/cost/cost.h"
 #include "search/search.h"
 #include "search/testing/models.h"
 

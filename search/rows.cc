@@ -10,8 +10,8 @@
 #include "base/units/units.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/row_updates/row_updates.h"
-#include "search/memory/measured.h"
-#include "search/memory/memory.h"
+#include "search/knobs/memory/measured.h"
+#include "search/knobs/memory/memory.h"
 
 namespace cleave::search {
 namespace {

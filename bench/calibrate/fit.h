@@ -8,7 +8,7 @@
 
 #include "base/units/units.h"
 #include "ir/program/program.h"
-#include "search/cluster/cluster.h"
+#include "search/model/cluster/cluster.h"
 
 namespace cleave::bench {
 

@@ -1,7 +1,7 @@
 #include "bench/calibrate/fit.h"
 
 #include "gtest/gtest.h"
-#include "search/cost/time.h"
+#include "search/price/cost/time.h"
 
 namespace cleave::bench {
 namespace {

@@ -1,4 +1,4 @@
-// Question: what does this machine do in a second, and how close are the formulas of search/cost/time.h?
+// Question: what does this machine do in a second, and how close are the formulas of search/price/cost/time.h?
 //
 //   mpirun -n RANKS measure FILE.json
 //
@@ -27,8 +27,8 @@
 #include "runtime/launch/launch.h"
 #include "runtime/math/math.h"
 #include "runtime/mesh/mesh.h"
-#include "search/cluster/cluster_json.h"
-#include "search/cost/time.h"
+#include "search/model/cluster/cluster_json.h"
+#include "search/price/cost/time.h"
 
 namespace cleave::bench {
 namespace {

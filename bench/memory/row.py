@@ -43,7 +43,7 @@ computed = sum(op["recompute"] for op in plan["ops"])
 sent = sum(op["gather_again"] for op in plan["ops"])
 step, unit = re.search(r"time +([\d.,]+) (\w+) per step", log).groups()
 step = float(step.replace(",", "")) * {"s": 1, "ms": 1e-3}[unit]
-# Of bf16, dense (search/cluster/presets.cc).
+# Of bf16, dense (search/model/cluster/presets.cc).
 peak = {"h100x8": 989e12, "a100x8": 312e12, "b200x8": 2250e12}[machine]
 parameters = 12 * depth * width * width + (vocab + seq) * width
 utilisation = 6 * parameters * batch * seq / (step * ranks * peak)

@@ -10,7 +10,7 @@
 
 #include "ir/graph/graph.h"
 #include "ir/sharding/plan/plan.h"
-#include "search/cluster/cluster.h"
+#include "search/model/cluster/cluster.h"
 #include "search/search.h"
 
 namespace cleave::bench {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "bench/search/tables.h"
 #include "ir/transforms/precision/precision.h"
-#include "search/cluster/machines.h"
-#include "search/cluster/presets.h"
+#include "search/model/cluster/machines.h"
+#include "search/model/cluster/presets.h"
 #include "search/testing/hand_plans.h"
 #include "search/testing/models.h"
 

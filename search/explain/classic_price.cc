@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "search/assignment/assignment.h"
-#include "search/cost/classic.h"
-#include "search/sapp/bundles.h"
-#include "search/sapp/choices.h"
+#include "search/price/cost/classic.h"
+#include "search/solve/assignment/assignment.h"
+#include "search/solve/sapp/bundles.h"
+#include "search/solve/sapp/choices.h"
 
 namespace cleave::search {
 namespace {

@@ -1,8 +1,8 @@
 #include "search/explain/classic_price.h"
 
 #include "gtest/gtest.h"
-#include "search/cluster/cluster.h"
-#include "search/cost/cost.h"
+#include "search/model/cluster/cluster.h"
+#include "search/price/cost/cost.h"
 #include "search/search.h"
 #include "search/testing/models.h"
 

@@ -16,11 +16,11 @@
 #include "ir/program/memory/memory_plan.h"
 #include "ir/sharding/pins/pins.h"
 #include "ir/sharding/plan/plan.h"
-#include "search/cluster/cluster.h"
-#include "search/cost/execution.h"
-#include "search/cost/pipeline.h"
-#include "search/cost/predict.h"
-#include "search/memory/memory.h"
+#include "search/knobs/memory/memory.h"
+#include "search/model/cluster/cluster.h"
+#include "search/price/cost/execution.h"
+#include "search/price/cost/pipeline.h"
+#include "search/price/cost/predict.h"
 
 namespace cleave::search {
 

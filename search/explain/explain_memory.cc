@@ -12,8 +12,8 @@
 #include "base/units/units.h"
 #include "search/explain/explain.h"
 #include "search/explain/table.h"
-#include "search/memory/frontier.h"
-#include "search/memory/memory.h"
+#include "search/knobs/memory/frontier.h"
+#include "search/knobs/memory/memory.h"
 
 namespace cleave::search {
 namespace {

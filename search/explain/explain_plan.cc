@@ -10,14 +10,14 @@
 #include "base/text/text.h"
 #include "base/units/units.h"
 #include "ir/graph/ops/ops.h"
-#include "search/cost/cost.h"
-#include "search/cost/facts.h"
 #include "search/explain/classic_price.h"
 #include "search/explain/collectives.h"
 #include "search/explain/explain.h"
 #include "search/explain/overview.h"
 #include "search/explain/table.h"
-#include "search/sapp/choices.h"
+#include "search/model/facts/facts.h"
+#include "search/price/cost/cost.h"
+#include "search/solve/sapp/choices.h"
 
 namespace cleave::search {
 namespace {

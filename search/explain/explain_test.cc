@@ -12,7 +12,7 @@
 #include "ir/graph/ops/builder.h"
 #include "ir/program/memory/memory_plan.h"
 #include "ir/program/partition/partition.h"
-#include "search/cluster/cluster.h"
+#include "search/model/cluster/cluster.h"
 #include "search/search.h"
 #include "search/testing/models.h"
 

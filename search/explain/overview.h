@@ -6,9 +6,9 @@
 
 #include "ir/program/program.h"
 #include "ir/sharding/plan/plan.h"
-#include "search/cost/pipeline.h"
-#include "search/cost/predict.h"
-#include "search/memory/memory.h"
+#include "search/knobs/memory/memory.h"
+#include "search/price/cost/pipeline.h"
+#include "search/price/cost/predict.h"
 
 namespace cleave::search {
 

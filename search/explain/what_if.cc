@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/check/check.h"
-#include "search/cost/inner_cost.h"
-#include "search/cost/time_prices.h"
+#include "search/price/cost/inner_cost.h"
+#include "search/price/cost/time_prices.h"
 
 namespace cleave::search {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "search/assignment/assignment.h"
-#include "search/cluster/cluster.h"
+#include "search/model/cluster/cluster.h"
+#include "search/solve/assignment/assignment.h"
 
 namespace cleave::search {
 

@@ -6,12 +6,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
-#include "search/cluster/cluster.h"
-#include "search/cost/cost.h"
-#include "search/cost/time_prices.h"
-#include "search/sapp/alternatives.h"
-#include "search/sapp/bundles.h"
-#include "search/sapp/sapp.h"
+#include "search/model/cluster/cluster.h"
+#include "search/price/cost/cost.h"
+#include "search/price/cost/time_prices.h"
+#include "search/solve/sapp/alternatives.h"
+#include "search/solve/sapp/bundles.h"
+#include "search/solve/sapp/sapp.h"
 #include "search/testing/models.h"
 
 namespace cleave::search {

@@ -11,11 +11,11 @@
 #include "gtest/gtest.h"
 #include "ir/graph/text.h"
 #include "ir/testing/seed.h"
-#include "search/assignment/assignment.h"
-#include "search/cluster/cluster.h"
+#include "search/model/cluster/cluster.h"
 #include "search/oracle/oracle.h"
-#include "search/sapp/choices.h"
 #include "search/search.h"
+#include "search/solve/assignment/assignment.h"
+#include "search/solve/sapp/choices.h"
 #include "search/testing/small_graphs.h"
 
 namespace cleave::search {

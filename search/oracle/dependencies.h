@@ -5,12 +5,12 @@
 #include <set>
 #include <vector>
 
-#include "search/cost/facts.h"
+#include "search/model/facts/facts.h"
 
 namespace cleave::search {
 
 // Per value the ops of `open` on whose strategies its price depends: those that decide how it lies and how each of its
-// readers wants it. The result may have more ops than search/assignment uses, but not fewer.
+// readers wants it. The result may have more ops than search/solve/assignment uses, but not fewer.
 IdVector<ir::OpId, std::set<ir::OpId>> DecisionsBehindPrices(const GraphFacts& facts,
                                                              const std::vector<ir::OpId>& open);
 

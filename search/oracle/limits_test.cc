@@ -16,11 +16,11 @@
 #include "ir/graph/text.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
 #include "ir/testing/seed.h"
-#include "search/memory/memory.h"
+#include "search/knobs/memory/memory.h"
+#include "search/model/tuning/tuning.h"
 #include "search/oracle/programs.h"
 #include "search/search.h"
 #include "search/testing/small_graphs.h"
-#include "search/tuning/tuning.h"
 
 namespace cleave::search {
 namespace {

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "ir/testing/meshes.h"
 #include "ir/testing/seed.h"
-#include "search/cost/cost.h"
+#include "search/price/cost/cost.h"
 #include "search/testing/models.h"
 #include "search/testing/small_graphs.h"
 

@@ -17,8 +17,8 @@
 #include "base/units/units.h"
 #include "ir/graph/graph.h"
 #include "ir/sharding/plan/plan.h"
-#include "search/cluster/cluster.h"
-#include "search/cost/execution.h"
+#include "search/model/cluster/cluster.h"
+#include "search/price/cost/execution.h"
 
 namespace cleave::search {
 

@@ -9,8 +9,8 @@
 
 #include "base/units/units.h"
 #include "ir/sharding/stages/stages.h"
-#include "search/cluster/cluster.h"
-#include "search/cost/execution.h"
+#include "search/model/cluster/cluster.h"
+#include "search/price/cost/execution.h"
 #include "search/testing/models.h"
 
 namespace cleave::search::testing {
@@ -22,7 +22,7 @@ struct HandPlan {
   int64_t stages = 1;
   int64_t data = 1;
   int64_t micro_batches = 1;
-  int zero = 0;                 // What the d replicas share is divided among them (search/zero).
+  int zero = 0;                 // What the d replicas share is divided among them (search/knobs/zero).
   bool remakes_blocks = false;  // The backward pass makes each block again from its input.
   bool orders_layers = true;    // Steps are moved to where less waits; else they are in the order of the graph.
 };

@@ -16,7 +16,7 @@
 #include "ir/proof/check/check.h"
 #include "ir/transforms/differentiate/differentiate.h"
 #include "ir/transforms/distribute/distribute.h"
-#include "search/cluster/cluster.h"
+#include "search/model/cluster/cluster.h"
 #include "search/rows.h"
 #include "search/search.h"
 

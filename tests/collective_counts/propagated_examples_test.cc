@@ -7,8 +7,8 @@
 
 #include "gtest/gtest.h"
 #include "ir/sharding/strategy/strategy.h"
-#include "search/cost/facts.h"
-#include "search/sapp/choices.h"
+#include "search/model/facts/facts.h"
+#include "search/solve/sapp/choices.h"
 #include "tests/collective_counts/programs.h"
 
 namespace cleave::tests {

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "base/check/check.h"
-#include "search/cluster/cluster.h"
-#include "search/cluster/cluster_json.h"
-#include "search/cluster/machines.h"
+#include "search/model/cluster/cluster.h"
+#include "search/model/cluster/cluster_json.h"
+#include "search/model/cluster/machines.h"
 #include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -132,7 +132,7 @@ std::vector<Finding> CheckSource(absl::string_view path, absl::string_view text)
     };
     const Layer* used = LayerOf(header);
     if (used != nullptr && !MayUse(*user, *used)) report(WrongWay(*user, *used, header));
-    const Layer* used_area = AreaOf(header);
+    const Layer* used_area = used == user ? AreaOf(header) : nullptr;
     if (area != nullptr && used_area != nullptr && !MayUse(*area, *used_area)) {
       report(WrongWay(*area, *used_area, header));
     }

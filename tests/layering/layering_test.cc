@@ -30,20 +30,24 @@ TEST(CheckSourceTest, EdgesFollowTheOrderOfLayers) {
       {"dsl/parse/parse.cc", "base/source/source.h", true},
       {"dsl/parse/parse.cc", "ir/graph/graph.h", false},
       {"ir/sharding/plan/plan.cc", "dsl/syntax/syntax.h", false},
-      {"ir/sharding/plan/plan.cc", "search/cost/cost.h", false},
+      {"ir/sharding/plan/plan.cc", "search/price/cost/cost.h", false},
       {"runtime/train/train.cc", "base/text/text.h", false},
       {"runtime/train/train.cc", "runtime/data/data.h", true},
       {"frontend/scope/scope.cc", "dsl/syntax/syntax.h", true},
-      {"frontend/scope/scope.cc", "search/sapp/sapp.h", false},
-      {"search/sapp/sapp.cc", "ir/sharding/mesh/mesh.h", true},
+      {"frontend/scope/scope.cc", "search/solve/sapp/sapp.h", false},
+      {"search/solve/sapp/sapp.cc", "ir/sharding/mesh/mesh.h", true},
+      {"search/solve/sapp/sapp.cc", "search/price/cost/cost.h", true},
+      {"search/price/cost/cost.cc", "search/solve/sapp/sapp.h", false},
+      {"search/knobs/staging.cc", "search/search.h", false},
+      {"search/solve/sapp/sapp_test.cc", "search/search.h", true},
       {"ir/sharding/mesh/mesh.cc", "ir/graph/graph.h", true},
       {"ir/graph/graph.cc", "ir/sharding/mesh/mesh.h", false},
       {"ir/graph/graph_test.cc", "ir/proof/check/check.h", true},
       {"ir/transforms/precision/precision.cc", "ir/program/program.h", false},
       {"ir/proof/check/check.cc", "ir/program/program.h", true},
-      {"search/sapp/sapp.cc", "frontend/frontend.h", false},
-      {"search/sapp/sapp.cc", "codegen/cpp/cpp.h", false},
-      {"codegen/cpu/cpu.cc", "search/sapp/sapp.h", false},
+      {"search/solve/sapp/sapp.cc", "frontend/frontend.h", false},
+      {"search/solve/sapp/sapp.cc", "codegen/cpp/cpp.h", false},
+      {"codegen/cpu/cpu.cc", "search/solve/sapp/sapp.h", false},
       {"codegen/cpu/cpu.cc", "runtime/data/data.h", false},
       {"tools/compile.cc", "codegen/cpu/cpu.h", true},
       {"tools/driver/files.cc", "runtime/npy/npy.h", true},
@@ -59,8 +63,8 @@ TEST(CheckSourceTest, EdgesFollowTheOrderOfLayers) {
 }
 
 TEST(CheckSourceTest, SaysWhereAndWhat) {
-  EXPECT_EQ(Source("ir/sharding/mesh/mesh.cc", "// A mesh.\n\n#  include \"search/sapp/sapp.h\"\n"),
-            "ir/sharding/mesh/mesh.cc:3: `ir` may not use `search`: search/sapp/sapp.h\n");
+  EXPECT_EQ(Source("ir/sharding/mesh/mesh.cc", "// A mesh.\n\n#  include \"search/solve/sapp/sapp.h\"\n"),
+            "ir/sharding/mesh/mesh.cc:3: `ir` may not use `search`: search/solve/sapp/sapp.h\n");
 }
 
 TEST(CheckSourceTest, VendorHeadersStayInTheirCrates) {
@@ -94,8 +98,8 @@ TEST(CheckSourceTest, EmittedTextAndCommentsAreNoIncludes) {
 }
 
 TEST(CheckBuildTest, LabelsFollowTheOrderOfLayers) {
-  EXPECT_EQ(Build("ir/sharding/mesh/BUILD.bazel", "# The mesh.\ndeps = [\n    \"//search/sapp\",\n]\n"),
-            "ir/sharding/mesh/BUILD.bazel:3: `ir` may not use `search`: //search/sapp\n");
+  EXPECT_EQ(Build("ir/sharding/mesh/BUILD.bazel", "# The mesh.\ndeps = [\n    \"//search/solve/sapp\",\n]\n"),
+            "ir/sharding/mesh/BUILD.bazel:3: `ir` may not use `search`: //search/solve/sapp\n");
   EXPECT_EQ(Build("ir/sharding/mesh/BUILD.bazel",
                   "# The mesh.\n\"//base/check\", \"//third_party/absl:span\", \"//:ir_users\"\n"),
             "");
@@ -111,14 +115,14 @@ TEST(CheckBuildTest, PlainTextMayBeReadFromTheRight) {
   EXPECT_EQ(Build("frontend/BUILD.bazel", "# Some text.\n\"//examples/mnist_mlp:mnist_mlp.model\"\n"), "");
   EXPECT_NE(Build("frontend/BUILD.bazel", "# Some text.\n\"//runtime:sources\"\n"), "");
   EXPECT_NE(Build("codegen/cpu/BUILD.bazel", "# Some text.\n\"//runtime/data\"\n"), "");
-  EXPECT_NE(Build("search/sapp/BUILD.bazel", "# Some text.\n\"//runtime:files\"\n"), "");
+  EXPECT_NE(Build("search/solve/sapp/BUILD.bazel", "# Some text.\n\"//runtime:files\"\n"), "");
 }
 
 TEST(CheckBuildTest, TheStandInTakesThePlaceOfLibraries) {
   EXPECT_EQ(Build("runtime/comm/nccl/BUILD.bazel", "# NCCL only.\n\"//tests/stand_in:nccl\"\n"), "");
   EXPECT_EQ(Build("codegen/BUILD.bazel", "# Some text.\n\"//tests/stand_in:files\"\n"), "");
   EXPECT_NE(Build("runtime/comm/nccl/BUILD.bazel", "# NCCL only.\n\"//tests/stand_in_too\"\n"), "");
-  EXPECT_NE(Build("search/sapp/BUILD.bazel", "# Some text.\n\"//tests/stand_in\"\n"), "");
+  EXPECT_NE(Build("search/solve/sapp/BUILD.bazel", "# Some text.\n\"//tests/stand_in\"\n"), "");
   EXPECT_NE(Build("runtime/comm/nccl/BUILD.bazel", "# NCCL only.\n\"//tests/support\"\n"), "");
 }
 

@@ -16,6 +16,10 @@ constexpr absl::string_view kTensor[] = {"ir/tensor"};
 constexpr absl::string_view kGraph[] = {"ir/tensor", "ir/graph"};
 constexpr absl::string_view kSharding[] = {"ir/tensor", "ir/graph", "ir/sharding"};
 constexpr absl::string_view kProgram[] = {"ir/tensor", "ir/graph", "ir/sharding", "ir/transforms", "ir/program"};
+constexpr absl::string_view kSearchModel[] = {"search/model"};
+constexpr absl::string_view kSearchPrice[] = {"search/model", "search/price"};
+constexpr absl::string_view kSearchSolve[] = {"search/model", "search/price", "search/solve"};
+constexpr absl::string_view kSearchKnobs[] = {"search/model", "search/price", "search/solve", "search/knobs"};
 constexpr absl::string_view kTools[] = {"base", "dsl", "ir", "runtime", "frontend", "search", "codegen"};
 constexpr absl::string_view kEverything[] = {"base",    "dsl",   "ir",    "runtime", "frontend", "search",
                                              "codegen", "tools", "tests", "bench",   "examples"};
@@ -84,6 +88,11 @@ const Layer* AreaOf(absl::string_view path) {
       {"ir/program/lower", kProgram},
       {"ir/program", kSharding},
       {"ir/proof", kProgram},
+      {"search/model", {}},
+      {"search/price", kSearchModel},
+      {"search/solve", kSearchPrice},
+      {"search/knobs", kSearchSolve},
+      {"search/search.h", kSearchKnobs},
   };
   for (const Layer& area : kAreas) {
     if (IsUnder(path, area.name)) return &area;

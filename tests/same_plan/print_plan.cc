@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ir/sharding/layout/layout.h"
-#include "search/cluster/cluster.h"
+#include "search/model/cluster/cluster.h"
 #include "search/search.h"
 #include "search/testing/image_models.h"
 #include "search/testing/models.h"

@@ -6,8 +6,8 @@
 
 #include "base/diagnostic/diagnostic.h"
 #include "frontend/frontend.h"
-#include "search/cluster/cluster.h"
-#include "search/cluster/resolve.h"
+#include "search/model/cluster/cluster.h"
+#include "search/model/cluster/resolve.h"
 #include "tools/driver/options.h"
 
 namespace cleave::tools {

@@ -10,12 +10,12 @@
 #include "ir/graph/graph.h"
 #include "ir/proof/check/check.h"
 #include "ir/sharding/plan/plan.h"
-#include "search/cluster/cluster.h"
-#include "search/cluster/machines.h"
-#include "search/cost/execution.h"
-#include "search/cost/pipeline.h"
-#include "search/cost/predict.h"
-#include "search/memory/memory.h"
+#include "search/knobs/memory/memory.h"
+#include "search/model/cluster/cluster.h"
+#include "search/model/cluster/machines.h"
+#include "search/price/cost/execution.h"
+#include "search/price/cost/pipeline.h"
+#include "search/price/cost/predict.h"
 
 namespace cleave::tools {
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "search/cluster/presets.h"
+#include "search/model/cluster/presets.h"
 
 namespace cleave::tools {
 namespace {

@@ -15,7 +15,7 @@
 #include "ir/transforms/differentiate/differentiate.h"
 #include "ir/transforms/pool_first/pool_first.h"
 #include "ir/transforms/precision/precision.h"
-#include "search/memory/memory.h"
+#include "search/knobs/memory/memory.h"
 #include "search/rows.h"
 #include "search/search.h"
 #include "tools/driver/choose_cluster.h"

@@ -11,8 +11,8 @@
 #include "ir/graph/manual/manual.h"
 #include "ir/graph/row_updates/row_updates.h"
 #include "ir/program/plan_json/plan_json.h"
-#include "search/cluster/presets.h"
-#include "search/cluster/resolve.h"
+#include "search/model/cluster/presets.h"
+#include "search/model/cluster/resolve.h"
 #include "tools/driver/choose_cluster.h"
 
 namespace cleave::tools {

@@ -12,7 +12,7 @@ namespace cleave::tools {
 
 // The plan in `options.plan_file`, on the machines that it was made for, which it knows by name only. nullopt after
 // E0604 where the file cannot be read, or does not fit the model, `--devices` or `--cluster`; and after the errors of
-// ResolveCluster (search/cluster).
+// ResolveCluster (search/model/cluster).
 std::optional<PlannedModel> ReadPlanFile(const CompileOptions& options, const UnderstoodModel& model,
                                          Diagnostics& diagnostics);
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "search/memory/memory.h"
+#include "search/knobs/memory/memory.h"
 #include "tools/driver/output.h"
 
 namespace cleave::tools {

@@ -21,7 +21,7 @@ namespace cleave::ir {
 
 // What is known about the plan besides itself.
 struct PlanFacts {
-  // For one training step (search/cost). The step is shorter than the sum of the other two where they overlap.
+  // For one training step (search/price/cost). The step is shorter than the sum of the other two where they overlap.
   Seconds predicted_step;
   Seconds predicted_compute;
   Seconds predicted_communication;

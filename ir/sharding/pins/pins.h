@@ -118,7 +118,7 @@ struct ParallelSettings {
   // nullopt: `bytes` for `propagate`, which follows pins with the least redistribution, else `time`.
   std::optional<Price> cost;
   // Products may leave mesh axes idle where that takes less time. nullopt: where a step has fewer samples than there
-  // are ranks (search/cost/prices.h).
+  // are ranks (search/price/cost/prices.h).
   std::optional<bool> leave_idle;
   std::optional<double> gradient_weight;
   // Under `classic`, of each element of a tensor that two neighbours cut differently. 0: ops do not see their

@@ -79,7 +79,7 @@ struct SearchSummary {
   std::string algorithm = "manual";  // "sapp", "data_parallel", "replicate", …
   std::string objective = "speed";
   std::string price = "bytes";
-  int zero = 0;  // 1 to 3: what replicas have in common is divided (search/zero).
+  int zero = 0;  // 1 to 3: what replicas have in common is divided (search/knobs/zero).
   double cost = 0;
   std::optional<double> lower_bound;
 

@@ -1,0 +1,272 @@
+#include "search/knobs/pipeline.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/parallel/parallel.h"
+#include "base/text/text.h"
+#include "search/knobs/memory/measured.h"
+#include "search/knobs/memory/memory.h"
+#include "search/knobs/staging.h"
+#include "search/knobs/without_stages.h"
+#include "search/model/pins/stage_pins.h"
+
+namespace cleave::search {
+namespace {
+
+// The schedules that may be taken. Pins count stages, and where it is open how many there are, each rank has one.
+std::vector<ir::PipelineSchedule> SchedulesOf(const ir::Pins& pins) {
+  if (pins.settings.pipeline_schedule.has_value()) return {*pins.settings.pipeline_schedule};
+  std::vector<ir::PipelineSchedule> schedules = {ir::PipelineSchedule::kOneForwardOneBackward,
+                                                 ir::PipelineSchedule::kZeroBubble};
+  if (!pins.stages.empty()) return schedules;
+  for (const int stages_per_rank : {2, 4}) schedules.emplace_back(ir::PipelineSchedule::kInterleaved, stages_per_rank);
+  return schedules;
+}
+
+// What a pipeline cannot have.
+bool CheckModel(const ir::Graph& graph, const ir::Pins& pins, Diagnostics& diagnostics) {
+  const Span& place = pins.settings.stages_span;
+  if (graph.is_manual()) {
+    diagnostics.Add(NoPipeline("a manual model cannot be a pipeline", place, "asked for here"));
+  } else if (!pins.regions.empty()) {
+    diagnostics.Add(NoPipeline("a model with regions cannot be a pipeline", place, "asked for here"));
+  } else if (std::any_of(pins.settings.mesh.begin(), pins.settings.mesh.end(),
+                         [](const ir::NamedAxis& axis) { return axis.name == ir::kStageAxis; })) {
+    diagnostics.Add(NoPipeline(absl::StrCat("`", ir::kStageAxis, "` is the mesh axis of the stages themselves"),
+                               pins.settings.mesh_span, "another axis of this name"));
+  }
+  return !diagnostics.has_errors();
+}
+
+// A plan without stages. Pipelines are compared with what it is predicted to take, of which the price of a search is
+// not a measure to the last percent, so data parallelism is looked at beside what the search finds.
+PipelineOutcome WithoutStages(const PipelineTask& task, const ir::Pins& flat) {
+  const auto try_plan = [&](ir::SearchAlgorithm algorithm) {
+    SearchOptions options = task.options;
+    options.algorithm = algorithm;
+    PipelineOutcome tried;
+    std::optional<Found> found = SearchWithoutStages(task.graph, task.cluster, flat, options, tried.diagnostics);
+    if (!found.has_value()) return tried;
+    if (!found->program.has_value())
+      found->program = MustMake(task.graph, found->plan, task.cluster, options.execution);
+    const Seconds step = StepOf(*found->program, task.cluster, options.execution);
+    tried.plan = PipelinePlan{.found = *std::move(found), .step = step};
+    return tried;
+  };
+  if (task.options.algorithm != ir::SearchAlgorithm::kSapp) return try_plan(task.options.algorithm);
+  auto [searched, data_parallel] = InParallel([&] { return try_plan(ir::SearchAlgorithm::kSapp); },
+                                              [&] { return try_plan(ir::SearchAlgorithm::kDataParallel); });
+  return std::move(data_parallel.IsFasterThan(searched) ? data_parallel : searched);
+}
+
+// Pipelines of one number of stages, under all schedules.
+struct Stagings {
+  std::unique_ptr<StagePlans> plans;
+  std::vector<Staging> of_schedules;
+};
+
+Stagings StagingsOf(const PipelineTask& task, int64_t stages, const StageMachines& machines) {
+  Stagings stagings{.plans = std::make_unique<StagePlans>(task, stages, machines), .of_schedules = {}};
+  for (const ir::PipelineSchedule schedule : SchedulesOf(task.pins)) {
+    stagings.of_schedules.emplace_back(*stagings.plans, schedule);
+  }
+  return stagings;
+}
+
+// What may be made: a pipeline with a number of micro-batches, or a plan without stages.
+struct Choice {
+  StagingEstimate estimate = {};
+  const Staging* staging = nullptr;  // Null: without stages.
+
+  Seconds step() const { return estimate.step.value_or(Seconds(0)); }
+};
+
+// Adds the choices of `stagings`; `refused`: why there are none; `is_only`: there are no others. Returns the fastest
+// step of them; for `below` see Staging::Estimates.
+std::optional<Seconds> AddChoices(const Stagings& stagings, bool is_only, std::optional<Seconds> below,
+                                  std::vector<Choice>& choices, Diagnostics& refused) {
+  struct Estimated {
+    std::vector<StagingEstimate> estimates;
+    Diagnostics refused;
+  };
+  const std::vector<Staging>& all = stagings.of_schedules;
+  std::optional<Seconds> fastest;
+  const std::vector<Estimated> estimated = MapInParallel(all.size(), [&](size_t i) {
+    Estimated own;
+    own.estimates = all[i].Estimates(is_only && all.size() == 1, below, own.refused);
+    return own;
+  });
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!refused.has_errors()) refused.AddAll(estimated[i].refused);
+    for (const StagingEstimate& own : estimated[i].estimates) {
+      const Choice& choice = choices.emplace_back(Choice{.estimate = own, .staging = &all[i]});
+      fastest = std::min(choice.step(), fastest.value_or(choice.step()));
+    }
+  }
+  return fastest;
+}
+
+// The fastest of the choices and of `best`, which is known. They are made in the order of what is expected of them,
+// until none that is left can be faster; one at first, then so many at once, on any machine, because the result must be
+// the same.
+PipelineOutcome FastestOf(const PipelineTask& task, const ir::Pins& flat, std::vector<Choice> choices,
+                          PipelineOutcome best = {}) {
+  constexpr size_t kAtOnce = 2;
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const Choice& a, const Choice& b) { return a.step() < b.step(); });
+  for (size_t begin = 0; begin < choices.size();) {
+    const std::optional<Seconds> below = best.plan.has_value() ? std::optional(best.plan->step) : std::nullopt;
+    if (below.has_value() && choices[begin].step() * kSurely >= *below) break;
+    const size_t count = below.has_value() ? std::min(kAtOnce, choices.size() - begin) : 1;
+    std::vector<PipelineOutcome> all = MapInParallel(count, [&](size_t i) {
+      const Choice& choice = choices[begin + i];
+      return choice.staging == nullptr ? WithoutStages(task, flat) : choice.staging->Fit(choice.estimate, below);
+    });
+    for (size_t i = 0; i < count; ++i) {
+      // Why there is no plan without stages says most.
+      const bool says_more = !best.diagnostics.has_errors() || choices[begin + i].staging == nullptr;
+      const bool is_first = !best.plan.has_value() && says_more;
+      if (is_first || all[i].IsFasterThan(best)) best = std::move(all[i]);
+    }
+    begin += count;
+  }
+  return best;
+}
+
+std::optional<Found> InStages(const PipelineTask& task, int64_t stages, Diagnostics& diagnostics) {
+  if (!CheckModel(task.graph, task.pins, diagnostics)) return std::nullopt;
+  const int64_t per_rank = SchedulesOf(task.pins).front().stages_per_rank;
+  if (!CheckStagePins(task.graph, task.pins, stages * per_rank, diagnostics)) return std::nullopt;
+  const std::optional<StageMachines> machines = MachinesOfStage(task.cluster, stages);
+  if (!machines.has_value()) {
+    diagnostics.Add(NoPipeline(absl::StrCat(Plural(task.cluster.devices(), "device"), " cannot be divided into ",
+                                            StagesText(stages), " of equal size along their links"),
+                               task.pins.settings.stages_span, "asked for here"));
+    return std::nullopt;
+  }
+  const Stagings stagings = StagingsOf(task, stages, *machines);
+  std::vector<Choice> choices;
+  Diagnostics refused;
+  if (!AddChoices(stagings, /*is_only=*/true, /*below=*/std::nullopt, choices, refused).has_value()) {
+    diagnostics.AddAll(refused);
+    return std::nullopt;
+  }
+  PipelineOutcome tried = FastestOf(task, task.pins, std::move(choices));
+  diagnostics.AddAll(tried.diagnostics);
+  return tried.plan.has_value() ? std::optional(std::move(tried.plan->found)) : std::nullopt;
+}
+
+// The plan without stages for which memory is no matter. It is not the best one where it does not fit.
+PipelineOutcome WithoutStagesOrLimit(const PipelineTask& task, const ir::Pins& flat) {
+  SearchOptions options = task.options;
+  options.choose_micro_batches = false;
+  ir::Pins pins = flat;
+  pins.settings.memory = std::nullopt;
+  Cluster cluster = task.cluster;
+  cluster.memory_per_device = Bytes(0);
+  return WithoutStages({.graph = task.graph, .cluster = cluster, .pins = pins, .options = options}, pins);
+}
+
+bool Fits(const PipelinePlan& plan, const std::optional<MemoryLimit>& limit) {
+  return !limit.has_value() || PeakOf(*plan.found.program) <= limit->bytes;
+}
+
+// Where the number of stages is to be found, more than these are not tried.
+constexpr int64_t kMostTried = 64;
+
+// The choices of several numbers of stages, ascending, up to so many in a row of which none is expected to be faster
+// than what is known. So many are looked at at once, on any machine, because the result must be the same. `refused`: of
+// the first that has none.
+std::vector<Choice> ChoicesOf(const std::vector<Stagings>& stagings, std::optional<Seconds> below,
+                              Diagnostics& refused) {
+  constexpr int kMostSlower = 3;
+  constexpr size_t kAtOnce = 4;
+  struct Added {
+    std::vector<Choice> choices;
+    Diagnostics refused;
+    std::optional<Seconds> fastest;
+  };
+  std::vector<Choice> choices;
+  std::optional<Seconds> fastest;
+  int slower = 0;
+  for (size_t begin = 0; begin < stagings.size(); begin += kAtOnce) {
+    const std::vector<Added> all = MapInParallel(std::min(kAtOnce, stagings.size() - begin), [&](size_t i) {
+      Added added;
+      added.fastest = AddChoices(stagings[begin + i], /*is_only=*/false, below, added.choices, added.refused);
+      return added;
+    });
+    for (const Added& added : all) {
+      choices.insert(choices.end(), added.choices.begin(), added.choices.end());
+      if (!refused.has_errors()) refused.AddAll(added.refused);
+      const bool is_faster = added.fastest.has_value() && (!fastest.has_value() || *added.fastest < *fastest);
+      if (is_faster) fastest = added.fastest;
+      slower = is_faster || !fastest.has_value() ? 0 : slower + 1;
+      if (slower == kMostSlower) return choices;
+    }
+  }
+  return choices;
+}
+
+std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnostics) {
+  const auto& [graph, cluster, pins, options] = task;
+  ir::Pins flat = pins;
+  flat.settings.stages = 1;
+  Diagnostics refused;
+  if (!CheckModel(graph, pins, refused)) return SearchWithoutStages(graph, cluster, flat, options, diagnostics);
+  int64_t fewest = 1;
+  const int64_t per_rank = SchedulesOf(pins).front().stages_per_rank;
+  for (const ir::StagePin& pin : pins.stages) fewest = std::max(fewest, pin.stage / per_rank + 1);
+  const int64_t most = std::max(fewest, std::min(cluster.devices(), kMostTried));
+  if (!CheckStagePins(graph, pins, most * per_rank, diagnostics)) return std::nullopt;
+  std::vector<std::pair<int64_t, StageMachines>> numbers;
+  for (int64_t stages = fewest; stages <= std::min(cluster.devices(), kMostTried); ++stages) {
+    std::optional<StageMachines> machines = MachinesOfStage(cluster, stages);
+    if (machines.has_value()) numbers.emplace_back(stages, *std::move(machines));
+  }
+  if (numbers.empty()) {
+    diagnostics.Add(NoPipeline(absl::StrCat(Plural(cluster.devices(), "device"), " cannot be divided into ", fewest,
+                                            " or more stages of equal size along their links"),
+                               pins.stages.back().span, "asked for here"));
+    return std::nullopt;
+  }
+  PipelineOutcome best;            // Or why there is none.
+  std::vector<Stagings> stagings;  // Choices point to them.
+  std::optional<Choice> flat_choice;
+  for (const auto& [stages, machines] : numbers) {
+    if (stages > 1) {
+      stagings.push_back(StagingsOf(task, stages, machines));
+      continue;
+    }
+    PipelineOutcome unlimited = WithoutStagesOrLimit(task, flat);
+    if (unlimited.plan.has_value() && Fits(*unlimited.plan, MemoryLimitOf(flat.settings, cluster))) {
+      best = std::move(unlimited);
+    } else {
+      flat_choice.emplace();
+      if (unlimited.plan.has_value()) flat_choice->estimate.step = unlimited.plan->step;
+    }
+  }
+  const std::optional<Seconds> below = best.plan.has_value() ? std::optional(best.plan->step) : std::nullopt;
+  Diagnostics refusals;
+  std::vector<Choice> choices = ChoicesOf(stagings, below, refusals);
+  if (flat_choice.has_value()) choices.insert(choices.begin(), *flat_choice);
+  best = FastestOf(task, flat, std::move(choices), std::move(best));
+  diagnostics.AddAll(best.plan.has_value() || best.diagnostics.has_errors() ? best.diagnostics : refusals);
+  return best.plan.has_value() ? std::optional(std::move(best.plan->found)) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Found> SearchPipeline(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
+                                    const SearchOptions& options, Diagnostics& diagnostics) {
+  const PipelineTask task{.graph = graph, .cluster = cluster, .pins = pins, .options = options};
+  return pins.settings.stages.has_value() ? InStages(task, *pins.settings.stages, diagnostics)
+                                          : InAnyStages(task, diagnostics);
+}
+
+}  // namespace cleave::search

@@ -1,0 +1,343 @@
+// Reading guide. SearchOnce makes one search: PlanWithin one under a limit of memory. SearchWithAlternatives compares
+// its plan with those of searches under other assumptions.
+#include "search/knobs/without_stages.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ir/program/redistribute/redistribute.h"
+#include "ir/sharding/micro_batches/micro_batches.h"
+#include "search/knobs/aside.h"
+#include "search/knobs/memory/memory.h"
+#include "search/knobs/planner.h"
+#include "search/knobs/regions/objective.h"
+#include "search/knobs/warnings.h"
+#include "search/model/facts/facts.h"
+#include "search/model/manual/manual.h"
+#include "search/model/pins/pins.h"
+#include "search/model/pins/stage_pins.h"
+#include "search/model/shorten/shorten.h"
+#include "search/price/cost/predict.h"
+#include "search/solve/assignment/assignment.h"
+
+namespace cleave::search {
+namespace {
+
+// Settings that this version does not support are refused, not ignored.
+bool CheckSupported(const ir::Pins& pins, const SearchOptions& options, Diagnostics& diagnostics) {
+  const auto refuse = [&](const std::string& what, const Span& place, const std::string& help) {
+    Diagnostic error = Error(Code::kE0220, absl::StrCat(what, " is not supported by this version"));
+    std::move(error).At(place, "asked for here");
+    error.help.push_back(help);
+    diagnostics.Add(std::move(error));
+  };
+  const ir::ParallelSettings& settings = pins.settings;
+  switch (options.algorithm) {
+    case ir::SearchAlgorithm::kSapp:
+    case ir::SearchAlgorithm::kPropagate:
+    case ir::SearchAlgorithm::kDataParallel:
+    case ir::SearchAlgorithm::kReplicate:
+      break;
+    case ir::SearchAlgorithm::kExact:
+      if (options.price == ir::Price::kClassic) {
+        refuse("`search = exact` with `cost = classic`", settings.search_span,
+               "use `search = sapp`, or leave out `cost`");
+      }
+      break;
+    case ir::SearchAlgorithm::kManual:  // CheckManualSettings says for which models.
+      break;
+  }
+  if (options.price == ir::Price::kClassic && options.objective != ir::Objective::kSpeed) {
+    refuse(absl::StrCat("`cost = classic` with `objective = ", ObjectiveName(options.objective), "`"),
+           settings.objective_span, "leave out `cost`, or `objective`");
+  }
+  for (const ir::Region& region : pins.regions) {
+    if (options.price != ir::Price::kClassic) break;
+    refuse("`cost = classic` with regions", region.span,
+           "leave out `cost`: the classic price decides whole models only");
+  }
+  return !diagnostics.has_errors();
+}
+
+// The only plan that there is, if it fits into memory.
+std::optional<Found> PlanManual(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
+                                const SearchOptions& options, Diagnostics& diagnostics) {
+  const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
+  if (!mesh.has_value()) return std::nullopt;
+  const SearchedGraph model(graph);
+  const ir::Plan plan = ManualPlan(graph, *mesh, cluster.name);
+  const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster);
+  if (!limit.has_value()) return Found{.plan = plan, .program = std::nullopt};
+  const FitTask task{.model = model,
+                     .cluster = cluster,
+                     .limit = *limit,
+                     .plan_for = [&](double, int) { return plan; },
+                     .execution = options.execution,
+                     .tuning = options.tuning};
+  std::optional<Fit> fit = FitMemory(task, diagnostics);
+  if (!fit.has_value()) return std::nullopt;
+  return Found{.plan = std::move(fit->plan), .program = std::move(fit->program)};
+}
+
+Savings SavingsOf(const ir::Graph& graph, const SearchOptions& options, const ir::Pins& pins) {
+  constexpr int64_t kFewest = 2;
+  return {.recomputes = options.recompute != ir::Recompute::kNone,
+          .micro_batches = options.choose_micro_batches && !ir::FindRefusal(graph, kFewest).has_value(),
+          .asked = AskedFor(pins)};
+}
+
+absl::string_view SavingText(ir::Retention retention) {
+  switch (retention) {
+    case ir::Retention::kKeep:
+      return "";
+    case ir::Retention::kRedistribute:
+      return "; sent again in the backward pass";
+    case ir::Retention::kRecompute:
+      return "; computed again in the backward pass";
+    case ir::Retention::kOffload:
+      return "; waits in the host's memory for the backward pass";
+  }
+  return "";
+}
+
+// Gives `plan` the order of steps and the recomputation of `thrifty`.
+void TakeSavings(const ir::Plan& thrifty, ir::Plan& plan) {
+  plan.moves_steps = thrifty.moves_steps;
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const ir::OpId op(static_cast<int64_t>(i));
+    if (plan.ops[op].retention == thrifty.ops[op].retention) continue;
+    plan.ops[op].retention = thrifty.ops[op].retention;
+    absl::StrAppend(&plan.ops[op].reason, SavingText(plan.ops[op].retention));
+  }
+}
+
+// `plan` with as much recomputation as saves memory.
+Found Smallest(ir::Plan plan, const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
+               const SearchOptions& options) {
+  auto [thrifty, program] =
+      search::Smallest(graph, cluster, options.execution, SavingsOf(graph, options, pins), options.tuning, plan)
+          .value();
+  TakeSavings(thrifty, plan);
+  return {.plan = std::move(plan), .program = std::move(program)};
+}
+
+// The cheapest plan that fits into memory; nullopt after errors. Only that plan gets its reasons, because finding them
+// takes longer than a search.
+std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner, const SearchedGraph& model,
+                                const Cluster& cluster, const ir::Pins& pins, const SearchOptions& options,
+                                std::optional<Seconds> faster_than, Diagnostics& diagnostics) {
+  struct Decided {
+    Planner::Decisions decisions;
+    ir::Plan plan;
+  };
+  std::map<std::pair<double, int>, Decided> decided;  // By weight and ZeRO level.
+  const auto key = [&](double weight, int zero) {
+    return std::pair(weight, planner.DecidesForAllZero(weight) ? 0 : zero);
+  };
+  const PlanFor plan_for = [&](double weight, int zero) -> std::optional<ir::Plan> {
+    auto found = decided.find(key(weight, zero));
+    if (found == decided.end()) {
+      // The warnings of a search do not depend on the weight, so they are given once.
+      Diagnostics repeated;
+      std::optional<Planner::Decisions> own = planner.DecideFor(weight, zero, decided.empty() ? diagnostics : repeated);
+      if (!own.has_value()) return std::nullopt;
+      ir::Plan plan = planner.PlanOf(*own, Planner::Detail::kStrategies);
+      found = decided.emplace(key(weight, zero), Decided{*std::move(own), std::move(plan)}).first;
+    }
+    return planner.Divided(found->second.plan, zero);
+  };
+  std::vector<Planner::Decisions> improved;
+  const ImprovePlan improve = [&](double weight, int zero, const TryPlan& reach) {
+    const Planner::Decisions& start = decided.at(key(weight, zero)).decisions;
+    planner.ImproveWithinLimit(start, [&](const Planner::Decisions& decisions, Trial trial) {
+      improved.push_back(decisions);
+      const ir::Plan plan = planner.PlanOf(decisions, Planner::Detail::kStrategies);
+      return reach([&](int level) { return planner.Divided(plan, level); }, trial);
+    });
+  };
+  const FitTask task{.model = model,
+                     .cluster = cluster,
+                     .limit = limit,
+                     .plan_for = plan_for,
+                     .zero = options.zero,
+                     .savings = SavingsOf(model.whole(), options, pins),
+                     .execution = options.execution,
+                     .tuning = options.tuning,
+                     .improve = planner.CanImproveWithinLimit() ? improve : ImprovePlan(nullptr),
+                     .faster_than = faster_than};
+  std::optional<Fit> fit = FitMemory(task, diagnostics);
+  if (!fit.has_value()) return std::nullopt;
+  const Planner::Decisions& decisions = fit->improved.has_value() ? improved.at(static_cast<size_t>(*fit->improved))
+                                                                  : decided.at(key(fit->weight, fit->zero)).decisions;
+  ir::Plan plan = model.Lengthened(planner.Divided(planner.PlanOf(decisions, Planner::Detail::kReasons), fit->zero));
+  plan.micro_batches = fit->plan.micro_batches;
+  if (options.recompute == ir::Recompute::kFull) {
+    return Smallest(std::move(plan), model.whole(), cluster, pins, options);
+  }
+  TakeSavings(fit->plan, plan);
+  return Found{.plan = std::move(plan), .program = std::move(fit->program)};
+}
+
+// The graph that is searched. Of a model so large that the search decides equal layers as one, it has as many layers as
+// this takes: those at the ends, whose ops are decided separately because something else is near, one between them and
+// its neighbours. What names single ops, and searches that look at more than the sum of all prices, need all layers.
+SearchedGraph SearchedFor(const ir::Graph& graph, const ir::Pins& pins, const SearchOptions& options) {
+  const bool decides_by_price = options.algorithm == ir::SearchAlgorithm::kSapp &&
+                                options.price != ir::Price::kClassic && options.objective == ir::Objective::kSpeed;
+  const bool names_ops = !pins.pins.empty() || !pins.regions.empty() || !pins.retentions.empty();
+  if (!decides_by_price || names_ops) return graph;
+  SearchedGraph few = SearchedGraph::WithFewLayers(graph, options.tuning.searched_layers);
+  if (few.is_whole()) return few;
+  const GraphFacts facts = FactsOf(few.graph(), options.micro_batches, few.Times());
+  const bool decides_layers_as_one = static_cast<size_t>(facts.TimesOf(facts.set_ops)) > options.tuning.large_ops;
+  if (!decides_layers_as_one) return graph;
+  return few;
+}
+
+// `redistributions`: on the mesh of the plan. `faster_than`: under a limit of memory only plans with a faster step are
+// looked for; nullopt, without errors, where there is none.
+std::optional<Found> SearchOnce(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
+                                const SearchOptions& options,
+                                const std::shared_ptr<ir::RedistributionPlanner>& redistributions,
+                                std::optional<Seconds> faster_than, Diagnostics& diagnostics) {
+  const ir::Mesh& mesh = redistributions->mesh();
+  if (options.micro_batches > 1 && !ir::WithTime(mesh, options.micro_batches).ok()) {
+    diagnostics.Add(Error(Code::kE0315, absl::StrCat("the batch cannot be taken in ", options.micro_batches,
+                                                     " micro-batches on ", mesh.rank_count(), " devices"))
+                        .At(pins.settings.micro_batches_span, "more parts of a step than can be told apart"));
+    return std::nullopt;
+  }
+  const SearchedGraph model = SearchedFor(training_graph, pins, options);
+  const GraphFacts facts = FactsOf(model.graph(), options.micro_batches, model.Times());
+  const std::optional<OpDemands> demands = ResolvePins(facts, mesh, pins, diagnostics);
+  if (!demands.has_value()) return std::nullopt;
+
+  SearchOptions own = options;
+  own.leave_idle = options.price == ir::Price::kTime &&
+                   MayLeaveIdle(training_graph, mesh.rank_count(), options.micro_batches, options.leave_idle);
+  // Outside of regions every rank holds everything, the data too.
+  if (!pins.regions.empty() && !own.dataset.has_value()) own.dataset = ir::DatasetLayout::kFullBatch;
+  const Planner planner({.facts = facts,
+                         .mesh = mesh,
+                         .redistributions = redistributions,
+                         .cluster = cluster,
+                         .pins = pins,
+                         .demands = *demands,
+                         .options = own});
+  std::optional<Found> found;
+  if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster)) {
+    found = PlanWithin(*limit, planner, model, cluster, pins, options, faster_than, diagnostics);
+  } else {
+    const int zero = options.zero.value_or(0);
+    const std::optional<Planner::Decisions> decisions = planner.DecideFor(/*memory_weight=*/0, zero, diagnostics);
+    if (decisions.has_value()) {
+      ir::Plan plan = model.Lengthened(planner.Divided(planner.PlanOf(*decisions, Planner::Detail::kReasons), zero));
+      if (options.recompute == ir::Recompute::kFull) {
+        found = Smallest(std::move(plan), training_graph, cluster, pins, options);
+      } else {
+        TakeSavings(WithAsked(plan, AskedFor(pins)), plan);
+        found = Found{.plan = std::move(plan), .program = std::nullopt};
+      }
+    }
+  }
+  if (!found.has_value()) return std::nullopt;
+  std::optional<ir::Plan> few;
+  if (!model.is_whole()) few = model.Searched(found->plan);
+  WarnOfIdleRanks(facts, few.has_value() ? *few : found->plan, *demands, pins, *own.leave_idle, diagnostics);
+  return found;
+}
+
+// Another search, and how much of the time of the plan before it one of its plans may take at most to be preferred.
+struct Alternative {
+  SearchOptions options;
+  double most_time = 1;
+};
+
+// For plans that communicate much: data parallelism, whose messages the price of a search may think slower than they
+// are; and searches under other assumptions, that devices may be left idle, which is preferred only where it is much
+// faster, and that the backward pass hides less of the reductions of gradients, which is not known before there is a
+// plan.
+std::vector<Alternative> AlternativesOf(const SearchOptions& options, const ir::Pins& pins) {
+  constexpr double kFaster = 0.99, kMuchFaster = 0.67;
+  std::vector<Alternative> alternatives;
+  const bool searches =
+      options.algorithm == ir::SearchAlgorithm::kSapp || options.algorithm == ir::SearchAlgorithm::kExact;
+  const bool is_of_steps = options.price == ir::Price::kTime && options.objective == ir::Objective::kSpeed;
+  if (!searches || !is_of_steps || !pins.regions.empty()) return alternatives;
+  // Where nothing runs beside anything else, the price is the time of a step, and the search has compared this plan.
+  if (options.execution.overlaps && pins.pins.empty()) {
+    Alternative& baseline = alternatives.emplace_back(Alternative{.options = options, .most_time = kFaster});
+    baseline.options.algorithm = ir::SearchAlgorithm::kDataParallel;
+  }
+  // Small models on a CPU are mostly tried out, on as many ranks as were asked for.
+  if (!options.leave_idle.has_value() && options.execution.overlaps) {
+    Alternative& idle = alternatives.emplace_back(Alternative{.options = options, .most_time = kMuchFaster});
+    idle.options.leave_idle = true;
+  }
+  for (const double weight : {0.5, 1.0}) {
+    if (options.gradient_weight.has_value() || weight <= GradientWeight(options)) continue;
+    Alternative& larger = alternatives.emplace_back(Alternative{.options = options, .most_time = kFaster});
+    larger.options.gradient_weight = weight;
+  }
+  return alternatives;
+}
+
+// The plan with the fastest predicted step.
+std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, const Cluster& cluster,
+                                            const ir::Pins& pins, const SearchOptions& options,
+                                            Diagnostics& diagnostics) {
+  constexpr double kLeastGain = 0.1;  // Of a step: what communication takes beside computation.
+  const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
+  if (!mesh.has_value()) return std::nullopt;
+  const auto redistributions = std::make_shared<ir::RedistributionPlanner>(*mesh);
+  Diagnostics said;
+  std::optional<Found> best =
+      SearchOnce(training_graph, cluster, pins, options, redistributions, /*faster_than=*/std::nullopt, said);
+  const std::vector<Alternative> alternatives = AlternativesOf(options, pins);
+  if (best.has_value() && best->plan.micro_batches == 1 && !alternatives.empty()) {
+    const GraphFacts facts = FactsOf(training_graph);
+    const ir::Graph measured = WithoutAside(facts);
+    const auto predict = [&](const Found& found) {
+      if (found.program.has_value()) return PredictStep(*found.program, cluster, options.execution).whole;
+      const auto made = ProgramOf(measured, WithoutAside(facts, found.plan), cluster, options.execution);
+      return PredictStep(*made, cluster, options.execution).whole;
+    };
+    const Prediction first = predict(*best);
+    Seconds least = first.step;
+    for (const Alternative& alternative : alternatives) {
+      // Another plan has the same to compute.
+      if (first.compute > least * std::min(alternative.most_time, 1 - kLeastGain)) continue;
+      const bool has_other_weight = alternative.options.gradient_weight != options.gradient_weight;
+      // Where one weight leads to slower plans, a larger one does not help either.
+      const Seconds useless = least * (has_other_weight ? 1 / alternative.most_time : alternative.most_time);
+      Diagnostics own;
+      std::optional<Found> found =
+          SearchOnce(training_graph, cluster, pins, alternative.options, redistributions, useless, own);
+      const std::optional<Seconds> step = found.has_value() ? std::optional(predict(*found).step) : std::nullopt;
+      if (has_other_weight && (!step.has_value() || *step > useless)) break;
+      if (!step.has_value() || *step > least * alternative.most_time || found->plan.micro_batches > 1) continue;
+      least = *step;
+      best = std::move(found);
+      said = std::move(own);
+    }
+  }
+  diagnostics.AddAll(said);
+  return best;
+}
+
+}  // namespace
+
+std::optional<Found> SearchWithoutStages(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
+                                         const SearchOptions& options, Diagnostics& diagnostics) {
+  if (!CheckStagePins(training_graph, pins, /*stages=*/1, diagnostics)) return std::nullopt;
+  if (training_graph.is_manual()) return PlanManual(training_graph, cluster, pins, options, diagnostics);
+  if (!CheckSupported(pins, options, diagnostics)) return std::nullopt;
+  return SearchWithAlternatives(training_graph, cluster, pins, options, diagnostics);
+}
+
+}  // namespace cleave::search

@@ -1,0 +1,29 @@
+// The price of a whole plan: weighted bytes that a rank sends per step, or seconds.
+//
+//   Cost cost = PlanCost(facts, plan);         // from the layouts of the plan
+//   Cost same = ProgramCost(facts, distributed, program);   // from the collectives of the program made from it
+//
+// docs/cost.md has the formulas. What is not priced: scalars and vectors (loss, biases), and what only
+// metrics or looks need.
+#ifndef CLEAVE_SEARCH_PRICE_COST_COST_H_
+#define CLEAVE_SEARCH_PRICE_COST_COST_H_
+
+#include "ir/program/program.h"
+#include "ir/sharding/plan/plan.h"
+#include "ir/transforms/distribute/distribute.h"
+#include "search/model/facts/facts.h"
+#include "search/price/cost/prices.h"
+#include "search/price/cost/redistribution_prices.h"
+
+namespace cleave::search {
+
+// In weighted bytes, or in what `prices` pay for. REQUIRES: VerifyGraph and VerifyPlan find no error.
+Cost PlanCost(const GraphFacts& facts, const ir::Plan& plan, const Prices& prices = {});
+
+// The same from the collectives that Partition put into `program`, which it made from `distributed`, which was made
+// from the graph of `facts`.
+Cost ProgramCost(const GraphFacts& facts, const ir::Distributed& distributed, const ir::Program& program);
+
+}  // namespace cleave::search
+
+#endif  // CLEAVE_SEARCH_PRICE_COST_COST_H_

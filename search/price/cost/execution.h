@@ -1,0 +1,22 @@
+// How a target runs the programs of a model, as far as it decides what a step takes.
+#ifndef CLEAVE_SEARCH_PRICE_COST_EXECUTION_H_
+#define CLEAVE_SEARCH_PRICE_COST_EXECUTION_H_
+
+#include "ir/program/fuse/fuse.h"
+#include "ir/program/memory/memory.h"
+
+namespace cleave::search {
+
+struct Execution {
+  ir::FuseOptions fuse = {};  // What it computes as one piece.
+  // Whether it can be counted on that collectives run beside kernels that do not need them. On a CPU that depends on
+  // where the program is started.
+  bool overlaps = false;
+  ir::CheckpointCopy checkpoint = ir::CheckpointCopy::kNone;
+
+  bool operator==(const Execution&) const = default;
+};
+
+}  // namespace cleave::search
+
+#endif  // CLEAVE_SEARCH_PRICE_COST_EXECUTION_H_

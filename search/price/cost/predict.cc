@@ -1,0 +1,289 @@
+#include "search/price/cost/predict.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/program/fuse/host_copies.h"
+#include "search/price/cost/time.h"
+
+namespace cleave::search {
+namespace {
+
+// By value what the rank holds of it that holds most.
+using LocalTypes = IdVector<ir::ValueId, ir::TensorType>;
+
+LocalTypes LocalTypesOf(const ir::Program& program) {
+  LocalTypes types(program.values.size());
+  for (size_t i = 0; i < program.values.size(); ++i) {
+    const ir::ValueId value(static_cast<int64_t>(i));
+    types[value] = {.dtype = program.value(value).type.dtype, .shape = ir::LargestLocalShape(program, value)};
+  }
+  return types;
+}
+
+// What a step touches, each value once.
+Bytes BytesOfStep(const ir::Program& program, const ir::Fusion& fusion, const LocalTypes& local) {
+  Bytes bytes;
+  for (const ir::Step& step : program.steps) {
+    if (step.phase == ir::Phase::kMetric || ir::IsAlias(step)) continue;
+    for (ir::ValueId value : ir::Writes(step)) {
+      if (!fusion.inside.contains(value)) bytes += local[value].bytes();
+    }
+  }
+  return bytes;
+}
+
+// A program on a cluster as its step sees it.
+struct Run {
+  const ir::Program& program;
+  const ir::Fusion& fusion;
+  LocalTypes local;
+  Cluster cluster;
+};
+
+Run RunOn(const Cluster& machine, const ir::Program& program, const ir::Fusion& fusion) {
+  LocalTypes local = LocalTypesOf(program);
+  Cluster cluster = SeenByStep(machine, BytesOfStep(program, fusion, local));
+  return {.program = program, .fusion = fusion, .local = std::move(local), .cluster = std::move(cluster)};
+}
+
+// What the steps of one stage after the other compute and touch.
+class Kernel {
+ public:
+  explicit Kernel(const Run& run) : run_(run) {}
+
+  // The time of a stage of computes.
+  Seconds TimeOf(absl::Span<const int> steps) {
+    if (steps.size() == 1 && ir::IsAlias(run_.program.steps[static_cast<size_t>(steps[0])])) return Seconds(0);
+    arithmetic_ = Seconds(0);
+    touched_.clear();
+    for (int step : steps) Add(run_.program.steps[static_cast<size_t>(step)]);
+    Bytes bytes;
+    for (const auto& [value, own] : touched_) bytes += own;
+    return KernelSeconds(run_.cluster, arithmetic_, bytes);
+  }
+
+ private:
+  void Add(const ir::Step& step) {
+    if (const ir::Compute* compute = ir::ComputeOf(step); compute != nullptr) return AddCompute(*compute);
+    // A sum over micro-batches takes as long as its memory.
+    for (const ir::ValueId value : ir::Reads(step)) Touch(value, run_.local[value].bytes());
+    for (const ir::ValueId value : ir::Writes(step)) Touch(value, run_.local[value].bytes());
+  }
+
+  void AddCompute(const ir::Compute& compute) {
+    const ir::OpDefinition& definition = ir::DefinitionOf(compute.kind);
+    inputs_.resize(compute.inputs.size());
+    for (size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = run_.local[compute.inputs[i]];
+    const ir::TensorType& output = run_.local[compute.output];
+    arithmetic_ += ArithmeticSeconds(run_.cluster, definition, inputs_, output, compute.attributes);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      Touch(compute.inputs[i], ir::BytesTouched(definition, inputs_, output, static_cast<int>(i)));
+    }
+    Touch(compute.output, ir::BytesTouched(definition, inputs_, output, -1));
+  }
+
+  // Each value is read or written once. What has no memory is neither read nor written: the weights of attention, which
+  // its gradient makes again.
+  void Touch(ir::ValueId value, Bytes bytes) {
+    if (run_.fusion.inside.contains(value)) return;
+    const auto own = std::find_if(touched_.begin(), touched_.end(), [&](const auto& t) { return t.first == value; });
+    if (own == touched_.end()) {
+      touched_.emplace_back(value, bytes);
+    } else {
+      own->second = std::max(own->second, bytes);
+    }
+  }
+
+  const Run& run_;
+  Seconds arithmetic_{0};
+  std::vector<std::pair<ir::ValueId, Bytes>> touched_;
+  std::vector<ir::TensorType> inputs_;  // Of a step; kept to avoid allocations.
+};
+
+// The time of one run of a stage.
+Seconds StageTime(const Run& run, absl::Span<const int> steps, Kernel& kernel) {
+  const ir::Program& program = run.program;
+  const Cluster& cluster = run.cluster;
+  const ir::Step& first = program.steps[static_cast<size_t>(steps.front())];
+  if (const ir::Collective* collective = ir::CommunicationOf(program, first); collective != nullptr) {
+    return CollectiveSeconds(cluster, program.mesh, collective->kind, collective->axes,
+                             ir::CollectiveBytes(program, *collective));
+  }
+  if (const auto* copy = std::get_if<ir::HostCopy>(&first.action); copy != nullptr) {
+    const auto bytes = static_cast<double>(run.local[copy->input].bytes().value());
+    return cluster.host_bytes_per_second > 0 ? Seconds(bytes / cluster.host_bytes_per_second) : Seconds(0);
+  }
+  const bool is_kernel = std::holds_alternative<ir::Collective>(first.action) || ir::ComputeOf(first) != nullptr;
+  return is_kernel ? kernel.TimeOf(steps) : Seconds(0);
+}
+
+std::vector<Seconds> TimesOf(const Run& run) {
+  Kernel kernel(run);
+  std::vector<Seconds> times;
+  for (const ir::FusedStage& stage : run.fusion.stages) {
+    const ir::StageSteps steps = ir::StepsOf(stage);
+    const ir::Step& first = run.program.steps[static_cast<size_t>(steps.front())];
+    times.push_back(StageTime(run, steps, kernel) * static_cast<double>(ir::RunsOf(run.program, first)));
+  }
+  return times;
+}
+
+// Three clocks: of the kernels of a rank, of its collectives, and of its copies to the host's memory and back.
+class Clocks {
+ public:
+  Clocks(const ir::Program& program, bool overlaps) : ready_(program.values.size(), 0.0), overlaps_(overlaps) {}
+
+  // A phase begins when the collectives of the one before are finished. Those of the update are started in the backward
+  // pass, as soon as they can be.
+  void Enter(ir::Phase phase) {
+    waits_ = true;
+    if (phase != ir::Phase::kUpdate) Wait();
+  }
+
+  // Nothing is under way before the first micro-batch and after the last one.
+  void Join() { kernels_ = collectives_ = copies_ = now().value(); }
+
+  void Kernel(const ir::Program& program, absl::Span<const int> steps, Seconds seconds) {
+    if (waits_) Wait();
+    for (int step : steps) kernels_ = std::max(kernels_, Ready(program.steps[static_cast<size_t>(step)]));
+    kernels_ += seconds.value();
+    for (int step : steps) Write(program.steps[static_cast<size_t>(step)], kernels_);
+  }
+
+  void Collective(const ir::Step& step, Seconds seconds) {
+    const double start = std::max(overlaps_ ? Ready(step) : kernels_, collectives_);
+    collectives_ = start + seconds.value();
+    if (!overlaps_) kernels_ = collectives_;
+    Write(step, collectives_);
+  }
+
+  // Returns when it is done.
+  double Copy(const ir::Step& step, Seconds seconds) {
+    copies_ = std::max({kernels_, copies_, Ready(step)}) + seconds.value();
+    if (!overlaps_) kernels_ = copies_;
+    Write(step, copies_);
+    return copies_;
+  }
+
+  // No kernel begins before `time`.
+  void WaitUntil(double time) { kernels_ = std::max(kernels_, time); }
+
+  Seconds now() const { return Seconds(std::max({kernels_, collectives_, copies_})); }
+
+ private:
+  void Wait() {
+    kernels_ = now().value();
+    waits_ = false;
+  }
+  double Ready(const ir::Step& step) const {
+    double ready = 0;
+    for (ir::ValueId value : ir::Reads(step)) ready = std::max(ready, ready_[value]);
+    return ready;
+  }
+  void Write(const ir::Step& step, double time) {
+    for (ir::ValueId value : ir::Writes(step)) ready_[value] = time;
+  }
+
+  IdVector<ir::ValueId, double> ready_;  // When the value is there.
+  double kernels_ = 0, collectives_ = 0, copies_ = 0;
+  bool waits_ = false;
+  bool overlaps_;
+};
+
+// The copies of a program, by the stages at which they matter.
+class CopyTimes {
+ public:
+  CopyTimes(const ir::Program& program, const ir::Fusion& fusion, const std::vector<Seconds>& times)
+      : program_(program), fusion_(fusion), times_(times) {
+    for (const ir::CopyHold& hold : ir::HoldsOfCopies(program, fusion)) {
+      if (hold.direction == ir::HostCopy::Direction::kOut) {
+        started_at_[hold.first].push_back(hold.first);
+        awaited_after_[hold.last].push_back(hold.first);
+      } else {
+        started_at_[hold.first].push_back(hold.last);
+      }
+    }
+  }
+
+  // REQUIRES: called for the stages in order.
+  void Begin(int stage, Clocks& clocks) {
+    const auto started = started_at_.find(stage);
+    if (started == started_at_.end()) return;
+    for (const int copy : started->second) {
+      const int step = ir::StepsOf(fusion_.stages[static_cast<size_t>(copy)]).front();
+      done_[copy] = clocks.Copy(program_.steps[static_cast<size_t>(step)], times_[static_cast<size_t>(copy)]);
+    }
+  }
+  void End(int stage, Clocks& clocks) const {
+    const auto awaited = awaited_after_.find(stage);
+    if (awaited == awaited_after_.end()) return;
+    for (const int copy : awaited->second) clocks.WaitUntil(done_.at(copy));
+  }
+
+ private:
+  const ir::Program& program_;
+  const ir::Fusion& fusion_;
+  const std::vector<Seconds>& times_;
+  std::map<int, std::vector<int>> started_at_, awaited_after_;  // The stages of copies.
+  std::map<int, double> done_;
+};
+
+}  // namespace
+
+Prediction Predict(const ir::Program& program, const Cluster& cluster, const Execution& execution) {
+  return Predict(program, ir::Fuse(program, execution.fuse), cluster, execution.overlaps);
+}
+
+Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const Cluster& machine, bool overlaps) {
+  Prediction prediction;
+  const Run run = RunOn(machine, program, fusion);
+  for (const ir::Step& step : program.steps) {
+    const ir::Compute* const compute = ir::ComputeOf(step);
+    if (compute == nullptr || compute->kind != ir::OpKind::kInput) continue;
+    prediction.compute +=
+        InputSeconds(run.cluster, run.local[compute->output].bytes()) * static_cast<double>(ir::MicroBatches(program));
+  }
+  Clocks clocks(program, overlaps);
+  clocks.Kernel(program, {}, prediction.compute);
+  const std::vector<Seconds> times = TimesOf(run);
+  CopyTimes copies(program, fusion, times);
+  ir::Phase phase = ir::Phase::kForward;
+  ir::Repeat repeat = fusion.stages.empty() ? ir::Repeat::kEach : fusion.stages.front().repeat;
+  for (size_t i = 0; i < fusion.stages.size(); ++i) {
+    const ir::FusedStage& stage = fusion.stages[i];
+    if (stage.phase == ir::Phase::kMetric) continue;
+    if (std::exchange(repeat, stage.repeat) != stage.repeat) clocks.Join();
+    if (std::exchange(phase, stage.phase) != stage.phase) clocks.Enter(phase);
+    const ir::StageSteps steps = ir::StepsOf(stage);
+    const ir::Step& first = program.steps[static_cast<size_t>(steps.front())];
+    copies.Begin(static_cast<int>(i), clocks);
+    if (std::holds_alternative<ir::HostCopy>(first.action)) prediction.host_copies += times[i];
+    if (const ir::Collective* collective = ir::CommunicationOf(program, first); collective != nullptr) {
+      prediction.communication += times[i];
+      prediction.sent_bytes_per_rank +=
+          ir::SentBytes(program, *collective) * static_cast<double>(ir::RunsOf(program, first));
+      clocks.Collective(first, times[i]);
+    } else if (std::holds_alternative<ir::Collective>(first.action) || ir::ComputeOf(first) != nullptr) {
+      prediction.compute += times[i];
+      clocks.Kernel(program, steps, times[i]);
+    }
+    copies.End(static_cast<int>(i), clocks);
+  }
+  const Seconds alone = prediction.compute + prediction.communication;
+  prediction.step =
+      clocks.now() + OverlapLoss(run.cluster, Seconds(std::max(0.0, alone.value() - clocks.now().value())));
+  return prediction;
+}
+
+std::vector<Seconds> StageTimes(const ir::Program& program, const ir::Fusion& fusion, const Cluster& machine) {
+  return TimesOf(RunOn(machine, program, fusion));
+}
+
+}  // namespace cleave::search

@@ -1,0 +1,47 @@
+// The time of a step of a program on a cluster, predicted by the formulas of time.h.
+//
+// Ops that are emitted as one piece (ir/program/fuse) are one kernel; slices and reshapes take nothing. Kernels run one
+// after another, and so do collectives, and copies to the host's memory and back. Where the target overlaps them, a
+// collective starts when its inputs are there, and a kernel waits for the collectives that it reads. A copy starts and
+// ends within the stages for which memory is held for it (ir/program/fuse/host_copies.h); else everything runs in the
+// order of the program.
+#ifndef CLEAVE_SEARCH_PRICE_COST_PREDICT_H_
+#define CLEAVE_SEARCH_PRICE_COST_PREDICT_H_
+
+#include <vector>
+
+#include "base/units/units.h"
+#include "ir/program/fuse/fuse.h"
+#include "ir/program/program.h"
+#include "search/model/cluster/cluster.h"
+#include "search/price/cost/execution.h"
+
+namespace cleave::search {
+
+struct Prediction {
+  Seconds compute{0};
+  Seconds communication{0};
+  Seconds host_copies{0};          // Nothing where the cluster does not say how fast they are.
+  Seconds step{0};                 // Less than the sum of these where they overlap.
+  double sent_bytes_per_rank = 0;  // Unweighted, of all collectives of a training step.
+
+  // How much of the times of its stages alone (StageTimes) a step takes, where some run side by side.
+  double ShareOfStages() const {
+    const double sum = (compute + communication + host_copies).value();
+    return sum > 0 ? step.value() / sum : 1;
+  }
+};
+
+// Metrics are left out: they run at logged steps only. REQUIRES: every axis of the program's mesh crosses a link of the
+// cluster.
+Prediction Predict(const ir::Program& program, const Cluster& cluster, const Execution& execution = {});
+// The same where the fusion of the program is known.
+Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const Cluster& cluster, bool overlaps);
+
+// The time of each stage of the fusion alone, in all its runs in a training step. Nothing for what takes no time of its
+// own: slices, reshapes, glances.
+std::vector<Seconds> StageTimes(const ir::Program& program, const ir::Fusion& fusion, const Cluster& cluster);
+
+}  // namespace cleave::search
+
+#endif  // CLEAVE_SEARCH_PRICE_COST_PREDICT_H_

@@ -1,0 +1,116 @@
+#include "search/price/cost/time.h"
+
+#include <algorithm>
+
+#include "base/check/check.h"
+#include "ir/sharding/layout/boxes.h"
+
+namespace cleave::search {
+namespace {
+
+// The best rate of a product of factors of `dtype`.
+double ProductPeak(const PeakRates& peak, ir::DType dtype) {
+  switch (dtype) {
+    case ir::DType::kF32:
+      return peak.tf32 > 0 ? peak.tf32 : peak.f32;
+    case ir::DType::kBf16:
+    case ir::DType::kF16:
+      return peak.bf16 > 0 ? peak.bf16 : peak.f32;
+    case ir::DType::kI32:
+      return peak.f32;
+  }
+  CLEAVE_UNREACHABLE();
+}
+
+// The share of the peak that a product of so many operations reaches.
+double MatrixEfficiency(const Cluster& cluster, double flops) {
+  const std::vector<EfficiencyPoint>& points = cluster.matrix_efficiency;
+  if (points.empty()) return 1;
+  const auto above = std::find_if(points.begin(), points.end(),
+                                  [&](const EfficiencyPoint& point) { return point.flops.value() >= flops; });
+  if (above == points.end()) return points.back().share;
+  if (above == points.begin()) return above->share;
+  const EfficiencyPoint& below = *(above - 1);
+  const double way = (flops - below.flops.value()) / (above->flops.value() - below.flops.value());
+  return below.share + (above->share - below.share) * way;
+}
+
+}  // namespace
+
+Cluster SeenByStep(const Cluster& cluster, Bytes touched) {
+  Cluster seen = cluster;
+  for (const Cache& cache : cluster.caches) {
+    if (touched > cache.bytes) continue;
+    seen.memory_bytes_per_second = cache.bytes_per_second;
+    break;
+  }
+  return seen;
+}
+
+Seconds InputSeconds(const Cluster& cluster, Bytes bytes) {
+  if (cluster.input_bytes_per_second == 0) return Seconds(0);
+  return Seconds(static_cast<double>(bytes.value()) / cluster.input_bytes_per_second);
+}
+
+Seconds ArithmeticSeconds(const Cluster& cluster, const ir::OpDefinition& definition,
+                          absl::Span<const ir::TensorType> inputs, const ir::TensorType& output,
+                          const ir::Attributes& attributes) {
+  const double flops = definition.flops(inputs, output, attributes).value();
+  const double rate = definition.op_class == ir::OpClass::kProduct
+                          ? ProductPeak(cluster.peak, inputs[0].dtype) * MatrixEfficiency(cluster, flops)
+                          : cluster.peak.f32;
+  return Seconds(flops / rate);
+}
+
+Seconds KernelSeconds(const Cluster& cluster, Seconds arithmetic, Bytes touched, int parts) {
+  const Seconds memory(static_cast<double>(touched.value()) / cluster.memory_bytes_per_second);
+  return std::max({arithmetic, memory, Seconds(cluster.kernel_floor.value() / parts)});
+}
+
+Seconds OpSeconds(const Cluster& cluster, const ir::OpDefinition& definition, absl::Span<const ir::TensorType> inputs,
+                  const ir::TensorType& output, const ir::Attributes& attributes) {
+  if (inputs.empty()) return Seconds(0);
+  return KernelSeconds(cluster, ArithmeticSeconds(cluster, definition, inputs, output, attributes),
+                       ir::BytesTouched(definition, inputs, output));
+}
+
+Seconds MoveSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::TensorType& type, const ir::Layout& source,
+                    const ir::Move& move) {
+  if (!move.collective.has_value()) return Seconds(0);
+  const auto seconds = [&](Bytes bytes) {
+    return CollectiveSeconds(cluster, mesh, *move.collective, move.axes, bytes);
+  };
+  switch (*move.collective) {
+    case ir::CollectiveKind::kAllGather:
+      return seconds(ir::LargestLocalBytes(move.result, mesh, type));
+    case ir::CollectiveKind::kNeighborExchange:
+      return seconds(ir::ElementSize(type.dtype) * ir::LargestReceivedElements(source, move.result, mesh, type.shape));
+    case ir::CollectiveKind::kAllReduce:
+    case ir::CollectiveKind::kReduceScatter:
+    case ir::CollectiveKind::kAllToAll:
+    case ir::CollectiveKind::kBroadcast:
+    case ir::CollectiveKind::kPermute:
+    case ir::CollectiveKind::kSendReceive:
+    case ir::CollectiveKind::kNeighborExchangeV2:
+      return seconds(ir::LargestLocalBytes(source, mesh, type));
+  }
+  CLEAVE_UNREACHABLE();
+}
+
+Seconds RedistributionSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::TensorType& type,
+                              const ir::Layout& source, const ir::Redistribution& redistribution) {
+  Seconds total{0};
+  const ir::Layout* now = &source;
+  for (const ir::Move& move : redistribution.moves) {
+    total += MoveSeconds(cluster, mesh, type, *now, move);
+    now = &move.result;
+  }
+  return total;
+}
+
+Seconds OverlapLoss(const Cluster& cluster, Seconds communication) {
+  // Compute runs at 1 / slowdown of its speed.
+  return Seconds(communication.value() * (1 - 1 / cluster.overlap_slowdown));
+}
+
+}  // namespace cleave::search

@@ -1,0 +1,24 @@
+// The price `time` of a search (docs/cost.md), in seconds.
+#ifndef CLEAVE_SEARCH_PRICE_COST_TIME_PRICES_H_
+#define CLEAVE_SEARCH_PRICE_COST_TIME_PRICES_H_
+
+#include "ir/program/fuse/fuse.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "search/model/cluster/cluster.h"
+#include "search/model/facts/facts.h"
+#include "search/price/cost/prices.h"
+
+namespace cleave::search {
+
+// The arguments outlive the result.
+RedistributionPrice SecondsOfRedistributions(const Cluster& cluster, const ir::Mesh& mesh);
+
+// The time of redistributions on the cluster's links, and of every op that is not aside on the largest local pieces, as
+// a part of the kernel in which the program for one rank has it. The arguments outlive the prices. REQUIRES:
+// VerifyCluster finds no error, and every axis of the mesh crosses a link of the cluster.
+Prices TimePrices(const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh,
+                  const ir::FuseOptions& fuse = {});
+
+}  // namespace cleave::search
+
+#endif  // CLEAVE_SEARCH_PRICE_COST_TIME_PRICES_H_

@@ -1,0 +1,31 @@
+// Which cuts a product has on one mesh axis.
+#ifndef CLEAVE_SEARCH_SOLVE_SAPP_CHOICES_H_
+#define CLEAVE_SEARCH_SOLVE_SAPP_CHOICES_H_
+
+#include <optional>
+#include <vector>
+
+#include "ir/sharding/strategy/strategy.h"
+
+namespace cleave::search {
+
+// The factor that `axis` cuts; -1 for none.
+int FactorCutBy(const ir::Strategy& strategy, ir::AxisId axis);
+
+// Factors of `rule` that may be cut by `axis` beside the other axes of `strategy`: valid, and with an element for each
+// piece. In the order of the rule.
+std::vector<int> FactorsFor(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh, ir::AxisId axis);
+
+// Whether none of `axes` is left idle for which a factor has elements.
+bool UsesAxes(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh, const ir::AxisList& axes);
+
+// `strategy` with `axis` moved to `factor`, innermost there; nullopt where that is not valid.
+std::optional<ir::Strategy> Moved(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh, int factor,
+                                  ir::AxisId axis);
+
+// "i: m0 m1, k: m2", or "whole".
+std::string CutsText(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh);
+
+}  // namespace cleave::search
+
+#endif  // CLEAVE_SEARCH_SOLVE_SAPP_CHOICES_H_
