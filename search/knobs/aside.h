@@ -20,6 +20,10 @@ void FollowAside(const GraphFacts& facts, const OpDemands& demands, bool data_is
 // the sum of a parameter's squares is then a sum of what each rank has of them.
 void FollowParameters(const GraphFacts& facts, const OpDemands& demands, ir::Plan& plan);
 
+// Makes what the update computes between products whole on all ranks: an iteration of products, as that of Muon, then
+// brings its matrix together once, and each rank computes all of it. False where there is nothing to change.
+bool GatherForProducts(const GraphFacts& facts, const OpDemands& demands, ir::Plan& plan);
+
 // The training graph without its metrics, its looks and the ops that only these need: by this plans are measured. And
 // a plan of the whole graph for it.
 ir::Graph WithoutAside(const GraphFacts& facts);

@@ -169,7 +169,7 @@ Measured Planner::MeasureOf(const Assignment& assignment, int zero) const {
                 .search = {}};
   plan.ops = OpPlansOf(assignment);
   ShardReplicas(task_.facts, task_.demands, zero, plan);
-  FollowParameters(task_.facts, task_.demands, plan);
+  PlaceUpdate(plan);
   return Measure(measured_graph_, WithoutAside(task_.facts, std::move(plan)), task_.cluster, task_.options.execution);
 }
 
@@ -310,11 +310,27 @@ ir::Plan Planner::PlanOf(const Decisions& decisions, Detail detail) const {
   return plan;
 }
 
+// What is computed between products of the update lies as costs less. Nothing hides what the update sends.
+bool Planner::PlaceUpdate(ir::Plan& plan) const {
+  FollowParameters(task_.facts, task_.demands, plan);
+  ir::Plan whole = plan;
+  if (!GatherForProducts(task_.facts, task_.demands, whole)) return false;
+  const Prices prices = PricesUnder(task_.options.price);
+  const auto cost_of = [&](ir::Plan own) {
+    own.gradient_weight = 1;
+    return PlanCost(task_.facts, own, prices);
+  };
+  if (!Cheaper(cost_of(whole), cost_of(plan))) return false;
+  plan = std::move(whole);
+  plan.search.lower_bound.reset();  // It is one for other updates.
+  return true;
+}
+
 ir::Plan Planner::Divided(ir::Plan plan, int zero) const {
   ShardReplicas(task_.facts, task_.demands, zero, plan);
-  FollowParameters(task_.facts, task_.demands, plan);
-  if (zero > 0) {
-    plan.search.zero = zero;
+  const bool has_other_update = PlaceUpdate(plan);
+  plan.search.zero = zero;
+  if (zero > 0 || has_other_update) {
     plan.search.cost = PlanCost(task_.facts, plan, OptionsUnder(PricingOf(ir::Objective::kSpeed), 0).prices).price;
   }
   FollowAside(task_.facts, task_.demands, task_.options.dataset.has_value(), plan);

@@ -102,6 +102,8 @@ class Planner {
   std::optional<Decisions> DecideMeasured(ir::Objective objective, int zero, Diagnostics& diagnostics) const;
   void Improve(ir::Objective objective, int zero, Decisions& decisions) const;
   Measured MeasureOf(const Assignment& assignment, int zero) const;
+  // Gives the ops of the update their strategies. Whether they are not those by which the search has priced them.
+  bool PlaceUpdate(ir::Plan& plan) const;
   std::string ObjectiveText() const;
 
   const PlanningTask task_;

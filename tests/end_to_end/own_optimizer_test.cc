@@ -79,6 +79,9 @@ TEST(OwnOptimizer, OneOfThePreludeWithProductsDoesToo) {
   const std::string one = TrainWith("muon_1", {"--devices", "1", muon[0], muon[1]});
   ExpectSameTraining(
       TrainWith("muon_4", {"--devices", "4", "--set", "zero=3", "--set", "micro_batches=2", muon[0], muon[1]}), one);
+  // Every rank computes all of what is between the products.
+  ExpectSameTraining(
+      TrainWith("muon_3", {"--devices", "3", "--set", "zero=1", "--set", "cost=bytes", muon[0], muon[1]}), one);
 }
 
 }  // namespace
