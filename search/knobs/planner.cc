@@ -1,6 +1,7 @@
 #include "search/knobs/planner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -173,8 +174,8 @@ Measured Planner::MeasureOf(const Assignment& assignment, int zero) const {
   return Measure(measured_graph_, WithoutAside(task_.facts, std::move(plan)), task_.cluster, task_.options.execution);
 }
 
-// Searches under the prices of all objectives, because each only comes near to a measured quantity, and improves the
-// plan that turns out to be the best.
+// Searches under the prices of all objectives, because each only comes near to a measured quantity, for memory also
+// with weights between speed and memory, and improves the plan that turns out to be the best.
 std::optional<Planner::Decisions> Planner::DecideMeasured(ir::Objective objective, int zero,
                                                           Diagnostics& diagnostics) const {
   const Pricing own = PricingOf(objective);
@@ -191,17 +192,38 @@ std::optional<Planner::Decisions> Planner::DecideMeasured(ir::Objective objectiv
   }
   std::optional<Decisions> best;
   Measured least;
-  for (const Pricing& pricing : pricings) {
+  // Keeps what is found under `pricing` and a weight of memory if it is the best so far. What it takes, and its price;
+  // nullopt after errors.
+  const auto look_at = [&](const Pricing& pricing, double weight) -> std::optional<std::pair<Measured, double>> {
     Diagnostics repeated;  // The warnings of a search do not depend on its price.
-    std::optional<Decisions> decisions =
-        DecideAll(pricing, /*memory_weight=*/0, best.has_value() ? repeated : diagnostics);
+    std::optional<Decisions> decisions = DecideAll(pricing, weight, best.has_value() ? repeated : diagnostics);
     if (!decisions.has_value()) return std::nullopt;
     Assignment assignment(task_.facts, task_.mesh, OptionsUnder(pricing, 0), decisions->held);
     assignment.Apply(decisions->changes);
-    const Measured measured = MeasureOf(assignment, zero);
-    if (best.has_value() && !IsBetter(objective, measured, least)) continue;
-    best = std::move(decisions);
-    least = measured;
+    const std::pair<Measured, double> found(MeasureOf(assignment, zero), assignment.cost().price);
+    if (!best.has_value() || IsBetter(objective, found.first, least)) {
+      best = std::move(decisions);
+      least = found.first;
+    }
+    return found;
+  };
+  for (const Pricing& pricing : pricings) {
+    const auto found = look_at(pricing, 0);
+    if (!found.has_value()) return std::nullopt;
+    if (objective != ir::Objective::kMemory || pricing.objective != ir::Objective::kSpeed) continue;
+    // A byte that is kept costs a power of two times the price of the plan for each byte that it needs: every fourth
+    // power, then those beside the best.
+    const auto& [measured, price] = *found;
+    const double unit = price > 0 ? price / static_cast<double>(measured.peak.value()) : 1;
+    std::optional<int> exponent_of_best;
+    const auto look_at_power = [&](int exponent) {
+      const Bytes before = least.peak;
+      look_at(pricing, std::exp2(exponent) * unit);
+      if (least.peak < before) exponent_of_best = exponent;
+    };
+    for (int exponent = -4; exponent <= 8; exponent += 4) look_at_power(exponent);
+    if (!exponent_of_best.has_value()) continue;
+    for (const int exponent : {*exponent_of_best - 2, *exponent_of_best + 2}) look_at_power(exponent);
   }
   Improve(objective, zero, *best);
   return best;

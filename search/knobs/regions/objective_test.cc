@@ -138,7 +138,7 @@ TEST_P(ObjectiveTest, NoPlanOfASmallGraphIsBetter) {
 }
 
 TEST_P(ObjectiveTest, ExactFindsTheBestPrice) {
-  constexpr uint64_t kGraphs = 40;
+  constexpr uint64_t kGraphs = 30;
   const ir::Objective objective = GetParam();
   uint64_t best_of_sapp = 0;
   for (uint64_t seed = ir::TestSeed(); seed < ir::TestSeed() + kGraphs; ++seed) {
@@ -175,9 +175,9 @@ TEST(ObjectivesTest, ATransformerBlockUnderEachObjective) {
   }
   // Per measure, the values of the plans for speed, memory and compute_to_communication.
   const std::map<ir::Objective, std::array<double, 3>> expected = {
-      {ir::Objective::kSpeed, {378.3e-6, 477.9e-6, 389.3e-6}},
-      {ir::Objective::kMemory, {1147200, 897408, 1047616}},
-      {ir::Objective::kComputeToCommunication, {295942, 446468, 280326}}};
+      {ir::Objective::kSpeed, {378.3e-6, 482.5e-6, 389.3e-6}},
+      {ir::Objective::kMemory, {1147200, 880768, 1047616}},
+      {ir::Objective::kComputeToCommunication, {295942, 478344, 280326}}};
   for (const auto& [measure, numbers] : expected) {
     for (size_t i = 0; i < kObjectives.size(); ++i) {
       const double measured = QuantityOf(measure, graph, plans[kObjectives[i]], cluster);
