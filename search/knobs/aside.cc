@@ -103,7 +103,7 @@ void FollowParameters(const GraphFacts& facts, const OpDemands& demands, ir::Pla
   }
 }
 
-bool GatherForProducts(const GraphFacts& facts, const OpDemands& demands, ir::Plan& plan) {
+std::optional<ir::Plan> GatheredForProducts(const GraphFacts& facts, const OpDemands& demands, const ir::Plan& plan) {
   const ir::Graph& graph = *facts.graph;
   const auto is_update = [&](ir::OpId op) { return facts.roles[op] == Role::kUpdate; };
   const auto is_product = [&](ir::OpId op) { return facts.classes[op] == ir::OpClass::kProduct; };
@@ -114,19 +114,19 @@ bool GatherForProducts(const GraphFacts& facts, const OpDemands& demands, ir::Pl
                        return is_update(input) && follows[input] != 0;
                      });
   }
-  bool changed = false;
+  std::optional<ir::Plan> gathered;
   for (size_t i = graph.ops.size(); i-- > 0;) {
     const ir::Op& op = graph.ops[ir::OpId(static_cast<int64_t>(i))];
     if (!is_update(op.id)) continue;
     const ir::Strategy whole = ir::Strategy::Replicated(facts.rule(op.id));
     if (leads[op.id] != 0 && follows[op.id] != 0 && !IsFixed(demands, op.id) && plan.ops[op.id].strategy != whole) {
-      Follow(plan.ops[op.id], whole, "between products of the update: whole, so that these send nothing");
-      changed = true;
+      if (!gathered.has_value()) gathered = plan;
+      Follow(gathered->ops[op.id], whole, "between products of the update: whole, so that these send nothing");
     }
     if (leads[op.id] == 0 && !is_product(op.id)) continue;
     for (const ir::OpId input : op.inputs) leads[input] = 1;
   }
-  return changed;
+  return gathered;
 }
 
 ir::Graph WithoutAside(const GraphFacts& facts) {

@@ -3,6 +3,8 @@
 #ifndef CLEAVE_SEARCH_KNOBS_ASIDE_H_
 #define CLEAVE_SEARCH_KNOBS_ASIDE_H_
 
+#include <optional>
+
 #include "ir/graph/graph.h"
 #include "ir/sharding/plan/plan.h"
 #include "search/model/facts/demands.h"
@@ -20,9 +22,9 @@ void FollowAside(const GraphFacts& facts, const OpDemands& demands, bool data_is
 // the sum of a parameter's squares is then a sum of what each rank has of them.
 void FollowParameters(const GraphFacts& facts, const OpDemands& demands, ir::Plan& plan);
 
-// Makes what the update computes between products whole on all ranks: an iteration of products, as that of Muon, then
-// brings its matrix together once, and each rank computes all of it. False where there is nothing to change.
-bool GatherForProducts(const GraphFacts& facts, const OpDemands& demands, ir::Plan& plan);
+// The plan in which all ranks have the whole of what the update computes between products: an iteration of products, as
+// that of Muon, then brings its matrix together once, and each rank computes all of it. nullopt where that is so.
+std::optional<ir::Plan> GatheredForProducts(const GraphFacts& facts, const OpDemands& demands, const ir::Plan& plan);
 
 // The training graph without its metrics, its looks and the ops that only these need: by this plans are measured. And
 // a plan of the whole graph for it.

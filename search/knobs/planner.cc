@@ -335,15 +335,15 @@ ir::Plan Planner::PlanOf(const Decisions& decisions, Detail detail) const {
 // What is computed between products of the update lies as costs less. Nothing hides what the update sends.
 bool Planner::PlaceUpdate(ir::Plan& plan) const {
   FollowParameters(task_.facts, task_.demands, plan);
-  ir::Plan whole = plan;
-  if (!GatherForProducts(task_.facts, task_.demands, whole)) return false;
+  std::optional<ir::Plan> gathered = GatheredForProducts(task_.facts, task_.demands, plan);
+  if (!gathered.has_value()) return false;
   const Prices prices = PricesUnder(task_.options.price);
   const auto cost_of = [&](ir::Plan own) {
     own.gradient_weight = 1;
     return PlanCost(task_.facts, own, prices);
   };
-  if (!Cheaper(cost_of(whole), cost_of(plan))) return false;
-  plan = std::move(whole);
+  if (!Cheaper(cost_of(*gathered), cost_of(plan))) return false;
+  plan = *std::move(gathered);
   plan.search.lower_bound.reset();  // It is one for other updates.
   return true;
 }
