@@ -87,29 +87,32 @@ struct Choice {
   Seconds step() const { return estimate.step.value_or(Seconds(0)); }
 };
 
-// Adds the choices of `stagings`; `refused`: why there are none; `is_only`: there are no others. Returns the fastest
-// step of them; for `below` see Staging::Estimates.
-std::optional<Seconds> AddChoices(const Stagings& stagings, bool is_only, std::optional<Seconds> below,
-                                  std::vector<Choice>& choices, Diagnostics& refused) {
-  struct Estimated {
-    std::vector<StagingEstimate> estimates;
-    Diagnostics refused;
-  };
+struct Choices {
+  std::vector<Choice> all = {};
+  std::optional<Seconds> fastest = {};  // The step of one of them.
+  Diagnostics refused = {};             // Of the first staging that has none.
+
+  void Add(const Choices& more) {
+    all.insert(all.end(), more.all.begin(), more.all.end());
+    if (more.fastest.has_value()) fastest = std::min(*more.fastest, fastest.value_or(*more.fastest));
+    if (!refused.has_errors()) refused.AddAll(more.refused);
+  }
+};
+
+// Of one number of stages. `is_only`: there are no others. For `below` see Staging::Estimates.
+Choices ChoicesOf(const Stagings& stagings, bool is_only, std::optional<Seconds> below) {
   const std::vector<Staging>& all = stagings.of_schedules;
-  std::optional<Seconds> fastest;
-  const std::vector<Estimated> estimated = MapInParallel(all.size(), [&](size_t i) {
-    Estimated own;
-    own.estimates = all[i].Estimates(is_only && all.size() == 1, below, own.refused);
+  const std::vector<Choices> estimated = MapInParallel(all.size(), [&](size_t i) {
+    Choices own;
+    for (StagingEstimate& estimate : all[i].Estimates(is_only && all.size() == 1, below, own.refused)) {
+      const Choice& choice = own.all.emplace_back(Choice{.estimate = std::move(estimate), .staging = &all[i]});
+      own.fastest = std::min(choice.step(), own.fastest.value_or(choice.step()));
+    }
     return own;
   });
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (!refused.has_errors()) refused.AddAll(estimated[i].refused);
-    for (const StagingEstimate& own : estimated[i].estimates) {
-      const Choice& choice = choices.emplace_back(Choice{.estimate = own, .staging = &all[i]});
-      fastest = std::min(choice.step(), fastest.value_or(choice.step()));
-    }
-  }
-  return fastest;
+  Choices choices;
+  for (const Choices& own : estimated) choices.Add(own);
+  return choices;
 }
 
 // The fastest of the choices and of `best`, which is known. They are made in the order of what is expected of them,
@@ -151,13 +154,12 @@ std::optional<Found> InStages(const PipelineTask& task, int64_t stages, Diagnost
     return std::nullopt;
   }
   const Stagings stagings = StagingsOf(task, stages, *machines);
-  std::vector<Choice> choices;
-  Diagnostics refused;
-  if (!AddChoices(stagings, /*is_only=*/true, /*below=*/std::nullopt, choices, refused).has_value()) {
-    diagnostics.AddAll(refused);
+  Choices choices = ChoicesOf(stagings, /*is_only=*/true, /*below=*/std::nullopt);
+  if (choices.all.empty()) {
+    diagnostics.AddAll(choices.refused);
     return std::nullopt;
   }
-  PipelineOutcome tried = FastestOf(task, task.pins, std::move(choices));
+  PipelineOutcome tried = FastestOf(task, task.pins, std::move(choices.all));
   diagnostics.AddAll(tried.diagnostics);
   return tried.plan.has_value() ? std::optional(std::move(tried.plan->found)) : std::nullopt;
 }
@@ -180,33 +182,21 @@ bool Fits(const PipelinePlan& plan, const std::optional<MemoryLimit>& limit) {
 // Where the number of stages is to be found, more than these are not tried.
 constexpr int64_t kMostTried = 64;
 
-// The choices of several numbers of stages, ascending, up to so many in a row of which none is expected to be faster
-// than what is known. So many are looked at at once, on any machine, because the result must be the same. `refused`: of
-// the first that has none.
-std::vector<Choice> ChoicesOf(const std::vector<Stagings>& stagings, std::optional<Seconds> below,
-                              Diagnostics& refused) {
+// Of several numbers of stages, ascending, up to so many in a row of which none is expected to be faster than what is
+// known. So many are looked at at once, on any machine, because the result must be the same.
+Choices ChoicesOf(const std::vector<Stagings>& stagings, std::optional<Seconds> below) {
   constexpr int kMostSlower = 3;
   constexpr size_t kAtOnce = 4;
-  struct Added {
-    std::vector<Choice> choices;
-    Diagnostics refused;
-    std::optional<Seconds> fastest;
-  };
-  std::vector<Choice> choices;
-  std::optional<Seconds> fastest;
+  Choices choices;
   int slower = 0;
   for (size_t begin = 0; begin < stagings.size(); begin += kAtOnce) {
-    const std::vector<Added> all = MapInParallel(std::min(kAtOnce, stagings.size() - begin), [&](size_t i) {
-      Added added;
-      added.fastest = AddChoices(stagings[begin + i], /*is_only=*/false, below, added.choices, added.refused);
-      return added;
+    const std::vector<Choices> next = MapInParallel(std::min(kAtOnce, stagings.size() - begin), [&](size_t i) {
+      return ChoicesOf(stagings[begin + i], /*is_only=*/false, below);
     });
-    for (const Added& added : all) {
-      choices.insert(choices.end(), added.choices.begin(), added.choices.end());
-      if (!refused.has_errors()) refused.AddAll(added.refused);
-      const bool is_faster = added.fastest.has_value() && (!fastest.has_value() || *added.fastest < *fastest);
-      if (is_faster) fastest = added.fastest;
-      slower = is_faster || !fastest.has_value() ? 0 : slower + 1;
+    for (const Choices& own : next) {
+      const std::optional<Seconds> before = choices.fastest;
+      choices.Add(own);
+      slower = choices.fastest == before && before.has_value() ? slower + 1 : 0;
       if (slower == kMostSlower) return choices;
     }
   }
@@ -252,11 +242,10 @@ std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnost
     }
   }
   const std::optional<Seconds> below = best.plan.has_value() ? std::optional(best.plan->step) : std::nullopt;
-  Diagnostics refusals;
-  std::vector<Choice> choices = ChoicesOf(stagings, below, refusals);
-  if (flat_choice.has_value()) choices.insert(choices.begin(), *flat_choice);
-  best = FastestOf(task, flat, std::move(choices), std::move(best));
-  diagnostics.AddAll(best.plan.has_value() || best.diagnostics.has_errors() ? best.diagnostics : refusals);
+  Choices choices = ChoicesOf(stagings, below);
+  if (flat_choice.has_value()) choices.all.insert(choices.all.begin(), *flat_choice);
+  best = FastestOf(task, flat, std::move(choices.all), std::move(best));
+  diagnostics.AddAll(best.plan.has_value() || best.diagnostics.has_errors() ? best.diagnostics : choices.refused);
   return best.plan.has_value() ? std::optional(std::move(best.plan->found)) : std::nullopt;
 }
 
