@@ -110,18 +110,19 @@ std::optional<ir::Plan> GatheredForProducts(const GraphFacts& facts, const OpDem
   IdVector<ir::OpId, uint8_t> follows(graph.ops.size(), 0), leads(graph.ops.size(), 0);  // Products of the update.
   for (const ir::Op& op : graph.ops) {
     if (!is_update(op.id)) continue;
-    follows[op.id] = is_product(op.id) || std::any_of(op.inputs.begin(), op.inputs.end(), [&](ir::OpId input) {
-                       return is_update(input) && follows[input] != 0;
-                     });
+    follows[op.id] = is_product(op.id) || std::any_of(op.inputs.begin(), op.inputs.end(),
+                                                      [&](ir::OpId input) { return follows[input] != 0; });
   }
   std::optional<ir::Plan> gathered;
   for (size_t i = graph.ops.size(); i-- > 0;) {
     const ir::Op& op = graph.ops[ir::OpId(static_cast<int64_t>(i))];
     if (!is_update(op.id)) continue;
-    const ir::Strategy whole = ir::Strategy::Replicated(facts.rule(op.id));
-    if (leads[op.id] != 0 && follows[op.id] != 0 && !IsFixed(demands, op.id) && plan.ops[op.id].strategy != whole) {
-      if (!gathered.has_value()) gathered = plan;
-      Follow(gathered->ops[op.id], whole, "between products of the update: whole, so that these send nothing");
+    if (leads[op.id] != 0 && follows[op.id] != 0 && !IsFixed(demands, op.id)) {
+      const ir::Strategy whole = ir::Strategy::Replicated(facts.rule(op.id));
+      if (plan.ops[op.id].strategy != whole) {
+        if (!gathered.has_value()) gathered = plan;
+        Follow(gathered->ops[op.id], whole, "between products of the update: whole, so that these send nothing");
+      }
     }
     if (leads[op.id] == 0 && !is_product(op.id)) continue;
     for (const ir::OpId input : op.inputs) leads[input] = 1;

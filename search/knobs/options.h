@@ -1,7 +1,7 @@
 // What a search is told, and what it gives.
 //
 //   SearchOptions options = OptionsFrom(pins.settings);
-//   options.execution = ExecutionOf(target);
+//   options.execution = {.overlaps = true};
 #ifndef CLEAVE_SEARCH_KNOBS_OPTIONS_H_
 #define CLEAVE_SEARCH_KNOBS_OPTIONS_H_
 

@@ -36,7 +36,7 @@ bool IsSearch(ir::SearchAlgorithm algorithm) {
 Planner::Planner(const PlanningTask& task)
     : task_(task),
       in_seconds_(task.options.price == ir::Price::kTime || MeasuredObjective().has_value()
-                      ? std::optional(TimePrices(task.facts, task.cluster, task.mesh, task.options.execution.fuse))
+                      ? std::optional(TimePrices(task.facts, task.cluster, mesh(), task.options.execution.fuse))
                       : std::nullopt),
       bundles_(FindBundles(task.facts)),
       measured_graph_(WithoutAside(task.facts)) {}
@@ -49,21 +49,21 @@ Prices Planner::PricesUnder(ir::Price price) const {
 }
 
 AssignmentOptions Planner::OptionsUnder(const Pricing& pricing, double memory_weight) const {
-  AssignmentOptions options = PaidUnder(pricing.objective, task_.facts, task_.mesh,
+  AssignmentOptions options = PaidUnder(pricing.objective, task_.facts, mesh(),
                                         {.gradient_weight = GradientWeight(task_.options),
                                          .dataset = task_.options.dataset,
                                          .prices = PricesUnder(pricing.price),
                                          .tuning = task_.options.tuning});
   if (pricing.saves_work) options.tuning.small_ops = 0;
   options.prices.may_leave_idle = options.prices.may_leave_idle && pricing.may_leave_idle;
-  options.prices = WithMemoryWeight(task_.facts, task_.mesh, memory_weight, std::move(options.prices));
+  options.prices = WithMemoryWeight(task_.facts, mesh(), memory_weight, std::move(options.prices));
   return options;
 }
 
 std::optional<Planner::Decisions> Planner::Decide(const RegionStep& step, const Pricing& pricing, double memory_weight,
                                                   Diagnostics& diagnostics) const {
   const SearchOptions& options = task_.options;
-  Assignment assignment(task_.facts, task_.mesh, OptionsUnder(pricing, memory_weight), step.held);
+  Assignment assignment(task_.facts, mesh(), OptionsUnder(pricing, memory_weight), step.held);
   Decisions decisions{.reasons = {.searched = false, .rule = "", .price = options.price}};
   // Under another objective, or with a price for memory, a bound is not one of the cost.
   const bool is_of_cost = step.objective == ir::Objective::kSpeed && memory_weight == 0;
@@ -164,7 +164,7 @@ IdVector<ir::OpId, ir::OpPlan> Planner::OpPlansOf(const Assignment& assignment) 
 
 Measured Planner::MeasureOf(const Assignment& assignment, int zero) const {
   ir::Plan plan{.cluster = task_.cluster.name,
-                .mesh = task_.mesh,
+                .mesh = mesh(),
                 .ops = {},
                 .micro_batches = task_.options.micro_batches,
                 .search = {}};
@@ -198,7 +198,7 @@ std::optional<Planner::Decisions> Planner::DecideMeasured(ir::Objective objectiv
     Diagnostics repeated;  // The warnings of a search do not depend on its price.
     std::optional<Decisions> decisions = DecideAll(pricing, weight, best.has_value() ? repeated : diagnostics);
     if (!decisions.has_value()) return std::nullopt;
-    Assignment assignment(task_.facts, task_.mesh, OptionsUnder(pricing, 0), decisions->held);
+    Assignment assignment(task_.facts, mesh(), OptionsUnder(pricing, 0), decisions->held);
     assignment.Apply(decisions->changes);
     const std::pair<Measured, double> found(MeasureOf(assignment, zero), assignment.cost().price);
     if (!best.has_value() || IsBetter(objective, found.first, least)) {
@@ -232,7 +232,7 @@ std::optional<Planner::Decisions> Planner::DecideMeasured(ir::Objective objectiv
 void Planner::Improve(ir::Objective objective, int zero, Decisions& decisions) const {
   Pricing pricing = PricingOf(ir::Objective::kSpeed);
   pricing.may_leave_idle = PricingOf(objective).may_leave_idle;
-  Assignment assignment(task_.facts, task_.mesh, OptionsUnder(pricing, 0), decisions.held);
+  Assignment assignment(task_.facts, mesh(), OptionsUnder(pricing, 0), decisions.held);
   assignment.Apply(decisions.changes);
   const int mark = assignment.mark();
   const auto measure = [&] { return MeasureOf(assignment, zero); };
@@ -253,7 +253,7 @@ bool Planner::CanImproveWithinLimit() const {
 void Planner::ImproveWithinLimit(Decisions decisions,
                                  const std::function<Reached(const Decisions&, Trial)>& reach) const {
   const SearchTuning& tuning = task_.options.tuning;
-  Assignment assignment(task_.facts, task_.mesh, OptionsUnder(PricingOf(ir::Objective::kSpeed), 0), decisions.held);
+  Assignment assignment(task_.facts, mesh(), OptionsUnder(PricingOf(ir::Objective::kSpeed), 0), decisions.held);
   assignment.Apply(decisions.changes);
   decisions.reasons.keeps_to_memory = true;
   const Freedom freedom = Freedom::Whole(assignment.table());
@@ -295,12 +295,12 @@ ir::Plan Planner::PlanOf(const Decisions& decisions, Detail detail) const {
   // Costs and reasons are given in the prices of the program. During the search memory has a price too, and
   // redistributions are planned in the fastest way.
   const AssignmentOptions options = OptionsUnder(PricingOf(ir::Objective::kSpeed), 0);
-  Assignment assignment(facts, task_.mesh, options, decisions.held);
+  Assignment assignment(facts, mesh(), options, decisions.held);
   assignment.Apply(decisions.changes);
   CLEAVE_CHECK(assignment.cost().impossible == 0) << "a value is read in a layout in which it cannot be made";
 
   ir::Plan plan{.cluster = task_.cluster.name,
-                .mesh = task_.mesh,
+                .mesh = mesh(),
                 .ops = {},
                 .micro_batches = task_.options.micro_batches,
                 .gradient_weight = GradientWeight(task_.options),
@@ -322,7 +322,7 @@ ir::Plan Planner::PlanOf(const Decisions& decisions, Detail detail) const {
     // The reason of an op is about this one, and not about all for which it stands.
     GraphFacts one_by_one = facts;
     one_by_one.times = OpTimes(facts.times.size(), 1);
-    Assignment own(one_by_one, task_.mesh, options, decisions.held);
+    Assignment own(one_by_one, mesh(), options, decisions.held);
     own.Apply(decisions.changes);
     plan.ops = PlansWithReasons(own, bundles_, task_.demands, decisions.reasons);
   }

@@ -29,8 +29,7 @@ namespace cleave::search {
 // The task of a search; all of it outlives the planner.
 struct PlanningTask {
   const GraphFacts& facts;
-  const ir::Mesh& mesh;
-  std::shared_ptr<ir::RedistributionPlanner> redistributions;  // On this mesh; other searches share it.
+  std::shared_ptr<ir::RedistributionPlanner> redistributions;  // On the mesh of the plan; other searches share it.
   const Cluster& cluster;
   const ir::Pins& pins;
   const OpDemands& demands;
@@ -85,6 +84,7 @@ class Planner {
             .price = task_.options.price,
             .may_leave_idle = task_.options.leave_idle.value_or(false) && objective == ir::Objective::kSpeed};
   }
+  const ir::Mesh& mesh() const { return task_.redistributions->mesh(); }
   Prices PricesUnder(ir::Price price) const;
   AssignmentOptions OptionsUnder(const Pricing& pricing, double memory_weight) const;
 

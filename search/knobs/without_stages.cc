@@ -223,7 +223,6 @@ std::optional<Found> SearchOnce(const ir::Graph& training_graph, const Cluster& 
   // Outside of regions every rank holds everything, the data too.
   if (!pins.regions.empty() && !own.dataset.has_value()) own.dataset = ir::DatasetLayout::kFullBatch;
   const Planner planner({.facts = facts,
-                         .mesh = mesh,
                          .redistributions = redistributions,
                          .cluster = cluster,
                          .pins = pins,
@@ -300,11 +299,16 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
       SearchOnce(training_graph, cluster, pins, options, redistributions, /*faster_than=*/std::nullopt, said);
   const std::vector<Alternative> alternatives = AlternativesOf(options, pins);
   if (best.has_value() && best->plan.micro_batches == 1 && !alternatives.empty()) {
-    const GraphFacts facts = FactsOf(training_graph);
-    const ir::Graph measured = WithoutAside(facts);
+    // What programs are made of, where no limit of memory has made some.
+    std::optional<GraphFacts> facts;
+    std::optional<ir::Graph> measured;
+    if (!best->program.has_value()) {
+      facts = FactsOf(training_graph);
+      measured = WithoutAside(*facts);
+    }
     const auto predict = [&](const Found& found) {
       if (found.program.has_value()) return PredictStep(*found.program, cluster, options.execution).whole;
-      const auto made = ProgramOf(measured, WithoutAside(facts, found.plan), cluster, options.execution);
+      const auto made = ProgramOf(*measured, WithoutAside(*facts, found.plan), cluster, options.execution);
       return PredictStep(*made, cluster, options.execution).whole;
     };
     const Prediction first = predict(*best);

@@ -409,13 +409,6 @@ class Partitioner {
     program_.steps.insert(end, copies_out_.begin(), copies_out_.end());
   }
 
-  static bool IsCheaper(const Redistribution& a, const Redistribution& b) {
-    // Sums of the same prices in another order differ in the last bits.
-    const double tolerance = 1e-9 * std::max(a.cost, b.cost);
-    if (a.cost < b.cost - tolerance) return true;
-    return a.cost <= b.cost + tolerance && a.collectives < b.collectives;
-  }
-
   absl::StatusOr<Redistribution> Way(const Value& value, const Layout& target) {
     const auto key = std::make_tuple(value.type.dtype, value.type.shape, value.layout, target);
     const auto found = ways_.find(key);

@@ -96,18 +96,6 @@ Redistribution WayOf(const Solution& solution) {
   return redistribution;
 }
 
-struct Price {
-  double cost = 0;
-  int collectives = 0;
-};
-
-// Sums of the same prices in another order differ in the last bits.
-bool IsCheaper(const Price& a, const Price& b) {
-  const double tolerance = 1e-9 * std::max(a.cost, b.cost);
-  if (a.cost < b.cost - tolerance) return true;
-  return a.cost <= b.cost + tolerance && a.collectives < b.collectives;
-}
-
 absl::Status CheckPartial(const Mesh& mesh, const Layout& source, const Layout& target) {
   for (const PartialAxis& wanted : target.partial) {
     if (std::find(source.partial.begin(), source.partial.end(), wanted) == source.partial.end()) {
@@ -162,26 +150,24 @@ Redistribution RedistributionPlanner::PlanWithoutWindows(const TensorType& type,
 
 Redistribution RedistributionPlanner::PlanIntoWindows(const TensorType& type, const Layout& source,
                                                       const Layout& target, RedistributionEffort effort) {
-  std::vector<WindowEntry> entries = EntriesInto(mesh_, type.shape, target);
   std::optional<Redistribution> best;
-  Price least;
-  size_t last = 0;
   bool is_cheapest = true;
-  for (size_t i = 0; i < entries.size(); ++i) {
-    const WindowEntry& entry = entries[i];
+  for (WindowEntry& entry : EntriesInto(mesh_, type.shape, target)) {
     Redistribution way = PlanWithoutWindows(type, source, entry.before, effort);
     is_cheapest = is_cheapest && way.is_cheapest;
-    const Price price{.cost = way.cost + MoveCost(mesh_, type, entry.before, entry.move),
-                      .collectives = way.collectives + (entry.move.collective.has_value() ? 1 : 0)};
-    if (best.has_value() && !IsCheaper(price, least)) continue;
-    best = std::move(way);
-    least = price;
-    last = i;
+    way.cost += MoveCost(mesh_, type, entry.before, entry.move);
+    Append(way, std::move(entry.move));
+    if (!best.has_value() || IsCheaper(way, *best)) best = std::move(way);
   }
-  best->cost = least.cost;
   best->is_cheapest = is_cheapest;
-  Append(*best, std::move(entries[last].move));
   return *std::move(best);
+}
+
+bool IsCheaper(const Redistribution& a, const Redistribution& b) {
+  // Sums of the same prices in another order differ in the last bits.
+  const double tolerance = 1e-9 * std::max(a.cost, b.cost);
+  if (a.cost < b.cost - tolerance) return true;
+  return a.cost <= b.cost + tolerance && a.collectives < b.collectives;
 }
 
 absl::StatusOr<Redistribution> PlanRedistribution(const Mesh& mesh, const TensorType& type, const Layout& source,

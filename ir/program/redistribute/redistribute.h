@@ -62,6 +62,9 @@ struct Redistribution {
   bool operator==(const Redistribution&) const = default;
 };
 
+// By cost, or where that is equal but for rounding, by fewer collectives.
+bool IsCheaper(const Redistribution& a, const Redistribution& b);
+
 // How long to look for a way.
 enum class RedistributionEffort {
   kFull,    // As the head of this file describes.

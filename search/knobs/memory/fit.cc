@@ -94,10 +94,10 @@ class Fitter {
   // fitting, none of the others is looked at. False where a search failed.
   bool Weighted(int zero) {
     const SearchTuning& tuning = task_.tuning;
-    const bool is_slow = std::any_of(tried_.begin(), tried_.end(), [&](const Tried& tried) {
-      return tried.zero == zero && tried.weight == 0 && tried.examined.is_slow;
-    });
-    if (is_slow && task_.faster_than.has_value()) return true;
+    const Tried& unweighted = *std::find_if(
+        tried_.begin(), tried_.end(), [&](const Tried& tried) { return tried.zero == zero && tried.weight == 0; });
+    if (task_.faster_than.has_value() && unweighted.examined.is_slow) return true;
+    const bool fits_unweighted = unweighted.MayFit();
     const bool is_known = saver_.HasPlan();
     const int step = tuning.memory_exponent_step;
     const int last = is_known ? tuning.first_memory_exponent + 2 * step : tuning.last_memory_exponent;
@@ -107,9 +107,6 @@ class Fitter {
     }
     const auto fits = [&] { return LastFits(); };
     const auto may_fit = [&] { return tried_.back().MayFit(); };
-    const bool fits_unweighted = std::any_of(tried_.begin(), tried_.end(), [&](const Tried& tried) {
-      return tried.zero == zero && tried.weight == 0 && tried.MayFit();
-    });
     std::optional<int> as_it_is, with_savings;  // The first weights with which plans fit; none where none do.
     for (int high = tuning.first_memory_exponent; high <= last && !as_it_is.has_value(); high += step) {
       if (!Try(std::exp2(high), zero)) return false;

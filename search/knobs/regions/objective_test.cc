@@ -138,7 +138,7 @@ TEST_P(ObjectiveTest, NoPlanOfASmallGraphIsBetter) {
 }
 
 TEST_P(ObjectiveTest, ExactFindsTheBestPrice) {
-  constexpr uint64_t kGraphs = 30;
+  constexpr uint64_t kGraphs = 40;
   const ir::Objective objective = GetParam();
   uint64_t best_of_sapp = 0;
   for (uint64_t seed = ir::TestSeed(); seed < ir::TestSeed() + kGraphs; ++seed) {
