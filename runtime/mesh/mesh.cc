@@ -50,7 +50,6 @@ int64_t RankAt(const Mesh& mesh, int64_t rank, const std::vector<int>& axes, int
 
 Range Window::Of(const Range& piece) const {
   if (piece.size == 0) return {0, 0};
-  if (piece.size == outer) return {0, elements};
   const auto floor_divide = [](int64_t a, int64_t b) { return a / b - (a % b != 0 && a < 0 ? 1 : 0); };
   const int64_t last_piece = piece.begin + piece.size - 1;
   const int64_t begin = std::max<int64_t>(floor_divide(piece.begin * numerator + first, denominator), 0);

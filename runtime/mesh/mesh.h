@@ -50,8 +50,7 @@ inline Range Piece(int64_t elements, int64_t pieces, int64_t index) {
 
 // A dimension that is read in windows: a rank that works on elements [b, e) of an outer dimension (the output rows of a
 // convolution) reads elements floor((b * numerator + first) / denominator) up to and including
-// floor(((e - 1) * numerator + last) / denominator) of this one, as far as they exist. A rank that works on all of the
-// outer dimension reads all of this one.
+// floor(((e - 1) * numerator + last) / denominator) of this one, as far as they exist.
 struct Window {
   int64_t elements = 1;
   int64_t outer = 1;

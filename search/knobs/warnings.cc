@@ -12,6 +12,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/strategy/strategy.h"
+#include "search/model/facts/cuts.h"
 
 namespace cleave::search {
 namespace {
@@ -97,8 +98,11 @@ bool IsLopsided(const ir::Rule& rule, const ir::Strategy& strategy, const ir::Me
   double least = 1, most = 1;
   for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
     const int64_t pieces = mesh.Size(strategy.cuts[factor]);
-    least *= static_cast<double>(rule.factors[factor].size / pieces);
-    most *= static_cast<double>(ir::LargestPiece(rule.factors[factor].size, pieces));
+    const int64_t elements = rule.factors[factor].size;
+    // A short slice that lies where its elements are is no work that others could share.
+    if (pieces > elements && pieces <= MostPieces(rule, static_cast<int>(factor))) continue;
+    least *= static_cast<double>(elements / pieces);
+    most *= static_cast<double>(ir::LargestPiece(elements, pieces));
   }
   return 2 * least < most;
 }

@@ -3,9 +3,9 @@
 //   Assignment assignment(facts, mesh, {}, {});
 //   std::optional<BestPlan> best = TryAllPlans(assignment, {});
 //
-// A plan gives every forward product and light op a strategy; everything else follows (search/solve/assignment). Each
-// piece of a factor has an element. A product uses every axis for which there is still a place, a light op uses any
-// axes; the axes of a factor may have any order.
+// A plan gives every forward product and light op a strategy; everything else follows (search/solve/assignment).
+// Factors are cut into at most MostPieces. A product uses every axis for which there is still a place, a light op uses
+// any axes; the axes of a factor may have any order.
 #ifndef CLEAVE_SEARCH_ORACLE_ORACLE_H_
 #define CLEAVE_SEARCH_ORACLE_ORACLE_H_
 

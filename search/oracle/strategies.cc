@@ -1,20 +1,21 @@
 // All strategies of one op.
 #include <algorithm>
 
+#include "search/model/facts/cuts.h"
 #include "search/oracle/oracle.h"
 
 namespace cleave::search {
 namespace {
 
-bool HasAnElementForEachPiece(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh) {
+bool HasElementsForPieces(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh) {
   for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
-    if (mesh.Size(strategy.cuts[factor]) > rule.factors[factor].size) return false;
+    if (mesh.Size(strategy.cuts[factor]) > MostPieces(rule, static_cast<int>(factor))) return false;
   }
   return true;
 }
 
 bool IsValid(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh) {
-  return HasAnElementForEachPiece(strategy, rule, mesh) && ir::VerifyStrategy(strategy, rule, mesh).ok();
+  return HasElementsForPieces(strategy, rule, mesh) && ir::VerifyStrategy(strategy, rule, mesh).ok();
 }
 
 // Whether `axis` could cut a factor in addition to the other axes.
@@ -47,7 +48,7 @@ class Enumeration {
       ir::AxisList& axes = current_.cuts[factor];
       for (size_t place = 0; place <= axes.size(); ++place) {
         axes.insert(axes.begin() + static_cast<int64_t>(place), ir::AxisId(axis));
-        if (mesh_.Size(axes) <= rule_.factors[factor].size) Place(axis + 1);
+        if (mesh_.Size(axes) <= MostPieces(rule_, static_cast<int>(factor))) Place(axis + 1);
         axes.erase(axes.begin() + static_cast<int64_t>(place));
       }
     }

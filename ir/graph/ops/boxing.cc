@@ -51,8 +51,10 @@ void CopyShifted(const Evaluation& evaluation, size_t input, const std::vector<W
   Shape to;
   Shape size;
   for (size_t d = 0; d < windows.size(); ++d) {
-    const Piece output = {.begin = evaluation.ranges[d].begin, .size = evaluation.ranges[d].size};
-    const Piece held = windows[d].Of(output);
+    const FactorRange& range = evaluation.ranges[d];
+    const Piece output = {.begin = range.begin, .size = range.size};
+    const Piece held =
+        range.is_cut ? windows[d].Of(output) : Piece{.begin = 0, .size = evaluation.inputs[input]->shape[d]};
     const Piece taken = Intersection(held, {.begin = output.begin + windows[d].first, .size = output.size});
     if (taken.size == 0) return;
     from.push_back(taken.begin - held.begin);

@@ -133,6 +133,9 @@ struct FactorRange {
   int64_t begin = 0;
   int64_t size = 1;
   int64_t global = 1;
+  // By axes. A dimension that is read in windows of the factor is then held in windows, also by a rank that works on
+  // all elements of a short factor; else it is held whole.
+  bool is_cut = false;
 
   bool operator==(const FactorRange&) const = default;
 };

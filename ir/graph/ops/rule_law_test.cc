@@ -63,7 +63,8 @@ std::vector<int64_t> DimensionIndex(const FactorList& factors, const std::vector
 
 // The same for a dimension that is read in windows of its factor.
 std::vector<int64_t> WindowIndex(const Window& window, const FactorRange& range) {
-  const Piece piece = window.Of({.begin = range.begin, .size = range.size});
+  const Piece piece =
+      range.is_cut ? window.Of({.begin = range.begin, .size = range.size}) : Piece{.begin = 0, .size = window.elements};
   std::vector<int64_t> index(static_cast<size_t>(piece.size));
   std::iota(index.begin(), index.end(), piece.begin);
   return index;
@@ -112,7 +113,8 @@ std::vector<FactorRange> RandomPieces(const Factor& factor, Random& random) {
   std::sort(bounds.begin(), bounds.end());
   std::vector<FactorRange> pieces;
   for (size_t i = 0; i + 1 < bounds.size(); ++i) {
-    pieces.push_back({.begin = bounds[i], .size = bounds[i + 1] - bounds[i], .global = factor.size});
+    pieces.push_back(
+        {.begin = bounds[i], .size = bounds[i + 1] - bounds[i], .global = factor.size, .is_cut = bounds.size() > 2});
   }
   return pieces;
 }

@@ -45,17 +45,13 @@ Gradients SliceGradients(GraphBuilder& builder, const Op& op, OpId dy) {
                       GradientName(op, "x"))};
 }
 
-// Only a rank that works on the whole dimension has elements of the input behind the slice, and then the local size
-// says how many.
+// Windows of the input end where the slice does, so elements behind it do not count.
 void EvaluateSlice(const Evaluation& evaluation) {
-  Shape input = evaluation.attributes.Get(attribute::kEnd);
   Shape output;
-  for (size_t d = 0; d < input.size(); ++d) {
-    const FactorRange& range = evaluation.ranges[d];
-    if (range.size == range.global) input[d] = evaluation.inputs[0]->shape[d];
-    output.push_back(range.global);
-  }
-  CopyShifted(evaluation, 0, ShiftedWindows(input, output, evaluation.attributes.Get(attribute::kBegin)));
+  for (const FactorRange& range : evaluation.ranges) output.push_back(range.global);
+  CopyShifted(
+      evaluation, 0,
+      ShiftedWindows(evaluation.attributes.Get(attribute::kEnd), output, evaluation.attributes.Get(attribute::kBegin)));
 }
 
 Attributes ResizeSlice(const Attributes& attributes, const Rule& resized) {

@@ -10,17 +10,19 @@ namespace {
 
 Piece PieceOfRange(const FactorRange& range) { return {.begin = range.begin, .size = range.size}; }
 
-// The local input begins where its window begins, and the shape of the local tensor says where it ends.
+// What is held in windows begins where the window begins, and the shape of the local tensor says where it ends.
+Piece HeldPiece(const Window& window, const FactorRange& range, int64_t local_size) {
+  return {.begin = range.is_cut ? window.Of(PieceOfRange(range)).begin : 0, .size = local_size};
+}
+
 LocalSliding OverInput(const Sliding& sliding, const FactorRange& range, int64_t local_input) {
   const Window window = sliding.OverInput(kMaxElements, range.global);
-  const Piece output = PieceOfRange(range);
-  return {.sliding = sliding, .input = {.begin = window.Of(output).begin, .size = local_input}, .output = output};
+  return {.sliding = sliding, .input = HeldPiece(window, range, local_input), .output = PieceOfRange(range)};
 }
 
 LocalSliding OverOutput(const Sliding& sliding, const FactorRange& range, int64_t local_output) {
   const Window window = sliding.OverOutput(range.global, kMaxElements);
-  const Piece input = PieceOfRange(range);
-  return {.sliding = sliding, .input = input, .output = {.begin = window.Of(input).begin, .size = local_output}};
+  return {.sliding = sliding, .input = PieceOfRange(range), .output = HeldPiece(window, range, local_output)};
 }
 
 }  // namespace

@@ -191,7 +191,8 @@ std::vector<FactorRange> RangesOf(const Strategy& strategy, const Rule& rule, co
   for (size_t i = 0; i < rule.factors.size(); ++i) {
     const AxisList& axes = strategy.cuts[i];
     const Piece piece = PieceOf(rule.factors[i].size, mesh.Size(axes), mesh.Index(rank, axes));
-    ranges.push_back({.begin = piece.begin, .size = piece.size, .global = rule.factors[i].size});
+    ranges.push_back(
+        {.begin = piece.begin, .size = piece.size, .global = rule.factors[i].size, .is_cut = !axes.empty()});
   }
   return ranges;
 }

@@ -52,7 +52,7 @@ TEST(StrategyTest, LayoutsOfAMatmul) {
   EXPECT_EQ(InStrategyText(InStrategy(strategy, rule, mesh)), "((4, 2), (1, 2))");
   EXPECT_EQ(OutStrategy(strategy, rule, mesh), (std::vector<int64_t>{4, 1}));
   EXPECT_EQ(RangesOf(strategy, rule, mesh, 7),
-            (std::vector<FactorRange>{{192, 64, 256}, {392, 392, 784}, {0, 512, 512}}));
+            (std::vector<FactorRange>{{192, 64, 256, true}, {392, 392, 784, true}, {0, 512, 512, false}}));
 }
 
 TEST(StrategyTest, PassThroughMakesItsGroupPartial) {

@@ -29,7 +29,6 @@ Piece Intersection(const Piece& a, const Piece& b) {
 
 Piece Window::Of(const Piece& piece) const {
   if (piece.size == 0) return {};
-  if (piece.size == outer) return {.begin = 0, .size = elements};
   const int64_t begin = FloorDivide(piece.begin * numerator + first, denominator);
   const int64_t end = FloorDivide((piece.end() - 1) * numerator + last, denominator) + 1;
   return Intersection({.begin = begin, .size = std::max<int64_t>(end - begin, 0)}, {.begin = 0, .size = elements});

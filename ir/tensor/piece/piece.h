@@ -48,8 +48,7 @@ struct Window {
   int64_t first = 0;
   int64_t last = 0;
 
-  // What the owner of `piece` of the outer dimension reads. The owner of the whole outer dimension has the whole
-  // dimension, even if it never reads one of its ends. The owner of an empty piece reads nothing.
+  // What the owner of `piece` of the outer dimension reads: nothing for an empty piece.
   Piece Of(const Piece& piece) const;
 
   bool operator==(const Window&) const = default;

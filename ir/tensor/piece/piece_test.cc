@@ -83,7 +83,7 @@ TEST(WindowTest, HoldsAllThatAConvolutionLooksAt) {
               const Piece window = forward.Of(piece);
               for (int64_t row : read) EXPECT_TRUE(window.Contains({row, 1})) << row;
               // Where no row is skipped, the window has nothing else.
-              if (dilation == 1 && piece.size > 0 && piece.size < outer && stride <= width) {
+              if (dilation == 1 && piece.size > 0 && stride <= width) {
                 EXPECT_EQ(window.size, static_cast<int64_t>(read.size()));
               }
               // Every output row that reads one of these input rows is in the gradient's window.
@@ -103,9 +103,9 @@ TEST(WindowTest, HoldsAllThatAConvolutionLooksAt) {
   }
 }
 
-TEST(WindowTest, TheWholeReadsTheWholeAndNothingReadsNothing) {
+TEST(WindowTest, HasWhatIsReadAndNoMore) {
   const Window window{.elements = 10, .outer = 3, .numerator = 2, .first = 1, .last = 1};
-  EXPECT_EQ(window.Of({0, 3}), (Piece{0, 10}));
+  EXPECT_EQ(window.Of({0, 3}), (Piece{1, 5}));
   EXPECT_EQ(window.Of({1, 0}), (Piece{0, 0}));
   EXPECT_EQ(window.Of({1, 2}), (Piece{3, 3}));
 }

@@ -17,6 +17,17 @@ ir::Layout CutByBatch(const ir::Shape& shape, const ir::Mesh& mesh) {
   return layout;
 }
 
+int64_t MostPieces(const ir::Rule& rule, int factor) {
+  int64_t pieces = rule.factors[static_cast<size_t>(factor)].size;
+  for (const ir::InputWindow& entry : rule.windows) {
+    if (entry.cause != ir::WindowCause::kShift) continue;
+    const std::vector<ir::FactorList>& dimensions = rule.inputs[static_cast<size_t>(entry.input)];
+    if (dimensions[static_cast<size_t>(entry.dimension)].front() != factor) continue;
+    pieces = std::max(pieces, entry.window.elements);
+  }
+  return pieces;
+}
+
 ir::Strategy Without(const ir::Strategy& strategy, ir::AxisId axis) {
   ir::Strategy result = strategy;
   for (ir::AxisList& axes : result.cuts) axes.erase(std::remove(axes.begin(), axes.end(), axis), axes.end());

@@ -3,6 +3,7 @@
 #define CLEAVE_SEARCH_MODEL_FACTS_CUTS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -16,6 +17,11 @@ namespace cleave::search {
 
 // The layout in which the axes cut the first dimension, as many of them as it has elements for.
 ir::Layout CutByBatch(const ir::Shape& shape, const ir::Mesh& mesh);
+
+// Into how many pieces a search cuts a factor: as many as it has elements, or, where it is a slice of a dimension, as
+// that dimension has. A short slice of a cut dimension is then made where its elements lie, and other ranks have none
+// of it; if it could not be cut, every rank would need the whole dimension.
+int64_t MostPieces(const ir::Rule& rule, int factor);
 
 // `strategy` without `axis`.
 ir::Strategy Without(const ir::Strategy& strategy, ir::AxisId axis);

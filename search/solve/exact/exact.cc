@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "search/model/facts/cuts.h"
 #include "search/solve/exact/relaxed.h"
 #include "search/solve/minsum/minsum.h"
 #include "search/solve/network/network.h"
@@ -61,7 +62,8 @@ class CanonicalStrategies {
       next.push_back(strategy);
       for (size_t f = static_cast<size_t>(first); f < rule_.factors.size(); ++f) {
         if (rule_.factors[f].kind == ir::FactorKind::kWhole) continue;
-        if (mesh_.Size(strategy.cuts[f]) * mesh_.axis(open[axis]).size > rule_.factors[f].size) continue;
+        const int64_t pieces = mesh_.Size(strategy.cuts[f]) * mesh_.axis(open[axis]).size;
+        if (pieces > MostPieces(rule_, static_cast<int>(f))) continue;
         next.push_back(strategy);
         next.back().cuts[f].push_back(open[axis]);
       }

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "search/model/facts/cuts.h"
+
 namespace cleave::search {
 namespace {
 
@@ -92,10 +94,11 @@ void Reach::ForEachFactor(const ir::Rule& rule, const ir::FactorList& dimension,
   int64_t taken = 1;
   for (int factor : dimension) {
     const ir::Factor& own = rule.factors[static_cast<size_t>(factor)];
-    if (own.size == 1) continue;
+    const int64_t most = MostPieces(rule, factor);
+    if (most == 1) continue;
     if (own.kind == ir::FactorKind::kWhole || taken >= pieces) return;
     see(static_cast<size_t>(factor));
-    taken *= own.size;
+    taken *= most;
   }
 }
 

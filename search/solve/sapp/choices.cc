@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "search/model/facts/cuts.h"
 #include "search/solve/sapp/bundles.h"
 
 namespace cleave::search {
@@ -26,7 +27,7 @@ std::vector<int> FactorsFor(const ir::Strategy& strategy, const ir::Rule& rule, 
   std::vector<int> factors;
   for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
     const int64_t pieces = mesh.Size(without.cuts[factor]) * mesh.axis(axis).size;
-    if (pieces > rule.factors[factor].size) continue;
+    if (pieces > MostPieces(rule, static_cast<int>(factor))) continue;
     if (Moved(without, rule, mesh, static_cast<int>(factor), axis).has_value())
       factors.push_back(static_cast<int>(factor));
   }

@@ -12,8 +12,8 @@ namespace cleave::search {
 // The factor that `axis` cuts; -1 for none.
 int FactorCutBy(const ir::Strategy& strategy, ir::AxisId axis);
 
-// Factors of `rule` that may be cut by `axis` beside the other axes of `strategy`: valid, and with an element for each
-// piece. In the order of the rule.
+// Factors of `rule` that may be cut by `axis` beside the other axes of `strategy`: valid, and into at most
+// MostPieces. In the order of the rule.
 std::vector<int> FactorsFor(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh, ir::AxisId axis);
 
 // Whether none of `axes` is left idle for which a factor has elements.

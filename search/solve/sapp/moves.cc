@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "search/model/facts/cuts.h"
 #include "search/solve/sapp/choices.h"
 
 namespace cleave::search {
@@ -138,7 +139,8 @@ int Moves::Swap(ir::OpId op, int present, ir::AxisId a, ir::AxisId b) {
     Strategies strategies = {now};
     bool fits = ir::VerifyStrategy(swapped, rule, table_.mesh()).ok();
     for (size_t f = 0; f < rule.factors.size(); ++f) {
-      fits = fits && (swapped.cuts[f].empty() || table_.mesh().Size(swapped.cuts[f]) <= rule.factors[f].size);
+      fits = fits &&
+             (swapped.cuts[f].empty() || table_.mesh().Size(swapped.cuts[f]) <= MostPieces(rule, static_cast<int>(f)));
     }
     if (fits) strategies.push_back(std::move(swapped));
     return strategies;
@@ -182,7 +184,7 @@ Moves::Strategies Moves::AllStrategies(ir::OpId op, const ir::Strategy& now) con
       next.push_back(strategy);
       for (size_t f = 0; f < rule.factors.size(); ++f) {
         if (rule.factors[f].kind == ir::FactorKind::kWhole) continue;
-        if (mesh.Size(strategy.cuts[f]) * mesh.axis(axis).size > rule.factors[f].size) continue;
+        if (mesh.Size(strategy.cuts[f]) * mesh.axis(axis).size > MostPieces(rule, static_cast<int>(f))) continue;
         for (size_t place = 0; place <= strategy.cuts[f].size(); ++place) {
           next.push_back(strategy);
           ir::AxisList& axes = next.back().cuts[f];

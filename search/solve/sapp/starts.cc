@@ -1,5 +1,6 @@
 #include "search/solve/sapp/starts.h"
 
+#include "search/model/facts/cuts.h"
 #include "search/price/cost/classic.h"
 #include "search/solve/sapp/bundles.h"
 #include "search/solve/sapp/choices.h"
@@ -24,7 +25,7 @@ int CutOfInput(const Assignment& assignment, const Read& read, ir::AxisId axis, 
 }
 
 bool Fits(const ir::Rule& rule, const ir::Strategy& strategy, const ir::Mesh& mesh, size_t factor) {
-  return mesh.Size(strategy.cuts[factor]) <= rule.factors[factor].size;
+  return mesh.Size(strategy.cuts[factor]) <= MostPieces(rule, static_cast<int>(factor));
 }
 
 // `strategy` with `axis` where the inputs already have it.
