@@ -7,6 +7,8 @@
 #include "ir/testing/meshes.h"
 #include "ir/testing/seed.h"
 #include "search/price/cost/cost.h"
+#include "search/solve/exact/exact.h"
+#include "search/solve/sapp/sapp.h"
 #include "search/testing/models.h"
 #include "search/testing/small_graphs.h"
 
@@ -16,6 +18,7 @@ namespace {
 using testing::LettersOf;
 using testing::Mlp;
 using testing::RandomSmallGraph;
+using testing::Rolled;
 using testing::SeedNetwork;
 
 std::optional<BestPlan> Best(const ir::Graph& graph, const ir::Mesh& mesh, double gradient_weight,
@@ -97,6 +100,30 @@ TEST(OracleTest, ThePlanCostsWhatItIsSaidTo) {
     ir::Plan plan{.cluster = "cpu", .mesh = assignment.mesh(), .ops = {}, .gradient_weight = 0.1, .search = {}};
     for (const ir::Op& op : graph.ops) plan.ops.push_back({.strategy = assignment.strategy(op.id), .output = {}});
     EXPECT_NEAR(PlanCost(FactsOf(graph), plan).price, best->cost.price, 1e-6 * best->cost.price);
+  }
+}
+
+// A slice of one row is made on the rank that has it, and sent to the one that reads it: what is sent does not depend
+// on the number of rows. exact proves the same plan.
+TEST(OracleTest, RowsThatAreRolledSendOnlyThem) {
+  constexpr int64_t kWidth = 6;
+  const double row = 4.0 * kWidth;
+  for (const int64_t devices : {2, 3, 4}) {
+    for (const int64_t rows : {61, 120}) {
+      SCOPED_TRACE(::testing::Message() << rows << " rows on " << devices);
+      const ir::Graph graph = Rolled(rows, kWidth, 1);
+      const GraphFacts facts = FactsOf(graph);
+      Assignment assignment(facts, ir::MeshOf({devices}), {.gradient_weight = 0.1, .dataset = {}}, {});
+      const std::optional<BestPlan> best = TryAllPlans(assignment, {});
+      ASSERT_TRUE(best.has_value());
+      const double share = (static_cast<double>(devices) - 1) / static_cast<double>(devices);
+      const double gradients = 0.1 * 2 * share * 2 * 4 * kWidth * kWidth;
+      EXPECT_LE(best->cost.price, gradients + 4 * row);
+      EXPECT_GE(best->cost.price, gradients + 2 * row);
+      Sapp(assignment);
+      EXPECT_NEAR(FindBest(assignment, Freedom::Whole(assignment.table())).cost, best->cost.price,
+                  1e-9 * best->cost.price);
+    }
   }
 }
 

@@ -150,6 +150,20 @@ ir::Graph TwinBranches() {
   return std::move(b).Trained(b.Add(ir::OpKind::kMse, {sum, target}, "loss"), ir::TestOptimizer::Kind::kSgd);
 }
 
+ir::Graph Rolled(int64_t rows, int64_t width, int64_t by) {
+  ModelBuilder b;
+  const ir::OpId h = b.Dense(b.Input("x", ir::DType::kF32, {rows, width}), "h0", "w0", width);
+  const auto slice = [&](int64_t begin, int64_t end, const std::string& name) {
+    return b.Add(ir::OpKind::kSlice, {h}, name,
+                 {{ir::attribute::kBegin, Ints{begin, 0}}, {ir::attribute::kEnd, Ints{end, width}}});
+  };
+  const ir::OpId last = slice(rows - by, rows, "last"), others = slice(0, rows - by, "others");
+  const ir::OpId rolled = b.Add(ir::OpKind::kConcat, {last, others}, "rolled", {{ir::attribute::kAxis, int64_t{0}}});
+  const ir::OpId y = b.Dense(b.Add(ir::OpKind::kAdd, {h, rolled}, "sum"), "h1", "w1", width);
+  const ir::OpId target = b.Input("target", ir::DType::kF32, {rows, width});
+  return std::move(b).Trained(b.Add(ir::OpKind::kMse, {y, target}, "loss"), ir::TestOptimizer::Kind::kSgd);
+}
+
 ir::Graph MatmulChain(const std::vector<int64_t>& sizes) {
   ModelBuilder b;
   ir::OpId x = b.Input("x", ir::DType::kF32, {sizes[0], sizes[1]});

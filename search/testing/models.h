@@ -60,6 +60,11 @@ ir::Graph LeastOfColumns(int64_t rows, int64_t columns);
 // that a cut of its columns goes no further; their sum, the mean squared error, SGD.
 ir::Graph TwinBranches();
 
+// A dense layer, "h0", on a batch of rows; each row of its value and the one `by` rows before it, of the first ones the
+// last, through a second layer, "h1". The rows that change places are the slices "last" and "others", joined in
+// "rolled"; the mean squared error, SGD.
+ir::Graph Rolled(int64_t rows, int64_t width, int64_t by);
+
 // A chain of matmuls with nothing between them, "m0", "m1", …: sizes[0] x sizes[1], times sizes[1] x sizes[2], …; not
 // differentiated.
 ir::Graph MatmulChain(const std::vector<int64_t>& sizes);

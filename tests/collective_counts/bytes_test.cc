@@ -81,6 +81,39 @@ TEST(BytesTest, ShardedOptimizer) {
   }
 }
 
+// A sequence that is cut and shifted sends a few places, however long it is: in each direction at least the one that
+// every rank needs of its neighbour, and at most one for each slice, pad and input of a concatenation, because pieces
+// of lengths that differ by one are rounded differently.
+TEST(BytesTest, ShiftedSequences) {
+  struct Shift {
+    const char* text;
+    double least, most;  // Places.
+  };
+  const Shift shifts[] = {
+      {"concat((h[.., $0 - 1..], h[.., ..$0 - 1]), axis = 1)", 2, 8},
+      {"concat((h[.., 1..], h[.., ..1]), axis = 1)", 2, 8},
+      {"pad(h[.., ..$0 - 1], before = (0, 1, 0), after = (0, 0, 0))", 2, 4},
+      {"pad(h[.., 1..], before = (0, 0, 0), after = (0, 1, 0))", 2, 4},
+      {"concat((0.5 * h[.., ..1], h[.., ..$0 - 1]), axis = 1)", 2, 8},
+  };
+  const double place = 4.0 * 2 * 6;
+  for (const Shift& shift : shifts) {
+    for (int ranks : kRanks) {
+      for (int places : {10, 16, 64}) {
+        const std::string text = absl::Substitute(
+            "model Shifted() { input target: f32[2, $0, 6]; param x: f32[2, $0, 6] = he_uniform();\n"
+            "#[layout(_, \"sp\", _)] let h = relu(x);\n#[layout(_, \"sp\", _)] let y = h + $2;\n"
+            "loss mse(y, target); }\nparallel { mesh = (sp = $1); cost = bytes; dataset = { \"target\": layout(_, "
+            "\"sp\", _) }; }",
+            places, ranks, absl::Substitute(shift.text, places));
+        const double sent = SentBytesOf(CompileModel(text, ranks)) / place;
+        EXPECT_GE(sent, shift.least) << text;
+        EXPECT_LE(sent, shift.most) << text;
+      }
+    }
+  }
+}
+
 // Columns that are divided unevenly among three ranks count with the size of the largest piece; the replicas on the
 // other axis share each piece. No backward op reads the weight, so all levels send the same.
 TEST(BytesTest, ShardedOptimizerOfACutWeight) {

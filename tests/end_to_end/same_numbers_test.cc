@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "tests/support/compile.h"
 
@@ -123,6 +124,22 @@ TEST_F(SameNumbers, Sequences) {
   const std::vector<double> one = OneRank(model);
   ExpectSame(one, model, 4, {});
   ExpectSame(one, "tests/end_to_end/sequences_pinned.model", 6, {});
+}
+
+// Ten places on two ranks, on four, and on sixteen, of which some have none; slices of one place lie on one rank.
+TEST_F(SameNumbers, ShiftsOfCutSequences) {
+  folder_ = FreshFolder("shifts");
+  const std::string model = folder_ + "/shifts.model";
+  const std::string text = ReadText(DataPath("tests/end_to_end/shifts.model"));
+  const auto train = [&](const std::string& ranks) {
+    WriteText(model, absl::StrReplaceAll(text, {{"sp = 4", "sp = " + ranks}}));
+    return TrainModel(model, {"--devices", ranks}, folder_, kSteps).losses;
+  };
+  const std::vector<double> one = train("1");
+  EXPECT_LT(one.back(), one.front());
+  for (const char* ranks : {"2", "4", "16"}) {
+    EXPECT_LE(LargestRelativeDifference(train(ranks), one), kTolerance) << ranks;
+  }
 }
 
 // Features and classes are cut: softmax, layer_norm, top_k, losses and metrics run in their distributed forms.

@@ -72,6 +72,19 @@ TEST(WindowsTest, SlicesWhereWindowsLieWithinPieces) {
   EXPECT_EQ(PathText(square, image, "[m0, -]", LayoutText(both, square)), "slice " + LayoutText(both, square));
 }
 
+// Slices of one element: only that is sent, and nothing where the rank that needs it has it.
+TEST(WindowsTest, SendsAShortSliceAlone) {
+  const Mesh mesh = MeshOf({4});
+  const Shape shape = {16, 8};
+  Layout target = LayoutOf("[m0, -]", mesh);
+  target.windows = {{.dimension = 0, .window = {.elements = 16, .outer = 1, .first = 3, .last = 3}}};
+  EXPECT_EQ(PathText(mesh, shape, "[m0, -]", LayoutText(target, mesh)),
+            "neighbor_exchange " + LayoutText(target, mesh));
+  EXPECT_DOUBLE_EQ(CostOf(mesh, shape, "[m0, -]", LayoutText(target, mesh)), 8 * 4);
+  target.windows[0].window.first = target.windows[0].window.last = 15;
+  EXPECT_EQ(PathText(mesh, shape, "[m0, -]", LayoutText(target, mesh)), "slice " + LayoutText(target, mesh));
+}
+
 TEST(WindowsTest, LeavesNoWindows) {
   const Mesh mesh = MeshOf({4});
   const Shape shape = {16};

@@ -31,6 +31,17 @@ TEST(WindowsTest, ARankHoldsItsPieceAndTheHalo) {
   EXPECT_EQ(LargestLocalShape(layout, mesh, shape), (Shape{5, 6}));
 }
 
+// A slice of one element, which is the whole outer dimension of the rank that has it.
+TEST(WindowsTest, WhoHasAllOfAShortDimensionHoldsOnlyWhatThatReads) {
+  const Mesh mesh = Mesh::OfDevices(4);
+  Layout layout{.dimensions = {mesh.AxisIds(), {}}, .partial = {}};
+  layout.windows = {{.dimension = 0, .window = {.elements = 10, .outer = 1, .first = 4, .last = 4}}};
+  for (int rank : {0, 1, 2}) EXPECT_EQ(SliceOf(layout, mesh, {10, 6}, rank)[0], (Piece{0, 0}));
+  EXPECT_EQ(SliceOf(layout, mesh, {10, 6}, 3)[0], (Piece{4, 1}));
+  EXPECT_EQ(LargestLocalShape(layout, mesh, {10, 6}), (Shape{1, 6}));
+  EXPECT_EQ(LargestReceivedElements(layout.WithoutWindows(), layout, mesh, {10, 6}), 6);
+}
+
 TEST(WindowsTest, TextIsParsedBack) {
   const Mesh mesh = Mesh::OfDevices(4);
   Layout layout = Rows(mesh);

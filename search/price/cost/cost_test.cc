@@ -16,6 +16,7 @@ namespace {
 
 using testing::Gpt;
 using testing::Mlp;
+using testing::Rolled;
 using testing::SeedNetwork;
 
 // The price from the layouts is the price of the collectives that partition inserts.
@@ -60,6 +61,13 @@ TEST(ProgramCostTest, EqualsPlanCost) {
       ExpectAgreement(SeedNetwork(), devices, algorithm);
       ExpectAgreement(Mlp(32, {256, 256, 256, 256}), devices, algorithm);
     }
+  }
+}
+
+// Halos of shifted rows, of which some ranks have none.
+TEST(ProgramCostTest, EqualsPlanCostOfShiftedRows) {
+  for (int64_t devices : {2, 3, 4, 8}) {
+    for (int64_t by : {1, 3, 30}) ExpectAgreement(Rolled(61, 6, by), devices, ir::SearchAlgorithm::kSapp);
   }
 }
 

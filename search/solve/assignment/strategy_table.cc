@@ -165,11 +165,10 @@ int StrategyTable::CutLike(ir::OpId op, int index, int slot, LayoutIndex layout,
 
 int StrategyTable::Sum(ir::OpId sum, absl::Span<const LayoutIndex> inputs, std::optional<LayoutIndex> value) {
   const ir::Op& self = facts_.op(sum);
+  const ir::Rule& rule = facts_.rule(sum);
   const LayoutIndex first = inputs[0];
   bool alike = true;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    alike = alike && inputs[i] == first && facts_.op(self.inputs[i]).type.shape == self.type.shape;
-  }
+  for (size_t i = 0; i < inputs.size(); ++i) alike = alike && inputs[i] == first && rule.inputs[i] == rule.output;
   alike = alike || inputs.size() == 1;
   if (alike && !facts_.continues_other_sum[sum]) {
     const int passing = PassingThrough(sum, first);

@@ -53,9 +53,9 @@ class StrategyTable {
   // Strategy number `index` with `axis` moved to where `layout` has it in a tensor of the op: input `slot`, or the
   // value for slot -1. Where the rule has no such cut, the axis is only removed.
   int CutLike(ir::OpId op, int index, int slot, LayoutIndex layout, ir::AxisId axis);
-  // The strategy of a sum of gradients whose summands are seen in the layouts `inputs`. If all layouts are equal and no
-  // summand is the gradient of another value, the sum has this layout; else it has the layout of the value whose
-  // gradient it is.
+  // The strategy of a sum of gradients whose summands, or parts that lie beside each other, are seen in the layouts
+  // `inputs`. If all layouts are equal and no summand is the gradient of another value, the sum has this layout; else
+  // it has the layout of the value whose gradient it is.
   int Sum(ir::OpId sum, absl::Span<const LayoutIndex> inputs, std::optional<LayoutIndex> value);
   // Data is made in the cuts that the layouts of all its readers have in common. Each reader takes its slice of it for
   // free.
