@@ -114,6 +114,23 @@ TEST(BytesTest, ShiftedSequences) {
   }
 }
 
+// Halves of a sequence that change places where its columns are cut: the gradients of both are put together there, and
+// sent once as they were sent forward.
+TEST(BytesTest, HalvesThatChangePlaces) {
+  for (int ranks : kRanks) {
+    const std::string text = absl::Substitute(
+        "model Halves() { input target: f32[2, 48, 24]; param x: f32[2, 48, 24] = he_uniform();\n"
+        "#[layout(_, \"sp\", _)] let h = relu(x);\n"
+        "#[layout(_, _, \"sp\")] let swapped = concat((h[.., 24..], h[.., ..24]), axis = 1);\n"
+        "#[layout(_, \"sp\", _)] let y = relu(swapped);\nloss mse(y, target); }\n"
+        "parallel { mesh = (sp = $0); dataset = { \"target\": layout(_, \"sp\", _) }; }",
+        ranks);
+    const Compiled compiled = CompileModel(text, ranks);
+    EXPECT_EQ(CollectivesOf(compiled), "all_to_all 4") << ranks;
+    EXPECT_DOUBLE_EQ(SentBytesOf(compiled), 4 * (ranks - 1.0) / ranks * 4 * 2 * 48 * 24) << ranks;
+  }
+}
+
 // Columns that are divided unevenly among three ranks count with the size of the largest piece; the replicas on the
 // other axis share each piece. No backward op reads the weight, so all levels send the same.
 TEST(BytesTest, ShardedOptimizerOfACutWeight) {

@@ -173,7 +173,7 @@ struct OpDefinition {
   bool is_alias = false;          // Its local value is that of its only input, element by element: nothing is computed.
   // Its call changes its first input where the result lies there, and else begins with a copy of it.
   bool works_in_place = false;
-  // The input in which it looks up rows: it reads no more of that than it gives.
+  // The input of which it reads no more than it gives: a table whose rows it looks up, or what it takes a slice of.
   std::optional<int> looks_up = {};
   RankUse rank_use = RankUse::kNone;
   bool callable = true;  // May stand in a model; false for ops that only gradients and optimizers use.

@@ -166,6 +166,7 @@ std::vector<KernelCall> PadCalls(const CallSite& site) {
 OpDefinition DefineSlice() {
   return OpDefinition{
       .op_class = OpClass::kMovement,
+      .looks_up = 0,
       .treatment = Treatment::kFollow,
       .signature = {{.name = "x"}, RequiredAttribute(attribute::kBegin), RequiredAttribute(attribute::kEnd)},
       .summary = "elements begin to end, without end, of every dimension; written x[a..b, ..]",
