@@ -127,7 +127,7 @@ TEST(BytesTest, HalvesThatChangePlaces) {
         ranks);
     const Compiled compiled = CompileModel(text, ranks);
     EXPECT_EQ(CollectivesOf(compiled), "all_to_all 4") << ranks;
-    EXPECT_DOUBLE_EQ(SentBytesOf(compiled), 4 * (ranks - 1.0) / ranks * 4 * 2 * 48 * 24) << ranks;
+    EXPECT_DOUBLE_EQ(SentBytesOf(compiled), 4 * (ranks - 1.0) / ranks * 4 * (2 * 48 * 24) / ranks) << ranks;
   }
 }
 
