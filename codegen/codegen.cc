@@ -96,5 +96,7 @@ absl::StatusOr<std::vector<GeneratedFile>> GenerateCuda(const CodegenInput& inpu
 
 ir::FuseOptions FusedByCpu() { return CpuTarget().fuse; }
 ir::FuseOptions FusedByCuda() { return CudaTarget().fuse; }
+int64_t LargestAttentionHeadOnCpu() { return CpuTarget().largest_attention_head; }
+int64_t LargestAttentionHeadOnCuda() { return CudaTarget().largest_attention_head; }
 
 }  // namespace cleave::codegen

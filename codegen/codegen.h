@@ -42,6 +42,9 @@ absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const CodegenInput& input
 // What a target computes as one piece: its programs need no memory for the values inside.
 ir::FuseOptions FusedByCpu();
 ir::FuseOptions FusedByCuda();
+// The most elements of a head for which a target computes attention as one op (ir/transforms/join_attention).
+int64_t LargestAttentionHeadOnCpu();
+int64_t LargestAttentionHeadOnCuda();
 
 // For GPUs of NVIDIA: C++17 and CUDA with cuBLASLt, cuDNN where it is installed, and NCCL. Errors as above.
 absl::StatusOr<std::vector<GeneratedFile>> GenerateCuda(const CodegenInput& input, const CodegenOptions& options = {});

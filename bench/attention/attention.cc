@@ -49,22 +49,23 @@ class Tensors {
  public:
   explicit Tensors(const AttentionShape& shape)
       : shape_(shape),
-        count_(shape.matrices * shape.rows * shape.head),
-        scores_(static_cast<size_t>(shape.matrices * shape.rows * shape.columns)),
+        count_(shape.batch * shape.rows * shape.head),
+        scores_(static_cast<size_t>(shape.batch * shape.rows * shape.columns)),
         masked_(scores_.size()),
         weights_(scores_.size()),
         floats_(std::is_same_v<T, float> ? 0 : scores_.size()),
         float_weights_(floats_.size()) {}
 
   void Fused() {
-    Attention(shape_, q_.data(), k_.data(), v_.data(), out_.data());
-    AttentionGradient(shape_, q_.data(), k_.data(), v_.data(), dout_.data(), dq_.data(), dk_.data(), dv_.data());
+    Attention(shape_, q_.data(), k_.data(), v_.data(), out_.data(), logsumexp_.data());
+    AttentionGradient(shape_, q_.data(), k_.data(), v_.data(), out_.data(), logsumexp_.data(), dout_.data(), dq_.data(),
+                      dk_.data(), dv_.data());
   }
 
   void Separate() {
-    const MatMulShape by_heads = {shape_.matrices, shape_.rows, shape_.columns, shape_.head, false, true};
-    const MatMulShape by_keys = {shape_.matrices, shape_.rows, shape_.head, shape_.columns, false, false};
-    const MatMulShape by_queries = {shape_.matrices, shape_.columns, shape_.head, shape_.rows, true, false};
+    const MatMulShape by_heads = {shape_.batch, shape_.rows, shape_.columns, shape_.head, false, true};
+    const MatMulShape by_keys = {shape_.batch, shape_.rows, shape_.head, shape_.columns, false, false};
+    const MatMulShape by_queries = {shape_.batch, shape_.columns, shape_.head, shape_.rows, true, false};
     MatMul(by_heads, q_.data(), k_.data(), scores_.data());
     Convert(scores_, shape_.scale, scores_);
     const std::vector<T>& masked = Mask(-1e9f);
@@ -83,12 +84,12 @@ class Tensors {
  private:
   const std::vector<T>& Mask(float fill) {
     if (!shape_.causal) return scores_;
-    CausalMask(scores_.data(), shape_.matrices, shape_.rows, shape_.columns, 0, 0, fill, masked_.data());
+    CausalMask(scores_.data(), shape_.batch, shape_.rows, shape_.columns, 0, 0, fill, masked_.data());
     return masked_;
   }
 
   void SoftmaxOf(const std::vector<T>& masked) {
-    const int64_t rows = shape_.matrices * shape_.rows;
+    const int64_t rows = shape_.batch * shape_.rows;
     if constexpr (std::is_same_v<T, float>) {
       Softmax(masked.data(), rows, shape_.columns, weights_.data());
     } else {
@@ -100,7 +101,7 @@ class Tensors {
 
   // From the gradient by the weights in scores_ to that by the scores, there too.
   void SoftmaxGradientOf() {
-    const int64_t rows = shape_.matrices * shape_.rows;
+    const int64_t rows = shape_.batch * shape_.rows;
     if constexpr (std::is_same_v<T, float>) {
       SoftmaxGradient(scores_.data(), weights_.data(), rows, shape_.columns, masked_.data());
       std::swap(scores_, masked_);
@@ -118,6 +119,7 @@ class Tensors {
   std::vector<T> q_ = Numbers<T>(count_, 1), k_ = Numbers<T>(count_, 2), v_ = Numbers<T>(count_, 3),
                  dout_ = Numbers<T>(count_, 4);
   std::vector<T> out_ = q_, dq_ = q_, dk_ = q_, dv_ = q_;
+  std::vector<float> logsumexp_ = std::vector<float>(static_cast<size_t>(shape_.batch * shape_.rows));
   std::vector<T> scores_, masked_, weights_;
   std::vector<float> floats_, float_weights_, masked_floats_;
 };
@@ -143,8 +145,17 @@ double Median(std::vector<double> values) {
 template <typename T>
 void Measure(const char* type, int64_t length, bool causal, int repetitions, double seconds) {
   const int64_t matrices = std::max<int64_t>(4, kTokens / length);
-  const AttentionShape shape = {
-      .matrices = matrices, .rows = length, .columns = length, .head = kHead, .scale = 0.125f, .causal = causal};
+  const AttentionStrides strides = {.batch = length * kHead, .row = kHead};
+  const AttentionShape shape = {.batch = matrices,
+                                .rows = length,
+                                .columns = length,
+                                .head = kHead,
+                                .scale = 0.125f,
+                                .causal = causal,
+                                .q = strides,
+                                .k = strides,
+                                .v = strides,
+                                .out = strides};
   Tensors<T> tensors(shape);
   tensors.Separate();
   const double once = SecondsOf(1, [&] { tensors.Fused(); });

@@ -12,12 +12,12 @@ constexpr int64_t kLargestAttentionHead = 256;
 }  // namespace
 
 const Target& CpuTarget() {
-  static constexpr Target kTarget = {.name = "the CPU",
-                                     .source_file = "program.cc",
-                                     .fuse = {.largest_attention_head = kLargestAttentionHead,
-                                              .attention_workspace = ir::AttentionWorkspace::kBlocks,
-                                              .blocks_images = true},
-                                     .emit_loop = EmitLoop};
+  static constexpr Target kTarget = {
+      .name = "the CPU",
+      .source_file = "program.cc",
+      .largest_attention_head = kLargestAttentionHead,
+      .fuse = {.attention_workspace = ir::AttentionWorkspace::kBlocks, .blocks_images = true},
+      .emit_loop = EmitLoop};
   return kTarget;
 }
 

@@ -22,7 +22,7 @@ const Target& CudaTarget() {
                                      .headers = kHeaders,
                                      .is_device = true,
                                      .library_workspace = kLibraryWorkspace,
-                                     .fuse = {.largest_attention_head = kLargestAttentionHead},
+                                     .largest_attention_head = kLargestAttentionHead,
                                      .emit_loop = EmitKernelOfLoop};
   return kTarget;
 }

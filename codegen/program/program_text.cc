@@ -57,6 +57,7 @@ absl::Status CheckSteps(const Emission& emission) {
     }
     const ir::Compute* compute = ir::ComputeOf(step);
     if (compute == nullptr || ir::IsSource(step)) continue;
+    if (ir::IsOfAttention(compute->kind)) continue;
     if (!IsElementwise(compute->kind) && !HasKernel(ir::DefinitionOf(compute->kind))) {
       return absl::UnimplementedError(absl::StrCat("op `", step.name, "`: `", ir::OpKindName(compute->kind),
                                                    "` has no emission for ", target.name));

@@ -273,17 +273,6 @@ Statement StatementOf(const Emission& emission, const OrderedStage& ordered) {
   }
   builder.Add(static_cast<int64_t>(ordered.stage->action.index()));
   for (const int step : ir::StepsOf(*ordered.stage)) builder.AddStep(step);
-  const auto add_attention = [&](const ir::AttentionInputs& inputs) {
-    for (const ir::ValueId value : {inputs.q, inputs.k, inputs.v, inputs.scores}) builder.AddValue(value);
-    builder.Add(FormatDouble(inputs.scale));
-    builder.Add(inputs.causal);
-  };
-  if (const auto* forward = std::get_if<ir::AttentionForward>(&ordered.stage->action)) {
-    add_attention(forward->inputs);
-  }
-  if (const auto* backward = std::get_if<ir::AttentionBackward>(&ordered.stage->action)) {
-    add_attention(backward->inputs);
-  }
   return std::move(builder).Take();
 }
 

@@ -1,4 +1,4 @@
-// Attention as one call of the runtime, for targets that have one (Target::fuse).
+// Attention, and its gradients, as calls of the runtime.
 #ifndef CLEAVE_CODEGEN_SOURCE_ATTENTION_H_
 #define CLEAVE_CODEGEN_SOURCE_ATTENTION_H_
 

@@ -10,10 +10,10 @@
 namespace cleave::codegen {
 namespace {
 
-TEST(Emission, EveryOpIsASourceAnExpressionOrACall) {
+TEST(Emission, EveryOpIsASourceAnExpressionACallOrAPartOfAttention) {
   for (const ir::OpDefinition* op : ir::AllOps()) {
     const bool source = op->op_class == ir::OpClass::kSource;
-    const int ways = IsElementwise(op->kind) + HasKernel(*op) + source;
+    const int ways = IsElementwise(op->kind) + HasKernel(*op) + source + ir::IsOfAttention(op->kind);
     // A communication of a manual model is not computed by a rank: it becomes a collective of the program.
     EXPECT_EQ(ways, op->rank_use == ir::RankUse::kOthers ? 0 : 1)
         << "`" << op->kind << "` has " << ways << " emissions";

@@ -30,6 +30,9 @@ struct Target {
   // The memory that the libraries of the device reserve for themselves, once.
   Bytes library_workspace = Bytes(0);
 
+  // The most elements of a head for which it computes attention as one op.
+  int64_t largest_attention_head = 0;
+
   // What the target computes by one call of the runtime; everything else is written op by op.
   ir::FuseOptions fuse = {};
 

@@ -1,12 +1,18 @@
-// Attention without the matrix of scores: out = softmax(scale q k^T) v per matrix, and its gradients.
+// Attention without the matrix of scores: out = softmax(scale q k^T) v for each head of each sample, and its gradients.
 //
-//   Attention({.matrices = batch * heads, .rows = 1024, .columns = 1024, .head = 64, .scale = 0.125f, .causal = true},
-//             query, key, value, mixed);
+//   const AttentionShape shape{.batch = 8, .heads = 12, .key_heads = 12, .rows = 1024, .columns = 1024, .head = 64,
+//                              .scale = 0.125f, .causal = true, .q = {.batch = 1024 * 2304, .head = 64, .row = 2304},
+//                              …};
+//   Attention(shape, query, key, value, mixed, logsumexp);
+//   AttentionGradient(shape, query, key, value, mixed, logsumexp, dmixed, dquery, dkey, dvalue);
 //
-// Tensors are row-major and contiguous: q and out [matrices, rows, head], k and v [matrices, columns, head]. T is float
-// BFloat16 or Float16; scores, exponentials and sums are float either way, and what is stored is rounded once. Sizes
-// may be 0; results do not overlap inputs. The order of summation depends on the sizes, and on the vectors that the
-// processor has.
+// q and out are [batch, heads, rows, head], k and v [batch, key_heads, columns, head]: that is which elements there
+// are. Where each of them lies, the strides of the tensor say, so parts of a larger tensor are read and written there.
+// The elements of a row lie one behind another. Query head h sees key head h / (heads / key_heads).
+//
+// T is float, BFloat16 or Float16; scores, exponentials and sums are float either way, and what is stored is rounded
+// once. Sizes may be 0; results overlap no inputs and not each other. The order of summation depends on the sizes, and
+// on the vectors that the processor has.
 //
 // A row's largest score and its sum of exponentials are found while its scores pass by: Milakov and Gimelshein, Online
 // normalizer calculation for softmax (2018). Tiles of the scores stay in a GPU's shared memory or in a core's caches as
@@ -15,37 +21,69 @@
 #define CLEAVE_RUNTIME_KERNELS_ATTENTION_H_
 
 #include <cstdint>
+#include <type_traits>
 
 namespace cleave::runtime {
 
+// From one sample, head or row of a tensor to the next, in elements.
+struct AttentionStrides {
+  int64_t batch = 0;
+  int64_t head = 0;
+  int64_t row = 0;
+};
+
+// Of contiguous tensors [batch, heads, rows, head] and [batch, rows, heads, head]. Arguments are sizes as they stand
+// there.
+constexpr AttentionStrides HeadsFirst(int64_t heads, int64_t rows, int64_t head) {
+  return {heads * rows * head, rows * head, head};
+}
+constexpr AttentionStrides RowsFirst(int64_t rows, int64_t heads, int64_t head) {
+  return {rows * heads * head, head, heads * head};
+}
+
 struct AttentionShape {
-  int64_t matrices = 0;
-  int64_t rows = 0;     // Queries.
-  int64_t columns = 0;  // Keys.
-  int64_t head = 0;     // REQUIRES on a GPU: at most kLargestHead.
+  int64_t batch = 1;
+  int64_t heads = 1;
+  int64_t key_heads = 1;  // REQUIRES: divides `heads`.
+  int64_t rows = 0;       // Queries.
+  int64_t columns = 0;    // Keys.
+  int64_t head = 0;       // REQUIRES on a GPU: at most kLargestHead.
   float scale = 1.0f;
-  // Query i sees the keys j with first_row + i >= j. REQUIRES: first_row >= 0.
+  // Query i sees the keys j with first_row + i >= j. A query that sees none has a result of zeros and a logsumexp of
+  // minus infinity.
   bool causal = false;
   int64_t first_row = 0;
+  // Gradients lie as what they are the gradients of.
+  AttentionStrides q;
+  AttentionStrides k;
+  AttentionStrides v;
+  AttentionStrides out;
 };
 
 // Of the two products of the forward pass; half of them where queries see the keys up to their own.
 inline double FlopsOf(const AttentionShape& shape) {
-  const double scores = static_cast<double>(shape.matrices * shape.rows) * static_cast<double>(shape.columns);
+  const double scores =
+      static_cast<double>(shape.batch * shape.heads * shape.rows) * static_cast<double>(shape.columns);
   return (shape.causal ? 2.0 : 4.0) * scores * static_cast<double>(shape.head);
 }
 constexpr double kGradientOverForward = 2.5;  // It has five products, with that of the scores, which it makes again.
 
 constexpr int64_t kLargestHead = 128;
 
+// `logsumexp` [batch, heads, rows], contiguous: the logarithm of the sum of the exponentials of a query's scores, which
+// the gradient reads. Each of the two results may be null, then it is not stored.
 template <typename T>
-void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, T* out);
+void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, std::common_type_t<T>* out,
+               float* logsumexp);
 
-// The gradients by q, k and v, from the gradient by the result (dout). Takes 12 bytes of workspace per query
-// on a GPU; on a CPU it keeps that of AttentionBlocks (runtime/kernels/cpu/attention_blocks.h) for each thread.
+// The gradients by q, k and v from that by the result (dout), with what the forward pass has stored. The columns may be
+// some of those that the forward pass had, whose logsumexp and out are over all: then dq is that part of the sum. Each
+// of dq, dk and dv may be null, then it is not computed. Takes 4 bytes of workspace per query on a GPU; on a CPU it
+// keeps that of AttentionBlocks (runtime/kernels/cpu/attention_blocks.h) for each thread.
 template <typename T>
-void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* dout, T* dq, T* dk,
-                       T* dv);
+void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* out,
+                       const float* logsumexp, const T* dout, std::common_type_t<T>* dq, std::common_type_t<T>* dk,
+                       std::common_type_t<T>* dv);
 
 }  // namespace cleave::runtime
 

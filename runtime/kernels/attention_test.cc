@@ -1,6 +1,7 @@
 #include "runtime/kernels/attention.h"
 
 #include <algorithm>
+#include <random>
 #include <tuple>
 #include <vector>
 
@@ -9,48 +10,153 @@
 namespace cleave::runtime {
 namespace {
 
+constexpr double kFloatError = 1e-5;
+constexpr double kBFloat16Error = 2e-2;  // The weights and the stored results have 8 bits.
+constexpr double kFloat16Error = 3e-3;   // 11.
+
+void CheckAll(const AttentionShape& shape, Lying lying) {
+  CheckAttention<float>(shape, lying, kFloatError);
+  CheckAttention<BFloat16>(shape, lying, kBFloat16Error);
+  CheckAttention<Float16>(shape, lying, kFloat16Error);
+}
+
 // Rows, columns, head: less than a tile, exactly one tile, more than one; heads that are not a multiple of a vector.
 class Attention_ : public testing::TestWithParam<std::tuple<int64_t, int64_t, int64_t>> {};
 
 TEST_P(Attention_, IsWhatItMeans) {
   const auto [rows, columns, head] = GetParam();
-  AttentionShape shape = {.matrices = 2, .rows = rows, .columns = columns, .head = head, .scale = 0.3f};
+  AttentionShape shape = {.batch = 2, .rows = rows, .columns = columns, .head = head, .scale = 0.3f};
   for (const bool causal : {false, true}) {
     shape.causal = causal;
     // The queries are those of a rank that holds the last rows.
     shape.first_row = causal ? std::max<int64_t>(0, columns - rows) : 0;
-    Check<float>(shape, 1e-5);
-    // The weights and the stored results have 8 bits.
-    Check<BFloat16>(shape, 2e-2);
-    Check<Float16>(shape, 3e-3);  // 11.
+    CheckAll(shape, Lying::kHeadsOutside);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Attention_,
-                         testing::Values(std::tuple(1, 1, 1), std::tuple(5, 7, 3), std::tuple(64, 64, 32),
+                         testing::Values(std::tuple(0, 3, 4), std::tuple(3, 0, 4), std::tuple(2, 2, 0),
+                                         std::tuple(1, 1, 1), std::tuple(5, 7, 3), std::tuple(64, 64, 32),
                                          std::tuple(70, 33, 64), std::tuple(33, 130, 40), std::tuple(40, 70, 128)));
 
-TEST(Attention, NothingIsNothing) {
-  DeviceVector<float> none(0);
-  Attention<float>({.matrices = 0, .rows = 4, .columns = 4, .head = 8}, none.get(), none.get(), none.get(), none.get());
-  const DeviceVector<float> some(std::vector<float>(32, 1.0f));
-  DeviceVector<float> dk(32), dv(32);
-  // Without queries the gradients of keys and values are zero.
-  AttentionGradient<float>({.matrices = 1, .rows = 0, .columns = 4, .head = 8}, none.get(), some.get(), some.get(),
-                           none.get(), none.get(), dk.get(), dv.get());
-  EXPECT_EQ(dk.Values(), std::vector<float>(32, 0.0f));
-  EXPECT_EQ(dv.Values(), std::vector<float>(32, 0.0f));
+TEST(Attention, HeadsSeeTheirKeyHeadWhereverTheyLie) {
+  for (const Lying lying : kLyings) {
+    for (const int64_t key_heads : {1, 2, 4}) {
+      CheckAll({.batch = 2,
+                .heads = 4,
+                .key_heads = key_heads,
+                .rows = 9,
+                .columns = 35,
+                .head = 16,
+                .scale = 0.5f,
+                .causal = key_heads == 2,
+                .first_row = 20},
+               lying);
+    }
+  }
+}
+
+TEST(Attention, ShapesOfAllKinds) {
+  std::mt19937 random(7);
+  const auto one_of = [&](const std::vector<int64_t>& values) { return values[random() % values.size()]; };
+  for (int i = 0; i < 16; ++i) {
+    const int64_t key_heads = one_of({1, 2, 3});
+    AttentionShape shape = {.batch = one_of({0, 1, 2}),
+                            .heads = key_heads * one_of({1, 2}),
+                            .key_heads = key_heads,
+                            .rows = one_of({0, 1, 17, 33, 65}),
+                            .columns = one_of({0, 1, 15, 32, 67}),
+                            .head = one_of({1, 8, 24, 33}),
+                            .scale = i % 5 == 0 ? -0.4f : 0.3f,
+                            .causal = random() % 2 == 0};
+    shape.first_row = one_of({0, 5, 80, -1, -20, -70});
+    CheckAll(shape, kLyings[random() % 4]);
+  }
+}
+
+TEST(Attention, PartsOfTheKeysAddUp) {
+  AttentionShape shape = {
+      .batch = 1, .heads = 4, .key_heads = 2, .rows = 40, .columns = 75, .head = 16, .scale = 0.5f, .causal = true};
+  // First the first queries see no key at all; they always see none of the last part.
+  for (const int64_t first_row : {-7, 0, 35}) {
+    shape.first_row = first_row;
+    CheckParts<float>(shape, Lying::kHeadsInside, {33, 33, 64, 75}, kFloatError);
+    CheckParts<BFloat16>(shape, Lying::kPacked, {33, 33, 64, 75}, kBFloat16Error);
+  }
+  shape.causal = false;
+  CheckParts<Float16>(shape, Lying::kHeadsInside, {40, 75}, kFloat16Error);
+}
+
+// Every choice of results: bit by bit what all together are.
+template <typename T>
+void CheckNullResults() {
+  const AttentionShape shape = {
+      .batch = 1, .heads = 2, .key_heads = 1, .rows = 35, .columns = 20, .head = 8, .scale = 0.5f, .causal = true};
+  AttentionTensors<T> tensors(shape, Lying::kPacked, AttentionValues<T>::RandomOf(shape));
+  tensors.Forward();
+  EXPECT_EQ(Wide(tensors.ForwardWithoutLogsumexp()), Wide(tensors.out()));
+  const auto all = tensors.AllGradients();
+  for (unsigned choice = 0; choice < 8; ++choice) {
+    const bool dq = (choice & 1u) != 0, dk = (choice & 2u) != 0, dv = (choice & 4u) != 0;
+    const auto some = tensors.AllGradients({dq, dk, dv});
+    EXPECT_TRUE(!dq || Wide(some.dq) == Wide(all.dq)) << choice;
+    EXPECT_TRUE(!dk || Wide(some.dk) == Wide(all.dk)) << choice;
+    EXPECT_TRUE(!dv || Wide(some.dv) == Wide(all.dv)) << choice;
+  }
+}
+
+TEST(Attention, ResultsThatAreNullChangeNoOthers) {
+  CheckNullResults<float>();
+  CheckNullResults<BFloat16>();
+  CheckNullResults<Float16>();
+}
+
+// q, k and v, and their gradients, in one tensor [rows, heads, 3, head] each.
+TEST(Attention, ReadsAndWritesPartsOfOneTensor) {
+  constexpr int64_t kRows = 19, kHeads = 2, kHead = 8;
+  const AttentionStrides packed = {.batch = kRows * kHeads * 3 * kHead, .head = 3 * kHead, .row = kHeads * 3 * kHead};
+  const AttentionStrides alone = {.batch = kRows * kHeads * kHead, .head = kHead, .row = kHeads * kHead};
+  const AttentionShape shape = {.batch = 1,
+                                .heads = kHeads,
+                                .key_heads = kHeads,
+                                .rows = kRows,
+                                .columns = kRows,
+                                .head = kHead,
+                                .scale = 0.4f,
+                                .causal = true,
+                                .q = packed,
+                                .k = packed,
+                                .v = packed,
+                                .out = alone};
+  const std::vector<float> numbers = Random<float>(packed.batch, 5), dout_numbers = Random<float>(alone.batch, 6);
+  const DeviceVector<float> qkv(numbers), dout(dout_numbers);
+  const DeviceVector<float> out(alone.batch), logsumexp(kHeads * kRows), dqkv(packed.batch);
+  const float* const q = qkv.get();
+  float* const dq = dqkv.get();
+  Attention(shape, q, q + kHead, q + 2 * kHead, out.get(), logsumexp.get());
+  AttentionGradient(shape, q, q + kHead, q + 2 * kHead, out.get(), logsumexp.get(), dout.get(), dq, dq + kHead,
+                    dq + 2 * kHead);
+  const auto part = [&](const std::vector<float>& all, int64_t number) {
+    return Place::Of(Lying::kPacked, 1, kHeads, kRows, kHead, number).Take(all);
+  };
+  const Place out_place = Place::Of(Lying::kHeadsInside, 1, kHeads, kRows, kHead, 0);
+  const AttentionReference reference(shape, AttentionValues<float>{part(numbers, 0), part(numbers, 1), part(numbers, 2),
+                                                                   out_place.Take(dout_numbers)});
+  EXPECT_LE(RelativeError(Wide(out_place.Take(out.Values())), reference.out), kFloatError);
+  EXPECT_LE(RelativeError(Wide(part(dqkv.Values(), 0)), reference.dq), kFloatError);
+  EXPECT_LE(RelativeError(Wide(part(dqkv.Values(), 1)), reference.dk), kFloatError);
+  EXPECT_LE(RelativeError(Wide(part(dqkv.Values(), 2)), reference.dv), kFloatError);
 }
 
 TEST(Attention, LargeScoresDoNotOverflow) {
-  const std::vector<float> q = {100.0f, 0.0f};
-  const std::vector<float> k = {100.0f, 0.0f, 99.0f, 0.0f};
-  const std::vector<float> v = {1.0f, 2.0f, 3.0f, 4.0f};
-  const DeviceVector<float> q_there(q), k_there(k), v_there(v);
-  DeviceVector<float> out(2);
-  Attention<float>({.matrices = 1, .rows = 1, .columns = 2, .head = 2}, q_there.get(), k_there.get(), v_there.get(),
-                   out.get());
-  EXPECT_EQ(out.Values(), (std::vector<float>{1.0f, 2.0f}));
+  const AttentionShape shape = {.rows = 1, .columns = 2, .head = 2};
+  AttentionTensors<float> tensors(
+      shape, Lying::kHeadsOutside,
+      {{100.0f, 0.0f}, {100.0f, 0.0f, 99.0f, 0.0f}, {1.0f, 2.0f, 3.0f, 4.0f}, {1.0f, 1.0f}});
+  tensors.Forward();
+  EXPECT_EQ(tensors.out(), (std::vector<float>{1.0f, 2.0f}));
+  EXPECT_EQ(tensors.logsumexp(), std::vector<float>{10000.0f});
+  EXPECT_LE(RelativeError(Wide(tensors.AllGradients().dv), {1.0, 1.0, 0.0, 0.0}), kFloatError);
 }
 
 }  // namespace

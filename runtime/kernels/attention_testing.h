@@ -1,4 +1,7 @@
-// For tests of attention, on every device: what it means, computed here in double.
+// For tests of attention, on every device: what it means, computed here in double, and tensors that lie in all ways.
+//
+//   CheckAttention<float>({.batch = 2, .heads = 4, .key_heads = 2, .rows = 70, .columns = 33, .head = 64},
+//                         Lying::kHeadsInside, 1e-5);
 #ifndef CLEAVE_RUNTIME_KERNELS_ATTENTION_TESTING_H_
 #define CLEAVE_RUNTIME_KERNELS_ATTENTION_TESTING_H_
 
@@ -7,63 +10,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <random>
 #include <vector>
 
 #include "runtime/device/bfloat16.h"
+#include "runtime/device/device_vector.h"
 #include "runtime/device/float16.h"
 #include "runtime/kernels/attention.h"
-#include "runtime/kernels/testing.h"
 
 namespace cleave::runtime {
-
-// Attention by its definition, and its gradients: in double, matrix by matrix, with all scores.
-struct AttentionReference {
-  std::vector<double> out, dq, dk, dv;
-
-  AttentionReference(const AttentionShape& shape, const std::vector<double>& q, const std::vector<double>& k,
-                     const std::vector<double>& v, const std::vector<double>& dout)
-      : out(q.size()), dq(q.size()), dk(k.size()), dv(k.size()) {
-    for (int64_t matrix = 0; matrix < shape.matrices; ++matrix) {
-      for (int64_t i = 0; i < shape.rows; ++i) Row(shape, matrix, i, q, k, v, dout);
-    }
-  }
-
- private:
-  void Row(const AttentionShape& shape, int64_t matrix, int64_t i, const std::vector<double>& q,
-           const std::vector<double>& k, const std::vector<double>& v, const std::vector<double>& dout) {
-    const auto at = [&](int64_t rows, int64_t row, int64_t d) {
-      return static_cast<size_t>((matrix * rows + row) * shape.head + d);
-    };
-    const int64_t seen = shape.causal ? std::min(shape.columns, shape.first_row + i + 1) : shape.columns;
-    std::vector<double> weights(static_cast<size_t>(seen));
-    std::vector<double> gradients(static_cast<size_t>(seen));
-    double sum = 0;
-    for (int64_t j = 0; j < seen; ++j) {
-      double score = 0;
-      for (int64_t d = 0; d < shape.head; ++d) score += q[at(shape.rows, i, d)] * k[at(shape.columns, j, d)];
-      sum += weights[static_cast<size_t>(j)] = std::exp(shape.scale * score);
-    }
-    double weighted = 0;
-    for (int64_t j = 0; j < seen; ++j) {
-      double& weight = weights[static_cast<size_t>(j)];
-      weight /= sum;
-      for (int64_t d = 0; d < shape.head; ++d) {
-        out[at(shape.rows, i, d)] += weight * v[at(shape.columns, j, d)];
-        dv[at(shape.columns, j, d)] += weight * dout[at(shape.rows, i, d)];
-        gradients[static_cast<size_t>(j)] += dout[at(shape.rows, i, d)] * v[at(shape.columns, j, d)];
-      }
-      weighted += weight * gradients[static_cast<size_t>(j)];
-    }
-    for (int64_t j = 0; j < seen; ++j) {
-      const double slope =
-          weights[static_cast<size_t>(j)] * (gradients[static_cast<size_t>(j)] - weighted) * shape.scale;
-      for (int64_t d = 0; d < shape.head; ++d) {
-        dq[at(shape.rows, i, d)] += slope * k[at(shape.columns, j, d)];
-        dk[at(shape.columns, j, d)] += slope * q[at(shape.rows, i, d)];
-      }
-    }
-  }
-};
 
 template <typename T>
 std::vector<T> Random(int64_t count, uint32_t seed) {
@@ -83,37 +38,314 @@ std::vector<double> Wide(const std::vector<T>& values) {
 
 // The largest difference, as a share of the largest number that is expected, or of 0.1 where all are smaller: gradients
 // may be zero because larger numbers cancel.
-template <typename T>
-double RelativeError(const std::vector<T>& values, const std::vector<double>& expected) {
+inline double RelativeError(const std::vector<double>& values, const std::vector<double>& expected) {
+  EXPECT_EQ(values.size(), expected.size());
   double largest = 0.1;
   double error = 0;
   for (size_t i = 0; i < values.size(); ++i) {
-    const double difference = std::abs(static_cast<float>(values[i]) - expected[i]);
+    const double difference = std::abs(values[i] - expected[i]);
     error = std::max(error, std::isnan(difference) ? INFINITY : difference);
     largest = std::max(largest, std::abs(expected[i]));
   }
   return error / largest;
 }
 
+// How a tensor [batch, heads, rows, head] lies in memory.
+enum class Lying {
+  kHeadsOutside,  // [batch, heads, rows, head]
+  kHeadsInside,   // [batch, rows, heads, head]
+  kPacked,        // A part of [batch, rows, heads, 3, head].
+  kApart,         // Rows, heads and samples are apart, and nothing is aligned.
+};
+constexpr Lying kLyings[] = {Lying::kHeadsOutside, Lying::kHeadsInside, Lying::kPacked, Lying::kApart};
+
+// A tensor's sizes, and where its elements are among those of its memory.
+struct Place {
+  int64_t batch;
+  int64_t heads;
+  int64_t rows;
+  int64_t head;
+  AttentionStrides strides;
+  int64_t first;
+  int64_t elements;  // Of the memory.
+
+  // Of three packed tensors it is number `part`.
+  static Place Of(Lying lying, int64_t batch, int64_t heads, int64_t rows, int64_t head, int64_t part) {
+    const auto at = [&](const AttentionStrides& strides, int64_t first) {
+      return Place{batch, heads, rows, head, strides, first, first + batch * strides.batch};
+    };
+    switch (lying) {
+      case Lying::kHeadsOutside:
+        return at({heads * rows * head, rows * head, head}, 0);
+      case Lying::kHeadsInside:
+        return at({rows * heads * head, head, heads * head}, 0);
+      case Lying::kPacked: {
+        Place packed = at({rows * heads * 3 * head, 3 * head, heads * 3 * head}, part * head);
+        packed.elements = batch * packed.strides.batch;
+        return packed;
+      }
+      case Lying::kApart: {
+        const int64_t of_head = rows * (head + 3) + 1;
+        return at({heads * of_head + 5, of_head, head + 3}, 1);
+      }
+    }
+    return {};
+  }
+
+  // So many rows from `row` on.
+  Place Rows(int64_t row, int64_t count) const {
+    Place some = *this;
+    some.first += row * strides.row;
+    some.rows = count;
+    return some;
+  }
+
+  int64_t Count() const { return batch * heads * rows * head; }
+
+  // The elements in memory that hold `values`, in the order of the sizes, and `other` beside them.
+  template <typename T>
+  std::vector<T> Lay(const std::vector<T>& values, T other) const {
+    std::vector<T> memory(static_cast<size_t>(elements), other);
+    ForEach([&](size_t i, size_t at) { memory[at] = values[i]; });
+    return memory;
+  }
+  template <typename T>
+  std::vector<T> Take(const std::vector<T>& memory) const {
+    std::vector<T> values(static_cast<size_t>(Count()));
+    ForEach([&](size_t i, size_t at) { values[i] = memory[at]; });
+    return values;
+  }
+
+ private:
+  // Calls f(i, at) for each element: its number in the order of the sizes, and that in memory.
+  template <typename Function>
+  void ForEach(Function f) const {
+    size_t i = 0;
+    for (int64_t b = 0; b < batch; ++b) {
+      for (int64_t h = 0; h < heads; ++h) {
+        for (int64_t r = 0; r < rows; ++r) {
+          const int64_t row = first + b * strides.batch + h * strides.head + r * strides.row;
+          for (int64_t d = 0; d < head; ++d) f(i++, static_cast<size_t>(row + d));
+        }
+      }
+    }
+  }
+};
+
+// What a test puts into tensors, in the order of their sizes.
 template <typename T>
-void Check(const AttentionShape& shape, double tolerance) {
-  SCOPED_TRACE(testing::Message() << shape.matrices << " x " << shape.rows << " x " << shape.columns << " x "
-                                  << shape.head << (shape.causal ? " causal from " : " ") << shape.first_row);
-  const int64_t queries = shape.matrices * shape.rows * shape.head;
-  const int64_t keys = shape.matrices * shape.columns * shape.head;
-  const std::vector<T> q = Random<T>(queries, 1);
-  const std::vector<T> k = Random<T>(keys, 2);
-  const std::vector<T> v = Random<T>(keys, 3);
-  const std::vector<T> dout = Random<T>(queries, 4);
-  const DeviceVector<T> q_there(q), k_there(k), v_there(v), dout_there(dout);
-  DeviceVector<T> out(queries), dq(queries), dk(keys), dv(keys);
-  Attention(shape, q_there.get(), k_there.get(), v_there.get(), out.get());
-  AttentionGradient(shape, q_there.get(), k_there.get(), v_there.get(), dout_there.get(), dq.get(), dk.get(), dv.get());
-  const AttentionReference reference(shape, Wide(q), Wide(k), Wide(v), Wide(dout));
-  EXPECT_LE(RelativeError(out.Values(), reference.out), tolerance);
-  EXPECT_LE(RelativeError(dq.Values(), reference.dq), tolerance);
-  EXPECT_LE(RelativeError(dk.Values(), reference.dk), tolerance);
-  EXPECT_LE(RelativeError(dv.Values(), reference.dv), tolerance);
+struct AttentionValues {
+  std::vector<T> q, k, v, dout;
+
+  static AttentionValues RandomOf(const AttentionShape& shape) {
+    const int64_t queries = shape.batch * shape.heads * shape.rows * shape.head;
+    const int64_t keys = shape.batch * shape.key_heads * shape.columns * shape.head;
+    return {Random<T>(queries, 1), Random<T>(keys, 2), Random<T>(keys, 3), Random<T>(queries, 4)};
+  }
+};
+
+// Attention by its definition, and its gradients: in double, with all scores. Tensors are in the order of their sizes.
+struct AttentionReference {
+  std::vector<double> out, logsumexp, dq, dk, dv;
+
+  template <typename T>
+  AttentionReference(const AttentionShape& shape, const AttentionValues<T>& values)
+      : shape_(shape), q_(Wide(values.q)), k_(Wide(values.k)), v_(Wide(values.v)), dout_(Wide(values.dout)) {
+    out.resize(q_.size());
+    dq.resize(q_.size());
+    dk.resize(k_.size());
+    dv.resize(v_.size());
+    for (int64_t batch = 0; batch < shape.batch; ++batch) {
+      for (int64_t head = 0; head < shape.heads; ++head) {
+        for (int64_t row = 0; row < shape.rows; ++row) AddRow(batch, head, row);
+      }
+    }
+  }
+
+ private:
+  void AddRow(int64_t batch, int64_t head, int64_t row) {
+    const int64_t key_head = head / (shape_.heads / shape_.key_heads);
+    const size_t query = static_cast<size_t>(((batch * shape_.heads + head) * shape_.rows + row) * shape_.head);
+    const size_t keys = static_cast<size_t>((batch * shape_.key_heads + key_head) * shape_.columns * shape_.head);
+    const size_t size = static_cast<size_t>(shape_.head);
+    const int64_t last = shape_.causal ? shape_.first_row + row + 1 : shape_.columns;
+    const size_t seen = static_cast<size_t>(std::clamp<int64_t>(last, 0, shape_.columns));
+    std::vector<double> weights(seen);
+    std::vector<double> gradients(seen);
+    double sum = 0;
+    for (size_t j = 0; j < seen; ++j) {
+      double score = 0;
+      for (size_t d = 0; d < size; ++d) score += q_[query + d] * k_[keys + j * size + d];
+      sum += weights[j] = std::exp(shape_.scale * score);
+    }
+    logsumexp.push_back(std::log(sum));
+    double delta = 0;
+    for (size_t j = 0; j < seen; ++j) {
+      weights[j] /= sum;
+      for (size_t d = 0; d < size; ++d) {
+        const size_t key = keys + j * size + d;
+        out[query + d] += weights[j] * v_[key];
+        dv[key] += weights[j] * dout_[query + d];
+        gradients[j] += dout_[query + d] * v_[key];
+      }
+      delta += weights[j] * gradients[j];
+    }
+    for (size_t j = 0; j < seen; ++j) {
+      const double slope = weights[j] * (gradients[j] - delta) * shape_.scale;
+      for (size_t d = 0; d < size; ++d) {
+        dq[query + d] += slope * k_[keys + j * size + d];
+        dk[keys + j * size + d] += slope * q_[query + d];
+      }
+    }
+  }
+
+  const AttentionShape shape_;
+  const std::vector<double> q_, k_, v_, dout_;
+};
+
+// The tensors of one call on the device. What lies beside them must be neither read nor written.
+template <typename T>
+class AttentionTensors {
+ public:
+  struct Results {
+    bool dq = true;
+    bool dk = true;
+    bool dv = true;
+  };
+  // In the order of the sizes; empty where a result was null.
+  struct Gradients {
+    std::vector<T> dq, dk, dv;
+  };
+
+  AttentionTensors(const AttentionShape& sizes, Lying lying, const AttentionValues<T>& values)
+      : shape_(sizes),
+        q_place_(Place::Of(lying, sizes.batch, sizes.heads, sizes.rows, sizes.head, 0)),
+        k_place_(Place::Of(lying, sizes.batch, sizes.key_heads, sizes.columns, sizes.head, 1)),
+        v_place_(Place::Of(lying, sizes.batch, sizes.key_heads, sizes.columns, sizes.head, 2)),
+        out_place_(Place::Of(lying, sizes.batch, sizes.heads, sizes.rows, sizes.head, 1)),
+        q_(q_place_.Lay(values.q, T(NAN))),
+        k_(k_place_.Lay(values.k, T(NAN))),
+        v_(v_place_.Lay(values.v, T(NAN))),
+        dout_(out_place_.Lay(values.dout, T(NAN))),
+        out_(Untouched(out_place_)),
+        logsumexp_(sizes.batch * sizes.heads * sizes.rows) {
+    shape_.q = q_place_.strides;
+    shape_.k = k_place_.strides;
+    shape_.v = v_place_.strides;
+    shape_.out = out_place_.strides;
+  }
+
+  void Forward() {
+    Attention(shape_, At(q_, q_place_), At(k_, k_place_), At(v_, v_place_), At(out_, out_place_), logsumexp_.get());
+  }
+  std::vector<T> ForwardWithoutLogsumexp() {
+    const DeviceVector<T> out(Untouched(out_place_));
+    Attention<T>(shape_, At(q_, q_place_), At(k_, k_place_), At(v_, v_place_), At(out, out_place_), nullptr);
+    return Written(out, out_place_);
+  }
+  std::vector<T> out() const { return Written(out_, out_place_); }
+  std::vector<float> logsumexp() const { return logsumexp_.Values(); }
+
+  // Of keys [first, first + count), after Forward.
+  Gradients GradientsOf(int64_t first, int64_t count, Results results) const {
+    AttentionShape shape = shape_;
+    shape.columns = count;
+    shape.first_row -= first;
+    const Place k_place = k_place_.Rows(first, count);
+    const Place v_place = v_place_.Rows(first, count);
+    const DeviceVector<T> dq(Untouched(q_place_)), dk(Untouched(k_place)), dv(Untouched(v_place));
+    AttentionGradient(shape, At(q_, q_place_), At(k_, k_place), At(v_, v_place), At(out_, out_place_), logsumexp_.get(),
+                      At(dout_, out_place_), results.dq ? At(dq, q_place_) : nullptr,
+                      results.dk ? At(dk, k_place) : nullptr, results.dv ? At(dv, v_place) : nullptr);
+    return {results.dq ? Written(dq, q_place_) : std::vector<T>(), results.dk ? Written(dk, k_place) : std::vector<T>(),
+            results.dv ? Written(dv, v_place) : std::vector<T>()};
+  }
+  Gradients AllGradients(Results results) const { return GradientsOf(0, shape_.columns, results); }
+  Gradients AllGradients() const { return AllGradients({true, true, true}); }
+
+ private:
+  static constexpr float kUntouched = 77.0f;
+
+  static std::vector<T> Untouched(const Place& place) {
+    return std::vector<T>(static_cast<size_t>(place.elements), T(kUntouched));
+  }
+  static T* At(const DeviceVector<T>& tensor, const Place& place) {
+    return tensor.size() == 0 ? tensor.get() : tensor.get() + place.first;
+  }
+  static std::vector<T> Written(const DeviceVector<T>& tensor, const Place& place) {
+    const std::vector<T> memory = tensor.Values();
+    const std::vector<T> values = place.Take(memory);
+    const std::vector<T> expected = place.Lay(values, T(kUntouched));
+    for (size_t i = 0; i < memory.size(); ++i) {
+      const bool is_same = static_cast<float>(memory[i]) == static_cast<float>(expected[i]);
+      EXPECT_TRUE(is_same || memory[i] != memory[i]) << "written beside the tensor, at " << i;
+    }
+    return values;
+  }
+
+  AttentionShape shape_;
+  const Place q_place_, k_place_, v_place_, out_place_;
+  const DeviceVector<T> q_, k_, v_, dout_, out_;
+  const DeviceVector<float> logsumexp_;
+};
+
+inline testing::Message Description(const AttentionShape& shape, Lying lying) {
+  return testing::Message() << shape.batch << " x " << shape.heads << "/" << shape.key_heads << " x " << shape.rows
+                            << " x " << shape.columns << " x " << shape.head << (shape.causal ? " causal from " : " ")
+                            << shape.first_row << ", lying " << static_cast<int>(lying);
+}
+
+// Scores are float whatever T is.
+inline void ExpectLogsumexp(const std::vector<float>& values, const std::vector<double>& expected) {
+  ASSERT_EQ(values.size(), expected.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::isinf(expected[i])) {
+      ASSERT_EQ(values[i], expected[i]) << i;
+    } else {
+      ASSERT_NEAR(values[i], expected[i], 1e-5 * (1.0 + std::abs(expected[i]))) << i;
+    }
+  }
+}
+
+// Compares all results with the reference.
+template <typename T>
+void CheckAttention(const AttentionShape& shape, Lying lying, double tolerance) {
+  SCOPED_TRACE(Description(shape, lying));
+  const AttentionValues<T> values = AttentionValues<T>::RandomOf(shape);
+  const AttentionReference reference(shape, values);
+  AttentionTensors<T> tensors(shape, lying, values);
+  tensors.Forward();
+  EXPECT_LE(RelativeError(Wide(tensors.out()), reference.out), tolerance);
+  ExpectLogsumexp(tensors.logsumexp(), reference.logsumexp);
+  const auto gradients = tensors.AllGradients();
+  EXPECT_LE(RelativeError(Wide(gradients.dq), reference.dq), tolerance);
+  EXPECT_LE(RelativeError(Wide(gradients.dk), reference.dk), tolerance);
+  EXPECT_LE(RelativeError(Wide(gradients.dv), reference.dv), tolerance);
+}
+
+// The gradients of parts of the keys, from what the forward pass has stored for all of them. `ends` are where the parts
+// end.
+template <typename T>
+void CheckParts(const AttentionShape& shape, Lying lying, const std::vector<int64_t>& ends, double tolerance) {
+  SCOPED_TRACE(Description(shape, lying));
+  const AttentionValues<T> values = AttentionValues<T>::RandomOf(shape);
+  const AttentionReference reference(shape, values);
+  AttentionTensors<T> tensors(shape, lying, values);
+  tensors.Forward();
+  const Place keys = Place::Of(Lying::kHeadsOutside, shape.batch, shape.key_heads, shape.columns, shape.head, 0);
+  std::vector<double> dq(values.q.size());
+  int64_t first = 0;
+  for (const int64_t end : ends) {
+    const Place part = keys.Rows(first, end - first);
+    const auto gradients = tensors.GradientsOf(first, end - first, {true, true, true});
+    const std::vector<double> of_queries = Wide(gradients.dq);
+    for (size_t i = 0; i < dq.size(); ++i) dq[i] += of_queries[i];
+    EXPECT_LE(RelativeError(Wide(gradients.dk), part.Take(reference.dk)), tolerance) << "keys up to " << end;
+    EXPECT_LE(RelativeError(Wide(gradients.dv), part.Take(reference.dv)), tolerance) << "keys up to " << end;
+    first = end;
+  }
+  EXPECT_EQ(first, shape.columns);
+  EXPECT_LE(RelativeError(dq, reference.dq), tolerance);
 }
 
 }  // namespace cleave::runtime

@@ -75,17 +75,6 @@ TEST(ExplainTest, ThePlanIsShownUnderEveryPriceWithItsMemoryAndCollectives) {
   }
 }
 
-// The scores of fused attention are never in memory.
-TEST(ExplainTest, TheLargestTensorsAreStored) {
-  for (const int64_t head : {0, 64}) {
-    SearchOptions options;
-    options.execution.fuse.largest_attention_head = head;
-    const Planned planned(testing::Gpt({.batch = 8, .seq = 256, .width = 64, .heads = 4, .layers = 1}), 2, options);
-    const std::string text = ExplainPlan(planned.explained());
-    EXPECT_EQ(absl::StrContains(text.substr(0, text.find("  cost ")), "x.0.weights f32"), head == 0) << text;
-  }
-}
-
 TEST(ExplainTest, TheCopyOfACheckpointIsPartOfTheMemory) {
   Planned planned(testing::SeedNetwork(), 8);
   EXPECT_FALSE(absl::StrContains(ExplainPlan(planned.explained()), "checkpoint"));

@@ -17,8 +17,7 @@ ir::OpId Heads(ModelBuilder& b, ir::OpId parts, const GptShape& shape, int64_t w
   const ir::OpId cut = b.Add(ir::OpKind::kSlice, {parts}, name + ".cut",
                              {{ir::attribute::kBegin, Ints{0, 0, 0, which, 0}},
                               {ir::attribute::kEnd, Ints{shape.batch, shape.seq, shape.heads, which + 1, head}}});
-  const ir::OpId flat = b.Reshape(cut, {shape.batch, shape.seq, shape.heads, head}, name + ".flat");
-  return b.Transpose(flat, {0, 2, 1, 3}, name);
+  return b.Reshape(cut, {shape.batch, shape.seq, shape.heads, head}, name);
 }
 
 ir::OpId Block(ModelBuilder& b, ir::OpId x, const GptShape& shape, const std::string& name) {
@@ -28,14 +27,12 @@ ir::OpId Block(ModelBuilder& b, ir::OpId x, const GptShape& shape, const std::st
   const ir::OpId query = Heads(b, parts, shape, 0, name + ".query");
   const ir::OpId key = Heads(b, parts, shape, 1, name + ".key");
   const ir::OpId value = Heads(b, parts, shape, 2, name + ".value");
-  const ir::OpId scores =
-      b.Add(ir::OpKind::kMatmul, {query, key}, name + ".scores", {{ir::attribute::kTransposeB, true}});
-  const ir::OpId scaled = b.Add(ir::OpKind::kScale, {scores}, name + ".scaled", {{ir::attribute::kFactor, 0.25}});
-  const ir::OpId weights =
-      b.Add(ir::OpKind::kSoftmax, {b.Add(ir::OpKind::kCausalMask, {scaled}, name + ".mask")}, name + ".weights");
-  const ir::OpId mixed = b.Add(ir::OpKind::kMatmul, {weights, value}, name + ".mixed");
-  const ir::OpId back = b.Transpose(mixed, {0, 2, 1, 3}, name + ".back");
-  const ir::OpId joined = b.Reshape(back, {shape.batch, shape.seq, shape.width}, name + ".joined");
+  const ir::Attributes attributes = {
+      {ir::attribute::kFactor, 0.25}, {ir::attribute::kCausal, true}, {ir::attribute::kHeadsInside, Ints{1, 1, 1, 1}}};
+  const ir::OpId statistics =
+      b.Add(ir::OpKind::kAttentionLogsumexp, {query, key}, name + ".mixed.logsumexp", attributes);
+  const ir::OpId mixed = b.Add(ir::OpKind::kAttention, {query, key, value, statistics}, name + ".mixed", attributes);
+  const ir::OpId joined = b.Reshape(mixed, {shape.batch, shape.seq, shape.width}, name + ".joined");
   const ir::OpId middle =
       b.Add(ir::OpKind::kAdd, {x, b.Dense(joined, name + ".out", name + ".out.weight", shape.width)}, name + ".middle");
   const ir::OpId up = b.Dense(b.Norm(middle, name + ".norm2"), name + ".up", name + ".up.weight", 4 * shape.width);

@@ -8,6 +8,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/roles.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
+#include "ir/sharding/pins/move.h"
 #include "tools/driver/watch.h"
 
 namespace cleave::tools {
@@ -38,26 +39,6 @@ IdVector<ir::OpId, char> NeededFor(const std::vector<ir::OpId>& values, const ir
   return needed;
 }
 
-// The pins of ops that stay, at their new places.
-void MovePins(const IdVector<ir::OpId, char>& stays, const IdVector<ir::OpId, ir::OpId>& places, ir::Pins& pins) {
-  const auto move = [&](auto& all) {
-    all.erase(std::remove_if(all.begin(), all.end(), [&](const auto& one) { return stays[one.op] == 0; }), all.end());
-    for (auto& one : all) one.op = places[one.op];
-  };
-  move(pins.pins);
-  move(pins.priorities);
-  move(pins.retentions);
-  move(pins.stages);
-  for (ir::Region& region : pins.regions) {
-    region.ops.erase(std::remove_if(region.ops.begin(), region.ops.end(), [&](ir::OpId op) { return stays[op] == 0; }),
-                     region.ops.end());
-    for (ir::OpId& op : region.ops) op = places[op];
-  }
-  pins.regions.erase(std::remove_if(pins.regions.begin(), pins.regions.end(),
-                                    [](const ir::Region& region) { return region.ops.empty(); }),
-                     pins.regions.end());
-}
-
 // Removes the ops that are not needed for these. REQUIRES: whatever has a role is among them.
 void KeepOnly(const std::vector<ir::OpId>& values, frontend::Module& module) {
   ir::Graph& graph = module.graph;
@@ -65,7 +46,12 @@ void KeepOnly(const std::vector<ir::OpId>& values, frontend::Module& module) {
   IdVector<ir::OpId, ir::OpId> places;
   graph = ir::OnlyOps(
       std::move(graph), [&](ir::OpId op) { return needed[op] != 0; }, places);
-  MovePins(needed, places, module.pins);
+  IdVector<ir::OpId, std::optional<ir::OpId>> kept(places.size());
+  for (size_t i = 0; i < places.size(); ++i) {
+    const ir::OpId op(static_cast<int64_t>(i));
+    if (needed[op] != 0) kept[op] = places[op];
+  }
+  ir::MovePins(kept, module.pins);
 }
 
 }  // namespace

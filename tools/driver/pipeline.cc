@@ -13,6 +13,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/row_updates/row_updates.h"
 #include "ir/transforms/differentiate/differentiate.h"
+#include "ir/transforms/join_attention/join_attention.h"
 #include "ir/transforms/pool_first/pool_first.h"
 #include "ir/transforms/precision/precision.h"
 #include "search/knobs/memory/memory.h"
@@ -53,6 +54,10 @@ search::Execution ExecutionOn(const std::string& target, const ir::Training& tra
     execution.checkpoint = is_cuda ? ir::CheckpointCopy::kOnHost : ir::CheckpointCopy::kBesideValues;
   }
   return execution;
+}
+
+int64_t LargestAttentionHeadOn(const std::string& target) {
+  return target == "cuda" ? codegen::LargestAttentionHeadOnCuda() : codegen::LargestAttentionHeadOnCpu();
 }
 
 // A plan, and its program where the search made it.
@@ -165,6 +170,9 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
   if (!CheckData(*module, MakesSources(options), diagnostics)) return std::nullopt;
   ResolvePaths(options.model, module->training);
   module->graph = ir::PoolFirst(std::move(module->graph), module->pins);
+  module->graph =
+      ir::JoinAttention(std::move(module->graph),
+                        {.largest_head = LargestAttentionHeadOn(options.target), .trains = trains}, module->pins);
   const absl::StatusOr<ir::Graph> training = trains ? ir::Differentiate(module->graph, module->updates) : module->graph;
   if (!training.ok()) {
     const absl::Status& status = training.status();

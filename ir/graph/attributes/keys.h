@@ -45,6 +45,10 @@ inline constexpr Attribute<Ints> kDilation{"dilation"};
 inline constexpr Attribute<int64_t> kGroups{"groups"};
 inline constexpr Attribute<Ints> kImageSize{"size"};  // Rows and columns of the images whose gradient is made.
 
+// Attention. `heads_inside`: for query, key, value and result whether their heads are inside of their rows, 1 or 0.
+inline constexpr Attribute<bool> kCausal{"causal"};
+inline constexpr Attribute<Ints> kHeadsInside{"heads_inside"};
+
 // Numbers in formulas.
 inline constexpr Attribute<double> kValue{"value"};
 inline constexpr Attribute<double> kFactor{"factor"};

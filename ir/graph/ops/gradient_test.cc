@@ -64,7 +64,8 @@ IdVector<OpId, Tensor> EvaluateGraph(const GradientGraph& gradient, const Sample
 }
 
 // sum(dy * op(inputs))
-double Weighted(const Sample& sample, const std::vector<Tensor>& inputs, const Tensor& dy) {
+double Weighted(const Sample& sample, std::vector<Tensor> inputs, const Tensor& dy) {
+  if (sample.complete != nullptr) sample.complete(sample.attributes, inputs);
   const Tensor y = EvaluateWhole(sample, inputs);
   double sum = 0;
   for (size_t i = 0; i < y.values.size(); ++i) sum += dy.values[i] * y.values[i];

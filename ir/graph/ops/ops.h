@@ -53,7 +53,8 @@ enum class Treatment : uint8_t {
   kFloat,     // Reads and gives f32.
   kFollow,    // Computes in 16 bits where it reads them, else in f32.
   kProduct,   // Reads 16 bits. Its sum is kept in f32 where it is a parameter's gradient, else rounded.
-  kGradient,  // A product whose value is always a parameter's gradient: reads 16 bits, gives f32.
+  kGradient,  // A product whose value is kept in f32 always: reads 16 bits.
+  kRounded,   // A product whose value is rounded always: reads and gives 16 bits, but for its `statistics`.
 };
 
 // An argument of an op as the language writes it: tensors by position, others by position or name. A kTensorList is one
@@ -178,6 +179,8 @@ struct OpDefinition {
   RankUse rank_use = RankUse::kNone;
   bool callable = true;  // May stand in a model; false for ops that only gradients and optimizers use.
   Treatment treatment = Treatment::kFloat;
+  // The input of a kRounded product that it reads in f32.
+  std::optional<int> statistics = {};
 
   // How a model calls it.
   std::vector<Argument> signature = {};

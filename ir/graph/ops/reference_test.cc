@@ -78,6 +78,8 @@ std::string TreatmentText(Treatment treatment) {
       return "product";
     case Treatment::kGradient:
       return "gradient";
+    case Treatment::kRounded:
+      return "rounded product";
   }
   return "";
 }
@@ -88,6 +90,7 @@ std::string ComputedText(const OpDefinition& op) {
   if (op.calls != nullptr) return "calls";
   if (op.is_alias) return "alias";
   if (op.rank_use == RankUse::kOthers) return "collective";
+  if (op.op_class == OpClass::kProduct) return "attention";
   return op.op_class == OpClass::kSource ? "" : "loop";
 }
 
@@ -105,9 +108,8 @@ constexpr const char* kOpsHead =
     "The rule is that of one sample;\n"
     "a factor's kind is in its definition. In bf16: what becomes of the op where a model is trained in bf16 "
     "(`Treatment`). vmap: whether many elements are computed\n"
-    "at once. Computed: by calls of the runtime, in a loop with its neighbours, by a collective, or not at all where "
-    "it "
-    "is an alias.\n"
+    "at once. Computed: by calls of the runtime, in a loop with its neighbours, by a collective, as a part of "
+    "attention (ir/program/fuse), or not at all where it is an alias.\n"
     "\n"
     "| op | class | rule | in bf16 | vmap | computed | |\n"
     "|---|---|---|---|---|---|---|\n";

@@ -23,7 +23,8 @@ class Maker {
  public:
   Maker(const OpDefinition& op, Random& random) : op_(op), random_(random) {}
 
-  void Add(const std::vector<InputForm>& inputs, Attributes attributes = {});
+  void Add(const std::vector<InputForm>& inputs, Attributes attributes = {},
+           void (*complete)(const Attributes& attributes, std::vector<Tensor>& inputs) = nullptr);
 
   int64_t Size() { return RandomInt(random_, 2, 5); }
 
@@ -45,6 +46,7 @@ void Binary(Maker& maker, Fill fill);
 void UnaryGradient(Maker& maker);
 
 // One function per family, each in samples_<family>.cc.
+void AddAttentionSamples(Forms& forms);
 void AddConvolutionSamples(Forms& forms);
 void AddCustomSamples(Forms& forms);
 void AddElementwiseSamples(Forms& forms);

@@ -38,14 +38,16 @@ Tensor Filled(const InputForm& form, Random& random) {
 }
 }  // namespace
 
-void Maker::Add(const std::vector<InputForm>& inputs, Attributes attributes) {
+void Maker::Add(const std::vector<InputForm>& inputs, Attributes attributes,
+                void (*complete)(const Attributes& attributes, std::vector<Tensor>& inputs)) {
   Sample sample{.op = &op_,
                 .attributes = std::move(attributes),
                 .types = {},
                 .inputs = {},
                 .fills = {},
                 .output = {},
-                .rule = {}};
+                .rule = {},
+                .complete = complete};
   for (const InputForm& form : inputs) {
     const DType dtype = form.fill == Fill::kLabels ? DType::kI32 : DType::kF32;
     sample.types.push_back({dtype, form.shape});
@@ -59,6 +61,7 @@ void Maker::Add(const std::vector<InputForm>& inputs, Attributes attributes) {
   CLEAVE_CHECK(refused == nullptr) << op_.kind << ": " << refused->message;
   sample.output = std::get<TensorType>(result);
   sample.rule = op_.rule(sample.types, sample.output, sample.attributes);
+  if (complete != nullptr) complete(sample.attributes, sample.inputs);
   samples.push_back(std::move(sample));
 }
 
@@ -70,6 +73,7 @@ std::string Sample::Text() const {
 
 std::vector<Sample> SamplesOf(OpKind op, Random& random) {
   Forms forms;
+  AddAttentionSamples(forms);
   AddConvolutionSamples(forms);
   AddCustomSamples(forms);
   AddElementwiseSamples(forms);

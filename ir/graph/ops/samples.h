@@ -30,6 +30,8 @@ struct Sample {
   std::vector<Fill> fills;  // Of each input.
   TensorType output;
   Rule rule;
+  // Sets the inputs that follow from the others; null: none do.
+  void (*complete)(const Attributes& attributes, std::vector<Tensor>& inputs) = nullptr;
 
   std::string Text() const;
 };

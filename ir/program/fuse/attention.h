@@ -1,15 +1,8 @@
-// Attention in a program: the steps from the product of queries and keys to the product of weights and values, and the
-// steps of its gradient. A target that computes them as one piece stores neither the scores nor the weights.
+// Attention in a program: its ops that run as one call. The result and the statistics of its rows are computed
+// together, and so are its three gradients, where ranks have cut them alike.
 //
-//   scores.matmul, scores.scale, weights.causal_mask, weights.softmax, mixed.matmul           forward
-//   two matmuls, softmax_gradient, causal_mask, scale, two matmuls                            backward
-//
-// Casts may stand between any of them; scale and mask may be missing. Attention is found only where whole rows of
-// scores are on a rank and nothing else reads what lies inside; the same must be true of the gradient if there is one.
-//
-// The phase of the steps does not matter: where the backward pass computes scores and weights again, these copies
-// belong to a forward piece in the backward phase if it computes the second product again too, and else to the backward
-// piece, which needs neither scores nor weights.
+//   attention, attention_logsumexp                                                             forward
+//   attention_gradient_value, attention_gradient_query, attention_gradient_key                 backward
 #ifndef CLEAVE_IR_PROGRAM_FUSE_ATTENTION_H_
 #define CLEAVE_IR_PROGRAM_FUSE_ATTENTION_H_
 
@@ -20,25 +13,26 @@
 
 namespace cleave::ir {
 
-// What both directions read: q [.., rows, head], k and v [.., columns, head], of one element type and local.
+// Whether it is one of these ops, which run as such pieces only.
+bool IsOfAttention(OpKind kind);
+
+// What both directions read.
 struct AttentionInputs {
   ValueId q;
   ValueId k;
-  ValueId v;
-  ValueId scores;  // The product of q and k: [.., rows, columns]. Not in memory.
-  double scale = 1;
-  bool causal = false;
+  std::optional<ValueId> v;  // nullopt: not read.
 
   bool operator==(const AttentionInputs&) const = default;
 };
 
-// `steps`: indexes into Program::steps, ascending, all of one phase. The piece runs at the place of one of them, which
-// all that it reads is written before and no reader of its results stands before.
+// `steps`: indexes into Program::steps, ascending, all of one phase; all ops have the same attributes. The piece runs
+// at the place of one of them, which all that it reads is written before and no reader of its results stands before.
 struct AttentionForward {
   std::vector<int> steps;
   int place = 0;
   AttentionInputs inputs;
-  ValueId output;
+  std::optional<ValueId> output;
+  std::optional<ValueId> logsumexp;
 
   bool operator==(const AttentionForward&) const = default;
 };
@@ -46,24 +40,23 @@ struct AttentionBackward {
   std::vector<int> steps;
   int place = 0;
   AttentionInputs inputs;
+  std::optional<ValueId> output;  // nullopt: not read, because the gradient by the values alone is wanted.
+  ValueId logsumexp;
   ValueId output_gradient;
-  ValueId q_gradient;
-  ValueId k_gradient;
-  ValueId v_gradient;
+  std::optional<ValueId> q_gradient;
+  std::optional<ValueId> k_gradient;
+  std::optional<ValueId> v_gradient;
 
   bool operator==(const AttentionBackward&) const = default;
 };
 
-// One of the two, or both.
 struct Attention {
-  std::optional<AttentionForward> forward;
-  std::optional<AttentionBackward> backward;
-
-  bool operator==(const Attention&) const = default;
+  std::vector<AttentionForward> forward;
+  std::vector<AttentionBackward> backward;
 };
 
-// In program order; no two share a step. Heads have at most `largest_head` elements. Linear in steps.
-std::vector<Attention> FindAttention(const Program& program, int64_t largest_head);
+// Every op of attention is in one piece. Each list is ordered by the first step. Linear in steps.
+Attention FindAttention(const Program& program);
 
 }  // namespace cleave::ir
 

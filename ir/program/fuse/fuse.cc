@@ -36,7 +36,6 @@ class Readers {
     return std::all_of(readers_[value].begin(), readers_[value].end(),
                        [&](int reader) { return steps.count(reader) > 0; });
   }
-  bool Nobody(ValueId value) const { return readers_[value].empty(); }
   bool OnlyOnce(ValueId value, int step) const { return readers_[value].size() == 1 && readers_[value][0] == step; }
 
  private:
@@ -51,12 +50,9 @@ class Fuser {
     loop_of_ = IdVector<ValueId, int>(program.values.size(), -1);
     JoinUpdates();
     if (options.blocks_images) fusion_.in_blocks = FindImagesInBlocks(program);
-    if (options.largest_attention_head == 0) return;
-    for (Attention& attention : FindAttention(program, options.largest_attention_head)) {
-      attention_steps_.emplace_back();
-      if (attention.forward.has_value()) Plan(*std::move(attention.forward));
-      if (attention.backward.has_value()) Plan(*std::move(attention.backward));
-    }
+    Attention attention = FindAttention(program);
+    for (AttentionForward& piece : attention.forward) Plan(std::move(piece));
+    for (AttentionBackward& piece : attention.backward) Plan(std::move(piece));
   }
 
   Fusion Run() && {
@@ -194,10 +190,8 @@ class Fuser {
     }
   }
 
-  // A piece of the last attention.
   template <typename Piece>
   void Plan(Piece piece) {
-    attention_steps_.back().insert(piece.steps.begin(), piece.steps.end());
     for (const int i : piece.steps) pieces_[i] = std::nullopt;
     const int place = piece.place;
     pieces_[place] = std::move(piece);
@@ -282,13 +276,6 @@ class Fuser {
         if (i != steps.back() && readers_.Only(value, within)) fusion_.inside.insert(value);
       }
     }
-    // The gradient computes again what it reads of the forward piece.
-    for (const std::set<int>& within : attention_steps_) {
-      for (const int i : within) {
-        const ValueId value = ComputeOf(StepAt(i))->output;
-        if (!readers_.Nobody(value) && readers_.Only(value, within)) fusion_.inside.insert(value);
-      }
-    }
   }
 
   const Program& program_;
@@ -302,7 +289,6 @@ class Fuser {
   IdVector<ValueId, int> loop_of_;               // and that of the loop that writes a value; -1 where none does.
   std::vector<int> behind_loop_;                 // Glances at its values and copies of them, until it is complete.
   std::map<int, std::optional<Action>> pieces_;  // Per step of attention: the piece, at its place.
-  std::vector<std::set<int>> attention_steps_;   // Of each attention, both directions.
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Which steps of a program are emitted as one piece: chains of elementwise ops become one loop, a matrix product
-// includes its bias, and attention does not store its scores where the target can avoid it.
+// includes its bias, and what attention gives is computed by one call.
 //
 //   h1.matmul, h1.bias_add                          -> MatMulWithBias
 //   w.momentum' = 0.9 * w.momentum + g; w' = w - lr * w.momentum'   (four ops) -> FusedLoop
@@ -78,8 +78,6 @@ enum class AttentionWorkspace {
 };
 
 struct FuseOptions {
-  // Attention is one piece if its heads have at most so many elements; with 0 it stays op by op.
-  int64_t largest_attention_head = 0;
   AttentionWorkspace attention_workspace = AttentionWorkspace::kRows;
   // Images lie in blocks of channels where they can (image_blocks.h).
   bool blocks_images = false;

@@ -71,26 +71,38 @@ Need NeedOf(const Program& program, const Collective& collective) {
 // runtime/kernels/cpu/attention_blocks.h.
 class AttentionBlocks {
  public:
-  AttentionBlocks(const Program& program, const AttentionInputs& inputs) {
+  // `inside`: whether the heads of queries and keys are inside of their rows.
+  AttentionBlocks(const Program& program, const AttentionInputs& inputs, const std::vector<int64_t>& inside) {
     const Shape q = LargestLocalShape(program, inputs.q);
     const Shape k = LargestLocalShape(program, inputs.k);
+    const size_t rank = q.size();
     head_ = q.back();
-    rows_ = q[q.size() - 2];
-    columns_ = k[k.size() - 2];
-    matrices_ = head_ * rows_ == 0 ? 0 : ElementCount(q) / (head_ * rows_);
+    rows_ = q[rank - (inside[0] != 0 ? 3 : 2)];
+    columns_ = k[rank - (inside[1] != 0 ? 3 : 2)];
+    heads_ = q[rank - (inside[0] != 0 ? 2 : 3)];
+    key_heads_ = k[rank - (inside[1] != 0 ? 2 : 3)];
+    batch_ = ElementCount(Shape(q.begin(), q.end() - 3));
     in_word_ = program.value(inputs.q).type.dtype == DType::kBf16 ? 2 : 1;
   }
 
-  Need Forward() const { return {.blocks = Words(CommonParts())}; }
+  Need Forward() const {
+    std::vector<int64_t> parts = CommonParts(true);
+    parts.insert(parts.end(), {KeptTiles() * kTile, KeptTiles() * kTile, Panels() * kTile * kTile});
+    return {.blocks = Words(parts)};
+  }
 
-  Need Gradient() const {
-    std::vector<int64_t> parts = CommonParts();
-    const int64_t panels = Panels();
-    parts.insert(parts.end(),
-                 {PaddedRows(), panels * PanelWords() * Width(), panels * Width() * kTile, panels * Width() * kTile,
-                  panels * kTile * kTile, kTile * HeadWords(), Width() * PanelWords(), Width() * PanelWords()});
+  Need Gradient(const AttentionBackward& piece) const {
+    std::vector<int64_t> parts = CommonParts(piece.q_gradient.has_value());
+    parts.insert(parts.end(), {kTile * kTile, kTile * kTile, PanelWords(), kTile});
+    int64_t by_keys = 0;
+    if (piece.q_gradient.has_value()) parts.push_back(Panels() * PanelWords());
+    for (const std::optional<ValueId>& gradient : {piece.k_gradient, piece.v_gradient}) {
+      if (!gradient.has_value()) continue;
+      parts.insert(parts.end(), {Panels() * kTile * Width(), PanelWords()});
+      ++by_keys;
+    }
     Need need = {.blocks = Words(parts)};
-    if (Pieces() > 1) need.temporary = Words({matrices_ * Pieces() * 2 * columns_ * head_});
+    if (Pieces() > 1) need.temporary = Words({batch_ * key_heads_ * Pieces() * by_keys * columns_ * head_});
     return need;
   }
 
@@ -106,52 +118,52 @@ class AttentionBlocks {
     return Bytes(bytes);
   }
 
-  std::vector<int64_t> CommonParts() const {
+  std::vector<int64_t> CommonParts(bool has_result) const {
     const int64_t panels = Panels();
-    return {PaddedRows(),
-            PaddedRows(),
-            PaddedRows() * Width(),
-            panels * HeadWords() * kTile,
-            panels * std::max(HeadWords() * kTile, PanelWords() * Width()),
-            panels * kTile * kTile,
-            kTile * HeadWords(),
-            kTile * Width()};
+    std::vector<int64_t> parts = {panels * PanelWords(), panels * PanelWords(), PanelWords(), kTile * Width()};
+    if (has_result) parts.push_back(KeptTiles() * kTile * Width());
+    return parts;
   }
 
+  int64_t TilesOfKeyHead() const { return Tiles(rows_) * (heads_ / std::max<int64_t>(1, key_heads_)); }
   int64_t Pieces() const {
-    const int64_t wanted = (16 + matrices_ - 1) / std::max<int64_t>(1, matrices_);
-    return std::max<int64_t>(1, std::min(wanted, Tiles(rows_) / 4));
+    const int64_t key_heads = std::max<int64_t>(1, batch_ * key_heads_);
+    return std::max<int64_t>(1, std::min((16 + key_heads - 1) / key_heads, TilesOfKeyHead() / 4));
   }
-  int64_t PaddedRows() const { return (Tiles(rows_) + Pieces() - 1) / Pieces() * kTile; }
   int64_t Panels() const { return std::min<int64_t>(16, Tiles(columns_)); }
+  // Tiles whose sums are kept: all of a piece, or one where one group of panels holds all keys.
+  int64_t KeptTiles() const { return Panels() == Tiles(columns_) ? 1 : (TilesOfKeyHead() + Pieces() - 1) / Pieces(); }
   int64_t Width() const {
     const int64_t step = 16 * in_word_;
     return (head_ + step - 1) / step * step;
   }
-  int64_t HeadWords() const { return Width() / in_word_; }
-  int64_t PanelWords() const { return kTile / in_word_; }
+  int64_t PanelWords() const { return kTile * (Width() / in_word_); }
 
-  int64_t matrices_ = 0, rows_ = 0, columns_ = 0, head_ = 0, in_word_ = 1;
+  int64_t batch_ = 0, heads_ = 0, key_heads_ = 0, rows_ = 0, columns_ = 0, head_ = 0, in_word_ = 1;
 };
 
-Need NeedOfForward(const Program& program, const AttentionInputs& inputs, AttentionWorkspace workspace) {
+const std::vector<int64_t>& HeadsInside(const Program& program, int step) {
+  return ComputeOf(program.steps[static_cast<size_t>(step)])->attributes.Get(attribute::kHeadsInside);
+}
+
+Need NeedOfForward(const Program& program, const AttentionForward& piece, AttentionWorkspace workspace) {
   switch (workspace) {
     case AttentionWorkspace::kRows:
       return {};
     case AttentionWorkspace::kBlocks:
-      return AttentionBlocks(program, inputs).Forward();
+      return AttentionBlocks(program, piece.inputs, HeadsInside(program, piece.steps[0])).Forward();
   }
   return {};
 }
 
-Need NeedOfGradient(const Program& program, const AttentionInputs& inputs, AttentionWorkspace workspace) {
+Need NeedOfGradient(const Program& program, const AttentionBackward& piece, AttentionWorkspace workspace) {
   switch (workspace) {
     case AttentionWorkspace::kRows: {
-      const int64_t head = program.value(inputs.q).type.shape.back();
-      return {.temporary = Bytes(head == 0 ? 0 : ElementCount(LargestLocalShape(program, inputs.q)) / head * 12)};
+      const Shape q = LargestLocalShape(program, piece.inputs.q);
+      return {.temporary = Bytes(q.back() == 0 ? 0 : ElementCount(q) / q.back() * 4)};
     }
     case AttentionWorkspace::kBlocks:
-      return AttentionBlocks(program, inputs).Gradient();
+      return AttentionBlocks(program, piece.inputs, HeadsInside(program, piece.steps[0])).Gradient(piece);
   }
   return {};
 }
@@ -198,10 +210,10 @@ Bytes WorkspaceOf(const Program& program, const Fusion& fusion, const FuseOption
   }
   for (const FusedStage& stage : fusion.stages) {
     if (const auto* forward = std::get_if<AttentionForward>(&stage.action)) {
-      most.Include(NeedOfForward(program, forward->inputs, fuse.attention_workspace));
+      most.Include(NeedOfForward(program, *forward, fuse.attention_workspace));
     }
     if (const auto* backward = std::get_if<AttentionBackward>(&stage.action)) {
-      most.Include(NeedOfGradient(program, backward->inputs, fuse.attention_workspace));
+      most.Include(NeedOfGradient(program, *backward, fuse.attention_workspace));
     }
   }
   return most.total();

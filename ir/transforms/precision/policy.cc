@@ -8,8 +8,16 @@ namespace cleave::ir {
 namespace {
 
 bool IsProduct(const Op& op) {
-  const Treatment treatment = DefinitionOf(op).treatment;
-  return treatment == Treatment::kProduct || treatment == Treatment::kGradient;
+  switch (DefinitionOf(op).treatment) {
+    case Treatment::kProduct:
+    case Treatment::kGradient:
+    case Treatment::kRounded:
+      return true;
+    case Treatment::kFollow:
+    case Treatment::kFloat:
+      return false;
+  }
+  return false;
 }
 
 // The values that are kept in f32 whichever ops make them: the loss, metrics, and backward values from which only
@@ -65,6 +73,13 @@ class Chooser {
         return All(op, narrow_, kept_[op.id] != 0 ? DType::kF32 : narrow_);
       case Treatment::kGradient:
         return All(op, narrow_, DType::kF32);
+      case Treatment::kRounded: {
+        Types16 types = All(op, narrow_, narrow_);
+        const std::optional<int> statistics = DefinitionOf(op).statistics;
+        if (statistics.has_value() && static_cast<size_t>(*statistics) < types.reads.size())
+          types.reads[static_cast<size_t>(*statistics)] = DType::kF32;
+        return types;
+      }
       case Treatment::kFollow:
         return Follow(op);
       case Treatment::kFloat:

@@ -311,7 +311,8 @@ TEST(PrecisionTest, F16IsWhereBf16Is) {
 
 TEST(PolicyTest, OnlyProductsElementwiseOpsAndMovementReadBf16) {
   for (const OpDefinition* op : AllOps()) {
-    if (op->treatment == Treatment::kProduct || op->treatment == Treatment::kGradient) {
+    if (op->treatment == Treatment::kProduct || op->treatment == Treatment::kGradient ||
+        op->treatment == Treatment::kRounded) {
       EXPECT_EQ(op->op_class, OpClass::kProduct) << op->kind;
     }
     if (op->treatment == Treatment::kFollow) {

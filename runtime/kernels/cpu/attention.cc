@@ -1,14 +1,14 @@
-// Reading guide: an AttentionPiece is the work of one thread on some queries of one matrix. It takes the keys in groups
-// of panels, and for each group the queries in tiles; Forward and Gradients are these two loops. Scores exist for a
-// tile and a group only, so a core's second cache holds them; weights and gradients are multiplied panel by panel,
-// which the first holds.
+// Reading guide: an AttentionPiece is the work of one thread on some of the queries that see one key head. It takes the
+// keys in groups of panels, and for each group the queries in tiles; Forward and Gradients are these two loops. Packed
+// keys serve all tiles of a piece, whichever query head these belong to. A core's second cache holds a group.
 //
-// With s the scores, p = exp(s - m) / l the weights and d = dout v^T, the gradient by the scores is p (d - sum_j p d).
-// The sums of a row over all keys are needed before any gradient. Where one group holds all keys, its scores are still
-// there; otherwise a first pass over the groups takes the sums, and the second one computes the scores again.
+// With s the scores, L the logsumexp of a row, p = exp(s - L) the weights and d = dout v^T, the gradient by the scores
+// is p (d - delta), where delta = sum_j p d = dout out, row by row. So the gradients take each tile and panel alone,
+// and their scores stay in the first cache.
 #include "runtime/kernels/attention.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -53,70 +53,87 @@ inline Floats LargestScores(const float* scores, int64_t seen, int64_t width, fl
   return so_far;
 }
 
-// Weights relative to `largest` in place of scores.
+// Weights relative to `largest`, from scores.
 inline Floats WeightsAt(const float* scores, int64_t j, int64_t seen, float scale, float largest) {
   const Floats weights = ExpOfNegative(Load(scores + j) * scale - largest);
   return seen < j + kLanes ? WhereSeen(weights, j, seen, 0.0f) : weights;
 }
 
+// Rows of a head: row i begins at data + i * stride. No tensor has no rows.
+template <typename T>
+Block<T> RowsOf(T* tensor, const AttentionStrides& strides, int64_t batch, int64_t head) {
+  if (tensor == nullptr) return {nullptr, 0};
+  return {tensor + batch * strides.batch + head * strides.head, strides.row};
+}
+template <typename T>
+Block<T> From(Block<T> rows, int64_t row) {
+  return {rows.data + row * rows.stride, rows.stride};
+}
+
+// What is read. The last three are for gradients only.
+template <typename T>
+struct AttentionInputs {
+  const T* q;
+  const T* k;
+  const T* v;
+  const T* out = nullptr;
+  const float* logsumexp = nullptr;
+  const T* dout = nullptr;
+};
+
 template <typename T>
 class AttentionPiece {
  public:
-  // Rows `begin` to `end` of one matrix, whose tensors are q, k and v.
-  AttentionPiece(const AttentionShape& shape, const T* q, const T* k, const T* v, int64_t begin, int64_t end,
-                 const AttentionBlocks<T>& blocks)
-      : shape_(shape), q_(q), k_(k), v_(v), begin_(begin), end_(end), my_(blocks) {
-    const int64_t rows = TileCount(end - begin) * kAttentionTile;
-    std::fill(my_.largest, my_.largest + rows, kHidden);
-    std::fill(my_.sum, my_.sum + rows, 0.0f);
-    // Every row sees the first key.
-    if (shape.columns == 0) std::fill(my_.result, my_.result + rows * my_.width, 0.0f);
-  }
+  // Piece `number` of the queries that see key head `key_head` of sample `batch`.
+  AttentionPiece(const AttentionShape& shape, const PiecesOfQueries& pieces, int64_t batch, int64_t key_head,
+                 int64_t number, const AttentionInputs<T>& inputs, const AttentionBlocks<T>& blocks)
+      : shape_(shape),
+        batch_(batch),
+        first_head_(key_head * (shape.heads / shape.key_heads)),
+        tiles_of_head_(pieces.tiles_of_head),
+        begin_(std::min(pieces.tiles, number * pieces.tiles_of_piece)),
+        end_(std::min(pieces.tiles, begin_ + pieces.tiles_of_piece)),
+        inputs_(inputs),
+        k_(RowsOf(inputs.k, shape.k, batch, key_head)),
+        v_(RowsOf(inputs.v, shape.v, batch, key_head)),
+        my_(blocks) {}
 
-  void Forward(T* out) {
-    for (int64_t key = 0; key < shape_.columns; key += kGroup) {
-      if (TileAt(LastTile(), key).panels == 0) break;
+  void Forward(T* out, float* logsumexp) const {
+    const int64_t keys_seen = KeysSeen();
+    for (int64_t key = 0; key == 0 || key < keys_seen; key += kGroup) {
       PackTransposed(k_, key, my_.keys);
       PackPairsOfKeys(v_, key, my_.values);
-      ForEachTile(key, [&](const Tile& tile) { ForwardTile(tile); });
+      ForEachTile(key, [&](const Tile& tile) {
+        ForwardTile(tile);
+        if (!IsLastGroup(tile)) return;
+        for (int64_t i = 0; i < tile.rows; ++i) {
+          const float sum = my_.sum[tile.kept_row + i];
+          if (out != nullptr) StoreRow(tile, i, 1.0f / sum, RowsOfTile(out, shape_.out, tile));
+          if (logsumexp != nullptr) logsumexp[QueryOf(tile) + i] = my_.largest[tile.kept_row + i] + std::log(sum);
+        }
+      });
     }
-    for (int64_t row = begin_; row < end_; ++row) StoreRow(row, Inverse(row), out);
   }
 
-  // Gradient is T, or float for sums that are added up later.
+  // Gradient is T, or float for sums that are added up later. A gradient without rows is not computed.
   template <typename Gradient>
-  void Gradients(const T* dout, T* dq, Gradient* dk, Gradient* dv) {
-    dout_ = dout;
-    std::fill(my_.weighted_sum, my_.weighted_sum + TileCount(end_ - begin_) * kAttentionTile, 0.0f);
-    const bool is_one_group = shape_.columns <= kGroup;
-    for (int64_t key = 0; key < shape_.columns && !is_one_group; key += kGroup) {
-      if (TileAt(LastTile(), key).panels == 0) break;
+  void Gradients(T* dq, Block<Gradient> dk, Block<Gradient> dv) const {
+    const Wanted wanted = {dq != nullptr, dk.data != nullptr, dv.data != nullptr};
+    for (int64_t key = 0; key == 0 || key < shape_.columns; key += kGroup) {
       PackTransposed(k_, key, my_.keys);
       PackTransposed(v_, key, my_.values);
+      if (wanted.dq) PackPairsOfKeys(k_, key, my_.keys_by_pairs);
+      int64_t started = 0;  // Panels that a tile has seen.
       ForEachTile(key, [&](const Tile& tile) {
-        ComputeScores(tile);
-        TakeSums(tile);
+        AddGradients(tile, wanted, started);
+        started = std::max(started, tile.panels);
+        if (!wanted.dq || !IsLastGroup(tile)) return;
+        const Block<T> to = RowsOfTile(dq, shape_.q, tile);
+        for (int64_t i = 0; i < tile.rows; ++i) StoreRow(tile, i, 1.0f, to);
       });
+      if (wanted.dk) StoreKeyGradients(key, started, my_.key_gradient, dk);
+      if (wanted.dv) StoreKeyGradients(key, started, my_.value_gradient, dv);
     }
-    for (int64_t key = 0; key < shape_.columns; key += kGroup) {
-      PackTransposed(k_, key, my_.keys);
-      PackTransposed(v_, key, my_.values);
-      PackPairsOfKeys(k_, key, my_.keys_by_pairs);
-      int64_t started = 0;  // Panels that a tile has seen; later tiles see as many or more.
-      ForEachTile(key, [&](const Tile& tile) {
-        ComputeScores(tile);
-        if (is_one_group) {
-          TakeSums(tile);
-        } else {
-          WeighAgain(tile);
-        }
-        AddGradients(tile, started);
-        started = tile.panels;
-      });
-      StoreKeyGradients(key, started, my_.key_gradient, dk);
-      StoreKeyGradients(key, started, my_.value_gradient, dv);
-    }
-    for (int64_t row = begin_; row < end_; ++row) StoreRow(row, 1.0f, dq);
   }
 
  private:
@@ -126,34 +143,61 @@ class AttentionPiece {
 
   // A tile and the panels of a group that hold a key which one of its rows sees.
   struct Tile {
-    int64_t row;   // Its first.
-    int64_t rows;  // Without padding.
-    int64_t key;   // The first of the group.
+    int64_t head;
+    int64_t row;       // Its first.
+    int64_t rows;      // Without padding.
+    int64_t kept_row;  // Where its first row is among those that are kept.
+    int64_t seen;      // The keys that any of its rows sees are those below this.
+    int64_t key;       // The first of the group.
     int64_t panels;
   };
+  struct Wanted {
+    bool dq;
+    bool dk;
+    bool dv;
+  };
 
-  // The keys that a query sees are those below this.
+  // The keys that a query sees are those below this; none where it is negative.
   int64_t Seen(int64_t row) const {
     return shape_.causal ? std::min(shape_.columns, shape_.first_row + row + 1) : shape_.columns;
   }
-  Tile TileAt(int64_t row, int64_t key) const {
-    const int64_t rows = std::min(kAttentionTile, end_ - row);
-    const int64_t keys = std::clamp<int64_t>(Seen(row + rows - 1) - key, 0, kGroup);
-    return {row, rows, key, rows <= 0 ? 0 : TileCount(keys)};
+  // Tile `number` of those of the key head.
+  Tile TileAt(int64_t number, int64_t key) const {
+    const int64_t row = number % tiles_of_head_ * kAttentionTile;
+    const int64_t rows = std::min(kAttentionTile, shape_.rows - row);
+    const int64_t seen = Seen(row + rows - 1);
+    return {.head = first_head_ + number / tiles_of_head_,
+            .row = row,
+            .rows = rows,
+            .kept_row = (number - begin_) % my_.kept_tiles * kAttentionTile,
+            .seen = seen,
+            .key = key,
+            .panels = TileCount(std::clamp<int64_t>(seen - key, 0, kGroup))};
   }
-  int64_t LastTile() const { return begin_ + std::max<int64_t>(0, TileCount(end_ - begin_) - 1) * kAttentionTile; }
+  // The keys that any query of the piece sees are those below this.
+  int64_t KeysSeen() const {
+    int64_t seen = 0;
+    for (int64_t number = begin_; number < end_; ++number) seen = std::max(seen, TileAt(number, 0).seen);
+    return seen;
+  }
+  // Whether no later group has keys that the tile sees.
+  static bool IsLastGroup(const Tile& tile) { return tile.seen <= tile.key + kGroup; }
   int64_t KeysOfPanel(int64_t key) const { return std::min(kAttentionTile, shape_.columns - key); }
-  float Inverse(int64_t row) const {
-    const float sum = my_.sum[row - begin_];
-    return sum == 0.0f ? 0.0f : 1.0f / sum;
-  }
-  float* ResultOf(int64_t row) const { return my_.result + (row - begin_) * my_.width; }
+  // The number of a tile's first query among all.
+  int64_t QueryOf(const Tile& tile) const { return (batch_ * shape_.heads + tile.head) * shape_.rows + tile.row; }
 
-  // Calls f(tile) for those that see a key of the group that begins at `key`.
+  template <typename Element>
+  Block<Element> RowsOfTile(Element* tensor, const AttentionStrides& strides, const Tile& tile) const {
+    return From(RowsOf(tensor, strides, batch_, tile.head), tile.row);
+  }
+  float* ResultOf(const Tile& tile) const { return my_.result + tile.kept_row * my_.width; }
+
+  // Calls f(tile) for those that see a key of the group that begins at `key`; for the first group it is called for all,
+  // so that those that see nothing have results too.
   template <typename Function>
   void ForEachTile(int64_t key, Function f) const {
-    for (int64_t row = begin_; row < end_; row += kAttentionTile) {
-      if (const Tile tile = TileAt(row, key); tile.panels > 0) f(tile);
+    for (int64_t number = begin_; number < end_; ++number) {
+      if (const Tile tile = TileAt(number, key); tile.panels > 0 || key == 0) f(tile);
     }
   }
   // Calls f(panel, its first key, its keys) for the first `panels` of the group that begins at `key`.
@@ -166,74 +210,89 @@ class AttentionPiece {
   }
   int64_t PanelsOf(int64_t key) const { return std::min(kGroupPanels, TileCount(shape_.columns - key)); }
 
-  void StoreRow(int64_t row, float factor, T* tensor) const {
-    const float* const from = ResultOf(row);
-    T* const to = tensor + row * shape_.head;
+  // A row that sees nothing has zeros.
+  void StoreRow(const Tile& tile, int64_t i, float factor, Block<T> tensor) const {
+    T* const to = tensor.data + i * tensor.stride;
+    if (Seen(tile.row + i) <= 0) return std::fill(to, to + shape_.head, T(0.0f));
+    const float* const from = ResultOf(tile) + i * my_.width;
 #pragma omp simd
     for (int64_t j = 0; j < shape_.head; ++j) to[j] = T(from[j] * factor);
   }
 
   // Keys, or values, of a group as the right factor of products by heads.
-  void PackTransposed(const T* tensor, int64_t key, Word<T>* panels) const {
+  void PackTransposed(Block<const T> tensor, int64_t key, Word<T>* panels) const {
     ForEachPanel(key, PanelsOf(key), [&](int64_t panel, int64_t first, int64_t keys) {
-      const LeftFactor<Word<T>> rows = AlongRows(tensor, first, keys, my_.turning);
+      const LeftFactor<Word<T>> rows = AlongRows(From(tensor, first), keys, my_.turning);
       TransposeBlock<Word<T>>(Padded<T>(keys), my_.head_words, {rows.data, rows.row_stride},
-                              {panels + panel * my_.head_words * kAttentionTile, kAttentionTile});
+                              {panels + panel * my_.panel_words, kAttentionTile});
     });
   }
   // The same as the right factor of products by keys; not needed where the tensor itself can be that.
-  void PackPairsOfKeys(const T* tensor, int64_t key, Word<T>* panels) const {
+  void PackPairsOfKeys(Block<const T> tensor, int64_t key, Word<T>* panels) const {
     ForEachPanel(key, PanelsOf(key), [&](int64_t panel, int64_t first, int64_t keys) {
-      if (IsPacked(keys)) return;
-      PackAcrossRows(tensor + first * shape_.head, keys, shape_.head, panels + panel * kWords * my_.width);
+      if (IsPackedAcross(tensor, keys)) return;
+      PackAcrossRows(From(tensor, first), keys, shape_.head, panels + panel * my_.panel_words);
     });
   }
-  Block<const Word<T>> PairsOfKeys(const T* tensor, int64_t key, int64_t panel, const Word<T>* panels) const {
+  Block<const Word<T>> PairsOfKeys(Block<const T> tensor, int64_t key, int64_t panel, const Word<T>* panels) const {
     const int64_t first = key + panel * kAttentionTile;
-    if (IsPacked(KeysOfPanel(first))) {
-      return {reinterpret_cast<const Word<T>*>(tensor + first * shape_.head), my_.width};
+    if (IsPackedAcross(tensor, KeysOfPanel(first))) {
+      return {reinterpret_cast<const Word<T>*>(From(tensor, first).data), my_.width};
     }
-    return {panels + panel * kWords * my_.width, my_.width};
-  }
-  // Whether so many rows of a tensor are a block as they are, whose words are pairs across rows.
-  bool IsPacked(int64_t rows) const {
-    return kIsInWords<T> && InWords<T>::kElements == 1 && shape_.head == my_.width && rows == Padded<T>(rows);
+    return {panels + panel * my_.panel_words, my_.width};
   }
 
-  // Rows of a tensor by pairs along them: where they are, or copied to `room` and padded.
-  LeftFactor<Word<T>> AlongRows(const T* tensor, int64_t row, int64_t rows, Word<T>* room) const {
-    const T* const first = tensor + row * shape_.head;
-    if (kIsInWords<T> && shape_.head == my_.width && rows == Padded<T>(rows)) {
-      return {reinterpret_cast<const Word<T>*>(first), my_.head_words};
-    }
-    PackAlongRows(first, rows, shape_.head, room);
+  // Whether so many rows of a tensor are a block as they are. Rows that are apart are not: they meet in few sets of the
+  // cache.
+  bool IsPackedAlong(Block<const T> tensor, int64_t rows) const {
+    return kIsInWords<T> && tensor.stride == my_.width && shape_.head == my_.width && rows == Padded<T>(rows) &&
+           reinterpret_cast<uintptr_t>(tensor.data) % sizeof(Word<T>) == 0;
+  }
+  // The same where words are pairs across rows.
+  bool IsPackedAcross(Block<const T> tensor, int64_t rows) const {
+    return InWords<T>::kElements == 1 && IsPackedAlong(tensor, rows);
+  }
+
+  // Rows by pairs along them: where they are, or copied to `room` and padded.
+  LeftFactor<Word<T>> AlongRows(Block<const T> tensor, int64_t rows, Word<T>* room) const {
+    if (IsPackedAlong(tensor, rows)) return {reinterpret_cast<const Word<T>*>(tensor.data), my_.head_words};
+    PackAlongRows(tensor, rows, shape_.head, room);
     return {room, my_.head_words};
   }
 
-  // results = rows of the tile times the panels.
-  void MultiplyByPanels(const Tile& tile, LeftFactor<Word<T>> rows, const Word<T>* panels, float* results) const {
-    ForEachPanel(tile.key, tile.panels, [&](int64_t panel, int64_t, int64_t keys) {
-      MultiplyBlocks<T>({.rows = Padded<T>(tile.rows), .columns = Padded<T>(keys), .words = my_.head_words}, rows,
-                        {panels + panel * my_.head_words * kAttentionTile, kAttentionTile},
-                        {results + panel * kSquare, kAttentionTile});
-    });
+  // results = rows of the tile times a panel of so many keys.
+  void MultiplyByPanel(const Tile& tile, int64_t keys, LeftFactor<Word<T>> rows, const Word<T>* panel,
+                       float* results) const {
+    MultiplyBlocks<T>({.rows = Padded<T>(tile.rows), .columns = Padded<T>(keys), .words = my_.head_words}, rows,
+                      {panel, kAttentionTile}, {results, kAttentionTile});
+  }
+
+  // The tile's result += weights, by pairs of keys, times the rows of a panel.
+  void AddToResult(const Tile& tile, int64_t panel, int64_t keys, const void* weights,
+                   Block<const Word<T>> rows) const {
+    MultiplyBlocks<T>({.rows = Padded<T>(tile.rows),
+                       .columns = my_.width,
+                       .words = PaddedWords<T>(keys),
+                       .adds = tile.key + panel > 0},
+                      {static_cast<const Word<T>*>(weights), kAttentionTile}, rows, {ResultOf(tile), my_.width});
   }
 
   // Calls f(at, seen, width) for the part of a row in each panel: where it is among the scores, how many of its keys
   // the row sees, and its padded size.
   template <typename Function>
-  void ForEachPart(const Tile& tile, int64_t row, Function f) const {
-    const int64_t seen = Seen(row);
+  void ForEachPart(const Tile& tile, int64_t i, Function f) const {
+    const int64_t seen = Seen(tile.row + i);
     ForEachPanel(tile.key, tile.panels, [&](int64_t panel, int64_t first, int64_t keys) {
-      f(panel * kSquare + (row - tile.row) * kAttentionTile, seen - first, Padded<T>(keys));
+      f(panel * kSquare + i * kAttentionTile, seen - first, Padded<T>(keys));
     });
   }
 
-  // The largest score of a row so far. Returns by how much sums of weights shrink that are relative to the one before.
-  float UpdateLargest(const Tile& tile, int64_t row) const {
-    float& largest = my_.largest[row - begin_];
+  // The largest score of row `i` of the tile so far. Returns by how much sums of weights shrink that are relative to
+  // the one before.
+  float UpdateLargest(const Tile& tile, int64_t i) const {
+    float& largest = my_.largest[tile.kept_row + i];
     Floats lanes = Floats{} + largest;
-    ForEachPart(tile, row, [&](int64_t at, int64_t seen, int64_t width) {
+    ForEachPart(tile, i, [&](int64_t at, int64_t seen, int64_t width) {
       lanes = LargestScores(my_.scores + at, seen, width, shape_.scale, lanes);
     });
     const float before = std::exchange(largest, LargestOf(lanes));
@@ -243,12 +302,19 @@ class AttentionPiece {
 
   void ForwardTile(const Tile& tile) const {
     const float scale = shape_.scale;
-    MultiplyByPanels(tile, AlongRows(q_, tile.row, tile.rows, my_.query), my_.keys, my_.scores);
-    for (int64_t row = tile.row; row < tile.row + tile.rows; ++row) {
-      const float shrinks = UpdateLargest(tile, row);
-      const float largest = my_.largest[row - begin_];
+    if (tile.key == 0) {
+      std::fill_n(my_.largest + tile.kept_row, kAttentionTile, kHidden);
+      std::fill_n(my_.sum + tile.kept_row, kAttentionTile, 0.0f);
+    }
+    const LeftFactor<Word<T>> query = AlongRows(RowsOfTile(inputs_.q, shape_.q, tile), tile.rows, my_.query);
+    ForEachPanel(tile.key, tile.panels, [&](int64_t panel, int64_t, int64_t keys) {
+      MultiplyByPanel(tile, keys, query, my_.keys + panel * my_.panel_words, my_.scores + panel * kSquare);
+    });
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      const float shrinks = UpdateLargest(tile, i);
+      const float largest = my_.largest[tile.kept_row + i];
       Floats sum = {};
-      ForEachPart(tile, row, [&](int64_t at, int64_t seen, int64_t width) {
+      ForEachPart(tile, i, [&](int64_t at, int64_t seen, int64_t width) {
         float* const scores = my_.scores + at;
         ForEachVector(width, [&](int64_t j) {
           const Floats weights = WeightsAt(scores, j, seen, scale, largest);
@@ -256,19 +322,14 @@ class AttentionPiece {
           StoreWeights(weights, scores, j);
         });
       });
-      float& whole_sum = my_.sum[row - begin_];
+      float& whole_sum = my_.sum[tile.kept_row + i];
       whole_sum = whole_sum * shrinks + SumOf(sum);
-      float* const result = ResultOf(row);
+      float* const result = ResultOf(tile) + i * my_.width;
       if (tile.key == 0 || shrinks == 1.0f) continue;
       for (int64_t j = 0; j < my_.width; j += kLanes) Store(Load(result + j) * shrinks, result + j);
     }
     ForEachPanel(tile.key, tile.panels, [&](int64_t panel, int64_t, int64_t keys) {
-      MultiplyBlocks<T>({.rows = Padded<T>(tile.rows),
-                         .columns = my_.width,
-                         .words = PaddedWords<T>(keys),
-                         .adds = tile.key + panel > 0},
-                        {reinterpret_cast<const Word<T>*>(my_.scores + panel * kSquare), kAttentionTile},
-                        PairsOfKeys(v_, tile.key, panel, my_.values), {ResultOf(tile.row), my_.width});
+      AddToResult(tile, panel, keys, my_.scores + panel * kSquare, PairsOfKeys(v_, tile.key, panel, my_.values));
     });
   }
 
@@ -281,134 +342,111 @@ class AttentionPiece {
     }
   }
 
-  void ComputeScores(const Tile& tile) const {
-    MultiplyByPanels(tile, AlongRows(q_, tile.row, tile.rows, my_.query), my_.keys, my_.scores);
-    MultiplyByPanels(tile, AlongRows(dout_, tile.row, tile.rows, my_.gradient), my_.values, my_.by_weights);
-  }
-
-  // The scores become weights relative to the largest score so far, and the sums of the rows go on.
-  void TakeSums(const Tile& tile) const {
-    const float scale = shape_.scale;
-    for (int64_t row = tile.row; row < tile.row + tile.rows; ++row) {
-      const float shrinks = UpdateLargest(tile, row);
-      const float largest = my_.largest[row - begin_];
-      Floats sum = {};
-      Floats weighted_sum = {};
-      ForEachPart(tile, row, [&](int64_t at, int64_t seen, int64_t width) {
-        float* const scores = my_.scores + at;
-        const float* const by_weights = my_.by_weights + at;
-        ForEachVector(width, [&](int64_t j) {
-          const Floats weights = WeightsAt(scores, j, seen, scale, largest);
-          sum += weights;
-          weighted_sum += weights * Load(by_weights + j);
-          Store(weights, scores + j);
-        });
-      });
-      float& whole_sum = my_.sum[row - begin_];
-      whole_sum = whole_sum * shrinks + SumOf(sum);
-      float& whole_weighted_sum = my_.weighted_sum[row - begin_];
-      whole_weighted_sum = whole_weighted_sum * shrinks + SumOf(weighted_sum);
-    }
-  }
-
-  // The scores become weights relative to the largest score of all.
-  void WeighAgain(const Tile& tile) const {
-    const float scale = shape_.scale;
-    for (int64_t row = tile.row; row < tile.row + tile.rows; ++row) {
-      const float largest = my_.largest[row - begin_];
-      ForEachPart(tile, row, [&](int64_t at, int64_t seen, int64_t width) {
-        float* const scores = my_.scores + at;
-        ForEachVector(width, [&](int64_t j) { Store(WeightsAt(scores, j, seen, scale, largest), scores + j); });
-      });
-    }
-  }
-
-  // A row's numbers that turn relative weights and d into weights and gradients by scores.
+  // What turns a row of scores and d into weights and gradients by scores.
   struct RowFactors {
-    float inverse;
-    float mean;
-    float scale;
+    float logsumexp;
+    float delta;
+    int64_t seen;  // Keys of the panel.
   };
-  RowFactors FactorsOf(int64_t row) const {
-    const float inverse = Inverse(row);
-    return {inverse, my_.weighted_sum[row - begin_] * inverse, shape_.scale};
+  // Rows that pad the tile see nothing.
+  RowFactors FactorsOf(const Tile& tile, int64_t i, int64_t first) const {
+    if (i >= tile.rows) return {0.0f, 0.0f, 0};
+    return {inputs_.logsumexp[QueryOf(tile) + i], my_.delta[i], Seen(tile.row + i) - first};
   }
 
   struct WeightAndGradient {
     Floats weight;
     Floats gradient;
   };
-  static WeightAndGradient Finish(const float* weights, const float* by_weights, RowFactors row) {
-    const Floats weight = Load(weights) * row.inverse;
-    return {weight, weight * row.scale * (Load(by_weights) - row.mean)};
+  static WeightAndGradient Weigh(const float* scores, const float* by_weights, int64_t j, float scale,
+                                 const RowFactors& row) {
+    const Floats weight = ExpOfNegative(Load(scores + j) * scale - row.logsumexp);
+    const Floats gradient = weight * scale * (Load(by_weights + j) - row.delta);
+    if (row.seen >= j + kLanes) return {weight, gradient};
+    return {WhereSeen(weight, j, row.seen, 0.0f), WhereSeen(gradient, j, row.seen, 0.0f)};
   }
 
   // Weights and gradients by the scores of a panel, as factors of the products that follow.
   struct Factors {
-    Block<const Word<T>> weights;           // By pairs of queries.
-    Block<const Word<T>> gradients;         // The same.
-    LeftFactor<Word<T>> gradients_by_keys;  // By pairs of keys.
+    Block<const Word<T>> weights;    // By pairs of queries.
+    Block<const Word<T>> gradients;  // The same.
+    const void* gradients_by_keys;   // By pairs of keys.
   };
 
   // Makes them where the scores and d were. Pairs of queries take every other row of the scores each.
-  Factors FinishPanel(const Tile& tile, int64_t panel, int64_t width) const {
-    float* const scores = my_.scores + panel * kSquare;
-    float* const by_weights = my_.by_weights + panel * kSquare;
+  Factors WeighPanel(const Tile& tile, int64_t first, int64_t keys) const {
+    float* const scores = my_.scores;
+    float* const by_weights = my_.by_weights;
     const int64_t rows = Padded<T>(tile.rows);
-    // Padded rows are no queries.
-    std::fill(scores + tile.rows * kAttentionTile, scores + rows * kAttentionTile, 0.0f);
-    std::fill(by_weights + tile.rows * kAttentionTile, by_weights + rows * kAttentionTile, 0.0f);
+    const int64_t width = Padded<T>(keys);
+    const float scale = shape_.scale;
     if constexpr (InWords<T>::kElements == 1) {
       for (int64_t i = 0; i < rows; ++i) {
-        const RowFactors factors = FactorsOf(tile.row + i);
+        const RowFactors factors = FactorsOf(tile, i, first);
         float* const my_scores = scores + i * kAttentionTile;
         float* const my_by_weights = by_weights + i * kAttentionTile;
         ForEachVector(width, [=](int64_t j) {
-          const WeightAndGradient both = Finish(my_scores + j, my_by_weights + j, factors);
+          const WeightAndGradient both = Weigh(my_scores, my_by_weights, j, scale, factors);
           Store(both.weight, my_scores + j);
           Store(both.gradient, my_by_weights + j);
         });
       }
-      return {{scores, kAttentionTile}, {by_weights, kAttentionTile}, {by_weights, kAttentionTile}};
+      return {{scores, kAttentionTile}, {by_weights, kAttentionTile}, by_weights};
     } else {
       Word<T>* const pairs = reinterpret_cast<Word<T>*>(scores);
       for (int64_t i = 0; i < rows; i += 2) {
-        const RowFactors first = FactorsOf(tile.row + i);
-        const RowFactors second = FactorsOf(tile.row + i + 1);
+        const RowFactors factors = FactorsOf(tile, i, first);
+        const RowFactors next_factors = FactorsOf(tile, i + 1, first);
         const int64_t row = i * kAttentionTile;
+        const int64_t next = row + kAttentionTile;
         ForEachVector(width, [=](int64_t j) {
-          const int64_t at = row + j;
-          const WeightAndGradient a = Finish(scores + at, by_weights + at, first);
-          const WeightAndGradient b = Finish(scores + at + kAttentionTile, by_weights + at + kAttentionTile, second);
-          Store(RoundedPairs(a.weight, b.weight), pairs + at);
-          Store(RoundedPairs(a.gradient, b.gradient), pairs + at + kAttentionTile);
+          const WeightAndGradient a = Weigh(scores + row, by_weights + row, j, scale, factors);
+          const WeightAndGradient b = Weigh(scores + next, by_weights + next, j, scale, next_factors);
+          Store(RoundedPairs(a.weight, b.weight), pairs + row + j);
+          Store(RoundedPairs(a.gradient, b.gradient), pairs + next + j);
           StoreWeights(a.gradient, by_weights + row, j);
-          StoreWeights(b.gradient, by_weights + row + kAttentionTile, j);
+          StoreWeights(b.gradient, by_weights + next, j);
         });
       }
-      return {{pairs, 2 * kAttentionTile},
-              {pairs + kAttentionTile, 2 * kAttentionTile},
-              {reinterpret_cast<Word<T>*>(by_weights), kAttentionTile}};
+      return {{pairs, 2 * kAttentionTile}, {pairs + kAttentionTile, 2 * kAttentionTile}, by_weights};
     }
   }
 
-  // What a tile and a group contribute to the gradients, from the tile's relative weights and d. Panels from
-  // `started` on are new to the gradients of keys and values.
-  void AddGradients(const Tile& tile, int64_t started) const {
-    const KeyFactor query = KeyFactorOf(q_, tile, my_.query, my_.query_by_pairs);
-    const KeyFactor gradient = KeyFactorOf(dout_, tile, my_.gradient, my_.gradient_by_pairs);
-    ForEachPanel(tile.key, tile.panels, [&](int64_t panel, int64_t, int64_t keys) {
-      const Factors factors = FinishPanel(tile, panel, Padded<T>(keys));
+  // sum_j dout out, of each row of the tile.
+  void TakeDelta(const Tile& tile) const {
+    const Block<const T> out = RowsOfTile(inputs_.out, shape_.out, tile);
+    const Block<const T> dout = RowsOfTile(inputs_.dout, shape_.out, tile);
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      const T* const a = out.data + i * out.stride;
+      const T* const b = dout.data + i * dout.stride;
+      float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+      for (int64_t j = 0; j < shape_.head; ++j) sum += static_cast<float>(a[j]) * static_cast<float>(b[j]);
+      my_.delta[i] = sum;
+    }
+  }
+
+  // What a tile and a group contribute to the gradients. Panels from `started` on are new to those of keys and values.
+  void AddGradients(const Tile& tile, Wanted wanted, int64_t started) const {
+    if (tile.panels == 0) return;
+    const Block<const T> query_rows = RowsOfTile(inputs_.q, shape_.q, tile);
+    const Block<const T> gradient_rows = RowsOfTile(inputs_.dout, shape_.out, tile);
+    const LeftFactor<Word<T>> query = AlongRows(query_rows, tile.rows, my_.query);
+    const LeftFactor<Word<T>> gradient = AlongRows(gradient_rows, tile.rows, my_.gradient);
+    const KeyFactor for_keys = wanted.dk ? KeyFactorOf(query_rows, query, tile.rows, my_.query_by_pairs) : KeyFactor{};
+    const KeyFactor for_values =
+        wanted.dv ? KeyFactorOf(gradient_rows, gradient, tile.rows, my_.gradient_by_pairs) : KeyFactor{};
+    TakeDelta(tile);
+    ForEachPanel(tile.key, tile.panels, [&](int64_t panel, int64_t first, int64_t keys) {
+      MultiplyByPanel(tile, keys, query, my_.keys + panel * my_.panel_words, my_.scores);
+      MultiplyByPanel(tile, keys, gradient, my_.values + panel * my_.panel_words, my_.by_weights);
+      const Factors factors = WeighPanel(tile, first, keys);
       const int64_t at = panel * my_.width * kAttentionTile;
       const bool adds = panel < started;
-      MultiplyByWeights(tile, keys, adds, gradient, factors.weights, my_.value_gradient + at);
-      MultiplyByWeights(tile, keys, adds, query, factors.gradients, my_.key_gradient + at);
-      MultiplyBlocks<T>({.rows = Padded<T>(tile.rows),
-                         .columns = my_.width,
-                         .words = PaddedWords<T>(keys),
-                         .adds = tile.key + panel > 0},
-                        factors.gradients_by_keys, PairsOfKeys(k_, tile.key, panel, my_.keys_by_pairs),
-                        {ResultOf(tile.row), my_.width});
+      if (wanted.dv) MultiplyByWeights(tile, keys, adds, for_values, factors.weights, my_.value_gradient + at);
+      if (wanted.dk) MultiplyByWeights(tile, keys, adds, for_keys, factors.gradients, my_.key_gradient + at);
+      if (!wanted.dq) return;
+      AddToResult(tile, panel, keys, factors.gradients_by_keys, PairsOfKeys(k_, tile.key, panel, my_.keys_by_pairs));
     });
   }
 
@@ -417,17 +455,16 @@ class AttentionPiece {
   // factor are neighbours in its rows.
   static constexpr bool kIsTurned = InWords<T>::kElements > 1;
   struct KeyFactor {
-    const Word<T>* data;
-    int64_t stride;
+    const Word<T>* data = nullptr;
+    int64_t stride = 0;
   };
-  KeyFactor KeyFactorOf(const T* tensor, const Tile& tile, Word<T>* room, Word<T>* turned) const {
+  KeyFactor KeyFactorOf(Block<const T> rows, LeftFactor<Word<T>> along, int64_t count, Word<T>* turned) const {
     if constexpr (kIsTurned) {
-      PackAcrossRows(tensor + tile.row * shape_.head, tile.rows, shape_.head, my_.turning);
-      TransposeBlock<Word<T>>(PaddedWords<T>(tile.rows), my_.width, {my_.turning, my_.width}, {turned, kWords});
+      PackAcrossRows(rows, count, shape_.head, my_.turning);
+      TransposeBlock<Word<T>>(PaddedWords<T>(count), my_.width, {my_.turning, my_.width}, {turned, kWords});
       return {turned, kWords};
     } else {
-      const LeftFactor<Word<T>> rows = AlongRows(tensor, tile.row, tile.rows, room);
-      return {rows.data, rows.row_stride};
+      return {along.data, along.row_stride};
     }
   }
 
@@ -445,10 +482,9 @@ class AttentionPiece {
 
   // The first `started` panels have sums, the others have zeros.
   template <typename Gradient>
-  void StoreKeyGradients(int64_t key, int64_t started, const float* sums, Gradient* gradients) const {
+  void StoreKeyGradients(int64_t key, int64_t started, const float* sums, Block<Gradient> gradients) const {
     ForEachPanel(key, PanelsOf(key), [&](int64_t panel, int64_t first, int64_t keys) {
-      Gradient* const to = gradients + first * shape_.head;
-      if (panel >= started) return std::fill(to, to + keys * shape_.head, Gradient(0.0f));
+      const Block<Gradient> to = From(gradients, first);
       const float* from = sums + panel * my_.width * kAttentionTile;
       if constexpr (kIsTurned) {
         float* const rows = reinterpret_cast<float*>(my_.turning);
@@ -456,19 +492,26 @@ class AttentionPiece {
         from = rows;
       }
       for (int64_t i = 0; i < keys; ++i) {
+        Gradient* const row = to.data + i * to.stride;
+        if (panel >= started) {
+          std::fill(row, row + shape_.head, Gradient(0.0f));
+          continue;
+        }
 #pragma omp simd
-        for (int64_t j = 0; j < shape_.head; ++j) to[i * shape_.head + j] = Gradient(from[i * my_.width + j]);
+        for (int64_t j = 0; j < shape_.head; ++j) row[j] = Gradient(from[i * my_.width + j]);
       }
     });
   }
 
   const AttentionShape& shape_;
-  const T* const q_;
-  const T* const k_;
-  const T* const v_;
-  const T* dout_ = nullptr;
-  const int64_t begin_;
+  const int64_t batch_;
+  const int64_t first_head_;
+  const int64_t tiles_of_head_;
+  const int64_t begin_;  // Tiles.
   const int64_t end_;
+  const AttentionInputs<T> inputs_;
+  const Block<const T> k_;
+  const Block<const T> v_;
   const AttentionBlocks<T>& my_;
 };
 
@@ -478,71 +521,110 @@ void* MemoryOfThread(int64_t bytes) {
   return scratch.AtLeast(bytes);
 }
 
-// Calls run(matrix, number of the piece, begin, end, blocks) for each piece, in parallel.
+// Calls run(piece, batch, key head, number of the piece) for each piece, in parallel.
 template <typename T, typename Run>
-void ForEachPiece(const AttentionShape& shape, bool for_gradient, Run run) {
+void ForEachPiece(const AttentionShape& shape, const AttentionInputs<T>& inputs, const AttentionResults& results,
+                  Run run) {
   const PiecesOfQueries pieces(shape);
-  const int64_t count = shape.matrices * pieces.of_matrix;
+  const int64_t count = shape.batch * shape.key_heads * pieces.of_key_head;
 #pragma omp parallel if (count > 1)
   {
-    const int64_t bytes = AttentionBlocks<T>(shape, pieces.rows, for_gradient, nullptr).bytes;
-    const AttentionBlocks<T> blocks(shape, pieces.rows, for_gradient, MemoryOfThread(bytes));
+    const int64_t bytes = AttentionBlocks<T>(shape, results, nullptr).bytes;
+    const AttentionBlocks<T> blocks(shape, results, MemoryOfThread(bytes));
 #pragma omp for schedule(dynamic)
     for (int64_t i = 0; i < count; ++i) {
-      const int64_t number = i % pieces.of_matrix;
-      const int64_t begin = number * pieces.rows;
-      run(i / pieces.of_matrix, number, std::min(begin, shape.rows), std::min(begin + pieces.rows, shape.rows), blocks);
+      const int64_t number = i % pieces.of_key_head;
+      const int64_t key_head = i / pieces.of_key_head % shape.key_heads;
+      const int64_t batch = i / pieces.of_key_head / shape.key_heads;
+      run(AttentionPiece<T>(shape, pieces, batch, key_head, number, inputs, blocks), batch, key_head, number);
     }
   }
 }
+
+// Gradients of keys, or of values, of which each piece has its own part until they are added up. A gradient that is
+// null has no parts.
+template <typename T>
+class PartialGradient {
+ public:
+  PartialGradient(const AttentionShape& shape, const AttentionStrides& strides, int64_t pieces, T* gradient)
+      : shape_(shape),
+        strides_(strides),
+        pieces_(pieces),
+        gradient_(gradient),
+        parts_(static_cast<size_t>(gradient == nullptr ? 0 : shape.batch * shape.key_heads * pieces * Elements())) {}
+
+  Block<float> Part(int64_t batch, int64_t key_head, int64_t piece) {
+    if (gradient_ == nullptr) return {nullptr, 0};
+    return {parts_.data() + ((batch * shape_.key_heads + key_head) * pieces_ + piece) * Elements(), shape_.head};
+  }
+
+  void AddUp() {
+    if (gradient_ == nullptr) return;
+    const int64_t rows = shape_.batch * shape_.key_heads * shape_.columns;
+#pragma omp parallel for
+    for (int64_t i = 0; i < rows; ++i) {
+      const int64_t row = i % shape_.columns;
+      const int64_t key_head = i / shape_.columns % shape_.key_heads;
+      const int64_t batch = i / shape_.columns / shape_.key_heads;
+      const float* const parts = From(Part(batch, key_head, 0), row).data;
+      T* const to = From(RowsOf(gradient_, strides_, batch, key_head), row).data;
+      for (int64_t j = 0; j < shape_.head; ++j) {
+        float sum = 0.0f;
+        for (int64_t piece = 0; piece < pieces_; ++piece) sum += parts[piece * Elements() + j];
+        to[j] = T(sum);
+      }
+    }
+  }
+
+ private:
+  int64_t Elements() const { return shape_.columns * shape_.head; }
+
+  const AttentionShape& shape_;
+  const AttentionStrides& strides_;
+  const int64_t pieces_;
+  T* const gradient_;
+  WorkspaceVector<float> parts_;
+};
 
 }  // namespace
 
 template <typename T>
-void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, T* out) {
+void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, std::common_type_t<T>* out,
+               float* logsumexp) {
   CountFlops(FlopsOf(shape));
-  const int64_t queries = shape.rows * shape.head;
-  const int64_t keys = shape.columns * shape.head;
-  ForEachPiece<T>(
-      shape, false, [&](int64_t matrix, int64_t, int64_t begin, int64_t end, const AttentionBlocks<T>& blocks) {
-        AttentionPiece<T>(shape, q + matrix * queries, k + matrix * keys, v + matrix * keys, begin, end, blocks)
-            .Forward(out + matrix * queries);
-      });
+  ForEachPiece<T>(shape, {.q = q, .k = k, .v = v}, {.out = true},
+                  [&](const AttentionPiece<T>& piece, int64_t, int64_t, int64_t) { piece.Forward(out, logsumexp); });
 }
 
 template <typename T>
-void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* dout, T* dq, T* dk,
-                       T* dv) {
+void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* out,
+                       const float* logsumexp, const T* dout, std::common_type_t<T>* dq, std::common_type_t<T>* dk,
+                       std::common_type_t<T>* dv) {
+  const AttentionResults results = {.dq = dq != nullptr, .dk = dk != nullptr, .dv = dv != nullptr};
+  if (!results.AreGradients()) return;
   CountFlops(kGradientOverForward * FlopsOf(shape));
-  const int64_t queries = shape.rows * shape.head;
-  const int64_t keys = shape.columns * shape.head;
-  const int64_t pieces = PiecesOfQueries(shape).of_matrix;
-  // Of each matrix and each of its pieces the gradients of k, then of v.
-  WorkspaceVector<float> parts(static_cast<size_t>(pieces == 1 ? 0 : shape.matrices * pieces * 2 * keys));
-  ForEachPiece<T>(
-      shape, true, [&](int64_t matrix, int64_t number, int64_t begin, int64_t end, const AttentionBlocks<T>& blocks) {
-        AttentionPiece<T> piece(shape, q + matrix * queries, k + matrix * keys, v + matrix * keys, begin, end, blocks);
-        const T* const my_dout = dout + matrix * queries;
-        T* const my_dq = dq + matrix * queries;
-        if (pieces == 1) return piece.Gradients(my_dout, my_dq, dk + matrix * keys, dv + matrix * keys);
-        float* const part = parts.data() + (matrix * pieces + number) * 2 * keys;
-        piece.Gradients(my_dout, my_dq, part, part + keys);
-      });
-  if (pieces == 1) return;
-#pragma omp parallel for
-  for (int64_t matrix = 0; matrix < shape.matrices; ++matrix) {
-    const float* const part = parts.data() + matrix * pieces * 2 * keys;
-    for (int64_t i = 0; i < 2 * keys; ++i) {
-      float sum = 0.0f;
-      for (int64_t number = 0; number < pieces; ++number) sum += part[number * 2 * keys + i];
-      (i < keys ? dk[matrix * keys + i] : dv[matrix * keys + i - keys]) = T(sum);
-    }
+  const AttentionInputs<T> inputs = {q, k, v, out, logsumexp, dout};
+  const int64_t pieces = PiecesOfQueries(shape).of_key_head;
+  if (pieces == 1) {
+    return ForEachPiece<T>(
+        shape, inputs, results, [&](const AttentionPiece<T>& piece, int64_t batch, int64_t key_head, int64_t) {
+          piece.Gradients(dq, RowsOf(dk, shape.k, batch, key_head), RowsOf(dv, shape.v, batch, key_head));
+        });
   }
+  PartialGradient<T> keys(shape, shape.k, pieces, dk);
+  PartialGradient<T> values(shape, shape.v, pieces, dv);
+  ForEachPiece<T>(shape, inputs, results,
+                  [&](const AttentionPiece<T>& piece, int64_t batch, int64_t key_head, int64_t number) {
+                    piece.Gradients(dq, keys.Part(batch, key_head, number), values.Part(batch, key_head, number));
+                  });
+  keys.AddUp();
+  values.AddUp();
 }
 
-#define CLEAVE_ATTENTION_OF(T)                                                      \
-  template void Attention(const AttentionShape&, const T*, const T*, const T*, T*); \
-  template void AttentionGradient(const AttentionShape&, const T*, const T*, const T*, const T*, T*, T*, T*);
+#define CLEAVE_ATTENTION_OF(T)                                                                                 \
+  template void Attention(const AttentionShape&, const T*, const T*, const T*, T*, float*);                    \
+  template void AttentionGradient(const AttentionShape&, const T*, const T*, const T*, const T*, const float*, \
+                                  const T*, T*, T*, T*);
 CLEAVE_ATTENTION_OF(float)
 CLEAVE_ATTENTION_OF(BFloat16)
 CLEAVE_ATTENTION_OF(Float16)

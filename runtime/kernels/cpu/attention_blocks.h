@@ -16,20 +16,34 @@ constexpr int64_t kGroupPanels = 16;    // The most panels of a group.
 
 constexpr int64_t TileCount(int64_t size) { return (size + kAttentionTile - 1) / kAttentionTile; }
 
-// The queries of a matrix are cut into as many pieces as there is use for, by the sizes alone: with several, each has
-// gradients of all keys, which are added up in order afterwards.
+// The queries that see a key head are those of its query heads, head by head, each in tiles. These tiles are cut into
+// as many pieces as there is use for, by the sizes alone: with several, each has gradients of all keys, which are added
+// up in order afterwards.
 struct PiecesOfQueries {
-  int64_t of_matrix = 1;
-  int64_t rows = 0;  // Of each but the last.
+  int64_t tiles_of_head = 0;
+  int64_t tiles = 0;        // Of all query heads of a key head.
+  int64_t of_key_head = 1;  // Pieces.
+  int64_t tiles_of_piece = 0;
 
   explicit PiecesOfQueries(const AttentionShape& shape) {
     constexpr int64_t kEnough = 16;
     constexpr int64_t kLeastTiles = 4;
-    const int64_t tiles = TileCount(shape.rows);
-    const int64_t wanted = (kEnough + shape.matrices - 1) / std::max<int64_t>(1, shape.matrices);
-    of_matrix = std::max<int64_t>(1, std::min(wanted, tiles / kLeastTiles));
-    rows = (tiles + of_matrix - 1) / of_matrix * kAttentionTile;
+    const int64_t key_heads = std::max<int64_t>(1, shape.batch * shape.key_heads);
+    tiles_of_head = TileCount(shape.rows);
+    tiles = tiles_of_head * (shape.heads / std::max<int64_t>(1, shape.key_heads));
+    of_key_head = std::max<int64_t>(1, std::min((kEnough + key_heads - 1) / key_heads, tiles / kLeastTiles));
+    tiles_of_piece = (tiles + of_key_head - 1) / of_key_head;
   }
+};
+
+// Which results are computed.
+struct AttentionResults {
+  bool out = false;
+  bool dq = false;
+  bool dk = false;
+  bool dv = false;
+
+  bool AreGradients() const { return dq || dk || dv; }
 };
 
 // Parts of a piece of memory, in words of 32 bits. Without memory it only counts.
@@ -50,59 +64,71 @@ class AttentionMemory {
   int64_t bytes_ = 0;
 };
 
-// What a thread keeps while it works on a piece. The pointers that only gradients need are null otherwise.
+// What a thread keeps while it works on a piece. The pointers that its results do not need are null.
 template <typename T>
 struct AttentionBlocks {
-  int64_t width = 0;       // Elements of a padded head.
-  int64_t head_words = 0;  // Its words.
-  int64_t panels = 0;      // In a group.
+  int64_t width = 0;        // Elements of a padded head.
+  int64_t head_words = 0;   // Its words.
+  int64_t panel_words = 0;  // Words of the keys of a panel, or of the queries of a tile.
+  int64_t panels = 0;       // In a group.
+  int64_t kept_tiles = 0;   // Whose sums are kept: all of a piece, or one where one group holds all keys.
 
-  // Of each row of the piece, and of those that pad its last tile.
-  float* largest = nullptr;       // m
-  float* sum = nullptr;           // l
-  float* weighted_sum = nullptr;  // sum_j exp(s - m) d
-  float* result = nullptr;        // [rows, width]: out, or dq.
+  // Of each tile that is kept.
+  float* result = nullptr;   // [kAttentionTile, width]: out, or dq.
+  float* largest = nullptr;  // m, of each query.
+  float* sum = nullptr;      // sum_j exp(s - m)
 
-  // Of each panel.
+  // Of each panel of a group.
   Word<T>* keys = nullptr;           // k^T: [head words, kAttentionTile]
   Word<T>* values = nullptr;         // v by pairs of keys: [kAttentionTile words, width]; for gradients v^T, as k^T.
   Word<T>* keys_by_pairs = nullptr;  // k: [kAttentionTile words, width]
   float* key_gradient = nullptr;     // dk: [kAttentionTile, width], or its transpose
   float* value_gradient = nullptr;   // dv
-  float* scores = nullptr;           // [kAttentionTile, kAttentionTile]
-  float* by_weights = nullptr;       // d
+
+  // [kAttentionTile, kAttentionTile]: of each panel of a group for `out`, of one panel for gradients.
+  float* scores = nullptr;
+  float* by_weights = nullptr;  // d
 
   // Of the tile.
   Word<T>* query = nullptr;              // q: [kAttentionTile, head words]
   Word<T>* gradient = nullptr;           // dout
   Word<T>* query_by_pairs = nullptr;     // q^T by pairs of queries: [width, kAttentionTile words]
   Word<T>* gradient_by_pairs = nullptr;  // dout^T
+  float* delta = nullptr;                // Of each query.
 
   Word<T>* turning = nullptr;  // What is transposed next: [kAttentionTile, width]
 
   int64_t bytes = 0;
 
-  AttentionBlocks(const AttentionShape& shape, int64_t rows, bool for_gradient, void* memory)
+  AttentionBlocks(const AttentionShape& shape, const AttentionResults& results, void* memory)
       : width(Padded<T>(shape.head)),
         head_words(PaddedWords<T>(shape.head)),
-        panels(std::min(kGroupPanels, TileCount(shape.columns))) {
-    constexpr int64_t kWords = PaddedWords<T>(kAttentionTile);
-    const int64_t padded_rows = TileCount(rows) * kAttentionTile;
+        panel_words(kAttentionTile * head_words),
+        panels(std::min(kGroupPanels, TileCount(shape.columns))),
+        kept_tiles(panels == TileCount(shape.columns) ? 1 : PiecesOfQueries(shape).tiles_of_piece) {
+    constexpr int64_t kSquare = kAttentionTile * kAttentionTile;
     AttentionMemory parts(memory);
-    for (float** part : {&largest, &sum}) parts.Take(padded_rows, *part);
-    parts.Take(padded_rows * width, result);
-    parts.Take(panels * head_words * kAttentionTile, keys);
-    parts.Take(panels * std::max(head_words * kAttentionTile, kWords * width), values);
-    parts.Take(panels * kAttentionTile * kAttentionTile, scores);
-    parts.Take(kAttentionTile * head_words, query);
+    if (results.out || results.dq) parts.Take(kept_tiles * kAttentionTile * width, result);
+    for (Word<T>** part : {&keys, &values}) parts.Take(panels * panel_words, *part);
+    parts.Take(panel_words, query);
     parts.Take(kAttentionTile * width, turning);
-    if (for_gradient) {
-      parts.Take(padded_rows, weighted_sum);
-      parts.Take(panels * kWords * width, keys_by_pairs);
-      for (float** part : {&key_gradient, &value_gradient}) parts.Take(panels * width * kAttentionTile, *part);
-      parts.Take(panels * kAttentionTile * kAttentionTile, by_weights);
-      parts.Take(kAttentionTile * head_words, gradient);
-      for (Word<T>** part : {&query_by_pairs, &gradient_by_pairs}) parts.Take(width * kWords, *part);
+    if (results.out) {
+      for (float** part : {&largest, &sum}) parts.Take(kept_tiles * kAttentionTile, *part);
+      parts.Take(panels * kSquare, scores);
+    }
+    if (results.AreGradients()) {
+      for (float** part : {&scores, &by_weights}) parts.Take(kSquare, *part);
+      parts.Take(panel_words, gradient);
+      parts.Take(kAttentionTile, delta);
+    }
+    if (results.dq) parts.Take(panels * panel_words, keys_by_pairs);
+    if (results.dk) {
+      parts.Take(panels * kAttentionTile * width, key_gradient);
+      parts.Take(panel_words, query_by_pairs);
+    }
+    if (results.dv) {
+      parts.Take(panels * kAttentionTile * width, value_gradient);
+      parts.Take(panel_words, gradient_by_pairs);
     }
     bytes = parts.bytes();
   }

@@ -181,39 +181,40 @@ void MultiplyBlocks(const BlockProduct& product, LeftFactor<Word<T>> a, Block<co
 }
 
 template <typename T>
-void PackAlongRows(const T* x, int64_t rows, int64_t columns, Word<T>* out) {
+void PackAlongRows(Block<const T> x, int64_t rows, int64_t columns, Word<T>* out) {
   const int64_t words = PaddedWords<T>(columns);
   const size_t bytes = static_cast<size_t>(columns) * sizeof(T);
   const size_t row_bytes = static_cast<size_t>(words) * sizeof(Word<T>);
   for (int64_t i = 0; i < rows; ++i) {
+    const T* const from = x.data + i * x.stride;
     if constexpr (kIsInWords<T>) {
       char* const row = reinterpret_cast<char*>(out + i * words);
-      std::memcpy(row, x + i * columns, bytes);
+      std::memcpy(row, from, bytes);
       std::memset(row + bytes, 0, row_bytes - bytes);
     } else {
-      std::fill(std::copy(x + i * columns, x + (i + 1) * columns, out + i * words), out + (i + 1) * words, Word<T>{});
+      std::fill(std::copy(from, from + columns, out + i * words), out + (i + 1) * words, Word<T>{});
     }
   }
   std::fill(out + rows * words, out + Padded<T>(rows) * words, Word<T>{});
 }
 
 template <>
-void PackAcrossRows(const float* x, int64_t rows, int64_t columns, float* out) {
+void PackAcrossRows(Block<const float> x, int64_t rows, int64_t columns, float* out) {
   PackAlongRows(x, rows, columns, out);
 }
 
 template <>
-void PackAcrossRows(const Float16* x, int64_t rows, int64_t columns, float* out) {
+void PackAcrossRows(Block<const Float16> x, int64_t rows, int64_t columns, float* out) {
   PackAlongRows(x, rows, columns, out);
 }
 
 template <>
-void PackAcrossRows(const BFloat16* x, int64_t rows, int64_t columns, uint32_t* out) {
+void PackAcrossRows(Block<const BFloat16> x, int64_t rows, int64_t columns, uint32_t* out) {
   const int64_t width = Padded<BFloat16>(columns);
   std::fill(out, out + PaddedWords<BFloat16>(rows) * width, 0u);
   for (int64_t i = 0; i < rows; i += 2) {
-    const BFloat16* const first = x + i * columns;
-    const BFloat16* const second = i + 1 < rows ? first + columns : nullptr;
+    const BFloat16* const first = x.data + i * x.stride;
+    const BFloat16* const second = i + 1 < rows ? first + x.stride : nullptr;
     uint32_t* const to = out + i / 2 * width;
     if (second == nullptr) {
       for (int64_t j = 0; j < columns; ++j) to[j] = first[j].bits;
@@ -235,9 +236,9 @@ void TransposeBlock(int64_t rows, int64_t columns, Block<const AnyWord> from, Bl
 template void MultiplyBlocks<float>(const BlockProduct&, LeftFactor<float>, Block<const float>, Block<float>);
 template void MultiplyBlocks<Float16>(const BlockProduct&, LeftFactor<float>, Block<const float>, Block<float>);
 template void MultiplyBlocks<BFloat16>(const BlockProduct&, LeftFactor<uint32_t>, Block<const uint32_t>, Block<float>);
-template void PackAlongRows(const float*, int64_t, int64_t, float*);
-template void PackAlongRows(const BFloat16*, int64_t, int64_t, uint32_t*);
-template void PackAlongRows(const Float16*, int64_t, int64_t, float*);
+template void PackAlongRows(Block<const float>, int64_t, int64_t, float*);
+template void PackAlongRows(Block<const BFloat16>, int64_t, int64_t, uint32_t*);
+template void PackAlongRows(Block<const Float16>, int64_t, int64_t, float*);
 template void TransposeBlock(int64_t, int64_t, Block<const float>, Block<float>);
 template void TransposeBlock(int64_t, int64_t, Block<const uint32_t>, Block<uint32_t>);
 

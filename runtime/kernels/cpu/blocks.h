@@ -5,7 +5,7 @@
 // Float16, or two BFloat16 that are neighbours along this dimension. So a [rows, words] times b [words, columns] is,
 // word by word, a sum of one or two products. Blocks are padded with zeros.
 //
-//   PackAlongRows(query, 50, 64, a);              // [64, 64] words of floats: 50 rows and 14 of zeros.
+//   PackAlongRows<float>({query, 64}, 50, 64, a);              // [64, 64] words of floats: 50 rows and 14 of zeros.
 //   MultiplyBlocks<float>({.rows = 64, .columns = 64, .words = 64}, {a, 64}, {b, 64}, {scores, 64});
 //
 // Sums are taken in the order of the words, in float, whatever the processor; pairs of BFloat16 are added up first
@@ -78,13 +78,12 @@ struct BlockProduct {
 template <typename T>
 void MultiplyBlocks(const BlockProduct& product, LeftFactor<Word<T>> a, Block<const Word<T>> b, Block<float> c);
 
-// x is [rows, columns], row-major and contiguous. Pairs are neighbours in a row: out is [Padded(rows),
-// PaddedWords(columns)].
+// x is [rows, columns]. Pairs are neighbours in a row: out is [Padded(rows), PaddedWords(columns)].
 template <typename T>
-void PackAlongRows(const T* x, int64_t rows, int64_t columns, Word<T>* out);
+void PackAlongRows(Block<const T> x, int64_t rows, int64_t columns, Word<T>* out);
 // Pairs are neighbours in a column: out is [PaddedWords(rows), Padded(columns)].
 template <typename T>
-void PackAcrossRows(const T* x, int64_t rows, int64_t columns, Word<T>* out);
+void PackAcrossRows(Block<const T> x, int64_t rows, int64_t columns, Word<T>* out);
 
 // to [columns, rows] from [rows, columns], both multiples of kBlockStep. A word is any 32 bits.
 template <typename AnyWord>

@@ -35,8 +35,8 @@ void CheckProduct(int64_t rows, int64_t inner, int64_t columns) {
   std::vector<Word<T>> left(static_cast<size_t>(Padded<T>(rows) * words));
   std::vector<Word<T>> right(static_cast<size_t>(words * width));
   std::vector<float> c(static_cast<size_t>(Padded<T>(rows) * width), 100.0f);
-  PackAlongRows(a.data(), rows, inner, left.data());
-  PackAcrossRows(b.data(), inner, columns, right.data());
+  PackAlongRows<T>({a.data(), inner}, rows, inner, left.data());
+  PackAcrossRows<T>({b.data(), columns}, inner, columns, right.data());
   BlockProduct product = {.rows = Padded<T>(rows), .columns = width, .words = words};
   MultiplyBlocks<T>(product, {left.data(), words}, {right.data(), width}, {c.data(), width});
   product.adds = true;

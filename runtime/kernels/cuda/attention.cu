@@ -1,26 +1,22 @@
-// Reading guide: Forward shows the whole idea. StatisticsOfRows does for the gradients what Forward's first pass does.
-// The other two kernels compute the weights of the softmax again, tile by tile, from what StatisticsOfRows wrote.
+// Reading guide: Forward shows the whole idea. The other kernels compute the weights of the softmax again, tile by
+// tile, from the logsumexp of each row.
 //
-// With s the scores, p = exp(s - m) / l the weights and d = dout v^T, the gradient by the scores is p (d - sum_j p d).
+// With s the scores, L the logsumexp of a row, p = exp(s - L) the weights and d = dout v^T, the gradient by the scores
+// is p (d - delta), where delta = sum_j p d = dout out, row by row: DeltaOfRows.
 #include <cmath>
 #include <type_traits>
 
 #include "runtime/device/work.h"
 #include "runtime/error/error.h"
 #include "runtime/kernels/attention.h"
+#include "runtime/kernels/cuda/attention.cuh"
 #include "runtime/kernels/cuda/attention_tiles.cuh"
+#include "runtime/kernels/cuda/group.cuh"
 #include "runtime/kernels/cuda/scratch.cuh"
 #include "runtime/kernels/elementwise.h"
 
 namespace cleave::runtime {
 namespace attention {
-
-// What the gradients need to know of a query's row of scores.
-struct RowStatistics {
-  float largest;       // m
-  float inverse_sum;   // 1 / l
-  float weighted_sum;  // sum_j p d
-};
 
 // Threads that share a row of a tile: neighbours in a warp.
 template <int kTile>
@@ -46,13 +42,13 @@ struct Sight {
   int64_t first_row;
   bool causal;
 
-  explicit Sight(const AttentionShape& shape)
+  __device__ explicit Sight(const AttentionShape& shape)
       : rows(shape.rows), columns(shape.columns), first_row(shape.first_row), causal(shape.causal) {}
 
   __device__ bool Sees(int64_t row, int64_t column) const {
     return row < rows && column < columns && (!causal || column <= first_row + row);
   }
-  // The keys that any of the queries up to `row` sees are those below this.
+  // The keys that any of the queries up to `row` sees are those below this; none where it is negative.
   __device__ int64_t ColumnsUpTo(int64_t row) const {
     return causal && first_row + row + 1 < columns ? first_row + row + 1 : columns;
   }
@@ -60,54 +56,12 @@ struct Sight {
   __device__ int64_t FirstRow(int64_t column) const { return causal && column > first_row ? column - first_row : 0; }
 };
 
-// What the kernels read.
-template <typename T>
-struct Operands {
-  int64_t rows;
-  int64_t columns;
-  int head;
-  float scale;
-  Sight sight;
-  const T* q;
-  const T* k;
-  const T* v;
-  const T* dout;  // This and the next one are for the gradients only.
-  RowStatistics* statistics;
-
-  Operands(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* dout = nullptr,
-           RowStatistics* statistics = nullptr)
-      : rows(shape.rows),
-        columns(shape.columns),
-        head(static_cast<int>(shape.head)),
-        scale(shape.scale),
-        sight(shape),
-        q(q),
-        k(k),
-        v(v),
-        dout(dout),
-        statistics(statistics) {}
-
-  // The operands of one matrix.
-  __device__ Operands Of(int64_t matrix) const {
-    Operands one = *this;
-    one.q += matrix * rows * head;
-    one.k += matrix * columns * head;
-    one.v += matrix * columns * head;
-    if (dout == nullptr) return one;
-    one.dout += matrix * rows * head;
-    one.statistics += matrix * rows;
-    return one;
-  }
-};
-
-// The largest score of a row so far, and sums of exponentials relative to it.
+// The largest score of a row so far, and the sum of exponentials relative to it.
 template <int kTile>
 class RunningRow {
  public:
-  // Takes a tile of scores, and a tile of the values that they weigh unless it is null. `row` and `column` are the
-  // tile's first.
-  __device__ void Add(const float* scores, const float* weighed, int pitch, float scale, const Sight& sight,
-                      int64_t row, int64_t column) {
+  // Takes a tile of scores. `row` and `column` are the tile's first.
+  __device__ void Add(const float* scores, int pitch, float scale, const Sight& sight, int64_t row, int64_t column) {
     const int mine = Row();
     float largest = largest_;
     for (int j = Part(); j < kTile; j += kThreadsPerRow<kTile>) {
@@ -115,25 +69,16 @@ class RunningRow {
     }
     largest = MaxOverRow<kTile>(largest);
     if (largest == -INFINITY) return;  // The same for all threads of the row.
-    const float before = Exp(largest_ - largest);
-    sum_ *= before;
-    weighted_sum_ *= before;
+    sum_ *= Exp(largest_ - largest);
     for (int j = Part(); j < kTile; j += kThreadsPerRow<kTile>) {
-      if (!sight.Sees(row + mine, column + j)) continue;
-      const float term = Exp(scale * scores[mine * pitch + j] - largest);
-      sum_ += term;
-      if (weighed != nullptr) weighted_sum_ += term * weighed[mine * pitch + j];
+      if (sight.Sees(row + mine, column + j)) sum_ += Exp(scale * scores[mine * pitch + j] - largest);
     }
     largest_ = largest;
   }
 
-  // The result is the same on all threads of the row. All threads of the block call it.
-  __device__ RowStatistics Result() const {
-    const float sum = SumOverRow<kTile>(sum_);
-    const float weighted_sum = SumOverRow<kTile>(weighted_sum_);
-    const float inverse = sum > 0.0f ? 1.0f / sum : 0.0f;
-    return {largest_, inverse, weighted_sum * inverse};
-  }
+  __device__ float largest() const { return largest_; }
+  // The same on all threads of the row. All threads of the block call it.
+  __device__ float Sum() const { return SumOverRow<kTile>(sum_); }
 
   __device__ static int Row() { return static_cast<int>(threadIdx.x) / kThreadsPerRow<kTile>; }
   __device__ static int Part() { return static_cast<int>(threadIdx.x) % kThreadsPerRow<kTile>; }
@@ -141,20 +86,43 @@ class RunningRow {
  private:
   float largest_ = -INFINITY;
   float sum_ = 0.0f;
-  float weighted_sum_ = 0.0f;
 };
 
-// The matrix and the tile that a block works on.
+// The tile that a block works on: of the rows of a head of a sample.
 struct BlockPlace {
-  int64_t matrix;
+  int64_t batch;
+  int64_t head;
   int64_t first;  // Row of the tile.
 
-  __device__ BlockPlace(int64_t rows, int tile) {
+  __device__ BlockPlace(int64_t heads, int64_t rows, int tile) {
     const int64_t tiles = (rows + tile - 1) / tile;
-    matrix = blockIdx.x / tiles;
+    const int64_t matrix = blockIdx.x / tiles;
+    batch = matrix / heads;
+    head = matrix % heads;
     first = blockIdx.x % tiles * tile;
   }
 };
+
+// What the kernels read.
+template <typename T>
+struct Operands {
+  AttentionShape shape;
+  const T* q;
+  const T* k;
+  const T* v;
+  const T* dout = nullptr;  // This and the next ones are for the gradients only.
+  const float* logsumexp = nullptr;
+  const float* delta = nullptr;
+
+  __device__ int64_t HeadsPerKeyHead() const { return shape.heads / shape.key_heads; }
+  // Where the queries of a head begin among all.
+  __device__ int64_t FirstQuery(int64_t batch, int64_t head) const { return (batch * shape.heads + head) * shape.rows; }
+};
+
+template <typename T>
+__device__ Rows<T> RowsOf(T* tensor, const AttentionStrides& strides, int64_t batch, int64_t head) {
+  return {tensor + batch * strides.batch + head * strides.head, strides.row};
+}
 
 // Tiles in shared memory, one after another.
 template <typename T, int kHead>
@@ -174,12 +142,12 @@ class TileMemory {
   unsigned char* next_ = DynamicShared();
 };
 
-// Loads the rows of `tensor` from `first` on into `other`, and computes the scores of the block's own rows with them.
-// Then all threads may read the scores and write to `other`.
+// Loads `count` rows of `tensor` from `first` on into `other`, and computes the scores of the block's own rows with
+// them. Then all threads may read the scores and write to `other`.
 template <typename T, int kHead>
-__device__ void ScoresWith(const T* own, const T* tensor, int64_t first, int64_t rows, int head, T* other,
+__device__ void ScoresWith(const T* own, Rows<const T> tensor, int64_t first, int64_t count, int head, T* other,
                            float* scores) {
-  LoadTile<T, kHead>(tensor, first, rows, head, other);
+  LoadTile<T, kHead>(tensor, first, count, head, other);
   __syncthreads();
   Scores<kHead>(own, other, scores);
   __syncthreads();
@@ -192,7 +160,7 @@ __device__ void ForEachOfRow(Function f) {
 }
 
 template <typename T, int kHead>
-__global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out) {
+__global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out, float* logsumexp) {
   using Size = Sizes<T, kHead>;
   constexpr int kTile = Size::kTile;
   TileMemory<T, kHead> tiles;
@@ -200,70 +168,88 @@ __global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out) {
   T* const other = tiles.Tile();
   float* const scores = tiles.Scores();
   T* const weights = tiles.Weights();
-  const BlockPlace place(all.rows, kTile);
-  const Operands<T> my = all.Of(place.matrix);
-  const int64_t end = my.sight.ColumnsUpTo(place.first + kTile - 1);
+  const AttentionShape& shape = all.shape;
+  const int head = static_cast<int>(shape.head);
+  const Sight sight(shape);
+  const BlockPlace place(shape.heads, shape.rows, kTile);
+  const int64_t key_head = place.head / all.HeadsPerKeyHead();
+  const Rows<const T> keys = RowsOf(all.k, shape.k, place.batch, key_head);
+  const Rows<const T> values = RowsOf(all.v, shape.v, place.batch, key_head);
+  const int64_t end = sight.ColumnsUpTo(place.first + kTile - 1);
 
-  LoadTile<T, kHead>(my.q, place.first, my.rows, my.head, own);
+  LoadTile<T, kHead>(RowsOf(all.q, shape.q, place.batch, place.head), place.first, shape.rows, head, own);
   RunningRow<kTile> running;
   for (int64_t column = 0; column < end; column += kTile) {
-    ScoresWith<T, kHead>(own, my.k, column, my.columns, my.head, other, scores);
-    running.Add(scores, nullptr, Size::kScorePitch, my.scale, my.sight, place.first, column);
+    ScoresWith<T, kHead>(own, keys, column, shape.columns, head, other, scores);
+    running.Add(scores, Size::kScorePitch, shape.scale, sight, place.first, column);
   }
-  const RowStatistics row = running.Result();
+  const int mine = RunningRow<kTile>::Row();
+  const float largest = running.largest();
+  const float sum = running.Sum();
+  const float inverse_sum = sum > 0.0f ? 1.0f / sum : 0.0f;
+  if (logsumexp != nullptr && RunningRow<kTile>::Part() == 0 && place.first + mine < shape.rows) {
+    logsumexp[all.FirstQuery(place.batch, place.head) + place.first + mine] = largest + logf(sum);
+  }
 
   Accumulator<T, kHead> result;
   for (int64_t column = 0; column < end; column += kTile) {
     __syncthreads();
-    ScoresWith<T, kHead>(own, my.k, column, my.columns, my.head, other, scores);
-    LoadTile<T, kHead>(my.v, column, my.columns, my.head, other);
-    const int mine = RunningRow<kTile>::Row();
+    ScoresWith<T, kHead>(own, keys, column, shape.columns, head, other, scores);
+    LoadTile<T, kHead>(values, column, shape.columns, head, other);
     ForEachOfRow<kTile>([&](int j) {
-      const bool seen = my.sight.Sees(place.first + mine, column + j);
-      const float score = my.scale * scores[mine * Size::kScorePitch + j];
-      weights[mine * Size::kWeightPitch + j] = T(seen ? Exp(score - row.largest) * row.inverse_sum : 0.0f);
+      const bool seen = sight.Sees(place.first + mine, column + j);
+      const float score = shape.scale * scores[mine * Size::kScorePitch + j];
+      weights[mine * Size::kWeightPitch + j] = T(seen ? Exp(score - largest) * inverse_sum : 0.0f);
     });
     __syncthreads();
     result.Add(weights, other);
   }
+  if (out == nullptr) return;
   __syncthreads();
-  result.Store(scores, place.first, my.rows, my.head, out + place.matrix * my.rows * my.head);
+  result.Store(scores, RowsOf(out, shape.out, place.batch, place.head), place.first, shape.rows, head);
 }
 
-template <typename T, int kHead>
-__global__ void __launch_bounds__(kThreads) StatisticsOfRows(Operands<T> all) {
-  using Size = Sizes<T, kHead>;
-  constexpr int kTile = Size::kTile;
-  TileMemory<T, kHead> tiles;
-  T* const own = tiles.Tile();
-  T* const own_gradient = tiles.Tile();
-  T* const other = tiles.Tile();
-  float* const scores = tiles.Scores();
-  float* const weighed = tiles.Scores();
-  const BlockPlace place(all.rows, kTile);
-  const Operands<T> my = all.Of(place.matrix);
-  LoadTile<T, kHead>(my.q, place.first, my.rows, my.head, own);
-  LoadTile<T, kHead>(my.dout, place.first, my.rows, my.head, own_gradient);
-  RunningRow<kTile> running;
-  const int64_t end = my.sight.ColumnsUpTo(place.first + kTile - 1);
-  for (int64_t column = 0; column < end; column += kTile) {
-    ScoresWith<T, kHead>(own, my.k, column, my.columns, my.head, other, scores);
-    ScoresWith<T, kHead>(own_gradient, my.v, column, my.columns, my.head, other, weighed);
-    running.Add(scores, weighed, Size::kScorePitch, my.scale, my.sight, place.first, column);
+// delta, by a warp for each query.
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    DeltaOfRows(AttentionShape shape, const T* out, const T* dout, float* delta) {
+  const int64_t query = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
+  if (query >= shape.batch * shape.heads * shape.rows) return;  // The same for all lanes.
+  const int64_t row = query % shape.rows;
+  const int64_t head = query / shape.rows % shape.heads;
+  const int64_t batch = query / shape.rows / shape.heads;
+  const T* const of_out = RowsOf(out, shape.out, batch, head).At(row);
+  const T* const of_dout = RowsOf(dout, shape.out, batch, head).At(row);
+  float sum = 0.0f;
+  for (int64_t d = threadIdx.x % kWarp; d < shape.head; d += kWarp) {
+    sum += static_cast<float>(of_out[d]) * static_cast<float>(of_dout[d]);
   }
-  const RowStatistics row = running.Result();
-  const int64_t mine = place.first + RunningRow<kTile>::Row();
-  if (RunningRow<kTile>::Part() == 0 && mine < my.rows) my.statistics[mine] = row;
+  sum = GroupReduce<kWarp>(sum, Sum());
+  if (threadIdx.x % kWarp == 0) delta[query] = sum;
 }
+
+// What the gradients need to know of a query. Rows outside of the tensor see nothing.
+struct RowFactors {
+  float logsumexp = 0.0f;
+  float delta = 0.0f;
+
+  template <typename T>
+  __device__ RowFactors(const Operands<T>& all, int64_t first_query, int64_t row) {
+    if (row >= all.shape.rows) return;
+    logsumexp = all.logsumexp[first_query + row];
+    delta = all.delta[first_query + row];
+  }
+};
 
 // The weight of a score, and the gradient by the product of query and key.
 struct Weight {
-  float weight;
-  float gradient;
+  float weight = 0.0f;
+  float gradient = 0.0f;
 
-  __device__ Weight(bool seen, float score, float weighed, float scale, const RowStatistics& row) {
-    weight = seen ? Exp(scale * score - row.largest) * row.inverse_sum : 0.0f;
-    gradient = weight * (weighed - row.weighted_sum) * scale;
+  __device__ Weight(bool seen, float score, float weighed, float scale, const RowFactors& row) {
+    if (!seen) return;
+    weight = Exp(scale * score - row.logsumexp);
+    gradient = weight * (weighed - row.delta) * scale;
   }
 };
 
@@ -278,32 +264,37 @@ __global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq
   float* const scores = tiles.Scores();
   float* const weighed = tiles.Scores();
   T* const gradients = tiles.Weights();
-  const BlockPlace place(all.rows, kTile);
-  const Operands<T> my = all.Of(place.matrix);
-  LoadTile<T, kHead>(my.q, place.first, my.rows, my.head, own);
-  LoadTile<T, kHead>(my.dout, place.first, my.rows, my.head, own_gradient);
+  const AttentionShape& shape = all.shape;
+  const int head = static_cast<int>(shape.head);
+  const Sight sight(shape);
+  const BlockPlace place(shape.heads, shape.rows, kTile);
+  const int64_t key_head = place.head / all.HeadsPerKeyHead();
+  const Rows<const T> keys = RowsOf(all.k, shape.k, place.batch, key_head);
+  const Rows<const T> values = RowsOf(all.v, shape.v, place.batch, key_head);
+  LoadTile<T, kHead>(RowsOf(all.q, shape.q, place.batch, place.head), place.first, shape.rows, head, own);
+  LoadTile<T, kHead>(RowsOf(all.dout, shape.out, place.batch, place.head), place.first, shape.rows, head, own_gradient);
   const int mine = RunningRow<kTile>::Row();
-  RowStatistics row = {0.0f, 0.0f, 0.0f};
-  if (place.first + mine < my.rows) row = my.statistics[place.first + mine];
+  const RowFactors row(all, all.FirstQuery(place.batch, place.head), place.first + mine);
   Accumulator<T, kHead> result;
-  const int64_t end = my.sight.ColumnsUpTo(place.first + kTile - 1);
+  const int64_t end = sight.ColumnsUpTo(place.first + kTile - 1);
   for (int64_t column = 0; column < end; column += kTile) {
     __syncthreads();
-    ScoresWith<T, kHead>(own_gradient, my.v, column, my.columns, my.head, other, weighed);
-    ScoresWith<T, kHead>(own, my.k, column, my.columns, my.head, other, scores);
+    ScoresWith<T, kHead>(own_gradient, values, column, shape.columns, head, other, weighed);
+    ScoresWith<T, kHead>(own, keys, column, shape.columns, head, other, scores);
     ForEachOfRow<kTile>([&](int j) {
       const int at = mine * Size::kScorePitch + j;
-      const bool seen = my.sight.Sees(place.first + mine, column + j);
-      gradients[mine * Size::kWeightPitch + j] = T(Weight(seen, scores[at], weighed[at], my.scale, row).gradient);
+      const bool seen = sight.Sees(place.first + mine, column + j);
+      gradients[mine * Size::kWeightPitch + j] = T(Weight(seen, scores[at], weighed[at], shape.scale, row).gradient);
     });
     __syncthreads();
     result.Add(gradients, other);
   }
   __syncthreads();
-  result.Store(scores, place.first, my.rows, my.head, dq + place.matrix * my.rows * my.head);
+  result.Store(scores, RowsOf(dq, shape.q, place.batch, place.head), place.first, shape.rows, head);
 }
 
-// The block's own rows are keys here, and the tiles of scores are transposed: each row of scores belongs to a key.
+// The block's own rows are keys here, and the tiles of scores are transposed: each row of scores belongs to a key. The
+// query heads that see the key head are taken one after another. Either result may be null.
 template <typename T, int kHead>
 __global__ void __launch_bounds__(kThreads) GradientKeyValue(Operands<T> all, T* dk, T* dv) {
   using Size = Sizes<T, kHead>;
@@ -317,44 +308,56 @@ __global__ void __launch_bounds__(kThreads) GradientKeyValue(Operands<T> all, T*
   float* const weighed = tiles.Scores();
   T* const weights = tiles.Weights();
   T* const gradients = tiles.Weights();
-  const BlockPlace place(all.columns, kTile);
-  const Operands<T> my = all.Of(place.matrix);
-  LoadTile<T, kHead>(my.k, place.first, my.columns, my.head, own_key);
-  LoadTile<T, kHead>(my.v, place.first, my.columns, my.head, own_value);
+  const AttentionShape& shape = all.shape;
+  const int head = static_cast<int>(shape.head);
+  const Sight sight(shape);
+  const BlockPlace place(shape.key_heads, shape.columns, kTile);
+  LoadTile<T, kHead>(RowsOf(all.k, shape.k, place.batch, place.head), place.first, shape.columns, head, own_key);
+  LoadTile<T, kHead>(RowsOf(all.v, shape.v, place.batch, place.head), place.first, shape.columns, head, own_value);
   const int mine = RunningRow<kTile>::Row();
   Accumulator<T, kHead> key_result;
   Accumulator<T, kHead> value_result;
-  for (int64_t first = my.sight.FirstRow(place.first) / kTile * kTile; first < my.rows; first += kTile) {
-    __syncthreads();
-    LoadTile<T, kHead>(my.q, first, my.rows, my.head, query);
-    LoadTile<T, kHead>(my.dout, first, my.rows, my.head, gradient);
-    __syncthreads();
-    Scores<kHead>(own_key, query, scores);
-    Scores<kHead>(own_value, gradient, weighed);
-    __syncthreads();
-    ForEachOfRow<kTile>([&](int j) {
-      const int at = mine * Size::kScorePitch + j;
-      const bool seen = my.sight.Sees(first + j, place.first + mine);
-      const RowStatistics row = first + j < my.rows ? my.statistics[first + j] : RowStatistics{0.0f, 0.0f, 0.0f};
-      const Weight weight(seen, scores[at], weighed[at], my.scale, row);
-      weights[mine * Size::kWeightPitch + j] = T(weight.weight);
-      gradients[mine * Size::kWeightPitch + j] = T(weight.gradient);
-    });
-    __syncthreads();
-    value_result.Add(weights, gradient);
-    key_result.Add(gradients, query);
+  const int64_t first_head = place.head * all.HeadsPerKeyHead();
+  for (int64_t query_head = first_head; query_head < first_head + all.HeadsPerKeyHead(); ++query_head) {
+    const Rows<const T> queries = RowsOf(all.q, shape.q, place.batch, query_head);
+    const Rows<const T> query_gradients = RowsOf(all.dout, shape.out, place.batch, query_head);
+    const int64_t first_query = all.FirstQuery(place.batch, query_head);
+    for (int64_t first = sight.FirstRow(place.first) / kTile * kTile; first < shape.rows; first += kTile) {
+      __syncthreads();
+      LoadTile<T, kHead>(queries, first, shape.rows, head, query);
+      LoadTile<T, kHead>(query_gradients, first, shape.rows, head, gradient);
+      __syncthreads();
+      Scores<kHead>(own_key, query, scores);
+      Scores<kHead>(own_value, gradient, weighed);
+      __syncthreads();
+      ForEachOfRow<kTile>([&](int j) {
+        const int at = mine * Size::kScorePitch + j;
+        const bool seen = sight.Sees(first + j, place.first + mine);
+        const RowFactors row(all, first_query, first + j);
+        const Weight weight(seen, scores[at], weighed[at], shape.scale, row);
+        weights[mine * Size::kWeightPitch + j] = T(weight.weight);
+        gradients[mine * Size::kWeightPitch + j] = T(weight.gradient);
+      });
+      __syncthreads();
+      if (dv != nullptr) value_result.Add(weights, gradient);
+      if (dk != nullptr) key_result.Add(gradients, query);
+    }
   }
   __syncthreads();
-  const int64_t before = place.matrix * my.columns * my.head;
-  key_result.Store(scores, place.first, my.columns, my.head, dk + before);
-  value_result.Store(scores, place.first, my.columns, my.head, dv + before);
+  if (dk != nullptr) {
+    key_result.Store(scores, RowsOf(dk, shape.k, place.batch, place.head), place.first, shape.columns, head);
+  }
+  if (dv != nullptr) {
+    value_result.Store(scores, RowsOf(dv, shape.v, place.batch, place.head), place.first, shape.columns, head);
+  }
 }
 
+// Blocks for the rows of so many heads, with shared memory for so many tiles.
 template <typename T, int kHead>
-LaunchShape BlocksFor(const AttentionShape& shape, int64_t rows, int tiles, int scores, int weights) {
+LaunchShape BlocksFor(int64_t heads, int64_t rows, int tiles, int scores, int weights) {
   constexpr int kTile = Sizes<T, kHead>::kTile;
   return {
-      .blocks = shape.matrices * ((rows + kTile - 1) / kTile),
+      .blocks = heads * ((rows + kTile - 1) / kTile),
       .threads = kThreads,
       .shared_bytes = tiles * kTileBytes<T, kHead> + scores * kScoreBytes<T, kHead> + weights * kWeightBytes<T, kHead>};
 }
@@ -387,38 +390,66 @@ void WithHead(int64_t head, Run run) {
 }  // namespace attention
 
 template <typename T>
-void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, T* out) {
-  CountFlops(FlopsOf(shape));
+void AttentionByTiles(const AttentionShape& shape, const T* q, const T* k, const T* v, T* out, float* logsumexp) {
   using namespace attention;
   CheckTensorCores<T>();
-  const Operands<T> operands(shape, q, k, v);
+  const Operands<T> operands = {.shape = shape, .q = q, .k = k, .v = v};
   WithHead(shape.head, [&](auto head) {
     constexpr int kHead = decltype(head)::value;
-    Launch(Forward<T, kHead>, BlocksFor<T, kHead>(shape, shape.rows, 2, 1, 1), operands, out);
+    Launch(Forward<T, kHead>, BlocksFor<T, kHead>(shape.batch * shape.heads, shape.rows, 2, 1, 1), operands, out,
+           logsumexp);
   });
 }
 
 template <typename T>
-void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* dout, T* dq, T* dk,
-                       T* dv) {
-  CountFlops(kGradientOverForward * FlopsOf(shape));
+void AttentionGradientByTiles(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* out,
+                              const float* logsumexp, const T* dout, T* dq, T* dk, T* dv) {
   using namespace attention;
   CheckTensorCores<T>();
+  const int64_t queries = shape.batch * shape.heads * shape.rows;
   ScratchLayout layout;
-  const int64_t place = layout.Add<RowStatistics>(shape.matrices * shape.rows);
+  const int64_t place = layout.Add<float>(queries);
   const ScratchMemory scratch(layout);
-  const Operands<T> operands(shape, q, k, v, dout, scratch.At<RowStatistics>(place));
+  float* const delta = scratch.At<float>(place);
+  Launch(DeltaOfRows<T>, LaunchShape{.blocks = (queries + kWarps - 1) / kWarps, .threads = kThreads}, shape, out, dout,
+         delta);
+  const Operands<T> operands = {shape, q, k, v, dout, logsumexp, delta};
   WithHead(shape.head, [&](auto head) {
     constexpr int kHead = decltype(head)::value;
-    Launch(StatisticsOfRows<T, kHead>, BlocksFor<T, kHead>(shape, shape.rows, 3, 2, 0), operands);
-    Launch(GradientQuery<T, kHead>, BlocksFor<T, kHead>(shape, shape.rows, 3, 2, 1), operands, dq);
-    Launch(GradientKeyValue<T, kHead>, BlocksFor<T, kHead>(shape, shape.columns, 4, 2, 2), operands, dk, dv);
+    if (dq != nullptr) {
+      Launch(GradientQuery<T, kHead>, BlocksFor<T, kHead>(shape.batch * shape.heads, shape.rows, 3, 2, 1), operands,
+             dq);
+    }
+    if (dk != nullptr || dv != nullptr) {
+      Launch(GradientKeyValue<T, kHead>, BlocksFor<T, kHead>(shape.batch * shape.key_heads, shape.columns, 4, 2, 2),
+             operands, dk, dv);
+    }
   });
 }
 
-#define CLEAVE_ATTENTION_OF(T)                                                      \
-  template void Attention(const AttentionShape&, const T*, const T*, const T*, T*); \
-  template void AttentionGradient(const AttentionShape&, const T*, const T*, const T*, const T*, T*, T*, T*);
+template <typename T>
+void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, std::common_type_t<T>* out,
+               float* logsumexp) {
+  CountFlops(FlopsOf(shape));
+  AttentionByTiles(shape, q, k, v, out, logsumexp);
+}
+
+template <typename T>
+void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* out,
+                       const float* logsumexp, const T* dout, std::common_type_t<T>* dq, std::common_type_t<T>* dk,
+                       std::common_type_t<T>* dv) {
+  if (dq == nullptr && dk == nullptr && dv == nullptr) return;
+  CountFlops(kGradientOverForward * FlopsOf(shape));
+  AttentionGradientByTiles(shape, q, k, v, out, logsumexp, dout, dq, dk, dv);
+}
+
+#define CLEAVE_ATTENTION_OF(T)                                                                                        \
+  template void AttentionByTiles(const AttentionShape&, const T*, const T*, const T*, T*, float*);                    \
+  template void AttentionGradientByTiles(const AttentionShape&, const T*, const T*, const T*, const T*, const float*, \
+                                         const T*, T*, T*, T*);                                                       \
+  template void Attention(const AttentionShape&, const T*, const T*, const T*, T*, float*);                           \
+  template void AttentionGradient(const AttentionShape&, const T*, const T*, const T*, const T*, const float*,        \
+                                  const T*, T*, T*, T*);
 CLEAVE_ATTENTION_OF(float)
 CLEAVE_ATTENTION_OF(BFloat16)
 CLEAVE_ATTENTION_OF(Float16)

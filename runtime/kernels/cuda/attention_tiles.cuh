@@ -79,19 +79,29 @@ struct alignas(16) Vector {
   T elements[kElements];
 };
 
+// The rows of one head in a tensor.
+template <typename T>
+struct Rows {
+  T* data;
+  int64_t stride;
+
+  __device__ T* At(int64_t row) const { return data + row * stride; }
+};
+
 // Rows [first, first + kTile) of `tensor` [rows, head]; zeros outside of the tensor.
 template <typename T, int kHead>
-__device__ void LoadTile(const T* __restrict__ tensor, int64_t first, int64_t rows, int head, T* __restrict__ tile) {
+__device__ void LoadTile(Rows<const T> tensor, int64_t first, int64_t rows, int head, T* __restrict__ tile) {
   using Size = Sizes<T, kHead>;
   constexpr int kElements = Vector<T>::kElements;
-  const bool in_vectors = head % kElements == 0 && reinterpret_cast<uintptr_t>(tensor) % sizeof(Vector<T>) == 0;
+  const bool in_vectors = head % kElements == 0 && tensor.stride % kElements == 0 &&
+                          reinterpret_cast<uintptr_t>(tensor.data) % sizeof(Vector<T>) == 0;
   if (in_vectors) {
     for (int i = static_cast<int>(threadIdx.x); i < Size::kTile * kHead / kElements; i += kThreads) {
       const int row = i / (kHead / kElements);
       const int column = i % (kHead / kElements) * kElements;
       Vector<T> vector = {};
       if (first + row < rows && column < head) {
-        vector = *reinterpret_cast<const Vector<T>*>(tensor + (first + row) * head + column);
+        vector = *reinterpret_cast<const Vector<T>*>(tensor.At(first + row) + column);
       }
 #pragma unroll
       for (int e = 0; e < kElements; ++e) tile[row * Size::kPitch + column + e] = vector.elements[e];
@@ -102,7 +112,7 @@ __device__ void LoadTile(const T* __restrict__ tensor, int64_t first, int64_t ro
     const int row = i / kHead;
     const int column = i % kHead;
     const bool inside = first + row < rows && column < head;
-    tile[row * Size::kPitch + column] = inside ? tensor[(first + row) * head + column] : T(0.0f);
+    tile[row * Size::kPitch + column] = inside ? tensor.At(first + row)[column] : T(0.0f);
   }
 }
 
@@ -191,7 +201,7 @@ class Accumulator {
   }
 
   // Writes rows [first, rows) of `tensor` [rows, head], through the warp's rows of `scratch`, a tile of scores.
-  __device__ void Store(float* scratch, int64_t first, int64_t rows, int head, T* tensor) const {
+  __device__ void Store(float* scratch, Rows<T> tensor, int64_t first, int64_t rows, int head) const {
     float* const mine = scratch + Row() * Size::kScorePitch;
     const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
@@ -201,7 +211,7 @@ class Accumulator {
       for (int i = lane; i < 256; i += 32) {
         const int64_t row = first + Row() + i / 16;
         const int column = c * 16 + i % 16;
-        if (row < rows && column < head) tensor[row * head + column] = T(mine[i / 16 * Size::kScorePitch + i % 16]);
+        if (row < rows && column < head) tensor.At(row)[column] = T(mine[i / 16 * Size::kScorePitch + i % 16]);
       }
       __syncwarp();
     }
@@ -234,12 +244,12 @@ class Accumulator<float, kHead> {
   }
 
   // Writes rows [first, rows) of `tensor` [rows, head]. `scratch` is not needed.
-  __device__ void Store(float*, int64_t first, int64_t rows, int head, float* tensor) const {
+  __device__ void Store(float*, Rows<float> tensor, int64_t first, int64_t rows, int head) const {
     for (int r = 0; r < Mine::kRows; ++r) {
       const int64_t row = first + Mine::Row() + r;
       for (int c = 0; c < kHead / 8; ++c) {
         const int column = Mine::Column() + 8 * c;
-        if (row < rows && column < head) tensor[row * head + column] = sums_[r][c];
+        if (row < rows && column < head) tensor.At(row)[column] = sums_[r][c];
       }
     }
   }

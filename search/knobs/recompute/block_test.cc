@@ -81,7 +81,7 @@ void ExpectNearBest(const ir::Graph& graph, const ir::FuseOptions& fuse) {
 // A block of GPT-2, with a vocabulary that does not hide it.
 TEST(TransformerBlockTest, TheChoiceIsWithinOnePercentOfTheBest) {
   const ir::Graph graph = testing::Gpt({.batch = 32, .seq = 256, .vocab = 768, .width = 768, .heads = 12, .layers = 1});
-  ExpectNearBest(graph, {.largest_attention_head = 1 << 20});
+  ExpectNearBest(graph, {});
 }
 
 // The backward pass reshapes the least values for itself.

@@ -20,37 +20,11 @@ TEST(KernelShareTest, PartsAddUpToTheProgram) {
   cluster.peak.f32 = 1e30;
   cluster.kernel_floor = Seconds(0);
   for (const ir::Graph& graph : {testing::Mlp(64, {784, 512, 512, 10}), testing::Gpt({}), testing::ResNet({})}) {
-    for (const int64_t largest_head : {0, 256}) {
-      const Execution execution = {.fuse = {.largest_attention_head = largest_head}};
-      const ir::Plan plan = ir::DataParallelPlan(graph, MeshOfCluster(cluster));
-      const double step = Predict(*ir::Partition(graph, plan), cluster, execution).step.value();
-      const GraphFacts facts = FactsOf(graph);
-      EXPECT_NEAR(PlanCost(facts, plan, TimePrices(facts, cluster, plan.mesh, execution.fuse)).price, step,
-                  1e-9 * step);
-    }
+    const ir::Plan plan = ir::DataParallelPlan(graph, MeshOfCluster(cluster));
+    const double step = Predict(*ir::Partition(graph, plan), cluster).step.value();
+    const GraphFacts facts = FactsOf(graph);
+    EXPECT_NEAR(PlanCost(facts, plan, TimePrices(facts, cluster, plan.mesh)).price, step, 1e-9 * step);
   }
-}
-
-// As one piece attention touches no matrix of queries by keys, in neither direction.
-TEST(KernelShareTest, AttentionTouchesNoScores) {
-  const testing::GptShape shape = {};
-  const ir::Graph graph = testing::Gpt(shape);
-  const IdVector<ir::OpId, KernelShare> shares = KernelSharesOf(FactsOf(graph), {.largest_attention_head = 256});
-  const auto is_scores = [&](ir::OpId op) {
-    const ir::Shape& sizes = graph.op(op).type.shape;
-    return sizes.size() == 4 && sizes[2] == shape.seq && sizes[3] == shape.seq;
-  };
-  int pieces = 0;
-  for (const ir::Op& op : graph.ops) {
-    if (is_scores(op.id)) {
-      EXPECT_FALSE(shares[op.id].writes) << op.name;
-      ++pieces;
-    }
-    for (size_t i = 0; i < op.inputs.size(); ++i) {
-      EXPECT_TRUE(!is_scores(op.inputs[i]) || !shares[op.id].reads[i]) << op.name;
-    }
-  }
-  EXPECT_GT(pieces, 0);
 }
 
 // Micro-batches repeat what does not become smaller: floors of kernels, and the reading of parameters.

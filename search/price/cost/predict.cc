@@ -89,8 +89,7 @@ class Kernel {
     Touch(compute.output, ir::BytesTouched(definition, inputs_, output, -1));
   }
 
-  // Each value is read or written once. What has no memory is neither read nor written: the weights of attention, which
-  // its gradient makes again.
+  // Each value is read or written once. What has no memory is neither read nor written.
   void Touch(ir::ValueId value, Bytes bytes) {
     if (run_.fusion.inside.contains(value)) return;
     const auto own = std::find_if(touched_.begin(), touched_.end(), [&](const auto& t) { return t.first == value; });

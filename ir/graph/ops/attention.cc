@@ -1,0 +1,492 @@
+// Attention without the matrix of scores: softmax(scale * q k^T) v for each head, its gradients, and the logarithm of
+// the sum of the exponentials of each query's scores, from which the gradients know the weights. No model calls these:
+// ir/transforms/join_attention puts them in the place of the ops of which attention is made.
+//
+//   s = scale * q k^T            logsumexp = log sum_c exp(s)      p = exp(s - logsumexp)      result = p v
+//   d = p (dresult v^T - sum_e dresult result)
+//   dq = scale * d k             dk = scale * d^T q                dv = p^T dresult
+//
+// Sizes: b samples, h heads, r queries, c keys, e elements of a head. A tensor is [b.., h, r, e], or [b.., r, h, e]
+// where the attribute `heads_inside` says so of it; keys and values have c for r. Where they have fewer heads than the
+// queries, each is of a group of them: Ainslie and others, GQA (2023). The names of the factors are these letters; a
+// group's queries are `g`.
+//
+// The gradients are sums over keys or queries of which each term needs `logsumexp` and the result alone, so they may be
+// cut along both. The result is the quotient of two such sums, and its rows are whole.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ir/graph/ops/define.h"
+#include "ir/graph/ops/inference.h"
+#include "ir/graph/ops/rules.h"
+
+namespace cleave::ir {
+namespace {
+
+// The tensors of attention, in the order of `heads_inside`.
+enum Part : size_t { kQuery = 0, kKey = 1, kValue = 2, kOutput = 3 };
+
+bool HasHeadsInside(const Attributes& attributes, Part part) {
+  return attributes.Get(attribute::kHeadsInside)[part] != 0;
+}
+
+// Where the heads and the rows of a tensor are among its dimensions.
+struct Order {
+  size_t heads;
+  size_t rows;
+
+  Order(size_t rank, bool heads_inside)
+      : heads(heads_inside ? rank - 2 : rank - 3), rows(heads_inside ? rank - 3 : rank - 2) {}
+};
+
+Shape ShapeOf(const Shape& leading, int64_t heads, int64_t rows, int64_t head, bool heads_inside) {
+  Shape shape = leading;
+  shape.push_back(heads_inside ? rows : heads);
+  shape.push_back(heads_inside ? heads : rows);
+  shape.push_back(head);
+  return shape;
+}
+
+// All sizes, from whole tensors or from pieces.
+struct Sizes {
+  Shape leading;
+  int64_t heads, key_heads, rows, columns, head;
+
+  Sizes(const Shape& q, const Shape& k, const Attributes& attributes) : leading(q.begin(), q.end() - 3) {
+    const Order of_q(q.size(), HasHeadsInside(attributes, kQuery));
+    const Order of_k(k.size(), HasHeadsInside(attributes, kKey));
+    heads = q[of_q.heads];
+    key_heads = k[of_k.heads];
+    rows = q[of_q.rows];
+    columns = k[of_k.rows];
+    head = q.back();
+  }
+
+  Shape Of(Part part, const Attributes& attributes) const {
+    const bool is_of_keys = part == kKey || part == kValue;
+    return ShapeOf(leading, is_of_keys ? key_heads : heads, is_of_keys ? columns : rows, head,
+                   HasHeadsInside(attributes, part));
+  }
+  Shape OfStatistics() const {
+    Shape shape = leading;
+    shape.push_back(heads);
+    shape.push_back(rows);
+    return shape;
+  }
+  double scores() const {
+    return static_cast<double>(ElementCount(leading)) * static_cast<double>(heads) * static_cast<double>(rows) *
+           static_cast<double>(columns);
+  }
+};
+
+// Which tensor an input is.
+enum class Input { kQuery, kKey, kValue, kOutput, kLogsumexp };
+
+constexpr Input kInputsOfForward[] = {Input::kQuery, Input::kKey, Input::kValue, Input::kLogsumexp};
+constexpr Input kInputsOfLogsumexp[] = {Input::kQuery, Input::kKey};
+constexpr Input kInputsOfGradient[] = {Input::kQuery,  Input::kKey,       Input::kValue,
+                                       Input::kOutput, Input::kLogsumexp, Input::kOutput};
+constexpr Input kInputsOfValueGradient[] = {Input::kQuery, Input::kKey, Input::kLogsumexp, Input::kOutput};
+
+OpError WrongShape(Types inputs, int input, const std::string& expected) {
+  return {.code = Code::kE0401,
+          .message = absl::StrCat("attention of shapes that do not fit together: ",
+                                  ShapeText(inputs[static_cast<size_t>(input)].shape), " instead of ", expected),
+          .about = {{input, absl::StrCat("is ", ShapeText(inputs[static_cast<size_t>(input)].shape))}}};
+}
+
+// Checks that the inputs are what `expected` says, of which some at the end may be missing.
+std::optional<OpError> CheckInputs(Types inputs, absl::Span<const Input> expected, const Attributes& attributes) {
+  if (auto error = CheckFloat(inputs, 0, "q")) return error;
+  for (const int input : {0, 1}) {
+    if (auto error = CheckRank(inputs, input, 3)) return error;
+  }
+  if (attributes.Get(attribute::kHeadsInside).size() != 4) {
+    return OpError{.code = Code::kE0401, .message = "`heads_inside` of attention has a number for each of 4 tensors"};
+  }
+  if (inputs[1].rank() != inputs[0].rank()) return WrongShape(inputs, 1, "as many dimensions as the queries");
+  const Sizes sizes(inputs[0].shape, inputs[1].shape, attributes);
+  if (sizes.key_heads == 0 || sizes.heads % sizes.key_heads != 0)
+    return WrongShape(inputs, 1, absl::StrCat("a number of heads that divides ", sizes.heads));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int number = static_cast<int>(i);
+    Shape shape;
+    switch (expected[i]) {
+      case Input::kQuery:
+        shape = sizes.Of(kQuery, attributes);
+        break;
+      case Input::kKey:
+        shape = sizes.Of(kKey, attributes);
+        break;
+      case Input::kValue:
+        shape = sizes.Of(kValue, attributes);
+        break;
+      case Input::kOutput:
+        shape = sizes.Of(kOutput, attributes);
+        break;
+      case Input::kLogsumexp:
+        shape = sizes.OfStatistics();
+        break;
+    }
+    if (inputs[i].shape != shape) return WrongShape(inputs, number, ShapeText(shape));
+    const DType dtype = expected[i] == Input::kLogsumexp ? DType::kF32 : inputs[0].dtype;
+    if (auto error = CheckDType(inputs, number, dtype, "x")) return error;
+  }
+  return std::nullopt;
+}
+
+template <Part kPart, auto& kInputs>
+InferResult Infer(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckInputs(inputs, kInputs, attributes)) return *error;
+  return TensorType{inputs[0].dtype, Sizes(inputs[0].shape, inputs[1].shape, attributes).Of(kPart, attributes)};
+}
+
+InferResult InferLogsumexp(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckInputs(inputs, kInputsOfLogsumexp, attributes)) return *error;
+  return TensorType{DType::kF32, Sizes(inputs[0].shape, inputs[1].shape, attributes).OfStatistics()};
+}
+
+// The factors of all rules here, in this order: b.., h, g, r, c, e. Without groups `g` is missing.
+struct Factors {
+  std::vector<FactorList> leading;
+  int h, r, c, e;
+  FactorList heads;
+
+  // `over_queries`: what kind the factors of queries and of their groups are, those of a sum or those of the value.
+  Factors(Rule& rule, const Sizes& sizes, FactorKind over_queries, FactorKind over_keys) {
+    for (size_t d = 0; d < sizes.leading.size(); ++d) {
+      leading.push_back({AddFactor(rule, absl::StrCat("b", d), sizes.leading[d])});
+    }
+    h = AddFactor(rule, "h", sizes.key_heads);
+    heads = {h};
+    if (sizes.heads != sizes.key_heads)
+      heads.push_back(AddFactor(rule, "g", sizes.heads / sizes.key_heads, over_queries));
+    r = AddFactor(rule, "r", sizes.rows, over_queries);
+    c = AddFactor(rule, "c", sizes.columns, over_keys);
+    e = AddFactor(rule, "e", sizes.head, FactorKind::kWhole);
+  }
+
+  std::vector<FactorList> Of(Part part, const Attributes& attributes) const {
+    const bool is_of_keys = part == kKey || part == kValue;
+    const FactorList own_heads = is_of_keys ? FactorList{h} : heads;
+    const FactorList own_rows = {is_of_keys ? c : r};
+    std::vector<FactorList> dimensions = leading;
+    const bool inside = HasHeadsInside(attributes, part);
+    dimensions.push_back(inside ? own_rows : own_heads);
+    dimensions.push_back(inside ? own_heads : own_rows);
+    dimensions.push_back({e});
+    return dimensions;
+  }
+  std::vector<FactorList> OfStatistics() const {
+    std::vector<FactorList> dimensions = leading;
+    dimensions.push_back(heads);
+    dimensions.push_back({r});
+    return dimensions;
+  }
+  std::vector<FactorList> Of(Input input, const Attributes& attributes) const {
+    switch (input) {
+      case Input::kQuery:
+        return Of(kQuery, attributes);
+      case Input::kKey:
+        return Of(kKey, attributes);
+      case Input::kValue:
+        return Of(kValue, attributes);
+      case Input::kOutput:
+        return Of(kOutput, attributes);
+      case Input::kLogsumexp:
+        break;
+    }
+    return OfStatistics();
+  }
+};
+
+Rule RuleFor(Types inputs, absl::Span<const Input> parts, std::optional<Part> output, FactorKind over_queries,
+             FactorKind over_keys, const Attributes& attributes) {
+  Rule rule;
+  const Factors factors(rule, Sizes(inputs[0].shape, inputs[1].shape, attributes), over_queries, over_keys);
+  for (size_t i = 0; i < inputs.size(); ++i) rule.inputs.push_back(factors.Of(parts[i], attributes));
+  rule.output = output.has_value() ? factors.Of(*output, attributes) : factors.OfStatistics();
+  return rule;
+}
+
+Rule ForwardRule(Types inputs, const TensorType&, const Attributes& attributes) {
+  Rule rule = RuleFor(inputs, kInputsOfForward, kOutput, FactorKind::kParallel, FactorKind::kWhole, attributes);
+  rule.linear = {{2}};
+  return rule;
+}
+
+Rule LogsumexpRule(Types inputs, const TensorType&, const Attributes& attributes) {
+  return RuleFor(inputs, kInputsOfLogsumexp, std::nullopt, FactorKind::kParallel, FactorKind::kWhole, attributes);
+}
+
+template <Part kPart, auto& kInputs>
+Rule GradientRule(Types inputs, const TensorType&, const Attributes& attributes) {
+  const bool sums_keys = kPart == kQuery;
+  Rule rule = RuleFor(inputs, kInputs, kPart, sums_keys ? FactorKind::kParallel : FactorKind::kReduced,
+                      sums_keys ? FactorKind::kReduced : FactorKind::kParallel, attributes);
+  rule.linear = {{static_cast<int>(inputs.size()) - 1}};
+  return rule;
+}
+
+// `products`: how many with as many operations as that of queries and keys. Half of the scores are hidden where queries
+// see no keys behind their own.
+template <int kProducts>
+Flops FlopsOf(Types inputs, const TensorType&, const Attributes& attributes) {
+  const Sizes sizes(inputs[0].shape, inputs[1].shape, attributes);
+  const double share = attributes.Get(attribute::kCausal) ? 0.5 : 1.0;
+  return Flops(2.0 * kProducts * share * sizes.scores() * static_cast<double>(sizes.head));
+}
+
+// With logsumexp the scores are already known.
+Flops ForwardFlops(Types inputs, const TensorType& output, const Attributes& attributes) {
+  return inputs.size() > 3 ? FlopsOf<1>(inputs, output, attributes) : FlopsOf<2>(inputs, output, attributes);
+}
+
+// A tensor of the reference: element (sample, head, row, e) by its strides.
+class Strided {
+ public:
+  Strided(Shape shape, bool heads_inside) : order_(shape.size(), heads_inside), shape_(std::move(shape)) {}
+
+  size_t At(int64_t sample, int64_t head, int64_t row) const {
+    const size_t rank = shape_.size();
+    const int64_t index[] = {order_.heads < order_.rows ? head : row, order_.heads < order_.rows ? row : head};
+    return static_cast<size_t>(((sample * shape_[rank - 3] + index[0]) * shape_[rank - 2] + index[1]) *
+                               shape_[rank - 1]);
+  }
+
+ private:
+  Order order_;
+  Shape shape_;
+};
+
+// Walks over the queries of a rank's piece with their scores.
+class Reference {
+ public:
+  explicit Reference(const Evaluation& evaluation)
+      : evaluation_(evaluation),
+        attributes_(evaluation.attributes),
+        sizes_(evaluation.inputs[0]->shape, evaluation.inputs[1]->shape, attributes_),
+        q_(Of(kQuery)),
+        k_(Of(kKey)),
+        // The pieces of the last three factors but one: r and c.
+        first_row_(evaluation.ranges[evaluation.ranges.size() - 3].begin),
+        first_column_(evaluation.ranges[evaluation.ranges.size() - 2].begin) {}
+
+  Strided Of(Part part) const { return Strided(sizes_.Of(part, attributes_), HasHeadsInside(attributes_, part)); }
+  const Sizes& sizes() const { return sizes_; }
+  const Strided& q() const { return q_; }
+  const Strided& k() const { return k_; }
+  double scale() const { return attributes_.Get(attribute::kFactor); }
+  const double* input(size_t i) const { return evaluation_.inputs[i]->values.data(); }
+  double* output() const { return evaluation_.output.values.data(); }
+
+  struct Query {
+    int64_t sample, head, key_head, row;
+    size_t number;               // Among all.
+    std::vector<double> scores;  // Of each key; minus infinity where the query does not see it.
+  };
+
+  // Calls f with each query.
+  template <typename Function>
+  void ForEachQuery(const Function& f) const {
+    const int64_t group = sizes_.heads / std::max<int64_t>(1, sizes_.key_heads);
+    Query query{.scores = std::vector<double>(static_cast<size_t>(sizes_.columns))};
+    query.number = 0;
+    for (query.sample = 0; query.sample < ElementCount(sizes_.leading); ++query.sample) {
+      for (query.head = 0; query.head < sizes_.heads; ++query.head) {
+        query.key_head = query.head / group;
+        for (query.row = 0; query.row < sizes_.rows; ++query.row, ++query.number) {
+          for (int64_t c = 0; c < sizes_.columns; ++c) query.scores[static_cast<size_t>(c)] = Score(query, c);
+          f(query);
+        }
+      }
+    }
+  }
+
+ private:
+  double Score(const Query& query, int64_t column) const {
+    if (attributes_.Get(attribute::kCausal) && first_column_ + column > first_row_ + query.row)
+      return -std::numeric_limits<double>::infinity();
+    const double* q = input(0) + q_.At(query.sample, query.head, query.row);
+    const double* k = input(1) + k_.At(query.sample, query.key_head, column);
+    double sum = 0;
+    for (int64_t e = 0; e < sizes_.head; ++e) sum += q[e] * k[e];
+    return scale() * sum;
+  }
+
+  const Evaluation& evaluation_;
+  const Attributes& attributes_;
+  const Sizes sizes_;
+  const Strided q_, k_;
+  const int64_t first_row_, first_column_;
+};
+
+// A NaN among the scores goes through.
+double LogsumexpOf(const std::vector<double>& scores) {
+  constexpr double kNothing = -std::numeric_limits<double>::infinity();
+  double largest = kNothing;
+  for (const double score : scores) largest = std::isnan(largest) || score <= largest ? largest : score;
+  if (largest == kNothing) return kNothing;
+  double sum = 0;
+  for (const double score : scores) sum += std::exp(score - largest);
+  return largest + std::log(sum);
+}
+
+void EvaluateLogsumexp(const Evaluation& evaluation) {
+  const Reference reference(evaluation);
+  reference.ForEachQuery(
+      [&](const Reference::Query& query) { reference.output()[query.number] = LogsumexpOf(query.scores); });
+}
+
+void EvaluateForward(const Evaluation& evaluation) {
+  const Reference reference(evaluation);
+  const Strided v = reference.Of(kValue), out = reference.Of(kOutput);
+  const bool is_given = evaluation.inputs.size() > 3;
+  reference.ForEachQuery([&](const Reference::Query& query) {
+    const double logsumexp = is_given ? reference.input(3)[query.number] : LogsumexpOf(query.scores);
+    double* y = reference.output() + out.At(query.sample, query.head, query.row);
+    for (size_t c = 0; c < query.scores.size(); ++c) {
+      const double* value = reference.input(2) + v.At(query.sample, query.key_head, static_cast<int64_t>(c));
+      const double weight = std::exp(query.scores[c] - logsumexp);
+      for (int64_t e = 0; e < reference.sizes().head; ++e) y[e] += weight * value[e];
+    }
+  });
+}
+
+void EvaluateValueGradient(const Evaluation& evaluation) {
+  const Reference reference(evaluation);
+  const Strided v = reference.Of(kValue), out = reference.Of(kOutput);
+  reference.ForEachQuery([&](const Reference::Query& query) {
+    const double* dy = reference.input(3) + out.At(query.sample, query.head, query.row);
+    for (size_t c = 0; c < query.scores.size(); ++c) {
+      double* dv = reference.output() + v.At(query.sample, query.key_head, static_cast<int64_t>(c));
+      const double weight = std::exp(query.scores[c] - reference.input(2)[query.number]);
+      for (int64_t e = 0; e < reference.sizes().head; ++e) dv[e] += weight * dy[e];
+    }
+  });
+}
+
+// By the queries, or by the keys.
+template <Part kPart>
+void EvaluateGradient(const Evaluation& evaluation) {
+  const Reference reference(evaluation);
+  const Strided v = reference.Of(kValue), out = reference.Of(kOutput);
+  const int64_t head = reference.sizes().head;
+  reference.ForEachQuery([&](const Reference::Query& query) {
+    const double* y = reference.input(3) + out.At(query.sample, query.head, query.row);
+    const double* dy = reference.input(5) + out.At(query.sample, query.head, query.row);
+    double along = 0;
+    for (int64_t e = 0; e < head; ++e) along += dy[e] * y[e];
+    const size_t of_query = reference.q().At(query.sample, query.head, query.row);
+    for (size_t c = 0; c < query.scores.size(); ++c) {
+      const int64_t column = static_cast<int64_t>(c);
+      const double* value = reference.input(2) + v.At(query.sample, query.key_head, column);
+      double by_weight = 0;
+      for (int64_t e = 0; e < head; ++e) by_weight += dy[e] * value[e];
+      const double weight = std::exp(query.scores[c] - reference.input(4)[query.number]);
+      const double by_score = reference.scale() * weight * (by_weight - along);
+      const size_t of_key = reference.k().At(query.sample, query.key_head, column);
+      double* to = reference.output() + (kPart == kQuery ? of_query : of_key);
+      const double* from = kPart == kQuery ? reference.input(1) + of_key : reference.input(0) + of_query;
+      for (int64_t e = 0; e < head; ++e) to[e] += by_score * from[e];
+    }
+  });
+}
+
+// Those by query and key take into account that logsumexp follows from them.
+Gradients ForwardGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  const OpId q = op.inputs[0], k = op.inputs[1], v = op.inputs[2];
+  const OpId logsumexp = op.inputs.size() > 3 ? op.inputs[3]
+                                              : builder.Add(OpKind::kAttentionLogsumexp, {q, k}, op.attributes,
+                                                            absl::StrCat(op.name, ".logsumexp"));
+  const auto add = [&](OpKind kind, std::vector<OpId> inputs, const char* input) {
+    return builder.Add(kind, std::move(inputs), op.attributes, GradientName(op, input));
+  };
+  const OpId dv = add(OpKind::kAttentionGradientValue, {q, k, logsumexp, dy}, "v");
+  const OpId dq = add(OpKind::kAttentionGradientQuery, {q, k, v, op.id, logsumexp, dy}, "q");
+  const OpId dk = add(OpKind::kAttentionGradientKey, {q, k, v, op.id, logsumexp, dy}, "k");
+  Gradients gradients = {dq, dk, dv};
+  if (op.inputs.size() > 3) gradients.push_back(std::nullopt);
+  return gradients;
+}
+
+// `inputs`: their names.
+OpDefinition AttentionOp(std::initializer_list<const char*> inputs, std::string summary) {
+  OpDefinition definition = {.op_class = OpClass::kProduct,
+                             .callable = false,
+                             .treatment = Treatment::kRounded,
+                             .summary = std::move(summary)};
+  for (const char* input : inputs) definition.signature.push_back({.name = input});
+  definition.signature.push_back(OptionalAttribute(attribute::kFactor, 1.0));
+  definition.signature.push_back(OptionalAttribute(attribute::kCausal, false));
+  definition.signature.push_back(OptionalAttribute(attribute::kHeadsInside, {0, 0, 0, 0}));
+  return definition;
+}
+
+}  // namespace
+
+OpDefinition DefineAttention() {
+  OpDefinition definition = AttentionOp({"q", "k", "v", "logsumexp"},
+                                        "softmax(factor * q k^T) v for each head; `logsumexp` is that of q and k, "
+                                        "where a gradient needs it");
+  definition.signature[3].kind = ArgumentKind::kOptionalTensor;
+  definition.statistics = 3;
+  definition.infer = Infer<kOutput, kInputsOfForward>;
+  definition.rule = ForwardRule;
+  definition.gradient = ForwardGradients;
+  definition.flops = ForwardFlops;
+  definition.evaluate = EvaluateForward;
+  return definition;
+}
+
+OpDefinition DefineAttentionLogsumexp() {
+  OpDefinition definition =
+      AttentionOp({"q", "k"}, "log of the sum over keys of exp(factor * q k^T), [.., heads, rows]");
+  definition.treatment = Treatment::kGradient;
+  definition.signature.push_back(ResultArgument());
+  definition.infer = InferLogsumexp;
+  definition.rule = LogsumexpRule;
+  definition.flops = FlopsOf<1>;
+  definition.evaluate = EvaluateLogsumexp;
+  return definition;
+}
+
+// The weights are made again by one of three, as they are where all three run as one piece (ir/program/fuse).
+OpDefinition DefineAttentionGradientValue() {
+  OpDefinition definition = AttentionOp({"q", "k", "logsumexp", "dy"}, "gradient of attention by v");
+  definition.statistics = 2;
+  definition.infer = Infer<kValue, kInputsOfValueGradient>;
+  definition.rule = GradientRule<kValue, kInputsOfValueGradient>;
+  definition.flops = FlopsOf<2>;
+  definition.evaluate = EvaluateValueGradient;
+  return definition;
+}
+
+OpDefinition DefineAttentionGradientQuery() {
+  OpDefinition definition =
+      AttentionOp({"q", "k", "v", "y", "logsumexp", "dy"}, "gradient of attention by q, with its result y");
+  definition.statistics = 4;
+  definition.infer = Infer<kQuery, kInputsOfGradient>;
+  definition.rule = GradientRule<kQuery, kInputsOfGradient>;
+  definition.flops = FlopsOf<2>;
+  definition.evaluate = EvaluateGradient<kQuery>;
+  return definition;
+}
+
+OpDefinition DefineAttentionGradientKey() {
+  OpDefinition definition =
+      AttentionOp({"q", "k", "v", "y", "logsumexp", "dy"}, "gradient of attention by k, with its result y");
+  definition.statistics = 4;
+  definition.infer = Infer<kKey, kInputsOfGradient>;
+  definition.rule = GradientRule<kKey, kInputsOfGradient>;
+  definition.flops = FlopsOf<1>;
+  definition.evaluate = EvaluateGradient<kKey>;
+  return definition;
+}
+
+}  // namespace cleave::ir

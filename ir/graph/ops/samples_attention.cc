@@ -1,0 +1,103 @@
+#include "ir/graph/ops/sample_maker.h"
+
+namespace cleave::ir {
+namespace {
+
+// The value of an op on whole inputs.
+Tensor ValueOf(OpKind kind, const Attributes& attributes, const std::vector<Tensor>& inputs) {
+  const OpDefinition& definition = DefinitionOf(kind);
+  std::vector<TensorType> types;
+  std::vector<const Tensor*> pointers;
+  for (const Tensor& input : inputs) {
+    types.push_back({DType::kF32, input.shape});
+    pointers.push_back(&input);
+  }
+  const TensorType output = std::get<TensorType>(definition.infer(types, attributes));
+  Tensor value = Zeros(output.shape);
+  definition.evaluate({.attributes = attributes,
+                       .inputs = pointers,
+                       .ranges = WholeRanges(definition.rule(types, output, attributes)),
+                       .output = value});
+  return value;
+}
+
+Tensor LogsumexpOf(const Attributes& attributes, const std::vector<Tensor>& inputs) {
+  return ValueOf(OpKind::kAttentionLogsumexp, attributes, {inputs[0], inputs[1]});
+}
+
+// q, k, v, logsumexp
+void CompleteForward(const Attributes& attributes, std::vector<Tensor>& inputs) {
+  inputs[3] = LogsumexpOf(attributes, inputs);
+}
+
+// q, k, v, y, logsumexp, dy
+void CompleteGradient(const Attributes& attributes, std::vector<Tensor>& inputs) {
+  inputs[4] = LogsumexpOf(attributes, inputs);
+  inputs[3] = ValueOf(OpKind::kAttention, attributes, {inputs[0], inputs[1], inputs[2]});
+}
+
+// q, k, logsumexp, dy
+void CompleteValueGradient(const Attributes& attributes, std::vector<Tensor>& inputs) {
+  inputs[2] = LogsumexpOf(attributes, inputs);
+}
+
+// The tensors of one attention.
+struct Case {
+  InputForm q, k, v, y, logsumexp;
+  Attributes attributes;
+};
+
+// With heads inside of rows and outside, in groups and not, with samples and without, causal and not.
+std::vector<Case> CasesOf(Maker& maker) {
+  std::vector<Case> cases;
+  const int64_t rows = maker.Size(), columns = maker.Size(), head = maker.Size(), key_heads = maker.Size();
+  const auto add = [&](const Shape& leading, int64_t heads, int64_t of_keys, bool causal, const Ints& inside) {
+    const auto shape = [&](size_t part, int64_t own_heads, int64_t own_rows) {
+      Shape sizes = leading;
+      sizes.push_back(inside[part] != 0 ? own_rows : own_heads);
+      sizes.push_back(inside[part] != 0 ? own_heads : own_rows);
+      sizes.push_back(head);
+      return InputForm{sizes};
+    };
+    Shape statistics = leading;
+    statistics.insert(statistics.end(), {heads, rows});
+    cases.push_back(
+        {.q = shape(0, heads, rows),
+         .k = shape(1, of_keys, columns),
+         .v = shape(2, of_keys, columns),
+         .y = shape(3, heads, rows),
+         .logsumexp = {statistics},
+         .attributes = {{attribute::kFactor, 0.7}, {attribute::kCausal, causal}, {attribute::kHeadsInside, inside}}});
+  };
+  add({2}, key_heads, key_heads, true, {1, 1, 1, 1});
+  add({}, key_heads, key_heads, false, {0, 0, 0, 0});
+  add({2}, 2 * key_heads, key_heads, true, {0, 1, 0, 1});
+  add({1, 2}, 3, 1, false, {1, 0, 1, 0});
+  return cases;
+}
+
+}  // namespace
+
+void AddAttentionSamples(Forms& forms) {
+  forms[OpKind::kAttention] = [](Maker& maker) {
+    for (const Case& one : CasesOf(maker)) {
+      maker.Add({one.q, one.k, one.v}, one.attributes);
+      maker.Add({one.q, one.k, one.v, one.logsumexp}, one.attributes, CompleteForward);
+    }
+  };
+  forms[OpKind::kAttentionLogsumexp] = [](Maker& maker) {
+    for (const Case& one : CasesOf(maker)) maker.Add({one.q, one.k}, one.attributes);
+  };
+  for (const OpKind kind : {OpKind::kAttentionGradientQuery, OpKind::kAttentionGradientKey}) {
+    forms[kind] = [](Maker& maker) {
+      for (const Case& one : CasesOf(maker))
+        maker.Add({one.q, one.k, one.v, one.y, one.logsumexp, one.y}, one.attributes, CompleteGradient);
+    };
+  }
+  forms[OpKind::kAttentionGradientValue] = [](Maker& maker) {
+    for (const Case& one : CasesOf(maker))
+      maker.Add({one.q, one.k, one.logsumexp, one.y}, one.attributes, CompleteValueGradient);
+  };
+}
+
+}  // namespace cleave::ir

@@ -1,0 +1,28 @@
+#include "ir/sharding/pins/move.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace cleave::ir {
+
+void MovePins(const IdVector<OpId, std::optional<OpId>>& places, Pins& pins) {
+  const auto is_gone = [&](OpId op) { return !places[op].has_value(); };
+  const auto move = [&](auto& all) {
+    all.erase(std::remove_if(all.begin(), all.end(), [&](const auto& one) { return is_gone(one.op); }), all.end());
+    for (auto& one : all) one.op = *places[one.op];
+  };
+  move(pins.pins);
+  move(pins.priorities);
+  move(pins.retentions);
+  move(pins.stages);
+  for (Region& region : pins.regions) {
+    std::vector<OpId>& ops = region.ops;
+    ops.erase(std::remove_if(ops.begin(), ops.end(), is_gone), ops.end());
+    for (OpId& op : ops) op = *places[op];
+  }
+  pins.regions.erase(
+      std::remove_if(pins.regions.begin(), pins.regions.end(), [](const Region& region) { return region.ops.empty(); }),
+      pins.regions.end());
+}
+
+}  // namespace cleave::ir
