@@ -22,10 +22,13 @@ namespace attention {
 template <int kTile>
 constexpr int kThreadsPerRow = kThreads / kTile;
 
+// A NaN is the largest.
+__device__ inline float LargerOf(float a, float b) { return a >= b || a != a ? a : b; }
+
 template <int kTile>
 __device__ float MaxOverRow(float x) {
 #pragma unroll
-  for (int lane = 1; lane < kThreadsPerRow<kTile>; lane *= 2) x = fmaxf(x, __shfl_xor_sync(0xFFFFFFFFu, x, lane));
+  for (int lane = 1; lane < kThreadsPerRow<kTile>; lane *= 2) x = LargerOf(x, __shfl_xor_sync(0xFFFFFFFFu, x, lane));
   return x;
 }
 template <int kTile>
@@ -65,7 +68,7 @@ class RunningRow {
     const int mine = Row();
     float largest = largest_;
     for (int j = Part(); j < kTile; j += kThreadsPerRow<kTile>) {
-      if (sight.Sees(row + mine, column + j)) largest = fmaxf(largest, scale * scores[mine * pitch + j]);
+      if (sight.Sees(row + mine, column + j)) largest = LargerOf(largest, scale * scores[mine * pitch + j]);
     }
     largest = MaxOverRow<kTile>(largest);
     if (largest == -INFINITY) return;  // The same for all threads of the row.
