@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/graph/attributes/keys.h"
+#include "ir/graph/ops/attention.h"
 
 namespace cleave::codegen {
 namespace {
@@ -13,18 +14,20 @@ namespace {
 struct Operand {
   ir::ValueId value;
   bool heads_inside;
+  int rank;
   int heads;  // Which dimension.
   int rows;
 
-  Operand(const Emission& emission, ir::ValueId value, int64_t inside) : value(value), heads_inside(inside != 0) {
-    const int rank = emission.value(value).type.rank();
-    heads = heads_inside ? rank - 2 : rank - 3;
-    rows = heads_inside ? rank - 3 : rank - 2;
+  Operand(const Emission& emission, ir::ValueId value, int64_t inside)
+      : value(value), heads_inside(inside != 0), rank(emission.value(value).type.rank()) {
+    const ir::AttentionDimensions dimensions(static_cast<size_t>(rank), heads_inside);
+    heads = static_cast<int>(dimensions.heads);
+    rows = static_cast<int>(dimensions.rows);
   }
 };
 
 cpp::Expr StridesOf(Sizes& sizes, const Operand& tensor) {
-  const int rank = std::max(tensor.heads, tensor.rows) + 2;
+  const int rank = tensor.rank;
   return cpp::Call(tensor.heads_inside ? "RowsFirst" : "HeadsFirst",
                    {sizes.Size(tensor.value, rank - 3).Value(), sizes.Size(tensor.value, rank - 2).Value(),
                     sizes.Size(tensor.value, rank - 1).Value()});
@@ -38,11 +41,10 @@ cpp::Expr ShapeOf(Emission& emission, int step, const ir::AttentionInputs& input
   const std::vector<int64_t>& inside = attributes.Get(ir::attribute::kHeadsInside);
   const Operand q(emission, inputs.q, inside[0]);
   const Operand k(emission, inputs.k, inside[1]);
-  const int rank = emission.value(inputs.q).type.rank();
   std::vector<cpp::Field> fields = {
-      {"batch", sizes.CountOf(inputs.q, 0, rank - 3).Value()}, {"heads", sizes.Size(inputs.q, q.heads).Value()},
-      {"key_heads", sizes.Size(inputs.k, k.heads).Value()},    {"rows", sizes.Size(inputs.q, q.rows).Value()},
-      {"columns", sizes.Size(inputs.k, k.rows).Value()},       {"head", sizes.Size(inputs.q, rank - 1).Value()}};
+      {"batch", sizes.CountOf(inputs.q, 0, q.rank - 3).Value()}, {"heads", sizes.Size(inputs.q, q.heads).Value()},
+      {"key_heads", sizes.Size(inputs.k, k.heads).Value()},      {"rows", sizes.Size(inputs.q, q.rows).Value()},
+      {"columns", sizes.Size(inputs.k, k.rows).Value()},         {"head", sizes.Size(inputs.q, q.rank - 1).Value()}};
   if (const double scale = attributes.Get(ir::attribute::kFactor); scale != 1)
     fields.push_back({"scale", cpp::Float(scale)});
   if (attributes.Get(ir::attribute::kCausal)) {

@@ -43,15 +43,10 @@ IdVector<ir::OpId, char> NeededFor(const std::vector<ir::OpId>& values, const ir
 void KeepOnly(const std::vector<ir::OpId>& values, frontend::Module& module) {
   ir::Graph& graph = module.graph;
   const IdVector<ir::OpId, char> needed = NeededFor(values, graph);
+  const auto stays = [&](ir::OpId op) { return needed[op] != 0; };
   IdVector<ir::OpId, ir::OpId> places;
-  graph = ir::OnlyOps(
-      std::move(graph), [&](ir::OpId op) { return needed[op] != 0; }, places);
-  IdVector<ir::OpId, std::optional<ir::OpId>> kept(places.size());
-  for (size_t i = 0; i < places.size(); ++i) {
-    const ir::OpId op(static_cast<int64_t>(i));
-    if (needed[op] != 0) kept[op] = places[op];
-  }
-  ir::MovePins(kept, module.pins);
+  graph = ir::OnlyOps(std::move(graph), stays, places);
+  ir::MovePins(stays, places, module.pins);
 }
 
 }  // namespace

@@ -14,6 +14,8 @@
 // The gradients are sums over keys or queries of which each term needs `logsumexp` and the result alone, so they may be
 // cut along both. The result is the quotient of two such sums, and its rows are whole.
 
+#include "ir/graph/ops/attention.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -28,28 +30,13 @@
 namespace cleave::ir {
 namespace {
 
-// The tensors of attention, in the order of `heads_inside`.
-enum Part : size_t { kQuery = 0, kKey = 1, kValue = 2, kOutput = 3 };
+// The tensors of attention; the first four in the order of `heads_inside`.
+enum Part : size_t { kQuery = 0, kKey = 1, kValue = 2, kOutput = 3, kLogsumexp = 4 };
+
+bool IsOfKeys(Part part) { return part == kKey || part == kValue; }
 
 bool HasHeadsInside(const Attributes& attributes, Part part) {
   return attributes.Get(attribute::kHeadsInside)[part] != 0;
-}
-
-// Where the heads and the rows of a tensor are among its dimensions.
-struct Order {
-  size_t heads;
-  size_t rows;
-
-  Order(size_t rank, bool heads_inside)
-      : heads(heads_inside ? rank - 2 : rank - 3), rows(heads_inside ? rank - 3 : rank - 2) {}
-};
-
-Shape ShapeOf(const Shape& leading, int64_t heads, int64_t rows, int64_t head, bool heads_inside) {
-  Shape shape = leading;
-  shape.push_back(heads_inside ? rows : heads);
-  shape.push_back(heads_inside ? heads : rows);
-  shape.push_back(head);
-  return shape;
 }
 
 // All sizes, from whole tensors or from pieces.
@@ -58,8 +45,8 @@ struct Sizes {
   int64_t heads, key_heads, rows, columns, head;
 
   Sizes(const Shape& q, const Shape& k, const Attributes& attributes) : leading(q.begin(), q.end() - 3) {
-    const Order of_q(q.size(), HasHeadsInside(attributes, kQuery));
-    const Order of_k(k.size(), HasHeadsInside(attributes, kKey));
+    const AttentionDimensions of_q(q.size(), HasHeadsInside(attributes, kQuery));
+    const AttentionDimensions of_k(k.size(), HasHeadsInside(attributes, kKey));
     heads = q[of_q.heads];
     key_heads = k[of_k.heads];
     rows = q[of_q.rows];
@@ -68,14 +55,15 @@ struct Sizes {
   }
 
   Shape Of(Part part, const Attributes& attributes) const {
-    const bool is_of_keys = part == kKey || part == kValue;
-    return ShapeOf(leading, is_of_keys ? key_heads : heads, is_of_keys ? columns : rows, head,
-                   HasHeadsInside(attributes, part));
-  }
-  Shape OfStatistics() const {
     Shape shape = leading;
-    shape.push_back(heads);
-    shape.push_back(rows);
+    if (part == kLogsumexp) {
+      shape.insert(shape.end(), {heads, rows});
+      return shape;
+    }
+    const int64_t own_heads = IsOfKeys(part) ? key_heads : heads;
+    const int64_t own_rows = IsOfKeys(part) ? columns : rows;
+    const bool inside = HasHeadsInside(attributes, part);
+    shape.insert(shape.end(), {inside ? own_rows : own_heads, inside ? own_heads : own_rows, head});
     return shape;
   }
   double scores() const {
@@ -84,14 +72,11 @@ struct Sizes {
   }
 };
 
-// Which tensor an input is.
-enum class Input { kQuery, kKey, kValue, kOutput, kLogsumexp };
-
-constexpr Input kInputsOfForward[] = {Input::kQuery, Input::kKey, Input::kValue, Input::kLogsumexp};
-constexpr Input kInputsOfLogsumexp[] = {Input::kQuery, Input::kKey};
-constexpr Input kInputsOfGradient[] = {Input::kQuery,  Input::kKey,       Input::kValue,
-                                       Input::kOutput, Input::kLogsumexp, Input::kOutput};
-constexpr Input kInputsOfValueGradient[] = {Input::kQuery, Input::kKey, Input::kLogsumexp, Input::kOutput};
+// Which tensors the ops read.
+constexpr Part kInputsOfForward[] = {kQuery, kKey, kValue, kLogsumexp};
+constexpr Part kInputsOfLogsumexp[] = {kQuery, kKey};
+constexpr Part kInputsOfGradient[] = {kQuery, kKey, kValue, kOutput, kLogsumexp, kOutput};
+constexpr Part kInputsOfValueGradient[] = {kQuery, kKey, kLogsumexp, kOutput};
 
 OpError WrongShape(Types inputs, int input, const std::string& expected) {
   return {.code = Code::kE0401,
@@ -101,7 +86,7 @@ OpError WrongShape(Types inputs, int input, const std::string& expected) {
 }
 
 // Checks that the inputs are what `expected` says, of which some at the end may be missing.
-std::optional<OpError> CheckInputs(Types inputs, absl::Span<const Input> expected, const Attributes& attributes) {
+std::optional<OpError> CheckInputs(Types inputs, absl::Span<const Part> expected, const Attributes& attributes) {
   if (auto error = CheckFloat(inputs, 0, "q")) return error;
   for (const int input : {0, 1}) {
     if (auto error = CheckRank(inputs, input, 3)) return error;
@@ -115,26 +100,9 @@ std::optional<OpError> CheckInputs(Types inputs, absl::Span<const Input> expecte
     return WrongShape(inputs, 1, absl::StrCat("a number of heads that divides ", sizes.heads));
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int number = static_cast<int>(i);
-    Shape shape;
-    switch (expected[i]) {
-      case Input::kQuery:
-        shape = sizes.Of(kQuery, attributes);
-        break;
-      case Input::kKey:
-        shape = sizes.Of(kKey, attributes);
-        break;
-      case Input::kValue:
-        shape = sizes.Of(kValue, attributes);
-        break;
-      case Input::kOutput:
-        shape = sizes.Of(kOutput, attributes);
-        break;
-      case Input::kLogsumexp:
-        shape = sizes.OfStatistics();
-        break;
-    }
+    const Shape shape = sizes.Of(expected[i], attributes);
     if (inputs[i].shape != shape) return WrongShape(inputs, number, ShapeText(shape));
-    const DType dtype = expected[i] == Input::kLogsumexp ? DType::kF32 : inputs[0].dtype;
+    const DType dtype = expected[i] == kLogsumexp ? DType::kF32 : inputs[0].dtype;
     if (auto error = CheckDType(inputs, number, dtype, "x")) return error;
   }
   return std::nullopt;
@@ -143,12 +111,8 @@ std::optional<OpError> CheckInputs(Types inputs, absl::Span<const Input> expecte
 template <Part kPart, auto& kInputs>
 InferResult Infer(Types inputs, const Attributes& attributes) {
   if (auto error = CheckInputs(inputs, kInputs, attributes)) return *error;
-  return TensorType{inputs[0].dtype, Sizes(inputs[0].shape, inputs[1].shape, attributes).Of(kPart, attributes)};
-}
-
-InferResult InferLogsumexp(Types inputs, const Attributes& attributes) {
-  if (auto error = CheckInputs(inputs, kInputsOfLogsumexp, attributes)) return *error;
-  return TensorType{DType::kF32, Sizes(inputs[0].shape, inputs[1].shape, attributes).OfStatistics()};
+  return TensorType{kPart == kLogsumexp ? DType::kF32 : inputs[0].dtype,
+                    Sizes(inputs[0].shape, inputs[1].shape, attributes).Of(kPart, attributes)};
 }
 
 // The factors of all rules here, in this order: b.., h, g, r, c, e. Without groups `g` is missing.
@@ -172,45 +136,25 @@ struct Factors {
   }
 
   std::vector<FactorList> Of(Part part, const Attributes& attributes) const {
-    const bool is_of_keys = part == kKey || part == kValue;
-    const FactorList own_heads = is_of_keys ? FactorList{h} : heads;
-    const FactorList own_rows = {is_of_keys ? c : r};
     std::vector<FactorList> dimensions = leading;
-    const bool inside = HasHeadsInside(attributes, part);
-    dimensions.push_back(inside ? own_rows : own_heads);
-    dimensions.push_back(inside ? own_heads : own_rows);
-    dimensions.push_back({e});
-    return dimensions;
-  }
-  std::vector<FactorList> OfStatistics() const {
-    std::vector<FactorList> dimensions = leading;
-    dimensions.push_back(heads);
-    dimensions.push_back({r});
-    return dimensions;
-  }
-  std::vector<FactorList> Of(Input input, const Attributes& attributes) const {
-    switch (input) {
-      case Input::kQuery:
-        return Of(kQuery, attributes);
-      case Input::kKey:
-        return Of(kKey, attributes);
-      case Input::kValue:
-        return Of(kValue, attributes);
-      case Input::kOutput:
-        return Of(kOutput, attributes);
-      case Input::kLogsumexp:
-        break;
+    if (part == kLogsumexp) {
+      dimensions.insert(dimensions.end(), {heads, {r}});
+      return dimensions;
     }
-    return OfStatistics();
+    const FactorList own_heads = IsOfKeys(part) ? FactorList{h} : heads;
+    const FactorList own_rows = {IsOfKeys(part) ? c : r};
+    const bool inside = HasHeadsInside(attributes, part);
+    dimensions.insert(dimensions.end(), {inside ? own_rows : own_heads, inside ? own_heads : own_rows, {e}});
+    return dimensions;
   }
 };
 
-Rule RuleFor(Types inputs, absl::Span<const Input> parts, std::optional<Part> output, FactorKind over_queries,
-             FactorKind over_keys, const Attributes& attributes) {
+Rule RuleFor(Types inputs, absl::Span<const Part> parts, Part output, FactorKind over_queries, FactorKind over_keys,
+             const Attributes& attributes) {
   Rule rule;
   const Factors factors(rule, Sizes(inputs[0].shape, inputs[1].shape, attributes), over_queries, over_keys);
   for (size_t i = 0; i < inputs.size(); ++i) rule.inputs.push_back(factors.Of(parts[i], attributes));
-  rule.output = output.has_value() ? factors.Of(*output, attributes) : factors.OfStatistics();
+  rule.output = factors.Of(output, attributes);
   return rule;
 }
 
@@ -221,7 +165,7 @@ Rule ForwardRule(Types inputs, const TensorType&, const Attributes& attributes) 
 }
 
 Rule LogsumexpRule(Types inputs, const TensorType&, const Attributes& attributes) {
-  return RuleFor(inputs, kInputsOfLogsumexp, std::nullopt, FactorKind::kParallel, FactorKind::kWhole, attributes);
+  return RuleFor(inputs, kInputsOfLogsumexp, kLogsumexp, FactorKind::kParallel, FactorKind::kWhole, attributes);
 }
 
 template <Part kPart, auto& kInputs>
@@ -260,7 +204,7 @@ class Strided {
   }
 
  private:
-  Order order_;
+  AttentionDimensions order_;
   Shape shape_;
 };
 
@@ -428,6 +372,19 @@ OpDefinition AttentionOp(std::initializer_list<const char*> inputs, std::string 
   return definition;
 }
 
+// By the queries, or by the keys; for `kProducts` see FlopsOf.
+template <Part kPart, int kProducts>
+OpDefinition GradientThroughScores(const char* input) {
+  OpDefinition definition = AttentionOp({"q", "k", "v", "y", "logsumexp", "dy"},
+                                        absl::StrCat("gradient of attention by ", input, ", with its result y"));
+  definition.statistics = 4;
+  definition.infer = Infer<kPart, kInputsOfGradient>;
+  definition.rule = GradientRule<kPart, kInputsOfGradient>;
+  definition.flops = FlopsOf<kProducts>;
+  definition.evaluate = EvaluateGradient<kPart>;
+  return definition;
+}
+
 }  // namespace
 
 OpDefinition DefineAttention() {
@@ -449,7 +406,7 @@ OpDefinition DefineAttentionLogsumexp() {
       AttentionOp({"q", "k"}, "log of the sum over keys of exp(factor * q k^T), [.., heads, rows]");
   definition.treatment = Treatment::kGradient;
   definition.signature.push_back(ResultArgument());
-  definition.infer = InferLogsumexp;
+  definition.infer = Infer<kLogsumexp, kInputsOfLogsumexp>;
   definition.rule = LogsumexpRule;
   definition.flops = FlopsOf<1>;
   definition.evaluate = EvaluateLogsumexp;
@@ -467,26 +424,8 @@ OpDefinition DefineAttentionGradientValue() {
   return definition;
 }
 
-OpDefinition DefineAttentionGradientQuery() {
-  OpDefinition definition =
-      AttentionOp({"q", "k", "v", "y", "logsumexp", "dy"}, "gradient of attention by q, with its result y");
-  definition.statistics = 4;
-  definition.infer = Infer<kQuery, kInputsOfGradient>;
-  definition.rule = GradientRule<kQuery, kInputsOfGradient>;
-  definition.flops = FlopsOf<2>;
-  definition.evaluate = EvaluateGradient<kQuery>;
-  return definition;
-}
+OpDefinition DefineAttentionGradientQuery() { return GradientThroughScores<kQuery, 2>("q"); }
 
-OpDefinition DefineAttentionGradientKey() {
-  OpDefinition definition =
-      AttentionOp({"q", "k", "v", "y", "logsumexp", "dy"}, "gradient of attention by k, with its result y");
-  definition.statistics = 4;
-  definition.infer = Infer<kKey, kInputsOfGradient>;
-  definition.rule = GradientRule<kKey, kInputsOfGradient>;
-  definition.flops = FlopsOf<1>;
-  definition.evaluate = EvaluateGradient<kKey>;
-  return definition;
-}
+OpDefinition DefineAttentionGradientKey() { return GradientThroughScores<kKey, 1>("k"); }
 
 }  // namespace cleave::ir

@@ -40,7 +40,7 @@ class Finder {
   const Step& StepAt(int i) const { return program_.steps[static_cast<size_t>(i)]; }
   const std::vector<ValueId>& InputsOf(int i) const { return std::get<Compute>(StepAt(i).action).inputs; }
 
-  // The piece that was opened last for the queries becomes the one of this step too, if it can run as one with it.
+  // Puts `joined`, which is the open piece with one step more, in its place if all its steps can run as one.
   template <typename Piece>
   bool Joins(Piece& open, Piece joined) {
     if (!Alike(open.steps.front(), joined.steps.back()) || !FindPlace(joined)) return false;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/match/match.h"
+#include "ir/graph/ops/attention.h"
 #include "ir/graph/ops/need.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/program/fuse/image_blocks.h"
@@ -75,12 +76,12 @@ class AttentionBlocks {
   AttentionBlocks(const Program& program, const AttentionInputs& inputs, const std::vector<int64_t>& inside) {
     const Shape q = LargestLocalShape(program, inputs.q);
     const Shape k = LargestLocalShape(program, inputs.k);
-    const size_t rank = q.size();
+    const AttentionDimensions of_q(q.size(), inside[0] != 0), of_k(k.size(), inside[1] != 0);
     head_ = q.back();
-    rows_ = q[rank - (inside[0] != 0 ? 3 : 2)];
-    columns_ = k[rank - (inside[1] != 0 ? 3 : 2)];
-    heads_ = q[rank - (inside[0] != 0 ? 2 : 3)];
-    key_heads_ = k[rank - (inside[1] != 0 ? 2 : 3)];
+    rows_ = q[of_q.rows];
+    columns_ = k[of_k.rows];
+    heads_ = q[of_q.heads];
+    key_heads_ = k[of_k.heads];
     batch_ = ElementCount(Shape(q.begin(), q.end() - 3));
     in_word_ = program.value(inputs.q).type.dtype == DType::kBf16 ? 2 : 1;
   }

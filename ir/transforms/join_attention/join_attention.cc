@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/strong_id/strong_id.h"
+#include "ir/graph/ops/attention.h"
 #include "ir/graph/roles.h"
 #include "ir/sharding/pins/move.h"
 #include "ir/tensor/types/types.h"
@@ -50,17 +52,12 @@ class Joiner {
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       if (std::optional<Found> found = At(OpId(static_cast<int64_t>(i)))) Join(*std::move(found));
     }
-    if (joined_.empty()) return std::move(graph_);
+    if (!joins_) return std::move(graph_);
+    RetainStatistics();
+    const auto stays = [&](OpId op) { return is_gone_[op] == 0; };
     IdVector<OpId, OpId> places;
-    Graph joined = OnlyOps(
-        std::move(graph_), [&](OpId op) { return is_gone_[op] == 0; }, places);
-    IdVector<OpId, std::optional<OpId>> kept(places.size());
-    for (size_t i = 0; i < places.size(); ++i) {
-      const OpId op(static_cast<int64_t>(i));
-      if (is_gone_[op] == 0) kept[op] = places[op];
-    }
-    MovePins(kept, pins_);
-    RetainStatistics(places);
+    Graph joined = OnlyOps(std::move(graph_), stays, places);
+    MovePins(stays, places, pins_);
     return joined;
   }
 
@@ -150,7 +147,7 @@ class Joiner {
 
   int64_t HeadsOf(const Operand& operand) const {
     const Shape& sizes = shape(operand.value);
-    return sizes[sizes.size() - (operand.heads_inside ? 2 : 3)];
+    return sizes[AttentionDimensions(sizes.size(), operand.heads_inside).heads];
   }
 
   bool SwapsHeadsAndRows(const Op& transpose) const {
@@ -221,6 +218,7 @@ class Joiner {
       is_gone_[found.softmax] = 1;
     } else {
       attention.inputs.push_back(found.softmax);
+      statistics_of_[found.last] = found.softmax;
       Op& statistics = graph_.ops[found.softmax];
       statistics.kind = OpKind::kAttentionLogsumexp;
       statistics.name = absl::StrCat(attention.name, ".logsumexp");
@@ -229,30 +227,24 @@ class Joiner {
       statistics.attributes = attention.attributes;
       statistics.type.shape.pop_back();
     }
-    joined_.push_back({.statistics = found.softmax, .attention = found.last});
+    joins_ = true;
   }
 
   // Statistics are kept, or made again, as what they belong to.
-  void RetainStatistics(const IdVector<OpId, OpId>& places) {
-    if (!options_.trains) return;
-    std::vector<RetentionPin>& all = pins_.retentions;
-    const auto of = [&](OpId place) {
-      return std::find_if(all.begin(), all.end(), [&](const RetentionPin& pin) { return pin.op == place; });
-    };
-    for (const Joined& joined : joined_) {
-      const OpId statistics = places[joined.statistics];
-      if (const auto own = of(statistics); own != all.end()) all.erase(own);
-      const auto attention = of(places[joined.attention]);
-      if (attention == all.end()) continue;
-      all.push_back({.op = statistics, .retention = attention->retention, .span = attention->span});
+  void RetainStatistics() {
+    std::vector<RetentionPin> retentions;
+    for (const RetentionPin& pin : pins_.retentions) {
+      if (op(pin.op).kind == OpKind::kAttentionLogsumexp) continue;  // Of the softmax that was there.
+      retentions.push_back(pin);
+      const auto joined = statistics_of_.find(pin.op);
+      if (joined == statistics_of_.end()) continue;
+      retentions.push_back(pin);
+      retentions.back().op = joined->second;
     }
-    std::sort(all.begin(), all.end(), [](const RetentionPin& a, const RetentionPin& b) { return a.op < b.op; });
+    std::sort(retentions.begin(), retentions.end(),
+              [](const RetentionPin& a, const RetentionPin& b) { return a.op < b.op; });
+    pins_.retentions = std::move(retentions);
   }
-
-  struct Joined {
-    OpId statistics;
-    OpId attention;
-  };
 
   Graph graph_;
   const JoinAttentionOptions options_;
@@ -264,7 +256,8 @@ class Joiner {
   IdVector<OpId, int64_t> stage_;   // That of a pin; -1: none.
   IdVector<OpId, char> is_gone_;
   absl::flat_hash_set<std::string> names_;
-  std::vector<Joined> joined_;
+  absl::flat_hash_map<OpId, OpId> statistics_of_;  // By the op of attention that they belong to.
+  bool joins_ = false;
 };
 
 }  // namespace

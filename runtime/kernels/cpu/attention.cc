@@ -106,9 +106,10 @@ class AttentionPiece {
       ForEachTile(key, [&](const Tile& tile) {
         ForwardTile(tile);
         if (!IsLastGroup(tile)) return;
+        const Block<T> to = out == nullptr ? Block<T>{} : RowsOfTile(out, shape_.out, tile);
         for (int64_t i = 0; i < tile.rows; ++i) {
           const float sum = my_.sum[tile.kept_row + i];
-          if (out != nullptr) StoreRow(tile, i, 1.0f / sum, RowsOfTile(out, shape_.out, tile));
+          if (out != nullptr) StoreRow(tile, i, 1.0f / sum, to);
           if (logsumexp != nullptr) logsumexp[QueryOf(tile) + i] = my_.largest[tile.kept_row + i] + std::log(sum);
         }
       });

@@ -194,6 +194,8 @@ __global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out, flo
     logsumexp[all.FirstQuery(place.batch, place.head) + place.first + mine] = largest + logf(sum);
   }
 
+  if (out == nullptr) return;
+
   Accumulator<T, kHead> result;
   for (int64_t column = 0; column < end; column += kTile) {
     __syncthreads();
@@ -207,7 +209,6 @@ __global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out, flo
     __syncthreads();
     result.Add(weights, other);
   }
-  if (out == nullptr) return;
   __syncthreads();
   result.Store(scores, RowsOf(out, shape.out, place.batch, place.head), place.first, shape.rows, head);
 }
