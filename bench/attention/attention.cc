@@ -155,7 +155,11 @@ void Measure(const char* type, int64_t length, bool causal, int repetitions, dou
                                 .q = strides,
                                 .k = strides,
                                 .v = strides,
-                                .out = strides};
+                                .out = strides,
+                                .dout = strides,
+                                .dq = strides,
+                                .dk = strides,
+                                .dv = strides};
   Tensors<T> tensors(shape);
   tensors.Separate();
   const double once = SecondsOf(1, [&] { tensors.Fused(); });

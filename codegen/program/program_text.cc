@@ -33,6 +33,7 @@
 #include "codegen/source/glance.h"
 #include "codegen/source/host_copy.h"
 #include "codegen/source/kernels.h"
+#include "codegen/source/parts.h"
 #include "codegen/source/pipeline.h"
 #include "ir/graph/ops/ops.h"
 
@@ -325,6 +326,9 @@ class ProgramWriter {
         [&](const ir::AttentionForward& attention) { EmitAttention(emission_, attention, code); },
         [&](const ir::AttentionBackward& attention) { EmitAttentionGradient(emission_, attention, code); },
         [&](const ir::SingleStep& single) {
+          // A view is the same memory under the same name.
+          if (std::holds_alternative<ir::View>(emission_.step(single.step).action)) return;
+          if (emission_.fusion.DoesNothing(emission_.step(single.step))) return EmitNothing(emission_, single.step, code);
           Match(
               emission_.step(single.step).action, [&](const ir::Compute&) { EmitKernel(emission_, single.step, code); },
               [&](const ir::Collective&) { EmitCollective(emission_, single.step, code); },
@@ -333,7 +337,7 @@ class ProgramWriter {
               [&](const ir::HostCopy&) { EmitHostCopy(emission_, single.step, code); },
               [&](const ir::Send& send) { EmitSend(emission_, single.step, send, code); },
               [&](const ir::Receive& receive) { EmitReceive(emission_, single.step, receive, code); },
-              [](const ir::View&) {});  // A view is the same memory under the same name.
+              [](const ir::View&) {});
         });
   }
 
@@ -378,7 +382,7 @@ absl::StatusOr<cpp::Code> WriteProgram(const Target& target, const CodegenInput&
   for (const auto& [name, variable] : VariablesOf(numbers)) identifiers.Reserve(variable);
   Sizes sizes(program, options.rank, identifiers);
   RankNumbers rank_numbers(program.mesh, sizes, identifiers);
-  Names names = NameValues(program, memory.storage, identifiers);
+  Names names = NameValues(program, memory.fusion, memory.storage, identifiers);
   Emission emission{.target = target,
                     .graph = input.graph,
                     .program = program,

@@ -40,7 +40,7 @@ StageMemory MemoryOfStage(const Emission& emission, const ir::FusedStage& fused)
                         .is_work = false};
   for (const int i : ir::StepsOf(fused)) {
     const ir::Step& step = emission.step(i);
-    if (ir::IsAlias(step)) continue;
+    if (emission.fusion.DoesNothing(step)) continue;
     memory.is_work = true;
     for (const ir::ValueId value : ir::Reads(step)) AddRange(emission, value, memory.reads);
     for (const ir::ValueId value : ir::Writes(step)) AddRange(emission, value, memory.writes);

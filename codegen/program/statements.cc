@@ -9,6 +9,7 @@
 #include "base/match/match.h"
 #include "base/text/text.h"
 #include "codegen/source/buckets.h"
+#include "codegen/source/parts.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/reader.h"
 #include "ir/sharding/layout/layout.h"
@@ -49,6 +50,7 @@ class StatementBuilder {
     Add(places_.try_emplace({'r', *root}, places_.size()).first->second);
     Add(places_.try_emplace({'n', named}, places_.size()).first->second);
     statement_.buffers.push_back(named.value());
+    if (const ir::Part* const part = PartOf(emission_, value)) AddPart(*part);
   }
 
   void AddTransfer(const ir::Transfer& transfer) {
@@ -84,6 +86,33 @@ class StatementBuilder {
   Statement Take() && { return std::move(statement_); }
 
  private:
+  // What is the same in all passes: how the value lies in the buffer of another. Where it begins may differ.
+  void AddPart(const ir::Part& part) {
+    Add("part");
+    for (const ir::Extents& stride : part.strides) AddExtents(stride);
+    for (const ir::Shift& shift : part.shifts) {
+      AddExtents(shift.stride);
+      AddExtents({{shift.box, shift.dimension}, {shift.whole, shift.dimension}});
+      AddPlainNumber(shift.number);
+    }
+  }
+  void AddExtents(const ir::Extents& extents) {
+    for (const ir::Extent& extent : extents) {
+      const ir::Value& value = emission_.value(extent.value);
+      Add(value.type.ToString());
+      Add(ir::LayoutText(value.layout, emission_.program.mesh));
+      Add(extent.dimension);
+    }
+    Add("elements");
+  }
+
+  // A number that may differ between layers.
+  void AddPlainNumber(int64_t number) {
+    constexpr int64_t kMost = int64_t{1} << 24;  // What stands for a number is an int.
+    if (number > kMost || number < 0) return Add(number);
+    statement_.buffers.push_back(static_cast<int>(emission_.PlainNumber(number).value()));
+  }
+
   // A tensor of a call by what its size and place follow from: calls of one op name several of its inputs in turn.
   void AddTensor(int tensor) {
     const ir::ValueId id = tensor == ir::kResult ? call_of_->output : call_of_->inputs[static_cast<size_t>(tensor)];
@@ -109,11 +138,9 @@ class StatementBuilder {
   void AddArgument(const ir::FirstIndex& index) { AddArgument(index.of); }
   void AddArgument(const ir::LocalRange& range) { AddArgument(range.of); }
   void AddArgument(const ir::IndexDifference& place) {
-    constexpr int64_t kMost = int64_t{1} << 24;  // What stands for a number is an int.
     AddArgument(place.from);
     AddArgument(place.to);
-    if (place.number > kMost || place.number < 0) return Add(place.number);
-    statement_.buffers.push_back(static_cast<int>(emission_.PlainNumber(place.number).value()));
+    AddPlainNumber(place.number);
   }
   void AddArgument(const ir::FirstPiece& first) {
     Add(first.factor);

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/source/parts.h"
 #include "ir/graph/attributes/keys.h"
 #include "ir/graph/ops/attention.h"
 
@@ -26,21 +27,51 @@ struct Operand {
   }
 };
 
-cpp::Expr StridesOf(Sizes& sizes, const Operand& tensor) {
+cpp::Expr StridesOf(Emission& emission, const Operand& tensor) {
   const int rank = tensor.rank;
+  Sizes& sizes = emission.sizes;
+  if (const ir::Part* const part = PartOf(emission, tensor.value)) {
+    std::vector<cpp::Field> fields;
+    const auto add = [&](std::string name, int begin, int end) {
+      const cpp::Expr stride = StrideOf(emission, tensor.value, *part, begin, end).Value();
+      if (stride.number() != 0) fields.push_back({std::move(name), stride});
+    };
+    add("batch", 0, rank - 3);
+    add("head", tensor.heads, tensor.heads + 1);
+    add("row", tensor.rows, tensor.rows + 1);
+    return cpp::Fields(std::move(fields));
+  }
   return cpp::Call(tensor.heads_inside ? "RowsFirst" : "HeadsFirst",
                    {sizes.Size(tensor.value, rank - 3).Value(), sizes.Size(tensor.value, rank - 2).Value(),
                     sizes.Size(tensor.value, rank - 1).Value()});
 }
 
-// The fields of an AttentionShape (runtime/kernels), without those that keep their default. `step`: one of the ops.
-// `output`: a tensor that lies like the result; nullopt where there is none.
-cpp::Expr ShapeOf(Emission& emission, int step, const ir::AttentionInputs& inputs, std::optional<ir::ValueId> output) {
+// Its name in an AttentionShape, and its place in the attribute `heads_inside`.
+struct StridedTensor {
+  const char* name;
+  ir::ValueId value;
+  size_t inside;
+};
+constexpr size_t kQ = 0, kK = 1, kV = 2, kOut = 3;
+
+// What both directions read.
+std::vector<StridedTensor> InputsOf(const ir::AttentionInputs& inputs) {
+  // Where values are not needed the keys are given for them.
+  return {{"q", inputs.q, kQ}, {"k", inputs.k, kK}, {"v", inputs.v.value_or(inputs.k), inputs.v.has_value() ? kV : kK}};
+}
+
+void AddTensor(const char* name, std::optional<ir::ValueId> value, size_t inside, std::vector<StridedTensor>& fields) {
+  if (value.has_value()) fields.push_back({name, *value, inside});
+}
+
+// An AttentionShape (runtime/kernels), without the fields that keep their default. `step`: one of the ops.
+cpp::Expr ShapeOf(Emission& emission, int step, const ir::AttentionInputs& inputs,
+                  const std::vector<StridedTensor>& tensors) {
   Sizes& sizes = emission.sizes;
   const ir::Attributes& attributes = ir::ComputeOf(emission.step(step))->attributes;
   const std::vector<int64_t>& inside = attributes.Get(ir::attribute::kHeadsInside);
-  const Operand q(emission, inputs.q, inside[0]);
-  const Operand k(emission, inputs.k, inside[1]);
+  const Operand q(emission, inputs.q, inside[kQ]);
+  const Operand k(emission, inputs.k, inside[kK]);
   std::vector<cpp::Field> fields = {
       {"batch", sizes.CountOf(inputs.q, 0, q.rank - 3).Value()}, {"heads", sizes.Size(inputs.q, q.heads).Value()},
       {"key_heads", sizes.Size(inputs.k, k.heads).Value()},      {"rows", sizes.Size(inputs.q, q.rows).Value()},
@@ -52,35 +83,34 @@ cpp::Expr ShapeOf(Emission& emission, int step, const ir::AttentionInputs& input
     const cpp::Expr first = Difference(sizes.Begin(inputs.q, q.rows), 0, sizes.Begin(inputs.k, k.rows));
     if (first.number() != 0) fields.push_back({"first_row", first});
   }
-  fields.push_back({"q", StridesOf(sizes, q)});
-  fields.push_back({"k", StridesOf(sizes, k)});
-  fields.push_back(
-      {"v", inputs.v.has_value() ? StridesOf(sizes, Operand(emission, *inputs.v, inside[2])) : StridesOf(sizes, k)});
-  if (output.has_value()) fields.push_back({"out", StridesOf(sizes, Operand(emission, *output, inside[3]))});
+  for (const StridedTensor& tensor : tensors) {
+    fields.push_back({tensor.name, StridesOf(emission, Operand(emission, tensor.value, inside[tensor.inside]))});
+  }
   return cpp::Fields(std::move(fields));
 }
 
-// The place of the values. Where they are not needed there are those of the keys, which lie as `ShapeOf` says.
-cpp::Expr ValuesOf(const Emission& emission, const ir::AttentionInputs& inputs) {
-  return emission.names[inputs.v.value_or(inputs.k)];
-}
-
 // The place of a result; null where there is none, or none that is kept.
-cpp::Expr PlaceOf(const Emission& emission, std::optional<ir::ValueId> value) {
+cpp::Expr PlaceOfResult(Emission& emission, std::optional<ir::ValueId> value) {
   const bool is_kept = value.has_value() && !emission.fusion.inside.contains(*value);
-  return is_kept ? emission.names[*value] : cpp::Name("nullptr");
+  return is_kept ? PlaceOf(emission, *value) : cpp::Name("nullptr");
 }
 
 }  // namespace
 
 void EmitAttention(Emission& emission, const ir::AttentionForward& attention, cpp::Code& code) {
   const ir::AttentionInputs& inputs = attention.inputs;
+  std::vector<StridedTensor> tensors = InputsOf(inputs);
+  std::vector<cpp::Expr> arguments;
+  for (const StridedTensor& tensor : tensors) arguments.push_back(PlaceOf(emission, tensor.value));
+  AddTensor("out", attention.output, kOut, tensors);
+  for (const std::optional<ir::ValueId>& result : {attention.output, attention.logsumexp}) {
+    arguments.push_back(PlaceOfResult(emission, result));
+  }
+  arguments.insert(arguments.begin(), ShapeOf(emission, attention.steps[0], inputs, tensors));
   Announce(emission, attention.steps, "", code);
   Watch(emission, attention.steps.back(), attention.output.has_value() ? *attention.output : *attention.logsumexp,
         code);
-  code.Do(cpp::Call("Attention", {ShapeOf(emission, attention.steps[0], inputs, attention.output),
-                                  emission.names[inputs.q], emission.names[inputs.k], ValuesOf(emission, inputs),
-                                  PlaceOf(emission, attention.output), PlaceOf(emission, attention.logsumexp)}));
+  code.Do(cpp::Call("Attention", std::move(arguments)));
 }
 
 void EmitAttentionGradient(Emission& emission, const ir::AttentionBackward& attention, cpp::Code& code) {
@@ -88,16 +118,23 @@ void EmitAttentionGradient(Emission& emission, const ir::AttentionBackward& atte
   const std::optional<ir::ValueId> result = attention.q_gradient.has_value()   ? attention.q_gradient
                                             : attention.k_gradient.has_value() ? attention.k_gradient
                                                                                : attention.v_gradient;
+  std::vector<StridedTensor> tensors = InputsOf(inputs);
+  // The gradient by the values does not read the result.
+  AddTensor("out", attention.output.value_or(attention.output_gradient), kOut, tensors);
+  std::vector<cpp::Expr> arguments;
+  for (const StridedTensor& tensor : tensors) arguments.push_back(PlaceOf(emission, tensor.value));
+  arguments.push_back(emission.names[attention.logsumexp]);
+  arguments.push_back(PlaceOf(emission, attention.output_gradient));
+  AddTensor("dout", attention.output_gradient, kOut, tensors);
+  AddTensor("dq", attention.q_gradient, kQ, tensors);
+  AddTensor("dk", attention.k_gradient, kK, tensors);
+  AddTensor("dv", attention.v_gradient, kV, tensors);
+  for (const std::optional<ir::ValueId>& gradient : {attention.q_gradient, attention.k_gradient, attention.v_gradient})
+    arguments.push_back(PlaceOfResult(emission, gradient));
+  arguments.insert(arguments.begin(), ShapeOf(emission, attention.steps[0], inputs, tensors));
   Announce(emission, attention.steps, "", code);
   Watch(emission, attention.steps.back(), *result, code);
-  code.Do(cpp::Call(
-      "AttentionGradient",
-      {ShapeOf(emission, attention.steps[0], inputs, attention.output_gradient), emission.names[inputs.q],
-       emission.names[inputs.k], ValuesOf(emission, inputs),
-       // The gradient by the values does not read it.
-       emission.names[attention.output.value_or(attention.output_gradient)], emission.names[attention.logsumexp],
-       emission.names[attention.output_gradient], PlaceOf(emission, attention.q_gradient),
-       PlaceOf(emission, attention.k_gradient), PlaceOf(emission, attention.v_gradient)}));
+  code.Do(cpp::Call("AttentionGradient", std::move(arguments)));
 }
 
 }  // namespace cleave::codegen

@@ -186,7 +186,8 @@ cpp::Expr ElementLiteral(ir::DType dtype, double value) {
 
 void Watch(Emission& emission, int step, ir::ValueId value, cpp::Code& code) {
   const ir::Step& info = emission.step(step);
-  if (!IsChecked(info.phase) || !emission.storage.root[value].has_value()) return WatchName(emission, step, code);
+  const bool lies_alone = emission.storage.root[value].has_value() && !emission.fusion.parts.contains(value);
+  if (!IsChecked(info.phase) || !lies_alone) return WatchName(emission, step, code);
   code.Do(cpp::Call("watch.Start", {OpNameOf(emission.layer, info.name), LineOf(emission.layer, info.name, info.line),
                                     emission.names[value], emission.sizes.Count(value).Value()}));
 }

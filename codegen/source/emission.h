@@ -173,7 +173,8 @@ cpp::Expr IsFirstMicroBatch(const Emission& emission);
 // empty.
 void Announce(Emission& emission, const std::vector<int>& steps, absl::string_view comment, cpp::Code& code);
 
-// Writes only the line for the watch, for a step with result `value`.
+// Writes only the line for the watch, for a step with result `value`. What is written as a part of another value is
+// looked at when that is complete.
 void Watch(Emission& emission, int step, ir::ValueId value, cpp::Code& code);
 
 // The same of a step whose result cannot be looked at.

@@ -144,11 +144,6 @@ bool HasKernel(const ir::OpDefinition& op) { return op.calls != nullptr || op.is
 void EmitKernel(Emission& emission, int step, cpp::Code& code) {
   const ir::Step& info = emission.step(step);
   const ir::ValueId output = ir::ComputeOf(info)->output;
-  if (ir::IsAlias(info)) {
-    Announce(emission, {step},
-             absl::StrCat(emission.names[output].Text(), " as ", emission.value(output).type.ToString()), code);
-    return;
-  }
   EmitBeforeCalls(emission, step, code);
   WriteCalls(emission, info, emission.names[output], std::nullopt, std::nullopt, code);
 }
@@ -157,7 +152,8 @@ std::vector<ir::KernelCall> SeparateCalls(const Emission& emission, const ir::Fu
   constexpr size_t kFew = 8;
   const auto* single = std::get_if<ir::SingleStep>(&stage.action);
   const ir::Compute* compute = single == nullptr ? nullptr : ir::ComputeOf(emission.step(single->step));
-  if (compute == nullptr || compute->inputs.size() <= kFew || ir::IsAlias(emission.step(single->step))) return {};
+  if (compute == nullptr || compute->inputs.size() <= kFew) return {};
+  if (emission.fusion.DoesNothing(emission.step(single->step))) return {};
   std::vector<ir::KernelCall> calls = ir::CallsOf(emission.program, *compute);
   return calls.size() > kFew ? calls : std::vector<ir::KernelCall>();
 }

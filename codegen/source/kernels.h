@@ -16,7 +16,7 @@ namespace cleave::codegen {
 // Whether the op is emitted as calls; an alias needs none.
 bool HasKernel(const ir::OpDefinition& op);
 
-// Writes the step with its comment. REQUIRES: a Compute whose op has a kernel.
+// Writes the step with its comment. REQUIRES: a Compute whose op has a kernel, and that does something.
 void EmitKernel(Emission& emission, int step, cpp::Code& code);
 
 // The calls of a step that has many, such as a `concat` of what each step of a loop makes: each is a statement of its

@@ -35,12 +35,14 @@ std::optional<ir::ValueId> Namesake(const ir::Program& program, const ir::Storag
 
 }  // namespace
 
-Names NameValues(const ir::Program& program, const ir::Storage& storage, Identifiers& identifiers) {
+Names NameValues(const ir::Program& program, const ir::Fusion& fusion, const ir::Storage& storage,
+                 Identifiers& identifiers) {
   Names names;
   names.names = IdVector<ir::ValueId, cpp::Expr>(program.values.size());
   names.named = IdVector<ir::ValueId, ir::ValueId>(program.values.size());
   for (const ir::Step& step : program.steps) {
     for (const ir::ValueId value : ir::Writes(step)) {
+      if (fusion.parts.contains(value)) continue;
       if (const std::optional<ir::ValueId> namesake = Namesake(program, storage, step, value); namesake.has_value()) {
         names.names[value] = names[*namesake];
         names.named[value] = names.named[*namesake];
@@ -50,6 +52,10 @@ Names NameValues(const ir::Program& program, const ir::Storage& storage, Identif
       names.named[value] = value;
       if (storage.root[value].has_value()) names.declared.push_back(value);
     }
+  }
+  for (const auto& [value, part] : fusion.parts) {
+    names.names[value] = names[part.whole];
+    names.named[value] = names.named[part.whole];
   }
   return names;
 }

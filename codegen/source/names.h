@@ -1,7 +1,8 @@
 // The identifiers of a program's values.
 //
 // A value in the buffer of another takes the name of that value where it replaces it (a reshape, an all-reduce, an
-// updated state). The result of a loop that writes over a dead input has a name of its own.
+// updated state), and that of the tensor in a part of which it lies. The result of a loop that writes over a dead input
+// has a name of its own.
 #ifndef CLEAVE_CODEGEN_SOURCE_NAMES_H_
 #define CLEAVE_CODEGEN_SOURCE_NAMES_H_
 
@@ -28,7 +29,8 @@ struct Names {
   }
 };
 
-Names NameValues(const ir::Program& program, const ir::Storage& storage, Identifiers& identifiers);
+Names NameValues(const ir::Program& program, const ir::Fusion& fusion, const ir::Storage& storage,
+                 Identifiers& identifiers);
 
 }  // namespace cleave::codegen
 

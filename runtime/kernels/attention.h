@@ -53,11 +53,14 @@ struct AttentionShape {
   // minus infinity.
   bool causal = false;
   int64_t first_row = 0;
-  // Gradients lie as what they are the gradients of.
   AttentionStrides q;
   AttentionStrides k;
   AttentionStrides v;
   AttentionStrides out;
+  AttentionStrides dout;  // These are for gradients only.
+  AttentionStrides dq;
+  AttentionStrides dk;
+  AttentionStrides dv;
 };
 
 // Of the two products of the forward pass; half of them where queries see the keys up to their own.

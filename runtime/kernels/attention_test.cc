@@ -127,7 +127,11 @@ TEST(Attention, ReadsAndWritesPartsOfOneTensor) {
                                 .q = packed,
                                 .k = packed,
                                 .v = packed,
-                                .out = alone};
+                                .out = alone,
+                                .dout = alone,
+                                .dq = packed,
+                                .dk = packed,
+                                .dv = packed};
   const std::vector<float> numbers = Random<float>(packed.batch, 5), dout_numbers = Random<float>(alone.batch, 6);
   const DeviceVector<float> qkv(numbers), dout(dout_numbers);
   const DeviceVector<float> out(alone.batch), logsumexp(kHeads * kRows), dqkv(packed.batch);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <random>
 #include <vector>
 
@@ -223,16 +224,24 @@ class AttentionTensors {
         k_place_(Place::Of(lying, sizes.batch, sizes.key_heads, sizes.columns, sizes.head, 1)),
         v_place_(Place::Of(lying, sizes.batch, sizes.key_heads, sizes.columns, sizes.head, 2)),
         out_place_(Place::Of(lying, sizes.batch, sizes.heads, sizes.rows, sizes.head, 1)),
+        dq_place_(Place::Of(Other(lying), sizes.batch, sizes.heads, sizes.rows, sizes.head, 2)),
+        dk_place_(Place::Of(Other(lying), sizes.batch, sizes.key_heads, sizes.columns, sizes.head, 0)),
+        dv_place_(Place::Of(Other(lying), sizes.batch, sizes.key_heads, sizes.columns, sizes.head, 1)),
+        dout_place_(Place::Of(Other(lying), sizes.batch, sizes.heads, sizes.rows, sizes.head, 0)),
         q_(q_place_.Lay(values.q, T(NAN))),
         k_(k_place_.Lay(values.k, T(NAN))),
         v_(v_place_.Lay(values.v, T(NAN))),
-        dout_(out_place_.Lay(values.dout, T(NAN))),
+        dout_(dout_place_.Lay(values.dout, T(NAN))),
         out_(Untouched(out_place_)),
         logsumexp_(sizes.batch * sizes.heads * sizes.rows) {
     shape_.q = q_place_.strides;
     shape_.k = k_place_.strides;
     shape_.v = v_place_.strides;
     shape_.out = out_place_.strides;
+    shape_.dq = dq_place_.strides;
+    shape_.dk = dk_place_.strides;
+    shape_.dv = dv_place_.strides;
+    shape_.dout = dout_place_.strides;
   }
 
   void Forward() {
@@ -253,18 +262,26 @@ class AttentionTensors {
     shape.first_row -= first;
     const Place k_place = k_place_.Rows(first, count);
     const Place v_place = v_place_.Rows(first, count);
-    const DeviceVector<T> dq(Untouched(q_place_)), dk(Untouched(k_place)), dv(Untouched(v_place));
+    const Place dk_place = dk_place_.Rows(first, count);
+    const Place dv_place = dv_place_.Rows(first, count);
+    const DeviceVector<T> dq(Untouched(dq_place_)), dk(Untouched(dk_place)), dv(Untouched(dv_place));
     AttentionGradient(shape, At(q_, q_place_), At(k_, k_place), At(v_, v_place), At(out_, out_place_), logsumexp_.get(),
-                      At(dout_, out_place_), results.dq ? At(dq, q_place_) : nullptr,
-                      results.dk ? At(dk, k_place) : nullptr, results.dv ? At(dv, v_place) : nullptr);
-    return {results.dq ? Written(dq, q_place_) : std::vector<T>(), results.dk ? Written(dk, k_place) : std::vector<T>(),
-            results.dv ? Written(dv, v_place) : std::vector<T>()};
+                      At(dout_, dout_place_), results.dq ? At(dq, dq_place_) : nullptr,
+                      results.dk ? At(dk, dk_place) : nullptr, results.dv ? At(dv, dv_place) : nullptr);
+    return {results.dq ? Written(dq, dq_place_) : std::vector<T>(),
+            results.dk ? Written(dk, dk_place) : std::vector<T>(),
+            results.dv ? Written(dv, dv_place) : std::vector<T>()};
   }
   Gradients AllGradients(Results results) const { return GradientsOf(0, shape_.columns, results); }
   Gradients AllGradients() const { return AllGradients({true, true, true}); }
 
  private:
   static constexpr float kUntouched = 77.0f;
+
+  // How gradients lie: in another way than what they are the gradients of.
+  static Lying Other(Lying lying) {
+    return kLyings[(static_cast<size_t>(lying) + 1) % std::size(kLyings)];
+  }
 
   static std::vector<T> Untouched(const Place& place) {
     return std::vector<T>(static_cast<size_t>(place.elements), T(kUntouched));
@@ -285,6 +302,7 @@ class AttentionTensors {
 
   AttentionShape shape_;
   const Place q_place_, k_place_, v_place_, out_place_;
+  const Place dq_place_, dk_place_, dv_place_, dout_place_;
   const DeviceVector<T> q_, k_, v_, dout_, out_;
   const DeviceVector<float> logsumexp_;
 };

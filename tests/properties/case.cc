@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check/check.h"
 #include "base/status/status_macros.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/row_updates/row_updates.h"
@@ -18,6 +19,7 @@
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
 #include "ir/sharding/stages/stages.h"
+#include "ir/testing/optimizers.h"
 #include "ir/testing/random_graph.h"
 #include "ir/testing/random_plan.h"
 #include "ir/transforms/precision/precision.h"
@@ -78,6 +80,18 @@ ir::Graph WithRandomRows(ir::Graph graph, ir::Random& random) {
   return ir::WithRowUpdates(std::move(graph), gradients);
 }
 
+ir::Graph RandomGraph(const CaseOptions& options, ir::Random& random) {
+  if (options.forward == nullptr) {
+    const int ops = RandomOps(options.most_ops, random);
+    return ir::RandomTrainingGraph(random,
+                                   {.ops = ops, .largest_size = ir::RandomInt(random, 2, options.largest_size)});
+  }
+  ir::Graph forward = options.forward(random);
+  absl::StatusOr<ir::Graph> graph = ir::Differentiate(std::move(forward), ir::RandomOptimizer(random));
+  CLEAVE_CHECK(graph.ok()) << graph.status();
+  return *std::move(graph);
+}
+
 // Lets the backward pass make random values again, or take them from the host's memory.
 void Retain(const ir::Graph& graph, const CaseOptions& options, ir::Random& random, ir::Plan& plan) {
   for (const ir::Op& op : graph.ops) {
@@ -111,9 +125,7 @@ void CutIntoStages(int stages, ir::Random& random, PlannedGraph& sample) {
 
 PlannedGraph RandomCaseOn(const ir::Mesh& mesh, uint64_t seed, const CaseOptions& options) {
   ir::Random random(seed);
-  const int ops = RandomOps(options.most_ops, random);
-  ir::Graph graph =
-      ir::RandomTrainingGraph(random, {.ops = ops, .largest_size = ir::RandomInt(random, 2, options.largest_size)});
+  ir::Graph graph = RandomGraph(options, random);
   graph = ir::ApplyPrecision(graph, options.precision).graph;
   if (ir::Random(seed + 1)() % 2 == 0) graph.sums = ir::DType::kF32;
   if (options.most_stages == 1) graph = WithRandomRows(std::move(graph), random);

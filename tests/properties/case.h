@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/graph/graph.h"
+#include "ir/graph/ops/samples.h"
 #include "ir/graph/training/training.h"
 #include "ir/program/partition/partition.h"
 #include "ir/program/program.h"
@@ -32,6 +33,8 @@ struct CaseOptions {
   ir::Precision precision = ir::Precision::kF32;
   bool offloads = true;  // Values may wait in the host's memory, which programs for GPUs alone do.
   int most_stages = 1;   // Of a pipeline, in RandomCase.
+  // Makes the forward part; null: of the op table.
+  ir::Graph (*forward)(ir::Random& random) = nullptr;
 };
 
 // The same seed gives the same case.

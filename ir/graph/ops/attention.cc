@@ -359,13 +359,19 @@ Gradients ForwardGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return gradients;
 }
 
-// `inputs`: their names.
-OpDefinition AttentionOp(std::initializer_list<const char*> inputs, std::string summary) {
+// Of heads, rows and the elements of a row.
+constexpr int kOwnStrides = 3;
+
+// `inputs`: their names. Statistics of rows lie one behind another, all other tensors as they like.
+OpDefinition AttentionOp(std::initializer_list<absl::string_view> inputs, std::string summary) {
   OpDefinition definition = {.op_class = OpClass::kProduct,
                              .callable = false,
                              .treatment = Treatment::kRounded,
+                             .result_strides = kOwnStrides,
                              .summary = std::move(summary)};
-  for (const char* input : inputs) definition.signature.push_back({.name = input});
+  for (const absl::string_view input : inputs) {
+    definition.signature.push_back({.name = std::string(input), .strides = input == "logsumexp" ? 0 : kOwnStrides});
+  }
   definition.signature.push_back(OptionalAttribute(attribute::kFactor, 1.0));
   definition.signature.push_back(OptionalAttribute(attribute::kCausal, false));
   definition.signature.push_back(OptionalAttribute(attribute::kHeadsInside, {0, 0, 0, 0}));
@@ -405,6 +411,7 @@ OpDefinition DefineAttentionLogsumexp() {
   OpDefinition definition =
       AttentionOp({"q", "k"}, "log of the sum over keys of exp(factor * q k^T), [.., heads, rows]");
   definition.treatment = Treatment::kGradient;
+  definition.result_strides = 0;
   definition.signature.push_back(ResultArgument());
   definition.infer = Infer<kLogsumexp, kInputsOfLogsumexp>;
   definition.rule = LogsumexpRule;

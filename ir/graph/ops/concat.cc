@@ -76,13 +76,22 @@ OpId BatchConcat(Lift& lift) {
   return lift.Main(inputs, {{attribute::kAxis, ShiftedAxis(lift.op().attributes.Get(attribute::kAxis))}});
 }
 
+std::vector<std::vector<int64_t>> ConcatBegins(Types inputs, const TensorType& output, const Attributes& attributes) {
+  const size_t axis = AxisOf(attributes, output.rank());
+  std::vector<std::vector<int64_t>> begins;
+  std::vector<int64_t> begin(output.shape.size(), 0);
+  for (const TensorType& input : inputs) {
+    begins.push_back(begin);
+    begin[axis] += input.shape[axis];
+  }
+  return begins;
+}
+
 std::vector<KernelCall> ConcatCalls(const CallSite& site) {
-  const size_t axis = AxisOf(site.attributes, site.output.rank());
-  std::vector<int64_t> place(site.output.shape.size(), 0);
   std::vector<KernelCall> calls;
-  for (int i = 0; i < static_cast<int>(site.inputs.size()); ++i) {
-    calls.push_back(PasteBoxCall(i, PlaceInResult(site, i, place)));
-    place[axis] += site.type(i).shape[axis];
+  for (const std::vector<int64_t>& begin : ConcatBegins(site.inputs, site.output, site.attributes)) {
+    const int i = static_cast<int>(calls.size());
+    calls.push_back(PasteBoxCall(i, PlaceInResult(site, i, begin)));
   }
   return calls;
 }
@@ -93,6 +102,7 @@ OpDefinition DefineConcat() {
   return OpDefinition{
       .op_class = OpClass::kMovement,
       .treatment = Treatment::kFollow,
+      .boxes = Boxes{.of = Boxes::Of::kResult, .begins = ConcatBegins},
       .signature = {{.name = "x", .kind = ArgumentKind::kTensorList}, RequiredAttribute(attribute::kAxis)},
       .summary = "tensors one after another along an axis",
       .infer = InferConcat,

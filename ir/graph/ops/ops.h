@@ -79,6 +79,10 @@ struct Argument {
   std::optional<AttributeValue> default_value = {};  // Of an attribute; without one it must be given.
   bool takes_number = false;                         // A static number may stand for the tensor: it is broadcast.
   bool internal = false;  // For an attribute: only the compiler sets it; without a default it may be absent.
+  // For a tensor that the op's call can read as a part of a larger one: so many of its last dimensions may each have a
+  // stride of their own, that of the very last being 1, and all in front of them have one together. 0: its elements lie
+  // one behind another.
+  int strides = 0;
 };
 
 // The kind of argument that gives an attribute of this type.
@@ -153,6 +157,18 @@ struct Evaluation {
   int rank = 0;                            // The rank that evaluates; for ops with RankUse::kNumber.
 };
 
+// Of an op that only copies elements: a box of one tensor is another tensor.
+struct Boxes {
+  enum class Of {
+    kInput,   // Its value is a box of its first input.
+    kResult,  // Its inputs are boxes of its value, and together all of it.
+  };
+  Of of{};
+  // Where the box begins, in whole tensors: for kInput of the first input, for kResult of each one.
+  std::vector<std::vector<int64_t>> (*begins)(absl::Span<const TensorType> inputs, const TensorType& output,
+                                              const Attributes& attributes) = nullptr;
+};
+
 // What an elementwise op computes of one element of each input.
 struct ElementFunction {
   ScalarFunction function;  // Its parameters: the op's inputs, then numbers.
@@ -181,6 +197,8 @@ struct OpDefinition {
   Treatment treatment = Treatment::kFloat;
   // The input of a kRounded product that it reads in f32.
   std::optional<int> statistics = {};
+  std::optional<Boxes> boxes = {};
+  int result_strides = 0;  // Argument::strides, of the result: its call can write it as a part of a larger tensor.
 
   // How a model calls it.
   std::vector<Argument> signature = {};

@@ -70,6 +70,10 @@ OpId BatchSlice(Lift& lift) {
                                    {attribute::kEnd, Before(lift.size(), lift.op().attributes.Get(attribute::kEnd))}});
 }
 
+std::vector<std::vector<int64_t>> SliceBegins(Types, const TensorType&, const Attributes& attributes) {
+  return {attributes.Get(attribute::kBegin)};
+}
+
 std::vector<KernelCall> SliceCalls(const CallSite& site) {
   return {CopyBoxCall(PlaceInInput(site, site.attributes.Get(attribute::kBegin)))};
 }
@@ -168,6 +172,7 @@ OpDefinition DefineSlice() {
       .op_class = OpClass::kMovement,
       .looks_up = 0,
       .treatment = Treatment::kFollow,
+      .boxes = Boxes{.of = Boxes::Of::kInput, .begins = SliceBegins},
       .signature = {{.name = "x"}, RequiredAttribute(attribute::kBegin), RequiredAttribute(attribute::kEnd)},
       .summary = "elements begin to end, without end, of every dimension; written x[a..b, ..]",
       .infer = InferSlice,

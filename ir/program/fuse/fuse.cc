@@ -50,6 +50,7 @@ class Fuser {
     loop_of_ = IdVector<ValueId, int>(program.values.size(), -1);
     JoinUpdates();
     if (options.blocks_images) fusion_.in_blocks = FindImagesInBlocks(program);
+    if (options.uses_parts) fusion_.parts = FindParts(program);
     Attention attention = FindAttention(program);
     for (AttentionForward& piece : attention.forward) Plan(std::move(piece));
     for (AttentionBackward& piece : attention.backward) Plan(std::move(piece));

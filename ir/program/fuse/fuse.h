@@ -18,6 +18,7 @@
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/program/fuse/attention.h"
+#include "ir/program/fuse/parts.h"
 #include "ir/program/program.h"
 #include "ir/program/value_set.h"
 
@@ -67,8 +68,12 @@ struct Fusion {
   // Values that exist only inside their stage, and need no memory.
   ValueSet inside;
   ValueSet in_blocks;  // Images in blocks of channels.
+  Parts parts;         // Values that lie in parts of others.
   // The stage that writes the value; -1 for sources.
   IdVector<ValueId, int> written_by;
+
+  // Whether the step does nothing (LiesInPlace).
+  bool DoesNothing(const Step& step) const { return LiesInPlace(parts, step); }
 };
 
 // What attention as one piece takes beside its tensors (ir/program/memory/workspace.h).
@@ -81,6 +86,7 @@ struct FuseOptions {
   AttentionWorkspace attention_workspace = AttentionWorkspace::kRows;
   // Images lie in blocks of channels where they can (image_blocks.h).
   bool blocks_images = false;
+  bool uses_parts = true;  // Parts of larger tensors are read and written where they lie (parts.h).
 
   bool operator==(const FuseOptions&) const = default;
 };

@@ -102,7 +102,11 @@ class StoragePlanner {
       for (const ValueId value : Writes(step)) {
         if (fusion_.inside.contains(value) || !NeedsMemory(compute, value)) continue;
         storage_.root[value] = value;
-        if (IsAlias(step)) storage_.root[value] = storage_.root[Reads(step).front()];
+        if (const auto part = fusion_.parts.find(value); part != fusion_.parts.end()) {
+          PutInto(part->second.whole, value);
+        } else if (IsAlias(step)) {
+          storage_.root[value] = storage_.root[Reads(step).front()];
+        }
         if (IsSource(step)) permanent_.insert(value);
         if (compute != nullptr && compute->kind == OpKind::kInput) inputs_.insert(value);
         if (IsSum(step)) sums_over_time_.insert(value);
@@ -110,6 +114,13 @@ class StoragePlanner {
         if (storage_.root[value].has_value()) classes_[*storage_.root[value]].push_back(value);
       }
     }
+  }
+
+  // A whole that is written later, part by part, is its own root.
+  void PutInto(ValueId whole, ValueId part) {
+    const bool is_written = storage_.root[whole].has_value();
+    storage_.root[part] = is_written ? storage_.root[whole] : whole;
+    if (!is_written) in_parts_.insert(whole);
   }
 
   bool IsSum(const Step& step) const {
@@ -181,7 +192,7 @@ class StoragePlanner {
       const int stage = fusion_.written_by[update.value];
       const bool in_place =
           stage >= 0 && storage_.root[update.value] == update.value && !permanent_.contains(update.value) &&
-          !updated_.contains(update.state) &&
+          !updated_.contains(update.state) && !in_parts_.contains(update.value) &&
           (WritesInPlace(update, stage) || (fusion_.stages[static_cast<size_t>(stage)].phase == Phase::kUpdate &&
                                             DeadAfter(update.state, stage, PositionOf(update.value))));
       if (!in_place) {
@@ -502,6 +513,7 @@ class StoragePlanner {
   std::set<ValueId> sums_over_time_;
   ValueSet updated_;  // States that are updated in place.
   ValueSet bucketed_;
+  ValueSet in_parts_;  // Written part by part, before the step that makes them.
   ValueSet on_host_;  // In the host's memory.
   Storage storage_;
 };

@@ -4,6 +4,7 @@
 // A value has a root, the value whose buffer it uses. Most values are their own root. Other values share the buffer of
 // another value:
 //   reshape, view  in the input
+//   part           in the tensor of which it is a part (parts.h)
 //   all-reduce     in the input, when nothing else reads that afterwards; the inputs of a merged one form a bucket, in
 //                  which they lie one after another; the same holds for a broadcast
 //   state update   in the state, when nobody reads the old state afterwards: optimizers then update in place, and what

@@ -129,7 +129,7 @@ class AttentionPiece {
         AddGradients(tile, wanted, started);
         started = std::max(started, tile.panels);
         if (!wanted.dq || !IsLastGroup(tile)) return;
-        const Block<T> to = RowsOfTile(dq, shape_.q, tile);
+        const Block<T> to = RowsOfTile(dq, shape_.dq, tile);
         for (int64_t i = 0; i < tile.rows; ++i) StoreRow(tile, i, 1.0f, to);
       });
       if (wanted.dk) StoreKeyGradients(key, started, my_.key_gradient, dk);
@@ -416,7 +416,7 @@ class AttentionPiece {
   // sum_j dout out, of each row of the tile.
   void TakeDelta(const Tile& tile) const {
     const Block<const T> out = RowsOfTile(inputs_.out, shape_.out, tile);
-    const Block<const T> dout = RowsOfTile(inputs_.dout, shape_.out, tile);
+    const Block<const T> dout = RowsOfTile(inputs_.dout, shape_.dout, tile);
     for (int64_t i = 0; i < tile.rows; ++i) {
       const T* const a = out.data + i * out.stride;
       const T* const b = dout.data + i * dout.stride;
@@ -431,7 +431,7 @@ class AttentionPiece {
   void AddGradients(const Tile& tile, Wanted wanted, int64_t started) const {
     if (tile.panels == 0) return;
     const Block<const T> query_rows = RowsOfTile(inputs_.q, shape_.q, tile);
-    const Block<const T> gradient_rows = RowsOfTile(inputs_.dout, shape_.out, tile);
+    const Block<const T> gradient_rows = RowsOfTile(inputs_.dout, shape_.dout, tile);
     const LeftFactor<Word<T>> query = AlongRows(query_rows, tile.rows, my_.query);
     const LeftFactor<Word<T>> gradient = AlongRows(gradient_rows, tile.rows, my_.gradient);
     const KeyFactor for_keys = wanted.dk ? KeyFactorOf(query_rows, query, tile.rows, my_.query_by_pairs) : KeyFactor{};
@@ -609,11 +609,11 @@ void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, cons
   if (pieces == 1) {
     return ForEachPiece<T>(
         shape, inputs, results, [&](const AttentionPiece<T>& piece, int64_t batch, int64_t key_head, int64_t) {
-          piece.Gradients(dq, RowsOf(dk, shape.k, batch, key_head), RowsOf(dv, shape.v, batch, key_head));
+          piece.Gradients(dq, RowsOf(dk, shape.dk, batch, key_head), RowsOf(dv, shape.dv, batch, key_head));
         });
   }
-  PartialGradient<T> keys(shape, shape.k, pieces, dk);
-  PartialGradient<T> values(shape, shape.v, pieces, dv);
+  PartialGradient<T> keys(shape, shape.dk, pieces, dk);
+  PartialGradient<T> values(shape, shape.dv, pieces, dv);
   ForEachPiece<T>(shape, inputs, results,
                   [&](const AttentionPiece<T>& piece, int64_t batch, int64_t key_head, int64_t number) {
                     piece.Gradients(dq, keys.Part(batch, key_head, number), values.Part(batch, key_head, number));

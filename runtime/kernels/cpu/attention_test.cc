@@ -105,6 +105,8 @@ AttentionShape InOrder(AttentionShape shape) {
   shape.q = shape.out = Place::Of(Lying::kHeadsOutside, shape.batch, shape.heads, shape.rows, shape.head, 0).strides;
   shape.k = shape.v =
       Place::Of(Lying::kHeadsOutside, shape.batch, shape.key_heads, shape.columns, shape.head, 0).strides;
+  shape.dq = shape.dout = shape.q;
+  shape.dk = shape.dv = shape.k;
   return shape;
 }
 

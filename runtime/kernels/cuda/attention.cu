@@ -223,7 +223,7 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t head = query / shape.rows % shape.heads;
   const int64_t batch = query / shape.rows / shape.heads;
   const T* const of_out = RowsOf(out, shape.out, batch, head).At(row);
-  const T* const of_dout = RowsOf(dout, shape.out, batch, head).At(row);
+  const T* const of_dout = RowsOf(dout, shape.dout, batch, head).At(row);
   float sum = 0.0f;
   for (int64_t d = threadIdx.x % kWarp; d < shape.head; d += kWarp) {
     sum += static_cast<float>(of_out[d]) * static_cast<float>(of_dout[d]);
@@ -276,7 +276,7 @@ __global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq
   const Rows<const T> keys = RowsOf(all.k, shape.k, place.batch, key_head);
   const Rows<const T> values = RowsOf(all.v, shape.v, place.batch, key_head);
   LoadTile<T, kHead>(RowsOf(all.q, shape.q, place.batch, place.head), place.first, shape.rows, head, own);
-  LoadTile<T, kHead>(RowsOf(all.dout, shape.out, place.batch, place.head), place.first, shape.rows, head, own_gradient);
+  LoadTile<T, kHead>(RowsOf(all.dout, shape.dout, place.batch, place.head), place.first, shape.rows, head, own_gradient);
   const int mine = RunningRow<kTile>::Row();
   const RowFactors row(all, all.FirstQuery(place.batch, place.head), place.first + mine);
   Accumulator<T, kHead> result;
@@ -294,7 +294,7 @@ __global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq
     result.Add(gradients, other);
   }
   __syncthreads();
-  result.Store(scores, RowsOf(dq, shape.q, place.batch, place.head), place.first, shape.rows, head);
+  result.Store(scores, RowsOf(dq, shape.dq, place.batch, place.head), place.first, shape.rows, head);
 }
 
 // The block's own rows are keys here, and the tiles of scores are transposed: each row of scores belongs to a key. The
@@ -324,7 +324,7 @@ __global__ void __launch_bounds__(kThreads) GradientKeyValue(Operands<T> all, T*
   const int64_t first_head = place.head * all.HeadsPerKeyHead();
   for (int64_t query_head = first_head; query_head < first_head + all.HeadsPerKeyHead(); ++query_head) {
     const Rows<const T> queries = RowsOf(all.q, shape.q, place.batch, query_head);
-    const Rows<const T> query_gradients = RowsOf(all.dout, shape.out, place.batch, query_head);
+    const Rows<const T> query_gradients = RowsOf(all.dout, shape.dout, place.batch, query_head);
     const int64_t first_query = all.FirstQuery(place.batch, query_head);
     for (int64_t first = sight.FirstRow(place.first) / kTile * kTile; first < shape.rows; first += kTile) {
       __syncthreads();
@@ -349,10 +349,10 @@ __global__ void __launch_bounds__(kThreads) GradientKeyValue(Operands<T> all, T*
   }
   __syncthreads();
   if (dk != nullptr) {
-    key_result.Store(scores, RowsOf(dk, shape.k, place.batch, place.head), place.first, shape.columns, head);
+    key_result.Store(scores, RowsOf(dk, shape.dk, place.batch, place.head), place.first, shape.columns, head);
   }
   if (dv != nullptr) {
-    value_result.Store(scores, RowsOf(dv, shape.v, place.batch, place.head), place.first, shape.columns, head);
+    value_result.Store(scores, RowsOf(dv, shape.dv, place.batch, place.head), place.first, shape.columns, head);
   }
 }
 

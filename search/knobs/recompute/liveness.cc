@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "base/disjoint_sets/disjoint_sets.h"
 #include "ir/program/fuse/fuse.h"
 #include "search/price/cost/predict.h"
@@ -35,7 +36,7 @@ class Builder {
         fusion_(memory.fusion),
         storage_(memory.storage),
         seconds_(StageTimes(program, memory.fusion, cluster)),
-        stored_(program.values.size(), -1) {}
+        stored_(program.values.size()) {}
 
   Picture Build(const std::map<ir::OpId, ir::Retention>& asked) && {
     for (const ir::BufferRequest& request : storage_.requests) {
@@ -80,7 +81,7 @@ class Builder {
   void Add(int place) {
     const ir::FusedStage& stage = fusion_.stages[static_cast<size_t>(place)];
     const ir::StageSteps steps = ir::StepsOf(stage);
-    if (steps.size() == 1 && ir::IsAlias(StepAt(steps[0]))) {
+    if (steps.size() == 1 && fusion_.DoesNothing(StepAt(steps[0]))) {
       AddAlias(StepAt(steps[0]));
       return;
     }
@@ -100,13 +101,14 @@ class Builder {
     own.passes = op.repetition.passes;
     for (const int i : steps) {
       for (const ir::ValueId value : ir::Reads(StepAt(i))) {
-        if (stored_[value] < 0) continue;
-        Read(stored_[value], place, stage.phase, own);
-        Liveness::Stored& stored = picture_.values[static_cast<size_t>(stored_[value])];
-        if (stage.phase == ir::Phase::kWeights && stored.in_pass) {
-          const ir::PassKind made = stored.made_by >= 0 ? ir::PassKind::kForward : ir::PassKind::kBackward;
-          stored.times = UnderWay(made, ir::PassKind::kWeights, value);
-          stored.may_wait = true;
+        for (const int number : stored_[value]) {
+          Read(number, place, stage.phase, own);
+          Liveness::Stored& stored = picture_.values[static_cast<size_t>(number)];
+          if (stage.phase == ir::Phase::kWeights && stored.in_pass) {
+            const ir::PassKind made = stored.made_by >= 0 ? ir::PassKind::kForward : ir::PassKind::kBackward;
+            stored.times = UnderWay(made, ir::PassKind::kWeights, value);
+            stored.may_wait = true;
+          }
         }
       }
     }
@@ -120,12 +122,15 @@ class Builder {
       for (const ir::ValueId value : ir::Writes(StepAt(i))) {
         const std::optional<ir::ValueId> root = storage_.root[value];
         if (!root.has_value() || always_live_.count(*root) > 0 || storage_.host.Find(*root) != nullptr) continue;
-        stored_[value] = static_cast<int>(picture_.values.size());
-        own.writes.push_back(stored_[value]);
-        const auto [last, is_new] = last_in_.emplace(*root, stored_[value]);
+        const int number = static_cast<int>(picture_.values.size());
+        stored_[value] = {number};
+        own.writes.push_back(number);
+        const auto [last, is_new] = last_in_.emplace(*root, number);
+        const int before = is_new ? -1 : std::exchange(last->second, number);
         picture_.values.push_back({.size = ir::LargestLocalBytes(program_, value),
                                    .writer = place,
-                                   .overwrites = is_new ? -1 : std::exchange(last->second, stored_[value]),
+                                   // Parts of one tensor lie beside each other.
+                                   .overwrites = fusion_.parts.contains(value) ? -1 : before,
                                    .made_by = is_forward ? static_cast<int>(picture_.forward.size()) : -1,
                                    .times = is_forward ? TimesOf(value) : 1,
                                    .in_pass = stage.pass.has_value(),
@@ -137,7 +142,7 @@ class Builder {
           const bool is_first = picture_.repeated_begin == 0 && ir::ComputeOf(StepAt(i)) != nullptr;
           if (is_first) picture_.repeated_begin = place;
           last_repeated_ = place;
-          repeated_.emplace_back(stored_[value], TimesOf(value));
+          repeated_.emplace_back(number, TimesOf(value));
         }
       }
     }
@@ -182,13 +187,17 @@ class Builder {
     return bytes == Bytes(0) ? 0 : -2 * static_cast<double>(written.value()) / static_cast<double>(bytes.value());
   }
 
+  // Of a step that does nothing.
   void AddAlias(const ir::Step& step) {
     const ir::ValueId output = ir::Writes(step).front();
-    const ir::ValueId input = ir::Reads(step).front();
-    stored_[output] = stored_[input];
     // The backward pass and metrics may reshape a value too; what they compute is not made again.
     const bool is_of_unit = ir::ComputeOf(step) != nullptr && step.phase == ir::Phase::kForward;
-    if (is_of_unit && stored_[input] >= 0) aliases_[stored_[input]].push_back(OriginalOf(output));
+    for (const ir::ValueId input : ir::Reads(step)) {
+      for (const int number : stored_[input]) {
+        stored_[output].push_back(number);
+        if (is_of_unit) aliases_[number].push_back(OriginalOf(output));
+      }
+    }
   }
 
   void Read(int value, int place, ir::Phase phase, Liveness::ForwardStage& own) {
@@ -304,10 +313,11 @@ class Builder {
   const ir::Fusion& fusion_;
   const ir::Storage& storage_;
   const std::vector<Seconds> seconds_;
-  IdVector<ir::ValueId, int> stored_;  // The number among the stored values; -1: none, or always live.
+  // The numbers of the stored values that hold it: one, or those of its parts; none where it is always live.
+  IdVector<ir::ValueId, absl::InlinedVector<int, 1>> stored_;
   std::set<ir::ValueId> always_live_;
   std::map<ir::ValueId, int> last_in_;            // By root: the stored value written there last.
-  std::map<int, std::vector<ir::OpId>> aliases_;  // By stored value: the reshapes of it.
+  std::map<int, std::vector<ir::OpId>> aliases_;  // By stored value: reshapes and parts of it.
   // What the backward pass makes for several layers at a time, with their number, and where the last of it is made.
   std::vector<std::pair<int, int64_t>> repeated_;
   int last_repeated_ = 0;

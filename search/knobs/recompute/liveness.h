@@ -25,7 +25,7 @@ struct Unit {
   std::vector<int> stages;         // Indexes of Liveness::forward, ascending.
   std::vector<ir::OpId> ops;       // Of the training graph: computed by these stages, or redistributed.
   ir::Retention retention;         // What making the unit again means for them.
-  std::vector<ir::OpId> reshapes;  // Of what these stages write. They are computed again with the unit.
+  std::vector<ir::OpId> reshapes;  // And parts, of what these stages write. They are computed again with the unit.
   std::vector<int> copies;         // Units that redistribute the values of this one: they are made again with it.
   std::optional<bool> asked = {};  // Whether the user wants it made again; nullopt: he does not say.
 };

@@ -31,7 +31,7 @@ LocalTypes LocalTypesOf(const ir::Program& program) {
 Bytes BytesOfStep(const ir::Program& program, const ir::Fusion& fusion, const LocalTypes& local) {
   Bytes bytes;
   for (const ir::Step& step : program.steps) {
-    if (step.phase == ir::Phase::kMetric || ir::IsAlias(step)) continue;
+    if (step.phase == ir::Phase::kMetric || fusion.DoesNothing(step)) continue;
     for (ir::ValueId value : ir::Writes(step)) {
       if (!fusion.inside.contains(value)) bytes += local[value].bytes();
     }
@@ -60,7 +60,7 @@ class Kernel {
 
   // The time of a stage of computes.
   Seconds TimeOf(absl::Span<const int> steps) {
-    if (steps.size() == 1 && ir::IsAlias(run_.program.steps[static_cast<size_t>(steps[0])])) return Seconds(0);
+    if (steps.size() == 1 && run_.fusion.DoesNothing(run_.program.steps[static_cast<size_t>(steps[0])])) return Seconds(0);
     arithmetic_ = Seconds(0);
     touched_.clear();
     for (int step : steps) Add(run_.program.steps[static_cast<size_t>(step)]);
