@@ -40,11 +40,9 @@ cpp::Expr PlaceOf(Emission& emission, ir::ValueId value) {
 }
 
 SizeProduct StrideOf(Emission& emission, ir::ValueId value, const ir::Part& part, int begin, int end) {
-  for (int d = end; d-- > begin;) {
-    const auto dimension = static_cast<size_t>(d);
-    if (emission.value(value).type.shape[dimension] != 1) return Product(emission, part.strides[dimension]);
-  }
-  return SizeProduct(0);
+  int d = end - 1;
+  while (d > begin && emission.value(value).type.shape[static_cast<size_t>(d)] == 1) --d;
+  return begin == end ? SizeProduct(0) : Product(emission, part.strides[static_cast<size_t>(d)]);
 }
 
 void EmitNothing(Emission& emission, int step, cpp::Code& code) {

@@ -12,8 +12,8 @@ const ir::Part* PartOf(const Emission& emission, ir::ValueId value);
 // Where the value begins: "layer.qkv_bias_add", "layer.qkv_bias_add + 64".
 cpp::Expr PlaceOf(Emission& emission, ir::ValueId value);
 
-// The elements from one to the next along a dimension of a part; for several dimensions that lie as one, along this
-// one: [begin, end). 0 where they have one element.
+// The elements from one to the next along dimensions [begin, end) of a part, which lie as one dimension does; 0 where
+// there are none.
 SizeProduct StrideOf(Emission& emission, ir::ValueId value, const ir::Part& part, int begin, int end);
 
 // Writes a step that does nothing (ir::LiesInPlace): a comment, and for a concatenation, whose parts other steps have

@@ -168,9 +168,10 @@ TEST(Parts, OnRanksThatCutHeads) {
     plan.ops[*graph.Find(op)].strategy.cuts[factor] = plan.mesh.AxisIds();
   };
   for (const char* op : {"product", "q.slice", "k.slice", "v.slice", "q", "k", "v"}) cut(op, 2);
-  // Factors b0, h, g, r, c, e of attention.
-  cut("statistics", 1);
-  cut("mixed", 1);
+  // Factors b0, h, g, r, c, e of attention and of its gradients.
+  for (const Op& op : graph.ops) {
+    if (IsOfAttention(op.kind)) plan.ops[op.id].strategy.cuts[1] = plan.mesh.AxisIds();
+  }
   const Program program = ProgramOn(graph, plan);
   const Parts parts = FindParts(program);
   for (int rank = 0; rank < 2; ++rank) {
