@@ -34,7 +34,10 @@ class Maker {
       results = {Add(OpKind::kConcat, results, {{ir::attribute::kAxis, Any(0, 3)}})};
     }
     for (const OpId result : results) AddToLoss(result);
-    builder_.mutable_graph().loss = *loss_;
+    ir::Graph& graph = builder_.mutable_graph();
+    graph.model = "Random";
+    graph.file = "random.model";
+    graph.loss = *loss_;
     return std::move(builder_).Build();
   }
 
