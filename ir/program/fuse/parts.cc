@@ -96,9 +96,11 @@ bool LieAsOne(const Dimensions& dimensions, int begin, int end, const std::vecto
   return true;
 }
 
-// How `to` lies, whose elements are those of `from` in another shape; nullopt where that has no strides.
+// How `to` lies, whose elements are those of `from` in another shape; nullopt where that has no strides. What a view
+// says of the whole tensors (View) is not looked at.
 std::optional<Part> Reshaped(const Program& program, const Part& part, ValueId from, ValueId to) {
   const Dimensions source{program, from}, target{program, to};
+  if (program.value(from).type.elements() != program.value(to).type.elements()) return std::nullopt;
   const auto extents = [](const Dimensions& dimensions, int begin, int end) {
     Extents product;
     for (int d = begin; d < end; ++d) product.push_back(dimensions[d]);
