@@ -328,7 +328,8 @@ class ProgramWriter {
         [&](const ir::SingleStep& single) {
           // A view is the same memory under the same name.
           if (std::holds_alternative<ir::View>(emission_.step(single.step).action)) return;
-          if (emission_.fusion.DoesNothing(emission_.step(single.step))) return EmitNothing(emission_, single.step, code);
+          if (emission_.fusion.DoesNothing(emission_.step(single.step)))
+            return EmitNothing(emission_, single.step, code);
           Match(
               emission_.step(single.step).action, [&](const ir::Compute&) { EmitKernel(emission_, single.step, code); },
               [&](const ir::Collective&) { EmitCollective(emission_, single.step, code); },

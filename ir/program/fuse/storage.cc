@@ -514,7 +514,7 @@ class StoragePlanner {
   ValueSet updated_;  // States that are updated in place.
   ValueSet bucketed_;
   ValueSet in_parts_;  // Written part by part, before the step that makes them.
-  ValueSet on_host_;  // In the host's memory.
+  ValueSet on_host_;   // In the host's memory.
   Storage storage_;
 };
 
