@@ -279,9 +279,7 @@ class AttentionTensors {
   static constexpr float kUntouched = 77.0f;
 
   // How gradients lie: in another way than what they are the gradients of.
-  static Lying Other(Lying lying) {
-    return kLyings[(static_cast<size_t>(lying) + 1) % std::size(kLyings)];
-  }
+  static Lying Other(Lying lying) { return kLyings[(static_cast<size_t>(lying) + 1) % std::size(kLyings)]; }
 
   static std::vector<T> Untouched(const Place& place) {
     return std::vector<T>(static_cast<size_t>(place.elements), T(kUntouched));

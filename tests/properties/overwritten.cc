@@ -93,7 +93,7 @@ class Memory {
       for (int64_t i = 0; i < ir::ElementCount(shape); ++i) places.push_back(begin + i * size);
       return places;
     }
-    const auto local = ir::PartOn(program_, part->second, rank());
+    const ir::PartOnRank local = ir::PartOn(program_, part->second, rank());
     ForEachIndex(shape, [&](const ir::Shape& index) {
       int64_t element = local.begin;
       for (size_t d = 0; d < index.size(); ++d) element += index[d] * local.strides[d];

@@ -376,7 +376,7 @@ bool LiesInPlace(const Parts& parts, const Step& step) {
   });
 }
 
-LocalPart PartOn(const Program& program, const Part& part, int rank) {
+PartOnRank PartOn(const Program& program, const Part& part, int rank) {
   const auto pieces_of = [&](ValueId value) {
     return SliceOf(program.value(value).layout, program.mesh, program.value(value).type.shape, rank);
   };
@@ -385,7 +385,7 @@ LocalPart PartOn(const Program& program, const Part& part, int rank) {
     for (const Extent& extent : extents) product *= pieces_of(extent.value)[static_cast<size_t>(extent.dimension)].size;
     return product;
   };
-  LocalPart local;
+  PartOnRank local;
   for (const Extents& stride : part.strides) local.strides.push_back(elements(stride));
   for (const Shift& shift : part.shifts) {
     const auto d = static_cast<size_t>(shift.dimension);

@@ -64,11 +64,11 @@ Parts FindParts(const Program& program);
 bool LiesInPlace(const Parts& parts, const Step& step);
 
 // Where a part begins on a rank, and its strides, in elements.
-struct LocalPart {
+struct PartOnRank {
   int64_t begin = 0;
   std::vector<int64_t> strides;
 };
-LocalPart PartOn(const Program& program, const Part& part, int rank);
+PartOnRank PartOn(const Program& program, const Part& part, int rank);
 
 }  // namespace cleave::ir
 

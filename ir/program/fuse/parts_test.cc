@@ -111,7 +111,7 @@ TEST(Parts, OfHeadsAreWhereTheProductHasThem) {
   const Parts parts = FindParts(program);
   int64_t begin = 0;
   for (const char* name : {"q", "k", "v"}) {
-    const LocalPart local = PartOn(program, parts.at(ValueNamed(program, name)), 0);
+    const PartOnRank local = PartOn(program, parts.at(ValueNamed(program, name)), 0);
     EXPECT_EQ(local.begin, begin) << name;
     EXPECT_EQ(local.strides, (StridesOnRank{kPlaces * 48, 48, 24, 1})) << name;
     EXPECT_EQ(parts.at(ValueNamed(program, name)).whole, ValueNamed(program, "product"));
@@ -130,7 +130,7 @@ TEST(Parts, MayBeOneBehindTheOther) {
   const Packed columns = {
       {kSamples, kPlaces, 8 * kWidth}, 2, {0, 4 * kWidth, 6 * kWidth}, {4 * kWidth, 2 * kWidth, 2 * kWidth}};
   const Program by_columns = ProgramOn(PackedModel(columns));
-  const LocalPart values = PartOn(by_columns, FindParts(by_columns).at(ValueNamed(by_columns, "v")), 0);
+  const PartOnRank values = PartOn(by_columns, FindParts(by_columns).at(ValueNamed(by_columns, "v")), 0);
   EXPECT_EQ(values.begin, 6 * kWidth);
   EXPECT_EQ(values.strides, (StridesOnRank{kPlaces * 64, 64, kWidth, 1}));
 }
@@ -177,7 +177,7 @@ TEST(Parts, OnRanksThatCutHeads) {
   for (int rank = 0; rank < 2; ++rank) {
     const int64_t heads = LocalShape(program, ValueNamed(program, "q"), rank)[2];
     EXPECT_EQ(heads, 1 + rank);
-    const LocalPart local = PartOn(program, parts.at(ValueNamed(program, "k")), rank);
+    const PartOnRank local = PartOn(program, parts.at(ValueNamed(program, "k")), rank);
     EXPECT_EQ(local.begin, kWidth);
     EXPECT_EQ(local.strides, (StridesOnRank{kPlaces * heads * 24, heads * 24, 24, 1}));
   }

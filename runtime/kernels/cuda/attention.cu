@@ -276,7 +276,8 @@ __global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq
   const Rows<const T> keys = RowsOf(all.k, shape.k, place.batch, key_head);
   const Rows<const T> values = RowsOf(all.v, shape.v, place.batch, key_head);
   LoadTile<T, kHead>(RowsOf(all.q, shape.q, place.batch, place.head), place.first, shape.rows, head, own);
-  LoadTile<T, kHead>(RowsOf(all.dout, shape.dout, place.batch, place.head), place.first, shape.rows, head, own_gradient);
+  LoadTile<T, kHead>(RowsOf(all.dout, shape.dout, place.batch, place.head), place.first, shape.rows, head,
+                     own_gradient);
   const int mine = RunningRow<kTile>::Row();
   const RowFactors row(all, all.FirstQuery(place.batch, place.head), place.first + mine);
   Accumulator<T, kHead> result;

@@ -60,7 +60,8 @@ class Kernel {
 
   // The time of a stage of computes.
   Seconds TimeOf(absl::Span<const int> steps) {
-    if (steps.size() == 1 && run_.fusion.DoesNothing(run_.program.steps[static_cast<size_t>(steps[0])])) return Seconds(0);
+    if (steps.size() == 1 && run_.fusion.DoesNothing(run_.program.steps[static_cast<size_t>(steps[0])]))
+      return Seconds(0);
     arithmetic_ = Seconds(0);
     touched_.clear();
     for (int step : steps) Add(run_.program.steps[static_cast<size_t>(step)]);
