@@ -12,10 +12,11 @@ constexpr char kOpening[] =
 # side by side, with ./starter for run.sh.
 #
 # Needs the CUDA toolkit and a C++17 compiler, and for more than one process NCCL, and MPI or Gloo. cuDNN is used where
-# it is there.
+# it is there, for attention with cudnn-frontend (pip install nvidia-cudnn-cu13 nvidia-cudnn-frontend).
 #
 #   make ARCHS="80 90"      for these architectures; else for the GPUs of this machine, without one for 80, 90 and 100
-#   make CUDA_HOME=/path    where the toolkit is; NCCL_HOME, CUDNN_HOME: where those are, if not with it
+#   make CUDA_HOME=/path    where the toolkit is; NCCL_HOME, CUDNN_HOME, CUDNN_FRONTEND_HOME: where those are, if not
+#                           with it
 COMM = mpi
 CXXFLAGS = -O2 -std=c++17 -fopenmp
 NVCCFLAGS = -O3 -std=c++17 -lineinfo -Xcompiler -fopenmp
@@ -69,11 +70,11 @@ COMPILE_CUDA = $(NVCC) $(NVCCFLAGS) $(CODE) --threads $(words $(ARCHS))
 
 constexpr char kLibraries[] =
     R"make(
-CUDA_INCLUDES = $(foreach home,$(CUDA_HOME) $(CUDNN_HOME),-I$(home)/include)
+CUDA_INCLUDES = $(foreach home,$(CUDA_HOME) $(CUDNN_HOME) $(CUDNN_FRONTEND_HOME),-I$(home)/include)
 FLAGS_runtime/comm/nccl = $(NCCL_HOME:%=-I%/include)
 # Where pip has put a library whose header the compiler does not find: $(call home,HEADER,PACKAGE)
 PIP = $(shell python3 -c 'import nvidia; print(*nvidia.__path__)' 2>/dev/null)
-home = $(if $(call has,$(1)),,$(wildcard $(addsuffix /$(2),$(PIP))))
+home = $(if $(call has,$(1)),,$(patsubst %/include/$(1),%,$(firstword $(wildcard $(PIP:%=%/$(2)/include/$(1))))))
 ifndef CUDNN_HOME
 CUDNN_HOME := $(call home,cudnn.h,cudnn)
 endif
@@ -91,6 +92,21 @@ library = $(or $(if $(call files,$(1).so),,$(patsubst %,-l:%,$(notdir $(firstwor
 CUDA_LIBS = $(foreach folder,$(LIBRARY_FOLDERS),-L$(folder) -Wl,-rpath,$(folder)) -lcublas -lcublasLt -lcudart
 ifneq ($(call has,cudnn.h),)
 CUDA_LIBS += $(call library,cudnn)
+endif
+# Attention by cuDNN needs cudnn-frontend, which compiles with exceptions only, and names functions of NVRTC. Its large
+# headers need not be read to know that they are there.
+ifneq ($(wildcard runtime/math/cudnn/sdpa.cc),)
+ifndef CUDNN_FRONTEND_HOME
+CUDNN_FRONTEND_HOME := $(call home,cudnn_frontend_version.h,..)
+endif
+ifneq ($(and $(call has,cudnn.h),$(call has,cudnn_frontend_version.h)),)
+CUDA_THROWING = runtime/math/cudnn.cc
+CUDA_LIBS += $(call library,nvrtc)
+else
+$(info cuDNN or cudnn-frontend is not there: attention in bf16 and f16 will be computed by kernels of this program, \
+	which take longer. Install them (pip install nvidia-cudnn-cu13 nvidia-cudnn-frontend), or say where they are: \
+	make CUDNN_HOME=/path CUDNN_FRONTEND_HOME=/path)
+endif
 endif
 ifneq ($(COMM),local)
 ifeq ($(call has,nccl.h,$(FLAGS_runtime/comm/nccl)),)

@@ -84,9 +84,9 @@ ifeq ($(filter -j%,$(MAKEFLAGS)),)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
-# Of a unit: its sources, how it is compiled, and how its compiler reads headers. Only Gloo throws exceptions, and the
-# bodies of a model's own ops may.
-THROWING = runtime/comm/gloo.cc $(if $(wildcard custom),$(MAIN))
+# Of a unit: its sources, how it is compiled, and how its compiler reads headers. Only Gloo throws exceptions; the
+# bodies of a model's own ops may, and libraries of CUDA.
+THROWING = runtime/comm/gloo.cc $(CUDA_THROWING) $(if $(wildcard custom),$(MAIN))
 folders = $(basename $(1)) $(WITH_$(basename $(1)))
 sources = $(if $(filter $(MAIN),$(1)),$(1),$(filter-out %_test.cc,$(wildcard $(addsuffix /*$(suffix $(1)),$(folders)))))
 FLAGS_runtime/comm/mpi = -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX
@@ -94,7 +94,7 @@ level = $(if $(filter $(MAIN) $(HOT:%=%.cc) %.cu,$(1)),,$(if $(filter $(IDLE:%=%
 flags = $(level) $(FLAGS_$(basename $(1)))
 compiler = $(if $(filter runtime/comm/mpi.cc,$(1)),$(MPICXX),$(CXX))
 host = $(compiler) $(CXXFLAGS) $(if $(filter $(THROWING),$(1)),,-fno-exceptions)
-includes = -I. $(INCLUDES) $(if $(filter %.cu $(OTHER_FOLDERS:%=%.cc),$(1)),$(CUDA_INCLUDES))
+includes = -I. $(INCLUDES) $(if $(filter %.cu runtime/math/cudnn.cc $(OTHER_FOLDERS:%=%.cc),$(1)),$(CUDA_INCLUDES))
 compile = $(strip $(if $(filter %.cu,$(1)),$(COMPILE_CUDA),$(host)) $(flags) $(includes))
 preprocess = $(strip $(host) $(flags) $(includes) -E -dD -x c++ -)
 quoted = '$(subst ','\'',$(1))'

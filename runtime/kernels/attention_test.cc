@@ -88,8 +88,9 @@ TEST(Attention, PartsOfTheKeysAddUp) {
 }
 
 // Every choice of results: bit by bit what all together are.
+// A library computes all gradients or none, so these may come from kernels that sum in another order.
 template <typename T>
-void CheckNullResults() {
+void CheckNullResults(double tolerance) {
   const AttentionShape shape = {
       .batch = 1, .heads = 2, .key_heads = 1, .rows = 35, .columns = 20, .head = 8, .scale = 0.5f, .causal = true};
   AttentionTensors<T> tensors(shape, Lying::kPacked, AttentionValues<T>::RandomOf(shape));
@@ -99,16 +100,16 @@ void CheckNullResults() {
   for (unsigned choice = 0; choice < 8; ++choice) {
     const bool dq = (choice & 1u) != 0, dk = (choice & 2u) != 0, dv = (choice & 4u) != 0;
     const auto some = tensors.AllGradients({dq, dk, dv});
-    EXPECT_TRUE(!dq || Wide(some.dq) == Wide(all.dq)) << choice;
-    EXPECT_TRUE(!dk || Wide(some.dk) == Wide(all.dk)) << choice;
-    EXPECT_TRUE(!dv || Wide(some.dv) == Wide(all.dv)) << choice;
+    EXPECT_TRUE(!dq || RelativeError(Wide(some.dq), Wide(all.dq)) <= tolerance) << choice;
+    EXPECT_TRUE(!dk || RelativeError(Wide(some.dk), Wide(all.dk)) <= tolerance) << choice;
+    EXPECT_TRUE(!dv || RelativeError(Wide(some.dv), Wide(all.dv)) <= tolerance) << choice;
   }
 }
 
 TEST(Attention, ResultsThatAreNullChangeNoOthers) {
-  CheckNullResults<float>();
-  CheckNullResults<BFloat16>();
-  CheckNullResults<Float16>();
+  CheckNullResults<float>(0.0);
+  CheckNullResults<BFloat16>(kBFloat16Error);
+  CheckNullResults<Float16>(kFloat16Error);
 }
 
 // q, k and v, and their gradients, in one tensor [rows, heads, 3, head] each.

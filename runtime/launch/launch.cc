@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/error/warning.h"
 #include "runtime/launch/cores.h"
 
 namespace cleave::runtime {
@@ -39,6 +40,7 @@ Result<std::unique_ptr<Comm>> Join(const LaunchPlan& plan, Watch& watch) {
   if (!started.ok()) return started.error();
   std::unique_ptr<Comm> comm = std::move(started.value());
   HandleSignals(watch, comm->rank());
+  SetPrintsWarnings(comm->rank() == 0);
   std::optional<Error> mistake;
   if (plan.only_rank >= 0 && plan.only_rank != comm->rank()) {
     mistake =

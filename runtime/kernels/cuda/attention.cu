@@ -6,10 +6,9 @@
 #include <cmath>
 #include <type_traits>
 
-#include "runtime/device/work.h"
 #include "runtime/error/error.h"
 #include "runtime/kernels/attention.h"
-#include "runtime/kernels/cuda/attention.cuh"
+#include "runtime/kernels/cuda/attention.cuh"  // IWYU pragma: associated
 #include "runtime/kernels/cuda/attention_tiles.cuh"
 #include "runtime/kernels/cuda/group.cuh"
 #include "runtime/kernels/cuda/scratch.cuh"
@@ -432,29 +431,10 @@ void AttentionGradientByTiles(const AttentionShape& shape, const T* q, const T* 
   });
 }
 
-template <typename T>
-void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, std::common_type_t<T>* out,
-               float* logsumexp) {
-  CountFlops(FlopsOf(shape));
-  AttentionByTiles(shape, q, k, v, out, logsumexp);
-}
-
-template <typename T>
-void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* out,
-                       const float* logsumexp, const T* dout, std::common_type_t<T>* dq, std::common_type_t<T>* dk,
-                       std::common_type_t<T>* dv) {
-  if (dq == nullptr && dk == nullptr && dv == nullptr) return;
-  CountFlops(kGradientOverForward * FlopsOf(shape));
-  AttentionGradientByTiles(shape, q, k, v, out, logsumexp, dout, dq, dk, dv);
-}
-
 #define CLEAVE_ATTENTION_OF(T)                                                                                        \
   template void AttentionByTiles(const AttentionShape&, const T*, const T*, const T*, T*, float*);                    \
   template void AttentionGradientByTiles(const AttentionShape&, const T*, const T*, const T*, const T*, const float*, \
-                                         const T*, T*, T*, T*);                                                       \
-  template void Attention(const AttentionShape&, const T*, const T*, const T*, T*, float*);                           \
-  template void AttentionGradient(const AttentionShape&, const T*, const T*, const T*, const T*, const float*,        \
-                                  const T*, T*, T*, T*);
+                                         const T*, T*, T*, T*);
 CLEAVE_ATTENTION_OF(float)
 CLEAVE_ATTENTION_OF(BFloat16)
 CLEAVE_ATTENTION_OF(Float16)

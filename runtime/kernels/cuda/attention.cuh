@@ -1,6 +1,6 @@
 // Attention by the kernels of attention.cu, which know every shape of runtime/kernels/attention.h and need no library.
 // Arguments, and what is required of them, are those of Attention and AttentionGradient there; what is computed is not
-// counted (runtime/device/work.h). Private to runtime/kernels/cuda.
+// counted (runtime/device/work.h). For runtime/math/cudnn, which calls these where the library does not compute it.
 #ifndef CLEAVE_RUNTIME_KERNELS_CUDA_ATTENTION_CUH_
 #define CLEAVE_RUNTIME_KERNELS_CUDA_ATTENTION_CUH_
 

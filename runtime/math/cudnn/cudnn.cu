@@ -86,19 +86,6 @@ struct Convolution {
   }
 };
 
-void CheckCudnn(cudnnStatus_t status, const std::string& what) {
-  if (status == CUDNN_STATUS_SUCCESS) return;
-  Die(ExitCode::kFailed, Format("cuDNN failed in %s: %s", what.c_str(), cudnnGetErrorString(status)));
-}
-
-// Of the calling thread's rank.
-cudnnHandle_t Handle() {
-  thread_local cudnnHandle_t handle = nullptr;
-  if (handle == nullptr) CheckCudnn(cudnnCreate(&handle), "its start");
-  CheckCudnn(cudnnSetStream(handle, CurrentStream()), "choosing a stream");
-  return handle;
-}
-
 struct PreparedConvolution {
   Convolution convolution;
   cudnnTensorDescriptor_t x = nullptr;
@@ -158,12 +145,12 @@ cudnnStatus_t AskForWorkspace(PreparedConvolution& p) {
   size_t* const bytes = &p.workspace_bytes;
   switch (p.convolution.direction) {
     case Direction::kForward:
-      return cudnnGetConvolutionForwardWorkspaceSize(Handle(), p.x, p.filter, p.operation, p.y, p.forward, bytes);
+      return cudnnGetConvolutionForwardWorkspaceSize(CudnnHandle(), p.x, p.filter, p.operation, p.y, p.forward, bytes);
     case Direction::kGradientInput:
-      return cudnnGetConvolutionBackwardDataWorkspaceSize(Handle(), p.filter, p.y, p.operation, p.x,
+      return cudnnGetConvolutionBackwardDataWorkspaceSize(CudnnHandle(), p.filter, p.y, p.operation, p.x,
                                                           kGradientInputAlgorithm, bytes);
     case Direction::kGradientFilter:
-      return cudnnGetConvolutionBackwardFilterWorkspaceSize(Handle(), p.x, p.y, p.operation, p.filter,
+      return cudnnGetConvolutionBackwardFilterWorkspaceSize(CudnnHandle(), p.x, p.y, p.operation, p.filter,
                                                             kGradientFilterAlgorithm, bytes);
   }
   return CUDNN_STATUS_NOT_SUPPORTED;
@@ -186,13 +173,13 @@ cudnnStatus_t Execute(const PreparedConvolution& p, void* x, void* filter, void*
   const float zero = 0.0f;
   switch (p.convolution.direction) {
     case Direction::kForward:
-      return cudnnConvolutionForward(Handle(), &one, p.x, x, p.filter, filter, p.operation, p.forward, workspace,
+      return cudnnConvolutionForward(CudnnHandle(), &one, p.x, x, p.filter, filter, p.operation, p.forward, workspace,
                                      p.workspace_bytes, &zero, p.y, y);
     case Direction::kGradientInput:
-      return cudnnConvolutionBackwardData(Handle(), &one, p.filter, filter, p.y, y, p.operation,
+      return cudnnConvolutionBackwardData(CudnnHandle(), &one, p.filter, filter, p.y, y, p.operation,
                                           kGradientInputAlgorithm, workspace, p.workspace_bytes, &zero, p.x, x);
     case Direction::kGradientFilter:
-      return cudnnConvolutionBackwardFilter(Handle(), &one, p.x, x, p.y, y, p.operation, kGradientFilterAlgorithm,
+      return cudnnConvolutionBackwardFilter(CudnnHandle(), &one, p.x, x, p.y, y, p.operation, kGradientFilterAlgorithm,
                                             workspace, p.workspace_bytes, &zero, p.filter, filter);
   }
   return CUDNN_STATUS_NOT_SUPPORTED;

@@ -3,16 +3,7 @@
 #define CLEAVE_RUNTIME_MATH_CUDNN_CUDNN_CUH_
 
 #include "runtime/math/convolution_shape.h"
-
-// Defining CLEAVE_WITHOUT_CUDNN leaves the library out although it is there.
-#if defined(__has_include) && !defined(CLEAVE_WITHOUT_CUDNN)
-#if __has_include(<cudnn.h>)
-#define CLEAVE_HAS_CUDNN 1
-#endif
-#endif
-#ifndef CLEAVE_HAS_CUDNN
-#define CLEAVE_HAS_CUDNN 0
-#endif
+#include "runtime/math/cudnn/handle.h"
 
 namespace cleave::runtime {
 
