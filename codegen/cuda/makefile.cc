@@ -70,8 +70,9 @@ COMPILE_CUDA = $(NVCC) $(NVCCFLAGS) $(CODE) --threads $(words $(ARCHS))
 
 constexpr char kLibraries[] =
     R"make(
-CUDA_INCLUDES = $(foreach home,$(CUDA_HOME) $(CUDNN_HOME) $(CUDNN_FRONTEND_HOME),-I$(home)/include)
+CUDA_INCLUDES = $(foreach home,$(CUDA_HOME) $(CUDNN_HOME),-I$(home)/include)
 FLAGS_runtime/comm/nccl = $(NCCL_HOME:%=-I%/include)
+FLAGS_runtime/math/cudnn = $(CUDNN_FRONTEND_HOME:%=-I%/include)
 # Where pip has put a library whose header the compiler does not find: $(call home,HEADER,PACKAGE)
 PIP = $(shell python3 -c 'import nvidia; print(*nvidia.__path__)' 2>/dev/null)
 home = $(if $(call has,$(1)),,$(patsubst %/include/$(1),%,$(firstword $(wildcard $(PIP:%=%/$(2)/include/$(1))))))
@@ -99,7 +100,7 @@ ifneq ($(wildcard runtime/math/cudnn/sdpa.cc),)
 ifndef CUDNN_FRONTEND_HOME
 CUDNN_FRONTEND_HOME := $(call home,cudnn_frontend_version.h,..)
 endif
-ifneq ($(and $(call has,cudnn.h),$(call has,cudnn_frontend_version.h)),)
+ifneq ($(and $(call has,cudnn.h),$(call has,cudnn_frontend_version.h,$(FLAGS_runtime/math/cudnn))),)
 CUDA_THROWING = runtime/math/cudnn.cc
 CUDA_LIBS += $(call library,nvrtc)
 else

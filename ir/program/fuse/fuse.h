@@ -78,12 +78,12 @@ struct Fusion {
 
 // What attention as one piece takes beside its tensors (ir/program/memory/workspace.h).
 enum class AttentionWorkspace {
-  kRows,    // Numbers of each row of scores (runtime/kernels/cuda).
+  kOnGpu,   // What cuDNN takes (runtime/math/cudnn), or numbers of each row of scores (runtime/kernels/cuda).
   kBlocks,  // Blocks of scores, keys and values (runtime/kernels/cpu).
 };
 
 struct FuseOptions {
-  AttentionWorkspace attention_workspace = AttentionWorkspace::kRows;
+  AttentionWorkspace attention_workspace = AttentionWorkspace::kOnGpu;
   // Images lie in blocks of channels where they can (image_blocks.h).
   bool blocks_images = false;
   bool uses_parts = true;  // Parts of larger tensors are read and written where they lie (parts.h).

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <set>
 #include <variant>
 #include <vector>
 
@@ -68,23 +69,97 @@ Need NeedOf(const Program& program, const Collective& collective) {
   return need;
 }
 
+// The sizes of attention on the rank with the largest pieces.
+struct AttentionSizes {
+  int64_t batch, heads, key_heads, rows, columns, head;
+  DType type;
+
+  // `inside`: whether the heads of queries and keys are inside of their rows.
+  AttentionSizes(const Program& program, const AttentionInputs& inputs, const std::vector<int64_t>& inside) {
+    const Shape q = LargestLocalShape(program, inputs.q);
+    const Shape k = LargestLocalShape(program, inputs.k);
+    const AttentionDimensions of_q(q.size(), inside[0] != 0), of_k(k.size(), inside[1] != 0);
+    head = q.back();
+    rows = q[of_q.rows];
+    columns = k[of_k.rows];
+    heads = q[of_q.heads];
+    key_heads = k[of_k.heads];
+    batch = ElementCount(Shape(q.begin(), q.end() - 3));
+    type = program.value(inputs.q).type.dtype;
+  }
+};
+
+int64_t RoundedUp(int64_t size, int64_t unit) { return (size + unit - 1) / unit * unit; }
+
+// Attention on a GPU: the most that it takes on any. There memory that a call gives back is taken again for as many
+// bytes only, in units of kUnit (runtime/device/cuda/workspace.cu).
+class AttentionOnGpu {
+ public:
+  explicit AttentionOnGpu(const AttentionSizes& sizes) : sizes_(sizes) {}
+
+  Bytes Forward() const { return Rounded(MayUseLibrary() ? kForwardBytes : 0); }
+
+  Bytes Gradient(bool wants_all) const {
+    const int64_t by_kernels = 4 * sizes_.batch * sizes_.heads * sizes_.rows;
+    if (!wants_all || !MayUseLibrary()) return Rounded(by_kernels);
+    return Rounded(std::max({by_kernels, InSlices(&AttentionOnGpu::OnHopper), InSlices(&AttentionOnGpu::OnBlackwell)}));
+  }
+
+ private:
+  static constexpr int64_t kUnit = 512;
+  static constexpr int64_t kForwardBytes = 256;
+  static constexpr int64_t kLargest = int64_t{288} << 20;  // kLargestWorkspace of runtime/math/cudnn/sdpa.cc.
+
+  static Bytes Rounded(int64_t bytes) { return Bytes(RoundedUp(bytes, kUnit)); }
+  static int64_t HalfOf(int64_t size) { return (size + 1) / 2; }
+
+  bool MayUseLibrary() const {
+    return (sizes_.type == DType::kBf16 || sizes_.type == DType::kF16) && sizes_.head % 8 == 0 &&
+           sizes_.batch * sizes_.heads * sizes_.rows * sizes_.columns * sizes_.head > 0;
+  }
+  bool HasGroups() const { return sizes_.heads != sizes_.key_heads; }
+
+  // What plans of cuDNN 9.27 ask for, for the gradients of so many heads in all (bench/sdpa measures it): the gradients
+  // by the scores in 16 bits, on an Ampere GPU for columns in units of 64 and without the last 128 bytes; a number of
+  // each row; where key heads are fewer, gradients for each head.
+  int64_t OnHopper(int64_t heads) const {
+    return 2 * heads * RoundedUp(sizes_.rows, 64) * RoundedUp(sizes_.columns, 128) + 4 * heads * sizes_.rows + 256 +
+           (HasGroups() ? 4 * heads * sizes_.columns * sizes_.head : 0);
+  }
+  int64_t OnBlackwell(int64_t heads) const {
+    return 4 * heads * sizes_.rows + (HasGroups() ? 8 * heads * sizes_.columns * sizes_.head : 0);
+  }
+
+  // Of the first slice, which is the largest: PrepareCall in runtime/math/cudnn/sdpa.cc. 0 where one head takes too
+  // much, so that kernels of the runtime compute it.
+  int64_t InSlices(int64_t (AttentionOnGpu::*bytes_of)(int64_t) const) const {
+    int64_t samples = sizes_.batch, key_heads = sizes_.key_heads;
+    while (true) {
+      const int64_t all = (this->*bytes_of)(samples * key_heads * (sizes_.heads / sizes_.key_heads));
+      if (all <= kLargest) return all;
+      for (int64_t bytes = all; bytes > kLargest; bytes = HalfOf(bytes)) {
+        if (samples == 1 && key_heads == 1) return 0;
+        int64_t& halved = samples > 1 ? samples : key_heads;
+        halved = HalfOf(halved);
+      }
+    }
+  }
+
+  const AttentionSizes sizes_;
+};
+
 // Attention on a CPU, as the rank's thread sees it: AttentionBlocks and PiecesOfQueries of
 // runtime/kernels/cpu/attention_blocks.h.
 class AttentionBlocks {
  public:
-  // `inside`: whether the heads of queries and keys are inside of their rows.
-  AttentionBlocks(const Program& program, const AttentionInputs& inputs, const std::vector<int64_t>& inside) {
-    const Shape q = LargestLocalShape(program, inputs.q);
-    const Shape k = LargestLocalShape(program, inputs.k);
-    const AttentionDimensions of_q(q.size(), inside[0] != 0), of_k(k.size(), inside[1] != 0);
-    head_ = q.back();
-    rows_ = q[of_q.rows];
-    columns_ = k[of_k.rows];
-    heads_ = q[of_q.heads];
-    key_heads_ = k[of_k.heads];
-    batch_ = ElementCount(Shape(q.begin(), q.end() - 3));
-    in_word_ = program.value(inputs.q).type.dtype == DType::kBf16 ? 2 : 1;
-  }
+  explicit AttentionBlocks(const AttentionSizes& sizes)
+      : batch_(sizes.batch),
+        heads_(sizes.heads),
+        key_heads_(sizes.key_heads),
+        rows_(sizes.rows),
+        columns_(sizes.columns),
+        head_(sizes.head),
+        in_word_(sizes.type == DType::kBf16 ? 2 : 1) {}
 
   Need Forward() const {
     std::vector<int64_t> parts = CommonParts(true);
@@ -140,33 +215,41 @@ class AttentionBlocks {
   }
   int64_t PanelWords() const { return kTile * (Width() / in_word_); }
 
-  int64_t batch_ = 0, heads_ = 0, key_heads_ = 0, rows_ = 0, columns_ = 0, head_ = 0, in_word_ = 1;
+  const int64_t batch_, heads_, key_heads_, rows_, columns_, head_, in_word_;
 };
 
-const std::vector<int64_t>& HeadsInside(const Program& program, int step) {
-  return ComputeOf(program.steps[static_cast<size_t>(step)])->attributes.Get(attribute::kHeadsInside);
+template <typename Piece>
+AttentionSizes SizesOf(const Program& program, const Piece& piece) {
+  const Compute& first = *ComputeOf(program.steps[static_cast<size_t>(piece.steps[0])]);
+  return {program, piece.inputs, first.attributes.Get(attribute::kHeadsInside)};
 }
 
-Need NeedOfForward(const Program& program, const AttentionForward& piece, AttentionWorkspace workspace) {
-  switch (workspace) {
-    case AttentionWorkspace::kRows:
-      return {};
-    case AttentionWorkspace::kBlocks:
-      return AttentionBlocks(program, piece.inputs, HeadsInside(program, piece.steps[0])).Forward();
-  }
-  return {};
-}
-
-Need NeedOfGradient(const Program& program, const AttentionBackward& piece, AttentionWorkspace workspace) {
-  switch (workspace) {
-    case AttentionWorkspace::kRows: {
-      const Shape q = LargestLocalShape(program, piece.inputs.q);
-      return {.temporary = Bytes(q.back() == 0 ? 0 : ElementCount(q) / q.back() * 4)};
+// What all attention takes.
+Need AttentionNeed(const Program& program, const Fusion& fusion, AttentionWorkspace workspace) {
+  Need need;
+  std::set<Bytes> on_gpu;
+  for (const FusedStage& stage : fusion.stages) {
+    const auto* const forward = std::get_if<AttentionForward>(&stage.action);
+    const auto* const backward = std::get_if<AttentionBackward>(&stage.action);
+    if (forward == nullptr && backward == nullptr) continue;
+    const AttentionSizes sizes = forward != nullptr ? SizesOf(program, *forward) : SizesOf(program, *backward);
+    switch (workspace) {
+      case AttentionWorkspace::kOnGpu: {
+        const AttentionOnGpu attention(sizes);
+        const auto wants_all = [](const AttentionBackward& piece) {
+          return piece.q_gradient.has_value() && piece.k_gradient.has_value() && piece.v_gradient.has_value();
+        };
+        on_gpu.insert(forward != nullptr ? attention.Forward() : attention.Gradient(wants_all(*backward)));
+        break;
+      }
+      case AttentionWorkspace::kBlocks:
+        need.Include(forward != nullptr ? AttentionBlocks(sizes).Forward()
+                                        : AttentionBlocks(sizes).Gradient(*backward));
+        break;
     }
-    case AttentionWorkspace::kBlocks:
-      return AttentionBlocks(program, piece.inputs, HeadsInside(program, piece.steps[0])).Gradient(piece);
   }
-  return {};
+  for (const Bytes bytes : on_gpu) need.sums += bytes;
+  return need;
 }
 
 // What a part keeps of the messages of a send, micro-batch i in place i modulo `places`, until they are taken: in each
@@ -209,14 +292,7 @@ Bytes WorkspaceOf(const Program& program, const Fusion& fusion, const FuseOption
         [&](const Collective& collective) { most.Include(NeedOf(program, collective)); }, [](const Slice&) {},
         [](const View&) {}, [](const Glance&) {}, [](const HostCopy&) {}, [](const Send&) {}, [](const Receive&) {});
   }
-  for (const FusedStage& stage : fusion.stages) {
-    if (const auto* forward = std::get_if<AttentionForward>(&stage.action)) {
-      most.Include(NeedOfForward(program, *forward, fuse.attention_workspace));
-    }
-    if (const auto* backward = std::get_if<AttentionBackward>(&stage.action)) {
-      most.Include(NeedOfGradient(program, *backward, fuse.attention_workspace));
-    }
-  }
+  most.Include(AttentionNeed(program, fusion, fuse.attention_workspace));
   return most.total();
 }
 

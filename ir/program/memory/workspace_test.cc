@@ -151,10 +151,46 @@ TEST(Workspace, AttentionOnTheCpu) {
     backward.k_gradient = backward.v_gradient = k;
     fusion.stages.push_back({.action = backward});
     EXPECT_EQ(WorkspaceOf(program, fusion, fuse).value(), each.both);
-    // On a GPU a number of each row.
-    const int64_t rows = ElementCount(each.q) / each.q.back();
-    EXPECT_EQ(WorkspaceOf(program, fusion, {}).value(), 4 * rows);
   }
+}
+
+// The bytes that plans of cuDNN have taken (bench/sdpa), of f32 a number of each row; in units of 512.
+TEST(Workspace, AttentionOnAGpu) {
+  const auto needed = [](DType dtype, const std::vector<std::pair<Shape, Shape>>& calls) {
+    Program program;
+    program.mesh = Mesh::OfDevices(1);
+    Fusion fusion;
+    for (const auto& [of_q, of_k] : calls) {
+      const ValueId q = AddValue(program, of_q, "", dtype), k = AddValue(program, of_k, "", dtype);
+      Compute compute;
+      compute.kind = OpKind::kAttention;
+      compute.attributes = {{attribute::kHeadsInside, std::vector<int64_t>{0, 0, 0, 0}}};
+      program.steps.push_back({.action = compute, .name = "attention"});
+      AttentionBackward backward;
+      backward.steps = {static_cast<int>(program.steps.size()) - 1};
+      backward.inputs = {.q = q, .k = k, .v = k};
+      backward.q_gradient = q;
+      backward.k_gradient = backward.v_gradient = k;
+      fusion.stages.push_back({.action = backward});
+    }
+    return WorkspaceOf(program, fusion, {}).value();
+  };
+  const auto rounded = [](int64_t bytes) { return (bytes + 511) / 512 * 512; };
+  const auto alike = [](const Shape& shape) { return std::pair(shape, shape); };
+  EXPECT_EQ(needed(DType::kF32, {alike({8, 12, 1024, 64})}), rounded(4 * 8 * 12 * 1024));
+  EXPECT_EQ(needed(DType::kBf16, {alike({8, 12, 1024, 20})}), rounded(4 * 8 * 12 * 1024));
+  EXPECT_EQ(needed(DType::kBf16, {alike({8, 12, 1024, 64})}), rounded(201720064));
+  EXPECT_EQ(needed(DType::kF16, {{{3, 8, 100, 64}, {3, 8, 300, 64}}}), rounded(2369152));
+  EXPECT_EQ(needed(DType::kBf16, {{{2, 8, 128, 64}, {2, 1, 128, 64}}}), rounded(1057024));
+  // 672137472 bytes on an H100, so in slices of 2 samples of 8; a B200 takes more, all at once.
+  EXPECT_EQ(needed(DType::kBf16, {{{8, 32, 1024, 128}, {8, 8, 1024, 128}}}), 8 * 8 * 32 * 1024 * 128 + 4 * 256 * 1024);
+  // 64 heads of 8 MiB of scores: 32 of them.
+  EXPECT_EQ(needed(DType::kBf16, {alike({1, 64, 2048, 64})}), rounded(32 * (2 * 2048 * 2048 + 4 * 2048) + 256));
+  // One head takes 512 MiB: kernels of the runtime compute it.
+  EXPECT_EQ(needed(DType::kBf16, {alike({1, 2, 16384, 64})}), rounded(4 * 2 * 16384));
+  // Memory is taken again for as many bytes only.
+  EXPECT_EQ(needed(DType::kBf16, {alike({8, 12, 1024, 64}), alike({8, 12, 1024, 32}), alike({2, 8, 128, 16})}),
+            rounded(201720064) + rounded(532736));
 }
 
 // One collective over both axes of a mesh of 2 x 2, of one tensor or several alike.
