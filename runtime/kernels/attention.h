@@ -81,8 +81,9 @@ void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, 
 
 // The gradients by q, k and v from that by the result (dout), with what the forward pass has stored. The columns may be
 // some of those that the forward pass had, whose logsumexp and out are over all: then dq is that part of the sum. Each
-// of dq, dk and dv may be null, then it is not computed. Takes 4 bytes of workspace per query on a GPU; on a CPU it
-// keeps that of AttentionBlocks (runtime/kernels/cpu/attention_blocks.h) for each thread.
+// of dq, dk and dv may be null, then it is not computed. On a GPU it takes 4 bytes of workspace per query, or what
+// cuDNN takes (runtime/math/cudnn/sdpa.h); on a CPU it keeps that of AttentionBlocks
+// (runtime/kernels/cpu/attention_blocks.h) for each thread.
 template <typename T>
 void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* out,
                        const float* logsumexp, const T* dout, std::common_type_t<T>* dq, std::common_type_t<T>* dk,

@@ -1,0 +1,24 @@
+#!/bin/bash
+# Question: for which attention does cuDNN have plans, on GPUs that are not here, and what workspace do they take?
+#
+#   bazel run //bench/sdpa          CUDA_HOME=/usr/local/cuda, PYTHON=python3 (whose pip has the two packages) in the environment
+#
+# Needs the CUDA toolkit, and by pip nvidia-cudnn-cu13 and nvidia-cudnn-frontend, but neither a GPU nor a driver.
+set -eu
+
+cuda=${CUDA_HOME:-/usr/local/cuda}
+packages=$("${PYTHON:-python3}" -c 'import nvidia; print(nvidia.__path__[0])')
+cudnn=$packages/cudnn
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+# A driver: what driver.c has, and all other functions of the toolkit's own stub.
+cp bench/sdpa/driver.c "$folder/driver.c"
+own=$(grep -o '^int cu[A-Za-z]*' bench/sdpa/driver.c | cut -d' ' -f2)
+nm -D --defined-only "$(find -L "$cuda" -path '*stubs/libcuda.so' | head -1)" | awk '$2 == "T" && $3 ~ /^cu/ { print $3 }' | sort -u |
+  grep -v -x -F "$own" | sed 's/.*/int &(void) { return 0; }/' >>"$folder/driver.c"
+gcc -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$folder/libcuda.so.1" "$folder/driver.c"
+
+g++ -std=c++17 -I. -I"$packages/../include" -I"$cudnn/include" -I"$cuda/include" bench/sdpa/sdpa.cc -o "$folder/sdpa" \
+  "$cudnn"/lib/libcudnn.so.9 -L"$cuda/lib64" -lnvrtc -lcudart
+LD_LIBRARY_PATH=$folder:$cudnn/lib:$cuda/lib64 "$folder/sdpa"
