@@ -73,15 +73,15 @@ constexpr char kLibraries[] =
 CUDA_INCLUDES = $(foreach home,$(CUDA_HOME) $(CUDNN_HOME),-I$(home)/include)
 FLAGS_runtime/comm/nccl = $(NCCL_HOME:%=-I%/include)
 FLAGS_runtime/math/cudnn = $(CUDNN_FRONTEND_HOME:%=-I%/include)
-# Where pip has put a library whose header the compiler does not find: $(call home,HEADER,PACKAGE)
-PIP = $(shell python3 -c 'import nvidia; print(*nvidia.__path__)' 2>/dev/null)
+# Where pip has put a library whose header the compiler does not find: $(call home,HEADER,FOLDER)
+PIP = $(shell python3 -c 'import sys; print(*sys.path[1:])' 2>/dev/null)
 home = $(if $(call has,$(1)),,$(patsubst %/include/$(1),%,$(firstword $(wildcard $(PIP:%=%/$(2)/include/$(1))))))
 ifndef CUDNN_HOME
-CUDNN_HOME := $(call home,cudnn.h,cudnn)
+CUDNN_HOME := $(call home,cudnn.h,nvidia/cudnn)
 endif
 ifneq ($(COMM),local)
 ifndef NCCL_HOME
-NCCL_HOME := $(call home,nccl.h,nccl)
+NCCL_HOME := $(call home,nccl.h,nvidia/nccl)
 endif
 endif
 
@@ -98,7 +98,7 @@ endif
 # headers need not be read to know that they are there.
 ifneq ($(wildcard runtime/math/cudnn/sdpa.cc),)
 ifndef CUDNN_FRONTEND_HOME
-CUDNN_FRONTEND_HOME := $(call home,cudnn_frontend_version.h,..)
+CUDNN_FRONTEND_HOME := $(call home,cudnn_frontend_version.h,.)
 endif
 ifneq ($(and $(call has,cudnn.h),$(call has,cudnn_frontend_version.h,$(FLAGS_runtime/math/cudnn))),)
 CUDA_THROWING = runtime/math/cudnn.cc

@@ -37,10 +37,12 @@ done
 exec g++ "$@"
 )sh";
 
-// A program of three folders; the folder for NCCL needs the header of NCCL. Those of the starter are made up.
+// A program of three folders; the folder for NCCL needs the header of NCCL. Those of the starter are made up. A fourth
+// folder is empty.
 std::string Tree(const std::string& name) {
   const std::string folder = FreshFolder(name);
-  WriteText(folder + "/Makefile", CudaMakefile({.folders = {"runtime/kernels", "runtime/host", "runtime/comm/nccl"}}));
+  WriteText(folder + "/Makefile",
+            CudaMakefile({.folders = {"runtime/kernels", "runtime/host", "runtime/comm/nccl", "runtime/math/cudnn"}}));
   WriteText(folder + "/nvcc", kNvcc, /*executable=*/true);
   WriteText(folder + "/program.cu", "#include \"runtime/sum.h\"\nint main() { return One() + Two() + Host() - 6; }\n");
   WriteText(folder + "/runtime/sum.h", "int One();\nint Two();\nint Host();\n");
@@ -117,6 +119,30 @@ TEST(CudaMakefile, BuildsAgainstAStandInWithoutNvcc) {
   ASSERT_EQ(built.exit_code, 0) << built.text;
   EXPECT_EQ(RunShell(folder, "./program_local").exit_code, 0);
   EXPECT_EQ(ReadText(folder + "/asked"), "");
+}
+
+TEST(CudaMakefile, CompilesAttentionWithWhatPipHasInstalled) {
+  const std::string folder = Tree("attention");
+  WriteText(folder + "/program.cu", "int ByLibrary();\nint main() { return ByLibrary(); }\n");
+  WriteText(folder + "/runtime/math/cudnn/sdpa.cc",
+            "#if __has_include(<cudnn_frontend.h>)\n#include <cudnn_frontend.h>\n#include <cudnn.h>\n"
+            "int ByLibrary() try { return Throws(); } catch (...) { return 7; }\n#else\nint ByLibrary() { return 0; }\n"
+            "#endif\n");
+  const std::string make = "COMM=local ARCHS=80";
+  const CommandOutput without = Make(folder, make);
+  ASSERT_EQ(without.exit_code, 0) << without.text;
+  EXPECT_TRUE(absl::StrContains(without.text, "cudnn-frontend is not there: attention in bf16 and f16"))
+      << without.text;
+  EXPECT_EQ(RunShell(folder, "./program_local").exit_code, 0);
+  WriteText(folder + "/packages/nvidia/cudnn/include/cudnn.h", "");
+  WriteText(folder + "/packages/include/cudnn_frontend_version.h", "");
+  WriteText(folder + "/packages/include/cudnn_frontend.h", "inline int Throws() { throw 1; }\n");
+  const CommandOutput with = RunShell(folder, absl::StrCat("PYTHONPATH=$PWD/packages CLEAVE_CACHE=off make NVCC=./nvcc "
+                                                           "CUDA_HOME=/nonexistent CUDA_LIBS= ",
+                                                           make));
+  ASSERT_EQ(with.exit_code, 0) << with.text;
+  EXPECT_FALSE(absl::StrContains(with.text, "is not there")) << with.text;
+  EXPECT_EQ(RunShell(folder, "./program_local").exit_code, 7);
 }
 
 TEST(CudaMakefile, SaysWhatIsNotThere) {

@@ -127,7 +127,7 @@ class AttentionOnGpu {
            (HasGroups() ? 4 * heads * sizes_.columns * sizes_.head : 0);
   }
   int64_t OnBlackwell(int64_t heads) const {
-    return 4 * heads * sizes_.rows + (HasGroups() ? 8 * heads * sizes_.columns * sizes_.head : 0);
+    return 4 * heads * sizes_.rows + (HasGroups() ? 8 * heads * sizes_.columns * sizes_.head + 128 : 0);
   }
 
   // Of the first slice, which is the largest: PrepareCall in runtime/math/cudnn/sdpa.cc. 0 where one head takes too
