@@ -89,6 +89,10 @@ struct Case {
     shape.k = is_packed ? shape.q : RowsFirst(columns, key_heads, head);
     shape.v = shape.k;
     shape.out = RowsFirst(rows, heads, head);
+    shape.dout = shape.out;
+    shape.dq = shape.q;
+    shape.dk = shape.k;
+    shape.dv = shape.v;
     return shape;
   }
 };

@@ -116,8 +116,8 @@ class Update {
 }  // namespace
 
 void EmitLoop(Emission& emission, const ir::FusedLoop& loop, cpp::Code& code) {
-  const std::vector<int> outputs = WritingSteps(emission, loop);
-  Announce(emission, loop.steps, InPlaceText(emission, loop), code);
+  const std::vector<int> outputs = WritingSteps(emission, loop.steps);
+  Announce(emission, loop.steps, InPlaceText(emission, loop.steps), code);
   Watch(emission, outputs.front(), ir::ComputeOf(emission.step(outputs.front()))->output, code);
   const LoopShape shape = ShapeOf(emission, loop);
   if (Update update(emission, loop); update.IsFunction(shape)) {

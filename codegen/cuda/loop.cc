@@ -292,8 +292,8 @@ class KernelEmitter {
   }
 
   void EmitLaunch(const std::string& name, cpp::Code& code) {
-    const std::vector<int> outputs = WritingSteps(emission_, loop_);
-    Announce(emission_, loop_.steps, InPlaceText(emission_, loop_), code);
+    const std::vector<int> outputs = WritingSteps(emission_, loop_.steps);
+    Announce(emission_, loop_.steps, InPlaceText(emission_, loop_.steps), code);
     Watch(emission_, outputs.front(), ComputeAt(outputs.front()).output, code);
     std::vector<cpp::Expr> constants = {width_};
     for (const AxisSize& size : UsedSizes(true)) constants.push_back(size.argument.Value());

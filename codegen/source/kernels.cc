@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 #include "base/match/match.h"
+#include "codegen/source/loop.h"
 #include "ir/graph/ops/kernel_call.h"
 
 namespace cleave::codegen {
@@ -159,7 +160,8 @@ std::vector<ir::KernelCall> SeparateCalls(const Emission& emission, const ir::Fu
 }
 
 void EmitBeforeCalls(Emission& emission, int step, cpp::Code& code) {
-  Announce(emission, {step}, "", code);
+  const bool overwrites = ir::DefinitionOf(ir::ComputeOf(emission.step(step))->kind).overwrites.has_value();
+  Announce(emission, {step}, overwrites ? InPlaceText(emission, {step}) : "", code);
   Watch(emission, step, ir::ComputeOf(emission.step(step))->output, code);
 }
 

@@ -177,10 +177,10 @@ class BodyEmitter {
   std::set<ir::ValueId> reads_;  // Buffers that the current step's expression reads.
 };
 
-// The name of what the loop reads in the buffer into which it writes `output`; empty if it reads nothing there, or
+// The name of what the steps read in the buffer into which it writes `output`; empty if they read nothing there, or
 // under the same name.
-std::string ReplacedBy(const Emission& emission, const ir::FusedLoop& loop, ir::ValueId output) {
-  for (const int i : loop.steps) {
+std::string ReplacedBy(const Emission& emission, absl::Span<const int> steps, ir::ValueId output) {
+  for (const int i : steps) {
     for (const ir::ValueId input : ComputeAt(emission, i).inputs) {
       const bool is_made_here = emission.fusion.written_by[input] == emission.fusion.written_by[output];
       if (is_made_here || !emission.storage.SameBuffer(input, output)) continue;
@@ -235,24 +235,24 @@ cpp::Expr LoopShape::Index(const LoopSpan& span) const {
   return place.value_or(0);
 }
 
-std::vector<int> WritingSteps(const Emission& emission, const ir::FusedLoop& loop) {
-  std::vector<int> steps;
-  for (const int i : loop.steps) {
-    if (!emission.fusion.inside.contains(ComputeAt(emission, i).output)) steps.push_back(i);
+std::vector<int> WritingSteps(const Emission& emission, absl::Span<const int> steps) {
+  std::vector<int> writing;
+  for (const int i : steps) {
+    if (!emission.fusion.inside.contains(ComputeAt(emission, i).output)) writing.push_back(i);
   }
-  return steps;
+  return writing;
 }
 
 void EmitLoopBody(Emission& emission, const ir::FusedLoop& loop, const LoopElements& elements, cpp::Code& code) {
   BodyEmitter(emission, loop, elements, code).Run();
 }
 
-std::string InPlaceText(const Emission& emission, const ir::FusedLoop& loop) {
-  const std::vector<int> writing = WritingSteps(emission, loop);
+std::string InPlaceText(const Emission& emission, absl::Span<const int> steps) {
+  const std::vector<int> writing = WritingSteps(emission, steps);
   std::vector<std::string> texts;
   for (const int i : writing) {
     const ir::ValueId output = ComputeAt(emission, i).output;
-    const std::string replaced = ReplacedBy(emission, loop, output);
+    const std::string replaced = ReplacedBy(emission, steps, output);
     if (replaced.empty()) continue;
     texts.push_back(absl::StrCat(writing.size() > 1 ? emission.names[output].Text() : "written", " over ", replaced));
   }

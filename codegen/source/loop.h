@@ -39,7 +39,7 @@ struct LoopShape {
 LoopShape ShapeOf(Emission& emission, const ir::FusedLoop& loop);
 
 // Steps of the loop whose values are stored, in order.
-std::vector<int> WritingSteps(const Emission& emission, const ir::FusedLoop& loop);
+std::vector<int> WritingSteps(const Emission& emission, absl::Span<const int> steps);
 
 // The element of a value at the loop's place: what reads it and what writes it. When the same
 // element is read and written, both are the same.
@@ -56,9 +56,9 @@ struct LoopElements {
 // them. Arithmetic is in f32, whatever the numbers are stored as.
 void EmitLoopBody(Emission& emission, const ir::FusedLoop& loop, const LoopElements& elements, cpp::Code& code);
 
-// "written over x": which values, read here for the last time, the loop's results replace in memory; empty if none.
-// Where the loop has several results they are named: "y over x".
-std::string InPlaceText(const Emission& emission, const ir::FusedLoop& loop);
+// "written over x": which values, read here for the last time, the results of a stage's steps replace in memory; empty
+// if none. Where there are several results they are named: "y over x".
+std::string InPlaceText(const Emission& emission, absl::Span<const int> steps);
 
 // The lines for the watch about the values that a loop writes, without the first.
 void WatchOtherResults(Emission& emission, const std::vector<int>& writing_steps, cpp::Code& code);

@@ -278,8 +278,11 @@ class AttentionTensors {
  private:
   static constexpr float kUntouched = 77.0f;
 
-  // How gradients lie: in another way than what they are the gradients of.
-  static Lying Other(Lying lying) { return kLyings[(static_cast<size_t>(lying) + 1) % std::size(kLyings)]; }
+  // How gradients lie: in another way than what they are the gradients of, and as well aligned.
+  static Lying Other(Lying lying) {
+    constexpr size_t kAligned = std::size(kLyings) - 1;
+    return lying == Lying::kApart ? lying : kLyings[(static_cast<size_t>(lying) + 1) % kAligned];
+  }
 
   static std::vector<T> Untouched(const Place& place) {
     return std::vector<T>(static_cast<size_t>(place.elements), T(kUntouched));

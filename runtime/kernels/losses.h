@@ -1,11 +1,12 @@
 // Losses and metrics of local tensors. Each writes this rank's share of a mean over the whole batch, one element: the
 // sum over its own elements, divided by the number of all elements (`whole`), so that the shares of all ranks add up to
-// the mean.
+// the mean. All is computed in f32. A gradient by logits may lie over the logits, if both have one type.
 #ifndef CLEAVE_RUNTIME_KERNELS_LOSSES_H_
 #define CLEAVE_RUNTIME_KERNELS_LOSSES_H_
 
 #include <cstdint>
 
+#include "runtime/device/reals.h"
 #include "runtime/device/scalar.h"
 
 namespace cleave::runtime {
@@ -20,14 +21,14 @@ struct SampleMask {
 // -log softmax(logits)[label] per row of logits [rows, classes]. A label outside [0, classes) adds nothing, and its
 // row's gradient is 0. With smoothing s, of [0, 1], a label has the share 1 - s, and all classes together, in equal
 // parts, the share s.
-void CrossEntropy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
+void CrossEntropy(ConstReals logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
                   const SampleMask& mask, float* loss, float smoothing = 0);
 // The gradient by the logits: (softmax(logits) - (1 - smoothing) one_hot(label) - smoothing / classes) * dloss / whole.
-void CrossEntropyGradient(const float* logits, const int32_t* label, Scalar<float> dloss, int64_t rows, int64_t classes,
-                          int64_t whole, float* dlogits, float smoothing = 0);
+void CrossEntropyGradient(ConstReals logits, const int32_t* label, Scalar<float> dloss, int64_t rows, int64_t classes,
+                          int64_t whole, Reals dlogits, float smoothing = 0);
 
 // The share of rows whose largest logit, the first of equal ones, is that of the label.
-void Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
+void Accuracy(ConstReals logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
               const SampleMask& mask, float* accuracy);
 
 // The classes that a rank holds of the logits' last dimension.
@@ -40,27 +41,25 @@ struct ClassRange {
 // CrossEntropy and its gradient where the logarithm of each row's sum of exponentials over all classes, log_sum [rows],
 // is known, and the rank holds the logits of some classes. A row is counted by the rank that holds its label's logit;
 // each rank adds what smoothing gives its classes.
-void LabelLoss(const float* logits, const int32_t* label, const float* log_sum, int64_t rows, const ClassRange& classes,
+void LabelLoss(ConstReals logits, const int32_t* label, const float* log_sum, int64_t rows, const ClassRange& classes,
                int64_t whole, const SampleMask& mask, float* loss, float smoothing = 0);
-void LabelLossGradient(const float* logits, const int32_t* label, const float* log_sum, Scalar<float> dloss,
-                       int64_t rows, const ClassRange& classes, int64_t whole, float* dlogits, float smoothing = 0);
+void LabelLossGradient(ConstReals logits, const int32_t* label, const float* log_sum, Scalar<float> dloss, int64_t rows,
+                       const ClassRange& classes, int64_t whole, Reals dlogits, float smoothing = 0);
 
 // The share of elements in which x equals y.
 void ShareOfEqual(const int32_t* x, const int32_t* y, int64_t count, int64_t whole, const SampleMask& mask,
                   float* share);
 
 // Mean of squared, and of absolute, differences.
-void Mse(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask,
-         float* loss);
-void Mae(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask,
-         float* loss);
+void Mse(ConstReals prediction, ConstReals target, int64_t count, int64_t whole, const SampleMask& mask, float* loss);
+void Mae(ConstReals prediction, ConstReals target, int64_t count, int64_t whole, const SampleMask& mask, float* loss);
 
 // Mean of d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), with d = prediction - target: Huber (1964).
-void Huber(const float* prediction, const float* target, float delta, int64_t count, int64_t whole,
-           const SampleMask& mask, float* loss);
+void Huber(ConstReals prediction, ConstReals target, float delta, int64_t count, int64_t whole, const SampleMask& mask,
+           float* loss);
 
 // Mean of the cross-entropy of the probabilities sigmoid(logits) and `target`, each of one event: log(1 + e^x) - x t.
-void BceWithLogits(const float* logits, const float* target, int64_t count, int64_t whole, const SampleMask& mask,
+void BceWithLogits(ConstReals logits, ConstReals target, int64_t count, int64_t whole, const SampleMask& mask,
                    float* loss);
 
 }  // namespace cleave::runtime

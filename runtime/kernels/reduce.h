@@ -2,8 +2,8 @@
 //
 //   ReduceSum(gradient, {64, 512}, {0}, bias_gradient);   // Sums over the rows.
 //
-// Row-major f32. The order of summation depends on the shape only, not on the number of threads. With no elements a sum
-// is 0, a maximum is -infinity and a minimum is infinity.
+// Row-major; computed in f32. The order of summation depends on the shape only, not on the number of threads. With no
+// elements a sum is 0, a maximum is -infinity and a minimum is infinity.
 #ifndef CLEAVE_RUNTIME_KERNELS_REDUCE_H_
 #define CLEAVE_RUNTIME_KERNELS_REDUCE_H_
 
@@ -11,16 +11,16 @@
 #include <vector>
 
 #include "runtime/comm/comm.h"
+#include "runtime/device/reals.h"
 
 namespace cleave::runtime {
 
-void ReduceSum(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y);
-void ReduceMax(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y);
-void ReduceMin(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y);
+void ReduceSum(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y);
+void ReduceMax(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y);
+void ReduceMin(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y);
 
 // Sums divided by `count`: the elements of the whole tensor that make one mean, of which this rank may hold only some.
-void ReduceMean(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, int64_t count,
-                float* y);
+void ReduceMean(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, int64_t count, float* y);
 
 // total = part where it is the first, else both combined, element by element: what a step makes of the parts of its
 // micro-batches. T is float, int32_t, BFloat16 or Float16; of 16 bits it is combined in f32 and rounded each time.

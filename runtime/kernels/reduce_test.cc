@@ -39,7 +39,7 @@ struct Reductions {
   std::vector<float> smallest;
 };
 
-using Function = void (*)(const float*, const std::vector<int64_t>&, const std::vector<int>&, float*);
+using Function = void (*)(ConstReals, const std::vector<int64_t>&, const std::vector<int>&, float*);
 
 std::vector<float> Reduced(Function function, const std::vector<float>& x, const std::vector<int64_t>& shape,
                            const std::vector<int>& axes, size_t results, int64_t offset) {
@@ -48,7 +48,7 @@ std::vector<float> Reduced(Function function, const std::vector<float>& x, const
   return y.Values();
 }
 
-void MeanByFour(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+void MeanByFour(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
   ReduceMean(x, shape, axes, 4, y);
 }
 

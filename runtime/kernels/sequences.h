@@ -1,10 +1,12 @@
 // Functions along one dimension of a row-major tensor: running sums, rotary positions. Sizes may be 0; results must not
-// overlap inputs.
+// overlap inputs, but that y of Rope may lie over x of the same type.
 #ifndef CLEAVE_RUNTIME_KERNELS_SEQUENCES_H_
 #define CLEAVE_RUNTIME_KERNELS_SEQUENCES_H_
 
 #include <cstdint>
 #include <vector>
+
+#include "runtime/device/reals.h"
 
 namespace cleave::runtime {
 
@@ -22,7 +24,7 @@ struct Rotation {
 
 // Elements i and i + head/2 of the last dimension, a point of the plane, turned by position * theta^(-2i / head). Su et
 // al., RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021. REQUIRES: the last dimension is even.
-void Rope(const float* x, const std::vector<int64_t>& shape, const Rotation& rotation, float* y);
+void Rope(ConstReals x, const std::vector<int64_t>& shape, const Rotation& rotation, Reals y);
 
 }  // namespace cleave::runtime
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "runtime/device/device_vector.h"
+#include "runtime/device/reals.h"
 
 namespace cleave::runtime {
 
@@ -40,8 +41,10 @@ class Placed {
       : Placed(std::vector<T>(static_cast<size_t>(count), T(77)), offset) {}
 
   T* get() const { return memory_.get() + offset_; }
-  operator T*() const { return get(); }        // NOLINT: implicit on purpose, it stands for the tensor in calls.
-  operator const T*() const { return get(); }  // NOLINT
+  operator T*() const { return get(); }          // NOLINT: implicit on purpose, it stands for the tensor in calls.
+  operator const T*() const { return get(); }    // NOLINT
+  operator ConstReals() const { return get(); }  // NOLINT
+  operator Reals() const { return get(); }       // NOLINT
 
   std::vector<T> Values() const {
     const std::vector<T> all = memory_.Values();

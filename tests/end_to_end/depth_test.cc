@@ -40,7 +40,7 @@ TEST(DepthTest, LinesDoNotGrowWithIt) {
   };
   for (const Case& of : cases) {
     const double flat = LinesAt(12, of);
-    EXPECT_NEAR(LinesAt(24, of), flat, 0.05 * flat) << of.model << " " << absl::StrJoin(of.arguments, " ");
+    EXPECT_LE(LinesAt(24, of), 1.05 * flat) << of.model << " " << absl::StrJoin(of.arguments, " ");
   }
 }
 

@@ -40,6 +40,9 @@ void ExpectPredicted(const std::string& model, const std::vector<std::string>& f
 class MemoryTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(MemoryTest, IsPredicted) {
+  if (GetParam() == "examples/mnist_cnn/mnist_cnn.model" && !__builtin_cpu_supports("avx512f")) {
+    GTEST_SKIP() << "images in blocks are copied on this processor (docs/memory.md)";
+  }
   const std::string folder = FreshFolder("memory");
   for (const char* devices : {"1", "6"}) ExpectPredicted(GetParam(), {"--devices", devices}, folder);
   ExpectPredicted(GetParam(), {"--devices", "3", "--search", "data_parallel", "--set", "zero=3"}, folder);

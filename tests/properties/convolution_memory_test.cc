@@ -111,8 +111,8 @@ Convolution RandomConvolution(std::mt19937_64& random) {
 
 TEST(ConvolutionMemoryTest, IsPredicted) {
   constexpr int64_t kAlignment = 64;  // Of each of at most four pieces.
-  // What takes less is said in ir/graph/ops/convolving.cc.
-  const bool is_exact = __builtin_cpu_supports("avx512f") != 0;
+  // Where more is predicted than is needed is said in ir/graph/ops/convolving.cc.
+  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "other layouts are predicted (docs/memory.md)";
   std::mt19937_64 random(ir::TestSeed());
   int64_t equal = 0;
   constexpr int64_t kConvolutions = 400;
@@ -122,9 +122,9 @@ TEST(ConvolutionMemoryTest, IsPredicted) {
     const int64_t predicted = PredictedBytes(convolution);
     EXPECT_LE(measured, predicted + 4 * kAlignment) << Text(convolution);
     if (measured >= predicted) ++equal;
-    if (is_exact && convolution.groups() == 1) EXPECT_GE(measured, predicted) << Text(convolution);
+    if (convolution.groups() == 1) EXPECT_GE(measured, predicted) << Text(convolution);
   }
-  if (is_exact) EXPECT_GT(equal, kConvolutions / 2);
+  EXPECT_GT(equal, kConvolutions / 2);
 }
 
 }  // namespace

@@ -61,6 +61,7 @@ void EvaluateShareOfEqual(const Evaluation& evaluation) {
 
 OpDefinition DefineAccuracy() {
   return OpDefinition{.op_class = OpClass::kReduction,
+                      .reads_16_bits = {0},
                       .signature = LossSignature("logits", "label"),
                       .summary = "share of the rows whose largest logit, the first of equal ones, is at the label",
                       .infer = InferAccuracy,

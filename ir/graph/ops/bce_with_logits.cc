@@ -49,6 +49,7 @@ void EvaluateBceWithLogits(const Evaluation& evaluation) {
 
 OpDefinition DefineBceWithLogits() {
   return OpDefinition{.op_class = OpClass::kReduction,
+                      .reads_16_bits = {0, 1},
                       .signature = LossSignature("logits", "target"),
                       .summary = "mean of the binary cross-entropy of sigmoid(logits) against target probabilities",
                       .infer = InferBceWithLogits,

@@ -22,7 +22,7 @@ std::variant<OpId, OpError> GraphBuilder::TryAdd(OpKind kind, std::vector<OpId> 
     CLEAVE_CHECK(graph_.ops.contains(input)) << "input " << input.value() << " of " << name << " does not exist";
     types.push_back(graph_.op(input).type);
   }
-  InferResult result = InferChecked(definition, types, attributes);
+  InferResult result = InferType(definition, types, attributes);
   if (OpError* error = std::get_if<OpError>(&result)) return std::move(*error);
   const OpId id = Append(kind, std::move(inputs), std::move(attributes), std::get<TensorType>(std::move(result)), name);
   // A random op without a key gets its own key.
@@ -42,6 +42,15 @@ OpId GraphBuilder::Add(OpKind kind, std::vector<OpId> inputs, Attributes attribu
 
 OpId GraphBuilder::AddLike(const Op& op, std::vector<OpId> inputs, const std::string& name) {
   return Append(op.kind, std::move(inputs), op.attributes, op.type, name);
+}
+
+OpId GraphBuilder::AddSource(const TensorType& type, const std::string& name) {
+  const DType dtype = Is16Bit(type.dtype) ? DType::kF32 : type.dtype;
+  const OpId source =
+      Add(OpKind::kInput, {},
+          {{attribute::kDType, dtype}, {attribute::kShape, type.shape}, {attribute::kData, std::string()}}, name);
+  graph_.ops[source].type = type;
+  return source;
 }
 
 void GraphBuilder::Reserve(size_t ops) {

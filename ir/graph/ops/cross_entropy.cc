@@ -250,6 +250,7 @@ std::vector<Argument> Smoothed(std::vector<Argument> signature) {
 
 OpDefinition DefineCrossEntropy() {
   return OpDefinition{.op_class = OpClass::kReduction,
+                      .reads_16_bits = {0},
                       .signature = Smoothed(LossSignature("logits", "label")),
                       .summary = "mean of -log softmax(logits)[label]",
                       .infer = InferCrossEntropy,
@@ -266,7 +267,10 @@ OpDefinition DefineCrossEntropy() {
 
 OpDefinition DefineCrossEntropyGradient() {
   return OpDefinition{.op_class = OpClass::kReduction,
+                      .overwrites = 0,
                       .callable = false,
+                      .reads_16_bits = {0},
+                      .gives_16_bits = true,
                       .signature = Smoothed({{.name = "logits"}, {.name = "label"}, {.name = "dloss"}}),
                       .summary = "(softmax(logits) - one_hot(label)) * dloss / count",
                       .infer = InferCrossEntropyGradient,
@@ -281,6 +285,7 @@ OpDefinition DefineCrossEntropyGradient() {
 OpDefinition DefineLabelLoss() {
   return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
+                      .reads_16_bits = {0},
                       .signature = Smoothed({{.name = "logits"},
                                              {.name = "label"},
                                              {.name = "log_sum"},
@@ -298,7 +303,10 @@ OpDefinition DefineLabelLoss() {
 OpDefinition DefineLabelLossGradient() {
   return OpDefinition{
       .op_class = OpClass::kReduction,
+      .overwrites = 0,
       .callable = false,
+      .reads_16_bits = {0},
+      .gives_16_bits = true,
       .signature = Smoothed({{.name = "logits"}, {.name = "label"}, {.name = "log_sum"}, {.name = "dloss"}}),
       .summary = "(exp(logits - log_sum) - one_hot(label)) * dloss / count",
       .infer = InferLabelLossGradient,

@@ -22,7 +22,7 @@ std::string Infer(OpKind kind, const std::vector<TensorType>& types, const Attri
   const OpDefinition& op = DefinitionOf(kind);
   Attributes attributes = values;
   const auto incomplete = CompleteAttributes(op, types.size(), attributes);
-  const InferResult result = incomplete.has_value() ? InferResult(*incomplete) : InferChecked(op, types, attributes);
+  const InferResult result = incomplete.has_value() ? InferResult(*incomplete) : InferType(op, types, attributes);
   if (const TensorType* type = std::get_if<TensorType>(&result)) return type->ToString();
   const OpError& error = std::get<OpError>(result);
   std::string text = absl::StrCat(CodeName(error.code), " ", error.message);
@@ -74,8 +74,10 @@ TEST(ErrorsTest, Bf16) {
   EXPECT_EQ(Infer(OpKind::kLess, {B({2}), B({2})}), "bf16[2]");
   EXPECT_EQ(Infer(OpKind::kReluGradient, {B({2}), F({2})}),
             "E0406 expected bf16, found f32 | 1: holds f32 | help: cast(value, bf16)");
-  EXPECT_EQ(Infer(OpKind::kSoftmax, {B({2, 3})}),
-            "E0406 expected f32, found bf16 | 0: holds bf16 | help: cast(x, f32)");
+  EXPECT_EQ(Infer(OpKind::kSoftmax, {B({2, 3})}), "f32[2, 3]");
+  EXPECT_EQ(Infer(OpKind::kSoftmax, {F({2, 3})}, {{attribute::kResult, DType::kBf16}}), "bf16[2, 3]");
+  EXPECT_EQ(Infer(OpKind::kSoftmax, {B({2, 3})}, {{attribute::kResult, f32}}),
+            "E0409 `result` is `f32`, and none of 16 bits");
   EXPECT_EQ(Infer(OpKind::kAvgPool, {B({2, 3, 4, 4})}, {{attribute::kKernel, Ints{2}}}),
             "E0406 expected f32, found bf16 | 0: holds bf16 | help: cast(x, f32)");
   EXPECT_EQ(Infer(OpKind::kCast, {F({2})}, {{attribute::kDType, DType::kBf16}}), "bf16[2]");

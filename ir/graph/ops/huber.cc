@@ -63,6 +63,7 @@ std::vector<KernelCall> HuberCalls(const CallSite& site) {
 
 OpDefinition DefineHuber() {
   OpDefinition definition{.op_class = OpClass::kReduction,
+                          .reads_16_bits = {0, 1},
                           .signature = LossSignature("prediction", "target"),
                           .summary = "mean of half the squared differences up to delta, of delta times the rest beyond",
                           .infer = InferHuber,

@@ -168,8 +168,34 @@ std::string ShapeTupleText(const Shape& shape) {
   return absl::StrCat(text, shape.size() == 1 ? ",)" : ")");
 }
 
-InferResult InferChecked(const OpDefinition& definition, Types inputs, const Attributes& attributes) {
-  InferResult result = definition.infer(inputs, attributes);
+namespace {
+
+// `infer` as if the op read and gave f32 only.
+InferResult InferInF32(const OpDefinition& definition, Types inputs, const Attributes& attributes) {
+  std::vector<TensorType> types(inputs.begin(), inputs.end());
+  for (const int input : definition.reads_16_bits) {
+    if (static_cast<size_t>(input) >= types.size()) continue;
+    TensorType& type = types[static_cast<size_t>(input)];
+    if (Is16Bit(type.dtype)) type.dtype = DType::kF32;
+  }
+  InferResult result = definition.infer(types, attributes);
+  TensorType* const type = std::get_if<TensorType>(&result);
+  if (type == nullptr || !definition.gives_16_bits || !attributes.Has(attribute::kResult)) return result;
+  const DType rounded = attributes.Get(attribute::kResult);
+  if (!Is16Bit(rounded)) {
+    return OpError{.code = Code::kE0409,
+                   .message = absl::StrCat("`result` is `", DTypeName(rounded), "`, and none of 16 bits")};
+  }
+  type->dtype = rounded;
+  return result;
+}
+
+}  // namespace
+
+InferResult InferType(const OpDefinition& definition, Types inputs, const Attributes& attributes) {
+  InferResult result = definition.reads_16_bits.empty() && !definition.gives_16_bits
+                           ? definition.infer(inputs, attributes)
+                           : InferInF32(definition, inputs, attributes);
   const TensorType* type = std::get_if<TensorType>(&result);
   if (type == nullptr || CountUpToLimit(type->shape) <= kMaxElements) return result;
   return OpError{.code = Code::kE0410,

@@ -31,8 +31,9 @@ std::optional<OpError> CheckOneFloat(Types inputs, int a, const std::string& nam
 // The element type of the result of an elementwise op on `inputs`: that of the first tensor, else of the first scalar.
 DType ElementwiseDType(Types inputs);
 
-// The attribute `result` of products of bf16: `f32` where the sum is kept in the type in which it was added up; absent
-// where it is rounded to the type of the factors.
+// The attribute `result`, the type of a value that is not that which follows from the inputs. Of products of 16 bits:
+// `f32` where the sum is kept in the type in which it was added up, absent where it is rounded to the type of the
+// factors. Of kFloat ops: `bf16` or `f16` where the value is rounded.
 Argument ResultArgument();
 std::variant<DType, OpError> ResultDType(Types inputs, const Attributes& attributes);
 
@@ -70,9 +71,6 @@ int64_t CountUpToLimit(const Shape& shape);
 
 // "(256, 1)", "(256,)": a shape as the language writes it.
 std::string ShapeTupleText(const Shape& shape);
-
-// Inference as the graph sees it: the definition's, then the limit on elements.
-InferResult InferChecked(const OpDefinition& definition, Types inputs, const Attributes& attributes);
 
 // Fills in defaults and checks names and types of attributes and the number of inputs against the signature.
 std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t input_count, Attributes& attributes);

@@ -187,6 +187,8 @@ void EvaluateLayerNormGradientScale(const Evaluation& evaluation) {
 OpDefinition DefineLayerNorm() {
   return OpDefinition{
       .op_class = OpClass::kReduction,
+      .reads_16_bits = {0},
+      .gives_16_bits = true,
       .signature = {{.name = "x"}, {.name = "scale"}, {.name = "shift"}, OptionalAttribute(attribute::kEpsilon, 1e-5)},
       .summary = "rows of the last dimension with mean 0 and variance 1, times scale plus shift",
       .infer = InferLayerNorm,
@@ -204,7 +206,10 @@ OpDefinition DefineLayerNorm() {
 OpDefinition DefineLayerNormGradientInput() {
   return OpDefinition{
       .op_class = OpClass::kReduction,
+      .overwrites = 0,
       .callable = false,
+      .reads_16_bits = {0, 1},
+      .gives_16_bits = true,
       .signature = {{.name = "dy"}, {.name = "x"}, {.name = "scale"}, RequiredAttribute(attribute::kEpsilon)},
       .summary = "gradient of layer_norm by its input",
       .infer = InferLayerNormGradientInput,
@@ -229,6 +234,7 @@ Need LayerNormGradientScaleNeed(Types inputs, const TensorType& output, const At
 OpDefinition DefineLayerNormGradientScale() {
   return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
+                      .reads_16_bits = {0, 1},
                       .signature = {{.name = "dy"}, {.name = "x"}, RequiredAttribute(attribute::kEpsilon)},
                       .summary = "gradient of layer_norm by its scale",
                       .infer = InferLayerNormGradientScale,

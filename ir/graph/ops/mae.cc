@@ -20,6 +20,7 @@ void EvaluateMae(const Evaluation& evaluation) {
 
 OpDefinition DefineMae() {
   return OpDefinition{.op_class = OpClass::kReduction,
+                      .reads_16_bits = {0, 1},
                       .signature = LossSignature("prediction", "target"),
                       .summary = "mean of the absolute differences",
                       .infer = InferRegression,

@@ -19,6 +19,7 @@ void EvaluateMse(const Evaluation& evaluation) {
 
 OpDefinition DefineMse() {
   return OpDefinition{.op_class = OpClass::kReduction,
+                      .reads_16_bits = {0, 1},
                       .signature = LossSignature("prediction", "target"),
                       .summary = "mean of the squared differences",
                       .infer = InferRegression,

@@ -50,7 +50,7 @@ enum class RankUse {
 
 // In which types an op computes where a model is trained in bf16 or f16 (ir/transforms/precision).
 enum class Treatment : uint8_t {
-  kFloat,     // Reads and gives f32.
+  kFloat,     // Computes in f32. Reads and gives f32, but for `reads_16_bits` and `gives_16_bits`.
   kFollow,    // Computes in 16 bits where it reads them, else in f32.
   kProduct,   // Reads 16 bits. Its sum is kept in f32 where it is a parameter's gradient, else rounded.
   kGradient,  // A product whose value is kept in f32 always: reads 16 bits.
@@ -190,6 +190,9 @@ struct OpDefinition {
   bool is_alias = false;          // Its local value is that of its only input, element by element: nothing is computed.
   // Its call changes its first input where the result lies there, and else begins with a copy of it.
   bool works_in_place = false;
+  // The input over which its call may write the value, where both have one type: it reads each element before it writes
+  // there, as loops do.
+  std::optional<int> overwrites = {};
   // The input of which it reads no more than it gives: a table whose rows it looks up, or what it takes a slice of.
   std::optional<int> looks_up = {};
   RankUse rank_use = RankUse::kNone;
@@ -197,6 +200,10 @@ struct OpDefinition {
   Treatment treatment = Treatment::kFloat;
   // The input of a kRounded product that it reads in f32.
   std::optional<int> statistics = {};
+  // Of a kFloat op: the inputs that its call reads in the type that they have, and whether it can write its value in 16
+  // bits (attribute `result`), so that no copy in the other type is made.
+  std::vector<int> reads_16_bits = {};
+  bool gives_16_bits = false;
   std::optional<Boxes> boxes = {};
   int result_strides = 0;  // Argument::strides, of the result: its call can write it as a part of a larger tensor.
 
@@ -207,7 +214,7 @@ struct OpDefinition {
   // Set for ops that are computed element by element: generated programs compute them inside of loops.
   std::optional<ElementFunction> element = {};
 
-  // Infers shape and dtype, and checks everything that can be wrong with the arguments.
+  // Infers shape and dtype, and checks everything that can be wrong with the arguments; only InferType calls it.
   InferResult (*infer)(absl::Span<const TensorType> inputs, const Attributes& attributes) = nullptr;
 
   // The sharding rule. REQUIRES: infer accepted the arguments.
@@ -266,6 +273,11 @@ inline const OpDefinition& DefinitionOf(const Op& op) { return DefinitionOf(op.k
 
 // Whether a step_scalar with these attributes differs between steps.
 bool ReadsStep(const Attributes& attributes);
+
+// The type of the op's value: what `infer` says, with inputs and values of 16 bits where a kFloat op has them, and the
+// limit on elements.
+InferResult InferType(const OpDefinition& definition, absl::Span<const TensorType> inputs,
+                      const Attributes& attributes);
 
 std::vector<TensorType> InputTypes(const Graph& graph, const Op& op);
 Rule RuleOf(const Graph& graph, const Op& op);

@@ -75,6 +75,7 @@ Need ReducingNeed(Types inputs, const TensorType& output, const Attributes& attr
 // mean all. Rule, gradient, evaluation and calls must still be set.
 OpDefinition ReducingOp(std::string summary) {
   return OpDefinition{.op_class = OpClass::kReduction,
+                      .reads_16_bits = {0},
                       .signature = {{.name = "x"},
                                     OptionalAttribute(attribute::kAxes, {}),
                                     OptionalAttribute(attribute::kKeepDims, false)},

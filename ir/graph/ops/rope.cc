@@ -137,6 +137,9 @@ std::vector<KernelCall> RopeAtCalls(const CallSite& site) {
 OpDefinition DefineRope() {
   return OpDefinition{.op_class = OpClass::kElementwise,
                       .depends_on_place = true,
+                      .overwrites = 0,
+                      .reads_16_bits = {0},
+                      .gives_16_bits = true,
                       .signature = {{.name = "x"},
                                     OptionalAttribute(attribute::kTheta, 10000.0),
                                     OptionalAttribute(attribute::kAxis, -2),

@@ -56,7 +56,7 @@ void Maker::Add(const std::vector<InputForm>& inputs, Attributes attributes,
   }
   const auto error = CompleteAttributes(op_, inputs.size(), sample.attributes);
   CLEAVE_CHECK(!error.has_value()) << op_.kind << ": " << error->message;
-  const InferResult result = InferChecked(op_, sample.types, sample.attributes);
+  const InferResult result = InferType(op_, sample.types, sample.attributes);
   const OpError* refused = std::get_if<OpError>(&result);
   CLEAVE_CHECK(refused == nullptr) << op_.kind << ": " << refused->message;
   sample.output = std::get<TensorType>(result);

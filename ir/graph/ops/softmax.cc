@@ -108,6 +108,9 @@ void EvaluateLogSoftmaxGradient(const Evaluation& evaluation) {
 
 OpDefinition DefineSoftmax() {
   return OpDefinition{.op_class = OpClass::kReduction,
+                      .overwrites = 0,
+                      .reads_16_bits = {0},
+                      .gives_16_bits = true,
                       .signature = {{.name = "x"}},
                       .summary = "exp(x) divided by its sum over the last dimension",
                       .infer = InferRows,
@@ -123,6 +126,8 @@ OpDefinition DefineSoftmax() {
 OpDefinition DefineSoftmaxGradient() {
   return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
+                      .reads_16_bits = {0, 1},
+                      .gives_16_bits = true,
                       .signature = {{.name = "dy"}, {.name = "y"}},
                       .summary = "y * (dy - sum of dy * y)",
                       .infer = InferSoftmaxGradient,
@@ -135,6 +140,8 @@ OpDefinition DefineSoftmaxGradient() {
 
 OpDefinition DefineLogSoftmax() {
   return OpDefinition{.op_class = OpClass::kReduction,
+                      .reads_16_bits = {0},
+                      .gives_16_bits = true,
                       .signature = {{.name = "x"}},
                       .summary = "logarithm of the softmax over the last dimension",
                       .infer = InferRows,
@@ -150,6 +157,8 @@ OpDefinition DefineLogSoftmax() {
 OpDefinition DefineLogSoftmaxGradient() {
   return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
+                      .reads_16_bits = {0, 1},
+                      .gives_16_bits = true,
                       .signature = {{.name = "dy"}, {.name = "y"}},
                       .summary = "dy - exp(y) * sum of dy",
                       .infer = InferSoftmaxGradient,

@@ -2,6 +2,7 @@
 
 #include "base/check/check.h"
 #include "ir/graph/ops/define.h"
+#include "ir/graph/ops/inference.h"
 
 namespace cleave::ir {
 namespace {
@@ -14,6 +15,7 @@ Table MakeTable() {
     CLEAVE_CHECK(definition.infer != nullptr && definition.rule != nullptr && definition.flops != nullptr)
         << "op `" << kind << "` is not complete";
     definition.kind = kind;
+    if (definition.gives_16_bits) definition.signature.push_back(ResultArgument());
     if (definition.element.has_value()) definition.element->function.name = std::string(OpKindName(kind));
     table.push_back(std::move(definition));
   };

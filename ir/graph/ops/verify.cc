@@ -81,7 +81,7 @@ std::string FindOpError(const Graph& graph, const Op& op, RuleTable& rules) {
   if (auto error = CompleteAttributes(definition, op.inputs.size(), attributes)) return error->message;
   if (attributes != op.attributes) return "attributes with defaults are missing";
   const std::vector<TensorType> inputs = InputTypes(graph, op);
-  const InferResult inferred = InferChecked(definition, inputs, op.attributes);
+  const InferResult inferred = InferType(definition, inputs, op.attributes);
   if (const OpError* error = std::get_if<OpError>(&inferred)) return error->message;
   const TensorType& type = std::get<TensorType>(inferred);
   if (type != op.type) return absl::StrCat("is ", op.type.ToString(), ", inferred ", type.ToString());

@@ -19,8 +19,8 @@
 namespace cleave::ir {
 namespace {
 
-// One reading of a value: in which stage, at which of the stage's steps, and whether the loop reads it element by
-// element at its own index.
+// One reading of a value: in which stage, at which of the stage's steps, and whether each element is read before the
+// stage writes at its index: by a loop that reads at its own index, or by a call that may write over the value.
 struct Reading {
   int stage = 0;
   int position = 0;
@@ -44,7 +44,7 @@ class StoragePlanner {
     RootEveryValue();
     UpdateInPlace();
     AllReduceInPlace();
-    LoopInPlace();
+    WriteInPlace();
     PlanMemory();
     return std::move(storage_);
   }
@@ -72,6 +72,10 @@ class StoragePlanner {
           if (loop) {
             const std::optional<std::vector<bool>> span = SpanOfInput(*rule, static_cast<int>(input));
             own_index = span.has_value() && Covers(*span, step);
+          }
+          const Compute* const compute = ComputeOf(step);
+          if (steps.size() == 1 && compute != nullptr) {
+            own_index = own_index || DefinitionOf(compute->kind).overwrites == static_cast<int>(input);
           }
           const bool literal = loop || TakesLiteral(step, input);
           readings_[reads[input]].push_back({stage, position, own_index, literal});
@@ -154,8 +158,8 @@ class StoragePlanner {
   // The values that lie in the buffer of `root`.
   const std::vector<ValueId>& ClassOf(ValueId root) const { return classes_[root]; }
 
-  // Whether nothing reads the buffer of `root` after step `position` of stage `stage`, and that stage reads it only at
-  // the loop's own index.
+  // Whether nothing reads the buffer of `root` after step `position` of stage `stage`, and that stage reads each
+  // element before it writes there.
   bool DeadAfter(ValueId root, int stage, int position) const {
     if (ServesNext(root) && RepeatOf(stage) == Repeat::kEach) return false;
     for (const ValueId value : ClassOf(root)) {
@@ -275,16 +279,20 @@ class StoragePlanner {
     return here == 1;
   }
 
-  void LoopInPlace() {
+  // Results of loops, and of calls that may write over an input.
+  void WriteInPlace() {
     for (int stage = 0; stage < stage_count(); ++stage) {
-      const auto* loop = std::get_if<FusedLoop>(&fusion_.stages[static_cast<size_t>(stage)].action);
-      if (loop == nullptr) continue;
-      for (int position = 0; position < static_cast<int>(loop->steps.size()); ++position) {
-        const Compute& compute = *ComputeOf(StepAt(loop->steps[static_cast<size_t>(position)]));
-        const ValueId output = compute.output;
+      const FusedStage& fused = fusion_.stages[static_cast<size_t>(stage)];
+      const bool is_loop = std::holds_alternative<FusedLoop>(fused.action);
+      if (!is_loop && !std::holds_alternative<SingleStep>(fused.action)) continue;
+      const StageSteps steps = StepsOf(fused);
+      for (int position = 0; position < static_cast<int>(steps.size()); ++position) {
+        const Compute* const compute = ComputeOf(StepAt(steps[static_cast<size_t>(position)]));
+        if (compute == nullptr || (!is_loop && !DefinitionOf(compute->kind).overwrites.has_value())) continue;
+        const ValueId output = compute->output;
         if (storage_.root[output] != output || bucketed_.contains(output)) continue;
         for (int earlier = 0; earlier <= position; ++earlier) {
-          if (ReuseInputOf(loop->steps[static_cast<size_t>(earlier)], output, stage, position)) break;
+          if (ReuseInputOf(steps[static_cast<size_t>(earlier)], output, stage, position)) break;
         }
       }
     }

@@ -310,7 +310,7 @@ class StaticCheck {
     std::vector<TensorType> types;
     types.reserve(compute.inputs.size());
     for (ValueId input : compute.inputs) types.push_back(value(input).type);
-    const InferResult result = DefinitionOf(compute.kind).infer(types, compute.attributes);
+    const InferResult result = InferType(DefinitionOf(compute.kind), types, compute.attributes);
     const TensorType* type = std::get_if<TensorType>(&result);
     return type != nullptr && *type == value(compute.output).type;
   }

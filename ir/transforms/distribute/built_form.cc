@@ -1,6 +1,7 @@
 #include "ir/transforms/distribute/built_form.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -37,6 +38,42 @@ bool IsPartialOver(const Layout& layout, AxisId axis) {
                      [axis](const PartialAxis& partial) { return partial.axis == axis; });
 }
 
+// Forms are made of ops that compute in f32, and so they are built for an op of f32: gives `op` casts of its inputs of
+// 16 bits. Returns what each of them casts.
+std::map<OpId, OpId> WidenInputs(GraphBuilder& builder, Op& op) {
+  std::map<OpId, OpId> sources;
+  const OpDefinition& definition = DefinitionOf(op);
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const OpId source = op.inputs[i];
+    if (!Is16Bit(builder.type(source).dtype)) continue;
+    op.inputs[i] = builder.Add(OpKind::kCast, {source}, {{attribute::kDType, DType::kF32}},
+                               absl::StrCat(op.name, ".", definition.signature[i].name, ".f32"));
+    sources.emplace(op.inputs[i], source);
+  }
+  op.attributes.Erase(attribute::kResult);
+  return sources;
+}
+
+// Ops that read 16 bits need no cast.
+void ReadSources(Graph& graph, const std::map<OpId, OpId>& sources) {
+  if (sources.empty()) return;
+  for (Op& op : graph.ops) {
+    for (const int input : DefinitionOf(op).reads_16_bits) {
+      if (static_cast<size_t>(input) >= op.inputs.size()) continue;
+      OpId& read = op.inputs[static_cast<size_t>(input)];
+      if (const auto cast = sources.find(read); cast != sources.end()) read = cast->second;
+    }
+  }
+}
+
+// The result in the type of `op`.
+OpId Round(GraphBuilder& builder, const Op& op, OpId result) {
+  const std::string name = builder.graph().op(result).name;
+  const OpId rounded = builder.Add(OpKind::kCast, {result}, {{attribute::kDType, op.type.dtype}}, name);
+  builder.mutable_graph().ops[result].name = absl::StrCat(name, ".f32");
+  return rounded;
+}
+
 }  // namespace
 
 Strategy StrategyOfBuilt(const Rule& rule, const std::vector<const Layout*>& inputs,
@@ -66,16 +103,15 @@ BuiltForm BuildForm(const Graph& graph, const Op& op, const Strategy& strategy, 
   builder.SetSource(op);
   Op stand_in = op;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
-    const TensorType& type = graph.op(op.inputs[i]).type;
-    stand_in.inputs[i] = builder.Add(
-        OpKind::kInput, {},
-        {{attribute::kDType, type.dtype}, {attribute::kShape, type.shape}, {attribute::kData, std::string()}},
-        absl::StrCat("input ", i));
+    stand_in.inputs[i] = builder.AddSource(graph.op(op.inputs[i]).type, absl::StrCat("input ", i));
   }
+  const std::map<OpId, OpId> sources = WidenInputs(builder, stand_in);
   std::vector<int64_t> pieces;
   for (const AxisList& axes : strategy.cuts) pieces.push_back(mesh.Size(axes));
   BuiltForm form{.graph = {}, .inputs = op.inputs.size(), .result = {}, .strategies = {}, .layouts = {}};
   form.result = definition.distribute(builder, stand_in, pieces);
+  ReadSources(builder.mutable_graph(), sources);
+  if (Is16Bit(op.type.dtype)) form.result = Round(builder, op, form.result);
   form.graph = std::move(builder).Build();
 
   for (const Op& built : form.graph.ops) {

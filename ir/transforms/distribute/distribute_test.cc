@@ -27,7 +27,8 @@ struct SingleOpGraph {
   OpId op;
 };
 
-SingleOpGraph GraphOf(const Sample& sample) {
+// `narrow`: the op reads and gives 16 bits where it can.
+SingleOpGraph GraphOf(const Sample& sample, bool narrow) {
   GraphBuilder builder;
   SingleOpGraph result;
   std::vector<OpId> inputs;
@@ -40,7 +41,15 @@ SingleOpGraph GraphOf(const Sample& sample) {
                                  name));
     result.sources[inputs.back()] = sample.inputs[i];
   }
-  result.op = builder.Add(sample.op->kind, inputs, sample.attributes, "y");
+  Attributes attributes = sample.attributes;
+  if (narrow) {
+    for (const int input : sample.op->reads_16_bits) {
+      OpId& read = inputs[static_cast<size_t>(input)];
+      read = builder.Add(OpKind::kCast, {read}, {{attribute::kDType, DType::kBf16}}, "narrow");
+    }
+    if (sample.op->gives_16_bits) attributes.Set(attribute::kResult, DType::kBf16);
+  }
+  result.op = builder.Add(sample.op->kind, inputs, std::move(attributes), "y");
   result.graph = std::move(builder).Build();
   return result;
 }
@@ -105,7 +114,7 @@ TEST(DistributeTest, FormsComputeTheSame) {
       for (const Sample& sample : SamplesOf(op->kind, random)) {
         for (int devices : {2, 3, 4, 6}) {
           SCOPED_TRACE(absl::StrCat("seed ", kSeed, ", round ", round, ", ", devices, " ranks: ", sample.Text()));
-          const SingleOpGraph item = GraphOf(sample);
+          const SingleOpGraph item = GraphOf(sample, round % 2 == 1);
           const Plan plan = RandomPlanOf(item, Mesh::OfDevices(devices), random);
           const absl::StatusOr<Distributed> distributed = Distribute(item.graph, plan);
           ASSERT_TRUE(distributed.ok()) << distributed.status();
@@ -164,6 +173,22 @@ TEST(DistributeTest, LeavesAloneWhatNeedsNoOtherForm) {
   ASSERT_TRUE(distributed.ok()) << distributed.status();
   EXPECT_EQ(distributed->graph, graph);
   EXPECT_EQ(distributed->plan, plan);
+}
+
+// Ops of the form that take 16 bits read what the op reads, others a cast; the result is rounded.
+TEST(DistributeTest, FormsOfOpsIn16BitsComputeInF32) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {6, 4});
+  const OpId narrow = builder.Add(OpKind::kCast, {x}, {{attribute::kDType, DType::kBf16}}, "narrow");
+  const OpId y = builder.Add(OpKind::kSoftmax, {narrow}, {{attribute::kResult, DType::kBf16}}, "y");
+  const Graph graph = std::move(builder).Build();
+  Plan plan = WholePlan(graph, Mesh::OfDevices(2));
+  plan.ops[y].strategy.cuts = {{}, {AxisId(0)}};
+  const absl::StatusOr<Distributed> distributed = Distribute(graph, plan);
+  ASSERT_TRUE(distributed.ok()) << distributed.status();
+  EXPECT_EQ(Kinds(distributed->graph), "input cast cast reduce_max sub exp reduce_sum div cast");
+  EXPECT_EQ(distributed->graph.op(distributed->graph.ops[OpId(3)].inputs[0]).name, "narrow");
+  EXPECT_EQ(distributed->graph.op(distributed->values[y]).type, graph.op(y).type);
 }
 
 TEST(DistributeTest, SoftmaxIsCutWithItsStatistics) {

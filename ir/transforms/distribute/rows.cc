@@ -119,7 +119,7 @@ OpId RowForms::AddOp(const Op& original, OpKind kind, std::vector<OpId> inputs, 
   for (const OpId input : inputs) types.push_back(grown_.op(input).type);
   const auto incomplete = CompleteAttributes(definition, inputs.size(), attributes);
   CLEAVE_CHECK(!incomplete.has_value()) << incomplete->message;
-  const InferResult inferred = definition.infer(types, attributes);
+  const InferResult inferred = InferType(definition, types, attributes);
   CLEAVE_CHECK(std::holds_alternative<TensorType>(inferred)) << std::get<OpError>(inferred).message;
   const TensorType& type = std::get<TensorType>(inferred);
   const Rule rule = definition.rule(types, type, attributes);

@@ -120,7 +120,11 @@ class Widening {
     for (size_t i = 0; i < op.inputs.size(); ++i) copy.inputs[i] = InputFor(op, i);
     OpPlan plan = PlanOf(op.id);
     if (is_wide) {
-      if (IsProduct(op)) copy.attributes.Set(attribute::kResult, DType::kF32);
+      if (IsProduct(op)) {
+        copy.attributes.Set(attribute::kResult, DType::kF32);
+      } else {
+        copy.attributes.Erase(attribute::kResult);
+      }
       if (op.kind == OpKind::kCast) copy.attributes.Set(attribute::kDType, DType::kF32);
       // The value that waits for the backward pass is the rounded one.
       const bool is_rounded = casts_.count({op.id, false}) > 0;
@@ -139,7 +143,8 @@ class Widening {
     if (TakesParts(op, i)) return places_[value];
     const OpId read =
         is_sum_[value] != 0 ? casts_.at({value, IsSum(Reads(op, i).WithoutWindows())}).place : places_[value];
-    const bool follows = is_sum_[op.id] != 0 && !IsProduct(op) && op.kind != OpKind::kCast;
+    const bool takes_both = DefinitionOf(op).treatment == Treatment::kFloat;
+    const bool follows = is_sum_[op.id] != 0 && !IsProduct(op) && !takes_both;
     return follows && Is16Bit(old_.op(value).type.dtype) ? WideOf(op, read) : read;
   }
 
@@ -191,7 +196,7 @@ class Widening {
   TensorType TypeOf(const Op& op) const {
     std::vector<TensorType> types;
     for (const OpId input : op.inputs) types.push_back(result_.graph.op(input).type);
-    const InferResult inferred = DefinitionOf(op).infer(types, op.attributes);
+    const InferResult inferred = InferType(DefinitionOf(op), types, op.attributes);
     CLEAVE_CHECK(std::holds_alternative<TensorType>(inferred)) << std::get<OpError>(inferred).message;
     return std::get<TensorType>(inferred);
   }

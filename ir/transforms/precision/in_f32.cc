@@ -28,7 +28,7 @@ Graph InF32(const Graph& graph) {
     std::vector<OpId> inputs;
     for (OpId input : op.inputs) inputs.push_back(places[input]);
     Attributes attributes = op.attributes;
-    if (DefinitionOf(op).treatment != Treatment::kFloat) attributes.Erase(attribute::kResult);
+    attributes.Erase(attribute::kResult);
     builder.SetPhase(op.phase);
     builder.SetLine(op.line);
     places[op.id] = builder.Add(op.kind, std::move(inputs), std::move(attributes), op.name);

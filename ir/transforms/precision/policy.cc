@@ -39,12 +39,36 @@ IdVector<OpId, uint8_t> KeptInF32(const Graph& graph) {
   return kept;
 }
 
+// The values that all their readers take in 16 bits, products or what moves elements for these.
+IdVector<OpId, uint8_t> ReadIn16Bits(const Graph& graph) {
+  IdVector<OpId, uint8_t> read(graph.ops.size(), 0);
+  const IdVector<OpId, std::vector<OpId>> users = Users(graph);
+  const auto takes_16_bits = [&](const Op& reader, OpId value) {
+    const OpDefinition& definition = DefinitionOf(reader);
+    if (reader.phase == Phase::kUpdate) return false;
+    if (definition.treatment == Treatment::kFollow) {
+      return definition.op_class == OpClass::kMovement && reader.inputs.size() == 1 && read[reader.id] != 0;
+    }
+    if (!IsProduct(reader)) return false;
+    const std::optional<int> statistics = definition.statistics;
+    return !statistics.has_value() || static_cast<size_t>(*statistics) >= reader.inputs.size() ||
+           reader.inputs[static_cast<size_t>(*statistics)] != value;
+  };
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    const OpId value(static_cast<int64_t>(i));
+    read[value] = !users[value].empty() && std::all_of(users[value].begin(), users[value].end(),
+                                                       [&](OpId user) { return takes_16_bits(graph.op(user), value); });
+  }
+  return read;
+}
+
 class Chooser {
  public:
   Chooser(const Graph& graph, DType narrow)
       : graph_(graph),
         narrow_(narrow),
         kept_(KeptInF32(graph)),
+        read_in_16_bits_(ReadIn16Bits(graph)),
         types_(graph.ops.size()),
         is_given_(graph.ops.size(), 0) {}
 
@@ -83,9 +107,21 @@ class Chooser {
       case Treatment::kFollow:
         return Follow(op);
       case Treatment::kFloat:
-        return All(op, DType::kF32, DType::kF32);
+        return Float(op);
     }
-    return All(op, DType::kF32, DType::kF32);
+    return Float(op);
+  }
+
+  // No rounding is added or left out: a value is in 16 bits where all its readers would round it.
+  Types16 Float(const Op& op) const {
+    const OpDefinition& definition = DefinitionOf(op);
+    const bool rounds = definition.gives_16_bits && kept_[op.id] == 0 && read_in_16_bits_[op.id] != 0;
+    Types16 types = All(op, DType::kF32, rounds ? narrow_ : DType::kF32);
+    for (const int input : definition.reads_16_bits) {
+      const size_t i = static_cast<size_t>(input);
+      if (i < op.inputs.size()) types.reads[i] = Now(op.inputs[i]);
+    }
+    return types;
   }
 
   // 16 bits if the op reads a computed value in 16 bits and none in f32. Parameters and constants take the type of the
@@ -121,6 +157,7 @@ class Chooser {
   const Graph& graph_;
   const DType narrow_;
   const IdVector<OpId, uint8_t> kept_;
+  const IdVector<OpId, uint8_t> read_in_16_bits_;
   IdVector<OpId, Types16> types_;
   IdVector<OpId, uint8_t> is_given_;
 };

@@ -185,8 +185,10 @@ class Lowering {
     Attributes attributes = op.attributes;
     const Treatment treatment = DefinitionOf(op).treatment;
     const bool is_product = treatment == Treatment::kProduct || treatment == Treatment::kGradient;
-    const bool is_narrow = is_product && Is16Bit(types_[op.id].reads[0]);
-    if (is_narrow && types_[op.id].result == DType::kF32) attributes.Set(attribute::kResult, DType::kF32);
+    const Types16& types = types_[op.id];
+    const bool keeps_sum = is_product && Is16Bit(types.reads[0]) && types.result == DType::kF32;
+    const bool rounds = treatment == Treatment::kFloat && Is16Bit(types.result);
+    if (keeps_sum || rounds) attributes.Set(attribute::kResult, types.result);
     const OpId made = builder_.Add(op.kind, std::move(inputs), std::move(attributes), op.name);
     CLEAVE_CHECK(builder_.type(made).dtype == types_[op.id].result) << op.name << " is another type";
     return made;

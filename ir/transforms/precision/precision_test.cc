@@ -86,12 +86,12 @@ TEST(PrecisionTest, ProductsReadAndGiveBf16) {
   EXPECT_THAT(ReadBy(graph, "h1.bias_add"), ElementsAre("h1.matmul", "h1.bias.bf16"));
 }
 
-TEST(PrecisionTest, LossesMetricsAndUpdatesStayInF32) {
+TEST(PrecisionTest, LossesMetricsAndUpdatesAreInF32) {
   TestOptimizer adam;
   adam.kind = TestOptimizer::Kind::kAdam;
   const Graph graph = InBf16(Trained(MlpGraph(), adam));
-  EXPECT_EQ(ReadBy(graph, "loss")[0], "logits.f32");
-  EXPECT_EQ(ReadBy(graph, "accuracy")[0], "logits.f32");
+  EXPECT_EQ(TypeOf(graph, "loss"), DType::kF32);
+  EXPECT_EQ(TypeOf(graph, "accuracy"), DType::kF32);
   for (const Op& op : graph.ops) {
     if (op.phase != Phase::kUpdate && !op.inputs.empty()) continue;
     EXPECT_NE(op.type.dtype, DType::kBf16) << op.name;
@@ -111,8 +111,24 @@ TEST(PrecisionTest, GradientsOfParametersAreAddedUpInF32) {
 TEST(PrecisionTest, BackwardProductsShareTheForwardCasts) {
   const Graph graph = InBf16(Trained(MlpGraph()));
   EXPECT_THAT(Casts(graph), ElementsAre("image.flat.bf16 forward", "h1.weight.bf16 forward", "h1.bias.bf16 forward",
-                                        "logits.weight.bf16 forward", "logits.f32 forward", "logits.f32_1 backward",
-                                        "logits.grad.bf16 backward", "h1.bias_add.grad.f32 backward"));
+                                        "logits.weight.bf16 forward"));
+}
+
+// Losses, sums and their like read the product's own value, and what only products read is rounded where it is made.
+TEST(PrecisionTest, OpsThatTake16BitsNeedNoCasts) {
+  const Graph graph = InBf16(Trained(MlpGraph()));
+  EXPECT_EQ(ReadBy(graph, "loss")[0], "logits");
+  EXPECT_EQ(ReadBy(graph, "accuracy")[0], "logits");
+  EXPECT_EQ(TypeOf(graph, "logits.grad"), DType::kBf16);
+  EXPECT_THAT(ReadBy(graph, "h1.bias.grad"), ElementsAre("h1.bias_add.grad"));
+  const Graph moved = AfterProduct([](GraphBuilder& builder, OpId x) {
+    const OpId rope = builder.Add(OpKind::kRope, {x}, {}, "rope");
+    const OpId turned = builder.Add(OpKind::kTranspose, {rope}, {}, "turned");
+    return builder.Add(OpKind::kMatmul, {turned, AddParameter(builder, "other", {4, 3})}, {}, "z");
+  });
+  EXPECT_THAT(ReadBy(moved, "rope"), ElementsAre("y"));
+  EXPECT_EQ(TypeOf(moved, "rope"), DType::kBf16);
+  EXPECT_EQ(TypeOf(moved, "turned"), DType::kBf16);
 }
 
 TEST(PrecisionTest, CastsOfParametersStandBeforeTheirFirstReader) {
@@ -125,10 +141,11 @@ TEST(PrecisionTest, CastsOfParametersStandBeforeTheirFirstReader) {
 }
 
 TEST(PrecisionTest, OtherOpsReadF32) {
-  const Graph graph =
-      AfterProduct([](GraphBuilder& builder, OpId x) { return builder.Add(OpKind::kSoftmax, {x}, {}, "softmax"); });
-  EXPECT_THAT(ReadBy(graph, "softmax"), ElementsAre("y.f32"));
-  EXPECT_EQ(TypeOf(graph, "softmax"), DType::kF32);
+  const Graph graph = AfterProduct([](GraphBuilder& builder, OpId x) {
+    return builder.Add(OpKind::kCumsum, {x}, {{attribute::kAxis, 0}}, "sums");
+  });
+  EXPECT_THAT(ReadBy(graph, "sums"), ElementsAre("y.f32"));
+  EXPECT_EQ(TypeOf(graph, "sums"), DType::kF32);
 }
 
 TEST(PrecisionTest, ASumWithF32StaysInF32) {
@@ -174,13 +191,15 @@ TEST(PrecisionTest, WhatOnlyMetricsReadIsCastForMetrics) {
   const OpId y = builder.Add(OpKind::kMatmul, {x, AddParameter(builder, "weight", {6, 8})}, {}, "y");
   builder.SetPhase(Phase::kMetric);
   builder.mutable_graph().metrics.push_back(
-      {.name = "mean", .value = builder.Add(OpKind::kReduceMean, {y}, {}, "mean")});
+      {.name = "mean",
+       .value = builder.Add(OpKind::kReduceMean, {builder.Add(OpKind::kCumsum, {y}, {{attribute::kAxis, 0}}, "sums")},
+                            {}, "mean")});
   builder.SetPhase(Phase::kForward);
   const OpId z = builder.Add(OpKind::kMatmul, {y, AddParameter(builder, "other", {8, 3})}, {}, "z");
   builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {z}, {}, "loss");
   const Graph graph = InBf16(Trained(std::move(builder).Build()));
   EXPECT_EQ(graph.op(*graph.Find("y.f32")).phase, Phase::kMetric);
-  EXPECT_EQ(graph.Find("mean"), OpId(graph.Find("y.f32")->value() + 1));
+  EXPECT_EQ(graph.Find("sums"), OpId(graph.Find("y.f32")->value() + 1));
 }
 
 TEST(PrecisionTest, WholeNumbersStayWhole) {
@@ -216,10 +235,12 @@ TEST(PrecisionTest, SumsOfGradientsAreInF32) {
 
 // A backward cast is cut like the forward cast of the value whose gradient it casts.
 TEST(PrecisionTest, BackwardCastsInherit) {
-  const Graph graph = InBf16(Trained(MlpGraph()));
-  const Op& cast = graph.op(*graph.Find("logits.grad.bf16"));
+  const Graph graph = AfterProduct([](GraphBuilder& builder, OpId x) {
+    return builder.Add(OpKind::kCumsum, {x}, {{attribute::kAxis, 0}}, "sums");
+  });
+  const Op& cast = graph.op(*graph.Find("y.grad.bf16"));
   ASSERT_TRUE(cast.inherits.has_value());
-  EXPECT_EQ(graph.op(cast.inherits->op).name, "logits.f32");
+  EXPECT_EQ(graph.op(cast.inherits->op).name, "y.f32");
   EXPECT_THAT(cast.inherits->factors, ElementsAre(0, 1));
 }
 
@@ -252,15 +273,14 @@ TEST(PrecisionTest, PinsAndRegionsMove) {
 TEST(PrecisionTest, ForwardCastsHaveTheRetentionOfTheirValues) {
   GraphBuilder builder;
   const OpId x = builder.Add(OpKind::kInput, {}, {{attribute::kShape, Shape{4, 6}}, {attribute::kData, "x"}}, "x");
-  const OpId scale = AddParameter(builder, "scale", {6});
-  const OpId shift = AddParameter(builder, "shift", {6});
   const OpId weight = AddParameter(builder, "weight", {6, 8});
-  const OpId norm = builder.Add(OpKind::kLayerNorm, {x, scale, shift}, {}, "norm");
-  const OpId product = builder.Add(OpKind::kMatmul, {norm, weight}, {}, "product");
-  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {product}, {}, "loss");
+  const OpId sums = builder.Add(OpKind::kCumsum, {x}, {{attribute::kAxis, 0}}, "sums");
+  const OpId product = builder.Add(OpKind::kMatmul, {sums, weight}, {}, "product");
+  const OpId others = builder.Add(OpKind::kCumsum, {product}, {{attribute::kAxis, 0}}, "others");
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {others}, {}, "loss");
   const Span place{.begin = 3, .end = 7};
   Pins pins;
-  pins.retentions = {{.op = norm, .retention = Retention::kRecompute, .span = place},
+  pins.retentions = {{.op = sums, .retention = Retention::kRecompute, .span = place},
                      {.op = product, .retention = Retention::kKeep, .span = {}}};
   const Lowered lowered = ApplyPrecision(Trained(std::move(builder).Build()), Precision::kBf16);
   std::vector<std::string> moved;
@@ -268,7 +288,7 @@ TEST(PrecisionTest, ForwardCastsHaveTheRetentionOfTheirValues) {
     EXPECT_EQ(pin.span == place, pin.retention == Retention::kRecompute);
     moved.push_back(absl::StrCat(lowered.graph.op(pin.op).name, " ", RetentionName(pin.retention)));
   }
-  EXPECT_THAT(moved, ElementsAre("norm recompute", "norm.bf16 recompute", "product keep", "product.f32 keep"));
+  EXPECT_THAT(moved, ElementsAre("sums recompute", "sums.bf16 recompute", "product keep", "product.f32 keep"));
 }
 
 TEST(PrecisionTest, NamesThatAreTakenStay) {

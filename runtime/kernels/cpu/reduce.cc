@@ -8,6 +8,7 @@
 #include "runtime/device/float16.h"
 #include "runtime/device/workspace.h"
 #include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/cpu/row.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
@@ -60,22 +61,28 @@ using Min = Extreme<SmallestFirst>;
 constexpr int64_t kBlock = 4096;
 
 template <typename Op>
-float ReduceRow(const float* x, int64_t n) {
+float ReduceBlock(ConstReals x, int64_t n) {
+  float buffer[kBlock];
+  return Op::Row(FloatsOf(x, n, buffer), n);
+}
+
+template <typename Op>
+float ReduceRow(ConstReals x, int64_t n) {
   float result = Op::kIdentity;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
-    result = Op::Combine(result, Op::Row(x + begin, std::min(kBlock, n - begin)));
+    result = Op::Combine(result, ReduceBlock<Op>(x + begin, std::min(kBlock, n - begin)));
   }
   return result;
 }
 
 template <typename Op>
-void ReduceRows(const float* x, const Split& split, float* y) {
+void ReduceRows(ConstReals x, const Split& split, float* y) {
   if (split.outer == 1 && split.reduced > 4 * kBlock) {
     const int64_t blocks = (split.reduced + kBlock - 1) / kBlock;
     WorkspaceVector<float> parts(static_cast<size_t>(blocks));
 #pragma omp parallel for
     for (int64_t i = 0; i < blocks; ++i) {
-      parts[static_cast<size_t>(i)] = Op::Row(x + i * kBlock, std::min(kBlock, split.reduced - i * kBlock));
+      parts[static_cast<size_t>(i)] = ReduceBlock<Op>(x + i * kBlock, std::min(kBlock, split.reduced - i * kBlock));
     }
     y[0] = ReduceRow<Op>(parts.data(), blocks);
     return;
@@ -90,7 +97,7 @@ constexpr int kFewColumns = 16;
 // y[inner] of rows [first, last) of x, for columns [begin, end).
 // In runs of rows, whose results are reduced again: sums of many rows are then as exact as those of ReduceRow.
 template <typename Op>
-void ReduceFewColumns(const float* x, int64_t first, int64_t last, int64_t inner, int64_t begin, float* y) {
+void ReduceFewColumns(ConstReals x, int64_t first, int64_t last, int64_t inner, int64_t begin, float* y) {
   constexpr int64_t kRun = 32;
   float results[kFewColumns];
   std::fill_n(results, kFewColumns, Op::kIdentity);
@@ -98,7 +105,8 @@ void ReduceFewColumns(const float* x, int64_t first, int64_t last, int64_t inner
     float of_run[kFewColumns];
     std::fill_n(of_run, kFewColumns, Op::kIdentity);
     for (int64_t r = run; r < std::min(last, run + kRun); ++r) {
-      const float* row = x + r * inner + begin;
+      float buffer[kFewColumns];
+      const float* row = FloatsOf(x + r * inner + begin, kFewColumns, buffer);
 #pragma omp simd
       for (int j = 0; j < kFewColumns; ++j) of_run[j] = Op::Combine(of_run[j], row[j]);
     }
@@ -108,22 +116,24 @@ void ReduceFewColumns(const float* x, int64_t first, int64_t last, int64_t inner
   std::copy_n(results, kFewColumns, y + begin);
 }
 
-template <typename Op>
-void ReduceColumns(const float* x, int64_t first, int64_t last, int64_t inner, int64_t begin, int64_t end, float* y) {
-  if (end - begin == kFewColumns) return ReduceFewColumns<Op>(x, first, last, inner, begin, y);
-  for (int64_t j = begin; j < end; ++j) y[j] = Op::kIdentity;
-  for (int64_t r = first; r < last; ++r) {
-    const float* row = x + r * inner;
-#pragma omp simd
-    for (int64_t j = begin; j < end; ++j) y[j] = Op::Combine(y[j], row[j]);
-  }
-}
-
 // Columns that one thread takes at a time: a multiple of the vector length that keeps the results in the first cache.
 constexpr int64_t kColumns = 256;
 
+// REQUIRES: no more than kColumns.
 template <typename Op>
-void ReduceMiddle(const float* x, const Split& split, float* y) {
+void ReduceColumns(ConstReals x, int64_t first, int64_t last, int64_t inner, int64_t begin, int64_t end, float* y) {
+  if (end - begin == kFewColumns) return ReduceFewColumns<Op>(x, first, last, inner, begin, y);
+  for (int64_t j = begin; j < end; ++j) y[j] = Op::kIdentity;
+  for (int64_t r = first; r < last; ++r) {
+    float buffer[kColumns];
+    const float* row = FloatsOf(x + r * inner + begin, end - begin, buffer);
+#pragma omp simd
+    for (int64_t j = begin; j < end; ++j) y[j] = Op::Combine(y[j], row[j - begin]);
+  }
+}
+
+template <typename Op>
+void ReduceMiddle(ConstReals x, const Split& split, float* y) {
   const int64_t chunks = (split.inner + kColumns - 1) / kColumns;
   const int64_t per_outer = split.reduced * split.inner;
   if (split.outer * chunks == 1 && per_outer >= 2 * kParallelElements) {
@@ -150,7 +160,7 @@ void ReduceMiddle(const float* x, const Split& split, float* y) {
 
 // Reduces neighbouring dimensions together, the last ones first.
 template <typename Op>
-void Reduce(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+void Reduce(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
   std::vector<bool> reduced(shape.size(), axes.empty());
   for (const int axis : axes) reduced[static_cast<size_t>(axis)] = true;
   std::vector<int64_t> sizes = shape;
@@ -199,19 +209,19 @@ void AccumulateBy(bool first, const T* part, int64_t count, T* total) {
 
 }  // namespace
 
-void ReduceSum(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+void ReduceSum(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
   Reduce<Sum>(x, shape, axes, y);
 }
 
-void ReduceMax(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+void ReduceMax(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
   Reduce<Max>(x, shape, axes, y);
 }
 
-void ReduceMin(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+void ReduceMin(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
   Reduce<Min>(x, shape, axes, y);
 }
 
-void ReduceMean(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, int64_t count,
+void ReduceMean(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, int64_t count,
                 float* y) {
   Reduce<Sum>(x, shape, axes, y);
   int64_t results = 1;

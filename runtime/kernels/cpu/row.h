@@ -1,13 +1,85 @@
-// Reductions of one row, shared by the functions of rows and the losses.
+// Rows as floats, and reductions of one, shared by the functions of rows and the losses.
 #ifndef CLEAVE_RUNTIME_KERNELS_CPU_ROW_H_
 #define CLEAVE_RUNTIME_KERNELS_CPU_ROW_H_
 
 #include <cstdint>
 #include <limits>
+#include <type_traits>
+#include <vector>
 
+#include "runtime/device/reals.h"
 #include "runtime/kernels/elementwise.h"
 
 namespace cleave::runtime {
+
+// to = x, and y = from.
+inline void ReadReals(ConstReals x, int64_t n, float* to) {
+  const auto copy = [=](const auto* from) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i];
+  };
+  switch (x.type()) {
+    case RealType::kF32:
+      return copy(x.As<float>());
+    case RealType::kBf16:
+      return copy(x.As<BFloat16>());
+    case RealType::kF16:
+      return copy(x.As<Float16>());
+  }
+}
+inline void WriteReals(const float* from, int64_t n, Reals y) {
+  const auto copy = [=](auto* to) {
+    using T = std::remove_reference_t<decltype(*to)>;
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) to[i] = T(from[i]);
+  };
+  switch (y.type()) {
+    case RealType::kF32:
+      return copy(y.As<float>());
+    case RealType::kBf16:
+      return copy(y.As<BFloat16>());
+    case RealType::kF16:
+      return copy(y.As<Float16>());
+  }
+}
+
+// `n` elements of x as floats: where they lie, or in `buffer`.
+inline const float* FloatsOf(ConstReals x, int64_t n, float* buffer) {
+  if (x.type() == RealType::kF32) return x.As<float>();
+  ReadReals(x, n, buffer);
+  return buffer;
+}
+
+// The rows of a tensor as floats, one at a time and for one thread: where they lie, or in a buffer.
+class RowReader {
+ public:
+  RowReader(ConstReals x, int64_t columns) : x_(x), columns_(columns) {
+    if (x.type() != RealType::kF32) buffer_.resize(static_cast<size_t>(columns));
+  }
+  const float* At(int64_t row) { return FloatsOf(x_ + row * columns_, columns_, buffer_.data()); }
+
+ private:
+  ConstReals x_;
+  int64_t columns_;
+  std::vector<float> buffer_;
+};
+
+class RowWriter {
+ public:
+  RowWriter(Reals y, int64_t columns) : y_(y), columns_(columns) {
+    if (y.type() != RealType::kF32) buffer_.resize(static_cast<size_t>(columns));
+  }
+  // Where the row is to be written. Done, with the same row, follows.
+  float* At(int64_t row) { return buffer_.empty() ? y_.As<float>() + row * columns_ : buffer_.data(); }
+  void Done(int64_t row) {
+    if (!buffer_.empty()) WriteReals(buffer_.data(), columns_, y_ + row * columns_);
+  }
+
+ private:
+  Reals y_;
+  int64_t columns_;
+  std::vector<float> buffer_;
+};
 
 inline float RowMax(const float* x, int64_t n) {
   float largest = -std::numeric_limits<float>::infinity();

@@ -1,6 +1,8 @@
 #include "runtime/kernels/rows.h"
 
+#include <array>
 #include <cmath>
+#include <tuple>
 
 #include "runtime/device/workspace.h"
 #include "runtime/kernels/cpu/parallel.h"
@@ -46,101 +48,120 @@ Moments RowMoments(const float* x, int64_t n, float epsilon) {
   return {mean, 1.0f / std::sqrt(squares / static_cast<float>(n) + epsilon)};
 }
 
-}  // namespace
-
-void Softmax(const float* x, int64_t rows, int64_t columns, float* y) {
-#pragma omp parallel for if (rows * columns >= kParallelElements)
-  for (int64_t r = 0; r < rows; ++r) {
-    const float* from = x + r * columns;
-    float* to = y + r * columns;
-    const float scale = 1.0f / RowExp(from, columns, RowMax(from, columns), to);
-#pragma omp simd
-    for (int64_t i = 0; i < columns; ++i) to[i] *= scale;
-  }
-}
-
-void SoftmaxGradient(const float* dy, const float* y, int64_t rows, int64_t columns, float* dx) {
-#pragma omp parallel for if (rows * columns >= kParallelElements)
-  for (int64_t r = 0; r < rows; ++r) {
-    const int64_t row = r * columns;
-    const float dot = RowDot(dy + row, y + row, columns);
-#pragma omp simd
-    for (int64_t i = 0; i < columns; ++i) dx[row + i] = (dy[row + i] - dot) * y[row + i];
-  }
-}
-
-void LogSoftmax(const float* x, int64_t rows, int64_t columns, float* y) {
-#pragma omp parallel for if (rows * columns >= kParallelElements)
-  for (int64_t r = 0; r < rows; ++r) {
-    const float* from = x + r * columns;
-    float* to = y + r * columns;
-    const float largest = RowMax(from, columns);
-    const float logarithm = std::log(RowExp(from, columns, largest, to));
-#pragma omp simd
-    for (int64_t i = 0; i < columns; ++i) to[i] = from[i] - largest - logarithm;
-  }
-}
-
-void LogSoftmaxGradient(const float* dy, const float* y, int64_t rows, int64_t columns, float* dx) {
-#pragma omp parallel for if (rows * columns >= kParallelElements)
-  for (int64_t r = 0; r < rows; ++r) {
-    const int64_t row = r * columns;
-    const float sum = RowSum(dy + row, columns);
-#pragma omp simd
-    for (int64_t i = 0; i < columns; ++i) dx[row + i] = dy[row + i] - Exp(y[row + i]) * sum;
-  }
-}
-
-void LayerNorm(const float* x, const float* scale, const float* shift, int64_t rows, int64_t columns, float epsilon,
-               float* y) {
-#pragma omp parallel for if (rows * columns >= kParallelElements)
-  for (int64_t r = 0; r < rows; ++r) {
-    const int64_t row = r * columns;
-    const Moments moments = RowMoments(x + row, columns, epsilon);
-#pragma omp simd
-    for (int64_t i = 0; i < columns; ++i) {
-      y[row + i] = (x[row + i] - moments.mean) * moments.inverse_deviation * scale[i] + shift[i];
+// Calls visit(a row of each tensor of `x`…, where that of y goes), in several threads where that pays.
+template <typename Visit, typename... X>
+void ForEachRow(int64_t rows, int64_t columns, Reals y, Visit visit, X... x) {
+#pragma omp parallel if (rows * columns >= kParallelElements)
+  {
+    RowWriter writer(y, columns);
+    std::array<RowReader, sizeof...(X)> readers{RowReader(x, columns)...};
+#pragma omp for
+    for (int64_t r = 0; r < rows; ++r) {
+      std::apply([&](auto&... reader) { visit(reader.At(r)..., writer.At(r)); }, readers);
+      writer.Done(r);
     }
   }
+}
+
+}  // namespace
+
+void Softmax(ConstReals x, int64_t rows, int64_t columns, Reals y) {
+  ForEachRow(
+      rows, columns, y,
+      [=](const float* from, float* to) {
+        const float scale = 1.0f / RowExp(from, columns, RowMax(from, columns), to);
+#pragma omp simd
+        for (int64_t i = 0; i < columns; ++i) to[i] *= scale;
+      },
+      x);
+}
+
+void SoftmaxGradient(ConstReals dy, ConstReals y, int64_t rows, int64_t columns, Reals dx) {
+  ForEachRow(
+      rows, columns, dx,
+      [=](const float* by_result, const float* result, float* to) {
+        const float dot = RowDot(by_result, result, columns);
+#pragma omp simd
+        for (int64_t i = 0; i < columns; ++i) to[i] = (by_result[i] - dot) * result[i];
+      },
+      dy, y);
+}
+
+void LogSoftmax(ConstReals x, int64_t rows, int64_t columns, Reals y) {
+  ForEachRow(
+      rows, columns, y,
+      [=](const float* from, float* to) {
+        const float largest = RowMax(from, columns);
+        const float logarithm = std::log(RowExp(from, columns, largest, to));
+#pragma omp simd
+        for (int64_t i = 0; i < columns; ++i) to[i] = from[i] - largest - logarithm;
+      },
+      x);
+}
+
+void LogSoftmaxGradient(ConstReals dy, ConstReals y, int64_t rows, int64_t columns, Reals dx) {
+  ForEachRow(
+      rows, columns, dx,
+      [=](const float* by_result, const float* result, float* to) {
+        const float sum = RowSum(by_result, columns);
+#pragma omp simd
+        for (int64_t i = 0; i < columns; ++i) to[i] = by_result[i] - Exp(result[i]) * sum;
+      },
+      dy, y);
+}
+
+void LayerNorm(ConstReals x, const float* scale, const float* shift, int64_t rows, int64_t columns, float epsilon,
+               Reals y) {
+  ForEachRow(
+      rows, columns, y,
+      [=](const float* from, float* to) {
+        const Moments moments = RowMoments(from, columns, epsilon);
+#pragma omp simd
+        for (int64_t i = 0; i < columns; ++i) {
+          to[i] = (from[i] - moments.mean) * moments.inverse_deviation * scale[i] + shift[i];
+        }
+      },
+      x);
 }
 
 // With n = (x - mean) / deviation and g = dy * scale: dx = (g - mean(g) - n mean(g n)) / deviation.
-void LayerNormGradientInput(const float* dy, const float* x, const float* scale, int64_t rows, int64_t columns,
-                            float epsilon, float* dx) {
-#pragma omp parallel for if (rows * columns >= kParallelElements)
-  for (int64_t r = 0; r < rows; ++r) {
-    const int64_t row = r * columns;
-    const Moments moments = RowMoments(x + row, columns, epsilon);
-    float sum = 0.0f;
-    float product = 0.0f;
+void LayerNormGradientInput(ConstReals dy, ConstReals x, const float* scale, int64_t rows, int64_t columns,
+                            float epsilon, Reals dx) {
+  ForEachRow(
+      rows, columns, dx,
+      [=](const float* by_result, const float* from, float* to) {
+        const Moments moments = RowMoments(from, columns, epsilon);
+        float sum = 0.0f;
+        float product = 0.0f;
 #pragma omp simd reduction(+ : sum, product)
-    for (int64_t i = 0; i < columns; ++i) {
-      const float g = dy[row + i] * scale[i];
-      sum += g;
-      product += g * (x[row + i] - moments.mean) * moments.inverse_deviation;
-    }
-    sum /= static_cast<float>(columns);
-    product /= static_cast<float>(columns);
+        for (int64_t i = 0; i < columns; ++i) {
+          const float g = by_result[i] * scale[i];
+          sum += g;
+          product += g * (from[i] - moments.mean) * moments.inverse_deviation;
+        }
+        sum /= static_cast<float>(columns);
+        product /= static_cast<float>(columns);
 #pragma omp simd
-    for (int64_t i = 0; i < columns; ++i) {
-      const float normal = (x[row + i] - moments.mean) * moments.inverse_deviation;
-      dx[row + i] = (dy[row + i] * scale[i] - sum - normal * product) * moments.inverse_deviation;
-    }
-  }
+        for (int64_t i = 0; i < columns; ++i) {
+          const float normal = (from[i] - moments.mean) * moments.inverse_deviation;
+          to[i] = (by_result[i] * scale[i] - sum - normal * product) * moments.inverse_deviation;
+        }
+      },
+      dy, x);
 }
 
-void LayerNormGradientScale(const float* dy, const float* x, int64_t rows, int64_t columns, float epsilon,
-                            float* dscale) {
+void LayerNormGradientScale(ConstReals dy, ConstReals x, int64_t rows, int64_t columns, float epsilon, float* dscale) {
   WorkspaceVector<float> products(static_cast<size_t>(rows * columns));
-#pragma omp parallel for if (rows * columns >= kParallelElements)
-  for (int64_t r = 0; r < rows; ++r) {
-    const int64_t row = r * columns;
-    const Moments moments = RowMoments(x + row, columns, epsilon);
+  ForEachRow(
+      rows, columns, products.data(),
+      [=](const float* by_result, const float* from, float* to) {
+        const Moments moments = RowMoments(from, columns, epsilon);
 #pragma omp simd
-    for (int64_t i = 0; i < columns; ++i) {
-      products[static_cast<size_t>(row + i)] = dy[row + i] * (x[row + i] - moments.mean) * moments.inverse_deviation;
-    }
-  }
+        for (int64_t i = 0; i < columns; ++i) {
+          to[i] = by_result[i] * (from[i] - moments.mean) * moments.inverse_deviation;
+        }
+      },
+      dy, x);
   ReduceSum(products.data(), {rows, columns}, {0}, dscale);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "runtime/kernels/cpu/parallel.h"
+#include "runtime/kernels/cpu/row.h"
 
 namespace cleave::runtime {
 namespace {
@@ -50,7 +51,7 @@ void ReverseCumsum(const float* x, const std::vector<int64_t>& shape, int axis, 
   RunningSum(x, lines, lines.length - 1, -1, y);
 }
 
-void Rope(const float* x, const std::vector<int64_t>& shape, const Rotation& rotation, float* y) {
+void Rope(ConstReals x, const std::vector<int64_t>& shape, const Rotation& rotation, Reals y) {
   const Lines lines = LinesAlong(shape, rotation.axis);
   if (lines.elements() == 0) return;
   const int64_t head = shape.back();
@@ -64,6 +65,8 @@ void Rope(const float* x, const std::vector<int64_t>& shape, const Rotation& rot
   {
     std::vector<float> cosine(static_cast<size_t>(half));
     std::vector<float> sine(static_cast<size_t>(half));
+    RowReader reader(x, head);
+    RowWriter writer(y, head);
 #pragma omp for
     for (int64_t s = 0; s < lines.length; ++s) {
       const int64_t place = rotation.positions != nullptr ? rotation.positions[s] : rotation.first_position + s;
@@ -74,13 +77,18 @@ void Rope(const float* x, const std::vector<int64_t>& shape, const Rotation& rot
       }
       for (int64_t o = 0; o < lines.outer; ++o) {
         for (int64_t row = 0; row < lines.inner; row += head) {
-          const int64_t at = (o * lines.length + s) * lines.inner + row;
+          const int64_t at = ((o * lines.length + s) * lines.inner + row) / head;
+          const float* const from = reader.At(at);
+          float* const to = writer.At(at);
           for (int64_t i = 0; i < half; ++i) {
             const float c = cosine[static_cast<size_t>(i)];
             const float d = sine[static_cast<size_t>(i)];
-            y[at + i] = x[at + i] * c - x[at + half + i] * d;
-            y[at + half + i] = x[at + half + i] * c + x[at + i] * d;
+            const float a = from[i];
+            const float b = from[half + i];
+            to[i] = a * c - b * d;
+            to[half + i] = b * c + a * d;
           }
+          writer.Done(at);
         }
       }
     }

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "runtime/device/cuda/cuda.h"
+#include "runtime/device/reals.h"
 #include "runtime/kernels/cuda/group.cuh"
 
 namespace cleave::runtime {
@@ -31,7 +32,7 @@ struct ReducedParts {
 
 // The value that is reduced: of row `row` of all outer * reduced ones, at `index` of all elements.
 struct ElementOf {
-  const float* x;
+  ConstReals x;
 
   __device__ float operator()(int64_t, int64_t index) const { return x[index]; }
 };

@@ -17,8 +17,8 @@ struct IsEqual {
 };
 
 struct SquaredDifference {
-  const float* prediction;
-  const float* target;
+  ConstReals prediction;
+  ConstReals target;
   __device__ float operator()(int64_t i) const {
     const float difference = prediction[i] - target[i];
     return difference * difference;
@@ -26,14 +26,14 @@ struct SquaredDifference {
 };
 
 struct AbsoluteDifference {
-  const float* prediction;
-  const float* target;
+  ConstReals prediction;
+  ConstReals target;
   __device__ float operator()(int64_t i) const { return fabsf(prediction[i] - target[i]); }
 };
 
 struct HuberDistance {
-  const float* prediction;
-  const float* target;
+  ConstReals prediction;
+  ConstReals target;
   float delta;
   __device__ float operator()(int64_t i) const {
     const float distance = fabsf(prediction[i] - target[i]);
@@ -42,8 +42,8 @@ struct HuberDistance {
 };
 
 struct BinaryCrossEntropy {
-  const float* logits;
-  const float* target;
+  ConstReals logits;
+  ConstReals target;
   __device__ float operator()(int64_t i) const {
     // max(x, 0) and x t are subtracted first, which is exact where the target is 0 or 1.
     const float x = logits[i];
@@ -57,7 +57,7 @@ struct ValueAt {
 };
 
 struct LabelLossOfRow {
-  const float* logits;
+  ConstReals logits;
   const int32_t* label;
   const float* log_sum;
   ClassRange classes;
@@ -86,14 +86,14 @@ __device__ float SumOfRow(const Row<Form, kHolds>& row, int64_t columns) {
 }
 
 template <typename Form>
-__global__ void CrossEntropyRows(const float* __restrict__ logits, const int32_t* __restrict__ label, int64_t rows,
-                                 int64_t classes, float smoothing, float* __restrict__ values) {
+__global__ void CrossEntropyRows(ConstReals logits, const int32_t* __restrict__ label, int64_t rows, int64_t classes,
+                                 float smoothing, float* __restrict__ values) {
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
     const int32_t truth = label[r];
     const bool is_class = truth >= 0 && truth < classes;  // The same for all threads of the row.
     float value = 0.0f;
     if (is_class) {
-      const float* const from = logits + r * classes;
+      const ConstReals from = logits + r * classes;
       const Row<Form> row(from, classes);
       const ExpSum exponentials = RowExpSum(row, classes);
       value = std::log(exponentials.sum) - (from[truth] - exponentials.largest);
@@ -104,15 +104,14 @@ __global__ void CrossEntropyRows(const float* __restrict__ logits, const int32_t
 }
 
 template <typename Form>
-__global__ void CrossEntropyGradientRows(const float* __restrict__ logits, const int32_t* __restrict__ label,
-                                         Scalar<float> dloss, float whole, int64_t rows, int64_t classes,
-                                         float smoothing, float* __restrict__ dlogits) {
+__global__ void CrossEntropyGradientRows(ConstReals logits, const int32_t* __restrict__ label, Scalar<float> dloss,
+                                         float whole, int64_t rows, int64_t classes, float smoothing, Reals dlogits) {
   const float factor = dloss.Get() / whole;
   const float own = factor * (1 - smoothing);
   const float even = factor * smoothing / static_cast<float>(classes);
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
     const int32_t truth = label[r];
-    float* const to = dlogits + r * classes;
+    const Reals to = dlogits + r * classes;
     const Row<Form> row(logits + r * classes, classes);
     if (truth < 0 || truth >= classes) {
       WriteRow<Form>(classes, to, [](int64_t) { return 0.0f; });
@@ -129,13 +128,13 @@ __global__ void CrossEntropyGradientRows(const float* __restrict__ logits, const
 }
 
 template <typename Form>
-__global__ void SmoothedLabelLossRows(const float* __restrict__ logits, const int32_t* __restrict__ label,
+__global__ void SmoothedLabelLossRows(ConstReals logits, const int32_t* __restrict__ label,
                                       const float* __restrict__ log_sum, int64_t rows, ClassRange classes,
                                       float smoothing, float* __restrict__ values) {
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
     const bool is_class = label[r] >= 0 && label[r] < classes.whole;  // The same for all threads of the row.
     const int64_t truth = label[r] - classes.first;
-    const float* const from = logits + r * classes.count;
+    const ConstReals from = logits + r * classes.count;
     float value = 0.0f;
     if (is_class) {
       const Row<Form, false> row(from, classes.count);
@@ -147,9 +146,9 @@ __global__ void SmoothedLabelLossRows(const float* __restrict__ logits, const in
 }
 
 template <typename Form>
-__global__ void LabelLossGradientRows(const float* __restrict__ logits, const int32_t* __restrict__ label,
+__global__ void LabelLossGradientRows(ConstReals logits, const int32_t* __restrict__ label,
                                       const float* __restrict__ log_sum, Scalar<float> dloss, float whole, int64_t rows,
-                                      ClassRange classes, float smoothing, float* __restrict__ dlogits) {
+                                      ClassRange classes, float smoothing, Reals dlogits) {
   const float factor = dloss.Get() / whole;
   const float own = factor * (1 - smoothing);
   const float even = factor * smoothing / static_cast<float>(classes.whole);
@@ -167,10 +166,10 @@ __global__ void LabelLossGradientRows(const float* __restrict__ logits, const in
 
 // 1 where the row's largest logit is that of its label.
 template <typename Form>
-__global__ void HitRows(const float* __restrict__ logits, const int32_t* __restrict__ label, int64_t rows,
-                        int64_t classes, float* __restrict__ values) {
+__global__ void HitRows(ConstReals logits, const int32_t* __restrict__ label, int64_t rows, int64_t classes,
+                        float* __restrict__ values) {
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
-    const float* const from = logits + r * classes;
+    const ConstReals from = logits + r * classes;
     Largest own = {classes > 0 ? from[0] : 0.0f, 0};
     const auto compare = [&](int64_t i, float x) { own = FirstLargest()(own, {x, static_cast<int>(i)}); };
     ForEachElement<Form>(classes, compare, Row<Form, false>(from, classes));
@@ -181,7 +180,7 @@ __global__ void HitRows(const float* __restrict__ logits, const int32_t* __restr
 
 // Launches launch(form, values), which writes a value for each row, and then writes the share of their mean.
 template <typename LaunchRows>
-void WriteShareOfRows(const float* logits, int64_t rows, int64_t classes, int64_t whole, const SampleMask& mask,
+void WriteShareOfRows(ConstReals logits, int64_t rows, int64_t classes, int64_t whole, const SampleMask& mask,
                       float* share, LaunchRows launch) {
   ScratchLayout layout;
   const int64_t values_at = layout.Add<float>(rows);
@@ -194,7 +193,7 @@ void WriteShareOfRows(const float* logits, int64_t rows, int64_t classes, int64_
 
 }  // namespace
 
-void CrossEntropy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
+void CrossEntropy(ConstReals logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
                   const SampleMask& mask, float* loss, float smoothing) {
   WriteShareOfRows(logits, rows, classes, whole, mask, loss, [=](auto form, float* values) {
     using Form = decltype(form);
@@ -202,8 +201,8 @@ void CrossEntropy(const float* logits, const int32_t* label, int64_t rows, int64
   });
 }
 
-void CrossEntropyGradient(const float* logits, const int32_t* label, Scalar<float> dloss, int64_t rows, int64_t classes,
-                          int64_t whole, float* dlogits, float smoothing) {
+void CrossEntropyGradient(ConstReals logits, const int32_t* label, Scalar<float> dloss, int64_t rows, int64_t classes,
+                          int64_t whole, Reals dlogits, float smoothing) {
   WithRowForm(classes, AreAligned(logits, dlogits), [=](auto form) {
     using Form = decltype(form);
     Launch(CrossEntropyGradientRows<Form>, Form::Shape(rows), logits, label, dloss, static_cast<float>(whole), rows,
@@ -211,7 +210,7 @@ void CrossEntropyGradient(const float* logits, const int32_t* label, Scalar<floa
   });
 }
 
-void Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
+void Accuracy(ConstReals logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
               const SampleMask& mask, float* accuracy) {
   WriteShareOfRows(logits, rows, classes, whole, mask, accuracy, [=](auto form, float* values) {
     using Form = decltype(form);
@@ -219,7 +218,7 @@ void Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t c
   });
 }
 
-void LabelLoss(const float* logits, const int32_t* label, const float* log_sum, int64_t rows, const ClassRange& classes,
+void LabelLoss(ConstReals logits, const int32_t* label, const float* log_sum, int64_t rows, const ClassRange& classes,
                int64_t whole, const SampleMask& mask, float* loss, float smoothing) {
   if (smoothing == 0) return WriteShare(LabelLossOfRow{logits, label, log_sum, classes}, rows, whole, mask, loss);
   const ClassRange range = classes;
@@ -229,8 +228,8 @@ void LabelLoss(const float* logits, const int32_t* label, const float* log_sum, 
   });
 }
 
-void LabelLossGradient(const float* logits, const int32_t* label, const float* log_sum, Scalar<float> dloss,
-                       int64_t rows, const ClassRange& classes, int64_t whole, float* dlogits, float smoothing) {
+void LabelLossGradient(ConstReals logits, const int32_t* label, const float* log_sum, Scalar<float> dloss, int64_t rows,
+                       const ClassRange& classes, int64_t whole, Reals dlogits, float smoothing) {
   const ClassRange range = classes;
   WithRowForm(range.count, AreAligned(logits, dlogits), [=](auto form) {
     using Form = decltype(form);
@@ -244,22 +243,20 @@ void ShareOfEqual(const int32_t* x, const int32_t* y, int64_t count, int64_t who
   WriteShare(IsEqual{x, y}, count, whole, mask, share);
 }
 
-void Mse(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask,
-         float* loss) {
+void Mse(ConstReals prediction, ConstReals target, int64_t count, int64_t whole, const SampleMask& mask, float* loss) {
   WriteShare(SquaredDifference{prediction, target}, count, whole, mask, loss);
 }
 
-void Mae(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask,
-         float* loss) {
+void Mae(ConstReals prediction, ConstReals target, int64_t count, int64_t whole, const SampleMask& mask, float* loss) {
   WriteShare(AbsoluteDifference{prediction, target}, count, whole, mask, loss);
 }
 
-void Huber(const float* prediction, const float* target, float delta, int64_t count, int64_t whole,
-           const SampleMask& mask, float* loss) {
+void Huber(ConstReals prediction, ConstReals target, float delta, int64_t count, int64_t whole, const SampleMask& mask,
+           float* loss) {
   WriteShare(HuberDistance{prediction, target, delta}, count, whole, mask, loss);
 }
 
-void BceWithLogits(const float* logits, const float* target, int64_t count, int64_t whole, const SampleMask& mask,
+void BceWithLogits(ConstReals logits, ConstReals target, int64_t count, int64_t whole, const SampleMask& mask,
                    float* loss) {
   WriteShare(BinaryCrossEntropy{logits, target}, count, whole, mask, loss);
 }

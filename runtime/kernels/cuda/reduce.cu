@@ -13,7 +13,7 @@ namespace {
 
 // y[row, part]: the results of each part of each of `rows` rows of `columns` elements, divided by `divisor`.
 template <typename Form, typename Op>
-__global__ void ReduceRows(const float* x, int64_t rows, int64_t columns, ReducedParts parts, float divisor, float* y) {
+__global__ void ReduceRows(ConstReals x, int64_t rows, int64_t columns, ReducedParts parts, float divisor, float* y) {
   const Op combine;
   for (int64_t i = Form::FirstRow(); i < rows * parts.count; i += Form::RowStride()) {
     const int64_t begin = i % parts.count * parts.size;
@@ -50,7 +50,7 @@ class Pass {
   }
 
   template <typename Op>
-  void Run(const float* x, float divisor, float* parts, float* y) const {
+  void Run(ConstReals x, float divisor, float* parts, float* y) const {
     if (!IsOfRows()) return columns_.Run<Op>(ElementOf{x}, divisor, parts, y);
     if (row_parts_.count == 1) return Rows<Op>(x, shape_.reduced, {1, shape_.reduced}, divisor, y);
     Rows<Op>(x, shape_.reduced, row_parts_, 1.0f, parts);
@@ -61,7 +61,7 @@ class Pass {
   bool IsOfRows() const { return shape_.inner == 1 && shape_.reduced > 16; }
 
   template <typename Op>
-  void Rows(const float* x, int64_t columns, const ReducedParts& parts, float divisor, float* y) const {
+  void Rows(ConstReals x, int64_t columns, const ReducedParts& parts, float divisor, float* y) const {
     const bool vectors = AreAligned(x) && columns % 4 == 0;
     const bool is_short = parts.size <= 1024;
     if (vectors && is_short) return Start<RowForm<kWarp, 4, 0>, Op>(x, columns, parts, divisor, y);
@@ -71,7 +71,7 @@ class Pass {
   }
 
   template <typename Form, typename Op>
-  void Start(const float* x, int64_t columns, const ReducedParts& parts, float divisor, float* y) const {
+  void Start(ConstReals x, int64_t columns, const ReducedParts& parts, float divisor, float* y) const {
     Launch(ReduceRows<Form, Op>, Form::Shape(shape_.outer * parts.count), x, shape_.outer, columns, parts, divisor, y);
   }
 
@@ -104,7 +104,7 @@ std::vector<Pass> Passes(std::vector<int64_t> shape, const std::vector<int>& axe
 }
 
 template <typename Op>
-void Reduce(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float divisor, float* y) {
+void Reduce(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float divisor, float* y) {
   const std::vector<Pass> passes = Passes(shape, axes);
   // Results of passes go in turn to one of two places.
   int64_t most_results = 0;
@@ -142,19 +142,19 @@ void AccumulateBy(bool first, const T* part, int64_t count, T* total) {
 
 }  // namespace
 
-void ReduceSum(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+void ReduceSum(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
   Reduce<Sum>(x, shape, axes, 1.0f, y);
 }
 
-void ReduceMax(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+void ReduceMax(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
   Reduce<Max>(x, shape, axes, 1.0f, y);
 }
 
-void ReduceMin(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+void ReduceMin(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
   Reduce<Min>(x, shape, axes, 1.0f, y);
 }
 
-void ReduceMean(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, int64_t count,
+void ReduceMean(ConstReals x, const std::vector<int64_t>& shape, const std::vector<int>& axes, int64_t count,
                 float* y) {
   Reduce<Sum>(x, shape, axes, static_cast<float>(count), y);
 }

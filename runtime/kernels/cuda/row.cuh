@@ -1,5 +1,5 @@
-// Rows of matrices, each read by a group of threads, in vectors. Where a row is short enough, the threads hold it in
-// registers, so that it is read from memory once.
+// Rows of matrices, as floats, each read by a group of threads, in vectors. Where a row is short enough, the threads
+// hold it in registers, so that it is read from memory once.
 //
 //   WithRowForm(columns, AreAligned(x, y), [=](auto form) {
 //     using Form = decltype(form);
@@ -7,7 +7,7 @@
 //   });
 //
 //   template <typename Form>
-//   __global__ void DoubleRows(const float* x, int64_t rows, int64_t columns, float* y) {
+//   __global__ void DoubleRows(ConstReals x, int64_t rows, int64_t columns, Reals y) {
 //     for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
 //       const Row<Form> row(x + r * columns, columns);
 //       WriteRow<Form>(columns, y + r * columns, [](int64_t, float value) { return 2.0f * value; }, row);
@@ -69,7 +69,7 @@ class Row {
  public:
   using Pack = Vector<float, Form::kPack>;
 
-  __device__ Row(const float* row, int64_t columns) : row_(row) {
+  __device__ Row(ConstReals row, int64_t columns) : row_(row) {
     if constexpr (kHold) ForEachPack<Form>(columns, [&](int i, int64_t column) { held_[i] = Read(column); });
   }
 
@@ -82,9 +82,9 @@ class Row {
   }
 
  private:
-  __device__ Pack Read(int64_t column) const { return Load<Form::kPack>(row_ + column); }
+  __device__ Pack Read(int64_t column) const { return LoadReals<Form::kPack>(row_, column); }
 
-  const float* row_;
+  ConstReals row_;
   Pack held_[kHold ? Form::kHeld : 1];
 };
 
@@ -101,12 +101,12 @@ __device__ inline void ForEachElement(int64_t columns, Visit visit, const Rows&.
 
 // to[column] = function(column, the elements of `rows` there).
 template <typename Form, typename Function, typename... Rows>
-__device__ inline void WriteRow(int64_t columns, float* to, Function function, const Rows&... rows) {
+__device__ inline void WriteRow(int64_t columns, Reals to, Function function, const Rows&... rows) {
   const auto write_pack = [&](int64_t column, const auto&... packs) {
     Vector<float, Form::kPack> results;
 #pragma unroll
     for (int k = 0; k < Form::kPack; ++k) results[k] = function(column + k, packs[k]...);
-    Store(results, to + column);
+    StoreReals(results, to, column);
   };
   ForEachPack<Form>(columns,
                     [&]([[maybe_unused]] int i, int64_t column) { write_pack(column, rows.At(i, column)...); });

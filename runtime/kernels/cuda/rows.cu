@@ -9,7 +9,7 @@ namespace cleave::runtime {
 namespace {
 
 template <typename Form>
-__global__ void SoftmaxRows(const float* __restrict__ x, int64_t rows, int64_t columns, float* __restrict__ y) {
+__global__ void SoftmaxRows(ConstReals x, int64_t rows, int64_t columns, Reals y) {
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
     const Row<Form> row(x + r * columns, columns);
     const ExpSum exponentials = RowExpSum(row, columns);
@@ -21,8 +21,7 @@ __global__ void SoftmaxRows(const float* __restrict__ x, int64_t rows, int64_t c
 }
 
 template <typename Form>
-__global__ void SoftmaxGradientRows(const float* __restrict__ dy, const float* __restrict__ y, int64_t rows,
-                                    int64_t columns, float* __restrict__ dx) {
+__global__ void SoftmaxGradientRows(ConstReals dy, ConstReals y, int64_t rows, int64_t columns, Reals dx) {
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
     const Row<Form> by_result(dy + r * columns, columns);
     const Row<Form> result(y + r * columns, columns);
@@ -36,7 +35,7 @@ __global__ void SoftmaxGradientRows(const float* __restrict__ dy, const float* _
 }
 
 template <typename Form>
-__global__ void LogSoftmaxRows(const float* __restrict__ x, int64_t rows, int64_t columns, float* __restrict__ y) {
+__global__ void LogSoftmaxRows(ConstReals x, int64_t rows, int64_t columns, Reals y) {
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
     const Row<Form> row(x + r * columns, columns);
     const ExpSum exponentials = RowExpSum(row, columns);
@@ -48,8 +47,7 @@ __global__ void LogSoftmaxRows(const float* __restrict__ x, int64_t rows, int64_
 }
 
 template <typename Form>
-__global__ void LogSoftmaxGradientRows(const float* __restrict__ dy, const float* __restrict__ y, int64_t rows,
-                                       int64_t columns, float* __restrict__ dx) {
+__global__ void LogSoftmaxGradientRows(ConstReals dy, ConstReals y, int64_t rows, int64_t columns, Reals dx) {
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
     const Row<Form> by_result(dy + r * columns, columns);
     const Row<Form, false> result(y + r * columns, columns);
@@ -82,9 +80,8 @@ __device__ Moments RowMoments(const Row<Form>& row, int64_t columns, float epsil
 }
 
 template <typename Form>
-__global__ void LayerNormRows(const float* __restrict__ x, const float* __restrict__ scale,
-                              const float* __restrict__ shift, int64_t rows, int64_t columns, float epsilon,
-                              float* __restrict__ y) {
+__global__ void LayerNormRows(ConstReals x, const float* __restrict__ scale, const float* __restrict__ shift,
+                              int64_t rows, int64_t columns, float epsilon, Reals y) {
   const Row<Form, false> scales(scale, columns);
   const Row<Form, false> shifts(shift, columns);
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
@@ -99,9 +96,8 @@ __global__ void LayerNormRows(const float* __restrict__ x, const float* __restri
 
 // With n = (x - mean) / deviation and g = dy * scale: dx = (g - mean(g) - n mean(g n)) / deviation.
 template <typename Form>
-__global__ void LayerNormGradientRows(const float* __restrict__ dy, const float* __restrict__ x,
-                                      const float* __restrict__ scale, int64_t rows, int64_t columns, float epsilon,
-                                      float* __restrict__ dx) {
+__global__ void LayerNormGradientRows(ConstReals dy, ConstReals x, const float* __restrict__ scale, int64_t rows,
+                                      int64_t columns, float epsilon, Reals dx) {
   const Row<Form, false> scales(scale, columns);
   const float count = static_cast<float>(columns);
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
@@ -127,7 +123,7 @@ __global__ void LayerNormGradientRows(const float* __restrict__ dy, const float*
 }
 
 template <typename Form>
-__global__ void MomentsOfRows(const float* __restrict__ x, int64_t rows, int64_t columns, float epsilon,
+__global__ void MomentsOfRows(ConstReals x, int64_t rows, int64_t columns, float epsilon,
                               Moments* __restrict__ moments) {
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
     const Row<Form> row(x + r * columns, columns);
@@ -138,8 +134,8 @@ __global__ void MomentsOfRows(const float* __restrict__ x, int64_t rows, int64_t
 
 // The values that LayerNormGradientScale sums over the rows.
 struct NormalProduct {
-  const float* dy;
-  const float* x;
+  ConstReals dy;
+  ConstReals x;
   const Moments* moments;
 
   __device__ float operator()(int64_t row, int64_t index) const {
@@ -149,52 +145,51 @@ struct NormalProduct {
 
 }  // namespace
 
-void Softmax(const float* x, int64_t rows, int64_t columns, float* y) {
+void Softmax(ConstReals x, int64_t rows, int64_t columns, Reals y) {
   WithRowForm(columns, AreAligned(x, y), [=](auto form) {
     using Form = decltype(form);
     Launch(SoftmaxRows<Form>, Form::Shape(rows), x, rows, columns, y);
   });
 }
 
-void SoftmaxGradient(const float* dy, const float* y, int64_t rows, int64_t columns, float* dx) {
+void SoftmaxGradient(ConstReals dy, ConstReals y, int64_t rows, int64_t columns, Reals dx) {
   WithRowForm(columns, AreAligned(dy, y, dx), [=](auto form) {
     using Form = decltype(form);
     Launch(SoftmaxGradientRows<Form>, Form::Shape(rows), dy, y, rows, columns, dx);
   });
 }
 
-void LogSoftmax(const float* x, int64_t rows, int64_t columns, float* y) {
+void LogSoftmax(ConstReals x, int64_t rows, int64_t columns, Reals y) {
   WithRowForm(columns, AreAligned(x, y), [=](auto form) {
     using Form = decltype(form);
     Launch(LogSoftmaxRows<Form>, Form::Shape(rows), x, rows, columns, y);
   });
 }
 
-void LogSoftmaxGradient(const float* dy, const float* y, int64_t rows, int64_t columns, float* dx) {
+void LogSoftmaxGradient(ConstReals dy, ConstReals y, int64_t rows, int64_t columns, Reals dx) {
   WithRowForm(columns, AreAligned(dy, y, dx), [=](auto form) {
     using Form = decltype(form);
     Launch(LogSoftmaxGradientRows<Form>, Form::Shape(rows), dy, y, rows, columns, dx);
   });
 }
 
-void LayerNorm(const float* x, const float* scale, const float* shift, int64_t rows, int64_t columns, float epsilon,
-               float* y) {
+void LayerNorm(ConstReals x, const float* scale, const float* shift, int64_t rows, int64_t columns, float epsilon,
+               Reals y) {
   WithRowForm(columns, AreAligned(x, scale, shift, y), [=](auto form) {
     using Form = decltype(form);
     Launch(LayerNormRows<Form>, Form::Shape(rows), x, scale, shift, rows, columns, epsilon, y);
   });
 }
 
-void LayerNormGradientInput(const float* dy, const float* x, const float* scale, int64_t rows, int64_t columns,
-                            float epsilon, float* dx) {
+void LayerNormGradientInput(ConstReals dy, ConstReals x, const float* scale, int64_t rows, int64_t columns,
+                            float epsilon, Reals dx) {
   WithRowForm(columns, AreAligned(dy, x, scale, dx), [=](auto form) {
     using Form = decltype(form);
     Launch(LayerNormGradientRows<Form>, Form::Shape(rows), dy, x, scale, rows, columns, epsilon, dx);
   });
 }
 
-void LayerNormGradientScale(const float* dy, const float* x, int64_t rows, int64_t columns, float epsilon,
-                            float* dscale) {
+void LayerNormGradientScale(ConstReals dy, ConstReals x, int64_t rows, int64_t columns, float epsilon, float* dscale) {
   const ColumnReduction reduction({1, rows, columns});
   ScratchLayout layout;
   const int64_t moments_at = layout.Add<Moments>(rows);

@@ -84,7 +84,7 @@ void RunningSum(const float* x, const Lines& lines, const Way& way, float* y) {
 }
 
 // Each thread turns one point of the plane, of one head at one position; `heads` heads lie side by side.
-__global__ void Rotate(const float* x, Lines lines, Rotation rotation, int64_t head, float* y) {
+__global__ void Rotate(ConstReals x, Lines lines, Rotation rotation, int64_t head, Reals y) {
   const int64_t half = head / 2;
   const int64_t points = lines.outer * lines.length * half;
   for (int64_t n = FirstElement(); n < points; n += ElementStride()) {
@@ -101,8 +101,8 @@ __global__ void Rotate(const float* x, Lines lines, Rotation rotation, int64_t h
     for (int64_t at = row * lines.inner + i; at < end; at += head) {
       const float a = x[at];
       const float b = x[at + half];
-      y[at] = a * c - b * s;
-      y[at + half] = b * c + a * s;
+      y.Set(at, a * c - b * s);
+      y.Set(at + half, b * c + a * s);
     }
   }
 }
@@ -118,7 +118,7 @@ void ReverseCumsum(const float* x, const std::vector<int64_t>& shape, int axis, 
   RunningSum(x, lines, {lines.length - 1, -1}, y);
 }
 
-void Rope(const float* x, const std::vector<int64_t>& shape, const Rotation& rotation, float* y) {
+void Rope(ConstReals x, const std::vector<int64_t>& shape, const Rotation& rotation, Reals y) {
   const Lines lines(shape, rotation.axis);
   if (lines.elements() == 0) return;
   const int64_t points = lines.outer * lines.length * (shape.back() / 2);

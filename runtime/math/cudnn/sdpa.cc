@@ -69,10 +69,13 @@ struct PreparedSdpa {
 };
 
 // What the library must not be asked. It checks what it can know itself.
-std::string RefusalOf(const AttentionShape& shape) {
+std::string RefusalOf(const SdpaCall& call) {
+  const AttentionShape& shape = call.shape;
   constexpr int64_t kUnit = kAlignment / kElementBytes;
   bool is_aligned = shape.head % kUnit == 0;
-  for (const AttentionStrides& strides : {shape.q, shape.k, shape.v, shape.out}) {
+  std::vector<AttentionStrides> all = {shape.q, shape.k, shape.v, shape.out};
+  if (call.part == SdpaPart::kGradient) all.insert(all.end(), {shape.dout, shape.dq, shape.dk, shape.dv});
+  for (const AttentionStrides& strides : all) {
     for (const int64_t stride : {strides.batch, strides.head, strides.row}) is_aligned &= stride % kUnit == 0;
   }
   if (!is_aligned) return "its rows do not begin at multiples of 16 bytes";
@@ -84,7 +87,7 @@ int64_t HalfOf(int64_t size) { return (size + 1) / 2; }
 
 PreparedSdpa PrepareCall(const SdpaCall& call) {
   PreparedSdpa prepared = {call, {}};
-  prepared.refusal = RefusalOf(call.shape);
+  prepared.refusal = RefusalOf(call);
   if (!prepared.refusal.empty()) return prepared;
   const int64_t heads_per_key_head = call.shape.heads / call.shape.key_heads;
   const auto plan_of = [&](int64_t samples, int64_t key_heads) -> const SdpaPlan& {

@@ -35,7 +35,8 @@ struct SdpaCall {
     const auto strides = [](const AttentionStrides& s) { return std::tie(s.batch, s.head, s.row); };
     const auto fields = [&](const AttentionShape& s) {
       return std::make_tuple(s.batch, s.heads, s.key_heads, s.rows, s.columns, s.head, s.scale, s.causal, s.first_row,
-                             strides(s.q), strides(s.k), strides(s.v), strides(s.out));
+                             strides(s.q), strides(s.k), strides(s.v), strides(s.out), strides(s.dout), strides(s.dq),
+                             strides(s.dk), strides(s.dv));
     };
     return type == other.type && part == other.part && fields(shape) == fields(other.shape);
   }
@@ -52,16 +53,20 @@ inline bool IsOfKeys(SdpaTensor tensor) {
 inline const AttentionStrides& StridesOf(const AttentionShape& shape, SdpaTensor tensor) {
   switch (tensor) {
     case kQuery:
-    case kDQuery:
       return shape.q;
     case kKey:
-    case kDKey:
       return shape.k;
     case kValue:
-    case kDValue:
       return shape.v;
-    case kResult:
     case kDResult:
+      return shape.dout;
+    case kDQuery:
+      return shape.dq;
+    case kDKey:
+      return shape.dk;
+    case kDValue:
+      return shape.dv;
+    case kResult:
     case kLogsumexp:
       break;
   }

@@ -175,13 +175,13 @@ TEST(ObjectivesTest, ATransformerBlockUnderEachObjective) {
   }
   // Per measure, the values of the plans for speed, memory and compute_to_communication.
   const std::map<ir::Objective, std::array<double, 3>> expected = {
-      {ir::Objective::kSpeed, {340.8e-6, 395.0e-6, 351.8e-6}},
-      {ir::Objective::kMemory, {1115456, 768960, 1015872}},
+      {ir::Objective::kSpeed, {333.0e-6, 387.2e-6, 344.0e-6}},
+      {ir::Objective::kMemory, {1116480, 769984, 1016896}},
       {ir::Objective::kComputeToCommunication, {295942, 503944, 280326}}};
   for (const auto& [measure, numbers] : expected) {
     for (size_t i = 0; i < kObjectives.size(); ++i) {
       const double measured = QuantityOf(measure, graph, plans[kObjectives[i]], cluster);
-      EXPECT_NEAR(measured, numbers[i], 1e-3 * numbers[i])
+      EXPECT_NEAR(measured, numbers[i], 2e-4 * numbers[i])
           << "measured by " << ObjectiveName(measure) << ", the plan for " << ObjectiveName(kObjectives[i]);
     }
   }

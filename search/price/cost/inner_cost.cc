@@ -32,11 +32,7 @@ GroupGraph GraphOf(const GraphFacts& facts, const std::vector<ir::OpId>& group,
   };
   const auto place_input = [&](ir::OpId id, const ir::TensorType& type) {
     if (places.count(id) > 0) return;
-    const ir::OpId source = builder.Add(ir::OpKind::kInput, {},
-                                        {{ir::attribute::kDType, type.dtype},
-                                         {ir::attribute::kShape, type.shape},
-                                         {ir::attribute::kData, std::string()}},
-                                        facts.op(id).name);
+    const ir::OpId source = builder.AddSource(type, facts.op(id).name);
     plan_op(ir::Strategy::Replicated(ir::RuleOf(builder.graph(), builder.graph().op(source))));
     places[id] = source;
   };

@@ -43,7 +43,13 @@ IdVector<ir::OpId, KernelShare> KernelSharesOf(const GraphFacts& facts, const ir
   const ir::Fusion fusion = ir::Fuse(program, fuse);
   for (const ir::FusedStage& stage : fusion.stages) {
     const ir::StageSteps steps = ir::StepsOf(stage);
-    if (steps.size() == 1) continue;
+    if (steps.size() == 1) {
+      const ir::Step& step = program.steps[static_cast<size_t>(steps.front())];
+      if (!fusion.DoesNothing(step)) continue;
+      KernelShare& share = shares[ir::ComputeOf(step)->op];
+      share = {.reads = std::vector<uint8_t>(share.reads.size(), 0), .writes = false, .ops = 0};
+      continue;
+    }
     std::set<ir::ValueId> known;  // Read from memory before, or made by the kernel itself.
     for (int step : steps) {
       const ir::Compute& compute = *ir::ComputeOf(program.steps[static_cast<size_t>(step)]);

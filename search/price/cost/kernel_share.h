@@ -21,7 +21,7 @@ namespace cleave::search {
 struct KernelShare {
   std::vector<uint8_t> reads;  // For each input whether the op is the first of its kernel to read it from memory.
   bool writes = true;          // Whether its value is stored.
-  int ops = 1;                 // Of the kernel.
+  int ops = 1;                 // Of the kernel; 0: it is in none, because its value lies where its inputs do.
 
   auto operator<=>(const KernelShare&) const = default;
 };

@@ -31,6 +31,7 @@ double LocalSeconds(const GraphFacts& facts, const Cluster& cluster, const ir::M
     const Bytes bytes = LocalType(facts.value_type(id), ir::OutputLayout(strategy, rule), mesh).bytes();
     return InputSeconds(cluster, bytes).value() * static_cast<double>(facts.runs(id));
   }
+  if (share.ops == 0) return 0;
   const ir::OpDefinition& definition = ir::DefinitionOf(op);
   const auto touched_type = [&](const ir::TensorType& whole, const ir::Layout& layout) {
     return OnlyRows(LocalType(whole, layout, mesh), facts.touched_rows[id]);
