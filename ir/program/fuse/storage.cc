@@ -68,14 +68,11 @@ class StoragePlanner {
         const StepValues reads = Reads(step);
         const Rule* const rule = loop ? &RuleOf(program_, *ComputeOf(step), rules_) : nullptr;
         for (size_t input = 0; input < reads.size(); ++input) {
-          bool own_index = false;
+          const Compute* const compute = ComputeOf(step);
+          bool own_index = compute != nullptr && DefinitionOf(compute->kind).overwrites == static_cast<int>(input);
           if (loop) {
             const std::optional<std::vector<bool>> span = SpanOfInput(*rule, static_cast<int>(input));
             own_index = span.has_value() && Covers(*span, step);
-          }
-          const Compute* const compute = ComputeOf(step);
-          if (steps.size() == 1 && compute != nullptr) {
-            own_index = own_index || DefinitionOf(compute->kind).overwrites == static_cast<int>(input);
           }
           const bool literal = loop || TakesLiteral(step, input);
           readings_[reads[input]].push_back({stage, position, own_index, literal});
@@ -284,7 +281,6 @@ class StoragePlanner {
     for (int stage = 0; stage < stage_count(); ++stage) {
       const FusedStage& fused = fusion_.stages[static_cast<size_t>(stage)];
       const bool is_loop = std::holds_alternative<FusedLoop>(fused.action);
-      if (!is_loop && !std::holds_alternative<SingleStep>(fused.action)) continue;
       const StageSteps steps = StepsOf(fused);
       for (int position = 0; position < static_cast<int>(steps.size()); ++position) {
         const Compute* const compute = ComputeOf(StepAt(steps[static_cast<size_t>(position)]));

@@ -37,38 +37,37 @@ __device__ inline void Store(const Vector<T, kCount>& vector, T* place) {
   *reinterpret_cast<Vector<T, kCount>*>(place) = vector;
 }
 
-// `kCount` elements as floats, from element `i` on. REQUIRES: the place is a multiple of their size.
+// The same for elements that are computed with as floats.
+template <int kCount, typename T>
+__device__ inline Vector<float, kCount> LoadFloats(const T* place) {
+  const auto stored = Load<kCount>(place);
+  Vector<float, kCount> floats;
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) floats[k] = stored[k];
+  return floats;
+}
+
+template <typename T, int kCount>
+__device__ inline void StoreFloats(const Vector<float, kCount>& floats, T* place) {
+  Vector<T, kCount> stored;
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) stored[k] = T(floats[k]);
+  Store(stored, place);
+}
+
+// From element `i` on.
 template <int kCount>
 __device__ inline Vector<float, kCount> LoadReals(ConstReals x, int64_t i) {
-  if (x.type() == RealType::kF32) return Load<kCount>(x.As<float>() + i);
-  Vector<float, kCount> floats;
-  if (x.type() == RealType::kBf16) {
-    const auto stored = Load<kCount>(x.As<BFloat16>() + i);
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) floats[k] = stored[k];
-  } else {
-    const auto stored = Load<kCount>(x.As<Float16>() + i);
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) floats[k] = stored[k];
-  }
-  return floats;
+  if (x.type() == RealType::kBf16) return LoadFloats<kCount>(x.As<BFloat16>() + i);
+  if (x.type() == RealType::kF16) return LoadFloats<kCount>(x.As<Float16>() + i);
+  return Load<kCount>(x.As<float>() + i);
 }
 
 template <int kCount>
 __device__ inline void StoreReals(const Vector<float, kCount>& floats, Reals y, int64_t i) {
-  if (y.type() == RealType::kF32) {
-    Store(floats, y.As<float>() + i);
-  } else if (y.type() == RealType::kBf16) {
-    Vector<BFloat16, kCount> stored;
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) stored[k] = BFloat16(floats[k]);
-    Store(stored, y.As<BFloat16>() + i);
-  } else {
-    Vector<Float16, kCount> stored;
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) stored[k] = Float16(floats[k]);
-    Store(stored, y.As<Float16>() + i);
-  }
+  if (y.type() == RealType::kBf16) return StoreFloats(floats, y.As<BFloat16>() + i);
+  if (y.type() == RealType::kF16) return StoreFloats(floats, y.As<Float16>() + i);
+  Store(floats, y.As<float>() + i);
 }
 
 }  // namespace cleave::runtime

@@ -49,21 +49,16 @@ float MeanShareOfRows(ConstReals logits, int64_t rows, int64_t classes, int64_t 
 template <typename WriteRow>
 void WriteGradient(ConstReals logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole, Reals dlogits,
                    WriteRow write) {
-#pragma omp parallel if (rows * classes >= kParallelElements)
-  {
-    RowReader reader(logits, classes);
-    RowWriter writer(dlogits, classes);
-#pragma omp for
-    for (int64_t r = 0; r < rows; ++r) {
-      float* const to = writer.At(r);
-      if (label[r] < 0 || label[r] >= whole) {
-        std::fill(to, to + classes, 0.0f);
-      } else {
-        write(r, reader.At(r), to);
-      }
-      writer.Done(r);
-    }
-  }
+  ForEachRow(
+      rows, classes, dlogits,
+      [=](int64_t r, const float* from, float* to) {
+        if (label[r] < 0 || label[r] >= whole) {
+          std::fill(to, to + classes, 0.0f);
+        } else {
+          write(r, from, to);
+        }
+      },
+      logits);
 }
 
 }  // namespace

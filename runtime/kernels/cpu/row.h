@@ -2,12 +2,15 @@
 #ifndef CLEAVE_RUNTIME_KERNELS_CPU_ROW_H_
 #define CLEAVE_RUNTIME_KERNELS_CPU_ROW_H_
 
+#include <array>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
 #include "runtime/device/reals.h"
+#include "runtime/kernels/cpu/parallel.h"
 #include "runtime/kernels/elementwise.h"
 
 namespace cleave::runtime {
@@ -80,6 +83,21 @@ class RowWriter {
   int64_t columns_;
   std::vector<float> buffer_;
 };
+
+// Calls visit(r, row r of each tensor of `x`…, where that of y goes) for each row, in several threads where that pays.
+template <typename Visit, typename... X>
+void ForEachRow(int64_t rows, int64_t columns, Reals y, Visit visit, X... x) {
+#pragma omp parallel if (rows * columns >= kParallelElements)
+  {
+    RowWriter writer(y, columns);
+    std::array<RowReader, sizeof...(X)> readers{RowReader(x, columns)...};
+#pragma omp for
+    for (int64_t r = 0; r < rows; ++r) {
+      std::apply([&](auto&... reader) { visit(r, reader.At(r)..., writer.At(r)); }, readers);
+      writer.Done(r);
+    }
+  }
+}
 
 inline float RowMax(const float* x, int64_t n) {
   float largest = -std::numeric_limits<float>::infinity();

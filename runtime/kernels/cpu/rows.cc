@@ -1,11 +1,8 @@
 #include "runtime/kernels/rows.h"
 
-#include <array>
 #include <cmath>
-#include <tuple>
 
 #include "runtime/device/workspace.h"
-#include "runtime/kernels/cpu/parallel.h"
 #include "runtime/kernels/cpu/row.h"
 #include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/reduce.h"
@@ -48,27 +45,12 @@ Moments RowMoments(const float* x, int64_t n, float epsilon) {
   return {mean, 1.0f / std::sqrt(squares / static_cast<float>(n) + epsilon)};
 }
 
-// Calls visit(a row of each tensor of `x`…, where that of y goes), in several threads where that pays.
-template <typename Visit, typename... X>
-void ForEachRow(int64_t rows, int64_t columns, Reals y, Visit visit, X... x) {
-#pragma omp parallel if (rows * columns >= kParallelElements)
-  {
-    RowWriter writer(y, columns);
-    std::array<RowReader, sizeof...(X)> readers{RowReader(x, columns)...};
-#pragma omp for
-    for (int64_t r = 0; r < rows; ++r) {
-      std::apply([&](auto&... reader) { visit(reader.At(r)..., writer.At(r)); }, readers);
-      writer.Done(r);
-    }
-  }
-}
-
 }  // namespace
 
 void Softmax(ConstReals x, int64_t rows, int64_t columns, Reals y) {
   ForEachRow(
       rows, columns, y,
-      [=](const float* from, float* to) {
+      [=](int64_t, const float* from, float* to) {
         const float scale = 1.0f / RowExp(from, columns, RowMax(from, columns), to);
 #pragma omp simd
         for (int64_t i = 0; i < columns; ++i) to[i] *= scale;
@@ -79,7 +61,7 @@ void Softmax(ConstReals x, int64_t rows, int64_t columns, Reals y) {
 void SoftmaxGradient(ConstReals dy, ConstReals y, int64_t rows, int64_t columns, Reals dx) {
   ForEachRow(
       rows, columns, dx,
-      [=](const float* by_result, const float* result, float* to) {
+      [=](int64_t, const float* by_result, const float* result, float* to) {
         const float dot = RowDot(by_result, result, columns);
 #pragma omp simd
         for (int64_t i = 0; i < columns; ++i) to[i] = (by_result[i] - dot) * result[i];
@@ -90,7 +72,7 @@ void SoftmaxGradient(ConstReals dy, ConstReals y, int64_t rows, int64_t columns,
 void LogSoftmax(ConstReals x, int64_t rows, int64_t columns, Reals y) {
   ForEachRow(
       rows, columns, y,
-      [=](const float* from, float* to) {
+      [=](int64_t, const float* from, float* to) {
         const float largest = RowMax(from, columns);
         const float logarithm = std::log(RowExp(from, columns, largest, to));
 #pragma omp simd
@@ -102,7 +84,7 @@ void LogSoftmax(ConstReals x, int64_t rows, int64_t columns, Reals y) {
 void LogSoftmaxGradient(ConstReals dy, ConstReals y, int64_t rows, int64_t columns, Reals dx) {
   ForEachRow(
       rows, columns, dx,
-      [=](const float* by_result, const float* result, float* to) {
+      [=](int64_t, const float* by_result, const float* result, float* to) {
         const float sum = RowSum(by_result, columns);
 #pragma omp simd
         for (int64_t i = 0; i < columns; ++i) to[i] = by_result[i] - Exp(result[i]) * sum;
@@ -114,7 +96,7 @@ void LayerNorm(ConstReals x, const float* scale, const float* shift, int64_t row
                Reals y) {
   ForEachRow(
       rows, columns, y,
-      [=](const float* from, float* to) {
+      [=](int64_t, const float* from, float* to) {
         const Moments moments = RowMoments(from, columns, epsilon);
 #pragma omp simd
         for (int64_t i = 0; i < columns; ++i) {
@@ -129,7 +111,7 @@ void LayerNormGradientInput(ConstReals dy, ConstReals x, const float* scale, int
                             float epsilon, Reals dx) {
   ForEachRow(
       rows, columns, dx,
-      [=](const float* by_result, const float* from, float* to) {
+      [=](int64_t, const float* by_result, const float* from, float* to) {
         const Moments moments = RowMoments(from, columns, epsilon);
         float sum = 0.0f;
         float product = 0.0f;
@@ -154,7 +136,7 @@ void LayerNormGradientScale(ConstReals dy, ConstReals x, int64_t rows, int64_t c
   WorkspaceVector<float> products(static_cast<size_t>(rows * columns));
   ForEachRow(
       rows, columns, products.data(),
-      [=](const float* by_result, const float* from, float* to) {
+      [=](int64_t, const float* by_result, const float* from, float* to) {
         const Moments moments = RowMoments(from, columns, epsilon);
 #pragma omp simd
         for (int64_t i = 0; i < columns; ++i) {
