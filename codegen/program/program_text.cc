@@ -323,6 +323,7 @@ class ProgramWriter {
         stage.action, [&](const ir::FusedLoop& loop) { emission_.target.emit_loop(emission_, loop, code); },
         [&](const ir::MatMulWithBias& product) { EmitMatMulWithBias(emission_, product, code); },
         [&](const ir::AccumulatedProduct& product) { EmitAccumulatedProduct(emission_, product, code); },
+        [&](const ir::JointCall& joint) { EmitJointCall(emission_, joint, code); },
         [&](const ir::AttentionForward& attention) { EmitAttention(emission_, attention, code); },
         [&](const ir::AttentionBackward& attention) { EmitAttentionGradient(emission_, attention, code); },
         [&](const ir::SingleStep& single) {

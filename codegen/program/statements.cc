@@ -115,6 +115,8 @@ class StatementBuilder {
 
   // A tensor of a call by what its size and place follow from: calls of one op name several of its inputs in turn.
   void AddTensor(int tensor) {
+    // Those of companions are in the statements of their own steps.
+    if (tensor < ir::kResult || tensor >= static_cast<int>(call_of_->inputs.size())) return Add("of companion");
     const ir::ValueId id = tensor == ir::kResult ? call_of_->output : call_of_->inputs[static_cast<size_t>(tensor)];
     const ir::Value& value = emission_.value(id);
     Add(value.type.ToString());
@@ -134,6 +136,7 @@ class StatementBuilder {
     AddTensor(pointer.tensor);
     AddArgument(pointer.step.value_or(ir::LocalSize()));
   }
+  void AddArgument(const ir::NoTensor&) { Add("none"); }
   void AddArgument(const ir::ScalarInput& scalar) { AddTensor(scalar.input); }
   void AddArgument(const ir::FirstIndex& index) { AddArgument(index.of); }
   void AddArgument(const ir::LocalRange& range) { AddArgument(range.of); }

@@ -16,9 +16,9 @@ namespace {
 // Writes the calls of one op.
 class CallWriter {
  public:
-  // `output`: the name of the value that the calls compute.
-  CallWriter(Emission& emission, const ir::Step& step, cpp::Expr output)
-      : emission_(emission), compute_(*ir::ComputeOf(step)), output_(std::move(output)) {}
+  // `output`: the name of the value that the calls compute. `joint`: what they compute with companions, if they do.
+  CallWriter(Emission& emission, const ir::Step& step, cpp::Expr output, const ir::JointCall* joint = nullptr)
+      : emission_(emission), compute_(*ir::ComputeOf(step)), output_(std::move(output)), joint_(joint) {}
 
   // `bias`, if there is one, is the last argument. `is_first`, if there is one, says when the result holds nothing yet,
   // to which the call adds.
@@ -41,6 +41,7 @@ class CallWriter {
 
  private:
   ir::ValueId Value(int tensor) const {
+    if (joint_ != nullptr) return *ir::ValueOf(emission_.program, *joint_, tensor);
     return tensor == ir::kResult ? compute_.output : compute_.inputs[static_cast<size_t>(tensor)];
   }
   const cpp::Expr& Name(int tensor) const { return tensor == ir::kResult ? output_ : emission_.names[Value(tensor)]; }
@@ -60,7 +61,16 @@ class CallWriter {
     return Match(argument, [this](const auto& of_kind) -> std::optional<cpp::Expr> { return Of(of_kind); });
   }
 
+  // What only companions read or give may not be there, and what nothing reads has no memory.
+  bool IsMissing(int tensor) const {
+    if (joint_ == nullptr) return tensor < ir::kResult || tensor >= static_cast<int>(compute_.inputs.size());
+    const std::optional<ir::ValueId> value = ir::ValueOf(emission_.program, *joint_, tensor);
+    return !value.has_value() || emission_.fusion.inside.contains(*value);
+  }
+
+  cpp::Expr Of(const ir::NoTensor&) { return cpp::Name("nullptr"); }
   cpp::Expr Of(const ir::Pointer& pointer) {
+    if (IsMissing(pointer.tensor)) return Of(ir::NoTensor());
     const cpp::Expr& name = Name(pointer.tensor);
     if (!repeated_ || !pointer.step.has_value()) return name;
     return name + cpp::Name("i") * Product(*pointer.step).Value();
@@ -128,6 +138,7 @@ class CallWriter {
   Emission& emission_;
   const ir::Compute& compute_;
   const cpp::Expr output_;
+  const ir::JointCall* const joint_;
   bool repeated_ = false;
 };
 
@@ -176,6 +187,18 @@ void EmitMatMulWithBias(Emission& emission, const ir::MatMulWithBias& product, c
   Watch(emission, product.bias_add, sum.output, code);
   WriteCalls(emission, emission.step(product.matmul), emission.names[sum.output], emission.names[sum.inputs[1]],
              std::nullopt, code);
+}
+
+void EmitJointCall(Emission& emission, const ir::JointCall& joint, cpp::Code& code) {
+  const ir::Compute& op = *ir::ComputeOf(emission.step(joint.op));
+  const std::vector<ir::KernelCall> calls = ir::CallsOf(emission.program, op);
+  CLEAVE_CHECK(calls.size() == 1) << "`" << emission.step(joint.op).name << "` has companions and more than one call";
+  const std::vector<int> writing = WritingSteps(emission, joint.steps);
+  Announce(emission, joint.steps, InPlaceText(emission, joint.steps), code);
+  Watch(emission, writing.front(), ir::ComputeOf(emission.step(writing.front()))->output, code);
+  CallWriter(emission, emission.step(joint.op), emission.names[op.output], &joint)
+      .Write(calls.front(), std::nullopt, std::nullopt, code);
+  WatchOtherResults(emission, writing, code);
 }
 
 void EmitAccumulatedProduct(Emission& emission, const ir::AccumulatedProduct& product, cpp::Code& code) {

@@ -6,6 +6,7 @@
 #ifndef CLEAVE_RUNTIME_DEVICE_REALS_H_
 #define CLEAVE_RUNTIME_DEVICE_REALS_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "runtime/device/bfloat16.h"
@@ -62,6 +63,8 @@ class Reals {
   CLEAVE_PORTABLE Reals(float* place) : place_(place), type_(RealType::kF32) {}      // NOLINT: implicit on purpose.
   CLEAVE_PORTABLE Reals(BFloat16* place) : place_(place), type_(RealType::kBf16) {}  // NOLINT
   CLEAVE_PORTABLE Reals(Float16* place) : place_(place), type_(RealType::kF16) {}    // NOLINT
+  // In place of a result that is not wanted.
+  CLEAVE_PORTABLE Reals(std::nullptr_t) : place_(nullptr), type_(RealType::kF32) {}  // NOLINT
 
   CLEAVE_PORTABLE RealType type() const { return type_; }
   CLEAVE_PORTABLE void* place() const { return place_; }

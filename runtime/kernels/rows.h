@@ -1,6 +1,6 @@
 // Functions of rows: softmax, layer normalisation and their gradients. Tensors are row-major [rows, columns]; every row
 // is independent, and is computed in f32. Results must not overlap inputs, but that y of Softmax may lie over x, and dx
-// of LayerNormGradientInput over dy, where both have one type. Either size may be 0.
+// of LayerNormGradient over dy, where both have one type. Either size may be 0.
 #ifndef CLEAVE_RUNTIME_KERNELS_ROWS_H_
 #define CLEAVE_RUNTIME_KERNELS_ROWS_H_
 
@@ -19,10 +19,11 @@ void LogSoftmaxGradient(ConstReals dy, ConstReals y, int64_t rows, int64_t colum
 // (2016).
 void LayerNorm(ConstReals x, const float* scale, const float* shift, int64_t rows, int64_t columns, float epsilon,
                Reals y);
-void LayerNormGradientInput(ConstReals dy, ConstReals x, const float* scale, int64_t rows, int64_t columns,
-                            float epsilon, Reals dx);
-// The gradient by scale, [columns]: a sum over the rows.
-void LayerNormGradientScale(ConstReals dy, ConstReals x, int64_t rows, int64_t columns, float epsilon, float* dscale);
+// Its gradients, from that by its result: those by x, scale and shift, of which any may be null where it is not wanted.
+// The last two, [columns], are sums over the rows, and are 0 without rows. `scale` may be null where dx is. Each
+// gradient is the same bit for bit, whichever others are wanted, where all tensors begin at places for vectors.
+void LayerNormGradient(ConstReals dy, ConstReals x, const float* scale, int64_t rows, int64_t columns, float epsilon,
+                       Reals dx, float* dscale, float* dshift);
 
 }  // namespace cleave::runtime
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 #include <string>
 
 #include "runtime/kernels/testing.h"
@@ -140,7 +141,10 @@ TEST_P(Rows, LayerNormAndGradients) {
   const std::vector<double> gn = PerRow(x, [&](int64_t r) {
     return Sum(x, [&](int64_t c) { return dy.At(r, c) * scale_at(c) * normals.At(r, c); }) / count;
   });
-  LayerNormGradientInput(Place(dy.values), Place(x.values), Place(scale), rows(), columns(), kEpsilon, y);
+  const Placed<float> by_scale(columns(), GetParam().offset);
+  const Placed<float> by_shift(columns(), GetParam().offset);
+  LayerNormGradient(Place(dy.values), Place(x.values), Place(scale), rows(), columns(), kEpsilon, y, by_scale,
+                    by_shift);
   ExpectNear(y.Values(),
              Map(x,
                  [&](int64_t r, int64_t c) {
@@ -150,12 +154,16 @@ TEST_P(Rows, LayerNormAndGradients) {
              columns() <= 3 ? 1e-2 : 2e-5);  // With few columns, almost nothing is left of the value.
 
   std::vector<double> dscale(static_cast<size_t>(columns()));
+  std::vector<double> dshift(static_cast<size_t>(columns()));
   for (int64_t r = 0; r < rows(); ++r) {
-    for (int64_t c = 0; c < columns(); ++c) dscale[static_cast<size_t>(c)] += dy.At(r, c) * normals.At(r, c);
+    for (int64_t c = 0; c < columns(); ++c) {
+      dscale[static_cast<size_t>(c)] += dy.At(r, c) * normals.At(r, c);
+      dshift[static_cast<size_t>(c)] += dy.At(r, c);
+    }
   }
-  const Placed<float> result(columns(), GetParam().offset);
-  LayerNormGradientScale(Place(dy.values), Place(x.values), rows(), columns(), kEpsilon, result);
-  ExpectNear(result.Values(), dscale, 1e-5 * std::sqrt(static_cast<double>(rows() + 1)));
+  const double bound = 1e-5 * std::sqrt(static_cast<double>(rows() + 1));
+  ExpectNear(by_scale.Values(), dscale, bound);
+  ExpectNear(by_shift.Values(), dshift, bound);
 }
 
 // Widths at the limits of each way in which threads share rows, and places where no vectors can be read.
@@ -166,6 +174,7 @@ INSTANTIATE_TEST_SUITE_P(AllWidths, Rows,
                                          RowCase{7, 768, 0}, RowCase{3, 1024, 0}, RowCase{3, 1028, 0},
                                          RowCase{3, 1028, 2}, RowCase{2, 4096, 0}, RowCase{2, 4100, 0},
                                          RowCase{2, 4101, 0}, RowCase{700, 3, 0}, RowCase{700, 40, 0},
+                                         RowCase{1100, 259, 0}, RowCase{1100, 260, 0}, RowCase{9000, 4, 0},
                                          RowCase{2, 50304, 0}),
                          [](const testing::TestParamInfo<RowCase>& info) {
                            return std::to_string(info.param.rows) + "x" + std::to_string(info.param.columns) + "at" +
@@ -178,7 +187,7 @@ TEST(RowGradients, AreThoseOfFiniteDifferences) {
   const std::vector<float> x = RandomValues(kRows * kColumns, 1);
   const std::vector<float> dy = RandomValues(kRows * kColumns, 2);
   const std::vector<float> scale = RandomValues(kColumns, 3);
-  const Placed<float> shift(RandomValues(kColumns, 4));
+  const std::vector<float> shift = RandomValues(kColumns, 4);
   const Placed<float> by_result(dy);
   const Placed<float> result(kRows * kColumns);
   const auto softmax = [&](const std::vector<float>& at) {
@@ -193,15 +202,91 @@ TEST(RowGradients, AreThoseOfFiniteDifferences) {
   };
   LogSoftmaxGradient(by_result, Placed<float>(log_softmax(x)), kRows, kColumns, result);
   CheckGradient(log_softmax, x, dy, result.Values());
-  const auto layer_norm = [&](const std::vector<float>& at, const std::vector<float>& with) {
-    LayerNorm(Placed<float>(at), Placed<float>(with), shift, kRows, kColumns, kEpsilon, result);
+  const auto layer_norm = [&](const std::vector<float>& at, const std::vector<float>& by,
+                              const std::vector<float>& to) {
+    LayerNorm(Placed<float>(at), Placed<float>(by), Placed<float>(to), kRows, kColumns, kEpsilon, result);
     return result.Values();
   };
-  LayerNormGradientInput(by_result, Placed<float>(x), Placed<float>(scale), kRows, kColumns, kEpsilon, result);
-  CheckGradient([&](const std::vector<float>& at) { return layer_norm(at, scale); }, x, dy, result.Values());
   const Placed<float> dscale(kColumns);
-  LayerNormGradientScale(by_result, Placed<float>(x), kRows, kColumns, kEpsilon, dscale);
-  CheckGradient([&](const std::vector<float>& with) { return layer_norm(x, with); }, scale, dy, dscale.Values());
+  const Placed<float> dshift(kColumns);
+  LayerNormGradient(by_result, Placed<float>(x), Placed<float>(scale), kRows, kColumns, kEpsilon, result, dscale,
+                    dshift);
+  const std::vector<float> dx = result.Values();
+  CheckGradient([&](const std::vector<float>& at) { return layer_norm(at, scale, shift); }, x, dy, dx);
+  CheckGradient([&](const std::vector<float>& with) { return layer_norm(x, with, shift); }, scale, dy, dscale.Values());
+  CheckGradient([&](const std::vector<float>& with) { return layer_norm(x, scale, with); }, shift, dy, dshift.Values());
+}
+
+// What a call of LayerNormGradient gives; empty where it is not wanted.
+struct NormGradients {
+  std::vector<float> dx;
+  std::vector<float> dscale;
+  std::vector<float> dshift;
+};
+
+template <typename T>
+std::vector<float> FloatsOf(const Placed<T>& placed) {
+  const std::vector<T> values = placed.Values();
+  return std::vector<float>(values.begin(), values.end());
+}
+
+template <typename T>
+void ExpectSameWhateverIsWanted(int64_t rows, int64_t columns, int64_t offset, uint32_t seed) {
+  const std::vector<float> random = RandomValues(2 * rows * columns, seed);
+  const auto middle = random.begin() + rows * columns;
+  const Placed<T> x(std::vector<T>(random.begin(), middle), offset);
+  const Placed<float> scale(RandomValues(columns, seed + 1), offset);
+  const auto dy = [&] { return Placed<T>(std::vector<T>(middle, random.end()), offset); };
+  // `over`: the gradient by the input is written over that by the result.
+  const auto run = [&](bool by_x, bool by_scale, bool by_shift, bool over) {
+    const Placed<T> by_result = dy();
+    const Placed<T> apart(rows * columns, offset);
+    const Placed<float> dscale(columns, offset);
+    const Placed<float> dshift(columns, offset);
+    const Placed<T>& dx = over ? by_result : apart;
+    LayerNormGradient(by_result, x, by_x ? scale.get() : nullptr, rows, columns, kEpsilon,
+                      by_x ? Reals(dx.get()) : Reals(nullptr), by_scale ? dscale.get() : nullptr,
+                      by_shift ? dshift.get() : nullptr);
+    NormGradients made;
+    if (by_x) made.dx = FloatsOf(dx);
+    if (by_scale) made.dscale = dscale.Values();
+    if (by_shift) made.dshift = dshift.Values();
+    return made;
+  };
+  const NormGradients all = run(true, true, true, false);
+  for (int wanted = 1; wanted < 8; ++wanted) {
+    for (const bool over : {false, true}) {
+      const bool by_x = (wanted & 1) != 0, by_scale = (wanted & 2) != 0, by_shift = (wanted & 4) != 0;
+      const NormGradients made = run(by_x, by_scale, by_shift, over);
+      if (by_x) EXPECT_EQ(made.dx, all.dx);
+      if (by_scale) EXPECT_EQ(made.dscale, all.dscale);
+      if (by_shift) EXPECT_EQ(made.dshift, all.dshift);
+    }
+  }
+}
+
+TEST(LayerNormGradients, AreTheSameBitsWhicheverAreWanted) {
+  std::mt19937 random(7);
+  const auto pick = [&](int64_t most) { return static_cast<int64_t>(random() % static_cast<uint64_t>(most)) + 1; };
+  for (uint32_t seed = 1; seed <= 18; ++seed) {
+    const int64_t rows = seed % 4 == 0 ? pick(3) : pick(40);
+    const int64_t columns = seed % 5 == 0 ? pick(3) : pick(150) * (seed % 2 == 0 ? 4 : 1) + (seed % 7 == 0 ? 300 : 0);
+    const int64_t offset = static_cast<int64_t>(random() % 3);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + std::to_string(rows) + " x " + std::to_string(columns) +
+                 " at " + std::to_string(offset));
+    if (seed % 3 == 0) ExpectSameWhateverIsWanted<float>(rows, columns, offset, seed);
+    if (seed % 3 == 1) ExpectSameWhateverIsWanted<BFloat16>(rows, columns, offset, seed);
+    if (seed % 3 == 2) ExpectSameWhateverIsWanted<Float16>(rows, columns, offset, seed);
+  }
+}
+
+TEST(LayerNormGradients, SumsOfNoRowsAreZero) {
+  const Placed<float> none(0);
+  const Placed<float> dscale(std::vector<float>{1.0f, 2.0f});
+  const Placed<float> dshift(std::vector<float>{3.0f, 4.0f});
+  LayerNormGradient(none, none, dscale, 0, 2, kEpsilon, none, dscale, dshift);
+  EXPECT_EQ(dscale.Values(), std::vector<float>(2, 0.0f));
+  EXPECT_EQ(dshift.Values(), std::vector<float>(2, 0.0f));
 }
 
 TEST(RowsOfAttention, MaskedColumnsAreZeroWhereverTheyStand) {

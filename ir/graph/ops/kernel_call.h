@@ -26,6 +26,15 @@ namespace cleave::ir {
 // The value that the op computes, used in place of the number of an input.
 inline constexpr int kResult = -1;
 
+// The value of a companion of the op, by its place among OpDefinition::companions. Tensors that only companions read
+// are numbered behind the inputs of the op. A call names both in a Pointer only.
+constexpr int ResultOf(int companion) { return kResult - 1 - companion; }
+
+// The number of the companion whose value ResultOf names; nullopt for other tensors.
+constexpr std::optional<int> CompanionOf(int tensor) {
+  return tensor < kResult ? std::optional<int>(kResult - 1 - tensor) : std::nullopt;
+}
+
 // Dimension `dimension` of a tensor's local piece.
 struct LocalDimension {
   int tensor = 0;
@@ -43,6 +52,9 @@ struct Pointer {
   int tensor = 0;
   std::optional<LocalSize> step = {};
 };
+
+// In place of a tensor that is not there: a null pointer.
+struct NoTensor {};
 
 // A scalar input, which the function takes as a place or as a number: for a constant it needs no memory.
 struct ScalarInput {
@@ -132,9 +144,10 @@ struct BracedList {
   std::vector<Field> fields;
 };
 
-using CallArgument = std::variant<Pointer, ScalarInput, LocalSize, FirstIndex, LocalRange, IndexDifference, FirstPiece,
-                                  PieceCount, LocalSizes, StoredSizes, ImageSides, LocalRegion, RankNumber, ZeroElement,
-                                  FloatNumber, DoubleNumber, RunValue, bool, int64_t, std::string, BracedList>;
+using CallArgument =
+    std::variant<Pointer, NoTensor, ScalarInput, LocalSize, FirstIndex, LocalRange, IndexDifference, FirstPiece,
+                 PieceCount, LocalSizes, StoredSizes, ImageSides, LocalRegion, RankNumber, ZeroElement, FloatNumber,
+                 DoubleNumber, RunValue, bool, int64_t, std::string, BracedList>;
 
 // One value in braces: `.stride = 2`. A field whose default in the runtime is `default_number` is left out if it has
 // that value.

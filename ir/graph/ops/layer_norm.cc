@@ -1,12 +1,14 @@
 // Layer normalization, Ba, Kiros and Hinton, 2016: gives each row of the last dimension mean 0 and variance 1 (divided
 // by the count), then applies scale and shift.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "ir/graph/ops/define.h"
+#include "ir/graph/ops/inference.h"
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/lift.h"
 #include "ir/graph/ops/need.h"
@@ -182,6 +184,45 @@ void EvaluateLayerNormGradientScale(const Evaluation& evaluation) {
   }
 }
 
+// One call computes all three gradients, or some of them.
+
+constexpr int kScale = 2;  // Which tensor of the call it is.
+
+struct GradientPlaces {
+  CallArgument dx;
+  CallArgument dscale;
+  CallArgument dshift;
+};
+
+std::vector<KernelCall> GradientCall(const CallSite& site, const GradientPlaces& results) {
+  return {{"LayerNormGradient",
+           {Pointer{0}, Pointer{1}, Pointer{kScale}, site.Rows(0), site.Columns(0),
+            FloatNumber{site.attributes.Get(attribute::kEpsilon)}, results.dx, results.dscale, results.dshift}}};
+}
+
+bool HasSameEpsilon(const CallSite& op, const CallSite& companion) {
+  return op.attributes.Get(attribute::kEpsilon) == companion.attributes.Get(attribute::kEpsilon);
+}
+
+// Whether it is the gradient by the shift.
+bool SumsOverRows(const CallSite& op, const CallSite& companion) {
+  std::vector<int> leading;
+  for (int d = 0; d + 1 < op.type(0).rank(); ++d) leading.push_back(d);
+  return !leading.empty() && AxesOf(companion.attributes, op.type(0).rank()) == leading &&
+         companion.output == op.output;
+}
+
+// Two sums for each part of the rows: PartsOfRows of runtime/kernels/row_parts.h.
+Need LayerNormGradientScaleNeed(Types inputs, const TensorType&, const Attributes&) {
+  constexpr int64_t kLeastRows = 4, kMostSums = int64_t{1} << 18;
+  if (inputs[0].elements() == 0) return {};
+  const int64_t columns = inputs[0].shape.back();
+  const int64_t rows = inputs[0].elements() / columns;
+  const int64_t most = std::max<int64_t>(columns <= 1024 ? 512 : 256, kMostSums / columns);
+  const int64_t size = std::max(kLeastRows, (rows + most - 1) / most);
+  return {.temporary = ElementSize(DType::kF32) * (2 * ((rows + size - 1) / size) * columns)};
+}
+
 }  // namespace
 
 OpDefinition DefineLayerNorm() {
@@ -218,36 +259,31 @@ OpDefinition DefineLayerNormGradientInput() {
       .distribute = DistributeLayerNormGradientInput,
       .evaluate = EvaluateLayerNormGradientInput,
       .calls = [](const CallSite& site) {
-        return RowsCall(site, "LayerNormGradientInput", {FloatNumber{site.attributes.Get(attribute::kEpsilon)}});
+        return GradientCall(site, {.dx = Pointer{kResult}, .dscale = NoTensor(), .dshift = NoTensor()});
       }};
 }
 
-// One product for each element, which are then summed over the rows.
-Need LayerNormGradientScaleNeed(Types inputs, const TensorType& output, const Attributes& attributes) {
-  Need need = RowOrderNeed<0>(inputs, output, attributes);
-  const int64_t columns = inputs[0].shape.back();
-  const int64_t rows = columns == 0 ? 0 : inputs[0].elements() / columns;
-  need.temporary += ReductionNeed({rows, columns}, {true, false}).temporary;
-  return need;
-}
-
 OpDefinition DefineLayerNormGradientScale() {
-  return OpDefinition{.op_class = OpClass::kReduction,
-                      .callable = false,
-                      .reads_16_bits = {0, 1},
-                      .signature = {{.name = "dy"}, {.name = "x"}, RequiredAttribute(attribute::kEpsilon)},
-                      .summary = "gradient of layer_norm by its scale",
-                      .infer = InferLayerNormGradientScale,
-                      .rule = LayerNormGradientScaleRule,
-                      .flops = LayerNormGradientScaleFlops,
-                      .distribute = DistributeLayerNormGradientScale,
-                      .evaluate = EvaluateLayerNormGradientScale,
-                      .calls =
-                          [](const CallSite& site) {
-                            return RowsCall(site, "LayerNormGradientScale",
-                                            {FloatNumber{site.attributes.Get(attribute::kEpsilon)}});
-                          },
-                      .need = LayerNormGradientScaleNeed};
+  return OpDefinition{
+      .op_class = OpClass::kReduction,
+      .callable = false,
+      .reads_16_bits = {0, 1},
+      .signature = {{.name = "dy"}, {.name = "x"}, RequiredAttribute(attribute::kEpsilon)},
+      .summary = "gradient of layer_norm by its scale",
+      .infer = InferLayerNormGradientScale,
+      .rule = LayerNormGradientScaleRule,
+      .flops = LayerNormGradientScaleFlops,
+      .distribute = DistributeLayerNormGradientScale,
+      .evaluate = EvaluateLayerNormGradientScale,
+      .calls =
+          [](const CallSite& site) {
+            return GradientCall(
+                site, {.dx = Pointer{ResultOf(0)}, .dscale = Pointer{kResult}, .dshift = Pointer{ResultOf(1)}});
+          },
+      // The gradients by the input, whose call reads the scale, too, and by the shift.
+      .companions = {{.kind = OpKind::kLayerNormGradientInput, .inputs = {0, 1, kScale}, .fits = HasSameEpsilon},
+                     {.kind = OpKind::kReduceSum, .inputs = {0}, .fits = SumsOverRows}},
+      .need = LayerNormGradientScaleNeed};
 }
 
 }  // namespace cleave::ir

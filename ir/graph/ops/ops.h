@@ -182,6 +182,17 @@ struct ElementFunction {
   std::vector<double> NumbersOf(const Attributes& attributes, int64_t elements) const;
 };
 
+// Another op that the call of an op computes as well, where both read the same tensors: a rank then reads these once
+// (ir/program/fuse/joint_calls.h).
+struct Companion {
+  OpKind kind{};
+  // For each of its inputs which tensor of the call it is: that input of the op, or where there are no more of these,
+  // a tensor that only companions read.
+  std::vector<int> inputs;
+  // Whether an op of this kind that reads these tensors is the companion; null: each is.
+  bool (*fits)(const CallSite& op, const CallSite& companion) = nullptr;
+};
+
 struct OpDefinition {
   // What it is.
   OpKind kind{};  // Set by the table.
@@ -254,6 +265,11 @@ struct OpDefinition {
   // The calls of the runtime that compute it. Null for sources, aliases, ops that need other ranks, and elementwise ops
   // that are computed in a loop.
   std::vector<KernelCall> (*calls)(const CallSite& site) = nullptr;
+
+  // What its call computes as well, where a program wants it. `calls` gives one call then, which names the values of
+  // companions by ResultOf; what is not wanted is a null pointer there. A companion with `overwrites` may be written
+  // over that tensor by this call, too. `need` is what the call takes with all of them.
+  std::vector<Companion> companions = {};
 
   // The memory that its calls take beside their tensors, for the given (local) types; the shape of an image in blocks
   // of channels is [n, c / 16, h, w, 16]. Null: nothing as large as a tensor.

@@ -1,12 +1,12 @@
 #include "ir/program/fuse/attention.h"
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/program/fuse/place_of_piece.h"
 
 namespace cleave::ir {
 namespace {
@@ -18,13 +18,7 @@ constexpr size_t kLogsumexpOfValue = 2, kDyOfValue = 3;  // Of that by v.
 
 class Finder {
  public:
-  explicit Finder(const Program& program)
-      : program_(program), readers_(program.values.size()), writer_(program.values.size(), -1) {
-    for (size_t i = 0; i < program.steps.size(); ++i) {
-      for (const ValueId value : Reads(program.steps[i])) readers_[value].push_back(static_cast<int>(i));
-      for (const ValueId value : Writes(program.steps[i])) writer_[value] = static_cast<int>(i);
-    }
-  }
+  explicit Finder(const Program& program) : program_(program), places_(program) {}
 
   Attention Run() {
     for (size_t i = 0; i < program_.steps.size(); ++i) {
@@ -43,7 +37,10 @@ class Finder {
   // Puts `joined`, which is the open piece with one step more, in its place if all its steps can run as one.
   template <typename Piece>
   bool Joins(Piece& open, Piece joined) {
-    if (!Alike(open.steps.front(), joined.steps.back()) || !FindPlace(joined)) return false;
+    if (!Alike(open.steps.front(), joined.steps.back())) return false;
+    const std::optional<int> place = places_.PlaceOf(joined.steps);
+    if (!place.has_value()) return false;
+    joined.place = *place;
     open = std::move(joined);
     return true;
   }
@@ -107,40 +104,15 @@ class Finder {
 
   // Whether both run in the same passes of a step, and compute the same attention.
   bool Alike(int a, int b) const {
-    const Step& first = StepAt(a);
-    const Step& second = StepAt(b);
-    const Attributes& attributes = std::get<Compute>(first.action).attributes;
-    const Attributes& others = std::get<Compute>(second.action).attributes;
-    return first.phase == second.phase && first.repeat == second.repeat &&
-           attributes.Get(attribute::kFactor) == others.Get(attribute::kFactor) &&
+    const Attributes& attributes = std::get<Compute>(StepAt(a).action).attributes;
+    const Attributes& others = std::get<Compute>(StepAt(b).action).attributes;
+    return places_.RunTogether(a, b) && attributes.Get(attribute::kFactor) == others.Get(attribute::kFactor) &&
            attributes.Get(attribute::kCausal) == others.Get(attribute::kCausal) &&
-           attributes.Get(attribute::kHeadsInside) == others.Get(attribute::kHeadsInside) &&
-           PassIn(program_, first) == PassIn(program_, second);
-  }
-
-  // Finds the place of the piece: the last of its steps that stands before all readers of its results. What later steps
-  // of the piece read from elsewhere must be written before it.
-  template <typename Piece>
-  bool FindPlace(Piece& piece) const {
-    int end = static_cast<int>(program_.steps.size());
-    for (const int step : piece.steps) {
-      for (const int reader : readers_[std::get<Compute>(StepAt(step).action).output]) {
-        if (!absl::c_binary_search(piece.steps, reader)) end = std::min(end, reader);
-      }
-    }
-    const auto behind = absl::c_lower_bound(piece.steps, end);
-    if (behind == piece.steps.begin()) return false;
-    piece.place = *(behind - 1);
-    return absl::c_all_of(piece.steps, [&](int i) {
-      return absl::c_all_of(InputsOf(i), [&](ValueId input) {
-        return writer_[input] < piece.place || absl::c_binary_search(piece.steps, writer_[input]);
-      });
-    });
+           attributes.Get(attribute::kHeadsInside) == others.Get(attribute::kHeadsInside);
   }
 
   const Program& program_;
-  IdVector<ValueId, absl::InlinedVector<int, 4>> readers_;
-  IdVector<ValueId, int> writer_;
+  const PlacesOfPieces places_;
   Attention found_;
   // Of the queries: the numbers of the pieces found.
   std::map<ValueId, absl::InlinedVector<size_t, 2>> forward_of_;

@@ -54,6 +54,7 @@ class Fuser {
     Attention attention = FindAttention(program);
     for (AttentionForward& piece : attention.forward) Plan(std::move(piece));
     for (AttentionBackward& piece : attention.backward) Plan(std::move(piece));
+    for (JointCall& call : FindJointCalls(program)) Plan(std::move(call));
   }
 
   Fusion Run() && {
@@ -289,7 +290,7 @@ class Fuser {
   int loop_number_ = 0;                          // its number,
   IdVector<ValueId, int> loop_of_;               // and that of the loop that writes a value; -1 where none does.
   std::vector<int> behind_loop_;                 // Glances at its values and copies of them, until it is complete.
-  std::map<int, std::optional<Action>> pieces_;  // Per step of attention: the piece, at its place.
+  std::map<int, std::optional<Action>> pieces_;  // Per step of attention or of a joint call: the piece, at its place.
 };
 
 }  // namespace
@@ -326,7 +327,8 @@ StageSteps StepsOf(const FusedStage& stage) {
         return StageSteps{product.product, product.sum};
       },
       [&](const AttentionForward& attention) { return all(attention.steps); },
-      [&](const AttentionBackward& attention) { return all(attention.steps); });
+      [&](const AttentionBackward& attention) { return all(attention.steps); },
+      [&](const JointCall& call) { return all(call.steps); });
 }
 
 std::optional<std::vector<bool>> SpanOfInput(const Program& program, const Compute& compute, int input) {

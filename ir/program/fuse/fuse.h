@@ -1,9 +1,10 @@
 // Which steps of a program are emitted as one piece: chains of elementwise ops become one loop, a matrix product
-// includes its bias, and what attention gives is computed by one call.
+// includes its bias, and what attention gives is computed by one call, as are ops with their companions.
 //
 //   h1.matmul, h1.bias_add                          -> MatMulWithBias
 //   w.momentum' = 0.9 * w.momentum + g; w' = w - lr * w.momentum'   (four ops) -> FusedLoop
 //   w.grad, and its sum over micro-batches          -> AccumulatedProduct
+//   y.grad_x, y.scale.grad, y.shift.grad            -> JointCall
 //
 // Chains of different layers that share nothing stay apart, and so do updates of different parameters. Only neighbours
 // are joined, so the order of the program stays, and with it the order of collectives. Sources have no stage.
@@ -18,6 +19,7 @@
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/program/fuse/attention.h"
+#include "ir/program/fuse/joint_calls.h"
 #include "ir/program/fuse/parts.h"
 #include "ir/program/program.h"
 #include "ir/program/value_set.h"
@@ -55,7 +57,9 @@ struct AccumulatedProduct {
 };
 
 struct FusedStage {
-  std::variant<SingleStep, FusedLoop, MatMulWithBias, AccumulatedProduct, AttentionForward, AttentionBackward> action;
+  std::variant<SingleStep, FusedLoop, MatMulWithBias, AccumulatedProduct, AttentionForward, AttentionBackward,
+               JointCall>
+      action;
   Phase phase = Phase::kForward;
   Repeat repeat = Repeat::kEach;
   std::optional<StagePass> pass = {};  // In a pipeline: that in which it runs; nullopt: it runs once in a step.

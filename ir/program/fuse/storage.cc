@@ -19,8 +19,9 @@
 namespace cleave::ir {
 namespace {
 
-// One reading of a value: in which stage, at which of the stage's steps, and whether each element is read before the
-// stage writes at its index: by a loop that reads at its own index, or by a call that may write over the value.
+// One reading of a value: in which stage, at which of the stage's steps (a joint call reads everything at once), and
+// whether each element is read before the stage writes at its index: by a loop that reads at its own index, or by a
+// call that may write over the value.
 struct Reading {
   int stage = 0;
   int position = 0;
@@ -62,6 +63,8 @@ class StoragePlanner {
     for (int stage = 0; stage < stage_count(); ++stage) {
       const FusedStage& fused = fusion_.stages[static_cast<size_t>(stage)];
       const bool loop = std::holds_alternative<FusedLoop>(fused.action);
+      const auto* const joint = std::get_if<JointCall>(&fused.action);
+      const std::optional<Overwriting> overwriting = joint != nullptr ? OverwritingOf(program_, *joint) : std::nullopt;
       const StageSteps steps = StepsOf(fused);
       for (int position = 0; position < static_cast<int>(steps.size()); ++position) {
         const Step& step = StepAt(steps[static_cast<size_t>(position)]);
@@ -74,8 +77,13 @@ class StoragePlanner {
             const std::optional<std::vector<bool>> span = SpanOfInput(*rule, static_cast<int>(input));
             own_index = span.has_value() && Covers(*span, step);
           }
+          if (joint != nullptr) {
+            const int tensor =
+                TensorOf(program_, *joint, steps[static_cast<size_t>(position)], static_cast<int>(input));
+            own_index = overwriting.has_value() && overwriting->tensor == tensor;
+          }
           const bool literal = loop || TakesLiteral(step, input);
-          readings_[reads[input]].push_back({stage, position, own_index, literal});
+          readings_[reads[input]].push_back({stage, joint != nullptr ? 0 : position, own_index, literal});
         }
       }
     }

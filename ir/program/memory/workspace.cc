@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <variant>
 #include <vector>
@@ -32,6 +33,19 @@ Need NeedOf(const Program& program, const Fusion& fusion, const Compute& compute
   std::vector<TensorType> inputs;
   for (const ValueId input : compute.inputs) inputs.push_back(local(input));
   return op.need(inputs, local(compute.output), compute.attributes);
+}
+
+// The steps that calls of other ops compute, whose need is that of the call.
+std::set<int> CompanionsOf(const Fusion& fusion) {
+  std::set<int> steps;
+  for (const FusedStage& stage : fusion.stages) {
+    const auto* const joint = std::get_if<JointCall>(&stage.action);
+    if (joint == nullptr) continue;
+    for (const std::optional<int>& companion : joint->companions) {
+      if (companion.has_value()) steps.insert(*companion);
+    }
+  }
+  return steps;
 }
 
 Need NeedOf(const Program& program, const Collective& collective) {
@@ -286,9 +300,11 @@ Bytes OutboxesOf(const Program& program) {
 
 Bytes WorkspaceOf(const Program& program, const Fusion& fusion, const FuseOptions& fuse) {
   Need most{.outboxes = OutboxesOf(program)};
-  for (const Step& step : program.steps) {
+  const std::set<int> companions = CompanionsOf(fusion);
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    if (companions.count(static_cast<int>(i)) > 0) continue;
     Match(
-        step.action, [&](const Compute& compute) { most.Include(NeedOf(program, fusion, compute)); },
+        program.steps[i].action, [&](const Compute& compute) { most.Include(NeedOf(program, fusion, compute)); },
         [&](const Collective& collective) { most.Include(NeedOf(program, collective)); }, [](const Slice&) {},
         [](const View&) {}, [](const Glance&) {}, [](const HostCopy&) {}, [](const Send&) {}, [](const Receive&) {});
   }

@@ -93,9 +93,13 @@ TEST(Workspace, PiecesThatStayAreAsLargeAsTheLargest) {
 TEST(Workspace, Temporaries) {
   EXPECT_EQ(Needed(OpKind::kReduceSum, {{8, 6, 5, 4}}, {6}, Reducing({0, 2, 3})), 8 * 6 * 4);
   EXPECT_EQ(Needed(OpKind::kReduceSum, {{8, 6, 5, 4}}, {8, 6}, Reducing({2, 3})), 0);
-  EXPECT_EQ(Needed(OpKind::kLayerNormGradientScale, {{32, 16}, {32, 16}}, {16}), 32 * 16 * 4);
-  // Blocks of 256 rows, and of 4,096 elements.
-  EXPECT_EQ(Needed(OpKind::kLayerNormGradientScale, {{513, 64}, {513, 64}}, {64}), (513 * 64 + 3 * 64) * 4);
+  // Two sums for each 4 rows, or for as many that there are 512 or 256 parts, or 2^18 sums of each kind.
+  EXPECT_EQ(Needed(OpKind::kLayerNormGradientScale, {{32, 16}, {32, 16}}, {16}), 2 * 8 * 16 * 4);
+  EXPECT_EQ(Needed(OpKind::kLayerNormGradientScale, {{513, 64}, {513, 64}}, {64}), 2 * 129 * 64 * 4);
+  EXPECT_EQ(Needed(OpKind::kLayerNormGradientScale, {{8, 1024, 768}, {8, 1024, 768}}, {768}), 2 * 512 * 768 * 4);
+  EXPECT_EQ(Needed(OpKind::kLayerNormGradientScale, {{2000, 4096}, {2000, 4096}}, {4096}), 2 * 250 * 4096 * 4);
+  EXPECT_EQ(Needed(OpKind::kLayerNormGradientScale, {{99999, 16}, {99999, 16}}, {16}), 2 * 14286 * 16 * 4);
+  EXPECT_EQ(Needed(OpKind::kLayerNormGradientScale, {{0, 64}, {0, 64}}, {64}), 0);
   const auto sum = [](const Shape& shape, const Shape& result, std::vector<int64_t> axes) {
     return Needed(OpKind::kReduceSum, {shape}, result, Reducing(std::move(axes)));
   };
@@ -116,6 +120,20 @@ TEST(Workspace, Temporaries) {
   EXPECT_EQ(einsum("ibk,bkj->bij", {3, 2, 4}, {2, 4, 5}, {2, 3, 5}), 4 * 24);
   EXPECT_EQ(einsum("ibk,bkj->ibj", {3, 2, 4}, {2, 4, 5}, {3, 2, 5}), 4 * (24 + 30));
   EXPECT_EQ(einsum("ij,jk->i", {3, 2}, {2, 5}, {3}), 0);
+}
+
+TEST(Workspace, OfAJointCallIsThatOfTheCall) {
+  Program program;
+  program.mesh = Mesh::OfDevices(1);
+  AddCompute(program, OpKind::kLayerNormGradientScale, {{600, 100}, {600, 100}}, {100}, {{attribute::kEpsilon, 1e-5}});
+  AddCompute(program, OpKind::kReduceSum, {{600, 100}}, {100}, Reducing({0}));
+  std::get<Compute>(program.steps[1].action).inputs = {std::get<Compute>(program.steps[0].action).inputs[0]};
+  program.loss = std::get<Compute>(program.steps[1].action).output;
+  const Fusion fusion = Fuse(program);
+  ASSERT_EQ(fusion.stages.size(), 1u);
+  // Without that of a sum by itself, which is made of blocks of 163 rows.
+  EXPECT_EQ(Needed(OpKind::kReduceSum, {{600, 100}}, {100}, Reducing({0})), 4 * 100 * 4);
+  EXPECT_EQ(WorkspaceOf(program, fusion, {}).value(), 2 * 150 * 100 * 4);
 }
 
 // What the kernels took of the runtime's workspace for these sizes, forward and backward.

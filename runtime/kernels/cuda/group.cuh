@@ -63,6 +63,14 @@ struct AddExpSums {
   }
 };
 
+// Two sums that are made at once.
+struct TwoSums {
+  float first;
+  float second;
+
+  __device__ TwoSums operator+(const TwoSums& other) const { return {first + other.first, second + other.second}; }
+};
+
 // The first ranked number of a row and where it stands, the first of equal ones.
 struct Largest {
   float value;
@@ -82,6 +90,9 @@ __device__ inline T OfLane(T value, int lanes) {
 }
 __device__ inline ExpSum OfLane(const ExpSum& value, int lanes) {
   return {OfLane(value.largest, lanes), OfLane(value.sum, lanes)};
+}
+__device__ inline TwoSums OfLane(const TwoSums& value, int lanes) {
+  return {OfLane(value.first, lanes), OfLane(value.second, lanes)};
 }
 __device__ inline Largest OfLane(const Largest& value, int lanes) {
   return {OfLane(value.value, lanes), OfLane(value.index, lanes)};

@@ -1,8 +1,8 @@
 #include <cmath>
 
-#include "runtime/kernels/cuda/columns.cuh"
 #include "runtime/kernels/cuda/row.cuh"
 #include "runtime/kernels/cuda/scratch.cuh"
+#include "runtime/kernels/row_parts.h"
 #include "runtime/kernels/rows.h"
 
 namespace cleave::runtime {
@@ -94,54 +94,161 @@ __global__ void LayerNormRows(ConstReals x, const float* __restrict__ scale, con
   }
 }
 
-// With n = (x - mean) / deviation and g = dy * scale: dx = (g - mean(g) - n mean(g n)) / deviation.
+// Sums over rows for the columns that the calling thread takes: in registers where it holds rows there, else in memory,
+// which it alone reads and writes.
 template <typename Form>
-__global__ void LayerNormGradientRows(ConstReals dy, ConstReals x, const float* __restrict__ scale, int64_t rows,
-                                      int64_t columns, float epsilon, Reals dx) {
+class ColumnSums {
+ public:
+  using Pack = Vector<float, Form::kPack>;
+
+  // `sums`: where they go, [columns].
+  __device__ ColumnSums(float* sums, int64_t columns) : sums_(sums) {
+    ForEachPack<Form>(columns, [&](int i, int64_t column) { Set(i, column, Pack{}); });
+  }
+
+  __device__ void Add(int i, int64_t column, const Pack& terms) {
+    Pack sums = At(i, column);
+#pragma unroll
+    for (int k = 0; k < Form::kPack; ++k) sums[k] += terms[k];
+    Set(i, column, sums);
+  }
+
+  __device__ void Write(int64_t columns) const {
+    if constexpr (kIsHeld) ForEachPack<Form>(columns, [&](int i, int64_t column) { Store(held_[i], sums_ + column); });
+  }
+
+ private:
+  static constexpr bool kIsHeld = Form::kHeld > 0;
+
+  __device__ Pack At(int i, int64_t column) const {
+    if constexpr (kIsHeld) return held_[i];
+    return Load<Form::kPack>(sums_ + column);
+  }
+  __device__ void Set(int i, int64_t column, const Pack& sums) {
+    if constexpr (kIsHeld) {
+      held_[i] = sums;
+    } else {
+      Store(sums, sums_ + column);
+    }
+  }
+
+  float* sums_;
+  Pack held_[kIsHeld ? Form::kHeld : 1];
+};
+
+// So many blocks of a processor that it has registers for; then all parts are worked on at once.
+template <typename Form>
+constexpr int kBlocksAtOnce = Form::kThreads == 256 ? 4 : 1;
+
+// With n = (x - mean) / deviation and g = dy * scale: dx = (g - mean(g) - n mean(g n)) / deviation, unless it is null.
+// `sums` [2, part, column], which may be null, too: of dy n and of dy over the rows of each part. What is null is asked
+// here, and not a parameter of the template, so that the same instructions make the others.
+template <typename Form>
+__global__ void __launch_bounds__(Form::kThreads, kBlocksAtOnce<Form>)
+    LayerNormGradientParts(ConstReals dy, ConstReals x, const float* __restrict__ scale, int64_t rows, int64_t columns,
+                           float epsilon, RowParts parts, Reals dx, float* __restrict__ sums) {
+  using Pack = Vector<float, Form::kPack>;
   const Row<Form, false> scales(scale, columns);
   const float count = static_cast<float>(columns);
-  for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
-    const Row<Form> row(x + r * columns, columns);
-    const Row<Form> by_result(dy + r * columns, columns);
-    const Moments moments = RowMoments(row, columns, epsilon);
-    const float mean = moments.mean;
-    const float inverse = moments.inverse_deviation;
+  const bool has_input = dx.place() != nullptr;
+  const bool has_sums = sums != nullptr;
+  const int64_t own_columns = has_sums ? columns : 0;
+  for (int64_t part = Form::FirstRow(); part < parts.count; part += Form::RowStride()) {
+    ColumnSums<Form> by_scale(sums + part * own_columns, own_columns);
+    ColumnSums<Form> by_shift(sums + (parts.count + part) * own_columns, own_columns);
+    const int64_t first = part * parts.size;
+    const int64_t last = min(first + parts.size, rows) - 1;
+    Row<Form> next_row(x + first * columns, columns);
+    Row<Form> next_by_result(dy + first * columns, columns);
+    for (int64_t r = first; r <= last; ++r) {
+      const Row<Form> row = next_row;
+      const Row<Form> by_result = next_by_result;
+      // Is read while the threads wait for each other's sums of this row.
+      const int64_t next = min(r + 1, last);
+      next_row = Row<Form>(x + next * columns, columns);
+      next_by_result = Row<Form>(dy + next * columns, columns);
+      const Moments moments = RowMoments(row, columns, epsilon);
+      const float mean = moments.mean;
+      const float inverse = moments.inverse_deviation;
+      TwoSums means = {0.0f, 0.0f};  // Of g and of g n.
+      if (has_input) {
+        const auto add = [&](int64_t, float at, float by, float scaled) {
+          means = means + TwoSums{by * scaled, by * scaled * ((at - mean) * inverse)};
+        };
+        ForEachElement<Form>(columns, add, row, by_result, scales);
+        means = GroupReduce<Form::kThreads>(means, Sum());
+        means = {means.first / count, means.second / count};
+      }
+      // An element of dy is read here for the last time before dx is written, which may lie there.
+      ForEachPack<Form>(columns, [&](int i, int64_t column) {
+        const Pack at = row.At(i, column);
+        const Pack by = by_result.At(i, column);
+        Pack normal, products, results;
+#pragma unroll
+        for (int k = 0; k < Form::kPack; ++k) {
+          normal[k] = (at[k] - mean) * inverse;
+          products[k] = by[k] * normal[k];
+        }
+        if (has_sums) {
+          by_scale.Add(i, column, products);
+          by_shift.Add(i, column, by);
+        }
+        if (!has_input) return;
+        const Pack scaled = scales.At(i, column);
+#pragma unroll
+        for (int k = 0; k < Form::kPack; ++k) {
+          results[k] = (by[k] * scaled[k] - means.first - normal[k] * means.second) * inverse;
+        }
+        StoreReals(results, dx + r * columns, column);
+      });
+    }
+    by_scale.Write(own_columns);
+    by_shift.Write(own_columns);
+  }
+}
+
+constexpr int kAddLanes = 32;  // Threads of a block that share a column.
+
+// The sums of the parts, `sums` [2, part, column], one after the other where its place is not null.
+__global__ void AddParts(const float* __restrict__ sums, int64_t parts, int64_t columns, float* dscale, float* dshift) {
+  __shared__ float of_lane[kAddLanes][kWarp];
+  const int place = static_cast<int>(threadIdx.x) % kWarp;
+  const int lane = static_cast<int>(threadIdx.x) / kWarp;
+  const int64_t chunks = (columns + kWarp - 1) / kWarp;
+  for (int64_t block = blockIdx.x; block < 2 * chunks; block += gridDim.x) {
+    const bool is_shift = block >= chunks;
+    float* const to = is_shift ? dshift : dscale;
+    if (to == nullptr) continue;
+    const int64_t column = block % chunks * kWarp + place;
     float sum = 0.0f;
-    float product = 0.0f;
-    const auto add = [&](int64_t, float at, float by, float scaled) {
-      sum += by * scaled;
-      product += by * scaled * ((at - mean) * inverse);
-    };
-    ForEachElement<Form>(columns, add, row, by_result, scales);
-    sum = GroupReduce<Form::kThreads>(sum, Sum()) / count;
-    product = GroupReduce<Form::kThreads>(product, Sum()) / count;
-    const auto gradient = [=](int64_t, float at, float by, float scaled) {
-      return (by * scaled - sum - (at - mean) * inverse * product) * inverse;
-    };
-    WriteRow<Form>(columns, dx + r * columns, gradient, row, by_result, scales);
+    if (column < columns) {
+      const float* const from = sums + (is_shift ? parts * columns : 0) + column;
+#pragma unroll 4
+      for (int64_t part = lane; part < parts; part += kAddLanes) sum += from[part * columns];
+    }
+    of_lane[lane][place] = sum;
+    __syncthreads();
+    for (int half = kAddLanes / 2; half > 0; half /= 2) {
+      if (lane < half) of_lane[lane][place] += of_lane[lane + half][place];
+      __syncthreads();
+    }
+    if (lane == 0 && column < columns) to[column] = of_lane[0][place];
+    __syncthreads();  // All have read what is written again.
   }
 }
 
-template <typename Form>
-__global__ void MomentsOfRows(ConstReals x, int64_t rows, int64_t columns, float epsilon,
-                              Moments* __restrict__ moments) {
-  for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
-    const Row<Form> row(x + r * columns, columns);
-    const Moments result = RowMoments(row, columns, epsilon);
-    if (Form::Lane() == 0) moments[r] = result;
-  }
+// Calls start(form) with the form in which a whole block takes a row of `columns` elements, so that few threads hold
+// much: a thread has sums beside its elements.
+template <typename Start>
+void WithBlockForm(int64_t columns, bool aligned, Start start) {
+  const bool vectors = aligned && columns % 4 == 0;
+  if (vectors && columns <= 256) return start(RowForm<64, 4, 1>());
+  if (vectors && columns <= 1024) return start(RowForm<256, 4, 1>());
+  if (vectors && columns <= 4096) return start(RowForm<512, 4, 2>());
+  if (vectors) return start(RowForm<512, 4, 0>());
+  if (columns <= 256) return start(RowForm<64, 1, 4>());
+  start(RowForm<256, 1, 0>());
 }
-
-// The values that LayerNormGradientScale sums over the rows.
-struct NormalProduct {
-  ConstReals dy;
-  ConstReals x;
-  const Moments* moments;
-
-  __device__ float operator()(int64_t row, int64_t index) const {
-    return dy[index] * ((x[index] - moments[row].mean) * moments[row].inverse_deviation);
-  }
-};
 
 }  // namespace
 
@@ -181,26 +288,23 @@ void LayerNorm(ConstReals x, const float* scale, const float* shift, int64_t row
   });
 }
 
-void LayerNormGradientInput(ConstReals dy, ConstReals x, const float* scale, int64_t rows, int64_t columns,
-                            float epsilon, Reals dx) {
-  WithRowForm(columns, AreAligned(dy, x, scale, dx), [=](auto form) {
-    using Form = decltype(form);
-    Launch(LayerNormGradientRows<Form>, Form::Shape(rows), dy, x, scale, rows, columns, epsilon, dx);
-  });
-}
-
-void LayerNormGradientScale(ConstReals dy, ConstReals x, int64_t rows, int64_t columns, float epsilon, float* dscale) {
-  const ColumnReduction reduction({1, rows, columns});
+void LayerNormGradient(ConstReals dy, ConstReals x, const float* scale, int64_t rows, int64_t columns, float epsilon,
+                       Reals dx, float* dscale, float* dshift) {
+  const bool has_sums = dscale != nullptr || dshift != nullptr;
+  if (!has_sums && dx.place() == nullptr) return;
+  const RowParts parts = PartsOfRows(rows, columns);
   ScratchLayout layout;
-  const int64_t moments_at = layout.Add<Moments>(rows);
-  const int64_t parts_at = layout.Add<float>(reduction.part_count());
+  const int64_t sums_at = layout.Add<float>(has_sums ? 2 * parts.count * columns : 0);
   const ScratchMemory scratch(layout);
-  Moments* const moments = scratch.At<Moments>(moments_at);
-  WithRowForm(columns, AreAligned(x), [=](auto form) {
+  float* const sums = scratch.At<float>(sums_at);
+  WithBlockForm(columns, AreAligned(dy, x, scale, dx), [=](auto form) {
     using Form = decltype(form);
-    Launch(MomentsOfRows<Form>, Form::Shape(rows), x, rows, columns, epsilon, moments);
+    Launch(LayerNormGradientParts<Form>, Form::Shape(parts.count), dy, x, scale, rows, columns, epsilon, parts, dx,
+           has_sums ? sums : nullptr);
   });
-  reduction.Run<Sum>(NormalProduct{dy, x, moments}, 1.0f, scratch.At<float>(parts_at), dscale);
+  if (!has_sums) return;
+  const int64_t blocks = 2 * ((columns + kWarp - 1) / kWarp);
+  Launch(AddParts, {blocks, kAddLanes * kWarp}, sums, parts.count, columns, dscale, dshift);
 }
 
 }  // namespace cleave::runtime

@@ -1,0 +1,48 @@
+// Ops that one call of the runtime computes together, because they read the same tensors: an op with its companions, as
+// the op table says (OpDefinition::companions).
+//
+//   y.grad_x, y.scale.grad, y.shift.grad       of layer_norm: one call reads the gradient by y, and x, once
+//
+// Which of them a call computes follows from the program: ops whose inputs a rank holds in other layouts read other
+// values, and those of another phase or pass run at another time.
+#ifndef CLEAVE_IR_PROGRAM_FUSE_JOINT_CALLS_H_
+#define CLEAVE_IR_PROGRAM_FUSE_JOINT_CALLS_H_
+
+#include <optional>
+#include <vector>
+
+#include "ir/program/program.h"
+
+namespace cleave::ir {
+
+// `steps`: indexes into Program::steps, ascending, all of one phase. The call is made at the place of one of them,
+// which all that it reads is written before and no reader of its results stands before.
+struct JointCall {
+  std::vector<int> steps;
+  int place = 0;
+  int op = 0;                                  // The step whose call it is.
+  std::vector<std::optional<int>> companions;  // Their steps, by OpDefinition::companions of that op.
+
+  bool operator==(const JointCall&) const = default;
+};
+
+// The calls of ops with at least one companion, ordered by the step of the op. No step is in two of them. Linear in
+// steps and in readers of what ops with companions read.
+std::vector<JointCall> FindJointCalls(const Program& program);
+
+// Which tensor of the call (OpDefinition::companions) input `input` of one of its steps is.
+int TensorOf(const Program& program, const JointCall& call, int step, int input);
+
+// The tensor of the call over which it may write one of its results, and whose result that is.
+struct Overwriting {
+  int step = 0;
+  int tensor = 0;
+};
+std::optional<Overwriting> OverwritingOf(const Program& program, const JointCall& call);
+
+// The value that is this tensor of the call, one of its inputs or results; nullopt: none of its ops has it.
+std::optional<ValueId> ValueOf(const Program& program, const JointCall& call, int tensor);
+
+}  // namespace cleave::ir
+
+#endif  // CLEAVE_IR_PROGRAM_FUSE_JOINT_CALLS_H_

@@ -1,0 +1,177 @@
+#include "ir/program/fuse/joint_calls.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/check/check.h"
+#include "gtest/gtest.h"
+#include "ir/graph/ops/builder.h"
+#include "ir/graph/ops/kernel_call.h"
+#include "ir/program/fuse/fuse.h"
+#include "ir/program/fuse/storage.h"
+#include "ir/program/partition/partition.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/testing/optimizers.h"
+#include "ir/testing/plans.h"
+#include "ir/transforms/differentiate/differentiate.h"
+#include "ir/transforms/precision/precision.h"
+
+namespace cleave::ir {
+namespace {
+
+// A norm of rows of five numbers, and a loss. `trained`: what of x, scale and shift is a parameter; the others are
+// constants, so that nobody wants a gradient by them.
+Graph NormModel(const std::vector<std::string>& trained) {
+  GraphBuilder builder;
+  const auto tensor = [&](const std::string& name, const Shape& shape) {
+    if (std::find(trained.begin(), trained.end(), name) != trained.end()) {
+      return builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, name);
+    }
+    return builder.Add(OpKind::kConstant, {}, {{attribute::kShape, shape}, {attribute::kValue, 0.5}}, name);
+  };
+  const OpId x = builder.Add(OpKind::kSquare, {tensor("x", {4, 6, 5})}, {}, "square");
+  const OpId y = builder.Add(OpKind::kLayerNorm, {x, tensor("scale", {5}), tensor("shift", {5})}, {}, "y");
+  const OpId squares = builder.Add(OpKind::kSquare, {y}, {}, "squares");
+  builder.mutable_graph().loss =
+      builder.Add(OpKind::kReduceMean, {squares}, {{attribute::kAxes, std::vector<int64_t>{}}}, "mean");
+  return std::move(builder).Build();
+}
+
+Graph TrainedNorm(const std::vector<std::string>& trained = {"x", "scale", "shift"}) {
+  absl::StatusOr<Graph> graph = Differentiate(NormModel(trained), TestOptimizer());
+  CLEAVE_CHECK(graph.ok()) << graph.status();
+  return *std::move(graph);
+}
+
+Program NormProgram(const Graph& graph, int devices = 1) {
+  absl::StatusOr<Program> program = Partition(graph, DataParallelPlan(graph, Mesh::OfDevices(devices)));
+  CLEAVE_CHECK(program.ok()) << program.status();
+  return *std::move(program);
+}
+
+const Compute& ComputeAt(const Program& program, int step) {
+  return *ComputeOf(program.steps[static_cast<size_t>(step)]);
+}
+
+// The kinds of each call's steps.
+std::vector<std::string> KindsOf(const Program& program) {
+  std::vector<std::string> calls;
+  for (const JointCall& call : FindJointCalls(program)) {
+    calls.push_back(absl::StrJoin(call.steps, " ", [&](std::string* out, int i) {
+      absl::StrAppend(out, OpKindName(ComputeAt(program, i).kind));
+    }));
+  }
+  return calls;
+}
+
+constexpr char kAllGradients[] = "layer_norm_gradient_input layer_norm_gradient_scale reduce_sum";
+
+TEST(FindJointCalls, GradientsOfANormAreOneCall) {
+  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+    for (const int devices : {1, 2, 3}) {
+      const Program program = NormProgram(ApplyPrecision(TrainedNorm(), precision).graph, devices);
+      EXPECT_EQ(KindsOf(program), std::vector<std::string>{kAllGradients}) << devices;
+    }
+  }
+}
+
+TEST(FindJointCalls, HaveWhatIsWanted) {
+  using Calls = std::vector<std::string>;
+  EXPECT_EQ(KindsOf(NormProgram(TrainedNorm({"x", "scale"}))),
+            Calls{"layer_norm_gradient_input layer_norm_gradient_scale"});
+  EXPECT_EQ(KindsOf(NormProgram(TrainedNorm({"scale", "shift"}))), Calls{"layer_norm_gradient_scale reduce_sum"});
+  EXPECT_EQ(KindsOf(NormProgram(TrainedNorm({"x", "shift"}))), Calls());
+  EXPECT_EQ(KindsOf(NormProgram(TrainedNorm({"scale"}))), Calls());
+}
+
+TEST(FindJointCalls, KnowTheirTensors) {
+  const Program program = NormProgram(TrainedNorm());
+  const JointCall call = FindJointCalls(program).front();
+  EXPECT_EQ(ComputeAt(program, call.op).kind, OpKind::kLayerNormGradientScale);
+  ASSERT_EQ(call.companions.size(), 2u);
+  const Compute& by_x = ComputeAt(program, *call.companions[0]);
+  EXPECT_EQ(by_x.kind, OpKind::kLayerNormGradientInput);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(TensorOf(program, call, *call.companions[0], i), i);
+    EXPECT_EQ(ValueOf(program, call, i), by_x.inputs[static_cast<size_t>(i)]);
+  }
+  EXPECT_EQ(TensorOf(program, call, *call.companions[1], 0), 0);
+  EXPECT_EQ(ValueOf(program, call, kResult), ComputeAt(program, call.op).output);
+  EXPECT_EQ(ValueOf(program, call, ResultOf(0)), by_x.output);
+  EXPECT_EQ(ValueOf(program, call, ResultOf(1)), ComputeAt(program, *call.companions[1]).output);
+  // A call without the gradient by the input has no scale.
+  const Program frozen = NormProgram(TrainedNorm({"scale", "shift"}));
+  EXPECT_EQ(ValueOf(frozen, FindJointCalls(frozen).front(), 2), std::nullopt);
+  EXPECT_EQ(ValueOf(frozen, FindJointCalls(frozen).front(), ResultOf(0)), std::nullopt);
+}
+
+// An op that reads the same tensors but computes something else.
+TEST(FindJointCalls, LeaveOutWhatDoesNotFit) {
+  const auto changed = [](OpKind kind, auto change) {
+    Program program = NormProgram(TrainedNorm());
+    for (Step& step : program.steps) {
+      auto* const compute = std::get_if<Compute>(&step.action);
+      if (compute != nullptr && compute->kind == kind && step.phase == Phase::kBackward) change(step, *compute);
+    }
+    return KindsOf(program);
+  };
+  using Calls = std::vector<std::string>;
+  const Calls without_input = {"layer_norm_gradient_scale reduce_sum"};
+  EXPECT_EQ(changed(OpKind::kLayerNormGradientInput,
+                    [](Step&, Compute& compute) { compute.attributes.Set(attribute::kEpsilon, 0.5); }),
+            without_input);
+  EXPECT_EQ(changed(OpKind::kLayerNormGradientInput, [](Step& step, Compute&) { step.phase = Phase::kWeights; }),
+            without_input);
+  EXPECT_EQ(changed(OpKind::kReduceSum,
+                    [](Step&, Compute& compute) { compute.attributes.Set(attribute::kAxes, std::vector<int64_t>{0}); }),
+            Calls{"layer_norm_gradient_input layer_norm_gradient_scale"});
+}
+
+// As one that is reduced before the others are made.
+TEST(FindJointCalls, ResultsMayBeReadBetweenItsSteps) {
+  Program program = NormProgram(TrainedNorm());
+  const JointCall whole = FindJointCalls(program).front();
+  Step reader = program.steps[static_cast<size_t>(whole.steps[0])];
+  Compute& compute = std::get<Compute>(reader.action);
+  compute.kind = OpKind::kNeg;
+  compute.attributes = {};
+  compute.inputs = {compute.output};
+  program.values.push_back(program.value(compute.output));
+  compute.output = ValueId(static_cast<int64_t>(program.values.size()) - 1);
+  program.steps.insert(program.steps.begin() + whole.steps[0] + 1, reader);
+  const std::vector<JointCall> found = FindJointCalls(program);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].steps.size(), 3u);
+  EXPECT_EQ(found[0].place, whole.steps[0]);
+  const Fusion fusion = Fuse(program);
+  EXPECT_LT(fusion.written_by[ComputeAt(program, found[0].op).output], fusion.written_by[compute.output]);
+}
+
+TEST(Fuse, AJointCallIsOneStage) {
+  const Program program = NormProgram(TrainedNorm());
+  const Fusion fusion = Fuse(program);
+  std::set<int> stages;
+  const JointCall call = FindJointCalls(program).front();
+  for (const int step : call.steps) {
+    stages.insert(fusion.written_by[ComputeAt(program, step).output]);
+  }
+  EXPECT_EQ(stages.size(), 1u);
+}
+
+// Where the call reads an element of the gradient for the last time, it writes.
+TEST(Storage, AJointCallWritesOverWhatItReads) {
+  const Program program = NormProgram(TrainedNorm());
+  const JointCall call = FindJointCalls(program).front();
+  const Storage storage = PlanStorage(program, Fuse(program));
+  EXPECT_TRUE(storage.SameBuffer(*ValueOf(program, call, 0), *ValueOf(program, call, ResultOf(0))));
+  EXPECT_FALSE(storage.SameBuffer(*ValueOf(program, call, 1), *ValueOf(program, call, ResultOf(0))));
+  EXPECT_FALSE(storage.SameBuffer(*ValueOf(program, call, 2), *ValueOf(program, call, kResult)));
+}
+
+}  // namespace
+}  // namespace cleave::ir
