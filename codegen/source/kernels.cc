@@ -1,3 +1,6 @@
+// CallWriter writes one call: it looks up what each argument of the call, as the op's definition states it, is in this
+// program. The functions behind it decide what stands before the call, which calls are written, and where a call does
+// more than its op: a bias, a sum over micro-batches, companions.
 #include "codegen/source/kernels.h"
 
 #include <optional>

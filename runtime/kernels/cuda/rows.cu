@@ -1,3 +1,6 @@
+// Functions of rows, each of which a warp or a block of threads takes: kernels first, then the functions that launch
+// them. The kernels of softmax and of the norm take a row after the other (row.cuh). The gradients of the norm are sums
+// over rows, too: LayerNormGradientParts takes parts of neighbouring rows, and AddParts adds up what it sums in each.
 #include <cmath>
 
 #include "runtime/kernels/cuda/row.cuh"
@@ -237,8 +240,8 @@ __global__ void AddParts(const float* __restrict__ sums, int64_t parts, int64_t 
   }
 }
 
-// Calls start(form) with the form in which a whole block takes a row of `columns` elements, so that few threads hold
-// much: a thread has sums beside its elements.
+// Calls start(form) with the form in which a whole block takes a row of `columns` elements: a thread holds sums beside
+// its elements, so it takes fewer of them than in WithRowForm.
 template <typename Start>
 void WithBlockForm(int64_t columns, bool aligned, Start start) {
   const bool vectors = aligned && columns % 4 == 0;

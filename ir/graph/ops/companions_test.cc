@@ -1,0 +1,71 @@
+// Ops whose call computes others as well: what every entry of the table must say.
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "ir/graph/ops/kernel_call.h"
+#include "ir/graph/ops/ops.h"
+
+namespace cleave::ir {
+namespace {
+
+int TensorsOf(const OpDefinition& op) {
+  return static_cast<int>(std::count_if(op.signature.begin(), op.signature.end(), [](const Argument& argument) {
+    return argument.kind == ArgumentKind::kTensor;
+  }));
+}
+
+// All tensors of the call, inputs by their numbers and results by ResultOf, that its pointers name.
+std::set<int> NamedBy(const KernelCall& call) {
+  std::set<int> named;
+  for (const CallArgument& argument : call.arguments) {
+    if (const auto* pointer = std::get_if<Pointer>(&argument)) named.insert(pointer->tensor);
+  }
+  return named;
+}
+
+TEST(Companions, ReadWhatTheCallReads) {
+  int found = 0;
+  for (const OpDefinition* op : AllOps()) {
+    const int own = TensorsOf(*op);
+    for (const Companion& companion : op->companions) {
+      ++found;
+      const OpDefinition& definition = DefinitionOf(companion.kind);
+      EXPECT_EQ(static_cast<int>(companion.inputs.size()), TensorsOf(definition)) << op->name();
+      EXPECT_TRUE(std::any_of(companion.inputs.begin(), companion.inputs.end(), [&](int t) { return t < own; }))
+          << definition.name() << " shares nothing with " << op->name();
+      EXPECT_TRUE(definition.companions.empty()) << definition.name() << " has companions of its own";
+    }
+  }
+  EXPECT_GT(found, 0);
+}
+
+TEST(Companions, AreGivenByOneCall) {
+  for (const OpDefinition* op : AllOps()) {
+    if (op->companions.empty()) continue;
+    const TensorType rows = {DType::kF32, {6, 5}}, result = {DType::kF32, {5}};
+    const std::vector<TensorType> inputs(static_cast<size_t>(TensorsOf(*op)), rows);
+    const Attributes attributes = {{attribute::kEpsilon, 1e-5}};
+    const std::vector<KernelCall> calls = op->calls({.inputs = inputs, .output = result, .attributes = attributes});
+    ASSERT_EQ(calls.size(), 1u) << op->name();
+    EXPECT_TRUE(calls[0].repetitions.dimensions.empty());
+    std::set<int> expected = {kResult};
+    for (int i = 0; i < static_cast<int>(inputs.size()); ++i) expected.insert(i);
+    for (size_t i = 0; i < op->companions.size(); ++i) {
+      expected.insert(ResultOf(static_cast<int>(i)));
+      expected.insert(op->companions[i].inputs.begin(), op->companions[i].inputs.end());
+    }
+    EXPECT_EQ(NamedBy(calls[0]), expected) << op->name();
+  }
+}
+
+TEST(Companions, AreNumbered) {
+  EXPECT_EQ(CompanionOf(ResultOf(3)), 3);
+  EXPECT_EQ(CompanionOf(ResultOf(0)), 0);
+  EXPECT_EQ(CompanionOf(kResult), std::nullopt);
+  EXPECT_EQ(CompanionOf(2), std::nullopt);
+}
+
+}  // namespace
+}  // namespace cleave::ir
