@@ -2,7 +2,7 @@
 //
 //   const Explained explained{.graph = graph, .plan = plan, .made = program, ...};
 //   std::cout << ExplainPlan(explained);
-//   std::cout << ExplainMemory(explained) << ExplainPlans(explained);
+//   std::cout << ExplainMemory(explained) << ExplainPlans(explained) << ExplainTime(explained, 0);
 //   absl::StatusOr<std::string> text = ExplainOp(explained, "h1.matmul");
 #ifndef CLEAVE_SEARCH_EXPLAIN_EXPLAIN_H_
 #define CLEAVE_SEARCH_EXPLAIN_EXPLAIN_H_
@@ -53,6 +53,11 @@ std::string ExplainPlans(const Explained& explained);
 // The passes of a pipeline as a grid, ranks down and time across, and what each stage takes. `parts`: the programs of
 // all ranks.
 std::string ExplainSchedule(const PipelinePrediction& pipeline, absl::Span<const ir::PartProgram> parts);
+
+// What the predicted step of a rank is made of (ledger.h): each kernel with its time, work, memory and what limits it,
+// as often as it runs; collectives; totals by kind; products by shape; and how these add up to the step. Equal layers
+// are one line. REQUIRES: the plan has the rank.
+std::string ExplainTime(const Explained& explained, int rank);
 
 // Everything that is known about one op: strategy, layouts, reason, every choice with the parts of its cost, what would
 // have to change for another choice to be better, and its collectives. A NotFound error names the nearest op.

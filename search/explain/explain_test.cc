@@ -141,6 +141,17 @@ TEST(ExplainTest, MemoryAgainstTimeMarksThePlanAndSaysWhatItMakesAgain) {
   EXPECT_EQ(MarkedRows(least), 1u) << least;
 }
 
+TEST(ExplainTest, TimeShowsKernelsTotalsAndTheStep) {
+  const Planned planned(testing::Gpt({.layers = 12}), 4);
+  const std::string text = ExplainTime(planned.explained(), 3);
+  ExpectNarrow(text);
+  for (const char* part : {"of rank 3", "x.0..11.", "collectives", "norms", "update", "matmul [", "of the peak"}) {
+    EXPECT_TRUE(absl::StrContains(text, part)) << part << "\n" << text;
+  }
+  EXPECT_FALSE(absl::StrContains(text, "\nidle")) << "it is no pipeline";
+  EXPECT_TRUE(absl::StrContains(text, absl::StrCat("\nstep      ", FormatSeconds(planned.predicted.step)))) << text;
+}
+
 // The two lines of the first row in which the settings stand.
 std::string RowOf(const std::string& text, absl::string_view flags) {
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');

@@ -1,5 +1,6 @@
 #include "search/explain/table.h"
 
+#include <array>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -30,6 +31,18 @@ std::string Clipped(const std::string& text, size_t width) {
 }
 
 std::string Share(double part, double whole) { return whole > 0 ? absl::StrFormat("%.1f%%", 100 * part / whole) : "-"; }
+
+std::string FormatFlops(Flops flops) {
+  constexpr std::array<const char*, 6> kUnits = {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"};
+  double value = flops.value();
+  if (std::abs(value) < 1000) return absl::StrFormat("%.0f %s", value, kUnits[0]);
+  size_t unit = 0;
+  while (std::abs(value) >= 999.95 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return absl::StrFormat("%.1f %s", value, kUnits[unit]);
+}
 
 std::string AxesText(const ir::AxisList& axes, const ir::Mesh& mesh) {
   return absl::StrJoin(axes, " ",

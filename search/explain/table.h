@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/units/units.h"
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/sharding/strategy/strategy.h"
 #include "ir/tensor/rule/rule.h"
@@ -22,6 +23,9 @@ std::string Clipped(const std::string& text, size_t width);
 
 // "12.5%"; "-" where `whole` is 0.
 std::string Share(double part, double whole);
+
+// "512 FLOP", "29.0 GFLOP": decimal prefixes.
+std::string FormatFlops(Flops flops);
 
 // "m0 m1"
 std::string AxesText(const ir::AxisList& axes, const ir::Mesh& mesh);

@@ -44,6 +44,7 @@ std::vector<double> NumbersOf(const std::string& line) {
 
 TEST(LossesTest, AreThoseOfTheFile) {
   const auto write = [](std::string* text, double loss) { absl::StrAppendFormat(text, "%.6g", loss); };
+  ExpectAllExamples("tests/examples/losses.txt");
   CheckStored(
       "tests/examples/losses.txt",
       [&](const Stored& stored) { return absl::StrCat(absl::StrJoin(Trained(stored.command), " ", write), "\n"); },

@@ -19,6 +19,7 @@ std::string Planned(std::vector<std::string> command) {
 }
 
 TEST(PlansTest, AreThoseOfTheFile) {
+  ExpectAllExamples("tests/examples/plans.txt");
   CheckStored(
       "tests/examples/plans.txt", [](const Stored& stored) { return Planned(stored.command); },
       [](const std::string& planned, const Stored& stored) {

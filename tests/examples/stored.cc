@@ -50,12 +50,15 @@ std::vector<std::string> ExamplesWithout(const std::set<std::string>& paths) {
   return without;
 }
 
+void ExpectAllExamples(const std::string& path) {
+  std::set<std::string> words;
+  for (const Stored& stored : ReadStored(path)) words.insert(stored.command.begin(), stored.command.end());
+  EXPECT_EQ(ExamplesWithout(words), std::vector<std::string>()) << "write `$ cleave ...` into " << path;
+}
+
 void CheckStored(const std::string& path, const std::function<std::string(const Stored&)>& run,
                  const std::function<void(const std::string& result, const Stored& stored)>& check) {
   std::vector<Stored> all = ReadStored(path);
-  std::set<std::string> words;
-  for (const Stored& stored : all) words.insert(stored.command.begin(), stored.command.end());
-  EXPECT_EQ(ExamplesWithout(words), std::vector<std::string>()) << "write `$ cleave ...` into " << path;
   const std::optional<std::string> root = FolderToBless();
   for (Stored& stored : all) {
     SCOPED_TRACE(absl::StrJoin(stored.command, " "));

@@ -71,6 +71,13 @@ expect_output "what would have to change"
 expect_exit 0 "$cleave" explain "$model" memory --devices 2
 expect_output "chosen: no limit of memory is known, so nothing is made again"
 expect_exit 2 "$cleave" explain "$model" op:memory
+expect_exit 0 "$cleave" explain "$model" time --devices 2 --rank 1
+expect_output "what each kernel of a step of rank 1 takes, predicted"
+expect_exit 2 "$cleave" explain "$model" time --devices 2 --rank 2
+expect_output "error: --rank: the plan has ranks 0 to 1, not 2"
+expect_exit 2 "$cleave" explain "$model" memory --rank 1
+expect_output "error: \`--rank\` goes with \`--emit program\`, \`--emit source\` or \`--explain time\`"
+expect_exit 2 "$cleave" explain "$model" op:time
 expect_exit 0 "$cleave" explain E0304
 
 # fmt: from a pipe, in place, and --check.

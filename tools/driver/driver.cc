@@ -95,6 +95,18 @@ ExitCode EmitSource(const CompileOptions& options, const CompiledModel& compiled
   return ExitCode::kDone;
 }
 
+// The rank that `--rank` asks for.
+int RankOf(const CompileOptions& options) { return options.rank.value_or(0); }
+
+bool HasRank(const CompiledModel& compiled, const CompileOptions& options) {
+  return RankOf(options) < compiled.planned.plan.mesh.rank_count();
+}
+
+ExitCode NoSuchRank(const CompiledModel& compiled, const CompileOptions& options) {
+  const int last = compiled.planned.plan.mesh.rank_count() - 1;
+  return BadUsage(options, absl::StrCat("--rank: the plan has ranks 0 to ", last, ", not ", RankOf(options)));
+}
+
 // `stage`: a stage after the plan.
 ExitCode Emit(EmitStage stage, const CompileOptions& options, const CompiledModel& compiled, Report& report) {
   if (stage == EmitStage::kPlan || stage == EmitStage::kGraph) {
@@ -102,11 +114,9 @@ ExitCode Emit(EmitStage stage, const CompileOptions& options, const CompiledMode
                                             : PlannedGraphText(compiled.split.distributed));
     return ExitCode::kDone;
   }
-  const int rank = options.rank.value_or(0);
-  const int last = compiled.planned.plan.mesh.rank_count() - 1;
-  if (rank > last) return BadUsage(options, absl::StrCat("--rank: the plan has ranks 0 to ", last, ", not ", rank));
+  if (!HasRank(compiled, options)) return NoSuchRank(compiled, options);
   if (stage == EmitStage::kSource) return EmitSource(options, compiled, report);
-  std::cout << TextOfRank(compiled.split, rank);
+  std::cout << TextOfRank(compiled.split, RankOf(options));
   return ExitCode::kDone;
 }
 
@@ -207,6 +217,11 @@ ExitCode Explain(const CompileOptions& options, const CompiledModel& compiled) {
   }
   if (*options.explain == "plans") {
     std::cout << search::ExplainPlans(explained);
+    return ExitCode::kDone;
+  }
+  if (*options.explain == "time") {
+    if (!HasRank(compiled, options)) return NoSuchRank(compiled, options);
+    std::cout << search::ExplainTime(explained, RankOf(options));
     return ExitCode::kDone;
   }
   if (*options.explain == "schedule") {

@@ -14,6 +14,7 @@ namespace cleave::tools {
 namespace {
 
 constexpr char kRankTable[] = "rank-table";
+constexpr char kTimePage[] = "time";
 constexpr char kNoTable[] = "--launch rank-table: the table is missing: `--launch rank-table FILE`";
 constexpr int64_t kMostDevices = int64_t{1} << 20;
 
@@ -75,8 +76,10 @@ std::string Contradiction(const CompileOptions& options) {
   if (options.plan_only && options.emit) return "`--plan-only` and `--emit` print different things";
   if (!options.plan_file.empty() && options.search)
     return "`--plan` takes an existing plan; `--search` makes a new one";
-  if (options.rank && options.emit != EmitStage::kProgram && options.emit != EmitStage::kSource) {
-    return "`--rank` goes with `--emit program` or `--emit source`";
+  const bool is_of_rank =
+      options.emit == EmitStage::kProgram || options.emit == EmitStage::kSource || options.explain == kTimePage;
+  if (options.rank && !is_of_rank) {
+    return "`--rank` goes with `--emit program`, `--emit source` or `--explain time`";
   }
   return "";
 }
@@ -145,8 +148,6 @@ void AddStageOptions(CLI::App& app, TypedOptions& typed) {
                "--out its plan.json");
   SetValue(app.add_option("--emit", typed.emit, "Print one stage and stop; graph: with --search or --plan as planned"),
            absl::StrJoin(Stages(), "|", [](std::string* text, const auto& stage) { text->append(stage.first); }));
-  SetValue(app.add_option("--rank", options.rank, "With --emit program or source: the program of this rank"), "N")
-      ->check(WholeNumber(0, kMostDevices - 1));
 }
 
 void AddReportOptions(CLI::App& app, TypedOptions& typed) {
@@ -158,6 +159,19 @@ void AddReportOptions(CLI::App& app, TypedOptions& typed) {
   SetValue(app.add_option("--error-format", typed.error_format, "json: one object a line (default: text)"),
            "text|json");
   app.add_flag("--quiet", typed.options.quiet, "Print errors and warnings only");
+}
+
+const char* UseOfRank(Command command) {
+  switch (command) {
+    case Command::kCompile:
+      return "With --emit program or source, or --explain time: the program of this rank";
+    case Command::kRun:
+    case Command::kPlan:
+      return "With --explain time: what this rank computes";
+    case Command::kExplain:
+      return "With `time`: what this rank computes";
+  }
+  return "";
 }
 
 const char* UseOfOut(Command command) {
@@ -186,18 +200,21 @@ void AddOptions(Command command, CLI::App& app, TypedOptions& typed) {
   if (explains) {
     SetValue(app.add_option(
                  "OP", typed.op,
-                 "Show every choice of this op, with `memory` memory against time, or with `plans` the plans that "
-                 "other settings give (default: the plan as a table)"),
+                 "Show every choice of this op, with `time` what each kernel takes, with `memory` memory against time, "
+                 "with `plans` the plans that other settings give, or with `schedule` the passes of a pipeline "
+                 "(default: the plan as a table)"),
              "OP");
   } else {
     SetValue(app.add_option("--out", options.out, UseOfOut(command)), "FOLDER");
     SetValue(
         app.add_option("--explain", options.explain,
-                       "Print the plan as a table, every choice of one op, with `memory` memory against time, or with "
-                       "`plans` the plans that other settings give"),
+                       "Print the plan as a table, every choice of one op, with `time` what each kernel takes, with "
+                       "`memory` memory against time, with `plans` the plans that other settings give, or with "
+                       "`schedule` the passes of a pipeline"),
         "OP")
         ->expected(0, 1);
   }
+  SetValue(app.add_option("--rank", options.rank, UseOfRank(command)), "N")->check(WholeNumber(0, kMostDevices - 1));
   AddReportOptions(app, typed);
 }
 

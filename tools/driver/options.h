@@ -42,7 +42,7 @@ struct CompileOptions {
   std::optional<int> rank;
   bool log_redistributions = false;    // --log reshard
   std::vector<std::string> watch;      // Patterns of the names of values.
-  std::optional<std::string> explain;  // An op, "op:" and an op, "memory", or empty for the whole plan.
+  std::optional<std::string> explain;  // A page ("time", …), an op, "op:" and an op, or empty for the whole plan.
   std::vector<std::pair<std::string, std::string>> overrides;
   ErrorFormat error_format = ErrorFormat::kText;
   bool quiet = false;

@@ -81,6 +81,8 @@ TEST(OptionsTest, ExplainWithAndWithoutAnOp) {
   EXPECT_EQ(Options({"a.model", "--explain"}).explain, "");
   EXPECT_EQ(Options({"a.model", "--explain", "h1.matmul"}).explain, "h1.matmul");
   EXPECT_EQ(Options({"a.model"}).explain, std::nullopt);
+  EXPECT_EQ(Options({"a.model", "--explain", "time", "--rank", "3"}).rank, 3);
+  EXPECT_EQ(Options({"a.model", "time", "--rank", "3"}, Command::kExplain).rank, 3);
 }
 
 TEST(OptionsTest, WaysToLaunch) {
@@ -140,9 +142,10 @@ TEST(OptionsTest, OptionsThatCannotBothBeMeant) {
             "error: `--plan-only` and `--emit` print different things");
   EXPECT_EQ(ErrorOf({"a.model", "--plan", "p.json", "--search", "sapp"}),
             "error: `--plan` takes an existing plan; `--search` makes a new one");
-  EXPECT_EQ(ErrorOf({"a.model", "--rank", "1"}), "error: `--rank` goes with `--emit program` or `--emit source`");
-  EXPECT_EQ(ErrorOf({"a.model", "--emit", "graph", "--rank", "1"}),
-            "error: `--rank` goes with `--emit program` or `--emit source`");
+  const std::string of_rank = "error: `--rank` goes with `--emit program`, `--emit source` or `--explain time`";
+  EXPECT_EQ(ErrorOf({"a.model", "--rank", "1"}), of_rank);
+  EXPECT_EQ(ErrorOf({"a.model", "--emit", "graph", "--rank", "1"}), of_rank);
+  EXPECT_EQ(ErrorOf({"a.model", "memory", "--rank", "1"}, Command::kExplain), of_rank);
 }
 
 TEST(OptionsTest, UsageErrorsComeAsJsonWhereThatIsAskedFor) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -16,24 +17,30 @@ namespace {
 
 bool IsTimed(const ir::Step& step) { return step.phase != ir::Phase::kMetric; }
 
-void AddMessages(const ir::Program& program, const Cluster& cluster, std::vector<StageMessage>& messages,
-                 Prediction& prediction) {
-  for (const ir::Step& step : program.steps) {
+// `costs`: of the program by itself, which gets what its sends take.
+void AddMessages(const ir::PartProgram& part, const Cluster& cluster, std::vector<StageMessage>& messages,
+                 StepCosts& costs) {
+  const ir::Program& program = part.program;
+  const ir::Fusion& fusion = part.memory.fusion;
+  for (size_t i = 0; i < fusion.stages.size(); ++i) {
+    const ir::Step& step = program.steps[static_cast<size_t>(ir::StepsOf(fusion.stages[i]).front())];
     const ir::Send* send = std::get_if<ir::Send>(&step.action);
     if (send == nullptr || !IsTimed(step)) continue;
     const Bytes bytes = ir::LargestLocalBytes(program, send->input);
-    const Seconds seconds =
+    StageCost& cost = costs.stages[i];
+    cost.seconds =
         CollectiveSeconds(cluster, program.mesh, ir::CollectiveKind::kSendReceive, {program.pipeline->axis}, bytes);
-    const auto runs = static_cast<double>(ir::RunsOf(program, step));
-    prediction.communication += seconds * runs;
-    prediction.sent_bytes_per_rank += static_cast<double>(bytes.value()) * runs;
+    cost.sent = static_cast<double>(bytes.value());
+    cost.limit = Limit::kLink;
+    costs.sum.communication += cost.AllSeconds();
+    costs.sum.sent_bytes_per_rank += cost.sent * static_cast<double>(cost.runs);
     // No pass waits for what is sent once in a step, nor for updates, such as a norm of all gradients. Without
     // micro-batches the loss goes back at the end of the forward pass, when nothing waits for it any more.
     if (step.repeat != ir::Repeat::kEach || step.phase == ir::Phase::kUpdate) continue;
     const bool is_backward = step.phase == ir::Phase::kBackward;
     const int from = *ir::StageOf(program, step);
     if (is_backward != (send->to < from)) continue;
-    messages.push_back({.from = from, .to = send->to, .kind = ir::PassOf(step.phase), .seconds = seconds});
+    messages.push_back({.from = from, .to = send->to, .kind = ir::PassOf(step.phase), .seconds = cost.seconds});
   }
 }
 
@@ -50,24 +57,25 @@ Seconds& PartOf(StageSeconds& time, ir::PassKind kind) {
 }
 
 // Adds what the stages of a part of the ranks take, and returns what comes before and after the micro-batches. `alone`:
-// the prediction of the part's program by itself. What runs side by side there is taken to do so in all passes alike.
-Seconds AddTimes(const ir::PartProgram& part, const Cluster& cluster, const Prediction& alone,
-                 std::vector<StageSeconds>& of_stages) {
+// the costs of the part's program by itself. What runs side by side there is taken to do so in all passes alike.
+Seconds AddTimes(const ir::PartProgram& part, const StepCosts& alone, std::vector<StageSeconds>& of_stages) {
   const ir::Program& program = part.program;
   const ir::Fusion& fusion = part.memory.fusion;
-  const std::vector<Seconds> times = StageTimes(program, fusion, cluster);
-  const double share = alone.ShareOfStages();
+  const double share = alone.sum.ShareOfStages();
   const auto micro_batches = static_cast<double>(ir::MicroBatches(program));
   Seconds once{0};
-  for (size_t i = 0; i < fusion.stages.size(); ++i) {
-    const ir::FusedStage& fused = fusion.stages[i];
-    const ir::Step& first = program.steps[static_cast<size_t>(ir::StepsOf(fused).front())];
-    if (!IsTimed(first)) continue;
-    if (fused.pass.has_value()) {
-      PartOf(of_stages[static_cast<size_t>(fused.pass->stage)], fused.pass->kind) += times[i] * (share / micro_batches);
+  const auto add = [&](const std::optional<ir::StagePass>& pass, Seconds all) {
+    if (pass.has_value()) {
+      PartOf(of_stages[static_cast<size_t>(pass->stage)], pass->kind) += all * (share / micro_batches);
     } else {
-      once += times[i] * share;
+      once += all * share;
     }
+  };
+  for (const InputCost& input : alone.inputs) {
+    add(ir::PassIn(program, program.steps[static_cast<size_t>(input.step)]), input.cost.AllSeconds());
+  }
+  for (size_t i = 0; i < fusion.stages.size(); ++i) {
+    if (fusion.stages[i].phase != ir::Phase::kMetric) add(fusion.stages[i].pass, alone.stages[i].AllSeconds());
   }
   return once;
 }
@@ -173,9 +181,10 @@ PipelinePrediction PredictPipeline(absl::Span<const ir::PartProgram> parts, cons
   PipelinePrediction result;
   Prediction& whole = result.whole;
   for (const ir::PartProgram& part : parts) {
-    Prediction alone = Predict(part.program, part.memory.fusion, cluster, overlaps);
-    result.once.push_back(AddTimes(part, cluster, alone, task.stages));
-    AddMessages(part.program, cluster, task.messages, alone);
+    StepCosts& costs = result.parts.emplace_back(CostsOfStep(part.program, part.memory.fusion, cluster, overlaps));
+    result.once.push_back(AddTimes(part, costs, task.stages));
+    AddMessages(part, cluster, task.messages, costs);
+    const Prediction& alone = costs.sum;
     whole.compute = std::max(whole.compute, alone.compute);
     whole.communication = std::max(whole.communication, alone.communication);
     whole.host_copies = std::max(whole.host_copies, alone.host_copies);

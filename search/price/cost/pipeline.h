@@ -74,6 +74,7 @@ struct PipelinePrediction {
   Prediction whole;  // The step of all ranks; compute, communication and bytes of those that have most of each.
   std::vector<StageSeconds> stages;
   std::vector<Seconds> once;     // By part of the ranks: before and after the micro-batches.
+  std::vector<StepCosts> parts;  // By part of the ranks: what each one does by itself, with the messages that it sends.
   std::vector<PassTime> passes;  // RunPasses.
   double bubble = 0;             // BubbleOf.
 };

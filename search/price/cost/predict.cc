@@ -1,3 +1,5 @@
+// Reading guide: CostsOf finds what each stage of the fusion takes alone, and CostsOfStep lets the stages run by
+// Clocks.
 #include "search/price/cost/predict.h"
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/check/check.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/program/fuse/host_copies.h"
 #include "search/price/cost/time.h"
@@ -58,19 +61,26 @@ class Kernel {
  public:
   explicit Kernel(const Run& run) : run_(run) {}
 
-  // The time of a stage of computes.
-  Seconds TimeOf(absl::Span<const int> steps) {
-    if (steps.size() == 1 && run_.fusion.DoesNothing(run_.program.steps[static_cast<size_t>(steps[0])]))
-      return Seconds(0);
+  // The cost of a stage of computes.
+  StageCost CostOf(absl::Span<const int> steps) {
+    if (steps.size() == 1 && run_.fusion.DoesNothing(run_.program.steps[static_cast<size_t>(steps[0])])) return {};
     arithmetic_ = Seconds(0);
+    flops_ = Flops(0);
     touched_.clear();
     for (int step : steps) Add(run_.program.steps[static_cast<size_t>(step)]);
     Bytes bytes;
     for (const auto& [value, own] : touched_) bytes += own;
-    return KernelSeconds(run_.cluster, arithmetic_, bytes);
+    const Seconds seconds = KernelSeconds(run_.cluster, arithmetic_, bytes);
+    return {.seconds = seconds, .flops = flops_, .bytes = bytes, .limit = LimitOf(seconds)};
   }
 
  private:
+  // Which of the times of which it is the largest (KernelSeconds) a kernel takes.
+  Limit LimitOf(Seconds seconds) const {
+    if (seconds == arithmetic_) return Limit::kArithmetic;
+    return seconds == run_.cluster.kernel_floor ? Limit::kLaunch : Limit::kMemory;
+  }
+
   void Add(const ir::Step& step) {
     if (const ir::Compute* compute = ir::ComputeOf(step); compute != nullptr) return AddCompute(*compute);
     // A sum over micro-batches takes as long as its memory.
@@ -84,6 +94,7 @@ class Kernel {
     for (size_t i = 0; i < inputs_.size(); ++i) inputs_[i] = run_.local[compute.inputs[i]];
     const ir::TensorType& output = run_.local[compute.output];
     arithmetic_ += ArithmeticSeconds(run_.cluster, definition, inputs_, output, compute.attributes);
+    flops_ += definition.flops(inputs_, output, compute.attributes);
     for (size_t i = 0; i < inputs_.size(); ++i) {
       Touch(compute.inputs[i], ir::BytesTouched(definition, inputs_, output, static_cast<int>(i)));
     }
@@ -103,36 +114,57 @@ class Kernel {
 
   const Run& run_;
   Seconds arithmetic_{0};
+  Flops flops_{0};
   std::vector<std::pair<ir::ValueId, Bytes>> touched_;
   std::vector<ir::TensorType> inputs_;  // Of a step; kept to avoid allocations.
 };
 
-// The time of one run of a stage.
-Seconds StageTime(const Run& run, absl::Span<const int> steps, Kernel& kernel) {
+// Of one run of a stage.
+StageCost CostOf(const Run& run, absl::Span<const int> steps, Kernel& kernel) {
   const ir::Program& program = run.program;
   const Cluster& cluster = run.cluster;
   const ir::Step& first = program.steps[static_cast<size_t>(steps.front())];
   if (const ir::Collective* collective = ir::CommunicationOf(program, first); collective != nullptr) {
-    return CollectiveSeconds(cluster, program.mesh, collective->kind, collective->axes,
-                             ir::CollectiveBytes(program, *collective));
+    return {.seconds = CollectiveSeconds(cluster, program.mesh, collective->kind, collective->axes,
+                                         ir::CollectiveBytes(program, *collective)),
+            .sent = ir::SentBytes(program, *collective),
+            .limit = Limit::kLink};
   }
   if (const auto* copy = std::get_if<ir::HostCopy>(&first.action); copy != nullptr) {
-    const auto bytes = static_cast<double>(run.local[copy->input].bytes().value());
-    return cluster.host_bytes_per_second > 0 ? Seconds(bytes / cluster.host_bytes_per_second) : Seconds(0);
+    const Bytes bytes = run.local[copy->input].bytes();
+    const double rate = cluster.host_bytes_per_second;
+    return {.seconds = rate > 0 ? Seconds(static_cast<double>(bytes.value()) / rate) : Seconds(0),
+            .bytes = bytes,
+            .limit = Limit::kHost};
   }
   const bool is_kernel = std::holds_alternative<ir::Collective>(first.action) || ir::ComputeOf(first) != nullptr;
-  return is_kernel ? kernel.TimeOf(steps) : Seconds(0);
+  return is_kernel ? kernel.CostOf(steps) : StageCost();
 }
 
-std::vector<Seconds> TimesOf(const Run& run) {
+std::vector<StageCost> CostsOf(const Run& run) {
   Kernel kernel(run);
-  std::vector<Seconds> times;
+  std::vector<StageCost> costs;
   for (const ir::FusedStage& stage : run.fusion.stages) {
     const ir::StageSteps steps = ir::StepsOf(stage);
-    const ir::Step& first = run.program.steps[static_cast<size_t>(steps.front())];
-    times.push_back(StageTime(run, steps, kernel) * static_cast<double>(ir::RunsOf(run.program, first)));
+    costs.push_back(CostOf(run, steps, kernel));
+    costs.back().runs = ir::RunsOf(run.program, run.program.steps[static_cast<size_t>(steps.front())]);
   }
-  return times;
+  return costs;
+}
+
+std::vector<InputCost> InputsOf(const Run& run) {
+  std::vector<InputCost> inputs;
+  for (size_t i = 0; i < run.program.steps.size(); ++i) {
+    const ir::Compute* const compute = ir::ComputeOf(run.program.steps[i]);
+    if (compute == nullptr || compute->kind != ir::OpKind::kInput) continue;
+    const Bytes bytes = run.local[compute->output].bytes();
+    inputs.push_back({.step = static_cast<int>(i),
+                      .cost = {.runs = ir::MicroBatches(run.program),
+                               .seconds = InputSeconds(run.cluster, bytes),
+                               .bytes = bytes,
+                               .limit = Limit::kInput}});
+  }
+  return inputs;
 }
 
 // Three clocks: of the kernels of a rank, of its collectives, and of its copies to the host's memory and back.
@@ -200,8 +232,8 @@ class Clocks {
 // The copies of a program, by the stages at which they matter.
 class CopyTimes {
  public:
-  CopyTimes(const ir::Program& program, const ir::Fusion& fusion, const std::vector<Seconds>& times)
-      : program_(program), fusion_(fusion), times_(times) {
+  CopyTimes(const ir::Program& program, const ir::Fusion& fusion, const std::vector<StageCost>& costs)
+      : program_(program), fusion_(fusion), costs_(costs) {
     for (const ir::CopyHold& hold : ir::HoldsOfCopies(program, fusion)) {
       if (hold.direction == ir::HostCopy::Direction::kOut) {
         started_at_[hold.first].push_back(hold.first);
@@ -218,7 +250,8 @@ class CopyTimes {
     if (started == started_at_.end()) return;
     for (const int copy : started->second) {
       const int step = ir::StepsOf(fusion_.stages[static_cast<size_t>(copy)]).front();
-      done_[copy] = clocks.Copy(program_.steps[static_cast<size_t>(step)], times_[static_cast<size_t>(copy)]);
+      done_[copy] =
+          clocks.Copy(program_.steps[static_cast<size_t>(step)], costs_[static_cast<size_t>(copy)].AllSeconds());
     }
   }
   void End(int stage, Clocks& clocks) const {
@@ -230,30 +263,41 @@ class CopyTimes {
  private:
   const ir::Program& program_;
   const ir::Fusion& fusion_;
-  const std::vector<Seconds>& times_;
+  const std::vector<StageCost>& costs_;
   std::map<int, std::vector<int>> started_at_, awaited_after_;  // The stages of copies.
   std::map<int, double> done_;
 };
 
 }  // namespace
 
-Prediction Predict(const ir::Program& program, const Cluster& cluster, const Execution& execution) {
-  return Predict(program, ir::Fuse(program, execution.fuse), cluster, execution.overlaps);
+absl::string_view LimitName(Limit limit) {
+  switch (limit) {
+    case Limit::kNone:
+      return "none";
+    case Limit::kArithmetic:
+      return "arithmetic";
+    case Limit::kMemory:
+      return "memory";
+    case Limit::kLaunch:
+      return "launch";
+    case Limit::kLink:
+      return "link";
+    case Limit::kHost:
+      return "host";
+    case Limit::kInput:
+      return "input";
+  }
+  CLEAVE_UNREACHABLE();
 }
 
-Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const Cluster& machine, bool overlaps) {
-  Prediction prediction;
+StepCosts CostsOfStep(const ir::Program& program, const ir::Fusion& fusion, const Cluster& machine, bool overlaps) {
   const Run run = RunOn(machine, program, fusion);
-  for (const ir::Step& step : program.steps) {
-    const ir::Compute* const compute = ir::ComputeOf(step);
-    if (compute == nullptr || compute->kind != ir::OpKind::kInput) continue;
-    prediction.compute +=
-        InputSeconds(run.cluster, run.local[compute->output].bytes()) * static_cast<double>(ir::MicroBatches(program));
-  }
+  StepCosts costs{.stages = CostsOf(run), .inputs = InputsOf(run), .sum = {}};
+  Prediction& sum = costs.sum;
+  for (const InputCost& input : costs.inputs) sum.compute += input.cost.AllSeconds();
   Clocks clocks(program, overlaps);
-  clocks.Kernel(program, {}, prediction.compute);
-  const std::vector<Seconds> times = TimesOf(run);
-  CopyTimes copies(program, fusion, times);
+  clocks.Kernel(program, {}, sum.compute);
+  CopyTimes copies(program, fusion, costs.stages);
   ir::Phase phase = ir::Phase::kForward;
   ir::Repeat repeat = fusion.stages.empty() ? ir::Repeat::kEach : fusion.stages.front().repeat;
   for (size_t i = 0; i < fusion.stages.size(); ++i) {
@@ -263,27 +307,37 @@ Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const C
     if (std::exchange(phase, stage.phase) != stage.phase) clocks.Enter(phase);
     const ir::StageSteps steps = ir::StepsOf(stage);
     const ir::Step& first = program.steps[static_cast<size_t>(steps.front())];
+    const StageCost& cost = costs.stages[i];
+    const Seconds seconds = cost.AllSeconds();
     copies.Begin(static_cast<int>(i), clocks);
-    if (std::holds_alternative<ir::HostCopy>(first.action)) prediction.host_copies += times[i];
-    if (const ir::Collective* collective = ir::CommunicationOf(program, first); collective != nullptr) {
-      prediction.communication += times[i];
-      prediction.sent_bytes_per_rank +=
-          ir::SentBytes(program, *collective) * static_cast<double>(ir::RunsOf(program, first));
-      clocks.Collective(first, times[i]);
+    if (std::holds_alternative<ir::HostCopy>(first.action)) sum.host_copies += seconds;
+    if (ir::CommunicationOf(program, first) != nullptr) {
+      sum.communication += seconds;
+      sum.sent_bytes_per_rank += cost.sent * static_cast<double>(cost.runs);
+      clocks.Collective(first, seconds);
     } else if (std::holds_alternative<ir::Collective>(first.action) || ir::ComputeOf(first) != nullptr) {
-      prediction.compute += times[i];
-      clocks.Kernel(program, steps, times[i]);
+      sum.compute += seconds;
+      clocks.Kernel(program, steps, seconds);
     }
     copies.End(static_cast<int>(i), clocks);
   }
-  const Seconds alone = prediction.compute + prediction.communication;
-  prediction.step =
-      clocks.now() + OverlapLoss(run.cluster, Seconds(std::max(0.0, alone.value() - clocks.now().value())));
-  return prediction;
+  const Seconds alone = sum.compute + sum.communication;
+  sum.step = clocks.now() + OverlapLoss(run.cluster, Seconds(std::max(0.0, alone.value() - clocks.now().value())));
+  return costs;
 }
 
-std::vector<Seconds> StageTimes(const ir::Program& program, const ir::Fusion& fusion, const Cluster& machine) {
-  return TimesOf(RunOn(machine, program, fusion));
+Prediction Predict(const ir::Program& program, const Cluster& cluster, const Execution& execution) {
+  return Predict(program, ir::Fuse(program, execution.fuse), cluster, execution.overlaps);
+}
+
+Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const Cluster& cluster, bool overlaps) {
+  return CostsOfStep(program, fusion, cluster, overlaps).sum;
+}
+
+std::vector<Seconds> StageTimes(const ir::Program& program, const ir::Fusion& fusion, const Cluster& cluster) {
+  std::vector<Seconds> times;
+  for (const StageCost& cost : CostsOf(RunOn(cluster, program, fusion))) times.push_back(cost.AllSeconds());
+  return times;
 }
 
 }  // namespace cleave::search

@@ -1,0 +1,251 @@
+// Reading guide: LedgerOf takes the costs of the rank's program from the predictor; Rows makes a row of each stage of
+// its fusion, and adds those of equal layers together.
+#include "search/explain/ledger.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "base/check/check.h"
+#include "base/layer_names/layer_names.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/program/fuse/fuse.h"
+#include "search/price/cost/pipeline.h"
+#include "search/price/cost/time.h"
+
+namespace cleave::search {
+namespace {
+
+bool IsNorm(ir::OpKind kind) {
+  return kind == ir::OpKind::kLayerNorm || kind == ir::OpKind::kLayerNormGradientInput ||
+         kind == ir::OpKind::kLayerNormGradientScale;
+}
+
+WorkKind KindOf(const ir::Step& step) {
+  const ir::Compute* const compute = ir::ComputeOf(step);
+  if (compute == nullptr) return WorkKind::kLoop;
+  if (ir::IsOfAttention(compute->kind)) return WorkKind::kAttention;
+  if (IsNorm(compute->kind)) return WorkKind::kNorm;
+  switch (ir::DefinitionOf(compute->kind).op_class) {
+    case ir::OpClass::kProduct:
+      return WorkKind::kProduct;
+    case ir::OpClass::kReduction:
+      return WorkKind::kRows;
+    case ir::OpClass::kMovement:
+      return WorkKind::kMovement;
+    case ir::OpClass::kElementwise:
+      return WorkKind::kLoop;
+    case ir::OpClass::kSource:
+      return WorkKind::kInput;
+  }
+  CLEAVE_UNREACHABLE();
+}
+
+// A chip on which every product runs at the peak.
+Cluster AtPeak(Cluster cluster) {
+  cluster.matrix_efficiency.clear();
+  return cluster;
+}
+
+bool IsProduct(ir::OpKind kind) { return ir::DefinitionOf(kind).op_class == ir::OpClass::kProduct; }
+
+// "[8,1024,768]"
+std::string ShapeText(const ir::Shape& shape) { return absl::StrCat("[", absl::StrJoin(shape, ","), "]"); }
+
+class Rows {
+ public:
+  Rows(const ir::Program& program, const ir::Fusion& fusion, const Cluster& cluster)
+      : program_(program), fusion_(fusion), cluster_(cluster), at_peak_(AtPeak(cluster)) {}
+
+  std::vector<LedgerRow> Of(const StepCosts& costs) {
+    for (const InputCost& input : costs.inputs) {
+      const ir::Step& step = StepAt(input.step);
+      Add({.kind = WorkKind::kInput, .phase = step.phase, .names = {step.name}, .each = input.cost});
+    }
+    for (size_t i = 0; i < fusion_.stages.size(); ++i) {
+      if (fusion_.stages[i].phase != ir::Phase::kMetric) AddStage(fusion_.stages[i], costs.stages[i]);
+    }
+    return std::move(rows_);
+  }
+
+ private:
+  const ir::Step& StepAt(int step) const { return program_.steps[static_cast<size_t>(step)]; }
+
+  void AddStage(const ir::FusedStage& stage, const StageCost& cost) {
+    const ir::StageSteps steps = ir::StepsOf(stage);
+    const ir::Step& first = StepAt(steps.front());
+    LedgerRow row{.phase = stage.phase, .names = {first.name}, .steps = steps.size(), .each = cost};
+    if (const ir::Collective* collective = ir::CommunicationOf(program_, first); collective != nullptr) {
+      row.kind = WorkKind::kCollective;
+      row.what = std::string(ir::CollectiveKindName(collective->kind));
+      row.links = LinksOf(collective->axes);
+    } else if (std::holds_alternative<ir::Send>(first.action)) {
+      row.kind = WorkKind::kCollective;
+      row.what = "send";
+      row.links = LinksOf({program_.pipeline->axis});
+    } else if (std::holds_alternative<ir::HostCopy>(first.action)) {
+      row.kind = WorkKind::kCopy;
+    } else if (std::holds_alternative<ir::Slice>(first.action) && !fusion_.DoesNothing(first)) {
+      row.kind = WorkKind::kSlice;
+    } else if (cost.limit == Limit::kNone) {
+      return;
+    } else {
+      DescribeKernel(steps, row);
+    }
+    Add(std::move(row));
+  }
+
+  void DescribeKernel(const ir::StageSteps& steps, LedgerRow& row) const {
+    // Of several of one kind the last one, whose value is that of the kernel.
+    const ir::Step& main = StepAt(*std::min_element(
+        steps.rbegin(), steps.rend(), [&](int a, int b) { return KindOf(StepAt(a)) < KindOf(StepAt(b)); }));
+    row.kind = KindOf(main);
+    row.names = {main.name};
+    for (const int step : steps) {
+      const ir::Compute* const compute = ir::ComputeOf(StepAt(step));
+      if (compute == nullptr || !IsProduct(compute->kind)) continue;
+      std::vector<ir::TensorType> inputs;
+      for (const ir::ValueId input : compute->inputs) inputs.push_back(LocalType(input));
+      row.at_peak += ArithmeticSeconds(at_peak_, ir::DefinitionOf(compute->kind), inputs, LocalType(compute->output),
+                                       compute->attributes);
+    }
+    if (row.kind == WorkKind::kProduct || row.kind == WorkKind::kAttention) {
+      row.what = ShapesOf(*ir::ComputeOf(main));
+    } else if (row.phase == ir::Phase::kUpdate) {
+      row.kind = WorkKind::kUpdate;
+    }
+  }
+
+  ir::TensorType LocalType(ir::ValueId value) const {
+    return {.dtype = program_.value(value).type.dtype, .shape = ir::LargestLocalShape(program_, value)};
+  }
+
+  // "matmul [8192,768] x [768,2304] -> bf16[8192,2304]"; of attention queries and keys, which say all.
+  std::string ShapesOf(const ir::Compute& compute) const {
+    const auto shape = [&](std::string* text, ir::ValueId value) {
+      absl::StrAppend(text, ShapeText(LocalType(value).shape));
+    };
+    if (ir::IsOfAttention(compute.kind)) {
+      return absl::StrCat(ir::OpKindName(compute.kind), " ",
+                          absl::StrJoin(absl::MakeSpan(compute.inputs).subspan(0, 2), " x ", shape));
+    }
+    const ir::TensorType output = LocalType(compute.output);
+    return absl::StrCat(ir::OpKindName(compute.kind), " ", absl::StrJoin(compute.inputs, " x ", shape), " -> ",
+                        ir::DTypeName(output.dtype), ShapeText(output.shape));
+  }
+
+  std::string LinksOf(absl::Span<const ir::AxisId> axes) const {
+    std::vector<std::string> names;
+    for (const Link& link : cluster_.links) {
+      const bool crosses = std::any_of(axes.begin(), axes.end(),
+                                       [&](ir::AxisId axis) { return program_.mesh.axis(axis).link == link.name; });
+      if (crosses) names.push_back(link.name);
+    }
+    return absl::StrJoin(names, "+");
+  }
+
+  // To the row of an equal layer, if there is one.
+  void Add(LedgerRow row) {
+    const StageCost& each = row.each;
+    const auto [found, is_new] =
+        row_of_.emplace(std::tuple(row.kind, row.phase, FoldedText(LayerNameOf(row.names.front()).place), row.steps,
+                                   row.what, row.links, each.runs, each.seconds, each.bytes, each.sent),
+                        rows_.size());
+    if (is_new) {
+      rows_.push_back(std::move(row));
+    } else {
+      rows_[found->second].names.push_back(std::move(row.names.front()));
+    }
+  }
+
+  const ir::Program& program_;
+  const ir::Fusion& fusion_;
+  const Cluster& cluster_;
+  const Cluster at_peak_;
+  std::vector<LedgerRow> rows_;
+  std::map<
+      std::tuple<WorkKind, ir::Phase, std::string, size_t, std::string, std::string, int64_t, Seconds, Bytes, double>,
+      size_t>
+      row_of_;
+};
+
+void AddModel(const ir::Graph& graph, const Cluster& cluster, int64_t ranks, Ledger& ledger) {
+  const Cluster at_peak = AtPeak(cluster);
+  for (const ir::Op& op : graph.ops) {
+    if (op.phase == ir::Phase::kMetric || !IsProduct(op.kind)) continue;
+    const ir::OpDefinition& definition = ir::DefinitionOf(op.kind);
+    const std::vector<ir::TensorType> inputs = ir::InputTypes(graph, op);
+    ledger.model += definition.flops(inputs, op.type, op.attributes);
+    ledger.model_at_peak +=
+        ArithmeticSeconds(at_peak, definition, inputs, op.type, op.attributes) * (1.0 / static_cast<double>(ranks));
+  }
+}
+
+}  // namespace
+
+absl::string_view WorkKindName(WorkKind kind) {
+  switch (kind) {
+    case WorkKind::kAttention:
+      return "attention";
+    case WorkKind::kProduct:
+      return "products";
+    case WorkKind::kNorm:
+      return "norms";
+    case WorkKind::kRows:
+      return "rows";
+    case WorkKind::kMovement:
+      return "movement";
+    case WorkKind::kLoop:
+      return "loops";
+    case WorkKind::kUpdate:
+      return "update";
+    case WorkKind::kInput:
+      return "inputs";
+    case WorkKind::kSlice:
+      return "slices";
+    case WorkKind::kCollective:
+      return "collectives";
+    case WorkKind::kCopy:
+      return "copies";
+  }
+  CLEAVE_UNREACHABLE();
+}
+
+Ledger LedgerOf(const Explained& explained, int rank) {
+  const ir::LoweredProgram& made = explained.made;
+  const Cluster& cluster = explained.cluster;
+  const ir::Mesh mesh = ir::RankMesh(made.program);
+  CLEAVE_CHECK(rank >= 0 && rank < mesh.rank_count()) << rank;
+  Ledger ledger;
+  if (made.parts.empty()) {
+    const StepCosts costs = CostsOfStep(made.program, made.memory.fusion, cluster, explained.execution.overlaps);
+    ledger.rows = Rows(made.program, made.memory.fusion, cluster).Of(costs);
+    ledger.sum = costs.sum;
+    ledger.step = costs.sum.step;
+    ledger.beside = costs.sum.Alone() - ledger.step;
+  } else {
+    const auto index = static_cast<size_t>(mesh.Index(rank, {made.program.pipeline->axis}));
+    const ir::PartProgram& part = made.parts[index];
+    const PipelinePrediction pipeline = PredictPipeline(made.parts, cluster, explained.execution.overlaps);
+    const StepCosts& costs = pipeline.parts[index];
+    ledger.rows = Rows(part.program, part.memory.fusion, cluster).Of(costs);
+    ledger.sum = costs.sum;
+    ledger.step = pipeline.whole.step;
+    Seconds busy = pipeline.once[index];
+    for (const PassTime& pass : pipeline.passes) {
+      const auto of = static_cast<size_t>(ir::TimetableOf(part.program).PartOf(pass.stage));
+      if (of == index) busy += pass.end - pass.begin;
+    }
+    ledger.beside = costs.sum.Alone() - busy;
+    ledger.idle = ledger.step - busy;
+  }
+  AddModel(explained.graph, cluster, explained.graph.is_manual() ? 1 : mesh.rank_count(), ledger);
+  return ledger;
+}
+
+}  // namespace cleave::search
