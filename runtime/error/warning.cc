@@ -7,6 +7,11 @@ namespace {
 
 thread_local bool prints_warnings = true;
 
+std::map<std::string, int64_t>& FallbacksOfThread() {
+  thread_local auto& all = *new std::map<std::string, int64_t>;
+  return all;
+}
+
 }  // namespace
 
 void SetPrintsWarnings(bool prints) { prints_warnings = prints; }
@@ -14,5 +19,11 @@ void SetPrintsWarnings(bool prints) { prints_warnings = prints; }
 void Warn(const std::string& message) {
   if (prints_warnings) std::fprintf(stderr, "warning: %s\n", message.c_str());
 }
+
+void FallBack(const std::string& kind, const std::function<std::string()>& refusal) {
+  if (++FallbacksOfThread()[kind] == 1) Warn(refusal() + "; kernels of this program do, which take longer");
+}
+
+const std::map<std::string, int64_t>& Fallbacks() { return FallbacksOfThread(); }
 
 }  // namespace cleave::runtime

@@ -2,6 +2,9 @@
 #ifndef CLEAVE_RUNTIME_ERROR_WARNING_H_
 #define CLEAVE_RUNTIME_ERROR_WARNING_H_
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 
 namespace cleave::runtime {
@@ -12,6 +15,13 @@ void SetPrintsWarnings(bool prints);
 
 // Prints "warning: <message>" to standard error.
 void Warn(const std::string& message);
+
+// Counts a call of which a library does not do the work, so that kernels of the program do it, which take longer. Of
+// each `kind` ("products") the calling thread warns the first time. `refusal`: "cuDNN does not compute ...".
+void FallBack(const std::string& kind, const std::function<std::string()>& refusal);
+
+// The calls of the calling thread by kind. Those of a recorded step count once.
+const std::map<std::string, int64_t>& Fallbacks();
 
 }  // namespace cleave::runtime
 

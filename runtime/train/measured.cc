@@ -6,6 +6,7 @@
 
 #include "runtime/device/memory.h"
 #include "runtime/device/workspace.h"
+#include "runtime/error/warning.h"
 
 namespace cleave::runtime {
 
@@ -17,6 +18,7 @@ void MeasureRun(Comm& comm, const TrainingProgram& program, ExitCode code, int64
   const int64_t on_host = program.HostBytes() + (TensorsAreOnHost() ? 0 : copy_bytes);
   record.exit = static_cast<int>(code);
   record.traffic = comm.traffic();
+  record.fallbacks = Fallbacks();
   // The host cannot measure how long a GPU communicates, because it only asks for the work.
   record.communication_is_timed = TensorsAreOnHost();
   if (!record.communication_is_timed) {

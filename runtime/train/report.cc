@@ -291,6 +291,11 @@ std::string RunJson(const RunRecord& run) {
   all.Add("data_bytes", PerRank(run.data_bytes));
   all.Add("sent_bytes", sent_bytes);
   all.Add("collectives", collectives);
+  if (!run.fallbacks.empty()) {
+    JsonObject fallbacks;
+    for (const auto& [kind, calls] : run.fallbacks) fallbacks.AddInteger(kind, calls);
+    all.Add("fallbacks", fallbacks);
+  }
   if (run.profile.has_value()) all.Add("profile", ProfileJson(*run.profile));
   if (run.generation.has_value()) {
     JsonObject generation;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -63,8 +64,9 @@ struct RunRecord {
   std::vector<int64_t> data_bytes;         // Per rank: the data set.
   std::vector<double> sent_bytes;          // Per rank.
   std::array<Traffic, kCollectiveKinds> traffic;
-  NamedValues numbers;     // That flags can change, as they were.
-  NamedValues validation;  // Of the last evaluation of these samples.
+  std::map<std::string, int64_t> fallbacks;  // Of rank 0 (runtime/error/warning.h).
+  NamedValues numbers;                       // That flags can change, as they were.
+  NamedValues validation;                    // Of the last evaluation of these samples.
   NamedValues test;
   std::vector<Table> validation_tables;  // Beside these, as the next.
   std::vector<Table> test_tables;

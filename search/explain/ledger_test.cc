@@ -61,9 +61,9 @@ ir::Graph DrawGraph(Draws& draws) {
     case 0:
       return testing::Mlp(256, {512, 1024, 512, 256, 1});
     case 1:
-      return testing::MixtureOfExperts({.tokens = 128, .layers = 2});
+      return testing::MixtureOfExperts({.tokens = 128, .layers = 1});
     default:
-      return testing::Gpt({.batch = 16, .seq = 64, .vocab = 128, .width = 128, .heads = 4, .layers = 4});
+      return testing::Gpt({.batch = 16, .seq = 32, .vocab = 64, .width = 64, .heads = 4, .layers = 2});
   }
 }
 
@@ -144,6 +144,7 @@ void ExpectSums(const LedgerCase& drawn, int rank) {
   const double step = drawn.predicted.whole.step.value();
   ExpectNear(compute + communication + copies - ledger.beside.value() + ledger.idle.value(), step, "step");
   ExpectNear(ledger.step.value(), step, "step");
+  EXPECT_GE(step, compute * (1 - 1e-9)) << "a rank computes one thing after the other";
   EXPECT_GE(ledger.beside.value(), -1e-9 * step);
   EXPECT_GE(ledger.idle.value(), -1e-9 * step);
   EXPECT_LE(ledger.model_at_peak.value(), step);
@@ -165,7 +166,7 @@ void ExpectSums(const LedgerCase& drawn, int rank) {
 
 TEST(LedgerTest, RowsAddUpToThePredictedStep) {
   std::map<std::string, int> seen;
-  for (uint32_t seed = 1; seed <= 40; ++seed) {
+  for (uint32_t seed = 1; seed <= 24; ++seed) {
     LedgerCase drawn = DrawCase(seed);
     SCOPED_TRACE(drawn.text);
     if (!FindPlan(drawn)) continue;
@@ -178,7 +179,7 @@ TEST(LedgerTest, RowsAddUpToThePredictedStep) {
     if (drawn.options.recompute == ir::Recompute::kFull) ++seen["recompute"];
   }
   for (const char* const kind : {"cuda", "cpu", "pipeline", "micro-batches", "zero", "recompute"}) {
-    EXPECT_GE(seen[kind], 4) << kind;
+    EXPECT_GE(seen[kind], 3) << kind;
   }
 }
 

@@ -1,9 +1,12 @@
 // What is special about cuBLASLt: alignment, many batches, TF32.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/device/device_vector.h"
+#include "runtime/error/warning.h"
 #include "runtime/math/math.h"
 
 namespace cleave::runtime {
@@ -36,6 +39,23 @@ TEST(CublasTest, PlacesMayBeAlignedToOneElementOnly) {
     ExpectProductAt<float>(offset);
     ExpectProductAt<BFloat16>(offset);
   }
+}
+
+// GPUs differ in what they have kernels for.
+TEST(CublasTest, WhatTheLibraryDoesNotComputeIsCountedAndSaidOnce) {
+  constexpr int kCalls = 3;
+  std::string expected;
+  testing::internal::CaptureStderr();
+  std::thread rank([&] {
+    for (int i = 0; i < kCalls; ++i) ExpectProductAt<BFloat16>(1);
+    for (const auto& [kind, calls] : Fallbacks()) {
+      EXPECT_EQ(calls, kCalls) << kind;
+      expected += std::string("warning: cuBLASLt does not ") + (kind == "biases" ? "add the bias of" : "compute") +
+                  " a product of 1 times 7 x 7 and 7 x 7; kernels of this program do, which take longer\n";
+    }
+  });
+  rank.join();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), expected);
 }
 
 TEST(CublasTest, MoreBatchesThanAGridHasBlocks) {

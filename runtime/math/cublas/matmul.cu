@@ -7,7 +7,7 @@
 //
 // Where the library has no kernel that also adds the bias, which may happen with bf16 at places or of sizes that are
 // not even, a separate kernel of ours adds it. Where it has no kernel at all, the product is a kernel of
-// ours too.
+// ours too. Both are counted, and said once (runtime/error/warning.h).
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -18,6 +18,7 @@
 #include "runtime/device/work.h"
 #include "runtime/device/workspace.h"
 #include "runtime/error/error.h"
+#include "runtime/error/warning.h"
 #include "runtime/math/cublas/library.cuh"
 #include "runtime/math/math.h"  // IWYU pragma: associated
 #include "runtime/math/prepared_list.h"
@@ -251,8 +252,12 @@ bool MultiplyThenAdd(const MatMulShape& shape, const In* a, const In* b, Out* c,
 // REQUIRES: no size is 0, a grid has as many blocks as there are batches, and a product that is added has no bias.
 template <typename In, typename Out>
 void MultiplyBatches(bool adds, const MatMulShape& shape, const In* a, const In* b, Out* c, const Out* bias) {
-  if (Multiply(ProductOf(adds, shape, a, b, c, bias), a, b, c, bias)) return;
-  if (bias != nullptr && MultiplyThenAdd(shape, a, b, c, bias)) return;
+  const Product product = ProductOf(adds, shape, a, b, c, bias);
+  if (Multiply(product, a, b, c, bias)) return;
+  if (bias != nullptr && MultiplyThenAdd(shape, a, b, c, bias)) {
+    return FallBack("biases", [&] { return "cuBLASLt does not add the bias of " + product.Text(); });
+  }
+  FallBack("products", [&] { return "cuBLASLt does not compute " + product.Text(); });
   Launch(MultiplyPlainly<In, Out>, ForElements(shape.batch * shape.m * shape.n), adds, shape, a, b, bias, c);
 }
 

@@ -3,12 +3,15 @@
 // cuDNN has no products of 16 bits with a result of f32. They are made in TF32 from copies as f32: TF32 has all digits
 // of bf16 and of f16, so nothing is rounded.
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/work.h"
 #include "runtime/device/workspace.h"
+#include "runtime/error/error.h"
+#include "runtime/error/warning.h"
 #include "runtime/math/convolution.h"
 #include "runtime/math/cudnn/cudnn.cuh"
 #include "runtime/math/cudnn/direct.cuh"
@@ -43,9 +46,23 @@ void FillZeros(T* values, int64_t count) {
   ZeroBytes(values, count * static_cast<int64_t>(sizeof(T)));
 }
 
+// Returns false: kernels of the program compute the convolution.
+bool RefusedByLibrary(const ConvolutionShape& shape) {
+  FallBack("convolutions", [&] {
+    if (!CLEAVE_HAS_CUDNN) return std::string("this program was built without cuDNN, which computes no convolutions");
+    const auto number = [](int64_t value) { return static_cast<long long>(value); };
+    const ConvolutionSizes& sizes = shape.sizes;
+    return Format("cuDNN does not compute a convolution of %lld x %lld x %lld x %lld and %lld x %lld x %lld x %lld",
+                  number(sizes.samples), number(sizes.channels), number(shape.rows.input.size),
+                  number(shape.columns.input.size), number(sizes.filters), number(sizes.filter_channels),
+                  number(shape.rows.kernel), number(shape.columns.kernel));
+  });
+  return false;
+}
+
 // Some of cuDNN's functions ask for writable memory that they only read.
 template <typename X, typename Filter, typename Y>
-bool ByLibrary(Direction direction, const ConvolutionShape& shape, const X* x, const Filter* filter, const Y* y) {
+bool IsDoneByLibrary(Direction direction, const ConvolutionShape& shape, const X* x, const Filter* filter, const Y* y) {
   if (!CLEAVE_HAS_CUDNN) return false;
   if constexpr (!std::is_same_v<X, Filter> || !std::is_same_v<Filter, Y>) {
     const AsFloat wide_x(x, ElementsOfX(shape)), wide_filter(filter, ElementsOfFilter(shape));
@@ -58,6 +75,11 @@ bool ByLibrary(Direction direction, const ConvolutionShape& shape, const X* x, c
   } else {
     return ConvolveByLibrary(direction, shape, const_cast<X*>(x), const_cast<X*>(filter), const_cast<X*>(y));
   }
+}
+
+template <typename X, typename Filter, typename Y>
+bool ByLibrary(Direction direction, const ConvolutionShape& shape, const X* x, const Filter* filter, const Y* y) {
+  return IsDoneByLibrary(direction, shape, x, filter, y) || RefusedByLibrary(shape);
 }
 
 }  // namespace

@@ -158,12 +158,7 @@ std::string TextOf(const SdpaCall& call) {
 }
 
 bool Refused(const SdpaCall& call, const std::string& why) {
-  thread_local bool was_said = false;
-  if (!was_said) {
-    Warn(Format("cuDNN does not compute %s: %s; kernels of this program do, which take longer", TextOf(call).c_str(),
-                why.c_str()));
-  }
-  was_said = true;
+  FallBack("attention", [&] { return Format("cuDNN does not compute %s: %s", TextOf(call).c_str(), why.c_str()); });
   return false;
 }
 
