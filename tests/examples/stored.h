@@ -24,8 +24,8 @@ std::vector<std::string> ExamplesWithout(const std::set<std::string>& paths);
 // Expects that a file has all models of examples/.
 void ExpectAllExamples(const std::string& path);
 
-// Calls `run` for each entry of a file, and `check` with what came of it and the entry. With FolderToBless() the file is
-// written anew instead.
+// Calls `run` for each entry of a file, and `check` with what came of it and the entry. With FolderToBless() the file
+// is written anew instead.
 void CheckStored(const std::string& path, const std::function<std::string(const Stored&)>& run,
                  const std::function<void(const std::string& result, const Stored& stored)>& check);
 
