@@ -165,21 +165,22 @@ std::string PeakText(const Ledger& ledger) {
 }  // namespace
 
 std::string ExplainTime(const Explained& explained, int rank) {
-  const ir::Program& program = explained.made.program;
   const Ledger ledger = LedgerOf(explained, rank);
-  const auto per_micro_batch = ir::MicroBatches(program);
+  const int64_t micro_batches = ir::MicroBatches(explained.made.program);
   std::string text = absl::StrCat(
       Wrapped("",
               absl::StrCat(explained.graph.model, " on ", Plural(explained.plan.mesh.rank_count(), "rank"), " of ",
                            explained.plan.cluster, ": what each kernel of a step of rank ", rank, " takes, predicted",
-                           per_micro_batch > 1 ? absl::StrCat(", in ", per_micro_batch, " micro-batches") : ""),
+                           micro_batches > 1 ? absl::StrCat(", in ", micro_batches, " micro-batches") : ""),
               0),
       "\n", KernelTable(ledger), CollectivesTable(ledger), KindTable(ledger), ProductTable(ledger), "\n");
   absl::StrAppend(&text, Wrapped("sum       ", SumText(ledger), 10));
-  if (ledger.beside != Seconds(0)) {
+  // What is less is rounding.
+  const Seconds least = ledger.step * 1e-9;
+  if (ledger.beside > least) {
     absl::StrAppend(&text, "beside    ", FormatSeconds(ledger.beside), " less, because some of it runs side by side\n");
   }
-  if (ledger.idle != Seconds(0)) {
+  if (ledger.idle > least) {
     absl::StrAppend(&text, "idle      ", FormatSeconds(ledger.idle), " more, in which other stages are awaited\n");
   }
   absl::StrAppend(&text, "step      ", FormatSeconds(ledger.step), "\n", Wrapped("products  ", PeakText(ledger), 10));

@@ -174,15 +174,17 @@ class Rows {
       row_of_;
 };
 
+// Of a manual model each rank has its own tensors.
 void AddModel(const ir::Graph& graph, const Cluster& cluster, int64_t ranks, Ledger& ledger) {
   const Cluster at_peak = AtPeak(cluster);
+  const auto all = static_cast<double>(ranks);
+  const double times = graph.is_manual() ? all : 1;
   for (const ir::Op& op : graph.ops) {
     if (op.phase == ir::Phase::kMetric || !IsProduct(op.kind)) continue;
     const ir::OpDefinition& definition = ir::DefinitionOf(op.kind);
     const std::vector<ir::TensorType> inputs = ir::InputTypes(graph, op);
-    ledger.model += definition.flops(inputs, op.type, op.attributes);
-    ledger.model_at_peak +=
-        ArithmeticSeconds(at_peak, definition, inputs, op.type, op.attributes) * (1.0 / static_cast<double>(ranks));
+    ledger.model += definition.flops(inputs, op.type, op.attributes) * times;
+    ledger.model_at_peak += ArithmeticSeconds(at_peak, definition, inputs, op.type, op.attributes) * (times / all);
   }
 }
 
@@ -244,7 +246,7 @@ Ledger LedgerOf(const Explained& explained, int rank) {
     ledger.beside = costs.sum.Alone() - busy;
     ledger.idle = ledger.step - busy;
   }
-  AddModel(explained.graph, cluster, explained.graph.is_manual() ? 1 : mesh.rank_count(), ledger);
+  AddModel(explained.graph, cluster, mesh.rank_count(), ledger);
   return ledger;
 }
 
