@@ -127,7 +127,7 @@ double WhatIf::CostOf(const Side& side, const Links& links, double gradient_weig
       demands.push_back({.layout = prices.Intern(demand.layout),
                          .weight = demand.weight * (demand.is_gradient ? gradient_weight : 1)});
     }
-    const TypeIndex type = prices.Intern(facts_.value_type(moves.value), facts_.moves(moves.value));
+    const TypeIndex type = prices.TypeOf(facts_, moves.value);
     cost += prices.Serve(type, prices.Intern(moves.produced), demands).price;
   }
   for (size_t g = 0; g < groups_.size(); ++g) {

@@ -3,11 +3,12 @@
 namespace cleave::search {
 
 double GradientWeight(const SearchOptions& options) {
-  constexpr double kHidden = 0.1;
+  constexpr double kOfBytes = 0.1, kHalfHidden = 0.5;
   if (options.gradient_weight.has_value()) return *options.gradient_weight;
-  // Gradients of micro-batches are sent when there is no more work to hide them.
-  const bool is_hidden = options.execution.overlaps && options.micro_batches == 1;
-  return options.price == ir::Price::kTime && !is_hidden ? 1 : kHidden;
+  if (options.price != ir::Price::kTime) return kOfBytes;
+  // Gradients of micro-batches, and those that are divided, are sent when there is no more work to hide them.
+  const bool is_hidden = options.execution.overlaps && options.micro_batches == 1 && options.zero.value_or(0) == 0;
+  return is_hidden ? kHalfHidden : 1;
 }
 
 SearchOptions OptionsFrom(const ir::ParallelSettings& settings) {

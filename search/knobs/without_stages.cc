@@ -251,18 +251,41 @@ std::optional<Found> SearchOnce(const ir::Graph& training_graph, const Cluster& 
   return found;
 }
 
-// Another search, and how much of the time of the plan before it one of its plans may take at most to be preferred.
+// What another search assumes, and how much of the time of the plan before it one of its plans may take at most to be
+// preferred. Where it is, those after it assume the same, so that idle devices go with each weight of gradients.
 struct Alternative {
-  SearchOptions options;
+  bool is_baseline = false;  // Data parallelism, after which nothing is assumed.
+  bool leave_idle = false;
+  std::optional<double> gradient_weight = std::nullopt;
   double most_time = 1;
+
+  SearchOptions Of(SearchOptions options) const {
+    if (is_baseline) options.algorithm = ir::SearchAlgorithm::kDataParallel;
+    if (leave_idle) options.leave_idle = true;
+    if (gradient_weight.has_value()) options.gradient_weight = gradient_weight;
+    return options;
+  }
 };
+
+// The weight of gradients where the backward pass hides most of their reductions.
+constexpr double kMostHidden = 0.1;
+
+// Whether how much it hides is to be found.
+bool MayHideGradients(const SearchOptions& options) {
+  return options.execution.overlaps && options.micro_batches == 1 && !options.gradient_weight.has_value() &&
+         options.price == ir::Price::kTime;
+}
 
 // For plans that communicate much: data parallelism, whose messages the price of a search may think slower than they
 // are; and searches under other assumptions, that devices may be left idle, which is preferred only where it is much
-// faster, and that the backward pass hides less of the reductions of gradients, which is not known before there is a
-// plan.
-std::vector<Alternative> AlternativesOf(const SearchOptions& options, const ir::Pins& pins) {
-  constexpr double kFaster = 0.99, kMuchFaster = 0.67;
+// faster, and that the backward pass hides most or none of the reductions of gradients, which is not known before there
+// is a plan.
+//
+// `is_large`: few of the layers are searched. Such a model is divided by memory, and the plan with which a search for
+// less memory ends differs much with small differences of prices; so weights ascend from the one at which most is
+// hidden, as long as they lead to faster plans.
+std::vector<Alternative> AlternativesOf(const SearchOptions& options, const ir::Pins& pins, bool is_large) {
+  constexpr double kFaster = 0.99, kMuchFaster = 0.67, kAnyFaster = 0.998;
   std::vector<Alternative> alternatives;
   const bool searches =
       options.algorithm == ir::SearchAlgorithm::kSapp || options.algorithm == ir::SearchAlgorithm::kExact;
@@ -270,18 +293,18 @@ std::vector<Alternative> AlternativesOf(const SearchOptions& options, const ir::
   if (!searches || !is_of_steps || !pins.regions.empty()) return alternatives;
   // Where nothing runs beside anything else, the price is the time of a step, and the search has compared this plan.
   if (options.execution.overlaps && pins.pins.empty()) {
-    Alternative& baseline = alternatives.emplace_back(Alternative{.options = options, .most_time = kFaster});
-    baseline.options.algorithm = ir::SearchAlgorithm::kDataParallel;
+    alternatives.push_back({.is_baseline = true, .most_time = kFaster});
   }
   // Small models on a CPU are mostly tried out, on as many ranks as were asked for.
   if (!options.leave_idle.has_value() && options.execution.overlaps) {
-    Alternative& idle = alternatives.emplace_back(Alternative{.options = options, .most_time = kMuchFaster});
-    idle.options.leave_idle = true;
+    alternatives.push_back({.leave_idle = true, .most_time = kMuchFaster});
   }
-  for (const double weight : {0.5, 1.0}) {
-    if (options.gradient_weight.has_value() || weight <= GradientWeight(options)) continue;
-    Alternative& larger = alternatives.emplace_back(Alternative{.options = options, .most_time = kFaster});
-    larger.options.gradient_weight = weight;
+  if (MayHideGradients(options)) {
+    const double first = is_large ? kMostHidden : GradientWeight(options);
+    for (const double weight : is_large ? std::vector{0.5, 1.0} : std::vector{1.0, 0.5, kMostHidden}) {
+      if (weight == first) continue;
+      alternatives.push_back({.gradient_weight = weight, .most_time = is_large ? kFaster : kAnyFaster});
+    }
   }
   return alternatives;
 }
@@ -294,10 +317,13 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
   const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
   const auto redistributions = std::make_shared<ir::RedistributionPlanner>(*mesh);
+  const bool is_large = !SearchedFor(training_graph, pins, options).is_whole();
+  SearchOptions assumed = options;
+  if (is_large && MayHideGradients(options)) assumed.gradient_weight = kMostHidden;
   Diagnostics said;
   std::optional<Found> best =
-      SearchOnce(training_graph, cluster, pins, options, redistributions, /*faster_than=*/std::nullopt, said);
-  const std::vector<Alternative> alternatives = AlternativesOf(options, pins);
+      SearchOnce(training_graph, cluster, pins, assumed, redistributions, /*faster_than=*/std::nullopt, said);
+  const std::vector<Alternative> alternatives = AlternativesOf(options, pins, is_large);
   if (best.has_value() && best->plan.micro_batches == 1 && !alternatives.empty()) {
     // What programs are made of, where no limit of memory has made some.
     std::optional<GraphFacts> facts;
@@ -316,15 +342,17 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
     for (const Alternative& alternative : alternatives) {
       // Another plan has the same to compute.
       if (first.compute > least * std::min(alternative.most_time, 1 - kLeastGain)) continue;
-      const bool has_other_weight = alternative.options.gradient_weight != options.gradient_weight;
-      // Where one weight leads to slower plans, a larger one does not help either.
-      const Seconds useless = least * (has_other_weight ? 1 / alternative.most_time : alternative.most_time);
+      // A search for less memory ends where its first plan is slower than that; under another weight it may come near.
+      constexpr double kNear = 1 / 0.99;
+      const bool has_other_weight = alternative.gradient_weight.has_value();
+      const Seconds useless = least * (has_other_weight ? kNear : alternative.most_time);
       Diagnostics own;
       std::optional<Found> found =
-          SearchOnce(training_graph, cluster, pins, alternative.options, redistributions, useless, own);
+          SearchOnce(training_graph, cluster, pins, alternative.Of(assumed), redistributions, useless, own);
       const std::optional<Seconds> step = found.has_value() ? std::optional(predict(*found).step) : std::nullopt;
-      if (has_other_weight && (!step.has_value() || *step > useless)) break;
+      if (is_large && has_other_weight && (!step.has_value() || *step > useless)) break;
       if (!step.has_value() || *step > least * alternative.most_time || found->plan.micro_batches > 1) continue;
+      if (!alternative.is_baseline) assumed = alternative.Of(assumed);
       least = *step;
       best = std::move(found);
       said = std::move(own);

@@ -10,6 +10,7 @@
 #include "ir/graph/ops/ops.h"
 #include "search/knobs/aside.h"
 #include "search/knobs/memory/memory.h"
+#include "search/knobs/options.h"
 #include "search/knobs/stage_plans.h"
 #include "search/knobs/zero/zero.h"
 #include "search/model/facts/facts.h"
@@ -110,7 +111,12 @@ std::optional<Seconds> PriceByHand(const ir::Graph& graph, const HandPlan& hand,
                                    const Execution& execution) {
   const std::optional<StageMachines> machines = MachinesOfStage(cluster, hand.stages);
   if (!machines.has_value()) return std::nullopt;
-  const ir::Plan plan = PlanOfStage(graph, hand, machines->cluster);
+  ir::Plan plan = PlanOfStage(graph, hand, machines->cluster);
+  plan.gradient_weight = GradientWeight({.price = ir::Price::kTime,
+                                         .dataset = {},
+                                         .zero = hand.zero,
+                                         .micro_batches = hand.micro_batches,
+                                         .execution = execution});
   const GraphFacts facts = FactsOf(graph, hand.micro_batches);
   return Seconds(PlanCost(facts, plan, TimePrices(facts, machines->cluster, plan.mesh, execution.fuse)).price);
 }

@@ -45,7 +45,7 @@ AssignmentOptions ForComputeToCommunication(const ir::Mesh& mesh, AssignmentOpti
   ir::Mesh alike = WithLinksAlike(mesh);
   if (alike == mesh) return options;
   options.prices.redistribution = [alike = std::move(alike)](const ir::TensorType& type, const ir::Layout& source,
-                                                             const ir::Redistribution& way) {
+                                                             const ir::Redistribution& way, const SentTogether&) {
     double bytes = 0;
     const ir::Layout* now = &source;
     for (const ir::Move& move : way.moves) {

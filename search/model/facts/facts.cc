@@ -294,6 +294,37 @@ void FindGradients(GraphFacts& facts) {
   }
 }
 
+// Gradients as the update reads them, and the parameters that it makes.
+void FindSentTogether(GraphFacts& facts) {
+  const ir::Graph& graph = *facts.graph;
+  // Where ops stand for those of many layers, gradients are as large as messages.
+  if (std::any_of(facts.times.begin(), facts.times.end(), [](int64_t times) { return times > 1; })) return;
+  IdVector<ir::OpId, uint8_t> is_sent(graph.ops.size(), false);
+  for (const ir::Op& op : graph.ops) {
+    const std::vector<Read>& reads = facts.reads[op.id];
+    is_sent[op.id] = op.phase == ir::Phase::kBackward && std::any_of(reads.begin(), reads.end(), [&](const Read& read) {
+                       return facts.roles[read.reader] == Role::kUpdate;
+                     });
+  }
+  for (const ir::StateUpdate& update : graph.updates) {
+    if (facts.roles[update.state] == Role::kParameter) is_sent[update.value] = true;
+  }
+  std::map<ir::Phase, Bytes> of_phase;
+  std::map<int, int64_t> of_rule;
+  for (const ir::Op& op : graph.ops) {
+    is_sent[op.id] = is_sent[op.id] && facts.priced[op.id] && op.type.bytes() > Bytes(0);
+    if (!is_sent[op.id]) continue;
+    of_rule[facts.rule_of[op.id]] += facts.times[op.id];
+    of_phase[op.phase] += op.type.bytes() * facts.times[op.id];
+  }
+  for (const ir::Op& op : graph.ops) {
+    if (!is_sent[op.id]) continue;
+    const int64_t equal = of_rule[facts.rule_of[op.id]];
+    const int64_t all = of_phase[op.phase].value() / op.type.bytes().value();
+    facts.sent_together[op.id] = {.equal = equal, .all = std::max(equal, all)};
+  }
+}
+
 }  // namespace
 
 GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches, OpTimes times) {
@@ -321,6 +352,7 @@ GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches, OpTimes times)
                    .touched_rows = IdVector<ir::OpId, int64_t>(count),
                    .priced = IdVector<ir::OpId, uint8_t>(count),
                    .gradient = IdVector<ir::OpId, uint8_t>(count),
+                   .sent_together = IdVector<ir::OpId, SentTogether>(count),
                    .inner_groups = IdVector<ir::OpId, std::vector<ir::OpId>>(count),
                    .inner_kinds = IdVector<ir::OpId, int>(count)};
   const IdVector<ir::OpId, uint8_t> aside = AsideOf(graph);
@@ -354,6 +386,7 @@ GraphFacts FactsOf(const ir::Graph& graph, int64_t micro_batches, OpTimes times)
     const bool is_small_gradient = op.type.rank() == 1 && facts.gradient[op.id];
     facts.priced[op.id] = op.type.rank() >= 1 && !is_small_gradient && !aside[op.id];
   }
+  FindSentTogether(facts);
   FindInnerGroups(facts);
   return facts;
 }

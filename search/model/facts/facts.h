@@ -41,6 +41,14 @@ struct Read {
   bool operator==(const Read&) const = default;
 };
 
+// With how many others a tensor may be sent in one message, as numbers of tensors of its size, itself included.
+struct SentTogether {
+  int64_t equal = 1;  // Those of its shape.
+  int64_t all = 1;    // Those of any shape.
+
+  bool operator==(const SentTogether&) const = default;
+};
+
 struct GraphFacts {
   const ir::Graph* graph = nullptr;  // Outlives the facts.
   int64_t micro_batches = 1;
@@ -77,6 +85,8 @@ struct GraphFacts {
   IdVector<ir::OpId, uint8_t> priced;
   IdVector<ir::OpId, uint8_t>
       gradient;  // The value is (a summand of) a parameter's gradient, or belongs to the update.
+  // Of gradients and of new parameters, which wait for each other to be sent; of one for all other values.
+  IdVector<ir::OpId, SentTogether> sent_together;
   // For an op that does not inherit: those ops with inner factors among it and the ops that inherit from it, in program
   // order. They share the statistics of their distributed forms (ir/transforms/distribute).
   IdVector<ir::OpId, std::vector<ir::OpId>> inner_groups;

@@ -99,7 +99,7 @@ class PlanPricer {
     }
     // A state is kept as its own strategy says, whatever layout its readers see.
     for (const ir::OpId state : states_[op.id]) demand(ir::Phase::kUpdate, KnownOf(state).output, g);
-    const TypeIndex type = redistributions_.Intern(facts_.value_type(op.id), facts_.moves(op.id));
+    const TypeIndex type = redistributions_.TypeOf(facts_, op.id);
     const LayoutIndex produced = KnownOf(op.id).output;
     Cost cost;
     for (const auto& [phase, wanted] : demands) cost = cost + redistributions_.Serve(type, produced, wanted);

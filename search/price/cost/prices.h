@@ -19,12 +19,14 @@
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/strategy/strategy.h"
 #include "ir/tensor/types/types.h"
+#include "search/model/facts/facts.h"
 
 namespace cleave::search {
 
-// The price of a redistribution of a tensor that lies as `source`.
-using RedistributionPrice = std::function<double(const ir::TensorType& type, const ir::Layout& source,
-                                                 const ir::Redistribution& redistribution)>;
+// The price of a redistribution of a tensor that lies as `source`: its share of the messages that it may be part of.
+using RedistributionPrice =
+    std::function<double(const ir::TensorType& type, const ir::Layout& source, const ir::Redistribution& redistribution,
+                         const SentTogether& together)>;
 
 struct Prices {
   RedistributionPrice redistribution = nullptr;  // Null: its weighted bytes.

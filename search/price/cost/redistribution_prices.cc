@@ -31,12 +31,15 @@ LayoutIndex RedistributionPrices::Intern(const ir::Layout& exact) {
   return found->second;
 }
 
-TypeIndex RedistributionPrices::Intern(const ir::TensorType& type, int64_t times) {
-  const auto [found, is_new] = type_index_.emplace(std::tuple(static_cast<int>(type.dtype), type.shape, times),
-                                                   static_cast<TypeIndex>(types_.size()));
+TypeIndex RedistributionPrices::Intern(const ir::TensorType& type, int64_t times, SentTogether together) {
+  if (price_ == nullptr) together = {};  // Bytes are the same in any message.
+  const auto [found, is_new] =
+      type_index_.emplace(std::tuple(static_cast<int>(type.dtype), type.shape, times, together.equal, together.all),
+                          static_cast<TypeIndex>(types_.size()));
   if (is_new) {
     types_.push_back(type);
     times_.push_back(times);
+    together_.push_back(together);
     is_even_.push_back(IsEven(mesh(), type.shape));
   }
   return found->second;
@@ -178,7 +181,7 @@ RedistributionPrices::PriceNumber RedistributionPrices::NumberOf(TypeIndex type,
   const bool has_windows = !from.windows.empty() || !to.windows.empty();
   const PriceNumber number = relaxation_.price != nullptr ? Add(type, relaxation_.price(exact, from, to))
                              : has_windows                ? NumberOfUneven(type, source, target)
-                                                          : Add(type, PriceOfEven(exact, from, to));
+                                                          : Add(type, PriceOfEven(type, from, to));
   known().prices.emplace(key, number);
   return number;
 }
@@ -191,14 +194,15 @@ ir::TensorType RedistributionPrices::SentType(TypeIndex type, const ir::Layout& 
 
 // Where all pieces are equal, bytes are proportional to the size: a redistribution that is planned for one shape holds
 // for all.
-std::optional<Cost> RedistributionPrices::PriceOfEven(const ir::TensorType& type, const ir::Layout& source,
+std::optional<Cost> RedistributionPrices::PriceOfEven(TypeIndex number, const ir::Layout& source,
                                                       const ir::Layout& target) {
+  const ir::TensorType type = SentType(number, source);
   EvenForm form = EvenFormOf(mesh(), type.shape, source, target);
   const ir::TensorType typical{ir::DType::kF32, ir::Shape(form.shape.size(), 16 * int64_t{mesh().rank_count()})};
   const auto [found, is_new] = known().even.emplace(std::pair(form.source, form.target), std::nullopt);
   if (is_new) found->second = Planned(typical, form.source, form.target);
   if (!found->second.has_value()) return std::nullopt;
-  Cost cost = CostOf({type.dtype, form.shape}, form.source, *found->second);
+  Cost cost = CostOf(number, {type.dtype, form.shape}, form.source, *found->second);
   if (price_ == nullptr) {
     cost.price *= static_cast<double>(type.bytes().value()) / static_cast<double>(typical.bytes().value());
   }
@@ -238,14 +242,14 @@ RedistributionPrices::PriceNumber RedistributionPrices::NumberOfUneven(TypeIndex
   const ir::TensorType exact = SentType(type, layout(first));
   const std::optional<ir::Redistribution> way = Planned(exact, layout(first), layout(last));
   const PriceNumber number =
-      Add(type, way.has_value() ? std::optional(CostOf(exact, layout(first), *way)) : std::nullopt);
+      Add(type, way.has_value() ? std::optional(CostOf(type, exact, layout(first), *way)) : std::nullopt);
   known().prices.emplace(key, number);
   return number;
 }
 
-Cost RedistributionPrices::CostOf(const ir::TensorType& type, const ir::Layout& source,
+Cost RedistributionPrices::CostOf(TypeIndex number, const ir::TensorType& type, const ir::Layout& source,
                                   const ir::Redistribution& way) const {
-  const double price = price_ == nullptr ? way.cost : price_(type, source, way);
+  const double price = price_ == nullptr ? way.cost : price_(type, source, way, together_[static_cast<size_t>(number)]);
   return {.price = price, .collectives = way.collectives, .impossible = 0};
 }
 

@@ -24,6 +24,7 @@
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/tensor/types/types.h"
+#include "search/model/facts/facts.h"
 #include "search/model/tuning/tuning.h"
 #include "search/price/cost/prices.h"
 
@@ -123,7 +124,11 @@ class RedistributionPrices {
   const ir::Mesh& mesh() const { return planner_->mesh(); }
   LayoutIndex Intern(const ir::Layout& layout);
   // `times`: how often a tensor of this type is sent; its prices are those of all times together.
-  TypeIndex Intern(const ir::TensorType& type, int64_t times = 1);
+  TypeIndex Intern(const ir::TensorType& type, int64_t times = 1, SentTogether together = {});
+  // The same for the value of an op.
+  TypeIndex TypeOf(const GraphFacts& facts, ir::OpId value) {
+    return Intern(facts.value_type(value), facts.moves(value), facts.sent_together[value]);
+  }
   // The work of the search for redistributions so far, in units of a table lookup: the same on every machine.
   int64_t work() const { return work_; }
   // Stays valid while more layouts are interned.
@@ -155,11 +160,13 @@ class RedistributionPrices {
   LayoutIndex CanonicalTargetOf(LayoutIndex target, int names);
   // The type in which a tensor is sent that lies as `source`.
   ir::TensorType SentType(TypeIndex type, const ir::Layout& source) const;
-  std::optional<Cost> PriceOfEven(const ir::TensorType& type, const ir::Layout& source, const ir::Layout& target);
+  std::optional<Cost> PriceOfEven(TypeIndex number, const ir::Layout& source, const ir::Layout& target);
   PriceNumber NumberOfUneven(TypeIndex type, LayoutIndex source, LayoutIndex target);
   // `cost`: of one time.
   PriceNumber Add(TypeIndex type, std::optional<Cost> cost);
-  Cost CostOf(const ir::TensorType& type, const ir::Layout& source, const ir::Redistribution& way) const;
+  // `type`: as it is sent.
+  Cost CostOf(TypeIndex number, const ir::TensorType& type, const ir::Layout& source,
+              const ir::Redistribution& way) const;
 
   // Type, source and target in two numbers, which take little time to hash.
   using Key = std::pair<uint64_t, TypeIndex>;
@@ -199,8 +206,9 @@ class RedistributionPrices {
   absl::flat_hash_map<ir::AxisList, int> axis_names_index_;
   std::vector<ir::TensorType> types_;
   std::vector<int64_t> times_;
+  std::vector<SentTogether> together_;
   std::vector<bool> is_even_;  // By type: whether all pieces are equal wherever it is cut.
-  std::map<std::tuple<int, ir::Shape, int64_t>, TypeIndex> type_index_;
+  std::map<std::tuple<int, ir::Shape, int64_t, int64_t, int64_t>, TypeIndex> type_index_;
   std::array<Known, 2> known_;
   int64_t work_ = 0;
   std::vector<size_t> made_;  // For the value being served; kept to avoid allocations.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check/check.h"
+#include "ir/program/partition/merge.h"
 #include "ir/sharding/layout/boxes.h"
 
 namespace cleave::search {
@@ -75,18 +76,24 @@ Seconds OpSeconds(const Cluster& cluster, const ir::OpDefinition& definition, ab
 }
 
 Seconds MoveSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::TensorType& type, const ir::Layout& source,
-                    const ir::Move& move) {
+                    const ir::Move& move, int64_t together) {
   if (!move.collective.has_value()) return Seconds(0);
   const auto seconds = [&](Bytes bytes) {
     return CollectiveSeconds(cluster, mesh, *move.collective, move.axes, bytes);
   };
+  const auto share = [&](Bytes bytes) {
+    const Bytes message = std::max(bytes, std::min(bytes * together, ir::kMostPackedBytes));
+    if (message == bytes) return seconds(bytes);
+    return seconds(message) * (static_cast<double>(bytes.value()) / static_cast<double>(message.value()));
+  };
   switch (*move.collective) {
     case ir::CollectiveKind::kAllGather:
-      return seconds(ir::LargestLocalBytes(move.result, mesh, type));
+      return share(ir::LargestLocalBytes(move.result, mesh, type));
     case ir::CollectiveKind::kNeighborExchange:
       return seconds(ir::ElementSize(type.dtype) * ir::LargestReceivedElements(source, move.result, mesh, type.shape));
     case ir::CollectiveKind::kAllReduce:
     case ir::CollectiveKind::kReduceScatter:
+      return share(ir::LargestLocalBytes(source, mesh, type));
     case ir::CollectiveKind::kAllToAll:
     case ir::CollectiveKind::kBroadcast:
     case ir::CollectiveKind::kPermute:
@@ -98,11 +105,14 @@ Seconds MoveSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::Tens
 }
 
 Seconds RedistributionSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::TensorType& type,
-                              const ir::Layout& source, const ir::Redistribution& redistribution) {
+                              const ir::Layout& source, const ir::Redistribution& redistribution,
+                              const SentTogether& together) {
+  const auto sent = std::count_if(redistribution.moves.begin(), redistribution.moves.end(),
+                                  [](const ir::Move& move) { return move.collective.has_value(); });
   Seconds total{0};
   const ir::Layout* now = &source;
   for (const ir::Move& move : redistribution.moves) {
-    total += MoveSeconds(cluster, mesh, type, *now, move);
+    total += MoveSeconds(cluster, mesh, type, *now, move, sent == 1 ? together.all : together.equal);
     now = &move.result;
   }
   return total;

@@ -19,6 +19,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/tensor/types/types.h"
 #include "search/model/cluster/cluster.h"
+#include "search/model/facts/facts.h"
 
 namespace cleave::search {
 
@@ -46,13 +47,16 @@ Seconds KernelSeconds(const Cluster& cluster, Seconds arithmetic, Bytes touched,
 Seconds OpSeconds(const Cluster& cluster, const ir::OpDefinition& definition, absl::Span<const ir::TensorType> inputs,
                   const ir::TensorType& output, const ir::Attributes& attributes);
 
-// One move of a tensor of `type` that lies as `source`. A slice is free.
+// One move of a tensor of `type` that lies as `source`. A slice is free. Of `together` equal tensors that are there at
+// once: its share of the messages that take as many of them as ir::kMostPackedBytes holds.
 Seconds MoveSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::TensorType& type, const ir::Layout& source,
-                    const ir::Move& move);
+                    const ir::Move& move, int64_t together = 1);
 
-// All moves, one after another.
+// All moves, one after another. Where a single one is enough, it is that of most tensors, and messages take tensors of
+// any shape; else only those of its shape are sure to move between the same ranks.
 Seconds RedistributionSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::TensorType& type,
-                              const ir::Layout& source, const ir::Redistribution& redistribution);
+                              const ir::Layout& source, const ir::Redistribution& redistribution,
+                              const SentTogether& together = {});
 
 // What compute loses while so much communication goes on beside it.
 Seconds OverlapLoss(const Cluster& cluster, Seconds communication);

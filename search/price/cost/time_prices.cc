@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,14 @@ double LocalSeconds(const GraphFacts& facts, const Cluster& cluster, const ir::M
   return KernelSeconds(cluster, arithmetic, touched, share.ops).value() * static_cast<double>(facts.runs(id));
 }
 
+// Of making the loss whole, which every rank reports: a latency, whatever the loss is.
+double LossSeconds(const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh, ir::OpId id,
+                   const ir::Strategy& strategy) {
+  const ir::Layout layout = ir::OutputLayout(strategy, facts.rule(id));
+  if (!layout.is_partial()) return 0;
+  return CollectiveSeconds(cluster, mesh, ir::CollectiveKind::kAllReduce, layout.PartialAxes(), Bytes(0)).value();
+}
+
 // What a micro-batch of a rank touches, each value once, where all of it is cut evenly.
 Bytes EvenBytesOfStep(const GraphFacts& facts, const IdVector<ir::OpId, KernelShare>& shares, int ranks) {
   Bytes bytes;
@@ -63,8 +72,9 @@ Bytes EvenBytesOfStep(const GraphFacts& facts, const IdVector<ir::OpId, KernelSh
 }  // namespace
 
 RedistributionPrice SecondsOfRedistributions(const Cluster& cluster, const ir::Mesh& mesh) {
-  return [&cluster, &mesh](const ir::TensorType& type, const ir::Layout& source, const ir::Redistribution& way) {
-    return RedistributionSeconds(cluster, mesh, type, source, way).value();
+  return [&cluster, &mesh](const ir::TensorType& type, const ir::Layout& source, const ir::Redistribution& way,
+                           const SentTogether& together) {
+    return RedistributionSeconds(cluster, mesh, type, source, way, together).value();
   };
 }
 
@@ -74,19 +84,21 @@ Prices TimePrices(const GraphFacts& facts, const Cluster& machine, const ir::Mes
   const Cluster cluster = SeenByStep(machine, EvenBytesOfStep(facts, *shares, mesh.rank_count()));
   prices.redistribution = SecondsOfRedistributions(machine, mesh);
   prices.local = [=, &facts, &mesh](ir::OpId op, const ir::Strategy& strategy) {
-    return LocalSeconds(facts, cluster, mesh, (*shares)[op], op, strategy);
+    const double loss = facts.graph->loss == op ? LossSeconds(facts, machine, mesh, op, strategy) : 0;
+    return loss + LocalSeconds(facts, cluster, mesh, (*shares)[op], op, strategy);
   };
   // A reshaped tensor is the same bytes, what is aside is no part of a training step, and of the sources only data has
   // to be read.
   IdVector<ir::OpId, int> kinds(facts.graph->ops.size(), 0);
-  std::map<std::pair<KernelShare, int64_t>, int> kind_of_share;
+  std::map<std::tuple<KernelShare, int64_t, bool>, int> kind_of_share;
   for (const ir::Op& op : facts.graph->ops) {
     const bool is_data = facts.roles[op.id] == Role::kInput && !facts.is_unread_data(op.id);
     const bool is_read = is_data && cluster.input_bytes_per_second > 0;
     const bool is_free = (op.inputs.empty() && !is_read) || ir::DefinitionOf(op).is_alias;
     if (is_free || facts.roles[op.id] == Role::kAside) continue;
     const int next = static_cast<int>(kind_of_share.size()) + 1;
-    kinds[op.id] = kind_of_share.emplace(std::pair((*shares)[op.id], facts.touched_rows[op.id]), next).first->second;
+    const std::tuple key((*shares)[op.id], facts.touched_rows[op.id], facts.graph->loss == op.id);
+    kinds[op.id] = kind_of_share.emplace(key, next).first->second;
   }
   prices.local_kind = [kinds = std::move(kinds)](ir::OpId op) { return kinds[op]; };
   prices.is_seconds = true;

@@ -57,7 +57,7 @@ StrategyTable::StrategyTable(const GraphFacts& facts, const ir::Mesh& mesh, Layo
   std::map<std::tuple<int, int, std::vector<int>>, int> kinds;
   std::map<std::pair<int, int>, int> rows;
   for (const ir::Op& op : facts.graph->ops) {
-    types_[op.id] = prices_.Intern(facts.value_type(op.id), facts.moves(op.id));
+    types_[op.id] = prices_.TypeOf(facts, op.id);
     if (paid_.local != nullptr) local_kinds_[op.id] = paid_.local_kind(op.id);
     if (local_kinds_[op.id] != 0) {
       const std::pair row(facts.rule_of[op.id], local_kinds_[op.id]);
