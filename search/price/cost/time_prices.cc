@@ -51,11 +51,14 @@ double LocalSeconds(const GraphFacts& facts, const Cluster& cluster, const ir::M
   return KernelSeconds(cluster, arithmetic, touched, share.ops).value() * static_cast<double>(facts.runs(id));
 }
 
+// Whether the machines send messages of many gradients beside computation.
+bool SendsBeside(const Cluster& cluster) { return cluster.overlap_slowdown > 1; }
+
 // Of making the loss whole, which every rank reports: a latency, whatever the loss is.
 double LossSeconds(const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh, ir::OpId id,
                    const ir::Strategy& strategy) {
   const ir::Layout layout = ir::OutputLayout(strategy, facts.rule(id));
-  if (!layout.is_partial()) return 0;
+  if (!layout.is_partial() || !SendsBeside(cluster)) return 0;
   return CollectiveSeconds(cluster, mesh, ir::CollectiveKind::kAllReduce, layout.PartialAxes(), Bytes(0)).value();
 }
 
@@ -74,7 +77,8 @@ Bytes EvenBytesOfStep(const GraphFacts& facts, const IdVector<ir::OpId, KernelSh
 RedistributionPrice SecondsOfRedistributions(const Cluster& cluster, const ir::Mesh& mesh) {
   return [&cluster, &mesh](const ir::TensorType& type, const ir::Layout& source, const ir::Redistribution& way,
                            const SentTogether& together) {
-    return RedistributionSeconds(cluster, mesh, type, source, way, together).value();
+    return RedistributionSeconds(cluster, mesh, type, source, way, SendsBeside(cluster) ? together : SentTogether())
+        .value();
   };
 }
 
