@@ -13,6 +13,7 @@
 #include "ir/program/redistribute/redistribute.h"
 #include "ir/sharding/micro_batches/micro_batches.h"
 #include "search/knobs/aside.h"
+#include "search/knobs/memory/estimate.h"
 #include "search/knobs/memory/memory.h"
 #include "search/knobs/planner.h"
 #include "search/knobs/regions/objective.h"
@@ -126,11 +127,44 @@ Found Smallest(ir::Plan plan, const ir::Graph& graph, const Cluster& cluster, co
   return {.plan = std::move(plan), .program = std::move(program)};
 }
 
+// The graph that is searched. Of a model so large that the search decides equal layers as one, it has as many layers as
+// this takes: those at the ends, whose ops are decided separately because something else is near, one between them and
+// its neighbours. What names single ops, and searches that look at more than the sum of all prices, need all layers.
+SearchedGraph SearchedFor(const ir::Graph& graph, const ir::Pins& pins, const SearchOptions& options) {
+  const bool decides_by_price = options.algorithm == ir::SearchAlgorithm::kSapp &&
+                                options.price != ir::Price::kClassic && options.objective == ir::Objective::kSpeed;
+  const bool names_ops = !pins.pins.empty() || !pins.regions.empty() || !pins.retentions.empty();
+  if (!decides_by_price || names_ops) return graph;
+  SearchedGraph few = SearchedGraph::WithFewLayers(graph, options.tuning.searched_layers);
+  if (few.is_whole()) return few;
+  const GraphFacts facts = FactsOf(few.graph(), options.micro_batches, few.Times());
+  const bool decides_layers_as_one = static_cast<size_t>(facts.TimesOf(facts.set_ops)) > options.tuning.large_ops;
+  if (!decides_layers_as_one) return graph;
+  return few;
+}
+
+// What searches of one model on one mesh have in common, whatever they assume. Not thread-safe.
+struct Searched {
+  Searched(const ir::Graph& training_graph, const Cluster& cluster, const ir::Mesh& mesh, const ir::Pins& pins,
+           const SearchOptions& options)
+      : model(SearchedFor(training_graph, pins, options)),
+        facts(FactsOf(model.graph(), options.micro_batches, model.Times())),
+        redistributions(std::make_shared<ir::RedistributionPlanner>(mesh)),
+        estimator(std::make_shared<Estimator>(model, cluster, options.execution)) {}
+  Searched(const Searched&) = delete;
+
+  const SearchedGraph model;
+  const GraphFacts facts;
+  const std::shared_ptr<ir::RedistributionPlanner> redistributions;
+  const std::shared_ptr<Estimator> estimator;
+};
+
 // The cheapest plan that fits into memory; nullopt after errors. Only that plan gets its reasons, because finding them
 // takes longer than a search.
-std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner, const SearchedGraph& model,
+std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner, const Searched& searched,
                                 const Cluster& cluster, const ir::Pins& pins, const SearchOptions& options,
                                 std::optional<Seconds> faster_than, Diagnostics& diagnostics) {
+  const SearchedGraph& model = searched.model;
   struct Decided {
     Planner::Decisions decisions;
     ir::Plan plan;
@@ -169,7 +203,8 @@ std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner
                      .execution = options.execution,
                      .tuning = options.tuning,
                      .improve = planner.CanImproveWithinLimit() ? improve : ImprovePlan(nullptr),
-                     .faster_than = faster_than};
+                     .faster_than = faster_than,
+                     .estimator = searched.estimator};
   std::optional<Fit> fit = FitMemory(task, diagnostics);
   if (!fit.has_value()) return std::nullopt;
   const Planner::Decisions& decisions = fit->improved.has_value() ? improved.at(static_cast<size_t>(*fit->improved))
@@ -183,37 +218,14 @@ std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner
   return Found{.plan = std::move(plan), .program = std::move(fit->program)};
 }
 
-// The graph that is searched. Of a model so large that the search decides equal layers as one, it has as many layers as
-// this takes: those at the ends, whose ops are decided separately because something else is near, one between them and
-// its neighbours. What names single ops, and searches that look at more than the sum of all prices, need all layers.
-SearchedGraph SearchedFor(const ir::Graph& graph, const ir::Pins& pins, const SearchOptions& options) {
-  const bool decides_by_price = options.algorithm == ir::SearchAlgorithm::kSapp &&
-                                options.price != ir::Price::kClassic && options.objective == ir::Objective::kSpeed;
-  const bool names_ops = !pins.pins.empty() || !pins.regions.empty() || !pins.retentions.empty();
-  if (!decides_by_price || names_ops) return graph;
-  SearchedGraph few = SearchedGraph::WithFewLayers(graph, options.tuning.searched_layers);
-  if (few.is_whole()) return few;
-  const GraphFacts facts = FactsOf(few.graph(), options.micro_batches, few.Times());
-  const bool decides_layers_as_one = static_cast<size_t>(facts.TimesOf(facts.set_ops)) > options.tuning.large_ops;
-  if (!decides_layers_as_one) return graph;
-  return few;
-}
-
-// `redistributions`: on the mesh of the plan. `faster_than`: under a limit of memory only plans with a faster step are
-// looked for; nullopt, without errors, where there is none.
-std::optional<Found> SearchOnce(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
-                                const SearchOptions& options,
-                                const std::shared_ptr<ir::RedistributionPlanner>& redistributions,
-                                std::optional<Seconds> faster_than, Diagnostics& diagnostics) {
-  const ir::Mesh& mesh = redistributions->mesh();
-  if (options.micro_batches > 1 && !ir::WithTime(mesh, options.micro_batches).ok()) {
-    diagnostics.Add(Error(Code::kE0315, absl::StrCat("the batch cannot be taken in ", options.micro_batches,
-                                                     " micro-batches on ", mesh.rank_count(), " devices"))
-                        .At(pins.settings.micro_batches_span, "more parts of a step than can be told apart"));
-    return std::nullopt;
-  }
-  const SearchedGraph model = SearchedFor(training_graph, pins, options);
-  const GraphFacts facts = FactsOf(model.graph(), options.micro_batches, model.Times());
+// `faster_than`: under a limit of memory only plans with a faster step are looked for; nullopt, without errors, where
+// there is none.
+std::optional<Found> SearchOnce(const Searched& searched, const ir::Graph& training_graph, const Cluster& cluster,
+                                const ir::Pins& pins, const SearchOptions& options, std::optional<Seconds> faster_than,
+                                Diagnostics& diagnostics) {
+  const ir::Mesh& mesh = searched.redistributions->mesh();
+  const SearchedGraph& model = searched.model;
+  const GraphFacts& facts = searched.facts;
   const std::optional<OpDemands> demands = ResolvePins(facts, mesh, pins, diagnostics);
   if (!demands.has_value()) return std::nullopt;
 
@@ -223,14 +235,14 @@ std::optional<Found> SearchOnce(const ir::Graph& training_graph, const Cluster& 
   // Outside of regions every rank holds everything, the data too.
   if (!pins.regions.empty() && !own.dataset.has_value()) own.dataset = ir::DatasetLayout::kFullBatch;
   const Planner planner({.facts = facts,
-                         .redistributions = redistributions,
+                         .redistributions = searched.redistributions,
                          .cluster = cluster,
                          .pins = pins,
                          .demands = *demands,
                          .options = own});
   std::optional<Found> found;
   if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster)) {
-    found = PlanWithin(*limit, planner, model, cluster, pins, options, faster_than, diagnostics);
+    found = PlanWithin(*limit, planner, searched, cluster, pins, options, faster_than, diagnostics);
   } else {
     const int zero = options.zero.value_or(0);
     const std::optional<Planner::Decisions> decisions = planner.DecideFor(/*memory_weight=*/0, zero, diagnostics);
@@ -316,13 +328,19 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
   constexpr double kLeastGain = 0.1;  // Of a step: what communication takes beside computation.
   const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
-  const auto redistributions = std::make_shared<ir::RedistributionPlanner>(*mesh);
-  const bool is_large = !SearchedFor(training_graph, pins, options).is_whole();
+  if (options.micro_batches > 1 && !ir::WithTime(*mesh, options.micro_batches).ok()) {
+    diagnostics.Add(Error(Code::kE0315, absl::StrCat("the batch cannot be taken in ", options.micro_batches,
+                                                     " micro-batches on ", mesh->rank_count(), " devices"))
+                        .At(pins.settings.micro_batches_span, "more parts of a step than can be told apart"));
+    return std::nullopt;
+  }
+  const Searched searched(training_graph, cluster, *mesh, pins, options);
+  const bool is_large = !searched.model.is_whole();
   SearchOptions assumed = options;
   if (is_large && MayHideGradients(options)) assumed.gradient_weight = kMostHidden;
   Diagnostics said;
   std::optional<Found> best =
-      SearchOnce(training_graph, cluster, pins, assumed, redistributions, /*faster_than=*/std::nullopt, said);
+      SearchOnce(searched, training_graph, cluster, pins, assumed, /*faster_than=*/std::nullopt, said);
   const std::vector<Alternative> alternatives = AlternativesOf(options, pins, is_large);
   if (best.has_value() && best->plan.micro_batches == 1 && !alternatives.empty()) {
     // What programs are made of, where no limit of memory has made some.
@@ -348,7 +366,7 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
       const Seconds useless = least * (has_other_weight ? kNear : alternative.most_time);
       Diagnostics own;
       std::optional<Found> found =
-          SearchOnce(training_graph, cluster, pins, alternative.Of(assumed), redistributions, useless, own);
+          SearchOnce(searched, training_graph, cluster, pins, alternative.Of(assumed), useless, own);
       const std::optional<Seconds> step = found.has_value() ? std::optional(predict(*found).step) : std::nullopt;
       if (is_large && has_other_weight && (!step.has_value() || *step > useless)) break;
       if (!step.has_value() || *step > least * alternative.most_time || found->plan.micro_batches > 1) continue;

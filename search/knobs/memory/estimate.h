@@ -1,4 +1,4 @@
-// What a plan of a deep model takes, by programs with few of its equal layers. Private to search/knobs/memory.
+// What a plan of a deep model takes, by programs with few of its equal layers. Private to search/knobs.
 //
 // Equal layers take equally long and equally much memory, so that two programs, of which one has a layer more, tell
 // what all layers take. Their steps are in the order of the graph: where steps of only one of the two are moved, it

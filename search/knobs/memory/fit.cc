@@ -2,6 +2,7 @@
 // Saver (save.h) gives a plan that does not fit micro-batches and recomputation.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -32,9 +33,10 @@ class Fitter {
  public:
   explicit Fitter(const FitTask& task)
       : task_(task),
-        estimator_(task.model, task.cluster, task.execution),
+        estimator_(task.estimator != nullptr ? task.estimator
+                                             : std::make_shared<Estimator>(task.model, task.cluster, task.execution)),
         best_(task.faster_than),
-        saver_(task, estimator_, best_) {}
+        saver_(task, *estimator_, best_) {}
 
   // Tries the plans of all levels and weights. False where a search failed.
   bool TryLevels() {
@@ -43,6 +45,7 @@ class Fitter {
     int level = first;
     for (;; ++level) {
       if (!Unweighted(level)) return false;
+      if (level == first && IsUseless()) return true;
       // More division than fits does not send less.
       if (LastFits() || level == last) break;
     }
@@ -74,10 +77,20 @@ class Fitter {
     return is_improved ? *saver_.smallest() : smallest;
   }
 
-  Estimator& estimator() { return estimator_; }
+  Estimator& estimator() { return *estimator_; }
 
  private:
   bool LastFits() const { return tried_.back().examined.fits; }
+
+  // Whether the plan of the first level and no weight, the one that sends least, is slower than any that is looked for,
+  // also where it does not fit.
+  bool IsUseless() {
+    if (!task_.faster_than.has_value()) return false;
+    const Tried& unweighted = tried_.back();
+    if (unweighted.examined.is_slow) return true;
+    const Estimate* const estimate = saver_.EstimateOf(unweighted.plan);
+    return estimate != nullptr && saver_.IsSlow(unweighted.plan, estimate->step);
+  }
 
   // Tries the plan of this ZeRO level in which memory has no price. False where the search failed.
   bool Unweighted(int zero) {
@@ -293,11 +306,11 @@ class Fitter {
   }
 
   SmallestPlan WithRecomputation(const Tried& tried, const ir::Plan& plan) {
-    return *WithAllSavings(task_, estimator_, {.plan = plan, .weight = tried.weight, .zero = tried.zero});
+    return *WithAllSavings(task_, *estimator_, {.plan = plan, .weight = tried.weight, .zero = tried.zero});
   }
 
   const FitTask& task_;
-  Estimator estimator_;
+  std::shared_ptr<Estimator> estimator_;
   double unit_ = 0;  // Of weights: the price of the first plan for each byte of its peak.
   std::vector<Tried> tried_;
   BestFit best_;

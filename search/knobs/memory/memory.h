@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -137,6 +138,8 @@ struct Fit {
   std::optional<int64_t> improved = {};  // That it is one of the changed plans: the number of the call of `reach`.
 };
 
+class Estimator;
+
 struct FitTask {
   const SearchedGraph& model;  // The training graph. The task's plans are of its `graph`, the one that fits of `whole`.
   const Cluster& cluster;
@@ -149,6 +152,8 @@ struct FitTask {
   ImprovePlan improve = nullptr;  // Null: plans stay as they are.
   // Under the price `time`: only plans with a faster step are looked for.
   std::optional<Seconds> faster_than = {};
+  // What searches of the same model share (estimate.h); null: this one has its own.
+  std::shared_ptr<Estimator> estimator = nullptr;
 
   // Whether programs are made quickly, so that many are.
   bool is_small() const { return improve != nullptr; }

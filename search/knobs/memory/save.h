@@ -68,6 +68,8 @@ class Saver {
   void Settle();
   // Of a plan with what the user asks for; null where there is none.
   const Estimate* EstimateOf(const ir::Plan& plan);
+  // Whether a plan whose step takes about so long is slower than the best one, or than those that are looked for.
+  bool IsSlow(const ir::Plan& plan, Seconds step) const;
   // Whether a plan fits, or does by an estimate.
   bool HasPlan() const { return best_.fit().has_value() || least_deferred_.has_value(); }
   // From now on plans are not left out because others are faster by an estimate.
@@ -104,7 +106,6 @@ class Saver {
   void ExamineByEstimates(const ir::Plan& plan, const PlanOrigin& origin, const Estimate& first, Examined& examined);
   void ExamineMicroBatches(const ir::Plan& fewest, const PlanOrigin& origin, Examined& examined);
   int64_t MostMicroBatches(const ir::Plan& plan) const;
-  bool IsSlow(const ir::Plan& plan, Seconds step) const;
   std::optional<Seconds> Defer(const ir::Plan& plan, const PlanOrigin& origin, bool is_first, const Estimate& estimate);
   std::optional<Estimator::Thrifty> FastestWithin(const Deferred& own, Bytes limit);
   std::optional<Bytes> MakeProgram(const ir::Plan& searched, const PlanOrigin& origin, bool is_first,

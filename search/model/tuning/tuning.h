@@ -89,8 +89,6 @@ struct SearchTuning {
   // with each further axis.
   int64_t lookups_per_direct_way = 300;
   int64_t lookups_per_full_way = 40;  // Without any axis; twice as many for each one.
-  // Building the distributed form of an op takes as long as about a hundred lookups.
-  int64_t lookups_per_inner_form = 100;
 
   // --- The best plan (search/solve/exact).
 

@@ -65,7 +65,6 @@ void Assignment::Choose(ir::OpId op, int strategy) {
   cost_.price +=
       (table_.LocalPrice(op, strategy) - table_.LocalPrice(op, chosen_[op])) * static_cast<double>(facts_.times[op]);
   chosen_[op] = strategy;
-  ++work_;
   Touch(op);
   if (facts_.roles[op] == Role::kInherits && !facts_.inner_groups[facts_.op(op).inherits->op].empty()) {
     Touch(facts_.op(op).inherits->op);
@@ -182,7 +181,6 @@ Cost Assignment::PriceInside(ir::OpId root) {
   for (ir::OpId member : group) strategies.push_back(chosen_[member]);
   const auto [found, is_new] = inner_costs_.emplace(std::pair(facts_.inner_kinds[root], std::move(strategies)), Cost{});
   if (is_new) {
-    work_ += options_.tuning.lookups_per_inner_form;
     found->second = InnerCost(
         facts_, group, [this](ir::OpId op) -> const ir::Strategy& { return strategy(op); }, table_.prices());
   }

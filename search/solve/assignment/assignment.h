@@ -85,9 +85,6 @@ class Assignment {
   std::vector<ir::OpId> SetSince(int mark) const { return RecordedSince(mark, /*is_cost=*/false); }
 
   const Cost& cost() const { return cost_; }
-  // The number of strategies that were set so far, and the work of pricing them: a measure of time that is the same on
-  // every machine.
-  int64_t work() const { return work_ + table_.prices().work(); }
   // The price of the redistributions of this op's value, and of those inside the distributed forms of the op and of the
   // ops that inherit from it, for each op for which it stands.
   const Cost& value_cost(ir::OpId op) const { return value_costs_[op]; }
@@ -156,7 +153,6 @@ class Assignment {
   IdVector<ir::OpId, Cost> value_costs_;
   Cost cost_;
   std::vector<Record> journal_;
-  int64_t work_ = 0;
   std::vector<LayoutDemand> demands_;  // Of the value being priced.
   std::vector<ir::OpId> dirty_;
   IdVector<ir::OpId, uint8_t> quiet_;                                        // Moving the value never costs.
