@@ -27,13 +27,14 @@ namespace cleave::runtime {
 // Where a number of threads wait for each other, again and again.
 class MeetingPlace {
  public:
-  explicit MeetingPlace(int members) : members_(members) {}
+  explicit MeetingPlace(int members);
 
   // Returns when all members have called it as often as this one. What they wrote before is then seen.
   void Meet();
 
  private:
   const int members_;
+  const int looks_;  // So often a thread looks whether the others are there before it sleeps.
   std::atomic<int> arrived_{0};
   std::atomic<uint64_t> meetings_{0};  // The number of meetings that have taken place.
   std::mutex mutex_;
