@@ -343,15 +343,17 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
       SearchOnce(searched, training_graph, cluster, pins, assumed, /*faster_than=*/std::nullopt, said);
   const std::vector<Alternative> alternatives = AlternativesOf(options, pins, is_large);
   if (best.has_value() && best->plan.micro_batches == 1 && !alternatives.empty()) {
-    // What programs are made of, where no limit of memory has made some.
+    // What programs are made of, where no limit of memory has made some, or these have metrics and looks, which must
+    // not decide between plans.
+    const bool has_aside = !training_graph.metrics.empty() || !training_graph.looks.empty();
     std::optional<GraphFacts> facts;
     std::optional<ir::Graph> measured;
-    if (!best->program.has_value()) {
+    if (!best->program.has_value() || has_aside) {
       facts = FactsOf(training_graph);
       measured = WithoutAside(*facts);
     }
     const auto predict = [&](const Found& found) {
-      if (found.program.has_value()) return PredictStep(*found.program, cluster, options.execution).whole;
+      if (!measured.has_value()) return PredictStep(*found.program, cluster, options.execution).whole;
       const auto made = ProgramOf(*measured, WithoutAside(*facts, found.plan), cluster, options.execution);
       return PredictStep(*made, cluster, options.execution).whole;
     };
@@ -360,10 +362,11 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
     for (const Alternative& alternative : alternatives) {
       // Another plan has the same to compute.
       if (first.compute > least * std::min(alternative.most_time, 1 - kLeastGain)) continue;
-      // A search for less memory ends where its first plan is slower than that; under another weight it may come near.
-      constexpr double kNear = 1 / 0.99;
+      // A search for less memory ends where its first plan is slower than that; under another weight it may come near,
+      // and looks may make its program longer.
+      constexpr double kNear = 1 / 0.99, kWithLooks = 2;
       const bool has_other_weight = alternative.gradient_weight.has_value();
-      const Seconds useless = least * (has_other_weight ? kNear : alternative.most_time);
+      const Seconds useless = least * (has_aside ? kWithLooks : has_other_weight ? kNear : alternative.most_time);
       Diagnostics own;
       std::optional<Found> found =
           SearchOnce(searched, training_graph, cluster, pins, alternative.Of(assumed), useless, own);
