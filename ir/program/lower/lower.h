@@ -39,6 +39,7 @@ struct LowerOptions {
   // buckets of kBucketBytes. Null: as many as these.
   std::function<Bytes(const Program& program, const Fusion& fusion, const std::vector<Seconds>& stage_times)>
       reduction_bytes = nullptr;
+  double layers = 1;  // PartitionOptions::layers.
 };
 
 // Distribute, Partition, OrderForOverlap where the target overlaps, PlanMemory, and OrderForMemory where the plan says

@@ -167,10 +167,11 @@ std::string MergedReason(const std::vector<std::string>& reasons) {
 
 class Merger {
  public:
-  Merger(Program& program, Bytes bucket_bytes, Bytes reduction_bytes)
+  Merger(Program& program, Bytes bucket_bytes, Bytes reduction_bytes, double layers)
       : program_(program),
         bucket_bytes_(bucket_bytes),
         reduction_bytes_(reduction_bytes),
+        layers_(layers),
         writers_(WritersOf(program)),
         timings_(TimingsOf(program, writers_)),
         levels_(LevelsOf(program, timings_)),
@@ -227,6 +228,9 @@ class Merger {
     if (!may_be_large || bucket_bytes_ == Bytes(0)) return bucket_bytes_;
     return std::max(bucket_bytes_, std::min(reduction_bytes_, kMostPackedBytes));
   }
+  Bytes OfAllLayers(Bytes bytes) const {
+    return Bytes(static_cast<int64_t>(static_cast<double>(bytes.value()) / layers_));
+  }
   static bool Exceeds(Bytes bytes, Bytes most) { return most > Bytes(0) && bytes > most; }
 
   template <typename Close>
@@ -281,7 +285,7 @@ class Merger {
     for (const size_t step : steps) {
       const auto layer = LayerOf(step);
       const auto layers = layer.has_value() ? by_loop.find(layer->loop) : by_loop.end();
-      if (layers == by_loop.end() || !Exceeds(layers->second.bytes, MostWith(step))) {
+      if (layers == by_loop.end() || !Exceeds(OfAllLayers(layers->second.bytes), MostWith(step))) {
         Put(step, open, close);
         continue;
       }
@@ -517,6 +521,7 @@ class Merger {
 
   Program& program_;
   Bytes bucket_bytes_, reduction_bytes_;
+  double layers_;
   IdVector<ValueId, size_t> writers_;
   std::vector<Timing> timings_;
   std::vector<size_t> levels_;                // By step.
@@ -528,8 +533,8 @@ class Merger {
 
 }  // namespace
 
-void MergeCollectives(Program& program, Bytes bucket_bytes, Bytes reduction_bytes) {
-  Merger(program, bucket_bytes, reduction_bytes).Run();
+void MergeCollectives(Program& program, Bytes bucket_bytes, Bytes reduction_bytes, double layers) {
+  Merger(program, bucket_bytes, reduction_bytes, layers).Run();
 }
 
 }  // namespace cleave::ir

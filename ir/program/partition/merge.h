@@ -35,8 +35,10 @@ inline constexpr Bytes kMostPackedBytes = Bytes(256 * 1024 * 1024);
 
 // `bucket_bytes` as CollectiveBytes counts them; 0: no limit. `reduction_bytes`: the same of reductions of gradients,
 // and of what the update gathers.
-// Takes a valid program with one transfer per collective and leaves a valid one that computes the same.
-void MergeCollectives(Program& program, Bytes bucket_bytes, Bytes reduction_bytes);
+// `layers`: which part of the layers of a larger model the program has, whose layers it merges as that model's program
+// does. Takes a valid program with one transfer per collective and leaves a valid one that computes the same. REQUIRES:
+// 0 < layers <= 1.
+void MergeCollectives(Program& program, Bytes bucket_bytes, Bytes reduction_bytes, double layers = 1);
 
 }  // namespace cleave::ir
 

@@ -578,7 +578,8 @@ absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const Pa
   FuseReduceScatters(program);
   RemoveDeadMoves(program);
   if (options.merge_collectives) {
-    MergeCollectives(program, options.bucket_bytes, options.reduction_bytes.value_or(options.bucket_bytes));
+    MergeCollectives(program, options.bucket_bytes, options.reduction_bytes.value_or(options.bucket_bytes),
+                     options.layers);
   }
   MoveCopiesOut(program);
   AddGlances(graph, plan, program);

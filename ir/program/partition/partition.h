@@ -26,6 +26,7 @@ struct PartitionOptions {
   bool merge_collectives = true;              // False shows one collective per tensor.
   Bytes bucket_bytes = kBucketBytes;          // Of the tensors of a merged collective; 0: no limit.
   std::optional<Bytes> reduction_bytes = {};  // The same of reductions of gradients (merge.h), where it differs.
+  double layers = 1;                          // Which part of the layers of a larger model the graph has (merge.h).
 };
 
 // REQUIRES: VerifyGraph and VerifyPlan find no error. Loss and metrics of the result are replicated.

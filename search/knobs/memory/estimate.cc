@@ -96,8 +96,10 @@ Estimator::Estimator(const SearchedGraph& model, const Cluster& cluster, const E
 std::optional<Estimator::LeftOut> Estimator::LeftOutOf(const ir::Plan& plan) const {
   const LayerRun run = LongestRun(equal_, times_, plan);
   if (run.layers < kFewest || run.end - run.begin < kFirst + kMost + kLast) return std::nullopt;
-  return LeftOut{
-      .begin = run.begin + kFirst, .end = run.end - kLast, .layers = run.layers - static_cast<int64_t>(kFirst + kLast)};
+  return LeftOut{.begin = run.begin + kFirst,
+                 .end = run.end - kLast,
+                 .layers = run.layers - static_cast<int64_t>(kFirst + kLast),
+                 .whole = run.layers};
 }
 
 const Estimate* Estimator::Of(const ir::Plan& plan) {
@@ -195,11 +197,11 @@ Estimator::Few Estimator::FewOf(const LeftOut& layers, const ir::Plan& plan) {
   const Shortened& few = GraphWithout(layers);
   ir::Plan own = ShortPlan(few, plan);
   own.moves_steps = false;
-  return {.model = &few, .plan = std::move(own)};
+  return {.model = &few, .plan = std::move(own), .layers = layers.PartThatIsLeft()};
 }
 
 absl::StatusOr<ir::LoweredProgram> Estimator::ProgramOf(const Few& few) const {
-  return search::ProgramOf(few.model->graph, few.plan, cluster_, execution_);
+  return search::ProgramOf(few.model->graph, few.plan, cluster_, execution_, few.layers);
 }
 
 Estimator::Taken Estimator::TakenBy(const ir::LoweredProgram& program) const {

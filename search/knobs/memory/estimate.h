@@ -79,10 +79,12 @@ class Estimator {
     size_t begin = 0;
     size_t end = 0;
     int64_t layers = 0;  // Of the whole model.
+    int64_t whole = 0;   // All of its equal layers.
 
     LeftOut AllBut(int64_t first) const {
-      return {.begin = begin + static_cast<size_t>(first), .end = end, .layers = layers - first};
+      return {.begin = begin + static_cast<size_t>(first), .end = end, .layers = layers - first, .whole = whole};
     }
+    double PartThatIsLeft() const { return static_cast<double>(whole - layers) / static_cast<double>(whole); }
     auto operator<=>(const LeftOut&) const = default;
   };
   struct Known {
@@ -97,6 +99,7 @@ class Estimator {
   struct Few {
     const Shortened* model;
     ir::Plan plan;
+    double layers = 1;  // Which part of the equal layers of the whole model it has.
   };
   Few FewOf(const LeftOut& layers, const ir::Plan& plan);
   Few FewWith(const LeftOut& layers, const ir::Plan& plan, const RecomputeChoice& choice, bool has_again,

@@ -22,27 +22,32 @@ ir::Plan DataParallelPlan(const ir::Graph& graph, const Cluster& cluster, int ze
 }
 
 TEST(EstimatorTest, IsNearToWhatTheProgramOfAllLayersTakes) {
-  const ir::Graph graph = testing::Gpt({.batch = 16, .seq = 64, .width = 1024, .layers = 18});
   const Cluster cluster = CpuCluster(4);
-  for (const int zero : {0, 1, 2, 3}) {
-    for (const int64_t micro_batches : {1, 2}) {
-      const ir::Plan plan = DataParallelPlan(graph, cluster, zero, micro_batches);
-      const bool overlaps = zero % 2 == 1;
-      SCOPED_TRACE(::testing::Message() << "zero " << zero << ", " << micro_batches << " parts, overlap " << overlaps);
-      const Execution execution{.overlaps = overlaps};
-      const SearchedGraph model(graph);
-      Estimator estimator(model, cluster, execution);
-      const Estimate* const estimate = estimator.Of(plan);
-      ASSERT_NE(estimate, nullptr);
-      const ir::LoweredProgram all = *ProgramOf(graph, plan, cluster, execution);
-      const auto peak = static_cast<double>(all.memory.use.prediction.peak.value());
-      EXPECT_NEAR(static_cast<double>(estimate->peak.value()), peak, 0.02 * peak);
-      const double step = Predict(all.program, all.memory.fusion, cluster, overlaps).step.value();
-      EXPECT_NEAR(estimate->step.value(), step, 0.02 * step);
-      Recomputation recomputation(all.distributed, all.program, all.memory, cluster, {}, {});
-      EXPECT_LE(static_cast<double>(estimate->least.value()),
-                1.02 * static_cast<double>(recomputation.Smallest().peak.value()));
-      EXPECT_GE(estimate->least, LeastMemory(graph, plan));
+  // Gradients of one layer fill messages, or those of several layers share one, or those of all.
+  for (const int64_t width : {1024, 256, 32}) {
+    const ir::Graph graph = testing::Gpt({.batch = 16, .seq = 64, .width = width, .layers = 18});
+    for (const int zero : {0, 1, 2, 3}) {
+      for (const int64_t micro_batches : {1, 2}) {
+        const ir::Plan plan = DataParallelPlan(graph, cluster, zero, micro_batches);
+        const bool overlaps = zero % 2 == 1;
+        SCOPED_TRACE(::testing::Message() << "width " << width << ", zero " << zero << ", " << micro_batches
+                                          << " parts, overlap " << overlaps);
+        const Execution execution{.overlaps = overlaps};
+        const SearchedGraph model(graph);
+        Estimator estimator(model, cluster, execution);
+        const Estimate* const estimate = estimator.Of(plan);
+        ASSERT_NE(estimate, nullptr);
+        const ir::LoweredProgram all = *ProgramOf(graph, plan, cluster, execution);
+        const auto peak = static_cast<double>(all.memory.use.prediction.peak.value());
+        // Gaps in the arena are a larger part of what small layers take.
+        EXPECT_NEAR(static_cast<double>(estimate->peak.value()), peak, (width < 256 ? 0.2 : 0.02) * peak);
+        const double step = Predict(all.program, all.memory.fusion, cluster, overlaps).step.value();
+        EXPECT_NEAR(estimate->step.value(), step, 0.02 * step);
+        Recomputation recomputation(all.distributed, all.program, all.memory, cluster, {}, {});
+        EXPECT_LE(static_cast<double>(estimate->least.value()),
+                  1.02 * static_cast<double>(recomputation.Smallest().peak.value()));
+        EXPECT_GE(estimate->least, LeastMemory(graph, plan));
+      }
     }
   }
 }

@@ -45,8 +45,8 @@ ir::OpId OwnerOf(const ir::Graph& graph, ir::OpId op) {
 }  // namespace
 
 absl::StatusOr<ir::LoweredProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
-                                             const Cluster& cluster, const Execution& execution) {
-  ir::LowerOptions options = {.fuse = execution.fuse, .checkpoint = execution.checkpoint};
+                                             const Cluster& cluster, const Execution& execution, double layers) {
+  ir::LowerOptions options = {.fuse = execution.fuse, .checkpoint = execution.checkpoint, .layers = layers};
   if (execution.overlaps) {
     options.stage_times = [&](const ir::Program& program, const ir::Fusion& fusion) {
       return StageTimes(program, fusion, cluster);

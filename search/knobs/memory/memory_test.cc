@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <set>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -156,6 +156,35 @@ TEST(FitMemoryTest, OnlyFasterPlansAreLookedForWhereOneIsKnown) {
     EXPECT_EQ(again->plan, best->plan);
   }
   EXPECT_GT(found, 4);
+}
+
+TEST(FitMemoryTest, NothingIsLookedForWhereThePlanThatSendsLeastIsTooSlow) {
+  constexpr int64_t kDevices = 2;
+  const ir::Graph graph = Gpt({.batch = 16, .seq = 64, .width = 256, .layers = 18});
+  const Cluster cluster = CpuCluster(kDevices);
+  const SearchedGraph model(graph);
+  std::vector<ir::Plan> plans;
+  for (int zero = 0; zero <= 3; ++zero) {
+    plans.push_back(Found(graph, kDevices, ir::SearchAlgorithm::kDataParallel, zero));
+    plans.back().search.price = "time";
+  }
+  int searches = 0;
+  FitTask task{.model = model,
+               .cluster = cluster,
+               .limit = {.bytes = EstimateMemory(graph, plans[3]).prediction.peak, .span = {}, .source = "`memory`"},
+               .plan_for =
+                   [&](double /*weight*/, int zero) {
+                     ++searches;
+                     return plans[static_cast<size_t>(zero)];
+                   },
+               .zero = std::nullopt};
+  Diagnostics diagnostics;
+  const std::optional<Fit> best = FitMemory(task, diagnostics);
+  ASSERT_TRUE(best.has_value());
+  EXPECT_GT(std::exchange(searches, 0), 1);
+  task.faster_than = StepOf(best->program, cluster, task.execution) * 0.5;
+  EXPECT_FALSE(FitMemory(task, diagnostics).has_value());
+  EXPECT_EQ(searches, 1);
 }
 
 TEST(FitMemoryTest, RoomEnoughGivesTheUnweightedPlanAtOnce) {
