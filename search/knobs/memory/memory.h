@@ -45,8 +45,8 @@
 namespace cleave::search {
 
 // The program of a plan (ir/program/lower). What overlaps on the target is ordered by the times that stages take on the
-// cluster. `layers`: which part of the equal layers of a model the graph has, if it stands for that model: as many share
-// a message as there. REQUIRES: as Lower; 0 < layers <= 1.
+// cluster. `layers`: which part of the equal layers of a model the graph has, if it stands for that model: as many
+// share a message as there. REQUIRES: as Lower; 0 < layers <= 1.
 absl::StatusOr<ir::LoweredProgram> ProgramOf(const ir::Graph& training_graph, const ir::Plan& plan,
                                              const Cluster& cluster, const Execution& execution, double layers = 1);
 // On any cluster. REQUIRES: the target overlaps nothing.
