@@ -314,8 +314,8 @@ void FindSentTogether(GraphFacts& facts) {
   for (const ir::Op& op : graph.ops) {
     is_sent[op.id] = is_sent[op.id] && facts.priced[op.id] && op.type.bytes() > Bytes(0);
     if (!is_sent[op.id]) continue;
-    of_rule[facts.rule_of[op.id]] += facts.times[op.id];
-    of_phase[op.phase] += op.type.bytes() * facts.times[op.id];
+    ++of_rule[facts.rule_of[op.id]];
+    of_phase[op.phase] += op.type.bytes();
   }
   for (const ir::Op& op : graph.ops) {
     if (!is_sent[op.id]) continue;
