@@ -1,4 +1,4 @@
-// The price `classic` of a whole plan, as the published rules would have charged for it.
+// The price `classic` of a whole plan by the published rules.
 #ifndef CLEAVE_SEARCH_EXPLAIN_CLASSIC_PRICE_H_
 #define CLEAVE_SEARCH_EXPLAIN_CLASSIC_PRICE_H_
 
@@ -7,9 +7,9 @@
 
 namespace cleave::search {
 
-// Level by level, with products from the end of the graph to its beginning: the cost of each cut inside its op, and the
-// cost of the tensors that a decided neighbour cuts in another way (search/price/cost/classic.h). For a plan that SAPP
-// found under this price without pins, it is the cost that SAPP found.
+// By mesh axis, with products from the end of the graph to its beginning: the sum of the costs of cuts inside ops, and
+// of tensors that a decided neighbour cuts differently (search/price/cost/classic.h). For a plan that SAPP found under
+// this price without pins it equals SAPP's cost.
 double ClassicPrice(const GraphFacts& facts, const ir::Plan& plan);
 
 }  // namespace cleave::search

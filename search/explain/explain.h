@@ -35,32 +35,31 @@ struct Explained {
   const ir::Pins& pins;  // The plan was found with them.
 };
 
-// What each rank needs under the plan (overview.h), the cost of the whole under every price with bound and gap; then
-// two tables: the ops that had a decision of their own (strategy, cost, its share, who decided and why), and the
-// collectives of a step (bytes sent per rank, share, cause). Layers that are equal in all of this are listed once.
+// What each rank needs under the plan (overview.h), its cost under every price with bound and gap; then two tables: the
+// ops that a search, pin or rule decided (strategy, cost, its share, who decided and why), and the collectives of a
+// step (bytes sent per rank, share, cause). Equal layers are listed once.
 std::string ExplainPlan(const Explained& explained);
 
-// Memory against time: what the plan's program takes when the backward pass makes nothing again, as much as saves
-// memory, and some choices between these, with the plan's own; why that one was chosen, and what it makes again. Makes
-// some programs.
+// Memory against time (FrontierOf): peak and step of the plan without recomputation, with the least memory, and for
+// some choices between, its own marked; why that one was chosen, and what it makes again. Makes some programs.
 std::string ExplainMemory(const Explained& explained);
 
-// Whole plans beside the chosen one: those that other settings give, a row for all that take the same, with the
-// settings as the command line takes them, what a step takes and in what that differs; and which settings have no plan,
-// and why. Makes a search and a program for each.
+// The plans that other settings give: one row for plans with equal predictions, with the settings as for the command
+// line, the predicted step, and why it differs; and which settings have no plan, and why. Makes a search and a program
+// for each.
 std::string ExplainPlans(const Explained& explained);
 
-// The passes of a pipeline as a grid, ranks down and time across, and what each stage takes. `parts`: the programs of
-// all ranks.
+// The passes of a pipeline as a grid, ranks down and time across, and the time and memory of each stage. `parts`: the
+// program of each group of ranks.
 std::string ExplainSchedule(const PipelinePrediction& pipeline, absl::Span<const ir::PartProgram> parts);
 
-// What the predicted step of a rank is made of (ledger.h): each kernel with its time, work, memory and what limits it,
-// as often as it runs; collectives; totals by kind; products by shape; and how these add up to the step. Equal layers
-// are one line. REQUIRES: the plan has the rank.
+// The parts of a rank's predicted step (ledger.h): kernels with their runs, time, work, memory and limit; collectives;
+// totals by kind; products by shape; and how these sum to the step. Equal layers are one line. REQUIRES: the plan has
+// the rank.
 std::string ExplainTime(const Explained& explained, int rank);
 
-// Everything that is known about one op: strategy, layouts, reason, every choice with the parts of its cost, what would
-// have to change for another choice to be better, and its collectives. A NotFound error names the nearest op.
+// One op: strategy, layouts, reason, alternatives with the parts of their costs, what would have to change for one of
+// them to be better, and its collectives. A NotFound error suggests the nearest name.
 absl::StatusOr<std::string> ExplainOp(const Explained& explained, absl::string_view name);
 
 }  // namespace cleave::search

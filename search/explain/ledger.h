@@ -1,5 +1,5 @@
-// A step of one rank as a ledger: what each kernel, collective and copy takes, from the very numbers of which the
-// predicted step is made (search/price/cost/predict.h).
+// A step of one rank as a ledger: the time of each kernel, collective and copy, from the numbers that the predictor
+// sums (search/price/cost/predict.h).
 //
 //   const Ledger ledger = LedgerOf(explained, /*rank=*/0);
 //   for (const LedgerRow& row : ledger.rows) total += row.AllSeconds();
@@ -21,7 +21,7 @@
 
 namespace cleave::search {
 
-// A kernel of several ops is of the kind of that which comes first here.
+// A kernel of several ops has the first of their kinds in this order.
 enum class WorkKind {
   kAttention,
   kProduct,  // Also convolutions.
@@ -31,22 +31,22 @@ enum class WorkKind {
   kLoop,        // Elementwise ops, and sums over micro-batches.
   kUpdate,      // All kernels of the update.
   kInput,       // Reading samples.
-  kSlice,       // Takes no time in the prediction, though a program copies what does not lie in place.
+  kSlice,       // No time in the prediction, though a program may copy.
   kCollective,  // Also messages to other stages of a pipeline.
   kCopy,        // To the host's memory, and back.
 };
 
 absl::string_view WorkKindName(WorkKind kind);  // "products"
 
-// What equal layers do in the same place of each.
+// The same kernel, collective or copy of all equal layers.
 struct LedgerRow {
   WorkKind kind = WorkKind::kLoop;
   ir::Phase phase = ir::Phase::kForward;
-  std::vector<std::string> names;  // Of the step of each layer that decides the kind.
+  std::vector<std::string> names;  // By layer, of the step that decides the kind.
   size_t steps = 1;                // In each kernel.
-  std::string what;                // Of a product its op and local shapes, of a collective its kind.
+  std::string what;                // A product's op and local shapes, or a collective's kind.
   std::string links;               // Of a collective, slowest first.
-  Seconds at_peak{0};              // That the products of a kernel take at the peak of the chip.
+  Seconds at_peak{0};              // Time of a kernel's products at the peak of the chip.
   StageCost each;
 
   int64_t Runs() const { return each.runs * static_cast<int64_t>(names.size()); }
@@ -56,11 +56,11 @@ struct LedgerRow {
 struct Ledger {
   std::vector<LedgerRow> rows;  // In the order of the program.
   Prediction sum;               // Of the rows: StepCosts::sum.
-  Seconds beside{0};            // Less than the rows take, because some run side by side.
-  Seconds idle{0};              // In which the ranks of a pipeline's stage wait for others.
+  Seconds beside{0};            // Time of rows that is hidden behind others.
+  Seconds idle{0};              // Time that a stage of a pipeline waits for others.
   Seconds step{0};
-  Flops model{0};            // Of all products of the training graph, each once, whatever ranks repeat.
-  Seconds model_at_peak{0};  // That a rank's share of them takes at the peak of the chip.
+  Flops model{0};            // Of all products of the training graph, each once.
+  Seconds model_at_peak{0};  // Time of a rank's share of them at the peak of the chip.
 };
 
 // REQUIRES: the plan has the rank.

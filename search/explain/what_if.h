@@ -1,8 +1,7 @@
-// Compares two plans of one graph when one given number changes: where would the second cost less than the first?
+// Finds for which value of one given number, others fixed, a second plan would cost less than the first.
 //
-// With the strategies of all ops fixed, a price is linear in the gradient weight; in the speed of a link it is
-// piecewise smooth, because redistributions are chosen anew. Only the ops and values that the two plans treat
-// differently are considered, so the size of the rest of the graph does not matter.
+// With fixed strategies a price is linear in the gradient weight, and piecewise smooth in the speed of a link, because
+// redistributions are chosen anew. Only ops and values in which the plans differ are considered.
 #ifndef CLEAVE_SEARCH_EXPLAIN_WHAT_IF_H_
 #define CLEAVE_SEARCH_EXPLAIN_WHAT_IF_H_
 
@@ -15,7 +14,7 @@
 
 namespace cleave::search {
 
-// The links: as weights of the mesh, and under the price `time` as those of a cluster too.
+// Link speeds: weights of a mesh, and under the price `time` also the links of a cluster.
 struct Links {
   ir::Mesh mesh;
   std::optional<Cluster> cluster = std::nullopt;
@@ -23,17 +22,17 @@ struct Links {
 
 class WhatIf {
  public:
-  // `assignment` holds the first plan, and with `changes` the second; it is left as it was, and outlives this.
-  // `cluster`: the one whose seconds its prices are, nullopt where they are bytes.
+  // `assignment` has the first plan, with `changes` the second; it is left unchanged, and outlives this. `cluster`:
+  // nullopt where prices are bytes.
   WhatIf(Assignment& assignment, const std::vector<Change>& changes, std::optional<Cluster> cluster = std::nullopt);
 
-  // By how much the second costs more.
+  // The cost of the second plan minus that of the first.
   double Difference(const Links& links, double gradient_weight) const;
   double Now() const { return Difference(links_, gradient_weight_); }
 
-  // Changes of one given number, while the others stay as they are, that make the second plan cost less: "with a
-  // gradient_weight below 0.031 (now 0.1)". Each was checked by computing both plans on both sides of the number. Empty
-  // where there is none, and where the second plan does not cost more now.
+  // Changes of one given number that make the second plan cost less: "with a gradient_weight below 0.031 (now 0.1)".
+  // Each is checked by pricing both plans on both sides of the number. Empty where there is none, or the second plan
+  // does not cost more now.
   std::vector<std::string> Conditions() const;
 
  private:
@@ -65,7 +64,7 @@ class WhatIf {
   const GraphFacts& facts_;
   Links links_;
   double gradient_weight_;
-  double local_ = 0;                           // By how much the ops of the second plan cost more by themselves.
+  double local_ = 0;                           // Difference of Prices::local.
   std::vector<std::vector<ir::OpId>> groups_;  // Of distributed forms in which the plans differ.
   Side first_, second_;
 };

@@ -1,5 +1,5 @@
-// The strategies of ops that decide nothing: those that only metrics or looks need, and update ops that lie like no
-// parameter. Private to search.
+// Strategies of the ops that no search decides: ops that are aside (only metrics or looks need them), and update ops in
+// no GraphFacts::update_groups, such as the sum of a parameter's squares. Private to search.
 #ifndef CLEAVE_SEARCH_KNOBS_ASIDE_H_
 #define CLEAVE_SEARCH_KNOBS_ASIDE_H_
 
@@ -12,22 +12,22 @@
 
 namespace cleave::search {
 
-// Lets every op that is aside follow its forward op, or else the largest of the cut values that it reads, as these lie
-// after all else has been decided. Inputs of the model that no other op reads lie as these ops read them, unless a
-// setting says how data lies (`data_is_placed`). What `demands` fixes stays. So a model has the same plan with its
-// metrics and prints and without them.
+// Sets the strategy of every op that is aside and that `demands` does not fix: that of its forward op, or else the one
+// that reads the largest cut value among its inputs without a redistribution. Inputs of the model that only these ops
+// read get the layout in which they are read, unless a setting fixes the layout of data (`data_is_placed`). REQUIRES:
+// all other ops are decided, so that metrics and prints do not change a plan.
 void FollowAside(const GraphFacts& facts, const OpDemands& demands, bool data_is_placed, ir::Plan& plan);
 
-// Lets every update op that does not lie like a parameter take the largest of the cut values that it reads as it lies:
-// the sum of a parameter's squares is then a sum of what each rank has of them.
+// Sets the strategy of every update op in no update group to the one that reads its largest cut input without a
+// redistribution: each rank then sums the squares of its own piece of a parameter.
 void FollowParameters(const GraphFacts& facts, const OpDemands& demands, ir::Plan& plan);
 
-// The plan in which all ranks have the whole of what the update computes between products: an iteration of products, as
-// that of Muon, then brings its matrix together once, and each rank computes all of it. nullopt where that is so.
+// `plan` with all ops between products of the update replicated: an iteration of products, as that of Muon, then
+// gathers its matrix once, and each rank computes all of it. nullopt where they are already.
 std::optional<ir::Plan> GatheredForProducts(const GraphFacts& facts, const OpDemands& demands, const ir::Plan& plan);
 
-// The training graph without its metrics, its looks and the ops that only these need: by this plans are measured. And
-// a plan of the whole graph for it.
+// The training graph without metrics, looks and the ops that are aside, by which plans are measured; and a plan of the
+// whole graph, for that graph.
 ir::Graph WithoutAside(const GraphFacts& facts);
 ir::Plan WithoutAside(const GraphFacts& facts, ir::Plan plan);
 

@@ -1,4 +1,4 @@
-// What a search is told, and what it gives.
+// The options of a search, and its result.
 //
 //   SearchOptions options = OptionsFrom(pins.settings);
 //   options.execution = {.overlaps = true};
@@ -21,26 +21,25 @@ struct SearchOptions {
   ir::SearchAlgorithm algorithm = ir::SearchAlgorithm::kSapp;
   ir::Price price = ir::Price::kBytes;
   std::optional<bool> leave_idle;                   // As in ir::ParallelSettings.
-  std::optional<double> gradient_weight;            // nullopt: what the price and the target make of it.
+  std::optional<double> gradient_weight;            // nullopt: by price and target (GradientWeight).
   double redistribution_weight = 16;                // Under kClassic.
-  ir::Objective objective = ir::Objective::kSpeed;  // Of regions each has its own.
+  ir::Objective objective = ir::Objective::kSpeed;  // Each region has one of its own.
   ir::Outside outside = ir::Outside::kReplicate;    // Of ops outside of regions.
-  std::optional<ir::DatasetLayout> dataset;         // nullopt: data is read in whatever layout its readers want.
-  std::optional<int> zero =
-      0;  // 1 to 3: what replicas share is divided (search/knobs/zero); nullopt: as much as memory needs.
-  int64_t micro_batches = 1;          // Plan::micro_batches.
-  bool choose_micro_batches = false;  // More where memory needs them and the batch can be cut.
+  std::optional<ir::DatasetLayout> dataset;         // nullopt: each reader gets data in the layout that it wants.
+  std::optional<int> zero = 0;                      // 0 to 3 (search/knobs/zero); nullopt: the least that memory needs.
+  int64_t micro_batches = 1;                        // Plan::micro_batches.
+  bool choose_micro_batches = false;                // `micro_batches` is the least number.
   ir::Recompute recompute = ir::Recompute::kAuto;
   Execution execution = {};  // How the target runs the program.
-  SearchTuning tuning = {};  // How long the search may look.
+  SearchTuning tuning = {};  // Bounds of the search's work.
 };
 
-// The weight of reducing gradients and gathering updated parameters. Under `time` they have their full price where the
-// target does one thing after the other, and where they follow the last of several micro-batches; elsewhere most of it
-// is hidden behind the backward pass.
+// The weight of the price of reducing gradients and gathering updated parameters: options.gradient_weight, else 0.1
+// under `bytes`, and under `time` 0.5, or 1 where no backward pass hides them: without overlap, with several
+// micro-batches, with ZeRO.
 double GradientWeight(const SearchOptions& options);
 
-// The options that the `parallel` block asks for.
+// The options that the `parallel` block of a model sets.
 SearchOptions OptionsFrom(const ir::ParallelSettings& settings);
 
 // "sapp", "data_parallel"
@@ -48,7 +47,7 @@ absl::string_view AlgorithmName(ir::SearchAlgorithm algorithm);
 std::optional<ir::SearchAlgorithm> ParseAlgorithm(absl::string_view name);
 absl::string_view PriceName(ir::Price price);
 
-// The plan, and its program where one was made to measure it. The plan inside of the program is without reasons.
+// A plan, and its program if one was made to measure it. The program's copy of the plan has no reasons.
 struct Found {
   ir::Plan plan;
   std::optional<ir::LoweredProgram> program;

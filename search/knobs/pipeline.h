@@ -1,8 +1,8 @@
-// Plans with stages: a plan for the ranks of one stage, found as every plan is, cut where a step is fastest.
-// Private to search.
+// Plans with stages (docs/search.md#stages): plans the whole model for the ranks of one stage, then cuts it into stages
+// where a step is fastest. Private to search.
 //
-// All stages have equally many ranks and one mesh. Under a memory limit the plan is searched with as many times the
-// limit as there are stages, since a stage has its part of the model only, and then with less, until all stages fit.
+// All stages have equally many ranks and one mesh. Under a memory limit the plan for p stages is searched under p times
+// that limit, since a stage has only its part of the model, and then under less, until all stages fit.
 #ifndef CLEAVE_SEARCH_KNOBS_PIPELINE_H_
 #define CLEAVE_SEARCH_KNOBS_PIPELINE_H_
 
@@ -16,8 +16,8 @@
 
 namespace cleave::search {
 
-// The plan with the stages that `pins.settings` asks for: `auto` takes the number with the least predicted time, which
-// may be 1. REQUIRES: the graph is not manual.
+// The plan with `pins.settings.stages` stages; nullopt there means the number with the fastest predicted step, which
+// may be 1. Returns nullopt after errors, among them E0313, E0315 and E0317. REQUIRES: the graph is not manual.
 std::optional<Found> SearchPipeline(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
                                     const SearchOptions& options, Diagnostics& diagnostics);
 

@@ -1,4 +1,5 @@
-// Makes one plan by one algorithm: decisions, their reasons, and the divisions of ZeRO. Private to search.
+// Makes one plan by one algorithm, without regard to a memory limit: strategies, their reasons, and what ZeRO divides.
+// Private to search.
 #ifndef CLEAVE_SEARCH_KNOBS_PLANNER_H_
 #define CLEAVE_SEARCH_KNOBS_PLANNER_H_
 
@@ -29,7 +30,7 @@ namespace cleave::search {
 // The task of a search; all of it outlives the planner.
 struct PlanningTask {
   const GraphFacts& facts;
-  std::shared_ptr<ir::RedistributionPlanner> redistributions;  // On the mesh of the plan; other searches share it.
+  std::shared_ptr<ir::RedistributionPlanner> redistributions;  // On the mesh of the plan; shared with other searches.
   const Cluster& cluster;
   const ir::Pins& pins;
   const OpDemands& demands;
@@ -41,44 +42,43 @@ class Planner {
   // REQUIRES: Search supports the algorithm.
   explicit Planner(const PlanningTask& task);
 
-  // How the ops were decided.
+  // The result of one search of strategies.
   struct Decisions {
-    OpDemands held = {};                     // The demands on ops that the search does not decide.
-    std::vector<Change> changes = {};        // The decisions of the search.
-    std::optional<double> cost = {};         // Where it differs from that of the assignment.
-    std::optional<double> lower_bound = {};  // A bound of any plan's cost.
+    OpDemands held = {};                     // Ops that the search kept fixed.
+    std::vector<Change> changes = {};        // The strategies that it chose.
+    std::optional<double> cost = {};         // nullopt: that of the assignment.
+    std::optional<double> lower_bound = {};  // Of all plans that keep the pins.
     ReasonOptions reasons;
   };
 
-  // The decisions when each byte that a rank keeps costs `memory_weight` in the price of the search; nullopt after
-  // errors. REQUIRES: 0 <= zero <= 3.
+  // Searches under the price in which a kept byte costs `memory_weight`. `zero` matters where plans are compared by
+  // their programs. nullopt after errors. REQUIRES: 0 <= zero <= 3.
   std::optional<Decisions> DecideFor(double memory_weight, int zero, Diagnostics& diagnostics) const;
   // Whether DecideFor gives the same for each `zero`.
   bool DecidesForAllZero(double memory_weight) const;
 
-  // Whether plans can be improved by what they reach within a limit of memory: small models, for speed.
+  // Whether the model is so small that ImproveWithinLimit may be called.
   bool CanImproveWithinLimit() const;
-  // Changes `decisions` for as long as they reach more (search/knobs/regions/polish.h).
+  // Changes `decisions` as long as `reach` returns a better result (search/knobs/regions/polish.h).
   void ImproveWithinLimit(Decisions decisions, const std::function<Reached(const Decisions&, Trial)>& reach) const;
 
-  // What a plan says besides the strategies. Reasons, with the choices that ops had, take longer than the rest.
+  // What PlanOf fills in. Reasons, with the alternatives of each op, take longer than the search.
   enum class Detail { kStrategies, kReasons };
-  // The plan that follows from decisions, before anything is divided among replicas. The weight of memory is left out
-  // of search.cost.
+  // The plan of `decisions` at ZeRO level 0. Its search.cost is without the price of memory.
   ir::Plan PlanOf(const Decisions& decisions, Detail detail) const;
-  // `plan`, which PlanOf gave, at a ZeRO level.
+  // `plan`, which PlanOf returned, at a ZeRO level.
   ir::Plan Divided(ir::Plan plan, int zero) const;
 
  private:
-  // What a search makes least: the prices of an objective under `price`.
+  // What a search minimizes: the prices of an objective under `price`.
   struct Pricing {
     ir::Objective objective = ir::Objective::kSpeed;
     ir::Price price = ir::Price::kBytes;
-    bool may_leave_idle = true;  // Where the price allows it.
-    bool saves_work = false;     // Also on small graphs: the plan is one to compare with others.
+    bool may_leave_idle = true;  // If the price allows it.
+    bool saves_work = false;     // Even on small graphs; for plans that are compared with others.
   };
 
-  // Products leave axes idle only for speed, and where the user allows it.
+  // Products may leave axes idle only for speed, and if the user allows it.
   Pricing PricingOf(ir::Objective objective) const {
     return {.objective = objective,
             .price = task_.options.price,
@@ -90,24 +90,24 @@ class Planner {
 
   std::optional<Decisions> Decide(const RegionStep& step, const Pricing& pricing, double memory_weight,
                                   Diagnostics& diagnostics) const;
-  // Whole models and models with regions; `pricing` nullopt: each region's own.
+  // For models with and without regions; `pricing` nullopt: that of each region's objective.
   std::optional<Decisions> DecideAll(const std::optional<Pricing>& pricing, double memory_weight,
                                      Diagnostics& diagnostics) const;
   std::optional<Decisions> DecideByRegion(const std::optional<Pricing>& pricing, double memory_weight,
                                           Diagnostics& diagnostics) const;
 
-  // The objective in whose measured quantity the plan is to be the best; nullopt where the search's price decides.
+  // The objective by which plans are compared on their programs; nullopt where the search's price decides.
   std::optional<ir::Objective> MeasuredObjective() const;
   IdVector<ir::OpId, ir::OpPlan> OpPlansOf(const Assignment& assignment) const;
   std::optional<Decisions> DecideMeasured(ir::Objective objective, int zero, Diagnostics& diagnostics) const;
   void Improve(ir::Objective objective, int zero, Decisions& decisions) const;
   Measured MeasureOf(const Assignment& assignment, int zero) const;
-  // Gives the ops of the update their strategies. Whether they are not those by which the search has priced them.
+  // Sets the strategies of the update's ops. Returns whether they differ from those that the search has priced.
   bool PlaceUpdate(ir::Plan& plan) const;
   std::string ObjectiveText() const;
 
   const PlanningTask task_;
-  const std::optional<Prices> in_seconds_;  // Where some search of this task needs them.
+  const std::optional<Prices> in_seconds_;  // nullopt: no search of this task needs them.
   const Bundles bundles_;
   const ir::Graph measured_graph_;
 };

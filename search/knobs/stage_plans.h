@@ -1,4 +1,4 @@
-// Plans for the ranks of one stage of a pipeline, and what their ops take: all that it takes to cut the model into
+// Plans of the whole model for the ranks of one stage, and the times of their ops, by which the model is cut into
 // stages. Private to search.
 #ifndef CLEAVE_SEARCH_KNOBS_STAGE_PLANS_H_
 #define CLEAVE_SEARCH_KNOBS_STAGE_PLANS_H_
@@ -26,7 +26,7 @@
 
 namespace cleave::search {
 
-// The arguments of SearchPipeline (pipeline.h), which outlive what is made of them.
+// The arguments of SearchPipeline (pipeline.h). They outlive every object below.
 struct PipelineTask {
   const ir::Graph& graph;
   const Cluster& cluster;
@@ -34,27 +34,27 @@ struct PipelineTask {
   const SearchOptions& options;
 };
 
-// The machines of one of `stages` stages, which take turns on the slowest links; nullopt where the devices cannot be
-// divided so. `axis`: that of the stages, with the slowest link that it crosses.
+// The devices of one of `stages` equal groups of ranks, which the slowest links separate, and the mesh axis of the
+// groups, with the slowest link that it crosses. nullopt where the links do not divide the devices so.
 struct StageMachines {
   Cluster cluster;
   ir::MeshAxis axis;
 };
 std::optional<StageMachines> MachinesOfStage(const Cluster& cluster, int64_t stages);
 
-// What is sent between stages, and its gradient.
+// An activation is sent, and its gradient comes back.
 inline constexpr double kThereAndBack = 2;
 
-// A plan of all ops for the ranks of one stage. Its steps are in the order of the graph, and nothing is offloaded.
+// A plan of all ops for the ranks of one stage, with its steps in the order of the graph and nothing offloaded.
 struct StagePlan {
   ir::Plan plan;
-  // The forward ops with their backward ops and updates, in seconds, and the places between them with what crosses
-  // each. For how many stages, and which of the places they take, is open. Of many equal layers a few stand for all.
+  // The seconds of the forward ops, with their backward ops and updates, and of sending what crosses each cut point.
+  // Without stages, ranges and waiting. Measured on few of many equal layers.
   CutTask ops;
-  Bytes peak{0};  // About what a rank takes that has the whole model.
+  Bytes peak{0};  // About the peak of a rank that has the whole model.
 };
 
-// Schedules share these plans, so that none is searched twice. Thread-safe.
+// Searches these plans, each once for all schedules. Thread-safe.
 class StagePlans {
  public:
   StagePlans(const PipelineTask& task, int64_t stages, StageMachines machines);
@@ -63,10 +63,11 @@ class StagePlans {
     std::optional<StagePlan> plan;  // nullopt after errors.
     Diagnostics diagnostics;
   };
-  // `memory`: the limit in bytes of a rank that had the whole model; nullopt: none. The result stays where it is.
+  // The plan for so many micro-batches. `memory`: the limit in bytes for a rank that has the whole model; nullopt:
+  // none. The reference stays valid.
   const Planned& Of(int64_t micro_batches, std::optional<double> memory);
 
-  // The ops of a plan in a program of all layers: about a hundredth nearer to what they take.
+  // StagePlan::ops measured on all layers, which is about 1 % more exact.
   CutTask InAllLayers(const StagePlan& plan) const;
 
   const PipelineTask& task() const { return task_; }
@@ -77,7 +78,7 @@ class StagePlans {
 
  private:
   Planned Search(int64_t micro_batches, std::optional<double> memory) const;
-  // Of the forward ops of `model`, without places.
+  // Of the forward ops of `model`, without cut points.
   CutTask TimesOf(const ir::Graph& model, const ir::Plan& plan, const ir::LoweredProgram& program) const;
   absl::StatusOr<StagePlan> PlanIn(const SearchedGraph& model, ir::Plan plan) const;
   std::vector<CutPlace> CrossingOf(const ir::Plan& plan) const;
@@ -86,13 +87,14 @@ class StagePlans {
   const PipelineTask task_;
   const int64_t stages_;
   const StageMachines machines_;
-  const SearchedGraph few_;  // Equal ops of equal layers take the same time.
+  const SearchedGraph few_;  // For times: equal layers take the same.
   std::vector<ir::OpId> forward_;
   std::mutex mutex_;
   std::map<std::pair<int64_t, std::optional<double>>, std::shared_future<Planned>> plans_;
 };
 
-// E0315: samples are one dimension with others, which the plan cuts so that it cannot take them in its micro-batches.
+// E0315: the plan has no program with its micro-batches, because it cuts a dimension that samples share with others.
+// `status`: the error of ProgramOf.
 Diagnostic NoProgram(const ir::Pins& pins, const ir::Plan& plan, const absl::Status& status);
 
 }  // namespace cleave::search

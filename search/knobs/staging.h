@@ -1,9 +1,9 @@
-// Pipelines of a number of stages under one schedule: a plan for the ranks of one stage, cut where a step is fastest.
-// Private to search.
+// Pipelines with a given number of stages under one schedule (docs/search.md#stages): plans for the ranks of one stage
+// are cut where a step is fastest, and made to fit into memory. Private to search.
 //
 //   StagePlans plans(task, stages, *MachinesOfStage(cluster, stages));
 //   const Staging staging(plans, schedule);
-//   // About how long a step takes, for several numbers of micro-batches; then the pipeline with one of them.
+//   // Estimates for several numbers of micro-batches; then the pipeline with one of them.
 //   const std::vector<StagingEstimate> estimates = staging.Estimates(/*is_only=*/true, /*below=*/{}, refused);
 //   const PipelineOutcome found = staging.Fit(estimates.front(), /*below=*/std::nullopt);
 #ifndef CLEAVE_SEARCH_KNOBS_STAGING_H_
@@ -24,7 +24,7 @@
 
 namespace cleave::search {
 
-// A plan, its program, and how long a step takes.
+// A plan, its program, and its predicted step.
 struct PipelinePlan {
   Found found;
   Seconds step{0};
@@ -39,10 +39,10 @@ struct PipelineOutcome {
   }
 };
 
-// A step takes at least this share of what follows from the times of ops.
+// A step takes at least this share of its estimate.
 inline constexpr double kSurely = 0.97;
 
-// About how long a step takes with a number of micro-batches, if memory is no matter; nullopt where nobody asked.
+// The estimated step with a number of micro-batches, without a memory limit; nullopt: not estimated.
 struct StagingEstimate {
   int64_t micro_batches = 1;
   std::optional<Seconds> step = {};
@@ -53,22 +53,23 @@ class Staging {
   // `plans` outlives it.
   Staging(StagePlans& plans, ir::PipelineSchedule schedule);
 
-  // For the number that is asked for, or for those among which the fastest is. Empty after errors, in `refused`.
-  // `is_only`: nothing is compared with them, so that a single number needs no estimate. Of what cannot be faster than
-  // `below`, the estimate is what a rank works.
+  // One estimate for each number of micro-batches that is given, or, under `auto`, that was looked at to find the
+  // fastest. Empty after errors, which `refused` gets. `is_only`: there are no other choices, so that a single number
+  // needs no estimate. If the work of a rank alone shows that a step is not faster than `below`, the estimate is that
+  // work.
   std::vector<StagingEstimate> Estimates(bool is_only, std::optional<Seconds> below, Diagnostics& refused) const;
 
-  // The fastest pipeline with so many micro-batches that was found, if a step takes less than `below`. No plan, and no
-  // errors, where it does not; errors where there is none, or none fits into memory.
+  // The fastest pipeline found with the micro-batches of `estimate` that fits into memory. No plan and no errors if its
+  // step is not less than `below`; errors if there is no pipeline, or none fits.
   PipelineOutcome Fit(const StagingEstimate& estimate, std::optional<Seconds> below) const;
 
  private:
-  // A plan with stages, and about when a step ends with it.
+  // A plan with stages, and its estimated step.
   struct CutPlan {
     ir::Plan plan;
     Seconds end;
   };
-  // Cuts, and about when a step ends with them.
+  // Cuts, and the estimated step with them.
   struct Way {
     std::vector<int64_t> cuts;
     Seconds end;
@@ -90,11 +91,11 @@ class Staging {
   const Cluster& cluster_;
   const ir::Pins& pins_;
   const SearchOptions& options_;
-  const int64_t stages_;  // Parts of the ranks; each has as many stages as the schedule says.
+  const int64_t stages_;  // Groups of ranks; each has schedule_.stages_per_rank stages.
   const ir::PipelineSchedule schedule_;
   const std::optional<MemoryLimit> limit_;
   const std::vector<ir::OpId>& forward_;  // The ops that are cut into stages.
-  std::vector<PinnedOp> pinned_;          // Those of which the user says in which.
+  std::vector<PinnedOp> pinned_;          // Those that the user pins to stages.
 };
 
 }  // namespace cleave::search

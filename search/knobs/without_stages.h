@@ -1,4 +1,4 @@
-// Plans in which all ranks work on all ops, or on those of one stage. Private to search.
+// Plans without stages, in which all ranks of a cluster, or of a pipeline's stage, work on all ops. Private to search.
 #ifndef CLEAVE_SEARCH_KNOBS_WITHOUT_STAGES_H_
 #define CLEAVE_SEARCH_KNOBS_WITHOUT_STAGES_H_
 
@@ -12,7 +12,7 @@
 
 namespace cleave::search {
 
-// As SearchForProgram (search.h). REQUIRES: CheckManualSettings finds no error; `pins.settings.stages` does not matter.
+// As SearchForProgram (search.h). REQUIRES: CheckManualSettings finds no error; `pins.settings.stages` is ignored.
 std::optional<Found> SearchWithoutStages(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
                                          const SearchOptions& options, Diagnostics& diagnostics);
 

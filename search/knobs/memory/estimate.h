@@ -1,10 +1,10 @@
-// What a plan of a deep model takes, by programs with few of its equal layers. Private to search/knobs.
+// Estimates the peak of memory and the step of a plan of a deep model from programs with few of its equal layers.
+// Private to search/knobs.
 //
-// Equal layers take equally long and equally much memory, so that two programs, of which one has a layer more, tell
-// what all layers take. Their steps are in the order of the graph: where steps of only one of the two are moved, it
-// says nothing of a layer. What layers do together, messages for several of them and gaps in the arena, makes the
-// result an estimate, so it only tells in which order plans are looked at, and which need not be: whatever is chosen is
-// measured with all layers.
+// Two programs, one of which has a layer more, differ by what each further layer takes. Their steps are in the order of
+// the graph, because a difference in which only one program has moved steps is not that of a layer. Messages for
+// several layers and gaps in the arena make the result inexact, so estimates only order plans and rule some out: what
+// is chosen is measured with all layers.
 #ifndef CLEAVE_SEARCH_KNOBS_MEMORY_ESTIMATE_H_
 #define CLEAVE_SEARCH_KNOBS_MEMORY_ESTIMATE_H_
 
@@ -29,17 +29,17 @@
 namespace cleave::search {
 
 struct Estimate {
-  // What is probably made again so that the plan fits, of the program of few layers; nothing where it fits as it is.
-  // nullopt where it probably does not fit. Of a plan in which the user asks for nothing.
+  // What the program of few layers makes again so that the plan probably fits, an empty choice where it fits as it is;
+  // nullopt where it probably does not fit. REQUIRES: the user asks for no retention.
   std::optional<RecomputeChoice> ChoiceWithin(Bytes limit) const;
-  // With recomputation the plan needs at least about so much.
+  // About the least that the plan needs with recomputation.
   Bytes AtLeast() const { return least + besides; }
 
   Bytes peak;
-  Bytes least;  // About the least peak with recomputation. Of a plan in which the user asks for nothing.
+  Bytes least;  // About the least live bytes with recomputation, if the user asks for none.
   Seconds step;
-  Bytes besides{0};                              // What the program takes besides the values that are live.
-  std::unique_ptr<Recomputation> recomputation;  // A layer of the program of few stands for all that it leaves out.
+  Bytes besides{0};                              // Gaps in the arena, and the workspace.
+  std::unique_ptr<Recomputation> recomputation;  // Of few layers, one of which stands for all left out.
 };
 
 // Not thread-safe.
@@ -48,38 +48,36 @@ class Estimator {
   // The arguments outlive it.
   Estimator(const SearchedGraph& model, const Cluster& cluster, const Execution& execution);
 
-  // Of a plan of the model's graph. Null where few layers are equal in graph and plan, so that a program of all layers
-  // takes about as long to make, and where no program of the plan can be made. Equal plans get one estimate, which
-  // stays valid.
+  // The estimate of a plan of `model.graph()`. Null where so few layers are equal in graph and plan that a program of
+  // all takes about as long to make, and where the plan has no program. The pointer stays valid.
   const Estimate* Of(const ir::Plan& plan);
 
-  // What a step of the plan probably takes where its layers make `choice` again, which is one of its estimate. nullopt
-  // where no program of it can be made. REQUIRES: the plan has an estimate.
+  // The estimate for the plan with `choice`, which its Estimate::recomputation gave. nullopt where that has no program.
+  // REQUIRES: Of(plan) is not null.
   struct Taken {
     Bytes peak;
     Seconds step;
   };
   std::optional<Taken> With(const ir::Plan& plan, const RecomputeChoice& choice);
 
-  // What the plan makes again so that it takes as little memory as is found, and what it then takes. nullopt where it
-  // has no estimate.
+  // The choice with the least peak that is found, and the estimate for it. nullopt where Of(plan) is null.
   struct Thrifty {
     RecomputeChoice again;
     Taken taken;
   };
   std::optional<Thrifty> Smallest(const ir::Plan& plan);
 
-  // The plan of the whole model that makes `choice` again: its layers do what those of the program of few layers do, as
-  // large a part of them each. REQUIRES: as With.
+  // `plan` for the whole model, with `choice` carried over from the program of few layers: the same share of the layers
+  // makes it again. REQUIRES: as With.
   ir::Plan WholeWith(const ir::Plan& plan, const RecomputeChoice& choice);
 
  private:
-  // Layers [begin, end) of the equal ones, which programs of few layers leave out, or all of them but the first ones.
+  // Layers [begin, end) of the equal ones: those that a program of few layers leaves out.
   struct LeftOut {
     size_t begin = 0;
     size_t end = 0;
     int64_t layers = 0;  // Of the whole model.
-    int64_t whole = 0;   // All of its equal layers.
+    int64_t whole = 0;   // Its equal layers, with those that are not left out.
 
     LeftOut AllBut(int64_t first) const {
       return {.begin = begin + static_cast<size_t>(first), .end = end, .layers = layers - first, .whole = whole};
@@ -95,11 +93,11 @@ class Estimator {
   std::optional<LeftOut> LeftOutOf(const ir::Plan& plan) const;
   const Known* KnownOf(const ir::Plan& plan);
   std::optional<Estimate> Make(const LeftOut& layers, const ir::Plan& plan);
-  // A plan of few layers.
+  // A plan of a program of few layers.
   struct Few {
     const Shortened* model;
     ir::Plan plan;
-    double layers = 1;  // Which part of the equal layers of the whole model it has.
+    double layers = 1;  // Share of the whole model's equal layers that it has.
   };
   Few FewOf(const LeftOut& layers, const ir::Plan& plan);
   Few FewWith(const LeftOut& layers, const ir::Plan& plan, const RecomputeChoice& choice, bool has_again,
@@ -115,7 +113,7 @@ class Estimator {
   const Execution& execution_;
   const EqualLayers equal_;  // Of `graph_`, and of the whole model.
   const EqualLayers whole_equal_;
-  std::vector<int64_t> times_;  // Of each equal layer: how many layers of the whole model it stands for.
+  std::vector<int64_t> times_;  // By equal layer: how many of the whole model it stands for.
   std::map<LeftOut, Shortened> shortened_;
   std::deque<Known> known_;
 };

@@ -1,7 +1,7 @@
-// What memory and time the program of a plan takes when the backward pass makes more and more values again.
+// Memory against time for one plan: from keeping all values to making again all that saves memory.
 //
 //   Frontier frontier = FrontierOf({.graph = training_graph, .plan = plan, .cluster = cluster, …});
-//   frontier.points.front()   // Keeps everything that the model does not ask to make again.
+//   frontier.points.front()   // Keeps everything but what the user asks to make again.
 //   frontier.points.back()    // Takes the least memory.
 #ifndef CLEAVE_SEARCH_KNOBS_MEMORY_FRONTIER_H_
 #define CLEAVE_SEARCH_KNOBS_MEMORY_FRONTIER_H_
@@ -24,7 +24,7 @@ struct FrontierTask {
   const ir::Plan& plan;    // VerifyPlan finds no error, and its program can be made.
   const Cluster& cluster;
   const Execution& execution;
-  std::map<ir::OpId, ir::Retention> asked = {};  // What the user decides.
+  std::map<ir::OpId, ir::Retention> asked = {};  // The user's retention pins.
   SearchTuning tuning = {};
 };
 
@@ -36,13 +36,13 @@ struct FrontierPoint {
 };
 
 struct Frontier {
-  std::vector<FrontierPoint> points;  // From most memory to least; more memory takes less time.
-  bool is_as_asked = false;           // The task's plan makes again what the user asks for, and no more.
+  std::vector<FrontierPoint> points;  // By descending peak.
+  bool is_as_asked = false;           // The task's plan makes nothing again but what the user asks for.
 };
 
-// All points cut tensors and take micro-batches as the plan does. Besides the plan's own point there are at most
-// eleven: the cheapest choices (search/knobs/recompute) within limits that are equally far from one another, where they
-// are not worse than another point in both memory and time. Each point's program is made and measured.
+// The task's plan, and the Pareto-optimal ones of at most eleven others that differ from it only in what they make
+// again: the cheapest choices (search/knobs/recompute) within limits at equal distances. Each point's program is made
+// and measured.
 Frontier FrontierOf(const FrontierTask& task);
 
 }  // namespace cleave::search

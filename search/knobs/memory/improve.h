@@ -1,7 +1,5 @@
-// The best programs of small models under a limit of memory. Private to search/knobs/memory.
+// Finds the best recomputation for plans of small models by their programs. Private to search/knobs/memory.
 //
-// Bounds say which choices of what is made again may fit, and in less time than the best plan; the programs of all of
-// these are measured.
 #ifndef CLEAVE_SEARCH_KNOBS_MEMORY_IMPROVE_H_
 #define CLEAVE_SEARCH_KNOBS_MEMORY_IMPROVE_H_
 
@@ -12,8 +10,9 @@
 
 namespace cleave::search {
 
-// Offers what fits of the candidates with all choices with which no more is live than the limit and this share of it,
-// until `saver` is done. Puts the fastest candidates first.
+// For each candidate, tries every choice of recomputation whose live bytes are at most limit x (1 + beyond) and that
+// bounds do not rule out as too slow: makes its program, and offers it to `saver` if it fits. Stops when `saver` is
+// done. Sorts the candidates by Candidate::at_least.
 void MeasureChoices(const FitTask& task, absl::Span<Candidate> candidates, double beyond, const BestFit& best,
                     Saver& saver);
 

@@ -16,7 +16,7 @@
 
 namespace cleave::search {
 
-// A plan, what it was searched with, and what it needs.
+// A plan, the weight and the ZeRO level of its search, and the memory that it needs.
 struct SmallestPlan {
   ir::Plan plan;
   double weight = 0;
@@ -26,16 +26,16 @@ struct SmallestPlan {
   Bytes peak() const { return use.prediction.peak; }
 };
 
-// `plan` in the most micro-batches that it can have, up to the largest power of two of its samples; nullopt where it
-// cannot have more than it has.
+// `plan` with the most micro-batches that the samples of a rank allow, doubled from its own number; nullopt where that
+// is no more than it has.
 std::optional<ir::Plan> InMostMicroBatches(const ir::Graph& graph, const ir::Plan& plan);
 
-// `searched`, whose plan is one of the searched graph, as one of the whole model, in which it makes again what saves
-// memory if that is allowed, with its steps moved. nullopt where it has no program.
+// `searched`, a plan of the searched graph, for the whole model, with its steps moved and, if the task allows it, the
+// recomputation for the least peak. nullopt where it has no program.
 std::optional<SmallestPlan> WithAllSavings(const FitTask& task, Estimator& estimator, SmallestPlan searched);
 
-// E0313. `smallest`: the plan that needs least, of all that were tried, with all savings. Plans with higher ZeRO levels
-// are made and measured, so that their numbers are not guesses.
+// E0313. `smallest`: the plan with the least peak of all that were tried, with all savings. What higher ZeRO levels
+// need is measured on their programs.
 Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest, Estimator& estimator);
 
 }  // namespace cleave::search

@@ -1,12 +1,13 @@
-// Plans with the savings with which they fit: moved steps, recomputation, micro-batches. Private to
+// Gives plans the savings with which they fit: moved steps, recomputation, micro-batches. Private to
 // search/knobs/memory.
 //
 //   Saver saver(task, estimator, best);
 //   saver.Examine(plan, {.weight = weight, .zero = 1});
-//   saver.Settle();  // Now `best` was offered what fits.
+//   saver.Settle();  // Now `best` has the best plan that fits.
 //
-// Of deep models, which have estimates, programs are made last, those of the fastest plans first, so that few are. Of
-// small ones programs are counted, and plans are remembered for all choices of what is made again (improve.h).
+// For deep models, which have estimates, Settle makes the programs, by ascending estimate, so that few are made. For
+// small models the number of programs is bounded, and examined plans are kept as candidates for all choices of
+// recomputation (improve.h).
 #ifndef CLEAVE_SEARCH_KNOBS_MEMORY_SAVE_H_
 #define CLEAVE_SEARCH_KNOBS_MEMORY_SAVE_H_
 
@@ -27,24 +28,24 @@
 
 namespace cleave::search {
 
-// With what a plan was made.
+// With which arguments a plan was made (Fit).
 struct PlanOrigin {
   double weight = 0;
   int zero = 0;
   std::optional<int64_t> improved = {};  // Fit::improved.
 };
 
-// A plan of a small model with a number of micro-batches.
+// A plan of a small model, whose recomputation may still be improved.
 struct Candidate {
   ir::Plan plan;
   PlanOrigin origin;
-  bool fits = false;  // With what the user asks for.
-  // Of the program that keeps everything, with its steps in the order of the graph.
+  bool fits = false;  // With the user's retentions alone.
+  // Of the program that makes nothing again, with its steps in the order of the graph.
   Seconds seconds;
   Bytes workspace;
   std::unique_ptr<Recomputation> recomputation;
-  Seconds at_least{0};  // Of a step, whatever is made again.
-  // By what is made again: the time that the program takes for it, nullopt where it does not fit.
+  Seconds at_least{0};  // A step is never faster, whatever is made again.
+  // By choice of recomputation: how much longer its step is than `seconds`; nullopt where it does not fit.
   std::map<std::map<ir::OpId, ir::Retention>, std::optional<Seconds>> measured = {};
 };
 
@@ -53,54 +54,54 @@ class Saver {
   // All outlive it.
   Saver(const FitTask& task, Estimator& estimator, BestFit& best);
 
-  // A plan as it is, with what the user asks for.
+  // What is known of a plan with the user's retentions alone.
   struct Examined {
     Bytes at_least;
-    std::optional<Bytes> peak = {};  // Measured or estimated; nullopt where it needs too much, or is surely too slow.
+    std::optional<Bytes> peak = {};  // Measured or estimated; nullopt: too much, or too slow.
     bool fits = false;
-    bool may_fit = false;  // By an estimate, with what is made again or in more micro-batches.
-    bool is_slow = false;  // By an estimate another plan is faster, whatever is kept.
+    bool may_fit = false;  // By an estimate, with recomputation or more micro-batches.
+    bool is_slow = false;  // By an estimate: another plan is faster, even if this one makes nothing again.
   };
-  // Offers the plan, which keeps everything, if it fits, or else with the least recomputation and the fewest
-  // micro-batches with which it fits. More of these than fit without recomputation only take more time. Of a deep model
-  // at Settle.
+  // Offers `plan`, which makes nothing again, to `best` if it fits; else with the least recomputation for each number
+  // of micro-batches, doubled up to the first that fits without: more only take more time. For a deep model Settle does
+  // so.
   Examined Examine(const ir::Plan& plan, const PlanOrigin& origin);
   void Settle();
-  // Of a plan with what the user asks for; null where there is none.
+  // The estimate of the plan with the user's retentions; null where there is none.
   const Estimate* EstimateOf(const ir::Plan& plan);
-  // Whether a plan whose step takes about so long is slower than the best one, or than those that are looked for.
+  // Whether a plan with an estimated step of `step` is slower than the best one, or than FitTask::faster_than.
   bool IsSlow(const ir::Plan& plan, Seconds step) const;
-  // Whether a plan fits, or does by an estimate.
+  // Whether some examined plan fits, measured or by an estimate.
   bool HasPlan() const { return best_.fit().has_value() || least_deferred_.has_value(); }
-  // From now on plans are not left out because others are faster by an estimate.
+  // From now on plans are examined even if others are faster by an estimate.
   void LookAtAll() { looks_at_all_ = true; }
 
   struct Offered {
     Bytes peak;
     std::optional<Seconds> seconds = {};  // Of a step, if the plan fits.
   };
-  // Offers the plan, which is one of the whole model, with a choice of what is made again.
+  // Offers `plan`, one of the whole model, with `choice`, and returns what its program takes.
   Offered OfferChoice(const RecomputeChoice& choice, const ir::Plan& plan, const PlanOrigin& origin);
 
-  // --- Of small models.
+  // --- For small models.
 
-  // Whether as many programs were made as the tuning allows.
+  // Whether the bound of programs is reached.
   bool IsDone() const { return is_small_ && programs_ >= most_programs_; }
-  // From now on as many are allowed as where all plans are tried.
+  // Raises the bound to that for trying all plans.
   void TryAll() { most_programs_ = task_.tuning.tried_ops / static_cast<int64_t>(task_.model.whole().ops.size()); }
-  // The examined plans that could be faster than the best one with a choice of what is made again.
+  // The examined plans that could be faster than the best one with some recomputation.
   std::vector<Candidate>& candidates() { return candidates_; }
-  // Of the programs that do not fit, the one that needs least.
+  // The program with the least peak of those that do not fit.
   const std::optional<SmallestPlan>& smallest() const { return smallest_; }
 
  private:
-  // A plan whose program is to be made, and the time of its step by an estimate, or at least.
+  // A plan whose program Settle may make, and its estimated step, or a lower bound of it.
   struct Deferred {
     ir::Plan plan;
     PlanOrigin origin;
     bool is_first = false;                          // As MakeProgram.
-    bool is_doubtful = false;                       // Whether it is not known that it fits, by an estimate.
-    std::optional<Estimator::Thrifty> within = {};  // What it makes again, where it does not fit as it is.
+    bool is_doubtful = false;                       // No estimate says that it fits.
+    std::optional<Estimator::Thrifty> within = {};  // Its recomputation, where it needs some.
     Seconds step{0};
   };
   void ExamineByEstimates(const ir::Plan& plan, const PlanOrigin& origin, const Estimate& first, Examined& examined);
@@ -115,12 +116,12 @@ class Saver {
   Candidate CandidateOf(const ir::Plan& plan, const ir::LoweredProgram& program, const PlanOrigin& origin) const;
   Bytes Recompute(const ir::Plan& plan, const ir::LoweredProgram& program, Seconds seconds, const PlanOrigin& origin);
   bool OfferWithin(const Deferred& own);
-  // `seconds`: what a step of the program takes, where that is known.
+  // `seconds`: the step of the program, where that is known.
   Offered Offer(ir::Plan plan, ir::LoweredProgram program, const PlanOrigin& origin,
                 std::optional<Seconds> seconds = std::nullopt);
-  // A little less than the limit is asked for, so that few attempts are needed.
+  // Recomputation is chosen for so much less than the limit, so that few attempts are needed.
   Bytes Reserve() const { return Bytes(task_.limit.bytes.value() / 256); }
-  // What certainly does not fit.
+  // What is estimated to need more certainly does not fit.
   Bytes Surely() const { return task_.limit.bytes + Bytes(task_.limit.bytes.value() / 16); }
   int64_t LeastFactor(Bytes throughout, Bytes least) const;
   Seconds SecondsOf(const ir::LoweredProgram& program) const { return StepOf(program, task_.cluster, task_.execution); }
@@ -130,10 +131,10 @@ class Saver {
   BestFit& best_;
   bool looks_at_all_ = false;
   std::vector<Deferred> deferred_, made_;
-  // BestFit::CostOf, at most, of the best one that fits.
+  // An upper bound of BestFit::CostOf of the best deferred plan that fits.
   std::optional<std::pair<double, double>> least_deferred_;
   const bool is_small_;
-  const OpTimes times_;  // How many ops each one of the searched graph stands for.
+  const OpTimes times_;  // By op of the searched graph, how many it stands for.
   int64_t most_programs_;
   int64_t programs_ = 0;
   std::vector<Candidate> candidates_;

@@ -1,4 +1,4 @@
-// The fastest set of classes within a limit of memory, found by leaving out only sets that cannot be it. Private to
+// Branch and bound for the fastest set of recomputed classes within a limit of memory. Private to
 // search/knobs/recompute.
 #ifndef CLEAVE_SEARCH_KNOBS_RECOMPUTE_BRANCH_AND_BOUND_H_
 #define CLEAVE_SEARCH_KNOBS_RECOMPUTE_BRANCH_AND_BOUND_H_
@@ -13,7 +13,7 @@
 
 namespace cleave::search {
 
-// Units of equal layers, in the order of the layers. They are decided together.
+// The same unit (liveness.h) of each equal layer, in the order of the layers. They are decided together.
 using UnitClass = std::vector<int>;
 // By class, whether its units are made again.
 using ClassSet = std::vector<bool>;
@@ -26,15 +26,15 @@ struct BranchTask {
   const std::vector<UnitClass>& classes;
   std::vector<std::optional<bool>> decided;  // By class; nullopt: the search decides.
   Bytes limit;
-  // The time that the program of a set takes for what is made again; nullopt where it does not fit. Null: Liveness::Of
-  // says whether a set fits, and in which time.
+  // Makes the program of a set and returns how much longer than without recomputation its step is; nullopt where it
+  // does not fit. Null: sets are judged by Liveness::Of.
   std::function<std::optional<Seconds>(const ClassSet&)> measure = nullptr;
 };
 
-// The set with the least time that fits into the limit, of all sets; nullopt where none takes less time than `best`,
-// which fits. Where sets are measured, all are that may be it by their bounds, each once; what is made again saves no
-// more time than the bounds say. `outcomes`: the search ends when it has looked at about so many sets,
-// each as long as Liveness::Of, and takes away what it used. It then returns the best set that it has found.
+// The set with the least time of all that fit into the limit; nullopt where none takes less than `best`. Where sets are
+// measured, each that its bounds (Liveness::BoundsOf) do not rule out is measured once. `outcomes`: how many sets may
+// be looked at, each for about as long as Liveness::Of takes; the search subtracts what it used, and returns the best
+// set so far when nothing is left.
 std::optional<ClassSet> FastestSet(const BranchTask& task, std::optional<Seconds> best, int64_t& outcomes);
 
 }  // namespace cleave::search

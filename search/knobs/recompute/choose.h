@@ -1,4 +1,4 @@
-// Which units the backward pass makes again, for the least time within a limit of memory. Private to
+// Chooses the units that the backward pass makes again, for the least time within a limit of memory. Private to
 // search/knobs/recompute.
 #ifndef CLEAVE_SEARCH_KNOBS_RECOMPUTE_CHOOSE_H_
 #define CLEAVE_SEARCH_KNOBS_RECOMPUTE_CHOOSE_H_
@@ -17,24 +17,24 @@ namespace cleave::search {
 
 class Chooser {
  public:
-  // Each call below looks at so many sets that about `work` values and stages are looked at in all: first at those that
-  // lie near to good ones, then, as far as the work reaches, at all that may be better.
+  // `work`: how many values and fused steps each call below looks at in all, at Liveness::size() for a set. It first
+  // improves sets step by step, then branches and bounds.
   Chooser(const Liveness& liveness, int64_t work);
 
   // By unit, whether it is made again; nullopt where no set was found whose peak is at most `limit`.
   std::optional<std::vector<bool>> Cheapest(Bytes limit);
-  // As FastestSet, with sets by unit.
+  // FastestSet with `measure`, with sets by unit.
   using Measure = std::function<std::optional<Seconds>(const std::vector<bool>&)>;
   void MeasureFasterThan(std::optional<Seconds> best, Bytes limit, const Measure& measure);
-  // The set with the least peak of all that were found.
+  // The set with the least peak that is found.
   std::vector<bool> Smallest();
-  // No set has a lower peak. Takes as long as looking at a few sets.
+  // A lower bound of the peak of any set, as quick as looking at a few sets.
   Bytes LeastPeak() const;
 
   // The set that the user asks for.
   std::vector<bool> AsAsked() const { return UnitsOf(AsAskedSet()); }
 
-  // The classes that can be made again, and whether the user decides.
+  // Those that can be made again.
   const std::vector<UnitClass>& classes() const { return classes_; }
 
  private:
@@ -61,7 +61,7 @@ class Chooser {
   std::vector<UnitClass> classes_;
   std::vector<std::optional<bool>> asked_;    // By class.
   std::vector<int> class_of_;                 // By unit; -1: is never made again.
-  std::vector<std::vector<size_t>> sources_;  // By class: the classes whose values nothing but the forward pass reads.
+  std::vector<std::vector<size_t>> sources_;  // By class: those that make its inputs which no backward op reads.
   // Several ways lead to the same set.
   std::map<Bytes, absl::flat_hash_map<Set, Outcome>> known_;  // By limit.
   std::vector<Set> starts_;                                   // Empty until they are asked for.

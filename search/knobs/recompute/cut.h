@@ -1,4 +1,4 @@
-// The cheapest division of a network in two. Private to search/knobs/recompute.
+// Minimum cut of a flow network. Private to search/knobs/recompute.
 #ifndef CLEAVE_SEARCH_KNOBS_RECOMPUTE_CUT_H_
 #define CLEAVE_SEARCH_KNOBS_RECOMPUTE_CUT_H_
 
@@ -7,7 +7,6 @@
 
 namespace cleave::search {
 
-// A network of edges with capacities. Node 0 is the source, node 1 the sink.
 class FlowNetwork {
  public:
   static constexpr int kSource = 0;
@@ -17,8 +16,8 @@ class FlowNetwork {
 
   // REQUIRES: capacity >= 0; infinity is allowed.
   void Add(int from, int to, double capacity);
-  // By node: whether it is on the side of the source in a minimum cut, the one with the fewest nodes there. Maximum
-  // flow by Dinic's algorithm (1970). REQUIRES: no path from source to sink has infinite capacity throughout.
+  // By node: whether it is on the source's side of a minimum cut, of several the one with the fewest nodes there.
+  // Dinic's algorithm (1970). REQUIRES: no path from source to sink has infinite capacity throughout.
   std::vector<bool> SourceSide();
 
  private:

@@ -1,5 +1,4 @@
-// What the program of a plan takes on a rank: the quantities that a compile reports, from the functions that compute
-// the report.
+// Measures the program of a plan by the functions that compute a compile's report.
 //
 //   const Measured measured = Measure(training_graph, plan, cluster, execution);
 //   if (IsBetter(ir::Objective::kMemory, measured, best)) ...
@@ -25,8 +24,8 @@ struct Measured {
 Measured Measure(const ir::Graph& training_graph, const ir::Plan& plan, const Cluster& cluster,
                  const Execution& execution);
 
-// Whether `a` takes less of what `objective` makes least: the time of a step, the memory at its peak, or the bytes
-// sent. Of equals the faster one is better, then the one that needs less memory.
+// Whether `a` is better for `objective`: by step, peak or bytes sent; of equals the faster one, then the one that needs
+// less memory.
 bool IsBetter(ir::Objective objective, const Measured& a, const Measured& b);
 
 }  // namespace cleave::search

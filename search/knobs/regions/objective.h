@@ -1,7 +1,7 @@
-// What a search makes least under each objective.
+// What a search minimizes under each objective.
 //
 //   speed                    the price that `cost` names, gradients at their weight
-//   memory                   bytes that a rank keeps (HeldBytes); of equals, the price
+//   memory                   bytes that a rank keeps (HeldBytes); of equal plans, the price
 //   compute_to_communication the most operations for each byte sent: a model's operations are given, so bytes. All
 //                            count in full, on every link alike, and products use every mesh axis
 #ifndef CLEAVE_SEARCH_KNOBS_REGIONS_OBJECTIVE_H_
@@ -18,7 +18,7 @@ namespace cleave::search {
 // "compute_to_communication"
 absl::string_view ObjectiveName(ir::Objective objective);
 
-// `options`, which are those of `speed`, with the prices of a search under `objective`. `facts` and `mesh` outlive it.
+// `options`, which have the prices of `speed`, with those of `objective`. `facts` and `mesh` outlive the result.
 AssignmentOptions PaidUnder(ir::Objective objective, const GraphFacts& facts, const ir::Mesh& mesh,
                             AssignmentOptions options);
 

@@ -1,10 +1,10 @@
-// Improves a plan by what it really takes, where the price of a search only comes near to that.
+// Improves a plan by measuring programs, which the price of a search only approximates.
 //
 //   Polish(assignment, freedom, tuning.measured_ops,
 //          [&] { return Measure(graph, PlanOf(assignment), cluster, execution); }, objective);
 //
-// The graphs of all plans that are measured have at most `ops` ops. Where that is enough for all plans, all are tried.
-// Else single ops are changed, then neighbours two by two, for as long as that makes the plan better. On meshes with
+// The programs of all measured plans have at most `ops` ops together. Where that is enough for all plans, all are
+// tried. Else single ops are changed, then pairs of neighbours, as long as that makes the plan better. On meshes with
 // more axes than `tuning.small_axes` the plan stays as it is: ops have too many strategies there.
 #ifndef CLEAVE_SEARCH_KNOBS_REGIONS_POLISH_H_
 #define CLEAVE_SEARCH_KNOBS_REGIONS_POLISH_H_
@@ -21,8 +21,8 @@ namespace cleave::search {
 // Whether Polish tries all plans.
 bool TriesAll(Assignment& assignment, const Freedom& freedom, int64_t ops);
 
-// `measure` is of the plan that `assignment` has when it is called. The assignment's open ops are changed within
-// `freedom`.
+// Changes open ops of `assignment` within `freedom`. `measure` measures the plan that `assignment` has when it is
+// called.
 void Polish(Assignment& assignment, const Freedom& freedom, int64_t ops, const std::function<Measured()>& measure,
             ir::Objective objective);
 

@@ -1,5 +1,5 @@
-// Plans a model with regions: each region is decided separately, under its own objective, while everything else is
-// held; then, where `parallel { outside = search }` says so, the ops outside of all regions.
+// Plans a model with regions: each region in turn, under its own objective, while all other ops are fixed; then, under
+// `parallel { outside = search }`, the ops outside of all regions.
 //
 //   std::optional<RegionDecisions> decided = DecideRegions({.facts = facts, .demands = demands, .pins = pins}, decide);
 //   Assignment assignment(facts, mesh, options, decided->held);
@@ -20,14 +20,14 @@
 
 namespace cleave::search {
 
-// A step of the decision: it decides the ops that `held` leaves open.
+// The search of one region: it decides the ops that `held` does not fix.
 struct RegionStep {
   ir::Objective objective = ir::Objective::kSpeed;
   OpDemands held;
   OpDemands spread;  // Where propagation starts: the pins of the region, or all that is decided.
 };
 
-// The strategies of all ops that a search sets, after a step; nullopt after errors.
+// Makes one such search. Returns the strategies of all ops that a search sets; nullopt after errors.
 using DecideStep = std::function<std::optional<std::vector<Change>>(const RegionStep& step)>;
 
 struct RegionTask {
@@ -45,7 +45,8 @@ struct RegionDecisions {
 
 std::optional<RegionDecisions> DecideRegions(const RegionTask& task, const DecideStep& decide);
 
-// Demands on ops that no search decides: those of the user, and those that ops outside of all regions are replicated.
+// The demands that hold in every search: those of the user, and that ops outside of all regions are replicated unless a
+// search decides them.
 OpDemands HeldDemands(const RegionTask& task);
 
 // The reason of each op that is replicated because it is outside of all regions and has no pin of its own.

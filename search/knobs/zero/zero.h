@@ -1,4 +1,4 @@
-// ZeRO: divides what all replicas of a parameter would keep among them. It is applied to a plan that has been found.
+// ZeRO: divides among the replicas of a parameter what each of them would keep. It is applied to a finished plan.
 //
 //   ShardReplicas(facts, demands, /*level=*/2, plan);
 //
@@ -31,10 +31,10 @@ namespace cleave::search {
 // its storage; its states and gradients are divided even so. REQUIRES: 0 <= level <= 3.
 void ShardReplicas(const GraphFacts& facts, const OpDemands& demands, int level, ir::Plan& plan);
 
-// `storage`, where all axes that it leaves free cut one dimension: that in which the largest piece becomes smallest,
-// and of equal ones the longest. Where no dimension has an element for every piece, they cut several, if that at least
-// halves the largest piece. The axes of the fastest links come first: scattering then starts on them, and gathering
-// ends there.
+// `storage` with all axes that it does not use cutting one dimension: the one with which the largest piece becomes
+// smallest, and of equal ones the longest. Where no dimension has an element for every piece, they cut several
+// dimensions, if that at least halves the largest piece. The axes of the fastest links come first: a reduce-scatter
+// then begins on them, and an all-gather ends there.
 ir::Layout DividedLayout(const ir::Layout& storage, const ir::Mesh& mesh, const ir::Shape& shape);
 
 }  // namespace cleave::search

@@ -37,9 +37,8 @@ struct RampPoint {
   bool operator==(const RampPoint&) const = default;
 };
 
-// Measured all-reduces by size, for links where latency and bus bandwidth alone are not near enough, because libraries
-// change their protocol.
-// Collectives of other kinds and groups are as much faster or slower than their formula as those of `ranks`.
+// Measured all-reduces of a group of `ranks` by size, because libraries change their protocol with it. Collectives of
+// other kinds and groups deviate from their formula by the same factor.
 struct Ramp {
   int64_t ranks = 0;
   std::vector<RampPoint> points;  // Ascending by bytes; empty: the formula holds at every size.
@@ -47,7 +46,7 @@ struct Ramp {
   bool operator==(const Ramp&) const = default;
 };
 
-// All-reduces that the switch adds up (NVLS, SHARP): in groups of at least `from_ranks`.
+// All-reduces that the switch computes (NVLS, SHARP), in groups of at least `from_ranks`.
 struct SwitchReduction {
   int64_t from_ranks = 2;
   double bytes_per_second = 1e9;  // Bus bandwidth.
@@ -73,7 +72,7 @@ struct Link {
 // Best rates of arithmetic on one device.
 struct PeakRates {
   double f32 = 1e9;  // Operations per second outside of matrix units.
-  double tf32 = 0;   // Products of f32 tensors on matrix units, in whatever format these take; 0: they have none.
+  double tf32 = 0;   // Products of f32 tensors on matrix units, in any format; 0: no such units.
   double bf16 = 0;   // Products of bf16 or f16 tensors; 0: not faster than f32.
 
   bool operator==(const PeakRates&) const = default;
@@ -87,7 +86,7 @@ struct EfficiencyPoint {
   bool operator==(const EfficiencyPoint&) const = default;
 };
 
-// What a step touches, at most so many bytes, stays in a cache that is read and written at this rate.
+// A cache of `bytes`, and the rate at which it is read and written.
 struct Cache {
   Bytes bytes{0};
   double bytes_per_second = 1e9;
@@ -103,7 +102,7 @@ struct Cluster {
   std::vector<EfficiencyPoint> matrix_efficiency = {};  // Ascending, linear between; empty: products run at the peak.
   double memory_bytes_per_second = 1e9;
   std::vector<Cache> caches = {};     // Ascending by bytes, descending by rate, all faster than the memory.
-  double input_bytes_per_second = 0;  // At which a device's samples are read for a step; 0: they are read ahead of it.
+  double input_bytes_per_second = 0;  // Rate of reading a device's samples; 0: they are read ahead.
   Seconds kernel_floor{0};            // The least time of one op.
   double host_bytes_per_second = 0;   // Between a device and its host's memory, in one direction; 0: not known.
   double overlap_slowdown = 1;        // How many times longer compute takes while communication goes on.
@@ -115,11 +114,11 @@ struct Cluster {
   bool operator==(const Cluster&) const = default;
 };
 
-// The errors in `cluster` (rates that are not positive and finite, lists out of order, two links of one name); empty
-// when there are none. Presets and parsed files have none.
+// The errors in `cluster`: rates that are not positive and finite, lists out of order, two links of one name. Presets
+// and parsed files have none.
 std::vector<std::string> VerifyCluster(const Cluster& cluster);
 
-// One host whose cores are the devices, each as fast as a core of one server; bench/calibrate describes another one.
+// One host whose cores are the devices, as fast as those of one measured server; bench/calibrate measures another.
 Cluster CpuCluster(int64_t devices);
 
 // Axes m0, m1, … of prime size, slowest link first, larger primes first within a link. A byte on the slowest link

@@ -1,4 +1,4 @@
-// Hosts of one kind, from which a cluster of a given number of devices is taken.
+// Hosts of one kind, of which a cluster with a given number of devices is a part.
 //
 //   std::optional<Cluster> two_hosts = ClusterOf(machines, 16);
 #ifndef CLEAVE_SEARCH_MODEL_CLUSTER_MACHINES_H_
@@ -12,11 +12,10 @@
 namespace cleave::search {
 
 struct Machines {
-  Cluster host;       // One host with all its devices; its links are those within.
-  Link network;       // Between hosts; its count is not used.
-  int64_t hosts = 0;  // 0: as many as are asked for.
-  bool any_devices =
-      false;  // A host can have any number of devices, which share its network link; then 0 hosts is one.
+  Cluster host;              // One host with all its devices; its links are those within.
+  Link network;              // Between hosts; its count is not used.
+  int64_t hosts = 0;         // 0: unlimited.
+  bool any_devices = false;  // Of a host, which share its network link; then 0 hosts is one.
 
   // The devices of all hosts; of one host where there is no limit.
   int64_t devices() const;
@@ -24,8 +23,8 @@ struct Machines {
   bool operator==(const Machines&) const = default;
 };
 
-// The first `devices` devices: part of one host, or whole hosts. nullopt where neither gives that number. Where
-// `devices` do not fill a host, a slower link is used only when all devices behind the faster ones are used.
+// The first `devices` devices: part of one host, or whole hosts; nullopt where neither has that number. In part of a
+// host a slower link is used only when all devices behind the faster ones are.
 std::optional<Cluster> ClusterOf(const Machines& machines, int64_t devices);
 
 // The numbers of devices next to `devices` for which there is a cluster: at most one below and one above.

@@ -18,13 +18,13 @@ namespace cleave::search {
 
 struct ClusterRequest {
   std::string name_or_path;        // "cpu", "h100x8*4", "lab.json"
-  std::optional<int64_t> devices;  // Asked for; nullopt: as the cluster says, else the model, else one host's.
+  std::optional<int64_t> devices;  // nullopt: the cluster's, else the model's, else one host's.
   std::optional<int64_t> model_devices = std::nullopt;
-  Span model_span = {};  // Where the model says how many; nowhere where it does not.
+  Span model_span = {};  // Of the model's number; nowhere if it has none.
 };
 
-// What is known of the number of devices before the model is read: `given` holds whatever the model says, `otherwise`
-// holds if the model says nothing.
+// The number of devices before the model is read: `given` overrides the model's, `otherwise` is used if the model has
+// none.
 struct DeviceCounts {
   std::optional<int64_t> given;
   int64_t otherwise = 1;
@@ -36,11 +36,10 @@ struct DeviceCounts {
 // is only looked for among the presets.
 std::optional<Machines> FindMachines(const std::string& name_or_path, Diagnostics& diagnostics);
 
-// What `request` has from the model is not used.
+// Ignores what `request` has from the model.
 DeviceCounts CountDevices(const ClusterRequest& request, const Machines& machines);
 
-// The devices that are asked for, of the machines that the request names. nullopt after E0608: the machines cannot be
-// so many.
+// The requested number of devices of `machines`. nullopt after E0608: there is no such cluster.
 std::optional<Cluster> ResolveCluster(const ClusterRequest& request, const Machines& machines,
                                       Diagnostics& diagnostics);
 

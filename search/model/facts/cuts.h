@@ -1,4 +1,4 @@
-// Strategies and layouts with one cut more or less.
+// Adds cuts to strategies and layouts, or removes them.
 #ifndef CLEAVE_SEARCH_MODEL_FACTS_CUTS_H_
 #define CLEAVE_SEARCH_MODEL_FACTS_CUTS_H_
 
@@ -15,12 +15,12 @@
 
 namespace cleave::search {
 
-// The layout in which the axes cut the first dimension, as many of them as it has elements for.
+// The layout in which as many axes as have elements cut the first dimension.
 ir::Layout CutByBatch(const ir::Shape& shape, const ir::Mesh& mesh);
 
-// Into how many pieces a search cuts a factor: as many as it has elements, or, where it is a slice of a dimension, as
-// that dimension has. A short slice of a cut dimension is then made where its elements lie, and other ranks have none
-// of it; if it could not be cut, every rank would need the whole dimension.
+// The most pieces into which a search cuts a factor: the number of its elements, or, for a slice, of the dimension that
+// is sliced. A short slice is then made on the ranks that have its elements; if it could not be cut, every rank would
+// need the whole dimension.
 int64_t MostPieces(const ir::Rule& rule, int factor);
 
 // `strategy` without `axis`.
@@ -30,17 +30,17 @@ ir::Strategy Without(const ir::Strategy& strategy, ir::AxisId axis);
 int DimensionCutBy(const ir::Layout& layout, ir::AxisId axis);
 
 // `strategy`, which does not use `axis`, with `factor` cut by it; nullopt where that is not valid. Among the factor's
-// axes, `axis` takes the place that it has in `order`, or the innermost one if it is not in `order`.
+// axes, `axis` gets its position in `order`, or the innermost one if it is not in `order`.
 std::optional<ir::Strategy> WithFactorCut(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh,
                                           int factor, ir::AxisId axis, const ir::AxisList& order);
 
-// The same for a dimension of a tensor of the rule: the first of its factors that has elements left.
+// The same for the first factor of a tensor's dimension that has elements left.
 std::optional<ir::Strategy> WithDimensionCut(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh,
                                              const std::vector<ir::FactorList>& dimensions, size_t dimension,
                                              ir::AxisId axis, const ir::AxisList& order);
 
-// The strategy that gives an input or the output, whose factors are `dimensions`, the layout `layout` as far as the
-// rule can express it: axes that do not fit are left out, and so are partial sums.
+// The strategy under which an input or the output, whose factors are `dimensions`, has layout `layout`, without axes
+// that the rule cannot place and without partial sums.
 ir::Strategy StrategyFromDimensions(const ir::Layout& layout, const std::vector<ir::FactorList>& dimensions,
                                     const ir::Rule& rule, const ir::Mesh& mesh);
 

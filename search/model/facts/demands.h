@@ -1,4 +1,4 @@
-// What pins demand of single ops, which a search keeps.
+// Demands: what pins fix for single ops. A search keeps them.
 #ifndef CLEAVE_SEARCH_MODEL_FACTS_DEMANDS_H_
 #define CLEAVE_SEARCH_MODEL_FACTS_DEMANDS_H_
 
@@ -11,15 +11,15 @@
 
 namespace cleave::search {
 
-// What a pin demands of one op.
+// The demand on one op.
 struct OpDemand {
-  std::optional<ir::Strategy> strategy;  // The strategy of an op, or the storage of a source.
-  std::optional<ir::Layout> output;      // The layout that consumers see.
+  std::optional<ir::Strategy> strategy;  // Of an op; of a source that of its storage layout.
+  std::optional<ir::Layout> output;      // The layout that readers see.
 
   bool operator==(const OpDemand&) const = default;
 };
 
-// The demands, by op. Ops without a demand are left out.
+// By op. Ops without a demand are absent.
 using OpDemands = std::map<ir::OpId, OpDemand>;
 
 }  // namespace cleave::search

@@ -1,4 +1,4 @@
-// The plan of a model that communicates itself: every rank does what the model says, and nothing is searched.
+// The plan of a manual model, which has its own communication: nothing is searched.
 #ifndef CLEAVE_SEARCH_MODEL_MANUAL_MANUAL_H_
 #define CLEAVE_SEARCH_MODEL_MANUAL_MANUAL_H_
 
@@ -12,8 +12,8 @@
 
 namespace cleave::search {
 
-// Whether the settings fit the kind of model: `search = manual` needs a manual model (E0711), which cannot use settings
-// for a search (E0708). Settings that do not fit are reported, not ignored.
+// Whether the settings fit the kind of model: `search = manual` needs a manual model (E0711), which takes no settings
+// for a search (E0708). Reports all that do not fit.
 bool CheckManualSettings(const ir::Graph& graph, ir::SearchAlgorithm algorithm, const ir::Pins& pins,
                          Diagnostics& diagnostics);
 

@@ -1,9 +1,9 @@
-// From the user's pins to what a search must keep: a strategy of an op, a layout of its value.
+// Resolves the user's pins to demands: a strategy of an op, a layout of its value.
 //
 //   std::optional<OpDemands> demands = ResolvePins(facts, mesh, pins, diagnostics);
 //
-// A pin is kept or the compile fails: every demand that the mesh or the op's rule cannot meet is reported here with its
-// place.
+// A pin is kept or the compile fails: every pin that the mesh or the op's rule cannot meet is reported here with its
+// source line.
 #ifndef CLEAVE_SEARCH_MODEL_PINS_PINS_H_
 #define CLEAVE_SEARCH_MODEL_PINS_PINS_H_
 
@@ -20,18 +20,18 @@
 
 namespace cleave::search {
 
-// nullopt after errors E0304 and E0310 to E0312. `mesh` is what `pins.settings.mesh` names, where it names one; an axis
-// of one device can be named too, and cuts nothing.
+// nullopt after errors E0304 and E0310 to E0312. REQUIRES: `mesh` is MeshFor(pins.settings.mesh). A named axis of one
+// device cuts nothing.
 std::optional<OpDemands> ResolvePins(const GraphFacts& facts, const ir::Mesh& mesh, const ir::Pins& pins,
                                      Diagnostics& diagnostics);
 
-// The layout of a tensor of shape `shape` with the given number of slices per dimension that is nearest to `from`: axes
-// of `from` stay where they are as far as the counts allow, the rest are taken in mesh order, those over which `from`
-// is partial first. nullopt where no axes have these products.
+// The layout with `counts` slices per dimension that is nearest to `from`: axes of `from` stay where they are as far as
+// the counts allow, others are taken in mesh order, those over which `from` is partial first. nullopt where no axes
+// have these products.
 std::optional<ir::Layout> LayoutFromCounts(const std::vector<int64_t>& counts, const ir::Layout& from,
                                            const ir::Mesh& mesh);
 
-// The numbers of slices that some axes of `mesh` have, ascending.
+// The products of sizes of axes of `mesh`, ascending.
 std::vector<int64_t> PossibleCounts(const ir::Mesh& mesh);
 
 // The ops of `demands` whose demand a finished plan does not keep. If there are any, the search has a bug.

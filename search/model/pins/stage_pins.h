@@ -1,4 +1,4 @@
-// What pins say of stages.
+// Checks of pins on pipeline stages.
 #ifndef CLEAVE_SEARCH_MODEL_PINS_STAGE_PINS_H_
 #define CLEAVE_SEARCH_MODEL_PINS_STAGE_PINS_H_
 
@@ -11,7 +11,7 @@
 
 namespace cleave::search {
 
-// Whether ops can be in the stages that pins say, of `stages`; reports E0317 where not.
+// Whether ops can be in the stages to which they are pinned, of `stages` stages; reports E0317 where not.
 bool CheckStagePins(const ir::Graph& graph, const ir::Pins& pins, int64_t stages, Diagnostics& diagnostics);
 
 // E0317: what cannot be a pipeline, and why.

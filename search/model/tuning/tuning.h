@@ -1,11 +1,11 @@
-// The numbers that decide how long the searches look and how near to the best plan they come.
+// The numbers that bound the work of searches, and so how near to the best plan they come.
 //
 //   SearchOptions options;
 //   options.tuning.work = 100000;   // A quicker search, and perhaps a more expensive plan.
 //
-// All of them count work (table entries, lookups, ops, axes) and never seconds, so that the same input gives the same
-// plan on every machine. A plan may change when one of them changes, but no plan becomes wrong. A value without a
-// reason beside it is simply chosen: bench/search shows the effect of another value.
+// All count work (table entries, lookups, ops, axes), not seconds, so that the same input gives the same plan on every
+// machine. Another value may give another plan, but no wrong one. A value without a reason beside it is a choice:
+// bench/search shows the effect of others.
 #ifndef CLEAVE_SEARCH_MODEL_TUNING_TUNING_H_
 #define CLEAVE_SEARCH_MODEL_TUNING_TUNING_H_
 
@@ -20,8 +20,7 @@ struct EliminationLimits {
   int64_t total = int64_t{1} << 27;    // Entries of all tables together, equal ones counted once: one gigabyte.
   // Entries. Where the first order of elimination makes no larger table than this, two more orders are not tried.
   int64_t small_table = int64_t{1} << 10;
-  // Variables. A variable with more neighbours leaves last, because looking at all pairs of its neighbours takes too
-  // long.
+  // Variables. A variable with more neighbours is eliminated last, because pairs of neighbours are looked at.
   size_t many_neighbours = 128;
 
   bool operator==(const EliminationLimits&) const = default;
@@ -31,8 +30,7 @@ struct SearchTuning {
   // --- The descent (search/solve/sapp/descent.h): one step gives every op some strategies and takes the best joint
   // choice.
 
-  // Table lookups, or operations that take as long, after which a descent takes no further step. Each start has as
-  // many.
+  // Table lookups, or operations that take as long, after which a descent takes no further step; for each start.
   int64_t work = 400000;
   // Sums of an elimination that take as long as one table lookup.
   int64_t sums_per_lookup = 16;
@@ -54,33 +52,32 @@ struct SearchTuning {
 
   // --- SAPP (search/solve/sapp/sapp.h): which plans a descent starts from, and how large graphs are made smaller.
 
-  // Graphs with more ops to set than this are folded: ops that look alike share a variable.
+  // Graphs with more ops to set than this are folded (search/solve/network/folding.h).
   size_t folded_ops = 200;
-  // Steps along the graph within which ops must look alike to share a variable. With more steps, more ops are
-  // different.
+  // Edges along the graph within which ops must look alike to share a variable. With more, more ops are different.
   int folding_steps = 2;
-  // Further steps within which everything around a value must look alike for its price to be shared.
+  // Further edges within which the graph around a value must look alike for its price to be shared.
   int folding_value_steps = 4;
-  // The descents from the starts of graphs with more ops to set than this have this share of `work`.
+  // Of graphs with more ops to set than this, each start has `work` / `large_work_divisor`.
   size_t large_ops = 600;
-  // Of the equal layers of such graphs the search looks at so many (search/model/shorten). Within `folding_steps` steps
-  // an op meets no more layers on each side, and one layer in the middle, with its neighbours, stands for all others.
-  // Graphs that are still as large have fewer starts, and their ops are not looked at one by one in the end.
+  // So many equal layers of such graphs are searched (search/model/shorten): those at the ends that `folding_steps`
+  // edges reach, and one in the middle, with its neighbours, for all others. Graphs that are still as large have fewer
+  // starts, and are not refined unfolded in the end.
   size_t searched_layers = 9;
   int64_t large_work_divisor = 8;
-  // On graphs with at most so many ops and meshes with at most so many axes the search saves no work: redistributions
-  // are planned in full from the beginning, and the price of a value may have so many entries before it is split.
+  // On graphs with at most so many ops and meshes with at most so many axes no work is saved: redistributions are
+  // planned in full from the beginning, and terms are split only above so many entries.
   size_t small_ops = 40;
   int small_axes = 3;
   int64_t small_term_entries = int64_t{1} << 18;
-  // Of the plans that people write, so many of the cheapest are refined.
+  // So many of the cheapest plans of starts.h are refined.
   size_t refined_plans = 2;
 
   // --- The price as a sum (search/solve/network).
 
-  // Entries of the table of one value's price. Where it would have more, each reader of the value is priced alone.
+  // Entries of a term's table. A larger term is split: each reader of the value is priced alone.
   int64_t term_entries = int64_t{1} << 12;
-  // Variables. Values whose price depends on more of them are also prepared for being split in that way.
+  // Variables. Terms over more of them also get the parts into which they may be split.
   size_t whole_term_variables = 3;
 
   // --- What planning costs, in table lookups: a part of `work`.
@@ -99,38 +96,38 @@ struct SearchTuning {
   EliminationLimits exact_tables{.entries = int64_t{1} << 24, .total = int64_t{1} << 26};
   // Entries of one part of a table that is eliminated in parts, for the bound.
   int64_t part_entries = int64_t{1} << 20;
-  // Counts of axes that one tensor may have. Finding the cheapest ways between more of them takes seconds.
+  // Counts of axes (relaxed.h) that one tensor may have. Pricing redistributions between more takes seconds.
   int64_t relaxed_counts = 8000;
   // Entries of the table of one value's price over counts, and of all of them.
   int64_t relaxed_term_entries = int64_t{1} << 20;
   int64_t relaxed_entries = int64_t{1} << 23;
 
-  // --- Memory (search/knobs/memory): the price of a kept byte is doubled or halved until the plan fits.
+  // --- Memory (search/knobs/memory): the weight of memory, the price of a kept byte.
 
-  // Exponents of two. The price of a kept byte is this power of two times the price of the plan for each byte it needs;
-  // prices go up in steps until a plan fits, then the last step is halved.
+  // Exponents of two. A weight is this power of two times the price per byte of peak of the plan without a weight.
+  // Exponents grow by `memory_exponent_step` from first to last until a plan fits; the last step is then bisected.
   int first_memory_exponent = -6;
   int last_memory_exponent = 14;
   int memory_exponent_step = 5;
-  // Bytes sent. Under the objective `memory` a byte that is kept weighs as much as this many bytes sent. With more,
-  // rounding would hide the bytes sent.
+  // Under the objective `memory` a kept byte costs as much as this many bytes sent. With more, rounding would hide the
+  // bytes sent.
   double sent_per_kept = 4096;
-  // Ops of the programs that are made to improve plans under a limit. Where these are fewer programs than
-  // `least_improved`, no plan is improved.
+  // Ops of all programs that are made to improve plans under a limit. Where these are fewer than `least_improved`
+  // programs, no plan is improved.
   int64_t improved_ops = 40000;
   int64_t least_improved = 200;
-  // The same where there are so few plans that one program of each would have no more ops: all are tried then.
+  // The same for trying all plans; all are tried if one program of each has no more ops.
   int64_t tried_ops = 400000;
 
   // --- Recomputation (search/knobs/recompute).
 
-  // Values and stages looked at for one choice, though at least some thousand sets of stages: of a small program enough
-  // to prove that the choice is the best.
+  // Values and fused steps looked at for one choice, but at least some thousand sets: for a small program enough to
+  // prove that the choice is the best.
   int64_t recompute_work = int64_t{1} << 23;
 
-  // --- Objectives (search/knobs/regions/polish.h): plans are compared by what their programs take.
+  // --- Objectives (search/knobs/regions/polish.h): plans are compared by their programs.
 
-  // Ops of the programs that are made for it. Making and measuring a program takes some microseconds for each op.
+  // Ops of all programs that are made for it. Making and measuring one takes some microseconds for each op.
   int64_t measured_ops = 5000;
 
   // --- The alternatives that a plan shows (search/solve/sapp/alternatives.h).

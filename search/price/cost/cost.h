@@ -3,8 +3,7 @@
 //   Cost cost = PlanCost(facts, plan);         // from the layouts of the plan
 //   Cost same = ProgramCost(facts, distributed, program);   // from the collectives of the program made from it
 //
-// docs/cost.md has the formulas. What is not priced: scalars and vectors (loss, biases), and what only
-// metrics or looks need.
+// docs/cost.md has the formulas. Not priced: scalars and vectors (loss, biases), and what only metrics or looks need.
 #ifndef CLEAVE_SEARCH_PRICE_COST_COST_H_
 #define CLEAVE_SEARCH_PRICE_COST_COST_H_
 
@@ -17,11 +16,11 @@
 
 namespace cleave::search {
 
-// In weighted bytes, or in what `prices` pay for. REQUIRES: VerifyGraph and VerifyPlan find no error.
+// In the unit of `prices`, by default weighted bytes. REQUIRES: VerifyGraph and VerifyPlan find no error.
 Cost PlanCost(const GraphFacts& facts, const ir::Plan& plan, const Prices& prices = {});
 
-// The same from the collectives that Partition put into `program`, which it made from `distributed`, which was made
-// from the graph of `facts`.
+// The same in weighted bytes, from the collectives of `program`. REQUIRES: Partition made it from `distributed`, and
+// that was made from the graph of `facts`.
 Cost ProgramCost(const GraphFacts& facts, const ir::Distributed& distributed, const ir::Program& program);
 
 }  // namespace cleave::search

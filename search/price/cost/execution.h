@@ -1,4 +1,4 @@
-// How a target runs the programs of a model, as far as it decides what a step takes.
+// The properties of a target on which the predicted time and memory of a program depend.
 #ifndef CLEAVE_SEARCH_PRICE_COST_EXECUTION_H_
 #define CLEAVE_SEARCH_PRICE_COST_EXECUTION_H_
 
@@ -8,9 +8,9 @@
 namespace cleave::search {
 
 struct Execution {
-  ir::FuseOptions fuse = {};  // What it computes as one piece.
-  // Whether it can be counted on that collectives run beside kernels that do not need them. On a CPU that depends on
-  // where the program is started.
+  ir::FuseOptions fuse = {};  // What it computes as one kernel.
+  // Whether collectives are sure to run beside kernels that do not need them; on a CPU that depends on where the
+  // program is started.
   bool overlaps = false;
   ir::CheckpointCopy checkpoint = ir::CheckpointCopy::kNone;
 

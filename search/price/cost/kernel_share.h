@@ -1,10 +1,10 @@
-// What each op adds to the kernel of which it is a part: ops that are emitted as one piece (ir/program/fuse) read what
-// comes from outside once, and do not store what only they read.
+// The memory traffic that each op adds to its kernel: ops that are fused (ir/program/fuse) read inputs from outside
+// once, and do not store what only they read.
 //
 //   const IdVector<ir::OpId, KernelShare> shares = KernelSharesOf(facts, fuse);
 //
-// The pieces are those of a training step of the program for one rank, without what is aside. In the program of a plan
-// a redistribution may divide one of them.
+// The kernels are those of the program for one rank, without ops that are aside. In the program of a plan a
+// redistribution may divide one of them.
 #ifndef CLEAVE_SEARCH_PRICE_COST_KERNEL_SHARE_H_
 #define CLEAVE_SEARCH_PRICE_COST_KERNEL_SHARE_H_
 
@@ -19,9 +19,9 @@
 namespace cleave::search {
 
 struct KernelShare {
-  std::vector<uint8_t> reads;  // For each input whether the op is the first of its kernel to read it from memory.
-  bool writes = true;          // Whether its value is stored.
-  int ops = 1;                 // Of the kernel; 0: it is in none, because its value lies where its inputs do.
+  std::vector<uint8_t> reads;  // By input, whether the op is the first of its kernel to read it.
+  bool writes = true;          // Whether its value is written to memory.
+  int ops = 1;                 // Of the kernel; 0: none, because its value is an alias of its inputs.
 
   auto operator<=>(const KernelShare&) const = default;
 };

@@ -9,19 +9,19 @@
 
 namespace cleave::search {
 
-// Seconds before the first byte, in a group of `ranks`.
+// Latency in seconds, in a group of `ranks`.
 double GroupLatency(const Link& link, int64_t ranks);
 
 // Bus bandwidth in bytes per second.
 double BusBandwidth(const Link& link, int64_t ranks, ir::CollectiveKind kind);
 
-// The time of a collective of `bytes`, relative to latency and bandwidth alone.
+// Measured / formula (Link::ramp) for a collective of `bytes`; 1 where nothing was measured.
 double RampFactor(const Link& link, double bytes);
 
-// The part of `bytes` that each rank sends in a group of `ranks`, as bus bandwidth counts it.
+// The bytes that bus bandwidth counts for a collective of `bytes` (docs/cost.md, traffic).
 double BusTraffic(ir::CollectiveKind kind, int64_t ranks, double bytes);
 
-// The time from the three above: (latency + traffic / bandwidth) * ramp.
+// Seconds: (latency + traffic / bandwidth) * ramp.
 double LinkSeconds(const Link& link, int64_t ranks, ir::CollectiveKind kind, double bytes);
 
 }  // namespace cleave::search

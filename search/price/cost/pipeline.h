@@ -1,12 +1,12 @@
-// The time of a step of a pipeline: each stage does the forward and backward passes of its micro-batches in the order
-// of its schedule, and waits for what other stages send.
+// Simulates a step of a pipeline: each stage runs the forward and backward passes of its micro-batches in the order of
+// its schedule, and waits for messages of other stages.
 //
-// With p stages that take equally long, m micro-batches and nothing to send, stages are idle for (p - 1) / (m + p - 1)
-// of the passes: the bubble of GPipe and of one forward, one backward (Narayanan et al. 2021, section 2.2, where it is
-// given relative to the work: (p - 1) / m). Where gradients of weights, with time W, fill it, p - 1 times F + B - W of
-// the p - 1 times F + B + W are left, for the times F and B of the other passes, if W is at most B and m at least p
-// (ZB-H1, Qi et al. 2023, section 2.3). With v stages on each rank passes are v times as short: ranks are idle for
-// (p - 1) / v of m, relative to the work (interleaved, Narayanan et al. 2021, section 2.2).
+// Known idle times of a rank, for p equal stages, m micro-batches and free messages, where a stage takes F for a forward
+// pass, B for a backward pass and W for the gradients of weights:
+//
+//   GPipe, 1F1B      (p - 1) / m of the work, (p - 1) / (m + p - 1) of the step   Narayanan et al. 2021, section 2.2
+//   zero bubble      (p - 1) (F + B - W), if W <= B and m >= p                    ZB-H1, Qi et al. 2023, section 2.3
+//   interleaved      (p - 1) / (v m) of the work, for v stages on each rank       Narayanan et al. 2021, section 2.2
 #ifndef CLEAVE_SEARCH_PRICE_COST_PIPELINE_H_
 #define CLEAVE_SEARCH_PRICE_COST_PIPELINE_H_
 
@@ -22,11 +22,11 @@
 
 namespace cleave::search {
 
-// What a stage takes.
+// The passes of a stage, for one micro-batch.
 struct StageSeconds {
   Seconds forward{0};   // Of one micro-batch.
   Seconds backward{0};  // Of one micro-batch.
-  Seconds weights{0};   // Of one micro-batch; 0 where the backward pass makes the gradients of weights too.
+  Seconds weights{0};   // Gradients of weights; 0 where `backward` has them.
 
   Seconds Of(ir::PassKind kind) const;
 };
@@ -40,13 +40,12 @@ struct PassTime {
   Seconds end{0};
 };
 
-// What a forward or backward pass of one stage sends to another, which waits for it before the same pass of the same
-// micro-batch.
+// A message from a forward or backward pass of one stage to the pass of the same kind and micro-batch of another stage.
 struct StageMessage {
   int from = 0;
   int to = 0;
   ir::PassKind kind = ir::PassKind::kForward;
-  Seconds seconds{0};  // That it is under way.
+  Seconds seconds{0};  // From its send to its arrival.
 };
 
 struct PassTask {
@@ -56,30 +55,30 @@ struct PassTask {
   std::vector<StageMessage> messages;  // To later stages in the forward pass, to earlier ones in the backward pass.
 };
 
-// Into how many parts the stages divide the ranks.
+// The number of groups of ranks: stages / stages_per_rank.
 int PartsOf(const PassTask& task);
 
-// When each pass runs, ordered by part of the ranks, then by time: each as soon as its ranks are free and have what it
-// waits for.
-// Stages whose gradients of weights take no time have no passes for them.
+// Runs each pass as soon as its ranks are free and its messages have arrived. Returns when, ordered by group of ranks,
+// then by time. Stages with `weights` 0 have no passes for gradients of weights.
 std::vector<PassTime> RunPasses(const PassTask& task);
 
-// When all passes have run, and what each part of the ranks does once. `once`: by part.
+// When all groups of ranks have finished their passes, and then what they do once in a step. `once`: seconds by group.
 Seconds EndOf(absl::Span<const PassTime> passes, const std::vector<Seconds>& once);
 
-// The share of the time of the passes in which ranks are idle, 0 to 1.
+// The share of the time of the passes in which ranks are idle, 0 to 1. `parts`: the number of groups.
 double BubbleOf(absl::Span<const PassTime> passes, int parts);
 
 struct PipelinePrediction {
-  Prediction whole;  // The step of all ranks; compute, communication and bytes of those that have most of each.
+  Prediction whole;  // The step; of compute, communication and bytes the most of any rank.
   std::vector<StageSeconds> stages;
-  std::vector<Seconds> once;     // By part of the ranks: before and after the micro-batches.
-  std::vector<StepCosts> parts;  // By part of the ranks: what each one does by itself, with the messages that it sends.
+  std::vector<Seconds> once;     // By group of ranks: before and after the passes.
+  std::vector<StepCosts> parts;  // By group of ranks, with the messages that it sends.
   std::vector<PassTime> passes;  // RunPasses.
   double bubble = 0;             // BubbleOf.
 };
 
-// `parts`: the programs of all ranks. REQUIRES: there is one; every axis of the mesh crosses a link of the cluster.
+// `parts`: the program of each group of ranks. REQUIRES: there is one; every axis of the mesh crosses a link of the
+// cluster.
 PipelinePrediction PredictPipeline(absl::Span<const ir::PartProgram> parts, const Cluster& cluster, bool overlaps);
 
 }  // namespace cleave::search

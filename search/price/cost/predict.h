@@ -1,10 +1,12 @@
-// The time of a step of a program on a cluster, predicted by the formulas of time.h.
+// Predicts the time of a program's step on a cluster by the formulas of time.h.
 //
-// Ops that are emitted as one piece (ir/program/fuse) are one kernel; slices and reshapes take nothing. Kernels run one
-// after another, and so do collectives, and copies to the host's memory and back. Where the target overlaps them, a
-// collective starts when its inputs are there, and a kernel waits for the collectives that it reads. A copy starts and
-// ends within the stages for which memory is held for it (ir/program/fuse/host_copies.h); else everything runs in the
-// order of the program.
+// A StageCost or stage_times entry is of a fused step (ir::FusedStage: a kernel, collective or copy), not of a stage of
+// a pipeline.
+//
+// Ops that are fused (ir/program/fuse) are one kernel; slices and reshapes take no time. On targets that overlap,
+// kernels, collectives, and copies to the host and back are three queues: a collective starts when its inputs are
+// there, a kernel waits for the collectives that it reads, and a copy runs within the fused steps during which it has
+// memory (ir/program/fuse/host_copies.h). Elsewhere everything runs one after another.
 #ifndef CLEAVE_SEARCH_PRICE_COST_PREDICT_H_
 #define CLEAVE_SEARCH_PRICE_COST_PREDICT_H_
 
@@ -23,22 +25,22 @@ namespace cleave::search {
 struct Prediction {
   Seconds compute{0};
   Seconds communication{0};
-  Seconds host_copies{0};          // Nothing where the cluster does not say how fast they are.
-  Seconds step{0};                 // Less than the sum of these where they overlap.
+  Seconds host_copies{0};          // 0 where the cluster gives no rate.
+  Seconds step{0};                 // Less than their sum where they overlap.
   double sent_bytes_per_rank = 0;  // Unweighted, of all collectives of a training step.
 
-  // What it would take one thing after the other.
+  // The step without overlap.
   Seconds Alone() const { return compute + communication + host_copies; }
-  // How much of the times of its stages alone (StageTimes) a step takes, where some run side by side.
+  // The step as a share of the sum of StageTimes; 1 without overlap.
   double ShareOfStages() const { return Alone() > Seconds(0) ? step.value() / Alone().value() : 1; }
 };
 
-// What a stage of a fusion would have to have more of to take less time.
+// The resource that limits a fused step.
 enum class Limit {
-  kNone,        // It takes no time: slices, reshapes, glances.
+  kNone,        // It takes no time: slices, reshapes, looks.
   kArithmetic,  // Operations per second.
   kMemory,      // Bandwidth of the device's memory.
-  kLaunch,      // It takes the least time of a kernel.
+  kLaunch,      // The least time of a kernel.
   kLink,        // A collective, or a message to another stage of a pipeline.
   kHost,        // Bandwidth between the device and its host's memory.
   kInput,       // Rate at which samples are read.
@@ -46,9 +48,9 @@ enum class Limit {
 
 absl::string_view LimitName(Limit limit);  // "arithmetic"
 
-// What a run of a stage takes.
+// One run of a fused step.
 struct StageCost {
-  int64_t runs = 1;  // In a training step; all else is of one of them.
+  int64_t runs = 1;  // In a training step. All else is of one run.
   Seconds seconds{0};
   Flops flops{0};   // Of a kernel.
   Bytes bytes{0};   // That a kernel reads and writes in the device's memory, or that a copy moves.
@@ -64,24 +66,23 @@ struct InputCost {
   StageCost cost;  // A run for each micro-batch.
 };
 
-// What a step is added up from, and the sum.
+// The parts of a predicted step, and their sum.
 struct StepCosts {
-  std::vector<StageCost> stages;  // As in the fusion. Those of metrics are not part of the sum.
+  std::vector<StageCost> stages;  // By index in Fusion::stages. Those of metrics are not in the sum.
   std::vector<InputCost> inputs;
   Prediction sum;
 };
 
-// Metrics are left out: they run at logged steps only. REQUIRES: every axis of the program's mesh crosses a link of the
-// cluster.
+// The sum is without metrics, which run at logged steps only. REQUIRES: every axis of the program's mesh crosses a link
+// of the cluster.
 StepCosts CostsOfStep(const ir::Program& program, const ir::Fusion& fusion, const Cluster& cluster, bool overlaps);
 
-// The sum alone.
+// CostsOfStep(...).sum.
 Prediction Predict(const ir::Program& program, const Cluster& cluster, const Execution& execution = {});
-// The same where the fusion of the program is known.
+// The same for a known fusion of the program.
 Prediction Predict(const ir::Program& program, const ir::Fusion& fusion, const Cluster& cluster, bool overlaps);
 
-// The time of each stage of the fusion alone, in all its runs in a training step. Nothing for what takes no time of its
-// own: slices, reshapes, glances.
+// By index in Fusion::stages, the time alone of all its runs in a training step; 0 for slices, reshapes and looks.
 std::vector<Seconds> StageTimes(const ir::Program& program, const ir::Fusion& fusion, const Cluster& cluster);
 
 }  // namespace cleave::search

@@ -1,4 +1,4 @@
-// Prices of redistributions, each computed once: a table over (type, source layout, target layout).
+// Memoizes prices of redistributions over (type, source layout, target layout).
 //
 // Layouts and types are interned, so that a search handles them as small numbers. Not thread-safe.
 #ifndef CLEAVE_SEARCH_PRICE_COST_REDISTRIBUTION_PRICES_H_
@@ -30,11 +30,11 @@
 
 namespace cleave::search {
 
-// What a plan, or a part of it, costs in the price of a search. The number of collectives decides between equal prices.
+// The cost of a plan, or of a part of it. The number of collectives breaks ties between equal prices.
 struct Cost {
   double price = 0;  // Weighted bytes that a rank sends; seconds under the price `time`.
   int collectives = 0;
-  int impossible = 0;  // Reads that no redistribution can serve; a plan has none.
+  int impossible = 0;  // Reads that no redistribution can serve; 0 in a plan.
 
   Cost operator+(const Cost& other) const {
     return {price + other.price, collectives + other.collectives, impossible + other.impossible};
@@ -49,24 +49,22 @@ struct Cost {
   bool operator==(const Cost&) const = default;
 };
 
-// Whether `a` is cheaper than `b`: by fewer impossible reads, or by a price that is lower by more than rounding, or by
-// fewer collectives.
+// Whether `a` is cheaper than `b`: by impossible reads, then by price up to rounding, then by collectives.
 bool Cheaper(const Cost& a, const Cost& b);
 
 using LayoutIndex = int;
 using TypeIndex = int;
 
-// The layout that one reader demands of a value, and the price of a byte that is sent for it (0: the demand is not
-// priced, and what is made for it serves no other reader).
+// The layout in which one reader wants a value, and the weight of the price of making it (0: not priced, and of no use
+// to other readers).
 struct LayoutDemand {
   LayoutIndex layout = 0;
   double weight = 1;
 };
 
-// Serves readers in order, each from the cheapest of the tensors that exist by then; a tensor that was made once is
-// used again. Tensor 0 is the value as it is made, tensor i what reads[i - 1] demands. `lie_alike(i, j)`: whether these
-// two are the same; `price(i, j)`: the price of making j from i, nullopt where there is no way. `made` is scratch
-// space.
+// The cost of serving readers in order, each from the cheapest of the tensors that exist by then. Tensor 0 is the value
+// as produced, tensor i what reads[i - 1] wants. `lie_alike(i, j)`: whether their layouts are equal; `price(i, j)`: the
+// price of making j from i, nullopt where that is impossible. `made` is scratch space.
 template <typename LieAlike, typename PriceOf>
 Cost ServeInOrder(absl::Span<const LayoutDemand> reads, const LieAlike& lie_alike, const PriceOf& price,
                   std::vector<size_t>& made) {
@@ -92,20 +90,19 @@ Cost ServeInOrder(absl::Span<const LayoutDemand> reads, const LieAlike& lie_alik
   return total;
 }
 
-// Prices that differ from those of the program: many layouts are treated as one, and the price between two of them is a
-// lower bound.
+// A relaxation in which many layouts are treated as one, and the price between two of them is a lower bound.
 struct LayoutRelaxation {
-  // The layout that represents all layouts that are treated as one. Null: there is no relaxation.
+  // The layout that represents those treated as one with it. Null: no relaxation.
   std::function<ir::Layout(const ir::Layout&)> representative = nullptr;
-  // The price between two representatives; nullopt where there is no way.
+  // The price between two representatives; nullopt where it is impossible.
   std::function<std::optional<Cost>(const ir::TensorType&, const ir::Layout& source, const ir::Layout& target)> price =
       nullptr;
 };
 
 class RedistributionPrices {
  public:
-  // `sums`: Graph::sums. Of `prices` those of redistributions are used, and their planner, which is one for `mesh`; of
-  // `tuning` the numbers for the work of planning.
+  // `sums`: Graph::sums. Uses the redistribution price and the planner of `prices`, which must be one for `mesh`, and
+  // the work of planning in `tuning`.
   explicit RedistributionPrices(const ir::Mesh& mesh, std::optional<ir::DType> sums = std::nullopt,
                                 LayoutRelaxation relaxation = {}, const Prices& prices = {},
                                 const SearchTuning& tuning = {})
@@ -116,14 +113,14 @@ class RedistributionPrices {
         lookups_per_direct_way_(tuning.lookups_per_direct_way),
         lookups_per_full_way_(tuning.lookups_per_full_way) {}
 
-  // How thoroughly prices are searched from now on. Full ones are those of the program (docs/cost.md); direct ones are
-  // found at once, and are never lower.
+  // How redistributions are planned from now on: in full as in the program (docs/cost.md), or directly, which is quick,
+  // and whose price is never lower.
   void set_effort(ir::RedistributionEffort effort) { effort_ = effort; }
   ir::RedistributionEffort effort() const { return effort_; }
 
   const ir::Mesh& mesh() const { return planner_->mesh(); }
   LayoutIndex Intern(const ir::Layout& layout);
-  // `times`: how often a tensor of this type is sent; its prices are those of all times together.
+  // `times`: how often a tensor of this type is sent; prices are of all times together.
   TypeIndex Intern(const ir::TensorType& type, int64_t times = 1, SentTogether together = {});
   // The same for the value of an op.
   TypeIndex TypeOf(const GraphFacts& facts, ir::OpId value) {
@@ -134,13 +131,14 @@ class RedistributionPrices {
   // Stays valid while more layouts are interned.
   const ir::Layout& layout(LayoutIndex index) const { return layouts_[static_cast<size_t>(index)]; }
 
-  // The cheapest way from `source` to `target`; nullopt where there is none (a partial sum cannot be made).
+  // The price of the cheapest redistribution from `source` to `target`; nullopt where there is none (no partial sum can
+  // be made).
   std::optional<Cost> Price(TypeIndex type, LayoutIndex source, LayoutIndex target);
 
-  // ServeInOrder() of a value that is made as `produced`.
+  // ServeInOrder() for a value in layout `produced`.
   Cost Serve(TypeIndex type, LayoutIndex produced, const std::vector<LayoutDemand>& reads);
 
-  // A number for a price, for callers that look it up often; it holds until the effort is set.
+  // A handle of a price, for frequent look-ups; valid until set_effort().
   using PriceNumber = int;
   PriceNumber NumberOf(TypeIndex type, LayoutIndex source, LayoutIndex target);
   // As Price().
@@ -149,16 +147,15 @@ class RedistributionPrices {
  private:
   std::optional<ir::Redistribution> Planned(const ir::TensorType& type, const ir::Layout& source,
                                             const ir::Layout& target);
-  // A source layout with the names of equal axes in the order in which it uses them, and the number of these names.
+  // A source layout with interchangeable axes renamed in the order of their use, and the number of that renaming.
   struct CanonicalSource {
     LayoutIndex layout = 0;
     int names = 0;  // Of axis_names_.
   };
   CanonicalSource CanonicalSourceOf(LayoutIndex source);
-  // A target with the names that its source has given; axes that have none are named in the order in which it uses
-  // them.
+  // A target renamed as its source; axes that the source does not use are renamed in the order of their use.
   LayoutIndex CanonicalTargetOf(LayoutIndex target, int names);
-  // The type in which a tensor is sent that lies as `source`.
+  // The element type and shape in which a tensor in layout `source` is sent.
   ir::TensorType SentType(TypeIndex type, const ir::Layout& source) const;
   std::optional<Cost> PriceOfEven(TypeIndex number, const ir::Layout& source, const ir::Layout& target);
   PriceNumber NumberOfUneven(TypeIndex type, LayoutIndex source, LayoutIndex target);
@@ -185,7 +182,7 @@ class RedistributionPrices {
   struct Known {
     absl::flat_hash_map<Key, PriceNumber> prices;  // Indices into `costs`: small, because there are many more keys.
     std::vector<std::optional<Cost>> costs = {Cost{}};  // First that between equal layouts.
-    // Planned for one shape, which represents all shapes that are cut evenly.
+    // By canonical layouts, for all shapes that are cut evenly.
     std::map<std::pair<ir::Layout, ir::Layout>, std::optional<ir::Redistribution>> even;
   };
 
@@ -202,7 +199,7 @@ class RedistributionPrices {
   absl::flat_hash_map<ir::Layout, LayoutIndex, LayoutHash> layout_index_;
   absl::flat_hash_map<LayoutIndex, CanonicalSource> canonical_sources_;
   absl::flat_hash_map<std::pair<LayoutIndex, int>, LayoutIndex> canonical_targets_;
-  std::vector<ir::AxisList> axis_names_;  // The new name of each axis; -1 for an axis that has none.
+  std::vector<ir::AxisList> axis_names_;  // By axis its new name; -1: none.
   absl::flat_hash_map<ir::AxisList, int> axis_names_index_;
   std::vector<ir::TensorType> types_;
   std::vector<int64_t> times_;

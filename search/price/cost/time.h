@@ -2,9 +2,8 @@
 //
 //   Seconds reduce = CollectiveSeconds(cluster, mesh, CollectiveKind::kAllReduce, {AxisId(0)}, Bytes(1 << 20));
 //
-// docs/cost.md has the formulas and their sources. Every time is that of one thing alone; what runs side by side is the
-// matter of predict.h, and in a search of the weight of gradients. Nothing depends on the machine that computes it: no
-// logarithms, no tables by hash.
+// docs/cost.md has the formulas and their sources. Every time is without overlap, which predict.h adds, and in a search
+// the gradient weight. Results are equal on all machines: no logarithms, no order of hash tables.
 //
 // REQUIRES everywhere: VerifyCluster finds no error, and every axis of the mesh crosses a link of the cluster.
 #ifndef CLEAVE_SEARCH_PRICE_COST_TIME_H_
@@ -28,37 +27,37 @@ namespace cleave::search {
 Seconds CollectiveSeconds(const Cluster& cluster, const ir::Mesh& mesh, ir::CollectiveKind kind,
                           absl::Span<const ir::AxisId> axes, Bytes bytes);
 
-// The cluster as a step sees it that touches so many bytes: with the bandwidth of the memory in which they stay.
+// The cluster with the memory bandwidth of the smallest cache that holds `touched` bytes, those of a step.
 Cluster SeenByStep(const Cluster& cluster, Bytes touched);
 
 // The time until the samples of an input with so many (local) bytes have been read.
 Seconds InputSeconds(const Cluster& cluster, Bytes bytes);
 
-// The arithmetic of an op on (local) tensors alone.
+// The arithmetic of an op on (local) tensors, without memory traffic.
 Seconds ArithmeticSeconds(const Cluster& cluster, const ir::OpDefinition& definition,
                           absl::Span<const ir::TensorType> inputs, const ir::TensorType& output,
                           const ir::Attributes& attributes);
 
-// The time of one kernel: of its arithmetic, of moving what it reads and writes, or the least time of a kernel,
-// whichever is longest. Of one of several `parts` of a kernel: its share of the least time.
+// The time of one kernel: the longest of its arithmetic, of reading and writing `touched` bytes, and of the least time
+// of a kernel, of which one of several `parts` of a kernel has its share.
 Seconds KernelSeconds(const Cluster& cluster, Seconds arithmetic, Bytes touched, int parts = 1);
 
-// An op on (local) tensors as a kernel of its own. Sources take nothing.
+// An op on (local) tensors as a kernel by itself. Sources take no time.
 Seconds OpSeconds(const Cluster& cluster, const ir::OpDefinition& definition, absl::Span<const ir::TensorType> inputs,
                   const ir::TensorType& output, const ir::Attributes& attributes);
 
-// One move of a tensor of `type` that lies as `source`. A slice is free. Of `together` equal tensors that are there at
-// once: its share of the messages that take as many of them as ir::kMostPackedBytes holds.
+// One move of a tensor of `type` in layout `source`; a slice is free. With `together` equal tensors that are sent
+// together in messages of up to ir::kMostPackedBytes: one tensor's share of the time.
 Seconds MoveSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::TensorType& type, const ir::Layout& source,
                     const ir::Move& move, int64_t together = 1);
 
-// All moves, one after another. Where a single one is enough, it is that of most tensors, and messages take tensors of
-// any shape; else only those of its shape are sure to move between the same ranks.
+// All moves, one after another. A redistribution of one move shares messages with tensors of any shape, because most
+// tensors make that move; others only with those of its shape, which are sure to move between the same ranks.
 Seconds RedistributionSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::TensorType& type,
                               const ir::Layout& source, const ir::Redistribution& redistribution,
                               const SentTogether& together = {});
 
-// What compute loses while so much communication goes on beside it.
+// How much longer compute takes while `communication` runs beside it.
 Seconds OverlapLoss(const Cluster& cluster, Seconds communication);
 
 }  // namespace cleave::search

@@ -13,10 +13,9 @@ namespace cleave::search {
 // The arguments outlive the result.
 RedistributionPrice SecondsOfRedistributions(const Cluster& cluster, const ir::Mesh& mesh);
 
-// The time of redistributions on the cluster's links, and of every op that is not aside on the largest local pieces, as
-// a part of the kernel in which the program for one rank has it; of the loss also that of making it whole. The
-// arguments outlive the prices. REQUIRES: VerifyCluster finds no error, and every axis of the mesh crosses a link of
-// the cluster.
+// The time of redistributions on the cluster's links, of every op that is not aside on its largest local pieces, as a
+// part of its kernel (kernel_share.h), and of the all-reduce of the loss. The arguments outlive the result. REQUIRES:
+// VerifyCluster finds no error, and every axis of the mesh crosses a link of the cluster.
 Prices TimePrices(const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh,
                   const ir::FuseOptions& fuse = {});
 

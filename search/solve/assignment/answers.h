@@ -1,9 +1,9 @@
-// Answers to questions of two small numbers, each computed once. Private to search/solve/assignment.
+// Memoizes a function of two small numbers. Private to search/solve/assignment.
 //
 //   Answers<int> lying_like(/*unknown=*/-1);
 //   if (lying_like.Of(rule, layout) < 0) lying_like.Set(rule, layout, …);
 //
-// A question takes one access to memory: searches ask millions of times, mostly what they asked before.
+// An array rather than a hash map: a search asks millions of times, mostly what it asked before.
 #ifndef CLEAVE_SEARCH_SOLVE_ASSIGNMENT_ANSWERS_H_
 #define CLEAVE_SEARCH_SOLVE_ASSIGNMENT_ANSWERS_H_
 
@@ -15,7 +15,7 @@ namespace cleave::search {
 template <typename Answer>
 class Answers {
  public:
-  // `unknown` is no answer.
+  // `unknown`: a value that is no answer.
   explicit Answers(Answer unknown) : unknown_(unknown) {}
 
   // The answer, or `unknown`. REQUIRES (as for Set): the numbers are not negative.

@@ -35,7 +35,7 @@ namespace cleave::search {
 
 struct AssignmentOptions {
   double gradient_weight = 0.1;
-  // The layout in which data inputs lie; nullopt: the layout in which they are read.
+  // The layout of data inputs; nullopt: the one in which they are read.
   std::optional<ir::DatasetLayout> dataset;
   Prices prices = {};
   SearchTuning tuning = {};
@@ -61,36 +61,36 @@ class Assignment {
   void Apply(const std::vector<Change>& changes);
   void Apply(const std::vector<IndexedChange>& changes);
 
-  // The number of `op`'s strategy, and of another one that it could have.
+  // Strategies and layouts as the numbers of table().
   int index(ir::OpId op) const { return chosen_[op]; }
   int Intern(ir::OpId op, const ir::Strategy& strategy) { return table_.Intern(op, strategy); }
   LayoutIndex output_index(ir::OpId op, int strategy) const { return table_.output(op, strategy); }
   LayoutIndex input_index(ir::OpId op, int strategy, int input) const { return table_.input(op, strategy, input); }
 
-  // StrategyTable::CutLike of op's present strategy.
+  // StrategyTable::CutLike of the op's present strategy.
   int CutLike(ir::OpId op, int slot, LayoutIndex layout, ir::AxisId axis) {
     return table_.CutLike(op, chosen_[op], slot, layout, axis);
   }
 
-  // Between these calls nothing follows from the ops that are set, and no price: after many small changes of the same
-  // ops only the result is looked at. REQUIRES: in between only ops that are set are asked for, and there is no cost()
-  // and no Rollback().
+  // Between Hold() and Release() changes of ops are not carried over to what follows from them, nor to prices, which
+  // saves work where the same ops change often. REQUIRES: in between no cost(), no Rollback(), and no strategies but
+  // those of ops that a search sets.
   void Hold() { holds_ = true; }
   void Release();
 
   int mark() const { return static_cast<int>(journal_.size()); }
   void Rollback(int mark);
-  // The values that were priced again since then, and the ops whose strategy was set: each once, in program order.
+  // The values that were priced again since `mark`, and the ops whose strategy was set: each once, in program order.
   std::vector<ir::OpId> PricedSince(int mark) const { return RecordedSince(mark, /*is_cost=*/true); }
   std::vector<ir::OpId> SetSince(int mark) const { return RecordedSince(mark, /*is_cost=*/false); }
 
   const Cost& cost() const { return cost_; }
-  // The price of the redistributions of this op's value, and of those inside the distributed forms of the op and of the
-  // ops that inherit from it, for each op for which it stands.
+  // The price of the redistributions of this op's value, and of those inside the distributed forms of the op and of its
+  // inheritors, times the number of ops for which it stands.
   const Cost& value_cost(ir::OpId op) const { return value_costs_[op]; }
-  // The price of one op, and of the backward ops that inherit from it, without redistributions.
+  // The price of the op and of the backward ops that inherit from it, without redistributions.
   double LocalPriceOf(ir::OpId op);
-  // The same, with the redistributions of what these ops read and make.
+  // The same plus the redistributions of all values that these ops read and make.
   Cost CostAround(ir::OpId op);
 
   bool fixed(ir::OpId op) const { return fixed_[op]; }
@@ -98,7 +98,7 @@ class Assignment {
   std::vector<ir::OpId> OpenOps() const;
   const ir::Strategy& strategy(ir::OpId op) const { return table_.strategy(op, chosen_[op]); }
   const ir::Layout& produced(ir::OpId op) const { return table_.layout(produced_index(op)); }
-  // The layout that consumers see: a demanded output, or the produced layout.
+  // The layout that readers see: the demanded one, or the produced one.
   const ir::Layout& seen(ir::OpId op) const;
   LayoutIndex seen_index(ir::OpId op) const { return outputs_[op] >= 0 ? outputs_[op] : produced_index(op); }
   const ir::Layout& wanted(ir::OpId op, int input) const { return table_.layout(wanted_index(op, input)); }
@@ -110,8 +110,8 @@ class Assignment {
   const OpDemands& demands() const { return pinned_; }
   StrategyTable& table() { return table_; }
 
-  // For a search that builds up a plan: redistributions between two ops count only when both are decided. What ops cost
-  // by themselves always counts.
+  // For a search that decides op by op: redistributions between two ops count only when both are decided. LocalPriceOf
+  // always counts.
   void SetDecided(ir::OpId op, bool decided);
   bool decided(ir::OpId op) const { return decided_[op]; }
 
@@ -130,7 +130,7 @@ class Assignment {
   void Choose(ir::OpId op, int strategy);
   void Touch(ir::OpId op);
   void Settle();
-  // What follows from the op, at once or, while it is held, later.
+  // Sets what follows from the op, or between Hold() and Release() postpones it.
   void Follow(ir::OpId changed);
   void FollowNow(ir::OpId changed);
   void DeriveStorage(ir::OpId parameter);
@@ -159,7 +159,7 @@ class Assignment {
   absl::flat_hash_map<std::pair<int, std::vector<int>>, Cost> inner_costs_;  // (inner kind, strategies of the group).
   IdVector<ir::OpId, uint8_t> is_dirty_;
   bool holds_ = false;
-  std::vector<ir::OpId> held_;  // Changed since Hold(): what follows from them is yet to be found.
+  std::vector<ir::OpId> held_;  // Changed since Hold().
   IdVector<ir::OpId, uint8_t> is_held_;
 };
 

@@ -1,11 +1,10 @@
-// Strategies and layouts of a graph's ops as small numbers, and how one follows from another: pure functions of
-// numbers, each computed once.
+// Interns strategies and layouts of a graph's ops as small numbers, and memoizes how one follows from another.
 //
 //   const int cut = table.Intern(product, strategy);
 //   const int backward = table.Inherited(gradient, cut);      // of an op that inherits from `product`
 //   table.prices().Price(table.type(product), table.output(product, cut), table.input(reader, own, 0));
 //
-// Ops with equal rules share their numbers, so that results for one layer hold for all. Not thread-safe.
+// Ops with equal rules share numbers, so that a result for one layer holds for all. Not thread-safe.
 #ifndef CLEAVE_SEARCH_SOLVE_ASSIGNMENT_STRATEGY_TABLE_H_
 #define CLEAVE_SEARCH_SOLVE_ASSIGNMENT_STRATEGY_TABLE_H_
 
@@ -46,30 +45,28 @@ class StrategyTable {
 
   // For an op that inherits: its strategy when the forward op has number `forward`.
   int Inherited(ir::OpId heir, int forward);
-  // The strategy under which the op's value has `layout`, as far as the rule can express it.
+  // The strategy that gives the op's value `layout`, as far as the rule can express it.
   int LyingLike(ir::OpId op, LayoutIndex layout);
   // The strategy under which all inputs and the value have `layout`, partial sums too; -1 where there is none.
   int PassingThrough(ir::OpId op, LayoutIndex layout);
-  // Strategy number `index` with `axis` moved to where `layout` has it in a tensor of the op: input `slot`, or the
-  // value for slot -1. Where the rule has no such cut, the axis is only removed.
+  // Strategy number `index` with `axis` moved to the factor that cuts the op's input `slot` (-1: its value) as `layout`
+  // does. If the rule has no such factor, the axis is only removed.
   int CutLike(ir::OpId op, int index, int slot, LayoutIndex layout, ir::AxisId axis);
-  // The strategy of a sum of gradients whose summands, or parts that lie beside each other, are seen in the layouts
-  // `inputs`. If all layouts are equal and no summand is the gradient of another value, the sum has this layout; else
-  // it has the layout of the value whose gradient it is.
+  // The strategy of a sum (or concatenation) of gradients that are seen in the layouts `inputs`. If these are equal and
+  // no summand is the gradient of another value, the sum has their layout; else that of the value whose gradient it is.
   int Sum(ir::OpId sum, absl::Span<const LayoutIndex> inputs, std::optional<LayoutIndex> value);
-  // Data is made in the cuts that the layouts of all its readers have in common. Each reader takes its slice of it for
-  // free.
+  // The strategy of data with the cuts that the layouts of all readers share. Each reader slices it for free.
   int Data(ir::OpId op, absl::Span<const LayoutIndex> wanted);
-  // The strategy of data that is made from data which lies in `input` (its first input).
+  // The strategy of data that is made from data in layout `input` (its first input).
   int DataFrom(ir::OpId op, LayoutIndex input);
   // The strategy of data that the user wants divided by samples.
   int BatchCut(ir::OpId input);
 
-  // What `op` costs by itself under strategy number `index`.
+  // The price of `op` under strategy number `index` without redistributions (Prices::local).
   double LocalPrice(ir::OpId op, int index);
-  // Equal for ops of one rule whose LocalPrice is equal; 0 where the price is nothing.
+  // Equal for ops of one rule with equal LocalPrice; 0 where the price is 0.
   int local_kind(ir::OpId op) const { return local_kinds_[op]; }
-  // The prices of the search.
+  // What the search pays.
   const Prices& paid() const { return paid_; }
 
   RedistributionPrices& prices() { return prices_; }
@@ -96,7 +93,7 @@ class StrategyTable {
   Prices paid_;
   RedistributionPrices prices_;
   IdVector<ir::OpId, int> local_kinds_;
-  IdVector<ir::OpId, int> local_rows_;  // A number for rule and kind; -1 where the price is nothing.
+  IdVector<ir::OpId, int> local_rows_;  // A number for rule and kind; -1 where the price is 0.
   Answers<double> local_prices_;        // (local row, strategy)
   IdVector<ir::OpId, TypeIndex> types_;
   IdVector<ir::OpId, int> inheritance_kinds_;                               // -1 for ops that do not inherit.

@@ -1,4 +1,4 @@
-// Plans without a search, to compare with and to start from.
+// Plans that need no search, to compare with and to start from.
 #ifndef CLEAVE_SEARCH_SOLVE_BASELINES_BASELINES_H_
 #define CLEAVE_SEARCH_SOLVE_BASELINES_BASELINES_H_
 
@@ -6,11 +6,11 @@
 
 namespace cleave::search {
 
-// Every mesh axis cuts the batch, as far as it has samples; parameters are replicated. Ops that are pinned stay as they
-// are.
+// Every mesh axis cuts the batch, as far as it has samples; parameters are replicated. Pinned ops keep their
+// strategies.
 void DataParallel(Assignment& assignment);
 
-// Only what is pinned is cut: every rank does all the work.
+// Replicates all ops that are not pinned.
 void Replicate(Assignment& assignment);
 
 }  // namespace cleave::search

@@ -1,10 +1,9 @@
-// Redistributions when axes of one link class and size are interchangeable: only how many of them cut each dimension
-// counts.
+// Prices of redistributions when axes of one link class and size are interchangeable: only how many of them cut each
+// dimension counts.
 //
-// This gives a bound: every way from one layout to another is also a way from the counts of the one to the counts of
-// the other, and costs as much there, or less where pieces are uneven (sizes are taken as the mean over ranks). So no
-// way costs less than the cheapest one over counts. The symmetry is used for each tensor alone, which is why no plan
-// may reach the bound: the axes that one tensor needs in one order may be needed in another order by the next.
+// A lower bound: every redistribution between two layouts is also one between their counts, and costs as much there, or
+// less where pieces are uneven (sizes are means over ranks). It may be below the cost of every plan, because the
+// symmetry is used for each tensor alone: one tensor may need the axes in another order than the next.
 #ifndef CLEAVE_SEARCH_SOLVE_EXACT_RELAXED_H_
 #define CLEAVE_SEARCH_SOLVE_EXACT_RELAXED_H_
 
@@ -20,8 +19,8 @@
 
 namespace cleave::search {
 
-// The layout with the same number of axes of each class in each place, assigned in the order of the mesh: it is the
-// same for layouts with equal counts.
+// The layout with the same counts whose axes are assigned in the order of the mesh: equal for layouts with equal
+// counts.
 ir::Layout CanonicalLayout(const std::vector<AxisClass>& classes, const ir::Layout& layout);
 
 class RelaxedPrices {
@@ -30,14 +29,14 @@ class RelaxedPrices {
 
   const std::vector<AxisClass>& classes() const { return classes_; }
 
-  // The least weighted bytes that any way sends, per byte of the whole tensor. REQUIRES: canonical layouts without
-  // windows, and `target` partial only where `source` is.
+  // A lower bound of the weighted bytes that a redistribution sends, per byte of the whole tensor. REQUIRES: canonical
+  // layouts without windows, and `target` partial only where `source` is.
   double AtLeast(const ir::Layout& source, const ir::Layout& target);
   // The number of counts that a tensor of this rank can have.
   int64_t StateCount(int rank) const;
 
  private:
-  // Per class the number of axes of each dimension, then of those over which the tensor is partial.
+  // Per class the number of axes that cut each dimension, then of those over which the tensor is partial.
   using State = std::vector<uint8_t>;
 
   struct Space {

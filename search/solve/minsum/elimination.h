@@ -1,4 +1,5 @@
-// Removes the variables of a problem one after another, each with the terms that contain it: its bucket.
+// Bucket elimination, step by step: removes the variables of a problem one after another, each with its bucket, the
+// terms that contain it.
 #ifndef CLEAVE_SEARCH_SOLVE_MINSUM_ELIMINATION_H_
 #define CLEAVE_SEARCH_SOLVE_MINSUM_ELIMINATION_H_
 
@@ -14,27 +15,28 @@ namespace cleave::search {
 
 class Elimination {
  public:
-  // `order`: all variables with several values, as they are going to leave.
+  // `order`: all variables with several values, in the order of elimination.
   Elimination(const MinSum& problem, const std::vector<int>& order);
 
-  // Takes the remaining terms that contain this variable out of the problem, in the order in which they came.
+  // Removes the remaining terms that contain this variable from the problem, oldest first.
   absl::Span<const int> TakeBucket(int variable);
 
   // The variables of these terms except `variable`, ascending. Valid until the next call.
   const std::vector<int>& ScopeWithout(int variable, absl::Span<const int> terms);
 
-  // Replaces these terms, which are part of a bucket, by one: their least sum over the values of `variable`. `shift` is
-  // added per value, unless it is empty; it may be negative as long as the sums are not.
+  // Adds one term in place of these terms of a bucket: their least sum over the values of `variable`. `shift`: added
+  // per value; empty: 0; it may be negative as long as the sums are not.
   void Replace(int variable, absl::Span<const int> terms, const std::vector<int64_t>& shift);
 
-  // For each value of `variable` the least sum of these terms.
+  // By value of `variable`, the least sum of these terms.
   std::vector<int64_t> LeastPerValue(int variable, absl::Span<const int> terms);
 
-  // Values for all variables, decided from the one that left last to the first: each is the smallest of those that are
+  // Values for all variables, decided from the last eliminated one to the first: each is the smallest of those that are
   // best for its bucket.
   std::vector<int> Decide() const;
 
-  // The sum of what was taken out of tables: the best cost, once every variable has left with a whole bucket.
+  // The sum of what was subtracted from tables: the best cost, once every variable was eliminated with its whole
+  // bucket.
   int64_t constant() const { return constant_; }
   const TableStore& store() const { return store_; }
 
@@ -61,15 +63,15 @@ class Elimination {
   int BestValue(const Bucket& bucket, const std::vector<int>& values) const;
 
   const std::vector<int>& domains_;
-  std::vector<int> ranks_;  // Per variable, its place in the order of leaving.
+  std::vector<int> ranks_;  // Per variable, its position in the order.
   TableStore store_;
   std::vector<Term> terms_;
   std::vector<int> scopes_;
-  std::vector<std::vector<int>> terms_of_;  // Per variable, also those that have left.
-  std::vector<Bucket> buckets_;             // In the order of leaving.
+  std::vector<std::vector<int>> terms_of_;  // Per variable, also removed ones.
+  std::vector<Bucket> buckets_;             // In the order of elimination.
   std::vector<int> taken_;                  // Their terms.
   int64_t constant_ = 0;
-  // Space that calls share.
+  // Scratch space.
   std::vector<int> scope_space_;
   std::vector<int> sorted_space_;
   BucketForm form_space_;

@@ -33,7 +33,7 @@ struct CostTable {
   bool operator==(const CostTable&) const = default;
 };
 
-// A table laid over variables. Many terms may share a table: repeated layers do.
+// A table over variables. Terms of equal layers share a table.
 struct CostTerm {
   std::vector<int> scope;  // Variables, ascending, each with the table's size as its domain. Empty: a constant.
   int table = 0;
@@ -53,7 +53,7 @@ struct Solution {
   std::vector<int> values;
   int64_t cost = 0;         // kForbidden where every choice is forbidden.
   int64_t lower_bound = 0;  // No choice costs less; equal to `cost` where that is proven best.
-  int64_t work = 0;  // The number of sums in an elimination: a measure of time that is the same on every machine.
+  int64_t work = 0;         // Sums in an elimination: a measure of time that is equal on all machines.
 
   bool operator==(const Solution&) const = default;
 };
@@ -64,17 +64,15 @@ std::vector<std::string> VerifyMinSum(const MinSum& problem);
 // The cost of a choice, at most kForbidden.
 int64_t CostOf(const MinSum& problem, const std::vector<int>& values);
 
-// The best choice, by variable elimination (Bertele and Brioschi 1972; bucket elimination, Dechter 1999): variables
-// leave one after another, those with the smallest table of neighbours first; a table that was made from equal tables
-// before is used again, so that all equal layers together take the work of one. nullopt where tables would pass the
-// `limits`. The same one of equally good choices is always taken: the smallest values, decided from the variable that
-// left last to the first. Time and memory: O(variables x largest table).
+// The best choice, by variable elimination (Bertele and Brioschi 1972; bucket elimination, Dechter 1999), in the order
+// of order.h. A table that was made from equal tables before is used again, so that all equal layers together take the
+// work of one. nullopt where tables would pass the `limits`. Of equally good choices the one with the smallest values
+// is taken, decided from the last eliminated variable to the first. Time and memory: O(variables x largest table).
 std::optional<Solution> Eliminate(const MinSum& problem, const EliminationLimits& limits);
 
-// A lower bound where elimination is too large: mini-buckets (Dechter and Rish 2003). A variable whose bucket would
-// pass `limits.entries` is decided separately in parts of its bucket. The bound is never more than the best cost, and
-// equal to it where nothing was split. `values` are those that the parts suggest, with their cost. `limits.total` is
-// not used.
+// A lower bound where elimination is too large: mini-buckets (Dechter and Rish 2003). A bucket that would pass
+// `limits.entries` is split, and its variable eliminated in each part by itself. The bound is the best cost where
+// nothing is split. `values` is a choice that the parts suggest, and `cost` its cost. `limits.total` is not used.
 Solution EliminateInParts(const MinSum& problem, const EliminationLimits& limits);
 
 }  // namespace cleave::search

@@ -1,9 +1,9 @@
-// Tables with numbers: equal tables have the same number, and a result that was made from the same tables in the same
-// way is made only once.
+// Interns tables: equal tables have the same number, and an elimination over the same tables in the same form is done
+// only once.
 //
 // A repeated layer then takes one look-up: messages along a chain of equal layers become equal once their least cost is
-// taken out, because powers of a matrix over (min, +) repeat after a while, except for a constant (Cohen, Dubois,
-// Quadrat and Viot 1985).
+// subtracted, because powers of a matrix over (min, +) become periodic up to a constant (Cohen, Dubois, Quadrat and
+// Viot 1985).
 #ifndef CLEAVE_SEARCH_SOLVE_MINSUM_TABLES_H_
 #define CLEAVE_SEARCH_SOLVE_MINSUM_TABLES_H_
 
@@ -24,36 +24,37 @@ struct ReducedTable {
   int64_t constant = 0;  // kForbidden: every entry is forbidden.
 };
 
-// What is left of a bucket: `along` depends on one of the kept variables only and has the least cost for each of its
-// values, `rest` has what is above that. Where all layers share a variable, costs grow with each layer by an amount
-// that depends on its value. With these amounts separated, what equal layers leave becomes equal there too.
+// The result of eliminating a bucket, as a sum: `along` depends on one of the kept variables only and has the least
+// cost for each of its values, `rest` is what is above that. Where all layers share a variable, costs grow with each
+// layer by an amount that depends on its value; with that amount separated, the results of equal layers become equal
+// there too.
 struct LeftOver {
   ReducedTable rest;
   ReducedTable along;
 };
 
-// Tables laid over the variables 0 … kept_count of a bucket, of which the last is about to leave. The numbers are: how
-// many variables are kept; which of them `along` is over, -1 for none; then for each table its number and a variable
-// for each of its dimensions, ascending.
+// A bucket over local variables 0 … kept_count, of which the last is to be eliminated, as numbers: how many variables
+// are kept; which of them `along` is over, -1 for none; then for each table its number and a variable for each of its
+// dimensions, ascending.
 using BucketForm = std::vector<int>;
 constexpr size_t kFormHeader = 2;
 
 class TableStore {
  public:
-  // Without dimensions of size 1 and with the least entry taken out.
+  // The table without dimensions of size 1, its least entry subtracted.
   ReducedTable Intern(CostTable table);
   const CostTable& table(int number) const { return *tables_[static_cast<size_t>(number)]; }
 
-  // For every choice of the kept variables the least sum over the values of the one that leaves. There is no `along`
-  // where the form names no variable for it.
+  // For every choice of the kept variables the least sum over the values of the last one. `along` is empty where the
+  // form names no variable for it.
   const LeftOver& LeaveLast(const BucketForm& form);
 
-  // For every value of the variable that leaves the least sum over the kept variables.
+  // For every value of the last variable the least sum over the kept ones.
   const std::vector<int64_t>& LeastPerLast(const BucketForm& form);
 
   // Entries of the tables that LeaveLast made, counted once for equal forms.
   int64_t entries() const { return entries_; }
-  // The number of sums so far.
+  // Sums so far (Solution::work).
   int64_t work() const { return work_; }
 
  private:

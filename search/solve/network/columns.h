@@ -1,4 +1,4 @@
-// The strategy that each formula of a term gives, for all choices of its variables.
+// Evaluates the strategy formulas of a term (terms.h) for all choices of its variables, each once.
 #ifndef CLEAVE_SEARCH_SOLVE_NETWORK_COLUMNS_H_
 #define CLEAVE_SEARCH_SOLVE_NETWORK_COLUMNS_H_
 
@@ -12,7 +12,7 @@
 
 namespace cleave::search {
 
-// Counts through all choices of some variables, the last one fastest.
+// Iterates over all choices of some variables, the last one fastest.
 class Odometer {
  public:
   Odometer(std::vector<int> variables, const std::vector<int>& sizes)
@@ -38,22 +38,22 @@ class Odometer {
   std::vector<int> digits_;
 };
 
-// The layouts that one tensor of a term has over the choices of its variables.
+// The layouts of one tensor of a term over the choices of its variables.
 struct LayoutColumn {
-  int formula = 0;                   // The places of `numbers` are those of its column.
-  std::vector<size_t> numbers;       // Of `layouts`.
-  std::vector<LayoutIndex> layouts;  // Each once, in the order in which they come first.
+  int formula = 0;                   // `numbers` is indexed by its Place().
+  std::vector<size_t> numbers;       // Indexes into `layouts`.
+  std::vector<LayoutIndex> layouts;  // Each once, by first occurrence.
 };
 
 class Columns {
  public:
-  // `domains`: per variable of the term the strategies that it may take. Of its first `formulas` formulas; what a
-  // formula needs comes before it.
+  // Evaluates the first `formulas` formulas of `kind`, each of which only needs earlier ones. `domains`: per variable
+  // of the term the strategies that it may take.
   Columns(StrategyTable& table, const TermKind& kind, const std::vector<const std::vector<int>*>& domains,
           size_t formulas);
 
   const std::vector<int>& sizes() const { return sizes_; }
-  // The strategy numbers of a formula over its own variables, and the place of a choice among them.
+  // The strategy numbers of a formula over the choices of its own variables, and the index of a choice among them.
   const std::vector<int>& numbers(int formula) const { return columns_[static_cast<size_t>(formula)].numbers; }
   size_t Place(int formula, const std::vector<int>& digits) const {
     size_t place = 0;
@@ -63,13 +63,13 @@ class Columns {
     return place;
   }
   int Number(int formula, const std::vector<int>& digits) const { return numbers(formula)[Place(formula, digits)]; }
-  // The layouts in which the formula's op reads its input `slot`, or makes its value for slot -1.
+  // The layouts in which the formula's op reads its input `slot`; for slot -1, makes its value.
   LayoutColumn LayoutsOf(int formula, int slot) const;
-  // One layout over the choices of a formula.
+  // The same layout for all choices of a formula.
   LayoutColumn Always(int formula, LayoutIndex layout) const;
 
  private:
-  // How far apart the numbers of two neighbouring values of a variable are.
+  // The distance between the numbers of two neighbouring values of a variable.
   struct Stride {
     size_t variable = 0;
     size_t size = 1;

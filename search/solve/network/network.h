@@ -6,18 +6,18 @@
 //   const MinSum problem = network.Problem(domains);  // search/solve/minsum finds the best choice
 //   assignment.Apply(network.Changes(domains, solution.values));
 //
-// Variables are the ops that a search sets: forward products and light ops. A term is the price of one value: its scope
-// are the ops that make and read it, where forward ops stand for the backward ops that inherit from them, and leaders
-// for their parameters. Equal layers have equal terms: a table is computed once for all of them. The sum of all terms
-// is Assignment::cost() (network_test), in integer units of `unit()`.
+// Variables are the ops that a search sets: forward products and light ops. A term is the price of one value. Its scope
+// are the ops that make and read it, with forward ops in place of the backward ops that inherit from them, and leaders
+// in place of their parameters. Equal layers have equal terms, whose table is computed once. The sum of all terms is
+// Assignment::cost() (network_test), in integer units of `unit()`.
 //
-// A folded network has one variable for a class of ops that are decided together (repeated layers); a term that occurs
-// many times has the sum of all as its table.
+// A folded network has one variable for a class of ops that are decided together (folding.h); equal terms over the same
+// variables are one term with the sum of their tables.
 //
-// A value that very many ops read (an input of every layer) would need a table over all of them. Where a table would
-// have more than `Options::entries`, the value is priced as if each reader were served alone, each at its share of the
-// cost; the problem's cost is then only near the price (`is_exact()` is false), and a search compares
-// Assignment::cost() before it takes a solution.
+// A value that very many ops read (an input of every layer) would need a table over all of them. If a table would have
+// more than `Options::entries`, the term is split: each reader is priced alone, at its share of the cost. The problem's
+// cost then only approximates the price (`is_exact()` is false), and a search compares Assignment::cost() before it
+// takes a solution.
 #ifndef CLEAVE_SEARCH_SOLVE_NETWORK_NETWORK_H_
 #define CLEAVE_SEARCH_SOLVE_NETWORK_NETWORK_H_
 
@@ -36,7 +36,7 @@
 
 namespace cleave::search {
 
-// Costs that occur several times.
+// `table` with all costs times `times`.
 CostTable Multiple(const CostTable& table, int64_t times);
 
 // Per variable the number of a domain.
@@ -45,14 +45,14 @@ using Domains = std::vector<int>;
 class Network {
  public:
   enum class LargeTerms {
-    kSplit,  // Priced reader by reader: near the price, for a search.
-    kBound,  // The same, without parts that might be above the price.
+    kSplit,  // Priced reader by reader: approximate, for a search.
+    kBound,  // The same without parts that may overestimate: a lower bound.
   };
   struct Options {
-    std::optional<int64_t> entries = std::nullopt;  // Nullopt: as `assignment.tuning` says.
+    std::optional<int64_t> entries = std::nullopt;  // nullopt: that of `assignment.tuning`.
     LargeTerms large_terms = LargeTerms::kSplit;
-    bool breaks_ties = true;                        // See kCollective and kIdleAxis; a bound has no such units.
-    std::optional<Folding> folding = std::nullopt;  // Nullopt: each op has its own variable.
+    bool breaks_ties = true;                        // Adds kCollective and kIdleAxis; not for a bound.
+    std::optional<Folding> folding = std::nullopt;  // nullopt: each op has its own variable.
   };
 
   // `table` outlives the network.
@@ -60,37 +60,36 @@ class Network {
 
   // One op for each variable: the first of its class.
   const std::vector<ir::OpId>& variables() const { return terms_.variables; }
-  // -1 for ops that are no variables.
+  // The op's variable; -1 for an op that has none.
   int variable(ir::OpId op) const { return terms_.variable_of[op]; }
-  // A demand fixes the variable: its domain has one strategy.
+  // Whether a demand fixes the variable, so that its domain has one strategy.
   bool fixed(int variable) const { return terms_.fixed[static_cast<size_t>(variable)]; }
 
-  // The number of a set of strategies, given by their numbers in the table; at least one.
+  // Interns a domain of `op`: a nonempty set of strategies, by their numbers in the table.
   int Domain(ir::OpId op, const std::vector<int>& strategies);
   const std::vector<int>& domain(int number) const { return domains_[static_cast<size_t>(number)].strategies; }
 
   MinSum Problem(const Domains& domains);
 
-  // A problem over parts of the domains.
+  // A problem over subsets of the domains.
   struct Narrow {
     Domains domains;
     MinSum problem;
   };
-  // The same without strategies that no plan of these domains below `below` has, many of which are found before their
-  // prices are asked for. nullopt where there is no such plan.
+  // Problem() without strategies that no plan cheaper than `below` has, most of which are pruned before their prices
+  // are computed. nullopt where there is no such plan.
   std::optional<Narrow> ProblemBelow(const Domains& domains, int64_t below);
-  // The entries of all tables of that problem, equal ones once; `most` where there are more. Terms that are split do
-  // not count.
+  // The entries of all tables of Problem(domains), equal tables once, without split terms; at most `most`.
   int64_t Entries(const Domains& domains, int64_t most) const;
-  // Whether the last problem's costs are the prices of its plans.
+  // Whether the last problem had no split term.
   bool is_exact() const { return is_exact_; }
 
-  // The strategies of all ops that `values` choose.
+  // The strategies of all ops under the choice `values`.
   std::vector<IndexedChange> Changes(const Domains& domains, const std::vector<int>& values) const;
 
-  // The price of one unit of a problem's costs. Among plans of equal price the one with the fewest collectives is best,
-  // then the one in which the fewest ops leave mesh axes idle: these add some units. Where the price lets products
-  // leave axes idle, it is the one in which the fewest use them, because what is not priced takes time too.
+  // The price of one unit of a problem's costs. To break ties between plans of equal price, each collective adds
+  // kCollective units and each axis that an op leaves idle kIdleAxis; where products may leave axes idle, each axis
+  // that is used, because what is not priced takes time too.
   double unit() const { return unit_; }
   static constexpr int64_t kCollective = 1 << 10;
   static constexpr int64_t kIdleAxis = 1;
@@ -101,23 +100,23 @@ class Network {
   struct DomainEntry {
     ir::OpId op;  // One of those it belongs to.
     std::vector<int> strategies;
-    std::optional<RenamedValues> renamed = std::nullopt;  // Once asked for.
+    std::optional<RenamedValues> renamed = std::nullopt;  // Set at the first use.
   };
 
-  // What an op costs by itself under a strategy, and the units that break ties.
+  // Prices::local of an op under a strategy, and the units that break ties.
   struct OwnCost {
     double price = 0;
     int64_t units = 0;
   };
 
-  // The index of a table that is made once.
+  // The index into tables_ of the term's table, which is made once.
   int TableOf(const TermKind& kind, const Domains& own);
-  // Per variable of a term, how much each value adds to the place of a choice.
+  // Per variable of a term and value, its summand in the index of a choice.
   using Strides = std::vector<std::vector<size_t>>;
-  // Per renaming of axes those of the choice with the new names.
+  // Per renaming of axes, the strides of the renamed choice.
   std::vector<Strides> StridesOfRenamed(const TermKind& kind, const Domains& own);
   const RenamedValues& RenamedOf(int domain);
-  // The term, or its parts where its table over domains of these sizes would be too large.
+  // The term; its parts if its table over domains of these sizes would be too large.
   std::vector<const Term*> PartsOf(const Term& term, const std::vector<int>& sizes);
   std::vector<int> SizesOf(const Domains& domains) const;
   std::vector<OwnCost> OwnCosts(const TermKind& kind, const std::vector<int>& numbers);
@@ -136,7 +135,7 @@ class Network {
   absl::flat_hash_map<std::pair<int, std::vector<int>>, int> domain_index_;  // (rule, strategies).
   absl::flat_hash_map<std::vector<int>, int> table_index_;  // (domains, term kind) -> index into tables_.
   std::vector<CostTable> tables_;
-  absl::flat_hash_map<std::pair<int, int>, CostTable> own_tables_;  // (term kind, domain): what ops cost by themselves.
+  absl::flat_hash_map<std::pair<int, int>, CostTable> own_tables_;           // (term kind, domain): OwnCosts.
   absl::flat_hash_map<std::pair<int, std::vector<int>>, Cost> inner_costs_;  // (inner kind, strategies of the group).
 };
 

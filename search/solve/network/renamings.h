@@ -1,5 +1,5 @@
-// Mesh axes of one class may change their names: where all ops of a term take the new names, its cost stays the same,
-// because prices know axes only by their class.
+// Symmetry of mesh axes: if all ops of a term permute the axes of a class in the same way, its cost stays the same,
+// because prices depend on an axis only by its class.
 #ifndef CLEAVE_SEARCH_SOLVE_NETWORK_RENAMINGS_H_
 #define CLEAVE_SEARCH_SOLVE_NETWORK_RENAMINGS_H_
 
@@ -11,22 +11,23 @@
 
 namespace cleave::search {
 
-// Per renaming and value of a variable the value that has the new names.
+// Per renaming (a permutation of axes within their classes) and value of a variable, the renamed value.
 using RenamedValues = std::vector<std::vector<int>>;
 
 class Renamings {
  public:
-  // Has none for meshes with very many of them.
+  // Finds the renamings of `mesh`; none where there are very many.
   explicit Renamings(const ir::Mesh& mesh);
 
-  // Of a variable that takes one of these strategies of `op`. Empty where a renaming leads to another strategy.
+  // The renamed values of a variable whose domain are these strategies of `op`. Empty if a renaming leads out of the
+  // domain.
   RenamedValues Of(const StrategyTable& table, ir::OpId op, const std::vector<int>& strategies) const;
 
  private:
-  std::vector<ir::AxisList> renamings_;  // The new name of each axis; all but the one that changes none.
+  std::vector<ir::AxisList> renamings_;  // By axis its new name; without the identity.
 };
 
-// Whether the strategies of all ops of the term take new names with its variables: none is fixed, but as replicated.
+// Whether renaming the term's variables renames the strategies of all its ops: none is fixed to a strategy that cuts.
 bool FollowsNames(const TermKind& kind);
 
 }  // namespace cleave::search

@@ -1,9 +1,9 @@
-// How the values of a graph get their price from the strategies of a search's variables: formulas over strategy
+// The price of each value as a term: a function of the strategies of a search's variables, by formulas over strategy
 // numbers.
 //
-// A StrategyFormula says how one op gets its strategy: it is a variable, a fixed number, or follows from other formulas
-// (a backward op from its forward op, a parameter from its leader). A TermKind is the price of a value as a function of
-// its scope's strategies, with its formulas written over local variables 0, 1, …, so that equal layers have one kind.
+// A StrategyFormula is the strategy of one op: a variable, a fixed number, or a function of other formulas (a backward
+// op's of its forward op, a parameter's of its leader). A TermKind has the formulas of all ops on which the price of a
+// value depends, over local variables 0, 1, …, so that equal layers have one kind.
 #ifndef CLEAVE_SEARCH_SOLVE_NETWORK_TERMS_H_
 #define CLEAVE_SEARCH_SOLVE_NETWORK_TERMS_H_
 
@@ -17,7 +17,7 @@
 
 namespace cleave::search {
 
-// How an op gets its strategy from the formulas before it in the list.
+// The strategy of one op, from the formulas before it in the list.
 struct StrategyFormula {
   enum class Kind {
     kVariable,   // Local variable `number`.
@@ -25,7 +25,7 @@ struct StrategyFormula {
     kInherited,  // StrategyTable::Inherited of inputs[0].
     kStored,     // LyingLike what the op of inputs[0] reads in `slots[0]`.
     kUpdated,    // LyingLike the value of inputs[0].
-    kSum,        // StrategyTable::Sum of the values of inputs; the last is the value summed for where has_value.
+    kSum,        // StrategyTable::Sum of the inputs; the last is the value whose gradient it is, if has_value.
     kData,       // StrategyTable::Data of what inputs[i] reads in `slots[i]`.
     kDataFrom,   // StrategyTable::DataFrom the value of inputs[0].
     kBatchCut,   // StrategyTable::BatchCut.
@@ -36,7 +36,7 @@ struct StrategyFormula {
   bool has_value = false;
   std::vector<int> inputs = {};  // Formulas.
   std::vector<int> slots = {};
-  int seen = -1;  // The layout that consumers see by demand; -1: what is made.
+  int seen = -1;  // The layout that readers see by demand; -1: the produced one.
 };
 
 // One reader of the value.
@@ -49,27 +49,27 @@ struct TermRead {
 // The price of one value.
 struct TermKind {
   int id = 0;
-  std::vector<StrategyFormula> formulas;  // In order: a formula uses earlier ones. Those of reads and of the value.
+  std::vector<StrategyFormula> formulas;  // Of readers and the value; each uses earlier ones only.
   int variables = 0;
-  ir::OpId value;     // Of one that stands for all.
+  ir::OpId value;     // Of one of the equal ones.
   int made = 0;       // The formula of the value's op.
-  bool local = true;  // What the op costs by itself is counted here.
-  bool moves = true;  // Redistributions of the value are priced.
+  bool local = true;  // Whether Prices::local of the op is part of the term.
+  bool moves = true;  // Whether redistributions of the value are.
   std::vector<TermRead> reads;
-  std::vector<int> inner;  // Formulas of the ops whose distributed forms are priced here.
+  std::vector<int> inner;  // Formulas of the ops whose InnerCost is part of the term.
   int inner_kind = -1;
 };
 
 struct Term {
   int kind = 0;
-  int64_t count = 1;       // How often it occurs over this scope.
+  int64_t count = 1;       // Number of equal values over this scope.
   std::vector<int> scope;  // Variables, ascending: local variable i is scope[i].
-  bool never_more = true;  // For a part: all parts for which this is true together are never above the term.
-  std::vector<int> parts;  // Terms that stand for this one where its table is too large; indices into Terms::parts.
+  bool never_more = true;  // Of a part: the sum of all parts for which this is true is never above the term.
+  std::vector<int> parts;  // Replace this term where its table is too large; indexes into Terms::parts.
 };
 
 struct Terms {
-  std::vector<ir::OpId> variables;  // The first op of each.
+  std::vector<ir::OpId> variables;  // The first op of each class.
   IdVector<ir::OpId, int> variable_of;
   std::vector<bool> fixed;
   std::vector<TermKind> kinds;

@@ -1,4 +1,4 @@
-// What the redistributions of a term's value cost.
+// Prices the redistributions of a term's value, for all choices of its variables.
 #ifndef CLEAVE_SEARCH_SOLVE_NETWORK_VALUE_MOVES_H_
 #define CLEAVE_SEARCH_SOLVE_NETWORK_VALUE_MOVES_H_
 
@@ -13,13 +13,13 @@
 
 namespace cleave::search {
 
-// The prices between the layouts of two tensors of a term, each looked up once.
+// Prices of redistributions between two tensors of a term, each looked up once.
 class PairPrices {
  public:
   PairPrices(RedistributionPrices& prices, TypeIndex type, const LayoutColumn& from, const LayoutColumn& to)
       : prices_(prices), type_(type), from_(from.layouts), to_(to.layouts), numbers_(from_.size() * to_.size(), -1) {}
 
-  // By the numbers of the layouts in their columns.
+  // By indexes into the columns' layouts; nullopt where there is no redistribution.
   const std::optional<Cost>& Price(size_t source, size_t target) {
     RedistributionPrices::PriceNumber& number = numbers_[source * to_.size() + target];
     if (number < 0) number = prices_.NumberOf(type_, from_[source], to_[target]);
@@ -33,13 +33,13 @@ class PairPrices {
   std::vector<RedistributionPrices::PriceNumber> numbers_;  // -1 where not yet looked up.
 };
 
-// Many choices of strategies give the same layouts, whose cost is found once.
+// Many choices of strategies give the same layouts, whose cost is computed once.
 class ValueMoves {
  public:
   // `columns` are of all formulas of `kind` and outlive the object. `choices`: the number of choices of the term.
   ValueMoves(StrategyTable& table, const TermKind& kind, const Columns& columns, double weight, size_t choices);
 
-  // Of the choice with these values of the term's variables.
+  // The cost for the choice `digits` of the term's variables.
   Cost CostOf(const std::vector<int>& digits);
 
  private:
@@ -50,12 +50,12 @@ class ValueMoves {
   RedistributionPrices& prices_;
   const TypeIndex type_;
   const Columns& columns_;
-  std::vector<LayoutColumn> tensors_;             // The value as it is made, then as each reader wants it.
+  std::vector<LayoutColumn> tensors_;             // The value as produced, then as each reader wants it.
   std::vector<LayoutDemand> demands_;             // Their weights; layouts are those of `tensors_`.
-  std::vector<size_t> numbers_;                   // Per tensor that of the layout that a choice gives it.
+  std::vector<size_t> numbers_;                   // Per tensor the index of its layout under a choice.
   std::vector<LayoutIndex> layouts_;              // These layouts, of the choice being served.
   std::vector<std::optional<PairPrices>> pairs_;  // From tensor s to t > s at t (t - 1) / 2 + s.
-  std::vector<std::optional<Cost>> known_;        // By the layouts of the tensors; empty where longer than `choices`.
+  std::vector<std::optional<Cost>> known_;        // By these indexes; empty where longer than `choices`.
   std::vector<size_t> made_;                      // For the value being served; kept to avoid allocations.
 };
 

@@ -1,15 +1,15 @@
-// Which ops the cuts of pins can reach: a cut goes from op to op through the factors of their rules, forward and
-// backward, through data whose layout is known, and between the readers of one parameter.
+// Finds the ops that the cuts of pins can reach. A cut spreads from op to op through the factors of their rules,
+// forward and backward, through data whose layout is fixed, and between the readers of one parameter.
 //
 //   const Reach reach(assignment, pins, group);
 //   if (reach.reaches(product)) ... it is divided by the axes of the group
 //
-// A factor that is contracted leaves no cut behind it: a partial sum ends the way. A pinned op passes no cut on. A
-// product that cannot take the cut of what it reads or makes is divided by its other factors. Products of repeated
-// layers are reached where one of them is.
+// A cut does not spread through a contracted factor, whose result is a partial sum, nor through a pinned op. A product
+// that cannot take the cut of what it reads or makes is reached by its other factors. If a product is reached, so are
+// those in its place in equal layers.
 //
-// What is found does not depend on any choice, so it can be decided before the plan. Time: O(ops x dimensions) for each
-// time that a cut changes its direction along the graph.
+// The result depends on rules and pins only, not on strategies. Time: O(ops x dimensions) for each time that a cut
+// changes its direction along the graph.
 #ifndef CLEAVE_SEARCH_SOLVE_PROPAGATE_REACH_H_
 #define CLEAVE_SEARCH_SOLVE_PROPAGATE_REACH_H_
 
@@ -22,12 +22,12 @@ namespace cleave::search {
 
 class Reach {
  public:
-  // From the ops of `pins`, which are some of the assignment's demands, by the axes of `group`.
+  // The reach of the cuts that `pins`, a subset of the assignment's demands, make by the axes of `group`.
   Reach(const Assignment& assignment, const OpDemands& pins, const AxisGroup& group);
 
   // Whether a dimension of what the op reads or makes may be cut.
   bool reaches(ir::OpId op) const { return reached_[op] != 0; }
-  // The factors of an op that is reached by which it takes the cut, ascending.
+  // The factors by which a cut reaches the op, ascending. REQUIRES: reaches(op).
   std::vector<int> factors(ir::OpId op) const;
 
  private:
@@ -48,7 +48,7 @@ class Reach {
   const GraphFacts& facts_;
   const AxisGroup group_;
   const IdVector<ir::OpId, uint8_t> carries_;
-  IdVector<ir::OpId, std::vector<uint8_t>> marked_;  // Of each value the dimensions that may be cut.
+  IdVector<ir::OpId, std::vector<uint8_t>> marked_;  // By value and dimension, whether it may be cut.
   IdVector<ir::OpId, uint8_t> reached_;
 };
 

@@ -1,5 +1,5 @@
-// What propagation reports to the user: that it has no pin to start from, where the cuts of pins contradict each other
-// or end, and what they do not reach.
+// Reports of propagation to the user: no pin to start from, cuts of pins that contradict each other or end, and
+// products that they do not reach.
 #ifndef CLEAVE_SEARCH_SOLVE_PROPAGATE_REPORT_H_
 #define CLEAVE_SEARCH_SOLVE_PROPAGATE_REPORT_H_
 
@@ -28,10 +28,10 @@ std::string PlaceText(const GraphFacts& facts, ir::OpId op);
 // E0309, with the heaviest products and a pin that can be pasted.
 void ReportNoPins(const Assignment& assignment, const ir::Pins& pins, Diagnostics& diagnostics);
 
-// W0605 for each value that is redistributed because the cuts of two pins contradict each other there: the most
-// expensive first, at most 20, and how many more there are. An edge between two pinned ops is as the user wants it and
-// is not reported. W0607 in the same list for each value that is redistributed because a pin's cut ends there: it
-// does not cut the value's maker, or a reader.
+// W0605 for each value that is redistributed because the cuts of two pins contradict each other there, W0607 for each
+// that is because a pin's cut ends there, without cutting the value's maker or a reader: one list, the most expensive
+// first, at most 20 and the number of others. Values between two pinned ops are as the user wants them and not
+// reported.
 void WarnOfConflicts(const Assignment& assignment, const Spread& spread, const OpDemands& demands, const ir::Pins& pins,
                      Diagnostics& diagnostics);
 

@@ -1,7 +1,8 @@
-// The other strategies that a product could have had, with the cost of each: one mesh axis, or all of them, on another
-// factor, while the light ops around it stay as they are or follow.
+// Lists the other strategies that a product could have had, with their costs: one mesh axis, or all, moved to another
+// factor, while the light ops around it keep their strategies or follow.
 //
-// O(axes x factors x bundle) for each product; products of repeated layers with equal surroundings share their result.
+// O(axes x factors x ops of a bundle) for each product; products of equal layers with equal surroundings share a
+// result.
 #ifndef CLEAVE_SEARCH_SOLVE_SAPP_ALTERNATIVES_H_
 #define CLEAVE_SEARCH_SOLVE_SAPP_ALTERNATIVES_H_
 
@@ -18,12 +19,12 @@ namespace cleave::search {
 
 struct Alternative {
   ir::Choice choice;
-  std::vector<Change> changes;  // Applied to the assignment as it is, they make this alternative.
+  std::vector<Change> changes;  // From the assignment's plan to this alternative.
 };
 
 class Alternatives {
  public:
-  // Both outlive this; the assignment is left as it was by every call, and must not change between calls.
+  // Both outlive this. Calls leave the assignment unchanged. REQUIRES: it does not change between calls.
   Alternatives(Assignment& assignment, const Bundles& bundles) : assignment_(assignment), bundles_(bundles) {}
 
   // The choices of `product`: the present strategy first, then at most `tuning.alternatives` others, cheapest first. If

@@ -1,8 +1,7 @@
-// Light ops between products, and how they follow: a bundle is a connected set of light ops, through which one mesh
-// axis passes as one cut of their values.
+// Bundles: connected sets of light ops, which one mesh axis cuts together when a product next to them changes.
 //
-// MoveAxis starts at one op of a bundle, cuts a dimension there by an axis, and carries that cut along every edge
-// inside the bundle, forward and backward, as far as the rules let it pass. Linear in the ops of the bundle.
+// MoveAxis cuts a dimension of one op by an axis and propagates that cut along every edge inside the bundle, forward
+// and backward, as far as the rules allow. Linear in the ops of the bundle.
 #ifndef CLEAVE_SEARCH_SOLVE_SAPP_BUNDLES_H_
 #define CLEAVE_SEARCH_SOLVE_SAPP_BUNDLES_H_
 
@@ -19,14 +18,14 @@ struct Bundles {
 
 Bundles FindBundles(const GraphFacts& facts);
 
-// Gives `start` its strategy number `strategy`, and makes its whole bundle follow on `axis`. REQUIRES: start is in a
-// bundle.
+// Sets `start` to strategy number `strategy`, and makes the rest of its bundle follow on `axis`. REQUIRES: `start` is
+// in a bundle.
 void MoveAxis(Assignment& assignment, const Bundles& bundles, ir::OpId start, int strategy, ir::AxisId axis);
 
-// The bundles that read `product`'s value follow it on `axis`.
+// Makes the bundles that read `product`'s value follow it on `axis`.
 void FollowDown(Assignment& assignment, const Bundles& bundles, ir::OpId product, ir::AxisId axis);
 
-// The bundles that make what `product` reads follow it on `axis`.
+// Makes the bundles that make what `product` reads follow it on `axis`.
 void FollowUp(Assignment& assignment, const Bundles& bundles, ir::OpId product, ir::AxisId axis);
 
 }  // namespace cleave::search

@@ -1,4 +1,4 @@
-// Which cuts a product has on one mesh axis.
+// The factors of an op that one mesh axis may cut.
 #ifndef CLEAVE_SEARCH_SOLVE_SAPP_CHOICES_H_
 #define CLEAVE_SEARCH_SOLVE_SAPP_CHOICES_H_
 
@@ -12,11 +12,11 @@ namespace cleave::search {
 // The factor that `axis` cuts; -1 for none.
 int FactorCutBy(const ir::Strategy& strategy, ir::AxisId axis);
 
-// Factors of `rule` that may be cut by `axis` beside the other axes of `strategy`: valid, and into at most
-// MostPieces. In the order of the rule.
+// The factors that `axis` may cut in addition to the other axes of `strategy`, into at most MostPieces, in the order of
+// the rule.
 std::vector<int> FactorsFor(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh, ir::AxisId axis);
 
-// Whether none of `axes` is left idle for which a factor has elements.
+// Whether `strategy` leaves none of `axes` idle for which a factor has elements.
 bool UsesAxes(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh, const ir::AxisList& axes);
 
 // `strategy` with `axis` moved to `factor`, innermost there; nullopt where that is not valid.

@@ -1,10 +1,10 @@
-// SAPP's double recursion as it was published, under the price `classic`: over the mesh axes, slowest link first, and
-// on each level over the products from the end of the graph to its beginning; each takes the factor of least relative
-// cost (search/price/cost/classic.h), light ops follow at once, shapes shrink, and the next level begins. Twins
-// (twins.h) are decided together, so that equal branches of a graph have equal plans. Where
-// options.redistribution_weight is 0, each product is decided without its neighbours.
+// SAPP's double recursion as published, under the price `classic`: over the mesh axes, slowest link first, and for each
+// over the products from the end of the graph to its beginning. Each product takes the factor of least relative cost
+// (search/price/cost/classic.h), and the light ops around it follow. Twins (twins.h) are decided together, so that
+// equal branches of a graph have equal plans. With options.redistribution_weight 0 each product is decided without its
+// neighbours.
 //
-// O(axes x products x factors x bundle). There is no refinement: it exists so that published results can be reproduced.
+// O(axes x products x factors x ops of a bundle). Not refined: it exists so that published results can be reproduced.
 #ifndef CLEAVE_SEARCH_SOLVE_SAPP_CLASSIC_GREEDY_H_
 #define CLEAVE_SEARCH_SOLVE_SAPP_CLASSIC_GREEDY_H_
 

@@ -1,9 +1,9 @@
 // The two recursions of SAPP with an exact inner one: over the mesh axes, and for each axis over all ops at once.
 //
-// A step gives every op a few strategies to choose from (moves.h) and takes the best joint choice, found by variable
-// elimination (search/solve/minsum): a choice that is cheap for one op and expensive for the next is seen before it is
-// taken. Greedy() decides axis by axis; Refine() revisits single axes, axes of one link class together, pairs, orders,
-// until no step helps. Equal layers are decided once where the network is folded.
+// A step gives every op a few strategies to choose from (moves.h) and takes the best joint choice, by variable
+// elimination (search/solve/minsum), so that no op takes what is expensive for its neighbours. Greedy() decides axis by
+// axis; Refine() revisits single axes, axes of one link class together, pairs, orders, until no step helps. In a folded
+// network equal layers are decided once.
 #ifndef CLEAVE_SEARCH_SOLVE_SAPP_DESCENT_H_
 #define CLEAVE_SEARCH_SOLVE_SAPP_DESCENT_H_
 
@@ -18,15 +18,15 @@ namespace cleave::search {
 
 class Descent {
  public:
-  // Starts from the strategies of `assignment`, which it does not change. `work`: the number of table lookups, or of
-  // operations that take as long, after which no further step is taken. `network` is of the assignment's table; it
-  // keeps the tables that were computed for the next descent. Ops of one variable of it have equal freedom.
+  // Starts from the strategies of `assignment`, which it does not change. `work`: the number of table lookups, or
+  // operations that take as long, after which it takes no further step. `network` keeps its tables for the next
+  // descent. REQUIRES: it is of the assignment's table, and ops of one variable have equal freedom.
   Descent(Assignment& assignment, Network& network, const Freedom& freedom, int64_t work);
 
-  // Decides `axes` one after another. REQUIRES: only what is fixed, or not open, was decided before.
+  // Decides `axes` one after another. REQUIRES: no op uses them yet, unless it is fixed or they are not open to it.
   void Greedy(const ir::AxisList& axes);
-  // Gives each required axis that an op leaves idle, though it has elements for it, to some factor. Returns whether
-  // that was possible.
+  // Lets ops use the required axes that they leave idle though they have elements for them. Returns whether all then
+  // do.
   bool UseRequired();
   enum class Steps {
     kNear,  // All but those that move three axes at a time.
@@ -34,12 +34,12 @@ class Descent {
   };
   // Returns whether the plan became cheaper.
   bool Refine(Steps steps = Steps::kAll);
-  // Refines in one step in which each op may take any strategy, if the tables are not too large, and then misses
-  // nothing. Returns whether it took the step.
+  // Takes one step in which each op may take any strategy, which finds the cheapest plan, if its tables are not too
+  // large. Returns whether it was taken.
   bool RefineFreely();
   // The cost of the plan, in units of the network.
   int64_t cost() const { return cost_; }
-  // The plan: a strategy for each variable's ops.
+  // The plan.
   std::vector<IndexedChange> Changes() const;
 
  private:
@@ -47,13 +47,13 @@ class Descent {
 
   enum class Tables {
     kNarrow,  // Few strategies per op.
-    kWide,    // Many: the step is left out if it would take long.
-    kFree,    // All.
+    kWide,    // Many; the step is left out where tables are too large.
+    kFree,    // All; as above.
   };
   struct StepOptions {
-    bool must_move = false;  // Some ops may not stay where they are.
+    bool must_move = false;  // Some ops may not keep their strategies.
     Tables tables = Tables::kNarrow;
-    bool prunes = false;  // Strategies that cost too much are left out. Takes time itself, where few are found.
+    bool prunes = false;  // Expensive strategies are pruned, which takes time itself.
   };
 
   const EliminationLimits& TableLimits(Tables tables) const;
@@ -64,7 +64,7 @@ class Descent {
   bool Step(const DomainOf& domain_of, const StepOptions& options) {
     return Take(domain_of, options) == Outcome::kMoved;
   }
-  // About a plan: each domain has one strategy.
+  // The cost of one plan. REQUIRES: each domain has one strategy.
   bool UsesRequired() const;
   int64_t CostOfOne(const Domains& domains);
   bool MoveRuns(const ir::AxisList& axes);

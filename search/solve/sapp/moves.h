@@ -1,7 +1,7 @@
-// The strategies to which an op may go in one step of a search: sets near its present one, as domains of a Network. The
-// present strategy comes first, if it may stay.
+// Makes the strategies among which an op chooses in one step of a search: sets near its present one, as domains of a
+// Network. The present strategy comes first, if it is allowed.
 //
-// A Freedom says which axes an op may place, and which of them it must use.
+// Each function returns the number of a domain. A Freedom says which axes an op may move and which it must use.
 #ifndef CLEAVE_SEARCH_SOLVE_SAPP_MOVES_H_
 #define CLEAVE_SEARCH_SOLVE_SAPP_MOVES_H_
 
@@ -19,10 +19,10 @@ class Moves {
   // Table and network outlive the moves.
   Moves(StrategyTable& table, Network& network, Freedom freedom);
 
-  // From now on no op may leave a required axis idle for which it has elements. Before that, while a plan is built up
-  // axis by axis, this holds only for the axis that is being decided.
+  // From now on no op may leave a required axis idle for which it has elements. Before, this holds only for the axis
+  // that is being decided.
   void RequireAxes() { requires_axes_ = true; }
-  // Whether the op may leave idle the axes that `strategy` leaves idle.
+  // Whether `strategy` leaves idle only axes that the op may leave idle.
   bool UsesRequired(ir::OpId op, const ir::Strategy& strategy) const;
 
   // Only the present strategy.
@@ -33,9 +33,9 @@ class Moves {
   int Together(ir::OpId op, int present, const ir::AxisList& axes);
   // All ways to give each of `axes` a factor.
   int Each(ir::OpId op, int present, const ir::AxisList& axes);
-  // `a` and `b` change places.
+  // `a` and `b` exchanged.
   int Swap(ir::OpId op, int present, ir::AxisId a, ir::AxisId b);
-  // `axis` at other places among the axes of its factor.
+  // `axis` at other positions among the axes of its factor.
   int Place(ir::OpId op, int present, ir::AxisId axis);
   // Every strategy there is: each open axis on a factor or idle, in every order; the present one first.
   int All(ir::OpId op, int present);
@@ -48,7 +48,7 @@ class Moves {
   int Domain(Kind kind, ir::OpId op, int present, const ir::AxisList& axes, const Make& make);
   Strategies AllStrategies(ir::OpId op, const ir::Strategy& now) const;
   bool IsRequired(ir::OpId op, ir::AxisId axis) const;
-  // Whether the axes that are not open are where `now` has them, and the others on factors that may have them.
+  // Whether `strategy` moves only open axes from where `now` has them, to factors that the Freedom allows.
   bool IsAllowed(ir::OpId op, const ir::Strategy& strategy, const ir::Strategy& now) const;
   Strategies WithAxis(ir::OpId op, const ir::Strategy& without, ir::AxisId axis) const;
 

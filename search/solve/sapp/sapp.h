@@ -1,5 +1,5 @@
 // SAPP: finds a plan by two recursions, over the mesh axes and over the ops, the inner one exact (descent.h), from
-// several starts. Then it refines the best plan under the whole price.
+// several starts; then refines the best plan.
 //
 // The published algorithm, which is greedy, is in classic_greedy.h.
 #ifndef CLEAVE_SEARCH_SOLVE_SAPP_SAPP_H_
@@ -10,11 +10,11 @@
 
 namespace cleave::search {
 
-// Sets all ops of `assignment`, under its prices; its tuning says how long the search may take.
+// Sets all open ops of `assignment` to the cheapest plan found under its prices. Its tuning bounds the work.
 void Sapp(Assignment& assignment);
 
-// The same as Sapp within `freedom`, which is not that of a whole plan. It begins with what the assignment has, not
-// with plans that people write.
+// The same within a `freedom` other than Freedom::Whole. Starts from the assignment's plan, not from plans that people
+// write.
 void SappWithin(Assignment& assignment, const Freedom& freedom);
 
 }  // namespace cleave::search

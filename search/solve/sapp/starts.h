@@ -1,4 +1,4 @@
-// Plans from which a search starts besides those of the recursion: plans that people write by hand.
+// Plans as people write them, from which a search starts besides those of its recursion.
 #ifndef CLEAVE_SEARCH_SOLVE_SAPP_STARTS_H_
 #define CLEAVE_SEARCH_SOLVE_SAPP_STARTS_H_
 
@@ -8,13 +8,13 @@
 
 namespace cleave::search {
 
-// The first `batch_axes` mesh axes cut the batch; on the others products alternate between columns and the contracted
-// dimension: one that reads a value which an earlier one cut in columns contracts it, any other cuts its columns
-// (Megatron, Shoeybi et al. 2019, section 3). Light ops follow what they read. An axis that fits nowhere else goes to
-// the first factor that has elements for it.
+// Sets `assignment` to Megatron's plan (Shoeybi et al. 2019, section 3): the first `batch_axes` mesh axes cut the
+// batch; the others cut the contracted dimension of products that read a value cut in columns, and the columns of all
+// others. Light ops follow what they read. An axis that fits nowhere else cuts the first factor that has elements for
+// it.
 void StartUniform(Assignment& assignment, int batch_axes);
 
-// The strategies of the ops that a search sets.
+// The present strategies of the ops that a search sets.
 std::vector<Change> Snapshot(const Assignment& assignment);
 
 }  // namespace cleave::search
