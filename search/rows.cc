@@ -16,7 +16,7 @@
 namespace cleave::search {
 namespace {
 
-// What decides between two plans: the predicted time of a step, or the memory of a rank.
+// By what two plans are compared: the predicted step, or the peak of a rank.
 double MeasureOf(const ir::LoweredProgram& made, const Cluster& cluster, const SearchOptions& options) {
   if (options.objective == ir::Objective::kMemory) return static_cast<double>(PeakOf(made).value());
   return StepOf(made, cluster, options.execution).value();
@@ -33,7 +33,7 @@ double MeasureOnOneDevice(const ir::Graph& graph, const Cluster& cluster, const 
   return MeasureOf(MustMake(graph, plan, cluster, options.execution), cluster, options);
 }
 
-// Those of the possible gradients that are worth a search.
+// The gradients in `possible` that make a step on one device faster by rows.
 std::vector<ir::OpId> Candidates(const ir::Graph& graph, const std::vector<ir::RowUpdate>& possible,
                                  const Cluster& cluster, const ir::ParallelSettings& settings,
                                  const SearchOptions& options) {
@@ -82,7 +82,7 @@ std::string Comparison(const Weighed& taken, const std::optional<Weighed>& other
                       " in place of ", MeasureText(other->measure, options));
 }
 
-// Adds to the reason of a table's gradient why it is made as it is.
+// Adds to the reason of a table's gradient why it is applied by rows, or not.
 void Explain(const ir::Graph& graph, ir::OpId gradient, const std::string& why, ir::Plan& plan) {
   const ir::Op& op = graph.op(gradient);
   absl::StrAppend(&plan.ops[gradient].reason, "; ", plan.ops[gradient].by_rows ? "applied by rows" : "of all rows",
@@ -90,7 +90,7 @@ void Explain(const ir::Graph& graph, ir::OpId gradient, const std::string& why, 
                   FormatCount(op.type.shape[0]), ", and ", why);
 }
 
-// The same for those that need all rows, where a step looks up few.
+// The same for gradients that need all rows although a step looks up few.
 void ExplainWhole(const ir::Graph& graph, const ir::RowUpdates& updates, ir::Plan& plan) {
   for (const ir::WholeGradient& whole : updates.impossible) {
     const ir::Op& op = graph.op(whole.gradient);
@@ -110,8 +110,8 @@ void WarnOfWhole(const ir::Graph& graph, const std::vector<ir::RowUpdate>& possi
                       .Help("`micro_batches = 1` without `stages`, or `row_updates = auto`"));
 }
 
-// What is possible for this search. A micro-batch looks up rows of its own, and the sum of their gradients is kept as a
-// whole; so it is in a pipeline.
+// The gradients that may be applied by rows in this search: none with micro-batches or stages, where the sum of
+// gradients over micro-batches is kept as a whole.
 ir::RowUpdates UpdatesFor(const ir::Graph& graph, const ir::ParallelSettings& settings, const SearchOptions& options,
                           Diagnostics& diagnostics) {
   if (settings.row_updates == ir::TableRows::kNone) return {};

@@ -3,9 +3,8 @@
 //   std::optional<Found> found = SearchWithRows(training_graph, cluster, pins, options, diagnostics);
 //   ProgramOf(ir::WithRowUpdates(training_graph, ir::GradientsByRows(found->plan)), found->plan);
 //
-// There is one search for the graph as it is, and one in which those gradients are applied by rows that make a step of
-// one device faster. The plan whose program takes less predicted time (or memory, where that is the objective) is
-// taken.
+// One search is for the graph as it is, one with those gradients applied by rows that make a step on one device faster.
+// The plan whose program has the faster predicted step (or the lower peak, if memory is the objective) is taken.
 #ifndef CLEAVE_SEARCH_ROWS_H_
 #define CLEAVE_SEARCH_ROWS_H_
 

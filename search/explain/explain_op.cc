@@ -29,7 +29,7 @@
 namespace cleave::search {
 namespace {
 
-// For how many of the other choices the conditions are computed.
+// The number of alternatives for which conditions are computed.
 constexpr size_t kAsked = 3;
 
 absl::Status UnknownOp(const ir::Graph& graph, absl::string_view name) {

@@ -46,14 +46,13 @@ std::string PricesLine(const Explained& explained) {
                       FormatSeconds(explained.predicted.step));
 }
 
-// A product that a rule of the algorithm leaves whole, such as those outside of regions.
+// A product that a rule of the algorithm replicates, such as those outside of regions.
 bool IsLeftWhole(const ir::Op& op, const ir::OpPlan& planned) {
   return planned.decided_by == ir::DecidedBy::kFallback && op.phase == ir::Phase::kForward &&
          ir::DefinitionOf(op).op_class == ir::OpClass::kProduct;
 }
 
-// The ops that had a decision of their own. Ops that follow from another op's decision, or had only one choice, are
-// left to ExplainOp.
+// The ops that were decided by themselves. Ops that follow from others, or had only one choice, are left to ExplainOp.
 std::vector<OpRow> RowsOf(const ir::Graph& graph, const ir::Plan& plan) {
   std::vector<OpRow> rows;
   std::map<std::string, size_t> row_of;

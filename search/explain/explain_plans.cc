@@ -1,5 +1,5 @@
-// In the order of the text: the settings that are looked at (SettingsToTry), the plan of each (Tried), and a row for
-// plans that take the same, with what is other in it (WhyOther).
+// Reading guide, in the order of the text: SettingsToTry lists settings, Tried has the plan of each, and each row is
+// for plans with equal predictions, with the difference to the chosen plan (WhyOther).
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -22,14 +22,14 @@
 namespace cleave::search {
 namespace {
 
-// What a search respects, and how the command line asks for it.
+// Settings of a search, as values and as command line flags.
 struct Asked {
   std::string flags;
   ir::Pins pins;
 };
 
-// All that differ from the model's own: each way to search, how replicas share their state, what makes a rank need less
-// memory, and numbers of stages.
+// All settings that differ from the model's own: search algorithms, ZeRO levels, savings of memory, and numbers of
+// stages.
 std::vector<Asked> SettingsToTry(const Explained& explained) {
   const ir::ParallelSettings& own = explained.pins.settings;
   std::vector<Asked> all;
@@ -81,13 +81,13 @@ std::vector<Asked> SettingsToTry(const Explained& explained) {
 
 // A plan, or why there is none.
 struct Tried {
-  std::vector<std::string> flags;  // That lead to it.
+  std::vector<std::string> flags;  // Flags that give this plan.
   Prediction predicted = {};
   double bubble = 0;  // Of a pipeline.
   Bytes peak{0};
   std::string refusal = {};  // Not empty where there is no plan.
 
-  // Whether all that is shown of both is the same.
+  // Whether both show the same numbers.
   bool IsAlike(const Tried& other) const {
     const Prediction& a = predicted;
     const Prediction& b = other.predicted;
@@ -128,8 +128,8 @@ Tried Try(const Explained& explained, const Asked& asked) {
   return tried;
 }
 
-// In what a step differs from the chosen plan's: "1.67 times the step: 663.9 us more communication". Differences of
-// less than a hundredth of a step are not worth a word.
+// How a step differs from the chosen plan's: "1.67 times the step: 663.9 us more communication", without differences of
+// less than 1 % of a step.
 std::string WhyOther(const Tried& chosen, const Tried& other) {
   constexpr double kSame = 0.01;
   const Prediction& own = other.predicted;

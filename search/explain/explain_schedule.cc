@@ -71,7 +71,7 @@ std::string ExplainSchedule(const PipelinePrediction& pipeline, absl::Span<const
     const StageSeconds& time = pipeline.stages[static_cast<size_t>(stage)];
     absl::StrAppendFormat(&text, "%-9d%12s%12s%s", stage, FormatSeconds(time.forward), FormatSeconds(time.backward),
                           weights(FormatSeconds(time.weights)));
-    // What follows is of all stages of the same ranks.
+    // The rest is of all stages of these ranks.
     const auto part = static_cast<size_t>(timetable.PartOf(stage));
     if (stage < timetable.parts()) {
       absl::StrAppendFormat(

@@ -1,5 +1,5 @@
 // Reading guide: ExplainTime prints the parts of a ledger (ledger.h): each kernel, collectives, totals by kind,
-// products by shape, and what they add up to. Sums makes a line of the rows that are alike in what a table shows.
+// products by shape, and what they add up to. Sums joins the rows that a table shows as one line.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -42,7 +42,7 @@ struct WorkSum {
 
 using WorkSums = std::vector<std::pair<std::string, WorkSum>>;
 
-// The rows by what `name_of` calls them, where it gives a name; those that take longest first.
+// The rows grouped by the name that `name_of` gives, without nameless ones; the longest first.
 WorkSums SumsOf(const Ledger& ledger, const std::function<std::optional<std::string>(const LedgerRow&)>& name_of) {
   WorkSums sums;
   std::map<std::string, size_t> place_of;

@@ -1,5 +1,5 @@
-// Reading guide: LedgerOf takes the costs of the rank's program from the predictor; Rows makes a row of each stage of
-// its fusion, and adds those of equal layers together.
+// Reading guide: LedgerOf takes the costs of the rank's program from the predictor; Rows makes a row of each fused step
+// (ir::FusedStage), and joins those of equal layers.
 #include "search/explain/ledger.h"
 
 #include <algorithm>

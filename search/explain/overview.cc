@@ -80,7 +80,7 @@ std::string LargestText(const ir::LoweredProgram& made) {
   const auto add = [&](const ir::Program& program, const ir::Storage& storage) {
     for (const ir::Step& step : program.steps) {
       const auto* compute = std::get_if<ir::Compute>(&step.action);
-      // What only is inside of one piece is not stored.
+      // A value inside of one kernel is not stored.
       if (compute == nullptr || !storage.root[compute->output].has_value()) continue;
       const ir::Value& value = program.value(compute->output);
       const ir::Shape local = ir::LargestLocalShape(program, compute->output);

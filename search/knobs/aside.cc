@@ -21,7 +21,7 @@ bool IsFixed(const OpDemands& demands, ir::OpId op) {
   return found != demands.end() && found->second.strategy.has_value();
 }
 
-// How the op's value lies.
+// The layout that readers of the op's value see.
 ir::Layout LayoutOf(const GraphFacts& facts, const ir::Plan& plan, ir::OpId op) {
   const ir::OpPlan& made = plan.ops[op];
   return made.output.value_or(ir::OutputLayout(made.strategy, facts.rule(op)));
@@ -43,7 +43,7 @@ void Follow(ir::OpPlan& plan, ir::Strategy strategy, std::string reason) {
 
 void FollowAside(const GraphFacts& facts, const OpDemands& demands, bool data_is_placed, ir::Plan& plan) {
   const ir::Graph& graph = *facts.graph;
-  // Data that has no place yet.
+  // Data whose layout is not decided yet.
   const auto is_loose = [&](ir::OpId op) {
     return facts.is_unread_data(op) && !data_is_placed && !IsFixed(demands, op);
   };

@@ -1,3 +1,6 @@
+// Reading guide: InAnyStages collects choices of stages, schedule and micro-batches, with estimates of their steps
+// (ChoicesOf), InStages those for a given number of stages. FastestOf makes them by ascending estimate, until no other
+// can be faster.
 #include "search/knobs/pipeline.h"
 
 #include <algorithm>
@@ -19,7 +22,7 @@
 namespace cleave::search {
 namespace {
 
-// The schedules that may be taken. Pins count stages, and where it is open how many there are, each rank has one.
+// The schedules that are tried. Where stages are pinned, each rank has one stage, because pins number stages.
 std::vector<ir::PipelineSchedule> SchedulesOf(const ir::Pins& pins) {
   if (pins.settings.pipeline_schedule.has_value()) return {*pins.settings.pipeline_schedule};
   std::vector<ir::PipelineSchedule> schedules = {ir::PipelineSchedule::kOneForwardOneBackward,
@@ -29,7 +32,7 @@ std::vector<ir::PipelineSchedule> SchedulesOf(const ir::Pins& pins) {
   return schedules;
 }
 
-// What a pipeline cannot have.
+// Reports models and meshes that cannot be pipelines; returns whether there is no such error.
 bool CheckModel(const ir::Graph& graph, const ir::Pins& pins, Diagnostics& diagnostics) {
   const Span& place = pins.settings.stages_span;
   if (graph.is_manual()) {
@@ -44,8 +47,8 @@ bool CheckModel(const ir::Graph& graph, const ir::Pins& pins, Diagnostics& diagn
   return !diagnostics.has_errors();
 }
 
-// A plan without stages. Pipelines are compared with what it is predicted to take, of which the price of a search is
-// not a measure to the last percent, so data parallelism is looked at beside what the search finds.
+// The plan without stages with the fastest predicted step: the searched one or data parallelism, because the price of a
+// search is not exact to the last percent.
 PipelineOutcome WithoutStages(const PipelineTask& task, const ir::Pins& flat) {
   const auto try_plan = [&](ir::SearchAlgorithm algorithm) {
     SearchOptions options = task.options;
@@ -65,7 +68,7 @@ PipelineOutcome WithoutStages(const PipelineTask& task, const ir::Pins& flat) {
   return std::move(data_parallel.IsFasterThan(searched) ? data_parallel : searched);
 }
 
-// Pipelines of one number of stages, under all schedules.
+// A Staging for each schedule, for one number of stages.
 struct Stagings {
   std::unique_ptr<StagePlans> plans;
   std::vector<Staging> of_schedules;
@@ -79,7 +82,7 @@ Stagings StagingsOf(const PipelineTask& task, int64_t stages, const StageMachine
   return stagings;
 }
 
-// What may be made: a pipeline with a number of micro-batches, or a plan without stages.
+// A pipeline (stages, schedule, micro-batches), or a plan without stages.
 struct Choice {
   StagingEstimate estimate = {};
   const Staging* staging = nullptr;  // Null: without stages.
@@ -89,8 +92,8 @@ struct Choice {
 
 struct Choices {
   std::vector<Choice> all = {};
-  std::optional<Seconds> fastest = {};  // The step of one of them.
-  Diagnostics refused = {};             // Of the first staging that has none.
+  std::optional<Seconds> fastest = {};  // The least estimate.
+  Diagnostics refused = {};             // Of the first Staging without an estimate.
 
   void Add(const Choices& more) {
     all.insert(all.end(), more.all.begin(), more.all.end());
@@ -99,7 +102,7 @@ struct Choices {
   }
 };
 
-// Of one number of stages. `is_only`: there are no others. For `below` see Staging::Estimates.
+// The choices for one number of stages. `is_only`: there are no others. `below`: as in Staging::Estimates.
 Choices ChoicesOf(const Stagings& stagings, bool is_only, std::optional<Seconds> below) {
   const std::vector<Staging>& all = stagings.of_schedules;
   const std::vector<Choices> estimated = MapInParallel(all.size(), [&](size_t i) {
@@ -115,9 +118,8 @@ Choices ChoicesOf(const Stagings& stagings, bool is_only, std::optional<Seconds>
   return choices;
 }
 
-// The fastest of the choices and of `best`, which is known. They are made in the order of what is expected of them,
-// until none that is left can be faster; one at first, then so many at once, on any machine, because the result must be
-// the same.
+// The fastest of `choices` and `best`. Choices are made by ascending estimate until the next cannot be faster: the
+// first alone, then kAtOnce in parallel, on any machine, because the result must be the same.
 PipelineOutcome FastestOf(const PipelineTask& task, const ir::Pins& flat, std::vector<Choice> choices,
                           PipelineOutcome best = {}) {
   constexpr size_t kAtOnce = 2;
@@ -132,7 +134,7 @@ PipelineOutcome FastestOf(const PipelineTask& task, const ir::Pins& flat, std::v
       return choice.staging == nullptr ? WithoutStages(task, flat) : choice.staging->Fit(choice.estimate, below);
     });
     for (size_t i = 0; i < count; ++i) {
-      // Why there is no plan without stages says most.
+      // Errors of the plan without stages are the most useful.
       const bool says_more = !best.diagnostics.has_errors() || choices[begin + i].staging == nullptr;
       const bool is_first = !best.plan.has_value() && says_more;
       if (is_first || all[i].IsFasterThan(best)) best = std::move(all[i]);
@@ -164,7 +166,7 @@ std::optional<Found> InStages(const PipelineTask& task, int64_t stages, Diagnost
   return tried.plan.has_value() ? std::optional(std::move(tried.plan->found)) : std::nullopt;
 }
 
-// The plan without stages for which memory is no matter. It is not the best one where it does not fit.
+// The plan without stages, searched without a memory limit.
 PipelineOutcome WithoutStagesOrLimit(const PipelineTask& task, const ir::Pins& flat) {
   SearchOptions options = task.options;
   options.choose_micro_batches = false;
@@ -179,11 +181,11 @@ bool Fits(const PipelinePlan& plan, const std::optional<MemoryLimit>& limit) {
   return !limit.has_value() || PeakOf(*plan.found.program) <= limit->bytes;
 }
 
-// Where the number of stages is to be found, more than these are not tried.
+// Under `stages = auto` no more stages are tried.
 constexpr int64_t kMostTried = 64;
 
-// Of several numbers of stages, ascending, up to so many in a row of which none is expected to be faster than what is
-// known. So many are looked at at once, on any machine, because the result must be the same.
+// The choices for several numbers of stages, ascending, up to kMostSlower numbers in a row without a new least
+// estimate. kAtOnce are estimated in parallel, on any machine, because the result must be the same.
 Choices ChoicesOf(const std::vector<Stagings>& stagings, std::optional<Seconds> below) {
   constexpr int kMostSlower = 3;
   constexpr size_t kAtOnce = 4;
@@ -225,7 +227,7 @@ std::optional<Found> InAnyStages(const PipelineTask& task, Diagnostics& diagnost
                                pins.stages.back().span, "asked for here"));
     return std::nullopt;
   }
-  PipelineOutcome best;            // Or why there is none.
+  PipelineOutcome best;            // Or errors.
   std::vector<Stagings> stagings;  // Choices point to them.
   std::optional<Choice> flat_choice;
   for (const auto& [stages, machines] : numbers) {

@@ -1,3 +1,6 @@
+// Reading guide: DecideFor searches strategies. Decide runs one algorithm under one price, DecideByRegion one region
+// after another, DecideMeasured once under each price, comparing the programs. PlanOf makes a plan of the result,
+// Divided applies ZeRO and decides all ops that no search sets.
 #include "search/knobs/planner.h"
 
 #include <algorithm>
@@ -26,7 +29,7 @@
 namespace cleave::search {
 namespace {
 
-// Whether the algorithm looks for the best plan, and does not follow a rule or pins.
+// Whether the algorithm looks for the best plan, rather than following a rule or pins.
 bool IsSearch(ir::SearchAlgorithm algorithm) {
   return algorithm == ir::SearchAlgorithm::kSapp || algorithm == ir::SearchAlgorithm::kExact;
 }
@@ -65,7 +68,7 @@ std::optional<Planner::Decisions> Planner::Decide(const RegionStep& step, const 
   const SearchOptions& options = task_.options;
   Assignment assignment(task_.facts, mesh(), OptionsUnder(pricing, memory_weight), step.held);
   Decisions decisions{.reasons = {.searched = false, .rule = "", .price = options.price}};
-  // Under another objective, or with a price for memory, a bound is not one of the cost.
+  // Otherwise the bound is not one of the cost.
   const bool is_of_cost = step.objective == ir::Objective::kSpeed && memory_weight == 0;
   switch (options.algorithm) {
     case ir::SearchAlgorithm::kSapp: {
@@ -144,7 +147,7 @@ std::optional<ir::Objective> Planner::MeasuredObjective() const {
   if (!IsSearch(task_.options.algorithm) || task_.options.price == ir::Price::kClassic) return std::nullopt;
   const std::vector<ir::Region>& regions = task_.pins.regions;
   if (regions.empty()) {
-    // Under `speed` the price that `cost` names decides about whole models.
+    // Under `speed` whole models are decided by the price that `cost` names.
     const ir::Objective objective = task_.options.objective;
     return objective == ir::Objective::kSpeed ? std::nullopt : std::optional(objective);
   }
@@ -174,8 +177,8 @@ Measured Planner::MeasureOf(const Assignment& assignment, int zero) const {
   return Measure(measured_graph_, WithoutAside(task_.facts, std::move(plan)), task_.cluster, task_.options.execution);
 }
 
-// Searches under the prices of all objectives, because each only comes near to a measured quantity, for memory also
-// with weights between speed and memory, and improves the plan that turns out to be the best.
+// Searches under the prices of all objectives, for memory also with weights between speed and memory, because prices
+// only approximate a measured quantity. Improves the plan that measures best.
 std::optional<Planner::Decisions> Planner::DecideMeasured(ir::Objective objective, int zero,
                                                           Diagnostics& diagnostics) const {
   const Pricing own = PricingOf(objective);
@@ -192,8 +195,8 @@ std::optional<Planner::Decisions> Planner::DecideMeasured(ir::Objective objectiv
   }
   std::optional<Decisions> best;
   Measured least;
-  // Keeps what is found under `pricing` and a weight of memory if it is the best so far. What it takes, and its price;
-  // nullopt after errors.
+  // Searches under `pricing` and a weight, and keeps the plan if it is the best so far. Returns its measurements and
+  // its price; nullopt after errors.
   const auto look_at = [&](const Pricing& pricing, double weight) -> std::optional<std::pair<Measured, double>> {
     Diagnostics repeated;  // The warnings of a search do not depend on its price.
     std::optional<Decisions> decisions = DecideAll(pricing, weight, best.has_value() ? repeated : diagnostics);
@@ -211,8 +214,8 @@ std::optional<Planner::Decisions> Planner::DecideMeasured(ir::Objective objectiv
     const auto found = look_at(pricing, 0);
     if (!found.has_value()) return std::nullopt;
     if (objective != ir::Objective::kMemory || pricing.objective != ir::Objective::kSpeed) continue;
-    // A byte that is kept costs a power of two times the price of the plan for each byte that it needs: every fourth
-    // power, then those beside the best.
+    // Weights are powers of two times the plan's price per byte of its peak: every fourth power, then those next to the
+    // best.
     const auto& [measured, price] = *found;
     const double unit = price > 0 ? price / static_cast<double>(measured.peak.value()) : 1;
     std::optional<int> exponent_of_best;
@@ -292,8 +295,8 @@ std::optional<Planner::Decisions> Planner::DecideFor(double memory_weight, int z
 
 ir::Plan Planner::PlanOf(const Decisions& decisions, Detail detail) const {
   const GraphFacts& facts = task_.facts;
-  // Costs and reasons are given in the prices of the program. During the search memory has a price too, and
-  // redistributions are planned in the fastest way.
+  // Costs and reasons are in the prices of the program. During the search memory may have a price, and redistributions
+  // are planned directly.
   const AssignmentOptions options = OptionsUnder(PricingOf(ir::Objective::kSpeed), 0);
   Assignment assignment(facts, mesh(), options, decisions.held);
   assignment.Apply(decisions.changes);
@@ -319,7 +322,7 @@ ir::Plan Planner::PlanOf(const Decisions& decisions, Detail detail) const {
   } else if (std::all_of(facts.times.begin(), facts.times.end(), [](int64_t times) { return times == 1; })) {
     plan.ops = PlansWithReasons(assignment, bundles_, task_.demands, decisions.reasons);
   } else {
-    // The reason of an op is about this one, and not about all for which it stands.
+    // The reason of an op is about one op, not about all for which it stands.
     GraphFacts one_by_one = facts;
     one_by_one.times = OpTimes(facts.times.size(), 1);
     Assignment own(one_by_one, mesh(), options, decisions.held);
@@ -332,7 +335,8 @@ ir::Plan Planner::PlanOf(const Decisions& decisions, Detail detail) const {
   return plan;
 }
 
-// What is computed between products of the update lies as costs less. Nothing hides what the update sends.
+// Replicates ops between products of the update if that is cheaper. Nothing hides what the update sends, so it has the
+// full weight.
 bool Planner::PlaceUpdate(ir::Plan& plan) const {
   FollowParameters(task_.facts, task_.demands, plan);
   std::optional<ir::Plan> gathered = GatheredForProducts(task_.facts, task_.demands, plan);
@@ -344,7 +348,7 @@ bool Planner::PlaceUpdate(ir::Plan& plan) const {
   };
   if (!Cheaper(cost_of(*gathered), cost_of(plan))) return false;
   plan = *std::move(gathered);
-  plan.search.lower_bound.reset();  // It is one for other updates.
+  plan.search.lower_bound.reset();  // It was for another update.
   return true;
 }
 

@@ -1,3 +1,6 @@
+// Reading guide: MachinesOfStage divides the devices. StagePlans::Search plans the whole model for the ranks of one
+// stage, TimesOf divides the time of each kernel and collective of its program among forward ops, and CrossingOf finds
+// what is sent across each cut point.
 #include "search/knobs/stage_plans.h"
 
 #include <algorithm>
@@ -28,7 +31,7 @@ std::vector<ir::OpId> ForwardOps(const ir::Graph& graph) {
   return forward;
 }
 
-// Whether the layers that `few` leaves out have the plan of those that stand for them.
+// Whether `plan` has equal strategies and retentions for layers that `few` leaves out and those that stand for them.
 bool AreAlike(const SearchedGraph& few, const ir::Plan& plan) {
   const ir::Plan other = few.Lengthened(few.Searched(plan));
   for (size_t i = 0; i < plan.ops.size(); ++i) {
@@ -81,7 +84,7 @@ const StagePlans::Planned& StagePlans::Of(int64_t micro_batches, std::optional<d
     }
     planned = place->second;
   }
-  return planned.get();  // Who comes first searches, and others wait.
+  return planned.get();  // The first caller searches, others wait.
 }
 
 StagePlans::Planned StagePlans::Search(int64_t micro_batches, std::optional<double> memory) const {
@@ -106,7 +109,7 @@ StagePlans::Planned StagePlans::Search(int64_t micro_batches, std::optional<doub
   std::optional<Found> found = SearchWithoutStages(task_.graph, cluster, pins, options, planned.diagnostics);
   if (!found.has_value()) return planned;
   ir::Plan plan = std::move(found->plan);
-  // The order in which steps take least memory is that of all of them.
+  // An order for least memory would be one of the whole model.
   plan.moves_steps = false;
   for (ir::OpPlan& op : plan.ops) {
     if (op.retention == ir::Retention::kOffload) op.retention = ir::Retention::kKeep;
@@ -151,9 +154,9 @@ CutTask StagePlans::TimesOf(const ir::Graph& model, const ir::Plan& plan, const 
   const ir::Program& program = lowered.program;
   const ir::Fusion& fusion = lowered.memory.fusion;
   const std::vector<Seconds> times = StageTimes(program, fusion, machines_.cluster);
-  // What runs side by side is taken to do so in all passes alike.
+  // Overlap is taken to be equal in all passes.
   const double share = Predict(program, fusion, machines_.cluster, task_.options.execution.overlaps).ShareOfStages();
-  // Were each forward op a stage, this is the one in which the others are.
+  // By op, the forward op with which it would be in a stage.
   const IdVector<ir::OpId, int> place = ir::StagesOf(model, {forward.begin() + 1, forward.end()});
   CutTask task{.seconds = std::vector<double>(forward.size(), 0.0),
                .backward = std::vector<double>(forward.size(), 0.0),
@@ -165,7 +168,7 @@ CutTask StagePlans::TimesOf(const ir::Graph& model, const ir::Plan& plan, const 
     const bool is_once = stage.repeat != ir::Repeat::kEach || stage.phase == ir::Phase::kUpdate;
     const auto runs = static_cast<double>(is_once ? 1 : plan.micro_batches);
     std::vector<double>& of_op = is_once ? task.once : task.seconds;
-    // What several gradients are sent with belongs to all of them.
+    // The time of a message for several gradients is divided among them by bytes.
     std::vector<std::pair<size_t, double>> parts;
     double written = 0;
     for (const int step : ir::StepsOf(stage)) {
@@ -186,8 +189,7 @@ CutTask StagePlans::TimesOf(const ir::Graph& model, const ir::Plan& plan, const 
   return task;
 }
 
-// For each place between two forward ops: the time to send what is made before it and read behind it, as often as it
-// has a gradient that comes back.
+// For each cut point the time to send what is made before and read behind it, and its gradients back.
 std::vector<CutPlace> StagePlans::CrossingOf(const ir::Plan& plan) const {
   std::map<ir::OpId, int64_t> place, last;
   for (size_t i = 0; i < forward_.size(); ++i) place[forward_[i]] = static_cast<int64_t>(i);

@@ -1,5 +1,7 @@
-// Reading guide: Estimates looks for numbers of micro-batches, Fit makes a pipeline with one of them that fits into
-// memory, and Cut makes a pipeline of a plan.
+// Reading guide: Estimates tries numbers of micro-batches without a memory limit; Fit makes the pipeline for one of
+// them, and searches plans for less and less memory until it fits. Cut turns a plan of the whole model into one with
+// stages: FastestCuts chooses where, by simulating passes (EndOf). WithRecomputation chooses what each group of ranks
+// makes again.
 #include "search/knobs/staging.h"
 
 #include <algorithm>
@@ -26,7 +28,7 @@
 namespace cleave::search {
 namespace {
 
-// The gradients of weights take about so much of a backward pass: of each product two are made, one for its weight.
+// The gradients of weights are about half of a backward pass: of the two gradients of each product one is its weight's.
 constexpr double kOfWeights = 0.5;
 
 }  // namespace
@@ -49,12 +51,12 @@ Staging::Staging(StagePlans& plans, ir::PipelineSchedule schedule)
   }
 }
 
-// With more micro-batches the bubble gets smaller, until products are too small to be fast: so times fall and then
-// rise, and what is slower than its neighbour ends the search on that side.
+// More micro-batches make the bubble smaller and products less efficient: steps first fall, then rise. So the first
+// number that is slower than its neighbour ends the search on that side.
 std::vector<StagingEstimate> Staging::Estimates(bool is_only, std::optional<Seconds> below,
                                                 Diagnostics& refused) const {
   std::vector<StagingEstimate> estimates;
-  constexpr int64_t kStart = 4;  // Times the stages, or the next fewer.
+  constexpr int64_t kStart = 4;  // Times `stages_`; the next smaller number if there is none.
   const std::vector<int64_t> counts = MicroBatchCounts();
   if (schedule_.stages_per_rank > 1 && (counts.empty() || counts.front() % stages_ != 0)) {
     refused.Add(RefusedCount());
@@ -63,7 +65,7 @@ std::vector<StagingEstimate> Staging::Estimates(bool is_only, std::optional<Seco
   if (is_only && counts.size() == 1) return {{.micro_batches = counts.front()}};
   const auto more = absl::c_upper_bound(counts, kStart * stages_);
   const size_t start = more == counts.begin() ? 0 : static_cast<size_t>(more - counts.begin()) - 1;
-  Diagnostics first;  // Refusal, because the others say the same.
+  Diagnostics first;  // Errors of the first refused number; others have the same.
   const auto estimate = [&](int64_t count) {
     const auto& [planned, warnings] = plans_.Of(count, std::nullopt);
     Diagnostics own = warnings;
@@ -84,8 +86,8 @@ std::vector<StagingEstimate> Staging::Estimates(bool is_only, std::optional<Seco
     }
     return step;
   };
-  // Those on one side of the start, while they are faster than their neighbours. Refused ones say nothing. Returns
-  // whether there was a faster one.
+  // Estimates numbers on one side of the start while they are faster than their neighbours, skipping refused ones.
+  // Returns whether one was faster.
   const std::optional<Seconds> at_start = estimate(counts[start]);
   const auto walk = [&](int step) {
     std::optional<Seconds> neighbor = at_start;
@@ -126,12 +128,12 @@ void Staging::WarnOfBubble(PipelineOutcome& outcome) const {
           .Help("`micro_batches` of several times `stages`, or `auto`"));
 }
 
-// Ascending. Empty only where each rank has several stages, and the batch cannot be taken in a multiple of `stages_`.
-// Where some parts, or some ranks, have a sample more than others, all wait for these: such numbers are tried only
-// where fewer than the stages are all others.
+// The numbers of micro-batches to try, ascending; empty only where ranks have several stages, and no multiple of
+// `stages_` divides the batch. Uneven parts make ranks wait, so numbers that do not divide the samples evenly are tried
+// only if all others are less than `stages_`.
 std::vector<int64_t> Staging::MicroBatchCounts() const {
   if (!options_.choose_micro_batches) return {options_.micro_batches};
-  // Small models take less time with few than with parts that are too small to be fast.
+  // Small models are faster with few micro-batches than with inefficient small ones.
   std::vector<int64_t> all = {1};
   for (int64_t count = 2; count < stages_; count *= 2) all.push_back(count);
   for (const int64_t times : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}) all.push_back(stages_ * times);
@@ -152,25 +154,25 @@ std::vector<int64_t> Staging::MicroBatchCounts() const {
   return counts;
 }
 
-// First the plan for which memory is no matter, then one for the memory that all stages have together, and then for
-// less, each also with recomputation chosen for its stages. Plans for less memory are slower.
+// Tries a plan searched without a limit, then one for the memory of all groups of ranks together, and then for less,
+// each also with recomputation by group. Plans for less memory are slower.
 PipelineOutcome Staging::Fit(const StagingEstimate& estimate, std::optional<Seconds> below) const {
-  constexpr int kMostTries = 4;  // For less memory than all that it takes.
+  constexpr int kMostTries = 4;  // Plans searched under a limit.
   constexpr double kMargin = 0.97;
-  constexpr double kLittle = 1.02;  // What plans for less memory can win is not worth looking for.
-  constexpr double kFar = 1.5;      // A plan that takes so much more than there is gets no recomputation.
-  std::optional<double> memory;     // For which the next plan is searched; none: as much as it takes.
+  constexpr double kLittle = 1.02;  // Recomputation that costs less than this ends the search.
+  constexpr double kFar = 1.5;      // A peak above so many limits gets no recomputation.
+  std::optional<double> memory;     // The limit of the next plan's search; nullopt: none.
   std::optional<Bytes> least;
   std::optional<ir::Plan> tried;
-  std::optional<Seconds> first;  // What a step of the first plan takes, before it is made to fit.
+  std::optional<Seconds> first;  // The step of the first pipeline, without recomputation.
   bool does_not_fit = false;
   PipelineOutcome outcome;
   std::optional<PipelinePlan>& best = outcome.plan;
-  Diagnostics& said = outcome.diagnostics;
+  Diagnostics& diagnostics = outcome.diagnostics;
   const auto is_slower = [&](Seconds step) {
     return (best.has_value() && step >= best->step) || (below.has_value() && step >= *below);
   };
-  double share = 1;  // Of the memory that the last plan was made for.
+  double share = 1;  // By which the next limit is less than the last one.
   int left = kMostTries;
   const auto take_less = [&] {
     const double all = static_cast<double>(limit_->bytes.value()) * static_cast<double>(stages_);
@@ -190,9 +192,9 @@ PipelineOutcome Staging::Fit(const StagingEstimate& estimate, std::optional<Seco
     Diagnostics own = warnings;
     if (!planned.has_value()) {
       const auto is_of_memory = [](const Diagnostic& diagnostic) { return diagnostic.code == Code::kE0313; };
-      // What it says of memory is about all stages together.
+      // Its errors about memory are about the whole model.
       does_not_fit = least.has_value() || absl::c_any_of(own.items(), is_of_memory);
-      if (!does_not_fit) said = std::move(own);
+      if (!does_not_fit) diagnostics = std::move(own);
       break;
     }
     if (tried.has_value() && tried->ops == planned->plan.ops) {
@@ -206,16 +208,16 @@ PipelineOutcome Staging::Fit(const StagingEstimate& estimate, std::optional<Seco
     std::optional<PipelinePlan> candidate;
     if (cut.has_value()) candidate = Made(std::move(cut->plan), own);
     if (!candidate.has_value()) {
-      if (!best.has_value()) said = std::move(own);
+      if (!best.has_value()) diagnostics = std::move(own);
       break;
     }
     if (!first.has_value()) first = candidate->step;
     if (is_slower(candidate->step)) break;
     const Bytes peak = PeakOf(*candidate->found.program);
     if (!limit_.has_value() || peak <= limit_->bytes) {
-      said = std::move(own);
+      diagnostics = std::move(own);
       best = std::move(candidate);
-      // Where memory is looked at, several plans are measured, of which another one may be the fastest.
+      // A search under a limit compares plans by their programs, and may find a faster one.
       if (!limit_.has_value() || memory.has_value()) break;
       take_less();
       continue;
@@ -225,7 +227,7 @@ PipelineOutcome Staging::Fit(const StagingEstimate& estimate, std::optional<Seco
     if (options_.recompute == ir::Recompute::kAuto && !is_far_from(peak)) {
       std::optional<PipelinePlan> thrifty = WithRecomputation(*candidate);
       if (thrifty.has_value() && !is_slower(thrifty->step)) {
-        said = std::move(own);
+        diagnostics = std::move(own);
         best = std::move(thrifty);
         if (best->step <= *first * kLittle) break;
       }
@@ -233,12 +235,12 @@ PipelineOutcome Staging::Fit(const StagingEstimate& estimate, std::optional<Seco
     share = kMargin * static_cast<double>(limit_->bytes.value()) / static_cast<double>(peak.value());
     take_less();
   }
-  if (does_not_fit && !best.has_value()) said.Add(NothingFits(least));
+  if (does_not_fit && !best.has_value()) diagnostics.Add(NothingFits(least));
   if (best.has_value()) WarnOfBubble(outcome);
   return outcome;
 }
 
-// `least`: what the smallest plan needs that was found.
+// E0313. `least`: the least peak of the pipelines that were made.
 Diagnostic Staging::NothingFits(std::optional<Bytes> least) const {
   Diagnostic error = Error(Code::kE0313, absl::StrCat("no pipeline of ", StagesText(stages_), " fits into ",
                                                       FormatBytes(limit_->bytes), " a device, ", limit_->source));
@@ -254,8 +256,8 @@ Diagnostic Staging::NothingFits(std::optional<Bytes> least) const {
   return error;
 }
 
-// The same cut, with the least recomputation with which each part of the ranks stays within the limit: it has its own
-// stages, and its own number of micro-batches under way. nullopt where none was found.
+// The same cuts with the least recomputation with which each group of ranks fits; groups differ in their ops and in the
+// number of micro-batches under way. nullopt where none was found.
 std::optional<PipelinePlan> Staging::WithRecomputation(const PipelinePlan& candidate) const {
   constexpr int kMostTries = 4;
   const std::map<ir::OpId, ir::Retention> asked = AskedFor(pins_);
@@ -266,7 +268,7 @@ std::optional<PipelinePlan> Staging::WithRecomputation(const PipelinePlan& candi
   if (kept.ops != candidate.found.plan.ops) other = MustMake(graph_, kept, cluster_, options_.execution);
   const ir::LoweredProgram& whole = other.has_value() ? *other : *candidate.found.program;
   std::vector<std::unique_ptr<Recomputation>> choices;
-  // What a program takes besides the values that are live; a little more is left at first.
+  // By group of ranks: gaps in the arena and the workspace, plus a reserve.
   std::vector<Bytes> besides;
   for (const ir::PartProgram& part : whole.parts) {
     const Bytes peak = part.memory.use.prediction.peak;
@@ -306,7 +308,7 @@ std::optional<PipelinePlan> Staging::WithRecomputation(const PipelinePlan& candi
 std::optional<Staging::CutPlan> Staging::Cut(const ir::Plan& plan, CutTask task, Diagnostics& diagnostics) const {
   task.stages = static_cast<int>(StagesInAll());
   const int64_t micro_batches = plan.micro_batches;
-  // A rank with several stages does a pass of each for a micro-batch; the first ones wait for as many as without.
+  // A rank with several stages runs a pass of each for a micro-batch; the first passes wait as with one stage.
   task.micro_batches = std::max<int64_t>(1, schedule_.stages_per_rank * (micro_batches - stages_) + stages_);
   task.ranges = RangesOf(pinned_, static_cast<int64_t>(forward_.size()), task.stages);
   task.places = NarrowPlaces(task.places, pinned_.empty() ? std::vector<CutRange>() : task.ranges);
@@ -335,8 +337,8 @@ std::optional<PipelinePlan> Staging::Made(ir::Plan plan, Diagnostics& diagnostic
   return PipelinePlan{.found = {.plan = std::move(plan), .program = *std::move(program)}, .step = step};
 }
 
-// Of the cuts that are best by formula, for several shares of waiting, and of those with the fastest slowest stage,
-// the ones with which a step ends first. nullopt where there are none.
+// The cuts with the fastest simulated step, of those that are best by formula for several shares of waiting, and of
+// those with the fastest slowest stage. nullopt where the model cannot be cut so.
 std::optional<Staging::Way> Staging::FastestCuts(CutTask task, int64_t micro_batches) const {
   std::optional<Way> fastest;
   std::set<std::vector<int64_t>> tried;
@@ -353,7 +355,7 @@ std::optional<Staging::Way> Staging::FastestCuts(CutTask task, int64_t micro_bat
   return fastest;
 }
 
-// When the passes of all micro-batches have run, and what is done once.
+// The simulated step: all passes, and what is done once.
 Seconds Staging::EndOf(const CutTask& task, const std::vector<int64_t>& cuts, int64_t micro_batches) const {
   PassTask passes{.schedule = schedule_, .micro_batches = micro_batches, .stages = {}, .messages = {}};
   std::vector<Seconds> once(static_cast<size_t>(stages_), Seconds(0));

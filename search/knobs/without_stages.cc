@@ -1,5 +1,5 @@
-// Reading guide. SearchOnce makes one search: PlanWithin one under a limit of memory. SearchWithAlternatives compares
-// its plan with those of searches under other assumptions.
+// Reading guide: SearchOnce makes one search, under a memory limit by PlanWithin. SearchWithAlternatives compares its
+// plan with those of searches under other assumptions (AlternativesOf).
 #include "search/knobs/without_stages.h"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ bool CheckSupported(const ir::Pins& pins, const SearchOptions& options, Diagnost
   return !diagnostics.has_errors();
 }
 
-// The only plan that there is, if it fits into memory.
+// The only plan of a manual model, if it fits into memory.
 std::optional<Found> PlanManual(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
                                 const SearchOptions& options, Diagnostics& diagnostics) {
   const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
@@ -106,7 +106,7 @@ absl::string_view SavingText(ir::Retention retention) {
   return "";
 }
 
-// Gives `plan` the order of steps and the recomputation of `thrifty`.
+// Copies the order of steps and the recomputation of `thrifty` to `plan`, with reasons.
 void TakeSavings(const ir::Plan& thrifty, ir::Plan& plan) {
   plan.moves_steps = thrifty.moves_steps;
   for (size_t i = 0; i < plan.ops.size(); ++i) {
@@ -117,7 +117,7 @@ void TakeSavings(const ir::Plan& thrifty, ir::Plan& plan) {
   }
 }
 
-// `plan` with as much recomputation as saves memory.
+// `plan` with the recomputation for the least peak.
 Found Smallest(ir::Plan plan, const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
                const SearchOptions& options) {
   auto [thrifty, program] =
@@ -127,9 +127,8 @@ Found Smallest(ir::Plan plan, const ir::Graph& graph, const Cluster& cluster, co
   return {.plan = std::move(plan), .program = std::move(program)};
 }
 
-// The graph that is searched. Of a model so large that the search decides equal layers as one, it has as many layers as
-// this takes: those at the ends, whose ops are decided separately because something else is near, one between them and
-// its neighbours. What names single ops, and searches that look at more than the sum of all prices, need all layers.
+// The graph to search: a shortened one for models so large that the search decides equal layers as one. Pins on single
+// ops, and searches that compare more than the sum of all prices, need all layers.
 SearchedGraph SearchedFor(const ir::Graph& graph, const ir::Pins& pins, const SearchOptions& options) {
   const bool decides_by_price = options.algorithm == ir::SearchAlgorithm::kSapp &&
                                 options.price != ir::Price::kClassic && options.objective == ir::Objective::kSpeed;
@@ -143,7 +142,7 @@ SearchedGraph SearchedFor(const ir::Graph& graph, const ir::Pins& pins, const Se
   return few;
 }
 
-// What searches of one model on one mesh have in common, whatever they assume. Not thread-safe.
+// Shared by searches of one model on one mesh under different assumptions. Not thread-safe.
 struct Searched {
   Searched(const ir::Graph& training_graph, const Cluster& cluster, const ir::Mesh& mesh, const ir::Pins& pins,
            const SearchOptions& options)
@@ -159,8 +158,8 @@ struct Searched {
   const std::shared_ptr<Estimator> estimator;
 };
 
-// The cheapest plan that fits into memory; nullopt after errors. Only that plan gets its reasons, because finding them
-// takes longer than a search.
+// The best plan that fits (FitMemory); nullopt after errors. Only that plan gets reasons, because finding them takes
+// longer than a search.
 std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner, const Searched& searched,
                                 const Cluster& cluster, const ir::Pins& pins, const SearchOptions& options,
                                 std::optional<Seconds> faster_than, Diagnostics& diagnostics) {
@@ -218,8 +217,8 @@ std::optional<Found> PlanWithin(const MemoryLimit& limit, const Planner& planner
   return Found{.plan = std::move(plan), .program = std::move(fit->program)};
 }
 
-// `faster_than`: under a limit of memory only plans with a faster step are looked for; nullopt, without errors, where
-// there is none.
+// One search. `faster_than`: under a memory limit, only plans with a faster step are wanted; nullopt, without errors,
+// where there is none.
 std::optional<Found> SearchOnce(const Searched& searched, const ir::Graph& training_graph, const Cluster& cluster,
                                 const ir::Pins& pins, const SearchOptions& options, std::optional<Seconds> faster_than,
                                 Diagnostics& diagnostics) {
@@ -263,10 +262,10 @@ std::optional<Found> SearchOnce(const Searched& searched, const ir::Graph& train
   return found;
 }
 
-// What another search assumes, and how much of the time of the plan before it one of its plans may take at most to be
-// preferred. Where it is, those after it assume the same, so that idle devices go with each weight of gradients.
+// The assumptions of another search. Its plan is taken if its step is at most `most_time` times that of the best plan
+// so far; later searches then assume the same, so that idle axes are tried with each gradient weight.
 struct Alternative {
-  bool is_baseline = false;  // Data parallelism, after which nothing is assumed.
+  bool is_baseline = false;  // Data parallelism; later searches do not assume it.
   bool leave_idle = false;
   std::optional<double> gradient_weight = std::nullopt;
   double most_time = 1;
@@ -279,23 +278,21 @@ struct Alternative {
   }
 };
 
-// The weight of gradients where the backward pass hides most of their reductions.
+// The gradient weight if the backward pass hides most reductions.
 constexpr double kMostHidden = 0.1;
 
-// Whether how much it hides is to be found.
+// Whether several gradient weights are tried.
 bool MayHideGradients(const SearchOptions& options) {
   return options.execution.overlaps && options.micro_batches == 1 && !options.gradient_weight.has_value() &&
          options.price == ir::Price::kTime;
 }
 
-// For plans that communicate much: data parallelism, whose messages the price of a search may think slower than they
-// are; and searches under other assumptions, that devices may be left idle, which is preferred only where it is much
-// faster, and that the backward pass hides most or none of the reductions of gradients, which is not known before there
-// is a plan.
+// For plans that communicate much: data parallelism, whose messages may be faster than the price of a search says; that
+// axes may be left idle, which must be much faster; and that the backward pass hides most or none of the reductions of
+// gradients, which is not known before there is a plan.
 //
-// `is_large`: few of the layers are searched. Such a model is divided by memory, and the plan with which a search for
-// less memory ends differs much with small differences of prices; so weights ascend from the one at which most is
-// hidden, as long as they lead to faster plans.
+// `is_large`: few of the layers are searched. Memory decides the plans of such models, and small differences of prices
+// change them much; so gradient weights ascend from kMostHidden as long as plans become faster.
 std::vector<Alternative> AlternativesOf(const SearchOptions& options, const ir::Pins& pins, bool is_large) {
   constexpr double kFaster = 0.99, kMuchFaster = 0.67, kAnyFaster = 0.998;
   std::vector<Alternative> alternatives;
@@ -303,11 +300,11 @@ std::vector<Alternative> AlternativesOf(const SearchOptions& options, const ir::
       options.algorithm == ir::SearchAlgorithm::kSapp || options.algorithm == ir::SearchAlgorithm::kExact;
   const bool is_of_steps = options.price == ir::Price::kTime && options.objective == ir::Objective::kSpeed;
   if (!searches || !is_of_steps || !pins.regions.empty()) return alternatives;
-  // Where nothing runs beside anything else, the price is the time of a step, and the search has compared this plan.
+  // Without overlap the price is the time of a step, and the search has compared this plan.
   if (options.execution.overlaps && pins.pins.empty()) {
     alternatives.push_back({.is_baseline = true, .most_time = kFaster});
   }
-  // Small models on a CPU are mostly tried out, on as many ranks as were asked for.
+  // On a CPU models are mostly tried out, on all ranks that were asked for.
   if (!options.leave_idle.has_value() && options.execution.overlaps) {
     alternatives.push_back({.leave_idle = true, .most_time = kMuchFaster});
   }
@@ -325,7 +322,7 @@ std::vector<Alternative> AlternativesOf(const SearchOptions& options, const ir::
 std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, const Cluster& cluster,
                                             const ir::Pins& pins, const SearchOptions& options,
                                             Diagnostics& diagnostics) {
-  constexpr double kLeastGain = 0.1;  // Of a step: what communication takes beside computation.
+  constexpr double kLeastGain = 0.1;  // The share of communication in a step from which others are tried.
   const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
   if (options.micro_batches > 1 && !ir::WithTime(*mesh, options.micro_batches).ok()) {
@@ -338,13 +335,13 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
   const bool is_large = !searched.model.is_whole();
   SearchOptions assumed = options;
   if (is_large && MayHideGradients(options)) assumed.gradient_weight = kMostHidden;
-  Diagnostics said;
+  Diagnostics of_best;
   std::optional<Found> best =
-      SearchOnce(searched, training_graph, cluster, pins, assumed, /*faster_than=*/std::nullopt, said);
+      SearchOnce(searched, training_graph, cluster, pins, assumed, /*faster_than=*/std::nullopt, of_best);
   const std::vector<Alternative> alternatives = AlternativesOf(options, pins, is_large);
   if (best.has_value() && best->plan.micro_batches == 1 && !alternatives.empty()) {
-    // What programs are made of, where no limit of memory has made some, or these have metrics and looks, which must
-    // not decide between plans.
+    // The graph by which plans are compared, if they have no program yet, or one with metrics and looks, which must not
+    // decide between plans.
     const bool has_aside = !training_graph.metrics.empty() || !training_graph.looks.empty();
     std::optional<GraphFacts> facts;
     std::optional<ir::Graph> measured;
@@ -360,10 +357,10 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
     const Prediction first = predict(*best);
     Seconds least = first.step;
     for (const Alternative& alternative : alternatives) {
-      // Another plan has the same to compute.
+      // Other plans compute as much.
       if (first.compute > least * std::min(alternative.most_time, 1 - kLeastGain)) continue;
-      // A search for less memory ends where its first plan is slower than that; under another weight it may come near,
-      // and looks may make its program longer.
+      // Steps above `useless` end a search early. With margins, since another weight may come near, and looks make a
+      // program slower.
       constexpr double kNear = 1 / 0.99, kWithLooks = 2;
       const bool has_other_weight = alternative.gradient_weight.has_value();
       const Seconds useless = least * (has_aside ? kWithLooks : has_other_weight ? kNear : alternative.most_time);
@@ -376,10 +373,10 @@ std::optional<Found> SearchWithAlternatives(const ir::Graph& training_graph, con
       if (!alternative.is_baseline) assumed = alternative.Of(assumed);
       least = *step;
       best = std::move(found);
-      said = std::move(own);
+      of_best = std::move(own);
     }
   }
-  diagnostics.AddAll(said);
+  diagnostics.AddAll(of_best);
   return best;
 }
 

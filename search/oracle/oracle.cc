@@ -1,8 +1,8 @@
-// Searches depth first over the open ops in program order.
+// Depth-first search over the open ops in program order.
 //
-// A value's price is settled when all decisions that it depends on are made. Prices are never negative, so the sum of
-// the settled ones is a lower bound for every plan with this beginning. Two beginnings that agree in the decisions
-// behind unsettled prices continue at the same price, so only the cheaper one is followed. Read Descend first.
+// A value's price is settled when all ops on which it depends are decided. Prices are never negative, so the sum of the
+// settled ones is a lower bound for every plan with this beginning. Of two beginnings that agree in the ops on which
+// unsettled prices depend only the cheaper one is followed. Read Descend first.
 #include "search/oracle/oracle.h"
 
 #include <algorithm>
@@ -17,17 +17,17 @@ namespace {
 class Walk {
  public:
   Walk(Assignment& assignment, const OracleOptions& options)
-      : assignment_(assignment), options_(options), open_(assignment.OpenOps()), stages_(open_.size() + 1) {
+      : assignment_(assignment), options_(options), open_(assignment.OpenOps()), levels_(open_.size() + 1) {
     for (size_t i = 0; i < open_.size(); ++i) {
       const ir::OpId op = open_[i];
       const bool uses_all = assignment_.facts().roles[op] == Role::kProduct && options.may_take == nullptr;
       for (const ir::Strategy& strategy : AllStrategies(assignment_.facts().rule(op), assignment_.mesh(), uses_all)) {
         if (options.may_take == nullptr || options.may_take(op, strategy)) {
-          stages_[i].choices.push_back(assignment_.Intern(op, strategy));
+          levels_[i].choices.push_back(assignment_.Intern(op, strategy));
         }
       }
     }
-    SettleInStages();
+    FindSettledValues();
   }
 
   std::optional<BestPlan> Run() {
@@ -40,14 +40,14 @@ class Walk {
   }
 
  private:
-  struct Stage {
-    std::vector<int> choices;                   // Of the stage's op, by number.
-    std::vector<ir::OpId> settled;              // Values whose price the stage's decision settles.
-    std::vector<ir::OpId> in_play;              // Ops decided before that are behind prices not settled before.
+  struct Level {
+    std::vector<int> choices;                   // Of its op, by number.
+    std::vector<ir::OpId> settled;              // Values whose price is settled by it.
+    std::vector<ir::OpId> in_play;              // Earlier ops on which unsettled prices depend.
     std::map<std::vector<int>, Cost> cheapest;  // By the strategies of the ops in play.
   };
 
-  void SettleInStages() {
+  void FindSettledValues() {
     const GraphFacts& facts = assignment_.facts();
     const IdVector<ir::OpId, std::set<ir::OpId>> behind = DecisionsBehindPrices(facts, open_);
     for (const ir::Op& op : facts.graph->ops) {
@@ -57,31 +57,31 @@ class Walk {
       }
       // The open ops are in program order, as ids are.
       const auto last = std::lower_bound(open_.begin(), open_.end(), *behind[op.id].rbegin()) - open_.begin();
-      stages_[static_cast<size_t>(last)].settled.push_back(op.id);
-      for (auto stage = last; stage > 0; --stage) {
-        std::vector<ir::OpId>& in_play = stages_[static_cast<size_t>(stage)].in_play;
+      levels_[static_cast<size_t>(last)].settled.push_back(op.id);
+      for (auto level = last; level > 0; --level) {
+        std::vector<ir::OpId>& in_play = levels_[static_cast<size_t>(level)].in_play;
         for (ir::OpId decision : behind[op.id]) {
-          if (decision < open_[static_cast<size_t>(stage)]) in_play.push_back(decision);
+          if (decision < open_[static_cast<size_t>(level)]) in_play.push_back(decision);
         }
       }
     }
-    for (Stage& stage : stages_) {
-      std::sort(stage.in_play.begin(), stage.in_play.end());
-      stage.in_play.erase(std::unique(stage.in_play.begin(), stage.in_play.end()), stage.in_play.end());
+    for (Level& level : levels_) {
+      std::sort(level.in_play.begin(), level.in_play.end());
+      level.in_play.erase(std::unique(level.in_play.begin(), level.in_play.end()), level.in_play.end());
     }
   }
 
   void Descend(size_t depth, const Cost& settled) {
     if (gave_up_) return;
     if (depth == open_.size()) return Keep();
-    Stage& stage = stages_[depth];
-    if (options_.prune && !IsCheapestSoFar(stage, settled)) return;
+    Level& level = levels_[depth];
+    if (options_.prune && !IsCheapestSoFar(level, settled)) return;
     std::vector<std::pair<Cost, int>> children;
     const int mark = assignment_.mark();
-    for (int choice : stage.choices) {
+    for (int choice : level.choices) {
       assignment_.Apply(std::vector<IndexedChange>{{.op = open_[depth], .strategy = choice}});
       Cost cost = settled;
-      for (ir::OpId value : stage.settled) cost = cost + assignment_.value_cost(value);
+      for (ir::OpId value : level.settled) cost = cost + assignment_.value_cost(value);
       children.emplace_back(cost, choice);
       assignment_.Rollback(mark);
     }
@@ -102,10 +102,10 @@ class Walk {
     }
   }
 
-  bool IsCheapestSoFar(Stage& stage, const Cost& cost) {
+  bool IsCheapestSoFar(Level& level, const Cost& cost) {
     std::vector<int> key;
-    for (ir::OpId op : stage.in_play) key.push_back(assignment_.index(op));
-    const auto [found, is_new] = stage.cheapest.emplace(std::move(key), cost);
+    for (ir::OpId op : level.in_play) key.push_back(assignment_.index(op));
+    const auto [found, is_new] = level.cheapest.emplace(std::move(key), cost);
     if (is_new) return true;
     if (!Cheaper(cost, found->second)) return false;
     found->second = cost;
@@ -123,7 +123,7 @@ class Walk {
   Assignment& assignment_;
   const OracleOptions options_;
   const std::vector<ir::OpId> open_;  // In program order.
-  std::vector<Stage> stages_;         // One per open op, and the end.
+  std::vector<Level> levels_;         // One per open op, and the end.
   std::vector<ir::OpId> settled_at_once_;
   std::optional<BestPlan> best_;
   int64_t tried_ = 0;

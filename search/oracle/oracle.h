@@ -4,7 +4,7 @@
 //   std::optional<BestPlan> best = TryAllPlans(assignment, {});
 //
 // A plan gives every forward product and light op a strategy; everything else follows (search/solve/assignment).
-// Factors are cut into at most MostPieces. A product uses every axis for which there is still a place, a light op uses
+// Factors are cut into at most MostPieces. A product uses every axis for which a factor has elements, a light op uses
 // any axes; the axes of a factor may have any order.
 #ifndef CLEAVE_SEARCH_ORACLE_ORACLE_H_
 #define CLEAVE_SEARCH_ORACLE_ORACLE_H_
@@ -25,7 +25,7 @@ struct OracleOptions {
   // priced.
   bool prune = true;
   int64_t most_tried = std::numeric_limits<int64_t>::max();  // Beginnings of plans.
-  // Which strategies an op may take, of all that there are; null: a product uses every axis for which there is a place.
+  // Which of all strategies an op may take; null: as above.
   std::function<bool(ir::OpId op, const ir::Strategy& strategy)> may_take = nullptr;
 };
 
@@ -35,8 +35,8 @@ struct BestPlan {
   int64_t tried = 0;
 };
 
-// The cheapest plan that keeps what is fixed in `assignment`, which is left as it was. Of equal plans it is always the
-// same one. nullopt where `most_tried` is not enough. O(strategies ^ open ops) at worst.
+// The cheapest plan that keeps what is fixed in `assignment`, which is left unchanged; of equal plans always the same
+// one. nullopt where `most_tried` is not enough. O(strategies ^ open ops) at worst.
 std::optional<BestPlan> TryAllPlans(Assignment& assignment, const OracleOptions& options);
 
 // Every strategy that `TryAllPlans` gives an op of this rule.

@@ -1,3 +1,6 @@
+// Reading guide: the constructor makes the programs that keep everything, of all strategies, ZeRO levels and
+// micro-batches. FastestWithin tries on each of them all sets of recomputed units that may fit (SetsWithin) and may be
+// faster than the best program so far.
 #include "search/oracle/programs.h"
 
 #include <algorithm>
@@ -46,16 +49,16 @@ std::vector<std::vector<ir::Strategy>> Choices(const Assignment& assignment) {
   return choices;
 }
 
-// Programs need at least this share of what is live as sets are bounded: their steps may move to where they take less.
+// Programs need at least this share of the bound of live bytes, because moved steps may need less.
 constexpr double kLeastShare = 0.85;
 
 // A set of units that are made again.
 struct Set {
-  Seconds seconds{0};  // At least, for what is made again.
+  Seconds seconds{0};  // Lower bound of the time of recomputation.
   std::vector<bool> units;
 };
 
-// Whether the backward pass needs all units of a set, and the set has the copies of what it makes again.
+// Whether the backward pass needs all units of a set, and the set has the redistributions of what it makes again.
 bool IsWhole(const Liveness& step, const std::vector<bool>& units) {
   for (size_t u = 0; u < units.size(); ++u) {
     for (const int copy : step.units()[u].copies) {
@@ -65,7 +68,7 @@ bool IsWhole(const Liveness& step, const std::vector<bool>& units) {
   return step.Needed(units) == units;
 }
 
-// All sets of units with which no more may be live than a limit.
+// All sets of units whose bound of live bytes is at most a limit.
 class SetsWithin {
  public:
   SetsWithin(const Liveness& step, double most_live) : step_(step), most_live_(most_live) {
@@ -79,7 +82,7 @@ class SetsWithin {
     Decide(0, none, all);
   }
 
-  // Those first that take the least time.
+  // By ascending time.
   std::vector<Set> Take() && {
     std::stable_sort(sets_.begin(), sets_.end(), [](const Set& a, const Set& b) { return a.seconds < b.seconds; });
     return std::move(sets_);

@@ -1,6 +1,6 @@
-// The fastest program within a limit of memory, found by trying all plans, numbers of micro-batches, levels of ZeRO and
-// sets of values that are made again; the steps of a program that does not fit are moved. Searches under a limit are
-// compared with it.
+// Finds the fastest program within a memory limit by trying all plans, numbers of micro-batches, ZeRO levels and sets
+// of recomputed values; the steps of a program that does not fit are moved. Searches under a limit are compared with
+// it.
 //
 //   const AllPrograms all({.graph = graph, .cluster = cluster, .micro_batches = {1, 2, 4}, .zero = {0, 1, 2, 3}});
 //   std::optional<Seconds> least = all.FastestWithin(limit, known);
@@ -30,7 +30,7 @@ struct ProgramsTask {
   std::vector<int> zero = {0};
 };
 
-// Level of ZeRO, micro-batches, what is made again, cuts.
+// ZeRO level, micro-batches, what is made again, strategies.
 std::string ProgramText(const ir::Graph& graph, const ir::Plan& plan);
 
 // How many plans there are: the product of the numbers of strategies, or a number above `most`.
@@ -46,7 +46,7 @@ class AllPrograms {
     Seconds step;
     ir::Plan plan;
   };
-  // The fastest program within the limit, if it takes less time than `known`.
+  // The fastest program within the limit, if its step is less than `known`.
   std::optional<Point> FastestWithin(Bytes limit, Seconds known) const;
   // The least peak of a program that keeps everything.
   Bytes LeastKeptPeak() const;
@@ -57,13 +57,13 @@ class AllPrograms {
     ir::Plan plan;
     Bytes peak;
     Seconds step;
-    Seconds least;  // The step with any set made again.
+    Seconds least;  // A lower bound of the step with any set made again.
   };
   void AddAllOf(ir::Plan plan);
   std::optional<Point> FastestOf(const Kept& kept, Bytes limit, Seconds known) const;
 
   const ProgramsTask task_;
-  std::vector<Kept> kept_;  // Those first that may be the fastest.
+  std::vector<Kept> kept_;  // By ascending `least`.
 };
 
 }  // namespace cleave::search

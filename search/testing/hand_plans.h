@@ -22,9 +22,9 @@ struct HandPlan {
   int64_t stages = 1;
   int64_t data = 1;
   int64_t micro_batches = 1;
-  int zero = 0;                 // What the d replicas share is divided among them (search/knobs/zero).
+  int zero = 0;                 // ZeRO level, among the d replicas.
   bool remakes_blocks = false;  // The backward pass makes each block again from its input.
-  bool orders_layers = true;    // Steps are moved to where less waits; else they are in the order of the graph.
+  bool orders_layers = true;    // Steps are ordered for overlap (docs/cost.md); else as in the graph.
 };
 
 std::string HandPlanText(const HandPlan& plan);  // "t 2, p 4, d 1, K 8", "t 1, p 1, d 384, K 1, ZeRO 3"
@@ -43,7 +43,7 @@ std::optional<HandPrediction> PredictByHand(const GptShape& shape, const ir::Gra
                                             ir::PipelineSchedule schedule, const Cluster& cluster,
                                             const Execution& execution);
 
-// The price `time` of the plan of a stage, which a search makes least; nullopt as above.
+// The price `time`, which a search minimizes, of the plan of one stage; nullopt as above.
 std::optional<Seconds> PriceByHand(const ir::Graph& graph, const HandPlan& plan, const Cluster& cluster,
                                    const Execution& execution);
 

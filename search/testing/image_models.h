@@ -11,13 +11,13 @@ namespace cleave::search::testing {
 
 struct ResNetShape {
   int64_t batch = 16;
-  int64_t size = 32;                     // Of the square images; a multiple of 2 to the power of the stages + 1.
-  int64_t channels = 16;                 // Of the first stage, doubled by each further one.
-  std::vector<int64_t> blocks = {2, 2};  // Residual blocks per stage.
+  int64_t size = 32;                     // Of the square images; a multiple of 2 to the power of blocks.size() + 1.
+  int64_t channels = 16;                 // Of the first group of blocks, doubled by each further one.
+  std::vector<int64_t> blocks = {2, 2};  // Residual blocks per group.
   int64_t classes = 10;
 };
 
-// A residual network: a strided stem with max pooling, stages of blocks of two 3 x 3 convolutions (He et al. 2016,
+// A residual network: a strided stem with max pooling, groups of blocks of two 3 x 3 convolutions (He et al. 2016,
 // without normalisation), a mean over the image, a dense layer, cross entropy, momentum.
 ir::Graph ResNet(const ResNetShape& shape);
 

@@ -1,3 +1,6 @@
+// Reading guide: Make compares a program without the repeated layers with one that has one more of them (MoreOf). With
+// does so for a choice of recomputation, which some layers make in full and others in part; WholeWith writes such a
+// choice into the plan of the whole model (Take).
 #include "search/knobs/memory/estimate.h"
 
 #include <algorithm>
@@ -14,11 +17,11 @@
 namespace cleave::search {
 namespace {
 
-// Of the equal layers so many of the first and of the last are kept.
+// How many of the first and of the last equal layers a program of few layers has.
 constexpr size_t kFirst = 1, kLast = 2;
-// Of those that are left out so many are in a program: one that makes all of a choice again, one that makes a part.
+// How many of the others it has: one that makes a choice again in full, one that makes a part of it again.
 constexpr size_t kMost = 2;
-// With fewer layers a program of all of them is made at once.
+// With fewer equal layers there is no estimate.
 constexpr int64_t kFewest = 4 * (kFirst + 1 + kLast);
 
 // Layers [begin, end) of the equal ones.
@@ -28,7 +31,7 @@ struct LayerRun {
   int64_t layers = 0;  // Of the whole model.
 };
 
-// The longest run of layers that the plan treats alike. `times`: how many layers each stands for.
+// The longest run of layers with equal plans. `times`: how many layers each stands for.
 LayerRun LongestRun(const EqualLayers& equal, const std::vector<int64_t>& times, const ir::Plan& plan) {
   const auto is_alike = [&](ir::OpId a, ir::OpId b) {
     const ir::OpPlan& x = plan.ops[a];
@@ -47,13 +50,14 @@ LayerRun LongestRun(const EqualLayers& equal, const std::vector<int64_t>& times,
   return longest;
 }
 
-// Of so many layers, how many make all of the choice again.
+// How many of `layers` layers make all of the choice again.
 int64_t AgainOf(const RecomputeChoice& choice, int64_t layers) {
   if (choice.partly.empty()) return layers;
   return std::min(layers, static_cast<int64_t>(std::ceil(choice.share * static_cast<double>(layers))));
 }
 
-// Gives each op of `plan` what the choice says of its model, but for what the layers `kept` make again only a part of.
+// Sets the retention of each op of `plan` to that of `models[op]` in the choice. Ops of the layers `kept` do not get
+// the retentions in `choice.partly`.
 void Take(const RecomputeChoice& choice, const IdVector<ir::OpId, ir::OpId>& models,
           const std::vector<std::vector<ir::OpId>>& kept, ir::Plan& plan) {
   std::set<ir::OpId> keep;
@@ -68,7 +72,7 @@ void Take(const RecomputeChoice& choice, const IdVector<ir::OpId, ir::OpId>& mod
   }
 }
 
-// `all`, with so many more of what `with` has and `without` has not.
+// `all` plus `times` the difference between `with` and `without`.
 Estimator::Taken MoreOf(const Estimator::Taken& all, const Estimator::Taken& with, const Estimator::Taken& without,
                         int64_t times) {
   return {.peak = all.peak + (with.peak - without.peak) * times,
@@ -156,7 +160,7 @@ ir::Plan Estimator::WholeWith(const ir::Plan& plan, const RecomputeChoice& choic
   const LeftOut& layers = KnownOf(plan)->layers;
   const Shortened& few = GraphWithout(layers.AllBut(1));
   ir::Plan whole = model_.Lengthened(plan);
-  IdVector<ir::OpId, ir::OpId> models;  // Of which op of the program of few each one makes the choice.
+  IdVector<ir::OpId, ir::OpId> models;  // By op, the op of the program of few layers whose retention it gets.
   for (const ir::OpId op : model_.StandIns()) models.push_back(few.stand_ins[op]);
   const int64_t first =
       std::accumulate(times_.begin(), times_.begin() + static_cast<std::ptrdiff_t>(layers.begin), int64_t{0});
@@ -172,8 +176,8 @@ ir::Plan Estimator::WholeWith(const ir::Plan& plan, const RecomputeChoice& choic
   return whole;
 }
 
-// Of the layers that are left out there is only one that makes all of the choice again, one that makes a part of it
-// again, or both.
+// The plan of few layers with one of the left-out layers that makes all of the choice again (`has_again`), one that
+// makes a part of it again (`has_kept`), or both.
 Estimator::Few Estimator::FewWith(const LeftOut& layers, const ir::Plan& plan, const RecomputeChoice& choice,
                                   bool has_again, bool has_kept) {
   const int64_t again = has_again ? 1 : 0;

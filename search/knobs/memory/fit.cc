@@ -1,5 +1,7 @@
-// Reading guide: Fitter::TryLevels goes through the ZeRO levels, Weighted looks for the weight at one of them, and
-// Saver (save.h) gives a plan that does not fit micro-batches and recomputation.
+// Reading guide: Fitter::TryLevels tries the plan without a weight of each ZeRO level (Unweighted), up to the first
+// that fits, and then weights at the levels below it (Weighted). Saver (save.h) gives each tried plan the savings with
+// which it fits, and Improve changes the best plan of a small model. TakeSmallest finds what to report where nothing
+// fits.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -20,13 +22,13 @@
 namespace cleave::search {
 namespace {
 
-// Where nothing fits: of the plans that a task changed, so many are looked at for the one that needs least,
+// If nothing fits, the plan with the least peak is looked for among so many plans that ImprovePlan changed,
 constexpr int kMostChanged = 64;
-// and of small models so many with all savings, which may change the order of plans a little.
+// and for small models so many are measured with all savings, which may change their order a little.
 constexpr size_t kMostSaved = 4;
-// A plan is near to a limit if it takes at most this part of it more.
+// A peak is near to a limit if it is above it by at most limit / kNearPart.
 constexpr int64_t kNearPart = 8;
-// Share of the limit by which more may be live: it may be a little less where steps are moved, which is seldom.
+// Live bytes may exceed the limit by this share, because moving steps may lower them, which is rare.
 constexpr double kBeyond = 1.0 / 6;
 
 class Fitter {
@@ -57,7 +59,7 @@ class Fitter {
     saver_.Settle();
     if (task_.faster_than.has_value() && !best_.fit().has_value()) return true;
     if (has_plan && !best_.fit().has_value()) {
-      // What fits by the estimates does not.
+      // Plans that fit by their estimates do not fit.
       saver_.LookAtAll();
       tried_.clear();
       return TryLevels();
@@ -69,8 +71,8 @@ class Fitter {
 
   std::optional<Fit> TakeBest() { return best_.Take(); }
 
-  // The plan that needs least with all savings, of all that were tried and may be; of equal ones the first. Where a
-  // plan needs at least more than another one needs in all, its program is not made. REQUIRES: a plan was tried.
+  // The plan with the least peak with all savings, of all that were tried; of equal ones the first. Skips plans whose
+  // lower bound is above another one's peak. REQUIRES: a plan was tried.
   SmallestPlan TakeSmallest() {
     SmallestPlan smallest = SmallestTried();
     const bool is_improved = saver_.smallest().has_value() && saver_.smallest()->peak() < smallest.peak();
@@ -82,8 +84,8 @@ class Fitter {
  private:
   bool LastFits() const { return tried_.back().examined.fits; }
 
-  // Whether the plan of the first level and no weight, the one that sends least, is slower than any that is looked for,
-  // also where it does not fit.
+  // Whether the plan of the first level without a weight, which sends least, is slower than FitTask::faster_than even
+  // if it need not fit.
   bool IsUseless() {
     if (!task_.faster_than.has_value()) return false;
     const Tried& unweighted = tried_.back();
@@ -92,7 +94,7 @@ class Fitter {
     return estimate != nullptr && saver_.IsSlow(unweighted.plan, estimate->step);
   }
 
-  // Tries the plan of this ZeRO level in which memory has no price. False where the search failed.
+  // Tries the plan of this ZeRO level without a weight. False if the search failed.
   bool Unweighted(int zero) {
     if (!Try(0, zero)) return false;
     const double cost = tried_.back().plan.search.cost;
@@ -101,10 +103,10 @@ class Fitter {
     return true;
   }
 
-  // Tries plans of this level in which memory has a price: a coarse ladder of weights up to the first whose plan fits
-  // as it is, where a plan was known of a few weights only. The steps of the ladder at which plans begin to fit, as
-  // they are or with savings, are bisected. Where the plan of a large model at the end of the ladder is far from
-  // fitting, none of the others is looked at. False where a search failed.
+  // Tries weights at this level: powers of two in coarse steps up to the first whose plan fits as it is, only a few if
+  // some plan is known to fit. Then bisects the steps at which plans begin to fit, as they are and with savings. If the
+  // plan of a large model under the greatest weight is far from fitting, the others are skipped. False if a search
+  // failed.
   bool Weighted(int zero) {
     const SearchTuning& tuning = task_.tuning;
     const Tried& unweighted = *std::find_if(
@@ -120,7 +122,7 @@ class Fitter {
     }
     const auto fits = [&] { return LastFits(); };
     const auto may_fit = [&] { return tried_.back().MayFit(); };
-    std::optional<int> as_it_is, with_savings;  // The first weights with which plans fit; none where none do.
+    std::optional<int> as_it_is, with_savings;  // The first weights whose plans fit.
     for (int high = tuning.first_memory_exponent; high <= last && !as_it_is.has_value(); high += step) {
       if (!Try(std::exp2(high), zero)) return false;
       if (!fits_unweighted && !with_savings.has_value() && may_fit()) with_savings = high;
@@ -133,8 +135,8 @@ class Fitter {
     return BisectBelow(as_it_is, close, zero, fits) && BisectBelow(with_savings, close, zero, may_fit);
   }
 
-  // Tries weights between that one of the ladder whose plan passes the test, if there is one, and the one before it,
-  // until those that pass and those that do not are as near as `close`. False where a search failed.
+  // Bisects between the exponent `first`, whose plan passes the test, and the one before it, until they differ by
+  // `close`. Does nothing without `first`. False if a search failed.
   template <typename Test>
   bool BisectBelow(std::optional<int> first, int close, int zero, const Test& passes) {
     if (!first.has_value()) return true;
@@ -147,7 +149,8 @@ class Fitter {
     return true;
   }
 
-  // Lets the task change the best plan, or, where none fits, the one that needs least, while that makes it better.
+  // Lets the task change the best plan, or if none fits the one with the least LeastMemory, as long as that makes it
+  // better.
   void Improve(int first_zero, int last_zero) {
     const Tried* start = &tried_.front();
     for (const Tried& tried : tried_) {
@@ -245,8 +248,7 @@ class Fitter {
     return task_.savings.micro_batches ? InMostMicroBatches(task_.model.graph(), own.plan) : std::nullopt;
   }
 
-  // Whether the plan with all savings takes little more than the limit, or is not known to take more. Another plan may
-  // then take less.
+  // Whether the plan with all savings is near to the limit, or not known to be above it, so that another plan may fit.
   bool IsNear(const Tried& own) {
     const Bytes near = task_.limit.bytes + Bytes(task_.limit.bytes.value() / kNearPart);
     if (own.examined.at_least > near) return false;
@@ -264,7 +266,8 @@ class Fitter {
     return *own.examined.peak;
   }
 
-  // What the plan takes at least. Where layers are not many, without recomputation. nullopt where it has no program.
+  // The least live bytes by the estimate; without an estimate the peak without recomputation. nullopt where the plan
+  // has no program.
   std::optional<Bytes> LeastInOrder(const ir::Plan& plan) {
     const Estimate* const estimate = saver_.EstimateOf(plan);
     if (estimate != nullptr) return task_.savings.recomputes ? estimate->least : estimate->peak;
@@ -272,14 +275,14 @@ class Fitter {
     return made.ok() ? std::optional(PeakOf(*made)) : std::nullopt;
   }
 
-  // The plan with what the user asks for and its steps moved.
+  // The plan with the user's retentions, and its steps moved.
   ir::Plan AskedAndMoved(const ir::Plan& plan) const {
     ir::Plan asked = WithAsked(plan, task_.savings.asked);
     asked.moves_steps = true;
     return asked;
   }
 
-  // With all savings. Of large models not with all numbers of micro-batches.
+  // The plan with all savings; for large models only with the fewest and the most micro-batches.
   SmallestPlan SmallestOf(const Tried& tried) {
     std::optional<ir::Plan> parts = InParts(tried);
     if (parts.has_value() && !HasProgram(*parts, saver_.EstimateOf(*parts))) parts.reset();
@@ -296,7 +299,7 @@ class Fitter {
     return smallest;
   }
 
-  // Whether the batch can be taken in as many parts as the plan says. There is an estimate only of programs.
+  // Whether the plan has a program with its micro-batches. A plan with an estimate has one.
   bool HasProgram(const ir::Plan& plan, const Estimate* estimate) const {
     return estimate != nullptr || WholeProgramOf(WithAsked(plan, task_.savings.asked)).ok();
   }

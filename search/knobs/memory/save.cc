@@ -1,3 +1,6 @@
+// Reading guide: Examine looks at one plan. Without an estimate MakeProgram makes its program for more and more
+// micro-batches, and Recompute chooses what is made again. With an estimate ExamineByEstimates and ExamineMicroBatches
+// only Defer what may fit, and Settle makes the programs of these, the fastest first.
 #include "search/knobs/memory/save.h"
 
 #include <algorithm>
@@ -7,13 +10,13 @@
 namespace cleave::search {
 namespace {
 
-// A program takes at least this share of its plan's price, which leaves out what becomes part of other kernels.
+// A step takes at least this share of its plan's price, which does not know all kernels that are fused.
 constexpr double kLeastOfPrice = 0.75;
-// A step takes at least this share of the time that is estimated for it, and as much more at most.
+// A step takes at least this share of its estimate, and at most 2 - kSurely.
 constexpr double kSurely = 0.98;
 
-// What a plan takes with any number of micro-batches, by two of them: memory is divided among them but for a part that
-// is not, and each takes time of its own.
+// Interpolates estimates between two numbers of micro-batches: memory has a constant part and one in inverse
+// proportion, the step is linear.
 class MicroBatches {
  public:
   struct Point {
@@ -30,13 +33,13 @@ class MicroBatches {
   }
 
  private:
-  // How far a number is from the low one to the high one.
+  // The position of `count` between low (0) and high (1).
   double ShareOf(int64_t count) const {
     if (low_.count == high_.count) return 0;
     return static_cast<double>(count - low_.count) / static_cast<double>(high_.count - low_.count);
   }
   Bytes Memory(Bytes low, Bytes high, int64_t count) const {
-    // As far as the inverse of the number is.
+    // Linear in 1 / count.
     const double share = ShareOf(count) * static_cast<double>(high_.count) / static_cast<double>(count);
     return low + Bytes(static_cast<int64_t>(static_cast<double>((high - low).value()) * share));
   }
@@ -79,8 +82,8 @@ int64_t Saver::MostMicroBatches(const ir::Plan& plan) const {
 
 const Estimate* Saver::EstimateOf(const ir::Plan& plan) { return estimator_.Of(WithAsked(plan, task_.savings.asked)); }
 
-// `first`: of the plan as it is. With more micro-batches a step takes longer, but less of it must be made again: from
-// the fewest with which the plan fits as it is, fewer are looked at for as long as that makes the step faster.
+// `first`: the estimate of the plan as it is. With more micro-batches a step takes longer, but less must be made again.
+// So from the fewest with which the plan fits as it is, smaller numbers are tried as long as they make the step faster.
 void Saver::ExamineByEstimates(const ir::Plan& plan, const PlanOrigin& origin, const Estimate& first,
                                Examined& examined) {
   const Bytes limit = task_.limit.bytes;
@@ -93,11 +96,12 @@ void Saver::ExamineByEstimates(const ir::Plan& plan, const PlanOrigin& origin, c
     own.micro_batches *= LeastFactor(examined.at_least, first.least);
     ExamineMicroBatches(own, origin, examined);
   }
-  // In one part nothing is summed up, which may take less memory than all others.
+  // A single micro-batch has no sums over micro-batches, and may need less memory than all others.
   examined.may_fit |= Defer(plan, origin, /*is_first=*/true, first).has_value();
 }
 
-// With as many micro-batches as `fewest` and its doubles. What a step takes with any number follows from two of them.
+// Examines the plan with the micro-batches of `fewest` and their doubles, by estimates for two of these numbers
+// (MicroBatches).
 void Saver::ExamineMicroBatches(const ir::Plan& fewest, const PlanOrigin& origin, Examined& examined) {
   const Bytes limit = task_.limit.bytes;
   const int64_t most = MostMicroBatches(fewest);
@@ -120,7 +124,7 @@ void Saver::ExamineMicroBatches(const ir::Plan& fewest, const PlanOrigin& origin
   Seconds again(0);
   std::optional<Seconds> before;
   for (; own.micro_batches >= fewest.micro_batches; own.micro_batches /= 2) {
-    // Fewer need more memory, and to make more again.
+    // Fewer need more memory and more recomputation.
     if (any.AtLeast(own.micro_batches) > Surely()) return;
     if (IsSlow(own, any.Step(own.micro_batches) + again * 0.5)) continue;
     const Estimate* const estimate = EstimateOf(own);
@@ -139,8 +143,7 @@ bool Saver::IsSlow(const ir::Plan& plan, Seconds step) const {
   return is_slower || !best_.MayBe(plan, at_least);
 }
 
-// Remembers a plan that may fit, and returns about how long its step takes; nullopt where it does not fit with anything
-// that it makes again.
+// Remembers a plan that may fit and returns its estimated step; nullopt where it fits with no recomputation.
 std::optional<Seconds> Saver::Defer(const ir::Plan& plan, const PlanOrigin& origin, bool is_first,
                                     const Estimate& estimate) {
   const Bytes limit = task_.limit.bytes;
@@ -150,7 +153,7 @@ std::optional<Seconds> Saver::Defer(const ir::Plan& plan, const PlanOrigin& orig
   Deferred own{.plan = plan, .origin = origin, .is_first = is_first, .is_doubtful = !fits, .step = estimate.step};
   if (!fits && !is_asked) {
     if (std::optional<RecomputeChoice> again = estimate.ChoiceWithin(limit - Reserve())) {
-      // Part of it may run beside communication, which programs show.
+      // Part of the recomputation may run beside communication, which only programs show.
       if (IsSlow(plan, estimate.step + again->seconds * 0.5)) return estimate.step + again->seconds;
       if (const auto taken = estimator_.With(plan, *again)) {
         own.is_doubtful = false;
@@ -191,10 +194,10 @@ void Saver::Settle() {
   if (!best_.fit().has_value()) make(/*is_doubtful=*/true);
 }
 
-// Offers the plan with what its estimate says that must be made again. False where it does not fit.
+// Offers the plan with the recomputation that its estimate suggests. False where it does not fit.
 bool Saver::OfferWithin(const Deferred& own) {
   constexpr int kAttempts = 2;
-  Bytes more(0);  // What the program of all layers takes more than is estimated.
+  Bytes more(0);  // By how much the program of all layers exceeds the estimate.
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const std::optional<Estimator::Thrifty> found = FastestWithin(own, task_.limit.bytes - more);
     if (!found.has_value()) return false;
@@ -209,8 +212,9 @@ bool Saver::OfferWithin(const Deferred& own) {
   return false;
 }
 
-// What the plan makes again so that it probably fits, and what it then takes. A choice is one for the live bytes of few
-// layers: where it takes more than `limit`, or much less, one for as much less, or more, is looked at.
+// The fastest recomputation found with which the plan's estimate is at most `limit`, and that estimate. A choice is
+// made for the live bytes of few layers: if its estimate is above `limit` or far below, the limit of the choice is
+// corrected by the difference.
 std::optional<Estimator::Thrifty> Saver::FastestWithin(const Deferred& own, Bytes limit) {
   constexpr int kAttempts = 4;
   const Bytes much_less(limit.value() / 16);
@@ -223,7 +227,7 @@ std::optional<Estimator::Thrifty> Saver::FastestWithin(const Deferred& own, Byte
     return Estimator::Thrifty{*std::move(again), *taken};
   };
   std::optional<Estimator::Thrifty> best;
-  std::optional<Bytes> enough, too_little;  // What was left.
+  std::optional<Bytes> enough, too_little;  // Bytes of the limit that a choice left unused.
   Bytes left = task_.limit.bytes - limit + Reserve();
   std::optional<Estimator::Thrifty> next = left == Reserve() ? own.within : within(left);
   for (int attempt = 1; next.has_value(); ++attempt) {
@@ -239,8 +243,8 @@ std::optional<Estimator::Thrifty> Saver::FastestWithin(const Deferred& own, Byte
   return best;
 }
 
-// Returns what the plan needs at least; nullopt where more micro-batches are not better. `is_first`: it has as few of
-// them as it can.
+// Makes the plan's program and offers it, with recomputation if it needs some. Returns a lower bound of its peak;
+// nullopt where more micro-batches are not better. `is_first`: it has the fewest micro-batches.
 std::optional<Bytes> Saver::MakeProgram(const ir::Plan& searched, const PlanOrigin& origin, bool is_first,
                                         Examined& examined) {
   const ir::Plan plan = task_.model.Lengthened(searched);
@@ -271,7 +275,7 @@ std::optional<Bytes> Saver::MakeProgram(const ir::Plan& searched, const PlanOrig
     // Programs of small models are measured with each number of micro-batches.
     if (!is_small_) least = found;
   }
-  // Where steps were moved, it takes another time.
+  // With moved steps the step is another.
   Offer(std::move(asked), *std::move(made), origin, fits_as_made ? std::optional(seconds) : std::nullopt);
   if (candidate.has_value() && may_be_best) {
     candidate->fits = fits;
@@ -280,14 +284,15 @@ std::optional<Bytes> Saver::MakeProgram(const ir::Plan& searched, const PlanOrig
   return fits || !may_be_best ? std::nullopt : std::optional(least);
 }
 
-// The program that keeps everything: `program`, which has what the user asks for, or where that is something, `other`.
+// The plan's program that makes nothing again: `program`, which has the user's retentions, or, if there are any,
+// `other`, which is made.
 const ir::LoweredProgram& Saver::KeptOf(const ir::Plan& plan, const ir::LoweredProgram& program,
                                         std::optional<ir::LoweredProgram>& other) const {
   if (task_.savings.asked.empty()) return program;
   return other.emplace(MustKeep(task_.model.whole(), plan, task_.savings, task_.cluster, task_.execution));
 }
 
-// `program` is that of the plan with what the user asks for.
+// `program`: of the plan with the user's retentions.
 Candidate Saver::CandidateOf(const ir::Plan& plan, const ir::LoweredProgram& program, const PlanOrigin& origin) const {
   std::optional<ir::LoweredProgram> other;
   const ir::LoweredProgram& kept = KeptOf(plan, program, other);
@@ -300,8 +305,8 @@ Candidate Saver::CandidateOf(const ir::Plan& plan, const ir::LoweredProgram& pro
   return candidate;
 }
 
-// Offers the least recomputation with which the plan fits, and returns what it needs at least with any. `program` is
-// that of the plan with what the user asks for and moved steps, and takes `seconds`.
+// Offers the plan with the least recomputation with which it fits, and returns a lower bound of its peak with any.
+// `program`: of the plan with the user's retentions and moved steps; its step takes `seconds`.
 Bytes Saver::Recompute(const ir::Plan& plan, const ir::LoweredProgram& program, Seconds seconds,
                        const PlanOrigin& origin) {
   ir::Plan moved = plan;
@@ -315,8 +320,7 @@ Bytes Saver::Recompute(const ir::Plan& plan, const ir::LoweredProgram& program, 
     return best_.MayBe(plan, seconds + choice.seconds * 0.5);
   };
   const Bytes limit = task_.limit.bytes;
-  // What the program takes besides the values that are live: gaps in the arena, the workspace. A little more is left at
-  // first, so that one attempt mostly is enough.
+  // Gaps in the arena and the workspace. A reserve makes one attempt mostly enough.
   Bytes besides = PeakOf(program) - recomputation->PeakAsAsked();
   Bytes reserve(limit.value() / 64);
   constexpr int kAttempts = 4;
@@ -371,8 +375,8 @@ Saver::Offered Saver::Offer(ir::Plan plan, ir::LoweredProgram program, const Pla
   return offered;
 }
 
-// The power of two by which micro-batches must be more so that a plan may fit that needs at least `least`: those of
-// half as many samples need at least half of what is not there throughout.
+// The power of two by which micro-batches must grow before a plan with the lower bound `least` may fit: twice as many
+// micro-batches need at least half of what is not there `throughout`.
 int64_t Saver::LeastFactor(Bytes throughout, Bytes least) const {
   int64_t factor = 2;
   while (throughout.value() + (least - throughout).value() / factor > task_.limit.bytes.value()) factor *= 2;

@@ -1,3 +1,6 @@
+// Reading guide: Cheapest starts from minimum cuts (BestFor: bytes against time, at several prices of a byte), goes
+// from the nearest ones to sets that fit (Descend), improves these (Improve), and then looks for a faster set by branch
+// and bound (FasterThan). KeepLastLayers lets the last layers differ. Smallest repeats this for lower and lower limits.
 #include "search/knobs/recompute/choose.h"
 
 #include <algorithm>
@@ -13,12 +16,12 @@
 namespace cleave::search {
 namespace {
 
-// Whether `a` is better than `b` for a limit: nearer to it, then in less time.
+// Whether `a` is better than `b`: less above the limit, then faster.
 bool IsBetter(const Outcome& a, const Outcome& b) {
   return std::tie(a.excess, a.seconds) < std::tie(b.excess, b.seconds);
 }
 
-// Enough to go from set to set of the decisions of a layer, however many layers there are.
+// Enough for local search over the classes of a layer, however many layers there are.
 constexpr int64_t kLeastOutcomes = 2048;
 
 bool Fits(const Outcome& outcome) { return outcome.excess == 0; }
@@ -85,9 +88,9 @@ Chooser::Set Chooser::AsAskedSet() const {
   return set;
 }
 
-// The set for which the bytes that wait, at this price, and the time of what is made again are least. Where most layers
-// of a class are made again, all are. A value is needed (first side) if the backward pass reads it or makes something
-// from it again; it is then kept, or made again, which needs what it is made from.
+// The set with the least sum of recomputation time and of the bytes that wait, at this price, as a minimum cut: a value
+// is on the source's side if the backward pass reads it or makes something from it again. It is then kept, or its
+// kernel is on that side too, with its inputs. Where most layers of a class are made again, all are.
 Chooser::Set Chooser::BestFor(double seconds_per_byte) const {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   const std::vector<Liveness::Stored>& values = liveness_.values();
@@ -122,8 +125,7 @@ Chooser::Set Chooser::BestFor(double seconds_per_byte) const {
   return set;
 }
 
-// What the user asks for, and the best sets for prices of a byte around that at which all bytes cost as much as all
-// time.
+// What the user asks for, and BestFor prices around that at which all bytes cost as much as all forward time.
 const std::vector<Chooser::Set>& Chooser::Starts() {
   if (!starts_.empty()) return starts_;
   double bytes = 1, seconds = 0;
@@ -139,7 +141,7 @@ const std::vector<Chooser::Set>& Chooser::Starts() {
   return starts_;
 }
 
-// A class is made again together with what is made for it alone.
+// Adds a class to the set, with the classes that make its inputs for it alone.
 void Chooser::AddWithSources(size_t c, Set& set) const {
   if (set[c] || !IsFree(c)) return;
   set[c] = true;
@@ -162,19 +164,19 @@ std::vector<Chooser::Set> Chooser::Neighbours(const Set& set) const {
   return neighbours;
 }
 
-// Whether looking at all sets takes a small part of the work.
+// Whether all sets can be looked at with a small part of the work.
 bool Chooser::IsSmall() const {
   const auto free = std::count(asked_.begin(), asked_.end(), std::nullopt);
   return free < 20 && int64_t{64} << free <= outcomes_;
 }
 
-// The best set, if it takes less time than `best`, as far as the work reaches.
+// FastestSet with the work that is left.
 std::optional<Chooser::Set> Chooser::FasterThan(std::optional<Seconds> best, Bytes limit) {
   return FastestSet({.liveness = liveness_, .classes = classes_, .decided = asked_, .limit = limit}, best,
                     outcomes_left_);
 }
 
-// Goes to the neighbour that frees most for its time until the set fits; nullopt where no neighbour is better.
+// Moves to the neighbour that frees most bytes per second until the set fits; nullopt where no neighbour is better.
 std::optional<Chooser::Set> Chooser::Descend(Set set, Bytes limit) {
   Outcome own = Of(set, limit);
   while (!Fits(own)) {
@@ -184,7 +186,7 @@ std::optional<Chooser::Set> Chooser::Descend(Set set, Bytes limit) {
     for (Set& other : Neighbours(set)) {
       const Outcome outcome = Of(other, limit);
       if (outcome.excess >= own.excess) continue;
-      // Freeing memory in less time than none is best of all.
+      // Freeing memory while saving time is best of all.
       constexpr double kNoTime = 1e-15;
       const double seconds = std::max(kNoTime, (outcome.seconds - own.seconds).value());
       const double gain = (own.excess - outcome.excess) / seconds;
@@ -199,7 +201,7 @@ std::optional<Chooser::Set> Chooser::Descend(Set set, Bytes limit) {
   return set;
 }
 
-// Makes less again: one class less, or another instead of it, as long as that fits.
+// Removes a class from the set, or replaces it by another, as long as the set fits and becomes faster.
 void Chooser::Improve(Bytes limit, Set& set) {
   Outcome own = Of(set, limit);
   const auto take = [&](const Set& other) {
@@ -228,10 +230,11 @@ void Chooser::Improve(Bytes limit, Set& set) {
   }
 }
 
-// One class, or all, need not be made again in all layers: the last ones, which the backward pass reads first, keep it.
+// Lets the last layers, which the backward pass reads first, keep one class, or all classes, if that fits and is
+// faster.
 std::vector<bool> Chooser::KeepLastLayers(const Set& set, Bytes limit) const {
   const std::vector<bool> all = UnitsOf(set);
-  // What stands for several layers must be treated as the layers beside it.
+  // A layer that stands for several must be treated as the layers next to it.
   if (liveness_.StandsForMore()) return all;
   std::vector<bool> best = all;
   Seconds least = liveness_.Of(all, limit).seconds;
@@ -274,7 +277,7 @@ std::optional<std::vector<bool>> Chooser::Cheapest(Bytes limit) {
     return fastest.has_value() ? std::optional(KeepLastLayers(*fastest, limit)) : std::nullopt;
   }
   std::optional<Set> best;
-  // What fits into less may be a better beginning than what only just fits.
+  // A set for a lower limit may be a better start.
   for (const Bytes tight : {limit, Bytes(limit.value() / 16 * 15), Bytes(limit.value() / 8 * 7)}) {
     for (const Set& start : NearestStarts(tight)) {
       std::optional<Set> found = Descend(start, tight);
@@ -333,7 +336,7 @@ std::vector<bool> Chooser::Smallest() {
   if (!IsSmall()) {
     for (const Set& start : Starts()) take(start);
   }
-  // Asks for less and less.
+  // Lowers the limit step by step.
   for (int64_t part = 8; part <= 64 && !IsSmall();) {
     const Bytes limit(peak.value() - peak.value() / part);
     std::optional<Set> found = Descend(smallest, limit);

@@ -1,5 +1,6 @@
-// Reading guide: the Builder reads a program into stored values, stages and units; Of plays a step with some units made
-// again.
+// Reading guide: the Builder reads a program into stored values, fused steps of the forward pass and units. NeedsOf
+// finds which values the backward half then needs from where, Of sums their live bytes over the places of a step, and
+// BoundsOf bounds that for sets that are partly decided. `stage` in names is a fused step (liveness.h).
 #include "search/knobs/recompute/liveness.h"
 
 #include <algorithm>
@@ -57,8 +58,7 @@ class Builder {
   ir::OpId OriginalOf(ir::ValueId value) const { return distributed_.originals[program_.value(value).origin]; }
 
   int64_t TimesOf(ir::ValueId value) const { return times_.empty() ? 1 : times_[OriginalOf(value)]; }
-  // How many micro-batches have a value of their own while it waits from one pass for another: in a pipeline several
-  // are under way.
+  // How many micro-batches under way in a pipeline each have a copy of a value that waits from one pass for another.
   int64_t UnderWay(ir::PassKind from, ir::PassKind to, ir::ValueId value) {
     const std::optional<int>& stage = program_.value(value).stage;
     if (!program_.part.has_value() || !stage.has_value()) return 1;
@@ -66,7 +66,7 @@ class Builder {
     if (is_new) found->second = ir::TimetableOf(program_).MicroBatchesBetween({*stage, from}, {*stage, to});
     return found->second;
   }
-  // The mean of what a stage writes.
+  // The mean of its results.
   double TimesOf(const ir::StageSteps& steps) const {
     double sum = 0, count = 0;
     for (const int i : steps) {
@@ -129,7 +129,7 @@ class Builder {
         const int before = is_new ? -1 : std::exchange(last->second, number);
         picture_.values.push_back({.size = ir::LargestLocalBytes(program_, value),
                                    .writer = place,
-                                   // Parts of one tensor lie beside each other.
+                                   // Parts of one tensor are next to each other.
                                    .overwrites = fusion_.parts.contains(value) ? -1 : before,
                                    .made_by = is_forward ? static_cast<int>(picture_.forward.size()) : -1,
                                    .times = is_forward ? TimesOf(value) : 1,
@@ -150,7 +150,7 @@ class Builder {
     if (is_forward && !is_copy) picture_.forward.push_back(std::move(own));
   }
 
-  // What layers make in the backward pass for the update is there for all of them once the last one is behind.
+  // What equal layers make for the update in the backward pass is live for all of them after the last one.
   void RepeatGradients() {
     for (const auto& [value, times] : repeated_) {
       Liveness::Stored others = picture_.values[static_cast<size_t>(value)];
@@ -163,7 +163,7 @@ class Builder {
     }
   }
 
-  // ForwardStage::least, as a share of the time of the stage.
+  // ForwardStage::least, as a share of ForwardStage::seconds.
   double LeastShare(const ir::FusedStage& stage) const {
     if (std::holds_alternative<ir::MatMulWithBias>(stage.action) ||
         std::holds_alternative<ir::JointCall>(stage.action)) {
@@ -190,7 +190,7 @@ class Builder {
     return bytes == Bytes(0) ? 0 : -2 * static_cast<double>(written.value()) / static_cast<double>(bytes.value());
   }
 
-  // Of a step that does nothing.
+  // Of a step that takes no time.
   void AddAlias(const ir::Step& step) {
     const ir::ValueId output = ir::Writes(step).front();
     // The backward pass and metrics may reshape a value too; what they compute is not made again.
@@ -214,7 +214,7 @@ class Builder {
     }
   }
 
-  // Whether the stage can be made again: it runs for each micro-batch, and makes no sum over them.
+  // Whether a fused step can be made again: it runs for each micro-batch, and makes no sum over them.
   bool CanBeMadeAgain(const Liveness::ForwardStage& own) const {
     const ir::FusedStage& stage = fusion_.stages[static_cast<size_t>(own.place)];
     if (stage.phase != ir::Phase::kForward || stage.repeat != ir::Repeat::kEach) return false;
@@ -231,7 +231,7 @@ class Builder {
     });
   }
 
-  // Stages of one op belong together, and those of its copies.
+  // Joins the fused steps of one op into a unit, and those of its redistributions.
   void MakeUnits() {
     DisjointSets<int> groups(picture_.forward.size());
     std::map<ir::OpId, int> computed_by, copied_by;
@@ -243,7 +243,7 @@ class Builder {
         if (!is_new) groups.Join(found->second, static_cast<int>(i));
       }
     }
-    std::map<int, int> unit_of;  // By the first stage of a group.
+    std::map<int, int> unit_of;  // By the first fused step of a unit.
     for (size_t i = 0; i < picture_.forward.size(); ++i) {
       const auto [found, is_new] = unit_of.emplace(groups.Of(static_cast<int>(i)), picture_.units.size());
       if (is_new) picture_.units.push_back({.stages = {}, .ops = {}, .retention = ir::Retention::kRedistribute});
@@ -265,7 +265,7 @@ class Builder {
     for (size_t u = 0; u < picture_.units.size(); ++u) Finish(static_cast<int>(u), unit_of_copies);
   }
 
-  // The ops of the training graph that a stage computes, or whose values it redistributes (true).
+  // The ops of the training graph that a fused step computes, or whose values it redistributes (true).
   std::vector<std::pair<ir::OpId, bool>> OpsOf(const Liveness::ForwardStage& stage) const {
     std::vector<std::pair<ir::OpId, bool>> ops;
     for (const int i : ir::StepsOf(fusion_.stages[static_cast<size_t>(stage.place)])) {
@@ -297,7 +297,7 @@ class Builder {
     std::for_each(unit.reshapes.begin(), unit.reshapes.end(), add_copies_of);
   }
 
-  // What the user says of one op holds for all that are made again with it; `keep` is stronger.
+  // A pin on one op holds for its whole unit; of several pins `keep` wins.
   void Ask(const std::map<ir::OpId, ir::Retention>& asked, Unit& unit) const {
     for (const std::vector<ir::OpId>* const ops : {&unit.ops, &unit.reshapes}) {
       for (const ir::OpId op : *ops) {
@@ -316,16 +316,16 @@ class Builder {
   const ir::Fusion& fusion_;
   const ir::Storage& storage_;
   const std::vector<Seconds> seconds_;
-  // The numbers of the stored values that hold it: one, or those of its parts; none where it is always live.
+  // The stored values that hold it: one, or those of its parts; none where it is always live.
   IdVector<ir::ValueId, absl::InlinedVector<int, 1>> stored_;
   std::set<ir::ValueId> always_live_;
   std::map<ir::ValueId, int> last_in_;            // By root: the stored value written there last.
   std::map<int, std::vector<ir::OpId>> aliases_;  // By stored value: reshapes and parts of it.
-  // What the backward pass makes for several layers at a time, with their number, and where the last of it is made.
+  // What the backward pass makes for several layers, with their number, and the place where the last of it is made.
   std::vector<std::pair<int, int64_t>> repeated_;
   int last_repeated_ = 0;
-  int first_update_ = Liveness::Stored::kNever;                               // The first stage of the update.
-  std::map<std::tuple<int, ir::PassKind, ir::PassKind>, int64_t> under_way_;  // By stage: UnderWay.
+  int first_update_ = Liveness::Stored::kNever;                               // The first place of the update.
+  std::map<std::tuple<int, ir::PassKind, ir::PassKind>, int64_t> under_way_;  // By stage of the pipeline: UnderWay.
   Picture picture_;
 };
 
@@ -427,9 +427,9 @@ Outcome Liveness::Of(const std::vector<bool>& again, Bytes limit) const {
   return outcome;
 }
 
-// With more units that are made again, more is needed, and earlier. What is read in order to make another value again
-// is needed until then, so at least until the earliest time at which that can be. A value that may be written in the
-// memory of another one always is here.
+// The more units are made again, the more values are needed, and the earlier. An input of a value that is made again is
+// needed at least until the earliest place where that can be. A value that may reuse another one's memory is taken to
+// do so.
 Liveness::Bounds Liveness::BoundsOf(const std::vector<bool>& again, const std::vector<bool>& possible,
                                     Bounded bounded) const {
   const bool is_program = bounded == Bounded::kProgram;

@@ -1,4 +1,6 @@
-// The figures are published or measured, and their sources are given beside them; docs/cost.md says how they are used.
+// Reading guide: a function for each kind of host (V100 to Cpu), with helpers for what they share, then the table of
+// preset names. The figures are published or measured, and their sources are given beside them; docs/cost.md says how
+// they are used.
 #include "search/model/cluster/presets.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Reading guide: ParseClusterJson reads the text, MachinesOf the document: ReadDevice, LinksOf and ReadNetwork its
+// parts, by one function for each kind of entry. CheckWhole checks the largest cluster that the file describes.
 #include <cmath>
 #include <set>
 #include <string>

@@ -1,3 +1,6 @@
+// Reading guide: FactsOf numbers the rules (NumberRules), gives each op its role (AsideOf, RoleOf), finds the leader of
+// each parameter (LeaderOf), and then fills in what follows from roles: sums, update groups, priced values, groups of
+// distributed forms (Find...).
 #include "search/model/facts/facts.h"
 
 #include <algorithm>
@@ -73,7 +76,7 @@ void NumberRules(const IdVector<ir::OpId, uint8_t>& aside, GraphFacts& facts) {
 
 Role ForwardRole(const GraphFacts& facts, const ir::Op& op) {
   if (op.kind == ir::OpKind::kInput) return Role::kInput;
-  // A state of the forward pass, which generation has, lies where it is read, as a parameter does.
+  // A state of the forward pass (generation) is stored as its reader wants it, as a parameter is.
   if (op.kind == ir::OpKind::kParameter || op.kind == ir::OpKind::kState) return Role::kParameter;
   if (facts.classes[op.id] == ir::OpClass::kSource) return Role::kConstant;
   if (op.kind == ir::OpKind::kCast && facts.roles[op.inputs[0]] == Role::kParameter) return Role::kCopy;
@@ -85,15 +88,15 @@ Role ForwardRole(const GraphFacts& facts, const ir::Op& op) {
   return only_data ? Role::kData : Role::kLight;
 }
 
-// The ops that only metrics need, or only a look: neither the loss nor an update depends on them. A source is none of
-// these, because it exists whatever reads it.
+// The ops that are aside: neither the loss nor an update depends on them, only metrics or looks. Sources are never
+// aside, because they exist whatever reads them.
 IdVector<ir::OpId, uint8_t> AsideOf(const ir::Graph& graph) {
   IdVector<ir::OpId, uint8_t> is_end(graph.ops.size(), 1), looked_at(graph.ops.size()), needed(graph.ops.size());
   for (const ir::Op& op : graph.ops) {
     for (ir::OpId input : op.inputs) is_end[input] = 0;
   }
   for (const ir::Look& look : graph.looks) {
-    // What goes into files is what the program is for.
+    // Outputs to files are the purpose of such a program.
     (look.kind == ir::LookKind::kOutput ? needed : looked_at)[look.value] = 1;
   }
   if (graph.loss.has_value()) needed[*graph.loss] = 1;
@@ -178,7 +181,7 @@ void FindUpdateGroups(GraphFacts& facts) {
     if (facts.roles[op.id] != Role::kUpdate) continue;
     for (ir::OpId input : op.inputs) {
       if (!belongs(op.id) || graph.op(input).type.shape != op.type.shape) continue;
-      // What is computed of a gradient alone, such as its square, lies like the parameter too.
+      // What is computed from a gradient alone, such as its square, has the parameter's layout too.
       const std::optional<ir::OpId>& parameter = graph.op(input).gradient_of;
       if (belongs(input)) together.Join(op.id, input);
       if (parameter.has_value() && facts.roles[*parameter] == Role::kParameter) together.Join(op.id, *parameter);
@@ -209,7 +212,7 @@ void FindTouchedRows(GraphFacts& facts) {
 }
 
 bool ContinuesOtherSum(const GraphFacts& facts, const ir::Op& sum) {
-  if (sum.inputs.size() == 1) return false;  // A gradient in another shape lies as it was made.
+  if (sum.inputs.size() == 1) return false;  // A reshaped gradient keeps its layout.
   const std::optional<ir::OpId>& value = facts.op(facts.whole_sums[sum.id]).gradient_of;
   if (!value.has_value() || facts.op(*value).type.rank() != sum.type.rank()) return false;
   return std::any_of(sum.inputs.begin(), sum.inputs.end(), [&](ir::OpId input) {
@@ -217,7 +220,7 @@ bool ContinuesOtherSum(const GraphFacts& facts, const ir::Op& sum) {
   });
 }
 
-// A chain of sums ends in the gradient of one value; all of the chain lies like that value.
+// A chain of sums ends in the gradient of one value; the whole chain has the layout of that value.
 void FindSums(GraphFacts& facts) {
   for (const ir::Op& op : facts.graph->ops) {
     if (facts.roles[op.id] != Role::kSum) continue;
@@ -297,7 +300,7 @@ void FindGradients(GraphFacts& facts) {
 // Gradients as the update reads them, and the parameters that it makes.
 void FindSentTogether(GraphFacts& facts) {
   const ir::Graph& graph = *facts.graph;
-  // Where ops stand for those of many layers, gradients are as large as messages.
+  // In a shortened graph gradients are as large as messages.
   if (std::any_of(facts.times.begin(), facts.times.end(), [](int64_t times) { return times > 1; })) return;
   IdVector<ir::OpId, uint8_t> is_sent(graph.ops.size(), false);
   for (const ir::Op& op : graph.ops) {

@@ -1,3 +1,5 @@
+// Reading guide: ResolvePins calls Resolution::Resolve for each pin: FromShard for numbers of slices, FromLayout for
+// named axes. LayoutFromCounts searches the axes for given numbers by backtracking (Assign).
 #include "search/model/pins/pins.h"
 
 #include <algorithm>

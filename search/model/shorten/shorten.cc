@@ -1,5 +1,5 @@
-// Reading guide: LayersOf sorts the ops by the passes of loops that they are of, AreEqual compares neighbouring layers,
-// Shortener copies the ops that are kept, Lengthened gives all layers what the kept ones have.
+// Reading guide: LayersOf sorts ops into layers by the passes of the model's loops, AreEqual compares neighbouring
+// layers, Shortener copies the ops that are kept, Lengthened copies the plan of kept layers to all others.
 #include "search/model/shorten/shorten.h"
 
 #include <algorithm>
@@ -22,14 +22,14 @@
 namespace cleave::search {
 namespace {
 
-// Where an op stands: in which stack of layers (-1: in none), in which of its layers, and in which place there.
+// The position of an op: its stack of layers (-1: none), its layer in that, and its index in the layer.
 struct Position {
   int stack = -1;
   int64_t layer = 0;
   int place = -1;
 };
 
-// By the stack's layers, their ops by place.
+// By layer of the stack, its ops by index.
 using Stack = std::map<int64_t, std::map<int, ir::OpId>>;
 
 struct Layers {
@@ -44,9 +44,9 @@ Loop LoopOf(const ir::LoopPasses& passes, size_t depth) {
   return {ir::LoopPasses(passes.begin(), passes.begin() + static_cast<std::ptrdiff_t>(depth)), passes[depth].loop};
 }
 
-// For each stack the first one of those that are taken as one with it: loops with the same numbers that do not read
-// each other's ops, such as two recurrent layers over one sequence, the second of which reads what the first has put
-// together, or two towers.
+// By stack, the first one of those that are joined with it: loops with equal numbers of passes that do not read each
+// other's ops, such as two towers, or two recurrent layers over one sequence, the second of which reads the
+// concatenated results of the first.
 std::vector<int> JoinedStacks(const ir::Graph& graph, const Layers& layers) {
   std::set<std::pair<int, int>> related;
   for (const ir::Op& op : graph.ops) {
@@ -96,7 +96,7 @@ Layers LayersOf(const ir::Graph& graph, size_t depth) {
   return layers;
 }
 
-// The same with each stack taken as one with that of `joined`.
+// The same with each stack joined with `joined`.
 Layers WithJoined(Layers layers, const std::vector<int>& joined) {
   for (size_t stack = 0; stack < joined.size(); ++stack) {
     Stack& first = layers.stacks[static_cast<size_t>(joined[stack])];
@@ -265,7 +265,7 @@ class Shortener {
     const Index& own = index_[reader];
     // Outside of all layers it reads the same of each.
     if (!own.has_value()) return equal_.ops[begin_ - 1][i];
-    // Whatever stands before the layers that are left out reads them at their beginning.
+    // Readers in front of the removed layers read the first of these.
     const bool is_before = own->first < begin_;
     const size_t other = is_before ? layer + left_out : layer - left_out;
     CLEAVE_CHECK(other < equal_.count() && (other < begin_ || other >= end_)) << graph_.op(reader).name;

@@ -1,6 +1,6 @@
 // Collectives over one kind of link have a latency and a bandwidth by group size (link_time.h). Over several kinds a
-// library has two ways: one ring through all ranks, which is as slow as the slowest link, or stage by stage: first the
-// fastest link with the whole tensor, then each slower one with the part that is left. The faster one is taken. An
+// library has two ways: one ring through all ranks, which is as slow as the slowest link, or link by link: first the
+// fastest link with the whole tensor, then each slower one with the part that is left. The faster way is taken. An
 // all-to-all goes over all links at once. Linear in the number of links.
 #include <algorithm>
 #include <vector>

@@ -47,7 +47,7 @@ class PlanPricer {
     int number = 0;  // Among those of the rule.
     LayoutIndex output = 0;
     std::vector<LayoutIndex> inputs;
-    std::map<int, double> local;  // What an op costs by itself, by its kind.
+    std::map<int, double> local;  // Prices::local, by local kind.
   };
 
   Known& KnownOf(ir::OpId op) {

@@ -56,8 +56,8 @@ Seconds& PartOf(StageSeconds& time, ir::PassKind kind) {
   CLEAVE_UNREACHABLE();
 }
 
-// Adds what the stages of a part of the ranks take, and returns what comes before and after the micro-batches. `alone`:
-// the costs of the part's program by itself. What runs side by side there is taken to do so in all passes alike.
+// Adds the times of the stages of one group of ranks, and returns the time before and after the passes. `alone`: the
+// costs of the group's program by itself, whose overlap is taken to be equal in all passes.
 Seconds AddTimes(const ir::PartProgram& part, const StepCosts& alone, std::vector<StageSeconds>& of_stages) {
   const ir::Program& program = part.program;
   const ir::Fusion& fusion = part.memory.fusion;

@@ -1,5 +1,5 @@
-// Reading guide: CostsOf finds what each stage of the fusion takes alone, and CostsOfStep lets the stages run by
-// Clocks.
+// Reading guide: CostsOf computes the time of each fused step alone, and CostsOfStep schedules them on Clocks. `stage`
+// in names of this file is a fused step (ir::FusedStage).
 #include "search/price/cost/predict.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace cleave::search {
 namespace {
 
-// By value what the rank holds of it that holds most.
+// By value, the largest local type of any rank.
 using LocalTypes = IdVector<ir::ValueId, ir::TensorType>;
 
 LocalTypes LocalTypesOf(const ir::Program& program) {
@@ -30,7 +30,7 @@ LocalTypes LocalTypesOf(const ir::Program& program) {
   return types;
 }
 
-// What a step touches, each value once.
+// The bytes of all values that a training step reads or writes, each once.
 Bytes BytesOfStep(const ir::Program& program, const ir::Fusion& fusion, const LocalTypes& local) {
   Bytes bytes;
   for (const ir::Step& step : program.steps) {
@@ -42,7 +42,7 @@ Bytes BytesOfStep(const ir::Program& program, const ir::Fusion& fusion, const Lo
   return bytes;
 }
 
-// A program on a cluster as its step sees it.
+// A program on a cluster, with the memory bandwidth for its step (SeenByStep).
 struct Run {
   const ir::Program& program;
   const ir::Fusion& fusion;
@@ -56,12 +56,12 @@ Run RunOn(const Cluster& machine, const ir::Program& program, const ir::Fusion& 
   return {.program = program, .fusion = fusion, .local = std::move(local), .cluster = std::move(cluster)};
 }
 
-// What the steps of one stage after the other compute and touch.
+// Adds up what the steps of a kernel compute, read and write; reused for one kernel after another.
 class Kernel {
  public:
   explicit Kernel(const Run& run) : run_(run) {}
 
-  // The cost of a stage of computes.
+  // The cost of a kernel.
   StageCost CostOf(absl::Span<const int> steps) {
     if (steps.size() == 1 && run_.fusion.DoesNothing(run_.program.steps[static_cast<size_t>(steps[0])])) return {};
     arithmetic_ = Seconds(0);
@@ -75,7 +75,7 @@ class Kernel {
   }
 
  private:
-  // Which of the times of which it is the largest (KernelSeconds) a kernel takes.
+  // Which of the times in KernelSeconds is the longest.
   Limit LimitOf(Seconds seconds) const {
     if (seconds == arithmetic_) return Limit::kArithmetic;
     return seconds == run_.cluster.kernel_floor ? Limit::kLaunch : Limit::kMemory;
@@ -83,7 +83,7 @@ class Kernel {
 
   void Add(const ir::Step& step) {
     if (const ir::Compute* compute = ir::ComputeOf(step); compute != nullptr) return AddCompute(*compute);
-    // A sum over micro-batches takes as long as its memory.
+    // A sum over micro-batches is bound by memory.
     for (const ir::ValueId value : ir::Reads(step)) Touch(value, run_.local[value].bytes());
     for (const ir::ValueId value : ir::Writes(step)) Touch(value, run_.local[value].bytes());
   }
@@ -119,7 +119,7 @@ class Kernel {
   std::vector<ir::TensorType> inputs_;  // Of a step; kept to avoid allocations.
 };
 
-// Of one run of a stage.
+// The cost of one run of a fused step.
 StageCost CostOf(const Run& run, absl::Span<const int> steps, Kernel& kernel) {
   const ir::Program& program = run.program;
   const Cluster& cluster = run.cluster;
@@ -167,7 +167,7 @@ std::vector<InputCost> InputsOf(const Run& run) {
   return inputs;
 }
 
-// Three clocks: of the kernels of a rank, of its collectives, and of its copies to the host's memory and back.
+// The times at which a rank's queues are free: of kernels, of collectives, and of copies to the host and back.
 class Clocks {
  public:
   Clocks(const ir::Program& program, bool overlaps) : ready_(program.values.size(), 0.0), overlaps_(overlaps) {}
@@ -229,7 +229,7 @@ class Clocks {
   bool overlaps_;
 };
 
-// The copies of a program, by the stages at which they matter.
+// The copies of a program, by the fused steps at which they start and are awaited.
 class CopyTimes {
  public:
   CopyTimes(const ir::Program& program, const ir::Fusion& fusion, const std::vector<StageCost>& costs)
@@ -244,7 +244,7 @@ class CopyTimes {
     }
   }
 
-  // REQUIRES: called for the stages in order.
+  // REQUIRES: called for the fused steps in order.
   void Begin(int stage, Clocks& clocks) {
     const auto started = started_at_.find(stage);
     if (started == started_at_.end()) return;
@@ -264,7 +264,7 @@ class CopyTimes {
   const ir::Program& program_;
   const ir::Fusion& fusion_;
   const std::vector<StageCost>& costs_;
-  std::map<int, std::vector<int>> started_at_, awaited_after_;  // The stages of copies.
+  std::map<int, std::vector<int>> started_at_, awaited_after_;  // Indexes into Fusion::stages.
   std::map<int, double> done_;
 };
 

@@ -1,3 +1,6 @@
+// Reading guide: NumberOf looks a price up. If it is new, PriceOfEven plans the redistribution once for all shapes
+// whose pieces are all equal (EvenFormOf), NumberOfUneven for one shape; both once for all layouts that differ only in
+// the names of interchangeable axes (CanonicalAxes).
 #include "search/price/cost/redistribution_prices.h"
 
 #include <algorithm>

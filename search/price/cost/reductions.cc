@@ -18,8 +18,7 @@ struct Reductions {
   Bytes others;
   Bytes total;
 
-  // How many all_reduces there are with buckets of so many bytes: layers that one does not hold together have buckets
-  // of their own.
+  // The number of all_reduces with buckets of so many bytes; layers that do not fit into one bucket have separate ones.
   int64_t Count(Bytes bucket) const {
     const auto buckets = [&](Bytes bytes) { return (bytes.value() + bucket.value() - 1) / bucket.value(); };
     Bytes together = others;

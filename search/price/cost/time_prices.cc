@@ -54,7 +54,7 @@ double LocalSeconds(const GraphFacts& facts, const Cluster& cluster, const ir::M
 // Whether the machines send messages of many gradients beside computation.
 bool SendsBeside(const Cluster& cluster) { return cluster.overlap_slowdown > 1; }
 
-// Of making the loss whole, which every rank reports: a latency, whatever the loss is.
+// The all-reduce of the loss, which every rank reports: a latency.
 double LossSeconds(const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh, ir::OpId id,
                    const ir::Strategy& strategy) {
   const ir::Layout layout = ir::OutputLayout(strategy, facts.rule(id));

@@ -1,3 +1,6 @@
+// Reading guide: Apply sets ops (Choose), finds what follows from them (Follow, in derive.cc), and prices the touched
+// values again (Touch, Settle). Every change is in the journal, from which Rollback undoes it. PriceValue is the price
+// of one value: PriceMoves its redistributions, PriceInside those in distributed forms.
 #include "search/solve/assignment/assignment.h"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 namespace cleave::search {
 namespace {
 
-// A value's redistributions by the weight that they have.
+// The redistributions of a value, by weight.
 struct ValueParts {
   double full = 0;
   double gradient = 0;

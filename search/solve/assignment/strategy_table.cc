@@ -1,3 +1,5 @@
+// Reading guide: Intern numbers strategies. Each function that follows answers one question about these numbers and
+// remembers the answer: what an op inherits, which strategy gives its value a layout, and what sums and data have.
 #include "search/solve/assignment/strategy_table.h"
 
 #include <algorithm>
@@ -5,9 +7,9 @@
 namespace cleave::search {
 namespace {
 
-// Of questions about strategies that were not asked yet; the answers are numbers from -1 on.
+// Marks strategies that are not memoized yet; memoized ones are numbers from -1 on.
 constexpr int kUnknown = -2;
-// Of prices, which are never less than 0.
+// Marks prices that are not memoized yet.
 constexpr double kUnknownPrice = -1;
 
 // A strategy as numbers: per factor its axes and -1, then the passes.

@@ -8,14 +8,14 @@
 namespace cleave::search {
 namespace {
 
-// Where the samples of a value are: in one dimension of it, alone or as its major part.
+// The dimension of a value that has the samples, alone or as its major part.
 struct Batch {
   int dimension = -1;  // -1: the value has none.
   int64_t samples = 0;
 };
 
-// The batch of each value: the first dimension of data, and the dimension of any other value in which the factor stands
-// that the batch of an input has.
+// The batch of each value: the first dimension of data, and of any other value the dimension of the factor that is the
+// batch of an input.
 IdVector<ir::OpId, Batch> FindBatches(const GraphFacts& facts) {
   IdVector<ir::OpId, Batch> batches(facts.graph->ops.size());
   for (const ir::Op& op : facts.graph->ops) {

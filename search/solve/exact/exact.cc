@@ -1,3 +1,5 @@
+// Reading guide: FindBest tries SolveWhole, elimination over all strategies, then SolveRelaxed: elimination over counts
+// of axes (CanonicalStrategies, relaxed.h) for a bound, and a descent from its best choice.
 #include "search/solve/exact/exact.h"
 
 #include <algorithm>
@@ -24,8 +26,8 @@ size_t CountIn(const AxisClass& own, const ir::AxisList& axes) {
   }));
 }
 
-// Makes the strategies of one op that differ in counts of axes; axes are assigned in the order of the mesh. Of each
-// class the op uses no more axes than are open to it, and no fewer than it must.
+// Makes the strategies of one op that differ in counts of axes, which are assigned in the order of the mesh. The op
+// uses at most the open axes of a class, and at least the required ones.
 class CanonicalStrategies {
  public:
   CanonicalStrategies(StrategyTable& table, const std::vector<AxisClass>& classes, ir::OpId op, const OpFreedom& own)
@@ -71,7 +73,7 @@ class CanonicalStrategies {
     return next;
   }
 
-  // Whether fewer axes of a class are used than must be, though a factor has elements for one more.
+  // Whether fewer axes of a class are used than required, though a factor has elements for one more.
   bool LeavesRequired(const ir::Strategy& strategy) const {
     return std::any_of(classes_.begin(), classes_.end(), [&](const AxisClass& own) {
       ir::AxisList first(own.axes.begin(), own.axes.begin() + static_cast<std::ptrdiff_t>(CountIn(own, own_.required)));
@@ -120,7 +122,8 @@ Domains FixedOr(Network& network, const Assignment& assignment, StrategyTable& t
   return domains;
 }
 
-// The most strategies that an op of `rule` could have: each of `axes` axes at each place of each factor, or idle.
+// An upper bound of the number of strategies of an op of `rule`: each of `axes` axes at each position in each factor,
+// or idle.
 double MostStrategies(const ir::Rule& rule, size_t axes) {
   const auto factors = std::count_if(rule.factors.begin(), rule.factors.end(),
                                      [](const ir::Factor& factor) { return factor.kind != ir::FactorKind::kWhole; });

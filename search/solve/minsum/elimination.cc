@@ -56,7 +56,7 @@ const std::vector<int>& Elimination::ScopeWithout(int variable, absl::Span<const
 // The positions of the terms over their variables, with `variable` as the last one. Valid until the next call.
 BucketForm& Elimination::FormOf(int variable, absl::Span<const int> terms) {
   const std::vector<int>& kept = ScopeWithout(variable, terms);
-  // Sorted by content, not by order of arrival, so that equal buckets look equal.
+  // Sorted by content, so that equal buckets have equal forms.
   sorted_space_.assign(terms.begin(), terms.end());
   std::sort(sorted_space_.begin(), sorted_space_.end(), [&](int a, int b) {
     const absl::Span<const int> first = scope(a), second = scope(b);

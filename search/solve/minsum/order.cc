@@ -10,7 +10,7 @@ namespace {
 
 enum class Greed { kTable, kFill, kNumber };
 
-// The graph of variables that share a term, while variables leave.
+// The graph of variables that share a term, during elimination.
 class NeighbourGraph {
  public:
   NeighbourGraph(const MinSum& problem, size_t many)
@@ -61,7 +61,7 @@ class NeighbourGraph {
     return fill;
   }
 
-  // Takes the variable out; its neighbours share a table from now on. Returns them.
+  // Eliminates the variable: its neighbours share a table from now on. Returns them.
   std::vector<int> Leave(int variable) {
     std::vector<int> around = std::move(neighbours_[static_cast<size_t>(variable)]);
     for (const int other : around) {
@@ -93,7 +93,7 @@ int64_t KeyOf(const NeighbourGraph& graph, int variable, Greed greed) {
   return 0;
 }
 
-// The variables whose key may change when one with these neighbours leaves, ascending.
+// The variables whose key may change when one with these neighbours is eliminated, ascending.
 std::vector<int> Touched(const NeighbourGraph& graph, const std::vector<int>& around, Greed greed) {
   std::vector<int> touched = around;
   if (greed == Greed::kFill) {
@@ -109,7 +109,7 @@ std::vector<int> Touched(const NeighbourGraph& graph, const std::vector<int>& ar
 
 EliminationOrder GreedyOrder(NeighbourGraph graph, int variable_count, Greed greed) {
   EliminationOrder order;
-  std::vector<int64_t> keys(static_cast<size_t>(variable_count), -1);  // -1: has left.
+  std::vector<int64_t> keys(static_cast<size_t>(variable_count), -1);  // -1: eliminated.
   using Entry = std::pair<int64_t, int>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;  // With entries whose key is out of date.
   const auto update = [&](int variable) {

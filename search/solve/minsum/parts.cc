@@ -1,5 +1,5 @@
 // Mini-buckets whose parts agree. A bucket that is too large is divided, and each part takes its own best value of the
-// leaving variable; that is a relaxation, so the sum never passes the best cost. Before that, cost is moved between the
+// eliminated variable: a relaxation, so the sum is never above the best cost. Before that, cost is moved between the
 // parts until every value of the variable has the same least sum in each (Ihler, Flerova, Dechter and Otten 2012,
 // "Join-graph based cost-shifting schemes"): the sum of all parts stays the same, and their separate choices differ
 // less. Read Divided, then Shifts.
@@ -64,8 +64,8 @@ std::vector<std::vector<int>> Divided(const std::vector<int>& domains, Eliminati
   return parts;
 }
 
-// What to add to each part per value of the leaving variable. `least` has the least sums of each part per value;
-// afterwards all parts have the mean of them. What is forbidden in one part is forbidden in all.
+// What to add to each part per value of the eliminated variable, so that all parts have the mean of `least`, their
+// least sums per value. A value forbidden in one part is forbidden in all.
 std::vector<std::vector<int64_t>> Shifts(std::vector<std::vector<int64_t>> least) {
   const int64_t count = static_cast<int64_t>(least.size());
   for (size_t value = 0; value < least[0].size(); ++value) {

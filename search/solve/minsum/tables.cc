@@ -1,3 +1,5 @@
+// Reading guide: TableStore interns tables and memoizes eliminations by their form. Sweep does one: nested loops over
+// the kept variables add up the tables of a bucket, and take the least sum over the eliminated variable.
 #include "search/solve/minsum/tables.h"
 
 #include <algorithm>
@@ -10,13 +12,13 @@
 namespace cleave::search {
 namespace {
 
-// One table of a bucket, with the variable that leaves as its last dimension.
+// One table of a bucket, with the eliminated variable as its last dimension.
 struct Operand {
   std::vector<size_t> strides;       // Per kept variable; 0 where the table does not depend on it.
-  bool has_last = false;             // Whether it depends on the variable that leaves.
+  bool has_last = false;             // Whether it depends on the eliminated variable.
   size_t depth = 0;                  // The kept variables that it depends on are below this one.
   const int64_t* at = nullptr;       // The entry for the present values, 0 for variables not yet looked at.
-  std::vector<int64_t> turned = {};  // Its entries, where the table has its dimensions in another order.
+  std::vector<int64_t> turned = {};  // Its entries transposed, where that variable is not its last dimension.
 };
 
 // The entries of the table with dimension `last` moved behind all others.
@@ -34,9 +36,8 @@ std::vector<int64_t> WithLast(size_t last, const CostTable& table) {
   return turned;
 }
 
-// Adds tables up in nested loops over the kept variables. A row holds a sum per value of the leaving variable; the row
-// of depth n has the tables that depend on the first n kept variables only, so that each is added as rarely as
-// possible.
+// Adds tables up in nested loops over the kept variables. A row has a sum per value of the eliminated variable; that of
+// depth n has the tables that depend on the first n kept variables only, so that each is added as rarely as possible.
 class Sweep {
  public:
   Sweep(const TableStore& store, const BucketForm& form) {
@@ -65,7 +66,7 @@ class Sweep {
     Descend(0, Summed(rows_.data(), 0), visit);
   }
 
-  // For every choice of the kept variables, in row-major order, the least sum over the values of the one that leaves.
+  // For every choice of the kept variables, in row-major order, the least sum over the values of the eliminated one.
   std::vector<int64_t> Least() {
     std::vector<int64_t> least(static_cast<size_t>(entries()));
     if (sizes_.empty()) {
@@ -137,8 +138,8 @@ class Sweep {
     for (Operand* operand : moved_[depth]) operand->at -= size * operand->strides[depth];
   }
 
-  // For each value of the last kept variable. It and the one that leaves are the last dimensions of the tables that
-  // depend on both. The last of these is not written into rows: no sum of two costs passes what an entry can hold.
+  // The least sum for each value of the last kept variable. It and the eliminated one are the last dimensions of tables
+  // that depend on both. The last of these is not written into rows, since a sum of two costs cannot overflow.
   void LeastOfRows(const int64_t* row, int64_t* to) {
     const size_t size = static_cast<size_t>(sizes_.back());
     size_t stride = 0;  // From one row to the next.
@@ -184,7 +185,7 @@ class Sweep {
   std::vector<std::vector<const Operand*>> by_depth_;  // To be added at a depth.
   std::vector<std::vector<Operand*>> moved_;           // That depend on a kept variable.
   std::vector<int64_t> rows_;                          // Per depth.
-  // Of the tables that depend on the last kept variable, those that depend on the one that leaves, and the others.
+  // Tables that depend on the last kept variable and on the eliminated one, and on the former only.
   std::vector<const Operand*> inner_, added_;
   std::vector<int64_t> block_;  // A row for each value of the last kept variable.
 };

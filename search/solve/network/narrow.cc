@@ -1,7 +1,7 @@
-// Reading guide for ProblemBelow(). First the cost of each op by itself gives a bound (Expect), which takes no prices
-// of redistributions. Then the tables of the terms are made, small ones first, each over the strategies that are left,
-// and strategies that are too expensive drop out (search/solve/minsum/pruning.h). At the end all tables are cut down to
-// what is left.
+// Reading guide for ProblemBelow(). First OwnCosts give bounds (Expect), without prices of redistributions. Then the
+// tables of the terms are made, small ones first, each over the strategies that are left, and strategies that are too
+// expensive are pruned (search/solve/minsum/pruning.h). At the end all tables are reduced to the strategies that are
+// left.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -54,7 +54,7 @@ class Network::Narrowing {
     return is_possible;
   }
 
-  // What a value's op costs by itself, where a single variable decides it.
+  // OwnCosts of a value's op, if a single variable decides it.
   std::optional<Pruning::Expected> Expect(const Term& term) {
     const TermKind& kind = KindOf(term);
     const std::optional<int> local = kind.local ? OnlyVariableOf(kind) : std::nullopt;

@@ -1,3 +1,6 @@
+// Reading guide: Problem makes the problem over given domains, with TableOf for each term: for all choices of its
+// variables the price of redistributions (ValueMoves), of distributed forms (CostOfInner) and of the op (OwnCosts),
+// once for choices that differ only in the names of axes (StridesOfRenamed). ProblemBelow is in narrow.cc.
 #include "search/solve/network/network.h"
 
 #include <algorithm>
@@ -13,10 +16,10 @@
 namespace cleave::search {
 namespace {
 
-// Choices. The costs of fewer are found sooner than those that are equal.
+// Choices. For fewer, computing all costs is quicker than finding equal ones.
 constexpr size_t kManyChoices = 1 << 9;
 
-// Of a choice whose cost is not known yet.
+// Marks a choice whose cost is not computed yet.
 constexpr int64_t kUnknown = -1;
 
 // The number of mesh axes that no factor of the strategy uses.
@@ -35,8 +38,8 @@ Network::Network(StrategyTable& table, const OpDemands& demands, const Assignmen
       terms_(TermsOf(table, demands, assignment, options_.folding.has_value() ? &*options_.folding : nullptr)),
       gradient_weight_(assignment.gradient_weight),
       entries_(options_.entries.value_or(assignment.tuning.term_entries)) {
-  // With 2^50 units for the scale of the price there is room for a plan that moves everything many times, and the price
-  // of plans has twelve digits. The scale is a power of two, so scaling is exact.
+  // 2^50 units for the price of sending everything once leave room for plans that send it many times, with twelve
+  // digits. The unit is a power of two, so scaling is exact.
   const double scale = table.paid().scale;
   double total = scale > 0 ? scale : 1;
   for (const ir::Op& op : table.facts().graph->ops) {

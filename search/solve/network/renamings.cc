@@ -10,7 +10,7 @@
 namespace cleave::search {
 namespace {
 
-// With more renamings it takes longer to find equal choices than to price them.
+// With more renamings, finding equal choices takes longer than pricing them.
 constexpr size_t kMostRenamings = 24;
 
 ir::Strategy Renamed(ir::Strategy strategy, const ir::AxisList& names) {

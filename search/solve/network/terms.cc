@@ -1,3 +1,6 @@
+// Reading guide: Builder::NodeOf makes a node for an op, with the formula of its strategy (FormulaOf). AddTerm collects
+// the nodes on which a value's price depends, and Instantiate writes them over local variables, so that KindOf finds
+// equal kinds. AddParts makes the parts into which a large term may be split.
 #include "search/solve/network/terms.h"
 
 #include <algorithm>
@@ -138,8 +141,8 @@ class Builder {
       if (facts_.op(op).inputs.empty()) return {.kind = StrategyFormula::Kind::kNumber, .op = op};
       return {.kind = StrategyFormula::Kind::kDataFrom, .op = op, .inputs = {NodeOf(facts_.op(op).inputs[0])}};
     }
-    // What is read by so many ops of data, one after another, is priced as if it were whole: formulas of all of a chain
-    // would take memory as the square of its length.
+    // Behind so many ops of data in a chain, data is priced as replicated, because the formulas of a chain take memory
+    // quadratic in its length.
     constexpr int kLongestChain = 256;
     if (data_chain_ == kLongestChain) return {.kind = StrategyFormula::Kind::kNumber, .op = op};
     ++data_chain_;
@@ -159,7 +162,7 @@ class Builder {
   }
 
   void AddTerms() {
-    std::map<int, int64_t> members;  // Of a class whose term is still to come; 0 behind it.
+    std::map<int, int64_t> members;  // By class, the number of its values; 0 once its term is added.
     if (folding_ != nullptr) {
       for (const ir::Op& op : facts_.graph->ops) members[folding_->values[op.id]] += facts_.times[op.id];
     }
@@ -192,9 +195,9 @@ class Builder {
     terms_.terms.push_back(std::move(term));
   }
 
-  // Makes one part for each reader, with its share of the weight: readers often agree and are then served together.
-  // However they are served, the cost is at least that of serving the most expensive of them alone, which is at least
-  // the mean of all.
+  // Makes one part for each reader, with its share of the weight, because readers often agree and are then served
+  // together. The sum of the parts is a lower bound: serving all costs at least as much as serving the most expensive
+  // one alone, which is at least the mean.
   void AddParts(ir::OpId op, const std::vector<std::pair<int, TermRead>>& reads, const std::vector<ir::OpId>& inner,
                 Term& term) {
     const auto add = [&](Term part, bool never_more) {
@@ -274,7 +277,7 @@ class Builder {
     return index;
   }
 
-  // Kinds with the same answers are one.
+  // Equal kinds get one number.
   int KindOf(TermKind kind) {
     std::vector<int> key = {kind.local,
                             kind.moves,

@@ -43,7 +43,7 @@ Cost ValueMoves::CostOf(const std::vector<int>& digits) {
   return *known;
 }
 
-// Where both depend on many variables, there are more pairs of layouts than choices.
+// If both depend on many variables, there may be more pairs of layouts than choices.
 void ValueMoves::AddPair(size_t source, size_t target, size_t choices) {
   const LayoutColumn &from = tensors_[source], &to = tensors_[target];
   const bool is_small = from.layouts.size() <= choices / to.layouts.size();

@@ -1,3 +1,6 @@
+// Reading guide: Spreading::Run does a round for each priority. FreedomUnder gives each op the axes that reach it
+// (reach.h), SappWithin decides, and in LastRound FindBest. Propagate then reports what contradicts or is not reached
+// (report.h), and where cuts come from (trails.h).
 #include "search/solve/propagate/propagate.h"
 
 #include <algorithm>
@@ -135,16 +138,15 @@ class Spreading {
     if (is_only) lower_bound_ = best.lower_bound;
   }
 
-  // A pin of a later round passes no cut on either: a cut that went through it would end at it after all.
+  // A pin of a later round does not pass cuts on either: the cut would end at it in that round.
   std::vector<Reach> ReachesOf(const OpDemands& pins) const {
     std::vector<Reach> reaches;
     for (const AxisGroup& group : groups_) reaches.emplace_back(assignment_, pins, group);
     return reaches;
   }
 
-  // An op may place the axes that reach it, except those that cut it already; a product must use them, on the factors
-  // by which they do. An op that nothing reaches in a round before the last one may do what is cheapest for the others:
-  // it is decided later.
+  // Open to an op are the axes that reach it and do not cut it yet; a product must use them, on the factors by which
+  // they reach it. Before the last round all axes are open to an op that none reaches, because it is decided later.
   Freedom FreedomUnder(Assignment& assignment, const OpDemands& pins, const std::vector<Reach>& reaches,
                        bool is_last) const {
     Freedom freedom = Freedom::Whole(assignment.table());

@@ -1,3 +1,5 @@
+// Reading guide: Conflicts finds the values that are redistributed because of pins. WarningOf describes one:
+// ContradictionOf where two pins meet, EndOf where a cut ends. ReportNoPins and WarnOfUnreached are about products.
 #include "search/solve/propagate/report.h"
 
 #include <algorithm>
@@ -129,7 +131,7 @@ class Conflicts {
     return std::nullopt;
   }
 
-  // A pinned op has its layout from its own pin, whether or not that uses the axes.
+  // A pinned op follows its own pin, whether or not that uses the axes.
   std::optional<ir::OpId> PinOf(ir::OpId op, size_t group) const {
     if (demands_.count(op) > 0) return op;
     const std::optional<Followed>& followed = spread_.trails[group].followed(op);
@@ -137,7 +139,7 @@ class Conflicts {
     return followed->pin;
   }
 
-  // The price of moving the value, and its gradient, which the op's own backward ops read.
+  // The price of redistributing the value and its gradient, which the op's backward ops read.
   double CostOf(ir::OpId value) const {
     std::set<ir::OpId> moved = {value};
     for (ir::OpId heir : facts_.inheritors[value]) {

@@ -1,3 +1,6 @@
+// Reading guide: OthersFor tries each strategy of StrategiesOf: Cheapest applies it to the assignment with the light
+// ops around staying or following, and rolls back. ChoicesOf adds the present strategy, and shares the list among
+// products with equal Surroundings.
 #include "search/solve/sapp/alternatives.h"
 
 #include <algorithm>
@@ -165,9 +168,9 @@ std::vector<Alternative> Alternatives::OthersFor(ir::OpId product) {
   return kept;
 }
 
-// A text with everything on which the prices of a product's choices depend: the values around it and the layouts in
-// which they are read, with layers counted from its own. A bundle within the layer has the same text in every layer;
-// one that runs through all layers is named by its number.
+// A key with everything on which the prices of a product's choices depend: the values around it and the layouts in
+// which they are read, with layers counted from its own, so that equal layers have equal keys. A bundle that runs
+// through all layers is named by its number.
 std::string Alternatives::Surroundings(ir::OpId product) const {
   const GraphFacts& facts = assignment_.facts();
   const ir::LoopPasses& own = facts.op(product).repetition.passes;

@@ -101,10 +101,10 @@ double GreedyByClassic(Assignment& assignment, const Bundles& bundles, const Cla
         if (best.has_value()) total += best->first;
       }
     }
-    // A path of the model without products is not decided yet: its ops follow their inputs.
+    // Bundles next to no product are not decided yet: their ops follow their inputs.
     for (ir::OpId op : open) assignment.SetDecided(op, true);
-    // A light op between twins is in the bundle of one of them only, so light ops of twins may differ now: all take the
-    // strategy of the last one.
+    // A light op between twins is in the bundle of one of them only, so that the light ops of twins may differ: all
+    // take the strategy of the last one.
     std::vector<Change> changes;
     for (const std::vector<ir::OpId>& alike : twins.lists) {
       for (ir::OpId twin : alike) changes.push_back({twin, assignment.strategy(alike.back())});

@@ -1,3 +1,5 @@
+// Reading guide: each public function makes a list of strategies from the present one; Domain drops those that the
+// freedom does not allow, numbers the others, and remembers the domain. AllStrategies is the list of all.
 #include "search/solve/sapp/moves.h"
 
 #include <algorithm>

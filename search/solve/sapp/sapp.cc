@@ -14,8 +14,8 @@ namespace cleave::search {
 namespace {
 
 enum class Starts {
-  kPresentPlan,   // What the assignment has.
-  kWrittenPlans,  // That, and plans that people write.
+  kPresentPlan,   // The assignment's plan.
+  kWrittenPlans,  // That, and plans as people write them.
 };
 
 class SappSearch {
@@ -65,7 +65,7 @@ class SappSearch {
     if (assignment_.table().paid().may_leave_idle) Start(network, [](Descent&) {});  // Everything replicated.
   }
 
-  // A number for what an op begins with and how far it may go; 0 for ops that follow from others.
+  // A number for an op's strategy and freedom; 0 for ops that no search sets.
   IdVector<ir::OpId, int> Kinds() const {
     IdVector<ir::OpId, int> kinds(assignment_.facts().graph->ops.size(), 0);
     std::map<std::pair<int, int>, int> numbers;
@@ -107,8 +107,7 @@ class SappSearch {
     assignment_.Rollback(empty_);
   }
 
-  // Starts from the cheapest of the plans that cut the batch by the outer axes, and products in Megatron's way by the
-  // inner ones.
+  // Starts from the cheapest of the plans of StartUniform.
   void StartFromUniformPlans(Network& network) {
     std::vector<std::pair<Cost, std::vector<Change>>> plans;
     for (int batch_axes = assignment_.mesh().axis_count() - 1; batch_axes >= 0; --batch_axes) {
@@ -125,7 +124,7 @@ class SappSearch {
     }
   }
 
-  // Decides each op separately, under the present prices. `whole` is not folded, and its tables are of these prices.
+  // Refines the plan without folding. `whole`: a network that is not folded, with tables of the present prices.
   void Improve(Network& whole) {
     Descent descent(assignment_, whole, freedom_, tuning_.work);
     if (!is_small_ || !descent.RefineFreely()) descent.Refine();

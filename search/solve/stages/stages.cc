@@ -1,3 +1,7 @@
+// Reading guide: Cutter::LeastSum is the dynamic programme: the cuts with the least sum whose maxima, the slowest stage
+// and the latest update, are within bounds. Best looks for these bounds by branch and bound (Look), from those for the
+// fastest slowest stage (LeastSlowest). An `end` is a place where a stage may end: 0 is the beginning of the list, then
+// the cut points, then the end of the list.
 #include "search/solve/stages/stages.h"
 
 #include <algorithm>
@@ -10,20 +14,18 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
-// A step may take so much longer than the least one, as a share.
+// Precision of BestCuts, as a share of the step.
 constexpr double kClose = 1e-4;
 // Sums of the same numbers in another order differ in the last bits.
 constexpr double kRounding = 1 + 1e-9;
 
-// Of the stages of some cuts: the sum of the times of a micro-batch, and the largest of these; and the latest end of
-// what is done once, behind the last micro-batch.
+// The terms of a step's time (stages.h) for one stage or for some cuts: sum_s t_s, max_s t_s, and the latest update.
 struct Times {
   double sum = 0;
   double slowest = 0;
   double late = 0;
 };
 
-// Ends are the beginning of the list, the places, and the end of the list.
 class Cutter {
  public:
   explicit Cutter(const CutTask& task)
@@ -43,7 +45,7 @@ class Cutter {
     const std::optional<Way> fastest = LeastSum({.slowest = least, .late = kNone});
     if (!fastest.has_value()) return {};
     Take(*fastest);
-    // With a slower stage than this a step takes longer, whatever else.
+    // A step with a slower stage than this takes longer in any case.
     const double slowest = Others() > 0 ? (StepOf(fastest->times) - seconds_.back()) / Others() : kNone;
     const std::optional<Way> any = LeastSum({.slowest = slowest, .late = kNone});
     Take(*any);
@@ -53,7 +55,7 @@ class Cutter {
     return OpsAt(best_.cuts);
   }
 
-  // Those of the least sum among those with the fastest slowest stage.
+  // The cuts with the least sum of those whose slowest stage is the fastest.
   std::vector<int64_t> OfLeastSlowest() && {
     if (task_.places.size() < cuts_ || cuts_ == 0) return {};
     const std::optional<Way> way = LeastSum({.slowest = LeastSlowest(), .late = kNone});
@@ -71,7 +73,7 @@ class Cutter {
     Times times;
     std::vector<size_t> cuts = {};
   };
-  // Cuts whose maxima are between these, of which none has a smaller sum than `at_most`.
+  // Cuts whose maxima are between these; `at_most.sum` is a lower bound of their sums.
   struct Box {
     Times at_least, at_most;
   };
@@ -95,7 +97,7 @@ class Cutter {
     if (stage == cuts_ || end + 1 == ends_) return stage == cuts_ && end + 1 == ends_;
     return end > stage && (task_.ranges.empty() || task_.ranges[stage].Has(OpAt(end)));
   }
-  // By end: the sum of the numbers of the ops in front of it; 0 where there are none.
+  // By end: the sum of `numbers` of the ops in front of it; empty: 0.
   std::vector<double> SumsTo(const std::vector<double>& numbers) const {
     std::vector<double> sums;
     double sum = 0;
@@ -131,8 +133,8 @@ class Cutter {
   double Others() const { return static_cast<double>(task_.micro_batches - 1); }
   double StepOf(const Times& times) const { return times.sum + Others() * times.slowest + times.late; }
 
-  // The least time of the slowest stage of any cuts; kNone where there are none. Mostly stages are nearly equal, so few
-  // places are looked at first.
+  // The least time of the slowest stage of any cuts; kNone where there are none. Tries nearly equal stages first, which
+  // leaves few cut points to look at.
   double LeastSlowest() const {
     const double equal = seconds_.back() / static_cast<double>(cuts_ + 1);
     for (const double times : {1.02, 1.1, 1.5}) {
@@ -142,7 +144,7 @@ class Cutter {
     return LeastSlowest(kNone);
   }
 
-  // The same of cuts of which no stage exceeds `most`.
+  // The same for cuts in which no stage exceeds `most`.
   double LeastSlowest(double most) const {
     std::vector<double> slowest(ends_, kNone);  // Of the stages so far, of which the last one ends there.
     slowest[0] = 0;
@@ -162,8 +164,8 @@ class Cutter {
     return slowest.back();
   }
 
-  // The ends of a stage from the first to before the last, with which neither the stages so far nor those behind take
-  // more than `most` each.
+  // The range [first, last) of ends of a stage with which neither the stages so far nor those behind exceed `most`
+  // each.
   std::pair<size_t, size_t> EndsWithin(size_t stage, double most) const {
     if (most == kNone) return {stage + 1, ends_};
     const double first = seconds_.back() - static_cast<double>(cuts_ - stage) * most * kRounding;
@@ -174,7 +176,7 @@ class Cutter {
             static_cast<size_t>(end - seconds_.begin())};
   }
 
-  // The cuts with the least sum of which no stage exceeds the bounds; nullopt where there are none.
+  // The cuts with the least sum in which no stage exceeds the bounds; nullopt where there are none.
   std::optional<Way> LeastSum(const Times& bounds) const {
     // sum[k][i]: of stages 0 to k, where stage k ends at i; from[k][i]: where stage k begins.
     std::vector<std::vector<double>> sum(cuts_ + 1, std::vector<double>(ends_, kNone));
@@ -209,7 +211,7 @@ class Cutter {
     if (best_.cuts.empty() || StepOf(way.times) < StepOf(best_.times)) best_ = way;
   }
 
-  // Halves the box along the maximum that may win more.
+  // Branch and bound: halves the box along the maximum with more to gain.
   void Look(const Box& box) {
     const double at_least = box.at_most.sum + Others() * box.at_least.slowest + box.at_least.late;
     if (at_least >= StepOf(best_.times) * (1 - kClose)) return;
