@@ -28,11 +28,11 @@
 
 namespace cleave::search {
 
-// With which arguments a plan was made (Fit).
+// The arguments of PlanFor that made a plan, and Fit::improved.
 struct PlanOrigin {
   double weight = 0;
   int zero = 0;
-  std::optional<int64_t> improved = {};  // Fit::improved.
+  std::optional<int64_t> improved = {};
 };
 
 // A plan of a small model, whose recomputation may still be improved.
@@ -62,9 +62,9 @@ class Saver {
     bool may_fit = false;  // By an estimate, with recomputation or more micro-batches.
     bool is_slow = false;  // By an estimate: another plan is faster, even if this one makes nothing again.
   };
-  // Offers `plan`, which makes nothing again, to `best` if it fits; else with the least recomputation for each number
-  // of micro-batches, doubled up to the first that fits without: more only take more time. For a deep model Settle does
-  // so.
+  // Offers `plan`, which makes nothing again, to `best` if it fits; else with more micro-batches, up to the first
+  // number that fits without recomputation, each with the least recomputation with which it fits. For a deep model
+  // Settle does so.
   Examined Examine(const ir::Plan& plan, const PlanOrigin& origin);
   void Settle();
   // The estimate of the plan with the user's retentions; null where there is none.

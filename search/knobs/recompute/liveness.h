@@ -61,9 +61,8 @@ class Liveness {
   struct ForwardStage {
     int place = 0;
     Seconds seconds{0};  // Of all its runs, and those of all for which it stands.
-    // A lower bound of what a program takes longer where it is made again: 0 for collectives, which may be sent with
-    // others; negative for loops, because a backward kernel that recomputes their values saves reading and writing
-    // them.
+    // A lower bound of the time that making it again adds: 0 for collectives, which may be sent with others; negative
+    // for loops, because a backward kernel that recomputes their values saves reading and writing them.
     Seconds least{0};
     bool may_join = false;   // A loop, which may be fused into a backward one.
     std::vector<int> reads;  // Stored values.

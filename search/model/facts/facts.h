@@ -65,7 +65,7 @@ struct GraphFacts {
   // Of a parameter or a copy: the read that decides its layout; its own id where nothing reads it.
   IdVector<ir::OpId, Read> leaders;
   IdVector<ir::OpId, std::vector<ir::OpId>> led;   // Of a forward op: those whose leader it is.
-  IdVector<ir::OpId, ir::OpId> whole_sums;         // Of a sum of sums: the last of its chain.
+  IdVector<ir::OpId, ir::OpId> whole_sums;         // Of a sum: the last sum of its chain.
   IdVector<ir::OpId, std::vector<ir::OpId>> sums;  // Of a forward op: the sums that make its value's gradient.
   // Of a sum: whether a summand is the whole gradient of another value, as along residual connections. Such a sum has
   // the layout of the value whose gradient it is, so that no op's strategy depends on ops many layers away.

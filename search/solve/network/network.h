@@ -69,6 +69,7 @@ class Network {
   int Domain(ir::OpId op, const std::vector<int>& strategies);
   const std::vector<int>& domain(int number) const { return domains_[static_cast<size_t>(number)].strategies; }
 
+  // The price of all choices from `domains`, of which there is one for each variable.
   MinSum Problem(const Domains& domains);
 
   // A problem over subsets of the domains.
