@@ -1,12 +1,12 @@
 // Simulates a step of a pipeline: each stage runs the forward and backward passes of its micro-batches in the order of
 // its schedule, and waits for messages of other stages.
 //
-// Known idle times of a rank, for p equal stages, m micro-batches and free messages, where a stage takes F for a forward
-// pass, B for a backward pass and W for the gradients of weights:
+// Known idle times of a rank, for p equal stages, m micro-batches and free messages, where a stage takes F for a
+// forward pass, B for a backward pass and W for the gradients of weights:
 //
-//   GPipe, 1F1B      (p - 1) / m of the work, (p - 1) / (m + p - 1) of the step   Narayanan et al. 2021, section 2.2
-//   zero bubble      (p - 1) (F + B - W), if W <= B and m >= p                    ZB-H1, Qi et al. 2023, section 2.3
-//   interleaved      (p - 1) / (v m) of the work, for v stages on each rank       Narayanan et al. 2021, section 2.2
+//   GPipe, 1F1B    (p - 1) / m of the work; (p - 1) / (m + p - 1) of the step    Narayanan et al. 2021, 2.2
+//   zero bubble    (p - 1) (F + B - W), if W <= B and m >= p                     ZB-H1, Qi et al. 2023, 2.3
+//   interleaved    (p - 1) / (v m) of the work, for v stages on each rank        Narayanan et al. 2021, 2.2
 #ifndef CLEAVE_SEARCH_PRICE_COST_PIPELINE_H_
 #define CLEAVE_SEARCH_PRICE_COST_PIPELINE_H_
 
