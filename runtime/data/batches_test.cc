@@ -292,6 +292,24 @@ TEST(Synthetic, TokensHaveAMapOfSymbols) {
   }
 }
 
+TEST(Synthetic, NumbersFollowFromTokens) {
+  std::vector<int32_t> tokens(4 * 8);
+  std::vector<float> mask(4 * 3);
+  auto batches = Batches::Open(
+      Synthetic(16, 4),
+      {{"tokens", WholeRegion({4, 8}), tokens.data(), 11}, {"mask", WholeRegion({4, 3}), mask.data()}}, 1);
+  ASSERT_TRUE(batches.ok());
+  batches.value()->LoadTraining(0);
+  const std::vector<float> first = mask;
+  for (const float value : mask) EXPECT_LT(std::abs(value), 1);
+  EXPECT_GT(*std::max_element(mask.begin(), mask.end()), 0);
+  EXPECT_LT(*std::min_element(mask.begin(), mask.end()), 0);
+  batches.value()->LoadTraining(1);
+  EXPECT_NE(mask, first);
+  batches.value()->LoadTraining(0);
+  EXPECT_EQ(mask, first);
+}
+
 // Every third sample from the fourth on has a label that the model does not have.
 void Number(int64_t sample, bool, View<int32_t> values) {
   values[0] = static_cast<int32_t>(sample >= 3 && sample % 3 == 0 ? -sample : sample);

@@ -22,6 +22,9 @@ constexpr int kTerms = 8;
 // Inputs that need less than this together are made once, at the start; larger ones are made for every batch.
 constexpr int64_t kCacheBytes = int64_t{256} << 20;
 
+// The deviation of numbers that are uniform in [-1, 1) is 1 / kRootOfThree.
+constexpr float kRootOfThree = 1.7320508f;
+
 // Classes where the model does not say how many there are.
 constexpr int64_t kDefaultLimit = 2;
 
@@ -100,20 +103,26 @@ class SyntheticSource final : public Source {
 
   float Free(int64_t sample, int64_t i) const { return Draw(0, sample, i); }
 
+  // The same with deviation 1; of integers about so.
+  float Signal(int64_t sample, int64_t i) const {
+    const float value = Free(sample, i);
+    if (fields_[0].is_float) return value;
+    return kRootOfThree * ((2 * value + 1) / static_cast<float>(fields_[0].limit) - 1);
+  }
+
   // A value that depends only on its place: uniform with deviation 1, or an integer.
   float Draw(int field, int64_t sample, int64_t i) const {
     const SyntheticField& about = fields_[static_cast<size_t>(field)];
     const uint64_t place = static_cast<uint64_t>(sample * about.elements + i);
     const uint32_t word = words_[static_cast<size_t>(field)].Block(place / 4)[place % 4];
     if (!about.is_float) return static_cast<float>(uint64_t{word} * static_cast<uint64_t>(about.limit) >> 32);
-    constexpr float kRootOfThree = 1.7320508f;
     return kRootOfThree * (2 * UnitFloat(word) - 1);
   }
 
   float Project(int field, int64_t sample, int64_t i) const {
     const Term* terms = terms_[static_cast<size_t>(field)].data() + i * kTerms;
     float sum = 0;
-    for (int term = 0; term < kTerms; ++term) sum += terms[term].weight * Free(sample, terms[term].element);
+    for (int term = 0; term < kTerms; ++term) sum += terms[term].weight * Signal(sample, terms[term].element);
     return sum;
   }
 
@@ -133,7 +142,7 @@ class SyntheticSource final : public Source {
 
   std::vector<Term> MakeTerms(const SyntheticField& field) const {
     const SyntheticField& first = fields_[0];
-    if (&field == &first || !first.is_float) return {};
+    if (&field == &first || (!first.is_float && !field.is_float)) return {};
     const int64_t count = kTerms * (field.is_float ? field.elements : field.limit);
     const Region all = WholeRegion({count});
     std::vector<int32_t> elements(static_cast<size_t>(count));
