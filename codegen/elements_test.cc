@@ -159,7 +159,7 @@ std::vector<float> RunProgram(const std::string& program) {
 // The reference of a use, and how much its value changes when the arguments change in their last place.
 class Reference {
  public:
-  explicit Reference(const Use& use) : use_(use), numbers_(NumbersOf(use)) {
+  explicit Reference(const Use& use) : numbers_(NumbersOf(use)) {
     const ir::ScalarFunction& function = use.sample.op->element->function;
     value_.emplace_back(function.value, function.parameters);
     for (const std::optional<ir::Scalar>& slope : ir::GradientsOf(function.value, function.parameters, 1)) {
@@ -190,7 +190,6 @@ class Reference {
     return all;
   }
 
-  const Use& use_;
   std::vector<double> numbers_;
   std::vector<ir::Calculation> value_;
   std::vector<ir::Calculation> slopes_;

@@ -37,7 +37,7 @@ class AsFloat {
   float* values() const { return values_; }
 
  private:
-  Scratch memory_;
+  Scratch memory_{};
   float* values_;
 };
 
