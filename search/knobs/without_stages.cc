@@ -256,6 +256,10 @@ std::optional<Found> SearchOnce(const Searched& searched, const ir::Graph& train
     }
   }
   if (!found.has_value()) return std::nullopt;
+  if (options.objective == ir::Objective::kMemory && !found->plan.moves_steps) {
+    found->plan.moves_steps = true;
+    found->program.reset();
+  }
   std::optional<ir::Plan> few;
   if (!model.is_whole()) few = model.Searched(found->plan);
   WarnOfIdleRanks(facts, few.has_value() ? *few : found->plan, *demands, pins, *own.leave_idle, diagnostics);

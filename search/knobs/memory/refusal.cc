@@ -114,6 +114,9 @@ Diagnostic NothingFits(const FitTask& task, const SmallestPlan& smallest, Estima
     }
   }
   error.help.push_back("use more devices, a smaller batch, or a larger limit");
+  if (task.cluster.host_bytes_per_second > 0) {
+    error.help.push_back("values of calls with `#[offload]` wait in the host's memory for the backward pass");
+  }
   return error;
 }
 
