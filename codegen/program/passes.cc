@@ -127,13 +127,20 @@ void EmitRunBatch(const Emission& emission, const std::vector<PhaseFunction>& fu
                                             .name = "RunBatch",
                                             .parameters = {{truth, "metrics"}, {truth, "gradients"}},
                                             .suffix = "override"});
+  const auto call_for_each = [&](ir::Repeat repeat) {
+    cpp::Code& each = body.Open(cpp::Counting("i", ir::MicroBatches(program)));
+    each.Do(cpp::Call("Begin", {cpp::Name("i")}));
+    call_all(repeat, each);
+  };
+  const bool has_sums_before = std::any_of(order.begin(), order.end(), [](const OrderedStage& ordered) {
+    return ordered.repeat == ir::Repeat::kEachBefore;
+  });
+  if (has_sums_before) call_for_each(ir::Repeat::kEachBefore);
   call_all(ir::Repeat::kOnceBefore, body);
   if (has_turns) {
     EmitTurns(emission, call_pass, body);
   } else {
-    cpp::Code& each = body.Open(cpp::Counting("i", ir::MicroBatches(program)));
-    each.Do(cpp::Call("Begin", {cpp::Name("i")}));
-    call_all(ir::Repeat::kEach, each);
+    call_for_each(ir::Repeat::kEach);
   }
   call_all(ir::Repeat::kOnceAfter, body);
 }

@@ -17,6 +17,7 @@ bool PhaseFunction::Has(const OrderedStage& ordered) const {
 
 const std::vector<PhaseFunction>& Phases() {
   static const auto& phases = *new std::vector<PhaseFunction>{
+      {"SumInputs", ir::Phase::kForward, ir::Repeat::kEachBefore},
       {"BeforeForward", ir::Phase::kForward, ir::Repeat::kOnceBefore},
       {"BeforeMetrics", ir::Phase::kMetric, ir::Repeat::kOnceBefore, "metrics"},
       {"BeforeBackward", ir::Phase::kBackward, ir::Repeat::kOnceBefore, "gradients"},

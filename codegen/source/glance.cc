@@ -41,7 +41,7 @@ cpp::Expr PartOf(Emission& emission, const ir::Layout& layout) {
 void EmitGlance(Emission& emission, int step, const ir::Glance& glance, cpp::Code& code) {
   const ir::Step& info = emission.step(step);
   const ir::Value& value = emission.value(glance.input);
-  const bool is_of_micro_batch = emission.program.time.has_value() && info.repeat == ir::Repeat::kEach;
+  const bool is_of_micro_batch = emission.program.time.has_value() && ir::IsForEach(info.repeat);
   std::vector<cpp::Expr> caption = {NameString(emission.layer, info.name), cpp::String(emission.Place(info.line))};
   if (is_of_micro_batch) caption.push_back(cpp::Name(emission.sizes.AxisName(*emission.program.time)));
   std::vector<cpp::Expr> arguments = {emission.LookNumber(step), cpp::Braces(std::move(caption))};

@@ -157,6 +157,8 @@ bool IsCopyOut(const Step& step) {
 
 absl::string_view RepeatName(Repeat repeat) {
   switch (repeat) {
+    case Repeat::kEachBefore:
+      return "for each micro-batch before the others";
     case Repeat::kOnceBefore:
       return "once before the micro-batches";
     case Repeat::kEach:
@@ -191,9 +193,7 @@ const Collective* CommunicationOf(const Program& program, const Step& step) {
   return collective == nullptr || IsSumOverTime(program, *collective) ? nullptr : collective;
 }
 
-int64_t RunsOf(const Program& program, const Step& step) {
-  return step.repeat == Repeat::kEach ? MicroBatches(program) : 1;
-}
+int64_t RunsOf(const Program& program, const Step& step) { return IsForEach(step.repeat) ? MicroBatches(program) : 1; }
 
 int PartCount(const Program& program) {
   return program.pipeline.has_value() ? static_cast<int>(program.mesh.axis(program.pipeline->axis).size) : 1;

@@ -176,12 +176,15 @@ struct Receive {
 
 // How often a step runs where the batch is taken in micro-batches.
 enum class Repeat {
+  kEachBefore,  // For each micro-batch, in a loop before the others (ir/sharding/micro_batches).
   kOnceBefore,  // Before the micro-batches.
   kEach,        // For each micro-batch. Without micro-batches all steps are such.
   kOnceAfter,
 };
 
 absl::string_view RepeatName(Repeat repeat);  // "for each micro-batch"
+
+inline bool IsForEach(Repeat repeat) { return repeat == Repeat::kEach || repeat == Repeat::kEachBefore; }
 
 struct Step {
   std::variant<Compute, Collective, Slice, View, Glance, HostCopy, Send, Receive> action;

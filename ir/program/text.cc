@@ -32,6 +32,7 @@ constexpr absl::string_view kStageWord = "stage";
 constexpr absl::string_view kPartWord = "part";
 constexpr absl::string_view kManualWord = "manual";
 constexpr absl::string_view kTimeWord = "time";
+constexpr absl::string_view kEachWord = "each";
 constexpr absl::string_view kOnceWord = "once";
 constexpr absl::string_view kBeforeWord = "before";
 constexpr absl::string_view kAfterWord = "after";
@@ -170,7 +171,8 @@ class Writer {
   static std::string WhenText(const Step& step) {
     std::string text = step.phase == Phase::kForward ? "" : absl::StrCat(" phase(", PhaseName(step.phase), ")");
     if (step.repeat != Repeat::kEach) {
-      absl::StrAppend(&text, " ", kOnceWord, "(", step.repeat == Repeat::kOnceBefore ? kBeforeWord : kAfterWord, ")");
+      absl::StrAppend(&text, " ", step.repeat == Repeat::kEachBefore ? kEachWord : kOnceWord, "(",
+                      step.repeat == Repeat::kOnceAfter ? kAfterWord : kBeforeWord, ")");
     }
     return text;
   }
@@ -611,6 +613,11 @@ class Parser {
       if (!is_before) CLEAVE_RETURN_IF_ERROR(reader_.Expect(kAfterWord));
       step.repeat = is_before ? Repeat::kOnceBefore : Repeat::kOnceAfter;
       CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
+    } else if (reader_.Take(kEachWord)) {
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect(kBeforeWord));
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
+      step.repeat = Repeat::kEachBefore;
     }
     if (reader_.Take("name")) {
       CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));

@@ -165,7 +165,7 @@ CutTask StagePlans::TimesOf(const ir::Graph& model, const ir::Plan& plan, const 
   for (size_t i = 0; i < fusion.stages.size(); ++i) {
     const ir::FusedStage& stage = fusion.stages[i];
     if (stage.phase == ir::Phase::kMetric) continue;
-    const bool is_once = stage.repeat != ir::Repeat::kEach || stage.phase == ir::Phase::kUpdate;
+    const bool is_once = !ir::IsForEach(stage.repeat) || stage.phase == ir::Phase::kUpdate;
     const auto runs = static_cast<double>(is_once ? 1 : plan.micro_batches);
     std::vector<double>& of_op = is_once ? task.once : task.seconds;
     // The time of a message for several gradients is divided among them by bytes.

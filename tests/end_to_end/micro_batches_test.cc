@@ -82,5 +82,32 @@ TEST(MicroBatches, TakePartsOfTheBatchThatHaveStatisticsOfTheirOwn) {
   EXPECT_GT(LargestRelativeDifference(one_part, whole), kTolerance);
 }
 
+// A loss is divided by the number of labels that count in the whole batch, and inputs are centered by its mean.
+TEST(MicroBatches, SumsOfInputsAreThoseOfTheWholeBatch) {
+  const std::string folder = FreshFolder("masked");
+  WriteText(folder + "/masked.model",
+            R"(model Masked(batch: int = 22) {
+                 input x: f32[batch, 3, 8];
+                 input label: i32[batch, 3];
+                 input mask: f32[batch, 3];
+                 let centered = x - reduce_mean(x, axes = 0);
+                 let logits = mlp(dense(centered, 12), 24);
+                 loss masked_cross_entropy(logits, label, relu(mask));
+                 loss 0.1 * masked_mean(reduce_mean(square(logits), axes = 2), greater(mask, 0.5));
+               }
+               train Masked { data = synthetic(train = 88); optimizer = adam(lr = 0.01); log_every = 1; })");
+  const auto train = [&](const std::vector<std::string>& arguments) {
+    return TrainModel(folder + "/masked.model", arguments, folder, kSteps).losses;
+  };
+  const std::vector<double> whole = train({"--devices", "1"});
+  for (const std::vector<std::string>& how : std::vector<std::vector<std::string>>{
+           {"--devices", "1", "--set", "micro_batches=4"},
+           {"--devices", "3", "--search", "data_parallel", "--set", "zero=2", "--set", "micro_batches=5"},
+           {"--devices", "4", "--set", "stages=2", "--set", "micro_batches=4"}}) {
+    SCOPED_TRACE(absl::StrCat(how[1], " devices, ", how.back()));
+    EXPECT_LE(LargestRelativeDifference(train(how), whole), kTolerance);
+  }
+}
+
 }  // namespace
 }  // namespace cleave::tests

@@ -35,16 +35,10 @@ class Memory {
         if (is_input || moment_ == 0) Write(ir::ComputeOf(step)->output);
       }
     }
+    RunForEach(ir::Repeat::kEachBefore);
     moment_ = 0;
     RunAll(ir::Repeat::kOnceBefore);
-    for (moment_ = 0; moment_ < moments; ++moment_) {
-      for (const ir::Step& step : program_.steps) {
-        const ir::Compute* const compute = ir::ComputeOf(step);
-        if (compute != nullptr && compute->kind == ir::OpKind::kInput) Name(compute->output);
-      }
-      RunAll(ir::Repeat::kEach);
-    }
-    --moment_;
+    RunForEach(ir::Repeat::kEach);
     RunAll(ir::Repeat::kOnceAfter);
     AskForResults();
     for (const ir::ProgramUpdate& copy : storage_.copies) Read(copy.value, "the copy of");
@@ -52,6 +46,19 @@ class Memory {
   }
 
  private:
+  // Ends at the last moment.
+  void RunForEach(ir::Repeat repeat) {
+    const int64_t moments = ir::MicroBatches(program_);
+    for (moment_ = 0; moment_ < moments; ++moment_) {
+      for (const ir::Step& step : program_.steps) {
+        const ir::Compute* const compute = ir::ComputeOf(step);
+        if (compute != nullptr && compute->kind == ir::OpKind::kInput) Name(compute->output);
+      }
+      RunAll(repeat);
+    }
+    --moment_;
+  }
+
   const ir::Step& StepAt(int i) const { return program_.steps[static_cast<size_t>(i)]; }
   int rank() const { return ir::AtMoment(program_, rank_, moment_); }
 

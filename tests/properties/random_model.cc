@@ -563,6 +563,10 @@ class Writer {
                           "))) / total(reduce_sum(sample_mask(", rows->name, ")));"));
       }
     }
+    if (!is_manual_ && rows != nullptr && Chance(3)) {
+      Line("input mask: f32[batch];");
+      terms.push_back(absl::StrCat("masked_mean(reduce_mean(square(", rows->name, "), axes = 1), relu(mask) + 0.1)"));
+    }
     // Some parameter is needed.
     const Value first = values_.front();
     const std::string weight = Parameter({first.last()});

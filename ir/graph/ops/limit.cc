@@ -23,6 +23,9 @@ int64_t ChoicesOf(const Graph& graph, const Op& op, OpId value) {
   return least;
 }
 
+// Whether the op's elements are some of those of its inputs.
+bool Selects(const Op& op) { return DefinitionOf(op).op_class == OpClass::kMovement || op.kind == OpKind::kWhere; }
+
 }  // namespace
 
 int64_t LimitOf(const Graph& graph, OpId input) {
@@ -33,7 +36,7 @@ int64_t LimitOf(const Graph& graph, OpId input) {
       if (same.count(value) == 0) continue;
       if (const int64_t choices = ChoicesOf(graph, op, value); choices > 0) {
         limit = limit == 0 ? choices : std::min(limit, choices);
-      } else if (DefinitionOf(op).op_class == OpClass::kMovement && op.type.dtype == DType::kI32) {
+      } else if (Selects(op) && op.type.dtype == DType::kI32) {
         same.insert(op.id);
       }
     }

@@ -29,5 +29,16 @@ TEST(LimitTest, TheSmallestTableCountsAlsoBehindOpsThatMove) {
   EXPECT_EQ(LimitOf(builder.graph(), unused), 0);
 }
 
+TEST(LimitTest, WhatIsChosenForSomeElementsIsOfTheInput) {
+  GraphBuilder builder;
+  const OpId tokens = IntegerInput(builder, "tokens");
+  const OpId mask = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, std::vector<int64_t>{4}}}, "mask");
+  const OpId none =
+      builder.Add(OpKind::kConstant, {}, {{attribute::kDType, DType::kI32}, {attribute::kValue, -1.0}}, "none");
+  const OpId some = builder.Add(OpKind::kWhere, {mask, tokens, none}, {}, "some");
+  builder.Add(OpKind::kEmbedding, {some, Table(builder, "table", 50)}, {}, "rows");
+  EXPECT_EQ(LimitOf(builder.graph(), tokens), 50);
+}
+
 }  // namespace
 }  // namespace cleave::ir

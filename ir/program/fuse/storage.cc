@@ -166,7 +166,7 @@ class StoragePlanner {
   // Whether nothing reads the buffer of `root` after step `position` of stage `stage`, and that stage reads each
   // element before it writes there.
   bool DeadAfter(ValueId root, int stage, int position) const {
-    if (ServesNext(root) && RepeatOf(stage) == Repeat::kEach) return false;
+    if (ServesNext(root) && IsForEach(RepeatOf(stage))) return false;
     for (const ValueId value : ClassOf(root)) {
       for (const Reading& reading : readings_[value]) {
         if (reading.stage < stage) continue;
@@ -273,7 +273,7 @@ class StoragePlanner {
 
   // Whether no later stage reads the buffer, and this stage reads it exactly once.
   bool ReadOnceIn(ValueId root, int stage) const {
-    if (ServesNext(root) && RepeatOf(stage) == Repeat::kEach) return false;
+    if (ServesNext(root) && IsForEach(RepeatOf(stage))) return false;
     int here = 0;
     for (const ValueId value : ClassOf(root)) {
       for (const Reading& reading : readings_[value]) {
@@ -377,9 +377,15 @@ class StoragePlanner {
   // The stages of the plan and of the fusion are the same up to the update, so also up to the last micro-batch.
   void KeepThroughMicroBatches() {
     if (!program_.time.has_value()) return;
-    const auto runs_once_after = [](const FusedStage& stage) { return stage.repeat == Repeat::kOnceAfter; };
-    const auto begin = absl::c_find_if(fusion_.stages, [](const FusedStage& s) { return s.repeat == Repeat::kEach; });
-    const auto end = std::find_if(begin, fusion_.stages.end(), runs_once_after);
+    KeepThroughLoop(Repeat::kEachBefore);
+    KeepThroughLoop(Repeat::kEach);
+  }
+
+  // The stages of one kind of repeat follow one another.
+  void KeepThroughLoop(Repeat repeat) {
+    const auto runs_then = [&](const FusedStage& stage) { return stage.repeat == repeat; };
+    const auto begin = absl::c_find_if(fusion_.stages, runs_then);
+    const auto end = std::find_if_not(begin, fusion_.stages.end(), runs_then);
     if (begin == end) return;
     Stage& first = storage_.stages[static_cast<size_t>(begin - fusion_.stages.begin())];
     Stage& last = storage_.stages[static_cast<size_t>(end - fusion_.stages.begin()) - 1];
@@ -393,6 +399,7 @@ class StoragePlanner {
     }
     last.reads.insert(last.reads.end(), kept.begin(), kept.end());
     for (const ValueId sum : sums_over_time_) {
+      if (RepeatOf(fusion_.written_by[sum]) != repeat) continue;
       AddRoot(sum, first.writes);
       AddRoot(sum, last.reads);
     }

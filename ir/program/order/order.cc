@@ -113,6 +113,7 @@ class Sequence {
   // notes what it finds and what it leaves.
   bool RunTogether(const FusedStage& stage, const FusedStage& before) const {
     if (stage.phase != before.phase || stage.repeat != before.repeat) return false;
+    if (stage.repeat == Repeat::kEachBefore) return false;
     const auto layer_of = [&](const FusedStage& of) {
       return RepetitionOf(program_, program_.steps[static_cast<size_t>(StepsOf(of).front())]).passes;
     };

@@ -30,7 +30,8 @@ bool IsPartOverTime(const Program& program, const Layout& layout) {
 // When a value that `step` writes can be looked at: one that the micro-batches make together, after them.
 Repeat RepeatOf(const Program& program, const Step& step) {
   const Collective* collective = std::get_if<Collective>(&step.action);
-  return collective != nullptr && IsSumOverTime(program, *collective) ? Repeat::kOnceAfter : step.repeat;
+  if (collective == nullptr || !IsSumOverTime(program, *collective)) return step.repeat;
+  return step.repeat == Repeat::kEachBefore ? Repeat::kOnceBefore : Repeat::kOnceAfter;
 }
 
 // Lower is better.

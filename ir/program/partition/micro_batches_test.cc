@@ -39,6 +39,49 @@ Program InMicroBatches(const Graph& graph, Plan plan, int64_t count) {
   return *std::move(program);
 }
 
+// A mean that is weighted by an input: each sample needs the sum of the weights.
+Graph MaskedMean() {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {12, 5});
+  const OpId mask = AddInput(builder, "mask", {12, 4});
+  const OpId table = AddParameter(builder, "table", {5, 4});
+  const OpId y = builder.Add(OpKind::kTanh, {builder.Add(OpKind::kMatmul, {x, table}, {}, "product")}, {}, "y");
+  const OpId weight = builder.Add(OpKind::kSquare, {mask}, {}, "weight");
+  const OpId weighted = builder.Add(OpKind::kMul, {y, weight}, {}, "weighted");
+  const OpId sum = builder.Add(OpKind::kReduceSum, {weighted}, {}, "sum");
+  const OpId count = builder.Add(OpKind::kReduceSum, {weight}, {}, "count");
+  builder.mutable_graph().loss = builder.Add(OpKind::kDiv, {sum, count}, {}, "loss");
+  return TrainingGraph(std::move(builder).Build(), {});
+}
+
+// A product of what is relative to the mean and to the largest number of each column of the inputs.
+Graph CenteredInputs() {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {12, 6});
+  const OpId mean = builder.Add(OpKind::kReduceMean, {x}, {{attribute::kAxes, Shape{0}}}, "mean");
+  const OpId most = builder.Add(OpKind::kReduceMax, {x}, {{attribute::kAxes, Shape{0}}}, "most");
+  const OpId centered = builder.Add(OpKind::kSub, {x, mean}, {}, "centered");
+  const OpId below = builder.Add(OpKind::kSub, {x, most}, {}, "below");
+  const OpId both = builder.Add(OpKind::kMul, {centered, below}, {}, "both");
+  const OpId y = builder.Add(OpKind::kMatmul, {both, AddParameter(builder, "table", {6, 4})}, {}, "y");
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {y}, {}, "loss");
+  return TrainingGraph(std::move(builder).Build(), {});
+}
+
+// The sum of the weights is there before the micro-batches, and what is summed up for it is made again for the samples.
+TEST(MicroBatchesTest, SumsOfInputsAreThereBeforeThem) {
+  const Graph graph = MaskedMean();
+  const Program program = InMicroBatches(graph, DataParallelPlan(graph, MeshOf({2})), 3);
+  EXPECT_EQ(Names(program, Repeat::kEachBefore), "x mask weight.again count count.total ");
+  EXPECT_EQ(Names(program, Repeat::kOnceBefore),
+            "table count.all_reduce loss.grad sum.grad sum.grad_x weighted.grad weighted.grad.all_gather ");
+  EXPECT_EQ(CheckStatically(program), std::vector<std::string>());
+
+  const Graph centered = CenteredInputs();
+  EXPECT_EQ(Names(InMicroBatches(centered, DataParallelPlan(centered, MeshOf({2})), 3), Repeat::kEachBefore),
+            "x mean mean.total most most.total ");
+}
+
 TEST(MicroBatchesTest, WhatIsSummedRunsAfterThem) {
   const Graph graph = TestMlp();
   const Program program = InMicroBatches(graph, DataParallelPlan(graph, MeshOf({2})), 4);
@@ -118,11 +161,22 @@ TEST(MicroBatchesTest, SumsThatAreMadeAgainAreOfAllMicroBatches) {
 TEST(MicroBatchesTest, OpsThatRelateSamplesAreRefused) {
   GraphBuilder builder;
   const OpId x = AddInput(builder, "x", {8, 4});
-  const OpId mean = builder.Add(OpKind::kReduceMean, {x}, {{attribute::kAxes, Shape{0}}}, "mean");
-  const OpId centered = builder.Add(OpKind::kSub, {x, mean}, {}, "centered");
+  const OpId moved = builder.Add(OpKind::kAdd, {x, AddParameter(builder, "shift", {4})}, {}, "moved");
+  const OpId mean = builder.Add(OpKind::kReduceMean, {moved}, {{attribute::kAxes, Shape{0}}}, "mean");
+  const OpId centered = builder.Add(OpKind::kSub, {moved, mean}, {}, "centered");
   builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {centered}, {}, "loss");
   const BatchUses uses = FindBatchUses(std::move(builder).Build());
   EXPECT_EQ(uses.obstacle, (BatchObstacle{.op = mean, .reader = centered}));
+
+  // The variance needs the mean first.
+  GraphBuilder sums;
+  const OpId z = AddInput(sums, "z", {8, 4});
+  const OpId first = sums.Add(OpKind::kReduceMean, {z}, {{attribute::kAxes, Shape{0}}}, "first");
+  const OpId apart = sums.Add(OpKind::kSquare, {sums.Add(OpKind::kSub, {z, first}, {}, "apart")}, {}, "squares");
+  const OpId variance = sums.Add(OpKind::kReduceMean, {apart}, {{attribute::kAxes, Shape{0}}}, "variance");
+  const OpId scaled = sums.Add(OpKind::kDiv, {z, variance}, {}, "scaled");
+  sums.mutable_graph().loss = sums.Add(OpKind::kReduceMean, {scaled}, {}, "loss");
+  EXPECT_EQ(FindBatchUses(std::move(sums).Build()).obstacle, (BatchObstacle{.op = variance, .reader = scaled}));
 
   GraphBuilder products;
   const OpId y = AddInput(products, "y", {8, 4});
@@ -155,8 +209,9 @@ TEST(MicroBatchesTest, RefusalsNameTheLargestNumberThatWorks) {
 
   GraphBuilder builder;
   const OpId x = AddInput(builder, "x", {8, 4});
-  const OpId mean = builder.Add(OpKind::kReduceMean, {x}, {{attribute::kAxes, Shape{0}}}, "mean");
-  const OpId centered = builder.Add(OpKind::kSub, {x, mean}, {}, "centered");
+  const OpId moved = builder.Add(OpKind::kAdd, {x, AddParameter(builder, "shift", {4})}, {}, "moved");
+  const OpId mean = builder.Add(OpKind::kReduceMean, {moved}, {{attribute::kAxes, Shape{0}}}, "mean");
+  const OpId centered = builder.Add(OpKind::kSub, {moved, mean}, {}, "centered");
   builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {centered}, {}, "loss");
   const Graph graph = std::move(builder).Build();
   EXPECT_EQ(
@@ -204,9 +259,9 @@ TEST(MicroBatchesTest, ExtremesAndProductsAreCombined) {
   EXPECT_TRUE(CheckBySimulation(graph, split, program).ok());
 }
 
-// Programs in which a micro-batch is left out, counted twice, or sums are read too early.
-TEST(MicroBatchesTest, MutantsAreFound) {
-  const Graph graph = TestMlp();
+// Expects that programs are found in which a micro-batch is left out, counted twice, or sums are read too early;
+// returns how many of them there are.
+int ExpectMutantsAreFound(const Graph& graph) {
   const Program program = InMicroBatches(graph, DataParallelPlan(graph, MeshOf({2})), 4);
   int mutants = 0;
   const auto expect_found = [&](const std::string& what, const Program& mutant) {
@@ -215,12 +270,13 @@ TEST(MicroBatchesTest, MutantsAreFound) {
   };
   for (size_t i = 0; i < program.steps.size(); ++i) {
     const std::string& name = program.steps[i].name;
-    for (const Repeat repeat : {Repeat::kOnceBefore, Repeat::kEach, Repeat::kOnceAfter}) {
+    for (const Repeat repeat : {Repeat::kEachBefore, Repeat::kOnceBefore, Repeat::kEach, Repeat::kOnceAfter}) {
       if (repeat == program.steps[i].repeat) continue;
       // A parameter or a number that nothing changes may be made at any time before it is read.
       const bool is_source = Reads(program.steps[i]).empty() && program.steps[i].phase != Phase::kUpdate;
-      const bool is_sample = name == "image" || name == "label";
-      if ((is_source && !is_sample) || (Reads(program.steps[i]).empty() && repeat == Repeat::kOnceBefore)) continue;
+      const bool is_sample = graph.op(program.value(Writes(program.steps[i])[0]).origin).kind == OpKind::kInput;
+      const bool is_early = repeat == Repeat::kOnceBefore || repeat == Repeat::kEachBefore;
+      if ((is_source && !is_sample) || (Reads(program.steps[i]).empty() && is_early)) continue;
       Program mutant = program;
       mutant.steps[i].repeat = repeat;
       expect_found(name + " runs " + std::string(RepeatName(repeat)), mutant);
@@ -239,7 +295,13 @@ TEST(MicroBatchesTest, MutantsAreFound) {
       expect_found(name + " is also sent along time", mutant);
     }
   }
-  EXPECT_GT(mutants, 60);
+  return mutants;
+}
+
+TEST(MicroBatchesTest, MutantsAreFound) {
+  EXPECT_GT(ExpectMutantsAreFound(TestMlp()), 60);
+  EXPECT_GT(ExpectMutantsAreFound(MaskedMean()), 40);
+  EXPECT_GT(ExpectMutantsAreFound(CenteredInputs()), 40);
 }
 
 // Attention cuts compound dimensions, which micro-batches must divide: 4 samples.
@@ -247,16 +309,16 @@ TEST(MicroBatchesTest, RandomPlansComputeWhatOneDeviceComputes) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
-  const Graph graphs[] = {TestMlp(), TestTiedWeights(), TestAttention()};
+  const Graph graphs[] = {TestMlp(), TestTiedWeights(), TestAttention(), MaskedMean(), CenteredInputs()};
   int proven = 0;
-  for (int round = 0; round < 60; ++round) {
-    const Graph& graph = graphs[round % 3];
+  for (size_t round = 0; round < 100; ++round) {
+    const Graph& graph = graphs[round % std::size(graphs)];
     const Plan plan = RandomPlan(graph, RandomMesh(1 + static_cast<int64_t>(random() % 6), random), random);
     Distributed split = *Distribute(graph, plan);
     split.plan.micro_batches = 2 + static_cast<int64_t>(random() % 4);
     if (ProvenProgram(graph, split).has_value()) ++proven;
   }
-  EXPECT_GT(proven, 40);
+  EXPECT_GT(proven, 70);
 }
 
 }  // namespace

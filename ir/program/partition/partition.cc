@@ -36,6 +36,7 @@ struct Demand {
   absl::string_view reader;       // "h2.matmul", "h1.weight", …
   absl::string_view wants = "";   // " reads", " stores", …: continued by what is read and how.
   std::optional<int> stage = {};  // Of the reader, in a pipeline.
+  Repeat repeat = Repeat::kEach;  // kEachBefore; of all other readers SetRepeats finds it.
 };
 
 // The axis of time, and how it treats each op.
@@ -69,7 +70,11 @@ class Partitioner {
     FindDelayed();
     for (const Phase phase : {Phase::kForward, Phase::kMetric, Phase::kBackward, Phase::kUpdate}) {
       for (const Op& op : graph_.ops) {
-        if (op.phase == phase && is_delayed_[op.id] == 0) CLEAVE_RETURN_IF_ERROR(Add(op, phase, StageOf(op)));
+        if (op.phase != phase || is_delayed_[op.id] != 0) continue;
+        const bool is_before = IsBefore(op);
+        if (is_before && !IsSumOverSamples(op)) continue;  // The sums ask for it.
+        const Repeat repeat = is_before ? Repeat::kEachBefore : Repeat::kEach;
+        CLEAVE_RETURN_IF_ERROR(Add(op, phase, StageOf(op), repeat));
       }
       CLEAVE_RETURN_IF_ERROR(AddResults(phase));
     }
@@ -79,6 +84,17 @@ class Partitioner {
 
  private:
   const Mesh& mesh() const { return program_.mesh; }
+
+  // Whether the op runs in the loop over the micro-batches before the others only.
+  bool IsBefore(const Op& op) const {
+    return time_.has_value() && time_->uses[op.id].kind == BatchUse::Kind::kEachBefore;
+  }
+  bool IsSumOverSamples(const Op& op) {
+    const auto factor = static_cast<size_t>(time_->uses[op.id].index);
+    return rules_.Of(graph_, op).factors[factor].kind == FactorKind::kReduced;
+  }
+  // What is known before the micro-batches waits for all of them.
+  Retention RetentionOf(const Op& op) const { return IsBefore(op) ? Retention::kKeep : plan_.ops[op.id].retention; }
 
   // The stage whose ranks have what the op makes.
   std::optional<int> StageOf(const Op& op) const {
@@ -103,7 +119,7 @@ class Partitioner {
     for (const Look& look : graph_.looks) is_read[look.value] = 1;
     is_delayed_ = IdVector<OpId, uint8_t>(graph_.ops.size(), 0);
     for (auto op = graph_.ops.end(); op-- != graph_.ops.begin();) {
-      is_delayed_[op->id] = plan_.ops[op->id].retention == Retention::kRecompute && is_read[op->id] == 0;
+      is_delayed_[op->id] = RetentionOf(*op) == Retention::kRecompute && is_read[op->id] == 0;
       if (is_delayed_[op->id] != 0) continue;
       for (const OpId input : op->inputs) {
         is_read[input] |= !IsInBackwardHalf(op->phase) || StageOf(*op) != StageOf(graph_.op(input));
@@ -111,8 +127,9 @@ class Partitioner {
     }
   }
 
-  // Computes `op`: in its own phase and stage, or again in the backward pass, in the stage of a reader.
-  absl::Status Add(const Op& op, Phase phase, std::optional<int> stage) {
+  // Computes `op`: in its own phase and stage, or again in the backward pass, in the stage of a reader, or for a sum
+  // that is known before the micro-batches.
+  absl::Status Add(const Op& op, Phase phase, std::optional<int> stage, Repeat repeat) {
     if (DefinitionOf(op).rank_use == RankUse::kOthers) return AddManual(op);
     const OpPlan& op_plan = plan_.ops[op.id];
     const Rule& rule = rules_.Of(graph_, op);
@@ -121,7 +138,8 @@ class Partitioner {
     CLEAVE_ASSIGN_OR_RETURN(compute.strategy, StrategyOf(op, rule));
     compute.inputs.reserve(op.inputs.size());
     for (size_t i = 0; i < op.inputs.size(); ++i) {
-      const Demand demand{.phase = phase, .line = op.line, .reader = op.name, .wants = " reads", .stage = stage};
+      const Demand demand{
+          .phase = phase, .line = op.line, .reader = op.name, .wants = " reads", .stage = stage, .repeat = repeat};
       CLEAVE_ASSIGN_OR_RETURN(const ValueId input,
                               Request(op.inputs[i], InputLayout(compute.strategy, rule, static_cast<int>(i)), demand));
       compute.inputs.push_back(input);
@@ -135,17 +153,19 @@ class Partitioner {
                                               .stage = stage});
     if (is_first) computed_[op.id] = made;
     compute.output = made;
-    program_.steps.push_back({.action = std::move(compute), .name = std::move(name), .phase = phase, .line = op.line});
-    std::vector<Made> earlier = std::exchange(made_[op.id], {{.value = made, .phase = phase}});
+    program_.steps.push_back(
+        {.action = std::move(compute), .name = std::move(name), .phase = phase, .line = op.line, .repeat = repeat});
+    std::vector<Made> earlier = std::exchange(made_[op.id], {{.value = made, .phase = phase, .repeat = repeat}});
     if (op_plan.output.has_value()) {
-      const Demand demand{.phase = phase, .line = op.line, .reader = "the plan asks for", .stage = stage};
+      const Demand demand{
+          .phase = phase, .line = op.line, .reader = "the plan asks for", .stage = stage, .repeat = repeat};
       const Layout wanted = OverTimeLike(program_.value(made).layout, *op_plan.output);
       CLEAVE_ASSIGN_OR_RETURN(made, Request(op.id, wanted, demand));
       // Readers see the value in this layout only.
-      made_[op.id] = {{.value = made, .phase = phase}};
+      made_[op.id] = {{.value = made, .phase = phase, .repeat = repeat}};
     }
     made_[op.id].insert(made_[op.id].begin(), earlier.begin(), earlier.end());
-    AddSumOverTime(op, made, phase);
+    AddSumOverTime(op, made, phase, repeat);
     return absl::OkStatus();
   }
 
@@ -168,7 +188,7 @@ class Partitioner {
   }
 
   // The sum over the micro-batches, where `made`, the op's value, is a part of it.
-  void AddSumOverTime(const Op& op, ValueId made, Phase phase) {
+  void AddSumOverTime(const Op& op, ValueId made, Phase phase, Repeat repeat) {
     if (!IsPartOfSum(program_.value(made).layout)) return;
     const Value part = program_.value(made);
     Layout whole = part.layout;
@@ -184,7 +204,8 @@ class Partitioner {
                                                    .why = absl::StrCat(op.name, " of all micro-batches")},
                               .name = name,
                               .phase = phase,
-                              .line = op.line});
+                              .line = op.line,
+                              .repeat = repeat});
     made_[op.id].push_back({.value = total, .phase = phase, .is_total = true});
   }
 
@@ -270,9 +291,10 @@ class Partitioner {
   // A value of an op in one of its layouts.
   struct Made {
     ValueId value;
-    Phase phase;               // The phase of the step that wrote it.
-    bool is_total = false;     // The sum over the micro-batches, which cannot be made from a part of it again.
-    bool is_received = false;  // By another stage than the op's.
+    Phase phase;                    // The phase of the step that wrote it.
+    bool is_total = false;          // The sum over the micro-batches, which cannot be made from a part of it again.
+    bool is_received = false;       // By another stage than the op's.
+    Repeat repeat = Repeat::kEach;  // kEachBefore: for readers there.
   };
 
   static bool IsInBackwardHalf(Phase phase) { return phase == Phase::kBackward || phase == Phase::kUpdate; }
@@ -283,8 +305,10 @@ class Partitioner {
   bool Exists(OpId op, const Made& made, const Demand& demand) const {
     const std::optional<int>& stage = program_.value(made.value).stage;
     if (stage.has_value() && (!IsAt(*stage, demand) || !IsMadeBefore(made, *stage, demand))) return false;
+    const bool is_source = DefinitionOf(graph_.op(op)).op_class == OpClass::kSource && made.value == computed_[op];
+    if (made.repeat != demand.repeat && !is_source) return false;
     const Phase reader = demand.phase;
-    const Retention retention = plan_.ops[op].retention;
+    const Retention retention = RetentionOf(graph_.op(op));
     const bool is_own = made.value == made_[op].front().value || made.is_total;
     const bool is_retained = retention == Retention::kKeep || retention == Retention::kOffload ||
                              (retention == Retention::kRedistribute && is_own) || made.is_received;
@@ -311,11 +335,13 @@ class Partitioner {
   // By value: the layout may be that of a value of the program, which grows here.
   absl::StatusOr<ValueId> Request(OpId op, Layout layout, const Demand& demand) {
     const std::optional<int> home = StageOf(graph_.op(op));
-    const bool is_elsewhere = home.has_value() && !IsAt(*home, demand);
+    const bool is_before = demand.repeat == Repeat::kEachBefore;
+    const bool is_elsewhere = home.has_value() && !IsAt(*home, demand) && !is_before;
     // What was received for another reader may be complete, where this one takes partial sums.
     if (is_elsewhere && !Cheapest(op, layout, demand).ok()) CLEAVE_RETURN_IF_ERROR(Fetch(op, layout, demand));
-    if (!is_elsewhere && plan_.ops[op].retention == Retention::kRecompute && !IsMade(op, demand)) {
-      CLEAVE_RETURN_IF_ERROR(Add(graph_.op(op), demand.phase, home.has_value() ? demand.stage : home));
+    const bool may_be_made = is_before || RetentionOf(graph_.op(op)) == Retention::kRecompute;
+    if (!is_elsewhere && may_be_made && !IsMade(op, demand)) {
+      CLEAVE_RETURN_IF_ERROR(Add(graph_.op(op), demand.phase, home.has_value() ? demand.stage : home, demand.repeat));
     }
     CLEAVE_ASSIGN_OR_RETURN(const Source source, Cheapest(op, layout, demand));
     ValueId value = WhereReadersAre(op, source.made, demand);
@@ -379,7 +405,7 @@ class Partitioner {
   // The value itself, or its copy from the host's memory if it has waited there for the backward half.
   ValueId WhereReadersAre(OpId op, const Made& made, const Demand& demand) {
     const bool waits = IsInBackwardHalf(demand.phase) && !IsInBackwardHalf(made.phase);
-    if (!waits || plan_.ops[op].retention != Retention::kOffload) return made.value;
+    if (!waits || RetentionOf(graph_.op(op)) != Retention::kOffload) return made.value;
     const auto [back, is_new] = copied_back_.emplace(made.value, ValueId());
     if (!is_new) return back->second;
     const ValueId on_host =
@@ -475,7 +501,11 @@ class Partitioner {
                                                       .layout = move.result,
                                                       .origin = op,
                                                       .stage = StageOfMove(source, demand)});
-    Step step{.action = Slice{source, output}, .name = name, .phase = demand.phase, .line = demand.line};
+    Step step{.action = Slice{source, output},
+              .name = name,
+              .phase = demand.phase,
+              .line = demand.line,
+              .repeat = demand.repeat};
     if (move.collective.has_value()) {
       const bool reduces =
           *move.collective == CollectiveKind::kAllReduce || *move.collective == CollectiveKind::kReduceScatter;
@@ -493,7 +523,7 @@ class Partitioner {
       if ((reduces || step.line == 0) && maker_line > 0) step.line = maker_line;
     }
     program_.steps.push_back(std::move(step));
-    made_[op].push_back({.value = output, .phase = demand.phase});
+    made_[op].push_back({.value = output, .phase = demand.phase, .repeat = demand.repeat});
     return output;
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -21,13 +22,15 @@ class Repeats {
     const Repeat repeat = Decide(step);
     const Collective* collective = std::get_if<Collective>(&step.action);
     const bool completes = collective != nullptr && IsSumOverTime(program_, *collective);
-    for (const ValueId value : Writes(step)) made_[value] = completes ? Repeat::kOnceAfter : repeat;
+    const Repeat complete = repeat == Repeat::kEachBefore ? Repeat::kOnceBefore : Repeat::kOnceAfter;
+    for (const ValueId value : Writes(step)) made_[value] = completes ? complete : repeat;
     last_ = repeat;
     return repeat;
   }
 
  private:
   Repeat Decide(const Step& step) const {
+    if (step.repeat == Repeat::kEachBefore) return step.repeat;
     if (std::holds_alternative<Receive>(step.action)) return last_;  // As what it receives is sent.
     if (IsReport(step)) return Repeat::kOnceAfter;
     const StepValues reads = Reads(step);
@@ -70,12 +73,28 @@ class Repeats {
   IdVector<ValueId, Repeat> made_;  // How often the value changes; of a sum over time, when it is complete.
 };
 
+// Sources that the loop before the others reads stand in front of it, and all inputs: these keep their order.
+void MoveSourcesBefore(Program& program) {
+  std::set<ValueId> read;
+  for (const Step& step : program.steps) {
+    if (step.repeat != Repeat::kEachBefore) continue;
+    for (const ValueId value : Reads(step)) read.insert(value);
+  }
+  if (read.empty()) return;
+  for (Step& step : program.steps) {
+    const Compute* const compute = std::get_if<Compute>(&step.action);
+    if (compute == nullptr || !compute->inputs.empty()) continue;
+    if (compute->kind == OpKind::kInput || read.count(compute->output) > 0) step.repeat = Repeat::kEachBefore;
+  }
+}
+
 }  // namespace
 
 void SetRepeats(const Plan& plan, Program& program) {
   if (program.time.has_value()) {
     Repeats repeats(plan, program);
     for (Step& step : program.steps) step.repeat = repeats.Of(step);
+    MoveSourcesBefore(program);
   }
   // What another stage reads in its backward pass is sent in the forward pass.
   if (program.time.has_value() || program.pipeline.has_value()) OrderByRepeat(program);

@@ -7,9 +7,10 @@
 
 namespace cleave::ir {
 
-// Sets Step::repeat of all steps and orders them by it. A step runs for each micro-batch if it reads or writes samples
-// or parts of sums, or if the backward pass makes its value again or copies it back (OpPlan::retention); after them if
-// it reads a sum, or updates; else before them. Nothing changes in a program without an axis of time.
+// Sets Step::repeat of all steps and orders them by it. Steps that are said to run for each micro-batch before the
+// others do so. A step runs for each micro-batch if it reads or writes samples or parts of sums, or if the backward
+// pass makes its value again or copies it back (OpPlan::retention); after them if it reads a sum, or updates; else
+// before them. Nothing changes in a program without an axis of time.
 void SetRepeats(const Plan& plan, Program& program);
 
 // Brings steps into the order of their repeats, and those of one kind into that of their phases.

@@ -179,14 +179,16 @@ class StaticCheck {
   void CheckRepeat(const Step& step) {
     const Collective* collective = std::get_if<Collective>(&step.action);
     const bool is_sum = collective != nullptr && IsSumOverTime(program_, *collective);
-    for (ValueId write : Writes(step)) repeats_[write] = is_sum ? Repeat::kOnceAfter : step.repeat;
+    const Repeat complete = step.repeat == Repeat::kEachBefore ? Repeat::kOnceBefore : Repeat::kOnceAfter;
+    for (ValueId write : Writes(step)) repeats_[write] = is_sum ? complete : step.repeat;
     if (!program_.time.has_value()) {
       if (step.repeat != Repeat::kEach) Find("runs once, and the program has no micro-batches");
       return;
     }
     if (step.phase == Phase::kUpdate && step.repeat == Repeat::kEach) Find("updates after each micro-batch");
     for (ValueId read : Reads(step)) {
-      if (repeats_[read] == step.repeat || repeats_[read] == Repeat::kOnceBefore) continue;
+      if (is_source_[read] || repeats_[read] == step.repeat) continue;
+      if (repeats_[read] == Repeat::kOnceBefore && step.repeat != Repeat::kEachBefore) continue;
       // A copy of a parameter that is gathered for each of them is the same in all.
       const bool is_alike = repeats_[read] == Repeat::kEach && !DependsOn(value(read).layout, *program_.time);
       if (is_alike && step.repeat == Repeat::kOnceAfter) continue;
@@ -197,7 +199,7 @@ class StaticCheck {
     for (ValueId read : Reads(step)) own.push_back(read);
     const bool depends =
         std::any_of(own.begin(), own.end(), [&](ValueId id) { return DependsOn(value(id).layout, *program_.time); });
-    if (depends && step.repeat != Repeat::kEach) Find("uses what belongs to a micro-batch, and does not run for each");
+    if (depends && !IsForEach(step.repeat)) Find("uses what belongs to a micro-batch, and does not run for each");
     if (collective == nullptr || is_sum) {
       if (is_sum && collective->kind != CollectiveKind::kAllReduce) Find("sends along the axis of time");
       return;

@@ -29,9 +29,72 @@ struct Dependence {
   bool adds = false;  // A kPart is a part of a sum, not of a maximum, minimum or product.
 };
 
+// Sums over samples that are known before the first micro-batch.
+class SumsBefore {
+ public:
+  explicit SumsBefore(const Graph& graph)
+      : graph_(graph), follows_(graph.ops.size(), 0), sums_(graph.ops.size(), 0), readers_(Users(graph)) {
+    for (const Op& op : graph.ops) {
+      const bool is_source = DefinitionOf(op).op_class == OpClass::kSource;
+      follows_[op.id] =
+          is_source ? op.kind == OpKind::kInput || op.kind == OpKind::kConstant
+                    : op.phase == Phase::kForward && std::all_of(op.inputs.begin(), op.inputs.end(),
+                                                                 [&](OpId input) { return follows_[input] != 0; });
+    }
+  }
+
+  bool Has(OpId op) const { return sums_[op] != 0; }
+
+  // Adds the sum because of which the batch cannot be cut; false where that is not known so early.
+  bool Add(const BatchObstacle& obstacle) {
+    const OpId sum = obstacle.op;
+    if (sum == obstacle.reader || Has(sum) || follows_[sum] == 0 || NeedsAnother(sum)) return false;
+    sums_[sum] = 1;
+    return true;
+  }
+
+  // Marks the sums, and what nothing but these reads, in `uses`.
+  void Mark(IdVector<OpId, BatchUse>& uses) const {
+    IdVector<OpId, char> is_result(graph_.ops.size(), 0);
+    if (graph_.loss.has_value()) is_result[*graph_.loss] = 1;
+    for (const Metric& metric : graph_.metrics) is_result[metric.value] = 1;
+    for (const StateUpdate& update : graph_.updates) is_result[update.value] = 1;
+    for (const Look& look : graph_.looks) is_result[look.value] = 1;
+    for (auto op = graph_.ops.end(); op-- != graph_.ops.begin();) {
+      if (uses[op->id].kind != Kind::kEach || op->inputs.empty()) continue;
+      const std::vector<OpId>& readers = readers_[op->id];
+      const bool is_for_sums = follows_[op->id] != 0 && is_result[op->id] == 0 && !readers.empty() &&
+                               std::all_of(readers.begin(), readers.end(),
+                                           [&](OpId reader) { return uses[reader].kind == Kind::kEachBefore; });
+      if (Has(op->id) || is_for_sums) uses[op->id].kind = Kind::kEachBefore;
+    }
+  }
+
+ private:
+  // Whether one of them must be complete before this one can be summed up.
+  bool NeedsAnother(OpId sum) const {
+    std::vector<OpId> open = {sum};
+    IdVector<OpId, char> is_seen(graph_.ops.size(), 0);
+    while (!open.empty()) {
+      const OpId op = open.back();
+      open.pop_back();
+      for (const OpId input : graph_.op(op).inputs) {
+        if (Has(input)) return true;
+        if (std::exchange(is_seen[input], 1) == 0) open.push_back(input);
+      }
+    }
+    return false;
+  }
+
+  const Graph& graph_;
+  IdVector<OpId, char> follows_;  // Whether the value follows from inputs and constants alone.
+  IdVector<OpId, char> sums_;
+  const IdVector<OpId, std::vector<OpId>> readers_;
+};
+
 class Tracer {
  public:
-  explicit Tracer(const Graph& graph) : graph_(graph), values_(graph.ops.size()) {
+  Tracer(const Graph& graph, const SumsBefore& before) : graph_(graph), before_(before), values_(graph.ops.size()) {
     uses_.ops = IdVector<OpId, BatchUse>(graph.ops.size());
   }
 
@@ -61,7 +124,9 @@ class Tracer {
       values_[op.id] = Reads(op, Dependence::Kind::kWhole) ? WholeOf(op) : Dependence{};
       return;
     }
-    const std::optional<int> group = op.phase == Phase::kUpdate ? std::nullopt : LinearGroupOf(op);
+    // Parts of a number, as of a loss, are added up at once: ranks that need the sum of theirs then send it once.
+    const bool is_number = op.phase == Phase::kForward && op.type.rank() == 0;
+    const std::optional<int> group = op.phase == Phase::kUpdate || is_number ? std::nullopt : LinearGroupOf(op);
     if (!group.has_value()) {
       values_[op.id] = WholeOf(op);
       return;
@@ -133,6 +198,7 @@ class Tracer {
     const Factor& factor = rule.factors[static_cast<size_t>(index)];
     switch (factor.kind) {
       case FactorKind::kReduced:
+        if (before_.Has(op.id)) return true;  // To all that reads it the same in all micro-batches.
         values_[op.id] = {.kind = Dependence::Kind::kPart, .sum = op.id, .adds = factor.reduction == Reduction::kSum};
         return true;
       case FactorKind::kParallel:
@@ -150,6 +216,7 @@ class Tracer {
   }
 
   const Graph& graph_;
+  const SumsBefore& before_;
   RuleTable rules_;
   IdVector<OpId, Dependence> values_;
   BatchUses uses_;
@@ -176,7 +243,7 @@ class Divisions {
     CLEAVE_CHECK(mesh.ok()) << mesh.status();
     for (const Cut& cut : cuts_) {
       const std::string& name = graph_.op(cut.op).name;
-      if (cut.use.kind == Kind::kEach && cut.samples() < count) {
+      if (cut.use.CutsSamples() && cut.samples() < count) {
         return MicroBatchRefusal{.op = cut.op,
                                  .why = absl::StrCat("`", name, "` has ", Plural(cut.samples(), "sample"))};
       }
@@ -216,7 +283,13 @@ std::optional<int64_t> BatchOf(const Graph& graph) {
   return std::nullopt;
 }
 
-BatchUses FindBatchUses(const Graph& graph) { return Tracer(graph).Run(); }
+BatchUses FindBatchUses(const Graph& graph) {
+  SumsBefore before(graph);
+  BatchUses uses = Tracer(graph, before).Run();
+  while (uses.obstacle.has_value() && before.Add(*uses.obstacle)) uses = Tracer(graph, before).Run();
+  before.Mark(uses.ops);
+  return uses;
+}
 
 std::string ObstacleText(const Graph& graph, const BatchObstacle& obstacle) {
   const Op& op = graph.op(obstacle.op);
@@ -271,7 +344,8 @@ absl::StatusOr<Strategy> OverTime(Strategy strategy, const BatchUse& use, AxisId
   switch (use.kind) {
     case Kind::kOnce:
       return strategy;
-    case Kind::kEach: {
+    case Kind::kEach:
+    case Kind::kEachBefore: {
       AxisList& cuts = strategy.cuts[static_cast<size_t>(use.index)];
       cuts.insert(cuts.begin(), time);
       break;

@@ -9,6 +9,10 @@
 //   w.grad = dlogits^T x      "i j, i k -> j k"    sums over samples            kEach, factor i; its value is partial
 //   w.new = w - lr w.grad                          reads what is complete       kOnce
 //
+// What samples need of a sum over all of them must be known before the first micro-batch. That is possible where the
+// sum follows from inputs alone, as the number of samples that are not masked, by which a loss is divided: it is summed
+// up in a loop over the micro-batches of its own, before the others (kEachBefore).
+//
 // The axis cuts each dimension before all others: a micro-batch is a run of samples, which the ranks divide.
 #ifndef CLEAVE_IR_SHARDING_MICRO_BATCHES_MICRO_BATCHES_H_
 #define CLEAVE_IR_SHARDING_MICRO_BATCHES_MICRO_BATCHES_H_
@@ -31,12 +35,15 @@ namespace cleave::ir {
 // How the axis of time treats an op.
 struct BatchUse {
   enum class Kind {
-    kOnce,  // Not at all: the op does not depend on samples, or only on sums over all of them.
-    kEach,  // It cuts factor `index` of the op's rule.
-    kPass,  // Partial sums over it pass through the op's linear group `index`.
+    kOnce,        // Not at all: the op does not depend on samples, or only on sums over all of them.
+    kEach,        // It cuts factor `index` of the op's rule.
+    kEachBefore,  // The same, in the loop before the others: sums that are needed there, and what only these read.
+    kPass,        // Partial sums over it pass through the op's linear group `index`.
   };
   Kind kind = Kind::kOnce;
   int index = -1;
+
+  bool CutsSamples() const { return kind == Kind::kEach || kind == Kind::kEachBefore; }
 
   bool operator==(const BatchUse&) const = default;
 };
