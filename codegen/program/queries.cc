@@ -48,7 +48,9 @@ void EmitInputs(Emission& emission, cpp::Code& code) {
                                         is_held ? emission.sizes.Region(value) : NothingOf(emission, value),
                                         is_held ? emission.names[value] : nothing};
     if (emission.value(value).type.dtype == ir::DType::kI32) {
-      arguments.push_back(ir::LimitOf(emission.graph, compute->op));
+      const ir::IntegerLimit integers = ir::LimitOf(emission.graph, compute->op);
+      arguments.push_back(integers.limit);
+      if (integers.besides.has_value()) arguments.push_back(*integers.besides);
     }
     each->Do(inputs.Call("emplace_back", std::move(arguments)));
   }

@@ -162,9 +162,8 @@ class TableReader {
     }
     const std::optional<int32_t> number = IntegerOf(field);
     if (!number.has_value()) return "is no integer of i32";
-    const int64_t limit = request_.inputs[input].limit;
-    if (limit > 0 && (*number < 0 || *number >= limit)) {
-      return Format("is out of range: the model has %" PRId64 " classes", limit);
+    if (!request_.inputs[input].Takes(*number)) {
+      return Format("is out of range: the model has %" PRId64 " classes", request_.inputs[input].limit);
     }
     table.integers[input].push_back(*number);
     return "";

@@ -32,7 +32,7 @@ class CustomSource final : public Source {
     const View<int32_t> view(input.integers + first, piece);
     function.integers(sample.number, is_test, view);
     for (int64_t i = 0; input.limit > 0 && i < view.size(); ++i) {
-      if (view[i] >= 0 && view[i] < input.limit) continue;
+      if (input.Takes(view[i])) continue;
       return Error{ExitCode::kInput,
                    Format("value %d that `%s` gives for %s sample %" PRId64 " is out of range: the model has %" PRId64
                           " classes",

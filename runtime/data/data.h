@@ -31,8 +31,19 @@ namespace cleave::runtime {
 struct ModelInput {
   ModelInput(std::string name, Region region, float* values, int64_t limit = 0)
       : name(std::move(name)), region(std::move(region)), is_float(true), floats(values), limit(limit) {}
-  ModelInput(std::string name, Region region, int32_t* values, int64_t limit = 0)
-      : name(std::move(name)), region(std::move(region)), is_float(false), integers(values), limit(limit) {}
+  ModelInput(std::string name, Region region, int32_t* values, int64_t limit = 0,
+             std::optional<int64_t> besides = std::nullopt)
+      : name(std::move(name)),
+        region(std::move(region)),
+        is_float(false),
+        integers(values),
+        limit(limit),
+        besides(besides) {}
+
+  // REQUIRES: it has integers.
+  bool Takes(int64_t number) const {
+    return limit == 0 ? number == static_cast<int32_t>(number) : (number >= 0 && number < limit) || number == besides;
+  }
 
   std::string name;
   Region region;  // shape[0] is the global batch.
@@ -40,6 +51,7 @@ struct ModelInput {
   float* floats = nullptr;  // The rank's buffer: one of the two.
   int32_t* integers = nullptr;
   int64_t limit = 0;  // Integers must lie in [0, limit): classes of a label, symbols of a vocabulary. 0: any value.
+  std::optional<int64_t> besides = {};  // Or be this one, which the model leaves out.
 };
 
 // The input of this name gets 1 for each real sample of the batch and 0 for padding; it is not a field of the source.

@@ -45,7 +45,7 @@ Result<NpyFile> OpenFor(const InputFile& wanted, const ModelInput& input) {
   if (!file.ok()) return file;
   const std::string what = "input `" + input.name + "`";
   if (auto error = file.value().CheckFitsBatches(what, input.is_float, input.region.shape)) return *error;
-  if (auto error = file.value().CheckValues(input.limit)) return *error;
+  if (auto error = file.value().CheckValues(input.limit, input.besides)) return *error;
   return file;
 }
 

@@ -130,8 +130,7 @@ class TensorFile {
         input.floats[target + i] = static_cast<float>(number);
         continue;
       }
-      const bool fits = input.limit > 0 ? number >= 0 && number < input.limit : number == static_cast<int32_t>(number);
-      if (!fits) return OutOfRange(entry, number, first + i, input.limit);
+      if (!input.Takes(number)) return OutOfRange(entry, number, first + i, input.limit);
       input.integers[target + i] = static_cast<int32_t>(number);
     }
     return std::nullopt;

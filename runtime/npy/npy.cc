@@ -132,7 +132,7 @@ std::optional<Error> NpyFile::CheckFitsBatches(const std::string& what, bool is_
                                                       : "f32 takes floats, i32 integers"));
 }
 
-std::optional<Error> NpyFile::CheckValues(int64_t limit) const {
+std::optional<Error> NpyFile::CheckValues(int64_t limit, std::optional<int64_t> besides) const {
   const int64_t count = ElementCount(header_.shape);
   if (is_float() && header_.type == NpyType::kFloat32) return std::nullopt;
   if (!is_float() && header_.type == NpyType::kInt32 && limit == 0) return std::nullopt;
@@ -145,7 +145,7 @@ std::optional<Error> NpyFile::CheckValues(int64_t limit) const {
     }
     for (int64_t i = 0; !is_float() && limit > 0 && i < now; ++i) {
       const int32_t value = integers[static_cast<size_t>(i)];
-      if (value >= 0 && value < limit) continue;
+      if ((value >= 0 && value < limit) || value == besides) continue;
       return NpyError(Format("value %" PRId32 " at index %" PRId64 " of `%s` is out of range: the model has %" PRId64
                              " classes",
                              value, first + i, path().c_str(), limit));

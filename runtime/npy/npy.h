@@ -54,9 +54,9 @@ class NpyFile {
   std::optional<Error> CheckFitsBatches(const std::string& what, bool is_float,
                                         const std::vector<int64_t>& shape) const;
 
-  // An Error for values that float or int32 cannot hold, or integers outside of [0, limit); limit 0: any integer. Reads
-  // the whole file where its type makes such values possible.
-  std::optional<Error> CheckValues(int64_t limit) const;
+  // An Error for values that float or int32 cannot hold, or integers outside of [0, limit) other than `besides`; limit
+  // 0: any integer. Reads the whole file where its type makes such values possible.
+  std::optional<Error> CheckValues(int64_t limit, std::optional<int64_t> besides = std::nullopt) const;
 
   // A piece of the array. REQUIRES: is_float() for float, not for int32_t; piece.shape is the file's.
   std::optional<Error> Read(const Region& piece, float* values) const;

@@ -142,6 +142,8 @@ TEST_F(NpyTest, ValuesThatDoNotFit) {
   EXPECT_EQ(MessageOf(labels.CheckValues(0)), "no error");
   EXPECT_EQ(MessageOf(labels.CheckValues(11)), "no error");
   EXPECT_EQ(MessageOf(labels.CheckValues(10)), "value 10 at index 2 of `F` is out of range: the model has 10 classes");
+  EXPECT_EQ(MessageOf(labels.CheckValues(10, 10)), "no error");
+  EXPECT_EQ(MessageOf(labels.CheckValues(9, 10)), "value 9 at index 0 of `F` is out of range: the model has 9 classes");
 }
 
 TEST_F(NpyTest, FitsNamesBoth) {

@@ -221,7 +221,8 @@ class DataCheck {
       if (op.type.dtype == ir::DType::kF32) {
         inputs.emplace_back(op.name, whole, static_cast<float*>(nullptr));
       } else {
-        inputs.emplace_back(op.name, whole, static_cast<int32_t*>(nullptr), ir::LimitOf(module_.graph, op.id));
+        const ir::IntegerLimit integers = ir::LimitOf(module_.graph, op.id);
+        inputs.emplace_back(op.name, whole, static_cast<int32_t*>(nullptr), integers.limit, integers.besides);
       }
     }
     return inputs;
@@ -278,7 +279,7 @@ class DataCheck {
   void CheckClasses() {
     for (const ir::Op& op : module_.graph.ops) {
       if (op.kind != ir::OpKind::kInput || op.type.dtype != ir::DType::kI32) continue;
-      const int64_t classes = ir::LimitOf(module_.graph, op.id);
+      const int64_t classes = ir::LimitOf(module_.graph, op.id).limit;
       if (classes == 0 || classes >= kDigits) continue;
       AddAtData(Error(Code::kE0512, absl::StrCat("input `", op.name, "` has labels of ", classes,
                                                  " classes; `digits` has ", kDigits)));

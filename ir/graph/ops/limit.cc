@@ -1,7 +1,7 @@
 #include "ir/graph/ops/limit.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <vector>
 
 #include "ir/graph/ops/ops.h"
@@ -24,24 +24,44 @@ int64_t ChoicesOf(const Graph& graph, const Op& op, OpId value) {
 }
 
 // Whether the op's elements are some of those of its inputs.
-bool Selects(const Op& op) { return DefinitionOf(op).op_class == OpClass::kMovement || op.kind == OpKind::kWhere; }
+bool Selects(const Op& op) {
+  const bool selects = DefinitionOf(op).op_class == OpClass::kMovement || op.kind == OpKind::kWhere;
+  return selects && op.type.dtype == DType::kI32;
+}
+
+// The integer of `value` that `op` leaves out: where(not_equal(value, 7), value, other) leaves out 7.
+std::optional<int64_t> LeftOut(const Graph& graph, const Op& op, OpId value) {
+  if (op.kind != OpKind::kWhere || op.inputs[1] != value) return std::nullopt;
+  const Op& condition = graph.op(op.inputs[0]);
+  if (condition.kind != OpKind::kNotEqual || condition.inputs[0] != value) return std::nullopt;
+  const Op& number = graph.op(condition.inputs[1]);
+  if (number.kind != OpKind::kConstant) return std::nullopt;
+  return static_cast<int64_t>(number.attributes.Get(attribute::kValue));
+}
 
 }  // namespace
 
-int64_t LimitOf(const Graph& graph, OpId input) {
-  int64_t limit = 0;
-  std::set<OpId> same = {input};  // Values that hold integers of the input.
+IntegerLimit LimitOf(const Graph& graph, OpId input) {
+  std::optional<IntegerLimit> all;
+  std::map<OpId, std::optional<int64_t>> same = {{input, {}}};  // Values that hold integers of the input, but for one.
   for (const Op& op : graph.ops) {
     for (const OpId value : op.inputs) {
-      if (same.count(value) == 0) continue;
+      const auto found = same.find(value);
+      if (found == same.end()) continue;
+      const std::optional<int64_t> left_out = found->second;
       if (const int64_t choices = ChoicesOf(graph, op, value); choices > 0) {
-        limit = limit == 0 ? choices : std::min(limit, choices);
-      } else if (Selects(op) && op.type.dtype == DType::kI32) {
-        same.insert(op.id);
+        if (!all.has_value()) all = {choices, left_out};  // Metrics stand behind the loss.
+        all->limit = std::min(all->limit, choices);
+        if (all->besides != left_out && op.phase != Phase::kMetric) all->besides.reset();
+      } else if (Selects(op)) {
+        const std::optional<int64_t> own = LeftOut(graph, op, value);
+        same.emplace(op.id, left_out.has_value() ? left_out : own);
       }
     }
   }
-  return limit;
+  if (!all.has_value()) return {};
+  if (all->besides.has_value() && *all->besides >= 0 && *all->besides < all->limit) all->besides.reset();
+  return *all;
 }
 
 }  // namespace cleave::ir

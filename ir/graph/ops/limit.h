@@ -3,14 +3,24 @@
 #define CLEAVE_IR_GRAPH_OPS_LIMIT_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "ir/graph/graph.h"
 
 namespace cleave::ir {
 
-// Labels are less than the number of classes, tokens less than the number of rows of their table. Returns the smallest
-// bound that the uses of `input` set for its integers, which must be less than it; 0 if any integer will do.
-int64_t LimitOf(const Graph& graph, OpId input);
+// Integers in [0, limit), or any if it is 0; and `besides`, which is no such integer.
+struct IntegerLimit {
+  int64_t limit = 0;
+  std::optional<int64_t> besides = {};
+
+  bool operator==(const IntegerLimit&) const = default;
+};
+
+// Labels are less than the number of classes, tokens less than the number of rows of their table: the smallest bound
+// that the uses of `input` set. An integer that all of them leave out, by where(not_equal(input, -100), input, …), may
+// be any; metrics may read it.
+IntegerLimit LimitOf(const Graph& graph, OpId input);
 
 }  // namespace cleave::ir
 
