@@ -23,13 +23,18 @@ struct BFloat16 {
     return *this;
   }
 
-  // A NaN stays a NaN: the rounding works on the bits, where a carry could make it infinity.
+  // A NaN stays a NaN: the rounding works on the bits, where a carry could make it infinity. GPUs from Ampere on have
+  // an instruction for it.
   CLEAVE_PORTABLE explicit BFloat16(float x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+#else
     uint32_t word;
     std::memcpy(&word, &x, sizeof word);
     const bool is_number = (word & 0x7FFFFFFFu) <= 0x7F800000u;
     const uint32_t rounded = word + 0x7FFFu + (word >> 16 & 1u);
     bits = static_cast<uint16_t>((is_number ? rounded : word | 0x00400000u) >> 16);
+#endif
   }
 
   CLEAVE_PORTABLE operator float() const {  // NOLINT: implicit on purpose, a bf16 is read as a float.

@@ -12,6 +12,9 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
+#include <cstring>
+
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/float16.h"
 #include "runtime/device/reals.h"
@@ -27,14 +30,41 @@ struct alignas(sizeof(T) * kCount) Vector {
   __device__ const T& operator[](int i) const { return elements[i]; }
 };
 
+// What one load or store moves. A vector whose elements are structs would be moved element by element.
+template <size_t kBytes>
+struct WordOf;
+template <>
+struct WordOf<2> {
+  using Type = unsigned short;
+};
+template <>
+struct WordOf<4> {
+  using Type = unsigned;
+};
+template <>
+struct WordOf<8> {
+  using Type = uint2;
+};
+template <>
+struct WordOf<16> {
+  using Type = uint4;
+};
+
 template <int kCount, typename T>
 __device__ inline Vector<T, kCount> Load(const T* place) {
-  return *reinterpret_cast<const Vector<T, kCount>*>(place);
+  using Word = typename WordOf<sizeof(Vector<T, kCount>)>::Type;
+  const Word word = *reinterpret_cast<const Word*>(place);
+  Vector<T, kCount> vector;
+  std::memcpy(static_cast<void*>(&vector), &word, sizeof word);
+  return vector;
 }
 
 template <typename T, int kCount>
 __device__ inline void Store(const Vector<T, kCount>& vector, T* place) {
-  *reinterpret_cast<Vector<T, kCount>*>(place) = vector;
+  using Word = typename WordOf<sizeof(Vector<T, kCount>)>::Type;
+  Word word;
+  std::memcpy(&word, static_cast<const void*>(&vector), sizeof word);
+  *reinterpret_cast<Word*>(place) = word;
 }
 
 // The same for elements that are computed with as floats.

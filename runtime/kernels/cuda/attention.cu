@@ -300,7 +300,7 @@ __global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq
 // The block's own rows are keys here, and the tiles of scores are transposed: each row of scores belongs to a key. The
 // query heads that see the key head are taken one after another. Either result may be null.
 template <typename T, int kHead>
-__global__ void __launch_bounds__(kThreads) GradientKeyValue(Operands<T> all, T* dk, T* dv) {
+__global__ void __launch_bounds__(kThreads, 1) GradientKeyValue(Operands<T> all, T* dk, T* dv) {
   using Size = Sizes<T, kHead>;
   constexpr int kTile = Size::kTile;
   TileMemory<T, kHead> tiles;

@@ -20,7 +20,9 @@
 
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/cuda/cuda.h"
+#include "runtime/device/cuda/vector.cuh"
 #include "runtime/device/float16.h"
+#include "runtime/kernels/cuda/aligned.cuh"
 
 namespace cleave::runtime::attention {
 
@@ -73,12 +75,6 @@ template <typename T, int kHead>
 constexpr int kWeightBytes =
     Aligned(Sizes<T, kHead>::kTile* Sizes<T, kHead>::kWeightPitch* static_cast<int>(sizeof(T)));
 
-template <typename T>
-struct alignas(16) Vector {
-  static constexpr int kElements = 16 / static_cast<int>(sizeof(T));
-  T elements[kElements];
-};
-
 // The rows of one head in a tensor.
 template <typename T>
 struct Rows {
@@ -92,19 +88,22 @@ struct Rows {
 template <typename T, int kHead>
 __device__ void LoadTile(Rows<const T> tensor, int64_t first, int64_t rows, int head, T* __restrict__ tile) {
   using Size = Sizes<T, kHead>;
-  constexpr int kElements = Vector<T>::kElements;
+  constexpr int kElements = static_cast<int>(kVectorBytes / sizeof(T));
   const bool in_vectors = head % kElements == 0 && tensor.stride % kElements == 0 &&
-                          reinterpret_cast<uintptr_t>(tensor.data) % sizeof(Vector<T>) == 0;
+                          reinterpret_cast<uintptr_t>(tensor.data) % kVectorBytes == 0;
   if (in_vectors) {
     for (int i = static_cast<int>(threadIdx.x); i < Size::kTile * kHead / kElements; i += kThreads) {
       const int row = i / (kHead / kElements);
       const int column = i % (kHead / kElements) * kElements;
-      Vector<T> vector = {};
-      if (first + row < rows && column < head) {
-        vector = *reinterpret_cast<const Vector<T>*>(tensor.At(first + row) + column);
-      }
+      Vector<T, kElements> vector = {};
+      if (first + row < rows && column < head) vector = Load<kElements>(tensor.At(first + row) + column);
+      T* const place = tile + row * Size::kPitch + column;
+      if constexpr (Size::kPitch % kElements == 0) {
+        Store(vector, place);
+      } else {
 #pragma unroll
-      for (int e = 0; e < kElements; ++e) tile[row * Size::kPitch + column + e] = vector.elements[e];
+        for (int e = 0; e < kElements; ++e) place[e] = vector[e];
+      }
     }
     return;
   }
@@ -187,7 +186,9 @@ class Accumulator {
     namespace wmma = nvcuda::wmma;
     const auto* left = reinterpret_cast<const Narrow<T>*>(weights) + Row() * Size::kWeightPitch;
     const auto* right = reinterpret_cast<const Narrow<T>*>(tile);
-#pragma unroll
+    // With heads of 128 elements two accumulators leave registers for one step only.
+    constexpr int kAtOnce = kHead > 64 ? 1 : Size::kTile / 16;
+#pragma unroll kAtOnce
     for (int k = 0; k < Size::kTile; k += 16) {
       wmma::fragment<wmma::matrix_a, 16, 16, 16, Narrow<T>, wmma::row_major> left_part;
       wmma::load_matrix_sync(left_part, left + k, Size::kWeightPitch);

@@ -150,7 +150,9 @@ __global__ void MaskRows(const T* x, int64_t elements, int64_t rows, int64_t col
                          int64_t first_column, T fill, T* y) {
   for (int64_t i = FirstElement(); i < elements; i += ElementStride()) {
     const int64_t column = first_column + i % columns;
-    y[i] = column <= static_cast<int64_t>(row_numbers[i / columns % rows]) ? x[i] : fill;
+    T value = fill;
+    if (column <= static_cast<int64_t>(row_numbers[i / columns % rows])) value = x[i];
+    y[i] = value;
   }
 }
 
