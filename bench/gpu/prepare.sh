@@ -1,12 +1,18 @@
 #!/bin/bash
-# Writes everything that bench/gpu/run.sh needs on a machine with a GPU but without Bazel and this compiler: CUDA
-# programs, the runtime, tests of its kernels, and the losses of the CPU target.
+# Writes everything that bench/gpu/run.py needs on a machine with a GPU but without Bazel and this compiler: programs
+# for GPUs, built for Hopper (sm_90) where nvcc is here, and with their sources; the runtime and the tests of its
+# kernels; the losses of the CPU target; and what the compiler predicts.
 #
 #   ./bazelw run //bench/gpu:prepare [-- FOLDER]      default: bench/gpu/programs
+#
+# ARCHS=90 in the environment: what is built, nothing where it is empty. CUDNN_FRONTEND_HOME: a folder whose include/ has
+# cudnn-frontend, if python3 does not find it (pip install nvidia-cudnn-frontend).
 set -eu
 
 compile=$PWD/tools/compile
+cleave=$PWD/tools/cleave
 sources=$PWD/runtime
+stand_in=$PWD/tests/stand_in
 workspace=${BUILD_WORKSPACE_DIRECTORY:?start it with: ./bazelw run //bench/gpu:prepare}
 cd "$BUILD_WORKING_DIRECTORY"
 folder=$(realpath -m "${1:-$workspace/bench/gpu/programs}")
@@ -14,14 +20,16 @@ examples=$workspace/examples
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 rm -rf "$folder"
-mkdir -p "$folder/expected" "$folder/tests"
+mkdir -p "$folder/expected" "$folder/predicted" "$folder/tests"
 
-# generate NAME MODEL [options of compile]: NAME.cu.
+# generate NAME MODEL [options of compile]: NAME.cu, and predicted/NAME.json.
 generate() {
   local name=$1 model=$2
   shift 2
   "$compile" "$model" --target cuda --out "$scratch/$name" --quiet "$@"
   cp "$scratch/$name/program.cu" "$folder/$name.cu"
+  python3 -c 'import json, sys; json.dump(json.load(open(sys.argv[1]))["predicted"], open(sys.argv[2], "w"))' \
+    "$scratch/$name/plan.json" "$folder/predicted/$name.json"
   echo "$name"
 }
 
@@ -36,46 +44,72 @@ expect() {
   echo "expected/$name.jsonl"
 }
 
+# speed WHERE MODEL BATCH PRECISION [options of compile]: a program whose steps are timed, on a GPU or with the stand-in,
+# a line of speed.tsv, and what each of its kernels is predicted to take on two kinds of GPUs.
+speed() {
+  local where=$1 model=$2 batch=$3 precision=$4 file settings=() sizes=() size
+  local name="${where}_${model}_${batch}_$precision"
+  shift 4
+  settings=(--devices 1 --set "batch=$batch" --set "precision=$precision" --set epochs=1000)
+  if [ "$model" = mlp ]; then
+    file=$examples/mnist_mlp/mnist_mlp.model
+    settings+=(--set 'data=synthetic(train = 65536)')
+  else
+    file=$workspace/bench/gpu/gpt2.model
+    for size in "$@"; do settings+=(--set "$size") && sizes+=("${size#*=}"); done
+  fi
+  generate "$name" "$file" "${settings[@]}"
+  for cluster in h100x8 h200x8; do
+    "$cleave" explain "$file" kernels --target cuda --cluster "$cluster" --quiet "${settings[@]}" \
+      >"$folder/predicted/$name.$cluster.jsonl"
+  done
+  (IFS=: && printf '%s\t%s\n' "$name" "$model:$batch:$precision::${sizes[*]}") >>"$folder/speed.tsv"
+}
+
 # All programs and tests share one copy of the runtime. No program here reads the files of MNIST, which needs zlib,
 # images, which needs libjpeg and libpng, or a tokenizer.json, which needs PCRE2.
 cp -rL "$sources" "$folder"
+chmod -R u+w "$folder"
 rm -r "$folder"/runtime/{comm/host,device/cpu,einsum/cpu,kernels/cpu,math/onednn} "$folder"/runtime/data/{gzip,idx,image_file,image_folders,mnist}.cc
 rm "$folder"/runtime/image/{jpeg,png}/*.cc "$folder"/runtime/tokenizer/{bpe,pcre2}/*.cc
+cp -rL "$stand_in" "$folder"
 
 for name in mnist_mlp mnist_cnn tiny_gpt; do
   expect "$name" "$examples/$name/$name.model"
-  for ranks in 1 2 4 8; do
+  for ranks in 1 2 8; do
     generate "${name}_$ranks" "$examples/$name/$name.model" --devices "$ranks"
   done
 done
 cp "$examples/tiny_gpt/fables.txt" "$folder"
+small_gpt2=(--set depth=2 --set width=128 --set heads=2 --set seq=64 --set vocab=256 --set 'data=synthetic(train = 32)')
+expect small_gpt2 "$workspace/bench/gpu/gpt2.model" "${small_gpt2[@]}"
+for ranks in 1 2; do
+  generate "small_gpt2_$ranks" "$workspace/bench/gpu/gpt2.model" "${small_gpt2[@]}" --devices "$ranks"
+done
 
-# The Makefile of one program, with every folder of sources, builds each: `make MAIN=NAME.cu PROGRAM=NAME`.
+# The Makefile of one program, with every folder of sources, builds each: `make MAIN=NAME.cu PROGRAM=bin/NAME`.
 folders=$(cd "$folder" && find runtime -name '*.c[cu]' -printf '%h ' | tr ' ' '\n' | sort -u | tr '\n' ' ')
 sed "/^FOLDERS =/,/[^\\]\$/c FOLDERS =$folders" "$scratch/mnist_mlp_1/Makefile" >"$folder/Makefile"
 
 generate sanitize_gpt "$workspace/bench/gpu/small_gpt.model"
 generate sanitize_cnn "$examples/mnist_cnn/mnist_cnn.model" --devices 1 --set batch=8 --set 'data=synthetic(train = 32)'
-for precision in f32 tf32 bf16; do
-  generate "speed_mlp_8192_$precision" "$examples/mnist_mlp/mnist_mlp.model" --devices 1 --set batch=8192 \
-    --set 'data=synthetic(train = 65536)' --set epochs=100 --set "precision=$precision"
-done
-for batch in 8 16 32; do
-  generate "speed_gpt2_${batch}_bf16" "$workspace/bench/gpu/gpt2.model" --set "batch=$batch" --set epochs=100
-done
+gpt2=(seq=1024 vocab=50304 width=768 heads=12 depth=12)
+speed gpu gpt2 8 bf16 "${gpt2[@]}"
+speed gpu gpt2 32 bf16 "${gpt2[@]}"
+for precision in bf16 tf32 f32; do speed gpu mlp 8192 "$precision"; done
+speed stand_in gpt2 2 bf16 seq=16 vocab=64 width=32 heads=2 depth=2
 
-# The tests of device code, which hold their tensors in device memory, and the library with which they are written. Of
-# the stand-in's own tests, only those of what a GPU does too.
+# The tests of code for the device, which hold their tensors in device memory, and the headers with which they are
+# written.
 cd "$workspace"
-grep -lr --include='*_test.c[cu]' -e 'runtime/device/device_vector.h' -e 'runtime/kernels/testing.h' runtime tests/stand_in |
-  grep -v stand_in/guard_test | while read -r test; do
+grep -lr --include='*_test.c[cu]' -e 'runtime/device/device_vector.h' -e 'runtime/kernels/.*testing.h' runtime |
+  grep -v /cpu/ | while read -r test; do
   name=${test#*/}
-  name=${name%.*}
-  cp "$test" "$folder/tests/${name//\//_}.cu"
+  cp "$test" "$folder/tests/${name//\//_}"
 done
-cp runtime/device/device_vector.h "$folder/runtime/device"
-cp runtime/kernels/testing.h "$folder/runtime/kernels"
-cp runtime/math/testing.h "$folder/runtime/math"
+for header in runtime/device/device_vector.h runtime/kernels/{attention_,}testing.h runtime/math/testing.h; do
+  cp "$header" "$folder/$header"
+done
 googletest=${GOOGLETEST:-/usr/src/googletest/googletest}
 if [ -d "$googletest" ]; then
   mkdir "$folder/googletest"
@@ -83,5 +117,21 @@ if [ -d "$googletest" ]; then
 else
   echo "prepare.sh: no sources of GoogleTest in $googletest: the tests of kernels will not be built" >&2
 fi
-cp "$workspace"/bench/gpu/{run.sh,losses.py,table.py,torch_step.py} "$folder"
-echo "written to $folder: copy it to the machine with the GPU and start ./run.sh there"
+frontend=${CUDNN_FRONTEND_HOME:-$(python3 -c 'import glob, os, sys
+print(next((os.path.dirname(f) for p in sys.path[1:] for f in glob.glob(p + "/include")
+            if os.path.exists(f + "/cudnn_frontend_version.h")), ""))')}
+if [ -n "$frontend" ]; then
+  mkdir -p "$folder/cudnn_frontend/include"
+  cp -rL "$frontend"/include/cudnn_* "$folder/cudnn_frontend/include"
+else
+  echo "prepare.sh: no cudnn-frontend: attention will be computed by the runtime's own kernels only" >&2
+fi
+cp "$workspace"/bench/gpu/*.py "$workspace"/bench/gpu/{attention,ceilings}.cu "$folder"
+cd "$folder"
+if [ -n "${ARCHS-90}" ] && { command -v nvcc || [ -x /usr/local/cuda/bin/nvcc ]; } >/dev/null; then
+  python3 programs.py "${ARCHS-90}"
+  rm -rf bin build build_own logs starter scheduler
+else
+  echo "prepare.sh: nothing is built here: run.py will build everything where it runs" >&2
+fi
+echo "written to $folder ($(du -sh . | cut -f1)): copy it to the machine with the GPU and start ./run.py there"

@@ -1,11 +1,18 @@
-"""Step time of PyTorch for the models that run.sh measures.
+"""Step times of PyTorch for the models that run.py measures, asked for one by one, so that others can be measured in between.
 
-    python3 torch_step.py mlp|gpt2 BATCH f32|tf32|bf16 eager|compile|graphs
+    python3 torch_step.py cuda|cpu CASE...         # A case is mlp:BATCH:PRECISION:WAY, or
+                                                   # gpt2:BATCH:PRECISION:WAY:SEQ:VOCAB:WIDTH:HEADS:DEPTH
 
-Forward, loss, backward and the optimizer's update, batches copied from pinned memory, the loss not read: the median over blocks of
-steps. `compile` is torch.compile as it is, `graphs` its mode "reduce-overhead", which records CUDA graphs. Prints milliseconds.
+Prepares the cases in their order and prints "ready CASE" for each, or "failed CASE: WHY", and "prepared" behind the last. A line that comes before
+ends this with the case at hand. Then each line "CASE" is answered by a line of JSON: milliseconds of a step, the median over blocks of steps, and
+the most memory that tensors took.
+
+A step is forward, loss, backward and the optimizer's update, with batches copied from pinned memory and the loss not read. The way `eager` is PyTorch as it
+is, `compile` is torch.compile, `graphs` its mode "reduce-overhead", which records CUDA graphs.
 """
 import contextlib
+import json
+import select
 import statistics
 import sys
 import time
@@ -47,7 +54,7 @@ class Block(nn.Module):
 class Gpt2(nn.Module):
     """gpt2.model: the table of the tokens is also the last layer."""
 
-    def __init__(self, vocab=50304, seq=1024, width=768, heads=12, depth=12):
+    def __init__(self, seq, vocab, width, heads, depth):
         super().__init__()
         self.table = nn.Embedding(vocab, width)
         self.position = nn.Parameter(torch.randn(seq, width) * 0.02)
@@ -66,53 +73,96 @@ def mlp():
     )
 
 
-def batches(model, batch):
-    """Four batches in pinned memory."""
-    if model == "mlp":
-        made = [(torch.rand(batch, 1, 28, 28), torch.randint(10, (batch,))) for _ in range(4)]
-    else:
-        made = [(torch.randint(256, (batch, 1024)), torch.randint(256, (batch * 1024,))) for _ in range(4)]
-    return [(x.pin_memory(), y.pin_memory()) for x, y in made]
+class Case:
+    """A model with its optimizer and batches, whose steps can be timed."""
+
+    def __init__(self, text, device):
+        model, batch, self._precision, way, *sizes = text.split(":")
+        batch, self._device = int(batch), device
+        sizes = [int(size) for size in sizes]
+        self._set_precision()
+        torch.manual_seed(1)
+        self._is_small = model == "mlp"
+        if self._is_small:
+            self._model = mlp().to(device)
+            self._optimizer = torch.optim.SGD(self._model.parameters(), lr=0.05, momentum=0.9, fused=True)
+            made = [(torch.rand(batch, 1, 28, 28), torch.randint(10, (batch,))) for _ in range(4)]
+        else:
+            self._model = Gpt2(*sizes).to(device)
+            self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=3e-4, weight_decay=0.1, fused=True)
+            seq, known = sizes[0], min(256, sizes[1])
+            made = [(torch.randint(known, (batch, seq)), torch.randint(known, (batch * seq,))) for _ in range(4)]
+        self._batches = [tuple(part.pin_memory() if device == "cuda" else part for part in pair) for pair in made]
+        self._loss = self._loss_of
+        if way != "eager":
+            self._loss = torch.compile(
+                self._loss_of, mode="default" if way == "compile" else "reduce-overhead", dynamic=False
+            )
+        for i in range(8):
+            self._step(i)
+        self._wait()
+
+    def _loss_of(self, x, y):
+        bf16 = self._precision == "bf16"
+        with torch.autocast(self._device, torch.bfloat16) if bf16 else contextlib.nullcontext():
+            return functional.cross_entropy(self._model(x), y)
+
+    def _step(self, i):
+        x, y = (part.to(self._device, non_blocking=True) for part in self._batches[i % len(self._batches)])
+        self._loss(x, y).backward()
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+
+    def _wait(self):
+        if self._device == "cuda":
+            torch.cuda.synchronize()
+
+    def _set_precision(self):
+        torch.set_float32_matmul_precision("highest" if self._precision == "f32" else "high")
+        torch.backends.cudnn.allow_tf32 = self._precision != "f32"
+
+    def measure(self):
+        self._set_precision()
+        memory = None
+        if self._device == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+        for i in range(4):
+            self._step(i)
+        steps, times = (100 if self._is_small else 10), []
+        for _ in range(3):
+            self._wait()
+            start = time.perf_counter()
+            for i in range(steps):
+                self._step(i)
+            self._wait()
+            times.append((time.perf_counter() - start) / steps * 1e3)
+        if self._device == "cuda":
+            memory = torch.cuda.max_memory_allocated()
+            torch.cuda.empty_cache()  # Others are measured next, and need memory too.
+        return {"milliseconds": statistics.median(times), "peak_bytes": memory}
 
 
 def main():
-    name, batch, precision, mode = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
-    torch.manual_seed(1)
-    torch.set_float32_matmul_precision("highest" if precision == "f32" else "high")
-    torch.backends.cudnn.allow_tf32 = precision != "f32"
-    model = (mlp() if name == "mlp" else Gpt2()).cuda()
-    if name == "mlp":
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, fused=True)
-    else:
-        optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, weight_decay=0.1, fused=True)
-    autocast = torch.autocast("cuda", torch.bfloat16) if precision == "bf16" else contextlib.nullcontext()
-
-    def loss_of(x, y):
-        with autocast:
-            return functional.cross_entropy(model(x), y)
-
-    if mode != "eager":
-        loss_of = torch.compile(loss_of, mode="default" if mode == "compile" else "reduce-overhead")
-    data = batches(name, batch)
-
-    def step(i):
-        x, y = (part.cuda(non_blocking=True) for part in data[i % len(data)])
-        loss = loss_of(x, y)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-
-    for i in range(12):
-        step(i)
-    steps, times = (100 if name == "mlp" else 10), []
-    for _ in range(5):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for i in range(steps):
-            step(i)
-        torch.cuda.synchronize()
-        times.append((time.perf_counter() - start) / steps * 1e3)
-    print(f"{statistics.median(times):.4f}")
+    device, *texts = sys.argv[1:]
+    torch._dynamo.config.recompile_limit = 64  # Each case compiles the same function.
+    cases = {}
+    for text in texts:
+        if select.select([sys.stdin], [], [], 0)[0]:
+            sys.stdin.readline()
+            break
+        try:
+            cases[text] = Case(text, device)
+            print(f"ready {text}", flush=True)
+        except Exception as error:  # noqa: BLE001: what fails must not take the others along.
+            print(f"failed {text}: {' '.join(str(error).split())[:300]}", flush=True)
+        if device == "cuda":
+            torch.cuda.empty_cache()
+    print("prepared", flush=True)
+    for line in sys.stdin:
+        try:
+            print(json.dumps(cases[line.strip()].measure()), flush=True)
+        except Exception as error:  # noqa: BLE001
+            print(json.dumps({"error": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"}), flush=True)
 
 
 if __name__ == "__main__":

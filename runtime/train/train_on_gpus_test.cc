@@ -180,6 +180,10 @@ TEST(TrainOnGpus, TwoRanksOnOneGpuOnlyWhereTheyMayShareIt) {
   EXPECT_EQ(refused.exit, 5);
   EXPECT_TRUE(Contains(refused.output, "error: ranks 0 and 1 would share GPU 0 of host ")) << refused.output;
   EXPECT_EQ(Start(kShared, 2, "CUDA_STAND_IN_DEVICES=1", "--steps 2").exit, 0);
+  // NCCL lets them from 2.30 on, where it is asked to.
+  const std::string asked = "CUDA_STAND_IN_DEVICES=1 NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_STAND_IN_VERSION=";
+  EXPECT_EQ(Start(kWithNccl, 2, asked + "22907", "--steps 2").exit, 5);
+  EXPECT_EQ(Start(kWithNccl, 2, asked + "23002", "--steps 2").exit, 0);
 }
 
 TEST(TrainOnGpus, OutOfMemoryNamesWhatWasAskedAndWhatThereIs) {

@@ -58,6 +58,10 @@ std::string ExplainSchedule(const PipelinePrediction& pipeline, absl::Span<const
 // the rank.
 std::string ExplainTime(const Explained& explained, int rank);
 
+// The kernels, collectives and copies of ExplainTime for other programs: a line of JSON for each (docs/cost.md).
+// REQUIRES: the plan has the rank.
+std::string ExplainKernels(const Explained& explained, int rank);
+
 // One op: strategy, layouts, reason, alternatives with the parts of their costs, what would have to change for one of
 // them to be better, and its collectives. A NotFound error suggests the nearest name.
 absl::StatusOr<std::string> ExplainOp(const Explained& explained, absl::string_view name);

@@ -2,12 +2,14 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/json/json.h"
 #include "gtest/gtest.h"
 #include "ir/graph/ops/builder.h"
 #include "ir/program/memory/memory_plan.h"
@@ -150,6 +152,22 @@ TEST(ExplainTest, TimeShowsKernelsTotalsAndTheStep) {
   }
   EXPECT_FALSE(absl::StrContains(text, "\nidle")) << "it is no pipeline";
   EXPECT_TRUE(absl::StrContains(text, absl::StrCat("\nstep      ", FormatSeconds(planned.predicted.step)))) << text;
+}
+
+// Every op of the program that takes time is in one kernel, and all together take what the step takes alone.
+TEST(ExplainTest, KernelsAreTheRowsOfTimeAsJson) {
+  const Planned planned(testing::Gpt({.layers = 3}), 4);
+  const std::string text = ExplainKernels(planned.explained(), 1);
+  double seconds = 0;
+  std::set<std::string> ops;
+  for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    const Json kernel = *ParseStrictJson(line);
+    seconds += kernel["runs"].get<double>() * kernel["seconds"].get<double>();
+    for (const Json& op : kernel["ops"]) EXPECT_TRUE(ops.insert(op.get<std::string>()).second) << op;
+  }
+  EXPECT_NEAR(seconds, planned.predicted.Alone().value(), 1e-9 * seconds);
+  for (const char* op : {"start", "x.0.qkv", "x.0.mixed", "logits"}) EXPECT_EQ(ops.count(op), 1u) << op;
+  EXPECT_EQ(ops.count("x.2.qkv"), 0u) << "layers that are equal are one";
 }
 
 // The two lines of the first row in which the settings stand.

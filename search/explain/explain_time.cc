@@ -1,5 +1,6 @@
 // Reading guide: ExplainTime prints the parts of a ledger (ledger.h): each kernel, collectives, totals by kind,
 // products by shape, and what they add up to. Sums joins the rows that a table shows as one line.
+// ExplainKernels writes the rows as they are.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -10,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/json/json.h"
 #include "base/layer_names/layer_names.h"
 #include "base/text/text.h"
 #include "base/units/units.h"
@@ -63,7 +65,7 @@ std::string BytesCell(double bytes) { return bytes > 0 ? FormatBytes(Bytes(stati
 
 // "x.0..11.ffn.up.matmul, 3 ops"
 std::string KernelName(const LedgerRow& row, size_t width) {
-  const std::string ops = row.steps > 1 ? absl::StrCat(", ", row.steps, " ops") : "";
+  const std::string ops = row.ops.size() > 1 ? absl::StrCat(", ", row.ops.size(), " ops") : "";
   return absl::StrCat(Clipped(FoldedName(row.names), width - ops.size()), ops);
 }
 
@@ -184,6 +186,24 @@ std::string ExplainTime(const Explained& explained, int rank) {
     absl::StrAppend(&text, "idle      ", FormatSeconds(ledger.idle), " more, in which other stages are awaited\n");
   }
   absl::StrAppend(&text, "step      ", FormatSeconds(ledger.step), "\n", Wrapped("products  ", PeakText(ledger), 10));
+  return text;
+}
+
+std::string ExplainKernels(const Explained& explained, int rank) {
+  std::string text;
+  for (const LedgerRow& row : LedgerOf(explained, rank).rows) {
+    absl::StrAppend(&text,
+                    JsonLine(JsonObject({{"phase", std::string(ir::PhaseName(row.phase))},
+                                         {"kind", std::string(WorkKindName(row.kind))},
+                                         {"ops", row.ops},
+                                         {"runs", row.Runs()},
+                                         {"seconds", row.each.seconds.value()},
+                                         {"flops", row.each.flops.value()},
+                                         {"bytes", row.each.bytes.value()},
+                                         {"sent_bytes", row.each.sent},
+                                         {"limit", std::string(LimitName(row.each.limit))}})),
+                    "\n");
+  }
   return text;
 }
 

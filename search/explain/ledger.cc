@@ -65,7 +65,11 @@ class Rows {
   std::vector<LedgerRow> Of(const StepCosts& costs) {
     for (const InputCost& input : costs.inputs) {
       const ir::Step& step = StepAt(input.step);
-      Add({.kind = WorkKind::kInput, .phase = step.phase, .names = {step.name}, .each = input.cost});
+      Add({.kind = WorkKind::kInput,
+           .phase = step.phase,
+           .names = {step.name},
+           .ops = {step.name},
+           .each = input.cost});
     }
     for (size_t i = 0; i < fusion_.stages.size(); ++i) {
       if (fusion_.stages[i].phase != ir::Phase::kMetric) AddStage(fusion_.stages[i], costs.stages[i]);
@@ -79,7 +83,8 @@ class Rows {
   void AddStage(const ir::FusedStage& stage, const StageCost& cost) {
     const ir::StageSteps steps = ir::StepsOf(stage);
     const ir::Step& first = StepAt(steps.front());
-    LedgerRow row{.phase = stage.phase, .names = {first.name}, .steps = steps.size(), .each = cost};
+    LedgerRow row{.phase = stage.phase, .names = {first.name}, .each = cost};
+    for (const int step : steps) row.ops.push_back(StepAt(step).name);
     if (const ir::Collective* collective = ir::CommunicationOf(program_, first); collective != nullptr) {
       row.kind = WorkKind::kCollective;
       row.what = std::string(ir::CollectiveKindName(collective->kind));
@@ -153,8 +158,8 @@ class Rows {
   void Add(LedgerRow row) {
     const StageCost& each = row.each;
     const auto [found, is_new] =
-        row_of_.emplace(std::tuple(row.kind, row.phase, FoldedText(LayerNameOf(row.names.front()).place), row.steps,
-                                   row.what, row.links, each.runs, each.seconds, each.bytes, each.sent),
+        row_of_.emplace(std::tuple(row.kind, row.phase, FoldedText(LayerNameOf(row.names.front()).place),
+                                   row.ops.size(), row.what, row.links, each.runs, each.seconds, each.bytes, each.sent),
                         rows_.size());
     if (is_new) {
       rows_.push_back(std::move(row));

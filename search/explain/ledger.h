@@ -43,7 +43,7 @@ struct LedgerRow {
   WorkKind kind = WorkKind::kLoop;
   ir::Phase phase = ir::Phase::kForward;
   std::vector<std::string> names;  // By layer, of the step that decides the kind.
-  size_t steps = 1;                // In each kernel.
+  std::vector<std::string> ops;    // All steps of a kernel, in the first layer.
   std::string what;                // A product's op and local shapes, or a collective's kind.
   std::string links;               // Of a collective, slowest first.
   Seconds at_peak{0};              // Time of a kernel's products at the peak of the chip.

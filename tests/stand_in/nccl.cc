@@ -189,7 +189,8 @@ ncclResult_t Ask(ncclComm_t communicator, cudaStream_t stream, const Call& call)
 }  // namespace
 
 ncclResult_t ncclGetVersion(int* version) {
-  *version = HasFault("version", CurrentDevice()) ? 22703 : 22809;
+  const char* const wish = std::getenv("NCCL_STAND_IN_VERSION");
+  *version = HasFault("version", CurrentDevice()) ? 22703 : wish != nullptr ? std::atoi(wish) : 22809;
   return ncclSuccess;
 }
 

@@ -163,6 +163,15 @@ void Run(const std::vector<std::shared_ptr<Posted>>& posted) {
   for (const auto& one : posted) one->done = true;
 }
 
+// As NCCL does from 2.30 on where it is asked to.
+bool DevicesMayBeShared() {
+  constexpr int kSharing = 23000;
+  const char* const wish = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+  int version = 0;
+  ncclGetVersion(&version);
+  return version >= kSharing && wish != nullptr && std::strcmp(wish, "1") == 0;
+}
+
 }  // namespace
 
 std::mutex& NcclMutex() {
@@ -178,7 +187,8 @@ std::condition_variable& NcclChanged() {
 void Clique::Join(int rank, int device) {
   int& place = devices_[static_cast<size_t>(rank)];
   if (place != kNobody) RefuseCalls("two ranks of a communicator have the same number");
-  if (std::count(devices_.begin(), devices_.end(), device) > 0) Fail(ncclInvalidUsage);  // Duplicate GPU.
+  const bool is_duplicate = std::count(devices_.begin(), devices_.end(), device) > 0;
+  if (is_duplicate && !DevicesMayBeShared()) Fail(ncclInvalidUsage);
   place = device;
 }
 

@@ -224,6 +224,11 @@ ExitCode Explain(const CompileOptions& options, const CompiledModel& compiled) {
     std::cout << search::ExplainTime(explained, RankOf(options));
     return ExitCode::kDone;
   }
+  if (*options.explain == "kernels") {
+    if (!HasRank(compiled, options)) return NoSuchRank(compiled, options);
+    std::cout << search::ExplainKernels(explained, RankOf(options));
+    return ExitCode::kDone;
+  }
   if (*options.explain == "schedule") {
     if (!compiled.pipeline.has_value()) return BadUsage(options, "--explain schedule: the plan is no pipeline");
     std::cout << search::ExplainSchedule(*compiled.pipeline, compiled.split.parts);

@@ -15,6 +15,7 @@ namespace {
 
 constexpr char kRankTable[] = "rank-table";
 constexpr char kTimePage[] = "time";
+constexpr char kKernelsPage[] = "kernels";
 constexpr char kNoTable[] = "--launch rank-table: the table is missing: `--launch rank-table FILE`";
 constexpr int64_t kMostDevices = int64_t{1} << 20;
 
@@ -76,8 +77,8 @@ std::string Contradiction(const CompileOptions& options) {
   if (options.plan_only && options.emit) return "`--plan-only` and `--emit` print different things";
   if (!options.plan_file.empty() && options.search)
     return "`--plan` takes an existing plan; `--search` makes a new one";
-  const bool is_of_rank =
-      options.emit == EmitStage::kProgram || options.emit == EmitStage::kSource || options.explain == kTimePage;
+  const bool is_of_rank = options.emit == EmitStage::kProgram || options.emit == EmitStage::kSource ||
+                          options.explain == kTimePage || options.explain == kKernelsPage;
   if (options.rank && !is_of_rank) {
     return "`--rank` goes with `--emit program`, `--emit source` or `--explain time`";
   }
@@ -200,18 +201,20 @@ void AddOptions(Command command, CLI::App& app, TypedOptions& typed) {
   if (explains) {
     SetValue(app.add_option(
                  "OP", typed.op,
-                 "Show every choice of this op, with `time` what each kernel takes, with `memory` memory against time, "
+                 "Show every choice of this op, with `time` what each kernel takes (`kernels`: as lines of JSON), with "
+                 "`memory` memory against time, "
                  "with `plans` the plans that other settings give, or with `schedule` the passes of a pipeline "
                  "(default: the plan as a table)"),
              "OP");
   } else {
     SetValue(app.add_option("--out", options.out, UseOfOut(command)), "FOLDER");
-    SetValue(
-        app.add_option("--explain", options.explain,
-                       "Print the plan as a table, every choice of one op, with `time` what each kernel takes, with "
-                       "`memory` memory against time, with `plans` the plans that other settings give, or with "
-                       "`schedule` the passes of a pipeline"),
-        "OP")
+    SetValue(app.add_option(
+                 "--explain", options.explain,
+                 "Print the plan as a table, every choice of one op, with `time` what each kernel takes (`kernels`: "
+                 "as lines of JSON), with `memory` memory against time, with `plans` the plans that other settings "
+                 "give, or with "
+                 "`schedule` the passes of a pipeline"),
+             "OP")
         ->expected(0, 1);
   }
   SetValue(app.add_option("--rank", options.rank, UseOfRank(command)), "N")->check(WholeNumber(0, kMostDevices - 1));

@@ -83,6 +83,7 @@ TEST(OptionsTest, ExplainWithAndWithoutAnOp) {
   EXPECT_EQ(Options({"a.model"}).explain, std::nullopt);
   EXPECT_EQ(Options({"a.model", "--explain", "time", "--rank", "3"}).rank, 3);
   EXPECT_EQ(Options({"a.model", "time", "--rank", "3"}, Command::kExplain).rank, 3);
+  EXPECT_EQ(Options({"a.model", "kernels", "--rank", "3"}, Command::kExplain).rank, 3);
 }
 
 TEST(OptionsTest, WaysToLaunch) {

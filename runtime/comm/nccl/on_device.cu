@@ -33,6 +33,15 @@ ncclUniqueId UniqueIdOf(const std::string& text) {
   return id;
 }
 
+// From 2.30 on NCCL connects ranks that share a GPU, where this variable asks for it.
+bool MayShareDevice() {
+  constexpr int kSharing = 23000;
+  const char* const wish = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+  int version = 0;
+  ncclGetVersion(&version);
+  return wish != nullptr && std::strcmp(wish, "1") == 0 && version >= kSharing;
+}
+
 // Libraries of different versions do not understand each other, and report it late or never.
 std::optional<Error> CompareVersions(Comm::Impl& job) {
   int version = 0;
@@ -70,7 +79,7 @@ Result<ncclUniqueId> ShareUniqueId(Comm::Impl& job) {
 }  // namespace
 
 std::optional<Error> OnDevice(Comm::Impl& job) {
-  if (std::optional<Error> error = OpenDevices(job, /*shared=*/false)) return error;
+  if (std::optional<Error> error = OpenDevices(job, MayShareDevice())) return error;
   if (job.transport == nullptr || job.groups[0].group.size == 1) return std::nullopt;  // Nothing to connect.
   if (std::optional<Error> error = CompareVersions(job)) return error;
   const Result<ncclUniqueId> id = ShareUniqueId(job);
