@@ -81,8 +81,10 @@ def _end(process):
 
 
 class Commands:
-    def __init__(self, clock, log):
-        self.clock = clock
+    """`patience`: by how much longer each command may take than is said."""
+
+    def __init__(self, clock, log, patience=1):
+        self.clock, self._patience = clock, patience
         self.environment = dict(os.environ)
         self._log = log
         self._talks = []
@@ -95,7 +97,7 @@ class Commands:
 
     def run(self, command, seconds, environment=None, title=None):
         """Runs `command` for at most `seconds`, less where less is left."""
-        left = self.clock.left()
+        seconds, left = seconds * self._patience, self.clock.left()
         limit = min(seconds, left)
         name = title or " ".join(str(word) for word in command)[:200]
         if limit < _SHORTEST:
@@ -118,6 +120,9 @@ class Commands:
                 state = f"{'too slow' if seconds <= left else 'no time is left'}: ended after {limit:.0f} s"
                 if not _end(process):
                     state += ", and cannot be killed"
+            except BaseException:
+                _end(process)
+                raise
             output.seek(0)
             text = output.read(_READ).decode(errors="replace")
         taken = time.monotonic() - start

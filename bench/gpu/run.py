@@ -13,6 +13,7 @@ g++ and make only where the programs that were carried do not start. No MPI, no 
 import argparse
 import os
 import shutil
+import signal
 import sys
 import traceback
 
@@ -65,7 +66,7 @@ def main():
     os.chdir(os.path.dirname(os.path.abspath(__file__)))
     shutil.rmtree(results, ignore_errors=True)
     os.makedirs(results)
-    commands = Commands(clock, os.path.join(results, "log.txt"))
+    commands = Commands(clock, os.path.join(results, "log.txt"), patience=30 if options.stand_in else 1)
     if options.stand_in:
         commands.environment.setdefault("OMP_NUM_THREADS", "1")
     else:
@@ -76,12 +77,15 @@ def main():
     unknown = [name for name in wanted if name not in [part for part, _, _ in PARTS]]
     if unknown:
         sys.exit(f"run.py: there is no part {unknown[0]}")
-    if "speed" in wanted:
-        bench.prepare_torch()
-    for name, seconds, question in PARTS:
-        if name in wanted:
-            run_part(bench, clock, name, seconds * options.seconds / 480, question)
-    commands.close()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        if "speed" in wanted:
+            bench.prepare_torch()
+        for name, seconds, question in PARTS:
+            if name in wanted:
+                run_part(bench, clock, name, seconds * options.seconds / 480, question)
+    finally:
+        commands.close()
     report.describe(seconds=round(clock.elapsed(), 1))
     print(f"{report.failures()} failed; {results} has summary.md, results.json and log.txt")
     return 1 if report.failures() else 0

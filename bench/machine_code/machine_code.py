@@ -23,6 +23,7 @@ REGISTERS = 65536
 # Kernels that may use local memory, and why.
 LOCAL = {
     r"DrawElements<.*NormalDraw": "the cosine of large arguments, which are never drawn, is computed with an array",
+    r"^Rotate$": "so are cosine and sine in double, of angles beyond 10^5",
 }
 
 # What a kernel is, by its name, and what it claims. `threads`: the largest block that it is launched with.

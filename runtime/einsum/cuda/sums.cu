@@ -39,12 +39,21 @@ DeviceNest OnDevice(const Nest& nest) {
   return on_device;
 }
 
+// Calls visit(i) for each input. Arrays of a thread stay in registers, because every i is a constant.
+template <typename Visit>
+__device__ inline void ForEachInput(const Sums& sums, Visit visit) {
+#pragma unroll
+  for (int i = 0; i < kMostInputs; ++i) {
+    if (i < sums.inputs) visit(i);
+  }
+}
+
 // The places of the inputs' elements, from `at` on, that belong to place `number` of the nest.
 __device__ inline void MoveTo(const Sums& sums, const DeviceNest& nest, int64_t number, int64_t* at) {
   for (int d = nest.depth - 1; d >= 0; --d) {
     const int64_t position = number % nest.sizes[d];
     number /= nest.sizes[d];
-    for (int i = 0; i < sums.inputs; ++i) at[i] += position * nest.strides[d][i];
+    ForEachInput(sums, [&](int i) { at[i] += position * nest.strides[d][i]; });
   }
 }
 
@@ -55,10 +64,10 @@ __device__ inline float PartOfSum(const Sums& sums, int64_t result, int64_t firs
   float sum = 0.0f;
   for (int64_t n = first; n < sums.summed.count; n += step) {
     int64_t at[kMostInputs];
-    for (int i = 0; i < sums.inputs; ++i) at[i] = begin[i];
+    ForEachInput(sums, [&](int i) { at[i] = begin[i]; });
     MoveTo(sums, sums.summed, n, at);
     float product = 1.0f;
-    for (int i = 0; i < sums.inputs; ++i) product *= sums.values[i][at[i]];
+    ForEachInput(sums, [&](int i) { product *= sums.values[i][at[i]]; });
     sum += product;
   }
   return sum;

@@ -50,11 +50,12 @@ struct BlockLanes {
   int first;
   int end;
 
-  __device__ bool IsVector(const float* place) const {
-    return first == 0 && end == 4 && reinterpret_cast<uintptr_t>(place) % kVectorBytes == 0;
+  // Whether they are a vector of the tensor. nvcc moves one at once where its number is the index.
+  __device__ bool AreVector(const float* tensor, int64_t at) const {
+    return first == 0 && end == 4 && at % 4 == 0 && reinterpret_cast<uintptr_t>(tensor) % kVectorBytes == 0;
   }
   __device__ Vector<float, 4> Read(const float* tensor, int64_t at) const {
-    if (IsVector(tensor + at)) return Load<4>(tensor + at);
+    if (AreVector(tensor, at)) return Load<4>(tensor + at);
     Vector<float, 4> values = {};
 #pragma unroll
     for (int lane = 0; lane < 4; ++lane) {
@@ -63,7 +64,10 @@ struct BlockLanes {
     return values;
   }
   __device__ void Write(const Vector<float, 4>& values, float* tensor, int64_t at) const {
-    if (IsVector(tensor + at)) return Store(values, tensor + at);
+    if (AreVector(tensor, at)) {
+      reinterpret_cast<float4*>(tensor)[at / 4] = make_float4(values[0], values[1], values[2], values[3]);
+      return;
+    }
 #pragma unroll
     for (int lane = 0; lane < 4; ++lane) {
       if (lane >= first && lane < end) tensor[at + lane] = values[lane];

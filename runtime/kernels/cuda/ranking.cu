@@ -56,13 +56,14 @@ struct Line {
   }
 };
 
-// The first ranked of the elements behind `last`. REQUIRES: all kThreads threads of the group call it.
+// The first ranked of the elements, of those behind `last` where `is_behind`. REQUIRES: all kThreads threads of the
+// group call it.
 template <int kThreads>
-__device__ Ranked FirstBehind(const Line& line, const Ranked* last) {
+__device__ Ranked First(const Line& line, bool is_behind = false, Ranked last = NoElement()) {
   Ranked first = NoElement();
   for (int64_t i = threadIdx.x % kThreads; i < line.length; i += kThreads) {
     const Ranked element = line.At(i);
-    if ((last == nullptr || IsAhead(*last, element)) && IsAhead(element, first)) first = element;
+    if ((!is_behind || IsAhead(last, element)) && IsAhead(element, first)) first = element;
   }
   return GroupReduce<kThreads>(first, FirstRanked());
 }
@@ -110,7 +111,7 @@ __global__ void ArgMaxByThread(const float* x, AxisView view, int64_t lines, int
 __global__ void ArgMaxByWarp(const float* x, AxisView view, int64_t lines, int32_t* index) {
   for (int64_t n = LineOfWarp(); n < lines; n += WarpStride()) {
     const Line line = {x + view.FirstOf(n), nullptr, view.length, view.inner};
-    const Ranked first = FirstBehind<kWarp>(line, nullptr);
+    const Ranked first = First<kWarp>(line);
     if (threadIdx.x % kWarp == 0) index[n] = view.length == 0 ? 0 : first.position;
   }
 }
@@ -163,7 +164,7 @@ __device__ inline void RankLine(const Line& line, const Slots& slots, int64_t be
   Ranked last = NoElement();
   for (int64_t slot = 0; slot < slots.k; ++slot) {
     const bool none_is_left = slot > 0 && last.position == kNoIndex;
-    if (!none_is_left) last = FirstBehind<kThreadsPerBlock>(line, slot == 0 ? nullptr : &last);
+    if (!none_is_left) last = First<kThreadsPerBlock>(line, slot > 0, last);
     if (threadIdx.x == 0) slots.Write(begin + slot, last, first_key);
   }
 }
