@@ -17,6 +17,8 @@ F32_LIMIT = 1e-4
 BF16_LIMIT = 5e-3
 ATTENTION_LIMIT = 2e-2  # As in runtime/kernels/attention_test.cc: weights and results have 8 bits.
 
+CUBLAS_WORKSPACE = 64 << 20  # Bytes, which docs/memory.md leaves out of the prediction.
+
 
 class Bench:
     def __init__(self, commands, report, stand_in, cudnn):
@@ -240,7 +242,8 @@ class Bench:
             counted = max(measures.read_json(path)["peak_memory_bytes"].values())
             used = states[case.program].used() if case.program in states else None
             rows.append([case.title, predicted / 2**20, counted / 2**20, f"{counted / predicted - 1:+.1%}", None if used is None else used / 2**20])
-            self.report.row(f"memory of {case.program}", "ok" if counted <= predicted * 1.02 else "FAILED",
+            at_most = predicted * 1.02 + CUBLAS_WORKSPACE
+            self.report.row(f"memory of {case.program}", "ok" if counted <= at_most else "FAILED",
                             f"{counted / 2**20:.0f} MiB of {predicted / 2**20:.0f} predicted", predicted=predicted, counted=counted, used=used)
         self.report.table(
             "Memory in MiB. What the program counts leaves out what CUDA and its libraries take for themselves, the GPU's does not",
@@ -293,11 +296,13 @@ class Bench:
         if shutil.which("ncu") is None:
             return self.report.row("launches", "left out", "ncu is not there")
         metrics = "gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum"
-        wrapper = ["ncu", "--csv", "--print-units", "base", "--clock-control", "none", "--cache-control", "none", "--metrics", metrics]
+        wrapper = ["ncu", "--csv", "--print-units", "base", "--clock-control", "none", "--cache-control", "none", "--metrics", metrics,
+                   "--log-file", "runs/launches.csv"]
         outcome = self.train(case.program, ["--steps", "1", "--quiet"], 60, wrapper, folder="runs/launches")
-        found = measures.launches(outcome.text)
-        if not outcome.ok:
+        if not outcome.ok or not os.path.exists("runs/launches.csv"):
             return self.report.row("launches", outcome.verdict, outcome.why())
+        with open("runs/launches.csv", encoding="utf-8", errors="replace") as file:
+            found = measures.launches(file.read())
         if not found:
             return self.report.row("launches", "FAILED", "ncu wrote no counters")
         copy = self.ceilings.get("copy_bytes_per_second")
