@@ -120,7 +120,7 @@ def launches(text):
             value = float(row["Metric Value"].replace(",", ""))
         except (AttributeError, ValueError):
             continue  # A line of the program's own.
-        name = re.sub(r"\(.*", "", row["Kernel Name"])
+        name = re.sub(r"^void |cleave::runtime::|\(.*", "", row["Kernel Name"])
         entry = sums.setdefault(name, {"name": name, "launches": set(), "seconds": 0, "bytes": 0})
         entry["launches"].add(row["ID"])
         if row["Metric Name"] == "gpu__time_duration.sum":
