@@ -195,7 +195,12 @@ class Bench:
                     if text not in ready or self.commands.clock.left() < 5:
                         continue
                     self.torch.say(text)
-                    answer = json.loads(self.torch.hear(30) or '{"error": "too slow"}')
+                    line = self.torch.hear(30)
+                    if line is None:  # What it answers later would be taken for the answer to something else.
+                        self.report.row(f"PyTorch {text}", "FAILED", "too slow")
+                        ready.clear()
+                        continue
+                    answer = json.loads(line)
                     if "error" in answer:
                         self.report.row(f"PyTorch {text}", "FAILED", answer["error"])
                         ready.remove(text)

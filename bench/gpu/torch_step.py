@@ -3,8 +3,8 @@
     python3 torch_step.py cuda|cpu CASE...         # A case is mlp:BATCH:PRECISION:WAY, or
                                                    # gpt2:BATCH:PRECISION:WAY:SEQ:VOCAB:WIDTH:HEADS:DEPTH
 
-Prepares the cases in their order and prints "ready CASE" for each, or "failed CASE: WHY", and "prepared" behind the last. A line that comes before
-ends this with the case at hand. Then each line "CASE" is answered by a line of JSON: milliseconds of a step, the median over blocks of steps, and
+Prepares the cases in their order and prints "ready CASE" for each, or "failed CASE: WHY", and "prepared" behind the last. The line "enough" ends this
+with the case at hand. Then each line "CASE" is answered by a line of JSON: milliseconds of a step, the median over blocks of steps, and
 the most memory that tensors took.
 
 A step is forward, loss, backward and the optimizer's update, with batches copied from pinned memory and the loss not read. The way `eager` is PyTorch as it
@@ -159,6 +159,8 @@ def main():
             torch.cuda.empty_cache()
     print("prepared", flush=True)
     for line in sys.stdin:
+        if line.strip() == "enough":  # It came when all was prepared.
+            continue
         try:
             print(json.dumps(cases[line.strip()].measure()), flush=True)
         except Exception as error:  # noqa: BLE001
