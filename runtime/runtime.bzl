@@ -1,5 +1,6 @@
 """How the crates of runtime/ are built: in the language that generated programs are built in."""
 
+load("//tests/stand_in:checked.bzl", "checked_test")
 load("//tools/build:crate.bzl", "crate_library", "include_precompiled")
 
 # As in the Makefile of a generated program, which has no Bazel's include paths and only C++17.
@@ -115,10 +116,21 @@ def _program(rule, name, srcs, deps, **kwargs):
         **kwargs
     )
 
-def cuda_test(name, deps, srcs = [], **kwargs):
-    """A test of code for the device, compiled against //tests/stand_in: .cu files are tests too."""
+def cuda_test(name, deps, srcs = [], checked = None, **kwargs):
+    """A test of code for the device, compiled against //tests/stand_in: .cu files are tests too.
+
+    Args:
+      name: of the test.
+      deps: libraries.
+      srcs: .cc and .cu files.
+      checked: tags of the same test with each access of its kernels looked at, which takes ten times as long; None: there
+        is none.
+      **kwargs: of runtime_test.
+    """
     level = "-O1" if _kernels(srcs) else "-O0"
     _program(runtime_test, name, srcs, deps, level = level, **kwargs)
+    if checked != None:
+        checked_test(name = name.replace("_test", "_checked_test"), size = "large", tags = checked, test = ":" + name)
 
 def cuda_binary(name, srcs, deps, **kwargs):
     """A program for tests, of .cu files, compiled against //tests/stand_in."""

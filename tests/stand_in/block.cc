@@ -6,7 +6,10 @@
 #include <memory>
 #include <vector>
 
+#include "access.h"
+#include "cuda_runtime.h"
 #include "fiber.h"
+#include "schedule.h"
 
 namespace stand_in {
 namespace {
@@ -14,11 +17,16 @@ namespace {
 constexpr unsigned kLanes = 32;
 constexpr unsigned kFull = 0xFFFFFFFFu;
 
+// What threads wait in.
+enum class Meeting { kBarrier, kWarpBarrier, kShuffle, kVote };
+
 // Threads that wait for all other threads of their warp, or of their block.
 struct Barrier {
   unsigned alive = 0;  // Threads that have not ended.
   unsigned waiting = 0;
-  uint64_t passed = 0;  // How often all threads have come.
+  uint64_t passed = 0;                  // How often all threads have come.
+  uint32_t ordered = 0;                 // The same without shuffles and votes, which order nothing in memory.
+  Meeting meeting = Meeting::kBarrier;  // In which those that wait do.
 };
 
 // Dynamic shared memory with its alignment, filled with NaNs.
@@ -52,7 +60,7 @@ struct Strand {
 class Block {
  public:
   void Run(const dim3& shape, size_t shared_bytes, const std::function<void()>& body);
-  void Wait(Barrier& barrier);
+  void Wait(Barrier& barrier, Meeting meeting);
   uint64_t Exchange(uint64_t bits, int source);
   unsigned Ballot(bool vote);
 
@@ -61,11 +69,13 @@ class Block {
   unsigned lane() const { return thread() % kLanes; }
   Barrier& all() { return all_; }
   unsigned char* shared() { return shared_[0].bytes; }
+  size_t shared_bytes() const { return shared_.size() * sizeof(SharedLine); }
+  void BeginThread() { SayWhere(*current_); }
   Warp& warp() { return warps_[thread() / kLanes]; }
 
  private:
   // Gives `bits` to the warp, as all of its threads do, and returns the set in which they are.
-  unsigned Give(uint64_t bits);
+  unsigned Give(uint64_t bits, Meeting meeting);
   bool HasGiven(unsigned lane);
 
   static void RunStrand(void* strand);
@@ -74,6 +84,8 @@ class Block {
   void Enter(Strand& strand);
   void SetThreadIndex(unsigned thread) const;
   static void Release(Barrier& barrier);
+  // To those who look at what the current thread touches.
+  void SayWhere(const Strand& strand);
 
   dim3 shape_;
   unsigned threads_ = 0;
@@ -91,12 +103,14 @@ class Block {
 thread_local Block block_of_thread;
 
 void Block::Run(const dim3& shape, size_t shared_bytes, const std::function<void()>& body) {
+  ++in_block.block;
   shape_ = shape;
   shared_.assign(shared_bytes / sizeof(SharedLine) + 1, SharedLine());
   threads_ = shape.x * shape.y * shape.z;
   begun_ = 0;
   body_ = &body;
-  all_ = {threads_, 0, 0};
+  all_ = Barrier();
+  all_.alive = threads_;
   warps_.assign((threads_ + kLanes - 1) / kLanes, Warp());
   for (unsigned i = 0; i < threads_; ++i) ++warps_[i / kLanes].barrier.alive;
   while (all_.alive > 0) {
@@ -136,6 +150,7 @@ void Block::RunThreads(Strand& strand) {
       ++begun_;
       SetThreadIndex(strand.thread);
       (*body_)();
+      in_block.is_running = false;
       EndThread();
     }
     idle_.push_back(&strand);
@@ -156,34 +171,49 @@ void Block::Enter(Strand& strand) {
   current_ = &strand;
   SetThreadIndex(strand.thread);
   strand.fiber.Resume();
+  in_block.is_running = false;
 }
 
 void Block::SetThreadIndex(unsigned thread) const {
   threadIdx = {thread % shape_.x, thread / shape_.x % shape_.y, thread / (shape_.x * shape_.y)};
 }
 
+void Block::SayWhere(const Strand& strand) {
+  in_block.is_running = true;
+  in_block.barriers = all_.ordered;
+  in_block.warp_barriers = warp().barrier.ordered;
+  in_block.thread = strand.thread;
+  in_block.stack = strand.fiber.stack();
+  in_block.stack_end = strand.fiber.stack_end();
+}
+
 void Block::Release(Barrier& barrier) {
   if (barrier.waiting == 0 || barrier.waiting < barrier.alive) return;
   barrier.waiting = 0;
   ++barrier.passed;
+  if (barrier.meeting == Meeting::kBarrier || barrier.meeting == Meeting::kWarpBarrier) ++barrier.ordered;
 }
 
-void Block::Wait(Barrier& barrier) {
+void Block::Wait(Barrier& barrier, Meeting meeting) {
   Strand& strand = *current_;
+  if (barrier.waiting > 0 && barrier.meeting != meeting) Refuse("threads of a warp meet in calls that differ");
+  barrier.meeting = meeting;
   strand.waits_for = &barrier;
   strand.round = barrier.passed + 1;
   ++barrier.waiting;
   Release(barrier);
-  if (barrier.passed >= strand.round && !Reversed()) return;
-  paused_.push_back(&strand);
-  strand.fiber.Pause();
+  if (barrier.passed < strand.round || Reversed()) {
+    paused_.push_back(&strand);
+    strand.fiber.Pause();
+  }
+  SayWhere(strand);
 }
 
-unsigned Block::Give(uint64_t bits) {
+unsigned Block::Give(uint64_t bits, Meeting meeting) {
   Warp& warp = this->warp();
   const unsigned turn = warp.uses[lane()]++ % 2;
   warp.given[turn][lane()] = bits;
-  Wait(warp.barrier);
+  Wait(warp.barrier, meeting);
   return turn;
 }
 
@@ -193,14 +223,14 @@ bool Block::HasGiven(unsigned lane) {
 }
 
 uint64_t Block::Exchange(uint64_t bits, int source) {
-  const unsigned turn = Give(bits);
+  const unsigned turn = Give(bits, Meeting::kShuffle);
   const unsigned from = static_cast<unsigned>(source) % kLanes;
   if (!HasGiven(from)) Refuse("a shuffle reads from a lane that is not there, or has ended");
   return warp().given[turn][from];
 }
 
 unsigned Block::Ballot(bool vote) {
-  const unsigned turn = Give(vote);
+  const unsigned turn = Give(vote, Meeting::kVote);
   unsigned votes = 0;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     if (HasGiven(lane) && warp().given[turn][lane] != 0) votes |= 1u << lane;
@@ -218,19 +248,20 @@ void CheckFull(unsigned mask) {
 void RunBlock(const dim3& shape, size_t shared_bytes, const std::function<void()>& thread) {
   block_of_thread.Run(shape, shared_bytes, thread);
 }
-bool Reversed() {
-  static const bool reversed = [] {
-    const char* const order = std::getenv("CUDA_STAND_IN_ORDER");
-    return order != nullptr && std::strcmp(order, "reverse") == 0;
-  }();
-  return reversed;
-}
+bool Reversed() { return Seed() % 2 == 1; }
+
+void BeginLaunch() { ++in_block.launch; }
+size_t DynamicSharedBytes() { return block_of_thread.shared_bytes(); }
 
 bool InKernel() { return block_of_thread.running(); }
 
 void Refuse(const char* what) {
-  std::fprintf(stderr, "CUDA stand-in: block (%u, %u, %u), thread (%u, %u, %u): %s\n", blockIdx.x, blockIdx.y,
-               blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, what);
+  std::fprintf(stderr, "CUDA stand-in, seed %llu: ", static_cast<unsigned long long>(Seed()));
+  if (InKernel()) {
+    std::fprintf(stderr, "block (%u, %u, %u), thread (%u, %u, %u): ", blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x,
+                 threadIdx.y, threadIdx.z);
+  }
+  std::fprintf(stderr, "%s\n", what);
   std::abort();
 }
 
@@ -238,9 +269,15 @@ void Refuse(const char* what) {
 
 using stand_in::block_of_thread;
 
+void StandInBeginThread(const void* arguments, size_t bytes) {
+  stand_in::in_block.arguments = static_cast<const char*>(arguments);
+  stand_in::in_block.arguments_end = stand_in::in_block.arguments + bytes;
+  block_of_thread.BeginThread();
+}
+
 void __syncthreads() {
   if (!stand_in::InKernel()) stand_in::Refuse("__syncthreads is called outside a kernel");
-  block_of_thread.Wait(block_of_thread.all());
+  block_of_thread.Wait(block_of_thread.all(), stand_in::Meeting::kBarrier);
 }
 
 unsigned char* StandInDynamicShared() {
@@ -250,7 +287,7 @@ unsigned char* StandInDynamicShared() {
 
 void __syncwarp(unsigned mask) {
   stand_in::CheckFull(mask);
-  block_of_thread.Wait(block_of_thread.warp().barrier);
+  block_of_thread.Wait(block_of_thread.warp().barrier, stand_in::Meeting::kWarpBarrier);
 }
 
 int StandInLane() {

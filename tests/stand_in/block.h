@@ -13,13 +13,18 @@
 
 namespace stand_in {
 
+// Called before the blocks of a launch run.
+void BeginLaunch();
+
 // Runs `thread` for each thread of a block of `shape` with this much dynamic shared memory; blockIdx, blockDim and
 // gridDim are set. Ends the process with a message where threads wait for each other forever.
 void RunBlock(const dim3& shape, size_t shared_bytes, const std::function<void()>& thread);
 
-// `CUDA_STAND_IN_ORDER=reverse`: the last thread of a block runs first, and among streams that do not wait for each
-// other the one that got work last. A program without races gives the same results.
+// With odd seeds (schedule.h) the last thread of a block runs first.
 bool Reversed();
+
+// Of the block that runs.
+size_t DynamicSharedBytes();
 
 // Whether the caller is a thread of a kernel.
 bool InKernel();

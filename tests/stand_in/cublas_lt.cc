@@ -7,6 +7,8 @@
 
 #include "cublasLt.h"
 #include "low_precision.h"
+#include "memory.h"
+#include "schedule.h"
 
 struct StandInCublasLt {};
 
@@ -26,6 +28,16 @@ struct StandInMatrixLayout {
   int64_t row_stride() const { return order == CUBLASLT_ORDER_COL ? 1 : leading_dimension; }
   int64_t column_stride() const { return order == CUBLASLT_ORDER_COL ? leading_dimension : 1; }
   int64_t element_bytes() const { return type == CUDA_R_32F ? 4 : 2; }
+  // From the first element to behind the last one.
+  size_t bytes() const {
+    const int64_t last = (batch - 1) * batch_stride + (rows - 1) * row_stride() + (columns - 1) * column_stride();
+    return static_cast<size_t>((last + 1) * element_bytes());
+  }
+  // Bytes by which every row, or column, and every matrix of the batch is aligned, if the first is.
+  bool IsMultiple(int64_t bytes) const {
+    return leading_dimension * element_bytes() % bytes == 0 &&
+           (batch == 1 || batch_stride * element_bytes() % bytes == 0);
+  }
 };
 
 struct StandInMatmulDesc {
@@ -279,13 +291,22 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   const Factors factors = {*operation, *a, *b, *c, *d};
   const cublasStatus_t status = CheckFactors(factors);
   if (status != CUBLAS_STATUS_SUCCESS) return status;
-  const auto is_odd_place = [](uint32_t alignment) { return alignment < 4; };
-  if (std::any_of(std::begin(preference->alignments), std::end(preference->alignments), is_odd_place) ||
+  // With odd seeds 16 bits need places at multiples of 16 bytes, for which all devices have kernels.
+  const bool is_strict = stand_in::Seed() % 2 == 1 && a->type != CUDA_R_32F;
+  const uint32_t needed = is_strict ? 16 : 4;
+  const auto is_odd_place = [&](uint32_t alignment) { return alignment < needed; };
+  const bool has_odd_rows = is_strict && !(a->IsMultiple(16) && b->IsMultiple(16) && d->IsMultiple(16));
+  const uint32_t signature = SignatureOf(factors);
+  // Some devices have no algorithm, and say so in one of two ways.
+  if (stand_in::RefusesAtRandom(signature)) {
+    return signature % 2 == 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  if (has_odd_rows || std::any_of(std::begin(preference->alignments), std::end(preference->alignments), is_odd_place) ||
       (d->type != CUDA_R_32F && d->rows % 2 == 1 && operation->epilogue != CUBLASLT_EPILOGUE_DEFAULT)) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   Algorithm algorithm = {};
-  algorithm.signature = SignatureOf(factors);
+  algorithm.signature = signature;
   std::copy(std::begin(preference->alignments), std::end(preference->alignments), algorithm.alignments);
   // Long sums of small results are computed in two parts.
   const uint64_t parts = 2 * sizeof(float) * static_cast<uint64_t>(factors.m() * factors.n() * d->batch);
@@ -317,6 +338,16 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
     if (pointers[i] == nullptr || !IsAligned(pointers[i], algorithm.alignments[i])) return CUBLAS_STATUS_INVALID_VALUE;
   }
   if (operation->HasBias() && operation->bias == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  stand_in::CheckOfDevice(a, layout_a->bytes(), "a of cublasLtMatmul");
+  stand_in::CheckOfDevice(b, layout_b->bytes(), "b of cublasLtMatmul");
+  stand_in::CheckOfDevice(d, layout_d->bytes(), "d of cublasLtMatmul");
+  if (c != d) stand_in::CheckOfDevice(c, layout_c->bytes(), "c of cublasLtMatmul");
+  stand_in::CheckOfDevice(workspace, algorithm.workspace_bytes, "the workspace of cublasLtMatmul");
+  if (algorithm.workspace_bytes > 0 && !IsAligned(workspace, 16)) return CUBLAS_STATUS_INVALID_VALUE;
+  if (operation->HasBias()) {
+    stand_in::CheckOfDevice(operation->bias, static_cast<size_t>(layout_d->rows * layout_d->element_bytes()),
+                            "the bias of cublasLtMatmul");
+  }
   float scale, old;
   std::memcpy(&scale, alpha, sizeof scale);
   std::memcpy(&old, beta, sizeof old);

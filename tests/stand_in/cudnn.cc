@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "low_precision.h"
+#include "memory.h"
 
 struct StandInCudnn {
   cudaStream_t stream = nullptr;
@@ -18,6 +19,7 @@ struct StandInTensor {
   int sizes[4] = {0, 0, 0, 0};
 
   int64_t elements() const { return int64_t{sizes[0]} * sizes[1] * sizes[2] * sizes[3]; }
+  size_t bytes() const { return static_cast<size_t>(elements()) * (type == CUDNN_DATA_FLOAT ? 4 : 2); }
 };
 struct StandInFilter : StandInTensor {};
 
@@ -145,8 +147,23 @@ size_t WorkspaceOf(const Tensors& t, bool asks) {
   return asks ? static_cast<size_t>(t.filter.elements()) * sizeof(float) : 0;
 }
 
-cudnnStatus_t SizeOfWorkspace(const Tensors& tensors, bool asks, size_t* bytes) {
+// What a library may refuse for reasons of its own. `salt` tells calls apart.
+uint64_t SignatureOf(const Tensors& t, uint64_t salt) {
+  uint64_t hash = salt;
+  for (const StandInTensor* tensor : {&t.x, static_cast<const StandInTensor*>(&t.filter), &t.y}) {
+    for (const int size : tensor->sizes) hash = hash * 1000003 + static_cast<uint64_t>(size);
+    hash = hash * 1000003 + static_cast<uint64_t>(tensor->type);
+  }
+  return hash;
+}
+
+// `algorithm`: one of those of the forward direction, or of these.
+constexpr uint64_t kOfData = 100;
+constexpr uint64_t kOfFilter = 101;
+cudnnStatus_t SizeOfWorkspace(const Tensors& tensors, uint64_t algorithm, bool asks, size_t* bytes) {
   const cudnnStatus_t status = CheckTensors(tensors);
+  if (status == CUDNN_STATUS_SUCCESS && stand_in::RefusesAtRandom(SignatureOf(tensors, algorithm)))
+    return CUDNN_STATUS_NOT_SUPPORTED;
   if (status == CUDNN_STATUS_SUCCESS) *bytes = WorkspaceOf(tensors, asks);
   return status;
 }
@@ -158,13 +175,26 @@ struct Workspace {
   bool is_needed;
 };
 
+struct Places {
+  const void* x;
+  const void* filter;
+  const void* y;
+};
+
 template <typename Make>
-cudnnStatus_t Enqueue(cudnnHandle_t handle, const Tensors& tensors, const Workspace& workspace, const void* alpha,
-                      const void* beta, Make make) {
+cudnnStatus_t Enqueue(cudnnHandle_t handle, const Tensors& tensors, const Places& places, const Workspace& workspace,
+                      const void* alpha, const void* beta, Make make) {
   const cudnnStatus_t status = CheckTensors(tensors);
   if (status != CUDNN_STATUS_SUCCESS) return status;
   const size_t used = WorkspaceOf(tensors, workspace.is_needed);
   if (used > 0 && (workspace.memory == nullptr || workspace.bytes < used)) return CUDNN_STATUS_BAD_PARAM;
+  // Some algorithms refuse only now what they have accepted.
+  constexpr uint64_t kLate = 200;
+  if (stand_in::RefusesAtRandom(SignatureOf(tensors, kLate))) return CUDNN_STATUS_NOT_SUPPORTED;
+  stand_in::CheckOfDevice(places.x, tensors.x.bytes(), "the images of a convolution");
+  stand_in::CheckOfDevice(places.filter, tensors.filter.bytes(), "the filter of a convolution");
+  stand_in::CheckOfDevice(places.y, tensors.y.bytes(), "the result of a convolution");
+  stand_in::CheckOfDevice(workspace.memory, used, "the workspace of a convolution");
   float scale, old;
   std::memcpy(&scale, alpha, sizeof scale);
   std::memcpy(&old, beta, sizeof old);
@@ -270,21 +300,21 @@ cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t, cudnnTensor
                                                       cudnnTensorDescriptor_t y, cudnnConvolutionFwdAlgo_t algorithm,
                                                       size_t* bytes) {
   const bool asks = algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
-  return SizeOfWorkspace({*x, *filter, *y, *convolution}, asks, bytes);
+  return SizeOfWorkspace({*x, *filter, *y, *convolution}, static_cast<uint64_t>(algorithm), asks, bytes);
 }
 cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t, cudnnFilterDescriptor_t filter,
                                                            cudnnTensorDescriptor_t dy,
                                                            cudnnConvolutionDescriptor_t convolution,
                                                            cudnnTensorDescriptor_t dx, cudnnConvolutionBwdDataAlgo_t,
                                                            size_t* bytes) {
-  return SizeOfWorkspace({*dx, *filter, *dy, *convolution}, true, bytes);
+  return SizeOfWorkspace({*dx, *filter, *dy, *convolution}, kOfData, true, bytes);
 }
 cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnnHandle_t, cudnnTensorDescriptor_t x,
                                                              cudnnTensorDescriptor_t dy,
                                                              cudnnConvolutionDescriptor_t convolution,
                                                              cudnnFilterDescriptor_t dfilter,
                                                              cudnnConvolutionBwdFilterAlgo_t, size_t* bytes) {
-  return SizeOfWorkspace({*x, *dfilter, *dy, *convolution}, true, bytes);
+  return SizeOfWorkspace({*x, *dfilter, *dy, *convolution}, kOfFilter, true, bytes);
 }
 
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha, cudnnTensorDescriptor_t x_description,
@@ -294,7 +324,7 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha, c
                                       cudnnTensorDescriptor_t y_description, void* y) {
   const Tensors t = {*x_description, *filter_description, *y_description, *convolution};
   const bool asks = algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
-  return Enqueue(handle, t, {workspace, workspace_bytes, asks}, alpha, beta,
+  return Enqueue(handle, t, {x, filter, y}, {workspace, workspace_bytes, asks}, alpha, beta,
                  [=](float scale, float old) { MakeY(t, x, filter, y, scale, old); });
 }
 cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alpha,
@@ -304,7 +334,7 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alp
                                            void* workspace, size_t workspace_bytes, const void* beta,
                                            cudnnTensorDescriptor_t dx_description, void* dx) {
   const Tensors t = {*dx_description, *filter_description, *dy_description, *convolution};
-  return Enqueue(handle, t, {workspace, workspace_bytes, true}, alpha, beta,
+  return Enqueue(handle, t, {dx, filter, dy}, {workspace, workspace_bytes, true}, alpha, beta,
                  [=](float scale, float old) { MakeX(t, dx, filter, dy, scale, old); });
 }
 cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* alpha,
@@ -314,6 +344,6 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* a
                                              void* workspace, size_t workspace_bytes, const void* beta,
                                              cudnnFilterDescriptor_t dfilter_description, void* dfilter) {
   const Tensors t = {*x_description, *dfilter_description, *dy_description, *convolution};
-  return Enqueue(handle, t, {workspace, workspace_bytes, true}, alpha, beta,
+  return Enqueue(handle, t, {x, dfilter, dy}, {workspace, workspace_bytes, true}, alpha, beta,
                  [=](float scale, float old) { MakeFilter(t, x, dfilter, dy, scale, old); });
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "low_precision.h"
+#include "memory.h"
 
 namespace cudnn_frontend::graph {
 namespace {
@@ -208,6 +209,9 @@ error_t Graph::build(cudnnHandle_t handle, const std::vector<HeurMode_t>& modes)
   if (handle == nullptr || modes.empty()) return error_t("no handle, or no heuristics");
   if (type_ != DataType_t::HALF && type_ != DataType_t::BFLOAT16) return error_t("the type is not supported");
   if (!is_deterministic_) return error_t("only gradients that are the same in each run are");
+  if (stand_in::RefusesAtRandom(static_cast<uint64_t>((q_->dim[0] * 1009 + q_->dim[1]) * 1009 + q_->dim[2]) * 2 +
+                                (IsGradient() ? 1 : 0)))
+    return error_t("no engine supports the graph");
   const int64_t head = q_->dim[3];
   if (head % 8 != 0 || head > 128) return error_t("hidden_dim should be a multiple of 8, at most 128");
   if (IsGradient() && q_->dim[2] == 1) return error_t("no gradients of one query");
@@ -241,6 +245,13 @@ error_t Graph::execute(cudnnHandle_t handle, std::unordered_map<int64_t, void*>&
     if (found == places.end() || found->second == nullptr) return error_t("a tensor has no place");
     if (tensor != stats_ && reinterpret_cast<uintptr_t>(found->second) % 16 != 0) return error_t("a place is odd");
   }
+  for (const Tensor& tensor : Tensors()) {
+    int64_t last = 0;
+    for (size_t i = 0; i < tensor->dim.size(); ++i) last += (tensor->dim[i] - 1) * tensor->stride[i];
+    stand_in::CheckOfDevice(places.at(tensor->uid), static_cast<size_t>(last + 1) * (tensor == stats_ ? 4 : 2),
+                            "a tensor of attention");
+  }
+  stand_in::CheckOfDevice(workspace, bytes, "the workspace of attention");
   cudaStream_t stream = nullptr;
   if (cudnnGetStream(handle, &stream) != CUDNN_STATUS_SUCCESS) return error_t("there is no stream");
   const cudaError_t error = StandInEnqueue(stream, [graph = *this, places, workspace, bytes] {

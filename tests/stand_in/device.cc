@@ -2,7 +2,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "cuda_runtime.h"
 #include "memory.h"
@@ -46,6 +49,8 @@ constexpr ErrorName kErrors[] = {
      "operation failed due to a previous error during capture"},
     {cudaErrorStreamCaptureUnmatched, "cudaErrorStreamCaptureUnmatched", "capture was not initiated in this stream"},
     {cudaErrorStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined", "capturing stream has unjoined work"},
+    {cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
+     "dependency created on uncaptured work in another stream"},
     {cudaErrorCapturedEvent, "cudaErrorCapturedEvent",
      "operation not permitted on an event last recorded in a capturing stream"},
     {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
@@ -56,6 +61,16 @@ const ErrorName& Describe(cudaError_t error) {
     if (known.error == error) return known;
   }
   return kErrors[sizeof kErrors / sizeof kErrors[0] - 1];
+}
+
+// Bytes of shared memory that cudaFuncSetAttribute allowed, by device and kernel.
+struct AskedShared {
+  std::mutex mutex;
+  std::map<std::pair<int, const void*>, size_t> bytes;
+};
+AskedShared& TheAskedShared() {
+  static auto& asked = *new AskedShared;
+  return asked;
 }
 
 // The setting of a test: CUDA_STAND_IN_<name>.
@@ -70,6 +85,13 @@ bool Fails(const char* fault) {
 }
 
 }  // namespace
+
+size_t AllowedSharedBytes(const void* kernel) {
+  AskedShared& asked = TheAskedShared();
+  const std::lock_guard<std::mutex> lock(asked.mutex);
+  const auto found = asked.bytes.find({current_device, kernel});
+  return found == asked.bytes.end() ? size_t{48} << 10 : found->second;
+}
 
 cudaError_t Failed(cudaError_t error) { return last_error = error; }
 
@@ -150,11 +172,6 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceSynchronize() {
-  if (stand_in::ThreadCaptures()) return Failed(cudaErrorStreamCaptureUnsupported);
-  return stand_in::FindDevice();
-}
-
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = Fails("no_driver") ? 0 : 13000;
   return cudaSuccess;
@@ -171,7 +188,11 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   return cudaSuccess;
 }
 
-cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int value) {
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int value) {
   if (const cudaError_t error = stand_in::FindDevice(); error != cudaSuccess) return error;
-  return value > static_cast<int>(stand_in::kMostSharedBytes) ? Failed(cudaErrorInvalidValue) : cudaSuccess;
+  if (value < 0 || value > static_cast<int>(stand_in::kMostSharedBytes)) return Failed(cudaErrorInvalidValue);
+  stand_in::AskedShared& asked = stand_in::TheAskedShared();
+  const std::lock_guard<std::mutex> lock(asked.mutex);
+  asked.bytes[{stand_in::current_device, kernel}] = static_cast<size_t>(value);
+  return cudaSuccess;
 }

@@ -93,6 +93,8 @@ void Fiber::Pause() { swapcontext(&here_, &there_); }
 
 #endif
 
+const char* Fiber::stack_end() const { return stack() + kStackBytes; }
+
 Fiber::~Fiber() { munmap(stack_, kStackBytes); }
 
 }  // namespace stand_in

@@ -22,6 +22,10 @@ class Fiber {
   // Called on the fiber: goes back to the caller of Resume.
   void Pause();
 
+  // Its memory.
+  const char* stack() const { return static_cast<const char*>(stack_); }
+  const char* stack_end() const;
+
  private:
   void* stack_ = nullptr;
 #if defined(__x86_64__)

@@ -17,6 +17,7 @@ TEST(Guard, WorkOfTheDeviceCan) {
   const DeviceVector<float> x({1.0f, 2.0f});
   float* const place = x.get();
   EXPECT_EQ(StandInEnqueue(nullptr, [place] { place[1] = 5.0f; }), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   EXPECT_EQ(x.Values()[1], 5.0f);
 }
 

@@ -120,12 +120,13 @@ __global__ void ReadsFromTheDead(float* x) {
 }
 
 TEST(StandInDeathTest, RefusesWhatNeverEndsOrIsNotDefined) {
-  EXPECT_DEATH(Launch(DifferentBarriers, {1, 32}), "threads of a block wait at different barriers");
+  EXPECT_DEATH((Launch(DifferentBarriers, {1, 32}), FinishWork()), "threads of a block wait at different barriers");
   EXPECT_DEATH(__syncthreads(), "outside a kernel");
   EXPECT_DEATH(
       {
         const DeviceVector<float> x(std::vector<float>(32));
         Launch(ReadsFromTheDead, {1, 32}, x.get());
+        FinishWork();
       },
       "a lane that is not there, or has ended");
 }
@@ -172,11 +173,25 @@ TEST(StandIn, AtomicsOfIntegers) {
 }
 
 TEST(StandIn, RefusesShapesThatNoDeviceHas) {
-  for (const int threads : {0, 1025}) {
-    StandInLaunch(1, static_cast<unsigned>(threads), 0, nullptr, [] {});
-    EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
-  }
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  const auto launch = [](dim3 blocks, dim3 threads, size_t shared_bytes) {
+    StandInLaunch(reinterpret_cast<const void*>(FillShared), blocks, threads, shared_bytes, nullptr, [] {});
+    return cudaGetLastError();
+  };
+  for (const dim3 threads : {dim3(0), dim3(1025), dim3(32, 33), dim3(1, 1, 65)})
+    EXPECT_EQ(launch(1, threads, 0), cudaErrorInvalidConfiguration);
+  for (const dim3 blocks : {dim3(0), dim3(1, 0), dim3(1, 0x10000), dim3(1, 1, 0x10000)})
+    EXPECT_EQ(launch(blocks, 1, 0), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch(1, 1, 48 << 10), cudaSuccess);
+  EXPECT_EQ(launch(1, 1, (48 << 10) + 1), cudaErrorInvalidValue);
+  const auto allow = [](int bytes) {
+    return cudaFuncSetAttribute(reinterpret_cast<const void*>(FillShared), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                bytes);
+  };
+  EXPECT_EQ(allow((227 << 10) + 1), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+  EXPECT_EQ(allow(64 << 10), cudaSuccess);
+  EXPECT_EQ(launch(1, 1, 64 << 10), cudaSuccess);
+  EXPECT_EQ(launch(1, 1, (64 << 10) + 1), cudaErrorInvalidValue);
 }
 
 }  // namespace

@@ -1,12 +1,17 @@
 #include "memory.h"
 
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
 
+#include "block.h"
 #include "cuda_runtime.h"
 #include "guard.h"
+#include "schedule.h"
 
 namespace stand_in {
 namespace {
@@ -16,6 +21,7 @@ struct Registry {
   std::mutex mutex;
   std::map<const char*, Memory> memories;
   std::map<int, size_t> taken;  // Bytes of each device.
+  std::atomic<uint64_t> version{0};
 };
 
 Registry& TheRegistry() {
@@ -29,6 +35,35 @@ void Spoil(void* memory, size_t bytes) {
   std::memset(memory, 0xFF, bytes);
 }
 
+// Around each allocation of the device, so that a kernel which writes outside is found.
+constexpr size_t kFence = 256;
+constexpr int kFenceByte = 0xFE;
+
+bool IsIntact(const char* fence) {
+  return std::all_of(fence, fence + kFence, [](char byte) { return byte == static_cast<char>(kFenceByte); });
+}
+
+void CheckFences(const Memory& memory) {
+  if (memory.type != cudaMemoryTypeDevice) return;
+  const DeviceWork work;
+  if (!IsIntact(memory.begin - kFence)) Refuse("something was written before the beginning of an allocation");
+  if (!IsIntact(memory.begin + memory.bytes)) Refuse("something was written behind the end of an allocation");
+}
+
+char* TakeFenced(size_t bytes) {
+  auto* const begin = static_cast<char*>(TakeMemory(bytes + 2 * kFence));
+  if (begin == nullptr) return nullptr;
+  const DeviceWork work;
+  std::memset(begin, kFenceByte, bytes + 2 * kFence);
+  return begin + kFence;
+}
+
+void CheckAllFences() {
+  Registry& registry = TheRegistry();
+  const std::lock_guard<std::mutex> lock(registry.mutex);
+  for (const auto& [begin, memory] : registry.memories) CheckFences(memory);
+}
+
 cudaError_t Allocate(void** memory, size_t bytes, cudaMemoryType type) {
   *memory = nullptr;
   if (const cudaError_t error = FindDevice(); error != cudaSuccess) return Failed(error);
@@ -38,12 +73,15 @@ cudaError_t Allocate(void** memory, size_t bytes, cudaMemoryType type) {
   cudaGetDevice(&device);
   if (type == cudaMemoryTypeDevice && (bytes > DeviceBytes() || TakenBytes(device) > DeviceBytes() - bytes))
     return Failed(cudaErrorMemoryAllocation);
-  char* const begin = static_cast<char*>(type == cudaMemoryTypeDevice ? TakeMemory(bytes) : std::malloc(bytes));
+  static const int at_exit = std::atexit(CheckAllFences);
+  static_cast<void>(at_exit);
+  char* const begin = static_cast<char*>(type == cudaMemoryTypeDevice ? TakeFenced(bytes) : std::malloc(bytes));
   if (begin == nullptr) return Failed(cudaErrorMemoryAllocation);
   Spoil(begin, bytes);
   Registry& registry = TheRegistry();
   const std::lock_guard<std::mutex> lock(registry.mutex);
   registry.memories[begin] = {begin, bytes, type, device};
+  ++registry.version;
   if (type == cudaMemoryTypeDevice) registry.taken[device] += bytes;
   *memory = begin;
   return cudaSuccess;
@@ -52,15 +90,18 @@ cudaError_t Allocate(void** memory, size_t bytes, cudaMemoryType type) {
 cudaError_t Free(void* memory, cudaMemoryType type) {
   if (memory == nullptr) return cudaSuccess;
   if (ThreadCaptures()) return Failed(cudaErrorStreamCaptureUnsupported);
+  const Memory known = FindMemory(memory);
+  if (known.begin != memory || known.type != type) return Failed(cudaErrorInvalidValue);
+  // Pinned memory may be freed while it is in use, and a copy that comes late finds that.
+  if (type == cudaMemoryTypeDevice) AwaitDevice(known.device);
+  CheckFences(known);
   Registry& registry = TheRegistry();
   const std::lock_guard<std::mutex> lock(registry.mutex);
-  const auto found = registry.memories.find(static_cast<const char*>(memory));
-  if (found == registry.memories.end() || found->second.type != type) return Failed(cudaErrorInvalidValue);
-  const size_t bytes = found->second.bytes;
-  if (type == cudaMemoryTypeDevice) registry.taken[found->second.device] -= bytes;
-  registry.memories.erase(found);
-  Spoil(memory, bytes);
-  type == cudaMemoryTypeDevice ? GiveMemory(memory, bytes) : std::free(memory);
+  if (type == cudaMemoryTypeDevice) registry.taken[known.device] -= known.bytes;
+  registry.memories.erase(known.begin);
+  ++registry.version;
+  Spoil(memory, known.bytes);
+  type == cudaMemoryTypeDevice ? GiveMemory(known.begin - kFence, known.bytes + 2 * kFence) : std::free(memory);
   return cudaSuccess;
 }
 
@@ -103,16 +144,41 @@ void Do(const Copy& copy) {
   }
 }
 
+// The copy, when the stream comes to it. What it copies must still be there.
+void DoLate(const Copy& copy, cudaMemoryType source, cudaMemoryType target) {
+  if (FindMemory(copy.source).type != source || FindMemory(copy.target).type != target)
+    Refuse("memory was freed before it was copied");
+  Do(copy);
+}
+
+// What the host writes later to memory that is not pinned is not copied.
+Copy Staged(const Copy& copy) {
+  auto* const bytes = static_cast<char*>(std::malloc(copy.width * copy.height));
+  const Copy staged = {bytes, copy.width, copy.source, copy.source_pitch, copy.width, copy.height, copy.kind};
+  Do(staged);
+  return {copy.target, copy.target_pitch, bytes, copy.width, copy.width, copy.height, copy.kind};
+}
+
 cudaError_t Enqueue(const Copy& copy, cudaStream_t stream) {
   if (copy.width == 0 || copy.height == 0) return cudaSuccess;
   if (const cudaError_t error = Check(copy); error != cudaSuccess) return Failed(error);
   // A copy between the device and memory that is not pinned cannot be part of a graph.
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   cudaStreamIsCapturing(stream, &status);
-  const bool pinned = FindMemory(copy.source).type != cudaMemoryTypeUnregistered &&
-                      FindMemory(copy.target).type != cudaMemoryTypeUnregistered;
+  const cudaMemoryType source = FindMemory(copy.source).type;
+  const cudaMemoryType target = FindMemory(copy.target).type;
+  const bool pinned = source != cudaMemoryTypeUnregistered && target != cudaMemoryTypeUnregistered;
   if (status != cudaStreamCaptureStatusNone && !pinned) return Failed(cudaErrorStreamCaptureUnsupported);
-  return StandInEnqueue(stream, [copy] { Do(copy); });
+  if (source == cudaMemoryTypeUnregistered) {
+    const Copy staged = Staged(copy);
+    return StandInEnqueue(stream, [staged, target] {
+      DoLate(staged, cudaMemoryTypeUnregistered, target);
+      std::free(const_cast<void*>(staged.source));
+    });
+  }
+  const cudaError_t error = StandInEnqueue(stream, [=] { DoLate(copy, source, target); });
+  // The host waits for what is copied to memory that is not pinned.
+  return error == cudaSuccess && target == cudaMemoryTypeUnregistered ? cudaStreamSynchronize(stream) : error;
 }
 
 }  // namespace
@@ -126,6 +192,22 @@ Memory FindMemory(const void* place) {
   const Memory& memory = std::prev(after)->second;
   return at < memory.begin + memory.bytes ? memory : Memory();
 }
+
+uint64_t MemoryVersion() { return TheRegistry().version; }
+
+bool IsOfDevice(const void* place, size_t bytes) {
+  const Memory memory = FindMemory(place);
+  return memory.type != cudaMemoryTypeUnregistered &&
+         static_cast<size_t>(memory.begin + memory.bytes - static_cast<const char*>(place)) >= bytes;
+}
+
+void CheckOfDevice(const void* place, size_t bytes, const char* what) {
+  if (bytes == 0 || IsOfDevice(place, bytes)) return;
+  std::fprintf(stderr, "%s: %zu bytes from %p on\n", what, bytes, place);
+  Refuse("a call of a library has memory that is not in one allocation of the device");
+}
+
+bool RefusesAtRandom(uint64_t what) { return Seed() != 0 && Mixed(what) % 4 == 0; }
 
 size_t TakenBytes(int device) {
   Registry& registry = TheRegistry();
@@ -175,13 +257,19 @@ cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cuda
 
 cudaError_t cudaMemcpy(void* target, const void* source, size_t bytes, cudaMemcpyKind kind) {
   if (stand_in::ThreadCaptures()) return Failed(cudaErrorStreamCaptureUnsupported);
-  return cudaMemcpyAsync(target, source, bytes, kind, nullptr);
+  const cudaError_t error = cudaMemcpyAsync(target, source, bytes, kind, nullptr);
+  // The host waits only for what is copied from or to its memory, and not for what was staged.
+  const bool waits = kind == cudaMemcpyDeviceToHost || stand_in::FindMemory(source).type == cudaMemoryTypeHost;
+  return error == cudaSuccess && waits ? cudaStreamSynchronize(nullptr) : error;
 }
 
 cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t stream) {
   if (bytes == 0) return cudaSuccess;
   if (!stand_in::IsAsSaid(target, bytes, true)) return Failed(cudaErrorInvalidValue);
-  return StandInEnqueue(stream, [=] { std::memset(target, value, bytes); });
+  return StandInEnqueue(stream, [=] {
+    if (!stand_in::IsAsSaid(target, bytes, true)) stand_in::Refuse("memory was freed before it was set");
+    std::memset(target, value, bytes);
+  });
 }
 
 cudaError_t cudaMemset(void* target, int value, size_t bytes) {

@@ -7,15 +7,10 @@
 #include <set>
 
 #include "low_precision.h"
+#include "schedule.h"
 
 namespace stand_in {
 namespace {
-
-// Refuses calls in which NCCL would hang, or compute nonsense.
-[[noreturn]] void RefuseCalls(const char* what) {
-  std::fprintf(stderr, "NCCL stand-in: %s\n", what);
-  std::abort();
-}
 
 size_t SizeOf(ncclDataType_t type) {
   switch (type) {
@@ -174,6 +169,26 @@ bool DevicesMayBeShared() {
 
 }  // namespace
 
+void RefuseCalls(const char* what) {
+  std::fprintf(stderr, "NCCL stand-in, seed %llu: %s\n", static_cast<unsigned long long>(Seed()), what);
+  std::abort();
+}
+
+CallMemory MemoryOf(const Call& call, int rank, int ranks) {
+  const size_t bytes = call.count * SizeOf(call.type);
+  const size_t all = bytes * static_cast<size_t>(ranks);
+  CallMemory memory = {static_cast<const char*>(call.send), bytes, static_cast<const char*>(call.receive), bytes};
+  if (call.kind == CallKind::kAllGather) memory.receive_bytes = all;
+  if (call.kind == CallKind::kReduceScatter) memory.send_bytes = all;
+  if (call.kind == CallKind::kReduce && rank != call.peer) memory.receive = nullptr;
+  if (call.kind == CallKind::kBroadcast && rank != call.peer) memory.send = nullptr;
+  if (call.kind == CallKind::kSend) memory.receive = nullptr;
+  if (call.kind == CallKind::kReceive) memory.send = nullptr;
+  if (memory.send == nullptr) memory.send_bytes = 0;
+  if (memory.receive == nullptr) memory.receive_bytes = 0;
+  return memory;
+}
+
 std::mutex& NcclMutex() {
   static std::mutex& mutex = *new std::mutex;
   return mutex;
@@ -196,11 +211,10 @@ bool Clique::IsComplete() const { return std::count(devices_.begin(), devices_.e
 
 std::shared_ptr<Posted> Clique::Post(int rank, const Call& call) {
   auto posted = std::make_shared<Posted>(Posted{call, false});
-  if (call.kind == CallKind::kSend || call.kind == CallKind::kReceive) {
-    const bool sends = call.kind == CallKind::kSend;
-    const std::pair<int, int> pair = sends ? std::pair(rank, call.peer) : std::pair(call.peer, rank);
-    (sends ? sends_ : receives_)[pair].push_back(posted);
-    Match(sends_[pair], receives_[pair]);
+  if (IsMessage(call)) {
+    const std::pair<int, int> way = WayOf(rank, call);
+    (call.kind == CallKind::kSend ? sends_ : receives_)[way].push_back(posted);
+    Match(sends_[way], receives_[way]);
     return posted;
   }
   const uint64_t number = calls_made_[static_cast<size_t>(rank)]++;
@@ -214,10 +228,25 @@ std::shared_ptr<Posted> Clique::Post(int rank, const Call& call) {
   return posted;
 }
 
-bool Clique::OthersWaitFor(int rank) const {
-  const auto next = under_way_.find(calls_made_[static_cast<size_t>(rank)]);
-  return next != under_way_.end() && std::count(next->second.begin(), next->second.end(), nullptr) == 1;
+std::pair<int, int> Clique::WayOf(int rank, const Call& call) {
+  return call.kind == CallKind::kSend ? std::pair(rank, call.peer) : std::pair(call.peer, rank);
 }
+
+void Clique::Arrive(int rank, const Call& call) {
+  if (!IsMessage(call)) {
+    arrived_.insert(rank);
+  } else {
+    (call.kind == CallKind::kSend ? senders_ : receivers_).insert(WayOf(rank, call));
+  }
+}
+
+bool Clique::IsConnected(int rank, const Call& call) const {
+  if (!IsMessage(call)) return arrived_.size() == devices_.size();
+  const std::pair<int, int> way = WayOf(rank, call);
+  return senders_.count(way) > 0 && receivers_.count(way) > 0;
+}
+
+bool Clique::OthersWaitFor(int rank) const { return arrived_.size() - arrived_.count(rank) + 1 == devices_.size(); }
 
 void Clique::Match(std::deque<std::shared_ptr<Posted>>& sends, std::deque<std::shared_ptr<Posted>>& receives) {
   while (!sends.empty() && !receives.empty()) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,20 @@ struct Posted {
   bool done = false;
 };
 
+inline bool IsMessage(const Call& call) { return call.kind == CallKind::kSend || call.kind == CallKind::kReceive; }
+
+// Memory that a call of a rank reads and writes. Null where there is none.
+struct CallMemory {
+  const char* send = nullptr;
+  size_t send_bytes = 0;
+  const char* receive = nullptr;
+  size_t receive_bytes = 0;
+};
+CallMemory MemoryOf(const Call& call, int rank, int ranks);
+
+// Prints what was forbidden in the use of NCCL, and aborts: calls in which NCCL would hang, or compute nonsense.
+[[noreturn]] void RefuseCalls(const char* what);
+
 // One lock of the process protects all of it.
 std::mutex& NcclMutex();
 std::condition_variable& NcclChanged();
@@ -49,11 +64,16 @@ class Clique {
   void Join(int rank, int device);
   bool IsComplete() const;
 
-  // Makes a rank's call known. The last call that a collective needs does its work.
-  std::shared_ptr<Posted> Post(int rank, const Call& call);
+  // The host of a rank comes to a call. NCCL connects the ranks when they first need it, and their hosts wait for that:
+  // all of them at the first collective, two of them at their first message in one direction.
+  void Arrive(int rank, const Call& call);
+  bool IsConnected(int rank, const Call& call) const;
 
-  // Whether all others have asked for the collective that is the rank's next.
+  // Whether the hosts of all others have come to their first collective.
   bool OthersWaitFor(int rank) const;
+
+  // The device of a rank comes to a call. The last call that a collective needs does its work.
+  std::shared_ptr<Posted> Post(int rank, const Call& call);
 
   void Fail(ncclResult_t why) {
     if (failure_ == ncclSuccess) failure_ = why;
@@ -66,9 +86,15 @@ class Clique {
   // The calls of all ranks that belong together, by rank.
   using Collective = std::vector<std::shared_ptr<Posted>>;
 
+  // Who sends and who receives. REQUIRES: it is a message.
+  static std::pair<int, int> WayOf(int rank, const Call& call);
+
   void Match(std::deque<std::shared_ptr<Posted>>& sends, std::deque<std::shared_ptr<Posted>>& receives);
 
-  std::vector<int> devices_;                                                  // By rank.
+  std::vector<int> devices_;               // By rank.
+  std::set<int> arrived_;                  // Ranks, at their first collective.
+  std::set<std::pair<int, int>> senders_;  // By who sends and who receives: whether the sender has arrived.
+  std::set<std::pair<int, int>> receivers_;
   std::vector<uint64_t> calls_made_;                                          // Collectives, by rank.
   std::map<uint64_t, Collective> under_way_;                                  // By number.
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<Posted>>> sends_;  // By who sends and who receives.

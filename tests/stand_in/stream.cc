@@ -1,72 +1,71 @@
-// Streams do their work when it is given to them, and what others must help to end when somebody waits for it. A stream
-// that is being captured keeps it for the graph.
+// Streams, events and graphs are orders of tasks (schedule.h). A stream knows its last task, after which comes what it
+// is given next; so does an event, from the moment in which it is recorded. A stream that is being captured collects
+// nodes of a graph instead, and knows those that the next node comes after; each launch makes tasks of them.
+//
+// The default stream comes after all work of the device's streams that were not created as cudaStreamNonBlocking, and
+// their next work comes after it; others it leaves alone.
 #include <algorithm>
 #include <chrono>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "block.h"
 #include "cuda_runtime.h"
-#include "guard.h"
 #include "memory.h"
+#include "schedule.h"
 
 namespace stand_in {
 
-// For each stream, the amount of its work that comes before something.
-using Clock = std::map<cudaStream_t, int64_t>;
+using TaskRun = std::function<HasEnded()>;
 
-struct CapturedWork {
-  std::function<void()> work;
-  cudaStream_t stream = nullptr;
-  Clock clock;  // The work that comes before it, and itself.
+// Numbers of nodes.
+using Frontier = std::set<size_t>;
+
+struct Node {
+  TaskRun run;
+  int64_t lane = 0;
+  Frontier after;
 };
 
 struct Capture {
   cudaStream_t origin = nullptr;
-  std::vector<CapturedWork> work;         // In the order in which it was given.
-  std::map<cudaStream_t, Clock> streams;  // All captured streams, with the work that they have waited for.
+  std::vector<Node> nodes;
+  std::map<cudaStream_t, Frontier> streams;  // All captured streams, and what their next nodes come after.
   bool valid = true;
   bool ended = false;
 };
 
-// Work of a stream that others must help to end. One thread waits for it.
-class Unfinished {
- public:
-  Unfinished(std::shared_ptr<Unfinished> before, std::function<void()> await)
-      : before_(std::move(before)), await_(std::move(await)) {}
-
-  void Await() {
-    if (await_ == nullptr) return;
-    if (before_ != nullptr) before_->Await();
-    await_();
-    before_ = nullptr;
-    await_ = nullptr;
-  }
-
- private:
-  std::shared_ptr<Unfinished> before_;
-  std::function<void()> await_;  // Null when the work has ended.
-};
+// Filled when the work before it has ended.
+using Moment = std::shared_ptr<std::chrono::steady_clock::time_point>;
 
 }  // namespace stand_in
 
 struct StandInStream {
+  int device = 0;
+  int64_t number = 0;     // Among all.
+  int64_t of_device = 0;  // Among those of the device; the default stream is number 0.
+  bool blocking = true;   // Ordered with the default stream.
+  stand_in::Task last;
   std::shared_ptr<stand_in::Capture> capture;
-  std::shared_ptr<stand_in::Unfinished> last;  // Null where nothing was begun that others must help to end.
 };
 
 struct StandInEvent {
-  std::chrono::steady_clock::time_point time;
+  int device = 0;
+  bool has_time = true;
   bool recorded = false;
-  std::shared_ptr<stand_in::Capture> capture;  // The capture in which it was recorded.
-  stand_in::Clock clock;
-  std::shared_ptr<stand_in::Unfinished> last;  // As that of the stream, when it was recorded.
+  stand_in::Moment time;
+  stand_in::Task last;                         // Of the stream, when it was recorded.
+  std::shared_ptr<stand_in::Capture> capture;  // In which it was recorded.
+  stand_in::Frontier frontier;
 };
 
 struct StandInGraph {
-  std::vector<std::function<void()>> work;
+  std::vector<stand_in::Node> nodes;
+  stand_in::Task last;  // Of the last launch: a graph does not run beside itself.
 };
 
 namespace stand_in {
@@ -75,60 +74,110 @@ namespace {
 // Captures that the thread has begun and not ended.
 thread_local int captures = 0;
 
-void Merge(const Clock& from, Clock& into) {
-  for (const auto& [stream, count] : from) into[stream] = std::max(into[stream], count);
+// The streams that are ordered with the default stream of their device, and the last task of that. The lock is not held
+// while tasks are added: a device's default stream is used by one thread at a time.
+struct DefaultStreams {
+  std::mutex mutex;
+  int64_t streams = 0;                // Created.
+  std::map<int, int64_t> of_devices;  // The same, by device.
+  std::map<int, Task> last;
+  std::map<int, std::set<cudaStream_t>> blocking;
+};
+
+DefaultStreams& TheDefaultStreams() {
+  static auto& streams = *new DefaultStreams;
+  return streams;
 }
 
-// Whether the stream that was captured first comes after all work of the others.
-bool IsJoined(const Capture& capture) {
-  const Clock& origin = capture.streams.at(capture.origin);
-  for (const auto& [stream, clock] : capture.streams) {
-    const auto seen = origin.find(stream);
-    const auto done = clock.find(stream);
-    if (done != clock.end() && (seen == origin.end() || seen->second < done->second)) return false;
-  }
-  return true;
+int CurrentDevice() {
+  int device = 0;
+  cudaGetDevice(&device);
+  return device;
 }
 
-bool IsReady(const CapturedWork& work, const Clock& done) {
-  for (const auto& [stream, count] : work.clock) {
-    const auto found = done.find(stream);
-    const int64_t before = stream == work.stream ? count - 1 : count;
-    if (before > 0 && (found == done.end() || found->second < before)) return false;
+// Adds a task to a stream that is not being captured; `also` comes before it, too.
+Task Append(cudaStream_t stream, TaskRun run, const std::vector<Task>& also = {}, bool is_queued = true) {
+  DefaultStreams& defaults = TheDefaultStreams();
+  TaskRequest request;
+  if (is_queued) request.queue = stream == nullptr ? 0 : stream->of_device;
+  request.run = std::move(run);
+  request.after = also;
+  request.device = stream == nullptr ? CurrentDevice() : stream->device;
+  request.lane = stream == nullptr ? -1 - request.device : stream->number;
+  if (stream == nullptr || stream->blocking) {
+    const std::lock_guard<std::mutex> lock(defaults.mutex);
+    request.after.push_back(defaults.last[request.device]);
+    if (stream == nullptr) {
+      for (const cudaStream_t blocking : defaults.blocking[request.device]) request.after.push_back(blocking->last);
+    }
   }
-  return true;
+  if (stream != nullptr) request.after.push_back(stream->last);
+  const int device = request.device;
+  const Task task = AddTask(std::move(request));
+  const std::lock_guard<std::mutex> lock(defaults.mutex);
+  return (stream == nullptr ? defaults.last[device] : stream->last) = task;
 }
 
-// The work in an order that the graph allows: the order in which it was given, or the one that always continues with
-// the work that was given last. In the second order, a stream that should wait for another one, and does not, runs
-// before the other's work is done.
-std::vector<std::function<void()>> Ordered(const Capture& capture) {
-  std::vector<std::function<void()>> ordered;
-  std::vector<const CapturedWork*> left;
-  for (const CapturedWork& work : capture.work) left.push_back(&work);
-  Clock done;
-  while (!left.empty()) {
-    size_t next = Reversed() ? left.size() - 1 : 0;
-    while (!IsReady(*left[next], done)) next = Reversed() ? next - 1 : next + 1;
-    ++done[left[next]->stream];
-    ordered.push_back(left[next]->work);
-    left.erase(left.begin() + static_cast<std::ptrdiff_t>(next));
-  }
-  return ordered;
+Task LastOf(cudaStream_t stream) {
+  if (stream != nullptr) return stream->last;
+  return Append(nullptr, nullptr);
 }
 
 bool IsCaptured(cudaStream_t stream) { return stream != nullptr && stream->capture != nullptr; }
 
-void AwaitAll(cudaStream_t stream) {
-  if (stream == nullptr || stream->last == nullptr) return;
-  stream->last->Await();
-  stream->last = nullptr;
+size_t AddNode(cudaStream_t stream, TaskRun run) {
+  Capture& capture = *stream->capture;
+  Frontier& frontier = capture.streams[stream];
+  const size_t number = capture.nodes.size();
+  capture.nodes.push_back({std::move(run), stream->number, std::move(frontier)});
+  frontier = {number};
+  return number;
+}
+
+// Whether the stream that was captured first comes after all work of the others.
+bool IsJoined(const Capture& capture) {
+  Frontier leaves;
+  for (size_t i = 0; i < capture.nodes.size(); ++i) leaves.insert(i);
+  for (const Node& node : capture.nodes) {
+    for (const size_t first : node.after) leaves.erase(first);
+  }
+  const Frontier& joined = capture.streams.at(capture.origin);
+  return std::includes(joined.begin(), joined.end(), leaves.begin(), leaves.end());
 }
 
 // A call that waits for the work itself cannot be captured, and makes the capture invalid.
 cudaError_t Spoil(const std::shared_ptr<Capture>& capture) {
   capture->valid = false;
   return Failed(cudaErrorStreamCaptureUnsupported);
+}
+
+cudaError_t Enqueue(cudaStream_t stream, TaskRun run) {
+  if (InKernel()) Refuse("a kernel asks for work of a stream");
+  if (const cudaError_t error = FindDevice(); error != cudaSuccess) return Failed(error);
+  // The default stream waits for all others.
+  if (stream == nullptr && ThreadCaptures()) return Failed(cudaErrorStreamCaptureUnsupported);
+  if (!IsCaptured(stream)) {
+    Append(stream, std::move(run));
+    return cudaSuccess;
+  }
+  if (!stream->capture->valid) return Failed(cudaErrorStreamCaptureInvalidated);
+  AddNode(stream, std::move(run));
+  return cudaSuccess;
+}
+
+// Blocks of a grid run in an order of the seed.
+void RunGrid(const dim3& grid, const dim3& block, size_t shared_bytes, const std::function<void()>& thread) {
+  BeginLaunch();
+  gridDim = grid;
+  blockDim = block;
+  const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
+  const uint64_t first = Seed() == 0 ? 0 : Mixed(blocks) % blocks;
+  for (uint64_t k = 0; k < blocks; ++k) {
+    const uint64_t i = Reversed() ? (first + blocks - k) % blocks : (first + k) % blocks;
+    blockIdx = {static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
+                static_cast<unsigned>(i / grid.x / grid.y)};
+    RunBlock(block, shared_bytes, thread);
+  }
 }
 
 }  // namespace
@@ -141,56 +190,51 @@ using stand_in::Failed;
 using stand_in::IsCaptured;
 
 cudaError_t StandInEnqueue(cudaStream_t stream, std::function<void()> work) {
-  if (stand_in::InKernel()) stand_in::Refuse("a kernel asks for work of a stream");
-  if (const cudaError_t error = stand_in::FindDevice(); error != cudaSuccess) return Failed(error);
-  // The default stream waits for all others.
-  if (stream == nullptr && stand_in::ThreadCaptures()) return Failed(cudaErrorStreamCaptureUnsupported);
-  if (!IsCaptured(stream)) {
-    stand_in::AwaitAll(stream);
-    const stand_in::DeviceWork device_work;
+  return stand_in::Enqueue(stream, [work = std::move(work)] {
     work();
-    return cudaSuccess;
-  }
-  stand_in::Capture& capture = *stream->capture;
-  if (!capture.valid) return Failed(cudaErrorStreamCaptureInvalidated);
-  ++capture.streams[stream][stream];
-  capture.work.push_back({std::move(work), stream, capture.streams[stream]});
-  return cudaSuccess;
+    return stand_in::HasEnded();
+  });
 }
 
-cudaError_t StandInBegin(cudaStream_t stream, std::function<std::function<void()>()> begin) {
-  if (stream == nullptr || IsCaptured(stream)) return StandInEnqueue(stream, [begin] { begin()(); });
-  if (const cudaError_t error = stand_in::FindDevice(); error != cudaSuccess) return Failed(error);
-  const stand_in::DeviceWork device_work;
-  stream->last = std::make_shared<stand_in::Unfinished>(stream->last, begin());
-  return cudaSuccess;
+cudaError_t StandInBegin(cudaStream_t stream, std::function<std::function<bool()>()> begin) {
+  return stand_in::Enqueue(stream, std::move(begin));
 }
 
-void StandInLaunch(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> thread) {
+void StandInLaunchThreads(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+                          std::function<void()> thread) {
   const uint64_t threads = uint64_t{block.x} * block.y * block.z;
   const bool possible = threads > 0 && threads <= 1024 && block.z <= 64 && grid.x > 0 && grid.x <= 0x7FFFFFFFu &&
-                        grid.y > 0 && grid.y <= 0xFFFFu && grid.z > 0 && grid.z <= 0xFFFFu &&
-                        shared_bytes <= stand_in::kMostSharedBytes;
+                        grid.y > 0 && grid.y <= 0xFFFFu && grid.z > 0 && grid.z <= 0xFFFFu;
   if (!possible) {
     Failed(cudaErrorInvalidConfiguration);
     return;
   }
+  if (shared_bytes > stand_in::AllowedSharedBytes(kernel)) {
+    Failed(cudaErrorInvalidValue);
+    return;
+  }
   cudaFuncAttributes attributes;
-  if (cudaFuncGetAttributes(&attributes, static_cast<const void*>(nullptr)) != cudaSuccess) return;
+  if (cudaFuncGetAttributes(&attributes, kernel) != cudaSuccess) return;
+  if (stream != nullptr && stream->device != stand_in::CurrentDevice()) {
+    Failed(cudaErrorInvalidResourceHandle);
+    return;
+  }
   StandInEnqueue(stream, [grid, block, shared_bytes, thread = std::move(thread)] {
-    gridDim = grid;
-    blockDim = block;
-    for (uint64_t i = 0; i < uint64_t{grid.x} * grid.y * grid.z; ++i) {
-      blockIdx = {static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
-                  static_cast<unsigned>(i / grid.x / grid.y)};
-      stand_in::RunBlock(block, shared_bytes, thread);
-    }
+    stand_in::RunGrid(grid, block, shared_bytes, thread);
   });
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   if (const cudaError_t error = stand_in::FindDevice(); error != cudaSuccess) return Failed(error);
-  *stream = new StandInStream;
+  auto* const made = new StandInStream;
+  made->device = stand_in::CurrentDevice();
+  made->blocking = (flags & cudaStreamNonBlocking) == 0;
+  stand_in::DefaultStreams& defaults = stand_in::TheDefaultStreams();
+  const std::lock_guard<std::mutex> lock(defaults.mutex);
+  made->number = defaults.streams++;
+  made->of_device = ++defaults.of_devices[made->device];
+  if (made->blocking) defaults.blocking[made->device].insert(made);
+  *stream = made;
   return cudaSuccess;
 }
 cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, cudaStreamDefault); }
@@ -203,25 +247,37 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return cudaSuccess;
 }
 
+// What it was given is done all the same.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (stream == nullptr) return Failed(cudaErrorInvalidResourceHandle);
-  stand_in::AwaitAll(stream);
+  {
+    stand_in::DefaultStreams& defaults = stand_in::TheDefaultStreams();
+    const std::lock_guard<std::mutex> lock(defaults.mutex);
+    defaults.blocking[stream->device].erase(stream);
+  }
   delete stream;
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (IsCaptured(stream)) return stand_in::Spoil(stream->capture);
-  stand_in::AwaitAll(stream);
+  if (stream == nullptr && stand_in::ThreadCaptures()) return Failed(cudaErrorStreamCaptureUnsupported);
+  stand_in::AwaitTask(stand_in::LastOf(stream));
   return cudaSuccess;
 }
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (IsCaptured(stream)) return stand_in::Spoil(stream->capture);
+  if (stream == nullptr && stand_in::ThreadCaptures()) return Failed(cudaErrorStreamCaptureUnsupported);
+  return stand_in::LookAtTask(stand_in::LastOf(stream)) ? cudaSuccess : cudaErrorNotReady;
+}
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   if (event == nullptr) return Failed(cudaErrorInvalidResourceHandle);
   if (event->capture == nullptr) {
-    // What the stream does from now on is done when it is given to it.
-    if (event->last != nullptr) event->last->Await();
+    // Work of no capture cannot come before work of one.
+    if (IsCaptured(stream)) return event->recorded ? Failed(cudaErrorStreamCaptureIsolation) : cudaSuccess;
+    if (event->last != nullptr) stand_in::Append(stream, nullptr, {event->last});
     return cudaSuccess;
   }
   if (event->capture->ended) return Failed(cudaErrorCapturedEvent);
@@ -229,13 +285,15 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     return Failed(cudaErrorStreamCaptureUnsupported);
   if (!event->capture->valid) return Failed(cudaErrorStreamCaptureInvalidated);
   stream->capture = event->capture;
-  stand_in::Merge(event->clock, stream->capture->streams[stream]);
+  stream->capture->streams[stream].insert(event->frontier.begin(), event->frontier.end());
   return cudaSuccess;
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   if (const cudaError_t error = stand_in::FindDevice(); error != cudaSuccess) return Failed(error);
   *event = new StandInEvent;
+  (*event)->device = stand_in::CurrentDevice();
+  (*event)->has_time = (flags & cudaEventDisableTiming) == 0;
   return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
@@ -248,30 +306,62 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (event == nullptr) return Failed(cudaErrorInvalidResourceHandle);
+  if (event->device != (stream == nullptr ? stand_in::CurrentDevice() : stream->device))
+    return Failed(cudaErrorInvalidResourceHandle);
   event->recorded = true;
-  event->time = std::chrono::steady_clock::now();
   event->capture = nullptr;
-  event->last = stream != nullptr ? stream->last : nullptr;
-  if (!IsCaptured(stream)) return cudaSuccess;
-  event->capture = stream->capture;
-  event->clock = stream->capture->streams[stream];
+  event->last = nullptr;
+  if (IsCaptured(stream)) {
+    event->capture = stream->capture;
+    event->frontier = stream->capture->streams[stream];
+    return cudaSuccess;
+  }
+  const stand_in::Moment time = event->time = std::make_shared<stand_in::Moment::element_type>();
+  event->last = stand_in::Append(stream, [time] {
+    *time = std::chrono::steady_clock::now();
+    return stand_in::HasEnded();
+  });
   return cudaSuccess;
 }
 
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+namespace stand_in {
+namespace {
+
+// For calls that ask whether an event has come to pass.
+cudaError_t WithoutCapture(cudaEvent_t event) {
   if (event == nullptr) return Failed(cudaErrorInvalidResourceHandle);
-  if (event->capture == nullptr) {
-    if (event->last != nullptr) event->last->Await();
-    return cudaSuccess;
-  }
-  return event->capture->ended ? Failed(cudaErrorCapturedEvent) : stand_in::Spoil(event->capture);
+  // A thread that captures may not ask for any event.
+  if (event->capture == nullptr) return ThreadCaptures() ? Failed(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
+  return event->capture->ended ? Failed(cudaErrorCapturedEvent) : Spoil(event->capture);
 }
-cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
+
+}  // namespace
+}  // namespace stand_in
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (const cudaError_t error = stand_in::WithoutCapture(event); error != cudaSuccess) return error;
+  stand_in::AwaitTask(event->last);
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (const cudaError_t error = stand_in::WithoutCapture(event); error != cudaSuccess) return error;
+  return stand_in::LookAtTask(event->last) ? cudaSuccess : cudaErrorNotReady;
+}
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
-  if (!begin->recorded || !end->recorded || begin->capture != nullptr || end->capture != nullptr)
-    return Failed(cudaErrorInvalidResourceHandle);
-  *milliseconds = std::chrono::duration<float, std::milli>(end->time - begin->time).count();
+  for (const cudaEvent_t event : {begin, end}) {
+    if (!event->recorded || !event->has_time || event->capture != nullptr)
+      return Failed(cudaErrorInvalidResourceHandle);
+    if (!stand_in::LookAtTask(event->last)) return cudaErrorNotReady;
+  }
+  *milliseconds = std::chrono::duration<float, std::milli>(*end->time - *begin->time).count();
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  if (stand_in::ThreadCaptures()) return Failed(cudaErrorStreamCaptureUnsupported);
+  if (const cudaError_t error = stand_in::FindDevice(); error != cudaSuccess) return error;
+  stand_in::AwaitDevice(stand_in::CurrentDevice());
   return cudaSuccess;
 }
 
@@ -291,9 +381,13 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   for (const auto& captured : capture->streams) captured.first->capture = nullptr;
   capture->ended = true;
   --stand_in::captures;
+  const std::vector<stand_in::Node> nodes = std::move(capture->nodes);
   if (!capture->valid) return Failed(cudaErrorStreamCaptureInvalidated);
-  if (!stand_in::IsJoined(*capture)) return Failed(cudaErrorStreamCaptureUnjoined);
-  *graph = new StandInGraph{stand_in::Ordered(*capture)};
+  capture->nodes = nodes;
+  const bool joined = stand_in::IsJoined(*capture);
+  capture->nodes.clear();  // Events may outlive it, and must not keep what nodes hold.
+  if (!joined) return Failed(cudaErrorStreamCaptureUnjoined);
+  *graph = new StandInGraph{nodes, nullptr};
   return cudaSuccess;
 }
 
@@ -313,15 +407,28 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   if (exec == nullptr) return Failed(cudaErrorInvalidValue);
   if (stand_in::ThreadCaptures()) return Failed(cudaErrorNotSupported);
-  return StandInEnqueue(stream, [exec] {
-    for (const std::function<void()>& work : exec->work) work();
-  });
+  if (const cudaError_t error = stand_in::FindDevice(); error != cudaSuccess) return Failed(error);
+  const int device = stream == nullptr ? stand_in::CurrentDevice() : stream->device;
+  const stand_in::Task begin = stand_in::Append(stream, nullptr, {exec->last});
+  std::vector<stand_in::Task> tasks;
+  for (const stand_in::Node& node : exec->nodes) {
+    stand_in::TaskRequest request;
+    request.device = device;
+    request.lane = node.lane;
+    request.run = node.run;
+    for (const size_t first : node.after) request.after.push_back(tasks[first]);
+    if (node.after.empty()) request.after.push_back(begin);
+    tasks.push_back(stand_in::AddTask(std::move(request)));
+  }
+  exec->last = stand_in::Append(stream, nullptr, tasks, /*is_queued=*/false);
+  return cudaSuccess;
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   delete graph;
   return cudaSuccess;
 }
+// CUDA keeps what a launch still needs.
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
   delete exec;
   return cudaSuccess;

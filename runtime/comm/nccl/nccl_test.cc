@@ -98,6 +98,12 @@ TEST_F(NcclDeathTest, AFailureThatIsFoundWhileTheHostWaits) {
               "^error: rank 1: [^\n]* failed: NCCL: unhandled system error\n$");
 }
 
+// A communicator cannot be closed while there is a graph in which its work is recorded.
+void DestroyGraph(cudaGraph_t graph, cudaGraphExec_t exec) {
+  CheckCuda(cudaGraphDestroy(graph), "destroying a graph");
+  CheckCuda(cudaGraphExecDestroy(exec), "destroying a graph");
+}
+
 // Recorded, so that the host is in no collective while the GPU is.
 void ReplayTwice(Comm& comm, Watch& watch) {
   float* const data = Numbers();
@@ -112,6 +118,7 @@ void ReplayTwice(Comm& comm, Watch& watch) {
   CheckCuda(cudaGraphLaunch(exec, ComputeStream()), "launching");
   CheckCuda(cudaGraphLaunch(exec, ComputeStream()), "launching");
   if (OnHost(data, 4)[0] != 9) std::abort();
+  DestroyGraph(graph, exec);
 }
 
 TEST_F(NcclDeathTest, CollectivesCanBeRecorded) {
@@ -141,6 +148,7 @@ void ReplayOverlap(Comm& comm, Watch& watch) {
   CheckCuda(cudaGraphInstantiate(&exec, graph, 0), "instantiating");
   CheckCuda(cudaGraphLaunch(exec, ComputeStream()), "launching");
   if (OnHost(first, 4)[3] != 12 || OnHost(second, 4)[0] != 3) std::abort();
+  DestroyGraph(graph, exec);
 }
 
 TEST_F(NcclDeathTest, CollectivesThatOverlapCanBeRecorded) {

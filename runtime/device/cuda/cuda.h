@@ -84,8 +84,8 @@ void Launch(void (*kernel)(Parameters...), const LaunchShape& shape, Arguments..
       static_cast<Parameters>(arguments)...);
 #else
   // The stand-in for the CUDA runtime (tests/stand_in) has no such syntax.
-  StandInLaunch(blocks, threads, static_cast<size_t>(shape.shared_bytes), CurrentStream(),
-                [=] { kernel(static_cast<Parameters>(arguments)...); });
+  StandInLaunch(reinterpret_cast<const void*>(kernel), blocks, threads, static_cast<size_t>(shape.shared_bytes),
+                CurrentStream(), [=] { kernel(static_cast<Parameters>(arguments)...); });
 #endif
   CheckCuda(cudaGetLastError(), "launching a kernel");
 }

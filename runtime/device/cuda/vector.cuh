@@ -53,7 +53,8 @@ struct WordOf<16> {
 template <int kCount, typename T>
 __device__ inline Vector<T, kCount> Load(const T* place) {
   using Word = typename WordOf<sizeof(Vector<T, kCount>)>::Type;
-  const Word word = *reinterpret_cast<const Word*>(place);
+  const Word& source = *reinterpret_cast<const Word*>(place);
+  const Word word = source;
   Vector<T, kCount> vector;
   std::memcpy(static_cast<void*>(&vector), &word, sizeof word);
   return vector;
@@ -64,7 +65,8 @@ __device__ inline void Store(const Vector<T, kCount>& vector, T* place) {
   using Word = typename WordOf<sizeof(Vector<T, kCount>)>::Type;
   Word word;
   std::memcpy(&word, static_cast<const void*>(&vector), sizeof word);
-  *reinterpret_cast<Word*>(place) = word;
+  Word& target = *reinterpret_cast<Word*>(place);
+  target = word;
 }
 
 // The same for elements that are computed with as floats.

@@ -3,10 +3,10 @@
 //
 //   float* x;
 //   cudaMalloc(&x, 4096);                      // Ordinary memory, filled with NaN, that is known to be the device's.
-//   StandInLaunch(4, 256, 0, stream, [=] { AddOne(1024, x); });
+//   StandInLaunch(reinterpret_cast<const void*>(AddOne), 4, 256, 0, stream, [=] { AddOne(1024, x); });
 //
-// Work is done when it is asked for, so a stream never has unfinished work. Captured work is kept, and done at each
-// launch of the graph. README.md says what is checked that a GPU does not check, and how tests cause faults.
+// Work is done late, in any order that streams, events and graphs allow. README.md says what is checked that a GPU does
+// not check, and how tests cause faults.
 #ifndef CUDA_RUNTIME_H_STAND_IN_
 #define CUDA_RUNTIME_H_STAND_IN_
 
@@ -38,6 +38,7 @@ enum cudaError_t {
   cudaErrorStreamCaptureInvalidated = 901,
   cudaErrorStreamCaptureUnmatched = 903,
   cudaErrorStreamCaptureUnjoined = 904,
+  cudaErrorStreamCaptureIsolation = 905,
   cudaErrorCapturedEvent = 907,
   cudaErrorUnknown = 999
 };
@@ -144,18 +145,28 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 
+// Called by each thread of a kernel when it begins: where the arguments lie.
+void StandInBeginThread(const void* arguments, size_t bytes);
+
+void StandInLaunchThreads(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+                          std::function<void()> thread);
+
 // Replaces `kernel<<<grid, block, shared_bytes, stream>>>(…)` of nvcc; `thread` is the call of one thread.
 // cudaGetLastError returns errors.
-void StandInLaunch(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> thread);
+template <typename Thread>
+void StandInLaunch(const void* kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, Thread thread) {
+  StandInLaunchThreads(kernel, grid, block, shared_bytes, stream, [thread] {
+    StandInBeginThread(&thread, sizeof thread);
+    thread();
+  });
+}
 
-// Work of a library on the stream: it is done now, or kept if the stream is being captured. For stand-ins of other
-// libraries.
+// Work of a library on the stream, in the place of a kernel. For stand-ins of other libraries.
 cudaError_t StandInEnqueue(cudaStream_t stream, std::function<void()> work);
 
-// Work of a library that others must help to end: `begin` is called now, also where other such work of the stream has
-// not ended, and returns what waits for the end, which is called by whoever needs it, perhaps several times. If the
-// stream is being captured, both are called at each launch.
-cudaError_t StandInBegin(cudaStream_t stream, std::function<std::function<void()>()> begin);
+// Work of a library that others must help to end: `begin` is called when the stream comes to it, and returns what says
+// whether it has ended. Neither may wait.
+cudaError_t StandInBegin(cudaStream_t stream, std::function<std::function<bool()>()> begin);
 
 // --- Memory ----------------------------------------------------------------------------------------------------------
 

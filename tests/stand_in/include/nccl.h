@@ -1,11 +1,11 @@
 // A stand-in for NCCL, for tests on machines without GPUs: the part of its API that runtime/ uses, with the same
 // meaning, between ranks that are threads of one process, each with a device of its own (CUDA_STAND_IN_DEVICES).
 //
-// A call of a rank returns when all ranks of the communicator have made their call: work of the stand-in's streams is
-// done when it is asked for. Where NCCL would hang or compute nonsense, the stand-in checks that all ranks make the
-// same call with the same counts, types, operations and roots, that a communicator is ready before it is used, and that
-// no two of its ranks share a device, unless NCCL_MULTI_RANK_GPU_ENABLE is 1 and the version, NCCL_STAND_IN_VERSION
-// (22809), at least 23000.
+// The work of a call ends when the devices of all ranks of the communicator have come to it. Where NCCL would hang or
+// compute nonsense, the stand-in ends the process: it checks that all ranks make the same calls with the same counts,
+// types, operations and roots, what the memory of a call is, and in which state a communicator is used (README.md). No
+// two ranks may share a device, unless NCCL_MULTI_RANK_GPU_ENABLE is 1 and the version, NCCL_STAND_IN_VERSION (22809),
+// at least 23000.
 //
 // Faults of the rank on device D, set by NCCL_STAND_IN_FAULT:
 //   version:D    its library is another version
