@@ -4,6 +4,7 @@ set -u
 program=$1
 export OMP_NUM_THREADS=1
 export CUDA_STAND_IN_DEVICES=8  # Where ranks compute on GPUs: one for each.
+export CUDA_DEVICE_MAX_CONNECTIONS=256  # More than a GPU has: a rank sends to all others in all groups, on a stream each.
 failed=0
 for ranks in 1 2 3 4 5 6 7 8; do
   echo "== $ranks ranks"

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "runtime/comm/nccl/extremes.h"
@@ -7,6 +8,7 @@
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/device/cuda/waiting.h"
 #include "runtime/device/memory.h"
+#include "runtime/error/error.h"
 
 namespace cleave::runtime {
 namespace {
@@ -215,6 +217,18 @@ void NcclTransport::RunAfter(cudaStream_t first, cudaStream_t second) {
   CheckCuda(cudaStreamWaitEvent(second, order_, 0), "cudaStreamWaitEvent");
 }
 
+void NcclTransport::CheckQueues() const {
+  constexpr size_t kOthers = 4;  // Of kernels, collectives, copies to the host, and inputs.
+  const size_t streams = kOthers + ways_.size();
+  const char* const text = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  const int queues = text == nullptr ? 8 : std::atoi(text);  // As many as CUDA has by default.
+  if (queues >= static_cast<int>(streams)) return;
+  Die(ExitCode::kEnvironment,
+      Format("rank %d: the ranks would stop each other: the work of %zu streams would share %d queues to the GPU, "
+             "because CUDA_DEVICE_MAX_CONNECTIONS is %d; unset it",
+             job_.rank, streams, queues, queues));
+}
+
 Problem NcclTransport::Open(const Way& way, const Group& group) {
   const bool sends = group.index == way.from;
   const bool is_mine = sends || group.index == way.to;
@@ -231,6 +245,7 @@ Problem NcclTransport::Open(const Way& way, const Group& group) {
   if (Problem problem = own.communicator.Settle(result)) return problem;
   WaitForStream(own.stream);
   ways_.emplace(std::pair(group.id, std::pair(way.from, way.to)), std::move(own));
+  CheckQueues();
   return std::nullopt;
 }
 

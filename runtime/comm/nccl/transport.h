@@ -77,6 +77,10 @@ class NcclTransport : public Transport {
   // What is asked for on `second` from here on runs when what was asked for on `first` has.
   void RunAfter(cudaStream_t first, cudaStream_t second);
 
+  // Ends the program where a way's stream would share a queue to the GPU with another stream: what waits there for one
+  // rank would stop what another rank waits for.
+  void CheckQueues() const;
+
   // Waits until NCCL has taken a call.
   Problem Taken(ncclResult_t result, const Group& group);
 

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "runtime/device/cuda/cuda.h"
@@ -12,6 +13,11 @@ namespace {
 
 // OpenDevice asks CUDA about it, to learn whether the program holds code that the device can run.
 __global__ void AnyKernel() {}
+
+// Streams share as many queues to the GPU as this says, by default 8 and at most 32 (CUDA programming guide,
+// "environment variables"). In a shared one, work that waits for another rank stops work that this rank waits for. It
+// is read when CUDA starts, and set before there are threads. What a user has set stays.
+[[maybe_unused]] const int kConnections = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
 
 Error NotThere(const std::string& what) { return {ExitCode::kEnvironment, what}; }
 
