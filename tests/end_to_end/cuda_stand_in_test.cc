@@ -28,7 +28,20 @@ std::string FolderOf(const std::string& target) {
   return folder + "/" + target;
 }
 
-void Build(const Example& example, const std::string& target, const std::string& comm, int devices) {
+// Arguments of make. Ranks are threads that share a GPU, or each has its own and NCCL connects them: then the phases of
+// a step are recorded, and stages send by streams of their own.
+const std::vector<std::string> kShareOne = {"COMM=local"};
+const std::vector<std::string> kByNccl = {"COMM=local",
+                                          "UNUSED=runtime/comm/gloo runtime/comm/local/cuda runtime/comm/mpi "
+                                          "runtime/placement runtime/rendezvous runtime/scheduler runtime/starter"};
+
+void BuildIn(const std::string& target, const std::vector<std::string>& arguments) {
+  const CommandResult built =
+      target == "cuda" ? MakeWithStandIn(FolderOf(target), arguments) : Make(FolderOf(target), arguments);
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+}
+
+void Build(const Example& example, const std::string& target, const std::vector<std::string>& make, int devices) {
   std::vector<std::string> arguments = {example.model[0] == '/' ? example.model : DataPath(example.model),
                                         "--target",
                                         target,
@@ -41,18 +54,29 @@ void Build(const Example& example, const std::string& target, const std::string&
   if (target == "cuda") arguments.insert(arguments.end(), {"--set", "leave_idle=false"});  // They are small.
   const CommandResult compiled = Compile(arguments, "");
   ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
-  const CommandResult built =
-      target == "cuda" ? MakeWithStandIn(FolderOf(target), {"COMM=" + comm}) : Make(FolderOf(target), {"COMM=" + comm});
-  ASSERT_EQ(built.exit_code, 0) << built.err;
+  BuildIn(target, make);
 }
 
-std::vector<double> LossesOf(const Example& example, const std::string& target, int devices) {
-  Build(example, target, "local", devices);
-  if (testing::Test::HasFatalFailure()) return {};
+std::vector<double> Run(const std::string& target) {
   const CommandResult ran = RunCommand({"./run.sh", "--launch", "local", "--steps", std::to_string(kSteps), "--quiet"},
                                        FolderOf(target), {"OMP_NUM_THREADS=1"});
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
   return ran.exit_code == 0 ? Losses(FolderOf(target)) : std::vector<double>();
+}
+
+// On GPUs by both ways to connect ranks, which give the same.
+std::vector<double> LossesOf(const Example& example, const std::string& target, int devices) {
+  if (target == "cpu") {
+    Build(example, target, kShareOne, devices);
+    return testing::Test::HasFatalFailure() ? std::vector<double>() : Run(target);
+  }
+  Build(example, target, kByNccl, devices);
+  if (testing::Test::HasFatalFailure()) return {};
+  const std::vector<double> by_nccl = Run(target);
+  BuildIn(target, kShareOne);
+  const std::vector<double> losses = Run(target);
+  EXPECT_LE(LargestRelativeDifference(by_nccl, losses), 1e-5);
+  return losses;
 }
 
 // Bytes of the rank that needs most.
@@ -152,7 +176,7 @@ TEST(CudaStandInPipeline, TrainsAsTheCpuDoes) {
 
 // NCCL cannot connect two processes on one GPU.
 TEST(CudaStandInMpi, RefusesTwoRanksOnOneGpu) {
-  Build({"examples/mnist_mlp/mnist_mlp.model", {"batch=16"}}, "cuda", "mpi", 2);
+  Build({"examples/mnist_mlp/mnist_mlp.model", {"batch=16"}}, "cuda", {"COMM=mpi"}, 2);
   if (HasFatalFailure()) return;
   const CommandResult ran =
       RunCommand({"./run.sh", "--launch", "mpirun", "--quiet"}, FolderOf("cuda"), {"CUDA_STAND_IN_DEVICES=1"});
@@ -162,7 +186,7 @@ TEST(CudaStandInMpi, RefusesTwoRanksOnOneGpu) {
 
 // One rank under a launcher has no other rank to connect to.
 TEST(CudaStandInMpi, RunsOneRank) {
-  Build({"examples/mnist_mlp/mnist_mlp.model", {"batch=16", kData}}, "cuda", "mpi", 1);
+  Build({"examples/mnist_mlp/mnist_mlp.model", {"batch=16", kData}}, "cuda", {"COMM=mpi"}, 1);
   if (HasFatalFailure()) return;
   const CommandResult ran = RunCommand({"./run.sh", "--launch", "mpirun", "--steps", "2", "--quiet"}, FolderOf("cuda"));
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;

@@ -294,5 +294,45 @@ TEST(StagingTest, DeliversWhatWasSentLast) {
   }
 }
 
+// x[0] becomes 31 x[0] + y[0], so that each step counts, and its place.
+__global__ void Append(const int32_t* y, uint32_t* x) {
+  if (threadIdx.x == 0) *x = *x * 31 + static_cast<uint32_t>(*y);
+}
+
+// The host is steps ahead of the device: it waits for nothing but a set of its memory.
+TEST(StagingTest, TheHostMayRunAhead) {
+  constexpr int kSteps = 100;
+  const DeviceVector<int32_t> label({-1});
+  const DeviceVector<uint32_t> all({0});
+  Staging staging({{label.get(), 4}}, Staging::Writing::kDuringSteps);
+  uint32_t expected = 0;
+  for (int step = 0; step <= kSteps; ++step) {
+    if (step > 0) {
+      staging.Deliver();
+      Launch(Append, {1, 32}, static_cast<const int32_t*>(label.get()), all.get());
+      expected = expected * 31 + static_cast<uint32_t>(step - 1);
+    }
+    *static_cast<int32_t*>(staging.Next()[0]) = step;
+    staging.Send();
+  }
+  EXPECT_EQ(all.Values()[0], expected);
+}
+
+// Two of them in turn, whose memory is the same workspace.
+TEST(StagingTest, WaitsForWhatUsedItsMemory) {
+  const DeviceVector<int32_t> label({-1});
+  const DeviceVector<uint32_t> all({0});
+  uint32_t expected = 0;
+  for (int step = 0; step < 100; ++step) {
+    Staging staging({{label.get(), 4}}, Staging::Writing::kDuringSteps);
+    *static_cast<int32_t*>(staging.Next()[0]) = step;
+    staging.Send();
+    staging.Deliver();
+    Launch(Append, {1, 32}, static_cast<const int32_t*>(label.get()), all.get());
+    expected = expected * 31 + static_cast<uint32_t>(step);
+  }
+  EXPECT_EQ(all.Values()[0], expected);
+}
+
 }  // namespace
 }  // namespace cleave::runtime
