@@ -155,6 +155,20 @@ TEST_F(NcclDeathTest, CollectivesThatOverlapCanBeRecorded) {
   EXPECT_EXIT(RunThree("", 3, ReplayOverlap), testing::ExitedWithCode(0), "^$");
 }
 
+void OpenWays(Comm& comm, Watch&) { comm.CreateGroup({0}, {{0, 1}, {1, 2}, {2, 0}}); }
+
+// Each rank sends one way and receives another, and has four streams beside these.
+TEST_F(NcclDeathTest, FewerQueuesThanStreams) {
+  const auto run = [](const char* queues) {
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", queues, 1);
+    RunThree("", 3, OpenWays);
+  };
+  EXPECT_EXIT(run("6"), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(run("5"), testing::ExitedWithCode(5),
+              "^error: rank [012]: the ranks would stop each other: the work of 6 streams would share 5 queues to the "
+              "GPU, because CUDA_DEVICE_MAX_CONNECTIONS is 5; unset it\n$");
+}
+
 TEST_F(NcclDeathTest, ACollectiveThatNeverEndsInRecordedWork) {
   EXPECT_EXIT(RunThree("late:1", 3, ReplayTwice), testing::ExitedWithCode(6),
               "^error: rank [012] waits in all_reduce for `h1.matmul` \\(nccl.model:7\\) on its GPU since [^\n]*\n$");
