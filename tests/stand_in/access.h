@@ -8,7 +8,6 @@
 // are
 //   in one, and for memory of the device also where the other is in another block of the launch;
 // - uses an address that is no multiple of what it moves.
-// And where the host touches memory of the device.
 //
 // Not seen: copies by memcpy, atomic operations, and an access so long ago that others took its place in the table.
 // Kernels take about ten times as long.

@@ -1,3 +1,6 @@
+// Block::Run starts threads, one after another on one fiber, until one has to wait; then another fiber goes on, and
+// when all threads have begun, those whose barrier was passed run again. A warp's shuffles and votes are barriers at
+// which values change hands. At each of these places SayWhere tells access.cc where the thread is.
 #include "block.h"
 
 #include <cstdio>

@@ -1,3 +1,6 @@
+// Allocations are in a registry, by which every address is known to be the device's, pinned, or neither. Around those
+// of the device are fences, which are looked at when memory is freed and when the process ends. Copies are checked when
+// they are asked for, and again when the stream comes to them.
 #include "memory.h"
 
 #include <algorithm>

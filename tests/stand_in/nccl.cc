@@ -1,4 +1,7 @@
-// The calls of the stand-in for NCCL.
+// The calls of the stand-in for NCCL. Those between the start and the end of a group, or one by itself, become one
+// AskedCalls (EndGroup): their memory is checked, and the host comes to them. When NCCL has taken them (Give), at once
+// or when the communicator's state is asked for, the stream gets them as one piece of work. When the device comes to
+// that (Begin), they are known to the other ranks, and it ends when the last of these has come (nccl_clique.cc).
 #include <nccl.h>
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// What ranks know of each other: who has joined, whose host has come to a call, whose device has. The device that comes
+// last to a collective computes it for all (Run), and the second of a message copies it (Match).
 #include "nccl_clique.h"
 
 #include <algorithm>
