@@ -5,8 +5,7 @@
 // option, ends the process where a thread of a block
 // - touches memory that is neither its own, nor the block's, nor in an allocation of the device, nor pinned;
 // - reads or writes what another thread writes, without a barrier between them: of the block, or of the warp if both
-// are
-//   in one, and for memory of the device also where the other is in another block of the launch;
+//   are in one, and for memory of the device also where the other is in another block of the launch;
 // - uses an address that is no multiple of what it moves.
 //
 // Not seen: copies by memcpy, atomic operations, and an access so long ago that others took its place in the table.
