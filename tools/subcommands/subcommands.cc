@@ -14,6 +14,7 @@
 #include "tools/driver/driver.h"
 #include "tools/error_pages/error_pages.h"
 #include "tools/fmt/fmt.h"
+#include "tools/import/import.h"
 #include "tools/plan_diff/command.h"
 #include "tools/subcommands/completion.h"
 #include "tools/subcommands/man_page.h"
@@ -72,6 +73,10 @@ ExitCode Clean(const std::string& name, const std::string& summary, const std::v
 
 ExitCode Weights(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
   return RunWeights(name, summary, words);
+}
+
+ExitCode ImportModel(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
+  return RunImport(name, summary, words);
 }
 
 void AddShell(CLI::App& app, std::string& shell) {
@@ -166,6 +171,8 @@ const std::vector<Subcommand>& Subcommands() {
       {"explain", "Shows the plan of a model with its reasons, or the page of a diagnostic code",
        Describe<Command::kExplain>, Explain},
       {"diff", "Says what changed from one plan.json to another", DescribeDiff, CompareTwo},
+      {"import", "Makes a model, its weights and a page of commands of a folder of Hugging Face", DescribeImport,
+       ImportModel},
       {"weights", "Lists, compares, exports and imports weights", DescribeWeights, Weights},
       {"fmt", "Formats model files", DescribeFmt, FormatFiles},
       {"clean", "Removes the cache of compiled runtimes", DescribeClean, Clean},

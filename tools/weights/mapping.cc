@@ -10,8 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/check/check.h"
 #include "base/file/file.h"
 #include "base/text/text.h"
+#include "tools/text_template/text_template.h"
 
 namespace cleave::tools {
 namespace {
@@ -261,9 +263,19 @@ std::vector<std::string> MappingNames() {
   return names;
 }
 
-Result<Mapping> ReadMapping(const std::string& name_or_path) {
+absl::string_view MappingText(absl::string_view name) {
   for (const MappingFile& file : kMappingFiles) {
-    if (NameOf(file) == name_or_path) return ParseMapping(absl::StrCat("the mapping `", name_or_path, "`"), file.text);
+    if (NameOf(file) == name) return file.text;
+  }
+  return "";
+}
+
+Result<Mapping> ReadMapping(const std::string& name_or_path) {
+  const absl::string_view known_text = MappingText(name_or_path);
+  if (!known_text.empty()) {
+    const absl::StatusOr<std::string> filled = FillTemplate(known_text, {});
+    CLEAVE_CHECK(filled.ok()) << filled.status().message();
+    return ParseMapping(absl::StrCat("the mapping `", name_or_path, "`"), *filled);
   }
   const absl::StatusOr<std::string> text =
       ReadFile(name_or_path, {.what = "mapping", .most_bytes = kMostMappingBytes, .pipes = Pipes::kRead});

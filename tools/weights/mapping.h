@@ -73,7 +73,11 @@ runtime::Result<Mapping> ParseMapping(const std::string& name, absl::string_view
 // Of the mappings that this program has: "gpt2".
 std::vector<std::string> MappingNames();
 
-// One of them, or that of a file.
+// The text of one of them, a template (tools/text_template) of the cases that a family of models has; empty where there
+// is none.
+absl::string_view MappingText(absl::string_view name);
+
+// One of them, in the case in which nothing holds, or that of a file.
 runtime::Result<Mapping> ReadMapping(const std::string& name_or_path);
 
 }  // namespace cleave::tools

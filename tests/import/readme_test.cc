@@ -1,0 +1,50 @@
+// The commands that `cleave import` writes for a model, in README.md: each of them works.
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "gtest/gtest.h"
+#include "tests/support/command.h"
+#include "tools/weights/source.h"
+
+namespace cleave::tests {
+namespace {
+
+std::vector<std::string> CommandsOf(const std::string& readme) {
+  std::vector<std::string> blocks;
+  const std::vector<std::string> parts = absl::StrSplit(readme, "```sh\n");
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const std::vector<std::string> ends = absl::StrSplit(parts[i], absl::MaxSplits("```", 1));
+    blocks.push_back(ends[0]);
+  }
+  return blocks;
+}
+
+// With ranks that are threads of a process, and few steps: how programs start is tested elsewhere.
+TEST(Readme, ItsCommandsWork) {
+  const std::string folder = FreshFolder("readme"), out = folder + "/net", cleave = DataPath("tools/cleave");
+  const std::string path =
+      absl::StrCat("PATH=", std::filesystem::path(cleave).parent_path().string(), ":", std::getenv("PATH"));
+  const CommandResult imported =
+      RunCommand({cleave, "import", DataPath("tests/import/folders/llama3"), "--out", out, "--name", "net"});
+  ASSERT_EQ(imported.exit_code, 0) << imported.err;
+  std::string numbers;
+  for (int i = 0; i < 800; ++i) numbers += {static_cast<char>(i * i % 23), '\0'};
+  WriteText(out + "/train.bin", numbers);
+  const std::vector<std::string> commands = CommandsOf(ReadText(out + "/README.md"));
+  ASSERT_EQ(commands.size(), 4u) << "training, generation, export, import";
+  for (const std::string& command : commands) {
+    const std::string shorter = absl::StrReplaceAll(
+        command, {{"--launch mpirun", "--launch local --steps 2"}, {" --prompt", " --launch local --prompt"}});
+    const CommandResult result = RunCommand({"sh", "-ec", shorter}, out, {path, "BUILD_WORKING_DIRECTORY=" + out});
+    EXPECT_EQ(result.exit_code, 0) << shorter << result.out << result.err;
+  }
+  EXPECT_TRUE(tools::WeightSource::Open(out + "/tuned").ok());
+}
+
+}  // namespace
+}  // namespace cleave::tests

@@ -1,0 +1,264 @@
+// Reading guide: Import::Run is the sequence: config.json, the model's text and what the compiler says of it, the plan
+// of the weights' transfer, and only then files.
+#include "tools/import/import.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/check/check.h"
+#include "base/diagnostic/diagnostic.h"
+#include "base/file/file.h"
+#include "base/source/source.h"
+#include "base/text/text.h"
+#include "dsl/format/format.h"
+#include "dsl/parse/parse.h"
+#include "frontend/frontend.h"
+#include "runtime/json/json_writer.h"
+#include "tools/import/config.h"
+#include "tools/import/family.h"
+#include "tools/import/tensors.h"
+#include "tools/weights/mapping.h"
+#include "tools/weights/source.h"
+#include "tools/weights/transfer.h"
+
+namespace cleave::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kWeights[] = "weights.safetensors";
+
+struct ImportOptions {
+  std::string folder, out, name, error_format;
+  std::vector<std::string> ignored;
+  bool force = false;
+};
+
+void AddOptions(CLI::App& app, ImportOptions& options) {
+  SetValue(app.add_option("FOLDER", options.folder, "A folder of Hugging Face: config.json and its .safetensors files")
+               ->required(),
+           "FOLDER");
+  SetValue(app.add_option("--out", options.out, "Where to write (default: a folder here that is called NAME)"),
+           "FOLDER");
+  SetValue(app.add_option("--name", options.name, "What to call the model's file (default: as FOLDER is called)"),
+           "NAME");
+  SetValue(app.add_option("--ignore", options.ignored,
+                          "A field of config.json that is not known and changes nothing; may be repeated"),
+           "FIELD");
+  app.add_flag("--force", options.force, "Replace files that exist");
+  SetValue(app.add_option("--error-format", options.error_format, "json: one object a line (default: text)"),
+           "text|json");
+}
+
+// A name for files and programs, of letters, digits and `_`.
+std::string FileNameOf(const std::string& text, const std::string& family) {
+  std::string name;
+  for (const char c : text.substr(0, 60)) name += absl::ascii_isalnum(c) ? absl::ascii_tolower(c) : '_';
+  const bool has_letter = std::any_of(name.begin(), name.end(), absl::ascii_isalpha);
+  if (!has_letter) return family;
+  return absl::ascii_isdigit(name[0]) ? absl::StrCat(family, "_", name) : name;
+}
+
+// A word of a shell.
+std::string ShellWord(const std::string& text) {
+  const auto is_plain = [](char c) { return absl::ascii_isalnum(c) || absl::StrContains("/._-+=:@%", c); };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return text;
+  std::string word = "'";
+  for (const char c : text) absl::StrAppend(&word, c == '\'' ? "'\\''" : std::string(1, c));
+  return word + "'";
+}
+
+std::string Filled(absl::string_view text, const TemplateValues& values) {
+  const absl::StatusOr<std::string> filled = FillTemplate(text, values);
+  CLEAVE_CHECK(filled.ok()) << filled.status().message();
+  return *filled;
+}
+
+class Import {
+ public:
+  Import(const ImportOptions& options, std::ostream& out, std::ostream& err)
+      : options_(options), out_(out), err_(err) {}
+
+  ExitCode Run() {
+    const std::optional<Config> config = LoadConfig(options_.folder, sources_, diagnostics_);
+    if (!config.has_value()) return Report();
+    family_ = FamilyOf(*config, sources_, diagnostics_);
+    if (family_ == nullptr) return Report();
+    std::optional<TemplateValues> values =
+        ReadConfig(*family_, *config, {options_.ignored.begin(), options_.ignored.end()}, sources_, diagnostics_);
+    if (!values.has_value()) return Report();
+    values_ = *std::move(values);
+    Complete();
+    const std::optional<std::string> model = ModelText();
+    if (!model.has_value() || !ReadGraph(*model)) return Report();
+    return Move(*model);
+  }
+
+ private:
+  ExitCode Report(ExitCode code = ExitCode::kModelWrong) {
+    if (options_.error_format == "json") {
+      for (const Diagnostic& each : diagnostics_.items()) err_ << RenderJson(each, sources_) << "\n";
+    } else {
+      err_ << RenderText(diagnostics_, sources_);
+    }
+    return code;
+  }
+
+  // Values that do not stand in config.json.
+  void Complete() {
+    const fs::path folder = fs::absolute(options_.folder).lexically_normal();
+    const fs::path last = folder.has_filename() ? folder.filename() : folder.parent_path().filename();
+    name_ = options_.name.empty() ? FileNameOf(last.string(), family_->name) : options_.name;
+    out_folder_ = options_.out.empty() ? name_ : options_.out;
+    std::string model_name = family_->name;
+    model_name[0] = absl::ascii_toupper(model_name[0]);
+    int64_t vocabulary = 0;
+    CLEAVE_CHECK(absl::SimpleAtoi(values_.at("vocab"), &vocabulary));
+    const std::string bits = vocabulary <= 65536 ? "16" : "32";
+    values_["token_bits"] = bits;
+    values_["token_type"] = "u" + bits;
+    const bool is_scaled = Holds(values_, "scaled");
+    values_["rotation"] = is_scaled ? "rotate" : "rope";
+    values_["frequencies"] = is_scaled ? "frequency" : "theta";
+    values_["Name"] = model_name;
+    values_["family"] = family_->name;
+    values_["title"] = family_->title;
+    values_["paper"] = family_->paper;
+    values_["file"] = name_;
+    values_["source"] = ShellWord(folder.string());
+    values_["python_source"] = absl::StrCat("\"", runtime::JsonEscaped(folder.string()), "\"");
+    std::error_code ignored;
+    values_["tokenizer"] = fs::exists(folder / "tokenizer.json", ignored) ? "true" : "";
+  }
+
+  std::string PathOf(const std::string& file) const { return (fs::path(out_folder_) / file).string(); }
+
+  // In the canonical layout.
+  std::optional<std::string> ModelText() {
+    const std::string text = absl::StrCat(Filled(FamilyText(absl::StrCat(family_->model, ".model")), values_),
+                                          Filled(FamilyText("train.model"), values_));
+    const std::optional<FileId> file = dsl::AddSource(PathOf(name_ + ".model"), text, sources_, diagnostics_);
+    const auto tree = file.has_value() ? dsl::Parse(*file, sources_, diagnostics_) : std::nullopt;
+    if (!tree.has_value()) return std::nullopt;
+    return dsl::Format(*tree);
+  }
+
+  // What the compiler makes of the model. Each number was looked at by itself; that they contradict each other is seen
+  // here.
+  bool ReadGraph(const std::string& model) {
+    Diagnostics found;
+    const std::optional<FileId> file = dsl::AddSource(PathOf(name_ + ".model"), model, sources_, found);
+    const auto tree = file.has_value() ? dsl::Parse(*file, sources_, found) : std::nullopt;
+    std::optional<frontend::Module> module =
+        tree.has_value() ? frontend::Analyze(*tree, sources_, {}, found) : std::nullopt;
+    if (module.has_value()) {
+      graph_ = std::move(module->graph);
+      return true;
+    }
+    Diagnostic error = Error(Code::kE0616, "the sizes that config.json gives contradict each other, or are too large");
+    for (const Diagnostic& each : found.items()) {
+      if (each.severity == Severity::kError) error.notes.push_back(each.message);
+    }
+    diagnostics_.Add(std::move(error));
+    return false;
+  }
+
+  ExitCode WrongWeights(const runtime::Error& error) {
+    diagnostics_.Add(Error(Code::kE0617, error.message));
+    return Report(error.code == runtime::ExitCode::kEnvironment ? ExitCode::kEnvironment : ExitCode::kModelWrong);
+  }
+
+  ExitCode Move(const std::string& model) {
+    const std::string map = Filled(MappingText(family_->mapping), values_);
+    const runtime::Result<Mapping> mapping = ParseMapping(absl::StrCat("`", name_, ".map`"), map);
+    CLEAVE_CHECK(mapping.ok()) << mapping.error().message;
+    const runtime::Result<WeightSource> source = WeightSource::Open(options_.folder);
+    if (!source.ok()) return WrongWeights(source.error());
+    int64_t heads = 0;
+    CLEAVE_CHECK(absl::SimpleAtoi(values_.at("heads"), &heads));
+    const runtime::Result<Transfer> transfer =
+        PlanTransfer(source.value(), &mapping.value(), {.direction = Direction::kImport, .heads = heads});
+    if (!transfer.ok()) return WrongWeights(transfer.error());
+    CheckTensors(graph_, transfer.value(), diagnostics_);
+    if (diagnostics_.has_errors()) return Report();
+    values_["export_heads"] = mapping.value().HasQkv() ? absl::StrCat(" --heads ", heads) : "";
+    const std::vector<std::pair<std::string, std::string>> texts = {
+        {name_ + ".model", model},
+        {name_ + ".map", map},
+        {"README.md", Filled(FamilyText("README.template"), values_)}};
+    return Write(source.value(), transfer.value(), texts);
+  }
+
+  ExitCode CannotWrite(const std::string& message) {
+    diagnostics_.Add(Error(Code::kE0602, message));
+    return Report(ExitCode::kEnvironment);
+  }
+
+  ExitCode Write(const WeightSource& source, const Transfer& transfer,
+                 const std::vector<std::pair<std::string, std::string>>& texts) {
+    std::error_code error;
+    fs::create_directories(out_folder_, error);
+    if (error) return CannotWrite(absl::StrCat("cannot make ", QuotedPath(out_folder_), ": ", error.message()));
+    for (const auto& [file, text] : texts) {
+      if (options_.force || !fs::exists(PathOf(file), error)) continue;
+      diagnostics_.Add(Error(Code::kE0601, absl::StrCat(QuotedPath(PathOf(file)), " exists"))
+                           .Help("name another folder with `--out`, or replace what is there with `--force`"));
+      return Report(ExitCode::kUsage);
+    }
+    if (auto failed = RunTransfer(source, transfer, PathOf(kWeights), options_.force)) return WrongWeights(*failed);
+    for (const auto& [file, text] : texts) {
+      std::ofstream stream(PathOf(file), std::ios::binary);
+      stream << text << std::flush;
+      if (!stream.good()) return CannotWrite(absl::StrCat("cannot write ", QuotedPath(PathOf(file))));
+    }
+    int64_t values = 0;
+    for (const cleave::tools::Move& move : transfer.moves) values += ValueCount(move.shape);
+    out_ << family_->title << ": " << Plural(static_cast<int64_t>(transfer.moves.size()), "tensor") << ", "
+         << FormatCount(values) << " values\n";
+    for (const auto& [file, text] : texts) out_ << "wrote " << PathOf(file) << "\n";
+    out_ << "wrote " << PathOf(kWeights) << "\n" << PathOf("README.md") << " has the next commands\n";
+    return ExitCode::kDone;
+  }
+
+  const ImportOptions& options_;
+  std::ostream& out_;
+  std::ostream& err_;
+  SourceSet sources_;
+  Diagnostics diagnostics_;
+  const Family* family_ = nullptr;
+  TemplateValues values_;
+  std::string name_, out_folder_;
+  ir::Graph graph_;
+};
+
+}  // namespace
+
+void DescribeImport(CLI::App& app) { AddOptions(app, *new ImportOptions); }
+
+ExitCode RunImport(const std::string& name, const std::string& summary, const std::vector<std::string>& words,
+                   std::ostream& out, std::ostream& err) {
+  ImportOptions options;
+  CLI::App app(summary, name);
+  AddOptions(app, options);
+  const ErrorFormat format = FormatAskedFor(words);
+  if (const auto exit = Parse(app, words, format)) return Print(*exit, out, err);
+  const auto is_of_name = [](char c) { return absl::ascii_isalnum(c) || c == '_'; };
+  if (!std::all_of(options.name.begin(), options.name.end(), is_of_name)) {
+    return Print(UsageError(format, absl::StrCat("`--name` is ", QuotedPath(options.name),
+                                                 ", and letters, digits and `_` make a name")),
+                 out, err);
+  }
+  return Import(options, out, err).Run();
+}
+
+}  // namespace cleave::tools

@@ -1,0 +1,17 @@
+// Whether the weights of a folder are those of the model that its config.json describes.
+#ifndef CLEAVE_TOOLS_IMPORT_TENSORS_H_
+#define CLEAVE_TOOLS_IMPORT_TENSORS_H_
+
+#include "base/diagnostic/diagnostic.h"
+#include "ir/graph/graph.h"
+#include "tools/weights/transfer.h"
+
+namespace cleave::tools {
+
+// Each parameter of `graph` must be what one tensor becomes, in its shape, and each tensor must become a parameter.
+// Mistakes are E0617.
+void CheckTensors(const ir::Graph& graph, const Transfer& transfer, Diagnostics& diagnostics);
+
+}  // namespace cleave::tools
+
+#endif  // CLEAVE_TOOLS_IMPORT_TENSORS_H_
