@@ -189,7 +189,7 @@ class Import {
     const runtime::Result<Transfer> transfer =
         PlanTransfer(source.value(), &mapping.value(), {.direction = Direction::kImport, .heads = heads});
     if (!transfer.ok()) return WrongWeights(transfer.error());
-    CheckTensors(graph_, transfer.value(), diagnostics_);
+    CheckTensors(graph_, mapping.value(), transfer.value(), diagnostics_);
     if (diagnostics_.has_errors()) return Report();
     values_["export_heads"] = mapping.value().HasQkv() ? absl::StrCat(" --heads ", heads) : "";
     const std::vector<std::pair<std::string, std::string>> texts = {

@@ -8,9 +8,9 @@
 
 namespace cleave::tools {
 
-// Each parameter of `graph` must be what one tensor becomes, in its shape, and each tensor must become a parameter.
-// Mistakes are E0617.
-void CheckTensors(const ir::Graph& graph, const Transfer& transfer, Diagnostics& diagnostics);
+// Each parameter of `graph` must be what `mapping` makes of tensors, in its shape, and each tensor must become a
+// parameter. Mistakes are E0617. REQUIRES: `transfer` is an import by `mapping`.
+void CheckTensors(const ir::Graph& graph, const Mapping& mapping, const Transfer& transfer, Diagnostics& diagnostics);
 
 }  // namespace cleave::tools
 

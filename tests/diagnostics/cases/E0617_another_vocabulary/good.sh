@@ -1,0 +1,1 @@
+cleave import gpt2 --name net >said.txt
