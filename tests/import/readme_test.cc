@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -24,24 +25,39 @@ std::vector<std::string> CommandsOf(const std::string& readme) {
   return blocks;
 }
 
-// With ranks that are threads of a process, and few steps: how programs start is tested elsewhere.
+// The tokens that PyTorch gives: pytorch.txt.
+std::string TokensOf(const std::string& name) {
+  for (const std::string& line :
+       std::vector<std::string>(absl::StrSplit(ReadText("tests/import/pytorch.txt"), '\n', absl::SkipEmpty()))) {
+    const std::vector<std::string> sides = absl::StrSplit(line, " ; ");
+    if (absl::StartsWith(line, name + " ")) return sides.back();
+  }
+  return "";
+}
+
+// With ranks that are threads of a process, few steps, and the likeliest tokens: how programs start is tested
+// elsewhere.
 TEST(Readme, ItsCommandsWork) {
-  const std::string folder = FreshFolder("readme"), out = folder + "/net", cleave = DataPath("tools/cleave");
+  const std::string name = "llama3", out = FreshFolder("readme") + "/net", cleave = DataPath("tools/cleave");
   const std::string path =
       absl::StrCat("PATH=", std::filesystem::path(cleave).parent_path().string(), ":", std::getenv("PATH"));
   const CommandResult imported =
-      RunCommand({cleave, "import", DataPath("tests/import/folders/llama3"), "--out", out, "--name", "net"});
+      RunCommand({cleave, "import", DataPath("tests/import/folders/" + name), "--out", out, "--name", "net"});
   ASSERT_EQ(imported.exit_code, 0) << imported.err;
   std::string numbers;
   for (int i = 0; i < 800; ++i) numbers += {static_cast<char>(i * i % 23), '\0'};
   WriteText(out + "/train.bin", numbers);
   const std::vector<std::string> commands = CommandsOf(ReadText(out + "/README.md"));
   ASSERT_EQ(commands.size(), 4u) << "training, generation, export, import";
-  for (const std::string& command : commands) {
+  for (size_t i = 0; i < commands.size(); ++i) {
     const std::string shorter = absl::StrReplaceAll(
-        command, {{"--launch mpirun", "--launch local --steps 2"}, {" --prompt", " --launch local --prompt"}});
+        commands[i], {{"--launch mpirun", "--launch local --steps 2"},
+                      {"--mode generate", "--mode generate --set precision=f32"},
+                      {"./run.sh --params", "./run.sh --launch local --params"},
+                      {"--prompt \"1 2 3\" --length 5", "--quiet --temperature 0 --prompt '3 7' --length 10"}});
     const CommandResult result = RunCommand({"sh", "-ec", shorter}, out, {path, "BUILD_WORKING_DIRECTORY=" + out});
     EXPECT_EQ(result.exit_code, 0) << shorter << result.out << result.err;
+    if (i == 1) EXPECT_TRUE(absl::EndsWith(result.out, TokensOf(name) + "\n")) << result.out;
   }
   EXPECT_TRUE(tools::WeightSource::Open(out + "/tuned").ok());
 }
