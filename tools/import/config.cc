@@ -156,8 +156,8 @@ class Reader {
     if (found != nullptr) return Accept(rule, field, *found);
     if (rule.otherwise.has_value()) return Set(rule, *rule.otherwise);
     if (!rule.name.empty()) {
-      diagnostics_.Add(Error(Code::kE0616, absl::StrCat("config.json of a ", family_.title, " model has no `",
-                                                        absl::StrJoin(rule.fields, "` or `"), "`")));
+      diagnostics_.Add(Error(Code::kE0616, absl::StrCat("config.json has no `", absl::StrJoin(rule.fields, "` or `"),
+                                                        "`, which ", family_.title, " needs")));
     }
   }
 
@@ -254,7 +254,7 @@ class Reader {
 
   void RefuseValue(const FieldRule& rule, const std::string& field, const Json& value, const std::string& supported) {
     Refuse(
-        absl::StrCat("`", field, "` is ", Shown(value), ", and of a ", family_.title, " model ", supported,
+        absl::StrCat("`", field, "` is ", Shown(value), ", and for ", family_.title, " ", supported,
                      absl::StrContains(supported, "and ") || absl::StrContains(supported, "numbers") ? " are" : " is",
                      " supported"),
         value, "", rule.by_hand);
@@ -286,8 +286,8 @@ class Reader {
         continue;
       }
       const std::string shown = runtime::JsonEscaped(path.substr(0, kMostShown));
-      const std::string message = absl::StrCat("nothing is known of `", shown, "`, which is ", Shown(member.value),
-                                               ", in a ", family_.title, " model");
+      const std::string message =
+          absl::StrCat("nothing is known of `", shown, "`, which is ", Shown(member.value), ", for ", family_.title);
       diagnostics_.Add(Error(Code::kE0616, message)
                            .At(SpanOf(config_, member.value, sources_), "may change what the model computes")
                            .Help(absl::StrCat("if it does not: `--ignore ", shown, "`")));

@@ -26,6 +26,7 @@
 #include "runtime/json/json_writer.h"
 #include "tools/import/config.h"
 #include "tools/import/family.h"
+#include "tools/import/model.h"
 #include "tools/import/tensors.h"
 #include "tools/weights/mapping.h"
 #include "tools/weights/source.h"
@@ -53,7 +54,8 @@ void AddOptions(CLI::App& app, ImportOptions& options) {
   SetValue(app.add_option("--name", options.name, "What to call the model's file (default: as FOLDER is called)"),
            "NAME");
   SetValue(app.add_option("--ignore", options.ignored,
-                          "A field of config.json that is not known and changes nothing; may be repeated"),
+                          "A field of config.json that is not known and changes nothing; may be repeated")
+               ->allow_extra_args(false),
            "FIELD");
   app.add_flag("--force", options.force, "Replace files that exist");
   SetValue(app.add_option("--error-format", options.error_format, "json: one object a line (default: text)"),
@@ -78,12 +80,6 @@ std::string ShellWord(const std::string& text) {
   return word + "'";
 }
 
-std::string Filled(absl::string_view text, const TemplateValues& values) {
-  const absl::StatusOr<std::string> filled = FillTemplate(text, values);
-  CLEAVE_CHECK(filled.ok()) << filled.status().message();
-  return *filled;
-}
-
 class Import {
  public:
   Import(const ImportOptions& options, std::ostream& out, std::ostream& err)
@@ -99,7 +95,7 @@ class Import {
     if (!values.has_value()) return Report();
     values_ = *std::move(values);
     Complete();
-    const std::optional<std::string> model = ModelText();
+    const std::optional<std::string> model = LaidOut();
     if (!model.has_value() || !ReadGraph(*model)) return Report();
     return Move(*model);
   }
@@ -116,24 +112,11 @@ class Import {
 
   // Values that do not stand in config.json.
   void Complete() {
-    const fs::path folder = fs::absolute(options_.folder).lexically_normal();
-    const fs::path last = folder.has_filename() ? folder.filename() : folder.parent_path().filename();
-    name_ = options_.name.empty() ? FileNameOf(last.string(), family_->name) : options_.name;
+    fs::path folder = fs::absolute(options_.folder).lexically_normal();
+    if (!folder.has_filename()) folder = folder.parent_path();
+    name_ = options_.name.empty() ? FileNameOf(folder.filename().string(), family_->name) : options_.name;
     out_folder_ = options_.out.empty() ? name_ : options_.out;
-    std::string model_name = family_->name;
-    model_name[0] = absl::ascii_toupper(model_name[0]);
-    int64_t vocabulary = 0;
-    CLEAVE_CHECK(absl::SimpleAtoi(values_.at("vocab"), &vocabulary));
-    const std::string bits = vocabulary <= 65536 ? "16" : "32";
-    values_["token_bits"] = bits;
-    values_["token_type"] = "u" + bits;
-    const bool is_scaled = Holds(values_, "scaled");
-    values_["rotation"] = is_scaled ? "rotate" : "rope";
-    values_["frequencies"] = is_scaled ? "frequency" : "theta";
-    values_["Name"] = model_name;
-    values_["family"] = family_->name;
-    values_["title"] = family_->title;
-    values_["paper"] = family_->paper;
+    values_ = WithWhatFollows(*family_, std::move(values_));
     values_["file"] = name_;
     values_["source"] = ShellWord(folder.string());
     values_["python_source"] = absl::StrCat("\"", runtime::JsonEscaped(folder.string()), "\"");
@@ -144,9 +127,8 @@ class Import {
   std::string PathOf(const std::string& file) const { return (fs::path(out_folder_) / file).string(); }
 
   // In the canonical layout.
-  std::optional<std::string> ModelText() {
-    const std::string text = absl::StrCat(Filled(FamilyText(absl::StrCat(family_->model, ".model")), values_),
-                                          Filled(FamilyText("train.model"), values_));
+  std::optional<std::string> LaidOut() {
+    const std::string text = ModelText(*family_, values_);
     const std::optional<FileId> file = dsl::AddSource(PathOf(name_ + ".model"), text, sources_, diagnostics_);
     const auto tree = file.has_value() ? dsl::Parse(*file, sources_, diagnostics_) : std::nullopt;
     if (!tree.has_value()) return std::nullopt;
@@ -173,17 +155,31 @@ class Import {
     return false;
   }
 
-  ExitCode WrongWeights(const runtime::Error& error) {
-    diagnostics_.Add(Error(Code::kE0617, error.message));
+  // What to do about a folder that has weights of another kind.
+  std::string HelpWithoutWeights() const {
+    for (const char* const file : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+      std::error_code ignored;
+      if (!fs::exists(fs::path(options_.folder) / file, ignored)) continue;
+      return absl::StrCat("`", file,
+                          "` can hold any program, and is not read: load the folder in transformers, and "
+                          "`save_pretrained` it as safetensors");
+    }
+    return "";
+  }
+
+  ExitCode WrongWeights(const runtime::Error& error, const std::string& help = "") {
+    Diagnostic wrong = Error(Code::kE0617, error.message);
+    if (!help.empty()) wrong.help.push_back(help);
+    diagnostics_.Add(std::move(wrong));
     return Report(error.code == runtime::ExitCode::kEnvironment ? ExitCode::kEnvironment : ExitCode::kModelWrong);
   }
 
   ExitCode Move(const std::string& model) {
-    const std::string map = Filled(MappingText(family_->mapping), values_);
+    const std::string map = MapText(*family_, values_);
     const runtime::Result<Mapping> mapping = ParseMapping(absl::StrCat("`", name_, ".map`"), map);
     CLEAVE_CHECK(mapping.ok()) << mapping.error().message;
     const runtime::Result<WeightSource> source = WeightSource::Open(options_.folder);
-    if (!source.ok()) return WrongWeights(source.error());
+    if (!source.ok()) return WrongWeights(source.error(), HelpWithoutWeights());
     int64_t heads = 0;
     CLEAVE_CHECK(absl::SimpleAtoi(values_.at("heads"), &heads));
     const runtime::Result<Transfer> transfer =
@@ -193,10 +189,13 @@ class Import {
     if (diagnostics_.has_errors()) return Report();
     values_["export_heads"] = mapping.value().HasQkv() ? absl::StrCat(" --heads ", heads) : "";
     const std::vector<std::pair<std::string, std::string>> texts = {
-        {name_ + ".model", model},
-        {name_ + ".map", map},
-        {"README.md", Filled(FamilyText("README.template"), values_)}};
+        {name_ + ".model", model}, {name_ + ".map", map}, {"README.md", ReadmeText(values_)}};
     return Write(source.value(), transfer.value(), texts);
+  }
+
+  ExitCode IsThere(const std::string& message, const std::string& help) {
+    diagnostics_.Add(Error(Code::kE0601, message).Help(help));
+    return Report(ExitCode::kEnvironment);
   }
 
   ExitCode CannotWrite(const std::string& message) {
@@ -209,11 +208,16 @@ class Import {
     std::error_code error;
     fs::create_directories(out_folder_, error);
     if (error) return CannotWrite(absl::StrCat("cannot make ", QuotedPath(out_folder_), ": ", error.message()));
-    for (const auto& [file, text] : texts) {
+    if (fs::equivalent(out_folder_, options_.folder, error)) {
+      return IsThere(absl::StrCat(QuotedPath(out_folder_), " is the folder that is imported"),
+                     "name another folder with `--out`");
+    }
+    std::vector<std::string> files = {kWeights};
+    for (const auto& [file, text] : texts) files.push_back(file);
+    for (const std::string& file : files) {
       if (options_.force || !fs::exists(PathOf(file), error)) continue;
-      diagnostics_.Add(Error(Code::kE0601, absl::StrCat(QuotedPath(PathOf(file)), " exists"))
-                           .Help("name another folder with `--out`, or replace what is there with `--force`"));
-      return Report(ExitCode::kUsage);
+      return IsThere(absl::StrCat(QuotedPath(PathOf(file)), " exists"),
+                     "name another folder with `--out`, or replace what is there with `--force`");
     }
     if (auto failed = RunTransfer(source, transfer, PathOf(kWeights), options_.force)) return WrongWeights(*failed);
     for (const auto& [file, text] : texts) {

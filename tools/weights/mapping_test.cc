@@ -120,9 +120,9 @@ TEST(MappingTest, OthersAreFiles) {
   const runtime::Result<Mapping> none = ReadMapping("gpt3");
   ASSERT_FALSE(none.ok());
   EXPECT_NE(none.error().message.find("`gpt3`"), std::string::npos);
-  EXPECT_NE(
-      none.error().message.find("; mappings that have names are `gpt2`, `llama`, `resnet` and `resnet_transformers`"),
-      std::string::npos);
+  EXPECT_NE(none.error().message.find("; mappings that have names are `bert`, `gemma2`, `gpt2`, `llama`, `olmo2`, "
+                                      "`phi3`, `resnet` and `resnet_transformers`"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+// The texts that are written for a model of a family.
+#ifndef CLEAVE_TOOLS_IMPORT_MODEL_H_
+#define CLEAVE_TOOLS_IMPORT_MODEL_H_
+
+#include <string>
+
+#include "tools/import/family.h"
+#include "tools/text_template/text_template.h"
+
+namespace cleave::tools {
+
+// The values of config.json and all that follow from them alone. REQUIRES: ReadConfig gave `values`.
+TemplateValues WithWhatFollows(const Family& family, TemplateValues values);
+
+// With the blocks `train` and `parallel`; not yet laid out. REQUIRES: WithWhatFollows gave `values`; the same below.
+std::string ModelText(const Family& family, const TemplateValues& values);
+
+// As a mapping of tools/weights.
+std::string MapText(const Family& family, const TemplateValues& values);
+
+// Besides, `values` has what is known of the folder: `file`, `source`, `python_source`, `tokenizer`, `export_heads`.
+std::string ReadmeText(const TemplateValues& values);
+
+}  // namespace cleave::tools
+
+#endif  // CLEAVE_TOOLS_IMPORT_MODEL_H_
