@@ -6,6 +6,7 @@ writes folders/FAMILY, and the lines of the families into pytorch.txt: the losse
 tokens behind a prompt. Written with torch 2.15.0 and transformers 5.24.0.
 """
 
+import json
 import os
 import shutil
 import sys
@@ -42,6 +43,13 @@ MODELS = {
 }
 
 
+# A letter for each token.
+TOKENIZER = dict(version="1.0", truncation=None, padding=None, added_tokens=[], normalizer=None, post_processor=None,
+                 pre_tokenizer=dict(type="ByteLevel", add_prefix_space=False, trim_offsets=True, use_regex=True),
+                 decoder=dict(type="ByteLevel", add_prefix_space=True, trim_offsets=True, use_regex=True),
+                 model=dict(type="BPE", vocab={chr(ord("a") + i): i for i in range(VOCAB)}, merges=[]))
+
+
 def write(name):
     torch.manual_seed(3)
     model = MODELS[name]()
@@ -59,6 +67,8 @@ def write(name):
     model.save_pretrained("folders/" + name, max_shard_size="8KB" if name == "llama3" else "1GB")
     if os.path.exists("folders/" + name + "/generation_config.json"):
         os.remove("folders/" + name + "/generation_config.json")
+    if name == "llama3":
+        json.dump(TOKENIZER, open("folders/" + name + "/tokenizer.json", "w"))
     model = type(model).from_pretrained("folders/" + name, dtype=torch.float32, attn_implementation="eager")
     random = np.random.default_rng(1)
     tokens = random.integers(1, VOCAB, (BATCH, SEQ + 1))  # Without 0, which pads: transformers does not train its row.
