@@ -28,11 +28,12 @@ const std::vector<std::string> kEnvironment = {"OMP_NUM_THREADS=1", "TMPDIR=/tmp
 const std::string& BuiltProgram() {
   static const std::string* out = [] {
     const std::string folder = FreshFolder("launch");
-    const CommandResult compiled = Compile({DataPath(kModel), "--devices", "8", "--out", "out"}, folder);
+    const CommandResult compiled =
+        Compile({DataPath(kModel), "--devices", "8", "--set", "data=digits(test = 300)", "--out", "out"}, folder);
     EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
-    const CommandResult mpi = MakeByGcc(folder + "/out");
+    const CommandResult mpi = Make(folder + "/out");
     EXPECT_EQ(mpi.exit_code, 0) << mpi.err;
-    const CommandResult gloo = MakeByGcc(folder + "/out", {"COMM=gloo"});
+    const CommandResult gloo = Make(folder + "/out", {"COMM=gloo"});
     EXPECT_EQ(gloo.exit_code, 0) << gloo.err;
     return new std::string(folder + "/out");
   }();
@@ -185,7 +186,7 @@ TEST(LaunchTest, LogsOfRanksThatAreNoMoreAreRemoved) {
 }
 
 TEST(LaunchTest, AsThreadsOfOneProcess) {
-  const CommandResult made = MakeByGcc(BuiltProgram(), {"COMM=local"});
+  const CommandResult made = Make(BuiltProgram(), {"COMM=local"});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   ExpectTheSameLosses("./run.sh --launch local --steps 10 --log-ranks all");
   // They share one log, which has each loss once.
@@ -259,7 +260,8 @@ TEST_F(TwoHostsTest, ByTorchrunsVariables) {
 TEST_F(TwoHostsTest, ByRankTable) {
   const std::string table = WriteTable(TableText({"10.91.7.1", "10.91.7.2"}, 4));
   // Each host starts its own ranks.
-  std::filesystem::copy(BuiltProgram(), BuiltProgram() + "_b", std::filesystem::copy_options::recursive);
+  std::filesystem::copy(BuiltProgram(), BuiltProgram() + "_b",
+                        std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
   ExpectTheSameLosses(OnA() + " ./run.sh --launch rank-table " + table + " --steps 10 --quiet & pids=$!; " +
                       "cd ../out_b; " + OnB() + " ./run.sh --launch rank-table " + table +
                       " --steps 10 --quiet & pids=\"$pids $!\"\n" + kWait);
@@ -504,7 +506,8 @@ TEST(LaunchTest, MpiAndGlooDoWithoutEachOther) {
       "xargs mktemp; do "
       "path=$(PATH=/usr/bin:/bin type -P $tool) && ln -s $path " +
       folder + "/; done");
-  const std::string make = "CLEAVE_CACHE=off PATH=" + folder + " make -B COMM=gloo ";
+  const std::string make =
+      "CLEAVE_CACHE=off PATH=" + folder + " make -B COMM=gloo CXXFLAGS='-std=c++17 -fopenmp' COLDFLAGS=-O0 ";
   const CommandResult built = Shell(make + "-n >commands && " + make +
                                     "$(grep -oE 'build/runtime/comm(/gloo)?[.]cc[.][0-9a-f]+[.]o' commands | sort -u)");
   EXPECT_EQ(built.exit_code, 0) << built.err;
