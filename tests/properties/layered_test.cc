@@ -93,7 +93,7 @@ TEST(LayersTest, TheFirstLayerReadsAnInput) {
 class LayeredTest : public testing::TestWithParam<int> {};
 
 TEST_P(LayeredTest, WhatRunsIsTheModel) {
-  constexpr int64_t kModels = 15;
+  constexpr int64_t kModels = 8;
   const uint64_t first = ir::TestSeed() + static_cast<uint64_t>(GetParam()) * kModels;
   const LayeredReport report = CheckLayered(first, kModels, FreshFolder("layered_" + std::to_string(GetParam())));
   std::cout << report.Text() << "\n";
