@@ -122,8 +122,12 @@ names() {
         if (headers[i] != "") print identity(ARGV[i + 2], 0), libraries(ARGV[i + 2], headers[i]) >text
         for (j = 1; j <= files_of[i]; ++j) print sum[files[i, j]], files[i, j] >text
         close(text)
-        command = "sha256sum <" quoted(text)
-        print ARGV[i] "." substr(first_line(command), 1, 32)
+      }
+      # One call for all of them, in the order of their names.
+      command = "sha256sum " quoted(scratch) "/*"
+      for (i = 1; i < ARGC; i += 4) {
+        if ((command | getline line) <= 0) line = ""
+        print ARGV[i] "." substr(line, 1, 32)
       }
     }' "$@"
 }
