@@ -19,8 +19,9 @@ class Precision : public testing::Test {
 
   TrainedModel Train(const std::string& model, const std::string& precision, int ranks, size_t steps,
                      const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {
-        "--devices", std::to_string(ranks), "--set", "data=digits()", "--set", absl::StrCat("precision=", precision)};
+    std::vector<std::string> arguments = {"--devices", std::to_string(ranks),
+                                          "--set",     absl::StrCat("data=digits(test = ", test_samples_, ")"),
+                                          "--set",     absl::StrCat("precision=", precision)};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const TrainedModel trained = TrainModel(DataPath(model), arguments, folder_, steps);
     EXPECT_EQ(trained.diagnostics, "");
@@ -29,6 +30,7 @@ class Precision : public testing::Test {
   }
 
   std::string folder_;
+  int test_samples_ = 4000;
 };
 
 // The numbers behind `before`, in order.
@@ -69,6 +71,7 @@ TEST_F(Precision, AnMlpLearnsAsWellInBf16) {
 TEST_F(Precision, ConvolutionsLearnInBf16) {
   const std::string model = "examples/mnist_cnn/mnist_cnn.model";
   constexpr size_t kSteps = 12;
+  test_samples_ = 100;  // No accuracy is looked at.
   const TrainedModel in_f32 = Train(model, "f32", 1, kSteps);
   const TrainedModel in_bf16 = Train(model, "bf16", 2, kSteps);
   // Its loss rises at first, and differences grow.
@@ -81,6 +84,7 @@ TEST_F(Precision, StepsAreSkippedInF16UntilTheScaleFits) {
   const std::string model = "examples/mnist_mlp/mnist_mlp.model";
   constexpr size_t kSteps = 12;
   constexpr double kRoundingOfF16 = 1.0 / 2048;
+  test_samples_ = 100;  // No accuracy is looked at.
   std::vector<std::string> arguments = {"--set", "log_every=1", "--set", "loss_scale=dynamic(initial=1073741824.0)"};
   const TrainedModel on_one = Train(model, "f16", 1, kSteps, arguments);
   arguments.insert(arguments.end(), {"--set", "zero=3", "--set", "micro_batches=2"});
