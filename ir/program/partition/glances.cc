@@ -27,13 +27,6 @@ bool IsPartOverTime(const Program& program, const Layout& layout) {
   return program.time.has_value() && !layout.partial.empty() && layout.partial.back().axis == *program.time;
 }
 
-// When a value that `step` writes can be looked at: one that the micro-batches make together, after them.
-Repeat RepeatOf(const Program& program, const Step& step) {
-  const Collective* collective = std::get_if<Collective>(&step.action);
-  if (collective == nullptr || !IsSumOverTime(program, *collective)) return step.repeat;
-  return step.repeat == Repeat::kEachBefore ? Repeat::kOnceBefore : Repeat::kOnceAfter;
-}
-
 // Lower is better.
 int Merit(const Program& program, const Form& form, const std::optional<Layout>& demanded) {
   const Layout& layout = program.value(form.value).layout;
@@ -71,12 +64,13 @@ void AddGlances(const Graph& graph, const Plan& plan, Program& program) {
   for (size_t i = 0; i < graph.looks.size(); ++i) {
     const Look& look = graph.looks[i];
     const Form form = FormOf(program, graph.op(look.value), plan.ops[look.value].output);
+    const Step& writer = program.steps[form.writer];
     behind[form.writer].push_back(
         {.action = Glance{.kind = look.kind, .input = form.value, .number = static_cast<int>(i)},
          .name = look.name,
-         .phase = program.steps[form.writer].phase,
+         .phase = writer.phase,
          .line = look.line,
-         .repeat = RepeatOf(program, program.steps[form.writer])});
+         .repeat = RepeatOfResult(program, writer, writer.repeat)});
   }
   std::vector<Step> steps;
   for (size_t i = 0; i < program.steps.size(); ++i) {

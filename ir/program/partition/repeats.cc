@@ -20,10 +20,7 @@ class Repeats {
   // For the next step of the program.
   Repeat Of(const Step& step) {
     const Repeat repeat = Decide(step);
-    const Collective* collective = std::get_if<Collective>(&step.action);
-    const bool completes = collective != nullptr && IsSumOverTime(program_, *collective);
-    const Repeat complete = repeat == Repeat::kEachBefore ? Repeat::kOnceBefore : Repeat::kOnceAfter;
-    for (const ValueId value : Writes(step)) made_[value] = completes ? complete : repeat;
+    for (const ValueId value : Writes(step)) made_[value] = RepeatOfResult(program_, step, repeat);
     last_ = repeat;
     return repeat;
   }
@@ -98,6 +95,12 @@ void SetRepeats(const Plan& plan, Program& program) {
   }
   // What another stage reads in its backward pass is sent in the forward pass.
   if (program.time.has_value() || program.pipeline.has_value()) OrderByRepeat(program);
+}
+
+Repeat RepeatOfResult(const Program& program, const Step& step, Repeat repeat) {
+  const Collective* collective = std::get_if<Collective>(&step.action);
+  if (collective == nullptr || !IsSumOverTime(program, *collective)) return repeat;
+  return repeat == Repeat::kEachBefore ? Repeat::kOnceBefore : Repeat::kOnceAfter;
 }
 
 void OrderByRepeat(Program& program) {

@@ -13,6 +13,9 @@ namespace cleave::ir {
 // before them. Nothing changes in a program without an axis of time.
 void SetRepeats(const Plan& plan, Program& program);
 
+// When what a step writes is there that runs so: a sum over the micro-batches behind the loop that adds it up.
+Repeat RepeatOfResult(const Program& program, const Step& step, Repeat repeat);
+
 // Brings steps into the order of their repeats, and those of one kind into that of their phases.
 void OrderByRepeat(Program& program);
 

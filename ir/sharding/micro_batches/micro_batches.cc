@@ -29,25 +29,18 @@ struct Dependence {
   bool adds = false;  // A kPart is a part of a sum, not of a maximum, minimum or product.
 };
 
-// Sums over samples that are known before the first micro-batch.
+// Sums over samples that are known before the first micro-batch. Few graphs have any, so the rest is found when one is
+// added.
 class SumsBefore {
  public:
-  explicit SumsBefore(const Graph& graph)
-      : graph_(graph), follows_(graph.ops.size(), 0), sums_(graph.ops.size(), 0), readers_(Users(graph)) {
-    for (const Op& op : graph.ops) {
-      const bool is_source = DefinitionOf(op).op_class == OpClass::kSource;
-      follows_[op.id] =
-          is_source ? op.kind == OpKind::kInput || op.kind == OpKind::kConstant
-                    : op.phase == Phase::kForward && std::all_of(op.inputs.begin(), op.inputs.end(),
-                                                                 [&](OpId input) { return follows_[input] != 0; });
-    }
-  }
+  explicit SumsBefore(const Graph& graph) : graph_(graph), sums_(graph.ops.size(), 0) {}
 
   bool Has(OpId op) const { return sums_[op] != 0; }
 
   // Adds the sum because of which the batch cannot be cut; false where that is not known so early.
   bool Add(const BatchObstacle& obstacle) {
     const OpId sum = obstacle.op;
+    if (follows_.empty()) FindWhatFollows();
     if (sum == obstacle.reader || Has(sum) || follows_[sum] == 0 || NeedsAnother(sum)) return false;
     sums_[sum] = 1;
     return true;
@@ -55,6 +48,8 @@ class SumsBefore {
 
   // Marks the sums, and what nothing but these reads, in `uses`.
   void Mark(IdVector<OpId, BatchUse>& uses) const {
+    if (std::find(sums_.begin(), sums_.end(), 1) == sums_.end()) return;
+    const IdVector<OpId, std::vector<OpId>> all_readers = Users(graph_);
     IdVector<OpId, char> is_result(graph_.ops.size(), 0);
     if (graph_.loss.has_value()) is_result[*graph_.loss] = 1;
     for (const Metric& metric : graph_.metrics) is_result[metric.value] = 1;
@@ -62,7 +57,7 @@ class SumsBefore {
     for (const Look& look : graph_.looks) is_result[look.value] = 1;
     for (auto op = graph_.ops.end(); op-- != graph_.ops.begin();) {
       if (uses[op->id].kind != Kind::kEach || op->inputs.empty()) continue;
-      const std::vector<OpId>& readers = readers_[op->id];
+      const std::vector<OpId>& readers = all_readers[op->id];
       const bool is_for_sums = follows_[op->id] != 0 && is_result[op->id] == 0 && !readers.empty() &&
                                std::all_of(readers.begin(), readers.end(),
                                            [&](OpId reader) { return uses[reader].kind == Kind::kEachBefore; });
@@ -71,6 +66,17 @@ class SumsBefore {
   }
 
  private:
+  void FindWhatFollows() {
+    follows_ = IdVector<OpId, char>(graph_.ops.size(), 0);
+    for (const Op& op : graph_.ops) {
+      const bool is_source = DefinitionOf(op).op_class == OpClass::kSource;
+      follows_[op.id] =
+          is_source ? op.kind == OpKind::kInput || op.kind == OpKind::kConstant
+                    : op.phase == Phase::kForward && std::all_of(op.inputs.begin(), op.inputs.end(),
+                                                                 [&](OpId input) { return follows_[input] != 0; });
+    }
+  }
+
   // Whether one of them must be complete before this one can be summed up.
   bool NeedsAnother(OpId sum) const {
     std::vector<OpId> open = {sum};
@@ -87,9 +93,9 @@ class SumsBefore {
   }
 
   const Graph& graph_;
-  IdVector<OpId, char> follows_;  // Whether the value follows from inputs and constants alone.
   IdVector<OpId, char> sums_;
-  const IdVector<OpId, std::vector<OpId>> readers_;
+  IdVector<OpId, char>
+      follows_;  // Whether the value follows from inputs and constants alone; empty until one is added.
 };
 
 class Tracer {
