@@ -24,4 +24,11 @@ std::string UsageErrorText(ErrorFormat format, const std::string& message, const
   return JsonLine(object) + "\n";
 }
 
+std::string DiagnosticsText(ErrorFormat format, const Diagnostics& diagnostics, const SourceSet& sources) {
+  if (format == ErrorFormat::kText) return RenderText(diagnostics, sources);
+  std::string text;
+  for (const Diagnostic& each : diagnostics.items()) absl::StrAppend(&text, RenderJson(each, sources), "\n");
+  return text;
+}
+
 }  // namespace cleave::tools

@@ -10,12 +10,7 @@ std::string BugText(absl::string_view stage, absl::string_view what) {
 }
 
 std::string ReportText(const Report& report, ErrorFormat format) {
-  if (format == ErrorFormat::kText) return absl::StrCat(report.bug, RenderText(report.diagnostics, report.sources));
-  std::string text = report.bug;
-  for (const Diagnostic& diagnostic : report.diagnostics.items()) {
-    absl::StrAppend(&text, RenderJson(diagnostic, report.sources), "\n");
-  }
-  return text;
+  return absl::StrCat(report.bug, DiagnosticsText(format, report.diagnostics, report.sources));
 }
 
 ExitCode ExitCodeOf(const Report& report) {

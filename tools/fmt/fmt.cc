@@ -84,11 +84,8 @@ class Formatter {
   }
 
   void Report(const Diagnostics& diagnostics, const SourceSet& sources, ExitCode code = ExitCode::kModelWrong) {
-    if (options_.error_format == "json") {
-      for (const Diagnostic& each : diagnostics.items()) streams_.err << RenderJson(each, sources) << "\n";
-    } else {
-      streams_.err << RenderText(diagnostics, sources);
-    }
+    const ErrorFormat format = options_.error_format == "json" ? ErrorFormat::kJson : ErrorFormat::kText;
+    streams_.err << DiagnosticsText(format, diagnostics, sources);
     Keep(code);
   }
 

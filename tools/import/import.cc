@@ -82,8 +82,8 @@ std::string ShellWord(const std::string& text) {
 
 class Import {
  public:
-  Import(const ImportOptions& options, std::ostream& out, std::ostream& err)
-      : options_(options), out_(out), err_(err) {}
+  Import(const ImportOptions& options, ErrorFormat format, std::ostream& out, std::ostream& err)
+      : options_(options), format_(format), out_(out), err_(err) {}
 
   ExitCode Run() {
     const std::optional<Config> config = LoadConfig(options_.folder, sources_, diagnostics_);
@@ -102,11 +102,7 @@ class Import {
 
  private:
   ExitCode Report(ExitCode code = ExitCode::kModelWrong) {
-    if (options_.error_format == "json") {
-      for (const Diagnostic& each : diagnostics_.items()) err_ << RenderJson(each, sources_) << "\n";
-    } else {
-      err_ << RenderText(diagnostics_, sources_);
-    }
+    err_ << DiagnosticsText(format_, diagnostics_, sources_);
     return code;
   }
 
@@ -235,6 +231,7 @@ class Import {
   }
 
   const ImportOptions& options_;
+  const ErrorFormat format_;
   std::ostream& out_;
   std::ostream& err_;
   SourceSet sources_;
@@ -262,7 +259,7 @@ ExitCode RunImport(const std::string& name, const std::string& summary, const st
                                                  ", and letters, digits and `_` make a name")),
                  out, err);
   }
-  return Import(options, out, err).Run();
+  return Import(options, format, out, err).Run();
 }
 
 }  // namespace cleave::tools
