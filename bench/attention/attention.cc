@@ -2,6 +2,8 @@
 //
 //   attention REPETITIONS SECONDS LENGTH...      Prints one line of JSON for each length, element type and mask.
 //
+// The masks: none; causal; causal with a window of an eighth of the keys; causal within documents of an eighth each.
+//
 // Both are timed on the same tensors in turn, forward and backward together. The separate ops are those that a program
 // for the CPU has where attention is not one piece (codegen/cpu).
 #include "runtime/kernels/attention.h"
@@ -84,8 +86,11 @@ class Tensors {
  private:
   const std::vector<T>& Mask(float fill) {
     if (!shape_.causal) return scores_;
-    CausalMask(scores_.data(), shape_.batch, shape_.rows, shape_.columns, 0, 0, fill, masked_.data());
-    return masked_;
+    CausalMask(scores_.data(), shape_.batch, shape_.rows, shape_.columns, 0, 0, shape_.window, fill, masked_.data());
+    if (shape_.first == nullptr) return masked_;
+    RangeMask(masked_.data(), shape_.batch, 1, shape_.rows, shape_.columns, 0, shape_.first, shape_.end, fill,
+              scores_.data());
+    return scores_;
   }
 
   void SoftmaxOf(const std::vector<T>& masked) {
@@ -142,24 +147,39 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+enum class MaskForm { kNone, kCausal, kWindow, kDocuments };
+constexpr const char* kMaskNames[] = {"none", "causal", "window", "documents"};
+
 template <typename T>
-void Measure(const char* type, int64_t length, bool causal, int repetitions, double seconds) {
+void Measure(const char* type, int64_t length, MaskForm mask, int repetitions, double seconds) {
   const int64_t matrices = std::max<int64_t>(4, kTokens / length);
   const AttentionStrides strides = {.batch = length * kHead, .row = kHead};
-  const AttentionShape shape = {.batch = matrices,
-                                .rows = length,
-                                .columns = length,
-                                .head = kHead,
-                                .scale = 0.125f,
-                                .causal = causal,
-                                .q = strides,
-                                .k = strides,
-                                .v = strides,
-                                .out = strides,
-                                .dout = strides,
-                                .dq = strides,
-                                .dk = strides,
-                                .dv = strides};
+  const int64_t part = std::max<int64_t>(1, length / 8);
+  std::vector<int32_t> first, end;
+  for (int64_t i = 0; i < matrices * length; ++i) {
+    const int64_t begin = i % length / part * part;
+    first.push_back(static_cast<int32_t>(begin));
+    end.push_back(static_cast<int32_t>(std::min(length, begin + part)));
+  }
+  AttentionShape shape = {.batch = matrices,
+                          .rows = length,
+                          .columns = length,
+                          .head = kHead,
+                          .scale = 0.125f,
+                          .causal = mask != MaskForm::kNone,
+                          .window = mask == MaskForm::kWindow ? part : 0,
+                          .q = strides,
+                          .k = strides,
+                          .v = strides,
+                          .out = strides,
+                          .dout = strides,
+                          .dq = strides,
+                          .dk = strides,
+                          .dv = strides};
+  if (mask == MaskForm::kDocuments) {
+    shape.first = first.data();
+    shape.end = end.data();
+  }
   Tensors<T> tensors(shape);
   tensors.Separate();
   const double once = SecondsOf(1, [&] { tensors.Fused(); });
@@ -170,10 +190,10 @@ void Measure(const char* type, int64_t length, bool causal, int repetitions, dou
     separate.push_back(SecondsOf(times, [&] { tensors.Separate(); }));
   }
   std::printf(
-      "{\"type\": \"%s\", \"length\": %d, \"causal\": %s, \"matrices\": %d, \"head\": %d, \"fused\": %.6f, "
+      "{\"type\": \"%s\", \"length\": %d, \"mask\": \"%s\", \"matrices\": %d, \"head\": %d, \"fused\": %.6f, "
       "\"separate\": %.6f, \"least_fused\": %.6f, \"least_separate\": %.6f}\n",
-      type, static_cast<int>(length), causal ? "true" : "false", static_cast<int>(matrices), static_cast<int>(kHead),
-      Median(fused), Median(separate), *std::min_element(fused.begin(), fused.end()),
+      type, static_cast<int>(length), kMaskNames[static_cast<int>(mask)], static_cast<int>(matrices),
+      static_cast<int>(kHead), Median(fused), Median(separate), *std::min_element(fused.begin(), fused.end()),
       *std::min_element(separate.begin(), separate.end()));
   std::fflush(stdout);
 }
@@ -187,10 +207,11 @@ int main(int argc, char** argv) {
     return 2;
   }
   using cleave::runtime::BFloat16;
+  using cleave::runtime::MaskForm;
   for (int i = 3; i < argc; ++i) {
-    for (const bool causal : {false, true}) {
-      cleave::runtime::Measure<float>("f32", std::atoi(argv[i]), causal, std::atoi(argv[1]), std::atof(argv[2]));
-      cleave::runtime::Measure<BFloat16>("bf16", std::atoi(argv[i]), causal, std::atoi(argv[1]), std::atof(argv[2]));
+    for (const auto mask : {MaskForm::kNone, MaskForm::kCausal, MaskForm::kWindow, MaskForm::kDocuments}) {
+      cleave::runtime::Measure<float>("f32", std::atoi(argv[i]), mask, std::atoi(argv[1]), std::atof(argv[2]));
+      cleave::runtime::Measure<BFloat16>("bf16", std::atoi(argv[i]), mask, std::atoi(argv[1]), std::atof(argv[2]));
     }
   }
   return 0;

@@ -15,8 +15,20 @@ HEAD = 64
 TOKENS = 16384  # Queries of all matrices.
 
 
-def step(query, key, value, gradient, causal):
-    out = functional.scaled_dot_product_attention(query, key, value, is_causal=causal)
+def mask_of(name, length):
+    """What is_causal does not say; None where it says all."""
+    part = max(1, length // 8)
+    place = torch.arange(length)
+    before = place[:, None] - place
+    if name == "window":
+        return (before >= 0) & (before < part)
+    if name == "documents":
+        return (before >= 0) & (place[:, None] // part == place // part)
+    return None
+
+
+def step(query, key, value, gradient, is_causal, mask):
+    out = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=is_causal)
     return torch.autograd.grad(out, (query, key, value), gradient)
 
 
@@ -31,16 +43,17 @@ def main():
     repetitions, seconds = int(sys.argv[1]), float(sys.argv[2])
     torch.manual_seed(1)
     for length in map(int, sys.argv[3:]):
-        for causal in (False, True):
+        for name_of_mask in ("none", "causal", "window", "documents"):
+            mask = mask_of(name_of_mask, length)
             for name, dtype in (("f32", torch.float32), ("bf16", torch.bfloat16)):
                 shape = (max(4, TOKENS // length), 1, length, HEAD)
                 query, key, value = (torch.rand(shape).to(dtype).requires_grad_() for _ in range(3))
                 gradient = torch.rand(shape).to(dtype)
-                work = lambda: step(query, key, value, gradient, causal)
+                work = lambda: step(query, key, value, gradient, name_of_mask == "causal", mask)
                 work()
                 times = max(1, int(seconds / seconds_of(1, work)))
                 measured = [seconds_of(times, work) for _ in range(repetitions)]
-                print(json.dumps({"type": name, "length": length, "causal": causal,
+                print(json.dumps({"type": name, "length": length, "mask": name_of_mask,
                                   "torch": statistics.median(measured)}), flush=True)
 
 

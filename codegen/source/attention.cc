@@ -78,10 +78,19 @@ cpp::Expr ShapeOf(Emission& emission, int step, const ir::AttentionInputs& input
       {"columns", sizes.Size(inputs.k, k.rows).Value()},         {"head", sizes.Size(inputs.q, q.rank - 1).Value()}};
   if (const double scale = attributes.Get(ir::attribute::kFactor); scale != 1)
     fields.push_back({"scale", cpp::Float(scale)});
+  if (const double cap = attributes.Get(ir::attribute::kCap); cap != 0) fields.push_back({"cap", cpp::Float(cap)});
   if (attributes.Get(ir::attribute::kCausal)) {
     fields.push_back({"causal", cpp::Bool(true)});
+    if (const int64_t window = attributes.Get(ir::attribute::kWindow); window != 0)
+      fields.push_back({"window", window});
     const cpp::Expr first = Difference(sizes.Begin(inputs.q, q.rows), 0, sizes.Begin(inputs.k, k.rows));
     if (first.number() != 0) fields.push_back({"first_row", first});
+  }
+  if (!inputs.ranges.empty()) {
+    fields.push_back({"first", PlaceOf(emission, inputs.ranges[0])});
+    fields.push_back({"end", PlaceOf(emission, inputs.ranges[1])});
+    const cpp::Expr first = sizes.Begin(inputs.k, k.rows);
+    if (first.number() != 0) fields.push_back({"first_column", first});
   }
   for (const StridedTensor& tensor : tensors) {
     fields.push_back({tensor.name, StridesOf(emission, Operand(emission, tensor.value, inside[tensor.inside]))});

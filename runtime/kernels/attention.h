@@ -49,10 +49,16 @@ struct AttentionShape {
   int64_t columns = 0;    // Keys.
   int64_t head = 0;       // REQUIRES on a GPU: at most kLargestHead.
   float scale = 1.0f;
-  // Query i sees the keys j with first_row + i >= j. A query that sees none has a result of zeros and a logsumexp of
-  // minus infinity.
-  bool causal = false;
+  float cap = 0.0f;  // Scores are cap * tanh(s / cap) instead of s = scale q k^T; with 0 they are s.
+  // Query i sees the keys j that all of these let it see; 0 and null let it see all. One that sees none has a result of
+  // zeros and a logsumexp of minus infinity.
+  bool causal = false;  // j <= first_row + i
+  int64_t window = 0;   // first_row + i - j < window; REQUIRES: causal.
   int64_t first_row = 0;
+  // first[b][i] <= first_column + j < end[b][i] for sample b. Both or none; [batch, rows], where the tensors are.
+  const int32_t* first = nullptr;
+  const int32_t* end = nullptr;
+  int64_t first_column = 0;
   AttentionStrides q;
   AttentionStrides k;
   AttentionStrides v;
@@ -63,11 +69,13 @@ struct AttentionShape {
   AttentionStrides dv;
 };
 
-// Of the two products of the forward pass; half of them where queries see the keys up to their own.
+// Of the two products of the forward pass; half of them where queries see the keys up to their own, and with a window
+// only those. What ranges hide is counted.
 inline double FlopsOf(const AttentionShape& shape) {
-  const double scores =
-      static_cast<double>(shape.batch * shape.heads * shape.rows) * static_cast<double>(shape.columns);
-  return (shape.causal ? 2.0 : 4.0) * scores * static_cast<double>(shape.head);
+  const double columns = static_cast<double>(shape.columns);
+  double seen = shape.causal ? columns / 2.0 : columns;
+  if (shape.window > 0 && static_cast<double>(shape.window) < seen) seen = static_cast<double>(shape.window);
+  return 4.0 * static_cast<double>(shape.batch * shape.heads * shape.rows) * seen * static_cast<double>(shape.head);
 }
 constexpr double kGradientOverForward = 2.5;  // It has five products, with that of the scores, which it makes again.
 

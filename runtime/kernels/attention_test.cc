@@ -14,10 +14,10 @@ constexpr double kFloatError = 1e-5;
 constexpr double kBFloat16Error = 2e-2;  // The weights and the stored results have 8 bits.
 constexpr double kFloat16Error = 3e-3;   // 11.
 
-void CheckAll(const AttentionShape& shape, Lying lying) {
-  CheckAttention<float>(shape, lying, kFloatError);
-  CheckAttention<BFloat16>(shape, lying, kBFloat16Error);
-  CheckAttention<Float16>(shape, lying, kFloat16Error);
+void CheckAll(const AttentionShape& shape, Lying lying, const Ranges& ranges = {}) {
+  CheckAttention<float>(shape, lying, kFloatError, ranges);
+  CheckAttention<BFloat16>(shape, lying, kBFloat16Error, ranges);
+  CheckAttention<Float16>(shape, lying, kFloat16Error, ranges);
 }
 
 // Rows, columns, head: less than a tile, exactly one tile, more than one; heads that are not a multiple of a vector.
@@ -70,7 +70,9 @@ TEST(Attention, ShapesOfAllKinds) {
                             .scale = i % 5 == 0 ? -0.4f : 0.3f,
                             .causal = random() % 2 == 0};
     shape.first_row = one_of({0, 5, 80, -1, -20, -70});
-    CheckAll(shape, kLyings[random() % 4]);
+    if (shape.causal) shape.window = one_of({0, 1, 3, 40});
+    if (i % 2 == 0) shape.cap = i % 4 == 0 ? 0.2f : 3.0f;
+    CheckAll(shape, kLyings[random() % 4], i % 3 == 0 ? Ranges::RandomOf(shape) : Ranges());
   }
 }
 
@@ -83,8 +85,13 @@ TEST(Attention, PartsOfTheKeysAddUp) {
     CheckParts<float>(shape, Lying::kHeadsInside, {33, 33, 64, 75}, kFloatError);
     CheckParts<BFloat16>(shape, Lying::kPacked, {33, 33, 64, 75}, kBFloat16Error);
   }
+  shape.window = 9;
+  shape.cap = 0.5f;
+  CheckParts<float>(shape, Lying::kHeadsInside, {33, 33, 64, 75}, kFloatError, Ranges::RandomOf(shape));
   shape.causal = false;
+  shape.window = 0;
   CheckParts<Float16>(shape, Lying::kHeadsInside, {40, 75}, kFloat16Error);
+  CheckParts<BFloat16>(shape, Lying::kPacked, {33, 33, 64, 75}, kBFloat16Error, Ranges::RandomOf(shape));
 }
 
 // Every choice of results: bit by bit what all together are.

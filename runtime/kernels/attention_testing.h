@@ -133,10 +133,36 @@ struct Place {
   }
 };
 
+// Which keys the queries see by their ranges; nothing where there are none.
+struct Ranges {
+  std::vector<int32_t> first, end;
+
+  // Documents of random lengths one after another, some of them hidden, with a few queries that see what they like.
+  static Ranges RandomOf(const AttentionShape& shape) {
+    std::mt19937 random(11);
+    Ranges ranges;
+    for (int64_t b = 0; b < shape.batch; ++b) {
+      int64_t begin = 0, length = 0;
+      for (int64_t row = 0; row < shape.rows; ++row) {
+        if (row == begin + length) {
+          begin = row;
+          length = 1 + static_cast<int64_t>(random() % static_cast<uint32_t>(1 + shape.rows / 2));
+        }
+        const bool is_odd = random() % 8 == 0;
+        const auto any = [&] { return static_cast<int32_t>(random() % static_cast<uint32_t>(shape.columns + 2)) - 1; };
+        ranges.first.push_back(is_odd ? any() : static_cast<int32_t>(begin));
+        ranges.end.push_back(is_odd ? any() : static_cast<int32_t>(begin + length));
+      }
+    }
+    return ranges;
+  }
+};
+
 // What a test puts into tensors, in the order of their sizes.
 template <typename T>
 struct AttentionValues {
   std::vector<T> q, k, v, dout;
+  Ranges ranges = {};
 
   static AttentionValues RandomOf(const AttentionShape& shape) {
     const int64_t queries = shape.batch * shape.heads * shape.rows * shape.head;
@@ -151,7 +177,12 @@ struct AttentionReference {
 
   template <typename T>
   AttentionReference(const AttentionShape& shape, const AttentionValues<T>& values)
-      : shape_(shape), q_(Wide(values.q)), k_(Wide(values.k)), v_(Wide(values.v)), dout_(Wide(values.dout)) {
+      : shape_(shape),
+        ranges_(values.ranges),
+        q_(Wide(values.q)),
+        k_(Wide(values.k)),
+        v_(Wide(values.v)),
+        dout_(Wide(values.dout)) {
     out.resize(q_.size());
     dq.resize(q_.size());
     dk.resize(k_.size());
@@ -164,24 +195,38 @@ struct AttentionReference {
   }
 
  private:
+  bool Sees(int64_t batch, int64_t row, int64_t column) const {
+    const int64_t before = shape_.first_row + row - column;
+    if (shape_.causal && (before < 0 || (shape_.window > 0 && before >= shape_.window))) return false;
+    if (ranges_.first.empty()) return true;
+    const auto query = static_cast<size_t>(batch * shape_.rows + row);
+    return ranges_.first[query] <= column && column < ranges_.end[query];
+  }
+
   void AddRow(int64_t batch, int64_t head, int64_t row) {
     const int64_t key_head = head / (shape_.heads / shape_.key_heads);
     const size_t query = static_cast<size_t>(((batch * shape_.heads + head) * shape_.rows + row) * shape_.head);
     const size_t keys = static_cast<size_t>((batch * shape_.key_heads + key_head) * shape_.columns * shape_.head);
     const size_t size = static_cast<size_t>(shape_.head);
-    const int64_t last = shape_.causal ? shape_.first_row + row + 1 : shape_.columns;
-    const size_t seen = static_cast<size_t>(std::clamp<int64_t>(last, 0, shape_.columns));
-    std::vector<double> weights(seen);
-    std::vector<double> gradients(seen);
+    const size_t columns = static_cast<size_t>(shape_.columns);
+    std::vector<double> weights(columns), gradients(columns), slopes(columns, 1.0);
     double sum = 0;
-    for (size_t j = 0; j < seen; ++j) {
+    for (size_t j = 0; j < columns; ++j) {
+      if (!Sees(batch, row, static_cast<int64_t>(j))) continue;
       double score = 0;
       for (size_t d = 0; d < size; ++d) score += q_[query + d] * k_[keys + j * size + d];
-      sum += weights[j] = std::exp(shape_.scale * score);
+      score *= shape_.scale;
+      if (shape_.cap != 0.0f) {
+        const double share = std::tanh(score / shape_.cap);
+        score = shape_.cap * share;
+        slopes[j] = 1.0 - share * share;
+      }
+      sum += weights[j] = std::exp(score);
     }
     logsumexp.push_back(std::log(sum));
+    if (sum == 0) return;
     double delta = 0;
-    for (size_t j = 0; j < seen; ++j) {
+    for (size_t j = 0; j < columns; ++j) {
       weights[j] /= sum;
       for (size_t d = 0; d < size; ++d) {
         const size_t key = keys + j * size + d;
@@ -191,8 +236,8 @@ struct AttentionReference {
       }
       delta += weights[j] * gradients[j];
     }
-    for (size_t j = 0; j < seen; ++j) {
-      const double slope = weights[j] * (gradients[j] - delta) * shape_.scale;
+    for (size_t j = 0; j < columns; ++j) {
+      const double slope = weights[j] * (gradients[j] - delta) * shape_.scale * slopes[j];
       for (size_t d = 0; d < size; ++d) {
         dq[query + d] += slope * k_[keys + j * size + d];
         dk[keys + j * size + d] += slope * q_[query + d];
@@ -201,6 +246,7 @@ struct AttentionReference {
   }
 
   const AttentionShape shape_;
+  const Ranges ranges_;
   const std::vector<double> q_, k_, v_, dout_;
 };
 
@@ -232,6 +278,8 @@ class AttentionTensors {
         k_(k_place_.Lay(values.k, T(NAN))),
         v_(v_place_.Lay(values.v, T(NAN))),
         dout_(dout_place_.Lay(values.dout, T(NAN))),
+        first_(values.ranges.first),
+        end_(values.ranges.end),
         out_(Untouched(out_place_)),
         logsumexp_(sizes.batch * sizes.heads * sizes.rows) {
     shape_.q = q_place_.strides;
@@ -242,6 +290,10 @@ class AttentionTensors {
     shape_.dk = dk_place_.strides;
     shape_.dv = dv_place_.strides;
     shape_.dout = dout_place_.strides;
+    if (!values.ranges.first.empty()) {
+      shape_.first = first_.get();
+      shape_.end = end_.get();
+    }
   }
 
   void Forward() {
@@ -260,6 +312,7 @@ class AttentionTensors {
     AttentionShape shape = shape_;
     shape.columns = count;
     shape.first_row -= first;
+    shape.first_column += first;
     const Place k_place = k_place_.Rows(first, count);
     const Place v_place = v_place_.Rows(first, count);
     const Place dk_place = dk_place_.Rows(first, count);
@@ -304,14 +357,17 @@ class AttentionTensors {
   AttentionShape shape_;
   const Place q_place_, k_place_, v_place_, out_place_;
   const Place dq_place_, dk_place_, dv_place_, dout_place_;
-  const DeviceVector<T> q_, k_, v_, dout_, out_;
+  const DeviceVector<T> q_, k_, v_, dout_;
+  const DeviceVector<int32_t> first_, end_;
+  const DeviceVector<T> out_;
   const DeviceVector<float> logsumexp_;
 };
 
 inline testing::Message Description(const AttentionShape& shape, Lying lying) {
   return testing::Message() << shape.batch << " x " << shape.heads << "/" << shape.key_heads << " x " << shape.rows
                             << " x " << shape.columns << " x " << shape.head << (shape.causal ? " causal from " : " ")
-                            << shape.first_row << ", lying " << static_cast<int>(lying);
+                            << shape.first_row << ", window " << shape.window << ", cap " << shape.cap << ", lying "
+                            << static_cast<int>(lying);
 }
 
 // Scores are float whatever T is.
@@ -328,9 +384,10 @@ inline void ExpectLogsumexp(const std::vector<float>& values, const std::vector<
 
 // Compares all results with the reference.
 template <typename T>
-void CheckAttention(const AttentionShape& shape, Lying lying, double tolerance) {
-  SCOPED_TRACE(Description(shape, lying));
-  const AttentionValues<T> values = AttentionValues<T>::RandomOf(shape);
+void CheckAttention(const AttentionShape& shape, Lying lying, double tolerance, const Ranges& ranges = {}) {
+  SCOPED_TRACE(Description(shape, lying) << (ranges.first.empty() ? "" : ", with ranges"));
+  AttentionValues<T> values = AttentionValues<T>::RandomOf(shape);
+  values.ranges = ranges;
   const AttentionReference reference(shape, values);
   AttentionTensors<T> tensors(shape, lying, values);
   tensors.Forward();
@@ -345,9 +402,11 @@ void CheckAttention(const AttentionShape& shape, Lying lying, double tolerance) 
 // The gradients of parts of the keys, from what the forward pass has stored for all of them. `ends` are where the parts
 // end.
 template <typename T>
-void CheckParts(const AttentionShape& shape, Lying lying, const std::vector<int64_t>& ends, double tolerance) {
-  SCOPED_TRACE(Description(shape, lying));
-  const AttentionValues<T> values = AttentionValues<T>::RandomOf(shape);
+void CheckParts(const AttentionShape& shape, Lying lying, const std::vector<int64_t>& ends, double tolerance,
+                const Ranges& ranges = {}) {
+  SCOPED_TRACE(Description(shape, lying) << (ranges.first.empty() ? "" : ", with ranges"));
+  AttentionValues<T> values = AttentionValues<T>::RandomOf(shape);
+  values.ranges = ranges;
   const AttentionReference reference(shape, values);
   AttentionTensors<T> tensors(shape, lying, values);
   tensors.Forward();

@@ -53,6 +53,8 @@ CLEAVE_PORTABLE inline float Exp(float x) {
 // The larger and the smaller of two values; a NaN where either is a NaN.
 CLEAVE_PORTABLE inline float Maximum(float x, float y) { return x < y || y != y ? y : x; }
 CLEAVE_PORTABLE inline float Minimum(float x, float y) { return y < x || y != y ? y : x; }
+CLEAVE_PORTABLE inline int32_t Maximum(int32_t x, int32_t y) { return x < y ? y : x; }
+CLEAVE_PORTABLE inline int32_t Minimum(int32_t x, int32_t y) { return y < x ? y : x; }
 
 // Towards zero, to the nearest whole number of 32 bits; a NaN becomes 0. So a GPU converts by itself.
 CLEAVE_PORTABLE inline int32_t ToInt32(float x) {

@@ -30,17 +30,23 @@ void PasteBox(const T* source, const std::vector<int64_t>& size, const std::vect
 template <typename T>
 void Transpose(const T* source, const std::vector<int64_t>& shape, const std::vector<int>& permutation, T* target);
 
-// y = x where the column is at most the row, both counted in the whole matrix, and `fill` elsewhere. x: `matrices`
-// times [rows, columns], whose first element is element (first_row, first_column) of the whole matrix. T is float or
-// BFloat16.
+// y = x where the column is at most the row, both counted in the whole matrix, and `fill` elsewhere; with a `window`
+// other than 0 the row keeps only the last so many of these columns. x: `matrices` times [rows, columns], whose first
+// element is element (first_row, first_column) of the whole matrix. T is float, BFloat16 or Float16.
 template <typename T>
 void CausalMask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_row, int64_t first_column,
-                float fill, T* y);
+                int64_t window, float fill, T* y);
 
 // The same for rows with these numbers in the whole matrix.
 template <typename T>
 void CausalMaskAt(const T* x, int64_t matrices, int64_t rows, int64_t columns, const int32_t* row_numbers,
-                  int64_t first_column, float fill, T* y);
+                  int64_t first_column, int64_t window, float fill, T* y);
+
+// y = x in the columns from first[i][r] up to end[i][r], counted in the whole matrix, and `fill` elsewhere. x [samples,
+// heads, rows, columns], first and end [samples, rows].
+template <typename T>
+void RangeMask(const T* x, int64_t samples, int64_t heads, int64_t rows, int64_t columns, int64_t first_column,
+               const int32_t* first, const int32_t* end, float fill, T* y);
 
 // y = x in training, whose steps are counted from 1, and `otherwise` at step 0, which is testing.
 void WhileTraining(const Scalar<uint64_t>& step, const float* x, const float* otherwise, int64_t count, float* y);

@@ -1,6 +1,7 @@
 #include "runtime/kernels/movement.h"
 
 #include <numeric>
+#include <random>
 
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/float16.h"
@@ -135,35 +136,63 @@ struct MaskCase {
   int64_t columns;
   int64_t first_row;
   int64_t first_column;
+  int64_t window = 0;
 };
 
 template <typename T>
 void CheckMask(const MaskCase& at, int64_t offset) {
   const std::vector<T> x = Numbers<T>(at.matrices * at.rows * at.columns);
   const Placed<T> y(static_cast<int64_t>(x.size()), offset);
-  CausalMask<T>(Placed<T>(x, offset), at.matrices, at.rows, at.columns, at.first_row, at.first_column, -5.0f, y);
+  CausalMask<T>(Placed<T>(x, offset), at.matrices, at.rows, at.columns, at.first_row, at.first_column, at.window, -5.0f,
+                y);
   std::vector<float> expected = AsFloats(x);
   ForEachPosition({at.matrices, at.rows, at.columns}, [&](const std::vector<int64_t>& position) {
-    const bool is_kept = at.first_column + position[2] <= at.first_row + position[1];
+    const int64_t before = at.first_row + position[1] - (at.first_column + position[2]);
+    const bool is_kept = before >= 0 && (at.window == 0 || before < at.window);
     if (!is_kept) expected[IndexOf({at.matrices, at.rows, at.columns}, position)] = -5.0f;
   });
   EXPECT_EQ(AsFloats(y.Values()), expected);
   std::vector<int32_t> rows(static_cast<size_t>(at.rows));
   std::iota(rows.begin(), rows.end(), static_cast<int32_t>(at.first_row));
   const Placed<T> named(static_cast<int64_t>(x.size()), offset);
-  CausalMaskAt<T>(Placed<T>(x, offset), at.matrices, at.rows, at.columns, Placed<int32_t>(rows), at.first_column, -5.0f,
-                  named);
+  CausalMaskAt<T>(Placed<T>(x, offset), at.matrices, at.rows, at.columns, Placed<int32_t>(rows), at.first_column,
+                  at.window, -5.0f, named);
   EXPECT_EQ(AsFloats(named.Values()), expected);
 }
 
 TEST(CausalMask, KnowsItsPlace) {
-  for (const MaskCase& at : {MaskCase{2, 2, 3, 2, 1}, MaskCase{3, 17, 16, 0, 0}, MaskCase{2, 8, 8, 8, 0},
-                             MaskCase{2, 8, 8, 0, 8}, MaskCase{1, 5, 9, 3, 1}, MaskCase{0, 4, 4, 0, 0}}) {
+  for (const MaskCase& at :
+       {MaskCase{2, 2, 3, 2, 1}, MaskCase{3, 17, 16, 0, 0}, MaskCase{2, 8, 8, 8, 0}, MaskCase{2, 8, 8, 0, 8},
+        MaskCase{1, 5, 9, 3, 1}, MaskCase{0, 4, 4, 0, 0}, MaskCase{3, 17, 16, 0, 0, 3}, MaskCase{2, 5, 9, 12, 1, 7}}) {
     for (const int64_t offset : {0, 1}) {
       CheckMask<float>(at, offset);
       CheckMask<BFloat16>(at, offset);
       CheckMask<Float16>(at, offset);
     }
+  }
+}
+
+TEST(RangeMask, KnowsSamplesAndTheFirstColumn) {
+  std::mt19937 random(3);
+  for (const int64_t columns : {1, 9, 16}) {
+    constexpr int64_t kSamples = 2, kHeads = 3, kRows = 5, kFirstColumn = 4;
+    std::vector<int32_t> first, end;
+    for (int64_t i = 0; i < kSamples * kRows; ++i) {
+      first.push_back(static_cast<int32_t>(random() % 12));
+      end.push_back(static_cast<int32_t>(random() % 24));
+    }
+    const std::vector<float> x = Numbers<float>(kSamples * kHeads * kRows * columns);
+    std::vector<float> expected = x;
+    ForEachPosition({kSamples, kHeads, kRows, columns}, [&](const std::vector<int64_t>& position) {
+      const auto row = static_cast<size_t>(position[0] * kRows + position[2]);
+      const int64_t column = kFirstColumn + position[3];
+      const bool is_kept = first[row] <= column && column < end[row];
+      if (!is_kept) expected[IndexOf({kSamples, kHeads, kRows, columns}, position)] = -5.0f;
+    });
+    const Placed<float> y(static_cast<int64_t>(x.size()));
+    RangeMask<float>(Placed<float>(x), kSamples, kHeads, kRows, columns, kFirstColumn, Placed<int32_t>(first),
+                     Placed<int32_t>(end), -5.0f, y);
+    EXPECT_EQ(y.Values(), expected);
   }
 }
 

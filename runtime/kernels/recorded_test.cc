@@ -40,7 +40,7 @@ class Work {
     ReduceMax(x_, {5, 12, 2, 12}, {1, 3}, largest_);
     Transpose<float>(softmax_, {kRows, kColumns}, {1, 0}, transposed_);
     CopyBox<float>(transposed_, {kColumns, kRows}, {3, 8}, {9, 40}, box_);
-    CausalMask<float>(box_, 1, 9, 40, 20, 0, -1.0f, masked_);
+    CausalMask<float>(box_, 1, 9, 40, 20, 0, 0, -1.0f, masked_);
   }
 
   std::vector<float> Results() const {

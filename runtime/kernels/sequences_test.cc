@@ -2,6 +2,7 @@
 #include "runtime/kernels/sequences.h"
 
 #include <cmath>
+#include <random>
 #include <vector>
 
 #include "runtime/kernels/testing.h"
@@ -37,6 +38,30 @@ TEST(SequencesTest, RunningSumsInBothDirections) {
   }
   const Placed<float> nothing(int64_t{0});
   Cumsum(nothing, {3, 0}, 0, nothing);
+}
+
+TEST(SequencesTest, RunsOfEqualNeighbours) {
+  std::mt19937 random(7);
+  for (const int64_t length : {1, 2, 31, 32, 33, 64, 100, 1000}) {
+    constexpr int64_t kRows = 3;
+    std::vector<int32_t> x(static_cast<size_t>(kRows * length)), begins(x), ends(x);
+    for (int32_t& value : x)
+      value = random() % 8 == 0 || &value == x.data() ? static_cast<int32_t>(random() % 3) : *(&value - 1);
+    for (int64_t i = 0; i < kRows * length; ++i) {
+      const int64_t row = i / length * length;
+      const auto value = [&](int64_t at) { return x[static_cast<size_t>(at)]; };
+      int64_t begin = i, end = i + 1;
+      while (begin > row && value(begin - 1) == value(i)) --begin;
+      while (end < row + length && value(end) == value(i)) ++end;
+      begins[static_cast<size_t>(i)] = static_cast<int32_t>(begin - row);
+      ends[static_cast<size_t>(i)] = static_cast<int32_t>(end - row);
+    }
+    const Placed<int32_t> placed(x), y(kRows * length);
+    RunBegins(placed, kRows, length, y);
+    EXPECT_EQ(y.Values(), begins) << length;
+    RunEnds(placed, kRows, length, y);
+    EXPECT_EQ(y.Values(), ends) << length;
+  }
 }
 
 // Turning keeps lengths, and turning back gives the first values again. A piece turns like its rows of the whole

@@ -125,25 +125,30 @@ class LayeredMaker {
 
   void Llama() {
     const int64_t seq = OneOf<int64_t>({4, 8}), width = 16, vocab = Int(11, 40);
-    absl::StrAppend(&model_.text,
-                    "fn gated(x: f32[..n, k], hidden: int) -> f32[..n, k] {\n"
-                    "    return dense(silu(dense(x, hidden, bias = false)) * dense(x, hidden, bias = false), k, "
-                    "bias = false);\n}\n"
-                    "fn rotated(x: f32[batch, seq, width], heads: int) -> f32[batch, seq, width] {\n"
-                    "    let q = rope(reshape(dense(x, width, bias = false), (batch, seq, heads, width / heads)), "
-                    "axis = 1);\n"
-                    "    let k = rope(reshape(dense(x, width, bias = false), (batch, seq, heads, width / heads)), "
-                    "axis = 1);\n"
-                    "    let v = reshape(dense(x, width, bias = false), (batch, seq, heads, width / heads));\n"
-                    "    let scores = matmul(transpose(q, (0, 2, 1, 3)), transpose(k, (0, 2, 3, 1))) * 0.5;\n"
-                    "    let mixed = matmul(softmax(causal_mask(scores)), transpose(v, (0, 2, 1, 3)));\n"
-                    "    return dense(reshape(transpose(mixed, (0, 2, 1, 3)), (batch, seq, width)), width, "
-                    "bias = false);\n}\n");
+    absl::StrAppend(
+        &model_.text,
+        "fn gated(x: f32[..n, k], hidden: int) -> f32[..n, k] {\n"
+        "    return dense(silu(dense(x, hidden, bias = false)) * dense(x, hidden, bias = false), k, "
+        "bias = false);\n}\n"
+        "fn rotated(x: f32[batch, seq, width], document: i32[batch, seq], heads: int) -> "
+        "f32[batch, seq, width] {\n"
+        "    let q = rope(reshape(dense(x, width, bias = false), (batch, seq, heads, width / heads)), "
+        "axis = 1);\n"
+        "    let k = rope(reshape(dense(x, width, bias = false), (batch, seq, heads, width / heads)), "
+        "axis = 1);\n"
+        "    let v = reshape(dense(x, width, bias = false), (batch, seq, heads, width / heads));\n"
+        "    let scores = matmul(transpose(q, (0, 2, 1, 3)), transpose(k, (0, 2, 3, 1))) * 0.5;\n"
+        "    let mixed = matmul(softmax(",
+        OneOf<std::string>({"causal_mask(scores)", "causal_mask(soft_cap(scores, 2.0), window = 3)",
+                            "range_mask(causal_mask(scores), run(document), run(document, reverse = true))"}),
+        "), transpose(v, (0, 2, 1, 3)));\n"
+        "    return dense(reshape(transpose(mixed, (0, 2, 1, 3)), (batch, seq, width)), width, "
+        "bias = false);\n}\n");
     Begin(absl::StrCat("    input tokens: i32[batch, ", seq, "];\n    input next: i32[batch, ", seq, "];\n"));
     Line(1, "let mut x = embedding(tokens, ", vocab, ", ", width, ", init = normal(deviation = 0.5));");
     Line(1, "for i in 0..", depth_, " {");
     Line(2, "let attended = rms_norm(x);");
-    Varied(2, "x = x + rotated(attended, 4);", "x = x + rotated(attended, 2);");
+    Varied(2, "x = x + rotated(attended, tokens, 4);", "x = x + rotated(attended, tokens, 2);");
     Line(2, "let middle = rms_norm(x);");
     Varied(2, "x = x + gated(middle, 24);", "x = x + gated(middle, 40);");
     Auxiliary(2, "x");

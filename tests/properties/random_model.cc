@@ -370,6 +370,17 @@ class Writer {
   void MakeAttention() {
     const Value* value = OfRank(3, 3);
     if (value == nullptr || value->last() % 2 != 0 || Elements(value->shape) > 600) return;
+    if (Chance(2)) {  // Of documents of three places each, which no rounding changes.
+      const std::string heads = absl::StrCat("split_heads(", value->name, ", 2)");
+      const std::string document =
+          absl::StrCat("cast(0.0 * ", value->name, "[.., .., 0], i32) + arange(", value->shape[1], ") / 3");
+      const std::string call = Any<std::string>({"attend", "attend_documents"});
+      Let(absl::StrCat(call, "(", heads, ", ", heads, ", ", heads, call == "attend" ? "" : absl::StrCat(", ", document),
+                       ", causal = ", Chance(2) ? "true" : "false", ", window = ", Below(4),
+                       Chance(2) ? ", cap = 1.5" : "", ")"),
+          Shape(value->shape));
+      return;
+    }
     const std::string call = Any<std::string>({"attention", "block"});
     Let(absl::StrCat(call, "(", value->name, ", 2, causal = ", Chance(2) ? "true" : "false", ")"), Shape(value->shape));
   }

@@ -124,8 +124,12 @@ class Maker {
                                        : Shape{batch, own_heads, own_rows, head});
     };
     const OpId q = operand(0, heads, rows), k = operand(1, key_heads, columns), v = operand(2, key_heads, columns);
-    const ir::Attributes attributes = {
-        {ir::attribute::kFactor, 0.5}, {ir::attribute::kCausal, Any(0, 1) == 0}, {ir::attribute::kHeadsInside, inside}};
+    ir::Attributes attributes = {{ir::attribute::kFactor, 0.5}, {ir::attribute::kHeadsInside, inside}};
+    if (Any(0, 1) == 0) {
+      attributes.Set(ir::attribute::kCausal, true);
+      attributes.Set(ir::attribute::kWindow, Any(0, 3));
+    }
+    if (Any(0, 2) == 0) attributes.Set(ir::attribute::kCap, 0.5);
     const OpId statistics = Add(OpKind::kAttentionLogsumexp, {q, k}, attributes);
     const OpId result = Add(OpKind::kAttention, {q, k, v, statistics}, attributes);
     MayAddToLoss(result);

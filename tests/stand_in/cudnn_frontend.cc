@@ -67,11 +67,19 @@ struct Graph::Operands {
     return {tensor.get(), tensor->type == DataType_t::NOT_SET ? graph.type_ : tensor->type, places.at(tensor->uid)};
   }
 
-  int64_t KeysSeenBy(int64_t row) const {
+  // A row sees the keys from the first up to the end.
+  struct Keys {
+    size_t first;
+    size_t end;
+  };
+  Keys KeysSeenBy(int64_t row) const {
     const int64_t rows = graph.q_->dim[2], columns = graph.k_->dim[2];
-    if (!graph.is_causal_) return columns;
+    if (!graph.is_causal_) return {0, static_cast<size_t>(columns)};
     const int64_t shift = graph.alignment_ == DiagonalAlignment_t::BOTTOM_RIGHT ? columns - rows : 0;
-    return std::clamp<int64_t>(row + shift + graph.right_bound_ + 1, 0, columns);
+    const int64_t end = std::clamp<int64_t>(row + shift + graph.right_bound_ + 1, 0, columns);
+    // A key stays where key + left bound > row.
+    const int64_t first = graph.left_bound_ == 0 ? 0 : std::clamp<int64_t>(row + shift + 1 - graph.left_bound_, 0, end);
+    return {static_cast<size_t>(first), static_cast<size_t>(end)};
   }
 
   // All rows of a head, one behind another.
@@ -98,15 +106,16 @@ struct Graph::Operands {
         const std::vector<float> k = Head(graph.k_, batch, head / group), v = Head(graph.v_, batch, head / group);
         for (int64_t row = 0; row < graph.q_->dim[2]; ++row) {
           const std::vector<float> q = Of(graph.q_).Row(batch, head, row);
-          std::vector<float> scores(static_cast<size_t>(KeysSeenBy(row)));
+          const Keys keys = KeysSeenBy(row);
+          std::vector<float> scores(keys.end);
           float largest = -INFINITY;
-          for (size_t j = 0; j < scores.size(); ++j) {
+          for (size_t j = keys.first; j < keys.end; ++j) {
             scores[j] = graph.scale_ * Dot(q.data(), k.data() + j * size, size);
             largest = std::max(largest, scores[j]);
           }
           float sum = 0;
           std::vector<float> result(size);
-          for (size_t j = 0; j < scores.size(); ++j) {
+          for (size_t j = keys.first; j < keys.end; ++j) {
             const float weight = std::exp(scores[j] - largest);
             sum += weight;
             AddScaled(weight, v.data() + j * size, size, result.data());
@@ -137,7 +146,8 @@ struct Graph::Operands {
             const float logsumexp = Of(graph.stats_).Row(batch, head, row)[0];
             const float delta = Dot(out.data(), dout.data(), size);
             std::vector<float> dq(size);
-            for (size_t j = 0; j < static_cast<size_t>(KeysSeenBy(row)); ++j) {
+            const Keys keys = KeysSeenBy(row);
+            for (size_t j = keys.first; j < keys.end; ++j) {
               const float* const key = k.data() + j * size;
               const float weight = std::exp(graph.scale_ * Dot(q.data(), key, size) - logsumexp);
               const float weighed = Dot(dout.data(), v.data() + j * size, size);
@@ -165,6 +175,7 @@ std::array<Graph::Tensor, 2> Graph::sdpa(Tensor q, Tensor k, Tensor v, const SDP
   scale_ = attributes.scale;
   alignment_ = attributes.alignment;
   right_bound_ = attributes.right_bound;
+  left_bound_ = attributes.left_bound;
   is_causal_ = attributes.is_causal;
   is_deterministic_ = true;
   return {out_, stats_};
@@ -184,6 +195,7 @@ std::array<Graph::Tensor, 3> Graph::sdpa_backward(Tensor q, Tensor k, Tensor v, 
   scale_ = attributes.scale;
   alignment_ = attributes.alignment;
   right_bound_ = attributes.right_bound;
+  left_bound_ = attributes.left_bound;
   is_causal_ = attributes.is_causal;
   is_deterministic_ = attributes.is_deterministic;
   return {dq_, dk_, dv_};
@@ -217,6 +229,8 @@ error_t Graph::build(cudnnHandle_t handle, const std::vector<HeurMode_t>& modes)
   if (IsGradient() && q_->dim[2] == 1) return error_t("no gradients of one query");
   if (q_->dim[1] % k_->dim[1] != 0) return error_t("key heads must divide the heads");
   if (right_bound_ < 0) return error_t("the right bound must not be negative");
+  if (left_bound_ < 0 || (left_bound_ > 0 && !is_causal_)) return error_t("a left bound is for causal attention");
+  if (left_bound_ > 0 && q_->dim[2] > k_->dim[2]) return error_t("a left bound is for no more queries than keys");
   for (const Tensor& tensor : Tensors()) {
     const bool is_of_statistics = tensor == stats_;
     if (tensor->uid == 0 || tensor->dim.size() != 4 || tensor->stride.size() != 4)

@@ -47,6 +47,9 @@ inline constexpr Attribute<Ints> kImageSize{"size"};  // Rows and columns of the
 
 // Attention. `heads_inside`: for query, key, value and result whether their heads are inside of their rows, 1 or 0.
 inline constexpr Attribute<bool> kCausal{"causal"};
+inline constexpr Attribute<int64_t> kWindow{"window"};  // The most keys that a query sees, with its own; 0: all.
+inline constexpr Attribute<double> kCap{"cap"};         // Between which and its negative scores stay; 0: anywhere.
+inline constexpr Attribute<bool> kRanges{"ranges"};     // The last two inputs say which keys each query sees.
 inline constexpr Attribute<Ints> kHeadsInside{"heads_inside"};
 
 // Numbers in formulas.

@@ -20,27 +20,10 @@ InferResult InferBiasAdd(Types inputs, const Attributes&) {
                 {0, absl::StrCat("has ", Plural(features, "element"), " in its last dimension")}}};
 }
 
-InferResult InferArithmetic(Types inputs, const Attributes&) {
-  if (auto error = CheckOneDType(inputs, 0, "x", 1, "y")) return *error;
-  return InferBroadcast(inputs, ElementwiseDType(inputs));
-}
-
 InferResult InferWhole(Types inputs, const Attributes&) {
   if (auto error = CheckDType(inputs, 0, DType::kI32, "x")) return *error;
   if (auto error = CheckDType(inputs, 1, DType::kI32, "y")) return *error;
   return InferBroadcast(inputs, DType::kI32);
-}
-
-Gradients ArithmeticGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return op.type.dtype == DType::kI32 ? ZeroGradients(builder, op, dy) : ElementGradients(builder, op, dy);
-}
-
-// A BinaryOp that takes two tensors of i32, too.
-OpDefinition ArithmeticOp(const Scalar& value, std::string summary) {
-  OpDefinition definition = BinaryOp(value, std::move(summary));
-  definition.infer = InferArithmetic;
-  definition.gradient = ArithmeticGradients;
-  return definition;
 }
 
 // (x, y), both i32, with broadcasting.

@@ -6,6 +6,10 @@
 //   d = p (dresult v^T - sum_e dresult result)
 //   dq = scale * d k             dk = scale * d^T q                dv = p^T dresult
 //
+// With a `cap` scores are cap * tanh(s / cap) instead, and d is also times 1 - tanh(s / cap)^2. The sums are over the
+// keys that a query sees: with `causal` those up to its own place, with a `window` of them so many, and with `ranges`
+// those from `first` up to `end`, which are inputs. A query that sees none has a result of zeros.
+//
 // Sizes: b samples, h heads, r queries, c keys, e elements of a head. A tensor is [b.., h, r, e], or [b.., r, h, e]
 // where the attribute `heads_inside` says so of it; keys and values have c for r. Where they have fewer heads than the
 // queries, each is of a group of them: Ainslie and others, GQA (2023). The names of the factors are these letters; a
@@ -30,8 +34,8 @@
 namespace cleave::ir {
 namespace {
 
-// The tensors of attention; the first four in the order of `heads_inside`.
-enum Part : size_t { kQuery = 0, kKey = 1, kValue = 2, kOutput = 3, kLogsumexp = 4 };
+// The tensors of attention; the first four in the order of `heads_inside`. The last ones are numbers of keys.
+enum Part : size_t { kQuery = 0, kKey = 1, kValue = 2, kOutput = 3, kLogsumexp = 4, kFirst = 5, kEnd = 6 };
 
 bool IsOfKeys(Part part) { return part == kKey || part == kValue; }
 
@@ -56,6 +60,10 @@ struct Sizes {
 
   Shape Of(Part part, const Attributes& attributes) const {
     Shape shape = leading;
+    if (part == kFirst || part == kEnd) {
+      shape.push_back(rows);
+      return shape;
+    }
     if (part == kLogsumexp) {
       shape.insert(shape.end(), {heads, rows});
       return shape;
@@ -72,11 +80,22 @@ struct Sizes {
   }
 };
 
-// Which tensors the ops read.
+// Which tensors the ops read, before `first` and `end`.
 constexpr Part kInputsOfForward[] = {kQuery, kKey, kValue, kLogsumexp};
 constexpr Part kInputsOfLogsumexp[] = {kQuery, kKey};
 constexpr Part kInputsOfGradient[] = {kQuery, kKey, kValue, kOutput, kLogsumexp, kOutput};
 constexpr Part kInputsOfValueGradient[] = {kQuery, kKey, kLogsumexp, kOutput};
+
+// Which tensor input `i` of `count` is.
+Part PartOf(absl::Span<const Part> parts, const Attributes& attributes, size_t i, size_t count) {
+  if (!attributes.Get(attribute::kRanges) || i + 2 < count) return parts[i];
+  return i + 2 == count ? kFirst : kEnd;
+}
+
+DType TypeOf(Part part, DType of_queries) {
+  if (part == kFirst || part == kEnd) return DType::kI32;
+  return part == kLogsumexp ? DType::kF32 : of_queries;
+}
 
 OpError WrongShape(Types inputs, int input, const std::string& expected) {
   return {.code = Code::kE0401,
@@ -85,7 +104,7 @@ OpError WrongShape(Types inputs, int input, const std::string& expected) {
           .about = {{input, absl::StrCat("is ", ShapeText(inputs[static_cast<size_t>(input)].shape))}}};
 }
 
-// Checks that the inputs are what `expected` says, of which some at the end may be missing.
+// Checks that the inputs are what `expected` says, of which some at the end may be missing, and the ranges behind them.
 std::optional<OpError> CheckInputs(Types inputs, absl::Span<const Part> expected, const Attributes& attributes) {
   if (auto error = CheckFloat(inputs, 0, "q")) return error;
   for (const int input : {0, 1}) {
@@ -100,10 +119,10 @@ std::optional<OpError> CheckInputs(Types inputs, absl::Span<const Part> expected
     return WrongShape(inputs, 1, absl::StrCat("a number of heads that divides ", sizes.heads));
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int number = static_cast<int>(i);
-    const Shape shape = sizes.Of(expected[i], attributes);
+    const Part part = PartOf(expected, attributes, i, inputs.size());
+    const Shape shape = sizes.Of(part, attributes);
     if (inputs[i].shape != shape) return WrongShape(inputs, number, ShapeText(shape));
-    const DType dtype = expected[i] == kLogsumexp ? DType::kF32 : inputs[0].dtype;
-    if (auto error = CheckDType(inputs, number, dtype, "x")) return error;
+    if (auto error = CheckDType(inputs, number, TypeOf(part, inputs[0].dtype), "x")) return error;
   }
   return std::nullopt;
 }
@@ -137,6 +156,10 @@ struct Factors {
 
   std::vector<FactorList> Of(Part part, const Attributes& attributes) const {
     std::vector<FactorList> dimensions = leading;
+    if (part == kFirst || part == kEnd) {
+      dimensions.push_back({r});
+      return dimensions;
+    }
     if (part == kLogsumexp) {
       dimensions.insert(dimensions.end(), {heads, {r}});
       return dimensions;
@@ -153,7 +176,8 @@ Rule RuleFor(Types inputs, absl::Span<const Part> parts, Part output, FactorKind
              const Attributes& attributes) {
   Rule rule;
   const Factors factors(rule, Sizes(inputs[0].shape, inputs[1].shape, attributes), over_queries, over_keys);
-  for (size_t i = 0; i < inputs.size(); ++i) rule.inputs.push_back(factors.Of(parts[i], attributes));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    rule.inputs.push_back(factors.Of(PartOf(parts, attributes, i, inputs.size()), attributes));
   rule.output = factors.Of(output, attributes);
   return rule;
 }
@@ -173,22 +197,42 @@ Rule GradientRule(Types inputs, const TensorType&, const Attributes& attributes)
   const bool sums_keys = kPart == kQuery;
   Rule rule = RuleFor(inputs, kInputs, kPart, sums_keys ? FactorKind::kParallel : FactorKind::kReduced,
                       sums_keys ? FactorKind::kReduced : FactorKind::kParallel, attributes);
-  rule.linear = {{static_cast<int>(inputs.size()) - 1}};
+  const int ranges = attributes.Get(attribute::kRanges) ? 2 : 0;
+  rule.linear = {{static_cast<int>(inputs.size()) - 1 - ranges}};
   return rule;
 }
 
 // `products`: how many with as many operations as that of queries and keys. Half of the scores are hidden where queries
-// see no keys behind their own.
+// see no keys behind their own, and with a window all but those. Which keys ranges hide is not known.
 template <int kProducts>
 Flops FlopsOf(Types inputs, const TensorType&, const Attributes& attributes) {
   const Sizes sizes(inputs[0].shape, inputs[1].shape, attributes);
-  const double share = attributes.Get(attribute::kCausal) ? 0.5 : 1.0;
+  double share = 1.0;
+  if (attributes.Get(attribute::kCausal)) {
+    share = 0.5;
+    const int64_t window = attributes.Get(attribute::kWindow);
+    if (window > 0 && sizes.columns > 0)
+      share = std::min(share, static_cast<double>(window) / static_cast<double>(sizes.columns));
+  }
   return Flops(2.0 * kProducts * share * sizes.scores() * static_cast<double>(sizes.head));
+}
+
+bool HasLogsumexp(size_t inputs_of_forward, const Attributes& attributes) {
+  return inputs_of_forward == (attributes.Get(attribute::kRanges) ? 6u : 4u);
 }
 
 // With logsumexp the scores are already known.
 Flops ForwardFlops(Types inputs, const TensorType& output, const Attributes& attributes) {
-  return inputs.size() > 3 ? FlopsOf<1>(inputs, output, attributes) : FlopsOf<2>(inputs, output, attributes);
+  return HasLogsumexp(inputs.size(), attributes) ? FlopsOf<1>(inputs, output, attributes)
+                                                 : FlopsOf<2>(inputs, output, attributes);
+}
+
+// Keys are numbered.
+template <auto& kInputs>
+int64_t Choices(Types inputs, const Attributes& attributes, int input) {
+  const Part part = PartOf(kInputs, attributes, static_cast<size_t>(input), inputs.size());
+  const int64_t columns = Sizes(inputs[0].shape, inputs[1].shape, attributes).columns;
+  return part == kFirst ? std::max<int64_t>(1, columns) : part == kEnd ? columns + 1 : 0;
 }
 
 // A tensor of the reference: element (sample, head, row, e) by its strides.
@@ -234,6 +278,11 @@ class Reference {
     size_t number;               // Among all.
     std::vector<double> scores;  // Of each key; minus infinity where the query does not see it.
   };
+  // The gradient of a score by scale * q k.
+  double SlopeAt(double score) const {
+    const double cap = attributes_.Get(attribute::kCap);
+    return cap == 0 || std::isinf(score) ? 1 : 1 - score / cap * (score / cap);
+  }
 
   // Calls f with each query.
   template <typename Function>
@@ -253,14 +302,25 @@ class Reference {
   }
 
  private:
+  bool Sees(const Query& query, int64_t column) const {
+    const int64_t before = first_row_ + query.row - (first_column_ + column);
+    const int64_t window = attributes_.Get(attribute::kWindow);
+    if (attributes_.Get(attribute::kCausal) && (before < 0 || (window > 0 && before >= window))) return false;
+    if (!attributes_.Get(attribute::kRanges)) return true;
+    const size_t end = evaluation_.inputs.size() - 1;
+    const auto of_sample = static_cast<size_t>(query.sample * sizes_.rows + query.row);
+    const double number = static_cast<double>(first_column_ + column);
+    return input(end - 1)[of_sample] <= number && number < input(end)[of_sample];
+  }
+
   double Score(const Query& query, int64_t column) const {
-    if (attributes_.Get(attribute::kCausal) && first_column_ + column > first_row_ + query.row)
-      return -std::numeric_limits<double>::infinity();
+    if (!Sees(query, column)) return -std::numeric_limits<double>::infinity();
     const double* q = input(0) + q_.At(query.sample, query.head, query.row);
     const double* k = input(1) + k_.At(query.sample, query.key_head, column);
     double sum = 0;
     for (int64_t e = 0; e < sizes_.head; ++e) sum += q[e] * k[e];
-    return scale() * sum;
+    const double cap = attributes_.Get(attribute::kCap);
+    return cap == 0 ? scale() * sum : cap * std::tanh(scale() * sum / cap);
   }
 
   const Evaluation& evaluation_;
@@ -281,6 +341,9 @@ double LogsumexpOf(const std::vector<double>& scores) {
   return largest + std::log(sum);
 }
 
+// A key that is not seen has none, also where no key is.
+double WeightOf(double score, double logsumexp) { return std::isinf(score) ? 0 : std::exp(score - logsumexp); }
+
 void EvaluateLogsumexp(const Evaluation& evaluation) {
   const Reference reference(evaluation);
   reference.ForEachQuery(
@@ -290,13 +353,13 @@ void EvaluateLogsumexp(const Evaluation& evaluation) {
 void EvaluateForward(const Evaluation& evaluation) {
   const Reference reference(evaluation);
   const Strided v = reference.Of(kValue), out = reference.Of(kOutput);
-  const bool is_given = evaluation.inputs.size() > 3;
+  const bool is_given = HasLogsumexp(evaluation.inputs.size(), evaluation.attributes);
   reference.ForEachQuery([&](const Reference::Query& query) {
     const double logsumexp = is_given ? reference.input(3)[query.number] : LogsumexpOf(query.scores);
     double* y = reference.output() + out.At(query.sample, query.head, query.row);
     for (size_t c = 0; c < query.scores.size(); ++c) {
       const double* value = reference.input(2) + v.At(query.sample, query.key_head, static_cast<int64_t>(c));
-      const double weight = std::exp(query.scores[c] - logsumexp);
+      const double weight = WeightOf(query.scores[c], logsumexp);
       for (int64_t e = 0; e < reference.sizes().head; ++e) y[e] += weight * value[e];
     }
   });
@@ -309,7 +372,7 @@ void EvaluateValueGradient(const Evaluation& evaluation) {
     const double* dy = reference.input(3) + out.At(query.sample, query.head, query.row);
     for (size_t c = 0; c < query.scores.size(); ++c) {
       double* dv = reference.output() + v.At(query.sample, query.key_head, static_cast<int64_t>(c));
-      const double weight = std::exp(query.scores[c] - reference.input(2)[query.number]);
+      const double weight = WeightOf(query.scores[c], reference.input(2)[query.number]);
       for (int64_t e = 0; e < reference.sizes().head; ++e) dv[e] += weight * dy[e];
     }
   });
@@ -332,8 +395,8 @@ void EvaluateGradient(const Evaluation& evaluation) {
       const double* value = reference.input(2) + v.At(query.sample, query.key_head, column);
       double by_weight = 0;
       for (int64_t e = 0; e < head; ++e) by_weight += dy[e] * value[e];
-      const double weight = std::exp(query.scores[c] - reference.input(4)[query.number]);
-      const double by_score = reference.scale() * weight * (by_weight - along);
+      const double weight = WeightOf(query.scores[c], reference.input(4)[query.number]);
+      const double by_score = reference.scale() * weight * (by_weight - along) * reference.SlopeAt(query.scores[c]);
       const size_t of_key = reference.k().At(query.sample, query.key_head, column);
       double* to = reference.output() + (kPart == kQuery ? of_query : of_key);
       const double* from = kPart == kQuery ? reference.input(1) + of_key : reference.input(0) + of_query;
@@ -345,24 +408,30 @@ void EvaluateGradient(const Evaluation& evaluation) {
 // Those by query and key take into account that logsumexp follows from them.
 Gradients ForwardGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const OpId q = op.inputs[0], k = op.inputs[1], v = op.inputs[2];
-  const OpId logsumexp = op.inputs.size() > 3 ? op.inputs[3]
-                                              : builder.Add(OpKind::kAttentionLogsumexp, {q, k}, op.attributes,
-                                                            absl::StrCat(op.name, ".logsumexp"));
-  const auto add = [&](OpKind kind, std::vector<OpId> inputs, const char* input) {
-    return builder.Add(kind, std::move(inputs), op.attributes, GradientName(op, input));
+  const auto ranges = op.inputs.end() - (op.attributes.Get(attribute::kRanges) ? 2 : 0);
+  const auto add_named = [&](OpKind kind, std::vector<OpId> inputs, const std::string& name) {
+    inputs.insert(inputs.end(), ranges, op.inputs.end());
+    return builder.Add(kind, std::move(inputs), op.attributes, name);
   };
+  const auto add = [&](OpKind kind, std::vector<OpId> inputs, const char* input) {
+    return add_named(kind, std::move(inputs), GradientName(op, input));
+  };
+  const OpId logsumexp = HasLogsumexp(op.inputs.size(), op.attributes)
+                             ? op.inputs[3]
+                             : add_named(OpKind::kAttentionLogsumexp, {q, k}, absl::StrCat(op.name, ".logsumexp"));
   const OpId dv = add(OpKind::kAttentionGradientValue, {q, k, logsumexp, dy}, "v");
   const OpId dq = add(OpKind::kAttentionGradientQuery, {q, k, v, op.id, logsumexp, dy}, "q");
   const OpId dk = add(OpKind::kAttentionGradientKey, {q, k, v, op.id, logsumexp, dy}, "k");
   Gradients gradients = {dq, dk, dv};
-  if (op.inputs.size() > 3) gradients.push_back(std::nullopt);
+  gradients.resize(op.inputs.size());
   return gradients;
 }
 
 // Of heads, rows and the elements of a row.
 constexpr int kOwnStrides = 3;
 
-// `inputs`: their names. Statistics of rows lie one behind another, all other tensors as they like.
+// `inputs`: their names, before those of ranges. What rows have one number of lies one behind another, all other
+// tensors as they like.
 OpDefinition AttentionOp(std::initializer_list<absl::string_view> inputs, std::string summary) {
   OpDefinition definition = {.op_class = OpClass::kProduct,
                              .callable = false,
@@ -372,8 +441,13 @@ OpDefinition AttentionOp(std::initializer_list<absl::string_view> inputs, std::s
   for (const absl::string_view input : inputs) {
     definition.signature.push_back({.name = std::string(input), .strides = input == "logsumexp" ? 0 : kOwnStrides});
   }
+  for (const char* const input : {"first", "end"})
+    definition.signature.push_back({.name = input, .kind = ArgumentKind::kOptionalTensor});
   definition.signature.push_back(OptionalAttribute(attribute::kFactor, 1.0));
   definition.signature.push_back(OptionalAttribute(attribute::kCausal, false));
+  definition.signature.push_back(OptionalAttribute(attribute::kWindow, 0));
+  definition.signature.push_back(OptionalAttribute(attribute::kCap, 0.0));
+  definition.signature.push_back(OptionalAttribute(attribute::kRanges, false));
   definition.signature.push_back(OptionalAttribute(attribute::kHeadsInside, {0, 0, 0, 0}));
   return definition;
 }
@@ -388,6 +462,7 @@ OpDefinition GradientThroughScores(const char* input) {
   definition.rule = GradientRule<kPart, kInputsOfGradient>;
   definition.flops = FlopsOf<kProducts>;
   definition.evaluate = EvaluateGradient<kPart>;
+  definition.choices = Choices<kInputsOfGradient>;
   return definition;
 }
 
@@ -404,6 +479,7 @@ OpDefinition DefineAttention() {
   definition.gradient = ForwardGradients;
   definition.flops = ForwardFlops;
   definition.evaluate = EvaluateForward;
+  definition.choices = Choices<kInputsOfForward>;
   return definition;
 }
 
@@ -417,6 +493,7 @@ OpDefinition DefineAttentionLogsumexp() {
   definition.rule = LogsumexpRule;
   definition.flops = FlopsOf<1>;
   definition.evaluate = EvaluateLogsumexp;
+  definition.choices = Choices<kInputsOfLogsumexp>;
   return definition;
 }
 
@@ -428,6 +505,7 @@ OpDefinition DefineAttentionGradientValue() {
   definition.rule = GradientRule<kValue, kInputsOfValueGradient>;
   definition.flops = FlopsOf<2>;
   definition.evaluate = EvaluateValueGradient;
+  definition.choices = Choices<kInputsOfValueGradient>;
   return definition;
 }
 

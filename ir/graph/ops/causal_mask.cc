@@ -1,64 +1,104 @@
-// Attention scores that look ahead are set to `fill`: entry [.., s, t] with t > s. Its gradient is itself with fill 0.
+// Attention scores of keys that a query does not see are set to `fill`. The gradient is the same op with fill 0.
 //
-// The op at places has only some rows of the scores, whose numbers are an input: generation computes one at a time.
+//   causal_mask      entry [.., s, t] with t > s, and with a window those with s - t >= window
+//   causal_mask_at   the same of some rows of the scores, whose numbers are an input: generation computes one at a time
+//   range_mask       entry [.., h, s, t] with t < first[.., s] or t >= end[.., s]
 
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/elementwise.h"
 #include "ir/graph/ops/indexing.h"
 #include "ir/graph/ops/kernel_call.h"
+#include "ir/graph/ops/lift.h"
 
 namespace cleave::ir {
 namespace {
 
-InferResult InferCausalMask(Types inputs, const Attributes&) {
+InferResult InferMask(Types inputs, int least_rank) {
   if (auto error = CheckFloat(inputs, 0, "x")) return *error;
-  if (auto error = CheckRank(inputs, 0, 2)) return *error;
+  if (auto error = CheckRank(inputs, 0, least_rank)) return *error;
   return inputs[0];
 }
 
-Rule CausalMaskRule(Types inputs, const TensorType& output, const Attributes& attributes) {
+InferResult InferCausalMask(Types inputs, const Attributes& attributes) {
+  if (attributes.Get(attribute::kWindow) < 0)
+    return OpError{.code = Code::kE0409, .message = "`window` is a number of places, or 0 for all"};
+  return InferMask(inputs, 2);
+}
+
+Rule MaskRule(Types inputs, const TensorType& output, const Attributes& attributes) {
   Rule rule = BroadcastRule(inputs, output, {});
   if (attributes.Get(attribute::kFill) == 0) rule.linear = {{0}};
   return rule;
 }
 
-Gradients CausalMaskGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add(OpKind::kCausalMask, {dy}, {{attribute::kFill, 0.0}}, GradientName(op, "x"))};
+Gradients MaskGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  std::vector<OpId> inputs = op.inputs;
+  inputs[0] = dy;
+  Attributes attributes = op.attributes;
+  attributes.Set(attribute::kFill, 0.0);
+  Gradients gradients(inputs.size());
+  gradients[0] = builder.Add(op.kind, std::move(inputs), std::move(attributes), GradientName(op, "x"));
+  return gradients;
 }
 
-// `number_of_row`: the number of a local row in the whole matrix.
-template <typename NumberOfRow>
-void MaskRows(const Evaluation& evaluation, NumberOfRow number_of_row) {
+// `keeps`: whether entry (row, column) stays, which is the local row and the column of the whole.
+template <typename Keeps>
+void MaskRows(const Evaluation& evaluation, Keeps keeps) {
   const Shape& shape = evaluation.output.shape;
   const size_t rank = shape.size();
   const int64_t columns = shape[rank - 1];
-  const int64_t rows = shape[rank - 2];
   const int64_t first_column = evaluation.ranges[rank - 1].begin;
   const double fill = evaluation.attributes.Get(attribute::kFill);
   for (size_t i = 0; i < evaluation.output.values.size(); ++i) {
     const int64_t element = static_cast<int64_t>(i);
-    const int64_t column = first_column + element % columns;
-    evaluation.output.values[i] =
-        column > number_of_row(element / columns % rows) ? fill : evaluation.inputs[0]->values[i];
+    const bool is_kept = keeps(element / columns, first_column + element % columns);
+    evaluation.output.values[i] = is_kept ? evaluation.inputs[0]->values[i] : fill;
   }
+}
+
+// `number_of_row`: the number of a local row in the whole matrix.
+template <typename NumberOfRow>
+void MaskBehind(const Evaluation& evaluation, NumberOfRow number_of_row) {
+  const int64_t rows = evaluation.output.shape[evaluation.output.shape.size() - 2];
+  const int64_t window = evaluation.attributes.Get(attribute::kWindow);
+  MaskRows(evaluation, [&](int64_t row, int64_t column) {
+    const int64_t before = number_of_row(row % rows) - column;
+    return before >= 0 && (window == 0 || before < window);
+  });
 }
 
 void EvaluateCausalMask(const Evaluation& evaluation) {
   const int64_t first_row = evaluation.ranges[evaluation.output.shape.size() - 2].begin;
-  MaskRows(evaluation, [&](int64_t row) { return first_row + row; });
+  MaskBehind(evaluation, [&](int64_t row) { return first_row + row; });
+}
+
+// The matrices of x with their rows and columns.
+std::vector<CallArgument> MatricesOf(const CallSite& site) {
+  const int rank = site.type(0).rank();
+  return {Pointer{0}, site.Elements(0, 0, rank - 2), LocalSize{{{0, rank - 2}}}, LocalSize{{{0, rank - 1}}}};
+}
+
+std::vector<KernelCall> MaskCall(const CallSite& site, std::string function, std::vector<CallArgument> arguments,
+                                 std::vector<CallArgument> more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const std::vector<CallArgument> last = {FloatNumber{site.attributes.Get(attribute::kFill)}, Pointer{kResult}};
+  arguments.insert(arguments.end(), last.begin(), last.end());
+  return {{std::move(function), std::move(arguments)}};
 }
 
 // `row`: what says the numbers of the rows.
-std::vector<KernelCall> MaskCall(const CallSite& site, std::string function, CallArgument row) {
-  const int rank = site.type(0).rank();
-  const LocalDimension rows = {0, rank - 2}, columns = {0, rank - 1};
-  return {{std::move(function),
-           {Pointer{0}, site.Elements(0, 0, rank - 2), LocalSize{{rows}}, LocalSize{{columns}}, std::move(row),
-            FirstIndex{columns}, FloatNumber{site.attributes.Get(attribute::kFill)}, Pointer{kResult}}}};
+std::vector<KernelCall> CausalMaskCall(const CallSite& site, std::string function, CallArgument row) {
+  return MaskCall(site, std::move(function), MatricesOf(site),
+                  {std::move(row), FirstIndex{{0, site.type(0).rank() - 1}}, site.attributes.Get(attribute::kWindow)});
 }
 
 std::vector<KernelCall> CausalMaskCalls(const CallSite& site) {
-  return MaskCall(site, "CausalMask", FirstIndex{{0, site.type(0).rank() - 2}});
+  return CausalMaskCall(site, "CausalMask", FirstIndex{{0, site.type(0).rank() - 2}});
 }
 
 InferResult InferCausalMaskAt(Types inputs, const Attributes& attributes) {
@@ -69,31 +109,96 @@ InferResult InferCausalMaskAt(Types inputs, const Attributes& attributes) {
 }
 
 Rule CausalMaskAtRule(Types inputs, const TensorType& output, const Attributes& attributes) {
-  Rule rule = CausalMaskRule(inputs.subspan(0, 1), output, attributes);
+  Rule rule = MaskRule(inputs.subspan(0, 1), output, attributes);
   rule.inputs.push_back({rule.output[rule.output.size() - 2]});
   return rule;
 }
 
 void EvaluateCausalMaskAt(const Evaluation& evaluation) {
   const std::vector<double>& places = evaluation.inputs[1]->values;
-  MaskRows(evaluation, [&](int64_t row) { return static_cast<int64_t>(places[static_cast<size_t>(row)]); });
+  MaskBehind(evaluation, [&](int64_t row) { return static_cast<int64_t>(places[static_cast<size_t>(row)]); });
 }
 
 int64_t CausalMaskAtChoices(Types inputs, const Attributes&, int input) {
   return input == 1 ? inputs[0].shape.back() : 0;
 }
 
-std::vector<KernelCall> CausalMaskAtCalls(const CallSite& site) { return MaskCall(site, "CausalMaskAt", Pointer{1}); }
+std::vector<KernelCall> CausalMaskAtCalls(const CallSite& site) {
+  return CausalMaskCall(site, "CausalMaskAt", Pointer{1});
+}
+
+// x [.., heads, rows, columns] without heads and columns.
+template <typename Dimensions>
+Dimensions WithoutHeadsAndColumns(const Dimensions& x) {
+  Dimensions of_rows(x.begin(), x.end() - 3);
+  of_rows.push_back(x[x.size() - 2]);
+  return of_rows;
+}
+
+InferResult InferRangeMask(Types inputs, const Attributes&) {
+  const InferResult result = InferMask(inputs, 3);
+  if (std::holds_alternative<OpError>(result)) return result;
+  const Shape wanted = WithoutHeadsAndColumns(inputs[0].shape);
+  for (const int input : {1, 2}) {
+    const char* const name = input == 1 ? "first" : "end";
+    if (auto error = CheckDType(inputs, input, DType::kI32, name)) return *error;
+    const Shape& shape = inputs[static_cast<size_t>(input)].shape;
+    if (shape == wanted) continue;
+    return OpError{.code = Code::kE0411,
+                   .message = absl::StrCat("`", name, "` ", ShapeText(shape), " instead of ", ShapeText(wanted),
+                                           ": a number for each row of each sample of x ", ShapeText(inputs[0].shape)),
+                   .about = {{input, absl::StrCat("is ", ShapeText(shape))}}};
+  }
+  return result;
+}
+
+Rule RangeMaskRule(Types inputs, const TensorType& output, const Attributes& attributes) {
+  Rule rule = MaskRule(inputs.subspan(0, 1), output, attributes);
+  rule.inputs.insert(rule.inputs.end(), 2, WithoutHeadsAndColumns(rule.output));
+  return rule;
+}
+
+void EvaluateRangeMask(const Evaluation& evaluation) {
+  const Shape& shape = evaluation.output.shape;
+  const int64_t rows = shape[shape.size() - 2], heads = shape[shape.size() - 3];
+  MaskRows(evaluation, [&](int64_t row, int64_t column) {
+    const auto of_sample = static_cast<size_t>(row / (rows * heads) * rows + row % rows);
+    const double number = static_cast<double>(column);
+    return evaluation.inputs[1]->values[of_sample] <= number && number < evaluation.inputs[2]->values[of_sample];
+  });
+}
+
+int64_t RangeMaskChoices(Types inputs, const Attributes&, int input) {
+  return input == 0 ? 0 : inputs[0].shape.back() + (input == 2 ? 1 : 0);
+}
+
+OpId BatchRangeMask(Lift& lift) { return lift.Main({lift.Whole(0), lift.Whole(1), lift.Whole(2)}); }
+
+std::vector<KernelCall> RangeMaskCalls(const CallSite& site) {
+  const int rank = site.type(0).rank();
+  return MaskCall(site, "RangeMask",
+                  {Pointer{0}, site.Elements(0, 0, rank - 3), LocalSize{{{0, rank - 3}}}, LocalSize{{{0, rank - 2}}},
+                   LocalSize{{{0, rank - 1}}}},
+                  {FirstIndex{{0, rank - 1}}, Pointer{1}, Pointer{2}});
+}
+
+OpDefinition MaskOp(std::string summary) {
+  OpDefinition definition = UnaryOp(std::move(summary));
+  definition.depends_on_place = true;
+  definition.signature.push_back(OptionalAttribute(attribute::kFill, -1e9));
+  definition.rule = MaskRule;
+  definition.gradient = MaskGradients;
+  return definition;
+}
 
 }  // namespace
 
 OpDefinition DefineCausalMask() {
-  OpDefinition definition = UnaryOp("entries [.., s, t] with t > s replaced by a large negative number");
-  definition.depends_on_place = true;
-  definition.signature.push_back(OptionalAttribute(attribute::kFill, -1e9));
+  OpDefinition definition = MaskOp(
+      "entries [.., s, t] with t > s replaced by a large negative number, and those with s - t >= `window` unless it "
+      "is 0");
+  definition.signature.push_back(OptionalAttribute(attribute::kWindow, 0));
   definition.infer = InferCausalMask;
-  definition.rule = CausalMaskRule;
-  definition.gradient = CausalMaskGradients;
   definition.evaluate = EvaluateCausalMask;
   definition.calls = CausalMaskCalls;
   return definition;
@@ -103,7 +208,9 @@ OpDefinition DefineCausalMaskAt() {
   OpDefinition definition = DefineCausalMask();
   definition.callable = false;
   definition.signature.insert(definition.signature.begin() + 1, {.name = "places"});
-  definition.summary = "entries [.., s, t] with t > places[s] replaced by a large negative number";
+  definition.summary =
+      "entries [.., s, t] with t > places[s] replaced by a large negative number, and those with places[s] - t >= "
+      "`window` unless it is 0";
   definition.infer = InferCausalMaskAt;
   definition.rule = CausalMaskAtRule;
   definition.gradient = nullptr;
@@ -111,6 +218,19 @@ OpDefinition DefineCausalMaskAt() {
   definition.choices = CausalMaskAtChoices;
   definition.batch = nullptr;
   definition.calls = CausalMaskAtCalls;
+  return definition;
+}
+
+OpDefinition DefineRangeMask() {
+  OpDefinition definition =
+      MaskOp("entries [.., h, s, t] with t < first[.., s] or t >= end[.., s] replaced by a large negative number");
+  definition.signature.insert(definition.signature.begin() + 1, {{.name = "first"}, {.name = "end"}});
+  definition.infer = InferRangeMask;
+  definition.rule = RangeMaskRule;
+  definition.evaluate = EvaluateRangeMask;
+  definition.choices = RangeMaskChoices;
+  definition.batch = BatchRangeMask;
+  definition.calls = RangeMaskCalls;
   return definition;
 }
 

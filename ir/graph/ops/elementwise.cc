@@ -73,6 +73,15 @@ LinearGroups LinearGroupsOf(const ScalarFunction& function, size_t inputs) {
   return groups;
 }
 
+InferResult InferArithmetic(Types inputs, const Attributes&) {
+  if (auto error = CheckOneDType(inputs, 0, "x", 1, "y")) return *error;
+  return InferBroadcast(inputs, ElementwiseDType(inputs));
+}
+
+Gradients ArithmeticGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  return op.type.dtype == DType::kI32 ? ZeroGradients(builder, op, dy) : ElementGradients(builder, op, dy);
+}
+
 }  // namespace
 
 std::vector<double> ElementFunction::NumbersOf(const Attributes& attributes, int64_t elements) const {
@@ -121,6 +130,13 @@ OpDefinition BinaryOp(const Scalar& value, std::string summary) {
   definition.treatment = Treatment::kFollow;
   definition.infer = InferBinary;
   definition.batch = BatchBroadcasting;
+  return definition;
+}
+
+OpDefinition ArithmeticOp(const Scalar& value, std::string summary) {
+  OpDefinition definition = BinaryOp(value, std::move(summary));
+  definition.infer = InferArithmetic;
+  definition.gradient = ArithmeticGradients;
   return definition;
 }
 

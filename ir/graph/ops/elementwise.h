@@ -33,6 +33,9 @@ OpDefinition UnaryOp(ScalarFunction function, std::string summary, ElementFuncti
 // (x, y), both real, with broadcasting.
 OpDefinition BinaryOp(const Scalar& value, std::string summary);
 
+// The same for two tensors of i32, too, whose gradients are zero.
+OpDefinition ArithmeticOp(const Scalar& value, std::string summary);
+
 // (x, y), both real or both i32, with broadcasting: 1 where `value` holds, else 0, as f32 of integers. Its gradients
 // are zero.
 OpDefinition ComparisonOp(const Scalar& value, std::string summary);

@@ -217,7 +217,8 @@ TEST(ErrorsTest, ComparisonsAndChoices) {
   EXPECT_EQ(Infer(OpKind::kEqual, {F({4}), F({3})}),
             "E0402 shapes 4 and 3 do not broadcast | 1: is 3 | 0: is 4 | note: counted from the last dimension, sizes "
             "must be equal or one of them 1");
-  EXPECT_EQ(Infer(OpKind::kMaximum, {I({4}), I({4})}),
+  EXPECT_EQ(Infer(OpKind::kMaximum, {I({4}), I({4})}), "i32[4]");
+  EXPECT_EQ(Infer(OpKind::kMinimum, {I({4}), F({4})}),
             "E0406 expected f32, found i32 | 0: holds i32 | help: cast(x, f32)");
   EXPECT_EQ(Infer(OpKind::kWhere, {F({4, 1}), I({3}), I({})}), "i32[4, 3]");
   EXPECT_EQ(Infer(OpKind::kWhere, {I({4}), F({4}), F({4})}),

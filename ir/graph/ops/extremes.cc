@@ -10,6 +10,7 @@ namespace {
 // in dy, unlike a choice between dy and zero. x and y are compared with each other, not with the result: what the
 // forward pass has added up in another order may differ from both in the last bits.
 Gradients GradientsOfTheExtreme(GraphBuilder& builder, const Op& op, OpId dy) {
+  if (op.type.dtype == DType::kI32) return ZeroGradients(builder, op, dy);
   const OpKind takes_x = op.kind == OpKind::kMaximum ? OpKind::kGreaterEqual : OpKind::kLessEqual;
   const OpKind takes_y = op.kind == OpKind::kMaximum ? OpKind::kLess : OpKind::kGreater;
   const TensorType x = builder.type(op.inputs[0]);
@@ -24,7 +25,7 @@ Gradients GradientsOfTheExtreme(GraphBuilder& builder, const Op& op, OpId dy) {
 }
 
 OpDefinition ExtremeOp(const Scalar& value, std::string summary) {
-  OpDefinition definition = BinaryOp(value, std::move(summary));
+  OpDefinition definition = ArithmeticOp(value, std::move(summary));
   definition.gradient = GradientsOfTheExtreme;
   return definition;
 }

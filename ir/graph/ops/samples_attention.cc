@@ -12,6 +12,7 @@ Tensor ValueOf(OpKind kind, const Attributes& attributes, const std::vector<Tens
     types.push_back({DType::kF32, input.shape});
     pointers.push_back(&input);
   }
+  if (attributes.Get(attribute::kRanges)) types.end()[-1].dtype = types.end()[-2].dtype = DType::kI32;
   const TensorType output = std::get<TensorType>(definition.infer(types, attributes));
   Tensor value = Zeros(output.shape);
   definition.evaluate({.attributes = attributes,
@@ -21,8 +22,15 @@ Tensor ValueOf(OpKind kind, const Attributes& attributes, const std::vector<Tens
   return value;
 }
 
+// `inputs`, which are some of those of an op, with its ranges behind them.
+std::vector<Tensor> WithRanges(const Attributes& attributes, std::vector<Tensor> own,
+                               const std::vector<Tensor>& inputs) {
+  if (attributes.Get(attribute::kRanges)) own.insert(own.end(), inputs.end() - 2, inputs.end());
+  return own;
+}
+
 Tensor LogsumexpOf(const Attributes& attributes, const std::vector<Tensor>& inputs) {
-  return ValueOf(OpKind::kAttentionLogsumexp, attributes, {inputs[0], inputs[1]});
+  return ValueOf(OpKind::kAttentionLogsumexp, attributes, WithRanges(attributes, {inputs[0], inputs[1]}, inputs));
 }
 
 // q, k, v, logsumexp
@@ -33,7 +41,8 @@ void CompleteForward(const Attributes& attributes, std::vector<Tensor>& inputs) 
 // q, k, v, y, logsumexp, dy
 void CompleteGradient(const Attributes& attributes, std::vector<Tensor>& inputs) {
   inputs[4] = LogsumexpOf(attributes, inputs);
-  inputs[3] = ValueOf(OpKind::kAttention, attributes, {inputs[0], inputs[1], inputs[2]});
+  inputs[3] =
+      ValueOf(OpKind::kAttention, attributes, WithRanges(attributes, {inputs[0], inputs[1], inputs[2]}, inputs));
 }
 
 // q, k, logsumexp, dy
@@ -44,14 +53,21 @@ void CompleteValueGradient(const Attributes& attributes, std::vector<Tensor>& in
 // The tensors of one attention.
 struct Case {
   InputForm q, k, v, y, logsumexp;
+  std::vector<InputForm> ranges;  // First and end, or nothing.
   Attributes attributes;
+
+  std::vector<InputForm> Inputs(std::vector<InputForm> own) const {
+    own.insert(own.end(), ranges.begin(), ranges.end());
+    return own;
+  }
 };
 
-// With heads inside of rows and outside, in groups and not, with samples and without, causal and not.
+// With heads inside of rows and outside, in groups and not, with samples and without; with all ways to see keys.
 std::vector<Case> CasesOf(Maker& maker) {
   std::vector<Case> cases;
   const int64_t rows = maker.Size(), columns = maker.Size(), head = maker.Size(), key_heads = maker.Size();
-  const auto add = [&](const Shape& leading, int64_t heads, int64_t of_keys, bool causal, const Ints& inside) {
+  const auto add = [&](const Shape& leading, int64_t heads, int64_t of_keys, const Ints& inside,
+                       const Attributes& sight) {
     const auto shape = [&](size_t part, int64_t own_heads, int64_t own_rows) {
       Shape sizes = leading;
       sizes.push_back(inside[part] != 0 ? own_rows : own_heads);
@@ -61,18 +77,26 @@ std::vector<Case> CasesOf(Maker& maker) {
     };
     Shape statistics = leading;
     statistics.insert(statistics.end(), {heads, rows});
-    cases.push_back(
-        {.q = shape(0, heads, rows),
-         .k = shape(1, of_keys, columns),
-         .v = shape(2, of_keys, columns),
-         .y = shape(3, heads, rows),
-         .logsumexp = {statistics},
-         .attributes = {{attribute::kFactor, 0.7}, {attribute::kCausal, causal}, {attribute::kHeadsInside, inside}}});
+    cases.push_back({.q = shape(0, heads, rows),
+                     .k = shape(1, of_keys, columns),
+                     .v = shape(2, of_keys, columns),
+                     .y = shape(3, heads, rows),
+                     .logsumexp = {statistics},
+                     .attributes = sight});
+    cases.back().attributes.Set(attribute::kFactor, 0.7);
+    cases.back().attributes.Set(attribute::kHeadsInside, inside);
+    if (sight.Has(attribute::kRanges)) {
+      Shape of_rows = leading;
+      of_rows.push_back(rows);
+      cases.back().ranges = {{of_rows, Fill::kLabels}, {of_rows, Fill::kLabels}};
+    }
   };
-  add({2}, key_heads, key_heads, true, {1, 1, 1, 1});
-  add({}, key_heads, key_heads, false, {0, 0, 0, 0});
-  add({2}, 2 * key_heads, key_heads, true, {0, 1, 0, 1});
-  add({1, 2}, 3, 1, false, {1, 0, 1, 0});
+  add({2}, key_heads, key_heads, {1, 1, 1, 1}, {{attribute::kCausal, true}});
+  add({}, key_heads, key_heads, {0, 0, 0, 0}, {});
+  add({2}, 2 * key_heads, key_heads, {0, 1, 0, 1},
+      {{attribute::kCausal, true}, {attribute::kWindow, 2}, {attribute::kCap, 1.5}});
+  add({1, 2}, 3, 1, {1, 0, 1, 0}, {{attribute::kRanges, true}});
+  add({2}, 2, 2, {1, 1, 1, 1}, {{attribute::kCausal, true}, {attribute::kRanges, true}, {attribute::kCap, 0.8}});
   return cases;
 }
 
@@ -81,22 +105,22 @@ std::vector<Case> CasesOf(Maker& maker) {
 void AddAttentionSamples(Forms& forms) {
   forms[OpKind::kAttention] = [](Maker& maker) {
     for (const Case& one : CasesOf(maker)) {
-      maker.Add({one.q, one.k, one.v}, one.attributes);
-      maker.Add({one.q, one.k, one.v, one.logsumexp}, one.attributes, CompleteForward);
+      maker.Add(one.Inputs({one.q, one.k, one.v}), one.attributes);
+      maker.Add(one.Inputs({one.q, one.k, one.v, one.logsumexp}), one.attributes, CompleteForward);
     }
   };
   forms[OpKind::kAttentionLogsumexp] = [](Maker& maker) {
-    for (const Case& one : CasesOf(maker)) maker.Add({one.q, one.k}, one.attributes);
+    for (const Case& one : CasesOf(maker)) maker.Add(one.Inputs({one.q, one.k}), one.attributes);
   };
   for (const OpKind kind : {OpKind::kAttentionGradientQuery, OpKind::kAttentionGradientKey}) {
     forms[kind] = [](Maker& maker) {
       for (const Case& one : CasesOf(maker))
-        maker.Add({one.q, one.k, one.v, one.y, one.logsumexp, one.y}, one.attributes, CompleteGradient);
+        maker.Add(one.Inputs({one.q, one.k, one.v, one.y, one.logsumexp, one.y}), one.attributes, CompleteGradient);
     };
   }
   forms[OpKind::kAttentionGradientValue] = [](Maker& maker) {
     for (const Case& one : CasesOf(maker))
-      maker.Add({one.q, one.k, one.logsumexp, one.y}, one.attributes, CompleteValueGradient);
+      maker.Add(one.Inputs({one.q, one.k, one.logsumexp, one.y}), one.attributes, CompleteValueGradient);
   };
 }
 

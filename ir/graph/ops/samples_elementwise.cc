@@ -60,7 +60,7 @@ void AddElementwiseSamples(Forms& forms) {
       Binary(maker, Fill::kSigned);
     };
   }
-  for (const OpKind op : {OpKind::kAdd, OpKind::kSub, OpKind::kMul}) {
+  for (const OpKind op : {OpKind::kAdd, OpKind::kSub, OpKind::kMul, OpKind::kMaximum, OpKind::kMinimum}) {
     forms[op] = [](Maker& maker) {
       Binary(maker, Fill::kSigned);
       Binary(maker, Fill::kLabels);
@@ -124,12 +124,18 @@ void AddElementwiseSamples(Forms& forms) {
     const int64_t a = maker.Size(), s = maker.Size(), t = maker.Size();
     maker.Add({{{s, t}}}, {{attribute::kFill, -7.0}});
     maker.Add({{{a, s, t}}}, {{attribute::kFill, 0.0}});
-    maker.Add({{{2, a, s, s}}});
+    maker.Add({{{2, a, s, s}}}, {{attribute::kWindow, 2}});
   };
   forms[OpKind::kCausalMaskAt] = [](Maker& maker) {
     const int64_t a = maker.Size(), s = maker.Size(), t = maker.Size();
     maker.Add({{{s, t}}, {{s}, Fill::kLabels}}, {{attribute::kFill, -7.0}});
-    maker.Add({{{a, 2, 1, t}}, {{1}, Fill::kLabels}});
+    maker.Add({{{a, 2, 1, t}}, {{1}, Fill::kLabels}}, {{attribute::kWindow, 2}});
+  };
+  forms[OpKind::kRangeMask] = [](Maker& maker) {
+    const int64_t a = maker.Size(), h = maker.Size(), s = maker.Size(), t = maker.Size();
+    maker.Add({{{h, s, t}}, {{s}, Fill::kLabels}, {{s}, Fill::kLabels}}, {{attribute::kFill, -7.0}});
+    maker.Add({{{a, h, s, t}}, {{a, s}, Fill::kLabels}, {{a, s}, Fill::kLabels}}, {{attribute::kFill, 0.0}});
+    maker.Add({{{2, a, h, s, t}}, {{2, a, s}, Fill::kLabels}, {{2, a, s}, Fill::kLabels}}, {{attribute::kFill, -2.0}});
   };
   forms[OpKind::kMseGradient] = RegressionGradientForms;
   forms[OpKind::kMaeGradient] = RegressionGradientForms;

@@ -57,6 +57,12 @@ void AddMovementSamples(Forms& forms) {
     maker.Add({{{a, b}}}, {{attribute::kAxis, -1}, {attribute::kReverse, true}});
     maker.Add({{{a}}}, {{attribute::kAxis, 0}});
   };
+  forms[OpKind::kRun] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size();
+    maker.Add({{{a, 7}, Fill::kLabels}});
+    maker.Add({{{2, b, 9}, Fill::kLabels}}, {{attribute::kReverse, true}});
+    maker.Add({{{a}, Fill::kLabels}}, {{attribute::kReverse, true}});
+  };
   forms[OpKind::kRope] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), pairs = maker.Size();
     maker.Add({{{b, 2 * pairs}}});

@@ -43,6 +43,9 @@ bool IsInteger(OpKind op, size_t input) {
                                                                {OpKind::kSumEqual, 2},
                                                                {OpKind::kCausalMaskAt, 1},
                                                                {OpKind::kRopeAt, 1},
+                                                               {OpKind::kRangeMask, 1},
+                                                               {OpKind::kRangeMask, 2},
+                                                               {OpKind::kRun, 0},
                                                                {OpKind::kAccuracy, 1},
                                                                {OpKind::kCrossEntropyGradient, 1},
                                                                {OpKind::kCrossEntropy, 1},
@@ -236,7 +239,20 @@ TEST(ValuesTest, Rows) {
          {OpKind::kCausalMaskAt,
           {T({2, 3}, {1, 2, 3, 4, 5, 6}), T({2}, {1, 0})},
           {{attribute::kFill, -9.0}},
-          T({2, 3}, {1, 2, -9, 4, -9, -9})}});
+          T({2, 3}, {1, 2, -9, 4, -9, -9})},
+         {OpKind::kCausalMask,
+          {T({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9})},
+          {{attribute::kFill, -9.0}, {attribute::kWindow, 2}},
+          T({3, 3}, {1, -9, -9, 4, 5, -9, -9, 8, 9})},
+         {OpKind::kRangeMask,
+          {T({1, 2, 3}, {1, 2, 3, 4, 5, 6}), T({2}, {1, 2}), T({2}, {3, 2})},
+          {{attribute::kFill, -9.0}},
+          T({1, 2, 3}, {-9, 2, 3, -9, -9, -9})},
+         {OpKind::kRun, {T({2, 4}, {5, 5, 1, 5, 2, 2, 2, 2})}, {}, T({2, 4}, {0, 0, 2, 3, 0, 0, 0, 0})},
+         {OpKind::kRun,
+          {T({2, 4}, {5, 5, 1, 5, 2, 2, 2, 2})},
+          {{attribute::kReverse, true}},
+          T({2, 4}, {2, 2, 3, 4, 4, 4, 4, 4})}});
 }
 
 TEST(ValuesTest, Losses) {
@@ -430,7 +446,7 @@ TEST(ValuesTest, Dropout) {
 // One rank's part of an op that depends on its place in the whole.
 TEST(ValuesTest, Places) {
   const OpDefinition& mask = DefinitionOf(OpKind::kCausalMask);
-  const Attributes attributes{{attribute::kFill, -9.0}};
+  const Attributes attributes{{attribute::kFill, -9.0}, {attribute::kWindow, 0}};
   const Tensor piece = T({1, 2}, {1, 2});
   Tensor output = Zeros({1, 2});
   const std::vector<FactorRange> ranges = {{.begin = 1, .size = 1, .global = 3}, {.begin = 1, .size = 2, .global = 3}};

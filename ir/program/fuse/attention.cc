@@ -34,6 +34,14 @@ class Finder {
   const Step& StepAt(int i) const { return program_.steps[static_cast<size_t>(i)]; }
   const std::vector<ValueId>& InputsOf(int i) const { return std::get<Compute>(StepAt(i).action).inputs; }
 
+  // What all these ops read.
+  static AttentionInputs CommonInputs(const Compute& compute) {
+    AttentionInputs inputs = {.q = compute.inputs[kQ], .k = compute.inputs[kK], .v = std::nullopt};
+    if (compute.attributes.Get(attribute::kRanges))
+      inputs.ranges.assign(compute.inputs.end() - 2, compute.inputs.end());
+    return inputs;
+  }
+
   // Puts `joined`, which is the open piece with one step more, in its place if all its steps can run as one.
   template <typename Piece>
   bool Joins(Piece& open, Piece joined) {
@@ -47,12 +55,13 @@ class Finder {
 
   void AddForward(int step, const Compute& compute) {
     const bool is_result = compute.kind == OpKind::kAttention;
-    AttentionForward own{.steps = {step}, .place = step, .inputs = {.q = compute.inputs[kQ], .k = compute.inputs[kK]}};
+    AttentionForward own{.steps = {step}, .place = step, .inputs = CommonInputs(compute)};
     if (is_result) own.inputs.v = compute.inputs[kV];
     (is_result ? own.output : own.logsumexp) = compute.output;
     for (const size_t number : forward_of_[own.inputs.q]) {
       AttentionForward joined = found_.forward[number];
-      if (joined.inputs.k != own.inputs.k || joined.steps.size() > 1) continue;
+      if (joined.inputs.k != own.inputs.k || joined.inputs.ranges != own.inputs.ranges || joined.steps.size() > 1)
+        continue;
       if (joined.output.has_value() == is_result) continue;
       // The result belongs to its own statistics.
       const ValueId statistics = is_result ? *joined.logsumexp : *own.logsumexp;
@@ -71,7 +80,7 @@ class Finder {
     const bool by_value = compute.kind == OpKind::kAttentionGradientValue;
     AttentionBackward own{.steps = {step},
                           .place = step,
-                          .inputs = {.q = compute.inputs[kQ], .k = compute.inputs[kK]},
+                          .inputs = CommonInputs(compute),
                           .logsumexp = compute.inputs[by_value ? kLogsumexpOfValue : kLogsumexp],
                           .output_gradient = compute.inputs[by_value ? kDyOfValue : kDy]};
     if (!by_value) {
@@ -81,8 +90,9 @@ class Finder {
     ResultOf(compute.kind, own) = compute.output;
     for (const size_t number : backward_of_[own.inputs.q]) {
       AttentionBackward joined = found_.backward[number];
-      if (joined.inputs.k != own.inputs.k || joined.logsumexp != own.logsumexp ||
-          joined.output_gradient != own.output_gradient || ResultOf(compute.kind, joined).has_value())
+      if (joined.inputs.k != own.inputs.k || joined.inputs.ranges != own.inputs.ranges ||
+          joined.logsumexp != own.logsumexp || joined.output_gradient != own.output_gradient ||
+          ResultOf(compute.kind, joined).has_value())
         continue;
       if (!by_value) {
         if (joined.output.has_value() && (joined.output != own.output || joined.inputs.v != own.inputs.v)) continue;
@@ -106,9 +116,9 @@ class Finder {
   bool Alike(int a, int b) const {
     const Attributes& attributes = std::get<Compute>(StepAt(a).action).attributes;
     const Attributes& others = std::get<Compute>(StepAt(b).action).attributes;
-    return places_.RunTogether(a, b) && attributes.Get(attribute::kFactor) == others.Get(attribute::kFactor) &&
-           attributes.Get(attribute::kCausal) == others.Get(attribute::kCausal) &&
-           attributes.Get(attribute::kHeadsInside) == others.Get(attribute::kHeadsInside);
+    const auto is_equal = [&](auto attribute) { return attributes.Get(attribute) == others.Get(attribute); };
+    return places_.RunTogether(a, b) && is_equal(attribute::kFactor) && is_equal(attribute::kCap) &&
+           is_equal(attribute::kCausal) && is_equal(attribute::kWindow) && is_equal(attribute::kHeadsInside);
   }
 
   const Program& program_;

@@ -20,7 +20,8 @@ bool IsOfAttention(OpKind kind);
 struct AttentionInputs {
   ValueId q;
   ValueId k;
-  std::optional<ValueId> v;  // nullopt: not read.
+  std::optional<ValueId> v;          // nullopt: not read.
+  std::vector<ValueId> ranges = {};  // First and end of what each query sees; empty where there are none.
 
   bool operator==(const AttentionInputs&) const = default;
 };

@@ -168,6 +168,8 @@ class Decoder {
         form.kind = OpKind::kCausalMaskAt;
         form.reads_places = true;
         return is_simple;
+      case OpKind::kRangeMask:  // Its ranges are those of the rows that are there.
+        return time.dimension + 1 < rank;
       case OpKind::kRope:
         if (static_cast<size_t>(RopeAxis(op)) != time.dimension) return true;
         form.kind = OpKind::kRopeAt;

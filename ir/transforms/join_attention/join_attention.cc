@@ -76,7 +76,10 @@ class Joiner {
     OpId last;  // The product with the values, or the transpose behind it.
     bool heads_inside = false;
     double scale = 1;
+    double cap = 0;
     bool causal = false;
+    int64_t window = 0;
+    std::vector<OpId> ranges = {};  // First and end, or nothing.
   };
 
   const Op& op(OpId id) const { return graph_.op(id); }
@@ -111,10 +114,26 @@ class Joiner {
       found.between.push_back(value);
       return next;
     };
-    if (const Op* scale = pass(OpKind::kScale)) found.scale = scale->attributes.Get(attribute::kFactor);
-    if (const Op* mask = pass(OpKind::kCausalMask)) {
-      found.causal = true;
-      if (mask->attributes.Get(attribute::kFill) > kHidden) return std::nullopt;
+    while (const Op* scale = pass(OpKind::kScale)) found.scale *= scale->attributes.Get(attribute::kFactor);
+    if (pass(OpKind::kTanh) != nullptr) {
+      // tanh(scale q k) * cap = cap * tanh((scale * cap) q k / cap)
+      const Op* const cap = pass(OpKind::kScale);
+      found.cap = cap == nullptr ? 1 : cap->attributes.Get(attribute::kFactor);
+      if (found.cap <= 0) return std::nullopt;
+      found.scale *= found.cap;
+    }
+    const auto hides = [](const Op& mask) { return mask.attributes.Get(attribute::kFill) <= kHidden; };
+    while (true) {  // One of each, in any order.
+      const Op* const causal = found.causal ? nullptr : pass(OpKind::kCausalMask);
+      const Op* const range = causal != nullptr || !found.ranges.empty() ? nullptr : pass(OpKind::kRangeMask);
+      if (causal == nullptr && range == nullptr) break;
+      if (!hides(causal != nullptr ? *causal : *range)) return std::nullopt;
+      if (causal != nullptr) {
+        found.causal = true;
+        found.window = causal->attributes.Get(attribute::kWindow);
+      } else {
+        found.ranges = {range->inputs[1], range->inputs[2]};
+      }
     }
     const Op* const softmax = Next(value, OpKind::kSoftmax);
     if (softmax == nullptr) return std::nullopt;
@@ -211,6 +230,9 @@ class Joiner {
     attention.inputs = {found.q.value, found.k.value, found.v.value};
     attention.attributes = {{attribute::kFactor, found.scale},
                             {attribute::kCausal, found.causal},
+                            {attribute::kWindow, found.window},
+                            {attribute::kCap, found.cap},
+                            {attribute::kRanges, !found.ranges.empty()},
                             {attribute::kHeadsInside,
                              {number(found.q.heads_inside), number(found.k.heads_inside), number(found.v.heads_inside),
                               number(found.heads_inside)}}};
@@ -224,9 +246,11 @@ class Joiner {
       statistics.name = absl::StrCat(attention.name, ".logsumexp");
       while (!names_.insert(statistics.name).second) absl::StrAppend(&statistics.name, "_");
       statistics.inputs = {found.q.value, found.k.value};
+      statistics.inputs.insert(statistics.inputs.end(), found.ranges.begin(), found.ranges.end());
       statistics.attributes = attention.attributes;
       statistics.type.shape.pop_back();
     }
+    attention.inputs.insert(attention.inputs.end(), found.ranges.begin(), found.ranges.end());
     joins_ = true;
   }
 

@@ -1,8 +1,8 @@
 // Attention in a forward graph becomes one op, which targets compute without the matrix of scores:
 //
-//   scores.matmul, scores.scale, weights.causal_mask, weights.softmax, mixed.matmul  ->  attention, attention_logsumexp
+//   matmul, scale, scale, tanh, scale, causal_mask, range_mask, softmax, matmul  ->  attention, attention_logsumexp
 //
-// Scale and mask may be missing. Transposes that bring heads in front of rows, or the result's back, become a part of
+// Scale, the cap (scale, tanh, scale) and the masks may be missing. Transposes that bring heads in front of rows, or the result's back, become a part of
 // it, and so does the repetition of keys and values for the queries of a group: it reads and writes tensors as they
 // lie.
 #ifndef CLEAVE_IR_TRANSFORMS_JOIN_ATTENTION_JOIN_ATTENTION_H_

@@ -24,6 +24,9 @@ struct Variant {
   bool turned = true;             // Heads are inside of rows before and after.
   int64_t groups = 2;             // Of the heads of keys and values, for four of queries.
   bool repeats = true;            // Fewer heads are repeated; else there are as many as of queries.
+  int64_t window = 0;             // Of the causal mask.
+  double cap = 0;                 // 0: none.
+  bool ranges = false;            // A query sees keys up to a number; all see one, so that nothing is divided by 0.
 };
 
 constexpr int64_t kHeads = 4, kRows = 6, kColumns = 6, kHead = 3;
@@ -51,7 +54,24 @@ Graph Model(const Variant& variant) {
   const OpId k = keys("k"), v = keys("v");
   OpId scores = builder.Add(OpKind::kMatmul, {q, k}, {{attribute::kTransposeB, true}}, "product");
   if (variant.scaled) scores = builder.Add(OpKind::kScale, {scores}, {{attribute::kFactor, 0.5}}, "scaled");
-  if (variant.causal) scores = builder.Add(OpKind::kCausalMask, {scores}, {{attribute::kFill, variant.fill}}, "masked");
+  if (variant.cap != 0) {
+    scores = builder.Add(OpKind::kScale, {scores}, {{attribute::kFactor, 1 / variant.cap}}, "shares");
+    scores = builder.Add(OpKind::kTanh, {scores}, {}, "bent");
+    scores = builder.Add(OpKind::kScale, {scores}, {{attribute::kFactor, variant.cap}}, "capped");
+  }
+  if (variant.causal) {
+    scores = builder.Add(OpKind::kCausalMask, {scores},
+                         {{attribute::kFill, variant.fill}, {attribute::kWindow, variant.window}}, "masked");
+  }
+  if (variant.ranges) {
+    const auto number = [&](double value, const std::string& name) {
+      return builder.Add(
+          OpKind::kConstant, {},
+          {{attribute::kShape, Shape{2, kRows}}, {attribute::kDType, DType::kI32}, {attribute::kValue, value}}, name);
+    };
+    scores = builder.Add(OpKind::kRangeMask, {scores, number(variant.causal ? 0 : 1, "first"), number(4, "end")},
+                         {{attribute::kFill, variant.fill}}, "ranged");
+  }
   const OpId weights = builder.Add(OpKind::kSoftmax, {scores}, {}, "weights");
   OpId mixed = builder.Add(OpKind::kMatmul, {weights, v}, {}, "mixed");
   if (variant.turned) {
@@ -98,6 +118,21 @@ TEST(JoinAttention, TakesWhatBelongsToIt) {
       }
     }
   }
+}
+
+TEST(JoinAttention, TakesCapsWindowsAndRanges) {
+  const Graph graph = Joined({.window = 3, .cap = 2.5, .ranges = true});
+  EXPECT_TRUE(VerifyGraph(graph).empty());
+  const Op& attention = graph.op(*graph.Find("mixed.back"));
+  ASSERT_EQ(attention.kind, OpKind::kAttention);
+  EXPECT_DOUBLE_EQ(attention.attributes.Get(attribute::kFactor), 0.5);
+  EXPECT_EQ(attention.attributes.Get(attribute::kCap), 2.5);
+  EXPECT_EQ(attention.attributes.Get(attribute::kWindow), 3);
+  ASSERT_EQ(attention.inputs.size(), 6u);
+  EXPECT_EQ(attention.inputs[4], *graph.Find("first"));
+  EXPECT_EQ(attention.inputs[5], *graph.Find("end"));
+  EXPECT_EQ(CountOf(graph, OpKind::kTanh) + CountOf(graph, OpKind::kRangeMask), 0);
+  EXPECT_EQ(Joined({.fill = -1, .ranges = true}), Model({.fill = -1, .ranges = true})) << "such a score has a weight";
 }
 
 TEST(JoinAttention, LeavesWhatOthersNeed) {
@@ -183,7 +218,10 @@ TEST(JoinAttention, AStepIsTheSame) {
   for (const bool causal : {false, true}) {
     for (const bool turned : {false, true}) {
       for (const int64_t groups : {1, 2, 4}) {
-        const Variant variant = {.causal = causal, .turned = turned, .groups = groups};
+        Variant variant = {.causal = causal, .turned = turned, .groups = groups};
+        if (groups > 1) variant.cap = 0.7;
+        if (groups == 2) variant.ranges = true;
+        if (groups == 4) variant.window = 2;
         const Graph a = *Differentiate(Model(variant), TestOptimizer());
         const Graph b = *Differentiate(Joined(variant), TestOptimizer());
         EXPECT_TRUE(VerifyGraph(b).empty());

@@ -1,6 +1,7 @@
 // Reading guide: an AttentionPiece is the work of one thread on some of the queries that see one key head. It takes the
 // keys in groups of panels, and for each group the queries in tiles; Forward and Gradients are these two loops. Packed
-// keys serve all tiles of a piece, whichever query head these belong to. A core's second cache holds a group.
+// keys serve all tiles of a piece, whichever query head these belong to. A core's second cache holds a group. Panels of
+// which a tile sees no key are left out (Sight).
 //
 // With s the scores, L the logsumexp of a row, p = exp(s - L) the weights and d = dout v^T, the gradient by the scores
 // is p (d - delta), where delta = sum_j p d = dout out, row by row. So the gradients take each tile and panel alone,
@@ -26,10 +27,22 @@ namespace {
 
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
-// `x` where the lane, whose number in its row is `first` and more, is one of the `seen` first; else `otherwise`.
-inline Floats WhereSeen(Floats x, int64_t first, int64_t seen, float otherwise) {
-  const uint32_t lanes = static_cast<uint32_t>(std::clamp<int64_t>(seen - first, 0, kLanes));
-  return LaneNumbers() < lanes ? x : Floats{} + otherwise;
+// Which keys a query sees: from the first up to the end, counted from some key.
+struct Sight {
+  int64_t begin;
+  int64_t end;
+
+  bool IsEmpty() const { return begin >= end; }
+  bool HasAll(int64_t first, int64_t count) const { return begin <= first && first + count <= end; }
+  Sight From(int64_t key) const { return {begin - key, end - key}; }
+};
+
+// `x` where the query sees the key of the lane, whose number is `first` and more; else `otherwise`.
+inline Floats WhereSeen(Floats x, int64_t first, Sight sight, float otherwise) {
+  const int64_t begin = std::clamp<int64_t>(sight.begin - first, 0, kLanes);
+  const int64_t end = std::clamp<int64_t>(sight.end - first, begin, kLanes);
+  const Bits number = LaneNumbers() - static_cast<uint32_t>(begin);  // Very large for lanes before.
+  return number < static_cast<uint32_t>(end - begin) ? x : Floats{} + otherwise;
 }
 
 // Calls f(j) for the first elements of the vectors of a row, whose width is nearly always that of a panel.
@@ -44,19 +57,26 @@ inline void ForEachVector(int64_t width, Function f) {
 }
 
 // The largest of `so_far` and the scores that are seen, lane by lane.
-inline Floats LargestScores(const float* scores, int64_t seen, int64_t width, float scale, Floats so_far) {
+inline Floats LargestScores(const float* scores, Sight sight, int64_t width, float scale, Floats so_far) {
   ForEachVector(width, [&](int64_t j) {
     Floats x = Load(scores + j) * scale;
-    if (seen < j + kLanes) x = WhereSeen(x, j, seen, kHidden);
+    if (!sight.HasAll(j, kLanes)) x = WhereSeen(x, j, sight, kHidden);
     so_far = LargerOf(so_far, x);
   });
   return so_far;
 }
 
 // Weights relative to `largest`, from scores.
-inline Floats WeightsAt(const float* scores, int64_t j, int64_t seen, float scale, float largest) {
+inline Floats WeightsAt(const float* scores, int64_t j, Sight sight, float scale, float largest) {
   const Floats weights = ExpOfNegative(Load(scores + j) * scale - largest);
-  return seen < j + kLanes ? WhereSeen(weights, j, seen, 0.0f) : weights;
+  return sight.HasAll(j, kLanes) ? weights : WhereSeen(weights, j, sight, 0.0f);
+}
+
+// tanh(x) = (1 - e^-2|x|) / (1 + e^-2|x|), with the sign of x.
+inline Floats TanhOf(Floats x) {
+  const Floats e = ExpOfNegative((x < 0.0f ? x : -x) * 2.0f);
+  const Floats y = (1.0f - e) / (1.0f + e);
+  return x < 0.0f ? -y : y;
 }
 
 // Rows of a head: row i begins at data + i * stride. No tensor has no rows.
@@ -96,11 +116,12 @@ class AttentionPiece {
         inputs_(inputs),
         k_(RowsOf(inputs.k, shape.k, batch, key_head)),
         v_(RowsOf(inputs.v, shape.v, batch, key_head)),
+        score_scale_(shape.cap == 0.0f ? shape.scale : 1.0f),
+        seen_(KeysSeen()),
         my_(blocks) {}
 
   void Forward(T* out, float* logsumexp) const {
-    const int64_t keys_seen = KeysSeen();
-    for (int64_t key = 0; key == 0 || key < keys_seen; key += kGroup) {
+    for (int64_t key = FirstGroup(); key == FirstGroup() || key < seen_.end; key += kGroup) {
       PackTransposed(k_, key, my_.keys);
       PackPairsOfKeys(v_, key, my_.values);
       ForEachTile(key, [&](const Tile& tile) {
@@ -124,10 +145,10 @@ class AttentionPiece {
       PackTransposed(k_, key, my_.keys);
       PackTransposed(v_, key, my_.values);
       if (wanted.dq) PackPairsOfKeys(k_, key, my_.keys_by_pairs);
-      int64_t started = 0;  // Panels that a tile has seen.
+      PanelSet started = 0;  // Those that a tile has seen.
       ForEachTile(key, [&](const Tile& tile) {
         AddGradients(tile, wanted, started);
-        started = std::max(started, tile.panels);
+        for (int64_t panel = tile.first_panel; panel < tile.panels; ++panel) started |= PanelSet{1} << panel;
         if (!wanted.dq || !IsLastGroup(tile)) return;
         const Block<T> to = RowsOfTile(dq, shape_.dq, tile);
         for (int64_t i = 0; i < tile.rows; ++i) StoreRow(tile, i, 1.0f, to);
@@ -142,15 +163,19 @@ class AttentionPiece {
   static constexpr int64_t kSquare = kAttentionTile * kAttentionTile;
   static constexpr int64_t kWords = PaddedWords<T>(kAttentionTile);
 
-  // A tile and the panels of a group that hold a key which one of its rows sees.
+  using PanelSet = uint32_t;  // Panels of a group: bit i for panel i.
+  static_assert(kGroupPanels <= 32, "a bit for each");
+
+  // A tile, and the panels of a group from the first up to the last that hold a key which one of its rows sees.
   struct Tile {
     int64_t head;
     int64_t row;       // Its first.
     int64_t rows;      // Without padding.
     int64_t kept_row;  // Where its first row is among those that are kept.
-    int64_t seen;      // The keys that any of its rows sees are those below this.
+    Sight sight;       // From the first key that any of its rows sees to the last.
     int64_t key;       // The first of the group.
-    int64_t panels;
+    int64_t first_panel;
+    int64_t panels;  // Where they end; those before the first one are counted.
   };
   struct Wanted {
     bool dq;
@@ -158,31 +183,66 @@ class AttentionPiece {
     bool dv;
   };
 
-  // The keys that a query sees are those below this; none where it is negative.
-  int64_t Seen(int64_t row) const {
-    return shape_.causal ? std::min(shape_.columns, shape_.first_row + row + 1) : shape_.columns;
+  // What a query sees without its range. Neither end decreases from row to row.
+  Sight SightByPlace(int64_t row) const {
+    Sight sight = {0, shape_.columns};
+    if (!shape_.causal) return sight;
+    const int64_t end = shape_.first_row + row + 1;
+    if (shape_.window > 0) sight.begin = std::max<int64_t>(0, end - shape_.window);
+    sight.end = std::min(sight.end, end);
+    return sight;
   }
-  // Tile `number` of those of the key head.
+  Sight SightOf(int64_t row) const {
+    Sight sight = SightByPlace(row);
+    if (shape_.first == nullptr) return sight;
+    const int64_t query = batch_ * shape_.rows + row;
+    sight.begin = std::max(sight.begin, shape_.first[query] - shape_.first_column);
+    sight.end = std::min(sight.end, shape_.end[query] - shape_.first_column);
+    return sight;
+  }
+  // From the first key that one of these rows sees to the last; empty where they see none.
+  Sight SightOfRows(int64_t row, int64_t rows) const {
+    if (shape_.first == nullptr) return {SightByPlace(row).begin, SightByPlace(row + rows - 1).end};
+    Sight all = {shape_.columns, 0};
+    for (int64_t i = row; i < row + rows; ++i) {
+      const Sight sight = SightOf(i);
+      if (!sight.IsEmpty()) all = {std::min(all.begin, sight.begin), std::max(all.end, sight.end)};
+    }
+    return all;
+  }
+  int64_t FirstRowOf(int64_t number) const { return number % tiles_of_head_ * kAttentionTile; }
+  int64_t RowsOfTileAt(int64_t number) const { return std::min(kAttentionTile, shape_.rows - FirstRowOf(number)); }
+
+  // Tile `number` of those of the key head. One that sees nothing belongs to the first group.
   Tile TileAt(int64_t number, int64_t key) const {
-    const int64_t row = number % tiles_of_head_ * kAttentionTile;
-    const int64_t rows = std::min(kAttentionTile, shape_.rows - row);
-    const int64_t seen = Seen(row + rows - 1);
+    const int64_t row = FirstRowOf(number);
+    const int64_t rows = RowsOfTileAt(number);
+    Sight sight = SightOfRows(row, rows);
+    if (sight.IsEmpty()) sight = {FirstGroup(), FirstGroup()};
+    const int64_t panels = TileCount(std::clamp<int64_t>(sight.end - key, 0, kGroup));
     return {.head = first_head_ + number / tiles_of_head_,
             .row = row,
             .rows = rows,
             .kept_row = (number - begin_) % my_.kept_tiles * kAttentionTile,
-            .seen = seen,
+            .sight = sight,
             .key = key,
-            .panels = TileCount(std::clamp<int64_t>(seen - key, 0, kGroup))};
+            .first_panel = std::min(panels, std::clamp<int64_t>(sight.begin - key, 0, kGroup) / kAttentionTile),
+            .panels = panels};
   }
-  // The keys that any query of the piece sees are those below this.
-  int64_t KeysSeen() const {
-    int64_t seen = 0;
-    for (int64_t number = begin_; number < end_; ++number) seen = std::max(seen, TileAt(number, 0).seen);
+  // What any query of the piece sees.
+  Sight KeysSeen() const {
+    Sight seen = {shape_.columns, 0};
+    for (int64_t number = begin_; number < end_; ++number) {
+      const Sight sight = SightOfRows(FirstRowOf(number), RowsOfTileAt(number));
+      if (!sight.IsEmpty()) seen = {std::min(seen.begin, sight.begin), std::max(seen.end, sight.end)};
+    }
     return seen;
   }
-  // Whether no later group has keys that the tile sees.
-  static bool IsLastGroup(const Tile& tile) { return tile.seen <= tile.key + kGroup; }
+  // The first key of the first group that a query of the piece sees.
+  int64_t FirstGroup() const { return seen_.IsEmpty() ? 0 : seen_.begin / kGroup * kGroup; }
+  // Whether no earlier, or no later, group has keys that the tile sees.
+  static bool IsFirstGroup(const Tile& tile) { return tile.sight.begin >= tile.key; }
+  static bool IsLastGroup(const Tile& tile) { return tile.sight.end <= tile.key + kGroup; }
   int64_t KeysOfPanel(int64_t key) const { return std::min(kAttentionTile, shape_.columns - key); }
   // The number of a tile's first query among all.
   int64_t QueryOf(const Tile& tile) const { return (batch_ * shape_.heads + tile.head) * shape_.rows + tile.row; }
@@ -193,28 +253,33 @@ class AttentionPiece {
   }
   float* ResultOf(const Tile& tile) const { return my_.result + tile.kept_row * my_.width; }
 
-  // Calls f(tile) for those that see a key of the group that begins at `key`; for the first group it is called for all,
-  // so that those that see nothing have results too.
+  // Calls f(tile) for those that see a key of the group that begins at `key`; for the first group also for those that
+  // see nothing, so that they have results too.
   template <typename Function>
   void ForEachTile(int64_t key, Function f) const {
     for (int64_t number = begin_; number < end_; ++number) {
-      if (const Tile tile = TileAt(number, key); tile.panels > 0 || key == 0) f(tile);
+      const Tile tile = TileAt(number, key);
+      if (tile.first_panel < tile.panels || (tile.sight.IsEmpty() && key == FirstGroup())) f(tile);
     }
   }
-  // Calls f(panel, its first key, its keys) for the first `panels` of the group that begins at `key`.
+  // Calls f(panel, its first key, its keys) for panels from `panel` up to `end` of the group that begins at `key`.
   template <typename Function>
-  void ForEachPanel(int64_t key, int64_t panels, Function f) const {
-    for (int64_t panel = 0; panel < panels; ++panel) {
+  void ForEachPanel(int64_t key, int64_t panel, int64_t end, Function f) const {
+    for (; panel < end; ++panel) {
       const int64_t first = key + panel * kAttentionTile;
       f(panel, first, KeysOfPanel(first));
     }
+  }
+  template <typename Function>
+  void ForEachPanel(const Tile& tile, Function f) const {
+    ForEachPanel(tile.key, tile.first_panel, tile.panels, f);
   }
   int64_t PanelsOf(int64_t key) const { return std::min(kGroupPanels, TileCount(shape_.columns - key)); }
 
   // A row that sees nothing has zeros.
   void StoreRow(const Tile& tile, int64_t i, float factor, Block<T> tensor) const {
     T* const to = tensor.data + i * tensor.stride;
-    if (Seen(tile.row + i) <= 0) return std::fill(to, to + shape_.head, T(0.0f));
+    if (SightOf(tile.row + i).IsEmpty()) return std::fill(to, to + shape_.head, T(0.0f));
     const float* const from = ResultOf(tile) + i * my_.width;
 #pragma omp simd
     for (int64_t j = 0; j < shape_.head; ++j) to[j] = T(from[j] * factor);
@@ -222,7 +287,7 @@ class AttentionPiece {
 
   // Keys, or values, of a group as the right factor of products by heads.
   void PackTransposed(Block<const T> tensor, int64_t key, Word<T>* panels) const {
-    ForEachPanel(key, PanelsOf(key), [&](int64_t panel, int64_t first, int64_t keys) {
+    ForEachPanel(key, 0, PanelsOf(key), [&](int64_t panel, int64_t first, int64_t keys) {
       const LeftFactor<Word<T>> rows = AlongRows(From(tensor, first), keys, my_.turning);
       TransposeBlock<Word<T>>(Padded<T>(keys), my_.head_words, {rows.data, rows.row_stride},
                               {panels + panel * my_.panel_words, kAttentionTile});
@@ -230,7 +295,7 @@ class AttentionPiece {
   }
   // The same as the right factor of products by keys; not needed where the tensor itself can be that.
   void PackPairsOfKeys(Block<const T> tensor, int64_t key, Word<T>* panels) const {
-    ForEachPanel(key, PanelsOf(key), [&](int64_t panel, int64_t first, int64_t keys) {
+    ForEachPanel(key, 0, PanelsOf(key), [&](int64_t panel, int64_t first, int64_t keys) {
       if (IsPackedAcross(tensor, keys)) return;
       PackAcrossRows(From(tensor, first), keys, shape_.head, panels + panel * my_.panel_words);
     });
@@ -274,18 +339,31 @@ class AttentionPiece {
     MultiplyBlocks<T>({.rows = Padded<T>(tile.rows),
                        .columns = my_.width,
                        .words = PaddedWords<T>(keys),
-                       .adds = tile.key + panel > 0},
+                       .adds = panel > tile.first_panel || !IsFirstGroup(tile)},
                       {static_cast<const Word<T>*>(weights), kAttentionTile}, rows, {ResultOf(tile), my_.width});
   }
 
-  // Calls f(at, seen, width) for the part of a row in each panel: where it is among the scores, how many of its keys
-  // the row sees, and its padded size.
+  // Calls f(at, sight, width) for the part of a row in each panel: where it is among the scores, which of its keys the
+  // row sees, and its padded size.
   template <typename Function>
   void ForEachPart(const Tile& tile, int64_t i, Function f) const {
-    const int64_t seen = Seen(tile.row + i);
-    ForEachPanel(tile.key, tile.panels, [&](int64_t panel, int64_t first, int64_t keys) {
-      f(panel * kSquare + i * kAttentionTile, seen - first, Padded<T>(keys));
+    const Sight sight = SightOf(tile.row + i);
+    ForEachPanel(tile, [&](int64_t panel, int64_t first, int64_t keys) {
+      f(panel * kSquare + i * kAttentionTile, sight.From(first), Padded<T>(keys));
     });
+  }
+
+  // Scores of a tile and a panel: rows of the tile times keys, between the caps if there is one. They are to be
+  // multiplied by score_scale_.
+  void ScoresOf(const Tile& tile, int64_t keys, LeftFactor<Word<T>> query, const Word<T>* panel, float* scores) const {
+    MultiplyByPanel(tile, keys, query, panel, scores);
+    if (shape_.cap == 0.0f) return;
+    const float inner = shape_.scale / shape_.cap;
+    const float cap = shape_.cap;
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      float* const row = scores + i * kAttentionTile;
+      ForEachVector(Padded<T>(keys), [=](int64_t j) { Store(TanhOf(Load(row + j) * inner) * cap, row + j); });
+    }
   }
 
   // The largest score of row `i` of the tile so far. Returns by how much sums of weights shrink that are relative to
@@ -293,8 +371,8 @@ class AttentionPiece {
   float UpdateLargest(const Tile& tile, int64_t i) const {
     float& largest = my_.largest[tile.kept_row + i];
     Floats lanes = Floats{} + largest;
-    ForEachPart(tile, i, [&](int64_t at, int64_t seen, int64_t width) {
-      lanes = LargestScores(my_.scores + at, seen, width, shape_.scale, lanes);
+    ForEachPart(tile, i, [&](int64_t at, Sight sight, int64_t width) {
+      lanes = LargestScores(my_.scores + at, sight, width, score_scale_, lanes);
     });
     const float before = std::exchange(largest, LargestOf(lanes));
     if (before == largest) return 1.0f;
@@ -302,23 +380,23 @@ class AttentionPiece {
   }
 
   void ForwardTile(const Tile& tile) const {
-    const float scale = shape_.scale;
-    if (tile.key == 0) {
+    const float scale = score_scale_;
+    if (IsFirstGroup(tile)) {
       std::fill_n(my_.largest + tile.kept_row, kAttentionTile, kHidden);
       std::fill_n(my_.sum + tile.kept_row, kAttentionTile, 0.0f);
     }
     const LeftFactor<Word<T>> query = AlongRows(RowsOfTile(inputs_.q, shape_.q, tile), tile.rows, my_.query);
-    ForEachPanel(tile.key, tile.panels, [&](int64_t panel, int64_t, int64_t keys) {
-      MultiplyByPanel(tile, keys, query, my_.keys + panel * my_.panel_words, my_.scores + panel * kSquare);
+    ForEachPanel(tile, [&](int64_t panel, int64_t, int64_t keys) {
+      ScoresOf(tile, keys, query, my_.keys + panel * my_.panel_words, my_.scores + panel * kSquare);
     });
     for (int64_t i = 0; i < tile.rows; ++i) {
       const float shrinks = UpdateLargest(tile, i);
       const float largest = my_.largest[tile.kept_row + i];
       Floats sum = {};
-      ForEachPart(tile, i, [&](int64_t at, int64_t seen, int64_t width) {
+      ForEachPart(tile, i, [&](int64_t at, Sight sight, int64_t width) {
         float* const scores = my_.scores + at;
         ForEachVector(width, [&](int64_t j) {
-          const Floats weights = WeightsAt(scores, j, seen, scale, largest);
+          const Floats weights = WeightsAt(scores, j, sight, scale, largest);
           sum += weights;
           StoreWeights(weights, scores, j);
         });
@@ -326,10 +404,10 @@ class AttentionPiece {
       float& whole_sum = my_.sum[tile.kept_row + i];
       whole_sum = whole_sum * shrinks + SumOf(sum);
       float* const result = ResultOf(tile) + i * my_.width;
-      if (tile.key == 0 || shrinks == 1.0f) continue;
+      if (IsFirstGroup(tile) || shrinks == 1.0f) continue;
       for (int64_t j = 0; j < my_.width; j += kLanes) Store(Load(result + j) * shrinks, result + j);
     }
-    ForEachPanel(tile.key, tile.panels, [&](int64_t panel, int64_t, int64_t keys) {
+    ForEachPanel(tile, [&](int64_t panel, int64_t, int64_t keys) {
       AddToResult(tile, panel, keys, my_.scores + panel * kSquare, PairsOfKeys(v_, tile.key, panel, my_.values));
     });
   }
@@ -347,24 +425,32 @@ class AttentionPiece {
   struct RowFactors {
     float logsumexp;
     float delta;
-    int64_t seen;  // Keys of the panel.
+    Sight sight;  // Counted from the first key of the panel.
   };
   // Rows that pad the tile see nothing.
   RowFactors FactorsOf(const Tile& tile, int64_t i, int64_t first) const {
-    if (i >= tile.rows) return {0.0f, 0.0f, 0};
-    return {inputs_.logsumexp[QueryOf(tile) + i], my_.delta[i], Seen(tile.row + i) - first};
+    if (i >= tile.rows) return {0.0f, 0.0f, {0, 0}};
+    return {inputs_.logsumexp[QueryOf(tile) + i], my_.delta[i], SightOf(tile.row + i).From(first)};
   }
 
   struct WeightAndGradient {
     Floats weight;
     Floats gradient;
   };
-  static WeightAndGradient Weigh(const float* scores, const float* by_weights, int64_t j, float scale,
+  // By what scores are multiplied, q k^T in their gradient, and scores to be shares of the cap.
+  struct Scales {
+    float score;
+    float product;
+    float share;
+  };
+  static WeightAndGradient Weigh(const float* scores, const float* by_weights, int64_t j, Scales scales,
                                  const RowFactors& row) {
-    const Floats weight = ExpOfNegative(Load(scores + j) * scale - row.logsumexp);
-    const Floats gradient = weight * scale * (Load(by_weights + j) - row.delta);
-    if (row.seen >= j + kLanes) return {weight, gradient};
-    return {WhereSeen(weight, j, row.seen, 0.0f), WhereSeen(gradient, j, row.seen, 0.0f)};
+    const Floats score = Load(scores + j);
+    const Floats weight = ExpOfNegative(score * scales.score - row.logsumexp);
+    const Floats share = score * scales.share;
+    const Floats gradient = weight * (scales.product * (1.0f - share * share)) * (Load(by_weights + j) - row.delta);
+    if (row.sight.HasAll(j, kLanes)) return {weight, gradient};
+    return {WhereSeen(weight, j, row.sight, 0.0f), WhereSeen(gradient, j, row.sight, 0.0f)};
   }
 
   // Weights and gradients by the scores of a panel, as factors of the products that follow.
@@ -380,14 +466,14 @@ class AttentionPiece {
     float* const by_weights = my_.by_weights;
     const int64_t rows = Padded<T>(tile.rows);
     const int64_t width = Padded<T>(keys);
-    const float scale = shape_.scale;
+    const Scales scales = {score_scale_, shape_.scale, shape_.cap == 0.0f ? 0.0f : 1.0f / shape_.cap};
     if constexpr (InWords<T>::kElements == 1) {
       for (int64_t i = 0; i < rows; ++i) {
         const RowFactors factors = FactorsOf(tile, i, first);
         float* const my_scores = scores + i * kAttentionTile;
         float* const my_by_weights = by_weights + i * kAttentionTile;
         ForEachVector(width, [=](int64_t j) {
-          const WeightAndGradient both = Weigh(my_scores, my_by_weights, j, scale, factors);
+          const WeightAndGradient both = Weigh(my_scores, my_by_weights, j, scales, factors);
           Store(both.weight, my_scores + j);
           Store(both.gradient, my_by_weights + j);
         });
@@ -401,8 +487,8 @@ class AttentionPiece {
         const int64_t row = i * kAttentionTile;
         const int64_t next = row + kAttentionTile;
         ForEachVector(width, [=](int64_t j) {
-          const WeightAndGradient a = Weigh(scores + row, by_weights + row, j, scale, factors);
-          const WeightAndGradient b = Weigh(scores + next, by_weights + next, j, scale, next_factors);
+          const WeightAndGradient a = Weigh(scores + row, by_weights + row, j, scales, factors);
+          const WeightAndGradient b = Weigh(scores + next, by_weights + next, j, scales, next_factors);
           Store(RoundedPairs(a.weight, b.weight), pairs + row + j);
           Store(RoundedPairs(a.gradient, b.gradient), pairs + next + j);
           StoreWeights(a.gradient, by_weights + row, j);
@@ -427,9 +513,10 @@ class AttentionPiece {
     }
   }
 
-  // What a tile and a group contribute to the gradients. Panels from `started` on are new to those of keys and values.
-  void AddGradients(const Tile& tile, Wanted wanted, int64_t started) const {
-    if (tile.panels == 0) return;
+  // What a tile and a group contribute to the gradients. Panels that have not `started` are new to those of keys and
+  // values.
+  void AddGradients(const Tile& tile, Wanted wanted, PanelSet started) const {
+    if (tile.sight.IsEmpty()) return;
     const Block<const T> query_rows = RowsOfTile(inputs_.q, shape_.q, tile);
     const Block<const T> gradient_rows = RowsOfTile(inputs_.dout, shape_.dout, tile);
     const LeftFactor<Word<T>> query = AlongRows(query_rows, tile.rows, my_.query);
@@ -438,12 +525,12 @@ class AttentionPiece {
     const KeyFactor for_values =
         wanted.dv ? KeyFactorOf(gradient_rows, gradient, tile.rows, my_.gradient_by_pairs) : KeyFactor{};
     TakeDelta(tile);
-    ForEachPanel(tile.key, tile.panels, [&](int64_t panel, int64_t first, int64_t keys) {
-      MultiplyByPanel(tile, keys, query, my_.keys + panel * my_.panel_words, my_.scores);
+    ForEachPanel(tile, [&](int64_t panel, int64_t first, int64_t keys) {
+      ScoresOf(tile, keys, query, my_.keys + panel * my_.panel_words, my_.scores);
       MultiplyByPanel(tile, keys, gradient, my_.values + panel * my_.panel_words, my_.by_weights);
       const Factors factors = WeighPanel(tile, first, keys);
       const int64_t at = panel * my_.width * kAttentionTile;
-      const bool adds = panel < started;
+      const bool adds = (started >> panel & 1u) != 0;
       if (wanted.dv) MultiplyByWeights(tile, keys, adds, for_values, factors.weights, my_.value_gradient + at);
       if (wanted.dk) MultiplyByWeights(tile, keys, adds, for_keys, factors.gradients, my_.key_gradient + at);
       if (!wanted.dq) return;
@@ -481,10 +568,10 @@ class AttentionPiece {
     }
   }
 
-  // The first `started` panels have sums, the others have zeros.
+  // The panels that have `started` have sums, the others have zeros.
   template <typename Gradient>
-  void StoreKeyGradients(int64_t key, int64_t started, const float* sums, Block<Gradient> gradients) const {
-    ForEachPanel(key, PanelsOf(key), [&](int64_t panel, int64_t first, int64_t keys) {
+  void StoreKeyGradients(int64_t key, PanelSet started, const float* sums, Block<Gradient> gradients) const {
+    ForEachPanel(key, 0, PanelsOf(key), [&](int64_t panel, int64_t first, int64_t keys) {
       const Block<Gradient> to = From(gradients, first);
       const float* from = sums + panel * my_.width * kAttentionTile;
       if constexpr (kIsTurned) {
@@ -494,7 +581,7 @@ class AttentionPiece {
       }
       for (int64_t i = 0; i < keys; ++i) {
         Gradient* const row = to.data + i * to.stride;
-        if (panel >= started) {
+        if ((started >> panel & 1u) == 0) {
           std::fill(row, row + shape_.head, Gradient(0.0f));
           continue;
         }
@@ -513,6 +600,8 @@ class AttentionPiece {
   const AttentionInputs<T> inputs_;
   const Block<const T> k_;
   const Block<const T> v_;
+  const float score_scale_;
+  const Sight seen_;
   const AttentionBlocks<T>& my_;
 };
 
@@ -587,6 +676,19 @@ class PartialGradient {
   WorkspaceVector<float> parts_;
 };
 
+template <typename T>
+void GradientsByPieces(const AttentionShape& shape, const AttentionInputs<T>& inputs, const AttentionResults& results,
+                       int64_t pieces, T* dq, T* dk, T* dv) {
+  PartialGradient<T> keys(shape, shape.dk, pieces, dk);
+  PartialGradient<T> values(shape, shape.dv, pieces, dv);
+  ForEachPiece<T>(shape, inputs, results,
+                  [&](const AttentionPiece<T>& piece, int64_t batch, int64_t key_head, int64_t number) {
+                    piece.Gradients(dq, keys.Part(batch, key_head, number), values.Part(batch, key_head, number));
+                  });
+  keys.AddUp();
+  values.AddUp();
+}
+
 }  // namespace
 
 template <typename T>
@@ -612,14 +714,7 @@ void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, cons
           piece.Gradients(dq, RowsOf(dk, shape.dk, batch, key_head), RowsOf(dv, shape.dv, batch, key_head));
         });
   }
-  PartialGradient<T> keys(shape, shape.dk, pieces, dk);
-  PartialGradient<T> values(shape, shape.dv, pieces, dv);
-  ForEachPiece<T>(shape, inputs, results,
-                  [&](const AttentionPiece<T>& piece, int64_t batch, int64_t key_head, int64_t number) {
-                    piece.Gradients(dq, keys.Part(batch, key_head, number), values.Part(batch, key_head, number));
-                  });
-  keys.AddUp();
-  values.AddUp();
+  GradientsByPieces(shape, inputs, results, pieces, dq, dk, dv);
 }
 
 #define CLEAVE_ATTENTION_OF(T)                                                                                 \

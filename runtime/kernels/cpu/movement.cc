@@ -78,6 +78,33 @@ int64_t Offset(const std::vector<int64_t>& begin, const std::vector<int64_t>& st
   return offset;
 }
 
+// Of the whole matrix, from the first up to the end.
+struct KeptColumns {
+  int64_t first;
+  int64_t end;
+};
+
+// What row `row` keeps behind a causal mask.
+KeptColumns SightOf(int64_t row, int64_t window) { return {window == 0 ? 0 : row + 1 - window, row + 1}; }
+
+// y = x in the columns that kept(matrix, row) says, and `fill` elsewhere.
+template <typename T, typename Kept>
+void MaskRows(const T* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_column, float fill, T* y,
+              Kept kept) {
+#pragma omp parallel for collapse(2) if (matrices * rows * columns >= kParallelElements)
+  for (int64_t m = 0; m < matrices; ++m) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const KeptColumns of_row = kept(m, r);
+      const int64_t row = (m * rows + r) * columns;
+      const int64_t begin = std::clamp<int64_t>(of_row.first - first_column, 0, columns);
+      const int64_t end = std::clamp<int64_t>(of_row.end - first_column, begin, columns);
+      std::fill(y + row, y + row + begin, T(fill));
+      std::copy(x + row + begin, x + row + end, y + row + begin);
+      std::fill(y + row + end, y + row + columns, T(fill));
+    }
+  }
+}
+
 }  // namespace
 
 template <typename T>
@@ -120,28 +147,25 @@ void Transpose(const T* source, const std::vector<int64_t>& shape, const std::ve
 
 template <typename T>
 void CausalMask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_row, int64_t first_column,
-                float fill, T* y) {
-#pragma omp parallel for collapse(2) if (matrices * rows * columns >= kParallelElements)
-  for (int64_t m = 0; m < matrices; ++m) {
-    for (int64_t r = 0; r < rows; ++r) {
-      const int64_t row = (m * rows + r) * columns;
-      // The columns up to the row's own are kept.
-      const int64_t kept = std::clamp<int64_t>(first_row + r + 1 - first_column, 0, columns);
-      std::copy(x + row, x + row + kept, y + row);
-      std::fill(y + row + kept, y + row + columns, T(fill));
-    }
-  }
+                int64_t window, float fill, T* y) {
+  MaskRows(x, matrices, rows, columns, first_column, fill, y,
+           [=](int64_t, int64_t r) { return SightOf(first_row + r, window); });
 }
 
 template <typename T>
 void CausalMaskAt(const T* x, int64_t matrices, int64_t rows, int64_t columns, const int32_t* row_numbers,
-                  int64_t first_column, float fill, T* y) {
-  for (int64_t m = 0; m < matrices; ++m) {
-    for (int64_t r = 0; r < rows; ++r) {
-      const int64_t row = (m * rows + r) * columns;
-      CausalMask(x + row, 1, 1, columns, row_numbers[r], first_column, fill, y + row);
-    }
-  }
+                  int64_t first_column, int64_t window, float fill, T* y) {
+  MaskRows(x, matrices, rows, columns, first_column, fill, y,
+           [=](int64_t, int64_t r) { return SightOf(row_numbers[r], window); });
+}
+
+template <typename T>
+void RangeMask(const T* x, int64_t samples, int64_t heads, int64_t rows, int64_t columns, int64_t first_column,
+               const int32_t* first, const int32_t* end, float fill, T* y) {
+  MaskRows(x, samples * heads, rows, columns, first_column, fill, y, [=](int64_t m, int64_t r) {
+    const int64_t row = m / heads * rows + r;
+    return KeptColumns{first[row], end[row]};
+  });
 }
 
 void WhileTraining(const Scalar<uint64_t>& step, const float* x, const float* otherwise, int64_t count, float* y) {
@@ -169,9 +193,11 @@ CLEAVE_MOVEMENT_OF(int32_t)
 CLEAVE_MOVEMENT_OF(BFloat16)
 CLEAVE_MOVEMENT_OF(Float16)
 #undef CLEAVE_MOVEMENT_OF
-#define CLEAVE_MASKS_OF(T)                                                                    \
-  template void CausalMask(const T*, int64_t, int64_t, int64_t, int64_t, int64_t, float, T*); \
-  template void CausalMaskAt(const T*, int64_t, int64_t, int64_t, const int32_t*, int64_t, float, T*);
+#define CLEAVE_MASKS_OF(T)                                                                                       \
+  template void CausalMask(const T*, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, float, T*);           \
+  template void CausalMaskAt(const T*, int64_t, int64_t, int64_t, const int32_t*, int64_t, int64_t, float, T*);  \
+  template void RangeMask(const T*, int64_t, int64_t, int64_t, int64_t, int64_t, const int32_t*, const int32_t*, \
+                          float, T*);
 CLEAVE_MASKS_OF(float)
 CLEAVE_MASKS_OF(BFloat16)
 CLEAVE_MASKS_OF(Float16)

@@ -1,5 +1,6 @@
 #include "runtime/kernels/sequences.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/kernels/cpu/parallel.h"
@@ -40,7 +41,27 @@ void RunningSum(const float* x, const Lines& lines, int64_t first, int64_t step,
   }
 }
 
+// Writes value(begin, end) for each element of the run from `begin` up to `end`.
+template <typename Value>
+void WriteRuns(const int32_t* x, int64_t rows, int64_t length, int32_t* y, Value value) {
+#pragma omp parallel for if (rows * length >= kParallelElements)
+  for (int64_t row = 0; row < rows * length; row += length) {
+    for (int64_t begin = 0, end = 0; begin < length; begin = end) {
+      while (end < length && x[row + end] == x[row + begin]) ++end;
+      std::fill(y + row + begin, y + row + end, static_cast<int32_t>(value(begin, end)));
+    }
+  }
+}
+
 }  // namespace
+
+void RunBegins(const int32_t* x, int64_t rows, int64_t length, int32_t* y) {
+  WriteRuns(x, rows, length, y, [](int64_t begin, int64_t) { return begin; });
+}
+
+void RunEnds(const int32_t* x, int64_t rows, int64_t length, int32_t* y) {
+  WriteRuns(x, rows, length, y, [](int64_t, int64_t end) { return end; });
+}
 
 void Cumsum(const float* x, const std::vector<int64_t>& shape, int axis, float* y) {
   RunningSum(x, LinesAlong(shape, axis), 0, 1, y);

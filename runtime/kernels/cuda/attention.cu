@@ -37,43 +37,113 @@ __device__ float SumOverRow(float x) {
   return x;
 }
 
-// Which keys a query sees.
-struct Sight {
-  int64_t rows;
-  int64_t columns;
-  int64_t first_row;
-  bool causal;
+// Which keys a query sees: from the first up to the end.
+struct Span {
+  int64_t begin = 0;
+  int64_t end = 0;
 
-  __device__ explicit Sight(const AttentionShape& shape)
-      : rows(shape.rows), columns(shape.columns), first_row(shape.first_row), causal(shape.causal) {}
+  __device__ bool Has(int64_t column) const { return begin <= column && column < end; }
+  __device__ bool IsEmpty() const { return begin >= end; }
+};
 
-  __device__ bool Sees(int64_t row, int64_t column) const {
-    return row < rows && column < columns && (!causal || column <= first_row + row);
+// What the queries of a sample see.
+class Sight {
+ public:
+  __device__ Sight(const AttentionShape& shape, int64_t batch)
+      : rows_(shape.rows),
+        columns_(shape.columns),
+        first_row_(shape.first_row),
+        window_(shape.window),
+        causal_(shape.causal),
+        first_(shape.first == nullptr ? nullptr : shape.first + batch * shape.rows),
+        end_(shape.first == nullptr ? nullptr : shape.end + batch * shape.rows),
+        first_column_(shape.first_column) {}
+
+  // A query outside of the tensor sees nothing.
+  __device__ Span Of(int64_t row) const {
+    if (row >= rows_) return {};
+    Span span = ByPlace(row);
+    if (first_ == nullptr) return span;
+    const int64_t begin = first_[row] - first_column_;
+    const int64_t end = end_[row] - first_column_;
+    return {begin > span.begin ? begin : span.begin, end < span.end ? end : span.end};
   }
-  // The keys that any of the queries up to `row` sees are those below this; none where it is negative.
-  __device__ int64_t ColumnsUpTo(int64_t row) const {
-    return causal && first_row + row + 1 < columns ? first_row + row + 1 : columns;
+  // From the first key that one of `count` queries sees to the last. All threads of a warp call it, and get the same.
+  __device__ Span OfRows(int64_t row, int count) const {
+    const int64_t behind = row + count < rows_ ? row + count : rows_;
+    if (first_ == nullptr) return {ByPlace(row).begin, ByPlace(behind - 1).end};
+    Span all = {columns_, 0};
+    for (int64_t i = row + threadIdx.x % kWarp; i < behind; i += kWarp) Include(Of(i), all);
+#pragma unroll
+    for (int lane = 1; lane < kWarp; lane *= 2) {
+      Include({__shfl_xor_sync(kAllLanes, all.begin, lane), __shfl_xor_sync(kAllLanes, all.end, lane)}, all);
+    }
+    return all;
   }
-  // The first query that sees `column`.
-  __device__ int64_t FirstRow(int64_t column) const { return causal && column > first_row ? column - first_row : 0; }
+  // The queries that may see one of `count` keys by their place.
+  __device__ Span RowsThatMaySee(int64_t column, int count) const {
+    Span all = {0, rows_};
+    if (!causal_) return all;
+    if (column > first_row_) all.begin = column - first_row_;
+    const int64_t end = column + count - 1 + window_ - first_row_;
+    if (window_ > 0 && end < rows_) all.end = end;
+    return all;
+  }
+
+ private:
+  // Neither end decreases from row to row.
+  __device__ Span ByPlace(int64_t row) const {
+    if (!causal_) return {0, columns_};
+    const int64_t end = first_row_ + row + 1;
+    const bool is_cut = window_ > 0 && end > window_;
+    return {is_cut ? end - window_ : 0, end < columns_ ? end : columns_};
+  }
+  __device__ static void Include(const Span& span, Span& all) {
+    if (span.IsEmpty()) return;
+    if (span.begin < all.begin) all.begin = span.begin;
+    if (span.end > all.end) all.end = span.end;
+  }
+
+  const int64_t rows_;
+  const int64_t columns_;
+  const int64_t first_row_;
+  const int64_t window_;
+  const bool causal_;
+  const int32_t* const first_;
+  const int32_t* const end_;
+  const int64_t first_column_;
+};
+
+// A score from the product of query and key, and its gradient by it.
+struct Score {
+  float value;
+  float slope;
+
+  __device__ Score(float product, float scale, float cap) : value(scale * product), slope(scale) {
+    if (cap == 0.0f) return;
+    const float share = tanhf(value / cap);
+    value = cap * share;
+    slope *= 1.0f - share * share;
+  }
 };
 
 // The largest score of a row so far, and the sum of exponentials relative to it.
 template <int kTile>
 class RunningRow {
  public:
-  // Takes a tile of scores. `row` and `column` are the tile's first.
-  __device__ void Add(const float* scores, int pitch, float scale, const Sight& sight, int64_t row, int64_t column) {
-    const int mine = Row();
+  // Takes a tile of products of queries and keys, whose first column is `column`. `seen`: what the row sees.
+  __device__ void Add(const float* products, int pitch, const AttentionShape& shape, const Span& seen, int64_t column) {
+    const float* const mine = products + Row() * pitch;
+    const auto score = [&](int j) { return Score(mine[j], shape.scale, shape.cap).value; };
     float largest = largest_;
     for (int j = Part(); j < kTile; j += kThreadsPerRow<kTile>) {
-      if (sight.Sees(row + mine, column + j)) largest = LargerOf(largest, scale * scores[mine * pitch + j]);
+      if (seen.Has(column + j)) largest = LargerOf(largest, score(j));
     }
     largest = MaxOverRow<kTile>(largest);
     if (largest == -INFINITY) return;  // The same for all threads of the row.
     sum_ *= Exp(largest_ - largest);
     for (int j = Part(); j < kTile; j += kThreadsPerRow<kTile>) {
-      if (sight.Sees(row + mine, column + j)) sum_ += Exp(scale * scores[mine * pitch + j] - largest);
+      if (seen.Has(column + j)) sum_ += Exp(score(j) - largest);
     }
     largest_ = largest;
   }
@@ -155,6 +225,9 @@ __device__ void ScoresWith(const T* own, Rows<const T> tensor, int64_t first, in
   __syncthreads();
 }
 
+// The first column of the first tile that has some of them.
+__device__ inline int64_t FirstTile(const Span& columns, int tile) { return columns.begin / tile * tile; }
+
 // Calls f(j) for the columns of a tile that are this thread's in its row.
 template <int kTile, typename Function>
 __device__ void ForEachOfRow(Function f) {
@@ -172,20 +245,21 @@ __global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out, flo
   T* const weights = tiles.Weights();
   const AttentionShape& shape = all.shape;
   const int head = static_cast<int>(shape.head);
-  const Sight sight(shape);
   const BlockPlace place(shape.heads, shape.rows, kTile);
+  const Sight sight(shape, place.batch);
   const int64_t key_head = place.head / all.HeadsPerKeyHead();
   const Rows<const T> keys = RowsOf(all.k, shape.k, place.batch, key_head);
   const Rows<const T> values = RowsOf(all.v, shape.v, place.batch, key_head);
-  const int64_t end = sight.ColumnsUpTo(place.first + kTile - 1);
+  const Span columns = sight.OfRows(place.first, kTile);
+  const int mine = RunningRow<kTile>::Row();
+  const Span seen = sight.Of(place.first + mine);
 
   LoadTile<T, kHead>(RowsOf(all.q, shape.q, place.batch, place.head), place.first, shape.rows, head, own);
   RunningRow<kTile> running;
-  for (int64_t column = 0; column < end; column += kTile) {
+  for (int64_t column = FirstTile(columns, kTile); column < columns.end; column += kTile) {
     ScoresWith<T, kHead>(own, keys, column, shape.columns, head, other, scores);
-    running.Add(scores, Size::kScorePitch, shape.scale, sight, place.first, column);
+    running.Add(scores, Size::kScorePitch, shape, seen, column);
   }
-  const int mine = RunningRow<kTile>::Row();
   const float largest = running.largest();
   const float sum = running.Sum();
   const float inverse_sum = sum > 0.0f ? 1.0f / sum : 0.0f;
@@ -196,14 +270,14 @@ __global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out, flo
   if (out == nullptr) return;
 
   Accumulator<T, kHead> result;
-  for (int64_t column = 0; column < end; column += kTile) {
+  for (int64_t column = FirstTile(columns, kTile); column < columns.end; column += kTile) {
     __syncthreads();
     ScoresWith<T, kHead>(own, keys, column, shape.columns, head, other, scores);
     LoadTile<T, kHead>(values, column, shape.columns, head, other);
     ForEachOfRow<kTile>([&](int j) {
-      const bool seen = sight.Sees(place.first + mine, column + j);
-      const float score = shape.scale * scores[mine * Size::kScorePitch + j];
-      weights[mine * Size::kWeightPitch + j] = T(seen ? Exp(score - largest) * inverse_sum : 0.0f);
+      const Score score(scores[mine * Size::kScorePitch + j], shape.scale, shape.cap);
+      const float weight = seen.Has(column + j) ? Exp(score.value - largest) * inverse_sum : 0.0f;
+      weights[mine * Size::kWeightPitch + j] = T(weight);
     });
     __syncthreads();
     result.Add(weights, other);
@@ -249,10 +323,10 @@ struct Weight {
   float weight = 0.0f;
   float gradient = 0.0f;
 
-  __device__ Weight(bool seen, float score, float weighed, float scale, const RowFactors& row) {
+  __device__ Weight(bool seen, const Score& score, float weighed, const RowFactors& row) {
     if (!seen) return;
-    weight = Exp(scale * score - row.logsumexp);
-    gradient = weight * (weighed - row.delta) * scale;
+    weight = Exp(score.value - row.logsumexp);
+    gradient = weight * (weighed - row.delta) * score.slope;
   }
 };
 
@@ -269,8 +343,8 @@ __global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq
   T* const gradients = tiles.Weights();
   const AttentionShape& shape = all.shape;
   const int head = static_cast<int>(shape.head);
-  const Sight sight(shape);
   const BlockPlace place(shape.heads, shape.rows, kTile);
+  const Sight sight(shape, place.batch);
   const int64_t key_head = place.head / all.HeadsPerKeyHead();
   const Rows<const T> keys = RowsOf(all.k, shape.k, place.batch, key_head);
   const Rows<const T> values = RowsOf(all.v, shape.v, place.batch, key_head);
@@ -280,15 +354,16 @@ __global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq
   const int mine = RunningRow<kTile>::Row();
   const RowFactors row(all, all.FirstQuery(place.batch, place.head), place.first + mine);
   Accumulator<T, kHead> result;
-  const int64_t end = sight.ColumnsUpTo(place.first + kTile - 1);
-  for (int64_t column = 0; column < end; column += kTile) {
+  const Span columns = sight.OfRows(place.first, kTile);
+  const Span seen = sight.Of(place.first + mine);
+  for (int64_t column = FirstTile(columns, kTile); column < columns.end; column += kTile) {
     __syncthreads();
     ScoresWith<T, kHead>(own_gradient, values, column, shape.columns, head, other, weighed);
     ScoresWith<T, kHead>(own, keys, column, shape.columns, head, other, scores);
     ForEachOfRow<kTile>([&](int j) {
       const int at = mine * Size::kScorePitch + j;
-      const bool seen = sight.Sees(place.first + mine, column + j);
-      gradients[mine * Size::kWeightPitch + j] = T(Weight(seen, scores[at], weighed[at], shape.scale, row).gradient);
+      const Weight weight(seen.Has(column + j), Score(scores[at], shape.scale, shape.cap), weighed[at], row);
+      gradients[mine * Size::kWeightPitch + j] = T(weight.gradient);
     });
     __syncthreads();
     result.Add(gradients, other);
@@ -314,8 +389,9 @@ __global__ void __launch_bounds__(kThreads, 1) GradientKeyValue(Operands<T> all,
   T* const gradients = tiles.Weights();
   const AttentionShape& shape = all.shape;
   const int head = static_cast<int>(shape.head);
-  const Sight sight(shape);
   const BlockPlace place(shape.key_heads, shape.columns, kTile);
+  const Sight sight(shape, place.batch);
+  const Span rows = sight.RowsThatMaySee(place.first, kTile);
   LoadTile<T, kHead>(RowsOf(all.k, shape.k, place.batch, place.head), place.first, shape.columns, head, own_key);
   LoadTile<T, kHead>(RowsOf(all.v, shape.v, place.batch, place.head), place.first, shape.columns, head, own_value);
   const int mine = RunningRow<kTile>::Row();
@@ -326,7 +402,9 @@ __global__ void __launch_bounds__(kThreads, 1) GradientKeyValue(Operands<T> all,
     const Rows<const T> queries = RowsOf(all.q, shape.q, place.batch, query_head);
     const Rows<const T> query_gradients = RowsOf(all.dout, shape.dout, place.batch, query_head);
     const int64_t first_query = all.FirstQuery(place.batch, query_head);
-    for (int64_t first = sight.FirstRow(place.first) / kTile * kTile; first < shape.rows; first += kTile) {
+    for (int64_t first = FirstTile(rows, kTile); first < rows.end; first += kTile) {
+      const Span seen = sight.OfRows(first, kTile);
+      if (seen.end <= place.first || seen.begin >= place.first + kTile) continue;  // The same for all threads.
       __syncthreads();
       LoadTile<T, kHead>(queries, first, shape.rows, head, query);
       LoadTile<T, kHead>(query_gradients, first, shape.rows, head, gradient);
@@ -336,9 +414,9 @@ __global__ void __launch_bounds__(kThreads, 1) GradientKeyValue(Operands<T> all,
       __syncthreads();
       ForEachOfRow<kTile>([&](int j) {
         const int at = mine * Size::kScorePitch + j;
-        const bool seen = sight.Sees(first + j, place.first + mine);
         const RowFactors row(all, first_query, first + j);
-        const Weight weight(seen, scores[at], weighed[at], shape.scale, row);
+        const bool sees = sight.Of(first + j).Has(place.first + mine);
+        const Weight weight(sees, Score(scores[at], shape.scale, shape.cap), weighed[at], row);
         weights[mine * Size::kWeightPitch + j] = T(weight.weight);
         gradients[mine * Size::kWeightPitch + j] = T(weight.gradient);
       });

@@ -131,28 +131,47 @@ __global__ void FillElements(T value, int64_t vectors, int64_t count, T* target)
   for (int64_t i = vectors * kCount + FirstElement(); i < count; i += ElementStride()) target[i] = value;
 }
 
-template <typename T, int kCount>
-__global__ void MaskVectors(const T* x, int64_t vectors, int64_t rows, int64_t vectors_per_row, int64_t diagonal,
-                            T fill, T* y) {
+// Of the whole matrix, from the first up to the end.
+struct KeptColumns {
+  int64_t first;
+  int64_t end;
+};
+
+// What row r of matrix m keeps behind a causal mask.
+struct CausalSight {
+  int64_t first_row;
+  const int32_t* row_numbers;  // Null: rows follow each other.
+  int64_t window;
+
+  __device__ KeptColumns Of(int64_t, int64_t r) const {
+    const int64_t row = row_numbers != nullptr ? static_cast<int64_t>(row_numbers[r]) : first_row + r;
+    return {window == 0 ? 0 : row + 1 - window, row + 1};
+  }
+};
+
+struct GivenSight {
+  const int32_t* first;
+  const int32_t* end;
+  int64_t heads;
+  int64_t rows;
+
+  __device__ KeptColumns Of(int64_t m, int64_t r) const {
+    const int64_t row = m / heads * rows + r;
+    return {first[row], end[row]};
+  }
+};
+
+template <typename T, int kCount, typename Sight>
+__global__ void MaskVectors(const T* x, int64_t vectors, int64_t rows, int64_t vectors_per_row, int64_t first_column,
+                            Sight sight, T fill, T* y) {
   for (int64_t i = FirstElement(); i < vectors; i += ElementStride()) {
     const int64_t row = i / vectors_per_row;
-    const int64_t column = (i - row * vectors_per_row) * kCount;
-    const int64_t last_kept = row % rows + diagonal;
+    const int64_t column = first_column + (i - row * vectors_per_row) * kCount;
+    const KeptColumns kept = sight.Of(row / rows, row % rows);
     Vector<T, kCount> values = Load<kCount>(x + i * kCount);
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) values[k] = column + k <= last_kept ? values[k] : fill;
+    for (int k = 0; k < kCount; ++k) values[k] = column + k >= kept.first && column + k < kept.end ? values[k] : fill;
     Store(values, y + i * kCount);
-  }
-}
-
-template <typename T>
-__global__ void MaskRows(const T* x, int64_t elements, int64_t rows, int64_t columns, const int32_t* row_numbers,
-                         int64_t first_column, T fill, T* y) {
-  for (int64_t i = FirstElement(); i < elements; i += ElementStride()) {
-    const int64_t column = first_column + i % columns;
-    T value = fill;
-    if (column <= static_cast<int64_t>(row_numbers[i / columns % rows])) value = x[i];
-    y[i] = value;
   }
 }
 
@@ -170,6 +189,18 @@ __global__ void ChooseByStep(Scalar<uint64_t> step, const float* x, const float*
 
 template <typename T>
 constexpr int kPerVector = kVectorBytes / static_cast<int>(sizeof(T));
+
+template <typename T, typename Sight>
+void Mask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_column, Sight sight, float fill,
+          T* y) {
+  const int64_t elements = matrices * rows * columns;
+  if (AreAligned(x, y) && columns % kPerVector<T> == 0) {
+    const int64_t vectors = elements / kPerVector<T>;
+    return Launch(MaskVectors<T, kPerVector<T>, Sight>, ForElements(vectors), x, vectors, rows, columns / kPerVector<T>,
+                  first_column, sight, T(fill), y);
+  }
+  Launch(MaskVectors<T, 1, Sight>, ForElements(elements), x, elements, rows, columns, first_column, sight, T(fill), y);
+}
 
 }  // namespace
 
@@ -215,22 +246,20 @@ void Transpose(const T* source, const std::vector<int64_t>& shape, const std::ve
 
 template <typename T>
 void CausalMask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_row, int64_t first_column,
-                float fill, T* y) {
-  const int64_t elements = matrices * rows * columns;
-  const int64_t diagonal = first_row - first_column;  // The last column that row 0 keeps.
-  if (AreAligned(x, y) && columns % kPerVector<T> == 0) {
-    const int64_t vectors = elements / kPerVector<T>;
-    return Launch(MaskVectors<T, kPerVector<T>>, ForElements(vectors), x, vectors, rows, columns / kPerVector<T>,
-                  diagonal, T(fill), y);
-  }
-  Launch(MaskVectors<T, 1>, ForElements(elements), x, elements, rows, columns, diagonal, T(fill), y);
+                int64_t window, float fill, T* y) {
+  Mask(x, matrices, rows, columns, first_column, CausalSight{first_row, nullptr, window}, fill, y);
 }
 
 template <typename T>
 void CausalMaskAt(const T* x, int64_t matrices, int64_t rows, int64_t columns, const int32_t* row_numbers,
-                  int64_t first_column, float fill, T* y) {
-  Launch(MaskRows<T>, ForElements(matrices * rows * columns), x, matrices * rows * columns, rows, columns, row_numbers,
-         first_column, T(fill), y);
+                  int64_t first_column, int64_t window, float fill, T* y) {
+  Mask(x, matrices, rows, columns, first_column, CausalSight{0, row_numbers, window}, fill, y);
+}
+
+template <typename T>
+void RangeMask(const T* x, int64_t samples, int64_t heads, int64_t rows, int64_t columns, int64_t first_column,
+               const int32_t* first, const int32_t* end, float fill, T* y) {
+  Mask(x, samples * heads, rows, columns, first_column, GivenSight{first, end, heads, rows}, fill, y);
 }
 
 void WhileTraining(const Scalar<uint64_t>& step, const float* x, const float* otherwise, int64_t count, float* y) {
@@ -254,9 +283,11 @@ CLEAVE_MOVEMENT_OF(int32_t)
 CLEAVE_MOVEMENT_OF(BFloat16)
 CLEAVE_MOVEMENT_OF(Float16)
 #undef CLEAVE_MOVEMENT_OF
-#define CLEAVE_MASKS_OF(T)                                                                    \
-  template void CausalMask(const T*, int64_t, int64_t, int64_t, int64_t, int64_t, float, T*); \
-  template void CausalMaskAt(const T*, int64_t, int64_t, int64_t, const int32_t*, int64_t, float, T*);
+#define CLEAVE_MASKS_OF(T)                                                                                       \
+  template void CausalMask(const T*, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, float, T*);           \
+  template void CausalMaskAt(const T*, int64_t, int64_t, int64_t, const int32_t*, int64_t, int64_t, float, T*);  \
+  template void RangeMask(const T*, int64_t, int64_t, int64_t, int64_t, int64_t, const int32_t*, const int32_t*, \
+                          float, T*);
 CLEAVE_MASKS_OF(float)
 CLEAVE_MASKS_OF(BFloat16)
 CLEAVE_MASKS_OF(Float16)

@@ -83,6 +83,30 @@ void RunningSum(const float* x, const Lines& lines, const Way& way, float* y) {
   }
 }
 
+// A warp takes a row, 32 elements at a time, in the direction of `way`. A run begins, or ends if the way is backwards,
+// at the last element up to the lane's own that differs from the one before it. `behind`: added to its number.
+__global__ void RunsByWarp(const int32_t* x, int64_t rows, int64_t length, Way way, int64_t behind, int32_t* y) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  for (int64_t row = FirstElement() / kWarp; row < rows; row += ElementStride() / kWarp) {
+    int64_t found = way.first;  // Of the elements before.
+    for (int64_t begin = 0; begin < length; begin += kWarp) {
+      const int64_t number = begin + lane;
+      const int64_t at = way.first + number * way.step;
+      const int32_t* const mine = x + row * length + at;
+      const bool starts = number < length && (number == 0 || *mine != *(mine - way.step));
+      const unsigned up_to_mine = __ballot_sync(kAllLanes, starts) & (kAllLanes >> (kWarp - 1 - lane));
+      if (up_to_mine != 0) found = way.first + (begin + kWarp - 1 - __clz(static_cast<int>(up_to_mine))) * way.step;
+      if (number < length) y[row * length + at] = static_cast<int32_t>(found + behind);
+      found = __shfl_sync(kAllLanes, found, kWarp - 1);
+    }
+  }
+}
+
+void FindRuns(const int32_t* x, int64_t rows, int64_t length, bool ends, int32_t* y) {
+  const Way way = ends ? Way{length - 1, -1} : Way{0, 1};
+  Launch(RunsByWarp, ForElements(rows * kWarp), x, rows, length, way, int64_t{ends ? 1 : 0}, y);
+}
+
 // Each thread turns one point of the plane, of one head at one position; `heads` heads lie side by side.
 __global__ void Rotate(ConstReals x, Lines lines, Rotation rotation, int64_t head, Reals y) {
   const int64_t half = head / 2;
@@ -108,6 +132,10 @@ __global__ void Rotate(ConstReals x, Lines lines, Rotation rotation, int64_t hea
 }
 
 }  // namespace
+
+void RunBegins(const int32_t* x, int64_t rows, int64_t length, int32_t* y) { FindRuns(x, rows, length, false, y); }
+
+void RunEnds(const int32_t* x, int64_t rows, int64_t length, int32_t* y) { FindRuns(x, rows, length, true, y); }
 
 void Cumsum(const float* x, const std::vector<int64_t>& shape, int axis, float* y) {
   RunningSum(x, Lines(shape, axis), {0, 1}, y);

@@ -80,6 +80,9 @@ std::string RefusalOf(const SdpaCall& call) {
   }
   if (!is_aligned) return "its rows do not begin at multiples of 16 bytes";
   if (shape.causal && shape.first_row < 0) return "some queries see no key";
+  if (shape.first != nullptr) return "each query has a range of keys";
+  if (shape.cap != 0.0f) return "scores are between caps";
+  if (shape.window > 0 && !IsDiagonal(shape)) return "the window is not beside the diagonal";
   return "";
 }
 

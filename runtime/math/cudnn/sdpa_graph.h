@@ -35,8 +35,8 @@ struct SdpaCall {
     const auto strides = [](const AttentionStrides& s) { return std::tie(s.batch, s.head, s.row); };
     const auto fields = [&](const AttentionShape& s) {
       return std::make_tuple(s.batch, s.heads, s.key_heads, s.rows, s.columns, s.head, s.scale, s.causal, s.first_row,
-                             strides(s.q), strides(s.k), strides(s.v), strides(s.out), strides(s.dout), strides(s.dq),
-                             strides(s.dk), strides(s.dv));
+                             s.window, s.cap, s.first != nullptr, strides(s.q), strides(s.k), strides(s.v),
+                             strides(s.out), strides(s.dout), strides(s.dq), strides(s.dk), strides(s.dv));
     };
     return type == other.type && part == other.part && fields(shape) == fields(other.shape);
   }
@@ -111,14 +111,23 @@ class SdpaTensors {
   const AttentionShape& shape_;
 };
 
-// Query i sees the keys up to i, counted from the first, or so that the last query sees the last key.
+// Whether the last query sees the last key as the last.
+inline bool EndsMeet(const AttentionShape& shape) {
+  return shape.first_row != 0 && shape.first_row == shape.columns - shape.rows;
+}
+inline bool IsDiagonal(const AttentionShape& shape) { return shape.first_row == 0 || EndsMeet(shape); }
+
+// Query i sees the keys up to i, counted from the first, or so that the last query sees the last key; with a window
+// only so many of them, where the diagonal is one of these two.
 template <typename Attributes>
 void SetSight(const AttentionShape& shape, Attributes& attributes) {
   using Alignment = cudnn_frontend::DiagonalAlignment_t;
-  if (!shape.causal || shape.first_row >= shape.columns - 1) return;
-  const bool ends_meet = shape.first_row != 0 && shape.first_row == shape.columns - shape.rows;
+  const bool has_window = shape.window > 0 && shape.window < shape.columns;
+  if (!shape.causal || (shape.first_row >= shape.columns - 1 && !has_window)) return;
+  const bool ends_meet = EndsMeet(shape);
   attributes.set_diagonal_alignment(ends_meet ? Alignment::BOTTOM_RIGHT : Alignment::TOP_LEFT)
       .set_diagonal_band_right_bound(ends_meet ? 0 : static_cast<int>(shape.first_row));
+  if (has_window) attributes.set_diagonal_band_left_bound(static_cast<int>(shape.window));
 }
 
 // Adds the call to a graph that has nothing else.

@@ -44,6 +44,18 @@ TEST(Sdpa, ComputesQueriesFromAnyRowOn) {
   }
 }
 
+TEST(Sdpa, ComputesWindows) {
+  AttentionShape shape = kUsual;
+  shape.window = 4;
+  EXPECT_EQ(SaidOf<BFloat16>(shape, Lying::kHeadsInside), "");
+  shape.columns = 40;
+  shape.first_row = 31;  // The last query sees the last keys.
+  EXPECT_EQ(SaidOf<BFloat16>(shape, Lying::kHeadsInside), "");
+  shape.first_row = 30;
+  EXPECT_NE(SaidOf<BFloat16>(shape, Lying::kHeadsInside).find("the window is not beside the diagonal"),
+            std::string::npos);
+}
+
 TEST(Sdpa, SaysOnceWhatItDoesNotCompute) {
   const std::string apart = SaidOf<BFloat16>(kUsual, Lying::kApart, true, 2);
   EXPECT_EQ(
@@ -56,6 +68,9 @@ TEST(Sdpa, SaysOnceWhatItDoesNotCompute) {
   shape = kUsual;
   shape.first_row = -3;
   EXPECT_NE(SaidOf<BFloat16>(shape, Lying::kHeadsInside).find("some queries see no key"), std::string::npos);
+  shape = kUsual;
+  shape.cap = 2.0f;
+  EXPECT_NE(SaidOf<BFloat16>(shape, Lying::kHeadsInside).find("scores are between caps"), std::string::npos);
   shape = kUsual;
   shape.rows = 1;
   EXPECT_NE(SaidOf<BFloat16>(shape, Lying::kHeadsInside).find("gradients of attention of 2 x 1 queries"),

@@ -60,11 +60,14 @@ struct StandInSdpaAttributes {
   Attributes& set_diagonal_alignment(DiagonalAlignment_t value) { return alignment = value, own(); }
   Attributes& set_diagonal_band_right_bound(int value) { return right_bound = value, is_causal = true, own(); }
 
+  Attributes& set_diagonal_band_left_bound(int value) { return left_bound = value, own(); }
+
   Attributes& own() { return static_cast<Attributes&>(*this); }
 
   float scale = 1.0f;
   DiagonalAlignment_t alignment = DiagonalAlignment_t::TOP_LEFT;
   int right_bound = 0;
+  int left_bound = 0;  // 0: none.
   bool is_causal = false;
 };
 
@@ -109,6 +112,7 @@ class Graph {
   float scale_ = 1.0f;
   DiagonalAlignment_t alignment_ = DiagonalAlignment_t::TOP_LEFT;
   int right_bound_ = 0;
+  int left_bound_ = 0;  // 0: none.
   bool is_causal_ = false;
   bool is_deterministic_ = false;
 };
