@@ -1,5 +1,5 @@
-// Functions along one dimension of a row-major tensor: running sums, runs, rotary positions. Sizes may be 0; results must not
-// overlap inputs, but that y of Rope may lie over x of the same type.
+// Functions along one dimension of a row-major tensor: running sums, runs, rotary positions. Sizes may be 0; results
+// must not overlap inputs, but that y of Rope may lie over x of the same type.
 #ifndef CLEAVE_RUNTIME_KERNELS_SEQUENCES_H_
 #define CLEAVE_RUNTIME_KERNELS_SEQUENCES_H_
 
@@ -14,8 +14,8 @@ namespace cleave::runtime {
 void Cumsum(const float* x, const std::vector<int64_t>& shape, int axis, float* y);
 void ReverseCumsum(const float* x, const std::vector<int64_t>& shape, int axis, float* y);
 
-// y = the place where the run of equal neighbours to which each element of a row belongs begins, or that behind its end.
-// x and y [rows, length].
+// y = the place where the run of equal neighbours to which each element of a row belongs begins, or that behind its
+// end. x and y [rows, length].
 void RunBegins(const int32_t* x, int64_t rows, int64_t length, int32_t* y);
 void RunEnds(const int32_t* x, int64_t rows, int64_t length, int32_t* y);
 

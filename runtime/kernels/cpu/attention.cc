@@ -437,20 +437,31 @@ class AttentionPiece {
     Floats weight;
     Floats gradient;
   };
-  // By what scores are multiplied, q k^T in their gradient, and scores to be shares of the cap.
+  // By what scores are multiplied, and q k^T in their gradient.
   struct Scales {
     float score;
     float product;
-    float share;
   };
   static WeightAndGradient Weigh(const float* scores, const float* by_weights, int64_t j, Scales scales,
                                  const RowFactors& row) {
-    const Floats score = Load(scores + j);
-    const Floats weight = ExpOfNegative(score * scales.score - row.logsumexp);
-    const Floats share = score * scales.share;
-    const Floats gradient = weight * (scales.product * (1.0f - share * share)) * (Load(by_weights + j) - row.delta);
+    const Floats weight = ExpOfNegative(Load(scores + j) * scales.score - row.logsumexp);
+    const Floats gradient = weight * scales.product * (Load(by_weights + j) - row.delta);
     if (row.sight.HasAll(j, kLanes)) return {weight, gradient};
     return {WhereSeen(weight, j, row.sight, 0.0f), WhereSeen(gradient, j, row.sight, 0.0f)};
+  }
+
+  // Where there is a cap: d - delta times the slope of the scores, plus delta. Then gradients follow as without one.
+  void BendGradients(const Tile& tile, int64_t keys) const {
+    const float per_cap = 1.0f / shape_.cap;
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      const float* const scores = my_.scores + i * kAttentionTile;
+      float* const by_weights = my_.by_weights + i * kAttentionTile;
+      const float delta = my_.delta[i];
+      ForEachVector(Padded<T>(keys), [=](int64_t j) {
+        const Floats share = Load(scores + j) * per_cap;
+        Store((Load(by_weights + j) - delta) * (1.0f - share * share) + delta, by_weights + j);
+      });
+    }
   }
 
   // Weights and gradients by the scores of a panel, as factors of the products that follow.
@@ -466,17 +477,18 @@ class AttentionPiece {
     float* const by_weights = my_.by_weights;
     const int64_t rows = Padded<T>(tile.rows);
     const int64_t width = Padded<T>(keys);
-    const Scales scales = {score_scale_, shape_.scale, shape_.cap == 0.0f ? 0.0f : 1.0f / shape_.cap};
+    const Scales scales = {score_scale_, shape_.scale};
     if constexpr (InWords<T>::kElements == 1) {
       for (int64_t i = 0; i < rows; ++i) {
         const RowFactors factors = FactorsOf(tile, i, first);
         float* const my_scores = scores + i * kAttentionTile;
         float* const my_by_weights = by_weights + i * kAttentionTile;
-        ForEachVector(width, [=](int64_t j) {
-          const WeightAndGradient both = Weigh(my_scores, my_by_weights, j, scales, factors);
-          Store(both.weight, my_scores + j);
-          Store(both.gradient, my_by_weights + j);
-        });
+        ForEachVector(
+            width, [=](int64_t j) __attribute__((always_inline)) {
+              const WeightAndGradient both = Weigh(my_scores, my_by_weights, j, scales, factors);
+              Store(both.weight, my_scores + j);
+              Store(both.gradient, my_by_weights + j);
+            });
       }
       return {{scores, kAttentionTile}, {by_weights, kAttentionTile}, by_weights};
     } else {
@@ -486,14 +498,15 @@ class AttentionPiece {
         const RowFactors next_factors = FactorsOf(tile, i + 1, first);
         const int64_t row = i * kAttentionTile;
         const int64_t next = row + kAttentionTile;
-        ForEachVector(width, [=](int64_t j) {
-          const WeightAndGradient a = Weigh(scores + row, by_weights + row, j, scales, factors);
-          const WeightAndGradient b = Weigh(scores + next, by_weights + next, j, scales, next_factors);
-          Store(RoundedPairs(a.weight, b.weight), pairs + row + j);
-          Store(RoundedPairs(a.gradient, b.gradient), pairs + next + j);
-          StoreWeights(a.gradient, by_weights + row, j);
-          StoreWeights(b.gradient, by_weights + next, j);
-        });
+        ForEachVector(
+            width, [=](int64_t j) __attribute__((always_inline)) {
+              const WeightAndGradient a = Weigh(scores + row, by_weights + row, j, scales, factors);
+              const WeightAndGradient b = Weigh(scores + next, by_weights + next, j, scales, next_factors);
+              Store(RoundedPairs(a.weight, b.weight), pairs + row + j);
+              Store(RoundedPairs(a.gradient, b.gradient), pairs + next + j);
+              StoreWeights(a.gradient, by_weights + row, j);
+              StoreWeights(b.gradient, by_weights + next, j);
+            });
       }
       return {{pairs, 2 * kAttentionTile}, {pairs + kAttentionTile, 2 * kAttentionTile}, by_weights};
     }
@@ -528,6 +541,7 @@ class AttentionPiece {
     ForEachPanel(tile, [&](int64_t panel, int64_t first, int64_t keys) {
       ScoresOf(tile, keys, query, my_.keys + panel * my_.panel_words, my_.scores);
       MultiplyByPanel(tile, keys, gradient, my_.values + panel * my_.panel_words, my_.by_weights);
+      if (shape_.cap != 0.0f) BendGradients(tile, keys);
       const Factors factors = WeighPanel(tile, first, keys);
       const int64_t at = panel * my_.width * kAttentionTile;
       const bool adds = (started >> panel & 1u) != 0;

@@ -162,7 +162,10 @@ TEST(Elementwise, BoundsKeepNotANumber) {
   const float nan = std::nanf("");
   EXPECT_EQ(Maximum(1.0f, 2.0f), 2.0f);
   EXPECT_EQ(Minimum(1.0f, 2.0f), 1.0f);
-  for (const auto f : {Maximum, Minimum}) {
+  EXPECT_EQ(Maximum(int32_t{16777217}, 16777216), 16777217) << "f32 does not have it";
+  EXPECT_EQ(Minimum(-3, 2), -3);
+  using OfFloats = float (*)(float, float);
+  for (const OfFloats f : {OfFloats{Maximum}, OfFloats{Minimum}}) {
     EXPECT_TRUE(std::isnan(f(nan, 1.0f)));
     EXPECT_TRUE(std::isnan(f(1.0f, nan)));
   }
