@@ -1,7 +1,10 @@
 #include "frontend/evaluate/expressions.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/match/match.h"
@@ -127,6 +130,26 @@ Value EvaluateKind(const dsl::syntax::Expression& expression, Frame& frame, Piec
       });
 }
 
+// Reads `#[share("path")]` into the naming of the frame, and takes it away. Its place; nullopt where there is none.
+std::optional<Span> TakeShare(std::vector<dsl::syntax::Attribute>& attributes, Frame& frame, const Context& context) {
+  const auto is_share = [](const dsl::syntax::Attribute& attribute) { return attribute.name.text == "share"; };
+  const auto share = std::find_if(attributes.begin(), attributes.end(), is_share);
+  if (share == attributes.end()) return std::nullopt;
+  const Span span = share->span;
+  const auto* path = share->arguments.size() != 1 || share->arguments[0].name.has_value()
+                         ? nullptr
+                         : std::get_if<dsl::syntax::StringLiteral>(&share->arguments[0].value->kind);
+  if (path == nullptr || std::count_if(attributes.begin(), attributes.end(), is_share) > 1) {
+    context.reporter.Report(Error(Code::kE0303, "`share` takes the path of one other call")
+                                .At(span, "expected a string")
+                                .Help("such as `#[share(\"policy\")]` or `#[share(\"x.0\")]`"));
+  } else {
+    frame.naming.share = JoinPath(frame.path, path->value);
+  }
+  attributes.erase(std::remove_if(attributes.begin(), attributes.end(), is_share), attributes.end());
+  return path == nullptr ? std::nullopt : std::optional(span);
+}
+
 }  // namespace
 
 Value EvaluateExpression(const dsl::syntax::Expression& expression, Frame& frame, Pieces& pieces) {
@@ -143,13 +166,22 @@ Value EvaluateExpression(const dsl::syntax::Expression& expression, Frame& frame
   return value;
 }
 
-Value EvaluateAttributed(const dsl::syntax::Expression& operand, const std::vector<dsl::syntax::Attribute>& attributes,
+Value EvaluateAttributed(const dsl::syntax::Expression& operand, const std::vector<dsl::syntax::Attribute>& given,
                          Frame& frame, Pieces& pieces) {
   const Context& context = pieces.context;
+  std::vector<dsl::syntax::Attribute> attributes = given;
+  const std::optional<Span> share = TakeShare(attributes, frame, context);
+  const int64_t shared_before = pieces.sources.shared();
   context.ops.ForgetOperation();
   const bool is_region = pieces.regions.Open(attributes, operand, pieces.vmap.is_mapped(), context.IntsOf(frame));
   Value value = context.Evaluate(operand, frame);
   if (is_region) value = pieces.regions.Close(std::move(value), operand, pieces.sources.parameters());
+  frame.naming.share.reset();
+  if (share.has_value() && !value.is_poison() && pieces.sources.shared() == shared_before) {
+    context.reporter.Report(Error(Code::kE0217, "`share` of a call that has no parameters")
+                                .At(*share, "applies to nothing")
+                                .Help("write it before the call of a function with a `param` of its own"));
+  }
   Attach(attributes, context.ops.last_operation(), value, context.IntsOf(frame), pieces.pins);
   return value;
 }

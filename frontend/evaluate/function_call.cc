@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -61,6 +62,7 @@ Value CallFunction(const Function& function, const CallSite& site, Pieces& piece
   const Context& context = pieces.context;
   const std::string& name = function.name();
   Naming inner{.path = frame.naming.path};
+  const std::optional<std::string> share = std::exchange(frame.naming.share, std::nullopt);
   const auto matched = MatchArguments(SignatureOf(function), call.arguments, span, context.reporter);
   ArgumentValues evaluated;
   for (const dsl::syntax::Argument& argument : call.arguments) {
@@ -90,6 +92,8 @@ Value CallFunction(const Function& function, const CallSite& site, Pieces& piece
   callee.function = &function;
   callee.path = inner.path;
   callee.naming = inner;
+  callee.sharings = frame.sharings;
+  if (share.has_value()) callee.sharings.push_back({.from = inner.path, .to = *share});
   const int first = context.ops.size();
   if (!BindArguments(function, *matched, values, callee, context)) return Value{Poison()};
 

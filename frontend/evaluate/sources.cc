@@ -85,6 +85,27 @@ bool Sources::IsFirst(const std::string& path, Span call, Reporter& reporter) {
   return false;
 }
 
+Value Sources::SharedParameter(const dsl::syntax::Param& param, const std::string& own, const std::string& path,
+                               const ir::TensorType& type, const Context& context) {
+  const std::optional<ir::OpId> found = context.graph().Find(path);
+  const ir::Op* const other = found.has_value() ? &context.graph().op(*found) : nullptr;
+  const Span call = context.reporter.UserPlace(param.name.span);
+  Diagnostic error = Error(Code::kE0217, absl::StrCat("`", own, "` cannot be the parameter `", path, "`"))
+                         .At(call, "shares parameters");
+  if (other == nullptr || parameters_.count(*found) == 0) {
+    error.notes.push_back("no call before this one has made a parameter of that name");
+  } else if (other->type != type) {
+    error.notes.push_back(absl::StrCat("it is ", other->type.ToString(), ", and this one ", type.ToString()));
+  } else if (other->attributes.Get(ir::attribute::kTrained) == param.is_state) {
+    error.notes.push_back("one of them is a `state`, and the other a `param`");
+  } else {
+    return Value{TensorValue{*found}};
+  }
+  // If a call shares several parameters that it cannot, that is one mistake.
+  if (same_paths_.insert({call.begin, call.begin}).second) context.reporter.Report(std::move(error));
+  return Value{Poison()};
+}
+
 void Sources::RunParam(const dsl::syntax::Param& param, const dsl::syntax::Statement& statement, Frame& frame,
                        const ManualModel& model, PinRecorder& pins, const Context& context) {
   if (!IsFree(param.name, frame.scope, context.reporter)) return;
@@ -92,6 +113,8 @@ void Sources::RunParam(const dsl::syntax::Param& param, const dsl::syntax::State
   const std::optional<ir::TensorType> type = EvaluateTensorType(param.type, frame, context);
   const std::optional<Initialization> initialization = InitializationOf(param, type, frame, context);
   const std::string path = frame.PathOf(param.name.text);
+  const std::string shared = frame.SharedPathOf(path);
+  if (!frame.sharings.empty()) ++shared_;
   const Span call = context.reporter.UserPlace(param.name.span);
   std::vector<dsl::syntax::Attribute> attributes = statement.attributes;
   const bool is_local = TakeLocal(attributes, model, context.reporter);
@@ -104,6 +127,8 @@ void Sources::RunParam(const dsl::syntax::Param& param, const dsl::syntax::State
     context.reporter.Report(
         Error(Code::kE0204, absl::StrCat("a ", word, " must be f32"))
             .At(param.type.element.span, absl::StrCat("`", param.name.text, "` is ", type->ToString())));
+  } else if (type && shared != path) {
+    value = SharedParameter(param, path, shared, *type, context);
   } else if (type && initialization && IsFirst(path, call, context.reporter)) {
     const ir::OpId id = context.ops.AddValid(ir::OpKind::kParameter, {},
                                              {{ir::attribute::kShape, type->shape},

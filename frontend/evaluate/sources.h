@@ -43,10 +43,17 @@ class Sources {
   const std::map<ir::OpId, Span>& parameters() const { return parameters_; }
   const std::map<std::string, Span>& npy_places() const { return npy_places_; }
 
+  int64_t shared() const { return shared_; }  // How many `param`s of calls that share parameters have been run.
+
  private:
   // Whether the parameter called `path` that `call` makes is the first of that name.
   bool IsFirst(const std::string& path, Span call, Reporter& reporter);
 
+  // The parameter called `path`, which an earlier call has made, for the `param` that would be called `own`.
+  Value SharedParameter(const dsl::syntax::Param& param, const std::string& own, const std::string& path,
+                        const ir::TensorType& type, const Context& context);
+
+  int64_t shared_ = 0;
   std::map<ir::OpId, Span> inputs_;
   std::map<ir::OpId, Span> parameters_;
   std::map<std::string, Span> npy_places_;

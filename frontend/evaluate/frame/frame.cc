@@ -1,5 +1,6 @@
 #include "frontend/evaluate/frame/frame.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/functions/calls.h"
 
@@ -19,6 +20,14 @@ std::string Frame::PathOf(const std::string& name) const {
   if (!name.empty()) absl::StrAppend(&result, result.empty() ? "" : ".", name);
   for (int64_t index : loop_indices) absl::StrAppend(&result, result.empty() ? "" : ".", index);
   return result;
+}
+
+std::string Frame::SharedPathOf(std::string parameter) const {
+  for (auto sharing = sharings.rbegin(); sharing != sharings.rend(); ++sharing) {
+    if (absl::StartsWith(parameter, absl::StrCat(sharing->from, ".")))
+      parameter = sharing->to + parameter.substr(sharing->from.size());
+  }
+  return parameter;
 }
 
 void MarkUsed(const dsl::syntax::Expression& skipped, Scope& scope) { ForEachName(skipped, MarkIn(scope)); }

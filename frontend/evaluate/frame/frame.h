@@ -24,6 +24,13 @@ struct Naming {
   std::string path;
   bool ordinals = false;
   std::map<std::string, int> next_ordinal = {};
+  std::optional<std::string> share = {};  // Of the next call of a function: whose parameters it takes.
+};
+
+// Parameters whose paths begin with `from` are those whose paths begin with `to`: `#[share("to")]`.
+struct SharedPrefix {
+  std::string from;
+  std::string to;
 };
 
 struct Frame {
@@ -36,10 +43,14 @@ struct Frame {
   Naming naming;
   std::vector<BlockDemand> demands;  // Of the function's attributes.
   std::optional<Value> result;
-  bool failed = false;  // An assertion did not hold: the rest of the function would only repeat it.
+  std::vector<SharedPrefix> sharings;  // Of the calls that led here, the outermost first.
+  bool failed = false;            // An assertion did not hold: the rest of the function would only repeat it.
 
   // The path of the thing that is called `name` here: "x.0.1" for `x` in two loops of a frame with an empty path.
   std::string PathOf(const std::string& name) const;
+
+  // The path of the parameter that is taken for the one of this path: itself, unless a call shares parameters.
+  std::string SharedPathOf(std::string parameter) const;
 
   // The origin of what the current statement makes for the text at `span`.
   Origin At(Span span) const { return {span, naming.path}; }
