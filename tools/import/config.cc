@@ -112,6 +112,36 @@ std::string FloatText(double number) {
   return text;
 }
 
+// Whether a rule names the field, or a part of it.
+bool IsNamed(const Family& family, const std::string& path, bool or_part) {
+  for (const FieldRule& rule : family.rules) {
+    for (const std::string& field : rule.fields) {
+      if (field == path || (or_part && absl::StartsWith(field, path + "."))) return true;
+    }
+  }
+  return path == "model_type";
+}
+
+struct UnknownField {
+  std::string path;
+  const Json* value;
+};
+
+std::vector<UnknownField> FindUnknown(const Family& family, const Json& object, const std::string& prefix) {
+  std::vector<UnknownField> found;
+  for (const runtime::JsonMember& member : object.members) {
+    const std::string path = prefix + member.name;
+    if (IsNamed(family, path, false) || member.value.kind == Json::Kind::kNull) continue;
+    if (member.value.kind == Json::Kind::kObject && IsNamed(family, path, true)) {
+      const std::vector<UnknownField> within = FindUnknown(family, member.value, path + ".");
+      found.insert(found.end(), within.begin(), within.end());
+    } else {
+      found.push_back({path, &member.value});
+    }
+  }
+  return found;
+}
+
 class Reader {
  public:
   Reader(const Family& family, const Config& config, const std::set<std::string>& ignored, const SourceSet& sources,
@@ -123,7 +153,7 @@ class Reader {
     for (const FieldRule& rule : family_.rules) {
       if (rule.when.empty() || Holds(values_, rule.when)) ReadRule(rule);
     }
-    CheckNames(config_.json, "");
+    CheckNames();
     if (diagnostics_.has_errors()) return std::nullopt;
     return std::move(values_);
   }
@@ -267,29 +297,14 @@ class Reader {
     diagnostics_.Add(std::move(error));
   }
 
-  // Whether a rule names the field, or a part of it.
-  bool IsNamed(const std::string& path, bool or_part) const {
-    for (const FieldRule& rule : family_.rules) {
-      for (const std::string& field : rule.fields) {
-        if (field == path || (or_part && absl::StartsWith(field, path + "."))) return true;
-      }
-    }
-    return path == "model_type" || ignored_.count(path) > 0;
-  }
-
-  void CheckNames(const Json& object, const std::string& prefix) {
-    for (const runtime::JsonMember& member : object.members) {
-      const std::string path = prefix + member.name;
-      if (IsNamed(path, false) || member.value.kind == Json::Kind::kNull) continue;
-      if (member.value.kind == Json::Kind::kObject && IsNamed(path, true)) {
-        CheckNames(member.value, path + ".");
-        continue;
-      }
-      const std::string shown = runtime::JsonEscaped(path.substr(0, kMostShown));
+  void CheckNames() {
+    for (const UnknownField& field : FindUnknown(family_, config_.json, "")) {
+      if (ignored_.count(field.path) > 0) continue;
+      const std::string shown = runtime::JsonEscaped(field.path.substr(0, kMostShown));
       const std::string message =
-          absl::StrCat("nothing is known of `", shown, "`, which is ", Shown(member.value), ", for ", family_.title);
+          absl::StrCat("nothing is known of `", shown, "`, which is ", Shown(*field.value), ", for ", family_.title);
       diagnostics_.Add(Error(Code::kE0616, message)
-                           .At(SpanOf(config_, member.value, sources_), "may change what the model computes")
+                           .At(SpanOf(config_, *field.value, sources_), "may change what the model computes")
                            .Help(absl::StrCat("if it does not: `--ignore ", shown, "`")));
     }
   }
@@ -315,7 +330,16 @@ std::optional<Config> LoadConfig(const std::string& folder, SourceSet& sources, 
                   "from Hugging Face: with config.json and model.safetensors"));
     return std::nullopt;
   }
-  const std::optional<FileId> file = dsl::AddSource(path, *std::move(text), sources, diagnostics);
+  return ParseConfig(path, *std::move(text), sources, diagnostics);
+}
+
+std::optional<Config> ParseConfig(const std::string& path, std::string text, SourceSet& sources,
+                                  Diagnostics& diagnostics) {
+  if (static_cast<int64_t>(text.size()) > kMostBytes) {
+    diagnostics.Add(Error(Code::kE0614, absl::StrCat(QuotedPath(path), " has more than ", kMostBytes, " bytes")));
+    return std::nullopt;
+  }
+  const std::optional<FileId> file = dsl::AddSource(path, std::move(text), sources, diagnostics);
   if (!file.has_value()) return std::nullopt;
   runtime::Result<Json> json = runtime::ParseJson(std::string(sources.file(*file).text()));
   const bool is_object = json.ok() && json.value().kind == Json::Kind::kObject;
@@ -343,6 +367,14 @@ const Family* FamilyOf(const Config& config, const SourceSet& sources, Diagnosti
                       .Help("any other model can be written by hand, with a mapping of the names of its weights: "
                             "docs/language.md, docs/weights.md"));
   return nullptr;
+}
+
+bool IsKnownField(const Family& family, const std::string& field) { return IsNamed(family, field, false); }
+
+std::vector<std::string> UnknownFields(const Family& family, const Config& config) {
+  std::vector<std::string> fields;
+  for (const UnknownField& field : FindUnknown(family, config.json, "")) fields.push_back(field.path);
+  return fields;
 }
 
 std::optional<TemplateValues> ReadConfig(const Family& family, const Config& config,
