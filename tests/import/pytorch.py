@@ -37,6 +37,12 @@ MODELS = {
     "olmo2": lambda: t.Olmo2ForCausalLM(t.Olmo2Config(**DECODER)),
     "gemma2": lambda: t.Gemma2ForCausalLM(t.Gemma2Config(**DECODER, head_dim=8, query_pre_attn_scalar=6, sliding_window=5,
                                                          attn_logit_softcapping=2.0, final_logit_softcapping=3.0)),
+    "gemma3": lambda: t.Gemma3ForCausalLM(t.Gemma3TextConfig(vocab_size=VOCAB, hidden_size=16, intermediate_size=12, num_hidden_layers=7,
+                                                             num_attention_heads=2, num_key_value_heads=1, head_dim=8,
+                                                             max_position_embeddings=32, query_pre_attn_scalar=6, sliding_window=5,
+                                                             bos_token_id=0, eos_token_id=1, pad_token_id=0, rope_parameters=dict(
+                                                                 full_attention=dict(rope_type="linear", factor=2.5, rope_theta=1e6),
+                                                                 sliding_attention=dict(rope_type="default", rope_theta=1e4)))),
     "bert": lambda: t.BertForMaskedLM(t.BertConfig(vocab_size=VOCAB, hidden_size=24, intermediate_size=20, num_hidden_layers=2,
                                                    num_attention_heads=3, max_position_embeddings=16, hidden_dropout_prob=0,
                                                    attention_probs_dropout_prob=0)),
@@ -58,7 +64,7 @@ def write(name):
             if key.endswith(("embed_tokens.weight", "wte.weight", "wpe.weight", "lm_head.weight")):
                 parameter.normal_(0, 0.5)
             elif parameter.dim() == 1:
-                parameter.normal_(0, 0.2).add_(1 if "norm" in key.lower() and key.endswith("weight") and name != "gemma2" else 0)
+                parameter.normal_(0, 0.2).add_(1 if "norm" in key.lower() and key.endswith("weight") and not name.startswith("gemma") else 0)
             else:
                 parameter.normal_(0, 0.3)
     if name in ("llama3", "qwen3"):
