@@ -3,7 +3,7 @@
     python pytorch.py [FAMILY ...]
 
 writes folders/FAMILY, and the lines of the families into pytorch.txt: the losses of five steps of gradient descent, and the likeliest
-tokens behind a prompt. Written with torch 2.15.0 and transformers 5.24.0.
+tokens behind a prompt. Writes rounded.safetensors, too: numbers, and what torch rounds them to. Written with torch 2.15.0 and transformers 5.24.0.
 """
 
 import json
@@ -14,6 +14,7 @@ import sys
 import numpy as np
 import torch
 import transformers as t
+from safetensors.torch import save_file
 
 BATCH, SEQ, VOCAB, STEPS, RATE = 4, 12, 23, 5, 0.1
 # 3 heads of keys, each for 2 of queries, whose 6 heads of 8 elements are not as wide as the model.
@@ -55,6 +56,9 @@ TOKENIZER = dict(version="1.0", truncation=None, padding=None, added_tokens=[], 
                  decoder=dict(type="ByteLevel", add_prefix_space=True, trim_offsets=True, use_regex=True),
                  model=dict(type="BPE", vocab={chr(ord("a") + i): i for i in range(VOCAB)}, merges=[]))
 
+# Texts end with `b` or `j`.
+GENERATION = dict(bos_token_id=0, eos_token_id=[1, 9], do_sample=False, repetition_penalty=1.0)
+
 
 def write(name):
     torch.manual_seed(3)
@@ -75,6 +79,7 @@ def write(name):
         os.remove("folders/" + name + "/generation_config.json")
     if name == "llama3":
         json.dump(TOKENIZER, open("folders/" + name + "/tokenizer.json", "w"))
+        json.dump(GENERATION, open("folders/" + name + "/generation_config.json", "w"))
     model = type(model).from_pretrained("folders/" + name, dtype=torch.float32, attn_implementation="eager")
     random = np.random.default_rng(1)
     tokens = random.integers(1, VOCAB, (BATCH, SEQ + 1))  # Without 0, which pads: transformers does not train its row.
@@ -99,6 +104,19 @@ def write(name):
     return " ".join(map(repr, losses)) + ("" if name == "bert" else " ; " + " ".join(map(str, text[0].tolist())))
 
 
+def write_rounded():
+    """Numbers of all sizes, and those halfway between two of bf16 and of f16, and their neighbours."""
+    random = np.random.default_rng(2)
+    exponents = random.integers(-30, 15, 300)
+    halves = random.integers(0, 1024, 300) + 0.5
+    values = [random.standard_normal(300) * 2.0**exponents, np.ldexp(1 + (random.integers(0, 128, 300) + 0.5) / 128, exponents),
+              np.ldexp(1 + halves / 1024, exponents), np.ldexp(halves, -24), [0.0]]
+    exact = torch.tensor(np.concatenate(values), dtype=torch.float32)
+    exact = torch.cat([exact, torch.nextafter(exact, torch.zeros(())), -exact, torch.tensor([torch.inf, -torch.inf])])
+    save_file({"F32": exact, "BF16": exact.to(torch.bfloat16), "F16": exact.to(torch.float16)}, "rounded.safetensors")
+
+
+write_rounded()
 known = {}
 if os.path.exists("pytorch.txt"):
     for line in open("pytorch.txt"):
