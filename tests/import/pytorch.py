@@ -23,6 +23,7 @@ DECODER = dict(vocab_size=VOCAB, hidden_size=24, intermediate_size=20, num_hidde
 LLAMA3 = dict(rope_type="llama3", rope_theta=10000.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=16)
 
+MASKED = ("bert", "roberta", "distilbert")
 MODELS = {
     "gpt2": lambda: t.GPT2LMHeadModel(t.GPT2Config(vocab_size=VOCAB, n_positions=16, n_embd=24, n_layer=2, n_head=3, n_inner=20,
                                                    layer_norm_epsilon=1e-3, embd_pdrop=0, attn_pdrop=0, resid_pdrop=0,
@@ -47,6 +48,12 @@ MODELS = {
     "bert": lambda: t.BertForMaskedLM(t.BertConfig(vocab_size=VOCAB, hidden_size=24, intermediate_size=20, num_hidden_layers=2,
                                                    num_attention_heads=3, max_position_embeddings=16, hidden_dropout_prob=0,
                                                    attention_probs_dropout_prob=0)),
+    "roberta": lambda: t.RobertaForMaskedLM(t.RobertaConfig(vocab_size=VOCAB, hidden_size=24, intermediate_size=20, num_hidden_layers=2,
+                                                            num_attention_heads=3, max_position_embeddings=16, type_vocab_size=1,
+                                                            layer_norm_eps=1e-5, hidden_dropout_prob=0, attention_probs_dropout_prob=0,
+                                                            pad_token_id=0, bos_token_id=1)),
+    "distilbert": lambda: t.DistilBertForMaskedLM(t.DistilBertConfig(vocab_size=VOCAB, dim=24, hidden_dim=20, n_layers=2, n_heads=3,
+                                                                     max_position_embeddings=16, dropout=0, attention_dropout=0)),
 }
 
 
@@ -84,14 +91,14 @@ def write(name):
     random = np.random.default_rng(1)
     tokens = random.integers(1, VOCAB, (BATCH, SEQ + 1))  # Without 0, which pads: transformers does not train its row.
     x, y = torch.tensor(tokens[:, :-1]), torch.tensor(tokens[:, 1:])
-    if name == "bert":
+    if name in MASKED:
         x, y = y, torch.where(torch.tensor(random.random((BATCH, SEQ)) < 0.4), x, -100)
-    np.save("labels.npy" if name == "bert" else "next.npy", y.numpy().astype(np.int32))
-    np.save("masked.npy" if name == "bert" else "tokens.npy", x.numpy().astype(np.int32))
+    np.save("labels.npy" if name in MASKED else "next.npy", y.numpy().astype(np.int32))
+    np.save("masked.npy" if name in MASKED else "tokens.npy", x.numpy().astype(np.int32))
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
     text = torch.tensor([[3, 7]])
     with torch.no_grad():
-        while name != "bert" and text.shape[1] < SEQ:
+        while name not in MASKED and text.shape[1] < SEQ:
             text = torch.cat([text, model.eval()(text, use_cache=False).logits[:, -1].argmax(-1, keepdim=True)], dim=1)
     losses = []
     for _ in range(STEPS):
@@ -101,7 +108,7 @@ def write(name):
         losses.append(loss.item())
         loss.backward()
         optimizer.step()
-    return " ".join(map(repr, losses)) + ("" if name == "bert" else " ; " + " ".join(map(str, text[0].tolist())))
+    return " ".join(map(repr, losses)) + ("" if name in MASKED else " ; " + " ".join(map(str, text[0].tolist())))
 
 
 def write_rounded():

@@ -55,6 +55,7 @@ std::string Shown(const Json& value) {
 // Whether null is as if the field were missing: not where the default is another value than none.
 bool IsNullMissing(const FieldRule& rule) {
   switch (rule.kind) {
+    case FieldKind::kToken:
     case FieldKind::kWindow:
     case FieldKind::kNumber:
     case FieldKind::kRate:
@@ -206,11 +207,13 @@ class Reader {
         return;
       case FieldKind::kWindow:
         if (value.kind == Json::Kind::kNull) return Set(rule, "");
-        return AcceptWhole(rule, field, value, int64_t{1} << 40);
+        return AcceptWhole(rule, field, value, 1, int64_t{1} << 40);
       case FieldKind::kLength:
-        return AcceptWhole(rule, field, value, int64_t{1} << 30);
+        return AcceptWhole(rule, field, value, 1, int64_t{1} << 30);
       case FieldKind::kSize:
-        return AcceptWhole(rule, field, value, rule.most);
+        return AcceptWhole(rule, field, value, 1, rule.most);
+      case FieldKind::kToken:
+        return AcceptWhole(rule, field, value, 0, int64_t{1} << 30);
       case FieldKind::kNumber:
         return AcceptNumber(rule, field, value);
       case FieldKind::kRate:
@@ -230,10 +233,10 @@ class Reader {
     }
   }
 
-  void AcceptWhole(const FieldRule& rule, const std::string& field, const Json& value, int64_t most) {
+  void AcceptWhole(const FieldRule& rule, const std::string& field, const Json& value, int64_t least, int64_t most) {
     const std::optional<int64_t> number = runtime::JsonInteger(value);
-    if (number.has_value() && *number >= 1 && *number <= most) return Set(rule, absl::StrCat(*number));
-    RefuseValue(rule, field, value, absl::StrCat("whole numbers from 1 to ", most));
+    if (number.has_value() && *number >= least && *number <= most) return Set(rule, absl::StrCat(*number));
+    RefuseValue(rule, field, value, absl::StrCat("whole numbers from ", least, " to ", most));
   }
 
   void AcceptNumber(const FieldRule& rule, const std::string& field, const Json& value) {

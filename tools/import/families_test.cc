@@ -23,6 +23,8 @@ std::vector<std::string> ValuesOf(const FieldRule& rule) {
       return {rule.name == "depth" ? "2" : rule.name == "heads" ? "4" : rule.name == "key_heads" ? "2" : "8"};
     case FieldKind::kLength:
       return {"16"};
+    case FieldKind::kToken:
+      return {"1"};
     case FieldKind::kWindow:
       return {"", "5"};
     case FieldKind::kNumber:

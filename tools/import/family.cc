@@ -46,6 +46,7 @@ class RuleReader {
     }
     rule_.name = Next();
     if (kind == "length") return Finish(FieldKind::kLength);
+    if (kind == "token") return Finish(FieldKind::kToken);
     if (kind == "window") return Finish(FieldKind::kWindow);
     if (kind == "number") return Finish(FieldKind::kNumber);
     if (kind == "rate") return Finish(FieldKind::kRate);

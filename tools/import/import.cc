@@ -232,8 +232,8 @@ class Import {
     for (const auto& [file, text] : texts) out_ << "wrote " << PathOf(file) << "\n";
     std::vector<std::string> kept;
     for (const OriginFile& file : origin_) kept.push_back(file.name);
-    out_ << "wrote " << PathOf(kWeights) << "\nkept " << QuotedList(kept, "and") << " in "
-         << PathOf(kOriginFolder) << "\n"
+    out_ << "wrote " << PathOf(kWeights) << "\nkept " << QuotedList(kept, "and") << " in " << PathOf(kOriginFolder)
+         << "\n"
          << PathOf("README.md") << " has the next commands\n";
     return ExitCode::kDone;
   }

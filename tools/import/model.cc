@@ -1,5 +1,6 @@
 #include "tools/import/model.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -34,6 +35,13 @@ TemplateValues WithWhatFollows(const Family& family, TemplateValues values) {
   const std::string bits = vocabulary <= kMostSymbolsOf16Bits ? "16" : "32";
   values["token_bits"] = bits;
   values["token_type"] = absl::StrCat("u", bits);
+  // RoBERTa's first token stands behind the place that has the number of what pads.
+  int64_t pad = 0, places = 0, seq = 0;
+  if (values.count("pad") > 0 && absl::SimpleAtoi(values["pad"], &pad) && absl::SimpleAtoi(values["places"], &places) &&
+      absl::SimpleAtoi(values["seq"], &seq)) {
+    values["first_place"] = absl::StrCat(pad + 1);
+    values["seq"] = absl::StrCat(std::min(seq, places - pad - 1));
+  }
   const bool is_scaled = Holds(values, "scaled");
   values["rotation"] = is_scaled ? "rotate" : "rope";
   values["frequencies"] = is_scaled ? "frequency" : "theta";
