@@ -45,6 +45,10 @@ MODELS = {
                                                              bos_token_id=0, eos_token_id=1, pad_token_id=0, rope_parameters=dict(
                                                                  full_attention=dict(rope_type="linear", factor=2.5, rope_theta=1e6),
                                                                  sliding_attention=dict(rope_type="default", rope_theta=1e4)))),
+    "mixtral": lambda: t.MixtralForCausalLM(t.MixtralConfig(**(DECODER | dict(intermediate_size=12)), head_dim=8, num_local_experts=4,
+                                                            num_experts_per_tok=2, sliding_window=5)),
+    "qwen3_moe": lambda: t.Qwen3MoeForCausalLM(t.Qwen3MoeConfig(**DECODER, head_dim=8, moe_intermediate_size=8, num_experts=5,
+                                                                num_experts_per_tok=3, tie_word_embeddings=True)),
     "bert": lambda: t.BertForMaskedLM(t.BertConfig(vocab_size=VOCAB, hidden_size=24, intermediate_size=20, num_hidden_layers=2,
                                                    num_attention_heads=3, max_position_embeddings=16, hidden_dropout_prob=0,
                                                    attention_probs_dropout_prob=0)),
