@@ -56,6 +56,8 @@ def check(name, work):
         assert model.dtype == kind, (name, model.dtype)
         for (key, ours), (_, theirs) in zip(model.state_dict().items(), first.state_dict().items(), strict=True):
             assert torch.equal(ours, theirs.to(kind)), (name, word, key)
+        if os.path.exists(os.path.join(folder, "tokenizer.json")):
+            assert t.AutoTokenizer.from_pretrained(folder)("abc").input_ids == [0, 1, 2]
         if word == "f32":
             assert torch.equal(logits(model, torch.tensor(tokens)), logits(first, torch.tensor(tokens))), name
 

@@ -147,7 +147,7 @@ class Export {
     return Report(error.code == runtime::ExitCode::kEnvironment ? ExitCode::kEnvironment : ExitCode::kModelWrong);
   }
 
-  // Sets from_: the folder that is named, or the one around CHECKPOINT, or this one. Two of them are a question.
+  // Sets from_: the folder that is named, or CHECKPOINT or what it lies in, or this one. Two of them are a question.
   bool FindImport() {
     const std::string help = "name the folder that `cleave import` wrote: `--from FOLDER`";
     if (!options_.from.empty()) {
@@ -160,7 +160,7 @@ class Export {
     }
     std::error_code ignored;
     const fs::path here = fs::current_path(ignored);
-    fs::path around = fs::weakly_canonical(fs::absolute(options_.checkpoint, ignored), ignored).parent_path();
+    fs::path around = fs::weakly_canonical(fs::absolute(options_.checkpoint, ignored), ignored);
     while (around.has_relative_path() && !IsImport(around)) around = around.parent_path();
     const bool is_around = IsImport(around), is_here = IsImport(here);
     if (is_around && is_here && !fs::equivalent(around, here, ignored)) {

@@ -188,6 +188,7 @@ TEST_F(ExportTest, TheClassIsTheOneWhoseWeightsTheseAre) {
 }
 
 TEST_F(ExportTest, FindsTheImport) {
+  EXPECT_EQ(Export("whole", {}, "net").err, "");
   fs::create_directories(root_ / "net/out/net/run");
   fs::rename(root_ / "net/weights.safetensors", root_ / "net/out/net/run/w.safetensors");
   EXPECT_EQ(Export("a", {}, "net/out/net/run/w.safetensors").err, "");
