@@ -1,3 +1,5 @@
+// Reading guide: GenerationReader makes flags of the fields that programs know and texts of those they do not; NamesOf
+// finds what tokenizer.json calls the tokens that end a text; ReadGeneration puts both together.
 #include "tools/import/generation.h"
 
 #include <algorithm>
