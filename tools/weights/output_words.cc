@@ -43,21 +43,25 @@ std::optional<int64_t> BytesOfSize(absl::string_view text) {
 
 void AddOutputWords(CLI::App& app, OutputWords& words, const std::string& scope, const std::string& default_type,
                     const std::string& default_size) {
+  const auto sentence = [&](const std::string& text) {
+    std::string whole = scope + text;
+    if (scope.empty()) whole[0] = absl::ascii_toupper(whole[0]);
+    return whole;
+  };
   SetValue(app.add_option("--dtype", words.type,
-                          absl::StrCat(scope, scope.empty() ? "T" : "t",
-                                       "he type of the written values (default: ", default_type, ")")),
+                          sentence(absl::StrCat("the type of the written values (default: ", default_type, ")"))),
            "f32|bf16|f16");
   const auto is_size = [](const std::string& text) -> std::string {
     if (BytesOfSize(text).has_value()) return "";
     return absl::StrCat("`", text, "` is not a size: a number with KB, MB, GB or TB behind it");
   };
-  SetValue(app.add_option("--shard-size", words.shard_size,
-                          absl::StrCat(scope, scope.empty() ? "H" : "h",
-                                       "ow large a .safetensors file may be, as 5GB; more bytes are divided into "
-                                       "several files with an index (default: ",
-                                       default_size, ")"))
-               ->check(CLI::Validator(is_size, "")),
-           "SIZE");
+  SetValue(
+      app.add_option("--shard-size", words.shard_size,
+                     sentence(absl::StrCat("how large a .safetensors file may be, as 5GB; more bytes are divided into "
+                                           "several files with an index (default: ",
+                                           default_size, ")")))
+          ->check(CLI::Validator(is_size, "")),
+      "SIZE");
 }
 
 }  // namespace cleave::tools
