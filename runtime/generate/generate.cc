@@ -103,20 +103,21 @@ class Generator {
       return Error{ExitCode::kInput, Format("the tokenizer has %" PRId64 " tokens, and the model knows %" PRId64,
                                             tokenizer_->size(), symbols)};
     }
-    if (std::optional<Error> error = FindEnd()) return error;
+    if (std::optional<Error> error = FindEnds()) return error;
     for (const std::string& text : options_.prompts) {
       if (std::optional<Error> error = AddPrompt(text)) return error;
     }
     return std::nullopt;
   }
 
-  std::optional<Error> FindEnd() {
-    if (options_.end.empty()) return std::nullopt;
-    const std::optional<int32_t> end = tokenizer_->Find(options_.end);
-    if (!end.has_value()) {
-      return Error{ExitCode::kUsage, Format("`--end %s` is no token of the tokenizer", options_.end.c_str())};
+  std::optional<Error> FindEnds() {
+    for (const std::string& name : options_.ends) {
+      const std::optional<int32_t> end = tokenizer_->Find(name);
+      if (!end.has_value()) {
+        return Error{ExitCode::kUsage, Format("`--end %s` is no token of the tokenizer", name.c_str())};
+      }
+      ends_.push_back(*end);
     }
-    end_ = *end;
     return std::nullopt;
   }
 
@@ -143,10 +144,10 @@ class Generator {
     return std::nullopt;
   }
 
-  // Behind a list with the token that ends a sequence rank 0 sends a list for each.
+  // Behind a list of the tokens that end a sequence rank 0 sends a list for each.
   Sequences LearnSequences() {
-    const NumberLists lists = ListsOf(FromFirst(comm_, TextOf({{end_}}) + TextOf(prompts_)));
-    end_ = lists.front().front();
+    const NumberLists lists = ListsOf(FromFirst(comm_, TextOf({ends_}) + TextOf(prompts_)));
+    ends_ = lists.front();
     Sequences all;
     for (auto list = lists.begin() + 1; list != lists.end(); ++list) {
       Sequence sequence;
@@ -250,7 +251,7 @@ class Generator {
     for (Sequence& sequence : some) {
       if (!sequence.EndsAt(window.end - 1)) continue;
       sequence.tokens.push_back(*next);
-      sequence.has_ended = *next++ == end_;
+      sequence.has_ended = std::count(ends_.begin(), ends_.end(), *next++) > 0;
     }
     return std::nullopt;
   }
@@ -279,8 +280,8 @@ class Generator {
   const GenerateRequest& request_;
   Comm& comm_;
   Staging staging_;
-  const int64_t window_;  // The number of places that a step computes.
-  int32_t end_ = -1;      // -1: no token ends a sequence.
+  const int64_t window_;       // The number of places that a step computes.
+  std::vector<int32_t> ends_;  // Tokens that end a sequence.
   // On rank 0.
   GenerationOptions options_;
   std::unique_ptr<Tokenizer> tokenizer_;

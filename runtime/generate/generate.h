@@ -33,8 +33,8 @@ struct GenerationOptions {
   int64_t samples = 1;               // Of each prompt.
   std::optional<int64_t> length;     // New tokens; nullopt: as many as the model has places for.
   Sampling sampling;
-  std::string end;        // The name or text of the token that ends a sequence; empty: none does.
-  std::string tokenizer;  // Replaces the path that the program knows; empty: it does not.
+  std::vector<std::string> ends;  // Names or texts of the tokens that end a sequence.
+  std::string tokenizer;          // Replaces the path that the program knows; empty: it does not.
 };
 
 // Reads these flags and the files that they name. An Error has exit code 2, or 3 for a file.

@@ -54,7 +54,7 @@ std::optional<Error> Read(const Flag& flag, GenerationOptions& options) {
     if (!number.has_value()) return Wrong(flag, "a number above 0 and at most 1");
     options.sampling.top_p = *number;
   } else if (flag.name == "--end") {
-    options.end = flag.value;
+    options.ends.push_back(flag.value);
   } else if (flag.name == "--tokenizer") {
     options.tokenizer = flag.value;
   } else {

@@ -143,7 +143,7 @@ std::string Usage(const std::string& program, const TrainingSettings& settings) 
            "  --temperature X     divides the logits; 0 takes the likeliest token; default 1\n"
            "  --top-k N           draws from the N likeliest tokens; 0, the default: from all\n"
            "  --top-p X           draws from the likeliest tokens that together have this probability; default 1\n"
-           "  --end TOKEN         the token that ends a text, as the tokenizer names it\n"
+           "  --end TOKEN         a token that ends a text, as the tokenizer names it; may be repeated\n"
            "  --tokenizer PATH    the tokenizer, or the text whose bytes are tokens, instead of where the model says\n"
            "  --seed S            of what is drawn\n"
            "  --out DIR           folder of run.json\n"

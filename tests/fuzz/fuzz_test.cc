@@ -1,8 +1,11 @@
 // Runs every target over its corpus and over random changes of it. CLEAVE_TEST_SEED sets another seed.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <ostream>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "ir/testing/seed.h"
 #include "tests/fuzz/mutations.h"
@@ -29,14 +32,27 @@ TEST_P(FuzzTest, AnyInputEndsWell) {
                                  << "under Bazel it is in bazel-testlogs/tests/fuzz/fuzz_test/test.outputs";
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, FuzzTest,
-                         testing::Values(Target{"cluster_file", 5000}, Target{"command_line", 1000},
-                                         Target{"image", 2000}, Target{"json", 5000}, Target{"model_graph", 300},
-                                         Target{"model_program", 30}, Target{"model_text", 300}, Target{"npy", 5000},
-                                         Target{"packets", 5000}, Target{"placement", 5000}, Target{"plan_file", 300},
-                                         Target{"rank_table", 5000}, Target{"safetensors", 5000},
-                                         Target{"samples", 5000}, Target{"settings", 100}),
+const std::vector<Target>& Targets() {
+  static const auto& targets = *new std::vector<Target>{
+      {"cluster_file", 5000}, {"command_line", 1000}, {"config", 1000},      {"image", 2000},
+      {"json", 5000},         {"mapping", 5000},      {"model_graph", 300},  {"model_program", 30},
+      {"model_text", 300},    {"npy", 5000},          {"packets", 5000},     {"placement", 5000},
+      {"plan_file", 300},     {"rank_table", 5000},   {"safetensors", 5000}, {"samples", 5000},
+      {"settings", 100},      {"tokenizer", 1000}};
+  return targets;
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, FuzzTest, testing::ValuesIn(Targets()),
                          [](const testing::TestParamInfo<Target>& info) { return info.param.name; });
+
+TEST(TargetsTest, EachRuns) {
+  std::set<std::string> built, run;
+  for (const auto& entry : std::filesystem::directory_iterator(DataPath("tests/fuzz"))) {
+    if (entry.path().extension() == ".corpus") built.insert(entry.path().stem().string());
+  }
+  for (const Target& target : Targets()) run.insert(target.name);
+  EXPECT_EQ(run, built);
+}
 
 // The runs above would say nothing if this one ended well.
 TEST(ReplayTest, NoticesEveryEarlyEnd) {

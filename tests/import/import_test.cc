@@ -1,9 +1,11 @@
 // Folders of transformers, imported: the losses of PyTorch in five steps, the same program on any number of ranks, and
-// the same weights when they are exported again.
+// the same folders when they are exported again.
 #include "tools/import/import.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <map>
 #include <ostream>
 #include <sstream>
 #include <string>
@@ -17,9 +19,12 @@
 #include "ir/proof/interpret/interpret.h"
 #include "ir/transforms/differentiate/differentiate.h"
 #include "runtime/npy/npy.h"
+#include "runtime/safetensors/safetensors.h"
 #include "tests/collective_counts/programs.h"
 #include "tests/support/command.h"
+#include "tools/export/export.h"
 #include "tools/import/family.h"
+#include "tools/weights/output.h"
 #include "tools/weights/source.h"
 #include "tools/weights/weights.h"
 
@@ -98,7 +103,24 @@ ir::Tensor DataOf(const ir::Graph& graph, const std::string& input) {
   return tensor;
 }
 
-std::vector<double> LossesOf(const ir::Graph& graph, const std::string& weights, size_t count) {
+void WriteParameters(const ir::Graph& graph, const ir::SourceValues& sources, const std::string& path) {
+  std::vector<tools::OutputTensor> tensors;
+  std::vector<std::vector<float>> values;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::kParameter) continue;
+    tensors.push_back({op.name, {op.type.shape.begin(), op.type.shape.end()}});
+    const ir::Tensor& value = sources.at(op.id);
+    values.emplace_back(value.values.begin(), value.values.end());
+  }
+  auto output = tools::WeightOutput::Create(path, tensors, {});
+  ASSERT_TRUE(output.ok()) << output.error().message;
+  for (size_t i = 0; i < values.size(); ++i) ASSERT_FALSE(output.value().Write(i, values[i]).has_value());
+  ASSERT_FALSE(output.value().Finish().has_value());
+}
+
+// The losses of `count` steps. `trained`: the weights after them, if they are wanted.
+std::vector<double> LossesOf(const ir::Graph& graph, const std::string& weights, size_t count,
+                             const std::string& trained = "") {
   const auto source = tools::WeightSource::Open(weights);
   EXPECT_TRUE(source.ok());
   ir::SourceValues sources;
@@ -113,7 +135,47 @@ std::vector<double> LossesOf(const ir::Graph& graph, const std::string& weights,
     losses.push_back(values[*graph.loss].values[0]);
     for (const ir::StateUpdate& update : graph.updates) sources[update.state] = values[update.value];
   }
+  if (!trained.empty()) WriteParameters(graph, sources, trained);
   return losses;
+}
+
+// The training of an imported model, as pytorch.py has it.
+ir::Graph TrainingOf(const std::string& folder) {
+  frontend::Analyzed analyzed =
+      frontend::AnalyzeText(ReadText(folder + "/net.model"), kSettings, folder + "/net.model");
+  EXPECT_EQ(analyzed.messages, "");
+  const absl::StatusOr<ir::Graph> graph = ir::Differentiate(analyzed.module->graph, analyzed.module->updates);
+  EXPECT_TRUE(graph.ok()) << graph.status().message();
+  return *graph;
+}
+
+void Export(const std::string& imported, const std::string& weights, const std::string& folder,
+            const std::vector<std::string>& options = {}) {
+  std::vector<std::string> words = {absl::StrCat(imported, "/", weights), folder, "--from", imported};
+  words.insert(words.end(), options.begin(), options.end());
+  const Said said = RunTool(tools::RunExport, words);
+  EXPECT_EQ(said.code, tools::ExitCode::kDone) << said.err;
+}
+
+// The stored bytes of a tensor, behind its type and shape.
+std::string BytesOf(const runtime::SafetensorsFile& file, const runtime::SafetensorsEntry& entry) {
+  std::string bytes(static_cast<size_t>(entry.bytes), '\0');
+  EXPECT_FALSE(file.Read(entry.offset, entry.bytes, bytes.data()).has_value());
+  return runtime::SafetensorsTypeText(entry) + bytes;
+}
+
+// Those of all tensors of the .safetensors files in a folder, by name.
+std::map<std::string, std::string> TensorsIn(const std::string& folder) {
+  std::map<std::string, std::string> tensors;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".safetensors") continue;
+    const auto file = runtime::SafetensorsFile::Open(entry.path());
+    EXPECT_TRUE(file.ok()) << entry.path();
+    for (const runtime::SafetensorsEntry& tensor : file.value().entries()) {
+      tensors[tensor.name] = BytesOf(file.value(), tensor);
+    }
+  }
+  return tensors;
 }
 
 // Models of a family, and of the same family in another case: "llama3".
@@ -121,30 +183,57 @@ class ImportTest : public testing::TestWithParam<Expected> {};
 
 TEST_P(ImportTest, LossesAreThoseOfPyTorch) {
   const std::string out = Imported(GetParam().name);
-  frontend::Analyzed analyzed = frontend::AnalyzeText(ReadText(out + "/net.model"), kSettings, out + "/net.model");
-  ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
-  EXPECT_EQ(analyzed.messages, "");
-  const absl::StatusOr<ir::Graph> graph = ir::Differentiate(analyzed.module->graph, analyzed.module->updates);
-  ASSERT_TRUE(graph.ok()) << graph.status().message();
-  const std::vector<double> losses = LossesOf(*graph, out + "/weights.safetensors", GetParam().losses.size());
+  const std::vector<double> losses = LossesOf(TrainingOf(out), out + "/weights.safetensors", GetParam().losses.size());
   for (size_t i = 0; i < losses.size(); ++i) {
     EXPECT_NEAR(losses[i], GetParam().losses[i], kTolerance * GetParam().losses[i]) << "step " << i + 1;
   }
   // The simulation of each program's ranks compares all values with those of one device.
+  const frontend::Analyzed analyzed =
+      frontend::AnalyzeText(ReadText(out + "/net.model"), kSettings, out + "/net.model");
   for (const int count : {1, 2, 4}) CompileModule(*analyzed.module, count);
 }
 
-TEST_P(ImportTest, WeightsComeBackToTheBit) {
-  const std::string out = Imported(GetParam().name), back = out + "/model.safetensors";
-  const Said exported = RunTool(
-      tools::RunWeights, {"export", out + "/weights.safetensors", back, "--map", out + "/net.map", "--heads", "3"});
-  EXPECT_EQ(exported.code, tools::ExitCode::kDone) << exported.err;
-  const Said diff = RunTool(tools::RunWeights, {"diff", absl::StrCat(kFolder, "folders/", GetParam().name), back});
-  EXPECT_EQ(diff.code, tools::ExitCode::kDone) << diff.out << diff.err;
+// As transformers wrote it: every byte of the weights, and config.json.
+TEST_P(ImportTest, TheFolderComesBackToTheBit) {
+  const std::string out = Imported(GetParam().name), first = absl::StrCat(kFolder, "folders/", GetParam().name);
+  Export(out, "weights.safetensors", out + "/tuned");
+  EXPECT_EQ(TensorsIn(out + "/tuned"), TensorsIn(first));
+  EXPECT_EQ(ReadText(out + "/tuned/config.json"), ReadText(first + "/config.json"));
+  Export(out, "weights.safetensors", out + "/divided", {"--shard-size", "8KB"});
+  EXPECT_EQ(TensorsIn(out + "/divided"), TensorsIn(first));
+}
+
+// The next step of what was trained, exported and imported again has PyTorch's loss.
+TEST_P(ImportTest, WhatWasTrainedComesBack) {
+  const std::string out = Imported(GetParam().name), again = out + "_again";
+  constexpr size_t kSteps = 2;
+  LossesOf(TrainingOf(out), out + "/weights.safetensors", kSteps, out + "/trained.safetensors");
+  Export(out, "trained.safetensors", out + "/tuned", {"--dtype", "f32"});
+  const Said said = RunTool(tools::RunImport, {out + "/tuned", "--out", again, "--name", "net"});
+  EXPECT_EQ(said.code, tools::ExitCode::kDone) << said.err;
+  const double loss = LossesOf(TrainingOf(again), again + "/weights.safetensors", 1)[0];
+  EXPECT_NEAR(loss, GetParam().losses[kSteps], kTolerance * loss);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, ImportTest, testing::ValuesIn(ReadExpected()),
                          [](const auto& info) { return info.param.name; });
+
+TEST(Export, ValuesAreRoundedAsPyTorchRounds) {
+  const std::string path = kFolder + "rounded.safetensors", folder = FreshFolder("rounded");
+  const auto expected = runtime::SafetensorsFile::Open(path);
+  ASSERT_TRUE(expected.ok());
+  for (const std::string type : {"BF16", "F16"}) {
+    const std::string out = absl::StrCat(folder, "/", type, ".safetensors");
+    const Said said = RunTool(tools::RunWeights, {"export", path, out, "--dtype", type == "F16" ? "f16" : "bf16"});
+    ASSERT_EQ(said.code, tools::ExitCode::kDone) << said.err;
+    const auto file = runtime::SafetensorsFile::Open(out);
+    ASSERT_TRUE(file.ok());
+    const std::string right = BytesOf(expected.value(), *expected.value().Find(type));
+    EXPECT_TRUE(BytesOf(file.value(), *file.value().Find("F32")) == right) << type;
+    // What has the type already stays as it is.
+    EXPECT_TRUE(BytesOf(file.value(), *file.value().Find(type)) == right) << type;
+  }
+}
 
 TEST(Import, EveryFamilyIsCompared) {
   std::vector<std::string> compared;

@@ -3,7 +3,7 @@
     python pytorch.py [FAMILY ...]
 
 writes folders/FAMILY, and the lines of the families into pytorch.txt: the losses of five steps of gradient descent, and the likeliest
-tokens behind a prompt. Written with torch 2.15.0 and transformers 5.24.0.
+tokens behind a prompt. Writes rounded.safetensors, too: numbers, and what torch rounds them to. Written with torch 2.15.0 and transformers 5.24.0.
 """
 
 import json
@@ -14,6 +14,7 @@ import sys
 import numpy as np
 import torch
 import transformers as t
+from safetensors.torch import save_file
 
 BATCH, SEQ, VOCAB, STEPS, RATE = 4, 12, 23, 5, 0.1
 # 3 heads of keys, each for 2 of queries, whose 6 heads of 8 elements are not as wide as the model.
@@ -22,6 +23,7 @@ DECODER = dict(vocab_size=VOCAB, hidden_size=24, intermediate_size=20, num_hidde
 LLAMA3 = dict(rope_type="llama3", rope_theta=10000.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=16)
 
+MASKED = ("bert", "roberta", "distilbert")
 MODELS = {
     "gpt2": lambda: t.GPT2LMHeadModel(t.GPT2Config(vocab_size=VOCAB, n_positions=16, n_embd=24, n_layer=2, n_head=3, n_inner=20,
                                                    layer_norm_epsilon=1e-3, embd_pdrop=0, attn_pdrop=0, resid_pdrop=0,
@@ -37,9 +39,25 @@ MODELS = {
     "olmo2": lambda: t.Olmo2ForCausalLM(t.Olmo2Config(**DECODER)),
     "gemma2": lambda: t.Gemma2ForCausalLM(t.Gemma2Config(**DECODER, head_dim=8, query_pre_attn_scalar=6, sliding_window=5,
                                                          attn_logit_softcapping=2.0, final_logit_softcapping=3.0)),
+    "gemma3": lambda: t.Gemma3ForCausalLM(t.Gemma3TextConfig(vocab_size=VOCAB, hidden_size=16, intermediate_size=12, num_hidden_layers=7,
+                                                             num_attention_heads=2, num_key_value_heads=1, head_dim=8,
+                                                             max_position_embeddings=32, query_pre_attn_scalar=6, sliding_window=5,
+                                                             bos_token_id=0, eos_token_id=1, pad_token_id=0, rope_parameters=dict(
+                                                                 full_attention=dict(rope_type="linear", factor=2.5, rope_theta=1e6),
+                                                                 sliding_attention=dict(rope_type="default", rope_theta=1e4)))),
+    "mixtral": lambda: t.MixtralForCausalLM(t.MixtralConfig(**(DECODER | dict(intermediate_size=12)), head_dim=8, num_local_experts=4,
+                                                            num_experts_per_tok=2, sliding_window=5)),
+    "qwen3_moe": lambda: t.Qwen3MoeForCausalLM(t.Qwen3MoeConfig(**DECODER, head_dim=8, moe_intermediate_size=8, num_experts=5,
+                                                                num_experts_per_tok=3, tie_word_embeddings=True)),
     "bert": lambda: t.BertForMaskedLM(t.BertConfig(vocab_size=VOCAB, hidden_size=24, intermediate_size=20, num_hidden_layers=2,
                                                    num_attention_heads=3, max_position_embeddings=16, hidden_dropout_prob=0,
                                                    attention_probs_dropout_prob=0)),
+    "roberta": lambda: t.RobertaForMaskedLM(t.RobertaConfig(vocab_size=VOCAB, hidden_size=24, intermediate_size=20, num_hidden_layers=2,
+                                                            num_attention_heads=3, max_position_embeddings=16, type_vocab_size=1,
+                                                            layer_norm_eps=1e-5, hidden_dropout_prob=0, attention_probs_dropout_prob=0,
+                                                            pad_token_id=0, bos_token_id=1)),
+    "distilbert": lambda: t.DistilBertForMaskedLM(t.DistilBertConfig(vocab_size=VOCAB, dim=24, hidden_dim=20, n_layers=2, n_heads=3,
+                                                                     max_position_embeddings=16, dropout=0, attention_dropout=0)),
 }
 
 
@@ -48,6 +66,9 @@ TOKENIZER = dict(version="1.0", truncation=None, padding=None, added_tokens=[], 
                  pre_tokenizer=dict(type="ByteLevel", add_prefix_space=False, trim_offsets=True, use_regex=True),
                  decoder=dict(type="ByteLevel", add_prefix_space=True, trim_offsets=True, use_regex=True),
                  model=dict(type="BPE", vocab={chr(ord("a") + i): i for i in range(VOCAB)}, merges=[]))
+
+# Texts end with `b` or `j`.
+GENERATION = dict(bos_token_id=0, eos_token_id=[1, 9], do_sample=False, repetition_penalty=1.0)
 
 
 def write(name):
@@ -58,7 +79,7 @@ def write(name):
             if key.endswith(("embed_tokens.weight", "wte.weight", "wpe.weight", "lm_head.weight")):
                 parameter.normal_(0, 0.5)
             elif parameter.dim() == 1:
-                parameter.normal_(0, 0.2).add_(1 if "norm" in key.lower() and key.endswith("weight") and name != "gemma2" else 0)
+                parameter.normal_(0, 0.2).add_(1 if "norm" in key.lower() and key.endswith("weight") and not name.startswith("gemma") else 0)
             else:
                 parameter.normal_(0, 0.3)
     if name in ("llama3", "qwen3"):
@@ -69,18 +90,19 @@ def write(name):
         os.remove("folders/" + name + "/generation_config.json")
     if name == "llama3":
         json.dump(TOKENIZER, open("folders/" + name + "/tokenizer.json", "w"))
+        json.dump(GENERATION, open("folders/" + name + "/generation_config.json", "w"))
     model = type(model).from_pretrained("folders/" + name, dtype=torch.float32, attn_implementation="eager")
     random = np.random.default_rng(1)
     tokens = random.integers(1, VOCAB, (BATCH, SEQ + 1))  # Without 0, which pads: transformers does not train its row.
     x, y = torch.tensor(tokens[:, :-1]), torch.tensor(tokens[:, 1:])
-    if name == "bert":
+    if name in MASKED:
         x, y = y, torch.where(torch.tensor(random.random((BATCH, SEQ)) < 0.4), x, -100)
-    np.save("labels.npy" if name == "bert" else "next.npy", y.numpy().astype(np.int32))
-    np.save("masked.npy" if name == "bert" else "tokens.npy", x.numpy().astype(np.int32))
+    np.save("labels.npy" if name in MASKED else "next.npy", y.numpy().astype(np.int32))
+    np.save("masked.npy" if name in MASKED else "tokens.npy", x.numpy().astype(np.int32))
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
     text = torch.tensor([[3, 7]])
     with torch.no_grad():
-        while name != "bert" and text.shape[1] < SEQ:
+        while name not in MASKED and text.shape[1] < SEQ:
             text = torch.cat([text, model.eval()(text, use_cache=False).logits[:, -1].argmax(-1, keepdim=True)], dim=1)
     losses = []
     for _ in range(STEPS):
@@ -90,9 +112,22 @@ def write(name):
         losses.append(loss.item())
         loss.backward()
         optimizer.step()
-    return " ".join(map(repr, losses)) + ("" if name == "bert" else " ; " + " ".join(map(str, text[0].tolist())))
+    return " ".join(map(repr, losses)) + ("" if name in MASKED else " ; " + " ".join(map(str, text[0].tolist())))
 
 
+def write_rounded():
+    """Numbers of all sizes, and those halfway between two of bf16 and of f16, and their neighbours."""
+    random = np.random.default_rng(2)
+    exponents = random.integers(-30, 15, 300)
+    halves = random.integers(0, 1024, 300) + 0.5
+    values = [random.standard_normal(300) * 2.0**exponents, np.ldexp(1 + (random.integers(0, 128, 300) + 0.5) / 128, exponents),
+              np.ldexp(1 + halves / 1024, exponents), np.ldexp(halves, -24), [0.0]]
+    exact = torch.tensor(np.concatenate(values), dtype=torch.float32)
+    exact = torch.cat([exact, torch.nextafter(exact, torch.zeros(())), -exact, torch.tensor([torch.inf, -torch.inf])])
+    save_file({"F32": exact, "BF16": exact.to(torch.bfloat16), "F16": exact.to(torch.float16)}, "rounded.safetensors")
+
+
+write_rounded()
 known = {}
 if os.path.exists("pytorch.txt"):
     for line in open("pytorch.txt"):

@@ -1,6 +1,7 @@
 #include "tools/driver/generation.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 #include <variant>
 
@@ -132,7 +133,10 @@ bool MakeGeneration(const CompileOptions& options, FileId file, frontend::Module
   pins.settings.recompute = ir::Recompute::kAuto;
   if (!options.search.has_value()) pins.settings.search = ir::SearchAlgorithm::kSapp;
   module.pins = std::move(pins);
-  module.training.tokenizer = options.tokenizer;
+  // The program starts in another folder.
+  if (!options.tokenizer.empty()) {
+    module.training.tokenizer = std::filesystem::absolute(options.tokenizer).lexically_normal().string();
+  }
   return true;
 }
 

@@ -55,6 +55,7 @@ std::string Shown(const Json& value) {
 // Whether null is as if the field were missing: not where the default is another value than none.
 bool IsNullMissing(const FieldRule& rule) {
   switch (rule.kind) {
+    case FieldKind::kToken:
     case FieldKind::kWindow:
     case FieldKind::kNumber:
     case FieldKind::kRate:
@@ -112,6 +113,36 @@ std::string FloatText(double number) {
   return text;
 }
 
+// Whether a rule names the field, or a part of it.
+bool IsNamed(const Family& family, const std::string& path, bool or_part) {
+  for (const FieldRule& rule : family.rules) {
+    for (const std::string& field : rule.fields) {
+      if (field == path || (or_part && absl::StartsWith(field, path + "."))) return true;
+    }
+  }
+  return path == "model_type";
+}
+
+struct UnknownField {
+  std::string path;
+  const Json* value;
+};
+
+std::vector<UnknownField> FindUnknown(const Family& family, const Json& object, const std::string& prefix) {
+  std::vector<UnknownField> found;
+  for (const runtime::JsonMember& member : object.members) {
+    const std::string path = prefix + member.name;
+    if (IsNamed(family, path, false) || member.value.kind == Json::Kind::kNull) continue;
+    if (member.value.kind == Json::Kind::kObject && IsNamed(family, path, true)) {
+      const std::vector<UnknownField> within = FindUnknown(family, member.value, path + ".");
+      found.insert(found.end(), within.begin(), within.end());
+    } else {
+      found.push_back({path, &member.value});
+    }
+  }
+  return found;
+}
+
 class Reader {
  public:
   Reader(const Family& family, const Config& config, const std::set<std::string>& ignored, const SourceSet& sources,
@@ -123,7 +154,7 @@ class Reader {
     for (const FieldRule& rule : family_.rules) {
       if (rule.when.empty() || Holds(values_, rule.when)) ReadRule(rule);
     }
-    CheckNames(config_.json, "");
+    CheckNames();
     if (diagnostics_.has_errors()) return std::nullopt;
     return std::move(values_);
   }
@@ -176,11 +207,13 @@ class Reader {
         return;
       case FieldKind::kWindow:
         if (value.kind == Json::Kind::kNull) return Set(rule, "");
-        return AcceptWhole(rule, field, value, int64_t{1} << 40);
+        return AcceptWhole(rule, field, value, 1, int64_t{1} << 40);
       case FieldKind::kLength:
-        return AcceptWhole(rule, field, value, int64_t{1} << 30);
+        return AcceptWhole(rule, field, value, 1, int64_t{1} << 30);
       case FieldKind::kSize:
-        return AcceptWhole(rule, field, value, rule.most);
+        return AcceptWhole(rule, field, value, 1, rule.most);
+      case FieldKind::kToken:
+        return AcceptWhole(rule, field, value, 0, int64_t{1} << 30);
       case FieldKind::kNumber:
         return AcceptNumber(rule, field, value);
       case FieldKind::kRate:
@@ -200,10 +233,10 @@ class Reader {
     }
   }
 
-  void AcceptWhole(const FieldRule& rule, const std::string& field, const Json& value, int64_t most) {
+  void AcceptWhole(const FieldRule& rule, const std::string& field, const Json& value, int64_t least, int64_t most) {
     const std::optional<int64_t> number = runtime::JsonInteger(value);
-    if (number.has_value() && *number >= 1 && *number <= most) return Set(rule, absl::StrCat(*number));
-    RefuseValue(rule, field, value, absl::StrCat("whole numbers from 1 to ", most));
+    if (number.has_value() && *number >= least && *number <= most) return Set(rule, absl::StrCat(*number));
+    RefuseValue(rule, field, value, absl::StrCat("whole numbers from ", least, " to ", most));
   }
 
   void AcceptNumber(const FieldRule& rule, const std::string& field, const Json& value) {
@@ -267,29 +300,14 @@ class Reader {
     diagnostics_.Add(std::move(error));
   }
 
-  // Whether a rule names the field, or a part of it.
-  bool IsNamed(const std::string& path, bool or_part) const {
-    for (const FieldRule& rule : family_.rules) {
-      for (const std::string& field : rule.fields) {
-        if (field == path || (or_part && absl::StartsWith(field, path + "."))) return true;
-      }
-    }
-    return path == "model_type" || ignored_.count(path) > 0;
-  }
-
-  void CheckNames(const Json& object, const std::string& prefix) {
-    for (const runtime::JsonMember& member : object.members) {
-      const std::string path = prefix + member.name;
-      if (IsNamed(path, false) || member.value.kind == Json::Kind::kNull) continue;
-      if (member.value.kind == Json::Kind::kObject && IsNamed(path, true)) {
-        CheckNames(member.value, path + ".");
-        continue;
-      }
-      const std::string shown = runtime::JsonEscaped(path.substr(0, kMostShown));
+  void CheckNames() {
+    for (const UnknownField& field : FindUnknown(family_, config_.json, "")) {
+      if (ignored_.count(field.path) > 0) continue;
+      const std::string shown = runtime::JsonEscaped(field.path.substr(0, kMostShown));
       const std::string message =
-          absl::StrCat("nothing is known of `", shown, "`, which is ", Shown(member.value), ", for ", family_.title);
+          absl::StrCat("nothing is known of `", shown, "`, which is ", Shown(*field.value), ", for ", family_.title);
       diagnostics_.Add(Error(Code::kE0616, message)
-                           .At(SpanOf(config_, member.value, sources_), "may change what the model computes")
+                           .At(SpanOf(config_, *field.value, sources_), "may change what the model computes")
                            .Help(absl::StrCat("if it does not: `--ignore ", shown, "`")));
     }
   }
@@ -315,7 +333,16 @@ std::optional<Config> LoadConfig(const std::string& folder, SourceSet& sources, 
                   "from Hugging Face: with config.json and model.safetensors"));
     return std::nullopt;
   }
-  const std::optional<FileId> file = dsl::AddSource(path, *std::move(text), sources, diagnostics);
+  return ParseConfig(path, *std::move(text), sources, diagnostics);
+}
+
+std::optional<Config> ParseConfig(const std::string& path, std::string text, SourceSet& sources,
+                                  Diagnostics& diagnostics) {
+  if (static_cast<int64_t>(text.size()) > kMostBytes) {
+    diagnostics.Add(Error(Code::kE0614, absl::StrCat(QuotedPath(path), " has more than ", kMostBytes, " bytes")));
+    return std::nullopt;
+  }
+  const std::optional<FileId> file = dsl::AddSource(path, std::move(text), sources, diagnostics);
   if (!file.has_value()) return std::nullopt;
   runtime::Result<Json> json = runtime::ParseJson(std::string(sources.file(*file).text()));
   const bool is_object = json.ok() && json.value().kind == Json::Kind::kObject;
@@ -343,6 +370,14 @@ const Family* FamilyOf(const Config& config, const SourceSet& sources, Diagnosti
                       .Help("any other model can be written by hand, with a mapping of the names of its weights: "
                             "docs/language.md, docs/weights.md"));
   return nullptr;
+}
+
+bool IsKnownField(const Family& family, const std::string& field) { return IsNamed(family, field, false); }
+
+std::vector<std::string> UnknownFields(const Family& family, const Config& config) {
+  std::vector<std::string> fields;
+  for (const UnknownField& field : FindUnknown(family, config.json, "")) fields.push_back(field.path);
+  return fields;
 }
 
 std::optional<TemplateValues> ReadConfig(const Family& family, const Config& config,

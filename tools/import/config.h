@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/diagnostic/diagnostic.h"
 #include "base/source/source.h"
@@ -29,8 +30,18 @@ struct Config {
 // config.json of the folder, at most 1 MiB of it. Mistakes are E0614.
 std::optional<Config> LoadConfig(const std::string& folder, SourceSet& sources, Diagnostics& diagnostics);
 
+// The same of its text, which messages say is at `path`.
+std::optional<Config> ParseConfig(const std::string& path, std::string text, SourceSet& sources,
+                                  Diagnostics& diagnostics);
+
 // The family that `model_type` names. Mistakes are E0615.
 const Family* FamilyOf(const Config& config, const SourceSet& sources, Diagnostics& diagnostics);
+
+// Whether a rule of the family names the field: "rope_scaling.factor".
+bool IsKnownField(const Family& family, const std::string& field);
+
+// The fields that no rule names, and that are not null.
+std::vector<std::string> UnknownFields(const Family& family, const Config& config);
 
 // The value of each rule's name, `seq`, and what the family sets. `ignored`: fields that no rule names, and that change
 // nothing, as the user knows. Mistakes are E0616.

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tools/import/family.h"
+#include "tools/import/model.h"
 
 namespace cleave::tools {
 namespace {
@@ -29,6 +30,7 @@ Read ReadObject(const std::string& json, const std::set<std::string>& ignored = 
                                                     "hidden size hidden = 4 * width\n"
                                                     "head size head = 128\n"
                                                     "places length places = 16\n"
+                                                    "pad token pad = 1\n"
                                                     "window window window = 8\n"
                                                     "theta|rope.theta number theta = 10000.0\n"
                                                     "rate rate rate = 0.1\n"
@@ -65,6 +67,7 @@ TEST(ConfigTest, Values) {
                                            {"head", "128"},
                                            {"places", "16"},
                                            {"seq", "16"},
+                                           {"pad", "1"},
                                            {"window", "8"},
                                            {"theta", "10000.0"},
                                            {"rate", "0.1"},
@@ -132,6 +135,24 @@ TEST(ConfigTest, WhatIsRefused) {
 TEST(ConfigTest, OnlyWhatIsNotKnownIsIgnored) {
   EXPECT_TRUE(ReadObject(R"({"width": 8, "z": 1})", {"z"}).values.has_value());
   EXPECT_FALSE(ReadObject(R"({"width": 8, "hidden": 0})", {"hidden"}).values.has_value());
+}
+
+TEST(ConfigTest, TokensHaveNumbersFromZeroOn) {
+  EXPECT_EQ(ReadObject(R"({"width": 7, "pad": 0})").values.value_or(TemplateValues())["pad"], "0");
+  for (const char* const pad : {"-1", "null", "1.5", "\"x\""}) {
+    const Read read = ReadObject(absl::StrCat(R"({"width": 7, "pad": )", pad, "}"));
+    ASSERT_EQ(read.errors.size(), 1u) << pad;
+    EXPECT_TRUE(absl::StrContains(read.errors[0], "whole numbers from 0 to")) << read.errors[0];
+  }
+}
+
+// As RoBERTa counts: of 514 places the first two are never a token's.
+TEST(ConfigTest, PlacesBeginBehindThatOfThePad) {
+  const Family& family = *FindFamily("roberta");
+  const TemplateValues values =
+      WithWhatFollows(family, {{"vocab", "9"}, {"pad", "1"}, {"places", "514"}, {"seq", "514"}});
+  EXPECT_EQ(values.at("first_place"), "2");
+  EXPECT_EQ(values.at("seq"), "512");
 }
 
 }  // namespace

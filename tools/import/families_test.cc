@@ -1,5 +1,6 @@
 // Every text that a family can give: the compiler accepts the model, and the mapping names all of its parameters.
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,10 +20,16 @@ namespace {
 // The values that a rule can give, in which texts may differ.
 std::vector<std::string> ValuesOf(const FieldRule& rule) {
   switch (rule.kind) {
-    case FieldKind::kSize:
-      return {rule.name == "depth" ? "2" : rule.name == "heads" ? "4" : rule.name == "key_heads" ? "2" : "8"};
+    case FieldKind::kSize: {
+      const std::map<std::string, std::string> sizes = {
+          {"depth", "2"}, {"heads", "4"}, {"key_heads", "2"}, {"experts", "2"}, {"chosen", "1"}};
+      const auto found = sizes.find(rule.name);
+      return {found == sizes.end() ? "8" : found->second};
+    }
     case FieldKind::kLength:
       return {"16"};
+    case FieldKind::kToken:
+      return {"1"};
     case FieldKind::kWindow:
       return {"", "5"};
     case FieldKind::kNumber:
@@ -93,6 +100,15 @@ TEST(FamiliesTest, EveryModelCompilesAndHasItsMapping) {
     });
     EXPECT_GT(count, 1) << family.name;
   }
+}
+
+TEST(FamiliesTest, OwnLinesTakeThePlaceOfThoseOfAList) {
+  const absl::StatusOr<Family> family =
+      ParseFamily("own", "x size y = 5\nx flag z\ninclude list\n", {{"list", "x ignored\nw ignored\nw flag v\n"}});
+  ASSERT_TRUE(family.ok());
+  std::vector<std::string> fields;
+  for (const FieldRule& rule : family->rules) fields.push_back(absl::StrCat(rule.fields[0], " ", rule.name));
+  EXPECT_EQ(fields, (std::vector<std::string>{"x y", "x z", "w ", "w v"}));
 }
 
 TEST(FamiliesTest, MistakesInATable) {

@@ -1,5 +1,6 @@
 #include "tools/import/family.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -46,6 +47,7 @@ class RuleReader {
     }
     rule_.name = Next();
     if (kind == "length") return Finish(FieldKind::kLength);
+    if (kind == "token") return Finish(FieldKind::kToken);
     if (kind == "window") return Finish(FieldKind::kWindow);
     if (kind == "number") return Finish(FieldKind::kNumber);
     if (kind == "rate") return Finish(FieldKind::kRate);
@@ -98,7 +100,14 @@ absl::StatusOr<FieldRule> ParseRule(absl::string_view line) {
   return RuleReader(std::move(words), std::move(rule)).Read();
 }
 
-absl::Status ReadFields(absl::string_view name, absl::string_view text, const TemplateValues& lists, Family& family) {
+bool HasRuleFor(const Family& family, const FieldRule& rule, size_t count) {
+  return std::any_of(family.rules.begin(), family.rules.begin() + static_cast<int64_t>(count),
+                     [&](const FieldRule& own) { return own.fields[0] == rule.fields[0]; });
+}
+
+// `own`: how many rules there are that take the place of those here for the same fields.
+absl::Status ReadFields(absl::string_view name, absl::string_view text, const TemplateValues& lists, size_t own,
+                        Family& family) {
   const std::vector<std::pair<absl::string_view, std::string*>> heads = {{"title ", &family.title},
                                                                          {"paper ", &family.paper},
                                                                          {"model_type ", &family.model_type},
@@ -126,12 +135,12 @@ absl::Status ReadFields(absl::string_view name, absl::string_view text, const Te
     if (absl::ConsumePrefix(&line, "include ")) {
       const auto list = lists.find(std::string(line));
       if (list == lists.end()) return wrong("includes what is not there");
-      CLEAVE_RETURN_IF_ERROR(ReadFields(line, list->second, {}, family));
+      CLEAVE_RETURN_IF_ERROR(ReadFields(line, list->second, {}, family.rules.size(), family));
       continue;
     }
     absl::StatusOr<FieldRule> rule = ParseRule(line);
     if (!rule.ok()) return wrong(rule.status().message());
-    family.rules.push_back(*std::move(rule));
+    if (!HasRuleFor(family, *rule, own)) family.rules.push_back(*std::move(rule));
   }
   return absl::OkStatus();
 }
@@ -155,7 +164,7 @@ std::vector<Family> ReadFamilies() {
 
 absl::StatusOr<Family> ParseFamily(absl::string_view name, absl::string_view text, const TemplateValues& lists) {
   Family family = {.name = std::string(name)};
-  CLEAVE_RETURN_IF_ERROR(ReadFields(name, text, lists, family));
+  CLEAVE_RETURN_IF_ERROR(ReadFields(name, text, lists, 0, family));
   return family;
 }
 

@@ -29,7 +29,8 @@ namespace cleave::tools {
 enum class FieldKind {
   kSize,     // A whole number of at least 1.
   kLength,   // The same: how many places a sequence may have. `seq` becomes this, or kLongest where that is less.
-  kWindow,   // The same, or null, which becomes 0.
+  kToken,    // The number of a token: a whole number of at least 0.
+  kWindow,   // A whole number of at least 1, or null, which becomes 0.
   kNumber,   // A positive number.
   kRate,     // A number of at least 0 and less than 1.
   kFlag,     // true or false.

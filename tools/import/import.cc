@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -15,20 +14,20 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check/check.h"
 #include "base/diagnostic/diagnostic.h"
 #include "base/file/file.h"
 #include "base/source/source.h"
 #include "base/text/text.h"
-#include "dsl/format/format.h"
-#include "dsl/parse/parse.h"
-#include "frontend/frontend.h"
-#include "runtime/json/json_writer.h"
 #include "tools/import/config.h"
 #include "tools/import/family.h"
+#include "tools/import/generation.h"
 #include "tools/import/model.h"
+#include "tools/import/origin.h"
 #include "tools/import/tensors.h"
 #include "tools/weights/mapping.h"
+#include "tools/weights/output.h"
 #include "tools/weights/source.h"
 #include "tools/weights/transfer.h"
 
@@ -94,9 +93,17 @@ class Import {
         ReadConfig(*family_, *config, {options_.ignored.begin(), options_.ignored.end()}, sources_, diagnostics_);
     if (!values.has_value()) return Report();
     values_ = *std::move(values);
-    Complete();
-    const std::optional<std::string> model = LaidOut();
-    if (!model.has_value() || !ReadGraph(*model)) return Report();
+    std::optional<std::vector<OriginFile>> origin = ReadOrigin(options_.folder, diagnostics_);
+    if (!origin.has_value()) return Report();
+    origin_ = *std::move(origin);
+    const std::optional<Generation> generation = ReadGeneration(origin_, diagnostics_);
+    if (!generation.has_value()) return Report();
+    Complete(*generation);
+    const std::optional<std::string> model = LaidOutModel(*family_, values_, sources_, diagnostics_);
+    if (!model.has_value()) return Report();
+    std::optional<ir::Graph> graph = GraphOf(*model, diagnostics_);
+    if (!graph.has_value()) return Report();
+    graph_ = *std::move(graph);
     return Move(*model);
   }
 
@@ -107,7 +114,7 @@ class Import {
   }
 
   // Values that do not stand in config.json.
-  void Complete() {
+  void Complete(const Generation& generation) {
     fs::path folder = fs::absolute(options_.folder).lexically_normal();
     if (!folder.has_filename()) folder = folder.parent_path();
     name_ = options_.name.empty() ? FileNameOf(folder.filename().string(), family_->name) : options_.name;
@@ -115,41 +122,16 @@ class Import {
     values_ = WithWhatFollows(*family_, std::move(values_));
     values_["file"] = name_;
     values_["source"] = ShellWord(folder.string());
-    values_["python_source"] = absl::StrCat("\"", runtime::JsonEscaped(folder.string()), "\"");
-    std::error_code ignored;
-    values_["tokenizer"] = fs::exists(folder / "tokenizer.json", ignored) ? "true" : "";
+    values_["tokenizer"] = FindFile(origin_, "tokenizer.json") != nullptr ? "true" : "";
+    for (const std::string& word : generation.flags) absl::StrAppend(&values_["generation"], " ", ShellWord(word));
+    values_["generation"];
+    values_["not_done"] = absl::StrJoin(generation.not_done, ", ");
   }
+
+  // Of what an import keeps as it is.
+  std::string OriginPathOf(const std::string& file) const { return PathOf(absl::StrCat(kOriginFolder, "/", file)); }
 
   std::string PathOf(const std::string& file) const { return (fs::path(out_folder_) / file).string(); }
-
-  // In the canonical layout.
-  std::optional<std::string> LaidOut() {
-    const std::string text = ModelText(*family_, values_);
-    const std::optional<FileId> file = dsl::AddSource(PathOf(name_ + ".model"), text, sources_, diagnostics_);
-    const auto tree = file.has_value() ? dsl::Parse(*file, sources_, diagnostics_) : std::nullopt;
-    if (!tree.has_value()) return std::nullopt;
-    return dsl::Format(*tree);
-  }
-
-  // What the compiler makes of the model. Each number was looked at by itself; that they contradict each other is seen
-  // here.
-  bool ReadGraph(const std::string& model) {
-    Diagnostics found;
-    const std::optional<FileId> file = dsl::AddSource(PathOf(name_ + ".model"), model, sources_, found);
-    const auto tree = file.has_value() ? dsl::Parse(*file, sources_, found) : std::nullopt;
-    std::optional<frontend::Module> module =
-        tree.has_value() ? frontend::Analyze(*tree, sources_, {}, found) : std::nullopt;
-    if (module.has_value()) {
-      graph_ = std::move(module->graph);
-      return true;
-    }
-    Diagnostic error = Error(Code::kE0616, "the sizes that config.json gives contradict each other, or are too large");
-    for (const Diagnostic& each : found.items()) {
-      if (each.severity == Severity::kError) error.notes.push_back(each.message);
-    }
-    diagnostics_.Add(std::move(error));
-    return false;
-  }
 
   // What to do about a folder that has weights of another kind.
   std::string HelpWithoutWeights() const {
@@ -179,7 +161,8 @@ class Import {
     int64_t heads = 0;
     CLEAVE_CHECK(absl::SimpleAtoi(values_.at("heads"), &heads));
     const runtime::Result<Transfer> transfer =
-        PlanTransfer(source.value(), &mapping.value(), {.direction = Direction::kImport, .heads = heads});
+        PlanTransfer(source.value().path(), source.value().tensors(), &mapping.value(),
+                     {.direction = Direction::kImport, .heads = heads});
     if (!transfer.ok()) return WrongWeights(transfer.error());
     CheckTensors(graph_, mapping.value(), transfer.value(), diagnostics_);
     if (diagnostics_.has_errors()) return Report();
@@ -199,6 +182,26 @@ class Import {
     return Report(ExitCode::kEnvironment);
   }
 
+  // What another import has left here, and this folder does not have, goes away.
+  std::optional<runtime::Error> WriteOrigin() const {
+    std::error_code error;
+    const std::string folder = PathOf(kOriginFolder);
+    fs::create_directories(folder, error);
+    if (error) {
+      return runtime::Error{runtime::ExitCode::kEnvironment,
+                            absl::StrCat("cannot make ", QuotedPath(folder), ": ", error.message())};
+    }
+    for (const std::string& name : OriginNames()) {
+      const OriginFile* const file = FindFile(origin_, name);
+      if (file == nullptr) {
+        fs::remove(OriginPathOf(name), error);
+      } else if (auto failed = WriteText(OriginPathOf(name), file->text)) {
+        return failed;
+      }
+    }
+    return std::nullopt;
+  }
+
   ExitCode Write(const WeightSource& source, const Transfer& transfer,
                  const std::vector<std::pair<std::string, std::string>>& texts) {
     std::error_code error;
@@ -210,23 +213,28 @@ class Import {
     }
     std::vector<std::string> files = {kWeights};
     for (const auto& [file, text] : texts) files.push_back(file);
+    for (const std::string& file : OriginNames()) files.push_back(absl::StrCat(kOriginFolder, "/", file));
     for (const std::string& file : files) {
       if (options_.force || !fs::exists(PathOf(file), error)) continue;
       return IsThere(absl::StrCat(QuotedPath(PathOf(file)), " exists"),
                      "name another folder with `--out`, or replace what is there with `--force`");
     }
-    if (auto failed = RunTransfer(source, transfer, PathOf(kWeights), options_.force)) return WrongWeights(*failed);
+    if (auto failed = RunTransfer(source, transfer, PathOf(kWeights), {.is_replaced = options_.force}))
+      return WrongWeights(*failed);
+    if (auto failed = WriteOrigin()) return CannotWrite(failed->message);
     for (const auto& [file, text] : texts) {
-      std::ofstream stream(PathOf(file), std::ios::binary);
-      stream << text << std::flush;
-      if (!stream.good()) return CannotWrite(absl::StrCat("cannot write ", QuotedPath(PathOf(file))));
+      if (auto failed = WriteText(PathOf(file), text)) return CannotWrite(failed->message);
     }
     int64_t values = 0;
     for (const cleave::tools::Move& move : transfer.moves) values += ValueCount(move.shape);
     out_ << family_->title << ": " << Plural(static_cast<int64_t>(transfer.moves.size()), "tensor") << ", "
          << FormatCount(values) << " values\n";
     for (const auto& [file, text] : texts) out_ << "wrote " << PathOf(file) << "\n";
-    out_ << "wrote " << PathOf(kWeights) << "\n" << PathOf("README.md") << " has the next commands\n";
+    std::vector<std::string> kept;
+    for (const OriginFile& file : origin_) kept.push_back(file.name);
+    out_ << "wrote " << PathOf(kWeights) << "\nkept " << QuotedList(kept, "and") << " in " << PathOf(kOriginFolder)
+         << "\n"
+         << PathOf("README.md") << " has the next commands\n";
     return ExitCode::kDone;
   }
 
@@ -238,6 +246,7 @@ class Import {
   Diagnostics diagnostics_;
   const Family* family_ = nullptr;
   TemplateValues values_;
+  std::vector<OriginFile> origin_;
   std::string name_, out_folder_;
   ir::Graph graph_;
 };

@@ -1,6 +1,8 @@
 #include "tools/import/model.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
@@ -8,11 +10,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/check/check.h"
+#include "dsl/format/format.h"
+#include "dsl/parse/parse.h"
+#include "frontend/frontend.h"
 #include "tools/weights/mapping.h"
 
 namespace cleave::tools {
 namespace {
 
+constexpr char kShownModel[] = "the model of config.json";
 constexpr int64_t kMostSymbolsOf16Bits = 65536;
 
 std::string Filled(absl::string_view text, const TemplateValues& values) {
@@ -29,6 +35,13 @@ TemplateValues WithWhatFollows(const Family& family, TemplateValues values) {
   const std::string bits = vocabulary <= kMostSymbolsOf16Bits ? "16" : "32";
   values["token_bits"] = bits;
   values["token_type"] = absl::StrCat("u", bits);
+  // RoBERTa's first token stands behind the place that has the number of what pads.
+  int64_t pad = 0, places = 0, seq = 0;
+  if (values.count("pad") > 0 && absl::SimpleAtoi(values["pad"], &pad) && absl::SimpleAtoi(values["places"], &places) &&
+      absl::SimpleAtoi(values["seq"], &seq)) {
+    values["first_place"] = absl::StrCat(pad + 1);
+    values["seq"] = absl::StrCat(std::min(seq, places - pad - 1));
+  }
   const bool is_scaled = Holds(values, "scaled");
   values["rotation"] = is_scaled ? "rotate" : "rope";
   values["frequencies"] = is_scaled ? "frequency" : "theta";
@@ -44,6 +57,30 @@ TemplateValues WithWhatFollows(const Family& family, TemplateValues values) {
 std::string ModelText(const Family& family, const TemplateValues& values) {
   return absl::StrCat(Filled(FamilyText(absl::StrCat(family.model, ".model")), values),
                       Filled(FamilyText("train.model"), values));
+}
+
+std::optional<std::string> LaidOutModel(const Family& family, const TemplateValues& values, SourceSet& sources,
+                                        Diagnostics& diagnostics) {
+  const std::optional<FileId> file = dsl::AddSource(kShownModel, ModelText(family, values), sources, diagnostics);
+  const auto tree = file.has_value() ? dsl::Parse(*file, sources, diagnostics) : std::nullopt;
+  if (!tree.has_value()) return std::nullopt;
+  return dsl::Format(*tree);
+}
+
+std::optional<ir::Graph> GraphOf(const std::string& model, Diagnostics& diagnostics) {
+  SourceSet sources;
+  Diagnostics found;
+  const std::optional<FileId> file = dsl::AddSource(kShownModel, model, sources, found);
+  const auto tree = file.has_value() ? dsl::Parse(*file, sources, found) : std::nullopt;
+  std::optional<frontend::Module> module =
+      tree.has_value() ? frontend::Analyze(*tree, sources, {}, found) : std::nullopt;
+  if (module.has_value()) return std::move(module->graph);
+  Diagnostic error = Error(Code::kE0616, "the sizes that config.json gives contradict each other, or are too large");
+  for (const Diagnostic& each : found.items()) {
+    if (each.severity == Severity::kError) error.notes.push_back(each.message);
+  }
+  diagnostics.Add(std::move(error));
+  return std::nullopt;
 }
 
 std::string MapText(const Family& family, const TemplateValues& values) {

@@ -2,8 +2,12 @@
 #ifndef CLEAVE_TOOLS_IMPORT_MODEL_H_
 #define CLEAVE_TOOLS_IMPORT_MODEL_H_
 
+#include <optional>
 #include <string>
 
+#include "base/diagnostic/diagnostic.h"
+#include "base/source/source.h"
+#include "ir/graph/graph.h"
 #include "tools/import/family.h"
 #include "tools/text_template/text_template.h"
 
@@ -15,10 +19,19 @@ TemplateValues WithWhatFollows(const Family& family, TemplateValues values);
 // With the blocks `train` and `parallel`; not yet laid out. REQUIRES: WithWhatFollows gave `values`; the same below.
 std::string ModelText(const Family& family, const TemplateValues& values);
 
+// ModelText in the canonical layout.
+std::optional<std::string> LaidOutModel(const Family& family, const TemplateValues& values, SourceSet& sources,
+                                        Diagnostics& diagnostics);
+
+// What the compiler makes of a model. Each number of config.json was looked at by itself; that they contradict each
+// other is seen here, and is E0616.
+std::optional<ir::Graph> GraphOf(const std::string& model, Diagnostics& diagnostics);
+
 // As a mapping of tools/weights.
 std::string MapText(const Family& family, const TemplateValues& values);
 
-// Besides, `values` has what is known of the folder: `file`, `source`, `python_source`, `tokenizer`, `export_heads`.
+// Besides, `values` has what is known of the folder: `file`, `source`, `tokenizer`, `generation`, `not_done`,
+// `export_heads`.
 std::string ReadmeText(const TemplateValues& values);
 
 }  // namespace cleave::tools

@@ -35,16 +35,17 @@ std::string TheirName(const Mapping& mapping, const std::string& ours) {
   return ours;
 }
 
-// One error for all: a number of layers that is wrong makes hundreds of them.
-void AddAll(const std::string& what, const std::vector<std::string>& tensors, Diagnostics& diagnostics) {
+}  // namespace
+
+void AddTensorErrors(const std::string& what, const std::vector<std::string>& tensors, const std::string& help,
+                     Diagnostics& diagnostics) {
   if (tensors.empty()) return;
   Diagnostic error = Error(Code::kE0617, absl::StrCat(what, Plural(static_cast<int64_t>(tensors.size()), "tensor")));
   for (size_t i = 0; i < std::min(tensors.size(), kMostNamed); ++i) error.notes.push_back(tensors[i]);
   if (tensors.size() > kMostNamed) error.notes.push_back(absl::StrCat("… and ", tensors.size() - kMostNamed, " more"));
+  if (!help.empty()) error.help.push_back(help);
   diagnostics.Add(std::move(error));
 }
-
-}  // namespace
 
 void CheckTensors(const ir::Graph& graph, const Mapping& mapping, const Transfer& transfer, Diagnostics& diagnostics) {
   std::map<std::string, const Move*> moves;
@@ -67,9 +68,9 @@ void CheckTensors(const ir::Graph& graph, const Mapping& mapping, const Transfer
     moves.erase(found);
   }
   for (const auto& [name, move] : moves) unwanted.push_back(SourcesText(*move));
-  AddAll("config.json asks for other shapes of ", wrong, diagnostics);
-  AddAll("the weights lack what config.json asks for: ", missing, diagnostics);
-  AddAll("the weights have what the model of config.json has not: ", unwanted, diagnostics);
+  AddTensorErrors("config.json asks for other shapes of ", wrong, "", diagnostics);
+  AddTensorErrors("the weights lack what config.json asks for: ", missing, "", diagnostics);
+  AddTensorErrors("the weights have what the model of config.json has not: ", unwanted, "", diagnostics);
 }
 
 }  // namespace cleave::tools

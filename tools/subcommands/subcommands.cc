@@ -13,6 +13,7 @@
 #include "tools/clean/clean.h"
 #include "tools/driver/driver.h"
 #include "tools/error_pages/error_pages.h"
+#include "tools/export/export.h"
 #include "tools/fmt/fmt.h"
 #include "tools/import/import.h"
 #include "tools/plan_diff/command.h"
@@ -77,6 +78,10 @@ ExitCode Weights(const std::string& name, const std::string& summary, const std:
 
 ExitCode ImportModel(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
   return RunImport(name, summary, words);
+}
+
+ExitCode ExportModel(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
+  return RunExport(name, summary, words);
 }
 
 void AddShell(CLI::App& app, std::string& shell) {
@@ -173,6 +178,7 @@ const std::vector<Subcommand>& Subcommands() {
       {"diff", "Says what changed from one plan.json to another", DescribeDiff, CompareTwo},
       {"import", "Makes a model, its weights and a page of commands of a folder of Hugging Face", DescribeImport,
        ImportModel},
+      {"export", "Makes a folder of Hugging Face of a checkpoint of an imported model", DescribeExport, ExportModel},
       {"weights", "Lists, compares, exports and imports weights", DescribeWeights, Weights},
       {"fmt", "Formats model files", DescribeFmt, FormatFiles},
       {"clean", "Removes the cache of compiled runtimes", DescribeClean, Clean},

@@ -43,15 +43,16 @@ struct LineMatch {
 
 class Planner {
  public:
-  Planner(const WeightSource& source, const Mapping* mapping, const TransferOptions& options)
-      : source_(source), mapping_(mapping), is_import_(options.direction == Direction::kImport) {
+  Planner(const std::string& path, const std::vector<WeightTensor>& tensors, const Mapping* mapping,
+          const TransferOptions& options)
+      : path_(path), tensors_(tensors), mapping_(mapping), is_import_(options.direction == Direction::kImport) {
     transfer_.options = options;
     if (mapping != nullptr) transfer_.mapping_name = mapping->name;
   }
 
   Result<Transfer> Plan() {
     int64_t states = 0;
-    for (const WeightTensor& tensor : source_.tensors()) {
+    for (const WeightTensor& tensor : tensors_) {
       if (!tensor.parameter.empty() && !transfer_.options.has_states) {
         ++states;
         continue;
@@ -225,8 +226,8 @@ class Planner {
   Error Missing(const Move& move, size_t part) const {
     return TransferError(absl::StrCat(LineText(*mapping_, *move.line), " makes ", Quoted(move.targets[0].name), " of ",
                                       Plural(static_cast<int64_t>(move.sources.size()), "tensor"), ", and ",
-                                      Quoted(source_.path()), " lacks that which is called `",
-                                      move.line->theirs[part].text(), "`"));
+                                      Quoted(path_), " lacks that which is called `", move.line->theirs[part].text(),
+                                      "`"));
   }
 
   Error NotTheSame(const Move& move) const {
@@ -256,7 +257,7 @@ class Planner {
 
   Error NothingMatches() const {
     std::vector<std::string> names;
-    for (const WeightTensor& tensor : source_.tensors()) {
+    for (const WeightTensor& tensor : tensors_) {
       if (names.size() < 3) names.push_back(ShownName(tensor.name));
     }
     std::string expected;
@@ -265,7 +266,7 @@ class Planner {
         expected = absl::StrCat("; it has names like `", SourceSide(line), "`");
     }
     return TransferError(absl::StrCat(
-        mapping_->name, " fits no tensor of ", Quoted(source_.path()),
+        mapping_->name, " fits no tensor of ", Quoted(path_),
         names.empty() ? ", which has none" : absl::StrCat(", which has ", QuotedList(names, "and")), expected));
   }
 
@@ -280,7 +281,8 @@ class Planner {
     transfer_.notes.push_back(absl::StrCat("no tensor is called ", absl::StrJoin(unused, " or ")));
   }
 
-  const WeightSource& source_;
+  const std::string& path_;
+  const std::vector<WeightTensor>& tensors_;
   const Mapping* const mapping_;
   const bool is_import_;
   Transfer transfer_;
@@ -358,15 +360,16 @@ std::string HowText(const Transfer& transfer, const Move& move) {
 
 }  // namespace
 
-Result<Transfer> PlanTransfer(const WeightSource& source, const Mapping* mapping, const TransferOptions& options) {
-  return Planner(source, mapping, options).Plan();
+Result<Transfer> PlanTransfer(const std::string& path, const std::vector<WeightTensor>& tensors, const Mapping* mapping,
+                              const TransferOptions& options) {
+  return Planner(path, tensors, mapping, options).Plan();
 }
 
 std::optional<Error> RunTransfer(const WeightSource& source, const Transfer& transfer, const std::string& target,
-                                 bool replaced) {
+                                 const OutputOptions& options) {
   std::vector<OutputTensor> tensors;
   for (const Move& move : transfer.moves) tensors.insert(tensors.end(), move.targets.begin(), move.targets.end());
-  Result<WeightOutput> output = WeightOutput::Create(target, tensors, replaced);
+  Result<WeightOutput> output = WeightOutput::Create(target, tensors, options);
   if (!output.ok()) return output.error();
   size_t next = 0;
   for (const Move& move : transfer.moves) {
@@ -377,7 +380,7 @@ std::optional<Error> RunTransfer(const WeightSource& source, const Transfer& tra
   return output.value().Finish();
 }
 
-std::string TransferText(const Transfer& transfer) {
+std::string TransferText(const Transfer& transfer, WeightType type) {
   TextTable table({"tensor", "shape", "becomes", "shape", ""});
   int64_t tensors = 0, values = 0;
   for (const Move& move : transfer.moves) {
@@ -399,7 +402,7 @@ std::string TransferText(const Transfer& transfer) {
   std::string text = table.Text();
   for (const std::string& note : transfer.notes) absl::StrAppend(&text, note, "\n");
   absl::StrAppend(&text, Plural(tensors, "tensor"), ", ", FormatCount(values), " values, ",
-                  FormatCount(values * static_cast<int64_t>(sizeof(float))), " bytes\n");
+                  FormatCount(values * BytesOf(type)), " bytes\n");
   return text;
 }
 

@@ -1,9 +1,10 @@
 // Weights that go from here into another program's names and order of values, and back.
 //
-//   runtime::Result<Transfer> transfer = PlanTransfer(source, &mapping, {.direction = Direction::kExport});
+//   runtime::Result<Transfer> transfer =
+//       PlanTransfer(source.path(), source.tensors(), &mapping, {.direction = Direction::kExport});
 //   if (!transfer.ok()) return transfer.error();
-//   if (auto error = RunTransfer(source, transfer.value(), "gpt2.safetensors", /*replaced=*/false)) return *error;
-//   std::cout << TransferText(transfer.value());
+//   if (auto error = RunTransfer(source, transfer.value(), "gpt2.safetensors", {.type = WeightType::kBf16})) return
+//   *error; std::cout << TransferText(transfer.value(), WeightType::kBf16);
 #ifndef CLEAVE_TOOLS_WEIGHTS_TRANSFER_H_
 #define CLEAVE_TOOLS_WEIGHTS_TRANSFER_H_
 
@@ -42,7 +43,7 @@ struct LeftOut {
   std::string reason;
 };
 
-// The source and the mapping outlive it.
+// The tensors and the mapping outlive it.
 struct Transfer {
   TransferOptions options;
   std::string mapping_name;
@@ -51,16 +52,18 @@ struct Transfer {
   std::vector<std::string> notes;
 };
 
-// `mapping`: null to keep all names. Errors (kInput) name the line of the mapping, the tensor, and what does not fit.
-runtime::Result<Transfer> PlanTransfer(const WeightSource& source, const Mapping* mapping,
-                                       const TransferOptions& options);
+// `path`: where the tensors are, for messages. `mapping`: null to keep all names. Errors (kInput) name the line of the
+// mapping, the tensor, and what does not fit.
+runtime::Result<Transfer> PlanTransfer(const std::string& path, const std::vector<WeightTensor>& tensors,
+                                       const Mapping* mapping, const TransferOptions& options);
 
-// Has the values of one tensor at a time in memory, and another time where they are rearranged.
+// Has the values of one tensor at a time in memory, and another time where they are rearranged. REQUIRES: the tensors
+// are those of `source`.
 std::optional<runtime::Error> RunTransfer(const WeightSource& source, const Transfer& transfer,
-                                          const std::string& target, bool replaced);
+                                          const std::string& target, const OutputOptions& options);
 
 // A table: a line for each tensor that is written or left out, then notes and the sum.
-std::string TransferText(const Transfer& transfer);
+std::string TransferText(const Transfer& transfer, WeightType type);
 
 }  // namespace cleave::tools
 

@@ -16,6 +16,7 @@
 #include "runtime/json/json.h"
 #include "tools/weights/compare.h"
 #include "tools/weights/mapping.h"
+#include "tools/weights/output_words.h"
 #include "tools/weights/source.h"
 #include "tools/weights/table.h"
 #include "tools/weights/transfer.h"
@@ -29,6 +30,7 @@ using runtime::Result;
 struct WeightsOptions {
   std::string action, source, target;
   std::string map;
+  OutputWords output;
   double tolerance = 0;
   int64_t heads = 0, vocabulary = 0;
   bool with_optimizer = false, force = false;
@@ -63,6 +65,7 @@ void AddWeightsOptions(CLI::App& app, WeightsOptions& options) {
                           "export: how many rows to keep of tensors whose rows count symbols (default: all)")
                ->check(WholeNumber(1, kMostSymbols)),
            "N");
+  AddOutputWords(app, options.output, "export: ", "f32", "one file");
   app.add_flag("--with-optimizer", options.with_optimizer, "export: the optimizer's state of a checkpoint too");
   app.add_flag("--force", options.force, "export, import: replace files that exist");
   const auto is_tolerance = [](const std::string& text) -> std::string {
@@ -81,8 +84,9 @@ void AddWeightsOptions(CLI::App& app, WeightsOptions& options) {
 std::string MistakeIn(const CLI::App& app, const WeightsOptions& options) {
   const std::string& action = options.action;
   const std::vector<std::pair<std::string, std::string>> takes = {
-      {"--map", "export import"},     {"--heads", "export import"}, {"--vocabulary", "export"},
-      {"--with-optimizer", "export"}, {"--force", "export import"}, {"--tolerance", "diff"}};
+      {"--map", "export import"},   {"--heads", "export import"}, {"--vocabulary", "export"},
+      {"--dtype", "export"},        {"--shard-size", "export"},   {"--with-optimizer", "export"},
+      {"--force", "export import"}, {"--tolerance", "diff"}};
   for (const auto& [option, actions] : takes) {
     if (app.count(option) > 0 && !absl::StrContains(actions, action)) {
       return absl::StrCat("`", action, "` takes no `", option, "`");
@@ -169,14 +173,18 @@ std::optional<Error> Move(const WeightSource& source, const WeightsOptions& opti
   const bool is_import = options.action == "import";
   int64_t heads = options.heads;
   if (heads == 0 && is_import && mapping.has_value() && mapping->HasQkv()) heads = HeadsBeside(source.path());
-  const Result<Transfer> transfer = PlanTransfer(source, mapping.has_value() ? &*mapping : nullptr,
-                                                 {.direction = is_import ? Direction::kImport : Direction::kExport,
-                                                  .heads = heads,
-                                                  .vocabulary = options.vocabulary,
-                                                  .has_states = options.with_optimizer});
+  const Result<Transfer> transfer =
+      PlanTransfer(source.path(), source.tensors(), mapping.has_value() ? &*mapping : nullptr,
+                   {.direction = is_import ? Direction::kImport : Direction::kExport,
+                    .heads = heads,
+                    .vocabulary = options.vocabulary,
+                    .has_states = options.with_optimizer});
   if (!transfer.ok()) return transfer.error();
-  if (auto error = RunTransfer(source, transfer.value(), options.target, options.force)) return error;
-  out << TransferText(transfer.value());
+  const OutputOptions output = {.type = WeightTypeNamed(options.output.type).value_or(WeightType::kF32),
+                                .shard_bytes = BytesOfSize(options.output.shard_size).value_or(0),
+                                .is_replaced = options.force};
+  if (auto error = RunTransfer(source, transfer.value(), options.target, output)) return error;
+  out << TransferText(transfer.value(), output.type);
   return std::nullopt;
 }
 

@@ -74,7 +74,7 @@ class WeightsTest : public testing::Test {
   void WriteWeights(const std::string& name, const std::vector<NamedValues>& all) const {
     std::vector<OutputTensor> tensors;
     for (const NamedValues& one : all) tensors.push_back({one.name, one.shape});
-    runtime::Result<WeightOutput> output = WeightOutput::Create(Path(name), tensors, /*replaced=*/true);
+    runtime::Result<WeightOutput> output = WeightOutput::Create(Path(name), tensors, {.is_replaced = true});
     ASSERT_TRUE(output.ok()) << output.error().message;
     for (size_t i = 0; i < all.size(); ++i) ASSERT_FALSE(output.value().Write(i, all[i].values).has_value());
     ASSERT_FALSE(output.value().Finish().has_value());
@@ -473,6 +473,99 @@ TEST_F(WeightsTest, OtherTypesOfValues) {
             "the values of `steps (I64)` are not compared\n2 tensors: equal\n");
 }
 
+TEST_F(WeightsTest, ValuesAreRoundedToTheTypeThatIsAsked) {
+  // Halfway between two numbers of bf16, above it, and what f16 has below 2^-14.
+  WriteWeights("a.safetensors",
+               {{"a", {5}, {1.00390625f, 1.01171875f, 1.00390637f, -3e-8f, 65519}}, {"b", {1}, {1e5}}});
+  const Outcome bf16 = Run({"export", Path("a.safetensors"), Path("b.safetensors"), "--dtype", "bf16"});
+  EXPECT_EQ(bf16.err, "");
+  EXPECT_TRUE(absl::StrContains(bf16.out, "2 tensors, 6 values, 12 bytes\n")) << bf16.out;
+  EXPECT_EQ(ReadWeights("b.safetensors"),
+            (std::vector<NamedValues>{{"a", {5}, {1, 1.015625f, 1.0078125f, -3.00351530313491821e-8f, 65536}},
+                                      {"b", {1}, {99840}}}));
+  const Outcome f16 = Run({"export", Path("a.safetensors"), Path("c.safetensors"), "--dtype", "f16"});
+  EXPECT_EQ(f16.code, ExitCode::kModelWrong);
+  EXPECT_EQ(f16.err, "error: `b` has the value 100000, which is too large for F16\n");
+  EXPECT_FALSE(fs::exists(root_ / "c.safetensors"));
+  WriteWeights("a.safetensors", {{"a", {4}, {1.00390625f, -4e-8f, 65519, std::numeric_limits<float>::infinity()}}});
+  EXPECT_EQ(Run({"export", Path("a.safetensors"), Path("c.safetensors"), "--dtype", "f16"}).err, "");
+  EXPECT_EQ(
+      ReadWeights("c.safetensors"),
+      (std::vector<NamedValues>{{"a", {4}, {1.00390625f, -0x1p-24f, 65504, std::numeric_limits<float>::infinity()}}}));
+  fs::create_directories(root_ / "arrays");
+  EXPECT_EQ(Run({"export", Path("a.safetensors"), Path("arrays"), "--dtype", "f16"}).code, ExitCode::kUsage);
+}
+
+// A chunk of values is rounded at a time.
+TEST_F(WeightsTest, ManyValuesAreRounded) {
+  const size_t count = (size_t{1} << 20) + 3;
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 200);
+  WriteWeights("a.safetensors", {{"a", {static_cast<int64_t>(count)}, values}});
+  EXPECT_EQ(Run({"export", Path("a.safetensors"), Path("b.safetensors"), "--dtype", "bf16"}).err, "");
+  EXPECT_EQ(ReadWeights("b.safetensors")[0].values, values);
+}
+
+// As save_pretrained of transformers divides: in order, and what is too large has its own file.
+TEST_F(WeightsTest, LargeFilesAreDivided) {
+  const std::vector<NamedValues> all = {{"a", {100}, Numbers(100, 1)}, {"b", {150}, Numbers(150, 2)},
+                                        {"c", {600}, Numbers(600, 3)}, {"none", {0}, {}},
+                                        {"d", {125}, Numbers(125, 4)}, {"e", {126}, Numbers(126, 5)}};
+  WriteWeights("a.safetensors", all);
+  fs::create_directories(root_ / "hf");
+  const auto names = [&] {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(root_ / "hf")) found.push_back(entry.path().filename());
+    return found;
+  };
+  const auto run = [&](const std::string& size, bool is_forced) {
+    std::vector<std::string> words = {"export", Path("a.safetensors"), Path("hf/model.safetensors"), "--shard-size",
+                                      size};
+    if (is_forced) words.push_back("--force");
+    return Run(words).err;
+  };
+  EXPECT_EQ(run("1KB", false), "");
+  EXPECT_THAT(names(),
+              testing::UnorderedElementsAre("model-00001-of-00004.safetensors", "model-00002-of-00004.safetensors",
+                                            "model-00003-of-00004.safetensors", "model-00004-of-00004.safetensors",
+                                            "model.safetensors.index.json"));
+  EXPECT_EQ(ReadWeights("hf"), all);
+  EXPECT_EQ(ReadWeights("hf/model-00001-of-00004.safetensors"), (std::vector<NamedValues>{all[0], all[1]}));
+  EXPECT_EQ(ReadWeights("hf/model-00002-of-00004.safetensors"), (std::vector<NamedValues>{all[2], all[3]}));
+  EXPECT_EQ(ReadWeights("hf/model-00003-of-00004.safetensors"), (std::vector<NamedValues>{all[4]}));
+  std::ifstream index(root_ / "hf/model.safetensors.index.json");
+  const std::string text((std::istreambuf_iterator<char>(index)), std::istreambuf_iterator<char>());
+  EXPECT_TRUE(absl::StartsWith(
+      text,
+      R"({"metadata":{"total_parameters":1101,"total_size":4404},"weight_map":{"a":"model-00001-of-00004.safetensors",)"))
+      << text;
+  // One of the index and the file, so that whoever opens the folder finds the new one.
+  EXPECT_EQ(run("1MB", false), "error: `R/hf/model.safetensors.index.json` exists; `--force` replaces it\n");
+  EXPECT_EQ(run("1MB", true), "");
+  EXPECT_FALSE(fs::exists(root_ / "hf/model.safetensors.index.json"));
+  EXPECT_EQ(ReadWeights("hf/model.safetensors"), all);
+  EXPECT_EQ(run("1KB", false), "error: `R/hf/model.safetensors` exists; `--force` replaces it\n");
+  EXPECT_EQ(run("0.4KB", true), "");
+  EXPECT_EQ(ReadWeights("hf"), all);
+  for (const char* const size : {"0KB", "5", "GB", "5GiB", "-1GB", "nanGB", "9999999TB", "5 potatoes"}) {
+    EXPECT_TRUE(absl::StrContains(run(size, true), "is not a size")) << size;
+  }
+}
+
+TEST_F(WeightsTest, AFullDiskLeavesNoPart) {
+  WriteWeights("a.safetensors", {{"a", {4096}, Numbers(4096, 1)}, {"b", {8192}, Numbers(8192, 2)}});
+  struct rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit little = {20000, before.rlim_max};  // More than a file of `a`, and less than one of `b`.
+  const auto old = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+  const Outcome outcome = Run({"export", Path("a.safetensors"), Path("b.safetensors"), "--shard-size", "16.4KB"});
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, old);
+  EXPECT_EQ(outcome.err, "error: cannot write `R/b-00002-of-00002.safetensors`: File too large\n");
+  EXPECT_EQ(std::distance(fs::directory_iterator(root_), fs::directory_iterator()), 1);
+}
+
 TEST_F(WeightsTest, Usage) {
   WriteWeights("a.safetensors", {{"a/b", {1}, {1}}});
   const auto mistake = [&](const std::vector<std::string>& words) {
@@ -484,6 +577,7 @@ TEST_F(WeightsTest, Usage) {
   EXPECT_EQ(mistake({"list", a, a}), "error: unexpected `R/a.safetensors`");
   EXPECT_EQ(mistake({"diff", a}), "error: `diff` needs a TARGET");
   EXPECT_EQ(mistake({"list", a, "--force"}), "error: `list` takes no `--force`");
+  EXPECT_EQ(mistake({"import", a, Path("b.safetensors"), "--dtype", "bf16"}), "error: `import` takes no `--dtype`");
   EXPECT_EQ(mistake({"import", a, Path("b.safetensors"), "--vocabulary", "3"}),
             "error: `import` takes no `--vocabulary`");
   for (const char* const action : {"export", "import"}) {

@@ -1,0 +1,1 @@
+cleave export gpt2/model.safetensors tuned
