@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "base/text/text.h"
 #include "tools/clean/clean.h"
+#include "tools/data/data.h"
 #include "tools/driver/driver.h"
 #include "tools/error_pages/error_pages.h"
 #include "tools/fmt/fmt.h"
@@ -77,6 +78,10 @@ ExitCode Weights(const std::string& name, const std::string& summary, const std:
 
 ExitCode ImportModel(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
   return RunImport(name, summary, words);
+}
+
+ExitCode Data(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
+  return RunData(name, summary, words);
 }
 
 void AddShell(CLI::App& app, std::string& shell) {
@@ -174,6 +179,7 @@ const std::vector<Subcommand>& Subcommands() {
       {"import", "Makes a model, its weights and a page of commands of a folder of Hugging Face", DescribeImport,
        ImportModel},
       {"weights", "Lists, compares, exports and imports weights", DescribeWeights, Weights},
+      {"data", "Makes arrays and files of tokens of conversations and texts, and shows them", DescribeData, Data},
       {"fmt", "Formats model files", DescribeFmt, FormatFiles},
       {"clean", "Removes the cache of compiled runtimes", DescribeClean, Clean},
       {"completion", "Prints the completion of these subcommands for a shell", DescribeCompletion, PrintCompletion},
