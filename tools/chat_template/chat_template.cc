@@ -37,7 +37,7 @@ constexpr std::pair<const char*, Function> kFunctions[] = {{"range", Function::k
 class Renderer {
  public:
   Renderer(const std::map<std::string, Value>& variables, const RenderOptions& options, Rendering& rendering)
-      : options_(options), rendering_(rendering) {
+      : options_(options), rendering_(rendering), progression_(options.most_steps) {
     for (const auto& [name, function] : kFunctions) functions_.values.emplace(name, function);
     variables_.parent = &functions_;
     variables_.values = variables;
@@ -47,6 +47,7 @@ class Renderer {
 
   std::optional<TemplateProblem> RunAll(const std::vector<TemplateNode>& nodes) {
     Run(nodes, whole_, rendering_.text);
+    rendering_.steps = progression_.steps();
     return progression_.problem();
   }
 

@@ -15,6 +15,7 @@
 #ifndef CLEAVE_TOOLS_CHAT_TEMPLATE_CHAT_TEMPLATE_H_
 #define CLEAVE_TOOLS_CHAT_TEMPLATE_CHAT_TEMPLATE_H_
 
+#include <cstdint>
 #include <ctime>
 #include <map>
 #include <memory>
@@ -33,13 +34,17 @@ struct TemplateProblem {
   std::string message;  // "`{% include %}` is not supported"
 };
 
+constexpr int64_t kMostTemplateSteps = 4'000'000;
+
 struct RenderOptions {
-  std::optional<std::tm> date;  // For strftime_now. Without one a template that asks for it has a problem.
+  int64_t most_steps = kMostTemplateSteps;  // Values that are looked at; 256 bytes are one, too.
+  std::optional<std::tm> date;              // For strftime_now. Without one a template that asks for it has a problem.
 };
 
 struct Rendering {
   MarkedText text;
   std::vector<MarkedRange> generated;  // What `{% generation %}` encloses; marks are 0.
+  int64_t steps = 0;
 };
 
 class ChatTemplate {

@@ -16,6 +16,9 @@ namespace cleave::tools {
 // What a rendering has used up, and its first problem. After a problem all goes on with nothing, to its end.
 class Progression {
  public:
+  explicit Progression(int64_t most_steps) : most_steps_(most_steps) {}
+
+  int64_t steps() const { return steps_; }
   bool has_failed() const { return problem_.has_value(); }
   const std::optional<TemplateProblem>& problem() const { return problem_; }
 
@@ -33,6 +36,7 @@ class Progression {
   Value MadeList(std::vector<Value> items);
 
  private:
+  const int64_t most_steps_;
   int64_t steps_ = 0;
   size_t offset_ = 0;
   std::optional<TemplateProblem> problem_;

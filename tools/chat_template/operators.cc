@@ -9,7 +9,6 @@
 namespace cleave::tools {
 namespace {
 
-constexpr int64_t kMostSteps = 4'000'000;
 constexpr size_t kLongestText = size_t{1} << 28;
 
 std::optional<int64_t> WholeOf(const Value& value) {
@@ -83,8 +82,8 @@ Value Progression::Fail(const std::string& message) {
 }
 
 void Progression::Step(int64_t count) {
-  steps_ += std::min(count, kMostSteps);
-  if (steps_ > kMostSteps) Fail("the template runs too long: more than 4 million steps");
+  steps_ += std::min(count, kMostTemplateSteps);
+  if (steps_ > most_steps_) Fail("the template runs too long: it takes more steps than are allowed");
 }
 
 Value Progression::Made(MarkedText text) {

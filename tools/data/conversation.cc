@@ -11,6 +11,7 @@
 #include "runtime/json/json.h"
 #include "runtime/json/json_writer.h"
 #include "runtime/utf8/utf8.h"
+#include "tools/data/text_file.h"
 
 namespace cleave::tools {
 namespace {
@@ -41,7 +42,7 @@ class LineReader {
   Result<Conversation> Read(const std::string& line) {
     if (const auto at = runtime::FindInvalidUtf8(line)) return NoSample(absl::StrCat("is not UTF-8 at byte ", *at));
     const Result<Json> json = runtime::ParseJson(line);
-    if (!json.ok()) return json.error();
+    if (!json.ok()) return NoSample(JsonMistake(json.error().message));
     if (json.value().kind != Json::Kind::kObject) return NoSample("is not an object");
     if (auto error = ReadForm(json.value())) return *error;
     const auto speaks = [](const Message& message) { return message.role == "assistant"; };

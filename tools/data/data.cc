@@ -32,7 +32,7 @@ void AddDataOptions(CLI::App& app, DataOptions& options) {
                      "chat: files of a JSON object a line; tokenize: these, or plain texts; all also compressed by "
                      "gzip or zstd; show: a folder that `chat` has made")
           ->required(),
-      "FILE.jsonl|FILE.txt|FILE.gz|FILE.zst|FOLDER");
+      "FILE");
   SetValue(app.add_option("--tokenizer", options.tokenizer,
                           "A folder of Hugging Face with a tokenizer.json (show: default as it was made)"),
            "FOLDER|FILE.json");

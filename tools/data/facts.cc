@@ -77,8 +77,8 @@ std::optional<Diagnostic> ReadFacts(const std::string& folder, DataFacts& facts)
 std::string FactsText(const DataFacts& facts) {
   const int64_t places = facts.rows * facts.seq;
   std::string text = absl::StrFormat(
-      "%s of %s tokens: %s, %s, of which %.1f %% are learned; %.1f %% of the places are padding\n",
-      Plural(facts.rows, "row"), FormatCount(facts.seq), Plural(facts.samples, "sample"), Plural(facts.tokens, "token"),
+      "%s of %s tokens: %s, %s tokens, of which %.1f %% are learned; %.1f %% of the places are padding\n",
+      Plural(facts.rows, "row"), FormatCount(facts.seq), Plural(facts.samples, "sample"), FormatCount(facts.tokens),
       Share(facts.learned, facts.tokens), Share(places - facts.tokens, places));
   const auto line = [&](int64_t count, absl::string_view noun, absl::string_view what) {
     if (count > 0) absl::StrAppend(&text, Plural(count, noun), " ", what, "\n");
@@ -89,7 +89,7 @@ std::string FactsText(const DataFacts& facts) {
   line(facts.split, "sample", "split: longer than a row");
   line(facts.unlearned, "sample", "left out: nothing within a row is learned");
   line(facts.skipped, "line", "skipped: no sample");
-  line(facts.passed_over, "text", "within messages that is written like a special token, and is none");
+  line(facts.passed_over, "special token", "written out within messages: text there, and no mark");
   return text;
 }
 

@@ -32,7 +32,7 @@ class LearnedFinder {
 
  private:
   // The first `count` messages; `asks`: and what asks for the next one, of the assistant.
-  std::optional<RenderingProblem> Render(size_t count, bool asks, Rendering& rendering) const {
+  std::optional<RenderingProblem> Render(size_t count, bool asks, Rendering& rendering) {
     std::map<std::string, Value> variables = settings_.variables;
     for (const auto& [name, value] : conversation_.variables) variables[name] = value;
     std::vector<Value> messages;
@@ -41,7 +41,11 @@ class LearnedFinder {
     if (!list.has_value()) return RenderingProblem{std::nullopt, "has too many values"};
     variables["messages"] = *std::move(list);
     variables["add_generation_prompt"] = asks;
-    if (const auto problem = settings_.chat_template->Render(variables, settings_.options, rendering)) {
+    RenderOptions options = settings_.options;
+    options.most_steps = std::min(options.most_steps, settings_.most_steps - steps_);
+    const auto problem = settings_.chat_template->Render(variables, options, rendering);
+    steps_ += rendering.steps;
+    if (problem.has_value()) {
       return RenderingProblem{problem->offset, problem->message};
     }
     return std::nullopt;
@@ -85,7 +89,7 @@ class LearnedFinder {
   }
 
   std::optional<RenderingProblem> FindMessage(size_t message, const MarkedText& whole,
-                                              std::vector<runtime::TextRange>& learned) const {
+                                              std::vector<runtime::TextRange>& learned) {
     Rendering before, until;
     if (auto problem = Render(message, /*asks=*/true, before)) return problem;
     const std::string& asking = before.text.text();
@@ -131,6 +135,7 @@ class LearnedFinder {
 
   const Conversation& conversation_;
   const RenderingSettings& settings_;
+  int64_t steps_ = 0;
 };
 
 }  // namespace

@@ -30,6 +30,8 @@ struct RenderingSettings {
   std::map<std::string, Value> variables;  // "bos_token" …
   std::vector<std::string> special_tokens;
   RenderOptions options;
+  // Of all renderings of a conversation together, each of which may take as many as `options` allow.
+  int64_t most_steps = 25 * kMostTemplateSteps;
 };
 
 // What stands in `{% generation %}` is learned. A template without: for each message of the assistant what follows the

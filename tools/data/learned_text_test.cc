@@ -31,7 +31,8 @@ constexpr char kGeneration[] =
 constexpr char kCounts[] = "{{ messages | length }}{% for m in messages %}{{ m.content + '</s>' }}{% endfor %}";
 constexpr char kOpenEnd[] =
     "{% for m in messages %}{{ '[' + m.role + ']' + m.content }}{% if m.role == 'assistant' %}"
-    "{{ '!' if loop.last else '?' }}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '[assistant]' }}{% endif %}";
+    "{{ '!' if loop.last else '?' }}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '[assistant]' }}{% endif "
+    "%}";
 constexpr char kUsersOnly[] =
     "{% for m in messages %}{% if m.role != 'system' %}{{ m.content + '</s>' }}{% endif %}{% endfor %}";
 
@@ -100,7 +101,7 @@ TEST(LearnedTextTest, TemplatesThatDoNotTell) {
 
 TEST(LearnedTextTest, LinesThatAreNoSample) {
   const std::pair<const char*, const char*> cases[] = {
-      {"{", "is not valid JSON at line 1, column 2"},
+      {"{", "is not valid JSON at column 2"},
       {"[]", "is not an object"},
       {"{\"a\": 1}",
        "has neither `messages`, nor `conversations`, nor `prompt` and `completion`, nor `instruction` and `output`"},

@@ -14,6 +14,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/file/file.h"
 
 namespace cleave::tools {
@@ -120,6 +121,8 @@ std::unique_ptr<Unpacker> UnpackerOf(const std::string& begin) {
 }  // namespace
 
 std::string PlaceOf(const std::string& path, int64_t line) { return QuotedPath(absl::StrCat(path, ":", line)); }
+
+std::string JsonMistake(const std::string& message) { return absl::StrReplaceAll(message, {{"line 1, ", ""}}); }
 
 TextFile::TextFile() = default;
 TextFile::~TextFile() {

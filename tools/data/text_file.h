@@ -51,6 +51,9 @@ class TextFile {
 // "`chat.jsonl:7`"
 std::string PlaceOf(const std::string& path, int64_t line);
 
+// What ParseJson says of a line, without a number of that line, which is 1 wherever it stands in its file.
+std::string JsonMistake(const std::string& message);
+
 }  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_DATA_TEXT_FILE_H_

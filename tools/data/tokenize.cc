@@ -272,7 +272,7 @@ Tokens TokensOf(const std::vector<DocumentPart>& parts, const TokenizerFolder& f
     if (const auto at = runtime::FindInvalidUtf8(text)) return wrong(absl::StrCat("is not UTF-8 at byte ", *at));
     if (part.line > 0) {
       const auto json = runtime::ParseJson(text);
-      if (!json.ok()) return wrong(json.error().message);
+      if (!json.ok()) return wrong(JsonMistake(json.error().message));
       const auto member = runtime::StringMember(json.value(), key);
       if (!member.ok()) return wrong(member.error().message);
       text = member.value();
@@ -346,7 +346,8 @@ std::optional<Diagnostic> TokenizeTexts(const DataOptions& options, std::ostream
   if (auto failed = writer.Finish()) return failed;
   out << Plural(count, "document") << ", " << FormatCount(writer.tokens()) << " tokens in "
       << Plural(static_cast<int64_t>(writer.shards()), "file") << "\n";
-  if (passed_over > 0) out << Plural(passed_over, "text") << " that is written like a special token, and is none\n";
+  if (passed_over > 0)
+    out << Plural(passed_over, "special token") << " written out within documents: text there, and no mark\n";
   out << "a model reads them by: data = tokens(\"" << options.out << "_*.bin\", dtype = u" << 8 * width << ")\n";
   return std::nullopt;
 }
