@@ -30,10 +30,11 @@ TEST_P(FuzzTest, AnyInputEndsWell) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, FuzzTest,
-                         testing::Values(Target{"cluster_file", 5000}, Target{"command_line", 1000},
-                                         Target{"image", 2000}, Target{"json", 5000}, Target{"model_graph", 300},
-                                         Target{"model_program", 30}, Target{"model_text", 300}, Target{"npy", 5000},
-                                         Target{"packets", 5000}, Target{"placement", 5000}, Target{"plan_file", 300},
+                         testing::Values(Target{"chat", 3000}, Target{"cluster_file", 5000},
+                                         Target{"command_line", 1000}, Target{"image", 2000}, Target{"json", 5000},
+                                         Target{"model_graph", 300}, Target{"model_program", 30},
+                                         Target{"model_text", 300}, Target{"npy", 5000}, Target{"packets", 5000},
+                                         Target{"placement", 5000}, Target{"plan_file", 300},
                                          Target{"rank_table", 5000}, Target{"safetensors", 5000},
                                          Target{"samples", 5000}, Target{"settings", 100}),
                          [](const testing::TestParamInfo<Target>& info) { return info.param.name; });

@@ -145,7 +145,12 @@ TEST(ChatTemplateTest, HostileTemplatesComeToAnEnd) {
       {"{{ " + std::string(9999, '-') + "1 }}", "nested too deep"},
       {"{{ 1" + std::string(3000, '+') + "1 }}", "nested too deep"},
   };
-  for (const auto& [text, expected] : cases) EXPECT_TRUE(absl::StrContains(Render(text), expected)) << Render(text);
+  RenderOptions options;
+  options.most_steps = 1'000'000;
+  for (const auto& [text, expected] : cases) {
+    const std::string said = Render(text, {}, options);
+    EXPECT_TRUE(absl::StrContains(said, expected)) << said;
+  }
   std::string chain = "{{ x";
   for (int i = 0; i < 5000; ++i) chain += " or x";
   EXPECT_TRUE(absl::StrContains(Render(chain + " }}"), "this expression is too long"));
