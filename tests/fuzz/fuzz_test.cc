@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, FuzzTest,
                                          Target{"model_text", 300}, Target{"npy", 5000}, Target{"packets", 5000},
                                          Target{"placement", 5000}, Target{"plan_file", 300},
                                          Target{"rank_table", 5000}, Target{"safetensors", 5000},
-                                         Target{"samples", 5000}, Target{"settings", 100}),
+                                         Target{"samples", 5000}, Target{"settings", 100}, Target{"tokenizer", 300}),
                          [](const testing::TestParamInfo<Target>& info) { return info.param.name; });
 
 // The runs above would say nothing if this one ended well.

@@ -132,6 +132,21 @@ TEST_F(DataTest, ChatMakesRows) {
   EXPECT_EQ(Rows("out/tokens.npy").size(), 2u);
 }
 
+// Jinja makes one character of every end of a line.
+TEST_F(DataTest, TemplatesWithOtherEndsOfLines) {
+  Write("a.jsonl", Line("a", "b"));
+  std::vector<std::vector<std::vector<int32_t>>> rows;
+  for (const char* const end : {"\n", "\r\n", "\r"}) {
+    Write("tok/chat_template.jinja",
+          absl::StrCat("{% for m in messages %}", end, "{{ m.content + '<|end|>' }}", end, "{% endfor %}"));
+    EXPECT_FALSE(absl::StrContains(Chat("a.jsonl"), "error"));
+    rows.push_back(Rows("out/tokens.npy"));
+  }
+  EXPECT_EQ(rows[0][0][2], kNewline);
+  EXPECT_EQ(rows[1], rows[0]);
+  EXPECT_EQ(rows[2], rows[0]);
+}
+
 // A message cannot say what the template says.
 TEST_F(DataTest, MarksWithinMessagesAreText) {
   Write("a.jsonl", Line("<|end|>", "b"));
