@@ -393,7 +393,8 @@ std::optional<TemplateProblem> ChatTemplate::Parse(const std::string& text, Chat
   ParsedTemplate tree;
   if (auto problem = ParseTemplate(text, tree)) return problem;
   parsed.tree_ = std::make_unique<const Tree>(Tree{std::move(tree.nodes)});
-  parsed.names_ = std::move(tree.names);
+  parsed.variables_ = std::move(tree.variables);
+  parsed.members_ = std::move(tree.members);
   parsed.has_generation_ = tree.has_generation;
   return std::nullopt;
 }

@@ -57,8 +57,9 @@ class ChatTemplate {
   // REQUIRES: the text is UTF-8, and its lines end in "\n" alone, which is what Jinja makes of other ends.
   static std::optional<TemplateProblem> Parse(const std::string& text, ChatTemplate& parsed);
 
-  // Whether it has a variable or member of this name.
-  bool Mentions(const std::string& name) const { return names_.count(name) > 0; }
+  // Whether it reads a variable, or a member of something, that is called so.
+  bool HasVariable(const std::string& name) const { return variables_.count(name) > 0; }
+  bool HasMember(const std::string& name) const { return members_.count(name) > 0; }
   bool has_generation() const { return has_generation_; }
 
   std::optional<TemplateProblem> Render(const std::map<std::string, Value>& variables, const RenderOptions& options,
@@ -68,7 +69,7 @@ class ChatTemplate {
   struct Tree;
 
   std::unique_ptr<const Tree> tree_;
-  std::set<std::string> names_;
+  std::set<std::string> variables_, members_;
   bool has_generation_ = false;
 };
 

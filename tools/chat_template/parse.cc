@@ -341,6 +341,7 @@ class Parser {
     if (name.empty()) return left;
     TemplateExprPtr comparison = New(ExprKind::kCompare, offset, "", std::move(left));
     for (; !name.empty(); name = TakeComparison()) {
+      if (name == "in" || name == "not in") NoteMember(comparison->items.back());
       comparison->names.push_back(name);
       Add(*comparison, Sum());
     }
@@ -398,7 +399,6 @@ class Parser {
     if (token.kind == Kind::kString) {
       MarkedText text;
       for (; Now().kind == Kind::kString; ++at_) text.Append(MarkedText(Now().text));
-      parsed_.names.insert(text.text());
       return Constant(token.offset, TextValue(std::move(text)));
     }
     if (token.kind == Kind::kWhole || token.kind == Kind::kFloat) {
@@ -428,7 +428,7 @@ class Parser {
     if (name == "true" || name == "True") return Constant(token.offset, true);
     if (name == "false" || name == "False") return Constant(token.offset, false);
     if (name == "none" || name == "None") return Constant(token.offset, None{});
-    parsed_.names.insert(name);
+    parsed_.variables.insert(name);
     return New(ExprKind::kName, token.offset, name);
   }
 
@@ -455,7 +455,7 @@ class Parser {
       if (TakeSign(".")) {
         if (Now().kind == Kind::kWhole) Fail("a number behind `.` is not supported");
         const std::string name = ExpectName();
-        parsed_.names.insert(name);
+        parsed_.members.insert(name);
         value = New(ExprKind::kAttribute, offset, name, std::move(value));
       } else if (TakeSign("[")) {
         value = Subscript(offset, std::move(value));
@@ -487,7 +487,24 @@ class Parser {
                  std::move(parts[2]));
     }
     if (parts[0] == nullptr) FailAt(offset, "expected a value in `[]`");
+    NoteMember(parts[0]);
     return New(ExprKind::kItem, offset, "", std::move(value), std::move(parts[0]));
+  }
+
+  // A text that may be the name of a member.
+  void NoteMember(const TemplateExprPtr& expr) {
+    if (expr == nullptr) return;
+    if (const Text* const text = expr->value.Get<Text>()) parsed_.members.insert((*text)->text());
+  }
+
+  // Those of the arguments of a call or a filter.
+  void NoteMembersOf(const TemplateExpr& call) {
+    const TemplateExpr& callee = *call.items[0];
+    const std::string& name = call.kind == ExprKind::kCall ? callee.name : call.name;
+    const auto is_this = [&](const char* each) { return name == each; };
+    static constexpr const char* kReaders[] = {"get", "map", "selectattr", "rejectattr", "join"};
+    if (std::none_of(std::begin(kReaders), std::end(kReaders), is_this)) return;
+    for (size_t i = 1; i < call.items.size(); ++i) NoteMember(call.items[i]);
   }
 
   // In brackets, if there are any.
@@ -507,6 +524,7 @@ class Parser {
       Add(call, Expression());
     }
     ExpectSign(")");
+    NoteMembersOf(call);
   }
 
   TemplateExprPtr Filters(TemplateExprPtr value) {

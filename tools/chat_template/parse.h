@@ -14,7 +14,8 @@ namespace cleave::tools {
 
 struct ParsedTemplate {
   std::vector<TemplateNode> nodes;
-  std::set<std::string> names;  // Of variables and members, and every text that may be one.
+  std::set<std::string> variables;  // All names.
+  std::set<std::string> members;  // Behind `.` or in `[]`, before `in`, of `get`, and of filters such as `selectattr`.
   bool has_generation = false;
 };
 

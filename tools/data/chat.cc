@@ -19,6 +19,7 @@
 #include "runtime/digest/digest.h"
 #include "runtime/file/file.h"
 #include "runtime/random/philox.h"
+#include "runtime/utf8/utf8.h"
 #include "tools/chat_template/chat_template.h"
 #include "tools/data/arrays.h"
 #include "tools/data/conversation.h"
@@ -61,9 +62,6 @@ class Sampler {
     settings_.chat_template = &chat_template;
     settings_.options.date = DateOf(options.date);
     for (const auto& [name, token] : folder.special_tokens) settings_.variables[name] = TextValue(token);
-    // Those that transformers always gives.
-    settings_.variables["tools"] = None{};
-    settings_.variables["documents"] = None{};
     for (int32_t token = 0; token < folder.tokenizer->size(); ++token) {
       if (folder.tokenizer->IsSpecial(token)) settings_.special_tokens.push_back(folder.tokenizer->Content(token));
     }
@@ -85,7 +83,7 @@ class Sampler {
         wrong(problem->message);
       } else {
         outcome.problem = Error(Code::kE0631, absl::StrCat(problem->message, ", for ", outcome.place))
-                              .At(TemplateSpan(file_, *problem->offset), "here");
+                              .At(TemplateSpan(file_, folder_.template_text, *problem->offset), "here");
       }
       return outcome;
     }
@@ -93,9 +91,11 @@ class Sampler {
     return outcome;
   }
 
-  // One character of the template.
-  static Span TemplateSpan(FileId file, size_t offset) {
-    return {.file = file, .begin = static_cast<int32_t>(offset), .end = static_cast<int32_t>(offset + 1)};
+  // The character of the template that begins there; none at its end.
+  static Span TemplateSpan(FileId file, const std::string& text, size_t offset) {
+    size_t end = std::min(offset, text.size());
+    if (end < text.size()) runtime::ReadUtf8(text, end);
+    return {.file = file, .begin = static_cast<int32_t>(offset), .end = static_cast<int32_t>(end)};
   }
 
  private:
@@ -232,13 +232,13 @@ class ChatMaker {
     template_file_ = sources_.Add(folder_.template_path, folder_.template_text);
     if (const auto problem = ChatTemplate::Parse(folder_.template_text, template_)) {
       return Error(Code::kE0631, absl::StrCat("the chat template cannot be used: ", problem->message))
-          .At(Sampler::TemplateSpan(*template_file_, problem->offset), "here");
+          .At(Sampler::TemplateSpan(*template_file_, folder_.template_text, problem->offset), "here");
     }
     const std::string name = "strftime_now";
-    if (template_.Mentions(name) && options_.date.empty()) {
+    if (template_.HasVariable(name) && options_.date.empty()) {
       return Error(Code::kE0631,
                    "the chat template writes today's date, so the same files would give other arrays tomorrow")
-          .At(Sampler::TemplateSpan(*template_file_, folder_.template_text.find(name)), "here")
+          .At(Sampler::TemplateSpan(*template_file_, folder_.template_text, folder_.template_text.find(name)), "here")
           .Help("choose the date: `--date 2024-07-26`");
     }
     return std::nullopt;

@@ -62,13 +62,17 @@ class LineReader {
         "has neither `messages`, nor `conversations`, nor `prompt` and `completion`, nor `instruction` and `output`");
   }
 
+  // Which other members of an object reach the template.
+  enum class Other { kNothing, kVariables, kMembers };
+
   // All members are among these, or the template reads them, or they are to be passed over.
   std::optional<runtime::Error> Only(const Json& object, std::initializer_list<const char*> known,
-                                     const std::string& where, bool allows_mentioned) {
+                                     const std::string& where, Other other) {
     for (const auto& [name, value] : object.members) {
       const auto is_this = [&name = name](const char* each) { return name == each; };
       if (std::any_of(known.begin(), known.end(), is_this) || ignored_.count(name) > 0) continue;
-      if (allows_mentioned && chat_template_.Mentions(name)) continue;
+      if (other == Other::kVariables && chat_template_.HasVariable(name)) continue;
+      if (other == Other::kMembers && chat_template_.HasMember(name)) continue;
       return NoSample(absl::StrCat("has the key ", Quoted(name), where, ", which is not known"));
     }
     return std::nullopt;
@@ -103,7 +107,7 @@ class LineReader {
   int32_t NextMark() const { return MarkOf(conversation_.messages.size()); }
 
   std::optional<runtime::Error> ReadMessages(const Json& json) {
-    if (auto error = Only(json, {"messages"}, "", /*allows_mentioned=*/true)) return error;
+    if (auto error = Only(json, {"messages"}, "", Other::kVariables)) return error;
     for (const auto& [name, value] : json.members) {
       if (name == "messages" || ignored_.count(name) > 0) continue;
       std::optional<Value> variable = ValueOfJson(value, -1);
@@ -116,7 +120,7 @@ class LineReader {
       const std::string where = absl::StrCat(" in message ", conversation_.messages.size() + 1);
       if (message.kind != Json::Kind::kObject)
         return NoSample(absl::StrCat("has something else than an object", where));
-      if (auto error = Only(message, {"role", "content"}, where, /*allows_mentioned=*/true)) return error;
+      if (auto error = Only(message, {"role", "content"}, where, Other::kMembers)) return error;
       std::string role;
       if (auto error = Text(message, "role", where, role)) return error;
       if (std::find(Roles().begin(), Roles().end(), role) == Roles().end()) {
@@ -154,13 +158,13 @@ class LineReader {
   }
 
   std::optional<runtime::Error> ReadShareGpt(const Json& json) {
-    if (auto error = Only(json, {"conversations"}, "", /*allows_mentioned=*/false)) return error;
+    if (auto error = Only(json, {"conversations"}, "", Other::kNothing)) return error;
     const Json& turns = *json.Find("conversations");
     if (turns.kind != Json::Kind::kArray) return NoSample("has `conversations` that are not an array");
     for (const Json& turn : turns.items) {
       const std::string where = absl::StrCat(" in message ", conversation_.messages.size() + 1);
       if (turn.kind != Json::Kind::kObject) return NoSample(absl::StrCat("has something else than an object", where));
-      if (auto error = Only(turn, {"from", "value"}, where, /*allows_mentioned=*/false)) return error;
+      if (auto error = Only(turn, {"from", "value"}, where, Other::kNothing)) return error;
       std::string from, value;
       if (auto error = Text(turn, "from", where, from)) return error;
       if (auto error = Text(turn, "value", where, value)) return error;
@@ -176,7 +180,7 @@ class LineReader {
   }
 
   std::optional<runtime::Error> ReadPrompt(const Json& json) {
-    if (auto error = Only(json, {"prompt", "completion"}, "", /*allows_mentioned=*/false)) return error;
+    if (auto error = Only(json, {"prompt", "completion"}, "", Other::kNothing)) return error;
     std::string prompt, completion;
     if (auto error = Text(json, "prompt", "", prompt)) return error;
     if (auto error = Text(json, "completion", "", completion)) return error;
@@ -185,7 +189,7 @@ class LineReader {
   }
 
   std::optional<runtime::Error> ReadAlpaca(const Json& json) {
-    if (auto error = Only(json, {"instruction", "input", "output"}, "", /*allows_mentioned=*/false)) return error;
+    if (auto error = Only(json, {"instruction", "input", "output"}, "", Other::kNothing)) return error;
     std::string instruction, input, output;
     if (auto error = Text(json, "instruction", "", instruction)) return error;
     if (json.Find("input") != nullptr) {

@@ -32,8 +32,8 @@ struct Conversation {
 // The mark of the texts of a message; that of other variables is negative.
 inline int32_t MarkOf(size_t message) { return static_cast<int32_t>(message) + 1; }
 
-// `chat_template`: what it does not mention is no key of a message. `ignored`: keys that are passed over. The Error is
-// the end of a sentence that begins with the line: "has no `content` in message 2".
+// `chat_template`: what it does not read is no key beside `messages` or of a message. `ignored`: keys that are passed
+// over. The Error is the end of a sentence that begins with the line: "has no `content` in message 2".
 runtime::Result<Conversation> ReadConversation(const std::string& line, const ChatTemplate& chat_template,
                                                const std::set<std::string>& ignored);
 

@@ -132,6 +132,27 @@ TEST_F(DataTest, ChatMakesRows) {
   EXPECT_EQ(Rows("out/tokens.npy").size(), 2u);
 }
 
+// What a template reads besides may be there, but says nothing of what is not the line's to say.
+TEST_F(DataTest, OtherVariablesAndMembersOfTemplates) {
+  Write("tok/chat_template.jinja",
+        "{{ tools | tojson if tools }}{{ eos_token }}{% for m in messages %}{{ m.get('name', '') ~ m.content }}"
+        "{% if 'calls' in m %}{{ m['calls'] | length }}{% endif %}{{ '<|end|>' }}{% endfor %}");
+  Write("a.jsonl",
+        R"({"tools": [{"a": 1}], "eos_token": "x", "messages": [{"role": "user", "content": "a", "name": "n"},)"
+        R"({"role": "assistant", "content": "b", "calls": [1, 2]}]})");
+  EXPECT_FALSE(absl::StrContains(Chat("a.jsonl", {"--seq", "24"}), "error"));
+  std::vector<int32_t> expected;
+  for (const char c : std::string("[{\"a\": 1}]")) expected.push_back(Letter(c));
+  expected.push_back(kEnd);
+  for (const char c : std::string("na")) expected.push_back(Letter(c));
+  expected.push_back(kEnd);
+  for (const char c : std::string("b2")) expected.push_back(Letter(c));
+  expected.push_back(kEnd);
+  std::vector<int32_t> row = Rows("out/tokens.npy")[0];
+  row.resize(expected.size());
+  EXPECT_EQ(row, expected);
+}
+
 // Jinja makes one character of every end of a line.
 TEST_F(DataTest, TemplatesWithOtherEndsOfLines) {
   Write("a.jsonl", Line("a", "b"));
@@ -259,6 +280,8 @@ TEST_F(DataTest, WhatIsWrong) {
       absl::StrContains(said, "error[E0631]: the chat template cannot be used: `{% include %}` is not supported"))
       << said;
   EXPECT_TRUE(absl::StrContains(said, "chat_template.jinja:1:27")) << said;
+  Write("tok/chat_template.jinja", "{% for m in messages %}");
+  EXPECT_TRUE(absl::StrContains(Chat("bad.jsonl"), "expected `{% endfor %}`, not the end\n  --> "));
   Write("tok/chat_template.jinja",
         "{{ strftime_now('%Y') }}{% for m in messages %}{{ m.content + '<|end|>' }}{% endfor %}");
   EXPECT_TRUE(absl::StrContains(Chat("bad.jsonl"), "the chat template writes today's date"));

@@ -34,7 +34,9 @@ class LearnedFinder {
   // The first `count` messages; `asks`: and what asks for the next one, of the assistant.
   std::optional<RenderingProblem> Render(size_t count, bool asks, Rendering& rendering) {
     std::map<std::string, Value> variables = settings_.variables;
-    for (const auto& [name, value] : conversation_.variables) variables[name] = value;
+    // Those that transformers always gives.
+    variables.insert(conversation_.variables.begin(), conversation_.variables.end());
+    variables.insert({{"tools", None{}}, {"documents", None{}}});
     std::vector<Value> messages;
     for (size_t i = 0; i < count; ++i) messages.push_back(conversation_.messages[i].value);
     std::optional<Value> list = MakeList(std::move(messages));

@@ -106,6 +106,9 @@ TEST(LearnedTextTest, LinesThatAreNoSample) {
       {"{\"a\": 1}",
        "has neither `messages`, nor `conversations`, nor `prompt` and `completion`, nor `instruction` and `output`"},
       {R"({"messages": [], "score": 1})", "has the key `score`, which is not known"},
+      // A text that the template compares with is not what it reads.
+      {R"({"messages": [{"role": "user", "content": "", "assistant": 1}]})",
+       "has the key `assistant` in message 1, which is not known"},
       {R"({"messages": 1})", "has `messages` that are not an array"},
       {R"({"messages": [1]})", "has something else than an object in message 1"},
       {R"({"messages": [{"role": "robot", "content": ""}]})",

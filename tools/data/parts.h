@@ -82,46 +82,72 @@ std::optional<Diagnostic> InParts(const Next& next, const Work& work, const Take
   return std::nullopt;
 }
 
-// The lines of several files, one file after another, in parts. Lines of white space are passed over.
-class LinesOfFiles {
+// Files that are read one after another, of which one is open at a time.
+class FilesInTurn {
  public:
   // E0634 where one of them cannot be opened.
   std::optional<Diagnostic> Open(const std::vector<std::string>& paths) {
+    paths_ = paths;
     int64_t bytes = 0;
-    for (const std::string& path : paths) {
-      if (auto error = TextFile::Open(path, files_.emplace_back())) return error;
-      bytes += files_.back()->bytes();
+    for (const std::string& path : paths_) {
+      if (auto error = TextFile::Open(path, file_)) return error;
+      bytes += file_->bytes();
     }
+    file_.reset();
     progress_ = std::make_unique<runtime::Progress>("reading the texts", bytes, runtime::ProgressOptions{});
     return std::nullopt;
   }
 
+  // The file that is read now; null behind the last one.
+  std::optional<Diagnostic> Now(TextFile*& file) {
+    if (file_ == nullptr && next_ < paths_.size()) {
+      if (auto error = TextFile::Open(paths_[next_++], file_)) return error;
+    }
+    if (file_ != nullptr) progress_->Reach(done_ + file_->consumed());
+    file = file_.get();
+    return std::nullopt;
+  }
+
+  void GoOn() {
+    done_ += file_->bytes();
+    file_.reset();
+  }
+
+ private:
+  std::vector<std::string> paths_;
+  size_t next_ = 0;
+  std::unique_ptr<TextFile> file_;
+  std::unique_ptr<runtime::Progress> progress_;
+  int64_t done_ = 0;  // Bytes of the files before.
+};
+
+// The lines of several files, in parts. Lines of white space are passed over.
+class LinesOfFiles {
+ public:
+  std::optional<Diagnostic> Open(const std::vector<std::string>& paths) { return files_.Open(paths); }
+
   // Some of them; none behind the last one.
   std::optional<Diagnostic> Next(std::vector<TextLine>& lines) {
     constexpr size_t kBytes = size_t{1} << 18;
-    for (size_t bytes = 0; file_ < files_.size() && bytes < kBytes;) {
-      TextFile& file = *files_[file_];
+    for (size_t bytes = 0; bytes < kBytes;) {
+      TextFile* file = nullptr;
+      if (auto error = files_.Now(file)) return error;
+      if (file == nullptr) break;
       std::string line;
       bool is_there = false;
-      if (auto error = file.ReadLine(line, is_there)) return error;
-      progress_->Reach(done_ + file.consumed());
+      if (auto error = file->ReadLine(line, is_there)) return error;
       if (!is_there) {
-        done_ += file.bytes();
-        files_[file_++].reset();
-        continue;
+        files_.GoOn();
+      } else if (line.find_first_not_of(" \t\r\f\v") != std::string::npos) {
+        bytes += line.size();
+        lines.push_back({file->path(), file->line(), std::move(line)});
       }
-      if (line.find_first_not_of(" \t\r\f\v") == std::string::npos) continue;
-      bytes += line.size();
-      lines.push_back({file.path(), file.line(), std::move(line)});
     }
     return std::nullopt;
   }
 
  private:
-  std::vector<std::unique_ptr<TextFile>> files_;
-  std::unique_ptr<runtime::Progress> progress_;
-  size_t file_ = 0;
-  int64_t done_ = 0;  // Bytes of the files before.
+  FilesInTurn files_;
 };
 
 }  // namespace cleave::tools

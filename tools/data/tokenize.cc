@@ -168,33 +168,25 @@ class Documents {
   Documents(const runtime::TextTokenizer& tokenizer, const DataOptions& options)
       : options_(options), memory_(tokenizer.NewMemory()), cutter_(tokenizer, *memory_) {}
 
-  std::optional<Diagnostic> Open() {
-    int64_t bytes = 0;
-    for (const std::string& path : options_.sources) {
-      if (auto error = TextFile::Open(path, files_.emplace_back())) return error;
-      bytes += files_.back()->bytes();
-    }
-    progress_ = std::make_unique<runtime::Progress>("reading the texts", bytes, runtime::ProgressOptions{});
-    return std::nullopt;
-  }
+  std::optional<Diagnostic> Open() { return files_.Open(options_.sources); }
 
   // Some of them; none behind the last.
   std::optional<Diagnostic> Next(std::vector<DocumentPart>& parts) {
-    for (size_t bytes = 0; bytes < kPart && file_ < files_.size();) {
-      TextFile& file = *files_[file_];
-      DocumentPart part{.path = file.path()};
+    for (size_t bytes = 0; bytes < kPart;) {
+      TextFile* file = nullptr;
+      if (auto error = files_.Now(file)) return error;
+      if (file == nullptr) break;
+      DocumentPart part{.path = file->path()};
       bool is_there = false;
-      if (auto error = IsJson(file.path()) ? NextLine(file, part, is_there) : NextText(file, part, is_there))
+      if (auto error = IsJson(part.path) ? NextLine(*file, part, is_there) : NextText(*file, part, is_there))
         return error;
-      progress_->Reach(done_ + file.consumed());
-      if (!is_there) {
-        done_ += file.bytes();
-        files_[file_++].reset();
+      if (is_there) {
+        bytes += part.text.size();
+        parts.push_back(std::move(part));
+      } else {
+        files_.GoOn();
         is_begin_ = true;
-        continue;
       }
-      bytes += part.text.size();
-      parts.push_back(std::move(part));
     }
     return std::nullopt;
   }
@@ -235,11 +227,8 @@ class Documents {
         searched += kPart;
       }
     }
-    is_there = !text_.empty() || (is_begin_ && file.bytes() == 0);
-    if (text_.empty()) {
-      is_there = false;
-      return std::nullopt;
-    }
+    is_there = !text_.empty();
+    if (!is_there) return std::nullopt;
     part.is_begin = is_begin_;
     part.is_end = cut == 0;
     is_begin_ = cut == 0;
@@ -251,10 +240,7 @@ class Documents {
   const DataOptions& options_;
   std::unique_ptr<Memory> memory_;
   TextCutter cutter_;
-  std::vector<std::unique_ptr<TextFile>> files_;
-  std::unique_ptr<runtime::Progress> progress_;
-  size_t file_ = 0;
-  int64_t done_ = 0;
+  FilesInTurn files_;
   std::string text_;  // Of the file, and not yet given out.
   bool is_begin_ = true;
 };
