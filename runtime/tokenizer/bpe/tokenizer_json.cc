@@ -1,6 +1,6 @@
-// Reading guide: `EncodeText` cuts a text at tokens that are found as they are, and `Cut` what lies between them, by the
-// normalizer, the pre-tokenizer and the model; `AppendText` finds places of a text among its tokens. `ReadParts` reads a
-// file.
+// Reading guide: `EncodeText` cuts a text at tokens that are found as they are, and `Cut` what lies between them, by
+// the normalizer, the pre-tokenizer and the model; `AppendText` finds places of a text among its tokens. `ReadParts`
+// reads a file.
 #include "runtime/tokenizer/bpe/tokenizer_json.h"
 
 #include <algorithm>
