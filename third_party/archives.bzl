@@ -39,9 +39,11 @@ _ABSEIL = [
 _OTHERS = [
     "antlr4-runtime",
     "jpeg",
+    "pcre2-8",
     "png",
     "xxhash",
     "z",
+    "zstd",
 ]
 
 # The linkopts of a program. What its libraries ask for afterwards is not needed any more.

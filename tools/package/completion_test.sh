@@ -38,7 +38,7 @@ expect() {
 mkdir "$TEST_TMPDIR/typing" && cd "$TEST_TMPDIR/typing" || exit 1
 mkdir folder "two words" && touch a.model b.json folder/c.model "two words/größe.model" d.txt
 
-expect "compile run plan explain diff import export weights fmt clean completion help version --help --version" ""
+expect "compile run plan explain diff import export weights data fmt clean completion help version --help --version" ""
 expect "compile completion" comp
 expect "--version" --v
 expect "--search --set --seed --steps" compile --s
@@ -53,6 +53,7 @@ expect "mpirun rank-table dynamic local" run --launch ""
 expect "b.json folder two words" run --launch rank-table ""
 expect "h100x8 h200x8" plan --cluster h
 expect "text json" fmt --error-format ""
+expect "truncate drop split error" data chat --long ""
 expect "a.model folder two words" compile ""
 expect "folder/c.model" compile folder/
 expect "b.json folder two words" diff b.json ""

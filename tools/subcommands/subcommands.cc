@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "base/text/text.h"
 #include "tools/clean/clean.h"
+#include "tools/data/data.h"
 #include "tools/driver/driver.h"
 #include "tools/error_pages/error_pages.h"
 #include "tools/export/export.h"
@@ -82,6 +83,10 @@ ExitCode ImportModel(const std::string& name, const std::string& summary, const 
 
 ExitCode ExportModel(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
   return RunExport(name, summary, words);
+}
+
+ExitCode Data(const std::string& name, const std::string& summary, const std::vector<std::string>& words) {
+  return RunData(name, summary, words);
 }
 
 void AddShell(CLI::App& app, std::string& shell) {
@@ -180,6 +185,7 @@ const std::vector<Subcommand>& Subcommands() {
        ImportModel},
       {"export", "Makes a folder of Hugging Face of a checkpoint of an imported model", DescribeExport, ExportModel},
       {"weights", "Lists, compares, exports and imports weights", DescribeWeights, Weights},
+      {"data", "Makes arrays and files of tokens of conversations and texts, and shows them", DescribeData, Data},
       {"fmt", "Formats model files", DescribeFmt, FormatFiles},
       {"clean", "Removes the cache of compiled runtimes", DescribeClean, Clean},
       {"completion", "Prints the completion of these subcommands for a shell", DescribeCompletion, PrintCompletion},

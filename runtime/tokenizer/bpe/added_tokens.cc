@@ -97,18 +97,26 @@ void AddedTokenFinder::Add(const std::string& content, const AddedToken& token) 
   entries.insert(std::find_if(entries.begin(), entries.end(), is_shorter), {content, token});
 }
 
-const AddedTokenFinder::Entry* AddedTokenFinder::LongestAt(const std::string& text, size_t at) const {
+const AddedTokenFinder::Entry* AddedTokenFinder::LongestAt(const std::string& text, size_t at,
+                                                           const std::vector<TextRange>& literal,
+                                                           int64_t& passed_over) const {
+  const auto ends_before = [](const TextRange& range, size_t place) { return range.end <= place; };
   for (const Entry& entry : entries_[static_cast<unsigned char>(text[at])]) {
-    if (text.compare(at, entry.content.size(), entry.content) == 0) return &entry;
+    if (text.compare(at, entry.content.size(), entry.content) != 0) continue;
+    if (!entry.token.is_special) return &entry;
+    const auto range = std::lower_bound(literal.begin(), literal.end(), at, ends_before);
+    if (range == literal.end() || range->begin >= at + entry.content.size()) return &entry;
+    ++passed_over;
   }
   return nullptr;
 }
 
-std::vector<TextSection> AddedTokenFinder::Sections(const std::string& text) const {
+std::vector<TextSection> AddedTokenFinder::Sections(const std::string& text, const std::vector<TextRange>& literal,
+                                                    int64_t& passed_over) const {
   std::vector<TextSection> sections;
   size_t done = 0;
   for (size_t at = 0; at < text.size();) {
-    const Entry* const found = LongestAt(text, at);
+    const Entry* const found = LongestAt(text, at, literal, passed_over);
     if (found == nullptr) {
       ++at;
       continue;

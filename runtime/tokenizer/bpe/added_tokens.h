@@ -16,6 +16,7 @@
 #include "runtime/json/json.h"
 #include "runtime/tokenizer/bpe/model.h"
 #include "runtime/tokenizer/bpe/normalizer.h"
+#include "runtime/tokenizer/bpe/tokenizer_json.h"
 
 namespace cleave::runtime {
 
@@ -43,8 +44,10 @@ class AddedTokenFinder {
  public:
   void Add(const std::string& content, const AddedToken& token);
 
-  // All of the text, from left to right.
-  std::vector<TextSection> Sections(const std::string& text) const;
+  // All of the text, from left to right. A special token is none where a byte of it is in the ranges `literal`, which
+  // are in order; `passed_over` counts these.
+  std::vector<TextSection> Sections(const std::string& text, const std::vector<TextRange>& literal,
+                                    int64_t& passed_over) const;
 
  private:
   struct Entry {
@@ -53,7 +56,8 @@ class AddedTokenFinder {
   };
 
   // The longest that begins there; null for none.
-  const Entry* LongestAt(const std::string& text, size_t at) const;
+  const Entry* LongestAt(const std::string& text, size_t at, const std::vector<TextRange>& literal,
+                         int64_t& passed_over) const;
 
   std::array<std::vector<Entry>, 256> entries_;  // By the first byte, the longest first.
 };

@@ -11,6 +11,7 @@ constexpr int32_t kMergedAway = -1;
 
 struct Symbol {
   int32_t token;
+  uint32_t size;
   int64_t before;
   int64_t after;
 };
@@ -29,24 +30,25 @@ struct ComesLater {
 
 class Row {
  public:
-  Row(const MergeTable& merges, const std::vector<int32_t>& tokens) : merges_(merges) {
+  Row(const MergeTable& merges, const std::vector<SizedToken>& tokens) : merges_(merges) {
     const auto count = static_cast<int64_t>(tokens.size());
     symbols_.reserve(tokens.size());
     for (int64_t i = 0; i < count; ++i) {
-      symbols_.push_back({tokens[static_cast<size_t>(i)], i - 1, i + 1 < count ? i + 1 : kNoPlace});
+      const SizedToken& token = tokens[static_cast<size_t>(i)];
+      symbols_.push_back({token.token, token.size, i - 1, i + 1 < count ? i + 1 : kNoPlace});
     }
     for (int64_t i = 0; i + 1 < count; ++i) AddPossible(i);
   }
 
-  std::vector<int32_t> MergeAll() {
+  std::vector<SizedToken> MergeAll() {
     while (!possible_.empty()) {
       const PossibleMerge merge = possible_.top();
       possible_.pop();
       if (IsStillPossible(merge)) Do(merge);
     }
-    std::vector<int32_t> tokens;
+    std::vector<SizedToken> tokens;
     for (const Symbol& symbol : symbols_) {
-      if (symbol.token != kMergedAway) tokens.push_back(symbol.token);
+      if (symbol.token != kMergedAway) tokens.push_back({symbol.token, symbol.size});
     }
     return tokens;
   }
@@ -73,6 +75,7 @@ class Row {
     Symbol& left = At(merge.place);
     Symbol& right = At(left.after);
     left.token = merge.token;
+    left.size += right.size;
     left.after = right.after;
     right.token = kMergedAway;
     if (left.after != kNoPlace) At(left.after).before = merge.place;
@@ -87,7 +90,7 @@ class Row {
 
 }  // namespace
 
-std::vector<int32_t> MergeAll(const MergeTable& merges, const std::vector<int32_t>& row) {
+std::vector<SizedToken> MergeAll(const MergeTable& merges, const std::vector<SizedToken>& row) {
   return Row(merges, row).MergeAll();
 }
 

@@ -19,6 +19,12 @@ struct Merge {
   int32_t token;  // What the two become.
 };
 
+// A token, and how much of a piece it stands for, in units of its model.
+struct SizedToken {
+  int32_t token;
+  uint32_t size;
+};
+
 class MergeTable {
  public:
   void Reserve(size_t count) { merges_.reserve(count); }
@@ -44,7 +50,7 @@ class MergeTable {
 };
 
 // The row after all merges that are possible, the earliest first.
-std::vector<int32_t> MergeAll(const MergeTable& merges, const std::vector<int32_t>& row);
+std::vector<SizedToken> MergeAll(const MergeTable& merges, const std::vector<SizedToken>& row);
 
 }  // namespace cleave::runtime
 

@@ -1,5 +1,6 @@
 #include "runtime/tokenizer/bpe/model.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <utility>
 
@@ -129,37 +130,51 @@ std::optional<Error> BpeModel::ReadUnknown(const Fields& fields) {
   return std::nullopt;
 }
 
-std::optional<Error> BpeModel::AppendCharacters(const std::string& piece, std::vector<int32_t>& tokens) const {
+std::optional<Error> BpeModel::AppendCharacters(const std::string& piece, bool has_bytes,
+                                                std::vector<SizedToken>& tokens) const {
   bool was_unknown = false;
   for (size_t at = 0; at < piece.size();) {
     const size_t begin = at;
     ReadUtf8(piece, at);
     const std::string character = piece.substr(begin, at - begin);
     const std::optional<int32_t> token = Find(character);
+    const auto size = has_bytes ? 1 : static_cast<uint32_t>(character.size());
     if (token.has_value()) {
-      tokens.push_back(*token);
+      tokens.push_back({*token, size});
     } else if (!tokens_of_bytes_.empty()) {
-      for (const char byte : character) tokens.push_back(tokens_of_bytes_[static_cast<unsigned char>(byte)]);
+      // The sizes of the bytes are together that of the character.
+      uint32_t left = size;
+      for (const char byte : character) {
+        const uint32_t own = std::min<uint32_t>(left, 1);
+        tokens.push_back({tokens_of_bytes_[static_cast<unsigned char>(byte)], own});
+        left -= own;
+      }
     } else if (!unknown_.has_value()) {
       return WrongTokenizer("has no token for the character " + CharacterText(character));
     } else if (!was_unknown || !joins_unknown_) {
-      tokens.push_back(*unknown_);
+      tokens.push_back({*unknown_, size});
+    } else {
+      tokens.back().size += size;
     }
     was_unknown = !token.has_value();
   }
   return std::nullopt;
 }
 
-std::optional<Error> BpeModel::Tokenize(const std::string& piece, std::vector<int32_t>& tokens) const {
+std::optional<Error> BpeModel::Tokenize(const std::string& piece, bool has_bytes,
+                                        std::vector<SizedToken>& tokens) const {
+  std::vector<SizedToken> characters;
   if (takes_whole_pieces_) {
     if (const std::optional<int32_t> whole = Find(piece)) {
-      tokens.push_back(*whole);
+      const auto is_start = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
+      const auto characters_of_it = std::count_if(piece.begin(), piece.end(), is_start);
+      tokens.push_back(
+          {*whole, static_cast<uint32_t>(has_bytes ? characters_of_it : static_cast<int64_t>(piece.size()))});
       return std::nullopt;
     }
   }
-  std::vector<int32_t> characters;
-  if (auto error = AppendCharacters(piece, characters)) return error;
-  for (const int32_t token : MergeAll(merges_, characters)) tokens.push_back(token);
+  if (auto error = AppendCharacters(piece, has_bytes, characters)) return error;
+  for (const SizedToken& token : MergeAll(merges_, characters)) tokens.push_back(token);
   return std::nullopt;
 }
 

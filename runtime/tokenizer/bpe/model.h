@@ -27,8 +27,9 @@ class BpeModel {
 
   std::optional<int32_t> Find(const std::string& token) const;
 
-  // Appends the tokens of a piece. An Error where a character has none. REQUIRES: the piece is UTF-8.
-  std::optional<Error> Tokenize(const std::string& piece, std::vector<int32_t>& tokens) const;
+  // Appends the tokens of a piece, whose sizes are in bytes, or in characters if `has_bytes`: each is then a byte of
+  // the text (byte_level.h). An Error where a character has no token. REQUIRES: the piece is UTF-8.
+  std::optional<Error> Tokenize(const std::string& piece, bool has_bytes, std::vector<SizedToken>& tokens) const;
 
  private:
   std::optional<Error> ReadVocabulary(const Fields& fields);
@@ -37,7 +38,8 @@ class BpeModel {
   std::optional<Error> ReadUnknown(const Fields& fields);
 
   // The tokens of the single characters.
-  std::optional<Error> AppendCharacters(const std::string& piece, std::vector<int32_t>& tokens) const;
+  std::optional<Error> AppendCharacters(const std::string& piece, bool has_bytes,
+                                        std::vector<SizedToken>& tokens) const;
 
   std::unordered_map<std::string, int32_t> vocabulary_;
   MergeTable merges_;

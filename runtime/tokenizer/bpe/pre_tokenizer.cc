@@ -18,6 +18,9 @@ Result<PreTokenizer> PreTokenizer::Read(const Json* json) {
   PreTokenizer pre_tokenizer;
   if (json == nullptr) return pre_tokenizer;
   if (auto error = pre_tokenizer.Append(*json)) return *error;
+  std::vector<Step>& steps = pre_tokenizer.steps_;
+  pre_tokenizer.writes_bytes_ = !steps.empty() && std::holds_alternative<Bytes>(steps.back());
+  if (pre_tokenizer.writes_bytes_) steps.pop_back();
   return pre_tokenizer;
 }
 

@@ -26,8 +26,9 @@ class PreTokenizer {
  public:
   static Result<PreTokenizer> Read(const Json* json);  // Null for none.
 
-  // None of the pieces is empty.
+  // None of the pieces is empty. If writes_bytes(), they are then to be written with the characters of their bytes.
   Result<TextPieces> Cut(const TextPiece& text) const;
+  bool writes_bytes() const { return writes_bytes_; }
 
  private:
   // What becomes of the places where an expression matches.
@@ -72,6 +73,7 @@ class PreTokenizer {
   std::optional<Error> AppendMetaspace(const Fields& fields);
 
   std::vector<Step> steps_;
+  bool writes_bytes_ = false;  // As the last step.
 };
 
 }  // namespace cleave::runtime

@@ -1,0 +1,1 @@
+cleave data chat bad.jsonl --tokenizer tok --seq 32 --out chat

@@ -1,0 +1,2 @@
+echo '{}' >tok/tokenizer_config.json
+cleave data chat good.jsonl --tokenizer tok --seq 32 --out chat

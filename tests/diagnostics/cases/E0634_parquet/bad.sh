@@ -1,0 +1,1 @@
+cleave data chat train.parquet --tokenizer tok --seq 32 --out chat

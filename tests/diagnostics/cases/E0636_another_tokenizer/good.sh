@@ -1,0 +1,2 @@
+cleave data chat good.jsonl --tokenizer tok --seq 32 --out chat >said.txt
+cleave data show chat >said.txt

@@ -1,0 +1,216 @@
+// Reading guide: `ReadConversation` finds the form of a line by its keys; each form makes messages of a role and a
+// content, which `Add` checks.
+#include "tools/data/conversation.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "runtime/json/json.h"
+#include "runtime/json/json_writer.h"
+#include "runtime/utf8/utf8.h"
+#include "tools/data/text_file.h"
+
+namespace cleave::tools {
+namespace {
+
+using runtime::Json;
+using runtime::Result;
+
+const std::vector<std::string>& Roles() {
+  static const auto& roles = *new std::vector<std::string>{"system", "developer", "user", "assistant", "tool"};
+  return roles;
+}
+
+// What ShareGPT and its relatives call them.
+constexpr std::pair<const char*, const char*> kSpeakers[] = {
+    {"system", "system"},     {"human", "user"},          {"user", "user"},       {"gpt", "assistant"},
+    {"chatgpt", "assistant"}, {"assistant", "assistant"}, {"model", "assistant"}, {"bot", "assistant"},
+    {"tool", "tool"},         {"observation", "tool"}};
+
+runtime::Error NoSample(const std::string& message) { return {runtime::ExitCode::kInput, message}; }
+
+std::string Quoted(const std::string& text) { return absl::StrCat("`", runtime::JsonEscaped(text.substr(0, 60)), "`"); }
+
+class LineReader {
+ public:
+  LineReader(const ChatTemplate& chat_template, const std::set<std::string>& ignored)
+      : chat_template_(chat_template), ignored_(ignored) {}
+
+  Result<Conversation> Read(const std::string& line) {
+    if (const auto at = runtime::FindInvalidUtf8(line)) return NoSample(absl::StrCat("is not UTF-8 at byte ", *at));
+    const Result<Json> json = runtime::ParseJson(line);
+    if (!json.ok()) return NoSample(JsonMistake(json.error().message));
+    if (json.value().kind != Json::Kind::kObject) return NoSample("is not an object");
+    if (auto error = ReadForm(json.value())) return *error;
+    const auto speaks = [](const Message& message) { return message.role == "assistant"; };
+    if (std::none_of(conversation_.messages.begin(), conversation_.messages.end(), speaks)) {
+      return NoSample("has nothing that an assistant says, so nothing is learned from it");
+    }
+    return std::move(conversation_);
+  }
+
+ private:
+  std::optional<runtime::Error> ReadForm(const Json& json) {
+    if (json.Find("messages") != nullptr) return ReadMessages(json);
+    if (json.Find("conversations") != nullptr) return ReadShareGpt(json);
+    if (json.Find("prompt") != nullptr && json.Find("completion") != nullptr) return ReadPrompt(json);
+    if (json.Find("instruction") != nullptr && json.Find("output") != nullptr) return ReadAlpaca(json);
+    return NoSample(
+        "has neither `messages`, nor `conversations`, nor `prompt` and `completion`, nor `instruction` and `output`");
+  }
+
+  // Which other members of an object reach the template.
+  enum class Other { kNothing, kVariables, kMembers };
+
+  // All members are among these, or the template reads them, or they are to be passed over.
+  std::optional<runtime::Error> Only(const Json& object, std::initializer_list<const char*> known,
+                                     const std::string& where, Other other) {
+    for (const auto& [name, value] : object.members) {
+      const auto is_this = [&name = name](const char* each) { return name == each; };
+      if (std::any_of(known.begin(), known.end(), is_this) || ignored_.count(name) > 0) continue;
+      if (other == Other::kVariables && chat_template_.HasVariable(name)) continue;
+      if (other == Other::kMembers && chat_template_.HasMember(name)) continue;
+      return NoSample(absl::StrCat("has the key ", Quoted(name), where, ", which is not known"));
+    }
+    return std::nullopt;
+  }
+
+  std::optional<runtime::Error> Text(const Json& object, const char* name, const std::string& where,
+                                     std::string& text) {
+    const Json* const member = object.Find(name);
+    if (member == nullptr) return NoSample(absl::StrCat("has no `", name, "`", where));
+    if (member->kind != Json::Kind::kString)
+      return NoSample(absl::StrCat("has a `", name, "`", where, " that is not a text"));
+    text = member->text;
+    return std::nullopt;
+  }
+
+  // `members`: what a template may read of the message besides.
+  std::optional<runtime::Error> Add(const std::string& role, Value content,
+                                    std::vector<std::pair<cleave::tools::Text, Value>> members = {}) {
+    const auto name = [](const char* text) { return std::make_shared<const MarkedText>(text); };
+    Message message{.role = role};
+    if (const auto* const text = content.Get<cleave::tools::Text>()) {
+      message.has_words = (*text)->text().find_first_not_of(" \t\n\v\f\r") != std::string::npos;
+    }
+    members.insert(members.begin(), {{name("role"), TextValue(role)}, {name("content"), std::move(content)}});
+    std::optional<Value> value = MakeDict(std::move(members));
+    if (!value.has_value()) return NoSample("has too many values");
+    message.value = *std::move(value);
+    conversation_.messages.push_back(std::move(message));
+    return std::nullopt;
+  }
+
+  int32_t NextMark() const { return MarkOf(conversation_.messages.size()); }
+
+  std::optional<runtime::Error> ReadMessages(const Json& json) {
+    if (auto error = Only(json, {"messages"}, "", Other::kVariables)) return error;
+    for (const auto& [name, value] : json.members) {
+      if (name == "messages" || ignored_.count(name) > 0) continue;
+      std::optional<Value> variable = ValueOfJson(value, -1);
+      if (!variable.has_value()) return NoSample("has too many values");
+      conversation_.variables[name] = *std::move(variable);
+    }
+    const Json& messages = *json.Find("messages");
+    if (messages.kind != Json::Kind::kArray) return NoSample("has `messages` that are not an array");
+    for (const Json& message : messages.items) {
+      const std::string where = absl::StrCat(" in message ", conversation_.messages.size() + 1);
+      if (message.kind != Json::Kind::kObject)
+        return NoSample(absl::StrCat("has something else than an object", where));
+      if (auto error = Only(message, {"role", "content"}, where, Other::kMembers)) return error;
+      std::string role;
+      if (auto error = Text(message, "role", where, role)) return error;
+      if (std::find(Roles().begin(), Roles().end(), role) == Roles().end()) {
+        return NoSample(absl::StrCat("has the role ", Quoted(role), where, "; known are ", QuotedList(Roles(), "and")));
+      }
+      if (auto error = ReadMessage(message, role, where)) return error;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<runtime::Error> ReadMessage(const Json& message, const std::string& role, const std::string& where) {
+    std::vector<std::pair<cleave::tools::Text, Value>> members;
+    std::vector<const runtime::JsonMember*> written;
+    for (const runtime::JsonMember& member : message.members) written.push_back(&member);
+    std::sort(written.begin(), written.end(),
+              [](const auto* a, const auto* b) { return a->value.offset < b->value.offset; });
+    Value content = None{};
+    for (const runtime::JsonMember* const member : written) {
+      if (member->name == "role" || ignored_.count(member->name) > 0) continue;
+      std::optional<Value> value = ValueOfJson(member->value, NextMark());
+      if (!value.has_value()) return NoSample("has too many values");
+      if (member->name == "content") {
+        content = *std::move(value);
+      } else {
+        members.emplace_back(std::make_shared<const MarkedText>(member->name), *std::move(value));
+      }
+    }
+    const bool is_read = content.Get<cleave::tools::Text>() != nullptr || content.Get<List>() != nullptr;
+    if (!is_read && (content.Get<None>() == nullptr || members.empty())) {
+      return NoSample(message.Find("content") == nullptr
+                          ? absl::StrCat("has no `content`", where)
+                          : absl::StrCat("has a `content`", where, " that is not a text"));
+    }
+    return Add(role, std::move(content), std::move(members));
+  }
+
+  std::optional<runtime::Error> ReadShareGpt(const Json& json) {
+    if (auto error = Only(json, {"conversations"}, "", Other::kNothing)) return error;
+    const Json& turns = *json.Find("conversations");
+    if (turns.kind != Json::Kind::kArray) return NoSample("has `conversations` that are not an array");
+    for (const Json& turn : turns.items) {
+      const std::string where = absl::StrCat(" in message ", conversation_.messages.size() + 1);
+      if (turn.kind != Json::Kind::kObject) return NoSample(absl::StrCat("has something else than an object", where));
+      if (auto error = Only(turn, {"from", "value"}, where, Other::kNothing)) return error;
+      std::string from, value;
+      if (auto error = Text(turn, "from", where, from)) return error;
+      if (auto error = Text(turn, "value", where, value)) return error;
+      const auto known = std::find_if(std::begin(kSpeakers), std::end(kSpeakers),
+                                      [&](const auto& speaker) { return from == speaker.first; });
+      if (known == std::end(kSpeakers)) {
+        return NoSample(absl::StrCat("has ", Quoted(from), " as `from`", where,
+                                     "; known are `human`, `gpt`, `system`, `tool` and other names of these"));
+      }
+      if (auto error = Add(known->second, TextValue(value, NextMark()))) return error;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<runtime::Error> ReadPrompt(const Json& json) {
+    if (auto error = Only(json, {"prompt", "completion"}, "", Other::kNothing)) return error;
+    std::string prompt, completion;
+    if (auto error = Text(json, "prompt", "", prompt)) return error;
+    if (auto error = Text(json, "completion", "", completion)) return error;
+    if (auto error = Add("user", TextValue(prompt, NextMark()))) return error;
+    return Add("assistant", TextValue(completion, NextMark()));
+  }
+
+  std::optional<runtime::Error> ReadAlpaca(const Json& json) {
+    if (auto error = Only(json, {"instruction", "input", "output"}, "", Other::kNothing)) return error;
+    std::string instruction, input, output;
+    if (auto error = Text(json, "instruction", "", instruction)) return error;
+    if (json.Find("input") != nullptr) {
+      if (auto error = Text(json, "input", "", input)) return error;
+    }
+    if (auto error = Text(json, "output", "", output)) return error;
+    const std::string asked = input.empty() ? instruction : absl::StrCat(instruction, "\n\n", input);
+    if (auto error = Add("user", TextValue(asked, NextMark()))) return error;
+    return Add("assistant", TextValue(output, NextMark()));
+  }
+
+  const ChatTemplate& chat_template_;
+  const std::set<std::string>& ignored_;
+  Conversation conversation_;
+};
+
+}  // namespace
+
+Result<Conversation> ReadConversation(const std::string& line, const ChatTemplate& chat_template,
+                                      const std::set<std::string>& ignored) {
+  return LineReader(chat_template, ignored).Read(line);
+}
+
+}  // namespace cleave::tools
