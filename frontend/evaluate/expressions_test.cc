@@ -53,6 +53,25 @@ TEST(CallsTest, Ops) {
   CheckExpression("matmul(x, x)", "E0401: inner sizes 6 and 8 of a matrix product differ: 8x6 by 8x6");
 }
 
+TEST(CallsTest, SharedParameters) {
+  const auto check = [](const std::string& body, const std::string& expected) {
+    EXPECT_EQ(ExpandBody(body, kFunctionsToCall).Text(), expected) << body;
+  };
+  check("let _a = own(x); #[share(\"_a\")] let _b = own(x);",
+        "_a.w(): f32[6]\n_a.mul(x, _a.w): f32[8, 6]\n_b.mul(x, _a.w): f32[8, 6]");
+  check("let _a = both(x); #[share(\"_a\")] let _b = both(x);",
+        "_a.inner.w(): f32[6]\n_a.inner.mul(x, _a.inner.w): f32[8, 6]\n_a.add(_a.inner.mul, _a.inner.mul): f32[8, 6]\n"
+        "_b.inner.mul(x, _a.inner.w): f32[8, 6]\n_b.add(_b.inner.mul, _b.inner.mul): f32[8, 6]");
+  check("let mut y = x; for i in 0..2 { #[share(\"y.0\")] y = own(y); }",
+        "y.0.w(): f32[6]\ny.0.mul(x, y.0.w): f32[8, 6]\ny.1.mul(y.0.mul, y.0.w): f32[8, 6]");
+  check("#[share(\"_b\")] let _a = own(x);", "E0217: `_a.w` cannot be the parameter `_b.w`");
+  check("let _a = own(x); #[share(\"_a\")] let _b = own(reshape(x, (6, 8)));",
+        "E0217: `_b.w` cannot be the parameter `_a.w`");
+  check("#[share(\"_b\")] let _a = twice(x);", "E0217: `share` of a call that has no parameters");
+  check("#[share(_b)] let _a = own(x);", "E0303: `share` takes the path of one other call");
+  check("#[share(\"x\")] let _a = own(x);", "E0217: `_a.w` cannot be the parameter `x.w`");
+}
+
 TEST(CallsTest, Functions) {
   CheckExpression("twice(x)", "_y.add(x, x): f32[8, 6]");
   CheckExpression("own(x)", "_y.w(): f32[6]\n_y.mul(x, _y.w): f32[8, 6]");

@@ -44,7 +44,7 @@ struct Frame {
   std::vector<BlockDemand> demands;  // Of the function's attributes.
   std::optional<Value> result;
   std::vector<SharedPrefix> sharings;  // Of the calls that led here, the outermost first.
-  bool failed = false;            // An assertion did not hold: the rest of the function would only repeat it.
+  bool failed = false;                 // An assertion did not hold: the rest of the function would only repeat it.
 
   // The path of the thing that is called `name` here: "x.0.1" for `x` in two loops of a frame with an empty path.
   std::string PathOf(const std::string& name) const;
