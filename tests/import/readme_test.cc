@@ -39,34 +39,72 @@ std::string TextOf(const std::string& name) {
   return text;
 }
 
-// With ranks that are threads of a process, and few steps: how programs start is tested elsewhere.
-TEST(Readme, ItsCommandsWork) {
-  const std::string name = "llama3", out = FreshFolder("readme") + "/net", cleave = DataPath("tools/cleave");
+// Runs the commands of the README.md in `out`, with ranks that are threads of a process, and few steps: how programs
+// start is tested elsewhere. What they print.
+std::vector<std::string> RunCommandsIn(const std::string& out) {
+  const std::string cleave = DataPath("tools/cleave");
   const std::string path =
       absl::StrCat("PATH=", std::filesystem::path(cleave).parent_path().string(), ":", std::getenv("PATH"));
-  const CommandResult imported =
-      RunCommand({cleave, "import", DataPath("tests/import/folders/" + name), "--out", out, "--name", "net"});
+  std::vector<std::string> printed;
+  for (const std::string& command : CommandsOf(ReadText(out + "/README.md"))) {
+    const std::string shorter = absl::StrReplaceAll(
+        command, {{"--launch mpirun", "--launch local --steps 2"},
+                  {"--mode generate", "--mode generate --set precision=f32"},
+                  {"./run.sh --params", "./run.sh --launch local --params"},
+                  {"--prompt \"Once upon a time\" --length 40", "--quiet --prompt dh --length 10"}});
+    const CommandResult result = RunCommand({"sh", "-ec", shorter}, out, {path, "BUILD_WORKING_DIRECTORY=" + out});
+    EXPECT_EQ(result.exit_code, 0) << shorter << result.out << result.err;
+    printed.push_back(result.out);
+  }
+  return printed;
+}
+
+void Import(const std::string& folder, const std::string& out, std::vector<std::string> more) {
+  std::vector<std::string> words = {DataPath("tools/cleave"), "import", folder, "--out", out, "--name", "net"};
+  words.insert(words.end(), more.begin(), more.end());
+  const CommandResult imported = RunCommand(words);
   ASSERT_EQ(imported.exit_code, 0) << imported.err;
+}
+
+TEST(Readme, ItsCommandsWork) {
+  const std::string name = "llama3", out = FreshFolder("readme") + "/net";
+  Import(DataPath("tests/import/folders/" + name), out, {});
   std::string numbers;
   for (int i = 0; i < 800; ++i) numbers += {static_cast<char>(i * i % 23), '\0'};
   WriteText(out + "/train.bin", numbers);
-  const std::vector<std::string> commands = CommandsOf(ReadText(out + "/README.md"));
-  ASSERT_EQ(commands.size(), 4u) << "training, generation, export, import";
-  for (size_t i = 0; i < commands.size(); ++i) {
-    const std::string shorter = absl::StrReplaceAll(
-        commands[i], {{"--launch mpirun", "--launch local --steps 2"},
-                      {"--mode generate", "--mode generate --set precision=f32"},
-                      {"./run.sh --params", "./run.sh --launch local --params"},
-                      {"--prompt \"Once upon a time\" --length 40", "--quiet --prompt dh --length 10"}});
-    const CommandResult result = RunCommand({"sh", "-ec", shorter}, out, {path, "BUILD_WORKING_DIRECTORY=" + out});
-    EXPECT_EQ(result.exit_code, 0) << shorter << result.out << result.err;
-    if (i == 1) EXPECT_TRUE(absl::EndsWith(result.out, TextOf(name) + "\n")) << result.out;
-  }
+  const std::vector<std::string> printed = RunCommandsIn(out);
+  ASSERT_EQ(printed.size(), 4u) << "training, generation, export, import";
+  EXPECT_TRUE(absl::EndsWith(printed[1], TextOf(name) + "\n")) << printed[1];
   EXPECT_TRUE(tools::WeightSource::Open(out + "/tuned").ok());
   for (const std::string file : {"tokenizer.json", "generation_config.json"}) {
     EXPECT_EQ(ReadText(out + "/tuned/" + file),
               ReadText(DataPath(absl::StrCat("tests/import/folders/", name, "/", file))));
   }
+}
+
+// From a folder of Hugging Face and a file of conversations to a folder of Hugging Face.
+TEST(Readme, ItsCommandsWorkForConversations) {
+  const std::string root = FreshFolder("conversations"), source = root + "/source", out = root + "/net";
+  std::filesystem::create_directories(source);
+  for (const auto& file : std::filesystem::directory_iterator(DataPath("tests/import/folders/llama3"))) {
+    WriteText(source + "/" + file.path().filename().string(), ReadText(file.path().string()));
+  }
+  WriteText(source + "/tokenizer_config.json",
+            R"({"chat_template": "{% for message in messages %}{% if message.role == 'assistant' %}{% generation %})"
+            R"({{ message.content }}{% endgeneration %}{% else %}{{ message.content }}{% endif %}{% endfor %}"})");
+  Import(source, out, {"--chat"});
+  std::string conversations;
+  for (const std::string answer : {"dhe", "ace", "bd", "hhh", "cab", "dad", "gab", "e"}) {
+    absl::StrAppend(&conversations, R"({"messages": [{"role": "user", "content": "abcab"}, )",
+                    R"({"role": "assistant", "content": ")", answer, "\"}]}\n");
+  }
+  WriteText(out + "/chat.jsonl", conversations);
+  const std::vector<std::string> printed = RunCommandsIn(out);
+  ASSERT_EQ(printed.size(), 5u) << "data, training, generation, export, import";
+  EXPECT_TRUE(absl::StrContains(printed[0], "8 rows of 32 tokens: 8 samples")) << printed[0];
+  EXPECT_TRUE(absl::StrContains(printed[0], "abcab«")) << printed[0];
+  EXPECT_TRUE(tools::WeightSource::Open(out + "/tuned").ok());
+  EXPECT_EQ(ReadText(out + "/tuned/tokenizer_config.json"), ReadText(source + "/tokenizer_config.json"));
 }
 
 }  // namespace

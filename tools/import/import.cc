@@ -41,6 +41,7 @@ constexpr char kWeights[] = "weights.safetensors";
 struct ImportOptions {
   std::string folder, out, name, error_format;
   std::vector<std::string> ignored;
+  bool chat = false;
   bool force = false;
 };
 
@@ -56,6 +57,7 @@ void AddOptions(CLI::App& app, ImportOptions& options) {
                           "A field of config.json that is not known and changes nothing; may be repeated")
                ->allow_extra_args(false),
            "FIELD");
+  app.add_flag("--chat", options.chat, "The model learns from conversations: what `cleave data chat` makes of them");
   app.add_flag("--force", options.force, "Replace files that exist");
   SetValue(app.add_option("--error-format", options.error_format, "json: one object a line (default: text)"),
            "text|json");
@@ -98,6 +100,12 @@ class Import {
     origin_ = *std::move(origin);
     const std::optional<Generation> generation = ReadGeneration(origin_, diagnostics_);
     if (!generation.has_value()) return Report();
+    if (options_.chat && Holds(values_, "masked")) {
+      diagnostics_.Add(
+          Error(Code::kE0616, absl::StrCat("a ", family_->title, " model does not answer"))
+              .Note("it says which tokens were masked, and `--chat` is for models that go on with a text"));
+      return Report();
+    }
     Complete(*generation);
     const std::optional<std::string> model = LaidOutModel(*family_, values_, sources_, diagnostics_);
     if (!model.has_value()) return Report();
@@ -122,6 +130,7 @@ class Import {
     values_ = WithWhatFollows(*family_, std::move(values_));
     values_["file"] = name_;
     values_["source"] = ShellWord(folder.string());
+    values_["chat"] = options_.chat ? "true" : "";
     values_["tokenizer"] = FindFile(origin_, "tokenizer.json") != nullptr ? "true" : "";
     for (const std::string& word : generation.flags) absl::StrAppend(&values_["generation"], " ", ShellWord(word));
     values_["generation"];
