@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <utility>
 #include <variant>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/strong_id/strong_id.h"
 #include "base/text/text.h"
 #include "ir/proof/check/decoding.h"
 #include "ir/transforms/decode/decode.h"
@@ -16,10 +19,19 @@
 namespace cleave::tools {
 namespace {
 
-// The name of the value that the loss compares with labels; empty where the loss does something else.
+// The name of the only value that the loss compares with labels, whatever else it does; empty where there is none.
 std::string LogitsOf(const ir::Graph& graph) {
-  if (!graph.loss.has_value() || graph.op(*graph.loss).kind != ir::OpKind::kCrossEntropy) return "";
-  return graph.op(graph.op(*graph.loss).inputs[0]).name;
+  if (!graph.loss.has_value()) return "";
+  IdVector<ir::OpId, char> is_read(graph.ops.size(), 0);
+  is_read[*graph.loss] = 1;
+  std::set<ir::OpId> logits;
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    const ir::Op& op = graph.op(ir::OpId(static_cast<int64_t>(i)));
+    if (is_read[op.id] == 0) continue;
+    if (op.kind == ir::OpKind::kCrossEntropy) logits.insert(op.inputs[0]);
+    for (const ir::OpId input : op.inputs) is_read[input] = 1;
+  }
+  return logits.size() == 1 ? graph.op(*logits.begin()).name : "";
 }
 
 // The only input that these logits may be computed from: i32, and as many sequences and places as they have.
@@ -45,7 +57,7 @@ class GenerationMaker {
     if (graph.is_manual()) return Refuse({}, "in a manual model each rank has tensors of its own");
     if (logits.empty()) logits = LogitsOf(graph);
     if (logits.empty()) {
-      return Refuse({}, "its loss is not the `cross_entropy` of logits", "name the logits: --output NAME");
+      return Refuse({}, "its loss has no `cross_entropy` of logits, or several", "name the logits: --output NAME");
     }
     if (!KeepOutputs({logits}, module_, report_.diagnostics)) return false;
     const ir::OpId value = graph.looks.front().value;
