@@ -150,6 +150,7 @@ void CollectPlane(const PlaneLinks& links, const Collector& nothing, std::vector
       for (const LinksOfTap& columns : links.columns) {
         const uint32_t tap = link.tap * links.kernel_width + columns.tap;
         const int64_t begin = (link.other * links.other_width + columns.other_begin) * kBlockChannels;
+        if (columns.count == 0) continue;  // The row may have no elements, and nowhere to be.
         const int64_t step = columns.step, other_step = columns.other_step * kBlockChannels, count = columns.count;
         Collector* const collectors = row.data() + columns.begin;
         for (int64_t i = 0; i < count; ++i) {
