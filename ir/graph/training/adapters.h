@@ -1,0 +1,42 @@
+// The form of the adapters of a training: what each adapted weight gets besides (ir/transforms/adapt).
+//
+//   AdapterText({.rank = 16, .alpha = 32})    "lora(rank = 16, alpha = 32.0)"
+//
+// Checkpoints keep the text, so that what reads one knows the factor of the changes that are in it.
+#ifndef CLEAVE_IR_GRAPH_TRAINING_ADAPTERS_H_
+#define CLEAVE_IR_GRAPH_TRAINING_ADAPTERS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace cleave::ir {
+
+// Names of an adapter's parameters, behind that of the weight and a dot.
+inline constexpr char kAdapterA[] = "lora_a";
+inline constexpr char kAdapterB[] = "lora_b";
+inline constexpr char kAdapterMagnitude[] = "lora_magnitude";
+
+struct AdapterForm {
+  bool has_magnitude = false;   // DoRA, else LoRA.
+  int64_t rank = 1;             // Of the change.
+  double alpha = 1;             // The change has the factor alpha / rank,
+  bool is_rank_stable = false;  // or alpha / sqrt(rank).
+  double dropout = 0;           // The share of the inputs that the change does not see in a step of training.
+
+  double factor() const;
+
+  bool operator==(const AdapterForm&) const = default;
+};
+
+// What has its default is left out, but for alpha.
+std::string AdapterText(const AdapterForm& form);
+
+// Nullopt where AdapterText makes no such text.
+std::optional<AdapterForm> ParseAdapter(absl::string_view text);
+
+}  // namespace cleave::ir
+
+#endif  // CLEAVE_IR_GRAPH_TRAINING_ADAPTERS_H_
