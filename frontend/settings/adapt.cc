@@ -39,6 +39,7 @@ class AdaptReader {
       return Impossible(*arguments[1], "`alpha` must be finite and greater than 0", FormatDouble(setting.form.alpha));
     }
     if (!ReadPatterns(arguments[2], setting.on) || !ReadPatterns(arguments[3], setting.also)) return std::nullopt;
+    if (!setting.also.empty()) setting.form.also = ExpressionText(*arguments[3]->value);
     if (!ReadNumber(arguments[4], "dropout", setting.form.dropout)) return std::nullopt;
     if (!(setting.form.dropout >= 0 && setting.form.dropout < 1)) {
       return Impossible(*arguments[4], "`dropout` must be at least 0 and less than 1: it is a share of the inputs",

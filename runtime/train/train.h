@@ -192,6 +192,7 @@ struct TrainingSettings {
   int only_rank = -1;  // For a program with one rank's coordinates folded in.
   DataSpec data;
   std::vector<ParameterFile> parameter_files;  // Read after Initialize.
+  std::string adapters;                        // Their form, which checkpoints keep; empty: there are none.
   std::string params;                          // A safetensors file or a checkpoint, read after these; empty: none.
   Mode mode = Mode::kTrain;
   int64_t epochs = 1;

@@ -28,6 +28,7 @@ std::string AdapterText(const AdapterForm& form) {
                                         absl::StrCat("alpha = ", FormatDouble(form.alpha))};
   if (form.is_rank_stable) arguments.push_back(absl::StrCat("scale = ", kRankStable));
   if (form.dropout > 0) arguments.push_back(absl::StrCat("dropout = ", FormatDouble(form.dropout)));
+  if (!form.also.empty()) arguments.push_back(absl::StrCat("also = ", form.also));
   return absl::StrCat(form.has_magnitude ? "dora(" : "lora(", absl::StrJoin(arguments, ", "), ")");
 }
 
@@ -37,6 +38,11 @@ std::optional<AdapterForm> ParseAdapter(absl::string_view text) {
   form.has_magnitude = absl::ConsumePrefix(&text, "dora(");
   if (!form.has_magnitude && !absl::ConsumePrefix(&text, "lora(")) return std::nullopt;
   if (!absl::ConsumeSuffix(&text, ")")) return std::nullopt;
+  const size_t also = text.find(", also = ");
+  if (also != text.npos) {
+    form.also = std::string(absl::StripPrefix(text.substr(also), ", also = "));
+    text = text.substr(0, also);
+  }
   for (const absl::string_view argument : absl::StrSplit(text, ", ")) {
     const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(argument, absl::MaxSplits(" = ", 1));
     const auto& [name, value] = parts;

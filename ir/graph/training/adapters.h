@@ -14,10 +14,11 @@
 
 namespace cleave::ir {
 
-// Names of an adapter's parameters, behind that of the weight and a dot.
-inline constexpr char kAdapterA[] = "lora_a";
-inline constexpr char kAdapterB[] = "lora_b";
-inline constexpr char kAdapterMagnitude[] = "lora_magnitude";
+// What the names of an adapter's parameters have behind that of the weight. There is no dot before it: in checkpoints
+// that would be a state that the optimizer keeps of the weight.
+inline constexpr char kAdapterA[] = "_lora_a";
+inline constexpr char kAdapterB[] = "_lora_b";
+inline constexpr char kAdapterMagnitude[] = "_lora_magnitude";
 
 struct AdapterForm {
   bool has_magnitude = false;   // DoRA, else LoRA.
@@ -25,6 +26,7 @@ struct AdapterForm {
   double alpha = 1;             // The change has the factor alpha / rank,
   bool is_rank_stable = false;  // or alpha / sqrt(rank).
   double dropout = 0;           // The share of the inputs that the change does not see in a step of training.
+  std::string also = {};        // Patterns of the other parameters that are trained, as the model says them.
 
   double factor() const;
 

@@ -13,7 +13,9 @@ TEST(AdaptersTest, TextIsReadBack) {
   const std::vector<std::pair<AdapterForm, std::string>> forms = {
       {{.rank = 16, .alpha = 32}, "lora(rank = 16, alpha = 32.0)"},
       {{.rank = 8, .alpha = 0.1, .is_rank_stable = true}, "lora(rank = 8, alpha = 0.1, scale = rank_stable)"},
-      {{.has_magnitude = true, .rank = 4, .alpha = 8, .dropout = 0.05}, "dora(rank = 4, alpha = 8.0, dropout = 0.05)"}};
+      {{.has_magnitude = true, .rank = 4, .alpha = 8, .dropout = 0.05}, "dora(rank = 4, alpha = 8.0, dropout = 0.05)"},
+      {{.rank = 4, .alpha = 8, .also = "(\"*.norm1.*\", \"*.bias\")"},
+       "lora(rank = 4, alpha = 8.0, also = (\"*.norm1.*\", \"*.bias\"))"}};
   for (const auto& [form, text] : forms) {
     EXPECT_EQ(AdapterText(form), text);
     EXPECT_EQ(ParseAdapter(text), form) << text;

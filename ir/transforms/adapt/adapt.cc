@@ -75,7 +75,7 @@ class Adapter {
       return absl::StrCat("is ", ShapeText(shape), ", and a rank of ", form_.rank, " is not less than both");
     }
     for (const char* const name : {kAdapterA, kAdapterB, kAdapterMagnitude}) {
-      const std::string wish = absl::StrCat(op.name, ".", name);
+      const std::string wish = absl::StrCat(op.name, name);
       if (graph_.Find(wish).has_value()) return absl::StrCat("needs the name `", wish, "`, which is taken");
     }
     const auto is_updated = [&](const StateUpdate& update) { return update.value == weight.weight; };
@@ -184,7 +184,7 @@ class Adapter {
                                   {attribute::kSecond, bound},
                                   {attribute::kLocal, weight.attributes.Get(attribute::kLocal)},
                                   {attribute::kTrained, true}},
-                                 absl::StrCat(weight.name, ".", name));
+                                 absl::StrCat(weight.name, name));
     result_.weights.back().parameters.push_back(id);
     return id;
   }

@@ -3,13 +3,13 @@
 //
 //   y = x W^T  ->  y = x W^T + factor (x A^T) B^T        W [out, in], A [rank, in], B [out, rank]
 //
-// `W.lora_a` and `W.lora_b` lie as W does: of a weight [in, out] they are [in, rank] and [rank, out]. A begins uniform
+// `W_lora_a` and `W_lora_b` lie as W does: of a weight [in, out] they are [in, rank] and [rank, out]. A begins uniform
 // in +-1 / sqrt(in), as PEFT's, and B with zeros, so that the model begins unchanged. With dropout the change reads
 // dropped inputs.
 //
 // With a magnitude (Liu and others, DoRA, 2024) each output has a factor g, and y is g (x W^T + factor (x A^T) B^T):
-//   g = (|W| + W.lora_magnitude) / |W + factor B A|,     norms over the inputs of each output
-// `W.lora_magnitude` [out] begins with zeros: it is what training adds to the norm of W. No gradient passes the norm
+//   g = (|W| + W_lora_magnitude) / |W + factor B A|,     norms over the inputs of each output
+// `W_lora_magnitude` [out] begins with zeros: it is what training adds to the norm of W. No gradient passes the norm
 // below the line, as section 4.3 has it. As in PEFT a dropout is of what g changes too:
 //   y = x W^T + (g - 1) d W^T + g factor (d A^T) B^T,    d = dropout(x)
 //

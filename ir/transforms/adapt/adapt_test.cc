@@ -100,8 +100,8 @@ SourceValues Merged(const Graph& graph, const Form& form, const AdapterForm& ada
                     SourceValues& sources) {
   SourceValues merged;
   for (const char* const name : {"x", "other", "w"}) merged[*graph.Find(name)] = sources[*adapted.Find(name)];
-  const std::vector<double>& p = ValuesOf(adapted, sources, form.in == 1 ? "w.lora_b" : "w.lora_a");
-  const std::vector<double>& q = ValuesOf(adapted, sources, form.in == 1 ? "w.lora_a" : "w.lora_b");
+  const std::vector<double>& p = ValuesOf(adapted, sources, form.in == 1 ? "w_lora_b" : "w_lora_a");
+  const std::vector<double>& q = ValuesOf(adapted, sources, form.in == 1 ? "w_lora_a" : "w_lora_b");
   std::vector<double>& w = ValuesOf(graph, merged, "w");
   const int64_t rows = form.w[0], columns = form.w[1], outputs = form.in == 1 ? rows : columns;
   std::vector<double> before(static_cast<size_t>(outputs)), after(before);
@@ -111,7 +111,7 @@ SourceValues Merged(const Graph& graph, const Form& form, const AdapterForm& ada
         double& value = w[static_cast<size_t>(i * columns + j)];
         const auto output = static_cast<size_t>(form.in == 1 ? i : j);
         if (pass == 1 && adapter.has_magnitude) {
-          const double magnitude = ValuesOf(adapted, sources, "w.lora_magnitude")[output];
+          const double magnitude = ValuesOf(adapted, sources, "w_lora_magnitude")[output];
           value *= (std::sqrt(before[output]) + magnitude) / std::sqrt(after[output]);
         } else if (pass == 0) {
           before[output] += value * value;
@@ -155,7 +155,7 @@ TEST(AdaptTest, BeginsUnchanged) {
       const Graph graph = GraphOf(form);
       const Graph adapted = AdaptedGraph(graph, adapter);
       SourceValues sources = RandomSources(adapted, 6), given;
-      for (const char* const name : {"w.lora_b", "w.lora_magnitude"}) {
+      for (const char* const name : {"w_lora_b", "w_lora_magnitude"}) {
         const std::optional<OpId> id = adapted.Find(name);
         if (!id.has_value()) continue;
         EXPECT_EQ(adapted.op(*id).attributes.Get(attribute::kInit), "constant");
@@ -177,8 +177,8 @@ TEST(AdaptTest, Gradients) {
       Graph adapted = AdaptedGraph(graph, adapter);
       adapted.ops[*adapted.Find("w")].attributes.Set(attribute::kTrained, false);
       GraphBuilder updates;
-      const std::vector<std::string> trained = adapter.has_magnitude ? std::vector<std::string>{"w.lora_magnitude"}
-                                                                     : std::vector<std::string>{"w.lora_a", "w.lora_b"};
+      const std::vector<std::string> trained = adapter.has_magnitude ? std::vector<std::string>{"w_lora_magnitude"}
+                                                                     : std::vector<std::string>{"w_lora_a", "w_lora_b"};
       for (const std::string& name : trained) {
         const Shape& shape = adapted.op(*adapted.Find(name)).type.shape;
         const OpId parameter = AddParameter(updates, name, shape);
@@ -244,7 +244,7 @@ TEST(AdaptTest, WhatCannotBeAdapted) {
   const OpId diagonal = AddParameter(builder, "diagonal", {5, 5});
   builder.Add(OpKind::kEinsum, {x, diagonal}, {{attribute::kEquation, std::string("bsi,ii->bs")}}, "trace");
   AddParameter(builder, "taken", {5, 5});
-  AddParameter(builder, "taken.lora_b", {5, 5});
+  AddParameter(builder, "taken_lora_b", {5, 5});
   AddParameter(builder, "unread", {5, 5});
   const Graph graph = std::move(builder).Build();
   const AdapterForm form = {.rank = 4};
@@ -259,7 +259,7 @@ TEST(AdaptTest, WhatCannotBeAdapted) {
   EXPECT_EQ(Problems(graph, form, {"both"}), "");
   EXPECT_THAT(Problems(graph, {.has_magnitude = true, .rank = 4}, {"both"}), HasSubstr("along both of its dimensions"));
   EXPECT_THAT(Problems(graph, form, {"diagonal"}), HasSubstr("`trace`, line 3, which is no product with it"));
-  EXPECT_THAT(Problems(graph, form, {"taken"}), HasSubstr("needs the name `taken.lora_b`"));
+  EXPECT_THAT(Problems(graph, form, {"taken"}), HasSubstr("needs the name `taken_lora_b`"));
   EXPECT_EQ(Problems(graph, form, {"unread"}), "unread is read by nothing\n");
 }
 
