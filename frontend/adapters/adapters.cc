@@ -47,6 +47,24 @@ void CheckPatterns(const ir::Graph& graph, const Patterns& patterns, const std::
   }
 }
 
+// Reports why weights can have no adapter; of those that passes of a loop make alike the first.
+void ReportProblems(const AdaptSetting& setting, const Expansion& model, const std::vector<ir::AdaptProblem>& problems,
+                    Reporter& reporter) {
+  std::map<ir::TextPlace, int64_t> alike;
+  for (const ir::AdaptProblem& problem : problems) ++alike[ir::PlaceOf(model.graph.op(problem.weight))];
+  for (const ir::AdaptProblem& problem : problems) {
+    const ir::Op& weight = model.graph.op(problem.weight);
+    const int64_t count = std::exchange(alike[ir::PlaceOf(weight)], 0);
+    if (count == 0) continue;
+    Diagnostic error = Error(Code::kE0529, absl::StrCat("`", weight.name, "` can have no adapter: it ", problem.why))
+                           .At(Match(setting.on, weight.name)->span, "matches it")
+                           .At(model.parameters.at(problem.weight), "made here");
+    if (count > 1)
+      error.notes.push_back(absl::StrCat("the same is true of ", count - 1, " more in other passes of the loop"));
+    reporter.Report(std::move(error));
+  }
+}
+
 // The same demands of the same ops, where they are now.
 class Mover {
  public:
@@ -144,12 +162,7 @@ std::set<std::string> AddAdapters(const AdaptSetting& setting, Expansion& model,
   CheckPatterns(graph, setting.also, others, "parameter without an adapter", reporter);
   auto made = ir::Adapt(graph, setting.form, weights);
   if (const auto* problems = std::get_if<std::vector<ir::AdaptProblem>>(&made)) {
-    for (const ir::AdaptProblem& problem : *problems) {
-      const std::string& name = graph.op(problem.weight).name;
-      reporter.Report(Error(Code::kE0529, absl::StrCat("`", name, "` can have no adapter: it ", problem.why))
-                          .At(Match(setting.on, name)->span, "matches it")
-                          .At(model.parameters.at(problem.weight), absl::StrCat("`", name, "`")));
-    }
+    ReportProblems(setting, model, *problems, reporter);
   }
   reporter.SetContext("");
   if (reporter.has_errors()) return {};
