@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "frontend/testing.h"
 #include "gtest/gtest.h"
@@ -17,7 +19,6 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/writer.h"
 #include "runtime/npy/npy.h"
-#include "tests/collective_counts/programs.h"
 #include "tests/support/command.h"
 #include "tools/import/import.h"
 #include "tools/weights/source.h"
@@ -161,21 +162,26 @@ TEST_P(AdaptersTest, TrainsAsPeft) {
 // The simulation of each program's ranks compares all values with those of one device.
 TEST_P(AdaptersTest, RunsOnManyRanks) {
   const Case& one = GetParam();
-  const std::string out = FreshFolder(one.name) + "/net";
+  const std::string folder = FreshFolder(one.name);
   const std::string family = one.name.substr(0, one.name.find('_'));
-  RunTool(tools::RunImport, {absl::StrCat("tests/import/folders/", family), "--out", out, "--name", "net"});
-  const std::vector<std::pair<int, Settings>> plans = {{1, {}},
-                                                       {2, {{"micro_batches", "2"}}},
-                                                       {4, {{"zero", "3"}}},
-                                                       {4, {{"stages", "2"}, {"micro_batches", "2"}}},
-                                                       {2, {{"precision", "bf16"}, {"recompute", "full"}}}};
-  for (const auto& [devices, settings] : plans) {
-    Settings all = SettingsOf(one);
-    all.insert(all.end(), {{"zero", "0"}, {"micro_batches", "1"}});
-    all.insert(all.end(), settings.begin(), settings.end());
-    const frontend::Analyzed analyzed = frontend::AnalyzeText(ReadText(out + "/net.model"), all, out + "/net.model");
-    ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
-    CompileModule(*analyzed.module, devices);
+  RunTool(tools::RunImport, {absl::StrCat("tests/import/folders/", family), "--out", folder + "/net", "--name", "net"});
+  const std::vector<std::vector<std::string>> plans = {
+      {"--devices", "1", "--mode", "generate"},
+      {"--devices", "1", "--mode", "evaluate"},
+      {"--devices", "2", "--set", "micro_batches=2"},
+      {"--devices", "4", "--set", "zero=3"},
+      {"--devices", "4", "--set", "stages=2", "--set", "micro_batches=2"},
+      {"--devices", "2", "--set", "precision=bf16", "--set", "recompute=full"}};
+  for (const std::vector<std::string>& plan : plans) {
+    std::vector<std::string> words = {DataPath("tools/cleave"), "compile", folder + "/net/net.model", "--emit",
+                                      "program"};
+    Settings settings = {{"zero", "0"}, {"micro_batches", "1"}, {"data", "synthetic(test = 4)"}};
+    for (const auto& setting : SettingsOf(one)) settings.push_back(setting);
+    for (const auto& [name, value] : settings) words.insert(words.end(), {"--set", absl::StrCat(name, "=", value)});
+    words.insert(words.end(), plan.begin(), plan.end());
+    const CommandResult result = RunCommand(words, folder);
+    EXPECT_EQ(result.exit_code, 0) << absl::StrJoin(plan, " ") << "\n" << result.err;
+    EXPECT_TRUE(absl::StrContains(result.out, ".lora_")) << absl::StrJoin(plan, " ");
   }
 }
 
