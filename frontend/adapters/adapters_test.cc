@@ -79,9 +79,8 @@ TEST(AdaptersTest, GroupsAreOfWhatIsTrained) {
 
 // Demands of a product are those of the ops beside it, and all others keep their places.
 TEST(AdaptersTest, DemandsMove) {
-  const Analyzed analyzed =
-      Adapted("adapt = dora(rank = 2, dropout = 0.1, on = \"x.*.dense_0.*\");", "#[recompute] #[stage(0)]",
-              "#[stage(1)] let y = relu(x); print(y); x = y;\n");
+  const Analyzed analyzed = Adapted("adapt = dora(rank = 2, dropout = 0.1, on = \"x.*.dense_0.*\");",
+                                    "#[recompute] #[stage(0)]", "#[stage(1)] let y = relu(x); print(y); x = y;\n");
   EXPECT_EQ(analyzed.messages, "");
   ASSERT_TRUE(analyzed.module.has_value());
   const ir::Graph& graph = analyzed.module->graph;
