@@ -149,6 +149,12 @@ class Mover {
 std::set<std::string> AddAdapters(const AdaptSetting& setting, Expansion& model, Reporter& reporter) {
   const ir::Graph& graph = model.graph;
   reporter.SetContext(setting.context);
+  if (graph.is_manual() && setting.form.has_magnitude) {
+    reporter.Report(Error(Code::kE0220, "`dora` in a manual model")
+                        .At(setting.span, "gradients leave the norms of its weights out")
+                        .Note("the proof of a manual model compares its gradients with differences of the loss")
+                        .Help("`lora`"));
+  }
   // A vector has no matrix for a factor: patterns that name whole layers pass by their biases and norms.
   std::vector<ir::OpId> candidates, weights, others;
   for (const ir::Op& op : graph.ops) {

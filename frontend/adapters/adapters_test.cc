@@ -110,6 +110,18 @@ TEST(AdaptersTest, ReadersReadTheSum) {
   EXPECT_EQ(graph.op(graph.op(*reader).inputs[0]).name, "y.matmul.lora_sum");
 }
 
+TEST(AdaptersTest, ManualModels) {
+  const auto manual = [](const std::string& adapt) {
+    return AnalyzeText(
+        absl::StrCat("#[manual]\nmodel M(batch: int = 8) {\ninput x: f32[batch, 6];\n"
+                     "loss reduce_mean(square(dense(x, 5)));\n}\n"
+                     "train M { data = synthetic(); adapt = ",
+                     adapt, "(rank = 2, on = \"*\"); }\nparallel { devices = 2; }"));
+  };
+  EXPECT_EQ(Trained(manual("lora")).size(), 2u);
+  EXPECT_THAT(manual("dora").messages, HasSubstr("error[E0220]: `dora` in a manual model"));
+}
+
 TEST(AdaptersTest, Mistakes) {
   const auto message = [](const std::string& adapt) { return Adapted(absl::StrCat("adapt = ", adapt, ";")).messages; };
   EXPECT_THAT(message("lora(rank = 2, on = \"x.*.dens_0.weight\")"),

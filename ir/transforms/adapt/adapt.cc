@@ -90,12 +90,13 @@ class Adapter {
     return std::nullopt;
   }
 
-  // `value`: the weight, or what transposes it.
+  // `value`: the weight, or what transposes it or hands it on.
   std::optional<std::string> FindUses(OpId value, bool is_transposed, Weight& weight) const {
     for (const OpId id : readers_[value]) {
       const Op& reader = graph_.op(id);
-      if (reader.kind == OpKind::kTranspose) {
-        if (auto problem = FindUses(id, !is_transposed, weight)) return problem;
+      if (reader.kind == OpKind::kTranspose || reader.kind == OpKind::kIdentity) {
+        const bool flips = reader.kind == OpKind::kTranspose;
+        if (auto problem = FindUses(id, is_transposed != flips, weight)) return problem;
         continue;
       }
       if (std::count(reader.inputs.begin(), reader.inputs.end(), value) > 1) return NotBoth(reader);
