@@ -142,6 +142,7 @@ TEST_F(AdapterFilesTest, PartsShareA) {
   EXPECT_THAT(there.at("base_model.model.l.k.lora_B.weight").values, ElementsAre(5));
   std::stringstream config;
   config << std::ifstream(Path("p/adapter_config.json")).rdbuf();
+  EXPECT_THAT(config.str(), HasSubstr("\"lora_alpha\": 2,"));
   // Another matrix there is called `q`, and has no adapter.
   EXPECT_THAT(config.str(), HasSubstr("\"target_modules\": [\n    \"k\",\n    \"l.q\",\n    \"v\"\n  ]"));
   EXPECT_THAT(Run({"import", "R/p", "R/b.safetensors", "--map", "R/n.map", "--base", "R/c"}),

@@ -146,13 +146,14 @@ Result<std::map<std::string, PeftModule>> ReadModules(const WeightSource& source
 std::string ConfigText(const PeftConfig& config, const std::vector<std::string>& targets) {
   const ir::AdapterForm& form = config.form;
   const auto word = [](bool value) { return value ? "true" : "false"; };
+  // A whole number where it is one, as PEFT writes it.
+  const std::string alpha(absl::StripSuffix(FormatDouble(form.alpha), ".0"));
   std::vector<std::string> quoted;
   for (const std::string& target : targets)
     quoted.push_back(absl::StrCat("    \"", runtime::JsonEscaped(target), "\""));
   return absl::StrCat("{\n  \"base_model_name_or_path\": null,\n  \"bias\": \"none\",\n  \"fan_in_fan_out\": ",
                       word(config.is_in_first), ",\n  \"inference_mode\": true,\n  \"init_lora_weights\": true,\n",
-                      "  \"lora_alpha\": ", FormatDouble(form.alpha),
-                      ",\n  \"lora_dropout\": ", FormatDouble(form.dropout),
+                      "  \"lora_alpha\": ", alpha, ",\n  \"lora_dropout\": ", FormatDouble(form.dropout),
                       ",\n  \"modules_to_save\": null,\n  \"peft_type\": \"LORA\",\n", "  \"r\": ", form.rank,
                       ",\n  \"target_modules\": [\n", absl::StrJoin(quoted, ",\n"),
                       "\n  ],\n  \"task_type\": null,\n  \"use_dora\": ", word(form.has_magnitude),
