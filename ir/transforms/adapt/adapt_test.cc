@@ -1,7 +1,9 @@
 #include "ir/transforms/adapt/adapt.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <variant>
@@ -16,6 +18,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/proof/interpret/interpret.h"
 #include "ir/tensor/types/tensor.h"
+#include "ir/testing/seed.h"
 #include "ir/testing/sources.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
@@ -206,6 +209,97 @@ TEST(AdaptTest, Gradients) {
         }
       }
     }
+  }
+}
+
+// Layers of random forms and sizes, some of which share their weights.
+Graph RandomChain(std::mt19937_64& random, std::vector<OpId>& weights) {
+  const auto below = [&](uint64_t count) { return static_cast<int64_t>(random() % count); };
+  GraphBuilder builder;
+  OpId x = AddInput(builder, "x", {2, 1 + below(3), 2 + below(4)});
+  for (int64_t layer = 0; layer < 6; ++layer) {
+    const int64_t in = builder.type(x).shape.back();
+    const bool is_out_first = below(2) == 0;
+    std::optional<OpId> weight;
+    if (!weights.empty() && below(3) == 0) weight = weights[static_cast<size_t>(below(weights.size()))];
+    if (!weight.has_value() || builder.type(*weight).shape[is_out_first ? 1 : 0] != in) {
+      const int64_t out = 2 + below(4);
+      weight = AddParameter(builder, absl::StrCat("w", layer), is_out_first ? Shape{out, in} : Shape{in, out});
+      weights.push_back(*weight);
+    }
+    const std::string name = absl::StrCat("y", layer);
+    OpId y;
+    switch (below(3)) {
+      case 0:
+        y = builder.Add(OpKind::kMatmul, {x, *weight}, {{attribute::kTransposeB, is_out_first}}, name);
+        break;
+      case 1: {
+        const OpId turned = builder.Add(OpKind::kTranspose, {*weight}, {}, name + ".transpose");
+        y = builder.Add(OpKind::kMatmul, {x, turned}, {{attribute::kTransposeB, !is_out_first}}, name);
+        break;
+      }
+      default:
+        y = builder.Add(OpKind::kEinsum, {x, *weight},
+                        {{attribute::kEquation, std::string(is_out_first ? "bsi,oi->bso" : "bsi,io->bso")}}, name);
+    }
+    x = builder.Add(OpKind::kTanh, {y}, {}, name + ".tanh");
+  }
+  const OpId other = AddInput(builder, "other", builder.type(x).shape);
+  builder.mutable_graph().loss = builder.Add(OpKind::kMse, {x, other}, {}, "loss");
+  return std::move(builder).Build();
+}
+
+// Some weights of a chain have adapters: while B and magnitudes are zero, no value is another one, and then each is
+// what the merged weights make.
+TEST(AdaptTest, RandomChains) {
+  const uint64_t seed = TestSeed();
+  for (uint64_t i = 0; i < 60; ++i) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed + i));
+    std::mt19937_64 random(seed + i);
+    std::vector<OpId> weights;
+    const Graph graph = RandomChain(random, weights);
+    std::shuffle(weights.begin(), weights.end(), random);
+    weights.resize(1 + random() % weights.size());
+    const AdapterForm form = {.rank = 1, .alpha = 1.5, .dropout = random() % 2 == 0 ? 0.25 : 0};
+    const auto made = Adapt(graph, form, weights);
+    const auto& adapted = std::get<Adapted>(made);
+    ASSERT_THAT(VerifyGraph(adapted.graph), ElementsAre());
+    SourceValues given = RandomSources(graph, i);
+    SourceValues sources = RandomSources(adapted.graph, i);
+    for (const auto& [id, tensor] : given) sources[adapted.places[id]] = tensor;
+    const auto largest_difference = [&] {
+      const IdVector<OpId, Tensor> plain = InterpretGraph(graph, given, 0);
+      const IdVector<OpId, Tensor> changed = InterpretGraph(adapted.graph, sources, 0);
+      double largest = 0;
+      for (const Op& op : graph.ops) {
+        if (op.inputs.empty() || op.kind == OpKind::kTranspose) continue;
+        for (size_t e = 0; e < plain[op.id].values.size(); ++e) {
+          largest = std::max(largest, std::abs(plain[op.id].values[e] - changed[adapted.values[op.id]].values[e]));
+        }
+      }
+      return largest;
+    };
+    SourceValues begun = sources;
+    for (const AdaptedWeight& weight : adapted.weights) {
+      Tensor& b = sources[weight.parameters[1]];
+      b = Zeros(b.shape);
+    }
+    EXPECT_EQ(largest_difference(), 0);
+    sources = std::move(begun);
+    EXPECT_GT(largest_difference(), 1e-6);
+    for (const AdaptedWeight& weight : adapted.weights) {
+      Tensor& merged = given[weight.weight];
+      const Tensor &a = sources[weight.parameters[0]], &b = sources[weight.parameters[1]];
+      const bool is_out_first = a.shape[0] == 1;
+      for (int64_t row = 0; row < merged.shape[0]; ++row) {
+        for (int64_t column = 0; column < merged.shape[1]; ++column) {
+          const int64_t in = is_out_first ? column : row, out = is_out_first ? row : column;
+          merged.values[static_cast<size_t>(row * merged.shape[1] + column)] +=
+              1.5 * a.values[static_cast<size_t>(in)] * b.values[static_cast<size_t>(out)];
+        }
+      }
+    }
+    EXPECT_LT(largest_difference(), 1e-9);
   }
 }
 
