@@ -125,7 +125,7 @@ std::optional<Error> WriteTensors(const std::string& path, std::vector<NamedTens
   return output.value().Finish();
 }
 
-std::optional<Error> WriteText(const std::string& path, const std::string& text) {
+std::optional<Error> WriteConfig(const std::string& path, const std::string& text) {
   Result<PendingFile> file = PendingFile::Create(path);
   if (!file.ok()) return file.error();
   if (auto error = file.value().Write(0, text.data(), static_cast<int64_t>(text.size()))) return error;
@@ -264,7 +264,7 @@ Result<std::string> ExportAdapters(const WeightSource& source, const std::string
   const std::set<std::string> adapted(weights.begin(), weights.end());
   const std::string config =
       ConfigText({.form = form.value(), .is_in_first = is_in_first}, TargetModules(source, adapted, modules, transfer));
-  if (auto error = WriteText((path / kPeftConfigFile).string(), config)) return *error;
+  if (auto error = WriteConfig((path / kPeftConfigFile).string(), config)) return *error;
   return absl::StrCat(ir::AdapterText(form.value()), " of ", Plural(static_cast<int64_t>(weights.size()), "weight"),
                       ": ", Plural(static_cast<int64_t>(count), "tensor"), " in ", ShownName(folder), "\n");
 }
