@@ -38,6 +38,7 @@
 
 #include "runtime/comm/comm.h"
 #include "runtime/data/data.h"
+#include "runtime/device/reals.h"
 #include "runtime/kernels/observer.h"
 #include "runtime/mesh/mesh.h"
 #include "runtime/npy/parameter_file.h"
@@ -79,13 +80,13 @@ using OptimizerStates = std::vector<OptimizerState>;
 
 // A parameter, and the piece of it that this rank holds.
 struct ParameterView {
-  ParameterView(std::string name, int line, TensorLayout layout, float* values, OptimizerStates states = {})
+  ParameterView(std::string name, int line, TensorLayout layout, Reals values, OptimizerStates states = {})
       : name(std::move(name)), line(line), layout(std::move(layout)), values(values), states(std::move(states)) {}
 
   std::string name;
   int line;
   TensorLayout layout;
-  float* values;
+  Reals values;  // Of 16 bits where nothing changes it and only products read it.
   OptimizerStates states;
 };
 
