@@ -84,5 +84,51 @@ TEST(TrainedTest, ResumedExportedAndMerged) {
   EXPECT_LT(LargestRelativeDifference(plain, adapted), 1e-6);
 }
 
+// Frozen weights are bf16 there: read from a file, saved as floats, read again, and divided among ranks.
+TEST(TrainedTest, FrozenWeightsIn16Bits) {
+  const std::string folder = FreshFolder("frozen"), cleave = DataPath("tools/cleave");
+  const std::string config = DataPath("tests/adapters/folders/gpt2_lora/start/adapter_config.json");
+  const std::string base = DataPath("tests/import/folders/gpt2/config.json");
+  const auto run = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), cleave);
+    const CommandResult result = RunCommand(words, folder);
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  };
+  for (const char* const input : {"tokens", "next"}) {
+    WriteText(absl::StrCat(folder, "/", input, ".npy"),
+              ReadText(DataPath(absl::StrCat("tests/import/", input, ".npy"))));
+  }
+  run({"import", base.substr(0, base.rfind('/')), "--out", "net", "--name", "net"});
+  run({"weights", "import", config.substr(0, config.rfind('/')), "net/adapted.safetensors", "--base",
+       "net/weights.safetensors", "--map", "net/net.map", "--heads", "3"});
+  std::vector<std::string> words = {"compile", "net/net.model", "--devices", "4", "--out", "out"};
+  for (const char* const setting :
+       {"batch=4", "seq=12", "data=npy(tokens = \"tokens.npy\", next = \"next.npy\")", "clip=1e9", "precision=bf16",
+        "optimizer=adamw(lr = 0.02, weight_decay = 0.0)", "steps=5", "log_every=1", "checkpoint=every(3)", "zero=3",
+        "adapt=lora(rank = 3, alpha = 6, on = (\"*.attn.qkv.*\", \"*.ffn.up.*\"))",
+        "params=\"net/adapted.safetensors\""}) {
+    words.insert(words.end(), {"--set", setting});
+  }
+  run(words);
+  const std::string out = folder + "/out";
+  EXPECT_TRUE(absl::StrContains(ReadText(out + "/program.cc"), "BFloat16* const attn_qkv_weight ="));
+  EXPECT_EQ(MakeLocal(out).exit_code, 0);
+  EXPECT_EQ(StartLocal(out, {"--checkpoint-every", "0"}).exit_code, 0);
+  const std::vector<double> whole = Losses(out);
+  EXPECT_LT(LargestRelativeDifference(whole, {3.455322504, 3.413399696, 3.372612238, 3.329561949, 3.285852432}), 3e-3);
+  EXPECT_EQ(StartLocal(out, {"--steps", "3"}).exit_code, 0);
+  EXPECT_EQ(StartLocal(out, {"--resume"}).exit_code, 0);
+  EXPECT_LT(LargestRelativeDifference(Losses(out), whole), 1e-6);
+  // Rounded, by at most 2^-9 of a weight of about 1.
+  run({"weights", "export", "out/checkpoints", "saved.safetensors"});
+  run({"weights", "export", "out/checkpoints", "back", "--adapter", "--map", "net/net.map", "--heads", "3"});
+  run({"weights", "import", "back", "again.safetensors", "--base", "net/weights.safetensors", "--map", "net/net.map",
+       "--heads", "3"});
+  run({"weights", "diff", "again.safetensors", "saved.safetensors", "--tolerance", "0.004"});
+  const CommandResult diff =
+      RunCommand({cleave, "weights", "diff", "again.safetensors", "saved.safetensors", "--tolerance", "1e-5"}, folder);
+  EXPECT_EQ(diff.exit_code, 1) << diff.out;
+}
+
 }  // namespace
 }  // namespace cleave::tests
