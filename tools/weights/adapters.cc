@@ -117,20 +117,12 @@ std::vector<std::string> TargetModules(const WeightSource& source, const std::se
 std::optional<Error> WriteTensors(const std::string& path, std::vector<NamedTensor> tensors, bool replaced) {
   std::vector<OutputTensor> outputs;
   for (const NamedTensor& tensor : tensors) outputs.push_back(tensor.tensor);
-  Result<WeightOutput> output = WeightOutput::Create(path, outputs, replaced);
+  Result<WeightOutput> output = WeightOutput::Create(path, outputs, {.is_replaced = replaced});
   if (!output.ok()) return output.error();
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (auto error = output.value().Write(i, tensors[i].values)) return error;
   }
   return output.value().Finish();
-}
-
-std::optional<Error> WriteConfig(const std::string& path, const std::string& text) {
-  Result<PendingFile> file = PendingFile::Create(path);
-  if (!file.ok()) return file.error();
-  if (auto error = file.value().Write(0, text.data(), static_cast<int64_t>(text.size()))) return error;
-  if (auto error = file.value().Close()) return error;
-  return file.value().Rename();
 }
 
 // The name here of a module's weight, its line, and which part of the weight it is.
@@ -264,7 +256,7 @@ Result<std::string> ExportAdapters(const WeightSource& source, const std::string
   const std::set<std::string> adapted(weights.begin(), weights.end());
   const std::string config =
       ConfigText({.form = form.value(), .is_in_first = is_in_first}, TargetModules(source, adapted, modules, transfer));
-  if (auto error = WriteConfig((path / kPeftConfigFile).string(), config)) return *error;
+  if (auto error = WriteText((path / kPeftConfigFile).string(), config)) return *error;
   return absl::StrCat(ir::AdapterText(form.value()), " of ", Plural(static_cast<int64_t>(weights.size()), "weight"),
                       ": ", Plural(static_cast<int64_t>(count), "tensor"), " in ", ShownName(folder), "\n");
 }
@@ -313,7 +305,7 @@ Result<std::string> ImportAdapters(const std::string& folder, const WeightSource
     outputs.push_back({tensor.name, tensor.shape});
   }
   for (const NamedTensor& tensor : tensors) outputs.push_back(tensor.tensor);
-  Result<WeightOutput> output = WeightOutput::Create(target, outputs, transfer.replaced);
+  Result<WeightOutput> output = WeightOutput::Create(target, outputs, {.is_replaced = transfer.replaced});
   if (!output.ok()) return output.error();
   for (size_t i = 0; i < outputs.size(); ++i) {
     std::vector<float> values;
@@ -338,7 +330,7 @@ Result<std::string> MergeAdapters(const WeightSource& source, const std::string&
   for (const WeightTensor& tensor : source.tensors()) {
     if (tensor.parameter.empty() && !IsOfAdapter(tensor, adapted)) outputs.push_back({tensor.name, tensor.shape});
   }
-  Result<WeightOutput> output = WeightOutput::Create(target, outputs, replaced);
+  Result<WeightOutput> output = WeightOutput::Create(target, outputs, {.is_replaced = replaced});
   if (!output.ok()) return output.error();
   for (size_t i = 0; i < outputs.size(); ++i) {
     const std::string& name = outputs[i].name;

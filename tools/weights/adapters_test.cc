@@ -62,7 +62,7 @@ class AdapterFilesTest : public testing::Test {
     std::filesystem::create_directories((root_ / name).parent_path());
     std::vector<OutputTensor> outputs;
     for (const auto& [tensor, given] : tensors) outputs.push_back({tensor, given.shape});
-    runtime::Result<WeightOutput> output = WeightOutput::Create(Path(name), outputs, /*replaced=*/true);
+    runtime::Result<WeightOutput> output = WeightOutput::Create(Path(name), outputs, {.is_replaced = true});
     ASSERT_TRUE(output.ok()) << output.error().message;
     size_t next = 0;
     for (const auto& [tensor, given] : tensors) ASSERT_FALSE(output.value().Write(next++, given.values).has_value());

@@ -89,15 +89,15 @@ void AddWeightsOptions(CLI::App& app, WeightsOptions& options) {
 std::string MistakeIn(const CLI::App& app, const WeightsOptions& options) {
   const std::string& action = options.action;
   const std::vector<std::pair<std::string, std::string>> takes = {{"--map", "export import"},
-                                                                   {"--heads", "export import"},
-                                                                   {"--vocabulary", "export"},
-                                                                   {"--dtype", "export"},
-                                                                   {"--shard-size", "export"},
-                                                                   {"--with-optimizer", "export"},
-                                                                   {"--force", "export import merge"},
-                                                                   {"--tolerance", "diff"},
-                                                                   {"--adapter", "export"},
-                                                                   {"--base", "import"}};
+                                                                  {"--heads", "export import"},
+                                                                  {"--vocabulary", "export"},
+                                                                  {"--dtype", "export"},
+                                                                  {"--shard-size", "export"},
+                                                                  {"--with-optimizer", "export"},
+                                                                  {"--force", "export import merge"},
+                                                                  {"--tolerance", "diff"},
+                                                                  {"--adapter", "export"},
+                                                                  {"--base", "import"}};
   for (const auto& [option, actions] : takes) {
     if (app.count(option) > 0 && !absl::StrContains(actions, action)) {
       return absl::StrCat("`", action, "` takes no `", option, "`");
