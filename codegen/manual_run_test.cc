@@ -85,7 +85,7 @@ constexpr char kDriver[] = R"cc(
       }
       CopyToDevice(numbers.data(), values, static_cast<int64_t>(numbers.size() * sizeof(float)));
     };
-    for (const ParameterView& parameter : model.Parameters()) read(parameter.layout.shape, parameter.values);
+    for (const ParameterView& parameter : model.Parameters()) read(parameter.layout.shape, parameter.values.As<float>());
     for (const ModelInput& input : model.Inputs()) read(input.region.size, input.floats);
     StepScalars scalars;
     scalars.learning_rate = LEARNING_RATE;
@@ -99,7 +99,7 @@ constexpr char kDriver[] = R"cc(
     results << loss;
     for (const ParameterView& parameter : model.Parameters()) {
       const int64_t count = ElementCount(parameter.layout.shape);
-      const float* const values = OnHost(parameter.values, count);
+      const float* const values = OnHost(static_cast<const float*>(parameter.values.place()), count);
       for (int64_t i = 0; i < count; ++i) results << ' ' << values[i];
     }
     return 0;

@@ -14,6 +14,7 @@
 #include "base/check/check.h"
 #include "base/text/text.h"
 #include "dsl/parse/parse.h"
+#include "frontend/adapters/adapters.h"
 #include "frontend/arguments/arguments.h"
 #include "frontend/attributes/block.h"
 #include "frontend/custom_ops/backward.h"
@@ -327,6 +328,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
                                .evaluation = module.evaluation_place,
                                .validation = module.validation_place});
   module.training.present = items.train != nullptr;
+  const std::optional<AdaptSetting> adapt = ReadAdapt(overridden.train, evaluator, reporter);
   // In a graph of its own, because it reads gradients, which the model does not have.
   Evaluator updater(functions, custom_ops, reporter);
   updater.SetModel(*items.model, items.manual);
@@ -347,6 +349,11 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, SourceSet& sources,
   const BodyFile* const samples = LoadSamples(module, expansion, custom_ops, reporter);
   if (expansion.graph.is_manual() && !reporter.has_errors()) CheckVariance(expansion, reporter);
   if (reporter.has_errors()) return std::nullopt;
+  if (adapt.has_value()) {
+    module.training.adapters = ir::AdapterText(adapt->form);
+    optimizer.Freeze(AddAdapters(*adapt, expansion, reporter));
+    if (reporter.has_errors()) return std::nullopt;
+  }
   optimizer.Divide(expansion.graph);
   if (reporter.has_errors()) return std::nullopt;
   expansion = Tidy(std::move(expansion), reporter);

@@ -43,6 +43,16 @@ void Groups::Divide(ir::Graph& model) {
                         .Help("each parameter is in at most one group: narrow one of the patterns"));
     }
     if (matches) continue;
+    const auto frozen = std::find_if(frozen_.begin(), frozen_.end(),
+                                     [&](const std::string& name) { return MatchesPattern(group.pattern, name); });
+    if (frozen != frozen_.end()) {
+      if (!group.recipe.has_value()) continue;
+      Report(group,
+             Error(Code::kE0525, absl::StrCat("`", group.pattern, "` matches parameters that `adapt` freezes"))
+                 .At(group.span, absl::StrCat("only such as `", *frozen, "`"))
+                 .Help(absl::StrCat("`also = \"", group.pattern, "\"` in `adapt` trains them beside the adapters")));
+      continue;
+    }
     Diagnostic error = Error(Code::kE0525, absl::StrCat("no parameter matches `", group.pattern, "`"))
                            .At(group.span, "describes none")
                            .Note("`*` stands for any text, `?` for any character; states are no parameters");

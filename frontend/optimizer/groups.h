@@ -5,7 +5,9 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/source/source.h"
@@ -42,6 +44,8 @@ class Groups {
 
   void Add(Group group) { groups_.push_back(std::move(group)); }
   bool empty() const { return groups_.empty(); }
+  // Called before Divide. A group may be frozen that names these alone.
+  void Freeze(std::set<std::string> parameters) { frozen_ = std::move(parameters); }
 
   // Finds the parameters of each group, and marks those of frozen ones in `model` as not trained. Reports a group
   // without parameters, and a parameter in two groups.
@@ -58,6 +62,7 @@ class Groups {
 
   Reporter& reporter_;
   std::vector<Group> groups_;
+  std::set<std::string> frozen_;
   std::map<std::string, size_t> of_parameter_;  // The number of the group of a parameter.
 };
 

@@ -10,7 +10,9 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dsl/syntax/syntax.h"
@@ -50,6 +52,9 @@ class Optimizer {
   // function that `optimizer` calls, or sgd without this setting, and writes its name and its learning rate into
   // `training`. Reports mistakes.
   void Read(const SettingTexts& settings, ir::Training& training);
+
+  // Says which parameters are frozen whatever `groups` says of them, beside adapters.
+  void Freeze(std::set<std::string> parameters) { groups_.Freeze(std::move(parameters)); }
 
   // Takes the parameters of frozen groups out of those that are trained, and finds those of the other groups. Reports
   // groups that do not fit the model.

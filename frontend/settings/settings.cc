@@ -9,9 +9,9 @@ namespace cleave::frontend {
 
 const std::vector<std::string>& TrainSettingNames() {
   static const auto& names = *new std::vector<std::string>{
-      "data",   "validation", "params", "optimizer", "groups",     "clip",       "loss_scale",
-      "epochs", "steps",      "log",    "log_every", "eval_every", "checkpoint", "keep",
-      "best",   "patience",   "seed",   "shuffle",   "precision"};
+      "data",       "validation", "params",   "optimizer", "groups",    "adapt",      "clip",
+      "loss_scale", "epochs",     "steps",    "log",       "log_every", "eval_every", "checkpoint",
+      "keep",       "best",       "patience", "seed",      "shuffle",   "precision"};
   return names;
 }
 

@@ -10,6 +10,7 @@
 #include "dsl/syntax/syntax.h"
 #include "frontend/evaluate/evaluator.h"
 #include "frontend/report/report.h"
+#include "ir/graph/training/adapters.h"
 #include "ir/graph/training/training.h"
 #include "ir/sharding/pins/pins.h"
 
@@ -42,9 +43,23 @@ struct TrainPlaces {
   Span& validation;
 };
 
-// REQUIRES (both): the names were checked, and for ReadTrain the model has been run, whose metrics `best` may name.
-// After a mistake, which is reported, a setting keeps its default. `optimizer` is read by frontend/optimizer.
+// `adapt`: which weights get adapters, and which other parameters are trained beside them.
+struct AdaptSetting {
+  struct Pattern {
+    std::string text;
+    Span span;
+  };
+  ir::AdapterForm form = {};
+  std::vector<Pattern> on, also = {};
+  Span span;            // Of the setting's value.
+  std::string context;  // Of the setting, for messages.
+};
+
+// REQUIRES (all): the names were checked, and for ReadTrain the model has been run, whose metrics `best` may name.
+// After a mistake, which is reported, a setting keeps its default. `optimizer` is read by frontend/optimizer, and
+// `adapt` by ReadAdapt: nullopt where there is none, or after a mistake.
 ir::Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter, TrainPlaces places);
+std::optional<AdaptSetting> ReadAdapt(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter);
 // `knows_devices`: the number of devices is known already, and `devices` in the block is not asked for.
 ir::ParallelSettings ReadParallel(const SettingTexts& settings, bool knows_devices, Evaluator& evaluator,
                                   Reporter& reporter);

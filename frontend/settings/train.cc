@@ -8,17 +8,12 @@
 #include "base/text/text.h"
 #include "frontend/arguments/arguments.h"
 #include "frontend/settings/choice.h"
+#include "frontend/settings/named_call.h"
 #include "frontend/settings/settings.h"
 #include "ir/graph/training/samples.h"
 
 namespace cleave::frontend {
 namespace {
-
-// A call such as `momentum(lr = 0.05)`, split into what is called and its matched arguments.
-struct NamedCall {
-  std::string name;
-  std::vector<const dsl::syntax::Argument*> arguments;
-};
 
 class TrainReader {
  public:
@@ -145,41 +140,10 @@ class TrainReader {
     if (argument != nullptr) ReadInt(*argument->value, what, low, result);
   }
 
-  // The call of one of `signatures`; reports anything else. `what`: "the data".
-  std::optional<NamedCall> ReadCall(const dsl::syntax::Expression& value, const std::string& what,
-                                    const std::vector<Signature>& signatures) {
-    const auto* call = std::get_if<dsl::syntax::Call>(&value.kind);
-    const dsl::syntax::Expression& callee = call ? *call->callee : value;
-    const auto* name = std::get_if<dsl::syntax::Name>(&callee.kind);
-    std::vector<std::string> names;
-    for (const Signature& signature : signatures) {
-      names.push_back(signature.callee);
-      if (name == nullptr || name->text != signature.callee) continue;
-      if (call == nullptr) {
-        reporter_.Report(Error(Code::kE0508, absl::StrCat("`", name->text, "` is to be called"))
-                             .At(value.span, "without its arguments")
-                             .Help(absl::StrCat("`", signature.ToString(), "`")));
-        return std::nullopt;
-      }
-      auto matched = MatchArguments(signature, call->arguments, value.span, reporter_);
-      if (!matched) return std::nullopt;
-      return NamedCall{name->text, *std::move(matched)};
-    }
-    Diagnostic error = Error(Code::kE0508, absl::StrCat("unknown ", what))
-                           .At(callee.span, absl::StrCat("expected ", QuotedList(names, "or")));
-    if (name != nullptr) {
-      error.message = absl::StrCat("unknown ", what, " `", name->text, "`");
-      if (auto nearest = NearestName(name->text, names))
-        error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
-    }
-    reporter_.Report(std::move(error));
-    return std::nullopt;
-  }
-
   void ReadCheckpoint(const dsl::syntax::Expression& value) {
     static const auto& kIntervals =
         *new std::vector<Signature>{{.callee = "every", .arguments = {{"steps", "steps: int", true}}}};
-    const auto call = ReadCall(value, "interval of checkpoints", kIntervals);
+    const auto call = ReadCall(value, "interval of checkpoints", kIntervals, reporter_);
     if (call) ReadInt(call->arguments[0], "steps", 1, training_.checkpoint_every);
   }
 
@@ -201,7 +165,7 @@ class TrainReader {
     static const auto& kCriteria =
         *new std::vector<Signature>{{.callee = "min", .arguments = {{"measure", "measure: NAME", true}}},
                                     {.callee = "max", .arguments = {{"measure", "measure: NAME", true}}}};
-    const auto call = ReadCall(value, "criterion", kCriteria);
+    const auto call = ReadCall(value, "criterion", kCriteria, reporter_);
     if (!call) return;
     const dsl::syntax::Expression& measure = *call->arguments[0]->value;
     const auto* name = std::get_if<dsl::syntax::Name>(&measure.kind);
@@ -515,7 +479,7 @@ class TrainReader {
     }
     if (const dsl::syntax::Call* npy = CallOf(value, "npy")) return ReadNpy(*npy, value.span, path_prefix);
     if (const dsl::syntax::Call* mixture = CallOf(value, "mix")) return ReadMixture(*mixture, value.span, path_prefix);
-    const auto call = ReadCall(value, "data", kSources);
+    const auto call = ReadCall(value, "data", kSources, reporter_);
     if (!call) return;
     ir::DataSource data;
     data.kind = call->name;

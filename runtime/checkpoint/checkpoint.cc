@@ -14,7 +14,7 @@
 #include "runtime/checkpoint/disk.h"
 #include "runtime/checkpoint/messages.h"
 #include "runtime/checkpoint/slices.h"
-#include "runtime/device/memory.h"
+#include "runtime/device/rounded.h"
 #include "runtime/digest/digest.h"
 #include "runtime/file/file.h"
 #include "runtime/json/json.h"
@@ -387,7 +387,7 @@ std::optional<Error> Checkpoint::Load(const std::vector<StateTensor>& state, con
       const std::optional<Region> common = slice.has_value() ? Common(*slice, held[i]) : std::nullopt;
       if (common.has_value()) by_shard[writer].push_back({i, *slice, *common});
     }
-    if (!TensorsAreOnHost()) on_host[i].resize(static_cast<size_t>(ElementCount(held[i].size)));
+    if (!AreFloatsOnHost(state[i].values)) on_host[i].resize(static_cast<size_t>(ElementCount(held[i].size)));
   }
   for (const auto& [writer, all] : by_shard) {
     const std::string path = folder_ + "/" + ShardName(writer);
@@ -399,13 +399,13 @@ std::optional<Error> Checkpoint::Load(const std::vector<StateTensor>& state, con
     }
     for (const Wanted& wanted : all) {
       const StateTensor& tensor = state[wanted.tensor];
-      float* const values = TensorsAreOnHost() ? tensor.values : on_host[wanted.tensor].data();
+      float* const values = AreFloatsOnHost(tensor.values) ? tensor.values.As<float>() : on_host[wanted.tensor].data();
       if (auto error = ReadWanted(file.value(), tensor.name, wanted, held[wanted.tensor], values)) return error;
     }
   }
   for (size_t i = 0; i < state.size(); ++i) {
     if (on_host[i].empty()) continue;
-    CopyToDevice(on_host[i].data(), state[i].values, static_cast<int64_t>(on_host[i].size() * sizeof(float)));
+    CopyRounded(on_host[i].data(), static_cast<int64_t>(on_host[i].size()), state[i].values);
   }
   return std::nullopt;
 }

@@ -23,16 +23,17 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/device/reals.h"
 #include "runtime/error/error.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
 
-// A tensor of f32 that outlives a step, and the piece of it that this rank holds.
+// A tensor that outlives a step, and the piece of it that this rank holds. In files it is f32.
 struct StateTensor {
   std::string name;
   TensorLayout layout;
-  float* values = nullptr;
+  Reals values = nullptr;
 };
 
 // The best evaluation of a training so far.

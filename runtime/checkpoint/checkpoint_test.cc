@@ -180,6 +180,29 @@ TEST(Checkpoint, EachElementIsWrittenOnce) {
   }
 }
 
+TEST(Checkpoint, ValuesOf16BitsAreFloatsInFiles) {
+  const Folder folder;
+  std::vector<BFloat16> written;
+  std::vector<float> expected, floats(70 * 3, -1);
+  for (int i = 0; i < 70 * 3; ++i) {
+    written.push_back(BFloat16(static_cast<float>(i) / 7));
+    expected.push_back(written.back());
+  }
+  const auto state = [](Reals values) { return std::vector<StateTensor>{{"w", {{70, 3}}, values}}; };
+  ShardWriter writer(folder.path(), state(written.data()), {}, 0);
+  writer.Start(5);
+  const Result<Shard> shard = writer.Take();
+  ASSERT_TRUE(shard.ok());
+  ASSERT_FALSE(Complete(folder.path(), {"Net", 5, 7}, {}, state(written.data()), {shard.value()}, 9).has_value());
+  const Result<Checkpoint> checkpoint = Checkpoint::Open(folder.path() + "/step_5");
+  ASSERT_TRUE(checkpoint.ok());
+  ASSERT_FALSE(checkpoint.value().Load(state(floats.data()), {}, 0).has_value());
+  EXPECT_EQ(floats, expected);
+  std::vector<BFloat16> narrow(written.size());
+  ASSERT_FALSE(checkpoint.value().Load(state(narrow.data()), {}, 0).has_value());
+  EXPECT_EQ(std::vector<float>(narrow.begin(), narrow.end()), expected);
+}
+
 TEST(Checkpoint, LocalTensorsNeedTheSameNumberOfRanks) {
   const std::vector<Tensor> tensors = {{"own", {5, 3}, true}};
   std::mt19937 random(1);

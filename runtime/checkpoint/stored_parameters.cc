@@ -6,7 +6,7 @@
 
 #include "runtime/checkpoint/messages.h"
 #include "runtime/checkpoint/slices.h"
-#include "runtime/device/memory.h"
+#include "runtime/device/rounded.h"
 
 namespace cleave::runtime {
 namespace {
@@ -29,13 +29,13 @@ std::optional<Error> LoadFromFile(const SafetensorsFile& file, const std::vector
     if (!IsHeldBy(tensor.layout, mesh, rank)) continue;
     const Region piece = RegionOf(StoredLayout(tensor.layout, mesh), mesh, rank);
     const SafetensorsEntry& entry = *file.Find(tensor.name);
-    if (TensorsAreOnHost()) {
-      if (auto error = file.ReadPiece(entry, piece, tensor.values)) return error;
+    if (AreFloatsOnHost(tensor.values)) {
+      if (auto error = file.ReadPiece(entry, piece, tensor.values.As<float>())) return error;
       continue;
     }
     on_host.resize(static_cast<size_t>(ElementCount(piece.size)));
     if (auto error = file.ReadPiece(entry, piece, on_host.data())) return error;
-    CopyToDevice(on_host.data(), tensor.values, static_cast<int64_t>(on_host.size() * sizeof(float)));
+    CopyRounded(on_host.data(), static_cast<int64_t>(on_host.size()), tensor.values);
   }
   return std::nullopt;
 }

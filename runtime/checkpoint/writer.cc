@@ -7,7 +7,7 @@
 #include "runtime/checkpoint/blocks.h"
 #include "runtime/checkpoint/disk.h"
 #include "runtime/checkpoint/slices.h"
-#include "runtime/device/memory.h"
+#include "runtime/device/rounded.h"
 #include "runtime/digest/digest.h"
 #include "runtime/safetensors/safetensors.h"
 #include "runtime/trace/trace.h"
@@ -42,8 +42,7 @@ ShardWriter::~ShardWriter() {
 void ShardWriter::Start(int64_t step) {
   char* to = copy_.get();
   for (const Part& part : parts_) {
-    const float* const values = state_[part.tensor].values + part.first;
-    std::memcpy(to, OnHost(static_cast<const void*>(values), part.bytes), static_cast<size_t>(part.bytes));
+    CopyWidened(state_[part.tensor].values + part.first, part.bytes / kFloat, reinterpret_cast<float*>(to));
     to += part.bytes;
   }
   has_ended_ = false;

@@ -78,6 +78,17 @@ TEST(Initialize, UniformNumbersAreThoseOfTheHost) {
   });
 }
 
+TEST(Initialize, NumbersOf16BitsAreThoseRounded) {
+  std::vector<float> whole(60 * 50 * 7);
+  FillUniform({7, "w"}, WholeRegion({60, 50, 7}), -0.3f, 0.7f, whole.data());
+  ForEachPiece(whole, [&](const Region& piece, const std::vector<float>& expected) {
+    const DeviceVector<BFloat16> y(static_cast<int64_t>(expected.size()));
+    InitializeUniform({7, "w"}, piece, -0.3f, 0.7f, y.get());
+    const std::vector<BFloat16> values = y.Values();
+    for (size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(values[i].bits, BFloat16(expected[i]).bits) << i;
+  });
+}
+
 TEST(Initialize, NormalNumbersAreThoseOfTheHost) {
   std::vector<float> whole(60 * 50 * 7);
   FillNormal({7, "w"}, WholeRegion({60, 50, 7}), 1.0f, 2.0f, whole.data());

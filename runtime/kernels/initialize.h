@@ -4,19 +4,21 @@
 //   InitializeUniform({seed, "h1.weight"}, piece, -0.087f, 0.087f, h1_weight);
 //
 // Uniform numbers are the same bits on every device; normal ones are computed in double and rounded once, from
-// functions that devices' libraries round differently in the last place of a double.
+// functions that devices' libraries round differently in the last place of a double. Values of 16 bits are those of
+// f32, rounded.
 #ifndef CLEAVE_RUNTIME_KERNELS_INITIALIZE_H_
 #define CLEAVE_RUNTIME_KERNELS_INITIALIZE_H_
 
+#include "runtime/device/reals.h"
 #include "runtime/mesh/mesh.h"
 #include "runtime/random/random.h"
 
 namespace cleave::runtime {
 
 // Uniform in [low, high).
-void InitializeUniform(const Stream& stream, const Region& piece, float low, float high, float* values);
+void InitializeUniform(const Stream& stream, const Region& piece, float low, float high, Reals values);
 
-void InitializeNormal(const Stream& stream, const Region& piece, float mean, float deviation, float* values);
+void InitializeNormal(const Stream& stream, const Region& piece, float mean, float deviation, Reals values);
 
 }  // namespace cleave::runtime
 

@@ -1,7 +1,7 @@
 #include "runtime/train/initial_values.h"
 
 #include "runtime/checkpoint/stored_parameters.h"
-#include "runtime/device/memory.h"
+#include "runtime/device/rounded.h"
 #include "runtime/launch/launch.h"
 
 namespace cleave::runtime {
@@ -10,10 +10,10 @@ namespace {
 // Reads the file's piece to where the parameter lies.
 std::optional<Error> ReadParameterFile(const ParameterFile& file, const ParameterView& view, const Comm& comm) {
   const Region region = RegionOf(view.layout, comm.mesh(), comm.rank());
-  if (TensorsAreOnHost()) return file.read(file, region, view.values);
+  if (AreFloatsOnHost(view.values)) return file.read(file, region, view.values.As<float>());
   std::vector<float> values(static_cast<size_t>(ElementCount(region.size)));
   std::optional<Error> error = file.read(file, region, values.data());
-  if (!error.has_value()) CopyToDevice(values.data(), view.values, static_cast<int64_t>(values.size() * sizeof(float)));
+  if (!error.has_value()) CopyRounded(values.data(), static_cast<int64_t>(values.size()), view.values);
   return error;
 }
 

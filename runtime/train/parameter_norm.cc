@@ -9,6 +9,21 @@
 #include "runtime/kernels/statistics.h"
 
 namespace cleave::runtime {
+namespace {
+
+Statistics StatisticsOfReals(const Reals& values, int64_t count) {
+  switch (values.type()) {
+    case RealType::kBf16:
+      return StatisticsOf(static_cast<const BFloat16*>(values.place()), count);
+    case RealType::kF16:
+      return StatisticsOf(static_cast<const Float16*>(values.place()), count);
+    case RealType::kF32:
+      break;
+  }
+  return StatisticsOf(static_cast<const float*>(values.place()), count);
+}
+
+}  // namespace
 
 ParameterNorm::ParameterNorm(Comm& comm, const std::vector<ParameterView>& parameters,
                              const std::vector<std::string>& left_out)
@@ -25,7 +40,7 @@ ParameterNorm::ParameterNorm(Comm& comm, const std::vector<ParameterView>& param
 
 double ParameterNorm::Squares() const {
   double squares = 0;
-  for (const Piece& piece : mine_) squares += StatisticsOf(piece.values, piece.count).squares;
+  for (const Piece& piece : mine_) squares += StatisticsOfReals(piece.values, piece.count).squares;
   return squares;
 }
 

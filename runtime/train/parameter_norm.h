@@ -22,7 +22,7 @@ class ParameterNorm {
 
  private:
   struct Piece {
-    const float* values;
+    Reals values;
     int64_t count;
   };
 

@@ -91,6 +91,7 @@ CheckpointFacts FactsOf(const TrainingSettings& settings, const Batches& batches
   std::string weights;
   for (const double weight : settings.data.weights) weights += Format("%s%g", weights.empty() ? "" : ", ", weight);
   if (!weights.empty()) facts.settings.emplace_back("weights of `mix`", weights);
+  if (!settings.adapters.empty()) facts.settings.emplace_back("adapters", settings.adapters);
   if (settings.data.validation > 0) facts.settings.emplace_back(kValidation, Format("%g", settings.data.validation));
   if (!settings.best.measure.empty()) facts.settings.emplace_back("best", CriterionText(settings.best));
   for (const NamedNumber& number : settings.numbers) {

@@ -38,6 +38,7 @@
 
 #include "runtime/comm/comm.h"
 #include "runtime/data/data.h"
+#include "runtime/device/reals.h"
 #include "runtime/kernels/observer.h"
 #include "runtime/mesh/mesh.h"
 #include "runtime/npy/parameter_file.h"
@@ -79,13 +80,13 @@ using OptimizerStates = std::vector<OptimizerState>;
 
 // A parameter, and the piece of it that this rank holds.
 struct ParameterView {
-  ParameterView(std::string name, int line, TensorLayout layout, float* values, OptimizerStates states = {})
+  ParameterView(std::string name, int line, TensorLayout layout, Reals values, OptimizerStates states = {})
       : name(std::move(name)), line(line), layout(std::move(layout)), values(values), states(std::move(states)) {}
 
   std::string name;
   int line;
   TensorLayout layout;
-  float* values;
+  Reals values;  // Of 16 bits where nothing changes it and only products read it.
   OptimizerStates states;
 };
 
@@ -192,6 +193,7 @@ struct TrainingSettings {
   int only_rank = -1;  // For a program with one rank's coordinates folded in.
   DataSpec data;
   std::vector<ParameterFile> parameter_files;  // Read after Initialize.
+  std::string adapters;                        // Their form, which checkpoints keep; empty: there are none.
   std::string params;                          // A safetensors file or a checkpoint, read after these; empty: none.
   Mode mode = Mode::kTrain;
   int64_t epochs = 1;

@@ -15,6 +15,7 @@ inline constexpr char kDriver[] = R"driver(#include <cmath>
 #include <string>
 #include <vector>
 
+#include "runtime/device/rounded.h"
 #include "runtime/runtime.h"
 
 @PROGRAMS@
@@ -58,7 +59,11 @@ void Run(const std::string& name, int metrics, const Mesh& mesh, Comm& comm, Wat
   auto model = std::make_unique<Model>(context);
   model->Initialize();
   const auto region_of = [&](const ParameterView& view) { return RegionOf(view.layout, mesh, comm.rank()); };
-  for (const ParameterView& view : model->Parameters()) Take(sources.at(view.name), region_of(view), view.values);
+  for (const ParameterView& view : model->Parameters()) {
+    std::vector<float> values(static_cast<size_t>(ElementCount(region_of(view).size)));
+    Take(sources.at(view.name), region_of(view), values.data());
+    CopyRounded(values.data(), static_cast<int64_t>(values.size()), view.values);
+  }
   FILE* out = std::fopen((name + ".out." + std::to_string(comm.rank())).c_str(), "w");
   for (; step <= 2; ++step) {
     for (const ModelInput& input : model->Inputs()) {
@@ -73,10 +78,12 @@ void Run(const std::string& name, int metrics, const Mesh& mesh, Comm& comm, Wat
     }
     model->Update({.step = static_cast<int64_t>(step), .learning_rate = @RATE@});
     for (const ParameterView& view : model->Parameters()) {
+      std::vector<float> values(static_cast<size_t>(ElementCount(region_of(view).size)));
+      CopyWidened(view.values, static_cast<int64_t>(values.size()), values.data());
       ForEachRun(region_of(view), [&](int64_t global, int64_t local, int64_t count) {
         for (int64_t i = 0; i < count; ++i) {
           std::fprintf(out, "%d %s %d %.9g\n", static_cast<int>(step), view.name.c_str(),
-                       static_cast<int>(global + i), view.values[local + i]);
+                       static_cast<int>(global + i), values[static_cast<size_t>(local + i)]);
         }
       });
     }

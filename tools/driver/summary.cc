@@ -47,6 +47,20 @@ std::string TargetLine(const CompileOptions& options, const ir::Plan& plan) {
                       is_default ? " (the default: `--cluster` names another)" : "", "\n");
 }
 
+// Which share of the parameters is trained where the others have adapters beside them.
+std::string AdapterLine(const CompiledModel& compiled) {
+  const ir::Training& training = compiled.model.module.training;
+  if (training.adapters.empty() || training.mode != ir::Mode::kTrain) return "";
+  int64_t all = 0, trained = 0;
+  for (const ir::Op& op : compiled.model.training_graph.ops) {
+    if (op.kind != ir::OpKind::kParameter) continue;
+    all += op.type.elements();
+    if (op.attributes.Get(ir::attribute::kTrained)) trained += op.type.elements();
+  }
+  return absl::StrCat(training.adapters, ": ", FormatCount(trained), " of ", FormatCount(all),
+                      " parameters are trained\n");
+}
+
 std::string ManualProofText(const ir::ManualReport& proof) {
   if (!proof.is_simulated) {
     return absl::StrCat("checked statically on all ", Plural(proof.ranks, "rank"), "; not proven by simulation: ",
@@ -97,6 +111,7 @@ std::string Summary(const CompileOptions& options, const CompiledModel& compiled
   } else {
     text = absl::StrCat(FirstLine(compiled), TargetLine(options, compiled.planned.plan));
   }
+  if (!options.explain.has_value()) absl::StrAppend(&text, AdapterLine(compiled));
   if (compiled.planned.plan.search.algorithm == "exact" && !options.explain.has_value()) {
     absl::StrAppend(&text, "cost ", search::CostLine(compiled.planned.plan), "\n");
   }

@@ -14,6 +14,7 @@
 #include "base/text/text.h"
 #include "runtime/file/file.h"
 #include "runtime/json/json.h"
+#include "tools/weights/adapters.h"
 #include "tools/weights/compare.h"
 #include "tools/weights/mapping.h"
 #include "tools/weights/output_words.h"
@@ -29,11 +30,11 @@ using runtime::Result;
 
 struct WeightsOptions {
   std::string action, source, target;
-  std::string map;
+  std::string map, base;
   OutputWords output;
   double tolerance = 0;
   int64_t heads = 0, vocabulary = 0;
-  bool with_optimizer = false, force = false;
+  bool with_optimizer = false, force = false, adapter = false;
 };
 
 constexpr int64_t kMostHeads = int64_t{1} << 20;
@@ -41,18 +42,18 @@ constexpr int64_t kMostSymbols = int64_t{1} << 40;
 
 void AddWeightsOptions(CLI::App& app, WeightsOptions& options) {
   SetValue(app.add_option("ACTION", options.action, "What to do with the weights")->required(),
-           "list|diff|export|import");
+           "list|diff|export|import|merge");
   const std::string source = "FILE.safetensors|FILE.json|FOLDER";
   SetValue(
       app.add_option("SOURCE", options.source,
                      "A checkpoint or a folder of them (the last is taken), a .safetensors file, a folder or index of "
-                     "several, or a folder of .npy files")
+                     "several, or a folder of .npy files; import: also a folder in which PEFT has saved an adapter")
           ->required(),
       source);
-  SetValue(
-      app.add_option("TARGET", options.target,
-                     "export, import: a .safetensors file, or a folder for .npy files; diff: what to compare with"),
-      source);
+  SetValue(app.add_option(
+               "TARGET", options.target,
+               "export, import, merge: a .safetensors file, or a folder for .npy files; diff: what to compare with"),
+           source);
   SetValue(app.add_option("--map", options.map,
                           "export, import: the other program's names and order of values (default: they are the same)"),
            absl::StrCat(absl::StrJoin(MappingNames(), "|"), "|FILE.map"));
@@ -67,7 +68,11 @@ void AddWeightsOptions(CLI::App& app, WeightsOptions& options) {
            "N");
   AddOutputWords(app, options.output, "export: ", "f32", "one file");
   app.add_flag("--with-optimizer", options.with_optimizer, "export: the optimizer's state of a checkpoint too");
-  app.add_flag("--force", options.force, "export, import: replace files that exist");
+  app.add_flag("--adapter", options.adapter, "export: the adapters of a checkpoint alone, into a folder as PEFT's");
+  SetValue(app.add_option("--base", options.base,
+                          "import of an adapter: the weights that it changes, which are written along"),
+           source);
+  app.add_flag("--force", options.force, "export, import, merge: replace files that exist");
   const auto is_tolerance = [](const std::string& text) -> std::string {
     double value = 0;
     if (absl::SimpleAtod(text, &value) && std::isfinite(value) && value >= 0) return "";
@@ -83,14 +88,26 @@ void AddWeightsOptions(CLI::App& app, WeightsOptions& options) {
 // What an action does not take, or lacks; empty: nothing.
 std::string MistakeIn(const CLI::App& app, const WeightsOptions& options) {
   const std::string& action = options.action;
-  const std::vector<std::pair<std::string, std::string>> takes = {
-      {"--map", "export import"},   {"--heads", "export import"}, {"--vocabulary", "export"},
-      {"--dtype", "export"},        {"--shard-size", "export"},   {"--with-optimizer", "export"},
-      {"--force", "export import"}, {"--tolerance", "diff"}};
+  const std::vector<std::pair<std::string, std::string>> takes = {{"--map", "export import"},
+                                                                  {"--heads", "export import"},
+                                                                  {"--vocabulary", "export"},
+                                                                  {"--dtype", "export"},
+                                                                  {"--shard-size", "export"},
+                                                                  {"--with-optimizer", "export"},
+                                                                  {"--force", "export import merge"},
+                                                                  {"--tolerance", "diff"},
+                                                                  {"--adapter", "export"},
+                                                                  {"--base", "import"}};
   for (const auto& [option, actions] : takes) {
     if (app.count(option) > 0 && !absl::StrContains(actions, action)) {
       return absl::StrCat("`", action, "` takes no `", option, "`");
     }
+  }
+  const bool is_of_adapter = action == "import" && IsPeftFolder(options.source);
+  if (!options.base.empty() && !is_of_adapter) return "`--base` is for an adapter: SOURCE has no adapter_config.json";
+  for (const char* const option : {"--vocabulary", "--with-optimizer", "--dtype", "--shard-size"}) {
+    if (options.adapter && app.count(option) > 0)
+      return absl::StrCat("`--adapter` and `", option, "` exclude each other");
   }
   if (action == "list") return options.target.empty() ? "" : absl::StrCat("unexpected `", options.target, "`");
   return options.target.empty() ? absl::StrCat("`", action, "` needs a TARGET") : "";
@@ -163,13 +180,36 @@ int64_t HeadsBeside(const std::string& path) {
   return 0;
 }
 
+// The mapping that is asked for, if one is.
+Result<std::optional<Mapping>> MappingOf(const WeightsOptions& options) {
+  if (options.map.empty()) return std::optional<Mapping>();
+  Result<Mapping> read = ReadMapping(options.map);
+  if (!read.ok()) return read.error();
+  return std::optional<Mapping>(std::move(read.value()));
+}
+
+// What is done with adapters alone; nullopt for anything else.
+std::optional<Result<std::string>> ActOnAdapters(const WeightsOptions& options) {
+  const bool is_import = options.action == "import" && IsPeftFolder(options.source);
+  if (!is_import && !options.adapter && options.action != "merge") return std::nullopt;
+  const Result<std::optional<Mapping>> mapping = MappingOf(options);
+  if (!mapping.ok()) return Result<std::string>(mapping.error());
+  const AdapterTransfer transfer = {.mapping = mapping.value().has_value() ? &*mapping.value() : nullptr,
+                                    .heads = options.heads,
+                                    .replaced = options.force};
+  const std::string& opened = is_import ? options.base : options.source;
+  if (is_import && opened.empty()) return ImportAdapters(options.source, nullptr, options.target, transfer);
+  const Result<WeightSource> source = WeightSource::Open(opened);
+  if (!source.ok()) return Result<std::string>(source.error());
+  if (is_import) return ImportAdapters(options.source, &source.value(), options.target, transfer);
+  if (options.adapter) return ExportAdapters(source.value(), options.target, transfer);
+  return MergeAdapters(source.value(), options.target, options.force);
+}
+
 std::optional<Error> Move(const WeightSource& source, const WeightsOptions& options, std::ostream& out) {
-  std::optional<Mapping> mapping;
-  if (!options.map.empty()) {
-    Result<Mapping> read = ReadMapping(options.map);
-    if (!read.ok()) return read.error();
-    mapping = std::move(read.value());
-  }
+  const Result<std::optional<Mapping>> read = MappingOf(options);
+  if (!read.ok()) return read.error();
+  const std::optional<Mapping>& mapping = read.value();
   const bool is_import = options.action == "import";
   int64_t heads = options.heads;
   if (heads == 0 && is_import && mapping.has_value() && mapping->HasQkv()) heads = HeadsBeside(source.path());
@@ -189,6 +229,11 @@ std::optional<Error> Move(const WeightSource& source, const WeightsOptions& opti
 }
 
 ExitCode Act(const WeightsOptions& options, std::ostream& out, std::ostream& err) {
+  if (const auto done = ActOnAdapters(options)) {
+    if (!done->ok()) return PrintError(done->error(), err);
+    out << done->value();
+    return ExitCode::kDone;
+  }
   const Result<WeightSource> source = WeightSource::Open(options.source);
   if (!source.ok()) return PrintError(source.error(), err);
   if (options.action == "list") {

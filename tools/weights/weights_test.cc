@@ -586,7 +586,7 @@ TEST_F(WeightsTest, Usage) {
   fs::create_directories(root_ / "folder.safetensors");
   EXPECT_EQ(mistake({"export", a, Path("folder.safetensors")}), "error: `R/folder.safetensors` is a folder");
   EXPECT_EQ(Run({"export", a, root_.string()}).err, "error: `a/b` is no name of a file\n");
-  EXPECT_TRUE(absl::StrContains(mistake({"copy", a}), "`copy` is not `list`, `diff`, `export` or `import`"));
+  EXPECT_TRUE(absl::StrContains(mistake({"copy", a}), "`copy` is not `list`, `diff`, `export`, `import` or `merge`"));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ inline constexpr Attribute<int64_t> kBatch{"batch"};   // Leading dimensions, ea
 inline constexpr Attribute<Ints> kShared{"shared"};    // Inputs of a model's own op without the dimensions of `batch`.
 inline constexpr Attribute<bool> kReverse{"reverse"};  // A running sum from the end.
 
-// Types. `result` is internal: a product of bf16 that stays in f32 has it, others do not.
+// Types. `result` is internal: a product of bf16 that stays in f32 has it, and what is stored in 16 bits.
 inline constexpr Attribute<DType> kDType{"dtype"};
 inline constexpr Attribute<DType> kResult{"result"};
 

@@ -67,6 +67,7 @@ std::optional<Scalar> FormulaOf(const Attributes& attributes) {
 //   uniform   in [first, second)
 //   normal    with mean first and deviation second
 //   npy       what the .npy file `file` holds; its path starts from the folder of the model file
+// `result`: the type in which one that nothing changes is stored, where that is not f32 (ir/transforms/precision).
 // `local`: in a manual model, each rank has its own values. `trained`: false for what the model calls a state, which
 // gradients do not reach. The frontend computes bounds that depend on the fans of the
 // tensor (he_uniform and the like).
@@ -98,7 +99,11 @@ InferResult InferParameter(Types inputs, const Attributes& attributes) {
                    .message = absl::StrCat("normal values with deviation ", FormatDouble(second)),
                    .notes = {"a deviation is not negative"}};
   }
-  return InferSource(inputs, attributes);
+  InferResult type = InferSource(inputs, attributes);
+  if (auto* stored = std::get_if<TensorType>(&type); stored != nullptr && attributes.Has(attribute::kResult)) {
+    stored->dtype = attributes.Get(attribute::kResult);
+  }
+  return type;
 }
 
 void EvaluateConstant(const Evaluation& evaluation) {
@@ -144,6 +149,7 @@ OpDefinition DefineParameter() {
   definition.signature.push_back(OptionalAttribute(attribute::kLocal, false));
   definition.signature.push_back(OptionalAttribute(attribute::kTrained, true));
   definition.signature.push_back({.name = "formula", .kind = ArgumentKind::kString, .internal = true});
+  definition.signature.push_back(ResultArgument());
   definition.infer = InferParameter;
   return definition;
 }

@@ -20,9 +20,9 @@ int64_t ReplicasOf(const Program& program, ValueId value, int64_t ranks) {
 
 // Of the rank with the most rows of the largest piece.
 Bytes BytesWritten(const Program& program, ValueId value, int64_t ranks) {
-  const int64_t bytes = LargestLocalBytes(program, value).value();
-  if (bytes == 0) return Bytes(0);
   const Shape piece = LargestLocalShape(program, value);
+  const int64_t bytes = ElementCount(piece) * ElementSize(DType::kF32).value();  // Whatever it is stored as.
+  if (bytes == 0) return Bytes(0);
   const int64_t rows = piece.empty() ? 1 : piece[0];
   const int64_t most_writers = std::min(ReplicasOf(program, value, ranks), rows);
   const int64_t writers = std::clamp(bytes / kBytesPerWriter, int64_t{1}, most_writers);

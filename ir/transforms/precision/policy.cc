@@ -1,6 +1,7 @@
 #include "ir/transforms/precision/policy.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/graph/ops/ops.h"
 
@@ -70,7 +71,9 @@ class Chooser {
         kept_(KeptInF32(graph)),
         read_in_16_bits_(ReadIn16Bits(graph)),
         types_(graph.ops.size()),
-        is_given_(graph.ops.size(), 0) {}
+        is_given_(graph.ops.size(), 0) {
+    for (const StateUpdate& update : graph.updates) changed_.insert(update.state);
+  }
 
   IdVector<OpId, Types16> Run() && {
     for (const Op& op : graph_.ops) {
@@ -92,6 +95,7 @@ class Chooser {
 
   Types16 TypesOf(const Op& op) const {
     if (op.phase == Phase::kUpdate) return All(op, DType::kF32, DType::kF32);
+    if (op.kind == OpKind::kParameter) return All(op, DType::kF32, IsStoredNarrow(op) ? narrow_ : DType::kF32);
     switch (DefinitionOf(op).treatment) {
       case Treatment::kProduct:
         return All(op, narrow_, kept_[op.id] != 0 ? DType::kF32 : narrow_);
@@ -110,6 +114,12 @@ class Chooser {
         return Float(op);
     }
     return Float(op);
+  }
+
+  // A parameter that nothing changes, and that all its readers would round.
+  bool IsStoredNarrow(const Op& parameter) const {
+    const bool is_trained = parameter.attributes.Get(attribute::kTrained);
+    return !is_trained && changed_.count(parameter.id) == 0 && read_in_16_bits_[parameter.id] != 0;
   }
 
   // No rounding is added or left out: a value is in 16 bits where all its readers would round it.
@@ -160,6 +170,7 @@ class Chooser {
   const IdVector<OpId, uint8_t> read_in_16_bits_;
   IdVector<OpId, Types16> types_;
   IdVector<OpId, uint8_t> is_given_;
+  std::set<OpId> changed_;  // By updates.
 };
 
 }  // namespace

@@ -67,6 +67,28 @@ Graph AfterProduct(OpId (*rest)(GraphBuilder& builder, OpId x)) {
   return InBf16(Trained(std::move(builder).Build()));
 }
 
+// Of two weights of products one is trained; a third one, which is not, is read in f32 too.
+TEST(PrecisionTest, WhatNothingChangesIsStoredIn16Bits) {
+  GraphBuilder builder;
+  OpId x = AddInput(builder, "x", {4, 6});
+  for (const char* const name : {"frozen", "trained", "squared"}) {
+    const OpId weight = AddParameter(builder, name, {6, 6}, {{attribute::kTrained, *name == 't'}});
+    x = builder.Add(OpKind::kMatmul, {x, weight}, {}, absl::StrCat(name, ".product"));
+    if (*name != 's') continue;
+    const OpId square = builder.Add(OpKind::kSquare, {weight}, {}, "square");
+    x = builder.Add(OpKind::kAdd, {x, builder.Add(OpKind::kReduceSum, {square}, {}, "sum")}, {}, "y");
+  }
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {x}, {}, "loss");
+  const Graph training = Trained(std::move(builder).Build());
+  const Graph graph = InBf16(training);
+  EXPECT_EQ(TypeOf(graph, "frozen"), DType::kBf16);
+  EXPECT_FALSE(graph.Find("frozen.bf16").has_value());
+  EXPECT_EQ(TypeOf(graph, "trained"), DType::kF32);
+  EXPECT_EQ(TypeOf(graph, "squared"), DType::kF32);
+  EXPECT_EQ(TypeOf(graph, "squared.bf16"), DType::kBf16);
+  EXPECT_EQ(TypeOf(InF32(graph), "frozen"), DType::kF32);
+}
+
 TEST(PrecisionTest, F32AndTf32LeaveTheGraphAsItIs) {
   const Graph graph = Trained(MlpGraph());
   for (Precision precision : {Precision::kF32, Precision::kTf32}) {

@@ -1,0 +1,45 @@
+// Copies between floats of the host and real numbers where tensors lie, which may be of 16 bits.
+#ifndef CLEAVE_RUNTIME_DEVICE_ROUNDED_H_
+#define CLEAVE_RUNTIME_DEVICE_ROUNDED_H_
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "runtime/device/memory.h"
+#include "runtime/device/reals.h"
+
+namespace cleave::runtime {
+
+// Whether `values` are floats that the host can write where they are.
+inline bool AreFloatsOnHost(const Reals& values) { return TensorsAreOnHost() && values.type() == RealType::kF32; }
+
+// Rounds each number to the type of `target`. The floats may be reused when this returns.
+inline void CopyRounded(const float* host, int64_t count, const Reals& target) {
+  if (target.type() == RealType::kF32) return CopyToDevice(host, target.place(), count * SizeOf(RealType::kF32));
+  std::vector<uint16_t> rounded(static_cast<size_t>(count));
+  const Reals narrow = target.type() == RealType::kBf16 ? Reals(reinterpret_cast<BFloat16*>(rounded.data()))
+                                                        : Reals(reinterpret_cast<Float16*>(rounded.data()));
+  for (int64_t i = 0; i < count; ++i) narrow.Set(i, host[i]);
+  CopyToDevice(rounded.data(), target.place(), count * SizeOf(target.type()));
+}
+
+// When all work of the current stream is done.
+inline void CopyWidened(const Reals& source, int64_t count, float* host) {
+  const void* const there = OnHost(static_cast<const void*>(source.place()), count * SizeOf(source.type()));
+  switch (source.type()) {
+    case RealType::kF32:
+      std::memcpy(host, there, static_cast<size_t>(count) * sizeof(float));
+      return;
+    case RealType::kBf16:
+      for (int64_t i = 0; i < count; ++i) host[i] = static_cast<const BFloat16*>(there)[i];
+      return;
+    case RealType::kF16:
+      for (int64_t i = 0; i < count; ++i) host[i] = static_cast<const Float16*>(there)[i];
+      return;
+  }
+}
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_DEVICE_ROUNDED_H_
