@@ -3,11 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/testing.h"
 #include "ir/graph/ops/ops.h"
+#include "ir/proof/interpret/interpret.h"
 
 namespace cleave::frontend {
 namespace {
@@ -429,6 +434,32 @@ TEST(FrontendTest, SameTextSameModule) {
   const std::string body = "let y = dense(x, 3); metric mse(y, y); loss reduce_mean(y);";
   EXPECT_EQ(AnalyzeBody(body).module, AnalyzeBody(body).module);
   EXPECT_NE(AnalyzeBody(body).module->graph.hash, AnalyzeBody(body + " ").module->graph.hash);
+}
+
+// Against PyTorch: log_softmax, gather and logsigmoid in double.
+TEST(PreludeTest, LossesOfPreferences) {
+  const Analyzed analyzed = AnalyzeText(
+      "model M() {\n"
+      "  input logits: f32[2, 3, 3];\n  input label: i32[2, 3];\n"
+      "  input rejected: f32[2];\n  input reference: f32[2];\n  input other: f32[2];\n"
+      "  let chosen = label_log_probability(logits, label);\n"
+      "  let dpo = dpo_loss(chosen, rejected, reference, other, beta = 0.5, label_smoothing = 0.1);\n"
+      "  loss dpo + 1000.0 * preference_loss(chosen, rejected, margin = 0.25);\n}\n"
+      "train M { data = synthetic(); }");
+  ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+  const ir::Graph& graph = analyzed.module->graph;
+  const std::map<std::string, std::vector<double>> inputs = {
+      {"logits", {0.5, -1, 2, 1, 0, -0.5, 0.25, 0.75, -2, 0, 1.5, -1, 2, -0.5, 0.5, 1, 1, -3}},
+      {"label", {2, -100, 1, 0, 2, -100}},
+      {"rejected", {-1.5, -4}},
+      {"reference", {-1, -2}},
+      {"other", {-2, -3}}};
+  ir::SourceValues sources;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind == ir::OpKind::kInput) sources[op.id] = {.shape = op.type.shape, .values = inputs.at(op.name)};
+  }
+  const auto values = ir::InterpretGraph(graph, sources, 1);
+  EXPECT_NEAR(values[*graph.loss].values[0], 0.777293782418473 + 533.073997030391, 1e-9);
 }
 
 }  // namespace
