@@ -149,8 +149,8 @@ void LayerNormGradient(ConstReals dy, ConstReals x, const float* scale, int64_t 
     RowWriter writer(dx, columns);
 #pragma omp for
     for (int64_t part = 0; part < parts.count; ++part) {
-      float* const by_scale = sums.data() + part * columns;
-      float* const by_shift = by_scale + parts.count * columns;
+      float* const by_scale = has_sums ? sums.data() + part * columns : nullptr;
+      float* const by_shift = has_sums ? by_scale + parts.count * columns : nullptr;
       for (int64_t r = part * parts.size; r < std::min(rows, (part + 1) * parts.size); ++r) {
         const float* const by_result = by_results.At(r);
         const float* const from = inputs.At(r);
